@@ -1,0 +1,84 @@
+// Compute descriptions: what an operator's lowering returns, and what fusion joins.
+//
+// A Compute says which element of which buffer is which scalar expression; it has no loops, order or
+// storage: schedules (loop/schedule.h) make those. It is a list of stages in dependency order; a
+// stage reads the inputs and the results of earlier stages. Outputs are results of stages.
+//
+//   softmax over the last axis of x[n, m]:
+//     stage top[i]    = max over k < m of x[i, k]
+//     stage sum[i]    = sum over k < m of exp(x[i, k] - top[i])
+//     stage y[i, j]   = exp(x[i, j] - top[i]) / sum[i]          output y
+#pragma once
+
+#include "loop/expr.h"
+
+namespace tenon::loop {
+
+enum class StageKind : uint8_t {
+  kMap,      // out[axes] = body
+  kReduce,   // out[axes] = reduction over reduce_axes of body
+  kScan,     // along scan_axis in rising order: out[.., k, ..] = body, which may load `out` at
+             // lower k; it guards the first element itself (Select)
+  kScatter,  // first out[axes] = body everywhere; then for every point of reduce_axes, in row-major
+             // order, out[scatter_indices] = combine(out[scatter_indices], update)
+};
+
+enum class Reduction : uint8_t {
+  kNone,  // scatter only: the update replaces
+  kSum, kProd, kMax, kMin, kAnd, kOr,
+  kArgMaxFirst, kArgMaxLast, kArgMinFirst, kArgMinLast,  // one reduce axis; out is i64: its index
+};
+
+struct Stage : Object {
+  StageKind kind = StageKind::kMap;
+  Ref<const Buffer> out;
+  Array<Ref<const Var>> axes;  // one per dimension of out
+  ExprRef body;
+
+  Reduction reduction = Reduction::kNone;
+  Array<Ref<const Var>> reduce_axes;
+  Array<Dim> reduce_extents;
+  // The dtype in which a kSum or kProd accumulates (f32 for f16); the result is cast to out's.
+  DataType accumulate;
+
+  int64_t scan_axis = 0;
+
+  Array<ExprRef> scatter_indices;  // one per dimension of out, over reduce_axes
+  ExprRef update;
+
+  static const TypeInfo& type_info();
+};
+
+struct Compute : Object {
+  Array<Ref<const Buffer>> inputs;
+  Array<Ref<const Stage>> stages;
+  Array<Ref<const Buffer>> outputs;
+
+  static const TypeInfo& type_info();
+};
+using ComputeRef = Ref<const Compute>;
+
+// out[i...] = body(i...): the commonest case.
+Ref<const Stage> map_stage(
+    const Ref<const Buffer>& out,
+    const std::function<ExprRef(const std::vector<ExprRef>& indices)>& body);
+
+// out[i...] = reduction over k... < extents of body(i..., k...).
+Ref<const Stage> reduce_stage(
+    const Ref<const Buffer>& out, Reduction reduction, const std::vector<Dim>& extents,
+    const std::function<ExprRef(const std::vector<ExprRef>& indices,
+                                const std::vector<ExprRef>& reduce_indices)>& body);
+
+Ref<const Buffer> buffer(std::string_view name, DataType dtype, const std::vector<Dim>& shape);
+
+// Load `b`, whose shape broadcasts to the space of `indices` (aligned at the last axis): index 0
+// where the size is 1, a run-time choice where it is an unproved broadcast.
+ExprRef load_broadcast(const Ref<const Buffer>& b, const std::vector<ExprRef>& indices,
+                       const std::vector<Dim>& space);
+
+// Throws Error (Internal) with the stage that breaks a rule above.
+void check(const Compute& compute);
+
+std::string to_text(const Compute& compute);
+
+}  // namespace tenon::loop

@@ -1,0 +1,139 @@
+// Scalar expressions: what a kernel computes for one element.
+//
+// Expressions are immutable trees that may share nodes; a shared node is computed once per point of
+// the loop nest that holds it. Every node has a dtype. Index arithmetic is i64.
+#pragma once
+
+#include "loop/dim.h"
+#include "object/dtype.h"
+
+namespace tenon::loop {
+
+// A region of elements, row-major and compact. Identity is the node: two buffers of the same name
+// are two buffers.
+struct Buffer : Object {
+  String name;
+  DataType dtype;
+  Array<Dim> shape;
+
+  static const TypeInfo& type_info();
+};
+
+struct Expr : Object {
+  DataType dtype;
+
+  static const TypeInfo& type_info();
+};
+using ExprRef = Ref<const Expr>;
+
+// A loop index or a Let-bound scalar. Identity is the node.
+struct Var : Expr {
+  String name;
+
+  static const TypeInfo& type_info();
+};
+
+// A literal. Integers and booleans are in `bits` sign-extended; floats as the bits of a double,
+// which holds every f16 and f32 exactly.
+struct Literal : Expr {
+  int64_t bits = 0;
+
+  static const TypeInfo& type_info();
+};
+
+// A size as a scalar, i64.
+struct DimValue : Expr {
+  Dim dim;
+
+  static const TypeInfo& type_info();
+};
+
+// buffer[indices], indices i64 and in range by construction.
+struct Load : Expr {
+  Ref<const Buffer> buffer;
+  Array<ExprRef> indices;
+
+  static const TypeInfo& type_info();
+};
+
+enum class UnaryOp : uint8_t {
+  kNeg, kAbs, kNot /* boolean */, kBitNot, kSign,
+  kFloor, kCeil, kTrunc, kRoundEven,
+  kSqrt, kExp, kLog, kTanh, kErf, kSigmoid,
+  kSin, kCos, kTan, kAsin, kAcos, kAtan, kSinh, kCosh, kAsinh, kAcosh, kAtanh,
+  kIsNan, kIsInf,
+};
+
+struct Unary : Expr {
+  UnaryOp op = UnaryOp::kNeg;
+  ExprRef a;
+
+  static const TypeInfo& type_info();
+};
+
+// Semantics are those of docs/semantics.md: integers wrap; a shift past the width gives 0;
+// kMin and kMax propagate NaN. Integer division and remainder by zero stop the kernel with an error.
+enum class BinaryOp : uint8_t {
+  kAdd, kSub, kMul,
+  kDiv,       // floats: IEEE; integers: truncates
+  kFloorDiv,  // integers, for index arithmetic: towards minus infinity
+  kMod,       // sign of the divisor (Python's %)
+  kRem,       // sign of the dividend (C's fmod, %)
+  kPow, kAtan2,
+  kMin, kMax,
+  kEq, kNe, kLt, kLe,  // result: bool
+  kAnd, kOr, kXor,     // booleans, or bits of integers
+  kShl, kShr,          // kShr: arithmetic for signed, logical for unsigned
+};
+
+struct Binary : Expr {
+  BinaryOp op = BinaryOp::kAdd;
+  ExprRef a, b;
+
+  static const TypeInfo& type_info();
+};
+
+// Only the chosen side is evaluated where a side loads: a guard of an out-of-range access is
+// written as a Select.
+struct Select : Expr {
+  ExprRef condition;  // bool
+  ExprRef if_true, if_false;
+
+  static const TypeInfo& type_info();
+};
+
+// Float to integer truncates, saturates, NaN gives 0; to bool is != 0.
+struct Cast : Expr {
+  ExprRef a;
+
+  static const TypeInfo& type_info();
+};
+
+// An index that came from data: -extent <= index < extent, a negative one counts from the end;
+// anything else stops the kernel with an index-out-of-range error. Result: 0 <= i64 < extent.
+struct CheckedIndex : Expr {
+  ExprRef index;
+  Dim extent;
+
+  static const TypeInfo& type_info();
+};
+
+// Constructors; they check dtypes (TENON_ASSERT) and fold literals. Operands of a Binary agree in
+// dtype.
+Ref<const Var> var(std::string_view name, DataType dtype);
+ExprRef literal(DataType dtype, double value);
+ExprRef literal_int(DataType dtype, int64_t value);
+ExprRef index(int64_t value);   // i64
+ExprRef dim_value(const Dim& d);
+ExprRef load(const Ref<const Buffer>& buffer, Array<ExprRef> indices);
+ExprRef unary(UnaryOp op, ExprRef a);
+ExprRef binary(BinaryOp op, ExprRef a, ExprRef b);
+ExprRef select(ExprRef condition, ExprRef if_true, ExprRef if_false);
+ExprRef cast(DataType dtype, ExprRef a);
+ExprRef checked_index(ExprRef index, Dim extent);
+
+// The identity of a reduction's operator in a dtype: 0, 1, lowest, highest.
+ExprRef lowest(DataType dtype);
+ExprRef highest(DataType dtype);
+
+}  // namespace tenon::loop

@@ -1,0 +1,84 @@
+// Kernels: loop nests over buffers, what the back end translates to machine code.
+//
+// A kernel's parameters are its input buffers, then its output buffers, then integers (the symbols
+// that no parameter's shape binds). A symbol that stands alone as a parameter's dimension is bound by
+// that tensor; all other dimensions of parameters must agree with their expression: the entry checks.
+#pragma once
+
+#include "loop/compute.h"
+
+namespace tenon::loop {
+
+struct Stmt : Object {
+  static const TypeInfo& type_info();
+};
+using StmtRef = Ref<const Stmt>;
+
+struct Seq : Stmt {
+  Array<StmtRef> body;
+  static const TypeInfo& type_info();
+};
+
+enum class ForKind : uint8_t {
+  kSerial,
+  kParallel,  // iterations are independent; outermost only
+  kVector,    // constant extent, a width of the target; the body is emitted as vector operations
+  kUnrolled,  // constant extent
+};
+
+// for var in [begin, begin + extent)
+struct For : Stmt {
+  Ref<const Var> var;
+  ExprRef begin, extent;  // i64
+  ForKind kind = ForKind::kSerial;
+  StmtRef body;
+  static const TypeInfo& type_info();
+};
+
+struct Store : Stmt {
+  Ref<const Buffer> buffer;
+  Array<ExprRef> indices;
+  ExprRef value;
+  static const TypeInfo& type_info();
+};
+
+struct If : Stmt {
+  ExprRef condition;
+  StmtRef then_body;
+  StmtRef else_body;  // null: nothing
+  static const TypeInfo& type_info();
+};
+
+// A scalar named for the statements of `body`.
+struct Let : Stmt {
+  Ref<const Var> var;
+  ExprRef value;
+  StmtRef body;
+  static const TypeInfo& type_info();
+};
+
+// Scratch storage that lives for `body`: registers or the stack where small and constant, else
+// workspace of the runtime.
+struct Alloc : Stmt {
+  Ref<const Buffer> buffer;
+  StmtRef body;
+  static const TypeInfo& type_info();
+};
+
+struct Kernel : Object {
+  String name;
+  Array<Ref<const Buffer>> inputs;
+  Array<Ref<const Buffer>> outputs;
+  Array<String> integers;  // symbols passed as integers
+  // Pairs (output, input) that may be the same memory: every element is read before, and only for,
+  // the write of the same element.
+  Array<Array<int64_t>> in_place;
+  StmtRef body;
+  static const TypeInfo& type_info();
+};
+using KernelRef = Ref<const Kernel>;
+
+void check(const Kernel& kernel);
+std::string to_text(const Kernel& kernel);
+
+}  // namespace tenon::loop
