@@ -1,0 +1,27 @@
+// What passes need of rooms that they may not include: the driver hands these in.
+#pragma once
+
+#include <vector>
+
+#include "graph/ir/module.h"
+
+namespace tenon::graph {
+
+// Computes calls of operators and primitive functions on constants, by their own lowerings.
+class Evaluator {
+ public:
+  virtual ~Evaluator() = default;
+  // Runs `function` (of operator calls; no control flow) on `args`. Throws Error when it fails.
+  virtual std::vector<Any> run(const FunctionRef& function, const std::vector<Any>& args) = 0;
+};
+
+// What an external library can take.
+class Offer {
+ public:
+  virtual ~Offer() = default;
+  virtual const char* library() const = 0;
+  // A rewrite of `module` in which the calls that the library takes are packed calls to it.
+  virtual Module partition(const Module& module) = 0;
+};
+
+}  // namespace tenon::graph

@@ -1,0 +1,157 @@
+// The operator table: everything that the compiler knows of an operator, in one entry.
+//
+// Nothing else lists operators. Shapes are attributes of kind kDims, not operands: whoever builds a
+// call reads them from an operand's carried values, or binds them with match_shape first.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "graph/ir/module.h"
+#include "loop/compute.h"
+
+namespace tenon::graph {
+
+class Builder;
+
+enum class OpKind : uint8_t {
+  kElementwise,   // result element depends on the operands' elements at the same index
+  kBroadcast,     // the same, operands broadcast
+  kReduction,
+  kNormalization,  // several stages over rows: softmax, layer norm
+  kContraction,
+  kMovement,      // each result element is a copy of an operand's element (or a fill)
+  kOpaque,
+};
+
+enum class AttrKind : uint8_t {
+  kInt, kFloat, kBool, kString, kDType,  // Any: int, float, bool, String, DataType
+  kInts, kFloats,                        // Any: Array<int64_t>, Array<double>
+  kDim, kDims,                           // Any: Ref<const DimNode>, Array<Dim>
+};
+
+struct AttrSpec {
+  const char* name;
+  AttrKind kind;
+  // The default as text in IR syntax ("[1, 1]", "0", "false"); null: required.
+  const char* default_text = nullptr;
+  const char* meaning = "";
+};
+
+struct OperandSpec {
+  const char* name;
+  enum Arity : uint8_t { kOne, kOptional, kVariadic /* last; one or more */ } arity = kOne;
+};
+
+// What a type rule sees and reports.
+class InferContext {
+ public:
+  InferContext(const Call& call, std::function<Dim(std::string_view hint)> fresh)
+      : call_(call), fresh_(std::move(fresh)) {}
+
+  const Call& call() const { return call_; }
+  size_t arg_count() const { return call_.args.size(); }
+  bool has(size_t i) const;
+  // Operand i as a tensor of known dims; errors name the operator and the operand. A scalar operand
+  // counts as a tensor of rank 0.
+  const TensorType& tensor(size_t i) const;
+  TypeRef type(size_t i) const;
+
+  int64_t attr_int(const char* name) const;
+  double attr_float(const char* name) const;
+  bool attr_bool(const char* name) const;
+  String attr_string(const char* name) const;
+  DataType attr_dtype(const char* name) const;
+  std::vector<int64_t> attr_ints(const char* name) const;
+  std::vector<double> attr_floats(const char* name) const;
+  Dim attr_dim(const char* name) const;
+  std::vector<Dim> attr_dims(const char* name) const;
+  bool has_attr(const char* name) const;  // given, not defaulted
+
+  // Throws Error (Usage) that names the operator.
+  [[noreturn]] void fail(const std::string& what) const;
+  // An axis in [-rank, rank), made >= 0; fails otherwise.
+  int64_t axis(int64_t value, int64_t rank) const;
+
+  // A size that only running tells; the builder binds it by match_shape.
+  Dim fresh(std::string_view hint);
+  // Requires the condition: proved, refuted (fails), or left to a `check` binding.
+  void require_equal(const Dim& a, const Dim& b, const std::string& message);
+  void require_less_equal(const Dim& a, const Dim& b, const std::string& message);
+  // The broadcast of two sizes; a require of kBroadcast where unproved.
+  Dim broadcast(const Dim& a, const Dim& b, const std::string& message);
+  std::vector<Dim> broadcast_shapes(const std::vector<std::vector<Dim>>& shapes);
+
+  const std::vector<Ref<const Check>>& conditions() const { return conditions_; }
+  bool used_fresh() const { return used_fresh_; }
+
+ private:
+  const Call& call_;
+  std::function<Dim(std::string_view)> fresh_;
+  std::vector<Ref<const Check>> conditions_;
+  bool used_fresh_ = false;
+};
+
+// What a lowering sees. Buffers of tensor operands and results have their types' dims.
+class LowerContext {
+ public:
+  LowerContext(const Call& call, std::vector<Ref<const loop::Buffer>> inputs,
+               std::vector<Ref<const loop::Buffer>> outputs);
+  // Attribute access and has() as in InferContext.
+  const InferContext& info() const { return info_; }
+  // Operand i's buffer; absent operands have none (asserts).
+  const Ref<const loop::Buffer>& input(size_t i) const;
+  const Ref<const loop::Buffer>& output(size_t i = 0) const;
+  // A Compute over all present inputs and all outputs.
+  loop::ComputeRef compute(const std::vector<Ref<const loop::Stage>>& stages) const;
+
+ private:
+  InferContext info_;
+  std::vector<Ref<const loop::Buffer>> inputs_, outputs_;
+};
+
+using InferFn = TypeRef (*)(InferContext& cx);
+using LowerFn = loop::ComputeRef (*)(const LowerContext& cx);
+// Rewrites the call into other operators; returns its result (a tuple for several).
+using ExpandFn = Operand (*)(Builder& b, const Call& call);
+// The elements of a small integer result as expressions, or nullopt.
+using ValueFn = std::optional<std::vector<Dim>> (*)(const InferContext& cx, const TensorType& result);
+// A random valid call for the generator of programs: fills attrs and operand types.
+struct Sample {
+  std::vector<TypeRef> operands;
+  Attrs attrs;
+};
+using SampleFn = Sample (*)(uint64_t seed);
+
+struct Operator {
+  const char* name;
+  OpKind kind;
+  std::vector<OperandSpec> operands;
+  std::vector<AttrSpec> attrs;
+  const char* summary;  // one line of docs/operators.md
+  InferFn infer;
+  // Exactly one of the three says what it computes.
+  LowerFn lower = nullptr;
+  ExpandFn expand = nullptr;
+  const char* packed = nullptr;  // a registered function: called with the operands, then the
+                                 // attributes in order; allocates its results
+  ValueFn value = nullptr;
+  SampleFn sample = nullptr;
+  bool scalars = false;  // also defined on scalars, in registers
+};
+
+// The table is filled once, by register_operators() of graph/op, before any use.
+class OperatorTable {
+ public:
+  static OperatorTable& global();
+  void add(Operator op);  // asserts the entry's own rules
+  const Operator* find(std::string_view name) const;  // null: unknown
+  std::vector<const Operator*> all() const;  // by name
+
+ private:
+  Map<String, Any> index_;
+  std::vector<std::unique_ptr<Operator>> entries_;
+};
+
+}  // namespace tenon::graph
