@@ -1,0 +1,145 @@
+#!/usr/bin/env python3
+"""Checks every #include of src, tools, test, bench and examples against layers.txt.
+
+A file belongs to the longest folder of layers.txt that holds it; it may include its own folder and
+those its line lists (`*`: all of them). A `*_test.cc` may also include what its folder's `+test`
+line lists. A header in angle brackets that a line `<PREFIX>: FOLDER...` names may be included from
+those folders only. A source with a header of its own name includes that first, which proves that
+the header compiles alone (the other headers get a generated source each: cmake/layers.cmake).
+
+Usage: check_layers.py [ROOT]; exits 1 after a line for each violation:
+  src/vm/isa/a.cc:3: includes loop/ir.h of src/loop; src/vm/isa may include src/support src/object
+"""
+
+import os
+import re
+import sys
+from pathlib import Path
+
+WALKED = ("include", "src", "tools", "test", "bench", "examples")
+SUFFIXES = (".h", ".cc", ".c", ".inc", ".def")
+INCLUDE = re.compile(r'\s*#\s*include\s*([<"])([^>"]+)[>"]')
+LINE = re.compile(r"(<?[\w./+*-]+>?):\s*(.*)")
+# Not layers: input to tests, and programs built against an installed Tenon or a peer.
+PUBLIC = "include/tenon"
+
+
+class Layers:
+    """layers.txt: folders with what they may include, in order, lowest first."""
+
+    def __init__(self, text: str):
+        self.allowed: dict[str, list[str]] = {}
+        self.extra_for_tests: dict[str, list[str]] = {}
+        self.external: dict[str, list[str]] = {}
+        self.errors: list[str] = []
+        for number, line in enumerate(text.splitlines(), 1):
+            line = line.split("#")[0].strip()
+            match = LINE.fullmatch(line)
+            if not line:
+                continue
+            if not match:
+                self.errors.append(f"layers.txt:{number}: expected FOLDER: FOLDER..., found {line!r}")
+                continue
+            name, folders = match.group(1), match.group(2).split()
+            if name.startswith("<"):
+                self.external[name.strip("<>")] = folders
+                continue
+            if name.endswith("+test"):
+                self.extra_for_tests[name.removesuffix("+test")] = folders
+                continue
+            for folder in folders:
+                if folder not in self.allowed and folder not in ("*", PUBLIC):
+                    self.errors.append(
+                        f"layers.txt:{number}: {name} may not include {folder}: it does not stand above it"
+                    )
+            self.allowed[name] = folders
+
+    def folder_of(self, path: str) -> str | None:
+        """The longest folder of layers.txt that holds `path`, a file relative to the root."""
+        parts = path.split("/")[:-1]
+        while parts:
+            folder = "/".join(parts)
+            if folder in self.allowed or folder == PUBLIC:
+                return folder
+            parts.pop()
+        return None
+
+
+def resolve(root: Path, path: str, quoted: str) -> str:
+    """The file, relative to the root, that `#include "quoted"` in `path` means; it may be generated."""
+    beside = os.path.normpath(os.path.join(os.path.dirname(path), quoted))
+    for candidate in (beside, f"src/{quoted}", f"include/{quoted}"):
+        if (root / candidate).exists():
+            return candidate
+    return f"src/{quoted}" if "/" in quoted else beside
+
+
+def check_file(root: Path, path: str, layers: Layers) -> list[str]:
+    errors = []
+    folder = layers.folder_of(path)
+    if folder is None:
+        return [f"{path}:1: stands in no folder of layers.txt"]
+    if folder == PUBLIC:
+        allowed = []
+    else:
+        allowed = [PUBLIC] + layers.allowed[folder]
+    if path.endswith("_test.cc"):
+        allowed = allowed + layers.extra_for_tests.get(folder, [])
+    own_header = re.sub(r"(_test)?\.cc?$", ".h", path)
+    first_quoted = None
+    for number, line in enumerate((root / path).read_text(errors="replace").splitlines(), 1):
+        match = INCLUDE.match(line)
+        if not match:
+            continue
+        bracket, name = match.groups()
+        if bracket == "<":
+            for prefix, folders in layers.external.items():
+                if name.startswith(prefix) and folder not in folders:
+                    errors.append(
+                        f"{path}:{number}: includes <{name}>; only {' '.join(folders)} may"
+                    )
+            if not name.startswith("tenon/"):
+                continue
+        target = resolve(root, path, name)
+        if first_quoted is None:
+            first_quoted = (number, target)
+        other = layers.folder_of(target)
+        if other is None:
+            errors.append(f"{path}:{number}: includes {name}, which stands in no folder of layers.txt")
+        elif other != folder and other not in allowed and "*" not in allowed:
+            may = " ".join(allowed[1:]) or "nothing else"
+            errors.append(f"{path}:{number}: includes {name} of {other}; {folder} may include {may}")
+    if path.endswith(".cc") and not path.endswith("_test.cc") and (root / own_header).exists():
+        if first_quoted is None or first_quoted[1] != own_header:
+            line = first_quoted[0] if first_quoted else 1
+            errors.append(f"{path}:{line}: includes something before its own header {own_header}")
+    return errors
+
+
+def check(root: Path) -> tuple[int, list[str]]:
+    """Number of files walked, and the violations."""
+    layers = Layers((root / "layers.txt").read_text())
+    errors, files = list(layers.errors), 0
+    for top in WALKED:
+        for directory, folders, names in os.walk(root / top):
+            # A folder's `testdata` is input to a test, not source of this tree.
+            folders[:] = sorted(f for f in folders if f not in ("testdata", "build"))
+            for name in sorted(names):
+                if name.endswith(SUFFIXES):
+                    files += 1
+                    path = str(Path(directory, name).relative_to(root))
+                    errors += check_file(root, path, layers)
+    return files, errors
+
+
+def main() -> int:
+    root = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).resolve().parents[2]
+    files, errors = check(root)
+    for error in errors:
+        print(error)
+    print(f"layers: {files} files, {len(errors)} violations")
+    return 1 if errors or not files else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
