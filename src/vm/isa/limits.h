@@ -1,0 +1,38 @@
+// What a file may ask for at most. The verifier refuses more, so that nothing behind it needs to
+// think about sizes that overflow or exhaust memory before a limit of the call is reached.
+#pragma once
+
+#include <cstdint>
+
+namespace tenon::vm {
+
+// The file format that this build writes; it reads every format from 1 to this one.
+inline constexpr uint32_t kFormatVersion = 1;
+
+inline constexpr uint32_t kMaxFunctions = 1u << 20;
+inline constexpr uint32_t kMaxConstants = 1u << 20;
+inline constexpr uint32_t kMaxPacked = 1u << 20;
+inline constexpr uint32_t kMaxLibraries = 256;
+inline constexpr uint32_t kMaxKernelObjects = 64;
+inline constexpr uint32_t kMaxSpans = 1u << 24;
+
+// Of one function. A frame of kMaxRegisters takes 1 MiB of register stack.
+inline constexpr uint32_t kMaxRegisters = 1u << 16;
+inline constexpr uint32_t kMaxParams = 1u << 12;
+inline constexpr uint32_t kMaxCodeWords = 1u << 26;
+
+// Of one instruction: operand words after the header.
+inline constexpr uint32_t kMaxOperandWords = 1u << 16;
+
+inline constexpr uint32_t kMaxRank = 64;
+inline constexpr uint32_t kMaxNameBytes = 1u << 16;
+// Of a printed type; nesting is limited so that reading one needs little native stack.
+inline constexpr uint32_t kMaxTypeBytes = 1u << 20;
+inline constexpr uint32_t kMaxTypeDepth = 64;
+
+// Of a storage block or a constant, so that byte counts and offsets never overflow.
+inline constexpr uint64_t kMaxStorageBytes = uint64_t{1} << 48;
+inline constexpr uint64_t kMaxStorageAlignment = 4096;
+inline constexpr int64_t kMaxTag = (int64_t{1} << 31) - 1;
+
+}  // namespace tenon::vm
