@@ -44,6 +44,10 @@ struct DimNode : Object {
   String name;
   Array<Ref<const DimNode>> args;
 
+  // Of the fields above; not fields of their own to reflection. 0: not computed.
+  uint64_t hash = 0;
+  uint32_t depth = 1;
+
   static const TypeInfo& type_info();
 };
 

@@ -19,15 +19,24 @@ struct Buffer : Object {
   static const TypeInfo& type_info();
 };
 
+enum class ExprKind : uint8_t {
+  kVar, kLiteral, kDimValue, kLoad, kUnary, kBinary, kSelect, kCast, kCheckedIndex,
+};
+
 struct Expr : Object {
+  const ExprKind kind;  // which of the structs below this is
   DataType dtype;
 
   static const TypeInfo& type_info();
+
+ protected:
+  explicit Expr(ExprKind which) : kind(which) {}
 };
 using ExprRef = Ref<const Expr>;
 
 // A loop index or a Let-bound scalar. Identity is the node.
 struct Var : Expr {
+  Var() : Expr(ExprKind::kVar) {}
   String name;
 
   static const TypeInfo& type_info();
@@ -36,6 +45,7 @@ struct Var : Expr {
 // A literal. Integers and booleans are in `bits` sign-extended; floats as the bits of a double,
 // which holds every f16 and f32 exactly.
 struct Literal : Expr {
+  Literal() : Expr(ExprKind::kLiteral) {}
   int64_t bits = 0;
 
   static const TypeInfo& type_info();
@@ -43,13 +53,16 @@ struct Literal : Expr {
 
 // A size as a scalar, i64.
 struct DimValue : Expr {
+  DimValue() : Expr(ExprKind::kDimValue) {}
   Dim dim;
 
   static const TypeInfo& type_info();
 };
 
-// buffer[indices], indices i64 and in range by construction.
+// buffer[indices], indices i64 and in range by construction. One index per dimension; in a kernel
+// also a single one for a buffer of any other rank: the row-major offset in elements.
 struct Load : Expr {
+  Load() : Expr(ExprKind::kLoad) {}
   Ref<const Buffer> buffer;
   Array<ExprRef> indices;
 
@@ -65,6 +78,7 @@ enum class UnaryOp : uint8_t {
 };
 
 struct Unary : Expr {
+  Unary() : Expr(ExprKind::kUnary) {}
   UnaryOp op = UnaryOp::kNeg;
   ExprRef a;
 
@@ -87,6 +101,7 @@ enum class BinaryOp : uint8_t {
 };
 
 struct Binary : Expr {
+  Binary() : Expr(ExprKind::kBinary) {}
   BinaryOp op = BinaryOp::kAdd;
   ExprRef a, b;
 
@@ -96,6 +111,7 @@ struct Binary : Expr {
 // Only the chosen side is evaluated where a side loads: a guard of an out-of-range access is
 // written as a Select.
 struct Select : Expr {
+  Select() : Expr(ExprKind::kSelect) {}
   ExprRef condition;  // bool
   ExprRef if_true, if_false;
 
@@ -104,6 +120,7 @@ struct Select : Expr {
 
 // Float to integer truncates, saturates, NaN gives 0; to bool is != 0.
 struct Cast : Expr {
+  Cast() : Expr(ExprKind::kCast) {}
   ExprRef a;
 
   static const TypeInfo& type_info();
@@ -112,6 +129,7 @@ struct Cast : Expr {
 // An index that came from data: -extent <= index < extent, a negative one counts from the end;
 // anything else stops the kernel with an index-out-of-range error. Result: 0 <= i64 < extent.
 struct CheckedIndex : Expr {
+  CheckedIndex() : Expr(ExprKind::kCheckedIndex) {}
   ExprRef index;
   Dim extent;
 

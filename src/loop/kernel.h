@@ -9,12 +9,20 @@
 
 namespace tenon::loop {
 
+enum class StmtKind : uint8_t { kSeq, kFor, kStore, kIf, kLet, kAlloc };
+
 struct Stmt : Object {
+  const StmtKind kind;  // which of the structs below this is
+
   static const TypeInfo& type_info();
+
+ protected:
+  explicit Stmt(StmtKind which) : kind(which) {}
 };
 using StmtRef = Ref<const Stmt>;
 
 struct Seq : Stmt {
+  Seq() : Stmt(StmtKind::kSeq) {}
   Array<StmtRef> body;
   static const TypeInfo& type_info();
 };
@@ -22,20 +30,26 @@ struct Seq : Stmt {
 enum class ForKind : uint8_t {
   kSerial,
   kParallel,  // iterations are independent; outermost only
-  kVector,    // constant extent, a width of the target; the body is emitted as vector operations
+  // Constant extent, a power of two; the body is emitted as vector operations. Its accesses are best
+  // `uniform + var` (contiguous) or free of var (uniform); an If or Select whose condition depends
+  // on var masks what it guards. It holds no other loop but kUnrolled ones.
+  kVector,
   kUnrolled,  // constant extent
 };
 
 // for var in [begin, begin + extent)
 struct For : Stmt {
+  For() : Stmt(StmtKind::kFor) {}
   Ref<const Var> var;
   ExprRef begin, extent;  // i64
-  ForKind kind = ForKind::kSerial;
+  ForKind loop = ForKind::kSerial;
   StmtRef body;
   static const TypeInfo& type_info();
 };
 
+// buffer[indices] = value; indices as in Load.
 struct Store : Stmt {
+  Store() : Stmt(StmtKind::kStore) {}
   Ref<const Buffer> buffer;
   Array<ExprRef> indices;
   ExprRef value;
@@ -43,6 +57,7 @@ struct Store : Stmt {
 };
 
 struct If : Stmt {
+  If() : Stmt(StmtKind::kIf) {}
   ExprRef condition;
   StmtRef then_body;
   StmtRef else_body;  // null: nothing
@@ -51,6 +66,7 @@ struct If : Stmt {
 
 // A scalar named for the statements of `body`.
 struct Let : Stmt {
+  Let() : Stmt(StmtKind::kLet) {}
   Ref<const Var> var;
   ExprRef value;
   StmtRef body;
@@ -60,6 +76,7 @@ struct Let : Stmt {
 // Scratch storage that lives for `body`: registers or the stack where small and constant, else
 // workspace of the runtime.
 struct Alloc : Stmt {
+  Alloc() : Stmt(StmtKind::kAlloc) {}
   Ref<const Buffer> buffer;
   StmtRef body;
   static const TypeInfo& type_info();
