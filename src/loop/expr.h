@@ -141,6 +141,7 @@ struct CheckedIndex : Expr {
 Ref<const Var> var(std::string_view name, DataType dtype);
 ExprRef literal(DataType dtype, double value);
 ExprRef literal_int(DataType dtype, int64_t value);
+ExprRef literal_from_memory(DataType dtype, const void* element);  // one element as a tensor holds it
 ExprRef index(int64_t value);   // i64
 ExprRef dim_value(const Dim& d);
 ExprRef load(const Ref<const Buffer>& buffer, Array<ExprRef> indices);

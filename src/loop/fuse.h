@@ -1,0 +1,14 @@
+// Joining computes: graph fusion concatenates the stages of several operators, connected by their
+// buffers, and this room makes one economical Compute of them.
+#pragma once
+
+#include "loop/compute.h"
+
+namespace tenon::loop {
+
+// Substitutes map stages into the stages that read them, where that does not repeat expensive work,
+// and drops stages that nothing reads. Outputs stay stages. Inputs that nothing reads any more stay in
+// `inputs`: they are the kernel's parameters.
+ComputeRef inline_stages(const ComputeRef& compute);
+
+}  // namespace tenon::loop
