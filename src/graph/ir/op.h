@@ -139,6 +139,7 @@ struct Operator {
   ValueFn value = nullptr;
   SampleFn sample = nullptr;
   bool scalars = false;  // also defined on scalars, in registers
+  bool view = false;     // the result is operand 0's elements in order: no data moves
 };
 
 // The table is filled once, by register_operators() of graph/op, before any use.
