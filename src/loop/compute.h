@@ -1,7 +1,7 @@
 // Compute descriptions: what an operator's lowering returns, and what fusion joins.
 //
-// A Compute says which element of which buffer is which scalar expression; it has no loops, order or
-// storage: schedules (loop/schedule.h) make those. It is a list of stages in dependency order; a
+// A Compute says which element of which buffer is which scalar expression; it has no loops, order
+// or storage: schedules (loop/schedule.h) make those. It is a list of stages in dependency order; a
 // stage reads the inputs and the results of earlier stages. Outputs are results of stages.
 //
 //   softmax over the last axis of x[n, m]:
@@ -25,8 +25,16 @@ enum class StageKind : uint8_t {
 
 enum class Reduction : uint8_t {
   kNone,  // scatter only: the update replaces
-  kSum, kProd, kMax, kMin, kAnd, kOr,
-  kArgMaxFirst, kArgMaxLast, kArgMinFirst, kArgMinLast,  // one reduce axis; out is i64: its index
+  kSum,
+  kProd,
+  kMax,
+  kMin,
+  kAnd,
+  kOr,
+  kArgMaxFirst,
+  kArgMaxLast,
+  kArgMinFirst,
+  kArgMinLast,  // one reduce axis; out is i64: its index
 };
 
 struct Stage : Object {
@@ -59,9 +67,8 @@ struct Compute : Object {
 using ComputeRef = Ref<const Compute>;
 
 // out[i...] = body(i...): the commonest case.
-Ref<const Stage> map_stage(
-    const Ref<const Buffer>& out,
-    const std::function<ExprRef(const std::vector<ExprRef>& indices)>& body);
+Ref<const Stage> map_stage(const Ref<const Buffer>& out,
+                           const std::function<ExprRef(const std::vector<ExprRef>& indices)>& body);
 
 // out[i...] = reduction over k... < extents of body(i..., k...).
 Ref<const Stage> reduce_stage(

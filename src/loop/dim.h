@@ -84,7 +84,8 @@ Dim floordiv(const Dim& a, const Dim& b);  // division by the constant 0 throws 
 Dim mod(const Dim& a, const Dim& b);
 Dim min(const Dim& a, const Dim& b);
 Dim max(const Dim& a, const Dim& b);
-Dim bcast(const Dim& a, const Dim& b);  // equal -> that; a constant 1 -> the other; const c > 1 -> c
+Dim bcast(const Dim& a,
+          const Dim& b);  // equal -> that; a constant 1 -> the other; const c > 1 -> c
 Dim ceildiv(const Dim& a, const Dim& b);
 Dim product(const std::vector<Dim>& dims);
 

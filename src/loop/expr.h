@@ -20,7 +20,15 @@ struct Buffer : Object {
 };
 
 enum class ExprKind : uint8_t {
-  kVar, kLiteral, kDimValue, kLoad, kUnary, kBinary, kSelect, kCast, kCheckedIndex,
+  kVar,
+  kLiteral,
+  kDimValue,
+  kLoad,
+  kUnary,
+  kBinary,
+  kSelect,
+  kCast,
+  kCheckedIndex,
 };
 
 struct Expr : Object {
@@ -70,11 +78,34 @@ struct Load : Expr {
 };
 
 enum class UnaryOp : uint8_t {
-  kNeg, kAbs, kNot /* boolean */, kBitNot, kSign,
-  kFloor, kCeil, kTrunc, kRoundEven,
-  kSqrt, kExp, kLog, kTanh, kErf, kSigmoid,
-  kSin, kCos, kTan, kAsin, kAcos, kAtan, kSinh, kCosh, kAsinh, kAcosh, kAtanh,
-  kIsNan, kIsInf,
+  kNeg,
+  kAbs,
+  kNot /* boolean */,
+  kBitNot,
+  kSign,
+  kFloor,
+  kCeil,
+  kTrunc,
+  kRoundEven,
+  kSqrt,
+  kExp,
+  kLog,
+  kTanh,
+  kErf,
+  kSigmoid,
+  kSin,
+  kCos,
+  kTan,
+  kAsin,
+  kAcos,
+  kAtan,
+  kSinh,
+  kCosh,
+  kAsinh,
+  kAcosh,
+  kAtanh,
+  kIsNan,
+  kIsInf,
 };
 
 struct Unary : Expr {
@@ -86,18 +117,29 @@ struct Unary : Expr {
 };
 
 // Semantics are those of docs/semantics.md: integers wrap; a shift past the width gives 0;
-// kMin and kMax propagate NaN. Integer division and remainder by zero stop the kernel with an error.
+// kMin and kMax propagate NaN. Integer division and remainder by zero stop the kernel with an
+// error.
 enum class BinaryOp : uint8_t {
-  kAdd, kSub, kMul,
+  kAdd,
+  kSub,
+  kMul,
   kDiv,       // floats: IEEE; integers: truncates
   kFloorDiv,  // integers, for index arithmetic: towards minus infinity
   kMod,       // sign of the divisor (Python's %)
   kRem,       // sign of the dividend (C's fmod, %)
-  kPow, kAtan2,
-  kMin, kMax,
-  kEq, kNe, kLt, kLe,  // result: bool
-  kAnd, kOr, kXor,     // booleans, or bits of integers
-  kShl, kShr,          // kShr: arithmetic for signed, logical for unsigned
+  kPow,
+  kAtan2,
+  kMin,
+  kMax,
+  kEq,
+  kNe,
+  kLt,
+  kLe,  // result: bool
+  kAnd,
+  kOr,
+  kXor,  // booleans, or bits of integers
+  kShl,
+  kShr,  // kShr: arithmetic for signed, logical for unsigned
 };
 
 struct Binary : Expr {
@@ -141,8 +183,9 @@ struct CheckedIndex : Expr {
 Ref<const Var> var(std::string_view name, DataType dtype);
 ExprRef literal(DataType dtype, double value);
 ExprRef literal_int(DataType dtype, int64_t value);
-ExprRef literal_from_memory(DataType dtype, const void* element);  // one element as a tensor holds it
-ExprRef index(int64_t value);   // i64
+ExprRef literal_from_memory(DataType dtype,
+                            const void* element);  // one element as a tensor holds it
+ExprRef index(int64_t value);                      // i64
 ExprRef dim_value(const Dim& d);
 ExprRef load(const Ref<const Buffer>& buffer, Array<ExprRef> indices);
 ExprRef unary(UnaryOp op, ExprRef a);

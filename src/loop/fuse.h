@@ -7,8 +7,8 @@
 namespace tenon::loop {
 
 // Substitutes map stages into the stages that read them, where that does not repeat expensive work,
-// and drops stages that nothing reads. Outputs stay stages. Inputs that nothing reads any more stay in
-// `inputs`: they are the kernel's parameters.
+// and drops stages that nothing reads. Outputs stay stages. Inputs that nothing reads any more stay
+// in `inputs`: they are the kernel's parameters.
 ComputeRef inline_stages(const ComputeRef& compute);
 
 }  // namespace tenon::loop

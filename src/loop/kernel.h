@@ -1,8 +1,9 @@
 // Kernels: loop nests over buffers, what the back end translates to machine code.
 //
 // A kernel's parameters are its input buffers, then its output buffers, then integers (the symbols
-// that no parameter's shape binds). A symbol that stands alone as a parameter's dimension is bound by
-// that tensor; all other dimensions of parameters must agree with their expression: the entry checks.
+// that no parameter's shape binds). A symbol that stands alone as a parameter's dimension is bound
+// by that tensor; all other dimensions of parameters must agree with their expression: the entry
+// checks.
 #pragma once
 
 #include "loop/compute.h"
@@ -30,9 +31,9 @@ struct Seq : Stmt {
 enum class ForKind : uint8_t {
   kSerial,
   kParallel,  // iterations are independent; outermost only
-  // Constant extent, a power of two; the body is emitted as vector operations. Its accesses are best
-  // `uniform + var` (contiguous) or free of var (uniform); an If or Select whose condition depends
-  // on var masks what it guards. It holds no other loop but kUnrolled ones.
+  // Constant extent, a power of two; the body is emitted as vector operations. Its accesses are
+  // best `uniform + var` (contiguous) or free of var (uniform); an If or Select whose condition
+  // depends on var masks what it guards. It holds no other loop but kUnrolled ones.
   kVector,
   kUnrolled,  // constant extent
 };

@@ -1,0 +1,89 @@
+#include "object/dtype.h"
+
+#include <charconv>
+
+#include "support/error.h"
+
+namespace tenon {
+
+namespace {
+struct Family {
+  std::string_view name, short_name;
+  DLDataTypeCode code;
+};
+constexpr Family kFamilies[] = {
+    {"float", "f", kDLFloat},
+    {"int", "i", kDLInt},
+    {"uint", "u", kDLUInt},
+    {"bfloat", "bf", kDLBfloat},
+};
+
+bool read_number(std::string_view& text, int& out) {
+  auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), out);
+  if (status != std::errc() || end == text.data()) return false;
+  text.remove_prefix(static_cast<size_t>(end - text.data()));
+  return true;
+}
+
+bool valid_width(DLDataTypeCode code, int bits) {
+  switch (code) {
+    case kDLFloat:
+      return bits == 16 || bits == 32 || bits == 64;
+    case kDLBfloat:
+      return bits == 16;
+    default:
+      return bits == 1 || bits == 2 || bits == 4 || bits == 8 || bits == 16 || bits == 32 ||
+             bits == 64;
+  }
+}
+}  // namespace
+
+std::string to_text(DataType t) {
+  std::string out;
+  if (t.is_void()) return "void";
+  if (t == boolean) return "bool";
+  if (t.code == kDLBool) {
+    out = cat("bool", t.bits);
+  } else {
+    out = cat("type", t.code, '_', t.bits);
+    for (const auto& f : kFamilies) {
+      if (f.code == t.code) out = cat(f.name, t.bits);
+    }
+  }
+  if (t.lanes != 1) out += cat('x', t.lanes);
+  return out;
+}
+
+std::optional<DataType> parse_dtype(std::string_view text) {
+  if (text == "bool") return boolean;
+  if (text == "void") return DataType();
+  const Family* family = nullptr;
+  size_t length = 0;
+  for (const auto& f : kFamilies) {
+    for (auto name : {f.name, f.short_name}) {
+      if (text.starts_with(name) && name.size() > length) {
+        family = &f;
+        length = name.size();
+      }
+    }
+  }
+  if (!family) return std::nullopt;
+  text.remove_prefix(length);
+  int bits = 0, lanes = 1;
+  if (!read_number(text, bits) || !valid_width(family->code, bits)) return std::nullopt;
+  if (!text.empty()) {
+    if (text[0] != 'x') return std::nullopt;
+    text.remove_prefix(1);
+    if (!read_number(text, lanes) || lanes < 2 || lanes > 0xffff || !text.empty())
+      return std::nullopt;
+  }
+  return DataType(family->code, bits, lanes);
+}
+
+DataType dtype_named(std::string_view text) {
+  if (auto t = parse_dtype(text)) return *t;
+  throw Error(ErrorKind::Usage, cat(quoted(text), " is no element type"))
+      .expected("float16 float32 float64 bfloat16 int8..int64 uint8..uint64 bool");
+}
+
+}  // namespace tenon

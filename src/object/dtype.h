@@ -1,0 +1,57 @@
+// DataType: the type of a tensor's elements, DLPack's triple with names.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "tenon/dlpack.h"
+
+namespace tenon {
+
+struct DataType {
+  uint8_t code = 0;
+  uint8_t bits = 0;
+  uint16_t lanes = 0;
+
+  constexpr DataType() = default;
+  constexpr DataType(DLDataTypeCode c, int b, int l = 1)
+      : code(static_cast<uint8_t>(c)),
+        bits(static_cast<uint8_t>(b)),
+        lanes(static_cast<uint16_t>(l)) {}
+  constexpr DataType(DLDataType d) : code(d.code), bits(d.bits), lanes(d.lanes) {}
+  constexpr operator DLDataType() const { return DLDataType{code, bits, lanes}; }
+  constexpr bool operator==(const DataType&) const = default;
+
+  // One word of the three, as it lies in memory on a little-endian machine.
+  constexpr uint32_t word() const {
+    return uint32_t{code} | uint32_t{bits} << 8 | uint32_t{lanes} << 16;
+  }
+  // Bytes that an element takes: those narrower than a byte take one.
+  constexpr int64_t bytes() const { return (int64_t{bits} * lanes + 7) / 8; }
+
+  constexpr bool is_float() const { return code == kDLFloat || code == kDLBfloat; }
+  constexpr bool is_signed_int() const { return code == kDLInt; }
+  constexpr bool is_unsigned_int() const { return code == kDLUInt; }
+  constexpr bool is_int() const { return is_signed_int() || is_unsigned_int(); }
+  constexpr bool is_bool() const { return code == kDLBool; }
+  constexpr bool is_void() const { return bits == 0; }
+};
+static_assert(sizeof(DataType) == sizeof(DLDataType));
+
+inline constexpr DataType f16{kDLFloat, 16}, f32{kDLFloat, 32}, f64{kDLFloat, 64},
+    bf16{kDLBfloat, 16};
+inline constexpr DataType i8{kDLInt, 8}, i16{kDLInt, 16}, i32{kDLInt, 32}, i64{kDLInt, 64};
+inline constexpr DataType u8{kDLUInt, 8}, u16{kDLUInt, 16}, u32{kDLUInt, 32}, u64{kDLUInt, 64};
+inline constexpr DataType boolean{kDLBool, 8};  // one byte, 0 or 1; written "bool"
+
+// "float32", "int64", "bool", "bfloat16", "float32x4"; "void" for none.
+std::string to_text(DataType t);
+// Reads that, and the short forms "f32", "i64", "u8". Nothing when it is no type.
+std::optional<DataType> parse_dtype(std::string_view text);
+// As above; a Usage error for text that is no type.
+DataType dtype_named(std::string_view text);
+
+}  // namespace tenon

@@ -1,0 +1,154 @@
+#include "object/function.h"
+
+namespace tenon {
+
+namespace {
+thread_local Ref<ErrorObj> waiting;
+
+void copy_to_cell(std::string& text, StringCell& cell) {
+  cell = {text.data(), text.size()};
+}
+
+std::string_view text_of_cell(const StringCell& cell) {
+  return cell.data ? std::string_view(cell.data, cell.size) : std::string_view();
+}
+
+void change_backtrace(void* self, const StringCell* backtrace, int32_t mode) {
+  auto* e = static_cast<ErrorObj*>(self);
+  try {
+    if (mode == 0) e->backtrace_text.clear();
+    e->backtrace_text.append(text_of_cell(*backtrace));
+    copy_to_cell(e->backtrace_text, e->backtrace);
+  } catch (...) {  // without memory the backtrace stays shorter
+  }
+}
+}  // namespace
+
+ErrorObj::~ErrorObj() {
+  if (cause_chain) release(cause_chain);
+  if (extra_context) release(extra_context);
+}
+
+Ref<ErrorObj> ErrorObj::of(const Error& e) {
+  auto o = make<ErrorObj>();
+  o->error = std::make_shared<const Error>(e);
+  o->kind_text = kind_name(e.kind());
+  o->message_text = e.message();
+  for (const auto& f : e.backtrace()) o->backtrace_text += f + "\n";
+  copy_to_cell(o->kind_text, o->kind);
+  copy_to_cell(o->message_text, o->message);
+  copy_to_cell(o->backtrace_text, o->backtrace);
+  o->update_backtrace = &change_backtrace;
+  return o;
+}
+
+Error error_of(const ErrorObj& object) {
+  if (object.is_ours() && object.error) return *object.error;
+  std::string_view kind = text_of_cell(object.kind);
+  std::string message(text_of_cell(object.message));
+  ErrorKind ours = kind_of_name(kind);
+  if (kind_name(ours) != kind && !kind.empty()) message = cat(kind, ": ", message);
+  Error e(ours, std::move(message));
+  std::string_view rest = text_of_cell(object.backtrace);
+  while (!rest.empty()) {
+    size_t end = rest.find('\n');
+    std::string_view line = rest.substr(0, end);
+    if (!line.empty()) e.frame(std::string(line));
+    rest = end == std::string_view::npos ? std::string_view() : rest.substr(end + 1);
+  }
+  return e;
+}
+
+void set_error_object(Ref<ErrorObj> object) noexcept {
+  waiting = std::move(object);
+}
+Ref<ErrorObj> take_error_object() noexcept {
+  return std::move(waiting);
+}
+bool has_error() noexcept {
+  return static_cast<bool>(waiting);
+}
+
+void set_error(const Error& error) noexcept {
+  try {
+    waiting = ErrorObj::of(error);
+  } catch (...) {
+    waiting = {};  // no memory for it: take_error says that one got lost
+  }
+}
+
+void set_error(ErrorKind kind, std::string_view message) noexcept {
+  try {
+    set_error(Error(kind, std::string(message)));
+  } catch (...) {
+    waiting = {};
+  }
+}
+
+Error take_error() noexcept {
+  Ref<ErrorObj> taken = std::move(waiting);
+  if (!taken) return Error(ErrorKind::Internal, "a call failed without saying why");
+  return error_of(*taken);
+}
+
+int set_current_exception() noexcept {
+  try {
+    throw;
+  } catch (const Error& e) {
+    set_error(e);
+  } catch (const std::bad_alloc&) {
+    set_error(ErrorKind::Runtime, "out of memory");
+  } catch (const std::exception& e) {
+    set_error(ErrorKind::Runtime, e.what());
+  } catch (...) {
+    set_error(ErrorKind::Runtime, "an exception that is no std::exception");
+  }
+  return -1;
+}
+
+namespace detail {
+
+namespace {
+std::string_view call_name(std::string_view name) {
+  return name.empty() ? "function" : name;
+}
+}  // namespace
+
+void fail_count(std::string_view name, int32_t wanted, int32_t n) {
+  throw Error(ErrorKind::Usage, cat(call_name(name), " takes ", wanted,
+                                    wanted == 1 ? " argument, not " : " arguments, not ", n));
+}
+
+void fail_argument(std::string_view name, int32_t i, const std::string& wanted,
+                   const AnyView& found) {
+  throw Error(ErrorKind::Usage, cat("argument ", i, " of ", call_name(name), " has the wrong type"))
+      .expected(wanted)
+      .found(type_name(found.type_index));
+}
+
+struct CFunction : FunctionObj {
+  PackedCall inner = nullptr;
+  void* context = nullptr;
+  void (*release_context)(void*) = nullptr;
+  ~CFunction() {
+    if (release_context) release_context(context);
+  }
+};
+
+static int call_c(void* self, const AnyView* args, int32_t n, Any* result) {
+  auto* f = static_cast<CFunction*>(static_cast<FunctionObj*>(self));
+  return f->inner(f->context, args, n, result);
+}
+
+}  // namespace detail
+
+Function Function::from_c(PackedCall call, void* context, void (*release)(void* context)) {
+  auto made = make<detail::CFunction>();
+  made->inner = call;
+  made->context = context;
+  made->release_context = release;
+  made->call = &detail::call_c;
+  return Function(Ref<Object>(std::move(made)));
+}
+
+}  // namespace tenon

@@ -1,0 +1,197 @@
+// Function: a callable value, and the convention by which everything is called.
+//
+//   int call(void* self, const AnyView* args, int32_t n, Any* result)
+//
+// `self` is the function object. Arguments are borrowed for the call; the result is owned by the
+// caller, who passes in None. Non-zero means an error, which waits in this thread's slot. No C++
+// exception crosses a call.
+//
+//   object: header, byte 24 call, 32 null (tvm-ffi's cell), 40 what the function owns
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <tuple>
+#include <type_traits>
+
+#include "object/any.h"
+#include "object/string.h"
+
+namespace tenon {
+
+using PackedCall = int (*)(void* self, const AnyView* args, int32_t n, Any* result);
+
+struct FunctionObj : Object {
+  static constexpr int32_t kTypeIndex = TypeIndex::Function;
+  static constexpr int32_t kTypeLast = kTypeIndex;
+  PackedCall call = nullptr;
+  void* cpp_call = nullptr;  // tvm-ffi's shortcut between its own; never read
+};
+static_assert(sizeof(FunctionObj) == 40);
+
+// The error that waits on this thread.
+void set_error(const Error& error) noexcept;
+void set_error(ErrorKind kind, std::string_view message) noexcept;
+// Takes it; an Internal error if a call failed and left none.
+Error take_error() noexcept;
+bool has_error() noexcept;
+// Stores what is being handled in a catch block; returns -1.
+int set_current_exception() noexcept;
+
+// The error as an object: kind, message and backtrace at tvm-ffi's offsets, with our Error behind.
+struct ErrorObj : Object {
+  static constexpr int32_t kTypeIndex = TypeIndex::Error;
+  static constexpr int32_t kTypeLast = kTypeIndex;
+  StringCell kind{}, message{}, backtrace{};
+  void (*update_backtrace)(void* self, const StringCell* backtrace, int32_t mode) = nullptr;
+  Object* cause_chain = nullptr;    // owned, of tvm-ffi's
+  Object* extra_context = nullptr;  // owned, of tvm-ffi's
+  // Past the published cell: ours only.
+  std::shared_ptr<const Error> error;
+  std::string kind_text, message_text, backtrace_text;
+
+  ~ErrorObj();
+  bool is_ours() const { return deleter == &delete_object<ErrorObj>; }
+  static Ref<ErrorObj> of(const Error& e);
+};
+// The error that an error object, ours or foreign, tells of.
+Error error_of(const ErrorObj& object);
+Ref<ErrorObj> take_error_object() noexcept;
+void set_error_object(Ref<ErrorObj> object) noexcept;
+
+namespace detail {
+
+template <class F>
+struct Closure : FunctionObj {
+  F body;
+  explicit Closure(F f) : body(std::move(f)) {}
+};
+
+// Runs `body(args, n, result)`, and turns what it throws into an error.
+template <class F>
+int call_closure(void* self, const AnyView* args, int32_t n, Any* result) {
+  try {
+    static_cast<Closure<F>*>(static_cast<FunctionObj*>(self))->body(args, n, result);
+    return 0;
+  } catch (...) {
+    return set_current_exception();
+  }
+}
+
+template <class F>
+struct Signature : Signature<decltype(&F::operator())> {};
+template <class R, class... A>
+struct Signature<R(A...)> {
+  using Result = R;
+  using Args = std::tuple<A...>;
+};
+template <class R, class... A>
+struct Signature<R (*)(A...)> : Signature<R(A...)> {};
+template <class C, class R, class... A>
+struct Signature<R (C::*)(A...)> : Signature<R(A...)> {};
+template <class C, class R, class... A>
+struct Signature<R (C::*)(A...) const> : Signature<R(A...)> {};
+
+[[noreturn]] void fail_count(std::string_view name, int32_t wanted, int32_t n);
+[[noreturn]] void fail_argument(std::string_view name, int32_t i, const std::string& wanted,
+                                const AnyView& found);
+
+// An argument as its parameter's type. `const Handle&` is seen in place, without touching a count.
+template <class A>
+decltype(auto) unpack(std::string_view name, const AnyView* args, int32_t i) {
+  using T = std::remove_cvref_t<A>;
+  if (!AnyTraits<T>::is(args[i])) [[unlikely]] {
+    fail_argument(name, i, AnyTraits<T>::name(), args[i]);
+  }
+  if constexpr (std::is_reference_v<A> && (std::is_base_of_v<Handle, T>)) {
+    return payload_as<T>(args[i]);
+  } else {
+    return AnyTraits<T>::get(args[i]);
+  }
+}
+
+}  // namespace detail
+
+class Function : public Handle {
+ public:
+  Function() = default;
+  explicit Function(Ref<Object> r) { ref_ = std::move(r); }
+
+  // From `void(const AnyView* args, int32_t n, Any* result)`, which may throw.
+  template <class F>
+  static Function from_packed(F body) {
+    auto made = make<detail::Closure<F>>(std::move(body));
+    made->call = &detail::call_closure<F>;
+    return Function(Ref<Object>(std::move(made)));
+  }
+  // From any callable with one signature. Arguments are checked and converted; a mismatch is a
+  // Usage error that names the function and the argument. Take handles by `const&`: nothing is
+  // counted.
+  template <class F>
+  static Function from_typed(F body, std::string name = "") {
+    using S = detail::Signature<std::remove_cvref_t<F>>;
+    return from_packed([body = std::move(body), name = std::move(name)](const AnyView* args,
+                                                                        int32_t n, Any* result) {
+      constexpr int32_t wanted = std::tuple_size_v<typename S::Args>;
+      if (n != wanted) [[unlikely]]
+        detail::fail_count(name, wanted, n);
+      apply<typename S::Result, typename S::Args>(body, name, args, result,
+                                                  std::make_index_sequence<wanted>());
+    });
+  }
+  // A C function with a context, which `release` (may be null) frees with the function.
+  static Function from_c(PackedCall call, void* context, void (*release)(void* context));
+
+  FunctionObj* get() const { return static_cast<FunctionObj*>(ref_.get()); }
+  // The bare call: 0, or an error waits.
+  int call(const AnyView* args, int32_t n, Any* result) const {
+    return get()->call(get(), args, n, result);
+  }
+  // Calls, and throws what it fails with.
+  Any operator()(const auto&... args) const {
+    // Arguments that only an Any can hold (std::string) are owned by `held` during the call.
+    std::array<AnyView, sizeof...(args) + 1> views;
+    std::array<Any, sizeof...(args) + 1> held;
+    int32_t n = 0;
+    (place(views, held, n, args), ...);
+    Any result;
+    if (call(views.data(), n, &result) != 0) [[unlikely]]
+      throw take_error();
+    return result;
+  }
+
+  static bool accepts(const AnyView& a) {
+    return a.type_index == TypeIndex::Function || a.is_none();
+  }
+  static std::string type_text() { return "function"; }
+
+ private:
+  template <class V, class H, class T>
+  static void place(V& views, H& held, int32_t& n, const T& value) {
+    if constexpr (std::is_base_of_v<AnyView, T>) {
+      views[static_cast<size_t>(n)] = value;
+    } else if constexpr (requires(AnyView a) { AnyTraits<T>::put(a, value); }) {
+      AnyTraits<T>::put(views[static_cast<size_t>(n)], value);
+    } else {
+      held[static_cast<size_t>(n)] = Any(value);
+      views[static_cast<size_t>(n)] = held[static_cast<size_t>(n)];
+    }
+    ++n;
+  }
+  template <class R, class Args, class F, size_t... I>
+  static void apply(const F& body, const std::string& name, const AnyView* args, Any* result,
+                    std::index_sequence<I...>) {
+    (void)name, (void)args;
+    auto& f = const_cast<F&>(body);
+    if constexpr (std::is_void_v<R>) {
+      f(detail::unpack<std::tuple_element_t<I, Args>>(name, args, I)...);
+      (void)result;
+    } else {
+      *result = Any(f(detail::unpack<std::tuple_element_t<I, Args>>(name, args, I)...));
+    }
+  }
+};
+
+}  // namespace tenon

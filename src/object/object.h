@@ -1,0 +1,250 @@
+// Object, the counted header that every heap value starts with, and Ref, a pointer that holds one.
+//
+//   byte 0   uint64  counts: strong in the low half, weak in the high half (1 for all strong ones)
+//        8   int32   type_index
+//       12   uint32  zero
+//       16   deleter(self, flags): flags 1 destroy the value, 2 free the memory, 3 both
+//       24   the type's own fields
+//
+// The layout and the protocol are tvm-ffi's, so that each side can release the other's objects.
+// Types derive from Object (or from one another), have no virtual functions, and are made by
+// `make`. Destroying a value never recurses over what it owns: objects that die meanwhile wait in a
+// list.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <new>
+#include <type_traits>
+#include <utility>
+
+#include "object/type_index.h"
+
+namespace tenon {
+
+struct TypeInfo;
+
+struct Object {
+  static constexpr int32_t kTypeIndex = TypeIndex::ObjectBegin;
+  static constexpr int32_t kTypeLast = TypeIndex::ObjectEnd;
+  static constexpr uint64_t kOneStrong = 1;
+  static constexpr uint64_t kOneWeak = uint64_t{1} << 32;
+  static constexpr uint64_t kCountsOfNew = kOneStrong | kOneWeak;
+  enum DeleterFlags : int { kDestroy = 1, kFree = 2, kBoth = 3 };
+
+  uint64_t counts = 0;
+  int32_t type_index = 0;
+  uint32_t reserved = 0;
+  void (*deleter)(void* self, int flags) = nullptr;
+
+  Object() = default;
+  // A copy is a new object: it takes the fields of a derived type, never the header.
+  Object(const Object&) noexcept {}
+  Object& operator=(const Object&) noexcept { return *this; }
+
+  static const TypeInfo& type_info();
+
+  uint32_t strong_count() const {
+    return static_cast<uint32_t>(__atomic_load_n(&counts, __ATOMIC_RELAXED));
+  }
+  bool unique() const {
+    return static_cast<uint32_t>(__atomic_load_n(&counts, __ATOMIC_ACQUIRE)) == 1;
+  }
+};
+static_assert(sizeof(Object) == 24 && offsetof(Object, type_index) == 8 &&
+              offsetof(Object, deleter) == 16);
+
+// Is a value of that type index a T? Derived types are numbered within their base's range.
+template <class T>
+constexpr bool type_is(int32_t index) {
+  if constexpr (T::kTypeIndex == T::kTypeLast) {
+    return index == T::kTypeIndex;
+  } else {
+    return index >= T::kTypeIndex && index <= T::kTypeLast;
+  }
+}
+
+inline void retain(const Object* o) {
+  __atomic_fetch_add(&const_cast<Object*>(o)->counts, Object::kOneStrong, __ATOMIC_RELAXED);
+}
+
+namespace detail {
+void release_last(Object* o, uint64_t counts_before);
+// Runs `o`'s deleter body now, or later if a value is being destroyed on this thread.
+void destroy_in_turn(Object* o, int flags, void (*body)(Object*, int));
+constexpr int kInTurn = 1 << 16;  // set in the flags of a deleter's second entry
+}  // namespace detail
+
+inline void release(const Object* o) {
+  auto* m = const_cast<Object*>(o);
+  uint64_t before = __atomic_fetch_sub(&m->counts, Object::kOneStrong, __ATOMIC_RELEASE);
+  if (static_cast<uint32_t>(before) == 1) [[unlikely]] {
+    detail::release_last(m, before);
+  }
+}
+
+// What a type's deleter does. A type whose fields own no other objects, or only leaves, says
+// `static constexpr bool kLeaf = true` and is destroyed on the spot.
+template <class T>
+void delete_object(void* self, int flags) {
+  auto body = [](Object* o, int f) {
+    T* t = static_cast<T*>(o);
+    if (f & Object::kDestroy) t->~T();
+    if (f & Object::kFree) ::operator delete(static_cast<void*>(t));
+  };
+  if constexpr (requires { requires T::kLeaf; }) {
+    body(static_cast<Object*>(self), flags);
+  } else {
+    detail::destroy_in_turn(static_cast<Object*>(self), flags, body);
+  }
+}
+
+template <class T>
+class Ref;
+
+// Fills in the header of an object in memory from `operator new`; the count starts at one.
+template <class T>
+void init_header(T* t) {
+  static_assert(!std::is_polymorphic_v<T>, "a virtual table would take the header's place");
+  t->counts = Object::kCountsOfNew;
+  t->type_index = T::kTypeIndex;
+  t->reserved = 0;
+  t->deleter = &delete_object<T>;
+}
+
+template <class T, class... Args>
+Ref<T> make(Args&&... args);
+// As `make`, with `extra_bytes` of memory behind the object.
+template <class T, class... Args>
+Ref<T> make_with_tail(size_t extra_bytes, Args&&... args);
+
+// An owning pointer to an object, or null.
+template <class T>
+class Ref {
+ public:
+  using Type = T;
+
+  Ref() = default;
+  Ref(std::nullptr_t) {}
+  explicit Ref(T* object) : ptr_(object) {  // shares: the count goes up
+    if (ptr_) retain(ptr_);
+  }
+  Ref(const Ref& o) : Ref(o.ptr_) {}
+  Ref(Ref&& o) noexcept : ptr_(std::exchange(o.ptr_, nullptr)) {}
+  template <class U>
+  requires std::is_convertible_v<U*, T*> Ref(const Ref<U>& o) : Ref(static_cast<T*>(o.get())) {}
+  template <class U>
+  requires std::is_convertible_v<U*, T*> Ref(Ref<U>&& o)
+  noexcept : ptr_(o.leak()) {}
+  ~Ref() {
+    if (ptr_) release(ptr_);
+  }
+  Ref& operator=(const Ref& o) {
+    Ref copy(o);
+    std::swap(ptr_, copy.ptr_);
+    return *this;
+  }
+  Ref& operator=(Ref&& o) noexcept {
+    Ref moved(std::move(o));
+    std::swap(ptr_, moved.ptr_);
+    return *this;
+  }
+
+  // Takes over a count that the caller holds.
+  static Ref adopt(T* object) {
+    Ref r;
+    r.ptr_ = object;
+    return r;
+  }
+  // Hands the count to the caller.
+  T* leak() { return std::exchange(ptr_, nullptr); }
+
+  T* get() const { return ptr_; }
+  T* operator->() const { return ptr_; }
+  T& operator*() const { return *ptr_; }
+  explicit operator bool() const { return ptr_ != nullptr; }
+  bool operator==(const Ref& o) const { return ptr_ == o.ptr_; }
+  template <class U>
+  bool operator==(const Ref<U>& o) const {
+    return static_cast<const Object*>(ptr_) == static_cast<const Object*>(o.get());
+  }
+  bool operator==(std::nullptr_t) const { return ptr_ == nullptr; }
+
+  // The object as a U if it is one, else null; borrowed.
+  template <class U>
+  auto as() const {
+    using R = std::conditional_t<std::is_const_v<T>, const U, U>;
+    return ptr_ && type_is<U>(ptr_->type_index) ? static_cast<R*>(ptr_) : static_cast<R*>(nullptr);
+  }
+  template <class U>
+  bool is() const {
+    return ptr_ && type_is<U>(ptr_->type_index);
+  }
+  // The same, counted; null if it isn't one.
+  template <class U>
+  auto cast() const {
+    using R = std::conditional_t<std::is_const_v<T>, const U, U>;
+    return Ref<R>(as<U>());
+  }
+
+ private:
+  T* ptr_ = nullptr;
+};
+
+// Fields without an argument keep their default initialisers.
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wmissing-field-initializers"
+template <class T, class... Args>
+Ref<T> make_with_tail(size_t extra_bytes, Args&&... args) {
+  static_assert(alignof(T) <= __STDCPP_DEFAULT_NEW_ALIGNMENT__);
+  void* memory = ::operator new(sizeof(T) + extra_bytes);
+  T* t;
+  try {
+    t = new (memory) T{{}, std::forward<Args>(args)...};
+  } catch (...) {
+    ::operator delete(memory);
+    throw;
+  }
+  init_header(t);
+  return Ref<T>::adopt(t);
+}
+
+template <class T, class... Args>
+Ref<T> make(Args&&... args) {
+  static_assert(alignof(T) <= __STDCPP_DEFAULT_NEW_ALIGNMENT__);
+  void* memory = ::operator new(sizeof(T));
+  T* t;
+  try {
+    if constexpr (std::is_constructible_v<T, Args...>) {
+      t = new (memory) T(std::forward<Args>(args)...);
+    } else {
+      // An aggregate: the arguments fill the fields after the header (or after the base).
+      t = new (memory) T{{}, std::forward<Args>(args)...};
+    }
+  } catch (...) {
+    ::operator delete(memory);
+    throw;
+  }
+  init_header(t);
+  return Ref<T>::adopt(t);
+}
+
+#pragma GCC diagnostic pop
+
+template <class T>
+Ref<T> share(T* object) {
+  return Ref<T>(object);
+}
+
+}  // namespace tenon
+
+// Inside a type: its number, and the declaration of its table of fields (defined with reflect.h).
+#define TENON_TYPE(index)                          \
+  static constexpr int32_t kTypeIndex = (index);   \
+  static constexpr int32_t kTypeLast = kTypeIndex; \
+  static const ::tenon::TypeInfo& type_info()
+// The same for a base: the types derived from it are numbered up to `last`.
+#define TENON_BASE_TYPE(index, last)             \
+  static constexpr int32_t kTypeIndex = (index); \
+  static constexpr int32_t kTypeLast = (last);   \
+  static const ::tenon::TypeInfo& type_info()

@@ -1,0 +1,190 @@
+// Reflection: one table of fields per type, and what is made of it: equality, hashing, printing and
+// JSON, each one routine that walks tables. None of them recurses over data.
+//
+//   struct Call : Expr {
+//     Ref<const Expr> callee;
+//     Array<Ref<const Expr>> args;
+//     Span span;
+//     TENON_TYPE(TypeIndex::GraphBegin + 7);
+//   };
+//   // in the .cc
+//   const TypeInfo& Call::type_info() {
+//     static const Field fields[] = {field("callee", &Call::callee), field("args", &Call::args),
+//                                    field("span", &Call::span, kIgnored)};
+//     static const TypeInfo info = type_of<Call>("graph.Call", fields, &Expr::type_info());
+//     return info;
+//   }
+//
+// A base's fields come first and aren't repeated. `register_types` makes types known by number and
+// by key, which printing and JSON need.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "object/any.h"
+#include "object/array.h"
+#include "object/map.h"
+#include "object/object.h"
+#include "object/shape.h"
+#include "object/string.h"
+#include "support/error.h"
+
+namespace tenon {
+
+enum class FieldKind : uint8_t {
+  Bool,
+  UInt8,  // enumerations of a byte too
+  Int32,
+  Int64,
+  Double,
+  DataType,
+  Device,
+  Any,     // String and Bytes too
+  Object,  // a Ref or a handle: one pointer, null is None
+  Array,   // null is empty
+  Map,     // null is empty
+  Shape,   // null is empty
+  Span,
+  StdString,
+};
+
+enum FieldFlags : uint8_t {
+  kIgnored = 1,  // by equality and hashing: spans, local names
+  kBinds = 2,    // a variable, or an array of them, that is defined here
+  kHidden = 4,   // by printing and JSON as well: caches
+};
+
+struct Field {
+  const char* name;
+  uint32_t offset;
+  FieldKind kind;
+  uint8_t flags;
+  // May the field hold it? And what it holds, in words. For kinds Any, Object, Array, Map, Shape.
+  bool (*accepts)(const AnyView&);
+  std::string (*type_text)();
+};
+
+enum TypeFlags : uint32_t {
+  kVariable = 1,  // equal to the variable that it is matched with where both are defined
+};
+
+struct TypeInfo {
+  int32_t type_index;
+  int32_t type_last;  // of the types derived from it; type_index when there can be none
+  std::string_view type_key;
+  const TypeInfo* parent;  // null below Object
+  uint32_t size;
+  uint32_t flags;
+  std::span<const Field> fields;  // without the parents'
+  Ref<Object> (*make)();          // an empty one; null for a base that can't be made
+};
+
+namespace detail {
+template <class M>
+constexpr FieldKind field_kind() {
+  if constexpr (std::is_same_v<M, bool>)
+    return FieldKind::Bool;
+  else if constexpr (std::is_same_v<M, DataType> || std::is_same_v<M, DLDataType>)
+    return FieldKind::DataType;
+  else if constexpr (std::is_same_v<M, DLDevice>)
+    return FieldKind::Device;
+  else if constexpr (std::is_same_v<M, double>)
+    return FieldKind::Double;
+  else if constexpr (std::is_same_v<M, Span>)
+    return FieldKind::Span;
+  else if constexpr (std::is_same_v<M, std::string>)
+    return FieldKind::StdString;
+  else if constexpr (std::is_same_v<M, Any> || std::is_same_v<M, String> ||
+                     std::is_same_v<M, Bytes>)
+    return FieldKind::Any;
+  else if constexpr (std::is_same_v<M, Shape>)
+    return FieldKind::Shape;
+  else if constexpr (std::is_base_of_v<ArrayBase, M>)
+    return FieldKind::Array;
+  else if constexpr (std::is_base_of_v<MapBase, M>)
+    return FieldKind::Map;
+  else if constexpr (std::is_base_of_v<Handle, M> || requires { typename M::Type; })
+    return FieldKind::Object;
+  else if constexpr ((std::is_integral_v<M> || std::is_enum_v<M>)&&sizeof(M) == 1)
+    return FieldKind::UInt8;
+  else if constexpr ((std::is_integral_v<M> || std::is_enum_v<M>)&&sizeof(M) == 4)
+    return FieldKind::Int32;
+  else {
+    static_assert(std::is_integral_v<M> && sizeof(M) == 8, "no field can be of this type");
+    return FieldKind::Int64;
+  }
+}
+template <class M>
+bool accepts_value(const AnyView& a) {
+  return AnyTraits<M>::is(a);
+}
+template <class M>
+std::string value_text() {
+  return AnyTraits<M>::name();
+}
+}  // namespace detail
+
+template <class T, class M>
+Field field(const char* name, M T::*member, uint8_t flags = 0) {
+  alignas(T) static char place[sizeof(T)];
+  auto* t = reinterpret_cast<T*>(place);
+  auto offset = reinterpret_cast<char*>(&(t->*member)) - place;
+  Field f{name, static_cast<uint32_t>(offset), detail::field_kind<M>(), flags, nullptr, nullptr};
+  if constexpr (detail::field_kind<M>() >= FieldKind::Any &&
+                detail::field_kind<M>() <= FieldKind::Shape) {
+    f.accepts = &detail::accepts_value<M>;
+    f.type_text = &detail::value_text<M>;
+  }
+  return f;
+}
+
+template <class T>
+TypeInfo type_of(std::string_view key, std::span<const Field> fields,
+                 const TypeInfo* parent = nullptr, uint32_t flags = 0) {
+  TypeInfo info{T::kTypeIndex, T::kTypeLast, key, parent, sizeof(T), flags, fields, nullptr};
+  if constexpr (std::is_default_constructible_v<T>) {
+    info.make = [] { return Ref<Object>(tenon::make<T>()); };
+  }
+  return info;
+}
+
+// An Internal error when a number or key is taken by another type, a number lies outside its
+// parent's range, or a parent isn't registered before. Registering again is fine. Thread-safe.
+void register_types(std::span<const TypeInfo* const> types);
+void register_types(std::initializer_list<const TypeInfo*> types);
+// Null when there is none.
+const TypeInfo* find_type(int32_t index);
+const TypeInfo* find_type(std::string_view key);
+
+// All fields of a type, its parents' first.
+std::vector<const Field*> all_fields(const TypeInfo& type);
+// A field's value, borrowed from the object where it can be; strings of kind StdString and spans
+// are copied (a span becomes a map of file, line, column and nodes, or None when empty).
+Any get_field(const Object& object, const Field& field);
+// A Usage error when the field can't hold the value.
+void set_field(Object& object, const Field& field, const AnyView& value);
+
+struct EqualOptions {
+  // Variables that neither side defines match each other in order of appearance.
+  bool map_free_variables = false;
+};
+// Same types and same fields all the way down. Fields flagged kIgnored don't count. A variable
+// equals the one it was matched with at its definition (kBinds); a free one only itself. Floats are
+// equal by bits. Tensors are equal by dtype, shape and bytes on the CPU, elsewhere by identity.
+// Types without a table (functions, modules) are equal when identical. Maps whose keys are all
+// strings or numbers are compared without regard to order.
+bool structural_equal(const AnyView& a, const AnyView& b, EqualOptions options = {});
+// Equal values have equal hashes, in every process; objects compared by identity hash by their
+// type.
+uint64_t structural_hash(const AnyView& a, EqualOptions options = {});
+
+// The value for a person: 3, "text", [1, 2], {"k": 1}, float32[2, 3], graph.Call(callee=..., ...).
+// Ends in "..." after `limit` bytes.
+std::string repr(const AnyView& value, size_t limit = 1 << 16);
+
+}  // namespace tenon

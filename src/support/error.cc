@@ -1,0 +1,226 @@
+#include "support/error.h"
+
+#include <algorithm>
+#include <array>
+
+namespace tenon {
+
+namespace {
+struct KindFacts {
+  std::string_view name;
+  int exit_code;
+};
+constexpr std::array<KindFacts, 5> kKinds = {{
+    {"Usage", 2},
+    {"Unsupported", 3},
+    {"Damaged", 4},
+    {"Runtime", 5},
+    {"Internal", 70},
+}};
+constexpr size_t kNamedNodes = 6;
+}  // namespace
+
+std::string_view kind_name(ErrorKind kind) {
+  return kKinds[static_cast<size_t>(kind)].name;
+}
+int exit_code(ErrorKind kind) {
+  return kKinds[static_cast<size_t>(kind)].exit_code;
+}
+
+ErrorKind kind_of_name(std::string_view name) {
+  for (size_t i = 0; i < kKinds.size(); ++i) {
+    if (kKinds[i].name == name) return static_cast<ErrorKind>(i);
+  }
+  return ErrorKind::Runtime;
+}
+
+Span Span::at(std::string file, int32_t line, int32_t column) {
+  Span s;
+  s.file = std::move(file);
+  s.line = line;
+  s.column = column;
+  return s;
+}
+
+Span Span::node(std::string name) {
+  Span s;
+  s.nodes.push_back(std::move(name));
+  return s;
+}
+
+Span Span::merge(const Span& a, const Span& b) {
+  Span s = a;
+  if (s.file.empty() && s.line == 0) {
+    s.file = b.file;
+    s.line = b.line;
+    s.column = b.column;
+  }
+  for (const auto& n : b.nodes) {
+    if (std::find(s.nodes.begin(), s.nodes.end(), n) == s.nodes.end()) s.nodes.push_back(n);
+  }
+  return s;
+}
+
+std::string to_text(const Span& span) {
+  std::string place = span.file;
+  if (span.line > 0) {
+    if (place.empty()) place = "line";
+    place += cat(':', span.line);
+    if (span.column > 0) place += cat(':', span.column);
+  }
+  if (span.nodes.empty()) return place;
+  std::string names;
+  for (size_t i = 0; i < std::min(span.nodes.size(), kNamedNodes); ++i) {
+    if (i) names += ", ";
+    names += span.nodes[i];
+  }
+  if (span.nodes.size() > kNamedNodes) {
+    names += cat(" and ", span.nodes.size() - kNamedNodes, " more");
+  }
+  return place.empty() ? names : cat(place, " (", names, ")");
+}
+
+Error::Error(ErrorKind kind, std::string message) : data_(std::make_shared<Data>()) {
+  data_->kind = kind;
+  data_->message = std::move(message);
+}
+
+Error::Error(ErrorKind kind, const Span& span, std::string message)
+    : Error(kind, std::move(message)) {
+  data_->span = span;
+}
+
+Error& Error::row(std::string label, std::string text, std::string note) {
+  data_->rows.push_back({std::move(label), std::move(text), std::move(note)});
+  data_->rendered.clear();
+  return *this;
+}
+Error& Error::where(std::string text, std::string note) {
+  return row("where", std::move(text), std::move(note));
+}
+Error& Error::found(std::string text, std::string note) {
+  return row("found", std::move(text), std::move(note));
+}
+Error& Error::expected(std::string text, std::string note) {
+  return row("expected", std::move(text), std::move(note));
+}
+Error& Error::rule(std::string text, std::string note) {
+  return row("rule", std::move(text), std::move(note));
+}
+Error& Error::help(std::string text) {
+  data_->help = std::move(text);
+  data_->rendered.clear();
+  return *this;
+}
+Error& Error::table(std::vector<std::string> cells) {
+  data_->table.push_back(std::move(cells));
+  data_->rendered.clear();
+  return *this;
+}
+Error& Error::frame(std::string text) {
+  data_->frames.push_back(std::move(text));
+  data_->rendered.clear();
+  return *this;
+}
+Error& Error::at(const Span& span) {
+  if (data_->span.empty()) data_->span = span;
+  data_->rendered.clear();
+  return *this;
+}
+
+namespace {
+
+// Columns in characters, not bytes: UTF-8's continuation bytes take no room.
+size_t width(std::string_view text) {
+  return static_cast<size_t>(std::count_if(text.begin(), text.end(), [](char c) {
+    return (static_cast<unsigned char>(c) & 0xc0) != 0x80;
+  }));
+}
+
+void pad_to(std::string& out, size_t have, size_t want) {
+  if (want > have) out.append(want - have, ' ');
+}
+
+// Text of several lines continues below its first line's column.
+void append_indented(std::string& out, std::string_view text, size_t indent) {
+  for (char c : text) {
+    out.push_back(c);
+    if (c == '\n') out.append(indent, ' ');
+  }
+}
+
+void append_rows(std::string& out, const std::vector<Error::Row>& rows) {
+  constexpr size_t kIndent = 2, kLabelGap = 2, kNoteGap = 3;
+  size_t label_width = 8;  // of "expected"
+  size_t text_width = 0;
+  for (const auto& r : rows) {
+    label_width = std::max(label_width, width(r.label));
+    if (!r.note.empty() && r.text.find('\n') == std::string::npos) {
+      text_width = std::max(text_width, width(printable(r.text)));
+    }
+  }
+  for (const auto& r : rows) {
+    out.append("\n").append(kIndent, ' ');
+    out.append(printable(r.label));
+    pad_to(out, width(r.label), label_width + kLabelGap);
+    std::string text = printable(r.text, true);
+    append_indented(out, text, kIndent + label_width + kLabelGap);
+    if (!r.note.empty()) {
+      pad_to(out, width(text), text_width);
+      out.append(kNoteGap, ' ').append(printable(r.note));
+    }
+  }
+}
+
+void append_table(std::string& out, const std::vector<std::vector<std::string>>& table) {
+  std::vector<size_t> widths;
+  for (const auto& line : table) {
+    widths.resize(std::max(widths.size(), line.size()));
+    for (size_t i = 0; i < line.size(); ++i) {
+      widths[i] = std::max(widths[i], width(printable(line[i])));
+    }
+  }
+  for (const auto& line : table) {
+    out.append("\n  ");
+    for (size_t i = 0; i < line.size(); ++i) {
+      std::string cell = printable(line[i]);
+      out.append(cell);
+      if (i + 1 < line.size()) pad_to(out, width(cell), widths[i] + 2);
+    }
+  }
+}
+
+}  // namespace
+
+std::string Error::render() const {
+  std::string out = data_->kind == ErrorKind::Internal ? "internal error: " : "error: ";
+  if (!data_->span.empty()) out += printable(to_text(data_->span)) + ": ";
+  append_indented(out, printable(data_->message, true), 2);
+  append_table(out, data_->table);
+  append_rows(out, data_->rows);
+  for (const auto& f : data_->frames) out += "\n  at " + printable(f);
+  if (!data_->help.empty()) {
+    out += "\n  help: ";
+    append_indented(out, printable(data_->help, true), 8);
+  }
+  return out;
+}
+
+const char* Error::what() const noexcept {
+  try {
+    if (data_->rendered.empty()) data_->rendered = render();
+    return data_->rendered.c_str();
+  } catch (...) {
+    return data_->message.c_str();
+  }
+}
+
+void assertion_failed(const char* condition, const char* file, int line, std::string message) {
+  if (message.empty()) message = condition;
+  Error e(ErrorKind::Internal, std::move(message));
+  e.row("assertion", condition).where(cat(file, ':', line));
+  e.help("this is a bug in Tenon; please report it with the program that shows it");
+  throw e;
+}
+
+}  // namespace tenon

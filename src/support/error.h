@@ -1,0 +1,112 @@
+// Errors: what every failing part of Tenon throws, and the text that a person reads.
+//
+// An Error has a kind, a message of one line, and below it rows (where, found, expected, rule, at),
+// at most one table, a backtrace of the machine and one line of help. `render` prints the forms
+// that the golden tests keep:
+//
+//   error: input 'mask' does not fit bert.tnx
+//     expected  int64[batch=2, seq=32]   bound by 'ids'
+//     found     int64[2, 48]             mask.npy, axis 1
+//     help: give both inputs the same seq
+#pragma once
+
+#include <cstdint>
+#include <exception>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "support/text.h"
+
+namespace tenon {
+
+enum class ErrorKind : uint8_t {
+  Usage,        // the user's mistake: arguments, inputs, programs; exit code 2
+  Unsupported,  // valid, but not implemented; 3
+  Damaged,      // bytes that no writer of ours made; 4
+  Runtime,      // a failure or a limit at run time; 5
+  Internal,     // our bug; 70
+};
+
+std::string_view kind_name(ErrorKind kind);  // "Usage", ...
+// The kind of that name; Runtime for a name that isn't ours (an error of a foreign function).
+ErrorKind kind_of_name(std::string_view name);
+int exit_code(ErrorKind kind);
+
+// Where a piece of a program comes from: a file and line, or ONNX node names (several once nodes
+// have been fused). Empty when unknown.
+struct Span {
+  std::string file;
+  int32_t line = 0;    // from 1; 0 when unknown
+  int32_t column = 0;  // from 1; 0 when unknown
+  std::vector<std::string> nodes;
+
+  static Span at(std::string file, int32_t line, int32_t column = 0);
+  static Span node(std::string name);
+  bool empty() const { return file.empty() && line == 0 && nodes.empty(); }
+  // The first's place with the nodes of both, each named once, in order.
+  static Span merge(const Span& a, const Span& b);
+  bool operator==(const Span&) const = default;
+};
+// "fib.tn:12:3", "/conv1, /relu1", or both: "net.tn:4 (/conv1)"; "" when empty. Six nodes at most,
+// then "and 3 more".
+std::string to_text(const Span& span);
+
+class Error : public std::exception {
+ public:
+  // A line below the message; `note` stands in a column of its own.
+  struct Row {
+    std::string label, text, note;
+  };
+
+  Error(ErrorKind kind, std::string message);
+  Error(ErrorKind kind, const Span& span, std::string message);
+
+  // Each adds a row and returns this error, so that they chain before the throw:
+  //   throw Error(ErrorKind::Usage, "...").expected("...").help("...");
+  Error& row(std::string label, std::string text, std::string note = "");
+  Error& where(std::string text, std::string note = "");
+  Error& found(std::string text, std::string note = "");
+  Error& expected(std::string text, std::string note = "");
+  Error& rule(std::string text, std::string note = "");
+  Error& help(std::string text);                 // the last one set is printed
+  Error& table(std::vector<std::string> cells);  // the first is the heading; columns are aligned
+  Error& frame(std::string text);                // of the machine, innermost first
+  Error& at(const Span& span);                   // sets the span if there is none yet
+
+  ErrorKind kind() const { return data_->kind; }
+  const std::string& message() const { return data_->message; }
+  const Span& span() const { return data_->span; }
+  const std::vector<Row>& rows() const { return data_->rows; }
+  const std::vector<std::string>& backtrace() const { return data_->frames; }
+  const std::string& help_text() const { return data_->help; }
+  int exit_code() const { return tenon::exit_code(kind()); }
+
+  // The whole text, without a final line feed. Control bytes in it are escaped.
+  std::string render() const;
+  const char* what() const noexcept override;  // render()
+
+ private:
+  struct Data {
+    ErrorKind kind;
+    std::string message, help, rendered;
+    Span span;
+    std::vector<Row> rows;
+    std::vector<std::vector<std::string>> table;
+    std::vector<std::string> frames;
+  };
+  std::shared_ptr<Data> data_;  // shared by copies, so that copying can't throw
+};
+
+[[noreturn]] void assertion_failed(const char* condition, const char* file, int line,
+                                   std::string message);
+
+}  // namespace tenon
+
+// An Internal error when `condition` is false; what follows it is joined to the message.
+#define TENON_ASSERT(condition, ...)                 \
+  (__builtin_expect(static_cast<bool>(condition), 1) \
+       ? static_cast<void>(0)                        \
+       : ::tenon::assertion_failed(#condition, __FILE__, __LINE__, ::tenon::cat(__VA_ARGS__)))
