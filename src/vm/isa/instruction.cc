@@ -1,0 +1,66 @@
+#include "vm/isa/instruction.h"
+
+#include "support/error.h"
+#include "support/text.h"
+#include "vm/isa/limits.h"
+
+namespace tenon::vm {
+
+Arg Arg::imm(int64_t value) {
+  TENON_ASSERT(fits_immediate(value), "immediate ", value, " takes more than 56 bits");
+  return {ArgKind::Immediate, value};
+}
+
+bool decode(std::span<const Word> code, uint32_t offset, Instruction* out,
+            std::string_view* rule) {
+  auto fail = [&](std::string_view name) {
+    if (rule) *rule = name;
+    return false;
+  };
+  if (offset >= code.size()) return fail("ends-in-code");
+  Word header = code[offset];
+  out->info = find_opcode(static_cast<uint32_t>(header & 0xffff));
+  if (!out->info) return fail("opcode-known");
+  if (header >> 16 & 0xffff) return fail("reserved-bits");
+  uint64_t count = header >> 32;
+  if (count > kMaxOperandWords || count > code.size() - offset - 1) return fail("ends-in-code");
+  out->operands = code.subspan(offset + 1, count);
+  return true;
+}
+
+std::string device_text(DLDevice device) {
+  std::string_view name = device.device_type == kDLCPU      ? "cpu"
+                          : device.device_type == kDLCUDA   ? "cuda"
+                          : device.device_type == kDLOpenCL ? "opencl"
+                                                            : "";
+  if (name.empty()) return cat("device", static_cast<int>(device.device_type), ":", device.device_id);
+  return cat(name, ":", device.device_id);
+}
+
+std::string to_text(Arg arg) {
+  switch (arg.kind()) {
+    case ArgKind::Register: return cat("%", arg.bits());
+    case ArgKind::LastUse: return cat("%", arg.bits(), "!");
+    case ArgKind::Immediate: return cat(arg.value());
+    case ArgKind::Constant: return cat("#", arg.bits());
+    case ArgKind::Function: return cat("@", arg.bits());
+    case ArgKind::Packed: return cat("$", arg.bits());
+    case ArgKind::Label: return cat("L", arg.bits());
+    case ArgKind::Dtype: return to_text(arg.as_dtype());
+    case ArgKind::Device: return device_text(arg.as_device());
+    case ArgKind::None: return "_";
+  }
+  return cat("?", hex(arg.word));
+}
+
+std::string dim_text(Arg code, Arg value) {
+  switch (static_cast<DimMatch>(code.value())) {
+    case DimMatch::Ignore: return "*";
+    case DimMatch::EqualsImmediate:
+    case DimMatch::EqualsRegister: return cat("=", to_text(value));
+    case DimMatch::Store: return cat("->", to_text(value));
+  }
+  return cat("?", code.value());
+}
+
+}  // namespace tenon::vm

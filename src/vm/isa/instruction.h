@@ -1,0 +1,121 @@
+// Operand words and instructions as they stand in a file; opcodes.def draws the layout.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "object/dtype.h"
+#include "tenon/dlpack.h"
+#include "vm/isa/opcode.h"
+
+namespace tenon::vm {
+
+using Word = uint64_t;
+
+enum class ArgKind : uint8_t {
+  Register = 0,
+  Immediate = 1,
+  Constant = 2,
+  Function = 3,
+  LastUse = 4,  // a register that is None after the instruction
+  Packed = 5,
+  Label = 6,
+  Dtype = 7,
+  Device = 8,
+  None = 9,
+};
+inline constexpr uint8_t kArgKinds = 10;
+
+inline constexpr int64_t kMinImmediate = -(int64_t{1} << 55);
+inline constexpr int64_t kMaxImmediate = (int64_t{1} << 55) - 1;
+constexpr bool fits_immediate(int64_t v) { return v >= kMinImmediate && v <= kMaxImmediate; }
+
+// How a dimension is matched: the first word of a `dim` operand.
+enum class DimMatch : uint8_t {
+  Ignore = 0,
+  EqualsImmediate = 1,
+  EqualsRegister = 2,
+  Store = 3,
+};
+
+// One operand word.
+struct Arg {
+  Word word = 0;
+
+  Arg() = default;
+  explicit constexpr Arg(Word w) : word(w) {}
+  constexpr Arg(ArgKind kind, int64_t value)
+      : word(Word{static_cast<uint8_t>(kind)} << 56 | (static_cast<Word>(value) & kValueMask)) {}
+
+  static constexpr Arg reg(uint32_t index) { return {ArgKind::Register, index}; }
+  static constexpr Arg last(uint32_t index) { return {ArgKind::LastUse, index}; }
+  static Arg imm(int64_t value);  // an Internal error when it doesn't fit 56 bits
+  static constexpr Arg constant(uint32_t index) { return {ArgKind::Constant, index}; }
+  static constexpr Arg func(uint32_t index) { return {ArgKind::Function, index}; }
+  static constexpr Arg packed(uint32_t index) { return {ArgKind::Packed, index}; }
+  static constexpr Arg label(uint32_t word_offset) { return {ArgKind::Label, word_offset}; }
+  static constexpr Arg dtype(DataType t) { return {ArgKind::Dtype, int64_t{t.word()}}; }
+  static constexpr Arg device(DLDevice d) {
+    return {ArgKind::Device, static_cast<int64_t>(uint64_t{static_cast<uint32_t>(d.device_id)}
+                                                      << 32 |
+                                                  static_cast<uint32_t>(d.device_type))};
+  }
+  static constexpr Arg none() { return {ArgKind::None, 0}; }
+
+  // May be no ArgKind when the word comes from a file.
+  constexpr ArgKind kind() const { return static_cast<ArgKind>(word >> 56); }
+  constexpr int64_t value() const { return static_cast<int64_t>(word << 8) >> 8; }
+  constexpr uint64_t bits() const { return word & kValueMask; }
+  constexpr uint32_t index() const { return static_cast<uint32_t>(word); }
+  constexpr DataType as_dtype() const {
+    DataType t;
+    t.code = static_cast<uint8_t>(word);
+    t.bits = static_cast<uint8_t>(word >> 8);
+    t.lanes = static_cast<uint16_t>(word >> 16);
+    return t;
+  }
+  constexpr DLDevice as_device() const {
+    return {static_cast<DLDeviceType>(static_cast<uint32_t>(word)),
+            static_cast<int32_t>((word >> 32) & 0xffffff)};
+  }
+  constexpr bool is(ArgKind k) const { return kind() == k; }
+  constexpr bool is_register() const { return is(ArgKind::Register) || is(ArgKind::LastUse); }
+  constexpr bool is_none() const { return is(ArgKind::None); }
+  constexpr bool operator==(const Arg&) const = default;
+
+ private:
+  static constexpr Word kValueMask = (Word{1} << 56) - 1;
+};
+static_assert(sizeof(Arg) == sizeof(Word));
+
+constexpr Word encode_header(Opcode opcode, uint32_t operand_words) {
+  return Word{operand_words} << 32 | static_cast<uint16_t>(opcode);
+}
+
+// An instruction within code that it borrows.
+struct Instruction {
+  const OpcodeInfo* info = nullptr;
+  std::span<const Word> operands;
+
+  Opcode opcode() const { return info->opcode; }
+  Arg arg(uint32_t i) const { return Arg(operands[i]); }
+  uint32_t words() const { return 1 + static_cast<uint32_t>(operands.size()); }
+  // The operand words of the list at the end.
+  std::span<const Word> list() const { return operands.subspan(info->fixed_words); }
+};
+
+// Reads the instruction at `offset`. False when there is none: the offset is outside, the opcode
+// unknown, reserved bits are set, or the operands don't fit in the code; `rule` then names the
+// verifier's rule. Operand counts and kinds are not looked at.
+bool decode(std::span<const Word> code, uint32_t offset, Instruction* out,
+            std::string_view* rule = nullptr);
+
+// An operand word as text: "%3", "%3!", "-7", "#2", "@1", "$1", "L40", "float32", "cpu:0", "_".
+// Functions, packed functions and labels by number; the disassembler puts names there.
+std::string to_text(Arg arg);
+// A dim operand: "*", "=3", "=%2", "->%2".
+std::string dim_text(Arg code, Arg value);
+std::string device_text(DLDevice device);  // "cpu:0", "cuda:1", "device12:0"
+
+}  // namespace tenon::vm

@@ -1,0 +1,198 @@
+#include "vm/isa/operand_check.h"
+
+#include "support/text.h"
+#include "vm/isa/limits.h"
+
+namespace tenon::vm {
+namespace {
+
+constexpr std::string_view kRuleNames[] = {
+#define TENON_RULE(identifier, name, text) name,
+#include "vm/isa/rules.def"
+#undef TENON_RULE
+};
+constexpr std::string_view kRuleTexts[] = {
+#define TENON_RULE(identifier, name, text) text,
+#include "vm/isa/rules.def"
+#undef TENON_RULE
+};
+constexpr Rule kAllRules[] = {
+#define TENON_RULE(identifier, name, text) Rule::identifier,
+#include "vm/isa/rules.def"
+#undef TENON_RULE
+};
+
+constexpr uint16_t bit(ArgKind kind) { return static_cast<uint16_t>(1u << static_cast<int>(kind)); }
+constexpr uint16_t kRegisters = bit(ArgKind::Register) | bit(ArgKind::LastUse);
+
+// Which kinds of operand word may stand at `part` of an operand.
+uint16_t allowed_kinds(const OperandSpec& spec, uint32_t part, Opcode opcode) {
+  switch (spec.kind) {
+    case OperandKind::Def:
+      // `kill _` would say nothing; elsewhere _ drops a result.
+      return bit(ArgKind::Register) |
+             (opcode == Opcode::Kill ? uint16_t{0} : bit(ArgKind::None));
+    case OperandKind::Use: return kRegisters;
+    case OperandKind::Value:
+      return kRegisters | bit(ArgKind::Immediate) | bit(ArgKind::Constant) | bit(ArgKind::None);
+    case OperandKind::Int: return kRegisters | bit(ArgKind::Immediate);
+    case OperandKind::Imm: return bit(ArgKind::Immediate);
+    case OperandKind::Const: return bit(ArgKind::Constant);
+    case OperandKind::Func: return bit(ArgKind::Function);
+    case OperandKind::Packed: return bit(ArgKind::Packed);
+    case OperandKind::Label: return bit(ArgKind::Label);
+    case OperandKind::Dtype: return bit(ArgKind::Dtype);
+    case OperandKind::Device: return bit(ArgKind::Device);
+    case OperandKind::Dim:
+      return part == 0 ? bit(ArgKind::Immediate)
+                       : bit(ArgKind::Register) | bit(ArgKind::Immediate) | bit(ArgKind::None);
+    case OperandKind::Case: return part == 0 ? bit(ArgKind::Immediate) : bit(ArgKind::Label);
+  }
+  return 0;
+}
+
+std::string kinds_text(const OperandSpec& spec, uint16_t allowed) {
+  static constexpr std::string_view kNames[] = {"a register",   "an immediate", "a constant",
+                                                "a function",   "a last use",   "a packed function",
+                                                "a label",      "a dtype",      "a device",
+                                                "_"};
+  std::vector<std::string> names;
+  for (int k = 0; k < kArgKinds; ++k) {
+    if (allowed & (1u << k)) names.emplace_back(kNames[k]);
+  }
+  return cat(join(names, ", "), " for '", spec.name, "'");
+}
+
+// Bits of an operand word that its kind leaves unused.
+bool has_reserved_bits(Arg a) {
+  switch (a.kind()) {
+    case ArgKind::Immediate: return false;
+    case ArgKind::Device: return a.bits() >> 56;
+    case ArgKind::None: return a.bits() != 0;
+    default: return a.bits() >> 32 != 0;
+  }
+}
+
+std::optional<Violation> check_immediate(const Instruction& in, uint32_t i,
+                                         const OperandSpec& spec, uint32_t part) {
+  int64_t v = in.arg(i).value();
+  auto wrong = [&](std::string expected) {
+    return Violation{Rule::ImmediateRange, i, cat(v), std::move(expected)};
+  };
+  switch (in.opcode()) {
+    case Opcode::AllocStorage:
+      if (spec.name == "alignment" &&
+          (v < 1 || v > static_cast<int64_t>(kMaxStorageAlignment) || (v & (v - 1)))) {
+        return wrong(cat("a power of two up to ", kMaxStorageAlignment));
+      }
+      break;
+    case Opcode::AllocAdt:
+      if (spec.name == "tag" && (v < 0 || v > kMaxTag)) return wrong(cat("a tag of 0..", kMaxTag));
+      break;
+    case Opcode::MakeTensor:
+      if (spec.name == "rank" && (v < 0 || v > 1)) return wrong("a rank of 0 or 1");
+      if (spec.name == "rank" && v == 0 && in.list().size() != 1) {
+        return Violation{Rule::OperandCount, i, cat(in.list().size(), " elements"),
+                         "one element for rank 0"};
+      }
+      break;
+    default: break;
+  }
+  if (spec.kind == OperandKind::Dim && part == 0) {
+    if (v < 0 || v > 3) return wrong("a dim code of 0..3");
+    Arg operand = in.arg(i + 1);
+    ArgKind wanted = v == 0   ? ArgKind::None
+                     : v == 1 ? ArgKind::Immediate
+                              : ArgKind::Register;
+    if (!operand.is(wanted)) {
+      return Violation{Rule::OperandKind, i + 1, to_text(operand),
+                       v == 0   ? "_ for a dimension that is ignored"
+                       : v == 1 ? "an immediate to compare a dimension with"
+                                : "a register for a dimension"};
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::string_view rule_name(Rule rule) { return kRuleNames[static_cast<size_t>(rule)]; }
+std::string_view rule_text(Rule rule) { return kRuleTexts[static_cast<size_t>(rule)]; }
+std::span<const Rule> all_rules() { return kAllRules; }
+
+bool is_element_type(DataType t) {
+  if (t.lanes != 1) return false;
+  if (t.is_bool()) return t.bits == 8;
+  if (t.is_int()) return t.bits == 8 || t.bits == 16 || t.bits == 32 || t.bits == 64;
+  if (t.code == kDLFloat) return t.bits == 16 || t.bits == 32 || t.bits == 64;
+  return t.code == kDLBfloat && t.bits == 16;
+}
+
+std::optional<Violation> check_operand_kinds(const Instruction& in) {
+  const OpcodeInfo& info = *in.info;
+  uint32_t words = static_cast<uint32_t>(in.operands.size());
+  uint32_t fixed = info.fixed_words;
+  uint32_t width = info.has_list() ? words_of(info.specs().back().kind) : 1;
+  if (words < fixed || (!info.has_list() && words != fixed) || (words - fixed) % width) {
+    return Violation{Rule::OperandCount, 0, cat(words, " operand words"),
+                     !info.has_list() ? cat(fixed)
+                     : width > 1      ? cat(fixed, " and pairs after them")
+                                      : cat("at least ", fixed)};
+  }
+  if ((info.opcode == Opcode::MatchShape || info.opcode == Opcode::MatchTensor ||
+       info.opcode == Opcode::MakeShape || info.opcode == Opcode::AllocTensor ||
+       info.opcode == Opcode::NewTensor || info.opcode == Opcode::ReshapeTensor) &&
+      in.list().size() / width > kMaxRank) {
+    return Violation{Rule::OperandCount, fixed, cat("rank ", in.list().size() / width),
+                     cat("at most ", kMaxRank)};
+  }
+  for (uint32_t i = 0; i < words; ++i) {
+    uint32_t part = 0;
+    const OperandSpec& spec = info.spec_at(i, &part);
+    uint16_t allowed = allowed_kinds(spec, part, info.opcode);
+    Arg a = in.arg(i);
+    unsigned kind = static_cast<unsigned>(a.kind());
+    if (kind >= kArgKinds || !(allowed & (1u << kind))) {
+      return Violation{Rule::OperandKind, i, to_text(a), kinds_text(spec, allowed)};
+    }
+    if (has_reserved_bits(a)) {
+      return Violation{Rule::ReservedBits, i, hex(a.word), "zero in the bits that are not used"};
+    }
+    if (a.is(ArgKind::Immediate)) {
+      if (auto v = check_immediate(in, i, spec, part)) return v;
+    }
+    if (a.is(ArgKind::Dtype) && !is_element_type(a.as_dtype())) {
+      return Violation{Rule::DtypeKnown, i, to_text(a.as_dtype()),
+                       "an element type of the machine's tensors"};
+    }
+    if (a.is(ArgKind::Device) &&
+        (a.as_device().device_type != kDLCPU || a.as_device().device_id != 0)) {
+      return Violation{Rule::DeviceKnown, i, device_text(a.as_device()), "cpu:0"};
+    }
+  }
+  return std::nullopt;
+}
+
+std::optional<Violation> check_operand_ranges(const Instruction& in, const Bounds& bounds) {
+  for (uint32_t i = 0; i < in.operands.size(); ++i) {
+    Arg a = in.arg(i);
+    auto below = [&](Rule rule, uint32_t bound, const char* what) -> std::optional<Violation> {
+      if (a.bits() < bound) return std::nullopt;
+      return Violation{rule, i, to_text(a), cat(what, " below ", bound)};
+    };
+    std::optional<Violation> v;
+    switch (a.kind()) {
+      case ArgKind::Register:
+      case ArgKind::LastUse: v = below(Rule::RegisterRange, bounds.registers, "a register"); break;
+      case ArgKind::Constant: v = below(Rule::ConstantRange, bounds.constants, "a constant"); break;
+      case ArgKind::Function: v = below(Rule::FunctionRange, bounds.functions, "a function"); break;
+      case ArgKind::Packed: v = below(Rule::PackedRange, bounds.packed, "a packed function"); break;
+      case ArgKind::Label: v = below(Rule::LabelTarget, bounds.code_words, "a word offset"); break;
+      default: break;
+    }
+    if (v) return v;
+  }
+  return std::nullopt;
+}
+
+}  // namespace tenon::vm

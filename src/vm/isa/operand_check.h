@@ -1,0 +1,47 @@
+// What the table says about an instruction's operands, as checks: the verifier runs them over every
+// instruction of a file, the builder over every one that it emits, the assembler over every line.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "vm/isa/instruction.h"
+
+namespace tenon::vm {
+
+enum class Rule : uint8_t {
+#define TENON_RULE(identifier, name, text) identifier,
+#include "vm/isa/rules.def"
+#undef TENON_RULE
+};
+std::string_view rule_name(Rule rule);  // "register-range"
+std::string_view rule_text(Rule rule);
+std::span<const Rule> all_rules();
+
+struct Violation {
+  Rule rule{};
+  uint32_t operand = 0;  // index of the operand word
+  std::string found, expected;
+};
+
+// How large the tables are that operands index.
+struct Bounds {
+  uint32_t registers = 0;
+  uint32_t constants = 0;
+  uint32_t functions = 0;
+  uint32_t packed = 0;
+  uint32_t code_words = 0;
+};
+
+// Count, kinds, and immediates whose meaning limits them.
+std::optional<Violation> check_operand_kinds(const Instruction& instruction);
+// Indices; the kinds must have been checked.
+std::optional<Violation> check_operand_ranges(const Instruction& instruction, const Bounds& bounds);
+
+// Element types that the machine's tensors may have: integers of 8 to 64 bits, bool, f16, bf16, f32,
+// f64, one lane.
+bool is_element_type(DataType t);
+
+}  // namespace tenon::vm

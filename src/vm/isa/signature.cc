@@ -1,0 +1,257 @@
+#include "vm/isa/signature.h"
+
+#include <charconv>
+
+#include "support/error.h"
+#include "support/text.h"
+#include "vm/isa/limits.h"
+
+namespace tenon::vm {
+namespace {
+
+using Kind = SignatureType::Kind;
+
+bool is_space(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
+bool is_name_byte(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
+         c == '.';
+}
+
+std::string_view trim(std::string_view s) {
+  while (!s.empty() && is_space(s.front())) s.remove_prefix(1);
+  while (!s.empty() && is_space(s.back())) s.remove_suffix(1);
+  return s;
+}
+
+class Reader {
+ public:
+  explicit Reader(std::string_view text) : text_(text) {}
+
+  SignatureType whole() {
+    if (text_.size() > kMaxTypeBytes) fail(cat("at most ", kMaxTypeBytes, " bytes"));
+    SignatureType t = type(0);
+    skip();
+    if (at_ != text_.size()) fail("the end of the type");
+    return t;
+  }
+
+ private:
+  [[noreturn]] void fail(std::string wanted) {
+    std::string found = at_ < text_.size() ? quoted(text_.substr(at_, 12)) : "the end";
+    throw Error(ErrorKind::Usage, cat("not a type: ", quoted(text_.substr(0, 200))))
+        .found(found, cat("column ", at_ + 1))
+        .expected(std::move(wanted));
+  }
+  void skip() {
+    while (at_ < text_.size() && is_space(text_[at_])) ++at_;
+  }
+  bool take(char c) {
+    skip();
+    if (at_ == text_.size() || text_[at_] != c) return false;
+    ++at_;
+    return true;
+  }
+  void need(char c) {
+    if (!take(c)) fail(cat("'", c, "'"));
+  }
+  std::string_view name() {
+    skip();
+    size_t begin = at_;
+    while (at_ < text_.size() && is_name_byte(text_[at_])) ++at_;
+    if (at_ == begin) fail("a type");
+    return text_.substr(begin, at_ - begin);
+  }
+
+  // A dimension's text runs to a comma, semicolon or bracket that no parenthesis holds.
+  std::string_view dim_token() {
+    skip();
+    size_t begin = at_;
+    for (int depth = 0; at_ < text_.size(); ++at_) {
+      char c = text_[at_];
+      if (c == '(') ++depth;
+      if (c == ')' && --depth < 0) break;
+      if (depth == 0 && (c == ',' || c == ';' || c == ']' || c == '[')) break;
+    }
+    std::string_view token = trim(text_.substr(begin, at_ - begin));
+    if (token.empty()) fail("a dimension");
+    for (char c : token) {
+      if (static_cast<unsigned char>(c) < 0x20) fail("a dimension without control bytes");
+    }
+    return token;
+  }
+  void dims(SignatureType& t, char end) {
+    skip();
+    t.rank = 0;
+    t.dims_known = true;
+    if (at_ < text_.size() && text_[at_] == end) return;
+    do {
+      std::string_view token = dim_token();
+      if (t.dims.empty() && t.rank == 0 && token == "*") {
+        t.rank = -1;
+        t.dims_known = false;
+        return;
+      }
+      if (t.dims.empty() && t.rank == 0 && token.starts_with("rank=")) {
+        token.remove_prefix(5);
+        auto [end_of, error] = std::from_chars(token.data(), token.data() + token.size(), t.rank);
+        if (error != std::errc() || end_of != token.data() + token.size() || t.rank < 0 ||
+            t.rank > kMaxRank) {
+          fail(cat("a rank of at most ", kMaxRank));
+        }
+        t.dims_known = false;
+        return;
+      }
+      if (t.dims.size() == kMaxRank) fail(cat("at most ", kMaxRank, " dimensions"));
+      int64_t value = 0;
+      auto [end_of, error] = std::from_chars(token.data(), token.data() + token.size(), value);
+      bool constant = error == std::errc() && end_of == token.data() + token.size() && value >= 0;
+      t.dims.push_back(constant ? SignatureDim::constant(value)
+                                : SignatureDim::symbolic(std::string(token)));
+    } while (take(','));
+    t.rank = static_cast<int64_t>(t.dims.size());
+  }
+  void parts(SignatureType& t, char end, int depth) {
+    skip();
+    if (take(end)) return;
+    do t.parts.push_back(type(depth + 1));
+    while (take(','));
+    need(end);
+  }
+
+  SignatureType type(int depth) {
+    if (depth > static_cast<int>(kMaxTypeDepth)) fail(cat("nesting of at most ", kMaxTypeDepth));
+    SignatureType t;
+    if (take('(')) {
+      t.kind = Kind::Tuple;
+      parts(t, ')', depth);
+      return t;
+    }
+    std::string_view word = name();
+    if (word == "any") return t;
+    if (word == "tensor") {
+      t.kind = Kind::Tensor;
+      need('[');
+      dims(t, ';');
+      need(';');
+      auto dtype = parse_dtype(name());
+      if (!dtype) fail("an element type");
+      t.dtype = *dtype;
+      need(']');
+    } else if (word == "shape") {
+      t.kind = Kind::Shape;
+      need('[');
+      dims(t, ']');
+      need(']');
+    } else if (word == "fn") {
+      t.kind = Kind::Function;
+      need('(');
+      parts(t, ')', depth);
+      need('-');
+      need('>');
+      t.parts.push_back(type(depth + 1));
+    } else if (word == "array") {
+      t.kind = Kind::Array;
+      need('[');
+      t.parts.push_back(type(depth + 1));
+      need(']');
+    } else if (word == "opaque") {
+      t.kind = Kind::Opaque;
+      need('[');
+      need('"');
+      size_t end = text_.find('"', at_);
+      if (end == std::string_view::npos) fail("a closing quote");
+      t.name = text_.substr(at_, end - at_);
+      at_ = end + 1;
+      need(']');
+    } else if (auto dtype = parse_dtype(word)) {
+      t.kind = Kind::Scalar;
+      t.dtype = *dtype;
+    } else {
+      t.kind = Kind::Adt;
+      t.name = word;
+      if (take('[')) parts(t, ']', depth);
+    }
+    return t;
+  }
+
+  std::string_view text_;
+  size_t at_ = 0;
+};
+
+void append_list(std::string& out, const std::vector<SignatureType>& types, size_t count) {
+  for (size_t i = 0; i < count; ++i) out += (i ? ", " : "") + to_text(types[i]);
+}
+
+void append_dims(std::string& out, const SignatureType& t) {
+  if (!t.dims_known) {
+    out += t.rank < 0 ? "*" : cat("rank=", t.rank);
+    return;
+  }
+  for (size_t i = 0; i < t.dims.size(); ++i) out += (i ? ", " : "") + t.dims[i].text;
+}
+
+}  // namespace
+
+SignatureDim SignatureDim::constant(int64_t value) { return {cat(value), value}; }
+SignatureDim SignatureDim::symbolic(std::string text) { return {std::move(text), -1}; }
+
+SignatureType SignatureType::tensor(DataType dtype, std::vector<SignatureDim> dims) {
+  SignatureType t;
+  t.kind = Kind::Tensor;
+  t.dtype = dtype;
+  t.rank = static_cast<int64_t>(dims.size());
+  t.dims_known = true;
+  t.dims = std::move(dims);
+  return t;
+}
+
+SignatureType SignatureType::scalar(DataType dtype) {
+  SignatureType t;
+  t.kind = Kind::Scalar;
+  t.dtype = dtype;
+  return t;
+}
+
+std::string short_dtype(DataType t) {
+  std::string_view letter = t.code == kDLFloat ? "f" : t.code == kDLInt ? "i" : "u";
+  bool named = t.code == kDLFloat || t.code == kDLInt || t.code == kDLUInt;
+  std::string text = named ? cat(letter, t.bits, t.lanes == 1 ? "" : cat("x", t.lanes)) : "";
+  auto back = named ? parse_dtype(text) : std::nullopt;
+  return back && *back == t ? text : tenon::to_text(t);
+}
+
+std::string to_text(const SignatureType& t) {
+  std::string out;
+  switch (t.kind) {
+    case Kind::Any: return "any";
+    case Kind::Scalar: return short_dtype(t.dtype);
+    case Kind::Tensor:
+      out = "tensor[";
+      append_dims(out, t);
+      return out + "; " + short_dtype(t.dtype) + "]";
+    case Kind::Shape:
+      out = "shape[";
+      append_dims(out, t);
+      return out + "]";
+    case Kind::Tuple:
+      out = "(";
+      append_list(out, t.parts, t.parts.size());
+      return out + ")";
+    case Kind::Function:
+      out = "fn(";
+      append_list(out, t.parts, t.parts.size() - 1);
+      return out + ") -> " + to_text(t.parts.back());
+    case Kind::Array: return "array[" + to_text(t.parts.front()) + "]";
+    case Kind::Opaque: return "opaque[\"" + t.name + "\"]";
+    case Kind::Adt:
+      out = t.name;
+      if (t.parts.empty()) return out;
+      out += "[";
+      append_list(out, t.parts, t.parts.size());
+      return out + "]";
+  }
+  return out;
+}
+
+SignatureType parse_signature_type(std::string_view text) { return Reader(text).whole(); }
+}  // namespace tenon::vm

@@ -1,0 +1,53 @@
+// The types of a function's parameters and result as a file carries them: text in the notation of
+// graph IR, and what a caller needs of it taken apart. The machine itself never relies on them:
+// the code checks what it needs (match_tensor and its kin).
+//
+//   tensor[n, 3, 2*m; f32]   dimensions known, as integers or expressions over symbols
+//   tensor[rank=4; f32]      rank known            tensor[*; f32]   nothing known
+//   i64  bool  f32           a scalar              shape[n, 4]  shape[rank=2]  shape[*]
+//   (T, U)   fn(T, U) -> R   array[T]   list[T] (algebraic data type)   opaque["key"]   any
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "object/dtype.h"
+
+namespace tenon::vm {
+
+struct SignatureDim {
+  std::string text;    // "3", "n", "2*m + 1"
+  int64_t value = -1;  // of a constant, else -1
+
+  static SignatureDim constant(int64_t value);
+  static SignatureDim symbolic(std::string text);
+  bool is_constant() const { return value >= 0; }
+  bool operator==(const SignatureDim&) const = default;
+};
+
+struct SignatureType {
+  enum class Kind : uint8_t { Any, Tensor, Scalar, Shape, Tuple, Function, Array, Adt, Opaque };
+
+  Kind kind = Kind::Any;
+  DataType dtype;                    // Tensor, Scalar
+  int64_t rank = -1;                 // Tensor, Shape; -1 unknown
+  bool dims_known = false;           // then dims.size() == rank
+  std::vector<SignatureDim> dims;    // Tensor, Shape
+  std::vector<SignatureType> parts;  // Tuple; Function: parameters, then the result; Array, Adt
+  std::string name;                  // Adt, Opaque
+
+  static SignatureType tensor(DataType dtype, std::vector<SignatureDim> dims);
+  static SignatureType scalar(DataType dtype);
+  bool operator==(const SignatureType&) const = default;
+};
+
+// "f32", "i64", "bool", "bf16", "f32x4": the short names, which parse_dtype reads back.
+std::string short_dtype(DataType t);
+
+std::string to_text(const SignatureType& type);
+// Reads that text (spaces are free); a Usage error that says what is wrong and at which column.
+SignatureType parse_signature_type(std::string_view text);
+
+}  // namespace tenon::vm
