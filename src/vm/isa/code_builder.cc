@@ -15,7 +15,9 @@ void CodeBuilder::bind(Label label) {
   label_offsets_[label.id] = size();
 }
 
-Arg CodeBuilder::to(Label label) const { return Arg::label(label.id); }
+Arg CodeBuilder::to(Label label) const {
+  return Arg::label(label.id);
+}
 
 void CodeBuilder::set_span(uint32_t span) {
   if (!spans_.empty() && spans_.back().offset == size()) {
@@ -33,8 +35,8 @@ void CodeBuilder::emit(Opcode opcode, std::span<const Arg> operands, std::span<c
   for (Arg a : list) code_.push_back(a.word);
   Instruction instruction{&info, std::span(code_).subspan(start + 1)};
   auto violation = check_operand_kinds(instruction);
-  TENON_ASSERT(!violation, info.mnemonic, " operand ", violation ? violation->operand : 0, ": found ",
-               violation ? violation->found : "", ", expected ",
+  TENON_ASSERT(!violation, info.mnemonic, " operand ", violation ? violation->operand : 0,
+               ": found ", violation ? violation->found : "", ", expected ",
                violation ? violation->expected : "");
   for (uint32_t i = start + 1; i < code_.size(); ++i) {
     if (Arg(code_[i]).is(ArgKind::Label)) fixups_.push_back(i);

@@ -32,9 +32,7 @@ struct DimPattern {
 
   static DimPattern ignore() { return {}; }
   static DimPattern equals(int64_t value) { return {DimMatch::EqualsImmediate, Arg::imm(value)}; }
-  static DimPattern equals_register(uint32_t r) {
-    return {DimMatch::EqualsRegister, Arg::reg(r)};
-  }
+  static DimPattern equals_register(uint32_t r) { return {DimMatch::EqualsRegister, Arg::reg(r)}; }
   static DimPattern store(uint32_t r) { return {DimMatch::Store, Arg::reg(r)}; }
 };
 
@@ -58,8 +56,7 @@ class CodeBuilder {
   void match_shape(Arg value, std::span<const DimPattern> dims);
   void match_tensor(Arg value, DataType dtype, std::span<const DimPattern> dims);
   void match_prim_value(Arg value, DimPattern expected);
-  void switch_on(Arg value, Label otherwise,
-                 std::span<const std::pair<int64_t, Label>> cases);
+  void switch_on(Arg value, Label otherwise, std::span<const std::pair<int64_t, Label>> cases);
 
   // R[dst] := value, through a constant of the unit when it doesn't fit an immediate.
   void load_int(Unit& unit, uint32_t dst, int64_t value);

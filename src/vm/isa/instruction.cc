@@ -11,8 +11,7 @@ Arg Arg::imm(int64_t value) {
   return {ArgKind::Immediate, value};
 }
 
-bool decode(std::span<const Word> code, uint32_t offset, Instruction* out,
-            std::string_view* rule) {
+bool decode(std::span<const Word> code, uint32_t offset, Instruction* out, std::string_view* rule) {
   auto fail = [&](std::string_view name) {
     if (rule) *rule = name;
     return false;
@@ -33,32 +32,46 @@ std::string device_text(DLDevice device) {
                           : device.device_type == kDLCUDA   ? "cuda"
                           : device.device_type == kDLOpenCL ? "opencl"
                                                             : "";
-  if (name.empty()) return cat("device", static_cast<int>(device.device_type), ":", device.device_id);
+  if (name.empty())
+    return cat("device", static_cast<int>(device.device_type), ":", device.device_id);
   return cat(name, ":", device.device_id);
 }
 
 std::string to_text(Arg arg) {
   switch (arg.kind()) {
-    case ArgKind::Register: return cat("%", arg.bits());
-    case ArgKind::LastUse: return cat("%", arg.bits(), "!");
-    case ArgKind::Immediate: return cat(arg.value());
-    case ArgKind::Constant: return cat("#", arg.bits());
-    case ArgKind::Function: return cat("@", arg.bits());
-    case ArgKind::Packed: return cat("$", arg.bits());
-    case ArgKind::Label: return cat("L", arg.bits());
-    case ArgKind::Dtype: return to_text(arg.as_dtype());
-    case ArgKind::Device: return device_text(arg.as_device());
-    case ArgKind::None: return "_";
+    case ArgKind::Register:
+      return cat("%", arg.bits());
+    case ArgKind::LastUse:
+      return cat("%", arg.bits(), "!");
+    case ArgKind::Immediate:
+      return cat(arg.value());
+    case ArgKind::Constant:
+      return cat("#", arg.bits());
+    case ArgKind::Function:
+      return cat("@", arg.bits());
+    case ArgKind::Packed:
+      return cat("$", arg.bits());
+    case ArgKind::Label:
+      return cat("L", arg.bits());
+    case ArgKind::Dtype:
+      return to_text(arg.as_dtype());
+    case ArgKind::Device:
+      return device_text(arg.as_device());
+    case ArgKind::None:
+      return "_";
   }
   return cat("?", hex(arg.word));
 }
 
 std::string dim_text(Arg code, Arg value) {
   switch (static_cast<DimMatch>(code.value())) {
-    case DimMatch::Ignore: return "*";
+    case DimMatch::Ignore:
+      return "*";
     case DimMatch::EqualsImmediate:
-    case DimMatch::EqualsRegister: return cat("=", to_text(value));
-    case DimMatch::Store: return cat("->", to_text(value));
+    case DimMatch::EqualsRegister:
+      return cat("=", to_text(value));
+    case DimMatch::Store:
+      return cat("->", to_text(value));
   }
   return cat("?", code.value());
 }

@@ -29,7 +29,9 @@ inline constexpr uint8_t kArgKinds = 10;
 
 inline constexpr int64_t kMinImmediate = -(int64_t{1} << 55);
 inline constexpr int64_t kMaxImmediate = (int64_t{1} << 55) - 1;
-constexpr bool fits_immediate(int64_t v) { return v >= kMinImmediate && v <= kMaxImmediate; }
+constexpr bool fits_immediate(int64_t v) {
+  return v >= kMinImmediate && v <= kMaxImmediate;
+}
 
 // How a dimension is matched: the first word of a `dim` operand.
 enum class DimMatch : uint8_t {
@@ -57,9 +59,9 @@ struct Arg {
   static constexpr Arg label(uint32_t word_offset) { return {ArgKind::Label, word_offset}; }
   static constexpr Arg dtype(DataType t) { return {ArgKind::Dtype, int64_t{t.word()}}; }
   static constexpr Arg device(DLDevice d) {
-    return {ArgKind::Device, static_cast<int64_t>(uint64_t{static_cast<uint32_t>(d.device_id)}
-                                                      << 32 |
-                                                  static_cast<uint32_t>(d.device_type))};
+    return {ArgKind::Device,
+            static_cast<int64_t>(uint64_t{static_cast<uint32_t>(d.device_id)} << 32 |
+                                 static_cast<uint32_t>(d.device_type))};
   }
   static constexpr Arg none() { return {ArgKind::None, 0}; }
 

@@ -9,12 +9,10 @@ namespace {
 // A failure here is a compile error: the table is parsed by the compiler.
 constexpr OperandKind parse_kind(std::string_view text) {
   constexpr std::pair<std::string_view, OperandKind> kKinds[] = {
-      {"def", OperandKind::Def},       {"use", OperandKind::Use},
-      {"value", OperandKind::Value},   {"int", OperandKind::Int},
-      {"imm", OperandKind::Imm},       {"const", OperandKind::Const},
-      {"func", OperandKind::Func},     {"packed", OperandKind::Packed},
-      {"label", OperandKind::Label},   {"dtype", OperandKind::Dtype},
-      {"device", OperandKind::Device}, {"dim", OperandKind::Dim},
+      {"def", OperandKind::Def},     {"use", OperandKind::Use},       {"value", OperandKind::Value},
+      {"int", OperandKind::Int},     {"imm", OperandKind::Imm},       {"const", OperandKind::Const},
+      {"func", OperandKind::Func},   {"packed", OperandKind::Packed}, {"label", OperandKind::Label},
+      {"dtype", OperandKind::Dtype}, {"device", OperandKind::Device}, {"dim", OperandKind::Dim},
       {"case", OperandKind::Case},
   };
   for (const auto& [name, kind] : kKinds) {
@@ -73,9 +71,9 @@ constexpr auto kByNumber = index_by_number();
 }  // namespace
 
 std::string_view operand_kind_name(OperandKind kind) {
-  constexpr std::string_view kNames[] = {"def",  "use",    "value", "int",   "imm",    "const",
-                                         "func", "packed", "label", "dtype", "device", "dim",
-                                         "case"};
+  constexpr std::string_view kNames[] = {"def",    "use",  "value",  "int",   "imm",
+                                         "const",  "func", "packed", "label", "dtype",
+                                         "device", "dim",  "case"};
   return kNames[static_cast<size_t>(kind)];
 }
 
@@ -92,7 +90,9 @@ const OperandSpec& OpcodeInfo::spec_at(uint32_t word_index, uint32_t* part) cons
   throw std::out_of_range("no such operand word");
 }
 
-std::span<const OpcodeInfo> all_opcodes() { return kOpcodes; }
+std::span<const OpcodeInfo> all_opcodes() {
+  return kOpcodes;
+}
 
 const OpcodeInfo* find_opcode(uint32_t number) {
   if (number >= kOpcodeNumbers || kByNumber[number] < 0) return nullptr;

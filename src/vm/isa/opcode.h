@@ -21,7 +21,19 @@ enum OpcodeFlags : uint8_t {
 
 // What an operand may be; opcodes.def explains each. Dim and Case take two words.
 enum class OperandKind : uint8_t {
-  Def, Use, Value, Int, Imm, Const, Func, Packed, Label, Dtype, Device, Dim, Case,
+  Def,
+  Use,
+  Value,
+  Int,
+  Imm,
+  Const,
+  Func,
+  Packed,
+  Label,
+  Dtype,
+  Device,
+  Dim,
+  Case,
 };
 std::string_view operand_kind_name(OperandKind kind);  // "def", "use", ...
 constexpr uint32_t words_of(OperandKind kind) {
@@ -46,8 +58,8 @@ struct OpcodeInfo {
   uint8_t operand_count = 0;
   uint32_t fixed_words = 0;  // of the operands before the list
 
-  std::span<const OperandSpec> specs() const { return {operands, operand_count}; }
-  bool has_list() const { return operand_count && operands[operand_count - 1].list; }
+  constexpr std::span<const OperandSpec> specs() const { return {operands, operand_count}; }
+  constexpr bool has_list() const { return operand_count && operands[operand_count - 1].list; }
   // The spec of operand word `index`, and for Dim and Case which of its two words that is.
   const OperandSpec& spec_at(uint32_t word_index, uint32_t* part = nullptr) const;
 };

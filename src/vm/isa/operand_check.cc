@@ -22,7 +22,9 @@ constexpr Rule kAllRules[] = {
 #undef TENON_RULE
 };
 
-constexpr uint16_t bit(ArgKind kind) { return static_cast<uint16_t>(1u << static_cast<int>(kind)); }
+constexpr uint16_t bit(ArgKind kind) {
+  return static_cast<uint16_t>(1u << static_cast<int>(kind));
+}
 constexpr uint16_t kRegisters = bit(ArgKind::Register) | bit(ArgKind::LastUse);
 
 // Which kinds of operand word may stand at `part` of an operand.
@@ -30,32 +32,40 @@ uint16_t allowed_kinds(const OperandSpec& spec, uint32_t part, Opcode opcode) {
   switch (spec.kind) {
     case OperandKind::Def:
       // `kill _` would say nothing; elsewhere _ drops a result.
-      return bit(ArgKind::Register) |
-             (opcode == Opcode::Kill ? uint16_t{0} : bit(ArgKind::None));
-    case OperandKind::Use: return kRegisters;
+      return bit(ArgKind::Register) | (opcode == Opcode::Kill ? uint16_t{0} : bit(ArgKind::None));
+    case OperandKind::Use:
+      return kRegisters;
     case OperandKind::Value:
       return kRegisters | bit(ArgKind::Immediate) | bit(ArgKind::Constant) | bit(ArgKind::None);
-    case OperandKind::Int: return kRegisters | bit(ArgKind::Immediate);
-    case OperandKind::Imm: return bit(ArgKind::Immediate);
-    case OperandKind::Const: return bit(ArgKind::Constant);
-    case OperandKind::Func: return bit(ArgKind::Function);
-    case OperandKind::Packed: return bit(ArgKind::Packed);
-    case OperandKind::Label: return bit(ArgKind::Label);
-    case OperandKind::Dtype: return bit(ArgKind::Dtype);
-    case OperandKind::Device: return bit(ArgKind::Device);
+    case OperandKind::Int:
+      return kRegisters | bit(ArgKind::Immediate);
+    case OperandKind::Imm:
+      return bit(ArgKind::Immediate);
+    case OperandKind::Const:
+      return bit(ArgKind::Constant);
+    case OperandKind::Func:
+      return bit(ArgKind::Function);
+    case OperandKind::Packed:
+      return bit(ArgKind::Packed);
+    case OperandKind::Label:
+      return bit(ArgKind::Label);
+    case OperandKind::Dtype:
+      return bit(ArgKind::Dtype);
+    case OperandKind::Device:
+      return bit(ArgKind::Device);
     case OperandKind::Dim:
       return part == 0 ? bit(ArgKind::Immediate)
                        : bit(ArgKind::Register) | bit(ArgKind::Immediate) | bit(ArgKind::None);
-    case OperandKind::Case: return part == 0 ? bit(ArgKind::Immediate) : bit(ArgKind::Label);
+    case OperandKind::Case:
+      return part == 0 ? bit(ArgKind::Immediate) : bit(ArgKind::Label);
   }
   return 0;
 }
 
 std::string kinds_text(const OperandSpec& spec, uint16_t allowed) {
-  static constexpr std::string_view kNames[] = {"a register",   "an immediate", "a constant",
-                                                "a function",   "a last use",   "a packed function",
-                                                "a label",      "a dtype",      "a device",
-                                                "_"};
+  static constexpr std::string_view kNames[] = {
+      "a register",        "an immediate", "a constant", "a function", "a last use",
+      "a packed function", "a label",      "a dtype",    "a device",   "_"};
   std::vector<std::string> names;
   for (int k = 0; k < kArgKinds; ++k) {
     if (allowed & (1u << k)) names.emplace_back(kNames[k]);
@@ -66,15 +76,19 @@ std::string kinds_text(const OperandSpec& spec, uint16_t allowed) {
 // Bits of an operand word that its kind leaves unused.
 bool has_reserved_bits(Arg a) {
   switch (a.kind()) {
-    case ArgKind::Immediate: return false;
-    case ArgKind::Device: return a.bits() >> 56;
-    case ArgKind::None: return a.bits() != 0;
-    default: return a.bits() >> 32 != 0;
+    case ArgKind::Immediate:
+      return false;
+    case ArgKind::Device:
+      return a.bits() >> 56;
+    case ArgKind::None:
+      return a.bits() != 0;
+    default:
+      return a.bits() >> 32 != 0;
   }
 }
 
-std::optional<Violation> check_immediate(const Instruction& in, uint32_t i,
-                                         const OperandSpec& spec, uint32_t part) {
+std::optional<Violation> check_immediate(const Instruction& in, uint32_t i, const OperandSpec& spec,
+                                         uint32_t part) {
   int64_t v = in.arg(i).value();
   auto wrong = [&](std::string expected) {
     return Violation{Rule::ImmediateRange, i, cat(v), std::move(expected)};
@@ -96,14 +110,13 @@ std::optional<Violation> check_immediate(const Instruction& in, uint32_t i,
                          "one element for rank 0"};
       }
       break;
-    default: break;
+    default:
+      break;
   }
   if (spec.kind == OperandKind::Dim && part == 0) {
     if (v < 0 || v > 3) return wrong("a dim code of 0..3");
     Arg operand = in.arg(i + 1);
-    ArgKind wanted = v == 0   ? ArgKind::None
-                     : v == 1 ? ArgKind::Immediate
-                              : ArgKind::Register;
+    ArgKind wanted = v == 0 ? ArgKind::None : v == 1 ? ArgKind::Immediate : ArgKind::Register;
     if (!operand.is(wanted)) {
       return Violation{Rule::OperandKind, i + 1, to_text(operand),
                        v == 0   ? "_ for a dimension that is ignored"
@@ -116,9 +129,15 @@ std::optional<Violation> check_immediate(const Instruction& in, uint32_t i,
 
 }  // namespace
 
-std::string_view rule_name(Rule rule) { return kRuleNames[static_cast<size_t>(rule)]; }
-std::string_view rule_text(Rule rule) { return kRuleTexts[static_cast<size_t>(rule)]; }
-std::span<const Rule> all_rules() { return kAllRules; }
+std::string_view rule_name(Rule rule) {
+  return kRuleNames[static_cast<size_t>(rule)];
+}
+std::string_view rule_text(Rule rule) {
+  return kRuleTexts[static_cast<size_t>(rule)];
+}
+std::span<const Rule> all_rules() {
+  return kAllRules;
+}
 
 bool is_element_type(DataType t) {
   if (t.lanes != 1) return false;
@@ -183,12 +202,23 @@ std::optional<Violation> check_operand_ranges(const Instruction& in, const Bound
     std::optional<Violation> v;
     switch (a.kind()) {
       case ArgKind::Register:
-      case ArgKind::LastUse: v = below(Rule::RegisterRange, bounds.registers, "a register"); break;
-      case ArgKind::Constant: v = below(Rule::ConstantRange, bounds.constants, "a constant"); break;
-      case ArgKind::Function: v = below(Rule::FunctionRange, bounds.functions, "a function"); break;
-      case ArgKind::Packed: v = below(Rule::PackedRange, bounds.packed, "a packed function"); break;
-      case ArgKind::Label: v = below(Rule::LabelTarget, bounds.code_words, "a word offset"); break;
-      default: break;
+      case ArgKind::LastUse:
+        v = below(Rule::RegisterRange, bounds.registers, "a register");
+        break;
+      case ArgKind::Constant:
+        v = below(Rule::ConstantRange, bounds.constants, "a constant");
+        break;
+      case ArgKind::Function:
+        v = below(Rule::FunctionRange, bounds.functions, "a function");
+        break;
+      case ArgKind::Packed:
+        v = below(Rule::PackedRange, bounds.packed, "a packed function");
+        break;
+      case ArgKind::Label:
+        v = below(Rule::LabelTarget, bounds.code_words, "a word offset");
+        break;
+      default:
+        break;
     }
     if (v) return v;
   }

@@ -11,7 +11,9 @@ namespace {
 
 using Kind = SignatureType::Kind;
 
-bool is_space(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
+bool is_space(char c) {
+  return c == ' ' || c == '\t' || c == '\n' || c == '\r';
+}
 bool is_name_byte(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
          c == '.';
@@ -192,8 +194,12 @@ void append_dims(std::string& out, const SignatureType& t) {
 
 }  // namespace
 
-SignatureDim SignatureDim::constant(int64_t value) { return {cat(value), value}; }
-SignatureDim SignatureDim::symbolic(std::string text) { return {std::move(text), -1}; }
+SignatureDim SignatureDim::constant(int64_t value) {
+  return {cat(value), value};
+}
+SignatureDim SignatureDim::symbolic(std::string text) {
+  return {std::move(text), -1};
+}
 
 SignatureType SignatureType::tensor(DataType dtype, std::vector<SignatureDim> dims) {
   SignatureType t;
@@ -223,8 +229,10 @@ std::string short_dtype(DataType t) {
 std::string to_text(const SignatureType& t) {
   std::string out;
   switch (t.kind) {
-    case Kind::Any: return "any";
-    case Kind::Scalar: return short_dtype(t.dtype);
+    case Kind::Any:
+      return "any";
+    case Kind::Scalar:
+      return short_dtype(t.dtype);
     case Kind::Tensor:
       out = "tensor[";
       append_dims(out, t);
@@ -241,8 +249,10 @@ std::string to_text(const SignatureType& t) {
       out = "fn(";
       append_list(out, t.parts, t.parts.size() - 1);
       return out + ") -> " + to_text(t.parts.back());
-    case Kind::Array: return "array[" + to_text(t.parts.front()) + "]";
-    case Kind::Opaque: return "opaque[\"" + t.name + "\"]";
+    case Kind::Array:
+      return "array[" + to_text(t.parts.front()) + "]";
+    case Kind::Opaque:
+      return "opaque[\"" + t.name + "\"]";
     case Kind::Adt:
       out = t.name;
       if (t.parts.empty()) return out;
@@ -253,5 +263,7 @@ std::string to_text(const SignatureType& t) {
   return out;
 }
 
-SignatureType parse_signature_type(std::string_view text) { return Reader(text).whole(); }
+SignatureType parse_signature_type(std::string_view text) {
+  return Reader(text).whole();
+}
 }  // namespace tenon::vm

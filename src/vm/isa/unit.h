@@ -1,5 +1,6 @@
 // A Unit: a whole program of the machine in memory, the same content as a .tnx file. The assembler
-// and the compiler's emitter build one; vm/executable saves and loads it; the disassembler prints it.
+// and the compiler's emitter build one; vm/executable saves and loads it; the disassembler prints
+// it.
 #pragma once
 
 #include <cstdint>
@@ -34,8 +35,9 @@ struct FunctionUnit {
   bool exported = true;
   std::vector<Param> params;  // arrive in registers 0, 1, ...
   SignatureType result;
-  std::vector<std::string> result_names;  // of the result, or of each field of a tuple; may be empty
-  uint32_t register_count = 0;            // the frame's size
+  std::vector<std::string>
+      result_names;             // of the result, or of each field of a tuple; may be empty
+  uint32_t register_count = 0;  // the frame's size
   std::vector<Word> code;
   std::vector<CodeSpan> spans;  // offsets ascending
 };
