@@ -33,7 +33,9 @@ bool LineCursor::at_end() {
   return at_ == line_.size();
 }
 
-char LineCursor::peek() { return at_end() ? '\0' : line_[at_]; }
+char LineCursor::peek() {
+  return at_end() ? '\0' : line_[at_];
+}
 
 bool LineCursor::take(char c) {
   if (peek() != c || c == '\0') return false;
@@ -81,11 +83,21 @@ std::string LineCursor::string() {
     }
     if (++at_ == line_.size()) break;
     switch (line_[at_]) {
-      case 'n': out += '\n'; break;
-      case 't': out += '\t'; break;
-      case 'r': out += '\r'; break;
-      case '"': out += '"'; break;
-      case '\\': out += '\\'; break;
+      case 'n':
+        out += '\n';
+        break;
+      case 't':
+        out += '\t';
+        break;
+      case 'r':
+        out += '\r';
+        break;
+      case '"':
+        out += '"';
+        break;
+      case '\\':
+        out += '\\';
+        break;
       case 'x': {
         int high = at_ + 2 < line_.size() ? hex_digit(line_[at_ + 1]) : -1;
         int low = high >= 0 ? hex_digit(line_[at_ + 2]) : -1;
@@ -94,7 +106,8 @@ std::string LineCursor::string() {
         at_ += 2;
         break;
       }
-      default: fail("not an escape", "\\n \\t \\r \\\" \\\\ or \\x and two digits");
+      default:
+        fail("not an escape", "\\n \\t \\r \\\" \\\\ or \\x and two digits");
     }
   }
   fail("this string has no end", "a closing double quote");
@@ -110,8 +123,7 @@ uint64_t LineCursor::unsigned_integer() {
   int base = rest.starts_with("0x") ? 16 : 10;
   size_t prefix = base == 16 ? 2 : 0;
   uint64_t value = 0;
-  auto [end, error] =
-      std::from_chars(rest.data() + prefix, rest.data() + rest.size(), value, base);
+  auto [end, error] = std::from_chars(rest.data() + prefix, rest.data() + rest.size(), value, base);
   if (error != std::errc()) {
     fail(error == std::errc::result_out_of_range ? "this number takes more than 64 bits"
                                                  : "this line is not assembly",

@@ -30,16 +30,17 @@ class LineCursor {
   void need_end();
 
   static bool is_name_byte(char c);
-  std::string_view name();         // letters, digits, '_', '.', not empty
-  std::string string();            // in double quotes, escapes as `quoted` writes them
+  std::string_view name();  // letters, digits, '_', '.', not empty
+  std::string string();     // in double quotes, escapes as `quoted` writes them
   std::string name_or_string();
-  int64_t integer();               // decimal or 0x...; the whole 64 bits
+  int64_t integer();  // decimal or 0x...; the whole 64 bits
   uint64_t unsigned_integer();
   // The bytes up to one of `ends` that no bracket, parenthesis or quotes hold.
   std::string_view balanced_until(std::string_view ends);
 
   // At the byte `at` of the line (default: the current one).
-  [[noreturn]] void fail(std::string message, std::string expected = "", size_t at = SIZE_MAX) const;
+  [[noreturn]] void fail(std::string message, std::string expected = "",
+                         size_t at = SIZE_MAX) const;
 
   Span span() const { return Span::at(std::string(file_), number_, static_cast<int32_t>(at_ + 1)); }
 

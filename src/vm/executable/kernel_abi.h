@@ -6,8 +6,8 @@
 // runtime. Arguments are the input tensors, then the destination tensors, then integers, as its
 // caller and its code agree; the entry itself checks all that its body assumes.
 //
-//     int entry(void* self, const Any* args, int32_t n, Any* result)
-//       args    n borrowed values, layout of Any: int32 type index, uint32, 8-byte payload
+//     int entry(void* self, const AnyView* args, int32_t n, Any* result)
+//       args    n borrowed values, each int32 type index, uint32, 8-byte payload
 //       result  left as it is (None)
 //       return  0, or what KernelRuntime::raise returned: the error waits in a thread-local
 //
@@ -19,7 +19,8 @@
 
 namespace tenon {
 class Any;
-}
+class AnyView;
+}  // namespace tenon
 
 namespace tenon::vm {
 
@@ -75,7 +76,8 @@ struct KernelRuntime {
   void (*release)(const KernelRuntime* self, void* workspace);
 };
 
-using KernelEntryFunction = int32_t (*)(void* self, const Any* args, int32_t count, Any* result);
+using KernelEntryFunction = int32_t (*)(void* self, const AnyView* args, int32_t count,
+                                        Any* result);
 
 struct KernelEntry {
   const char* name;  // as the file's primitive names call it

@@ -24,7 +24,7 @@ inline constexpr uint32_t kMaxCodeWords = 1u << 26;
 // Of one instruction: operand words after the header.
 inline constexpr uint32_t kMaxOperandWords = 1u << 16;
 
-inline constexpr uint32_t kMaxRank = 64;
+inline constexpr uint32_t kMaxRank = 32;  // as object/tensor.h has it
 inline constexpr uint32_t kMaxNameBytes = 1u << 16;
 // Of a printed type; nesting is limited so that reading one needs little native stack.
 inline constexpr uint32_t kMaxTypeBytes = 1u << 20;
