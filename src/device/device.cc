@@ -1,0 +1,129 @@
+#include "device/device.h"
+
+#include <array>
+#include <atomic>
+#include <charconv>
+#include <cstring>
+
+#include "device/cpu.h"
+#include "object/function.h"
+
+namespace tenon {
+
+namespace {
+struct KindName {
+  DLDeviceType kind;
+  std::string_view name;
+};
+constexpr KindName kKindNames[] = {
+    {kDLCPU, "cpu"},       {kDLCUDA, "cuda"},          {kDLCUDAHost, "cuda_host"},
+    {kDLOpenCL, "opencl"}, {kDLVulkan, "vulkan"},      {kDLMetal, "metal"},
+    {kDLROCM, "rocm"},     {kDLROCMHost, "rocm_host"}, {kDLCUDAManaged, "cuda_managed"},
+};
+constexpr size_t kKinds = 32;
+constinit std::array<std::atomic<const DeviceTable*>, kKinds> tables{};
+
+const DeviceTable* find_table(DLDeviceType kind) {
+  if (kind == kDLCPU) return &cpu_device_table();
+  auto i = static_cast<size_t>(kind);
+  return i < kKinds ? tables[i].load(std::memory_order_acquire) : nullptr;
+}
+
+void free_storage(StorageObj* s) {
+  static_cast<const DeviceTable*>(s->context)->free(s->device.device_id, s->data, s->size);
+}
+}  // namespace
+
+void register_device(DLDeviceType kind, const DeviceTable* table) {
+  auto i = static_cast<size_t>(kind);
+  TENON_ASSERT(i < kKinds && kind != kDLCPU, "no table can be set for device kind ", i);
+  const DeviceTable* none = nullptr;
+  bool set = tables[i].compare_exchange_strong(none, table);
+  TENON_ASSERT(set || none == table, "device kind ", i, " has a table already");
+}
+
+bool has_device(DLDevice device) {
+  const DeviceTable* table = find_table(device.device_type);
+  return table && device.device_id >= 0 && device.device_id < table->count();
+}
+
+const DeviceTable& device_table(DLDevice device) {
+  if (!has_device(device)) {
+    throw Error(ErrorKind::Unsupported, cat("there is no device ", to_text(device)));
+  }
+  return *find_table(device.device_type);
+}
+
+std::string to_text(DLDevice device) {
+  for (const auto& k : kKindNames) {
+    if (k.kind == device.device_type) return cat(k.name, ':', device.device_id);
+  }
+  return cat("device", static_cast<int>(device.device_type), ':', device.device_id);
+}
+
+std::optional<DLDevice> parse_device(std::string_view text) {
+  size_t colon = text.find(':');
+  int32_t id = 0;
+  if (colon != std::string_view::npos) {
+    const char* end = text.data() + text.size();
+    auto [at, status] = std::from_chars(text.data() + colon + 1, end, id);
+    if (status != std::errc() || at != end || id < 0) return std::nullopt;
+  }
+  for (const auto& k : kKindNames) {
+    if (k.name == text.substr(0, colon)) return DLDevice{k.kind, id};
+  }
+  return std::nullopt;
+}
+
+Ref<StorageObj> allocate_storage(size_t bytes, DLDevice device) {
+  const DeviceTable& table = device_table(device);
+  auto s = make<StorageObj>();
+  size_t taken = bytes ? bytes : 1;
+  s->data = table.allocate(device.device_id, taken, kDataAlignment);
+  if (!s->data) {
+    throw Error(ErrorKind::Runtime, cat("no memory for ", bytes, " bytes on ", to_text(device)));
+  }
+  s->size = taken;
+  s->device = device;
+  s->context = const_cast<DeviceTable*>(&table);
+  s->free = &free_storage;
+  return s;
+}
+
+Tensor allocate_tensor(std::span<const int64_t> shape, DataType dtype, DLDevice device) {
+  auto bytes = byte_count(shape, dtype);
+  if (!bytes) {
+    throw Error(ErrorKind::Runtime,
+                cat("a tensor ", tensor_type_text(dtype, shape), " has no size"));
+  }
+  return Tensor::over(allocate_storage(static_cast<size_t>(*bytes), device), 0, dtype, shape);
+}
+
+void copy_tensor(const Tensor& from, const Tensor& to) {
+  auto is_host = [](DLDevice d) { return d.device_type == kDLCPU; };
+  bool same_device = from.device().device_type == to.device().device_type &&
+                     from.device().device_id == to.device().device_id;
+  bool agree = from.dtype() == to.dtype() && std::equal(from.shape().begin(), from.shape().end(),
+                                                        to.shape().begin(), to.shape().end());
+  if (!agree || !from.compact() || !to.compact()) {
+    throw Error(ErrorKind::Usage, "a copy needs two compact tensors of one type")
+        .row("from", cat(to_text(from), from.compact() ? "" : ", strided"))
+        .row("to", cat(to_text(to), to.compact() ? "" : ", strided"));
+  }
+  if (to.read_only()) throw Error(ErrorKind::Usage, "the target of a copy is read-only");
+  if (!same_device && !is_host(from.device()) && !is_host(to.device())) {
+    throw Error(ErrorKind::Usage, cat("no copy goes from ", to_text(from.device()), " to ",
+                                      to_text(to.device()), " directly"))
+        .help("copy through the host");
+  }
+  DLDevice device = is_host(to.device()) ? from.device() : to.device();
+  const DeviceTable& table = device_table(device);
+  auto bytes = static_cast<size_t>(from.bytes());
+  if (bytes == 0) return;
+  if (table.copy(device.device_id, to.data(), from.data(), bytes) != 0 ||
+      table.synchronise(device.device_id) != 0) {
+    throw take_error();
+  }
+}
+
+}  // namespace tenon

@@ -1,0 +1,74 @@
+// parallel_for: the one way that anything in Tenon uses several threads.
+//
+// A range [0, n) is cut into chunks of `grain` indices (the last may be shorter). A body gets whole
+// chunks, several in a row when that is cheaper, or with `each_chunk` exactly one: then what it
+// sees doesn't depend on the number of threads. The calling thread works too; a body that calls
+// parallel_for again runs it alone. The table can be replaced (a host with threads of its own).
+#pragma once
+
+#include <cstdint>
+#include <type_traits>
+
+namespace tenon {
+
+// Handles [begin, end). Non-zero stops the loop soon; an error then waits on the thread that ran it
+// and is moved to the caller's.
+using ParallelBody = int (*)(void* context, int64_t begin, int64_t end);
+
+struct ParallelLoop {
+  int64_t n = 0;
+  int64_t grain = 1;  // at least 1
+  bool each_chunk = false;
+  int32_t threads = 0;  // at most so many; 0 for this thread's setting
+  ParallelBody body = nullptr;
+  void* context = nullptr;
+};
+
+struct ParallelTable {
+  // Runs the loop; 0, or the code of the failed body with the lowest range among those that ran.
+  int (*run)(const ParallelLoop* loop);
+  int32_t (*thread_count)();  // that a loop may use by default
+};
+
+// The pool of this process is the default. The table must live for ever.
+const ParallelTable& parallel_table();
+void set_parallel_table(const ParallelTable* table);  // null: the default again
+
+// The threads that the affinity mask and the cgroup's quota allow; at least 1.
+int32_t available_threads();
+
+// Sets how many threads loops on this thread may use; 0 for all that are available.
+class ThreadsScope {
+ public:
+  explicit ThreadsScope(int32_t threads);
+  ~ThreadsScope();
+  ThreadsScope(const ThreadsScope&) = delete;
+
+ private:
+  int32_t before_;
+};
+int32_t scoped_threads();  // the setting; 0 when there is none
+
+// Runs the loop and throws the body's error. Inside `f(begin, end)` exceptions may be thrown.
+void run_parallel(const ParallelLoop& loop);
+
+namespace detail {
+int guarded(void (*call)(void*, int64_t, int64_t), void* context, int64_t begin, int64_t end);
+}
+
+template <class F>
+void parallel_for(int64_t n, int64_t grain, F&& f, bool each_chunk = false) {
+  using Body = std::remove_reference_t<F>;
+  ParallelLoop loop;
+  loop.n = n;
+  loop.grain = grain;
+  loop.each_chunk = each_chunk;
+  loop.context = const_cast<void*>(static_cast<const void*>(&f));
+  loop.body = [](void* context, int64_t begin, int64_t end) {
+    return detail::guarded([](void* c, int64_t b, int64_t e) { (*static_cast<Body*>(c))(b, e); },
+                           context, begin, end);
+  };
+  run_parallel(loop);
+}
+
+}  // namespace tenon
