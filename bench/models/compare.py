@@ -1,0 +1,300 @@
+#!/usr/bin/env python3
+"""Times models in Tenon, ONNX Runtime and OpenVINO in the same run and prints a table of ratios.
+
+Usage: compare.py --tenon PROGRAM [--models FOLDER] [--filled FOLDER] [--only NAME,...]
+                  [--threads 1,2] [--rounds N] [--seconds S] [--compile-flags FLAGS] [--json FILE]
+
+  --models FOLDER  MobileNetV2 and BERT, made there by make_models.py if they are missing
+  --filled FOLDER  a folder of ONNX's vision networks with weights (`resnet50/model.onnx`, ...);
+                   without it these networks are left out
+
+fp32 throughout. Every engine gets the same seeded inputs, batch 1. Engines take turns, one timed
+stretch each per round, so that a slow moment of the machine falls on all; a figure is the median over
+the rounds of the median latency of a stretch. Ratios are Tenon's time through the peer's: below 1 is
+faster. `difference` is the greatest |Tenon - ONNX Runtime| over all outputs, relative to the
+greatest magnitude.
+"""
+
+import argparse
+import json
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+HERE = Path(__file__).resolve().parent
+PEERS = ("onnxruntime", "openvino")
+
+
+@dataclass
+class Model:
+    name: str
+    path: Path
+    shapes: dict[str, list[int]]  # values of symbolic dimensions: input to shape
+
+
+def find_models(models: Path, filled: Path | None) -> list[Model]:
+    if not (models / "bert.onnx").exists() or not (models / "mobilenetv2.onnx").exists():
+        subprocess.run([sys.executable, HERE / "make_models.py", models], check=True)
+    found = []
+    for name in ("resnet50", "squeezenet", "shufflenet", "vgg19") if filled else ():
+        found.append(Model(name, filled / name / "model.onnx", {}))
+    found.append(Model("mobilenetv2", models / "mobilenetv2.onnx", {}))
+    for tokens in (32, 128):
+        inputs = ("input_ids", "attention_mask", "token_type_ids")
+        shapes = {name: [1, tokens] for name in inputs}
+        found.append(Model(f"bert-{tokens}", models / "bert.onnx", shapes))
+    return found
+
+
+def make_inputs(model: Model) -> dict[str, np.ndarray]:
+    """Seeded inputs: images in [0, 1), token ids below 1000, a mask of ones."""
+    import onnx
+
+    rng = np.random.default_rng(1)
+    graph = onnx.load(model.path, load_external_data=False).graph
+    weights = {tensor.name for tensor in graph.initializer}
+    inputs = {}
+    for value in graph.input:
+        if value.name in weights:
+            continue
+        tensor = value.type.tensor_type
+        shape = model.shapes.get(value.name) or [d.dim_value or 1 for d in tensor.shape.dim]
+        dtype = onnx.helper.tensor_dtype_to_np_dtype(tensor.elem_type)
+        if np.issubdtype(dtype, np.integer):
+            high = {"attention_mask": 2, "token_type_ids": 2}.get(value.name, 1000)
+            low = 1 if value.name == "attention_mask" else 0
+            inputs[value.name] = rng.integers(low, high, shape).astype(dtype)
+        else:
+            inputs[value.name] = rng.random(shape).astype(dtype)
+    return inputs
+
+
+def timed_stretch(call, seconds: float) -> list[float]:
+    times, end = [], time.perf_counter() + seconds
+    while time.perf_counter() < end or len(times) < 3:
+        start = time.perf_counter()
+        call()
+        times.append(time.perf_counter() - start)
+    return times
+
+
+def peer_main(engine: str, path: str, inputs_file: str, threads: int) -> None:
+    """A peer's own process: loads the model, then times a stretch for each line on its input."""
+    inputs = dict(np.load(inputs_file))
+    if engine == "onnxruntime":
+        import onnxruntime
+
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = threads
+        options.inter_op_num_threads = 1
+        session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+        call = lambda: session.run(None, inputs)
+        outputs = call()
+        version = onnxruntime.__version__
+    else:
+        import openvino
+
+        core = openvino.Core()
+        config = {
+            "INFERENCE_PRECISION_HINT": "f32",
+            "INFERENCE_NUM_THREADS": str(threads),
+            "NUM_STREAMS": "1",
+        }
+        request = core.compile_model(path, "CPU", config).create_infer_request()
+        call = lambda: request.infer(inputs)
+        call()
+        outputs = [tensor.data.copy() for tensor in request.output_tensors]
+        version = openvino.__version__.split("-")[0]
+    np.savez(inputs_file + f".{engine}.npz", *outputs)
+    for _ in range(3):
+        call()
+    print(json.dumps({"ready": True, "version": version}), flush=True)
+    for line in sys.stdin:
+        print(json.dumps(timed_stretch(call, float(line))), flush=True)
+
+
+class Peer:
+    def __init__(self, engine: str, model: Model, inputs_file: Path, threads: int):
+        arguments = [sys.executable, __file__, "--peer", engine, model.path, inputs_file, threads]
+        self.process = subprocess.Popen(
+            [str(a) for a in arguments], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+        self.version = json.loads(self.answer())["version"]
+
+    def answer(self) -> str:
+        for line in self.process.stdout:
+            if line.startswith(("{", "[")):
+                return line
+        raise RuntimeError(f"a peer ended early, exit code {self.process.wait()}")
+
+    def median_ms(self, seconds: float) -> float:
+        self.process.stdin.write(f"{seconds}\n")
+        self.process.stdin.flush()
+        return 1000 * statistics.median(json.loads(self.answer()))
+
+    def close(self) -> None:
+        self.process.stdin.close()
+        self.process.wait()
+
+
+class Tenon:
+    """Compiled once; each stretch is a `tenon bench` of its own."""
+
+    def __init__(self, tenon: Path, model: Model, inputs: dict, folder: Path, flags: list[str]):
+        self.tenon, self.file = tenon, folder / f"{model.path.parent.name}-{model.path.stem}.tnx"
+        self.compile_s = None
+        if not self.file.exists():
+            start = time.perf_counter()
+            self.run("compile", model.path, "-o", self.file, *flags)
+            self.compile_s = time.perf_counter() - start
+        self.inputs = []
+        for name, value in inputs.items():
+            path = folder / f"{name}.npy"
+            np.save(path, value)
+            self.inputs += ["--input", f"{name}={path}"]
+
+    def run(self, *arguments) -> str:
+        done = subprocess.run(
+            [str(a) for a in (self.tenon, *arguments)], capture_output=True, text=True
+        )
+        if done.returncode:
+            raise RuntimeError(f"tenon {arguments[0]}: exit {done.returncode}\n{done.stderr}")
+        return done.stdout
+
+    def median_ms(self, seconds: float, threads: int) -> float:
+        text = self.run(
+            "bench", self.file, *self.inputs, "--threads", threads, "--duration", seconds, "--json"
+        )
+        return median_of(json.loads(text))
+
+    def difference(self, expected: list[tuple[str, np.ndarray]], folder: Path) -> float:
+        """Greatest error of the outputs relative to the greatest magnitude of each."""
+        flags = []
+        for name, _ in expected:
+            flags += ["--output", f"{name}={folder}/out-{name}.npy"]
+        self.run("run", self.file, *self.inputs, *flags)
+        worst = 0.0
+        for name, value in expected:
+            found = np.load(folder / f"out-{name}.npy")
+            if found.shape != value.shape:
+                raise RuntimeError(f"{name}: shape {found.shape}, ONNX Runtime's {value.shape}")
+            scale = float(np.abs(value).max()) or 1.0
+            worst = max(worst, float(np.abs(found.astype(np.float64) - value).max()) / scale)
+        return worst
+
+
+def median_of(report: dict) -> float:
+    """p50 in milliseconds of a `tenon bench --json` report."""
+    return float(report["p50_ms"])
+
+
+def output_names(model: Model) -> list[str]:
+    import onnx
+
+    return [value.name for value in onnx.load(model.path, load_external_data=False).graph.output]
+
+
+def measure(model: Model, options, flags: list[str], folder: Path) -> list[dict]:
+    """A row per thread count."""
+    inputs = make_inputs(model)
+    inputs_file = folder / "inputs.npz"
+    np.savez(inputs_file, **inputs)
+    tenon = Tenon(options.tenon, model, inputs, folder, flags)
+    rows = []
+    for threads in options.threads:
+        peers = {engine: Peer(engine, model, inputs_file, threads) for engine in PEERS}
+        stored = np.load(f"{inputs_file}.onnxruntime.npz")
+        expected = [(name, stored[f"arr_{i}"]) for i, name in enumerate(output_names(model))]
+        row = {"model": model.name, "threads": threads, "compile_s": tenon.compile_s}
+        row["difference"] = tenon.difference(expected, folder)
+        times: dict[str, list[float]] = {"tenon": [], **{engine: [] for engine in PEERS}}
+        for _ in range(options.rounds):
+            times["tenon"].append(tenon.median_ms(options.seconds, threads))
+            for engine in PEERS:
+                times[engine].append(peers[engine].median_ms(options.seconds))
+        for engine, peer in peers.items():
+            row[f"{engine}_version"] = peer.version
+            peer.close()
+        row |= {f"{engine}_ms": statistics.median(values) for engine, values in times.items()}
+        rows.append(row)
+        print(f"{model.name}, {threads} threads: {row['tenon_ms']:.2f} ms", file=sys.stderr)
+    return rows
+
+
+def geometric_mean(values: list[float]) -> float:
+    return float(np.exp(np.mean(np.log(values))))
+
+
+def table(rows: list[dict]) -> str:
+    lines = []
+    for threads in sorted({row["threads"] for row in rows}):
+        chosen = [row for row in rows if row["threads"] == threads]
+        ort, vino = chosen[0]["onnxruntime_version"], chosen[0]["openvino_version"]
+        lines += [
+            f"Latency in ms, fp32, batch 1, {threads} thread{'s' * (threads > 1)}:",
+            "",
+            f"| model | Tenon | ONNX Runtime {ort} | OpenVINO {vino} | to ORT | to OpenVINO "
+            "| to the better | difference |",
+            "| --- | --- | --- | --- | --- | --- | --- | --- |",
+        ]
+        ratios = {"ort": [], "vino": [], "better": []}
+        for row in chosen:
+            ours, a, b = row["tenon_ms"], row["onnxruntime_ms"], row["openvino_ms"]
+            ratios["ort"].append(ours / a)
+            ratios["vino"].append(ours / b)
+            ratios["better"].append(ours / min(a, b))
+            lines.append(
+                f"| {row['model']} | {ours:.2f} | {a:.2f} | {b:.2f} | {ours / a:.2f} | {ours / b:.2f} "
+                f"| {ours / min(a, b):.2f} | {row['difference']:.1e} |"
+            )
+        means = [geometric_mean(ratios[key]) for key in ("ort", "vino", "better")]
+        lines.append(
+            f"| geometric mean | | | | {means[0]:.2f} | {means[1]:.2f} | {means[2]:.2f} | |"
+        )
+        lines.append("")
+    return "\n".join(lines)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--tenon", type=Path, required=True)
+    parser.add_argument("--models", type=Path, default=Path("build/bench-models"))
+    parser.add_argument("--filled", type=Path)
+    parser.add_argument("--only", help="names, comma-separated")
+    parser.add_argument("--threads", default="1,2")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--seconds", type=float, default=2.0)
+    parser.add_argument("--compile-flags", default="")
+    parser.add_argument("--json", type=Path, help="also write the rows there")
+    options = parser.parse_args()
+    options.threads = [int(n) for n in options.threads.split(",")]
+    options.tenon = options.tenon.resolve()
+    rows, failed = [], []
+    for model in find_models(options.models, options.filled):
+        if options.only and model.name not in options.only.split(","):
+            continue
+        with tempfile.TemporaryDirectory() as folder:
+            try:
+                rows += measure(model, options, options.compile_flags.split(), Path(folder))
+            except RuntimeError as error:
+                print(f"{model.name}: {error}", file=sys.stderr)
+                failed.append(model.name)
+    if rows:
+        print(table(rows))
+    if options.json:
+        options.json.write_text(json.dumps(rows, indent=2) + "\n")
+    if failed or not rows:
+        sys.exit(f"compare.py: not measured: {', '.join(failed) or 'anything'}")
+
+
+if __name__ == "__main__":
+    if len(sys.argv) > 1 and sys.argv[1] == "--peer":
+        peer_main(sys.argv[2], sys.argv[3], sys.argv[4], int(sys.argv[5]))
+    else:
+        main()

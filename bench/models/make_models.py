@@ -1,0 +1,259 @@
+#!/usr/bin/env python3
+"""Builds the benchmark models that no data set holds: MobileNetV2 and BERT-base, random weights.
+
+Usage: make_models.py OUT_FOLDER [mobilenetv2|bert]... [--layers N --hidden N --heads N]
+                      [--fused-layer-norm]
+
+The graphs have the form that PyTorch's exporter gives them: batch normalisation folded into the
+convolutions, sizes computed by Shape, Gather and Concat, GELU as Erf, layer normalisation as nine
+nodes (or one LayerNormalization of opset 17 with --fused-layer-norm). The same arguments give the
+same bytes. Weights of BERT lie in a file of their own beside the model (438 MB).
+
+  mobilenetv2.onnx  image: float[1, 3, 224, 224] -> logits: float[1, 1000]
+  bert.onnx         input_ids, attention_mask, token_type_ids: int64[batch, sequence]
+                    -> last_hidden_state: float[batch, sequence, 768], pooler_output: float[batch, 768]
+"""
+
+import argparse
+from pathlib import Path
+
+import numpy as np
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+
+
+class Graph:
+    """Collects nodes and initializers; every method that adds a node returns its output's name."""
+
+    def __init__(self, seed: int):
+        self.rng = np.random.default_rng(seed)
+        self.nodes: list[onnx.NodeProto] = []
+        self.initializers: dict[str, np.ndarray] = {}
+
+    def add(self, operator: str, inputs: list[str], name: str, **attributes) -> str:
+        output = f"{name}_output_0"
+        self.nodes.append(helper.make_node(operator, inputs, [output], name, **attributes))
+        return output
+
+    def constant(self, name: str, value) -> str:
+        self.initializers.setdefault(name, np.asarray(value))
+        return name
+
+    def ints(self, *values: int) -> str:
+        return self.constant("ints_" + "_".join(map(str, values)), np.array(values, np.int64))
+
+    def weight(self, name: str, shape: tuple[int, ...], scale: float) -> str:
+        value = self.rng.standard_normal(shape, np.float32) * np.float32(scale)
+        return self.constant(name, value)
+
+    def model(self, name: str, inputs, outputs, opset: int) -> onnx.ModelProto:
+        tensors = [numpy_helper.from_array(value, key) for key, value in self.initializers.items()]
+        graph = helper.make_graph(self.nodes, name, inputs, outputs, tensors)
+        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=8)
+        model.producer_name = "bench/models/make_models.py"
+        return model
+
+
+def mobilenetv2() -> onnx.ModelProto:
+    """M. Sandler et al., "MobileNetV2: Inverted Residuals and Linear Bottlenecks" (2018), width 1."""
+    g = Graph(seed=2)
+    zero, six = g.constant("zero", np.float32(0)), g.constant("six", np.float32(6))
+
+    def conv(x, before, after, kernel, stride, groups, name, relu6=True):
+        fan_in = before // groups * kernel * kernel
+        gain = 2.0 if relu6 else 1.0
+        out = g.add(
+            "Conv",
+            [
+                x,
+                g.weight(f"{name}.weight", (after, before // groups, kernel, kernel), (gain / fan_in) ** 0.5),
+                g.weight(f"{name}.bias", (after,), 0.05),
+            ],
+            f"/{name}/Conv",
+            kernel_shape=[kernel] * 2,
+            strides=[stride] * 2,
+            pads=[kernel // 2] * 4,
+            dilations=[1, 1],
+            group=groups,
+        )
+        return g.add("Clip", [out, zero, six], f"/{name}/Clip") if relu6 else out
+
+    x, channels = conv("image", 3, 32, 3, 2, 1, "features.0"), 32
+    block = 1
+    for expand, after, repeats, first_stride in (
+        (1, 16, 1, 1),
+        (6, 24, 2, 2),
+        (6, 32, 3, 2),
+        (6, 64, 4, 2),
+        (6, 96, 3, 1),
+        (6, 160, 3, 2),
+        (6, 320, 1, 1),
+    ):
+        for repeat in range(repeats):
+            stride, inner, name = (first_stride if repeat == 0 else 1), channels * expand, f"features.{block}"
+            y = x
+            if expand != 1:
+                y = conv(y, channels, inner, 1, 1, 1, f"{name}.expand")
+            y = conv(y, inner, inner, 3, stride, inner, f"{name}.depthwise")
+            y = conv(y, inner, after, 1, 1, 1, f"{name}.project", relu6=False)
+            if stride == 1 and channels == after:
+                y = g.add("Add", [x, y], f"/{name}/Add")
+            x, channels, block = y, after, block + 1
+    x = conv(x, channels, 1280, 1, 1, 1, f"features.{block}")
+    x = g.add("GlobalAveragePool", [x], "/GlobalAveragePool")
+    x = g.add("Flatten", [x], "/Flatten", axis=1)
+    weight, bias = g.weight("classifier.weight", (1000, 1280), 0.03), g.weight("classifier.bias", (1000,), 0.05)
+    g.nodes.append(helper.make_node("Gemm", [x, weight, bias], ["logits"], "/classifier/Gemm", transB=1))
+    return g.model(
+        "mobilenetv2",
+        [helper.make_tensor_value_info("image", TensorProto.FLOAT, [1, 3, 224, 224])],
+        [helper.make_tensor_value_info("logits", TensorProto.FLOAT, [1, 1000])],
+        opset=13,
+    )
+
+
+def bert(layers: int, hidden: int, heads: int, fused_layer_norm: bool) -> onnx.ModelProto:
+    """J. Devlin et al., "BERT: Pre-training of Deep Bidirectional Transformers" (2018), base size."""
+    g = Graph(seed=3)
+    head = hidden // heads
+    vocabulary, positions, inner = 30522, 512, 4 * hidden
+
+    def scalar(value) -> str:
+        return g.constant(f"scalar_{value}", np.float32(value))
+
+    def linear(x, before, after, name):
+        weight = g.weight(f"{name}.weight", (before, after), 0.02)
+        product = g.add("MatMul", [x, weight], f"/{name}/MatMul")
+        return g.add("Add", [g.weight(f"{name}.bias", (after,), 0.02), product], f"/{name}/Add")
+
+    def layer_norm(x, name):
+        scale = g.constant(f"{name}.weight", 1 + g.rng.standard_normal(hidden, np.float32) * np.float32(0.02))
+        bias = g.weight(f"{name}.bias", (hidden,), 0.02)
+        if fused_layer_norm:
+            return g.add(
+                "LayerNormalization", [x, scale, bias], f"/{name}/LayerNormalization", axis=-1, epsilon=1e-12
+            )
+        mean = g.add("ReduceMean", [x], f"/{name}/ReduceMean", axes=[-1])
+        centred = g.add("Sub", [x, mean], f"/{name}/Sub")
+        square = g.add("Pow", [centred, scalar(2.0)], f"/{name}/Pow")
+        variance = g.add("ReduceMean", [square], f"/{name}/ReduceMean_1", axes=[-1])
+        guarded = g.add("Add", [variance, scalar(1e-12)], f"/{name}/Add")
+        deviation = g.add("Sqrt", [guarded], f"/{name}/Sqrt")
+        normal = g.add("Div", [centred, deviation], f"/{name}/Div")
+        scaled = g.add("Mul", [normal, scale], f"/{name}/Mul")
+        return g.add("Add", [scaled, bias], f"/{name}/Add_1")
+
+    def size(x, axis, name):
+        """One dimension of x as int64[1]."""
+        shape = g.add("Shape", [x], f"/{name}/Shape_{axis}")
+        one = g.add("Gather", [shape, g.constant(f"index_{axis}", np.int64(axis))], f"/{name}/Gather_{axis}", axis=0)
+        return g.add("Unsqueeze", [one, g.ints(0)], f"/{name}/Unsqueeze_{axis}")
+
+    # Embeddings: words, token types, and the first `sequence` positions.
+    words = g.add(
+        "Gather", [g.weight("embeddings.word", (vocabulary, hidden), 0.02), "input_ids"], "/embeddings/word/Gather"
+    )
+    types = g.add(
+        "Gather", [g.weight("embeddings.type", (2, hidden), 0.02), "token_type_ids"], "/embeddings/type/Gather"
+    )
+    length = size("input_ids", 1, "embeddings")
+    all_positions = g.constant("position_ids", np.arange(positions, dtype=np.int64)[None])
+    used = g.add(
+        "Slice", [all_positions, g.ints(0), length, g.ints(1), g.ints(1)], "/embeddings/Slice"
+    )
+    places = g.add(
+        "Gather", [g.weight("embeddings.position", (positions, hidden), 0.02), used], "/embeddings/position/Gather"
+    )
+    x = g.add("Add", [words, types], "/embeddings/Add")
+    x = g.add("Add", [x, places], "/embeddings/Add_1")
+    x = layer_norm(x, "embeddings.LayerNorm")
+
+    # The mask as an addend: 0 where attended, the least float elsewhere.
+    mask = g.add("Unsqueeze", ["attention_mask", g.ints(1)], "/Unsqueeze")
+    mask = g.add("Unsqueeze", [mask, g.ints(2)], "/Unsqueeze_1")
+    mask = g.add("Cast", [mask], "/Cast", to=TensorProto.FLOAT)
+    mask = g.add("Sub", [scalar(1.0), mask], "/Sub")
+    mask = g.add("Mul", [mask, g.constant("least", np.finfo(np.float32).min)], "/Mul")
+
+    for i in range(layers):
+        name = f"layer.{i}"
+
+        def split_heads(y, part, permutation):
+            batch, sequence = size(y, 0, f"{name}.{part}"), size(y, 1, f"{name}.{part}")
+            shape = g.add(
+                "Concat", [batch, sequence, g.ints(heads), g.ints(head)], f"/{name}.{part}/Concat", axis=0
+            )
+            y = g.add("Reshape", [y, shape], f"/{name}.{part}/Reshape")
+            return g.add("Transpose", [y], f"/{name}.{part}/Transpose", perm=permutation)
+
+        query = split_heads(linear(x, hidden, hidden, f"{name}.query"), "query_heads", [0, 2, 1, 3])
+        key = split_heads(linear(x, hidden, hidden, f"{name}.key"), "key_heads", [0, 2, 3, 1])
+        value = split_heads(linear(x, hidden, hidden, f"{name}.value"), "value_heads", [0, 2, 1, 3])
+        scores = g.add("MatMul", [query, key], f"/{name}/attention/MatMul")
+        scores = g.add("Div", [scores, scalar(float(head) ** 0.5)], f"/{name}/attention/Div")
+        scores = g.add("Add", [scores, mask], f"/{name}/attention/Add")
+        weights = g.add("Softmax", [scores], f"/{name}/attention/Softmax", axis=-1)
+        context = g.add("MatMul", [weights, value], f"/{name}/attention/MatMul_1")
+        context = g.add("Transpose", [context], f"/{name}/attention/Transpose", perm=[0, 2, 1, 3])
+        batch, sequence = size(context, 0, f"{name}.context"), size(context, 1, f"{name}.context")
+        shape = g.add("Concat", [batch, sequence, g.ints(hidden)], f"/{name}/attention/Concat", axis=0)
+        context = g.add("Reshape", [context, shape], f"/{name}/attention/Reshape")
+        attended = linear(context, hidden, hidden, f"{name}.attention_output")
+        x = layer_norm(g.add("Add", [attended, x], f"/{name}/Add"), f"{name}.attention_norm")
+        # GELU by the error function.
+        wide = linear(x, hidden, inner, f"{name}.intermediate")
+        part = g.add("Div", [wide, scalar(float(np.float32(2) ** 0.5))], f"/{name}/gelu/Div")
+        part = g.add("Erf", [part], f"/{name}/gelu/Erf")
+        part = g.add("Add", [part, scalar(1.0)], f"/{name}/gelu/Add")
+        wide = g.add("Mul", [wide, part], f"/{name}/gelu/Mul")
+        wide = g.add("Mul", [wide, scalar(0.5)], f"/{name}/gelu/Mul_1")
+        narrow = linear(wide, inner, hidden, f"{name}.output")
+        x = layer_norm(g.add("Add", [narrow, x], f"/{name}/Add_1"), f"{name}.output_norm")
+
+    g.nodes.append(helper.make_node("Identity", [x], ["last_hidden_state"], "/Identity"))
+    first = g.add("Gather", [x, g.constant("index_0", np.int64(0))], "/pooler/Gather", axis=1)
+    weight, bias = g.weight("pooler.weight", (hidden, hidden), 0.02), g.weight("pooler.bias", (hidden,), 0.02)
+    pooled = g.add("Gemm", [first, weight, bias], "/pooler/Gemm", transB=1)
+    g.nodes.append(helper.make_node("Tanh", [pooled], ["pooler_output"], "/pooler/Tanh"))
+    tokens = ["batch", "sequence"]
+    return g.model(
+        "bert",
+        [
+            helper.make_tensor_value_info(name, TensorProto.INT64, tokens)
+            for name in ("input_ids", "attention_mask", "token_type_ids")
+        ],
+        [
+            helper.make_tensor_value_info("last_hidden_state", TensorProto.FLOAT, [*tokens, hidden]),
+            helper.make_tensor_value_info("pooler_output", TensorProto.FLOAT, ["batch", hidden]),
+        ],
+        opset=17 if fused_layer_norm else 14,
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("out", type=Path)
+    parser.add_argument("models", nargs="*", default=["mobilenetv2", "bert"])
+    parser.add_argument("--layers", type=int, default=12)
+    parser.add_argument("--hidden", type=int, default=768)
+    parser.add_argument("--heads", type=int, default=12)
+    parser.add_argument("--fused-layer-norm", action="store_true")
+    options = parser.parse_args()
+    options.out.mkdir(parents=True, exist_ok=True)
+    for name in options.models:
+        path = options.out / f"{name}.onnx"
+        if name == "mobilenetv2":
+            onnx.save(mobilenetv2(), path)
+        elif name == "bert":
+            model = bert(options.layers, options.hidden, options.heads, options.fused_layer_norm)
+            weights = options.out / f"{name}.data"
+            weights.unlink(missing_ok=True)  # the writer appends
+            onnx.save(model, path, save_as_external_data=True, location=weights.name)
+        else:
+            parser.error(f"unknown model {name}; there are mobilenetv2 and bert")
+        onnx.checker.check_model(str(path), full_check=True)
+        print(path)
+
+
+if __name__ == "__main__":
+    main()
