@@ -54,7 +54,7 @@ struct Stage : Object {
   Array<ExprRef> scatter_indices;  // one per dimension of out, over reduce_axes
   ExprRef update;
 
-  static const TypeInfo& type_info();
+  TENON_TYPE(TypeIndex::LoopBegin + 0x2);
 };
 
 struct Compute : Object {
@@ -62,7 +62,7 @@ struct Compute : Object {
   Array<Ref<const Stage>> stages;
   Array<Ref<const Buffer>> outputs;
 
-  static const TypeInfo& type_info();
+  TENON_TYPE(TypeIndex::LoopBegin + 0x3);
 };
 using ComputeRef = Ref<const Compute>;
 

@@ -48,7 +48,7 @@ struct DimNode : Object {
   uint64_t hash = 0;
   uint32_t depth = 1;
 
-  static const TypeInfo& type_info();
+  TENON_TYPE(TypeIndex::LoopBegin + 0);
 };
 
 // What a symbol is worth; nullopt where unknown.
@@ -56,27 +56,36 @@ using DimEnv = std::function<std::optional<int64_t>(std::string_view symbol)>;
 using DimSubstitution = std::function<std::optional<Dim>(std::string_view symbol)>;
 
 // A handle, cheap to copy; never null.
-class Dim {
+class Dim : public Handle {
  public:
   Dim(int64_t value = 0);  // NOLINT: a number is a Dim
-  explicit Dim(Ref<const DimNode> node) : node_(std::move(node)) {}
+  explicit Dim(Ref<const DimNode> node)
+      : Handle(Ref<Object>::adopt(const_cast<DimNode*>(node.leak()))) {}
   static Dim symbol(std::string_view name);
 
-  const DimNode& node() const { return *node_; }
-  const Ref<const DimNode>& ref() const { return node_; }
-  DimKind kind() const { return node_->kind; }
+  const DimNode& node() const { return *static_cast<const DimNode*>(object()); }
+  DimKind kind() const { return node().kind; }
 
-  bool is_const() const { return node_->kind == DimKind::kConst; }
-  bool is_const(int64_t value) const { return is_const() && node_->value == value; }
+  bool is_const() const { return kind() == DimKind::kConst; }
+  bool is_const(int64_t value) const { return is_const() && node().value == value; }
   std::optional<int64_t> as_const() const;
 
   bool operator==(const Dim& other) const;
 
- private:
-  Ref<const DimNode> node_;
+  static bool accepts(const AnyView& a) { return a.type_index == DimNode::kTypeIndex; }
+  static std::string type_text() { return "size"; }
 };
 
-// Construction canonicalises. Constant arithmetic that overflows int64 throws Error (Usage).
+// A number for hash tables; equal Dims have equal ones.
+uint64_t hash(const Dim& d);
+
+// Makes a Dim of a node that was read from outside (JSON): the same, canonical. Errors as those of
+// construction, and Error (Damaged) for a node with the wrong number of arguments.
+Dim canonical(const Ref<const DimNode>& node);
+
+// Construction canonicalises. Constant arithmetic that overflows int64 throws Error (Usage), and so
+// does an expression beyond 4096 terms or 200 levels. floordiv and mod may cancel common factors
+// (n*m / n is m), as if no divisor were 0.
 Dim operator+(const Dim& a, const Dim& b);
 Dim operator-(const Dim& a, const Dim& b);
 Dim operator*(const Dim& a, const Dim& b);

@@ -16,7 +16,7 @@ struct Buffer : Object {
   DataType dtype;
   Array<Dim> shape;
 
-  static const TypeInfo& type_info();
+  TENON_TYPE(TypeIndex::LoopBegin + 0x1);
 };
 
 enum class ExprKind : uint8_t {
@@ -35,7 +35,7 @@ struct Expr : Object {
   const ExprKind kind;  // which of the structs below this is
   DataType dtype;
 
-  static const TypeInfo& type_info();
+  TENON_BASE_TYPE(TypeIndex::LoopBegin + 0x10, TypeIndex::LoopBegin + 0x1f);
 
  protected:
   explicit Expr(ExprKind which) : kind(which) {}
@@ -47,7 +47,7 @@ struct Var : Expr {
   Var() : Expr(ExprKind::kVar) {}
   String name;
 
-  static const TypeInfo& type_info();
+  TENON_TYPE(TypeIndex::LoopBegin + 0x11);
 };
 
 // A literal. Integers and booleans are in `bits` sign-extended; floats as the bits of a double,
@@ -56,7 +56,7 @@ struct Literal : Expr {
   Literal() : Expr(ExprKind::kLiteral) {}
   int64_t bits = 0;
 
-  static const TypeInfo& type_info();
+  TENON_TYPE(TypeIndex::LoopBegin + 0x12);
 };
 
 // A size as a scalar, i64.
@@ -64,7 +64,7 @@ struct DimValue : Expr {
   DimValue() : Expr(ExprKind::kDimValue) {}
   Dim dim;
 
-  static const TypeInfo& type_info();
+  TENON_TYPE(TypeIndex::LoopBegin + 0x13);
 };
 
 // buffer[indices], indices i64 and in range by construction. One index per dimension; in a kernel
@@ -74,7 +74,7 @@ struct Load : Expr {
   Ref<const Buffer> buffer;
   Array<ExprRef> indices;
 
-  static const TypeInfo& type_info();
+  TENON_TYPE(TypeIndex::LoopBegin + 0x14);
 };
 
 enum class UnaryOp : uint8_t {
@@ -113,7 +113,7 @@ struct Unary : Expr {
   UnaryOp op = UnaryOp::kNeg;
   ExprRef a;
 
-  static const TypeInfo& type_info();
+  TENON_TYPE(TypeIndex::LoopBegin + 0x15);
 };
 
 // Semantics are those of docs/semantics.md: integers wrap; a shift past the width gives 0;
@@ -147,7 +147,7 @@ struct Binary : Expr {
   BinaryOp op = BinaryOp::kAdd;
   ExprRef a, b;
 
-  static const TypeInfo& type_info();
+  TENON_TYPE(TypeIndex::LoopBegin + 0x16);
 };
 
 // Only the chosen side is evaluated where a side loads: a guard of an out-of-range access is
@@ -157,7 +157,7 @@ struct Select : Expr {
   ExprRef condition;  // bool
   ExprRef if_true, if_false;
 
-  static const TypeInfo& type_info();
+  TENON_TYPE(TypeIndex::LoopBegin + 0x17);
 };
 
 // Float to integer truncates, saturates, NaN gives 0; to bool is != 0.
@@ -165,7 +165,7 @@ struct Cast : Expr {
   Cast() : Expr(ExprKind::kCast) {}
   ExprRef a;
 
-  static const TypeInfo& type_info();
+  TENON_TYPE(TypeIndex::LoopBegin + 0x18);
 };
 
 // An index that came from data: -extent <= index < extent, a negative one counts from the end;
@@ -175,7 +175,7 @@ struct CheckedIndex : Expr {
   ExprRef index;
   Dim extent;
 
-  static const TypeInfo& type_info();
+  TENON_TYPE(TypeIndex::LoopBegin + 0x19);
 };
 
 // Constructors; they check dtypes (TENON_ASSERT) and fold literals. Operands of a Binary agree in

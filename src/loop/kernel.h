@@ -15,7 +15,7 @@ enum class StmtKind : uint8_t { kSeq, kFor, kStore, kIf, kLet, kAlloc };
 struct Stmt : Object {
   const StmtKind kind;  // which of the structs below this is
 
-  static const TypeInfo& type_info();
+  TENON_BASE_TYPE(TypeIndex::LoopBegin + 0x20, TypeIndex::LoopBegin + 0x2f);
 
  protected:
   explicit Stmt(StmtKind which) : kind(which) {}
@@ -25,7 +25,7 @@ using StmtRef = Ref<const Stmt>;
 struct Seq : Stmt {
   Seq() : Stmt(StmtKind::kSeq) {}
   Array<StmtRef> body;
-  static const TypeInfo& type_info();
+  TENON_TYPE(TypeIndex::LoopBegin + 0x21);
 };
 
 enum class ForKind : uint8_t {
@@ -45,7 +45,7 @@ struct For : Stmt {
   ExprRef begin, extent;  // i64
   ForKind loop = ForKind::kSerial;
   StmtRef body;
-  static const TypeInfo& type_info();
+  TENON_TYPE(TypeIndex::LoopBegin + 0x22);
 };
 
 // buffer[indices] = value; indices as in Load.
@@ -54,7 +54,7 @@ struct Store : Stmt {
   Ref<const Buffer> buffer;
   Array<ExprRef> indices;
   ExprRef value;
-  static const TypeInfo& type_info();
+  TENON_TYPE(TypeIndex::LoopBegin + 0x23);
 };
 
 struct If : Stmt {
@@ -62,7 +62,7 @@ struct If : Stmt {
   ExprRef condition;
   StmtRef then_body;
   StmtRef else_body;  // null: nothing
-  static const TypeInfo& type_info();
+  TENON_TYPE(TypeIndex::LoopBegin + 0x24);
 };
 
 // A scalar named for the statements of `body`.
@@ -71,7 +71,7 @@ struct Let : Stmt {
   Ref<const Var> var;
   ExprRef value;
   StmtRef body;
-  static const TypeInfo& type_info();
+  TENON_TYPE(TypeIndex::LoopBegin + 0x25);
 };
 
 // Scratch storage that lives for `body`: registers or the stack where small and constant, else
@@ -80,7 +80,7 @@ struct Alloc : Stmt {
   Alloc() : Stmt(StmtKind::kAlloc) {}
   Ref<const Buffer> buffer;
   StmtRef body;
-  static const TypeInfo& type_info();
+  TENON_TYPE(TypeIndex::LoopBegin + 0x26);
 };
 
 struct Kernel : Object {
@@ -92,7 +92,7 @@ struct Kernel : Object {
   // the write of the same element.
   Array<Array<int64_t>> in_place;
   StmtRef body;
-  static const TypeInfo& type_info();
+  TENON_TYPE(TypeIndex::LoopBegin + 0x4);
 };
 using KernelRef = Ref<const Kernel>;
 

@@ -1,0 +1,32 @@
+// The canonical form of a Dim taken apart: a sum of terms, sorted, without two of one monomial.
+// Private to dim.cc and dim_proof.cc.
+#pragma once
+
+#include "loop/dim.h"
+
+namespace tenon::dim_terms {
+
+// Factors that are no constants, sorted; borrowed from the Dims that they came from.
+using Monomial = std::vector<const DimNode*>;
+
+struct Term {
+  int64_t coefficient = 0;
+  Monomial atoms;
+};
+using Terms = std::vector<Term>;
+
+// A total order by structure: symbols by name, then the other kinds.
+int compare(const DimNode& a, const DimNode& b);
+// By falling degree, then by atoms; so the constant term comes last.
+int compare(const Monomial& a, const Monomial& b);
+
+Terms of(const Dim& d);
+void append(const DimNode& n, int64_t scale, Terms* out);  // not normalised
+void normalise(Terms* terms);
+Dim build(const Term& t);
+Dim build(const Terms& terms);
+Terms multiply(const Terms& a, const Terms& b);
+std::optional<Term> divide(const Term& a, const Term& b);  // where it leaves no remainder
+std::optional<Terms> divide_exactly(Terms a, const Terms& b);
+
+}  // namespace tenon::dim_terms
