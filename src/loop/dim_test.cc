@@ -190,14 +190,26 @@ TEST(Dim, RandomExpressionsKeepTheirValue) {
     ASSERT_EQ(evaluate(d, env), v) << to_text(d) << " for a, b, c = " << r.values["a"] << ", "
                                    << r.values["b"] << ", " << r.values["c"];
     // Bounds and proofs hold for this value.
-    if (auto lo = lower_bound(d)) ASSERT_LE(*lo, *v) << to_text(d);
-    if (auto hi = upper_bound(d)) ASSERT_GE(*hi, *v) << to_text(d);
-    if (proves_nonnegative(d)) ASSERT_GE(*v, 0) << to_text(d);
+    if (auto lo = lower_bound(d)) {
+      ASSERT_LE(*lo, *v) << to_text(d);
+    }
+    if (auto hi = upper_bound(d)) {
+      ASSERT_GE(*hi, *v) << to_text(d);
+    }
+    if (proves_nonnegative(d)) {
+      ASSERT_GE(*v, 0) << to_text(d);
+    }
     auto [e, w] = r.make(3);
     if (!w) continue;
-    if (d == e) ASSERT_EQ(*v, *w) << to_text(d);
-    if (proves_differ(d, e)) ASSERT_NE(*v, *w) << to_text(d) << " and " << to_text(e);
-    if (proves_less_equal(d, e)) ASSERT_LE(*v, *w) << to_text(d) << " and " << to_text(e);
+    if (d == e) {
+      ASSERT_EQ(*v, *w) << to_text(d);
+    }
+    if (proves_differ(d, e)) {
+      ASSERT_NE(*v, *w) << to_text(d) << " and " << to_text(e);
+    }
+    if (proves_less_equal(d, e)) {
+      ASSERT_LE(*v, *w) << to_text(d) << " and " << to_text(e);
+    }
   }
   EXPECT_GT(compared, 2000);
 }
