@@ -1,9 +1,8 @@
 #include "device/device.h"
 
+#include <algorithm>
 #include <array>
 #include <atomic>
-#include <charconv>
-#include <cstring>
 
 #include "device/cpu.h"
 #include "object/function.h"
@@ -11,15 +10,6 @@
 namespace tenon {
 
 namespace {
-struct KindName {
-  DLDeviceType kind;
-  std::string_view name;
-};
-constexpr KindName kKindNames[] = {
-    {kDLCPU, "cpu"},       {kDLCUDA, "cuda"},          {kDLCUDAHost, "cuda_host"},
-    {kDLOpenCL, "opencl"}, {kDLVulkan, "vulkan"},      {kDLMetal, "metal"},
-    {kDLROCM, "rocm"},     {kDLROCMHost, "rocm_host"}, {kDLCUDAManaged, "cuda_managed"},
-};
 constexpr size_t kKinds = 32;
 constinit std::array<std::atomic<const DeviceTable*>, kKinds> tables{};
 
@@ -52,27 +42,6 @@ const DeviceTable& device_table(DLDevice device) {
     throw Error(ErrorKind::Unsupported, cat("there is no device ", to_text(device)));
   }
   return *find_table(device.device_type);
-}
-
-std::string to_text(DLDevice device) {
-  for (const auto& k : kKindNames) {
-    if (k.kind == device.device_type) return cat(k.name, ':', device.device_id);
-  }
-  return cat("device", static_cast<int>(device.device_type), ':', device.device_id);
-}
-
-std::optional<DLDevice> parse_device(std::string_view text) {
-  size_t colon = text.find(':');
-  int32_t id = 0;
-  if (colon != std::string_view::npos) {
-    const char* end = text.data() + text.size();
-    auto [at, status] = std::from_chars(text.data() + colon + 1, end, id);
-    if (status != std::errc() || at != end || id < 0) return std::nullopt;
-  }
-  for (const auto& k : kKindNames) {
-    if (k.name == text.substr(0, colon)) return DLDevice{k.kind, id};
-  }
-  return std::nullopt;
 }
 
 Ref<StorageObj> allocate_storage(size_t bytes, DLDevice device) {

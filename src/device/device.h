@@ -4,11 +4,9 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <span>
-#include <string>
-#include <string_view>
 
+#include "object/device_name.h"
 #include "object/tensor.h"
 
 namespace tenon {
@@ -32,9 +30,6 @@ void register_device(DLDeviceType kind, const DeviceTable* table);
 // The CPU is always there. An Unsupported error for a device that this process doesn't have.
 const DeviceTable& device_table(DLDevice device);
 bool has_device(DLDevice device);
-
-std::string to_text(DLDevice device);                         // "cpu:0"
-std::optional<DLDevice> parse_device(std::string_view text);  // "cpu" or "cpu:0"
 
 // New memory on a device, freed with the object; at least one byte is taken. A Runtime error,
 // naming the size, when there is none.

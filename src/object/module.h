@@ -13,7 +13,8 @@
 namespace tenon {
 
 struct ModuleObj : Object {
-  TENON_TYPE(TypeIndex::Module);
+  static constexpr int32_t kTypeIndex = TypeIndex::Module;
+  static constexpr int32_t kTypeLast = kTypeIndex;
 
   // Finds a function of this source itself; a null Function when it has none. Called once per name.
   using Lookup = std::function<Function(std::string_view name)>;

@@ -67,6 +67,8 @@ struct Field {
   // May the field hold it? And what it holds, in words. For kinds Any, Object, Array, Map, Shape.
   bool (*accepts)(const AnyView&);
   std::string (*type_text)();
+  // The names of an enumeration's values, from 0 on; seen from outside the value is its name.
+  std::span<const char* const> names;
 };
 
 enum TypeFlags : uint32_t {
@@ -134,12 +136,22 @@ Field field(const char* name, M T::*member, uint8_t flags = 0) {
   alignas(T) static char place[sizeof(T)];
   auto* t = reinterpret_cast<T*>(place);
   auto offset = reinterpret_cast<char*>(&(t->*member)) - place;
-  Field f{name, static_cast<uint32_t>(offset), detail::field_kind<M>(), flags, nullptr, nullptr};
+  Field f{name, static_cast<uint32_t>(offset), detail::field_kind<M>(), flags, nullptr, nullptr,
+          {}};
   if constexpr (detail::field_kind<M>() >= FieldKind::Any &&
                 detail::field_kind<M>() <= FieldKind::Shape) {
     f.accepts = &detail::accepts_value<M>;
     f.type_text = &detail::value_text<M>;
   }
+  return f;
+}
+
+// A field whose type is an enumeration, with the names of its values from 0 on.
+template <class T, class M, size_t N>
+requires std::is_enum_v<M> Field field(const char* name, M T::*member,
+                                       const char* const (&names)[N], uint8_t flags = 0) {
+  Field f = field(name, member, flags);
+  f.names = names;
   return f;
 }
 

@@ -41,8 +41,8 @@ constexpr size_t kDataAlignment = 64;  // of what the library allocates
 
 // Memory on a device. `free` gives it back where it came from (an allocator, a machine's pool).
 struct StorageObj : Object {
-  static constexpr bool kLeaf = true;
-  TENON_TYPE(TypeIndex::Storage);
+  static constexpr int32_t kTypeIndex = TypeIndex::Storage;
+  static constexpr int32_t kTypeLast = kTypeIndex;
   enum Flags : uint32_t { kIsPooled = 1, kIsReadOnly = 2 };
 
   void* data = nullptr;
@@ -61,7 +61,6 @@ struct StorageObj : Object {
 };
 
 struct TensorObj : Object {
-  static constexpr bool kLeaf = true;
   static constexpr int32_t kTypeIndex = TypeIndex::Tensor;
   static constexpr int32_t kTypeLast = kTypeIndex;
   DLTensor dl;
@@ -107,6 +106,8 @@ class Tensor : public Handle {
   Tensor reshaped(std::span<const int64_t> shape) const;
   // The same tensor, which nobody may write through the result.
   Tensor as_read_only() const;
+  // This tensor if it is compact, else a compact copy of it on the CPU's heap.
+  Tensor compacted() const;
 
   // DLPack. `from_` takes over the managed tensor, whose deleter runs when the last view of it dies
   // (at once when this throws: a Usage error for what no tensor of ours can be: negative or

@@ -1,5 +1,6 @@
 #include "support/text.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 
@@ -97,6 +98,40 @@ std::string printable(std::string_view text, bool keep_lines) {
     }
   }
   return out;
+}
+
+namespace {
+// Levenshtein's distance, one row at a time.
+size_t edit_distance(std::string_view a, std::string_view b) {
+  std::vector<size_t> row(b.size() + 1);
+  for (size_t j = 0; j <= b.size(); ++j) row[j] = j;
+  for (size_t i = 1; i <= a.size(); ++i) {
+    size_t diagonal = row[0];
+    row[0] = i;
+    for (size_t j = 1; j <= b.size(); ++j) {
+      size_t above = row[j];
+      row[j] = std::min({row[j] + 1, row[j - 1] + 1, diagonal + (a[i - 1] != b[j - 1])});
+      diagonal = above;
+    }
+  }
+  return row[b.size()];
+}
+}  // namespace
+
+std::string nearest(std::string_view name, const std::vector<std::string>& candidates) {
+  constexpr size_t kLongest = 200;  // a hostile name must not cost time
+  if (name.size() > kLongest) return "";
+  std::string best;
+  size_t best_distance = name.size() / 3 + 2;  // farther than that it helps nobody
+  for (const auto& c : candidates) {
+    if (c.size() > kLongest) continue;
+    size_t d = edit_distance(name, c);
+    if (d < best_distance) {
+      best_distance = d;
+      best = c;
+    }
+  }
+  return best;
 }
 
 std::string quoted(std::string_view text) {

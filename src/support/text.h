@@ -56,6 +56,8 @@ std::string join(const std::vector<std::string>& parts, std::string_view separat
 // Makes text safe for a terminal: control bytes (line feed too unless `keep_lines`) become \n, \t
 // or \x1b forms. Bytes of UTF-8 pass.
 std::string printable(std::string_view text, bool keep_lines = false);
+// The candidate that looks most like `name`, for "did you mean"; empty when none is close.
+std::string nearest(std::string_view name, const std::vector<std::string>& candidates);
 // The text in double quotes, with ", \ and control bytes escaped.
 std::string quoted(std::string_view text);
 

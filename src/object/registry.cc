@@ -1,0 +1,82 @@
+#include "object/registry.h"
+
+#include <map>
+#include <mutex>
+#include <shared_mutex>
+
+namespace tenon {
+
+namespace {
+struct Registry {
+  std::shared_mutex mutex;
+  std::map<std::string, RegisteredFunction, std::less<>> functions;
+};
+Registry& registry() {
+  static Registry* const r = new Registry;  // lives for ever: threads may still look up at exit
+  return *r;
+}
+}  // namespace
+
+void register_function(std::string_view name, Function function, FunctionFlags flags,
+                       bool replace) {
+  if (name.empty() || !function) {
+    throw Error(ErrorKind::Usage, "a function needs a name and a body to be registered");
+  }
+  RegisteredFunction entry{std::string(name), std::move(function), flags};
+  Registry& r = registry();
+  std::unique_lock lock(r.mutex);
+  auto at = r.functions.find(name);
+  if (at == r.functions.end()) {
+    r.functions.emplace(entry.name, std::move(entry));
+  } else if (replace) {
+    std::swap(at->second, entry);  // the old one dies after the lock
+    lock.unlock();
+  } else {
+    throw Error(ErrorKind::Usage, cat("a function ", quoted(name), " is registered already"))
+        .help("say that it is to be replaced, or choose another name");
+  }
+}
+
+bool unregister_function(std::string_view name) {
+  Registry& r = registry();
+  RegisteredFunction old;
+  std::unique_lock lock(r.mutex);
+  auto at = r.functions.find(name);
+  if (at == r.functions.end()) return false;
+  old = std::move(at->second);
+  r.functions.erase(at);
+  lock.unlock();
+  return true;
+}
+
+std::optional<RegisteredFunction> find_registered(std::string_view name) {
+  Registry& r = registry();
+  std::shared_lock lock(r.mutex);
+  auto at = r.functions.find(name);
+  if (at == r.functions.end()) return std::nullopt;
+  return at->second;
+}
+
+Function find_function(std::string_view name) {
+  auto entry = find_registered(name);
+  return entry ? std::move(entry->function) : Function();
+}
+
+Function function_named(std::string_view name) {
+  if (Function f = find_function(name)) return f;
+  Error e(ErrorKind::Usage, cat("no function ", quoted(name), " is registered"));
+  if (auto near = nearest(name, registered_names()); !near.empty()) {
+    e.help(cat("did you mean ", near, "?"));
+  }
+  throw e;
+}
+
+std::vector<std::string> registered_names() {
+  Registry& r = registry();
+  std::shared_lock lock(r.mutex);
+  std::vector<std::string> names;
+  for (const auto& [name, entry] : r.functions) names.push_back(name);
+  return names;
+}
+
+}  // namespace tenon
