@@ -60,6 +60,9 @@ class Builder {
   // The same where the type is known to the caller (passes that copy bindings).
   Operand bind_typed(ExprRef value, TypeRef type, std::string_view hint = "");
 
+  // What this builder bound `operand` to; null for parameters, constants and absent operands.
+  ExprRef definition_of(const Operand& operand) const;
+
   Dim fresh_symbol(std::string_view hint);
   // The elements of a small integer tensor, shape or scalar as expressions: carried by its type, or
   // bound here to fresh symbols. `count` elements are expected.

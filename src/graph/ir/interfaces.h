@@ -7,12 +7,14 @@
 
 namespace tenon::graph {
 
-// Computes calls of operators and primitive functions on constants, by their own lowerings.
+// Computes functions on constants, by the operators' own lowerings or by the module's kernels.
 class Evaluator {
  public:
   virtual ~Evaluator() = default;
-  // Runs `function` (of operator calls; no control flow) on `args`. Throws Error when it fails.
-  virtual std::vector<Any> run(const FunctionRef& function, const std::vector<Any>& args) = 0;
+  // Runs `function`, whose calls name kernels and functions of `module`, on `args`; the results are
+  // the fields of a tuple, else one. Throws Error when it fails.
+  virtual std::vector<Any> run(const Module& module, const FunctionRef& function,
+                               const std::vector<Any>& args) = 0;
 };
 
 // What an external library can take.

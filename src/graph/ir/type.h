@@ -93,6 +93,8 @@ Ref<const TensorType> tensor_type_unknown(DataType dtype);
 // `type` with element values; type's dims are constant and hold values.size() elements.
 Ref<const TensorType> with_values(const Ref<const TensorType>& type, const std::vector<Dim>& values);
 Ref<const TensorType> without_values(const Ref<const TensorType>& type);
+// `type` with no element values carried anywhere in it.
+TypeRef without_known_values(const TypeRef& type);
 TypeRef scalar_type(DataType dtype);
 TypeRef shape_type(const std::vector<Dim>& dims);
 TypeRef tuple_type(const std::vector<TypeRef>& fields);
