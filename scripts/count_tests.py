@@ -5,8 +5,12 @@ A test that was not run, was disabled or skipped itself counts as skipped and is
 reason, so that none vanishes from the count. Exits 1 when a test failed, or when none passed.
 """
 
+import re
 import sys
 import xml.etree.ElementTree as ElementTree
+from pathlib import Path
+
+FORBIDDEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
 
 
 def reason(case: ElementTree.Element) -> str:
@@ -15,8 +19,8 @@ def reason(case: ElementTree.Element) -> str:
     word = skipped.get("message", "") if skipped is not None else case.get("status", "")
     output = [line.strip() for line in (case.findtext("system-out") or "").splitlines()]
     for index, line in enumerate(output):
-        if line.lower().startswith("skip"):
-            return line
+        if line.lower().startswith("skipped:"):
+            return line[len("skipped:") :].strip()
         if line.endswith(": Skipped"):  # GoogleTest: file and line, then the message
             return output[index + 1] if index + 1 < len(output) and output[index + 1] else line
     return word
@@ -25,7 +29,9 @@ def reason(case: ElementTree.Element) -> str:
 def main() -> int:
     passed, failed, skipped = 0, [], []
     for path in sys.argv[1:]:
-        for case in ElementTree.parse(path).getroot().iter("testcase"):
+        # A test may print bytes that XML does not allow; ctest writes them as they are.
+        text = FORBIDDEN.sub("?", Path(path).read_text(errors="replace"))
+        for case in ElementTree.fromstring(text).iter("testcase"):
             status = case.get("status")
             if case.find("failure") is not None or status == "fail":
                 failed.append(case.get("name"))

@@ -39,6 +39,9 @@ class CountTestsTest(unittest.TestCase):
     def test_all_passed(self):
         self.assertEqual(self.count(case("a", "run")), (0, ["1 passed, 0 failed, 0 skipped"]))
 
+    def test_bytes_that_xml_forbids(self):
+        self.assertEqual(self.count(case("a", "run", "<system-out>\x1b[1m\x01</system-out>"))[0], 0)
+
     def test_nothing_passed_is_a_failure(self):
         self.assertEqual(self.count()[0], 1)
         self.assertEqual(self.count(case("a", "disabled"))[0], 1)
