@@ -1,0 +1,72 @@
+#include "import/onnx/mapped_file.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+
+namespace tenon::onnx {
+
+Ref<StorageObj> map_file(const std::string& path, const std::string& name) {
+  // O_NONBLOCK: opening a named pipe must not wait for a writer.
+  int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (fd < 0) {
+    throw Error(ErrorKind::Usage, cat("cannot open ", name)).found(std::strerror(errno));
+  }
+  struct stat st {};
+  if (::fstat(fd, &st) != 0 || !S_ISREG(st.st_mode)) {
+    ::close(fd);
+    throw Error(ErrorKind::Usage, cat("cannot read ", name)).found("no regular file");
+  }
+  auto storage = make<StorageObj>();
+  storage->flags = StorageObj::kIsReadOnly;
+  storage->size = static_cast<size_t>(st.st_size);
+  if (storage->size > 0) {
+    void* data = ::mmap(nullptr, storage->size, PROT_READ, MAP_PRIVATE, fd, 0);
+    if (data == MAP_FAILED) {
+      int why = errno;
+      ::close(fd);
+      throw Error(ErrorKind::Usage, cat("cannot map ", name)).found(std::strerror(why));
+    }
+    storage->data = data;
+    storage->free = [](StorageObj* self) { ::munmap(self->data, self->size); };
+  }
+  ::close(fd);
+  return storage;
+}
+
+std::string resolve_external(const std::string& directory, const std::string& location,
+                             const std::string& tensor) {
+  namespace fs = std::filesystem;
+  auto refuse = [&](const char* why) {
+    return Error(ErrorKind::Usage, cat("external data of '", tensor, "' is refused"))
+        .found(cat("location ", tenon::quoted(location)), why)
+        .expected("a file in the model's folder or below it");
+  };
+  if (location.empty()) throw refuse("empty");
+  if (location.find('\0') != std::string::npos) throw refuse("not a file name");
+  fs::path relative(location);
+  if (relative.is_absolute()) throw refuse("absolute path");
+  for (const fs::path& part : relative) {
+    if (part == "..") throw refuse("leaves the folder");
+  }
+  fs::path base = directory.empty() ? fs::path(".") : fs::path(directory);
+  std::error_code ec;
+  fs::path real_base = fs::canonical(base, ec);
+  if (ec) throw refuse("the model's folder cannot be read");
+  fs::path real = fs::canonical(base / relative, ec);
+  if (ec) {
+    throw Error(ErrorKind::Usage, cat("external data of '", tensor, "' cannot be read"))
+        .found(cat("location ", tenon::quoted(location)), ec.message())
+        .help("put the file beside the model, or export the model with its data inside");
+  }
+  fs::path inside = real.lexically_relative(real_base);
+  if (inside.empty() || *inside.begin() == "..") throw refuse("a link that leaves the folder");
+  return real.string();
+}
+
+}  // namespace tenon::onnx

@@ -1,0 +1,51 @@
+#include "import/onnx/model.h"
+
+namespace tenon::onnx {
+
+namespace {
+
+struct TypeRow {
+  const char* name;
+  DataType dtype;  // void: not implemented
+};
+
+// By TensorProto.DataType.
+constexpr TypeRow kTypes[] = {
+    {"undefined", {}},      {"float32", f32},     {"uint8", u8},          {"int8", i8},
+    {"uint16", u16},        {"int16", i16},       {"int32", i32},         {"int64", i64},
+    {"string", {}},         {"bool", boolean},    {"float16", f16},       {"float64", f64},
+    {"uint32", u32},        {"uint64", u64},      {"complex64", {}},      {"complex128", {}},
+    {"bfloat16", {}},       {"float8e4m3fn", {}}, {"float8e4m3fnuz", {}}, {"float8e5m2", {}},
+    {"float8e5m2fnuz", {}}, {"uint4", {}},        {"int4", {}},           {"float4e2m1", {}},
+    {"float8e8m0", {}},     {"uint2", {}},        {"int2", {}},           {"float6e2m3", {}},
+    {"float6e3m2", {}},
+};
+constexpr int32_t kTypeCount = static_cast<int32_t>(std::size(kTypes));
+
+}  // namespace
+
+std::string data_type_name(int32_t type) {
+  if (type < 0 || type >= kTypeCount) return cat("type ", type);
+  return kTypes[type].name;
+}
+
+std::optional<DataType> dtype_of(int32_t type) {
+  if (type < 0 || type >= kTypeCount || kTypes[type].dtype.is_void()) return std::nullopt;
+  return kTypes[type].dtype;
+}
+
+int32_t data_type_of(DataType dtype) {
+  for (int32_t i = 0; i < kTypeCount; ++i) {
+    if (!kTypes[i].dtype.is_void() && kTypes[i].dtype == dtype) return i;
+  }
+  return 0;
+}
+
+const Attribute* Node::find(std::string_view attribute) const {
+  for (const Attribute& a : attributes) {
+    if (a.name == attribute) return &a;
+  }
+  return nullptr;
+}
+
+}  // namespace tenon::onnx

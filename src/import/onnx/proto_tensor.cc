@@ -1,0 +1,230 @@
+#include "import/onnx/proto_tensor.h"
+
+#include <bit>
+#include <charconv>
+#include <cstring>
+
+#include "import/onnx/mapped_file.h"
+
+namespace tenon::onnx {
+
+static_assert(std::endian::native == std::endian::little, "ONNX's raw data is little-endian");
+
+const Ref<StorageObj>& ExternalFiles::open(const std::string& location, const std::string& tensor) {
+  std::string path = resolve_external(directory_, location, tensor);
+  auto found = files_.find(path);
+  if (found == files_.end()) {
+    found = files_.emplace(path, map_file(path, cat("'", printable(location), "'"))).first;
+  }
+  return found->second;
+}
+
+namespace {
+
+// Storage that owns a C++ container of elements.
+template <class C>
+Ref<StorageObj> own(C&& container, size_t bytes) {
+  auto* held = new std::remove_cvref_t<C>(std::move(container));
+  auto storage = make<StorageObj>();
+  storage->context = held;
+  storage->free = [](StorageObj* self) {
+    delete static_cast<std::remove_cvref_t<C>*>(self->context);
+  };
+  storage->data = const_cast<void*>(static_cast<const void*>(held->data()));
+  storage->size = bytes;
+  storage->flags = StorageObj::kIsReadOnly;
+  return storage;
+}
+
+class Taker {
+ public:
+  Taker(schema::TensorProto& proto, const std::string& what, ExternalFiles* external)
+      : proto_(proto), what_(what), external_(external) {}
+
+  TensorData take() {
+    TensorData out;
+    out.name = proto_.name();
+    out.type = proto_.data_type();
+    out.dims.assign(proto_.dims().begin(), proto_.dims().end());
+    if (out.dims.size() > static_cast<size_t>(kMaxRank)) {
+      throw damaged().found(cat("rank ", out.dims.size())).expected(cat("at most ", kMaxRank));
+    }
+    count_ = 1;
+    bool zero = false;
+    for (int64_t d : out.dims) {
+      if (d < 0) throw damaged().found(cat("size ", d)).expected("sizes of 0 or more");
+      zero = zero || d == 0;
+    }
+    for (int64_t d : out.dims) {
+      if (!zero && __builtin_mul_overflow(count_, d, &count_)) {
+        throw damaged().found("more elements than 64 bits count");
+      }
+    }
+    if (zero) count_ = 0;
+    if (proto_.has_segment()) {
+      out.problem = "a tensor in segments is not implemented";
+      return out;
+    }
+    if (out.type == schema::TensorProto::STRING) {
+      for (auto& s : *proto_.mutable_string_data()) out.strings.push_back(std::move(s));
+    }
+    std::optional<DataType> dtype = dtype_of(out.type);
+    if (!dtype) {
+      out.problem = cat(data_type_name(out.type), " is not implemented");
+      return out;
+    }
+    dtype_ = *dtype;
+    if (__builtin_mul_overflow(count_, dtype_.bytes(), &bytes_)) {
+      throw damaged().found("more bytes than 64 bits count");
+    }
+    out.tensor = elements(out.dims);
+    return out;
+  }
+
+ private:
+  Error damaged() const {
+    return Error(ErrorKind::Damaged, cat("tensor '", printable(what_), "' is damaged"));
+  }
+
+  Error wrong_count(const char* where, uint64_t found, const char* unit, int64_t expected) const {
+    return damaged()
+        .where(where)
+        .found(cat(found, " ", unit))
+        .expected(cat(expected, " ", unit), cat("for ", count_, " elements of ", to_text(dtype_)));
+  }
+
+  Tensor elements(const std::vector<int64_t>& dims) {
+    if (proto_.data_location() == schema::TensorProto::EXTERNAL) {
+      return over(external_elements(), dims);
+    }
+    if (proto_.has_raw_data()) {
+      std::string raw = std::move(*proto_.mutable_raw_data());
+      if (raw.size() != static_cast<uint64_t>(bytes_)) {
+        throw wrong_count("raw_data", raw.size(), "bytes", bytes_);
+      }
+      size_t size = raw.size();
+      return over({own(std::move(raw), size), 0}, dims);
+    }
+    switch (proto_.data_type()) {
+      case schema::TensorProto::FLOAT:
+        return whole(*proto_.mutable_float_data(), "float_data", dims);
+      case schema::TensorProto::DOUBLE:
+        return whole(*proto_.mutable_double_data(), "double_data", dims);
+      case schema::TensorProto::INT64:
+        return whole(*proto_.mutable_int64_data(), "int64_data", dims);
+      case schema::TensorProto::INT32:
+        return whole(*proto_.mutable_int32_data(), "int32_data", dims);
+      case schema::TensorProto::UINT64:
+        return whole(*proto_.mutable_uint64_data(), "uint64_data", dims);
+      case schema::TensorProto::UINT32:
+        return narrowed<uint32_t>(proto_.uint64_data(), "uint64_data", dims);
+      case schema::TensorProto::INT8:
+      case schema::TensorProto::UINT8:
+        return narrowed<uint8_t>(proto_.int32_data(), "int32_data", dims);
+      case schema::TensorProto::BOOL:
+        return narrowed<bool>(proto_.int32_data(), "int32_data", dims);
+      default:  // 16 bits
+        return narrowed<uint16_t>(proto_.int32_data(), "int32_data", dims);
+    }
+  }
+
+  // A field whose elements lie as the tensor's do: its memory is taken over.
+  template <class F>
+  Tensor whole(F& field, const char* name, const std::vector<int64_t>& dims) {
+    if (field.size() != count_) throw wrong_count(name, field.size(), "elements", count_);
+    F taken;
+    taken.Swap(&field);
+    return over({own(std::move(taken), static_cast<size_t>(bytes_)), 0}, dims);
+  }
+
+  template <class T, class F>
+  Tensor narrowed(const F& field, const char* name, const std::vector<int64_t>& dims) {
+    if (field.size() != count_) throw wrong_count(name, field.size(), "elements", count_);
+    Tensor out = Tensor::empty(dims, dtype_);
+    T* to = out.data_as<T>();
+    for (auto v : field) *to++ = static_cast<T>(v);
+    return out.as_read_only();
+  }
+
+  struct Place {
+    Ref<StorageObj> storage;
+    uint64_t offset = 0;
+  };
+
+  uint64_t number(const std::string& key, const std::string& text) const {
+    uint64_t v = 0;
+    auto [end, ec] = std::from_chars(text.data(), text.data() + text.size(), v);
+    if (ec != std::errc() || end != text.data() + text.size()) {
+      throw damaged()
+          .where("external_data")
+          .found(cat(key, " ", tenon::quoted(text)))
+          .expected("a number");
+    }
+    return v;
+  }
+
+  Place external_elements() {
+    std::string location;
+    uint64_t offset = 0;
+    std::optional<uint64_t> length;
+    for (const auto& entry : proto_.external_data()) {
+      if (entry.key() == "location") location = entry.value();
+      if (entry.key() == "offset") offset = number(entry.key(), entry.value());
+      if (entry.key() == "length") length = number(entry.key(), entry.value());
+    }
+    if (external_ == nullptr) {
+      throw Error(ErrorKind::Usage, cat("tensor '", printable(what_), "' has external data"))
+          .found(cat("location ", tenon::quoted(location)))
+          .expected("its elements in the tensor itself");
+    }
+    const Ref<StorageObj>& file = external_->open(location, what_);
+    uint64_t bytes = static_cast<uint64_t>(bytes_);
+    if (length && *length != bytes)
+      throw wrong_count("external_data, length", *length, "bytes", bytes_);
+    if (offset > file->size || bytes > file->size - offset) {
+      throw damaged()
+          .where(cat("external data ", tenon::quoted(location)))
+          .found(cat(file->size, " bytes"))
+          .expected(cat("at least ", offset, " + ", bytes, " bytes"));
+    }
+    return {file, offset};
+  }
+
+  // A view of the elements, or a copy where they are not as kernels take them: at an address of
+  // their size's multiple, and a boolean 0 or 1.
+  Tensor over(const Place& place, const std::vector<int64_t>& dims) {
+    const auto* data = static_cast<const uint8_t*>(place.storage->data) + place.offset;
+    size_t size = static_cast<size_t>(bytes_);
+    bool loose = reinterpret_cast<uintptr_t>(data) % static_cast<uintptr_t>(dtype_.bytes()) != 0;
+    bool wild = false;
+    if (dtype_.is_bool()) {
+      for (size_t i = 0; i < size; ++i) wild = wild || data[i] > 1;
+    }
+    if (count_ > 0 && !loose && !wild) {
+      return Tensor::over(place.storage, place.offset, dtype_, dims);
+    }
+    Tensor out = Tensor::empty(dims, dtype_);
+    auto* to = out.data_as<uint8_t>();
+    if (size > 0) std::memcpy(to, data, size);
+    if (wild) {
+      for (size_t i = 0; i < size; ++i) to[i] = to[i] != 0;
+    }
+    return out.as_read_only();
+  }
+
+  schema::TensorProto& proto_;
+  const std::string& what_;
+  ExternalFiles* external_;
+  DataType dtype_;
+  int64_t count_ = 0;
+  int64_t bytes_ = 0;
+};
+
+}  // namespace
+
+TensorData take_tensor(schema::TensorProto& proto, const std::string& what,
+                       ExternalFiles* external) {
+  return Taker(proto, what, external).take();
+}
+
+}  // namespace tenon::onnx

@@ -1,0 +1,228 @@
+#include "import/onnx/read_model.h"
+
+#include <google/protobuf/io/coded_stream.h>
+#include <google/protobuf/io/zero_copy_stream_impl_lite.h>
+
+#include <filesystem>
+#include <limits>
+
+#include "import/onnx/mapped_file.h"
+#include "import/onnx/proto_tensor.h"
+
+namespace tenon::onnx {
+
+namespace {
+
+// Copies the messages' structure and takes their payloads. Recursion is bounded by the parser's.
+class Reader {
+ public:
+  explicit Reader(ExternalFiles* external) : external_(external) {}
+
+  Model model(schema::ModelProto& m, const std::string& file) {
+    Model out;
+    out.file = file;
+    out.ir_version = m.ir_version();
+    out.producer = m.producer_name();
+    out.opsets = opsets(m.opset_import());
+    out.graph = graph(*m.mutable_graph());
+    for (auto& f : *m.mutable_functions()) out.functions.push_back(function(f));
+    return out;
+  }
+
+ private:
+  template <class F>
+  static OpsetImports opsets(const F& field) {
+    OpsetImports out;
+    for (const auto& o : field) out[o.domain() == "ai.onnx" ? "" : o.domain()] = o.version();
+    return out;
+  }
+
+  Graph graph(schema::GraphProto& g) {
+    Graph out;
+    out.name = g.name();
+    out.nodes = nodes(*g.mutable_node());
+    for (auto& t : *g.mutable_initializer())
+      out.initializers.push_back(take_tensor(t, t.name(), external_));
+    for (const auto& t : g.sparse_initializer())
+      out.sparse_initializers.push_back(t.values().name());
+    for (const auto& v : g.input()) out.inputs.push_back(value(v));
+    for (const auto& v : g.output()) out.outputs.push_back(value(v));
+    return out;
+  }
+
+  ModelFunction function(schema::FunctionProto& f) {
+    ModelFunction out;
+    out.domain = f.domain() == "ai.onnx" ? "" : f.domain();
+    out.name = f.name();
+    out.overload = f.overload();
+    out.inputs.assign(f.input().begin(), f.input().end());
+    out.outputs.assign(f.output().begin(), f.output().end());
+    out.attributes.assign(f.attribute().begin(), f.attribute().end());
+    for (auto& a : *f.mutable_attribute_proto()) out.defaults.push_back(attribute(a, f.name()));
+    out.nodes = nodes(*f.mutable_node());
+    out.opsets = opsets(f.opset_import());
+    return out;
+  }
+
+  template <class F>
+  std::vector<Node> nodes(F& field) {
+    std::vector<Node> out;
+    out.reserve(static_cast<size_t>(field.size()));
+    for (auto& n : field) {
+      Node node;
+      node.op = n.op_type();
+      node.domain = n.domain() == "ai.onnx" ? "" : n.domain();
+      node.overload = n.overload();
+      node.name = n.name().empty() ? cat(node.op, "_", out.size()) : n.name();
+      node.inputs.assign(n.input().begin(), n.input().end());
+      node.outputs.assign(n.output().begin(), n.output().end());
+      for (auto& a : *n.mutable_attribute()) node.attributes.push_back(attribute(a, node.name));
+      out.push_back(std::move(node));
+    }
+    return out;
+  }
+
+  Attribute attribute(schema::AttributeProto& a, const std::string& owner) {
+    Attribute out;
+    out.name = a.name();
+    out.reference = a.ref_attr_name();
+    out.kind = kind_of(a);
+    out.f = a.f();
+    out.i = a.i();
+    out.s = a.s();
+    out.floats.assign(a.floats().begin(), a.floats().end());
+    out.ints.assign(a.ints().begin(), a.ints().end());
+    out.strings.assign(a.strings().begin(), a.strings().end());
+    if (a.has_t()) {
+      out.tensor = std::make_shared<TensorData>(
+          take_tensor(*a.mutable_t(), cat(owner, ", attribute ", a.name()), external_));
+    }
+    if (a.has_g()) out.graph = std::make_shared<Graph>(graph(*a.mutable_g()));
+    return out;
+  }
+
+  // IR version 1 had no type field: the one that holds a value tells.
+  static Attribute::Kind kind_of(const schema::AttributeProto& a) {
+    if (a.type() != schema::AttributeProto::UNDEFINED || !a.ref_attr_name().empty()) {
+      switch (a.type()) {
+        case schema::AttributeProto::UNDEFINED:
+          return Attribute::kUndefined;
+        case schema::AttributeProto::FLOAT:
+          return Attribute::kFloat;
+        case schema::AttributeProto::INT:
+          return Attribute::kInt;
+        case schema::AttributeProto::STRING:
+          return Attribute::kString;
+        case schema::AttributeProto::TENSOR:
+          return Attribute::kTensor;
+        case schema::AttributeProto::GRAPH:
+          return Attribute::kGraph;
+        case schema::AttributeProto::FLOATS:
+          return Attribute::kFloats;
+        case schema::AttributeProto::INTS:
+          return Attribute::kInts;
+        case schema::AttributeProto::STRINGS:
+          return Attribute::kStrings;
+        case schema::AttributeProto::TENSORS:
+          return Attribute::kTensors;
+        case schema::AttributeProto::GRAPHS:
+          return Attribute::kGraphs;
+        case schema::AttributeProto::SPARSE_TENSOR:
+          return Attribute::kSparse;
+        case schema::AttributeProto::SPARSE_TENSORS:
+          return Attribute::kSparses;
+        case schema::AttributeProto::TYPE_PROTO:
+          return Attribute::kType;
+        case schema::AttributeProto::TYPE_PROTOS:
+          return Attribute::kTypes;
+      }
+    }
+    if (a.has_f()) return Attribute::kFloat;
+    if (a.has_i()) return Attribute::kInt;
+    if (a.has_s()) return Attribute::kString;
+    if (a.has_t()) return Attribute::kTensor;
+    if (a.has_g()) return Attribute::kGraph;
+    if (a.floats_size() > 0) return Attribute::kFloats;
+    if (a.ints_size() > 0) return Attribute::kInts;
+    if (a.strings_size() > 0) return Attribute::kStrings;
+    return Attribute::kUndefined;
+  }
+
+  static Value value(const schema::ValueInfoProto& v) {
+    Value out;
+    out.name = v.name();
+    const schema::TypeProto& t = v.type();
+    switch (t.value_case()) {
+      case schema::TypeProto::kTensorType: {
+        out.type.kind = ValueType::kTensor;
+        out.type.element = t.tensor_type().elem_type();
+        out.type.has_shape = t.tensor_type().has_shape();
+        for (const auto& d : t.tensor_type().shape().dim()) {
+          Dimension dim;
+          if (d.has_dim_value()) dim.value = d.dim_value() < 0 ? -1 : d.dim_value();
+          if (d.has_dim_param()) dim.symbol = d.dim_param();
+          out.type.shape.push_back(std::move(dim));
+        }
+        break;
+      }
+      case schema::TypeProto::kSequenceType:
+        out.type.kind = ValueType::kSequence;
+        break;
+      case schema::TypeProto::kMapType:
+        out.type.kind = ValueType::kMap;
+        break;
+      case schema::TypeProto::kOptionalType:
+        out.type.kind = ValueType::kOptional;
+        break;
+      case schema::TypeProto::kSparseTensorType:
+        out.type.kind = ValueType::kSparse;
+        break;
+      case schema::TypeProto::kOpaqueType:
+        out.type.kind = ValueType::kOpaque;
+        break;
+      case schema::TypeProto::VALUE_NOT_SET:
+        break;
+    }
+    return out;
+  }
+
+  ExternalFiles* external_;
+};
+
+}  // namespace
+
+Model parse_model(std::string_view bytes, const std::string& name, const std::string& directory) {
+  Error damaged(ErrorKind::Damaged, cat(printable(name), " is no ONNX model"));
+  if (bytes.size() > static_cast<size_t>(std::numeric_limits<int>::max())) {
+    throw damaged.found(cat(bytes.size(), " bytes"))
+        .expected("less than 2 GiB")
+        .help("export it with external data");
+  }
+  schema::ModelProto proto;
+  google::protobuf::io::ArrayInputStream input(bytes.data(), static_cast<int>(bytes.size()));
+  google::protobuf::io::CodedInputStream coded(&input);
+  coded.SetTotalBytesLimit(std::numeric_limits<int>::max());
+  coded.SetRecursionLimit(kMaxMessageDepth);
+  if (!proto.ParseFromCodedStream(&coded) || !coded.ConsumedEntireMessage()) {
+    throw damaged.found(cat(bytes.size(), " bytes that are no ModelProto"))
+        .help("the file may be cut off; compare its size with the original's");
+  }
+  if (!proto.has_graph()) throw damaged.found("a message without a graph");
+  if (proto.ir_version() > kNewestIrVersion) {
+    throw Error(ErrorKind::Unsupported, cat(printable(name), " is of a later ONNX format"))
+        .found(cat("IR version ", proto.ir_version()))
+        .expected(cat("at most ", kNewestIrVersion));
+  }
+  ExternalFiles external(directory);
+  return Reader(directory.empty() ? nullptr : &external).model(proto, name);
+}
+
+Model read_model(const std::string& path) {
+  std::filesystem::path p(path);
+  std::string name = p.filename().string();
+  Ref<StorageObj> file = map_file(path, cat("'", path, "'"));
+  std::string directory = p.has_parent_path() ? p.parent_path().string() : ".";
+  return parse_model({static_cast<const char*>(file->data), file->size}, name, directory);
+}
+
+}  // namespace tenon::onnx

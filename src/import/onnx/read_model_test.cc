@@ -1,0 +1,165 @@
+#include "import/onnx/read_model.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "onnx.pb.h"
+
+namespace tenon::onnx {
+namespace {
+
+namespace fs = std::filesystem;
+
+class ReadModel : public testing::Test {
+ protected:
+  void SetUp() override {
+    dir_ = fs::temp_directory_path() /
+           cat("tenon_read_model_", ::getpid(), "_",
+               testing::UnitTest::GetInstance()->current_test_info()->name());
+    fs::create_directories(dir_);
+  }
+  void TearDown() override { fs::remove_all(dir_); }
+
+  void write(const std::string& name, const std::string& bytes) {
+    fs::create_directories((dir_ / name).parent_path());
+    std::ofstream(dir_ / name, std::ios::binary) << bytes;
+  }
+
+  // A model whose initializer `w`, float32[2], lies in an external file.
+  void write_external(const std::string& location, const std::string& offset = "",
+                      const std::string& length = "") {
+    schema::ModelProto m;
+    m.set_ir_version(8);
+    auto* t = m.mutable_graph()->add_initializer();
+    t->set_name("w");
+    t->set_data_type(schema::TensorProto::FLOAT);
+    t->add_dims(2);
+    t->set_data_location(schema::TensorProto::EXTERNAL);
+    for (auto [key, value] :
+         {std::pair{"location", location}, {"offset", offset}, {"length", length}}) {
+      if (value.empty()) continue;
+      auto* e = t->add_external_data();
+      e->set_key(key);
+      e->set_value(value);
+    }
+    write("m.onnx", m.SerializeAsString());
+  }
+
+  Error error() {
+    try {
+      read_model((dir_ / "m.onnx").string());
+    } catch (const Error& e) {
+      return e;
+    }
+    return Error(ErrorKind::Internal, "nothing was thrown");
+  }
+
+  fs::path dir_;
+};
+
+TEST_F(ReadModel, MapsExternalData) {
+  const float values[] = {9, 1.5, 2.5, 9};
+  write("data/w.bin", std::string(reinterpret_cast<const char*>(values), sizeof values));
+  write_external("data/w.bin", "4", "8");
+  Model m = read_model((dir_ / "m.onnx").string());
+  EXPECT_EQ(m.file, "m.onnx");
+  ASSERT_EQ(m.graph.initializers.size(), 1u);
+  const Tensor& w = m.graph.initializers[0].tensor;
+  EXPECT_EQ(w.data_as<float>()[0], 1.5F);
+  EXPECT_EQ(w.data_as<float>()[1], 2.5F);
+  EXPECT_TRUE(w.read_only());
+}
+
+TEST_F(ReadModel, RefusesPathsThatLeaveTheFolder) {
+  for (const char* location : {"/etc/passwd", "../w.bin", "a/../../w.bin", ".."}) {
+    write_external(location);
+    Error e = error();
+    EXPECT_EQ(e.kind(), ErrorKind::Usage) << location;
+    EXPECT_EQ(e.message(), "external data of 'w' is refused") << location;
+  }
+}
+
+TEST_F(ReadModel, RefusesLinksThatLeaveTheFolder) {
+  fs::create_symlink("/etc/passwd", dir_ / "w.bin");
+  write_external("w.bin");
+  EXPECT_EQ(error().render(), R"(error: external data of 'w' is refused
+  found     location "w.bin"   a link that leaves the folder
+  expected  a file in the model's folder or below it)");
+}
+
+TEST_F(ReadModel, FollowsLinksWithinTheFolder) {
+  write("real.bin", std::string(8, '\0'));
+  fs::create_symlink("real.bin", dir_ / "w.bin");
+  write_external("w.bin");
+  EXPECT_EQ(read_model((dir_ / "m.onnx").string()).graph.initializers.size(), 1u);
+}
+
+TEST_F(ReadModel, RefusesDataBeyondTheFile) {
+  write("w.bin", std::string(8, '\0'));
+  write_external("w.bin", "4");
+  EXPECT_EQ(error().render(), R"(error: tensor 'w' is damaged
+  where     external data "w.bin"
+  found     8 bytes
+  expected  at least 4 + 8 bytes)");
+  write_external("w.bin", "18446744073709551615");
+  EXPECT_EQ(error().kind(), ErrorKind::Damaged);
+  write_external("w.bin", "0", "4");
+  EXPECT_EQ(error().kind(), ErrorKind::Damaged);
+  write_external("w.bin", "-4");
+  EXPECT_EQ(error().kind(), ErrorKind::Damaged);
+}
+
+TEST_F(ReadModel, SaysWhichExternalFileIsMissing) {
+  write_external("w.bin");
+  Error e = error();
+  EXPECT_EQ(e.kind(), ErrorKind::Usage);
+  EXPECT_EQ(e.message(), "external data of 'w' cannot be read");
+}
+
+TEST_F(ReadModel, RefusesWhatIsNoModel) {
+  write("m.onnx", "\x0a\xff");
+  EXPECT_EQ(error().kind(), ErrorKind::Damaged);
+  write("m.onnx", "");
+  EXPECT_EQ(error().kind(), ErrorKind::Damaged);
+  fs::remove(dir_ / "m.onnx");
+  EXPECT_EQ(error().kind(), ErrorKind::Usage);
+  fs::create_directory(dir_ / "m.onnx");
+  EXPECT_EQ(error().kind(), ErrorKind::Usage);
+}
+
+TEST_F(ReadModel, RefusesALaterFormatByNumber) {
+  schema::ModelProto m;
+  m.set_ir_version(99);
+  m.mutable_graph();
+  write("m.onnx", m.SerializeAsString());
+  EXPECT_EQ(error().render(), R"(error: m.onnx is of a later ONNX format
+  found     IR version 99
+  expected  at most 14)");
+}
+
+TEST_F(ReadModel, RefusesGraphsNestedTooDeeply) {
+  schema::GraphProto graph;
+  for (int i = 0; i < 60; ++i) {
+    schema::GraphProto outer;
+    *outer.add_node()->add_attribute()->mutable_g() = graph;
+    graph = outer;
+  }
+  schema::ModelProto m;
+  *m.mutable_graph() = graph;
+  write("m.onnx", m.SerializeAsString());
+  EXPECT_EQ(error().kind(), ErrorKind::Damaged);
+}
+
+TEST_F(ReadModel, NamesUnnamedNodes) {
+  schema::ModelProto m;
+  m.mutable_graph()->add_node()->set_op_type("Relu");
+  m.mutable_graph()->add_node()->set_op_type("Add");
+  Model model = parse_model(m.SerializeAsString(), "m.onnx");
+  EXPECT_EQ(model.graph.nodes[1].name, "Add_1");
+}
+
+}  // namespace
+}  // namespace tenon::onnx

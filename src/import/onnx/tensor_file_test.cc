@@ -1,0 +1,150 @@
+#include "import/onnx/tensor_file.h"
+
+#include <gtest/gtest.h>
+
+#include "onnx.pb.h"
+
+namespace tenon::onnx {
+namespace {
+
+template <class F>
+Error error_of(F&& f) {
+  try {
+    f();
+  } catch (const Error& e) {
+    return e;
+  }
+  return Error(ErrorKind::Internal, "nothing was thrown");
+}
+
+std::string bytes_of(const schema::TensorProto& t) {
+  return t.SerializeAsString();
+}
+
+TEST(TensorFile, RoundTripKeepsTypeShapeAndBytes) {
+  const std::vector<int16_t> values = {1, -2, 3, 4, 5, 6};
+  const std::vector<int64_t> shape = {2, 3};
+  Tensor t =
+      Tensor::copy_of(std::span<const int64_t>(shape), i16, std::span<const int16_t>(values));
+  Tensor back = decode_tensor(encode_tensor(t, "x"), "x.pb");
+  EXPECT_EQ(to_text(back), "int16[2, 3]");
+  EXPECT_EQ(0, std::memcmp(back.data(), values.data(), 12));
+}
+
+TEST(TensorFile, ReadsTheFieldOfTheType) {
+  schema::TensorProto t;
+  t.set_data_type(schema::TensorProto::BOOL);
+  t.add_dims(3);
+  for (int v : {0, 5, 1}) t.add_int32_data(v);
+  Tensor b = decode_tensor(bytes_of(t), "b.pb");
+  EXPECT_EQ(b.data_as<uint8_t>()[1], 1);
+
+  schema::TensorProto f;
+  f.set_data_type(schema::TensorProto::FLOAT);
+  f.add_float_data(2.5F);
+  Tensor x = decode_tensor(bytes_of(f), "x.pb");
+  EXPECT_EQ(x.rank(), 0);
+  EXPECT_EQ(*x.data_as<float>(), 2.5F);
+}
+
+TEST(TensorFile, RawBooleansBecomeZeroOrOne) {
+  schema::TensorProto t;
+  t.set_data_type(schema::TensorProto::BOOL);
+  t.add_dims(2);
+  t.set_raw_data(std::string("\x00\xff", 2));
+  EXPECT_EQ(decode_tensor(bytes_of(t), "b.pb").data_as<uint8_t>()[1], 1);
+}
+
+TEST(TensorFile, ZeroSizeTensorsNeedNoData) {
+  schema::TensorProto t;
+  t.set_data_type(schema::TensorProto::FLOAT);
+  t.add_dims(0);
+  t.add_dims(int64_t{1} << 62);
+  EXPECT_EQ(decode_tensor(bytes_of(t), "x.pb").count(), 0);
+}
+
+TEST(TensorFile, RefusesCutOffData) {
+  schema::TensorProto t;
+  t.set_data_type(schema::TensorProto::FLOAT);
+  t.add_dims(2);
+  t.set_raw_data("1234567");
+  Error e = error_of([&] { decode_tensor(bytes_of(t), "x.pb"); });
+  EXPECT_EQ(e.kind(), ErrorKind::Damaged);
+  EXPECT_EQ(e.render(), R"(error: tensor 'x.pb' is damaged
+  where     raw_data
+  found     7 bytes
+  expected  8 bytes   for 2 elements of float32)");
+}
+
+TEST(TensorFile, RefusesSizesThatOverflow) {
+  schema::TensorProto t;
+  t.set_data_type(schema::TensorProto::DOUBLE);
+  t.add_dims(int64_t{1} << 40);
+  t.add_dims(int64_t{1} << 40);
+  EXPECT_EQ(error_of([&] { decode_tensor(bytes_of(t), "x.pb"); }).kind(), ErrorKind::Damaged);
+}
+
+TEST(TensorFile, RefusesTypesByName) {
+  schema::TensorProto t;
+  t.set_data_type(schema::TensorProto::FLOAT8E4M3FN);
+  t.add_dims(1);
+  t.add_int32_data(1);
+  Error e = error_of([&] { decode_tensor(bytes_of(t), "x.pb"); });
+  EXPECT_EQ(e.kind(), ErrorKind::Unsupported);
+  EXPECT_EQ(e.render(), "error: x.pb: float8e4m3fn is not implemented");
+}
+
+TEST(TensorFile, NamesSequencesAndOptionals) {
+  schema::SequenceProto s;
+  s.set_name("s");
+  s.set_elem_type(schema::SequenceProto::TENSOR);
+  auto* t = s.add_tensor_values();
+  t->set_data_type(schema::TensorProto::FLOAT);
+  t->add_float_data(1);
+  EXPECT_EQ(error_of([&] { decode_tensor(s.SerializeAsString(), "s.pb"); }).render(),
+            "error: s.pb holds a sequence or an optional value\n"
+            "  help: sequences and optional values are not implemented");
+
+  schema::OptionalProto o;
+  o.set_name("o");
+  o.set_elem_type(schema::OptionalProto::TENSOR);
+  *o.mutable_tensor_value() = *t;
+  EXPECT_EQ(error_of([&] { decode_tensor(o.SerializeAsString(), "o.pb"); }).render(),
+            "error: o.pb holds a sequence or an optional value\n"
+            "  help: sequences and optional values are not implemented");
+}
+
+TEST(TensorFile, RefusesExternalData) {
+  schema::TensorProto t;
+  t.set_data_type(schema::TensorProto::FLOAT);
+  t.set_data_location(schema::TensorProto::EXTERNAL);
+  auto* e = t.add_external_data();
+  e->set_key("location");
+  e->set_value("w.bin");
+  EXPECT_EQ(error_of([&] { decode_tensor(bytes_of(t), "x.pb"); }).kind(), ErrorKind::Usage);
+}
+
+TEST(TensorFile, AnyBytesGiveATensorOrAnError) {
+  schema::TensorProto t;
+  t.set_data_type(schema::TensorProto::INT64);
+  t.add_dims(3);
+  for (int i = 0; i < 3; ++i) t.add_int64_data(i * 1000);
+  const std::string good = bytes_of(t);
+  uint64_t state = 1;
+  for (int i = 0; i < 20000; ++i) {
+    std::string bad = good;
+    for (int k = 0; k < 3; ++k) {
+      state = state * 6364136223846793005u + 1442695040888963407u;
+      bad[(state >> 33) % bad.size()] = static_cast<char>(state >> 55);
+    }
+    bad.resize(bad.size() - (state >> 20) % 3);
+    try {
+      decode_tensor(bad, "x.pb");
+    } catch (const Error& e) {
+      EXPECT_NE(e.kind(), ErrorKind::Internal);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace tenon::onnx
