@@ -1,0 +1,178 @@
+#include "graph/op/rule.h"
+
+#include <algorithm>
+
+namespace tenon::graph {
+
+bool contains(uint32_t set, DataType dtype) {
+  if (dtype.lanes != 1) return false;
+  if (dtype.is_bool()) return set & kBools;
+  if (dtype.is_signed_int()) return (set & kSigned) && dtype.bits >= 8;
+  if (dtype.is_unsigned_int()) return (set & kUnsigned) && dtype.bits >= 8;
+  return (set & kFloats) && (dtype == f16 || dtype == f32 || dtype == f64);
+}
+
+std::string describe(uint32_t set) {
+  switch (set) {
+    case kBools:
+      return "bool";
+    case kSigned:
+      return "a signed integer";
+    case kUnsigned:
+      return "an unsigned integer";
+    case kFloats:
+      return "a float";
+    case kInts:
+      return "an integer";
+    case kNumbers:
+      return "a number";
+    case kInts | kBools:
+      return "an integer or bool";
+    default:
+      return "bool, an integer of 8 to 64 bits, float16, float32 or float64";
+  }
+}
+
+std::string operand_text(const InferContext& cx, size_t i) {
+  const Operator* op = OperatorTable::global().find(cx.call().callee);
+  if (op == nullptr || op->operands.empty()) return cat("operand ", i);
+  size_t named = std::min(i, op->operands.size() - 1);
+  std::string number = named == i ? "" : cat(" ", i - named);
+  return cat("operand '", op->operands[named].name, number, "'");
+}
+
+const TensorType& tensor_of(const InferContext& cx, size_t i, uint32_t dtypes) {
+  const TensorType& type = cx.tensor(i);
+  if (!contains(dtypes, type.dtype)) {
+    cx.fail(cat(operand_text(cx, i), " is ", to_text(type.dtype), ", expected ", describe(dtypes)));
+  }
+  return type;
+}
+
+void require_dtype(const InferContext& cx, size_t i, DataType dtype) {
+  DataType found = cx.tensor(i).dtype;
+  if (found != dtype) {
+    cx.fail(cat(operand_text(cx, i), " is ", to_text(found), ", expected ", to_text(dtype)));
+  }
+}
+
+void require_same_dtype(const InferContext& cx, size_t i, size_t j) {
+  DataType a = cx.tensor(i).dtype, b = cx.tensor(j).dtype;
+  if (a != b) {
+    cx.fail(cat(operand_text(cx, i), " is ", to_text(a), ", but ", operand_text(cx, j), " is ",
+                to_text(b), "; they must have one dtype"));
+  }
+}
+
+void require_rank(const InferContext& cx, size_t i, int64_t rank) {
+  if (cx.tensor(i).rank != rank) {
+    cx.fail(cat(operand_text(cx, i), " has rank ", cx.tensor(i).rank, ", expected ", rank));
+  }
+}
+
+void require_one_element(const InferContext& cx, size_t i) {
+  for (const Dim& d : cx.tensor(i).dims) {
+    if (!d.is_const(1)) cx.fail(cat(operand_text(cx, i), " must have one element"));
+  }
+}
+
+std::vector<Dim> dims_of(const TensorType& type) {
+  return std::vector<Dim>(type.dims.begin(), type.dims.end());
+}
+
+std::vector<int64_t> normalized_axes(const InferContext& cx, const std::vector<int64_t>& axes,
+                                     int64_t rank) {
+  std::vector<int64_t> out;
+  for (int64_t a : axes) out.push_back(cx.axis(a, rank));
+  std::sort(out.begin(), out.end());
+  auto twice = std::adjacent_find(out.begin(), out.end());
+  if (twice != out.end()) cx.fail(cat("axis ", *twice, " is given twice"));
+  return out;
+}
+
+std::vector<int64_t> per_axis(const InferContext& cx, const char* name, int64_t count,
+                              int64_t fallback) {
+  std::vector<int64_t> list = cx.attr_ints(name);
+  if (list.empty()) return std::vector<int64_t>(static_cast<size_t>(count), fallback);
+  if (static_cast<int64_t>(list.size()) != count) {
+    cx.fail(cat("'", name, "' has ", list.size(), " entries, expected ", count));
+  }
+  return list;
+}
+
+TypeRef tensor_or_scalar(const InferContext& cx, DataType dtype, const std::vector<Dim>& dims) {
+  if (!dims.empty()) return tensor_type(dtype, dims);
+  for (size_t i = 0; i < cx.arg_count(); ++i) {
+    if (cx.has(i) && type_as<ScalarType>(cx.type(i)) == nullptr) return tensor_type(dtype, {});
+  }
+  return scalar_type(dtype);
+}
+
+Values values_of(const InferContext& cx, size_t i) {
+  if (!cx.has(i)) return std::nullopt;
+  TypeRef type = cx.type(i);
+  if (const auto* t = type_as<TensorType>(type); t != nullptr && t->value_known) {
+    return std::vector<Dim>(t->values.begin(), t->values.end());
+  }
+  if (const auto* s = type_as<ScalarType>(type); s != nullptr && s->value_known) {
+    return std::vector<Dim>{s->value};
+  }
+  return std::nullopt;
+}
+
+std::optional<int64_t> carried_count(const TensorType& type) {
+  if (!type.dims_known || type.rank > 1) return std::nullopt;
+  int64_t count = 1;
+  if (type.rank == 1) {
+    auto n = type.dims[0].as_const();
+    if (!n || *n > kMaxCarriedValues) return std::nullopt;
+    count = *n;
+  }
+  return count;
+}
+
+Values fitting(DataType dtype, std::vector<Dim> values) {
+  if (!contains(kInts | kBools, dtype)) return std::nullopt;
+  for (const Dim& d : values) {
+    auto v = d.as_const();
+    // What a narrow integer holds is only known where it is a number.
+    if (!v && dtype.bits < 32) return std::nullopt;
+    if (v && dtype == u64 && *v < 0) return std::nullopt;
+    if (!v || dtype.bits == 64) continue;
+    int64_t low = dtype.is_signed_int() ? -(int64_t{1} << (dtype.bits - 1)) : 0;
+    int64_t high = dtype.is_bool()         ? 1
+                   : dtype.is_signed_int() ? (int64_t{1} << (dtype.bits - 1)) - 1
+                                           : (int64_t{1} << dtype.bits) - 1;
+    if (*v < low || *v > high) return std::nullopt;
+  }
+  return values;
+}
+
+int64_t Random::between(int64_t low, int64_t high) {
+  return low + static_cast<int64_t>(engine_() % static_cast<uint64_t>(high - low + 1));
+}
+
+DataType Random::dtype(uint32_t set) {
+  static const std::vector<DataType> all = {boolean, i8,  i16, i32, i64, u8,
+                                            u16,     u32, u64, f16, f32, f64};
+  for (;;) {
+    DataType t = pick(all);
+    if (contains(set, t)) return t;
+  }
+}
+
+std::vector<int64_t> Random::shape(int64_t min_rank, int64_t max_rank) {
+  std::vector<int64_t> out(static_cast<size_t>(between(min_rank, max_rank)));
+  for (int64_t& n : out) n = between(0, 30) == 0 ? 0 : between(1, 4);
+  return out;
+}
+
+std::vector<Dim> to_dims(const std::vector<int64_t>& sizes) {
+  return std::vector<Dim>(sizes.begin(), sizes.end());
+}
+
+TypeRef sample_tensor(DataType dtype, const std::vector<int64_t>& shape) {
+  return tensor_type(dtype, to_dims(shape));
+}
+
+}  // namespace tenon::graph

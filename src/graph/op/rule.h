@@ -1,0 +1,86 @@
+// What type rules share: which dtypes an operand may have, the result types, the propagation of
+// element values, and random operands for samples. Errors name the operator and the operand.
+#pragma once
+
+#include <optional>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "graph/ir/builder.h"
+#include "graph/ir/op.h"
+
+namespace tenon::graph {
+
+// ---- dtypes ----
+
+// Sets of dtypes, joined with |.
+enum DtypeSet : uint32_t {
+  kBools = 1,
+  kSigned = 2,
+  kUnsigned = 4,
+  kFloats = 8,  // f16 f32 f64
+  kInts = kSigned | kUnsigned,
+  kNumbers = kInts | kFloats,
+  kAll = kNumbers | kBools,
+};
+bool contains(uint32_t set, DataType dtype);
+// "a number", "a float", ...
+std::string describe(uint32_t set);
+
+// "operand 1 ('indices')".
+std::string operand_text(const InferContext& cx, size_t i);
+// Operand i as a tensor whose dtype is of the set.
+const TensorType& tensor_of(const InferContext& cx, size_t i, uint32_t dtypes);
+// Fails unless operand i has the dtype of operand j.
+void require_same_dtype(const InferContext& cx, size_t i, size_t j);
+void require_dtype(const InferContext& cx, size_t i, DataType dtype);
+void require_rank(const InferContext& cx, size_t i, int64_t rank);
+// Fails unless operand i has one element, whatever its rank.
+void require_one_element(const InferContext& cx, size_t i);
+
+// ---- shapes ----
+
+std::vector<Dim> dims_of(const TensorType& type);
+// The axes made >= 0, sorted; fails on one that is out of range or given twice.
+std::vector<int64_t> normalized_axes(const InferContext& cx, const std::vector<int64_t>& axes,
+                                     int64_t rank);
+// A list attribute with one entry per axis; `fallback` everywhere when it is empty.
+std::vector<int64_t> per_axis(const InferContext& cx, const char* name, int64_t count,
+                              int64_t fallback);
+
+// A tensor, or a scalar where every present operand is one.
+TypeRef tensor_or_scalar(const InferContext& cx, DataType dtype, const std::vector<Dim>& dims);
+
+// ---- values ----
+
+using Values = std::optional<std::vector<Dim>>;
+// What is known of the elements of operand i, of rank 0 or 1.
+Values values_of(const InferContext& cx, size_t i);
+// The number of elements of a result whose values may be carried; nullopt where they can't be.
+std::optional<int64_t> carried_count(const TensorType& type);
+// The values, unless one is a constant outside of the dtype or the dtype is no integer.
+Values fitting(DataType dtype, std::vector<Dim> values);
+
+// ---- samples ----
+
+class Random {
+ public:
+  explicit Random(uint64_t seed) : engine_(seed) {}
+  int64_t between(int64_t low, int64_t high);  // both included
+  bool coin() { return between(0, 1) == 1; }
+  DataType dtype(uint32_t set);
+  std::vector<int64_t> shape(int64_t min_rank, int64_t max_rank);  // sizes 1 to 4, seldom 0
+  template <class T>
+  T pick(const std::vector<T>& from) {
+    return from[static_cast<size_t>(between(0, static_cast<int64_t>(from.size()) - 1))];
+  }
+
+ private:
+  std::mt19937_64 engine_;
+};
+
+TypeRef sample_tensor(DataType dtype, const std::vector<int64_t>& shape);
+std::vector<Dim> to_dims(const std::vector<int64_t>& sizes);
+
+}  // namespace tenon::graph
