@@ -46,7 +46,8 @@ struct Stage : Object {
   Reduction reduction = Reduction::kNone;
   Array<Ref<const Var>> reduce_axes;
   Array<Dim> reduce_extents;
-  // The dtype in which a kSum or kProd accumulates (f32 for f16); the result is cast to out's.
+  // The dtype in which a kSum or kProd accumulates (f32 for f16); the body is cast to it, the
+  // result to out's. void: the body's. All other reductions have a body of out's dtype.
   DataType accumulate;
 
   int64_t scan_axis = 0;
@@ -82,6 +83,15 @@ Ref<const Buffer> buffer(std::string_view name, DataType dtype, const std::vecto
 // where the size is 1, a run-time choice where it is an unproved broadcast.
 ExprRef load_broadcast(const Ref<const Buffer>& b, const std::vector<ExprRef>& indices,
                        const std::vector<Dim>& space);
+
+// The value that a reduction starts with, in `dtype`; none for kNone and the positions of extremes.
+ExprRef identity(Reduction reduction, DataType dtype);
+// One step of a reduction; `acc` and `value` agree in dtype.
+ExprRef combine(Reduction reduction, const ExprRef& acc, const ExprRef& value);
+bool is_arg_reduction(Reduction reduction);
+// The dtype that a reduction of a stage accumulates in: `accumulate` for sums and products, else
+// the body's.
+DataType accumulator_type(const Stage& stage);
 
 // Throws Error (Internal) with the stage that breaks a rule above.
 void check(const Compute& compute);

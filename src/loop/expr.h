@@ -50,8 +50,9 @@ struct Var : Expr {
   TENON_TYPE(TypeIndex::LoopBegin + 0x11);
 };
 
-// A literal. Integers and booleans are in `bits` sign-extended; floats as the bits of a double,
-// which holds every f16 and f32 exactly.
+// A literal. Integers and booleans are in `bits` by their value (i8 -1 is -1, u8 255 is 255; u64 by
+// its bits); floats as the bits of a double, which holds every f16 and f32 exactly. The semantics
+// of operations on this form are in loop/scalar.h.
 struct Literal : Expr {
   Literal() : Expr(ExprKind::kLiteral) {}
   int64_t bits = 0;
@@ -185,7 +186,7 @@ ExprRef literal(DataType dtype, double value);
 ExprRef literal_int(DataType dtype, int64_t value);
 ExprRef literal_from_memory(DataType dtype,
                             const void* element);  // one element as a tensor holds it
-ExprRef index(int64_t value);                      // i64
+ExprRef index(int64_t value);                      // an i64 literal
 ExprRef dim_value(const Dim& d);
 ExprRef load(const Ref<const Buffer>& buffer, Array<ExprRef> indices);
 ExprRef unary(UnaryOp op, ExprRef a);
@@ -194,7 +195,15 @@ ExprRef select(ExprRef condition, ExprRef if_true, ExprRef if_false);
 ExprRef cast(DataType dtype, ExprRef a);
 ExprRef checked_index(ExprRef index, Dim extent);
 
-// The identity of a reduction's operator in a dtype: 0, 1, lowest, highest.
+// The value of an integer or boolean literal; nullopt for all else.
+std::optional<int64_t> as_int(const ExprRef& e);
+// The Dim of an i64 literal or DimValue.
+std::optional<Dim> as_dim(const ExprRef& e);
+
+// An expression on one line, for messages; shared parts are named: `t0 * t0 where t0 = x[i] + 1`.
+std::string to_text(const ExprRef& e);
+
+// The identities of kMax and kMin: -infinity and infinity for floats, else the extreme integers.
 ExprRef lowest(DataType dtype);
 ExprRef highest(DataType dtype);
 

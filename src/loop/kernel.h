@@ -96,6 +96,19 @@ struct Kernel : Object {
 };
 using KernelRef = Ref<const Kernel>;
 
+// Constructors. A null or empty statement is an empty Seq.
+StmtRef seq(std::vector<StmtRef> body);  // nested Seqs are flattened
+StmtRef for_loop(const Ref<const Var>& v, const ExprRef& begin, const ExprRef& extent, ForKind loop,
+                 const StmtRef& body);  // without a body or with extent 0 nothing; extent 1 a Let
+StmtRef store(const Ref<const Buffer>& buffer, Array<ExprRef> indices, const ExprRef& value);
+StmtRef if_then(const ExprRef& condition, const StmtRef& then_body, const StmtRef& else_body = {});
+StmtRef let(const Ref<const Var>& v, const ExprRef& value, const StmtRef& body);
+StmtRef alloc(const Ref<const Buffer>& buffer, const StmtRef& body);
+bool is_empty(const StmtRef& s);
+
+// Throws Error (Internal) with the statement that breaks a rule: variables and buffers are in scope
+// and bound once, index counts and dtypes fit, vector and unrolled loops have constant extents, a
+// parallel loop stands in no other loop, inputs aren't written.
 void check(const Kernel& kernel);
 std::string to_text(const Kernel& kernel);
 

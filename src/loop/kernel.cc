@@ -1,0 +1,202 @@
+#include "loop/kernel.h"
+
+#include <unordered_set>
+
+#include "loop/walk.h"
+#include "support/error.h"
+
+namespace tenon::loop {
+
+bool is_empty(const StmtRef& s) {
+  return !s || (s->kind == StmtKind::kSeq && static_cast<const Seq&>(*s).body.empty());
+}
+
+StmtRef seq(std::vector<StmtRef> body) {
+  std::vector<StmtRef> flat;
+  for (StmtRef& s : body) {
+    if (is_empty(s)) continue;
+    if (s->kind == StmtKind::kSeq) {
+      const auto& inner = static_cast<const Seq&>(*s).body;
+      flat.insert(flat.end(), inner.begin(), inner.end());
+    } else {
+      flat.push_back(std::move(s));
+    }
+  }
+  if (flat.size() == 1) return flat[0];
+  auto s = make<Seq>();
+  s->body = Array<StmtRef>(flat);
+  return s;
+}
+
+StmtRef for_loop(const Ref<const Var>& v, const ExprRef& begin, const ExprRef& extent, ForKind loop,
+                 const StmtRef& body) {
+  auto n = as_int(extent);
+  if (is_empty(body) || (n && *n <= 0)) return seq({});
+  if (n && *n == 1 && loop != ForKind::kVector) return let(v, begin, body);
+  auto s = make<For>();
+  s->var = v;
+  s->begin = begin;
+  s->extent = extent;
+  s->loop = loop;
+  s->body = body;
+  return s;
+}
+
+StmtRef store(const Ref<const Buffer>& buffer, Array<ExprRef> indices, const ExprRef& value) {
+  TENON_ASSERT(value->dtype == buffer->dtype, "store of ", value->dtype, " into ", buffer->name,
+               " of ", buffer->dtype);
+  TENON_ASSERT(indices.size() == buffer->shape.size() || indices.size() == 1, "store into ",
+               buffer->name, " with ", indices.size(), " indices");
+  auto s = make<Store>();
+  s->buffer = buffer;
+  s->indices = std::move(indices);
+  s->value = value;
+  return s;
+}
+
+StmtRef if_then(const ExprRef& condition, const StmtRef& then_body, const StmtRef& else_body) {
+  if (auto c = as_int(condition)) return *c ? then_body : seq({else_body});
+  if (is_empty(then_body)) {
+    if (is_empty(else_body)) return seq({});
+    return if_then(unary(UnaryOp::kNot, condition), else_body);
+  }
+  auto s = make<If>();
+  s->condition = condition;
+  s->then_body = then_body;
+  if (!is_empty(else_body)) s->else_body = else_body;
+  return s;
+}
+
+StmtRef let(const Ref<const Var>& v, const ExprRef& value, const StmtRef& body) {
+  TENON_ASSERT(v->dtype == value->dtype, "variable ", v->name, " of ", v->dtype, " is bound to ",
+               value->dtype);
+  if (is_empty(body)) return seq({});
+  auto s = make<Let>();
+  s->var = v;
+  s->value = value;
+  s->body = body;
+  return s;
+}
+
+StmtRef alloc(const Ref<const Buffer>& buffer, const StmtRef& body) {
+  if (is_empty(body)) return seq({});
+  auto s = make<Alloc>();
+  s->buffer = buffer;
+  s->body = body;
+  return s;
+}
+
+namespace {
+
+struct Checker {
+  const Kernel& kernel;
+  std::unordered_set<const Buffer*> readable, writable;
+  std::unordered_set<const Var*> vars;
+
+  void require(bool holds, std::string_view rule) {
+    if (holds) return;
+    throw Error(ErrorKind::Internal, cat("kernel ", kernel.name, " is malformed"))
+        .rule(std::string(rule))
+        .found(to_text(kernel));
+  }
+
+  void expr(const ExprRef& root) {
+    require(static_cast<bool>(root), "an expression isn't null");
+    post_order(root, [&](const ExprRef& e) {
+      if (e->kind == ExprKind::kVar) {
+        require(vars.contains(static_cast<const Var*>(e.get())),
+                cat("variable ", static_cast<const Var&>(*e).name, " is in scope"));
+      } else if (e->kind == ExprKind::kLoad) {
+        const auto& l = static_cast<const Load&>(*e);
+        require(readable.contains(l.buffer.get()),
+                cat("buffer ", l.buffer->name, " is in scope where it is read"));
+        access(l.buffer, l.indices);
+      }
+    });
+  }
+
+  void access(const Ref<const Buffer>& b, const Array<ExprRef>& indices) {
+    require(indices.size() == b->shape.size() || indices.size() == 1,
+            cat("buffer ", b->name, " is indexed by dimension or by one offset"));
+    for (const ExprRef& i : indices) require(i->dtype == i64, "indices are i64");
+  }
+
+  void bind(const Ref<const Var>& v) {
+    require(static_cast<bool>(v) && vars.insert(v.get()).second,
+            cat("a variable is bound once at a time: ", v->name));
+  }
+
+  // Statements nest as deep as a kernel's loops, which schedules bound.
+  void stmt(const StmtRef& s, bool in_loop, bool in_vector) {
+    require(static_cast<bool>(s), "a statement isn't null");
+    for (const ExprRef& e : direct_exprs(*s)) expr(e);
+    switch (s->kind) {
+      case StmtKind::kFor: {
+        const auto& f = static_cast<const For&>(*s);
+        require(f.var->dtype == i64 && f.begin->dtype == i64 && f.extent->dtype == i64,
+                "loops count in i64");
+        bool constant = f.loop == ForKind::kVector || f.loop == ForKind::kUnrolled;
+        require(!constant || as_int(f.extent), "vector and unrolled loops have constant extents");
+        require(f.loop != ForKind::kParallel || !in_loop,
+                "a parallel loop stands in no other loop");
+        require(!in_vector || f.loop == ForKind::kUnrolled,
+                "a vector loop holds no loop but unrolled ones");
+        bind(f.var);
+        stmt(f.body, true, in_vector || f.loop == ForKind::kVector);
+        vars.erase(f.var.get());
+        return;
+      }
+      case StmtKind::kStore: {
+        const auto& st = static_cast<const Store&>(*s);
+        require(writable.contains(st.buffer.get()),
+                cat("buffer ", st.buffer->name, " is an output or scratch in scope"));
+        require(st.value->dtype == st.buffer->dtype, "a stored value has the buffer's dtype");
+        access(st.buffer, st.indices);
+        return;
+      }
+      case StmtKind::kLet: {
+        const auto& l = static_cast<const Let&>(*s);
+        bind(l.var);
+        stmt(l.body, in_loop, in_vector);
+        vars.erase(l.var.get());
+        return;
+      }
+      case StmtKind::kAlloc: {
+        const auto& a = static_cast<const Alloc&>(*s);
+        require(readable.insert(a.buffer.get()).second,
+                cat("scratch is allocated once at a time: ", a.buffer->name));
+        writable.insert(a.buffer.get());
+        stmt(a.body, in_loop, in_vector);
+        readable.erase(a.buffer.get());
+        writable.erase(a.buffer.get());
+        return;
+      }
+      case StmtKind::kSeq:
+      case StmtKind::kIf:
+        for (const StmtRef& b : direct_bodies(*s)) stmt(b, in_loop, in_vector);
+        return;
+    }
+  }
+};
+
+}  // namespace
+
+void check(const Kernel& kernel) {
+  Checker c{kernel, {}, {}, {}};
+  for (const auto& b : kernel.inputs) c.readable.insert(b.get());
+  for (const auto& b : kernel.outputs) {
+    c.readable.insert(b.get());
+    c.writable.insert(b.get());
+  }
+  c.require(c.readable.size() == kernel.inputs.size() + kernel.outputs.size(),
+            "parameters are distinct");
+  for (const auto& pair : kernel.in_place) {
+    c.require(pair.size() == 2 && pair[0] >= 0 && pair[1] >= 0 &&
+                  pair[0] < static_cast<int64_t>(kernel.outputs.size()) &&
+                  pair[1] < static_cast<int64_t>(kernel.inputs.size()),
+              "an in-place pair names an output and an input");
+  }
+  c.stmt(kernel.body, false, false);
+}
+
+}  // namespace tenon::loop

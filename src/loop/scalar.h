@@ -1,0 +1,41 @@
+// What scalar operations mean, exactly: the semantics of docs/semantics.md on one element. Constant
+// folding and the evaluator share it.
+//
+// A scalar is an int64_t in the form of Literal::bits: integers and booleans by value (u64 by its
+// bits), floats as the bits of a double. f16 and bf16 are computed in f32 and rounded.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+#include <optional>
+
+#include "loop/expr.h"
+
+namespace tenon::loop {
+
+inline double as_float(int64_t bits) {
+  double d;
+  std::memcpy(&d, &bits, sizeof d);
+  return d;
+}
+inline int64_t float_bits(double d) {
+  int64_t bits;
+  std::memcpy(&bits, &d, sizeof d);
+  return bits;
+}
+
+// Rounds to the nearest value of a float type, ties to even.
+double round_to(DataType dtype, double value);
+// Takes the low bits of an integer as a value of the type (wraps); bool: != 0.
+int64_t wrap_to(DataType dtype, int64_t value);
+
+int64_t scalar_unary(UnaryOp op, DataType dtype, int64_t a);
+// `dtype` is the operands'. nullopt: integer division or remainder by zero.
+std::optional<int64_t> scalar_binary(BinaryOp op, DataType dtype, int64_t a, int64_t b);
+int64_t scalar_cast(DataType to, DataType from, int64_t a);
+
+// One element of a tensor's memory, and back.
+int64_t scalar_load(DataType dtype, const void* element);
+void scalar_store(DataType dtype, void* element, int64_t value);
+
+}  // namespace tenon::loop
