@@ -21,7 +21,7 @@ namespace tenon::graph {
 inline constexpr int kMaxNesting = 100;
 
 struct Expr : Object {
-  static const TypeInfo& type_info();
+  TENON_BASE_TYPE(TypeIndex::GraphBegin + 0x20, TypeIndex::GraphBegin + 0x3f);
 };
 using ExprRef = Ref<const Expr>;
 
@@ -30,7 +30,7 @@ using ExprRef = Ref<const Expr>;
 struct Var : Expr {
   String name;
   TypeRef type;
-  static const TypeInfo& type_info();
+  TENON_TYPE(TypeIndex::GraphBegin + 0x21);
 };
 using VarRef = Ref<const Var>;
 
@@ -38,7 +38,7 @@ struct Constant : Expr {
   Any value;    // Tensor, integer, float, boolean, String or Shape; never copied
   TypeRef type;  // carries element values where small and integer
   String name;  // of the weight it came from; may be empty
-  static const TypeInfo& type_info();
+  TENON_TYPE(TypeIndex::GraphBegin + 0x22);
 };
 
 using Operand = ExprRef;  // Var, Constant, or null: absent
@@ -49,13 +49,13 @@ struct Binding : Object {
   VarRef var;
   ExprRef value;  // a right-hand side, below
   Span span;
-  static const TypeInfo& type_info();
+  TENON_TYPE(TypeIndex::GraphBegin + 0x40);
 };
 
 struct Block : Object {
   Array<Ref<const Binding>> bindings;
   Operand result;
-  static const TypeInfo& type_info();
+  TENON_TYPE(TypeIndex::GraphBegin + 0x41);
 };
 using BlockRef = Ref<const Block>;
 
@@ -81,11 +81,11 @@ struct Call : Expr {
   Array<Operand> args;
   Attrs attrs;
   TypeRef result_type;  // kernels and packed functions: stated; else null
-  static const TypeInfo& type_info();
+  TENON_TYPE(TypeIndex::GraphBegin + 0x23);
 };
 
 struct FunctionExpr : Expr {
-  String name;  // a global's name, or the name by which a literal calls itself
+  String name;  // for people: a global's name (the module's key decides), or a literal's
   VarRef self;  // literals that call themselves: bound in body; else null
   Array<String> type_params;
   Array<VarRef> params;
@@ -93,14 +93,14 @@ struct FunctionExpr : Expr {
   BlockRef body;
   Attrs attrs;  // "primitive": a fused group, lowered to one kernel; "export": false hides it
   Span span;
-  static const TypeInfo& type_info();
+  TENON_TYPE(TypeIndex::GraphBegin + 0x24);
 };
 using FunctionRef = Ref<const FunctionExpr>;
 
 struct If : Expr {
   Operand condition;  // bool scalar, or bool tensor of one element
   BlockRef then_block, else_block;
-  static const TypeInfo& type_info();
+  TENON_TYPE(TypeIndex::GraphBegin + 0x25);
 };
 
 // loop (x: T = init, ...) while { condition block } { body block yielding the next values }.
@@ -110,38 +110,38 @@ struct Loop : Expr {
   Array<Operand> init;
   BlockRef condition;
   BlockRef body;  // result: the next value, or a tuple of them
-  static const TypeInfo& type_info();
+  TENON_TYPE(TypeIndex::GraphBegin + 0x26);
 };
 
 struct Pattern : Object {
   String constructor;  // empty: matches anything
   Array<VarRef> fields;
-  static const TypeInfo& type_info();
+  TENON_TYPE(TypeIndex::GraphBegin + 0x42);
 };
 
 struct Match : Expr {
   Operand value;
   Array<Ref<const Pattern>> patterns;
   Array<BlockRef> arms;
-  static const TypeInfo& type_info();
+  TENON_TYPE(TypeIndex::GraphBegin + 0x27);
 };
 
 struct Tuple : Expr {
   Array<Operand> fields;
-  static const TypeInfo& type_info();
+  TENON_TYPE(TypeIndex::GraphBegin + 0x28);
 };
 
 struct Field : Expr {
   Operand tuple;
   int64_t index = 0;
-  static const TypeInfo& type_info();
+  TENON_TYPE(TypeIndex::GraphBegin + 0x29);
 };
 
 struct Construct : Expr {
   String constructor;
   Array<TypeRef> type_args;
   Array<Operand> fields;
-  static const TypeInfo& type_info();
+  TENON_TYPE(TypeIndex::GraphBegin + 0x2a);
 };
 
 // Checks value's shape against `dims` and binds symbols that are new in `dims`; the result is the
@@ -152,7 +152,7 @@ struct MatchShape : Expr {
   Operand value;
   Array<Dim> dims;
   bool elements = false;
-  static const TypeInfo& type_info();
+  TENON_TYPE(TypeIndex::GraphBegin + 0x2b);
 };
 
 enum class CheckKind : uint8_t { kEqual, kLessEqual, kBroadcast /* equal, or one is 1 */ };
@@ -162,13 +162,21 @@ struct Check : Expr {
   CheckKind kind = CheckKind::kEqual;
   Dim left, right;
   String message;  // what fails, in the user's terms: "conv2d: channels of input and weight"
-  static const TypeInfo& type_info();
+  TENON_TYPE(TypeIndex::GraphBegin + 0x2c);
 };
 
 // The type of an operand; the unit for an absent one.
 TypeRef type_of(const Operand& operand);
 
+// A tensor constant; the type carries the elements of small integer and boolean tensors.
 Operand constant(Tensor value, std::string_view name = "");
 Operand constant_int(int64_t value);  // an i64 scalar
+Operand constant_bool(bool value);
+Operand constant_float(DataType dtype, double value);  // an f32 or f64 scalar
+Operand constant_shape(const Shape& value);
+Operand constant_string(std::string_view value);  // of type opaque["string"]
+
+// The function's type: its parameters' and its result's.
+TypeRef type_of(const FunctionExpr& function);
 
 }  // namespace tenon::graph

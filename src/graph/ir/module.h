@@ -9,25 +9,31 @@ namespace tenon::graph {
 struct Constructor : Object {
   String name;
   Array<TypeRef> fields;
-  static const TypeInfo& type_info();
+  TENON_TYPE(TypeIndex::GraphBegin + 0x43);
 };
 
 struct AdtDefinition : Object {
   String name;
   Array<String> type_params;
   Array<Ref<const Constructor>> constructors;
-  static const TypeInfo& type_info();
+  TENON_TYPE(TypeIndex::GraphBegin + 0x44);
 };
 
 struct ModuleNode : Object {
   Map<String, FunctionRef> functions;  // insertion order is printing order
   Map<String, loop::KernelRef> kernels;
   Map<String, Ref<const AdtDefinition>> adts;  // beside the prelude's option and list
-  static const TypeInfo& type_info();
+  TENON_TYPE(TypeIndex::GraphBegin + 0x45);
 };
 using Module = Ref<const ModuleNode>;
 
 Module make_module(Map<String, FunctionRef> functions, Map<String, loop::KernelRef> kernels = {},
                    Map<String, Ref<const AdtDefinition>> adts = {});
+
+// option[T] = None | Some(T)   list[T] = Nil | Cons(T, list[T])
+const Map<String, Ref<const AdtDefinition>>& prelude();
+
+// The tables of all types of this room (and of src/loop), once before use; again is fine.
+void register_graph_types();
 
 }  // namespace tenon::graph

@@ -5,6 +5,8 @@
 #pragma once
 
 #include <functional>
+#include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -34,9 +36,11 @@ enum class AttrKind : uint8_t {
 struct AttrSpec {
   const char* name;
   AttrKind kind;
-  // The default as text in IR syntax ("[1, 1]", "0", "false"); null: required.
+  // The default as text in IR syntax ("[1, 1]", "0", "false", "NCHW"); "()": absent unless given;
+  // null: required.
   const char* default_text = nullptr;
   const char* meaning = "";
+  Any default_value = {};  // default_text, read by OperatorTable::add
 };
 
 struct OperandSpec {
@@ -67,7 +71,7 @@ class InferContext {
   std::vector<double> attr_floats(const char* name) const;
   Dim attr_dim(const char* name) const;
   std::vector<Dim> attr_dims(const char* name) const;
-  bool has_attr(const char* name) const;  // given, not defaulted
+  bool has_attr(const char* name) const;  // false where it is absent, see AttrSpec::default_text
 
   // Throws Error (Usage) that names the operator.
   [[noreturn]] void fail(const std::string& what) const;
@@ -87,15 +91,20 @@ class InferContext {
   bool used_fresh() const { return used_fresh_; }
 
  private:
+  Any attr(const char* name, AttrKind kind) const;
+  void require(CheckKind kind, const Dim& a, const Dim& b, const std::string& message);
+
   const Call& call_;
   std::function<Dim(std::string_view)> fresh_;
   std::vector<Ref<const Check>> conditions_;
   bool used_fresh_ = false;
+  mutable std::vector<Ref<const TensorType>> scalars_;  // scalar operands as tensors of rank 0
 };
 
 // What a lowering sees. Buffers of tensor operands and results have their types' dims.
 class LowerContext {
  public:
+  // One input per operand, null where it is absent.
   LowerContext(const Call& call, std::vector<Ref<const loop::Buffer>> inputs,
                std::vector<Ref<const loop::Buffer>> outputs);
   // Attribute access and has() as in InferContext.
@@ -142,6 +151,11 @@ struct Operator {
   bool view = false;     // the result is operand 0's elements in order: no data moves
 };
 
+// The attributes of a call, checked against the entry, in its order, with defaults filled in. An int
+// is accepted for a float, numbers for dims. Throws Error (Usage) that names operator and attribute.
+Attrs complete_attrs(const Operator& op, const Attrs& given);
+const char* kind_name(AttrKind kind);  // "int", "list of ints"
+
 // The table is filled once, by register_operators() of graph/op, before any use.
 class OperatorTable {
  public:
@@ -151,7 +165,7 @@ class OperatorTable {
   std::vector<const Operator*> all() const;  // by name
 
  private:
-  Map<String, Any> index_;
+  Map<String, int64_t> index_;
   std::vector<std::unique_ptr<Operator>> entries_;
 };
 

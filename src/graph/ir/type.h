@@ -6,20 +6,26 @@
 //   tensor[*; f32]                  rank unknown
 //   i64  bool  f32                  a scalar, held in a register
 //   shape[n, 4]  shape[rank=2]      a shape value
+//   i64 = [n + 1]  shape[n, 4]      a scalar with its value; a shape value
 //   (T, U)   fn(T, U) -> R   array[T]   list[T] (algebraic data type)   opaque["key"]
+//
+// Scalars are bool, i64, f32 or f64.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "loop/dim.h"
 #include "object/dtype.h"
+#include "object/map.h"
 
 namespace tenon::graph {
 
 struct Type : Object {
-  static const TypeInfo& type_info();
+  TENON_BASE_TYPE(TypeIndex::GraphBegin, TypeIndex::GraphBegin + 0x1f);
 };
 using TypeRef = Ref<const Type>;
 
@@ -35,55 +41,54 @@ struct TensorType : Type {
   bool value_known = false;  // then values has one expression per element
   Array<Dim> values;
   int64_t device = 0;  // index into the module's devices; 0 is the host CPU
-
-  static const TypeInfo& type_info();
+  TENON_TYPE(TypeIndex::GraphBegin + 0x1);
 };
 
 struct ScalarType : Type {
   DataType dtype;
   bool value_known = false;  // integers: the value as an expression
   Dim value;
-  static const TypeInfo& type_info();
+  TENON_TYPE(TypeIndex::GraphBegin + 0x2);
 };
 
 struct ShapeType : Type {
   int64_t rank = kUnknownRank;
   bool dims_known = false;
   Array<Dim> dims;
-  static const TypeInfo& type_info();
+  TENON_TYPE(TypeIndex::GraphBegin + 0x3);
 };
 
 struct TupleType : Type {  // the empty tuple is the unit
   Array<TypeRef> fields;
-  static const TypeInfo& type_info();
+  TENON_TYPE(TypeIndex::GraphBegin + 0x4);
 };
 
 struct FunctionType : Type {
   Array<String> type_params;
   Array<TypeRef> params;
   TypeRef result;
-  static const TypeInfo& type_info();
+  TENON_TYPE(TypeIndex::GraphBegin + 0x5);
 };
 
 struct ArrayType : Type {
   TypeRef element;
-  static const TypeInfo& type_info();
+  TENON_TYPE(TypeIndex::GraphBegin + 0x6);
 };
 
 struct AdtType : Type {  // an algebraic data type of the module or the prelude, applied
   String name;
   Array<TypeRef> args;
-  static const TypeInfo& type_info();
+  TENON_TYPE(TypeIndex::GraphBegin + 0x7);
 };
 
 struct TypeVar : Type {
   String name;
-  static const TypeInfo& type_info();
+  TENON_TYPE(TypeIndex::GraphBegin + 0x8);
 };
 
 struct OpaqueType : Type {
   String key;
-  static const TypeInfo& type_info();
+  TENON_TYPE(TypeIndex::GraphBegin + 0x9);
 };
 
 // Constructors.
@@ -100,20 +105,51 @@ TypeRef shape_type(const std::vector<Dim>& dims);
 TypeRef tuple_type(const std::vector<TypeRef>& fields);
 TypeRef unit_type();
 TypeRef array_type(TypeRef element);
+TypeRef adt_type(std::string_view name, const std::vector<TypeRef>& args);
 TypeRef function_type(const std::vector<TypeRef>& params, TypeRef result);
 
 // Down-casts: null when `type` is of another kind.
 template <class T>
-const T* type_as(const TypeRef& type);
+const T* type_as(const TypeRef& type) {
+  return type.template as<T>();
+}
 
 bool same_type(const TypeRef& a, const TypeRef& b);
 // Whether a value of type `from` may stand where `to` is declared: equal, or less is known by `to`.
+// Sizes must be proved equal.
 bool is_subtype(const TypeRef& from, const TypeRef& to);
+// The same where sizes that can't be told apart count as equal; these pairs (from's, to's) are
+// appended to `unproved`. False where no run could make `from` fit.
+bool fits(const TypeRef& from, const TypeRef& to, std::vector<std::pair<Dim, Dim>>* unproved);
 // What both are: the join of an `if`'s arms. Null when there is none.
 TypeRef join(const TypeRef& a, const TypeRef& b);
 TypeRef substitute(const TypeRef& type, const DimSubstitution& map);
+TypeRef substitute_type_vars(const TypeRef& type, const Map<String, TypeRef>& map);
+// Every symbol of the type, each once. The symbols that the parameters of a function type within it
+// bind are its own and don't count.
 void collect_symbols(const TypeRef& type, std::vector<std::string>* names);
+// The symbols that a value of the type binds: those that stand alone as a dimension or an element
+// of it, or of a field of a tuple.
+void collect_binding_symbols(const TypeRef& type, std::vector<std::string>* names);
+// The type without what is told in symbols that `keep` refuses: such dimensions leave the rank, such
+// elements are dropped.
+TypeRef erase_symbols(const TypeRef& type, const std::function<bool(std::string_view)>& keep);
+
+// Types that are larger or deeper than this are refused by whoever makes bindings: nested tuples of
+// one value double at every step.
+inline constexpr int kMaxTypeSize = 4096;
+// The number of nodes in a type as a tree, counting up to kMaxTypeSize + 1, and its depth.
+struct TypeMeasure {
+  int size = 0, depth = 0;
+};
+TypeMeasure measure(const TypeRef& type);
 
 std::string to_text(const TypeRef& type);
+// "f32", "i64", "bool": as IR text and messages write element types.
+std::string short_name(DataType dtype);
+// bool, i64, f32, f64: what a register holds.
+bool is_scalar_dtype(DataType dtype);
+// The shape in messages and text: "[n, 4]".
+std::string dims_text(const Array<Dim>& dims);
 
 }  // namespace tenon::graph

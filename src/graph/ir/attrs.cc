@@ -1,0 +1,241 @@
+// Attributes of operators: their defaults read from text, and a call's checked against its entry.
+
+#include <charconv>
+#include <cmath>
+
+#include "graph/ir/builder.h"
+#include "graph/ir/op.h"
+
+namespace tenon::graph {
+
+const char* kind_name(AttrKind kind) {
+  switch (kind) {
+    case AttrKind::kInt: return "int";
+    case AttrKind::kFloat: return "float";
+    case AttrKind::kBool: return "bool";
+    case AttrKind::kString: return "string";
+    case AttrKind::kDType: return "element type";
+    case AttrKind::kInts: return "list of ints";
+    case AttrKind::kFloats: return "list of floats";
+    case AttrKind::kDim: return "size";
+    case AttrKind::kDims: return "list of sizes";
+  }
+  return "?";
+}
+
+namespace {
+
+std::string_view trimmed(std::string_view s) {
+  while (!s.empty() && s.front() == ' ') s.remove_prefix(1);
+  while (!s.empty() && s.back() == ' ') s.remove_suffix(1);
+  return s;
+}
+
+std::optional<int64_t> read_int(std::string_view s) {
+  int64_t v = 0;
+  auto [end, ec] = std::from_chars(s.data(), s.data() + s.size(), v);
+  if (ec != std::errc() || end != s.data() + s.size()) return std::nullopt;
+  return v;
+}
+
+std::optional<double> read_float(std::string_view s) {
+  double v = 0;
+  auto [end, ec] = std::from_chars(s.data(), s.data() + s.size(), v);
+  if (ec != std::errc() || end != s.data() + s.size()) return std::nullopt;
+  return v;
+}
+
+std::optional<std::vector<std::string_view>> read_list(std::string_view s) {
+  if (s.size() < 2 || s.front() != '[' || s.back() != ']') return std::nullopt;
+  s = s.substr(1, s.size() - 2);
+  std::vector<std::string_view> out;
+  if (trimmed(s).empty()) return out;
+  for (size_t comma; (comma = s.find(',')) != std::string_view::npos; s = s.substr(comma + 1)) {
+    out.push_back(trimmed(s.substr(0, comma)));
+  }
+  out.push_back(trimmed(s));
+  return out;
+}
+
+std::optional<Any> read_default(AttrKind kind, std::string_view s) {
+  s = trimmed(s);
+  switch (kind) {
+    case AttrKind::kInt:
+      if (auto v = read_int(s)) return Any(*v);
+      return std::nullopt;
+    case AttrKind::kFloat:
+      if (auto v = read_float(s)) return Any(*v);
+      return std::nullopt;
+    case AttrKind::kBool:
+      if (s == "true") return Any(true);
+      if (s == "false") return Any(false);
+      return std::nullopt;
+    case AttrKind::kString:
+      if (s.size() >= 2 && s.front() == '"' && s.back() == '"') s = s.substr(1, s.size() - 2);
+      return Any(String(s));
+    case AttrKind::kDType:
+      if (auto v = parse_dtype(s)) return Any(*v);
+      return std::nullopt;
+    case AttrKind::kDim:
+      if (auto v = read_int(s)) return Any(Dim(*v).ref());
+      return std::nullopt;
+    case AttrKind::kInts:
+    case AttrKind::kFloats:
+    case AttrKind::kDims: {
+      auto list = read_list(s);
+      if (!list) return std::nullopt;
+      Array<int64_t> ints;
+      Array<double> floats;
+      Array<Dim> dims;
+      for (std::string_view item : *list) {
+        auto i = read_int(item);
+        auto f = read_float(item);
+        if (kind == AttrKind::kFloats ? !f : !i) return std::nullopt;
+        if (kind == AttrKind::kInts) ints.push_back(*i);
+        if (kind == AttrKind::kFloats) floats.push_back(*f);
+        if (kind == AttrKind::kDims) dims.push_back(Dim(*i));
+      }
+      if (kind == AttrKind::kInts) return Any(ints);
+      if (kind == AttrKind::kFloats) return Any(floats);
+      return Any(dims);
+    }
+  }
+  return std::nullopt;
+}
+
+// `value` in the form that attributes of this kind have, or nothing.
+std::optional<Any> coerce(AttrKind kind, const Any& value) {
+  auto is_int = [](const Any& a) { return a.type_index == TypeIndex::Int; };
+  auto is_number = [&](const Any& a) { return is_int(a) || a.type_index == TypeIndex::Float; };
+  auto to_dim = [&](const Any& a) -> std::optional<Dim> {
+    if (is_int(a)) return Dim(a.as<int64_t>());
+    if (a.is_none() || !a.is<Ref<const DimNode>>()) return std::nullopt;
+    return Dim(a.as<Ref<const DimNode>>());
+  };
+  switch (kind) {
+    case AttrKind::kInt:
+      if (is_int(value)) return value;
+      return std::nullopt;
+    case AttrKind::kFloat:
+      if (is_number(value)) return Any(value.as<double>());
+      return std::nullopt;
+    case AttrKind::kBool:
+      if (value.type_index == TypeIndex::Bool) return value;
+      return std::nullopt;
+    case AttrKind::kString:
+      if (String::accepts(value)) return value;
+      return std::nullopt;
+    case AttrKind::kDType:
+      if (value.type_index == TypeIndex::DataType) return value;
+      return std::nullopt;
+    case AttrKind::kDim:
+      if (auto d = to_dim(value)) return Any(d->ref());
+      return std::nullopt;
+    case AttrKind::kInts:
+    case AttrKind::kFloats:
+    case AttrKind::kDims: {
+      if (value.is_none() || !value.is<Array<Any>>()) return std::nullopt;
+      Array<Any> list = value.as<Array<Any>>();
+      Array<double> floats;
+      Array<Dim> dims;
+      for (const Any& item : list) {
+        if (kind == AttrKind::kInts) {
+          if (!is_int(item)) return std::nullopt;
+        } else if (kind == AttrKind::kFloats) {
+          if (!is_number(item)) return std::nullopt;
+          floats.push_back(item.as<double>());
+        } else {
+          auto d = to_dim(item);
+          if (!d) return std::nullopt;
+          dims.push_back(*d);
+        }
+      }
+      if (kind == AttrKind::kInts) return value;
+      if (kind == AttrKind::kFloats) return Any(floats);
+      return Any(dims);
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+Attrs complete_attrs(const Operator& op, const Attrs& given) {
+  Attrs out;
+  size_t used = 0;
+  for (const AttrSpec& spec : op.attrs) {
+    const Any* value = given.find(spec.name);
+    if (!value) {
+      if (!spec.default_text) {
+        throw Error(ErrorKind::Usage,
+                    cat("operator '", op.name, "' needs the attribute '", spec.name, "'"))
+            .expected(cat(spec.name, "=", kind_name(spec.kind)), spec.meaning);
+      }
+      out.set(spec.name, spec.default_value);
+      continue;
+    }
+    ++used;
+    bool may_be_absent = spec.default_text && spec.default_value.is_none();
+    std::optional<Any> coerced =
+        value->is_none() && may_be_absent ? *value : coerce(spec.kind, *value);
+    if (!coerced) {
+      throw Error(ErrorKind::Usage,
+                  cat("operator '", op.name, "': attribute '", spec.name, "' is of another kind"))
+          .found(type_name(value->type_index))
+          .expected(kind_name(spec.kind));
+    }
+    out.set(spec.name, *coerced);
+  }
+  if (used == given.size()) return out;
+  std::vector<std::string> names;
+  for (const AttrSpec& spec : op.attrs) names.push_back(spec.name);
+  for (const auto& [name, value] : given) {
+    if (out.contains(name)) continue;
+    throw Error(ErrorKind::Usage,
+                cat("operator '", op.name, "' has no attribute '", name, "'"))
+        .expected(names.empty() ? "no attributes" : join(names, ", "));
+  }
+  return out;
+}
+
+void OperatorTable::add(Operator op) {
+  TENON_ASSERT(op.name && *op.name && !find(op.name), "operator '", op.name, "' is there already");
+  TENON_ASSERT(op.infer, op.name, " has no type rule");
+  TENON_ASSERT((op.lower != nullptr) + (op.expand != nullptr) + (op.packed != nullptr) == 1,
+               op.name, " must say in exactly one way what it computes");
+  for (size_t i = 0; i + 1 < op.operands.size(); ++i) {
+    TENON_ASSERT(op.operands[i].arity != OperandSpec::kVariadic, op.name,
+                 ": only the last operand may be variadic");
+  }
+  for (AttrSpec& spec : op.attrs) {
+    if (!spec.default_text || std::string_view(spec.default_text) == "()") continue;
+    auto value = read_default(spec.kind, spec.default_text);
+    TENON_ASSERT(value, op.name, ": the default of ", spec.name, " is no ", kind_name(spec.kind),
+                 ": ", spec.default_text);
+    spec.default_value = *value;
+  }
+  index_.set(op.name, static_cast<int64_t>(entries_.size()));
+  entries_.push_back(std::make_unique<Operator>(std::move(op)));
+}
+
+// ---- for whoever builds calls ----
+
+Attrs attrs(std::initializer_list<std::pair<const char*, Any>> list) {
+  Attrs out;
+  for (const auto& [name, value] : list) out.set(name, value);
+  return out;
+}
+
+Any attr_ints(const std::vector<int64_t>& values) {
+  return Array<int64_t>(values);
+}
+
+Any attr_floats(const std::vector<double>& values) {
+  return Array<double>(values);
+}
+
+Any attr_dims(const std::vector<Dim>& dims) {
+  return Array<Dim>(dims);
+}
+
+}  // namespace tenon::graph

@@ -1,0 +1,233 @@
+#include "graph/ir/expr.h"
+
+#include "object/reflect.h"
+
+namespace tenon::graph {
+
+// Struct `Field` of this room hides reflection's.
+using TableField = ::tenon::Field;
+
+const TypeInfo& Expr::type_info() {
+  static const TypeInfo info = type_of<Expr>("graph.Expr", {});
+  return info;
+}
+
+const TypeInfo& Var::type_info() {
+  static const TableField fields[] = {field("name", &Var::name, kIgnored),
+                                      field("type", &Var::type)};
+  static const TypeInfo info =
+      tenon::type_of<Var>("graph.Var", fields, &Expr::type_info(), kVariable);
+  return info;
+}
+
+const TypeInfo& Constant::type_info() {
+  static const TableField fields[] = {field("value", &Constant::value),
+                                      field("type", &Constant::type),
+                                      field("name", &Constant::name, kIgnored)};
+  static const TypeInfo info =
+      tenon::type_of<Constant>("graph.Constant", fields, &Expr::type_info());
+  return info;
+}
+
+const TypeInfo& Binding::type_info() {
+  static const TableField fields[] = {field("value", &Binding::value),
+                                      field("var", &Binding::var, kBinds),
+                                      field("span", &Binding::span, kIgnored)};
+  static const TypeInfo info = tenon::type_of<Binding>("graph.Binding", fields);
+  return info;
+}
+
+const TypeInfo& Block::type_info() {
+  static const TableField fields[] = {field("bindings", &Block::bindings),
+                                      field("result", &Block::result)};
+  static const TypeInfo info = tenon::type_of<Block>("graph.Block", fields);
+  return info;
+}
+
+const TypeInfo& Call::type_info() {
+  static const TableField fields[] = {
+      field("kind", &Call::kind),       field("callee", &Call::callee),
+      field("closure", &Call::closure), field("args", &Call::args),
+      field("attrs", &Call::attrs),     field("result_type", &Call::result_type),
+  };
+  static const TypeInfo info = tenon::type_of<Call>("graph.Call", fields, &Expr::type_info());
+  return info;
+}
+
+const TypeInfo& FunctionExpr::type_info() {
+  static const TableField fields[] = {
+      field("name", &FunctionExpr::name, kIgnored),
+      field("self", &FunctionExpr::self, kBinds),
+      field("type_params", &FunctionExpr::type_params),
+      field("params", &FunctionExpr::params, kBinds),
+      field("result_type", &FunctionExpr::result_type),
+      field("body", &FunctionExpr::body),
+      field("attrs", &FunctionExpr::attrs),
+      field("span", &FunctionExpr::span, kIgnored),
+  };
+  static const TypeInfo info =
+      tenon::type_of<FunctionExpr>("graph.Function", fields, &Expr::type_info());
+  return info;
+}
+
+const TypeInfo& If::type_info() {
+  static const TableField fields[] = {field("condition", &If::condition),
+                                      field("then_block", &If::then_block),
+                                      field("else_block", &If::else_block)};
+  static const TypeInfo info = tenon::type_of<If>("graph.If", fields, &Expr::type_info());
+  return info;
+}
+
+const TypeInfo& Loop::type_info() {
+  static const TableField fields[] = {field("init", &Loop::init), field("vars", &Loop::vars, kBinds),
+                                      field("condition", &Loop::condition),
+                                      field("body", &Loop::body)};
+  static const TypeInfo info = tenon::type_of<Loop>("graph.Loop", fields, &Expr::type_info());
+  return info;
+}
+
+const TypeInfo& Pattern::type_info() {
+  static const TableField fields[] = {field("constructor", &Pattern::constructor),
+                                      field("fields", &Pattern::fields, kBinds)};
+  static const TypeInfo info = tenon::type_of<Pattern>("graph.Pattern", fields);
+  return info;
+}
+
+const TypeInfo& Match::type_info() {
+  static const TableField fields[] = {field("value", &Match::value),
+                                      field("patterns", &Match::patterns),
+                                      field("arms", &Match::arms)};
+  static const TypeInfo info = tenon::type_of<Match>("graph.Match", fields, &Expr::type_info());
+  return info;
+}
+
+const TypeInfo& Tuple::type_info() {
+  static const TableField fields[] = {field("fields", &Tuple::fields)};
+  static const TypeInfo info = tenon::type_of<Tuple>("graph.Tuple", fields, &Expr::type_info());
+  return info;
+}
+
+const TypeInfo& Field::type_info() {
+  static const TableField fields[] = {field("tuple", &Field::tuple),
+                                      field("index", &Field::index)};
+  static const TypeInfo info = tenon::type_of<Field>("graph.Field", fields, &Expr::type_info());
+  return info;
+}
+
+const TypeInfo& Construct::type_info() {
+  static const TableField fields[] = {field("constructor", &Construct::constructor),
+                                      field("type_args", &Construct::type_args),
+                                      field("fields", &Construct::fields)};
+  static const TypeInfo info =
+      tenon::type_of<Construct>("graph.Construct", fields, &Expr::type_info());
+  return info;
+}
+
+const TypeInfo& MatchShape::type_info() {
+  static const TableField fields[] = {field("value", &MatchShape::value),
+                                      field("dims", &MatchShape::dims),
+                                      field("elements", &MatchShape::elements)};
+  static const TypeInfo info =
+      tenon::type_of<MatchShape>("graph.MatchShape", fields, &Expr::type_info());
+  return info;
+}
+
+const TypeInfo& Check::type_info() {
+  static const TableField fields[] = {field("kind", &Check::kind), field("left", &Check::left),
+                                      field("right", &Check::right),
+                                      field("message", &Check::message)};
+  static const TypeInfo info = tenon::type_of<Check>("graph.Check", fields, &Expr::type_info());
+  return info;
+}
+
+// ---- operands ----
+
+TypeRef type_of(const Operand& operand) {
+  if (const auto* v = operand.as<Var>()) return v->type;
+  if (const auto* c = operand.as<Constant>()) return c->type;
+  TENON_ASSERT(!operand, "an operand is a variable or a constant");
+  return unit_type();
+}
+
+TypeRef type_of(const FunctionExpr& function) {
+  auto t = make<FunctionType>();
+  t->type_params = function.type_params;
+  t->params = function.params.map([](const VarRef& p) { return p->type; });
+  t->result = function.result_type;
+  return t;
+}
+
+namespace {
+
+template <class T>
+std::vector<Dim> elements(const Tensor& t) {
+  const T* data = t.data_as<T>();
+  std::vector<Dim> out;
+  for (int64_t i = 0; i < t.count(); ++i) out.emplace_back(static_cast<int64_t>(data[i]));
+  return out;
+}
+
+// The elements of a small integer tensor as numbers, or nothing where they aren't carried.
+std::optional<std::vector<Dim>> carried_values(const Tensor& t) {
+  DataType d = t.dtype();
+  if (t.rank() > 1 || t.count() > kMaxCarriedValues || !t.compact() ||
+      t.device().device_type != kDLCPU) {
+    return std::nullopt;
+  }
+  if (d == i64) return elements<int64_t>(t);
+  if (d == i32) return elements<int32_t>(t);
+  if (d == i16) return elements<int16_t>(t);
+  if (d == i8) return elements<int8_t>(t);
+  if (d == u8 || d == boolean) return elements<uint8_t>(t);
+  if (d == u16) return elements<uint16_t>(t);
+  if (d == u32) return elements<uint32_t>(t);
+  return std::nullopt;  // u64 doesn't fit an expression
+}
+
+Operand make_constant(Any value, TypeRef type, std::string_view name = "") {
+  auto c = make<Constant>();
+  c->value = std::move(value);
+  c->type = std::move(type);
+  c->name = name;
+  return c;
+}
+
+}  // namespace
+
+Operand constant(Tensor value, std::string_view name) {
+  std::vector<Dim> dims(value.shape().begin(), value.shape().end());
+  auto type = tensor_type(value.dtype(), dims);
+  if (auto values = carried_values(value)) type = with_values(type, *values);
+  return make_constant(std::move(value), type, name);
+}
+
+Operand constant_int(int64_t value) {
+  auto t = make<ScalarType>();
+  t->dtype = i64;
+  t->value_known = true;
+  t->value = value;
+  return make_constant(value, t);
+}
+
+Operand constant_bool(bool value) {
+  return make_constant(value, scalar_type(boolean));
+}
+
+Operand constant_float(DataType dtype, double value) {
+  TENON_ASSERT(dtype == f32 || dtype == f64, "a float scalar of ", short_name(dtype));
+  // Narrowing a NaN would lose payload bits on some machines only; it is stored as given.
+  if (dtype == f32 && value == value) value = static_cast<float>(value);
+  return make_constant(value, scalar_type(dtype));
+}
+
+Operand constant_shape(const Shape& value) {
+  return make_constant(value, shape_type(std::vector<Dim>(value.begin(), value.end())));
+}
+
+Operand constant_string(std::string_view value) {
+  auto t = make<OpaqueType>();
+  t->key = "string";
+  return make_constant(String(value), t);
+}
+
+}  // namespace tenon::graph

@@ -1,0 +1,223 @@
+// The order of types by what they know, and the comparison that leaves sizes to run time.
+
+#include <algorithm>
+
+#include "graph/ir/type.h"
+
+namespace tenon::graph {
+
+namespace {
+
+using Unproved = std::vector<std::pair<Dim, Dim>>;
+
+bool same_dims(const Array<Dim>& a, const Array<Dim>& b) {
+  return a.size() == b.size() && std::equal(a.begin(), a.end(), b.begin());
+}
+
+bool same_types(const Array<TypeRef>& a, const Array<TypeRef>& b) {
+  return a.size() == b.size() && std::equal(a.begin(), a.end(), b.begin(), same_type);
+}
+
+bool dim_fits(const Dim& from, const Dim& to, Unproved* unproved) {
+  if (from == to || proves_equal(from, to)) return true;
+  if (!unproved || proves_differ(from, to)) return false;
+  unproved->emplace_back(from, to);
+  return true;
+}
+
+bool dims_fit(const Array<Dim>& from, const Array<Dim>& to, Unproved* unproved) {
+  if (from.size() != to.size()) return false;
+  for (size_t i = 0; i < from.size(); ++i) {
+    if (!dim_fits(from[i], to[i], unproved)) return false;
+  }
+  return true;
+}
+
+bool tensor_fits(const TensorType& from, const TensorType& to, Unproved* unproved) {
+  if (from.dtype != to.dtype || from.device != to.device) return false;
+  if (to.rank != kUnknownRank && from.rank != to.rank) return false;
+  if (to.dims_known && !(from.dims_known && dims_fit(from.dims, to.dims, unproved))) return false;
+  if (!to.value_known) return true;
+  return from.value_known && dims_fit(from.values, to.values, unproved);
+}
+
+// `type` with the symbols that its parameters bind called a0, a1, ... in order of appearance, so
+// that function types which differ in these names alone are the same.
+TypeRef with_canonical_names(const FunctionType& type) {
+  std::vector<std::string> own;
+  for (const TypeRef& p : type.params) collect_binding_symbols(p, &own);
+  DimSubstitution rename = [&](std::string_view name) -> std::optional<Dim> {
+    auto at = std::find(own.begin(), own.end(), name);
+    if (at == own.end()) return std::nullopt;
+    return Dim::symbol(cat("\x01", at - own.begin()));
+  };
+  auto out = make<FunctionType>();
+  Map<String, TypeRef> vars;
+  for (size_t i = 0; i < type.type_params.size(); ++i) {
+    auto v = make<TypeVar>();
+    v->name = cat("\x01", i);
+    vars.set(type.type_params[i], v);
+    out->type_params.push_back(v->name);
+  }
+  auto renamed = [&](const TypeRef& t) { return substitute_type_vars(substitute(t, rename), vars); };
+  out->params = type.params.map(renamed);
+  out->result = renamed(type.result);
+  return out;
+}
+
+bool function_fits(const FunctionType& a, const FunctionType& b) {
+  if (a.params.size() != b.params.size() || a.type_params.size() != b.type_params.size()) {
+    return false;
+  }
+  TypeRef from = with_canonical_names(a), to = with_canonical_names(b);
+  const auto* f = type_as<FunctionType>(from);
+  const auto* t = type_as<FunctionType>(to);
+  for (size_t i = 0; i < a.params.size(); ++i) {
+    if (!is_subtype(t->params[i], f->params[i])) return false;
+  }
+  return is_subtype(f->result, t->result);
+}
+
+}  // namespace
+
+bool same_type(const TypeRef& a, const TypeRef& b) {
+  if (a == b) return true;
+  if (!a || !b || a->type_index != b->type_index) return false;
+  switch (a->type_index) {
+    case TensorType::kTypeIndex: {
+      const auto *x = a.as<TensorType>(), *y = b.as<TensorType>();
+      return x->dtype == y->dtype && x->rank == y->rank && x->device == y->device &&
+             x->dims_known == y->dims_known && x->value_known == y->value_known &&
+             same_dims(x->dims, y->dims) && same_dims(x->values, y->values);
+    }
+    case ScalarType::kTypeIndex: {
+      const auto *x = a.as<ScalarType>(), *y = b.as<ScalarType>();
+      return x->dtype == y->dtype && x->value_known == y->value_known &&
+             (!x->value_known || x->value == y->value);
+    }
+    case ShapeType::kTypeIndex: {
+      const auto *x = a.as<ShapeType>(), *y = b.as<ShapeType>();
+      return x->rank == y->rank && x->dims_known == y->dims_known && same_dims(x->dims, y->dims);
+    }
+    case TupleType::kTypeIndex:
+      return same_types(a.as<TupleType>()->fields, b.as<TupleType>()->fields);
+    case FunctionType::kTypeIndex: {
+      const auto *x = a.as<FunctionType>(), *y = b.as<FunctionType>();
+      return x->type_params.size() == y->type_params.size() &&
+             std::equal(x->type_params.begin(), x->type_params.end(), y->type_params.begin()) &&
+             same_types(x->params, y->params) && same_type(x->result, y->result);
+    }
+    case ArrayType::kTypeIndex:
+      return same_type(a.as<ArrayType>()->element, b.as<ArrayType>()->element);
+    case AdtType::kTypeIndex:
+      return a.as<AdtType>()->name == b.as<AdtType>()->name &&
+             same_types(a.as<AdtType>()->args, b.as<AdtType>()->args);
+    case TypeVar::kTypeIndex:
+      return a.as<TypeVar>()->name == b.as<TypeVar>()->name;
+    case OpaqueType::kTypeIndex:
+      return a.as<OpaqueType>()->key == b.as<OpaqueType>()->key;
+    default:
+      return false;
+  }
+}
+
+bool fits(const TypeRef& from, const TypeRef& to, Unproved* unproved) {
+  if (from == to) return true;
+  if (!from || !to || from->type_index != to->type_index) return false;
+  auto all_fit = [&](const Array<TypeRef>& a, const Array<TypeRef>& b) {
+    if (a.size() != b.size()) return false;
+    for (size_t i = 0; i < a.size(); ++i) {
+      if (!fits(a[i], b[i], unproved)) return false;
+    }
+    return true;
+  };
+  switch (from->type_index) {
+    case TensorType::kTypeIndex:
+      return tensor_fits(*from.as<TensorType>(), *to.as<TensorType>(), unproved);
+    case ScalarType::kTypeIndex: {
+      const auto *x = from.as<ScalarType>(), *y = to.as<ScalarType>();
+      return x->dtype == y->dtype &&
+             (!y->value_known || (x->value_known && dim_fits(x->value, y->value, unproved)));
+    }
+    case ShapeType::kTypeIndex: {
+      const auto *x = from.as<ShapeType>(), *y = to.as<ShapeType>();
+      if (y->rank != kUnknownRank && x->rank != y->rank) return false;
+      return !y->dims_known || (x->dims_known && dims_fit(x->dims, y->dims, unproved));
+    }
+    case TupleType::kTypeIndex:
+      return all_fit(from.as<TupleType>()->fields, to.as<TupleType>()->fields);
+    case FunctionType::kTypeIndex:
+      return function_fits(*from.as<FunctionType>(), *to.as<FunctionType>());
+    // Values are immutable, so containers are covariant; but no check reaches into one.
+    case ArrayType::kTypeIndex:
+      return is_subtype(from.as<ArrayType>()->element, to.as<ArrayType>()->element);
+    case AdtType::kTypeIndex: {
+      const auto *x = from.as<AdtType>(), *y = to.as<AdtType>();
+      return x->name == y->name && x->args.size() == y->args.size() &&
+             std::equal(x->args.begin(), x->args.end(), y->args.begin(), is_subtype);
+    }
+    default:
+      return same_type(from, to);
+  }
+}
+
+bool is_subtype(const TypeRef& from, const TypeRef& to) {
+  return fits(from, to, nullptr);
+}
+
+TypeRef join(const TypeRef& a, const TypeRef& b) {
+  if (is_subtype(a, b)) return b;
+  if (is_subtype(b, a)) return a;
+  if (!a || !b || a->type_index != b->type_index) return nullptr;
+  auto join_all = [](const Array<TypeRef>& x, const Array<TypeRef>& y, Array<TypeRef>* out) {
+    if (x.size() != y.size()) return false;
+    for (size_t i = 0; i < x.size(); ++i) {
+      TypeRef j = join(x[i], y[i]);
+      if (!j) return false;
+      out->push_back(j);
+    }
+    return true;
+  };
+  switch (a->type_index) {
+    case TensorType::kTypeIndex: {
+      const auto *x = a.as<TensorType>(), *y = b.as<TensorType>();
+      if (x->dtype != y->dtype || x->device != y->device) return nullptr;
+      auto t = make<TensorType>();
+      t->dtype = x->dtype;
+      t->device = x->device;
+      if (x->rank != y->rank) return t;
+      t->rank = x->rank;
+      t->dims_known = x->dims_known && y->dims_known && dims_fit(x->dims, y->dims, nullptr);
+      if (t->dims_known) t->dims = x->dims;
+      return t;
+    }
+    case ScalarType::kTypeIndex: {
+      DataType dtype = a.as<ScalarType>()->dtype;
+      return dtype == b.as<ScalarType>()->dtype ? scalar_type(dtype) : nullptr;
+    }
+    case ShapeType::kTypeIndex: {
+      auto t = make<ShapeType>();
+      if (a.as<ShapeType>()->rank == b.as<ShapeType>()->rank) t->rank = a.as<ShapeType>()->rank;
+      return t;
+    }
+    case TupleType::kTypeIndex: {
+      auto t = make<TupleType>();
+      return join_all(a.as<TupleType>()->fields, b.as<TupleType>()->fields, &t->fields) ? t
+                                                                                        : nullptr;
+    }
+    case ArrayType::kTypeIndex: {
+      TypeRef e = join(a.as<ArrayType>()->element, b.as<ArrayType>()->element);
+      return e ? array_type(e) : nullptr;
+    }
+    case AdtType::kTypeIndex: {
+      auto t = make<AdtType>();
+      t->name = a.as<AdtType>()->name;
+      if (t->name != b.as<AdtType>()->name) return nullptr;
+      return join_all(a.as<AdtType>()->args, b.as<AdtType>()->args, &t->args) ? t : nullptr;
+    }
+    default:
+      return nullptr;
+  }
+}
+
+}  // namespace tenon::graph
