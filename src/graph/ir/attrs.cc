@@ -10,15 +10,24 @@ namespace tenon::graph {
 
 const char* kind_name(AttrKind kind) {
   switch (kind) {
-    case AttrKind::kInt: return "int";
-    case AttrKind::kFloat: return "float";
-    case AttrKind::kBool: return "bool";
-    case AttrKind::kString: return "string";
-    case AttrKind::kDType: return "element type";
-    case AttrKind::kInts: return "list of ints";
-    case AttrKind::kFloats: return "list of floats";
-    case AttrKind::kDim: return "size";
-    case AttrKind::kDims: return "list of sizes";
+    case AttrKind::kInt:
+      return "int";
+    case AttrKind::kFloat:
+      return "float";
+    case AttrKind::kBool:
+      return "bool";
+    case AttrKind::kString:
+      return "string";
+    case AttrKind::kDType:
+      return "element type";
+    case AttrKind::kInts:
+      return "list of ints";
+    case AttrKind::kFloats:
+      return "list of floats";
+    case AttrKind::kDim:
+      return "size";
+    case AttrKind::kDims:
+      return "list of sizes";
   }
   return "?";
 }
@@ -77,7 +86,7 @@ std::optional<Any> read_default(AttrKind kind, std::string_view s) {
       if (auto v = parse_dtype(s)) return Any(*v);
       return std::nullopt;
     case AttrKind::kDim:
-      if (auto v = read_int(s)) return Any(Dim(*v).ref());
+      if (auto v = read_int(s)) return Any(Dim(*v));
       return std::nullopt;
     case AttrKind::kInts:
     case AttrKind::kFloats:
@@ -109,8 +118,7 @@ std::optional<Any> coerce(AttrKind kind, const Any& value) {
   auto is_number = [&](const Any& a) { return is_int(a) || a.type_index == TypeIndex::Float; };
   auto to_dim = [&](const Any& a) -> std::optional<Dim> {
     if (is_int(a)) return Dim(a.as<int64_t>());
-    if (a.is_none() || !a.is<Ref<const DimNode>>()) return std::nullopt;
-    return Dim(a.as<Ref<const DimNode>>());
+    return a.try_as<Dim>();
   };
   switch (kind) {
     case AttrKind::kInt:
@@ -129,7 +137,7 @@ std::optional<Any> coerce(AttrKind kind, const Any& value) {
       if (value.type_index == TypeIndex::DataType) return value;
       return std::nullopt;
     case AttrKind::kDim:
-      if (auto d = to_dim(value)) return Any(d->ref());
+      if (auto d = to_dim(value)) return Any(*d);
       return std::nullopt;
     case AttrKind::kInts:
     case AttrKind::kFloats:
@@ -191,9 +199,8 @@ Attrs complete_attrs(const Operator& op, const Attrs& given) {
   for (const AttrSpec& spec : op.attrs) names.push_back(spec.name);
   for (const auto& [name, value] : given) {
     if (out.contains(name)) continue;
-    throw Error(ErrorKind::Usage,
-                cat("operator '", op.name, "' has no attribute '", name, "'"))
-        .expected(names.empty() ? "no attributes" : join(names, ", "));
+    throw Error(ErrorKind::Usage, cat("operator '", op.name, "' has no attribute '", name, "'"))
+        .expected(names.empty() ? "no attributes" : tenon::join(names, ", "));
   }
   return out;
 }

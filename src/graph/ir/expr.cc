@@ -8,7 +8,7 @@ namespace tenon::graph {
 using TableField = ::tenon::Field;
 
 const TypeInfo& Expr::type_info() {
-  static const TypeInfo info = type_of<Expr>("graph.Expr", {});
+  static const TypeInfo info = tenon::type_of<Expr>("graph.Expr", {});
   return info;
 }
 
@@ -79,9 +79,9 @@ const TypeInfo& If::type_info() {
 }
 
 const TypeInfo& Loop::type_info() {
-  static const TableField fields[] = {field("init", &Loop::init), field("vars", &Loop::vars, kBinds),
-                                      field("condition", &Loop::condition),
-                                      field("body", &Loop::body)};
+  static const TableField fields[] = {
+      field("init", &Loop::init), field("vars", &Loop::vars, kBinds),
+      field("condition", &Loop::condition), field("body", &Loop::body)};
   static const TypeInfo info = tenon::type_of<Loop>("graph.Loop", fields, &Expr::type_info());
   return info;
 }
@@ -108,8 +108,7 @@ const TypeInfo& Tuple::type_info() {
 }
 
 const TypeInfo& Field::type_info() {
-  static const TableField fields[] = {field("tuple", &Field::tuple),
-                                      field("index", &Field::index)};
+  static const TableField fields[] = {field("tuple", &Field::tuple), field("index", &Field::index)};
   static const TypeInfo info = tenon::type_of<Field>("graph.Field", fields, &Expr::type_info());
   return info;
 }

@@ -35,9 +35,9 @@ struct Var : Expr {
 using VarRef = Ref<const Var>;
 
 struct Constant : Expr {
-  Any value;    // Tensor, integer, float, boolean, String or Shape; never copied
+  Any value;     // Tensor, integer, float, boolean, String or Shape; never copied
   TypeRef type;  // carries element values where small and integer
-  String name;  // of the weight it came from; may be empty
+  String name;   // of the weight it came from; may be empty
   TENON_TYPE(TypeIndex::GraphBegin + 0x22);
 };
 

@@ -63,8 +63,8 @@ Map<String, Ref<const AdtDefinition>> make_prelude() {
   TypeRef t = var;
   Map<String, Ref<const AdtDefinition>> out;
   out.set("option", adt("option", constructor("None", {}), constructor("Some", {t})));
-  out.set("list", adt("list", constructor("Nil", {}),
-                      constructor("Cons", {t, adt_type("list", {t})})));
+  out.set("list",
+          adt("list", constructor("Nil", {}), constructor("Cons", {t, adt_type("list", {t})})));
   return out;
 }
 
@@ -77,16 +77,21 @@ const Map<String, Ref<const AdtDefinition>>& prelude() {
 
 void register_graph_types() {
   register_types({
-      &Type::type_info(),         &TensorType::type_info(),    &ScalarType::type_info(),
-      &ShapeType::type_info(),    &TupleType::type_info(),     &FunctionType::type_info(),
-      &ArrayType::type_info(),    &AdtType::type_info(),       &TypeVar::type_info(),
-      &OpaqueType::type_info(),   &Expr::type_info(),          &Var::type_info(),
-      &Constant::type_info(),     &Call::type_info(),          &FunctionExpr::type_info(),
-      &If::type_info(),           &Loop::type_info(),          &Match::type_info(),
-      &Tuple::type_info(),        &Field::type_info(),         &Construct::type_info(),
-      &MatchShape::type_info(),   &Check::type_info(),         &Binding::type_info(),
-      &Block::type_info(),        &Pattern::type_info(),       &Constructor::type_info(),
-      &AdtDefinition::type_info(), &ModuleNode::type_info(),
+      &Type::type_info(),         &TensorType::type_info(),
+      &ScalarType::type_info(),   &ShapeType::type_info(),
+      &TupleType::type_info(),    &FunctionType::type_info(),
+      &ArrayType::type_info(),    &AdtType::type_info(),
+      &TypeVar::type_info(),      &OpaqueType::type_info(),
+      &Expr::type_info(),         &Var::type_info(),
+      &Constant::type_info(),     &Call::type_info(),
+      &FunctionExpr::type_info(), &If::type_info(),
+      &Loop::type_info(),         &Match::type_info(),
+      &Tuple::type_info(),        &Field::type_info(),
+      &Construct::type_info(),    &MatchShape::type_info(),
+      &Check::type_info(),        &Binding::type_info(),
+      &Block::type_info(),        &Pattern::type_info(),
+      &Constructor::type_info(),  &AdtDefinition::type_info(),
+      &ModuleNode::type_info(),
   });
 }
 

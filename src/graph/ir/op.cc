@@ -81,7 +81,7 @@ std::vector<double> InferContext::attr_floats(const char* name) const {
   return attr(name, AttrKind::kFloats).as<Array<double>>().to_vector();
 }
 Dim InferContext::attr_dim(const char* name) const {
-  return Dim(attr(name, AttrKind::kDim).as<Ref<const DimNode>>());
+  return attr(name, AttrKind::kDim).as<Dim>();
 }
 std::vector<Dim> InferContext::attr_dims(const char* name) const {
   return attr(name, AttrKind::kDims).as<Array<Dim>>().to_vector();
@@ -108,8 +108,7 @@ Dim InferContext::fresh(std::string_view hint) {
   return fresh_(hint);
 }
 
-void InferContext::require(CheckKind kind, const Dim& a, const Dim& b,
-                           const std::string& message) {
+void InferContext::require(CheckKind kind, const Dim& a, const Dim& b, const std::string& message) {
   for (const auto& c : conditions_) {
     if (c->kind == kind && c->left == a && c->right == b) return;
   }

@@ -18,19 +18,25 @@ namespace tenon::graph {
 class Builder;
 
 enum class OpKind : uint8_t {
-  kElementwise,   // result element depends on the operands' elements at the same index
-  kBroadcast,     // the same, operands broadcast
+  kElementwise,  // result element depends on the operands' elements at the same index
+  kBroadcast,    // the same, operands broadcast
   kReduction,
   kNormalization,  // several stages over rows: softmax, layer norm
   kContraction,
-  kMovement,      // each result element is a copy of an operand's element (or a fill)
+  kMovement,  // each result element is a copy of an operand's element (or a fill)
   kOpaque,
 };
 
 enum class AttrKind : uint8_t {
-  kInt, kFloat, kBool, kString, kDType,  // Any: int, float, bool, String, DataType
-  kInts, kFloats,                        // Any: Array<int64_t>, Array<double>
-  kDim, kDims,                           // Any: Ref<const DimNode>, Array<Dim>
+  kInt,
+  kFloat,
+  kBool,
+  kString,
+  kDType,  // Any: int, float, bool, String, DataType
+  kInts,
+  kFloats,  // Any: Array<int64_t>, Array<double>
+  kDim,
+  kDims,  // Any: Dim, Array<Dim>
 };
 
 struct AttrSpec {
@@ -125,7 +131,8 @@ using LowerFn = loop::ComputeRef (*)(const LowerContext& cx);
 // Rewrites the call into other operators; returns its result (a tuple for several).
 using ExpandFn = Operand (*)(Builder& b, const Call& call);
 // The elements of a small integer result as expressions, or nullopt.
-using ValueFn = std::optional<std::vector<Dim>> (*)(const InferContext& cx, const TensorType& result);
+using ValueFn = std::optional<std::vector<Dim>> (*)(const InferContext& cx,
+                                                    const TensorType& result);
 // A random valid call for the generator of programs: fills attrs and operand types.
 struct Sample {
   std::vector<TypeRef> operands;
@@ -151,8 +158,9 @@ struct Operator {
   bool view = false;     // the result is operand 0's elements in order: no data moves
 };
 
-// The attributes of a call, checked against the entry, in its order, with defaults filled in. An int
-// is accepted for a float, numbers for dims. Throws Error (Usage) that names operator and attribute.
+// The attributes of a call, checked against the entry, in its order, with defaults filled in. An
+// int is accepted for a float, numbers for dims. Throws Error (Usage) that names operator and
+// attribute.
 Attrs complete_attrs(const Operator& op, const Attrs& given);
 const char* kind_name(AttrKind kind);  // "int", "list of ints"
 
@@ -160,9 +168,9 @@ const char* kind_name(AttrKind kind);  // "int", "list of ints"
 class OperatorTable {
  public:
   static OperatorTable& global();
-  void add(Operator op);  // asserts the entry's own rules
+  void add(Operator op);                              // asserts the entry's own rules
   const Operator* find(std::string_view name) const;  // null: unknown
-  std::vector<const Operator*> all() const;  // by name
+  std::vector<const Operator*> all() const;           // by name
 
  private:
   Map<String, int64_t> index_;

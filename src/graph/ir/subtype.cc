@@ -59,7 +59,9 @@ TypeRef with_canonical_names(const FunctionType& type) {
     vars.set(type.type_params[i], v);
     out->type_params.push_back(v->name);
   }
-  auto renamed = [&](const TypeRef& t) { return substitute_type_vars(substitute(t, rename), vars); };
+  auto renamed = [&](const TypeRef& t) {
+    return substitute_type_vars(substitute(t, rename), vars);
+  };
   out->params = type.params.map(renamed);
   out->result = renamed(type.result);
   return out;

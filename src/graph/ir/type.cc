@@ -21,8 +21,7 @@ const TypeInfo& TensorType::type_info() {
       field("values", &TensorType::values),
       field("device", &TensorType::device),
   };
-  static const TypeInfo info =
-      type_of<TensorType>("graph.TensorType", fields, &Type::type_info());
+  static const TypeInfo info = type_of<TensorType>("graph.TensorType", fields, &Type::type_info());
   return info;
 }
 
@@ -32,8 +31,7 @@ const TypeInfo& ScalarType::type_info() {
       field("value_known", &ScalarType::value_known),
       field("value", &ScalarType::value),
   };
-  static const TypeInfo info =
-      type_of<ScalarType>("graph.ScalarType", fields, &Type::type_info());
+  static const TypeInfo info = type_of<ScalarType>("graph.ScalarType", fields, &Type::type_info());
   return info;
 }
 
@@ -116,8 +114,8 @@ Ref<const TensorType> with_values(const Ref<const TensorType>& type,
                                   const std::vector<Dim>& values) {
   int64_t count = 1;
   for (const Dim& d : type->dims) {
-    TENON_ASSERT(d.is_const(), "element values of a tensor whose size is unknown: ",
-                 to_text(TypeRef(type)));
+    TENON_ASSERT(d.is_const(),
+                 "element values of a tensor whose size is unknown: ", to_text(TypeRef(type)));
     count *= *d.as_const();
   }
   TENON_ASSERT(type->dims_known && type->rank <= 1 && count <= kMaxCarriedValues &&
@@ -194,7 +192,9 @@ namespace {
 // changed is not promised.
 template <class OnDim, class OnType>
 TypeRef rebuild(const TypeRef& type, const OnDim& on_dim, const OnType& on_type) {
-  auto dims = [&](const Array<Dim>& list) { return list.map([&](const Dim& d) { return on_dim(d); }); };
+  auto dims = [&](const Array<Dim>& list) {
+    return list.map([&](const Dim& d) { return on_dim(d); });
+  };
   auto types = [&](const Array<TypeRef>& list) {
     return list.map([&](const TypeRef& t) { return on_type(t); });
   };
@@ -268,7 +268,8 @@ TypeRef substitute(const TypeRef& type, const DimSubstitution& map) {
       return contains(own, name) ? std::nullopt : map(name);
     };
     return rebuild(
-        type, [](const Dim& d) { return d; }, [&](const TypeRef& t) { return substitute(t, outer); });
+        type, [](const Dim& d) { return d; },
+        [&](const TypeRef& t) { return substitute(t, outer); });
   }
   return rebuild(
       type, [&](const Dim& d) { return tenon::substitute(d, map); },
@@ -364,7 +365,8 @@ TypeRef erase_symbols(const TypeRef& type, const std::function<bool(std::string_
   }
   if (type_as<FunctionType>(type)) return type;
   return rebuild(
-      type, [](const Dim& d) { return d; }, [&](const TypeRef& t) { return erase_symbols(t, keep); });
+      type, [](const Dim& d) { return d; },
+      [&](const TypeRef& t) { return erase_symbols(t, keep); });
 }
 
 TypeMeasure measure(const TypeRef& type) {
@@ -394,11 +396,16 @@ std::string short_name(DataType dtype) {
   if (dtype == boolean) return "bool";
   if (dtype.lanes == 1) {
     switch (dtype.code) {
-      case kDLInt: return cat("i", int{dtype.bits});
-      case kDLUInt: return cat("u", int{dtype.bits});
-      case kDLFloat: return cat("f", int{dtype.bits});
-      case kDLBfloat: return cat("bf", int{dtype.bits});
-      default: break;
+      case kDLInt:
+        return cat("i", int{dtype.bits});
+      case kDLUInt:
+        return cat("u", int{dtype.bits});
+      case kDLFloat:
+        return cat("f", int{dtype.bits});
+      case kDLBfloat:
+        return cat("bf", int{dtype.bits});
+      default:
+        break;
     }
   }
   return to_text(dtype);

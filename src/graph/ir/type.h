@@ -96,7 +96,8 @@ Ref<const TensorType> tensor_type(DataType dtype, const std::vector<Dim>& dims);
 Ref<const TensorType> tensor_type_of_rank(DataType dtype, int64_t rank);
 Ref<const TensorType> tensor_type_unknown(DataType dtype);
 // `type` with element values; type's dims are constant and hold values.size() elements.
-Ref<const TensorType> with_values(const Ref<const TensorType>& type, const std::vector<Dim>& values);
+Ref<const TensorType> with_values(const Ref<const TensorType>& type,
+                                  const std::vector<Dim>& values);
 Ref<const TensorType> without_values(const Ref<const TensorType>& type);
 // `type` with no element values carried anywhere in it.
 TypeRef without_known_values(const TypeRef& type);
@@ -131,8 +132,8 @@ void collect_symbols(const TypeRef& type, std::vector<std::string>* names);
 // The symbols that a value of the type binds: those that stand alone as a dimension or an element
 // of it, or of a field of a tuple.
 void collect_binding_symbols(const TypeRef& type, std::vector<std::string>* names);
-// The type without what is told in symbols that `keep` refuses: such dimensions leave the rank, such
-// elements are dropped.
+// The type without what is told in symbols that `keep` refuses: such dimensions leave the rank,
+// such elements are dropped.
 TypeRef erase_symbols(const TypeRef& type, const std::function<bool(std::string_view)>& keep);
 
 // Types that are larger or deeper than this are refused by whoever makes bindings: nested tuples of

@@ -1,0 +1,667 @@
+#include "graph/ir/infer.h"
+
+#include <algorithm>
+
+namespace tenon::graph {
+
+namespace {
+
+[[noreturn]] void fail(const std::string& message) {
+  throw Error(ErrorKind::Usage, message);
+}
+
+Ref<const Check> equal_check(const Dim& a, const Dim& b, const std::string& message) {
+  auto c = make<Check>();
+  c->left = a;
+  c->right = b;
+  c->message = message;
+  return c;
+}
+
+// `from` must fit `to`; sizes that could not be told apart become conditions.
+void require_fit(const TypeRef& from, const TypeRef& to, const std::string& what,
+                 std::vector<Ref<const Check>>* conditions) {
+  std::vector<std::pair<Dim, Dim>> unproved;
+  if (!fits(from, to, &unproved)) {
+    throw Error(ErrorKind::Usage, cat(what, " has another type"))
+        .found(to_text(from))
+        .expected(to_text(to));
+  }
+  for (const auto& [a, b] : unproved) {
+    conditions->push_back(equal_check(a, b, cat(what, ": size")));
+  }
+}
+
+// ---- matching parameters with arguments ----
+
+struct Matching {
+  Map<String, TypeRef> type_vars;
+  std::vector<std::string> own_symbols;
+  std::vector<std::pair<std::string, Dim>> bound;
+  std::vector<String> own_vars;
+
+  const Dim* find(std::string_view name) const {
+    for (const auto& [n, d] : bound) {
+      if (n == name) return &d;
+    }
+    return nullptr;
+  }
+
+  void dim(const Dim& param, const Dim& arg) {
+    if (param.kind() != DimKind::kSymbol) return;
+    std::string_view name = param.node().name.view();
+    if (!find(name)) bound.emplace_back(std::string(name), arg);
+  }
+
+  void dims(const Array<Dim>& param, const Array<Dim>& arg) {
+    for (size_t i = 0; i < param.size() && i < arg.size(); ++i) dim(param[i], arg[i]);
+  }
+
+  bool is_own_var(const String& name) const {
+    return std::find(own_vars.begin(), own_vars.end(), name) != own_vars.end();
+  }
+
+  // Binds what stands alone; whether the rest agrees is asked afterwards.
+  void match(const TypeRef& param, const TypeRef& arg) {
+    if (!param || !arg) return;
+    if (const auto* v = type_as<TypeVar>(param); v && is_own_var(v->name)) {
+      const TypeRef* known = type_vars.find(v->name);
+      TypeRef both = known ? join(*known, arg) : arg;
+      if (both) type_vars.set(v->name, both);
+      return;
+    }
+    if (param->type_index != arg->type_index) return;
+    auto all = [&](const Array<TypeRef>& p, const Array<TypeRef>& a) {
+      for (size_t i = 0; i < p.size() && i < a.size(); ++i) match(p[i], a[i]);
+    };
+    if (const auto* t = type_as<TensorType>(param)) {
+      const auto* a = type_as<TensorType>(arg);
+      dims(t->dims, a->dims);
+      dims(t->values, a->values);
+    } else if (const auto* s = type_as<ScalarType>(param)) {
+      const auto* a = type_as<ScalarType>(arg);
+      if (s->value_known && a->value_known) dim(s->value, a->value);
+    } else if (const auto* h = type_as<ShapeType>(param)) {
+      dims(h->dims, type_as<ShapeType>(arg)->dims);
+    } else if (const auto* u = type_as<TupleType>(param)) {
+      all(u->fields, type_as<TupleType>(arg)->fields);
+    } else if (const auto* e = type_as<ArrayType>(param)) {
+      match(e->element, type_as<ArrayType>(arg)->element);
+    } else if (const auto* d = type_as<AdtType>(param)) {
+      all(d->args, type_as<AdtType>(arg)->args);
+    } else if (const auto* f = type_as<FunctionType>(param)) {
+      const auto* a = type_as<FunctionType>(arg);
+      all(f->params, a->params);
+      match(f->result, a->result);
+    }
+  }
+
+  TypeRef apply(const TypeRef& type) const {
+    TypeRef t = substitute(type, [&](std::string_view name) -> std::optional<Dim> {
+      const Dim* d = find(name);
+      return d ? std::optional<Dim>(*d) : std::nullopt;
+    });
+    return substitute_type_vars(t, type_vars);
+  }
+};
+
+}  // namespace
+
+Instance instantiate(const FunctionType& callee, const Array<Operand>& args,
+                     const std::string& what) {
+  if (args.size() != callee.params.size()) {
+    throw Error(ErrorKind::Usage, cat(what, " is called with another number of arguments"))
+        .found(cat(args.size()))
+        .expected(cat(callee.params.size()), to_text(make<FunctionType>(callee)));
+  }
+  Matching m;
+  m.own_vars = callee.type_params.to_vector();
+  for (size_t i = 0; i < args.size(); ++i) m.match(callee.params[i], type_of(args[i]));
+  Instance out;
+  for (size_t i = 0; i < args.size(); ++i) {
+    TypeRef param = m.apply(callee.params[i]);
+    require_fit(type_of(args[i]), param, cat(what, ": argument ", i), &out.conditions);
+    out.params.push_back(param);
+  }
+  for (const String& name : callee.type_params) {
+    if (!m.type_vars.contains(name)) {
+      fail(cat(what, ": the arguments don't tell the type parameter ", name));
+    }
+  }
+  out.result = m.apply(callee.result);
+  out.type_args = m.type_vars;
+  return out;
+}
+
+Signatures Signatures::of(const Module& module) {
+  Signatures s;
+  for (const auto& [name, f] : module->functions) s.functions.set(name, type_of(*f));
+  s.kernels = module->kernels;
+  s.adts = module->adts;
+  return s;
+}
+
+const AdtDefinition* find_adt(const Signatures& signatures, std::string_view name) {
+  if (const auto* d = signatures.adts.find(String(name))) return d->get();
+  const auto* d = prelude().find(String(name));
+  return d ? d->get() : nullptr;
+}
+
+ConstructorRef find_constructor(const Signatures& signatures, std::string_view name) {
+  for (const auto* adts : {&signatures.adts, &prelude()}) {
+    for (const auto& [_, adt] : *adts) {
+      for (const auto& c : adt->constructors) {
+        if (c->name == name) return {adt.get(), c.get()};
+      }
+    }
+  }
+  return {};
+}
+
+Array<TypeRef> constructor_fields(const ConstructorRef& c, const Array<TypeRef>& type_args) {
+  Map<String, TypeRef> map;
+  for (size_t i = 0; i < type_args.size() && i < c.adt->type_params.size(); ++i) {
+    map.set(c.adt->type_params[i], type_args[i]);
+  }
+  return c.constructor->fields.map([&](const TypeRef& t) { return substitute_type_vars(t, map); });
+}
+
+TypeRef erase(const TypeRef& type, const std::vector<std::string>& symbols) {
+  return erase_symbols(type, [&](std::string_view name) {
+    return std::find(symbols.begin(), symbols.end(), name) == symbols.end();
+  });
+}
+
+namespace {
+
+// ---- right-hand sides ----
+
+class Inference {
+ public:
+  explicit Inference(const InferOptions& options) : options_(options) {}
+
+  Inferred of(const ExprRef& value) {
+    TENON_ASSERT(value, "a binding without a right-hand side");
+    switch (value->type_index) {
+      case Call::kTypeIndex:
+        out_.type = call(*value.as<Call>());
+        break;
+      case FunctionExpr::kTypeIndex:
+        out_.type = type_of(*value.as<FunctionExpr>());
+        break;
+      case If::kTypeIndex:
+        out_.type = if_(*value.as<If>());
+        break;
+      case Loop::kTypeIndex:
+        out_.type = loop(*value.as<Loop>());
+        break;
+      case Match::kTypeIndex:
+        out_.type = match(*value.as<Match>());
+        break;
+      case Tuple::kTypeIndex: {
+        auto t = make<TupleType>();
+        for (const Operand& f : value.as<Tuple>()->fields) t->fields.push_back(type_of(f));
+        out_.type = t;
+        break;
+      }
+      case Field::kTypeIndex:
+        out_.type = field(*value.as<Field>());
+        break;
+      case Construct::kTypeIndex:
+        out_.type = construct(*value.as<Construct>());
+        break;
+      case MatchShape::kTypeIndex:
+        out_.type = match_shape(*value.as<MatchShape>());
+        break;
+      case Check::kTypeIndex:
+        out_.type = unit_type();
+        break;
+      default:
+        TENON_ASSERT(false, "a right-hand side of kind ", value->type_index);
+    }
+    TypeMeasure m = measure(out_.type);
+    if (m.size > kMaxTypeSize || m.depth > kMaxNesting) {
+      fail(cat("the type of this value is too large: more than ", kMaxTypeSize, " parts or ",
+               kMaxNesting, " levels"));
+    }
+    return std::move(out_);
+  }
+
+ private:
+  TypeRef call(const Call& c) {
+    switch (c.kind) {
+      case CalleeKind::kOperator:
+        return operator_call(c);
+      case CalleeKind::kGlobal: {
+        const TypeRef* t = options_.signatures->functions.find(c.callee);
+        if (!t) fail(cat("there is no function @", c.callee));
+        return function_call(*type_as<FunctionType>(*t), c, cat("@", c.callee));
+      }
+      case CalleeKind::kClosure: {
+        TypeRef t = type_of(c.closure);
+        const auto* f = type_as<FunctionType>(t);
+        if (!f) {
+          throw Error(ErrorKind::Usage, "what is called is no function").found(to_text(t));
+        }
+        return function_call(*f, c, "the closure");
+      }
+      case CalleeKind::kKernel:
+        return kernel_call(c);
+      case CalleeKind::kPacked:
+        if (!c.result_type) fail(cat("the packed call of '", c.callee, "' states no result type"));
+        return c.result_type;
+    }
+    fail("a call of an unknown kind");
+  }
+
+  TypeRef function_call(const FunctionType& f, const Call& c, const std::string& what) {
+    Instance instance = instantiate(f, c.args, what);
+    append(std::move(instance.conditions));
+    return instance.result;
+  }
+
+  TypeRef operator_call(const Call& c) {
+    const Operator* op = OperatorTable::global().find(c.callee);
+    if (!op) {
+      throw Error(ErrorKind::Usage, cat("there is no operator '", c.callee, "'"))
+          .help("`tenon ops` lists the operators");
+    }
+    check_arity(*op, c);
+    InferContext cx(c, [&](std::string_view hint) {
+      Dim d = options_.fresh(hint);
+      out_.fresh.push_back(d.node().name.str());
+      return d;
+    });
+    bool any_scalar = false, all_scalars = !c.args.empty();
+    for (const Operand& a : c.args) {
+      if (!a) continue;
+      bool scalar = type_as<ScalarType>(type_of(a)) != nullptr;
+      any_scalar |= scalar;
+      all_scalars &= scalar;
+    }
+    if (any_scalar && !op->scalars) cx.fail("it takes tensors, and an operand is a scalar");
+    TypeRef result = op->infer(cx);
+    if (const auto* t = type_as<TensorType>(result); t && op->value && can_carry(*t)) {
+      if (auto values = op->value(cx, *t)) {
+        result = with_values(share(t), *values);
+      }
+    }
+    append(cx.conditions());
+    if (any_scalar && all_scalars) return as_scalar(cx, result);
+    return result;
+  }
+
+  void check_arity(const Operator& op, const Call& c) {
+    size_t least = 0, most = op.operands.size();
+    for (const OperandSpec& spec : op.operands) {
+      if (spec.arity != OperandSpec::kOptional) ++least;
+      if (spec.arity == OperandSpec::kVariadic) most = SIZE_MAX;
+    }
+    if (c.args.size() < least || c.args.size() > most) {
+      throw Error(ErrorKind::Usage,
+                  cat("operator '", op.name, "' is called with another number of operands"))
+          .found(cat(c.args.size()))
+          .expected(most == SIZE_MAX ? cat(least, " or more")
+                    : most == least  ? cat(least)
+                                     : cat(least, " to ", most),
+                    operand_names(op));
+    }
+    for (size_t i = 0; i < c.args.size(); ++i) {
+      const OperandSpec& spec = op.operands[std::min(i, op.operands.size() - 1)];
+      if (!c.args[i] && spec.arity == OperandSpec::kOne) {
+        fail(cat("operator '", op.name, "': operand '", spec.name, "' is absent"));
+      }
+    }
+  }
+
+  static std::string operand_names(const Operator& op) {
+    std::vector<std::string> names;
+    for (const OperandSpec& spec : op.operands) {
+      names.push_back(cat(spec.name, spec.arity == OperandSpec::kOptional   ? "?"
+                                     : spec.arity == OperandSpec::kVariadic ? "..."
+                                                                            : ""));
+    }
+    return tenon::join(names, ", ");
+  }
+
+  static bool can_carry(const TensorType& t) {
+    if (!t.dims_known || t.rank > 1 || t.value_known) return false;
+    if (!t.dtype.is_int() && !t.dtype.is_bool()) return false;
+    return t.rank == 0 || (t.dims[0].is_const() && *t.dims[0].as_const() <= kMaxCarriedValues);
+  }
+
+  static TypeRef as_scalar(const InferContext& cx, const TypeRef& result) {
+    const auto* t = type_as<TensorType>(result);
+    if (!t || t->rank != 0) {
+      cx.fail(cat("of scalars it gives ", to_text(result), ", which is no scalar"));
+    }
+    if (!is_scalar_dtype(t->dtype)) {
+      cx.fail(
+          cat("of scalars it gives ", short_name(t->dtype), "; a scalar is bool, i64, f32 or f64"));
+    }
+    auto s = make<ScalarType>();
+    s->dtype = t->dtype;
+    s->value_known = t->value_known && t->dtype == i64;
+    if (s->value_known) s->value = t->values[0];
+    return s;
+  }
+
+  TypeRef kernel_call(const Call& c) {
+    const loop::KernelRef* kernel = options_.signatures->kernels.find(c.callee);
+    if (!kernel) fail(cat("there is no kernel @", c.callee));
+    const loop::Kernel& k = **kernel;
+    auto ft = make<FunctionType>();
+    std::vector<TypeRef> results;
+    auto buffer_type = [](const Ref<const loop::Buffer>& b) -> TypeRef {
+      return tensor_type(b->dtype, b->shape.to_vector());
+    };
+    for (const auto& b : k.inputs) ft->params.push_back(buffer_type(b));
+    bool has_destinations =
+        c.args.size() == k.inputs.size() + k.outputs.size() && !(k.outputs.empty());
+    for (const auto& b : k.outputs) {
+      if (has_destinations) {
+        ft->params.push_back(buffer_type(b));
+      } else {
+        results.push_back(buffer_type(b));
+      }
+    }
+    TypeRef result = has_destinations      ? unit_type()
+                     : results.size() == 1 ? results[0]
+                                           : tuple_type(results);
+    if (c.args.size() != ft->params.size()) {
+      throw Error(ErrorKind::Usage,
+                  cat("kernel @", c.callee, " is called with another number of arguments"))
+          .found(cat(c.args.size()))
+          .expected(
+              cat(k.inputs.size(), " inputs, and ", k.outputs.size(), " destinations or none"));
+    }
+    // The integers come first: they bind symbols that no shape binds.
+    Array<Operand> args = c.args;
+    Array<Dim> integers;
+    if (const Any* given = c.attrs.find("integers")) integers = given->as<Array<Dim>>();
+    if (integers.size() != k.integers.size()) {
+      throw Error(ErrorKind::Usage, cat("kernel @", c.callee, " takes another number of integers"))
+          .found(cat(integers.size()))
+          .expected(cat(k.integers.size()));
+    }
+    DimSubstitution by_integer = [&](std::string_view name) -> std::optional<Dim> {
+      for (size_t i = 0; i < k.integers.size(); ++i) {
+        if (k.integers[i] == name) return integers[i];
+      }
+      return std::nullopt;
+    };
+    // Names that the integers stand for may also be symbols of the caller: the kernel's own are
+    // renamed apart before they are replaced.
+    Matching m;
+    for (size_t i = 0; i < k.integers.size(); ++i) {
+      m.bound.emplace_back(k.integers[i].str(), integers[i]);
+    }
+    auto arg_type = [&](size_t i) -> TypeRef {
+      TypeRef t = type_of(args[i]);
+      const auto* s = type_as<ScalarType>(t);
+      return s ? TypeRef(tensor_type(s->dtype, {})) : t;
+    };
+    for (size_t i = 0; i < args.size(); ++i) m.match(ft->params[i], arg_type(i));
+    // What isn't proved needs no check of its own: the kernel's entry checks it.
+    std::vector<Ref<const Check>> by_entry;
+    for (size_t i = 0; i < args.size(); ++i) {
+      TypeRef want = m.apply(ft->params[i]), have = arg_type(i);
+      if (const auto* t = type_as<TensorType>(have); t && !t->dims_known) {
+        const auto* w = type_as<TensorType>(want);
+        if (t->dtype != w->dtype || (t->rank != kUnknownRank && t->rank != w->rank)) {
+          require_fit(have, want, cat("kernel @", c.callee, ": argument ", i), &by_entry);
+        }
+        continue;
+      }
+      require_fit(have, want, cat("kernel @", c.callee, ": argument ", i), &by_entry);
+    }
+    result = m.apply(result);
+    if (!c.result_type) return result;
+    require_fit(c.result_type, result, cat("kernel @", c.callee, ": the stated result"), &by_entry);
+    return c.result_type;
+  }
+
+  void check_condition(const Operand& condition, const char* what) {
+    TypeRef t = type_of(condition);
+    if (const auto* s = type_as<ScalarType>(t); s && s->dtype == boolean) return;
+    if (const auto* x = type_as<TensorType>(t); x && x->dtype == boolean) {
+      if (!x->dims_known && x->rank != kUnknownRank) return;  // one element: checked when it runs
+      if (x->dims_known && !proves_differ(product(x->dims.to_vector()), 1)) return;
+    }
+    throw Error(ErrorKind::Usage, cat("the condition of ", what, " is no truth value"))
+        .found(to_text(t))
+        .expected("bool, or a tensor of one bool");
+  }
+
+  TypeRef block_type(const BlockRef& b) {
+    return erase_symbols(type_of(b->result), options_.in_scope);
+  }
+
+  TypeRef if_(const If& e) {
+    check_condition(e.condition, "`if`");
+    TypeRef a = block_type(e.then_block), b = block_type(e.else_block);
+    TypeRef both = join(a, b);
+    if (!both) {
+      throw Error(ErrorKind::Usage, "the arms of `if` give values of different types")
+          .found(to_text(a), "then")
+          .found(to_text(b), "else");
+    }
+    return both;
+  }
+
+  TypeRef loop(const Loop& e) {
+    if (e.vars.size() != e.init.size()) fail("a loop needs one initial value per variable");
+    std::vector<TypeRef> types;
+    for (size_t i = 0; i < e.vars.size(); ++i) {
+      types.push_back(e.vars[i]->type);
+      require_fit(type_of(e.init[i]), e.vars[i]->type,
+                  cat("the initial value of %", e.vars[i]->name), &out_.conditions);
+    }
+    check_condition(e.condition->result, "`loop`");
+    TypeRef result = types.size() == 1 ? types[0] : tuple_type(types);
+    std::vector<Ref<const Check>> inside;  // of the body: its own bindings must prove them
+    require_fit(type_of(e.body->result), result, "what the loop's body yields", &inside);
+    if (!inside.empty()) {
+      fail(cat("the loop's body yields ", to_text(type_of(e.body->result)), ", not proved to be ",
+               to_text(result), ": check the sizes inside the body"));
+    }
+    return result;
+  }
+
+  TypeRef match(const Match& e) {
+    TypeRef t = type_of(e.value);
+    const auto* a = type_as<AdtType>(t);
+    if (!a) {
+      throw Error(ErrorKind::Usage, "match needs a value of an algebraic data type")
+          .found(to_text(t));
+    }
+    const AdtDefinition* adt = find_adt(*options_.signatures, a->name);
+    if (!adt) fail(cat("there is no type ", a->name));
+    if (e.patterns.size() != e.arms.size()) fail("a match needs one arm per pattern");
+    std::vector<std::string> seen;
+    bool covered = false;
+    TypeRef result;
+    for (size_t i = 0; i < e.patterns.size(); ++i) {
+      pattern(*e.patterns[i], *adt, *a, covered, &seen);
+      covered |= e.patterns[i]->constructor.empty();
+      TypeRef arm = block_type(e.arms[i]);
+      TypeRef both = result ? join(result, arm) : arm;
+      if (!both) {
+        throw Error(ErrorKind::Usage, "the arms of `match` give values of different types")
+            .found(to_text(result), "before")
+            .found(to_text(arm), cat("arm ", i));
+      }
+      result = both;
+    }
+    std::vector<std::string> missing;
+    for (const auto& c : adt->constructors) {
+      if (std::find(seen.begin(), seen.end(), c->name.view()) == seen.end()) {
+        missing.push_back(c->name.str());
+      }
+    }
+    if (!covered && !missing.empty()) {
+      fail(cat("match does not cover ", to_text(t), ": ", tenon::join(missing, ", "),
+               " is missing; `_` covers the rest"));
+    }
+    if (!result) fail(cat("match on ", to_text(t), " has no arm"));
+    return result;
+  }
+
+  void pattern(const Pattern& p, const AdtDefinition& adt, const AdtType& type, bool covered,
+               std::vector<std::string>* seen) {
+    if (covered) fail("an arm after `_` is never reached");
+    if (p.constructor.empty()) {
+      if (!p.fields.empty()) fail("`_` binds no fields");
+      return;
+    }
+    const Constructor* c = nullptr;
+    for (const auto& one : adt.constructors) {
+      if (one->name == p.constructor) c = one.get();
+    }
+    if (!c) fail(cat(p.constructor, " is no constructor of ", adt.name));
+    if (std::find(seen->begin(), seen->end(), p.constructor.view()) != seen->end()) {
+      fail(cat("a second arm for ", p.constructor, " is never reached"));
+    }
+    seen->push_back(p.constructor.str());
+    if (p.fields.size() != c->fields.size()) {
+      throw Error(ErrorKind::Usage,
+                  cat("the pattern ", p.constructor, " has another number of fields"))
+          .found(cat(p.fields.size()))
+          .expected(cat(c->fields.size()));
+    }
+    Array<TypeRef> fields = constructor_fields({&adt, c}, type.args);
+    for (size_t i = 0; i < fields.size(); ++i) {
+      if (!is_subtype(fields[i], p.fields[i]->type)) {
+        throw Error(ErrorKind::Usage, cat("field ", i, " of ", p.constructor, " has another type"))
+            .found(to_text(p.fields[i]->type))
+            .expected(to_text(fields[i]));
+      }
+    }
+  }
+
+  TypeRef field(const Field& e) {
+    TypeRef t = type_of(e.tuple);
+    const auto* u = type_as<TupleType>(t);
+    if (!u) throw Error(ErrorKind::Usage, "a field of what is no tuple").found(to_text(t));
+    if (e.index < 0 || e.index >= static_cast<int64_t>(u->fields.size())) {
+      throw Error(ErrorKind::Usage, cat("there is no field ", e.index)).found(to_text(t));
+    }
+    return u->fields[static_cast<size_t>(e.index)];
+  }
+
+  TypeRef construct(const Construct& e) {
+    ConstructorRef c = find_constructor(*options_.signatures, e.constructor);
+    if (!c.adt) fail(cat("there is no constructor ", e.constructor));
+    if (e.type_args.size() != c.adt->type_params.size()) {
+      throw Error(ErrorKind::Usage, cat(e.constructor, " takes another number of type arguments"))
+          .found(cat(e.type_args.size()))
+          .expected(cat(c.adt->type_params.size()));
+    }
+    Array<TypeRef> fields = constructor_fields(c, e.type_args);
+    if (e.fields.size() != fields.size()) {
+      throw Error(ErrorKind::Usage, cat(e.constructor, " takes another number of fields"))
+          .found(cat(e.fields.size()))
+          .expected(cat(fields.size()));
+    }
+    for (size_t i = 0; i < fields.size(); ++i) {
+      require_fit(type_of(e.fields[i]), fields[i], cat(e.constructor, ": field ", i),
+                  &out_.conditions);
+    }
+    return adt_type(c.adt->name, e.type_args.to_vector());
+  }
+
+  TypeRef match_shape(const MatchShape& e) {
+    TypeRef t = type_of(e.value);
+    return e.elements ? match_elements(t, e.dims) : match_dims(t, e.dims);
+  }
+
+  static void refute(const Array<Dim>& known, const Array<Dim>& stated, const TypeRef& t) {
+    bool differ = known.size() != stated.size();
+    for (size_t i = 0; !differ && i < known.size(); ++i)
+      differ = proves_differ(known[i], stated[i]);
+    if (!differ) return;
+    throw Error(ErrorKind::Usage, "the value can't match")
+        .found(to_text(t))
+        .expected(dims_text(stated));
+  }
+
+  TypeRef match_dims(const TypeRef& t, const Array<Dim>& dims) {
+    if (const auto* x = type_as<TensorType>(t)) {
+      if (x->dims_known) refute(x->dims, dims, t);
+      if (x->rank != kUnknownRank && x->rank != static_cast<int64_t>(dims.size())) {
+        throw Error(ErrorKind::Usage, "the value has another rank")
+            .found(to_text(t))
+            .expected(dims_text(dims));
+      }
+      auto out = make<TensorType>(*x);
+      out->rank = static_cast<int64_t>(dims.size());
+      out->dims_known = true;
+      out->dims = dims;
+      if (x->value_known && !dims_const(dims)) {
+        out->value_known = false;
+        out->values.clear();
+      }
+      return out;
+    }
+    if (const auto* s = type_as<ShapeType>(t)) return match_shape_value(*s, t, dims);
+    throw Error(ErrorKind::Usage, "match_shape needs a tensor or a shape").found(to_text(t));
+  }
+
+  static bool dims_const(const Array<Dim>& dims) {
+    return std::all_of(dims.begin(), dims.end(), [](const Dim& d) { return d.is_const(); });
+  }
+
+  static TypeRef match_shape_value(const ShapeType& s, const TypeRef& t, const Array<Dim>& dims) {
+    if (s.dims_known) refute(s.dims, dims, t);
+    if (s.rank != kUnknownRank && s.rank != static_cast<int64_t>(dims.size())) {
+      throw Error(ErrorKind::Usage, "the shape has another rank")
+          .found(to_text(t))
+          .expected(dims_text(dims));
+    }
+    return shape_type(dims.to_vector());
+  }
+
+  TypeRef match_elements(const TypeRef& t, const Array<Dim>& elements) {
+    if (const auto* s = type_as<ScalarType>(t); s && s->dtype == i64) {
+      if (elements.size() != 1) {
+        throw Error(ErrorKind::Usage, "a scalar has one element").found(dims_text(elements));
+      }
+      if (s->value_known) refute({s->value}, elements, t);
+      auto out = make<ScalarType>(*s);
+      out->value_known = true;
+      out->value = elements[0];
+      return out;
+    }
+    if (const auto* h = type_as<ShapeType>(t)) return match_shape_value(*h, t, elements);
+    const auto* x = type_as<TensorType>(t);
+    if (!x || !x->dtype.is_int()) {
+      throw Error(ErrorKind::Usage,
+                  "match_elements needs a small integer tensor, a shape or an i64")
+          .found(to_text(t));
+    }
+    int64_t count = static_cast<int64_t>(elements.size());
+    if (!x->dims_known || x->rank > 1 || count > kMaxCarriedValues ||
+        !(x->rank == 0 ? Dim(1) : x->dims[0]).is_const(count)) {
+      throw Error(ErrorKind::Usage, cat("match_elements needs a tensor of rank 0 or 1 with ", count,
+                                        count == 1 ? " element" : " elements"))
+          .found(to_text(t));
+    }
+    if (x->value_known) refute(x->values, elements, t);
+    return with_values(without_values(share(x)), elements.to_vector());
+  }
+
+  void append(std::vector<Ref<const Check>> more) {
+    for (auto& c : more) out_.conditions.push_back(std::move(c));
+  }
+
+  const InferOptions& options_;
+  Inferred out_;
+};
+
+}  // namespace
+
+Inferred infer_type(const ExprRef& value, const InferOptions& options) {
+  return Inference(options).of(value);
+}
+
+}  // namespace tenon::graph

@@ -1,0 +1,62 @@
+// Inference: the type of a right-hand side from the types of its operands. One routine serves the
+// builder, which acts on what it could not prove, and the checker, which demands that somebody has.
+#pragma once
+
+#include <functional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "graph/ir/op.h"
+
+namespace tenon::graph {
+
+// What a body may name beside its variables.
+struct Signatures {
+  Map<String, TypeRef> functions;  // FunctionType each
+  Map<String, loop::KernelRef> kernels;
+  Map<String, Ref<const AdtDefinition>> adts;  // beside the prelude's
+
+  static Signatures of(const Module& module);
+};
+
+const AdtDefinition* find_adt(const Signatures& signatures, std::string_view name);
+struct ConstructorRef {
+  const AdtDefinition* adt = nullptr;  // null: unknown
+  const Constructor* constructor = nullptr;
+};
+ConstructorRef find_constructor(const Signatures& signatures, std::string_view name);
+// The fields of a constructor for these type arguments.
+Array<TypeRef> constructor_fields(const ConstructorRef& c, const Array<TypeRef>& type_args);
+
+struct Inferred {
+  TypeRef type;
+  std::vector<Ref<const Check>> conditions;  // not proved
+  std::vector<std::string> fresh;            // symbols in `type` that only running tells
+};
+
+struct InferOptions {
+  const Signatures* signatures = nullptr;
+  std::function<Dim(std::string_view hint)> fresh;
+  // Whether a symbol is bound where the right-hand side stands.
+  std::function<bool(std::string_view)> in_scope;
+};
+
+// Throws Error (Usage) without a span: the caller knows it.
+Inferred infer_type(const ExprRef& value, const InferOptions& options);
+
+// The type with everything that is told in `symbols` left to the rank.
+TypeRef erase(const TypeRef& type, const std::vector<std::string>& symbols);
+
+// A call of a function of type `callee`: its type parameters and the symbols of its parameters are
+// matched with the arguments. `what` names the callee in errors.
+struct Instance {
+  TypeRef result;
+  Array<TypeRef> params;  // instantiated
+  Map<String, TypeRef> type_args;
+  std::vector<Ref<const Check>> conditions;
+};
+Instance instantiate(const FunctionType& callee, const Array<Operand>& args,
+                     const std::string& what);
+
+}  // namespace tenon::graph
