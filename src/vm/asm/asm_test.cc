@@ -1,0 +1,177 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "object/tensor.h"
+#include "support/error.h"
+#include "vm/asm/assemble.h"
+#include "vm/asm/disassemble.h"
+#include "vm/isa/code_builder.h"
+
+namespace tenon::vm {
+namespace {
+
+using testing::HasSubstr;
+
+std::string error_of_text(std::string_view text) {
+  try {
+    assemble(text, "t.tna");
+  } catch (const Error& e) {
+    return e.render();
+  }
+  return "no error";
+}
+
+TEST(Assembler, FibReadsAndPrintsAsWritten) {
+  const char* text = R"(func @fib(n: i64) -> i64 {
+  registers 4
+  %1 = lt %0, 2
+  if %1, L10
+  ret %0!
+L10:
+  %1 = sub %0, 1
+  %2 = sub %0!, 2
+  %1 = call @fib, %1!
+  %2 = call @fib, %2!
+  %0 = add %1!, %2!
+  ret %0!
+}
+)";
+  Unit unit = assemble(text);
+  ASSERT_EQ(unit.functions.size(), 1u);
+  EXPECT_EQ(unit.functions[0].register_count, 4u);
+  EXPECT_EQ(disassemble(unit), text);
+}
+
+TEST(Assembler, EveryStatementAndOperandReadsBack) {
+  const char* text = R"(producer "tenon \"test\""
+library "onednn"
+span "net.tn" 12 3 "/conv1" "/relu"
+const "w" = tensor[2; i64] {1, -2}  ; #0
+const = tensor[1; f32] hex "0000803f"  ; #1
+const = "message"  ; #2
+const = 9223372036854775807  ; #3
+const = true  ; #4
+const = float 0.5  ; #5
+const = float bits 0x7ff8000000000001  ; #6
+const = shape[2, 3]  ; #7
+const = dtype f16  ; #8
+const = device cpu:0  ; #9
+const = tensor[; u8] {255}  ; #10
+const = none  ; #11
+packed $"host.a b"
+kernel $fused_add
+object "x86_64" "haswell" {"avx2", "fma"} hex "7f454c46"
+
+func @main(borrowed x: tensor[n, 3; f32], "in:1": any) -> (tensor[n, 3; f32], i64) {
+  registers 8
+  results "y", "count"
+  at 0
+  match_tensor %0, f32, ->%2, =3, *, =%2
+  %3 = alloc_storage %2, 64, cpu:0
+  %4 = alloc_tensor %3!, 0, f32, %2, 3
+  _ = call_packed $fused_add, %0, #0, %4, -7, _
+  %5 = call_packed $"host.a b"
+  switch %2, L38, 0: L38, 1: L36
+L36:
+  fatal #2
+L38:
+  kill %0, %1
+  read_elements %4, %5, _
+  ret %4!
+}
+
+local func @f() -> any {
+  registers 0
+  tail_call @main, 1, 2
+}
+)";
+  EXPECT_EQ(disassemble(assemble(text)), text);
+}
+
+TEST(Assembler, DamagedCodeReadsBackWordByWord) {
+  Unit unit = assemble("func @f() {\n .word 0xffff\n goto L+99\n .word 0x2\n}\n");
+  std::string text = disassemble(unit);
+  EXPECT_THAT(text, HasSubstr(".word 0xffff"));
+  EXPECT_THAT(text, HasSubstr("goto L+99"));
+  EXPECT_EQ(assemble(text).functions[0].code, unit.functions[0].code);
+}
+
+TEST(Assembler, AnErrorPointsAtItsPlace) {
+  EXPECT_EQ(error_of_text("func @f(n: i64) {\n  %1 = addd %0, 1\n}\n"),
+            "error: t.tna:2:8: no instruction is called 'addd'\n"
+            "  where       %1 = addd %0, 1\n"
+            "                   ^");
+}
+
+TEST(Assembler, RefusesWhatItCannotEncode) {
+  EXPECT_THAT(error_of_text("func @f() {\n ret %70000\n}"),
+              HasSubstr("no frame has this register"));
+  EXPECT_THAT(error_of_text("func @f() {\n ret 99999999999999999\n}"), HasSubstr("56 bits"));
+  EXPECT_THAT(error_of_text("func @f() {\n goto nowhere\n}"), HasSubstr("no label 'nowhere'"));
+  EXPECT_THAT(error_of_text("func @f() {\n ret 1, 2\n}"), HasSubstr("end of the line"));
+  EXPECT_THAT(error_of_text("func @f() {\n %0 = ret 1\n}"), HasSubstr("'ret' has no result"));
+  EXPECT_THAT(error_of_text("func @f() {\n add 1, 2\n}"), HasSubstr("'add' has a result"));
+  EXPECT_THAT(error_of_text("func @f() {\n %0 = add 1\n}"), HasSubstr("'add' needs 'b'"));
+  EXPECT_THAT(error_of_text("func @f() {\n if 1, a\n}"), HasSubstr("can't take 1"));
+  EXPECT_THAT(error_of_text("func @f() {\n %0 = call @g\n}"),
+              HasSubstr("no function is called 'g'"));
+  EXPECT_THAT(error_of_text("func @f() {\n a:\n a:\n}"), HasSubstr("twice"));
+  EXPECT_THAT(error_of_text("func @f() {\n"), HasSubstr("has no end"));
+  EXPECT_THAT(error_of_text("func @f(x: tensor[2) {\n}"), HasSubstr("not a type"));
+  EXPECT_THAT(error_of_text("const = tensor[3; i8] {1, 2}"), HasSubstr("3 elements"));
+  EXPECT_THAT(error_of_text("const = tensor[1; i8] {200}"), HasSubstr("doesn't fit"));
+  EXPECT_THAT(error_of_text("const = tensor[9; f32] elided"), HasSubstr("elided when"));
+  EXPECT_THAT(error_of_text("const = tensor[99999999999, 99999999999; f32] hex \"\""),
+              HasSubstr("too large"));
+  EXPECT_THAT(error_of_text("const = \"a"), HasSubstr("closing double quote"));
+  EXPECT_THAT(error_of_text("nonsense"), HasSubstr("producer, library"));
+}
+
+TEST(CodeBuilder, MakesWhatTheAssemblerMakes) {
+  Unit unit;
+  CodeBuilder b;
+  Label end = b.make_label();
+  const DimPattern dims[] = {DimPattern::store(1), DimPattern::equals(3),
+                             DimPattern::equals_register(1), DimPattern::ignore()};
+  b.match_tensor(Arg::reg(0), f32, dims);
+  b.emit(Opcode::If, {Arg::reg(1), b.to(end)});
+  b.load_int(unit, 2, INT64_MIN);
+  b.bind(end);
+  b.emit(Opcode::Ret, {Arg::last(0)});
+  std::vector<CodeSpan> spans;
+  std::vector<Word> code = b.finish(&spans);
+  Unit text = assemble(
+      "const = -9223372036854775808\n"
+      "func @f(x: any) {\n match_tensor %0, f32, ->%1, =3, =%1, *\n if %1, e\n"
+      " %2 = load_const #0\ne:\n ret %0!\n}");
+  EXPECT_EQ(code, text.functions[0].code);
+}
+
+TEST(CodeBuilder, RefusesOperandsOfTheWrongKind) {
+  CodeBuilder b;
+  EXPECT_THROW(b.emit(Opcode::If, {Arg::imm(1), Arg::label(0)}), Error);
+  EXPECT_THROW(b.emit(Opcode::Add, {Arg::reg(1), Arg::reg(0)}), Error);
+  EXPECT_THROW(b.emit(Opcode::NewTensor, {Arg::reg(1), Arg::device({kDLCUDA, 0}), Arg::dtype(f32)}),
+               Error);
+}
+
+TEST(Signature, TextReadsBack) {
+  for (const char* text : {"any", "i64", "bool", "bf16", "tensor[n, 3, floordiv(n, 2) + 1; f32]",
+                           "tensor[; i8]", "tensor[rank=4; f16]", "tensor[*; f32]", "shape[n, 4]",
+                           "shape[rank=2]", "shape[*]", "(i64, (tensor[2; f32], bool))", "()",
+                           "fn(i64, any) -> array[i64]", "list[i64]", "tree", "opaque[\"a.b\"]"}) {
+    EXPECT_EQ(to_text(parse_signature_type(text)), text);
+  }
+}
+
+TEST(Signature, WrongTextIsRefusedWithItsColumn) {
+  for (const char* text : {"", "tensor", "tensor[2]", "tensor[2; x9]", "tensor[2,; f32]", "(i64",
+                           "i64 i64", "fn(i64)", "shape[rank=99]", "array[]", "opaque[x]"}) {
+    EXPECT_THROW(parse_signature_type(text), Error) << text;
+  }
+  std::string deep(200, '(');
+  EXPECT_THROW(parse_signature_type(deep), Error);
+}
+
+}  // namespace
+}  // namespace tenon::vm

@@ -1,0 +1,429 @@
+#include "vm/asm/assemble.h"
+
+#include <charconv>
+#include <map>
+#include <unordered_map>
+
+#include "support/text.h"
+#include "vm/asm/constant_text.h"
+#include "vm/asm/line_cursor.h"
+#include "vm/isa/limits.h"
+#include "vm/isa/operand_check.h"
+
+namespace tenon::vm {
+namespace {
+
+using NameTable = std::unordered_map<std::string, uint32_t>;
+
+// The code of the function that is being read.
+struct OpenFunction {
+  FunctionUnit unit;
+  bool registers_given = false;
+  uint32_t highest_register = 0;  // plus one
+  std::unordered_map<std::string, uint32_t> labels;
+  struct Use {
+    uint32_t word;
+    std::string label;
+    LineCursor where;
+  };
+  std::vector<Use> uses;
+};
+
+class Assembler {
+ public:
+  Assembler(std::string_view text, std::string_view name) : text_(text), name_(name) {}
+
+  Unit run() {
+    for_each_line([&](LineCursor in) { collect_names(in); });
+    for_each_line([&](LineCursor in) { statement(in); });
+    if (open_) last_.fail("the function has no end", "a line with '}'");
+    return std::move(unit_);
+  }
+
+ private:
+  template <class F>
+  void for_each_line(F&& f) {
+    std::string_view rest = text_;
+    for (int32_t number = 1; !rest.empty(); ++number) {
+      size_t end = rest.find('\n');
+      LineCursor in(name_, rest.substr(0, end), number);
+      rest = end == std::string_view::npos ? "" : rest.substr(end + 1);
+      if (!in.at_end()) f(in);
+    }
+  }
+
+  // Names may be used before they are declared.
+  void collect_names(LineCursor& in) {
+    size_t begin = in.position();
+    bool is_local = in.take_word("local");
+    if (in.take_word("func")) {
+      in.need('@');
+      functions_.emplace(in.name_or_string(), function_count_++);
+    } else if (!is_local && (in.take_word("packed") || in.take_word("kernel"))) {
+      in.need('$');
+      packed_.emplace(in.name_or_string(), packed_count_++);
+    }
+    in.set_position(begin);
+  }
+
+  void statement(LineCursor& in) {
+    last_ = in;
+    if (open_) return body_line(in);
+    if (in.take_word("producer")) {
+      unit_.producer = in.string();
+    } else if (in.take_word("library")) {
+      unit_.libraries.push_back(in.string());
+    } else if (in.take_word("span")) {
+      span(in);
+    } else if (in.take_word("const")) {
+      Constant c;
+      if (in.peek() == '"') c.name = in.string();
+      in.need('=');
+      c.value = parse_constant(in);
+      unit_.constants.push_back(std::move(c));
+    } else if (in.take_word("packed") || in.take_word("kernel")) {
+      LineCursor again = in;
+      again.set_position(0);
+      bool kernel = again.take_word("kernel");
+      in.need('$');
+      unit_.packed.push_back({in.name_or_string(), kernel});
+    } else if (in.take_word("object")) {
+      object(in);
+    } else if (in.take_word("local")) {
+      if (!in.take_word("func")) in.fail("this line is not assembly", "'func'");
+      function(in, false);
+    } else if (in.take_word("func")) {
+      function(in, true);
+    } else {
+      in.fail("this line is not assembly",
+              "producer, library, span, const, packed, kernel, object or func");
+    }
+    if (!open_) in.need_end();
+  }
+
+  void span(LineCursor& in) {
+    Span s;
+    s.file = in.string();
+    s.line = static_cast<int32_t>(in.integer());
+    s.column = static_cast<int32_t>(in.integer());
+    while (in.peek() == '"') s.nodes.push_back(in.string());
+    unit_.spans.push_back(std::move(s));
+  }
+
+  void object(LineCursor& in) {
+    KernelObjectUnit k;
+    k.target = in.string();
+    k.cpu = in.string();
+    in.need('{');
+    if (!in.take('}')) {
+      do k.cpu_features.push_back(in.string());
+      while (in.take(','));
+      in.need('}');
+    }
+    size_t at = in.position();
+    if (!in.take_word("hex")) in.fail("the object's bytes are missing", "hex \"...\"");
+    std::string digits = in.string();
+    if (digits.size() % 2) in.fail("these are not bytes", "an even number of digits", at);
+    for (size_t i = 0; i < digits.size(); i += 2) {
+      unsigned byte = 0;
+      auto [end, error] = std::from_chars(digits.data() + i, digits.data() + i + 2, byte, 16);
+      if (error != std::errc() || end != digits.data() + i + 2) {
+        in.fail("these are not bytes", "hexadecimal digits", at);
+      }
+      k.elf += static_cast<char>(byte);
+    }
+    unit_.kernels.push_back(std::move(k));
+  }
+
+  SignatureType type(LineCursor& in, std::string_view ends) {
+    size_t at = in.position();
+    std::string_view text = in.balanced_until(ends);
+    try {
+      return parse_signature_type(text);
+    } catch (const Error& e) {
+      in.fail(e.message(), "a type such as tensor[n, 3; f32], i64 or any", at);
+    }
+  }
+
+  void function(LineCursor& in, bool exported) {
+    OpenFunction f;
+    in.need('@');
+    f.unit.name = in.name_or_string();
+    f.unit.exported = exported;
+    in.need('(');
+    if (!in.take(')')) {
+      do {
+        Param p;
+        p.borrowed = in.take_word("borrowed");
+        p.name = in.name_or_string();
+        in.need(':');
+        p.type = type(in, ",)");
+        f.unit.params.push_back(std::move(p));
+      } while (in.take(','));
+      in.need(')');
+    }
+    if (in.take('-')) {
+      in.need('>');
+      f.unit.result = type(in, "{");
+    }
+    in.need('{');
+    in.need_end();
+    f.highest_register = static_cast<uint32_t>(f.unit.params.size());
+    open_ = std::move(f);
+  }
+
+  void close_function() {
+    for (OpenFunction::Use& use : open_->uses) {
+      auto found = open_->labels.find(use.label);
+      if (found == open_->labels.end())
+        use.where.fail(cat("no label '", use.label, "' in @", open_->unit.name), "a label of it");
+      open_->unit.code[use.word] = Arg::label(found->second).word;
+    }
+    if (!open_->registers_given) open_->unit.register_count = open_->highest_register;
+    unit_.functions.push_back(std::move(open_->unit));
+    open_.reset();
+  }
+
+  void body_line(LineCursor& in) {
+    FunctionUnit& f = open_->unit;
+    if (in.take('}')) {
+      in.need_end();
+      return close_function();
+    }
+    size_t begin = in.position();
+    if (in.take_word("registers")) {
+      uint64_t n = in.unsigned_integer();
+      if (n > UINT32_MAX) in.fail("this frame is too large", cat("at most ", kMaxRegisters));
+      f.register_count = static_cast<uint32_t>(n);
+      open_->registers_given = true;
+    } else if (in.take_word("results")) {
+      do f.result_names.push_back(in.string());
+      while (in.take(','));
+    } else if (in.take_word("at")) {
+      uint64_t n = in.unsigned_integer();
+      if (n > UINT32_MAX) in.fail("this is no span", cat("at most ", kMaxSpans), begin);
+      f.spans.push_back({static_cast<uint32_t>(f.code.size()), static_cast<uint32_t>(n)});
+    } else if (in.take_word(".word")) {
+      f.code.push_back(in.unsigned_integer());
+    } else if (is_label(in)) {
+      std::string label(in.name());
+      in.need(':');
+      auto offset = static_cast<uint32_t>(f.code.size());
+      if (!open_->labels.emplace(label, offset).second) {
+        in.fail(cat("label '", label, "' stands here twice"), "each label once", begin);
+      }
+    } else {
+      instruction(in);
+    }
+    in.need_end();
+    if (f.code.size() > kMaxCodeWords) in.fail("this function is too long");
+  }
+
+  static bool is_label(LineCursor in) {
+    if (!LineCursor::is_name_byte(in.peek())) return false;
+    in.name();
+    return in.take(':') && in.at_end();
+  }
+
+  void instruction(LineCursor& in) {
+    FunctionUnit& f = open_->unit;
+    size_t begin = in.position();
+    std::optional<Arg> result;
+    if (in.peek() == '%' || in.peek() == '_') {
+      result = in.peek() == '%' ? register_operand(in, false) : (in.need('_'), Arg::none());
+      in.need('=');
+    }
+    size_t at = in.position();
+    in.skip();
+    at = in.position();
+    std::string_view mnemonic = in.name();
+    const OpcodeInfo* info = find_opcode(mnemonic);
+    if (!info) in.fail(cat("no instruction is called '", mnemonic, "'"), "", at);
+    auto start = static_cast<uint32_t>(f.code.size());
+    f.code.push_back(0);
+    auto specs = info->specs();
+    bool has_result = !specs.empty() && specs[0].kind == OperandKind::Def && !specs[0].list;
+    if (has_result != result.has_value()) {
+      in.fail(
+          has_result ? cat("'", mnemonic, "' has a result") : cat("'", mnemonic, "' has no result"),
+          has_result ? cat("%0 = ", mnemonic, " ...") : cat(mnemonic, " ..."), begin);
+    }
+    if (has_result) {
+      f.code.push_back(result->word);
+      specs = specs.subspan(1);
+    }
+    bool first = true;
+    for (const OperandSpec& spec : specs) {
+      if (spec.list) {
+        while (!in.at_end()) {
+          if (!first) in.need(',');
+          first = false;
+          operand(in, spec);
+        }
+        break;
+      }
+      if (!first) in.need(',');
+      first = false;
+      if (in.at_end()) in.fail(cat("'", mnemonic, "' needs '", spec.name, "'"), operand_form(spec));
+      operand(in, spec);
+    }
+    in.need_end();
+    auto words = static_cast<uint32_t>(f.code.size()) - start - 1;
+    f.code[start] = encode_header(info->opcode, words);
+    Instruction made{info, std::span(f.code).subspan(start + 1)};
+    if (auto v = check_operand_kinds(made)) {
+      in.fail(cat("'", mnemonic, "' can't take ", v->found), v->expected, begin);
+    }
+  }
+
+  static std::string operand_form(const OperandSpec& spec) {
+    switch (spec.kind) {
+      case OperandKind::Def:
+        return "a register such as %1";
+      case OperandKind::Use:
+        return "a register such as %1 or, at its last use, %1!";
+      case OperandKind::Value:
+        return "a register, integer, constant or _";
+      case OperandKind::Int:
+        return "a register or an integer";
+      case OperandKind::Imm:
+        return "an integer";
+      case OperandKind::Const:
+        return "a constant such as #0";
+      case OperandKind::Func:
+        return "a function such as @main";
+      case OperandKind::Packed:
+        return "a packed function such as $add";
+      case OperandKind::Label:
+        return "a label";
+      case OperandKind::Dtype:
+        return "a dtype such as f32";
+      case OperandKind::Device:
+        return "a device such as cpu:0";
+      case OperandKind::Dim:
+        return "a dimension: *, =3, =%1 or ->%1";
+      case OperandKind::Case:
+        return "a case such as 3: L1";
+    }
+    return "";
+  }
+
+  Arg register_operand(LineCursor& in, bool may_be_last) {
+    in.need('%');
+    size_t at = in.position();
+    uint64_t n = in.unsigned_integer();
+    if (n >= kMaxRegisters) in.fail("no frame has this register", cat("below ", kMaxRegisters), at);
+    auto index = static_cast<uint32_t>(n);
+    open_->highest_register = std::max(open_->highest_register, index + 1);
+    return may_be_last && in.take('!') ? Arg::last(index) : Arg::reg(index);
+  }
+
+  Arg immediate(LineCursor& in) {
+    size_t at = in.position();
+    int64_t v = in.integer();
+    if (!fits_immediate(v)) {
+      in.fail("this integer doesn't fit an operand", "56 bits; use load_const with a constant", at);
+    }
+    return Arg::imm(v);
+  }
+
+  uint32_t index_or_name(LineCursor& in, const NameTable& names, const char* what) {
+    in.skip();
+    size_t at = in.position();
+    char c = in.peek();
+    if (c >= '0' && c <= '9') {
+      uint64_t n = in.unsigned_integer();
+      if (n > UINT32_MAX) in.fail(cat("no ", what, " has this number"), "", at);
+      return static_cast<uint32_t>(n);
+    }
+    std::string name = in.name_or_string();
+    auto found = names.find(name);
+    if (found == names.end()) {
+      in.fail(cat("no ", what, " is called '", name, "'"), cat("one that this file declares"), at);
+    }
+    return found->second;
+  }
+
+  void push(Arg a) { open_->unit.code.push_back(a.word); }
+
+  void label_operand(LineCursor& in) {
+    in.skip();
+    size_t at = in.position();
+    std::string label(in.name());
+    if (label == "L" && in.take('+')) {
+      uint64_t n = in.unsigned_integer();
+      if (n > UINT32_MAX) in.fail("this is no word offset", "", at);
+      return push(Arg::label(static_cast<uint32_t>(n)));
+    }
+    LineCursor where = in;
+    where.set_position(at);
+    open_->uses.push_back({static_cast<uint32_t>(open_->unit.code.size()), label, where});
+    push(Arg::label(0));
+  }
+
+  void dim_operand(LineCursor& in) {
+    auto code = [](DimMatch m) { return Arg::imm(static_cast<int64_t>(m)); };
+    if (in.take('*')) {
+      push(code(DimMatch::Ignore));
+      push(Arg::none());
+    } else if (in.take('=')) {
+      bool is_register = in.peek() == '%';
+      push(code(is_register ? DimMatch::EqualsRegister : DimMatch::EqualsImmediate));
+      push(is_register ? register_operand(in, false) : immediate(in));
+    } else if (in.take('-')) {
+      in.need('>');
+      push(code(DimMatch::Store));
+      push(register_operand(in, false));
+    } else {
+      in.fail("this is no pattern of a dimension", "*, =3, =%1 or ->%1");
+    }
+  }
+
+  void operand(LineCursor& in, const OperandSpec& spec) {
+    switch (spec.kind) {
+      case OperandKind::Dim:
+        return dim_operand(in);
+      case OperandKind::Case:
+        push(immediate(in));
+        in.need(':');
+        return label_operand(in);
+      case OperandKind::Label:
+        return label_operand(in);
+      case OperandKind::Dtype:
+        in.skip();
+        return push(Arg::dtype(parse_dtype_operand(in)));
+      case OperandKind::Device:
+        in.skip();
+        return push(Arg::device(parse_device_operand(in)));
+      default:
+        break;
+    }
+    char c = in.peek();
+    if (c == '%') return push(register_operand(in, true));
+    if (c == '_' && in.take_word("_")) return push(Arg::none());
+    if (in.take('#')) {
+      uint64_t n = in.unsigned_integer();
+      if (n > UINT32_MAX) in.fail("no constant has this number");
+      return push(Arg::constant(static_cast<uint32_t>(n)));
+    }
+    if (in.take('@')) return push(Arg::func(index_or_name(in, functions_, "function")));
+    if (in.take('$')) return push(Arg::packed(index_or_name(in, packed_, "packed function")));
+    if (c == '-' || (c >= '0' && c <= '9')) return push(immediate(in));
+    in.fail(cat("this is no operand for '", spec.name, "'"), operand_form(spec));
+  }
+
+  std::string_view text_, name_;
+  Unit unit_;
+  NameTable functions_, packed_;
+  uint32_t function_count_ = 0, packed_count_ = 0;
+  std::optional<OpenFunction> open_;
+  LineCursor last_{"", "", 0};
+};
+
+}  // namespace
+
+Unit assemble(std::string_view text, std::string_view name) {
+  return Assembler(text, name).run();
+}
+
+}  // namespace tenon::vm

@@ -1,0 +1,23 @@
+// Constants in assembly: values that read back to the same bytes.
+//
+//   42   true   float 0.5   float bits 0x7ff8000000000001   "text"   dtype f32   device cpu:0
+//   shape[2, 3]   tensor[2; i64] {1, 2}   tensor[1; f32] hex "0000803f"   tensor[9; f32] elided
+#pragma once
+
+#include <string>
+
+#include "object/any.h"
+#include "vm/asm/line_cursor.h"
+
+namespace tenon::vm {
+
+// Tensors over `max_elements` are printed as `elided`, which the assembler refuses.
+std::string constant_text(const AnyView& value, int64_t max_elements);
+Any parse_constant(LineCursor& in);
+
+// Operands that assembly spells out.
+std::string dtype_operand_text(DataType t);
+DataType parse_dtype_operand(LineCursor& in);
+DLDevice parse_device_operand(LineCursor& in);
+
+}  // namespace tenon::vm

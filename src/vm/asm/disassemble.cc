@@ -1,0 +1,221 @@
+#include "vm/asm/disassemble.h"
+
+#include <set>
+#include <unordered_map>
+
+#include "support/text.h"
+#include "vm/asm/constant_text.h"
+#include "vm/asm/line_cursor.h"
+#include "vm/isa/operand_check.h"
+
+namespace tenon::vm {
+namespace {
+
+// A name as it can stand after @ or $: bare where it can't be taken for a number.
+std::string name_text(std::string_view name) {
+  bool bare = !name.empty() && !(name[0] >= '0' && name[0] <= '9');
+  for (char c : name) bare = bare && LineCursor::is_name_byte(c);
+  return bare ? std::string(name) : quoted(name);
+}
+
+// Which word offsets begin an instruction that prints as one; the others print as words.
+std::set<uint32_t> instruction_starts(std::span<const Word> code) {
+  std::set<uint32_t> starts;
+  for (uint32_t at = 0; at < code.size();) {
+    Instruction in;
+    if (decode(code, at, &in) && !check_operand_kinds(in)) {
+      starts.insert(at);
+      at += in.words();
+    } else {
+      ++at;
+    }
+  }
+  return starts;
+}
+
+class Printer {
+ public:
+  Printer(const Unit& unit, const DisassembleOptions& options) : unit_(unit), options_(options) {
+    for (uint32_t i = 0; i < unit.functions.size(); ++i) {
+      functions_.emplace(unit.functions[i].name, i);
+    }
+    for (uint32_t i = 0; i < unit.packed.size(); ++i) packed_.emplace(unit.packed[i].name, i);
+  }
+
+  std::string all() {
+    std::string out;
+    if (!unit_.producer.empty()) out += cat("producer ", quoted(unit_.producer), "\n");
+    for (const auto& l : unit_.libraries) out += cat("library ", quoted(l), "\n");
+    if (options_.spans) {
+      for (const Span& s : unit_.spans) {
+        out += cat("span ", quoted(s.file), " ", s.line, " ", s.column);
+        for (const auto& n : s.nodes) out += cat(" ", quoted(n));
+        out += "\n";
+      }
+    }
+    for (size_t i = 0; i < unit_.constants.size(); ++i) {
+      const Constant& c = unit_.constants[i];
+      out += cat("const ", c.name.empty() ? "" : quoted(c.name) + " ", "= ",
+                 constant_text(c.value, options_.max_constant_elements), "  ; #", i, "\n");
+    }
+    for (const PackedName& p : unit_.packed) {
+      out += cat(p.kernel ? "kernel $" : "packed $", name_text(p.name), "\n");
+    }
+    for (const KernelObjectUnit& k : unit_.kernels) out += object(k);
+    for (const FunctionUnit& f : unit_.functions) out += (out.empty() ? "" : "\n") + function(f);
+    return out;
+  }
+
+  std::string object(const KernelObjectUnit& k) {
+    std::vector<std::string> features;
+    for (const auto& f : k.cpu_features) features.push_back(quoted(f));
+    std::string head =
+        cat("object ", quoted(k.target), " ", quoted(k.cpu), " {", join(features, ", "), "}");
+    if (!options_.kernel_objects) return cat("; ", head, " of ", k.elf.size(), " bytes\n");
+    static constexpr char kDigits[] = "0123456789abcdef";
+    head += " hex \"";
+    for (char c : k.elf) {
+      head += kDigits[static_cast<unsigned char>(c) >> 4];
+      head += kDigits[c & 15];
+    }
+    return head + "\"\n";
+  }
+
+  std::string function(const FunctionUnit& f) {
+    std::string out = cat(f.exported ? "" : "local ", "func @", name_text(f.name), "(");
+    for (size_t i = 0; i < f.params.size(); ++i) {
+      const Param& p = f.params[i];
+      std::string name = name_text(p.name);
+      if (name == "borrowed") name = quoted(name);
+      out += cat(i ? ", " : "", p.borrowed ? "borrowed " : "", name, ": ", p.type);
+    }
+    out += cat(") -> ", f.result, " {\n  registers ", f.register_count, "\n");
+    if (!f.result_names.empty()) {
+      std::vector<std::string> names;
+      for (const auto& n : f.result_names) names.push_back(quoted(n));
+      out += cat("  results ", join(names, ", "), "\n");
+    }
+    starts_ = instruction_starts(f.code);
+    std::set<uint32_t> targets = label_targets(f);
+    auto span = f.spans.begin();
+    for (uint32_t at = 0; at < f.code.size();) {
+      for (; options_.spans && span != f.spans.end() && span->offset <= at; ++span) {
+        out += cat("  at ", span->span, "\n");
+      }
+      if (targets.contains(at)) out += cat("L", at, ":\n");
+      out += "  ";
+      at += print(f, at, out);
+      out += "\n";
+    }
+    return out + "}\n";
+  }
+
+  // Appends the instruction at `at`; returns its words.
+  uint32_t print(const FunctionUnit& f, uint32_t at, std::string& out) {
+    if (!starts_.contains(at)) {
+      out += at < f.code.size() ? cat(".word ", hex(f.code[at])) : ".word outside";
+      return 1;
+    }
+    Instruction in;
+    decode(f.code, at, &in);
+    uint32_t i = 0;
+    auto specs = in.info->specs();
+    if (!specs.empty() && specs[0].kind == OperandKind::Def && !specs[0].list) {
+      out += to_text(in.arg(i++)) + " = ";
+    }
+    out += in.info->mnemonic;
+    const char* separator = " ";
+    for (; i < in.operands.size(); separator = ", ") {
+      out += separator;
+      i += print_operand(in, i, out);
+    }
+    return in.words();
+  }
+
+  void set_starts(std::span<const Word> code) { starts_ = instruction_starts(code); }
+
+ private:
+  std::set<uint32_t> label_targets(const FunctionUnit& f) const {
+    std::set<uint32_t> targets;
+    for (uint32_t at : starts_) {
+      Instruction in;
+      decode(f.code, at, &in);
+      for (Word w : in.operands) {
+        if (Arg(w).is(ArgKind::Label) && starts_.contains(Arg(w).index())) {
+          targets.insert(Arg(w).index());
+        }
+      }
+    }
+    return targets;
+  }
+
+  std::string label_text(Arg a) const {
+    return starts_.contains(a.index()) ? cat("L", a.index()) : cat("L+", a.index());
+  }
+
+  uint32_t print_operand(const Instruction& in, uint32_t i, std::string& out) {
+    Arg a = in.arg(i);
+    switch (in.info->spec_at(i).kind) {
+      case OperandKind::Dim:
+        out += dim_text(a, in.arg(i + 1));
+        return 2;
+      case OperandKind::Case:
+        out += cat(a.value(), ": ", label_text(in.arg(i + 1)));
+        return 2;
+      case OperandKind::Label:
+        out += label_text(a);
+        return 1;
+      case OperandKind::Dtype:
+        out += dtype_operand_text(a.as_dtype());
+        return 1;
+      case OperandKind::Func:
+        out += "@" + table_name(a.index(), functions_, unit_.functions);
+        return 1;
+      case OperandKind::Packed:
+        out += "$" + table_name(a.index(), packed_, unit_.packed);
+        return 1;
+      default:
+        out += to_text(a);
+        return 1;
+    }
+  }
+
+  // By name where the name leads back to this entry, by number otherwise.
+  template <class T>
+  static std::string table_name(uint32_t index,
+                                const std::unordered_map<std::string_view, uint32_t>& names,
+                                const std::vector<T>& table) {
+    if (index < table.size()) {
+      auto found = names.find(table[index].name);
+      if (found != names.end() && found->second == index) return name_text(table[index].name);
+    }
+    return cat(index);
+  }
+
+  const Unit& unit_;
+  const DisassembleOptions& options_;
+  std::unordered_map<std::string_view, uint32_t> functions_, packed_;
+  std::set<uint32_t> starts_;
+};
+
+}  // namespace
+
+std::string disassemble(const Unit& unit, const DisassembleOptions& options) {
+  return Printer(unit, options).all();
+}
+
+std::string disassemble_function(const Unit& unit, const FunctionUnit& function,
+                                 const DisassembleOptions& options) {
+  return Printer(unit, options).function(function);
+}
+
+std::string instruction_text(const Unit& unit, const FunctionUnit& function, uint32_t offset) {
+  DisassembleOptions options;
+  Printer printer(unit, options);
+  printer.set_starts(function.code);
+  std::string out;
+  printer.print(function, offset, out);
+  return out;
+}
+
+}  // namespace tenon::vm

@@ -1,0 +1,27 @@
+// CPU features by name and number (cpu_features.def), and which of them this machine has.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "vm/executable/kernel_abi.h"
+
+namespace tenon::vm {
+
+using CpuFeatureSet = std::array<uint64_t, kCpuFeatureWords>;
+
+// The bit of the feature, or -1 when the table doesn't list it.
+int cpu_feature_bit(std::string_view name);
+// The listed ones of `names`; others don't matter to a kernel object and are left out.
+CpuFeatureSet cpu_feature_set(const std::vector<std::string>& names);
+std::vector<std::string> cpu_feature_names(const CpuFeatureSet& set);
+
+// What the processor has and the operating system saves. The names in table order.
+const CpuFeatureSet& host_cpu_features();
+// Those needed that this machine lacks; a name that the table doesn't list counts as lacking.
+std::vector<std::string> missing_cpu_features(const std::vector<std::string>& needed);
+
+}  // namespace tenon::vm

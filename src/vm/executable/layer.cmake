@@ -1,0 +1,12 @@
+# The readers and writers of the file's metadata are generated from its schema.
+find_program(TENON_FLATC flatc REQUIRED)
+set(tnx_generated "${PROJECT_BINARY_DIR}/generated/vm/executable/tnx_generated.h")
+add_custom_command(
+  OUTPUT "${tnx_generated}"
+  COMMAND "${TENON_FLATC}" --cpp -o "${PROJECT_BINARY_DIR}/generated/vm/executable"
+          "${PROJECT_SOURCE_DIR}/src/vm/executable/tnx.fbs"
+  DEPENDS "${PROJECT_SOURCE_DIR}/src/vm/executable/tnx.fbs"
+  COMMENT "Generating tnx_generated.h")
+target_sources(${TARGET_NAME} PRIVATE "${tnx_generated}")
+target_include_directories(${TARGET_NAME} SYSTEM PRIVATE "${PROJECT_BINARY_DIR}/generated")
+target_link_libraries(${TARGET_NAME} PUBLIC ${CMAKE_DL_LIBS})
