@@ -82,7 +82,9 @@ CpuFeatureSet detect() {
   return set;
 }
 #else
-CpuFeatureSet detect() { return {}; }
+CpuFeatureSet detect() {
+  return {};
+}
 #endif
 
 }  // namespace

@@ -31,9 +31,8 @@ inline constexpr unsigned char kMagic[8] = {0x89, 'T', 'N', 'X', '\r', '\n', 0x1
 
 enum class SectionId : uint32_t { Globals, Constants, Primitives, Code, Kernels, Debug };
 inline constexpr uint32_t kSectionCount = 6;
-inline constexpr std::string_view kSectionNames[kSectionCount] = {"globals", "constants",
-                                                                  "primitives", "code",
-                                                                  "kernels", "debug"};
+inline constexpr std::string_view kSectionNames[kSectionCount] = {
+    "globals", "constants", "primitives", "code", "kernels", "debug"};
 
 struct SectionEntry {
   uint64_t offset;
@@ -53,6 +52,8 @@ struct FileHeader {
 static_assert(sizeof(FileHeader) == 32 + 32 * kSectionCount);
 
 inline constexpr uint64_t kFileAlignment = 64;
-constexpr uint64_t align_up(uint64_t n) { return (n + kFileAlignment - 1) & ~(kFileAlignment - 1); }
+constexpr uint64_t align_up(uint64_t n) {
+  return (n + kFileAlignment - 1) & ~(kFileAlignment - 1);
+}
 
 }  // namespace tenon::vm

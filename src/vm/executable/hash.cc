@@ -25,7 +25,9 @@ uint64_t round(uint64_t lane, uint64_t input) {
   return std::rotl(lane + input * kPrime2, 31) * kPrime1;
 }
 
-uint64_t merge(uint64_t hash, uint64_t lane) { return (hash ^ round(0, lane)) * kPrime1 + kPrime4; }
+uint64_t merge(uint64_t hash, uint64_t lane) {
+  return (hash ^ round(0, lane)) * kPrime1 + kPrime4;
+}
 
 }  // namespace
 

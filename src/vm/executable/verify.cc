@@ -1,0 +1,280 @@
+#include "vm/executable/verify.h"
+
+#include <unordered_set>
+
+#include "object/shape.h"
+#include "object/string.h"
+#include "object/tensor.h"
+#include "support/text.h"
+#include "vm/executable/elf_check.h"
+#include "vm/isa/limits.h"
+
+namespace tenon::vm {
+namespace {
+
+class Verifier {
+ public:
+  Verifier(const Unit& unit, const VerifyContext& context)
+      : unit_(unit),
+        context_(context),
+        version_(context.version ? context.version : kFormatVersion) {}
+
+  void run() {
+    table_sizes();
+    for (size_t i = 0; i < unit_.constants.size(); ++i) constant(i);
+    for (const PackedName& p : unit_.packed) name(p.name, "primitive names");
+    for (const std::string& l : unit_.libraries) name(l, "libraries");
+    kernels();
+    std::unordered_set<std::string_view> names;
+    for (const FunctionUnit& f : unit_.functions) {
+      name(f.name, "functions");
+      if (!names.insert(f.name).second) {
+        fail(Rule::NameUnique, "functions", cat("two functions ", quoted(f.name)),
+             "each name once");
+      }
+    }
+    uint64_t begin = 0;
+    for (const FunctionUnit& f : unit_.functions) {
+      function(f, begin);
+      begin += f.code.size();
+    }
+  }
+
+ private:
+  [[noreturn]] void fail(Rule rule, std::string where, std::string found, std::string expected) {
+    throw verification_error(context_.name, rule, std::move(where), std::move(found),
+                             std::move(expected));
+  }
+
+  void at_most(size_t n, uint32_t limit, const char* what) {
+    if (n > limit) fail(Rule::TableSize, what, cat(n), cat("at most ", limit));
+  }
+
+  void table_sizes() {
+    at_most(unit_.functions.size(), kMaxFunctions, "functions");
+    at_most(unit_.constants.size(), kMaxConstants, "constants");
+    at_most(unit_.packed.size(), kMaxPacked, "primitive names");
+    at_most(unit_.libraries.size(), kMaxLibraries, "libraries");
+    at_most(unit_.kernels.size(), kMaxKernelObjects, "kernel objects");
+    at_most(unit_.spans.size(), kMaxSpans, "spans");
+  }
+
+  void name(const std::string& text, std::string where) {
+    if (text.empty() || text.size() > kMaxNameBytes) {
+      fail(Rule::NameText, std::move(where), cat("a name of ", text.size(), " bytes"),
+           cat("1 to ", kMaxNameBytes, " bytes"));
+    }
+    for (char c : text) {
+      auto u = static_cast<unsigned char>(c);
+      if (u < 0x20 || u == 0x7f) {
+        fail(Rule::NameText, std::move(where), cat("a name with byte ", hex(u)),
+             "names without control bytes");
+      }
+    }
+  }
+
+  void constant(size_t i) {
+    const AnyView& v = unit_.constants[i].value;
+    std::string where = cat("constant ", i);
+    if (v.type_index == TypeIndex::Tensor) {
+      Tensor t = v.as<Tensor>();
+      if (!is_element_type(t.dtype())) {
+        fail(Rule::DtypeKnown, where, to_text(t.dtype()),
+             "an element type of the machine's tensors");
+      }
+      if (!t.compact() || t.device().device_type != kDLCPU) {
+        fail(Rule::ConstantForm, where, to_text(t), "a compact tensor on the CPU");
+      }
+    } else if (v.type_index == TypeIndex::Shape) {
+      Shape s = v.as<Shape>();
+      if (s.size() > kMaxRank || !element_count(s.dims())) {
+        fail(Rule::ConstantForm, where, to_text(s), "dimensions that are no less than 0");
+      }
+    } else if (v.type_index == TypeIndex::DataType) {
+      if (!is_element_type(v.as<DataType>())) {
+        fail(Rule::DtypeKnown, where, to_text(v.as<DataType>()),
+             "an element type of the machine's tensors");
+      }
+    } else if (v.is_object() && !String::accepts(v)) {
+      fail(Rule::ConstantForm, where, type_name(v.type_index),
+           "a tensor, shape, string, number, dtype or device");
+    }
+  }
+
+  void kernels() {
+    bool needs_kernels = false;
+    for (const PackedName& p : unit_.packed) needs_kernels = needs_kernels || p.kernel;
+    if (needs_kernels && unit_.kernels.empty()) {
+      fail(Rule::KernelNames, "primitive names", "kernels among them, and no kernel object",
+           "a kernel object that holds them");
+    }
+    for (size_t i = 0; i < unit_.kernels.size(); ++i) {
+      if (auto why = why_not_closed(unit_.kernels[i].elf)) {
+        fail(Rule::KernelClosed, cat("kernel object ", i), *why,
+             "a shared object that imports nothing and runs nothing when opened");
+      }
+    }
+  }
+
+  void function(const FunctionUnit& f, uint64_t code_begin) {
+    std::string where = cat("function '", printable(f.name.substr(0, 200)), "'");
+    if (f.params.size() > kMaxParams || f.register_count > kMaxRegisters ||
+        f.params.size() > f.register_count) {
+      fail(Rule::FrameSize, where,
+           cat(f.register_count, " registers for ", f.params.size(), " parameters"),
+           cat("room for the parameters, at most ", kMaxRegisters));
+    }
+    std::unordered_set<std::string_view> names;
+    for (const Param& p : f.params) {
+      name(p.name, where);
+      if (!names.insert(p.name).second) {
+        fail(Rule::NameUnique, where, cat("two parameters ", quoted(p.name)), "each name once");
+      }
+    }
+    size_t results =
+        f.result.kind == SignatureType::Kind::Tuple ? f.result.parts.size() : size_t{1};
+    if (!f.result_names.empty() && f.result_names.size() != results) {
+      fail(Rule::ResultNames, where, cat(f.result_names.size(), " names for ", results, " results"),
+           "a name for each or none");
+    }
+    for (const std::string& n : f.result_names) name(n, where);
+    code(f, code_begin);
+  }
+
+  void code(const FunctionUnit& f, uint64_t code_begin) {
+    if (f.code.empty() || f.code.size() > kMaxCodeWords) {
+      fail(Rule::CodeSize, cat("code, function '", printable(f.name.substr(0, 200)), "'"),
+           cat(f.code.size(), " words"), cat("1 to ", kMaxCodeWords));
+    }
+    Bounds bounds{f.register_count, static_cast<uint32_t>(unit_.constants.size()),
+                  static_cast<uint32_t>(unit_.functions.size()),
+                  static_cast<uint32_t>(unit_.packed.size()), static_cast<uint32_t>(f.code.size())};
+    starts_.assign(f.code.size(), false);
+    uint32_t index = 0, at = 0;
+    auto broken = [&](Rule rule, std::string found, std::string expected) {
+      uint64_t byte = (code_begin + at) * sizeof(Word);
+      std::string where =
+          cat("code, function '", printable(f.name.substr(0, 200)), "', instruction ", index);
+      if (context_.code_offset) where += cat(", byte ", hex(context_.code_offset + byte));
+      fail(rule, where, std::move(found), std::move(expected));
+    };
+    bool ends = false;
+    while (at < f.code.size()) {
+      starts_[at] = true;
+      Instruction in;
+      std::string_view rule;
+      if (!decode(f.code, at, &in, &rule)) {
+        for (Rule r : all_rules()) {
+          if (rule_name(r) == rule) broken(r, cat("word ", hex(f.code[at])), "an instruction");
+        }
+      }
+      if (in.info->since > version_) {
+        broken(Rule::OpcodeSince,
+               cat(in.info->mnemonic, ", which format ", in.info->since, " brought"),
+               cat("instructions of format ", version_));
+      }
+      auto violation = check_operand_kinds(in);
+      if (!violation) violation = check_operand_ranges(in, bounds);
+      if (violation) {
+        if (violation->rule == Rule::RegisterRange) {
+          violation->expected = cat("a register below ", f.register_count, ", the frame size");
+        }
+        broken(violation->rule,
+               cat(in.info->mnemonic, ", operand ", violation->operand, ": ", violation->found),
+               violation->expected);
+      }
+      instruction(in, broken);
+      ends = in.info->flags & kEnds;
+      at += in.words();
+      ++index;
+    }
+    if (!ends) {
+      --index;
+      broken(Rule::FallsOffEnd, "code that runs on past its end", "ret, goto, switch or fatal");
+    }
+    // Jumps, now that the instructions are known.
+    for (at = 0, index = 0; at < f.code.size(); ++index) {
+      Instruction in;
+      decode(f.code, at, &in);
+      if (in.info->flags & kJumps) {
+        for (Word w : in.operands) {
+          Arg a(w);
+          if (a.is(ArgKind::Label) && !starts_[a.index()]) {
+            broken(Rule::LabelTarget, cat("a jump to word ", a.index(), ", within an instruction"),
+                   "the first word of an instruction");
+          }
+        }
+      }
+      at += in.words();
+    }
+    spans(f);
+  }
+
+  template <class Broken>
+  void instruction(const Instruction& in, const Broken& broken) {
+    auto needs_string = [&](Arg a) {
+      if (!String::accepts(unit_.constants[a.index()].value)) {
+        broken(Rule::ConstantType,
+               cat(to_text(a), ", a ", type_name(unit_.constants[a.index()].value.type_index)),
+               "a string constant for the message");
+      }
+    };
+    auto arity = [&](Arg function, bool exact) {
+      size_t given = in.list().size();
+      size_t wanted = unit_.functions[function.index()].params.size();
+      if (exact ? given == wanted : given <= wanted) return;
+      broken(Rule::Arity, cat(given, exact ? " arguments" : " captures"),
+             cat(exact ? "" : "at most ", wanted, ", the parameters of '",
+                 printable(unit_.functions[function.index()].name.substr(0, 200)), "'"));
+    };
+    switch (in.opcode()) {
+      case Opcode::Fatal:
+        return needs_string(in.arg(0));
+      case Opcode::Check:
+        return needs_string(in.arg(1));
+      case Opcode::Call:
+        return arity(in.arg(1), true);
+      case Opcode::TailCall:
+        return arity(in.arg(0), true);
+      case Opcode::AllocClosure:
+        return arity(in.arg(1), false);
+      default:
+        return;
+    }
+  }
+
+  void spans(const FunctionUnit& f) {
+    int64_t before = -1;
+    for (const CodeSpan& s : f.spans) {
+      if (static_cast<int64_t>(s.offset) <= before || s.offset >= f.code.size() ||
+          !starts_[s.offset] || s.span >= unit_.spans.size()) {
+        fail(Rule::SpanOrder, cat("debug, function '", printable(f.name.substr(0, 200)), "'"),
+             cat("span ", s.span, " at word ", s.offset),
+             cat("ascending instructions, and spans below ", unit_.spans.size()));
+      }
+      before = s.offset;
+    }
+  }
+
+  const Unit& unit_;
+  const VerifyContext& context_;
+  uint32_t version_;
+  std::vector<bool> starts_;
+};
+
+}  // namespace
+
+void verify(const Unit& unit, const VerifyContext& context) {
+  Verifier(unit, context).run();
+}
+
+Error verification_error(const std::string& name, Rule rule, std::string where, std::string found,
+                         std::string expected) {
+  Error e(ErrorKind::Damaged, cat(name, " failed verification; nothing was run"));
+  e.where(std::move(where)).found(std::move(found)).expected(std::move(expected));
+  e.rule(cat(rule_name(rule), ", docs/isa.md"));
+  e.help("compile it again, or compare checksums with its sender");
+  return e;
+}
+
+}  // namespace tenon::vm

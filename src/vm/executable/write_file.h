@@ -1,0 +1,18 @@
+// Writing a Unit as a .tnx file. The same unit gives the same bytes, on every machine.
+#pragma once
+
+#include <string>
+
+#include "vm/isa/unit.h"
+
+namespace tenon::vm {
+
+// The file's bytes. The unit isn't verified; an Internal error for a constant that no file can hold
+// (an object other than Tensor, Shape or string; a tensor that isn't compact on the CPU).
+std::string write_to_bytes(const Unit& unit);
+
+// Verifies the unit (verify.h), then writes it beside `path` and renames, so that a reader never
+// sees half a file. Usage errors name the path and the system's reason.
+void save(const Unit& unit, const std::string& path);
+
+}  // namespace tenon::vm
