@@ -25,9 +25,9 @@ TEST(Assembler, FibReadsAndPrintsAsWritten) {
   const char* text = R"(func @fib(n: i64) -> i64 {
   registers 4
   %1 = lt %0, 2
-  if %1, L10
+  if %1, L9
   ret %0!
-L10:
+L9:
   %1 = sub %0, 1
   %2 = sub %0!, 2
   %1 = call @fib, %1!
@@ -71,10 +71,10 @@ func @main(borrowed x: tensor[n, 3; f32], "in:1": any) -> (tensor[n, 3; f32], i6
   %4 = alloc_tensor %3!, 0, f32, %2, 3
   _ = call_packed $fused_add, %0, #0, %4, -7, _
   %5 = call_packed $"host.a b"
-  switch %2, L38, 0: L38, 1: L36
-L36:
+  switch %2, L43, 0: L43, 1: L41
+L41:
   fatal #2
-L38:
+L43:
   kill %0, %1
   read_elements %4, %5, _
   ret %4!

@@ -262,9 +262,9 @@ class Assembler {
         }
         break;
       }
-      if (!first) in.need(',');
+      if (in.at_end() || (!first && !in.take(',')))
+        in.fail(cat("'", mnemonic, "' needs '", spec.name, "'"), operand_form(spec));
       first = false;
-      if (in.at_end()) in.fail(cat("'", mnemonic, "' needs '", spec.name, "'"), operand_form(spec));
       operand(in, spec);
     }
     in.need_end();

@@ -220,6 +220,7 @@ SignatureType SignatureType::scalar(DataType dtype) {
 
 std::string short_dtype(DataType t) {
   std::string_view letter = t.code == kDLFloat ? "f" : t.code == kDLInt ? "i" : "u";
+  if (t == bf16) return "bf16";
   bool named = t.code == kDLFloat || t.code == kDLInt || t.code == kDLUInt;
   std::string text = named ? cat(letter, t.bits, t.lanes == 1 ? "" : cat("x", t.lanes)) : "";
   auto back = named ? parse_dtype(text) : std::nullopt;

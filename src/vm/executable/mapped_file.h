@@ -1,0 +1,35 @@
+// A file's bytes in memory, for as long as anybody holds them.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "object/object.h"
+
+namespace tenon::vm {
+
+// Bytes at a 64-byte aligned address, read-only, that die with the object.
+struct FileBytes : Object {
+  static constexpr bool kLeaf = true;
+  static constexpr int32_t kTypeIndex = TypeIndex::VmBegin + 0;
+  static constexpr int32_t kTypeLast = kTypeIndex;
+
+  const char* data = nullptr;
+  size_t size = 0;
+  enum class Memory : uint8_t { Mapped, Allocated, Borrowed } memory = Memory::Borrowed;
+  Ref<Object> owner;  // of borrowed bytes
+
+  FileBytes() = default;
+  FileBytes(const FileBytes&) = delete;
+  ~FileBytes();
+  std::string_view view() const { return {data, size}; }
+};
+
+// Maps the file. Usage errors name the path and the system's reason.
+Ref<FileBytes> map_file(const std::string& path);
+// A copy.
+Ref<FileBytes> copy_bytes(std::string_view bytes);
+// The bytes themselves, which `owner` keeps alive; copied when they aren't aligned to 64.
+Ref<FileBytes> borrow_bytes(std::string_view bytes, Ref<Object> owner);
+
+}  // namespace tenon::vm
