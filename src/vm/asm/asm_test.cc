@@ -112,7 +112,7 @@ TEST(Assembler, RefusesWhatItCannotEncode) {
   EXPECT_THAT(error_of_text("func @f() {\n %0 = ret 1\n}"), HasSubstr("'ret' has no result"));
   EXPECT_THAT(error_of_text("func @f() {\n add 1, 2\n}"), HasSubstr("'add' has a result"));
   EXPECT_THAT(error_of_text("func @f() {\n %0 = add 1\n}"), HasSubstr("'add' needs 'b'"));
-  EXPECT_THAT(error_of_text("func @f() {\n if 1, a\n}"), HasSubstr("can't take 1"));
+  EXPECT_THAT(error_of_text("func @f() {\n if #0, a\n}"), HasSubstr("can't take #0"));
   EXPECT_THAT(error_of_text("func @f() {\n %0 = call @g\n}"),
               HasSubstr("no function is called 'g'"));
   EXPECT_THAT(error_of_text("func @f() {\n a:\n a:\n}"), HasSubstr("twice"));
@@ -149,7 +149,7 @@ TEST(CodeBuilder, MakesWhatTheAssemblerMakes) {
 
 TEST(CodeBuilder, RefusesOperandsOfTheWrongKind) {
   CodeBuilder b;
-  EXPECT_THROW(b.emit(Opcode::If, {Arg::imm(1), Arg::label(0)}), Error);
+  EXPECT_THROW(b.emit(Opcode::If, {Arg::constant(1), Arg::label(0)}), Error);
   EXPECT_THROW(b.emit(Opcode::Add, {Arg::reg(1), Arg::reg(0)}), Error);
   EXPECT_THROW(b.emit(Opcode::NewTensor, {Arg::reg(1), Arg::device({kDLCUDA, 0}), Arg::dtype(f32)}),
                Error);

@@ -109,9 +109,11 @@ class Reader {
     if (bytes.size() >= kMaxBytes) {
       damaged(cat("section ", name_of(id)), cat(bytes.size(), " bytes"), "metadata below 2 GiB");
     }
-    constexpr int kMaxDepth = 16, kMaxTables = 1 << 25;
+    // A table takes 8 bytes at least, so more of them than that are one table counted often.
+    constexpr flatbuffers::uoffset_t kMaxDepth = 16;
+    auto max_tables = static_cast<flatbuffers::uoffset_t>(bytes.size() / 8 + 16);
     flatbuffers::Verifier verifier(reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size(),
-                                   kMaxDepth, kMaxTables);
+                                   kMaxDepth, max_tables);
     if (!verifier.VerifyBuffer<T>(nullptr)) {
       damaged(cat("section ", name_of(id)), "offsets that lead out of it",
               "metadata of its schema");
@@ -144,10 +146,22 @@ class Reader {
     return bytes.substr(begin, size);
   }
 
-  static std::string text(const flatbuffers::String* s) {
+  // Offsets may share what they lead to: what is copied of a file is limited by its size.
+  void charge(uint64_t bytes) {
+    copied_ += bytes;
+    uint64_t metadata = bytes_.size() - entry(SectionId::Constants).size +
+                        entry(SectionId::Constants).hashed - entry(SectionId::Kernels).size;
+    constexpr uint64_t kShared = 32, kSmall = 1 << 20;
+    if (copied_ > kShared * metadata + kSmall) {
+      damaged("metadata", cat("more than ", copied_, " bytes of text and lists"),
+              cat("what ", metadata, " bytes of metadata can say"));
+    }
+  }
+  std::string text(const flatbuffers::String* s) {
+    charge(sizeof(std::string) + (s ? s->size() : 0));
     return s ? std::string(s->data(), s->size()) : std::string();
   }
-  static std::vector<std::string> texts(
+  std::vector<std::string> texts(
       const flatbuffers::Vector<flatbuffers::Offset<flatbuffers::String>>* list) {
     std::vector<std::string> out;
     if (list) {
@@ -156,7 +170,8 @@ class Reader {
     return out;
   }
 
-  SignatureType type(const flatbuffers::String* s, const std::string& function) const {
+  SignatureType type(const flatbuffers::String* s, const std::string& function) {
+    charge(sizeof(SignatureType) + 8 * (s ? uint64_t{s->size()} : 0));
     try {
       return parse_signature_type(s ? std::string_view(s->data(), s->size()) : "any");
     } catch (const Error& e) {
@@ -219,7 +234,8 @@ class Reader {
     return Arg(ArgKind::Dtype, static_cast<int64_t>(bits)).as_dtype();
   }
 
-  Any constant(const tnx::Constant& c) const {
+  Any constant(const tnx::Constant& c) {
+    charge((c.text() ? c.text()->size() : 0) + (c.shape() ? 8 * uint64_t{c.shape()->size()} : 0));
     switch (c.kind()) {
       case tnx::ConstantKind_None:
         return Any();
@@ -336,6 +352,7 @@ class Reader {
     for (uint32_t i = 0; i < functions->size(); ++i) {
       const auto* list = functions->Get(i)->spans();
       if (!list) continue;
+      charge(sizeof(CodeSpan) * uint64_t{list->size()});
       for (const tnx::CodeSpan* s : *list) {
         unit.functions[i].spans.push_back({s->offset(), s->span()});
       }
@@ -346,6 +363,7 @@ class Reader {
   std::string_view bytes_;
   const ReadOptions& options_;
   LoadedUnit out_;
+  uint64_t copied_ = 0;
   std::vector<std::pair<uint64_t, uint32_t>> code_ranges_;
 };
 
