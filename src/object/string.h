@@ -68,6 +68,7 @@ class String {
   bool operator==(const String& o) const { return view() == o.view(); }
   bool operator==(std::string_view o) const { return view() == o; }
   bool operator==(const char* o) const { return view() == o; }
+  bool operator==(const std::string& o) const { return view() == o; }
   auto operator<=>(const String& o) const { return view() <=> o.view(); }
 
   const Any& value() const { return value_; }

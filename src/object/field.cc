@@ -1,0 +1,174 @@
+// Reading and writing one field through its table's row.
+#include <cstring>
+
+#include "object/reflect.h"
+
+namespace tenon {
+
+namespace {
+
+template <class T>
+const T& at(const Object& o, const Field& f) {
+  return *reinterpret_cast<const T*>(reinterpret_cast<const char*>(&o) + f.offset);
+}
+template <class T>
+T& at(Object& o, const Field& f) {
+  return *reinterpret_cast<T*>(reinterpret_cast<char*>(&o) + f.offset);
+}
+
+Any span_value(const Span& s) {
+  if (s.empty()) return Any();
+  Map<String, Any> m;
+  if (!s.file.empty()) m.set("file", Any(s.file));
+  if (s.line) m.set("line", s.line);
+  if (s.column) m.set("column", s.column);
+  if (!s.nodes.empty()) m.set("nodes", Array<String>(s.nodes.begin(), s.nodes.end()));
+  return m;
+}
+
+[[noreturn]] void fail_field(const Field& f, const std::string& expected, const AnyView& found) {
+  throw Error(ErrorKind::Usage, cat("field ", f.name, " can't hold this value"))
+      .expected(expected)
+      .found(repr(found, 200));
+}
+
+template <class T>
+T value_for(const Field& f, const AnyView& value) {
+  if (!value.is<T>()) fail_field(f, AnyTraits<T>::name(), value);
+  return value.as<T>();
+}
+
+Span span_of(const Field& f, const AnyView& value) {
+  Span s;
+  if (value.is_none()) return s;
+  auto m = value_for<Map<String, Any>>(f, value);
+  for (const auto& [key, v] : m) {
+    if (key == "file") {
+      s.file = value_for<String>(f, v).str();
+    } else if (key == "line") {
+      s.line = value_for<int32_t>(f, v);
+    } else if (key == "column") {
+      s.column = value_for<int32_t>(f, v);
+    } else if (key == "nodes") {
+      for (const String& n : value_for<Array<String>>(f, v)) s.nodes.push_back(n.str());
+    } else {
+      fail_field(f, "a span's file, line, column, nodes", value);
+    }
+  }
+  return s;
+}
+
+int64_t enumeration_value(const Field& f, const AnyView& value) {
+  if (value.is<String>()) {
+    String name = value.as<String>();
+    for (size_t i = 0; i < f.names.size(); ++i) {
+      if (name == f.names[i]) return static_cast<int64_t>(i);
+    }
+  } else if (value.type_index == TypeIndex::Int && value.v.i >= 0 &&
+             static_cast<uint64_t>(value.v.i) < f.names.size()) {
+    return value.v.i;
+  }
+  std::vector<std::string> names(f.names.begin(), f.names.end());
+  fail_field(f, join(names, ", "), value);
+}
+
+Any number_value(const Field& f, int64_t v) {
+  if (!f.names.empty() && v >= 0 && static_cast<uint64_t>(v) < f.names.size()) {
+    return String(f.names[static_cast<size_t>(v)]);
+  }
+  return v;
+}
+
+}  // namespace
+
+Any get_field(const Object& o, const Field& f) {
+  switch (f.kind) {
+    case FieldKind::Bool:
+      return at<bool>(o, f);
+    case FieldKind::UInt8:
+      return number_value(f, at<uint8_t>(o, f));
+    case FieldKind::Int32:
+      return number_value(f, at<int32_t>(o, f));
+    case FieldKind::Int64:
+      return number_value(f, at<int64_t>(o, f));
+    case FieldKind::Double:
+      return at<double>(o, f);
+    case FieldKind::DataType:
+      return at<DataType>(o, f);
+    case FieldKind::Device:
+      return at<DLDevice>(o, f);
+    case FieldKind::Any:
+      return at<Any>(o, f);
+    case FieldKind::Object:
+      return Any(AnyView::of_object(at<Ref<Object>>(o, f).get()));
+    case FieldKind::Array:
+      return at<Array<Any>>(o, f);
+    case FieldKind::Map:
+      return at<Map<Any, Any>>(o, f);
+    case FieldKind::Shape:
+      return at<Shape>(o, f);
+    case FieldKind::Span:
+      return span_value(at<Span>(o, f));
+    case FieldKind::StdString:
+      return Any(at<std::string>(o, f));
+  }
+  return Any();
+}
+
+void set_field(Object& o, const Field& f, const AnyView& value) {
+  if (f.accepts && !f.accepts(value)) fail_field(f, f.type_text(), value);
+  if (!f.names.empty()) {
+    int64_t v = enumeration_value(f, value);
+    switch (f.kind) {
+      case FieldKind::UInt8:
+        at<uint8_t>(o, f) = static_cast<uint8_t>(v);
+        return;
+      case FieldKind::Int32:
+        at<int32_t>(o, f) = static_cast<int32_t>(v);
+        return;
+      default:
+        at<int64_t>(o, f) = v;
+        return;
+    }
+  }
+  switch (f.kind) {
+    case FieldKind::Bool:
+      at<bool>(o, f) = value_for<bool>(f, value);
+      return;
+    case FieldKind::UInt8:
+      at<uint8_t>(o, f) = value_for<uint8_t>(f, value);
+      return;
+    case FieldKind::Int32:
+      at<int32_t>(o, f) = value_for<int32_t>(f, value);
+      return;
+    case FieldKind::Int64:
+      at<int64_t>(o, f) = value_for<int64_t>(f, value);
+      return;
+    case FieldKind::Double:
+      at<double>(o, f) = value_for<double>(f, value);
+      return;
+    case FieldKind::DataType:
+      at<DataType>(o, f) = value_for<DataType>(f, value);
+      return;
+    case FieldKind::Device:
+      at<DLDevice>(o, f) = value_for<DLDevice>(f, value);
+      return;
+    case FieldKind::Any:
+      at<Any>(o, f) = Any(value);
+      return;
+    case FieldKind::Object:
+    case FieldKind::Array:
+    case FieldKind::Map:
+    case FieldKind::Shape:
+      at<Ref<Object>>(o, f) = Ref<Object>(value.object());
+      return;
+    case FieldKind::Span:
+      at<Span>(o, f) = span_of(f, value);
+      return;
+    case FieldKind::StdString:
+      at<std::string>(o, f) = value_for<String>(f, value).str();
+      return;
+  }
+}
+
+}  // namespace tenon

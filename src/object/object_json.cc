@@ -1,0 +1,430 @@
+#include "object/object_json.h"
+
+#include <bit>
+#include <charconv>
+#include <cmath>
+#include <unordered_map>
+
+#include "object/device_name.h"
+#include "object/tensor.h"
+#include "object/walk.h"
+#include "support/json.h"
+
+namespace tenon {
+
+using detail::Child;
+using detail::class_of;
+using detail::ValueClass;
+
+namespace {
+
+constexpr char kHexDigits[] = "0123456789abcdef";
+constexpr char kBase64[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
+std::string hex_of(std::string_view bytes) {
+  std::string out;
+  for (unsigned char c : bytes) {
+    out.push_back(kHexDigits[c >> 4]);
+    out.push_back(kHexDigits[c & 15]);
+  }
+  return out;
+}
+
+int hex_digit(char c) {
+  if (c >= '0' && c <= '9') return c - '0';
+  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
+  return -1;
+}
+
+bool bytes_of_hex(std::string_view text, std::string& out) {
+  if (text.size() % 2) return false;
+  for (size_t i = 0; i < text.size(); i += 2) {
+    int high = hex_digit(text[i]), low = hex_digit(text[i + 1]);
+    if (high < 0 || low < 0) return false;
+    out.push_back(static_cast<char>(high * 16 + low));
+  }
+  return true;
+}
+
+std::string base64_of(std::string_view bytes) {
+  std::string out;
+  for (size_t i = 0; i < bytes.size(); i += 3) {
+    uint32_t group = 0;
+    for (size_t k = 0; k < 3; ++k) {
+      group = group << 8 | (i + k < bytes.size() ? static_cast<unsigned char>(bytes[i + k]) : 0u);
+    }
+    for (size_t k = 0; k < 4; ++k) {
+      out.push_back(i + k <= bytes.size() ? kBase64[group >> (18 - 6 * k) & 63] : '=');
+    }
+  }
+  return out;
+}
+
+bool bytes_of_base64(std::string_view text, std::string& out) {
+  if (text.size() % 4) return false;
+  for (size_t i = 0; i < text.size(); i += 4) {
+    uint32_t group = 0;
+    size_t padding = 0;
+    for (size_t k = 0; k < 4; ++k) {
+      char c = text[i + k];
+      const char* at = c ? std::char_traits<char>::find(kBase64, 64, c) : nullptr;
+      if (c == '=' && i + 4 == text.size() && k >= 2) {
+        ++padding;
+      } else if (!at || padding) {
+        return false;
+      }
+      group = group << 6 | static_cast<uint32_t>(at ? at - kBase64 : 0);
+    }
+    for (size_t k = 0; k < 3 - padding; ++k) {
+      out.push_back(static_cast<char>(group >> (16 - 8 * k) & 255));
+    }
+  }
+  return true;
+}
+
+// Gives every object a number, children first.
+class Numbering {
+ public:
+  std::unordered_map<const Object*, int64_t> numbers;
+  std::vector<Any> order;
+
+  void visit(const AnyView& root) {
+    enter(Any(root));
+    while (!frames_.empty()) {
+      Frame& f = frames_.back();
+      if (f.next == f.children.size()) {
+        numbers[f.value.v.object] = static_cast<int64_t>(order.size());
+        order.push_back(std::move(f.value));
+        frames_.pop_back();
+      } else {
+        enter(Any(f.children[f.next++].value));
+      }
+    }
+  }
+
+ private:
+  struct Frame {
+    Any value;
+    std::vector<Child> children;
+    size_t next = 0;
+  };
+  void enter(Any value) {
+    ValueClass c = class_of(value);
+    if (c == ValueClass::Identity) {
+      throw Error(ErrorKind::Usage, cat("a ", type_name(value.type_index), " has no form in JSON"));
+    }
+    if (c == ValueClass::Plain && value.type_index != TypeIndex::Tensor) return;
+    if (!numbers.emplace(value.v.object, -1).second) return;  // objects can't form cycles
+    Frame f{std::move(value), {}, 0};
+    detail::append_children(f.value, kHidden, f.children);
+    frames_.push_back(std::move(f));
+  }
+  std::vector<Frame> frames_;
+};
+
+class Writer {
+ public:
+  explicit Writer(int indent) : out_(indent) {}
+
+  std::string run(const AnyView& root) {
+    numbering_.visit(root);
+    out_.begin_object().key("tenon").value(int64_t{1}).key("root");
+    value(root);
+    out_.key("nodes").begin_array();
+    for (const Any& n : numbering_.order) node(n);
+    out_.end_array().end_object();
+    return out_.take();
+  }
+
+ private:
+  void tagged(std::string_view tag, std::string_view text) {
+    out_.begin_object().key(tag).value(text).end_object();
+  }
+
+  void dims(std::span<const int64_t> shape) {
+    out_.begin_array();
+    for (int64_t d : shape) out_.value(d);
+    out_.end_array();
+  }
+
+  void text(std::string_view s) {
+    if (is_utf8(s)) {
+      out_.value(s);
+    } else {
+      tagged("text", hex_of(s));
+    }
+  }
+
+  void value(const AnyView& v) {
+    switch (v.type_index) {
+      case TypeIndex::None:
+        out_.null();
+        return;
+      case TypeIndex::Int:
+        out_.value(v.v.i);
+        return;
+      case TypeIndex::Bool:
+        out_.value(v.v.i != 0);
+        return;
+      case TypeIndex::Float:
+        if (std::isfinite(v.v.f)) {
+          out_.value(v.v.f);
+        } else {
+          tagged("float", hex(v.v.bits));
+        }
+        return;
+      case TypeIndex::DataType:
+        tagged("dtype", to_text(DataType(v.v.dtype)));
+        return;
+      case TypeIndex::Device:
+        tagged("device", to_text(v.v.device));
+        return;
+      case TypeIndex::SmallStr:
+      case TypeIndex::Str:
+        text(detail::text_of(v));
+        return;
+      case TypeIndex::SmallBytes:
+      case TypeIndex::Bytes:
+        tagged("bytes", hex_of(detail::text_of(v)));
+        return;
+      case TypeIndex::Shape:
+        out_.begin_object().key("shape");
+        dims(payload_as<Shape>(v).dims());
+        out_.end_object();
+        return;
+      default:
+        break;
+    }
+    if (!v.is_object()) {
+      throw Error(ErrorKind::Usage, cat("a ", type_name(v.type_index), " has no form in JSON"));
+    }
+    out_.begin_object().key("node").value(numbering_.numbers.at(v.v.object)).end_object();
+  }
+
+  void node(const AnyView& v) {
+    out_.begin_object();
+    std::vector<Child> children;
+    switch (class_of(v)) {
+      case ValueClass::Array:
+        detail::append_children(v, kHidden, children);
+        out_.key("array").begin_array();
+        for (const auto& c : children) value(c.value);
+        out_.end_array();
+        break;
+      case ValueClass::Map:
+        out_.key("map").begin_array();
+        for (const auto& e : static_cast<const MapObj*>(v.v.object)->entries) {
+          out_.begin_array();
+          value(e.key);
+          value(e.value);
+          out_.end_array();
+        }
+        out_.end_array();
+        break;
+      case ValueClass::Record:
+        detail::append_children(v, kHidden, children);
+        out_.key("$type").value(find_type(v.type_index)->type_key);
+        for (const auto& c : children) {
+          out_.key(c.field->name);
+          value(c.value);
+        }
+        break;
+      default:
+        tensor(payload_as<Tensor>(v));
+    }
+    out_.end_object();
+  }
+
+  void tensor(const Tensor& t) {
+    if (t.device().device_type != kDLCPU) {
+      throw Error(ErrorKind::Usage, "a tensor on a device has no form in JSON");
+    }
+    Tensor c = t.compacted();
+    std::string_view bytes(static_cast<const char*>(c.data()), static_cast<size_t>(c.bytes()));
+    out_.key("tensor").value(to_text(c.dtype())).key("shape");
+    dims(c.shape());
+    out_.key("data").value(base64_of(bytes));
+  }
+
+  JsonWriter out_;
+  Numbering numbering_;
+};
+
+class Reader {
+ public:
+  Reader(std::string_view text, ErrorKind kind, std::string_view source)
+      : text_(text), kind_(kind), source_(source) {}
+
+  Any run() {
+    constexpr int kLevels = 8;  // the form needs no more
+    Json document = parse_json(text_, kind_, source_, {kLevels});
+    const Json* version = document.find("tenon");
+    const Json* root = document.find("root");
+    const Json* nodes = document.find("nodes");
+    if (!version || version->kind != Json::Kind::Int || !root || !nodes ||
+        nodes->kind != Json::Kind::Array) {
+      fail(document, "not a value of Tenon's: it needs \"tenon\", \"root\" and \"nodes\"");
+    }
+    if (version->integer != 1) fail(*version, "a version that isn't known");
+    for (const Json& n : nodes->array) nodes_.push_back(node(n));
+    return value(*root);
+  }
+
+ private:
+  [[noreturn]] void fail(const Json& at, std::string message) const {
+    throw json_error(text_, kind_, source_, at.offset, std::move(message));
+  }
+
+  const std::string& string(const Json& j) const {
+    if (j.kind != Json::Kind::String) fail(j, "expected a string");
+    return j.string;
+  }
+  const std::vector<Json>& array(const Json& j) const {
+    if (j.kind != Json::Kind::Array) fail(j, "expected an array");
+    return j.array;
+  }
+  std::vector<int64_t> dims(const Json& j) const {
+    std::vector<int64_t> out;
+    for (const Json& d : array(j)) {
+      if (d.kind != Json::Kind::Int) fail(d, "expected an integer");
+      out.push_back(d.integer);
+    }
+    return out;
+  }
+  DataType dtype(const Json& j) const {
+    auto t = parse_dtype(string(j));
+    if (!t) fail(j, "no element type");
+    return *t;
+  }
+
+  Any value(const Json& j) const {
+    switch (j.kind) {
+      case Json::Kind::Null:
+        return Any();
+      case Json::Kind::Bool:
+        return j.boolean;
+      case Json::Kind::Int:
+        return j.integer;
+      case Json::Kind::Float:
+        return j.number;
+      case Json::Kind::String:
+        return String(j.string);
+      case Json::Kind::Array:
+        fail(j, "an array must be a node of its own");
+      case Json::Kind::Object:
+        break;
+    }
+    if (j.object.size() != 1) fail(j, "expected an object of one member");
+    const auto& [tag, inner] = j.object[0];
+    if (tag == "node") {
+      if (inner.kind != Json::Kind::Int || inner.integer < 0 ||
+          static_cast<uint64_t>(inner.integer) >= nodes_.size()) {
+        fail(inner, "no node before this one has that number");
+      }
+      return nodes_[static_cast<size_t>(inner.integer)];
+    }
+    if (tag == "shape") return Shape(dims(inner));
+    if (tag == "dtype") return dtype(inner);
+    if (tag == "device") {
+      auto d = parse_device(string(inner));
+      if (!d) fail(inner, "no device");
+      return *d;
+    }
+    if (tag == "float") return float_of(inner);
+    std::string bytes;
+    if (tag == "bytes" || tag == "text") {
+      if (!bytes_of_hex(string(inner), bytes)) fail(inner, "expected hexadecimal digits");
+      return tag == "text" ? Any(String(bytes)) : Any(Bytes(bytes));
+    }
+    fail(j, cat("a form that isn't known: ", quoted(tag)));
+  }
+
+  Any float_of(const Json& j) const {
+    std::string_view s = string(j);
+    uint64_t bits = 0;
+    if (!s.starts_with("0x") ||
+        std::from_chars(s.data() + 2, s.data() + s.size(), bits, 16).ptr != s.data() + s.size()) {
+      fail(j, "expected the bits of a float");
+    }
+    return std::bit_cast<double>(bits);
+  }
+
+  Any node(const Json& j) const {
+    if (j.kind != Json::Kind::Object) fail(j, "expected a node");
+    if (const Json* type = j.find("$type")) return record(j, *type);
+    if (const Json* dtype_name = j.find("tensor")) return tensor(j, *dtype_name);
+    if (j.object.size() != 1) fail(j, "a node of no known form");
+    const auto& [tag, inner] = j.object[0];
+    if (tag == "array") {
+      Array<Any> out;
+      for (const Json& e : array(inner)) out.push_back(value(e));
+      return out;
+    }
+    if (tag == "map") {
+      Map<Any, Any> out;
+      for (const Json& e : array(inner)) {
+        if (array(e).size() != 2) fail(e, "expected a key and a value");
+        Any key = value(e.array[0]);
+        if (out.contains(key)) fail(e, "a key stands twice");
+        out.set(std::move(key), value(e.array[1]));
+      }
+      return out;
+    }
+    fail(j, "a node of no known form");
+  }
+
+  Any record(const Json& j, const Json& type) const {
+    const TypeInfo* info = find_type(string(type));
+    if (!info || !info->make) fail(type, cat("no type ", quoted(type.string)));
+    Ref<Object> made = info->make();
+    std::vector<const Field*> fields = all_fields(*info);
+    for (const auto& [name, inner] : j.object) {
+      if (&inner == &type) continue;
+      const Field* field = nullptr;
+      for (const Field* f : fields) {
+        if (name == f->name && !(f->flags & kHidden)) field = f;
+      }
+      if (!field) fail(inner, cat(info->type_key, " has no field ", quoted(name)));
+      try {
+        set_field(*made, *field, value(inner));
+      } catch (const Error& e) {
+        if (e.kind() != ErrorKind::Usage || e.rows().empty() || e.rows()[0].label == "where") throw;
+        Error located = json_error(text_, kind_, source_, inner.offset, e.message());
+        for (const auto& r : e.rows()) located.row(r.label, r.text, r.note);
+        throw located;
+      }
+    }
+    return made;
+  }
+
+  Any tensor(const Json& j, const Json& dtype_name) const {
+    const Json *shape = j.find("shape"), *data = j.find("data");
+    if (!shape || !data) fail(j, "a tensor needs its shape and data");
+    std::vector<int64_t> sizes = dims(*shape);
+    DataType type = dtype(dtype_name);
+    std::string bytes;
+    if (!bytes_of_base64(string(*data), bytes)) fail(*data, "expected base 64");
+    auto wanted = byte_count(sizes, type);
+    if (!wanted || static_cast<uint64_t>(*wanted) != bytes.size() || sizes.size() > kMaxRank) {
+      fail(*data, cat("data of ", bytes.size(), " bytes for ", tensor_type_text(type, sizes)));
+    }
+    return Tensor::copy_of_bytes(sizes, type, bytes.data(), bytes.size());
+  }
+
+  std::string_view text_;
+  ErrorKind kind_;
+  std::string_view source_;
+  std::vector<Any> nodes_;
+};
+
+}  // namespace
+
+std::string to_json(const AnyView& value, int indent) {
+  return Writer(indent).run(value);
+}
+
+Any from_json(std::string_view text, ErrorKind kind, std::string_view source) {
+  return Reader(text, kind, source).run();
+}
+
+}  // namespace tenon

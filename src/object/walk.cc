@@ -1,0 +1,136 @@
+#include "object/walk.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "object/tensor.h"
+
+namespace tenon::detail {
+
+uint64_t hash_text(std::string_view text) {
+  uint64_t h = 0xcbf29ce484222325u;
+  for (unsigned char c : text) h = (h ^ c) * 0x100000001b3u;
+  return h;
+}
+
+ValueClass class_of(const AnyView& v) {
+  if (!v.is_object()) return ValueClass::Plain;
+  switch (v.type_index) {
+    case TypeIndex::Str:
+    case TypeIndex::Bytes:
+    case TypeIndex::Shape:
+    case TypeIndex::Tensor:
+      return ValueClass::Plain;
+    case TypeIndex::Array:
+      return ValueClass::Array;
+    case TypeIndex::Map:
+      return ValueClass::Map;
+    default:
+      return find_type(v.type_index) ? ValueClass::Record : ValueClass::Identity;
+  }
+}
+
+namespace {
+
+bool is_text(const AnyView& a) {
+  return String::accepts(a) || Bytes::accepts(a);
+}
+
+// An order among keys that are strings, bytes or numbers.
+bool key_less(const MapEntry* a, const MapEntry* b) {
+  auto rank = [](const Any& k) {
+    return String::accepts(k) ? 1000 : Bytes::accepts(k) ? 1001 : k.type_index;
+  };
+  if (rank(a->key) != rank(b->key)) return rank(a->key) < rank(b->key);
+  if (is_text(a->key)) return text_of(a->key) < text_of(b->key);
+  return a->key.v.i < b->key.v.i;
+}
+
+bool same_shape(std::span<const int64_t> a, std::span<const int64_t> b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end());
+}
+
+bool tensor_equal(const Tensor& a, const Tensor& b) {
+  if (a.same_as(b)) return true;
+  if (a.dtype() != b.dtype() || !same_shape(a.shape(), b.shape())) return false;
+  if (a.device().device_type != kDLCPU || b.device().device_type != kDLCPU) return false;
+  Tensor x = a.compacted(), y = b.compacted();
+  auto bytes = static_cast<size_t>(x.bytes());
+  return bytes == 0 || std::memcmp(x.data(), y.data(), bytes) == 0;
+}
+
+uint64_t tensor_hash(const Tensor& t) {
+  uint64_t h = combine(TypeIndex::Tensor, t.dtype().word());
+  for (int64_t d : t.shape()) h = combine(h, static_cast<uint64_t>(d));
+  if (t.device().device_type != kDLCPU) return h;
+  // A sample is enough to tell constants apart, and a hash must not read a model's weights.
+  constexpr size_t kSample = 4096;
+  Tensor c = t.compacted();
+  const char* data = static_cast<const char*>(c.data());
+  auto bytes = static_cast<size_t>(c.bytes());
+  if (bytes == 0) return h;
+  h = combine(h, hash_text({data, std::min(bytes, kSample)}));
+  if (bytes > kSample) h = combine(h, hash_text({data + bytes - kSample, kSample}));
+  return h;
+}
+
+}  // namespace
+
+std::vector<const MapEntry*> canonical_entries(const MapObj& map, bool& sorted) {
+  std::vector<const MapEntry*> out;
+  sorted = true;
+  for (const auto& e : map.entries) {
+    out.push_back(&e);
+    sorted = sorted && (is_text(e.key) || !e.key.is_object());
+  }
+  if (sorted) std::sort(out.begin(), out.end(), key_less);
+  return out;
+}
+
+void append_children(const AnyView& value, uint8_t skip, std::vector<Child>& out) {
+  switch (class_of(value)) {
+    case ValueClass::Array:
+      for (const Any& e : *static_cast<const ArrayObj*>(value.v.object))
+        out.push_back({nullptr, e});
+      return;
+    case ValueClass::Map: {
+      bool sorted;
+      for (const MapEntry* e :
+           canonical_entries(*static_cast<const MapObj*>(value.v.object), sorted)) {
+        out.push_back({nullptr, e->key});
+        out.push_back({nullptr, e->value});
+      }
+      return;
+    }
+    case ValueClass::Record:
+      for (const Field* f : all_fields(*find_type(value.type_index))) {
+        if (!(f->flags & skip)) out.push_back({f, get_field(*value.v.object, *f)});
+      }
+      return;
+    default:
+      return;
+  }
+}
+
+bool plain_equal(const AnyView& a, const AnyView& b) {
+  if (is_text(a) || is_text(b)) return a.same(b);
+  if (a.type_index != b.type_index) return false;
+  if (a.type_index == TypeIndex::Shape) return payload_as<Shape>(a) == payload_as<Shape>(b);
+  if (a.type_index == TypeIndex::Tensor) {
+    return tensor_equal(payload_as<Tensor>(a), payload_as<Tensor>(b));
+  }
+  return a.v.bits == b.v.bits;
+}
+
+uint64_t plain_hash(const AnyView& a) {
+  if (is_text(a)) return same_hash(a);
+  if (a.type_index == TypeIndex::Shape) {
+    uint64_t h = TypeIndex::Shape;
+    for (int64_t d : payload_as<Shape>(a)) h = combine(h, static_cast<uint64_t>(d));
+    return h;
+  }
+  if (a.type_index == TypeIndex::Tensor) return tensor_hash(payload_as<Tensor>(a));
+  return combine(static_cast<uint64_t>(a.type_index), a.v.bits);
+}
+
+}  // namespace tenon::detail

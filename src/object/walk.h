@@ -1,0 +1,48 @@
+// What lies inside a value, one level down: the step that equality, hashing, printing and JSON
+// share.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "object/reflect.h"
+
+namespace tenon::detail {
+
+struct Child {
+  const Field* field;  // null for elements, keys and values
+  Any value;
+};
+
+enum class ValueClass : uint8_t {
+  Plain,  // in the Any itself, and strings, bytes, shapes, tensors: compared by content
+  Array,
+  Map,
+  Record,    // has a table of fields
+  Identity,  // functions, modules, errors: only identical ones are equal
+};
+ValueClass class_of(const AnyView& value);
+
+// The entries of a map in an order that doesn't depend on insertion when all keys are strings or
+// numbers; else as inserted (and `sorted` is false).
+std::vector<const MapEntry*> canonical_entries(const MapObj& map, bool& sorted);
+
+// Appends the children of an array, a map (key, value, key, value; canonical order) or a record
+// (without fields that have any of the flags in `skip`).
+void append_children(const AnyView& value, uint8_t skip, std::vector<Child>& out);
+
+// Are two values of class Plain equal? Floats by bits.
+bool plain_equal(const AnyView& a, const AnyView& b);
+uint64_t plain_hash(const AnyView& a);
+
+inline uint64_t combine(uint64_t h, uint64_t x) {  // the finaliser of splitmix64 over a running sum
+  h = (h + 0x9e3779b97f4a7c15u) ^ x;
+  h ^= h >> 30;
+  h *= 0xbf58476d1ce4e5b9u;
+  h ^= h >> 27;
+  h *= 0x94d049bb133111ebu;
+  return h ^ (h >> 31);
+}
+uint64_t hash_text(std::string_view text);  // FNV-1a, 64 bits
+
+}  // namespace tenon::detail

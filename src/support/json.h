@@ -1,0 +1,81 @@
+// JSON (RFC 8259): a small reader and writer for the runtime and its files.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "support/error.h"
+
+namespace tenon {
+
+struct Json {
+  enum class Kind : uint8_t { Null, Bool, Int, Float, String, Array, Object };
+  using Member = std::pair<std::string, Json>;
+
+  Kind kind = Kind::Null;
+  bool boolean = false;
+  int64_t integer = 0;  // a number without fraction and exponent that fits
+  double number = 0;    // any number, Int's too
+  std::string string;
+  std::vector<Json> array;
+  std::vector<Member> object;  // in the text's order
+  size_t offset = 0;           // of its first byte in the text
+
+  bool is_null() const { return kind == Kind::Null; }
+  // The member of that name, or null; null for what is no object.
+  const Json* find(std::string_view name) const;
+};
+
+struct JsonLimits {
+  int depth = 64;  // of arrays and objects within each other
+};
+
+// Reads one value and nothing after it. What is wrong is an error of `kind` with line, column and
+// byte in the text called `source`: bad syntax, text that isn't UTF-8, a name twice in an object,
+// depth.
+Json parse_json(std::string_view text, ErrorKind kind = ErrorKind::Usage,
+                std::string_view source = "JSON", JsonLimits limits = {});
+// The error that such text has something wrong at `offset`.
+Error json_error(std::string_view text, ErrorKind kind, std::string_view source, size_t offset,
+                 std::string message);
+
+// Writes text piece by piece, with commas and, unless `indent` is 0, lines.
+class JsonWriter {
+ public:
+  explicit JsonWriter(int indent = 0) : indent_(indent) {}
+  JsonWriter& begin_object() { return open('{'); }
+  JsonWriter& end_object() { return close('}'); }
+  JsonWriter& begin_array() { return open('['); }
+  JsonWriter& end_array() { return close(']'); }
+  JsonWriter& key(std::string_view name);
+  JsonWriter& null();
+  JsonWriter& value(bool b);
+  JsonWriter& value(int64_t i);
+  JsonWriter& value(int32_t i) { return value(int64_t{i}); }
+  JsonWriter& value(uint64_t i);
+  // Finite ones so that they read back equal and as floats; others become null.
+  JsonWriter& value(double d);
+  JsonWriter& value(std::string_view s);  // bytes that aren't UTF-8 become U+FFFD
+  JsonWriter& value(const char* s) { return value(std::string_view(s)); }
+  std::string take() { return std::move(out_); }
+
+ private:
+  JsonWriter& open(char c);
+  JsonWriter& close(char c);
+  void separate();
+  void new_line();
+
+  std::string out_;
+  int indent_;
+  int depth_ = 0;
+  bool first_ = true;  // in this array or object
+  bool after_key_ = false;
+};
+
+bool is_utf8(std::string_view text);
+
+}  // namespace tenon
