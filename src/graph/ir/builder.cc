@@ -125,8 +125,14 @@ VarRef Builder::push(ExprRef value, TypeRef type, std::string_view hint) {
   b->var = v;
   b->value = std::move(value);
   b->span = span_;
+  definitions_[v.get()] = b->value;
   scopes_.back().bindings.push_back(b);
   return v;
+}
+
+ExprRef Builder::definition_of(const Operand& operand) const {
+  auto it = definitions_.find(operand.get());
+  return it == definitions_.end() ? nullptr : it->second;
 }
 
 void Builder::push_checks(const std::vector<Ref<const Check>>& conditions) {

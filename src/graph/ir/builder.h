@@ -14,6 +14,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "graph/ir/infer.h"
@@ -120,6 +121,7 @@ class Builder {
   Span span_;
   std::vector<Scope> scopes_;
   std::vector<VarRef> params_;
+  std::unordered_map<const Expr*, ExprRef> definitions_;   // by variable
   std::set<std::string, std::less<>> used_symbols_;        // ever, so that fresh ones are new
   std::multiset<std::string, std::less<>> bound_symbols_;  // now
   std::multiset<std::string, std::less<>> checked_;        // conditions that hold here

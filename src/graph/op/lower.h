@@ -9,7 +9,6 @@ namespace tenon::graph {
 // The kernel of `primitive`: its inputs are the parameters in order, its outputs the result or the
 // fields of a tuple. Symbols keep their names; constants of one element become literals. The joined
 // Compute is simplified (loop::inline_stages) and scheduled.
-loop::KernelRef lower_primitive(const FunctionRef& primitive,
-                                const loop::ScheduleOptions& options);
+loop::KernelRef lower_primitive(const FunctionRef& primitive, const loop::ScheduleOptions& options);
 
 }  // namespace tenon::graph

@@ -1,0 +1,207 @@
+// Calls: kernels, packed functions, globals, closures, the memory intrinsics, scalar arithmetic.
+#include <string_view>
+#include <unordered_map>
+
+#include "codegen/bytecode/function_emitter.h"
+#include "graph/ir/intrinsic.h"
+#include "object/shape.h"
+
+namespace tenon::codegen {
+
+using namespace graph;  // NOLINT: this file speaks of graph IR only
+using vm::Arg;
+using vm::Opcode;
+
+namespace {
+
+constexpr DLDevice kHost{kDLCPU, 0};
+
+Dim dim_attr(const Call& call, const char* name) {
+  return Dim(call.attrs.at(name).as<Ref<const DimNode>>());
+}
+
+Array<Dim> dims_attr(const Call& call, const char* name) {
+  return call.attrs.at(name).as<Array<Dim>>();
+}
+
+// Operators on scalars, by the instruction that computes them on two integers.
+const std::unordered_map<std::string_view, Opcode>& scalar_opcodes() {
+  static const std::unordered_map<std::string_view, Opcode> table = {
+      {"add", Opcode::Add},
+      {"sub", Opcode::Sub},
+      {"mul", Opcode::Mul},
+      {"div", Opcode::TruncDiv},
+      {"floor_div", Opcode::FloorDiv},
+      {"mod", Opcode::FloorMod},
+      {"rem", Opcode::TruncMod},
+      {"minimum", Opcode::Min},
+      {"maximum", Opcode::Max},
+      {"equal", Opcode::Eq},
+      {"not_equal", Opcode::Ne},
+      {"less", Opcode::Lt},
+      {"less_equal", Opcode::Le},
+      {"greater", Opcode::Gt},
+      {"greater_equal", Opcode::Ge},
+      {"logical_and", Opcode::And},
+      {"logical_or", Opcode::Or},
+      {"logical_xor", Opcode::Xor},
+      {"bitwise_and", Opcode::And},
+      {"bitwise_or", Opcode::Or},
+      {"bitwise_xor", Opcode::Xor},
+      {"shift_left", Opcode::Shl},
+  };
+  return table;
+}
+
+bool is_narrow(DataType dtype) {
+  return dtype != i64 && !dtype.is_bool();
+}
+
+}  // namespace
+
+bool FunctionEmitter::emit_call(const Call& call, const TypeRef& type, Arg dst, bool tail) {
+  switch (call.kind) {
+    case CalleeKind::kKernel:
+      emit_kernel(call);
+      return false;
+    case CalleeKind::kPacked:
+      if (is_memory_intrinsic(call.callee)) {
+        emit_intrinsic(call, type, dst);
+      } else {
+        emit_packed(call, dst);
+      }
+      return false;
+    case CalleeKind::kOperator:
+      emit_scalar_op(call, type, dst);
+      return false;
+    case CalleeKind::kGlobal: {
+      const int64_t callee = unit_->find_function(call.callee);
+      TENON_ASSERT(callee >= 0, "no function @", call.callee);
+      const std::vector<Arg> args = consume(call.args);
+      const Arg target = Arg::func(static_cast<uint32_t>(callee));
+      if (tail) {
+        code_.emit(Opcode::TailCall, {target}, args);
+      } else {
+        code_.emit(Opcode::Call, {dst, target}, args);
+      }
+      return tail;
+    }
+    case CalleeKind::kClosure: {
+      const Arg closure = in_register(call.closure);
+      const std::vector<Arg> args = consume(call.args);
+      if (tail) {
+        code_.emit(Opcode::TailCallClosure, {closure}, args);
+      } else {
+        code_.emit(Opcode::CallClosure, {dst, closure}, args);
+      }
+      return tail;
+    }
+  }
+  return false;
+}
+
+void FunctionEmitter::emit_kernel(const Call& call) {
+  std::vector<Arg> args = consume(call.args);
+  for (const Arg& integer : sizes(dims_attr(call, "integers"))) args.push_back(integer);
+  code_.emit(Opcode::CallPacked,
+             {Arg::none(), Arg::packed(unit_->packed_index(call.callee, /*kernel=*/true))}, args);
+}
+
+Arg FunctionEmitter::attribute(const Any& value) {
+  if (auto dims = value.try_as<Array<Dim>>()) {
+    const uint32_t reg = new_register();
+    code_.emit(Opcode::MakeShape, {Arg::reg(reg)}, sizes(*dims));
+    free_register(reg);
+    return Arg::last(reg);
+  }
+  if (auto dim = value.try_as<Ref<const DimNode>>()) return size(Dim(*dim));
+  if (auto integers = value.try_as<Array<int64_t>>()) {
+    return Arg::constant(
+        constants_->of_value(Any(Shape(std::vector<int64_t>(integers->begin(), integers->end())))));
+  }
+  if (auto integer = value.try_as<int64_t>(); integer && vm::fits_immediate(*integer)) {
+    return Arg::imm(*integer);
+  }
+  return Arg::constant(constants_->of_value(value));
+}
+
+void FunctionEmitter::emit_packed(const Call& call, Arg dst) {
+  std::vector<Arg> args = consume(call.args);
+  std::vector<uint32_t> held;  // shapes made for this call keep their registers until it
+  for (const auto& [name, value] : call.attrs) {
+    const Arg arg = attribute(value);
+    if (arg.is(vm::ArgKind::LastUse)) {
+      std::erase(free_, arg.index());
+      held.push_back(arg.index());
+    }
+    args.push_back(arg);
+  }
+  code_.emit(Opcode::CallPacked,
+             {dst, Arg::packed(unit_->packed_index(call.callee, /*kernel=*/false))}, args);
+  for (uint32_t reg : held) free_register(reg);
+}
+
+void FunctionEmitter::emit_intrinsic(const Call& call, const TypeRef& type, Arg dst) {
+  const std::string_view name = call.callee;
+  if (dst.is_none()) return;
+  if (name == kMemoryStorage) {
+    code_.emit(Opcode::AllocStorage,
+               {dst, size(dim_attr(call, "size")), Arg::imm(kTensorAlignment), Arg::device(kHost)});
+  } else if (name == kMemoryTensor) {
+    const Arg offset = size(dim_attr(call, "offset"));
+    const std::vector<Arg> dims = sizes(dims_attr(call, "shape"));
+    const Arg storage = consume(call.args)[0];
+    code_.emit(Opcode::AllocTensor,
+               {dst, storage, offset, Arg::dtype(type.as<TensorType>()->dtype)}, dims);
+  } else if (name == kMemoryReshape) {
+    const std::vector<Arg> dims = sizes(dims_attr(call, "shape"));
+    const Arg tensor = consume(call.args)[0];
+    code_.emit(Opcode::ReshapeTensor, {dst, tensor}, dims);
+  } else if (name == kMemoryValues) {
+    auto* tensor = type.as<TensorType>();
+    code_.emit(Opcode::MakeTensor, {dst, Arg::dtype(tensor->dtype), Arg::imm(tensor->rank)},
+               sizes(dims_attr(call, "values")));
+  } else if (name == kMemoryRank0) {
+    const Arg elements[] = {value(call.args[0])};
+    code_.emit(Opcode::MakeTensor, {dst, Arg::dtype(type.as<TensorType>()->dtype), Arg::imm(0)},
+               elements);
+  } else {
+    TENON_ASSERT(false, "unknown memory intrinsic ", name);
+  }
+}
+
+void FunctionEmitter::emit_scalar_op(const Call& call, const TypeRef& type, Arg dst) {
+  auto* scalar = type.as<ScalarType>();
+  const std::string_view op = call.callee;
+  if (!scalar || scalar->dtype.is_float()) {
+    refuse(cat("operator ", op, " was not lowered; its result is ", to_text(type)));
+  }
+  if (dst.is_none()) return;
+  if (op == "where") {
+    code_.emit(Opcode::Select,
+               {dst, in_register(call.args[0]), value(call.args[1]), value(call.args[2])});
+    return;
+  }
+  const Arg a = integer(call.args[0]);
+  if (op == "cast") {
+    if (type_of(call.args[0]).as<ScalarType>()->dtype.is_float()) {
+      refuse("a cast of a floating scalar is not run on registers");
+    }
+    code_.emit(Opcode::Narrow, {dst, a, Arg::dtype(scalar->dtype)});
+    return;
+  }
+  if (op == "neg") {
+    code_.emit(Opcode::Sub, {dst, Arg::imm(0), a});
+  } else if (op == "logical_not" || op == "bitwise_not") {
+    code_.emit(Opcode::Not, {dst, a});
+  } else if (auto it = scalar_opcodes().find(op); it != scalar_opcodes().end()) {
+    code_.emit(it->second, {dst, a, integer(call.args[1])});
+  } else {
+    refuse(cat("operator ", op, " is not defined on scalars in registers"));
+  }
+  if (is_narrow(scalar->dtype)) {
+    code_.emit(Opcode::Narrow, {dst, dst, Arg::dtype(scalar->dtype)});
+  }
+}
+
+}  // namespace tenon::codegen

@@ -1,0 +1,611 @@
+#include "codegen/bytecode/function_emitter.h"
+
+#include <algorithm>
+
+#include "graph/ir/walk.h"
+
+namespace tenon::codegen {
+
+using namespace graph;  // NOLINT: this file speaks of graph IR only
+using vm::Arg;
+using vm::DimPattern;
+using vm::Label;
+using vm::Opcode;
+
+uint32_t ConstantPool::of(const Constant& constant) {
+  auto tensor = constant.value.try_as<Tensor>();
+  if (!tensor) return unit_->add_constant(constant.value, std::string(constant.name));
+  auto [it, fresh] = by_tensor_.try_emplace(tensor->get(), 0);
+  if (fresh) it->second = unit_->add_constant(constant.value, std::string(constant.name));
+  return it->second;
+}
+
+uint32_t ConstantPool::of_text(const std::string& text) {
+  auto [it, fresh] = by_text_.try_emplace(text, 0);
+  if (fresh) it->second = unit_->add_constant(Any(String(text)));
+  return it->second;
+}
+
+void FunctionEmitter::refuse(const std::string& what) const {
+  throw Error(ErrorKind::Unsupported, span_, cat("'", function_.name, "': ", what));
+}
+
+// ---- registers ----
+
+uint32_t FunctionEmitter::new_register() {
+  if (!free_.empty()) {
+    const uint32_t index = free_.back();
+    free_.pop_back();
+    return index;
+  }
+  return register_count_++;
+}
+
+uint32_t FunctionEmitter::register_of(const Var* var) const {
+  auto it = registers_.find(var);
+  TENON_ASSERT(it != registers_.end(), "variable %", var->name, " has no register");
+  return it->second;
+}
+
+Arg FunctionEmitter::value(const Operand& operand) {
+  if (!operand) return Arg::none();
+  if (auto* constant = operand.as<Constant>()) {
+    if (auto integer = constant->value.try_as<int64_t>(); integer && vm::fits_immediate(*integer)) {
+      return Arg::imm(*integer);
+    }
+    return Arg::constant(constants_->of(*constant));
+  }
+  if (auto* tuple = type_of(operand).as<TupleType>(); tuple && tuple->fields.empty()) {
+    return Arg::none();  // the unit
+  }
+  return Arg::reg(register_of(operand.as<Var>()));
+}
+
+Arg FunctionEmitter::in_register(const Operand& operand) {
+  if (operand.is<Var>()) return value(operand);
+  const uint32_t temporary = new_register();
+  code_.emit(Opcode::Move, {Arg::reg(temporary), value(operand)});
+  free_register(temporary);
+  return Arg::reg(temporary);
+}
+
+Arg FunctionEmitter::integer(const Operand& operand) {
+  if (auto* constant = operand.as<Constant>()) {
+    if (auto truth = constant->value.try_as<bool>()) return Arg::imm(*truth);
+    if (auto number = constant->value.try_as<int64_t>(); number && vm::fits_immediate(*number)) {
+      return Arg::imm(*number);
+    }
+  }
+  return in_register(operand);
+}
+
+std::vector<Arg> FunctionEmitter::values(const Array<Operand>& operands) {
+  std::vector<Arg> args;
+  for (const Operand& operand : operands) args.push_back(value(operand));
+  return args;
+}
+
+std::vector<Arg> FunctionEmitter::consume(const Array<Operand>& operands) {
+  std::vector<Arg> args = values(operands);
+  for (const Var* var : dying_) {
+    const uint32_t reg = register_of(var);
+    auto it = std::find(args.rbegin(), args.rend(), Arg::reg(reg));
+    if (it == args.rend()) continue;
+    *it = Arg::last(reg);
+    moved_.insert(var);
+  }
+  return args;
+}
+
+void FunctionEmitter::release(const std::vector<const Var*>& dead) {
+  std::vector<Arg> kills;
+  for (const Var* var : dead) {
+    auto it = registers_.find(var);
+    if (it == registers_.end()) continue;  // never given one: the unit
+    if (!moved_.contains(var) && !var->type.is<ScalarType>()) {
+      kills.push_back(Arg::reg(it->second));
+    }
+    free_register(it->second);
+  }
+  if (!kills.empty()) code_.emit(Opcode::Kill, {}, kills);
+}
+
+// ---- sizes ----
+
+bool FunctionEmitter::is_bound(const Dim& dim) const {
+  std::vector<std::string> names;
+  tenon::collect_symbols(dim, &names);
+  return std::all_of(names.begin(), names.end(),
+                     [this](const std::string& name) { return symbols_.contains(name); });
+}
+
+Arg FunctionEmitter::size(const Dim& dim) {
+  if (auto constant = dim.as_const(); constant && vm::fits_immediate(*constant)) {
+    return Arg::imm(*constant);
+  }
+  if (dim.kind() == DimKind::kSymbol) {
+    auto it = symbols_.find(std::string(dim.node().name));
+    TENON_ASSERT(it != symbols_.end(), "symbol ", dim.node().name, " is used before it is bound");
+    return Arg::reg(it->second);
+  }
+  const std::string key = tenon::to_text(dim);
+  if (auto it = sizes_.find(key); it != sizes_.end()) return Arg::reg(it->second);
+  const Arg result = compute_size(dim);
+  sizes_[key] = result.index();
+  return result;
+}
+
+Arg FunctionEmitter::compute_size(const Dim& dim) {
+  const uint32_t dst = register_count_++;  // never reused
+  if (auto constant = dim.as_const()) {
+    code_.load_int(*unit_, dst, *constant);
+    return Arg::reg(dst);
+  }
+  Opcode opcode = Opcode::AddChecked;
+  switch (dim.kind()) {
+    case DimKind::kAdd:
+      opcode = Opcode::AddChecked;
+      break;
+    case DimKind::kMul:
+      opcode = Opcode::MulChecked;
+      break;
+    case DimKind::kFloorDiv:
+      opcode = Opcode::FloorDiv;
+      break;
+    case DimKind::kMod:
+      opcode = Opcode::FloorMod;
+      break;
+    case DimKind::kMin:
+      opcode = Opcode::Min;
+      break;
+    case DimKind::kMax:
+      opcode = Opcode::Max;
+      break;
+    case DimKind::kBcast:
+      opcode = Opcode::Bcast;
+      break;
+    case DimKind::kConst:
+    case DimKind::kSymbol:
+      TENON_ASSERT(false, "a leaf is no instruction");
+  }
+  const auto& args = dim.node().args;
+  Arg left = size(Dim(args[0]));
+  for (size_t i = 1; i < args.size(); ++i) {
+    const Arg right = size(Dim(args[i]));
+    code_.emit(opcode, {Arg::reg(dst), left, right});
+    left = Arg::reg(dst);
+  }
+  return left;
+}
+
+std::vector<Arg> FunctionEmitter::sizes(const Array<Dim>& dims) {
+  std::vector<Arg> args;
+  for (const Dim& dim : dims) args.push_back(size(dim));
+  return args;
+}
+
+std::vector<DimPattern> FunctionEmitter::patterns(const Array<Dim>& dims,
+                                                  std::vector<size_t>* later) {
+  std::vector<DimPattern> out;
+  std::vector<std::pair<std::string, uint32_t>> fresh;
+  for (size_t i = 0; i < dims.size(); ++i) {
+    const Dim& dim = dims[i];
+    if (auto constant = dim.as_const(); constant && vm::fits_immediate(*constant)) {
+      out.push_back(DimPattern::equals(*constant));
+    } else if (dim.kind() == DimKind::kSymbol && !is_bound(dim)) {
+      const std::string name(dim.node().name);
+      auto known = std::find_if(fresh.begin(), fresh.end(),
+                                [&](const auto& entry) { return entry.first == name; });
+      if (known != fresh.end()) {  // [n, n]: the second one is compared once the first is stored
+        out.push_back(DimPattern::ignore());
+        later->push_back(i);
+      } else {
+        fresh.emplace_back(name, register_count_++);
+        out.push_back(DimPattern::store(fresh.back().second));
+      }
+    } else if (is_bound(dim)) {
+      const Arg arg = size(dim);
+      out.push_back(arg.is_register() ? DimPattern::equals_register(arg.index())
+                                      : DimPattern::equals(arg.value()));
+    } else {
+      out.push_back(DimPattern::ignore());
+      later->push_back(i);
+    }
+  }
+  for (const auto& [name, reg] : fresh) symbols_[name] = reg;
+  return out;
+}
+
+void FunctionEmitter::match_later(Arg value, const Array<Dim>& dims,
+                                  const std::vector<size_t>& later) {
+  if (later.empty()) return;
+  std::vector<DimPattern> out(dims.size(), DimPattern::ignore());
+  for (size_t i : later) out[i] = DimPattern::equals_register(size(dims[i]).index());
+  code_.match_shape(value, out);
+}
+
+// ---- functions and blocks ----
+
+void FunctionEmitter::emit_signature(vm::FunctionUnit* out) {
+  auto signature_of = [](const TypeRef& type) {
+    return vm::parse_signature_type(to_text(without_known_values(type)));
+  };
+  out->name = std::string(function_.name);
+  if (auto* exported = function_.attrs.find("export")) out->exported = exported->as<bool>();
+  for (const VarRef& param : function_.params) {
+    out->params.push_back({std::string(param->name), signature_of(param->type), false});
+  }
+  out->result = signature_of(function_.result_type);
+}
+
+void FunctionEmitter::emit_parameter_checks() {
+  for (const VarRef& param : function_.params) {
+    const Arg reg = Arg::reg(register_of(param.get()));
+    if (auto* tensor = param->type.as<TensorType>()) {
+      if (tensor->dims_known) {
+        std::vector<size_t> later;
+        const auto dims = patterns(tensor->dims, &later);
+        code_.match_tensor(reg, tensor->dtype, dims);
+      } else if (tensor->rank != kUnknownRank) {
+        code_.match_tensor(reg, tensor->dtype,
+                           std::vector<DimPattern>(tensor->rank, DimPattern::ignore()));
+      } else {
+        code_.emit(Opcode::MatchDtype, {reg, Arg::dtype(tensor->dtype)});
+      }
+    } else if (auto* shape = param->type.as<ShapeType>(); shape && shape->dims_known) {
+      std::vector<size_t> later;
+      code_.match_shape(reg, patterns(shape->dims, &later));
+    }
+  }
+  // Dimensions that are expressions, now that every parameter has bound its symbols.
+  for (const VarRef& param : function_.params) {
+    auto* tensor = param->type.as<TensorType>();
+    if (!tensor || !tensor->dims_known) continue;
+    std::vector<size_t> compound;
+    for (size_t i = 0; i < tensor->dims.size(); ++i) {
+      if (!tensor->dims[i].is_const()) compound.push_back(i);
+    }
+    if (std::any_of(compound.begin(), compound.end(),
+                    [&](size_t i) { return tensor->dims[i].kind() != DimKind::kSymbol; })) {
+      match_later(Arg::reg(register_of(param.get())), tensor->dims, compound);
+    }
+  }
+}
+
+void FunctionEmitter::emit(vm::FunctionUnit* out) {
+  emit_signature(out);
+  std::vector<const Var*> params;
+  for (const VarRef& param : function_.params) {
+    registers_[param.get()] = new_register();
+    params.push_back(param.get());
+  }
+  span_ = function_.span;
+  code_.set_span(unit_->add_span(span_));
+  emit_parameter_checks();
+  const Arg result = emit_block(function_.body, params, /*tail=*/true);
+  // A tail call or an if whose branches both returned has left the frame already.
+  if (!left_frame_) code_.emit(Opcode::Ret, {result});
+  out->register_count = register_count_;
+  out->code = code_.finish(&out->spans);
+}
+
+void FunctionEmitter::emit_bindings(const Bindings& bindings, const std::vector<Operand>& results,
+                                    const std::vector<const Var*>& extra, bool tail) {
+  const BlockLiveness liveness = analyse_liveness(bindings, results, extra);
+  left_frame_ = false;
+  for (size_t i = 0; i < bindings.size(); ++i) {
+    const Binding& binding = *bindings[i];
+    span_ = binding.span;
+    code_.set_span(unit_->add_span(span_));
+    dying_ = liveness.dies[i];
+    const bool is_result = tail && i + 1 == bindings.size() && results.size() == 1 &&
+                           results[0].get() == static_cast<const Object*>(binding.var.get());
+    if (emit_binding(binding, liveness.unused[i], is_result)) {
+      left_frame_ = true;
+      return;
+    }
+    left_frame_ = false;
+    release(liveness.dies[i]);
+  }
+}
+
+Arg FunctionEmitter::emit_block(const BlockRef& block, const std::vector<const Var*>& extra,
+                                bool tail) {
+  const auto outer_sizes = sizes_;
+  const auto outer_symbols = symbols_;
+  emit_bindings(block->bindings, {block->result}, extra, tail);
+  Arg result = Arg::none();
+  if (!left_frame_) {
+    result = value(block->result);
+    if (auto* var = block->result.as<Var>()) {
+      const bool own = std::find(extra.begin(), extra.end(), var) != extra.end() ||
+                       std::any_of(block->bindings.begin(), block->bindings.end(),
+                                   [&](const auto& binding) { return binding->var.get() == var; });
+      if (own && !result.is_none()) result = Arg::last(result.index());
+    }
+  }
+  sizes_ = outer_sizes;
+  symbols_ = outer_symbols;
+  return result;
+}
+
+bool FunctionEmitter::emit_binding(const Binding& binding, bool unused, bool tail) {
+  const ExprRef& value_expr = binding.value;
+  auto* unit_result = binding.var->type.as<TupleType>();
+  const bool discard = unused || (unit_result && unit_result->fields.empty());
+  Arg dst = Arg::none();
+  auto define = [&] {
+    if (discard) return;
+    const uint32_t reg = new_register();
+    registers_[binding.var.get()] = reg;
+    dst = Arg::reg(reg);
+  };
+  if (auto* call = value_expr.as<Call>()) {
+    define();
+    return emit_call(*call, binding.var->type, dst, tail);
+  }
+  if (auto* branch = value_expr.as<If>()) {
+    define();
+    return emit_if(*branch, dst, tail);
+  }
+  if (auto* loop = value_expr.as<Loop>()) {
+    define();
+    emit_loop(*loop, dst);
+    return false;
+  }
+  if (auto* tuple = value_expr.as<Tuple>()) {
+    if (discard) return false;
+    const std::vector<Arg> fields = consume(tuple->fields);
+    define();
+    code_.emit(Opcode::AllocTuple, {dst}, fields);
+    return false;
+  }
+  if (auto* field = value_expr.as<Field>()) {
+    const Arg tuple_arg = value(field->tuple);
+    define();
+    if (!discard) {
+      code_.emit(Opcode::GetField, {dst, tuple_arg, Arg::imm(field->index)});
+    }
+    return false;
+  }
+  if (auto* match = value_expr.as<MatchShape>()) {
+    emit_match_shape(*match);
+    define();
+    if (!discard) code_.emit(Opcode::Move, {dst, value(match->value)});
+    return false;
+  }
+  if (auto* check = value_expr.as<Check>()) {
+    emit_check(*check);
+    return false;
+  }
+  if (value_expr.is<Match>()) refuse("match is not run by this version of the machine's compiler");
+  if (value_expr.is<FunctionExpr>()) {
+    refuse("function literals are not run by this version of the machine's compiler");
+  }
+  if (value_expr.is<Construct>()) {
+    refuse("algebraic data types are not run by this version of the machine's compiler");
+  }
+  TENON_ASSERT(false, "unknown right-hand side");
+  return false;
+}
+
+bool FunctionEmitter::emit_if(const If& branch, Arg dst, bool tail) {
+  Arg condition;
+  uint32_t temporary = 0;
+  bool has_temporary = false;
+  if (branch.condition.as<Constant>() || type_of(branch.condition).as<ScalarType>()) {
+    condition = in_register(branch.condition);
+  } else {
+    temporary = new_register();
+    has_temporary = true;
+    Arg tensor = value(branch.condition);
+    const uint32_t flat = new_register();
+    code_.emit(Opcode::ReshapeTensor, {Arg::reg(flat), tensor});
+    const Arg element[] = {Arg::reg(temporary)};
+    code_.emit(Opcode::ReadElements, {Arg::last(flat)}, element);
+    free_register(flat);
+    condition = Arg::reg(temporary);
+  }
+  const Label otherwise = code_.make_label(), end = code_.make_label();
+  code_.emit(Opcode::If, {condition, code_.to(otherwise)});
+  if (has_temporary) free_register(temporary);
+
+  auto arm = [&](const BlockRef& block) {
+    const Arg result = emit_block(block, {}, tail);
+    const bool left = left_frame_;
+    left_frame_ = false;
+    if (left) return true;
+    if (tail) {
+      code_.emit(Opcode::Ret, {result});
+      if (result.is(vm::ArgKind::LastUse)) free_register(result.index());
+      return true;
+    }
+    if (!dst.is_none()) code_.emit(Opcode::Move, {dst, result});
+    if (result.is(vm::ArgKind::LastUse)) {
+      if (dst.is_none()) {
+        const Arg dead[] = {Arg::reg(result.index())};
+        code_.emit(Opcode::Kill, {}, dead);
+      }
+      free_register(result.index());
+    }
+    return false;
+  };
+  arm(branch.then_block);
+  if (!tail) code_.emit(Opcode::Goto, {code_.to(end)});
+  code_.bind(otherwise);
+  arm(branch.else_block);
+  if (!tail) code_.bind(end);
+  return tail;
+}
+
+void FunctionEmitter::emit_loop(const Loop& loop, Arg dst) {
+  std::vector<const Var*> vars;
+  for (size_t i = 0; i < loop.vars.size(); ++i) {
+    const uint32_t reg = new_register();
+    registers_[loop.vars[i].get()] = reg;
+    vars.push_back(loop.vars[i].get());
+    code_.emit(Opcode::Move, {Arg::reg(reg), value(loop.init[i])});
+  }
+  const Label top = code_.make_label(), exit = code_.make_label();
+  code_.bind(top);
+  // The condition reads the variables, the body or the exit comes after it: nothing dies in it.
+  const Arg condition = emit_block(loop.condition, {}, false);
+  Arg test = condition;
+  if (!condition.is_register()) {
+    const uint32_t reg = new_register();
+    code_.emit(Opcode::Move, {Arg::reg(reg), condition});
+    test = Arg::last(reg);
+  }
+  TENON_ASSERT(type_of(loop.condition->result).as<ScalarType>(),
+               "a loop's condition is a boolean scalar");
+  code_.emit(Opcode::If, {test, code_.to(exit)});
+  if (test.is(vm::ArgKind::LastUse)) free_register(test.index());
+
+  emit_loop_step(loop);
+  code_.emit(Opcode::Goto, {code_.to(top)});
+  code_.bind(exit);
+  std::vector<Arg> results;
+  for (const Var* var : vars) results.push_back(Arg::last(register_of(var)));
+  if (dst.is_none()) {
+    std::vector<Arg> dead;
+    for (const Var* var : vars) dead.push_back(Arg::reg(register_of(var)));
+    code_.emit(Opcode::Kill, {}, dead);
+  } else if (results.size() == 1) {
+    code_.emit(Opcode::Move, {dst, results[0]});
+  } else {
+    code_.emit(Opcode::AllocTuple, {dst}, results);
+  }
+  for (const Var* var : vars) free_register(register_of(var));
+}
+
+// The body, then its results into the variables. A result may be another variable's old value, so
+// all results are in registers of their own before the first variable is written.
+void FunctionEmitter::emit_loop_step(const Loop& loop) {
+  const Bindings& bindings = loop.body->bindings;
+  std::vector<uint32_t> next;
+  if (loop.vars.size() == 1) {
+    next = emit_into_registers(bindings, {loop.body->result});
+  } else {
+    // The tuple that ends the body need not be made when the body makes it last.
+    auto* tuple = bindings.empty() ? nullptr : bindings.back()->value.as<Tuple>();
+    if (tuple && loop.body->result == bindings.back()->var) {
+      next =
+          emit_into_registers(std::vector<Ref<const Binding>>(bindings.begin(), bindings.end() - 1),
+                              {tuple->fields.begin(), tuple->fields.end()});
+    } else {
+      const uint32_t packed = emit_into_registers(bindings, {loop.body->result})[0];
+      for (size_t i = 0; i < loop.vars.size(); ++i) {
+        next.push_back(new_register());
+        code_.emit(Opcode::GetField,
+                   {Arg::reg(next.back()), Arg::reg(packed), Arg::imm(static_cast<int64_t>(i))});
+      }
+      const Arg dead[] = {Arg::reg(packed)};
+      code_.emit(Opcode::Kill, {}, dead);
+      free_register(packed);
+    }
+  }
+  for (size_t i = 0; i < next.size(); ++i) {
+    code_.emit(Opcode::Move, {Arg::reg(register_of(loop.vars[i].get())), Arg::last(next[i])});
+    free_register(next[i]);
+  }
+}
+
+std::vector<uint32_t> FunctionEmitter::emit_into_registers(const Bindings& bindings,
+                                                           const std::vector<Operand>& results) {
+  const auto outer_sizes = sizes_;
+  const auto outer_symbols = symbols_;
+  emit_bindings(bindings, results, {}, false);
+  std::vector<uint32_t> registers;
+  for (size_t i = 0; i < results.size(); ++i) {
+    auto* var = results[i].as<Var>();
+    const bool own = std::any_of(bindings.begin(), bindings.end(),
+                                 [&](const auto& b) { return b->var.get() == var; });
+    const bool again = std::any_of(results.begin() + static_cast<int64_t>(i) + 1, results.end(),
+                                   [&](const Operand& later) { return later.get() == var; });
+    if (var && own && !again) {
+      registers.push_back(register_of(var));
+    } else {
+      registers.push_back(new_register());
+      code_.emit(Opcode::Move, {Arg::reg(registers.back()), value(results[i])});
+    }
+  }
+  sizes_ = outer_sizes;
+  symbols_ = outer_symbols;
+  return registers;
+}
+
+void FunctionEmitter::emit_match_shape(const MatchShape& match) {
+  std::vector<size_t> later;
+  if (!match.elements) {
+    const Arg tensor = value(match.value);
+    const auto dims = patterns(match.dims, &later);
+    code_.match_shape(tensor, dims);
+    match_later(tensor, match.dims, later);
+    return;
+  }
+  // Elements: each one is read into a register, then matched as a value.
+  std::vector<uint32_t> elements;
+  const Arg source = value(match.value);
+  if (type_of(match.value).as<ShapeType>()) {
+    const auto dims = patterns(match.dims, &later);
+    code_.match_shape(source, dims);
+    match_later(source, match.dims, later);
+    return;
+  }
+  for (size_t i = 0; i < match.dims.size(); ++i) elements.push_back(register_count_++);
+  if (type_of(match.value).as<ScalarType>()) {
+    code_.emit(Opcode::Move, {Arg::reg(elements[0]), source});
+  } else {
+    std::vector<Arg> registers;
+    for (uint32_t element : elements) registers.push_back(Arg::reg(element));
+    code_.emit(Opcode::ReadElements, {source}, registers);
+  }
+  const auto found = patterns(match.dims, &later);
+  for (size_t i = 0; i < elements.size(); ++i) {
+    code_.match_prim_value(Arg::reg(elements[i]), found[i]);
+    if (found[i].match == vm::DimMatch::Store) {
+      const uint32_t test = new_register();
+      code_.emit(Opcode::Ge, {Arg::reg(test), Arg::reg(elements[i]), Arg::imm(0)});
+      const Arg operand[] = {Arg::reg(elements[i])};
+      code_.emit(Opcode::Check,
+                 {Arg::last(test),
+                  Arg::constant(constants_->of_text("a size computed from data is negative: {}"))},
+                 operand);
+      free_register(test);
+    }
+  }
+  for (size_t i : later) {
+    code_.match_prim_value(Arg::reg(elements[i]),
+                           DimPattern::equals_register(size(match.dims[i]).index()));
+  }
+}
+
+void FunctionEmitter::emit_check(const Check& check) {
+  const Arg left = size(check.left), right = size(check.right);
+  const uint32_t test = new_register();
+  const Arg operands[] = {left, right};
+  if (check.kind == CheckKind::kBroadcast) {
+    code_.emit(Opcode::Eq, {Arg::reg(test), left, right});
+    const uint32_t one = new_register();
+    for (const Arg side : operands) {
+      code_.emit(Opcode::Eq, {Arg::reg(one), side, Arg::imm(1)});
+      code_.emit(Opcode::Or, {Arg::reg(test), Arg::reg(test), Arg::reg(one)});
+    }
+    free_register(one);
+  } else {
+    code_.emit(check.kind == CheckKind::kEqual ? Opcode::Eq : Opcode::Le,
+               {Arg::reg(test), left, right});
+  }
+  const char* relation = check.kind == CheckKind::kEqual       ? "must be equal"
+                         : check.kind == CheckKind::kLessEqual ? "must not decrease"
+                                                               : "must be equal or one of them 1";
+  code_.emit(
+      Opcode::Check,
+      {Arg::last(test), Arg::constant(constants_->of_text(cat(
+                            check.message, ": found {} (", tenon::to_text(check.left), ") and {} (",
+                            tenon::to_text(check.right), "), which ", relation)))},
+      operands);
+  free_register(test);
+}
+
+}  // namespace tenon::codegen

@@ -1,0 +1,87 @@
+#include "graph/pass/fold_batch_norm.h"
+
+#include "graph/pass/rewrite.h"
+
+namespace tenon::graph {
+namespace {
+
+const TensorType& tensor_of(const Operand& operand) {
+  return *type_of(operand).as<TensorType>();
+}
+
+Operand reshaped(Builder& b, const Operand& x, const std::vector<Dim>& shape) {
+  return b.op("reshape", {x}, attrs({{"shape", attr_dims(shape)}}));
+}
+
+class Folder : public Rewriter {
+ protected:
+  void enter(const FunctionRef& function) override { uses_ = count_uses(function); }
+
+  Operand rewrite(const VarRef& var, const ExprRef& value) override {
+    if (const Call* conv = as_op(value, "conv")) {
+      Operand result = keep(var, value);
+      if (uses_[var.get()] == 1) convolutions_[result.get()] = Ref<const Call>(conv);
+      return result;
+    }
+    const Call* norm = as_op(value, "batch_norm");
+    if (!norm || !tensor_of(norm->args[0]).dims_known) return keep(var, value);
+    // y = (x - mean) / sqrt(variance + epsilon) * scale + bias = x * k + c, k and c of one element
+    // a channel.
+    Builder& b = builder();
+    const TensorType& x = tensor_of(norm->args[0]);
+    const DataType dtype = tensor_of(norm->args[1]).dtype;
+    const DataType inner = x.dtype;
+    if (dtype != inner || (dtype != f32 && dtype != f64)) return keep(var, value);
+    const Operand epsilon = scalar(dtype, norm->attrs.at("epsilon").as<double>());
+    const Operand k =
+        b.op("mul", {norm->args[1], b.op("rsqrt", {b.op("add", {norm->args[4], epsilon})})});
+    const Operand mean = norm->args[3], bias = norm->args[2];
+    auto conv = convolutions_.find(norm->args[0].get());
+    const int64_t axis = norm->attrs.at("axis").as<int64_t>();
+    if (conv != convolutions_.end() && axis == 1 && conv->second->args[1].is<Constant>()) {
+      return into_weights(*conv->second, k, mean, bias);
+    }
+    const Operand c = b.op("sub", {bias, b.op("mul", {mean, k})});
+    std::vector<Dim> shape(static_cast<size_t>(x.rank), Dim(1));
+    shape[static_cast<size_t>(axis < 0 ? axis + x.rank : axis)] = tensor_of(k).dims[0];
+    return b.op("add",
+                {b.op("mul", {norm->args[0], reshaped(b, k, shape)}), reshaped(b, c, shape)});
+  }
+
+ private:
+  // conv(x, w, b) * k + (bias - mean * k) = conv(x, w * k, (b - mean) * k + bias)
+  Operand into_weights(const Call& conv, const Operand& k, const Operand& mean,
+                       const Operand& bias) {
+    Builder& b = builder();
+    const TensorType& weights = tensor_of(conv.args[1]);
+    std::vector<Dim> shape(weights.dims.size(), Dim(1));
+    shape[0] = weights.dims[0];
+    const Operand scaled = b.op("mul", {conv.args[1], reshaped(b, k, shape)});
+    const Operand centred = conv.args.size() > 2 && conv.args[2] ? b.op("sub", {conv.args[2], mean})
+                                                                 : b.op("neg", {mean});
+    const Operand shifted = b.op("add", {b.op("mul", {centred, k}), bias});
+    return b.op("conv", {conv.args[0], scaled, shifted}, conv.attrs);
+  }
+
+  static Operand scalar(DataType dtype, double value) {
+    Tensor tensor = Tensor::empty(std::initializer_list<int64_t>{}, dtype);
+    if (dtype == f64) {
+      *tensor.data_as<double>() = value;
+    } else {
+      TENON_ASSERT(dtype == f32, "batch norm of ", to_text(dtype), " keeps its own lowering");
+      *tensor.data_as<float>() = static_cast<float>(value);
+    }
+    return constant(tensor);
+  }
+
+  std::unordered_map<const Var*, int64_t> uses_;
+  std::unordered_map<const Object*, Ref<const Call>> convolutions_;
+};
+
+}  // namespace
+
+Module fold_batch_norm(const Module& module, PassContext&) {
+  return Folder().run(module);
+}
+
+}  // namespace tenon::graph

@@ -1,0 +1,148 @@
+#include "graph/pass/fold_constants.h"
+
+#include <unordered_map>
+#include <unordered_set>
+
+#include "graph/pass/fuse_operators.h"
+#include "graph/pass/lower_to_kernels.h"
+#include "graph/pass/make_allocation_explicit.h"
+#include "graph/pass/rewrite.h"
+
+namespace tenon::graph {
+namespace {
+
+std::optional<int64_t> constant_bytes(const TypeRef& type) {
+  auto* tensor = type.as<TensorType>();
+  if (!tensor || !tensor->dims_known) return std::nullopt;
+  return bytes_of(*tensor).as_const();
+}
+
+// The bindings of one function that depend on constants alone, and those of them that the rest
+// uses.
+struct Foldable {
+  std::vector<Ref<const Binding>> bindings;
+  std::vector<VarRef> results;
+  int64_t result_bytes = 0;
+};
+
+class Finder {
+ public:
+  explicit Finder(int64_t limit) : limit_(limit) {}
+
+  Foldable find(const FunctionRef& function) {
+    visit(function->body);
+    Foldable out;
+    out.bindings = std::move(folded_);
+    for (const auto& binding : out.bindings) {
+      if (!wanted_.contains(binding->var.get())) continue;
+      out.results.push_back(binding->var);
+      out.result_bytes += constant_bytes(binding->var->type).value_or(0);
+    }
+    return out;
+  }
+
+ private:
+  void visit(const BlockRef& block) {
+    for (const auto& binding : block->bindings) {
+      if (may_fold(*binding)) {
+        members_.insert(binding->var.get());
+        folded_.push_back(binding);
+        continue;
+      }
+      for_each_operand(binding->value, [this](const Operand& o) { want(o); });
+      for_each_block(binding->value, [this](const BlockRef& inner) { visit(inner); });
+    }
+    want(block->result);
+  }
+
+  void want(const Operand& operand) {
+    if (operand && members_.contains(operand.get())) wanted_.insert(operand.get());
+  }
+
+  bool may_fold(const Binding& binding) const {
+    const Operator* op = operator_of(binding.value);
+    if (!op || (!op->lower && !op->view)) return false;
+    auto bytes = constant_bytes(binding.var->type);
+    if (!bytes || *bytes > limit_) return false;
+    auto* call = binding.value.as<Call>();
+    for (const Operand& arg : call->args) {
+      if (arg && !arg.is<Constant>() && !members_.contains(arg.get())) return false;
+    }
+    return true;
+  }
+
+  int64_t limit_;
+  std::unordered_set<const Object*> members_, wanted_;
+  std::vector<Ref<const Binding>> folded_;
+};
+
+FunctionRef as_function(const Foldable& part) {
+  Builder b;
+  std::unordered_map<const Object*, Operand> map;
+  for (const auto& binding : part.bindings) {
+    auto* call = binding->value.as<Call>();
+    std::vector<Operand> args;
+    for (const Operand& arg : call->args) {
+      auto it = map.find(arg.get());
+      args.push_back(it == map.end() ? arg : it->second);
+    }
+    b.at(binding->span);
+    map[binding->var.get()] = b.bind_typed(make<Call>(call->kind, call->callee, Operand(),
+                                                      Array<Operand>(args), call->attrs, TypeRef()),
+                                           binding->var->type, binding->var->name);
+  }
+  std::vector<Operand> results;
+  for (const VarRef& var : part.results) results.push_back(map.at(var.get()));
+  return b.finish("folded", b.tuple(results));
+}
+
+// Replaces the folded variables by their values; what computed them goes with the dead code.
+class Replacer : public Rewriter {
+ public:
+  explicit Replacer(std::unordered_map<const Object*, Operand> values)
+      : values_(std::move(values)) {}
+
+ protected:
+  Operand rewrite(const VarRef& var, const ExprRef& value) override {
+    auto it = values_.find(var.get());
+    return it == values_.end() ? keep(var, value) : it->second;
+  }
+
+ private:
+  std::unordered_map<const Object*, Operand> values_;
+};
+
+FunctionRef fold(const FunctionRef& function, PassContext& cx) {
+  const Foldable part = Finder(cx.fold_limit).find(function);
+  if (part.results.empty() || part.result_bytes > cx.fold_limit) return function;
+  const FunctionRef folded = as_function(part);
+  Map<String, FunctionRef> functions;
+  functions.set(folded->name, folded);
+  PassContext folding = cx;
+  folding.target = cx.fold_target;
+  Module lowered = lower_to_kernels(fuse_operators(make_module(functions), folding), folding);
+  std::vector<Any> values;
+  try {
+    values = cx.evaluator->run(lowered, *lowered->functions.find(folded->name), {});
+  } catch (const Error& error) {
+    if (error.kind() == ErrorKind::Internal) throw;
+    return function;
+  }
+  std::unordered_map<const Object*, Operand> constants;
+  for (size_t i = 0; i < part.results.size(); ++i) {
+    constants[part.results[i].get()] =
+        constant(values[i].as<Tensor>().as_read_only(), part.results[i]->name);
+  }
+  return Replacer(std::move(constants)).run(function);
+}
+
+}  // namespace
+
+Module fold_constants(const Module& module, PassContext& cx) {
+  if (!cx.evaluator) return module;
+  Map<String, FunctionRef> functions;
+  for (const auto& [name, function] : module->functions) functions.set(name, fold(function, cx));
+  return with_functions(module, std::move(functions));
+}
+
+}  // namespace tenon::graph

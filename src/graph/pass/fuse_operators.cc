@@ -1,0 +1,289 @@
+#include "graph/pass/fuse_operators.h"
+
+#include <algorithm>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "graph/pass/rewrite.h"
+
+namespace tenon::graph {
+namespace {
+
+bool is_pointwise(OpKind kind) {
+  return kind == OpKind::kElementwise || kind == OpKind::kBroadcast;
+}
+
+bool is_anchor(OpKind kind) {
+  return kind == OpKind::kReduction || kind == OpKind::kNormalization ||
+         kind == OpKind::kContraction;
+}
+
+const TensorType* tensor_of(const TypeRef& type) {
+  auto* tensor = type.as<TensorType>();
+  return tensor && tensor->dims_known ? tensor : nullptr;
+}
+
+bool same_dims(const TypeRef& a, const TypeRef& b) {
+  const TensorType *x = tensor_of(a), *y = tensor_of(b);
+  if (!x || !y || x->dims.size() != y->dims.size()) return false;
+  for (size_t i = 0; i < x->dims.size(); ++i) {
+    if (!proves_equal(x->dims[i], y->dims[i])) return false;
+  }
+  return true;
+}
+
+bool is_single_element(const TypeRef& type) {
+  const TensorType* t = tensor_of(type);
+  return t && product({t->dims.begin(), t->dims.end()}).is_const(1);
+}
+
+// Whether recomputing one element costs more than reading it back from memory.
+bool is_expensive(const Operator& op) {
+  static const std::unordered_set<std::string_view> cheap = {
+      "add",         "sub",           "mul",
+      "neg",         "abs",           "relu",
+      "minimum",     "maximum",       "clip",
+      "cast",        "where",         "equal",
+      "not_equal",   "less",          "less_equal",
+      "greater",     "greater_equal", "logical_not",
+      "logical_and", "logical_or",    "dequantize_linear"};
+  return is_pointwise(op.kind) && !cheap.contains(op.name);
+}
+
+struct Node {
+  const Binding* binding;
+  const Call* call;
+  const Operator* op;
+  int group = -1;
+};
+
+// The groups of one block. A member's index is its place among the block's bindings.
+class Grouping {
+ public:
+  Grouping(const BlockRef& block, const std::unordered_map<const Var*, int64_t>& uses)
+      : uses_(uses) {
+    for (const auto& binding : block->bindings) {
+      Node node{binding.get(), binding->value.as<Call>(), operator_of(binding->value)};
+      if (node.op && !node.op->lower) node.op = nullptr;
+      if (node.op && binding->var->type.as<ScalarType>()) node.op = nullptr;
+      index_[binding->var.get()] = static_cast<int>(nodes_.size());
+      nodes_.push_back(node);
+    }
+    for (int i = 0; i < static_cast<int>(nodes_.size()); ++i) {
+      for_each_operand(nodes_[i].binding->value, [&](const Operand& operand) {
+        if (auto* var = operand.as<Var>()) {
+          if (auto it = index_.find(var); it != index_.end()) consumers_[it->second].push_back(i);
+        }
+      });
+    }
+  }
+
+  // Members of each group in order, the root last.
+  std::vector<std::vector<int>> form(bool merge) {
+    std::vector<std::vector<int>> groups;
+    for (int root = static_cast<int>(nodes_.size()) - 1; root >= 0; --root) {
+      if (!nodes_[root].op || nodes_[root].group >= 0) continue;
+      const int group = static_cast<int>(groups.size());
+      nodes_[root].group = group;
+      std::vector<int> members = {root};
+      if (merge) grow(group, root, &members);
+      std::reverse(members.begin(), members.end());
+      groups.push_back(std::move(members));
+    }
+    return groups;
+  }
+
+ private:
+  static constexpr size_t kMaxMembers = 64;
+
+  // Producers are tried from the last to the first, so that all consumers of one are decided first.
+  void grow(int group, int root, std::vector<int>* members) {
+    const OpKind root_kind = nodes_[root].op->kind;
+    if (root_kind == OpKind::kOpaque || nodes_[root].binding->var->type.as<TupleType>()) return;
+    bool anchored = is_anchor(root_kind);
+    for (int i = root - 1; i >= 0 && members->size() < kMaxMembers; --i) {
+      Node& p = nodes_[i];
+      if (!p.op || p.group >= 0 || !all_uses_in(group, i)) continue;
+      const OpKind kind = p.op->kind;
+      if (kind == OpKind::kOpaque || !tensor_of(p.binding->var->type)) continue;
+      if (is_anchor(kind)) {
+        if (anchored || !only_pointwise_after(group, i, *members)) continue;
+        anchored = true;
+      } else if (!may_inline(i)) {
+        continue;
+      }
+      p.group = group;
+      members->push_back(i);
+    }
+  }
+
+  bool all_uses_in(int group, int i) const {
+    auto uses = uses_.find(nodes_[i].binding->var.get());
+    auto consumers = consumers_.find(i);
+    if (uses == uses_.end() || consumers == consumers_.end()) return false;
+    // A use as the block's result or in a nested block is no consumer here.
+    if (static_cast<int64_t>(consumers->second.size()) != uses->second) return false;
+    return std::all_of(consumers->second.begin(), consumers->second.end(),
+                       [&](int c) { return nodes_[c].group == group; });
+  }
+
+  bool only_pointwise_after(int group, int i, const std::vector<int>& members) const {
+    const TypeRef& type = nodes_[i].binding->var->type;
+    for (int m : members) {
+      const Node& node = nodes_[m];
+      if (!is_pointwise(node.op->kind)) {
+        // A movement below another branch of the group does not see the anchor's result.
+        if (reaches(i, m, group)) return false;
+        continue;
+      }
+      if (reaches(i, m, group) && !same_dims(node.binding->var->type, type)) return false;
+    }
+    return true;
+  }
+
+  bool reaches(int from, int to, int group) const {
+    if (from == to) return true;
+    auto consumers = consumers_.find(from);
+    if (consumers == consumers_.end()) return false;
+    for (int c : consumers->second) {
+      if (c <= to && nodes_[c].group == group && reaches(c, to, group)) return true;
+    }
+    return false;
+  }
+
+  bool may_inline(int i) const {
+    const Node& p = nodes_[i];
+    const TypeRef& type = p.binding->var->type;
+    for (int c : consumers_.at(i)) {
+      const Node& consumer = nodes_[c];
+      // Contractions read each element many times over, and their schedules want plain buffers.
+      if (consumer.op->kind == OpKind::kContraction) return false;
+      if (is_expensive(*p.op) && consumer.op->kind == OpKind::kMovement) return false;
+      if (is_expensive(*p.op) && consumer.op->kind == OpKind::kBroadcast &&
+          !same_dims(consumer.binding->var->type, type) && !is_single_element(type)) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  const std::unordered_map<const Var*, int64_t>& uses_;
+  std::vector<Node> nodes_;
+  std::unordered_map<const Var*, int> index_;
+  std::unordered_map<int, std::vector<int>> consumers_;
+};
+
+// Makes the primitive functions and replaces each group's root by a call of its function.
+class Fuser : public Rewriter {
+ public:
+  explicit Fuser(bool merge) : merge_(merge) {}
+
+  Module fuse(const Module& module) {
+    Module rewritten = run(module);
+    Map<String, FunctionRef> functions = rewritten->functions;
+    for (auto& [name, function] : made_) functions.set(name, function);
+    return with_functions(rewritten, std::move(functions));
+  }
+
+ protected:
+  void enter(const FunctionRef& function) override {
+    roots_.clear();
+    inner_.clear();
+    if (function->attrs.find("primitive")) return;
+    const auto uses = count_uses(function);
+    plan(function->body, uses);
+  }
+
+  Operand rewrite(const VarRef& var, const ExprRef& value) override {
+    if (auto it = roots_.find(value_origin(var)); it != roots_.end()) return emit(it->second);
+    if (inner_.contains(var.get())) return var;  // used by its own group only
+    return keep(var, value);
+  }
+
+ private:
+  struct Group {
+    std::vector<Ref<const Binding>> members;
+  };
+
+  static const Var* value_origin(const VarRef& var) { return var.get(); }
+
+  void plan(const BlockRef& block, const std::unordered_map<const Var*, int64_t>& uses) {
+    Grouping grouping(block, uses);
+    for (const auto& indices : grouping.form(merge_)) {
+      Group group;
+      for (int i : indices) {
+        group.members.push_back(block->bindings[i]);
+        if (i != indices.back()) inner_.insert(block->bindings[i]->var.get());
+      }
+      roots_[block->bindings[indices.back()]->var.get()] = std::move(group);
+    }
+    for (const auto& binding : block->bindings) {
+      for_each_block(binding->value, [&](const BlockRef& inner) { plan(inner, uses); });
+    }
+  }
+
+  // The group as a function of the values that it takes from outside; constants of one element stay
+  // inside, where they become literals.
+  Operand emit(const Group& group) {
+    std::vector<Operand> outside, inside;
+    std::unordered_map<const Object*, Operand> map;
+    Builder b;
+    std::string name = "fused";
+    Span span;
+    for (const auto& member : group.members) {
+      span = Span::merge(span, member->span);
+      name += cat("_", member->value.as<Call>()->callee);
+    }
+    b.at(span);
+    auto import = [&](const Operand& operand) -> Operand {
+      if (!operand) return operand;
+      if (auto it = map.find(operand.get()); it != map.end()) return it->second;
+      if (operand.is<Constant>() && is_single_element(type_of(operand))) return operand;
+      Operand actual = mapped(operand);
+      Operand param = b.param(cat("p", outside.size()), type_of(operand));
+      outside.push_back(actual);
+      return map[operand.get()] = param;
+    };
+    // Parameters first: the builder takes them before any binding.
+    std::unordered_set<const Object*> made;
+    for (const auto& member : group.members) made.insert(member->var.get());
+    for (const auto& member : group.members) {
+      for (const Operand& arg : member->value.as<Call>()->args) {
+        if (arg && !made.contains(arg.get())) import(arg);
+      }
+    }
+    Operand result;
+    for (const auto& member : group.members) {
+      auto* call = member->value.as<Call>();
+      std::vector<Operand> args;
+      for (const Operand& arg : call->args) args.push_back(import(arg));
+      b.at(member->span);
+      result = b.bind_typed(make<Call>(call->kind, call->callee, Operand(), Array<Operand>(args),
+                                       call->attrs, TypeRef()),
+                            member->var->type, member->var->name);
+      map[member->var.get()] = result;
+    }
+    if (name.size() > 60) name.resize(60);
+    name = cat(name, "_", made_.size());
+    b.at(span);
+    made_.emplace_back(String(name), b.finish(name, result, attrs({{"primitive", Any(true)}})));
+    const VarRef& root = group.members.back()->var;
+    builder().at(span);
+    return builder().bind_typed(make<Call>(CalleeKind::kGlobal, String(name), Operand(),
+                                           Array<Operand>(outside), Attrs(), TypeRef()),
+                                root->type, root->name);
+  }
+
+  bool merge_;
+  std::unordered_map<const Var*, Group> roots_;
+  std::unordered_set<const Var*> inner_;
+  std::vector<std::pair<String, FunctionRef>> made_;
+};
+
+}  // namespace
+
+Module fuse_operators(const Module& module, PassContext& cx) {
+  return Fuser(/*merge=*/cx.level >= 2).fuse(module);
+}
+
+}  // namespace tenon::graph

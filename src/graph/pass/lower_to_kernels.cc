@@ -1,0 +1,151 @@
+#include "graph/pass/lower_to_kernels.h"
+
+#include <unordered_map>
+#include <unordered_set>
+
+#include "graph/op/lower.h"
+#include "graph/pass/rewrite.h"
+#include "object/reflect.h"
+
+namespace tenon::graph {
+namespace {
+
+// Symbols of the types and attributes of a primitive function, in the order of first appearance.
+std::vector<std::string> symbols_of(const FunctionRef& primitive) {
+  std::vector<std::string> names;
+  for (const VarRef& param : primitive->params) collect_symbols(param->type, &names);
+  for (const auto& binding : primitive->body->bindings) {
+    collect_symbols(binding->var->type, &names);
+    for (const auto& [name, value] : binding->value.as<Call>()->attrs) {
+      if (auto dims = value.try_as<Array<Dim>>()) {
+        for (const Dim& dim : *dims) tenon::collect_symbols(dim, &names);
+      } else if (auto dim = value.try_as<Ref<const DimNode>>()) {
+        tenon::collect_symbols(Dim(*dim), &names);
+      }
+    }
+  }
+  return names;
+}
+
+Attrs substitute_attrs(const Attrs& attrs, const DimSubstitution& map) {
+  Attrs out;
+  for (const auto& [name, value] : attrs) {
+    if (auto dims = value.try_as<Array<Dim>>()) {
+      std::vector<Dim> now;
+      for (const Dim& dim : *dims) now.push_back(tenon::substitute(dim, map));
+      out.set(name, attr_dims(now));
+    } else if (auto dim = value.try_as<Ref<const DimNode>>()) {
+      out.set(name, Any(tenon::substitute(Dim(*dim), map).ref()));
+    } else {
+      out.set(name, value);
+    }
+  }
+  return out;
+}
+
+FunctionRef rename_symbols(const FunctionRef& primitive, const std::vector<std::string>& symbols) {
+  std::unordered_map<std::string, std::string> names;
+  for (size_t i = 0; i < symbols.size(); ++i) names[symbols[i]] = cat("s", i);
+  const DimSubstitution rename = [&](std::string_view symbol) -> std::optional<Dim> {
+    return Dim::symbol(names.at(std::string(symbol)));
+  };
+  Builder b;
+  b.at(primitive->span);
+  std::unordered_map<const Object*, Operand> map;
+  for (const VarRef& param : primitive->params) {
+    map[param.get()] = b.param(param->name, substitute(without_known_values(param->type), rename));
+  }
+  for (const auto& binding : primitive->body->bindings) {
+    auto* call = binding->value.as<Call>();
+    std::vector<Operand> args;
+    for (const Operand& arg : call->args) {
+      auto it = map.find(arg.get());
+      args.push_back(it == map.end() ? arg : it->second);
+    }
+    b.at(binding->span);
+    map[binding->var.get()] = b.bind_typed(
+        make<Call>(call->kind, call->callee, Operand(), Array<Operand>(args),
+                   substitute_attrs(call->attrs, rename), TypeRef()),
+        substitute(without_known_values(binding->var->type), rename), binding->var->name);
+  }
+  return b.finish(primitive->name, map.at(primitive->body->result.get()), primitive->attrs);
+}
+
+// Replaces calls of primitive functions by calls of kernels.
+class KernelCaller : public Rewriter {
+ public:
+  KernelCaller(const PassContext& cx) : cx_(cx) {}
+
+  Module lower(const Module& module) {
+    source_ = module;
+    Map<String, FunctionRef> rest;
+    for (const auto& [name, function] : module->functions) {
+      if (!function->attrs.find("primitive")) rest.set(name, function);
+    }
+    Module rewritten = run(make_module(rest, module->kernels, module->adts));
+    return make_module(rewritten->functions, kernels_, module->adts);
+  }
+
+ protected:
+  Operand rewrite(const VarRef& var, const ExprRef& value) override {
+    auto* call = value.as<Call>();
+    if (!call || call->kind != CalleeKind::kGlobal) return keep(var, value);
+    auto found = source_->functions.find(call->callee);
+    if (!found || !(*found)->attrs.find("primitive")) return keep(var, value);
+    const Use& use = kernel_for(*found);
+    std::vector<Dim> integers;
+    const std::vector<std::string> symbols = symbols_of(*found);
+    for (const String& name : use.kernel->integers) {
+      // s12 stands for the symbol that came twelfth.
+      integers.push_back(Dim::symbol(symbols.at(std::stoul(std::string(name).substr(1)))));
+    }
+    return builder().bind_typed(make<Call>(CalleeKind::kKernel, use.name, Operand(), call->args,
+                                           attrs({{"integers", attr_dims(integers)}}), var->type),
+                                var->type, var->name);
+  }
+
+ private:
+  struct Use {
+    String name;
+    loop::KernelRef kernel;
+  };
+
+  const Use& kernel_for(const FunctionRef& primitive) {
+    auto [it, fresh] = uses_.try_emplace(primitive.get());
+    if (!fresh) return it->second;
+    FunctionRef renamed = rename_symbols(primitive, symbols_of(primitive));
+    // Equality of functions ignores names and spans; the bucket keeps it cheap.
+    const uint64_t hash = structural_hash(Any(renamed));
+    for (auto& [other, use] : by_hash_[hash]) {
+      if (structural_equal(Any(other), Any(renamed))) return it->second = use;
+    }
+    Use use{String(primitive->name), lower_primitive(renamed, schedule_options(primitive->name))};
+    kernels_.set(use.name, use.kernel);
+    by_hash_[hash].emplace_back(renamed, use);
+    return it->second = use;
+  }
+
+  loop::ScheduleOptions schedule_options(std::string_view name) const {
+    loop::ScheduleOptions options;
+    options.name = std::string(name);
+    options.level = cx_.level == 0 ? 0 : 1;
+    options.vector_bytes = cx_.target.vector_bytes;
+    options.l1_bytes = cx_.target.l1_bytes;
+    options.l2_bytes = cx_.target.l2_bytes;
+    return options;
+  }
+
+  const PassContext& cx_;
+  Module source_;
+  Map<String, loop::KernelRef> kernels_;
+  std::unordered_map<const Object*, Use> uses_;
+  std::unordered_map<uint64_t, std::vector<std::pair<FunctionRef, Use>>> by_hash_;
+};
+
+}  // namespace
+
+Module lower_to_kernels(const Module& module, PassContext& cx) {
+  return KernelCaller(cx).lower(module);
+}
+
+}  // namespace tenon::graph

@@ -1,0 +1,29 @@
+#include "graph/pass/materialize_values.h"
+
+#include "graph/ir/intrinsic.h"
+#include "graph/pass/rewrite.h"
+
+namespace tenon::graph {
+namespace {
+
+class Materializer : public Rewriter {
+ protected:
+  Operand rewrite(const VarRef& var, const ExprRef& value) override {
+    auto* type = var->type.as<TensorType>();
+    const bool constant_time = type && type->value_known && type->rank <= 1;
+    if (!constant_time || !operator_of(value)) return keep(var, value);
+    return builder().bind_typed(
+        make<Call>(CalleeKind::kPacked, String(kMemoryValues), Operand(), Array<Operand>(),
+                   attrs({{"values", attr_dims({type->values.begin(), type->values.end()})}}),
+                   var->type),
+        var->type, var->name);
+  }
+};
+
+}  // namespace
+
+Module materialize_values(const Module& module, PassContext&) {
+  return Materializer().run(module);
+}
+
+}  // namespace tenon::graph

@@ -1,0 +1,32 @@
+#include "graph/pass/pass.h"
+
+#include "graph/pass/choose_layouts.h"
+#include "graph/pass/fold_batch_norm.h"
+#include "graph/pass/fold_constants.h"
+#include "graph/pass/fuse_operators.h"
+#include "graph/pass/lower_to_kernels.h"
+#include "graph/pass/make_allocation_explicit.h"
+#include "graph/pass/materialize_values.h"
+#include "graph/pass/partition_to_offers.h"
+#include "graph/pass/plan_memory.h"
+#include "graph/pass/simplify.h"
+
+namespace tenon::graph {
+
+const std::vector<Pass>& all_passes() {
+  static const std::vector<Pass> passes = {
+#define TENON_PASS(function, name, min_level, summary) {name, min_level, summary, &function},
+#include "graph/pass/passes.def"
+#undef TENON_PASS
+  };
+  return passes;
+}
+
+const Pass* find_pass(std::string_view name) {
+  for (const Pass& pass : all_passes()) {
+    if (name == pass.name) return &pass;
+  }
+  return nullptr;
+}
+
+}  // namespace tenon::graph

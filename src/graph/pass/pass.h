@@ -1,0 +1,46 @@
+// What every pass sees: `Module pass(const Module&, PassContext&)`, one per file, listed in
+// passes.def. Passes are pure: they return another module and keep nothing between runs.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "graph/ir/interfaces.h"
+#include "graph/ir/module.h"
+
+namespace tenon::graph {
+
+// Facts of the target that choices depend on; never measured, so that output is deterministic.
+struct TargetFacts {
+  std::string cpu;            // as printed and stored in the file
+  int64_t vector_bytes = 32;  // of one vector register
+  int64_t l1_bytes = 32 << 10, l2_bytes = 1 << 20;
+};
+
+struct PassContext {
+  TargetFacts target;
+  // What constants are folded for: the same on every machine.
+  TargetFacts fold_target;
+  int level =
+      2;  // -O: 0 nothing that can be left out, 1 simplify and fold, 2 and 3 fuse and lay out
+  int64_t fold_limit = int64_t{1} << 30;  // bytes that folding may make
+  Evaluator* evaluator = nullptr;         // null: nothing is folded
+  std::vector<Offer*> offers;             // in order of preference
+};
+
+using PassFn = Module (*)(const Module&, PassContext&);
+
+struct Pass {
+  const char* name;  // the flag: --dump-after=NAME
+  int min_level;     // the least -O that runs it
+  const char* summary;
+  PassFn run;
+};
+
+// All passes in the order of passes.def, which is the order they run in.
+const std::vector<Pass>& all_passes();
+const Pass* find_pass(std::string_view name);  // null: unknown
+
+}  // namespace tenon::graph

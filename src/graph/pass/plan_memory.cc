@@ -1,0 +1,281 @@
+#include "graph/pass/plan_memory.h"
+
+#include <algorithm>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "graph/ir/intrinsic.h"
+#include "graph/pass/rewrite.h"
+
+namespace tenon::graph {
+namespace {
+
+bool is_packed(const ExprRef& value, const char* name) {
+  auto* call = value.as<Call>();
+  return call && call->kind == CalleeKind::kPacked && call->callee == name;
+}
+
+int64_t align_up(int64_t bytes) {
+  return (bytes + kTensorAlignment - 1) / kTensorAlignment * kTensorAlignment;
+}
+
+Dim align_up(const Dim& bytes) {
+  return ceildiv(bytes, Dim(kTensorAlignment)) * Dim(kTensorAlignment);
+}
+
+// A tensor made in a block, with the bindings between which its storage is in use.
+struct Value {
+  const Var* storage = nullptr;
+  const Var* tensor = nullptr;
+  Dim bytes;
+  int64_t begin = 0, end = 0;  // indices of bindings
+  bool escapes = false;
+};
+
+// The tensors of one block and how long they live. Uses inside nested blocks count at the binding
+// that holds the block.
+class Lifetimes {
+ public:
+  explicit Lifetimes(const BlockRef& block) {
+    for (size_t i = 0; i < block->bindings.size(); ++i) {
+      visit(*block->bindings[i], static_cast<int64_t>(i));
+    }
+    escape(block->result);
+  }
+
+  std::vector<Value>& values() { return values_; }
+
+ private:
+  void visit(const Binding& binding, int64_t at) {
+    const ExprRef& value = binding.value;
+    if (is_packed(value, kMemoryStorage)) {
+      Value v;
+      v.storage = binding.var.get();
+      v.bytes = Dim(value.as<Call>()->attrs.at("size").as<Ref<const DimNode>>());
+      v.begin = v.end = at;
+      owner_[v.storage] = static_cast<int64_t>(values_.size());
+      values_.push_back(v);
+      return;
+    }
+    if (is_packed(value, kMemoryTensor)) {
+      const int64_t index = owner_of(value.as<Call>()->args[0]);
+      if (index >= 0) {
+        values_[index].tensor = binding.var.get();
+        owner_[binding.var.get()] = index;
+        use(index, at);
+      }
+      return;
+    }
+    if (is_packed(value, kMemoryReshape)) {
+      const int64_t index = owner_of(value.as<Call>()->args[0]);
+      if (index >= 0) {
+        owner_[binding.var.get()] = index;  // a view lives in its source's storage
+        use(index, at);
+      }
+      return;
+    }
+    if (value.is<MatchShape>()) {
+      const int64_t index = owner_of(value.as<MatchShape>()->value);
+      if (index >= 0) {
+        owner_[binding.var.get()] = index;
+        use(index, at);
+      }
+      return;
+    }
+    auto* call = value.as<Call>();
+    const bool keeps_nothing = call && call->kind == CalleeKind::kKernel;
+    for_each_operand(value, [&](const Operand& operand) {
+      const int64_t index = owner_of(operand);
+      if (index < 0) return;
+      use(index, at);
+      if (!keeps_nothing && !value.is<If>()) values_[index].escapes = true;
+    });
+    for_each_block(value, [&](const BlockRef& inner) { visit_nested(inner, at); });
+  }
+
+  // Conservative: what a nested block touches lives to its binding, and what it does anything with
+  // but call kernels and make views escapes.
+  void visit_nested(const BlockRef& block, int64_t at) {
+    for (const auto& binding : block->bindings) {
+      auto* call = binding->value.as<Call>();
+      const bool view =
+          is_packed(binding->value, kMemoryReshape) || binding->value.is<MatchShape>();
+      for_each_operand(binding->value, [&](const Operand& operand) {
+        const int64_t index = owner_of(operand);
+        if (index < 0) return;
+        use(index, at);
+        if (view) {
+          owner_[binding->var.get()] = index;
+        } else if (!(call && call->kind == CalleeKind::kKernel)) {
+          values_[index].escapes = true;
+        }
+      });
+      for_each_block(binding->value, [&](const BlockRef& inner) { visit_nested(inner, at); });
+    }
+    const int64_t index = owner_of(block->result);
+    if (index >= 0) values_[index].escapes = true;
+  }
+
+  void escape(const Operand& operand) {
+    const int64_t index = owner_of(operand);
+    if (index >= 0) values_[index].escapes = true;
+  }
+
+  int64_t owner_of(const Operand& operand) const {
+    auto* var = operand.as<Var>();
+    if (!var) return -1;
+    auto it = owner_.find(var);
+    return it == owner_.end() ? -1 : it->second;
+  }
+  void use(int64_t index, int64_t at) { values_[index].end = std::max(values_[index].end, at); }
+
+  std::vector<Value> values_;
+  std::unordered_map<const Var*, int64_t> owner_;
+};
+
+bool overlap(const Value& a, const Value& b) {
+  return a.begin <= b.end && b.begin <= a.end;
+}
+
+// Where each value of a block lives.
+struct Plan {
+  struct Place {
+    int64_t offset = 0;           // in the arena
+    const Var* shared = nullptr;  // or the storage of an earlier value that is taken over
+  };
+  std::unordered_map<const Var*, Place> places;  // by the storage variable
+  int64_t arena_bytes = 0;
+  int64_t arena_at = -1;  // the binding before which the arena is allocated
+};
+
+// First fit, largest first: the classic heuristic for offsets of intervals; near the lower bound on
+// networks, which have few long-lived values.
+void place_constant_sizes(const std::vector<Value>& values, Plan* plan) {
+  struct Placed {
+    const Value* value;
+    int64_t offset, bytes;
+  };
+  std::vector<Placed> order;
+  for (const Value& v : values) {
+    if (!v.escapes && v.bytes.is_const()) {
+      order.push_back({&v, 0, align_up(std::max<int64_t>(*v.bytes.as_const(), 1))});
+    }
+  }
+  if (order.size() < 2) return;
+  std::stable_sort(order.begin(), order.end(),
+                   [](const Placed& a, const Placed& b) { return a.bytes > b.bytes; });
+  std::vector<Placed> placed;  // by offset
+  for (Placed& p : order) {
+    int64_t offset = 0;
+    for (const Placed& other : placed) {
+      if (!overlap(*p.value, *other.value)) continue;
+      if (offset + p.bytes <= other.offset) break;
+      offset = std::max(offset, other.offset + other.bytes);
+    }
+    p.offset = offset;
+    placed.insert(
+        std::upper_bound(placed.begin(), placed.end(), p,
+                         [](const Placed& a, const Placed& b) { return a.offset < b.offset; }),
+        p);
+    plan->places[p.value->storage] = {offset, nullptr};
+    plan->arena_bytes = std::max(plan->arena_bytes, offset + p.bytes);
+    plan->arena_at = plan->arena_at < 0 ? p.value->begin : std::min(plan->arena_at, p.value->begin);
+  }
+}
+
+// A value of symbolic size takes over the storage of one that is dead and provably as large.
+void share_symbolic_sizes(const std::vector<Value>& values, Plan* plan) {
+  struct Block {
+    const Var* storage;
+    Dim bytes;
+    int64_t end;
+  };
+  std::vector<Block> blocks;
+  for (const Value& v : values) {
+    if (v.escapes || v.bytes.is_const()) continue;
+    auto fits = [&](const Block& block) {
+      return block.end < v.begin &&
+             (proves_equal(block.bytes, v.bytes) || proves_less_equal(v.bytes, block.bytes));
+    };
+    auto it = std::find_if(blocks.begin(), blocks.end(), fits);
+    if (it == blocks.end()) {
+      blocks.push_back({v.storage, v.bytes, v.end});
+      continue;
+    }
+    plan->places[v.storage] = {0, it->storage};
+    it->end = v.end;
+  }
+}
+
+class Planner : public Rewriter {
+ protected:
+  void enter(const FunctionRef& function) override {
+    plans_.clear();
+    plan(function->body);
+  }
+
+  Operand rewrite(const VarRef& var, const ExprRef& value) override {
+    if (is_packed(value, kMemoryStorage)) {
+      auto it = places_.find(var.get());
+      if (it == places_.end()) return storages_[var.get()] = keep(var, value);
+      const auto& [plan, place] = it->second;
+      if (place.shared) return storages_[var.get()] = storages_.at(place.shared);
+      Operand& arena = arenas_[plan];
+      if (!arena) arena = allocate(Dim(plan->arena_bytes), var->type);
+      offsets_[var.get()] = place.offset;
+      return arena;
+    }
+    if (is_packed(value, kMemoryTensor)) {
+      auto* call = value.as<Call>();
+      auto offset = offsets_.find(source_of_.at(var.get()));
+      if (offset == offsets_.end()) return keep(var, value);
+      Attrs attributes = call->attrs;
+      attributes.set("offset", Any(Dim(offset->second).ref()));
+      return keep(var, make<Call>(call->kind, call->callee, call->closure, call->args, attributes,
+                                  call->result_type));
+    }
+    return keep(var, value);
+  }
+
+ private:
+  void plan(const BlockRef& block) {
+    Lifetimes lifetimes(block);
+    auto plan_of_block = std::make_unique<Plan>();
+    place_constant_sizes(lifetimes.values(), plan_of_block.get());
+    share_symbolic_sizes(lifetimes.values(), plan_of_block.get());
+    for (const auto& [storage, place] : plan_of_block->places) {
+      places_[storage] = {plan_of_block.get(), place};
+    }
+    for (const auto& binding : block->bindings) {
+      if (is_packed(binding->value, kMemoryTensor)) {
+        source_of_[binding->var.get()] = binding->value.as<Call>()->args[0].as<Var>();
+      }
+      for_each_block(binding->value, [this](const BlockRef& inner) { plan(inner); });
+    }
+    plans_.push_back(std::move(plan_of_block));
+  }
+
+  Operand allocate(const Dim& bytes, const TypeRef& type) {
+    return builder().bind_typed(
+        make<Call>(CalleeKind::kPacked, String(kMemoryStorage), Operand(), Array<Operand>(),
+                   attrs({{"size", Any(align_up(bytes).ref())}}), type),
+        type, "arena");
+  }
+
+  std::vector<std::unique_ptr<Plan>> plans_;
+  std::unordered_map<const Var*, std::pair<const Plan*, Plan::Place>> places_;
+  std::unordered_map<const Plan*, Operand> arenas_;
+  std::unordered_map<const Var*, Operand> storages_;
+  std::unordered_map<const Var*, int64_t> offsets_;
+  std::unordered_map<const Var*, const Var*> source_of_;
+};
+
+}  // namespace
+
+Module plan_memory(const Module& module, PassContext&) {
+  Module planned = Planner().run(module);
+  verify_memory_plan(planned);
+  return planned;
+}
+
+}  // namespace tenon::graph

@@ -1,0 +1,74 @@
+#include <algorithm>
+#include <unordered_set>
+
+#include "graph/pass/rewrite.h"
+#include "graph/pass/simplify.h"
+
+namespace tenon::graph {
+namespace {
+
+// Whether the binding does something beside giving its value. A check guards what comes after it; a
+// match_shape binds symbols; a kernel call with the unit as its result writes a destination; a
+// packed or closure call may do anything.
+bool has_effect(const ExprRef& value) {
+  if (value.is<Check>() || value.is<MatchShape>() || value.is<Loop>()) return true;
+  if (auto* call = value.as<Call>()) {
+    if (call->kind == CalleeKind::kKernel) {
+      auto* tuple = call->result_type.as<TupleType>();
+      return tuple && tuple->fields.empty();
+    }
+    if (call->kind == CalleeKind::kPacked) {
+      return !std::string_view(call->callee).starts_with("memory.");
+    }
+    return call->kind != CalleeKind::kOperator;
+  }
+  bool inner = false;
+  for_each_block(value, [&](const BlockRef& block) {
+    for (const auto& binding : block->bindings) inner = inner || has_effect(binding->value);
+  });
+  return inner;
+}
+
+class Marker {
+ public:
+  std::unordered_set<const Object*> live;
+
+  void mark(const BlockRef& block) {
+    use(block->result);
+    for (size_t i = block->bindings.size(); i-- > 0;) {
+      const auto& binding = block->bindings[i];
+      if (!live.contains(binding->var.get()) && !has_effect(binding->value)) continue;
+      live.insert(binding->var.get());
+      for_each_operand(binding->value, [this](const Operand& o) { use(o); });
+      for_each_block(binding->value, [this](const BlockRef& inner) { mark(inner); });
+    }
+  }
+
+ private:
+  void use(const Operand& operand) {
+    if (operand) live.insert(operand.get());
+  }
+};
+
+class Remover : public Rewriter {
+ protected:
+  void enter(const FunctionRef& function) override {
+    Marker marker;
+    marker.mark(function->body);
+    live_ = std::move(marker.live);
+  }
+  Operand rewrite(const VarRef& var, const ExprRef& value) override {
+    return live_.contains(var.get()) ? keep(var, value) : Operand(var);
+  }
+
+ private:
+  std::unordered_set<const Object*> live_;
+};
+
+}  // namespace
+
+Module remove_dead_code(const Module& module, PassContext&) {
+  return Remover().run(module);
+}
+
+}  // namespace tenon::graph

@@ -1,0 +1,166 @@
+#include "graph/pass/rewrite.h"
+
+#include <utility>
+
+namespace tenon::graph {
+
+TypeRef signature(const FunctionRef& function) {
+  std::vector<TypeRef> params;
+  for (const VarRef& param : function->params) params.push_back(param->type);
+  return function_type(params, function->result_type);
+}
+
+GlobalTypes global_types(const Module& module) {
+  GlobalTypes types;
+  for (const auto& [name, function] : module->functions) types.set(name, signature(function));
+  return types;
+}
+
+Module with_functions(const Module& module, Map<String, FunctionRef> functions) {
+  return make_module(std::move(functions), module->kernels, module->adts);
+}
+
+namespace {
+
+void count_uses_in(const BlockRef& block, std::unordered_map<const Var*, int64_t>* uses) {
+  auto use = [uses](const Operand& operand) {
+    if (auto* var = operand.as<Var>()) ++(*uses)[var];
+  };
+  for (const auto& binding : block->bindings) {
+    for_each_operand(binding->value, use);
+    for_each_block(binding->value, [uses](const BlockRef& inner) { count_uses_in(inner, uses); });
+  }
+  use(block->result);
+}
+
+}  // namespace
+
+std::unordered_map<const Var*, int64_t> count_uses(const FunctionRef& function) {
+  std::unordered_map<const Var*, int64_t> uses;
+  count_uses_in(function->body, &uses);
+  return uses;
+}
+
+const Operator* operator_of(const ExprRef& value) {
+  auto* call = value.as<Call>();
+  if (!call || call->kind != CalleeKind::kOperator) return nullptr;
+  return OperatorTable::global().find(call->callee);
+}
+
+const Call* as_op(const ExprRef& value, std::string_view name) {
+  auto* call = value.as<Call>();
+  return call && call->kind == CalleeKind::kOperator && call->callee == name ? call : nullptr;
+}
+
+Module Rewriter::run(const Module& module) {
+  module_ = module;
+  Map<String, FunctionRef> functions;
+  for (const auto& [name, function] : module->functions) functions.set(name, run(function));
+  return with_functions(module, std::move(functions));
+}
+
+FunctionRef Rewriter::run(const FunctionRef& function) {
+  Builder builder(module_ ? global_types(module_) : GlobalTypes{});
+  builder_ = &builder;
+  map_.clear();
+  builder.at(function->span);
+  for (const VarRef& param : function->params) {
+    map(param, builder.param(param->name, param->type));
+  }
+  enter(function);
+  Operand result = inline_block(function->body);
+  builder.at(function->span);
+  FunctionRef out = builder.finish(function->name, result, function->attrs);
+  builder_ = nullptr;
+  return out;
+}
+
+void Rewriter::enter(const FunctionRef&) {}
+
+Operand Rewriter::rewrite(const VarRef& var, const ExprRef& value) {
+  return keep(var, value);
+}
+
+Operand Rewriter::keep(const VarRef& var, const ExprRef& value) {
+  return builder_->bind_typed(value, var->type, var->name);
+}
+
+void Rewriter::map(const VarRef& old, const Operand& now) {
+  map_[old.get()] = now;
+}
+
+Operand Rewriter::mapped(const Operand& old) const {
+  auto* var = old.as<Var>();
+  if (!var) return old;
+  auto it = map_.find(var);
+  return it == map_.end() ? old : it->second;
+}
+
+std::vector<Operand> Rewriter::mapped(const Array<Operand>& old) const {
+  std::vector<Operand> now;
+  now.reserve(old.size());
+  for (const Operand& operand : old) now.push_back(mapped(operand));
+  return now;
+}
+
+Operand Rewriter::inline_block(const BlockRef& block) {
+  open_block();
+  for (const auto& binding : block->bindings) {
+    map_[binding->var.get()] = walk(binding);
+  }
+  close_block();
+  return mapped(block->result);
+}
+
+Operand Rewriter::walk(const Ref<const Binding>& binding) {
+  Builder& b = *builder_;
+  b.at(binding->span);
+  const ExprRef& value = binding->value;
+  if (auto* branch = value.as<If>()) {
+    return b.if_(
+        mapped(branch->condition), [&] { return inline_block(branch->then_block); },
+        [&] { return inline_block(branch->else_block); });
+  }
+  if (auto* loop = value.as<Loop>()) {
+    std::vector<std::string> names;
+    std::vector<TypeRef> types;
+    for (const VarRef& var : loop->vars) {
+      names.emplace_back(var->name);
+      types.push_back(var->type);
+    }
+    auto body_of = [&](const BlockRef& block) {
+      return [this, loop, block](const std::vector<Operand>& vars) {
+        for (size_t i = 0; i < vars.size(); ++i) map(loop->vars[i], vars[i]);
+        return inline_block(block);
+      };
+    };
+    return b.loop(names, types, mapped(loop->init), body_of(loop->condition), body_of(loop->body));
+  }
+  // Function literals and match keep their own scopes; passes that transform them come with the
+  // issue that runs them, so here they are copied with mapped operands.
+  return rewrite(binding->var, with_mapped_operands(value));
+}
+
+ExprRef Rewriter::with_mapped_operands(const ExprRef& value) {
+  bool changed = false;
+  for_each_operand(value, [&](const Operand& o) { changed |= mapped(o) != o; });
+  if (!changed) return value;
+  if (auto* call = value.as<Call>()) {
+    return make<Call>(call->kind, call->callee, mapped(call->closure),
+                      Array<Operand>(mapped(call->args)), call->attrs, call->result_type);
+  }
+  if (auto* tuple = value.as<Tuple>()) return make<Tuple>(Array<Operand>(mapped(tuple->fields)));
+  if (auto* field = value.as<Field>()) return make<Field>(mapped(field->tuple), field->index);
+  if (auto* c = value.as<Construct>()) {
+    return make<Construct>(c->constructor, c->type_args, Array<Operand>(mapped(c->fields)));
+  }
+  if (auto* m = value.as<MatchShape>()) {
+    return make<MatchShape>(mapped(m->value), m->dims, m->elements);
+  }
+  if (auto* match = value.as<Match>()) {
+    return make<Match>(mapped(match->value), match->patterns, match->arms);
+  }
+  return value;
+}
+
+}  // namespace tenon::graph

@@ -1,0 +1,187 @@
+#include "graph/pass/simplify_rules.h"
+
+#include <algorithm>
+#include <cmath>
+#include <string_view>
+#include <unordered_map>
+
+#include "graph/pass/rewrite.h"
+
+namespace tenon::graph {
+namespace {
+
+using Rule = Operand (*)(Builder& b, const Call& call, const TypeRef& type);
+
+std::vector<int64_t> ints(const Call& call, const char* name) {
+  auto array = call.attrs.at(name).as<Array<int64_t>>();
+  return {array.begin(), array.end()};
+}
+
+std::vector<Dim> dims(const Call& call, const char* name) {
+  auto array = call.attrs.at(name).as<Array<Dim>>();
+  return {array.begin(), array.end()};
+}
+
+const TensorType* known_tensor(const TypeRef& type) {
+  auto* tensor = type.as<TensorType>();
+  return tensor && tensor->dims_known ? tensor : nullptr;
+}
+
+bool same_tensor_type(const TypeRef& a, const TypeRef& b) {
+  const TensorType *x = known_tensor(a), *y = known_tensor(b);
+  if (!x || !y || x->dtype != y->dtype || x->rank != y->rank) return false;
+  for (size_t i = 0; i < x->dims.size(); ++i) {
+    if (!proves_equal(x->dims[i], y->dims[i])) return false;
+  }
+  return true;
+}
+
+// The one value of a constant of floats or integers all of whose elements agree.
+std::optional<double> uniform_constant(const Operand& operand) {
+  auto* constant = operand.as<Constant>();
+  auto* type = constant ? known_tensor(constant->type) : nullptr;
+  if (!type || constant->value.is_none()) return std::nullopt;
+  auto tensor = constant->value.try_as<Tensor>();
+  if (!tensor || tensor->count() != 1) return std::nullopt;
+  if (tensor->dtype() == f32) return *tensor->data_as<float>();
+  if (tensor->dtype() == f64) return *tensor->data_as<double>();
+  if (tensor->dtype() == i64) return static_cast<double>(*tensor->data_as<int64_t>());
+  if (tensor->dtype() == i32) return *tensor->data_as<int32_t>();
+  return std::nullopt;
+}
+
+// ---- the rules ----
+
+Operand drop_same_type(Builder&, const Call& call, const TypeRef& type) {
+  return same_tensor_type(type_of(call.args[0]), type) ? call.args[0] : Operand();
+}
+
+Operand reshape_of_reshape(Builder& b, const Call& call, const TypeRef&) {
+  if (auto definition = b.definition_of(call.args[0]); as_op(definition, "reshape")) {
+    return b.op("reshape", {definition.as<Call>()->args[0]}, call.attrs);
+  }
+  return Operand();
+}
+
+// transpose(transpose(x)) is one; the identity is none.
+Operand transpose_of_transpose(Builder& b, const Call& call, const TypeRef&) {
+  std::vector<int64_t> perm = ints(call, "perm");
+  if (is_identity(perm)) return call.args[0];
+  if (auto inner = as_transposed(b, call.args[0])) {
+    perm = compose_permutations(inner->perm, perm);
+    if (is_identity(perm)) return inner->source;
+    return b.op("transpose", {inner->source}, attrs({{"perm", attr_ints(perm)}}));
+  }
+  return Operand();
+}
+
+// A transposition that moves only axes of size 1 is a reshape, which moves no data.
+Operand transpose_as_reshape(Builder& b, const Call& call, const TypeRef& type) {
+  auto* from = known_tensor(type_of(call.args[0]));
+  auto* to = known_tensor(type);
+  if (!from || !to) return Operand();
+  std::vector<int64_t> moved;
+  for (int64_t axis : ints(call, "perm")) {
+    if (!from->dims[axis].is_const(1)) moved.push_back(axis);
+  }
+  if (!std::is_sorted(moved.begin(), moved.end())) return Operand();
+  return b.op("reshape", {call.args[0]},
+              attrs({{"shape", attr_dims({to->dims.begin(), to->dims.end()})}}));
+}
+
+Operand concat_of_one(Builder&, const Call& call, const TypeRef&) {
+  return call.args.size() == 1 ? call.args[0] : Operand();
+}
+
+Operand whole_slice(Builder&, const Call& call, const TypeRef& type) {
+  for (const Dim& start : dims(call, "starts")) {
+    if (!start.is_const(0)) return Operand();
+  }
+  for (int64_t step : ints(call, "steps")) {
+    if (step != 1) return Operand();
+  }
+  return same_tensor_type(type_of(call.args[0]), type) ? call.args[0] : Operand();
+}
+
+Operand no_padding(Builder&, const Call& call, const TypeRef&) {
+  for (const char* side : {"before", "after"}) {
+    for (const Dim& dim : dims(call, side)) {
+      if (!dim.is_const(0)) return Operand();
+    }
+  }
+  return call.args[0];
+}
+
+// x * 1, x / 1 and x - 0 are x, also for -0 and NaN; x + 0 is not, for -0.
+template <int kNeutral>
+Operand neutral_right(Builder&, const Call& call, const TypeRef& type) {
+  auto value = uniform_constant(call.args[1]);
+  if (!value || *value != kNeutral) return Operand();
+  if (kNeutral == 0 && std::signbit(*value)) return Operand();
+  return same_tensor_type(type_of(call.args[0]), type) ? call.args[0] : Operand();
+}
+
+Operand neutral_left(Builder&, const Call& call, const TypeRef& type) {
+  auto value = uniform_constant(call.args[0]);
+  if (!value || *value != 1) return Operand();
+  return same_tensor_type(type_of(call.args[1]), type) ? call.args[1] : Operand();
+}
+
+Operand relu_of_relu(Builder& b, const Call& call, const TypeRef&) {
+  return as_op(b.definition_of(call.args[0]), "relu") ? call.args[0] : Operand();
+}
+
+const std::unordered_map<std::string_view, std::vector<Rule>>& rules() {
+  static const std::unordered_map<std::string_view, std::vector<Rule>> table = {
+      {"cast", {drop_same_type}},
+      {"expand", {drop_same_type}},
+      {"reshape", {drop_same_type, reshape_of_reshape}},
+      {"transpose", {transpose_of_transpose, transpose_as_reshape}},
+      {"concat", {concat_of_one}},
+      {"slice", {whole_slice}},
+      {"pad", {no_padding}},
+      {"mul", {neutral_right<1>, neutral_left}},
+      {"div", {neutral_right<1>}},
+      {"sub", {neutral_right<0>}},
+      {"relu", {relu_of_relu}},
+  };
+  return table;
+}
+
+}  // namespace
+
+Operand apply_simplify_rules(Builder& b, const Call& call, const TypeRef& type) {
+  auto it = rules().find(std::string_view(call.callee));
+  if (it == rules().end()) return Operand();
+  for (Rule rule : it->second) {
+    if (Operand result = rule(b, call, type)) return result;
+  }
+  return Operand();
+}
+
+std::vector<int64_t> compose_permutations(const std::vector<int64_t>& first,
+                                          const std::vector<int64_t>& second) {
+  std::vector<int64_t> perm(first.size());
+  for (size_t i = 0; i < perm.size(); ++i) perm[i] = first[second[i]];
+  return perm;
+}
+
+std::vector<int64_t> inverse_permutation(const std::vector<int64_t>& perm) {
+  std::vector<int64_t> inverse(perm.size());
+  for (size_t i = 0; i < perm.size(); ++i) inverse[perm[i]] = static_cast<int64_t>(i);
+  return inverse;
+}
+
+bool is_identity(const std::vector<int64_t>& perm) {
+  return std::is_sorted(perm.begin(), perm.end());
+}
+
+std::optional<Transposed> as_transposed(const Builder& b, const Operand& operand) {
+  if (!operand) return std::nullopt;
+  const ExprRef definition = b.definition_of(operand);
+  const Call* call = definition ? as_op(definition, "transpose") : nullptr;
+  if (!call) return std::nullopt;
+  return Transposed{call->args[0], ints(*call, "perm")};
+}
+
+}  // namespace tenon::graph
