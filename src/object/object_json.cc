@@ -82,6 +82,11 @@ bool bytes_of_base64(std::string_view text, std::string& out) {
   return true;
 }
 
+// A span lies within its node: as a value it is a map made anew for each look.
+bool is_span(const Child& c) {
+  return c.field && c.field->kind == FieldKind::Span;
+}
+
 // Gives every object a number, children first.
 class Numbering {
  public:
@@ -97,7 +102,8 @@ class Numbering {
         order.push_back(std::move(f.value));
         frames_.pop_back();
       } else {
-        enter(Any(f.children[f.next++].value));
+        const Child& c = f.children[f.next++];
+        if (!is_span(c)) enter(Any(c.value));
       }
     }
   }
@@ -201,6 +207,25 @@ class Writer {
     out_.begin_object().key("node").value(numbering_.numbers.at(v.v.object)).end_object();
   }
 
+  void span(const Any& v) {
+    if (v.is_none()) {
+      out_.null();
+      return;
+    }
+    out_.begin_object().key("span").begin_object();
+    for (const auto& [key, part] : v.as<Map<String, Any>>()) {
+      out_.key(key);
+      if (key == "nodes") {
+        out_.begin_array();
+        for (const String& n : part.as<Array<String>>()) text(n);
+        out_.end_array();
+      } else {
+        value(part);
+      }
+    }
+    out_.end_object().end_object();
+  }
+
   void node(const AnyView& v) {
     out_.begin_object();
     std::vector<Child> children;
@@ -226,7 +251,7 @@ class Writer {
         out_.key("$type").value(find_type(v.type_index)->type_key);
         for (const auto& c : children) {
           out_.key(c.field->name);
-          value(c.value);
+          is_span(c) ? span(c.value) : value(c.value);
         }
         break;
       default:
@@ -331,12 +356,28 @@ class Reader {
       return *d;
     }
     if (tag == "float") return float_of(inner);
+    if (tag == "span") return span(inner);
     std::string bytes;
     if (tag == "bytes" || tag == "text") {
       if (!bytes_of_hex(string(inner), bytes)) fail(inner, "expected hexadecimal digits");
       return tag == "text" ? Any(String(bytes)) : Any(Bytes(bytes));
     }
     fail(j, cat("a form that isn't known: ", quoted(tag)));
+  }
+
+  // A map, which setting the field checks.
+  Any span(const Json& j) const {
+    Map<String, Any> parts;
+    for (const auto& [key, part] : j.object) {
+      if (key != "nodes") {
+        parts.set(key, value(part));
+        continue;
+      }
+      Array<Any> names;
+      for (const Json& n : array(part)) names.push_back(value(n));
+      parts.set(key, names);
+    }
+    return parts;
   }
 
   Any float_of(const Json& j) const {

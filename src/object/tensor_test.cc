@@ -1,0 +1,310 @@
+#include "object/tensor.h"
+
+#include <gtest/gtest.h>
+
+#include <numeric>
+
+#include "object/function.h"
+#include "object/reflect.h"
+
+namespace tenon {
+namespace {
+
+template <class F>
+std::string error_of_call(F f) {
+  try {
+    f();
+  } catch (const Error& e) {
+    return e.render();
+  }
+  return "no error";
+}
+
+Tensor iota(std::initializer_list<int64_t> shape) {
+  Tensor t = Tensor::empty(shape, i32);
+  std::iota(t.data_as<int32_t>(), t.data_as<int32_t>() + t.count(), 0);
+  return t;
+}
+
+TEST(Tensor, IsACompactDlpackTensor) {
+  Tensor t = Tensor::empty({2, 3, 4}, f32);
+  EXPECT_EQ(to_text(t), "float32[2, 3, 4]");
+  EXPECT_EQ(t.count(), 24);
+  EXPECT_EQ(t.bytes(), 96);
+  EXPECT_TRUE(t.compact());
+  EXPECT_FALSE(t.read_only());
+  EXPECT_EQ(t.strides()[0], 12);
+  EXPECT_EQ(t.strides()[2], 1);
+  EXPECT_EQ(reinterpret_cast<uintptr_t>(t.data()) % 64, 0u);
+}
+
+TEST(Tensor, TheLayoutWordSaysWhatAKernelChecks) {
+  uint64_t w = Tensor::empty({2, 3}, f32).layout();
+  EXPECT_EQ(w & LayoutWord::kTypeMask, LayoutWord::of(f32, 2, kDLCPU));
+  EXPECT_NE(w & LayoutWord::of(f32, 3, kDLCPU), LayoutWord::of(f32, 3, kDLCPU));
+  EXPECT_TRUE(w & LayoutWord::kCompact);
+  EXPECT_TRUE(w & LayoutWord::kAligned);
+  EXPECT_FALSE(w & LayoutWord::kReadOnly);
+}
+
+TEST(Tensor, RankZeroAndZeroSizesExist) {
+  EXPECT_EQ(Tensor::empty({}, i64).count(), 1);
+  Tensor none = Tensor::empty({INT64_MAX, 0}, f64);
+  EXPECT_EQ(none.count(), 0);
+  EXPECT_TRUE(none.compact());
+}
+
+TEST(Tensor, RefusesSizesThatCannotBe) {
+  EXPECT_EQ(error_of_call([] {
+              Tensor::empty({INT64_MAX, 2}, f32);
+            }),
+            "error: a tensor float32[9223372036854775807, 2] can't exist\n"
+            "  expected  at most 32 dimensions, none negative, and a size below 2^63");
+  EXPECT_THROW(Tensor::empty({-1}, f32), Error);
+  std::vector<int64_t> many(33, 1);
+  EXPECT_THROW(Tensor::empty(many, f32), Error);
+  EXPECT_THROW(Tensor::empty({int64_t{1} << 60}, f32), Error);  // no such memory
+}
+
+TEST(Tensor, OverStorageChecksItsSize) {
+  Tensor owner = Tensor::empty({16}, u8);
+  auto storage = Ref<Object>(owner->owner).cast<StorageObj>();
+  EXPECT_EQ(Tensor::over(storage, 8, f32, Shape{2}.dims()).data(), owner.data_as<char>() + 8);
+  EXPECT_EQ(error_of_call([&] { Tensor::over(storage, 8, f32, Shape{3}.dims()); }),
+            "error: a tensor doesn't fit its storage\n"
+            "  expected  12 bytes at 8   float32[3]\n"
+            "  found     16 bytes");
+  EXPECT_THROW(Tensor::over(storage, UINT64_MAX, f32, Shape{0}.dims()), Error);
+}
+
+TEST(Tensor, StorageIsFreedWithItsLastTensor) {
+  static int freed = 0;
+  static char memory[64];
+  auto s = make<StorageObj>();
+  s->data = memory;
+  s->size = sizeof memory;
+  s->flags = StorageObj::kIsPooled;
+  s->free = [](StorageObj*) { ++freed; };
+  Tensor a = Tensor::over(s, 0, f32, Shape{4}.dims());
+  EXPECT_TRUE(a.layout() & LayoutWord::kPooled);
+  s = {};
+  Tensor b = a.reshaped(Shape{2, 2}.dims());
+  a = Tensor();
+  EXPECT_EQ(freed, 0);
+  b = Tensor();
+  EXPECT_EQ(freed, 1);
+}
+
+TEST(Tensor, AViewKeepsItsOwnerAndIsReadOnly) {
+  static const float data[4] = {1, 2, 3, 4};
+  auto owner = ShapeObj::of({});
+  Tensor t = Tensor::view(data, Shape{2, 2}.dims(), f32, owner);
+  EXPECT_EQ(owner->strong_count(), 2u);
+  EXPECT_EQ(t.data(), data);
+  EXPECT_TRUE(t.read_only());
+  t = Tensor();
+  EXPECT_EQ(owner->strong_count(), 1u);
+}
+
+TEST(Tensor, ReshapesWithoutCopying) {
+  Tensor t = iota({2, 6}), r = t.reshaped(Shape{3, 4}.dims());
+  EXPECT_EQ(r.data(), t.data());
+  EXPECT_EQ(r.strides()[0], 4);
+  EXPECT_EQ(error_of_call([&] { t.reshaped(Shape{5}.dims()); }),
+            "error: a tensor can't be given this shape\n"
+            "  expected  12 elements, compact\n"
+            "  found     [5]");
+}
+
+TEST(Tensor, AsReadOnlyLeavesTheOriginalWritable) {
+  Tensor t = iota({2});
+  EXPECT_TRUE(t.as_read_only().read_only());
+  EXPECT_FALSE(t.read_only());
+}
+
+// A DLPack tensor such as another library makes: transposed, counting its deletions.
+struct Foreign {
+  int32_t data[6] = {0, 1, 2, 3, 4, 5};
+  int64_t shape[2] = {3, 2};
+  int64_t strides[2] = {1, 3};
+  int deleted = 0;
+  DLManagedTensorVersioned versioned{};
+  DLManagedTensor plain{};
+
+  Foreign() {
+    DLTensor t{data, kCpu, 2, i32, shape, strides, 0};
+    versioned.version = {1, 0};
+    versioned.manager_ctx = this;
+    versioned.deleter = [](DLManagedTensorVersioned* m) {
+      ++static_cast<Foreign*>(m->manager_ctx)->deleted;
+    };
+    versioned.dl_tensor = t;
+    plain.manager_ctx = this;
+    plain.deleter = [](DLManagedTensor* m) { ++static_cast<Foreign*>(m->manager_ctx)->deleted; };
+    plain.dl_tensor = t;
+  }
+};
+
+TEST(Dlpack, ComesInWithoutACopyAndIsDeletedOnce) {
+  Foreign f;
+  {
+    Tensor t = Tensor::from_dlpack(&f.versioned);
+    EXPECT_EQ(t.data(), f.data);
+    EXPECT_FALSE(t.compact());
+    Tensor copy = t;
+    EXPECT_EQ(f.deleted, 0);
+  }
+  EXPECT_EQ(f.deleted, 1);
+  {
+    Tensor t = Tensor::from_dlpack(&f.plain, true);
+    EXPECT_TRUE(t.read_only());
+  }
+  EXPECT_EQ(f.deleted, 2);
+}
+
+TEST(Dlpack, AStridedTensorIsMadeCompact) {
+  Foreign f;
+  Tensor t = Tensor::from_dlpack(&f.versioned).compacted();
+  EXPECT_TRUE(t.compact());
+  const int32_t* d = t.data_as<int32_t>();
+  EXPECT_EQ(std::vector<int32_t>(d, d + 6), (std::vector<int32_t>{0, 3, 1, 4, 2, 5}));
+}
+
+TEST(Dlpack, NegativeAndZeroStridesAreMadeCompact) {
+  Foreign f;
+  f.versioned.dl_tensor.data = f.data + 5;
+  f.strides[0] = -2;
+  f.strides[1] = 0;
+  Tensor t = Tensor::from_dlpack(&f.versioned).compacted();
+  const int32_t* d = t.data_as<int32_t>();
+  EXPECT_EQ(std::vector<int32_t>(d, d + 6), (std::vector<int32_t>{5, 5, 3, 3, 1, 1}));
+}
+
+TEST(Dlpack, MissingStridesMeanCompact) {
+  Foreign f;
+  f.versioned.dl_tensor.strides = nullptr;
+  EXPECT_TRUE(Tensor::from_dlpack(&f.versioned).compact());
+}
+
+TEST(Dlpack, TheReadOnlyFlagIsKept) {
+  Foreign f;
+  f.versioned.flags = DLPACK_FLAG_BITMASK_READ_ONLY;
+  EXPECT_TRUE(Tensor::from_dlpack(&f.versioned).read_only());
+}
+
+TEST(Dlpack, WhatCannotBeTakenIsDeletedAndSaid) {
+  struct Case {
+    void (*spoil)(Foreign&);
+    const char* message;
+  };
+  const Case cases[] = {
+      {[](Foreign& f) { f.versioned.dl_tensor.ndim = 33; }, "found     33 dimensions"},
+      {[](Foreign& f) { f.versioned.dl_tensor.ndim = -1; }, "found     -1 dimensions"},
+      {[](Foreign& f) { f.versioned.dl_tensor.shape = nullptr; }, "found     no shape"},
+      {[](Foreign& f) { f.shape[0] = -3; }, "found     the shape [-3, 2]"},
+      {[](Foreign& f) { f.shape[0] = INT64_MAX; }, "found     the shape [9223372036854775807, 2]"},
+      {[](Foreign& f) { f.strides[0] = INT64_MAX; }, "found     strides [9223372036854775807, 3]"},
+      {[](Foreign& f) { f.strides[0] = INT64_MIN; }, "found     strides [-9223372036854775808, 3]"},
+      {[](Foreign& f) { f.versioned.dl_tensor.data = nullptr; }, "found     no data"},
+      {[](Foreign& f) { f.versioned.dl_tensor.dtype.bits = 4; }, "elements of type int4"},
+      {[](Foreign& f) { f.versioned.dl_tensor.dtype.lanes = 2; }, "elements of type int32x2"},
+      {[](Foreign& f) { f.versioned.version.major = 2; }, "another version"},
+  };
+  for (const Case& c : cases) {
+    Foreign f;
+    c.spoil(f);
+    std::string text = error_of_call([&] { Tensor::from_dlpack(&f.versioned); });
+    EXPECT_NE(text.find(c.message), std::string::npos) << text;
+    EXPECT_EQ(f.deleted, 1) << c.message;
+  }
+}
+
+TEST(Dlpack, GoesOutSharingTheData) {
+  Tensor t = iota({2, 3});
+  DLManagedTensorVersioned* m = t.to_dlpack_versioned();
+  EXPECT_EQ(t->strong_count(), 2u);
+  EXPECT_EQ(m->dl_tensor.data, t.data());
+  EXPECT_EQ(m->flags, 0u);
+  EXPECT_EQ(m->version.major, 1u);
+  m->deleter(m);
+  EXPECT_EQ(t->strong_count(), 1u);
+  DLManagedTensor* u = t.to_dlpack();
+  t = Tensor();
+  EXPECT_EQ(static_cast<int32_t*>(u->dl_tensor.data)[5], 5);  // it keeps the data
+  u->deleter(u);
+}
+
+TEST(Dlpack, AReadOnlyTensorGoesOutOnlyInTheFormThatSaysSo) {
+  Tensor t = iota({2}).as_read_only();
+  EXPECT_EQ(error_of_call([&] { t.to_dlpack(); }),
+            "error: a read-only tensor can't be given out without saying so\n"
+            "  help: ask for the versioned form of DLPack");
+  DLManagedTensorVersioned* m = t.to_dlpack_versioned();
+  EXPECT_EQ(m->flags, DLPACK_FLAG_BITMASK_READ_ONLY);
+  m->deleter(m);
+  DLManagedTensor* u = t.to_dlpack(true);
+  u->deleter(u);
+}
+
+TEST(Dlpack, ARoundTripComesBackToTheSameData) {
+  Tensor t = iota({2, 3}), back = Tensor::from_dlpack(t.to_dlpack_versioned());
+  EXPECT_EQ(back.data(), t.data());
+  EXPECT_TRUE(structural_equal(t, back));
+}
+
+// As tvm-ffi's own tensor object: only the published cell, and a deleter that isn't ours.
+struct ForeignTensorObj {
+  Object header;
+  DLTensor dl;
+};
+
+TEST(Admit, RewrapsAForeignTensorAroundTheSameData) {
+  static int deleted = 0;
+  Foreign f;
+  ForeignTensorObj object{{}, f.plain.dl_tensor};
+  object.header.counts = Object::kCountsOfNew;
+  object.header.type_index = TypeIndex::Tensor;
+  object.header.deleter = [](void*, int flags) { deleted += flags == Object::kBoth; };
+  {
+    Any a = admit(AnyView::of_object(&object.header));
+    Tensor t = a.as<Tensor>();
+    EXPECT_TRUE(t->is_ours());
+    EXPECT_EQ(t.data(), f.data);
+    release(&object.header);
+    EXPECT_EQ(deleted, 0);
+  }
+  EXPECT_EQ(deleted, 1);
+}
+
+TEST(Admit, TakesOurValuesAsTheyAre) {
+  Tensor t = iota({1});
+  EXPECT_EQ(admit(t).as<Tensor>().object(), t.object());
+  EXPECT_EQ(admit(AnyView("a raw string")).as<String>(), "a raw string");
+  EXPECT_EQ(admit(3).as<int64_t>(), 3);
+}
+
+TEST(Admit, RefusesWhatWeDoNotKnow) {
+  DLTensor dl{};
+  AnyView bare;
+  bare.type_index = TypeIndex::DLTensorPtr;
+  bare.v.p = &dl;
+  EXPECT_EQ(error_of_call([&] { admit(bare); }),
+            "error: a value of a type that Tenon doesn't take\n"
+            "  found     a bare DLTensor*\n"
+            "  help: pass a managed DLPack tensor, which can be kept");
+  Object foreign;
+  foreign.counts = Object::kCountsOfNew;
+  for (int32_t index : {71, 72, 73, 74, 128, 5000, 10, 13, -1}) {
+    AnyView v;
+    v.type_index = index;
+    v.v.object = &foreign;
+    EXPECT_THROW(admit(v), Error) << index;
+  }
+  AnyView long_small;
+  long_small.type_index = TypeIndex::SmallStr;
+  long_small.small_length = 9;
+  EXPECT_THROW(admit(long_small), Error);
+}
+
+}  // namespace
+}  // namespace tenon
