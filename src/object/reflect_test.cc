@@ -308,7 +308,6 @@ TEST_F(Reflect, FunctionsAreEqualWhenIdentical) {
 
 TEST_F(Reflect, NothingRecursesOverDepth) {
   Ref<Expr> a = var("x"), b = a;
-  Array<Any> c, d;
   auto leaf = a;
   for (int i = 0; i < kDeep; ++i) {
     a = add(std::move(a), leaf);
@@ -316,7 +315,6 @@ TEST_F(Reflect, NothingRecursesOverDepth) {
   }
   EXPECT_TRUE(equal_and_hash(a, b));
   EXPECT_EQ(repr(a).size(), (1u << 16) + 3);
-  EXPECT_EQ(repr(a, 1u << 30).substr(0, 9), "test.Add(");
   std::string text = to_json(a);
   Any back = from_json(text);
   EXPECT_TRUE(structural_equal(a, back, {true}));

@@ -82,7 +82,9 @@ class Comparison {
   }
 
   bool push_children(const Task& t) {
-    std::vector<Child> a, b;
+    auto &a = children_a_, &b = children_b_;  // kept for their memory
+    a.clear();
+    b.clear();
     detail::append_children(t.a, kIgnored, a);
     detail::append_children(t.b, kIgnored, b);
     if (a.size() != b.size()) return false;
@@ -96,6 +98,7 @@ class Comparison {
 
   EqualOptions options_;
   std::vector<Task> stack_;
+  std::vector<Child> children_a_, children_b_;
   std::unordered_map<const Object*, const Object*> forward_, backward_;
   std::unordered_set<std::pair<const Object*, const Object*>, PairHash> seen_, seen_binding_;
 };

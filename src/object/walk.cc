@@ -74,6 +74,13 @@ uint64_t tensor_hash(const Tensor& t) {
   return h;
 }
 
+void append_fields(const Object& o, const TypeInfo& type, uint8_t skip, std::vector<Child>& out) {
+  if (type.parent) append_fields(o, *type.parent, skip, out);  // as deep as types are derived
+  for (const Field& f : type.fields) {
+    if (!(f.flags & skip)) out.push_back({&f, get_field(o, f)});
+  }
+}
+
 }  // namespace
 
 std::vector<const MapEntry*> canonical_entries(const MapObj& map, bool& sorted) {
@@ -103,9 +110,7 @@ void append_children(const AnyView& value, uint8_t skip, std::vector<Child>& out
       return;
     }
     case ValueClass::Record:
-      for (const Field* f : all_fields(*find_type(value.type_index))) {
-        if (!(f->flags & skip)) out.push_back({f, get_field(*value.v.object, *f)});
-      }
+      append_fields(*value.v.object, *find_type(value.type_index), skip, out);
       return;
     default:
       return;

@@ -1,0 +1,201 @@
+#include "device/parallel.h"
+
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <mutex>
+#include <numeric>
+#include <set>
+#include <thread>
+#include <vector>
+
+#include "device/processors.h"
+#include "device/thread_pool.h"
+#include "object/function.h"
+
+namespace tenon {
+namespace {
+
+using Ranges = std::multiset<std::pair<int64_t, int64_t>>;
+
+Ranges ranges_of(int64_t n, int64_t grain, int32_t threads, bool each_chunk) {
+  std::mutex mutex;
+  Ranges ranges;
+  ThreadsScope scope(threads);
+  parallel_for(
+      n, grain,
+      [&](int64_t begin, int64_t end) {
+        std::lock_guard lock(mutex);
+        ranges.emplace(begin, end);
+      },
+      each_chunk);
+  return ranges;
+}
+
+TEST(Parallel, CoversEveryIndexOnce) {
+  for (int32_t threads : {1, 2, 3, 8}) {
+    ThreadsScope scope(threads);
+    for (int64_t n : {0, 1, 2, 7, 1000, 100003}) {
+      std::vector<std::atomic<int>> hits(static_cast<size_t>(n));
+      parallel_for(n, 3, [&](int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; ++i) ++hits[static_cast<size_t>(i)];
+      });
+      for (auto& h : hits) ASSERT_EQ(h.load(), 1);
+    }
+  }
+}
+
+TEST(Parallel, ChunksDoNotDependOnTheThreads) {
+  Ranges one = ranges_of(1000, 7, 1, true);
+  EXPECT_EQ(one.size(), 143u);
+  EXPECT_EQ(one.begin()->second, 7);
+  EXPECT_EQ(*one.rbegin(), std::pair(int64_t{994}, int64_t{1000}));
+  EXPECT_EQ(ranges_of(1000, 7, 4, true), one);
+}
+
+TEST(Parallel, RangesBeginAtMultiplesOfTheGrain) {
+  for (auto [begin, end] : ranges_of(1000, 16, 3, false)) {
+    EXPECT_EQ(begin % 16, 0);
+    EXPECT_TRUE(end % 16 == 0 || end == 1000);
+  }
+}
+
+TEST(Parallel, OneThreadRunsTheWholeRangeHere) {
+  auto here = std::this_thread::get_id();
+  ThreadsScope scope(1);
+  int calls = 0;
+  parallel_for(1000, 1, [&](int64_t begin, int64_t end) {
+    ++calls;
+    EXPECT_EQ(std::this_thread::get_id(), here);
+    EXPECT_EQ(end - begin, 1000);
+  });
+  EXPECT_EQ(calls, 1);
+}
+
+TEST(Parallel, SeveralThreadsTakePart) {
+  std::mutex mutex;
+  std::set<std::thread::id> ids;
+  std::atomic<int> arrived{0};
+  ThreadsScope scope(3);
+  parallel_for(
+      3, 1,
+      [&](int64_t, int64_t) {
+        {
+          std::lock_guard lock(mutex);
+          ids.insert(std::this_thread::get_id());
+        }
+        ++arrived;
+        while (arrived < 3) std::this_thread::yield();  // each chunk waits for all: three threads
+      },
+      true);
+  EXPECT_EQ(ids.size(), 3u);
+}
+
+TEST(Parallel, ABodyThatCallsAgainRunsAlone) {
+  ThreadsScope scope(4);
+  std::atomic<int64_t> sum{0};
+  parallel_for(8, 1, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      auto here = std::this_thread::get_id();
+      parallel_for(100, 1, [&](int64_t b, int64_t e) {
+        EXPECT_EQ(std::this_thread::get_id(), here);
+        sum += e - b;
+      });
+    }
+  });
+  EXPECT_EQ(sum, 800);
+}
+
+TEST(Parallel, AnErrorReachesTheCaller) {
+  for (int32_t threads : {1, 4}) {
+    ThreadsScope scope(threads);
+    try {
+      parallel_for(100, 1, [](int64_t begin, int64_t end) {
+        if (begin <= 50 && 50 < end) throw Error(ErrorKind::Usage, "at fifty");
+      });
+      FAIL();
+    } catch (const Error& e) {
+      EXPECT_EQ(e.message(), "at fifty");
+      EXPECT_EQ(e.kind(), ErrorKind::Usage);
+    }
+    EXPECT_FALSE(has_error());
+    int64_t after = 0;  // the pool goes on
+    ThreadsScope one(1);
+    parallel_for(10, 1, [&](int64_t b, int64_t e) { after += e - b; });
+    EXPECT_EQ(after, 10);
+  }
+}
+
+TEST(Parallel, CallersShareThePool) {
+  auto work = [] {
+    ThreadsScope scope(3);
+    for (int round = 0; round < 500; ++round) {
+      std::atomic<int64_t> sum{0};
+      parallel_for(100, 1, [&](int64_t b, int64_t e) {
+        for (int64_t i = b; i < e; ++i) sum += i;
+      });
+      ASSERT_EQ(sum.load(), 4950);
+    }
+  };
+  std::vector<std::thread> callers;
+  for (int i = 0; i < 4; ++i) callers.emplace_back(work);
+  for (auto& t : callers) t.join();
+  EXPECT_LE(pool_size(), 8);
+}
+
+TEST(Parallel, AChildOfAForkGetsThreadsOfItsOwn) {
+  ThreadsScope scope(2);
+  std::atomic<int64_t> sum{0};
+  auto run = [&] {
+    sum = 0;
+    parallel_for(100, 1, [&](int64_t b, int64_t e) { sum += e - b; });
+    return sum.load() == 100;
+  };
+  ASSERT_TRUE(run());
+  pid_t child = fork();
+  if (child == 0) _exit(run() ? 0 : 1);
+  int status = 1;
+  waitpid(child, &status, 0);
+  EXPECT_EQ(status, 0);
+}
+
+TEST(Parallel, AHostCanReplaceTheTable) {
+  static int calls = 0;
+  static const ParallelTable table = {[](const ParallelLoop* loop) {
+                                        ++calls;
+                                        return loop->body(loop->context, 0, loop->n);
+                                      },
+                                      [] { return int32_t{1}; }};
+  set_parallel_table(&table);
+  int64_t seen = 0;
+  parallel_for(5, 1, [&](int64_t b, int64_t e) { seen += e - b; });
+  set_parallel_table(nullptr);
+  EXPECT_EQ(calls, 1);
+  EXPECT_EQ(seen, 5);
+}
+
+TEST(Processors, ReadsQuotas) {
+  EXPECT_EQ(threads_of_cpu_max("max 100000\n"), 0);
+  EXPECT_EQ(threads_of_cpu_max("200000 100000\n"), 2);
+  EXPECT_EQ(threads_of_cpu_max("150000 100000\n"), 2);
+  EXPECT_EQ(threads_of_cpu_max("1000 100000\n"), 1);
+  EXPECT_EQ(threads_of_cpu_max("9223372036854775807 1"), 1 << 16);
+  for (auto bad : {"", "x", "1", "1 ", "1 0", "-1 5"}) EXPECT_EQ(threads_of_cpu_max(bad), 0) << bad;
+  EXPECT_EQ(threads_of_cfs_quota("-1\n", "100000\n"), 0);
+  EXPECT_EQ(threads_of_cfs_quota("400000\n", "100000\n"), 4);
+}
+
+TEST(Processors, FindsItsCgroup) {
+  EXPECT_EQ(cgroup_path("0::/a/b\n", ""), "/a/b");
+  std::string_view v1 = "4:memory:/m\n3:cpu,cpuacct:/c\n0::/u\n";
+  EXPECT_EQ(cgroup_path(v1, "cpu"), "/c");
+  EXPECT_EQ(cgroup_path(v1, ""), "/u");
+  EXPECT_EQ(cgroup_path(v1, "cpuset"), "");
+  EXPECT_EQ(cgroup_path("garbage", "cpu"), "");
+  EXPECT_GE(count_processors(), 1);
+}
+
+}  // namespace
+}  // namespace tenon
