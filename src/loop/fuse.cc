@@ -1,0 +1,223 @@
+#include "loop/fuse.h"
+
+#include <algorithm>
+#include <unordered_map>
+
+#include "loop/walk.h"
+#include "support/error.h"
+
+namespace tenon::loop {
+namespace {
+
+// What one evaluation of a stage's body costs, in quarters of a simple operation.
+constexpr int64_t kDivision = 5 * 4, kTranscendental = 20 * 4;
+// A body up to this is computed again where it is read rather than kept in memory.
+constexpr int64_t kCheap = 5 * 4;
+
+int64_t cost(const ExprRef& root) {
+  int64_t total = 0;
+  post_order(root, [&](const ExprRef& e) {
+    bool is_index = e->dtype == i64 || e->dtype.is_bool();
+    int64_t simple = is_index ? 1 : 4;
+    switch (e->kind) {
+      case ExprKind::kUnary: {
+        UnaryOp op = static_cast<const Unary&>(*e).op;
+        bool plain = op < UnaryOp::kSqrt || op == UnaryOp::kIsNan || op == UnaryOp::kIsInf;
+        total += plain ? simple : op == UnaryOp::kSqrt ? kDivision : kTranscendental;
+        break;
+      }
+      case ExprKind::kBinary: {
+        BinaryOp op = static_cast<const Binary&>(*e).op;
+        bool slow = op == BinaryOp::kPow || op == BinaryOp::kAtan2 ||
+                    (e->dtype.is_float() && (op == BinaryOp::kMod || op == BinaryOp::kRem));
+        total += slow ? kTranscendental : op == BinaryOp::kDiv && !is_index ? kDivision : simple;
+        break;
+      }
+      case ExprKind::kLoad:
+      case ExprKind::kSelect:
+      case ExprKind::kCast:
+      case ExprKind::kCheckedIndex:
+        total += simple;
+        break;
+      default:
+        break;
+    }
+  });
+  return total;
+}
+
+// The expressions of a stage, to be rewritten together.
+std::vector<ExprRef> exprs_of(const Stage& s) {
+  std::vector<ExprRef> all{s.body};
+  if (s.update) all.push_back(s.update);
+  for (const ExprRef& i : s.scatter_indices) all.push_back(i);
+  return all;
+}
+
+// Is an element read at `at` read again at another point of the stage? (A yes may be wrong.)
+bool repeats(const Stage& s, const Array<ExprRef>& at) {
+  std::unordered_map<const Var*, bool> reduced;  // those whose extent may exceed 1
+  for (size_t i = 0; i < s.axes.size(); ++i) {
+    if (!s.out->shape[i].is_const(1)) reduced[s.axes[i].get()] = false;
+  }
+  for (size_t i = 0; i < s.reduce_axes.size(); ++i) {
+    if (!s.reduce_extents[i].is_const(1)) reduced[s.reduce_axes[i].get()] = true;
+  }
+  std::unordered_map<const Var*, bool> missing = reduced;
+  for (const ExprRef& index : at) {
+    bool by_axis = false, by_reduction = false;
+    post_order(index, [&](const ExprRef& e) {
+      if (e->kind != ExprKind::kVar) return;
+      auto it = reduced.find(static_cast<const Var*>(e.get()));
+      if (it == reduced.end()) return;
+      missing.erase(it->first);
+      (it->second ? by_reduction : by_axis) = true;
+    });
+    if (by_axis && by_reduction) return true;  // a window
+  }
+  return !missing.empty();
+}
+
+struct Uses {
+  int sites = 0;  // loads, of different places
+  bool repeated = false;
+};
+
+class Inliner {
+ public:
+  explicit Inliner(const Compute& c) : compute_(c) {
+    for (const auto& s : c.stages) {
+      Seen seen;
+      for (const ExprRef& root : exprs_of(*s)) {
+        post_order(
+            root,
+            [&](const ExprRef& e) {
+              if (e->kind != ExprKind::kLoad) return;
+              const auto& l = static_cast<const Load&>(*e);
+              Uses& u = uses_[l.buffer.get()];
+              if (same_as_last(*s, l)) return;
+              ++u.sites;
+              u.repeated = u.repeated || s->kind == StageKind::kScan || repeats(*s, l.indices);
+            },
+            &seen);
+      }
+    }
+  }
+
+  ComputeRef run() {
+    std::vector<Ref<const Stage>> stages;
+    for (const auto& s : compute_.stages) {
+      Ref<const Stage> r = rewritten(s);
+      if (is_inlined(*r)) {
+        inlined_[r->out.get()] = r;
+      } else {
+        stages.push_back(r);
+      }
+    }
+    auto out = make<Compute>();
+    out->inputs = compute_.inputs;
+    out->outputs = compute_.outputs;
+    out->stages = Array<Ref<const Stage>>(without_dead(stages));
+    return out;
+  }
+
+ private:
+  bool is_output(const Ref<const Buffer>& b) const {
+    return std::find(compute_.outputs.begin(), compute_.outputs.end(), b) != compute_.outputs.end();
+  }
+
+  // Two nodes that load one place of one stage count once.
+  bool same_as_last(const Stage& s, const Load& l) {
+    auto& [stage, places] = last_[l.buffer.get()];
+    if (stage != &s) {
+      stage = &s;
+      places.clear();
+    }
+    std::vector<const Expr*> place;
+    for (const ExprRef& i : l.indices) place.push_back(i.get());
+    if (std::find(places.begin(), places.end(), place) != places.end()) return true;
+    places.push_back(std::move(place));
+    return false;
+  }
+
+  bool is_inlined(const Stage& s) const {
+    if (s.kind != StageKind::kMap || is_output(s.out)) return false;
+    auto it = uses_.find(s.out.get());
+    if (it == uses_.end()) return false;  // dead
+    bool once = it->second.sites == 1 && !it->second.repeated;
+    return once || cost(s.body) <= kCheap;
+  }
+
+  ExprRef replace(const ExprRef& e) {
+    if (e->kind != ExprKind::kLoad) return e;
+    const auto& l = static_cast<const Load&>(*e);
+    auto it = inlined_.find(l.buffer.get());
+    if (it == inlined_.end()) return e;
+    // The same place of the same stage gives the same node, so that it is computed once.
+    std::vector<const Expr*> place;
+    for (const ExprRef& i : l.indices) place.push_back(i.get());
+    auto& known = values_[l.buffer.get()];
+    for (const auto& [p, load, value] : known) {
+      if (p == place) return value;
+    }
+    const Stage& s = *it->second;
+    VarMap axes;
+    for (size_t i = 0; i < s.axes.size(); ++i) axes[s.axes[i].get()] = l.indices[i];
+    ExprRef value = substitute(s.body, axes);
+    known.push_back({std::move(place), e, value});
+    return value;
+  }
+
+  Ref<const Stage> rewritten(const Ref<const Stage>& s) {
+    values_.clear();
+    Rewriter rewrite([&](const ExprRef& e) { return replace(e); });
+    auto r = make<Stage>(*s);
+    r->body = rewrite(s->body);
+    if (s->update) r->update = rewrite(s->update);
+    r->scatter_indices = s->scatter_indices.map([&](const ExprRef& e) { return rewrite(e); });
+    return r;
+  }
+
+  std::vector<Ref<const Stage>> without_dead(const std::vector<Ref<const Stage>>& stages) const {
+    std::unordered_map<const Buffer*, bool> live;
+    for (const auto& b : compute_.outputs) live[b.get()] = true;
+    std::vector<Ref<const Stage>> kept;
+    for (size_t i = stages.size(); i-- > 0;) {
+      if (!live.contains(stages[i]->out.get())) continue;
+      kept.push_back(stages[i]);
+      Seen seen;
+      for (const ExprRef& root : exprs_of(*stages[i])) {
+        post_order(
+            root,
+            [&](const ExprRef& e) {
+              if (e->kind == ExprKind::kLoad)
+                live[static_cast<const Load&>(*e).buffer.get()] = true;
+            },
+            &seen);
+      }
+    }
+    std::reverse(kept.begin(), kept.end());
+    return kept;
+  }
+
+  struct Known {
+    std::vector<const Expr*> place;
+    ExprRef load, value;  // the load keeps its indices alive
+  };
+
+  const Compute& compute_;
+  std::unordered_map<const Buffer*, Uses> uses_;
+  std::unordered_map<const Buffer*, std::pair<const Stage*, std::vector<std::vector<const Expr*>>>>
+      last_;
+  std::unordered_map<const Buffer*, Ref<const Stage>> inlined_;
+  std::unordered_map<const Buffer*, std::vector<Known>> values_;
+};
+
+}  // namespace
+
+ComputeRef inline_stages(const ComputeRef& compute) {
+  check(*compute);
+  return Inliner(*compute).run();
+}
+
+}  // namespace tenon::loop

@@ -1,0 +1,108 @@
+#include "loop/fuse.h"
+
+#include <gtest/gtest.h>
+
+#include "loop/test_tensors.h"
+
+namespace tenon::loop {
+namespace {
+
+const Dim n = Dim::symbol("n"), m = Dim::symbol("m");
+const Ref<const Buffer> x = buffer("x", f32, {n, m});
+
+ExprRef number(double v) {
+  return literal(f32, v);
+}
+
+TEST(Fuse, ElementwiseChainsBecomeOneStage) {
+  auto a = buffer("a", f32, {n, m}), b = buffer("b", f32, {m, n}), y = buffer("y", f32, {m, n});
+  auto c =
+      compute_of({x},
+                 {map_stage(a, [&](const Indices& i) { return unary(UnaryOp::kExp, at(x, i)); }),
+                  map_stage(b,
+                            [&](const Indices& i) {
+                              return at(a, {i[1], i[0]});
+                            }),
+                  map_stage(y, [&](const Indices& i) { return at(b, i) + number(1); })},
+                 {y});
+  EXPECT_EQ(to_text(*inline_stages(c)),
+            "compute(x: float32[n, m]) -> y:\n"
+            "  y[i0 < m, i1 < n]: float32 = exp(x[i1, i0]) + 1.0\n");
+}
+
+TEST(Fuse, ExpensiveWorkIsNotRepeated) {
+  auto e = buffer("e", f32, {n, m}), sum = buffer("sum", f32, {n}), y = buffer("y", f32, {n, m});
+  auto c =
+      compute_of({x},
+                 {map_stage(e, [&](const Indices& i) { return unary(UnaryOp::kExp, at(x, i)); }),
+                  reduce_stage(sum, Reduction::kSum, {m},
+                               [&](const Indices& i, const Indices& k) {
+                                 return at(e, {i[0], k[0]});
+                               }),
+                  map_stage(y, [&](const Indices& i) { return at(e, i) / at(sum, {i[0]}); })},
+                 {y});
+  EXPECT_EQ(inline_stages(c)->stages.size(), 3u);
+}
+
+TEST(Fuse, CheapWorkIsRepeated) {
+  auto a = buffer("a", f32, {n, m}), sum = buffer("sum", f32, {n}), y = buffer("y", f32, {n, m});
+  auto c = compute_of({x},
+                      {map_stage(a, [&](const Indices& i) { return at(x, i) * number(2); }),
+                       reduce_stage(sum, Reduction::kSum, {m},
+                                    [&](const Indices& i, const Indices& k) {
+                                      return at(a, {i[0], k[0]});
+                                    }),
+                       map_stage(y, [&](const Indices& i) { return at(a, i) - at(sum, {i[0]}); })},
+                      {y});
+  EXPECT_EQ(to_text(*inline_stages(c)),
+            "compute(x: float32[n, m]) -> y:\n"
+            "  sum[i0 < n]: float32 = sum over k0 < m of x[i0, k0] * 2.0\n"
+            "  y[i0_1 < n, i1 < m]: float32 = (x[i0_1, i1] * 2.0) - sum[i0_1]\n");
+}
+
+TEST(Fuse, RowValuesStayStages) {
+  auto r = buffer("r", f32, {n}), y = buffer("y", f32, {n, m});
+  auto c = compute_of({x},
+                      {map_stage(r,
+                                 [&](const Indices& i) {
+                                   return number(1) / at(x, {i[0], index(0)});
+                                 }),
+                       map_stage(y, [&](const Indices& i) { return at(x, i) * at(r, {i[0]}); })},
+                      {y});
+  EXPECT_EQ(inline_stages(c)->stages.size(), 2u);
+}
+
+TEST(Fuse, OutputsStayAndDeadStagesGo) {
+  auto a = buffer("a", f32, {n, m}), b = buffer("b", f32, {n, m}), dead = buffer("dead", f32, {n});
+  auto c = compute_of({x},
+                      {map_stage(a, [&](const Indices& i) { return at(x, i) + number(1); }),
+                       map_stage(dead, [&](const Indices&) { return number(0); }),
+                       map_stage(b, [&](const Indices& i) { return at(a, i) + number(1); })},
+                      {a, b});
+  EXPECT_EQ(to_text(*inline_stages(c)),
+            "compute(x: float32[n, m]) -> a, b:\n"
+            "  a[i0 < n, i1 < m]: float32 = x[i0, i1] + 1.0\n"
+            "  b[i0_1 < n, i1_1 < m]: float32 = a[i0_1, i1_1] + 1.0\n");
+}
+
+TEST(Fuse, ProducersOfWindowsAndScattersAreInlined) {
+  auto p = buffer("p", f32, {n + Dim(2)}), v = buffer("v", f32, {n}), y = buffer("y", f32, {n});
+  auto pad = map_stage(p, [&](const Indices& i) {
+    ExprRef in = binary(BinaryOp::kSub, i[0], index(1));
+    ExprRef inside = binary(BinaryOp::kAnd, binary(BinaryOp::kLe, index(0), in),
+                            binary(BinaryOp::kLt, in, dim_value(n)));
+    return select(inside, at(v, {in}), number(0));
+  });
+  auto window = reduce_stage(y, Reduction::kSum, {Dim(3)}, [&](const Indices& i, const Indices& k) {
+    return at(p, {i[0] + k[0]});
+  });
+  ComputeRef c = compute_of({v}, {pad, window}, {y});
+  ComputeRef f = inline_stages(c);
+  EXPECT_EQ(f->stages.size(), 1u);
+  std::mt19937 rng(3);
+  Tensor in = random_tensor(f32, {7}, &rng);
+  expect_close(evaluate(*f, {in})[0], evaluate(*c, {in})[0], 0);
+}
+
+}  // namespace
+}  // namespace tenon::loop
