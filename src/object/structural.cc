@@ -28,9 +28,7 @@ bool is_variable(const AnyView& v) {
 
 struct PairHash {
   size_t operator()(const std::pair<const Object*, const Object*>& p) const {
-    // The first is mixed before the second comes in: their distance is often the same.
-    return combine(combine(0, reinterpret_cast<uintptr_t>(p.first)),
-                   reinterpret_cast<uintptr_t>(p.second));
+    return combine(reinterpret_cast<uintptr_t>(p.first), reinterpret_cast<uintptr_t>(p.second));
   }
 };
 

@@ -1,0 +1,63 @@
+// ONNX models to graph IR.
+//
+// The module has one function, @main: its parameters are the graph's inputs that are no
+// initializers, its result the graph's output, or a tuple of several. Initializers become constants
+// that share the model's memory. Model functions are expanded in place. Every binding's span names
+// the node it came from.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "graph/ir/module.h"
+#include "import/onnx/model.h"
+
+namespace tenon::onnx {
+
+struct ImportOptions {
+  // Sizes for symbolic dimensions, by the model's name of the symbol or by ours.
+  std::map<std::string, int64_t> dims;
+  // Shapes for inputs, by name; -1 leaves a dimension as the model has it. The only way to import a
+  // model that does not say an input's rank.
+  std::map<std::string, std::vector<int64_t>> shapes;
+};
+
+struct ImportResult {
+  graph::Module module;
+  std::vector<std::string> inputs;   // ONNX names, in the order of @main's parameters
+  std::vector<std::string> outputs;  // in the order of its results
+};
+
+// Throws Error: what read_model throws; Unsupported with a table of every node that cannot be
+// imported; Usage with the node's span for a graph that breaks ONNX's rules.
+ImportResult import_model(const std::string& path, const ImportOptions& options = {});
+ImportResult import_model(const Model& model, const ImportOptions& options = {});
+
+struct UnsupportedNode {
+  std::string node, op, reason;
+};
+
+// What a model is, without compiling it. Types are text as graph IR prints them.
+struct ModelReport {
+  struct Value {
+    std::string name, type;
+  };
+  std::string file, producer;
+  int64_t ir_version = 0;
+  std::map<std::string, int64_t> opsets;  // "" is ai.onnx
+  std::vector<Value> inputs, outputs;
+  std::vector<std::string> symbols;          // of the inputs' shapes
+  std::map<std::string, int64_t> operators;  // "Conv", "com.microsoft:Gelu": how many nodes, with
+                                             // those of inner graphs and expanded functions
+  int64_t nodes = 0;
+  int64_t constants = 0, constant_bytes = 0;
+  std::vector<UnsupportedNode> unsupported;
+  std::string problem;  // another reason why it cannot be imported; else empty
+};
+
+// Throws only what read_model throws.
+ModelReport inspect_model(const std::string& path, const ImportOptions& options = {});
+ModelReport inspect_model(const Model& model, const ImportOptions& options = {});
+
+}  // namespace tenon::onnx

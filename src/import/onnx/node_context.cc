@@ -1,0 +1,447 @@
+#include "import/onnx/node_context.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+
+namespace tenon::onnx {
+
+using graph::attr_dims;
+using graph::attrs;
+
+// ---- operands ----
+
+Operand NodeContext::in(size_t i) const {
+  if (!has(i)) invalid(cat("operand ", i, " is missing"));
+  return inputs_[i];
+}
+
+Operand NodeContext::opt(size_t i) const {
+  return has(i) ? inputs_[i] : Operand();
+}
+
+bool NodeContext::wants(size_t output) const {
+  return output < node_.outputs.size() && !node_.outputs[output].empty();
+}
+
+Dims NodeContext::dims(const Operand& x) const {
+  graph::TypeRef type = graph::type_of(x);
+  const auto* t = graph::type_as<graph::TensorType>(type);
+  if (t == nullptr) invalid(cat("an operand is no tensor but ", to_text(type)));
+  if (!t->dims_known) {
+    throw Error(ErrorKind::Usage, Span::node(node_.name), "the rank of an operand is not known")
+        .found(to_text(type))
+        .help("give the inputs' shapes with --shape NAME=AxBxC");
+  }
+  return t->dims.to_vector();
+}
+
+DataType NodeContext::dtype(const Operand& x) const {
+  graph::TypeRef type = graph::type_of(x);
+  if (const auto* t = graph::type_as<graph::TensorType>(type)) return t->dtype;
+  if (const auto* s = graph::type_as<graph::ScalarType>(type)) return s->dtype;
+  invalid(cat("an operand is no tensor but ", to_text(type)));
+}
+
+// ---- operands as data ----
+
+std::optional<Dims> NodeContext::values(const Operand& x) const {
+  graph::TypeRef type = graph::type_of(x);
+  const auto* t = graph::type_as<graph::TensorType>(type);
+  if (t != nullptr && t->value_known) return t->values.to_vector();
+  return std::nullopt;
+}
+
+std::optional<Ints> NodeContext::ints(const Operand& x) const {
+  Ints out;
+  if (auto carried = values(x)) {
+    for (const Dim& d : *carried) {
+      auto c = d.as_const();
+      if (!c) return std::nullopt;
+      out.push_back(*c);
+    }
+    return out;
+  }
+  // Lists too long for a type to carry, and constants of other integer types.
+  Tensor t = constant_of(x);
+  if (!t || t.rank() > 1 || !(t.dtype().is_int() || t.dtype().is_bool())) return std::nullopt;
+  for (int64_t i = 0; i < t.count(); ++i) out.push_back(static_cast<int64_t>(element(t, i)));
+  return out;
+}
+
+Ints NodeContext::const_ints(size_t i, const char* what) const {
+  auto out = ints(in(i));
+  if (!out) unsupported(cat(what, " computed at run time not implemented"));
+  return *out;
+}
+
+Dims NodeContext::elements(const Operand& x) const {
+  if (auto carried = values(x)) return *carried;
+  if (auto constant = ints(x)) return Dims(constant->begin(), constant->end());
+  return b.elements_of(dtype(x) == i64 ? x : cast(x, i64));
+}
+
+Tensor NodeContext::constant_of(const Operand& x) const {
+  const auto* c = x.as<graph::Constant>();
+  if (c == nullptr || !c->value.is<Tensor>()) return {};
+  return c->value.as<Tensor>();
+}
+
+std::optional<double> NodeContext::number(const Operand& x) const {
+  if (auto list = ints(x); list && list->size() == 1) return static_cast<double>((*list)[0]);
+  Tensor t = constant_of(x);
+  if (t && t.count() == 1) return element(t, 0);
+  return std::nullopt;
+}
+
+double NodeContext::const_number(size_t i, const char* what, double otherwise) const {
+  if (!has(i)) return otherwise;
+  auto v = number(in(i));
+  if (!v) unsupported(cat(what, " computed at run time not implemented"));
+  return *v;
+}
+
+// ---- attributes ----
+
+const Attribute* NodeContext::attr(const char* name, Attribute::Kind kind) const {
+  read_.insert(name);
+  const Attribute* a = node_.find(name);
+  if (a != nullptr && a->kind != kind) {
+    static const char* const kNames[] = {"nothing",        "a float", "an int", "a string",
+                                         "a tensor",       "a graph", "floats", "ints",
+                                         "strings",        "tensors", "graphs", "a sparse tensor",
+                                         "sparse tensors", "a type",  "types"};
+    // An empty list may have been written with any list's type.
+    bool empty_list =
+        a->floats.empty() && a->ints.empty() && a->strings.empty() &&
+        (kind == Attribute::kInts || kind == Attribute::kFloats || kind == Attribute::kStrings) &&
+        (a->kind == Attribute::kInts || a->kind == Attribute::kFloats ||
+         a->kind == Attribute::kStrings || a->kind == Attribute::kUndefined);
+    if (!empty_list) {
+      invalid(
+          cat("attribute '", printable(name), "' holds ", kNames[a->kind], ", not ", kNames[kind]));
+    }
+  }
+  return a;
+}
+
+bool NodeContext::has_attr(const char* name) const {
+  return node_.find(name) != nullptr;
+}
+
+int64_t NodeContext::attr_int(const char* name, int64_t otherwise) const {
+  const Attribute* a = attr(name, Attribute::kInt);
+  return a != nullptr ? a->i : otherwise;
+}
+
+int64_t NodeContext::attr_int(const char* name) const {
+  const Attribute* a = attr(name, Attribute::kInt);
+  if (a == nullptr) invalid(cat("attribute '", name, "' is missing"));
+  return a->i;
+}
+
+bool NodeContext::attr_bool(const char* name, bool otherwise) const {
+  return attr_int(name, otherwise ? 1 : 0) != 0;
+}
+
+double NodeContext::attr_float(const char* name, double otherwise) const {
+  const Attribute* a = attr(name, Attribute::kFloat);
+  return a != nullptr ? a->f : otherwise;
+}
+
+std::string NodeContext::attr_string(const char* name, const char* otherwise) const {
+  const Attribute* a = attr(name, Attribute::kString);
+  return a != nullptr ? a->s : otherwise;
+}
+
+Ints NodeContext::attr_ints(const char* name, Ints otherwise) const {
+  const Attribute* a = attr(name, Attribute::kInts);
+  return a != nullptr ? a->ints : std::move(otherwise);
+}
+
+std::vector<double> NodeContext::attr_floats(const char* name,
+                                             std::vector<double> otherwise) const {
+  const Attribute* a = attr(name, Attribute::kFloats);
+  return a != nullptr ? a->floats : std::move(otherwise);
+}
+
+std::vector<std::string> NodeContext::attr_strings(const char* name) const {
+  const Attribute* a = attr(name, Attribute::kStrings);
+  return a != nullptr ? a->strings : std::vector<std::string>();
+}
+
+Tensor NodeContext::attr_tensor(const char* name) const {
+  const Attribute* a = attr(name, Attribute::kTensor);
+  if (a == nullptr) return {};
+  if (a->tensor == nullptr) invalid(cat("attribute '", name, "' holds no tensor"));
+  if (!a->tensor->tensor) unsupported(a->tensor->problem);
+  return a->tensor->tensor;
+}
+
+const Graph& NodeContext::attr_graph(const char* name) const {
+  const Attribute* a = attr(name, Attribute::kGraph);
+  if (a == nullptr || a->graph == nullptr) invalid(cat("attribute '", name, "' is missing"));
+  return *a->graph;
+}
+
+DataType NodeContext::attr_dtype(const char* name, DataType otherwise) const {
+  const Attribute* a = attr(name, Attribute::kInt);
+  if (a == nullptr || a->i == 0) return otherwise;
+  if (a->i < 0 || a->i > INT32_MAX) invalid(cat("attribute '", name, "' names no type"));
+  auto type = dtype_of(static_cast<int32_t>(a->i));
+  if (!type) {
+    unsupported(cat(name, "=", data_type_name(static_cast<int32_t>(a->i)), " is not implemented"));
+  }
+  return *type;
+}
+
+const Attribute* NodeContext::unread() const {
+  for (const Attribute& a : node_.attributes) {
+    if (read_.find(a.name) == read_.end()) return &a;
+  }
+  return nullptr;
+}
+
+// ---- failures ----
+
+void NodeContext::unsupported(const std::string& reason) const {
+  throw Error(ErrorKind::Unsupported, Span::node(node_.name), reason);
+}
+
+void NodeContext::invalid(const std::string& what) const {
+  throw Error(ErrorKind::Usage, Span::node(node_.name),
+              cat(printable(node_.op), " node '", printable(node_.name), "' breaks ONNX's rules"))
+      .found(what);
+}
+
+int64_t NodeContext::axis(int64_t value, int64_t rank) const {
+  if (value < -rank || value >= rank) {
+    invalid(cat("axis ", value, " of a tensor of rank ", rank));
+  }
+  return value < 0 ? value + rank : value;
+}
+
+Ints NodeContext::axes(const Ints& values, int64_t rank) const {
+  Ints out;
+  for (int64_t v : values) {
+    out.push_back(axis(v, rank));
+    if (std::count(out.begin(), out.end(), out.back()) > 1) invalid(cat("axis ", v, " twice"));
+  }
+  return out;
+}
+
+// ---- building ----
+
+Operand NodeContext::reshape(const Operand& x, const Dims& shape) const {
+  if (dims(x) == shape) return x;
+  return op("reshape", {x}, attrs({{"shape", attr_dims(shape)}}));
+}
+
+Operand NodeContext::transpose(const Operand& x, const Ints& perm) const {
+  if (std::is_sorted(perm.begin(), perm.end())) return x;
+  return op("transpose", {x}, attrs({{"perm", graph::attr_ints(perm)}}));
+}
+
+Operand NodeContext::cast(const Operand& x, DataType to) const {
+  if (dtype(x) == to) return x;
+  return op("cast", {x}, attrs({{"dtype", Any(to)}}));
+}
+
+Operand NodeContext::expand(const Operand& x, const Dims& shape) const {
+  if (dims(x) == shape) return x;
+  return op("expand", {x}, attrs({{"shape", attr_dims(shape)}}));
+}
+
+Operand NodeContext::unsqueeze(const Operand& x, const Ints& axes) const {
+  Dims from = dims(x), to;
+  size_t total = from.size() + axes.size(), next = 0;
+  for (size_t i = 0; i < total; ++i) {
+    bool added = std::find(axes.begin(), axes.end(), static_cast<int64_t>(i)) != axes.end();
+    to.push_back(added ? Dim(1) : from[next++]);
+  }
+  return reshape(x, to);
+}
+
+Operand NodeContext::squeeze(const Operand& x, const Ints& axes) const {
+  Dims from = dims(x), to;
+  for (size_t i = 0; i < from.size(); ++i) {
+    if (std::find(axes.begin(), axes.end(), static_cast<int64_t>(i)) == axes.end()) {
+      to.push_back(from[i]);
+    } else {
+      b.check(graph::CheckKind::kEqual, from[i], 1, cat("squeeze: size of axis ", i));
+    }
+  }
+  return reshape(x, to);
+}
+
+Operand NodeContext::concat(const Operands& parts, int64_t axis) const {
+  if (parts.size() == 1) return parts[0];
+  return op("concat", parts, attrs({{"axis", axis}}));
+}
+
+Operand NodeContext::slice(const Operand& x, int64_t axis, const Dim& start,
+                           const Dim& size) const {
+  Dims sizes = dims(x), starts(sizes.size(), Dim(0));
+  starts[static_cast<size_t>(axis)] = start;
+  sizes[static_cast<size_t>(axis)] = size;
+  return op("slice", {x}, attrs({{"starts", attr_dims(starts)}, {"sizes", attr_dims(sizes)}}));
+}
+
+Operand NodeContext::reduce(std::string_view name, const Operand& x, const Ints& axes,
+                            bool keepdims) const {
+  return op(name, {x}, attrs({{"axes", graph::attr_ints(axes)}, {"keepdims", keepdims}}));
+}
+
+Operand NodeContext::scalar(DataType type, double value) const {
+  return graph::constant(make_tensor(type, {}, {value}));
+}
+
+Operand NodeContext::full(DataType type, double value, const Dims& shape) const {
+  return op("full", {scalar(type, value)}, attrs({{"shape", attr_dims(shape)}}));
+}
+
+Operand NodeContext::ints_tensor(const Ints& values) const {
+  Ints shape = {static_cast<int64_t>(values.size())};
+  return graph::constant(
+      Tensor::copy_of(std::span<const int64_t>(shape), i64, std::span<const int64_t>(values)));
+}
+
+Operand NodeContext::dims_tensor(const Dims& values) const {
+  Ints constants;
+  for (const Dim& d : values) {
+    if (auto c = d.as_const()) constants.push_back(*c);
+  }
+  if (constants.size() == values.size()) return ints_tensor(constants);
+  // A shape is the only tensor made of sizes; nothing but its type is ever used.
+  return op("shape_of", {full(boolean, 0, values)});
+}
+
+Operand NodeContext::dim_scalar(const Dim& value) const {
+  return reshape(dims_tensor({value}), {});
+}
+
+// ---- numbers ----
+
+namespace {
+
+// The factors of a product of sizes, numbers apart.
+void factors(const Dim& d, int64_t* number, Dims* out) {
+  if (auto c = d.as_const()) {
+    if (__builtin_mul_overflow(*number, *c, number)) {
+      throw Error(ErrorKind::Usage, "a product of sizes overflows 64 bits");
+    }
+  } else if (d.kind() == DimKind::kMul) {
+    for (const auto& f : d.node().args) factors(Dim(f), number, out);
+  } else {
+    out->push_back(d);
+  }
+}
+
+uint16_t half_bits(double value) {
+  // Through float: its 24 bits hold every half and the point between two.
+  uint32_t f = std::bit_cast<uint32_t>(static_cast<float>(value));
+  uint32_t sign = (f >> 16) & 0x8000u, magnitude = f & 0x7fffffffu;
+  if (magnitude > 0x7f800000u) return static_cast<uint16_t>(sign | 0x7e00u);   // NaN
+  if (magnitude >= 0x47800000u) return static_cast<uint16_t>(sign | 0x7c00u);  // 65536 and above
+  if (magnitude < 0x38800000u) {  // subnormal: adding 2^-1 shifts the bits into place, rounded
+    float shifted = std::bit_cast<float>(magnitude) + 0.5F;
+    return static_cast<uint16_t>(sign | (std::bit_cast<uint32_t>(shifted) - 0x3f000000u));
+  }
+  uint32_t odd = (magnitude >> 13) & 1;
+  return static_cast<uint16_t>(sign | ((magnitude - 0x38000000u + 0xfffu + odd) >> 13));
+}
+
+double half_value(uint16_t h) {
+  int exponent = (h >> 10) & 31, fraction = h & 1023;
+  double magnitude = exponent == 0    ? std::ldexp(fraction, -24)
+                     : exponent == 31 ? (fraction != 0 ? NAN : INFINITY)
+                                      : std::ldexp(1024 + fraction, exponent - 25);
+  return (h & 0x8000) != 0 ? -magnitude : magnitude;
+}
+
+template <class T>
+void store(void* data, size_t i, double v) {
+  static_cast<T*>(data)[i] = static_cast<T>(v);
+}
+
+template <class T>
+double load(const void* data, int64_t i) {
+  return static_cast<double>(static_cast<const T*>(data)[i]);
+}
+
+}  // namespace
+
+Dim divide(const Dims& dividend, const Dims& divisor) {
+  int64_t over = 1, under = 1;
+  Dims top, bottom, rest;
+  for (const Dim& d : dividend) factors(d, &over, &top);
+  for (const Dim& d : divisor) factors(d, &under, &bottom);
+  for (const Dim& d : bottom) {
+    auto same = std::find(top.begin(), top.end(), d);
+    if (same == top.end()) {
+      rest.push_back(d);
+    } else {
+      top.erase(same);
+    }
+  }
+  if (under != 0 && over % under == 0) {
+    over /= under;
+    under = 1;
+  }
+  Dim above = product(top) * Dim(over), below = product(rest) * Dim(under);
+  return below.is_const(1) ? above : floordiv(above, below);
+}
+
+Tensor make_tensor(DataType dtype, const Ints& shape, const std::vector<double>& values) {
+  Tensor t = Tensor::empty(std::span<const int64_t>(shape), dtype);
+  TENON_ASSERT(t.count() == static_cast<int64_t>(values.size()), "values of another shape");
+  void* data = t.data();
+  for (size_t i = 0; i < values.size(); ++i) {
+    double v = values[i];
+    if (dtype == f64)
+      store<double>(data, i, v);
+    else if (dtype == f32)
+      store<float>(data, i, v);
+    else if (dtype == f16)
+      static_cast<uint16_t*>(data)[i] = half_bits(v);
+    else if (dtype == i64)
+      store<int64_t>(data, i, v);
+    else if (dtype == i32)
+      store<int32_t>(data, i, v);
+    else if (dtype == i16)
+      store<int16_t>(data, i, v);
+    else if (dtype == i8)
+      store<int8_t>(data, i, v);
+    else if (dtype == u64)
+      store<uint64_t>(data, i, v);
+    else if (dtype == u32)
+      store<uint32_t>(data, i, v);
+    else if (dtype == u16)
+      store<uint16_t>(data, i, v);
+    else if (dtype == u8)
+      store<uint8_t>(data, i, v);
+    else if (dtype == boolean)
+      static_cast<uint8_t*>(data)[i] = v != 0;
+    else
+      throw Error(ErrorKind::Unsupported, cat("constants of ", to_text(dtype)));
+  }
+  return t.as_read_only();
+}
+
+double element(const Tensor& t, int64_t i) {
+  const void* data = t.data();
+  DataType dtype = t.dtype();
+  if (dtype == f64) return load<double>(data, i);
+  if (dtype == f32) return load<float>(data, i);
+  if (dtype == f16) return half_value(static_cast<const uint16_t*>(data)[i]);
+  if (dtype == i64) return load<int64_t>(data, i);
+  if (dtype == i32) return load<int32_t>(data, i);
+  if (dtype == i16) return load<int16_t>(data, i);
+  if (dtype == i8) return load<int8_t>(data, i);
+  if (dtype == u64) return load<uint64_t>(data, i);
+  if (dtype == u32) return load<uint32_t>(data, i);
+  if (dtype == u16) return load<uint16_t>(data, i);
+  return load<uint8_t>(data, i);
+}
+
+}  // namespace tenon::onnx

@@ -1,0 +1,145 @@
+// What a node's translation sees: the node's operands and attributes, and the builder.
+//
+// Reading an attribute marks it as honoured; the importer refuses a node with attributes that
+// nobody read. Axes and shapes are read as integers or as symbolic sizes: `values` are those that
+// inference carries, `elements` are bound by a match where it doesn't.
+#pragma once
+
+#include <functional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "graph/ir/builder.h"
+#include "import/onnx/model.h"
+#include "import/onnx/op_table.h"
+
+namespace tenon::onnx {
+
+using graph::Operand;
+using Operands = std::vector<Operand>;
+using Dims = std::vector<Dim>;
+using Ints = std::vector<int64_t>;
+
+// What only the importer can do for a node: walk an inner graph. Names of `inputs` are bound to the
+// graph's; the result is its outputs, or nothing where a node in it cannot be imported.
+class GraphRunner {
+ public:
+  virtual ~GraphRunner() = default;
+  virtual std::optional<Operands> run_graph(const Graph& graph, const Operands& inputs) = 0;
+  // Marks the node as dependent on one that cannot be imported.
+  [[noreturn]] virtual void give_up() = 0;
+};
+
+class NodeContext {
+ public:
+  NodeContext(graph::Builder& builder, const Node& node, Operands inputs, int64_t version,
+              GraphRunner& runner)
+      : b(builder), node_(node), inputs_(std::move(inputs)), version_(version), runner_(runner) {}
+
+  graph::Builder& b;
+  const Node& node() const { return node_; }
+  int64_t version() const { return version_; }  // of the node's domain
+  GraphRunner& runner() { return runner_; }
+
+  // ---- operands ----
+  size_t count() const { return inputs_.size(); }
+  bool has(size_t i) const { return i < inputs_.size() && inputs_[i]; }
+  Operand in(size_t i) const;   // fails where it is absent
+  Operand opt(size_t i) const;  // null where it is absent
+  const Operands& all() const { return inputs_; }
+  bool wants(size_t output) const;  // the node names that output
+  size_t outputs() const { return node_.outputs.size(); }
+
+  // Of operand i; fails unless it is a tensor of known rank.
+  Dims dims(size_t i) const { return dims(in(i)); }
+  int64_t rank(size_t i) const { return static_cast<int64_t>(dims(i).size()); }
+  DataType dtype(size_t i) const { return dtype(in(i)); }
+  Dims dims(const Operand& x) const;
+  int64_t rank(const Operand& x) const { return static_cast<int64_t>(dims(x).size()); }
+  DataType dtype(const Operand& x) const;
+
+  // ---- operands as data ----
+  // The elements of a small integer tensor, where its type carries them.
+  std::optional<Dims> values(const Operand& x) const;
+  // The same, where they are all constant.
+  std::optional<Ints> ints(const Operand& x) const;
+  // The same; a node whose operand is computed is refused, naming it as `what`.
+  Ints const_ints(size_t i, const char* what) const;
+  // Carried, or bound by a match (then they are >= 0).
+  Dims elements(const Operand& x) const;
+  // The one element of a constant; nothing where it is computed.
+  std::optional<double> number(const Operand& x) const;
+  double const_number(size_t i, const char* what, double otherwise) const;
+  // The tensor of a constant; null where it is computed.
+  Tensor constant_of(const Operand& x) const;
+
+  // ---- attributes ----
+  bool has_attr(const char* name) const;
+  int64_t attr_int(const char* name, int64_t otherwise) const;
+  int64_t attr_int(const char* name) const;  // required
+  bool attr_bool(const char* name, bool otherwise) const;
+  double attr_float(const char* name, double otherwise) const;
+  std::string attr_string(const char* name, const char* otherwise) const;
+  Ints attr_ints(const char* name, Ints otherwise = {}) const;
+  std::vector<double> attr_floats(const char* name, std::vector<double> otherwise = {}) const;
+  std::vector<std::string> attr_strings(const char* name) const;
+  Tensor attr_tensor(const char* name) const;  // null where it is absent
+  const Graph& attr_graph(const char* name) const;
+  DataType attr_dtype(const char* name, DataType otherwise) const;
+  // Reads an attribute without effect here.
+  void ignore(const char* name) const { read_.insert(name); }
+  // The first attribute that nobody read; null when there is none.
+  const Attribute* unread() const;
+
+  // ---- failures ----
+  [[noreturn]] void unsupported(const std::string& reason) const;
+  [[noreturn]] void invalid(const std::string& what) const;
+  // An axis in [-rank, rank), made >= 0.
+  int64_t axis(int64_t value, int64_t rank) const;
+  Ints axes(const Ints& values, int64_t rank) const;
+
+  // ---- building ----
+  Operand op(std::string_view name, const Operands& args, graph::Attrs attrs = {}) const {
+    return b.op(name, args, std::move(attrs));
+  }
+  Operand reshape(const Operand& x, const Dims& shape) const;
+  Operand transpose(const Operand& x, const Ints& perm) const;
+  Operand cast(const Operand& x, DataType dtype) const;
+  Operand expand(const Operand& x, const Dims& shape) const;
+  Operand unsqueeze(const Operand& x, const Ints& axes) const;  // axes of the result, >= 0
+  Operand squeeze(const Operand& x, const Ints& axes) const;    // of x, >= 0
+  Operand concat(const Operands& parts, int64_t axis) const;
+  // Elements [start, start + size) of one axis.
+  Operand slice(const Operand& x, int64_t axis, const Dim& start, const Dim& size) const;
+  Operand reduce(std::string_view name, const Operand& x, const Ints& axes, bool keepdims) const;
+  Operand scalar(DataType dtype, double value) const;
+  Operand scalar_like(const Operand& x, double value) const { return scalar(dtype(x), value); }
+  Operand full(DataType dtype, double value, const Dims& shape) const;
+  Operand ints_tensor(const Ints& values) const;  // i64[n]
+  // A tensor i64[n] of symbolic sizes, or i64[] for one; constant where they are.
+  Operand dims_tensor(const Dims& values) const;
+  Operand dim_scalar(const Dim& value) const;
+  Operand add(const Operand& x, const Operand& y) const { return op("add", {x, y}); }
+  Operand sub(const Operand& x, const Operand& y) const { return op("sub", {x, y}); }
+  Operand mul(const Operand& x, const Operand& y) const { return op("mul", {x, y}); }
+  Operand div(const Operand& x, const Operand& y) const { return op("div", {x, y}); }
+
+ private:
+  const Attribute* attr(const char* name, Attribute::Kind kind) const;
+
+  const Node& node_;
+  Operands inputs_;
+  int64_t version_;
+  GraphRunner& runner_;
+  mutable std::set<std::string, std::less<>> read_;
+};
+
+// Quotients of sizes, with what provably cancels left out.
+Dim divide(const Dims& dividend, const Dims& divisor);
+// A constant of one element type, from doubles; rounded to float16 where it is that.
+Tensor make_tensor(DataType dtype, const Ints& shape, const std::vector<double>& values);
+// Element i of a tensor on the CPU.
+double element(const Tensor& t, int64_t i);
+
+}  // namespace tenon::onnx

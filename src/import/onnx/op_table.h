@@ -1,0 +1,58 @@
+// The importer's table: what ONNX operators mean in graph IR, by domain, name and first version.
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "graph/ir/expr.h"
+
+namespace tenon::onnx {
+
+class NodeContext;
+
+// Builds what a node computes and returns its outputs, as many as it has; null ones are absent.
+using Translate = std::vector<graph::Operand> (*)(NodeContext& cx);
+
+inline constexpr int64_t kNewestOpset = 28;
+inline constexpr const char* kMicrosoft = "com.microsoft";
+
+class OpTable {
+ public:
+  // The table of all families, made on first use.
+  static const OpTable& global();
+
+  // An operator as of version `since` of its domain, up to the next row of the same name.
+  void add(std::string_view op, int64_t since, Translate translate, std::string_view domain = "");
+  // Null: there is no such operator at that version.
+  Translate find(std::string_view domain, std::string_view op, int64_t version) const;
+  // "Conv" and "com.microsoft:Gelu" with their first versions, in order.
+  std::vector<std::pair<std::string, int64_t>> all() const;
+
+ private:
+  std::map<std::string, std::map<int64_t, Translate>, std::less<>> rows_;
+};
+
+// One per family.
+void register_elementwise(OpTable& table);
+void register_activation(OpTable& table);
+void register_reduce(OpTable& table);
+void register_norm(OpTable& table);
+void register_matmul(OpTable& table);
+void register_einsum(OpTable& table);
+void register_conv(OpTable& table);
+void register_pool(OpTable& table);
+void register_shape(OpTable& table);
+void register_slice(OpTable& table);
+void register_index(OpTable& table);
+void register_create(OpTable& table);
+void register_resize(OpTable& table);
+void register_quantize(OpTable& table);
+void register_control(OpTable& table);
+void register_loss(OpTable& table);
+void register_attention(OpTable& table);
+void register_recurrent(OpTable& table);
+void register_signal(OpTable& table);
+
+}  // namespace tenon::onnx

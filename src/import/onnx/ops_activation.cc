@@ -1,0 +1,267 @@
+// Activations: those that are no operator of ours are put together from arithmetic.
+
+#include <cmath>
+
+#include "import/onnx/node_context.h"
+
+namespace tenon::onnx {
+
+namespace {
+
+using graph::attrs;
+
+Operands relu(NodeContext& cx) {
+  cx.ignore("consumed_inputs");
+  return {cx.op("relu", {cx.in(0)})};
+}
+
+Operands sigmoid(NodeContext& cx) {
+  cx.ignore("consumed_inputs");
+  return {cx.op("sigmoid", {cx.in(0)})};
+}
+
+Operands tanh(NodeContext& cx) {
+  cx.ignore("consumed_inputs");
+  return {cx.op("tanh", {cx.in(0)})};
+}
+
+// where(x > 0, positive, negative)
+Operand by_sign(NodeContext& cx, const Operand& x, const Operand& positive,
+                const Operand& negative) {
+  return cx.op("where", {cx.op("greater", {x, cx.scalar_like(x, 0)}), positive, negative});
+}
+
+// exp(x) - 1 where x <= 0; elsewhere 0, so that a large x makes no infinity.
+Operand expm1_negative(NodeContext& cx, const Operand& x) {
+  Operand below = cx.op("minimum", {x, cx.scalar_like(x, 0)});
+  return cx.sub(cx.op("exp", {below}), cx.scalar_like(x, 1));
+}
+
+Operands leaky_relu(NodeContext& cx) {
+  cx.ignore("consumed_inputs");
+  Operand x = cx.in(0);
+  double alpha = cx.attr_float("alpha", 0.01);
+  Operand scaled = cx.mul(x, cx.scalar_like(x, alpha));
+  return {cx.op("where", {cx.op("less", {x, cx.scalar_like(x, 0)}), scaled, x})};
+}
+
+Operands prelu(NodeContext& cx) {
+  cx.ignore("consumed_inputs");
+  Operand x = cx.in(0), slope = cx.in(1);
+  // Before opset 7 the slope was one per channel.
+  if (cx.version() < 7 && cx.rank(slope) == 1 && cx.rank(x) > 2 && !cx.dims(slope)[0].is_const(1)) {
+    Dims shape(static_cast<size_t>(cx.rank(x) - 1), Dim(1));
+    shape[0] = cx.dims(slope)[0];
+    slope = cx.reshape(slope, shape);
+  }
+  return {cx.op("where", {cx.op("less", {x, cx.scalar_like(x, 0)}), cx.mul(x, slope), x})};
+}
+
+Operands elu(NodeContext& cx) {
+  cx.ignore("consumed_inputs");
+  Operand x = cx.in(0);
+  Operand negative = cx.mul(expm1_negative(cx, x), cx.scalar_like(x, cx.attr_float("alpha", 1)));
+  return {by_sign(cx, x, x, negative)};
+}
+
+Operands selu(NodeContext& cx) {
+  cx.ignore("consumed_inputs");
+  Operand x = cx.in(0);
+  bool old = cx.version() < 6;
+  double alpha = cx.attr_float("alpha", old ? 1.6732 : 1.67326319217681884765625);
+  double gamma = cx.attr_float("gamma", old ? 1.0507 : 1.05070102214813232421875);
+  Operand negative = cx.mul(expm1_negative(cx, x), cx.scalar_like(x, alpha));
+  return {cx.mul(by_sign(cx, x, x, negative), cx.scalar_like(x, gamma))};
+}
+
+Operands celu(NodeContext& cx) {
+  Operand x = cx.in(0);
+  Operand alpha = cx.scalar_like(x, cx.attr_float("alpha", 1));
+  Operand negative = cx.mul(alpha, expm1_negative(cx, cx.div(x, alpha)));
+  return {cx.add(cx.op("maximum", {x, cx.scalar_like(x, 0)}),
+                 cx.op("minimum", {negative, cx.scalar_like(x, 0)}))};
+}
+
+// log(1 + exp(x)) = max(x, 0) + log(1 + exp(-|x|))
+Operand softplus_of(NodeContext& cx, const Operand& x) {
+  Operand tail = cx.op("exp", {cx.op("neg", {cx.op("abs", {x})})});
+  return cx.add(cx.op("relu", {x}), cx.op("log", {cx.add(tail, cx.scalar_like(x, 1))}));
+}
+
+Operands softplus(NodeContext& cx) {
+  return {softplus_of(cx, cx.in(0))};
+}
+
+Operands softsign(NodeContext& cx) {
+  Operand x = cx.in(0);
+  return {cx.div(x, cx.add(cx.op("abs", {x}), cx.scalar_like(x, 1)))};
+}
+
+Operand hard_sigmoid_of(NodeContext& cx, const Operand& x, double alpha, double beta) {
+  Operand line = cx.add(cx.mul(x, cx.scalar_like(x, alpha)), cx.scalar_like(x, beta));
+  return cx.op("clip", {line, cx.scalar_like(x, 0), cx.scalar_like(x, 1)});
+}
+
+Operands hard_sigmoid(NodeContext& cx) {
+  cx.ignore("consumed_inputs");
+  return {hard_sigmoid_of(cx, cx.in(0), cx.attr_float("alpha", 0.2), cx.attr_float("beta", 0.5))};
+}
+
+Operands hard_swish(NodeContext& cx) {
+  return {cx.mul(cx.in(0), hard_sigmoid_of(cx, cx.in(0), 1.0 / 6, 0.5))};
+}
+
+Operands mish(NodeContext& cx) {
+  Operand x = cx.in(0);
+  return {cx.mul(x, cx.op("tanh", {softplus_of(cx, x)}))};
+}
+
+Operands swish(NodeContext& cx) {
+  Operand x = cx.in(0);
+  double alpha = cx.attr_float("alpha", 1);
+  Operand scaled = alpha == 1 ? x : cx.mul(x, cx.scalar_like(x, alpha));
+  return {cx.mul(x, cx.op("sigmoid", {scaled}))};
+}
+
+// 0.5 x (1 + erf(x / sqrt 2))
+Operand gelu_exact(NodeContext& cx, const Operand& x) {
+  Operand e = cx.op("erf", {cx.mul(x, cx.scalar_like(x, std::sqrt(0.5)))});
+  return cx.mul(cx.mul(x, cx.scalar_like(x, 0.5)), cx.add(e, cx.scalar_like(x, 1)));
+}
+
+// 0.5 x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3)))
+Operand gelu_tanh(NodeContext& cx, const Operand& x) {
+  Operand cube = cx.mul(cx.mul(x, x), x);
+  Operand inner = cx.add(x, cx.mul(cube, cx.scalar_like(x, 0.044715)));
+  Operand t = cx.op("tanh", {cx.mul(inner, cx.scalar_like(x, std::sqrt(2 / M_PI)))});
+  return cx.mul(cx.mul(x, cx.scalar_like(x, 0.5)), cx.add(t, cx.scalar_like(x, 1)));
+}
+
+Operands gelu(NodeContext& cx) {
+  std::string how = cx.attr_string("approximate", "none");
+  if (how == "none") return {gelu_exact(cx, cx.in(0))};
+  if (how == "tanh") return {gelu_tanh(cx, cx.in(0))};
+  cx.unsupported(cat("approximate=", how, " not implemented"));
+}
+
+Operands bias_gelu(NodeContext& cx) {
+  return {gelu_exact(cx, cx.add(cx.in(0), cx.in(1)))};
+}
+
+Operands fast_gelu(NodeContext& cx) {
+  return {gelu_tanh(cx, cx.has(1) ? cx.add(cx.in(0), cx.in(1)) : cx.in(0))};
+}
+
+Operands quick_gelu(NodeContext& cx) {
+  Operand x = cx.in(0);
+  double alpha = cx.attr_float("alpha", 1.702);
+  return {cx.mul(x, cx.op("sigmoid", {cx.mul(x, cx.scalar_like(x, alpha))}))};
+}
+
+Operands thresholded_relu(NodeContext& cx) {
+  Operand x = cx.in(0);
+  Operand alpha = cx.scalar_like(x, cx.attr_float("alpha", 1));
+  return {cx.op("where", {cx.op("greater", {x, alpha}), x, cx.scalar_like(x, 0)})};
+}
+
+// x + bias below -lambd, x - bias above lambd, 0 between.
+Operands shrink(NodeContext& cx) {
+  Operand x = cx.in(0);
+  double lambd = cx.attr_float("lambd", 0.5), bias = cx.attr_float("bias", 0);
+  Operand up = cx.op("where", {cx.op("less", {x, cx.scalar_like(x, -lambd)}),
+                               cx.add(x, cx.scalar_like(x, bias)), cx.scalar_like(x, 0)});
+  return {cx.op("where", {cx.op("greater", {x, cx.scalar_like(x, lambd)}),
+                          cx.sub(x, cx.scalar_like(x, bias)), up})};
+}
+
+// Until opset 13, the rows are all that follows `axis`, flattened.
+Operands rows_before_13(NodeContext& cx, const char* name) {
+  Operand x = cx.in(0);
+  Dims shape = cx.dims(x);
+  int64_t rank = cx.rank(x), axis = cx.attr_int("axis", 1);
+  if (axis < 0) axis += rank;
+  if (axis < 0 || axis > rank) cx.invalid(cat("axis ", axis));
+  Dims head(shape.begin(), shape.begin() + axis), tail(shape.begin() + axis, shape.end());
+  Operand flat = cx.reshape(x, {product(head), product(tail)});
+  return {cx.reshape(cx.op(name, {flat}, attrs({{"axis", 1}})), shape)};
+}
+
+Operands softmax_before_13(NodeContext& cx) {
+  int64_t rank = cx.rank(0), axis = cx.attr_int("axis", 1);
+  if (axis == rank - 1 || axis == -1) {
+    return {cx.op("softmax", {cx.in(0)}, attrs({{"axis", -1}}))};
+  }
+  return rows_before_13(cx, "softmax");
+}
+
+Operands softmax(NodeContext& cx) {
+  int64_t axis = cx.axis(cx.attr_int("axis", -1), cx.rank(0));
+  return {cx.op("softmax", {cx.in(0)}, attrs({{"axis", axis}}))};
+}
+
+Operands log_softmax_before_13(NodeContext& cx) {
+  return rows_before_13(cx, "log_softmax");
+}
+
+Operands log_softmax(NodeContext& cx) {
+  int64_t axis = cx.axis(cx.attr_int("axis", -1), cx.rank(0));
+  return {cx.op("log_softmax", {cx.in(0)}, attrs({{"axis", axis}}))};
+}
+
+// 1 at the first greatest element along an axis.
+Operand hardmax_along(NodeContext& cx, const Operand& x, int64_t axis) {
+  Operand best = cx.op("argmax", {x}, attrs({{"axis", axis}, {"keepdims", false}}));
+  Operand off_on = graph::constant(make_tensor(cx.dtype(x), {2}, {0, 1}));
+  return cx.op(
+      "one_hot", {best, off_on},
+      attrs({{"depth", Any(cx.dims(x)[static_cast<size_t>(axis)].ref())}, {"axis", axis}}));
+}
+
+Operands hardmax_before_13(NodeContext& cx) {
+  Operand x = cx.in(0);
+  Dims shape = cx.dims(x);
+  int64_t rank = cx.rank(x), axis = cx.attr_int("axis", 1);
+  if (axis < 0) axis += rank;
+  if (axis < 0 || axis > rank) cx.invalid(cat("axis ", axis));
+  Dims head(shape.begin(), shape.begin() + axis), tail(shape.begin() + axis, shape.end());
+  Operand flat = cx.reshape(x, {product(head), product(tail)});
+  return {cx.reshape(hardmax_along(cx, flat, 1), shape)};
+}
+
+Operands hardmax(NodeContext& cx) {
+  return {hardmax_along(cx, cx.in(0), cx.axis(cx.attr_int("axis", -1), cx.rank(0)))};
+}
+
+}  // namespace
+
+void register_activation(OpTable& t) {
+  t.add("Relu", 1, relu);
+  t.add("Sigmoid", 1, sigmoid);
+  t.add("Tanh", 1, tanh);
+  t.add("LeakyRelu", 1, leaky_relu);
+  t.add("PRelu", 1, prelu);
+  t.add("Elu", 1, elu);
+  t.add("Selu", 1, selu);
+  t.add("Celu", 12, celu);
+  t.add("Softplus", 1, softplus);
+  t.add("Softsign", 1, softsign);
+  t.add("HardSigmoid", 1, hard_sigmoid);
+  t.add("HardSwish", 14, hard_swish);
+  t.add("Mish", 18, mish);
+  t.add("Swish", 24, swish);
+  t.add("Gelu", 20, gelu);
+  t.add("Gelu", 1, gelu, kMicrosoft);
+  t.add("BiasGelu", 1, bias_gelu, kMicrosoft);
+  t.add("FastGelu", 1, fast_gelu, kMicrosoft);
+  t.add("QuickGelu", 1, quick_gelu, kMicrosoft);
+  t.add("ThresholdedRelu", 1, thresholded_relu);
+  t.add("Shrink", 9, shrink);
+  t.add("Softmax", 1, softmax_before_13);
+  t.add("Softmax", 13, softmax);
+  t.add("LogSoftmax", 1, log_softmax_before_13);
+  t.add("LogSoftmax", 13, log_softmax);
+  t.add("Hardmax", 1, hardmax_before_13);
+  t.add("Hardmax", 13, hardmax);
+}
+
+}  // namespace tenon::onnx

@@ -1,0 +1,128 @@
+// Convolutions.
+
+#include "import/onnx/window.h"
+
+namespace tenon::onnx {
+
+namespace {
+
+using graph::attr_dims;
+using graph::attr_ints;
+
+Dims spatial_sizes(NodeContext& cx, const Operand& x) {
+  Dims dims = cx.dims(x);
+  if (dims.size() < 3) cx.invalid(cat("an operand of rank ", dims.size()));
+  if (dims.size() > 5) cx.unsupported(cat("rank ", dims.size(), " not implemented"));
+  return Dims(dims.begin() + 2, dims.end());
+}
+
+int64_t groups_of(NodeContext& cx) {
+  int64_t groups = cx.attr_int("group", 1);
+  if (groups <= 0) cx.invalid(cat("group=", groups));
+  return groups;
+}
+
+Ints kernel_of(NodeContext& cx, const Operand& w) {
+  Ints kernel = constant_sizes(cx, w, 2, "a kernel");
+  Ints stated = cx.attr_ints("kernel_shape", kernel);
+  if (stated != kernel) cx.invalid("kernel_shape is not the weight's");
+  return kernel;
+}
+
+Operand convolve(NodeContext& cx, const Operand& x, const Operand& w, const Operand& bias) {
+  Window window = read_window(cx, kernel_of(cx, w), spatial_sizes(cx, x));
+  graph::Attrs attrs = window.attrs();
+  attrs.set("groups", Any(groups_of(cx)));
+  return cx.op("conv", {x, w, bias}, attrs);
+}
+
+Operands conv(NodeContext& cx) {
+  return {convolve(cx, cx.in(0), cx.in(1), cx.opt(2))};
+}
+
+// A parameter per output channel of weights [M, ...].
+Operand per_channel(NodeContext& cx, const Operand& p, int64_t rank) {
+  if (cx.rank(p) != 1 || cx.dims(p)[0].is_const(1)) return cx.reshape(p, {});
+  Dims shape(static_cast<size_t>(rank), Dim(1));
+  shape[0] = cx.dims(p)[0];
+  return cx.reshape(p, shape);
+}
+
+Operand centered(NodeContext& cx, const Operand& x, const Operand& zero, bool channels) {
+  Operand wide = cx.cast(x, i32);
+  if (!zero) return wide;
+  Operand z = cx.cast(zero, i32);
+  return cx.sub(wide, channels ? per_channel(cx, z, cx.rank(x)) : cx.reshape(z, {}));
+}
+
+Operands conv_integer(NodeContext& cx) {
+  return {convolve(cx, centered(cx, cx.in(0), cx.opt(2), false),
+                   centered(cx, cx.in(1), cx.opt(3), true), {})};
+}
+
+// x, x_scale, x_zero, w, w_scale, w_zero, y_scale, y_zero, bias
+Operands qlinear_conv(NodeContext& cx) {
+  Operand sum = convolve(cx, centered(cx, cx.in(0), cx.in(2), false),
+                         centered(cx, cx.in(3), cx.in(5), true), cx.opt(8));
+  Operand w_scale = cx.in(4);
+  if (cx.rank(w_scale) == 1 && !cx.dims(w_scale)[0].is_const(1)) {
+    Dims shape(static_cast<size_t>(cx.rank(sum)), Dim(1));
+    shape[1] = cx.dims(w_scale)[0];
+    w_scale = cx.reshape(w_scale, shape);
+  } else {
+    w_scale = cx.reshape(w_scale, {});
+  }
+  Operand scale = cx.div(cx.mul(cx.reshape(cx.in(1), {}), w_scale), cx.reshape(cx.in(6), {}));
+  Operand y = cx.op("round", {cx.mul(cx.cast(sum, f32), scale)});
+  Operand zero = cx.reshape(cx.in(7), {});
+  return {cx.cast(cx.add(y, cx.cast(zero, f32)), cx.dtype(7))};
+}
+
+// The result's size is stride (in - 1) + output_padding + reach - pads; output_shape gives the size
+// and leaves the pads to be found.
+Operands conv_transpose(NodeContext& cx) {
+  Operand x = cx.in(0), w = cx.in(1);
+  Dims spatial = spatial_sizes(cx, x);
+  size_t rank = spatial.size();
+  Ints kernel = kernel_of(cx, w);
+  std::string how = cx.attr_string("auto_pad", "NOTSET");
+  Ints extra = cx.attr_ints("output_padding", Ints(rank, 0));
+  Ints wanted = cx.attr_ints("output_shape");
+  if (extra.empty()) extra.assign(rank, 0);
+  if (extra.size() != rank) cx.invalid("output_padding");
+  // Some write the batch and channels too.
+  if (wanted.size() == rank + 2) wanted.erase(wanted.begin(), wanted.begin() + 2);
+  if (!wanted.empty() && wanted.size() != rank) cx.invalid("output_shape");
+  Window window = read_window(cx, kernel, spatial);
+  bool same = how == "SAME_UPPER" || how == "SAME_LOWER";
+  if (same || !wanted.empty()) {
+    for (size_t i = 0; i < rank; ++i) {
+      Dim size = wanted.empty() ? spatial[i] * window.strides[i] : Dim(wanted[i]);
+      Dim total = (spatial[i] - 1) * window.strides[i] + extra[i] +
+                  (kernel[i] - 1) * window.dilations[i] + 1 - size;
+      // Too small a result is made by padding, too large a one by output_padding.
+      if (auto t = total.as_const(); t && *t < 0) {
+        extra[i] -= *t;
+        total = 0;
+      }
+      Dim half = floordiv(total, 2);
+      window.pads[i] = how == "SAME_UPPER" ? half : total - half;
+      window.pads[rank + i] = total - window.pads[i];
+    }
+  }
+  graph::Attrs attrs = window.attrs();
+  attrs.set("groups", Any(groups_of(cx)));
+  attrs.set("output_padding", attr_ints(extra));
+  return {cx.op("conv_transpose", {x, w, cx.opt(2)}, attrs)};
+}
+
+}  // namespace
+
+void register_conv(OpTable& t) {
+  t.add("Conv", 1, conv);
+  t.add("ConvInteger", 10, conv_integer);
+  t.add("QLinearConv", 10, qlinear_conv);
+  t.add("ConvTranspose", 1, conv_transpose);
+}
+
+}  // namespace tenon::onnx

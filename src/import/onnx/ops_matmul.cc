@@ -1,0 +1,119 @@
+// Matrix products, those of integers included.
+
+#include "import/onnx/node_context.h"
+
+namespace tenon::onnx {
+
+namespace {
+
+Operand swap_last(NodeContext& cx, const Operand& x) {
+  int64_t rank = cx.rank(x);
+  if (rank < 2) return x;
+  Ints perm;
+  for (int64_t i = 0; i < rank; ++i) perm.push_back(i);
+  std::swap(perm[static_cast<size_t>(rank - 1)], perm[static_cast<size_t>(rank - 2)]);
+  return cx.transpose(x, perm);
+}
+
+Operand scaled(NodeContext& cx, const Operand& x, double factor) {
+  return factor == 1 ? x : cx.mul(x, cx.scalar_like(x, factor));
+}
+
+Operands matmul(NodeContext& cx) {
+  return {cx.op("matmul", {cx.in(0), cx.in(1)})};
+}
+
+// A product of scaled integers rounds once where alpha and beta are whole numbers, as they mostly
+// are.
+Operands gemm(NodeContext& cx) {
+  double alpha = cx.attr_float("alpha", 1), beta = cx.attr_float("beta", 1);
+  bool trans_a = cx.attr_bool("transA", false), trans_b = cx.attr_bool("transB", false);
+  bool broadcast = cx.attr_bool("broadcast", true);  // before opset 7
+  Operand a = cx.in(0), b = cx.in(1);
+  if (cx.rank(a) != 2 || cx.rank(b) != 2) cx.invalid("operands that are no matrices");
+  if (trans_a) a = swap_last(cx, a);
+  if (trans_b) b = swap_last(cx, b);
+  Operand y = scaled(cx, cx.op("matmul", {a, b}), alpha);
+  if (!cx.has(2) || beta == 0) return {y};
+  Operand c = scaled(cx, cx.in(2), beta);
+  if (!broadcast && cx.rank(c) != 2) cx.invalid("C needs broadcast=1");
+  Operand out = cx.add(y, c);
+  if (cx.rank(out) != 2) cx.invalid("C does not broadcast to the product");
+  return {out};
+}
+
+// com.microsoft: transposes beside the batch axes, and a factor.
+Operands fused_matmul(NodeContext& cx) {
+  double alpha = cx.attr_float("alpha", 1);
+  if (cx.attr_bool("transBatchA", false) || cx.attr_bool("transBatchB", false)) {
+    cx.unsupported("transBatchA=1, transBatchB=1 not implemented");
+  }
+  Operand a = cx.in(0), b = cx.in(1);
+  if (cx.attr_bool("transA", false)) a = swap_last(cx, a);
+  if (cx.attr_bool("transB", false)) b = swap_last(cx, b);
+  return {scaled(cx, cx.op("matmul", {a, b}), alpha)};
+}
+
+// x - zero point, as i32. A rank-1 zero point is one per row of A, or per column of B.
+Operand centered(NodeContext& cx, size_t operand, size_t zero, bool rows) {
+  Operand x = cx.cast(cx.in(operand), i32);
+  if (!cx.has(zero)) return x;
+  Operand z = cx.cast(cx.in(zero), i32);
+  if (rows && cx.rank(z) == 1 && !cx.dims(z)[0].is_const(1)) z = cx.unsqueeze(z, {1});
+  return cx.sub(x, z);
+}
+
+Operands matmul_integer(NodeContext& cx) {
+  return {cx.op("matmul", {centered(cx, 0, 2, true), centered(cx, 1, 3, false)})};
+}
+
+// com.microsoft: the product of integers, scaled to floats and biased.
+Operands matmul_integer_to_float(NodeContext& cx) {
+  // a, b, a_scale, b_scale, a_zero, b_zero, bias
+  Operand product = cx.op("matmul", {centered(cx, 0, 4, true), centered(cx, 1, 5, false)});
+  Operand y = cx.mul(cx.cast(product, cx.dtype(2)), cx.mul(cx.in(2), cx.in(3)));
+  return {cx.has(6) ? cx.add(y, cx.in(6)) : y};
+}
+
+Operands dynamic_quantize_matmul(NodeContext& cx) {
+  // a (float), b (integer), b_scale, b_zero, bias
+  Operands q = cx.b.ops("dynamic_quantize_linear", {cx.in(0)});
+  Operand a = cx.sub(cx.cast(q[0], i32), cx.cast(q[2], i32));
+  Operand product = cx.op("matmul", {a, centered(cx, 1, 3, false)});
+  Operand y = cx.mul(cx.cast(product, f32), cx.mul(q[1], cx.in(2)));
+  return {cx.has(4) ? cx.add(y, cx.in(4)) : y};
+}
+
+// Scales and zero points of the rows of A stand on the axis before the last.
+Operand row_parameter(NodeContext& cx, size_t i) {
+  Operand p = cx.in(i);
+  return cx.rank(p) == 1 && !cx.dims(p)[0].is_const(1) ? cx.unsqueeze(p, {1}) : p;
+}
+
+// a, a_scale, a_zero, b, b_scale, b_zero, y_scale, y_zero
+Operands qlinear_matmul(NodeContext& cx) {
+  auto middle = [&](const Operand& x, const Operand& zero) {
+    return cx.sub(cx.cast(x, i32), cx.cast(zero, i32));
+  };
+  Operand a = middle(cx.in(0), row_parameter(cx, 2)), b = middle(cx.in(3), cx.in(5));
+  Operand product = cx.op("matmul", {a, b});
+  Operand scale = cx.mul(cx.cast(row_parameter(cx, 1), f32), cx.cast(cx.in(4), f32));
+  Operand y = cx.mul(cx.cast(product, f32), scale);
+  y = cx.div(y, cx.cast(row_parameter(cx, 6), f32));
+  y = cx.add(cx.op("round", {y}), cx.cast(row_parameter(cx, 7), f32));
+  return {cx.cast(y, cx.dtype(7))};  // saturates
+}
+
+}  // namespace
+
+void register_matmul(OpTable& t) {
+  t.add("MatMul", 1, matmul);
+  t.add("Gemm", 1, gemm);
+  t.add("FusedMatMul", 1, fused_matmul, kMicrosoft);
+  t.add("MatMulInteger", 10, matmul_integer);
+  t.add("MatMulIntegerToFloat", 1, matmul_integer_to_float, kMicrosoft);
+  t.add("DynamicQuantizeMatMul", 1, dynamic_quantize_matmul, kMicrosoft);
+  t.add("QLinearMatMul", 10, qlinear_matmul);
+}
+
+}  // namespace tenon::onnx

@@ -1,0 +1,146 @@
+// Reductions: over axes given as an attribute, later as an operand; none given means all.
+
+#include "import/onnx/node_context.h"
+
+namespace tenon::onnx {
+
+namespace {
+
+using graph::attrs;
+
+struct Plan {
+  Operand x;
+  Ints axes;
+  bool keepdims = true;
+};
+
+Plan plan(NodeContext& cx) {
+  Plan p;
+  p.x = cx.in(0);
+  p.keepdims = cx.attr_bool("keepdims", true);
+  int64_t rank = cx.rank(0);
+  bool given = false;
+  if (cx.has(1)) {
+    given = true;
+    p.axes = cx.axes(cx.const_ints(1, "axes"), rank);
+  } else if (cx.has_attr("axes")) {
+    given = true;
+    p.axes = cx.axes(cx.attr_ints("axes"), rank);
+  }
+  bool nothing = cx.attr_bool("noop_with_empty_axes", false);
+  if (!given || p.axes.empty()) {
+    p.axes.clear();
+    if (nothing) return p;
+    for (int64_t i = 0; i < rank; ++i) p.axes.push_back(i);
+  }
+  return p;
+}
+
+Operand reduce(NodeContext& cx, const char* name, const Plan& p, const Operand& x) {
+  return cx.reduce(name, x, p.axes, p.keepdims);
+}
+
+template <const char* Name>
+Operands plain(NodeContext& cx) {
+  Plan p = plan(cx);
+  return {reduce(cx, Name, p, p.x)};
+}
+
+Operands l1(NodeContext& cx) {
+  Plan p = plan(cx);
+  return {reduce(cx, "reduce_sum", p, cx.op("abs", {p.x}))};
+}
+
+Operand sum_of_squares(NodeContext& cx, const Plan& p) {
+  return reduce(cx, "reduce_sum", p, cx.mul(p.x, p.x));
+}
+
+Operands sum_square(NodeContext& cx) {
+  return {sum_of_squares(cx, plan(cx))};
+}
+
+Operands l2(NodeContext& cx) {
+  Plan p = plan(cx);
+  DataType dtype = cx.dtype(0);
+  if (!dtype.is_float()) p.x = cx.cast(p.x, f64);  // the root of an integer
+  return {cx.cast(cx.op("sqrt", {sum_of_squares(cx, p)}), dtype)};
+}
+
+Operands log_sum(NodeContext& cx) {
+  Plan p = plan(cx);
+  DataType dtype = cx.dtype(0);
+  Operand sum = reduce(cx, "reduce_sum", p, p.x);
+  if (!dtype.is_float()) sum = cx.cast(sum, f64);
+  return {cx.cast(cx.op("log", {sum}), dtype)};
+}
+
+// max + log(sum(exp(x - max))); a max that is no number's neighbour (infinite) is left out.
+Operands log_sum_exp(NodeContext& cx) {
+  Plan p = plan(cx);
+  DataType dtype = cx.dtype(0);
+  Operand x = dtype.is_float() ? p.x : cx.cast(p.x, f64);
+  Operand top = cx.reduce("reduce_max", x, p.axes, true);
+  top = cx.op("where", {cx.op("is_inf", {top}), cx.scalar_like(x, 0), top});
+  Operand sum = cx.reduce("reduce_sum", cx.op("exp", {cx.sub(x, top)}), p.axes, true);
+  Operand out = cx.add(cx.op("log", {sum}), top);
+  if (!p.keepdims) out = cx.squeeze(out, p.axes);
+  return {cx.cast(out, dtype)};
+}
+
+template <const char* Name>
+Operands arg(NodeContext& cx) {
+  int64_t axis = cx.axis(cx.attr_int("axis", 0), cx.rank(0));
+  return {cx.op(Name, {cx.in(0)},
+                attrs({{"axis", axis},
+                       {"keepdims", cx.attr_bool("keepdims", true)},
+                       {"select_last", cx.attr_bool("select_last_index", false)}}))};
+}
+
+Operands global(NodeContext& cx, const char* name) {
+  Ints axes;
+  for (int64_t i = 2; i < cx.rank(0); ++i) axes.push_back(i);
+  return {cx.reduce(name, cx.in(0), axes, true)};
+}
+
+Operands global_average(NodeContext& cx) {
+  return global(cx, "reduce_mean");
+}
+
+Operands global_max(NodeContext& cx) {
+  return global(cx, "reduce_max");
+}
+
+Operands global_lp(NodeContext& cx) {
+  double p = static_cast<double>(cx.attr_int("p", 2));
+  Operand x = cx.in(0);
+  Ints axes;
+  for (int64_t i = 2; i < cx.rank(0); ++i) axes.push_back(i);
+  Operand powers = cx.op("pow", {cx.op("abs", {x}), cx.scalar_like(x, p)});
+  Operand sum = cx.reduce("reduce_sum", powers, axes, true);
+  return {cx.op("pow", {sum, cx.scalar_like(x, 1 / p)})};
+}
+
+}  // namespace
+
+void register_reduce(OpTable& t) {
+  static constexpr char sum[] = "reduce_sum", prod[] = "reduce_prod", mean[] = "reduce_mean",
+                        max[] = "reduce_max", min[] = "reduce_min", argmax[] = "argmax",
+                        argmin[] = "argmin";
+  t.add("ReduceSum", 1, plain<sum>);
+  t.add("ReduceProd", 1, plain<prod>);
+  t.add("ReduceMean", 1, plain<mean>);
+  t.add("ReduceMax", 1, plain<max>);
+  t.add("ReduceMin", 1, plain<min>);
+  t.add("ReduceL1", 1, l1);
+  t.add("ReduceL2", 1, l2);
+  t.add("ReduceSumSquare", 1, sum_square);
+  t.add("ReduceLogSum", 1, log_sum);
+  t.add("ReduceLogSumExp", 1, log_sum_exp);
+  t.add("ArgMax", 1, arg<argmax>);
+  t.add("ArgMin", 1, arg<argmin>);
+  t.add("GlobalAveragePool", 1, global_average);
+  t.add("GlobalMaxPool", 1, global_max);
+  t.add("GlobalLpPool", 2, global_lp);
+}
+
+}  // namespace tenon::onnx

@@ -1,0 +1,210 @@
+// Slice and Pad: bounds that may be negative, symbolic or computed.
+
+#include <limits>
+
+#include "import/onnx/node_context.h"
+
+namespace tenon::onnx {
+
+namespace {
+
+using graph::attr_dims;
+using graph::attr_ints;
+using graph::attrs;
+
+// A bound counted from the end where it is negative; nothing where its sign is not known.
+std::optional<Dim> from_front(const Dim& bound, const Dim& size) {
+  if (auto c = bound.as_const()) return *c < 0 ? size + *c : bound;
+  if (proves_nonnegative(bound)) return bound;
+  if (auto top = upper_bound(bound); top && *top < 0) return size + bound;
+  return std::nullopt;
+}
+
+bool beyond(const Dim& bound) {  // INT_MAX and LONG_MAX mean the end
+  auto c = bound.as_const();
+  return c && *c >= std::numeric_limits<int32_t>::max();
+}
+
+bool before(const Dim& bound) {
+  auto c = bound.as_const();
+  return c && *c <= -std::numeric_limits<int32_t>::max();
+}
+
+// a <= b or b <= a proved: no min or max is left in the text.
+Dim least(const Dim& a, const Dim& b) {
+  return proves_less_equal(a, b) ? a : proves_less_equal(b, a) ? b : min(a, b);
+}
+Dim greatest(const Dim& a, const Dim& b) {
+  return proves_less_equal(a, b) ? b : proves_less_equal(b, a) ? a : max(a, b);
+}
+
+struct Range {
+  Dim start, size;
+};
+
+// The elements that numpy's start:end:step selects of `size`.
+std::optional<Range> range_of(const Dim& start, const Dim& end, int64_t step, const Dim& size) {
+  auto first = before(start) ? Dim(0) : beyond(start) ? size : from_front(start, size);
+  if (!first) return std::nullopt;
+  if (step > 0) {
+    auto last = beyond(end) ? size : before(end) ? Dim(0) : from_front(end, size);
+    if (!last) return std::nullopt;
+    Dim low = greatest(least(*first, size), 0), high = greatest(least(*last, size), 0);
+    return Range{low, greatest(ceildiv(high - low, step), 0)};
+  }
+  // Backwards from `first`, at most size - 1, down to the one after `last`, which may be -1.
+  auto last = beyond(end) ? size : before(end) ? std::optional<Dim>(-1) : from_front(end, size);
+  if (!last) return std::nullopt;
+  Dim high = greatest(least(*first, size - 1), -1), low = greatest(least(*last, size - 1), -1);
+  Dim count = greatest(ceildiv(high - low, -step), 0);
+  return Range{greatest(high, 0), count};
+}
+
+Operand slice_known(NodeContext& cx, const Operand& x, const Dims& starts, const Dims& ends,
+                    const Ints& axes, const Ints& steps, bool* done) {
+  Dims sizes = cx.dims(x), firsts(sizes.size(), Dim(0));
+  Ints strides(sizes.size(), 1);
+  *done = false;
+  for (size_t i = 0; i < axes.size(); ++i) {
+    size_t a = static_cast<size_t>(axes[i]);
+    auto range = range_of(starts[i], ends[i], steps[i], sizes[a]);
+    if (!range) return {};
+    firsts[a] = range->start;
+    sizes[a] = range->size;
+    strides[a] = steps[i];
+    // One element needs no step, none needs no start.
+    if (range->size.is_const(0)) firsts[a] = 0;
+    if (range->size.is_const(0) || range->size.is_const(1)) strides[a] = 1;
+  }
+  *done = true;
+  if (sizes == cx.dims(x) && strides == Ints(sizes.size(), 1)) return x;
+  return cx.op("slice", {x},
+               attrs({{"starts", attr_dims(firsts)},
+                      {"sizes", attr_dims(sizes)},
+                      {"steps", attr_ints(strides)}}));
+}
+
+Operands slice_attributes(NodeContext& cx) {
+  Ints starts = cx.attr_ints("starts"), ends = cx.attr_ints("ends"), all;
+  for (size_t i = 0; i < starts.size(); ++i) all.push_back(static_cast<int64_t>(i));
+  Ints axes = cx.axes(cx.attr_ints("axes", all), cx.rank(0));
+  if (ends.size() != starts.size() || axes.size() != starts.size())
+    cx.invalid("lists of unequal length");
+  bool done = false;
+  Operand y = slice_known(cx, cx.in(0), Dims(starts.begin(), starts.end()),
+                          Dims(ends.begin(), ends.end()), axes, Ints(starts.size(), 1), &done);
+  return {y};
+}
+
+Operands slice(NodeContext& cx) {
+  Operand x = cx.in(0), starts = cx.in(1), ends = cx.in(2);
+  auto count = cx.dims(starts).size() == 1 ? cx.dims(starts)[0].as_const() : std::nullopt;
+  if (!count) cx.unsupported("a number of axes known only at run time not implemented");
+  size_t n = static_cast<size_t>(*count);
+  Ints axes;
+  for (size_t i = 0; i < n; ++i) axes.push_back(static_cast<int64_t>(i));
+  if (cx.has(3)) axes = cx.const_ints(3, "axes");
+  axes = cx.axes(axes, cx.rank(0));
+  Ints steps(n, 1);
+  if (cx.has(4)) steps = cx.const_ints(4, "steps");
+  auto known_starts = cx.values(starts), known_ends = cx.values(ends);
+  if (axes.size() != n || steps.size() != n || (known_starts && known_starts->size() != n) ||
+      (known_ends && known_ends->size() != n)) {
+    cx.invalid("starts, ends, axes and steps of unequal length");
+  }
+  for (int64_t& s : steps) {
+    if (s == 0) cx.invalid("a step of 0");
+    s = std::max<int64_t>(s, -std::numeric_limits<int32_t>::max());
+    s = std::min<int64_t>(s, std::numeric_limits<int32_t>::max());
+  }
+  if (known_starts && known_ends) {
+    bool done = false;
+    Operand y = slice_known(cx, x, *known_starts, *known_ends, axes, steps, &done);
+    if (done) return {y};
+  }
+  // Bounds whose sign only running tells.
+  Ints all_steps(static_cast<size_t>(cx.rank(0)), 1);
+  for (size_t i = 0; i < n; ++i) all_steps[static_cast<size_t>(axes[i])] = steps[i];
+  Operands bounds = cx.b.ops(
+      "slice_bounds",
+      {cx.op("shape_of", {x}), cx.cast(starts, i64), cx.cast(ends, i64), cx.ints_tensor(axes)},
+      attrs({{"steps", attr_ints(all_steps)}}));
+  Dims firsts = cx.b.elements_of(bounds[0]), sizes = cx.b.elements_of(bounds[1]);
+  Dims whole = cx.dims(x);
+  for (size_t i = 0; i < whole.size(); ++i) {  // axes that are not sliced keep their size
+    if (std::find(axes.begin(), axes.end(), static_cast<int64_t>(i)) == axes.end()) {
+      firsts[i] = 0;
+      sizes[i] = whole[i];
+    }
+  }
+  return {cx.op("slice", {x},
+                attrs({{"starts", attr_dims(firsts)},
+                       {"sizes", attr_dims(sizes)},
+                       {"steps", attr_ints(all_steps)}}))};
+}
+
+Operand padded(NodeContext& cx, const Dims& pads, const Ints& axes, const Operand& value) {
+  size_t rank = static_cast<size_t>(cx.rank(0)), n = axes.size();
+  if (pads.size() != 2 * n) cx.invalid(cat(pads.size(), " pads for ", n, " axes"));
+  std::string mode = cx.attr_string("mode", "constant");
+  if (mode != "constant" && mode != "reflect" && mode != "edge" && mode != "wrap") {
+    cx.invalid(cat("mode=", mode));
+  }
+  Dims before(rank, Dim(0)), after(rank, Dim(0));
+  for (size_t i = 0; i < n; ++i) {
+    before[static_cast<size_t>(axes[i])] = pads[i];
+    after[static_cast<size_t>(axes[i])] = pads[n + i];
+  }
+  return cx.op(
+      "pad", {cx.in(0), value},
+      attrs({{"before", attr_dims(before)}, {"after", attr_dims(after)}, {"mode", String(mode)}}));
+}
+
+Ints all_axes(NodeContext& cx) {
+  Ints out;
+  for (int64_t i = 0; i < cx.rank(0); ++i) out.push_back(i);
+  return out;
+}
+
+Operands pad_attributes(NodeContext& cx) {
+  Ints pads = cx.attr_ints(cx.version() < 2 ? "paddings" : "pads");
+  Operand value = cx.scalar_like(cx.in(0), cx.attr_float("value", 0));
+  return {padded(cx, Dims(pads.begin(), pads.end()), all_axes(cx), value)};
+}
+
+Operands pad(NodeContext& cx) {
+  Ints axes = all_axes(cx);
+  if (cx.has(3)) axes = cx.axes(cx.const_ints(3, "axes"), cx.rank(0));
+  Operand value = cx.has(2) ? cx.reshape(cx.in(2), {}) : Operand();
+  return {padded(cx, cx.elements(cx.in(1)), axes, value)};
+}
+
+// Axes cropped or padded about their middle to the sizes of an operand.
+Operands center_crop_pad(NodeContext& cx) {
+  Ints axes = cx.has_attr("axes") ? cx.axes(cx.attr_ints("axes"), cx.rank(0)) : all_axes(cx);
+  Dims wanted = cx.elements(cx.in(1)), sizes = cx.dims(0);
+  if (wanted.size() != axes.size()) cx.invalid("sizes for another number of axes");
+  Dims before(sizes.size(), Dim(0)), after(sizes.size(), Dim(0));
+  for (size_t i = 0; i < axes.size(); ++i) {
+    size_t a = static_cast<size_t>(axes[i]);
+    // Cropping rounds the start down, padding too: both are floor(difference / 2) in size.
+    Dim grow = max(wanted[i] - sizes[a], 0), crop = max(sizes[a] - wanted[i], 0);
+    Dim front = floordiv(grow, 2) - floordiv(crop, 2);
+    before[a] = front;
+    after[a] = wanted[i] - sizes[a] - front;
+  }
+  return {cx.op("pad", {cx.in(0), {}},
+                attrs({{"before", attr_dims(before)}, {"after", attr_dims(after)}}))};
+}
+
+}  // namespace
+
+void register_slice(OpTable& t) {
+  t.add("Slice", 1, slice_attributes);
+  t.add("Slice", 10, slice);
+  t.add("Pad", 1, pad_attributes);
+  t.add("Pad", 11, pad);
+  t.add("CenterCropPad", 18, center_crop_pad);
+}
+
+}  // namespace tenon::onnx

@@ -1,0 +1,73 @@
+#include "import/onnx/window.h"
+
+namespace tenon::onnx {
+
+namespace {
+
+Ints positive(NodeContext& cx, const char* name, size_t rank) {
+  Ints out = cx.attr_ints(name);
+  if (out.empty()) out.assign(rank, 1);
+  if (out.size() != rank)
+    cx.invalid(cat(name, " has ", out.size(), " entries for ", rank, " axes"));
+  for (int64_t v : out) {
+    if (v <= 0 || v > INT32_MAX) cx.invalid(cat(name, " holds ", v));
+  }
+  return out;
+}
+
+}  // namespace
+
+graph::Attrs Window::attrs() const {
+  return graph::attrs({{"strides", graph::attr_ints(strides)},
+                       {"dilations", graph::attr_ints(dilations)},
+                       {"pads", graph::attr_dims(pads)}});
+}
+
+Window read_window(NodeContext& cx, const Ints& kernel, const Dims& spatial) {
+  Window w;
+  size_t rank = kernel.size();
+  w.kernel = kernel;
+  if (rank != spatial.size()) {
+    cx.invalid(cat("a kernel of ", rank, " axes for ", spatial.size(), " spatial axes"));
+  }
+  for (int64_t k : kernel) {
+    if (k <= 0 || k > INT32_MAX) cx.invalid(cat("a kernel of size ", k));
+  }
+  w.strides = positive(cx, "strides", rank);
+  w.dilations = positive(cx, "dilations", rank);
+  std::string how = cx.attr_string("auto_pad", "NOTSET");
+  Ints pads = cx.attr_ints("pads");
+  if (how == "SAME_UPPER" || how == "SAME_LOWER") {
+    w.pads.assign(2 * rank, Dim(0));
+    for (size_t i = 0; i < rank; ++i) {
+      Dim out = ceildiv(spatial[i], w.strides[i]);
+      Dim reach = (out - 1) * w.strides[i] + (kernel[i] - 1) * w.dilations[i] + 1;
+      Dim total = max(reach - spatial[i], 0);
+      Dim small = floordiv(total, 2);
+      w.pads[i] = how == "SAME_UPPER" ? small : total - small;
+      w.pads[rank + i] = how == "SAME_UPPER" ? total - small : small;
+    }
+    return w;
+  }
+  if (how == "VALID" || pads.empty()) pads.assign(2 * rank, 0);
+  if (how != "VALID" && how != "NOTSET" && !how.empty()) cx.invalid(cat("auto_pad=", how));
+  if (pads.size() != 2 * rank) cx.invalid(cat("pads has ", pads.size(), " entries"));
+  for (int64_t p : pads) {
+    if (p < INT32_MIN || p > INT32_MAX) cx.invalid(cat("pads holds ", p));
+    w.pads.push_back(p);
+  }
+  return w;
+}
+
+Ints constant_sizes(NodeContext& cx, const Operand& operand, size_t first, const char* what) {
+  Ints out;
+  Dims dims = cx.dims(operand);
+  for (size_t i = first; i < dims.size(); ++i) {
+    auto c = dims[i].as_const();
+    if (!c) cx.unsupported(cat(what, " of a size known only at run time not implemented"));
+    out.push_back(*c);
+  }
+  return out;
+}
+
+}  // namespace tenon::onnx
