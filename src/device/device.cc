@@ -48,7 +48,7 @@ Ref<StorageObj> allocate_storage(size_t bytes, DLDevice device) {
   const DeviceTable& table = device_table(device);
   auto s = make<StorageObj>();
   size_t taken = bytes ? bytes : 1;
-  s->data = table.allocate(device.device_id, taken, kDataAlignment);
+  if (taken <= kAddressSpace) s->data = table.allocate(device.device_id, taken, kDataAlignment);
   if (!s->data) {
     throw Error(ErrorKind::Runtime, cat("no memory for ", bytes, " bytes on ", to_text(device)));
   }

@@ -186,7 +186,9 @@ Tensor Tensor::over(Ref<StorageObj> storage, uint64_t offset, DataType dtype,
 Tensor Tensor::empty(std::span<const int64_t> shape, DataType dtype) {
   size_t bytes = std::max<size_t>(1, checked_bytes(shape, dtype));
   auto s = make<StorageObj>();
-  s->data = ::operator new (bytes, std::align_val_t{kDataAlignment}, std::nothrow);
+  if (bytes <= kAddressSpace) {
+    s->data = ::operator new(bytes, std::align_val_t{kDataAlignment}, std::nothrow);
+  }
   if (!s->data) throw Error(ErrorKind::Runtime, cat("no memory for ", bytes, " bytes"));
   s->size = bytes;
   s->free = &free_heap;

@@ -37,6 +37,7 @@ struct LayoutWord {
 
 inline constexpr DLDevice kCpu{kDLCPU, 0};
 constexpr int32_t kMaxRank = 32;
+constexpr size_t kAddressSpace = size_t{1} << 47;  // no allocator is asked for more bytes
 constexpr size_t kDataAlignment = 64;  // of what the library allocates
 
 // Memory on a device. `free` gives it back where it came from (an allocator, a machine's pool).

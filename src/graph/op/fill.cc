@@ -13,7 +13,7 @@ Scalar only_element(const BufferRef& b) {
 
 void require_sizes(InferContext& cx, const std::vector<Dim>& dims) {
   for (const Dim& d : dims) {
-    cx.require_less_equal(0, d, cat(cx.call().callee, ": a size is not negative"));
+    cx.require_less_equal(0, d, cat("a size is not negative"));
   }
 }
 
@@ -180,7 +180,7 @@ TypeRef infer_one_hot(InferContext& cx) {
   const TensorType& indices = tensor_of(cx, 0, kNumbers);
   const TensorType& values = tensor_of(cx, 1, kAll);
   require_rank(cx, 1, 1);
-  cx.require_equal(values.dims[0], 2, "one_hot: 'values' are the off and the on value");
+  cx.require_equal(values.dims[0], 2, "'values' are the off and the on value");
   Dim depth = cx.attr_dim("depth");
   require_sizes(cx, {depth});
   std::vector<Dim> dims = dims_of(indices);

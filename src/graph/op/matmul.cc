@@ -38,9 +38,8 @@ TypeRef infer_matmul(InferContext& cx) {
       cx.fail(cat(operand_text(cx, i), " has rank 0, expected at least 1"));
   }
   Product p = product_of(dims_of(a), dims_of(b));
-  cx.require_equal(
-      p.a_depth, p.b_depth,
-      "matmul: last axis of 'a' and last but one axis of 'b' (the only one of a vector)");
+  cx.require_equal(p.a_depth, p.b_depth,
+                   "last axis of 'a' and last but one axis of 'b' (the only one of a vector)");
   std::vector<Dim> dims = cx.broadcast_shapes({p.a_batch, p.b_batch});
   if (p.rows) dims.push_back(*p.rows);
   if (p.columns) dims.push_back(*p.columns);
@@ -76,12 +75,7 @@ loop::ComputeRef lower_matmul(const LowerContext& cx) {
     if (p.columns) right.push_back(i[next]);
     return matrix(a, left) * matrix(b, right);
   };
-  if (dtype == y->dtype) {
-    return cx.compute({loop::reduce_stage(y, loop::Reduction::kSum, {p.a_depth}, body)});
-  }
-  BufferRef sum = loop::buffer("product", dtype, dims_of(y));
-  return cx.compute({loop::reduce_stage(sum, loop::Reduction::kSum, {p.a_depth}, body),
-                     map_stage(y, [&](const Indices& i) { return as(y->dtype, load(sum, i)); })});
+  return cx.compute({loop::reduce_stage(y, loop::Reduction::kSum, {p.a_depth}, body)});
 }
 
 Sample sample_matmul(uint64_t seed) {

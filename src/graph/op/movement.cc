@@ -27,8 +27,7 @@ TypeRef infer_reshape(InferContext& cx) {
   for (const Dim& d : shape) {
     if (d.is_const() && *d.as_const() < 0) cx.fail(cat("'shape' holds the size ", d));
   }
-  cx.require_equal(product(dims_of(x)), product(shape),
-                   "reshape: number of elements of 'x' and of 'shape'");
+  cx.require_equal(product(dims_of(x)), product(shape), "number of elements of 'x' and of 'shape'");
   return tensor_type(x.dtype, shape);
 }
 
@@ -174,7 +173,7 @@ TypeRef infer_concat(InferContext& cx) {
       } else {
         cx.require_equal(
             first.dims[k], x.dims[k],
-            cat("concat: axis ", k, " of ", operand_text(cx, 0), " and of ", operand_text(cx, i)));
+            cat("axis ", k, " of ", operand_text(cx, 0), " and of ", operand_text(cx, i)));
       }
     }
   }
@@ -235,7 +234,7 @@ TypeRef infer_split(InferContext& cx) {
   Dim total = 0;
   std::vector<TypeRef> parts;
   for (const Dim& n : cx.attr_dims("sizes")) {
-    cx.require_less_equal(0, n, "split: a part's size is not negative");
+    cx.require_less_equal(0, n, "a part's size is not negative");
     std::vector<Dim> dims = dims_of(x);
     dims[axis] = n;
     Ref<const TensorType> part = tensor_type(x.dtype, dims);
@@ -250,7 +249,7 @@ TypeRef infer_split(InferContext& cx) {
     parts.push_back(part);
     total = total + n;
   }
-  cx.require_equal(total, x.dims[axis], "split: sum of 'sizes' and the axis of 'x'");
+  cx.require_equal(total, x.dims[axis], "sum of 'sizes' and the axis of 'x'");
   return tuple_type(parts);
 }
 
@@ -311,7 +310,7 @@ TypeRef infer_slice(InferContext& cx) {
   for (size_t i = 0; i < s.sizes.size(); ++i) {
     const Dim &start = s.starts[i], &count = s.sizes[i], &extent = x.dims[i];
     if (s.steps[i] == 0) cx.fail(cat("the step of axis ", i, " is 0"));
-    std::string where = cat("slice: axis ", i, ": ");
+    std::string where = cat("axis ", i, ": ");
     cx.require_less_equal(0, count, where + "the size is not negative");
     Dim last = start + (count - 1) * s.steps[i];
     if (s.steps[i] > 0) {
@@ -384,7 +383,7 @@ TypeRef infer_tile(InferContext& cx) {
     cx.fail(cat("'repeats' has ", repeats.size(), " entries, but 'x' has rank ", x.rank));
   }
   for (size_t i = 0; i < dims.size(); ++i) {
-    cx.require_less_equal(0, repeats[i], cat("tile: repeats of axis ", i, " is not negative"));
+    cx.require_less_equal(0, repeats[i], cat("repeats of axis ", i, " is not negative"));
     dims[i] = dims[i] * repeats[i];
   }
   return tensor_type(x.dtype, dims);

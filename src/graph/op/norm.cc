@@ -96,8 +96,7 @@ void require_fits(InferContext& cx, size_t i, const std::vector<Dim>& dims) {
   for (size_t k = 0; k < own.size(); ++k) {
     const Dim& d = dims[dims.size() - own.size() + k];
     if (own[k].is_const(1)) continue;
-    cx.require_equal(
-        own[k], d, cat(cx.call().callee, ": axis ", k, " of ", operand_text(cx, i), " and of 'x'"));
+    cx.require_equal(own[k], d, cat("axis ", k, " of ", operand_text(cx, i), " and of 'x'"));
   }
 }
 
@@ -204,9 +203,8 @@ Sample sample_rms_norm(uint64_t seed) {
 void require_channels(InferContext& cx, size_t i, const Dim& channels) {
   require_rank(cx, i, 1);
   tensor_of(cx, i, kFloats);
-  cx.require_equal(
-      cx.tensor(i).dims[0], channels,
-      cat(cx.call().callee, ": size of ", operand_text(cx, i), " and channels of 'x'"));
+  cx.require_equal(cx.tensor(i).dims[0], channels,
+                   cat("size of ", operand_text(cx, i), " and channels of 'x'"));
 }
 
 Scalar channel_load(const BufferRef& b, const Scalar& channel, const Dim& channels,
@@ -221,8 +219,7 @@ TypeRef infer_channel_norm(InferContext& cx) {
   if (std::string_view(cx.call().callee) == "group_norm") {
     int64_t groups = cx.attr_int("groups");
     if (groups < 1) cx.fail(cat("'groups' is ", groups, ", expected at least 1"));
-    cx.require_equal(mod(x.dims[1], groups), 0,
-                     cat("group_norm: channels of 'x' modulo ", groups, " groups"));
+    cx.require_equal(mod(x.dims[1], groups), 0, cat("channels of 'x' modulo ", groups, " groups"));
   }
   return tensor_type(x.dtype, dims_of(x));
 }

@@ -50,7 +50,7 @@ TypeRef infer_reduce(InferContext& cx) {
   const TensorType& x = tensor_of(cx, 0, f.dtypes);
   Rows rows = rows_of(cx, x);
   if (is_mean(f) && contains(kInts, x.dtype)) {
-    cx.require_less_equal(1, rows.count(), "reduce_mean: the mean of no integers");
+    cx.require_less_equal(1, rows.count(), "the mean of no integers");
   }
   return tensor_type(x.dtype, rows.reduced_dims());
 }
@@ -64,21 +64,19 @@ loop::ComputeRef lower_reduce(const LowerContext& cx) {
   if (x->dtype.is_bool() && reduction == Reduction::kMax) reduction = Reduction::kOr;
   if (x->dtype.is_bool() && reduction == Reduction::kMin) reduction = Reduction::kAnd;
 
-  bool sums = reduction == Reduction::kSum || reduction == Reduction::kProd;
-  DataType sum_dtype = x->dtype;
-  if (sums)
-    sum_dtype = is_mean(f) && contains(kInts, x->dtype) && x->dtype != u64 ? i64 : wide(x->dtype);
-  if (rows.extents().empty() && sum_dtype == x->dtype) {  // each result is one element
+  if (rows.extents().empty()) {  // each result is one element
     return cx.compute({map_stage(y, [&](const Indices& i) { return load(x, i); })});
   }
-  auto body = [&](const Indices& i) { return as(sum_dtype, load(x, i)); };
-  if (sum_dtype == y->dtype && !is_mean(f)) return cx.compute({rows.reduce(y, reduction, body)});
+  bool sums = reduction == Reduction::kSum || reduction == Reduction::kProd;
+  DataType dtype = sums ? wide(x->dtype) : x->dtype;
+  if (is_mean(f) && contains(kInts, dtype) && dtype != u64) dtype = i64;
+  auto body = [&](const Indices& i) { return as(dtype, load(x, i)); };
+  if (!is_mean(f)) return cx.compute({rows.reduce(y, reduction, body)});
 
-  BufferRef sum = rows.buffer("sum", sum_dtype);
-  Scalar count = as(sum_dtype, size(rows.count()));
+  BufferRef sum = rows.buffer("sum", dtype);
+  Scalar count = as(dtype, size(rows.count()));
   return cx.compute({rows.reduce(sum, reduction, body), map_stage(y, [&](const Indices& i) {
-                       Scalar total = load(sum, i);
-                       return as(y->dtype, is_mean(f) ? total / count : total);
+                       return as(y->dtype, load(sum, i) / count);
                      })});
 }
 
@@ -134,8 +132,7 @@ Sample sample_reduce(uint64_t seed) {
 TypeRef infer_arg(InferContext& cx) {
   const TensorType& x = tensor_of(cx, 0, kNumbers);
   int64_t axis = cx.axis(cx.attr_int("axis"), x.rank);
-  cx.require_less_equal(1, x.dims[static_cast<size_t>(axis)],
-                        cat(cx.call().callee, ": the axis has no elements"));
+  cx.require_less_equal(1, x.dims[static_cast<size_t>(axis)], cat("the axis has no elements"));
   return tensor_type(i64, Rows(dims_of(x), {axis}, cx.attr_bool("keepdims")).reduced_dims());
 }
 

@@ -12,8 +12,17 @@ void register_operators() {
     register_reduce(table);
     register_norm(table);
     register_matmul(table);
+    register_conv(table);
+    register_pool(table);
     register_movement(table);
     register_fill(table);
+    register_gather(table);
+    register_scatter(table);
+    register_scan(table);
+    register_pad(table);
+    register_resize(table);
+    register_quantize(table);
+    register_search(table);
     return true;
   }();
   (void)done;

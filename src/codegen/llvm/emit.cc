@@ -1,0 +1,308 @@
+#include "codegen/llvm/emit.h"
+
+#include <algorithm>
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <thread>
+
+#include "codegen/llvm/link.h"
+#include "codegen/llvm/lower.h"
+#include "llvm/Analysis/CGSCCPassManager.h"
+#include "llvm/Analysis/LoopAnalysisManager.h"
+#include "llvm/Analysis/TargetLibraryInfo.h"
+#include "llvm/IR/LegacyPassManager.h"
+#include "llvm/IR/Verifier.h"
+#include "llvm/MC/TargetRegistry.h"
+#include "llvm/Passes/PassBuilder.h"
+#include "llvm/Support/TargetSelect.h"
+#include "llvm/Support/raw_ostream.h"
+#include "llvm/Target/TargetMachine.h"
+#include "llvm/Transforms/Utils/Cloning.h"
+#include "support/error.h"
+
+// GCC takes LLVM's `new` with room for operands for an ordinary one.
+#pragma GCC diagnostic ignored "-Wmismatched-new-delete"
+
+namespace tenon::codegen {
+
+// ---- the module ---------------------------------------------------------------------------------
+
+ModuleWriter::ModuleWriter(llvm::Module& m, const Target& t)
+    : module(m),
+      context(m.getContext()),
+      target(t),
+      math(m, t, [this](llvm::Function* f) { prepare(f); }),
+      i1(llvm::Type::getInt1Ty(context)),
+      i8(llvm::Type::getInt8Ty(context)),
+      i16(llvm::Type::getInt16Ty(context)),
+      i32(llvm::Type::getInt32Ty(context)),
+      i64(llvm::Type::getInt64Ty(context)),
+      pointer(llvm::PointerType::get(context, 0)) {
+  llvm::Type* nothing = llvm::Type::getVoidTy(context);
+  raise_type = llvm::FunctionType::get(i32, {pointer, pointer, i32, i32, i32, i64, i64}, false);
+  parallel_for_type = llvm::FunctionType::get(i32, {pointer, pointer, pointer, i64, i64}, false);
+  allocate_type = llvm::FunctionType::get(pointer, {pointer, pointer, i64}, false);
+  release_type = llvm::FunctionType::get(nothing, {pointer, pointer}, false);
+}
+
+namespace {
+
+std::string feature_text(const Target& target) {
+  std::string text;
+  for (const std::string& feature : target.features)
+    text += cat(text.empty() ? "+" : ",+", feature);
+  return text;
+}
+
+std::string base_cpu(const Target& target) {
+  return target.architecture == "aarch64" ? "generic" : "x86-64";
+}
+
+}  // namespace
+
+void ModuleWriter::prepare(llvm::Function* f) const {
+  f->addFnAttr("target-cpu", base_cpu(target));
+  f->addFnAttr("target-features", feature_text(target));
+  f->addFnAttr("tune-cpu", target.tune);
+  f->addFnAttr("prefer-vector-width", std::to_string(target.vector_bytes * 8));
+  f->addFnAttr("min-legal-vector-width", std::to_string(target.vector_bytes * 8));
+  f->addFnAttr("no-builtins");  // no call to memset and the like may appear
+  f->setDoesNotThrow();
+}
+
+llvm::Function* ModuleWriter::function(llvm::Type* result, llvm::ArrayRef<llvm::Type*> parameters,
+                                       const std::string& name) {
+  auto* f = llvm::Function::Create(llvm::FunctionType::get(result, parameters, false),
+                                   llvm::Function::InternalLinkage, name, module);
+  prepare(f);
+  return f;
+}
+
+llvm::Constant* ModuleWriter::text(std::string_view text) {
+  auto [it, is_new] = texts_.try_emplace(std::string(text));
+  if (is_new) {
+    llvm::Constant* data = llvm::ConstantDataArray::getString(context, {text.data(), text.size()});
+    it->second = new llvm::GlobalVariable(module, data->getType(), true,
+                                          llvm::GlobalValue::PrivateLinkage, data, "text");
+  }
+  return it->second;
+}
+
+llvm::Value* ModuleWriter::field(Builder& b, llvm::Type* type, llvm::Value* base,
+                                 int64_t offset) const {
+  return b.CreateLoad(type, b.CreateConstInBoundsGEP1_64(i8, base, static_cast<uint64_t>(offset)));
+}
+
+llvm::Value* ModuleWriter::runtime_function(Builder& b, llvm::Value* runtime, size_t offset) const {
+  return field(b, pointer, runtime, static_cast<int64_t>(offset));
+}
+
+llvm::Value* ModuleWriter::raise(Builder& b, llvm::Value* runtime, const loop::Kernel& kernel,
+                                 vm::KernelError code, int32_t argument, int32_t axis,
+                                 llvm::Value* found, llvm::Value* expected) {
+  return b.CreateCall(raise_type, runtime_function(b, runtime, offsetof(vm::KernelRuntime, raise)),
+                      {runtime, text(kernel.name), b.getInt32(static_cast<uint32_t>(code)),
+                       b.getInt32(static_cast<uint32_t>(argument)),
+                       b.getInt32(static_cast<uint32_t>(axis)), found, expected});
+}
+
+llvm::Function* write_body(ModuleWriter& m, const loop::Kernel& kernel) {
+  std::vector<llvm::Type*> types(1 + kernel.inputs.size() + kernel.outputs.size(), m.pointer);
+  types.resize(types.size() + kernel_symbols(kernel).size(), m.i64);
+  llvm::Function* f = m.function(m.i32, types, cat(kernel.name, ".body"));
+  f->addFnAttr(llvm::Attribute::NoInline);
+  BodyWriter::write_body(m, kernel, f);
+  return f;
+}
+
+// ---- from a module to bytes ---------------------------------------------------------------------
+
+namespace {
+
+constexpr size_t kKernelsPerModule = 24;
+
+std::string triple(const Target& target) {
+  return target.architecture + "-unknown-linux-gnu";
+}
+
+std::unique_ptr<llvm::TargetMachine> target_machine(const Target& target, int optimisation) {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    LLVMInitializeX86TargetInfo();
+    LLVMInitializeX86Target();
+    LLVMInitializeX86TargetMC();
+    LLVMInitializeX86AsmPrinter();
+    LLVMInitializeAArch64TargetInfo();
+    LLVMInitializeAArch64Target();
+    LLVMInitializeAArch64TargetMC();
+    LLVMInitializeAArch64AsmPrinter();
+  });
+  std::string error;
+  const llvm::Target* found = llvm::TargetRegistry::lookupTarget(triple(target), error);
+  if (found == nullptr)
+    throw Error(ErrorKind::Unsupported,
+                cat("this LLVM makes no code for ", target.architecture, ": ", error));
+  llvm::TargetOptions options;
+  options.AllowFPOpFusion = llvm::FPOpFusion::Standard;
+  return std::unique_ptr<llvm::TargetMachine>(found->createTargetMachine(
+      triple(target), base_cpu(target), feature_text(target), options, llvm::Reloc::PIC_,
+      llvm::CodeModel::Small,
+      optimisation == 0 ? llvm::CodeGenOptLevel::Less : llvm::CodeGenOptLevel::Default));
+}
+
+void optimise(llvm::Module& module, llvm::TargetMachine& machine, int level) {
+  llvm::LoopAnalysisManager loops;
+  llvm::FunctionAnalysisManager functions;
+  llvm::CGSCCAnalysisManager components;
+  llvm::ModuleAnalysisManager modules;
+  llvm::PipelineTuningOptions tuning;
+  tuning.LoopVectorization = level >= 1;
+  tuning.SLPVectorization = false;
+  tuning.LoopInterleaving = level >= 1;
+  llvm::PassBuilder builder(&machine, tuning);
+  // Nothing may turn into a call of the C library.
+  llvm::TargetLibraryInfoImpl library((llvm::Triple(module.getTargetTriple())));
+  library.disableAllFunctions();
+  functions.registerPass([&] { return llvm::TargetLibraryAnalysis(library); });
+  builder.registerModuleAnalyses(modules);
+  builder.registerCGSCCAnalyses(components);
+  builder.registerFunctionAnalyses(functions);
+  builder.registerLoopAnalyses(loops);
+  builder.crossRegisterProxies(loops, functions, components, modules);
+  llvm::ModulePassManager passes = builder.buildPerModuleDefaultPipeline(
+      level == 0 ? llvm::OptimizationLevel::O1 : llvm::OptimizationLevel::O2);
+  passes.run(module, modules);
+}
+
+// Compiles one module: kernels `first` to `last`. Their entries become hidden symbols
+// "tenon.entry.N", which the module of the table refers to.
+std::string compile_module(const std::vector<loop::KernelRef>& kernels, size_t first, size_t last,
+                           const Target& target, const EmitOptions& options, std::string* ir,
+                           std::string* assembly) {
+  auto machine = target_machine(target, options.optimisation);
+  llvm::LLVMContext context;
+  llvm::Module module("kernels", context);
+  module.setTargetTriple(triple(target));
+  module.setDataLayout(machine->createDataLayout());
+  module.setPICLevel(llvm::PICLevel::BigPIC);
+  {
+    ModuleWriter writer(module, target);
+    for (size_t i = first; i < last; ++i) {
+      llvm::Function* entry = write_entry(writer, *kernels[i], write_body(writer, *kernels[i]));
+      entry->setName(cat("tenon.entry.", i));
+      entry->setLinkage(llvm::GlobalValue::ExternalLinkage);
+      entry->setVisibility(llvm::GlobalValue::HiddenVisibility);
+    }
+    if (first == 0) {
+      // The table, in the order of `kernels`: by name.
+      auto* entry_type = llvm::StructType::get(context, {writer.pointer, writer.pointer});
+      std::vector<llvm::Constant*> entries;
+      for (size_t i = 0; i < kernels.size(); ++i) {
+        const std::string name = cat("tenon.entry.", i);
+        llvm::Function* f = module.getFunction(name);
+        if (f == nullptr) {
+          f = llvm::Function::Create(
+              llvm::FunctionType::get(
+                  writer.i32, {writer.pointer, writer.pointer, writer.i32, writer.pointer}, false),
+              llvm::GlobalValue::ExternalLinkage, name, module);
+          f->setVisibility(llvm::GlobalValue::HiddenVisibility);
+          f->setDSOLocal(true);
+        }
+        entries.push_back(
+            llvm::ConstantStruct::get(entry_type, {writer.text(kernels[i]->name), f}));
+      }
+      auto* entries_type = llvm::ArrayType::get(entry_type, entries.size());
+      auto* list =
+          new llvm::GlobalVariable(module, entries_type, true, llvm::GlobalValue::InternalLinkage,
+                                   llvm::ConstantArray::get(entries_type, entries));
+      uint64_t words[vm::kCpuFeatureWords] = {};
+      const std::pair<int, const char*> numbered[] = {
+#define TENON_CPU_FEATURE(number, name) {number, name},
+#include "vm/executable/cpu_features.def"
+#undef TENON_CPU_FEATURE
+      };
+      for (const auto& [bit, name] : numbered)
+        if (target.has(name)) words[bit / 64] |= uint64_t{1} << (bit % 64);
+      llvm::Constant* table =
+          llvm::ConstantStruct::getAnon({llvm::ConstantInt::get(writer.i32, vm::kKernelAbiVersion),
+                                         llvm::ConstantInt::get(writer.i32, kernels.size()),
+                                         llvm::ConstantDataArray::get(context, words), list});
+      new llvm::GlobalVariable(module, table->getType(), true, llvm::GlobalValue::ExternalLinkage,
+                               table, vm::kKernelTableSymbol);
+    }
+  }
+  std::string problems;
+  llvm::raw_string_ostream problem_stream(problems);
+  if (llvm::verifyModule(module, &problem_stream))
+    throw Error(ErrorKind::Internal, "the code written for kernels is not valid LLVM IR")
+        .found(problem_stream.str());
+  optimise(module, *machine, options.optimisation);
+  if (ir != nullptr) {
+    llvm::raw_string_ostream out(*ir);
+    module.print(out, nullptr);
+  }
+  auto generate = [&](llvm::Module& source, llvm::CodeGenFileType type) {
+    llvm::SmallVector<char, 0> bytes;
+    llvm::raw_svector_ostream out(bytes);
+    llvm::legacy::PassManager passes;
+    llvm::TargetLibraryInfoImpl library((llvm::Triple(module.getTargetTriple())));
+    library.disableAllFunctions();
+    passes.add(new llvm::TargetLibraryInfoWrapperPass(library));
+    if (machine->addPassesToEmitFile(passes, out, nullptr, type, /*DisableVerify=*/true))
+      throw Error(ErrorKind::Internal, "LLVM can't write object files for this target");
+    passes.run(source);
+    return std::string(bytes.data(), bytes.size());
+  };
+  if (assembly != nullptr) {
+    auto copy = llvm::CloneModule(module);
+    *assembly += generate(*copy, llvm::CodeGenFileType::AssemblyFile);
+  }
+  return generate(module, llvm::CodeGenFileType::ObjectFile);
+}
+
+}  // namespace
+
+std::vector<uint8_t> compile_kernels(const Array<loop::KernelRef>& kernels, const Target& target,
+                                     const EmitOptions& options) {
+  std::vector<loop::KernelRef> sorted(kernels.begin(), kernels.end());
+  std::sort(sorted.begin(), sorted.end(),
+            [](const auto& a, const auto& b) { return a->name < b->name; });
+  for (size_t i = 1; i < sorted.size(); ++i)
+    TENON_ASSERT(sorted[i - 1]->name != sorted[i]->name, "two kernels are named '", sorted[i]->name,
+                 "'");
+  for (const loop::KernelRef& kernel : sorted) loop::check(*kernel);
+
+  // How kernels are shared out depends on their number alone, so the bytes do too.
+  const size_t modules =
+      std::max<size_t>(1, (sorted.size() + kKernelsPerModule - 1) / kKernelsPerModule);
+  std::vector<std::string> objects(modules), ir(modules), assembly(modules);
+  std::vector<std::exception_ptr> failures(modules);
+  std::atomic<size_t> next{0};
+  auto work = [&] {
+    for (size_t i; (i = next.fetch_add(1)) < modules;) {
+      try {
+        objects[i] = compile_module(
+            sorted, i * sorted.size() / modules, (i + 1) * sorted.size() / modules, target, options,
+            options.ir_text ? &ir[i] : nullptr, options.assembly_text ? &assembly[i] : nullptr);
+      } catch (...) {
+        failures[i] = std::current_exception();
+      }
+    }
+  };
+  std::vector<std::thread> others;
+  for (size_t i = 1;
+       i < std::min<size_t>(modules, static_cast<size_t>(std::max(1, options.threads))); ++i)
+    others.emplace_back(work);
+  work();
+  for (std::thread& t : others) t.join();
+  for (const std::exception_ptr& failure : failures)
+    if (failure) std::rethrow_exception(failure);
+  for (const std::string& text : ir)
+    if (options.ir_text) *options.ir_text += text;
+  for (const std::string& text : assembly)
+    if (options.assembly_text) *options.assembly_text += text;
+  return link_closed(objects, target.architecture, vm::kKernelTableSymbol);
+}
+
+}  // namespace tenon::codegen

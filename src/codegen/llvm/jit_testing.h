@@ -1,0 +1,48 @@
+// For this room's tests: opens a kernel object in this process and calls its entries as the machine
+// does, with a runtime of the test's own that records the error raised last.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "codegen/llvm/emit.h"
+#include "object/tensor.h"
+#include "vm/executable/kernel_abi.h"
+
+namespace tenon::codegen {
+
+struct Raised {
+  vm::KernelError code{};
+  std::string kernel;
+  int32_t argument = -1, axis = -1;
+  int64_t found = 0, expected = 0;
+};
+
+class OpenedKernels {
+ public:
+  explicit OpenedKernels(const std::vector<uint8_t>& object);
+  ~OpenedKernels();
+  OpenedKernels(const OpenedKernels&) = delete;
+  OpenedKernels& operator=(const OpenedKernels&) = delete;
+
+  const vm::KernelTable& table() const { return *table_; }
+  vm::KernelEntryFunction entry(const std::string& name) const;
+  // 0, or the code of a failure, which `raised` then describes.
+  int32_t call(const std::string& name, std::vector<Any> arguments);
+
+  Raised raised;
+  int64_t parallel_calls = 0;   // of parallel_for
+  int64_t workspaces_held = 0;  // allocated and not yet released
+  uint64_t workspace_limit = uint64_t{1} << 40;
+  const vm::KernelRuntime* runtime() const;
+
+ private:
+  struct Runtime;
+  std::unique_ptr<Runtime> runtime_;
+  void* library_ = nullptr;
+  const vm::KernelTable* table_ = nullptr;
+};
+
+}  // namespace tenon::codegen

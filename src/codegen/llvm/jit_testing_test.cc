@@ -1,0 +1,78 @@
+#include "codegen/llvm/jit_testing.h"
+
+#include <dlfcn.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <stdexcept>
+
+namespace tenon::codegen {
+
+struct OpenedKernels::Runtime : vm::KernelRuntime {
+  OpenedKernels* owner;
+};
+
+OpenedKernels::OpenedKernels(const std::vector<uint8_t>& object) {
+  runtime_ = std::make_unique<Runtime>();
+  runtime_->owner = this;
+  runtime_->abi_version = vm::kKernelAbiVersion;
+  runtime_->size = sizeof(vm::KernelRuntime);
+  auto owner = [](const vm::KernelRuntime* r) { return static_cast<const Runtime*>(r)->owner; };
+  static auto static_owner = owner;
+  runtime_->raise = [](const vm::KernelRuntime* self, const char* kernel, vm::KernelError code,
+                       int32_t argument, int32_t axis, int64_t found, int64_t expected) -> int32_t {
+    static_owner(self)->raised = {code, kernel, argument, axis, found, expected};
+    return 1000 + static_cast<int32_t>(code);
+  };
+  // Chunks from the last to the first: a body that needs an order shows.
+  runtime_->parallel_for = [](const vm::KernelRuntime* self, vm::KernelBody body, void* context,
+                              int64_t count, int64_t grain) -> int32_t {
+    ++static_owner(self)->parallel_calls;
+    for (int64_t begin = (count - 1) / grain * grain; begin >= 0; begin -= grain) {
+      int32_t code = body(context, begin, std::min(begin + grain, count));
+      if (code != 0) return code;
+    }
+    return 0;
+  };
+  runtime_->allocate = [](const vm::KernelRuntime* self, const char*, uint64_t bytes) -> void* {
+    if (bytes > static_owner(self)->workspace_limit) return nullptr;
+    ++static_owner(self)->workspaces_held;
+    return std::aligned_alloc(64, (bytes + 127) & ~uint64_t{63});
+  };
+  runtime_->release = [](const vm::KernelRuntime* self, void* workspace) {
+    --static_owner(self)->workspaces_held;
+    std::free(workspace);
+  };
+  int fd = memfd_create("kernels", MFD_CLOEXEC);
+  if (fd < 0 || write(fd, object.data(), object.size()) != static_cast<ssize_t>(object.size()))
+    throw std::runtime_error("memfd");
+  std::string path = "/proc/self/fd/" + std::to_string(fd);
+  library_ = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  close(fd);
+  if (library_ == nullptr) throw std::runtime_error(dlerror());
+  table_ = static_cast<const vm::KernelTable*>(dlsym(library_, vm::kKernelTableSymbol));
+}
+
+OpenedKernels::~OpenedKernels() {
+  dlclose(library_);
+}
+
+const vm::KernelRuntime* OpenedKernels::runtime() const {
+  return runtime_.get();
+}
+
+vm::KernelEntryFunction OpenedKernels::entry(const std::string& name) const {
+  for (uint32_t i = 0; i < table_->count; ++i)
+    if (table_->entries[i].name == name) return table_->entries[i].function;
+  throw std::runtime_error("no kernel " + name);
+}
+
+int32_t OpenedKernels::call(const std::string& name, std::vector<Any> arguments) {
+  Any result;
+  raised = {};
+  return entry(name)(runtime_.get(), arguments.data(), static_cast<int32_t>(arguments.size()),
+                     &result);
+}
+
+}  // namespace tenon::codegen

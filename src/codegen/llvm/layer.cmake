@@ -1,0 +1,32 @@
+# LLVM 19 to 22 and LLD as libraries. LLVM's own CMake files give the folder that a bare
+# find_package(LLVM) would miss, and LLD's stand beside them.
+if(NOT LLVM_DIR)
+  find_program(TENON_LLVM_CONFIG NAMES llvm-config-22 llvm-config-21 llvm-config-20 llvm-config-19 llvm-config)
+  if(TENON_LLVM_CONFIG)
+    execute_process(COMMAND "${TENON_LLVM_CONFIG}" --cmakedir OUTPUT_VARIABLE llvm_hint
+      OUTPUT_STRIP_TRAILING_WHITESPACE)
+  endif()
+endif()
+find_package(LLVM 19.1...<23 CONFIG REQUIRED HINTS "${llvm_hint}")
+find_package(LLD CONFIG REQUIRED HINTS "${LLVM_DIR}/../lld")
+message(STATUS "code generation: LLVM ${LLVM_PACKAGE_VERSION} in ${LLVM_DIR}")
+
+target_include_directories(${TARGET_NAME} SYSTEM PRIVATE ${LLVM_INCLUDE_DIRS} ${LLD_INCLUDE_DIRS})
+separate_arguments(llvm_definitions NATIVE_COMMAND "${LLVM_DEFINITIONS}")
+target_compile_definitions(${TARGET_NAME} PRIVATE ${llvm_definitions})
+if(TARGET LLVM)
+  set(llvm_libraries LLVM)
+else()
+  llvm_map_components_to_libnames(llvm_libraries
+    x86codegen x86asmparser aarch64codegen aarch64asmparser passes target targetparser object)
+endif()
+target_link_libraries(${TARGET_NAME} PRIVATE lldELF lldCommon ${llvm_libraries} ${CMAKE_DL_LIBS})
+
+# LLVM is built without RTTI and exceptions; the files that derive from its classes follow it.
+set_source_files_properties("${dir}/link.cc" PROPERTIES COMPILE_OPTIONS "-fno-rtti")
+
+# The headers that show LLVM's types are private, but compile alone too.
+if(TENON_BUILD_TESTS)
+  cmake_language(EVAL CODE "cmake_language(DEFER CALL target_include_directories
+    ${TARGET_NAME}_headers SYSTEM PRIVATE ${LLVM_INCLUDE_DIRS})")
+endif()

@@ -1,0 +1,292 @@
+// Trigonometric and hyperbolic functions and their inverses, in f64.
+#include <limits>
+
+#include "codegen/llvm/coefficients.h"
+#include "codegen/llvm/math.h"
+#include "llvm/IR/MDBuilder.h"
+#include "llvm/IR/Module.h"
+
+namespace tenon::codegen {
+namespace c = coefficients;
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr double kNotANumber = std::numeric_limits<double>::quiet_NaN();
+constexpr double kTwoOverPiNear = 0x1.45f306dc9c883p-1;
+constexpr double kMagic = 0x1.8p52;  // adding it rounds to an integer
+constexpr double kLargeArgument = 0x1p26;
+
+Num finite_or_nan(Num x, Num result) {
+  return pick(absolute(x) < kInfinity, result, kNotANumber);
+}
+
+}  // namespace
+
+// x = quadrant * pi/2 + r. Below 2^26 by subtracting the quadrant's multiples of the parts of pi/2,
+// which are exact products (Cody and Waite); above by Payne and Hanek's multiplication.
+Math::Reduced Math::reduce(Num x) {
+  Builder& b = *x.b;
+  Num shifted = mad(x, kTwoOverPiNear, x.f(kMagic));
+  Num n = shifted - kMagic;
+  Num quadrant = sub(shifted.int_bits(), shifted.f(kMagic).int_bits());
+  Double2 first = sum(x - n * c::kHalfPiParts[0], -(n * c::kHalfPiParts[1]));
+  Double2 second = sum(first.high, -(n * c::kHalfPiParts[2]));
+  Num low = (first.low + second.low) - n * c::kHalfPiParts[3];
+  Double2 rest = sum(second.high, low);
+
+  Num large = (absolute(x) >= kLargeArgument) & (absolute(x) < kInfinity);
+  llvm::Function* function = b.GetInsertBlock()->getParent();
+  auto* slow = llvm::BasicBlock::Create(b.getContext(), "large", function);
+  auto* done = llvm::BasicBlock::Create(b.getContext(), "reduced", function);
+  llvm::BasicBlock* fast = b.GetInsertBlock();
+  b.CreateCondBr(any(large).v, slow, done,
+                 llvm::MDBuilder(b.getContext()).createBranchWeights(1, 1 << 10));
+  b.SetInsertPoint(slow);
+  Num argument = pick(large, x, x.f(kLargeArgument));
+  Reduced far = {quadrant, rest.high, rest.low};
+  if (auto* vector = llvm::dyn_cast<llvm::FixedVectorType>(x.type())) {
+    for (unsigned lane = 0; lane < vector->getNumElements(); ++lane) {
+      Reduced one = reduce_large({&b, b.CreateExtractElement(argument.v, lane)});
+      far.quadrant.v = b.CreateInsertElement(far.quadrant.v, one.quadrant.v, lane);
+      far.r.v = b.CreateInsertElement(far.r.v, one.r.v, lane);
+      far.r_low.v = b.CreateInsertElement(far.r_low.v, one.r_low.v, lane);
+    }
+  } else {
+    far = reduce_large(argument);
+  }
+  far = {pick(large, far.quadrant, quadrant), pick(large, far.r, rest.high),
+         pick(large, far.r_low, rest.low)};
+  llvm::BasicBlock* slow_end = b.GetInsertBlock();
+  b.CreateBr(done);
+  b.SetInsertPoint(done);
+  auto join = [&](Num near, Num distant) {
+    llvm::PHINode* phi = b.CreatePHI(near.type(), 2);
+    phi->addIncoming(near.v, fast);
+    phi->addIncoming(distant.v, slow_end);
+    return near.with(phi);
+  };
+  return {join(quadrant, far.quadrant), join(rest.high, far.r), join(rest.low, far.r_low)};
+}
+
+// x = M 2^e with an integer M of 53 bits. Of 2/pi = 0.b1 b2 b3 ..., the bits up to b(e-2) times x
+// are multiples of 4 quadrants and are left out; the next 192 give
+//   P = M * bits mod 2^192,   P / 2^190 = x * 2/pi mod 4,
+// of which the first two bits are the quadrant. The rest has 190 bits, of which at most about 62
+// are zeros or ones in front (the closest an f64 comes to a multiple of pi/2).
+Math::Reduced Math::reduce_large(Num x) {
+  Builder& b = *x.b;
+  auto* result_type = llvm::StructType::get(b.getInt64Ty(), b.getDoubleTy(), b.getDoubleTy());
+  llvm::Function* function = module_.getFunction("tenon.reduce_large");
+  if (function == nullptr) {
+    function =
+        llvm::Function::Create(llvm::FunctionType::get(result_type, {b.getDoubleTy()}, false),
+                               llvm::Function::InternalLinkage, "tenon.reduce_large", module_);
+    prepare_(function);
+    function->addFnAttr(llvm::Attribute::NoInline);
+    function->addFnAttr(llvm::Attribute::Cold);
+    Builder in(llvm::BasicBlock::Create(b.getContext(), "", function));
+    Num value = {&in, function->getArg(0)};
+    Num bits = absolute(value).int_bits();
+    Num exponent = sub(lshr(bits, 52), 1075);  // e >= 26 - 52
+    Num mantissa = (bits & 0xfffffffffffff) | 0x10000000000000;
+
+    // Bits of 2/pi from b(e-1) on: in the table, after its word of zeros, at 64 + e - 2.
+    auto* table_type = llvm::ArrayType::get(in.getInt64Ty(), std::size(c::kTwoOverPi));
+    auto* table = new llvm::GlobalVariable(
+        module_, table_type, true, llvm::GlobalValue::PrivateLinkage,
+        llvm::ConstantDataArray::get(b.getContext(), llvm::ArrayRef<uint64_t>(c::kTwoOverPi)),
+        "tenon.two_over_pi");
+    Num position = add(exponent, 62);
+    Num word = lshr(position, 6), shift = position & 63;
+    Num loaded[4] = {bits, bits, bits, bits};
+    for (unsigned k = 0; k < 4; ++k)
+      loaded[k] = {&in, in.CreateLoad(in.getInt64Ty(),
+                                      in.CreateGEP(in.getInt64Ty(), table, add(word, k).v))};
+    Num window[3] = {bits, bits, bits};  // most significant first
+    for (unsigned k = 0; k < 3; ++k)
+      window[k] = {&in, in.CreateIntrinsic(llvm::Intrinsic::fshl, {in.getInt64Ty()},
+                                           {loaded[k].v, loaded[k + 1].v, shift.v})};
+    // P in three words, from the least significant.
+    auto wide = [&](Num v) { return Num{&in, in.CreateZExt(v.v, in.getInt128Ty())}; };
+    auto narrow = [&](Num v) { return Num{&in, in.CreateTrunc(v.v, in.getInt64Ty())}; };
+    Num low = mul(wide(mantissa), wide(window[2]));
+    Num middle = add(mul(wide(mantissa), wide(window[1])), lshr(low, 64));
+    Num top = add(mul(mantissa, window[0]), narrow(lshr(middle, 64)));
+    Num p0 = narrow(low), p1 = narrow(middle), p2 = top;
+
+    Num quadrant = lshr(p2, 62);
+    // From half a quadrant on, the next quadrant is nearer: the rest is negative.
+    Num up = {&in, in.CreateICmpNE((lshr(p2, 61) & 1).v, p2.i(0).v)};
+    quadrant = pick(up, add(quadrant, 1), quadrant);
+    auto fshl = [&](Num high, Num low_word, Num by) {
+      return Num{&in, in.CreateIntrinsic(llvm::Intrinsic::fshl, {in.getInt64Ty()},
+                                         {high.v, low_word.v, by.v})};
+    };
+    // The fraction in units of 2^-192 of a quadrant, its magnitude by complement.
+    Num f2 = fshl(p2, p1, p2.i(2)), f1 = fshl(p1, p0, p2.i(2)), f0 = shl(p0, 2);
+    f2 = pick(up, !f2, f2);
+    f1 = pick(up, !f1, f1);
+    f0 = pick(up, !f0, f0);
+    Num skip_word = same(f2, 0);
+    f2 = pick(skip_word, f1, f2);
+    f1 = pick(skip_word, f0, f1);
+    f0 = pick(skip_word, f0.i(0), f0);
+    Num zeros = {&in, in.CreateBinaryIntrinsic(llvm::Intrinsic::ctlz, f2.v, in.getFalse())};
+    zeros = pick(same(zeros, 64), zeros.i(63), zeros);
+    Num first = fshl(f2, f1, zeros), second = fshl(f1, f0, zeros);
+    // 53 bits and the 53 after them, both exact; their weights are 2^-53 and 2^-106, less `zeros`.
+    Num high_int = lshr(first, 11);
+    Num low_int = lshr(fshl(first, second, first.i(53)), 11);
+    Num places = pick(skip_word, add(zeros, 64), zeros);
+    Num scale = shl(sub(places.i(1023 - 53), places), 52).float_bits();
+    auto to_double = [&](Num v) { return Num{&in, in.CreateUIToFP(v.v, in.getDoubleTy())}; };
+    Num high = to_double(high_int) * scale;
+    Num lower = to_double(low_int) * scale * 0x1p-53;
+    // times pi/2
+    Double2 scaled_high = product(high, high.f(c::kHalfPi[0]));
+    Num scaled_low = scaled_high.low + high * c::kHalfPi[1] + lower * c::kHalfPi[0];
+    Double2 r = sum(scaled_high.high, scaled_low);
+    Num negative = {&in, in.CreateICmpSLT(value.int_bits().v, bits.i(0).v)};
+    Num flip = negative ^ up;
+    llvm::Value* out = llvm::PoisonValue::get(result_type);
+    out = in.CreateInsertValue(out, pick(negative, sub(quadrant.i(0), quadrant), quadrant).v, 0);
+    out = in.CreateInsertValue(out, pick(flip, -r.high, r.high).v, 1);
+    out = in.CreateInsertValue(out, pick(flip, -r.low, r.low).v, 2);
+    in.CreateRet(out);
+  }
+  llvm::Value* all = b.CreateCall(function, {x.v});
+  return {{&b, b.CreateExtractValue(all, 0)},
+          {&b, b.CreateExtractValue(all, 1)},
+          {&b, b.CreateExtractValue(all, 2)}};
+}
+
+Num Math::sine(const Reduced& a) {
+  Num z = a.r * a.r;
+  Num tail = mad(a.r * z, polynomial(z, c::kSin), a.r_low * mad(z, -0.5, z.f(1)));
+  return a.r + tail;
+}
+
+// 1 - r^2/2 is rounded; what that lost is put back.
+Num Math::cosine(const Reduced& a) {
+  Num z = a.r * a.r;
+  Num half = z * 0.5;
+  Num near = 1.0 - half;
+  Num tail = mad(z * z, polynomial(z, c::kCos), -(a.r * a.r_low));
+  return near + (((1.0 - near) - half) + tail);
+}
+
+Num Math::sin(Num x) {
+  Reduced a = reduce(x);
+  Num value = pick(same(a.quadrant & 1, 0), sine(a), cosine(a));
+  value = pick(same(a.quadrant & 2, 0), value, -value);
+  return finite_or_nan(x, pick(x == 0.0, x, value));
+}
+
+Num Math::cos(Num x) {
+  Reduced a = reduce(x);
+  Num value = pick(same(a.quadrant & 1, 0), cosine(a), sine(a));
+  return finite_or_nan(x, pick(same(add(a.quadrant, 1) & 2, 0), value, -value));
+}
+
+Num Math::tan(Num x) {
+  Reduced a = reduce(x);
+  Num s = sine(a), k = cosine(a);
+  Num even = same(a.quadrant & 1, 0);
+  Num value = pick(even, s, -k) / pick(even, k, s);
+  return finite_or_nan(x, pick(x == 0.0, x, value));
+}
+
+// atan(y/x) for y >= 0, x > 0 from t = the tangent of an angle within pi/8 of 0, pi/4 or pi/2.
+Num Math::atan(Num x) {
+  return copy_sign(atan2(absolute(x), x.f(1)), x);
+}
+
+Num Math::atan2(Num y, Num x) {
+  Num a = absolute(y), d = absolute(x);
+  // Out of reach of overflow and denormal quotients.
+  Num larger = pick(a > d, a, d);
+  Num scale = pick(larger > 0x1p900, a.f(0x1p-200), pick(larger < 0x1p-900, a.f(0x1p200), 1.0));
+  Num both_infinite = (a == kInfinity) & (d == kInfinity);
+  a = pick(both_infinite, 1.0, a * scale);
+  d = pick(both_infinite, 1.0, d * scale);
+  const double tan_pi_8 = 0x1.a827999fcef32p-2, tan_3pi_8 = 0x1.3504f333f9de6p+1;
+  Num steep = a > d * tan_3pi_8;
+  Num middle = (a > d * tan_pi_8) & !steep;
+  Num up = pick(steep, -d, pick(middle, a - d, a));
+  Num down = pick(steep, a, pick(middle, a + d, d));
+  Num t = up / down;
+  t = pick(down == 0.0, 0.0, t);
+  Num z = t * t;
+  Num series = mad(t * z, polynomial(z, c::kAtan), t);
+  Num base = pick(steep, t.f(c::kHalfPi[0]), pick(middle, c::kHalfPi[0] / 2, t.f(0)));
+  Num base_low = pick(steep, t.f(c::kHalfPi[1]), pick(middle, c::kHalfPi[1] / 2, t.f(0)));
+  Num angle = base + (series + base_low);
+  Num behind = {x.b, x.b->CreateICmpSLT(x.int_bits().v, x.int_bits().i(0).v)};  // -0 too
+  angle = pick(behind, (angle.f(2 * c::kHalfPi[0]) - angle) + 2 * c::kHalfPi[1], angle);
+  angle = copy_sign(angle, y);
+  return pick(is_nan(x) | is_nan(y), x + y, angle);
+}
+
+// asin(s) = s + s^3 P(s^2) for |s| <= 1/2; beyond, from asin(x) = pi/2 - 2 asin(sqrt((1 - x) / 2)).
+Num Math::asin(Num x) {
+  Num a = absolute(x);
+  Num far = a > 0.5;
+  Num z = pick(far, (1.0 - a) * 0.5, a * a);
+  Num s = pick(far, square_root(z), a);
+  Num value = mad(s * z, polynomial(z, c::kAsin), s);
+  value = pick(far, c::kHalfPi[0] - (value * 2.0 - c::kHalfPi[1]), value);
+  return pick(a > 1.0, kNotANumber, copy_sign(value, x));
+}
+
+Num Math::acos(Num x) {
+  Num a = absolute(x);
+  Num far = a > 0.5;
+  Num z = pick(far, (1.0 - a) * 0.5, a * a);
+  Num s = pick(far, square_root(z), x);
+  Num value = mad(s * z, polynomial(z, c::kAsin), s);
+  Num near_value = c::kHalfPi[0] - (value - c::kHalfPi[1]);
+  Num far_value = pick(x > 0.0, value * 2.0, 2 * c::kHalfPi[0] - (value * 2.0 - 2 * c::kHalfPi[1]));
+  return pick(a > 1.0, kNotANumber, pick(far, far_value, near_value));
+}
+
+Num Math::sinh(Num x) {
+  Num a = absolute(x);
+  Num e = expm1_nonnegative(a, 40);
+  Num near = (e + e / (e + 1.0)) * 0.5;
+  Num root = exp(a * 0.5);  // e^a may overflow where e^a / 2 doesn't
+  return copy_sign(pick(a > 40.0, root * 0.5 * root, near), x);
+}
+
+Num Math::cosh(Num x) {
+  Num a = absolute(x);
+  Num root = exp(a * 0.5);
+  Num e = exp(pick(a > 40.0, 40.0, a));
+  Num near = e * 0.5 + 0.5 / e;
+  return pick(a > 40.0, root * 0.5 * root, near);
+}
+
+namespace {
+constexpr double kLn2 = 0x1.62e42fefa39efp-1;
+}
+
+Num Math::asinh(Num x) {
+  Num a = absolute(x);
+  Num square = a * a;
+  Num near = log1p(a + square / (1.0 + square_root(square + 1.0)));
+  return copy_sign(pick(a > 0x1p28, log_f64(a) + kLn2, near), x);
+}
+
+Num Math::acosh(Num x) {
+  Num t = x - 1.0;
+  Num near = log1p(t + square_root(t * 2.0 + t * t));
+  Num value = pick(x > 0x1p28, log_f64(x) + kLn2, near);
+  return pick(x < 1.0, kNotANumber, value);
+}
+
+Num Math::atanh(Num x) {
+  Num a = absolute(x);
+  Num value = log1p(a * 2.0 / (1.0 - a)) * 0.5;
+  return pick(a > 1.0, kNotANumber, copy_sign(value, x));
+}
+
+}  // namespace tenon::codegen

@@ -1,0 +1,98 @@
+#include "codegen/llvm/target.h"
+
+#include <algorithm>
+
+#include "llvm/TargetParser/Host.h"
+#include "llvm/TargetParser/X86TargetParser.h"
+#include "support/error.h"
+#include "support/text.h"
+
+namespace tenon::codegen {
+namespace {
+
+#if defined(__aarch64__)
+constexpr std::string_view kHostArchitecture = "aarch64";
+#else
+constexpr std::string_view kHostArchitecture = "x86_64";
+#endif
+
+constexpr std::string_view kKnownFeatures[] = {
+#define TENON_CPU_FEATURE(number, name) name,
+#include "vm/executable/cpu_features.def"
+#undef TENON_CPU_FEATURE
+};
+
+int64_t widest_vector(const Target& t) {
+  if (t.has("avx512f") && t.has("avx512bw") && t.has("avx512dq") && t.has("avx512vl")) return 64;
+  return t.has("avx2") ? 32 : 16;
+}
+
+Target x86(std::string_view cpu, std::string_view tune,
+           const std::vector<std::string_view>& available) {
+  Target t;
+  t.architecture = "x86_64";
+  t.cpu = cpu;
+  t.tune = tune;
+  for (std::string_view name : kKnownFeatures) {
+    // No kernel uses tile registers, and asking for them would cost a system call on load.
+    if (name.substr(0, 4) == "amx-") continue;
+    if (std::find(available.begin(), available.end(), name) != available.end())
+      t.features.emplace_back(name);
+  }
+  t.vector_bytes = widest_vector(t);
+  return t;
+}
+
+Target aarch64(std::string_view cpu) {
+  Target t;
+  t.architecture = "aarch64";
+  t.cpu = cpu;
+  t.tune = "generic";
+  return t;
+}
+
+}  // namespace
+
+bool Target::has(std::string_view feature) const {
+  return std::find(features.begin(), features.end(), feature) != features.end();
+}
+
+Target host_target() {
+  std::string cpu = llvm::sys::getHostCPUName().str();
+  if (kHostArchitecture == "aarch64") return aarch64("aarch64");
+  const auto host_features = llvm::sys::getHostCPUFeatures();
+  std::vector<std::string_view> available;
+  for (const auto& feature : host_features)
+    if (feature.second) available.emplace_back(feature.first().data(), feature.first().size());
+  return x86(cpu, cpu, available);
+}
+
+Target parse_target(std::string_view text) {
+  if (text == "native") return host_target();
+  if (text == "aarch64") return aarch64(text);
+  llvm::SmallVector<llvm::StringRef, 128> known;
+  llvm::X86::fillValidCPUArchList(known, /*Only64Bit=*/true);
+  if (std::find(known.begin(), known.end(), llvm::StringRef(text.data(), text.size())) ==
+      known.end())
+    throw Error(ErrorKind::Usage, cat("unknown CPU '", text, "'"))
+        .expected(
+            "native, x86-64, x86-64-v2, x86-64-v3, x86-64-v4, aarch64, or a CPU by LLVM's name")
+        .help("`llc -march=x86-64 -mcpu=help` lists LLVM's names");
+  llvm::SmallVector<llvm::StringRef, 64> listed;
+  llvm::X86::getFeaturesForCPU({text.data(), text.size()}, listed);
+  std::vector<std::string_view> available;
+  for (llvm::StringRef feature : listed) available.emplace_back(feature.data(), feature.size());
+  const bool is_level = text.substr(0, 6) == "x86-64";
+  return x86(text, is_level ? "generic" : text, available);
+}
+
+Target baseline_target() {
+  return parse_target(kHostArchitecture == "aarch64" ? "aarch64" : "x86-64-v2");
+}
+
+std::string to_text(const Target& target) {
+  return target.features.empty() ? target.cpu
+                                 : cat(target.cpu, " (", join(target.features, " "), ")");
+}
+
+}  // namespace tenon::codegen

@@ -1,0 +1,285 @@
+// Convolution and its transpose over 1 to 3 spatial axes. f16 is summed in f32.
+#include "graph/op/families.h"
+#include "graph/op/spatial.h"
+
+namespace tenon::graph {
+namespace {
+
+// The axes of a weight: [out, in, k...] with channels first, [k..., in, out] with channels last;
+// a transposed convolution has [in, out, k...] and [k..., in, out].
+struct Weight {
+  const Layout& layout;
+  bool transposed;
+
+  size_t in_axis() const { return layout.channels_last ? layout.spatial : (transposed ? 0 : 1); }
+  size_t out_axis() const {
+    return layout.channels_last ? layout.spatial + 1 : (transposed ? 1 : 0);
+  }
+  std::vector<Dim> kernel(const std::vector<Dim>& dims) const {
+    auto begin = dims.begin() + (layout.channels_last ? 0 : 2);
+    return std::vector<Dim>(begin, begin + static_cast<std::ptrdiff_t>(layout.spatial));
+  }
+  Indices index(const Scalar& in, const Scalar& out, const Indices& k) const {
+    Indices at(layout.spatial + 2);
+    at[in_axis()] = in;
+    at[out_axis()] = out;
+    for (size_t i = 0; i < k.size(); ++i) at[(layout.channels_last ? 0 : 2) + i] = k[i];
+    return at;
+  }
+};
+
+int64_t groups_of(const InferContext& cx) {
+  int64_t groups = cx.attr_int("groups");
+  if (groups < 1) cx.fail(cat("'groups' is ", groups, ", expected at least 1"));
+  return groups;
+}
+
+void require_operands(InferContext& cx) {
+  const TensorType& x = tensor_of(cx, 0, kNumbers);
+  require_same_dtype(cx, 1, 0);
+  require_rank(cx, 1, x.rank);
+  if (cx.has(2)) {
+    require_same_dtype(cx, 2, 0);
+    require_rank(cx, 2, 1);
+  }
+}
+
+// Channel `c` of `per_group` in group `group`, of `channels` in all.
+Scalar channel_of(const Scalar& group, const Scalar& c, const Dim& per_group, int64_t groups,
+                  const Dim& channels) {
+  Scalar channel = groups == 1 ? c : per_group.is_const(1) ? group : group * size(per_group) + c;
+  return within(channel, per_group * groups, channels);
+}
+
+// The group of channel `m`, of `channels`; the rest of channels that the groups can't share evenly,
+// which inference refuses, counts to the last.
+Scalar group_of(const Scalar& m, const Dim& channels, int64_t groups) {
+  if (groups == 1) return index(0);
+  Dim per_group = floordiv(channels, groups);
+  Scalar group = per_group.is_const(1) ? m : floor_div(m, size(per_group));
+  return proves_equal(per_group * groups, channels) ? group : min_of(group, index(groups - 1));
+}
+
+// The sum, plus the bias if there is one, in the result's dtype.
+void add_result(const LowerContext& cx, const Layout& layout, const std::vector<Dim>& extents,
+                const std::function<Scalar(const Indices&, const Indices&)>& body,
+                std::vector<StageRef>* stages) {
+  const BufferRef& y = cx.output();
+  DataType dtype = wide(y->dtype);
+  bool direct = !cx.info().has(2);
+  BufferRef sum = direct ? y : loop::buffer("sum", dtype, dims_of(y));
+  stages->push_back(loop::reduce_stage(sum, loop::Reduction::kSum, extents, body));
+  if (direct) return;
+  stages->push_back(map_stage(y, [&](const Indices& i) {
+    size_t channel = layout.channel_axis();
+    Scalar bias = load_within(cx.input(2), {i[channel]}, {y->shape[channel]});
+    return as(y->dtype, load(sum, i) + as(dtype, bias));
+  }));
+}
+
+// ---- conv ----
+
+TypeRef infer_conv(InferContext& cx) {
+  require_operands(cx);
+  const TensorType &x = cx.tensor(0), &w = cx.tensor(1);
+  Layout layout = layout_of(cx);
+  Weight weight{layout, false};
+  int64_t groups = groups_of(cx);
+  const Dim& out = w.dims[weight.out_axis()];
+  cx.require_equal(x.dims[layout.channel_axis()], w.dims[weight.in_axis()] * groups,
+                   "channels of 'x' and of 'w' times 'groups'");
+  if (groups > 1) {
+    cx.require_equal(mod(out, groups), 0, "output channels of 'w' modulo 'groups'");
+  }
+  if (cx.has(2)) {
+    cx.require_equal(cx.tensor(2).dims[0], out, "size of 'bias' and output channels of 'w'");
+  }
+  std::vector<Window> windows = windows_of(cx, layout, weight.kernel(dims_of(w)));
+  require_windows_fit(cx, windows);
+  std::vector<Dim> places;
+  for (const Window& window : windows) places.push_back(window.count(false));
+  return tensor_type(x.dtype, layout.join(x.dims[0], out, places));
+}
+
+loop::ComputeRef lower_conv(const LowerContext& cx) {
+  const InferContext& info = cx.info();
+  const BufferRef &x = cx.input(0), &w = cx.input(1), &y = cx.output();
+  Layout layout = layout_of(info);
+  Weight weight{layout, false};
+  int64_t groups = groups_of(info);
+  DataType dtype = wide(y->dtype);
+  std::vector<Dim> kernel = weight.kernel(dims_of(w));
+  std::vector<Window> windows = windows_of(info, layout, kernel);
+  std::vector<StageRef> stages;
+  BufferRef source = padded(x, layout, windows, false, number(x->dtype, 0), &stages);
+
+  // Channels are summed innermost where they are contiguous.
+  const Dim& per_group = w->shape[weight.in_axis()];
+  std::vector<Dim> extents = kernel;
+  extents.insert(layout.channels_last ? extents.end() : extents.begin(), per_group);
+  auto body = [&](const Indices& i, const Indices& r) {
+    Scalar c = layout.channels_last ? r.back() : r.front();
+    Indices k(r.begin() + (layout.channels_last ? 0 : 1), r.end() - (layout.channels_last ? 1 : 0));
+    Scalar m = i[layout.channel_axis()];
+    Indices o = layout.places(i), places;
+    for (size_t s = 0; s < k.size(); ++s) {
+      places.push_back(padded_place(windows[s], false, o[s], k[s]));
+    }
+    Scalar channel = channel_of(group_of(m, y->shape[layout.channel_axis()], groups), c, per_group,
+                                groups, x->shape[layout.channel_axis()]);
+    return as(dtype, load(source, layout.join(i[0], channel, places))) *
+           as(dtype, load(w, weight.index(c, m, k)));
+  };
+  add_result(cx, layout, extents, body, &stages);
+  return cx.compute(stages);
+}
+
+// ---- conv_transpose ----
+
+// Each x spreads over the result: x at place t adds to place t * stride - before + k * dilation.
+TypeRef infer_conv_transpose(InferContext& cx) {
+  require_operands(cx);
+  const TensorType &x = cx.tensor(0), &w = cx.tensor(1);
+  Layout layout = layout_of(cx);
+  Weight weight{layout, true};
+  int64_t groups = groups_of(cx);
+  const Dim &in = w.dims[weight.in_axis()], &channels = x.dims[layout.channel_axis()];
+  Dim out = w.dims[weight.out_axis()] * groups;
+  cx.require_equal(channels, in, "channels of 'x' and input channels of 'w'");
+  if (groups > 1) {
+    cx.require_equal(mod(channels, groups), 0, "channels of 'x' modulo 'groups'");
+  }
+  if (cx.has(2)) {
+    cx.require_equal(cx.tensor(2).dims[0], out, "size of 'bias' and output channels");
+  }
+  std::vector<Window> windows = windows_of(cx, layout, weight.kernel(dims_of(w)));
+  std::vector<int64_t> extra =
+      per_axis(cx, "output_padding", static_cast<int64_t>(layout.spatial), 0);
+  std::vector<Dim> places;
+  for (size_t k = 0; k < windows.size(); ++k) {
+    const Window& v = windows[k];
+    if (extra[k] < 0) cx.fail(cat("'output_padding' holds ", extra[k], ", expected at least 0"));
+    Dim places_made = (v.extent - 1) * v.stride + v.reach() + extra[k] - v.before - v.after;
+    cx.require_less_equal(0, places_made, cat("size of spatial axis ", k, " of the result"));
+    places.push_back(places_made);
+  }
+  return tensor_type(x.dtype, layout.join(x.dims[0], out, places));
+}
+
+loop::ComputeRef lower_conv_transpose(const LowerContext& cx) {
+  const InferContext& info = cx.info();
+  const BufferRef &x = cx.input(0), &w = cx.input(1), &y = cx.output();
+  Layout layout = layout_of(info);
+  Weight weight{layout, true};
+  int64_t groups = groups_of(info);
+  DataType dtype = wide(y->dtype);
+  std::vector<Dim> kernel = weight.kernel(dims_of(w));
+  std::vector<Window> windows = windows_of(info, layout, kernel);
+  const Dim &channels = x->shape[layout.channel_axis()], &out = w->shape[weight.out_axis()];
+  Dim per_group = groups == 1 ? channels : floordiv(channels, groups);
+  std::vector<Dim> extents = kernel;
+  extents.insert(layout.channels_last ? extents.end() : extents.begin(), per_group);
+  auto body = [&](const Indices& i, const Indices& r) {
+    Scalar c = layout.channels_last ? r.back() : r.front();
+    Indices k(r.begin() + (layout.channels_last ? 0 : 1), r.end() - (layout.channels_last ? 1 : 0));
+    Scalar m = i[layout.channel_axis()];
+    Indices o = layout.places(i), places;
+    Scalar hit;
+    for (size_t s = 0; s < k.size(); ++s) {
+      const Window& v = windows[s];
+      Scalar reached = o[s] + size(v.before) - k[s] * index(v.dilation);
+      Scalar place = v.stride == 1 ? reached : floor_div(reached, index(v.stride));
+      Scalar own = in_range(place, v.extent);
+      if (v.stride != 1) own = both(own, eq(modulo(reached, index(v.stride)), index(0)));
+      hit = hit ? both(hit, own) : own;
+      places.push_back(place);
+    }
+    Scalar group = groups == 1 ? index(0) : out.is_const(1) ? m : floor_div(m, size(out));
+    Scalar part = groups == 1 ? m : out.is_const(1) ? index(0) : modulo(m, size(out));
+    Scalar channel = channel_of(group, c, per_group, groups, channels);
+    Scalar term =
+        as(dtype, load(x, layout.join(i[0], channel, places))) *
+        as(dtype,
+           load(w, weight.index(within(channel, channels, w->shape[weight.in_axis()]), part, k)));
+    return select(hit, term, number(dtype, 0));
+  };
+  std::vector<StageRef> stages;
+  add_result(cx, layout, extents, body, &stages);
+  return cx.compute(stages);
+}
+
+// ---- samples ----
+
+Sample sample_convolution(uint64_t seed, bool transposed) {
+  Random random(seed);
+  size_t spatial = static_cast<size_t>(random.between(1, 3));
+  bool last = random.coin();
+  int64_t groups = random.between(1, 2), in = random.between(1, 2), out = random.between(1, 2);
+  Layout layout{spatial, last};
+  std::vector<int64_t> places, kernel, strides, dilations, pads(2 * spatial), extra;
+  for (size_t i = 0; i < spatial; ++i) {
+    kernel.push_back(random.between(1, 3));
+    strides.push_back(random.between(1, 2));
+    dilations.push_back(random.between(1, 2));
+    places.push_back((kernel[i] - 1) * dilations[i] + 1 + random.between(0, 3));
+    pads[i] = random.between(0, transposed ? 0 : 2);
+    pads[spatial + i] = random.between(0, transposed ? 0 : 2);
+    extra.push_back(random.between(0, strides[i] - 1));
+  }
+  int64_t w_in = transposed ? in * groups : in, w_out = transposed ? out : out * groups;
+  std::vector<int64_t> w = kernel;
+  if (last) {
+    w.insert(w.end(), {w_in, w_out});
+  } else {
+    w.insert(w.begin(), {transposed ? w_in : w_out, transposed ? w_out : w_in});
+  }
+  DataType dtype = random.dtype(kNumbers);
+  Sample s{
+      {sample_tensor(dtype, layout.join(random.between(1, 2), in * groups, places)),
+       sample_tensor(dtype, w), random.coin() ? sample_tensor(dtype, {out * groups}) : unit_type()},
+      attrs({{"strides", attr_ints(strides)},
+             {"pads", attr_dims(to_dims(pads))},
+             {"dilations", attr_ints(dilations)},
+             {"groups", groups},
+             {"layout", String(last ? "NHWC" : "NCHW")}})};
+  if (transposed) s.attrs.set("output_padding", attr_ints(extra));
+  return s;
+}
+
+Sample sample_conv(uint64_t seed) {
+  return sample_convolution(seed, false);
+}
+Sample sample_conv_transpose(uint64_t seed) {
+  return sample_convolution(seed, true);
+}
+
+}  // namespace
+
+void register_conv(OperatorTable& table) {
+  AttrSpec groups = {"groups", AttrKind::kInt, "1", "of channels that don't mix"};
+  table.add({.name = "conv",
+             .kind = OpKind::kContraction,
+             .operands = {{"x"}, {"w"}, {"bias", OperandSpec::kOptional}},
+             .attrs = {strides_attr(), pads_attr(), dilations_attr(), groups, layout_attr()},
+             .summary = "convolution; w is [M, C/groups, k...], or [k..., C/groups, M] for NHWC",
+             .infer = infer_conv,
+             .lower = lower_conv,
+             .sample = sample_conv});
+  table.add({.name = "conv_transpose",
+             .kind = OpKind::kContraction,
+             .operands = {{"x"}, {"w"}, {"bias", OperandSpec::kOptional}},
+             .attrs = {strides_attr(),
+                       pads_attr(),
+                       dilations_attr(),
+                       groups,
+                       {"output_padding", AttrKind::kInts, "[]",
+                        "added to the end of each spatial axis; empty: 0"},
+                       layout_attr()},
+             .summary = "transposed convolution; w is [C, M/groups, k...], or [k..., C, M/groups] "
+                        "for NHWC",
+             .infer = infer_conv_transpose,
+             .lower = lower_conv_transpose,
+             .sample = sample_conv_transpose});
+}
+
+}  // namespace tenon::graph

@@ -1,0 +1,133 @@
+// Padding. Negative pads crop, and cropping comes first: what is left is then padded.
+#include "graph/op/families.h"
+#include "graph/op/index.h"
+#include "graph/op/rule.h"
+
+namespace tenon::graph {
+namespace {
+
+struct Pads {
+  std::vector<Dim> before, after;
+  std::string mode;
+};
+
+Pads pads_of(const InferContext& cx, int64_t rank) {
+  Pads p{cx.attr_dims("before"), cx.attr_dims("after"),
+         std::string(std::string_view(cx.attr_string("mode")))};
+  for (const auto& [name, count] :
+       {std::pair("before", p.before.size()), std::pair("after", p.after.size())}) {
+    if (static_cast<int64_t>(count) != rank) {
+      cx.fail(cat("'", name, "' has ", count, " entries, but 'x' has rank ", rank));
+    }
+  }
+  if (p.mode != "constant" && p.mode != "reflect" && p.mode != "edge" && p.mode != "wrap") {
+    cx.fail(cat("'mode' is \"", p.mode, "\", expected constant, reflect, edge or wrap"));
+  }
+  return p;
+}
+
+// How many elements a pad takes away.
+Dim cropped(const Dim& pad) {
+  return max(Dim(0) - pad, 0);
+}
+
+TypeRef infer_pad(InferContext& cx) {
+  const TensorType& x = tensor_of(cx, 0, kAll);
+  Pads p = pads_of(cx, x.rank);
+  if (cx.has(1)) {
+    require_same_dtype(cx, 1, 0);
+    require_one_element(cx, 1);
+  }
+  std::vector<Dim> dims = dims_of(x);
+  for (size_t i = 0; i < dims.size(); ++i) {
+    Dim left = dims[i] - cropped(p.before[i]) - cropped(p.after[i]);
+    bool pads = !p.before[i].is_const(0) || !p.after[i].is_const(0);
+    cx.require_less_equal(p.mode != "constant" && pads ? 1 : 0, left,
+                          cat("axis ", i, ": what is left to pad"));
+    dims[i] = dims[i] + p.before[i] + p.after[i];
+  }
+  return tensor_type(x.dtype, dims);
+}
+
+// Place of x for place `i` of the result, for modes that copy elements of x: those of m elements
+// from `low` on, mirrored, repeated or the nearest.
+Scalar source(const std::string& mode, const Scalar& i, const Dim& before, const Dim& after,
+              const Dim& extent) {
+  if (before.is_const(0) && after.is_const(0)) return i;
+  Dim low = cropped(before), m = extent - low - cropped(after);
+  Scalar place = i - size(max(before, 0));
+  if (mode == "edge") {
+    place = clamp(place, m);
+  } else if (mode == "wrap") {
+    place = modulo(place, size(m));
+  } else {
+    Dim period = (m - 1) * 2;
+    Scalar turn = modulo(place, size(max(period, 1)));
+    place = select(lt(turn, size(m)), turn, size(period) - turn);
+  }
+  // None of them has a place in range when there is nothing to copy.
+  return place + window(low, 1, low + m);
+}
+
+loop::ComputeRef lower_pad(const LowerContext& cx) {
+  const BufferRef& x = cx.input(0);
+  Pads p = pads_of(cx.info(), cx.info().tensor(0).rank);
+  return cx.compute({map_stage(cx.output(), [&](const Indices& i) {
+    Indices at = i;
+    Scalar inside;
+    auto guard = [&](const Scalar& condition) {
+      inside = inside ? both(inside, condition) : condition;
+    };
+    for (size_t k = 0; k < at.size(); ++k) {
+      if (p.mode != "constant") {
+        at[k] = source(p.mode, i[k], p.before[k], p.after[k], x->shape[k]);
+        continue;
+      }
+      at[k] = p.before[k].is_const(0) ? i[k] : i[k] - size(p.before[k]);
+      if (!proves_less_equal(p.before[k], 0)) guard(le(index(0), at[k]));
+      if (!proves_less_equal(p.after[k], 0)) guard(lt(at[k], size(x->shape[k])));
+    }
+    Scalar element = load(x, at);
+    if (!inside) return element;
+    const BufferRef* fill = cx.info().has(1) ? &cx.input(1) : nullptr;
+    return select(
+        inside, element,
+        fill ? load(*fill, Indices((*fill)->shape.size(), index(0))) : number(x->dtype, 0));
+  })});
+}
+
+Sample sample_pad(uint64_t seed) {
+  Random random(seed);
+  std::vector<int64_t> shape = random.shape(0, 4), before, after;
+  for (int64_t& n : shape) {
+    n = std::max<int64_t>(n, 1);
+    before.push_back(random.between(0, 4) == 0 ? -random.between(0, n - 1) : random.between(0, 5));
+    int64_t left = n + std::min<int64_t>(before.back(), 0);
+    after.push_back(random.between(0, 4) == 0 ? -random.between(0, left - 1)
+                                              : random.between(0, 5));
+  }
+  DataType dtype = random.dtype(kAll);
+  return {{sample_tensor(dtype, shape), random.coin() ? sample_tensor(dtype, {}) : unit_type()},
+          attrs({{"before", attr_dims(to_dims(before))},
+                 {"after", attr_dims(to_dims(after))},
+                 {"mode", random.pick<String>({"constant", "reflect", "edge", "wrap"})}})};
+}
+
+}  // namespace
+
+void register_pad(OperatorTable& table) {
+  table.add(
+      {.name = "pad",
+       .kind = OpKind::kMovement,
+       .operands = {{"x"}, {"value", OperandSpec::kOptional}},
+       .attrs = {{"before", AttrKind::kDims, nullptr, "elements added at the start of each axis"},
+                 {"after", AttrKind::kDims, nullptr, "at its end; negative ones crop"},
+                 {"mode", AttrKind::kString, "\"constant\"",
+                  "constant (value, or 0), reflect, edge or wrap"}},
+       .summary = "x with elements added around it",
+       .infer = infer_pad,
+       .lower = lower_pad,
+       .sample = sample_pad});
+}
+
+}  // namespace tenon::graph

@@ -1,0 +1,240 @@
+// Operators whose result size depends on data, and those that sort: packed functions of
+// src/library/core, called with the operands (None for an absent one), then the attributes.
+#include "graph/op/families.h"
+#include "graph/op/rule.h"
+
+namespace tenon::graph {
+namespace {
+
+// ---- searching and sorting ----
+
+TypeRef infer_nonzero(InferContext& cx) {
+  const TensorType& x = tensor_of(cx, 0, kAll);
+  return tensor_type(i64, {std::max<int64_t>(x.rank, 1), cx.fresh("nonzero")});
+}
+
+Sample sample_nonzero(uint64_t seed) {
+  Random random(seed);
+  return {{sample_tensor(random.dtype(kAll), random.shape(0, 4))}, {}};
+}
+
+TypeRef infer_topk(InferContext& cx) {
+  const TensorType& x = tensor_of(cx, 0, kNumbers);
+  size_t axis = static_cast<size_t>(cx.axis(cx.attr_int("axis"), x.rank));
+  Dim k = cx.attr_dim("k");
+  cx.require_less_equal(0, k, "'k' is not negative");
+  cx.require_less_equal(k, x.dims[axis], "'k' and the axis of 'x'");
+  std::vector<Dim> dims = dims_of(x);
+  dims[axis] = k;
+  return tuple_type({tensor_type(x.dtype, dims), tensor_type(i64, dims)});
+}
+
+Sample sample_topk(uint64_t seed) {
+  Random random(seed);
+  std::vector<int64_t> shape = random.shape(1, 4);
+  int64_t axis = random.between(0, static_cast<int64_t>(shape.size()) - 1);
+  return {{sample_tensor(random.dtype(kNumbers), shape)},
+          attrs({{"k", random.between(0, shape[static_cast<size_t>(axis)])},
+                 {"axis", axis},
+                 {"largest", random.coin()},
+                 {"sorted", true}})};
+}
+
+TypeRef infer_compress(InferContext& cx) {
+  const TensorType& x = tensor_of(cx, 0, kAll);
+  const TensorType& condition = tensor_of(cx, 1, kBools);
+  require_rank(cx, 1, 1);
+  if (cx.attr_bool("flatten")) {
+    cx.require_less_equal(condition.dims[0], product(dims_of(x)),
+                          "size of 'condition' and number of elements of 'x'");
+    return tensor_type(x.dtype, {cx.fresh("kept")});
+  }
+  size_t axis = static_cast<size_t>(cx.axis(cx.attr_int("axis"), x.rank));
+  cx.require_less_equal(condition.dims[0], x.dims[axis], "size of 'condition' and the axis of 'x'");
+  std::vector<Dim> dims = dims_of(x);
+  dims[axis] = cx.fresh("kept");
+  return tensor_type(x.dtype, dims);
+}
+
+Sample sample_compress(uint64_t seed) {
+  Random random(seed);
+  std::vector<int64_t> shape = random.shape(1, 3);
+  int64_t axis = random.between(0, static_cast<int64_t>(shape.size()) - 1);
+  return {{sample_tensor(random.dtype(kAll), shape),
+           sample_tensor(boolean, {random.between(0, shape[static_cast<size_t>(axis)])})},
+          attrs({{"axis", axis}})};
+}
+
+TypeRef infer_unique(InferContext& cx) {
+  const TensorType& x = tensor_of(cx, 0, kAll);
+  bool flatten = cx.attr_bool("flatten");
+  size_t axis = flatten ? 0 : static_cast<size_t>(cx.axis(cx.attr_int("axis"), x.rank));
+  Dim count = cx.fresh("unique");
+  std::vector<Dim> dims = {count};
+  if (!flatten) {
+    dims = dims_of(x);
+    dims[axis] = count;
+  }
+  return tuple_type({tensor_type(x.dtype, dims), tensor_type(i64, {count}),
+                     tensor_type(i64, {flatten ? product(dims_of(x)) : x.dims[axis]}),
+                     tensor_type(i64, {count})});
+}
+
+Sample sample_unique(uint64_t seed) {
+  Random random(seed);
+  return {{sample_tensor(random.dtype(kAll), random.shape(1, 3))},
+          attrs({{"flatten", random.coin()}, {"sorted", random.coin()}})};
+}
+
+TypeRef infer_non_max_suppression(InferContext& cx) {
+  for (size_t i : {0, 1}) {
+    require_dtype(cx, i, f32);
+    require_rank(cx, i, 3);
+  }
+  const TensorType &boxes = cx.tensor(0), &scores = cx.tensor(1);
+  cx.require_equal(boxes.dims[0], scores.dims[0], "batches of 'boxes' and of 'scores'");
+  cx.require_equal(boxes.dims[1], scores.dims[2], "boxes of 'boxes' and of 'scores'");
+  cx.require_equal(boxes.dims[2], 4, "numbers of a box");
+  for (size_t i : {2, 3, 4}) {
+    if (!cx.has(i)) continue;
+    require_dtype(cx, i, i == 2 ? i64 : f32);
+    require_one_element(cx, i);
+  }
+  return tensor_type(i64, {cx.fresh("selected"), 3});
+}
+
+// ---- sizes from data ----
+
+void require_list(InferContext& cx, size_t i) {
+  require_dtype(cx, i, i64);
+  require_rank(cx, i, 1);
+}
+
+TypeRef infer_reshape_dims(InferContext& cx) {
+  for (size_t i : {0, 1}) require_list(cx, i);
+  return tensor_type(i64, {cx.tensor(0).dims[0]});
+}
+
+// Where the list itself is known, the sizes are, too.
+Values reshape_values(const InferContext& cx, const TensorType&) {
+  auto shape = values_of(cx, 0), x = values_of(cx, 1);
+  if (!shape || !x) return std::nullopt;
+  Dim known = 1;
+  std::optional<size_t> rest;
+  for (size_t i = 0; i < shape->size(); ++i) {
+    Dim& d = (*shape)[i];
+    if (d.is_const(-1) && !rest) {
+      rest = i;
+      continue;
+    }
+    if (d.is_const(0) && !cx.attr_bool("allowzero")) {
+      if (i >= x->size()) return std::nullopt;
+      d = (*x)[i];
+    } else if (!proves_less_equal(1, d)) {
+      // Zero or negative for all that is known: left to the function.
+      if (!proves_nonnegative(d) || !cx.attr_bool("allowzero")) return std::nullopt;
+    }
+    known = known * d;
+  }
+  if (rest) {
+    if (known.is_const(0)) return std::nullopt;
+    (*shape)[*rest] = floordiv(product(*x), known);
+  }
+  return shape;
+}
+
+Sample sample_reshape_dims(uint64_t) {
+  return {{sample_tensor(i64, {2}), sample_tensor(i64, {3})}, {}};
+}
+
+TypeRef infer_slice_bounds(InferContext& cx) {
+  for (size_t i = 0; i < cx.arg_count(); ++i) {
+    if (!cx.has(i)) continue;
+    require_list(cx, i);
+    if (i > 1) {
+      cx.require_equal(cx.tensor(1).dims[0], cx.tensor(i).dims[0],
+                       cat("size of 'starts' and of ", operand_text(cx, i)));
+    }
+  }
+  TypeRef per_axis = tensor_type(i64, {cx.tensor(0).dims[0]});
+  return tuple_type({per_axis, per_axis});
+}
+
+TypeRef infer_range_count(InferContext& cx) {
+  tensor_of(cx, 0, kNumbers);
+  for (size_t i : {1, 2}) require_same_dtype(cx, i, 0);
+  for (size_t i : {0, 1, 2}) require_one_element(cx, i);
+  return tensor_type(i64, {});
+}
+
+Values range_count_values(const InferContext& cx, const TensorType&) {
+  auto start = values_of(cx, 0), limit = values_of(cx, 1), delta = values_of(cx, 2);
+  if (!start || !limit || !delta) return std::nullopt;
+  auto step = delta->front().as_const();
+  if (!step || *step == 0 || *step == INT64_MIN) return std::nullopt;
+  Dim way = *step > 0 ? limit->front() - start->front() : start->front() - limit->front();
+  return std::vector<Dim>{max(ceildiv(way, *step > 0 ? *step : -*step), 0)};
+}
+
+Operator packed(const char* name, const char* function, std::vector<OperandSpec> operands,
+                std::vector<AttrSpec> attributes, const char* summary, InferFn infer,
+                SampleFn sample = nullptr, ValueFn value = nullptr) {
+  return {.name = name,
+          .kind = OpKind::kOpaque,
+          .operands = std::move(operands),
+          .attrs = std::move(attributes),
+          .summary = summary,
+          .infer = infer,
+          .packed = function,
+          .value = value,
+          .sample = sample};
+}
+
+}  // namespace
+
+void register_search(OperatorTable& table) {
+  constexpr auto kOptional = OperandSpec::kOptional;
+  table.add(packed("nonzero", "tenon.nonzero", {{"x"}}, {},
+                   "the indices of elements that are not 0, one column each (i64)", infer_nonzero,
+                   sample_nonzero));
+  table.add(packed("topk", "tenon.topk", {{"x"}},
+                   {{"k", AttrKind::kDim, nullptr, "how many"},
+                    {"axis", AttrKind::kInt, "-1", "along which"},
+                    {"largest", AttrKind::kBool, "true", "the greatest, or the least"},
+                    {"sorted", AttrKind::kBool, "true", "in order, or any order"}},
+                   "the k greatest or least elements and their indices; of equal ones the first",
+                   infer_topk, sample_topk));
+  table.add(packed("compress", "tenon.compress", {{"x"}, {"condition"}},
+                   {{"axis", AttrKind::kInt, "0", "along which to keep"},
+                    {"flatten", AttrKind::kBool, "false", "keep of the flat elements instead"}},
+                   "the slices of x whose condition is true; those beyond it are dropped",
+                   infer_compress, sample_compress));
+  table.add(packed("unique", "tenon.unique", {{"x"}},
+                   {{"axis", AttrKind::kInt, "0", "whose slices are compared"},
+                    {"flatten", AttrKind::kBool, "false", "compare the flat elements instead"},
+                    {"sorted", AttrKind::kBool, "true", "in rising order, or of appearance"}},
+                   "distinct slices: (values, first index, index of each input's, counts)",
+                   infer_unique, sample_unique));
+  table.add(packed("non_max_suppression", "tenon.non_max_suppression",
+                   {{"boxes"},
+                    {"scores"},
+                    {"max_output", kOptional},
+                    {"iou_threshold", kOptional},
+                    {"score_threshold", kOptional}},
+                   {{"center_point_box", AttrKind::kBool, "false",
+                     "boxes are [x, y, width, height] and not two corners [y, x, y, x]"}},
+                   "boxes [B, N, 4] that overlap no better one, as (batch, class, box)",
+                   infer_non_max_suppression));
+  table.add(packed("reshape_dims", "tenon.shape.reshape", {{"shape"}, {"x_shape"}},
+                   {{"allowzero", AttrKind::kBool, "false", "0 is a size, not a copy of x's"}},
+                   "a list of sizes with 0 and -1 resolved", infer_reshape_dims,
+                   sample_reshape_dims, reshape_values));
+  table.add(packed("slice_bounds", "tenon.shape.slice",
+                   {{"x_shape"}, {"starts"}, {"ends"}, {"axes", kOptional}, {"steps", kOptional}},
+                   {}, "first elements and sizes of a slice, per axis of x", infer_slice_bounds));
+  table.add(packed("range_count", "tenon.shape.range_count", {{"start"}, {"limit"}, {"delta"}}, {},
+                   "how many elements a range has (i64, rank 0)", infer_range_count, nullptr,
+                   range_count_values));
+}
+
+}  // namespace tenon::graph

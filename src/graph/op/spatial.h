@@ -1,0 +1,75 @@
+// What convolution and pooling share: where the axes of a layout are, and the windows that slide
+// over the spatial ones.
+//
+//   "NCHW": [N, C, s1, s2, ...]   "NHWC": [N, s1, s2, ..., C]   for any number of spatial axes
+#pragma once
+
+#include "graph/op/index.h"
+#include "graph/op/rule.h"
+
+namespace tenon::graph {
+
+struct Layout {
+  size_t spatial;  // how many spatial axes
+  bool channels_last;
+
+  size_t channel_axis() const { return channels_last ? spatial + 1 : 1; }
+  size_t spatial_axis(size_t k) const { return (channels_last ? 1 : 2) + k; }
+
+  // A list for all axes from the parts.
+  template <class T>
+  std::vector<T> join(const T& batch, const T& channel, const std::vector<T>& places) const {
+    std::vector<T> out = {batch};
+    if (!channels_last) out.push_back(channel);
+    out.insert(out.end(), places.begin(), places.end());
+    if (channels_last) out.push_back(channel);
+    return out;
+  }
+  // The spatial entries of a list for all axes.
+  template <class T>
+  std::vector<T> places(const std::vector<T>& all) const {
+    auto begin = all.begin() + static_cast<std::ptrdiff_t>(spatial_axis(0));
+    return std::vector<T>(begin, begin + static_cast<std::ptrdiff_t>(spatial));
+  }
+};
+
+// The layout of operand 0, whose rank and "layout" attribute are checked; 1 to 3 spatial axes.
+Layout layout_of(const InferContext& cx);
+
+// One spatial axis: windows of `kernel` places, `dilation` apart, start every `stride` places of an
+// axis of `extent` elements with `before` and `after` added around it.
+struct Window {
+  Dim extent, kernel, before, after;
+  int64_t stride = 1, dilation = 1;
+
+  // From a window's first place to behind its last.
+  Dim reach() const { return (kernel - 1) * dilation + 1; }
+  Dim padded() const { return extent + before + after; }
+  // How many windows fit; with `ceil` also a last one that only starts within extent and `before`.
+  Dim count(bool ceil) const;
+  // The place of x under window `o`, entry `k`; may lie outside of x.
+  Scalar place(const Scalar& o, const Scalar& k) const;
+  // Whether some entry of the `count(ceil)` windows can lie outside of x, as far as is proved.
+  bool may_leave(bool ceil) const;
+};
+
+// The windows of the "strides", "pads" and "dilations" attributes; fails unless they fit the axes.
+// `kernel` has one size per spatial axis.
+std::vector<Window> windows_of(const InferContext& cx, const Layout& layout,
+                               const std::vector<Dim>& kernel);
+// Requires that a window fits into each padded axis.
+void require_windows_fit(InferContext& cx, const std::vector<Window>& windows);
+
+// x with the windows' padding around the spatial axes that a window may leave, filled with `fill`;
+// adds the stage that makes it, or gives x itself where none does. `padded_place` indexes it.
+BufferRef padded(const BufferRef& x, const Layout& layout, const std::vector<Window>& windows,
+                 bool ceil, const Scalar& fill, std::vector<StageRef>* stages);
+Scalar padded_place(const Window& window, bool ceil, const Scalar& o, const Scalar& k);
+
+// Attributes that conv and the pools have in common.
+AttrSpec strides_attr();
+AttrSpec pads_attr();
+AttrSpec dilations_attr();
+AttrSpec layout_attr();
+
+}  // namespace tenon::graph
