@@ -1,0 +1,100 @@
+#include "driver/compile.h"
+
+#include <chrono>
+
+#include "codegen/bytecode/emit.h"
+#include "codegen/llvm/emit.h"
+#include "device/parallel.h"
+#include "graph/evaluate/reference_evaluator.h"
+#include "graph/ir/check.h"
+#include "graph/ir/register.h"
+#include "graph/op/register.h"
+#include "graph/pass/pass.h"
+#include "library/core/register.h"
+#include "loop/register.h"
+
+namespace tenon::driver {
+
+namespace {
+
+graph::TargetFacts facts_of(const codegen::Target& target) {
+  graph::TargetFacts facts;
+  facts.cpu = target.cpu;
+  facts.vector_bytes = target.vector_bytes;
+  return facts;
+}
+
+// Each function's results by the names that the importer or the text gave them.
+codegen::ResultNames result_names(const graph::Module& module) {
+  codegen::ResultNames names;
+  for (const auto& [name, function] : module->functions) {
+    if (auto* results = function->attrs.find("results")) {
+      names.set(name, results->as<Array<String>>());
+    }
+  }
+  return names;
+}
+
+}  // namespace
+
+void initialise() {
+  static const bool once = [] {
+    loop::register_loop_types();
+    graph::register_graph_types();
+    graph::register_operators();
+    register_core_library();
+    return true;
+  }();
+  (void)once;
+}
+
+graph::Module run_passes(const graph::Module& module, const CompileOptions& options) {
+  initialise();
+  // Folding computes for a fixed baseline, so that the same input gives the same bytes everywhere.
+  graph::ReferenceEvaluator evaluator(codegen::baseline_target());
+  graph::PassContext cx;
+  cx.target = facts_of(options.target);
+  cx.fold_target = facts_of(codegen::baseline_target());
+  cx.level = options.level;
+  cx.fold_limit = options.fold_limit;
+  cx.evaluator = &evaluator;
+
+  graph::Module now = module;
+  for (const graph::Pass& pass : graph::all_passes()) {
+    if (options.level < pass.min_level) continue;
+    const auto start = std::chrono::steady_clock::now();
+    now = pass.run(now, cx);
+    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
+    if (options.check_after_each) graph::check_module(now);
+    if (options.after_pass) options.after_pass(pass.name, now, took.count());
+    if (options.stop_after == pass.name) break;
+  }
+  return now;
+}
+
+vm::Unit generate_code(const graph::Module& lowered, const CompileOptions& options) {
+  vm::Unit unit = codegen::emit_unit(lowered, result_names(lowered));
+  Array<loop::KernelRef> kernels;
+  for (const auto& [name, kernel] : lowered->kernels) kernels.push_back(kernel);
+  if (kernels.empty()) return unit;
+
+  codegen::EmitOptions emit;
+  emit.optimisation = options.level == 0 ? 1 : 2;
+  emit.threads = options.threads > 0 ? options.threads : available_threads();
+  emit.ir_text = options.ir_text;
+  emit.assembly_text = options.assembly_text;
+  const std::vector<uint8_t> object = codegen::compile_kernels(kernels, options.target, emit);
+  vm::KernelObjectUnit native;
+  native.target = cat(options.target.architecture, "-unknown-linux-gnu");
+  native.cpu = options.target.cpu;
+  native.cpu_features = options.target.features;
+  native.elf.assign(object.begin(), object.end());
+  unit.kernels.push_back(std::move(native));
+  return unit;
+}
+
+vm::Unit compile(const graph::Module& module, const CompileOptions& options) {
+  return generate_code(run_passes(module, options), options);
+}
+
+}  // namespace tenon::driver

@@ -1,0 +1,47 @@
+// The compiler as one call, and its parts. compile.cc reads as the map of the compiler.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "codegen/llvm/target.h"
+#include "graph/ir/module.h"
+#include "vm/isa/unit.h"
+
+namespace tenon::driver {
+
+struct CompileOptions {
+  codegen::Target target;  // host_target() unless said otherwise
+  // -O: 0 plain loops, each operator its own kernel; 1 folding and planning; 2 fusion, layouts and
+  // libraries; 3 the same today.
+  int level = 2;
+  bool libraries = true;  // --libraries onednn|none
+  int64_t fold_limit = int64_t{1} << 30;
+  int threads = 0;  // that compile kernels; 0: as many as this process may use
+
+  // Called after each pass that ran, with the module it returned and the seconds it took.
+  std::function<void(std::string_view pass, const graph::Module& module, double seconds)>
+      after_pass;
+  std::string stop_after;  // a pass's name: run_passes ends there
+  bool check_after_each = false;
+  // Text of the kernels' LLVM IR or assembly is appended here when not null.
+  std::string* ir_text = nullptr;
+  std::string* assembly_text = nullptr;
+};
+
+// The process's tables: types, operators, library functions. Safe to call again; every entry point
+// of the driver does.
+void initialise();
+
+// The passes that options.level asks for, in the order of passes.def.
+graph::Module run_passes(const graph::Module& module, const CompileOptions& options);
+
+// A lowered module (the result of all passes) as a unit with its kernels compiled.
+vm::Unit generate_code(const graph::Module& lowered, const CompileOptions& options);
+
+// run_passes, then generate_code.
+vm::Unit compile(const graph::Module& module, const CompileOptions& options);
+
+}  // namespace tenon::driver
