@@ -7,11 +7,11 @@
 #include "device/parallel.h"
 #include "graph/evaluate/reference_evaluator.h"
 #include "graph/ir/check.h"
-#include "graph/ir/register.h"
+#include "graph/ir/module.h"
 #include "graph/op/register.h"
 #include "graph/pass/pass.h"
 #include "library/core/register.h"
-#include "loop/register.h"
+#include "loop/types.h"
 
 namespace tenon::driver {
 
@@ -35,6 +35,35 @@ codegen::ResultNames result_names(const graph::Module& module) {
   return names;
 }
 
+// What passes see beside the module, for one compilation.
+class Pipeline {
+ public:
+  explicit Pipeline(const CompileOptions& options)
+      : options_(options), evaluator_(codegen::baseline_target()) {
+    initialise();
+    cx_.target = facts_of(options.target);
+    // Folding computes for a fixed baseline, so that the same input gives the same bytes everywhere.
+    cx_.fold_target = facts_of(codegen::baseline_target());
+    cx_.level = options.level;
+    cx_.fold_limit = options.fold_limit;
+    cx_.evaluator = &evaluator_;
+  }
+
+  graph::Module run(const graph::Pass& pass, const graph::Module& module) {
+    const auto start = std::chrono::steady_clock::now();
+    graph::Module now = pass.run(module, cx_);
+    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
+    if (options_.check_after_each) graph::check_module(now);
+    if (options_.after_pass) options_.after_pass(pass.name, now, took.count());
+    return now;
+  }
+
+ private:
+  const CompileOptions& options_;
+  graph::ReferenceEvaluator evaluator_;
+  graph::PassContext cx_;
+};
+
 }  // namespace
 
 void initialise() {
@@ -49,27 +78,21 @@ void initialise() {
 }
 
 graph::Module run_passes(const graph::Module& module, const CompileOptions& options) {
-  initialise();
-  // Folding computes for a fixed baseline, so that the same input gives the same bytes everywhere.
-  graph::ReferenceEvaluator evaluator(codegen::baseline_target());
-  graph::PassContext cx;
-  cx.target = facts_of(options.target);
-  cx.fold_target = facts_of(codegen::baseline_target());
-  cx.level = options.level;
-  cx.fold_limit = options.fold_limit;
-  cx.evaluator = &evaluator;
-
+  Pipeline pipeline(options);
   graph::Module now = module;
   for (const graph::Pass& pass : graph::all_passes()) {
     if (options.level < pass.min_level) continue;
-    const auto start = std::chrono::steady_clock::now();
-    now = pass.run(now, cx);
-    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
-    if (options.check_after_each) graph::check_module(now);
-    if (options.after_pass) options.after_pass(pass.name, now, took.count());
+    now = pipeline.run(pass, now);
     if (options.stop_after == pass.name) break;
   }
   return now;
+}
+
+graph::Module run_one_pass(const graph::Module& module, std::string_view pass,
+                           const CompileOptions& options) {
+  const graph::Pass* found = graph::find_pass(pass);
+  TENON_ASSERT(found, "no pass ", pass);
+  return Pipeline(options).run(*found, module);
 }
 
 vm::Unit generate_code(const graph::Module& lowered, const CompileOptions& options) {

@@ -38,6 +38,10 @@ void initialise();
 // The passes that options.level asks for, in the order of passes.def.
 graph::Module run_passes(const graph::Module& module, const CompileOptions& options);
 
+// One pass by its name, whatever the level.
+graph::Module run_one_pass(const graph::Module& module, std::string_view pass,
+                           const CompileOptions& options);
+
 // A lowered module (the result of all passes) as a unit with its kernels compiled.
 vm::Unit generate_code(const graph::Module& lowered, const CompileOptions& options);
 

@@ -1,0 +1,39 @@
+// tenon asm and tenon disasm: the machine's code as text, and back.
+#include <cstdio>
+#include <filesystem>
+
+#include "support/error.h"
+#include "tools/tenon/command.h"
+#include "tools/tenon/npy.h"
+#include "vm/asm/assemble.h"
+#include "vm/asm/disassemble.h"
+#include "vm/executable/read_file.h"
+#include "vm/executable/write_file.h"
+
+namespace tenon::tool {
+
+void add_asm_commands(CLI::App* app, int*) {
+  auto* assemble =
+      app->add_subcommand("asm", "assemble the machine's code from text into a .tnx file");
+  auto source = std::make_shared<std::string>(), output = std::make_shared<std::string>();
+  assemble->add_option("FILE", *source, "assembly (.tna)")->required();
+  assemble->add_option("-o,--output", *output, "the file to write; FILE.tnx unless given");
+  assemble->callback([=] {
+    if (output->empty())
+      *output = std::filesystem::path(*source).replace_extension(".tnx").string();
+    vm::save(vm::assemble(read_file(*source), *source), *output);
+    progress(cat(*output, ": ", std::filesystem::file_size(*output), " bytes"));
+  });
+
+  auto* disassemble = app->add_subcommand("disasm", "print a .tnx file as assembly");
+  auto file = std::make_shared<std::string>();
+  disassemble->add_option("FILE", *file, ".tnx")->required();
+  disassemble->callback([=] {
+    vm::ReadOptions options;
+    options.name = *file;
+    const vm::LoadedUnit loaded = vm::read_unit(vm::map_file(*file), options);
+    std::printf("%s", vm::disassemble(loaded.unit).c_str());
+  });
+}
+
+}  // namespace tenon::tool

@@ -1,0 +1,243 @@
+// tenon bench: how fast a function runs, and where the time goes.
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+#include <thread>
+#include <unordered_map>
+
+#include "support/error.h"
+#include "tools/tenon/command.h"
+#include "tools/tenon/input_spec.h"
+#include "tools/tenon/program_file.h"
+#include "vm/interp/machine.h"
+
+namespace tenon::tool {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double milliseconds(Clock::duration d) {
+  return std::chrono::duration<double, std::milli>(d).count();
+}
+
+struct KernelTime {
+  int64_t calls = 0;
+  double total_ms = 0;
+  std::vector<std::string> nodes;
+};
+
+// Time in packed functions and kernels, by callee and the span of the call.
+class Profile {
+ public:
+  explicit Profile(const vm::Program& program) : program_(program) {}
+
+  vm::CallAction see(const vm::CallEvent& event) {
+    using Kind = vm::CallEvent::Kind;
+    if (event.kind != Kind::Packed && event.kind != Kind::Kernel) return vm::CallAction::Continue;
+    if (event.before) {
+      start_ = Clock::now();
+      return vm::CallAction::Continue;
+    }
+    const double took = milliseconds(Clock::now() - start_);
+    KernelTime& time = kernels_[std::string(event.callee)];
+    ++time.calls;
+    time.total_ms += took;
+    inside_ms_ += took;
+    const Span* span = span_of(event);
+    if (!span) return vm::CallAction::Continue;
+    for (const std::string& node : span->nodes) {
+      if (std::find(time.nodes.begin(), time.nodes.end(), node) == time.nodes.end()) {
+        time.nodes.push_back(node);
+      }
+    }
+    return vm::CallAction::Continue;
+  }
+
+  double inside_ms() const { return inside_ms_; }
+  std::vector<std::pair<std::string, KernelTime>> by_time() const {
+    std::vector<std::pair<std::string, KernelTime>> list(kernels_.begin(), kernels_.end());
+    std::sort(list.begin(), list.end(),
+              [](const auto& a, const auto& b) { return a.second.total_ms > b.second.total_ms; });
+    return list;
+  }
+
+ private:
+  const Span* span_of(const vm::CallEvent& event) const {
+    const vm::FunctionUnit& function = program_.unit().functions[event.caller_index];
+    const Span* found = nullptr;
+    for (const vm::CodeSpan& span : function.spans) {
+      if (span.offset > event.offset) break;
+      found = &program_.unit().spans[span.span];
+    }
+    return found;
+  }
+
+  const vm::Program& program_;
+  std::unordered_map<std::string, KernelTime> kernels_;
+  Clock::time_point start_;
+  double inside_ms_ = 0;
+};
+
+struct BenchCommand {
+  std::string file, function = "main";
+  InputFlags inputs;
+  CompileFlags flags;
+  int threads = 0, concurrency = 1, warmup = 3;
+  double duration = 3;
+  bool profile = false, json = false;
+
+  static double quantile(const std::vector<double>& sorted, double q) {
+    return sorted[std::min(sorted.size() - 1,
+                           static_cast<size_t>(q * static_cast<double>(sorted.size())))];
+  }
+
+  void run() {
+    inputs.dims = flags.dim_values();
+    inputs.shapes = flags.shape_values();
+    const ProgramFile program = open_program(file, flags);
+    const FunctionSignature signature = signature_of(*program.program, function);
+    const Inputs given = make_inputs(signature, inputs, /*random_rest=*/true);
+    for (const std::string& note : given.notes) progress(note);
+    std::vector<AnyView> views(given.values.begin(), given.values.end());
+    vm::Limits limits;
+    limits.threads = threads;
+
+    vm::Machine first(program.program, limits);
+    auto start = Clock::now();
+    first.call(function, views);
+    const double first_ms = milliseconds(Clock::now() - start);
+    for (int i = 0; i < warmup; ++i) first.call(function, views);
+
+    std::vector<std::vector<double>> times(static_cast<size_t>(concurrency));
+    auto worker = [&](vm::Machine& machine, std::vector<double>* out) {
+      const auto end = Clock::now() + std::chrono::duration<double>(duration);
+      do {
+        const auto begin = Clock::now();
+        machine.call(function, views);
+        out->push_back(milliseconds(Clock::now() - begin));
+      } while (Clock::now() < end);
+    };
+    start = Clock::now();
+    std::vector<std::thread> others;
+    for (int i = 1; i < concurrency; ++i) {
+      others.emplace_back([&, i] {
+        vm::Machine machine(program.program, limits);
+        worker(machine, &times[static_cast<size_t>(i)]);
+      });
+    }
+    worker(first, &times[0]);
+    for (std::thread& other : others) other.join();
+    const double wall_ms = milliseconds(Clock::now() - start);
+
+    std::vector<double> all;
+    for (const auto& list : times) all.insert(all.end(), list.begin(), list.end());
+    std::sort(all.begin(), all.end());
+    double sum = 0;
+    for (double t : all) sum += t;
+
+    Profile measured(*program.program);
+    double profiled_ms = 0;
+    int profiled_calls = 0;
+    first.set_instrument([&](const vm::CallEvent& event) { return measured.see(event); });
+    do {
+      const auto begin = Clock::now();
+      first.call(function, views);
+      profiled_ms += milliseconds(Clock::now() - begin);
+    } while (++profiled_calls < 3 || (profiled_calls < 1000 && profiled_ms < 200));
+    rusage usage{};
+    getrusage(RUSAGE_SELF, &usage);
+
+    nlohmann::json report = {
+        {"file", file},
+        {"threads", threads},
+        {"concurrency", concurrency},
+        {"compile_ms", program.compile_seconds * 1000},
+        {"load_ms", program.load_seconds * 1000},
+        {"first_call_ms", first_ms},
+        {"calls", all.size()},
+        {"p50_ms", quantile(all, 0.5)},
+        {"p90_ms", quantile(all, 0.9)},
+        {"p99_ms", quantile(all, 0.99)},
+        {"mean_ms", sum / static_cast<double>(all.size())},
+        {"per_second", static_cast<double>(all.size()) / wall_ms * 1000},
+        {"peak_memory_mb", static_cast<double>(usage.ru_maxrss) / 1024},
+        {"outside_kernels", std::max(0.0, 1 - measured.inside_ms() / profiled_ms)},
+    };
+    const auto kernels = measured.by_time();
+    if (profile) {
+      for (const auto& [name, time] : kernels) {
+        report["kernels"].push_back({{"name", name},
+                                     {"calls", time.calls / profiled_calls},
+                                     {"ms", time.total_ms / profiled_calls},
+                                     {"nodes", time.nodes}});
+      }
+    }
+    if (json) {
+      std::printf("%s\n", report.dump(2).c_str());
+      return;
+    }
+    print(report, kernels, profiled_calls, measured.inside_ms());
+  }
+
+  void print(const nlohmann::json& report,
+             const std::vector<std::pair<std::string, KernelTime>>& kernels, int calls,
+             double inside_ms) const {
+    auto number = [&](const char* key) { return report[key].get<double>(); };
+    if (number("compile_ms") > 0) std::printf("compile       %10.1f ms\n", number("compile_ms"));
+    std::printf("load          %10.2f ms\n", number("load_ms"));
+    std::printf("first call    %10.2f ms\n", number("first_call_ms"));
+    std::printf("p50           %10.3f ms\n", number("p50_ms"));
+    std::printf("p90           %10.3f ms\n", number("p90_ms"));
+    std::printf("p99           %10.3f ms\n", number("p99_ms"));
+    std::printf("throughput    %10.1f calls/s with %d machine%s\n", number("per_second"),
+                concurrency, concurrency == 1 ? "" : "s");
+    std::printf("peak memory   %10.1f MB\n", number("peak_memory_mb"));
+    std::printf("outside kernels %8.2f %%\n", number("outside_kernels") * 100);
+    if (!profile) return;
+    std::printf("\n%10s %6s %6s  %-40s %s\n", "ms", "share", "calls", "kernel", "nodes");
+    for (const auto& [name, time] : kernels) {
+      std::string nodes;
+      for (size_t i = 0; i < time.nodes.size() && i < 4; ++i) {
+        nodes += cat(i ? ", " : "", time.nodes[i]);
+      }
+      if (time.nodes.size() > 4) nodes += cat(" and ", time.nodes.size() - 4, " more");
+      std::printf("%10.3f %5.1f%% %6lld  %-40s %s\n", time.total_ms / calls,
+                  100 * time.total_ms / inside_ms, static_cast<long long>(time.calls / calls),
+                  name.c_str(), nodes.c_str());
+    }
+  }
+};
+
+}  // namespace
+
+void add_bench_command(CLI::App* app, int*) {
+  auto* command = app->add_subcommand("bench", "measure load time, latency, throughput and memory");
+  command->footer(
+      "Inputs that are not given are random with a fixed seed (integers 0 or 1), sizes not given "
+      "are 1.\n\n"
+      "  tenon bench resnet50.tnx --threads 1 --duration 5 --profile\n"
+      "  tenon bench bert.tnx --dim batch=1 --dim sequence=128 --json");
+  auto state = std::make_shared<BenchCommand>();
+  command->add_option("FILE", state->file, ".tnx, .onnx or .tn")->required();
+  command->add_option("--function,-f", state->function, "function to call")->capture_default_str();
+  command->add_option("--input,-i", state->inputs.inputs,
+                      "NAME=F.npy, F.pb, random[:LO..HI] or a number");
+  command->add_option("--inputs", state->inputs.folder, "folder with input_0.pb, ... or NAME.npy");
+  command->add_option("--seed", state->inputs.seed, "of random inputs")->capture_default_str();
+  command->add_option("--threads", state->threads, "threads for kernels; 0: all");
+  command->add_option("--warmup", state->warmup, "calls before measuring")->capture_default_str();
+  command->add_option("--duration", state->duration, "seconds to measure")->capture_default_str();
+  command
+      ->add_option("--concurrency", state->concurrency, "machines, a thread each, on one program")
+      ->check(CLI::Range(1, 1024))
+      ->capture_default_str();
+  command->add_flag("--profile", state->profile, "a table of kernels with their ONNX nodes");
+  command->add_flag("--json", state->json, "print JSON");
+  state->flags.add_to(command);
+  command->callback([state] { state->run(); });
+}
+
+}  // namespace tenon::tool

@@ -1,0 +1,295 @@
+// tenon check: runs ONNX's test cases, each in a process of its own, so that a crash or a hang of
+// one is that one's failure.
+#include <poll.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <fnmatch.h>
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "import/onnx/import_model.h"
+#include "support/error.h"
+#include "tools/tenon/command.h"
+#include "tools/tenon/compare.h"
+#include "tools/tenon/input_spec.h"
+#include "tools/tenon/npy.h"
+#include "tools/tenon/program_file.h"
+#include "vm/interp/machine.h"
+
+namespace tenon::tool {
+namespace {
+
+namespace fs = std::filesystem;
+
+enum class Outcome : uint8_t { Passed, Failed, Skipped };
+
+struct Result {
+  Outcome outcome = Outcome::Failed;
+  std::string reason;
+};
+
+// Folders below `path` that hold a model.onnx, or `path`'s own file.
+void find_cases(const fs::path& path, std::vector<fs::path>* cases) {
+  if (fs::is_regular_file(path)) {
+    cases->push_back(path);
+    return;
+  }
+  if (!fs::is_directory(path)) {
+    throw Error(ErrorKind::Usage, cat(path.string(), " does not exist"));
+  }
+  for (auto it =
+           fs::recursive_directory_iterator(path, fs::directory_options::skip_permission_denied);
+       it != fs::recursive_directory_iterator(); ++it) {
+    if (it->path().extension() == ".onnx" && it->is_regular_file()) cases->push_back(it->path());
+  }
+}
+
+std::vector<fs::path> data_sets(const fs::path& folder) {
+  std::vector<fs::path> sets;
+  for (const auto& entry : fs::directory_iterator(folder)) {
+    if (entry.is_directory() && entry.path().filename().string().starts_with("test_data_set_")) {
+      sets.push_back(entry.path());
+    }
+  }
+  std::sort(sets.begin(), sets.end());
+  return sets;
+}
+
+struct CheckCommand {
+  std::vector<std::string> paths;
+  std::string filter;
+  Tolerance tolerance;
+  CompileFlags flags;
+  int jobs = 0;
+  int timeout_seconds = 120;
+  bool json = false;
+  int* exit_code = nullptr;
+
+  // In the child: compiles the model and runs every data set.
+  Result run_case(const fs::path& model) const {
+    const std::vector<fs::path> sets = data_sets(model.parent_path());
+    if (sets.empty()) {
+      return {Outcome::Skipped, cat("no test_data_set_N beside it; `tenon inspect ", model.string(),
+                                    "` describes the model")};
+    }
+    // Ranks of inputs that the model leaves open, as the data has them.
+    std::map<std::string, std::vector<int64_t>> ranks;
+    const onnx::ModelReport report = onnx::inspect_model(model.string());
+    const std::vector<std::string> first = numbered_files(sets[0].string(), "input");
+    for (size_t i = 0; i < first.size() && i < report.inputs.size(); ++i) {
+      if (report.inputs[i].type.find('*') == std::string::npos) continue;
+      ranks[report.inputs[i].name] =
+          std::vector<int64_t>(static_cast<size_t>(read_tensor(first[i]).rank()), -1);
+    }
+    const graph::Module module = read_module(model.string(), flags, ranks);
+    driver::CompileOptions options = flags.options();
+    options.threads = 1;
+    auto program = compile_in_memory(module, options, model.string());
+    const vm::SignatureType type = signature_of(*program, "main").result;
+    vm::Machine machine(program);
+    for (const fs::path& set : sets) {
+      std::vector<Any> inputs;
+      for (const std::string& file : numbered_files(set.string(), "input")) {
+        inputs.emplace_back(read_tensor(file));
+      }
+      std::vector<AnyView> views(inputs.begin(), inputs.end());
+      const std::vector<Any> results = results_of(machine.call("main", views), type);
+      const std::vector<std::string> expected = numbered_files(set.string(), "output");
+      if (expected.size() != results.size()) {
+        return {Outcome::Failed,
+                cat("expected ", expected.size(), " outputs, found ", results.size())};
+      }
+      for (size_t i = 0; i < expected.size(); ++i) {
+        const Difference d = compare(results[i].as<Tensor>(), read_tensor(expected[i]), tolerance);
+        if (!d.equal) {
+          return {Outcome::Failed, cat(set.filename().string(), ", output ", i, ": ", d.reason)};
+        }
+      }
+    }
+    return {Outcome::Passed, ""};
+  }
+
+  struct Job {
+    pid_t pid = 0;
+    int pipe = -1;
+    size_t index = 0;
+    std::chrono::steady_clock::time_point end;
+    std::string text;
+    bool timed_out = false;
+  };
+
+  Job start(const std::vector<fs::path>& cases, size_t index) const {
+    int ends[2];
+    if (pipe(ends) != 0) throw Error(ErrorKind::Runtime, cat("pipe: ", std::strerror(errno)));
+    std::fflush(nullptr);
+    const pid_t pid = fork();
+    if (pid < 0) throw Error(ErrorKind::Runtime, cat("fork: ", std::strerror(errno)));
+    if (pid == 0) {
+      close(ends[0]);
+      const rlimit no_core{0, 0};
+      setrlimit(RLIMIT_CORE, &no_core);
+      Result result;
+      try {
+        result = run_case(cases[index]);
+      } catch (const Error& error) {
+        result = {Outcome::Failed, error.render()};
+      } catch (const std::exception& error) {
+        result = {Outcome::Failed, cat("error: ", error.what())};
+      }
+      std::string text = cat(static_cast<int>(result.outcome), result.reason);
+      for (size_t at = 0; at < text.size();) {
+        const ssize_t n = write(ends[1], text.data() + at, text.size() - at);
+        if (n <= 0) break;
+        at += static_cast<size_t>(n);
+      }
+      _exit(0);
+    }
+    close(ends[1]);
+    return {pid,   ends[0],
+            index, std::chrono::steady_clock::now() + std::chrono::seconds(timeout_seconds),
+            "",    false};
+  }
+
+  Result finish(const Job& job) const {
+    close(job.pipe);
+    int status = 0;
+    waitpid(job.pid, &status, 0);
+    if (job.timed_out) return {Outcome::Failed, cat("did not end within ", timeout_seconds, " s")};
+    if (WIFSIGNALED(status))
+      return {Outcome::Failed, cat("crashed: ", strsignal(WTERMSIG(status)))};
+    if (job.text.empty()) return {Outcome::Failed, "ended without a result"};
+    return {static_cast<Outcome>(job.text[0] - '0'), job.text.substr(1)};
+  }
+
+  void run() {
+    driver::initialise();
+    std::vector<fs::path> cases;
+    for (const std::string& path : paths) find_cases(path, &cases);
+    std::sort(cases.begin(), cases.end());
+    if (!filter.empty()) {
+      std::erase_if(cases, [&](const fs::path& path) {
+        return fnmatch(filter.c_str(), path.parent_path().filename().c_str(), 0) != 0 &&
+               fnmatch(filter.c_str(), path.c_str(), 0) != 0;
+      });
+    }
+    const size_t width =
+        jobs > 0 ? static_cast<size_t>(jobs) : static_cast<size_t>(sysconf(_SC_NPROCESSORS_ONLN));
+    std::vector<Result> results(cases.size());
+    std::vector<Job> running;
+    size_t next = 0, done = 0;
+    while (done < cases.size()) {
+      while (next < cases.size() && running.size() < width) running.push_back(start(cases, next++));
+      wait_for(running);
+      for (size_t i = 0; i < running.size();) {
+        if (running[i].pid != 0) {
+          ++i;
+          continue;
+        }
+        running[i].pid = ended_[i];
+        results[running[i].index] = finish(running[i]);
+        report(cases[running[i].index], results[running[i].index], ++done, cases.size());
+        running.erase(running.begin() + static_cast<int64_t>(i));
+        ended_.erase(ended_.begin() + static_cast<int64_t>(i));
+      }
+    }
+    summarise(cases, results);
+  }
+
+  // Reads what the children say until one ends (its pid becomes 0, kept in ended_).
+  void wait_for(std::vector<Job>& running) {
+    ended_.assign(running.size(), 0);
+    bool any = false;
+    while (!any) {
+      std::vector<pollfd> polls;
+      for (const Job& job : running) polls.push_back({job.pipe, POLLIN, 0});
+      poll(polls.data(), polls.size(), 200);
+      for (size_t i = 0; i < running.size(); ++i) {
+        Job& job = running[i];
+        bool over = false;
+        if (polls[i].revents != 0) {
+          char buffer[4096];
+          const ssize_t n = read(job.pipe, buffer, sizeof buffer);
+          if (n > 0) job.text.append(buffer, static_cast<size_t>(n));
+          over = n <= 0;
+        }
+        if (!over && std::chrono::steady_clock::now() > job.end) {
+          kill(job.pid, SIGKILL);
+          job.timed_out = over = true;
+        }
+        if (over) {
+          ended_[i] = job.pid;
+          job.pid = 0;
+          any = true;
+        }
+      }
+    }
+  }
+
+  void report(const fs::path& path, const Result& result, size_t done, size_t count) const {
+    if (isatty(2) && verbosity() >= 1) std::fprintf(stderr, "\r%zu/%zu ", done, count);
+    if (json || result.outcome == Outcome::Passed) return;
+    const std::string name = path.parent_path().string();
+    std::printf("%s %s: %s\n", result.outcome == Outcome::Failed ? "FAIL" : "skip", name.c_str(),
+                printable(result.reason).c_str());
+  }
+
+  void summarise(const std::vector<fs::path>& cases, const std::vector<Result>& results) const {
+    size_t counts[3] = {};
+    nlohmann::json list = nlohmann::json::array();
+    static const char* names[] = {"passed", "failed", "skipped"};
+    for (size_t i = 0; i < results.size(); ++i) {
+      const auto outcome = static_cast<size_t>(results[i].outcome);
+      ++counts[outcome];
+      list.push_back({{"case", cases[i].parent_path().string()},
+                      {"outcome", names[outcome]},
+                      {"reason", results[i].reason}});
+    }
+    if (json) {
+      std::printf("%s\n", nlohmann::json({{"passed", counts[0]},
+                                          {"failed", counts[1]},
+                                          {"skipped", counts[2]},
+                                          {"cases", list}})
+                              .dump(2, ' ', false, nlohmann::json::error_handler_t::replace)
+                              .c_str());
+    }
+    if (isatty(2) && verbosity() >= 1) std::fprintf(stderr, "\r");
+    std::printf("%zu passed, %zu failed, %zu skipped\n", counts[0], counts[1], counts[2]);
+    if (counts[1] > 0) *exit_code = 1;
+  }
+
+  std::vector<pid_t> ended_;
+};
+
+}  // namespace
+
+void add_check_command(CLI::App* app, int* exit_code) {
+  auto* command = app->add_subcommand(
+      "check", "run ONNX test cases: model.onnx with test_data_set_N beside it");
+  command->footer(
+      "Every case runs in a process of its own. A line says why a case failed; the last line "
+      "counts.\n\n"
+      "  tenon check onnx/node --filter 'test_add*'");
+  auto state = std::make_shared<CheckCommand>();
+  state->exit_code = exit_code;
+  command->add_option("PATH", state->paths, "folders that are searched for cases, or models")
+      ->required();
+  command->add_option("--rtol", state->tolerance.rtol, "relative tolerance")->capture_default_str();
+  command->add_option("--atol", state->tolerance.atol, "absolute tolerance")->capture_default_str();
+  command->add_option("--jobs,-j", state->jobs, "cases at a time; 0: as many as there are cores");
+  command->add_option("--filter", state->filter,
+                      "only cases whose name or path matches this pattern");
+  command->add_option("--timeout", state->timeout_seconds, "seconds for one case")
+      ->capture_default_str();
+  command->add_flag("--json", state->json, "print every case as JSON before the last line");
+  state->flags.add_to(command);
+  command->callback([state] { state->run(); });
+}
+
+}  // namespace tenon::tool

@@ -1,0 +1,108 @@
+#include "tools/tenon/command.h"
+
+#include <charconv>
+#include <cstdio>
+
+#include "support/error.h"
+
+namespace tenon::tool {
+namespace {
+
+int current_verbosity = 1;
+
+int64_t number(std::string_view text, const std::string& flag) {
+  int64_t value = 0;
+  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size() || value < 0) {
+    throw Error(ErrorKind::Usage, cat(flag, ": '", text, "' is no size"))
+        .expected("an integer, 0 or larger");
+  }
+  return value;
+}
+
+std::pair<std::string, std::string> key_and_value(const std::string& text, const std::string& flag,
+                                                  const std::string& example) {
+  const size_t equals = text.rfind('=');
+  if (equals == std::string::npos || equals == 0 || equals + 1 == text.size()) {
+    throw Error(ErrorKind::Usage, cat(flag, ": '", text, "' is not of the form NAME=VALUE"))
+        .expected(cat("such as ", flag, " ", example));
+  }
+  return {text.substr(0, equals), text.substr(equals + 1)};
+}
+
+}  // namespace
+
+int verbosity() {
+  return current_verbosity;
+}
+void set_verbosity(int level) {
+  current_verbosity = level;
+}
+
+void progress(const std::string& line) {
+  if (current_verbosity >= 1) std::fprintf(stderr, "%s\n", line.c_str());
+}
+
+void detail(const std::string& line) {
+  if (current_verbosity >= 2) std::fprintf(stderr, "%s\n", line.c_str());
+}
+
+void CompileFlags::add_to(CLI::App* command) {
+  command
+      ->add_option("--cpu", cpu,
+                   "CPU to compile for: native, x86-64-v2, -v3, -v4, or a name such as znver4")
+      ->capture_default_str()
+      ->group("Compilation");
+  command
+      ->add_option("-O", level,
+                   "0: plain loops, an operator a kernel; 1: folds constants and plans memory; "
+                   "2: fuses operators, lays out images channels-last, uses libraries; 3: as 2")
+      ->check(CLI::Range(0, 3))
+      ->capture_default_str()
+      ->group("Compilation");
+  command->add_option("--dim", dims, "size of a symbolic dimension: batch=1")->group("Compilation");
+  command->add_option("--shape", shapes, "shape of an input: x=1x3x224x224")->group("Compilation");
+  command->add_option("--libraries", libraries, "onednn, or none for Tenon's own kernels alone")
+      ->check(CLI::IsMember({"onednn", "none"}))
+      ->capture_default_str()
+      ->group("Compilation");
+  command
+      ->add_option("--fold-limit", fold_limit,
+                   "bytes of constants that compilation may compute ahead")
+      ->capture_default_str()
+      ->group("Compilation");
+}
+
+driver::CompileOptions CompileFlags::options() const {
+  driver::CompileOptions options;
+  options.target = codegen::parse_target(cpu);
+  options.level = level;
+  options.libraries = libraries == "onednn";
+  options.fold_limit = fold_limit;
+  return options;
+}
+
+std::map<std::string, int64_t> CompileFlags::dim_values() const {
+  std::map<std::string, int64_t> out;
+  for (const std::string& dim : dims) {
+    auto [name, value] = key_and_value(dim, "--dim", "batch=1");
+    out[name] = number(value, "--dim");
+  }
+  return out;
+}
+
+std::map<std::string, std::vector<int64_t>> CompileFlags::shape_values() const {
+  std::map<std::string, std::vector<int64_t>> out;
+  for (const std::string& shape : shapes) {
+    auto [name, value] = key_and_value(shape, "--shape", "x=1x3x224x224");
+    std::vector<int64_t>& sizes = out[name];
+    for (size_t at = 0; at <= value.size();) {
+      const size_t end = std::min(value.find('x', at), value.size());
+      sizes.push_back(number(std::string_view(value).substr(at, end - at), "--shape"));
+      at = end + 1;
+    }
+  }
+  return out;
+}
+
+}  // namespace tenon::tool

@@ -1,0 +1,49 @@
+// What the commands share: options that several have, and how they report.
+#pragma once
+
+#include <CLI/App.hpp>
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "driver/compile.h"
+
+namespace tenon::tool {
+
+// -v and -q: 0 quiet, 1 the default, 2 verbose.
+int verbosity();
+void set_verbosity(int level);
+// A line of progress on standard error, at the default verbosity and above.
+void progress(const std::string& line);
+void detail(const std::string& line);  // with -v only
+
+// How a program is compiled, wherever a model or program is taken.
+struct CompileFlags {
+  std::string cpu = "native";
+  int level = 2;
+  std::vector<std::string> dims;    // "batch=1"
+  std::vector<std::string> shapes;  // "x=1x3x224x224"
+  std::string libraries = "onednn";
+  int64_t fold_limit = int64_t{1} << 30;
+
+  void add_to(CLI::App* command);
+  driver::CompileOptions options() const;
+  std::map<std::string, int64_t> dim_values() const;
+  std::map<std::string, std::vector<int64_t>> shape_values() const;
+};
+
+// Each adds one command; its callback runs the command and sets the exit code.
+void add_compile_command(CLI::App* app, int* exit_code);
+void add_run_command(CLI::App* app, int* exit_code);
+void add_check_command(CLI::App* app, int* exit_code);
+void add_bench_command(CLI::App* app, int* exit_code);
+void add_inspect_command(CLI::App* app, int* exit_code);
+void add_ops_command(CLI::App* app, int* exit_code);
+void add_opt_command(CLI::App* app, int* exit_code);
+void add_asm_commands(CLI::App* app, int* exit_code);   // asm, disasm
+void add_dump_commands(CLI::App* app, int* exit_code);  // dump, verify
+void add_completion_command(CLI::App* app, int* exit_code);
+
+}  // namespace tenon::tool

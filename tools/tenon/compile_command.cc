@@ -1,0 +1,119 @@
+// tenon compile: a model or program into a .tnx file.
+#include <chrono>
+#include <cstdio>
+#include <filesystem>
+
+#include "graph/ir/text.h"
+#include "graph/pass/pass.h"
+#include "support/error.h"
+#include "tools/tenon/command.h"
+#include "tools/tenon/npy.h"
+#include "tools/tenon/program_file.h"
+#include "vm/executable/write_file.h"
+
+namespace tenon::tool {
+namespace {
+
+struct CompileCommand {
+  std::string input, output, dump_after, dump_dir, stop_after;
+  bool list_passes = false, time_passes = false;
+  CompileFlags flags;
+
+  void list() const {
+    for (const graph::Pass& pass : graph::all_passes()) {
+      std::printf("%-28s -O%d  %s\n", pass.name, pass.min_level, pass.summary);
+    }
+  }
+
+  void require_pass(const std::string& name) const {
+    if (name.empty() || name == "all" || graph::find_pass(name)) return;
+    throw Error(ErrorKind::Usage, cat("there is no pass '", name, "'"))
+        .help("`tenon compile --list-passes` lists them");
+  }
+
+  void dump(std::string_view pass, const graph::Module& module, int index) const {
+    if (dump_after != "all" && dump_after != pass) return;
+    graph::PrintOptions print;
+    if (dump_dir.empty()) {
+      std::printf("// after %.*s\n%s\n", static_cast<int>(pass.size()), pass.data(),
+                  graph::to_text(module, print).c_str());
+      return;
+    }
+    std::filesystem::create_directories(dump_dir);
+    const std::string stem = cat(index < 10 ? "0" : "", index, "_", pass);
+    print.weights_path = cat(dump_dir, "/", stem, ".weights");
+    write_file(cat(dump_dir, "/", stem, ".tn"), graph::to_text(module, print));
+  }
+
+  void run() {
+    if (list_passes) return list();
+    if (input.empty()) {
+      throw Error(ErrorKind::Usage, "no model or program is given")
+          .help("tenon compile MODEL.onnx -o MODEL.tnx");
+    }
+    require_pass(stop_after);
+    require_pass(dump_after);
+    if (output.empty()) output = std::filesystem::path(input).replace_extension(".tnx").string();
+    const auto start = std::chrono::steady_clock::now();
+    auto seconds = [&] {
+      return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    };
+    driver::CompileOptions options = flags.options();
+    detail(cat("target: ", codegen::to_text(options.target)));
+    graph::Module module = read_module(input, flags);
+    progress(cat(input, ": read in ", static_cast<int64_t>(seconds() * 1000), " ms"));
+    int index = 0;
+    options.stop_after = stop_after;
+    options.after_pass = [&](std::string_view pass, const graph::Module& now, double took) {
+      dump(pass, now, index++);
+      if (time_passes) {
+        std::printf("%-28s %8.1f ms\n", std::string(pass).c_str(), took * 1000);
+      } else {
+        detail(cat("  ", pass, ": ", static_cast<int64_t>(took * 1000), " ms"));
+      }
+    };
+    const graph::Module lowered = driver::run_passes(module, options);
+    if (!stop_after.empty()) {
+      if (dump_after.empty()) std::printf("%s\n", graph::to_text(lowered).c_str());
+      return;
+    }
+    const double before_code = seconds();
+    vm::Unit unit = driver::generate_code(lowered, options);
+    if (time_passes)
+      std::printf("%-28s %8.1f ms\n", "generate_code", (seconds() - before_code) * 1000);
+    vm::save(unit, output);
+    progress(cat(output, ": ", std::filesystem::file_size(output) / 1024, " KB, ",
+                 lowered->kernels.size(), " kernels for ", options.target.cpu, ", compiled in ",
+                 static_cast<int64_t>(seconds() * 1000), " ms"));
+  }
+};
+
+}  // namespace
+
+void add_compile_command(CLI::App* app, int*) {
+  auto* command =
+      app->add_subcommand("compile", "compile an ONNX model or a .tn program to a .tnx file");
+  command->footer(
+      "Sizes that the model leaves open stay open: one file serves every batch and length.\n"
+      "Fix them with --dim or --shape when they never change.\n\n"
+      "  tenon compile resnet50.onnx -o resnet50.tnx\n"
+      "  tenon compile bert.onnx --cpu x86-64-v3 --dim batch=1");
+  auto state = std::make_shared<CompileCommand>();
+  command->add_option("FILE", state->input, "model (.onnx) or program (.tn)");
+  command->add_option("-o,--output", state->output, "the file to write; FILE.tnx unless given");
+  state->flags.add_to(command);
+  command
+      ->add_option("--dump-after", state->dump_after, "print the module after a pass, or after all")
+      ->group("Inspection");
+  command->add_option("--dump-dir", state->dump_dir, "write dumps into this folder instead")
+      ->group("Inspection");
+  command->add_option("--stop-after", state->stop_after, "end after a pass and print its module")
+      ->group("Inspection");
+  command->add_flag("--list-passes", state->list_passes, "list the passes in their order")
+      ->group("Inspection");
+  command->add_flag("--time-passes", state->time_passes, "print how long each pass took")
+      ->group("Inspection");
+  command->callback([state] { state->run(); });
+}
+
+}  // namespace tenon::tool

@@ -1,0 +1,156 @@
+// tenon dump: what is in a .tnx file, for a person; tenon verify: whether it may be run.
+#include <cstdio>
+#include <map>
+
+#include "support/error.h"
+#include "tools/tenon/command.h"
+#include "tools/tenon/program_file.h"
+#include "vm/asm/disassemble.h"
+#include "vm/executable/read_file.h"
+
+namespace tenon::tool {
+namespace {
+
+vm::LoadedUnit load(const std::string& path) {
+  vm::ReadOptions options;
+  options.name = path;
+  return vm::read_unit(vm::map_file(path), options);
+}
+
+int64_t constant_bytes(const vm::Unit& unit) {
+  int64_t bytes = 0;
+  for (const vm::Constant& constant : unit.constants) {
+    if (auto tensor = constant.value.try_as<Tensor>(); tensor && *tensor) bytes += tensor->bytes();
+  }
+  return bytes;
+}
+
+// Calls f(function, instruction) on every instruction.
+template <class F>
+void for_each_instruction(const vm::FunctionUnit& function, const F& f) {
+  vm::Instruction instruction;
+  for (uint32_t at = 0; at < function.code.size() && vm::decode(function.code, at, &instruction);
+       at += instruction.words()) {
+    f(at, instruction);
+  }
+}
+
+void print_stats(const vm::LoadedUnit& loaded, const std::string& path) {
+  const vm::Unit& unit = loaded.unit;
+  std::printf("%s: format %u, %s\n", path.c_str(), loaded.version, unit.producer.c_str());
+  for (uint32_t i = 0; i < vm::kSectionCount; ++i) {
+    std::printf("  %-11.*s %12llu bytes at 0x%llx\n", static_cast<int>(vm::kSectionNames[i].size()),
+                vm::kSectionNames[i].data(),
+                static_cast<unsigned long long>(loaded.header.sections[i].size),
+                static_cast<unsigned long long>(loaded.header.sections[i].offset));
+  }
+  std::printf("  %zu functions, %zu constants of %lld bytes, %zu packed functions\n",
+              unit.functions.size(), unit.constants.size(),
+              static_cast<long long>(constant_bytes(unit)), unit.packed.size());
+  for (const vm::KernelObjectUnit& kernels : unit.kernels) {
+    std::printf("  native code for %s, %s: %zu bytes\n", kernels.target.c_str(),
+                kernels.cpu.c_str(), kernels.elf.size());
+  }
+  for (const std::string& library : unit.libraries)
+    std::printf("  needs library %s\n", library.c_str());
+  std::map<std::string, int64_t> counts;
+  for (const vm::FunctionUnit& function : unit.functions) {
+    for_each_instruction(function, [&](uint32_t, const vm::Instruction& instruction) {
+      ++counts[std::string(instruction.info->mnemonic)];
+    });
+  }
+  for (const auto& [mnemonic, count] : counts) {
+    std::printf("  %8lld  %s\n", static_cast<long long>(count), mnemonic.c_str());
+  }
+}
+
+// The calls of each function as a graph: registers are edges.
+void print_graph(const vm::Unit& unit) {
+  std::printf("digraph program {\n  node [shape=box, fontname=monospace];\n");
+  int64_t next = 0;
+  for (const vm::FunctionUnit& function : unit.functions) {
+    std::map<uint32_t, int64_t> writer;
+    std::printf("  subgraph \"cluster_%s\" {\n    label=\"%s\";\n", function.name.c_str(),
+                function.name.c_str());
+    for_each_instruction(function, [&](uint32_t, const vm::Instruction& instruction) {
+      const int64_t node = next++;
+      std::string label(instruction.info->mnemonic);
+      for (vm::Word word : instruction.operands) {
+        const vm::Arg arg(word);
+        if (arg.is(vm::ArgKind::Packed)) label += cat("\\n", unit.packed[arg.index()].name);
+        if (arg.is(vm::ArgKind::Function)) label += cat("\\n@", unit.functions[arg.index()].name);
+      }
+      std::printf("    n%lld [label=\"%s\"];\n", static_cast<long long>(node), label.c_str());
+      for (vm::Word word : instruction.operands) {
+        const vm::Arg arg(word);
+        if (!arg.is_register()) continue;
+        auto it = writer.find(arg.index());
+        if (it != writer.end()) {
+          std::printf("    n%lld -> n%lld;\n", static_cast<long long>(it->second),
+                      static_cast<long long>(node));
+        }
+        writer[arg.index()] = node;
+      }
+    });
+    std::printf("  }\n");
+  }
+  std::printf("}\n");
+}
+
+void print_memory(const vm::Unit& unit) {
+  for (const vm::FunctionUnit& function : unit.functions) {
+    int64_t fixed = 0, open = 0, storages = 0;
+    for_each_instruction(function, [&](uint32_t, const vm::Instruction& instruction) {
+      if (instruction.opcode() != vm::Opcode::AllocStorage) return;
+      ++storages;
+      const vm::Arg size = instruction.arg(1);
+      if (size.is(vm::ArgKind::Immediate)) {
+        fixed += size.value();
+      } else {
+        ++open;
+      }
+    });
+    std::printf(
+        "%s: frame of %u registers, %lld storages, %lld bytes known, %lld of sizes known when "
+        "run\n",
+        function.name.c_str(), function.register_count, static_cast<long long>(storages),
+        static_cast<long long>(fixed), static_cast<long long>(open));
+  }
+  std::printf("constants: %lld bytes\n", static_cast<long long>(constant_bytes(unit)));
+}
+
+}  // namespace
+
+void add_dump_commands(CLI::App* app, int*) {
+  auto* dump = app->add_subcommand("dump", "show what a .tnx file holds");
+  auto file = std::make_shared<std::string>();
+  auto text = std::make_shared<bool>(false), stats = std::make_shared<bool>(false);
+  auto graph = std::make_shared<bool>(false), memory = std::make_shared<bool>(false);
+  dump->add_option("FILE", *file, ".tnx")->required();
+  dump->add_flag("--text", *text, "the code as assembly");
+  dump->add_flag("--stats", *stats, "sections, counts and sizes (the default)");
+  dump->add_flag("--graph", *graph, "instructions and registers as a graph for Graphviz (DOT)");
+  dump->add_flag("--memory", *memory, "what each function allocates");
+  dump->callback([=] {
+    const vm::LoadedUnit loaded = load(*file);
+    if (*text) std::printf("%s", vm::disassemble(loaded.unit).c_str());
+    if (*graph) print_graph(loaded.unit);
+    if (*memory) print_memory(loaded.unit);
+    if (*stats || !(*text || *graph || *memory)) print_stats(loaded, *file);
+  });
+
+  auto* verify = app->add_subcommand("verify", "check a .tnx file without running anything of it");
+  auto verified = std::make_shared<std::string>();
+  verify->add_option("FILE", *verified, ".tnx")->required();
+  verify->callback([=] {
+    const vm::LoadedUnit loaded = load(*verified);
+    std::printf("%s: verified; %zu functions", verified->c_str(), loaded.unit.functions.size());
+    if (loaded.unit.kernels.empty()) {
+      std::printf(", no native code\n");
+    } else {
+      std::printf(", native code, which is as trusted as any program\n");
+    }
+  });
+}
+
+}  // namespace tenon::tool

@@ -1,0 +1,40 @@
+// Inputs of a function from the command line: files, random values, folders of files.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "tools/tenon/program_file.h"
+
+namespace tenon::tool {
+
+struct InputFlags {
+  std::vector<std::string> inputs;  // "x=F.npy", "x=F.pb", "x=random", "x=random:0..9", "x=3"
+  std::string folder;               // --inputs: input_0.pb, ... or NAME.npy
+  uint64_t seed = 0;
+  // Sizes of symbols for random inputs; those not given are 1.
+  std::map<std::string, int64_t> dims;
+  std::map<std::string, std::vector<int64_t>> shapes;
+
+  bool given() const { return !inputs.empty() || !folder.empty(); }
+};
+
+struct Inputs {
+  std::vector<Any> values;
+  // What was chosen for the user: "input x is random, seed 0, n = 1".
+  std::vector<std::string> notes;
+};
+
+// A value for every parameter. With `random_rest`, parameters that the flags say nothing of get
+// seeded random values; without, that is a Usage error that names them.
+Inputs make_inputs(const FunctionSignature& signature, const InputFlags& flags, bool random_rest);
+
+// A tensor file by its extension: .npy or .pb.
+Tensor read_tensor(const std::string& path);
+
+// The files NAME_0.pb, NAME_1.pb, ... of a folder, in order.
+std::vector<std::string> numbered_files(const std::string& folder, const std::string& name);
+
+}  // namespace tenon::tool

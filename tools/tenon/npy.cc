@@ -1,0 +1,144 @@
+#include "tools/tenon/npy.h"
+
+#include <cerrno>
+#include <charconv>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+#include <optional>
+
+#include "support/error.h"
+
+namespace tenon::tool {
+namespace {
+
+constexpr std::string_view kMagic = "\x93NUMPY";
+
+struct Name {
+  std::string_view text;
+  DataType dtype;
+};
+constexpr Name kNames[] = {{"|b1", boolean}, {"|i1", i8},  {"<i2", i16}, {"<i4", i32},
+                           {"<i8", i64},     {"|u1", u8},  {"<u2", u16}, {"<u4", u32},
+                           {"<u8", u64},     {"<f2", f16}, {"<f4", f32}, {"<f8", f64}};
+
+[[noreturn]] void damaged(const std::string& path, const std::string& why) {
+  throw Error(ErrorKind::Damaged, cat(path, " is no .npy file that can be read: ", why))
+      .help("write it with numpy.save, in C order");
+}
+
+// What follows `key: ` in the header, a Python dictionary written by NumPy.
+std::string_view value_of(const std::string& path, std::string_view header, std::string_view key) {
+  const size_t at = header.find(key);
+  if (at == std::string_view::npos) damaged(path, cat("its header has no ", key));
+  std::string_view rest = header.substr(at + key.size());
+  const size_t colon = rest.find(':');
+  if (colon == std::string_view::npos) damaged(path, cat("its header has no value for ", key));
+  rest.remove_prefix(colon + 1);
+  while (!rest.empty() && rest.front() == ' ') rest.remove_prefix(1);
+  return rest;
+}
+
+std::vector<int64_t> read_shape(const std::string& path, std::string_view text) {
+  const size_t end = text.find(')');
+  if (text.empty() || text.front() != '(' || end == std::string_view::npos) {
+    damaged(path, "its shape is no tuple");
+  }
+  std::vector<int64_t> shape;
+  for (const char *at = text.data() + 1, *stop = text.data() + end; at < stop;) {
+    if (*at == ' ' || *at == ',') {
+      ++at;
+      continue;
+    }
+    int64_t size = 0;
+    auto [next, error] = std::from_chars(at, stop, size);
+    if (error != std::errc() || size < 0) damaged(path, "its shape is no tuple of sizes");
+    shape.push_back(size);
+    at = next;
+  }
+  if (shape.size() > static_cast<size_t>(kMaxRank)) damaged(path, "its rank is too large");
+  return shape;
+}
+
+}  // namespace
+
+std::string read_file(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  std::string bytes{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
+  if (!in || in.bad()) {
+    throw Error(ErrorKind::Usage, cat("cannot read ", path, ": ", std::strerror(errno)));
+  }
+  return bytes;
+}
+
+void write_file(const std::string& path, std::string_view bytes) {
+  std::ofstream out(path, std::ios::binary | std::ios::trunc);
+  out.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+  if (!out.flush()) {
+    throw Error(ErrorKind::Usage, cat("cannot write ", path, ": ", std::strerror(errno)));
+  }
+}
+
+Tensor read_npy(const std::string& path) {
+  const std::string bytes = read_file(path);
+  const std::string_view all = bytes;
+  if (!all.starts_with(kMagic) || all.size() < 12) damaged(path, "it does not start as one");
+  const int version = static_cast<unsigned char>(all[6]);
+  size_t length = 0;
+  const size_t fixed = version == 1 ? 10 : 12;
+  for (size_t i = fixed; i-- > 8;) length = length << 8 | static_cast<unsigned char>(all[i]);
+  if (version < 1 || version > 3 || length > all.size() - fixed) damaged(path, "its header is cut");
+  const std::string_view header = all.substr(fixed, length);
+
+  if (value_of(path, header, "'fortran_order'").starts_with("True")) {
+    throw Error(ErrorKind::Usage, cat(path, " is in Fortran order"))
+        .help("save numpy.ascontiguousarray(x) instead");
+  }
+  std::string_view descr = value_of(path, header, "'descr'");
+  std::optional<DataType> dtype;
+  for (const Name& name : kNames) {
+    if (descr.size() > 5 && descr.substr(1, 3) == name.text) dtype = name.dtype;
+  }
+  if (!dtype) {
+    throw Error(ErrorKind::Usage,
+                cat(path, ": dtype ", descr.substr(0, descr.find(',')), " is not supported"))
+        .expected("bool, integers of 8 to 64 bits, float16, float32 or float64, little-endian");
+  }
+  const std::vector<int64_t> shape = read_shape(path, value_of(path, header, "'shape'"));
+  const std::string_view data = all.substr(fixed + length);
+  size_t count = static_cast<size_t>(dtype->bytes());
+  for (int64_t size : shape) {
+    if (__builtin_mul_overflow(count, static_cast<size_t>(size), &count)) {
+      damaged(path, "its shape is too large");
+    }
+  }
+  if (count != data.size()) {
+    damaged(path, cat("it has ", data.size(), " bytes of data where its shape needs ", count));
+  }
+  return Tensor::copy_of_bytes(shape, *dtype, data.data(), data.size());
+}
+
+void write_npy(const std::string& path, const Tensor& tensor) {
+  std::string_view descr;
+  for (const Name& name : kNames) {
+    if (name.dtype == tensor.dtype()) descr = name.text;
+  }
+  if (descr.empty()) {
+    throw Error(ErrorKind::Usage, cat(path, ": .npy has no dtype for ", to_text(tensor.dtype())));
+  }
+  std::string shape;
+  for (int64_t size : tensor.shape()) shape += cat(size, ", ");
+  std::string header =
+      cat("{'descr': '", descr, "', 'fortran_order': False, 'shape': (", shape, "), }");
+  header.resize((header.size() + 11 + 63) / 64 * 64 - 11, ' ');
+  header += '\n';
+  std::string bytes(kMagic);
+  bytes += {'\x01', '\x00'};
+  bytes += static_cast<char>(header.size() & 0xff);
+  bytes += static_cast<char>(header.size() >> 8);
+  bytes += header;
+  bytes.append(static_cast<const char*>(tensor.data()), static_cast<size_t>(tensor.bytes()));
+  write_file(path, bytes);
+}
+
+}  // namespace tenon::tool

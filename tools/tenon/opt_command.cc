@@ -1,0 +1,51 @@
+// tenon opt: passes on a program in text, the tool of the golden tests.
+#include <cstdio>
+#include <filesystem>
+
+#include "graph/evaluate/reference_evaluator.h"
+#include "graph/ir/check.h"
+#include "graph/ir/text.h"
+#include "graph/pass/pass.h"
+#include "support/error.h"
+#include "tools/tenon/command.h"
+#include "tools/tenon/program_file.h"
+
+namespace tenon::tool {
+namespace {
+
+std::vector<std::string> split(const std::string& list) {
+  std::vector<std::string> parts;
+  for (size_t at = 0; at < list.size();) {
+    const size_t end = std::min(list.find(',', at), list.size());
+    if (end > at) parts.push_back(list.substr(at, end - at));
+    at = end + 1;
+  }
+  return parts;
+}
+
+}  // namespace
+
+void add_opt_command(CLI::App* app, int*) {
+  auto* command = app->add_subcommand("opt", "run passes on a program and print it");
+  auto file = std::make_shared<std::string>();
+  auto passes = std::make_shared<std::string>();
+  auto flags = std::make_shared<CompileFlags>();
+  command->add_option("FILE", *file, "program (.tn) or model (.onnx)")->required();
+  command->add_option("--passes", *passes, "names with commas between; none: check and print");
+  flags->add_to(command);
+  command->callback([=] {
+    graph::Module module = read_module(*file, *flags);
+    graph::check_module(module);
+    for (const std::string& name : split(*passes)) {
+      if (!graph::find_pass(name)) {
+        throw Error(ErrorKind::Usage, cat("there is no pass '", name, "'"))
+            .help("`tenon compile --list-passes` lists them");
+      }
+      module = driver::run_one_pass(module, name, flags->options());
+      graph::check_module(module);
+    }
+    std::printf("%s", graph::to_text(module).c_str());
+  });
+}
+
+}  // namespace tenon::tool

@@ -1,0 +1,111 @@
+#include "tools/tenon/program_file.h"
+
+#include <chrono>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+
+#include "graph/ir/text.h"
+#include "import/onnx/import_model.h"
+#include "support/error.h"
+#include "tools/tenon/npy.h"
+#include "vm/executable/file_format.h"
+
+namespace tenon::tool {
+namespace {
+
+double seconds_since(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+}  // namespace
+
+bool is_executable_file(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  char magic[sizeof vm::kMagic] = {};
+  in.read(magic, sizeof magic);
+  return in && std::memcmp(magic, vm::kMagic, sizeof magic) == 0;
+}
+
+graph::Module read_module(const std::string& path, const CompileFlags& flags,
+                          const std::map<std::string, std::vector<int64_t>>& ranks) {
+  driver::initialise();
+  const std::string extension = std::filesystem::path(path).extension();
+  if (extension == ".tn") return graph::parse_module(read_file(path), path);
+  if (extension == ".onnx" || extension == ".pb") {
+    onnx::ImportOptions options;
+    options.dims = flags.dim_values();
+    options.shapes = ranks;
+    for (auto& [name, shape] : flags.shape_values()) options.shapes[name] = shape;
+    return onnx::import_model(path, options).module;
+  }
+  throw Error(ErrorKind::Usage, cat(path, " is no file that can be compiled"))
+      .expected("a model (.onnx), a program in Tenon's text (.tn), or an executable (.tnx)");
+}
+
+Ref<vm::Program> compile_in_memory(const graph::Module& module,
+                                   const driver::CompileOptions& options, const std::string& name) {
+  vm::ProgramOptions load;
+  load.read.name = name;
+  return vm::Program::from_unit(driver::compile(module, options), load);
+}
+
+ProgramFile open_program(const std::string& path, const CompileFlags& flags) {
+  ProgramFile file;
+  file.path = path;
+  auto start = std::chrono::steady_clock::now();
+  if (is_executable_file(path) || std::filesystem::path(path).extension() == ".tnx") {
+    driver::initialise();
+    file.program = vm::Program::load(path);
+    file.load_seconds = seconds_since(start);
+    return file;
+  }
+  file.module = read_module(path, flags);
+  vm::Unit unit = driver::compile(file.module, flags.options());
+  file.compile_seconds = seconds_since(start);
+  start = std::chrono::steady_clock::now();
+  vm::ProgramOptions load;
+  load.read.name = path;
+  file.program = vm::Program::from_unit(std::move(unit), load);
+  file.load_seconds = seconds_since(start);
+  return file;
+}
+
+std::vector<std::string> FunctionSignature::outputs() const {
+  const size_t count = result.kind == vm::SignatureType::Kind::Tuple ? result.parts.size() : 1;
+  std::vector<std::string> names = result_names;
+  for (size_t i = names.size(); i < count; ++i) names.push_back(cat("output_", i));
+  return names;
+}
+
+FunctionSignature signature_of(const vm::Program& program, const std::string& function) {
+  const vm::FunctionUnit& unit = program.unit().functions[program.exported(function)];
+  return {unit.name, unit.params, unit.result, unit.result_names};
+}
+
+std::string signature_text(const FunctionSignature& signature) {
+  std::string out = cat(signature.name, "\n");
+  size_t width = 0;
+  const std::vector<std::string> outputs = signature.outputs();
+  for (const vm::Param& param : signature.params) width = std::max(width, param.name.size());
+  for (const std::string& name : outputs) width = std::max(width, name.size());
+  auto line = [&](const char* kind, const std::string& name, const vm::SignatureType& type) {
+    out += cat("  ", kind, "  ", name, std::string(width - name.size() + 2, ' '), vm::to_text(type),
+               "\n");
+  };
+  for (const vm::Param& param : signature.params) line("input ", param.name, param.type);
+  const bool tuple = signature.result.kind == vm::SignatureType::Kind::Tuple;
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    line("output", outputs[i], tuple ? signature.result.parts[i] : signature.result);
+  }
+  return out;
+}
+
+std::vector<Any> results_of(const Any& result, const vm::SignatureType& type) {
+  if (type.kind != vm::SignatureType::Kind::Tuple) return {result};
+  if (result.is_none()) return {};
+  auto fields = result.as<Array<Any>>();
+  return {fields.begin(), fields.end()};
+}
+
+}  // namespace tenon::tool

@@ -1,0 +1,48 @@
+// A FILE that the user named, as something that can be called: .tnx is loaded, .onnx and .tn are
+// compiled in memory.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "graph/ir/module.h"
+#include "tools/tenon/command.h"
+#include "vm/interp/program.h"
+
+namespace tenon::tool {
+
+// The signature of one function, from whichever kind of file.
+struct FunctionSignature {
+  std::string name;
+  std::vector<vm::Param> params;
+  vm::SignatureType result;
+  std::vector<std::string> result_names;
+
+  std::vector<std::string> outputs() const;  // names, invented where there are none
+};
+
+struct ProgramFile {
+  std::string path;
+  Ref<vm::Program> program;  // null when only the module was asked for
+  graph::Module module;      // null for .tnx
+  double compile_seconds = 0, load_seconds = 0;
+};
+
+bool is_executable_file(const std::string& path);  // by its first bytes
+
+// The module of an .onnx or .tn file. `ranks` gives ranks to inputs that state none.
+graph::Module read_module(const std::string& path, const CompileFlags& flags,
+                          const std::map<std::string, std::vector<int64_t>>& ranks = {});
+
+ProgramFile open_program(const std::string& path, const CompileFlags& flags);
+Ref<vm::Program> compile_in_memory(const graph::Module& module,
+                                   const driver::CompileOptions& options, const std::string& name);
+
+FunctionSignature signature_of(const vm::Program& program, const std::string& function);
+std::string signature_text(const FunctionSignature& signature);
+
+// Results as a list: the fields of a tuple, else the value alone.
+std::vector<Any> results_of(const Any& result, const vm::SignatureType& type);
+
+}  // namespace tenon::tool

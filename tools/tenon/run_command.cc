@@ -1,0 +1,241 @@
+// tenon run: a function on inputs, with its results printed, stored or compared.
+#include <chrono>
+#include <cstdio>
+#include <filesystem>
+#include <unordered_map>
+
+#include "codegen/llvm/target.h"
+#include "graph/evaluate/reference_evaluator.h"
+#include "support/error.h"
+#include "tools/tenon/command.h"
+#include "tools/tenon/compare.h"
+#include "tools/tenon/input_spec.h"
+#include "tools/tenon/npy.h"
+#include "tools/tenon/program_file.h"
+#include "tools/tenon/tensor_text.h"
+#include "vm/interp/machine.h"
+
+namespace tenon::tool {
+namespace {
+
+struct RunCommand {
+  std::string file, function = "main", mode = "bytecode", compare_with, expect, save_values;
+  std::vector<std::string> outputs;
+  InputFlags inputs;
+  CompileFlags flags;
+  Tolerance tolerance;
+  vm::Limits limits;
+  int64_t fuel = -1, deadline_ms = -1, memory_mb = 0, depth = 0;
+  int threads = 0;
+  int* exit_code = nullptr;
+
+  void run() {
+    inputs.dims = flags.dim_values();
+    inputs.shapes = flags.shape_values();
+    ProgramFile program = open_program(file, flags);
+    const FunctionSignature signature = signature_of(*program.program, function);
+    if (!inputs.given() && !signature.params.empty()) {
+      std::printf("%s", signature_text(signature).c_str());
+      return;
+    }
+    Inputs given = make_inputs(signature, inputs, /*random_rest=*/false);
+    for (const std::string& note : given.notes) progress(note);
+    std::vector<Any> results = mode == "interpret" ? interpret(program, given.values, nullptr)
+                                                   : execute(program, signature, given.values);
+    const std::vector<std::string> names = signature.outputs();
+    for (size_t i = 0; i < results.size(); ++i) {
+      std::printf("%s: %s\n", names[i].c_str(), value_text(results[i]).c_str());
+    }
+    store(names, results);
+    if (!expect.empty()) check_expected(names, results);
+    if (!compare_with.empty()) compare_modes(program, given.values, results, names);
+  }
+
+  std::vector<Any> execute(const ProgramFile& program, const FunctionSignature& signature,
+                           const std::vector<Any>& values) {
+    if (fuel >= 0) limits.fuel = fuel;
+    if (deadline_ms >= 0) limits.deadline = std::chrono::milliseconds(deadline_ms);
+    if (memory_mb > 0) limits.memory = static_cast<size_t>(memory_mb) << 20;
+    if (depth > 0) limits.depth = static_cast<uint32_t>(depth);
+    limits.threads = threads;
+    vm::Machine machine(program.program, limits);
+    std::vector<AnyView> views(values.begin(), values.end());
+    return results_of(machine.call(function, views), signature.result);
+  }
+
+  std::vector<Any> interpret(const ProgramFile& program, const std::vector<Any>& values,
+                             graph::ReferenceEvaluator::Observer observer) {
+    if (!program.module) {
+      throw Error(ErrorKind::Usage, cat(file, " cannot be interpreted"))
+          .expected("a model (.onnx) or a program (.tn): an executable holds no graph");
+    }
+    const graph::FunctionRef* found = program.module->functions.find(function);
+    if (!found) throw Error(ErrorKind::Usage, cat(file, " has no function '", function, "'"));
+    graph::ReferenceEvaluator evaluator(codegen::parse_target(flags.cpu));
+    if (!save_values.empty()) {
+      std::filesystem::create_directories(save_values);
+      int64_t index = 0;
+      evaluator.observer = [&, index](const graph::Binding& binding, const Any& value) mutable {
+        if (observer) observer(binding, value);
+        auto tensor = value.try_as<Tensor>();
+        if (tensor && *tensor) {
+          write_npy(cat(save_values, "/", index++, "_", file_name(binding), ".npy"), *tensor);
+        }
+      };
+    } else {
+      evaluator.observer = observer;
+    }
+    return evaluator.run(program.module, *found, values);
+  }
+
+  static std::string file_name(const graph::Binding& binding) {
+    std::string name = binding.span.nodes.empty() ? binding.var->name.str() : binding.span.nodes[0];
+    for (char& c : name) {
+      if (!std::isalnum(static_cast<unsigned char>(c))) c = '_';
+    }
+    return name;
+  }
+
+  void store(const std::vector<std::string>& names, const std::vector<Any>& results) const {
+    for (const std::string& output : outputs) {
+      const size_t equals = output.find('=');
+      size_t i = 0;
+      while (i < names.size() && names[i] != output.substr(0, equals)) ++i;
+      if (equals == std::string::npos || i == names.size()) {
+        throw Error(ErrorKind::Usage, cat("--output ", output, " names no output"))
+            .expected(cat("NAME=FILE.npy with NAME one of ", join(names, ", ")));
+      }
+      write_npy(output.substr(equals + 1), results[i].as<Tensor>());
+    }
+  }
+
+  void check_expected(const std::vector<std::string>& names,
+                      const std::vector<Any>& results) const {
+    const std::vector<std::string> files = numbered_files(expect, "output");
+    if (files.empty()) throw Error(ErrorKind::Usage, cat(expect, " holds no output_0.pb"));
+    for (size_t i = 0; i < files.size() && i < results.size(); ++i) {
+      const Difference d = compare(results[i].as<Tensor>(), read_tensor(files[i]), tolerance);
+      std::printf(
+          "%s: %s\n", names[i].c_str(),
+          d.equal ? cat("as expected, greatest difference ", d.largest).c_str() : d.reason.c_str());
+      if (!d.equal) *exit_code = 1;
+    }
+    if (files.size() != results.size()) {
+      std::printf("expected %zu outputs, found %zu\n", files.size(), results.size());
+      *exit_code = 1;
+    }
+  }
+
+  // Runs the graph unfused, and where results differ names the first operator whose value does:
+  // each operator's value is recomputed by the compiled pipeline on the module cut there.
+  void compare_modes(const ProgramFile& program, const std::vector<Any>& values,
+                     const std::vector<Any>& results, const std::vector<std::string>& names) {
+    const std::vector<Any> reference = interpret(program, values, nullptr);
+    bool differ = false;
+    for (size_t i = 0; i < results.size(); ++i) {
+      auto found = results[i].try_as<Tensor>();
+      auto expected = reference[i].try_as<Tensor>();
+      if (!found || !*found || !expected || !*expected) continue;
+      const Difference d = compare(*found, *expected, tolerance);
+      std::printf("%s: %s\n", names[i].c_str(),
+                  d.equal ? cat("as interpreted, greatest difference ", d.largest).c_str()
+                          : d.reason.c_str());
+      differ = differ || !d.equal;
+    }
+    if (!differ) return;
+    *exit_code = 1;
+    name_first_difference(program, values);
+  }
+
+  void name_first_difference(const ProgramFile& program, const std::vector<Any>& values) {
+    const graph::FunctionRef main = *program.module->functions.find(function);
+    std::vector<Any> expected;
+    std::vector<Ref<const graph::Binding>> bindings;
+    std::unordered_map<const graph::Binding*, size_t> top_level;
+    for (const auto& binding : main->body->bindings) top_level[binding.get()] = 0;
+    interpret(program, values, [&](const graph::Binding& binding, const Any& value) {
+      auto tensor = value.try_as<Tensor>();
+      if (!tensor || !*tensor || !top_level.contains(&binding)) return;
+      bindings.emplace_back(&binding);
+      expected.push_back(value);
+    });
+    // Differences can only grow along the graph: the first cut that differs is found by halving.
+    auto differs_at = [&](size_t i) {
+      auto body = make<graph::Block>(main->body->bindings, graph::Operand(bindings[i]->var));
+      auto cut = make<graph::FunctionExpr>(*main);
+      cut->body = body;
+      cut->result_type = graph::without_known_values(bindings[i]->var->type);
+      cut->attrs = {};
+      Map<String, graph::FunctionRef> functions = program.module->functions;
+      functions.set(String(function), graph::FunctionRef(cut));
+      auto compiled = compile_in_memory(
+          graph::make_module(functions, program.module->kernels, program.module->adts),
+          flags.options(), "cut");
+      vm::Machine machine(compiled);
+      std::vector<AnyView> views(values.begin(), values.end());
+      Any found = machine.call(function, views);
+      return compare(found.as<Tensor>(), expected[i].as<Tensor>(), tolerance);
+    };
+    size_t low = 0, high = bindings.size();
+    while (low < high) {
+      const size_t middle = (low + high) / 2;
+      if (differs_at(middle).equal) {
+        low = middle + 1;
+      } else {
+        high = middle;
+      }
+    }
+    if (low == bindings.size()) return;
+    const Difference d = differs_at(low);
+    std::printf("first to differ: %s, greatest difference %s\n  %s\n",
+                tenon::to_text(bindings[low]->span).c_str(), cat(d.largest).c_str(),
+                d.reason.c_str());
+  }
+};
+
+}  // namespace
+
+void add_run_command(CLI::App* app, int* exit_code) {
+  auto* command = app->add_subcommand("run", "run a function of a .tnx, .onnx or .tn file");
+  command->footer(
+      "Without inputs it prints the function's signature.\n\n"
+      "  tenon run mnist.onnx --input image=digit.npy\n"
+      "  tenon run model.tnx --inputs test_data_set_0 --expect test_data_set_0\n"
+      "  tenon run fib.tn --function fib --input n=30");
+  auto state = std::make_shared<RunCommand>();
+  state->exit_code = exit_code;
+  command->add_option("FILE", state->file, ".tnx, .onnx or .tn")->required();
+  command->add_option("--function,-f", state->function, "function to call")->capture_default_str();
+  command->add_option("--input,-i", state->inputs.inputs,
+                      "NAME=F.npy, F.pb, random[:LO..HI] or a number");
+  command->add_option("--inputs", state->inputs.folder, "folder with input_0.pb, ... or NAME.npy");
+  command->add_option("--seed", state->inputs.seed, "of random inputs")->capture_default_str();
+  command->add_option("--output", state->outputs, "NAME=F.npy: store an output");
+  command->add_option("--expect", state->expect,
+                      "folder with output_0.pb, ...: compare; exit code 1 if they differ");
+  command->add_option("--rtol", state->tolerance.rtol, "relative tolerance")->capture_default_str();
+  command->add_option("--atol", state->tolerance.atol, "absolute tolerance")->capture_default_str();
+  command
+      ->add_option("--mode", state->mode,
+                   "bytecode, or interpret: walk the graph, operator by operator")
+      ->check(CLI::IsMember({"bytecode", "interpret"}))
+      ->capture_default_str();
+  command
+      ->add_option("--compare", state->compare_with,
+                   "interpret: run both ways and name the first node that differs")
+      ->check(CLI::IsMember({"interpret"}));
+  command->add_option("--save-values", state->save_values,
+                      "with --mode interpret: store every operator's value in this folder");
+  command->add_option("--threads", state->threads, "threads for kernels; 0: all")->group("Limits");
+  command->add_option("--fuel", state->fuel, "calls and backward jumps that it may make")
+      ->group("Limits");
+  command->add_option("--deadline", state->deadline_ms, "milliseconds that it may take")
+      ->group("Limits");
+  command->add_option("--memory", state->memory_mb, "megabytes that it may allocate")
+      ->group("Limits");
+  command->add_option("--depth", state->depth, "calls that may nest")->group("Limits");
+  state->flags.add_to(command);
+  command->callback([state] { state->run(); });
+}
+
+}  // namespace tenon::tool

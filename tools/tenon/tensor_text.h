@@ -1,0 +1,19 @@
+// A value for a person to read.
+#pragma once
+
+#include <string>
+
+#include "object/any.h"
+#include "object/tensor.h"
+
+namespace tenon::tool {
+
+// Element i of a tensor as a double; integers beyond 2^53 lose their low bits.
+double element_as_double(const Tensor& tensor, int64_t i);
+// Element i as it prints: "1.5", "true", "-3".
+std::string element_text(const Tensor& tensor, int64_t i);
+
+// "float32[2, 3] = [0.1, 2.5, ...]" with at most `count` values; scalars and shapes as they print.
+std::string value_text(const Any& value, int64_t count = 8);
+
+}  // namespace tenon::tool

@@ -1,0 +1,10 @@
+// What `tenon --version` prints: Tenon's, LLVM's and oneDNN's versions, and the CPU.
+#pragma once
+
+#include <string>
+
+namespace tenon::tool {
+
+std::string version_text();
+
+}  // namespace tenon::tool
