@@ -1,7 +1,7 @@
 #include "graph/evaluate/kernel_cache.h"
 
 #include "codegen/llvm/emit.h"
-#include "device/parallel.h"
+#include "graph/evaluate/kernel_host.h"
 #include "object/function.h"
 #include "vm/executable/kernel_object.h"
 
@@ -21,8 +21,9 @@ void KernelCache::compile(const std::vector<std::pair<std::string, loop::KernelR
   codegen::EmitOptions options;
   options.optimisation = 1;
   const std::vector<uint8_t> bytes = codegen::compile_kernels(named, target_, options);
-  objects_.push_back(std::make_unique<vm::KernelObject>(
-      std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size())));
+  objects_.push_back(vm::KernelObject::open(
+      std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size()),
+      "folded kernels"));
   for (size_t i = 0; i < kernels.size(); ++i) {
     entries_[kernels[i].first] = {objects_.back()->find(cat("k", i)), kernels[i].second};
   }
@@ -33,7 +34,7 @@ void KernelCache::call(const std::string& key, const std::vector<Any>& args) con
   TENON_ASSERT(it != entries_.end() && it->second.function, "kernel ", key, " was not compiled");
   std::vector<AnyView> views(args.begin(), args.end());
   Any result;
-  if (it->second.function(const_cast<vm::KernelRuntime*>(&vm::host_kernel_runtime()), views.data(),
+  if (it->second.function(const_cast<vm::KernelRuntime*>(&kernel_host()), views.data(),
                           static_cast<int32_t>(views.size()), &result) != 0) {
     throw take_error();
   }

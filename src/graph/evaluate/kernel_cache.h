@@ -9,11 +9,7 @@
 #include "codegen/llvm/target.h"
 #include "loop/kernel.h"
 #include "object/any.h"
-#include "vm/executable/kernel_abi.h"
-
-namespace tenon::vm {
-class KernelObject;
-}
+#include "vm/executable/kernel_object.h"
 
 namespace tenon::graph {
 
@@ -33,7 +29,7 @@ class KernelCache {
 
  private:
   codegen::Target target_;
-  std::vector<std::unique_ptr<vm::KernelObject>> objects_;
+  std::vector<Ref<vm::KernelObject>> objects_;
   struct Entry {
     vm::KernelEntryFunction function = nullptr;
     loop::KernelRef kernel;  // held: its address may be part of the key
