@@ -3,7 +3,7 @@
 #include <string_view>
 #include <unordered_map>
 
-#include "graph/pass/rewrite.h"
+#include "graph/ir/rewrite.h"
 #include "graph/pass/simplify_rules.h"
 
 namespace tenon::graph {

@@ -1,6 +1,6 @@
 #include "graph/pass/fold_batch_norm.h"
 
-#include "graph/pass/rewrite.h"
+#include "graph/ir/rewrite.h"
 
 namespace tenon::graph {
 namespace {

@@ -3,10 +3,10 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "graph/ir/rewrite.h"
 #include "graph/pass/fuse_operators.h"
 #include "graph/pass/lower_to_kernels.h"
 #include "graph/pass/make_allocation_explicit.h"
-#include "graph/pass/rewrite.h"
 
 namespace tenon::graph {
 namespace {

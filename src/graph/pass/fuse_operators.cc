@@ -4,7 +4,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
-#include "graph/pass/rewrite.h"
+#include "graph/ir/rewrite.h"
 
 namespace tenon::graph {
 namespace {

@@ -3,8 +3,8 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "graph/ir/rewrite.h"
 #include "graph/op/lower.h"
-#include "graph/pass/rewrite.h"
 #include "object/reflect.h"
 
 namespace tenon::graph {

@@ -1,7 +1,7 @@
 #include "graph/pass/materialize_values.h"
 
 #include "graph/ir/intrinsic.h"
-#include "graph/pass/rewrite.h"
+#include "graph/ir/rewrite.h"
 
 namespace tenon::graph {
 namespace {

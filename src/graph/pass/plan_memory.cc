@@ -5,7 +5,7 @@
 #include <unordered_set>
 
 #include "graph/ir/intrinsic.h"
-#include "graph/pass/rewrite.h"
+#include "graph/ir/rewrite.h"
 
 namespace tenon::graph {
 namespace {

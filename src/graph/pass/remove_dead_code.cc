@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <unordered_set>
 
-#include "graph/pass/rewrite.h"
+#include "graph/ir/rewrite.h"
 #include "graph/pass/simplify.h"
 
 namespace tenon::graph {

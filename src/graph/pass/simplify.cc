@@ -2,7 +2,7 @@
 
 #include <unordered_map>
 
-#include "graph/pass/rewrite.h"
+#include "graph/ir/rewrite.h"
 #include "graph/pass/simplify_rules.h"
 #include "object/reflect.h"
 

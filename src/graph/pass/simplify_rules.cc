@@ -5,7 +5,7 @@
 #include <string_view>
 #include <unordered_map>
 
-#include "graph/pass/rewrite.h"
+#include "graph/ir/rewrite.h"
 
 namespace tenon::graph {
 namespace {

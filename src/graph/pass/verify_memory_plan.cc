@@ -4,8 +4,8 @@
 #include <unordered_map>
 
 #include "graph/ir/intrinsic.h"
+#include "graph/ir/rewrite.h"
 #include "graph/pass/plan_memory.h"
-#include "graph/pass/rewrite.h"
 
 namespace tenon::graph {
 namespace {

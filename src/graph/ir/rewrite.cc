@@ -1,4 +1,4 @@
-#include "graph/pass/rewrite.h"
+#include "graph/ir/rewrite.h"
 
 #include <utility>
 

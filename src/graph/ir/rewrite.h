@@ -6,7 +6,6 @@
 
 #include "graph/ir/builder.h"
 #include "graph/ir/walk.h"
-#include "graph/pass/pass.h"
 
 namespace tenon::graph {
 
