@@ -46,14 +46,6 @@ int64_t cost(const ExprRef& root) {
   return total;
 }
 
-// The expressions of a stage, to be rewritten together.
-std::vector<ExprRef> exprs_of(const Stage& s) {
-  std::vector<ExprRef> all{s.body};
-  if (s.update) all.push_back(s.update);
-  for (const ExprRef& i : s.scatter_indices) all.push_back(i);
-  return all;
-}
-
 // Is an element read at `at` read again at another point of the stage? (A yes may be wrong.)
 bool repeats(const Stage& s, const Array<ExprRef>& at) {
   std::unordered_map<const Var*, bool> reduced;  // those whose extent may exceed 1
@@ -88,7 +80,7 @@ class Inliner {
   explicit Inliner(const Compute& c) : compute_(c) {
     for (const auto& s : c.stages) {
       Seen seen;
-      for (const ExprRef& root : exprs_of(*s)) {
+      for (const ExprRef& root : stage_exprs(*s)) {
         post_order(
             root,
             [&](const ExprRef& e) {
@@ -186,7 +178,7 @@ class Inliner {
       if (!live.contains(stages[i]->out.get())) continue;
       kept.push_back(stages[i]);
       Seen seen;
-      for (const ExprRef& root : exprs_of(*stages[i])) {
+      for (const ExprRef& root : stage_exprs(*stages[i])) {
         post_order(
             root,
             [&](const ExprRef& e) {

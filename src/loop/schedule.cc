@@ -4,6 +4,7 @@
 #include <unordered_set>
 
 #include "loop/schedule_plain.h"
+#include "loop/schedule_stages.h"
 #include "loop/walk.h"
 #include "support/error.h"
 
@@ -70,6 +71,40 @@ StmtRef plain_compute(const Compute& c) {
   return body;
 }
 
+// Pairs of an output and an input of the same type, which the kernel reads nowhere but at the
+// element that it writes, for that write.
+Array<Array<int64_t>> in_place_pairs(const Compute& c) {
+  Array<Array<int64_t>> pairs;
+  for (size_t o = 0; o < c.outputs.size(); ++o) {
+    for (size_t i = 0; i < c.inputs.size(); ++i) {
+      const Buffer &out = *c.outputs[o], &in = *c.inputs[i];
+      if (out.dtype != in.dtype || out.shape.to_vector() != in.shape.to_vector()) continue;
+      bool fits = true, read = false;
+      for (const auto& s : c.stages) {
+        bool writes = s->out.get() == &out && s->kind == StageKind::kMap;
+        Seen seen;
+        for (const ExprRef& root : stage_exprs(*s)) {
+          post_order(
+              root,
+              [&](const ExprRef& e) {
+                if (e->kind != ExprKind::kLoad) return;
+                const auto& l = static_cast<const Load&>(*e);
+                if (l.buffer.get() != &in) return;
+                read = true;
+                fits = fits && writes;
+                for (size_t k = 0; k < l.indices.size(); ++k) {
+                  fits = fits && l.indices[k].get() == s->axes[k].get();
+                }
+              },
+              &seen);
+        }
+      }
+      if (fits && read) pairs.push_back({static_cast<int64_t>(o), static_cast<int64_t>(i)});
+    }
+  }
+  return pairs;
+}
+
 }  // namespace
 
 KernelRef schedule(const Compute& compute, const ScheduleOptions& options) {
@@ -78,7 +113,8 @@ KernelRef schedule(const Compute& compute, const ScheduleOptions& options) {
   k->name = String(options.name);
   k->inputs = compute.inputs;
   k->outputs = compute.outputs;
-  k->body = plain_compute(compute);
+  k->body = options.level == 0 ? plain_compute(compute) : schedule_stages(compute, options);
+  if (options.level > 0) k->in_place = in_place_pairs(compute);
   k->integers = unbound_symbols(*k);
   check(*k);
   return k;

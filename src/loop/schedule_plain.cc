@@ -44,8 +44,16 @@ StmtRef arg_reduction(const Stage& s, const std::function<StmtRef(const ExprRef&
   return alloc(best, alloc(place, all));
 }
 
-StmtRef scatter(const Stage& s) {
-  StmtRef start = nest(s.axes, s.out->shape, store(s.out, as_indices(s.axes), s.body));
+}  // namespace
+
+StmtRef nest(const Array<Ref<const Var>>& vars, const Array<Dim>& extents, StmtRef body) {
+  for (size_t i = vars.size(); i-- > 0;) {
+    body = for_loop(vars[i], index(0), dim_value(extents[i]), ForKind::kSerial, body);
+  }
+  return body;
+}
+
+StmtRef plain_updates(const Stage& s) {
   // Each index is named: it is used twice, and may be checked.
   std::vector<Ref<const Var>> at;
   Array<ExprRef> where;
@@ -57,16 +65,7 @@ StmtRef scatter(const Stage& s) {
   if (s.reduction != Reduction::kNone) value = combine(s.reduction, load(s.out, where), value);
   StmtRef step = store(s.out, where, value);
   for (size_t i = at.size(); i-- > 0;) step = let(at[i], s.scatter_indices[i], step);
-  return seq({start, nest(s.reduce_axes, s.reduce_extents, step)});
-}
-
-}  // namespace
-
-StmtRef nest(const Array<Ref<const Var>>& vars, const Array<Dim>& extents, StmtRef body) {
-  for (size_t i = vars.size(); i-- > 0;) {
-    body = for_loop(vars[i], index(0), dim_value(extents[i]), ForKind::kSerial, body);
-  }
-  return body;
+  return nest(s.reduce_axes, s.reduce_extents, step);
 }
 
 StmtRef plain_reduction(const Stage& s, const std::function<StmtRef(const ExprRef&)>& finish) {
@@ -89,7 +88,7 @@ StmtRef plain_stage(const Stage& s) {
                     return store(s.out, at, cast(s.out->dtype, result));
                   }));
     case StageKind::kScatter:
-      return scatter(s);
+      return seq({nest(s.axes, s.out->shape, store(s.out, at, s.body)), plain_updates(s)});
   }
   return seq({});
 }

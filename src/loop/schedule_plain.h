@@ -8,6 +8,9 @@ namespace tenon::loop {
 // Loops over all axes of the stage in order, which write its buffer.
 StmtRef plain_stage(const Stage& stage);
 
+// The updates of a scatter, without its first values.
+StmtRef plain_updates(const Stage& scatter);
+
 // Serial loops around `body`, the first variable outermost.
 StmtRef nest(const Array<Ref<const Var>>& vars, const Array<Dim>& extents, StmtRef body);
 

@@ -88,5 +88,214 @@ TEST(Schedule, PlainLoopsAgreeWithTheCompute) {
   expect_close(evaluate(*schedule(*c, options), {x})[0], evaluate(*c, {x})[0], 0);
 }
 
+// ---- level 1 agrees with the compute
+
+struct Agreement {
+  std::mt19937 rng{11};
+
+  void check(const ComputeRef& c, const std::vector<Tensor>& inputs, double tolerance = 1e-5) {
+    for (int64_t bytes : {16, 64}) {
+      ScheduleOptions options;
+      options.vector_bytes = bytes;
+      KernelRef kernel = schedule(*c, options);
+      std::vector<Tensor> found = evaluate(*kernel, inputs), expected = evaluate(*c, inputs);
+      for (size_t i = 0; i < found.size(); ++i) {
+        SCOPED_TRACE(to_text(*kernel));
+        expect_close(found[i], expected[i], tolerance);
+        if (testing::Test::HasFatalFailure()) return;
+      }
+    }
+  }
+  Tensor random(const std::vector<int64_t>& shape, DataType t = f32, int64_t below = 0) {
+    return random_tensor(t, shape, &rng, below);
+  }
+};
+
+TEST(Schedule, Elementwise) {
+  Agreement a;
+  auto x = buffer("x", f32, {n, m}), y = buffer("y", f32, {n, m}), z = buffer("z", f32, {n, m});
+  auto c = compute_of({x, y}, {map_stage(z, [&](const Indices& i) { return at(x, i) + at(y, i); })},
+                      {z});
+  for (int64_t cols : {0, 1, 3, 16, 37}) {
+    a.check(c, {a.random({3, cols}), a.random({3, cols})});
+  }
+  KernelRef kernel = schedule(*c, {});
+  EXPECT_EQ(
+      to_text(*kernel),
+      R"(kernel (x: float32[n, m], y: float32[n, m]) -> z: float32[n, m] in_place(z = x) in_place(z = y):
+  parallel for part < floordiv(m*n + 8191, 8192):
+    let begin = part * 8192
+    let count = min(8192, m*n - begin)
+    for block < floordiv(count, 8):
+      vector for i1 in begin + (block * 8) + [0, 8):
+        z[i1] = x[i1] + y[i1]
+    if (begin + (floordiv(count, 8) * 8)) < (begin + count):
+      vector for i1 in begin + (floordiv(count, 8) * 8) + [0, 8):
+        if i1 < (begin + count):
+          z[i1] = x[i1] + y[i1]
+)");
+}
+
+TEST(Schedule, Broadcasts) {
+  Agreement a;
+  auto x = buffer("x", f32, {n, m, k}), row = buffer("row", f32, {k}),
+       col = buffer("col", f32, {m, Dim(1)}), one = buffer("one", f32, {}),
+       maybe = buffer("maybe", f32, {Dim::symbol("p")}), y = buffer("y", f32, {n, m, k});
+  auto c = compute_of({x, row, col, one, maybe},
+                      {map_stage(y,
+                                 [&](const Indices& i) {
+                                   auto b = [&](const auto& t) {
+                                     return load_broadcast(t, i, {n, m, k});
+                                   };
+                                   return at(x, i) * b(row) + b(col) * b(one) - b(maybe);
+                                 })},
+                      {y});
+  for (int64_t cols : {1, 5, 19}) {
+    for (int64_t p : {int64_t{1}, cols}) {
+      a.check(c, {a.random({2, 3, cols}), a.random({cols}), a.random({3, 1}), a.random({}),
+                  a.random({p})});
+    }
+  }
+}
+
+TEST(Schedule, Transpositions) {
+  Agreement a;
+  auto x = buffer("x", f32, {n, m, k});
+  for (std::vector<size_t> order :
+       {std::vector<size_t>{0, 2, 1}, {1, 0, 2}, {2, 1, 0}, {1, 2, 0}}) {
+    std::vector<Dim> from{n, m, k}, to;
+    for (size_t p : order) to.push_back(from[p]);
+    auto y = buffer("y", f32, to);
+    auto c = compute_of({x},
+                        {map_stage(y,
+                                   [&](const Indices& i) {
+                                     Indices j(3);
+                                     for (size_t d = 0; d < 3; ++d) j[order[d]] = i[d];
+                                     return at(x, j);
+                                   })},
+                        {y});
+    a.check(c, {a.random({3, 17, 9})});
+    a.check(c, {a.random({2, 8, 16})});
+  }
+}
+
+TEST(Schedule, Reductions) {
+  Agreement a;
+  auto x = buffer("x", f32, {n, m, k});
+  for (Reduction r :
+       {Reduction::kSum, Reduction::kMax, Reduction::kProd, Reduction::kArgMaxFirst}) {
+    DataType t = is_arg_reduction(r) ? i64 : f32;
+    auto inner = buffer("y", t, {n, m}), middle = buffer("y", t, {n, k}),
+         outer = buffer("y", t, {m, k});
+    std::vector<ComputeRef> all{compute_of({x},
+                                           {reduce_stage(inner, r, {k},
+                                                         [&](const Indices& i, const Indices& q) {
+                                                           return at(x, {i[0], i[1], q[0]});
+                                                         })},
+                                           {inner}),
+                                compute_of({x},
+                                           {reduce_stage(middle, r, {m},
+                                                         [&](const Indices& i, const Indices& q) {
+                                                           return at(x, {i[0], q[0], i[1]});
+                                                         })},
+                                           {middle}),
+                                compute_of({x},
+                                           {reduce_stage(outer, r, {n},
+                                                         [&](const Indices& i, const Indices& q) {
+                                                           return at(x, {q[0], i[0], i[1]});
+                                                         })},
+                                           {outer})};
+    for (const ComputeRef& c : all) {
+      a.check(c, {a.random({2, 3, 5})}, 1e-4);
+      a.check(c, {a.random({3, 2, 83})}, 1e-4);
+      a.check(c, {a.random({1, 0, 3})});
+    }
+  }
+  auto total = buffer("total", f32, {});
+  auto c = compute_of({x},
+                      {reduce_stage(total, Reduction::kSum, {n, m, k},
+                                    [&](const Indices&, const Indices& q) { return at(x, q); })},
+                      {total});
+  a.check(c, {a.random({3, 5, 7})});
+}
+
+TEST(Schedule, RowsOfStages) {
+  Agreement a;
+  for (int64_t cols : {1, 7, 64, 130}) a.check(softmax(), {a.random({3, cols})});
+  ScheduleOptions options;
+  // The sums live in scratch of one row.
+  EXPECT_NE(to_text(*schedule(*softmax(), options)).find("scratch top: float32[]"),
+            std::string::npos);
+}
+
+TEST(Schedule, MeanOverTheFirstAxisKeepsVectors) {
+  Agreement a;
+  auto x = buffer("x", f32, {n, m}), s = buffer("s", f32, {m}), y = buffer("y", f32, {m});
+  auto c = compute_of(
+      {x},
+      {reduce_stage(s, Reduction::kSum, {n},
+                    [&](const Indices& i, const Indices& q) {
+                      return at(x, {q[0], i[0]});
+                    }),
+       map_stage(y, [&](const Indices& i) { return at(s, i) / cast(f32, dim_value(n)); })},
+      {y});
+  a.check(c, {a.random({5, 70})});
+  a.check(c, {a.random({5, 3})});
+}
+
+TEST(Schedule, GatheredRows) {
+  Agreement a;
+  auto x = buffer("x", f32, {n, m}), at_row = buffer("rows", i64, {k}),
+       y = buffer("y", f32, {k, m});
+  auto c = compute_of({x, at_row},
+                      {map_stage(y,
+                                 [&](const Indices& i) {
+                                   return at(x, {checked_index(at(at_row, {i[0]}), n), i[1]});
+                                 })},
+                      {y});
+  a.check(c, {a.random({4, 19}), a.random({6}, i64, 4)});
+  KernelRef kernel = schedule(*c, {});
+  Tensor bad = a.random({1}, i64, 1);
+  bad.data_as<int64_t>()[0] = 4;
+  EXPECT_THROW(evaluate(*kernel, {a.random({4, 19}), bad}), Error);
+  // No element, no error.
+  EXPECT_NO_THROW(evaluate(*kernel, {a.random({4, 0}), bad}));
+}
+
+// Pooling over windows of a padded image, channels last and channels first.
+ComputeRef pooling(bool channels_last, Reduction r) {
+  Dim oh = floordiv(n + Dim(2) - Dim(3), Dim(2)) + Dim(1);
+  auto x = buffer("x", f32, channels_last ? std::vector<Dim>{n, n, m} : std::vector<Dim>{m, n, n});
+  auto y =
+      buffer("y", f32, channels_last ? std::vector<Dim>{oh, oh, m} : std::vector<Dim>{m, oh, oh});
+  return compute_of(
+      {x},
+      {reduce_stage(
+          y, r, {Dim(3), Dim(3)},
+          [&](const Indices& i, const Indices& q) {
+            const ExprRef &c = channels_last ? i[2] : i[0], &oy = channels_last ? i[0] : i[1],
+                          &ox = channels_last ? i[1] : i[2];
+            ExprRef iy = oy * index(2) + q[0] - index(1), ix = ox * index(2) + q[1] - index(1);
+            auto inside = [&](const ExprRef& e) {
+              return binary(BinaryOp::kAnd, binary(BinaryOp::kLe, index(0), e),
+                            binary(BinaryOp::kLt, e, dim_value(n)));
+            };
+            ExprRef v = channels_last ? at(x, {iy, ix, c}) : at(x, {c, iy, ix});
+            return select(binary(BinaryOp::kAnd, inside(iy), inside(ix)), v, identity(r, f32));
+          })},
+      {y});
+}
+
+TEST(Schedule, PaddedWindows) {
+  Agreement a;
+  for (Reduction r : {Reduction::kMax, Reduction::kSum}) {
+    a.check(pooling(true, r), {a.random({5, 5, 21})});
+    a.check(pooling(false, r), {a.random({2, 9, 9})});
+  }
+  // Channels last: the padding bounds the loops, and nothing is guarded.
+  EXPECT_EQ(to_text(*schedule(*pooling(true, Reduction::kMax), {})).find("select(0 <="),
+            std::string::npos);
+}
+
 }  // namespace
 }  // namespace tenon::loop

@@ -115,6 +115,13 @@ bool depends_on(const ExprRef& e, const Ref<const Var>& v) {
   return depends_on(e, std::unordered_set<const Var*>{v.get()});
 }
 
+std::vector<ExprRef> stage_exprs(const Stage& s) {
+  std::vector<ExprRef> all{s.body};
+  if (s.update) all.push_back(s.update);
+  for (const ExprRef& i : s.scatter_indices) all.push_back(i);
+  return all;
+}
+
 std::vector<ExprRef> direct_exprs(const Stmt& s) {
   switch (s.kind) {
     case StmtKind::kFor:

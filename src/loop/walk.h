@@ -41,6 +41,9 @@ ExprRef substitute(const ExprRef& e, const VarMap& values);
 bool depends_on(const ExprRef& e, const std::unordered_set<const Var*>& vars);
 bool depends_on(const ExprRef& e, const Ref<const Var>& v);
 
+// Every expression of a stage.
+std::vector<ExprRef> stage_exprs(const Stage& s);
+
 // Every expression that stands directly in the statement (not those of its body).
 std::vector<ExprRef> direct_exprs(const Stmt& s);
 // The statements directly below.

@@ -1,0 +1,262 @@
+#include "loop/nest.h"
+
+#include <algorithm>
+#include <unordered_set>
+
+#include "loop/affine.h"
+#include "loop/walk.h"
+#include "support/error.h"
+
+namespace tenon::loop {
+
+ExprRef sum(const ExprRef& a, const ExprRef& b) {
+  return binary(BinaryOp::kAdd, a, b);
+}
+ExprRef difference(const ExprRef& a, const ExprRef& b) {
+  return binary(BinaryOp::kSub, a, b);
+}
+ExprRef scaled(const ExprRef& a, int64_t factor) {
+  return binary(BinaryOp::kMul, a, index(factor));
+}
+ExprRef less(const ExprRef& a, const ExprRef& b) {
+  return binary(BinaryOp::kLt, a, b);
+}
+ExprRef smaller(const ExprRef& a, const ExprRef& b) {
+  return binary(BinaryOp::kMin, a, b);
+}
+
+std::vector<Ref<const Var>> Work::vars() const {
+  std::vector<Ref<const Var>> all;
+  for (const Axis& a : axes) all.push_back(a.var);
+  for (const Axis& a : reduce) all.push_back(a.var);
+  return all;
+}
+
+Work work_of(const Stage& s, const std::vector<ExprRef>& leading, const Ref<const Buffer>& out,
+             const std::function<ExprRef(const ExprRef&)>& rewrite) {
+  Work w;
+  VarMap lead;
+  for (size_t i = 0; i < s.axes.size(); ++i) {
+    if (i < leading.size()) {
+      lead[s.axes[i].get()] = leading[i];
+    } else {
+      w.axes.push_back({s.axes[i], s.out->shape[i]});
+    }
+  }
+  for (size_t i = 0; i < s.reduce_axes.size(); ++i) {
+    w.reduce.push_back({s.reduce_axes[i], s.reduce_extents[i]});
+  }
+  w.reduction = s.reduction;
+  w.accumulate = accumulator_type(s);
+  w.out = out;
+  w.body = flatten_loads(rewrite(substitute(s.body, lead)), w.vars());
+  Array<ExprRef> at;
+  size_t first = out->shape.size() == s.axes.size() ? 0 : leading.size();
+  for (size_t i = first; i < s.axes.size(); ++i) {
+    at.push_back(i < leading.size() ? leading[i] : ExprRef(s.axes[i]));
+  }
+  if (!at.empty()) w.offset = flat_offset(out->shape, at, w.vars());
+  return w;
+}
+
+StmtRef store_result(const Work& w, const ExprRef& value) {
+  ExprRef v = cast(w.out->dtype, value);
+  return w.offset ? store(w.out, {w.offset}, v) : store(w.out, {}, v);
+}
+
+namespace {
+
+// Does `v` stand anywhere but in the index of a load?
+bool used_outside_loads(const ExprRef& root, const Ref<const Var>& v) {
+  std::vector<ExprRef> stack{root};
+  Seen seen;
+  while (!stack.empty()) {
+    ExprRef e = std::move(stack.back());
+    stack.pop_back();
+    if (!seen.insert(e.get()).second) continue;
+    if (e.get() == v.get()) return true;
+    if (e->kind == ExprKind::kLoad) continue;
+    for (const ExprRef& o : operands(*e)) stack.push_back(o);
+  }
+  return false;
+}
+
+bool can_join(const Work& w, const Axis& outer, const Axis& inner) {
+  if (used_outside_loads(w.body, outer.var) || used_outside_loads(w.body, inner.var)) return false;
+  auto runs_on = [&](const ExprRef& offset) {
+    auto a = coefficient(offset, outer.var, true), b = coefficient(offset, inner.var, true);
+    return a && b && *a == *b * inner.extent;
+  };
+  for (const Load* l : loads_in(w.body)) {
+    if (!l->indices.empty() && !runs_on(l->indices[0])) return false;
+  }
+  return !w.offset || runs_on(w.offset);
+}
+
+void replace_vars(Work* w, const VarMap& values) {
+  std::vector<Ref<const Var>> vars = w->vars();
+  w->body = flatten_loads(substitute(w->body, values), vars);
+  if (w->offset) {
+    w->offset = flat_offset(w->out->shape, {substitute(w->offset, values)}, vars);
+  }
+}
+
+void collapse_list(Work* w, std::vector<Axis>* axes) {
+  VarMap zero;
+  for (const Axis& a : *axes) {
+    if (a.extent.is_const(1)) zero[a.var.get()] = index(0);
+  }
+  if (!zero.empty()) {
+    std::erase_if(*axes, [](const Axis& a) { return a.extent.is_const(1); });
+    replace_vars(w, zero);
+  }
+  for (size_t i = axes->size(); i-- > 1;) {
+    Axis outer = (*axes)[i - 1], inner = (*axes)[i];
+    if (!can_join(*w, outer, inner)) continue;
+    // All accesses run through the pair as one: the inner variable takes the whole range.
+    axes->erase(axes->begin() + static_cast<std::ptrdiff_t>(i - 1));
+    (*axes)[i - 1].extent = outer.extent * inner.extent;
+    replace_vars(w, {{outer.var.get(), index(0)}});
+  }
+}
+
+}  // namespace
+
+void collapse(Work* w) {
+  collapse_list(w, &w->axes);
+  collapse_list(w, &w->reduce);
+}
+
+int64_t lanes_of(const Work& w, const ScheduleOptions& options) {
+  int64_t bytes = std::max(w.out->dtype.bytes(), w.accumulate.is_void() ? 1 : w.accumulate.bytes());
+  for (const Load* l : loads_in(w.body)) {
+    if (l->dtype.is_float()) bytes = std::max(bytes, l->dtype.bytes());
+  }
+  return std::clamp<int64_t>(options.vector_bytes / bytes, 2, 64);
+}
+
+StmtRef vector_range(const Ref<const Var>& v, const ExprRef& begin, const ExprRef& count,
+                     int64_t lanes, const StmtRef& body,
+                     const std::function<StmtRef(const ExprRef&)>& masked) {
+  auto guarded = [&](const ExprRef& first, int64_t width, const ExprRef& end) {
+    StmtRef inside = masked ? masked(end) : if_then(less(v, end), body);
+    return for_loop(v, first, index(width), ForKind::kVector, inside);
+  };
+  auto whole = [&](const ExprRef& vectors) {
+    auto block = var("block", i64);
+    return for_loop(
+        block, index(0), vectors, ForKind::kSerial,
+        for_loop(v, sum(begin, scaled(block, lanes)), index(lanes), ForKind::kVector, body));
+  };
+  ExprRef end = sum(begin, count);
+  if (auto n = as_int(count)) {
+    int64_t left = *n % lanes;
+    std::vector<StmtRef> all{whole(index(*n / lanes))};
+    ExprRef first = sum(begin, index(*n - left));
+    int64_t width = 1;
+    while (width < left) width *= 2;
+    if (left == 1) {
+      all.push_back(let(v, first, body));
+    } else if (left > 0 && width == left) {
+      all.push_back(for_loop(v, first, index(width), ForKind::kVector, body));
+    } else if (left > 0) {
+      all.push_back(guarded(first, width, end));
+    }
+    return seq(all);
+  }
+  ExprRef vectors = binary(BinaryOp::kFloorDiv, count, index(lanes));
+  ExprRef first = sum(begin, scaled(vectors, lanes));
+  return seq({whole(vectors), if_then(less(first, end), guarded(first, lanes, end))});
+}
+
+ExprRef hoist(const ExprRef& root, const std::vector<Ref<const Var>>& inner, Lets* lets) {
+  // What is always computed: not below a side of a Select.
+  Seen always;
+  std::vector<ExprRef> stack{root};
+  while (!stack.empty()) {
+    ExprRef e = std::move(stack.back());
+    stack.pop_back();
+    if (!always.insert(e.get()).second) continue;
+    if (e->kind == ExprKind::kSelect) {
+      stack.push_back(static_cast<const Select&>(*e).condition);
+    } else {
+      for (const ExprRef& o : operands(*e)) stack.push_back(o);
+    }
+  }
+  std::unordered_set<const Var*> moving;
+  for (const auto& v : inner) moving.insert(v.get());
+  std::unordered_set<const Expr*> fixed, costly, may_fail;
+  post_order(root, [&](const ExprRef& e) {
+    bool is_fixed = e->kind != ExprKind::kVar || !moving.contains(static_cast<const Var*>(e.get()));
+    bool is_costly = e->kind == ExprKind::kLoad || e->kind == ExprKind::kCheckedIndex;
+    bool fails = is_costly;
+    if (e->kind == ExprKind::kUnary) is_costly = static_cast<const Unary&>(*e).op >= UnaryOp::kSqrt;
+    if (e->kind == ExprKind::kBinary) {
+      const auto& b = static_cast<const Binary&>(*e);
+      is_costly = b.op >= BinaryOp::kDiv && b.op <= BinaryOp::kAtan2;
+      fails = is_costly && !b.a->dtype.is_float();
+    }
+    for (const ExprRef& o : operands(*e)) {
+      is_fixed = is_fixed && fixed.contains(o.get());
+      is_costly = is_costly || costly.contains(o.get());
+      fails = fails || may_fail.contains(o.get());
+    }
+    if (is_fixed) fixed.insert(e.get());
+    if (is_costly) costly.insert(e.get());
+    if (fails) may_fail.insert(e.get());
+  });
+  // The greatest such parts, from the root down.
+  std::unordered_map<const Expr*, ExprRef> named;
+  Seen seen;
+  stack.push_back(root);
+  while (!stack.empty()) {
+    ExprRef e = std::move(stack.back());
+    stack.pop_back();
+    if (!seen.insert(e.get()).second) continue;
+    bool safe = always.contains(e.get()) || !may_fail.contains(e.get());
+    if (fixed.contains(e.get()) && costly.contains(e.get()) && safe) {
+      auto v = var("fixed", e->dtype);
+      lets->emplace_back(v, e);
+      named[e.get()] = v;
+      continue;
+    }
+    for (const ExprRef& o : operands(*e)) stack.push_back(o);
+  }
+  if (named.empty()) return root;
+  // Rewriting by identity of the old nodes.
+  std::unordered_map<const Expr*, ExprRef> made = named;
+  Seen done;
+  for (const auto& [old, v] : named) done.insert(old);
+  post_order(
+      root,
+      [&](const ExprRef& e) {
+        std::vector<ExprRef> ops = operands(*e);
+        for (ExprRef& o : ops) o = made.at(o.get());
+        made[e.get()] = with_operands(e, ops);
+      },
+      &done);
+  return made.at(root.get());
+}
+
+StmtRef with_lets(const Lets& lets, StmtRef body) {
+  for (size_t i = lets.size(); i-- > 0;) body = let(lets[i].first, lets[i].second, body);
+  return body;
+}
+
+StmtRef outer_loops(const std::vector<Axis>& axes, bool parallel, StmtRef body) {
+  ForKind first = parallel ? ForKind::kParallel : ForKind::kSerial;
+  size_t n = axes.size();
+  for (size_t i = n; i-- > (parallel && n >= 2 ? 2 : 0);) {
+    body = for_loop(axes[i].var, index(0), dim_value(axes[i].extent),
+                    i == 0 ? first : ForKind::kSerial, body);
+  }
+  if (!parallel || n < 2) return body;
+  auto both = var("part", i64);
+  ExprRef inner = dim_value(axes[1].extent);
+  body = let(axes[1].var, binary(BinaryOp::kMod, both, inner), body);
+  body = let(axes[0].var, binary(BinaryOp::kFloorDiv, both, inner), body);
+  return for_loop(both, index(0), dim_value(axes[0].extent * axes[1].extent), ForKind::kParallel,
+                  body);
+}
+
+}  // namespace tenon::loop

@@ -1,0 +1,90 @@
+// Elementwise work, broadcasts and movements: vectors along the last axis; blocks where an operand
+// runs across it.
+#include "loop/affine.h"
+#include "loop/nest.h"
+#include "loop/walk.h"
+
+namespace tenon::loop {
+namespace {
+
+constexpr int64_t kBlock = 8192;  // elements of a flat loop that one task takes at least
+constexpr int64_t kTile = 8;      // of a transposition: rows and columns
+
+// The axis along which a load that crosses the last axis lies contiguous; -1 if there is none.
+int crossing_axis(const Work& w) {
+  const Axis& x = w.axes.back();
+  for (const Load* l : loads_in(w.body)) {
+    if (l->indices.empty()) continue;
+    auto c = coefficient(l->indices[0], x.var);
+    if (!c || c->is_const(0) || c->is_const(1)) continue;
+    for (size_t i = w.axes.size() - 1; i-- > 0;) {
+      auto along = coefficient(l->indices[0], w.axes[i].var);
+      if (along && along->is_const(1)) return static_cast<int>(i);
+    }
+  }
+  return -1;
+}
+
+// Tiles of kTile x kTile, whose lines stay in the cache while both operands are walked. The last
+// axis is unrolled; what is left over at its end is a plain loop.
+StmtRef transposition(const Work& w, size_t crossing, bool parallel) {
+  Axis y = w.axes[crossing], x = w.axes.back();
+  StmtRef element = store_result(w, w.body);
+  auto ty = var("tile_y", i64), tx = var("tile_x", i64);
+  ExprRef ey = dim_value(y.extent), ex = dim_value(x.extent);
+  ExprRef y0 = scaled(ty, kTile), x0 = scaled(tx, kTile);
+  ExprRef rows = smaller(index(kTile), difference(ey, y0));
+  ExprRef columns = binary(BinaryOp::kFloorDiv, ex, index(kTile));
+  StmtRef whole = for_loop(y.var, y0, rows, ForKind::kSerial,
+                           for_loop(x.var, x0, index(kTile), ForKind::kUnrolled, element));
+  ExprRef done = scaled(columns, kTile);
+  StmtRef rest = for_loop(y.var, y0, rows, ForKind::kSerial,
+                          for_loop(x.var, done, difference(ex, done), ForKind::kSerial, element));
+  StmtRef band = seq({for_loop(tx, index(0), columns, ForKind::kSerial, whole), rest});
+
+  std::vector<Axis> outer(w.axes.begin(), w.axes.end() - 1);
+  outer[crossing] = {ty, ceildiv(y.extent, Dim(kTile))};
+  return outer_loops(outer, parallel, band);
+}
+
+}  // namespace
+
+StmtRef schedule_map(Work w, const ScheduleOptions& options, bool parallel) {
+  collapse(&w);
+  if (w.axes.empty()) return store_result(w, w.body);
+  if (int crossing = crossing_axis(w); crossing >= 0) {
+    return transposition(w, static_cast<size_t>(crossing), parallel);
+  }
+  Axis x = w.axes.back();
+  int64_t lanes = lanes_of(w, options);
+  Lets lets;
+  w.body = hoist(w.body, {x.var}, &lets);
+  StmtRef point = store_result(w, w.body);
+  auto run = [&](const ExprRef& begin, const ExprRef& count) {
+    return vector_range(x.var, begin, count, lanes, point);
+  };
+  ExprRef extent = dim_value(x.extent);
+  StmtRef body;
+  if (w.axes.size() > 1) {
+    std::vector<Axis> outer(w.axes.begin(), w.axes.end() - 1);
+    // What was hoisted may fail, and isn't computed where there is no element.
+    StmtRef row = if_then(lets.empty() ? literal_int(boolean, 1) : less(index(0), extent),
+                          with_lets(lets, run(index(0), extent)));
+    // What depends on no inner axis is computed before its loop: once per outer index.
+    return outer_loops(outer, parallel, row);
+  }
+  auto known = x.extent.as_const();
+  if (!parallel || (known && *known <= kBlock)) {
+    body = run(index(0), extent);
+  } else {
+    auto part = var("part", i64), begin = var("begin", i64), count = var("count", i64);
+    body = let(begin, scaled(part, kBlock),
+               let(count, smaller(index(kBlock), difference(extent, begin)), run(begin, count)));
+    body = for_loop(part, index(0), dim_value(ceildiv(x.extent, Dim(kBlock))), ForKind::kParallel,
+                    body);
+  }
+  return if_then(lets.empty() ? literal_int(boolean, 1) : less(index(0), extent),
+                 with_lets(lets, body));
+}
+
+}  // namespace tenon::loop

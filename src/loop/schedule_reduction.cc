@@ -1,0 +1,280 @@
+// Reductions: vectors along the reduced axis with partial results per lane, or along an axis of the
+// result, whichever the operands lie along. How a sum is split depends on the shape alone.
+#include <algorithm>
+
+#include "loop/affine.h"
+#include "loop/nest.h"
+#include "loop/schedule_plain.h"
+#include "loop/walk.h"
+
+namespace tenon::loop {
+namespace {
+
+constexpr int64_t kUnroll = 4;  // vectors of partial results, to hide the latency of an addition
+
+class ReductionSchedule {
+ public:
+  ReductionSchedule(Work w, const ScheduleOptions& options, bool parallel)
+      : w_(std::move(w)), lanes_(lanes_of(w_, options)), parallel_(parallel) {}
+
+  StmtRef run() {
+    if (is_arg_reduction(w_.reduction) || w_.reduce.empty()) return plain();
+    int along_result = 0, along_reduction = 0;
+    for (const Load* l : loads_in(w_.body)) {
+      if (l->indices.empty()) continue;
+      auto is_one = [&](const Axis& a) {
+        auto c = coefficient(l->indices[0], a.var);
+        return c && c->is_const(1);
+      };
+      if (!w_.axes.empty() && is_one(w_.axes.back())) ++along_result;
+      if (is_one(w_.reduce.back())) ++along_reduction;
+    }
+    if (along_reduction > 0 && along_reduction >= along_result) return along_reduced_axis();
+    if (along_result > 0) return along_result_axis();
+    return plain();
+  }
+
+ private:
+  ExprRef value() const { return cast(w_.accumulate, w_.body); }
+  ExprRef start() const { return identity(w_.reduction, w_.accumulate); }
+  ExprRef step(const ExprRef& acc, const ExprRef& v) const { return combine(w_.reduction, acc, v); }
+
+  StmtRef plain() {
+    Stage s;
+    s.body = w_.body;
+    s.reduction = w_.reduction;
+    s.accumulate = w_.accumulate;
+    for (const Axis& a : w_.reduce) {
+      s.reduce_axes.push_back(a.var);
+      s.reduce_extents.push_back(a.extent);
+    }
+    StmtRef point =
+        plain_reduction(s, [&](const ExprRef& result) { return store_result(w_, result); });
+    return outer_loops(w_.axes, parallel_, point);
+  }
+
+  // ---- vectors along the last reduced axis
+
+  StmtRef along_reduced_axis() {
+    Axis k = w_.reduce.back();
+    auto known = k.extent.as_const();
+    int64_t lanes = lanes_;
+    while (known && lanes > *known && lanes > 2) lanes /= 2;
+    int64_t unroll = known && *known < 2 * kUnroll * lanes ? 1 : kUnroll;
+    int64_t width = lanes * unroll;
+    auto acc = buffer("acc", w_.accumulate, {Dim(width)});
+    auto lane = var("lane", i64);
+    auto fill = [&](int64_t first) {
+      return for_loop(lane, index(first), index(lanes), ForKind::kVector,
+                      store(acc, {lane}, start()));
+    };
+    std::vector<StmtRef> begin;
+    for (int64_t u = 0; u < unroll; ++u) begin.push_back(fill(u * lanes));
+
+    // The body at k = first + lane, into acc[place + lane].
+    auto add = [&](const ExprRef& first, int64_t place, const ExprRef& end) {
+      ExprRef at = sum(index(place), lane), element = sum(first, lane);
+      ExprRef v = substitute(value(), {{k.var.get(), element}});
+      if (end) v = select(less(element, end), v, start());
+      return for_loop(lane, index(0), index(lanes), ForKind::kVector,
+                      store(acc, {at}, step(load(acc, {at}), v)));
+    };
+    ExprRef extent = dim_value(k.extent);
+    auto block = var("block", i64), tail = var("block", i64);
+    ExprRef blocks = binary(BinaryOp::kFloorDiv, extent, index(width));
+    std::vector<StmtRef> wide;
+    for (int64_t u = 0; u < unroll; ++u) {
+      wide.push_back(add(sum(scaled(block, width), index(u * lanes)), u * lanes, nullptr));
+    }
+    std::vector<StmtRef> inner{for_loop(block, index(0), blocks, ForKind::kSerial, seq(wide))};
+    ExprRef done = scaled(blocks, width);
+    ExprRef vectors = binary(BinaryOp::kFloorDiv, difference(extent, done), index(lanes));
+    if (unroll > 1) {
+      inner.push_back(for_loop(tail, index(0), vectors, ForKind::kSerial,
+                               add(sum(done, scaled(tail, lanes)), 0, nullptr)));
+    }
+    ExprRef first = sum(done, unroll > 1 ? scaled(vectors, lanes) : index(0));
+    inner.push_back(if_then(less(first, extent), add(first, 0, extent)));
+
+    StmtRef body = seq(inner);
+    for (size_t i = w_.reduce.size() - 1; i-- > 0;) {
+      body = for_loop(w_.reduce[i].var, index(0), dim_value(w_.reduce[i].extent), ForKind::kSerial,
+                      body);
+    }
+    // Halves meet until one element is left.
+    std::vector<StmtRef> finish;
+    for (int64_t half = width / 2; half >= 1; half /= 2) {
+      int64_t n = std::min(half, lanes);
+      for (int64_t first_lane = 0; first_lane < half; first_lane += n) {
+        ExprRef at = sum(index(first_lane), lane);
+        StmtRef meet = store(acc, {at}, step(load(acc, {at}), load(acc, {sum(at, index(half))})));
+        finish.push_back(
+            for_loop(lane, index(0), index(n), n > 1 ? ForKind::kVector : ForKind::kSerial, meet));
+      }
+    }
+    finish.push_back(store_result(w_, load(acc, {index(0)})));
+    StmtRef point = alloc(acc, seq({seq(begin), body, seq(finish)}));
+    return outer_loops(w_.axes, parallel_, point);
+  }
+
+  // ---- vectors along the last axis of the result
+
+  // Bounds of a reduced variable: conditions of a Select move from the body to the loop, where the
+  // other side is what the reduction starts with.
+  struct Range {
+    ExprRef begin, end;
+  };
+
+  static void split_conditions(const ExprRef& e, std::vector<ExprRef>* all) {
+    if (e->kind == ExprKind::kBinary && e->dtype.is_bool()) {
+      const auto& b = static_cast<const Binary&>(*e);
+      if (b.op == BinaryOp::kAnd) {
+        split_conditions(b.a, all);
+        split_conditions(b.b, all);
+        return;
+      }
+    }
+    all->push_back(e);
+  }
+
+  // Tightens the range of the one reduced variable that the condition bounds. False: it stays.
+  bool bound(const ExprRef& condition, std::vector<Range>* ranges) const {
+    if (condition->kind != ExprKind::kBinary) return false;
+    const auto& b = static_cast<const Binary&>(*condition);
+    if (b.a->dtype != i64 || (b.op != BinaryOp::kLt && b.op != BinaryOp::kLe)) return false;
+    if (depends_on(condition, w_.axes.back().var)) return false;
+    // 0 <= f, where f = b - a (less 1 if strict)
+    ExprRef f = difference(b.b, b.a);
+    if (b.op == BinaryOp::kLt) f = difference(f, index(1));
+    int which = -1;
+    int64_t c = 0;
+    for (size_t i = 0; i < w_.reduce.size(); ++i) {
+      auto d = coefficient(f, w_.reduce[i].var);
+      if (!d || !d->is_const()) return false;
+      if (d->is_const(0)) continue;
+      if (which >= 0) return false;
+      which = static_cast<int>(i);
+      c = *d->as_const();
+    }
+    if (which < 0 || !loads_in(f).empty()) return false;
+    const Axis& axis = w_.reduce[static_cast<size_t>(which)];
+    ExprRef rest = substitute(f, {{axis.var.get(), index(0)}});
+    Range& r = (*ranges)[static_cast<size_t>(which)];
+    if (c > 0) {  // k >= ceil(-rest / c)
+      ExprRef least = binary(BinaryOp::kFloorDiv, difference(index(c - 1), rest), index(c));
+      r.begin = binary(BinaryOp::kMax, r.begin, least);
+    } else {  // k <= floor(rest / -c)
+      ExprRef end = sum(binary(BinaryOp::kFloorDiv, rest, index(-c)), index(1));
+      r.end = smaller(r.end, end);
+    }
+    return true;
+  }
+
+  bool is_start(const ExprRef& e) const {
+    ExprRef v = cast(w_.accumulate, e), s = start();
+    return v->kind == ExprKind::kLiteral &&
+           static_cast<const Literal&>(*v).bits == static_cast<const Literal&>(*s).bits;
+  }
+
+  std::vector<Range> restricted_ranges(ExprRef* body) const {
+    std::vector<Range> ranges;
+    for (const Axis& a : w_.reduce) ranges.push_back({index(0), dim_value(a.extent)});
+    while ((*body)->kind == ExprKind::kSelect) {
+      const auto& s = static_cast<const Select&>(**body);
+      if (!is_start(s.if_false)) break;
+      std::vector<ExprRef> conditions;
+      split_conditions(s.condition, &conditions);
+      ExprRef left = literal_int(boolean, 1);
+      bool any = false;
+      for (const ExprRef& c : conditions) {
+        if (bound(c, &ranges)) {
+          any = true;
+        } else {
+          left = binary(BinaryOp::kAnd, left, c);
+        }
+      }
+      if (!any) break;
+      *body = select(left, s.if_true, s.if_false);
+    }
+    return ranges;
+  }
+
+  // `unroll` vectors of results from x0 on; with `end`, those below it only.
+  StmtRef result_block(const ExprRef& x0, int64_t lanes, int64_t unroll, const ExprRef& end) {
+    const Axis& x = w_.axes.back();
+    auto acc = buffer("acc", w_.accumulate, {Dim(lanes * unroll)});
+    auto lane = var("lane", i64);
+    auto each_vector = [&](const std::function<StmtRef(const ExprRef& place)>& body) {
+      std::vector<StmtRef> all;
+      for (int64_t u = 0; u < unroll; ++u) {
+        StmtRef b = body(sum(index(u * lanes), lane));
+        all.push_back(for_loop(lane, index(0), index(lanes), ForKind::kVector, b));
+      }
+      return seq(all);
+    };
+    auto at_place = [&](const ExprRef& e, const ExprRef& place) {
+      return substitute(e, {{x.var.get(), sum(x0, place)}});
+    };
+    auto inside = [&](const ExprRef& place) { return less(sum(x0, place), end); };
+    ExprRef body = w_.body;
+    std::vector<Range> ranges = restricted_ranges(&body);
+    StmtRef steps = each_vector([&](const ExprRef& place) {
+      ExprRef v = at_place(cast(w_.accumulate, body), place);
+      if (end) v = select(inside(place), v, start());
+      return store(acc, {place}, step(load(acc, {place}), v));
+    });
+    for (size_t i = w_.reduce.size(); i-- > 0;) {
+      const Range& r = ranges[i];
+      steps =
+          for_loop(w_.reduce[i].var, r.begin, difference(r.end, r.begin), ForKind::kSerial, steps);
+    }
+    StmtRef finish = each_vector([&](const ExprRef& place) {
+      auto result = var("result", w_.accumulate);
+      StmtRef write = store(w_.out, {at_place(w_.offset, place)}, cast(w_.out->dtype, result));
+      return let(result, load(acc, {place}), end ? if_then(inside(place), write) : write);
+    });
+    StmtRef begin = each_vector([&](const ExprRef& place) { return store(acc, {place}, start()); });
+    return alloc(acc, seq({begin, steps, finish}));
+  }
+
+  StmtRef along_result_axis() {
+    const Axis& x = w_.axes.back();
+    std::vector<Axis> outer(w_.axes.begin(), w_.axes.end() - 1);
+    ExprRef extent = dim_value(x.extent);
+    int64_t width = lanes_ * kUnroll;
+    auto wide = var("block", i64), narrow = var("block", i64);
+    ExprRef blocks = binary(BinaryOp::kFloorDiv, extent, index(width));
+    ExprRef done = scaled(blocks, width);
+    ExprRef vectors = binary(BinaryOp::kFloorDiv, difference(extent, done), index(lanes_));
+    ExprRef last = sum(done, scaled(vectors, lanes_));
+    bool split_here = parallel_ && outer.empty();
+    StmtRef body =
+        seq({for_loop(wide, index(0), blocks, split_here ? ForKind::kParallel : ForKind::kSerial,
+                      result_block(scaled(wide, width), lanes_, kUnroll, nullptr)),
+             for_loop(narrow, index(0), vectors, ForKind::kSerial,
+                      result_block(sum(done, scaled(narrow, lanes_)), lanes_, 1, nullptr)),
+             if_then(less(last, extent), result_block(last, tail_lanes(x), 1, extent))});
+    return outer_loops(outer, parallel_ && !split_here, body);
+  }
+
+  int64_t tail_lanes(const Axis& x) const {
+    auto known = x.extent.as_const();
+    if (!known) return lanes_;
+    int64_t left = *known % lanes_, width = 2;
+    while (width < left) width *= 2;
+    return width;
+  }
+
+  Work w_;
+  int64_t lanes_;
+  bool parallel_;
+};
+
+}  // namespace
+
+StmtRef schedule_reduction(Work w, const ScheduleOptions& options, bool parallel) {
+  collapse(&w);
+  return ReductionSchedule(std::move(w), options, parallel).run();
+}
+
+}  // namespace tenon::loop

@@ -1,0 +1,173 @@
+// Stages that agree in their first axes, such as those of a softmax, share the loops over these:
+// the rest of each is computed in turn per row, and what only they read is scratch of one row,
+// which stays in the cache. Others follow one another, each with a nest of its own.
+#include "loop/schedule_stages.h"
+
+#include <algorithm>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "loop/affine.h"
+#include "loop/nest.h"
+#include "loop/schedule_plain.h"
+#include "loop/walk.h"
+
+namespace tenon::loop {
+namespace {
+
+// Do the operands of a reduction lie along the last axis of its result rather than along what is
+// reduced? Then that axis is worth keeping inside.
+bool runs_along_result(const Stage& s) {
+  if (s.kind != StageKind::kReduce || s.axes.empty() || s.reduce_axes.empty()) return false;
+  Work w = work_of(s, {}, s.out, [](const ExprRef& e) { return e; });
+  int result = 0, reduction = 0;
+  for (const Load* l : loads_in(w.body)) {
+    if (l->indices.empty()) continue;
+    auto a = coefficient(l->indices[0], w.axes.back().var);
+    auto b = coefficient(l->indices[0], w.reduce.back().var);
+    result += a && a->is_const(1);
+    reduction += b && b->is_const(1);
+  }
+  return result > reduction;
+}
+
+class StageSchedule {
+ public:
+  StageSchedule(const Compute& c, const ScheduleOptions& options) : c_(c), options_(options) {}
+
+  StmtRef run() {
+    std::vector<StmtRef> parts;
+    for (size_t i = 0; i < c_.stages.size();) {
+      size_t end = i + 1, depth = 0;
+      while (end < c_.stages.size()) {
+        size_t d = common_depth(i, end + 1);
+        if (d == 0) break;
+        depth = d;
+        ++end;
+      }
+      parts.push_back(end > i + 1 ? rows(i, end, depth) : single(*c_.stages[i]));
+      i = end;
+    }
+    StmtRef body = seq(parts);
+    for (size_t i = c_.stages.size(); i-- > 0;) {
+      const auto& out = c_.stages[i]->out;
+      if (!is_output(*out) && !scratch_.contains(out.get())) body = alloc(out, body);
+    }
+    return body;
+  }
+
+ private:
+  bool is_output(const Buffer& b) const {
+    return std::any_of(c_.outputs.begin(), c_.outputs.end(),
+                       [&](const auto& o) { return o.get() == &b; });
+  }
+
+  StmtRef single(const Stage& s) {
+    auto same = [](const ExprRef& e) { return e; };
+    switch (s.kind) {
+      case StageKind::kMap:
+        return schedule_map(work_of(s, {}, s.out, same), options_, true);
+      case StageKind::kReduce:
+        return schedule_reduction(work_of(s, {}, s.out, same), options_, true);
+      case StageKind::kScatter:
+        return seq({schedule_map(work_of(s, {}, s.out, same), options_, true), plain_updates(s)});
+      case StageKind::kScan:
+        break;
+    }
+    return plain_stage(s);
+  }
+
+  // How many first axes the stages [begin, end) share; 0 if they are better kept apart.
+  size_t common_depth(size_t begin, size_t end) const {
+    const Stage& first = *c_.stages[begin];
+    size_t depth = first.axes.size(), most = 0;
+    bool reduces = false;
+    std::unordered_set<const Buffer*> results;
+    for (size_t i = begin; i < end; ++i) {
+      const Stage& s = *c_.stages[i];
+      if (s.kind != StageKind::kMap && s.kind != StageKind::kReduce) return 0;
+      reduces = reduces || s.kind == StageKind::kReduce;
+      most = std::max(most, s.axes.size());
+      size_t same = 0, limit = std::min(depth, s.axes.size());
+      while (same < limit && s.out->shape[same] == first.out->shape[same]) ++same;
+      depth = same;
+      if (runs_along_result(s)) depth = std::min(depth, s.axes.size() - 1);
+      for (const Load* l : loads_in(s.body)) {
+        if (!results.contains(l->buffer.get())) continue;
+        size_t k = 0;
+        while (k < depth && k < l->indices.size() && l->indices[k].get() == s.axes[k].get()) ++k;
+        depth = std::min(depth, k);
+      }
+      results.insert(s.out.get());
+    }
+    // Elementwise work keeps an axis for its vectors.
+    if (!reduces && depth == most) depth = depth == 0 ? 0 : depth - 1;
+    return depth;
+  }
+
+  bool is_read_outside(const Buffer& b, size_t begin, size_t end) const {
+    for (size_t i = 0; i < c_.stages.size(); ++i) {
+      if (i >= begin && i < end) continue;
+      for (const ExprRef& e : stage_exprs(*c_.stages[i])) {
+        for (const Load* l : loads_in(e)) {
+          if (l->buffer.get() == &b) return true;
+        }
+      }
+    }
+    return false;
+  }
+
+  StmtRef rows(size_t begin, size_t end, size_t depth) {
+    const Stage& first = *c_.stages[begin];
+    std::vector<Axis> axes;
+    std::vector<ExprRef> leading;
+    for (size_t k = 0; k < depth; ++k) {
+      axes.push_back({var(cat("row", k), i64), first.out->shape[k]});
+      leading.push_back(axes.back().var);
+    }
+    std::unordered_map<const Buffer*, Ref<const Buffer>> local;
+    std::vector<Ref<const Buffer>> locals;
+    for (size_t i = begin; i < end; ++i) {
+      const auto& out = c_.stages[i]->out;
+      if (is_output(*out) || is_read_outside(*out, begin, end)) continue;
+      std::vector<Dim> rest(out->shape.begin() + static_cast<std::ptrdiff_t>(depth),
+                            out->shape.end());
+      local[out.get()] = buffer(out->name.view(), out->dtype, rest);
+      locals.push_back(local[out.get()]);
+      scratch_.insert(out.get());
+    }
+    Rewriter rewrite([&](const ExprRef& e) -> ExprRef {
+      if (e->kind != ExprKind::kLoad) return e;
+      const auto& l = static_cast<const Load&>(*e);
+      auto it = local.find(l.buffer.get());
+      if (it == local.end()) return e;
+      return load(it->second, Array<ExprRef>(l.indices.begin() + static_cast<std::ptrdiff_t>(depth),
+                                             l.indices.end()));
+    });
+    std::vector<StmtRef> parts;
+    for (size_t i = begin; i < end; ++i) {
+      const Stage& s = *c_.stages[i];
+      auto it = local.find(s.out.get());
+      Work w = work_of(s, leading, it == local.end() ? s.out : it->second,
+                       [&](const ExprRef& e) { return rewrite(e); });
+      parts.push_back(s.kind == StageKind::kMap
+                          ? schedule_map(std::move(w), options_, false)
+                          : schedule_reduction(std::move(w), options_, false));
+    }
+    StmtRef row = seq(parts);
+    for (size_t i = locals.size(); i-- > 0;) row = alloc(locals[i], row);
+    return outer_loops(axes, true, row);
+  }
+
+  const Compute& c_;
+  const ScheduleOptions& options_;
+  std::unordered_set<const Buffer*> scratch_;  // results that exist a row at a time
+};
+
+}  // namespace
+
+StmtRef schedule_stages(const Compute& compute, const ScheduleOptions& options) {
+  return StageSchedule(compute, options).run();
+}
+
+}  // namespace tenon::loop

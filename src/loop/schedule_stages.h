@@ -1,0 +1,10 @@
+// Level 1: groups the stages of a compute and gives each group a nest.
+#pragma once
+
+#include "loop/schedule.h"
+
+namespace tenon::loop {
+
+StmtRef schedule_stages(const Compute& compute, const ScheduleOptions& options);
+
+}  // namespace tenon::loop
