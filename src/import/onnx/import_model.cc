@@ -5,6 +5,7 @@
 #include <unordered_map>
 
 #include "import/onnx/node_context.h"
+#include "import/onnx/node_order.h"
 #include "import/onnx/read_model.h"
 
 namespace tenon::onnx {
@@ -247,7 +248,7 @@ class Importer {
   // ---- nodes ----
 
   void run_nodes(const std::vector<Node>& list, Scope& scope) {
-    for (const Node& n : list) run_node(n, scope);
+    for (size_t i : node_order(list)) run_node(list[i], scope);
   }
 
   void run_node(const Node& node, Scope& scope) {
@@ -307,8 +308,8 @@ class Importer {
         throw Error(ErrorKind::Usage, Span::node(n.name),
                     cat(printable(model_.file), " breaks ONNX's rules"))
             .where(cat("node '", printable(n.name), "' (", printable(n.op), ")"))
-            .found(cat("operand '", printable(name), "', which nothing before it makes"))
-            .expected("nodes in topological order, without cycles");
+            .found(cat("operand '", printable(name), "', which nothing makes"))
+            .expected("the name of an input, an initializer or a node's output");
       }
       usable = usable && !slot->unusable;
       out->push_back(slot->value);

@@ -26,6 +26,7 @@ bool NodeContext::wants(size_t output) const {
 
 Dims NodeContext::dims(const Operand& x) const {
   graph::TypeRef type = graph::type_of(x);
+  if (graph::type_as<graph::ScalarType>(type) != nullptr) return {};
   const auto* t = graph::type_as<graph::TensorType>(type);
   if (t == nullptr) invalid(cat("an operand is no tensor but ", to_text(type)));
   if (!t->dims_known) {

@@ -1,7 +1,163 @@
-#include "import/onnx/node_context.h"
+// Control flow: inner graphs as blocks.
+
+#include "import/onnx/loop_builder.h"
 
 namespace tenon::onnx {
 
-void register_control(OpTable&) {}
+namespace {
+
+Operands if_node(NodeContext& cx) {
+  const Graph& then_graph = cx.attr_graph("then_branch");
+  const Graph& else_graph = cx.attr_graph("else_branch");
+  if (then_graph.outputs.size() != else_graph.outputs.size()) {
+    cx.invalid("branches with different numbers of outputs");
+  }
+  // A branch that is known to be taken needs no `if`; the other one isn't looked at.
+  if (auto known = cx.number(cx.in(0))) {
+    auto results = cx.runner().run_graph(*known != 0 ? then_graph : else_graph, {});
+    if (!results) cx.runner().give_up();
+    return *results;
+  }
+  size_t count = then_graph.outputs.size();
+  if (count == 0) return {};
+  Operand condition = cx.in(0);
+  if (cx.rank(condition) > 0) condition = cx.reshape(condition, {});
+  bool failed = false;
+  auto branch = [&](const Graph& graph) {
+    return [&]() -> Operand {
+      auto results = cx.runner().run_graph(graph, {});
+      if (!results) {
+        // The block must have a result; the node is given up once both were looked through.
+        failed = true;
+        return cx.scalar(i64, 0);
+      }
+      return count == 1 ? (*results)[0] : cx.b.tuple(*results);
+    };
+  };
+  Operand all;
+  try {
+    all = cx.b.if_(condition, branch(then_graph), branch(else_graph));
+  } catch (const Error&) {
+    if (failed) cx.runner().give_up();
+    throw;
+  }
+  if (failed) cx.runner().give_up();
+  if (count == 1) return {all};
+  Operands out;
+  for (size_t i = 0; i < count; ++i) out.push_back(cx.b.field(all, static_cast<int64_t>(i)));
+  return out;
+}
+
+// Body: (iteration, condition, variables...) -> (condition, variables..., yields...)
+Operands loop_node(NodeContext& cx) {
+  const Graph& body = cx.attr_graph("body");
+  if (cx.count() < 2) cx.invalid("no trip count and condition");
+  size_t variables = cx.count() - 2;
+  if (body.outputs.size() < variables + 1) cx.invalid("too few outputs of the body");
+  LoopSpec spec;
+  if (cx.has(0)) {
+    spec.limit = cx.reshape(cx.cast(cx.in(0), i64), {});
+    if (auto count = cx.values(spec.limit)) spec.count = count->at(0);
+  }
+  if (cx.has(1)) spec.go_on = cx.reshape(cx.in(1), {});
+  for (size_t i = 0; i < variables; ++i) spec.init.push_back(cx.in(2 + i));
+  spec.yields = body.outputs.size() - 1 - variables;
+  spec.step = [&](const Operand& index, const Operands& states) -> std::optional<LoopStep> {
+    Operands inputs = {index, cx.scalar(boolean, 1)};
+    inputs.insert(inputs.end(), states.begin(), states.end());
+    auto results = cx.runner().run_graph(body, inputs);
+    if (!results) return std::nullopt;
+    auto begin = results->begin(), middle = begin + 1 + static_cast<std::ptrdiff_t>(variables);
+    return LoopStep{*begin, Operands(begin + 1, middle), Operands(middle, results->end())};
+  };
+  LoopResult r = build_loop(cx, spec);
+  r.states.insert(r.states.end(), r.yields.begin(), r.yields.end());
+  return r.states;
+}
+
+std::vector<bool> directions(NodeContext& cx, const char* name, size_t count) {
+  Ints given = cx.attr_ints(name, Ints(count, 0));
+  if (given.size() != count) cx.invalid(cat(name, " has ", given.size(), " entries"));
+  return std::vector<bool>(given.begin(), given.end());
+}
+
+// x with the elements along `axis` in reverse.
+Operand reversed(NodeContext& cx, const Operand& x, int64_t axis) {
+  Dims sizes = cx.dims(x), starts(sizes.size(), Dim(0));
+  Ints steps(sizes.size(), 1);
+  size_t a = static_cast<size_t>(axis);
+  if (sizes[a].is_const(1) || sizes[a].is_const(0)) return x;
+  starts[a] = max(sizes[a] - 1, 0);
+  steps[a] = -1;
+  return cx.op("slice", {x},
+               graph::attrs({{"starts", graph::attr_dims(starts)},
+                             {"sizes", graph::attr_dims(sizes)},
+                             {"steps", graph::attr_ints(steps)}}));
+}
+
+// x with its first axis moved to `axis`.
+Operand with_first_at(NodeContext& cx, const Operand& x, int64_t axis) {
+  Ints perm;
+  for (int64_t i = 1; i < cx.rank(x); ++i) perm.push_back(i);
+  perm.insert(perm.begin() + axis, 0);
+  return cx.transpose(x, perm);
+}
+
+// Body: (states..., elements...) -> (states..., yields...), over the sequences' elements.
+Operands scan_node(NodeContext& cx) {
+  const Graph& body = cx.attr_graph("body");
+  int64_t sequences = cx.attr_int("num_scan_inputs");
+  if (sequences < 1 || sequences > static_cast<int64_t>(cx.count())) {
+    cx.invalid(cat("num_scan_inputs=", sequences));
+  }
+  size_t inputs = static_cast<size_t>(sequences), states = cx.count() - inputs;
+  if (body.outputs.size() < states) cx.invalid("too few outputs of the body");
+  size_t yields = body.outputs.size() - states;
+  std::vector<bool> backwards = directions(cx, "scan_input_directions", inputs);
+  std::vector<bool> backwards_out = directions(cx, "scan_output_directions", yields);
+  Ints axes = cx.attr_ints("scan_input_axes", Ints(inputs, 0));
+  Ints axes_out = cx.attr_ints("scan_output_axes", Ints(yields, 0));
+  if (axes.size() != inputs || axes_out.size() != yields) cx.invalid("axes of another number");
+  Operands over;
+  for (size_t k = 0; k < inputs; ++k) {
+    Operand x = cx.in(states + k);
+    axes[k] = cx.axis(axes[k], cx.rank(x));
+    over.push_back(backwards[k] ? reversed(cx, x, axes[k]) : x);
+  }
+  LoopSpec spec;
+  spec.count = cx.dims(over[0])[static_cast<size_t>(axes[0])];
+  for (size_t k = 1; k < inputs; ++k) {
+    cx.b.check(graph::CheckKind::kEqual, *spec.count,
+               cx.dims(over[k])[static_cast<size_t>(axes[k])], "scan: lengths of the sequences");
+  }
+  spec.limit = cx.reshape(
+      cx.op("shape_of", {over[0]}, graph::attrs({{"start", axes[0]}, {"end", axes[0] + 1}})), {});
+  for (size_t k = 0; k < states; ++k) spec.init.push_back(cx.in(k));
+  spec.yields = yields;
+  spec.step = [&](const Operand& index, const Operands& vars) -> std::optional<LoopStep> {
+    Operands given = vars;
+    for (size_t k = 0; k < inputs; ++k) {
+      given.push_back(cx.op("gather", {over[k], index}, graph::attrs({{"axis", axes[k]}})));
+    }
+    auto results = cx.runner().run_graph(body, given);
+    if (!results) return std::nullopt;
+    auto middle = results->begin() + static_cast<std::ptrdiff_t>(states);
+    return LoopStep{{}, Operands(results->begin(), middle), Operands(middle, results->end())};
+  };
+  LoopResult r = build_loop(cx, spec);
+  for (size_t k = 0; k < yields; ++k) {
+    Operand y = backwards_out[k] ? reversed(cx, r.yields[k], 0) : r.yields[k];
+    r.states.push_back(with_first_at(cx, y, cx.axis(axes_out[k], cx.rank(y))));
+  }
+  return r.states;
+}
+
+}  // namespace
+
+void register_control(OpTable& t) {
+  t.add("If", 1, if_node);
+  t.add("Loop", 1, loop_node);
+  t.add("Scan", 9, scan_node);
+}
 
 }  // namespace tenon::onnx
