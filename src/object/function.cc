@@ -1,5 +1,7 @@
 #include "object/function.h"
 
+#include "object/tensor.h"
+
 namespace tenon {
 
 namespace {
@@ -135,9 +137,27 @@ struct CFunction : FunctionObj {
   }
 };
 
+// A value from outside whose count, if it has one, is ours to drop.
+static Any admit_result(AnyView value) {
+  Any owned = Any::adopt(value);
+  return admit(owned);
+}
+
 static int call_c(void* self, const AnyView* args, int32_t n, Any* result) {
   auto* f = static_cast<CFunction*>(static_cast<FunctionObj*>(self));
-  return f->inner(f->context, args, n, result);
+  int code = f->inner(f->context, args, n, result);
+  if (code != 0) {
+    // What a failed call left as its result isn't looked at, nor released: it may be anything.
+    static_cast<AnyView&>(*result) = AnyView();
+    return code;
+  }
+  if (result->type_index >= TypeIndex::None && result->type_index <= TypeIndex::Device) return 0;
+  try {
+    *result = admit_result(result->leak());
+    return 0;
+  } catch (...) {
+    return set_current_exception();
+  }
 }
 
 }  // namespace detail
@@ -148,7 +168,7 @@ Function Function::from_c(PackedCall call, void* context, void (*release)(void* 
   made->context = context;
   made->release_context = release;
   made->call = &detail::call_c;
-  return Function(Ref<Object>(std::move(made)));
+  return adopt(std::move(made));
 }
 
 }  // namespace tenon

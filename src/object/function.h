@@ -28,8 +28,16 @@ struct FunctionObj : Object {
   static constexpr int32_t kTypeLast = kTypeIndex;
   PackedCall call = nullptr;
   void* cpp_call = nullptr;  // tvm-ffi's shortcut between its own; never read
+  // Past the published cell. Functions own all sorts of things, yet have one deleter, which shows
+  // that they are ours; it passes on to the type's own.
+  void (*type_deleter)(void* self, int flags) = nullptr;
+
+  bool is_ours() const { return deleter == &delete_function; }
+  static void delete_function(void* self, int flags) {
+    static_cast<FunctionObj*>(static_cast<Object*>(self))->type_deleter(self, flags);
+  }
 };
-static_assert(sizeof(FunctionObj) == 40);
+static_assert(sizeof(FunctionObj) == 48);
 
 // The error that waits on this thread.
 void set_error(const Error& error) noexcept;
@@ -119,12 +127,19 @@ class Function : public Handle {
   Function() = default;
   explicit Function(Ref<Object> r) { ref_ = std::move(r); }
 
+  // From an object of a type derived from FunctionObj, whose `call` is set.
+  template <class T>
+  static Function adopt(Ref<T> made) {
+    made->type_deleter = made->deleter;
+    made->deleter = &FunctionObj::delete_function;
+    return Function(Ref<Object>(std::move(made)));
+  }
   // From `void(const AnyView* args, int32_t n, Any* result)`, which may throw.
   template <class F>
   static Function from_packed(F body) {
     auto made = make<detail::Closure<F>>(std::move(body));
     made->call = &detail::call_closure<F>;
-    return Function(Ref<Object>(std::move(made)));
+    return adopt(std::move(made));
   }
   // From any callable with one signature. Arguments are checked and converted; a mismatch is a
   // Usage error that names the function and the argument. Take handles by `const&`: nothing is
@@ -141,7 +156,8 @@ class Function : public Handle {
                                                   std::make_index_sequence<wanted>());
     });
   }
-  // A C function with a context, which `release` (may be null) frees with the function.
+  // A C function with a context, which `release` (may be null) frees with the function. It belongs
+  // to the outside: its results are admitted.
   static Function from_c(PackedCall call, void* context, void (*release)(void* context));
 
   FunctionObj* get() const { return static_cast<FunctionObj*>(ref_.get()); }

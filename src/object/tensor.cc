@@ -5,6 +5,8 @@
 #include <memory>
 #include <new>
 
+#include "object/function.h"
+
 namespace tenon {
 
 namespace {
@@ -73,7 +75,9 @@ void free_heap(StorageObj* s) {
   ::operator delete (s->data, std::align_val_t{kDataAlignment});
 }
 
-bool known_dtype(DataType t) {
+}  // namespace
+
+bool is_tensor_dtype(DataType t) {
   if (t.lanes != 1) return false;
   switch (t.code) {
     case kDLInt:
@@ -90,6 +94,8 @@ bool known_dtype(DataType t) {
   }
 }
 
+namespace {
+
 // A view of a tensor from outside, once it is found to be one that we can hold.
 Ref<TensorObj> wrap(const DLTensor& t, Ref<Object> owner, uint64_t flags) {
   auto refuse = [](std::string why) {
@@ -98,7 +104,7 @@ Ref<TensorObj> wrap(const DLTensor& t, Ref<Object> owner, uint64_t flags) {
   if (t.ndim < 0 || t.ndim > kMaxRank) refuse(cat(t.ndim, " dimensions"));
   if (t.ndim > 0 && !t.shape) refuse("no shape");
   DataType dtype = t.dtype;
-  if (!known_dtype(dtype)) {
+  if (!is_tensor_dtype(dtype)) {
     throw Error(ErrorKind::Unsupported, cat("elements of type ", to_text(dtype)))
         .expected("bool, int8..int64, uint8..uint64, float16, bfloat16, float32, float64");
   }
@@ -187,7 +193,7 @@ Tensor Tensor::empty(std::span<const int64_t> shape, DataType dtype) {
   size_t bytes = std::max<size_t>(1, checked_bytes(shape, dtype));
   auto s = make<StorageObj>();
   if (bytes <= kAddressSpace) {
-    s->data = ::operator new(bytes, std::align_val_t{kDataAlignment}, std::nothrow);
+    s->data = ::operator new (bytes, std::align_val_t{kDataAlignment}, std::nothrow);
   }
   if (!s->data) throw Error(ErrorKind::Runtime, cat("no memory for ", bytes, " bytes"));
   s->size = bytes;
@@ -321,6 +327,17 @@ Any admit(const AnyView& value) {
     auto* tensor = static_cast<TensorObj*>(value.v.object);
     if (tensor->is_ours()) return Any(value);
     return Any(Tensor(wrap(tensor->dl, Ref<Object>(tensor), 0)));
+  } else if (t == TypeIndex::Function) {
+    auto* function = static_cast<FunctionObj*>(value.v.object);
+    if (function->is_ours()) return Any(value);
+    // What a foreign function returns has to be admitted as well.
+    Object* held = Ref<Object>(function).leak();
+    return Any(Function::from_c(
+        [](void* self, const AnyView* args, int32_t n, Any* result) {
+          auto* f = static_cast<FunctionObj*>(static_cast<Object*>(self));
+          return f->call(f, args, n, result);
+        },
+        held, [](void* self) { release(static_cast<Object*>(self)); }));
   } else if ((t >= TypeIndex::Str && t <= TypeIndex::Shape) ||
              (t >= TypeIndex::OursBegin && t < TypeIndex::OursEnd)) {
     return Any(value);

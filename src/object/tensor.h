@@ -22,6 +22,9 @@
 
 namespace tenon {
 
+// The element types that tensors may have.
+bool is_tensor_dtype(DataType t);
+
 struct LayoutWord {
   static constexpr uint64_t kCompact = uint64_t{1} << 48;   // row-major without gaps
   static constexpr uint64_t kReadOnly = uint64_t{1} << 49;  // constants and inputs from outside
@@ -38,7 +41,7 @@ struct LayoutWord {
 inline constexpr DLDevice kCpu{kDLCPU, 0};
 constexpr int32_t kMaxRank = 32;
 constexpr size_t kAddressSpace = size_t{1} << 47;  // no allocator is asked for more bytes
-constexpr size_t kDataAlignment = 64;  // of what the library allocates
+constexpr size_t kDataAlignment = 64;              // of what the library allocates
 
 // Memory on a device. `free` gives it back where it came from (an allocator, a machine's pool).
 struct StorageObj : Object {
@@ -153,8 +156,9 @@ std::string to_text(const Tensor& t);  // "float32[2, 48]"
 std::string tensor_type_text(DataType dtype, std::span<const int64_t> shape);
 
 // The entry from outside: the same value, with a tensor that isn't ours rewrapped around the same
-// data, raw strings and bytes copied, and what we don't know (a bare DLTensor*, built-in types we
-// have no use for) refused with a Usage error.
+// data, a foreign function wrapped so that its results enter here too, raw strings and bytes
+// copied, and what we don't know (a bare DLTensor*, built-in types we have no use for) refused with
+// a Usage error.
 Any admit(const AnyView& value);
 
 }  // namespace tenon

@@ -1,0 +1,196 @@
+/* Tenon's C interface: the one header that stays stable. C11 or C++.
+ *
+ * Every function that can fail returns 0 for success and -1 for an error, which then waits on the
+ * calling thread until it is taken (tenon_last_error, tenon_error_take) or replaced by a later one.
+ * Nothing is thrown. A `tenon_any*` named `out` must be initialised (to TENON_NONE_VALUE, or hold
+ * something that is then released); on failure it is left alone. What is put into it is owned by
+ * the caller, who releases it with tenon_any_release. Arguments are borrowed for the call.
+ *
+ * Layouts are those of tvm-ffi 0.1: values and objects can be exchanged with it.
+ */
+#ifndef TENON_C_API_H_
+#define TENON_C_API_H_
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "tenon/dlpack.h"
+
+#define TENON_C_API_VERSION 1
+
+#if defined(_WIN32)
+#define TENON_API
+#else
+#define TENON_API __attribute__((visibility("default")))
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* The version that the library was built as; equal to TENON_C_API_VERSION when they fit. */
+TENON_API int32_t tenon_c_api_version(void);
+/* "0.1.0"; lives for ever. */
+TENON_API const char* tenon_version(void);
+
+/* ---- Values ---------------------------------------------------------------------------------- */
+
+/* The types of values that cross this interface. */
+enum {
+  TENON_NONE = 0,
+  TENON_INT = 1,
+  TENON_BOOL = 2,
+  TENON_FLOAT = 3,
+  TENON_POINTER = 4,
+  TENON_DTYPE = 5,
+  TENON_DEVICE = 6,
+  TENON_RAW_STRING = 8,    /* v.c_str, ends in a zero; as an argument only: it is copied */
+  TENON_SMALL_STRING = 11, /* small_length bytes in v.bytes; use tenon_string_view */
+  TENON_SMALL_BYTES = 12,
+  TENON_OBJECT_BEGIN = 64, /* from here on: v.object, counted */
+  TENON_STRING = 65,
+  TENON_BYTES = 66,
+  TENON_ERROR = 67,
+  TENON_FUNCTION = 68,
+  TENON_SHAPE = 69,
+  TENON_TENSOR = 70,
+  TENON_ARRAY = 0x100000
+};
+
+/* The header of every object. Use tenon_object_retain and tenon_object_release. */
+typedef struct tenon_object {
+  uint64_t counts; /* strong in the low 32 bits, weak in the high ones */
+  int32_t type_index;
+  uint32_t reserved;
+  void (*deleter)(void* self, int flags);
+} tenon_object;
+
+/* A value: 16 bytes. What it doesn't use is zero. */
+typedef struct tenon_any {
+  int32_t type_index;
+  uint32_t small_length;
+  union {
+    int64_t i; /* TENON_INT, TENON_BOOL */
+    double f;
+    void* pointer;
+    const char* c_str;
+    tenon_object* object;
+    DLDataType dtype;
+    DLDevice device;
+    char bytes[8];
+  } v;
+} tenon_any;
+
+#define TENON_NONE_VALUE \
+  {                      \
+    0, 0, {              \
+      0                  \
+    }                    \
+  }
+
+/* Bytes that somebody else owns. Text of ours ends in a zero beyond `size`. */
+typedef struct tenon_text {
+  const char* data;
+  size_t size;
+} tenon_text;
+
+/* Null is allowed. */
+TENON_API void tenon_object_retain(tenon_object* object);
+TENON_API void tenon_object_release(tenon_object* object);
+/* Releases what the value owns and makes it None. */
+TENON_API void tenon_any_release(tenon_any* value);
+/* Makes `out` another owner of the value. What comes from outside is checked, as arguments are. */
+TENON_API int tenon_any_copy(const tenon_any* value, tenon_any* out);
+/* The value as text for a person, as a string. */
+TENON_API int tenon_any_repr(const tenon_any* value, tenon_any* out);
+
+TENON_API int tenon_string_create(const char* data, size_t size, tenon_any* out);
+TENON_API int tenon_bytes_create(const void* data, size_t size, tenon_any* out);
+/* The bytes of a string or of bytes, borrowed from *value itself: they move with it when it is
+ * short. {NULL, 0} for anything else. */
+TENON_API tenon_text tenon_string_view(const tenon_any* value);
+
+TENON_API int tenon_shape_create(const int64_t* dims, size_t rank, tenon_any* out);
+/* The numbers of a shape, borrowed, and their count; NULL and 0 for anything else. */
+TENON_API const int64_t* tenon_shape_view(const tenon_any* value, size_t* rank);
+
+/* An array of copies of `items`. */
+TENON_API int tenon_array_create(const tenon_any* items, size_t size, tenon_any* out);
+/* -1, without an error, for anything else. */
+TENON_API int64_t tenon_array_size(const tenon_any* value);
+TENON_API int tenon_array_get(const tenon_any* value, size_t index, tenon_any* out);
+
+/* ---- Tensors --------------------------------------------------------------------------------- */
+
+/* Takes over the managed tensor without copying its data; its deleter runs when the last use ends,
+ * or at once on failure. The unversioned form can't say whether it may be written: `read_only`
+ * does. */
+TENON_API int tenon_tensor_from_dlpack(DLManagedTensor* tensor, int read_only, tenon_any* out);
+TENON_API int tenon_tensor_from_dlpack_versioned(DLManagedTensorVersioned* tensor, tenon_any* out);
+/* Shares the tensor's data; the receiver calls the managed tensor's deleter. The unversioned form
+ * fails for a read-only tensor, which it couldn't say. */
+TENON_API int tenon_tensor_to_dlpack(const tenon_any* tensor, DLManagedTensor** out);
+TENON_API int tenon_tensor_to_dlpack_versioned(const tenon_any* tensor,
+                                               DLManagedTensorVersioned** out);
+/* A new compact tensor; its elements aren't initialised. */
+TENON_API int tenon_tensor_create(const int64_t* shape, int32_t rank, DLDataType dtype,
+                                  DLDevice device, tenon_any* out);
+/* The tensor's description and data, borrowed; NULL for anything else. */
+TENON_API const DLTensor* tenon_tensor_view(const tenon_any* tensor);
+
+/* ---- Functions ------------------------------------------------------------------------------- */
+
+/* What is called: 0, or -1 after tenon_error_set. `args` are borrowed; `result` is None on entry
+ * and what is put there is the caller's. */
+typedef int (*tenon_packed_call)(void* context, const tenon_any* args, int32_t n,
+                                 tenon_any* result);
+
+/* A function that calls `call(context, ...)`; `release(context)`, which may be NULL, runs when the
+ * last use ends. On failure `release` isn't called. */
+TENON_API int tenon_function_create(tenon_packed_call call, void* context,
+                                    void (*release)(void* context), tenon_any* out);
+TENON_API int tenon_function_call(const tenon_any* function, const tenon_any* args, int32_t n,
+                                  tenon_any* result);
+
+enum {
+  TENON_FOR_FILES = 1, /* files from untrusted senders may link it: it checks every argument */
+  TENON_NO_RETAIN = 2, /* it keeps no argument after it returns */
+  TENON_REPLACE = 4    /* take the place of a function of that name */
+};
+/* Makes a function known by name to this process, executables included. */
+TENON_API int tenon_function_register(const char* name, const tenon_any* function, int32_t flags);
+/* An error that names the nearest one when there is none. */
+TENON_API int tenon_function_find(const char* name, tenon_any* out);
+
+/* ---- Errors ---------------------------------------------------------------------------------- */
+
+enum {
+  TENON_ERROR_USAGE = 0,
+  TENON_ERROR_UNSUPPORTED = 1,
+  TENON_ERROR_DAMAGED = 2,
+  TENON_ERROR_RUNTIME = 3,
+  TENON_ERROR_INTERNAL = 4
+};
+
+/* Takes the waiting error and returns its whole text, ending in a zero, which lives until the next
+ * call of this function on this thread; NULL when none waits. */
+TENON_API const char* tenon_last_error(void);
+/* Takes the waiting error as a value; None when none waits. */
+TENON_API void tenon_error_take(tenon_any* out);
+/* Lets an error wait, for a function that is about to return -1. */
+TENON_API void tenon_error_set(int32_t kind, const char* message);
+/* Lets an error that was taken wait again; it stays the caller's too. */
+TENON_API int tenon_error_restore(const tenon_any* error);
+/* One of the kinds above; -1 for what is no error. */
+TENON_API int32_t tenon_error_kind(const tenon_any* error);
+/* The message alone, borrowed from the error. */
+TENON_API tenon_text tenon_error_message(const tenon_any* error);
+/* The whole text, as a string. */
+TENON_API int tenon_error_text(const tenon_any* error, tenon_any* out);
+
+/* ---- Executables ----------------------------------------------------------------------------- */
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,103 @@
+/* The C interface as a C program uses it; run by object_test.cc. Returns 0, or the failing line. */
+#include <string.h>
+
+#include "c_api/layout_asserts.h"
+
+int tenon_test_c_program(void);
+
+#define CHECK(condition) \
+  if (!(condition)) return __LINE__
+
+static int released = 0;
+
+static int add(void* context, const tenon_any* args, int32_t n, tenon_any* result) {
+  if (n != 2 || args[0].type_index != TENON_INT || args[1].type_index != TENON_INT) {
+    tenon_error_set(TENON_ERROR_USAGE, "add takes two integers");
+    return -1;
+  }
+  result->type_index = TENON_INT;
+  result->v.i = args[0].v.i + args[1].v.i + *(int64_t*)context;
+  return 0;
+}
+
+static void release_context(void* context) {
+  (void)context;
+  ++released;
+}
+
+static int functions(void) {
+  int64_t offset = 100;
+  tenon_any f = TENON_NONE_VALUE, found = TENON_NONE_VALUE, result = TENON_NONE_VALUE;
+  tenon_any args[2] = {{TENON_INT, 0, {1}}, {TENON_INT, 0, {2}}};
+  CHECK(tenon_function_create(add, &offset, release_context, &f) == 0);
+  CHECK(tenon_function_call(&f, args, 2, &result) == 0);
+  CHECK(result.type_index == TENON_INT && result.v.i == 103);
+
+  CHECK(tenon_function_call(&f, args, 1, &result) == -1);
+  CHECK(strcmp(tenon_last_error(), "error: add takes two integers") == 0);
+  CHECK(tenon_last_error() == NULL);
+
+  CHECK(tenon_function_register("test.c_add", &f, TENON_NO_RETAIN) == 0);
+  CHECK(tenon_function_register("test.c_add", &f, 0) == -1);
+  CHECK(tenon_function_register("test.c_add", &f, TENON_REPLACE) == 0);
+  CHECK(tenon_function_find("test.c_add", &found) == 0);
+  CHECK(found.v.object == f.v.object);
+  tenon_any_release(&f);
+  tenon_any_release(&found);
+  CHECK(f.type_index == TENON_NONE && released == 0); /* the registry holds it */
+  return 0;
+}
+
+static int strings(void) {
+  tenon_any s = TENON_NONE_VALUE;
+  CHECK(tenon_string_create("short", 5, &s) == 0);
+  CHECK(s.type_index == TENON_SMALL_STRING && strcmp(tenon_string_view(&s).data, "short") == 0);
+  CHECK(tenon_string_create("a longer string", 15, &s) == 0);
+  CHECK(s.type_index == TENON_STRING && tenon_string_view(&s).size == 15);
+  tenon_any_release(&s);
+  CHECK(tenon_string_view(&s).data == NULL);
+  return 0;
+}
+
+static int deleted = 0;
+static void delete_managed(DLManagedTensor* self) {
+  (void)self;
+  ++deleted;
+}
+
+static int tensors(void) {
+  float data[6] = {0, 1, 2, 3, 4, 5};
+  int64_t shape[2] = {2, 3};
+  DLManagedTensor managed;
+  DLManagedTensorVersioned* out = NULL;
+  tenon_any t = TENON_NONE_VALUE, n = TENON_NONE_VALUE;
+  memset(&managed, 0, sizeof managed);
+  managed.dl_tensor.data = data;
+  managed.dl_tensor.device.device_type = kDLCPU;
+  managed.dl_tensor.ndim = 2;
+  managed.dl_tensor.dtype.code = kDLFloat;
+  managed.dl_tensor.dtype.bits = 32;
+  managed.dl_tensor.dtype.lanes = 1;
+  managed.dl_tensor.shape = shape;
+  managed.deleter = delete_managed;
+  CHECK(tenon_tensor_from_dlpack(&managed, 0, &t) == 0);
+  CHECK(tenon_tensor_view(&t)->data == data);
+  CHECK(tenon_tensor_to_dlpack_versioned(&t, &out) == 0);
+  tenon_any_release(&t);
+  CHECK(deleted == 0 && out->dl_tensor.data == data);
+  out->deleter(out);
+  CHECK(deleted == 1);
+
+  CHECK(tenon_tensor_create(shape, 2, managed.dl_tensor.dtype, managed.dl_tensor.device, &n) == 0);
+  CHECK(tenon_tensor_view(&n)->ndim == 2);
+  tenon_any_release(&n);
+  return 0;
+}
+
+int tenon_test_c_program(void) {
+  int line;
+  CHECK(tenon_c_api_version() == TENON_C_API_VERSION);
+  if ((line = functions()) != 0) return line;
+  if ((line = strings()) != 0) return line;
+  return tensors();
+}

@@ -1,0 +1,258 @@
+// The C interface's values, tensors, functions and errors.
+#include <vector>
+
+#include "c_api/entry.h"
+#include "device/device.h"
+#include "object/array.h"
+#include "object/reflect.h"
+#include "object/registry.h"
+
+#ifndef TENON_VERSION
+#define TENON_VERSION "0.1.0"
+#endif
+
+namespace {
+
+using namespace tenon;
+using c_api::give;
+using c_api::guard;
+using c_api::need;
+using c_api::take;
+using c_api::view;
+
+// Arguments from outside, admitted; of the usual few no memory is taken.
+class Arguments {
+ public:
+  Arguments(const tenon_any* args, int32_t n) {
+    need(n >= 0 && (n == 0 || args), "arguments are missing");
+    if (n > kInline) many_.resize(static_cast<size_t>(n));
+    data_ = n > kInline ? many_.data() : few_;
+    for (int32_t i = 0; i < n; ++i) data_[i] = admit(view(args + i));
+  }
+  const Any* data() const { return data_; }
+
+ private:
+  static constexpr int32_t kInline = 8;
+  Any few_[kInline];
+  std::vector<Any> many_;
+  Any* data_;
+};
+
+const ErrorObj* error_object(const tenon_any* a) {
+  return a && a->type_index == TypeIndex::Error
+             ? static_cast<const ErrorObj*>(reinterpret_cast<const Object*>(a->v.object))
+             : nullptr;
+}
+
+constexpr int32_t kKinds = 5;
+
+}  // namespace
+
+extern "C" {
+
+int32_t tenon_c_api_version(void) {
+  return TENON_C_API_VERSION;
+}
+const char* tenon_version(void) {
+  return TENON_VERSION;
+}
+
+void tenon_object_retain(tenon_object* object) {
+  if (object) retain(reinterpret_cast<Object*>(object));
+}
+void tenon_object_release(tenon_object* object) {
+  if (object) release(reinterpret_cast<Object*>(object));
+}
+void tenon_any_release(tenon_any* value) {
+  if (value) give(value, Any());
+}
+int tenon_any_copy(const tenon_any* value, tenon_any* out) {
+  return guard([&] {
+    need(value && out, "a value is missing");
+    give(out, admit(view(value)));
+  });
+}
+int tenon_any_repr(const tenon_any* value, tenon_any* out) {
+  return guard([&] {
+    need(value && out, "a value is missing");
+    give(out, Any(repr(admit(view(value)))));
+  });
+}
+
+int tenon_string_create(const char* data, size_t size, tenon_any* out) {
+  return guard([&] {
+    need((data || size == 0) && out, "a string's data is missing");
+    give(out, String(std::string_view(data ? data : "", size)));
+  });
+}
+int tenon_bytes_create(const void* data, size_t size, tenon_any* out) {
+  return guard([&] {
+    need((data || size == 0) && out, "the data of bytes is missing");
+    give(out, Bytes(std::string_view(data ? static_cast<const char*>(data) : "", size)));
+  });
+}
+tenon_text tenon_string_view(const tenon_any* value) {
+  if (!value || !(String::accepts(view(value)) || Bytes::accepts(view(value)))) return {nullptr, 0};
+  std::string_view text = detail::text_of(view(value));
+  return {text.data(), text.size()};
+}
+
+int tenon_shape_create(const int64_t* dims, size_t rank, tenon_any* out) {
+  return guard([&] {
+    need((dims || rank == 0) && out, "a shape's dimensions are missing");
+    give(out, Shape(std::span(dims, rank)));
+  });
+}
+const int64_t* tenon_shape_view(const tenon_any* value, size_t* rank) {
+  bool is_shape = value && value->type_index == TypeIndex::Shape;
+  const auto* s = is_shape ? static_cast<const ShapeObj*>(view(value).v.object) : nullptr;
+  if (rank) *rank = s ? s->size : 0;
+  return s ? s->data : nullptr;
+}
+
+int tenon_array_create(const tenon_any* items, size_t size, tenon_any* out) {
+  return guard([&] {
+    need((items || size == 0) && out, "an array's items are missing");
+    Array<Any> array;
+    array.reserve(size);
+    for (size_t i = 0; i < size; ++i) array.push_back(admit(view(items + i)));
+    give(out, array);
+  });
+}
+int64_t tenon_array_size(const tenon_any* value) {
+  const auto* a = value ? view(value).as_object<const ArrayObj>() : nullptr;
+  return a ? a->size : -1;
+}
+int tenon_array_get(const tenon_any* value, size_t index, tenon_any* out) {
+  return guard([&] {
+    auto array = take<Array<Any>>(value, "an element is asked of what is no array");
+    need(out, "a place for the result is missing");
+    if (index >= array.size()) {
+      throw Error(ErrorKind::Usage, cat("element ", index, " of an array of ", array.size()));
+    }
+    give(out, array[index]);
+  });
+}
+
+int tenon_tensor_from_dlpack(DLManagedTensor* tensor, int read_only, tenon_any* out) {
+  return guard([&] {
+    Tensor t = Tensor::from_dlpack(tensor, read_only != 0);
+    need(out, "a place for the result is missing");
+    give(out, t);
+  });
+}
+int tenon_tensor_from_dlpack_versioned(DLManagedTensorVersioned* tensor, tenon_any* out) {
+  return guard([&] {
+    Tensor t = Tensor::from_dlpack(tensor);
+    need(out, "a place for the result is missing");
+    give(out, t);
+  });
+}
+int tenon_tensor_to_dlpack(const tenon_any* tensor, DLManagedTensor** out) {
+  return guard([&] {
+    need(out, "a place for the result is missing");
+    *out = take<Tensor>(tensor, "a DLPack tensor is asked of what is no tensor").to_dlpack();
+  });
+}
+int tenon_tensor_to_dlpack_versioned(const tenon_any* tensor, DLManagedTensorVersioned** out) {
+  return guard([&] {
+    need(out, "a place for the result is missing");
+    *out =
+        take<Tensor>(tensor, "a DLPack tensor is asked of what is no tensor").to_dlpack_versioned();
+  });
+}
+int tenon_tensor_create(const int64_t* shape, int32_t rank, DLDataType dtype, DLDevice device,
+                        tenon_any* out) {
+  return guard([&] {
+    need(rank >= 0 && (shape || rank == 0) && out, "a tensor's shape is missing");
+    DataType t = dtype;
+    if (!is_tensor_dtype(t)) {
+      throw Error(ErrorKind::Unsupported, cat("elements of type ", to_text(t)));
+    }
+    give(out, allocate_tensor(std::span(shape, static_cast<size_t>(rank)), t, device));
+  });
+}
+const DLTensor* tenon_tensor_view(const tenon_any* tensor) {
+  if (!tensor || tensor->type_index != TypeIndex::Tensor) return nullptr;
+  return &static_cast<const TensorObj*>(view(tensor).v.object)->dl;
+}
+
+int tenon_function_create(tenon_packed_call call, void* context, void (*release)(void* context),
+                          tenon_any* out) {
+  return guard([&] {
+    need(call && out, "a function needs something to call");
+    give(out, Function::from_c(reinterpret_cast<PackedCall>(call), context, release));
+  });
+}
+int tenon_function_call(const tenon_any* function, const tenon_any* args, int32_t n,
+                        tenon_any* result) {
+  int code = 0;
+  int guarded = guard([&] {
+    Function f = take<Function>(function, "what is called is no function");
+    Arguments arguments(args, n);
+    Any value;
+    code = f.call(arguments.data(), n, &value);
+    if (code == 0 && result) give(result, std::move(value));
+  });
+  return guarded != 0 ? guarded : code != 0 ? -1 : 0;
+}
+
+int tenon_function_register(const char* name, const tenon_any* function, int32_t flags) {
+  return guard([&] {
+    need(name, "a function's name is missing");
+    FunctionFlags f;
+    f.for_files = (flags & TENON_FOR_FILES) != 0;
+    f.no_retain = (flags & TENON_NO_RETAIN) != 0;
+    register_function(name, take<Function>(function, "what is registered is no function"), f,
+                      (flags & TENON_REPLACE) != 0);
+  });
+}
+int tenon_function_find(const char* name, tenon_any* out) {
+  return guard([&] {
+    need(name && out, "a function's name is missing");
+    give(out, function_named(name));
+  });
+}
+
+const char* tenon_last_error(void) {
+  static thread_local std::string text;
+  if (!has_error()) return nullptr;
+  try {
+    text = take_error().render();
+    return text.c_str();
+  } catch (...) {
+    return "error: out of memory";
+  }
+}
+void tenon_error_take(tenon_any* out) {
+  auto taken = take_error_object();
+  if (out) give(out, Any(std::move(taken)));
+}
+void tenon_error_set(int32_t kind, const char* message) {
+  if (kind < 0 || kind >= kKinds) kind = TENON_ERROR_RUNTIME;
+  set_error(static_cast<ErrorKind>(kind), message ? message : "");
+}
+int tenon_error_restore(const tenon_any* error) {
+  return guard([&] {
+    const ErrorObj* e = error_object(error);
+    need(e, "what is to wait is no error");
+    set_error_object(Ref<ErrorObj>(const_cast<ErrorObj*>(e)));
+  });
+}
+int32_t tenon_error_kind(const tenon_any* error) {
+  const ErrorObj* e = error_object(error);
+  return e ? static_cast<int32_t>(kind_of_name({e->kind.data, e->kind.size})) : -1;
+}
+tenon_text tenon_error_message(const tenon_any* error) {
+  const ErrorObj* e = error_object(error);
+  return e ? tenon_text{e->message.data, e->message.size} : tenon_text{nullptr, 0};
+}
+int tenon_error_text(const tenon_any* error, tenon_any* out) {
+  return guard([&] {
+    const ErrorObj* e = error_object(error);
+    need(e && out, "what is to be told is no error");
+    give(out, Any(error_of(*e).render()));
+  });
+}
+
+}  // extern "C"

@@ -1,0 +1,168 @@
+#include <gtest/gtest.h>
+
+#include "c_api/entry.h"
+#include "c_api/layout_asserts.h"
+#include "object/array.h"
+#include "object/reflect.h"
+#include "object/registry.h"
+
+extern "C" int tenon_test_c_program(void);
+
+namespace tenon {
+namespace {
+
+tenon_any c_value(const AnyView& a) {
+  return *reinterpret_cast<const tenon_any*>(&a);
+}
+
+struct Out {
+  tenon_any value = TENON_NONE_VALUE;
+  ~Out() { tenon_any_release(&value); }
+  operator tenon_any*() { return &value; }
+  const AnyView& view() const { return c_api::view(&value); }
+};
+
+TEST(CApi, ACProgramRuns) {
+  EXPECT_EQ(tenon_test_c_program(), 0);
+  EXPECT_TRUE(unregister_function("test.c_add"));
+}
+
+TEST(CApi, ArraysAndShapes) {
+  int64_t dims[2] = {3, 4};
+  Out shape, array, element, text;
+  ASSERT_EQ(tenon_shape_create(dims, 2, shape), 0);
+  size_t rank = 0;
+  EXPECT_EQ(tenon_shape_view(shape, &rank)[1], 4);
+  EXPECT_EQ(rank, 2u);
+  tenon_any items[2] = {shape.value, {TENON_INT, 0, {5}}};
+  ASSERT_EQ(tenon_array_create(items, 2, array), 0);
+  EXPECT_EQ(tenon_array_size(array), 2);
+  EXPECT_EQ(tenon_array_size(shape), -1);
+  ASSERT_EQ(tenon_array_get(array, 1, element), 0);
+  EXPECT_EQ(element.value.v.i, 5);
+  EXPECT_EQ(tenon_array_get(array, 2, element), -1);
+  EXPECT_STREQ(tenon_last_error(), "error: element 2 of an array of 2");
+  EXPECT_EQ(element.value.v.i, 5);
+  ASSERT_EQ(tenon_any_repr(array, text), 0);
+  EXPECT_EQ(text.view().as<String>(), "[shape[3, 4], 5]");
+}
+
+TEST(CApi, AnErrorCanBeTakenReadAndRestored) {
+  tenon_error_set(TENON_ERROR_DAMAGED, "broken");
+  Out error, text;
+  tenon_error_take(error);
+  EXPECT_EQ(tenon_error_kind(error), TENON_ERROR_DAMAGED);
+  EXPECT_STREQ(tenon_error_message(error).data, "broken");
+  ASSERT_EQ(tenon_error_text(error, text), 0);
+  EXPECT_EQ(text.view().as<String>(), "error: broken");
+  EXPECT_EQ(tenon_last_error(), nullptr);
+  ASSERT_EQ(tenon_error_restore(error), 0);
+  EXPECT_STREQ(tenon_last_error(), "error: broken");
+  EXPECT_EQ(tenon_error_kind(text), -1);
+  Out none;
+  tenon_error_take(none);
+  EXPECT_EQ(none.value.type_index, TENON_NONE);
+}
+
+TEST(CApi, AnUnknownErrorKindIsARuntimeError) {
+  tenon_error_set(99, nullptr);
+  Out error;
+  tenon_error_take(error);
+  EXPECT_EQ(tenon_error_kind(error), TENON_ERROR_RUNTIME);
+}
+
+TEST(CApi, ArgumentsFromOutsideAreCopiedOrRefused) {
+  auto f = Function::from_typed([](const Any& a) { return a; });
+  tenon_any function = c_value(AnyView(f));
+  tenon_any raw = TENON_NONE_VALUE;
+  raw.type_index = TENON_RAW_STRING;
+  raw.v.c_str = "a raw string";
+  Out result;
+  ASSERT_EQ(tenon_function_call(&function, &raw, 1, result), 0);
+  EXPECT_EQ(result.value.type_index, TENON_STRING);
+  raw.type_index = 7;  // a bare DLTensor*
+  EXPECT_EQ(tenon_function_call(&function, &raw, 1, result), -1);
+  EXPECT_NE(std::string(tenon_last_error()).find("a bare DLTensor*"), std::string::npos);
+  EXPECT_EQ(tenon_function_call(&raw, nullptr, 0, result), -1);
+  EXPECT_EQ(tenon_function_call(&function, nullptr, 1, result), -1);
+  EXPECT_STREQ(tenon_last_error(), "error: arguments are missing");
+}
+
+TEST(CApi, ManyArgumentsArePassed) {
+  int32_t seen = 0;
+  auto f = Function::from_packed([&](const AnyView* args, int32_t n, Any*) {
+    for (int32_t i = 0; i < n; ++i) seen += static_cast<int32_t>(args[i].v.i);
+  });
+  tenon_any function = c_value(AnyView(f));
+  std::vector<tenon_any> args(100, tenon_any{TENON_INT, 0, {1}});
+  ASSERT_EQ(tenon_function_call(&function, args.data(), 100, nullptr), 0);
+  EXPECT_EQ(seen, 100);
+}
+
+TEST(CApi, AHostFunctionsResultIsAdmitted) {
+  Out function;
+  auto returns_raw = [](void*, const tenon_any*, int32_t, tenon_any* result) {
+    result->type_index = TENON_RAW_STRING;
+    result->v.c_str = "a raw string";
+    return 0;
+  };
+  ASSERT_EQ(tenon_function_create(returns_raw, nullptr, nullptr, function), 0);
+  EXPECT_EQ(function.view().as<Function>()().type_index, TypeIndex::Str);
+  auto returns_unknown = [](void*, const tenon_any*, int32_t, tenon_any* result) {
+    result->type_index = 13;
+    return 0;
+  };
+  ASSERT_EQ(tenon_function_create(returns_unknown, nullptr, nullptr, function), 0);
+  Out result;
+  EXPECT_EQ(tenon_function_call(function, nullptr, 0, result), -1);
+  EXPECT_NE(std::string(tenon_last_error()).find("doesn't take"), std::string::npos);
+}
+
+TEST(CApi, AForeignFunctionIsWrapped) {
+  struct ForeignFunction {
+    Object header;
+    PackedCall call;
+    void* cpp_call;
+  };
+  static int deleted = 0;
+  ForeignFunction foreign{};
+  foreign.header.counts = Object::kCountsOfNew;
+  foreign.header.type_index = TypeIndex::Function;
+  foreign.header.deleter = [](void*, int) { ++deleted; };
+  foreign.call = [](void* self, const AnyView*, int32_t n, Any* result) {
+    EXPECT_EQ(static_cast<Object*>(self)->type_index, TypeIndex::Function);
+    *result = Any(n);
+    return 0;
+  };
+  {
+    Function f = admit(AnyView::of_object(&foreign.header)).as<Function>();
+    EXPECT_TRUE(f.get()->is_ours());
+    EXPECT_EQ(f(1, 2).as<int64_t>(), 2);
+    EXPECT_TRUE(admit(f).as<Function>().same_as(f));
+  }
+  EXPECT_EQ(deleted, 0);
+  release(&foreign.header);
+  EXPECT_EQ(deleted, 1);
+}
+
+TEST(CApi, MissingPointersAreErrorsAndNoCrash) {
+  Out out;
+  EXPECT_EQ(tenon_string_create(nullptr, 3, out), -1);
+  EXPECT_EQ(tenon_shape_create(nullptr, 3, out), -1);
+  EXPECT_EQ(tenon_array_create(nullptr, 3, out), -1);
+  EXPECT_EQ(tenon_any_copy(nullptr, out), -1);
+  EXPECT_EQ(tenon_tensor_from_dlpack(nullptr, 0, out), -1);
+  EXPECT_EQ(tenon_tensor_to_dlpack(nullptr, nullptr), -1);
+  EXPECT_EQ(tenon_function_create(nullptr, nullptr, nullptr, out), -1);
+  EXPECT_EQ(tenon_function_call(nullptr, nullptr, 0, out), -1);
+  EXPECT_EQ(tenon_function_register(nullptr, nullptr, 0), -1);
+  EXPECT_EQ(tenon_function_find(nullptr, out), -1);
+  EXPECT_EQ(tenon_tensor_create(nullptr, 1, f32, kCpu, out), -1);
+  EXPECT_EQ(tenon_tensor_create(nullptr, 0, DataType(kDLInt, 3), kCpu, out), -1);
+  EXPECT_NE(tenon_last_error(), nullptr);
+  tenon_object_release(nullptr);
+  tenon_any_release(nullptr);
+}
+
+}  // namespace
+}  // namespace tenon
