@@ -139,7 +139,7 @@ const Function kFunctions[] = {
     {"shift_left", kInts, false, plain<BinaryOp::kShl>, nullptr, false,
      "a * 2^b; past the width it is 0"},
     {"shift_right", kInts, false, plain<BinaryOp::kShr>, nullptr, false,
-     "floor(a / 2^b); past the width all bits are the sign"},
+     "floor(a / 2^b); past the width it is 0"},
 };
 
 const Function& function_of(const InferContext& cx) {
@@ -179,7 +179,7 @@ TypeRef infer_binary(InferContext& cx) {
   DataType dtype = tensor_of(cx, 0, f.dtypes).dtype;
   tensor_of(cx, 1, f.dtypes);
   require_same_dtype(cx, 1, 0);
-  return tensor_or_scalar(cx, f.tests ? boolean : dtype, broadcast_operands(cx));
+  return tensor_type(f.tests ? boolean : dtype, broadcast_operands(cx));
 }
 
 loop::ComputeRef lower_binary(const LowerContext& cx) {
@@ -241,7 +241,7 @@ SampleFn sample_of(uint32_t dtypes) {
 TypeRef infer_pow(InferContext& cx) {
   DataType dtype = tensor_of(cx, 0, kNumbers).dtype;
   tensor_of(cx, 1, kNumbers);
-  return tensor_or_scalar(cx, dtype, broadcast_operands(cx));
+  return tensor_type(dtype, broadcast_operands(cx));
 }
 
 // An integer to the power of a float is computed in the wider of the float and f64.
@@ -267,7 +267,7 @@ TypeRef infer_where(InferContext& cx) {
   tensor_of(cx, 0, kBools);
   DataType dtype = tensor_of(cx, 1, kAll).dtype;
   require_same_dtype(cx, 2, 1);
-  return tensor_or_scalar(cx, dtype, broadcast_operands(cx));
+  return tensor_type(dtype, broadcast_operands(cx));
 }
 
 loop::ComputeRef lower_where(const LowerContext& cx) {
@@ -305,7 +305,7 @@ TypeRef infer_clip(InferContext& cx) {
   for (size_t i = 1; i < cx.arg_count(); ++i) {
     if (cx.has(i)) require_same_dtype(cx, i, 0);
   }
-  return tensor_or_scalar(cx, dtype, broadcast_operands(cx));
+  return tensor_type(dtype, broadcast_operands(cx));
 }
 
 loop::ComputeRef lower_clip(const LowerContext& cx) {

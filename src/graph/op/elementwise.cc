@@ -73,12 +73,12 @@ const Function& function_of(const InferContext& cx) {
 
 TypeRef infer_same(InferContext& cx) {
   const TensorType& x = tensor_of(cx, 0, function_of(cx).dtypes);
-  return tensor_or_scalar(cx, x.dtype, dims_of(x));
+  return tensor_type(x.dtype, dims_of(x));
 }
 
 TypeRef infer_test(InferContext& cx) {
   const TensorType& x = tensor_of(cx, 0, kFloats);
-  return tensor_or_scalar(cx, boolean, dims_of(x));
+  return tensor_type(boolean, dims_of(x));
 }
 
 loop::ComputeRef lower_map(const LowerContext& cx, const std::function<Scalar(Scalar)>& apply) {
@@ -130,7 +130,7 @@ TypeRef infer_cast(InferContext& cx) {
   const TensorType& x = tensor_of(cx, 0, kAll);
   DataType to = cx.attr_dtype("dtype");
   if (!contains(kAll, to)) cx.fail(cat("'dtype' is ", to_text(to), ", expected ", describe(kAll)));
-  return tensor_or_scalar(cx, to, dims_of(x));
+  return tensor_type(to, dims_of(x));
 }
 
 loop::ComputeRef lower_cast(const LowerContext& cx) {

@@ -100,14 +100,6 @@ std::vector<int64_t> per_axis(const InferContext& cx, const char* name, int64_t 
   return list;
 }
 
-TypeRef tensor_or_scalar(const InferContext& cx, DataType dtype, const std::vector<Dim>& dims) {
-  if (!dims.empty()) return tensor_type(dtype, dims);
-  for (size_t i = 0; i < cx.arg_count(); ++i) {
-    if (cx.has(i) && type_as<ScalarType>(cx.type(i)) == nullptr) return tensor_type(dtype, {});
-  }
-  return scalar_type(dtype);
-}
-
 Values values_of(const InferContext& cx, size_t i) {
   if (!cx.has(i)) return std::nullopt;
   TypeRef type = cx.type(i);

@@ -49,9 +49,6 @@ std::vector<int64_t> normalized_axes(const InferContext& cx, const std::vector<i
 std::vector<int64_t> per_axis(const InferContext& cx, const char* name, int64_t count,
                               int64_t fallback);
 
-// A tensor, or a scalar where every present operand is one.
-TypeRef tensor_or_scalar(const InferContext& cx, DataType dtype, const std::vector<Dim>& dims);
-
 // ---- values ----
 
 using Values = std::optional<std::vector<Dim>>;

@@ -1,0 +1,116 @@
+#include "graph/op/run_operator.h"
+
+namespace tenon::graph {
+namespace {
+
+double sign(double x) {
+  return std::isnan(x) ? x : (x > 0) - (x < 0);
+}
+
+TEST(Elementwise, FunctionsAgreeWithTheirDefinitions) {
+  const std::pair<const char*, double (*)(double)> functions[] = {
+      {"neg", [](double x) { return -x; }},
+      {"abs", [](double x) { return std::fabs(x); }},
+      {"sign", sign},
+      {"relu", [](double x) { return x > 0 ? x : 0; }},
+      {"floor", [](double x) { return std::floor(x); }},
+      {"ceil", [](double x) { return std::ceil(x); }},
+      {"trunc", [](double x) { return std::trunc(x); }},
+      {"round", [](double x) { return std::nearbyint(x); }},
+      {"sqrt", [](double x) { return std::sqrt(x); }},
+      {"rsqrt", [](double x) { return 1 / std::sqrt(x); }},
+      {"reciprocal", [](double x) { return 1 / x; }},
+      {"exp", [](double x) { return std::exp(x); }},
+      {"log", [](double x) { return std::log(x); }},
+      {"tanh", [](double x) { return std::tanh(x); }},
+      {"erf", [](double x) { return std::erf(x); }},
+      {"sigmoid", [](double x) { return 1 / (1 + std::exp(-x)); }},
+      {"sin", [](double x) { return std::sin(x); }},
+      {"cos", [](double x) { return std::cos(x); }},
+      {"tan", [](double x) { return std::tan(x); }},
+      {"asin", [](double x) { return std::asin(x); }},
+      {"acos", [](double x) { return std::acos(x); }},
+      {"atan", [](double x) { return std::atan(x); }},
+      {"sinh", [](double x) { return std::sinh(x); }},
+      {"cosh", [](double x) { return std::cosh(x); }},
+      {"asinh", [](double x) { return std::asinh(x); }},
+      {"acosh", [](double x) { return std::acosh(x); }},
+      {"atanh", [](double x) { return std::atanh(x); }},
+      {"logical_not", [](double x) { return x == 0 ? 1.0 : 0.0; }},
+      {"bitwise_not", [](double x) { return -x - 1; }},
+      {"is_nan", [](double x) { return std::isnan(x) ? 1.0 : 0.0; }},
+  };
+  for (const auto& [name, function] : functions) {
+    try_samples(name, 40, [&](const Trial& t) {
+      Nd want(t.operands[0]);
+      for (double& v : want.data) v = function(v);
+      expect_equal(t.results[0], want);
+    });
+  }
+}
+
+TEST(Elementwise, RoundTakesHalvesToTheEvenInteger) {
+  std::vector<float> x = {0.5f, 1.5f, 2.5f, -0.5f, -1.5f};
+  Tensor y = run("round", {Tensor::copy_of<float>(std::vector<int64_t>{5}, f32, x)});
+  EXPECT_EQ(Nd(y).data, (std::vector<double>{0, 2, 2, 0, -2}));
+}
+
+Tensor specials() {
+  std::vector<float> x = {INFINITY, -INFINITY, NAN, 3e9f, -3e9f, 2.9f, -2.9f, 0};
+  return Tensor::copy_of<float>(std::vector<int64_t>{8}, f32, x);
+}
+
+TEST(Elementwise, CastToIntegerTruncatesAndSaturates) {
+  Nd y(run("cast", {specials()}, attrs({{"dtype", i32}})));
+  EXPECT_EQ(y.data, (std::vector<double>{2147483647, -2147483648.0, 0, 2147483647, -2147483648.0, 2,
+                                         -2, 0}));
+  Nd u(run("cast", {specials()}, attrs({{"dtype", u8}})));
+  EXPECT_EQ(u.data, (std::vector<double>{255, 0, 0, 255, 0, 2, 0, 0}));
+}
+
+TEST(Elementwise, CastToBoolIsWhetherNotZero) {
+  Nd y(run("cast", {specials()}, attrs({{"dtype", boolean}})));
+  EXPECT_EQ(y.data, (std::vector<double>{1, 1, 1, 1, 1, 1, 1, 0}));
+}
+
+TEST(Elementwise, CastAgreesForEveryPairOfTypes) {
+  try_samples("cast", 300, [&](const Trial& t) {
+    Nd want(t.operands[0]);
+    DataType to = t.attrs.find("dtype")->as<DataType>();
+    for (double& v : want.data) {
+      if (to.is_bool()) {
+        v = v != 0;
+      } else if (to.is_unsigned_int() && v < 0 && t.operands[0].dtype().is_float()) {
+        v = 0;
+      } else if (!to.is_float()) {
+        v = std::trunc(v);
+      }
+    }
+    expect_equal(t.results[0], want);
+  });
+}
+
+TEST(Elementwise, IsInfTellsTheSignsAskedFor) {
+  auto count = [](bool negative, bool positive) {
+    Nd y(run("is_inf", {specials()},
+             attrs({{"detect_negative", negative}, {"detect_positive", positive}})));
+    return y.data;
+  };
+  EXPECT_EQ(count(true, true), (std::vector<double>{1, 1, 0, 0, 0, 0, 0, 0}));
+  EXPECT_EQ(count(true, false), (std::vector<double>{0, 1, 0, 0, 0, 0, 0, 0}));
+  EXPECT_EQ(count(false, true), (std::vector<double>{1, 0, 0, 0, 0, 0, 0, 0}));
+  EXPECT_EQ(count(false, false), std::vector<double>(8, 0));
+}
+
+TEST(Elementwise, TypeErrorsNameTheOperatorAndTheOperand) {
+  EXPECT_EQ(type_error("exp", {tensor_type(i32, {2})}),
+            "operator 'exp': operand 'x' is int32, expected a float");
+  EXPECT_EQ(type_error("neg", {tensor_type(boolean, {2})}),
+            "operator 'neg': operand 'x' is bool, expected a number");
+  EXPECT_EQ(type_error("cast", {tensor_type(f32, {})}, attrs({{"dtype", bf16}})),
+            "operator 'cast': 'dtype' is bfloat16, expected bool, an integer of 8 to 64 bits, "
+            "float16, float32 or float64");
+}
+
+}  // namespace
+}  // namespace tenon::graph

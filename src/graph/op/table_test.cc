@@ -1,0 +1,46 @@
+#include "graph/op/run_operator.h"
+
+namespace tenon::graph {
+namespace {
+
+// Operands that are indices must be in range, divisors not zero; 0 and 1 are both.
+Tensor small(size_t operand, const Sample& sample, Random& random) {
+  const auto* t = type_as<TensorType>(sample.operands[operand]);
+  return t->dtype.is_float() ? Tensor()
+                             : random_tensor(t->dtype, sample_shape(sample, operand), random, 0, 0);
+}
+
+TEST(Table, EveryOperatorHasASampleThatItsRuleTakes) {
+  register_operators();
+  for (const Operator* op : OperatorTable::global().all()) {
+    SCOPED_TRACE(op->name);
+    EXPECT_GT(std::string_view(op->summary).size(), 3u);
+    if (op->sample == nullptr) continue;
+    for (uint64_t seed = 0; seed < 50; ++seed) {
+      Sample s = op->sample(seed);
+      EXPECT_NO_THROW(infer_call(make_call(op->name, s.operands, s.attrs))) << "sample " << seed;
+    }
+  }
+}
+
+// Nothing in a lowering may depend on what a size is: the same elements must come out when sizes
+// are symbols, whether inference could prove their relations or not.
+TEST(Table, LoweringsAgreeForConstantAndSymbolicSizes) {
+  register_operators();
+  for (const Operator* op : OperatorTable::global().all()) {
+    if (op->lower == nullptr || op->sample == nullptr) continue;
+    std::string name = op->name;
+    bool divides = name == "div" || name == "floor_div" || name == "mod" || name == "rem";
+    try_samples(
+        name, divides ? 0 : 40,
+        [](const Trial& t) {
+          for (size_t i = 0; i < t.results.size(); ++i) {
+            expect_equal(t.results[i], Nd(t.with_constant_sizes[i]), 10);
+          }
+        },
+        small);
+  }
+}
+
+}  // namespace
+}  // namespace tenon::graph
