@@ -99,22 +99,29 @@ TEST_F(BuilderTest, ArmsJoin) {
   Operand c = b.param("c", scalar_type(boolean));
   Operand x = b.param("x", tensor_type(f32, {n, 4}));
   Operand y = b.param("y", tensor_type(f32, {m, 4}));
-  Operand r = b.if_(c, [&] { return x; }, [&] { return b.op("relu", {y}); });
+  Operand r = b.if_(
+      c, [&] { return x; }, [&] { return b.op("relu", {y}); });
   EXPECT_EQ(type(r), "tensor[rank=2; f32]");
 }
 
 TEST_F(BuilderTest, ASymbolOfAnArmDoesNotLeaveIt) {
   Operand c = b.param("c", scalar_type(boolean));
   Operand x = b.param("x", tensor_type(f32, {n}));
-  Operand r = b.if_(c, [&] { return b.op("nonzero", {x}); }, [&] { return b.op("nonzero", {x}); });
+  Operand r = b.if_(
+      c, [&] { return b.op("nonzero", {x}); }, [&] { return b.op("nonzero", {x}); });
   EXPECT_EQ(type(r), "tensor[rank=2; i64]");
 }
 
 TEST_F(BuilderTest, LoopsCarryTypedVariables) {
   Operand limit = b.param("limit", scalar_type(i64));
-  Operand r = b.loop({"i"}, {scalar_type(i64)}, {constant_int(0)},
-                     [&](const auto& v) { return b.op("less", {v[0], limit}); },
-                     [&](const auto& v) { return b.op("add", {v[0], constant_int(1)}); });
+  Operand r = b.loop(
+      {"i"}, {scalar_type(i64)}, {constant_int(0)},
+      [&](const auto& v) {
+        return b.op("less", {v[0], limit});
+      },
+      [&](const auto& v) {
+        return b.op("add", {v[0], constant_int(1)});
+      });
   EXPECT_EQ(type(r), "i64");
 }
 
@@ -136,8 +143,11 @@ TEST_F(BuilderTest, CallsBindTheSymbolsOfParameters) {
 TEST_F(BuilderTest, ALiteralCanCallItself) {
   Operand f = b.function("down", {"n"}, {scalar_type(i64)}, scalar_type(i64), [&](const auto& v) {
     Operand c = b.op("less", {v[0], constant_int(1)});
-    return b.if_(c, [&] { return v[0]; },
-                 [&] { return b.call_closure(v[1], {b.op("sub", {v[0], constant_int(1)})}); });
+    return b.if_(
+        c, [&] { return v[0]; },
+        [&] {
+          return b.call_closure(v[1], {b.op("sub", {v[0], constant_int(1)})});
+        });
   });
   EXPECT_EQ(type(f), "fn(i64) -> i64");
 }
@@ -153,12 +163,18 @@ TEST_F(BuilderTest, AttributesAreCheckedAndCompleted) {
   Operand y = b.op("softmax", {x});
   FunctionRef f = b.finish("main", y);
   EXPECT_EQ(f->body->bindings[0]->value.as<Call>()->attrs.at("axis").as<int64_t>(), -1);
-  EXPECT_THAT(error([&] { b.op("softmax", {x}, attrs({{"axes", 1}})); }),
+  EXPECT_THAT(error([&] {
+                b.op("softmax", {x}, attrs({{"axes", 1}}));
+              }),
               HasSubstr("operator 'softmax' has no attribute 'axes'"));
-  EXPECT_THAT(error([&] { b.op("softmax", {x}, attrs({{"axis", "a"}})); }),
+  EXPECT_THAT(error([&] {
+                b.op("softmax", {x}, attrs({{"axis", "a"}}));
+              }),
               HasSubstr("attribute 'axis' is of another kind"));
   EXPECT_THAT(error([&] { b.op("reshape", {x}); }), HasSubstr("needs the attribute 'shape'"));
-  EXPECT_THAT(error([&] { b.op("softmax", {x}, attrs({{"axis", 1}})); }),
+  EXPECT_THAT(error([&] {
+                b.op("softmax", {x}, attrs({{"axis", 1}}));
+              }),
               HasSubstr("axis 1 is outside -1..0 of rank 1"));
 }
 

@@ -106,8 +106,8 @@ void register_test_operators() {
   table.add(entry("relu", OpKind::kElementwise, {{"x"}}, infer_same));
   for (const char* name : {"add", "sub", "mul", "less"}) {
     std::string_view n = name;
-    Operator op = entry(name, OpKind::kBroadcast, {{"a"}, {"b"}},
-                        n == "less" ? infer_less : infer_broadcast);
+    Operator op =
+        entry(name, OpKind::kBroadcast, {{"a"}, {"b"}}, n == "less" ? infer_less : infer_broadcast);
     op.scalars = true;
     if (n == "add") op.value = value_add;
     if (n == "sub") op.value = value_sub;

@@ -9,15 +9,24 @@
 
 namespace tenon::graph {
 
+inline constexpr int64_t kMaxInlineElements = 64;
+
 struct PrintOptions {
-  // Constants over 64 elements go to this file (path as written in the text) when set, and are
-  // elided otherwise; the parser refuses the elided form by name.
+  // Constants over kMaxInlineElements are written as references into this file (path as written in
+  // the text, beside which it lies) when set, and are elided otherwise; the parser refuses the
+  // elided form by name. `save_module` writes the file.
   std::string weights_path;
   bool show_spans = false;
 };
 
 std::string to_text(const Module& module, const PrintOptions& options = {});
 std::string to_text(const FunctionRef& function, const PrintOptions& options = {});
+
+std::string to_text(const loop::KernelRef& kernel, std::string_view name);
+
+// Writes the text to `path` and, where constants are large, their elements to `path`.weights beside
+// it. Throws Error (Usage) when a file can't be written.
+void save_module(const Module& module, const std::string& path);
 
 // Throws Error (Usage) with line and column. `name` is the file's name in errors; weight files are
 // looked up beside it. Calls are type-checked as they are built.

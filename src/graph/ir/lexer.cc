@@ -1,0 +1,196 @@
+#include "graph/ir/lexer.h"
+
+#include <algorithm>
+
+namespace tenon::graph {
+
+namespace {
+
+bool is_letter(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+}
+bool is_digit(char c) {
+  return c >= '0' && c <= '9';
+}
+bool is_hex(char c) {
+  return is_digit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
+}
+int hex_value(char c) {
+  return is_digit(c) ? c - '0' : (c | 32) - 'a' + 10;
+}
+
+}  // namespace
+
+Span Source::span(uint32_t offset) const {
+  auto line = std::upper_bound(lines_.begin(), lines_.end(), offset) - lines_.begin();
+  uint32_t start = line > 0 ? lines_[static_cast<size_t>(line) - 1] : 0;
+  return Span::at(name_, static_cast<int32_t>(std::max<int64_t>(line, 1)),
+                  static_cast<int32_t>(offset - start + 1));
+}
+
+void Source::excerpt(Error* e, const Span& span) const {
+  if (span.file != name_ || span.line < 1 || span.line > static_cast<int32_t>(lines_.size())) {
+    return;
+  }
+  size_t start = lines_[static_cast<size_t>(span.line) - 1];
+  size_t end = std::min(text_.find('\n', start), text_.size());
+  // A window of the line around the place.
+  constexpr size_t kWidth = 90;
+  size_t column = span.column > 0 ? static_cast<size_t>(span.column) - 1 : 0;
+  size_t from = column > kWidth - 20 ? column - (kWidth - 20) : 0;
+  std::string line(text_.substr(std::min(start + from, end), std::min(kWidth, end - start)));
+  if (start + from + line.size() > end) line.resize(end - std::min(start + from, end));
+  std::replace(line.begin(), line.end(), '\t', ' ');
+  std::string mark(column - from, ' ');
+  e->row(cat(span.line), "| " + line);
+  if (span.column > 0) e->row("", "| " + mark + "^");
+}
+
+void Source::fail(size_t at, const std::string& message, const std::string& expected) const {
+  Error e(ErrorKind::Usage, span(static_cast<uint32_t>(at)), message);
+  if (!expected.empty()) e.expected(expected);
+  throw e;
+}
+
+// A string whose opening quote is at *i; its content, and *i behind the closing quote.
+std::string_view Source::unescape(size_t* i) {
+  size_t open = *i, start = open + 1, p = start;
+  std::string* copy = nullptr;
+  for (;; ++p) {
+    if (p >= text_.size() || text_[p] == '\n')
+      fail(open, "a string without an end", "a closing \"");
+    char c = text_[p];
+    if (c == '"') break;
+    if (c != '\\') {
+      if (copy) copy->push_back(c);
+      continue;
+    }
+    if (!copy) {
+      unescaped_.push_back(std::make_unique<std::string>(text_.substr(start, p - start)));
+      copy = unescaped_.back().get();
+    }
+    char e = p + 1 < text_.size() ? text_[p + 1] : '\0';
+    if (e == 'x' && p + 3 < text_.size() && is_hex(text_[p + 2]) && is_hex(text_[p + 3])) {
+      copy->push_back(static_cast<char>(hex_value(text_[p + 2]) * 16 + hex_value(text_[p + 3])));
+      p += 3;
+      continue;
+    }
+    switch (e) {
+      case 'n':
+        copy->push_back('\n');
+        break;
+      case 't':
+        copy->push_back('\t');
+        break;
+      case 'r':
+        copy->push_back('\r');
+        break;
+      case '"':
+        copy->push_back('"');
+        break;
+      case '\\':
+        copy->push_back('\\');
+        break;
+      default:
+        fail(p, "an unknown escape in a string", "\\n, \\t, \\r, \\\", \\\\ or \\x1b");
+    }
+    ++p;
+  }
+  *i = p + 1;
+  return copy ? std::string_view(*copy) : text_.substr(start, p - start);
+}
+
+Token Source::next(size_t* i) {
+  size_t at = *i;
+  char c = text_[at];
+  auto peek = [&](size_t k) { return at + k < text_.size() ? text_[at + k] : '\0'; };
+  auto token = [&](TokenKind kind, size_t end) {
+    *i = end;
+    return Token{kind, text_.substr(at, end - at), static_cast<uint32_t>(at)};
+  };
+  if (is_letter(c)) {
+    size_t end = at;
+    while (end < text_.size() && (is_letter(text_[end]) || is_digit(text_[end]))) ++end;
+    return token(TokenKind::kWord, end);
+  }
+  if (c == '%' || c == '@' || c == '$') {
+    TokenKind kind = c == '%' ? TokenKind::kVar : c == '@' ? TokenKind::kGlobal : TokenKind::kTemp;
+    size_t p = at + 1;
+    if (peek(1) == '"' && c != '$') {
+      std::string_view name = unescape(&p);
+      *i = p;
+      return Token{kind, name, static_cast<uint32_t>(at)};
+    }
+    while (p < text_.size() && (is_letter(text_[p]) || is_digit(text_[p]))) ++p;
+    if (p == at + 1) fail(at, cat("a name is missing after '", c, "'"), "letters or digits");
+    *i = p;
+    return Token{kind, text_.substr(at + 1, p - at - 1), static_cast<uint32_t>(at)};
+  }
+  if (c == '"') {
+    size_t p = at;
+    std::string_view s = unescape(&p);
+    *i = p;
+    return Token{TokenKind::kString, s, static_cast<uint32_t>(at)};
+  }
+  if (is_digit(c)) {
+    size_t p = at;
+    if (c == '0' && peek(1) == 'x' && is_hex(peek(2))) {
+      p += 2;
+      while (p < text_.size() && is_hex(text_[p])) ++p;
+      return token(TokenKind::kHex, p);
+    }
+    while (p < text_.size() && is_digit(text_[p])) ++p;
+    bool is_float = false;
+    if (p + 1 < text_.size() && text_[p] == '.' && is_digit(text_[p + 1])) {
+      is_float = true;
+      ++p;
+      while (p < text_.size() && is_digit(text_[p])) ++p;
+    }
+    if (p < text_.size() && (text_[p] | 32) == 'e') {
+      size_t q = p + 1;
+      if (q < text_.size() && (text_[q] == '+' || text_[q] == '-')) ++q;
+      if (q < text_.size() && is_digit(text_[q])) {
+        is_float = true;
+        p = q;
+        while (p < text_.size() && is_digit(text_[p])) ++p;
+      }
+    }
+    return token(is_float ? TokenKind::kFloat : TokenKind::kInt, p);
+  }
+  for (std::string_view sign : {"...", "->", "=>", "==", "!=", "<=", "<<", ">>"}) {
+    if (text_.substr(at, sign.size()) == sign) return token(TokenKind::kSign, at + sign.size());
+  }
+  if (std::string_view("()[]{},:;=<+-*/&|^~._?").find(c) != std::string_view::npos) {
+    return token(TokenKind::kSign, at + 1);
+  }
+  fail(at, "this is no part of the language", "");
+}
+
+std::vector<Token> Source::tokens() {
+  if (text_.size() >= UINT32_MAX) {
+    throw Error(ErrorKind::Usage, cat(name_, " is too large for IR text"))
+        .expected("less than 4 GiB; large constants belong in a weight file");
+  }
+  lines_.assign(1, 0);
+  for (size_t p = text_.find('\n'); p != std::string_view::npos; p = text_.find('\n', p + 1)) {
+    lines_.push_back(static_cast<uint32_t>(p + 1));
+  }
+  std::vector<Token> out;
+  size_t i = 0;
+  while (true) {
+    while (i < text_.size() &&
+           (text_[i] == ' ' || text_[i] == '\n' || text_[i] == '\t' || text_[i] == '\r')) {
+      ++i;
+    }
+    if (i >= text_.size()) break;
+    if (text_.substr(i, 2) == "//") {
+      i = std::min(text_.find('\n', i), text_.size());
+      continue;
+    }
+    out.push_back(next(&i));
+  }
+  out.push_back(Token{TokenKind::kEnd, {}, static_cast<uint32_t>(text_.size())});
+  return out;
+}
+
+}  // namespace tenon::graph

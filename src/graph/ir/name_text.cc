@@ -1,0 +1,186 @@
+#include "graph/ir/name_text.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstring>
+
+#include "support/error.h"
+#include "support/text.h"
+
+namespace tenon::graph {
+
+bool is_bare_name(std::string_view name) {
+  return !name.empty() && std::all_of(name.begin(), name.end(), [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+  });
+}
+
+std::string name_text(std::string_view name) {
+  return is_bare_name(name) ? std::string(name) : quoted(name);
+}
+
+bool is_reserved(std::string_view word) {
+  static constexpr std::string_view words[] = {
+      "array", "at",       "attrs",  "check", "device", "dim",    "else",  "false",
+      "fn",    "from",     "if",     "inf",   "kernel", "loop",   "match", "match_elements",
+      "nan",   "opaque",   "packed", "rank",  "shape",  "tensor", "true",  "type",
+      "while", "floordiv", "mod",    "min",   "max",    "bcast",  "as",    "match_shape"};
+  return std::find(std::begin(words), std::end(words), word) != std::end(words) ||
+         parse_dtype(word).has_value();
+}
+
+namespace {
+
+std::string symbol_text(std::string_view name) {
+  bool bare = is_bare_name(name) && !(name[0] >= '0' && name[0] <= '9') && !is_reserved(name);
+  return bare ? std::string(name) : quoted(name);
+}
+
+// Depth is limited by src/loop.
+void append(const DimNode& n, std::string* out) {
+  auto list = [&](const char* name) {
+    *out += name;
+    for (size_t i = 0; i < n.args.size(); ++i) {
+      *out += i ? ", " : "(";
+      append(*n.args[i], out);
+    }
+    *out += ")";
+  };
+  switch (n.kind) {
+    case DimKind::kConst:
+      *out += cat(n.value);
+      return;
+    case DimKind::kSymbol:
+      *out += symbol_text(n.name);
+      return;
+    case DimKind::kAdd:
+      for (size_t i = 0; i < n.args.size(); ++i) {
+        const DimNode& t = *n.args[i];
+        bool negative = t.kind == DimKind::kMul && t.args[0]->kind == DimKind::kConst &&
+                        t.args[0]->value < 0 && t.args[0]->value != INT64_MIN;
+        if (i && negative) {
+          *out += " - ";
+          if (t.args[0]->value != -1) *out += cat(-t.args[0]->value, "*");
+          for (size_t k = 1; k < t.args.size(); ++k) {
+            if (k > 1) *out += "*";
+            append(*t.args[k], out);
+          }
+          continue;
+        }
+        bool less = i && t.kind == DimKind::kConst && t.value < 0 && t.value != INT64_MIN;
+        if (i) *out += less ? " - " : " + ";
+        if (less) {
+          *out += cat(-t.value);
+        } else {
+          append(t, out);
+        }
+      }
+      return;
+    case DimKind::kMul:
+      for (size_t i = 0; i < n.args.size(); ++i) {
+        if (i) *out += "*";
+        bool sum = n.args[i]->kind == DimKind::kAdd;
+        if (sum) *out += "(";
+        append(*n.args[i], out);
+        if (sum) *out += ")";
+      }
+      return;
+    case DimKind::kFloorDiv:
+      return list("floordiv");
+    case DimKind::kMod:
+      return list("mod");
+    case DimKind::kMin:
+      return list("min");
+    case DimKind::kMax:
+      return list("max");
+    case DimKind::kBcast:
+      return list("bcast");
+  }
+}
+
+}  // namespace
+
+std::string dim_text(const Dim& d) {
+  std::string out;
+  append(d.node(), &out);
+  return out;
+}
+
+// ---- floats ----
+
+namespace {
+
+// "1" reads as an integer: a float has a point or an exponent.
+std::string with_point(std::string text) {
+  return text.find_first_of(".en") == std::string::npos ? text + ".0" : text;
+}
+
+std::string nan_text(uint64_t bits, uint64_t plain) {
+  return bits == plain ? "nan" : cat("nan(", hex(bits), ")");
+}
+
+constexpr uint64_t kPlainNan64 = 0x7ff8000000000000;
+
+double half_value(uint16_t h) {
+  int exponent = h >> 10 & 31, fraction = h & 1023;
+  double magnitude = exponent == 31 ? (fraction ? NAN : INFINITY)
+                     : exponent     ? std::ldexp(1024 + fraction, exponent - 25)
+                                    : std::ldexp(fraction, -24);
+  return h & 0x8000 ? -magnitude : magnitude;
+}
+
+template <class T>
+T read(const void* p) {
+  T v;
+  std::memcpy(&v, p, sizeof(v));
+  return v;
+}
+
+}  // namespace
+
+std::string float_text(double value) {
+  if (std::isnan(value)) return nan_text(std::bit_cast<uint64_t>(value), kPlainNan64);
+  return with_point(cat(value));
+}
+
+std::string element_text(DataType dtype, const void* e) {
+  if (dtype == boolean) {
+    uint8_t b = read<uint8_t>(e);
+    return b > 1 ? cat(int{b}) : b ? "true" : "false";
+  }
+  if (dtype == i8) return cat(int{read<int8_t>(e)});
+  if (dtype == i16) return cat(read<int16_t>(e));
+  if (dtype == i32) return cat(read<int32_t>(e));
+  if (dtype == i64) return cat(read<int64_t>(e));
+  if (dtype == u8) return cat(int{read<uint8_t>(e)});
+  if (dtype == u16) return cat(read<uint16_t>(e));
+  if (dtype == u32) return cat(read<uint32_t>(e));
+  if (dtype == u64) return cat(read<uint64_t>(e));
+  if (dtype == f64) return float_text(read<double>(e));
+  if (dtype == f32) {
+    float f = read<float>(e);
+    return std::isnan(f) ? nan_text(std::bit_cast<uint32_t>(f), 0x7fc00000) : with_point(cat(f));
+  }
+  if (dtype == f16) {
+    uint16_t bits = read<uint16_t>(e);
+    double v = half_value(bits);
+    return std::isnan(v) ? nan_text(bits, 0x7e00) : with_point(cat(static_cast<float>(v)));
+  }
+  if (dtype == bf16) {
+    uint16_t bits = read<uint16_t>(e);
+    float v = std::bit_cast<float>(uint32_t{bits} << 16);
+    return std::isnan(v) ? nan_text(bits, 0x7fc0) : with_point(cat(v));
+  }
+  // Other element types: their bytes.
+  std::string out = "0x";
+  for (int64_t i = dtype.bytes(); i-- > 0;) {
+    static const char* digits = "0123456789abcdef";
+    uint8_t b = static_cast<const uint8_t*>(e)[i];
+    out += digits[b >> 4];
+    out += digits[b & 15];
+  }
+  return out;
+}
+
+}  // namespace tenon::graph

@@ -1,0 +1,27 @@
+// Names and sizes in IR text: bare where they read back as one word, in quotes otherwise.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "loop/dim.h"
+#include "object/dtype.h"
+
+namespace tenon::graph {
+
+// Letters, digits and underscores.
+bool is_bare_name(std::string_view name);
+// `name` after % or @.
+std::string name_text(std::string_view name);
+// A size: symbols that would read as something else are quoted.
+std::string dim_text(const Dim& d);
+// Words that no type, symbol or constructor may be named by, bare.
+bool is_reserved(std::string_view word);
+
+// A float so that it reads back with the same bits: `0.5`, `1.0`, `-inf`, `nan`, and other NaNs as
+// `nan(0x...)` with all bits of a double.
+std::string float_text(double value);
+// An element of a tensor, in the precision of its type; NaNs with all bits of the type.
+std::string element_text(DataType dtype, const void* element);
+
+}  // namespace tenon::graph

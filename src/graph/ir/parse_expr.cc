@@ -1,0 +1,486 @@
+// Blocks and right-hand sides of IR text.
+
+#include <algorithm>
+
+#include "graph/ir/name_text.h"
+#include "graph/ir/parser.h"
+
+namespace tenon::graph {
+
+// ---- names ----
+
+void Parser::enter() {
+  names_.levels.emplace_back();
+}
+
+void Parser::leave() {
+  for (std::string_view name : names_.levels.back()) names_.known.erase(name);
+  names_.levels.pop_back();
+}
+
+void Parser::declare(const Token& token, const Operand& value) {
+  if (!names_.known.emplace(token.text, value).second) {
+    fail_at(token, cat("%", name_text(token.text), " is bound already"), "another name");
+  }
+  names_.levels.back().push_back(token.text);
+}
+
+Operand Parser::variable(const Token& token) const {
+  auto at = names_.known.find(token.text);
+  if (at == names_.known.end()) {
+    fail_at(token, cat("unknown variable %", name_text(token.text)),
+            "a parameter, or a variable that is bound before");
+  }
+  return at->second;
+}
+
+// %x, a constant, or () for an absent operand.
+Operand Parser::operand() {
+  const Token& t = peek();
+  if (t.kind == TokenKind::kVar) {
+    Operand v = variable(t);
+    take();
+    return v;
+  }
+  if (accept("(")) {
+    expect(")", "after '(': an operand is a variable, a constant or ()");
+    return nullptr;
+  }
+  if (starts_constant()) return constant_();
+  if ((t.kind == TokenKind::kWord || t.kind == TokenKind::kGlobal) && peek(1).is("(")) {
+    fail(cat("the call of ", t.text, " can't stand inside another expression"),
+         "a variable or a constant: bind the call to a variable first");
+  }
+  fail("an operand is missing", "a variable, a constant, or () for an absent one");
+}
+
+// ---- blocks ----
+
+// `{ bindings result }`; the caller has begun the builder's block and declared its variables.
+BlockRef Parser::block(const char* where, const TypeRef& refine_to, const std::string& what) {
+  Nest nest(this, &block_depth_);
+  expect("{", where);
+  enter();
+  Operand result = block_body(refine_to, what);
+  leave();
+  return builder_.finish_block(result);
+}
+
+Operand Parser::block_body(const TypeRef& refine_to, const std::string& what) {
+  while (binding()) {
+  }
+  builder_.at(here());
+  Operand result;
+  Token first = peek();
+  if (first.is("}")) fail("the block has no result", "a variable, a constant, () or a call");
+  if (first.is("(") && peek(1).is(")")) {
+    take();
+    take();
+  } else if (starts_constant()) {
+    result = constant_();
+  } else if (first.kind == TokenKind::kVar && !peek(1).is("(") && !peek(1).is(".")) {
+    result = operand();
+  } else {
+    result = builder_.bind(rhs().value);
+  }
+  expect("}", "after the block's result");
+  if (!refine_to) return result;
+  builder_.at(source_.span(first.begin));
+  return builder_.refine(result, refine_to, what);
+}
+
+// One `%x = ...`, `%a, %b = ...` or `check`; false at the block's result.
+bool Parser::binding() {
+  const Token first = peek();
+  builder_.at(source_.span(first.begin));
+  if (first.word("check")) {
+    Ref<const Check> c = check();
+    builder_.at(stated_span().value_or(source_.span(first.begin)));
+    builder_.bind_as(c, unit_type());
+    return true;
+  }
+  if (first.kind != TokenKind::kVar) return false;
+  const Token& second = peek(1);
+  if (!second.is("=") && !second.is(":") && !second.is(",")) return false;
+  std::vector<Token> targets;
+  do {
+    targets.push_back(peek());
+    expect_kind(TokenKind::kVar, "a variable");
+  } while (accept(","));
+  TypeRef stated;
+  if (targets.size() == 1 && accept(":")) stated = type();
+  expect("=", "after what is bound");
+  std::string_view hint = targets.size() == 1 ? first.text : std::string_view();
+  Rhs r;
+  if (peek().word("check")) {
+    r.value = check();  // its unit value has a name
+  } else {
+    r = rhs();
+  }
+  if (std::optional<Span> s = stated_span()) {
+    builder_.at(*s);
+  } else {
+    builder_.at(source_.span(first.begin));
+  }
+  if (!r.value) {
+    if (stated || targets.size() > 1) {
+      fail_at(first, "a name for a constant has no type of its own", "%name = constant");
+    }
+    declare(first, r.constant);
+    return true;
+  }
+  Operand value = stated ? builder_.bind_as(r.value, stated, hint) : builder_.bind(r.value, hint);
+  if (targets.size() == 1) {
+    declare(first, value);
+    return true;
+  }
+  TypeRef t = type_of(value);
+  const auto* tuple = type_as<TupleType>(t);
+  if (!tuple || tuple->fields.size() != targets.size()) {
+    fail_at(first, cat(targets.size(), " names for a value of type ", to_text(t)));
+  }
+  for (size_t i = 0; i < targets.size(); ++i) {
+    auto f = make<Field>();
+    f->tuple = value;
+    f->index = static_cast<int64_t>(i);
+    declare(targets[i], builder_.bind(f, targets[i].text));
+  }
+  return true;
+}
+
+// check n == m, "message"
+Ref<const Check> Parser::check() {
+  take();
+  auto c = make<Check>();
+  c->left = dim();
+  if (accept("==")) {
+    c->kind = CheckKind::kEqual;
+  } else if (accept("<=")) {
+    c->kind = CheckKind::kLessEqual;
+  } else if (accept("~")) {
+    c->kind = CheckKind::kBroadcast;
+  } else {
+    fail("a condition is missing", "==, <= or ~");
+  }
+  c->right = dim();
+  if (accept(",")) c->message = expect_kind(TokenKind::kString, "what fails, in quotes");
+  return c;
+}
+
+// at("net.onnx", 12, 3, nodes "/conv1", "/relu1")
+std::optional<Span> Parser::stated_span() {
+  if (!peek().word("at") || !peek(1).is("(")) return std::nullopt;
+  take();
+  take();
+  Span s;
+  if (peek().kind == TokenKind::kString) {
+    s.file = take().text;
+    if (accept(",")) s.line = static_cast<int32_t>(int_value("a line"));
+    if (accept(",")) s.column = static_cast<int32_t>(int_value("a column"));
+    if (peek().word("nodes")) fail("a comma is missing", "','");
+    if (peek().is(",")) take();
+  }
+  if (accept_word("nodes")) {
+    do {
+      s.nodes.emplace_back(expect_kind(TokenKind::kString, "a node's name in quotes"));
+    } while (accept(","));
+  }
+  expect(")", "after a place");
+  if (s.empty()) fail("a place is empty", "at(\"file\", 1, 1) or at(nodes \"/name\")");
+  return s;
+}
+
+// ---- right-hand sides ----
+
+Parser::Rhs Parser::rhs() {
+  const Token t = peek();
+  if (starts_constant()) return {nullptr, constant_()};
+  if (t.kind == TokenKind::kVar) {
+    Operand v = variable(t);
+    take();
+    if (accept(".")) {
+      auto f = make<Field>();
+      f->tuple = v;
+      f->index = int_value("a field's number");
+      return {f, nullptr};
+    }
+    if (accept("(")) return {call(CalleeKind::kClosure, "", v), nullptr};
+    fail("a variable alone is no right-hand side", "a call, as in %f(...), or a field, as in %t.0");
+  }
+  if (t.kind == TokenKind::kGlobal) {
+    take();
+    expect("(", "before arguments");
+    return {call(CalleeKind::kGlobal, t.text, nullptr), nullptr};
+  }
+  if (accept("(")) {
+    auto tuple = make<Tuple>();
+    list(")", "after a tuple's fields", [&] { tuple->fields.push_back(operand()); });
+    return {tuple, nullptr};
+  }
+  if (t.kind != TokenKind::kWord) {
+    fail("a right-hand side is missing", "a call, constant, tuple, if, loop, match or fn");
+  }
+  if (t.text == "if") return {if_(), nullptr};
+  if (t.text == "loop") return {loop(), nullptr};
+  if (t.text == "match") return {match(), nullptr};
+  if (t.text == "fn") return {function_literal(), nullptr};
+  take();
+  if (t.text == "match_shape" || t.text == "match_elements") {
+    return {match_shape(t.text == "match_elements"), nullptr};
+  }
+  if (t.text == "kernel") {
+    std::string_view name = expect_kind(TokenKind::kGlobal, "a kernel's name, as in @name");
+    expect("(", "before arguments");
+    return {call(CalleeKind::kKernel, name, nullptr), nullptr};
+  }
+  if (t.text == "packed") {
+    std::string_view name = expect_kind(TokenKind::kString, "a function's name in quotes");
+    expect("(", "before arguments");
+    return {call(CalleeKind::kPacked, name, nullptr), nullptr};
+  }
+  if (find_constructor(signatures_, t.text).adt) return {construct(t.text), nullptr};
+  if (!peek().is("(")) {
+    fail_at(t, cat("'", t.text, "' is no right-hand side"),
+            "a call, constant, tuple, if, loop, match or fn");
+  }
+  if (!OperatorTable::global().find(t.text)) {
+    Error e(ErrorKind::Usage, source_.span(t.begin), cat("there is no operator '", t.text, "'"));
+    std::vector<std::string> near;
+    for (const Operator* op : OperatorTable::global().all()) {
+      std::string_view n = op->name;
+      if (n.substr(0, 3) == t.text.substr(0, 3) && near.size() < 6) near.emplace_back(n);
+    }
+    if (!near.empty()) e.expected(tenon::join(near, ", "), "operators of similar names");
+    throw e.help("`tenon ops` lists the operators");
+  }
+  take();
+  return {call(CalleeKind::kOperator, t.text, nullptr), nullptr};
+}
+
+// Behind `(`.
+ExprRef Parser::call(CalleeKind kind, std::string_view callee, Operand closure) {
+  auto c = make<Call>();
+  c->kind = kind;
+  c->callee = callee;
+  c->closure = std::move(closure);
+  const Operator* op =
+      kind == CalleeKind::kOperator ? OperatorTable::global().find(callee) : nullptr;
+  while (!accept(")")) {
+    if (peek().kind == TokenKind::kWord && peek(1).is("=")) {
+      // Attributes come last.
+      if (kind == CalleeKind::kGlobal || kind == CalleeKind::kClosure) {
+        fail("a function takes no attributes", "operands");
+      }
+      if (kind == CalleeKind::kKernel && peek().text == "integers") {
+        take();
+        take();
+        c->attrs.set("integers", Any(Array<Dim>(dims("before a kernel's integers"))));
+        accept(",");
+        expect(")", "after a kernel's integers");
+      } else {
+        c->attrs = attr_list(")", op);
+      }
+      break;
+    }
+    c->args.push_back(operand());
+    if (!accept(",")) {
+      expect(")", "after arguments");
+      break;
+    }
+  }
+  if (op) c->attrs = complete_attrs(*op, c->attrs);
+  if (kind == CalleeKind::kPacked || (kind == CalleeKind::kKernel && peek().is("->"))) {
+    expect("->", "before the result type of a packed function");
+    c->result_type = type();
+  }
+  return c;
+}
+
+// Some(%x)  Cons[T](%x, %xs)  Nil[i64]()
+ExprRef Parser::construct(std::string_view name) {
+  ConstructorRef ref = find_constructor(signatures_, name);
+  auto c = make<Construct>();
+  c->constructor = name;
+  bool stated = accept("[");
+  if (stated) list("]", "after type arguments", [&] { c->type_args.push_back(type()); });
+  if (accept("(")) list(")", "after fields", [&] { c->fields.push_back(operand()); });
+  if (stated || ref.adt->type_params.empty()) return c;
+  // The type arguments follow from the fields where they can.
+  auto f = make<FunctionType>();
+  f->type_params = ref.adt->type_params;
+  f->params = ref.constructor->fields;
+  f->result = unit_type();
+  Instance instance = instantiate(*f, c->fields, cat(name, "(...)"));
+  for (const String& p : ref.adt->type_params) c->type_args.push_back(instance.type_args.at(p));
+  return c;
+}
+
+ExprRef Parser::if_() {
+  take();
+  auto e = make<If>();
+  e->condition = operand();
+  builder_.begin_block();
+  e->then_block = block("after the condition", nullptr, "");
+  if (!accept_word("else")) fail("'else' is missing", "else { ... }: every `if` gives a value");
+  builder_.begin_block();
+  e->else_block = block("after 'else'", nullptr, "");
+  return e;
+}
+
+// loop (%i: i64 = 0, ...) while { condition } { body }
+ExprRef Parser::loop() {
+  Token first = take();
+  auto e = make<Loop>();
+  std::vector<Token> tokens;
+  std::vector<TypeRef> types;
+  expect("(", "before a loop's variables");
+  list(")", "after a loop's variables", [&] {
+    tokens.push_back(peek());
+    expect_kind(TokenKind::kVar, "a loop's variable");
+    expect(":", "between a variable and its type");
+    types.push_back(type());
+    expect("=", "before the initial value");
+    Operand init = operand();
+    e->init.push_back(builder_.refine(
+        init, types.back(), cat("the initial value of %", name_text(tokens.back().text))));
+  });
+  if (!accept_word("while")) fail("'while' is missing", "while { condition } { body }");
+  TypeRef all = types.size() == 1 ? types[0] : tuple_type(types);
+  for (size_t i = 0; i < tokens.size(); ++i) {
+    auto v = make<Var>();
+    v->name = tokens[i].text;
+    v->type = types[i];
+    std::vector<std::string> symbols;
+    collect_symbols(types[i], &symbols);
+    for (const std::string& s : symbols) {
+      if (!builder_.in_scope(s)) {
+        fail_at(tokens[i], cat("the symbol ", s, " is not bound before the loop"),
+                "sizes that every turn keeps; a size that changes leaves the rank");
+      }
+    }
+    e->vars.push_back(v);
+  }
+  for (bool condition : {true, false}) {
+    enter();
+    for (size_t i = 0; i < tokens.size(); ++i) declare(tokens[i], e->vars[i]);
+    builder_.begin_block();
+    (condition ? e->condition : e->body) =
+        block(condition ? "after 'while'" : "after the condition", condition ? nullptr : all,
+              "what the loop's body yields");
+    leave();
+  }
+  builder_.at(source_.span(first.begin));
+  return e;
+}
+
+ExprRef Parser::match() {
+  take();
+  auto e = make<Match>();
+  e->value = operand();
+  TypeRef t = type_of(e->value);
+  const auto* adt = type_as<AdtType>(t);
+  expect("{", "before the arms of match");
+  while (!accept("}")) {
+    Token name = peek();
+    expect_word("a constructor or _");
+    auto p = make<Pattern>();
+    std::vector<Token> fields;
+    if (name.text != "_") {
+      p->constructor = name.text;
+      if (accept("(")) {
+        list(")", "after a pattern's fields", [&] {
+          fields.push_back(peek());
+          if (!accept_word("_")) expect_kind(TokenKind::kVar, "a variable or _");
+        });
+      }
+    }
+    expect("=>", "between a pattern and its arm");
+    ConstructorRef ref = find_constructor(signatures_, name.text);
+    Array<TypeRef> types;
+    if (name.text != "_") {
+      if (!adt || !ref.adt || ref.adt->name != adt->name) {
+        fail_at(name, cat(name.text, " is no constructor of ", to_text(t)));
+      }
+      types = constructor_fields(ref, adt->args);
+      if (types.size() != fields.size()) {
+        fail_at(name, cat(name.text, " has ", types.size(), " fields"),
+                cat(types.size(), ", not ", fields.size()));
+      }
+    }
+    enter();
+    builder_.begin_block();
+    for (size_t i = 0; i < fields.size(); ++i) {
+      bool named = fields[i].kind == TokenKind::kVar;
+      VarRef v = builder_.block_var(named ? fields[i].text : std::string_view(), types[i]);
+      p->fields.push_back(v);
+      if (named) declare(fields[i], v);
+    }
+    e->patterns.push_back(p);
+    e->arms.push_back(block("before an arm", nullptr, ""));
+    leave();
+    accept(",");
+  }
+  return e;
+}
+
+// fn %self(%x: T) -> R { ... }
+ExprRef Parser::function_literal() {
+  Token first = take();
+  auto f = make<FunctionExpr>();
+  std::optional<Token> self;
+  if (peek().kind == TokenKind::kVar) self = take();
+  std::set<std::string_view> outer = type_vars_;
+  f->type_params = type_params();
+  f->span = source_.span(first.begin);
+  enter();
+  builder_.begin_block();
+  expect("(", "before a function's parameters");
+  list(")", "after a function's parameters", [&] {
+    Token name = peek();
+    expect_kind(TokenKind::kVar, "a parameter");
+    expect(":", "between a parameter and its type");
+    VarRef v = builder_.block_var(name.text, type());
+    f->params.push_back(v);
+    declare(name, v);
+  });
+  expect("->", "before a function's result");
+  f->result_type = type();
+  for (const VarRef& p : f->params) {
+    std::vector<std::string> symbols;
+    collect_symbols(p->type, &symbols);
+    if (p == f->params.back()) collect_symbols(f->result_type, &symbols);
+    for (const std::string& s : symbols) {
+      if (!builder_.in_scope(s)) fail_at(first, cat("the symbol ", s, " is not bound here"));
+    }
+  }
+  if (accept_word("attrs")) {
+    expect("(", "after 'attrs'");
+    f->attrs = attr_list(")", nullptr);
+  }
+  if (self) {
+    auto v = make<Var>();
+    v->name = self->text;
+    v->type = type_of(*f);
+    f->self = v;
+    f->name = self->text;
+    declare(*self, v);
+  }
+  f->body = block("before a function's body", f->result_type, "the function's result");
+  leave();
+  type_vars_ = std::move(outer);
+  builder_.at(f->span);
+  return f;
+}
+
+ExprRef Parser::match_shape(bool elements) {
+  auto m = make<MatchShape>();
+  m->elements = elements;
+  expect("(", "before a value");
+  m->value = operand();
+  expect(",", "between a value and sizes");
+  m->dims = Array<Dim>(dims("before sizes"));
+  expect(")", "after sizes");
+  return m;
+}
+
+}  // namespace tenon::graph

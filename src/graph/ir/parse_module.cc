@@ -1,0 +1,280 @@
+// Modules of IR text, and the cursor over tokens.
+
+#include <algorithm>
+
+#include "graph/ir/name_text.h"
+#include "graph/ir/parser.h"
+#include "graph/ir/text.h"
+
+namespace tenon::graph {
+
+// ---- tokens ----
+
+namespace {
+
+std::string token_text(const Token& t) {
+  switch (t.kind) {
+    case TokenKind::kEnd:
+      return "the end of the text";
+    case TokenKind::kVar:
+      return "%" + name_text(t.text);
+    case TokenKind::kGlobal:
+      return "@" + name_text(t.text);
+    case TokenKind::kTemp:
+      return cat("$", t.text);
+    case TokenKind::kString:
+      return quoted(t.text.substr(0, 40));
+    default:
+      return cat("'", t.text.substr(0, 60), "'");
+  }
+}
+
+}  // namespace
+
+void Parser::fail_at(const Token& token, const std::string& message,
+                     const std::string& expected) const {
+  Error e(ErrorKind::Usage, source_.span(token.begin), message);
+  e.found(token_text(token));
+  if (!expected.empty()) e.expected(expected);
+  throw e;
+}
+
+void Parser::fail(const std::string& message, const std::string& expected) const {
+  fail_at(peek(), message, expected);
+}
+
+const Token& Parser::take() {
+  const Token& t = peek();
+  if (at_ + 1 < tokens_.size()) ++at_;
+  return t;
+}
+
+bool Parser::accept(std::string_view sign) {
+  if (!peek().is(sign)) return false;
+  take();
+  return true;
+}
+
+bool Parser::accept_word(std::string_view word) {
+  if (!peek().word(word)) return false;
+  take();
+  return true;
+}
+
+void Parser::expect(std::string_view sign, const char* where) {
+  if (!accept(sign)) fail(cat("'", sign, "' is missing ", where), cat("'", sign, "'"));
+}
+
+std::string_view Parser::expect_kind(TokenKind kind, const char* what) {
+  if (peek().kind != kind) fail(cat(what, " is missing"), what);
+  return take().text;
+}
+
+std::string_view Parser::expect_word(const char* what) {
+  return expect_kind(TokenKind::kWord, what);
+}
+
+Parser::Nest::Nest(Parser* p, int* depth) : depth_(depth) {
+  if (++*depth > kMaxNesting) {
+    --*depth;
+    p->fail("this is nested too deep", cat("at most ", kMaxNesting, " levels"));
+  }
+}
+
+// ---- module ----
+
+Parser::Parser(std::string_view text, std::string_view name) : source_(text, name) {}
+
+// The token behind the `}` that closes the `{` at `from`.
+size_t Parser::skip_braces(size_t from) {
+  int64_t depth = 0;
+  for (size_t i = from; i < tokens_.size(); ++i) {
+    if (tokens_[i].is("{")) ++depth;
+    if (tokens_[i].is("}") && --depth == 0) return i + 1;
+  }
+  fail_at(tokens_[from], "this block has no end", "a closing '}'");
+}
+
+// Where every item starts, so that all signatures are known before a body is read.
+std::vector<Parser::Item> Parser::items() {
+  std::vector<Item> out;
+  std::set<std::pair<std::string_view, std::string_view>> seen;
+  if (peek().word("weights")) {
+    take();
+    weights_path_ = expect_kind(TokenKind::kString, "the name of a weight file in quotes");
+  }
+  while (peek().kind != TokenKind::kEnd) {
+    Item item{at_, 0, peek().text, {}};
+    if (accept_word("type")) {
+      Token name = peek();
+      item.name = expect_word("the name of a type");
+      if (is_reserved(name.text)) fail_at(name, "this word has another meaning", "another name");
+    } else if (accept_word("fn") || accept_word("kernel")) {
+      item.name = expect_kind(TokenKind::kGlobal, "a name such as @main");
+    } else {
+      fail("an item of a module is missing", "fn, kernel or type");
+    }
+    if (!seen.emplace(item.kind, item.name).second) {
+      fail_at(tokens_[item.at + 1], cat(item.kind, " ", item.name, " is there already"),
+              "another name");
+    }
+    // Its body is the first `{` outside brackets; a tensor's elements don't occur in signatures.
+    while (!peek().is("{")) {
+      if (peek().kind == TokenKind::kEnd) fail("'{' is missing", "a body");
+      take();
+    }
+    item.body = at_;
+    at_ = skip_braces(at_);
+    out.push_back(item);
+  }
+  return out;
+}
+
+void Parser::adt_names(const Item& item) {
+  at_ = item.at + 2;
+  std::set<std::string_view> outer;
+  std::swap(outer, type_vars_);
+  size_t count = type_params().size();
+  type_vars_ = std::move(outer);
+  if (!adt_arity_.emplace(item.name, count).second) {
+    fail_at(tokens_[item.at + 1], cat("the prelude has a type ", item.name), "another name");
+  }
+}
+
+// type shape_of[T] { Empty, Full(T, i64) }
+void Parser::adt_constructors(const Item& item) {
+  at_ = item.at + 2;
+  auto d = make<AdtDefinition>();
+  d->name = item.name;
+  type_vars_.clear();
+  d->type_params = type_params();
+  expect("{", "before constructors");
+  list("}", "after constructors", [&] {
+    Token name = peek();
+    auto c = make<Constructor>();
+    c->name = expect_word("a constructor");
+    bool upper = name.text[0] >= 'A' && name.text[0] <= 'Z';
+    if (!upper) fail_at(name, "a constructor starts with a capital", "a name such as Some");
+    bool taken = find_constructor(signatures_, name.text).adt != nullptr;
+    for (const auto& other : d->constructors) taken |= other->name == name.text;
+    if (taken) fail_at(name, cat("there is a constructor ", name.text, " already"), "another name");
+    if (accept("(")) list(")", "after fields", [&] { c->fields.push_back(type()); });
+    d->constructors.push_back(c);
+  });
+  type_vars_.clear();
+  if (d->constructors.empty()) {
+    fail_at(tokens_[item.at + 1], cat("the type ", item.name, " has no constructor"),
+            "at least one");
+  }
+  adts_.set(d->name, d);
+  signatures_.adts = adts_;
+}
+
+Parser::Signature Parser::signature() {
+  Signature s;
+  type_vars_.clear();
+  s.type_params = type_params();
+  expect("(", "before a function's parameters");
+  list(")", "after a function's parameters", [&] {
+    Token name = peek();
+    expect_kind(TokenKind::kVar, "a parameter");
+    expect(":", "between a parameter and its type");
+    s.params.emplace_back(std::string(name.text), type());
+  });
+  expect("->", "before a function's result");
+  s.result = type();
+  if (accept_word("attrs")) {
+    expect("(", "after 'attrs'");
+    s.attrs = attr_list(")", nullptr);
+  }
+  return s;
+}
+
+FunctionRef Parser::function(const Item& item, const Signature& s) {
+  at_ = item.at + 2;
+  type_vars_.clear();
+  for (const String& p : s.type_params) type_vars_.insert(p.view());
+  builder_ = Builder(signatures_);
+  names_ = {};
+  Token first = tokens_[item.at];
+  builder_.at(source_.span(first.begin));
+  enter();
+  // The names' tokens, for errors.
+  size_t p = 0;
+  int depth = 0;
+  std::vector<Token> tokens;
+  for (at_ = item.at + 2; at_ < item.body && tokens.size() < s.params.size(); ++at_) {
+    if (tokens_[at_].is("(") || tokens_[at_].is("[")) ++depth;
+    if (tokens_[at_].is(")") || tokens_[at_].is("]")) --depth;
+    if (depth == 1 && tokens_[at_].kind == TokenKind::kVar) tokens.push_back(tokens_[at_]);
+  }
+  std::vector<std::string> symbols;
+  for (const auto& [name, t] : s.params) {
+    declare(tokens[p++], builder_.param(name, t));
+    collect_symbols(t, &symbols);
+  }
+  collect_symbols(s.result, &symbols);
+  for (const std::string& name : symbols) {
+    if (builder_.in_scope(name)) continue;
+    throw Error(ErrorKind::Usage, source_.span(first.begin),
+                cat("the symbol ", name, " of @", item.name, " is not bound"))
+        .expected("a parameter in whose type it stands alone, as in tensor[n; f32]")
+        .help("a result's size that only running tells leaves the rank: tensor[rank=1; f32]");
+  }
+  at_ = item.body;
+  Nest nest(this, &block_depth_);
+  expect("{", "before a function's body");
+  enter();
+  Operand result = block_body(s.result, cat("the result of @", item.name));
+  leave();
+  leave();
+  builder_.at(source_.span(first.begin));
+  return builder_.finish_as(item.name, result, s.result, s.attrs, s.type_params);
+}
+
+Module Parser::module() {
+  try {
+    tokens_ = source_.tokens();
+    std::vector<Item> all = items();
+    for (const auto& [name, adt] : prelude()) adt_arity_[name.view()] = adt->type_params.size();
+    for (const Item& item : all) {
+      if (item.kind == "type") adt_names(item);
+    }
+    for (const Item& item : all) {
+      if (item.kind == "type") adt_constructors(item);
+    }
+    std::vector<Signature> signatures;
+    for (const Item& item : all) {
+      if (item.kind == "kernel") {
+        at_ = item.at;
+        signatures_.kernels.set(String(item.name), kernel(item));
+      }
+      if (item.kind != "fn") continue;
+      at_ = item.at + 2;
+      signatures.push_back(signature());
+      if (at_ != item.body) fail("'{' is missing before a function's body", "'{'");
+      const Signature& s = signatures.back();
+      auto t = make<FunctionType>();
+      t->type_params = s.type_params;
+      for (const auto& [_, param] : s.params) t->params.push_back(param);
+      t->result = s.result;
+      signatures_.functions.set(String(item.name), t);
+    }
+    Map<String, FunctionRef> functions;
+    size_t next = 0;
+    for (const Item& item : all) {
+      if (item.kind == "fn") functions.set(String(item.name), function(item, signatures[next++]));
+    }
+    return make_module(functions, signatures_.kernels, adts_);
+  } catch (Error& e) {
+    if (e.span().empty() && !tokens_.empty()) e.at(here());
+    source_.excerpt(&e, e.span());
+    throw;
+  }
+}
+
+Module parse_module(std::string_view text, std::string_view name) {
+  return Parser(text, name).module();
+}
+
+}  // namespace tenon::graph

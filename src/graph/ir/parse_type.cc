@@ -1,0 +1,278 @@
+// Types and sizes of IR text.
+
+#include <charconv>
+
+#include "graph/ir/name_text.h"
+#include "graph/ir/parser.h"
+
+namespace tenon::graph {
+
+namespace {
+// More names and numbers in one size than any real program has: bounds the time to add them up.
+constexpr size_t kMaxDimAtoms = 512;
+}  // namespace
+
+Dim Parser::dim() {
+  if (dim_depth_ == 0) dim_atoms_ = 0;
+  Nest nest(this, &dim_depth_);
+  Token first = peek();
+  try {
+    Dim d = dim_term();
+    while (true) {
+      if (accept("+")) {
+        d = d + dim_term();
+      } else if (accept("-")) {
+        d = d - dim_term();
+      } else {
+        return d;
+      }
+    }
+  } catch (Error& e) {  // overflow, division by zero, too many terms
+    e.at(source_.span(first.begin));
+    throw;
+  }
+}
+
+Dim Parser::dim_term() {
+  Dim d = dim_factor();
+  while (accept("*")) {
+    Dim e = dim_factor();
+    size_t terms =
+        std::max<size_t>(d.node().args.size(), 1) * std::max<size_t>(e.node().args.size(), 1);
+    if (terms > kMaxDimAtoms) fail("this size has too many terms", cat("at most ", kMaxDimAtoms));
+    d = d * e;
+  }
+  return d;
+}
+
+Dim Parser::dim_factor() {
+  if (++dim_atoms_ > kMaxDimAtoms) {
+    fail("this size has too many terms", cat("at most ", kMaxDimAtoms));
+  }
+  const Token& t = peek();
+  if (t.is("-")) {
+    Nest nest(this, &dim_depth_);
+    // The least integer has no positive counterpart.
+    if (peek(1).kind == TokenKind::kInt) return Dim(int_value("a size"));
+    take();
+    return Dim(0) - dim_factor();
+  }
+  if (t.kind == TokenKind::kInt) return Dim(int_value("a size"));
+  if (t.kind == TokenKind::kString) return Dim::symbol(take().text);
+  if (accept("(")) {
+    Dim d = dim();
+    expect(")", "after a size");
+    return d;
+  }
+  if (t.kind != TokenKind::kWord) fail("a size is missing", "a number or a symbol");
+  std::string_view name = t.text;
+  if (peek(1).is("(")) {
+    Dim (*op)(const Dim&, const Dim&) = name == "floordiv" ? tenon::floordiv
+                                        : name == "mod"    ? tenon::mod
+                                        : name == "min"    ? tenon::min
+                                        : name == "max"    ? tenon::max
+                                        : name == "bcast"  ? tenon::bcast
+                                                           : nullptr;
+    if (!op) {
+      fail(cat("there is no function of sizes '", name, "'"), "floordiv, mod, min, max or bcast");
+    }
+    take();
+    take();
+    Dim a = dim();
+    expect(",", "between two sizes");
+    Dim b = dim();
+    while (accept(",")) {  // a canonical min or max may have more
+      a = op(a, b);
+      b = dim();
+    }
+    expect(")", "after two sizes");
+    return op(a, b);
+  }
+  if (is_reserved(name)) {
+    fail(cat("'", name, "' is a word of the language"),
+         cat("a symbol; a symbol of that name is written \"", name, "\""));
+  }
+  return Dim::symbol(take().text);
+}
+
+std::vector<Dim> Parser::dims(const char* where) {
+  std::vector<Dim> out;
+  expect("[", where);
+  list("]", "after sizes", [&] { out.push_back(dim()); });
+  return out;
+}
+
+DataType Parser::dtype() {
+  const Token& t = peek();
+  if (t.kind == TokenKind::kWord) {
+    if (auto d = parse_dtype(t.text)) {
+      take();
+      return *d;
+    }
+  }
+  fail("an element type is missing", "bool, i8 to i64, u8 to u64, f16, bf16, f32 or f64");
+}
+
+// tensor[n, 4; f32]  tensor[f32]  tensor[rank=2; f32]  tensor[*; f32]  tensor[n; f32; device=1]
+Ref<const TensorType> Parser::tensor_type_() {
+  expect("[", "after 'tensor'");
+  auto t = make<TensorType>();
+  t->dims_known = true;
+  bool dims_follow = true;
+  if (peek().word("rank") && peek(1).is("=")) {
+    take();
+    take();
+    t->rank = int_value("a rank");
+    if (t->rank < 0 || t->rank > kMaxRank) fail("this rank is too large", cat("0 to ", kMaxRank));
+    t->dims_known = t->rank == 0;
+  } else if (accept("*")) {
+    t->dims_known = false;
+  } else if (peek().kind == TokenKind::kWord && parse_dtype(peek().text)) {
+    t->rank = 0;
+    dims_follow = false;
+  } else {
+    std::vector<Dim> sizes;
+    do {
+      sizes.push_back(dim());
+    } while (accept(","));
+    if (sizes.size() > static_cast<size_t>(kMaxRank)) {
+      fail("this tensor has too many dimensions", cat("at most ", kMaxRank));
+    }
+    t->rank = static_cast<int64_t>(sizes.size());
+    t->dims = Array<Dim>(sizes);
+  }
+  if (dims_follow) expect(";", "between sizes and element type");
+  t->dtype = dtype();
+  if (accept(";")) {
+    if (!accept_word("device")) fail("'device' is missing", "device=1");
+    expect("=", "after 'device'");
+    t->device = int_value("a device");
+    if (t->device < 0) fail("a device is counted from 0");
+  }
+  expect("]", "after the element type");
+  return t;
+}
+
+Array<String> Parser::type_params() {
+  Array<String> out;
+  if (!accept("[")) return out;
+  list("]", "after type parameters", [&] {
+    const Token& t = peek();
+    if (t.kind != TokenKind::kWord || is_reserved(t.text)) {
+      fail("the name of a type parameter is missing", "a word such as T");
+    }
+    if (!type_vars_.insert(t.text).second) {
+      fail(cat("the type parameter ", t.text, " is there already"));
+    }
+    out.push_back(String(take().text));
+  });
+  return out;
+}
+
+TypeRef Parser::type() {
+  Nest nest(this, &type_depth_);
+  TypeRef t = plain_type();
+  if (!(peek().is("=") && peek(1).is("["))) return t;
+  // Known elements: `= [m, 4]`.
+  Token at = peek();
+  take();
+  std::vector<Dim> values = dims("before elements");
+  if (const auto* x = type_as<TensorType>(t)) {
+    bool integers = x->dtype.is_int() || x->dtype.is_bool();
+    bool fits = x->dims_known && x->rank <= 1 &&
+                (x->rank == 0 ? Dim(1) : x->dims[0]).is_const(static_cast<int64_t>(values.size()));
+    if (!integers || !fits || values.size() > static_cast<size_t>(kMaxCarriedValues)) {
+      fail_at(at, cat(to_text(t), " has no such elements"),
+              cat("an integer tensor of rank 0 or 1 with as many elements, ", kMaxCarriedValues,
+                  " at most"));
+    }
+    return with_values(share(x), values);
+  }
+  const auto* s = type_as<ScalarType>(t);
+  if (!s || s->dtype != i64 || values.size() != 1) {
+    fail_at(at, cat(to_text(t), " has no such elements"), "one element of an i64");
+  }
+  auto out = make<ScalarType>(*s);
+  out->value_known = true;
+  out->value = values[0];
+  return out;
+}
+
+TypeRef Parser::plain_type() {
+  const Token t = peek();
+  if (accept("(")) {
+    std::vector<TypeRef> fields;
+    list(")", "after a tuple's types", [&] { fields.push_back(type()); });
+    return tuple_type(fields);
+  }
+  if (t.kind != TokenKind::kWord) fail("a type is missing", "tensor[...], i64, (T, U), fn(T) -> U");
+  take();
+  if (t.text == "tensor") return tensor_type_();
+  if (t.text == "shape") {
+    expect("[", "after 'shape'");
+    auto s = make<ShapeType>();
+    if (accept("*")) {
+    } else if (peek().word("rank") && peek(1).is("=")) {
+      take();
+      take();
+      s->rank = int_value("a rank");
+      if (s->rank < 0 || s->rank > kMaxRank) fail("this rank is too large", cat("0 to ", kMaxRank));
+    } else {
+      s->dims_known = true;
+      std::vector<Dim> sizes;
+      list("]", "after sizes", [&] { sizes.push_back(dim()); });
+      s->rank = static_cast<int64_t>(sizes.size());
+      s->dims = Array<Dim>(sizes);
+      return s;
+    }
+    expect("]", "after the rank");
+    return s;
+  }
+  if (t.text == "array") {
+    expect("[", "after 'array'");
+    TypeRef element = type();
+    expect("]", "after the element type");
+    return array_type(element);
+  }
+  if (t.text == "opaque") {
+    expect("[", "after 'opaque'");
+    auto o = make<OpaqueType>();
+    o->key = expect_kind(TokenKind::kString, "a key in quotes");
+    expect("]", "after the key");
+    return o;
+  }
+  if (t.text == "fn") {
+    std::set<std::string_view> outer = type_vars_;
+    auto f = make<FunctionType>();
+    f->type_params = type_params();
+    expect("(", "before a function's parameters");
+    list(")", "after a function's parameters", [&] { f->params.push_back(type()); });
+    expect("->", "before a function's result");
+    f->result = type();
+    type_vars_ = std::move(outer);
+    return f;
+  }
+  if (auto d = parse_dtype(t.text)) {
+    if (!is_scalar_dtype(*d)) {
+      fail_at(t, cat("there are no scalars of ", t.text),
+              cat("bool, i64, f32 or f64; or tensor[", t.text, "], of rank 0"));
+    }
+    return scalar_type(*d);
+  }
+  if (type_vars_.contains(t.text)) {
+    auto v = make<TypeVar>();
+    v->name = t.text;
+    return v;
+  }
+  auto arity = adt_arity_.find(t.text);
+  if (arity == adt_arity_.end()) fail_at(t, cat("there is no type '", t.text, "'"));
+  std::vector<TypeRef> args;
+  if (accept("[")) list("]", "after type arguments", [&] { args.push_back(type()); });
+  if (args.size() != arity->second) {
+    fail_at(t, cat("the type ", t.text, " takes ", arity->second, " type arguments"),
+            cat(arity->second, ", not ", args.size()));
+  }
+  return adt_type(t.text, args);
+}
+
+}  // namespace tenon::graph

@@ -1,0 +1,335 @@
+// Constants and attributes of IR text.
+
+#include <bit>
+#include <charconv>
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+#include "graph/ir/name_text.h"
+#include "graph/ir/parser.h"
+#include "loop/scalar.h"
+
+namespace tenon::graph {
+
+int64_t Parser::int_value(const char* what) {
+  Token first = peek();
+  bool negative = accept("-");
+  const Token& t = peek();
+  if (t.kind != TokenKind::kInt) fail(cat(what, " is missing"), "an integer");
+  std::string digits = negative ? "-" : "";
+  digits += t.text;
+  int64_t v = 0;
+  auto [end, ec] = std::from_chars(digits.data(), digits.data() + digits.size(), v);
+  if (ec != std::errc() || end != digits.data() + digits.size()) {
+    fail_at(first, cat(digits, " is too large"), "an integer of 64 bits");
+  }
+  take();
+  return v;
+}
+
+namespace {
+
+uint64_t bits_of(std::string_view hex_token, bool* ok) {
+  uint64_t v = 0;
+  hex_token.remove_prefix(2);
+  auto [end, ec] = std::from_chars(hex_token.data(), hex_token.data() + hex_token.size(), v, 16);
+  *ok = ec == std::errc() && end == hex_token.data() + hex_token.size();
+  return v;
+}
+
+}  // namespace
+
+// A float by value; for a NaN by its bits in `dtype`, the double that has these bits (f64) or, for
+// narrower types, a double that carries them in its lowest bits behind a NaN's exponent: `element`
+// takes them out again.
+double Parser::float_value(DataType dtype) {
+  Token first = peek();
+  bool negative = accept("-");
+  const Token t = take();
+  double v = 0;
+  if (t.word("inf")) {
+    v = std::numeric_limits<double>::infinity();
+  } else if (t.word("nan")) {
+    if (negative) fail_at(first, "a NaN's sign is part of its bits", "nan(0x...)");
+    if (!accept("(")) return std::numeric_limits<double>::quiet_NaN();
+    bool ok = peek().kind == TokenKind::kHex;
+    uint64_t bits = ok ? bits_of(peek().text, &ok) : 0;
+    if (!ok) fail("the bits of a NaN are missing", "as in nan(0x7fc00001)");
+    take();
+    expect(")", "after the bits of a NaN");
+    double d = std::bit_cast<double>(bits);
+    if (dtype != f64) {
+      if (dtype.bits < 64 && bits >> dtype.bits) fail_at(first, "these bits don't fit the type");
+      d = std::bit_cast<double>(0x7ff4000000000000 | bits);
+    }
+    if (!std::isnan(d)) fail_at(first, "these bits are no NaN");
+    return d;
+  } else if (t.kind == TokenKind::kInt || t.kind == TokenKind::kFloat) {
+    auto [end, ec] = std::from_chars(t.text.data(), t.text.data() + t.text.size(), v);
+    if (ec == std::errc::result_out_of_range) {
+      // Too small is 0 or a denormal; too large is no number of the type.
+      v = std::strtod(std::string(t.text).c_str(), nullptr);
+      if (std::isinf(v)) fail_at(t, cat(t.text, " is too large for a float"), "inf");
+    }
+  } else {
+    fail_at(first, "a number is missing", "such as 0.5, -2, inf or nan");
+  }
+  if (dtype != f64 && std::isfinite(v) && v != 0) {
+    // Narrower types are read in one rounding: their shortest text is shortest for a float.
+    float f = 0;
+    auto [end, ec] = std::from_chars(t.text.data(), t.text.data() + t.text.size(), f);
+    if (ec == std::errc()) v = f;
+  }
+  return negative ? -v : v;
+}
+
+void Parser::element(DataType dtype, void* out) {
+  if (dtype.is_float()) {
+    Token first = peek();
+    double v = float_value(dtype);
+    if (std::isnan(v)) {
+      uint64_t bits = std::bit_cast<uint64_t>(v);
+      bool plain = bits == 0x7ff8000000000000;
+      if (dtype == f32) bits = plain ? 0x7fc00000 : bits & 0xffffffff;
+      if (dtype == f16) bits = plain ? 0x7e00 : bits & 0xffff;
+      if (dtype == bf16) bits = plain ? 0x7fc0 : bits & 0xffff;
+      std::memcpy(out, &bits, static_cast<size_t>(dtype.bytes()));  // little-endian
+      double back = loop::as_float(loop::scalar_load(dtype, out));
+      if (!std::isnan(back)) fail_at(first, cat("these bits are no NaN of ", short_name(dtype)));
+      return;
+    }
+    if (dtype == f32) {
+      float f = static_cast<float>(v);
+      std::memcpy(out, &f, sizeof f);
+      return;
+    }
+    loop::scalar_store(dtype, out, loop::float_bits(loop::round_to(dtype, v)));
+    return;
+  }
+  if (dtype == boolean) {
+    if (accept_word("true") || accept_word("false")) {
+      *static_cast<uint8_t*>(out) = tokens_[at_ - 1].text == "true";
+      return;
+    }
+  }
+  if (!dtype.is_int() && dtype != boolean) {
+    fail(cat("elements of ", short_name(dtype), " can't be written as text"));
+  }
+  Token first = peek();
+  if (dtype == u64 && first.kind == TokenKind::kInt) {
+    uint64_t v = 0;
+    auto [end, ec] = std::from_chars(first.text.data(), first.text.data() + first.text.size(), v);
+    if (ec != std::errc()) fail("this number doesn't fit u64");
+    take();
+    std::memcpy(out, &v, sizeof v);
+    return;
+  }
+  int64_t v = int_value("an element");
+  bool fits = dtype == boolean ? v >= 0 && v < 256
+                               : loop::wrap_to(dtype, v) == v && !(dtype == u64 && v < 0);
+  if (!fits) fail_at(first, cat(v, " doesn't fit ", short_name(dtype)));
+  if (dtype == boolean) {
+    *static_cast<uint8_t*>(out) = static_cast<uint8_t>(v);
+  } else {
+    loop::scalar_store(dtype, out, v);
+  }
+}
+
+// ---- constants ----
+
+bool Parser::starts_constant() const {
+  const Token& t = peek();
+  switch (t.kind) {
+    case TokenKind::kInt:
+    case TokenKind::kFloat:
+    case TokenKind::kString:
+      return true;
+    case TokenKind::kSign:
+      return t.text == "-";
+    case TokenKind::kWord:
+      return t.text == "true" || t.text == "false" || t.text == "inf" || t.text == "nan" ||
+             t.text == "tensor" || (t.text == "shape" && peek(1).is("[")) ||
+             ((t.text == "f32" || t.text == "f64") && peek(1).is("("));
+    default:
+      return false;
+  }
+}
+
+Operand Parser::constant_() {
+  if (!starts_constant()) return nullptr;
+  const Token t = peek();
+  if (t.kind == TokenKind::kString) {
+    take();
+    return constant_string(t.text);
+  }
+  if (accept_word("true")) return constant_bool(true);
+  if (accept_word("false")) return constant_bool(false);
+  if (accept_word("tensor")) return tensor_constant();
+  if (accept_word("shape")) {
+    std::vector<int64_t> dims;
+    expect("[", "after 'shape'");
+    list("]", "after sizes", [&] {
+      Token at = peek();
+      dims.push_back(int_value("a size"));
+      if (dims.back() < 0) fail_at(at, "a size is not negative");
+    });
+    if (dims.size() > static_cast<size_t>(kMaxRank)) {
+      fail_at(t, "this shape has too many sizes", cat("at most ", kMaxRank));
+    }
+    return constant_shape(Shape(dims));
+  }
+  DataType dtype = f32;
+  bool typed = t.word("f32") || t.word("f64");
+  if (typed) {
+    dtype = *parse_dtype(t.text);
+    take();
+    take();
+  } else {
+    const Token& number = t.is("-") ? peek(1) : t;
+    if (number.kind == TokenKind::kInt) return constant_int(int_value("a number"));
+  }
+  double v = float_value(peek().word("nan") ? f64 : dtype);
+  if (typed) expect(")", "after a number");
+  if (dtype == f32 && std::isfinite(v) && std::isinf(static_cast<float>(v))) {
+    fail_at(t, "this number is too large for f32", cat("f64(", v, ")"));
+  }
+  return constant_float(dtype, v);
+}
+
+// tensor[2, 2; f32]{1, 2, 3, 4} as "w"    tensor[64; f32] from "w"
+Operand Parser::tensor_constant() {
+  Token first = peek();
+  auto type = tensor_type_();
+  std::vector<int64_t> shape;
+  bool constant_dims = type->dims_known && type->device == 0;
+  for (const Dim& d : type->dims) {
+    constant_dims &= d.is_const() && *d.as_const() >= 0;
+    if (constant_dims) shape.push_back(*d.as_const());
+  }
+  if (!constant_dims) {
+    fail_at(first, cat("a constant can't be ", to_text(TypeRef(type))), "numbers as dimensions");
+  }
+  Tensor value;
+  std::string name;
+  if (accept_word("from")) {
+    Token key = peek();
+    name = expect_kind(TokenKind::kString, "a key of the weight file");
+    value = weights().find(name);
+    if (!value) fail_at(key, cat("the weight file has no ", quoted(name)), weights_path_);
+    bool same = value.dtype() == type->dtype &&
+                std::equal(shape.begin(), shape.end(), value.shape().begin(), value.shape().end());
+    if (!same) {
+      fail_at(key, cat("the weight file has another tensor of that name"), to_text(value));
+    }
+  } else {
+    expect("{", "before a tensor's elements");
+    if (peek().is("...")) {
+      take();
+      take();
+      std::string which = accept_word("as") ? cat(" ", quoted(peek().text)) : "";
+      fail_at(first, cat("the elements of this constant", which, " are left out (`{...}`)"),
+              "a text written with its weights beside it, or the elements");
+    }
+    auto bytes = byte_count(shape, type->dtype);
+    // Each element takes a token, so a size beyond the text is a mistake found before allocation.
+    if (!bytes || *element_count(shape) > static_cast<int64_t>(tokens_.size())) {
+      fail_at(first, "this constant has fewer elements than its type says");
+    }
+    value = Tensor::empty(shape, type->dtype);
+    int64_t count = 0, size = type->dtype.bytes();
+    list("}", "after a tensor's elements", [&] {
+      if (count >= value.count()) {
+        fail("this constant has more elements than its type says", cat(value.count()));
+      }
+      element(type->dtype, value.data_as<char>() + size * count++);
+    });
+    if (count != value.count()) {
+      fail_at(first, "this constant has fewer elements than its type says",
+              cat(value.count(), ", not ", count));
+    }
+  }
+  if (accept_word("as")) name = expect_kind(TokenKind::kString, "a weight's name");
+  return constant(value.as_read_only(), name);
+}
+
+const WeightFile& Parser::weights() {
+  if (weights_) return *weights_;
+  if (weights_path_.empty()) {
+    fail("this text names no weight file", "`weights \"FILE\"` before the first function");
+  }
+  // Beside the text; nothing outside its folder is read.
+  std::string_view path = weights_path_;
+  if (path.starts_with('/') || path.find("..") != std::string_view::npos) {
+    fail(cat("the weight file ", quoted(path), " lies outside the text's folder"));
+  }
+  size_t slash = source_.name().rfind('/');
+  std::string folder = slash == std::string::npos ? "" : source_.name().substr(0, slash + 1);
+  weights_.emplace(folder + weights_path_);
+  return *weights_;
+}
+
+// ---- attributes ----
+
+Any Parser::any_value() {
+  Nest nest(this, &value_depth_);
+  const Token t = peek();
+  if (accept("(")) {
+    expect(")", "after '(': only the absent value () starts so");
+    return Any();
+  }
+  if (accept("[")) {
+    Array<Any> items;
+    list("]", "after values", [&] { items.push_back(any_value()); });
+    return Any(items);
+  }
+  if (t.kind == TokenKind::kString) return Any(String(take().text));
+  if (accept_word("true")) return Any(true);
+  if (accept_word("false")) return Any(false);
+  if (t.word("dim") && peek(1).is("(")) {
+    take();
+    take();
+    Dim d = dim();
+    expect(")", "after a size");
+    return Any(d);
+  }
+  if (t.kind == TokenKind::kWord && t.text != "inf" && t.text != "nan") {
+    if (auto d = parse_dtype(t.text)) {
+      take();
+      return Any(*d);
+    }
+    fail("an attribute's value is missing", "a number, string, list, true, false or dim(n)");
+  }
+  const Token& number = t.is("-") ? peek(1) : t;
+  if (number.kind == TokenKind::kInt) return Any(int_value("a number"));
+  return Any(float_value(f64));
+}
+
+Any Parser::attr_value(AttrKind kind) {
+  if (kind == AttrKind::kDim && !peek().is("(")) return Any(dim());
+  if (kind == AttrKind::kDims && peek().is("[")) {
+    return Any(Array<Dim>(dims("before sizes")));
+  }
+  return any_value();
+}
+
+// `name=value, ...` up to `close`, which is taken.
+Attrs Parser::attr_list(std::string_view close, const Operator* op) {
+  Attrs out;
+  list(close, "after attributes", [&] {
+    Token name = peek();
+    expect_word("the name of an attribute");
+    expect("=", "after an attribute's name");
+    if (out.contains(name.text)) fail_at(name, cat("the attribute ", name.text, " is there twice"));
+    const AttrSpec* spec = nullptr;
+    if (op) {
+      for (const AttrSpec& s : op->attrs) {
+        if (name.text == s.name) spec = &s;
+      }
+    }
+    out.set(name.text, spec ? attr_value(spec->kind) : any_value());
+  });
+  return out;
+}
+
+}  // namespace tenon::graph

@@ -1,0 +1,144 @@
+// The parser of IR text: recursive descent over tokens; the grammar is docs/language.md. Functions
+// are built by Builder, so that what is parsed is typed and in A-normal form.
+//
+// Recursion is bounded by kMaxNesting for each of blocks, types, sizes, attribute lists and scalar
+// expressions. Time is linear in the text but for type rules.
+#pragma once
+
+#include <map>
+#include <set>
+#include <unordered_map>
+
+#include "graph/ir/builder.h"
+#include "graph/ir/lexer.h"
+#include "graph/ir/weights.h"
+
+namespace tenon::graph {
+
+class Parser {
+ public:
+  Parser(std::string_view text, std::string_view name);
+  Module module();
+
+ private:
+  // ---- tokens (parse_module.cc) ----
+  const Token& peek(size_t ahead = 0) const {
+    return tokens_[std::min(at_ + ahead, tokens_.size() - 1)];
+  }
+  const Token& take();
+  bool accept(std::string_view sign);
+  bool accept_word(std::string_view word);
+  void expect(std::string_view sign, const char* where);
+  std::string_view expect_word(const char* what);
+  std::string_view expect_kind(TokenKind kind, const char* what);
+  [[noreturn]] void fail(const std::string& message, const std::string& expected = "") const;
+  [[noreturn]] void fail_at(const Token& token, const std::string& message,
+                            const std::string& expected = "") const;
+  Span here() const { return source_.span(peek().begin); }
+  // Items between brackets, separated by commas; a comma may follow the last.
+  template <class F>
+  void list(std::string_view close, const char* where, F item) {
+    while (!accept(close)) {
+      item();
+      if (!accept(",")) {
+        expect(close, where);
+        return;
+      }
+    }
+  }
+  struct Nest {
+    Nest(Parser* p, int* depth);
+    ~Nest() { --*depth_; }
+    int* depth_;
+  };
+
+  // ---- module (parse_module.cc) ----
+  struct Item {
+    size_t at;        // its first token
+    size_t body = 0;  // of functions: the token `{`
+    std::string_view kind, name;
+  };
+  std::vector<Item> items();
+  size_t skip_braces(size_t from);
+  void adt_names(const Item& item);
+  void adt_constructors(const Item& item);
+  struct Signature {
+    Array<String> type_params;
+    std::vector<std::pair<std::string, TypeRef>> params;
+    TypeRef result;
+    Attrs attrs;
+  };
+  Signature signature();
+  FunctionRef function(const Item& item, const Signature& s);
+
+  // ---- types and sizes (parse_type.cc) ----
+  Dim dim();
+  Dim dim_term();
+  Dim dim_factor();
+  std::vector<Dim> dims(const char* where);  // `[` is next
+  TypeRef type();
+  TypeRef plain_type();
+  Ref<const TensorType> tensor_type_();
+  DataType dtype();
+  Array<String> type_params();
+
+  // ---- constants and attributes (parse_value.cc) ----
+  Operand constant_();  // null: no constant starts here
+  bool starts_constant() const;
+  Operand tensor_constant();
+  double float_value(DataType dtype);  // also integers, signs, inf, nan
+  void element(DataType dtype, void* out);
+  int64_t int_value(const char* what);
+  Any attr_value(AttrKind kind);
+  Any any_value();
+  Attrs attr_list(std::string_view close, const Operator* op);
+  const WeightFile& weights();
+
+  // ---- blocks and right-hand sides (parse_expr.cc) ----
+  struct Names {  // what is visible, with what each level added
+    std::unordered_map<std::string_view, Operand> known;
+    std::vector<std::vector<std::string_view>> levels;
+  };
+  Operand operand();
+  Operand variable(const Token& token) const;
+  void declare(const Token& token, const Operand& value);
+  void enter();
+  void leave();
+  BlockRef block(const char* where, const TypeRef& refine_to, const std::string& what);
+  Operand block_body(const TypeRef& refine_to, const std::string& what);
+  bool binding();
+  Ref<const Check> check();
+  struct Rhs {
+    ExprRef value;     // null: an alias
+    Operand constant;  // of an alias
+  };
+  Rhs rhs();
+  ExprRef call(CalleeKind kind, std::string_view callee, Operand closure);
+  ExprRef construct(std::string_view name);
+  ExprRef if_();
+  ExprRef loop();
+  ExprRef match();
+  ExprRef function_literal();
+  ExprRef match_shape(bool elements);
+  std::optional<Span> stated_span();
+
+  // ---- kernels (parse_kernel.cc) ----
+  friend class KernelParser;
+  loop::KernelRef kernel(const Item& item);
+
+  Source source_;
+  std::vector<Token> tokens_;
+  size_t at_ = 0;
+  int block_depth_ = 0, type_depth_ = 0, dim_depth_ = 0, value_depth_ = 0;
+  size_t dim_atoms_ = 0;
+  std::set<std::string_view> type_vars_;
+  std::map<std::string_view, size_t> adt_arity_;
+  std::optional<WeightFile> weights_;
+  std::string weights_path_;
+  Map<String, Ref<const AdtDefinition>> adts_;
+  Signatures signatures_;
+  Builder builder_;
+  Names names_;
+};
+
+}  // namespace tenon::graph
