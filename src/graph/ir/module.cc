@@ -1,5 +1,6 @@
 #include "graph/ir/module.h"
 
+#include "loop/types.h"
 #include "object/reflect.h"
 
 namespace tenon::graph {
@@ -76,6 +77,7 @@ const Map<String, Ref<const AdtDefinition>>& prelude() {
 }
 
 void register_graph_types() {
+  loop::register_loop_types();
   register_types({
       &Type::type_info(),         &TensorType::type_info(),
       &ScalarType::type_info(),   &ShapeType::type_info(),

@@ -107,7 +107,9 @@ class KernelParser {
     Parser::Nest nest(&p_, &p_.block_depth_);
     p_.expect("{", "before statements");
     std::vector<std::string_view> outer_scope;
+    std::vector<std::string_view> outer_temps;
     outer_scope.swap(scope_);
+    outer_temps.swap(temps_here_);
     std::vector<Part> parts;
     while (!p_.accept("}")) {
       if (std::optional<Part> part = statement()) parts.push_back(std::move(*part));
@@ -115,6 +117,8 @@ class KernelParser {
     for (std::string_view name : scope_) names_.erase(name);
     scopes_open_ -= scope_.size();
     scope_.swap(outer_scope);
+    for (std::string_view name : temps_here_) temps_.erase(name);
+    temps_here_.swap(outer_temps);
     // From the back: each scope takes what follows it.
     std::vector<loop::StmtRef> rest;
     for (size_t i = parts.size(); i-- > 0;) {
@@ -144,6 +148,7 @@ class KernelParser {
       if (!temps_.emplace(t.text, expr()).second) {
         p_.fail_at(t, cat("$", t.text, " is bound already"), "another number");
       }
+      temps_here_.push_back(t.text);
       return std::nullopt;
     }
     if (t.kind == TokenKind::kVar) return Part{store(), {}, {}};
@@ -425,6 +430,7 @@ class KernelParser {
   size_t scopes_open_ = 0;
   std::unordered_map<std::string_view, Named> names_;
   std::unordered_map<std::string_view, loop::ExprRef> temps_;
+  std::vector<std::string_view> temps_here_;  // parts named in the block
   std::vector<std::string_view> scope_;  // what lets and scratches of the block declared
 };
 

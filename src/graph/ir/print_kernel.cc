@@ -77,9 +77,14 @@ class KernelPrinter {
     return s->kind == StmtKind::kLet || s->kind == StmtKind::kAlloc;
   }
 
+  // A part's name holds until its block ends: a variable of another loop may look the same.
   void block(int indent, const StmtRef& s) {
+    std::vector<const Expr*> outer;
+    outer.swap(named_here_);
     out_ += "{\n";
     statements(indent + 1, s);
+    for (const Expr* e : named_here_) temps_.erase(e);
+    outer.swap(named_here_);
     out_.append(static_cast<size_t>(indent) * 2, ' ');
     out_ += "}";
   }
@@ -204,9 +209,10 @@ class KernelPrinter {
       Part p = part(*e, parts);
       bool shared = uses_[e.get()] > 1 && !is_leaf(*e);
       if (shared || (p.depth > kMaxDepth && e != root) || p.text.size() > 2000) {
-        std::string name = cat("$", temps_.size());
+        std::string name = cat("$", next_temp_++);
         line(indent, cat(name, " = ", p.text));
         temps_[e.get()] = name;
+        named_here_.push_back(e.get());
         p = {name, true, 0};
       }
       parts[e.get()] = std::move(p);
@@ -295,6 +301,8 @@ class KernelPrinter {
   std::unordered_map<std::string, int64_t> next_;
   std::unordered_map<const Expr*, int> uses_;
   std::unordered_map<const Expr*, std::string> temps_;
+  std::vector<const Expr*> named_here_;
+  int64_t next_temp_ = 0;
 };
 
 }  // namespace

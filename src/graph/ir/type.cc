@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "graph/ir/name_text.h"
 #include "object/reflect.h"
 
 namespace tenon::graph {
@@ -415,7 +416,7 @@ std::string dims_text(const Array<Dim>& dims) {
   std::string out = "[";
   for (size_t i = 0; i < dims.size(); ++i) {
     if (i) out += ", ";
-    out += to_text(dims[i]);
+    out += dim_text(dims[i]);
   }
   return out + "]";
 }
@@ -436,7 +437,7 @@ std::string tensor_text(const TensorType& t) {
   if (t.dims_known) {
     for (size_t i = 0; i < t.dims.size(); ++i) {
       if (i) out += ", ";
-      out += to_text(t.dims[i]);
+      out += dim_text(t.dims[i]);
     }
     if (!t.dims.empty()) out += "; ";
   } else if (t.rank == kUnknownRank) {
@@ -460,7 +461,7 @@ std::string to_text(const TypeRef& type) {
       return tensor_text(*type.as<TensorType>());
     case ScalarType::kTypeIndex: {
       const auto* s = type.as<ScalarType>();
-      return s->value_known ? cat(short_name(s->dtype), " = [", to_text(s->value), "]")
+      return s->value_known ? cat(short_name(s->dtype), " = [", dim_text(s->value), "]")
                             : short_name(s->dtype);
     }
     case ShapeType::kTypeIndex: {

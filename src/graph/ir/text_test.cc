@@ -1,0 +1,293 @@
+#include "graph/ir/text.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <filesystem>
+#include <limits>
+
+#include "graph/ir/builder.h"
+#include "graph/ir/test_operators.h"
+#include "object/reflect.h"
+
+namespace tenon::graph {
+namespace {
+
+using ::testing::HasSubstr;
+
+class TextTest : public ::testing::Test {
+ protected:
+  TextTest() {
+    register_test_operators();
+    register_graph_types();
+  }
+  std::string error(std::string_view text) {
+    try {
+      parse_module(text, "t.tn");
+    } catch (const Error& e) {
+      return e.render();
+    }
+    return "no error";
+  }
+  // The text of the parsed module, which must itself parse back to an equal one.
+  std::string again(std::string_view text) {
+    Module m = parse_module(text, "t.tn");
+    std::string once = to_text(m);
+    Module back = parse_module(once, "once.tn");
+    EXPECT_TRUE(structural_equal(m, back)) << once;
+    EXPECT_EQ(structural_hash(m), structural_hash(back)) << once;
+    EXPECT_EQ(to_text(back), once);
+    return once;
+  }
+};
+
+TEST_F(TextTest, AFunction) {
+  EXPECT_EQ(again(R"(
+    fn @main(%x: tensor[n, 4; f32], %w: tensor[4, 8; f32]) -> tensor[n, 8; f32] {
+      %y = matmul(%x, %w)
+      relu(%y)
+    })"),
+            R"(fn @main(%x: tensor[n, 4; f32], %w: tensor[4, 8; f32]) -> tensor[n, 8; f32] {
+  %y: tensor[n, 8; f32] = matmul(%x, %w)
+  %0: tensor[n, 8; f32] = relu(%y)
+  %0
+}
+)");
+}
+
+TEST_F(TextTest, RecursionOnScalars) {
+  EXPECT_THAT(again(R"(
+    fn @fib(%n: i64) -> i64 {
+      %c = less(%n, 2)
+      %r = if %c { %n } else {
+        %a = sub(%n, 1)
+        %b = sub(%n, 2)
+        %x = @fib(%a)
+        %y = @fib(%b)
+        add(%x, %y)
+      }
+      %r
+    })"),
+              HasSubstr("%r: i64 = if %c {\n    %n\n  } else {"));
+}
+
+TEST_F(TextTest, Loops) {
+  again(R"(
+    fn @count(%limit: i64, %x: tensor[n; f32]) -> (i64, tensor[n; f32]) {
+      loop (%i: i64 = 0, %acc: tensor[n; f32] = %x) while { less(%i, %limit) } {
+        %next = add(%i, 1)
+        %sum = add(%acc, %x)
+        (%next, %sum)
+      }
+    })");
+}
+
+TEST_F(TextTest, DataTypesMatchAndLiterals) {
+  again(R"(
+    type tree[T] { Leaf, Node(tree[T], T, tree[T]) }
+    fn @map[T, U](%f: fn(T) -> U, %xs: list[T]) -> list[U] {
+      match %xs {
+        Nil => { Nil[U]() }
+        Cons(%h, %t) => {
+          %y = %f(%h)
+          %ys = @map(%f, %t)
+          Cons(%y, %ys)
+        }
+      }
+    }
+    fn @main(%xs: list[i64], %k: i64) -> option[list[i64]] {
+      %f = fn(%x: i64) -> i64 { add(%x, %k) }
+      %ys = @map(%f, %xs)
+      Some(%ys)
+    }
+    fn @depth(%t: tree[f32]) -> i64 {
+      match %t {
+        Leaf => { 0 }
+        Node(%l, _, %r) => {
+          %a = @depth(%l)
+          %b = @depth(%r)
+          %c = less(%a, %b)
+          %m = if %c { %b } else { %a }
+          add(%m, 1)
+        }
+      }
+    }
+    fn @rec(%n: i64) -> i64 {
+      %down = fn %self(%i: i64) -> i64 {
+        %c = less(%i, 1)
+        if %c { 0 } else {
+          %j = sub(%i, 1)
+          %self(%j)
+        }
+      }
+      %down(%n)
+    })");
+}
+
+TEST_F(TextTest, SizesThatOnlyRunningTells) {
+  std::string text = again(R"(
+    fn @main(%x: tensor[n; f32], %y: tensor[m; f32], %s: tensor[2; i64]) -> tensor[rank=2; i64] {
+      %z = add(%x, %y)
+      check n <= 2*m + 1, "room"
+      %e = match_elements(%s, [a, b])
+      %i = nonzero(%z)
+      %i
+    })");
+  EXPECT_THAT(text, HasSubstr("check n ~ m, \"add: sizes of axis -1 to broadcast\""));
+  EXPECT_THAT(text, HasSubstr("tensor[bcast(m, n); f32] = add(%x, %y)"));
+  EXPECT_THAT(text, HasSubstr("tensor[1, nonzero; i64] = match_shape(%i, [1, nonzero])"));
+  EXPECT_THAT(text, HasSubstr("tensor[2; i64] = [a, b] = match_elements(%s, [a, b])"));
+}
+
+TEST_F(TextTest, CallsOfAllKinds) {
+  again(R"(
+    kernel @k(%a: tensor[n; f32], %b: tensor[m; f32]) -> (%c: tensor[n*p; f32]) integers(p) {
+      for %i from 0 count dim(n*p) { %c[%i] = 0.0 }
+    }
+    fn @main(%x: tensor[n; f32], %t: array[tensor[*; f32]], %o: opaque["handle"])
+        -> (tensor[*; f32], tensor[2*n; f32], ()) attrs(export=false, tag="a", ks=[1, 2], d=dim(n+1)) {
+      %a = packed "lib.pick"(%t, 3, "key", shape[2, 3], how=[1.5, -2.0], t=i8) -> tensor[*; f32]
+      %b = kernel @k(%x, %x, integers=[2])
+      %c = kernel @k(%x, %x, %b, integers=[2])
+      %d = packed "lib.none"(%o) -> ()
+      %e = clip(%x, (), tensor[f32]{1.0})
+      (%a, %b, %d)
+    })");
+}
+
+TEST_F(TextTest, AttributesOfAllKinds) {
+  EXPECT_THAT(again(R"(
+    fn @main(%x: tensor[n; f32]) -> tensor[n; f32] {
+      tagged(%x, i=-3, f=2, b=true, s="a\"b\n", t=bool, is=[1, -2], fs=[0.5, inf], d=n+1, ds=[n, 2*n])
+    })"),
+              HasSubstr("tagged(%x, i=-3, f=2.0, b=true, s=\"a\\\"b\\n\", t=bool, is=[1, -2], "
+                        "fs=[0.5, inf], d=n + 1, ds=[n, 2*n])"));
+  EXPECT_THAT(again("fn @main(%x: tensor[n; f32]) -> tensor[n; f32] { tagged(%x) }"),
+              HasSubstr("= tagged(%x)\n"));
+}
+
+TEST_F(TextTest, OddNames) {
+  std::string text = again(R"(
+    fn @"/a b"(%"x.1": tensor["batch size", "min"; f32]) -> tensor["batch size", "min"; f32] {
+      %"y\x01" = relu(%"x.1")
+      %"y\x01"
+    })");
+  EXPECT_THAT(text, HasSubstr("tensor[\"batch size\", \"min\"; f32]"));
+}
+
+TEST_F(TextTest, FloatsAreExact) {
+  float values[] = {0.1f,
+                    -0.0f,
+                    1e-45f,
+                    std::numeric_limits<float>::max(),
+                    INFINITY,
+                    -INFINITY,
+                    NAN,
+                    3.0f};
+  uint32_t payload = 0xffc12345;
+  float odd;
+  std::memcpy(&odd, &payload, 4);
+  values[7] = odd;
+  Builder b;
+  b.at(Span::node("/t"));
+  Operand c = constant(Tensor::copy_of<float>(Shape{8}.dims(), f32, values));
+  Operand d = b.tuple({c, constant_float(f32, 0.1f), constant_float(f64, 0.1),
+                       constant_float(f64, -std::numeric_limits<double>::infinity())});
+  Map<String, FunctionRef> functions;
+  functions.set("main", b.finish("main", d));
+  Module m = make_module(functions);
+  std::string text = to_text(m);
+  EXPECT_THAT(text, HasSubstr("{0.1, -0.0, 1e-45, 3.4028235e+38, inf, -inf, nan, "
+                              "nan(0xffc12345)}, 0.1, f64(0.1), f64(-inf))"));
+  EXPECT_TRUE(structural_equal(m, parse_module(text, "t.tn"))) << text;
+}
+
+TEST_F(TextTest, LargeConstantsLieBesideTheText) {
+  std::string folder = ::testing::TempDir() + "/tenon_text_test";
+  std::filesystem::create_directories(folder);
+  std::vector<int64_t> shape = {5, 20};
+  Tensor t = Tensor::empty(shape, f32);
+  for (int i = 0; i < 100; ++i) t.data_as<float>()[i] = static_cast<float>(i) / 3;
+  Builder b;
+  b.at(Span::node("/t"));
+  Operand y = b.op("relu", {constant(t, "conv.w")});
+  Map<String, FunctionRef> functions;
+  functions.set("main", b.finish("main", y));
+  Module m = make_module(functions);
+  EXPECT_THAT(error(to_text(m)), HasSubstr("constant \"conv.w\" are left out"));
+  save_module(m, folder + "/m.tn");
+  std::string text = to_text(m, {"m.tn.weights", false});
+  EXPECT_THAT(text, HasSubstr("tensor[5, 20; f32] from \"conv.w\""));
+  Module back = parse_module(text, folder + "/m.tn");
+  EXPECT_TRUE(structural_equal(m, back));
+  EXPECT_THAT(error("weights \"../x\" fn @f() -> i64 { %a = tensor[70; f32] from \"k\" 0 }"),
+              HasSubstr("outside the text's folder"));
+}
+
+TEST_F(TextTest, SpansCanBePrinted) {
+  Module m = parse_module(
+      "fn @f(%x: tensor[n; f32]) -> tensor[n; f32] {\n  %y = relu(%x) at(\"a.onnx\", 3, 4, nodes "
+      "\"/r\", \"/s\")\n  relu(%y)\n}",
+      "t.tn");
+  PrintOptions spans;
+  spans.show_spans = true;
+  std::string text = to_text(m, spans);
+  EXPECT_THAT(text, HasSubstr("relu(%x) at(\"a.onnx\", 3, 4, nodes \"/r\", \"/s\")"));
+  EXPECT_THAT(text, HasSubstr("relu(%y) at(\"t.tn\", 3, 3)"));
+  EXPECT_EQ(to_text(parse_module(text, "u.tn"), spans), text);
+}
+
+TEST_F(TextTest, Kernels) {
+  EXPECT_EQ(again(R"(
+    kernel @k(%x: tensor[n, 4; f32], %b: tensor[4; f16]) -> (%y: tensor[n, 4; f32]) in_place(0 = 0) {
+      parallel %i from 0 count dim(n) {
+        scratch %s: tensor[4; f32]
+        let %t = (%i * 4) + 1
+        $0 = cast(f32, %b[0])
+        vector %j from 0 count 4 {
+          %s[%j] = select(%t <= 7, $0 + exp($0), max(%x[%i, %j], nan))
+        }
+        seq { %y[%i, 0] = %s[checked(%t, n)] }
+        { let %u = i8(-3)  if cast(i64, %u) == 0 { } else { %y[0] = f32(2.5) } }
+        unrolled %k from 1 count 3 { %y[%i, %k] = -1.5 }
+      }
+    })"),
+            R"(kernel @k(%x: tensor[n, 4; f32], %b: tensor[4; f16]) -> (%y: tensor[n, 4; f32]) in_place(0 = 0) {
+  parallel %i from 0 count dim(n) {
+    scratch %s: tensor[4; f32]
+    let %t = (%i * 4) + 1
+    vector %j from 0 count 4 {
+      $0 = cast(f32, %b[0])
+      %s[%j] = select(%t <= 7, $0 + exp($0), max(%x[%i, %j], nan))
+    }
+    seq {
+      %y[%i, 0] = %s[checked(%t, n)]
+    }
+    {
+      let %u = i8(-3)
+      if cast(i64, %u) == 0 {
+      } else {
+        %y[0] = 2.5
+      }
+    }
+    unrolled %k from 1 count 3 {
+      %y[%i, %k] = -1.5
+    }
+  }
+}
+)");
+}
+
+TEST_F(TextTest, ErrorsShowThePlace) {
+  EXPECT_EQ(error("fn @f(%x: tensor[n; f32]) -> tensor[n; f32] {\n  %y = relu(%z)\n  %y\n}"),
+            "error: t.tn:2:13: unknown variable %z\n"
+            "  found     %z\n"
+            "  expected  a parameter, or a variable that is bound before\n"
+            "  2         |   %y = relu(%z)\n"
+            "            |             ^");
+}
+
+}  // namespace
+}  // namespace tenon::graph
