@@ -1,0 +1,136 @@
+#include "vm/executable/kernel_object.h"
+
+#include <dlfcn.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "support/text.h"
+#include "vm/executable/cpu_features.h"
+#include "vm/executable/elf_check.h"
+#include "vm/executable/verify.h"
+
+namespace tenon::vm {
+namespace {
+
+#if defined(__x86_64__)
+constexpr std::string_view kHostArchitecture = "x86_64";
+#elif defined(__aarch64__)
+constexpr std::string_view kHostArchitecture = "aarch64";
+#else
+constexpr std::string_view kHostArchitecture = "unknown";
+#endif
+
+std::string quoted_list(const std::vector<std::string>& names) {
+  return join(names, ", ");
+}
+
+// The bytes in a file that has no name; its descriptor.
+int anonymous_file(std::string_view bytes) {
+  int fd = memfd_create("tenon-kernels", MFD_CLOEXEC);
+  for (size_t done = 0; fd >= 0 && done < bytes.size();) {
+    ssize_t n = write(fd, bytes.data() + done, bytes.size() - done);
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) {
+      close(fd);
+      fd = -1;
+      break;
+    }
+    done += static_cast<size_t>(n);
+  }
+  if (fd < 0) {
+    throw Error(ErrorKind::Runtime,
+                cat("native code can't be placed in memory: ", std::strerror(errno)));
+  }
+  return fd;
+}
+
+}  // namespace
+
+KernelObject::~KernelObject() {
+  if (handle) dlclose(handle);
+}
+
+KernelEntryFunction KernelObject::find(std::string_view name) const {
+  uint32_t low = 0, high = table->count;
+  while (low < high) {
+    uint32_t middle = low + (high - low) / 2;
+    int order = name.compare(table->entries[middle].name);
+    if (order == 0) return table->entries[middle].function;
+    (order < 0 ? high : low) = order < 0 ? middle : middle + 1;
+  }
+  return nullptr;
+}
+
+std::vector<std::string> KernelObject::names() const {
+  std::vector<std::string> out;
+  for (uint32_t i = 0; i < table->count; ++i) out.emplace_back(table->entries[i].name);
+  return out;
+}
+
+Ref<KernelObject> KernelObject::open(std::string_view elf, const std::string& name) {
+  if (auto why = why_not_closed(elf)) {
+    throw verification_error(name, Rule::KernelClosed, "kernel object", *why,
+                             "a shared object that imports nothing and runs nothing when opened");
+  }
+  int fd = anonymous_file(elf);
+  auto object = make<KernelObject>();
+  object->handle = dlopen(cat("/proc/self/fd/", fd).c_str(), RTLD_NOW | RTLD_LOCAL);
+  const char* reason = object->handle ? nullptr : dlerror();
+  close(fd);
+  auto damaged = [&](std::string found, std::string expected) {
+    return Error(ErrorKind::Damaged, cat(name, ": its native code can't be used; nothing was run"))
+        .found(std::move(found))
+        .expected(std::move(expected))
+        .help("compile it again, or compare checksums with its sender");
+  };
+  if (!object->handle) throw damaged(reason ? reason : "no reason", "an object that can be opened");
+  object->table = static_cast<const KernelTable*>(dlsym(object->handle, kKernelTableSymbol));
+  const KernelTable* table = object->table;
+  if (!table) throw damaged("no kernel table", cat("the symbol ", kKernelTableSymbol));
+  if (table->abi_version != kKernelAbiVersion) {
+    throw Error(ErrorKind::Unsupported, cat(name, " has native code of another kernel ABI"))
+        .found(cat("version ", table->abi_version))
+        .expected(cat("version ", kKernelAbiVersion))
+        .help("compile it again with this version");
+  }
+  CpuFeatureSet needed;
+  std::memcpy(needed.data(), table->cpu_features, sizeof table->cpu_features);
+  auto missing = missing_cpu_features(cpu_feature_names(needed));
+  if (!missing.empty()) {
+    throw Error(ErrorKind::Unsupported, cat(name, " needs CPU features that this machine lacks"))
+        .found(cat("no ", quoted_list(missing)))
+        .help("compile it for this machine, or for --cpu x86-64-v3");
+  }
+  for (uint32_t i = 0; i < table->count; ++i) {
+    const KernelEntry& e = table->entries[i];
+    if (!e.name || !e.function || (i && std::strcmp(table->entries[i - 1].name, e.name) >= 0)) {
+      throw damaged(cat("kernel table entry ", i), "entries with names that ascend");
+    }
+  }
+  return object;
+}
+
+Ref<KernelObject> KernelObject::open_best(const Unit& unit, const std::string& name) {
+  if (unit.kernels.empty()) return {};
+  std::vector<std::string> reasons;
+  for (const KernelObjectUnit& k : unit.kernels) {
+    std::string_view architecture = std::string_view(k.target).substr(0, k.target.find('-'));
+    auto missing = missing_cpu_features(k.cpu_features);
+    if (architecture != kHostArchitecture) {
+      reasons.push_back(cat("code for ", printable(k.target)));
+    } else if (!missing.empty()) {
+      reasons.push_back(cat("code that needs ", printable(quoted_list(missing))));
+    } else {
+      return open(k.elf, name);
+    }
+  }
+  throw Error(ErrorKind::Unsupported, cat(name, " has no native code that this machine can run"))
+      .found(join(reasons, "; "))
+      .expected(cat("code for ", kHostArchitecture, " with features of this machine"))
+      .help("compile it for this machine, or for --cpu x86-64-v3");
+}
+
+}  // namespace tenon::vm

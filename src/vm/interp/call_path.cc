@@ -1,0 +1,286 @@
+// The parts of the dispatch loop's calls that are long or rare.
+#include <algorithm>
+
+#include "object/tensor.h"
+#include "support/text.h"
+#include "vm/interp/dispatch.h"
+
+namespace tenon::vm {
+
+void Dispatch::fail_fuel(Machine& m) {
+  m.fuel_ = 0;
+  throw Error(ErrorKind::Runtime, "the call ran out of fuel")
+      .expected(cat("at most ", m.limits_.fuel, " function entries and backward jumps"))
+      .help("give the call a higher fuel limit");
+}
+
+void Dispatch::fail_interrupted(Machine& m) {
+  uint32_t word = m.attention_.load(std::memory_order_relaxed);
+  if (word & Machine::kCancelled) throw Error(ErrorKind::Runtime, "the call was cancelled");
+  using std::chrono::duration_cast;
+  throw Error(ErrorKind::Runtime, "the call ran past its deadline")
+      .expected(cat("at most ", static_cast<double>(m.limits_.deadline.count()) * 1e-6, " ms"))
+      .help("give the call a later deadline");
+}
+
+void Dispatch::stop_if_asked(Machine& m) {
+  if (m.attention_.load(std::memory_order_relaxed) & (Machine::kCancelled | Machine::kExpired)) {
+    fail_interrupted(m);
+  }
+}
+
+void Dispatch::grow_stack(Machine& m, const AnyView* top, const Machine::Frame* frame) {
+  if (m.fuel_ < 0) fail_fuel(m);
+  if (reinterpret_cast<const char*>(top) > m.registers_.begin() + m.limits_.stack_bytes) {
+    throw Error(ErrorKind::Runtime, "the call ran out of stack")
+        .expected(cat("at most ", m.limits_.stack_bytes, " bytes of registers"))
+        .help("give the machine a larger stack, or look for a recursion without end");
+  }
+  // The entry's own frame doesn't count.
+  const auto* frames_begin =
+      reinterpret_cast<Machine::Frame*>(m.frames_.end()) - m.limits_.depth - 1;
+  if (frame < frames_begin) {
+    throw Error(ErrorKind::Runtime, "the call went too deep")
+        .expected(cat("at most ", m.limits_.depth, " frames"))
+        .help("give the call a greater depth, or look for a recursion without end");
+  }
+  // Both watermarks rise in steps, so that what is committed is known and counts as memory.
+  size_t before = m.stack_committed();
+  auto used = static_cast<size_t>(reinterpret_cast<const char*>(top) - m.registers_.begin());
+  auto limit =
+      static_cast<size_t>(reinterpret_cast<char*>(m.register_limit_) - m.registers_.begin());
+  while (limit < used) limit = std::min(limit * 2, m.limits_.stack_bytes);
+  auto depth = static_cast<size_t>(reinterpret_cast<Machine::Frame*>(m.frames_.end()) - frame);
+  auto frames =
+      static_cast<size_t>(reinterpret_cast<Machine::Frame*>(m.frames_.end()) - m.frame_limit_);
+  while (frames < depth) frames = std::min(frames * 2, size_t{m.limits_.depth} + 1);
+  size_t after = limit + frames * sizeof(Machine::Frame);
+  if (after > before && !m.pool_->count_outside(after - before)) {
+    throw Error(ErrorKind::Runtime, "the call would use more memory than it may")
+        .found(cat("a stack of ", after, " bytes, besides ", m.pool_->used(), " of storage"))
+        .expected(cat("at most ", m.limits_.memory, " bytes, the memory limit"))
+        .help("give the call a higher memory limit");
+  }
+  m.register_limit_ = reinterpret_cast<AnyView*>(m.registers_.begin() + limit);
+  m.frame_limit_ = reinterpret_cast<Machine::Frame*>(m.frames_.end()) - frames;
+}
+
+void Dispatch::fail_not_int(Machine& m) {
+  uint32_t offset = 0;
+  const FunctionCode* code = m.program_->locate(m.pc_, &offset);
+  TENON_ASSERT(code, "an integer was missing outside of any function");
+  Instruction in;
+  decode(m.program_->function_unit(*code).code, offset, &in);
+  // A comparison may have run together with the branch behind it.
+  for (uint32_t i = 0; i < in.operands.size(); ++i) {
+    Arg a = in.arg(i);
+    if (in.info->spec_at(i).kind != OperandKind::Int || !a.is_register()) continue;
+    const AnyView& v = m.base_[a.index()];
+    if (is_integer(v)) continue;
+    throw Error(ErrorKind::Runtime, cat(in.info->mnemonic, " needs an integer"))
+        .found(cat(type_name(v.type_index), " in register ", to_text(a)));
+  }
+  throw Error(ErrorKind::Internal,
+              cat(in.info->mnemonic, " found no integer where there are some"));
+}
+
+void Dispatch::fail_overflow(const Op& op, const AnyView* base) {
+  throw Error(ErrorKind::Runtime, "an integer of a shape overflows 64 bits")
+      .found(cat("a computation from ", base[op.b].v.i))
+      .help("the sizes of the inputs are too large together");
+}
+
+void Dispatch::fail_packed(const PackedSlot& slot) {
+  Error error = take_error();
+  error.frame(cat(slot.kernel ? "in kernel " : "in packed function ", printable(slot.name)));
+  throw error;
+}
+
+namespace {
+
+constexpr size_t kOnStack = 24;
+
+// The arguments of a packed call, side by side; borrowed.
+class Borrowed {
+ public:
+  Borrowed(const OpExtra& e, size_t from, const AnyView* base) {
+    count_ = e.args.size() - from;
+    if (e.contiguous && count_) {
+      args_ = base + e.args[from].reg;
+      return;
+    }
+    AnyView* to = reinterpret_cast<AnyView*>(small_);
+    if (count_ > kOnStack) {
+      large_.resize(count_);
+      to = large_.data();
+    }
+    args_ = to;
+    for (size_t i = from; i < e.args.size(); ++i) new (to++) AnyView(value_of(e.args[i], base));
+  }
+  const AnyView* data() const { return args_; }
+  int32_t count() const { return static_cast<int32_t>(count_); }
+  std::span<const AnyView> span() const { return {args_, count_}; }
+
+ private:
+  const AnyView* args_;
+  size_t count_;
+  alignas(AnyView) char small_[kOnStack * sizeof(AnyView)];  // not initialised
+  std::vector<AnyView> large_;
+};
+
+void release_last_uses(const OpExtra& e, AnyView* base) {
+  if (!e.releases) return;
+  for (const ValueRef& ref : e.args) {
+    if (ref.last) put(base[ref.reg], AnyView());
+  }
+}
+
+// A tensor that another library made is rewrapped: only of ours may the layout word be read.
+inline void admit_result(Any* result) {
+  if (result->type_index == TypeIndex::Tensor &&
+      !static_cast<TensorObj*>(result->v.object)->is_ours()) [[unlikely]] {
+    *result = admit(*result);
+  } else if (result->type_index >= TypeIndex::DLTensorPtr &&
+             result->type_index <= TypeIndex::ObjectRValueRef) [[unlikely]] {
+    *result = admit(*result);
+  }
+}
+
+}  // namespace
+
+void Dispatch::packed_call(Machine& m, const Op& op, AnyView* base) {
+  const OpExtra& e = *op.extra;
+  const PackedTarget* target = e.slot->target.load(std::memory_order_acquire);
+  if (!target) [[unlikely]] {
+    throw Error(ErrorKind::Runtime,
+                cat("no packed function '", printable(e.slot->name), "' is linked"));
+  }
+  Borrowed args(e, 0, base);
+  Any result;
+  bool skipped = false;
+  if (m.attention_.load(std::memory_order_relaxed)) [[unlikely]] {
+    stop_if_asked(m);
+    skipped = instrument(m, op, true, args.span(), &result);
+  }
+  if (!skipped) {
+    if (target->call(target->self, args.data(), args.count(), &result) != 0) [[unlikely]]
+      fail_packed(*e.slot);
+    admit_result(&result);
+    if (m.attention_.load(std::memory_order_relaxed)) [[unlikely]] {
+      instrument(m, op, false, args.span(), &result);
+      stop_if_asked(m);
+    }
+  }
+  release_last_uses(e, base);
+  if (op.a >= 0) put(base[op.a], result.leak());
+}
+
+void Dispatch::call_value(Machine& m, const Op& op, AnyView* base, AnyView callee,
+                          AnyView* result_to) {
+  const OpExtra& e = *op.extra;
+  Borrowed args(e, 1, base);
+  auto* function = static_cast<FunctionObj*>(callee.v.object);
+  Ref<Object> keep(function);
+  Any result;
+  if (function->call(function, args.data(), args.count(), &result) != 0) throw take_error();
+  admit_result(&result);
+  if (m.attention_.load(std::memory_order_relaxed)) [[unlikely]] {
+    instrument(m, op, false, args.span(), &result);
+    stop_if_asked(m);
+  }
+  release_last_uses(e, base);
+  if (result_to) put(*result_to, result.leak());
+}
+
+const FunctionCode* Dispatch::closure_code(Machine& m, const Op& op, const AnyView& callee) {
+  if (callee.type_index != TypeIndex::Function) {
+    throw Error(ErrorKind::Runtime, "what is called is no function")
+        .found(type_name(callee.type_index));
+  }
+  const ClosureObj* closure = ClosureObj::of_program(callee, m.program_);
+  if (!closure) return nullptr;
+  size_t given = closure->captures.size() + op.extra->args.size() - 1;
+  if (given != static_cast<size_t>(closure->code->params)) {
+    throw Error(ErrorKind::Runtime, "a closure is called with the wrong number of arguments")
+        .found(cat(op.extra->args.size() - 1))
+        .expected(cat(static_cast<size_t>(closure->code->params) - closure->captures.size(),
+                      " for '", printable(m.program_->function_unit(*closure->code).name), "'"));
+  }
+  return closure->code;
+}
+
+// The callee takes over the frame: its arguments are gathered above it, then moved down.
+void Dispatch::tail_arguments(Machine& m, const Op& op, const FunctionCode& code, AnyView* base,
+                              const AnyView* closure) {
+  if (m.fuel_ < 0) fail_fuel(m);
+  AnyView* const gathered = base + std::max(op.frame, code.registers);
+  if (gathered + code.params > m.register_limit_) grow_stack(m, gathered + code.params, m.frame_);
+  const OpExtra& e = *op.extra;
+  AnyView* to = gathered;
+  if (closure) {
+    for (const Any& capture :
+         static_cast<ClosureObj*>(static_cast<FunctionObj*>(closure->v.object))->captures) {
+      *to++ = Any(capture).leak();
+    }
+  }
+  for (size_t i = closure ? 1 : 0; i < e.args.size(); ++i) {
+    const ValueRef& ref = e.args[i];
+    if (ref.last) {
+      *to++ = base[ref.reg];
+      base[ref.reg] = AnyView();
+    } else {
+      *to++ = Any(value_of(ref, base)).leak();
+    }
+  }
+  m.top_ = to;
+  for (AnyView* r = base; r != base + op.frame; ++r) put(*r, AnyView());
+  for (AnyView* from = gathered; from != to; ++from) {
+    base[from - gathered] = *from;
+    *from = AnyView();
+  }
+  m.top_ = base + code.registers;
+}
+
+bool Dispatch::instrument(Machine& m, const Op& op, bool before, std::span<const AnyView> args,
+                          Any* result) {
+  if (!m.instrument_) return false;
+  CallEvent event;
+  event.before = before;
+  uint32_t offset = 0;
+  const FunctionCode* caller = m.program_->locate(&op, &offset);
+  if (!caller) return false;  // the host's own call
+  event.caller = m.program_->function_unit(*caller).name;
+  event.caller_index = caller->index;
+  event.offset = offset;
+  const OpExtra& e = *op.extra;
+  if (e.slot) {
+    event.kind = e.slot->kernel ? CallEvent::Kind::Kernel : CallEvent::Kind::Packed;
+    event.callee = e.slot->name;
+  } else if (e.callee) {
+    event.callee = m.program_->function_unit(*e.callee).name;
+  } else {
+    event.kind = CallEvent::Kind::Closure;
+  }
+  event.args = args;
+  event.result = result;
+  return m.instrument_(event) == CallAction::Skip && before;
+}
+
+bool Dispatch::before_call(Machine& m, const Op& op, AnyView* base, AnyView* result_to) {
+  stop_if_asked(m);
+  Any result;
+  {
+    Borrowed args(*op.extra, op.extra->callee ? 0 : 1, base);
+    if (!instrument(m, op, true, args.span(), &result)) return false;
+  }
+  release_last_uses(*op.extra, base);
+  if (result_to) put(*result_to, result.leak());
+  return true;
+}
+
+void Dispatch::after_call(Machine& m, const Op& op, AnyView* result) {
+  // The register owns what it holds, as an Any does.
+  instrument(m, op, false, {}, static_cast<Any*>(result));
+}
+
+}  // namespace tenon::vm

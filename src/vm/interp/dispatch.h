@@ -1,0 +1,69 @@
+// The dispatch loop: runs pre-decoded code by jumping from handler to handler.
+#pragma once
+
+#include "vm/interp/machine.h"
+#include "vm/interp/op.h"
+
+namespace tenon::vm {
+
+class Dispatch {
+ public:
+  // The address of each handler's code, by Handler: what the pre-decoder writes into the Ops.
+  static const void* const* handlers();
+  // Runs from the machine's pc until the entry's Exit. Throws what the call fails with; the
+  // machine's pc, base, top and frame then say where.
+  static void run(Machine& machine);
+  // Throws when the call was cancelled or its deadline has passed.
+  static void stop(Machine& m) { stop_if_asked(m); }
+  // Makes room up to `top` and `frame`, or throws the limit that forbids it; fuel's too.
+  static void grow(Machine& m, const AnyView* top, const Machine::Frame* frame) {
+    grow_stack(m, top, frame);
+  }
+
+ private:
+  static const void* const* loop(Machine* machine);
+
+  // The parts of handlers that are long or rare (call_path.cc).
+  static void grow_stack(Machine& m, const AnyView* top, const Machine::Frame* frame);
+  static void stop_if_asked(Machine& m);
+  [[noreturn]] static void fail_interrupted(Machine& m);
+  [[noreturn]] static void fail_fuel(Machine& m);
+  [[noreturn]] static void fail_not_int(Machine& m);
+  [[noreturn]] static void fail_overflow(const Op& op, const AnyView* base);
+  [[noreturn]] static void fail_packed(const PackedSlot& slot);
+  static void packed_call(Machine& m, const Op& op, AnyView* base);
+  // A function value that isn't a closure of this program. `result_to` null drops the result.
+  static void call_value(Machine& m, const Op& op, AnyView* base, AnyView callee,
+                         AnyView* result_to);
+  // The code of a closure of this program, its arity checked; null for any other function.
+  static const FunctionCode* closure_code(Machine& m, const Op& op, const AnyView& callee);
+  static void tail_arguments(Machine& m, const Op& op, const FunctionCode& code, AnyView* base,
+                             const AnyView* closure);
+  // True when the instrument skips the call, whose result is then written.
+  static bool before_call(Machine& m, const Op& op, AnyView* base, AnyView* result_to);
+  static void after_call(Machine& m, const Op& op, AnyView* result);
+  static bool instrument(Machine& m, const Op& op, bool before, std::span<const AnyView> args,
+                         Any* result);
+};
+
+// A register's new value; the old one is released.
+inline void put(AnyView& reg, AnyView owned) {
+  AnyView old = reg;
+  reg = owned;
+  if (old.is_object()) [[unlikely]]
+    release(old.v.object);
+}
+inline void put_result(AnyView* base, int32_t dst, Any&& value) {
+  if (dst >= 0) put(base[dst], value.leak());
+}
+
+inline bool is_integer(const AnyView& v) {
+  return static_cast<uint32_t>(v.type_index - TypeIndex::Int) <= 1;
+}
+static_assert(TypeIndex::Bool == TypeIndex::Int + 1);
+
+inline const AnyView& value_of(const ValueRef& ref, const AnyView* base) {
+  return ref.constant ? *ref.constant : base[ref.reg];
+}
+
+}  // namespace tenon::vm

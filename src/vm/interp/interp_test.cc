@@ -1,0 +1,147 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <thread>
+
+#include "object/registry.h"
+#include "object/tensor.h"
+#include "vm/executable/write_file.h"
+#include "vm/interp/machine.h"
+#include "vm/interp/test_program.h"
+
+namespace tenon::vm {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr char kFib[] = R"(
+func @fib(n: i64) -> i64 {
+  %1 = lt %0, 2
+  if %1, big
+  ret %0
+big:
+  %1 = sub %0, 1
+  %2 = sub %0, 2
+  %1 = call @fib, %1
+  %2 = call @fib, %2
+  %0 = add %1, %2
+  ret %0
+}
+func @down(n: i64) -> i64 {
+  %1 = gt %0, 0
+  if %1, zero
+  %1 = sub %0, 1
+  %1 = call @down, %1
+  %0 = add %1, 1
+  ret %0
+zero:
+  ret %0
+}
+func @spin() {
+again:
+  goto again
+}
+func @count(n: i64) -> i64 {
+  %1 = load_int 0
+again:
+  %2 = lt %1, %0
+  if %2, done
+  %1 = add %1, 1
+  goto again
+done:
+  ret %1
+}
+func @loop_by_tail(n: i64) -> i64 {
+  if %0, done
+  %0 = sub %0, 1
+  tail_call @loop_by_tail, %0
+done:
+  ret 7
+}
+)";
+
+TEST(Machine, RunsFib) {
+  Machine m(program_of(kFib));
+  EXPECT_EQ(m.call("fib", 20).as<int64_t>(), 6765);
+}
+
+TEST(Machine, RunsWhatWasSavedAndLoaded) {
+  std::string bytes = write_to_bytes(unit_of(kFib));
+  EXPECT_EQ(bytes, write_to_bytes(unit_of(kFib)));
+  Machine m(Program::load_bytes(bytes));
+  EXPECT_EQ(m.call("fib", 20).as<int64_t>(), 6765);
+}
+
+TEST(Machine, RecursesAMillionDeepWithin256MB) {
+  Machine m(program_of(kFib));
+  EXPECT_EQ(m.call("down", 1'000'000).as<int64_t>(), 1'000'000);
+  EXPECT_EQ(m.call("fib", 10).as<int64_t>(), 55);
+}
+
+TEST(Machine, TailCallsTakeNoStack) {
+  Limits limits;
+  limits.depth = 2;
+  Machine m(program_of(kFib), limits);
+  EXPECT_EQ(m.call("loop_by_tail", 1'000'000).as<int64_t>(), 7);
+}
+
+TEST(Machine, FuelStopsCallsAndLoopsAndTheMachineAnswersAgain) {
+  Limits limits;
+  limits.fuel = 1000;
+  Machine m(program_of(kFib), limits);
+  EXPECT_THAT(error_of([&] { m.call("spin"); }), HasSubstr("ran out of fuel"));
+  EXPECT_THAT(error_of([&] { m.call("fib", 30); }), HasSubstr("ran out of fuel"));
+  EXPECT_EQ(m.call("fib", 5).as<int64_t>(), 5);
+  EXPECT_EQ(m.call("count", 100).as<int64_t>(), 100);
+  EXPECT_EQ(m.fuel_left(), 1000 - 1 - 100);  // the entry, and a backward jump per iteration
+}
+
+TEST(Machine, DeadlineStopsALoop) {
+  Limits limits;
+  limits.deadline = std::chrono::milliseconds(20);
+  Machine m(program_of(kFib), limits);
+  EXPECT_THAT(error_of([&] { m.call("spin"); }), HasSubstr("deadline"));
+  EXPECT_EQ(m.call("fib", 5).as<int64_t>(), 5);
+}
+
+TEST(Machine, CancelFromAnotherThreadStopsALoop) {
+  Machine m(program_of(kFib));
+  m.cancel();  // nothing runs: nothing happens
+  EXPECT_EQ(m.call("fib", 5).as<int64_t>(), 5);
+  std::atomic<bool> stop{false};
+  std::thread other([&] {
+    while (!stop) m.cancel();
+  });
+  std::string error = error_of([&] { m.call("spin"); });
+  stop = true;
+  other.join();
+  EXPECT_THAT(error, HasSubstr("cancelled"));
+}
+
+TEST(Machine, DepthIsLimitedAndTheErrorNamesFrames) {
+  Limits limits;
+  limits.depth = 100;
+  Machine m(program_of(kFib), limits);
+  EXPECT_EQ(m.call("down", 99).as<int64_t>(), 99);
+  std::string error = error_of([&] { m.call("down", 100); });
+  EXPECT_THAT(error, HasSubstr("too deep"));
+  EXPECT_THAT(error, HasSubstr("down, instruction 3: call"));
+}
+
+TEST(Machine, MemoryLimitCountsTheStack) {
+  Limits limits;
+  limits.memory = 1 << 20;
+  Machine m(program_of(kFib), limits);
+  EXPECT_THAT(error_of([&] { m.call("down", 1'000'000); }), HasSubstr("more memory than it may"));
+  EXPECT_EQ(m.call("down", 1000).as<int64_t>(), 1000);
+}
+
+TEST(Machine, WrongCallsAreUsageErrors) {
+  Machine m(program_of(kFib));
+  EXPECT_THAT(error_of([&] { m.call("fibb", 1); }), HasSubstr("has no function 'fibb'"));
+  EXPECT_THAT(error_of([&] { m.call("fib"); }), HasSubstr("1 (n: i64)"));
+  EXPECT_THAT(error_of([&] { m.call("fib", "x"); }), HasSubstr("lt needs an integer"));
+}
+
+}  // namespace
+}  // namespace tenon::vm

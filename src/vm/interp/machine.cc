@@ -1,0 +1,343 @@
+#include "vm/interp/machine.h"
+
+#include <cstring>
+
+#include "device/device.h"
+#include "device/parallel.h"
+#include "support/text.h"
+#include "vm/interp/deadline.h"
+#include "vm/interp/dispatch.h"
+
+namespace tenon::vm {
+namespace {
+
+constexpr int kMaxNesting = 200;
+// What a tail call's return may write past its frame.
+constexpr size_t kStackSlack = 4096;
+constexpr size_t kFirstRegisterBytes = size_t{64} << 10;
+constexpr size_t kFirstFrames = 1024;
+// Stack beyond this goes back to the system after a call.
+constexpr size_t kKeptStack = size_t{1} << 20;
+
+thread_local Machine* current_machine = nullptr;
+thread_local int nesting = 0;
+
+int64_t element_stride_bytes(DataType t) {
+  return t.bytes();
+}
+
+// A copy of a strided tensor on the CPU, in row-major order without gaps.
+Tensor compact_copy(const Tensor& t) {
+  if (t.device().device_type != kDLCPU) {
+    throw Error(ErrorKind::Usage, "a strided tensor must lie on the CPU").found(to_text(t));
+  }
+  Tensor out = Tensor::empty(t.shape(), t.dtype());
+  int64_t size = element_stride_bytes(t.dtype());
+  auto rank = static_cast<size_t>(t.rank());
+  std::vector<int64_t> index(rank, 0);
+  const char* from = t.data_as<char>();
+  char* to = out.data_as<char>();
+  bool strided = t.dl().strides != nullptr;
+  for (int64_t n = t.count(), done = 0; done < n; ++done) {
+    std::memcpy(to + done * size, from, static_cast<size_t>(size));
+    if (!strided) {
+      from += size;
+      continue;
+    }
+    for (size_t axis = rank; axis-- > 0;) {
+      from += t.strides()[axis] * size;
+      if (++index[axis] < t.shape()[axis]) break;
+      from -= t.strides()[axis] * size * t.shape()[axis];
+      index[axis] = 0;
+    }
+  }
+  return out;
+}
+
+// An argument from the host as a register may hold it: ours, compact, aligned to its elements.
+Any prepare(const AnyView& argument) {
+  Any value = admit(argument);
+  if (value.type_index != TypeIndex::Tensor) return value;
+  const Tensor& t = payload_as<Tensor>(value);
+  auto address = reinterpret_cast<uintptr_t>(t.data());
+  bool aligned = address % static_cast<uintptr_t>(std::max<int64_t>(t.dtype().bytes(), 1)) == 0;
+  if (t.compact() && aligned) return value;
+  return Any(compact_copy(t));
+}
+
+}  // namespace
+
+Machine::Machine(Ref<Program> program, Limits limits) : Machine(Unowned(), program.get(), limits) {
+  held_program_ = std::move(program);
+}
+
+Machine::Machine(Unowned, const Program* program, Limits limits)
+    : program_(program), pool_(new Pool(kCpu)) {
+  try {
+    set_limits(limits);
+  } catch (...) {
+    pool_->close();
+    throw;
+  }
+}
+
+Machine::~Machine() {
+  pool_->close();
+}
+
+Machine* Machine::current() {
+  return current_machine;
+}
+
+void Machine::poll() {
+  if (current_machine) Dispatch::stop(*current_machine);
+}
+
+void Machine::set_limits(const Limits& limits) {
+  if (running_) throw Error(ErrorKind::Usage, "a machine's limits can't change while it runs");
+  Limits checked = limits;
+  checked.depth = std::max(checked.depth, 1u);
+  checked.stack_bytes = std::max(checked.stack_bytes, kFirstRegisterBytes);
+  if (checked.fuel < 0) checked.fuel = 0;
+  bool reserve_again = !registers_.begin() || checked.depth != limits_.depth ||
+                       checked.stack_bytes != limits_.stack_bytes;
+  limits_ = checked;
+  if (reserve_again) reserve();
+}
+
+void Machine::reserve() {
+  registers_ = Reservation(limits_.stack_bytes + kStackSlack);
+  // Two frames more: the entry's own, and the one that is tried past the limit.
+  frames_ = Reservation((size_t{limits_.depth} + 2) * sizeof(Frame));
+  base_ = top_ = reinterpret_cast<AnyView*>(registers_.begin());
+  frame_ = reinterpret_cast<Frame*>(frames_.end());
+  pc_ = nullptr;
+  register_limit_ = reinterpret_cast<AnyView*>(registers_.begin() + kFirstRegisterBytes);
+  frame_limit_ =
+      reinterpret_cast<Frame*>(frames_.end()) - std::min<size_t>(kFirstFrames, limits_.depth);
+}
+
+size_t Machine::stack_committed() const {
+  return static_cast<size_t>(reinterpret_cast<char*>(register_limit_) - registers_.begin()) +
+         static_cast<size_t>(frames_.end() - reinterpret_cast<char*>(frame_limit_));
+}
+
+void Machine::set_instrument(Instrument instrument) {
+  if (running_) throw Error(ErrorKind::Usage, "a machine's instrument can't change while it runs");
+  instrument_ = std::move(instrument);
+}
+
+void Machine::cancel() {
+  // Only a running call is stopped: begin_call clears the word before it says that one runs.
+  if (running_.load(std::memory_order_acquire)) {
+    attention_.fetch_or(kCancelled, std::memory_order_relaxed);
+  }
+}
+
+MachineStats Machine::stats() const {
+  MachineStats s;
+  s.peak_memory = pool_->peak();
+  s.cached_memory = pool_->cached();
+  return s;
+}
+
+Any Machine::call(std::string_view function, std::span<const AnyView> args) {
+  return call(program_->exported(function), args);
+}
+
+Any Machine::call(uint32_t function_index, std::span<const AnyView> args) {
+  const FunctionCode& code = program_->code(function_index);
+  const FunctionUnit& unit = program_->function_unit(code);
+  if (args.size() != unit.params.size()) {
+    std::vector<std::string> wanted;
+    for (const Param& p : unit.params) wanted.push_back(printable(cat(p.name, ": ", p.type)));
+    throw Error(ErrorKind::Usage, cat("function '", printable(unit.name),
+                                      "' is called with the wrong "
+                                      "number of arguments"))
+        .found(cat(args.size()))
+        .expected(cat(unit.params.size(), " (", join(wanted, ", "), ")"));
+  }
+  return call_code(code, {}, args);
+}
+
+Any Machine::call_code(const FunctionCode& code, std::span<const Any> captures,
+                       std::span<const AnyView> args) {
+  if (captures.size() + args.size() != static_cast<size_t>(code.params)) {
+    throw Error(ErrorKind::Usage, "a closure is called with the wrong number of arguments")
+        .found(cat(args.size()))
+        .expected(cat(static_cast<size_t>(code.params) - captures.size(), " for '",
+                      printable(program_->function_unit(code).name), "'"));
+  }
+  if (nesting >= kMaxNesting) {
+    throw Error(ErrorKind::Runtime, "calls between the host and programs are nested too deep")
+        .expected(cat("at most ", kMaxNesting, " within each other"))
+        .help("let the program call its own functions directly");
+  }
+  struct Nest {
+    Nest() { ++nesting; }
+    ~Nest() { --nesting; }
+  } nest;
+  if (depth_of_entries_ > 0 && thread_ == Pool::this_thread()) {
+    struct Entered {
+      Machine* before = current_machine;
+      int& depth;
+      ~Entered() {
+        --depth;
+        current_machine = before;
+      }
+    } entered{current_machine, depth_of_entries_};
+    ++depth_of_entries_;
+    current_machine = this;
+    return enter(code, captures, args);
+  }
+  if (running_.exchange(true, std::memory_order_acquire)) {
+    throw Error(ErrorKind::Usage, "this machine runs a call on another thread")
+        .help("make a machine for each thread; they share the program");
+  }
+  struct Running {
+    Machine& m;
+    Machine* before = current_machine;
+    explicit Running(Machine& machine) : m(machine) {
+      m.begin_call();
+      current_machine = &m;
+    }
+    ~Running() {
+      current_machine = before;
+      m.end_call();
+    }
+  } running(*this);
+  std::optional<Deadline> deadline;
+  using Clock = Deadline::Clock;
+  if (limits_.deadline < std::chrono::hours(24 * 365)) {
+    auto delay = std::chrono::duration_cast<Clock::duration>(
+        std::max(limits_.deadline, std::chrono::nanoseconds(0)));
+    deadline.emplace(&attention_, kExpired, Clock::now() + delay);
+  }
+  std::optional<ThreadsScope> threads;
+  if (limits_.threads > 0) threads.emplace(limits_.threads);
+  return enter(code, captures, args);
+}
+
+void Machine::begin_call() {
+  depth_of_entries_ = 1;
+  thread_ = Pool::this_thread();
+  pool_->set_owner(thread_);
+  pool_->begin_call();
+  pool_->set_cap(limits_.memory, stack_committed());
+  attention_.store(instrument_ ? uint32_t{kInstrumented} : 0u, std::memory_order_relaxed);
+  fuel_ = limits_.fuel;
+}
+
+void Machine::end_call() noexcept {
+  depth_of_entries_ = 0;
+  thread_ = nullptr;
+  pool_->set_owner(nullptr);
+  if (stack_committed() > kKeptStack) {
+    registers_.discard(kFirstRegisterBytes);
+    register_limit_ = reinterpret_cast<AnyView*>(registers_.begin() + kFirstRegisterBytes);
+    size_t frames = std::min<size_t>(kFirstFrames, limits_.depth);
+    frames_.discard_before(frames_.size() - frames * sizeof(Frame));
+    frame_limit_ = reinterpret_cast<Frame*>(frames_.end()) - frames;
+  }
+  running_.store(false, std::memory_order_release);
+}
+
+Any Machine::enter(const FunctionCode& code, std::span<const Any> captures,
+                   std::span<const AnyView> args) {
+  struct Saved {
+    Machine& m;
+    const Op* pc = m.pc_;
+    AnyView* base = m.base_;
+    AnyView* top = m.top_;
+    Frame* frame = m.frame_;
+    ~Saved() {
+      m.pc_ = pc;
+      m.base_ = base;
+      m.top_ = top;
+      m.frame_ = frame;
+    }
+  } saved{*this};
+  AnyView* const start = top_;
+  AnyView* const base = start + 1;  // the entry's frame holds the result
+  Frame* const record = frame_ - 1;
+  --fuel_;
+  if (base + code.registers > register_limit_ || record < frame_limit_ || fuel_ < 0) {
+    Dispatch::grow(*this, base + code.registers, record);
+  }
+  // Owned before anything is placed: preparing an argument may fail.
+  AnyView* to = base;
+  top_ = base;
+  try {
+    for (const Any& capture : captures) {
+      *to++ = Any(capture).leak();
+      top_ = to;
+    }
+    for (const AnyView& argument : args) {
+      *to++ = prepare(argument).leak();
+      top_ = to;
+    }
+    record->pc = program_->ops_.data();
+    record->base = start;
+    frame_ = record;
+    base_ = base;
+    top_ = base + code.registers;
+    pc_ = code.entry;
+    Dispatch::stop(*this);
+    Dispatch::run(*this);
+  } catch (const Error& e) {
+    Error error = e;
+    if (frame_ <= record) add_backtrace(error, record);
+    unwind(start);
+    throw error;
+  } catch (const std::bad_alloc&) {
+    Error error(ErrorKind::Runtime, "out of memory");
+    add_backtrace(error, record);
+    unwind(start);
+    throw error;
+  } catch (...) {
+    unwind(start);
+    throw;
+  }
+  Any result = Any::adopt(*start);
+  *start = AnyView();
+  return result;
+}
+
+void Machine::unwind(AnyView* start) noexcept {
+  AnyView* const end = top_;
+  for (AnyView* r = start; r < end; ++r) {
+    AnyView old = *r;
+    *r = AnyView();
+    if (old.is_object()) release(old.v.object);
+  }
+}
+
+void Machine::add_backtrace(Error& error, const Frame* entry) const {
+  constexpr int kShown = 24;
+  error.frame(program_->frame_text(pc_));
+  int64_t more = 0;
+  int shown = 1;
+  for (const Frame* f = frame_; f < entry; ++f) {
+    if (shown++ < kShown) {
+      error.frame(program_->frame_text(f->pc));
+    } else {
+      ++more;
+    }
+  }
+  if (more) error.frame(cat("and ", more, " more"));
+}
+
+Ref<StorageObj> Machine::allocate_storage(size_t bytes, size_t alignment) {
+  return Ref<StorageObj>::adopt(pool_->allocate(bytes, alignment));
+}
+
+Tensor Machine::allocate_tensor(std::span<const int64_t> shape, DataType dtype) {
+  auto bytes = byte_count(shape, dtype);
+  if (!bytes) {
+    throw Error(ErrorKind::Runtime, "a tensor's size is negative or overflows")
+        .found(tensor_type_text(dtype, shape));
+  }
+  return Tensor::over(allocate_storage(static_cast<size_t>(*bytes)), 0, dtype, shape);
+}
+
+}  // namespace tenon::vm

@@ -1,0 +1,158 @@
+// Machine: runs a Program's functions, one call at a time, on one thread at a time. It is cheap:
+// address space for a stack, and pools that fill as they are used.
+//
+//   auto program = Program::load("net.tnx");
+//   Machine machine(program);
+//   Any result = machine.call("main", input);
+//
+// Registers are Anys in one contiguous stack; a frame is a window on it, and a call's arguments are
+// placed where the callee's window begins. Everything above the current frame is None. A call
+// between functions of the Program never recurses on the native stack. The machine stays usable
+// after any error.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <optional>
+#include <span>
+#include <string_view>
+
+#include "object/any.h"
+#include "vm/interp/op.h"
+#include "vm/interp/pool.h"
+#include "vm/interp/program.h"
+#include "vm/interp/stack.h"
+
+namespace tenon::vm {
+
+// What one call from the host may use. A nested call shares what is left of the outer one's.
+struct Limits {
+  // A unit per function entry and per taken backward jump.
+  int64_t fuel = std::numeric_limits<int64_t>::max();
+  std::chrono::nanoseconds deadline = std::chrono::nanoseconds::max();  // from the call's start
+  // Stack, and storage from the machine's pools; 0 for no cap.
+  size_t memory = 0;
+  uint32_t depth = 1 << 20;                // frames
+  size_t stack_bytes = size_t{256} << 20;  // of registers; address space, not memory
+  int32_t threads = 0;                     // for parallel loops; 0 for all that there are
+};
+
+// What an instrument sees of a call.
+struct CallEvent {
+  enum class Kind : uint8_t { Function, Closure, Packed, Kernel };
+  bool before = true;
+  Kind kind = Kind::Function;
+  std::string_view callee;
+  std::string_view caller;
+  uint32_t caller_index = 0;      // of the function in the unit
+  uint32_t offset = 0;            // of the instruction, in words of the caller's code
+  std::span<const AnyView> args;  // before; after a packed call as well
+  Any* result = nullptr;          // after: the value. Before: what Skip gives as the call's result
+};
+enum class CallAction : uint8_t { Continue, Skip };
+// Called before and after every call instruction, on the machine's thread. Before, it may skip the
+// call (a tail call then returns the result). A tail call's end is seen as that of the call whose
+// frame it took over. What it throws stops the call.
+using Instrument = std::function<CallAction(const CallEvent&)>;
+
+struct MachineStats {
+  size_t peak_memory = 0;    // of the last call: storage from the pool
+  size_t cached_memory = 0;  // free blocks that the pool keeps
+};
+
+class Machine {
+ public:
+  explicit Machine(Ref<Program> program, Limits limits = {});
+  ~Machine();
+  Machine(const Machine&) = delete;
+  Machine& operator=(const Machine&) = delete;
+
+  const Program& program() const { return *program_; }
+
+  // Calls an exported function. Arguments are borrowed; tensors from outside are rewrapped, made
+  // compact and aligned where they aren't. Throws Usage errors for a wrong name or argument count,
+  // otherwise what the call fails with, with the machine's frames as backtrace.
+  Any call(std::string_view function, std::span<const AnyView> args);
+  Any call(uint32_t function_index, std::span<const AnyView> args);
+  template <class... Args>
+  requires(sizeof...(Args) != 1 ||
+           !(std::is_convertible_v<Args, std::span<const AnyView>> && ...)) Any
+      call(std::string_view function, const Args&... args) {
+    Any held[sizeof...(Args) + 1] = {Any(args)...};
+    return call(function, std::span<const AnyView>(held, sizeof...(Args)));
+  }
+
+  // Not while a call runs.
+  void set_limits(const Limits& limits);
+  const Limits& limits() const { return limits_; }
+  void set_instrument(Instrument instrument);
+
+  // Stops the running call with an error, soon; from any thread. Without one, nothing happens.
+  void cancel();
+  // What is left of the current or was left of the last call's fuel.
+  int64_t fuel_left() const { return fuel_; }
+  MachineStats stats() const;
+
+  // The machine that runs on this thread, or null.
+  static Machine* current();
+  // Throws when the current machine's call was cancelled or its deadline has passed: for packed
+  // functions that take long.
+  static void poll();
+
+  // For packed functions that make results: storage and tensors under the call's memory limit.
+  Ref<StorageObj> allocate_storage(size_t bytes, size_t alignment = kDataAlignment);
+  Tensor allocate_tensor(std::span<const int64_t> shape, DataType dtype);
+  // Memory that counts for the call's limit but isn't a block: workspace of kernels.
+  bool count_memory(size_t bytes) { return pool_->count_outside(bytes); }
+  void discount_memory(size_t bytes) { pool_->discount_outside(bytes); }
+
+ private:
+  friend class Dispatch;
+  friend struct ClosureObj;
+  friend class Program;
+
+  struct Frame {
+    const Op* pc;   // of the call instruction that made the frame above
+    AnyView* base;  // of the caller
+  };
+  enum Attention : uint32_t { kCancelled = 1, kExpired = 2, kInstrumented = 4 };
+
+  struct Unowned {};
+  Machine(Unowned, const Program* program, Limits limits);
+
+  void reserve();
+  size_t stack_committed() const;
+  Any call_code(const FunctionCode& code, std::span<const Any> captures,
+                std::span<const AnyView> args);
+  Any enter(const FunctionCode& code, std::span<const Any> captures, std::span<const AnyView> args);
+  // Releases the registers from `start` on.
+  void unwind(AnyView* start) noexcept;
+  void add_backtrace(Error& error, const Frame* entry) const;
+  void begin_call();
+  void end_call() noexcept;
+
+  Ref<Program> held_program_;  // null for the Program's own idle machines
+  const Program* program_;
+  Limits limits_;
+  Instrument instrument_;
+  Pool* pool_;
+
+  Reservation registers_, frames_;
+  // Of the running call. `top_` is the first register above the current frame.
+  const Op* pc_ = nullptr;
+  AnyView* base_ = nullptr;
+  AnyView* top_ = nullptr;
+  Frame* frame_ = nullptr;             // the last one pushed; frames grow down
+  AnyView* register_limit_ = nullptr;  // beyond it grow_stack is asked
+  Frame* frame_limit_ = nullptr;
+  int64_t fuel_ = 0;
+  std::atomic<uint32_t> attention_{0};
+  std::atomic<bool> running_{false};
+  int depth_of_entries_ = 0;      // calls within each other on this machine
+  const void* thread_ = nullptr;  // that runs it
+};
+
+}  // namespace tenon::vm

@@ -1,0 +1,213 @@
+#include "vm/interp/pool.h"
+
+#include <algorithm>
+#include <bit>
+#include <new>
+
+#include "device/device.h"
+#include "support/text.h"
+
+namespace tenon::vm {
+namespace {
+
+constexpr size_t kMinBlock = 64;
+// Free memory that a pool may hold whatever its use was.
+constexpr size_t kKeepAlways = size_t{16} << 20;
+thread_local char thread_mark;
+
+}  // namespace
+
+Pool::Pool(DLDevice device) : device_(device) {}
+
+const void* Pool::this_thread() {
+  return &thread_mark;
+}
+
+// Sizes 64, 80, 96, 112, 128, 160, ...: class 4k + s is (4 + s) << (k + 4).
+uint32_t Pool::class_of(size_t bytes) {
+  size_t n = std::max(bytes, kMinBlock) - 1;
+  auto power = static_cast<uint32_t>(std::bit_width(n)) - 3;  // n >> power is in 4..7
+  return 4 * (power - 4) + static_cast<uint32_t>(n >> power) - 4 + 1;
+}
+
+size_t Pool::class_size(uint32_t size_class) {
+  return size_t{4 + size_class % 4} << (size_class / 4 + 4);
+}
+
+void Pool::begin_call() {
+  collect();
+  ++call_;
+  used_ = peak_ = 0;
+}
+
+bool Pool::count_outside(size_t bytes) {
+  if (cap_ && (outside_ + used_ > cap_ || bytes > cap_ - outside_ - used_)) return false;
+  outside_ += bytes;
+  return true;
+}
+
+PoolBlock* Pool::find_free(uint32_t size_class) {
+  uint32_t last = std::min(size_class + 3, kClasses - 1);  // less than twice the size
+  for (uint32_t c = size_class; c <= last; ++c) {
+    if (!(occupied_[c / 64] >> (c % 64) & 1)) continue;
+    PoolBlock* block = free_[c];
+    free_[c] = block->next;
+    if (!free_[c]) occupied_[c / 64] &= ~(uint64_t{1} << (c % 64));
+    cached_ -= block->capacity;
+    return block;
+  }
+  return nullptr;
+}
+
+PoolBlock* Pool::allocate(size_t bytes, size_t alignment) {
+  constexpr size_t kMost = size_t{1} << 48;
+  if (bytes > kMost) {
+    throw Error(ErrorKind::Runtime, cat("a storage block of ", bytes, " bytes is more than any"));
+  }
+  if (returned_.load(std::memory_order_relaxed)) [[unlikely]]
+    collect();
+  uint32_t size_class = class_of(bytes);
+  PoolBlock* block = alignment <= kDataAlignment ? find_free(size_class) : nullptr;
+  size_t capacity = block ? block->capacity : class_size(size_class);
+  if (cap_ && (outside_ + used_ > cap_ || capacity > cap_ - outside_ - used_)) [[unlikely]] {
+    if (block) take_back(block);
+    throw Error(ErrorKind::Runtime, "the call would use more memory than it may")
+        .found(cat(bytes, " bytes more, besides ", used_ + outside_, " in use"))
+        .expected(cat("at most ", cap_, " bytes, the memory limit"))
+        .help("give the call a higher memory limit");
+  }
+  if (!block) block = new_block(size_class, bytes, alignment);
+  used_ += block->capacity;
+  if (used_ > peak_) {
+    peak_ = used_;
+    high_ = std::max(high_, peak_);
+  }
+  block->counts = Object::kCountsOfNew;
+  block->size = bytes;
+  block->call = call_;
+  holders_.fetch_add(1, std::memory_order_relaxed);
+  return block;
+}
+
+PoolBlock* Pool::new_block(uint32_t size_class, size_t bytes, size_t alignment) {
+  bool cacheable = alignment <= kDataAlignment;
+  size_t capacity = class_size(size_class);
+  make_room(capacity);
+  const DeviceTable& table = device_table(device_);
+  void* memory = table.allocate(device_.device_id, capacity, std::max(alignment, kDataAlignment));
+  if (!memory) {
+    trim();
+    memory = table.allocate(device_.device_id, capacity, std::max(alignment, kDataAlignment));
+  }
+  if (!memory) {
+    throw Error(ErrorKind::Runtime,
+                cat(to_text(device_), " has no ", bytes, " bytes of memory left"));
+  }
+  auto* block = new (std::nothrow) PoolBlock;
+  if (!block) {
+    table.free(device_.device_id, memory, capacity);
+    throw Error(ErrorKind::Runtime, "out of memory");
+  }
+  block->type_index = PoolBlock::kTypeIndex;
+  block->deleter = &delete_block;
+  block->data = memory;
+  block->device = device_;
+  block->flags = StorageObj::kIsPooled;
+  block->pool = this;
+  block->capacity = capacity;
+  block->size_class = cacheable ? size_class : kClasses;
+  return block;
+}
+
+// Before the device is asked for more: free blocks give way, the largest first, as far as they are
+// more than what was ever in use at once.
+void Pool::make_room(size_t bytes) {
+  size_t keep = std::max(high_, kKeepAlways);
+  while (cached_ + bytes > keep && cached_ > 0) {
+    uint32_t c = kClasses - 1;
+    while (!free_[c]) --c;
+    PoolBlock* block = free_[c];
+    free_[c] = block->next;
+    if (!free_[c]) occupied_[c / 64] &= ~(uint64_t{1} << (c % 64));
+    cached_ -= block->capacity;
+    free_block(block);
+  }
+}
+
+void Pool::free_block(PoolBlock* block) {
+  device_table(device_).free(device_.device_id, block->data, block->capacity);
+  delete block;
+}
+
+void Pool::trim() {
+  for (uint32_t c = 0; c < kClasses; ++c) {
+    while (PoolBlock* block = free_[c]) {
+      free_[c] = block->next;
+      free_block(block);
+    }
+  }
+  for (uint64_t& word : occupied_) word = 0;
+  cached_ = 0;
+}
+
+// By the owner: into the free list of its class.
+void Pool::take_back(PoolBlock* block) {
+  if (block->size_class == kClasses) {
+    free_block(block);
+    return;
+  }
+  block->next = free_[block->size_class];
+  free_[block->size_class] = block;
+  occupied_[block->size_class / 64] |= uint64_t{1} << (block->size_class % 64);
+  cached_ += block->capacity;
+}
+
+void Pool::collect() {
+  PoolBlock* list = returned_.exchange(nullptr, std::memory_order_acquire);
+  while (list) {
+    PoolBlock* next = list->next;
+    if (list->call == call_) used_ -= list->capacity;
+    take_back(list);
+    list = next;
+  }
+}
+
+void Pool::delete_block(void* self, int flags) {
+  if (!(flags & Object::kFree)) return;  // the memory is given back with the object
+  auto* block = static_cast<PoolBlock*>(static_cast<StorageObj*>(self));
+  Pool* pool = block->pool;
+  if (pool->owner_.load(std::memory_order_acquire) == &thread_mark) {
+    if (block->call == pool->call_) pool->used_ -= block->capacity;
+    pool->take_back(block);
+  } else if (pool->closed_.load(std::memory_order_acquire)) {
+    pool->free_block(block);
+  } else {
+    PoolBlock* head = pool->returned_.load(std::memory_order_relaxed);
+    do block->next = head;
+    while (!pool->returned_.compare_exchange_weak(head, block, std::memory_order_acq_rel,
+                                                  std::memory_order_relaxed));
+  }
+  pool->drop();
+}
+
+void Pool::close() {
+  owner_.store(nullptr, std::memory_order_release);
+  closed_.store(true, std::memory_order_release);
+  trim();
+  drop();
+}
+
+void Pool::drop() {
+  if (holders_.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+  // The last one: nobody can return a block any more.
+  PoolBlock* list = returned_.exchange(nullptr, std::memory_order_acquire);
+  while (list) {
+    PoolBlock* next = list->next;
+    free_block(list);
+    list = next;
+  }
+  trim();
+  delete this;
+}
+
+}  // namespace tenon::vm

@@ -1,0 +1,243 @@
+#include "vm/interp/program.h"
+
+#include <dlfcn.h>
+
+#include <algorithm>
+
+#include "object/registry.h"
+#include "support/text.h"
+#include "vm/executable/verify.h"
+#include "vm/interp/decode.h"
+#include "vm/interp/kernel_runtime.h"
+#include "vm/interp/machine.h"
+
+namespace tenon::vm {
+namespace {
+
+constexpr size_t kIdleMachines = 8;
+
+// Makes a library's functions known: through a registered "library.NAME", or a shared object in one
+// of the host's folders. False when there is none.
+bool load_library(const std::string& name, const ProgramOptions& options) {
+  bool plain = !name.empty() && std::all_of(name.begin(), name.end(), [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_';
+  });
+  if (!plain) return false;  // a name, never a path
+  if (Function init = find_function(cat("library.", name))) {
+    init();
+    return true;
+  }
+  for (const std::string& dir : options.library_dirs) {
+    void* handle = dlopen(cat(dir, "/libtenon_", name, ".so").c_str(), RTLD_NOW | RTLD_LOCAL);
+    if (!handle) continue;
+    auto init = reinterpret_cast<int (*)()>(dlsym(handle, "tenon_register_library"));
+    if (!init) {
+      dlclose(handle);
+      continue;
+    }
+    if (init() != 0) throw take_error();
+    return true;  // it stays open: its functions are registered
+  }
+  return false;
+}
+
+}  // namespace
+
+Program::~Program() {
+  idle_.clear();  // machines look at the code
+}
+
+Ref<Program> Program::load(const std::string& path, ProgramOptions options) {
+  if (options.read.name == ReadOptions().name) options.read.name = path;
+  Ref<FileBytes> file = map_file(path);
+  auto program = make<Program>();
+  program->name_ = options.read.name;
+  program->unit_ = read_unit(file, options.read).unit;
+  program->link(options);
+  return program;
+}
+
+Ref<Program> Program::load_bytes(std::string_view bytes, ProgramOptions options,
+                                 Ref<Object> owner) {
+  Ref<FileBytes> file = owner ? borrow_bytes(bytes, std::move(owner)) : copy_bytes(bytes);
+  auto program = make<Program>();
+  program->name_ = options.read.name;
+  program->unit_ = read_unit(file, options.read).unit;
+  program->link(options);
+  return program;
+}
+
+Ref<Program> Program::from_unit(Unit unit, ProgramOptions options) {
+  auto program = make<Program>();
+  program->name_ = options.read.name;
+  verify(unit, {.name = options.read.name});
+  // Constants are read-only, wherever they come from.
+  for (Constant& c : unit.constants) {
+    if (c.value.type_index == TypeIndex::Tensor) c.value = Any(c.value.as<Tensor>().as_read_only());
+  }
+  program->unit_ = std::move(unit);
+  program->link(options);
+  return program;
+}
+
+void Program::link(const ProgramOptions& options) {
+  register_vm_types();
+  if (!options.trusted && (!unit_.kernels.empty() || !unit_.libraries.empty())) {
+    throw Error(ErrorKind::Unsupported, cat(name_, " can't be loaded as a file that isn't trusted"))
+        .found(unit_.kernels.empty() ? cat("a need for the library ", printable(unit_.libraries[0]))
+                                     : "native code")
+        .expected("bytecode that calls functions registered for files")
+        .help("load it as trusted if you trust its sender as you do for a program");
+  }
+  std::vector<std::string> missing_libraries;
+  for (const std::string& name : unit_.libraries) {
+    if (!load_library(name, options)) missing_libraries.push_back(printable(name));
+  }
+  if (!missing_libraries.empty() && !options.allow_missing) {
+    throw Error(ErrorKind::Unsupported, cat(name_, " needs libraries that this process lacks"))
+        .found(cat("no ", join(missing_libraries, ", ")))
+        .help("use a build of tenon that has them, or compile with --libraries none");
+  }
+
+  // All else has been checked: now the native code is opened.
+  std::vector<std::string> missing;
+  slots_ = std::make_unique<PackedSlot[]>(unit_.packed.size());
+  bool needs_kernels = std::any_of(unit_.packed.begin(), unit_.packed.end(),
+                                   [](const PackedName& p) { return p.kernel; });
+  if (needs_kernels) {
+    try {
+      kernels_ = KernelObject::open_best(unit_, name_);
+    } catch (const Error&) {
+      if (!options.allow_missing) throw;
+    }
+  }
+  for (size_t i = 0; i < unit_.packed.size(); ++i) {
+    const PackedName& p = unit_.packed[i];
+    PackedSlot& slot = slots_[i];
+    slot.name = p.name;
+    slot.kernel = p.kernel;
+    auto target = std::make_unique<PackedTarget>();
+    if (p.kernel) {
+      KernelEntryFunction entry = kernels_ ? kernels_->find(p.name) : nullptr;
+      if (!entry) {
+        missing.push_back(cat("kernel ", printable(p.name)));
+        continue;
+      }
+      target->call = entry;
+      target->self = const_cast<KernelRuntime*>(&kernel_runtime());
+      target->owner = kernels_;
+    } else {
+      Function f;
+      for (const Module& module : options.modules) {
+        if (f = module.find(p.name); f) break;
+      }
+      if (!f) {
+        auto registered = find_registered(p.name);
+        if (registered && (options.trusted || registered->flags.for_files))
+          f = registered->function;
+      }
+      if (!f) {
+        missing.push_back(cat("function ", printable(p.name)));
+        continue;
+      }
+      target->call = f.get()->call;
+      target->self = f.get();
+      target->owner = f.ref();
+    }
+    set_target(slot, std::move(target));
+  }
+  if (!missing.empty() && !options.allow_missing) {
+    constexpr size_t kShown = 8;
+    size_t more = missing.size() > kShown ? missing.size() - kShown : 0;
+    if (more) missing.resize(kShown);
+    throw Error(ErrorKind::Unsupported,
+                cat(name_, " calls functions that ",
+                    options.trusted ? "nobody has registered" : "no file of its kind may call"))
+        .found(cat("no ", join(missing, ", "), more ? cat(", and ", more, " more") : ""))
+        .help(options.trusted ? "register them before you load it"
+                              : "register them with the flag for_files, or load it as trusted");
+  }
+  Decoder(*this).run();
+}
+
+void Program::set_target(PackedSlot& slot, std::unique_ptr<PackedTarget> target) const {
+  std::lock_guard lock(mutex_);
+  targets_.push_back(std::move(target));
+  slot.target.store(targets_.back().get(), std::memory_order_release);
+}
+
+void Program::replace_packed(uint32_t index, Function function) const {
+  if (index >= unit_.packed.size() || !function) {
+    throw Error(ErrorKind::Usage, "there is no such packed function to replace");
+  }
+  auto target = std::make_unique<PackedTarget>();
+  target->call = function.get()->call;
+  target->self = function.get();
+  target->owner = function.ref();
+  set_target(slots_[index], std::move(target));
+}
+
+const FunctionCode* Program::find(std::string_view function) const {
+  int64_t i = unit_.find_function(function);
+  return i < 0 ? nullptr : &functions_[static_cast<size_t>(i)];
+}
+
+uint32_t Program::exported(std::string_view function) const {
+  int64_t i = unit_.find_function(function);
+  if (i >= 0 && unit_.functions[static_cast<size_t>(i)].exported) return static_cast<uint32_t>(i);
+  std::vector<std::string> names;
+  for (const FunctionUnit& f : unit_.functions) {
+    if (f.exported) names.push_back(printable(f.name));
+  }
+  throw Error(ErrorKind::Usage, cat(name_, " has no function '", printable(function), "'"))
+      .expected(names.empty() ? "nothing: it exports no function" : join(names, ", "));
+}
+
+const FunctionCode* Program::locate(const Op* op, uint32_t* offset) const {
+  if (!op || op < ops_.data() || op >= ops_.data() + ops_.size()) return nullptr;
+  auto index = static_cast<uint32_t>(op - ops_.data());
+  auto after = std::upper_bound(functions_.begin(), functions_.end(), index,
+                                [](uint32_t i, const FunctionCode& f) { return i < f.first_op; });
+  if (after == functions_.begin()) return nullptr;
+  const FunctionCode& code = *(after - 1);
+  if (index >= code.first_op + code.op_count) return nullptr;
+  if (offset) *offset = op_offsets_[index];
+  return &code;
+}
+
+std::string Program::frame_text(const Op* op) const {
+  uint32_t offset = 0;
+  const FunctionCode* code = locate(op, &offset);
+  if (!code) return "the host";
+  const FunctionUnit& f = function_unit(*code);
+  std::string out = printable(f.name);
+  auto span = std::upper_bound(f.spans.begin(), f.spans.end(), offset,
+                               [](uint32_t at, const CodeSpan& s) { return at < s.offset; });
+  if (span != f.spans.begin()) {
+    std::string text = to_text(unit_.spans[(span - 1)->span]);
+    if (!text.empty()) out += cat(" at ", printable(text));
+  }
+  Instruction in;
+  decode(f.code, offset, &in);
+  out += cat(", instruction ", op - ops_.data() - code->first_op, ": ", in.info->mnemonic);
+  return out;
+}
+
+std::unique_ptr<Machine> Program::take_idle() const {
+  {
+    std::lock_guard lock(mutex_);
+    if (!idle_.empty()) {
+      auto machine = std::move(idle_.back());
+      idle_.pop_back();
+      return machine;
+    }
+  }
+  return std::unique_ptr<Machine>(new Machine(Machine::Unowned(), this, Limits()));
+}
+
+void Program::give_idle(std::unique_ptr<Machine> machine) const {
+  std::lock_guard lock(mutex_);
+  if (idle_.size() < kIdleMachines) idle_.push_back(std::move(machine));
+}
+
+}  // namespace tenon::vm

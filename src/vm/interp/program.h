@@ -1,0 +1,101 @@
+// Program: an executable with its functions resolved, its constants bound and its code pre-decoded.
+// Immutable and shared by threads; only the slots of packed functions may change, each as a whole.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "object/module.h"
+#include "vm/executable/kernel_object.h"
+#include "vm/executable/read_file.h"
+#include "vm/interp/op.h"
+#include "vm/interp/values.h"
+
+namespace tenon::vm {
+
+class Machine;
+
+struct ProgramOptions {
+  // The untrusted policy: only functions registered `for_files`, no library, no native code.
+  bool trusted = true;
+  // Searched for packed functions before the registry.
+  std::vector<Module> modules;
+  // Folders where the shared objects of libraries lie ("libtenon_NAME.so"). A library is present
+  // when a function "library.NAME" is registered; it is called once to register the others.
+  std::vector<std::string> library_dirs;
+  // Leaves slots without a function empty: calling one is an error. For tools that only look.
+  bool allow_missing = false;
+  ReadOptions read;
+};
+
+class Program : public Object {
+ public:
+  static constexpr int32_t kTypeIndex = TypeIndex::VmBegin + 2;
+  static constexpr int32_t kTypeLast = kTypeIndex;
+
+  // Maps, verifies and links the file. Errors: Usage for a file that can't be read, Damaged for its
+  // bytes, Unsupported for libraries, functions and CPU features that are missing, by name.
+  static Ref<Program> load(const std::string& path, ProgramOptions options = {});
+  // The same for bytes; they are copied unless `owner` keeps them.
+  static Ref<Program> load_bytes(std::string_view bytes, ProgramOptions options = {},
+                                 Ref<Object> owner = {});
+  // Verifies and links a unit that was made in memory.
+  static Ref<Program> from_unit(Unit unit, ProgramOptions options = {});
+
+  Program() = default;
+  ~Program();
+
+  const Unit& unit() const { return unit_; }
+  const std::string& name() const { return name_; }
+  // Null when there is none.
+  const FunctionCode* find(std::string_view function) const;
+  // Index of an exported function; a Usage error that lists what there is when there is none.
+  uint32_t exported(std::string_view function) const;
+  const FunctionCode& code(uint32_t function_index) const { return functions_[function_index]; }
+  const FunctionUnit& function_unit(const FunctionCode& code) const {
+    return unit_.functions[code.index];
+  }
+  bool has_native_code() const { return kernels_ != nullptr; }
+
+  // The function that holds the op, and the word offset of its instruction; null outside of code.
+  const FunctionCode* locate(const Op* op, uint32_t* offset) const;
+  // "fused_add at net.tn:12:3, instruction 17: call_packed" of an op: a backtrace's line.
+  std::string frame_text(const Op* op) const;
+
+  // Puts another function in the place of a packed one, for all machines from their next call on.
+  void replace_packed(uint32_t index, Function function) const;
+  const PackedSlot& slot(uint32_t index) const { return slots_[index]; }
+
+ private:
+  friend class Decoder;
+  friend class Dispatch;
+  friend class Machine;
+  friend struct ClosureObj;
+
+  void link(const ProgramOptions& options);
+  void set_target(PackedSlot& slot, std::unique_ptr<PackedTarget> target) const;
+  // For closures that the host calls outside of any machine.
+  std::unique_ptr<Machine> take_idle() const;
+  void give_idle(std::unique_ptr<Machine> machine) const;
+
+  Unit unit_;
+  std::string name_;
+  std::vector<FunctionCode> functions_;
+  std::vector<Op> ops_;               // of all functions; 0 and 1 are the entry's
+  std::vector<uint32_t> op_offsets_;  // word offset of each op's instruction
+  std::vector<std::unique_ptr<OpExtra>> extras_;
+  std::vector<std::unique_ptr<Any>> immediates_;
+  mutable std::unique_ptr<PackedSlot[]> slots_;
+  Ref<KernelObject> kernels_;
+  mutable std::mutex mutex_;  // of what follows
+  // Targets are kept as long as the Program: a machine may still be in a replaced one.
+  mutable std::vector<std::unique_ptr<PackedTarget>> targets_;
+  mutable std::vector<std::unique_ptr<Machine>> idle_;
+};
+
+}  // namespace tenon::vm

@@ -1,0 +1,63 @@
+#include "vm/interp/values.h"
+
+#include "object/reflect.h"
+#include "vm/interp/machine.h"
+
+namespace tenon::vm {
+namespace {
+
+// A closure called from outside of the dispatch loop.
+int call_closure_object(void* self, const AnyView* args, int32_t n, Any* result) {
+  try {
+    auto* closure = static_cast<ClosureObj*>(static_cast<FunctionObj*>(self));
+    *result = closure->call_from_host(std::span(args, static_cast<size_t>(n)));
+    return 0;
+  } catch (...) {
+    return set_current_exception();
+  }
+}
+
+}  // namespace
+
+const TypeInfo& AdtObj::type_info() {
+  static const Field fields[] = {field("tag", &AdtObj::tag), field("fields", &AdtObj::fields)};
+  static const TypeInfo info = type_of<AdtObj>("vm.Adt", fields);
+  return info;
+}
+
+void register_vm_types() {
+  register_types({&AdtObj::type_info()});
+}
+
+Ref<ClosureObj> ClosureObj::of(const Program& program, const FunctionCode& code) {
+  auto closure = make<ClosureObj>();
+  closure->call = &call_closure_object;
+  closure->program = Ref<Object>(const_cast<Program*>(&program));
+  closure->code = &code;
+  return closure;
+}
+
+ClosureObj* ClosureObj::of_program(const AnyView& value, const Program* program) {
+  if (value.type_index != TypeIndex::Function) return nullptr;
+  auto* function = static_cast<FunctionObj*>(value.v.object);
+  if (function->call != &call_closure_object) return nullptr;
+  auto* closure = static_cast<ClosureObj*>(function);
+  return !program || closure->program.get() == program ? closure : nullptr;
+}
+
+Any ClosureObj::call_from_host(std::span<const AnyView> args) {
+  const auto& owner = static_cast<const Program&>(*program);
+  Ref<Object> keep(this);
+  if (Machine* current = Machine::current(); current && &current->program() == &owner) {
+    return current->call_code(*code, captures, args);
+  }
+  std::unique_ptr<Machine> machine = owner.take_idle();
+  struct GiveBack {
+    const Program& owner;
+    std::unique_ptr<Machine>& machine;
+    ~GiveBack() { owner.give_idle(std::move(machine)); }
+  } give_back{owner, machine};
+  return machine->call_code(*code, captures, args);
+}
+
+}  // namespace tenon::vm

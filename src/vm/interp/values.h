@@ -1,0 +1,41 @@
+// The values that only the machine makes: cells of algebraic data types, and closures.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "object/array.h"
+#include "object/function.h"
+#include "object/object.h"
+
+namespace tenon::vm {
+
+// A constructor's tag and its fields.
+struct AdtObj : Object {
+  TENON_TYPE(TypeIndex::VmBegin + 1);
+  int64_t tag = 0;
+  Array<Any> fields;
+};
+
+struct FunctionCode;
+class Program;
+
+// A function of a Program with its first arguments. As a Function it can be called by anybody: on
+// this thread's current machine if that runs the same Program, else on an idle one of the Program.
+struct ClosureObj : FunctionObj {
+  Ref<Object> program;  // the Program
+  const FunctionCode* code = nullptr;
+  std::vector<Any> captures;
+
+  static Ref<ClosureObj> of(const Program& program, const FunctionCode& code);
+  // What a call from outside of the dispatch loop does; throws.
+  Any call_from_host(std::span<const AnyView> args);
+  // The object as a closure of `program` (of any when null), else null.
+  static ClosureObj* of_program(const AnyView& value, const Program* program);
+};
+
+// Makes AdtObj known to printing, equality and JSON.
+void register_vm_types();
+
+}  // namespace tenon::vm
