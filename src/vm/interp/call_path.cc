@@ -36,9 +36,7 @@ void Dispatch::grow_stack(Machine& m, const AnyView* top, const Machine::Frame* 
         .expected(cat("at most ", m.limits_.stack_bytes, " bytes of registers"))
         .help("give the machine a larger stack, or look for a recursion without end");
   }
-  // The entry's own frame doesn't count.
-  const auto* frames_begin =
-      reinterpret_cast<Machine::Frame*>(m.frames_.end()) - m.limits_.depth - 1;
+  const auto* frames_begin = reinterpret_cast<Machine::Frame*>(m.frames_.end()) - m.limits_.depth;
   if (frame < frames_begin) {
     throw Error(ErrorKind::Runtime, "the call went too deep")
         .expected(cat("at most ", m.limits_.depth, " frames"))
@@ -53,7 +51,7 @@ void Dispatch::grow_stack(Machine& m, const AnyView* top, const Machine::Frame* 
   auto depth = static_cast<size_t>(reinterpret_cast<Machine::Frame*>(m.frames_.end()) - frame);
   auto frames =
       static_cast<size_t>(reinterpret_cast<Machine::Frame*>(m.frames_.end()) - m.frame_limit_);
-  while (frames < depth) frames = std::min(frames * 2, size_t{m.limits_.depth} + 1);
+  while (frames < depth) frames = std::min(frames * 2, size_t{m.limits_.depth});
   size_t after = limit + frames * sizeof(Machine::Frame);
   if (after > before && !m.pool_->count_outside(after - before)) {
     throw Error(ErrorKind::Runtime, "the call would use more memory than it may")

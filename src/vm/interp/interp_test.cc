@@ -5,6 +5,7 @@
 
 #include "object/registry.h"
 #include "object/tensor.h"
+#include "vm/asm/assemble.h"
 #include "vm/executable/write_file.h"
 #include "vm/interp/machine.h"
 #include "vm/interp/test_program.h"
@@ -61,19 +62,19 @@ done:
 )";
 
 TEST(Machine, RunsFib) {
-  Machine m(program_of(kFib));
+  Machine m(program_of(assemble(kFib)));
   EXPECT_EQ(m.call("fib", 20).as<int64_t>(), 6765);
 }
 
 TEST(Machine, RunsWhatWasSavedAndLoaded) {
-  std::string bytes = write_to_bytes(unit_of(kFib));
-  EXPECT_EQ(bytes, write_to_bytes(unit_of(kFib)));
+  std::string bytes = write_to_bytes(assemble(kFib));
+  EXPECT_EQ(bytes, write_to_bytes(assemble(kFib)));
   Machine m(Program::load_bytes(bytes));
   EXPECT_EQ(m.call("fib", 20).as<int64_t>(), 6765);
 }
 
 TEST(Machine, RecursesAMillionDeepWithin256MB) {
-  Machine m(program_of(kFib));
+  Machine m(program_of(assemble(kFib)));
   EXPECT_EQ(m.call("down", 1'000'000).as<int64_t>(), 1'000'000);
   EXPECT_EQ(m.call("fib", 10).as<int64_t>(), 55);
 }
@@ -81,14 +82,14 @@ TEST(Machine, RecursesAMillionDeepWithin256MB) {
 TEST(Machine, TailCallsTakeNoStack) {
   Limits limits;
   limits.depth = 2;
-  Machine m(program_of(kFib), limits);
+  Machine m(program_of(assemble(kFib)), limits);
   EXPECT_EQ(m.call("loop_by_tail", 1'000'000).as<int64_t>(), 7);
 }
 
 TEST(Machine, FuelStopsCallsAndLoopsAndTheMachineAnswersAgain) {
   Limits limits;
   limits.fuel = 1000;
-  Machine m(program_of(kFib), limits);
+  Machine m(program_of(assemble(kFib)), limits);
   EXPECT_THAT(error_of([&] { m.call("spin"); }), HasSubstr("ran out of fuel"));
   EXPECT_THAT(error_of([&] { m.call("fib", 30); }), HasSubstr("ran out of fuel"));
   EXPECT_EQ(m.call("fib", 5).as<int64_t>(), 5);
@@ -99,13 +100,13 @@ TEST(Machine, FuelStopsCallsAndLoopsAndTheMachineAnswersAgain) {
 TEST(Machine, DeadlineStopsALoop) {
   Limits limits;
   limits.deadline = std::chrono::milliseconds(20);
-  Machine m(program_of(kFib), limits);
+  Machine m(program_of(assemble(kFib)), limits);
   EXPECT_THAT(error_of([&] { m.call("spin"); }), HasSubstr("deadline"));
   EXPECT_EQ(m.call("fib", 5).as<int64_t>(), 5);
 }
 
 TEST(Machine, CancelFromAnotherThreadStopsALoop) {
-  Machine m(program_of(kFib));
+  Machine m(program_of(assemble(kFib)));
   m.cancel();  // nothing runs: nothing happens
   EXPECT_EQ(m.call("fib", 5).as<int64_t>(), 5);
   std::atomic<bool> stop{false};
@@ -121,7 +122,7 @@ TEST(Machine, CancelFromAnotherThreadStopsALoop) {
 TEST(Machine, DepthIsLimitedAndTheErrorNamesFrames) {
   Limits limits;
   limits.depth = 100;
-  Machine m(program_of(kFib), limits);
+  Machine m(program_of(assemble(kFib)), limits);
   EXPECT_EQ(m.call("down", 99).as<int64_t>(), 99);
   std::string error = error_of([&] { m.call("down", 100); });
   EXPECT_THAT(error, HasSubstr("too deep"));
@@ -131,13 +132,13 @@ TEST(Machine, DepthIsLimitedAndTheErrorNamesFrames) {
 TEST(Machine, MemoryLimitCountsTheStack) {
   Limits limits;
   limits.memory = 1 << 20;
-  Machine m(program_of(kFib), limits);
+  Machine m(program_of(assemble(kFib)), limits);
   EXPECT_THAT(error_of([&] { m.call("down", 1'000'000); }), HasSubstr("more memory than it may"));
   EXPECT_EQ(m.call("down", 1000).as<int64_t>(), 1000);
 }
 
 TEST(Machine, WrongCallsAreUsageErrors) {
-  Machine m(program_of(kFib));
+  Machine m(program_of(assemble(kFib)));
   EXPECT_THAT(error_of([&] { m.call("fibb", 1); }), HasSubstr("has no function 'fibb'"));
   EXPECT_THAT(error_of([&] { m.call("fib"); }), HasSubstr("1 (n: i64)"));
   EXPECT_THAT(error_of([&] { m.call("fib", "x"); }), HasSubstr("lt needs an integer"));

@@ -82,7 +82,7 @@ class Machine {
            !(std::is_convertible_v<Args, std::span<const AnyView>> && ...)) Any
       call(std::string_view function, const Args&... args) {
     Any held[sizeof...(Args) + 1] = {Any(args)...};
-    return call(function, std::span<const AnyView>(held, sizeof...(Args)));
+    return call(function, std::span(static_cast<const AnyView*>(held), sizeof...(Args)));
   }
 
   // Not while a call runs.

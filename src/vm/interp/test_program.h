@@ -1,18 +1,14 @@
-// For tests: programs from assembly text, and errors as text.
+// For tests: programs of units, and errors as text.
 #pragma once
 
 #include <string>
-#include <string_view>
 
-#include "vm/asm/assemble.h"
 #include "vm/interp/program.h"
 
 namespace tenon::vm {
 
-inline Unit unit_of(std::string_view text) { return assemble(text); }
-
-inline Ref<Program> program_of(std::string_view text, ProgramOptions options = {}) {
-  return Program::from_unit(assemble(text), std::move(options));
+inline Ref<Program> program_of(Unit unit, ProgramOptions options = {}) {
+  return Program::from_unit(std::move(unit), std::move(options));
 }
 
 template <class F>
