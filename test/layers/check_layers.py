@@ -3,8 +3,7 @@
 
 A file belongs to the longest folder of layers.txt that holds it; it may include its own folder and
 those its line lists (`*`: all of them). A `*_test.cc` may also include what its folder's `+test`
-line lists. A header in angle brackets that a line `<PREFIX>: FOLDER...` names may be included from
-those folders only. A source with a header of its own name includes that first, which proves that
+line lists. A header that a line `<PREFIX>: FOLDER...` names may be included from those folders only. A source with a header of its own name includes that first, which proves that
 the header compiles alone (the other headers get a generated source each: cmake/layers.cmake).
 
 Usage: check_layers.py [ROOT]; exits 1 after a line for each violation:
@@ -68,7 +67,7 @@ class Layers:
 def resolve(root: Path, path: str, quoted: str) -> str:
     """The file, relative to the root, that `#include "quoted"` in `path` means; it may be generated."""
     beside = os.path.normpath(os.path.join(os.path.dirname(path), quoted))
-    for candidate in (beside, f"src/{quoted}", f"include/{quoted}"):
+    for candidate in (beside, f"src/{quoted}", f"include/{quoted}", quoted):
         if (root / candidate).exists():
             return candidate
     return f"src/{quoted}" if "/" in quoted else beside
@@ -92,14 +91,13 @@ def check_file(root: Path, path: str, layers: Layers) -> list[str]:
         if not match:
             continue
         bracket, name = match.groups()
-        if bracket == "<":
-            for prefix, folders in layers.external.items():
-                if name.startswith(prefix) and folder not in folders:
-                    errors.append(
-                        f"{path}:{number}: includes <{name}>; only {' '.join(folders)} may"
-                    )
-            if not name.startswith("tenon/"):
-                continue
+        owners = next((o for prefix, o in layers.external.items() if name.startswith(prefix)), None)
+        if owners is not None:
+            if folder not in owners and "*" not in owners:
+                errors.append(f"{path}:{number}: includes {name}; only {' '.join(owners)} may")
+            continue
+        if bracket == "<" and not name.startswith("tenon/"):
+            continue
         target = resolve(root, path, name)
         if first_quoted is None:
             first_quoted = (number, target)

@@ -61,7 +61,13 @@ class CheckLayersTest(unittest.TestCase):
     def test_third_party_header_outside_its_folder(self):
         self.assertEqual(
             self.violations({"src/top/t.cc": "#include <heavy/h.h>\n"}),
-            ["src/top/t.cc:1: includes <heavy/h.h>; only src/mid may"],
+            ["src/top/t.cc:1: includes heavy/h.h; only src/mid may"],
+        )
+
+    def test_third_party_header_in_quotes(self):
+        self.assertEqual(
+            self.violations({"src/top/t.cc": '#include "heavy/h.h"\n'}),
+            ["src/top/t.cc:1: includes heavy/h.h; only src/mid may"],
         )
 
     def test_public_header_includes_nothing_of_ours(self):
