@@ -331,6 +331,7 @@ class Inference {
   }
 
   static TypeRef as_scalar(const InferContext& cx, const TypeRef& result) {
+    if (result.is<ScalarType>()) return result;  // the rule said so itself
     const auto* t = type_as<TensorType>(result);
     if (!t || t->rank != 0) {
       cx.fail(cat("of scalars it gives ", to_text(result), ", which is no scalar"));
