@@ -56,6 +56,7 @@ Work work_of(const Stage& s, const std::vector<ExprRef>& leading, const Ref<cons
     at.push_back(i < leading.size() ? leading[i] : ExprRef(s.axes[i]));
   }
   if (!at.empty()) w.offset = flat_offset(out->shape, at, w.vars());
+  split_axes(&w);
   return w;
 }
 
@@ -101,30 +102,80 @@ void replace_vars(Work* w, const VarMap& values) {
   }
 }
 
-void collapse_list(Work* w, std::vector<Axis>* axes) {
+void collapse_list(const std::vector<Work*>& works, std::vector<Axis> Work::*list) {
+  auto replace_all = [&](const VarMap& values) {
+    for (Work* w : works) replace_vars(w, values);
+  };
+  auto edit_all = [&](const std::function<void(std::vector<Axis>*)>& edit) {
+    for (Work* w : works) {
+      if (!(w->*list).empty()) edit(&(w->*list));
+    }
+  };
+  const std::vector<Axis>& axes = works[0]->*list;
   VarMap zero;
-  for (const Axis& a : *axes) {
+  for (const Axis& a : axes) {
     if (a.extent.is_const(1)) zero[a.var.get()] = index(0);
   }
   if (!zero.empty()) {
-    std::erase_if(*axes, [](const Axis& a) { return a.extent.is_const(1); });
-    replace_vars(w, zero);
+    edit_all([](std::vector<Axis>* all) {
+      std::erase_if(*all, [](const Axis& a) { return a.extent.is_const(1); });
+    });
+    replace_all(zero);
   }
-  for (size_t i = axes->size(); i-- > 1;) {
-    Axis outer = (*axes)[i - 1], inner = (*axes)[i];
-    if (!can_join(*w, outer, inner)) continue;
+  for (size_t i = axes.size(); i-- > 1;) {
+    Axis outer = axes[i - 1], inner = axes[i];
+    bool joins = std::all_of(works.begin(), works.end(),
+                             [&](const Work* w) { return can_join(*w, outer, inner); });
+    if (!joins) continue;
     // All accesses run through the pair as one: the inner variable takes the whole range.
-    axes->erase(axes->begin() + static_cast<std::ptrdiff_t>(i - 1));
-    (*axes)[i - 1].extent = outer.extent * inner.extent;
-    replace_vars(w, {{outer.var.get(), index(0)}});
+    edit_all([&](std::vector<Axis>* all) {
+      all->erase(all->begin() + static_cast<std::ptrdiff_t>(i - 1));
+      (*all)[i - 1].extent = outer.extent * inner.extent;
+    });
+    replace_all({{outer.var.get(), index(0)}});
   }
 }
 
 }  // namespace
 
-void collapse(Work* w) {
-  collapse_list(w, &w->axes);
-  collapse_list(w, &w->reduce);
+void collapse(const std::vector<Work*>& works) {
+  collapse_list(works, &Work::axes);
+  collapse_list(works, &Work::reduce);
+}
+
+void split_axes(Work* w) {
+  for (size_t i = 0; i < w->axes.size(); ++i) {
+    Axis v = w->axes[i];
+    std::optional<Dim> by;
+    post_order(w->body, [&](const ExprRef& e) {
+      if (e->kind != ExprKind::kBinary) return;
+      const auto& b = static_cast<const Binary&>(*e);
+      if (b.a.get() != v.var.get() || (b.op != BinaryOp::kFloorDiv && b.op != BinaryOp::kMod))
+        return;
+      auto c = as_dim(b.b);
+      // Symbolic sizes may be 0; then there is no element, and nothing is divided.
+      if (c && !by && !c->is_const(0) && floordiv(v.extent, *c) * *c == v.extent) by = c;
+    });
+    if (!by || by->is_const(1) || *by == v.extent) continue;
+    Axis outer{var(cat(v.var->name, "_outer"), i64), floordiv(v.extent, *by)};
+    Axis inner{var(cat(v.var->name, "_inner"), i64), *by};
+    Rewriter rewrite([&](const ExprRef& e) -> ExprRef {
+      if (e->kind != ExprKind::kBinary) return e;
+      const auto& b = static_cast<const Binary&>(*e);
+      auto c = b.a.get() == v.var.get() ? as_dim(b.b) : std::nullopt;
+      if (!c || !(*c == *by)) return e;
+      if (b.op == BinaryOp::kFloorDiv) return outer.var;
+      if (b.op == BinaryOp::kMod) return inner.var;
+      return e;
+    });
+    ExprRef whole = sum(binary(BinaryOp::kMul, outer.var, dim_value(*by)), inner.var);
+    ExprRef body = rewrite(w->body);
+    w->axes[i] = inner;
+    w->axes.insert(w->axes.begin() + static_cast<std::ptrdiff_t>(i), outer);
+    w->body = body;
+    replace_vars(w, {{v.var.get(), whole}});
+    ++i;
+  }
 }
 
 int64_t lanes_of(const Work& w, const ScheduleOptions& options) {

@@ -35,7 +35,15 @@ Work work_of(const Stage& stage, const std::vector<ExprRef>& leading, const Ref<
 StmtRef store_result(const Work& w, const ExprRef& value);
 
 // Drops axes of extent 1 and joins neighbours that every access runs through as if they were one.
-void collapse(Work* w);
+// The works share their axes (and the first alone may reduce).
+void collapse(const std::vector<Work*>& works);
+inline void collapse(Work* w) {
+  collapse(std::vector<Work*>{w});
+}
+
+// Where an axis v = c*i + j of the result is taken apart by floordiv(v, c) or mod(v, c), makes two
+// axes i and j of it (grouped convolutions, heads of an attention).
+void split_axes(Work* w);
 
 // Lanes of a vector of the work's elements.
 int64_t lanes_of(const Work& w, const ScheduleOptions& options);
@@ -68,5 +76,12 @@ StmtRef outer_loops(const std::vector<Axis>& axes, bool parallel, StmtRef body);
 
 StmtRef schedule_map(Work w, const ScheduleOptions& options, bool parallel);
 StmtRef schedule_reduction(Work w, const ScheduleOptions& options, bool parallel);
+
+// A sum of products of two operands, each with axes of the result that the other lacks: a matrix
+// product, a convolution. `after` are stages that turn the sum at one point, the variable `sum`,
+// into results at the same point; they share w's axes. Null if `w` is none, or too small to gain.
+StmtRef schedule_contraction(Work w, const Ref<const Var>& sum, std::vector<Work> after,
+                             const ScheduleOptions& options);
+bool is_contraction(const Stage& s);
 
 }  // namespace tenon::loop

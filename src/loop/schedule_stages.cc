@@ -38,8 +38,16 @@ class StageSchedule {
   StmtRef run() {
     std::vector<StmtRef> parts;
     for (size_t i = 0; i < c_.stages.size();) {
+      if (is_contraction(*c_.stages[i])) {
+        auto [nest, after] = contraction(i);
+        if (nest) {
+          parts.push_back(nest);
+          i = after;
+          continue;
+        }
+      }
       size_t end = i + 1, depth = 0;
-      while (end < c_.stages.size()) {
+      while (end < c_.stages.size() && !is_contraction(*c_.stages[end])) {
         size_t d = common_depth(i, end + 1);
         if (d == 0) break;
         depth = d;
@@ -103,6 +111,63 @@ class StageSchedule {
     // Elementwise work keeps an axis for its vectors.
     if (!reduces && depth == most) depth = depth == 0 ? 0 : depth - 1;
     return depth;
+  }
+
+  // The sum of products at stage `begin`, and the pointwise stages right after it that read it (or
+  // each other) at their own point: these become part of its nest. Also the first stage that isn't.
+  std::pair<StmtRef, size_t> contraction(size_t begin) {
+    const Stage& s = *c_.stages[begin];
+    auto sum = var("sum", accumulator_type(s));
+    auto same = [](const ExprRef& e) { return e; };
+    Work w = work_of(s, {}, s.out, same);
+    if (w.axes.size() != s.axes.size())
+      return {schedule_contraction(w, sum, {}, options_), begin + 1};
+
+    std::unordered_map<const Buffer*, ExprRef> value{{s.out.get(), cast(s.out->dtype, sum)}};
+    std::vector<std::pair<Ref<const Buffer>, ExprRef>> results{{s.out, value[s.out.get()]}};
+    size_t end = begin + 1;
+    for (; end < c_.stages.size(); ++end) {
+      const Stage& t = *c_.stages[end];
+      if (t.kind != StageKind::kMap || t.axes.size() != s.axes.size()) break;
+      bool fits = true, reads = false;
+      VarMap axes;
+      for (size_t k = 0; k < t.axes.size(); ++k) {
+        fits = fits && t.out->shape[k] == s.out->shape[k];
+        axes[t.axes[k].get()] = s.axes[k];
+      }
+      for (const Load* l : loads_in(t.body)) {
+        if (!value.contains(l->buffer.get())) continue;
+        reads = true;
+        for (size_t k = 0; k < t.axes.size(); ++k) {
+          fits = fits && l->indices[k].get() == t.axes[k].get();
+        }
+      }
+      if (!fits || !reads) break;
+      Rewriter rewrite([&](const ExprRef& e) -> ExprRef {
+        if (e->kind != ExprKind::kLoad) return e;
+        auto it = value.find(static_cast<const Load&>(*e).buffer.get());
+        return it == value.end() ? e : it->second;
+      });
+      value[t.out.get()] = rewrite(substitute(t.body, axes));
+      results.emplace_back(t.out, value[t.out.get()]);
+    }
+    std::vector<Work> after;
+    std::unordered_set<const Buffer*> unwritten;
+    for (const auto& [out, body] : results) {
+      if (!is_output(*out) && !is_read_outside(*out, begin, end)) {
+        unwritten.insert(out.get());
+        continue;
+      }
+      Work a;
+      a.axes = w.axes;
+      a.out = out;
+      a.body = flatten_loads(body, w.vars());
+      a.offset = flat_offset(out->shape, Array<ExprRef>(s.axes.begin(), s.axes.end()), w.vars());
+      after.push_back(std::move(a));
+    }
+    StmtRef nest = schedule_contraction(std::move(w), sum, std::move(after), options_);
+    if (nest) scratch_.insert(unwritten.begin(), unwritten.end());
+    return {nest, end};
   }
 
   bool is_read_outside(const Buffer& b, size_t begin, size_t end) const {

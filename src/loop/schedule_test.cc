@@ -297,5 +297,103 @@ TEST(Schedule, PaddedWindows) {
             std::string::npos);
 }
 
+TEST(Schedule, MatrixProducts) {
+  Agreement a;
+  for (bool transposed : {false, true}) {
+    for (Dim columns : {m, Dim(32), Dim(10)}) {
+      auto x = buffer("x", f32, {n, k});
+      auto w = buffer("w", f32,
+                      transposed ? std::vector<Dim>{columns, k} : std::vector<Dim>{k, columns});
+      auto bias = buffer("bias", f32, {columns}), p = buffer("p", f32, {n, columns}),
+           y = buffer("y", f32, {n, columns});
+      auto c = compute_of(
+          {x, w, bias},
+          {reduce_stage(p, Reduction::kSum, {k},
+                        [&](const Indices& i, const Indices& q) {
+                          return at(x, {i[0], q[0]}) *
+                                 at(w, transposed ? Indices{i[1], q[0]} : Indices{q[0], i[1]});
+                        }),
+           map_stage(y,
+                     [&](const Indices& i) {
+                       return binary(BinaryOp::kMax, at(p, i) + at(bias, {i[1]}), literal(f32, 0));
+                     })},
+          {y});
+      for (int64_t rows : {1, 5, 30}) {
+        int64_t cols = columns.as_const().value_or(rows == 5 ? 70 : 3);
+        for (int64_t depth : {0, 1, 9}) {
+          a.check(
+              c,
+              {a.random({rows, depth}),
+               transposed ? a.random({cols, depth}) : a.random({depth, cols}), a.random({cols})},
+              1e-4);
+        }
+      }
+    }
+  }
+}
+
+TEST(Schedule, BatchedProductsOfHeads) {
+  // x[n, k, 3 * 4] in heads, times itself: q[n, 3, k, 4] . q[n, 3, k, 4] -> [n, 3, k, k]
+  Agreement a;
+  auto x = buffer("x", f32, {n, k, Dim(12)}), y = buffer("y", f32, {n, Dim(3), k, k});
+  auto c = compute_of({x},
+                      {reduce_stage(y, Reduction::kSum, {Dim(4)},
+                                    [&](const Indices& i, const Indices& q) {
+                                      ExprRef d = i[1] * index(4) + q[0];
+                                      return at(x, {i[0], i[2], d}) * at(x, {i[0], i[3], d});
+                                    })},
+                      {y});
+  a.check(c, {a.random({2, 7, 12})}, 1e-4);
+  a.check(c, {a.random({1, 20, 12})}, 1e-4);
+}
+
+ComputeRef convolution(int64_t groups, bool channels_last, int64_t in, int64_t out) {
+  Dim oh = floordiv(n + Dim(2) - Dim(3), Dim(2)) + Dim(1);
+  Dim ic(in), oc(out), per(in / groups);
+  auto x = buffer("x", f32,
+                  channels_last ? std::vector<Dim>{m, n, n, ic} : std::vector<Dim>{m, ic, n, n});
+  auto w = buffer(
+      "w", f32, channels_last ? std::vector<Dim>{3, 3, per, oc} : std::vector<Dim>{oc, per, 3, 3});
+  auto p = buffer(
+      "p", f32, channels_last ? std::vector<Dim>{m, oh, oh, oc} : std::vector<Dim>{m, oc, oh, oh});
+  auto y = buffer("y", f32, p->shape.to_vector());
+  std::vector<Dim> extents =
+      channels_last ? std::vector<Dim>{3, 3, per} : std::vector<Dim>{per, 3, 3};
+  auto sum = reduce_stage(p, Reduction::kSum, extents, [&](const Indices& i, const Indices& q) {
+    const ExprRef &o = i[channels_last ? 3 : 1], &oy = i[channels_last ? 1 : 2],
+                  &ox = i[channels_last ? 2 : 3];
+    const ExprRef &r = q[channels_last ? 2 : 0], &ky = q[channels_last ? 0 : 1],
+                  &kx = q[channels_last ? 1 : 2];
+    ExprRef iy = oy * index(2) + ky - index(1), ix = ox * index(2) + kx - index(1);
+    ExprRef c = groups == 1
+                    ? r
+                    : binary(BinaryOp::kFloorDiv, o, index(out / groups)) * index(in / groups) + r;
+    auto inside = [&](const ExprRef& e) {
+      return binary(BinaryOp::kAnd, binary(BinaryOp::kLe, index(0), e),
+                    binary(BinaryOp::kLt, e, dim_value(n)));
+    };
+    ExprRef v = channels_last ? at(x, {i[0], iy, ix, c}) : at(x, {i[0], c, iy, ix});
+    v = select(binary(BinaryOp::kAnd, inside(iy), inside(ix)), v, literal(f32, 0));
+    return v * at(w, channels_last ? Indices{ky, kx, r, o} : Indices{o, r, ky, kx});
+  });
+  return compute_of({x, w},
+                    {sum, map_stage(y,
+                                    [&](const Indices& i) {
+                                      return binary(BinaryOp::kMax, at(p, i), literal(f32, 0));
+                                    })},
+                    {y});
+}
+
+TEST(Schedule, Convolutions) {
+  Agreement a;
+  for (int64_t groups : {1, 2, 6}) {
+    a.check(convolution(groups, true, 6, 12),
+            {a.random({2, 5, 5, 6}), a.random({3, 3, 6 / groups, 12})}, 1e-4);
+    a.check(convolution(groups, false, 6, 12),
+            {a.random({2, 6, 5, 5}), a.random({12, 6 / groups, 3, 3})}, 1e-4);
+  }
+  a.check(convolution(20, true, 20, 20), {a.random({1, 5, 5, 20}), a.random({3, 3, 1, 20})}, 1e-4);
+}
+
 }  // namespace
 }  // namespace tenon::loop

@@ -227,7 +227,8 @@ class Printer {
         const auto& f = static_cast<const For&>(*s);
         constexpr std::string_view kinds[] = {"for", "parallel for", "vector for", "unrolled for"};
         std::string begin = expr(indent, f.begin), extent = expr(indent, f.extent);
-        std::string range = begin == "0" ? cat("< ", extent) : cat("in ", begin, " + [0, ", extent, ")");
+        std::string range =
+            begin == "0" ? cat("< ", extent) : cat("in ", begin, " + [0, ", extent, ")");
         line(indent,
              cat(kinds[static_cast<size_t>(f.loop)], " ", names.of(*f.var), " ", range, ":"));
         return stmt(indent + 1, f.body);

@@ -1,0 +1,387 @@
+// Sums of products: matrix products and convolutions.
+//
+//   result[batch, m, n] = sum over k of a[batch, m, k] * b[batch, k, n]
+//
+// n is the last axis of the result, m all axes that only `a` has, k all that is summed over. Tiles
+// of rows x columns are accumulated in registers, over all of k, from columns of `b` that are
+// packed side by side (unless they lie so) and rows of `a`, which are packed if k isn't one run of
+// memory (as in a convolution: that is im2col, a block of rows at a time). After a tile the
+// pointwise stages that follow run on it while it is in the first cache.
+//
+// Padding is multiplied as zeros.
+#include <algorithm>
+#include <unordered_set>
+
+#include "loop/affine.h"
+#include "loop/nest.h"
+#include "loop/walk.h"
+
+namespace tenon::loop {
+namespace {
+
+struct Factors {
+  ExprRef a, b;
+};
+
+std::optional<Factors> factors_of(const ExprRef& body) {
+  if (body->kind != ExprKind::kBinary) return std::nullopt;
+  const auto& b = static_cast<const Binary&>(*body);
+  if (b.op != BinaryOp::kMul) return std::nullopt;
+  return Factors{b.a, b.b};
+}
+
+bool uses(const ExprRef& e, const Axis& a) {
+  return depends_on(e, a.var);
+}
+
+ExprRef quotient(const ExprRef& a, const ExprRef& b) {
+  return binary(BinaryOp::kFloorDiv, a, b);
+}
+ExprRef minus_one(const ExprRef& a) {
+  return difference(a, index(1));
+}
+
+class ContractionSchedule {
+ public:
+  ContractionSchedule(Work w, const Ref<const Var>& sum, std::vector<Work> after,
+                      const ScheduleOptions& options)
+      : w_(std::move(w)), sum_(sum), after_(std::move(after)), options_(options) {}
+
+  StmtRef run() {
+    std::vector<Work*> all{&w_};
+    for (Work& a : after_) all.push_back(&a);
+    collapse(all);
+    if (!classify()) return nullptr;
+    choose_tile();
+    choose_operands();
+
+    auto block_m = var("block_m", i64), block_n = var("block_n", i64);
+    std::vector<Axis> tasks = batch_;
+    tasks.push_back({block_m, ceildiv(rows_, Dim(block_rows_))});
+    tasks.push_back({block_n, ceildiv(x_.extent, Dim(block_columns_))});
+    auto m0 = var("m0", i64), n0 = var("n0", i64), m_count = var("rows", i64),
+         n_count = var("columns", i64);
+    if (!a_direct_) a_pack_ = buffer("a_pack", w_.accumulate, {Dim(block_rows_) * depth_});
+    if (!b_direct_) b_pack_ = buffer("b_pack", w_.accumulate, {depth_ * Dim(width_)});
+    StmtRef body = columns(m0, m_count, n0, n_count);
+    if (!a_direct_) body = alloc(a_pack_, seq({pack_a(m0, m_count), body}));
+    ExprRef rows_left = difference(dim_value(rows_), m0);
+    ExprRef columns_left = difference(dim_value(x_.extent), n0);
+    body = let(m0, scaled(block_m, block_rows_),
+               let(n0, scaled(block_n, block_columns_),
+                   let(m_count, smaller(index(block_rows_), rows_left),
+                       let(n_count, smaller(index(block_columns_), columns_left), body))));
+    return outer_loops(tasks, true, body);
+  }
+
+ private:
+  bool classify() {
+    auto factors = factors_of(w_.body);
+    if (!factors || w_.reduction != Reduction::kSum || w_.body->dtype != w_.accumulate ||
+        w_.axes.size() < 2 || w_.reduce.empty()) {
+      return false;
+    }
+    a_ = factors->a;
+    b_ = factors->b;
+    x_ = w_.axes.back();
+    if (uses(a_, x_)) std::swap(a_, b_);
+    if (uses(a_, x_) || !uses(b_, x_)) return false;
+    for (size_t i = 0; i + 1 < w_.axes.size(); ++i) {
+      const Axis& axis = w_.axes[i];
+      (uses(a_, axis) && !uses(b_, axis) ? m_ : batch_).push_back(axis);
+    }
+    if (m_.empty()) return false;
+    for (const Axis& a : m_) rows_ = rows_ * a.extent;
+    for (const Axis& a : w_.reduce) depth_ = depth_ * a.extent;
+    auto few = [](const Dim& d, int64_t least) { return d.is_const() && *d.as_const() < least; };
+    return !few(rows_, 2) && !few(x_.extent, 4) && !few(depth_, 3);
+  }
+
+  void choose_tile() {
+    lanes_ = std::clamp<int64_t>(options_.vector_bytes / w_.accumulate.bytes(), 2, 64);
+    auto n = x_.extent.as_const();
+    vectors_ = n && *n <= lanes_ ? 1 : 2;
+    // 32 vector registers with vectors of 64 bytes, else 16.
+    bool many = options_.vector_bytes >= 64;
+    tile_rows_ = many ? (vectors_ == 1 ? 16 : 12) : (vectors_ == 1 ? 8 : 6);
+    if (auto m = rows_.as_const()) tile_rows_ = std::min(tile_rows_, *m);
+    width_ = lanes_ * vectors_;
+  }
+
+  // Is the sum over k one run through memory for every load?
+  bool runs_through(const ExprRef& e) const {
+    for (const Load* l : loads_in(e)) {
+      if (l->indices.empty()) continue;
+      std::optional<Dim> inner;
+      for (size_t i = w_.reduce.size(); i-- > 0;) {
+        auto c = coefficient(l->indices[0], w_.reduce[i].var);
+        if (!c || (inner && !(*c == *inner))) return false;
+        inner = *c * w_.reduce[i].extent;
+      }
+    }
+    return true;
+  }
+  bool only_loads_use(const ExprRef& e, const std::vector<Axis>& axes) const {
+    // Casts around a load at most: what is direct is computed again for every tile.
+    const Expr* inner = e.get();
+    while (inner->kind == ExprKind::kCast) inner = static_cast<const Cast*>(inner)->a.get();
+    if (inner->kind != ExprKind::kLoad) return false;
+    for (const ExprRef& i : static_cast<const Load*>(inner)->indices) {
+      for (const Axis& a : axes) {
+        if (!coefficient(i, a.var)) return false;
+      }
+      if (!loads_in(i).empty()) return false;
+    }
+    return true;
+  }
+  std::optional<Dim> load_coefficient(const ExprRef& e, const Axis& axis) const {
+    std::optional<Dim> c;
+    for (const Load* l : loads_in(e)) {
+      if (l->indices.empty()) continue;
+      auto d = coefficient(l->indices[0], axis.var);
+      if (!d || (c && !(*c == *d))) return std::nullopt;
+      c = d;
+    }
+    return c;
+  }
+  bool is_contiguous(const ExprRef& e, const Axis& axis) const {
+    auto c = load_coefficient(e, axis);
+    return c && c->is_const(1);
+  }
+
+  void choose_operands() {
+    a_direct_ = only_loads_use(a_, m_) && runs_through(a_);
+    auto n = x_.extent.as_const();
+    b_direct_ = only_loads_use(b_, {x_}) && runs_through(b_) && is_contiguous(b_, x_) && n &&
+                *n % width_ == 0;
+    block_rows_ = tile_rows_ * (a_direct_ ? 8 : 4);
+    block_columns_ = width_ * 8;
+    if (auto m = rows_.as_const()) {
+      block_rows_ = std::min(block_rows_, (*m + tile_rows_ - 1) / tile_rows_ * tile_rows_);
+    }
+    if (n) block_columns_ = std::min(block_columns_, (*n + width_ - 1) / width_ * width_);
+  }
+
+  // ---- positions
+
+  // k as one number, from the reduced variables.
+  ExprRef flat_depth() const {
+    ExprRef k = index(0);
+    for (const Axis& a : w_.reduce) {
+      k = sum(binary(BinaryOp::kMul, k, dim_value(a.extent)), a.var);
+    }
+    return k;
+  }
+  // Binds the reduced variables so that an operand that runs through k lies at `k`.
+  VarMap depth_at(const ExprRef& k) const {
+    VarMap at;
+    for (const Axis& a : w_.reduce) at[a.var.get()] = index(0);
+    at[w_.reduce.back().var.get()] = k;
+    return at;
+  }
+  // Lets for the axes of m at row `m`; the variables are fresh when `values` is given.
+  Lets row_axes(const ExprRef& m, VarMap* values) const {
+    Lets lets;
+    auto rest = var("row", i64);
+    lets.emplace_back(rest, m);
+    ExprRef left = rest;
+    for (size_t i = m_.size(); i-- > 0;) {
+      auto v = values ? var(m_[i].var->name.view(), i64) : m_[i].var;
+      if (values) (*values)[m_[i].var.get()] = v;
+      ExprRef extent = dim_value(m_[i].extent);
+      lets.emplace_back(v, i == 0 ? left : binary(BinaryOp::kMod, left, extent));
+      if (i > 0) left = quotient(left, extent);
+    }
+    return lets;
+  }
+
+  // ---- packing
+
+  // a_pack[row * depth + k], for the rows of the block.
+  StmtRef pack_a(const ExprRef& m0, const ExprRef& count) {
+    auto row = var("pack_row", i64);
+    const Axis& k = w_.reduce.back();
+    ExprRef at = sum(binary(BinaryOp::kMul, row, dim_value(depth_)), flat_depth());
+    ExprRef place = flat_offset(a_pack_->shape, {at}, w_.vars());
+    StmtRef element = store(a_pack_, {place}, a_);
+    StmtRef body = is_contiguous(a_, k)
+                       ? vector_range(k.var, index(0), dim_value(k.extent), lanes_, element)
+                       : for_loop(k.var, index(0), dim_value(k.extent), ForKind::kSerial, element);
+    body = outer_reduce_loops(body);
+    return for_loop(row, index(0), count, ForKind::kSerial,
+                    with_lets(row_axes(sum(m0, row), nullptr), body));
+  }
+
+  StmtRef outer_reduce_loops(StmtRef body) const {
+    for (size_t i = w_.reduce.size() - 1; i-- > 0;) {
+      body = for_loop(w_.reduce[i].var, index(0), dim_value(w_.reduce[i].extent), ForKind::kSerial,
+                      body);
+    }
+    return body;
+  }
+
+  // b_pack[k * width + column], for the columns from n on; zeros beyond the last.
+  StmtRef pack_b(const ExprRef& n) {
+    const Axis& k = w_.reduce.back();
+    ExprRef end = dim_value(x_.extent);
+    auto lane = var("lane", i64);
+    auto element = [&](const ExprRef& column, const ExprRef& at) {
+      ExprRef value = substitute(b_, {{x_.var.get(), at}});
+      return store(b_pack_, {sum(scaled(flat_depth(), width_), column)}, value);
+    };
+    if (is_contiguous(b_, x_)) {
+      auto fill = [&](bool masked) {
+        std::vector<StmtRef> all;
+        for (int64_t u = 0; u < vectors_; ++u) {
+          ExprRef column = sum(index(u * lanes_), lane), at = sum(n, column);
+          ExprRef value = substitute(b_, {{x_.var.get(), at}});
+          if (masked) value = select(less(at, end), value, zero());
+          all.push_back(
+              for_loop(lane, index(0), index(lanes_), ForKind::kVector,
+                       store(b_pack_, {sum(scaled(flat_depth(), width_), column)}, value)));
+        }
+        return outer_reduce_loops(
+            for_loop(k.var, index(0), dim_value(k.extent), ForKind::kSerial, seq(all)));
+      };
+      return if_then(binary(BinaryOp::kLe, sum(n, index(width_)), end), fill(false), fill(true));
+    }
+    // A column at a time, a cache line's worth of k at once. Columns beyond the last repeat it.
+    constexpr int64_t kLine = 16;
+    auto column = var("column", i64), line = var("line", i64);
+    ExprRef first = scaled(line, kLine), depth = dim_value(k.extent);
+    StmtRef body =
+        for_loop(k.var, first, smaller(index(kLine), difference(depth, first)), ForKind::kSerial,
+                 element(column, smaller(sum(n, column), minus_one(end))));
+    body = for_loop(column, index(0), index(width_), ForKind::kSerial, body);
+    body =
+        for_loop(line, index(0), dim_value(ceildiv(k.extent, Dim(kLine))), ForKind::kSerial, body);
+    return outer_reduce_loops(body);
+  }
+
+  // ---- the tiles of a block
+
+  ExprRef zero() const { return identity(Reduction::kSum, w_.accumulate); }
+
+  StmtRef columns(const ExprRef& m0, const ExprRef& m_count, const ExprRef& n0,
+                  const ExprRef& n_count) {
+    auto tile_n = var("tile_n", i64), n = var("n", i64), tile_m = var("tile_m", i64),
+         first = var("first", i64);
+    StmtRef tiles = for_loop(
+        tile_m, index(0), quotient(sum(m_count, index(tile_rows_ - 1)), index(tile_rows_)),
+        ForKind::kSerial, let(first, scaled(tile_m, tile_rows_), tile(m0, m_count, first, n)));
+    StmtRef body = b_direct_ ? tiles : seq({pack_b(n), tiles});
+    body = for_loop(tile_n, index(0), quotient(sum(n_count, index(width_ - 1)), index(width_)),
+                    ForKind::kSerial, let(n, sum(n0, scaled(tile_n, width_)), body));
+    return b_direct_ ? body : alloc(b_pack_, body);
+  }
+
+  // Rows first.. of the block that starts at m0, columns n...
+  StmtRef tile(const ExprRef& m0, const ExprRef& m_count, const ExprRef& first, const ExprRef& n) {
+    auto acc = buffer("acc", w_.accumulate, {Dim(tile_rows_ * width_)});
+    auto done = buffer("tile", w_.accumulate, {Dim(tile_rows_ * width_)});
+    auto lane = var("lane", i64), k = var("k", i64);
+
+    // Rows beyond the last compute that one again; they aren't stored.
+    Lets lets;
+    std::vector<ExprRef> a;
+    for (int64_t i = 0; i < tile_rows_; ++i) {
+      ExprRef row = smaller(sum(first, index(i)), minus_one(m_count));
+      if (a_direct_) {
+        VarMap values = depth_at(k);
+        Lets axes = row_axes(sum(m0, row), &values);
+        lets.insert(lets.end(), axes.begin(), axes.end());
+        a.push_back(substitute(a_, values));
+      } else {
+        auto base = var("base", i64);
+        lets.emplace_back(base, binary(BinaryOp::kMul, row, dim_value(depth_)));
+        a.push_back(load(a_pack_, {sum(base, k)}));
+      }
+    }
+    auto each_vector = [&](const std::function<StmtRef(int64_t place)>& body) {
+      std::vector<StmtRef> all;
+      for (int64_t i = 0; i < tile_rows_ * vectors_; ++i) {
+        all.push_back(for_loop(lane, index(0), index(lanes_), ForKind::kVector, body(i * lanes_)));
+      }
+      return seq(all);
+    };
+    StmtRef clear =
+        each_vector([&](int64_t place) { return store(acc, {sum(index(place), lane)}, zero()); });
+    StmtRef keep = each_vector([&](int64_t place) {
+      ExprRef at = sum(index(place), lane);
+      return store(done, {at}, load(acc, {at}));
+    });
+    std::vector<StmtRef> steps;
+    for (int64_t u = 0; u < vectors_; ++u) {
+      ExprRef column = sum(index(u * lanes_), lane);
+      ExprRef b =
+          b_direct_ ? b_at(k, sum(n, column)) : load(b_pack_, {sum(scaled(k, width_), column)});
+      auto value = var("b", w_.accumulate);
+      std::vector<StmtRef> adds;
+      for (int64_t i = 0; i < tile_rows_; ++i) {
+        ExprRef at = sum(index((i * vectors_ + u) * lanes_), lane);
+        ExprRef product = binary(BinaryOp::kMul, a[static_cast<size_t>(i)], value);
+        adds.push_back(store(acc, {at}, sum(load(acc, {at}), product)));
+      }
+      steps.push_back(
+          for_loop(lane, index(0), index(lanes_), ForKind::kVector, let(value, b, seq(adds))));
+    }
+    StmtRef loop = for_loop(k, index(0), dim_value(depth_), ForKind::kSerial, seq(steps));
+    StmtRef compute = with_lets(lets, alloc(acc, seq({clear, loop, keep})));
+    return alloc(done, seq({compute, finish(done, m0, m_count, first, n)}));
+  }
+
+  ExprRef b_at(const ExprRef& k, const ExprRef& column) const {
+    VarMap values = depth_at(k);
+    values[x_.var.get()] = column;
+    return substitute(b_, values);
+  }
+
+  // What follows the sum, on the rows and columns of the tile that exist.
+  StmtRef finish(const Ref<const Buffer>& done, const ExprRef& m0, const ExprRef& m_count,
+                 const ExprRef& first, const ExprRef& n) {
+    auto i = var("tile_row", i64);
+    ExprRef column = difference(x_.var, n);
+    std::vector<StmtRef> stores;
+    for (const Work& a : after_) stores.push_back(store(a.out, {a.offset}, a.body));
+    StmtRef point = let(sum_, load(done, {sum(scaled(i, width_), column)}), seq(stores));
+    ExprRef width = smaller(index(width_), difference(dim_value(x_.extent), n));
+    StmtRef row = vector_range(x_.var, n, width, lanes_, point);
+    ExprRef rows = smaller(index(tile_rows_), difference(m_count, first));
+    return for_loop(i, index(0), rows, ForKind::kSerial,
+                    with_lets(row_axes(sum(m0, sum(first, i)), nullptr), row));
+  }
+
+  Work w_;
+  Ref<const Var> sum_;
+  std::vector<Work> after_;
+  const ScheduleOptions& options_;
+
+  ExprRef a_, b_;
+  Axis x_;
+  std::vector<Axis> m_, batch_;
+  Dim rows_ = 1, depth_ = 1;
+  int64_t lanes_ = 0, vectors_ = 0, width_ = 0, tile_rows_ = 0, block_rows_ = 0, block_columns_ = 0;
+  bool a_direct_ = false, b_direct_ = false;
+  Ref<const Buffer> a_pack_, b_pack_;
+};
+
+}  // namespace
+
+bool is_contraction(const Stage& s) {
+  return s.kind == StageKind::kReduce && s.reduction == Reduction::kSum && factors_of(s.body);
+}
+
+StmtRef schedule_contraction(Work w, const Ref<const Var>& sum, std::vector<Work> after,
+                             const ScheduleOptions& options) {
+  if (after.empty()) {
+    Work a;
+    a.axes = w.axes;
+    a.out = w.out;
+    a.body = cast(w.out->dtype, sum);
+    a.offset = w.offset;
+    after.push_back(std::move(a));
+  }
+  return ContractionSchedule(std::move(w), sum, std::move(after), options).run();
+}
+
+}  // namespace tenon::loop
