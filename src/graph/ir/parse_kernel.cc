@@ -431,7 +431,7 @@ class KernelParser {
   std::unordered_map<std::string_view, Named> names_;
   std::unordered_map<std::string_view, loop::ExprRef> temps_;
   std::vector<std::string_view> temps_here_;  // parts named in the block
-  std::vector<std::string_view> scope_;  // what lets and scratches of the block declared
+  std::vector<std::string_view> scope_;       // what lets and scratches of the block declared
 };
 
 loop::KernelRef Parser::kernel(const Item& item) {

@@ -5,10 +5,12 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "graph/ir/condition.h"
 #include "graph/ir/name_text.h"
 #include "graph/ir/op.h"
 #include "graph/ir/print_kernel.h"
 #include "graph/ir/text.h"
+#include "graph/ir/walk.h"
 #include "graph/ir/weights.h"
 #include "object/reflect.h"
 
@@ -141,7 +143,7 @@ class Printer {
     for (const auto& binding : b.bindings) {
       const ExprRef& e = binding->value;
       for_each_operand(e, [&](const Operand& o) { read_.insert(o.get()); });
-      for_each_block(e, [&](const Block& inner) { collect_reads(inner); });
+      for_each_block(e, [&](const BlockRef& inner) { collect_reads(*inner); });
     }
     read_.insert(b.result.get());
   }
@@ -252,10 +254,7 @@ class Printer {
       }
       case Check::kTypeIndex: {
         const auto* c = e.as<Check>();
-        const char* sign = c->kind == CheckKind::kEqual       ? " == "
-                           : c->kind == CheckKind::kLessEqual ? " <= "
-                                                              : " ~ ";
-        out_ += cat("check ", dim_text(c->left), sign, dim_text(c->right));
+        out_ += "check " + condition_text(c->kind, c->left, c->right);
         if (!c->message.empty()) out_ += ", " + quoted(c->message);
         return;
       }
@@ -419,48 +418,6 @@ class Printer {
       out += element_text(t.dtype(), t.data_as<char>() + i * t.dtype().bytes());
     }
     return out + "}" + as;
-  }
-
-  // ---- walks ----
-
-  template <class F>
-  static void for_each_operand(const ExprRef& e, F f) {
-    auto all = [&](const Array<Operand>& list) {
-      for (const Operand& o : list) f(o);
-    };
-    if (const auto* c = e.as<Call>()) {
-      f(c->closure);
-      all(c->args);
-    } else if (const auto* i = e.as<If>()) {
-      f(i->condition);
-    } else if (const auto* l = e.as<Loop>()) {
-      all(l->init);
-    } else if (const auto* m = e.as<Match>()) {
-      f(m->value);
-    } else if (const auto* t = e.as<Tuple>()) {
-      all(t->fields);
-    } else if (const auto* d = e.as<Field>()) {
-      f(d->tuple);
-    } else if (const auto* k = e.as<Construct>()) {
-      all(k->fields);
-    } else if (const auto* s = e.as<MatchShape>()) {
-      f(s->value);
-    }
-  }
-
-  template <class F>
-  static void for_each_block(const ExprRef& e, F f) {
-    if (const auto* fn = e.as<FunctionExpr>()) {
-      f(*fn->body);
-    } else if (const auto* i = e.as<If>()) {
-      f(*i->then_block);
-      f(*i->else_block);
-    } else if (const auto* l = e.as<Loop>()) {
-      f(*l->condition);
-      f(*l->body);
-    } else if (const auto* m = e.as<Match>()) {
-      for (const BlockRef& arm : m->arms) f(*arm);
-    }
   }
 
   const PrintOptions& options_;

@@ -9,6 +9,7 @@
 #include <limits>
 
 #include "graph/ir/builder.h"
+#include "graph/ir/check.h"
 #include "graph/ir/test_operators.h"
 #include "object/reflect.h"
 
@@ -34,6 +35,7 @@ class TextTest : public ::testing::Test {
   // The text of the parsed module, which must itself parse back to an equal one.
   std::string again(std::string_view text) {
     Module m = parse_module(text, "t.tn");
+    check_module(m);
     std::string once = to_text(m);
     Module back = parse_module(once, "once.tn");
     EXPECT_TRUE(structural_equal(m, back)) << once;
@@ -178,14 +180,8 @@ TEST_F(TextTest, OddNames) {
 }
 
 TEST_F(TextTest, FloatsAreExact) {
-  float values[] = {0.1f,
-                    -0.0f,
-                    1e-45f,
-                    std::numeric_limits<float>::max(),
-                    INFINITY,
-                    -INFINITY,
-                    NAN,
-                    3.0f};
+  float values[] = {0.1f,     -0.0f,     1e-45f, std::numeric_limits<float>::max(),
+                    INFINITY, -INFINITY, NAN,    3.0f};
   uint32_t payload = 0xffc12345;
   float odd;
   std::memcpy(&odd, &payload, 4);
@@ -240,7 +236,8 @@ TEST_F(TextTest, SpansCanBePrinted) {
 }
 
 TEST_F(TextTest, Kernels) {
-  EXPECT_EQ(again(R"(
+  EXPECT_EQ(
+      again(R"(
     kernel @k(%x: tensor[n, 4; f32], %b: tensor[4; f16]) -> (%y: tensor[n, 4; f32]) in_place(0 = 0) {
       parallel %i from 0 count dim(n) {
         scratch %s: tensor[4; f32]
@@ -254,7 +251,7 @@ TEST_F(TextTest, Kernels) {
         unrolled %k from 1 count 3 { %y[%i, %k] = -1.5 }
       }
     })"),
-            R"(kernel @k(%x: tensor[n, 4; f32], %b: tensor[4; f16]) -> (%y: tensor[n, 4; f32]) in_place(0 = 0) {
+      R"(kernel @k(%x: tensor[n, 4; f32], %b: tensor[4; f16]) -> (%y: tensor[n, 4; f32]) in_place(0 = 0) {
   parallel %i from 0 count dim(n) {
     scratch %s: tensor[4; f32]
     let %t = (%i * 4) + 1

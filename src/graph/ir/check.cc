@@ -1,0 +1,437 @@
+#include "graph/ir/check.h"
+
+#include <algorithm>
+#include <set>
+#include <unordered_set>
+
+#include "graph/ir/condition.h"
+#include "graph/ir/infer.h"
+#include "graph/ir/name_text.h"
+#include "graph/ir/walk.h"
+#include "object/reflect.h"
+
+namespace tenon::graph {
+
+namespace {
+
+[[noreturn]] void fail(const Span& span, const std::string& message) {
+  throw Error(ErrorKind::Usage, span, message);
+}
+
+std::string text_of(const Var& v) {
+  return "%" + name_text(v.name.empty() ? std::string_view("_") : v.name.view());
+}
+
+class FunctionChecker {
+ public:
+  FunctionChecker(const Signatures& signatures, std::string_view name)
+      : signatures_(signatures), name_(name) {}
+
+  void run(const FunctionExpr& f) {
+    span_ = f.span;
+    if (f.self) fail(span_, cat("@", name_, ": a global function has no variable for itself"));
+    function(f);
+  }
+
+ private:
+  // What a block brings into scope, taken out again at its end.
+  struct Level {
+    std::vector<const Var*> vars;
+    std::vector<std::string> symbols, checks;
+  };
+
+  class Enter {
+   public:
+    explicit Enter(FunctionChecker* c) : c_(c) {
+      c->levels_.emplace_back();
+      if (static_cast<int>(c->levels_.size()) > 2 * kMaxNesting) {
+        fail(c->span_, cat("blocks are nested deeper than ", kMaxNesting, " levels"));
+      }
+    }
+    ~Enter() {
+      Level& l = c_->levels_.back();
+      for (const Var* v : l.vars) c_->visible_.erase(v);
+      for (const std::string& s : l.symbols) c_->symbols_.erase(c_->symbols_.find(s));
+      for (const std::string& s : l.checks) c_->checks_.erase(c_->checks_.find(s));
+      c_->levels_.pop_back();
+    }
+
+   private:
+    FunctionChecker* c_;
+  };
+
+  // ---- functions and blocks ----
+
+  void function(const FunctionExpr& f) {
+    Enter level(this);
+    std::set<std::string> outer_vars = type_vars_;
+    for (const String& p : f.type_params) {
+      if (!type_vars_.insert(p.str()).second) {
+        fail(span_, cat("the type parameter ", p, " is there already"));
+      }
+    }
+    for (const VarRef& p : f.params) {
+      if (!p) fail(span_, "a parameter is missing");
+      bind_symbols(p->type);
+    }
+    for (const VarRef& p : f.params) define(p);
+    if (f.self) {
+      if (!same_type(f.self->type, type_of(f))) {
+        fail(span_, cat(text_of(*f.self), " has another type than its function"));
+      }
+      define(f.self);
+    }
+    type(f.result_type);
+    attrs(f.attrs);
+    block(f.body);
+    fit(type_of(f.body->result), f.result_type, "the function's result");
+    type_vars_ = std::move(outer_vars);
+  }
+
+  // Within a level that the caller opened, with the block's own variables.
+  void block(const BlockRef& b) {
+    if (!b) fail(span_, "a block is missing");
+    if (++blocks_ > kMaxNesting) {
+      fail(span_, cat("blocks are nested deeper than ", kMaxNesting, " levels"));
+    }
+    for (const auto& binding : b->bindings) {
+      if (!binding || !binding->var || !binding->value) fail(span_, "a binding is incomplete");
+      span_ = binding->span;
+      if (span_.empty())
+        fail(span_, cat("the binding of ", text_of(*binding->var), " has no span"));
+      this->binding(*binding);
+    }
+    operand(b->result);
+    --blocks_;
+  }
+
+  void binding(const Binding& b) {
+    for_each_operand(b.value, [&](const Operand& o) { operand(o); });
+    inside(b.value);
+    span_ = b.span;
+    if (const auto* c = b.value.as<Call>()) call(*c);
+    if (const auto* m = b.value.as<MatchShape>()) {
+      for (const Dim& d : m->dims) {
+        if (d.kind() == DimKind::kSymbol) bind_symbol(d.node().name.str());
+      }
+      for (const Dim& d : m->dims) dim(d);
+    }
+    if (const auto* c = b.value.as<Check>()) {
+      dim(c->left);
+      dim(c->right);
+    }
+    Inferred r = infer(b.value);
+    for (const auto& c : r.conditions) condition(*c);
+    TypeRef known = erase(r.type, r.fresh);
+    type(b.var->type);
+    if (!is_subtype(known, b.var->type)) {
+      throw Error(ErrorKind::Usage, span_,
+                  cat("the type of ", text_of(*b.var), " is not what its value gives"))
+          .found(to_text(b.var->type))
+          .expected(to_text(known), "inferred, or less");
+    }
+    if (const auto* c = b.value.as<Check>()) {
+      levels_.back().checks.push_back(check_key(c->kind, c->left, c->right));
+      checks_.insert(levels_.back().checks.back());
+    }
+    define(b.var);
+  }
+
+  // The blocks of a right-hand side, each with the variables that it has from it.
+  void inside(const ExprRef& value) {
+    if (const auto* f = value.as<FunctionExpr>()) {
+      function(*f);
+    } else if (const auto* i = value.as<If>()) {
+      for (const BlockRef& b : {i->then_block, i->else_block}) {
+        Enter level(this);
+        block(b);
+      }
+    } else if (const auto* l = value.as<Loop>()) {
+      loop(*l);
+    } else if (const auto* m = value.as<Match>()) {
+      if (m->patterns.size() != m->arms.size()) fail(span_, "a match needs one arm per pattern");
+      for (size_t i = 0; i < m->arms.size(); ++i) {
+        Enter level(this);
+        for (const VarRef& v : m->patterns[i]->fields) {
+          bind_symbols(v->type);
+          define(v);
+        }
+        block(m->arms[i]);
+      }
+    }
+  }
+
+  void loop(const Loop& l) {
+    if (l.vars.size() != l.init.size() || !l.condition || !l.body) {
+      fail(span_, "a loop needs one initial value per variable, a condition and a body");
+    }
+    Enter level(this);
+    std::vector<TypeRef> types;
+    for (const VarRef& v : l.vars) {
+      define(v);
+      types.push_back(v->type);
+    }
+    {
+      Enter condition_level(this);
+      block(l.condition);
+    }
+    Enter body_level(this);
+    block(l.body);
+    fit(type_of(l.body->result), types.size() == 1 ? types[0] : tuple_type(types),
+        "what the loop's body yields");
+  }
+
+  // ---- right-hand sides ----
+
+  Inferred infer(const ExprRef& value) {
+    InferOptions options;
+    options.signatures = &signatures_;
+    options.fresh = [this](std::string_view hint) {
+      return Dim::symbol(cat("\x01", hint, fresh_++));
+    };
+    options.in_scope = [this](std::string_view s) { return symbols_.find(s) != symbols_.end(); };
+    try {
+      return infer_type(value, options);
+    } catch (Error& e) {
+      e.at(span_);
+      throw;
+    }
+  }
+
+  void call(const Call& c) {
+    attrs(c.attrs);
+    if (c.kind == CalleeKind::kOperator) {
+      const Operator* op = OperatorTable::global().find(c.callee);
+      if (!op) fail(span_, cat("there is no operator '", c.callee, "'"));
+      Attrs whole;
+      try {
+        whole = complete_attrs(*op, c.attrs);
+      } catch (Error& e) {
+        e.at(span_);
+        throw;
+      }
+      if (!structural_equal(whole, c.attrs)) {
+        fail(span_, cat("operator '", c.callee, "': its attributes aren't complete"));
+      }
+    } else if (c.kind != CalleeKind::kKernel && c.kind != CalleeKind::kPacked && !c.attrs.empty()) {
+      fail(span_, "a function takes no attributes");
+    }
+    bool states = c.kind == CalleeKind::kKernel || c.kind == CalleeKind::kPacked;
+    if (c.result_type && !states) fail(span_, "only kernels and packed functions state a result");
+    if (c.result_type) type(c.result_type);
+  }
+
+  void condition(const Check& c) {
+    if (proved(c.kind, c.left, c.right)) return;
+    if (checks_.find(check_key(c.kind, c.left, c.right)) != checks_.end()) return;
+    throw Error(ErrorKind::Usage, span_, cat(c.message, ": neither proved nor checked before"))
+        .expected(cat("check ", condition_text(c.kind, c.left, c.right)));
+  }
+
+  void fit(const TypeRef& from, const TypeRef& to, const char* what) {
+    std::vector<std::pair<Dim, Dim>> unproved;
+    if (!fits(from, to, &unproved)) {
+      throw Error(ErrorKind::Usage, span_, cat(what, " has another type"))
+          .found(to_text(from))
+          .expected(to_text(to));
+    }
+    for (const auto& [a, b] : unproved) {
+      auto c = make<Check>();
+      c->left = a;
+      c->right = b;
+      c->message = what;
+      condition(*c);
+    }
+  }
+
+  // ---- variables, constants, attributes ----
+
+  void define(const VarRef& v) {
+    if (!v) fail(span_, "a variable is missing");
+    if (!bound_.insert(v.get()).second) fail(span_, cat(text_of(*v), " is bound twice"));
+    type(v->type);
+    visible_.insert(v.get());
+    levels_.back().vars.push_back(v.get());
+  }
+
+  void operand(const Operand& o) {
+    if (!o) return;
+    if (const auto* v = o.as<Var>()) {
+      if (visible_.count(v) == 0) fail(span_, cat(text_of(*v), " is not bound here"));
+      return;
+    }
+    const auto* c = o.as<Constant>();
+    if (!c) fail(span_, "an operand is no variable and no constant: bind it to a variable first");
+    constant(*c);
+  }
+
+  void constant(const Constant& c) {
+    const Any& v = c.value;
+    TypeRef expected;
+    switch (v.type_index) {
+      case TypeIndex::Int:
+        expected = type_of(constant_int(v.as<int64_t>()));
+        break;
+      case TypeIndex::Bool:
+        expected = scalar_type(boolean);
+        break;
+      case TypeIndex::Float: {
+        const auto* s = type_as<ScalarType>(c.type);
+        expected = scalar_type(s && s->dtype == f32 ? f32 : f64);
+        break;
+      }
+      case TypeIndex::Shape:
+        expected = type_of(constant_shape(v.as<Shape>()));
+        break;
+      case TypeIndex::Tensor:
+        expected = type_of(graph::constant(v.as<Tensor>()));
+        break;
+      default:
+        if (!String::accepts(v)) {
+          fail(span_, cat("a constant can't hold a ", type_name(v.type_index)));
+        }
+        expected = type_of(constant_string(""));
+    }
+    if (same_type(c.type, expected)) return;
+    throw Error(ErrorKind::Usage, span_, "a constant has another type than its value")
+        .found(to_text(c.type))
+        .expected(to_text(expected));
+  }
+
+  void attrs(const Attrs& all) {
+    for (const auto& [name, value] : all) attr(name, value, 0);
+  }
+
+  void attr(const String& name, const Any& value, int depth) {
+    if (depth > kMaxNesting) fail(span_, cat("the attribute ", name, " is nested too deep"));
+    if (value.type_index == TypeIndex::Array) {
+      for (const Any& item : value.as<Array<Any>>()) attr(name, item, depth + 1);
+    } else if (Dim::accepts(value)) {
+      dim(value.as<Dim>());
+    } else if (!value.is_none() && !String::accepts(value) && value.type_index != TypeIndex::Int &&
+               value.type_index != TypeIndex::Bool && value.type_index != TypeIndex::Float &&
+               value.type_index != TypeIndex::DataType) {
+      fail(span_, cat("the attribute ", name, " can't hold a ", type_name(value.type_index)));
+    }
+  }
+
+  // ---- types and symbols ----
+
+  void bind_symbol(const std::string& name) {
+    if (symbols_.find(name) != symbols_.end()) return;
+    symbols_.insert(name);
+    levels_.back().symbols.push_back(name);
+  }
+
+  void bind_symbols(const TypeRef& t) {
+    std::vector<std::string> names;
+    collect_binding_symbols(t, &names);
+    for (const std::string& n : names) bind_symbol(n);
+  }
+
+  void symbols(const std::vector<std::string>& names) {
+    for (const std::string& n : names) {
+      if (symbols_.find(n) == symbols_.end()) {
+        fail(span_, cat("the symbol ", n, " is not bound here"));
+      }
+    }
+  }
+
+  void dim(const Dim& d) {
+    std::vector<std::string> names;
+    tenon::collect_symbols(d, &names);
+    symbols(names);
+  }
+
+  void type(const TypeRef& t) {
+    if (!t) fail(span_, "a type is missing");
+    TypeMeasure m = measure(t);
+    if (m.size > kMaxTypeSize || m.depth > kMaxNesting) fail(span_, "a type is too large");
+    std::vector<std::string> names;
+    collect_symbols(t, &names);
+    symbols(names);
+    well_formed(t);
+  }
+
+  void well_formed(const TypeRef& t) {
+    if (!t) fail(span_, "a type is missing");
+    if (const auto* x = type_as<TensorType>(t)) {
+      bool dims_fit = !x->dims_known || static_cast<int64_t>(x->dims.size()) == x->rank;
+      if (!dims_fit || x->rank < kUnknownRank || x->rank > kMaxRank ||
+          (x->value_known && !(x->dims_known && x->rank <= 1))) {
+        fail(span_, cat("the type ", to_text(t), " contradicts itself"));
+      }
+    } else if (const auto* s = type_as<ScalarType>(t)) {
+      if (!is_scalar_dtype(s->dtype)) {
+        fail(span_, cat("there are no scalars of ", short_name(s->dtype)));
+      }
+    } else if (const auto* u = type_as<TupleType>(t)) {
+      for (const TypeRef& f : u->fields) well_formed(f);
+    } else if (const auto* f = type_as<FunctionType>(t)) {
+      std::set<std::string> outer = type_vars_;
+      for (const String& p : f->type_params) type_vars_.insert(p.str());
+      for (const TypeRef& p : f->params) well_formed(p);
+      well_formed(f->result);
+      type_vars_ = std::move(outer);
+    } else if (const auto* a = type_as<ArrayType>(t)) {
+      well_formed(a->element);
+    } else if (const auto* d = type_as<AdtType>(t)) {
+      const AdtDefinition* adt = find_adt(signatures_, d->name);
+      if (!adt) fail(span_, cat("there is no type ", d->name));
+      if (adt->type_params.size() != d->args.size()) {
+        fail(span_, cat("the type ", d->name, " takes ", adt->type_params.size(),
+                        " type arguments, not ", d->args.size()));
+      }
+      for (const TypeRef& p : d->args) well_formed(p);
+    } else if (const auto* v = type_as<TypeVar>(t)) {
+      if (type_vars_.count(v->name.str()) == 0) {
+        fail(span_, cat("the type parameter ", v->name, " is unknown here"));
+      }
+    }
+  }
+
+  const Signatures& signatures_;
+  std::string_view name_;
+  Span span_;
+  std::vector<Level> levels_;
+  int blocks_ = 0;
+  int64_t fresh_ = 0;
+  std::set<std::string> type_vars_;
+  std::unordered_set<const Var*> bound_, visible_;
+  std::multiset<std::string, std::less<>> symbols_, checks_;
+};
+
+void check_adts(const Module& module) {
+  std::set<std::string> constructors;
+  for (const auto& [_, adt] : prelude()) {
+    for (const auto& c : adt->constructors) constructors.insert(c->name.str());
+  }
+  for (const auto& [name, adt] : module->adts) {
+    auto bad = [&, n = name](const std::string& what) { fail({}, cat("type ", n, ": ", what)); };
+    if (prelude().contains(name)) bad("the prelude has a type of this name");
+    if (adt->name != name) bad(cat("it calls itself ", adt->name));
+    if (adt->constructors.empty()) bad("it has no constructor");
+    for (const auto& c : adt->constructors) {
+      if (!constructors.insert(c->name.str()).second) {
+        bad(cat("there is another constructor ", c->name));
+      }
+    }
+  }
+}
+
+}  // namespace
+
+void check_module(const Module& module) {
+  check_adts(module);
+  for (const auto& [name, kernel] : module->kernels) {
+    if (!kernel) fail({}, cat("kernel @", name, " is missing"));
+    loop::check(*kernel);
+  }
+  for (const auto& [name, f] : module->functions) {
+    if (!f) fail({}, cat("function @", name, " is missing"));
+  }
+  Signatures signatures = Signatures::of(module);
+  for (const auto& [name, f] : module->functions) FunctionChecker(signatures, name).run(*f);
+}
+
+}  // namespace tenon::graph

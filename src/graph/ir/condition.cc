@@ -1,0 +1,45 @@
+#include "graph/ir/condition.h"
+
+#include "graph/ir/name_text.h"
+
+namespace tenon::graph {
+
+// Equal and broadcast conditions don't care for the order of their sides.
+std::string check_key(CheckKind kind, const Dim& left, const Dim& right) {
+  std::string a = to_text(left), b = to_text(right);
+  if (kind != CheckKind::kLessEqual && b < a) std::swap(a, b);
+  return cat(static_cast<int>(kind), " ", a, " ? ", b);
+}
+
+bool proved(CheckKind kind, const Dim& a, const Dim& b) {
+  switch (kind) {
+    case CheckKind::kEqual:
+      return a == b || proves_equal(a, b);
+    case CheckKind::kLessEqual:
+      return proves_less_equal(a, b);
+    case CheckKind::kBroadcast:
+      return a == b || a.is_const(1) || b.is_const(1) || proves_equal(a, b);
+  }
+  return false;
+}
+
+bool refuted(CheckKind kind, const Dim& a, const Dim& b) {
+  switch (kind) {
+    case CheckKind::kEqual:
+      return proves_differ(a, b);
+    case CheckKind::kLessEqual:
+      return proves_less_equal(b + 1, a);
+    case CheckKind::kBroadcast:
+      return a.is_const() && b.is_const() && !proved(kind, a, b);
+  }
+  return false;
+}
+
+std::string condition_text(CheckKind kind, const Dim& left, const Dim& right) {
+  const char* sign = kind == CheckKind::kEqual       ? " == "
+                     : kind == CheckKind::kLessEqual ? " <= "
+                                                     : " ~ ";
+  return cat(dim_text(left), sign, dim_text(right));
+}
+
+}  // namespace tenon::graph
