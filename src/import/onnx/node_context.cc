@@ -231,6 +231,30 @@ Ints NodeContext::axes(const Ints& values, int64_t rank) const {
   return out;
 }
 
+Ints NodeContext::axes_below(int64_t rank) {
+  Ints out;
+  for (int64_t i = 0; i < rank; ++i) out.push_back(i);
+  return out;
+}
+
+Operand NodeContext::for_axis(const Operand& axis, int64_t rank, const Ints& candidates,
+                              const std::function<Operand(int64_t axis)>& make) const {
+  if (candidates.empty()) invalid("no axis that fits");
+  Operand given = reshape(cast(axis, i64), {});
+  Operand size = scalar(i64, static_cast<double>(rank));
+  Operand which = op("where", {op("less", {given, scalar(i64, 0)}), add(given, size), given});
+  std::function<Operand(size_t)> choose = [&](size_t i) -> Operand {
+    if (i + 1 == candidates.size()) {
+      b.match_elements(which, {candidates[i]});
+      return make(candidates[i]);
+    }
+    Operand here = op("equal", {which, scalar(i64, static_cast<double>(candidates[i]))});
+    return b.if_(
+        here, [&] { return make(candidates[i]); }, [&] { return choose(i + 1); });
+  };
+  return choose(0);
+}
+
 // ---- building ----
 
 Operand NodeContext::reshape(const Operand& x, const Dims& shape) const {

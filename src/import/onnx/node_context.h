@@ -98,6 +98,12 @@ class NodeContext {
   // An axis in [-rank, rank), made >= 0.
   int64_t axis(int64_t value, int64_t rank) const;
   Ints axes(const Ints& values, int64_t rank) const;
+  static Ints axes_below(int64_t rank);  // 0, 1, ... rank - 1
+
+  // The result of `make` for the axis of `rank` that a tensor of one integer names at run time,
+  // which is checked to be one of the candidates. Each must yield the same type, but for sizes.
+  Operand for_axis(const Operand& axis, int64_t rank, const Ints& candidates,
+                   const std::function<Operand(int64_t axis)>& make) const;
 
   // ---- building ----
   Operand op(std::string_view name, const Operands& args, graph::Attrs attrs = {}) const {

@@ -12,38 +12,59 @@ namespace {
 
 using Makers = std::unordered_map<std::string_view, size_t>;
 
-// Adds the nodes that make what `node` reads. Names that an inner graph defines itself are looked
-// up too: an order that respects more than it must is still one, unless it makes a cycle, and then
-// the graph gives a name two meanings.
-void collect(const Node& node, const Makers& makers, std::vector<size_t>* out) {
-  for (const std::string& name : node.inputs) {
+// Adds the nodes that make what `node` reads, inner graphs included. `hidden` counts the names that
+// the inner graphs around give another meaning.
+void collect(const Node& node, const Makers& makers,
+             std::unordered_map<std::string_view, int>* hidden, std::vector<size_t>* out) {
+  auto add = [&](const std::string& name) {
+    auto shadow = hidden->find(name);
+    if (shadow != hidden->end() && shadow->second > 0) return;
     auto found = makers.find(name);
     if (found != makers.end()) out->push_back(found->second);
-  }
+  };
+  for (const std::string& name : node.inputs) add(name);
   for (const Attribute& a : node.attributes) {
     if (a.graph == nullptr) continue;
-    for (const Node& inner : a.graph->nodes) collect(inner, makers, out);
-    for (const Value& v : a.graph->outputs) {
-      auto found = makers.find(v.name);
-      if (found != makers.end()) out->push_back(found->second);
-    }
+    auto hide = [&](int change) {
+      for (const Value& v : a.graph->inputs) (*hidden)[v.name] += change;
+      for (const TensorData& t : a.graph->initializers) (*hidden)[t.name] += change;
+      for (const Node& inner : a.graph->nodes) {
+        for (const std::string& name : inner.outputs) (*hidden)[name] += change;
+      }
+    };
+    hide(1);
+    for (const Node& inner : a.graph->nodes) collect(inner, makers, hidden, out);
+    for (const Value& v : a.graph->outputs) add(v.name);
+    hide(-1);
   }
+}
+
+bool is_constant(const Node& n) {
+  return n.op == "Constant" && n.domain.empty() && n.outputs.size() == 1;
 }
 
 }  // namespace
 
 std::vector<size_t> node_order(const std::vector<Node>& nodes) {
   Makers makers;
+  std::vector<bool> replaced(nodes.size(), false);
   for (size_t i = 0; i < nodes.size(); ++i) {
     for (const std::string& name : nodes[i].outputs) {
-      if (!name.empty()) makers.emplace(name, i);
+      if (name.empty()) continue;
+      auto [made, first] = makers.emplace(name, i);
+      if (!first && is_constant(nodes[i]) && is_constant(nodes[made->second])) {
+        replaced[made->second] = true;
+        made->second = i;
+      }
     }
   }
   std::vector<std::vector<size_t>> readers(nodes.size());
   std::vector<size_t> waiting(nodes.size(), 0);
   for (size_t i = 0; i < nodes.size(); ++i) {
+    if (replaced[i]) continue;
     std::vector<size_t> needs;
-    collect(nodes[i], makers, &needs);
+    std::unordered_map<std::string_view, int> hidden;
+    collect(nodes[i], makers, &hidden, &needs);
     std::sort(needs.begin(), needs.end());
     needs.erase(std::unique(needs.begin(), needs.end()), needs.end());
     for (size_t maker : needs) {
@@ -56,15 +77,17 @@ std::vector<size_t> node_order(const std::vector<Node>& nodes) {
     if (waiting[i] == 0) ready.push(i);
   }
   std::vector<size_t> order;
+  size_t done = 0;
   while (!ready.empty()) {
     size_t i = ready.top();
     ready.pop();
-    order.push_back(i);
+    ++done;
+    if (!replaced[i]) order.push_back(i);
     for (size_t reader : readers[i]) {
       if (--waiting[reader] == 0) ready.push(reader);
     }
   }
-  if (order.size() == nodes.size()) return order;
+  if (done == nodes.size()) return order;
   size_t stuck = 0;
   while (waiting[stuck] == 0) ++stuck;
   throw Error(ErrorKind::Usage, Span::node(nodes[stuck].name), "the graph's nodes form a cycle")

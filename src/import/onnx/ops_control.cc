@@ -48,6 +48,13 @@ Operands if_node(NodeContext& cx) {
   return out;
 }
 
+// The iteration and the condition are scalars, but bodies may declare one element of rank 1.
+Operand as_declared(NodeContext& cx, const Operand& scalar, const Graph& body, size_t input) {
+  if (input >= body.inputs.size()) return scalar;
+  const ValueType& type = body.inputs[input].type;
+  return type.has_shape ? cx.reshape(scalar, Dims(type.shape.size(), Dim(1))) : scalar;
+}
+
 // Body: (iteration, condition, variables...) -> (condition, variables..., yields...)
 Operands loop_node(NodeContext& cx) {
   const Graph& body = cx.attr_graph("body");
@@ -63,7 +70,8 @@ Operands loop_node(NodeContext& cx) {
   for (size_t i = 0; i < variables; ++i) spec.init.push_back(cx.in(2 + i));
   spec.yields = body.outputs.size() - 1 - variables;
   spec.step = [&](const Operand& index, const Operands& states) -> std::optional<LoopStep> {
-    Operands inputs = {index, cx.scalar(boolean, 1)};
+    Operands inputs = {as_declared(cx, index, body, 0),
+                       as_declared(cx, cx.scalar(boolean, 1), body, 1)};
     inputs.insert(inputs.end(), states.begin(), states.end());
     auto results = cx.runner().run_graph(body, inputs);
     if (!results) return std::nullopt;

@@ -116,6 +116,15 @@ Term multiply(NodeContext& cx, Term left, Term right, const std::string& needed)
                        cx.reshape(arranged(cx, right, batch + columns), r));
     return out;
   }
+  // A size of 1 stands for as many as the other operand has.
+  for (char c : contracted) {
+    size_t i = left.labels.find(c), j = right.labels.find(c);
+    Dims l = cx.dims(left.value), r = cx.dims(right.value);
+    if (l[i].is_const(1)) l[i] = r[j];
+    if (r[j].is_const(1)) r[j] = l[i];
+    left.value = cx.expand(left.value, l);
+    right.value = cx.expand(right.value, r);
+  }
   // [batch..., rows, contracted] x [batch..., contracted, columns]
   Dims inner_left = sizes(cx, left, contracted), inner_right = sizes(cx, right, contracted);
   for (size_t i = 0; i < inner_left.size(); ++i) {
@@ -129,7 +138,7 @@ Term multiply(NodeContext& cx, Term left, Term right, const std::string& needed)
   r.push_back(product(columns_size));
   Operand y = cx.op("matmul", {cx.reshape(arranged(cx, left, batch + rows + contracted), l),
                                cx.reshape(arranged(cx, right, batch + contracted + columns), r)});
-  Dims shape = cx.dims(y);
+  Dims shape = cx.dims(y);  // whose batch sizes are broadcast
   shape.resize(batch.size());
   shape.insert(shape.end(), rows_size.begin(), rows_size.end());
   shape.insert(shape.end(), columns_size.begin(), columns_size.end());

@@ -96,12 +96,15 @@ Operands one_hot(NodeContext& cx) {
 
 template <const char* Name>
 Operands scan_along(NodeContext& cx) {
-  Ints axis = cx.const_ints(1, "axis");
-  if (axis.size() != 1) cx.invalid("axis of several elements");
-  return {cx.op(Name, {cx.in(0)},
-                attrs({{"axis", cx.axis(axis[0], cx.rank(0))},
-                       {"exclusive", cx.attr_bool("exclusive", false)},
-                       {"reverse", cx.attr_bool("reverse", false)}}))};
+  bool exclusive = cx.attr_bool("exclusive", false), reverse = cx.attr_bool("reverse", false);
+  auto along = [&](int64_t axis) {
+    return cx.op(Name, {cx.in(0)},
+                 attrs({{"axis", axis}, {"exclusive", exclusive}, {"reverse", reverse}}));
+  };
+  auto axis = cx.ints(cx.in(1));
+  if (!axis) return {cx.for_axis(cx.in(1), cx.rank(0), cx.axes_below(cx.rank(0)), along)};
+  if (axis->size() != 1) cx.invalid("axis of several elements");
+  return {along(cx.axis((*axis)[0], cx.rank(0)))};
 }
 
 Operands trilu(NodeContext& cx) {

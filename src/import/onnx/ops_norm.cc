@@ -18,6 +18,13 @@ Operands batch_normalization(NodeContext& cx) {
     if (cx.wants(i)) cx.unsupported("the outputs of training not implemented");
   }
   double epsilon = cx.attr_float("epsilon", 1e-5);
+  if (cx.rank(0) == 1) {  // a batch of one channel
+    Dims shape = cx.dims(0);
+    Operand column = cx.reshape(cx.in(0), {shape[0], 1});
+    Operand y = cx.op("batch_norm", {column, cx.in(1), cx.in(2), cx.in(3), cx.in(4)},
+                      attrs({{"axis", 1}, {"epsilon", epsilon}}));
+    return {cx.reshape(y, shape)};
+  }
   return {cx.op("batch_norm", {cx.in(0), cx.in(1), cx.in(2), cx.in(3), cx.in(4)},
                 attrs({{"axis", 1}, {"epsilon", epsilon}}))};
 }
@@ -34,8 +41,8 @@ Operands group_normalization(NodeContext& cx) {
   if (groups <= 0) cx.invalid(cat("num_groups=", groups));
   cx.attr_dtype("stash_type", f32);
   Operand scale = cx.in(1), bias = cx.in(2);
-  if (cx.version() < 21) {
-    Dim channels = cx.dims(0).at(1);
+  Dim channels = cx.rank(0) > 1 ? cx.dims(0)[1] : Dim(1);
+  if (cx.version() < 21 && cx.dims(scale) != Dims{channels}) {
     Dim per_group = floordiv(channels, groups);
     auto spread = [&](const Operand& v) {
       Operand column = cx.reshape(v, {groups, 1});
@@ -131,7 +138,7 @@ void register_norm(OpTable& t) {
   t.add("BatchNormalization", 1, batch_normalization);
   t.add("InstanceNormalization", 1, instance_normalization);
   t.add("GroupNormalization", 18, group_normalization);
-  t.add("LayerNormalization", 17, layer_normalization);
+  t.add("LayerNormalization", 1, layer_normalization);  // of 17, but used before
   t.add("LayerNormalization", 1, layer_normalization, kMicrosoft);
   t.add("RMSNormalization", 23, rms_normalization);
   t.add("SimplifiedLayerNormalization", 1, rms_normalization);

@@ -14,26 +14,38 @@ struct Plan {
   bool keepdims = true;
 };
 
-Plan plan(NodeContext& cx) {
+// `make` for the node's axes. One axis that only running tells becomes a choice; several are
+// refused.
+Operands over_axes(NodeContext& cx, const std::function<Operand(const Plan&)>& make) {
   Plan p;
   p.x = cx.in(0);
   p.keepdims = cx.attr_bool("keepdims", true);
   int64_t rank = cx.rank(0);
-  bool given = false;
+  Ints all = NodeContext::axes_below(rank);
+  bool nothing = cx.attr_bool("noop_with_empty_axes", false), given = false;
   if (cx.has(1)) {
+    Dims shape = cx.dims(1);
+    int64_t length = shape.size() == 1 ? shape[0].as_const().value_or(-1) : -1;
+    auto known = cx.ints(cx.in(1));
     given = true;
-    p.axes = cx.axes(cx.const_ints(1, "axes"), rank);
+    if (length == 0) known = Ints();  // whatever it holds at run time
+    if (known) {
+      p.axes = cx.axes(*known, rank);
+    } else if (length == 1) {
+      return {cx.for_axis(cx.in(1), rank, all, [&](int64_t axis) {
+        Plan one = p;
+        one.axes = {axis};
+        return make(one);
+      })};
+    } else {
+      cx.unsupported("several axes computed at run time not implemented");
+    }
   } else if (cx.has_attr("axes")) {
     given = true;
     p.axes = cx.axes(cx.attr_ints("axes"), rank);
   }
-  bool nothing = cx.attr_bool("noop_with_empty_axes", false);
-  if (!given || p.axes.empty()) {
-    p.axes.clear();
-    if (nothing) return p;
-    for (int64_t i = 0; i < rank; ++i) p.axes.push_back(i);
-  }
-  return p;
+  if ((!given || p.axes.empty()) && !nothing) p.axes = all;
+  return {make(p)};
 }
 
 Operand reduce(NodeContext& cx, const char* name, const Plan& p, const Operand& x) {
@@ -42,49 +54,52 @@ Operand reduce(NodeContext& cx, const char* name, const Plan& p, const Operand& 
 
 template <const char* Name>
 Operands plain(NodeContext& cx) {
-  Plan p = plan(cx);
-  return {reduce(cx, Name, p, p.x)};
+  return over_axes(cx, [&](const Plan& p) { return reduce(cx, Name, p, p.x); });
 }
 
 Operands l1(NodeContext& cx) {
-  Plan p = plan(cx);
-  return {reduce(cx, "reduce_sum", p, cx.op("abs", {p.x}))};
+  return over_axes(cx,
+                   [&](const Plan& p) { return reduce(cx, "reduce_sum", p, cx.op("abs", {p.x})); });
 }
 
-Operand sum_of_squares(NodeContext& cx, const Plan& p) {
-  return reduce(cx, "reduce_sum", p, cx.mul(p.x, p.x));
+Operand sum_of_squares(NodeContext& cx, const Plan& p, const Operand& x) {
+  return reduce(cx, "reduce_sum", p, cx.mul(x, x));
 }
 
 Operands sum_square(NodeContext& cx) {
-  return {sum_of_squares(cx, plan(cx))};
+  return over_axes(cx, [&](const Plan& p) { return sum_of_squares(cx, p, p.x); });
+}
+
+// The roots and logarithms of integers are taken in f64.
+Operand real(NodeContext& cx, const Operand& x) {
+  return cx.dtype(x).is_float() ? x : cx.cast(x, f64);
 }
 
 Operands l2(NodeContext& cx) {
-  Plan p = plan(cx);
-  DataType dtype = cx.dtype(0);
-  if (!dtype.is_float()) p.x = cx.cast(p.x, f64);  // the root of an integer
-  return {cx.cast(cx.op("sqrt", {sum_of_squares(cx, p)}), dtype)};
+  return over_axes(cx, [&](const Plan& p) {
+    Operand root = cx.op("sqrt", {sum_of_squares(cx, p, real(cx, p.x))});
+    return cx.cast(root, cx.dtype(p.x));
+  });
 }
 
 Operands log_sum(NodeContext& cx) {
-  Plan p = plan(cx);
-  DataType dtype = cx.dtype(0);
-  Operand sum = reduce(cx, "reduce_sum", p, p.x);
-  if (!dtype.is_float()) sum = cx.cast(sum, f64);
-  return {cx.cast(cx.op("log", {sum}), dtype)};
+  return over_axes(cx, [&](const Plan& p) {
+    Operand sum = real(cx, reduce(cx, "reduce_sum", p, p.x));
+    return cx.cast(cx.op("log", {sum}), cx.dtype(p.x));
+  });
 }
 
-// max + log(sum(exp(x - max))); a max that is no number's neighbour (infinite) is left out.
+// max + log(sum(exp(x - max))); an infinite maximum is left out, so that no inf - inf arises.
 Operands log_sum_exp(NodeContext& cx) {
-  Plan p = plan(cx);
-  DataType dtype = cx.dtype(0);
-  Operand x = dtype.is_float() ? p.x : cx.cast(p.x, f64);
-  Operand top = cx.reduce("reduce_max", x, p.axes, true);
-  top = cx.op("where", {cx.op("is_inf", {top}), cx.scalar_like(x, 0), top});
-  Operand sum = cx.reduce("reduce_sum", cx.op("exp", {cx.sub(x, top)}), p.axes, true);
-  Operand out = cx.add(cx.op("log", {sum}), top);
-  if (!p.keepdims) out = cx.squeeze(out, p.axes);
-  return {cx.cast(out, dtype)};
+  return over_axes(cx, [&](const Plan& p) {
+    Operand x = real(cx, p.x);
+    Operand top = cx.reduce("reduce_max", x, p.axes, true);
+    top = cx.op("where", {cx.op("is_inf", {top}), cx.scalar_like(x, 0), top});
+    Operand sum = cx.reduce("reduce_sum", cx.op("exp", {cx.sub(x, top)}), p.axes, true);
+    Operand out = cx.add(cx.op("log", {sum}), top);
+    if (!p.keepdims) out = cx.squeeze(out, p.axes);
+    return cx.cast(out, cx.dtype(p.x));
+  });
 }
 
 template <const char* Name>

@@ -91,7 +91,23 @@ std::optional<Ints> axes_of(NodeContext& cx) {
   return std::nullopt;
 }
 
+// One axis that only running tells.
+bool runtime_axis(NodeContext& cx) {
+  if (!cx.has(1) || cx.ints(cx.in(1))) return false;
+  Dims shape = cx.dims(1);
+  return shape.empty() || (shape.size() == 1 && shape[0].is_const(1));
+}
+
 Operands squeeze(NodeContext& cx) {
+  if (runtime_axis(cx)) {
+    Ints ones;
+    Dims sizes = cx.dims(0);
+    for (size_t i = 0; i < sizes.size(); ++i) {
+      if (!proves_differ(sizes[i], 1)) ones.push_back(static_cast<int64_t>(i));
+    }
+    return {cx.for_axis(cx.in(1), cx.rank(0), ones,
+                        [&](int64_t a) { return cx.squeeze(cx.in(0), {a}); })};
+  }
   Dims dims = cx.dims(0);
   auto stated = axes_of(cx);
   Ints axes;
@@ -106,6 +122,10 @@ Operands squeeze(NodeContext& cx) {
 }
 
 Operands unsqueeze(NodeContext& cx) {
+  if (runtime_axis(cx)) {
+    return {cx.for_axis(cx.in(1), cx.rank(0) + 1, cx.axes_below(cx.rank(0) + 1),
+                        [&](int64_t a) { return cx.unsqueeze(cx.in(0), {a}); })};
+  }
   auto stated = axes_of(cx);
   if (!stated) cx.invalid("no axes");
   int64_t rank = cx.rank(0) + static_cast<int64_t>(stated->size());

@@ -1,5 +1,6 @@
 // Slice and Pad: bounds that may be negative, symbolic or computed.
 
+#include <algorithm>
 #include <limits>
 
 #include "import/onnx/node_context.h"
@@ -101,38 +102,41 @@ Operands slice(NodeContext& cx) {
   auto count = cx.dims(starts).size() == 1 ? cx.dims(starts)[0].as_const() : std::nullopt;
   if (!count) cx.unsupported("a number of axes known only at run time not implemented");
   size_t n = static_cast<size_t>(*count);
-  Ints axes;
-  for (size_t i = 0; i < n; ++i) axes.push_back(static_cast<int64_t>(i));
-  if (cx.has(3)) axes = cx.const_ints(3, "axes");
-  axes = cx.axes(axes, cx.rank(0));
-  Ints steps(n, 1);
-  if (cx.has(4)) steps = cx.const_ints(4, "steps");
+  std::optional<Ints> axes = Ints(), steps = Ints(n, 1);
+  for (size_t i = 0; i < n; ++i) axes->push_back(static_cast<int64_t>(i));
+  if (cx.has(3)) axes = cx.ints(cx.in(3));
+  if (cx.has(4)) steps = cx.ints(cx.in(4));
+  if (axes) axes = cx.axes(*axes, cx.rank(0));
   auto known_starts = cx.values(starts), known_ends = cx.values(ends);
-  if (axes.size() != n || steps.size() != n || (known_starts && known_starts->size() != n) ||
-      (known_ends && known_ends->size() != n)) {
+  if ((axes && axes->size() != n) || (steps && steps->size() != n) ||
+      (known_starts && known_starts->size() != n) || (known_ends && known_ends->size() != n)) {
     cx.invalid("starts, ends, axes and steps of unequal length");
   }
-  for (int64_t& s : steps) {
+  if (!steps) cx.unsupported("steps computed at run time not implemented");
+  for (int64_t& s : *steps) {
     if (s == 0) cx.invalid("a step of 0");
     s = std::max<int64_t>(s, -std::numeric_limits<int32_t>::max());
     s = std::min<int64_t>(s, std::numeric_limits<int32_t>::max());
   }
-  if (known_starts && known_ends) {
+  if (axes && known_starts && known_ends) {
     bool done = false;
-    Operand y = slice_known(cx, x, *known_starts, *known_ends, axes, steps, &done);
+    Operand y = slice_known(cx, x, *known_starts, *known_ends, *axes, *steps, &done);
     if (done) return {y};
   }
-  // Bounds whose sign only running tells.
+  // Bounds whose sign, or axes that, only running tells.
   Ints all_steps(static_cast<size_t>(cx.rank(0)), 1);
-  for (size_t i = 0; i < n; ++i) all_steps[static_cast<size_t>(axes[i])] = steps[i];
-  Operands bounds = cx.b.ops(
-      "slice_bounds",
-      {cx.op("shape_of", {x}), cx.cast(starts, i64), cx.cast(ends, i64), cx.ints_tensor(axes)},
-      attrs({{"steps", attr_ints(all_steps)}}));
+  if (axes) {
+    for (size_t i = 0; i < n; ++i) all_steps[static_cast<size_t>((*axes)[i])] = (*steps)[i];
+  } else if (*steps != Ints(n, 1)) {
+    cx.unsupported("steps along axes computed at run time not implemented");
+  }
+  Operand on = axes ? cx.ints_tensor(*axes) : cx.cast(cx.in(3), i64);
+  Operands bounds = cx.b.ops("slice_bounds", {cx.op("shape_of", {x}), cx.cast(starts, i64),
+                                              cx.cast(ends, i64), on, cx.ints_tensor(*steps)});
   Dims firsts = cx.b.elements_of(bounds[0]), sizes = cx.b.elements_of(bounds[1]);
   Dims whole = cx.dims(x);
-  for (size_t i = 0; i < whole.size(); ++i) {  // axes that are not sliced keep their size
-    if (std::find(axes.begin(), axes.end(), static_cast<int64_t>(i)) == axes.end()) {
+  for (size_t i = 0; axes && i < whole.size(); ++i) {  // axes that are not sliced keep their size
+    if (std::find(axes->begin(), axes->end(), static_cast<int64_t>(i)) == axes->end()) {
       firsts[i] = 0;
       sizes[i] = whole[i];
     }
@@ -172,11 +176,26 @@ Operands pad_attributes(NodeContext& cx) {
   return {padded(cx, Dims(pads.begin(), pads.end()), all_axes(cx), value)};
 }
 
+// Pads of axes that only running tells, put at their places among those of all axes.
+Operand spread_pads(NodeContext& cx) {
+  Operand rank = cx.scalar(i64, static_cast<double>(cx.rank(0)));
+  Operand begins = cx.op("mod", {cx.cast(cx.in(3), i64), rank});  // makes negative axes positive
+  Operand places = cx.concat({begins, cx.add(begins, rank)}, 0);
+  return cx.op("scatter_elements", {cx.full(i64, 0, {2 * cx.rank(0)}), places, cx.in(1)},
+               attrs({{"axis", 0}}));
+}
+
 Operands pad(NodeContext& cx) {
   Ints axes = all_axes(cx);
-  if (cx.has(3)) axes = cx.axes(cx.const_ints(3, "axes"), cx.rank(0));
-  Operand value = cx.has(2) ? cx.reshape(cx.in(2), {}) : Operand();
-  return {padded(cx, cx.elements(cx.in(1)), axes, value)};
+  Operand value = cx.has(2) ? cx.reshape(cx.in(2), {}) : Operand(), pads = cx.in(1);
+  if (cx.has(3)) {
+    if (auto known = cx.ints(cx.in(3))) {
+      axes = cx.axes(*known, cx.rank(0));
+    } else {
+      pads = spread_pads(cx);
+    }
+  }
+  return {padded(cx, cx.elements(pads), axes, value)};
 }
 
 // Axes cropped or padded about their middle to the sizes of an operand.
