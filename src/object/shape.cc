@@ -34,26 +34,4 @@ std::string to_text(const Shape& shape) {
   return to_text(shape.dims());
 }
 
-std::optional<int64_t> element_count(std::span<const int64_t> dims) {
-  // A zero makes the product zero however large the others are, so it is looked for first.
-  int64_t n = 1;
-  bool zero = false;
-  for (int64_t d : dims) {
-    if (d < 0) return std::nullopt;
-    zero = zero || d == 0;
-  }
-  if (zero) return 0;
-  for (int64_t d : dims) {
-    if (__builtin_mul_overflow(n, d, &n)) return std::nullopt;
-  }
-  return n;
-}
-
-std::optional<int64_t> byte_count(std::span<const int64_t> dims, DataType dtype) {
-  auto n = element_count(dims);
-  int64_t bytes;
-  if (!n || __builtin_mul_overflow(*n, dtype.bytes(), &bytes)) return std::nullopt;
-  return bytes;
-}
-
 }  // namespace tenon

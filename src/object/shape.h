@@ -50,9 +50,28 @@ class Shape : public Handle {
 
 std::string to_text(std::span<const int64_t> dims);  // "[2, 48]"
 std::string to_text(const Shape& shape);
-// The product of the dimensions; nothing when one is negative or the product overflows.
-std::optional<int64_t> element_count(std::span<const int64_t> dims);
+// The product of the dimensions; nothing when one is negative or the product overflows. A zero
+// makes it zero however large the others are. Inline and without branches: every allocation asks
+// for it.
+inline std::optional<int64_t> element_count(std::span<const int64_t> dims) {
+  int64_t n = 1;
+  bool overflow = false, zero = false, negative = false;
+  for (int64_t d : dims) {
+    overflow |= __builtin_mul_overflow(n, d, &n);
+    zero |= d == 0;
+    negative |= d < 0;
+  }
+  if (negative || (overflow && !zero)) [[unlikely]]
+    return std::nullopt;
+  return zero ? 0 : n;
+}
 // The bytes of a compact tensor; nothing when one is negative or the size overflows.
-std::optional<int64_t> byte_count(std::span<const int64_t> dims, DataType dtype);
+inline std::optional<int64_t> byte_count(std::span<const int64_t> dims, DataType dtype) {
+  auto n = element_count(dims);
+  int64_t bytes;
+  if (!n || __builtin_mul_overflow(*n, dtype.bytes(), &bytes)) [[unlikely]]
+    return std::nullopt;
+  return bytes;
+}
 
 }  // namespace tenon
