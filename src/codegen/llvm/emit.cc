@@ -83,10 +83,16 @@ llvm::Constant* ModuleWriter::text(std::string_view text) {
   auto [it, is_new] = texts_.try_emplace(std::string(text));
   if (is_new) {
     llvm::Constant* data = llvm::ConstantDataArray::getString(context, {text.data(), text.size()});
-    it->second = new llvm::GlobalVariable(module, data->getType(), true,
-                                          llvm::GlobalValue::PrivateLinkage, data, "text");
+    it->second = constant(data, "text");
   }
   return it->second;
+}
+
+llvm::GlobalVariable* ModuleWriter::constant(llvm::Constant* data, const char* name) {
+  auto* global = new llvm::GlobalVariable(module, data->getType(), true,
+                                          llvm::GlobalValue::PrivateLinkage, data, name);
+  global->setUnnamedAddr(llvm::GlobalValue::UnnamedAddr::Global);
+  return global;
 }
 
 llvm::Value* ModuleWriter::field(Builder& b, llvm::Type* type, llvm::Value* base,
@@ -175,90 +181,120 @@ void optimise(llvm::Module& module, llvm::TargetMachine& machine, int level) {
   passes.run(module, modules);
 }
 
-// Compiles one module: kernels `first` to `last`. Their entries become hidden symbols
-// "tenon.entry.N", which the module of the table refers to.
-std::string compile_module(const std::vector<loop::KernelRef>& kernels, size_t first, size_t last,
-                           const Target& target, const EmitOptions& options, std::string* ir,
-                           std::string* assembly) {
-  auto machine = target_machine(target, options.optimisation);
-  llvm::LLVMContext context;
-  llvm::Module module("kernels", context);
-  module.setTargetTriple(triple(target));
-  module.setDataLayout(machine->createDataLayout());
-  module.setPICLevel(llvm::PICLevel::BigPIC);
-  {
-    ModuleWriter writer(module, target);
-    for (size_t i = first; i < last; ++i) {
-      llvm::Function* entry = write_entry(writer, *kernels[i], write_body(writer, *kernels[i]));
-      entry->setName(cat("tenon.entry.", i));
-      entry->setLinkage(llvm::GlobalValue::ExternalLinkage);
-      entry->setVisibility(llvm::GlobalValue::HiddenVisibility);
+// What turns modules for one target into object files.
+class ModuleCompiler {
+ public:
+  ModuleCompiler(const Target& target, const EmitOptions& options, std::string* ir,
+                 std::string* assembly)
+      : target_(target),
+        options_(options),
+        machine_(target_machine(target, options.optimisation)),
+        ir_(ir),
+        assembly_(assembly) {}
+
+  template <class Write>
+  std::string compile(Write&& write) {
+    llvm::LLVMContext context;
+    llvm::Module module("kernels", context);
+    module.setTargetTriple(triple(target_));
+    module.setDataLayout(machine_->createDataLayout());
+    module.setPICLevel(llvm::PICLevel::BigPIC);
+    {
+      ModuleWriter writer(module, target_);
+      write(writer);
     }
-    if (first == 0) {
-      // The table, in the order of `kernels`: by name.
-      auto* entry_type = llvm::StructType::get(context, {writer.pointer, writer.pointer});
-      std::vector<llvm::Constant*> entries;
-      for (size_t i = 0; i < kernels.size(); ++i) {
-        const std::string name = cat("tenon.entry.", i);
-        llvm::Function* f = module.getFunction(name);
-        if (f == nullptr) {
-          f = llvm::Function::Create(
-              llvm::FunctionType::get(
-                  writer.i32, {writer.pointer, writer.pointer, writer.i32, writer.pointer}, false),
-              llvm::GlobalValue::ExternalLinkage, name, module);
-          f->setVisibility(llvm::GlobalValue::HiddenVisibility);
-          f->setDSOLocal(true);
-        }
-        entries.push_back(
-            llvm::ConstantStruct::get(entry_type, {writer.text(kernels[i]->name), f}));
-      }
-      auto* entries_type = llvm::ArrayType::get(entry_type, entries.size());
-      auto* list =
-          new llvm::GlobalVariable(module, entries_type, true, llvm::GlobalValue::InternalLinkage,
-                                   llvm::ConstantArray::get(entries_type, entries));
-      uint64_t words[vm::kCpuFeatureWords] = {};
-      const std::pair<int, const char*> numbered[] = {
-#define TENON_CPU_FEATURE(number, name) {number, name},
-#include "vm/executable/cpu_features.def"
-#undef TENON_CPU_FEATURE
-      };
-      for (const auto& [bit, name] : numbered)
-        if (target.has(name)) words[bit / 64] |= uint64_t{1} << (bit % 64);
-      llvm::Constant* table =
-          llvm::ConstantStruct::getAnon({llvm::ConstantInt::get(writer.i32, vm::kKernelAbiVersion),
-                                         llvm::ConstantInt::get(writer.i32, kernels.size()),
-                                         llvm::ConstantDataArray::get(context, words), list});
-      new llvm::GlobalVariable(module, table->getType(), true, llvm::GlobalValue::ExternalLinkage,
-                               table, vm::kKernelTableSymbol);
+    std::string problems;
+    llvm::raw_string_ostream problem_stream(problems);
+    if (llvm::verifyModule(module, &problem_stream))
+      throw Error(ErrorKind::Internal, "the code written for kernels is not valid LLVM IR")
+          .found(problem_stream.str());
+    optimise(module, *machine_, options_.optimisation);
+    if (ir_ != nullptr) {
+      llvm::raw_string_ostream out(*ir_);
+      module.print(out, nullptr);
     }
+    if (assembly_ != nullptr)
+      *assembly_ += generate(*llvm::CloneModule(module), llvm::CodeGenFileType::AssemblyFile);
+    return generate(module, llvm::CodeGenFileType::ObjectFile);
   }
-  std::string problems;
-  llvm::raw_string_ostream problem_stream(problems);
-  if (llvm::verifyModule(module, &problem_stream))
-    throw Error(ErrorKind::Internal, "the code written for kernels is not valid LLVM IR")
-        .found(problem_stream.str());
-  optimise(module, *machine, options.optimisation);
-  if (ir != nullptr) {
-    llvm::raw_string_ostream out(*ir);
-    module.print(out, nullptr);
-  }
-  auto generate = [&](llvm::Module& source, llvm::CodeGenFileType type) {
+
+ private:
+  std::string generate(llvm::Module& module, llvm::CodeGenFileType type) {
     llvm::SmallVector<char, 0> bytes;
     llvm::raw_svector_ostream out(bytes);
     llvm::legacy::PassManager passes;
     llvm::TargetLibraryInfoImpl library((llvm::Triple(module.getTargetTriple())));
     library.disableAllFunctions();
     passes.add(new llvm::TargetLibraryInfoWrapperPass(library));
-    if (machine->addPassesToEmitFile(passes, out, nullptr, type, /*DisableVerify=*/true))
+    if (machine_->addPassesToEmitFile(passes, out, nullptr, type, /*DisableVerify=*/true))
       throw Error(ErrorKind::Internal, "LLVM can't write object files for this target");
-    passes.run(source);
+    passes.run(module);
     return std::string(bytes.data(), bytes.size());
-  };
-  if (assembly != nullptr) {
-    auto copy = llvm::CloneModule(module);
-    *assembly += generate(*copy, llvm::CodeGenFileType::AssemblyFile);
   }
-  return generate(module, llvm::CodeGenFileType::ObjectFile);
+
+  const Target& target_;
+  const EmitOptions& options_;
+  std::unique_ptr<llvm::TargetMachine> machine_;
+  std::string *ir_, *assembly_;
+};
+
+// Entries are hidden symbols, which the table refers to.
+std::string entry_symbol(size_t kernel) {
+  return cat("tenon.entry.", kernel);
+}
+
+void write_kernel(ModuleWriter& m, const loop::Kernel& kernel, size_t index) {
+  llvm::Function* entry = write_entry(m, kernel, write_body(m, kernel));
+  entry->setName(entry_symbol(index));
+  entry->setLinkage(llvm::GlobalValue::ExternalLinkage);
+  entry->setVisibility(llvm::GlobalValue::HiddenVisibility);
+}
+
+// The exported table, in the order of `kernels`: by name.
+void write_table(ModuleWriter& m, const std::vector<loop::KernelRef>& kernels) {
+  auto* entry_type = llvm::StructType::get(m.context, {m.pointer, m.pointer});
+  auto* function_type =
+      llvm::FunctionType::get(m.i32, {m.pointer, m.pointer, m.i32, m.pointer}, false);
+  std::vector<llvm::Constant*> entries;
+  for (size_t i = 0; i < kernels.size(); ++i) {
+    llvm::Function* f = m.module.getFunction(entry_symbol(i));
+    if (f == nullptr) {
+      f = llvm::Function::Create(function_type, llvm::GlobalValue::ExternalLinkage, entry_symbol(i),
+                                 m.module);
+      f->setVisibility(llvm::GlobalValue::HiddenVisibility);
+      f->setDSOLocal(true);
+    }
+    entries.push_back(llvm::ConstantStruct::get(entry_type, {m.text(kernels[i]->name), f}));
+  }
+  auto* entries_type = llvm::ArrayType::get(entry_type, entries.size());
+  auto* list = m.constant(llvm::ConstantArray::get(entries_type, entries), "entries");
+  uint64_t words[vm::kCpuFeatureWords] = {};
+  const std::pair<int, const char*> numbered[] = {
+#define TENON_CPU_FEATURE(number, name) {number, name},
+#include "vm/executable/cpu_features.def"
+#undef TENON_CPU_FEATURE
+  };
+  for (const auto& [bit, name] : numbered)
+    if (m.target.has(name)) words[bit / 64] |= uint64_t{1} << (bit % 64);
+  llvm::Constant* table =
+      llvm::ConstantStruct::getAnon({llvm::ConstantInt::get(m.i32, vm::kKernelAbiVersion),
+                                     llvm::ConstantInt::get(m.i32, kernels.size()),
+                                     llvm::ConstantDataArray::get(m.context, words), list});
+  new llvm::GlobalVariable(m.module, table->getType(), true, llvm::GlobalValue::ExternalLinkage,
+                           table, vm::kKernelTableSymbol);
+}
+
+// The code that all kernel objects for a target share, compiled once per process.
+std::string shared_code(const Target& target) {
+  static std::mutex mutex;
+  static std::map<std::string, std::string> objects;
+  std::lock_guard lock(mutex);
+  std::string& object = objects[cat(target.architecture, " ", target.tune, " ", to_text(target))];
+  if (object.empty()) {
+    const EmitOptions options;
+    object = ModuleCompiler(target, options, nullptr, nullptr).compile(write_refuse);
+  }
+  return object;
 }
 
 }  // namespace
@@ -282,9 +318,13 @@ std::vector<uint8_t> compile_kernels(const Array<loop::KernelRef>& kernels, cons
   auto work = [&] {
     for (size_t i; (i = next.fetch_add(1)) < modules;) {
       try {
-        objects[i] = compile_module(
-            sorted, i * sorted.size() / modules, (i + 1) * sorted.size() / modules, target, options,
-            options.ir_text ? &ir[i] : nullptr, options.assembly_text ? &assembly[i] : nullptr);
+        ModuleCompiler compiler(target, options, options.ir_text ? &ir[i] : nullptr,
+                                options.assembly_text ? &assembly[i] : nullptr);
+        objects[i] = compiler.compile([&](ModuleWriter& m) {
+          for (size_t k = i * sorted.size() / modules; k < (i + 1) * sorted.size() / modules; ++k)
+            write_kernel(m, *sorted[k], k);
+          if (i == 0) write_table(m, sorted);
+        });
       } catch (...) {
         failures[i] = std::current_exception();
       }
@@ -302,6 +342,7 @@ std::vector<uint8_t> compile_kernels(const Array<loop::KernelRef>& kernels, cons
     if (options.ir_text) *options.ir_text += text;
   for (const std::string& text : assembly)
     if (options.assembly_text) *options.assembly_text += text;
+  objects.push_back(shared_code(target));
   return link_closed(objects, target.architecture, vm::kKernelTableSymbol);
 }
 

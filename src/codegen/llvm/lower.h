@@ -1,11 +1,11 @@
 // The translation of one kernel into LLVM IR functions: what its files share.
 //
 //   emit.cc         the module: attributes, passes, object file, table
-//   entry.cc        the packed entry, which checks every argument (EntryWriter)
-//   statement.cc    the body: loops, stores, storage (BodyWriter)
-//   task.cc         its scratch memory, and parallel loops, whose tasks are functions of their own
-//   expression.cc   scalar expressions, one element or one vector of lanes at a time
-//   math*.cc        the mathematical functions
+//   entry.cc        the packed entry, which checks every argument; refuse.cc, which says what's
+//   wrong size.cc         sizes: expressions of symbols statement.cc    the body: loops, stores,
+//   storage (BodyWriter) task.cc         its scratch memory, and parallel loops, whose tasks are
+//   functions of their own expression.cc   scalar expressions, one element or one vector of lanes
+//   at a time math*.cc        the mathematical functions
 //
 // A body is `i32 (runtime*, buffer pointers..., symbols as i64...)`; 0, or what raise returned.
 // Private to this folder: it shows LLVM types.
@@ -51,8 +51,10 @@ struct ModuleWriter {
   llvm::MDNode* unlikely() const {
     return llvm::MDBuilder(context).createBranchWeights(1, 1 << 20);
   }
+  // A private constant; equal ones may share an address.
+  llvm::GlobalVariable* constant(llvm::Constant* data, const char* name);
+  llvm::Function* refuse();  // declared here, written by write_refuse
 
-  llvm::Function* slow_check = nullptr;  // entry.cc's, once per module
  private:
   std::map<std::string, llvm::Constant*, std::less<>> texts_;
 };
@@ -65,6 +67,7 @@ std::vector<Dim> kernel_dims(const loop::Kernel& kernel);
 
 // Writes `i32 NAME(void* runtime, const Any* args, i32 n, Any* result)` around a body.
 llvm::Function* write_entry(ModuleWriter& m, const loop::Kernel& kernel, llvm::Function* body);
+void write_refuse(ModuleWriter& m);
 llvm::Function* write_body(ModuleWriter& m, const loop::Kernel& kernel);
 // The statements directly within one.
 void for_children(const loop::Stmt& s, const std::function<void(const loop::Stmt&)>& f);

@@ -1,0 +1,33 @@
+// What entries read of their arguments, and what they tell `refuse` of their parameters.
+#pragma once
+
+#include <cstdint>
+
+namespace tenon::codegen {
+
+// Byte offsets in an Any and in a TensorObj, which object/abi_layout.cc asserts.
+inline constexpr int64_t kAnySize = 16, kAnyPayload = 8;
+inline constexpr int64_t kData = 24, kDevice = 32, kRank = 40, kDtype = 44, kShape = 48,
+                         kStrides = 56, kByteOffset = 64, kLayout = 72;
+
+// A description is an array of 64-bit words:
+//
+//   0  tensors
+//   1  inputs: the tensors before the first output
+//   2  integers, which follow the tensors
+//   3  words per tensor below: kTensorWords and the highest rank
+//   4  pairs that may share memory; then these, as two arguments each, the output first
+//   then for each tensor
+//      0  layout word (object/tensor.h): dtype, rank, device, compact
+//      1  bytes of an element
+//      2  sizes; ~k for the k-th of those that the entry computes
+inline constexpr int64_t kDescribedTensors = 0, kDescribedInputs = 1, kDescribedIntegers = 2,
+                         kDescribedStep = 3, kDescribedPairs = 4, kDescriptionHead = 5;
+inline constexpr uint64_t kTensorWords = 2;
+
+// i32 refuse(runtime, name, description, arguments, count, sizes): finds what is wrong with the
+// arguments of an entry and raises it. `sizes` are the ones that the entry computed, or null when
+// it hadn't come that far.
+inline constexpr char kRefuseSymbol[] = "tenon.refuse";
+
+}  // namespace tenon::codegen

@@ -1,0 +1,218 @@
+// `refuse`: says what is wrong with the arguments of a kernel. It runs once an entry has found that
+// something is, and is one function for all entries of a kernel object.
+#include "codegen/llvm/entry_layout.h"
+#include "codegen/llvm/lower.h"
+#include "object/tensor.h"
+
+namespace tenon::codegen {
+namespace {
+
+using vm::KernelError;
+using V = llvm::Value*;
+
+class RefuseWriter {
+ public:
+  RefuseWriter(ModuleWriter& m, llvm::Function* f)
+      : m_(m), f_(f), b_(llvm::BasicBlock::Create(m.context, "entry", f)) {}
+
+  void write() {
+    V tensors = word(description(), 0), inputs = word(description(), kDescribedInputs);
+    V integers = word(description(), kDescribedIntegers);
+    V count = b_.CreateSExt(f_->getArg(4), m_.i64);
+    V expected = b_.CreateAdd(tensors, integers);
+    raise_if(b_.CreateICmpNE(count, expected), KernelError::ArgumentCount, minus_one(), minus_one(),
+             count, expected);
+
+    for_each(zero(), tensors, [&](V t) {
+      V tag = argument_tag(t);
+      raise_if(b_.CreateICmpNE(tag, number(TypeIndex::Tensor)), KernelError::NotATensor, t,
+               minus_one(), tag, number(TypeIndex::Tensor));
+    });
+    for_each(zero(), tensors, [&](V t) { type_of_tensor(t, b_.CreateICmpUGE(t, inputs)); });
+    for_each(tensors, expected, [&](V i) {
+      V tag = argument_tag(i);
+      raise_if(b_.CreateICmpNE(tag, number(TypeIndex::Int)), KernelError::NotAnInteger, i,
+               minus_one(), tag, number(TypeIndex::Int));
+      V v = b_.CreateLoad(m_.i64, payload(i));
+      raise_if(b_.CreateICmpSLT(v, zero()), KernelError::NegativeSize, i, minus_one(), v, zero());
+    });
+    for_each(zero(), tensors, [&](V t) {
+      V tensor = object(t), rank = rank_of(tensor),
+        shape = m_.field(b_, m_.pointer, tensor, kShape);
+      for_each(zero(), rank, [&](V axis) {
+        V told = element(record(t), b_.CreateAdd(axis, number(kTensorWords)));
+        V computed = b_.CreateICmpSLT(told, zero());
+        V there = b_.CreateGEP(m_.i64, f_->getArg(5), b_.CreateNot(told));
+        // Without computed sizes the address isn't read: a constant stands in.
+        V usable = b_.CreateAnd(computed, b_.CreateIsNotNull(f_->getArg(5)));
+        V wanted = b_.CreateLoad(m_.i64, b_.CreateSelect(usable, there, record(t)));
+        V size = element(shape, axis);
+        wanted = b_.CreateSelect(usable, wanted, b_.CreateSelect(computed, size, told));
+        raise_if(b_.CreateICmpNE(size, wanted), KernelError::Dimension, t, axis, size, wanted);
+      });
+    });
+    for_each(zero(), tensors, [&](V t) {
+      V data = data_of(t), bytes = bytes_of(t);
+      raise_if(b_.CreateAnd(b_.CreateIsNull(data), b_.CreateIsNotNull(bytes)),
+               KernelError::NullData, t, minus_one(), zero(), zero());
+      V unit = element(record(t), number(1));
+      V rest = b_.CreateAnd(data, b_.CreateSub(unit, number(1)));
+      raise_if(b_.CreateIsNotNull(rest), KernelError::Alignment, t, minus_one(), rest, unit);
+    });
+    for_each(inputs, tensors, [&](V output) {
+      for_each(zero(), tensors, [&](V other) { overlap(output, other); });
+    });
+    // Nothing: then an entry and this function disagree, and the call is refused all the same.
+    b_.CreateRet(raise(KernelError::NotCompact, minus_one(), minus_one(), zero(), zero()));
+  }
+
+ private:
+  V number(int64_t v) { return b_.getInt64(static_cast<uint64_t>(v)); }
+  V zero() { return b_.getInt64(0); }
+  V minus_one() { return number(-1); }
+  V description() { return f_->getArg(2); }
+  V element(V words, V index) { return b_.CreateLoad(m_.i64, b_.CreateGEP(m_.i64, words, index)); }
+  V word(V words, int64_t index) { return element(words, number(index)); }
+  V argument(V i) { return b_.CreateGEP(m_.i8, f_->getArg(3), b_.CreateMul(i, number(kAnySize))); }
+  V argument_tag(V i) { return b_.CreateSExt(b_.CreateLoad(m_.i32, argument(i)), m_.i64); }
+  V payload(V i) { return b_.CreateGEP(m_.i8, argument(i), number(kAnyPayload)); }
+  V object(V t) { return b_.CreateLoad(m_.pointer, payload(t)); }
+  V rank_of(V tensor) { return b_.CreateZExt(m_.field(b_, m_.i32, tensor, kRank), m_.i64); }
+  V record(V t) {
+    V pairs = word(description(), kDescribedPairs), step = word(description(), kDescribedStep);
+    V start = b_.CreateAdd(b_.CreateShl(pairs, 1), number(kDescriptionHead));
+    return b_.CreateGEP(m_.i64, description(), b_.CreateAdd(start, b_.CreateMul(t, step)));
+  }
+  V data_of(V t) {
+    V tensor = object(t);
+    return b_.CreateAdd(m_.field(b_, m_.i64, tensor, kData),
+                        m_.field(b_, m_.i64, tensor, kByteOffset));
+  }
+  V bytes_of(V t) {
+    V tensor = object(t), shape = m_.field(b_, m_.pointer, tensor, kShape);
+    return fold(zero(), rank_of(tensor), element(record(t), number(1)),
+                [&](V axis, V bytes) { return b_.CreateMul(bytes, element(shape, axis)); });
+  }
+
+  llvm::BasicBlock* block(const char* name) {
+    return llvm::BasicBlock::Create(m_.context, name, f_);
+  }
+  V raise(KernelError code, V argument, V axis, V found, V expected) {
+    auto narrow = [&](V v) { return b_.CreateTrunc(v, m_.i32); };
+    return b_.CreateCall(m_.raise_type,
+                         m_.runtime_function(b_, f_->getArg(0), offsetof(vm::KernelRuntime, raise)),
+                         {f_->getArg(0), f_->getArg(1), b_.getInt32(static_cast<uint32_t>(code)),
+                          narrow(argument), narrow(axis), found, expected});
+  }
+  void raise_if(V condition, KernelError code, V argument, V axis, V found, V expected) {
+    llvm::BasicBlock* bad = block("bad");
+    llvm::BasicBlock* good = block("good");
+    b_.CreateCondBr(condition, bad, good);
+    b_.SetInsertPoint(bad);
+    b_.CreateRet(raise(code, argument, axis, found, expected));
+    b_.SetInsertPoint(good);
+  }
+  // state = f(i, state) for i from `begin` to `end`.
+  template <class F>
+  V fold(V begin, V end, V state, F&& f) {
+    llvm::BasicBlock *head = block("head"), *body = block("body"), *after = block("after");
+    llvm::BasicBlock* before = b_.GetInsertBlock();
+    b_.CreateBr(head);
+    b_.SetInsertPoint(head);
+    llvm::PHINode* i = b_.CreatePHI(m_.i64, 2);
+    llvm::PHINode* s = b_.CreatePHI(m_.i64, 2);
+    i->addIncoming(begin, before);
+    s->addIncoming(state, before);
+    b_.CreateCondBr(b_.CreateICmpSLT(i, end), body, after);
+    b_.SetInsertPoint(body);
+    V next_state = f(i, s);
+    V next = b_.CreateAdd(i, number(1));
+    i->addIncoming(next, b_.GetInsertBlock());
+    s->addIncoming(next_state, b_.GetInsertBlock());
+    b_.CreateBr(head);
+    b_.SetInsertPoint(after);
+    return s;
+  }
+  template <class F>
+  void for_each(V begin, V end, F&& f) {
+    fold(begin, end, zero(), [&](V i, V state) {
+      f(i);
+      return state;
+    });
+  }
+
+  void type_of_tensor(V t, V is_output) {
+    V tensor = object(t), wanted = element(record(t), zero());
+    V dtype = b_.CreateZExt(m_.field(b_, m_.i32, tensor, kDtype), m_.i64);
+    V wanted_dtype = b_.CreateAnd(wanted, number(0xffffffff));
+    raise_if(b_.CreateICmpNE(dtype, wanted_dtype), KernelError::Dtype, t, minus_one(), dtype,
+             wanted_dtype);
+    V rank = rank_of(tensor);
+    V wanted_rank = b_.CreateAnd(b_.CreateLShr(wanted, 32), number(0xff));
+    raise_if(b_.CreateICmpNE(rank, wanted_rank), KernelError::Rank, t, minus_one(), rank,
+             wanted_rank);
+    V device = m_.field(b_, m_.i64, tensor, kDevice);
+    raise_if(b_.CreateICmpNE(b_.CreateTrunc(device, m_.i32), b_.getInt32(kDLCPU)),
+             KernelError::Device, t, minus_one(), device, number(kDLCPU));
+    V flags = m_.field(b_, m_.i64, tensor, kLayout);
+    auto has = [&](uint64_t bit) {
+      return b_.CreateIsNotNull(b_.CreateAnd(flags, b_.getInt64(bit)));
+    };
+    raise_if(b_.CreateAnd(is_output, has(LayoutWord::kReadOnly)), KernelError::NotWritable, t,
+             minus_one(), zero(), zero());
+    // Which axis isn't compact: the last one whose stride isn't the product of the sizes after it.
+    V strides = m_.field(b_, m_.pointer, tensor, kStrides);
+    V shape = m_.field(b_, m_.pointer, tensor, kShape);
+    V strided = b_.CreateAnd(b_.CreateNot(has(LayoutWord::kCompact)), b_.CreateIsNotNull(strides));
+    fold(zero(), b_.CreateSelect(strided, rank, zero()), number(1), [&](V i, V product) {
+      V axis = b_.CreateSub(b_.CreateSub(rank, number(1)), i);
+      V size = element(shape, axis), stride = element(strides, axis);
+      V wrong = b_.CreateAnd(b_.CreateICmpNE(size, number(1)), b_.CreateICmpNE(stride, product));
+      raise_if(wrong, KernelError::NotCompact, t, axis, stride, product);
+      return b_.CreateMul(product, size);
+    });
+  }
+
+  void overlap(V output, V other) {
+    V a = data_of(output), b = data_of(other);
+    V a_bytes = bytes_of(output), b_bytes = bytes_of(other);
+    V meet = b_.CreateOr(b_.CreateICmpULT(b_.CreateSub(a, b), b_bytes),
+                         b_.CreateICmpULT(b_.CreateSub(b, a), a_bytes));
+    meet =
+        b_.CreateAnd(meet, b_.CreateAnd(b_.CreateIsNotNull(a_bytes), b_.CreateIsNotNull(b_bytes)));
+    meet = b_.CreateAnd(meet, b_.CreateICmpNE(output, other));
+    V shared = fold(zero(), word(description(), kDescribedPairs), zero(), [&](V i, V found) {
+      V at = b_.CreateAdd(b_.CreateShl(i, 1), number(kDescriptionHead));
+      V first = element(description(), at);
+      V second = element(description(), b_.CreateAdd(at, number(1)));
+      V same = b_.CreateAnd(b_.CreateICmpEQ(first, output), b_.CreateICmpEQ(second, other));
+      return b_.CreateOr(found, b_.CreateZExt(same, m_.i64));
+    });
+    V allowed = b_.CreateAnd(b_.CreateIsNotNull(shared), b_.CreateICmpEQ(a, b));
+    raise_if(b_.CreateAnd(meet, b_.CreateNot(allowed)), KernelError::Overlap, output, minus_one(),
+             other, zero());
+  }
+
+  ModuleWriter& m_;
+  llvm::Function* f_;
+  Builder b_;
+};
+
+}  // namespace
+
+llvm::Function* ModuleWriter::refuse() {
+  if (llvm::Function* f = module.getFunction(kRefuseSymbol)) return f;
+  llvm::Function* f =
+      function(i32, {pointer, pointer, pointer, pointer, i32, pointer}, kRefuseSymbol);
+  f->setLinkage(llvm::GlobalValue::ExternalLinkage);
+  f->setVisibility(llvm::GlobalValue::HiddenVisibility);
+  f->setDSOLocal(true);
+  f->addFnAttr(llvm::Attribute::Cold);
+  return f;
+}
+
+void write_refuse(ModuleWriter& m) {
+  RefuseWriter(m, m.refuse()).write();
+}
+
+}  // namespace tenon::codegen

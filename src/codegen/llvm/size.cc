@@ -1,0 +1,186 @@
+// Sizes as LLVM values, and which of them a kernel has.
+#include <algorithm>
+#include <set>
+
+#include "codegen/llvm/lower.h"
+
+namespace tenon::codegen {
+
+using vm::KernelError;
+
+namespace {
+
+void collect_dims(const loop::Expr& e, std::set<const loop::Expr*>* seen, std::vector<Dim>* dims) {
+  using loop::ExprKind;
+  if (e.kind == ExprKind::kLiteral || e.kind == ExprKind::kVar || !seen->insert(&e).second) return;
+  auto visit = [&](const loop::ExprRef& a) { collect_dims(*a, seen, dims); };
+  switch (e.kind) {
+    case ExprKind::kDimValue:
+      dims->push_back(static_cast<const loop::DimValue&>(e).dim);
+      return;
+    case ExprKind::kLoad:
+      for (const auto& index : static_cast<const loop::Load&>(e).indices) visit(index);
+      return;
+    case ExprKind::kUnary:
+      return visit(static_cast<const loop::Unary&>(e).a);
+    case ExprKind::kBinary:
+      visit(static_cast<const loop::Binary&>(e).a);
+      return visit(static_cast<const loop::Binary&>(e).b);
+    case ExprKind::kSelect:
+      visit(static_cast<const loop::Select&>(e).condition);
+      visit(static_cast<const loop::Select&>(e).if_true);
+      return visit(static_cast<const loop::Select&>(e).if_false);
+    case ExprKind::kCast:
+      return visit(static_cast<const loop::Cast&>(e).a);
+    case ExprKind::kCheckedIndex:
+      dims->push_back(static_cast<const loop::CheckedIndex&>(e).extent);
+      return visit(static_cast<const loop::CheckedIndex&>(e).index);
+    case ExprKind::kVar:
+    case ExprKind::kLiteral:
+      return;
+  }
+}
+
+}  // namespace
+
+std::vector<std::string> kernel_symbols(const loop::Kernel& kernel) {
+  std::vector<std::string> names;
+  auto add = [&](std::string name) {
+    if (std::find(names.begin(), names.end(), name) == names.end())
+      names.push_back(std::move(name));
+  };
+  for (const auto* buffers : {&kernel.inputs, &kernel.outputs})
+    for (const auto& buffer : *buffers)
+      for (const Dim& d : buffer->shape)
+        if (d.kind() == DimKind::kSymbol) add(d.node().name.str());
+  for (const String& name : kernel.integers) add(name.str());
+  return names;
+}
+
+std::vector<Dim> kernel_dims(const loop::Kernel& kernel) {
+  std::vector<Dim> dims;
+  std::set<const loop::Expr*> seen;
+  std::vector<const loop::Stmt*> pending = {kernel.body.get()};
+  auto visit = [&](const loop::ExprRef& e) { collect_dims(*e, &seen, &dims); };
+  while (!pending.empty()) {
+    const loop::Stmt& s = *pending.back();
+    pending.pop_back();
+    if (s.kind == loop::StmtKind::kFor) {
+      visit(static_cast<const loop::For&>(s).begin);
+      visit(static_cast<const loop::For&>(s).extent);
+    } else if (s.kind == loop::StmtKind::kStore) {
+      for (const auto& index : static_cast<const loop::Store&>(s).indices) visit(index);
+      visit(static_cast<const loop::Store&>(s).value);
+    } else if (s.kind == loop::StmtKind::kIf) {
+      visit(static_cast<const loop::If&>(s).condition);
+    } else if (s.kind == loop::StmtKind::kLet) {
+      visit(static_cast<const loop::Let&>(s).value);
+    }
+    for_children(s, [&](const loop::Stmt& child) { pending.push_back(&child); });
+  }
+  // Each once; atoms can't overflow.
+  std::vector<Dim> unique;
+  for (const Dim& d : dims) {
+    if (d.kind() == DimKind::kConst || d.kind() == DimKind::kSymbol) continue;
+    if (std::none_of(unique.begin(), unique.end(), [&](const Dim& u) { return u == d; }))
+      unique.push_back(d);
+  }
+  return unique;
+}
+
+void DimWriter::fail_if(llvm::Value* condition, KernelError code, llvm::Value* found,
+                        llvm::Value* expected) {
+  if (auto* c = llvm::dyn_cast<llvm::Constant>(condition); c != nullptr && c->isNullValue()) return;
+  llvm::BasicBlock* failed = on_failure_(code, found, expected);
+  llvm::BasicBlock* good =
+      llvm::BasicBlock::Create(b_.getContext(), "fits", b_.GetInsertBlock()->getParent());
+  b_.CreateCondBr(condition, failed, good,
+                  llvm::MDBuilder(b_.getContext()).createBranchWeights(1, 1 << 20));
+  b_.SetInsertPoint(good);
+}
+
+llvm::Value* DimWriter::checked(llvm::Intrinsic::ID id, llvm::Value* a, llvm::Value* c) {
+  llvm::Value* pair = b_.CreateBinaryIntrinsic(id, a, c);
+  fail_if(b_.CreateExtractValue(pair, 1), KernelError::Overflow, b_.getInt64(0), b_.getInt64(0));
+  return b_.CreateExtractValue(pair, 0);
+}
+
+llvm::Value* DimWriter::floor_division(llvm::Value* a, llvm::Value* c, bool remainder) {
+  llvm::Value* zero = b_.getInt64(0);
+  auto* known = llvm::dyn_cast<llvm::ConstantInt>(c);
+  if (known != nullptr && known->getValue().isStrictlyPositive() && known->getValue().isPowerOf2())
+    return remainder ? b_.CreateAnd(a, known->getSExtValue() - 1)
+                     : b_.CreateAShr(a, known->getValue().logBase2());
+  llvm::Value* by_zero = b_.CreateICmpEQ(c, zero);
+  llvm::Value* minus_one = b_.CreateICmpEQ(c, b_.getInt64(~uint64_t{0}));
+  llvm::Value* divisor = b_.CreateSelect(b_.CreateOr(by_zero, minus_one), b_.getInt64(1), c);
+  llvm::Value* quotient = b_.CreateSDiv(a, divisor);
+  llvm::Value* rest = b_.CreateSub(a, b_.CreateMul(quotient, divisor));
+  llvm::Value* wrong_side =
+      b_.CreateAnd(b_.CreateICmpNE(rest, zero), b_.CreateICmpSLT(b_.CreateXor(rest, c), zero));
+  llvm::Value* result =
+      remainder
+          ? b_.CreateSelect(wrong_side, b_.CreateAdd(rest, c), rest)
+          : b_.CreateSelect(
+                minus_one, b_.CreateSub(zero, a),
+                b_.CreateSelect(wrong_side, b_.CreateSub(quotient, b_.getInt64(1)), quotient));
+  return b_.CreateSelect(by_zero, zero, result);
+}
+
+llvm::Value* DimWriter::write(const DimNode& d) {
+  switch (d.kind) {
+    case DimKind::kConst:
+      return b_.getInt64(static_cast<uint64_t>(d.value));
+    case DimKind::kSymbol:
+      return symbol_(d.name);
+    default:
+      break;
+  }
+  llvm::Value* result = nullptr;
+  for (const auto& arg : d.args) {
+    llvm::Value* v = write(*arg);
+    if (result == nullptr) {
+      result = v;
+      continue;
+    }
+    llvm::Value* a = result;
+    switch (d.kind) {
+      case DimKind::kAdd:
+        result =
+            on_failure_ ? checked(llvm::Intrinsic::sadd_with_overflow, a, v) : b_.CreateAdd(a, v);
+        break;
+      case DimKind::kMul:
+        result =
+            on_failure_ ? checked(llvm::Intrinsic::smul_with_overflow, a, v) : b_.CreateMul(a, v);
+        break;
+      case DimKind::kFloorDiv:
+        result = floor_division(a, v, false);
+        break;
+      case DimKind::kMod:
+        result = floor_division(a, v, true);
+        break;
+      case DimKind::kMin:
+        result = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, a, v);
+        break;
+      case DimKind::kMax:
+        result = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, a, v);
+        break;
+      case DimKind::kBcast: {
+        llvm::Value* one = b_.getInt64(1);
+        llvm::Value* a_is_one = b_.CreateICmpEQ(a, one);
+        if (on_failure_)
+          fail_if(b_.CreateAnd(b_.CreateAnd(b_.CreateNot(a_is_one), b_.CreateICmpNE(v, one)),
+                               b_.CreateICmpNE(a, v)),
+                  KernelError::Dimension, v, a);
+        result = b_.CreateSelect(a_is_one, v, a);
+        break;
+      }
+      case DimKind::kConst:
+      case DimKind::kSymbol:
+        break;
+    }
+  }
+  return result;
+}
+
+}  // namespace tenon::codegen
