@@ -1,0 +1,78 @@
+#include "library/core/argument.h"
+
+#include <cstring>
+
+namespace tenon::core {
+namespace {
+
+uint64_t bits_of(DataType dtype, const void* element) {
+  uint64_t bits = 0;
+  std::memcpy(&bits, element, static_cast<size_t>(dtype.bytes()));  // little-endian
+  return bits;
+}
+
+// The bits of a float without its sign, beyond which there are only NaNs.
+uint64_t infinity_bits(DataType dtype) {
+  if (dtype == f16) return 0x7c00;
+  if (dtype == bf16) return 0x7f80;
+  return dtype == f32 ? 0x7f800000 : 0x7ff0000000000000;
+}
+
+}  // namespace
+
+void fail(std::string_view function, const std::string& what) {
+  throw Error(ErrorKind::Runtime, cat(function, ": ", what));
+}
+
+void require_host(std::string_view function, std::string_view name, const Tensor& t) {
+  if (!t) fail(function, cat("'", name, "' is absent"));
+  if (t.device().device_type != kDLCPU) fail(function, cat("'", name, "' is not on the host"));
+  if (!t.compact()) fail(function, cat("'", name, "' is not compact"));
+  DataType d = t.dtype();
+  bool whole = d.lanes == 1 && (d.bits == 8 || d.bits == 16 || d.bits == 32 || d.bits == 64);
+  bool known = d.is_bool() || d.is_int() || d == f16 || d == bf16 || d == f32 || d == f64;
+  if (!whole || !known)
+    fail(function, cat("'", name, "' is ", to_text(d), ", which it can't take"));
+}
+
+std::vector<int64_t> integers_of(std::string_view function, std::string_view name, const Tensor& t,
+                                 bool scalar) {
+  require_host(function, name, t);
+  if (t.dtype() != i64 || !(t.rank() == 1 || (scalar && t.rank() == 0))) {
+    fail(function, cat("'", name, "' is ", to_text(t), ", expected int64 of rank 1"));
+  }
+  std::vector<int64_t> out(static_cast<size_t>(t.count()));
+  if (!out.empty()) std::memcpy(out.data(), t.data(), out.size() * sizeof(int64_t));
+  return out;
+}
+
+int64_t axis_of(std::string_view function, int64_t axis, const Tensor& t) {
+  if (axis < -t.rank() || axis >= t.rank()) {
+    fail(function, cat("axis ", axis, " of a tensor of rank ", t.rank()));
+  }
+  return axis < 0 ? axis + t.rank() : axis;
+}
+
+uint64_t element_key(DataType dtype, const void* element) {
+  uint64_t bits = bits_of(dtype, element);
+  uint64_t sign = uint64_t{1} << (dtype.bits - 1);
+  if (dtype.is_signed_int()) return bits ^ sign;
+  if (!dtype.is_float()) return bits;
+  uint64_t magnitude = bits & ~sign;
+  if (magnitude > infinity_bits(dtype)) return ~uint64_t{0};
+  // Negative floats order against their magnitude; both zeros are the middle.
+  return bits & sign ? sign - magnitude : sign + magnitude;
+}
+
+bool is_nonzero(DataType dtype, const void* element) {
+  uint64_t bits = bits_of(dtype, element);
+  return (dtype.is_float() ? bits & ~(uint64_t{1} << (dtype.bits - 1)) : bits) != 0;
+}
+
+Slices::Slices(const Tensor& x, int64_t axis) {
+  for (int32_t i = 0; i < x.rank(); ++i) {
+    (i < axis ? outer : i == axis ? n : inner) *= x.dim(i);
+  }
+}
+
+}  // namespace tenon::core

@@ -1,0 +1,100 @@
+#include "library/core/boxes.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <optional>
+
+#include "library/core/argument.h"
+
+namespace tenon::core {
+namespace {
+
+constexpr std::string_view kName = "tenon.non_max_suppression";
+
+struct Box {
+  float y1, x1, y2, x2;
+
+  float area() const { return (y2 - y1) * (x2 - x1); }
+};
+
+Box box_of(const float* p, bool center) {
+  if (center) return {p[1] - p[3] / 2, p[0] - p[2] / 2, p[1] + p[3] / 2, p[0] + p[2] / 2};
+  return {std::min(p[0], p[2]), std::min(p[1], p[3]), std::max(p[0], p[2]), std::max(p[1], p[3])};
+}
+
+bool overlap(const Box& a, const Box& b, float threshold) {
+  float height = std::min(a.y2, b.y2) - std::max(a.y1, b.y1);
+  float width = std::min(a.x2, b.x2) - std::max(a.x1, b.x1);
+  if (!(height > 0) || !(width > 0)) return false;
+  float common = height * width;
+  return common > threshold * (a.area() + b.area() - common);
+}
+
+template <class T>
+std::optional<T> scalar_of(std::string_view name, const Tensor& t, DataType dtype) {
+  if (!t) return std::nullopt;
+  require_host(kName, name, t);
+  if (t.dtype() != dtype || t.count() != 1) {
+    fail(kName, cat("'", name, "' is ", to_text(t), ", expected one ", to_text(dtype)));
+  }
+  T value;
+  std::memcpy(&value, t.data(), sizeof value);
+  return value;
+}
+
+std::vector<float> floats_of(std::string_view name, const Tensor& t) {
+  require_host(kName, name, t);
+  if (t.dtype() != f32 || t.rank() != 3) {
+    fail(kName, cat("'", name, "' is ", to_text(t), ", expected float32 of rank 3"));
+  }
+  std::vector<float> out(static_cast<size_t>(t.count()));
+  if (!out.empty()) std::memcpy(out.data(), t.data(), out.size() * sizeof(float));
+  return out;
+}
+
+}  // namespace
+
+Tensor non_max_suppression(const Tensor& boxes, const Tensor& scores, const Tensor& max_output,
+                           const Tensor& iou_threshold, const Tensor& score_threshold,
+                           int64_t center_point_box) {
+  std::vector<float> corners = floats_of("boxes", boxes), marks = floats_of("scores", scores);
+  int64_t batches = boxes.dim(0), n = boxes.dim(1), classes = scores.dim(1);
+  if (boxes.dim(2) != 4 || scores.dim(0) != batches || scores.dim(2) != n) {
+    fail(kName, cat("'scores' ", to_text(scores), " does not fit 'boxes' ", to_text(boxes)));
+  }
+  int64_t most = scalar_of<int64_t>("max_output", max_output, i64).value_or(0);
+  float threshold = scalar_of<float>("iou_threshold", iou_threshold, f32).value_or(0);
+  std::optional<float> least = scalar_of<float>("score_threshold", score_threshold, f32);
+
+  std::vector<std::array<int64_t, 3>> taken;
+  std::vector<int64_t> order;
+  std::vector<Box> kept;
+  for (int64_t b = 0; b < batches; ++b) {
+    for (int64_t c = 0; c < classes; ++c) {
+      const float* score = marks.data() + (b * classes + c) * n;
+      order.clear();
+      kept.clear();
+      for (int64_t i = 0; i < n; ++i) {
+        bool above = least ? score[i] > *least : score[i] == score[i];
+        if (above) order.push_back(i);
+      }
+      std::stable_sort(order.begin(), order.end(),
+                       [&](int64_t i, int64_t j) { return score[i] > score[j]; });
+      for (int64_t i : order) {
+        if (static_cast<int64_t>(kept.size()) >= most) break;
+        Box box = box_of(corners.data() + (b * n + i) * 4, center_point_box != 0);
+        bool hidden = std::any_of(kept.begin(), kept.end(),
+                                  [&](const Box& other) { return overlap(box, other, threshold); });
+        if (hidden) continue;
+        kept.push_back(box);
+        taken.push_back({b, c, i});
+      }
+    }
+  }
+  Tensor y = allocate_tensor(std::vector<int64_t>{static_cast<int64_t>(taken.size()), 3}, i64);
+  if (!taken.empty()) std::memcpy(y.data(), taken.data(), taken.size() * sizeof(taken[0]));
+  return y;
+}
+
+}  // namespace tenon::core

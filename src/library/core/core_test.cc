@@ -1,0 +1,240 @@
+// The functions as a compiled program calls them: by name, through the registry.
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "library/core/argument.h"
+#include "library/core/register.h"
+#include "object/array.h"
+#include "object/registry.h"
+
+namespace tenon::core {
+namespace {
+
+template <class T>
+Tensor tensor(DataType dtype, std::vector<int64_t> shape, std::vector<T> data) {
+  return Tensor::copy_of<T>(shape, dtype, data);
+}
+Tensor ints(std::vector<int64_t> data) {
+  std::vector<int64_t> shape = {static_cast<int64_t>(data.size())};
+  return tensor<int64_t>(i64, shape, data);
+}
+Tensor floats(std::vector<int64_t> shape, std::vector<float> data) {
+  return tensor<float>(f32, shape, data);
+}
+
+template <class T>
+std::vector<T> data_of(const Tensor& t) {
+  return std::vector<T>(t.data_as<T>(), t.data_as<T>() + t.count());
+}
+std::vector<int64_t> shape_of(const Tensor& t) {
+  return std::vector<int64_t>(t.shape().begin(), t.shape().end());
+}
+using Ints = std::vector<int64_t>;
+using Floats = std::vector<float>;
+
+template <class... A>
+Any call(const char* name, const A&... args) {
+  register_core_library();
+  return function_named(name)(args...);
+}
+template <class... A>
+Tensor result(const char* name, const A&... args) {
+  return call(name, args...).template as<Tensor>();
+}
+template <class... A>
+Tensor part(int i, const char* name, const A&... args) {
+  return call(name, args...)
+      .template as<Array<Any>>()[static_cast<size_t>(i)]
+      .template as<Tensor>();
+}
+template <class... A>
+std::string failure(const char* name, const A&... args) {
+  try {
+    call(name, args...);
+  } catch (const Error& e) {
+    return e.message();
+  }
+  return "no error";
+}
+
+TEST(ElementKey, OrdersLikeTheElements) {
+  std::vector<double> values = {-INFINITY, -1e30, -2.5, -1,   -0.0,     0.0,
+                                1e-300,    1,     2.5,  1e30, INFINITY, NAN};
+  for (size_t i = 0; i < values.size(); ++i) {
+    for (size_t j = 0; j < values.size(); ++j) {
+      float a = static_cast<float>(values[i]), b = static_cast<float>(values[j]);
+      bool less = std::isnan(b) ? !std::isnan(a) : a < b;
+      EXPECT_EQ(element_key(f32, &a) < element_key(f32, &b), less) << a << " " << b;
+      bool less64 = std::isnan(values[j]) ? !std::isnan(values[i]) : values[i] < values[j];
+      EXPECT_EQ(element_key(f64, &values[i]) < element_key(f64, &values[j]), less64);
+    }
+  }
+  for (int64_t a : {INT64_MIN, int64_t{-1}, int64_t{0}, int64_t{7}, INT64_MAX}) {
+    for (int64_t b : {INT64_MIN, int64_t{-1}, int64_t{0}, int64_t{7}, INT64_MAX}) {
+      EXPECT_EQ(element_key(i64, &a) < element_key(i64, &b), a < b);
+      int8_t c = static_cast<int8_t>(a), d = static_cast<int8_t>(b);
+      EXPECT_EQ(element_key(i8, &c) < element_key(i8, &d), c < d);
+    }
+  }
+}
+
+TEST(Nonzero, GivesAColumnPerElementInRowMajorOrder) {
+  Tensor y = result("tenon.nonzero", floats({2, 3}, {1, 0, -0.0f, NAN, 0, 2}));
+  EXPECT_EQ(shape_of(y), (Ints{2, 3}));
+  EXPECT_EQ(data_of<int64_t>(y), (Ints{0, 1, 1, 0, 0, 2}));
+}
+
+TEST(Nonzero, OfAScalarHasOneRow) {
+  EXPECT_EQ(shape_of(result("tenon.nonzero", floats({}, {3}))), (Ints{1, 1}));
+  EXPECT_EQ(shape_of(result("tenon.nonzero", floats({}, {0}))), (Ints{1, 0}));
+  EXPECT_EQ(shape_of(result("tenon.nonzero", floats({0, 4}, {}))), (Ints{2, 0}));
+}
+
+TEST(Topk, TakesTheGreatestInOrderAndTheFirstOfEqualOnes) {
+  Tensor x = floats({2, 4}, {1, 3, 3, 2, 5, 5, 4, NAN});
+  EXPECT_EQ(data_of<int64_t>(part(1, "tenon.topk", x, 2, -1, true, true)), (Ints{1, 2, 3, 0}));
+  EXPECT_EQ(data_of<float>(part(0, "tenon.topk", x, 2, 1, false, true)), (Floats{1, 2, 4, 5}));
+}
+
+TEST(Topk, RunsAlongAnyAxis) {
+  Tensor x = floats({3, 2}, {1, 6, 2, 5, 3, 4});
+  Tensor values = part(0, "tenon.topk", x, 2, 0, true, true);
+  EXPECT_EQ(shape_of(values), (Ints{2, 2}));
+  EXPECT_EQ(data_of<float>(values), (Floats{3, 6, 2, 5}));
+}
+
+TEST(Topk, RefusesMoreThanThereAre) {
+  EXPECT_EQ(failure("tenon.topk", floats({2}, {1, 2}), 3, 0, true, true),
+            "tenon.topk: k is 3 of 2 elements");
+  EXPECT_EQ(failure("tenon.topk", floats({2}, {1, 2}), 1, 1, true, true),
+            "tenon.topk: axis 1 of a tensor of rank 1");
+}
+
+TEST(Compress, KeepsSlicesAndDropsWhatTheConditionLacks) {
+  Tensor x = floats({2, 3}, {1, 2, 3, 4, 5, 6});
+  Tensor condition = tensor<uint8_t>(boolean, {2}, {0, 1});
+  EXPECT_EQ(data_of<float>(result("tenon.compress", x, condition, 1, false)), (Floats{2, 5}));
+  EXPECT_EQ(data_of<float>(result("tenon.compress", x, condition, 0, false)), (Floats{4, 5, 6}));
+  EXPECT_EQ(data_of<float>(result("tenon.compress", x, condition, 0, true)), (Floats{2}));
+  EXPECT_EQ(failure("tenon.compress", floats({1}, {1}), condition, 0, false),
+            "tenon.compress: 'condition' has 2 entries for 1 slices");
+}
+
+TEST(Unique, SortsAndCounts) {
+  Tensor x = floats({6}, {2, 1, 1, 3, 4, 3});
+  EXPECT_EQ(data_of<float>(part(0, "tenon.unique", x, 0, true, true)), (Floats{1, 2, 3, 4}));
+  EXPECT_EQ(data_of<int64_t>(part(1, "tenon.unique", x, 0, true, true)), (Ints{1, 0, 3, 4}));
+  EXPECT_EQ(data_of<int64_t>(part(2, "tenon.unique", x, 0, true, true)), (Ints{1, 0, 0, 2, 3, 2}));
+  EXPECT_EQ(data_of<int64_t>(part(3, "tenon.unique", x, 0, true, true)), (Ints{2, 1, 2, 1}));
+}
+
+TEST(Unique, KeepsTheOrderOfAppearance) {
+  Tensor x = floats({6}, {2, 1, 1, 3, 4, 3});
+  EXPECT_EQ(data_of<float>(part(0, "tenon.unique", x, 0, true, false)), (Floats{2, 1, 3, 4}));
+  EXPECT_EQ(data_of<int64_t>(part(1, "tenon.unique", x, 0, true, false)), (Ints{0, 1, 3, 4}));
+  EXPECT_EQ(data_of<int64_t>(part(2, "tenon.unique", x, 0, true, false)), (Ints{0, 1, 1, 2, 3, 2}));
+  EXPECT_EQ(data_of<int64_t>(part(3, "tenon.unique", x, 0, true, false)), (Ints{1, 2, 2, 1}));
+}
+
+TEST(Unique, ComparesSlices) {
+  Tensor x = floats({3, 2}, {1, 0, 1, 0, 0, 1});
+  Tensor values = part(0, "tenon.unique", x, 0, false, true);
+  EXPECT_EQ(shape_of(values), (Ints{2, 2}));
+  EXPECT_EQ(data_of<float>(values), (Floats{0, 1, 1, 0}));
+  EXPECT_EQ(shape_of(part(0, "tenon.unique", floats({0, 2}, {}), 0, false, true)), (Ints{0, 2}));
+}
+
+TEST(NonMaxSuppression, DropsBoxesThatOverlapABetterOne) {
+  Tensor boxes = floats({1, 3, 4}, {0, 0, 1, 1, 0, 0.1f, 1, 1.1f, 0, 10, 1, 11});
+  Tensor scores = floats({1, 1, 3}, {0.5f, 0.9f, 0.7f});
+  Tensor none;
+  Tensor y = result("tenon.non_max_suppression", boxes, scores, tensor<int64_t>(i64, {}, {3}),
+                    floats({}, {0.5f}), none, false);
+  EXPECT_EQ(data_of<int64_t>(y), (Ints{0, 0, 1, 0, 0, 2}));
+  Tensor best = result("tenon.non_max_suppression", boxes, scores, tensor<int64_t>(i64, {}, {3}),
+                       floats({}, {0.5f}), floats({}, {0.8f}), false);
+  EXPECT_EQ(data_of<int64_t>(best), (Ints{0, 0, 1}));
+}
+
+TEST(NonMaxSuppression, SelectsNothingWithoutAMaximum) {
+  Tensor none;
+  Tensor y = result("tenon.non_max_suppression", floats({1, 1, 4}, {0, 0, 1, 1}),
+                    floats({1, 1, 1}, {1}), none, none, none, false);
+  EXPECT_EQ(shape_of(y), (Ints{0, 3}));
+}
+
+TEST(ReshapeSizes, ResolvesZeroAndMinusOne) {
+  EXPECT_EQ(data_of<int64_t>(result("tenon.shape.reshape", ints({0, -1}), ints({2, 3, 4}), false)),
+            (Ints{2, 12}));
+  EXPECT_EQ(data_of<int64_t>(result("tenon.shape.reshape", ints({0, 5}), ints({5, 0}), true)),
+            (Ints{0, 5}));
+}
+
+TEST(ReshapeSizes, RefusesWhatDoesNotFit) {
+  EXPECT_EQ(failure("tenon.shape.reshape", ints({4, -1}), ints({2, 3}), false),
+            "tenon.shape.reshape: the -1 of [4, -1] has no size for x of [2, 3]");
+  EXPECT_EQ(failure("tenon.shape.reshape", ints({-1, -1}), ints({2, 3}), false),
+            "tenon.shape.reshape: [-1, -1] holds -1 twice");
+  EXPECT_EQ(failure("tenon.shape.reshape", ints({7}), ints({2, 3}), false),
+            "tenon.shape.reshape: x of [2, 3] can't have the sizes [7]");
+  EXPECT_EQ(failure("tenon.shape.reshape", ints({-1}), ints({INT64_MAX, 3}), false),
+            "tenon.shape.reshape: the sizes [9223372036854775807, 3] have too many elements");
+}
+
+// start, end, step over 10 elements, as Python slices.
+std::pair<Ints, Ints> bounds(int64_t start, int64_t end, int64_t step, int64_t n = 10) {
+  Tensor none;
+  auto both = call("tenon.shape.slice", ints({n}), ints({start}), ints({end}), none, ints({step}))
+                  .as<Array<Any>>();
+  return {data_of<int64_t>(both[0].as<Tensor>()), data_of<int64_t>(both[1].as<Tensor>())};
+}
+
+TEST(SliceBounds, AreThoseOfPythonSlices) {
+  EXPECT_EQ(bounds(2, 8, 2), (std::pair(Ints{2}, Ints{3})));
+  EXPECT_EQ(bounds(-3, INT64_MAX, 1), (std::pair(Ints{7}, Ints{3})));
+  EXPECT_EQ(bounds(100, 200, 1), (std::pair(Ints{0}, Ints{0})));
+  EXPECT_EQ(bounds(-1, INT64_MIN, -1), (std::pair(Ints{9}, Ints{10})));
+  EXPECT_EQ(bounds(100, 0, -3), (std::pair(Ints{9}, Ints{3})));
+  EXPECT_EQ(bounds(0, 10, INT64_MAX), (std::pair(Ints{0}, Ints{1})));
+  EXPECT_EQ(bounds(9, INT64_MIN, INT64_MIN), (std::pair(Ints{9}, Ints{1})));
+  EXPECT_EQ(bounds(0, 5, 1, 0), (std::pair(Ints{0}, Ints{0})));
+}
+
+TEST(SliceBounds, LeavesOtherAxesWhole) {
+  Tensor none;
+  auto both = call("tenon.shape.slice", ints({4, 6}), ints({1}), ints({3}), ints({-1}), none)
+                  .as<Array<Any>>();
+  EXPECT_EQ(data_of<int64_t>(both[0].as<Tensor>()), (Ints{0, 1}));
+  EXPECT_EQ(data_of<int64_t>(both[1].as<Tensor>()), (Ints{4, 2}));
+  EXPECT_EQ(failure("tenon.shape.slice", ints({4}), ints({1}), ints({3}), ints({1}), none),
+            "tenon.shape.slice: axis 1 of a tensor of rank 1");
+}
+
+TEST(RangeCount, RoundsUpAndIsNeverNegative) {
+  auto count = [](double start, double limit, double delta) {
+    auto f = [](double v) { return floats({}, {static_cast<float>(v)}); };
+    return *result("tenon.shape.range_count", f(start), f(limit), f(delta)).data_as<int64_t>();
+  };
+  EXPECT_EQ(count(1, 5, 2), 2);
+  EXPECT_EQ(count(1, 6, 2), 3);
+  EXPECT_EQ(count(10, 4, -2), 3);
+  EXPECT_EQ(count(5, 1, 2), 0);
+  Tensor low = tensor<int64_t>(i64, {}, {INT64_MIN}), high = tensor<int64_t>(i64, {}, {INT64_MAX});
+  EXPECT_EQ(failure("tenon.shape.range_count", low, high, tensor<int64_t>(i64, {}, {1})),
+            "tenon.shape.range_count: the range has more than 2^63 elements");
+  EXPECT_EQ(failure("tenon.shape.range_count", low, high, tensor<int64_t>(i64, {}, {0})),
+            "tenon.shape.range_count: 'delta' is 0");
+}
+
+TEST(Arguments, AreCheckedBeforeTheyAreRead) {
+  Tensor none;
+  EXPECT_EQ(failure("tenon.nonzero", none), "tenon.nonzero: 'x' is absent");
+  EXPECT_EQ(failure("tenon.shape.reshape", floats({1}, {1}), ints({1}), false),
+            "tenon.shape.reshape: 'shape' is float32[1], expected int64 of rank 1");
+  Tensor packed = Tensor::empty(std::vector<int64_t>{2}, DataType(kDLInt, 8, 4));
+  EXPECT_EQ(failure("tenon.nonzero", packed), "tenon.nonzero: 'x' is int8x4, which it can't take");
+}
+
+}  // namespace
+}  // namespace tenon::core

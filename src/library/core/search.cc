@@ -1,0 +1,185 @@
+#include "library/core/search.h"
+
+#include <algorithm>
+#include <cstring>
+#include <numeric>
+
+#include "library/core/argument.h"
+
+namespace tenon::core {
+namespace {
+
+std::vector<int64_t> dims_of(const Tensor& x) {
+  return std::vector<int64_t>(x.shape().begin(), x.shape().end());
+}
+
+Tensor list_of(const std::vector<int64_t>& values) {
+  Tensor t = allocate_tensor(std::vector<int64_t>{static_cast<int64_t>(values.size())}, i64);
+  if (!values.empty()) std::memcpy(t.data(), values.data(), values.size() * sizeof(int64_t));
+  return t;
+}
+
+// The flat tensor, or x itself.
+Tensor flattened(const Tensor& x, bool flatten) {
+  return flatten ? x.reshaped(std::vector<int64_t>{x.count()}) : x;
+}
+
+// The slices of x along `axis` that are named, in that order.
+Tensor take(const Tensor& x, int64_t axis, const std::vector<int64_t>& indices) {
+  std::vector<int64_t> dims = dims_of(x);
+  dims[static_cast<size_t>(axis)] = static_cast<int64_t>(indices.size());
+  Tensor y = allocate_tensor(dims, x.dtype());
+  Slices s(x, axis);
+  auto bytes = static_cast<size_t>(s.inner * x.dtype().bytes());
+  if (bytes == 0) return y;
+  const char* from = static_cast<const char*>(x.data());
+  char* to = static_cast<char*>(y.data());
+  for (int64_t o = 0; o < s.outer; ++o) {
+    for (int64_t i : indices) {
+      std::memcpy(to, from + static_cast<size_t>(o * s.n + i) * bytes, bytes);
+      to += bytes;
+    }
+  }
+  return y;
+}
+
+}  // namespace
+
+Tensor nonzero(const Tensor& x) {
+  require_host("tenon.nonzero", "x", x);
+  const char* data = static_cast<const char*>(x.data());
+  int64_t bytes = x.dtype().bytes(), count = x.count();
+  std::vector<int64_t> found;
+  for (int64_t i = 0; i < count; ++i) {
+    if (is_nonzero(x.dtype(), data + i * bytes)) found.push_back(i);
+  }
+  int64_t n = static_cast<int64_t>(found.size()), rank = std::max<int64_t>(x.rank(), 1);
+  Tensor y = allocate_tensor(std::vector<int64_t>{rank, n}, i64);
+  int64_t* out = y.data_as<int64_t>();
+  for (int64_t axis = rank; axis-- > 0;) {
+    int64_t size = x.rank() == 0 ? 1 : x.dim(static_cast<int32_t>(axis));
+    for (int64_t i = 0; i < n; ++i) {
+      int64_t& rest = found[static_cast<size_t>(i)];
+      out[axis * n + i] = rest % size;
+      rest /= size;
+    }
+  }
+  return y;
+}
+
+Array<Any> topk(const Tensor& x, int64_t k, int64_t axis, int64_t largest, int64_t /*sorted*/) {
+  require_host("tenon.topk", "x", x);
+  axis = axis_of("tenon.topk", axis, x);
+  Slices s(x, axis);
+  if (k < 0 || k > s.n) fail("tenon.topk", cat("k is ", k, " of ", s.n, " elements"));
+  std::vector<int64_t> dims = dims_of(x);
+  dims[static_cast<size_t>(axis)] = k;
+  Tensor values = allocate_tensor(dims, x.dtype()), indices = allocate_tensor(dims, i64);
+  if (values.count() == 0) return {values, indices};
+
+  int64_t bytes = x.dtype().bytes();
+  const char* from = static_cast<const char*>(x.data());
+  char* to = static_cast<char*>(values.data());
+  int64_t* places = indices.data_as<int64_t>();
+  struct Entry {
+    uint64_t key;
+    int64_t place;
+  };
+  std::vector<Entry> row(static_cast<size_t>(s.n));
+  for (int64_t o = 0; o < s.outer; ++o) {
+    for (int64_t i = 0; i < s.inner; ++i) {
+      for (int64_t j = 0; j < s.n; ++j) {
+        uint64_t key = element_key(x.dtype(), from + ((o * s.n + j) * s.inner + i) * bytes);
+        row[static_cast<size_t>(j)] = {largest ? ~key : key, j};
+      }
+      std::partial_sort(row.begin(), row.begin() + k, row.end(),
+                        [](const Entry& a, const Entry& b) {
+                          return a.key != b.key ? a.key < b.key : a.place < b.place;
+                        });
+      for (int64_t j = 0; j < k; ++j) {
+        int64_t place = row[static_cast<size_t>(j)].place, at = (o * k + j) * s.inner + i;
+        places[at] = place;
+        std::memcpy(to + at * bytes, from + ((o * s.n + place) * s.inner + i) * bytes,
+                    static_cast<size_t>(bytes));
+      }
+    }
+  }
+  return {values, indices};
+}
+
+Tensor compress(const Tensor& given, const Tensor& condition, int64_t axis, int64_t flatten) {
+  require_host("tenon.compress", "x", given);
+  require_host("tenon.compress", "condition", condition);
+  if (!condition.dtype().is_bool() || condition.rank() != 1) {
+    fail("tenon.compress", cat("'condition' is ", to_text(condition), ", expected bool of rank 1"));
+  }
+  Tensor x = flattened(given, flatten != 0);
+  axis = flatten ? 0 : axis_of("tenon.compress", axis, x);
+  int64_t n = x.dim(static_cast<int32_t>(axis));
+  if (condition.count() > n) {
+    fail("tenon.compress",
+         cat("'condition' has ", condition.count(), " entries for ", n, " slices"));
+  }
+  std::vector<int64_t> kept;
+  for (int64_t i = 0; i < condition.count(); ++i) {
+    if (condition.data_as<uint8_t>()[i]) kept.push_back(i);
+  }
+  return take(x, axis, kept);
+}
+
+Array<Any> unique(const Tensor& given, int64_t axis, int64_t flatten, int64_t sorted) {
+  require_host("tenon.unique", "x", given);
+  Tensor x = flattened(given, flatten != 0);
+  axis = flatten ? 0 : axis_of("tenon.unique", axis, x);
+  Slices s(x, axis);
+  // keys[j]: those of slice j, in row-major order.
+  size_t n = static_cast<size_t>(s.n), width = static_cast<size_t>(s.outer * s.inner);
+  std::vector<uint64_t> keys(n * width);
+  const char* data = static_cast<const char*>(x.data());
+  int64_t bytes = x.dtype().bytes();
+  for (int64_t o = 0; o < s.outer; ++o) {
+    for (int64_t j = 0; j < s.n; ++j) {
+      for (int64_t i = 0; i < s.inner; ++i) {
+        keys[static_cast<size_t>(j) * width + static_cast<size_t>(o * s.inner + i)] =
+            element_key(x.dtype(), data + ((o * s.n + j) * s.inner + i) * bytes);
+      }
+    }
+  }
+  auto key = [&](int64_t j) {
+    return keys.begin() + static_cast<std::ptrdiff_t>(j * static_cast<int64_t>(width));
+  };
+  auto end = [&](int64_t j) { return key(j) + static_cast<std::ptrdiff_t>(width); };
+  std::vector<int64_t> order(n);
+  std::iota(order.begin(), order.end(), 0);
+  std::stable_sort(order.begin(), order.end(), [&](int64_t a, int64_t b) {
+    return std::lexicographical_compare(key(a), end(a), key(b), end(b));
+  });
+
+  std::vector<int64_t> first, counts, inverse(n);
+  for (size_t i = 0; i < n; ++i) {
+    if (i == 0 || !std::equal(key(order[i]), end(order[i]), key(order[i - 1]))) {
+      first.push_back(order[i]);  // the sort is stable, so this is the first of its equals
+      counts.push_back(0);
+    }
+    ++counts.back();
+    inverse[static_cast<size_t>(order[i])] = static_cast<int64_t>(first.size()) - 1;
+  }
+  if (!sorted) {
+    std::vector<int64_t> rank(first.size()), place(first.size());
+    std::iota(rank.begin(), rank.end(), 0);
+    std::sort(rank.begin(), rank.end(), [&](int64_t a, int64_t b) {
+      return first[static_cast<size_t>(a)] < first[static_cast<size_t>(b)];
+    });
+    std::vector<int64_t> first_seen, counts_seen;
+    for (size_t i = 0; i < rank.size(); ++i) {
+      place[static_cast<size_t>(rank[i])] = static_cast<int64_t>(i);
+      first_seen.push_back(first[static_cast<size_t>(rank[i])]);
+      counts_seen.push_back(counts[static_cast<size_t>(rank[i])]);
+    }
+    for (int64_t& i : inverse) i = place[static_cast<size_t>(i)];
+    first = first_seen, counts = counts_seen;
+  }
+  return {take(x, axis, first), list_of(first), list_of(inverse), list_of(counts)};
+}
+
+}  // namespace tenon::core
