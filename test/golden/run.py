@@ -58,6 +58,7 @@ def parse(path: Path) -> Golden:
     lines = path.read_text().split("\n")
     if lines and lines[-1] == "":
         lines.pop()
+    path = path.resolve()
     comment, commands = "", []
     for line in lines:
         match = RUN.fullmatch(line)
