@@ -282,9 +282,7 @@ class Inference {
     if (any_scalar && !op->scalars) cx.fail("it takes tensors, and an operand is a scalar");
     TypeRef result = op->infer(cx);
     if (const auto* t = type_as<TensorType>(result); t && op->value && can_carry(*t)) {
-      if (auto values = op->value(cx, *t)) {
-        result = with_values(share(t), *values);
-      }
+      if (auto values = values_of(*op, cx, *t)) result = with_values(share(t), *values);
     }
     append(cx.conditions());
     if (any_scalar && all_scalars) return as_scalar(cx, result);
@@ -328,6 +326,17 @@ class Inference {
     if (!t.dims_known || t.rank > 1 || t.value_known) return false;
     if (!t.dtype.is_int() && !t.dtype.is_bool()) return false;
     return t.rank == 0 || (t.dims[0].is_const() && *t.dims[0].as_const() <= kMaxCarriedValues);
+  }
+
+  // Numbers that leave 64 bits wrap when the program runs, but not as sizes: then nothing is known.
+  static std::optional<std::vector<Dim>> values_of(const Operator& op, const InferContext& cx,
+                                                   const TensorType& t) {
+    try {
+      return op.value(cx, t);
+    } catch (const Error& e) {
+      if (e.kind() == ErrorKind::Internal) throw;
+      return std::nullopt;
+    }
   }
 
   static TypeRef as_scalar(const InferContext& cx, const TypeRef& result) {

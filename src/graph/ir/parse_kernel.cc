@@ -395,7 +395,7 @@ class KernelParser {
     if (t.text == "checked") {
       auto e = make<loop::CheckedIndex>();
       e->dtype = i64;
-      e->index = expr();
+      e->index = expr_of(i64, "an index");
       comma();
       e->extent = p_.dim();
       return e;
