@@ -144,12 +144,14 @@ double best_of(int rounds, F&& f) {
   return best;
 }
 
-int64_t fib_calls(int64_t n) { return n < 2 ? 1 : 1 + fib_calls(n - 1) + fib_calls(n - 2); }
+int64_t fib_calls(int64_t n) {
+  return n < 2 ? 1 : 1 + fib_calls(n - 1) + fib_calls(n - 2);
+}
 
 std::vector<Row> measure() {
   vm::ProgramOptions options;
-  Function empty = Function::from_c(
-      [](void*, const AnyView*, int32_t, Any*) { return 0; }, nullptr, nullptr);
+  Function empty =
+      Function::from_c([](void*, const AnyView*, int32_t, Any*) { return 0; }, nullptr, nullptr);
   options.modules = {Module("bench", "bench", [empty](std::string_view) { return empty; })};
   vm::Machine m(vm::Program::from_unit(vm::assemble(kProgram), options));
   Tensor x = Tensor::empty({32, 32}, f32);
@@ -166,10 +168,9 @@ std::vector<Row> measure() {
   rows.push_back({"match a rank-2 shape and make one", loop("shapes", x), 30});
   rows.push_back({"loop iteration: add, compare, branch", loop("loop"), 5});
   constexpr int64_t kFib = 27;
-  rows.push_back({"fib, per call",
-                  best_of(kRounds, [&] { m.call("fib", kFib); }) /
-                      static_cast<double>(fib_calls(kFib)),
-                  21});
+  rows.push_back(
+      {"fib, per call",
+       best_of(kRounds, [&] { m.call("fib", kFib); }) / static_cast<double>(fib_calls(kFib)), 21});
   constexpr int64_t kDepth = 1'000'000;
   rows.push_back({"recursion 1,000,000 deep, per call",
                   best_of(3, [&] { m.call("down", kDepth); }) / static_cast<double>(kDepth), 100});

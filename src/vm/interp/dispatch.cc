@@ -91,12 +91,7 @@ namespace tenon::vm {
 namespace {
 
 inline void put_scalar(AnyView& reg, int32_t type, int64_t v) {
-  Object* old = reg.is_object() ? reg.v.object : nullptr;
-  reg.type_index = type;
-  reg.small_length = 0;
-  reg.v.i = v;
-  if (old) [[unlikely]]
-    release(old);
+  put_words(reg, {static_cast<uint64_t>(type), static_cast<uint64_t>(v)});
 }
 inline void put_int(AnyView& reg, int64_t v) {
   put_scalar(reg, TypeIndex::Int, v);
@@ -105,36 +100,37 @@ inline void put_bool(AnyView& reg, bool v) {
   put_scalar(reg, TypeIndex::Bool, v);
 }
 
-inline void copy_to_new(AnyView& fresh, const AnyView& v) {
-  fresh = v;
-  if (v.is_object()) retain(v.v.object);
+inline RegisterWords shared(const AnyView& v) {
+  RegisterWords w = read_words(v);
+  if (is_object(w)) retain(object_of(w));
+  return w;
+}
+inline RegisterWords taken(AnyView& v) {
+  RegisterWords w = read_words(v);
+  write_words(v, {0, 0});
+  return w;
 }
 
 // The arguments into a new frame, whose registers are None.
 inline void place(const std::vector<ValueRef>& args, AnyView* base, AnyView* frame) {
   for (const ValueRef& ref : args) {
     if (ref.constant) {
-      copy_to_new(*frame, *ref.constant);
+      write_words(*frame, shared(*ref.constant));
     } else if (ref.last) {
-      *frame = base[ref.reg];
-      base[ref.reg] = AnyView();
+      write_words(*frame, taken(base[ref.reg]));
     } else {
-      copy_to_new(*frame, base[ref.reg]);
+      write_words(*frame, shared(base[ref.reg]));
     }
     ++frame;
   }
 }
 
-// Registers begin..end become None; what they own dies after the frame is clean.
+// Registers begin..end become None.
 inline void clear(AnyView* begin, AnyView* end) {
   for (; begin != end; ++begin) {
-    if (begin->is_object()) {
-      Object* old = begin->v.object;
-      *begin = AnyView();
-      release(old);
-    } else {
-      *begin = AnyView();
-    }
+    RegisterWords old = taken(*begin);
+    if (is_object(old)) [[unlikely]]
+      release(object_of(old));
   }
 }
 
@@ -170,8 +166,7 @@ handle_RetRegister : {
     m.pc_ = pc;
     after_call(m, *m.frame_->pc, &base[pc->a]);
   }
-  AnyView value = base[pc->a];
-  base[pc->a] = AnyView();
+  const RegisterWords value = taken(base[pc->a]);
   const Machine::Frame frame = *m.frame_++;
   clear(base, base + pc->frame);
   pc = frame.pc;
@@ -179,19 +174,20 @@ handle_RetRegister : {
   m.base_ = base;
   m.top_ = base + pc->frame;
   if (pc->a >= 0) {
-    put(base[pc->a], value);
-  } else if (value.is_object()) {
-    release(value.v.object);
+    put_words(base[pc->a], value);
+  } else if (is_object(value)) {
+    release(object_of(value));
   }
   NEXT();
 }
 handle_Ret : {
-  AnyView value = *pc->constant;
-  if (value.is_object()) retain(value.v.object);
+  AnyView returned = *pc->constant;
+  if (returned.is_object()) retain(returned.v.object);
   if (m.attention_.load(std::memory_order_relaxed) & Machine::kInstrumented) [[unlikely]] {
     m.pc_ = pc;
-    after_call(m, *m.frame_->pc, &value);
+    after_call(m, *m.frame_->pc, &returned);
   }
+  const RegisterWords value = read_words(returned);
   const Machine::Frame frame = *m.frame_++;
   clear(base, base + pc->frame);
   pc = frame.pc;
@@ -199,9 +195,9 @@ handle_Ret : {
   m.base_ = base;
   m.top_ = base + pc->frame;
   if (pc->a >= 0) {
-    put(base[pc->a], value);
-  } else if (value.is_object()) {
-    release(value.v.object);
+    put_words(base[pc->a], value);
+  } else if (is_object(value)) {
+    release(object_of(value));
   }
   NEXT();
 }
@@ -306,10 +302,10 @@ handle_CallClosure : {
   }
   AnyView* slot = frame;
   const auto* closure = static_cast<const ClosureObj*>(static_cast<FunctionObj*>(value.v.object));
-  for (const Any& capture : closure->captures) copy_to_new(*slot++, capture);
+  for (const Any& capture : closure->captures) write_words(*slot++, shared(capture));
   for (size_t i = 1; i < e.args.size(); ++i) {
     const ValueRef& ref = e.args[i];
-    copy_to_new(*slot++, value_of(ref, base));
+    write_words(*slot++, shared(value_of(ref, base)));
   }
   record->pc = pc;
   record->base = base;
@@ -341,8 +337,7 @@ handle_TailCallClosure : {
 }
 return_register_0 : {
   // The frame has a register: a tail call that has a closure operand, or space that is made here.
-  AnyView value = base[0];
-  base[0] = AnyView();
+  const RegisterWords value = taken(base[0]);
   const Machine::Frame frame = *m.frame_++;
   clear(base, base + pc->frame);
   pc = frame.pc;
@@ -350,31 +345,26 @@ return_register_0 : {
   m.base_ = base;
   m.top_ = base + pc->frame;
   if (pc->a >= 0) {
-    put(base[pc->a], value);
-  } else if (value.is_object()) {
-    release(value.v.object);
+    put_words(base[pc->a], value);
+  } else if (is_object(value)) {
+    release(object_of(value));
   }
   NEXT();
 }
 
   // ---- registers ----
 handle_MoveRegister : {
-  AnyView value = base[pc->b];
-  if (value.is_object()) retain(value.v.object);
-  put(base[pc->a], value);
+  put_words(base[pc->a], shared(base[pc->b]));
   NEXT();
 }
 handle_MoveLast : {
-  AnyView value = base[pc->b];
-  base[pc->b] = AnyView();
-  put(base[pc->a], value);
+  const RegisterWords value = taken(base[pc->b]);
+  put_words(base[pc->a], value);
   NEXT();
 }
 handle_Move:
 handle_LoadConst : {
-  AnyView value = *pc->constant;
-  if (value.is_object()) retain(value.v.object);
-  put(base[pc->a], value);
+  put_words(base[pc->a], shared(*pc->constant));
   NEXT();
 }
 handle_LoadInt:

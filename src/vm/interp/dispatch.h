@@ -46,12 +46,39 @@ class Dispatch {
                          Any* result);
 };
 
+// Registers are read and written as two words of 8 bytes: a load of 16 bytes would wait for the
+// stores of 8 before it to reach the cache.
+struct RegisterWords {
+  uint64_t head;  // type index, and zero or a small string's length
+  uint64_t payload;
+};
+static_assert(sizeof(RegisterWords) == sizeof(AnyView));
+
+inline RegisterWords read_words(const AnyView& reg) {
+  const auto* words = reinterpret_cast<const RegisterWords*>(&reg);
+  return {words->head, words->payload};
+}
+inline void write_words(AnyView& reg, RegisterWords w) {
+  auto* words = reinterpret_cast<RegisterWords*>(&reg);
+  words->head = w.head;
+  words->payload = w.payload;
+}
+inline bool is_object(RegisterWords w) {
+  return static_cast<int32_t>(w.head) >= TypeIndex::ObjectBegin;
+}
+inline Object* object_of(RegisterWords w) {
+  return reinterpret_cast<Object*>(w.payload);
+}
+
 // A register's new value; the old one is released.
+inline void put_words(AnyView& reg, RegisterWords owned) {
+  RegisterWords old = read_words(reg);
+  write_words(reg, owned);
+  if (is_object(old)) [[unlikely]]
+    release(object_of(old));
+}
 inline void put(AnyView& reg, AnyView owned) {
-  AnyView old = reg;
-  reg = owned;
-  if (old.is_object()) [[unlikely]]
-    release(old.v.object);
+  put_words(reg, read_words(owned));
 }
 inline void put_result(AnyView* base, int32_t dst, Any&& value) {
   if (dst >= 0) put(base[dst], value.leak());
