@@ -61,7 +61,7 @@ class ContractionSchedule {
     tasks.push_back({block_n, ceildiv(x_.extent, Dim(block_columns_))});
     auto m0 = var("m0", i64), n0 = var("n0", i64), m_count = var("rows", i64),
          n_count = var("columns", i64);
-    if (!a_direct_) a_pack_ = buffer("a_pack", w_.accumulate, {Dim(block_rows_) * depth_});
+    if (!a_direct_) a_pack_ = buffer("a_pack", w_.accumulate, {Dim(block_rows_) * row_stride_});
     if (!b_direct_) b_pack_ = buffer("b_pack", w_.accumulate, {depth_ * Dim(width_)});
     StmtRef body = columns(m0, m_count, n0, n_count);
     if (!a_direct_) body = alloc(a_pack_, seq({pack_a(m0, m_count), body}));
@@ -149,12 +149,15 @@ class ContractionSchedule {
     return c && c->is_const(1);
   }
 
+  // Memory that is read in steps of a page or so meets in few lines of the cache, and symbolic
+  // sizes may be such: those operands are packed.
   void choose_operands() {
-    a_direct_ = only_loads_use(a_, m_) && runs_through(a_);
-    auto n = x_.extent.as_const();
+    auto n = x_.extent.as_const(), k = depth_.as_const();
+    a_direct_ = only_loads_use(a_, m_) && runs_through(a_) && k && *k <= 512;
     b_direct_ = only_loads_use(b_, {x_}) && runs_through(b_) && is_contiguous(b_, x_) && n &&
-                *n % width_ == 0;
-    block_rows_ = tile_rows_ * (a_direct_ ? 8 : 4);
+                *n % width_ == 0 && *n <= 768;
+    block_rows_ = tile_rows_ * 8;
+    row_stride_ = depth_ + Dim(lanes_);
     block_columns_ = width_ * 8;
     if (auto m = rows_.as_const()) {
       block_rows_ = std::min(block_rows_, (*m + tile_rows_ - 1) / tile_rows_ * tile_rows_);
@@ -197,11 +200,11 @@ class ContractionSchedule {
 
   // ---- packing
 
-  // a_pack[row * depth + k], for the rows of the block.
+  // a_pack[row * row_stride_ + k], for the rows of the block.
   StmtRef pack_a(const ExprRef& m0, const ExprRef& count) {
     auto row = var("pack_row", i64);
     const Axis& k = w_.reduce.back();
-    ExprRef at = sum(binary(BinaryOp::kMul, row, dim_value(depth_)), flat_depth());
+    ExprRef at = sum(binary(BinaryOp::kMul, row, dim_value(row_stride_)), flat_depth());
     ExprRef place = flat_offset(a_pack_->shape, {at}, w_.vars());
     StmtRef element = store(a_pack_, {place}, a_);
     StmtRef body = is_contiguous(a_, k)
@@ -293,7 +296,7 @@ class ContractionSchedule {
         a.push_back(substitute(a_, values));
       } else {
         auto base = var("base", i64);
-        lets.emplace_back(base, binary(BinaryOp::kMul, row, dim_value(depth_)));
+        lets.emplace_back(base, binary(BinaryOp::kMul, row, dim_value(row_stride_)));
         a.push_back(load(a_pack_, {sum(base, k)}));
       }
     }
@@ -359,7 +362,7 @@ class ContractionSchedule {
   ExprRef a_, b_;
   Axis x_;
   std::vector<Axis> m_, batch_;
-  Dim rows_ = 1, depth_ = 1;
+  Dim rows_ = 1, depth_ = 1, row_stride_ = 1;
   int64_t lanes_ = 0, vectors_ = 0, width_ = 0, tile_rows_ = 0, block_rows_ = 0, block_columns_ = 0;
   bool a_direct_ = false, b_direct_ = false;
   Ref<const Buffer> a_pack_, b_pack_;

@@ -12,10 +12,14 @@ namespace {
 
 constexpr int64_t kUnroll = 4;  // vectors of partial results, to hide the latency of an addition
 
+
 class ReductionSchedule {
  public:
   ReductionSchedule(Work w, const ScheduleOptions& options, bool parallel)
-      : w_(std::move(w)), lanes_(lanes_of(w_, options)), parallel_(parallel) {}
+      : w_(std::move(w)),
+        lanes_(lanes_of(w_, options)),
+        across_(options.vector_bytes >= 64 ? 16 : 8),
+        parallel_(parallel) {}
 
   StmtRef run() {
     if (is_arg_reduction(w_.reduction) || w_.reduce.empty()) return plain();
@@ -241,7 +245,7 @@ class ReductionSchedule {
     const Axis& x = w_.axes.back();
     std::vector<Axis> outer(w_.axes.begin(), w_.axes.end() - 1);
     ExprRef extent = dim_value(x.extent);
-    int64_t width = lanes_ * kUnroll;
+    int64_t width = lanes_ * across_;
     auto wide = var("block", i64), narrow = var("block", i64);
     ExprRef blocks = binary(BinaryOp::kFloorDiv, extent, index(width));
     ExprRef done = scaled(blocks, width);
@@ -250,7 +254,7 @@ class ReductionSchedule {
     bool split_here = parallel_ && outer.empty();
     StmtRef body =
         seq({for_loop(wide, index(0), blocks, split_here ? ForKind::kParallel : ForKind::kSerial,
-                      result_block(scaled(wide, width), lanes_, kUnroll, nullptr)),
+                      result_block(scaled(wide, width), lanes_, across_, nullptr)),
              for_loop(narrow, index(0), vectors, ForKind::kSerial,
                       result_block(sum(done, scaled(narrow, lanes_)), lanes_, 1, nullptr)),
              if_then(less(last, extent), result_block(last, tail_lanes(x), 1, extent))});
@@ -267,6 +271,7 @@ class ReductionSchedule {
 
   Work w_;
   int64_t lanes_;
+  int64_t across_;  // vectors of results at once, so that runs of memory are long
   bool parallel_;
 };
 
