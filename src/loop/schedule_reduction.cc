@@ -12,7 +12,6 @@ namespace {
 
 constexpr int64_t kUnroll = 4;  // vectors of partial results, to hide the latency of an addition
 
-
 class ReductionSchedule {
  public:
   ReductionSchedule(Work w, const ScheduleOptions& options, bool parallel)
@@ -44,6 +43,9 @@ class ReductionSchedule {
   ExprRef step(const ExprRef& acc, const ExprRef& v) const { return combine(w_.reduction, acc, v); }
 
   StmtRef plain() {
+    if (is_arg_reduction(w_.reduction) && w_.reduce.empty()) {  // its one axis had extent 1
+      return outer_loops(w_.axes, parallel_, store_result(w_, index(0)));
+    }
     Stage s;
     s.body = w_.body;
     s.reduction = w_.reduction;

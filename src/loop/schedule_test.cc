@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "loop/fuse.h"
+#include "loop/random_compute.h"
 #include "loop/test_tensors.h"
 #include "support/error.h"
 
@@ -393,6 +395,29 @@ TEST(Schedule, Convolutions) {
             {a.random({2, 6, 5, 5}), a.random({12, 6 / groups, 3, 3})}, 1e-4);
   }
   a.check(convolution(20, true, 20, 20), {a.random({1, 5, 5, 20}), a.random({3, 3, 1, 20})}, 1e-4);
+}
+
+TEST(Schedule, RandomComputesAgreeAtEveryLevel) {
+  for (unsigned seed = 0; seed < 150; ++seed) {
+    RandomCompute r(seed);
+    SCOPED_TRACE(cat("seed ", seed, "\n", to_text(*r.compute())));
+    std::vector<Tensor> expected = evaluate(*r.compute(), r.inputs(), r.symbols());
+    ComputeRef inlined = inline_stages(r.compute());
+    for (int level : {0, 1}) {
+      ScheduleOptions options;
+      options.level = level;
+      options.vector_bytes = seed % 2 ? 16 : 32;
+      KernelRef kernel = schedule(*inlined, options);
+      std::vector<Tensor> found = evaluate(*kernel, r.inputs(), r.symbols());
+      for (size_t i = 0; i < found.size(); ++i) {
+        expect_close(found[i], expected[i], 1e-3);
+        if (HasFatalFailure()) {
+          ADD_FAILURE() << to_text(*kernel);
+          return;
+        }
+      }
+    }
+  }
 }
 
 }  // namespace

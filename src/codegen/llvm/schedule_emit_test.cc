@@ -1,0 +1,52 @@
+// Schedules and code together: random computes, compiled, against the evaluator.
+#include <gtest/gtest.h>
+
+#include "codegen/llvm/jit_testing.h"
+#include "loop/fuse.h"
+#include "loop/random_compute.h"
+#include "loop/schedule.h"
+
+namespace tenon::codegen {
+namespace {
+
+using namespace loop;
+
+void compare(unsigned first, unsigned end, const Target& target) {
+  Array<KernelRef> kernels;
+  for (unsigned seed = first; seed < end; ++seed) {
+    ScheduleOptions options;
+    options.name = cat("random", seed);
+    options.vector_bytes = target.vector_bytes;
+    kernels.push_back(schedule(*inline_stages(RandomCompute(seed).compute()), options));
+  }
+  OpenedKernels opened(compile_kernels(kernels, target));
+  for (unsigned seed = first; seed < end; ++seed) {
+    RandomCompute r(seed);
+    const KernelRef& kernel = kernels[seed - first];
+    SCOPED_TRACE(cat("seed ", seed, "\n", to_text(*r.compute()), to_text(*kernel)));
+    std::vector<Tensor> expected = evaluate(*r.compute(), r.inputs(), r.symbols());
+    std::vector<Any> arguments;
+    for (const Tensor& t : r.inputs()) arguments.push_back(Any(t));
+    std::vector<Tensor> found;
+    for (const Tensor& t : expected) {
+      found.push_back(Tensor::empty(t.shape(), t.dtype()));
+      arguments.push_back(Any(found.back()));
+    }
+    for (const String& s : kernel->integers) {
+      arguments.push_back(Any(r.symbols().find(s.view())->second));
+    }
+    ASSERT_EQ(opened.call(std::string(kernel->name.view()), arguments), 0);
+    for (size_t i = 0; i < found.size(); ++i) expect_close(found[i], expected[i], 1e-3);
+    if (testing::Test::HasFatalFailure()) return;
+  }
+}
+
+TEST(ScheduleEmit, RandomComputesOnThisMachine) {
+  compare(0, 100, host_target());
+}
+TEST(ScheduleEmit, RandomComputesOnTheBaseline) {
+  compare(100, 150, baseline_target());
+}
+
+}  // namespace
+}  // namespace tenon::codegen

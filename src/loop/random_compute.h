@@ -1,0 +1,194 @@
+// Random computes for tests: chains of stages of every kind, over symbolic and constant sizes, with
+// the sizes and inputs to run them on.
+#pragma once
+
+#include <algorithm>
+#include <random>
+#include <vector>
+
+#include "loop/test_tensors.h"
+
+namespace tenon::loop {
+
+class RandomCompute {
+ public:
+  explicit RandomCompute(unsigned seed) : rng_(seed) {
+    static const int64_t kSizes[] = {1, 2, 3, 5, 8, 16, 17, 33, 40};
+    for (const char* name : {"n", "m", "k"}) {
+      int64_t size = pick(12) == 0 ? 0 : kSizes[static_cast<size_t>(pick(9))];
+      dims_.push_back({Dim::symbol(name), size});
+      symbols_[name] = size;
+    }
+    dims_.push_back({Dim(1), 1});
+    dims_.push_back({Dim(12), 12});
+    int inputs = 1 + pick(3);
+    for (int i = 0; i < inputs; ++i) {
+      std::vector<Size> shape;
+      for (int r = pick(4); r >= 0; --r) shape.push_back(dims_[static_cast<size_t>(pick(5))]);
+      if (pick(8) == 0) shape.clear();
+      inputs_.push_back(make_buffer(cat("x", i), f32, shape));
+    }
+    int count = 1 + pick(4);
+    for (int i = 0; i < count; ++i) stages_.push_back(make_stage(i, i + 1 == count));
+    auto c = make<Compute>();
+    c->inputs = Array<Ref<const Buffer>>(inputs_);
+    c->stages = Array<Ref<const Stage>>(stages_);
+    outputs_.push_back(stages_.back()->out);
+    c->outputs = Array<Ref<const Buffer>>(outputs_);
+    compute_ = c;
+    for (size_t i = 0; i < inputs_.size(); ++i) {
+      tensors_.push_back(random_tensor(f32, known_[i].shape, &rng_));
+    }
+  }
+
+  const ComputeRef& compute() const { return compute_; }
+  const std::vector<Tensor>& inputs() const { return tensors_; }
+  const Symbols& symbols() const { return symbols_; }
+
+ private:
+  struct Size {
+    Dim dim;
+    int64_t size;
+  };
+  struct Known {
+    Ref<const Buffer> buffer;
+    std::vector<Size> dims;
+    std::vector<int64_t> shape;
+  };
+
+  int pick(int below) { return static_cast<int>(rng_() % static_cast<unsigned>(below)); }
+
+  Ref<const Buffer> make_buffer(const std::string& name, DataType t,
+                                const std::vector<Size>& dims) {
+    std::vector<Dim> shape;
+    Known k;
+    for (const Size& d : dims) {
+      shape.push_back(d.dim);
+      k.shape.push_back(d.size);
+    }
+    k.buffer = buffer(name, t, shape);
+    k.dims = dims;
+    known_.push_back(k);
+    return k.buffer;
+  }
+
+  // A buffer made before, at indices that are in range: variables of its extents, constants, and
+  // at times a shifted one under a guard.
+  ExprRef random_load(const std::vector<ExprRef>& vars, const std::vector<Size>& extents,
+                      size_t before) {
+    const Known& k = known_[static_cast<size_t>(pick(static_cast<int>(before)))];
+    Indices at_element;
+    ExprRef guard = literal_int(boolean, 1);
+    for (const Size& d : k.dims) {
+      std::vector<size_t> fitting;
+      for (size_t v = 0; v < vars.size(); ++v) {
+        if (extents[v].dim == d.dim) fitting.push_back(v);
+      }
+      if (fitting.empty()) {
+        if (d.size == 0) guard = literal_int(boolean, 0);
+        // Symbolic sizes may be 0: the place is looked at only where it exists.
+        guard = binary(BinaryOp::kAnd, guard, binary(BinaryOp::kLt, index(0), dim_value(d.dim)));
+        at_element.push_back(index(0));
+        continue;
+      }
+      ExprRef i = vars[fitting[static_cast<size_t>(pick(static_cast<int>(fitting.size())))]];
+      if (pick(8) == 0) {
+        i = binary(BinaryOp::kAdd, i, index(pick(3) - 1));
+        guard = binary(BinaryOp::kAnd, guard, binary(BinaryOp::kLe, index(0), i));
+        guard = binary(BinaryOp::kAnd, guard, binary(BinaryOp::kLt, i, dim_value(d.dim)));
+      }
+      at_element.push_back(i);
+    }
+    ExprRef value = load(k.buffer, Array<ExprRef>(at_element));
+    if (value->dtype != f32) value = cast(f32, value);
+    return select(guard, value, literal(f32, pick(2)));
+  }
+
+  ExprRef random_body(const std::vector<ExprRef>& vars, const std::vector<Size>& extents,
+                      size_t before) {
+    ExprRef e = random_load(vars, extents, before);
+    for (int i = pick(4); i > 0; --i) {
+      switch (pick(6)) {
+        case 0:
+          e = unary(UnaryOp::kTanh, e);
+          break;
+        case 1:
+          e = e + random_load(vars, extents, before);
+          break;
+        case 2:
+          e = unary(UnaryOp::kTanh, e) * random_load(vars, extents, before);
+          break;
+        case 3:
+          e = binary(BinaryOp::kMax, e, literal(f32, 0));
+          break;
+        case 4:
+          e = e - e * literal(f32, 0.25);
+          break;
+        default:
+          if (!vars.empty()) {
+            e = e + cast(f32, vars[static_cast<size_t>(pick(static_cast<int>(vars.size())))]);
+          }
+      }
+    }
+    return e;
+  }
+
+  Ref<const Stage> make_stage(int number, bool last) {
+    size_t before = known_.size();
+    std::vector<Size> shape = known_[before - 1].dims;  // likely to join the stage before
+    if (pick(3) == 0) {
+      shape.clear();
+      for (int r = pick(4); r > 0; --r) shape.push_back(dims_[static_cast<size_t>(pick(5))]);
+    }
+    if (!last && pick(5) == 0) outputs_.push_back(nullptr);
+    bool is_output = !outputs_.empty() && !outputs_.back();
+    int kind = pick(6);
+    std::vector<Size> over;
+    if (kind >= 3) {
+      for (int r = pick(2); r >= 0; --r) over.push_back(dims_[static_cast<size_t>(pick(5))]);
+      if (shape.size() > 1 && pick(2) == 0) {  // an axis goes
+        over = {shape.back()};
+        shape.pop_back();
+      }
+    }
+    auto points = [&] {
+      int64_t all = 1;
+      for (const Size& d : shape) all *= d.size;
+      for (const Size& d : over) all *= d.size;
+      return all;
+    };
+    while (points() > 8000) (shape.empty() ? over : shape).pop_back();  // the evaluator is slow
+    Reduction reduction = kind == 3   ? Reduction::kSum
+                          : kind == 4 ? Reduction::kMax
+                                      : Reduction::kArgMaxFirst;
+    if (kind == 5 && over.size() != 1) reduction = Reduction::kSum;
+    DataType t = is_arg_reduction(reduction) && kind >= 3 ? i64 : f32;
+    auto out = make_buffer(cat("s", number), t, shape);
+    if (is_output) outputs_.back() = out;
+    std::vector<Size> all = shape;
+    all.insert(all.end(), over.begin(), over.end());
+    if (kind < 3) {
+      return map_stage(out, [&](const Indices& i) { return random_body(i, all, before); });
+    }
+    std::vector<Dim> extents;
+    for (const Size& s : over) extents.push_back(s.dim);
+    bool product = reduction == Reduction::kSum && pick(2) == 0;
+    return reduce_stage(out, reduction, extents, [&](const Indices& i, const Indices& k) {
+      Indices vars = i;
+      vars.insert(vars.end(), k.begin(), k.end());
+      ExprRef e = random_body(vars, all, before);
+      return product ? random_load(vars, all, before) * random_load(vars, all, before) : e;
+    });
+  }
+
+  std::mt19937 rng_;
+  std::vector<Size> dims_;
+  Symbols symbols_;
+  std::vector<Known> known_;
+  std::vector<Ref<const Buffer>> inputs_, outputs_;
+  std::vector<Ref<const Stage>> stages_;
+  ComputeRef compute_;
+  std::vector<Tensor> tensors_;
+};
+
+}  // namespace tenon::loop
