@@ -1,0 +1,28 @@
+#include "library/onednn/register.h"
+
+#include <oneapi/dnnl/dnnl.hpp>
+
+#include "library/onednn/functions.h"
+#include "object/registry.h"
+
+namespace tenon {
+
+void register_onednn() {
+  static const bool once = [] {
+    // oneDNN's own cache would keep primitives that ours has let go.
+    dnnl::set_primitive_cache_capacity(0);
+    const FunctionFlags flags{.for_files = false, .no_retain = true};
+    register_function("onednn.convolution", Function::from_packed(onednn::convolution), flags);
+    register_function("onednn.matmul", Function::from_packed(onednn::matmul), flags);
+    register_typed("library.onednn", [] {});
+    return true;
+  }();
+  (void)once;
+}
+
+std::string onednn_version() {
+  const dnnl_version_t* version = dnnl_version();
+  return cat(version->major, ".", version->minor, ".", version->patch);
+}
+
+}  // namespace tenon
