@@ -8,6 +8,7 @@
 #include "graph/evaluate/reference_evaluator.h"
 #include "graph/ir/check.h"
 #include "graph/ir/module.h"
+#include "graph/offer/onednn.h"
 #include "graph/op/register.h"
 #include "graph/pass/pass.h"
 #include "library/core/register.h"
@@ -42,11 +43,13 @@ class Pipeline {
       : options_(options), evaluator_(codegen::baseline_target()) {
     initialise();
     cx_.target = facts_of(options.target);
-    // Folding computes for a fixed baseline, so that the same input gives the same bytes everywhere.
+    // Folding computes for a fixed baseline, so that the same input gives the same bytes
+    // everywhere.
     cx_.fold_target = facts_of(codegen::baseline_target());
     cx_.level = options.level;
     cx_.fold_limit = options.fold_limit;
     cx_.evaluator = &evaluator_;
+    if (options.libraries) cx_.offers.push_back(&onednn_);
   }
 
   graph::Module run(const graph::Pass& pass, const graph::Module& module) {
@@ -61,6 +64,7 @@ class Pipeline {
  private:
   const CompileOptions& options_;
   graph::ReferenceEvaluator evaluator_;
+  graph::OneDnnOffer onednn_;
   graph::PassContext cx_;
 };
 
@@ -97,6 +101,12 @@ graph::Module run_one_pass(const graph::Module& module, std::string_view pass,
 
 vm::Unit generate_code(const graph::Module& lowered, const CompileOptions& options) {
   vm::Unit unit = codegen::emit_unit(lowered, result_names(lowered));
+  for (const vm::PackedName& packed : unit.packed) {
+    // "onednn.matmul" comes from the library "onednn".
+    if (!packed.kernel && packed.name.starts_with("onednn.") && unit.libraries.empty()) {
+      unit.libraries.push_back("onednn");
+    }
+  }
   Array<loop::KernelRef> kernels;
   for (const auto& [name, kernel] : lowered->kernels) kernels.push_back(kernel);
   if (kernels.empty()) return unit;

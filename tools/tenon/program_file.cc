@@ -7,6 +7,7 @@
 
 #include "graph/ir/text.h"
 #include "import/onnx/import_model.h"
+#include "library/onednn/register.h"
 #include "support/error.h"
 #include "tools/tenon/npy.h"
 #include "vm/executable/file_format.h"
@@ -50,12 +51,17 @@ Ref<vm::Program> compile_in_memory(const graph::Module& module,
   return vm::Program::from_unit(driver::compile(module, options), load);
 }
 
+void prepare_runtime() {
+  driver::initialise();
+  register_onednn();
+}
+
 ProgramFile open_program(const std::string& path, const CompileFlags& flags) {
   ProgramFile file;
   file.path = path;
+  prepare_runtime();
   auto start = std::chrono::steady_clock::now();
   if (is_executable_file(path) || std::filesystem::path(path).extension() == ".tnx") {
-    driver::initialise();
     file.program = vm::Program::load(path);
     file.load_seconds = seconds_since(start);
     return file;

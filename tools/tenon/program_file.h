@@ -29,6 +29,9 @@ struct ProgramFile {
   double compile_seconds = 0, load_seconds = 0;
 };
 
+// Registers what programs may name: built-in functions and libraries.
+void prepare_runtime();
+
 bool is_executable_file(const std::string& path);  // by its first bytes
 
 // The module of an .onnx or .tn file. `ranks` gives ranks to inputs that state none.

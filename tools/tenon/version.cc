@@ -1,13 +1,14 @@
 #include "tools/tenon/version.h"
 
 #include "codegen/llvm/target.h"
+#include "library/onednn/register.h"
 #include "support/text.h"
 
 namespace tenon::tool {
 
 std::string version_text() {
   return cat("tenon ", TENON_VERSION, "\nLLVM ", codegen::llvm_version(), "\noneDNN ",
-             TENON_ONEDNN_VERSION, "\nCPU ", codegen::to_text(codegen::host_target()));
+             onednn_version(), "\nCPU ", codegen::to_text(codegen::host_target()));
 }
 
 }  // namespace tenon::tool

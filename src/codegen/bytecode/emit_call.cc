@@ -129,6 +129,7 @@ void FunctionEmitter::emit_packed(const Call& call, Arg dst) {
   std::vector<Arg> args = consume(call.args);
   std::vector<uint32_t> held;  // shapes made for this call keep their registers until it
   for (const auto& [name, value] : call.attrs) {
+    if (name == kDestinationsAttr || name == kNoRetainAttr) continue;
     const Arg arg = attribute(value);
     if (arg.is(vm::ArgKind::LastUse)) {
       std::erase(free_, arg.index());

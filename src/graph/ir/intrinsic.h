@@ -18,6 +18,11 @@ inline constexpr char kMemoryTensor[] = "memory.tensor";
 inline constexpr char kMemoryReshape[] = "memory.reshape";
 inline constexpr char kMemoryValues[] = "memory.values";
 inline constexpr char kMemoryRank0[] = "memory.rank0";
+// Attributes of packed calls that steer the compiler and never reach the callee: how many results it
+// writes into tensors that follow the operands, and that it keeps none of its arguments.
+inline constexpr char kDestinationsAttr[] = "destinations";
+inline constexpr char kNoRetainAttr[] = "no_retain";
+
 inline constexpr char kStorageType[] = "storage";
 
 inline bool is_memory_intrinsic(std::string_view packed_name) {

@@ -24,6 +24,10 @@ class Allocator : public Rewriter {
       call_kernel(*call, results);
       return builder().bind_typed(make<Tuple>(Array<Operand>(results)), var->type, var->name);
     }
+    if (auto* count = call->attrs.find(kDestinationsAttr);
+        count && count->as<int64_t>() == 1 && call->kind == CalleeKind::kPacked) {
+      return call_with_destination(*call, var);
+    }
     const Operator* op = operator_of(value);
     if (op && op->view) {
       auto* type = var->type.as<TensorType>();
@@ -35,7 +39,7 @@ class Allocator : public Rewriter {
   }
 
  private:
-  Operand packed(const char* name, const std::vector<Operand>& args, Attrs attributes,
+  Operand packed(std::string_view name, const std::vector<Operand>& args, Attrs attributes,
                  const TypeRef& type, std::string_view hint) {
     return builder().bind_typed(make<Call>(CalleeKind::kPacked, String(name), Operand(),
                                            Array<Operand>(args), std::move(attributes), type),
@@ -53,6 +57,17 @@ class Allocator : public Rewriter {
                   attrs({{"offset", Any(Dim(0).ref())},
                          {"shape", attr_dims({tensor->dims.begin(), tensor->dims.end()})}}),
                   type, hint);
+  }
+
+  // A packed function that writes its one result into a tensor behind its operands.
+  Operand call_with_destination(const Call& call, const VarRef& var) {
+    Operand result = new_tensor(var->type, var->name);
+    std::vector<Operand> args(call.args.begin(), call.args.end());
+    args.push_back(result);
+    Attrs attributes = call.attrs;
+    attributes.erase(String(kDestinationsAttr));
+    packed(call.callee, args, attributes, unit_type(), "");
+    return result;
   }
 
   void call_kernel(const Call& call, const std::vector<Operand>& results) {

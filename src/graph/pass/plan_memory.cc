@@ -83,7 +83,8 @@ class Lifetimes {
       return;
     }
     auto* call = value.as<Call>();
-    const bool keeps_nothing = call && call->kind == CalleeKind::kKernel;
+    const bool keeps_nothing =
+        call && (call->kind == CalleeKind::kKernel || call->attrs.contains(String(kNoRetainAttr)));
     for_each_operand(value, [&](const Operand& operand) {
       const int64_t index = owner_of(operand);
       if (index < 0) return;

@@ -1,0 +1,237 @@
+#include "graph/offer/onednn.h"
+
+#include <unordered_map>
+#include <unordered_set>
+
+#include "graph/ir/intrinsic.h"
+#include "graph/ir/rewrite.h"
+
+namespace tenon::graph {
+namespace {
+
+// As library/onednn/register.h numbers them.
+enum Activation : int64_t { kNone = 0, kRelu = 1, kClip = 2, kTanh = 4, kSigmoid = 5 };
+
+const TensorType* known_f32(const Operand& operand) {
+  auto* tensor = operand ? type_of(operand).as<TensorType>() : nullptr;
+  return tensor && tensor->dims_known && tensor->dtype == f32 ? tensor : nullptr;
+}
+
+bool same_dims(const TensorType& a, const TensorType& b) {
+  if (a.dims.size() != b.dims.size()) return false;
+  for (size_t i = 0; i < a.dims.size(); ++i) {
+    if (!proves_equal(a.dims[i], b.dims[i])) return false;
+  }
+  return true;
+}
+
+// The one element of a constant f32 tensor or of a scalar.
+std::optional<double> constant_element(const Operand& operand) {
+  auto* constant = operand.as<Constant>();
+  if (!constant) return std::nullopt;
+  auto tensor = constant->value.try_as<Tensor>();
+  if (!tensor || !*tensor || tensor->dtype() != f32 || tensor->count() != 1) return std::nullopt;
+  return *tensor->data_as<float>();
+}
+
+// A base call with what follows it, up to the root, whose binding the library's call replaces.
+struct Match {
+  Ref<const Call> base;
+  Operand bias, residual;  // operands of the old function
+  Activation activation = kNone;
+  double alpha = 0, beta = 0;
+};
+
+class Matcher {
+ public:
+  explicit Matcher(const FunctionRef& function) : uses_(count_uses(function)) {
+    find(function->body);
+  }
+
+  std::unordered_map<const Var*, Match> roots;
+  std::unordered_set<const Var*> inner;
+
+ private:
+  void find(const BlockRef& block) {
+    std::unordered_map<const Var*, const Binding*> consumer;
+    for (const auto& binding : block->bindings) {
+      for_each_operand(binding->value, [&](const Operand& operand) {
+        if (auto* var = operand.as<Var>()) consumer[var] = binding.get();
+      });
+      for_each_block(binding->value, [this](const BlockRef& nested) { find(nested); });
+    }
+    for (const auto& binding : block->bindings) {
+      auto* call = binding->value.as<Call>();
+      if (call && (takes_convolution(*call) || takes_product(*call))) {
+        extend(Ref<const Call>(call), *binding, consumer);
+      }
+    }
+  }
+
+  static bool takes_convolution(const Call& call) {
+    if (call.kind != CalleeKind::kOperator || !(call.callee == "conv")) return false;
+    if (!(call.attrs.at("layout").as<String>() == "NHWC")) return false;
+    auto *x = known_f32(call.args[0]), *w = known_f32(call.args[1]);
+    if (!x || !w || !call.args[1].is<Constant>()) return false;
+    if (call.args.size() > 2 && call.args[2] && !known_f32(call.args[2])) return false;
+    for (const Dim& pad : call.attrs.at("pads").as<Array<Dim>>()) {
+      if (!proves_nonnegative(pad)) return false;
+    }
+    for (const Dim& dim : w->dims) {
+      if (dim.is_const(0)) return false;
+    }
+    // Groups of one channel with several filters each run oneDNN's reference code.
+    const int64_t groups = call.attrs.at("groups").as<int64_t>();
+    const Dim& inputs = w->dims[w->dims.size() - 2];
+    const Dim& filters = w->dims[w->dims.size() - 1];
+    return groups == 1 || !inputs.is_const(1) || filters.is_const(groups);
+  }
+
+  static bool takes_product(const Call& call) {
+    if (call.kind != CalleeKind::kOperator || !(call.callee == "matmul")) return false;
+    auto *a = known_f32(call.args[0]), *b = known_f32(call.args[1]);
+    if (!a || !b || a->rank < 2 || b->rank < 2 || a->rank > 6 || b->rank > 6) return false;
+    // A handful of operations is sooner done than described.
+    auto rows = a->dims[a->dims.size() - 2].as_const(), inner = a->dims.back().as_const(),
+         columns = b->dims.back().as_const();
+    if (inner && *inner == 0) return false;
+    return !(rows && inner && columns && *rows * *inner * *columns < 4096 && a->rank == 2);
+  }
+
+  // Follows single uses from the base: bias, residual, activation, each at most once.
+  void extend(Ref<const Call> base, const Binding& binding,
+              const std::unordered_map<const Var*, const Binding*>& consumer) {
+    const bool product = base->callee == "matmul";
+    auto* type = binding.var->type.as<TensorType>();
+    Match match{base, product || base->args.size() < 3 ? Operand() : base->args[2], {}, kNone, 0,
+                0};
+    const bool open_inner =
+        product && !type_of(base->args[0]).as<TensorType>()->dims.back().is_const();
+    const Binding* root = &binding;
+    while (!open_inner && match.activation == kNone && uses_[root->var.get()] == 1) {
+      auto next = consumer.find(root->var.get());
+      if (next == consumer.end() || !join(*next->second, *root, *type, product, &match)) break;
+      inner.insert(root->var.get());
+      root = next->second;
+    }
+    roots[root->var.get()] = match;
+  }
+
+  static bool join(const Binding& next, const Binding& root, const TensorType& type, bool product,
+                   Match* match) {
+    auto* call = next.value.as<Call>();
+    if (!call || call->kind != CalleeKind::kOperator) return false;
+    auto* result = next.var->type.as<TensorType>();
+    if (!result || !result->dims_known || !same_dims(*result, type)) return false;
+    if (call->callee == "add") {
+      const Operand& other = call->args[0].get() == root.var.get() ? call->args[1] : call->args[0];
+      auto* other_type = known_f32(other);
+      if (!other_type || other.get() == root.var.get()) return false;
+      if (product && !match->bias && !match->residual && other_type->rank == 1 &&
+          proves_equal(other_type->dims[0], type.dims.back())) {
+        match->bias = other;
+        return true;
+      }
+      if (match->residual || !same_dims(*other_type, type)) return false;
+      match->residual = other;
+      return true;
+    }
+    if (call->callee == "relu") {
+      match->activation = kRelu;
+    } else if (call->callee == "clip" && call->args.size() == 3 &&
+               constant_element(call->args[1]) && constant_element(call->args[2])) {
+      match->activation = kClip;
+      match->alpha = *constant_element(call->args[1]);
+      match->beta = *constant_element(call->args[2]);
+    } else if (call->callee == "tanh") {
+      match->activation = kTanh;
+    } else if (call->callee == "sigmoid") {
+      match->activation = kSigmoid;
+    } else {
+      return false;
+    }
+    return true;
+  }
+
+  std::unordered_map<const Var*, int64_t> uses_;
+};
+
+class Partitioner : public Rewriter {
+ protected:
+  void enter(const FunctionRef& function) override { matcher_.emplace(function); }
+
+  Operand rewrite(const VarRef& var, const ExprRef& value) override {
+    if (auto it = matcher_->roots.find(var.get()); it != matcher_->roots.end()) {
+      return it->second.base->callee == "conv" ? convolution(var, it->second)
+                                               : product(var, it->second);
+    }
+    if (matcher_->inner.contains(var.get())) return var;  // part of a later root
+    return keep(var, value);
+  }
+
+ private:
+  static Any real(double value) { return Any(value); }
+
+  Operand convolution(const VarRef& var, const Match& match) {
+    const Attrs& a = match.base->attrs;
+    auto* w = type_of(match.base->args[1]).as<TensorType>();
+    const size_t spatial = w->dims.size() - 2;
+    auto ones = [&](const char* name) {
+      const Array<int64_t> list = a.at(name).as<Array<int64_t>>();
+      return list.empty() ? attr_ints(std::vector<int64_t>(spatial, 1)) : Any(list);
+    };
+    Array<Dim> pads = a.at("pads").as<Array<Dim>>();
+    if (pads.empty()) pads = Array<Dim>(std::vector<Dim>(2 * spatial, Dim(0)));
+    return call(var, "onednn.convolution", match,
+                {match.base->args[0], match.base->args[1], match.bias, match.residual},
+                {{"strides", ones("strides")},
+                 {"dilations", ones("dilations")},
+                 {"pads", attr_dims(pads.to_vector())},
+                 {"groups", a.at("groups")}});
+  }
+
+  Operand product(const VarRef& var, const Match& match) {
+    auto [a, a_perm] = through_transpose(match.base->args[0]);
+    auto [b, b_perm] = through_transpose(match.base->args[1]);
+    return call(var, "onednn.matmul", match, {a, b, match.bias, match.residual},
+                {{"a_perm", attr_ints(a_perm)}, {"b_perm", attr_ints(b_perm)}},
+                /*first_two_mapped=*/true);
+  }
+
+  // The operand of a transpose instead of its result; already an operand of the new function.
+  std::pair<Operand, std::vector<int64_t>> through_transpose(const Operand& old) {
+    const Operand now = mapped(old);
+    const ExprRef definition = builder().definition_of(now);
+    if (const Call* transpose = definition ? as_op(definition, "transpose") : nullptr) {
+      return {transpose->args[0], transpose->attrs.at("perm").as<Array<int64_t>>().to_vector()};
+    }
+    std::vector<int64_t> perm(type_of(now).as<TensorType>()->dims.size());
+    for (size_t i = 0; i < perm.size(); ++i) perm[i] = static_cast<int64_t>(i);
+    return {now, perm};
+  }
+
+  Operand call(const VarRef& var, const char* name, const Match& match, std::vector<Operand> args,
+               std::initializer_list<std::pair<const char*, Any>> own,
+               bool first_two_mapped = false) {
+    for (size_t i = first_two_mapped ? 2 : 0; i < args.size(); ++i) args[i] = mapped(args[i]);
+    Attrs attributes = attrs(own);
+    attributes.set("activation", Any(static_cast<int64_t>(match.activation)));
+    attributes.set("alpha", real(match.alpha));
+    attributes.set("beta", real(match.beta));
+    attributes.set(kDestinationsAttr, Any(int64_t{1}));
+    attributes.set(kNoRetainAttr, Any(true));
+    return builder().bind_typed(make<Call>(CalleeKind::kPacked, String(name), Operand(),
+                                           Array<Operand>(args), attributes, var->type),
+                                var->type, var->name);
+  }
+
+  std::optional<Matcher> matcher_;
+};
+
+}  // namespace
+
+Module OneDnnOffer::partition(const Module& module) {
+  return Partitioner().run(module);
+}
+
+}  // namespace tenon::graph
