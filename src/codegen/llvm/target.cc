@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "llvm/Config/llvm-config.h"
 #include "llvm/TargetParser/Host.h"
 #include "llvm/TargetParser/X86TargetParser.h"
 #include "support/error.h"
@@ -94,5 +95,7 @@ std::string to_text(const Target& target) {
   return target.features.empty() ? target.cpu
                                  : cat(target.cpu, " (", join(target.features, " "), ")");
 }
+
+std::string llvm_version() { return LLVM_VERSION_STRING; }
 
 }  // namespace tenon::codegen

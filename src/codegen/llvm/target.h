@@ -34,6 +34,8 @@ Target parse_target(std::string_view text);
 // aarch64. Its results don't depend on the machine that compiles, and any supported one runs it.
 Target baseline_target();
 
+std::string llvm_version();  // "19.1.7"
+
 // "znver4 (avx2 fma ... )": what is stored in a file and shown to a person.
 std::string to_text(const Target& target);
 
