@@ -190,6 +190,67 @@ TENON_API int tenon_error_text(const tenon_any* error, tenon_any* out);
 
 /* ---- Executables ----------------------------------------------------------------------------- */
 
+enum {
+  /* The file's sender isn't trusted: only functions registered with TENON_FOR_FILES, no library, no
+   * native code; else it is refused with the reason. */
+  TENON_UNTRUSTED = 1
+};
+
+/* Maps a .tnx file, checks all of it, and links it: its functions must be registered before. The
+ * program is immutable and may be shared by threads. */
+TENON_API int tenon_program_load(const char* path, tenon_any* out);
+TENON_API int tenon_program_load_with(const char* path, int32_t flags, tenon_any* out);
+/* The same for a file in memory, which is copied. */
+TENON_API int tenon_program_from_bytes(const void* data, size_t size, int32_t flags,
+                                       tenon_any* out);
+/* The names of the functions that can be called: an array of strings. */
+TENON_API int tenon_program_functions(const tenon_any* program, tenon_any* out);
+
+/* A parameter or result of a function, borrowed from the program. */
+typedef struct tenon_value_info {
+  tenon_text name;  /* empty for a result without a name */
+  tenon_text type;  /* "tensor[batch, 3; f32]", "i64", ...: all that the file says */
+  int32_t kind;     /* TENON_TENSOR, TENON_SHAPE, TENON_INT, TENON_BOOL, TENON_FLOAT, TENON_ARRAY,
+                     * TENON_FUNCTION, or TENON_NONE for anything else */
+  DLDataType dtype; /* of a tensor or number */
+  int32_t rank;     /* of a tensor or shape; -1 unknown */
+  const int64_t* dims;       /* rank numbers, -1 where the file has a symbol; NULL when unknown */
+  const tenon_text* symbols; /* rank texts: "batch", "3"; NULL when unknown */
+} tenon_value_info;
+
+/* How many parameters and results a function has; either pointer may be NULL. A function whose
+ * result is a tuple has as many results as that has fields, and returns an array. */
+TENON_API int tenon_program_signature(const tenon_any* program, const char* function,
+                                      int32_t* params, int32_t* results);
+TENON_API int tenon_program_param(const tenon_any* program, const char* function, int32_t index,
+                                  tenon_value_info* out);
+TENON_API int tenon_program_result(const tenon_any* program, const char* function, int32_t index,
+                                   tenon_value_info* out);
+
+/* What a machine runs on: a stack, memory pools, and limits. One call at a time; make one for each
+ * thread. It stays usable after every error. */
+TENON_API int tenon_machine_create(const tenon_any* program, tenon_any* out);
+/* Calls a function by name. Tensors are passed without copying where they are compact. */
+TENON_API int tenon_machine_call(const tenon_any* machine, const char* function,
+                                 const tenon_any* args, int32_t n, tenon_any* result);
+
+/* Limits of each call; -1 for none. */
+typedef struct tenon_limits {
+  int64_t fuel;        /* function entries and backward jumps */
+  int64_t deadline_ns; /* from the call's start */
+  int64_t memory;      /* bytes of stack and tensors */
+  int64_t depth;       /* frames; -1 for the default, 1048576 */
+  int64_t stack_bytes; /* of registers; -1 for the default, 256 MiB */
+  int32_t threads;     /* of parallel loops; 0 for all that the process may use */
+} tenon_limits;
+#define TENON_NO_LIMITS \
+  { -1, -1, -1, -1, -1, 0 }
+
+/* Not while a call runs. */
+TENON_API int tenon_machine_set_limits(const tenon_any* machine, const tenon_limits* limits);
+/* Stops the running call with an error; from any thread. Without one, nothing happens. */
+TENON_API int tenon_machine_cancel(const tenon_any* machine);
+
 #ifdef __cplusplus
 }
 #endif

@@ -1,0 +1,256 @@
+// The C interface's programs and machines.
+#include <limits>
+#include <memory>
+#include <vector>
+
+#include "c_api/entry.h"
+#include "object/array.h"
+#include "support/text.h"
+#include "vm/builtin/register.h"
+#include "vm/interp/machine.h"
+
+namespace {
+
+using namespace tenon;
+using c_api::give;
+using c_api::guard;
+using c_api::need;
+using c_api::view;
+using vm::Machine;
+using vm::Program;
+using vm::SignatureType;
+
+// What a function's parameters and results look like from C; texts borrow from the program's unit
+// or from `held`.
+struct ValueInfo {
+  std::string name, type;
+  std::vector<int64_t> dims;
+  std::vector<tenon_text> symbols;
+  tenon_value_info info{};
+};
+struct SignatureInfo {
+  std::vector<std::unique_ptr<ValueInfo>> params, results;
+};
+
+struct ProgramHandle : Object {
+  static constexpr int32_t kTypeIndex = TypeIndex::VmBegin + 8;
+  static constexpr int32_t kTypeLast = kTypeIndex;
+  Ref<Program> program;
+  std::vector<SignatureInfo> signatures;  // by function
+};
+
+struct MachineHandle : Object {
+  static constexpr int32_t kTypeIndex = TypeIndex::VmBegin + 9;
+  static constexpr int32_t kTypeLast = kTypeIndex;
+  std::unique_ptr<Machine> machine;
+};
+
+tenon_text text_of(const std::string& s) {
+  return {s.c_str(), s.size()};
+}
+
+int32_t kind_of(const SignatureType& t) {
+  using Kind = SignatureType::Kind;
+  switch (t.kind) {
+    case Kind::Tensor:
+      return TENON_TENSOR;
+    case Kind::Shape:
+      return TENON_SHAPE;
+    case Kind::Scalar:
+      return t.dtype.is_bool() ? TENON_BOOL : t.dtype.is_float() ? TENON_FLOAT : TENON_INT;
+    case Kind::Tuple:
+    case Kind::Array:
+      return TENON_ARRAY;
+    case Kind::Function:
+      return TENON_FUNCTION;
+    default:
+      return TENON_NONE;
+  }
+}
+
+std::unique_ptr<ValueInfo> value_info(const std::string& name, const SignatureType& type) {
+  auto v = std::make_unique<ValueInfo>();
+  v->name = name;
+  v->type = to_text(type);
+  v->info.name = text_of(v->name);
+  v->info.type = text_of(v->type);
+  v->info.kind = kind_of(type);
+  v->info.dtype = type.dtype;
+  v->info.rank = static_cast<int32_t>(type.rank);
+  if (type.dims_known) {
+    for (const vm::SignatureDim& d : type.dims) {
+      v->dims.push_back(d.value);
+      v->symbols.push_back(text_of(d.text));  // the unit lives as long as the program
+    }
+    v->dims.push_back(0);  // so that rank 0 has a pointer too
+    v->symbols.push_back({});
+    v->info.dims = v->dims.data();
+    v->info.symbols = v->symbols.data();
+  }
+  return v;
+}
+
+SignatureInfo signature_of(const vm::FunctionUnit& f) {
+  SignatureInfo s;
+  for (const vm::Param& p : f.params) s.params.push_back(value_info(p.name, p.type));
+  bool tuple = f.result.kind == SignatureType::Kind::Tuple;
+  size_t results = tuple ? f.result.parts.size() : 1;
+  for (size_t i = 0; i < results; ++i) {
+    s.results.push_back(value_info(i < f.result_names.size() ? f.result_names[i] : "",
+                                   tuple ? f.result.parts[i] : f.result));
+  }
+  return s;
+}
+
+template <class T>
+T& handle(const tenon_any* a, const char* what) {
+  need(a != nullptr, what);
+  auto* object = view(a).as_object<T>();
+  if (!object) throw Error(ErrorKind::Usage, what).found(type_name(view(a).type_index));
+  return *object;
+}
+ProgramHandle& program_of(const tenon_any* a) {
+  return handle<ProgramHandle>(a, "this is no program");
+}
+Machine& machine_of(const tenon_any* a) {
+  return *handle<MachineHandle>(a, "this is no machine").machine;
+}
+
+vm::ProgramOptions options_of(int32_t flags) {
+  need((flags & ~TENON_UNTRUSTED) == 0, "these are no flags of a program");
+  vm::register_builtins();
+  vm::ProgramOptions options;
+  options.trusted = !(flags & TENON_UNTRUSTED);
+  return options;
+}
+
+void give_program(tenon_any* out, Ref<Program> program) {
+  auto h = make<ProgramHandle>();
+  for (const vm::FunctionUnit& f : program->unit().functions) {
+    h->signatures.push_back(signature_of(f));
+  }
+  h->program = std::move(program);
+  give(out, Any(Ref<Object>(std::move(h))));
+}
+
+const SignatureInfo& signature_named(const tenon_any* program, const char* function) {
+  ProgramHandle& h = program_of(program);
+  need(function != nullptr, "a function's name is missing");
+  return h.signatures[h.program->exported(function)];
+}
+
+int value_at(const std::vector<std::unique_ptr<ValueInfo>>& values, int32_t index,
+             tenon_value_info* out) {
+  if (index < 0 || static_cast<size_t>(index) >= values.size()) {
+    throw Error(ErrorKind::Usage, "there is no parameter or result of this number")
+        .found(cat(index))
+        .expected(cat("a number below ", values.size()));
+  }
+  *out = values[static_cast<size_t>(index)]->info;
+  return 0;
+}
+
+// -1 stands for no limit.
+int64_t or_none(int64_t v, int64_t none) {
+  need(v >= -1, "a limit is negative; -1 is none");
+  return v == -1 ? none : v;
+}
+
+}  // namespace
+
+extern "C" {
+
+int tenon_program_load(const char* path, tenon_any* out) {
+  return tenon_program_load_with(path, 0, out);
+}
+
+int tenon_program_load_with(const char* path, int32_t flags, tenon_any* out) {
+  return guard([&] {
+    need(path && out, "a path or the place for the program is missing");
+    give_program(out, Program::load(path, options_of(flags)));
+  });
+}
+
+int tenon_program_from_bytes(const void* data, size_t size, int32_t flags, tenon_any* out) {
+  return guard([&] {
+    need((data || size == 0) && out, "bytes or the place for the program are missing");
+    give_program(out,
+                 Program::load_bytes({static_cast<const char*>(data), size}, options_of(flags)));
+  });
+}
+
+int tenon_program_functions(const tenon_any* program, tenon_any* out) {
+  return guard([&] {
+    need(out != nullptr, "the place for the names is missing");
+    Array<Any> names;
+    for (const vm::FunctionUnit& f : program_of(program).program->unit().functions) {
+      if (f.exported) names.push_back(Any(f.name));
+    }
+    give(out, Any(names));
+  });
+}
+
+int tenon_program_signature(const tenon_any* program, const char* function, int32_t* params,
+                            int32_t* results) {
+  return guard([&] {
+    const SignatureInfo& s = signature_named(program, function);
+    if (params) *params = static_cast<int32_t>(s.params.size());
+    if (results) *results = static_cast<int32_t>(s.results.size());
+  });
+}
+
+int tenon_program_param(const tenon_any* program, const char* function, int32_t index,
+                        tenon_value_info* out) {
+  return guard([&] {
+    need(out != nullptr, "the place for the answer is missing");
+    value_at(signature_named(program, function).params, index, out);
+  });
+}
+
+int tenon_program_result(const tenon_any* program, const char* function, int32_t index,
+                         tenon_value_info* out) {
+  return guard([&] {
+    need(out != nullptr, "the place for the answer is missing");
+    value_at(signature_named(program, function).results, index, out);
+  });
+}
+
+int tenon_machine_create(const tenon_any* program, tenon_any* out) {
+  return guard([&] {
+    need(out != nullptr, "the place for the machine is missing");
+    auto h = make<MachineHandle>();
+    h->machine = std::make_unique<Machine>(program_of(program).program);
+    give(out, Any(Ref<Object>(std::move(h))));
+  });
+}
+
+int tenon_machine_call(const tenon_any* machine, const char* function, const tenon_any* args,
+                       int32_t n, tenon_any* result) {
+  return guard([&] {
+    need(function && result && n >= 0 && (args || n == 0), "part of the call is missing");
+    std::span<const AnyView> views(reinterpret_cast<const AnyView*>(args), static_cast<size_t>(n));
+    give(result, machine_of(machine).call(function, views));
+  });
+}
+
+int tenon_machine_set_limits(const tenon_any* machine, const tenon_limits* limits) {
+  return guard([&] {
+    need(limits != nullptr, "the limits are missing");
+    vm::Limits l;
+    l.fuel = or_none(limits->fuel, l.fuel);
+    l.deadline = std::chrono::nanoseconds(or_none(limits->deadline_ns, l.deadline.count()));
+    l.memory = static_cast<size_t>(or_none(limits->memory, 0));
+    need(limits->memory != 0, "a memory limit of 0 leaves no stack; -1 is none");
+    l.depth = static_cast<uint32_t>(std::min<int64_t>(or_none(limits->depth, l.depth), 1 << 28));
+    l.stack_bytes =
+        static_cast<size_t>(or_none(limits->stack_bytes, static_cast<int64_t>(l.stack_bytes)));
+    l.threads = limits->threads;
+    machine_of(machine).set_limits(l);
+  });
+}
+
+int tenon_machine_cancel(const tenon_any* machine) {
+  return guard([&] { machine_of(machine).cancel(); });
+}
+
+}  // extern "C"

@@ -1,0 +1,99 @@
+#include "vm/builtin/register.h"
+
+#include <mutex>
+
+#include "device/device.h"
+#include "object/array.h"
+#include "object/registry.h"
+#include "object/shape.h"
+#include "object/tensor.h"
+#include "support/text.h"
+#include "vm/interp/machine.h"
+#include "vm/interp/values.h"
+
+namespace tenon::vm {
+namespace {
+
+// A tensor under the current call's memory limit, or of the heap where no machine runs.
+Tensor new_tensor(std::span<const int64_t> shape, DataType dtype) {
+  Machine* machine = Machine::current();
+  return machine ? machine->allocate_tensor(shape, dtype) : allocate_tensor(shape, dtype);
+}
+
+void need(bool holds, const char* what, const Tensor& t) {
+  if (!holds) throw Error(ErrorKind::Runtime, what).found(t ? to_text(t) : "None");
+}
+
+Tensor copy(const Tensor& t) {
+  need(static_cast<bool>(t), "vm.tensor_copy needs a tensor", t);
+  Tensor out = new_tensor(t.shape(), t.dtype());
+  copy_tensor(t, out);
+  return out;
+}
+
+Tensor shape_to_tensor(const Shape& shape) {
+  int64_t dims[] = {static_cast<int64_t>(shape.size())};
+  Tensor out = new_tensor(dims, i64);
+  std::copy(shape.begin(), shape.end(), out.data_as<int64_t>());
+  return out;
+}
+
+Shape tensor_to_shape(const Tensor& t) {
+  need(t && t.dtype() == i64 && t.rank() == 1 && t.compact() && t.device().device_type == kDLCPU &&
+           t.dim(0) <= kMaxRank,
+       "vm.tensor_to_shape needs a compact int64[n] on the CPU, n at most 32", t);
+  std::vector<int64_t> dims(t.data_as<int64_t>(), t.data_as<int64_t>() + t.dim(0));
+  if (!element_count(dims)) {
+    throw Error(ErrorKind::Runtime, "these elements are no shape")
+        .found(tenon::to_text(std::span<const int64_t>(dims)));
+  }
+  return Shape(dims);
+}
+
+const Any& element(const Array<Any>& array, int64_t i) {
+  if (i < 0 || i >= static_cast<int64_t>(array.size())) {
+    throw Error(ErrorKind::Runtime, "an index is out of range")
+        .found(cat(i))
+        .expected(cat("an index into ", array.size(), " elements"));
+  }
+  return array[static_cast<size_t>(i)];
+}
+
+}  // namespace
+
+void register_builtins() {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    register_vm_types();
+    constexpr FunctionFlags kKeeps{.for_files = true};
+    constexpr FunctionFlags kPure{.for_files = true, .no_retain = true};
+    // A compact copy of a compact tensor, in memory of its own.
+    register_typed("vm.tensor_copy", &copy, kPure);
+    // Copies the elements of one tensor into another of its dtype and shape.
+    register_typed(
+        "vm.tensor_copy_to",
+        [](const Tensor& from, const Tensor& to) {
+          need(static_cast<bool>(from), "vm.tensor_copy_to needs tensors", from);
+          need(static_cast<bool>(to), "vm.tensor_copy_to needs tensors", to);
+          copy_tensor(from, to);
+        },
+        kPure);
+    register_typed("vm.shape_to_tensor", &shape_to_tensor, kPure);
+    register_typed("vm.tensor_to_shape", &tensor_to_shape, kPure);
+    // Arrays are values: a changed one is another, in place where nobody else holds it.
+    register_typed(
+        "vm.array_size", [](const Array<Any>& a) { return static_cast<int64_t>(a.size()); }, kPure);
+    register_typed(
+        "vm.array_get", [](const Array<Any>& a, int64_t i) { return element(a, i); }, kPure);
+    register_typed(
+        "vm.array_append",
+        [](const Array<Any>& a, const Any& value) {
+          Array<Any> out = a;
+          out.push_back(value);
+          return out;
+        },
+        kKeeps);
+  });
+}
+
+}  // namespace tenon::vm
