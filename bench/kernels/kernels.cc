@@ -338,6 +338,8 @@ double best_time(const std::function<void()>& run) {
   return best;
 }
 
+double compile_seconds;  // of the last kernel
+
 double measure(const Case& c, bool symbolic, bool print) {
   std::vector<Dim> dims;
   for (size_t i = 0; i < c.sizes.size(); ++i) {
@@ -353,7 +355,9 @@ double measure(const Case& c, bool symbolic, bool print) {
   std::string assembly;
   codegen::EmitOptions emit;
   if (print) emit.assembly_text = &assembly;
+  double begin = seconds();
   std::vector<uint8_t> object = codegen::compile_kernels({kernel}, target, emit);
+  compile_seconds = seconds() - begin;
   if (print) std::printf("%s", assembly.c_str());
   int fd = memfd_create("kernels", MFD_CLOEXEC);
   if (write(fd, object.data(), object.size()) != static_cast<ssize_t>(object.size())) std::abort();
@@ -418,8 +422,9 @@ int main(int argc, char** argv) {
     for (const Case& c : cases()) {
       if (c.name.find(word) == std::string::npos) continue;
       double fixed = measure(c, false, print), symbolic = measure(c, true, print);
-      std::printf("%-22s %10.1f %9.1f %8.1f %10.1f %6.2f\n", c.name.c_str(), fixed * 1e6,
-                  c.flops / fixed / 1e9, c.bytes / fixed / 1e9, symbolic * 1e6, symbolic / fixed);
+      std::printf("%-22s %10.1f %9.1f %8.1f %10.1f %6.2f %10.1f\n", c.name.c_str(), fixed * 1e6,
+                  c.flops / fixed / 1e9, c.bytes / fixed / 1e9, symbolic * 1e6, symbolic / fixed,
+                  compile_seconds * 1e3);
       std::fflush(stdout);
     }
     machine();

@@ -75,6 +75,9 @@ StmtRef outer_loops(const std::vector<Axis>& axes, bool parallel, StmtRef body);
 // ---- schedules of one piece of work; with `parallel` their outermost loop may be parallel
 
 StmtRef schedule_map(Work w, const ScheduleOptions& options, bool parallel);
+// Do vectors of a reduction run along the last axis of its result (rather than along the last
+// reduced one)? Whichever has fewer operands that lie across it.
+bool runs_along_result(const Work& w);
 StmtRef schedule_reduction(Work w, const ScheduleOptions& options, bool parallel);
 
 // A sum of products of two operands, each with axes of the result that the other lacks: a matrix

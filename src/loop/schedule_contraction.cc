@@ -19,6 +19,8 @@
 namespace tenon::loop {
 namespace {
 
+constexpr int64_t kFewRows = 4;
+
 struct Factors {
   ExprRef a, b;
 };
@@ -71,10 +73,28 @@ class ContractionSchedule {
                let(n0, scaled(block_n, block_columns_),
                    let(m_count, smaller(index(block_rows_), rows_left),
                        let(n_count, smaller(index(block_columns_), columns_left), body))));
-    return outer_loops(tasks, true, body);
+    StmtRef tiles = outer_loops(tasks, true, body);
+    if (rows_.is_const() || !is_contiguous(b_, x_)) return tiles;
+    return if_then(less(dim_value(rows_), index(kFewRows)), few_rows(), tiles);
   }
 
  private:
+  // Row by row: a row times a matrix reads each element of `b` once, and packing would cost more
+  // than it gains.
+  StmtRef few_rows() {
+    Work row = w_;
+    row.axes = {x_};
+    row.out = buffer("row", w_.accumulate, {x_.extent});
+    row.offset = x_.var;
+    StmtRef sums = schedule_reduction(row, options_, false);
+    std::vector<StmtRef> stores;
+    for (const Work& a : after_) stores.push_back(store(a.out, {a.offset}, a.body));
+    StmtRef point = let(sum_, load(row.out, {x_.var}), seq(stores));
+    StmtRef rest = vector_range(x_.var, index(0), dim_value(x_.extent), lanes_, point);
+    std::vector<Axis> outer(w_.axes.begin(), w_.axes.end() - 1);
+    return outer_loops(outer, true, alloc(row.out, seq({sums, rest})));
+  }
+
   bool classify() {
     auto factors = factors_of(w_.body);
     if (!factors || w_.reduction != Reduction::kSum || w_.body->dtype != w_.accumulate ||

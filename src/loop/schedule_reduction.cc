@@ -22,22 +22,22 @@ class ReductionSchedule {
 
   StmtRef run() {
     if (is_arg_reduction(w_.reduction) || w_.reduce.empty()) return plain();
-    int along_result = 0, along_reduction = 0;
-    for (const Load* l : loads_in(w_.body)) {
-      if (l->indices.empty()) continue;
-      auto is_one = [&](const Axis& a) {
-        auto c = coefficient(l->indices[0], a.var);
-        return c && c->is_const(1);
-      };
-      if (!w_.axes.empty() && is_one(w_.axes.back())) ++along_result;
-      if (is_one(w_.reduce.back())) ++along_reduction;
-    }
-    if (along_reduction > 0 && along_reduction >= along_result) return along_reduced_axis();
-    if (along_result > 0) return along_result_axis();
+    bool any = !loads_in(w_.body).empty();
+    if (any && runs_along_result(w_)) return along_result_axis();
+    if (any && is_contiguous(w_.reduce.back())) return along_reduced_axis();
     return plain();
   }
 
  private:
+  bool is_contiguous(const Axis& a) const {
+    for (const Load* l : loads_in(w_.body)) {
+      if (l->indices.empty()) continue;
+      auto c = coefficient(l->indices[0], a.var);
+      if (c && c->is_const(1)) return true;
+    }
+    return false;
+  }
+
   ExprRef value() const { return cast(w_.accumulate, w_.body); }
   ExprRef start() const { return identity(w_.reduction, w_.accumulate); }
   ExprRef step(const ExprRef& acc, const ExprRef& v) const { return combine(w_.reduction, acc, v); }
@@ -246,21 +246,27 @@ class ReductionSchedule {
   StmtRef along_result_axis() {
     const Axis& x = w_.axes.back();
     std::vector<Axis> outer(w_.axes.begin(), w_.axes.end() - 1);
-    ExprRef extent = dim_value(x.extent);
-    int64_t width = lanes_ * across_;
-    auto wide = var("block", i64), narrow = var("block", i64);
-    ExprRef blocks = binary(BinaryOp::kFloorDiv, extent, index(width));
-    ExprRef done = scaled(blocks, width);
-    ExprRef vectors = binary(BinaryOp::kFloorDiv, difference(extent, done), index(lanes_));
-    ExprRef last = sum(done, scaled(vectors, lanes_));
     bool split_here = parallel_ && outer.empty();
-    StmtRef body =
-        seq({for_loop(wide, index(0), blocks, split_here ? ForKind::kParallel : ForKind::kSerial,
-                      result_block(scaled(wide, width), lanes_, across_, nullptr)),
-             for_loop(narrow, index(0), vectors, ForKind::kSerial,
-                      result_block(sum(done, scaled(narrow, lanes_)), lanes_, 1, nullptr)),
-             if_then(less(last, extent), result_block(last, tail_lanes(x), 1, extent))});
-    return outer_loops(outer, parallel_ && !split_here, body);
+    ExprRef extent = dim_value(x.extent), done = index(0);
+    std::vector<StmtRef> parts;
+    // Blocks of several vectors, then of fewer, then a part of one.
+    std::vector<int64_t> sizes{across_, 4, 1};
+    if (auto known = x.extent.as_const()) {
+      int64_t vectors = *known / lanes_;
+      sizes = {std::min(across_, vectors), vectors % across_};
+    }
+    for (int64_t n : sizes) {
+      if (n == 0) continue;
+      auto block = var("block", i64);
+      int64_t width = n * lanes_;
+      ExprRef blocks = binary(BinaryOp::kFloorDiv, difference(extent, done), index(width));
+      parts.push_back(for_loop(block, index(0), blocks,
+                               split_here && parts.empty() ? ForKind::kParallel : ForKind::kSerial,
+                               result_block(sum(done, scaled(block, width)), lanes_, n, nullptr)));
+      done = sum(done, scaled(blocks, width));
+    }
+    parts.push_back(if_then(less(done, extent), result_block(done, tail_lanes(x), 1, extent)));
+    return outer_loops(outer, parallel_ && !split_here, seq(parts));
   }
 
   int64_t tail_lanes(const Axis& x) const {
@@ -277,10 +283,43 @@ class ReductionSchedule {
   bool parallel_;
 };
 
+// Padding of a product's operand guards the whole product: the zeros that it stands for aren't
+// multiplied (by an infinity, at worst).
+ExprRef with_padding_outside(const ExprRef& body) {
+  if (body->kind != ExprKind::kBinary) return body;
+  const auto& product = static_cast<const Binary&>(*body);
+  if (product.op != BinaryOp::kMul || !body->dtype.is_float()) return body;
+  auto guarded = [&](const ExprRef& side, const ExprRef& other) -> ExprRef {
+    if (side->kind != ExprKind::kSelect) return nullptr;
+    const auto& s = static_cast<const Select&>(*side);
+    if (s.if_false->kind != ExprKind::kLiteral) return nullptr;
+    if (static_cast<const Literal&>(*s.if_false).bits != 0) return nullptr;
+    return select(s.condition, binary(BinaryOp::kMul, s.if_true, other), s.if_false);
+  };
+  if (ExprRef e = guarded(product.a, product.b)) return e;
+  if (ExprRef e = guarded(product.b, product.a)) return e;
+  return body;
+}
+
 }  // namespace
+
+bool runs_along_result(const Work& w) {
+  if (w.axes.empty() || w.reduce.empty()) return false;
+  int result = 0, across_result = 0, across_reduction = 0;
+  for (const Load* l : loads_in(w.body)) {
+    if (l->indices.empty()) continue;
+    auto a = coefficient(l->indices[0], w.axes.back().var);
+    auto b = coefficient(l->indices[0], w.reduce.back().var);
+    result += a && a->is_const(1);
+    across_result += !a || !(a->is_const(0) || a->is_const(1));
+    across_reduction += !b || !(b->is_const(0) || b->is_const(1));
+  }
+  return result > 0 && across_result < across_reduction;
+}
 
 StmtRef schedule_reduction(Work w, const ScheduleOptions& options, bool parallel) {
   collapse(&w);
+  if (w.reduction == Reduction::kSum) w.body = with_padding_outside(w.body);
   return ReductionSchedule(std::move(w), options, parallel).run();
 }
 

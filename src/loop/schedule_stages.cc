@@ -15,20 +15,9 @@
 namespace tenon::loop {
 namespace {
 
-// Do the operands of a reduction lie along the last axis of its result rather than along what is
-// reduced? Then that axis is worth keeping inside.
-bool runs_along_result(const Stage& s) {
+bool keeps_last_axis(const Stage& s) {
   if (s.kind != StageKind::kReduce || s.axes.empty() || s.reduce_axes.empty()) return false;
-  Work w = work_of(s, {}, s.out, [](const ExprRef& e) { return e; });
-  int result = 0, reduction = 0;
-  for (const Load* l : loads_in(w.body)) {
-    if (l->indices.empty()) continue;
-    auto a = coefficient(l->indices[0], w.axes.back().var);
-    auto b = coefficient(l->indices[0], w.reduce.back().var);
-    result += a && a->is_const(1);
-    reduction += b && b->is_const(1);
-  }
-  return result > reduction;
+  return runs_along_result(work_of(s, {}, s.out, [](const ExprRef& e) { return e; }));
 }
 
 class StageSchedule {
@@ -99,7 +88,7 @@ class StageSchedule {
       size_t same = 0, limit = std::min(depth, s.axes.size());
       while (same < limit && s.out->shape[same] == first.out->shape[same]) ++same;
       depth = same;
-      if (runs_along_result(s)) depth = std::min(depth, s.axes.size() - 1);
+      if (keeps_last_axis(s)) depth = std::min(depth, s.axes.size() - 1);
       for (const Load* l : loads_in(s.body)) {
         if (!results.contains(l->buffer.get())) continue;
         size_t k = 0;
@@ -108,6 +97,10 @@ class StageSchedule {
       }
       results.insert(s.out.get());
     }
+    // One row leaves the other threads idle.
+    Dim rows = 1;
+    for (size_t k = 0; k < depth; ++k) rows = rows * first.out->shape[k];
+    if (rows.is_const(1)) return 0;
     // Elementwise work keeps an axis for its vectors.
     if (!reduces && depth == most) depth = depth == 0 ? 0 : depth - 1;
     return depth;
