@@ -38,7 +38,7 @@ std::string operand_text(const InferContext& cx, size_t i) {
   if (op == nullptr || op->operands.empty()) return cat("operand ", i);
   size_t named = std::min(i, op->operands.size() - 1);
   std::string number = named == i ? "" : cat(" ", i - named);
-  return cat("operand '", op->operands[named].name, number, "'");
+  return cat("operand '", op->operands[named].name, "'", number);
 }
 
 const TensorType& tensor_of(const InferContext& cx, size_t i, uint32_t dtypes) {
