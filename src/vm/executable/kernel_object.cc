@@ -4,6 +4,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
 #include <cstring>
 
@@ -47,6 +48,16 @@ int anonymous_file(std::string_view bytes) {
   return fd;
 }
 
+// A path to the descriptor that no other open object has: the dynamic loader takes a path that it
+// knows for the object that it has, and descriptors' numbers come again. Each bit of a counter is
+// spelt "//" or "/./", which name the same folder.
+std::string unique_path(int fd) {
+  static std::atomic<uint32_t> next{0};
+  std::string path = "/proc/self/fd/";
+  for (uint32_t n = next++; n != 0; n >>= 1) path += n & 1 ? "./" : "/";
+  return cat(path, fd);
+}
+
 }  // namespace
 
 KernelObject::~KernelObject() {
@@ -77,7 +88,7 @@ Ref<KernelObject> KernelObject::open(std::string_view elf, const std::string& na
   }
   int fd = anonymous_file(elf);
   auto object = make<KernelObject>();
-  object->handle = dlopen(cat("/proc/self/fd/", fd).c_str(), RTLD_NOW | RTLD_LOCAL);
+  object->handle = dlopen(unique_path(fd).c_str(), RTLD_NOW | RTLD_LOCAL);
   const char* reason = object->handle ? nullptr : dlerror();
   close(fd);
   auto damaged = [&](std::string found, std::string expected) {

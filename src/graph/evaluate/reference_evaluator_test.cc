@@ -1,0 +1,91 @@
+#include "graph/evaluate/reference_evaluator.h"
+
+#include <gtest/gtest.h>
+
+#include "graph/ir/module.h"
+#include "graph/ir/text.h"
+#include "graph/op/register.h"
+#include "loop/types.h"
+
+namespace tenon::graph {
+namespace {
+
+class ReferenceEvaluatorTest : public testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    loop::register_loop_types();
+    register_graph_types();
+    register_operators();
+  }
+
+  std::vector<Any> run(const char* text, const std::vector<Any>& args,
+                       std::string_view function = "main") {
+    const Module module = parse_module(text, "test.tn");
+    return evaluator_.run(module, *module->functions.find(String(function)), args);
+  }
+
+  static Tensor floats(const std::vector<int64_t>& shape, const std::vector<float>& values) {
+    return Tensor::copy_of(shape, f32, std::span<const float>(values));
+  }
+
+  static std::vector<float> values_of(const Any& value) {
+    const Tensor tensor = value.as<Tensor>();
+    return {tensor.data_as<float>(), tensor.data_as<float>() + tensor.count()};
+  }
+
+  ReferenceEvaluator evaluator_{codegen::baseline_target()};
+};
+
+TEST_F(ReferenceEvaluatorTest, RunsOperatorsOnSymbolicShapes) {
+  const char* text = R"(
+    fn @main(%x: tensor[n; f32]) -> tensor[n; f32] {
+      %y = relu(%x)
+      %z = add(%y, %y)
+      %z
+    })";
+  EXPECT_EQ(values_of(run(text, {floats({3}, {-1, 2, 3})})[0]), (std::vector<float>{0, 4, 6}));
+  EXPECT_EQ(values_of(run(text, {floats({1}, {5})})[0]), (std::vector<float>{10}));
+}
+
+// Kernel objects of earlier runs stay open: a later one must not be taken for one of them.
+TEST_F(ReferenceEvaluatorTest, KeepsTheKernelsOfSeveralRunsApart) {
+  const char* unary = R"(fn @main(%x: tensor[2; f32]) -> tensor[2; f32] { %y = neg(%x)  %y })";
+  const char* binary =
+      R"(fn @main(%x: tensor[2; f32], %y: tensor[2; f32]) -> tensor[2; f32] { %z = mul(%x, %y)  %z })";
+  const Tensor x = floats({2}, {2, 3});
+  EXPECT_EQ(values_of(run(unary, {x})[0]), (std::vector<float>{-2, -3}));
+  EXPECT_EQ(values_of(run(binary, {x, x})[0]), (std::vector<float>{4, 9}));
+  EXPECT_EQ(values_of(run(unary, {x})[0]), (std::vector<float>{-2, -3}));
+}
+
+TEST_F(ReferenceEvaluatorTest, RunsRecursionAndBranchesOnScalars) {
+  const char* text = R"(
+    fn @fib(%n: i64) -> i64 {
+      %small = less(%n, 2)
+      %r = if %small { %n } else {
+        %a = sub(%n, 1)
+        %b = sub(%n, 2)
+        %fa = @fib(%a)
+        %fb = @fib(%b)
+        %s = add(%fa, %fb)
+        %s
+      }
+      %r
+    })";
+  EXPECT_EQ(run(text, {Any(int64_t{10})}, "fib")[0].as<int64_t>(), 55);
+}
+
+TEST_F(ReferenceEvaluatorTest, RefusesAnInputOfAnotherShape) {
+  const char* text = R"(
+    fn @main(%x: tensor[n, n; f32]) -> tensor[n, n; f32] { %y = neg(%x)  %y })";
+  try {
+    run(text, {floats({1, 2}, {1, 2})});
+    FAIL() << "no error";
+  } catch (const Error& error) {
+    EXPECT_NE(error.render().find("input 'x', axis 1: found 2, expected n = 1"), std::string::npos)
+        << error.render();
+  }
+}
+
+}  // namespace
+}  // namespace tenon::graph
