@@ -18,7 +18,20 @@
 #include "llvm/Support/TargetSelect.h"
 #include "llvm/Support/raw_ostream.h"
 #include "llvm/Target/TargetMachine.h"
+#include "llvm/Transforms/IPO/AlwaysInliner.h"
+#include "llvm/Transforms/IPO/GlobalDCE.h"
+#include "llvm/Transforms/InstCombine/InstCombine.h"
+#include "llvm/Transforms/Scalar/ADCE.h"
+#include "llvm/Transforms/Scalar/EarlyCSE.h"
+#include "llvm/Transforms/Scalar/GVN.h"
+#include "llvm/Transforms/Scalar/IndVarSimplify.h"
+#include "llvm/Transforms/Scalar/LICM.h"
+#include "llvm/Transforms/Scalar/LoopDeletion.h"
+#include "llvm/Transforms/Scalar/SROA.h"
+#include "llvm/Transforms/Scalar/SimpleLoopUnswitch.h"
+#include "llvm/Transforms/Scalar/SimplifyCFG.h"
 #include "llvm/Transforms/Utils/Cloning.h"
+#include "llvm/Transforms/Vectorize/LoopVectorize.h"
 #include "support/error.h"
 
 // GCC takes LLVM's `new` with room for operands for an ordinary one.
@@ -163,9 +176,7 @@ void optimise(llvm::Module& module, llvm::TargetMachine& machine, int level) {
   llvm::CGSCCAnalysisManager components;
   llvm::ModuleAnalysisManager modules;
   llvm::PipelineTuningOptions tuning;
-  tuning.LoopVectorization = level >= 1;
   tuning.SLPVectorization = false;
-  tuning.LoopInterleaving = level >= 1;
   llvm::PassBuilder builder(&machine, tuning);
   // Nothing may turn into a call of the C library.
   llvm::TargetLibraryInfoImpl library((llvm::Triple(module.getTargetTriple())));
@@ -176,8 +187,38 @@ void optimise(llvm::Module& module, llvm::TargetMachine& machine, int level) {
   builder.registerFunctionAnalyses(functions);
   builder.registerLoopAnalyses(loops);
   builder.crossRegisterProxies(loops, functions, components, modules);
-  llvm::ModulePassManager passes = builder.buildPerModuleDefaultPipeline(
-      level == 0 ? llvm::OptimizationLevel::O1 : llvm::OptimizationLevel::O2);
+  llvm::ModulePassManager passes;
+  if (level >= 2) {
+    passes = builder.buildPerModuleDefaultPipeline(llvm::OptimizationLevel::O2);
+  } else {
+    // What loop nests that are already scheduled need, each once: schedules have done the rest.
+    llvm::FunctionPassManager f;
+    f.addPass(llvm::SROAPass(llvm::SROAOptions::ModifyCFG));
+    f.addPass(llvm::EarlyCSEPass(true));
+    f.addPass(llvm::SimplifyCFGPass());
+    f.addPass(llvm::InstCombinePass());
+    llvm::LoopPassManager invariants;
+    invariants.addPass(llvm::LICMPass(llvm::LICMOptions()));
+    if (level >= 1) invariants.addPass(llvm::SimpleLoopUnswitchPass(false, true));
+    f.addPass(llvm::createFunctionToLoopPassAdaptor(std::move(invariants), /*UseMemorySSA=*/true));
+    if (level >= 1) {
+      f.addPass(llvm::GVNPass());
+      llvm::LoopPassManager induction;
+      induction.addPass(llvm::IndVarSimplifyPass());
+      induction.addPass(llvm::LoopDeletionPass());
+      f.addPass(llvm::createFunctionToLoopPassAdaptor(std::move(induction)));
+      f.addPass(llvm::LoopVectorizePass(llvm::LoopVectorizeOptions(false, false)));
+      f.addPass(llvm::InstCombinePass());
+      llvm::LoopPassManager again;
+      again.addPass(llvm::LICMPass(llvm::LICMOptions()));
+      f.addPass(llvm::createFunctionToLoopPassAdaptor(std::move(again), true));
+    }
+    f.addPass(llvm::SimplifyCFGPass());
+    f.addPass(llvm::ADCEPass());
+    passes.addPass(llvm::AlwaysInlinerPass(/*InsertLifetime=*/false));
+    passes.addPass(llvm::GlobalDCEPass());
+    passes.addPass(llvm::createModuleToFunctionPassAdaptor(std::move(f)));
+  }
   passes.run(module, modules);
 }
 

@@ -1,8 +1,9 @@
 // Kernels from loop IR through LLVM, LLD and dlopen, against loop/evaluator.h.
 #include "codegen/llvm/emit.h"
 
+#include <gtest/gtest.h>
+
 #include "codegen/llvm/jit_testing.h"
-#include "gtest/gtest.h"
 #include "loop/schedule.h"
 #include "loop/test_tensors.h"
 
@@ -11,21 +12,312 @@ namespace {
 
 using namespace loop;  // NOLINT: the vocabulary of the kernels below
 
-TEST(Emit, AddsTwoTensors) {
-  Dim n = Dim::symbol("n");
-  auto a = buffer("a", f32, {n}), b = buffer("b", f32, {n}), c = buffer("c", f32, {n});
-  auto compute = compute_of(
-      {a, b}, {map_stage(c, [&](const Indices& i) { return at(a, i) + at(b, i); })}, {c});
-  ScheduleOptions options;
-  options.name = "add";
-  options.level = 0;
-  KernelRef kernel = schedule(*compute, options);
-  OpenedKernels opened(compile_kernels({kernel}, host_target()));
-  std::mt19937 rng(1);
-  Tensor x = random_tensor(f32, {100}, &rng), y = random_tensor(f32, {100}, &rng);
-  Tensor z = Tensor::empty({100}, f32);
-  ASSERT_EQ(opened.call("add", {x, y, z}), 0);
-  expect_close(z, evaluate(*kernel, {x, y})[0], 0);
+Ref<const Stmt> nest(const Ref<const Var>& v, const ExprRef& extent, ForKind kind,
+                     const StmtRef& body) {
+  auto f = make<For>();
+  f->var = v;
+  f->begin = index(0);
+  f->extent = extent;
+  f->loop = kind;
+  f->body = body;
+  return f;
+}
+StmtRef put(const Ref<const Buffer>& b, const Indices& i, const ExprRef& v) {
+  auto s = make<Store>();
+  s->buffer = b;
+  s->indices = Array<ExprRef>(i);
+  s->value = v;
+  return s;
+}
+StmtRef both(std::vector<StmtRef> body) {
+  auto s = make<Seq>();
+  s->body = Array<StmtRef>(body);
+  return s;
+}
+StmtRef scratch(const Ref<const Buffer>& b, const StmtRef& body) {
+  auto s = make<Alloc>();
+  s->buffer = b;
+  s->body = body;
+  return s;
+}
+StmtRef when(const ExprRef& c, const StmtRef& yes, const StmtRef& no = {}) {
+  auto s = make<If>();
+  s->condition = c;
+  s->then_body = yes;
+  s->else_body = no;
+  return s;
+}
+KernelRef kernel(const std::string& name, std::vector<Ref<const Buffer>> inputs,
+                 std::vector<Ref<const Buffer>> outputs, const StmtRef& body,
+                 std::vector<String> integers = {}) {
+  auto k = make<Kernel>();
+  k->name = name;
+  k->inputs = Array<Ref<const Buffer>>(inputs);
+  k->outputs = Array<Ref<const Buffer>>(outputs);
+  k->integers = Array<String>(integers);
+  k->body = body;
+  return k;
+}
+ExprRef less(const ExprRef& a, const ExprRef& b) { return binary(BinaryOp::kLt, a, b); }
+
+// Compiles, runs with new outputs, and compares with the evaluator.
+void expect_as_evaluated(const KernelRef& k, const std::vector<Tensor>& inputs,
+                         const Symbols& symbols = {}, double tolerance = 1e-6) {
+  OpenedKernels opened(compile_kernels({k}, host_target()));
+  std::vector<Tensor> expected = evaluate(*k, inputs, symbols);
+  std::vector<Any> arguments(inputs.begin(), inputs.end());
+  std::vector<Tensor> outputs;
+  for (const Tensor& e : expected) {
+    outputs.push_back(Tensor::empty(e.shape(), e.dtype()));
+    arguments.push_back(outputs.back());
+  }
+  for (const String& name : k->integers) arguments.push_back(symbols.at(name.str()));
+  ASSERT_EQ(opened.call(k->name.str(), arguments), 0) << to_text(*k);
+  EXPECT_EQ(opened.workspaces_held, 0);
+  for (size_t i = 0; i < outputs.size(); ++i) expect_close(outputs[i], expected[i], tolerance);
+}
+
+const Dim n = Dim::symbol("n"), m = Dim::symbol("m");
+
+KernelRef add_kernel(const Dim& size = n) {
+  auto a = buffer("a", f32, {size}), b = buffer("b", f32, {size}), c = buffer("c", f32, {size});
+  auto i = var("i", i64);
+  return kernel("add", {a, b}, {c}, nest(i, dim_value(size), ForKind::kSerial,
+                                         put(c, {i}, at(a, {i}) + at(b, {i}))));
+}
+
+Tensor numbers(const std::vector<int64_t>& shape, DataType t = f32, uint32_t seed = 1) {
+  std::mt19937 rng(seed);
+  return random_tensor(t, shape, &rng);
+}
+
+TEST(Emit, SymbolsTakeTheirValuesFromShapes) {
+  for (int64_t size : {0, 1, 7, 100}) expect_as_evaluated(add_kernel(), {numbers({size}), numbers({size}, f32, 2)});
+}
+
+TEST(Emit, TheSameKernelsGiveTheSameBytes) {
+  EmitOptions two_threads;
+  two_threads.threads = 2;
+  Array<KernelRef> forward, backward;
+  for (int i = 0; i < 30; ++i) {
+    auto k = make<Kernel>(*add_kernel());
+    k->name = cat("k", i);
+    forward.push_back(k);
+    backward.insert(0, k);
+  }
+  const Target target = parse_target("x86-64-v3");
+  EXPECT_EQ(compile_kernels(forward, target), compile_kernels(backward, target, two_threads));
+}
+
+TEST(Emit, NamesAreSortedInTheTableAndFeaturesListed) {
+  auto b = make<Kernel>(*add_kernel());
+  b->name = "beta";
+  auto a = make<Kernel>(*add_kernel());
+  a->name = "alpha";
+  OpenedKernels opened(compile_kernels({b, a}, parse_target("x86-64-v3")));
+  ASSERT_EQ(opened.table().count, 2u);
+  EXPECT_STREQ(opened.table().entries[0].name, "alpha");
+  EXPECT_STREQ(opened.table().entries[1].name, "beta");
+  EXPECT_EQ(opened.table().abi_version, vm::kKernelAbiVersion);
+  EXPECT_EQ(opened.table().cpu_features[0] >> 8 & 1, 1u);   // avx2
+  EXPECT_EQ(opened.table().cpu_features[0] >> 13 & 1, 0u);  // avx512f
+}
+
+TEST(Emit, CompilesForAnotherArchitecture) {
+  auto bytes = compile_kernels({add_kernel()}, parse_target("aarch64"));
+  ASSERT_GT(bytes.size(), 64u);
+  EXPECT_EQ(bytes[18] | bytes[19] << 8, 183);  // e_machine: AArch64
+}
+
+TEST(Emit, AnUnknownProcessorIsTheUsersMistake) {
+  try {
+    parse_target("z80");
+    FAIL();
+  } catch (const Error& e) {
+    EXPECT_EQ(e.kind(), ErrorKind::Usage);
+    EXPECT_EQ(e.message(), "unknown CPU 'z80'");
+  }
+}
+
+TEST(Emit, ParallelLoopsBecomeTasksThatCaptureTheirSurroundings) {
+  auto a = buffer("a", f32, {n, m}), c = buffer("c", f32, {n, m}), s = buffer("s", f32, {n});
+  auto i = var("i", i64), j = var("j", i64), k = var("k", i64);
+  // Scratch of symbolic size is workspace, both around the parallel loop and in it.
+  auto row = buffer("row", f32, {m}), all = buffer("all", f32, {n});
+  StmtRef copy = nest(k, dim_value(m), ForKind::kSerial, put(row, {k}, at(a, {i, k}) * at(all, {i})));
+  StmtRef write = nest(j, dim_value(m), ForKind::kSerial, put(c, {i, j}, at(row, {j}) + at(s, {i})));
+  StmtRef body = both({nest(k, dim_value(n), ForKind::kSerial, put(all, {k}, at(s, {k}) + literal(f32, 1))),
+                       nest(i, dim_value(n), ForKind::kParallel, scratch(row, both({copy, write})))});
+  KernelRef kern = kernel("tasks", {a, s}, {c}, scratch(all, body));
+  expect_as_evaluated(kern, {numbers({3, 5}), numbers({3})});
+  expect_as_evaluated(kern, {numbers({300, 500}), numbers({300})});
+  expect_as_evaluated(kern, {numbers({0, 5}), numbers({0})});
+
+  OpenedKernels opened(compile_kernels({kern}, host_target()));
+  ASSERT_EQ(opened.call("tasks", {numbers({2, 2}), numbers({2}), Tensor::empty({2, 2}, f32)}), 0);
+  EXPECT_EQ(opened.parallel_calls, 0) << "too little work to share";
+  ASSERT_EQ(opened.call("tasks", {numbers({300, 500}), numbers({300}), Tensor::empty({300, 500}, f32)}), 0);
+  EXPECT_EQ(opened.parallel_calls, 1);
+}
+
+TEST(Emit, RefusedWorkspaceStopsTheKernel) {
+  auto a = buffer("a", f32, {n}), c = buffer("c", f32, {n}), t = buffer("t", f32, {n});
+  auto i = var("i", i64), j = var("j", i64);
+  KernelRef k = kernel("work", {a}, {c},
+                       scratch(t, both({nest(i, dim_value(n), ForKind::kSerial, put(t, {i}, at(a, {i}))),
+                                        nest(j, dim_value(n), ForKind::kSerial, put(c, {j}, at(t, {j})))})));
+  OpenedKernels opened(compile_kernels({k}, host_target()));
+  opened.workspace_limit = 100;
+  EXPECT_EQ(opened.call("work", {numbers({50}), Tensor::empty({50}, f32)}), -1);
+  EXPECT_EQ(opened.call("work", {numbers({10}), Tensor::empty({10}, f32)}), 0);
+  EXPECT_EQ(opened.workspaces_held, 0);
+}
+
+TEST(Emit, AnIndexFromDataIsChecked) {
+  auto a = buffer("a", f32, {n}), idx = buffer("idx", i32, {m}), c = buffer("c", f32, {m});
+  auto i = var("i", i64);
+  auto t = buffer("t", f32, {n});
+  // The workspace is released on the way out.
+  KernelRef k = kernel("take", {a, idx}, {c},
+                       scratch(t, nest(i, dim_value(m), ForKind::kSerial,
+                                       put(c, {i}, at(a, {checked_index(cast(i64, at(idx, {i})), n)})))));
+  const int32_t good[] = {0, -1, 4, -5, 2};
+  Tensor indices = Tensor::copy_of(std::vector<int64_t>{5}, i32, std::span<const int32_t>(good));
+  expect_as_evaluated(k, {numbers({5}), indices});
+  OpenedKernels opened(compile_kernels({k}, host_target()));
+  for (int32_t bad : {5, -6, INT32_MAX, INT32_MIN}) {
+    indices.data_as<int32_t>()[3] = bad;
+    EXPECT_NE(opened.call("take", {numbers({5}), indices, Tensor::empty({5}, f32)}), 0);
+    EXPECT_EQ(opened.raised.code, vm::KernelError::IndexOutOfRange);
+    EXPECT_EQ(opened.raised.found, bad);
+    EXPECT_EQ(opened.raised.expected, 5);
+    EXPECT_EQ(opened.workspaces_held, 0);
+  }
+}
+
+TEST(Emit, DivisionByZeroStopsTheKernelInLanesToo) {
+  for (ForKind kind : {ForKind::kSerial, ForKind::kVector}) {
+    auto a = buffer("a", i32, {Dim(8)}), b = buffer("b", i32, {Dim(8)}), c = buffer("c", i32, {Dim(8)});
+    auto i = var("i", i64);
+    KernelRef k = kernel("divide", {a, b}, {c}, nest(i, index(8), kind, put(c, {i}, at(a, {i}) / at(b, {i}))));
+    OpenedKernels opened(compile_kernels({k}, host_target()));
+    Tensor y = numbers({8}, i32, 3);
+    for (int64_t e = 0; e < 8; ++e) y.data_as<int32_t>()[e] |= 1;
+    EXPECT_EQ(opened.call("divide", {numbers({8}, i32), y, Tensor::empty({8}, i32)}), 0);
+    y.data_as<int32_t>()[5] = 0;
+    EXPECT_NE(opened.call("divide", {numbers({8}, i32), y, Tensor::empty({8}, i32)}), 0);
+    EXPECT_EQ(opened.raised.code, vm::KernelError::DivisionByZero);
+    // A guard keeps the lane from failing.
+    ExprRef zero = literal_int(i32, 0);
+    KernelRef guarded = kernel(
+        "guarded", {a, b}, {c},
+        nest(i, index(8), kind,
+             put(c, {i}, select(binary(BinaryOp::kNe, at(b, {i}), zero), at(a, {i}) / at(b, {i}), zero))));
+    expect_as_evaluated(guarded, {numbers({8}, i32), y});
+  }
+}
+
+// ---- vector loops -------------------------------------------------------------------------------
+
+TEST(Vector, AccessesOfEveryStride) {
+  const Dim rows(4), columns(32);
+  auto a = buffer("a", f32, {rows, columns}), t = buffer("t", f32, {columns, rows});
+  auto line = buffer("line", f32, {columns}), one = buffer("one", f32, {rows});
+  auto c = buffer("c", f32, {rows, columns}), d = buffer("d", f32, {columns, rows});
+  auto i = var("i", i64), j = var("j", i64), v = var("v", i64);
+  ExprRef column = j * index(8) + v;
+  ExprRef reversed = index(31) - column;
+  // Contiguous, strided, backwards, the same for all, two columns for one element, by remainder.
+  ExprRef sum = at(a, {i, column}) + at(t, {column, i}) + at(line, {reversed}) + at(one, {i}) +
+                at(line, {binary(BinaryOp::kFloorDiv, column, index(2))}) +
+                at(line, {binary(BinaryOp::kMod, column, index(16))}) +
+                at(line, {binary(BinaryOp::kFloorDiv, column, index(16))}) +
+                at(line, {binary(BinaryOp::kMod, column * index(3), index(32))});
+  StmtRef body = both({put(c, {i, column}, sum), put(d, {column, i}, sum * sum)});
+  expect_as_evaluated(kernel("strides", {a, t, line, one}, {c, d},
+                             nest(i, index(4), ForKind::kSerial,
+                                  nest(j, index(4), ForKind::kSerial,
+                                       nest(v, index(8), ForKind::kVector, body)))),
+                      {numbers({4, 32}), numbers({32, 4}, f32, 2), numbers({32}, f32, 3), numbers({4}, f32, 4)});
+}
+
+TEST(Vector, ConditionsOfLanesMaskLoadsAndStores) {
+  auto a = buffer("a", f32, {n}), c = buffer("c", f32, {Dim(32)}), s = buffer("s", i8, {Dim(32)});
+  auto j = var("j", i64), v = var("v", i64);
+  ExprRef i = j * index(8) + v;
+  ExprRef inside = less(i, dim_value(n));
+  // Beyond n nothing may be read: the tensor ends there.
+  ExprRef guarded = select(inside, at(a, {i}), literal(f32, -1));
+  ExprRef strided = select(less(i * index(2), dim_value(n)), at(a, {i * index(2)}), literal(f32, 3));
+  ExprRef by_any = select(inside, at(a, {j}), literal(f32, 9));
+  StmtRef body = both({put(c, {i}, guarded + strided + by_any),
+                       when(binary(BinaryOp::kEq, binary(BinaryOp::kMod, i, index(3)), index(0)),
+                            put(s, {i}, literal_int(i8, 1)),
+                            when(inside, put(s, {i}, literal_int(i8, 2)), put(s, {i}, literal_int(i8, 3))))});
+  KernelRef k = kernel("masks", {a}, {c, s}, nest(j, index(4), ForKind::kSerial, nest(v, index(8), ForKind::kVector, body)));
+  for (int64_t size : {4, 5, 13, 32, 40}) expect_as_evaluated(k, {numbers({size})});
+}
+
+TEST(Vector, ScratchOfLanesAndUnrolledLoopsWithinThem) {
+  auto a = buffer("a", f32, {Dim(6), Dim(16)}), c = buffer("c", f32, {Dim(16)});
+  auto k = var("k", i64), v = var("v", i64), q = var("q", i64);
+  auto hist = buffer("hist", f32, {Dim(6)}), sum = buffer("sum", f32, {Dim(1)});
+  StmtRef body = both({put(sum, {index(0)}, literal(f32, 0)),
+                       nest(k, index(6), ForKind::kUnrolled,
+                            both({put(sum, {index(0)}, at(sum, {index(0)}) + at(a, {k, v})),
+                                  put(hist, {k}, at(sum, {index(0)}))})),
+                       nest(q, index(6), ForKind::kUnrolled,
+                            put(sum, {index(0)}, at(sum, {index(0)}) + at(hist, {q}) * literal(f32, 0.5))),
+                       put(c, {v}, at(sum, {index(0)}))});
+  expect_as_evaluated(kernel("lanes", {a}, {c}, nest(v, index(16), ForKind::kVector, scratch(sum, scratch(hist, body)))),
+                      {numbers({6, 16})}, {}, 1e-5);
+}
+
+TEST(Vector, LoopsThatLanesCannotShareRunInOrder) {
+  auto a = buffer("a", f32, {Dim(8)}), c = buffer("c", f32, {Dim(1)});
+  auto v = var("v", i64), i = var("i", i64);
+  // Every lane adds to one element.
+  StmtRef body = both({put(c, {index(0)}, literal(f32, 0)),
+                       nest(v, index(8), ForKind::kVector, put(c, {index(0)}, at(c, {index(0)}) + at(a, {v})))});
+  expect_as_evaluated(kernel("sum", {a}, {c}, body), {numbers({8})}, {}, 1e-5);
+}
+
+TEST(Vector, LetsKeepTheirValueAndTheirStride) {
+  auto a = buffer("a", f32, {Dim(64)}), c = buffer("c", f32, {Dim(32)});
+  auto j = var("j", i64), v = var("v", i64), where = var("where", i64), x = var("x", f32);
+  auto bind = [](const Ref<const Var>& name, const ExprRef& e, const StmtRef& body) {
+    auto l = make<Let>();
+    l->var = name;
+    l->value = e;
+    l->body = body;
+    return StmtRef(l);
+  };
+  StmtRef body = bind(where, j * index(8) + v,
+                      bind(x, at(a, {where}) * literal(f32, 2), put(c, {where}, ExprRef(x) * x + at(a, {where + index(32)}))));
+  expect_as_evaluated(kernel("lets", {a}, {c}, nest(j, index(4), ForKind::kSerial, nest(v, index(8), ForKind::kVector, body))),
+                      {numbers({64})}, {}, 1e-5);
+}
+
+// A chain of choices over shared values is linear in its length.
+TEST(Emit, SharedNodesAreComputedOnce) {
+  auto a = buffer("a", f32, {Dim(16)}), c = buffer("c", f32, {Dim(16)});
+  auto i = var("i", i64);
+  ExprRef e = at(a, {i});
+  for (int k = 0; k < 60; ++k) {
+    ExprRef shared = e + literal(f32, 0.25);
+    e = select(less(shared, literal(f32, k % 7)), shared * at(a, {index(k % 16)}), shared - e);
+  }
+  for (ForKind kind : {ForKind::kSerial, ForKind::kVector})
+    expect_as_evaluated(kernel("chain", {a}, {c}, nest(i, index(16), kind, put(c, {i}, e))),
+                        {numbers({16})}, {}, 1e-4);
+}
+
+TEST(Emit, TooDeepNestingIsAnError) {
+  auto a = buffer("a", f32, {Dim(1)}), c = buffer("c", f32, {Dim(1)});
+  auto i = var("i", i64);
+  ExprRef e = at(a, {i});
+  for (int k = 0; k < 5000; ++k) e = unary(UnaryOp::kAbs, binary(BinaryOp::kAdd, e, at(a, {i})));
+  EXPECT_THROW(compile_kernels({kernel("deep", {a}, {c}, nest(i, index(1), ForKind::kSerial, put(c, {i}, e)))}, host_target()), Error);
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include "codegen/llvm/emit.h"
 #include "object/tensor.h"
 #include "vm/executable/kernel_abi.h"
+#include "vm/executable/kernel_object.h"
 
 namespace tenon::codegen {
 
@@ -27,7 +28,7 @@ class OpenedKernels {
   OpenedKernels(const OpenedKernels&) = delete;
   OpenedKernels& operator=(const OpenedKernels&) = delete;
 
-  const vm::KernelTable& table() const { return *table_; }
+  const vm::KernelTable& table() const { return *object_->table; }
   vm::KernelEntryFunction entry(const std::string& name) const;
   // 0, or the code of a failure, which `raised` then describes.
   int32_t call(const std::string& name, std::vector<Any> arguments);
@@ -41,8 +42,7 @@ class OpenedKernels {
  private:
   struct Runtime;
   std::unique_ptr<Runtime> runtime_;
-  void* library_ = nullptr;
-  const vm::KernelTable* table_ = nullptr;
+  Ref<vm::KernelObject> object_;
 };
 
 }  // namespace tenon::codegen

@@ -1,9 +1,6 @@
 #include "codegen/llvm/jit_testing.h"
 
-#include <dlfcn.h>
-#include <sys/mman.h>
-#include <unistd.h>
-
+#include <algorithm>
 #include <cstdlib>
 #include <stdexcept>
 
@@ -18,8 +15,9 @@ OpenedKernels::OpenedKernels(const std::vector<uint8_t>& object) {
   runtime_->owner = this;
   runtime_->abi_version = vm::kKernelAbiVersion;
   runtime_->size = sizeof(vm::KernelRuntime);
-  auto owner = [](const vm::KernelRuntime* r) { return static_cast<const Runtime*>(r)->owner; };
-  static auto static_owner = owner;
+  static auto static_owner = [](const vm::KernelRuntime* r) {
+    return static_cast<const Runtime*>(r)->owner;
+  };
   runtime_->raise = [](const vm::KernelRuntime* self, const char* kernel, vm::KernelError code,
                        int32_t argument, int32_t axis, int64_t found, int64_t expected) -> int32_t {
     static_owner(self)->raised = {code, kernel, argument, axis, found, expected};
@@ -44,28 +42,20 @@ OpenedKernels::OpenedKernels(const std::vector<uint8_t>& object) {
     --static_owner(self)->workspaces_held;
     std::free(workspace);
   };
-  int fd = memfd_create("kernels", MFD_CLOEXEC);
-  if (fd < 0 || write(fd, object.data(), object.size()) != static_cast<ssize_t>(object.size()))
-    throw std::runtime_error("memfd");
-  std::string path = "/proc/self/fd/" + std::to_string(fd);
-  library_ = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-  close(fd);
-  if (library_ == nullptr) throw std::runtime_error(dlerror());
-  table_ = static_cast<const vm::KernelTable*>(dlsym(library_, vm::kKernelTableSymbol));
+  object_ = vm::KernelObject::open(
+      {reinterpret_cast<const char*>(object.data()), object.size()}, "kernels under test");
 }
 
-OpenedKernels::~OpenedKernels() {
-  dlclose(library_);
-}
+OpenedKernels::~OpenedKernels() = default;
 
 const vm::KernelRuntime* OpenedKernels::runtime() const {
   return runtime_.get();
 }
 
 vm::KernelEntryFunction OpenedKernels::entry(const std::string& name) const {
-  for (uint32_t i = 0; i < table_->count; ++i)
-    if (table_->entries[i].name == name) return table_->entries[i].function;
-  throw std::runtime_error("no kernel " + name);
+  vm::KernelEntryFunction found = object_->find(name);
+  if (found == nullptr) throw std::runtime_error("no kernel " + name);
+  return found;
 }
 
 int32_t OpenedKernels::call(const std::string& name, std::vector<Any> arguments) {
