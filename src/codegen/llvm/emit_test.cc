@@ -123,6 +123,14 @@ TEST(Emit, NamesAreSortedInTheTableAndFeaturesListed) {
   EXPECT_EQ(opened.table().cpu_features[0] >> 13 & 1, 0u);  // avx512f
 }
 
+TEST(Emit, SeveralObjectsMayBeOpenAtOnce) {
+  auto other = make<Kernel>(*add_kernel());
+  other->name = "other";
+  OpenedKernels first(compile_kernels({add_kernel()}, host_target()));
+  OpenedKernels second(compile_kernels({other}, host_target()));
+  EXPECT_NE(first.entry("add"), second.entry("other"));
+}
+
 TEST(Emit, CompilesForAnotherArchitecture) {
   auto bytes = compile_kernels({add_kernel()}, parse_target("aarch64"));
   ASSERT_GT(bytes.size(), 64u);
