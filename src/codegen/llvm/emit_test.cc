@@ -58,7 +58,9 @@ KernelRef kernel(const std::string& name, std::vector<Ref<const Buffer>> inputs,
   k->body = body;
   return k;
 }
-ExprRef less(const ExprRef& a, const ExprRef& b) { return binary(BinaryOp::kLt, a, b); }
+ExprRef less(const ExprRef& a, const ExprRef& b) {
+  return binary(BinaryOp::kLt, a, b);
+}
 
 // Compiles, runs with new outputs, and compares with the evaluator.
 void expect_as_evaluated(const KernelRef& k, const std::vector<Tensor>& inputs,
@@ -82,8 +84,8 @@ const Dim n = Dim::symbol("n"), m = Dim::symbol("m");
 KernelRef add_kernel(const Dim& size = n) {
   auto a = buffer("a", f32, {size}), b = buffer("b", f32, {size}), c = buffer("c", f32, {size});
   auto i = var("i", i64);
-  return kernel("add", {a, b}, {c}, nest(i, dim_value(size), ForKind::kSerial,
-                                         put(c, {i}, at(a, {i}) + at(b, {i}))));
+  return kernel("add", {a, b}, {c},
+                nest(i, dim_value(size), ForKind::kSerial, put(c, {i}, at(a, {i}) + at(b, {i}))));
 }
 
 Tensor numbers(const std::vector<int64_t>& shape, DataType t = f32, uint32_t seed = 1) {
@@ -92,7 +94,8 @@ Tensor numbers(const std::vector<int64_t>& shape, DataType t = f32, uint32_t see
 }
 
 TEST(Emit, SymbolsTakeTheirValuesFromShapes) {
-  for (int64_t size : {0, 1, 7, 100}) expect_as_evaluated(add_kernel(), {numbers({size}), numbers({size}, f32, 2)});
+  for (int64_t size : {0, 1, 7, 100})
+    expect_as_evaluated(add_kernel(), {numbers({size}), numbers({size}, f32, 2)});
 }
 
 TEST(Emit, TheSameKernelsGiveTheSameBytes) {
@@ -152,10 +155,13 @@ TEST(Emit, ParallelLoopsBecomeTasksThatCaptureTheirSurroundings) {
   auto i = var("i", i64), j = var("j", i64), k = var("k", i64);
   // Scratch of symbolic size is workspace, both around the parallel loop and in it.
   auto row = buffer("row", f32, {m}), all = buffer("all", f32, {n});
-  StmtRef copy = nest(k, dim_value(m), ForKind::kSerial, put(row, {k}, at(a, {i, k}) * at(all, {i})));
-  StmtRef write = nest(j, dim_value(m), ForKind::kSerial, put(c, {i, j}, at(row, {j}) + at(s, {i})));
-  StmtRef body = both({nest(k, dim_value(n), ForKind::kSerial, put(all, {k}, at(s, {k}) + literal(f32, 1))),
-                       nest(i, dim_value(n), ForKind::kParallel, scratch(row, both({copy, write})))});
+  StmtRef copy =
+      nest(k, dim_value(m), ForKind::kSerial, put(row, {k}, at(a, {i, k}) * at(all, {i})));
+  StmtRef write =
+      nest(j, dim_value(m), ForKind::kSerial, put(c, {i, j}, at(row, {j}) + at(s, {i})));
+  StmtRef body =
+      both({nest(k, dim_value(n), ForKind::kSerial, put(all, {k}, at(s, {k}) + literal(f32, 1))),
+            nest(i, dim_value(n), ForKind::kParallel, scratch(row, both({copy, write})))});
   KernelRef kern = kernel("tasks", {a, s}, {c}, scratch(all, body));
   expect_as_evaluated(kern, {numbers({3, 5}), numbers({3})});
   expect_as_evaluated(kern, {numbers({300, 500}), numbers({300})});
@@ -164,16 +170,19 @@ TEST(Emit, ParallelLoopsBecomeTasksThatCaptureTheirSurroundings) {
   OpenedKernels opened(compile_kernels({kern}, host_target()));
   ASSERT_EQ(opened.call("tasks", {numbers({2, 2}), numbers({2}), Tensor::empty({2, 2}, f32)}), 0);
   EXPECT_EQ(opened.parallel_calls, 0) << "too little work to share";
-  ASSERT_EQ(opened.call("tasks", {numbers({300, 500}), numbers({300}), Tensor::empty({300, 500}, f32)}), 0);
+  ASSERT_EQ(
+      opened.call("tasks", {numbers({300, 500}), numbers({300}), Tensor::empty({300, 500}, f32)}),
+      0);
   EXPECT_EQ(opened.parallel_calls, 1);
 }
 
 TEST(Emit, RefusedWorkspaceStopsTheKernel) {
   auto a = buffer("a", f32, {n}), c = buffer("c", f32, {n}), t = buffer("t", f32, {n});
   auto i = var("i", i64), j = var("j", i64);
-  KernelRef k = kernel("work", {a}, {c},
-                       scratch(t, both({nest(i, dim_value(n), ForKind::kSerial, put(t, {i}, at(a, {i}))),
-                                        nest(j, dim_value(n), ForKind::kSerial, put(c, {j}, at(t, {j})))})));
+  KernelRef k =
+      kernel("work", {a}, {c},
+             scratch(t, both({nest(i, dim_value(n), ForKind::kSerial, put(t, {i}, at(a, {i}))),
+                              nest(j, dim_value(n), ForKind::kSerial, put(c, {j}, at(t, {j})))})));
   OpenedKernels opened(compile_kernels({k}, host_target()));
   opened.workspace_limit = 100;
   EXPECT_EQ(opened.call("work", {numbers({50}), Tensor::empty({50}, f32)}), -1);
@@ -186,9 +195,10 @@ TEST(Emit, AnIndexFromDataIsChecked) {
   auto i = var("i", i64);
   auto t = buffer("t", f32, {n});
   // The workspace is released on the way out.
-  KernelRef k = kernel("take", {a, idx}, {c},
-                       scratch(t, nest(i, dim_value(m), ForKind::kSerial,
-                                       put(c, {i}, at(a, {checked_index(cast(i64, at(idx, {i})), n)})))));
+  KernelRef k =
+      kernel("take", {a, idx}, {c},
+             scratch(t, nest(i, dim_value(m), ForKind::kSerial,
+                             put(c, {i}, at(a, {checked_index(cast(i64, at(idx, {i})), n)})))));
   const int32_t good[] = {0, -1, 4, -5, 2};
   Tensor indices = Tensor::copy_of(std::vector<int64_t>{5}, i32, std::span<const int32_t>(good));
   expect_as_evaluated(k, {numbers({5}), indices});
@@ -205,9 +215,11 @@ TEST(Emit, AnIndexFromDataIsChecked) {
 
 TEST(Emit, DivisionByZeroStopsTheKernelInLanesToo) {
   for (ForKind kind : {ForKind::kSerial, ForKind::kVector}) {
-    auto a = buffer("a", i32, {Dim(8)}), b = buffer("b", i32, {Dim(8)}), c = buffer("c", i32, {Dim(8)});
+    auto a = buffer("a", i32, {Dim(8)}), b = buffer("b", i32, {Dim(8)}),
+         c = buffer("c", i32, {Dim(8)});
     auto i = var("i", i64);
-    KernelRef k = kernel("divide", {a, b}, {c}, nest(i, index(8), kind, put(c, {i}, at(a, {i}) / at(b, {i}))));
+    KernelRef k = kernel("divide", {a, b}, {c},
+                         nest(i, index(8), kind, put(c, {i}, at(a, {i}) / at(b, {i}))));
     OpenedKernels opened(compile_kernels({k}, host_target()));
     Tensor y = numbers({8}, i32, 3);
     for (int64_t e = 0; e < 8; ++e) y.data_as<int32_t>()[e] |= 1;
@@ -220,7 +232,8 @@ TEST(Emit, DivisionByZeroStopsTheKernelInLanesToo) {
     KernelRef guarded = kernel(
         "guarded", {a, b}, {c},
         nest(i, index(8), kind,
-             put(c, {i}, select(binary(BinaryOp::kNe, at(b, {i}), zero), at(a, {i}) / at(b, {i}), zero))));
+             put(c, {i},
+                 select(binary(BinaryOp::kNe, at(b, {i}), zero), at(a, {i}) / at(b, {i}), zero))));
     expect_as_evaluated(guarded, {numbers({8}, i32), y});
   }
 }
@@ -242,11 +255,11 @@ TEST(Vector, AccessesOfEveryStride) {
                 at(line, {binary(BinaryOp::kFloorDiv, column, index(16))}) +
                 at(line, {binary(BinaryOp::kMod, column * index(3), index(32))});
   StmtRef body = both({put(c, {i, column}, sum), put(d, {column, i}, sum * sum)});
-  expect_as_evaluated(kernel("strides", {a, t, line, one}, {c, d},
-                             nest(i, index(4), ForKind::kSerial,
-                                  nest(j, index(4), ForKind::kSerial,
-                                       nest(v, index(8), ForKind::kVector, body)))),
-                      {numbers({4, 32}), numbers({32, 4}, f32, 2), numbers({32}, f32, 3), numbers({4}, f32, 4)});
+  expect_as_evaluated(
+      kernel("strides", {a, t, line, one}, {c, d},
+             nest(i, index(4), ForKind::kSerial,
+                  nest(j, index(4), ForKind::kSerial, nest(v, index(8), ForKind::kVector, body)))),
+      {numbers({4, 32}), numbers({32, 4}, f32, 2), numbers({32}, f32, 3), numbers({4}, f32, 4)});
 }
 
 TEST(Vector, ConditionsOfLanesMaskLoadsAndStores) {
@@ -256,13 +269,17 @@ TEST(Vector, ConditionsOfLanesMaskLoadsAndStores) {
   ExprRef inside = less(i, dim_value(n));
   // Beyond n nothing may be read: the tensor ends there.
   ExprRef guarded = select(inside, at(a, {i}), literal(f32, -1));
-  ExprRef strided = select(less(i * index(2), dim_value(n)), at(a, {i * index(2)}), literal(f32, 3));
+  ExprRef strided =
+      select(less(i * index(2), dim_value(n)), at(a, {i * index(2)}), literal(f32, 3));
   ExprRef by_any = select(inside, at(a, {j}), literal(f32, 9));
-  StmtRef body = both({put(c, {i}, guarded + strided + by_any),
-                       when(binary(BinaryOp::kEq, binary(BinaryOp::kMod, i, index(3)), index(0)),
-                            put(s, {i}, literal_int(i8, 1)),
-                            when(inside, put(s, {i}, literal_int(i8, 2)), put(s, {i}, literal_int(i8, 3))))});
-  KernelRef k = kernel("masks", {a}, {c, s}, nest(j, index(4), ForKind::kSerial, nest(v, index(8), ForKind::kVector, body)));
+  StmtRef body =
+      both({put(c, {i}, guarded + strided + by_any),
+            when(binary(BinaryOp::kEq, binary(BinaryOp::kMod, i, index(3)), index(0)),
+                 put(s, {i}, literal_int(i8, 1)),
+                 when(inside, put(s, {i}, literal_int(i8, 2)), put(s, {i}, literal_int(i8, 3))))});
+  KernelRef k =
+      kernel("masks", {a}, {c, s},
+             nest(j, index(4), ForKind::kSerial, nest(v, index(8), ForKind::kVector, body)));
   for (int64_t size : {4, 5, 13, 32, 40}) expect_as_evaluated(k, {numbers({size})});
 }
 
@@ -270,23 +287,27 @@ TEST(Vector, ScratchOfLanesAndUnrolledLoopsWithinThem) {
   auto a = buffer("a", f32, {Dim(6), Dim(16)}), c = buffer("c", f32, {Dim(16)});
   auto k = var("k", i64), v = var("v", i64), q = var("q", i64);
   auto hist = buffer("hist", f32, {Dim(6)}), sum = buffer("sum", f32, {Dim(1)});
-  StmtRef body = both({put(sum, {index(0)}, literal(f32, 0)),
-                       nest(k, index(6), ForKind::kUnrolled,
-                            both({put(sum, {index(0)}, at(sum, {index(0)}) + at(a, {k, v})),
-                                  put(hist, {k}, at(sum, {index(0)}))})),
-                       nest(q, index(6), ForKind::kUnrolled,
-                            put(sum, {index(0)}, at(sum, {index(0)}) + at(hist, {q}) * literal(f32, 0.5))),
-                       put(c, {v}, at(sum, {index(0)}))});
-  expect_as_evaluated(kernel("lanes", {a}, {c}, nest(v, index(16), ForKind::kVector, scratch(sum, scratch(hist, body)))),
-                      {numbers({6, 16})}, {}, 1e-5);
+  StmtRef body =
+      both({put(sum, {index(0)}, literal(f32, 0)),
+            nest(k, index(6), ForKind::kUnrolled,
+                 both({put(sum, {index(0)}, at(sum, {index(0)}) + at(a, {k, v})),
+                       put(hist, {k}, at(sum, {index(0)}))})),
+            nest(q, index(6), ForKind::kUnrolled,
+                 put(sum, {index(0)}, at(sum, {index(0)}) + at(hist, {q}) * literal(f32, 0.5))),
+            put(c, {v}, at(sum, {index(0)}))});
+  expect_as_evaluated(
+      kernel("lanes", {a}, {c},
+             nest(v, index(16), ForKind::kVector, scratch(sum, scratch(hist, body)))),
+      {numbers({6, 16})}, {}, 1e-5);
 }
 
 TEST(Vector, LoopsThatLanesCannotShareRunInOrder) {
   auto a = buffer("a", f32, {Dim(8)}), c = buffer("c", f32, {Dim(1)});
   auto v = var("v", i64), i = var("i", i64);
   // Every lane adds to one element.
-  StmtRef body = both({put(c, {index(0)}, literal(f32, 0)),
-                       nest(v, index(8), ForKind::kVector, put(c, {index(0)}, at(c, {index(0)}) + at(a, {v})))});
+  StmtRef body = both(
+      {put(c, {index(0)}, literal(f32, 0)),
+       nest(v, index(8), ForKind::kVector, put(c, {index(0)}, at(c, {index(0)}) + at(a, {v})))});
   expect_as_evaluated(kernel("sum", {a}, {c}, body), {numbers({8})}, {}, 1e-5);
 }
 
@@ -301,9 +322,12 @@ TEST(Vector, LetsKeepTheirValueAndTheirStride) {
     return StmtRef(l);
   };
   StmtRef body = bind(where, j * index(8) + v,
-                      bind(x, at(a, {where}) * literal(f32, 2), put(c, {where}, ExprRef(x) * x + at(a, {where + index(32)}))));
-  expect_as_evaluated(kernel("lets", {a}, {c}, nest(j, index(4), ForKind::kSerial, nest(v, index(8), ForKind::kVector, body))),
-                      {numbers({64})}, {}, 1e-5);
+                      bind(x, at(a, {where}) * literal(f32, 2),
+                           put(c, {where}, ExprRef(x) * x + at(a, {where + index(32)}))));
+  expect_as_evaluated(
+      kernel("lets", {a}, {c},
+             nest(j, index(4), ForKind::kSerial, nest(v, index(8), ForKind::kVector, body))),
+      {numbers({64})}, {}, 1e-5);
 }
 
 // A chain of choices over shared values is linear in its length.
@@ -325,7 +349,10 @@ TEST(Emit, TooDeepNestingIsAnError) {
   auto i = var("i", i64);
   ExprRef e = at(a, {i});
   for (int k = 0; k < 5000; ++k) e = unary(UnaryOp::kAbs, binary(BinaryOp::kAdd, e, at(a, {i})));
-  EXPECT_THROW(compile_kernels({kernel("deep", {a}, {c}, nest(i, index(1), ForKind::kSerial, put(c, {i}, e)))}, host_target()), Error);
+  EXPECT_THROW(compile_kernels(
+                   {kernel("deep", {a}, {c}, nest(i, index(1), ForKind::kSerial, put(c, {i}, e)))},
+                   host_target()),
+               Error);
 }
 
 }  // namespace

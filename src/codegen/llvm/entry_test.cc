@@ -50,7 +50,8 @@ const OpenedKernels& opened() {
     in_place->in_place = {Array<int64_t>{0, 0}};
     in_place->body = nest(i, dim_value(n), copy);
 
-    auto p = buffer("p", f32, {n, m}), q = buffer("q", f32, {n * m}), r = buffer("r", f32, {bcast(n, m)});
+    auto p = buffer("p", f32, {n, m}), q = buffer("q", f32, {n * m}),
+         r = buffer("r", f32, {bcast(n, m)});
     auto zero = make<Store>();
     zero->buffer = q;
     zero->indices = {i};
@@ -64,13 +65,17 @@ const OpenedKernels& opened() {
   }());
   return kernels;
 }
-OpenedKernels& subject() { return const_cast<OpenedKernels&>(opened()); }
+OpenedKernels& subject() {
+  return const_cast<OpenedKernels&>(opened());
+}
 
 std::vector<Any> good() {
-  return {Tensor::empty({3, 2}, f32), Tensor::empty({2, 4}, i32), Tensor::empty({3, 3}, f32), int64_t{7}};
+  return {Tensor::empty({3, 2}, f32), Tensor::empty({2, 4}, i32), Tensor::empty({3, 3}, f32),
+          int64_t{7}};
 }
-void expect_refused(const std::vector<Any>& arguments, KernelError code, int32_t argument, int32_t axis,
-                    int64_t found, int64_t expected, const std::string& kernel = "subject") {
+void expect_refused(const std::vector<Any>& arguments, KernelError code, int32_t argument,
+                    int32_t axis, int64_t found, int64_t expected,
+                    const std::string& kernel = "subject") {
   OpenedKernels& s = subject();
   EXPECT_NE(s.call(kernel, arguments), 0);
   EXPECT_EQ(s.raised.kernel, kernel);
@@ -92,7 +97,8 @@ TEST(Entry, TakesWhatFits) {
   EXPECT_EQ(arguments[2].as<Tensor>().data_as<float>()[8], 7);
   // Empty tensors, of any address.
   EXPECT_EQ(subject().call("subject", {Tensor::empty({0, 2}, f32), Tensor::empty({2, 4}, i32),
-                                       Tensor::empty({0, 3}, f32), int64_t{7}}), 0);
+                                       Tensor::empty({0, 3}, f32), int64_t{7}}),
+            0);
 }
 
 TEST(Entry, RefusesAnotherCount) {
@@ -105,9 +111,12 @@ TEST(Entry, RefusesAnotherCount) {
 TEST(Entry, RefusesWhatIsNoTensor) {
   for (size_t i = 0; i < 3; ++i) {
     auto at = static_cast<int32_t>(i);
-    expect_refused(with(i, Any()), KernelError::NotATensor, at, -1, TypeIndex::None, TypeIndex::Tensor);
-    expect_refused(with(i, int64_t{0x1234}), KernelError::NotATensor, at, -1, TypeIndex::Int, TypeIndex::Tensor);
-    expect_refused(with(i, String("a longer string")), KernelError::NotATensor, at, -1, TypeIndex::Str, TypeIndex::Tensor);
+    expect_refused(with(i, Any()), KernelError::NotATensor, at, -1, TypeIndex::None,
+                   TypeIndex::Tensor);
+    expect_refused(with(i, int64_t{0x1234}), KernelError::NotATensor, at, -1, TypeIndex::Int,
+                   TypeIndex::Tensor);
+    expect_refused(with(i, String("a longer string")), KernelError::NotATensor, at, -1,
+                   TypeIndex::Str, TypeIndex::Tensor);
   }
 }
 
@@ -118,8 +127,10 @@ TEST(Entry, RefusesWhatIsNoIntegerOrNegative) {
 }
 
 TEST(Entry, RefusesAnotherElementType) {
-  expect_refused(with(0, Tensor::empty({3, 2}, f64)), KernelError::Dtype, 0, -1, f64.word(), f32.word());
-  expect_refused(with(1, Tensor::empty({2, 4}, u32)), KernelError::Dtype, 1, -1, u32.word(), i32.word());
+  expect_refused(with(0, Tensor::empty({3, 2}, f64)), KernelError::Dtype, 0, -1, f64.word(),
+                 f32.word());
+  expect_refused(with(1, Tensor::empty({2, 4}, u32)), KernelError::Dtype, 1, -1, u32.word(),
+                 i32.word());
 }
 
 TEST(Entry, RefusesAnotherRank) {
@@ -142,7 +153,9 @@ TEST(Entry, RefusesSizesThatOverflowOrDoNotBroadcast) {
     return Tensor::view(&element, shape, f32, {}, false);
   };
   Tensor one = Tensor::empty({1}, f32);
-  EXPECT_EQ(subject().call("product", {Tensor::empty({2, 2}, f32), Tensor::empty({2}, f32), Tensor::empty({4}, f32)}), 0);
+  EXPECT_EQ(subject().call("product", {Tensor::empty({2, 2}, f32), Tensor::empty({2}, f32),
+                                       Tensor::empty({4}, f32)}),
+            0);
   expect_refused({Tensor::empty({2, 3}, f32), Tensor::empty({3}, f32), Tensor::empty({6}, f32)},
                  KernelError::Dimension, -1, -1, 2, 3, "product");
   try {
@@ -155,8 +168,10 @@ TEST(Entry, RefusesSizesThatOverflowOrDoNotBroadcast) {
 
 TEST(Entry, RefusesAnotherDevice) {
   alignas(64) static float data[6];
-  Tensor elsewhere = Tensor::view(data, std::vector<int64_t>{3, 2}, f32, {}, false, DLDevice{kDLCUDA, 1});
-  expect_refused(with(0, elsewhere), KernelError::Device, 0, -1, kDLCUDA | int64_t{1} << 32, kDLCPU);
+  Tensor elsewhere =
+      Tensor::view(data, std::vector<int64_t>{3, 2}, f32, {}, false, DLDevice{kDLCUDA, 1});
+  expect_refused(with(0, elsewhere), KernelError::Device, 0, -1, kDLCUDA | int64_t{1} << 32,
+                 kDLCPU);
 }
 
 TEST(Entry, RefusesOutputsThatAreReadOnly) {
@@ -177,7 +192,8 @@ TEST(Entry, RefusesStridedAndUnalignedData) {
   strides[0] = 4;
   expect_refused(with(0, managed(data)), KernelError::NotCompact, 0, 0, 4, 2);
   strides[0] = 2;
-  EXPECT_EQ(subject().call("subject", with(0, managed(data + 1))), 0) << "unaligned to 64 bytes is fine";
+  EXPECT_EQ(subject().call("subject", with(0, managed(data + 1))), 0)
+      << "unaligned to 64 bytes is fine";
   auto* odd = reinterpret_cast<float*>(reinterpret_cast<char*>(data) + 2);
   expect_refused(with(0, managed(odd)), KernelError::Alignment, 0, -1, 2, 4);
 }
@@ -198,7 +214,8 @@ TEST(Entry, RefusesOutputsThatOverlap) {
   // In place only where declared, and only as a whole.
   EXPECT_EQ(subject().call("in_place", {view(0, {8}), view(0, {8})}), 0);
   expect_refused({view(0, {8}), view(1, {8})}, KernelError::Overlap, 1, -1, 0, 0, "in_place");
-  EXPECT_EQ(subject().call("in_place", {view(3, {0}), view(3, {0})}), 0) << "nothing overlaps nothing";
+  EXPECT_EQ(subject().call("in_place", {view(3, {0}), view(3, {0})}), 0)
+      << "nothing overlaps nothing";
 }
 
 }  // namespace

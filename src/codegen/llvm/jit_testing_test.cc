@@ -42,8 +42,8 @@ OpenedKernels::OpenedKernels(const std::vector<uint8_t>& object) {
     --static_owner(self)->workspaces_held;
     std::free(workspace);
   };
-  object_ = vm::KernelObject::open(
-      {reinterpret_cast<const char*>(object.data()), object.size()}, "kernels under test");
+  object_ = vm::KernelObject::open({reinterpret_cast<const char*>(object.data()), object.size()},
+                                   "kernels under test");
 }
 
 OpenedKernels::~OpenedKernels() = default;
