@@ -74,6 +74,12 @@ TypeRef infer_resize(InferContext& cx) {
     require_rank(cx, 1, 1);
     cx.require_equal(cx.tensor(1).dims[0], 2 * x.rank, "size of 'roi' and twice the rank of 'x'");
   }
+  if (cx.has(2)) {
+    if (!m.scales.empty()) cx.fail("scales are given both as 'scales' and as an operand");
+    tensor_of(cx, 2, kFloats);
+    require_rank(cx, 2, 1);
+    cx.require_equal(cx.tensor(2).dims[0], x.rank, "size of the operand 'scales' and rank of 'x'");
+  }
   return tensor_type(x.dtype, m.sizes);
 }
 
@@ -92,10 +98,14 @@ struct Axis {
   Dim in, out;
 
   bool keeps() const {
-    if (mode.crops() || !proves_equal(in, out)) return false;
+    if (mode.crops() || cx.info().has(2) || !proves_equal(in, out)) return false;
     return mode.scales.empty() || mode.scales[axis] == 1;
   }
   Scalar scale() const {
+    if (cx.info().has(2)) {
+      Dim rank = static_cast<int64_t>(mode.sizes.size());
+      return as(f32, load_within(cx.input(2), {index(static_cast<int64_t>(axis))}, {rank}));
+    }
     if (!mode.scales.empty()) return real(mode.scales[axis]);
     return as(f32, size(out)) / as(f32, size(in));
   }
@@ -151,7 +161,8 @@ struct Axis {
   Scalar stretch() const { return mode.antialias ? min_of(scale(), real(1)) : real(1); }
   // Half the width of the weights' function, before it is stretched.
   int64_t radius() const { return mode.mode == "linear" ? 1 : 2; }
-  // ceil(radius / stretch): how many elements on each side have a weight.
+  // ceil(radius / stretch), or more (a scale is no less than the sizes' quotient): how many
+  // elements on each side have a weight.
   Dim reach() const {
     if (!mode.antialias) return radius();
     if (mode.scales.empty()) return max(ceildiv(in * radius(), out), radius());
@@ -296,7 +307,7 @@ void register_resize(OperatorTable& table) {
   table.add(
       {.name = "resize",
        .kind = OpKind::kOpaque,
-       .operands = {{"x"}, {"roi", OperandSpec::kOptional}},
+       .operands = {{"x"}, {"roi", OperandSpec::kOptional}, {"scales", OperandSpec::kOptional}},
        .attrs = {{"sizes", AttrKind::kDims, nullptr, "of the result"},
                  {"scales", AttrKind::kFloats, "[]", "per axis; empty: sizes over those of x"},
                  {"mode", AttrKind::kString, "\"nearest\"", "nearest, linear or cubic"},

@@ -481,7 +481,11 @@ void Importer::translate_node(const Node& n, Translate translate, Operands opera
     results.clear();
   } catch (Error& e) {
     if (e.kind() != ErrorKind::Unsupported) {
-      throw e.at(Span::node(n.name)).row("model", printable(model_.file));
+      e.at(Span::node(n.name));
+      bool said = std::any_of(e.rows().begin(), e.rows().end(),
+                              [](const Error::Row& r) { return r.label == "model"; });
+      if (!said) e.row("model", printable(model_.file));
+      throw;
     }
     reason = e.message();
   }
@@ -516,11 +520,15 @@ ImportResult import_model(const Model& model, const ImportOptions& options) {
   Importer importer(model, options);
   importer.run();
   if (!importer.unsupported.empty()) {
-    size_t count = importer.unsupported.size();
-    Error e(ErrorKind::Unsupported,
-            cat(printable(model.file), ": ", count, " of ", importer.nodes,
-                importer.nodes == 1 ? " node" : " nodes", " cannot be imported (",
-                printable(opset_text(model)), ")"));
+    // Inputs and initializers of a type that isn't implemented stand in the table too.
+    int64_t count =
+        std::count_if(importer.unsupported.begin(), importer.unsupported.end(),
+                      [](const UnsupportedNode& u) { return u.op.empty() || u.op[0] != '('; });
+    std::string what =
+        count == 0 ? cat(importer.unsupported.size(), " of its inputs")
+                   : cat(count, " of ", importer.nodes, importer.nodes == 1 ? " node" : " nodes");
+    Error e(ErrorKind::Unsupported, cat(printable(model.file), ": ", what, " cannot be imported (",
+                                        printable(opset_text(model)), ")"));
     e.table({"node", "operator", "reason"});
     for (const UnsupportedNode& u : importer.unsupported) {
       e.table({printable(u.node), printable(u.op), printable(u.reason)});

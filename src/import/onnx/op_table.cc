@@ -33,7 +33,7 @@ const OpTable& OpTable::global() {
     register_loss(t);
     register_attention(t);
     register_recurrent(t);
-    register_signal(t);
+    register_sampling(t);
     return t;
   }();
   return table;

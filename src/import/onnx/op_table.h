@@ -53,6 +53,6 @@ void register_control(OpTable& table);
 void register_loss(OpTable& table);
 void register_attention(OpTable& table);
 void register_recurrent(OpTable& table);
-void register_signal(OpTable& table);
+void register_sampling(OpTable& table);
 
 }  // namespace tenon::onnx

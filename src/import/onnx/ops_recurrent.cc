@@ -1,7 +1,309 @@
-#include "import/onnx/node_context.h"
+// RNN, GRU and LSTM, as loops over time.
+//
+// The products with the input are taken for all steps at once: x W^T + biases, [seq, batch,
+// gates*H]; a step adds h R^T and applies the gates. Sequences that end early keep their state and
+// yield 0.
+
+#include <algorithm>
+
+#include "import/onnx/loop_builder.h"
 
 namespace tenon::onnx {
 
-void register_recurrent(OpTable&) {}
+namespace {
+
+using graph::attr_dims;
+using graph::attrs;
+
+struct Activation {
+  std::string name;
+  double alpha = 0, beta = 0;
+};
+
+Operand apply(NodeContext& cx, const Activation& f, const Operand& x) {
+  auto number = [&](double v) { return cx.scalar_like(x, v); };
+  const std::string& n = f.name;
+  if (n == "sigmoid" || n == "tanh" || n == "relu") return cx.op(n, {x});
+  if (n == "affine") return cx.add(cx.mul(x, number(f.alpha)), number(f.beta));
+  if (n == "leakyrelu") {
+    return cx.op("where", {cx.op("less", {x, number(0)}), cx.mul(x, number(f.alpha)), x});
+  }
+  if (n == "thresholdedrelu") {
+    return cx.op("where", {cx.op("less", {x, number(f.alpha)}), number(0), x});
+  }
+  if (n == "scaledtanh") return cx.mul(cx.op("tanh", {cx.mul(x, number(f.beta))}), number(f.alpha));
+  if (n == "hardsigmoid") {
+    return cx.op("clip",
+                 {cx.add(cx.mul(x, number(f.alpha)), number(f.beta)), number(0), number(1)});
+  }
+  if (n == "elu") {
+    Operand below = cx.op("exp", {cx.op("minimum", {x, number(0)})});
+    return cx.op("where", {cx.op("less", {x, number(0)}),
+                           cx.mul(cx.sub(below, number(1)), number(f.alpha)), x});
+  }
+  if (n == "softsign") return cx.div(x, cx.add(cx.op("abs", {x}), number(1)));
+  if (n == "softplus") {
+    Operand tail = cx.op("exp", {cx.op("neg", {cx.op("abs", {x})})});
+    return cx.add(cx.op("relu", {x}), cx.op("log", {cx.add(tail, number(1))}));
+  }
+  cx.unsupported(cat("activation ", n, " not implemented"));
+}
+
+class Recurrence {
+ public:
+  // `functions`: the default activations of one direction.
+  Recurrence(NodeContext& cx, std::vector<std::string> functions) : cx_(cx) {
+    x_ = cx.in(0);
+    if (cx.rank(x_) != 3) cx.invalid(cat("X of rank ", cx.rank(x_)));
+    batch_first_ = cx.attr_bool("layout", false);
+    if (batch_first_) x_ = cx.transpose(x_, {1, 0, 2});
+    seq_ = cx.dims(x_)[0];
+    batch_ = cx.dims(x_)[1];
+    Dims r = cx.dims(2);
+    if (r.size() != 3 || cx.rank(1) != 3) cx.invalid("W or R of another rank than 3");
+    hidden_ = r[2];
+    if (cx.has_attr("hidden_size")) {
+      cx.b.check(graph::CheckKind::kEqual, hidden_, cx.attr_int("hidden_size"),
+                 "hidden_size and R");
+    }
+    std::string direction = cx.attr_string("direction", "forward");
+    if (direction == "forward") backwards_ = {false};
+    if (direction == "reverse") backwards_ = {true};
+    if (direction == "bidirectional") backwards_ = {false, true};
+    if (backwards_.empty()) cx.invalid(cat("direction=", direction));
+    cx.b.check(graph::CheckKind::kEqual, r[0], static_cast<int64_t>(backwards_.size()),
+               "directions of R");
+    clip_ = cx.attr_float("clip", 0);
+    read_activations(std::move(functions));
+    if (cx.has(4)) lengths_ = cx.cast(cx.in(4), i64);
+  }
+
+  NodeContext& cx() { return cx_; }
+  bool has_bias() const { return cx_.has(3); }
+
+  Operand activate(size_t direction, size_t which, const Operand& x) {
+    Operand v = x;
+    if (clip_ > 0) v = cx_.op("clip", {v, cx_.scalar_like(v, -clip_), cx_.scalar_like(v, clip_)});
+    return apply(cx_, activations_[direction * per_direction_ + which], v);
+  }
+
+  // Part `index` of `parts` along the last axis, each H wide.
+  Operand part(const Operand& x, int64_t index, int64_t count = 1) {
+    return cx_.slice(x, cx_.rank(x) - 1, hidden_ * index, hidden_ * count);
+  }
+
+  // Direction d of an operand [directions, ...].
+  Operand of_direction(const Operand& x, size_t d) {
+    return cx_.squeeze(cx_.slice(x, 0, static_cast<int64_t>(d), 1), {0});
+  }
+  Operand transposed(const Operand& m) { return cx_.transpose(m, {1, 0}); }
+
+  Operand initial(size_t operand, size_t d) {
+    if (!cx_.has(operand)) return cx_.full(cx_.dtype(x_), 0, {batch_, hidden_});
+    Operand all = cx_.in(operand);
+    if (batch_first_) all = cx_.transpose(all, {1, 0, 2});
+    return of_direction(all, d);
+  }
+
+  // A cell: from x W^T + bias of one step, [batch, gates*H], and the states to the next states, of
+  // which the first is what is yielded.
+  using Cell = std::function<Operands(const Operand& x, const Operands& states)>;
+  using MakeCell = std::function<Cell(size_t direction)>;
+
+  // [Y, Y_h, Y_c...]: yields, then the last states. `input_bias` is added for all steps at once.
+  Operands run(size_t states, const std::function<Operand(size_t d)>& input_bias,
+               const MakeCell& make_cell) {
+    Operands all_yields;
+    std::vector<Operands> finals(states);
+    for (size_t d = 0; d < backwards_.size(); ++d) {
+      Operand x = backwards_[d] ? reversed(x_) : x_;
+      Operand w = transposed(of_direction(cx_.in(1), d));
+      Operand gates = cx_.op("matmul", {x, w});
+      if (Operand bias = input_bias(d)) gates = cx_.add(gates, bias);
+      LoopSpec spec;
+      spec.count = seq_;
+      spec.limit = cx_.reshape(cx_.op("shape_of", {x_}, attrs({{"start", 0}, {"end", 1}})), {});
+      for (size_t k = 0; k < states; ++k) spec.init.push_back(initial(5 + k, d));
+      spec.yields = 1;
+      Cell cell = make_cell(d);
+      spec.step = [&](const Operand& index, const Operands& now) -> std::optional<LoopStep> {
+        Operand row = cx_.op("gather", {gates, index}, attrs({{"axis", 0}}));
+        Operands next = cell(row, now);
+        Operand yield = next[0];
+        if (lengths_) {
+          Operand running = cx_.unsqueeze(cx_.op("less", {index, lengths_}), {1});
+          yield = cx_.op("where", {running, yield, cx_.scalar_like(yield, 0)});
+          for (size_t k = 0; k < next.size(); ++k) {
+            next[k] = cx_.op("where", {running, next[k], now[k]});
+          }
+        }
+        return LoopStep{{}, next, {yield}};
+      };
+      LoopResult r = build_loop(cx_, spec);
+      Operand y = backwards_[d] ? reversed(r.yields[0]) : r.yields[0];
+      all_yields.push_back(cx_.unsqueeze(y, {1}));  // [seq, 1, batch, H]
+      for (size_t k = 0; k < states; ++k) finals[k].push_back(cx_.unsqueeze(r.states[k], {0}));
+    }
+    Operands out = {cx_.concat(all_yields, 1)};
+    for (const Operands& f : finals) out.push_back(cx_.concat(f, 0));
+    if (batch_first_) {
+      out[0] = cx_.transpose(out[0], {2, 0, 1, 3});
+      for (size_t k = 1; k < out.size(); ++k) out[k] = cx_.transpose(out[k], {1, 0, 2});
+    }
+    return out;
+  }
+
+ private:
+  // The steps in reverse: of each sequence's own length where they differ.
+  Operand reversed(const Operand& x) {
+    if (seq_.is_const(1)) return x;
+    if (lengths_) {
+      return cx_.op("reverse_sequence", {x, lengths_},
+                    attrs({{"batch_axis", 1}, {"time_axis", 0}}));
+    }
+    Dims sizes = cx_.dims(x), starts(sizes.size(), Dim(0));
+    Ints steps(sizes.size(), 1);
+    starts[0] = max(sizes[0] - 1, 0);
+    steps[0] = -1;
+    return cx_.op("slice", {x},
+                  attrs({{"starts", attr_dims(starts)},
+                         {"sizes", attr_dims(sizes)},
+                         {"steps", graph::attr_ints(steps)}}));
+  }
+
+  void read_activations(std::vector<std::string> functions) {
+    per_direction_ = functions.size();
+    std::vector<std::string> names = cx_.attr_strings("activations");
+    if (names.empty()) {
+      for (size_t d = 0; d < backwards_.size(); ++d) {
+        names.insert(names.end(), functions.begin(), functions.end());
+      }
+    }
+    if (names.size() != per_direction_ * backwards_.size()) {
+      cx_.invalid(cat(names.size(), " activations"));
+    }
+    // Each function that has a parameter takes the next of the list.
+    std::vector<double> alphas = cx_.attr_floats("activation_alpha"),
+                        betas = cx_.attr_floats("activation_beta");
+    size_t next_alpha = 0, next_beta = 0;
+    auto take = [](const std::vector<double>& list, size_t* next, double otherwise) {
+      return *next < list.size() ? list[(*next)++] : otherwise;
+    };
+    for (std::string& name : names) {
+      std::transform(name.begin(), name.end(), name.begin(),
+                     [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+      Activation f{name, 0, 0};
+      if (name == "affine" || name == "thresholdedrelu" || name == "scaledtanh" || name == "elu") {
+        f.alpha = take(alphas, &next_alpha, 1);
+      }
+      if (name == "leakyrelu") f.alpha = take(alphas, &next_alpha, 0.01);
+      if (name == "hardsigmoid") {
+        f.alpha = take(alphas, &next_alpha, 0.2);
+        f.beta = take(betas, &next_beta, 0.5);
+      }
+      if (name == "affine") f.beta = take(betas, &next_beta, 0);
+      if (name == "scaledtanh") f.beta = take(betas, &next_beta, 1);
+      activations_.push_back(std::move(f));
+    }
+  }
+
+  NodeContext& cx_;
+  Operand x_, lengths_;
+  Dim seq_, batch_, hidden_;
+  bool batch_first_ = false;
+  double clip_ = 0;
+  std::vector<bool> backwards_;  // by direction
+  size_t per_direction_ = 0;
+  std::vector<Activation> activations_;
+};
+
+Operands rnn(NodeContext& cx) {
+  Recurrence r(cx, {"tanh"});
+  auto bias = [&](size_t d) -> Operand {
+    if (!r.has_bias()) return {};
+    Operand both = r.of_direction(cx.in(3), d);
+    return cx.add(r.part(both, 0), r.part(both, 1));
+  };
+  auto cell = [&](size_t d) -> Recurrence::Cell {
+    Operand rt = r.transposed(r.of_direction(cx.in(2), d));
+    return [&cx, &r, d, rt](const Operand& x, const Operands& s) -> Operands {
+      return {r.activate(d, 0, cx.add(x, cx.op("matmul", {s[0], rt})))};
+    };
+  };
+  return r.run(1, bias, cell);
+}
+
+// Gates z, r, h. The bias of the hidden product of h is inside the reset when linear_before_reset.
+Operands gru(NodeContext& cx) {
+  Recurrence r(cx, {"sigmoid", "tanh"});
+  bool linear = cx.attr_bool("linear_before_reset", false);
+  auto bias = [&](size_t d) -> Operand {
+    if (!r.has_bias()) return {};
+    Operand both = r.of_direction(cx.in(3), d);
+    if (!linear) return cx.add(r.part(both, 0, 3), r.part(both, 3, 3));
+    Operand zr = cx.add(r.part(both, 0, 2), r.part(both, 3, 2));
+    return cx.concat({zr, r.part(both, 2)}, 0);
+  };
+  auto cell = [&](size_t d) -> Recurrence::Cell {
+    Operand rt = r.transposed(r.of_direction(cx.in(2), d));  // [H, 3H]
+    Operand r_zr = r.part(rt, 0, 2), r_h = r.part(rt, 2), b_h;
+    if (linear && r.has_bias()) b_h = r.part(r.of_direction(cx.in(3), d), 5);
+    return [&cx, &r, d, linear, r_zr, r_h, b_h](const Operand& x, const Operands& s) -> Operands {
+      Operand h = s[0];
+      Operand zr = cx.add(r.part(x, 0, 2), cx.op("matmul", {h, r_zr}));
+      Operand z = r.activate(d, 0, r.part(zr, 0)), reset = r.activate(d, 0, r.part(zr, 1));
+      Operand inner;
+      if (linear) {
+        Operand product = cx.op("matmul", {h, r_h});
+        if (b_h) product = cx.add(product, b_h);
+        inner = cx.mul(reset, product);
+      } else {
+        inner = cx.op("matmul", {cx.mul(reset, h), r_h});
+      }
+      Operand candidate = r.activate(d, 1, cx.add(r.part(x, 2), inner));
+      Operand keep = cx.sub(cx.scalar_like(z, 1), z);
+      return {cx.add(cx.mul(keep, candidate), cx.mul(z, h))};
+    };
+  };
+  return r.run(1, bias, cell);
+}
+
+// Gates i, o, f, c; P holds peepholes of i, o, f.
+Operands lstm(NodeContext& cx) {
+  Recurrence r(cx, {"sigmoid", "tanh", "tanh"});
+  bool coupled = cx.attr_bool("input_forget", false);
+  auto bias = [&](size_t d) -> Operand {
+    if (!r.has_bias()) return {};
+    Operand both = r.of_direction(cx.in(3), d);
+    return cx.add(r.part(both, 0, 4), r.part(both, 4, 4));
+  };
+  auto cell = [&](size_t d) -> Recurrence::Cell {
+    Operand rt = r.transposed(r.of_direction(cx.in(2), d)), p;
+    if (cx.has(7)) p = r.of_direction(cx.in(7), d);
+    return [&cx, &r, d, coupled, rt, p](const Operand& x, const Operands& s) -> Operands {
+      Operand h = s[0], c = s[1];
+      Operand gates = cx.add(x, cx.op("matmul", {h, rt}));
+      auto gate = [&](int64_t i, const Operand& cell_state) {
+        Operand g = r.part(gates, i);
+        return p && cell_state ? cx.add(g, cx.mul(r.part(p, i), cell_state)) : g;
+      };
+      Operand in = r.activate(d, 0, gate(0, c));
+      Operand forget = coupled ? cx.sub(cx.scalar_like(in, 1), in) : r.activate(d, 0, gate(2, c));
+      Operand candidate = r.activate(d, 1, gate(3, {}));
+      Operand next = cx.add(cx.mul(forget, c), cx.mul(in, candidate));
+      Operand out = r.activate(d, 0, gate(1, next));
+      return {cx.mul(out, r.activate(d, 2, next)), next};
+    };
+  };
+  return r.run(2, bias, cell);
+}
+
+}  // namespace
+
+void register_recurrent(OpTable& t) {
+  t.add("RNN", 7, rnn);
+  t.add("GRU", 7, gru);
+  t.add("LSTM", 7, lstm);
+}
 
 }  // namespace tenon::onnx

@@ -1,0 +1,396 @@
+#include "import/onnx/import_model.h"
+
+#include <gtest/gtest.h>
+
+#include "graph/ir/text.h"
+#include "graph/op/register.h"
+#include "import/onnx/model_maker.h"
+#include "import/onnx/op_table.h"
+
+namespace tenon::onnx {
+namespace {
+
+using M = ModelMaker;
+
+class ImportModel : public testing::Test {
+ protected:
+  static void SetUpTestSuite() { graph::register_operators(); }
+};
+
+std::string text(const ModelMaker& m, const ImportOptions& options = {}) {
+  return graph::to_text(import_model(m.model, options).module);
+}
+
+Error error_of(const ModelMaker& m, const ImportOptions& options = {}) {
+  try {
+    import_model(m.model, options);
+  } catch (const Error& e) {
+    return e;
+  }
+  return Error(ErrorKind::Internal, "nothing was thrown");
+}
+
+TEST_F(ImportModel, NodesBecomeCallsAndNamesSpans) {
+  M m;
+  m.input("x", {"batch", 4}).node("Relu", {"x"}, {"y"}).node("Exp", {"y"}, {"z"}).output("z");
+  EXPECT_EQ(text(m), R"(fn @main(%x: tensor[batch, 4; f32]) -> tensor[batch, 4; f32] {
+  %0: tensor[batch, 4; f32] = relu(%x)
+  %1: tensor[batch, 4; f32] = exp(%0)
+  %1
+}
+)");
+  ImportResult r = import_model(m.model);
+  EXPECT_EQ(r.inputs, std::vector<std::string>{"x"});
+  EXPECT_EQ(r.outputs, std::vector<std::string>{"z"});
+  auto main = r.module->functions.at("main");
+  EXPECT_EQ(to_text(main->body->bindings[0]->span), "/Relu");
+}
+
+TEST_F(ImportModel, OneSymbolPerNameAndOnePerUnknownSize) {
+  M m;
+  m.input("a:0", {"batch size", ""}).input("b", {"batch size", ""}).input("2c", {"batch_size"});
+  m.node("Add", {"a:0", "b"}, {"y"}).output("y").output("2c");
+  EXPECT_EQ(
+      text(m),
+      R"(fn @main(%"a:0": tensor[batch_size, a_0_1; f32], %b: tensor[batch_size, b_1; f32], %2c: tensor[batch_size_0; f32]) -> (tensor[batch_size, bcast(a_0_1, b_1); f32], tensor[batch_size_0; f32]) {
+  check a_0_1 ~ b_1, "add: sizes of axis -1 to broadcast"
+  %0: tensor[batch_size, bcast(a_0_1, b_1); f32] = add(%"a:0", %b)
+  %1: (tensor[batch_size, bcast(a_0_1, b_1); f32], tensor[batch_size_0; f32]) = (%0, %2c)
+  %1
+}
+)");
+}
+
+TEST_F(ImportModel, SizesForSymbolsAndShapesForInputs) {
+  M m;
+  m.input("x", {"n", "m", ""}).node("Relu", {"x"}, {"y"}).output("y");
+  ImportOptions options;
+  options.dims["n"] = 2;
+  options.shapes["x"] = {-1, -1, 5};
+  EXPECT_EQ(text(m, options), R"(fn @main(%x: tensor[2, m, 5; f32]) -> tensor[2, m, 5; f32] {
+  %0: tensor[2, m, 5; f32] = relu(%x)
+  %0
+}
+)");
+  options.shapes["x"] = {1};
+  EXPECT_EQ(error_of(m, options).kind(), ErrorKind::Usage);
+  ImportOptions other;
+  other.shapes["z"] = {1};
+  EXPECT_EQ(error_of(m, other).render(), R"(error: a shape was given for 'z'
+  expected  an input of m.onnx)");
+}
+
+TEST_F(ImportModel, ListsEveryNodeThatCannotBeImported) {
+  M m;
+  m.input("x", {4}).node("Relu", {"x"}, {"y"}).node("Nothing", {"y"}, {"z"}, {}, "my.domain");
+  m.node("NoSuchOperator", {"x"}, {"u"}).node("Relu", {"z"}, {"v"});
+  m.node("Relu", {"x"}, {"w"}, {M::integer("inplace", 1)});
+  m.output("v").output("w").output("u");
+  Error e = error_of(m);
+  EXPECT_EQ(e.kind(), ErrorKind::Unsupported);
+  EXPECT_EQ(e.exit_code(), 3);
+  EXPECT_EQ(e.render(), R"(error: m.onnx: 3 of 5 nodes cannot be imported (opset 17)
+  node             operator           reason
+  /Nothing         my.domain:Nothing  not implemented
+  /NoSuchOperator  NoSuchOperator     not implemented
+  /Relu            Relu               attribute 'inplace' not implemented
+  help: `tenon ops` lists what is supported; nothing was written)");
+}
+
+TEST_F(ImportModel, ElementTypesAreRefusedByName) {
+  M m;
+  m.input("x", {4}, 16).node("Relu", {"x"}, {"y"}).output("y");
+  EXPECT_EQ(error_of(m).render(), R"(error: m.onnx: 1 of its inputs cannot be imported (opset 17)
+  node  operator  reason
+  x     (input)   bfloat16 is not implemented
+  help: `tenon ops` lists what is supported; nothing was written)");
+}
+
+TEST_F(ImportModel, LaterOpsetsAreRefused) {
+  M m(99);
+  m.input("x", {4}).node("Relu", {"x"}, {"y"}).output("y");
+  EXPECT_EQ(error_of(m).render(), R"(error: m.onnx uses operators of an unknown version
+  found     opset 99
+  expected  1 to 28)");
+}
+
+TEST_F(ImportModel, NodesMayStandInAnyOrder) {
+  M m;
+  m.input("x", {4}).node("Exp", {"y"}, {"z"}).node("Relu", {"x"}, {"y"}).output("z");
+  EXPECT_EQ(import_model(m.model).module->functions.at("main")->body->bindings.size(), 2u);
+}
+
+TEST_F(ImportModel, CyclesAreRefused) {
+  M m;
+  m.input("x", {4}).node("Add", {"x", "z"}, {"y"}).node("Relu", {"y"}, {"z"}).output("z");
+  EXPECT_EQ(error_of(m).render(), R"(error: /Add: the graph's nodes form a cycle
+  found     node '/Add' (Add) needs its own result, or that of such a node)");
+}
+
+TEST_F(ImportModel, NamesThatNothingMakesAreRefused) {
+  M m;
+  m.input("x", {4}).node("Add", {"x", "ghost"}, {"y"}).output("y");
+  EXPECT_EQ(error_of(m).render(), R"(error: /Add: m.onnx breaks ONNX's rules
+  where     node '/Add' (Add)
+  found     operand 'ghost', which nothing makes
+  expected  the name of an input, an initializer or a node's output)");
+  M out;
+  out.input("x", {4}).node("Relu", {"x"}, {"y"}).output("ghost");
+  EXPECT_EQ(error_of(out).kind(), ErrorKind::Usage);
+}
+
+TEST_F(ImportModel, NamesMadeTwiceAreRefused) {
+  M m;
+  m.input("x", {4}).node("Relu", {"x"}, {"y"}).node("Exp", {"x"}, {"y"}).output("y");
+  EXPECT_EQ(error_of(m).render(), R"(error: /Exp: m.onnx breaks ONNX's rules
+  where     node '/Exp' (Exp)
+  found     output 'y', which something else makes
+  expected  one definition of each name)");
+}
+
+TEST_F(ImportModel, ShapesThatDisagreeNameTheNode) {
+  M m;
+  m.input("x", {2, 3}).input("w", {4, 5}).node("MatMul", {"x", "w"}, {"y"}).output("y");
+  Error e = error_of(m);
+  EXPECT_EQ(e.kind(), ErrorKind::Usage);
+  EXPECT_EQ(to_text(e.span()), "/MatMul");
+}
+
+// ---- model functions ----
+
+ModelFunction scaled_relu() {
+  ModelFunction f;
+  f.domain = "my";
+  f.name = "ScaledRelu";
+  f.inputs = {"a", "b"};
+  f.outputs = {"r"};
+  f.attributes = {"slope"};
+  f.opsets[""] = 17;
+  f.nodes = {M::make_node("LeakyRelu", {"a"}, {"t"}, {M::reference("alpha", "slope")}),
+             M::make_node("Clip", {"t", "b"}, {"r"})};
+  return f;
+}
+
+TEST_F(ImportModel, FunctionsExpandInPlaceWithTheirAttributes) {
+  M m;
+  m.model.functions.push_back(scaled_relu());
+  m.input("x", {4}).node("ScaledRelu", {"x"}, {"y"}, {M::number("slope", 0.5)}, "my").output("y");
+  EXPECT_EQ(text(m), R"(fn @main(%x: tensor[4; f32]) -> tensor[4; f32] {
+  %0: tensor[4; f32] = mul(%x, tensor[f32]{0.5})
+  %1: tensor[4; bool] = less(%x, tensor[f32]{0.0})
+  %2: tensor[4; f32] = where(%1, %0, %x)
+  %2
+}
+)");
+  auto main = import_model(m.model).module->functions.at("main");
+  EXPECT_EQ(to_text(main->body->bindings[0]->span), "/ScaledRelu//LeakyRelu");
+}
+
+TEST_F(ImportModel, FunctionsThatCallThemselvesAreRefused) {
+  M m;
+  ModelFunction f = scaled_relu();
+  f.nodes = {M::make_node("ScaledRelu", {"a"}, {"r"}, {}, "my")};
+  m.model.functions.push_back(f);
+  m.input("x", {4}).node("ScaledRelu", {"x"}, {"y"}, {}, "my").output("y");
+  EXPECT_EQ(error_of(m).render(), R"(error: m.onnx nests functions too deeply
+  where     function 'ScaledRelu'
+  found     functions that call each other without end, or more deeply than that
+  expected  at most 50 levels)");
+}
+
+TEST_F(ImportModel, FunctionsThatExpandToTooManyNodesAreRefused) {
+  M m;
+  for (int i = 0; i < 40; ++i) {
+    ModelFunction f;
+    f.domain = "my";
+    f.name = cat("f", i);
+    f.inputs = {"a"};
+    f.outputs = {"r"};
+    f.nodes = {M::make_node(cat("f", i + 1), {"a"}, {"t"}, {}, "my"),
+               M::make_node(cat("f", i + 1), {"t"}, {"r"}, {}, "my")};
+    m.model.functions.push_back(f);
+  }
+  m.input("x", {4}).node("f0", {"x"}, {"y"}, {}, "my").output("y");
+  EXPECT_EQ(error_of(m).kind(), ErrorKind::Usage);
+}
+
+// ---- shapes as values ----
+
+TEST_F(ImportModel, ReshapeResolvesZeroAndMinusOneSymbolically) {
+  M m;
+  m.input("x", {"n", 6, "s"}).ints("shape", {0, -1, 3});
+  m.node("Reshape", {"x", "shape"}, {"y"}).output("y");
+  EXPECT_EQ(text(m), R"(fn @main(%x: tensor[n, 6, s; f32]) -> tensor[n, 2*s, 3; f32] {
+  %0: tensor[n, 2*s, 3; f32] = reshape(%x, shape=[n, 2*s, 3])
+  %0
+}
+)");
+}
+
+TEST_F(ImportModel, ShapeArithmeticStaysProvable) {
+  // Split heads: x [b, s, 12] to [b, s, 3, 4], with b and s taken from the shape of x.
+  M m;
+  m.input("x", {"b", "s", 12}).ints("zero", {0}).ints("one", {1}).ints("heads", {3, 4});
+  m.node("Shape", {"x"}, {"shape"}).node("Gather", {"shape", "zero"}, {"b"});
+  m.node("Gather", {"shape", "one"}, {"s"})
+      .node("Concat", {"b", "s", "heads"}, {"to"}, {M::integer("axis", 0)});
+  m.node("Reshape", {"x", "to"}, {"y"}).output("y");
+  ImportResult r = import_model(m.model);
+  auto type = graph::type_of(r.module->functions.at("main")->body->result);
+  EXPECT_EQ(to_text(type), "tensor[b, s, 3, 4; f32]");
+}
+
+TEST_F(ImportModel, SliceClampsSymbolically) {
+  M m;
+  m.input("x", {"n", 5}).ints("starts", {-3, 1}).ints("ends", {INT64_MAX, 100});
+  m.node("Slice", {"x", "starts", "ends"}, {"y"}).output("y");
+  EXPECT_EQ(text(m), R"(fn @main(%x: tensor[n, 5; f32]) -> tensor[n - max(0, n - 3), 4; f32] {
+  %0: tensor[n - max(0, n - 3), 4; f32] = slice(%x, starts=[max(0, n - 3), 1], sizes=[n - max(0, n - 3), 4], steps=[1, 1])
+  %0
+}
+)");
+}
+
+TEST_F(ImportModel, ShapesFromInputsAreMatched) {
+  M m;
+  m.input("x", {"n", 4}).input("shape", {2}, 7);
+  m.node("Reshape", {"x", "shape"}, {"y"}).node("Relu", {"y"}, {"z"}).output("z");
+  EXPECT_EQ(text(m),
+            R"(fn @main(%x: tensor[n, 4; f32], %shape: tensor[2; i64]) -> tensor[rank=2; f32] {
+  %0: tensor[2; i64] = [n, 4] = shape_of(%x)
+  %1: tensor[2; i64] = reshape_dims(%shape, %0)
+  %2: tensor[2; i64] = [d_0, d_1] = match_elements(%1, [d_0, d_1])
+  check 4*n == d_0*d_1, "reshape: number of elements of 'x' and of 'shape'"
+  %3: tensor[d_0, d_1; f32] = reshape(%x, shape=[d_0, d_1])
+  %4: tensor[d_0, d_1; f32] = relu(%3)
+  %4
+}
+)");
+}
+
+// ---- control flow ----
+
+Graph graph_of(const std::vector<Node>& nodes, const std::string& output) {
+  Graph g;
+  g.nodes = nodes;
+  Value v;
+  v.name = output;
+  g.outputs.push_back(v);
+  return g;
+}
+
+TEST_F(ImportModel, IfBecomesAnIf) {
+  M m;
+  m.input("c", {}, 9).input("x", {4});
+  m.node("If", {"c"}, {"y"},
+         {M::body("then_branch", graph_of({M::make_node("Relu", {"x"}, {"a"})}, "a")),
+          M::body("else_branch", graph_of({M::make_node("Exp", {"x"}, {"b"})}, "b"))});
+  m.output("y");
+  EXPECT_EQ(text(m), R"(fn @main(%c: tensor[bool], %x: tensor[4; f32]) -> tensor[4; f32] {
+  %0: tensor[4; f32] = if %c {
+    %1: tensor[4; f32] = relu(%x)
+    %1
+  } else {
+    %2: tensor[4; f32] = exp(%x)
+    %2
+  }
+  %0
+}
+)");
+}
+
+TEST_F(ImportModel, AKnownConditionTakesItsBranchAlone) {
+  M m;
+  m.input("x", {4}).ints("one", {1});
+  m.node("If", {"one"}, {"y"},
+         {M::body("then_branch", graph_of({M::make_node("Relu", {"x"}, {"a"})}, "a")),
+          M::body("else_branch", graph_of({M::make_node("NoSuch", {"x"}, {"b"})}, "b"))});
+  m.output("y");
+  EXPECT_EQ(import_model(m.model).module->functions.at("main")->body->bindings.size(), 1u);
+}
+
+TEST_F(ImportModel, NodesOfBranchesAreListedToo) {
+  M m;
+  m.input("c", {}, 9).input("x", {4});
+  m.node("If", {"c"}, {"y"},
+         {M::body("then_branch", graph_of({M::make_node("NoSuchA", {"x"}, {"a"})}, "a")),
+          M::body("else_branch", graph_of({M::make_node("NoSuchB", {"x"}, {"b"})}, "b"))});
+  m.output("y");
+  EXPECT_EQ(error_of(m).render(), R"(error: m.onnx: 2 of 3 nodes cannot be imported (opset 17)
+  node      operator  reason
+  /NoSuchA  NoSuchA   not implemented
+  /NoSuchB  NoSuchB   not implemented
+  help: `tenon ops` lists what is supported; nothing was written)");
+}
+
+Graph loop_body() {
+  Graph g = graph_of({M::make_node("Identity", {"go"}, {"go_out"}),
+                      M::make_node("Concat", {"v", "v"}, {"v_out"}, {M::integer("axis", 0)})},
+                     "go_out");
+  Value v;
+  v.name = "v_out";
+  g.outputs.push_back(v);
+  g.inputs = {M::value("i", 7, {}), M::value("go", 9, {}), M::value("v", 1, {"k"})};
+  return g;
+}
+
+TEST_F(ImportModel, LoopVariablesMayGrow) {
+  M m;
+  m.input("n", {}, 7).input("x", {4});
+  m.node("Loop", {"n", "", "x"}, {"y"}, {M::body("body", loop_body())}).output("y");
+  EXPECT_EQ(text(m), R"(fn @main(%n: tensor[i64], %x: tensor[4; f32]) -> tensor[rank=1; f32] {
+  %0: (tensor[i64], tensor[rank=1; f32]) = loop (%i: tensor[i64] = tensor[i64]{0}, %state_0: tensor[rank=1; f32] = %x) while {
+    %1: tensor[bool] = less(%i, %n)
+    %1
+  } {
+    %2: tensor[d_0; f32] = match_shape(%state_0, [d_0])
+    %3: tensor[2*d_0; f32] = concat(%2, %2, axis=0)
+    %4: tensor[i64] = add(%i, tensor[i64]{1})
+    %5: (tensor[i64], tensor[2*d_0; f32]) = (%4, %3)
+    %5
+  }
+  %6: tensor[rank=1; f32] = %0.1
+  %7: tensor[d_1; f32] = match_shape(%6, [d_1])
+  %7
+}
+)");
+}
+
+TEST_F(ImportModel, ShortConstantLoopsAreUnrolled) {
+  M m;
+  m.ints("two", {2}).input("x", {4});
+  m.node("Loop", {"two", "", "x"}, {"y"}, {M::body("body", loop_body())}).output("y");
+  ImportResult r = import_model(m.model);
+  EXPECT_EQ(to_text(graph::type_of(r.module->functions.at("main")->body->result)),
+            "tensor[16; f32]");
+}
+
+// ---- reports ----
+
+TEST_F(ImportModel, InspectionCountsAndLists) {
+  M m;
+  m.input("x", {"n", 4}).ints("w", {1, 2}).node("Relu", {"x"}, {"y"}).node("NoSuch", {"y"}, {"z"});
+  m.output("z");
+  ModelReport r = inspect_model(m.model);
+  EXPECT_EQ(r.nodes, 2);
+  EXPECT_EQ(r.operators.at("Relu"), 1);
+  EXPECT_EQ(r.constants, 1);
+  EXPECT_EQ(r.constant_bytes, 16);
+  EXPECT_EQ(r.symbols, std::vector<std::string>{"n"});
+  ASSERT_EQ(r.inputs.size(), 1u);
+  EXPECT_EQ(r.inputs[0].type, "tensor[n, 4; f32]");
+  ASSERT_EQ(r.unsupported.size(), 1u);
+  EXPECT_EQ(r.unsupported[0].op, "NoSuch");
+  EXPECT_EQ(r.problem, "");
+}
+
+TEST_F(ImportModel, TheTableFindsTheVersionThatHolds) {
+  const OpTable& t = OpTable::global();
+  EXPECT_NE(t.find("", "Softmax", 12), t.find("", "Softmax", 13));
+  EXPECT_EQ(t.find("", "Softmax", 13), t.find("", "Softmax", 28));
+  EXPECT_EQ(t.find("", "Erf", 8), nullptr);
+  EXPECT_EQ(t.find("my", "Softmax", 13), nullptr);
+}
+
+}  // namespace
+}  // namespace tenon::onnx
