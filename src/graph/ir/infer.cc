@@ -182,6 +182,7 @@ class Inference {
 
   Inferred of(const ExprRef& value) {
     TENON_ASSERT(value, "a binding without a right-hand side");
+    require_bound(value);
     switch (value->type_index) {
       case Call::kTypeIndex:
         out_.type = call(*value.as<Call>());
@@ -228,6 +229,38 @@ class Inference {
   }
 
  private:
+  // Sizes that a right-hand side states are told in symbols that are bound before it; those that
+  // match_shape binds are its own.
+  void require_bound(const ExprRef& value) {
+    std::vector<std::string> names, own;
+    if (const auto* c = value.as<Call>()) {
+      for (const auto& [_, v] : c->attrs) symbols_of(v, &names, 0);
+      if (c->result_type) collect_symbols(c->result_type, &names);
+    } else if (const auto* k = value.as<Check>()) {
+      tenon::collect_symbols(k->left, &names);
+      tenon::collect_symbols(k->right, &names);
+    } else if (const auto* m = value.as<MatchShape>()) {
+      for (const Dim& d : m->dims) {
+        if (d.kind() == DimKind::kSymbol) own.push_back(d.node().name.str());
+        tenon::collect_symbols(d, &names);
+      }
+    } else if (const auto* k = value.as<Construct>()) {
+      for (const TypeRef& t : k->type_args) collect_symbols(t, &names);
+    }
+    for (const std::string& n : names) {
+      bool bound = options_.in_scope(n) || std::find(own.begin(), own.end(), n) != own.end();
+      if (!bound) fail(cat("the symbol ", n, " is not bound here"));
+    }
+  }
+
+  static void symbols_of(const Any& value, std::vector<std::string>* names, int depth) {
+    if (Dim::accepts(value)) {
+      tenon::collect_symbols(value.as<Dim>(), names);
+    } else if (value.type_index == TypeIndex::Array && depth < kMaxNesting) {
+      for (const Any& item : value.as<Array<Any>>()) symbols_of(item, names, depth + 1);
+    }
+  }
+
   TypeRef call(const Call& c) {
     switch (c.kind) {
       case CalleeKind::kOperator:
@@ -500,8 +533,8 @@ class Inference {
       }
     }
     if (!covered && !missing.empty()) {
-      fail(cat("match does not cover ", to_text(t), ": ", tenon::join(missing, ", "),
-               " is missing; `_` covers the rest"));
+      fail(cat("match does not cover all of ", to_text(t), ": not ", tenon::join(missing, ", "),
+               "; `_` covers the rest"));
     }
     if (!result) fail(cat("match on ", to_text(t), " has no arm"));
     return result;

@@ -81,7 +81,9 @@ Operand Parser::block_body(const TypeRef& refine_to, const std::string& what) {
   } else if (first.kind == TokenKind::kVar && !peek(1).is("(") && !peek(1).is(".")) {
     result = operand();
   } else {
-    result = builder_.bind(rhs().value);
+    ExprRef value = rhs().value;
+    builder_.at(stated_span().value_or(source_.span(first.begin)));
+    result = builder_.bind(value);
   }
   expect("}", "after the block's result");
   if (!refine_to) return result;
@@ -170,7 +172,7 @@ Ref<const Check> Parser::check() {
 // at("net.onnx", 12, 3, nodes "/conv1", "/relu1")
 std::optional<Span> Parser::stated_span() {
   if (!peek().word("at") || !peek(1).is("(")) return std::nullopt;
-  take();
+  Token first = take();
   take();
   Span s;
   if (peek().kind == TokenKind::kString) {
@@ -186,7 +188,7 @@ std::optional<Span> Parser::stated_span() {
     } while (accept(","));
   }
   expect(")", "after a place");
-  if (s.empty()) fail("a place is empty", "at(\"file\", 1, 1) or at(nodes \"/name\")");
+  if (s.empty()) fail_at(first, "a place is empty", "at(\"file\", 1, 1) or at(nodes \"/name\")");
   return s;
 }
 
@@ -205,7 +207,8 @@ Parser::Rhs Parser::rhs() {
       return {f, nullptr};
     }
     if (accept("(")) return {call(CalleeKind::kClosure, "", v), nullptr};
-    fail("a variable alone is no right-hand side", "a call, as in %f(...), or a field, as in %t.0");
+    fail_at(t, "a variable alone is no right-hand side",
+            "a call, as in %f(...), or a field, as in %t.0");
   }
   if (t.kind == TokenKind::kGlobal) {
     take();
@@ -403,7 +406,7 @@ ExprRef Parser::match() {
       }
       types = constructor_fields(ref, adt->args);
       if (types.size() != fields.size()) {
-        fail_at(name, cat(name.text, " has ", types.size(), " fields"),
+        fail_at(name, cat(name.text, " has another number of fields"),
                 cat(types.size(), ", not ", fields.size()));
       }
     }

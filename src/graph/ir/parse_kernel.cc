@@ -240,7 +240,7 @@ class KernelParser {
     p_.expect("[", "after a buffer");
     p_.list("]", "after indices", [&] { out.push_back(expr_of(i64, "an index")); });
     if (out.size() != b.shape.size() && out.size() != 1) {
-      p_.fail_at(name, cat("%", name_text(name.text), " has ", b.shape.size(), " dimensions"),
+      p_.fail_at(name, cat("%", name_text(name.text), " has rank ", b.shape.size()),
                  cat(b.shape.size(), " indices, or one of elements"));
     }
     return out;

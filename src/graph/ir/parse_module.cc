@@ -267,7 +267,9 @@ Module Parser::module() {
     }
     return make_module(functions, signatures_.kernels, adts_);
   } catch (Error& e) {
-    if (e.span().empty() && !tokens_.empty()) e.at(here());
+    // What has no place of its own belongs to the binding that is being made.
+    if (!builder_.span().empty()) e.at(builder_.span());
+    if (!tokens_.empty()) e.at(here());
     source_.excerpt(&e, e.span());
     throw;
   }

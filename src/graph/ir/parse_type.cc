@@ -269,7 +269,7 @@ TypeRef Parser::plain_type() {
   std::vector<TypeRef> args;
   if (accept("[")) list("]", "after type arguments", [&] { args.push_back(type()); });
   if (args.size() != arity->second) {
-    fail_at(t, cat("the type ", t.text, " takes ", arity->second, " type arguments"),
+    fail_at(t, cat("the type ", t.text, " takes another number of type arguments"),
             cat(arity->second, ", not ", args.size()));
   }
   return adt_type(t.text, args);

@@ -215,7 +215,7 @@ Operand Parser::tensor_constant() {
   if (accept_word("from")) {
     Token key = peek();
     name = expect_kind(TokenKind::kString, "a key of the weight file");
-    value = weights().find(name);
+    value = weights(key).find(name);
     if (!value) fail_at(key, cat("the weight file has no ", quoted(name)), weights_path_);
     bool same = value.dtype() == type->dtype &&
                 std::equal(shape.begin(), shape.end(), value.shape().begin(), value.shape().end());
@@ -253,19 +253,24 @@ Operand Parser::tensor_constant() {
   return constant(value.as_read_only(), name);
 }
 
-const WeightFile& Parser::weights() {
+const WeightFile& Parser::weights(const Token& key) {
   if (weights_) return *weights_;
   if (weights_path_.empty()) {
-    fail("this text names no weight file", "`weights \"FILE\"` before the first function");
+    fail_at(key, "this text names no weight file", "`weights \"FILE\"` before the first function");
   }
   // Beside the text; nothing outside its folder is read.
   std::string_view path = weights_path_;
   if (path.starts_with('/') || path.find("..") != std::string_view::npos) {
-    fail(cat("the weight file ", quoted(path), " lies outside the text's folder"));
+    fail_at(key, cat("the weight file ", quoted(path), " lies outside the text's folder"));
   }
   size_t slash = source_.name().rfind('/');
   std::string folder = slash == std::string::npos ? "" : source_.name().substr(0, slash + 1);
-  weights_.emplace(folder + weights_path_);
+  try {
+    weights_.emplace(folder + weights_path_);
+  } catch (Error& e) {
+    e.at(source_.span(key.begin));
+    throw;
+  }
   return *weights_;
 }
 

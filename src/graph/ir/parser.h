@@ -92,7 +92,7 @@ class Parser {
   Any attr_value(AttrKind kind);
   Any any_value();
   Attrs attr_list(std::string_view close, const Operator* op);
-  const WeightFile& weights();
+  const WeightFile& weights(const Token& key);
 
   // ---- blocks and right-hand sides (parse_expr.cc) ----
   struct Names {  // what is visible, with what each level added

@@ -67,7 +67,8 @@ class RandomKernel {
       case 1:
         return loop::dim_value(floordiv(Dim::symbol("n") + r_.below(3), 2));
       case 2:
-        return loop::checked_index(loop::cast(i64, loop::load(bytes_[0], {leaf()})), Dim::symbol("n"));
+        return loop::checked_index(loop::cast(i64, loop::load(bytes_[0], {leaf()})),
+                                   Dim::symbol("n"));
       case 3:
         return loop::binary(loop::BinaryOp::kFloorDiv, leaf(), loop::index(2));
       default:
@@ -557,7 +558,8 @@ namespace {
 TEST(RandomModule, IsValidAndReadsBackEqual) {
   register_test_operators();
   register_graph_types();
-  const char* more = std::getenv("TENON_RANDOM_MODULES");  // how many; by default what takes seconds
+  const char* more =
+      std::getenv("TENON_RANDOM_MODULES");  // how many; by default what takes seconds
   const uint64_t count = more ? std::stoull(more) : 500;
   for (uint64_t seed = 0; seed < count; ++seed) {
     Module m = random_module(seed);
