@@ -1,0 +1,100 @@
+#include "vm/isa/isa_document.h"
+
+#include "support/text.h"
+#include "vm/isa/limits.h"
+#include "vm/isa/operand_check.h"
+
+namespace tenon::vm {
+namespace {
+
+// How an instruction is written in assembly: "%dst = add a, b".
+std::string syntax(const OpcodeInfo& info) {
+  std::string out, separator = " ";
+  auto specs = info.specs();
+  if (!specs.empty() && specs[0].kind == OperandKind::Def && !specs[0].list) {
+    out = cat(specs[0].name, " = ");
+    specs = specs.subspan(1);
+  }
+  out += info.mnemonic;
+  for (const OperandSpec& s : specs) {
+    out += cat(separator, s.name, s.list ? "..." : "");
+    separator = ", ";
+  }
+  return out;
+}
+
+std::string operands(const OpcodeInfo& info) {
+  std::string out;
+  for (const OperandSpec& s : info.specs()) {
+    out += cat(out.empty() ? "" : " ", s.name, ":", operand_kind_name(s.kind), s.list ? "*" : "");
+  }
+  return out;
+}
+
+std::string flags(const OpcodeInfo& info) {
+  std::vector<std::string> names;
+  if (info.flags & kEnds) names.emplace_back("ends");
+  if (info.flags & kCalls) names.emplace_back("calls");
+  if (info.flags & kJumps) names.emplace_back("jumps");
+  return join(names, ", ");
+}
+
+constexpr std::string_view kIntroduction = R"(# The instruction set
+
+Generated from `src/vm/isa/opcodes.def`, `rules.def` and `counterparts.def`; the comment at the head
+of the first is the manual of encoding, operand kinds and notation. A test compares this page.
+
+A function's code is a sequence of 64-bit words: for each instruction a header (opcode in bits 0-15,
+operand words in bits 32-63, zeros between) and its operands (kind in bits 56-63, value below).
+Parameters arrive in registers 0, 1, ...; all other registers begin as None. `R[x]` is the register
+that operand `x` names, `V(x)` its value whatever its kind. Operands are read before registers are
+written.
+
+## Instructions
+
+)";
+
+}  // namespace
+
+std::string isa_document() {
+  std::string out(kIntroduction);
+  out += "| number | syntax | operands | semantics | flags | since |\n";
+  out += "| --- | --- | --- | --- | --- | --- |\n";
+  for (const OpcodeInfo& info : all_opcodes()) {
+    std::string semantics(info.semantics);
+    for (size_t at = 0; (at = semantics.find('|', at)) != std::string::npos; at += 2) {
+      semantics.replace(at, 1, "\\|");
+    }
+    out += cat("| ", hex(static_cast<uint64_t>(info.opcode)), " | `", syntax(info), "` | `",
+               operands(info), "` | ", semantics, " | ", flags(info), " | ", info.since, " |\n");
+  }
+  out += R"(
+## The verifier's rules
+
+One linear pass over a file checks them before anything of it runs. About the types of values in
+registers it proves nothing: an instruction compares the tag before it reads a payload.
+
+| rule | demands |
+| --- | --- |
+)";
+  for (Rule rule : all_rules()) out += cat("| ", rule_name(rule), " | ", rule_text(rule), " |\n");
+  out += cat("\nLimits: ", kMaxFunctions, " functions, constants and primitive names each; ",
+             kMaxRegisters, " registers and ", kMaxParams, " parameters of a function; ",
+             kMaxCodeWords, " words of its code; ", kMaxOperandWords,
+             " operand words of an instruction; rank ", kMaxRank, ".\n");
+  out += R"(
+## Counterparts
+
+What the instructions and built-ins of the published machines are here.
+
+| document | there | here |
+| --- | --- | --- |
+)";
+#define TENON_COUNTERPART(document, there, here) \
+  out += cat("| ", document, " | ", there, " | ", here, " |\n");
+#include "vm/isa/counterparts.def"
+#undef TENON_COUNTERPART
+  return out;
+}
+
+}  // namespace tenon::vm

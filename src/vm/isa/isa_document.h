@@ -1,0 +1,10 @@
+// docs/isa.md, made from the tables.
+#pragma once
+
+#include <string>
+
+namespace tenon::vm {
+
+std::string isa_document();
+
+}  // namespace tenon::vm
