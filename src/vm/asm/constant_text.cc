@@ -154,7 +154,7 @@ Any parse_float(LineCursor& in) {
     return Any(v);
   }
   size_t at = in.position();
-  std::string_view text = in.balanced_until(" \t;");
+  std::string_view text = in.balanced_until(" \t;,)");
   double v = 0;
   auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), v);
   if (error != std::errc() || end != text.data() + text.size() || text.empty()) {
