@@ -44,16 +44,17 @@ graph::Module read_module(const std::string& path, const CompileFlags& flags,
       .expected("a model (.onnx), a program in Tenon's text (.tn), or an executable (.tnx)");
 }
 
-Ref<vm::Program> compile_in_memory(const graph::Module& module,
-                                   const driver::CompileOptions& options, const std::string& name) {
-  vm::ProgramOptions load;
-  load.read.name = name;
-  return vm::Program::from_unit(driver::compile(module, options), load);
-}
-
 void prepare_runtime() {
   driver::initialise();
   register_onednn();
+}
+
+Ref<vm::Program> compile_in_memory(const graph::Module& module,
+                                   const driver::CompileOptions& options, const std::string& name) {
+  prepare_runtime();
+  vm::ProgramOptions load;
+  load.read.name = name;
+  return vm::Program::from_unit(driver::compile(module, options), load);
 }
 
 ProgramFile open_program(const std::string& path, const CompileFlags& flags) {

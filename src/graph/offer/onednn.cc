@@ -110,7 +110,11 @@ class Matcher {
     const Binding* root = &binding;
     while (!open_inner && match.activation == kNone && uses_[root->var.get()] == 1) {
       auto next = consumer.find(root->var.get());
-      if (next == consumer.end() || !join(*next->second, *root, *type, product, &match)) break;
+      // The other operand's chain may have taken that call already.
+      if (next == consumer.end()) break;
+      const Var* taken = next->second->var.get();
+      if (roots.contains(taken) || inner.contains(taken)) break;
+      if (!join(*next->second, *root, *type, product, &match)) break;
       inner.insert(root->var.get());
       root = next->second;
     }
