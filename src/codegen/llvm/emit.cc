@@ -141,9 +141,19 @@ namespace {
 
 constexpr size_t kKernelsPerModule = 24;
 
-std::string triple(const Target& target) {
+std::string triple_text(const Target& target) {
   return target.architecture + "-unknown-linux-gnu";
 }
+// LLVM 21 began to take Triple where there was text before, and 22 went on.
+#if LLVM_VERSION_MAJOR >= 21
+llvm::Triple triple(const Target& target) {
+  return llvm::Triple(triple_text(target));
+}
+#else
+std::string triple(const Target& target) {
+  return triple_text(target);
+}
+#endif
 
 std::unique_ptr<llvm::TargetMachine> target_machine(const Target& target, int optimisation) {
   static std::once_flag once;
@@ -158,7 +168,11 @@ std::unique_ptr<llvm::TargetMachine> target_machine(const Target& target, int op
     LLVMInitializeAArch64AsmPrinter();
   });
   std::string error;
+#if LLVM_VERSION_MAJOR >= 22
   const llvm::Target* found = llvm::TargetRegistry::lookupTarget(triple(target), error);
+#else
+  const llvm::Target* found = llvm::TargetRegistry::lookupTarget(triple_text(target), error);
+#endif
   if (found == nullptr)
     throw Error(ErrorKind::Unsupported,
                 cat("this LLVM makes no code for ", target.architecture, ": ", error));

@@ -96,6 +96,8 @@ std::string to_text(const Target& target) {
                                  : cat(target.cpu, " (", join(target.features, " "), ")");
 }
 
-std::string llvm_version() { return LLVM_VERSION_STRING; }
+std::string llvm_version() {
+  return LLVM_VERSION_STRING;
+}
 
 }  // namespace tenon::codegen

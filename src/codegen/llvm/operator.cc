@@ -1,0 +1,306 @@
+// The operators of scalar expressions: arithmetic, comparisons, conversions, literals.
+#include <cstring>
+#include <limits>
+
+#include "codegen/llvm/lower.h"
+#include "support/error.h"
+
+namespace tenon::codegen {
+
+using loop::BinaryOp;
+using loop::UnaryOp;
+
+namespace {
+
+[[noreturn]] void no_code(std::string_view what, DataType t) {
+  throw Error(ErrorKind::Unsupported, cat("no code for ", what, " of ", t));
+}
+
+bool is_16_bit_float(DataType t) {
+  return t.is_float() && t.bits == 16;
+}
+
+}  // namespace
+
+// ---- elements in registers and in memory: booleans are i1 and a byte, 16-bit floats f32 and bits
+// --
+
+llvm::Type* BodyWriter::register_type(DataType t) const {
+  if (t.lanes == 1) {
+    if (t.is_bool()) return m_.i1;
+    if (t.is_int() && (t.bits == 8 || t.bits == 16 || t.bits == 32 || t.bits == 64))
+      return llvm::IntegerType::get(m_.context, t.bits);
+    if (t == f32 || t == f16 || t == bf16) return llvm::Type::getFloatTy(m_.context);
+    if (t == f64) return llvm::Type::getDoubleTy(m_.context);
+  }
+  no_code("elements", t);
+}
+
+llvm::Type* BodyWriter::memory_type(DataType t) const {
+  if (t.is_bool()) return m_.i8;
+  if (is_16_bit_float(t)) return m_.i16;
+  return register_type(t);
+}
+
+llvm::Value* BodyWriter::from_memory(llvm::Value* v, DataType t) {
+  if (t.is_bool()) return b_.CreateICmpNE(v, llvm::Constant::getNullValue(v->getType()));
+  if (t == f16) return m_.math.from_half({&b_, v}).v;
+  if (t == bf16) return m_.math.from_bfloat({&b_, v}).v;
+  return v;
+}
+
+llvm::Value* BodyWriter::to_memory(llvm::Value* v, DataType t) {
+  if (t.is_bool()) return b_.CreateZExt(v, Num{&b_, v}.shape_of(m_.i8));
+  if (t == f16) return m_.math.to_half({&b_, v}).v;
+  if (t == bf16) return m_.math.to_bfloat({&b_, v}).v;
+  return v;
+}
+
+llvm::Value* BodyWriter::rounded(llvm::Value* v, DataType t) {
+  return is_16_bit_float(t) ? from_memory(to_memory(v, t), t) : v;
+}
+
+// ---- operators
+
+Value BodyWriter::literal(const loop::Literal& e) {
+  llvm::Type* type = register_type(e.dtype);
+  if (!e.dtype.is_float())
+    return {llvm::ConstantInt::get(
+        type, static_cast<uint64_t>(e.bits) & (e.dtype.is_bool() ? 1 : ~uint64_t{0}))};
+  double v;
+  std::memcpy(&v, &e.bits, sizeof v);
+  return {llvm::ConstantFP::get(type, v)};
+}
+
+Value BodyWriter::unary(const loop::Unary& e) {
+  Value a = value(*e.a);
+  Num x = {&b_, a.v};
+  const DataType t = e.a->dtype;
+  auto done = [&](Num r) { return Value{r.v, a.lanes}; };
+  if (e.op == UnaryOp::kNot || e.op == UnaryOp::kBitNot) return done(!x);
+  if (!t.is_float()) {
+    switch (e.op) {
+      case UnaryOp::kNeg:
+        return done(sub(x.i(0), x));
+      case UnaryOp::kAbs:
+        if (!t.is_signed_int()) return a;
+        return {b_.CreateBinaryIntrinsic(llvm::Intrinsic::abs, x.v, b_.getFalse()), a.lanes};
+      case UnaryOp::kSign: {
+        Num positive = {&b_, b_.CreateZExt(b_.CreateICmpNE(x.v, x.i(0).v), x.type())};
+        if (!t.is_signed_int()) return done(positive);
+        return done(pick({&b_, b_.CreateICmpSLT(x.v, x.i(0).v)}, x.i(~uint64_t{0}), positive));
+      }
+      case UnaryOp::kFloor:
+      case UnaryOp::kCeil:
+      case UnaryOp::kTrunc:
+      case UnaryOp::kRoundEven:
+        return a;
+      case UnaryOp::kIsNan:
+      case UnaryOp::kIsInf:
+        return done({&b_, llvm::Constant::getNullValue(x.shape_of(m_.i1))});
+      default:
+        no_code("a function of real numbers", t);
+    }
+  }
+  Num result = x;
+  switch (e.op) {
+    case UnaryOp::kNeg:
+      return done(-x);
+    case UnaryOp::kAbs:
+      return done(absolute(x));
+    case UnaryOp::kSign:
+      return done(pick(x > 0.0, 1.0, pick(x < 0.0, -1.0, x)));
+    case UnaryOp::kIsNan:
+      return done(is_nan(x));
+    case UnaryOp::kIsInf:
+      return done(absolute(x) == std::numeric_limits<double>::infinity());
+    case UnaryOp::kFloor:
+    case UnaryOp::kCeil:
+    case UnaryOp::kTrunc:
+    case UnaryOp::kRoundEven:
+      result = m_.math.round(e.op, x);
+      break;
+    case UnaryOp::kSqrt:
+      result = square_root(x);
+      break;
+    default:
+      result = m_.math.unary(e.op, x);
+  }
+  return {rounded(result.v, t), a.lanes};
+}
+
+Value BodyWriter::binary(const loop::Binary& e) {
+  Value a = value(*e.a), b = value(*e.b);
+  const bool lanes = a.lanes || b.lanes;
+  llvm::Value* x = lanes ? broadcast(a) : a.v;
+  llvm::Value* y = lanes ? broadcast(b) : b.v;
+  if (e.a->dtype.is_float()) return {float_binary(e, x, y), lanes};
+  return {integer_binary(e, x, y), lanes};
+}
+
+llvm::Value* BodyWriter::float_binary(const loop::Binary& e, llvm::Value* a, llvm::Value* b) {
+  const DataType t = e.a->dtype;
+  Num x = {&b_, a}, y = {&b_, b};
+  auto known_number = [](llvm::Value* v) {
+    auto* c = llvm::dyn_cast<llvm::Constant>(v);
+    if (c != nullptr && c->getType()->isVectorTy()) c = c->getSplatValue();
+    auto* number = llvm::dyn_cast_or_null<llvm::ConstantFP>(c);
+    return number != nullptr && !number->isNaN();
+  };
+  switch (e.op) {
+    case BinaryOp::kEq:
+      return b_.CreateFCmpOEQ(a, b);
+    case BinaryOp::kNe:
+      return b_.CreateFCmpUNE(a, b);
+    case BinaryOp::kLt:
+      return b_.CreateFCmpOLT(a, b);
+    case BinaryOp::kLe:
+      return b_.CreateFCmpOLE(a, b);
+    case BinaryOp::kAdd:
+      return rounded(b_.CreateFAdd(a, b), t);
+    case BinaryOp::kSub:
+      return rounded(b_.CreateFSub(a, b), t);
+    case BinaryOp::kMul:
+      return rounded(b_.CreateFMul(a, b), t);
+    case BinaryOp::kDiv:
+      return rounded(b_.CreateFDiv(a, b), t);
+    case BinaryOp::kFloorDiv:
+      return rounded(m_.math.round(UnaryOp::kFloor, x / y).v, t);
+    // The hardware's minimum gives its second operand where one is NaN: a number first.
+    case BinaryOp::kMin:
+    case BinaryOp::kMax: {
+      auto better = [&](Num p, Num q) { return e.op == BinaryOp::kMin ? p < q : p > q; };
+      if (known_number(b)) return pick(better(y, x), y, x).v;
+      if (known_number(a)) return pick(better(x, y), x, y).v;
+      return pick(is_nan(x), x, pick(better(x, y), x, y)).v;
+    }
+    case BinaryOp::kPow:
+    case BinaryOp::kAtan2:
+      return rounded(m_.math.binary(e.op, x, y).v, t);
+    case BinaryOp::kRem:
+    case BinaryOp::kMod: {
+      Num r = {&b_, per_lane({a, b}, [&](llvm::ArrayRef<llvm::Value*> p) {
+                 return m_.math.binary(BinaryOp::kRem, {&b_, p[0]}, {&b_, p[1]}).v;
+               })};
+      if (e.op == BinaryOp::kRem) return r.v;  // exact in t
+      Num wrong_side = ((r < 0.0) & (y > 0.0)) | ((r > 0.0) & (y < 0.0));
+      return rounded(pick(wrong_side, r + y, r).v, t);
+    }
+    default:
+      no_code(cat("operator ", e.op), t);
+  }
+}
+
+llvm::Value* BodyWriter::integer_binary(const loop::Binary& e, llvm::Value* a, llvm::Value* b) {
+  const DataType t = e.a->dtype;
+  const bool is_signed = t.is_signed_int();
+  const bool index = t == i64 && nonnegative(e);  // far from overflow
+  Num y = {&b_, b};
+  switch (e.op) {
+    case BinaryOp::kAdd:
+      return b_.CreateAdd(a, b, "", false, index);
+    case BinaryOp::kSub:
+      return b_.CreateSub(a, b);
+    case BinaryOp::kMul:
+      return b_.CreateMul(a, b, "", false, index);
+    case BinaryOp::kDiv:
+    case BinaryOp::kFloorDiv:
+    case BinaryOp::kMod:
+    case BinaryOp::kRem:
+      return integer_division(e, a, b);
+    case BinaryOp::kMin:
+      return b_.CreateBinaryIntrinsic(is_signed ? llvm::Intrinsic::smin : llvm::Intrinsic::umin, a,
+                                      b);
+    case BinaryOp::kMax:
+      return b_.CreateBinaryIntrinsic(is_signed ? llvm::Intrinsic::smax : llvm::Intrinsic::umax, a,
+                                      b);
+    case BinaryOp::kEq:
+      return b_.CreateICmpEQ(a, b);
+    case BinaryOp::kNe:
+      return b_.CreateICmpNE(a, b);
+    case BinaryOp::kLt:
+      return is_signed ? b_.CreateICmpSLT(a, b) : b_.CreateICmpULT(a, b);
+    case BinaryOp::kLe:
+      return is_signed ? b_.CreateICmpSLE(a, b) : b_.CreateICmpULE(a, b);
+    case BinaryOp::kAnd:
+      return b_.CreateAnd(a, b);
+    case BinaryOp::kOr:
+      return b_.CreateOr(a, b);
+    case BinaryOp::kXor:
+      return b_.CreateXor(a, b);
+    case BinaryOp::kShl:
+    case BinaryOp::kShr: {
+      Num inside = below(y, t.bits);
+      Num amount = pick(inside, y, y.i(0));
+      llvm::Value* shifted = e.op == BinaryOp::kShl ? b_.CreateShl(a, amount.v)
+                             : is_signed            ? b_.CreateAShr(a, amount.v)
+                                                    : b_.CreateLShr(a, amount.v);
+      return pick(inside, y.with(shifted), y.i(0)).v;
+    }
+    case BinaryOp::kPow:
+      return per_lane({a, b}, [&](llvm::ArrayRef<llvm::Value*> p) {
+        return m_.math.integer_power({&b_, p[0]}, {&b_, p[1]}, is_signed).v;
+      });
+    default:
+      no_code(cat("operator ", e.op), t);
+  }
+}
+
+llvm::Value* BodyWriter::integer_division(const loop::Binary& e, llvm::Value* a, llvm::Value* b) {
+  const DataType t = e.a->dtype;
+  Num x = {&b_, a}, y = {&b_, b};
+  const bool remainder = e.op == BinaryOp::kMod || e.op == BinaryOp::kRem;
+  auto* constant = llvm::dyn_cast<llvm::Constant>(b);
+  if (constant != nullptr && constant->getType()->isVectorTy())
+    constant = constant->getSplatValue();
+  auto* known = llvm::dyn_cast_or_null<llvm::ConstantInt>(constant);
+  if (known == nullptr || known->isZero()) {
+    Num zero = same(y, 0);
+    stop_if(zero.v, vm::KernelError::DivisionByZero, nullptr, nullptr);
+    if (mask_ != nullptr) y = pick(zero, y.i(1), y);
+  }
+  const bool plain = t.is_unsigned_int() || t.is_bool() || (nonnegative(*e.a) && nonnegative(*e.b));
+  if (plain) return remainder ? b_.CreateURem(x.v, y.v) : b_.CreateUDiv(x.v, y.v);
+
+  const bool floors = e.op == BinaryOp::kFloorDiv || e.op == BinaryOp::kMod;
+  if (floors && known != nullptr && known->getValue().isStrictlyPositive() &&
+      known->getValue().isPowerOf2()) {
+    if (remainder) return (x & (known->getZExtValue() - 1)).v;
+    return ashr(x, known->getValue().logBase2()).v;
+  }
+  // The one quotient that overflows is that by -1, which is a negation.
+  Num minus_one = same(y, ~uint64_t{0});
+  Num divisor = known != nullptr && !known->isMinusOne() ? y : pick(minus_one, y.i(1), y);
+  Num quotient = {&b_, b_.CreateSDiv(x.v, divisor.v)};
+  Num rest = sub(x, mul(quotient, divisor));
+  quotient = pick(minus_one, sub(x.i(0), x), quotient);
+  rest = pick(minus_one, x.i(0), rest);
+  if (!floors) return remainder ? rest.v : quotient.v;
+  Num wrong_side = (!same(rest, 0)) & Num{&b_, b_.CreateICmpSLT((rest ^ y).v, x.i(0).v)};
+  return remainder ? pick(wrong_side, add(rest, y), rest).v
+                   : pick(wrong_side, sub(quotient, 1), quotient).v;
+}
+
+llvm::Value* BodyWriter::convert(llvm::Value* v, DataType from, DataType to) {
+  Num x = {&b_, v};
+  llvm::Type* type = x.shape_of(register_type(to));
+  register_type(from);
+  if (from == to) return v;
+  if (to.is_bool())
+    return from.is_float() ? b_.CreateFCmpUNE(v, x.f(0).v) : b_.CreateICmpNE(v, x.i(0).v);
+  const bool from_signed = from.is_signed_int();
+  if (!from.is_float()) {
+    if (to.is_float())
+      return rounded(from_signed ? b_.CreateSIToFP(v, type) : b_.CreateUIToFP(v, type), to);
+    return b_.CreateIntCast(v, type, from_signed);
+  }
+  if (to.is_int())
+    return b_.CreateIntrinsic(
+        to.is_signed_int() ? llvm::Intrinsic::fptosi_sat : llvm::Intrinsic::fptoui_sat,
+        {type, v->getType()}, {v});
+  if (to == f64) return b_.CreateFPExt(v, type);
+  if (from == f64) return to == f32 ? x.to_f32().v : rounded(m_.math.round_to_odd(x).v, to);
+  return rounded(v, to);
+}
+
+}  // namespace tenon::codegen
