@@ -420,7 +420,10 @@ class Frame {
       return value(call.args[0]).as<Tensor>().reshaped(sizes(type.as<TensorType>()->dims));
     }
     std::vector<Any> args;
-    for (const Operand& arg : call.args) args.push_back(value(arg));
+    for (const Operand& arg : call.args) args.push_back(arg ? value(arg) : Any());
+    // Optional operands may be left out of an operator's call, but not of the function's.
+    const Operator* op = call.kind == CalleeKind::kOperator ? operator_of(call) : nullptr;
+    if (op && args.size() < op->operands.size()) args.resize(op->operands.size());
     for (const auto& [attr, found] : call.attrs) {
       if (auto dims = found.try_as<Array<Dim>>()) {
         args.emplace_back(Shape(sizes(*dims)));

@@ -89,6 +89,7 @@ class KernelCaller : public Rewriter {
  protected:
   Operand rewrite(const VarRef& var, const ExprRef& value) override {
     auto* call = value.as<Call>();
+    if (call && call->kind == CalleeKind::kOperator) return rewrite_operator(var, value, *call);
     if (!call || call->kind != CalleeKind::kGlobal) return keep(var, value);
     auto found = source_->functions.find(call->callee);
     if (!found || !(*found)->attrs.find("primitive")) return keep(var, value);
@@ -105,6 +106,17 @@ class KernelCaller : public Rewriter {
   }
 
  private:
+  // An operator that a packed function computes: called with all operands, then the attributes.
+  Operand rewrite_operator(const VarRef& var, const ExprRef& value, const Call& call) {
+    const Operator* op = OperatorTable::global().find(call.callee);
+    if (!op || !op->packed) return keep(var, value);
+    std::vector<Operand> args(call.args.begin(), call.args.end());
+    if (args.size() < op->operands.size()) args.resize(op->operands.size());
+    return builder().bind_typed(make<Call>(CalleeKind::kPacked, String(op->packed), Operand(),
+                                           Array<Operand>(args), call.attrs, var->type),
+                                var->type, var->name);
+  }
+
   struct Use {
     String name;
     loop::KernelRef kernel;
