@@ -41,6 +41,185 @@ std::optional<Dim> coefficient(const ExprRef& root, const Ref<const Var>& v, boo
   return known.at(root.get());
 }
 
+namespace {
+
+// constant + the sum of coefficient * atom.
+struct Sum {
+  std::vector<std::pair<ExprRef, Dim>> terms;
+  Dim constant = 0;
+
+  void add(const ExprRef& atom, const Dim& c) {
+    for (auto& [a, d] : terms) {
+      if (a == atom) {
+        d = d + c;
+        return;
+      }
+    }
+    terms.emplace_back(atom, c);
+  }
+  bool empty() const { return terms.empty() && constant.is_const(0); }
+};
+
+bool divides(const Dim& by, const Dim& d) {
+  return !by.is_const(0) && floordiv(d, by) * by == d;
+}
+
+class IndexSimplifier {
+ public:
+  explicit IndexSimplifier(const std::vector<VarRange>& ranges) {
+    for (const VarRange& r : ranges) top_.emplace(r.var.get(), r.extent - Dim(1));
+  }
+
+  ExprRef operator()(const ExprRef& root) {
+    Rewriter rewrite([&](const ExprRef& e) { return visit(e); });
+    return rewrite(root);
+  }
+
+ private:
+  ExprRef visit(const ExprRef& e) {
+    if (e->kind != ExprKind::kBinary || e->dtype != i64) return e;
+    const auto& b = static_cast<const Binary&>(*e);
+    if (b.op != BinaryOp::kFloorDiv && b.op != BinaryOp::kMod) return e;
+    auto by = as_dim(b.b);
+    if (!by || lower_bound(*by).value_or(-1) < 0 || by->is_const(0)) return e;
+    try {
+      Sum s;
+      split(b.a, Dim(1), &s);
+      return b.op == BinaryOp::kFloorDiv ? quotient(s, *by) : remainder(s, *by);
+    } catch (const Error&) {
+      return e;  // a size overflows: left as it is
+    }
+  }
+
+  void split(const ExprRef& e, const Dim& scale, Sum* out) {
+    if (auto d = as_dim(e)) {
+      out->constant = out->constant + *d * scale;
+      return;
+    }
+    if (e->kind == ExprKind::kBinary) {
+      const auto& b = static_cast<const Binary&>(*e);
+      if (b.op == BinaryOp::kAdd || b.op == BinaryOp::kSub) {
+        split(b.a, scale, out);
+        split(b.b, b.op == BinaryOp::kAdd ? scale : Dim(0) - scale, out);
+        return;
+      }
+      if (b.op == BinaryOp::kMul) {
+        if (auto d = as_dim(b.b)) return split(b.a, scale * *d, out);
+        if (auto d = as_dim(b.a)) return split(b.b, scale * *d, out);
+      }
+    }
+    out->add(e, scale);
+  }
+
+  static ExprRef join(const Sum& s) {
+    ExprRef e = index(0);
+    for (const auto& [atom, c] : s.terms) {
+      e = binary(BinaryOp::kAdd, e, binary(BinaryOp::kMul, atom, dim_value(c)));
+    }
+    return binary(BinaryOp::kAdd, e, dim_value(s.constant));
+  }
+
+  // The greatest value of something that is never below 0.
+  std::optional<Dim> top(const ExprRef& e) const {
+    if (e->kind == ExprKind::kVar) {
+      auto it = top_.find(static_cast<const Var*>(e.get()));
+      if (it != top_.end()) return it->second;
+    }
+    if (e->kind == ExprKind::kBinary) {
+      const auto& b = static_cast<const Binary&>(*e);
+      auto by = as_dim(b.b);
+      if (by && b.op == BinaryOp::kMod) return *by - Dim(1);
+      if (by && b.op == BinaryOp::kFloorDiv) {
+        if (auto t = top(b.a)) return floordiv(*t, *by);
+      }
+    }
+    return std::nullopt;
+  }
+
+  // Is 0 <= s < limit?
+  bool within(const Sum& s, const Dim& limit) const {
+    if (!proves_nonnegative(s.constant)) return false;
+    Dim greatest = s.constant;
+    for (const auto& [atom, c] : s.terms) {
+      auto t = top(atom);
+      if (!t || !proves_nonnegative(c)) return false;
+      greatest = greatest + c * *t;
+    }
+    // c * (extent - 1) with extent 0 is negative; there is no element then.
+    return proves_less_equal(greatest + Dim(1), limit);
+  }
+
+  // Moves the terms that `by` divides, divided, out of `s`.
+  static Sum take_multiples(Sum* s, const Dim& by) {
+    Sum taken, rest;
+    for (const auto& [atom, c] : s->terms) {
+      divides(by, c) ? taken.add(atom, floordiv(c, by)) : rest.add(atom, c);
+    }
+    if (by.is_const() && s->constant.is_const()) {
+      taken.constant = floordiv(s->constant, by);
+      rest.constant = mod(s->constant, by);
+    } else if (divides(by, s->constant)) {
+      taken.constant = floordiv(s->constant, by);
+    } else {
+      rest.constant = s->constant;
+    }
+    *s = rest;
+    return taken;
+  }
+
+  // Splits s = g * high + low with 0 <= low < g, where g divides `by`.
+  struct Parts {
+    Dim g;
+    Sum high, low;
+  };
+  std::optional<Parts> common(const Sum& s, const Dim& by) const {
+    for (const auto& [atom, c] : s.terms) {
+      if (c.is_const(1) || c == by || !proves_nonnegative(c) || !divides(c, by)) continue;
+      Parts p{c, {}, s};
+      p.high = take_multiples(&p.low, c);
+      if (within(p.low, c)) return p;
+    }
+    return std::nullopt;
+  }
+
+  ExprRef quotient(Sum s, const Dim& by) {
+    Sum whole = take_multiples(&s, by);
+    ExprRef e = join(whole);
+    if (s.empty() || within(s, by)) return e;
+    ExprRef rest;
+    if (auto p = common(s, by)) {
+      rest = quotient(p->high, floordiv(by, p->g));
+    } else {
+      rest = binary(BinaryOp::kFloorDiv, join(s), dim_value(by));
+    }
+    return binary(BinaryOp::kAdd, e, rest);
+  }
+
+  ExprRef remainder(Sum s, const Dim& by) {
+    take_multiples(&s, by);
+    if (s.empty() || within(s, by)) return join(s);
+    if (auto p = common(s, by)) {
+      ExprRef high = remainder(p->high, floordiv(by, p->g));
+      return binary(BinaryOp::kAdd, binary(BinaryOp::kMul, high, dim_value(p->g)), join(p->low));
+    }
+    return binary(BinaryOp::kMod, join(s), dim_value(by));
+  }
+
+  std::unordered_map<const Var*, Dim> top_;
+};
+
+}  // namespace
+
+ExprRef simplify_indices(const ExprRef& e, const std::vector<VarRange>& ranges) {
+  bool divides_any = false;
+  post_order(e, [&](const ExprRef& node) {
+    if (node->kind != ExprKind::kBinary || node->dtype != i64) return;
+    BinaryOp op = static_cast<const Binary&>(*node).op;
+    divides_any = divides_any || op == BinaryOp::kFloorDiv || op == BinaryOp::kMod;
+  });
+  return divides_any ? IndexSimplifier(ranges)(e) : e;
+}
+
 std::vector<Dim> strides_of(const Array<Dim>& shape) {
   std::vector<Dim> strides(shape.size(), Dim(1));
   for (size_t i = shape.size(); i-- > 1;) strides[i - 1] = strides[i] * shape[i];

@@ -13,6 +13,16 @@ namespace tenon::loop {
 std::optional<Dim> coefficient(const ExprRef& e, const Ref<const Var>& v,
                                bool loads_are_free = false);
 
+// A variable that runs over [0, extent).
+struct VarRange {
+  Ref<const Var> var;
+  Dim extent;
+};
+
+// Takes floordiv and mod by sizes apart where the ranges of the variables allow it: what a reshape
+// between transpositions leaves, such as floordiv(i * 12 + j, 12) with j < 12, which is i.
+ExprRef simplify_indices(const ExprRef& e, const std::vector<VarRange>& ranges);
+
 // Row-major strides, in elements.
 std::vector<Dim> strides_of(const Array<Dim>& shape);
 

@@ -32,13 +32,42 @@ std::vector<Ref<const Var>> Work::vars() const {
   return all;
 }
 
-Work work_of(const Stage& s, const std::vector<ExprRef>& leading, const Ref<const Buffer>& out,
-             const std::function<ExprRef(const ExprRef&)>& rewrite) {
+namespace {
+
+// An axis of the list and the size by which its variable is divided somewhere in `body`.
+struct Split {
+  size_t axis;
+  Dim by;
+};
+std::optional<Split> find_split(const ExprRef& body, const std::vector<Axis>& axes) {
+  std::optional<Split> found;
+  post_order(body, [&](const ExprRef& e) {
+    if (found || e->kind != ExprKind::kBinary) return;
+    const auto& b = static_cast<const Binary&>(*e);
+    if (b.op != BinaryOp::kFloorDiv && b.op != BinaryOp::kMod) return;
+    auto by = as_dim(b.b);
+    if (!by || by->is_const(0) || by->is_const(1)) return;
+    for (size_t i = 0; i < axes.size(); ++i) {
+      const Axis& v = axes[i];
+      bool whole = b.a.get() == v.var.get() && !(*by == v.extent) &&
+                   floordiv(v.extent, *by) * *by == v.extent;
+      if (whole) found = Split{i, *by};
+    }
+  });
+  return found;
+}
+
+}  // namespace
+
+Work work_of(const Stage& s, const std::vector<Ref<const Var>>& leading,
+             const Ref<const Buffer>& out, const std::function<ExprRef(const ExprRef&)>& rewrite) {
   Work w;
   VarMap lead;
+  std::vector<VarRange> fixed;
   for (size_t i = 0; i < s.axes.size(); ++i) {
     if (i < leading.size()) {
       lead[s.axes[i].get()] = leading[i];
+      fixed.push_back({leading[i], s.out->shape[i]});
     } else {
       w.axes.push_back({s.axes[i], s.out->shape[i]});
     }
@@ -49,14 +78,35 @@ Work work_of(const Stage& s, const std::vector<ExprRef>& leading, const Ref<cons
   w.reduction = s.reduction;
   w.accumulate = accumulator_type(s);
   w.out = out;
-  w.body = flatten_loads(rewrite(substitute(s.body, lead)), w.vars());
   Array<ExprRef> at;
   size_t first = out->shape.size() == s.axes.size() ? 0 : leading.size();
   for (size_t i = first; i < s.axes.size(); ++i) {
-    at.push_back(i < leading.size() ? leading[i] : ExprRef(s.axes[i]));
+    at.push_back(i < leading.size() ? leading[i] : s.axes[i]);
   }
+  auto simplified = [&](const ExprRef& e) {
+    std::vector<VarRange> ranges = fixed;
+    ranges.insert(ranges.end(), w.axes.begin(), w.axes.end());
+    ranges.insert(ranges.end(), w.reduce.begin(), w.reduce.end());
+    return simplify_indices(e, ranges);
+  };
+  ExprRef body = simplified(rewrite(substitute(s.body, lead)));
+  for (int round = 0; round < 8; ++round) {
+    auto split = find_split(body, w.axes);
+    if (!split) break;
+    Axis v = w.axes[split->axis];
+    Axis outer{var(cat(v.var->name, "_outer"), i64), floordiv(v.extent, split->by)};
+    Axis inner{var(cat(v.var->name, "_inner"), i64), split->by};
+    w.axes[split->axis] = inner;
+    w.axes.insert(w.axes.begin() + static_cast<std::ptrdiff_t>(split->axis), outer);
+    ExprRef whole = sum(binary(BinaryOp::kMul, outer.var, dim_value(split->by)), inner.var);
+    VarMap values{{v.var.get(), whole}};
+    for (auto& [old, value] : w.split) value = substitute(value, values);
+    w.split[v.var.get()] = whole;
+    body = simplified(substitute(body, values));
+    at = at.map([&](const ExprRef& e) { return substitute(e, values); });
+  }
+  w.body = flatten_loads(body, w.vars());
   if (!at.empty()) w.offset = flat_offset(out->shape, at, w.vars());
-  split_axes(&w);
   return w;
 }
 
@@ -141,41 +191,6 @@ void collapse_list(const std::vector<Work*>& works, std::vector<Axis> Work::*lis
 void collapse(const std::vector<Work*>& works) {
   collapse_list(works, &Work::axes);
   collapse_list(works, &Work::reduce);
-}
-
-void split_axes(Work* w) {
-  for (size_t i = 0; i < w->axes.size(); ++i) {
-    Axis v = w->axes[i];
-    std::optional<Dim> by;
-    post_order(w->body, [&](const ExprRef& e) {
-      if (e->kind != ExprKind::kBinary) return;
-      const auto& b = static_cast<const Binary&>(*e);
-      if (b.a.get() != v.var.get() || (b.op != BinaryOp::kFloorDiv && b.op != BinaryOp::kMod))
-        return;
-      auto c = as_dim(b.b);
-      // Symbolic sizes may be 0; then there is no element, and nothing is divided.
-      if (c && !by && !c->is_const(0) && floordiv(v.extent, *c) * *c == v.extent) by = c;
-    });
-    if (!by || by->is_const(1) || *by == v.extent) continue;
-    Axis outer{var(cat(v.var->name, "_outer"), i64), floordiv(v.extent, *by)};
-    Axis inner{var(cat(v.var->name, "_inner"), i64), *by};
-    Rewriter rewrite([&](const ExprRef& e) -> ExprRef {
-      if (e->kind != ExprKind::kBinary) return e;
-      const auto& b = static_cast<const Binary&>(*e);
-      auto c = b.a.get() == v.var.get() ? as_dim(b.b) : std::nullopt;
-      if (!c || !(*c == *by)) return e;
-      if (b.op == BinaryOp::kFloorDiv) return outer.var;
-      if (b.op == BinaryOp::kMod) return inner.var;
-      return e;
-    });
-    ExprRef whole = sum(binary(BinaryOp::kMul, outer.var, dim_value(*by)), inner.var);
-    ExprRef body = rewrite(w->body);
-    w->axes[i] = inner;
-    w->axes.insert(w->axes.begin() + static_cast<std::ptrdiff_t>(i), outer);
-    w->body = body;
-    replace_vars(w, {{v.var.get(), whole}});
-    ++i;
-  }
 }
 
 int64_t lanes_of(const Work& w, const ScheduleOptions& options) {

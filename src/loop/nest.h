@@ -4,14 +4,13 @@
 #include <functional>
 #include <vector>
 
+#include "loop/affine.h"
 #include "loop/schedule.h"
+#include "loop/walk.h"
 
 namespace tenon::loop {
 
-struct Axis {
-  Ref<const Var> var;
-  Dim extent;
-};
+using Axis = VarRange;
 
 // One stage (or the pointwise rest of one) as a schedule sees it: all loads are flat, and variables
 // other than the axes are bound by loops around it.
@@ -23,14 +22,15 @@ struct Work {
   ExprRef body;
   Ref<const Buffer> out;
   ExprRef offset;  // flat; none for a result of rank 0
+  VarMap split;    // axes of the stage that are now two, in terms of these
 
   std::vector<Ref<const Var>> vars() const;
 };
 
-// The stage with its first axes replaced by `leading`, writing `out` (whose shape lacks them, or
-// the stage's own buffer), after `rewrite` of its body.
-Work work_of(const Stage& stage, const std::vector<ExprRef>& leading, const Ref<const Buffer>& out,
-             const std::function<ExprRef(const ExprRef&)>& rewrite);
+// The stage with its first axes replaced by the variables `leading`, writing `out` (whose shape
+// lacks them, or the stage's own buffer), after `rewrite` of its body.
+Work work_of(const Stage& stage, const std::vector<Ref<const Var>>& leading,
+             const Ref<const Buffer>& out, const std::function<ExprRef(const ExprRef&)>& rewrite);
 
 StmtRef store_result(const Work& w, const ExprRef& value);
 
@@ -40,10 +40,6 @@ void collapse(const std::vector<Work*>& works);
 inline void collapse(Work* w) {
   collapse(std::vector<Work*>{w});
 }
-
-// Where an axis v = c*i + j of the result is taken apart by floordiv(v, c) or mod(v, c), makes two
-// axes i and j of it (grouped convolutions, heads of an attention).
-void split_axes(Work* w);
 
 // Lanes of a vector of the work's elements.
 int64_t lanes_of(const Work& w, const ScheduleOptions& options);

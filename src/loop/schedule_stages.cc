@@ -113,8 +113,6 @@ class StageSchedule {
     auto sum = var("sum", accumulator_type(s));
     auto same = [](const ExprRef& e) { return e; };
     Work w = work_of(s, {}, s.out, same);
-    if (w.axes.size() != s.axes.size())
-      return {schedule_contraction(w, sum, {}, options_), begin + 1};
 
     std::unordered_map<const Buffer*, ExprRef> value{{s.out.get(), cast(s.out->dtype, sum)}};
     std::vector<std::pair<Ref<const Buffer>, ExprRef>> results{{s.out, value[s.out.get()]}};
@@ -154,8 +152,11 @@ class StageSchedule {
       Work a;
       a.axes = w.axes;
       a.out = out;
-      a.body = flatten_loads(body, w.vars());
-      a.offset = flat_offset(out->shape, Array<ExprRef>(s.axes.begin(), s.axes.end()), w.vars());
+      std::vector<VarRange> ranges = w.axes;
+      a.body = flatten_loads(simplify_indices(substitute(body, w.split), ranges), w.vars());
+      a.offset = substitute(
+          flat_offset(out->shape, Array<ExprRef>(s.axes.begin(), s.axes.end()), {}), w.split);
+      a.offset = flat_offset(out->shape, {a.offset}, w.vars());
       after.push_back(std::move(a));
     }
     StmtRef nest = schedule_contraction(std::move(w), sum, std::move(after), options_);
@@ -178,7 +179,7 @@ class StageSchedule {
   StmtRef rows(size_t begin, size_t end, size_t depth) {
     const Stage& first = *c_.stages[begin];
     std::vector<Axis> axes;
-    std::vector<ExprRef> leading;
+    std::vector<Ref<const Var>> leading;
     for (size_t k = 0; k < depth; ++k) {
       axes.push_back({var(cat("row", k), i64), first.out->shape[k]});
       leading.push_back(axes.back().var);

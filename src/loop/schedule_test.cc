@@ -397,6 +397,31 @@ TEST(Schedule, Convolutions) {
   a.check(convolution(20, true, 20, 20), {a.random({1, 5, 5, 20}), a.random({3, 3, 1, 20})}, 1e-4);
 }
 
+TEST(Schedule, ReshapesBetweenTranspositionsAreStrides) {
+  // Channels [n, 12] in 3 groups of 4, shuffled: c -> (c % 4) * 3 + c / 4, by a reshape's
+  // arithmetic.
+  Agreement a;
+  auto x = buffer("x", f32, {n, Dim(12), m}), y = buffer("y", f32, {n, Dim(12), m});
+  auto c = compute_of(
+      {x},
+      {map_stage(y,
+                 [&](const Indices& i) {
+                   ExprRef flat = (i[0] * index(12) + i[1]) * dim_value(m) + i[2];
+                   auto div = [](const ExprRef& e, const Dim& d) {
+                     return binary(BinaryOp::kFloorDiv, e, dim_value(d));
+                   };
+                   auto rem = [](const ExprRef& e, const Dim& d) {
+                     return binary(BinaryOp::kMod, e, dim_value(d));
+                   };
+                   ExprRef q = rem(div(flat, m), 3), p = rem(div(flat, m * Dim(3)), 4);
+                   return at(x, {div(flat, m * Dim(12)), q * index(4) + p, rem(flat, m)});
+                 })},
+      {y});
+  a.check(c, {a.random({2, 12, 5})});
+  std::string text = to_text(*schedule(*c, {}));
+  EXPECT_EQ(text.find("mod("), text.find("mod(part")) << text;
+}
+
 TEST(Schedule, RandomComputesAgreeAtEveryLevel) {
   for (unsigned seed = 0; seed < 150; ++seed) {
     RandomCompute r(seed);
