@@ -135,8 +135,8 @@ void matmul(const AnyView* args, int32_t count, Any*) {
   if (p.bias) {
     Dims dims(a.dims().size(), 1);
     dims.back() = p.bias.dim(0);
-    Dims strides(dims.size(), dims.back());
-    strides.back() = 1;
+    Dims strides(dims.size() - 1, dims.back());
+    strides.push_back(1);
     bias = memory::desc(dims, memory::data_type::f32, strides);
   }
   const bool pack = (p.b->layout & LayoutWord::kReadOnly) != 0;
