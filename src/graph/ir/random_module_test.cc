@@ -11,6 +11,7 @@
 #include "graph/ir/check.h"
 #include "graph/ir/test_operators.h"
 #include "graph/ir/text.h"
+#include "object/object_json.h"
 #include "object/reflect.h"
 
 namespace tenon::graph {
@@ -575,6 +576,17 @@ TEST(RandomModule, IsValidAndReadsBackEqual) {
     ASSERT_TRUE(structural_equal(m, back)) << "seed " << seed << "\n" << text;
     ASSERT_EQ(structural_hash(m), structural_hash(back)) << "seed " << seed;
     ASSERT_NO_THROW(check_module(back)) << "seed " << seed;
+  }
+}
+
+TEST(RandomModule, ReadsBackEqualFromJson) {
+  register_test_operators();
+  register_graph_types();
+  for (uint64_t seed = 0; seed < 50; ++seed) {
+    Module m = random_module(seed);
+    Any back = from_json(to_json(m));
+    ASSERT_TRUE(structural_equal(m, back)) << "seed " << seed;
+    ASSERT_EQ(to_text(back.as<Module>()), to_text(m)) << "seed " << seed;
   }
 }
 

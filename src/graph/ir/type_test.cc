@@ -1,0 +1,88 @@
+#include "graph/ir/type.h"
+
+#include <gtest/gtest.h>
+
+namespace tenon::graph {
+namespace {
+
+const Dim n = Dim::symbol("n"), m = Dim::symbol("m");
+
+TypeRef rank2() {
+  return tensor_type_of_rank(f32, 2);
+}
+
+TEST(Type, PrintsAsTheLanguageWritesIt) {
+  EXPECT_EQ(to_text(TypeRef(tensor_type(f32, {n, 4}))), "tensor[n, 4; f32]");
+  EXPECT_EQ(to_text(TypeRef(tensor_type(boolean, {}))), "tensor[bool]");
+  EXPECT_EQ(to_text(TypeRef(tensor_type_unknown(bf16))), "tensor[*; bf16]");
+  EXPECT_EQ(to_text(tuple_type({scalar_type(i64)})), "(i64,)");
+  EXPECT_EQ(to_text(unit_type()), "()");
+  EXPECT_EQ(to_text(function_type({array_type(rank2())}, adt_type("list", {scalar_type(f32)}))),
+            "fn(array[tensor[rank=2; f32]]) -> list[f32]");
+}
+
+TEST(Type, LessIsKnownByASupertype) {
+  TypeRef known = tensor_type(f32, {n, 4}), unknown = tensor_type_unknown(f32);
+  EXPECT_TRUE(is_subtype(known, rank2()));
+  EXPECT_TRUE(is_subtype(rank2(), unknown));
+  EXPECT_TRUE(is_subtype(known, unknown));
+  EXPECT_FALSE(is_subtype(unknown, rank2()));
+  EXPECT_FALSE(is_subtype(known, tensor_type_unknown(f64)));
+  EXPECT_FALSE(is_subtype(known, tensor_type(f32, {m, 4})));
+  TypeRef valued = with_values(tensor_type(i64, {2}), {n, 4});
+  EXPECT_TRUE(is_subtype(valued, tensor_type(i64, {2})));
+  EXPECT_FALSE(is_subtype(tensor_type(i64, {2}), valued));
+}
+
+TEST(Type, FitsLeavesSizesToRunTime) {
+  std::vector<std::pair<Dim, Dim>> unproved;
+  EXPECT_TRUE(fits(tensor_type(f32, {n, 4}), tensor_type(f32, {m, 4}), &unproved));
+  ASSERT_EQ(unproved.size(), 1u);
+  EXPECT_EQ(unproved[0].first, n);
+  EXPECT_FALSE(fits(tensor_type(f32, {n, 4}), tensor_type(f32, {n, 5}), &unproved));
+}
+
+TEST(Type, TheJoinIsWhatBothAre) {
+  TypeRef a = tensor_type(f32, {n, 4}), b = tensor_type(f32, {m, 4});
+  EXPECT_EQ(to_text(join(a, b)), "tensor[rank=2; f32]");
+  EXPECT_EQ(to_text(join(a, tensor_type(f32, {n}))), "tensor[*; f32]");
+  EXPECT_EQ(to_text(join(tuple_type({a, a}), tuple_type({a, b}))),
+            "(tensor[n, 4; f32], tensor[rank=2; f32])");
+  EXPECT_FALSE(join(a, tensor_type(f64, {n, 4})));
+  EXPECT_FALSE(join(a, scalar_type(f32)));
+}
+
+TEST(Type, FunctionTypesDifferInNoSymbolThatTheyBind) {
+  auto identity = [](const char* name) {
+    TypeRef t = tensor_type(f32, {Dim::symbol(name)});
+    return function_type({t}, t);
+  };
+  EXPECT_TRUE(is_subtype(identity("n"), identity("m")));
+  TypeRef other = function_type({tensor_type(f32, {n})}, tensor_type(f32, {n + 1}));
+  EXPECT_FALSE(is_subtype(identity("n"), other));
+  // A function that takes more kinds of arguments may stand for one that takes fewer.
+  TypeRef any = function_type({tensor_type_unknown(f32)}, scalar_type(i64));
+  TypeRef some = function_type({tensor_type(f32, {n})}, scalar_type(i64));
+  EXPECT_TRUE(is_subtype(any, some));
+  EXPECT_FALSE(is_subtype(some, any));
+}
+
+TEST(Type, ErasedSymbolsLeaveTheRank) {
+  auto keep = [](std::string_view s) { return s == "n"; };
+  EXPECT_EQ(to_text(erase_symbols(tensor_type(f32, {n, 4}), keep)), "tensor[n, 4; f32]");
+  EXPECT_EQ(to_text(erase_symbols(tensor_type(f32, {n, m + 1}), keep)), "tensor[rank=2; f32]");
+  EXPECT_EQ(to_text(erase_symbols(with_values(tensor_type(i64, {1}), {m}), keep)),
+            "tensor[1; i64]");
+}
+
+TEST(Type, TheSymbolsOfAFunctionTypeAreItsOwn) {
+  TypeRef f = function_type({tensor_type(f32, {n})}, tensor_type(f32, {n, m}));
+  std::vector<std::string> names;
+  collect_symbols(f, &names);
+  EXPECT_EQ(names, std::vector<std::string>{"m"});
+  TypeRef replaced = substitute(f, [](std::string_view) { return Dim(7); });
+  EXPECT_EQ(to_text(replaced), "fn(tensor[n; f32]) -> tensor[n, 7; f32]");
+}
+
+}  // namespace
+}  // namespace tenon::graph
