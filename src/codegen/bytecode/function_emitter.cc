@@ -396,14 +396,8 @@ bool FunctionEmitter::emit_if(const If& branch, Arg dst, bool tail) {
   if (branch.condition.as<Constant>() || type_of(branch.condition).as<ScalarType>()) {
     condition = in_register(branch.condition);
   } else {
-    temporary = new_register();
+    temporary = read_truth(value(branch.condition));
     has_temporary = true;
-    Arg tensor = value(branch.condition);
-    const uint32_t flat = new_register();
-    code_.emit(Opcode::ReshapeTensor, {Arg::reg(flat), tensor});
-    const Arg element[] = {Arg::reg(temporary)};
-    code_.emit(Opcode::ReadElements, {Arg::last(flat)}, element);
-    free_register(flat);
     condition = Arg::reg(temporary);
   }
   const Label otherwise = code_.make_label(), end = code_.make_label();
@@ -438,6 +432,15 @@ bool FunctionEmitter::emit_if(const If& branch, Arg dst, bool tail) {
   return tail;
 }
 
+uint32_t FunctionEmitter::read_truth(Arg tensor) {
+  const uint32_t flat = new_register(), truth = new_register();
+  code_.emit(Opcode::ReshapeTensor, {Arg::reg(flat), tensor});
+  const Arg element[] = {Arg::reg(truth)};
+  code_.emit(Opcode::ReadElements, {Arg::last(flat)}, element);
+  free_register(flat);
+  return truth;
+}
+
 void FunctionEmitter::emit_loop(const Loop& loop, Arg dst) {
   std::vector<const Var*> vars;
   for (size_t i = 0; i < loop.vars.size(); ++i) {
@@ -456,10 +459,17 @@ void FunctionEmitter::emit_loop(const Loop& loop, Arg dst) {
     code_.emit(Opcode::Move, {Arg::reg(reg), condition});
     test = Arg::last(reg);
   }
-  TENON_ASSERT(type_of(loop.condition->result).as<ScalarType>(),
-               "a loop's condition is a boolean scalar");
-  code_.emit(Opcode::If, {test, code_.to(exit)});
-  if (test.is(vm::ArgKind::LastUse)) free_register(test.index());
+  if (!loop.condition->result.as<Constant>() &&
+      !type_of(loop.condition->result).as<ScalarType>()) {
+    const uint32_t element = read_truth(test);
+    if (test.is(vm::ArgKind::LastUse)) free_register(test.index());
+    test = Arg::reg(element);
+    code_.emit(Opcode::If, {test, code_.to(exit)});
+    free_register(element);
+  } else {
+    code_.emit(Opcode::If, {test, code_.to(exit)});
+    if (test.is(vm::ArgKind::LastUse)) free_register(test.index());
+  }
 
   emit_loop_step(loop);
   code_.emit(Opcode::Goto, {code_.to(top)});

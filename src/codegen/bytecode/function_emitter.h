@@ -59,6 +59,8 @@ class FunctionEmitter {
   // frame.
   bool emit_binding(const graph::Binding& binding, bool unused, bool tail);
   bool emit_if(const graph::If& branch, Arg dst, bool tail);
+  // The one element of a boolean tensor, in a register that the caller frees.
+  uint32_t read_truth(Arg tensor);
   void emit_loop(const graph::Loop& loop, Arg dst);
   void emit_loop_step(const graph::Loop& loop);
   bool emit_call(const graph::Call& call, const graph::TypeRef& type, Arg dst, bool tail);
