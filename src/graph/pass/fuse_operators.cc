@@ -64,7 +64,8 @@ class Grouping {
       : uses_(uses) {
     for (const auto& binding : block->bindings) {
       Node node{binding.get(), binding->value.as<Call>(), operator_of(binding->value)};
-      if (node.op && !node.op->lower) node.op = nullptr;
+      // A view moves no data, so there is nothing to fuse it with.
+      if (node.op && (!node.op->lower || node.op->view)) node.op = nullptr;
       if (node.op && binding->var->type.as<ScalarType>()) node.op = nullptr;
       index_[binding->var.get()] = static_cast<int>(nodes_.size());
       nodes_.push_back(node);
