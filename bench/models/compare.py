@@ -154,8 +154,8 @@ class Tenon:
             self.run("compile", model.path, "-o", self.file, *flags)
             self.compile_s = time.perf_counter() - start
         self.inputs = []
-        for name, value in inputs.items():
-            path = folder / f"{name}.npy"
+        for i, (name, value) in enumerate(inputs.items()):
+            path = folder / f"in-{i}.npy"  # names may hold slashes
             np.save(path, value)
             self.inputs += ["--input", f"{name}={path}"]
 
@@ -176,12 +176,12 @@ class Tenon:
     def difference(self, expected: list[tuple[str, np.ndarray]], folder: Path) -> float:
         """Greatest error of the outputs relative to the greatest magnitude of each."""
         flags = []
-        for name, _ in expected:
-            flags += ["--output", f"{name}={folder}/out-{name}.npy"]
+        for i, (name, _) in enumerate(expected):
+            flags += ["--output", f"{name}={folder}/out-{i}.npy"]
         self.run("run", self.file, *self.inputs, *flags)
         worst = 0.0
-        for name, value in expected:
-            found = np.load(folder / f"out-{name}.npy")
+        for i, (name, value) in enumerate(expected):
+            found = np.load(folder / f"out-{i}.npy")
             if found.shape != value.shape:
                 raise RuntimeError(f"{name}: shape {found.shape}, ONNX Runtime's {value.shape}")
             scale = float(np.abs(value).max()) or 1.0

@@ -242,7 +242,10 @@ class Importer {
           {v.name, slot->value ? to_text(graph::type_of(slot->value)) : "unknown"});
     }
     if (!usable || !unsupported.empty()) return;
-    main = builder_.finish("main", results.size() == 1 ? results[0] : builder_.tuple(results));
+    Array<String> names;
+    for (const std::string& name : outputs) names.push_back(String(name));
+    main = builder_.finish("main", results.size() == 1 ? results[0] : builder_.tuple(results),
+                           graph::attrs({{"results", Any(names)}}));
   }
 
   // ---- nodes ----
