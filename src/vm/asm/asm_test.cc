@@ -164,6 +164,10 @@ TEST(Signature, TextReadsBack) {
   }
 }
 
+TEST(Signature, ATensorOfRankZeroNeedsNoSemicolon) {
+  EXPECT_EQ(to_text(parse_signature_type("tensor[ i8 ]")), "tensor[; i8]");
+}
+
 TEST(Signature, WrongTextIsRefusedWithItsColumn) {
   for (const char* text : {"", "tensor", "tensor[2]", "tensor[2; x9]", "tensor[2,; f32]", "(i64",
                            "i64 i64", "fn(i64)", "shape[rank=99]", "array[]", "opaque[x]"}) {

@@ -112,6 +112,17 @@ class Reader {
     } while (take(','));
     t.rank = static_cast<int64_t>(t.dims.size());
   }
+  // "tensor[f32]" has no dimensions; whether that is what follows the bracket.
+  bool scalar_tensor(SignatureType& t) {
+    size_t end = text_.find_first_of("];", at_);
+    if (end == std::string_view::npos || text_[end] != ']' ||
+        !parse_dtype(trim(text_.substr(at_, end - at_)))) {
+      return false;
+    }
+    t.rank = 0;
+    t.dims_known = true;
+    return true;
+  }
   void parts(SignatureType& t, char end, int depth) {
     skip();
     if (take(end)) return;
@@ -133,8 +144,10 @@ class Reader {
     if (word == "tensor") {
       t.kind = Kind::Tensor;
       need('[');
-      dims(t, ';');
-      need(';');
+      if (!scalar_tensor(t)) {
+        dims(t, ';');
+        need(';');
+      }
       auto dtype = parse_dtype(name());
       if (!dtype) fail("an element type");
       t.dtype = *dtype;
