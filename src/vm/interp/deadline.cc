@@ -26,7 +26,7 @@ class Timer {
     uint64_t id = next_id_++;
     auto at = entries_.insert({when, {id, word, bits}});
     places_[id] = at;
-    if (at == entries_.begin()) changed_.notify_one();
+    if (when < wakes_at_) changed_.notify_one();
     return id;
   }
 
@@ -50,12 +50,17 @@ class Timer {
     std::unique_lock lock(mutex_);
     for (;;) {
       if (entries_.empty()) {
+        wakes_at_ = Deadline::Clock::time_point::max();
         changed_.wait(lock);
         continue;
       }
       auto first = entries_.begin();
       if (first->first > Deadline::Clock::now()) {
-        changed_.wait_until(lock, first->first);
+        // The entry may go while this waits: then it wakes for nothing, which costs less than a
+        // wake-up for each call.
+        wakes_at_ = first->first;
+        auto when = wakes_at_;
+        changed_.wait_until(lock, when);
         continue;
       }
       first->second.word->fetch_or(first->second.bits, std::memory_order_relaxed);
@@ -68,6 +73,7 @@ class Timer {
   std::condition_variable changed_;
   std::multimap<Deadline::Clock::time_point, Entry> entries_;
   std::unordered_map<uint64_t, std::multimap<Deadline::Clock::time_point, Entry>::iterator> places_;
+  Deadline::Clock::time_point wakes_at_ = Deadline::Clock::time_point::max();
   uint64_t next_id_ = 1;
   bool started_ = false;
 };

@@ -4,7 +4,17 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
     "-fno-gcse;-fno-crossjumping;-fno-tree-slp-vectorize;--param=max-goto-duplication-insns=64")
 endif()
 
-# Tests are written in assembly, which the layer itself must not see.
 if(TARGET ${TARGET_NAME}_test)
+  # Tests are written in assembly, which the layer itself must not see.
   target_link_libraries(${TARGET_NAME}_test PRIVATE tenon_vm_asm)
+  # A kernel object, built by hand as the compiler builds them: closed, whatever the preset.
+  set(kernels "${PROJECT_BINARY_DIR}/test_kernels.so")
+  add_custom_command(OUTPUT "${kernels}"
+    COMMAND "${CMAKE_C_COMPILER}" -O1 -fPIC -shared -nostdlib -fvisibility=hidden
+            -fno-stack-protector -fno-builtin -fcf-protection=none -fuse-ld=lld
+            -Wl,-z,noexecstack -o "${kernels}"
+            "${PROJECT_SOURCE_DIR}/src/vm/interp/test_kernels.c"
+    DEPENDS "${PROJECT_SOURCE_DIR}/src/vm/interp/test_kernels.c")
+  target_sources(${TARGET_NAME}_test PRIVATE "${kernels}")
+  target_compile_definitions(${TARGET_NAME}_test PRIVATE "TENON_TEST_KERNELS=\"${kernels}\"")
 endif()

@@ -1,0 +1,295 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <iterator>
+#include <thread>
+
+#include "object/registry.h"
+#include "object/shape.h"
+#include "object/tensor.h"
+#include "vm/asm/assemble.h"
+#include "vm/executable/write_file.h"
+#include "vm/interp/machine.h"
+#include "vm/interp/test_program.h"
+
+namespace tenon::vm {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+constexpr char kProgram[] = R"(
+packed $host.call
+packed $host.again
+span "main.tn" 3 7
+span "main.tn" 9 1 "/node"
+func @add(a: i64, b: i64) -> i64 {
+  %0 = add %0, %1
+  ret %0
+}
+func @adder(a: i64) -> any {
+  %0 = alloc_closure @add, %0
+  ret %0!
+}
+func @through_host(a: i64, b: i64) -> i64 {
+  at 0
+  %2 = alloc_closure @add, %0
+  at 1
+  %2 = call_packed $host.call, %2!, %1
+  ret %2
+}
+func @nest(n: i64) -> i64 {
+  if %0, bottom
+  %0 = sub %0, 1
+  %0 = call_packed $host.again, %0
+  ret %0
+bottom:
+  ret 0
+}
+func @spin() {
+again:
+  goto again
+}
+func @spinner() -> any {
+  %0 = alloc_closure @spin
+  ret %0!
+}
+func @spin_in_host(f: any) {
+  _ = call_packed $host.call, %0, 1
+  ret _
+}
+func @two(a: i64) -> i64 {
+  %1 = call @add, %0, 1
+  %1 = call @add, %1, 10
+  ret %1
+}
+)";
+
+ProgramOptions host() {
+  Function call = Function::from_typed([](const Function& f, int64_t x) { return f(x); });
+  Function again = Function::from_typed([](int64_t n) {
+    Machine* m = Machine::current();
+    return m->call("nest", n);
+  });
+  ProgramOptions options;
+  options.modules = {Module("test", "host", [=](std::string_view name) {
+    return name == "host.call" ? call : name == "host.again" ? again : Function();
+  })};
+  return options;
+}
+
+TEST(Closure, IsCalledBackOnTheCurrentMachine) {
+  Machine m(program_of(assemble(kProgram), host()));
+  EXPECT_EQ(m.call("through_host", 2, 3).as<int64_t>(), 5);
+}
+
+TEST(Closure, OutlivesItsMachineAndRunsOnAnIdleOne) {
+  Function adder;
+  {
+    Machine m(program_of(assemble(kProgram), host()));
+    adder = m.call("adder", 40).as<Function>();
+  }
+  EXPECT_EQ(adder(int64_t{2}).as<int64_t>(), 42);
+  std::thread([&] { EXPECT_EQ(adder(int64_t{3}).as<int64_t>(), 43); }).join();
+  EXPECT_THAT(error_of([&] { adder(); }), HasSubstr("wrong number of arguments"));
+}
+
+TEST(Nesting, EndsAtTwoHundredAndTheMachineAnswersAgain) {
+  Machine m(program_of(assemble(kProgram), host()));
+  EXPECT_EQ(m.call("nest", 150).as<int64_t>(), 0);
+  EXPECT_THAT(error_of([&] { m.call("nest", 250); }), HasSubstr("nested too deep"));
+  EXPECT_EQ(m.call("nest", 150).as<int64_t>(), 0);
+}
+
+TEST(Nesting, SharesTheOuterCallsFuel) {
+  Limits limits;
+  limits.fuel = 20;
+  Machine m(program_of(assemble(kProgram), host()), limits);
+  EXPECT_EQ(m.call("nest", 10).as<int64_t>(), 0);
+  EXPECT_THAT(error_of([&] { m.call("nest", 30); }), HasSubstr("ran out of fuel"));
+}
+
+TEST(Nesting, SharesTheOuterCallsDeadline) {
+  Limits limits;
+  limits.deadline = std::chrono::milliseconds(20);
+  Machine m(program_of(assemble(kProgram), host()), limits);
+  Any spinner = m.call("spinner");
+  Function spin_with_argument =
+      Function::from_typed([f = spinner.as<Function>()](int64_t) { f(); });
+  EXPECT_THAT(error_of([&] { m.call("spin_in_host", spin_with_argument); }), HasSubstr("deadline"));
+}
+
+TEST(Errors, CarryFunctionSpanAndInstruction) {
+  Machine m(program_of(assemble(kProgram), host()));
+  std::string error = error_of([&] { m.call("through_host", 2, "x"); });
+  EXPECT_THAT(error, HasSubstr("argument 1"));
+  EXPECT_THAT(error, HasSubstr("in packed function host.call"));
+  EXPECT_THAT(error, HasSubstr("through_host at main.tn:9:1 (/node), instruction 1: call_packed"));
+}
+
+TEST(Instrument, SeesEveryCallBeforeAndAfterAndMaySkip) {
+  Machine m(program_of(assemble(kProgram), host()));
+  std::vector<std::string> seen;
+  m.set_instrument([&](const CallEvent& e) {
+    std::string args;
+    for (const AnyView& a : e.args) args += cat(" ", a.v.i);
+    seen.push_back(cat(e.before ? "before " : "after ", e.callee, " in ", e.caller, args,
+                       e.before ? "" : cat(" = ", e.result->v.i)));
+    return CallAction::Continue;
+  });
+  EXPECT_EQ(m.call("two", 5).as<int64_t>(), 16);
+  EXPECT_THAT(seen, ElementsAre("before add in two 5 1", "after add in two = 6",
+                                "before add in two 6 10", "after add in two = 16"));
+
+  m.set_instrument([](const CallEvent& e) {
+    if (!e.before || e.args[1].v.i != 1) return CallAction::Continue;
+    *e.result = Any(int64_t{100});
+    return CallAction::Skip;
+  });
+  EXPECT_EQ(m.call("two", 5).as<int64_t>(), 110);
+  m.set_instrument([](const CallEvent& e) {
+    if (!e.before || e.callee != "host.call") return CallAction::Continue;
+    *e.result = Any(int64_t{7});
+    return CallAction::Skip;
+  });
+  EXPECT_EQ(m.call("through_host", 2, 3).as<int64_t>(), 7);
+  m.set_instrument([](const CallEvent&) -> CallAction {
+    throw Error(ErrorKind::Usage, "stopped by the instrument");
+  });
+  EXPECT_THAT(error_of([&] { m.call("two", 5); }), HasSubstr("stopped by the instrument"));
+  m.set_instrument(nullptr);
+  EXPECT_EQ(m.call("two", 5).as<int64_t>(), 16);
+}
+
+TEST(Linking, MissingFunctionsAreNamed) {
+  EXPECT_THAT(error_of([] { program_of(assemble(kProgram)); }),
+              HasSubstr("no function host.call, function host.again"));
+  EXPECT_THAT(error_of([] { program_of(assemble("library \"nowhere\"\nfunc @f() {\n ret 1\n}")); }),
+              HasSubstr("no nowhere"));
+  EXPECT_THAT(error_of([] { program_of(assemble("library \"../x\"\nfunc @f() {\n ret 1\n}")); }),
+              HasSubstr("no ../x"));
+  ProgramOptions look;
+  look.allow_missing = true;
+  Machine m(program_of(assemble(kProgram), look));
+  EXPECT_EQ(m.call("two", 1).as<int64_t>(), 12);
+  EXPECT_THAT(error_of([&] { m.call("nest", 1); }), HasSubstr("'host.again' is linked"));
+}
+
+TEST(Linking, UntrustedFilesGetFunctionsForFilesOnly) {
+  register_typed("test.for_files", [] { return 1; }, {.for_files = true});
+  register_typed("test.for_us", [] { return 2; });
+  ProgramOptions untrusted;
+  untrusted.trusted = false;
+  Machine m(program_of(
+      assemble(
+          "packed $test.for_files\nfunc @f() {\n %0 = call_packed $test.for_files\n ret %0\n}"),
+      untrusted));
+  EXPECT_EQ(m.call("f").as<int64_t>(), 1);
+  EXPECT_THAT(error_of([&] {
+                program_of(assemble("packed $test.for_us\nfunc @f() {\n ret 1\n}"), untrusted);
+              }),
+              HasSubstr("no function test.for_us"));
+  EXPECT_THAT(error_of([&] {
+                program_of(assemble("library \"onednn\"\nfunc @f() {\n ret 1\n}"), untrusted);
+              }),
+              HasSubstr("isn't trusted"));
+  unregister_function("test.for_files");
+  unregister_function("test.for_us");
+}
+
+TEST(Program, IsSharedByThreads) {
+  Ref<Program> program = program_of(assemble(kProgram), host());
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([&program, t] {
+      Machine m(program);
+      for (int i = 0; i < 200; ++i) {
+        ASSERT_EQ(m.call("through_host", t, i).as<int64_t>(), t + i);
+        ASSERT_EQ(m.call("two", i).as<int64_t>(), i + 11);
+        Function f = m.call("adder", t).as<Function>();
+        ASSERT_EQ(f(int64_t{i}).as<int64_t>(), t + i);
+      }
+    });
+  }
+  Function other = Function::from_typed([](const Function& f, int64_t x) { return f(x); });
+  for (int i = 0; i < 50; ++i) program->replace_packed(0, other);
+  for (auto& t : threads) t.join();
+}
+
+TEST(Machine, OneCallAtATime) {
+  Machine m(program_of(assemble(kProgram), host()));
+  std::atomic<bool> entered{false}, leave{false};
+  Function wait = Function::from_typed([&](int64_t) {
+    entered = true;
+    while (!leave) std::this_thread::yield();
+  });
+  std::thread other([&] { m.call("spin_in_host", wait); });
+  while (!entered) std::this_thread::yield();
+  EXPECT_THAT(error_of([&] { m.call("two", 1); }), HasSubstr("on another thread"));
+  leave = true;
+  other.join();
+  EXPECT_EQ(m.call("two", 1).as<int64_t>(), 12);
+}
+
+Unit with_kernels(std::string_view text) {
+  Unit unit = assemble(text);
+  std::ifstream in(TENON_TEST_KERNELS, std::ios::binary);
+  std::string elf{std::istreambuf_iterator<char>(in), {}};
+  unit.kernels.push_back({"x86_64-unknown-linux-gnu", "any", {}, elf});
+  return unit;
+}
+
+constexpr char kKernels[] = R"(
+kernel $doubled
+kernel $workspace
+func @main(x: any) -> any {
+  match_tensor %0, f32, ->%1
+  %2 = new_tensor cpu:0, f32, %1
+  _ = call_packed $doubled, %0, %2
+  ret %2!
+}
+func @wrong(x: any) -> any {
+  %2 = new_tensor cpu:0, f32, 3
+  _ = call_packed $doubled, %0, %2
+  ret %2!
+}
+func @workspace(n: i64) -> i64 {
+  %0 = call_packed $workspace, %0
+  ret %0
+}
+)";
+
+TEST(Kernels, RunFromAClosedObjectAndRefuseWrongArguments) {
+  std::string bytes = write_to_bytes(with_kernels(kKernels));
+  Limits limits;
+  limits.memory = 1 << 20;
+  Machine m(Program::load_bytes(bytes), limits);
+  float data[5] = {1, 2, 3, 4, 5};
+  int64_t shape[] = {5};
+  Tensor x = Tensor::copy_of<float>(shape, f32, data);
+  EXPECT_EQ(m.call("main", x).as<Tensor>().data_as<float>()[4], 10);
+  std::string error = error_of([&] { m.call("wrong", x); });
+  EXPECT_THAT(error, HasSubstr("kernel 'doubled'"));
+  EXPECT_THAT(error, HasSubstr("argument 1, axis 0"));
+  EXPECT_EQ(m.call("workspace", 1000).as<int64_t>(), 0);
+  EXPECT_THAT(error_of([&] { m.call("workspace", 10 << 20); }), HasSubstr("workspace"));
+  EXPECT_EQ(m.call("main", x).as<Tensor>().data_as<float>()[0], 2);
+}
+
+TEST(Kernels, MissingOnesAndFeaturesAreLoadErrors) {
+  EXPECT_THAT(error_of([] { program_of(with_kernels("kernel $absent\nfunc @f() {\n ret 1\n}")); }),
+              HasSubstr("no kernel absent"));
+  Unit unit = with_kernels(kKernels);
+  unit.kernels[0].cpu_features = {"avx2", "quantum"};
+  EXPECT_THAT(error_of([&] { program_of(unit); }), HasSubstr("quantum"));
+  unit.kernels[0].target = "riscv64-unknown-linux-gnu";
+  EXPECT_THAT(error_of([&] { program_of(unit); }), HasSubstr("code for riscv64"));
+  ProgramOptions untrusted;
+  untrusted.trusted = false;
+  EXPECT_THAT(error_of([&] { program_of(with_kernels(kKernels), untrusted); }),
+              HasSubstr("native code"));
+}
+
+}  // namespace
+}  // namespace tenon::vm

@@ -1,0 +1,154 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <thread>
+
+#include "object/tensor.h"
+#include "vm/asm/assemble.h"
+#include "vm/interp/machine.h"
+#include "vm/interp/test_program.h"
+
+namespace tenon::vm {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr char kAllocates[] = R"(
+const = tensor[4; f32] hex "0000803f0000803f0000803f0000803f"
+func @make(n: i64) -> any {
+  %0 = new_tensor cpu:0, f32, %0
+  ret %0!
+}
+func @churn(rounds: i64, n: i64) {
+again:
+  %2 = new_tensor cpu:0, u8, %1
+  %3 = new_tensor cpu:0, u8, %1
+  kill %2, %3
+  %0 = sub %0, 1
+  %2 = gt %0, 0
+  if %2, done
+  goto again
+done:
+  ret _
+}
+func @keep_all(n: i64, size: i64) -> any {
+  %2 = alloc_adt 0
+again:
+  %3 = new_tensor cpu:0, u8, %1
+  %2 = alloc_adt 1, %3!, %2!
+  %0 = sub %0, 1
+  if %0, done
+  goto again
+done:
+  ret %2!
+}
+func @weight() -> any {
+  ret #0
+}
+)";
+
+TEST(Pool, ClassesRoundUpByAtMostAQuarter) {
+  Pool* pool = new Pool(kCpu);
+  pool->set_owner(Pool::this_thread());
+  for (size_t bytes : {0, 1, 64, 65, 100, 1000, 4096, 5000, 100000, 1 << 20}) {
+    auto block = Ref<StorageObj>::adopt(pool->allocate(bytes, 64));
+    size_t capacity = static_cast<PoolBlock*>(block.get())->capacity;
+    EXPECT_GE(capacity, bytes);
+    EXPECT_LE(capacity, std::max<size_t>(64, bytes + bytes / 4 + 16));
+    EXPECT_EQ(reinterpret_cast<uintptr_t>(block->data) % 64, 0u);
+  }
+  auto aligned = Ref<StorageObj>::adopt(pool->allocate(100, 4096));
+  EXPECT_EQ(reinterpret_cast<uintptr_t>(aligned->data) % 4096, 0u);
+  aligned = {};
+  pool->close();
+}
+
+TEST(Pool, ReusesWhatWasFreed) {
+  Machine m(program_of(assemble(kAllocates)));
+  m.call("churn", 10, 1000);
+  MachineStats before = m.stats();
+  m.call("churn", 10000, 1000);
+  EXPECT_EQ(m.stats().cached_memory, before.cached_memory);
+  EXPECT_LE(m.stats().peak_memory, 4096u);
+}
+
+TEST(Pool, AStreamOfSizesLeavesMemoryFlat) {
+  Machine m(program_of(assemble(kAllocates)));
+  uint64_t random = 1;
+  for (int i = 0; i < 3000; ++i) {
+    random = random * 6364136223846793005u + 1442695040888963407u;
+    m.call("churn", 2, static_cast<int64_t>((random >> 33) % (4 << 20)));
+  }
+  // At most what lies free by the policy: 16 MiB or the peak of a call.
+  EXPECT_LE(m.stats().cached_memory, size_t{24} << 20);
+}
+
+TEST(Pool, OutlivesItsMachineAndTakesBlocksBackFromOtherThreads) {
+  Any kept;
+  {
+    Machine m(program_of(assemble(kAllocates)));
+    kept = m.call("make", 1000);
+    std::thread([&] {
+      for (int i = 0; i < 100; ++i) m.call("make", 500);
+    }).join();
+    Any other = m.call("make", 2000);
+    std::thread([taken = std::move(other)]() mutable { taken = Any(); }).join();
+    m.call("make", 2000);
+  }
+  kept.as<Tensor>().data_as<float>()[999] = 1;
+  std::thread([&] { kept = Any(); }).join();
+}
+
+TEST(Pool, MemoryLimitStopsACallAndResultsStopCounting) {
+  Limits limits;
+  limits.memory = 1 << 20;
+  Machine m(program_of(assemble(kAllocates)), limits);
+  EXPECT_THAT(error_of([&] { m.call("keep_all", 100, 100000); }), HasSubstr("memory limit"));
+  std::vector<Any> results;
+  for (int i = 0; i < 20; ++i) results.push_back(m.call("make", 50000));  // 200 KB each
+  EXPECT_THAT(error_of([&] { m.call("make", 500000); }), HasSubstr("memory limit"));
+}
+
+TEST(Machine, ReleasesEverythingAfterAnError) {
+  Limits limits;
+  limits.fuel = 50;
+  Machine m(program_of(assemble(kAllocates)), limits);
+  EXPECT_THROW(m.call("keep_all", 1000, 64), Error);
+  m.set_limits({});
+  m.call("churn", 1, 64);
+  EXPECT_LE(m.stats().peak_memory, 200u);
+}
+
+TEST(Machine, ADeepResultIsDestroyedWithoutRecursion) {
+  Machine m(program_of(assemble(kAllocates)));
+  Any list = m.call("keep_all", 300000, 1);
+  list = Any();
+}
+
+TEST(Machine, ConstantsAreReadOnly) {
+  Machine m(program_of(assemble(kAllocates)));
+  EXPECT_TRUE(m.call("weight").as<Tensor>().read_only());
+  EXPECT_EQ(m.call("weight").as<Tensor>().data_as<float>()[3], 1);
+}
+
+TEST(Machine, StridedAndUnalignedInputsAreMadeCompact) {
+  Machine m(program_of(assemble("func @same(x: any) -> any {\n ret %0!\n}")));
+  float data[7] = {0, 1, 2, 3, 4, 5, 6};
+  int64_t shape[2] = {3, 2}, strides[2] = {1, 3};  // a transposed 2x3
+  DLManagedTensor managed{};
+  managed.dl_tensor = {data + 1, kCpu, 2, f32, shape, strides, 0};
+  Tensor t = m.call("same", Tensor::from_dlpack(&managed)).as<Tensor>();
+  ASSERT_TRUE(t.compact());
+  EXPECT_THAT(std::vector<float>(t.data_as<float>(), t.data_as<float>() + 6),
+              testing::ElementsAre(1, 4, 2, 5, 3, 6));
+
+  char bytes[17] = {};
+  int64_t four = 4;
+  DLManagedTensor odd{};
+  odd.dl_tensor = {bytes + 1, kCpu, 1, f32, &four, nullptr, 0};
+  Tensor u = m.call("same", Tensor::from_dlpack(&odd)).as<Tensor>();
+  EXPECT_EQ(reinterpret_cast<uintptr_t>(u.data()) % 4, 0u);
+}
+
+}  // namespace
+}  // namespace tenon::vm

@@ -1,0 +1,85 @@
+// A kernel object for tests, built as a closed shared object: no imports, no constructors.
+#include <stdint.h>
+
+typedef struct {
+  int32_t type_index;
+  uint32_t small_length;
+  union {
+    int64_t i;
+    void* object;
+  } v;
+} any;
+
+typedef struct runtime runtime;
+struct runtime {
+  uint32_t abi_version, size;
+  int32_t (*raise)(const runtime*, const char*, int32_t, int32_t, int32_t, int64_t, int64_t);
+  int32_t (*parallel_for)(const runtime*, int32_t (*)(void*, int64_t, int64_t), void*, int64_t,
+                          int64_t);
+  void* (*allocate)(const runtime*, const char*, uint64_t);
+  void (*release)(const runtime*, void*);
+};
+
+// The DLTensor behind a tensor object's header of 24 bytes.
+static void* data_of(const any* a) {
+  return *(void**)((char*)a->v.object + 24);
+}
+static int64_t count_of(const any* a) {
+  const char* tensor = (const char*)a->v.object + 24;
+  int32_t rank = *(const int32_t*)(tensor + 16);
+  const int64_t* shape = *(const int64_t* const*)(tensor + 24);
+  int64_t n = 1;
+  for (int32_t i = 0; i < rank; ++i) n *= shape[i];
+  return n;
+}
+
+struct doubling {
+  const float* from;
+  float* to;
+};
+static int32_t double_some(void* context, int64_t begin, int64_t end) {
+  struct doubling* d = context;
+  for (int64_t i = begin; i < end; ++i) d->to[i] = 2 * d->from[i];
+  return 0;
+}
+
+static int32_t doubled(void* self, const any* args, int32_t n, any* result) {
+  const runtime* r = self;
+  (void)result;
+  if (n != 2) return r->raise(r, "doubled", 1, -1, -1, n, 2);
+  for (int32_t i = 0; i < 2; ++i) {
+    if (args[i].type_index != 70) return r->raise(r, "doubled", 2, i, -1, args[i].type_index, 0);
+  }
+  if (count_of(args) != count_of(args + 1)) {
+    return r->raise(r, "doubled", 6, 1, 0, count_of(args + 1), count_of(args));
+  }
+  struct doubling d = {data_of(args), data_of(args + 1)};
+  return r->parallel_for(r, double_some, &d, count_of(args), 16);
+}
+
+// Takes args[0] bytes of workspace and gives them back.
+static int32_t workspace(void* self, const any* args, int32_t n, any* result) {
+  const runtime* r = self;
+  if (n != 1) return r->raise(r, "workspace", 1, -1, -1, n, 1);
+  char* memory = r->allocate(r, "workspace", (uint64_t)args[0].v.i);
+  if (!memory) return -1;
+  memory[0] = 1;
+  memory[args[0].v.i - 1] = 1;
+  result->type_index = 1;
+  result->v.i = (int64_t)((uintptr_t)memory % 64);
+  r->release(r, memory);
+  return 0;
+}
+
+typedef struct {
+  const char* name;
+  int32_t (*function)(void*, const any*, int32_t, any*);
+} entry;
+static const entry entries[] = {{"doubled", doubled}, {"workspace", workspace}};
+
+typedef struct {
+  uint32_t abi_version, count;
+  uint64_t cpu_features[2];
+  const entry* entries;
+} table;
+__attribute__((visibility("default"))) const table tenon_kernel_table = {1, 2, {0, 0}, entries};

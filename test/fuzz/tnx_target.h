@@ -1,0 +1,96 @@
+// What is done to a .tnx of unknown origin: load it, and run what it exports under tight limits.
+// Every outcome but a value or an error is a finding.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "device/device.h"
+#include "object/array.h"
+#include "object/registry.h"
+#include "object/shape.h"
+#include "vm/asm/disassemble.h"
+#include "vm/builtin/register.h"
+#include "vm/executable/read_file.h"
+#include "vm/interp/machine.h"
+
+namespace tenon::fuzz {
+
+// Arguments for a parameter: what its type says, and things that it doesn't expect.
+inline Any argument(const vm::SignatureType& type, uint64_t choice) {
+  using Kind = vm::SignatureType::Kind;
+  switch (choice % 8) {
+    case 0:
+      return Any();
+    case 1:
+      return Any(Shape({2, 3}));
+    case 2:
+      return Any(int64_t{-1});
+    default:
+      break;
+  }
+  if (type.kind == Kind::Tensor && type.dims_known) {
+    std::vector<int64_t> dims;
+    for (const auto& d : type.dims) dims.push_back(d.is_constant() ? d.value : 2);
+    auto bytes = byte_count(dims, type.dtype);
+    if (bytes && *bytes < (1 << 20)) {
+      Tensor t = Tensor::empty(dims, type.dtype);
+      std::memset(t.data(), 0, static_cast<size_t>(*bytes));
+      return Any(t);
+    }
+  }
+  if (type.kind == Kind::Tuple) return Any(Array<Any>{Any(int64_t{1}), Any(int64_t{2})});
+  return Any(static_cast<int64_t>(choice % 16));
+}
+
+struct TnxOutcome {
+  bool loaded = false;
+  int values = 0, errors = 0;
+};
+
+// `trusted_kernels`: the native code that may be opened; a file with other code is only verified.
+inline TnxOutcome run_tnx(const std::string& bytes, bool check_hashes,
+                          const std::vector<std::string>& trusted_kernels) {
+  vm::register_builtins();
+  TnxOutcome outcome;
+  try {
+    vm::ReadOptions read;
+    read.check_hashes = check_hashes;
+    Ref<vm::FileBytes> file = vm::copy_bytes(bytes);
+    vm::Unit unit = vm::read_unit(file, read).unit;
+    vm::disassemble(unit);
+    for (const auto& k : unit.kernels) {
+      bool known = false;
+      for (const auto& t : trusted_kernels) known = known || t == k.elf;
+      if (!known) return outcome;
+    }
+    vm::ProgramOptions options;
+    options.read = read;
+    options.allow_missing = true;
+    vm::Limits limits;
+    limits.fuel = 5000;
+    limits.memory = 8 << 20;
+    limits.depth = 200;
+    limits.deadline = std::chrono::seconds(5);
+    vm::Machine m(vm::Program::from_unit(std::move(unit), options), limits);
+    outcome.loaded = true;
+    const auto& functions = m.program().unit().functions;
+    constexpr size_t kFunctions = 40;
+    for (uint32_t f = 0; f < functions.size() && f < kFunctions; ++f) {
+      std::vector<Any> args;
+      for (const vm::Param& p : functions[f].params)
+        args.push_back(argument(p.type, args.size() * 3 + f + 3));
+      std::vector<AnyView> views(args.begin(), args.end());
+      try {
+        m.call(f, std::span<const AnyView>(views));
+        ++outcome.values;
+      } catch (const Error&) {
+        ++outcome.errors;
+      }
+    }
+  } catch (const Error&) {
+  }
+  return outcome;
+}
+
+}  // namespace tenon::fuzz
