@@ -3,6 +3,7 @@
 #include <mutex>
 
 #include "device/device.h"
+#include "library/core/register.h"
 #include "object/array.h"
 #include "object/registry.h"
 #include "object/shape.h"
@@ -65,6 +66,7 @@ void register_builtins() {
   static std::once_flag once;
   std::call_once(once, [] {
     register_vm_types();
+    register_core_library();
     constexpr FunctionFlags kKeeps{.for_files = true};
     constexpr FunctionFlags kPure{.for_files = true, .no_retain = true};
     // A compact copy of a compact tensor, in memory of its own.

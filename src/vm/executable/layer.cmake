@@ -10,3 +10,8 @@ add_custom_command(
 target_sources(${TARGET_NAME} PRIVATE "${tnx_generated}")
 target_include_directories(${TARGET_NAME} SYSTEM PRIVATE "${PROJECT_BINARY_DIR}/generated")
 target_link_libraries(${TARGET_NAME} PUBLIC ${CMAKE_DL_LIBS})
+
+# Tests make their files from assembly, which the layer itself must not see.
+if(TARGET ${TARGET_NAME}_test)
+  target_link_libraries(${TARGET_NAME}_test PRIVATE tenon_vm_asm)
+endif()
