@@ -29,7 +29,7 @@ struct Parameter {
   int32_t index;  // of the argument
   llvm::Value* tensor = nullptr;
   llvm::Value* shape = nullptr;
-  std::vector<llvm::Value*> dims;
+  std::vector<llvm::Value*> dims, expected;
   llvm::Value* data = nullptr;   // an address as i64
   llvm::Value* bytes = nullptr;  // i64
 };
@@ -160,7 +160,7 @@ class EntryWriter {
     // Sizes that only the body computes can't overflow either.
     for (const Dim& d : kernel_dims(kernel_)) dims.write(d);
 
-    for (const Parameter& p : parameters_) {
+    for (Parameter& p : parameters_) {
       for (size_t axis = 0; axis < p.dims.size(); ++axis) {
         const Dim& d = p.buffer->shape[axis];
         llvm::Value* expected = nullptr;
@@ -174,6 +174,7 @@ class EntryWriter {
             expected_sizes_.emplace_back(d, expected);
           }
         }
+        p.expected.push_back(expected);
         if (expected != p.dims[axis])  // else the symbol is bound here
           wrong_ = b_.CreateOr(wrong_, b_.CreateXor(p.dims[axis], expected));
       }
@@ -184,11 +185,9 @@ class EntryWriter {
     for (Parameter& p : parameters_) {
       p.data = b_.CreateAdd(at(m_.i64, p.tensor, kData), at(m_.i64, p.tensor, kByteOffset));
       const int64_t element = p.buffer->dtype.bytes();
+      // Of the expected sizes: tensors of one shape share the product, and other sizes are refused.
       p.bytes = number(element);
-      for (size_t axis = 0; axis < p.dims.size(); ++axis) {
-        auto known = p.buffer->shape[axis].as_const();
-        p.bytes = b_.CreateMul(p.bytes, known ? number(*known) : p.dims[axis]);
-      }
+      for (llvm::Value* size : p.expected) p.bytes = b_.CreateMul(p.bytes, size);
       wrong_ = b_.CreateOr(wrong_, b_.CreateAnd(p.data, number(element - 1)));
       flag(b_.CreateAnd(b_.CreateIsNull(p.data), b_.CreateIsNotNull(p.bytes)));
     }
