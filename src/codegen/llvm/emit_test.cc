@@ -191,25 +191,26 @@ TEST(Emit, RefusedWorkspaceStopsTheKernel) {
 }
 
 TEST(Emit, AnIndexFromDataIsChecked) {
-  auto a = buffer("a", f32, {n}), idx = buffer("idx", i32, {m}), c = buffer("c", f32, {m});
-  auto i = var("i", i64);
-  auto t = buffer("t", f32, {n});
-  // The workspace is released on the way out.
-  KernelRef k =
-      kernel("take", {a, idx}, {c},
-             scratch(t, nest(i, dim_value(m), ForKind::kSerial,
-                             put(c, {i}, at(a, {checked_index(cast(i64, at(idx, {i})), n)})))));
-  const int32_t good[] = {0, -1, 4, -5, 2};
-  Tensor indices = Tensor::copy_of(std::vector<int64_t>{5}, i32, std::span<const int32_t>(good));
-  expect_as_evaluated(k, {numbers({5}), indices});
-  OpenedKernels opened(compile_kernels({k}, host_target()));
-  for (int32_t bad : {5, -6, INT32_MAX, INT32_MIN}) {
-    indices.data_as<int32_t>()[3] = bad;
-    EXPECT_NE(opened.call("take", {numbers({5}), indices, Tensor::empty({5}, f32)}), 0);
-    EXPECT_EQ(opened.raised.code, vm::KernelError::IndexOutOfRange);
-    EXPECT_EQ(opened.raised.found, bad);
-    EXPECT_EQ(opened.raised.expected, 5);
-    EXPECT_EQ(opened.workspaces_held, 0);
+  for (ForKind kind : {ForKind::kSerial, ForKind::kParallel}) {
+    auto a = buffer("a", f32, {n}), idx = buffer("idx", i32, {m}), c = buffer("c", f32, {m});
+    auto i = var("i", i64);
+    auto t = buffer("t", f32, {n});
+    // The workspace is released on the way out.
+    ExprRef taken = at(a, {checked_index(cast(i64, at(idx, {i})), n)});
+    KernelRef k =
+        kernel("take", {a, idx}, {c}, scratch(t, nest(i, dim_value(m), kind, put(c, {i}, taken))));
+    const int32_t good[] = {0, -1, 4, -5, 2};
+    Tensor indices = Tensor::copy_of(std::vector<int64_t>{5}, i32, std::span<const int32_t>(good));
+    expect_as_evaluated(k, {numbers({5}), indices});
+    OpenedKernels opened(compile_kernels({k}, host_target()));
+    for (int32_t bad : {5, -6, INT32_MAX, INT32_MIN}) {
+      indices.data_as<int32_t>()[3] = bad;
+      EXPECT_NE(opened.call("take", {numbers({5}), indices, Tensor::empty({5}, f32)}), 0);
+      EXPECT_EQ(opened.raised.code, vm::KernelError::IndexOutOfRange);
+      EXPECT_EQ(opened.raised.found, bad);
+      EXPECT_EQ(opened.raised.expected, 5);
+      EXPECT_EQ(opened.workspaces_held, 0);
+    }
   }
 }
 

@@ -243,6 +243,20 @@ TEST(Expression, CastsAgreeWithTheEvaluator) {
   run(cast_cases());
 }
 
+TEST(Expression, PowersToCommonConstants) {
+  std::vector<Case> cases;
+  for (DataType t : {f16, f32, f64})
+    for (double exponent : {2.0, 3.0, -1.0, 0.5, 4.0})
+      cases.push_back(
+          {cat("power.", t, ".", exponent),
+           {awkward(t, 5)},
+           t,
+           [=](auto& x) { return binary(BinaryOp::kPow, x[0], literal(t, exponent)); },
+           [=](auto& x) { return scalar_binary(BinaryOp::kPow, t, x[0], float_bits(exponent)); },
+           2});
+  run(cases);
+}
+
 // Without FMA, AVX, 16-bit float instructions and rounding instructions.
 TEST(Expression, AgreesOnTheOldestProcessors) {
   for (const char* level : {"x86-64"}) {

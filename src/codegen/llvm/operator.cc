@@ -20,6 +20,13 @@ bool is_16_bit_float(DataType t) {
   return t.is_float() && t.bits == 16;
 }
 
+// The constant that `v` is, or that all its lanes are.
+llvm::ConstantFP* splat_constant(llvm::Value* v) {
+  auto* c = llvm::dyn_cast<llvm::Constant>(v);
+  if (c != nullptr && c->getType()->isVectorTy()) c = c->getSplatValue();
+  return llvm::dyn_cast_or_null<llvm::ConstantFP>(c);
+}
+
 }  // namespace
 
 // ---- elements in registers and in memory: booleans are i1 and a byte, 16-bit floats f32 and bits
@@ -142,9 +149,7 @@ llvm::Value* BodyWriter::float_binary(const loop::Binary& e, llvm::Value* a, llv
   const DataType t = e.a->dtype;
   Num x = {&b_, a}, y = {&b_, b};
   auto known_number = [](llvm::Value* v) {
-    auto* c = llvm::dyn_cast<llvm::Constant>(v);
-    if (c != nullptr && c->getType()->isVectorTy()) c = c->getSplatValue();
-    auto* number = llvm::dyn_cast_or_null<llvm::ConstantFP>(c);
+    auto* number = splat_constant(v);
     return number != nullptr && !number->isNaN();
   };
   switch (e.op) {
@@ -175,6 +180,17 @@ llvm::Value* BodyWriter::float_binary(const loop::Binary& e, llvm::Value* a, llv
       return pick(is_nan(x), x, pick(better(x, y), x, y)).v;
     }
     case BinaryOp::kPow:
+      if (auto* exponent = splat_constant(b)) {
+        if (exponent->isExactlyValue(2.0)) return rounded((x * x).v, t);
+        if (exponent->isExactlyValue(3.0)) return rounded((x * x * x).v, t);
+        if (exponent->isExactlyValue(-1.0)) return rounded((1.0 / x).v, t);
+        // A power of -0 is 0, and one of -infinity is infinite, unlike roots.
+        if (exponent->isExactlyValue(0.5)) {
+          const double infinity = std::numeric_limits<double>::infinity();
+          return rounded(pick(x == -infinity, infinity, square_root(x + 0.0)).v, t);
+        }
+      }
+      [[fallthrough]];
     case BinaryOp::kAtan2:
       return rounded(m_.math.binary(e.op, x, y).v, t);
     case BinaryOp::kRem:

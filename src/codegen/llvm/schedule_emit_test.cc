@@ -11,12 +11,13 @@ namespace {
 
 using namespace loop;
 
-void compare(unsigned first, unsigned end, const Target& target) {
+void compare(unsigned first, unsigned end, const Target& target, int level = 1) {
   Array<KernelRef> kernels;
   for (unsigned seed = first; seed < end; ++seed) {
     ScheduleOptions options;
     options.name = cat("random", seed);
     options.vector_bytes = target.vector_bytes;
+    options.level = level;
     kernels.push_back(schedule(*inline_stages(RandomCompute(seed).compute()), options));
   }
   OpenedKernels opened(compile_kernels(kernels, target));
@@ -43,6 +44,9 @@ void compare(unsigned first, unsigned end, const Target& target) {
 
 TEST(ScheduleEmit, RandomComputesOnThisMachine) {
   compare(0, 100, host_target());
+}
+TEST(ScheduleEmit, RandomComputesWithPlainLoops) {
+  compare(150, 200, host_target(), 0);
 }
 TEST(ScheduleEmit, RandomComputesOnTheBaseline) {
   compare(100, 150, baseline_target());
