@@ -1,4 +1,6 @@
 // The C interface's programs and machines.
+#include <dlfcn.h>
+
 #include <limits>
 #include <memory>
 #include <vector>
@@ -116,11 +118,21 @@ Machine& machine_of(const tenon_any* a) {
   return *handle<MachineHandle>(a, "this is no machine").machine;
 }
 
+// Where the shared object of this code lies: libraries that files name lie beside it.
+std::string own_folder() {
+  Dl_info info{};
+  if (!dladdr(reinterpret_cast<void*>(&tenon_c_api_version), &info) || !info.dli_fname) return ".";
+  std::string path = info.dli_fname;
+  size_t slash = path.rfind('/');
+  return slash == std::string::npos ? "." : path.substr(0, slash);
+}
+
 vm::ProgramOptions options_of(int32_t flags) {
   need((flags & ~TENON_UNTRUSTED) == 0, "these are no flags of a program");
   vm::register_builtins();
   vm::ProgramOptions options;
   options.trusted = !(flags & TENON_UNTRUSTED);
+  options.library_dirs = {own_folder()};
   return options;
 }
 

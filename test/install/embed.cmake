@@ -22,3 +22,13 @@ foreach(line "input  n: i64" "input  x: tensor\\[batch, 3; f32\\]" "result \\[40
     message(FATAL_ERROR "no line '${line}' in:\n${out}")
   endif()
 endforeach()
+
+# A file that names a library finds it beside the runtime, where there is one.
+if(ONEDNN)
+  run("${CMAKE_COMMAND}" --install "${BUILD}" --prefix "${WORK}/prefix" --component onednn)
+  run("${MAKE_TNX}" "${SOURCE}/test/install/matmul.tna" "${WORK}/matmul.tnx")
+  run("${WORK}/embed/embed" "${WORK}/matmul.tnx")
+  if(NOT out MATCHES "result float32\\[2, 2\\]\nfirst  3\n")
+    message(FATAL_ERROR "a product by oneDNN printed:\n${out}")
+  endif()
+endif()
