@@ -6,6 +6,8 @@
 #include "graph/op/register.h"
 #include "import/onnx/model_maker.h"
 #include "import/onnx/op_table.h"
+#include "import/onnx/read_model.h"
+#include "onnx.pb.h"
 
 namespace tenon::onnx {
 namespace {
@@ -33,7 +35,7 @@ Error error_of(const ModelMaker& m, const ImportOptions& options = {}) {
 TEST_F(ImportModel, NodesBecomeCallsAndNamesSpans) {
   M m;
   m.input("x", {"batch", 4}).node("Relu", {"x"}, {"y"}).node("Exp", {"y"}, {"z"}).output("z");
-  EXPECT_EQ(text(m), R"(fn @main(%x: tensor[batch, 4; f32]) -> tensor[batch, 4; f32] {
+  EXPECT_EQ(text(m), R"(fn @main(%x: tensor[batch, 4; f32]) -> tensor[batch, 4; f32] attrs(results=["z"]) {
   %0: tensor[batch, 4; f32] = relu(%x)
   %1: tensor[batch, 4; f32] = exp(%0)
   %1
@@ -52,7 +54,7 @@ TEST_F(ImportModel, OneSymbolPerNameAndOnePerUnknownSize) {
   m.node("Add", {"a:0", "b"}, {"y"}).output("y").output("2c");
   EXPECT_EQ(
       text(m),
-      R"(fn @main(%"a:0": tensor[batch_size, a_0_1; f32], %b: tensor[batch_size, b_1; f32], %2c: tensor[batch_size_0; f32]) -> (tensor[batch_size, bcast(a_0_1, b_1); f32], tensor[batch_size_0; f32]) {
+      R"(fn @main(%"a:0": tensor[batch_size, a_0_1; f32], %b: tensor[batch_size, b_1; f32], %2c: tensor[batch_size_0; f32]) -> (tensor[batch_size, bcast(a_0_1, b_1); f32], tensor[batch_size_0; f32]) attrs(results=["y", "2c"]) {
   check a_0_1 ~ b_1, "add: sizes of axis -1 to broadcast"
   %0: tensor[batch_size, bcast(a_0_1, b_1); f32] = add(%"a:0", %b)
   %1: (tensor[batch_size, bcast(a_0_1, b_1); f32], tensor[batch_size_0; f32]) = (%0, %2c)
@@ -67,7 +69,7 @@ TEST_F(ImportModel, SizesForSymbolsAndShapesForInputs) {
   ImportOptions options;
   options.dims["n"] = 2;
   options.shapes["x"] = {-1, -1, 5};
-  EXPECT_EQ(text(m, options), R"(fn @main(%x: tensor[2, m, 5; f32]) -> tensor[2, m, 5; f32] {
+  EXPECT_EQ(text(m, options), R"(fn @main(%x: tensor[2, m, 5; f32]) -> tensor[2, m, 5; f32] attrs(results=["y"]) {
   %0: tensor[2, m, 5; f32] = relu(%x)
   %0
 }
@@ -175,7 +177,7 @@ TEST_F(ImportModel, FunctionsExpandInPlaceWithTheirAttributes) {
   M m;
   m.model.functions.push_back(scaled_relu());
   m.input("x", {4}).node("ScaledRelu", {"x"}, {"y"}, {M::number("slope", 0.5)}, "my").output("y");
-  EXPECT_EQ(text(m), R"(fn @main(%x: tensor[4; f32]) -> tensor[4; f32] {
+  EXPECT_EQ(text(m), R"(fn @main(%x: tensor[4; f32]) -> tensor[4; f32] attrs(results=["y"]) {
   %0: tensor[4; f32] = mul(%x, tensor[f32]{0.5})
   %1: tensor[4; bool] = less(%x, tensor[f32]{0.0})
   %2: tensor[4; f32] = where(%1, %0, %x)
@@ -220,7 +222,7 @@ TEST_F(ImportModel, ReshapeResolvesZeroAndMinusOneSymbolically) {
   M m;
   m.input("x", {"n", 6, "s"}).ints("shape", {0, -1, 3});
   m.node("Reshape", {"x", "shape"}, {"y"}).output("y");
-  EXPECT_EQ(text(m), R"(fn @main(%x: tensor[n, 6, s; f32]) -> tensor[n, 2*s, 3; f32] {
+  EXPECT_EQ(text(m), R"(fn @main(%x: tensor[n, 6, s; f32]) -> tensor[n, 2*s, 3; f32] attrs(results=["y"]) {
   %0: tensor[n, 2*s, 3; f32] = reshape(%x, shape=[n, 2*s, 3])
   %0
 }
@@ -244,7 +246,7 @@ TEST_F(ImportModel, SliceClampsSymbolically) {
   M m;
   m.input("x", {"n", 5}).ints("starts", {-3, 1}).ints("ends", {INT64_MAX, 100});
   m.node("Slice", {"x", "starts", "ends"}, {"y"}).output("y");
-  EXPECT_EQ(text(m), R"(fn @main(%x: tensor[n, 5; f32]) -> tensor[n - max(0, n - 3), 4; f32] {
+  EXPECT_EQ(text(m), R"(fn @main(%x: tensor[n, 5; f32]) -> tensor[n - max(0, n - 3), 4; f32] attrs(results=["y"]) {
   %0: tensor[n - max(0, n - 3), 4; f32] = slice(%x, starts=[max(0, n - 3), 1], sizes=[n - max(0, n - 3), 4], steps=[1, 1])
   %0
 }
@@ -256,7 +258,7 @@ TEST_F(ImportModel, ShapesFromInputsAreMatched) {
   m.input("x", {"n", 4}).input("shape", {2}, 7);
   m.node("Reshape", {"x", "shape"}, {"y"}).node("Relu", {"y"}, {"z"}).output("z");
   EXPECT_EQ(text(m),
-            R"(fn @main(%x: tensor[n, 4; f32], %shape: tensor[2; i64]) -> tensor[rank=2; f32] {
+            R"(fn @main(%x: tensor[n, 4; f32], %shape: tensor[2; i64]) -> tensor[rank=2; f32] attrs(results=["z"]) {
   %0: tensor[2; i64] = [n, 4] = shape_of(%x)
   %1: tensor[2; i64] = reshape_dims(%shape, %0)
   %2: tensor[2; i64] = [d_0, d_1] = match_elements(%1, [d_0, d_1])
@@ -286,7 +288,7 @@ TEST_F(ImportModel, IfBecomesAnIf) {
          {M::body("then_branch", graph_of({M::make_node("Relu", {"x"}, {"a"})}, "a")),
           M::body("else_branch", graph_of({M::make_node("Exp", {"x"}, {"b"})}, "b"))});
   m.output("y");
-  EXPECT_EQ(text(m), R"(fn @main(%c: tensor[bool], %x: tensor[4; f32]) -> tensor[4; f32] {
+  EXPECT_EQ(text(m), R"(fn @main(%c: tensor[bool], %x: tensor[4; f32]) -> tensor[4; f32] attrs(results=["y"]) {
   %0: tensor[4; f32] = if %c {
     %1: tensor[4; f32] = relu(%x)
     %1
@@ -338,7 +340,7 @@ TEST_F(ImportModel, LoopVariablesMayGrow) {
   M m;
   m.input("n", {}, 7).input("x", {4});
   m.node("Loop", {"n", "", "x"}, {"y"}, {M::body("body", loop_body())}).output("y");
-  EXPECT_EQ(text(m), R"(fn @main(%n: tensor[i64], %x: tensor[4; f32]) -> tensor[rank=1; f32] {
+  EXPECT_EQ(text(m), R"(fn @main(%n: tensor[i64], %x: tensor[4; f32]) -> tensor[rank=1; f32] attrs(results=["y"]) {
   %0: (tensor[i64], tensor[rank=1; f32]) = loop (%i: tensor[i64] = tensor[i64]{0}, %state_0: tensor[rank=1; f32] = %x) while {
     %1: tensor[bool] = less(%i, %n)
     %1
@@ -363,6 +365,60 @@ TEST_F(ImportModel, ShortConstantLoopsAreUnrolled) {
   ImportResult r = import_model(m.model);
   EXPECT_EQ(to_text(graph::type_of(r.module->functions.at("main")->body->result)),
             "tensor[16; f32]");
+}
+
+// ---- bytes ----
+
+TEST_F(ImportModel, AnyBytesGiveAModuleOrAnError) {
+  schema::ModelProto m;
+  m.set_ir_version(8);
+  auto* opset = m.add_opset_import();
+  opset->set_version(17);
+  auto* g = m.mutable_graph();
+  auto add_node = [&](const char* op, std::vector<const char*> in, const char* out) {
+    auto* n = g->add_node();
+    n->set_op_type(op);
+    for (const char* i : in) n->add_input(i);
+    n->add_output(out);
+    return n;
+  };
+  auto* x = g->add_input();
+  x->set_name("x");
+  auto* type = x->mutable_type()->mutable_tensor_type();
+  type->set_elem_type(1);
+  type->mutable_shape()->add_dim()->set_dim_param("n");
+  type->mutable_shape()->add_dim()->set_dim_value(6);
+  auto* t = g->add_initializer();
+  t->set_name("shape");
+  t->set_data_type(7);
+  t->add_dims(3);
+  for (int64_t v : {0, -1, 3}) t->add_int64_data(v);
+  add_node("Reshape", {"x", "shape"}, "a");
+  add_node("Softmax", {"a"}, "b")->add_attribute()->set_name("axis");
+  add_node("Shape", {"b"}, "s");
+  add_node("Slice", {"b", "s", "s", "s"}, "c");
+  add_node("Concat", {"b", "b"}, "d")->add_attribute()->set_name("axis");
+  auto* axis = g->mutable_node(4)->mutable_attribute(0);
+  axis->set_type(schema::AttributeProto::INT);
+  axis->set_i(1);
+  *g->mutable_node(1)->mutable_attribute(0) = *axis;
+  g->add_output()->set_name("d");
+  const std::string good = m.SerializeAsString();
+  uint64_t state = 7;
+  auto next = [&] { return (state = state * 6364136223846793005u + 1442695040888963407u) >> 33; };
+  int modules = 0;
+  for (int i = 0; i < 20000; ++i) {
+    std::string bad = good;
+    for (uint64_t k = next() % 4; k > 0; --k) bad[next() % bad.size()] = static_cast<char>(next());
+    if (next() % 8 == 0) bad.resize(next() % bad.size());
+    try {
+      import_model(parse_model(bad, "m.onnx"));
+      ++modules;
+    } catch (const Error& e) {
+      EXPECT_NE(e.kind(), ErrorKind::Internal) << e.render();
+    }
+  }
+  EXPECT_GT(modules, 0);
 }
 
 // ---- reports ----

@@ -20,6 +20,12 @@ Operand NodeContext::opt(size_t i) const {
   return has(i) ? inputs_[i] : Operand();
 }
 
+void NodeContext::cast_inputs(DataType from, DataType to) {
+  for (Operand& x : inputs_) {
+    if (x && dtype(x) == from) x = cast(x, to);
+  }
+}
+
 bool NodeContext::wants(size_t output) const {
   return output < node_.outputs.size() && !node_.outputs[output].empty();
 }

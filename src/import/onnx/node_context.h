@@ -48,6 +48,8 @@ class NodeContext {
   Operand in(size_t i) const;   // fails where it is absent
   Operand opt(size_t i) const;  // null where it is absent
   const Operands& all() const { return inputs_; }
+  // Casts the operands of one element type to another, for what follows.
+  void cast_inputs(DataType from, DataType to);
   bool wants(size_t output) const;  // the node names that output
   size_t outputs() const { return node_.outputs.size(); }
 
@@ -140,6 +142,19 @@ class NodeContext {
   GraphRunner& runner_;
   mutable std::set<std::string, std::less<>> read_;
 };
+
+// A translation whose float16 operands are computed with in float32 and rounded once at the end, as
+// runtimes do, for compositions that would else round at every step.
+template <Translate Make>
+Operands widened(NodeContext& cx) {
+  if (cx.count() == 0 || !cx.has(0) || cx.dtype(0) != f16) return Make(cx);
+  cx.cast_inputs(f16, f32);
+  Operands out = Make(cx);
+  for (Operand& y : out) {
+    if (y && cx.dtype(y) == f32) y = cx.cast(y, f16);
+  }
+  return out;
+}
 
 // Quotients of sizes, with what provably cancels left out.
 Dim divide(const Dims& dividend, const Dims& divisor);

@@ -164,14 +164,16 @@ Operands thresholded_relu(NodeContext& cx) {
   return {cx.op("where", {cx.op("greater", {x, alpha}), x, cx.scalar_like(x, 0)})};
 }
 
-// x + bias below -lambd, x - bias above lambd, 0 between.
+// x + bias below -lambd, else x - bias above lambd, else 0. Integers are computed with as reals.
 Operands shrink(NodeContext& cx) {
-  Operand x = cx.in(0);
+  DataType dtype = cx.dtype(0);
+  Operand x = dtype.is_float() ? cx.in(0) : cx.cast(cx.in(0), f64);
   double lambd = cx.attr_float("lambd", 0.5), bias = cx.attr_float("bias", 0);
-  Operand up = cx.op("where", {cx.op("less", {x, cx.scalar_like(x, -lambd)}),
-                               cx.add(x, cx.scalar_like(x, bias)), cx.scalar_like(x, 0)});
-  return {cx.op("where", {cx.op("greater", {x, cx.scalar_like(x, lambd)}),
-                          cx.sub(x, cx.scalar_like(x, bias)), up})};
+  Operand above = cx.op("where", {cx.op("greater", {x, cx.scalar_like(x, lambd)}),
+                                  cx.sub(x, cx.scalar_like(x, bias)), cx.scalar_like(x, 0)});
+  Operand y = cx.op("where", {cx.op("less", {x, cx.scalar_like(x, -lambd)}),
+                              cx.add(x, cx.scalar_like(x, bias)), above});
+  return {cx.cast(y, dtype)};
 }
 
 // Until opset 13, the rows are all that follows `axis`, flattened.
@@ -238,22 +240,22 @@ void register_activation(OpTable& t) {
   t.add("Relu", 1, relu);
   t.add("Sigmoid", 1, sigmoid);
   t.add("Tanh", 1, tanh);
-  t.add("LeakyRelu", 1, leaky_relu);
+  t.add("LeakyRelu", 1, widened<leaky_relu>);
   t.add("PRelu", 1, prelu);
-  t.add("Elu", 1, elu);
-  t.add("Selu", 1, selu);
-  t.add("Celu", 12, celu);
-  t.add("Softplus", 1, softplus);
-  t.add("Softsign", 1, softsign);
-  t.add("HardSigmoid", 1, hard_sigmoid);
-  t.add("HardSwish", 14, hard_swish);
-  t.add("Mish", 18, mish);
-  t.add("Swish", 24, swish);
-  t.add("Gelu", 20, gelu);
-  t.add("Gelu", 1, gelu, kMicrosoft);
-  t.add("BiasGelu", 1, bias_gelu, kMicrosoft);
-  t.add("FastGelu", 1, fast_gelu, kMicrosoft);
-  t.add("QuickGelu", 1, quick_gelu, kMicrosoft);
+  t.add("Elu", 1, widened<elu>);
+  t.add("Selu", 1, widened<selu>);
+  t.add("Celu", 12, widened<celu>);
+  t.add("Softplus", 1, widened<softplus>);
+  t.add("Softsign", 1, widened<softsign>);
+  t.add("HardSigmoid", 1, widened<hard_sigmoid>);
+  t.add("HardSwish", 14, widened<hard_swish>);
+  t.add("Mish", 18, widened<mish>);
+  t.add("Swish", 24, widened<swish>);
+  t.add("Gelu", 20, widened<gelu>);
+  t.add("Gelu", 1, widened<gelu>, kMicrosoft);
+  t.add("BiasGelu", 1, widened<bias_gelu>, kMicrosoft);
+  t.add("FastGelu", 1, widened<fast_gelu>, kMicrosoft);
+  t.add("QuickGelu", 1, widened<quick_gelu>, kMicrosoft);
   t.add("ThresholdedRelu", 1, thresholded_relu);
   t.add("Shrink", 9, shrink);
   t.add("Softmax", 1, softmax_before_13);

@@ -70,7 +70,7 @@ Operand attention_bias(NodeContext& cx, DataType dtype, const Dim& queries, cons
             attrs({{"before", graph::attr_dims(before)}, {"after", graph::attr_dims(after)}}));
       }
     }
-    bias = boolean_mask ? bias_of(cx, mask, dtype) : mask;
+    bias = boolean_mask ? bias_of(cx, mask, dtype) : cx.cast(mask, dtype);
   }
   bool causal = cx.attr_bool("is_causal", false);
   int64_t left = cx.attr_int("left_window_size", -1), right = cx.attr_int("right_window_size", -1);
@@ -142,13 +142,14 @@ Operands attention(NodeContext& cx) {
   }
   Operand scores =
       cx.op("matmul", {cx.mul(q, factor), cx.mul(cx.transpose(k, {0, 1, 3, 2}), factor)});
+  Operand shown = scores;
+  int64_t mode = cx.attr_int("qk_matmul_output_mode", 0);
   double softcap = cx.attr_float("softcap", 0);
   if (softcap > 0) {
     Operand cap = cx.scalar(dtype, softcap);
     scores = cx.mul(cx.op("tanh", {cx.div(scores, cap)}), cap);
   }
-  Operand shown = scores;
-  int64_t mode = cx.attr_int("qk_matmul_output_mode", 0);
+  if (mode == 1) shown = scores;
   if (mode < 0 || mode > 3) cx.invalid(cat("qk_matmul_output_mode=", mode));
   if (bias) scores = cx.add(scores, bias);
   if (mode == 2) shown = scores;

@@ -1,10 +1,19 @@
 // Control flow: inner graphs as blocks.
 
+#include <algorithm>
+
 #include "import/onnx/loop_builder.h"
 
 namespace tenon::onnx {
 
 namespace {
+
+bool only(const Graph& graph, std::initializer_list<const char*> ops) {
+  return graph.outputs.size() == 1 &&
+         std::all_of(graph.nodes.begin(), graph.nodes.end(), [&](const Node& n) {
+           return std::find(ops.begin(), ops.end(), n.op) != ops.end();
+         });
+}
 
 Operands if_node(NodeContext& cx) {
   const Graph& then_graph = cx.attr_graph("then_branch");
@@ -20,6 +29,16 @@ Operands if_node(NodeContext& cx) {
   }
   size_t count = then_graph.outputs.size();
   if (count == 0) return {};
+  // What PyTorch exports for squeeze(axis): if the axis has size 1 it goes, else the tensor stays
+  // as it is. No later operator could know the rank, so the axis is checked to be 1.
+  if (only(then_graph, {"Squeeze", "Constant"}) && only(else_graph, {"Identity"})) {
+    Dim holds = cx.elements(cx.cast(cx.in(0), i64)).at(0);
+    cx.b.check(graph::CheckKind::kEqual, holds, 1,
+               "the branch that squeezes is compiled, the one that keeps the axis is not");
+    auto results = cx.runner().run_graph(then_graph, {});
+    if (!results) cx.runner().give_up();
+    return *results;
+  }
   Operand condition = cx.in(0);
   if (cx.rank(condition) > 0) condition = cx.reshape(condition, {});
   bool failed = false;

@@ -15,6 +15,8 @@ namespace {
 
 using graph::attrs;
 
+constexpr size_t kMaxTerms = 64;
+
 // An operand with a letter per axis; the axes of an ellipsis have the letters from 0x80 on.
 struct Term {
   Operand value;
@@ -162,6 +164,7 @@ Operands einsum(NodeContext& cx) {
       texts.back() += c;
     }
   }
+  if (texts.size() > kMaxTerms) cx.unsupported(cat(texts.size(), " terms not implemented"));
   if (texts.size() != cx.count()) cx.invalid(cat(texts.size(), " terms in the equation"));
   std::vector<size_t> own(texts.size(), 0);
   size_t ellipsis = 0;

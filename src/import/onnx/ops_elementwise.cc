@@ -143,8 +143,9 @@ Operands dropout(NodeContext& cx) {
   }
   Operands out = {cx.in(0)};
   if (cx.wants(1)) {
+    // The mask of what is kept; before version 12 runtimes leave it empty.
     DataType mask = cx.version() >= 10 ? boolean : cx.dtype(0);
-    out.push_back(cx.full(mask, 1, cx.dims(0)));
+    out.push_back(cx.full(mask, cx.version() >= 12 ? 1 : 0, cx.dims(0)));
   }
   return out;
 }

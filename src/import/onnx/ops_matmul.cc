@@ -108,7 +108,7 @@ Operands qlinear_matmul(NodeContext& cx) {
 
 void register_matmul(OpTable& t) {
   t.add("MatMul", 1, matmul);
-  t.add("Gemm", 1, gemm);
+  t.add("Gemm", 1, widened<gemm>);
   t.add("FusedMatMul", 1, fused_matmul, kMicrosoft);
   t.add("MatMulInteger", 10, matmul_integer);
   t.add("MatMulIntegerToFloat", 1, matmul_integer_to_float, kMicrosoft);

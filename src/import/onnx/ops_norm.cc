@@ -146,8 +146,8 @@ void register_norm(OpTable& t) {
   t.add("SkipLayerNormalization", 1, skip_layer_normalization, kMicrosoft);
   t.add("SkipSimplifiedLayerNormalization", 1, skip_rms_normalization, kMicrosoft);
   t.add("LRN", 1, lrn);
-  t.add("LpNormalization", 1, lp_normalization);
-  t.add("MeanVarianceNormalization", 9, mean_variance_normalization);
+  t.add("LpNormalization", 1, widened<lp_normalization>);
+  t.add("MeanVarianceNormalization", 9, widened<mean_variance_normalization>);
 }
 
 }  // namespace tenon::onnx

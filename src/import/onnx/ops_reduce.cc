@@ -146,16 +146,16 @@ void register_reduce(OpTable& t) {
   t.add("ReduceMean", 1, plain<mean>);
   t.add("ReduceMax", 1, plain<max>);
   t.add("ReduceMin", 1, plain<min>);
-  t.add("ReduceL1", 1, l1);
-  t.add("ReduceL2", 1, l2);
-  t.add("ReduceSumSquare", 1, sum_square);
-  t.add("ReduceLogSum", 1, log_sum);
-  t.add("ReduceLogSumExp", 1, log_sum_exp);
+  t.add("ReduceL1", 1, widened<l1>);
+  t.add("ReduceL2", 1, widened<l2>);
+  t.add("ReduceSumSquare", 1, widened<sum_square>);
+  t.add("ReduceLogSum", 1, widened<log_sum>);
+  t.add("ReduceLogSumExp", 1, widened<log_sum_exp>);
   t.add("ArgMax", 1, arg<argmax>);
   t.add("ArgMin", 1, arg<argmin>);
   t.add("GlobalAveragePool", 1, global_average);
   t.add("GlobalMaxPool", 1, global_max);
-  t.add("GlobalLpPool", 2, global_lp);
+  t.add("GlobalLpPool", 2, widened<global_lp>);
 }
 
 }  // namespace tenon::onnx

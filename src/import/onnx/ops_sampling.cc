@@ -34,6 +34,7 @@ class Sampler {
     Dims shape = cx_.dims(x), places = cx_.dims(grid);
     if (shape.size() < 3 || places.size() != shape.size()) cx_.invalid("operands of unequal rank");
     size_t axes = shape.size() - 2;
+    if (axes > 3) cx_.unsupported(cat("rank ", shape.size(), " not implemented"));
     Dims spatial(shape.begin() + 2, shape.end());
     Dims out(places.begin() + 1, places.end() - 1);
     Dim count = product(out);
