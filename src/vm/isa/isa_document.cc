@@ -61,7 +61,7 @@ std::string isa_document() {
   out += "| number | syntax | operands | semantics | flags | since |\n";
   out += "| --- | --- | --- | --- | --- | --- |\n";
   for (const OpcodeInfo& info : all_opcodes()) {
-    std::string semantics(info.semantics);
+    std::string semantics(semantics_of(info.opcode));
     for (size_t at = 0; (at = semantics.find('|', at)) != std::string::npos; at += 2) {
       semantics.replace(at, 1, "\\|");
     }

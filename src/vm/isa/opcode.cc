@@ -22,13 +22,12 @@ constexpr OperandKind parse_kind(std::string_view text) {
 }
 
 constexpr OpcodeInfo parse_row(Opcode opcode, std::string_view mnemonic, std::string_view operands,
-                               unsigned flags, uint32_t since, std::string_view semantics) {
+                               unsigned flags, uint32_t since) {
   OpcodeInfo info;
   info.opcode = opcode;
   info.mnemonic = mnemonic;
   info.flags = static_cast<uint8_t>(flags);
   info.since = since;
-  info.semantics = semantics;
   while (!operands.empty()) {
     size_t end = operands.find(' ');
     std::string_view item = operands.substr(0, end);
@@ -50,7 +49,7 @@ constexpr OpcodeInfo parse_row(Opcode opcode, std::string_view mnemonic, std::st
 
 constexpr OpcodeInfo kOpcodes[] = {
 #define TENON_OPCODE(identifier, mnemonic, number, operands, flags, since, semantics) \
-  parse_row(Opcode::identifier, mnemonic, operands, flags, since, semantics),
+  parse_row(Opcode::identifier, mnemonic, operands, flags, since),
 #include "vm/isa/opcodes.def"
 #undef TENON_OPCODE
 };
@@ -110,6 +109,17 @@ const OpcodeInfo& info_of(Opcode opcode) {
   const OpcodeInfo* info = find_opcode(static_cast<uint32_t>(opcode));
   if (!info) throw std::out_of_range("not an opcode");
   return *info;
+}
+
+std::string_view semantics_of(Opcode opcode) {
+  switch (opcode) {
+#define TENON_OPCODE(identifier, mnemonic, number, operands, flags, since, semantics) \
+  case Opcode::identifier:                                                            \
+    return semantics;
+#include "vm/isa/opcodes.def"
+#undef TENON_OPCODE
+  }
+  return "";
 }
 
 }  // namespace tenon::vm

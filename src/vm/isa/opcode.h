@@ -53,7 +53,6 @@ struct OpcodeInfo {
   std::string_view mnemonic;
   uint8_t flags = 0;
   uint32_t since = 0;
-  std::string_view semantics;
   OperandSpec operands[kMaxFixedOperands];
   uint8_t operand_count = 0;
   uint32_t fixed_words = 0;  // of the operands before the list
@@ -70,5 +69,7 @@ std::span<const OpcodeInfo> all_opcodes();
 const OpcodeInfo* find_opcode(uint32_t number);
 const OpcodeInfo* find_opcode(std::string_view mnemonic);
 const OpcodeInfo& info_of(Opcode opcode);
+// The line of register-transfer semantics: for documents, not for the runtime.
+std::string_view semantics_of(Opcode opcode);
 
 }  // namespace tenon::vm
