@@ -97,6 +97,24 @@ Operands slice_attributes(NodeContext& cx) {
   return {y};
 }
 
+// With steps that only running tells, even their sign: the places taken of each axis are data.
+Operand slice_by_indices(NodeContext& cx, Operand x, const Operand& starts, const Operand& ends,
+                         const std::optional<Ints>& axes) {
+  Operand on = axes ? cx.ints_tensor(*axes) : cx.cast(cx.in(3), i64);
+  Operands bounds = cx.b.ops("slice_bounds", {cx.op("shape_of", {x}), cx.cast(starts, i64),
+                                              cx.cast(ends, i64), on, cx.cast(cx.in(4), i64)});
+  Dims sizes = cx.b.elements_of(bounds[1]);
+  for (int64_t a = 0; a < static_cast<int64_t>(sizes.size()); ++a) {
+    if (axes && std::find(axes->begin(), axes->end(), a) == axes->end()) continue;
+    Operand place = cx.ints_tensor({a});
+    Operand taken = cx.op("range", {cx.op("gather", {bounds[0], place}),
+                                    cx.op("gather", {bounds[2], place})},
+                          attrs({{"count", sizes[static_cast<size_t>(a)]}}));
+    x = cx.op("gather", {x, taken}, attrs({{"axis", a}}));
+  }
+  return x;
+}
+
 Operands slice(NodeContext& cx) {
   Operand x = cx.in(0), starts = cx.in(1), ends = cx.in(2);
   auto count = cx.dims(starts).size() == 1 ? cx.dims(starts)[0].as_const() : std::nullopt;
@@ -112,7 +130,7 @@ Operands slice(NodeContext& cx) {
       (known_starts && known_starts->size() != n) || (known_ends && known_ends->size() != n)) {
     cx.invalid("starts, ends, axes and steps of unequal length");
   }
-  if (!steps) cx.unsupported("steps computed at run time not implemented");
+  if (!steps) return {slice_by_indices(cx, x, starts, ends, axes)};
   for (int64_t& s : *steps) {
     if (s == 0) cx.invalid("a step of 0");
     s = std::max<int64_t>(s, -std::numeric_limits<int32_t>::max());

@@ -207,6 +207,10 @@ TEST(SliceBounds, LeavesOtherAxesWhole) {
                   .as<Array<Any>>();
   EXPECT_EQ(data_of<int64_t>(both[0].as<Tensor>()), (Ints{0, 1}));
   EXPECT_EQ(data_of<int64_t>(both[1].as<Tensor>()), (Ints{4, 2}));
+  EXPECT_EQ(data_of<int64_t>(both[2].as<Tensor>()), (Ints{1, 1}));
+  EXPECT_EQ(data_of<int64_t>(part(2, "tenon.shape.slice", ints({4, 6}), ints({5}), ints({0}),
+                                  ints({1}), ints({-2}))),
+            (Ints{1, -2}));
   EXPECT_EQ(failure("tenon.shape.slice", ints({4}), ints({1}), ints({3}), ints({1}), none),
             "tenon.shape.slice: axis 1 of a tensor of rank 1");
 }

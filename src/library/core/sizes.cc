@@ -122,7 +122,7 @@ Array<Any> slice_bounds(const Tensor& x_shape, const Tensor& starts, const Tenso
     fail(kSlice, "starts, ends, axes and steps differ in size");
   }
   int64_t rank = static_cast<int64_t>(sizes.size());
-  std::vector<int64_t> first(sizes.size(), 0);
+  std::vector<int64_t> first(sizes.size(), 0), strides(sizes.size(), 1);
   std::vector<bool> seen(sizes.size(), false);
   for (size_t i = 0; i < from.size(); ++i) {
     if (which[i] < -rank || which[i] >= rank) {
@@ -144,9 +144,10 @@ Array<Any> slice_bounds(const Tensor& x_shape, const Tensor& starts, const Tenso
       int64_t end = clamped(to[i], forward ? 0 : -1, forward ? n : n - 1);
       sizes[axis] = static_cast<int64_t>(steps_between(start, end, by[i]));
       first[axis] = sizes[axis] > 0 ? start : 0;
+      if (sizes[axis] > 1) strides[axis] = by[i];  // else no step is taken
     }
   }
-  return {list_of(first), list_of(sizes)};
+  return {list_of(first), list_of(sizes), list_of(strides)};
 }
 
 Tensor range_count(const Tensor& start, const Tensor& limit, const Tensor& delta) {
