@@ -231,7 +231,8 @@ void register_search(OperatorTable& table) {
                    sample_reshape_dims, reshape_values));
   table.add(packed("slice_bounds", "tenon.shape.slice",
                    {{"x_shape"}, {"starts"}, {"ends"}, {"axes", kOptional}, {"steps", kOptional}},
-                   {}, "(first elements, sizes, steps) of a slice, per axis of x", infer_slice_bounds));
+                   {}, "(first elements, sizes, steps) of a slice, per axis of x",
+                   infer_slice_bounds));
   table.add(packed("range_count", "tenon.shape.range_count", {{"start"}, {"limit"}, {"delta"}}, {},
                    "how many elements a range has (i64, rank 0)", infer_range_count, nullptr,
                    range_count_values));

@@ -107,9 +107,9 @@ Operand slice_by_indices(NodeContext& cx, Operand x, const Operand& starts, cons
   for (int64_t a = 0; a < static_cast<int64_t>(sizes.size()); ++a) {
     if (axes && std::find(axes->begin(), axes->end(), a) == axes->end()) continue;
     Operand place = cx.ints_tensor({a});
-    Operand taken = cx.op("range", {cx.op("gather", {bounds[0], place}),
-                                    cx.op("gather", {bounds[2], place})},
-                          attrs({{"count", sizes[static_cast<size_t>(a)]}}));
+    Operand taken =
+        cx.op("range", {cx.op("gather", {bounds[0], place}), cx.op("gather", {bounds[2], place})},
+              attrs({{"count", sizes[static_cast<size_t>(a)]}}));
     x = cx.op("gather", {x, taken}, attrs({{"axis", a}}));
   }
   return x;

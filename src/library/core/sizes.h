@@ -10,9 +10,9 @@ namespace tenon::core {
 // the size of x at its place unless `allowzero`.
 Tensor reshape_sizes(const Tensor& shape, const Tensor& x_shape, int64_t allowzero);
 
-// [starts, sizes, steps], i64[rank] each, of ONNX's Slice: starts and ends are clamped to x, negative
-// ones count from the end; `axes` (null: the first ones) and `steps` (null: 1) go with them. An empty
-// slice starts at 0. The step of a slice of one element is 1.
+// [starts, sizes, steps], i64[rank] each, of ONNX's Slice: starts and ends are clamped to x,
+// negative ones count from the end; `axes` (null: the first ones) and `steps` (null: 1) go with
+// them. An empty slice starts at 0. The step of a slice of one element is 1.
 Array<Any> slice_bounds(const Tensor& x_shape, const Tensor& starts, const Tensor& ends,
                         const Tensor& axes, const Tensor& steps);
 
