@@ -72,6 +72,17 @@ TEST_F(BuilderTest, FreshSizesOfATupleAreMatchedFieldByField) {
   EXPECT_EQ(type(parts[1]), "tensor[unique; i64]");
 }
 
+TEST_F(BuilderTest, ASizeThatGrowsTooLargeIsLeftToRunTime) {
+  std::vector<Operand> params;
+  for (int i = 0; i < 150; ++i) {
+    params.push_back(b.param("x", tensor_type(f32, {Dim::symbol(cat("s", i))})));
+  }
+  Operand sum = params[0];
+  for (const Operand& p : params) sum = b.op("add", {sum, p});
+  EXPECT_LT(type(sum).size(), 1500u);
+  EXPECT_NE(type(sum).find("size"), std::string::npos) << type(sum);
+}
+
 TEST_F(BuilderTest, ElementsTravelThroughTypes) {
   Operand x = b.param("x", tensor_type(f32, {n, 4}));
   Operand s = b.op("shape_of", {x});

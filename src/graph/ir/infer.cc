@@ -317,6 +317,7 @@ class Inference {
     if (const auto* t = type_as<TensorType>(result); t && op->value && can_carry(*t)) {
       if (auto values = values_of(*op, cx, *t)) result = with_values(share(t), *values);
     }
+    result = with_small_sizes(result);
     append(cx.conditions());
     if (any_scalar && all_scalars) return as_scalar(cx, result);
     return result;
@@ -359,6 +360,48 @@ class Inference {
     if (!t.dims_known || t.rank > 1 || t.value_known) return false;
     if (!t.dtype.is_int() && !t.dtype.is_bool()) return false;
     return t.rank == 0 || (t.dims[0].is_const() && *t.dims[0].as_const() <= kMaxCarriedValues);
+  }
+
+  // Sizes larger than this are left to run time: through shapes that are computed of shapes they
+  // would grow without bound (in a decoder, threefold with every layer).
+  static constexpr int kMaxSizeNodes = 128;
+
+  static bool is_small(const Dim& d) {
+    int count = 0;
+    std::vector<const DimNode*> stack = {&d.node()};
+    while (!stack.empty()) {
+      const DimNode* n = stack.back();
+      stack.pop_back();
+      if (++count > kMaxSizeNodes) return false;
+      for (const auto& a : n->args) stack.push_back(a.get());
+    }
+    return true;
+  }
+
+  static bool are_small(const Array<Dim>& dims) {
+    return std::all_of(dims.begin(), dims.end(), is_small);
+  }
+
+  TypeRef with_small_sizes(const TypeRef& type) {
+    if (const auto* u = type_as<TupleType>(type)) {
+      auto out = make<TupleType>();
+      for (const TypeRef& f : u->fields) out->fields.push_back(with_small_sizes(f));
+      return out;
+    }
+    const auto* t = type_as<TensorType>(type);
+    if (!t || (are_small(t->dims) && are_small(t->values))) return type;
+    auto out = make<TensorType>(*t);
+    if (!are_small(t->values)) {
+      out->value_known = false;
+      out->values.clear();
+    }
+    for (size_t i = 0; i < t->dims.size(); ++i) {
+      if (is_small(t->dims[i])) continue;
+      Dim d = options_.fresh("size");
+      out_.fresh.push_back(d.node().name.str());
+      out->dims.set(i, d);
+    }
+    return out;
   }
 
   // Numbers that leave 64 bits wrap when the program runs, but not as sizes: then nothing is known.

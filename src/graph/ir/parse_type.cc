@@ -9,7 +9,7 @@ namespace tenon::graph {
 
 namespace {
 // More names and numbers in one size than any real program has: bounds the time to add them up.
-constexpr size_t kMaxDimAtoms = 512;
+constexpr size_t kMaxDimAtoms = 2048;
 }  // namespace
 
 Dim Parser::dim() {
