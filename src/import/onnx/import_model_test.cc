@@ -158,6 +158,16 @@ TEST_F(ImportModel, ShapesThatDisagreeNameTheNode) {
   EXPECT_EQ(to_text(e.span()), "/MatMul");
 }
 
+TEST_F(ImportModel, RanksThatTheOperatorDoesNotHaveAreRefused) {
+  M m;
+  m.input("scores", {2, 3}).input("target", {}, 7);
+  m.node("SoftmaxCrossEntropyLoss", {"scores", "target"}, {"loss"}).output("loss");
+  EXPECT_EQ(error_of(m).kind(), ErrorKind::Usage);
+  M conv;
+  conv.input("x", {1, 3, 8, 8}).input("w", {4}).node("Conv", {"x", "w"}, {"y"}).output("y");
+  EXPECT_EQ(error_of(conv).kind(), ErrorKind::Usage);
+}
+
 // ---- model functions ----
 
 ModelFunction scaled_relu() {

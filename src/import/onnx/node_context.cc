@@ -286,6 +286,7 @@ Operand NodeContext::expand(const Operand& x, const Dims& shape) const {
 Operand NodeContext::unsqueeze(const Operand& x, const Ints& axes) const {
   Dims from = dims(x), to;
   size_t total = from.size() + axes.size(), next = 0;
+  this->axes(axes, static_cast<int64_t>(total));  // fails for one that the result doesn't have
   for (size_t i = 0; i < total; ++i) {
     bool added = std::find(axes.begin(), axes.end(), static_cast<int64_t>(i)) != axes.end();
     to.push_back(added ? Dim(1) : from[next++]);

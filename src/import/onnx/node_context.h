@@ -18,7 +18,34 @@ namespace tenon::onnx {
 
 using graph::Operand;
 using Operands = std::vector<Operand>;
-using Dims = std::vector<Dim>;
+
+// Sizes of a tensor. An axis that it doesn't have is a model's mistake, found where it is asked
+// for: ranks are the model's, so any index that a translation uses may be beyond them.
+class Dims : public std::vector<Dim> {
+ public:
+  using std::vector<Dim>::vector;
+  Dims(std::vector<Dim> dims) : std::vector<Dim>(std::move(dims)) {}  // NOLINT: the same thing
+  Dim& operator[](size_t i) {
+    require(i);
+    return data()[i];
+  }
+  const Dim& operator[](size_t i) const {
+    require(i);
+    return data()[i];
+  }
+  const Dim& at(size_t i) const { return (*this)[i]; }
+  Dim& back() { return (*this)[size() - 1]; }
+  const Dim& back() const { return (*this)[size() - 1]; }
+
+ private:
+  void require(size_t i) const {
+    if (i < size()) return;
+    throw Error(ErrorKind::Usage, "an operand's rank is not what the operator asks for")
+        .found(cat("rank ", size()))
+        .expected(cat("more than ", i == SIZE_MAX ? 0 : i));
+  }
+};
+
 using Ints = std::vector<int64_t>;
 
 // What only the importer can do for a node: walk an inner graph. Names of `inputs` are bound to the
