@@ -108,6 +108,15 @@ int compare(const DimNode& a, const DimNode& b) {
   return a.args.size() < b.args.size() ? -1 : a.args.size() > b.args.size();
 }
 
+uint32_t node_count(const Dim& d, uint32_t limit) {
+  uint32_t n = 1;
+  for (const auto& a : d.node().args) {
+    if (n >= limit) break;
+    n += node_count(Dim(a), limit - n);
+  }
+  return std::min(n, limit);
+}
+
 int compare(const Monomial& a, const Monomial& b) {
   if (a.size() != b.size()) return a.size() > b.size() ? -1 : 1;
   for (size_t i = 0; i < a.size(); ++i) {
@@ -552,6 +561,19 @@ Dim bcast(const Dim& a, const Dim& b) {
     if (auto lo = lower_bound(d); lo && *lo >= 2) return d;
   }
   std::erase_if(args, [](const Dim& d) { return d.is_const(1); });
+  // Of sizes that prove equal the shortest is kept.
+  std::vector<Dim> kept;
+  for (const Dim& d : args) {
+    auto same =
+        std::find_if(kept.begin(), kept.end(), [&](const Dim& k) { return proves_equal(k, d); });
+    if (same == kept.end()) {
+      kept.push_back(d);
+    } else if (dim_terms::node_count(d, 1000) < dim_terms::node_count(*same, 1000)) {
+      *same = d;
+    }
+  }
+  sort_unique(&kept);
+  args = kept;
   return args.size() == 1 ? args[0] : make_node(DimKind::kBcast, args);
 }
 

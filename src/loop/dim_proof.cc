@@ -1,8 +1,6 @@
 // Bounds by interval arithmetic and proofs of signs. Symbols are >= 0.
 #include <algorithm>
 #include <numeric>
-#include <unordered_map>
-#include <utility>
 
 #include "loop/dim.h"
 #include "loop/dim_terms.h"
@@ -86,39 +84,9 @@ Interval remainder(const Interval& a, const Interval& b) {
   return r;
 }
 
-// What one question has found so far. Sizes share parts, so that each part is bounded once; and the
-// search for a proof branches, so that it ends after so many steps, always the same for the same
-// question.
-struct Question {
-  static constexpr int kSteps = 2000;
-
-  std::unordered_map<const DimNode*, std::pair<Ref<const DimNode>, Interval>> known;  // held: keys
-  int steps = 0;
-
-  static Question*& current() {
-    thread_local Question* question = nullptr;
-    return question;
-  }
-  Question() : outer(current()) { current() = this; }
-  ~Question() { current() = outer; }
-  Question(const Question&) = delete;
-
-  Question* outer;
-};
-
-Interval compute_bounds(const DimNode& n);
-
 Interval bounds(const DimNode& n) {
   if (n.kind == DimKind::kConst) return {n.value, n.value};
   if (n.kind == DimKind::kSymbol) return {0, std::nullopt};
-  auto& known = Question::current()->known;
-  if (auto it = known.find(&n); it != known.end()) return it->second.second;
-  const Interval found = compute_bounds(n);
-  known.emplace(&n, std::pair(Ref<const DimNode>(&n), found));
-  return found;
-}
-
-Interval compute_bounds(const DimNode& n) {
   Interval r = bounds(*n.args[0]);
   for (size_t i = 1; i < n.args.size(); ++i) {
     Interval b = bounds(*n.args[i]);
@@ -223,42 +191,112 @@ bool nonnegative(const Dim& d, int depth) {
   Interval i = bounds(d.node());
   if (i.lo && *i.lo >= 0) return true;
   if (i.hi && *i.hi < 0) return false;
-  if (depth == 0 || ++Question::current()->steps > Question::kSteps) return false;
+  if (depth == 0) return false;
   Terms terms = dim_terms::of(d);
   if (terms.size() > 8) return false;
   return relax(d, terms, depth);
 }
 
+constexpr uint32_t kLargest = 120;  // nodes of an expression that is worth a proof
+
+bool is_large(const Dim& d) {
+  return dim_terms::node_count(d, kLargest + 1) > kLargest;
+}
+
+// A symbol and the value of it at which two arguments of a min or max meet.
+struct Pivot {
+  std::string symbol;
+  int64_t value;
+};
+std::optional<Pivot> find_pivot(const DimNode& n) {
+  if (n.kind == DimKind::kMin || n.kind == DimKind::kMax) {
+    for (size_t i = 0; i < n.args.size(); ++i) {
+      for (size_t j = i + 1; j < n.args.size(); ++j) {
+        Dim d = Dim(n.args[i]) - Dim(n.args[j]);
+        Terms terms = dim_terms::of(d);
+        if (terms.empty() || terms.size() > 2 || terms[0].atoms.size() != 1) continue;
+        if (terms[0].atoms[0]->kind != DimKind::kSymbol) continue;
+        if (terms[0].coefficient != 1 && terms[0].coefficient != -1) continue;
+        int64_t constant = 0;
+        if (terms.size() == 2) {
+          if (!terms[1].atoms.empty()) continue;
+          constant = terms[1].coefficient;
+        }
+        return Pivot{terms[0].atoms[0]->name.str(), -constant * terms[0].coefficient};
+      }
+    }
+  }
+  for (const auto& a : n.args) {
+    if (auto p = find_pivot(*a)) return p;
+  }
+  return std::nullopt;
+}
+
+// Does `holds` hold of `d` on both sides of a pivot, where the symbol is value + t and value - t?
+bool by_cases(const Dim& d, int depth, const std::function<bool(const Dim&, int)>& holds) {
+  if (depth == 0 || is_large(d)) return false;
+  auto pivot = find_pivot(d.node());
+  if (!pivot) return false;
+  Dim t = Dim::symbol(pivot->symbol + "~");
+  auto with = [&](const Dim& value) {
+    Dim side = substitute(d, [&](std::string_view s) {
+      return s == pivot->symbol ? std::optional(value) : std::nullopt;
+    });
+    return holds(side, depth - 1);
+  };
+  // Symbols are not negative: with a negative value there is one side only.
+  return with(Dim(std::max<int64_t>(pivot->value, 0)) + t) &&
+         (pivot->value < 0 || with(Dim(pivot->value) - t));
+}
+
+bool is_zero(const Dim& d, int depth) {
+  if (d.is_const()) return d.is_const(0);
+  Interval i = bounds(d.node());
+  if ((i.lo && *i.lo > 0) || (i.hi && *i.hi < 0)) return false;
+  return by_cases(d, depth, is_zero);
+}
+
+bool nonnegative_by_cases(const Dim& d, int depth) {
+  if (nonnegative(d, 2)) return true;
+  return by_cases(d, depth, nonnegative_by_cases);
+}
+
 }  // namespace
 
 std::optional<int64_t> lower_bound(const Dim& d) {
-  Question question;
   return bounds(d.node()).lo;
 }
 std::optional<int64_t> upper_bound(const Dim& d) {
-  Question question;
   return bounds(d.node()).hi;
 }
 
 bool proves_equal(const Dim& a, const Dim& b) {
-  return a == b;
+  if (a == b) return true;
+  if (a.is_const() && b.is_const()) return false;
+  if (is_large(a) || is_large(b)) return false;
+  try {
+    return is_zero(a - b, 2);
+  } catch (const Error&) {
+    return false;  // a bound overflowed: no proof
+  }
 }
 
 bool proves_nonnegative(const Dim& d) {
-  Question question;
+  if (auto v = d.as_const()) return *v >= 0;
+  if (is_large(d)) return false;
   try {
-    return nonnegative(d, 3);
+    return nonnegative(d, 3) || nonnegative_by_cases(d, 1);
   } catch (const Error&) {
-    return false;  // a bound overflowed: no proof
+    return false;
   }
 }
 
 bool proves_less_equal(const Dim& a, const Dim& b) {
   if (a == b) return true;
   if (auto x = a.as_const(), y = b.as_const(); x && y) return *x <= *y;
-  Question question;
+  if (is_large(a) || is_large(b)) return false;
   try {
-    return nonnegative(b - a, 3);
+    return proves_nonnegative(b - a);
   } catch (const Error&) {
     return false;
   }
@@ -267,7 +305,7 @@ bool proves_less_equal(const Dim& a, const Dim& b) {
 bool proves_differ(const Dim& a, const Dim& b) {
   if (a == b) return false;
   if (a.is_const() && b.is_const()) return true;  // canonical: unequal constants
-  Question question;
+  if (is_large(a) || is_large(b)) return false;
   try {
     Dim d = a - b;
     if (d.is_const()) return !d.is_const(0);

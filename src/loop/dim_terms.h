@@ -20,6 +20,9 @@ int compare(const DimNode& a, const DimNode& b);
 // By falling degree, then by atoms; so the constant term comes last.
 int compare(const Monomial& a, const Monomial& b);
 
+// Nodes of `d` as a tree, or `limit` where there are more.
+uint32_t node_count(const Dim& d, uint32_t limit);
+
 Terms of(const Dim& d);
 void append(const DimNode& n, int64_t scale, Terms* out);  // not normalised
 void normalise(Terms* terms);
