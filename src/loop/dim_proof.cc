@@ -1,6 +1,8 @@
 // Bounds by interval arithmetic and proofs of signs. Symbols are >= 0.
 #include <algorithm>
 #include <numeric>
+#include <unordered_map>
+#include <utility>
 
 #include "loop/dim.h"
 #include "loop/dim_terms.h"
@@ -84,9 +86,39 @@ Interval remainder(const Interval& a, const Interval& b) {
   return r;
 }
 
+// What one question has found so far. Sizes share parts, so that each part is bounded once; and the
+// search for a proof branches, so that it ends after so many steps, always the same for the same
+// question.
+struct Question {
+  static constexpr int kSteps = 2000;
+
+  std::unordered_map<const DimNode*, std::pair<Ref<const DimNode>, Interval>> known;  // held: keys
+  int steps = 0;
+
+  static Question*& current() {
+    thread_local Question* question = nullptr;
+    return question;
+  }
+  Question() : outer(current()) { current() = this; }
+  ~Question() { current() = outer; }
+  Question(const Question&) = delete;
+
+  Question* outer;
+};
+
+Interval compute_bounds(const DimNode& n);
+
 Interval bounds(const DimNode& n) {
   if (n.kind == DimKind::kConst) return {n.value, n.value};
   if (n.kind == DimKind::kSymbol) return {0, std::nullopt};
+  auto& known = Question::current()->known;
+  if (auto it = known.find(&n); it != known.end()) return it->second.second;
+  const Interval found = compute_bounds(n);
+  known.emplace(&n, std::pair(Ref<const DimNode>(&n), found));
+  return found;
+}
+
+Interval compute_bounds(const DimNode& n) {
   Interval r = bounds(*n.args[0]);
   for (size_t i = 1; i < n.args.size(); ++i) {
     Interval b = bounds(*n.args[i]);
@@ -191,7 +223,7 @@ bool nonnegative(const Dim& d, int depth) {
   Interval i = bounds(d.node());
   if (i.lo && *i.lo >= 0) return true;
   if (i.hi && *i.hi < 0) return false;
-  if (depth == 0) return false;
+  if (depth == 0 || ++Question::current()->steps > Question::kSteps) return false;
   Terms terms = dim_terms::of(d);
   if (terms.size() > 8) return false;
   return relax(d, terms, depth);
@@ -264,9 +296,11 @@ bool nonnegative_by_cases(const Dim& d, int depth) {
 }  // namespace
 
 std::optional<int64_t> lower_bound(const Dim& d) {
+  Question question;
   return bounds(d.node()).lo;
 }
 std::optional<int64_t> upper_bound(const Dim& d) {
+  Question question;
   return bounds(d.node()).hi;
 }
 
@@ -274,6 +308,7 @@ bool proves_equal(const Dim& a, const Dim& b) {
   if (a == b) return true;
   if (a.is_const() && b.is_const()) return false;
   if (is_large(a) || is_large(b)) return false;
+  Question question;
   try {
     return is_zero(a - b, 2);
   } catch (const Error&) {
@@ -284,6 +319,7 @@ bool proves_equal(const Dim& a, const Dim& b) {
 bool proves_nonnegative(const Dim& d) {
   if (auto v = d.as_const()) return *v >= 0;
   if (is_large(d)) return false;
+  Question question;
   try {
     return nonnegative(d, 3) || nonnegative_by_cases(d, 1);
   } catch (const Error&) {
@@ -295,6 +331,7 @@ bool proves_less_equal(const Dim& a, const Dim& b) {
   if (a == b) return true;
   if (auto x = a.as_const(), y = b.as_const(); x && y) return *x <= *y;
   if (is_large(a) || is_large(b)) return false;
+  Question question;
   try {
     return proves_nonnegative(b - a);
   } catch (const Error&) {
@@ -306,6 +343,7 @@ bool proves_differ(const Dim& a, const Dim& b) {
   if (a == b) return false;
   if (a.is_const() && b.is_const()) return true;  // canonical: unequal constants
   if (is_large(a) || is_large(b)) return false;
+  Question question;
   try {
     Dim d = a - b;
     if (d.is_const()) return !d.is_const(0);
