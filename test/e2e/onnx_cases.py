@@ -37,7 +37,8 @@ def main() -> int:
         print(f"skipped: no ONNX cases at {folder}; TENON_ONNX_DATA names their folder")
         return 77
     command = [options.tenon, "check", folder, "--json", "-q", "--jobs", options.jobs]
-    command += ["--atol", ATOL.get(options.family, "1e-7"), *options.rest]
+    # A hang is told from a large model on a busy machine.
+    command += ["--timeout", "900", "--atol", ATOL.get(options.family, "1e-7"), *options.rest]
     done = subprocess.run([str(part) for part in command], capture_output=True, text=True)
     try:
         report, _ = json.JSONDecoder().raw_decode(done.stdout)
