@@ -180,7 +180,7 @@ Operand Builder::bind(ExprRef value, std::string_view hint) {
   Inferred r = infer(value);
   push_checks(r.conditions);
   if (!r.fresh.empty() && mentions(r.type, r.fresh)) {
-    return match_fresh(bind_typed(std::move(value), erase(r.type, r.fresh), hint), r.type);
+    return match_fresh(bind_typed(std::move(value), r.known(), hint), r.type);
   }
   return bind_typed(std::move(value), r.type, hint);
 }
@@ -189,7 +189,7 @@ Operand Builder::bind_as(ExprRef value, TypeRef stated, std::string_view hint) {
   value = refine_arguments(value);
   Inferred r = infer(value);
   push_checks(r.conditions);
-  TypeRef known = erase(r.type, r.fresh);
+  TypeRef known = r.known();
   if (!is_subtype(known, stated)) {
     throw Error(ErrorKind::Usage, span_,
                 cat("the type stated for ", hint.empty() ? "this value" : cat("%", hint),

@@ -122,7 +122,7 @@ class FunctionChecker {
     }
     Inferred r = infer(b.value);
     for (const auto& c : r.conditions) condition(*c);
-    TypeRef known = erase(r.type, r.fresh);
+    TypeRef known = r.known();
     type(b.var->type);
     if (!is_subtype(known, b.var->type)) {
       throw Error(ErrorKind::Usage, span_,

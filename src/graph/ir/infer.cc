@@ -166,6 +166,10 @@ Array<TypeRef> constructor_fields(const ConstructorRef& c, const Array<TypeRef>&
   return c.constructor->fields.map([&](const TypeRef& t) { return substitute_type_vars(t, map); });
 }
 
+TypeRef Inferred::known() const {
+  return erase(spelt_out ? spelt_out : type, fresh);
+}
+
 TypeRef erase(const TypeRef& type, const std::vector<std::string>& symbols) {
   return erase_symbols(type, [&](std::string_view name) {
     return std::find(symbols.begin(), symbols.end(), name) == symbols.end();
@@ -317,7 +321,10 @@ class Inference {
     if (const auto* t = type_as<TensorType>(result); t && op->value && can_carry(*t)) {
       if (auto values = values_of(*op, cx, *t)) result = with_values(share(t), *values);
     }
-    result = with_small_sizes(result);
+    if (TypeRef small = with_small_sizes(result); small != result) {
+      out_.spelt_out = result;
+      result = small;
+    }
     append(cx.conditions());
     if (any_scalar && all_scalars) return as_scalar(cx, result);
     return result;
@@ -385,7 +392,12 @@ class Inference {
   TypeRef with_small_sizes(const TypeRef& type) {
     if (const auto* u = type_as<TupleType>(type)) {
       auto out = make<TupleType>();
-      for (const TypeRef& f : u->fields) out->fields.push_back(with_small_sizes(f));
+      bool changed = false;
+      for (const TypeRef& f : u->fields) {
+        out->fields.push_back(with_small_sizes(f));
+        changed = changed || out->fields.back() != f;
+      }
+      if (!changed) return type;
       return out;
     }
     const auto* t = type_as<TensorType>(type);

@@ -31,8 +31,14 @@ Array<TypeRef> constructor_fields(const ConstructorRef& c, const Array<TypeRef>&
 
 struct Inferred {
   TypeRef type;
+  // `type` with every size spelt out, where `type` names large ones by fresh symbols; else null.
+  // The value itself has this type, so that it can be lowered; what follows works with the names.
+  TypeRef spelt_out;
   std::vector<Ref<const Check>> conditions;  // not proved
   std::vector<std::string> fresh;            // symbols in `type` that only running tells
+
+  // What is known of the value before match_shape has bound the fresh symbols.
+  TypeRef known() const;
 };
 
 struct InferOptions {
