@@ -33,16 +33,13 @@ struct CompileCommand {
 
   void dump(std::string_view pass, const graph::Module& module, int index) const {
     if (dump_after != "all" && dump_after != pass) return;
-    graph::PrintOptions print;
     if (dump_dir.empty()) {
       std::printf("// after %.*s\n%s\n", static_cast<int>(pass.size()), pass.data(),
-                  graph::to_text(module, print).c_str());
+                  graph::to_text(module).c_str());
       return;
     }
     std::filesystem::create_directories(dump_dir);
-    const std::string stem = cat(index < 10 ? "0" : "", index, "_", pass);
-    print.weights_path = cat(dump_dir, "/", stem, ".weights");
-    write_file(cat(dump_dir, "/", stem, ".tn"), graph::to_text(module, print));
+    graph::save_module(module, cat(dump_dir, "/", index < 10 ? "0" : "", index, "_", pass, ".tn"));
   }
 
   void run() {

@@ -8,7 +8,8 @@ add_custom_command(
   DEPENDS "${PROJECT_SOURCE_DIR}/src/vm/executable/tnx.fbs"
   COMMENT "Generating tnx_generated.h")
 target_sources(${TARGET_NAME} PRIVATE "${tnx_generated}")
-target_include_directories(${TARGET_NAME} SYSTEM PRIVATE "${PROJECT_BINARY_DIR}/generated")
+# For generated_schema.h, which the headers test compiles too.
+target_include_directories(${TARGET_NAME} SYSTEM PUBLIC "${PROJECT_BINARY_DIR}/generated")
 target_link_libraries(${TARGET_NAME} PUBLIC ${CMAKE_DL_LIBS})
 
 # Tests make their files from assembly, which the layer itself must not see.
