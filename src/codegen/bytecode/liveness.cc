@@ -43,9 +43,13 @@ BlockLiveness analyse_liveness(const Array<Ref<const Binding>>& bindings,
     const Var* var = bindings[i]->var.get();
     if (last[var] == kNever) out.unused[i] = true;
   }
-  for (const auto& [var, at] : last) {
+  // In the order of binding, so that registers are given in the same order every time.
+  auto dies = [&](const Var* var) {
+    const int64_t at = last.at(var);
     if (at != kNever && at < static_cast<int64_t>(count)) out.dies[at].push_back(var);
-  }
+  };
+  for (const Var* var : extra) dies(var);
+  for (const auto& binding : bindings) dies(binding->var.get());
   return out;
 }
 
