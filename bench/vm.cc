@@ -1,5 +1,5 @@
 // The machine's rows of the budgets in the design: nanoseconds per operation, the best of several
-// rounds, as a table or, with --json, as JSON for bench/vm.py, which sets peers beside them.
+// rounds, as a table or, with --json, as JSON. bench/vm.lua prints the rows that Lua has too.
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
