@@ -174,8 +174,6 @@ class Partitioner : public Rewriter {
   }
 
  private:
-  static Any real(double value) { return Any(value); }
-
   Operand convolution(const VarRef& var, const Match& match) {
     const Attrs& a = match.base->attrs;
     auto* w = type_of(match.base->args[1]).as<TensorType>();
@@ -220,8 +218,8 @@ class Partitioner : public Rewriter {
     for (size_t i = first_two_mapped ? 2 : 0; i < args.size(); ++i) args[i] = mapped(args[i]);
     Attrs attributes = attrs(own);
     attributes.set("activation", Any(static_cast<int64_t>(match.activation)));
-    attributes.set("alpha", real(match.alpha));
-    attributes.set("beta", real(match.beta));
+    attributes.set("alpha", Any(match.alpha));
+    attributes.set("beta", Any(match.beta));
     attributes.set(kDestinationsAttr, Any(int64_t{1}));
     attributes.set(kNoRetainAttr, Any(true));
     return builder().bind_typed(make<Call>(CalleeKind::kPacked, String(name), Operand(),

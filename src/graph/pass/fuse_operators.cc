@@ -196,7 +196,7 @@ class Fuser : public Rewriter {
   }
 
   Operand rewrite(const VarRef& var, const ExprRef& value) override {
-    if (auto it = roots_.find(value_origin(var)); it != roots_.end()) return emit(it->second);
+    if (auto it = roots_.find(var.get()); it != roots_.end()) return emit(it->second);
     if (inner_.contains(var.get())) return var;  // used by its own group only
     return keep(var, value);
   }
@@ -205,8 +205,6 @@ class Fuser : public Rewriter {
   struct Group {
     std::vector<Ref<const Binding>> members;
   };
-
-  static const Var* value_origin(const VarRef& var) { return var.get(); }
 
   void plan(const BlockRef& block, const std::unordered_map<const Var*, int64_t>& uses) {
     Grouping grouping(block, uses);

@@ -182,10 +182,6 @@ dnnl::post_ops post_operations(const dnnl::memory::desc* residual, OneDnnActivat
   return ops;
 }
 
-bool is_reference(const char* implementation) {
-  return std::string_view(implementation).find("ref") != std::string_view::npos;
-}
-
 void require_f32(const Tensor& tensor, const char* function, const char* name, int64_t rank) {
   if (tensor && tensor.dtype() == f32 && tensor.device().device_type == kDLCPU &&
       (tensor->layout & LayoutWord::kCompact) && (rank < 0 || tensor.rank() == rank)) {

@@ -58,9 +58,6 @@ void execute(const Primitive& primitive, std::unordered_map<int, dnnl::memory> a
 dnnl::post_ops post_operations(const dnnl::memory::desc* residual, OneDnnActivation activation,
                                float alpha, float beta);
 
-// Whether oneDNN would run its reference code, which is orders of magnitude slower.
-bool is_reference(const char* implementation);
-
 // Throws Error (Runtime) with the function's name unless `tensor` is a compact f32 tensor on the
 // CPU of that rank (-1: any).
 void require_f32(const Tensor& tensor, const char* function, const char* name, int64_t rank = -1);
