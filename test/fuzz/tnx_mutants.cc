@@ -1,11 +1,28 @@
-// tnx_mutants COUNT [SEED] FILE.tna|FILE.tnx...: loads and runs COUNT mutants of the files, half of
-// them changed in their code words alone, a quarter anywhere with hashes repaired. Build it with a
-// sanitizer preset; it exits with 0 when all of them gave a value or an error.
-#include <cstdio>
-#include <cstdlib>
+// tnx_mutants COUNT FIRST FILE...: makes mutants FIRST to FIRST + COUNT - 1 of executables (.tnx),
+// of assembly (.tna) and of what models and programs compile to (.onnx, .tn), loads them and calls
+// their functions under tight limits (tnx_target.h). Of eight mutants
+//
+//   0 1 2  are sound files with some words of code changed: the verifier is asked
+//   3 4    are sound files whose names, constants or functions are changed or exchanged, so that
+//          kernels are called with what they weren't compiled for: their entries are asked
+//   5      have any bytes changed but those of kernels, and hashes that fit
+//   6      have any bytes changed, and no more: the hashes are asked
+//   7      have bytes of kernels changed: refused by the hash or, the hash repaired, verified but
+//          not run unless the native code itself is the seed's
+//
+// It exits with 0 when each gave values or errors. Build it with a sanitizer preset; kernels, which
+// carry no sanitizer's checks, find their tensors between pages that can't be touched
+// (guarded_memory.cc).
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 
+#include "bounds.h"
+#include "codegen/llvm/target.h"
+#include "driver/compile.h"
+#include "graph/ir/text.h"
+#include "import/onnx/import_model.h"
+#include "library/onednn/register.h"
 #include "mutate.h"
 #include "tnx_target.h"
 #include "vm/asm/assemble.h"
@@ -13,75 +30,261 @@
 
 namespace {
 
-// A sound file with some words of its code changed: most of these pass the verifier.
-std::string code_mutant(const tenon::vm::Unit& original, tenon::fuzz::Mutator& mutator) {
-  tenon::vm::Unit unit = original;
-  for (uint64_t changes = 1 + mutator.below(3); changes-- > 0;) {
-    auto& f = unit.functions[mutator.below(unit.functions.size())];
-    if (f.code.empty()) continue;
-    tenon::vm::Word& word = f.code[mutator.below(f.code.size())];
-    switch (mutator.below(5)) {
+using namespace tenon;
+using namespace tenon::fuzz;
+
+constexpr unsigned kSeconds = 60;
+
+struct Seed {
+  std::string bytes;
+  vm::Unit unit;
+};
+
+vm::Unit compile(const graph::Module& module) {
+  driver::CompileOptions options;
+  options.target = codegen::host_target();
+  return driver::compile(module, options);
+}
+
+Seed read_seed(const std::string& path) {
+  const std::string extension = std::filesystem::path(path).extension();
+  std::ifstream in(path, std::ios::binary);
+  std::string bytes{std::istreambuf_iterator<char>(in), {}};
+  if (extension == ".tna") bytes = vm::write_to_bytes(vm::assemble(bytes, path));
+  if (extension == ".tn") bytes = vm::write_to_bytes(compile(graph::parse_module(bytes, path)));
+  if (extension == ".onnx") bytes = vm::write_to_bytes(compile(onnx::import_model(path).module));
+  vm::Unit unit = vm::read_unit(vm::copy_bytes(bytes)).unit;
+  return {std::move(bytes), std::move(unit)};
+}
+
+class Mutants {
+ public:
+  Mutants(const std::vector<Seed>& seeds, uint64_t number)
+      : seeds_(seeds), number_(number), m_(number), seed_(seeds[m_.below(seeds.size())]) {}
+
+  struct Mutant {
+    std::string bytes;
+    bool refused = false;  // by a hash: loading it is a finding
+  };
+
+  Mutant make() {
+    switch (number_ % 8) {
       case 0:
-        word ^= tenon::vm::Word{1} << mutator.below(5);
-        break;
       case 1:
-        word = f.code[mutator.below(f.code.size())];
-        break;
       case 2:
-        word = (word & ~tenon::vm::Word{0xff}) | mutator.below(16);
-        break;
+        return {with_changed_code()};
       case 3:
-        word ^= tenon::vm::Word{4} << 56;
-        break;  // a last use, or none any more
+      case 4:
+        return {with_changed_parts()};
+      case 5:
+        return {with_changed_sections()};
+      case 6:
+        return {m_.mutant(seed_.bytes, seeds_[m_.below(seeds_.size())].bytes)};
       default:
-        word = (word & 0xff00000000000000) | ((word + mutator.below(5) - 2) & 0xffffffffffffff);
+        return with_changed_kernels();
     }
   }
-  return tenon::vm::write_to_bytes(unit);
-}
+
+ private:
+  std::string with_changed_code() {
+    vm::Unit unit = seed_.unit;
+    for (uint64_t changes = 1 + m_.below(3); changes-- > 0;) change_code(unit);
+    return vm::write_to_bytes(unit);
+  }
+
+  void change_code(vm::Unit& unit) {
+    auto& f = unit.functions[m_.below(unit.functions.size())];
+    if (f.code.empty()) return;
+    vm::Word& word = f.code[m_.below(f.code.size())];
+    switch (m_.below(5)) {
+      case 0:
+        word ^= vm::Word{1} << m_.below(5);
+        break;
+      case 1:
+        word = f.code[m_.below(f.code.size())];
+        break;
+      case 2:
+        word = (word & ~vm::Word{0xff}) | m_.below(16);
+        break;
+      case 3:  // a last use, or none any more
+        word ^= vm::Word{4} << 56;
+        break;
+      default:
+        word = (word & 0xff00000000000000) | ((word + m_.below(5) - 2) & 0xffffffffffffff);
+    }
+  }
+
+  std::string with_changed_parts() {
+    vm::Unit unit = seed_.unit;
+    for (uint64_t changes = 1 + m_.below(3); changes-- > 0;) change_part(unit);
+    if (m_.below(4) == 0) change_code(unit);
+    return vm::write_to_bytes(unit);
+  }
+
+  void change_part(vm::Unit& unit) {
+    auto& f = unit.functions[m_.below(unit.functions.size())];
+    switch (m_.below(7)) {
+      case 0:
+      case 1:  // another kernel or packed function
+        if (!unit.packed.empty()) {
+          std::swap(unit.packed[m_.below(unit.packed.size())].name,
+                    unit.packed[m_.below(unit.packed.size())].name);
+        }
+        break;
+      case 2:
+      case 3:
+        change_constant(unit);
+        break;
+      case 4:
+        f.register_count = static_cast<uint32_t>(f.register_count + m_.below(9) - 4);
+        break;
+      case 5:
+        if (f.params.empty()) break;
+        if (m_.below(2)) {
+          vm::Param& p = f.params[m_.below(f.params.size())];
+          p.borrowed = !p.borrowed;
+        } else {
+          f.params.erase(f.params.begin() + static_cast<std::ptrdiff_t>(m_.below(f.params.size())));
+        }
+        break;
+      default: {  // a function's code from another
+        auto& other = unit.functions[m_.below(unit.functions.size())];
+        std::swap(f.code, other.code);
+        std::swap(f.spans, other.spans);
+      }
+    }
+  }
+
+  void change_constant(vm::Unit& unit) {
+    if (unit.constants.empty()) return;
+    Any& value = unit.constants[m_.below(unit.constants.size())].value;
+    if (m_.below(2)) {
+      value = unit.constants[m_.below(unit.constants.size())].value;
+    } else if (value.type_index == TypeIndex::Tensor) {
+      value = Any(other_tensor(value.as<Tensor>()));
+    } else if (value.type_index == TypeIndex::Shape) {
+      Shape old = value.as<Shape>();
+      std::vector<int64_t> sizes(old.begin(), old.end());
+      if (!sizes.empty()) sizes[m_.below(sizes.size())] = number();
+      value = Any(Shape(sizes));
+    } else {
+      value = Any(number());
+    }
+  }
+
+  // Of other sizes or another dtype; small, so that it can't be what takes the memory.
+  Tensor other_tensor(const Tensor& old) {
+    static const DataType kTypes[] = {f32, f64, f16, i8, i32, i64, u8, boolean};
+    std::vector<int64_t> sizes(old.shape().begin(), old.shape().end());
+    DataType dtype = m_.below(3) ? old.dtype() : kTypes[m_.below(std::size(kTypes))];
+    if (sizes.empty() || m_.below(8) == 0) {
+      sizes.push_back(static_cast<int64_t>(m_.below(3)));
+    } else if (m_.below(8) == 0) {
+      sizes.pop_back();
+    } else {
+      int64_t& size = sizes[m_.below(sizes.size())];
+      size = m_.below(2) ? static_cast<int64_t>(m_.below(5)) : std::max<int64_t>(size - 1, 0);
+    }
+    Tensor t = allocate_tensor(sizes, dtype);
+    std::memset(t.data(), 0, t.bytes());
+    return t;
+  }
+
+  int64_t number() {
+    static constexpr int64_t kNumbers[] = {
+        -1, 0, 1, 2, 3, 64, 1 << 20, 1 << 31, INT64_MAX, INT64_MIN, INT64_MAX / 8 + 1};
+    return kNumbers[m_.below(std::size(kNumbers))];
+  }
+
+  static vm::SectionEntry section(const std::string& bytes, vm::SectionId id) {
+    vm::FileHeader header;
+    std::memcpy(&header, bytes.data(), sizeof header);
+    return header.sections[static_cast<size_t>(id)];
+  }
+
+  std::string with_changed_sections() {
+    const vm::SectionEntry kernels = section(seed_.bytes, vm::SectionId::Kernels);
+    const std::string& other = seeds_[m_.below(seeds_.size())].bytes;
+    std::string bytes = seed_.bytes;
+    // Before the kernels or behind them; now and then a length changes, and with it all that
+    // follows.
+    const size_t end = kernels.offset + kernels.size;
+    if (m_.below(4) == 0 && end < bytes.size()) {
+      bytes = bytes.substr(0, end) + m_.mutant(bytes.substr(end), other);
+    } else {
+      std::string head = m_.mutant(bytes.substr(0, kernels.offset), other);
+      if (m_.below(8)) head.resize(kernels.offset);
+      bytes = head + bytes.substr(kernels.offset);
+    }
+    vm::repair_hashes(bytes);
+    return bytes;
+  }
+
+  Mutant with_changed_kernels() {
+    const vm::SectionEntry kernels = section(seed_.bytes, vm::SectionId::Kernels);
+    if (kernels.size == 0) return {with_changed_code()};
+    Mutant out{seed_.bytes};
+    const std::string old = seed_.bytes.substr(kernels.offset, kernels.size);
+    const std::string& other = seeds_[m_.below(seeds_.size())].bytes;
+    std::string section = m_.mutant(old, other);
+    section.resize(kernels.size);
+    out.bytes.replace(kernels.offset, kernels.size, section);
+    const bool repair = m_.below(2);
+    if (repair) vm::repair_hashes(out.bytes);
+    out.refused = section != old && !repair;
+    return out;
+  }
+
+  const std::vector<Seed>& seeds_;
+  uint64_t number_;
+  Mutator m_;
+  const Seed& seed_;
+};
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  using namespace tenon;
   if (argc < 4) {
-    std::fprintf(stderr, "usage: tnx_mutants COUNT SEED FILE...\n");
+    std::fprintf(stderr, "usage: tnx_mutants COUNT FIRST FILE...\n");
     return 2;
   }
-  long count = std::atol(argv[1]);
-  std::vector<std::string> corpus, kernels;
-  std::vector<vm::Unit> units;
+  const auto count = static_cast<uint64_t>(std::atoll(argv[1]));
+  const auto first = static_cast<uint64_t>(std::atoll(argv[2]));
+  driver::initialise();
+  register_onednn();
+  vm::register_builtins();
+  std::vector<Seed> seeds;
+  std::vector<std::string> kernels;
   for (int i = 3; i < argc; ++i) {
-    std::ifstream in(argv[i], std::ios::binary);
-    std::string bytes{std::istreambuf_iterator<char>(in), {}};
     try {
-      bool text = std::string(argv[i]).ends_with(".tna");
-      if (text) bytes = vm::write_to_bytes(vm::assemble(bytes, argv[i]));
-      vm::Unit unit = vm::read_unit(vm::copy_bytes(bytes)).unit;
-      for (const auto& k : unit.kernels) kernels.push_back(k.elf);
-      corpus.push_back(bytes);
-      units.push_back(std::move(unit));
+      seeds.push_back(read_seed(argv[i]));
+      for (const auto& k : seeds.back().unit.kernels) kernels.push_back(k.elf);
     } catch (const Error& e) {
       std::fprintf(stderr, "left out %s: %s\n", argv[i], e.message().c_str());
     }
   }
-  if (corpus.empty()) return 2;
-  fuzz::Mutator mutator(static_cast<uint64_t>(std::atoll(argv[2])));
-  long loaded = 0, values = 0, errors = 0;
-  for (long i = 0; i < count; ++i) {
-    size_t base = mutator.below(corpus.size());
-    std::string bytes = i % 2 ? code_mutant(units[base], mutator)
-                              : mutator.mutant(corpus[base], corpus[mutator.below(corpus.size())]);
-    if (i % 4 == 0) vm::repair_hashes(bytes);
-    // A finding leaves its input behind.
-    if (const char* path = std::getenv("TENON_LAST_MUTANT"))
-      std::ofstream(path, std::ios::binary) << bytes;
-    fuzz::TnxOutcome outcome = fuzz::run_tnx(bytes, true, kernels);
+  if (seeds.empty()) return 2;
+  set_bounds(kSeconds);
+
+  long loaded = 0, foreign = 0, values = 0, errors = 0;
+  for (uint64_t number = first; number < first + count; ++number) {
+    // A mutant depends on its number alone, so that it can be made again without the others.
+    const Mutants::Mutant mutant = Mutants(seeds, number).make();
+    begin_mutant(mutant.bytes);
+    TnxOutcome outcome = run_tnx(mutant.bytes, true, kernels);
+    if (mutant.refused && (outcome.loaded || outcome.foreign)) {
+      outcome.problem = "a changed kernel section passed its hash";
+    }
+    if (!outcome.problem.empty()) finding(cat("mutant ", number, ": ", outcome.problem));
     loaded += outcome.loaded;
+    foreign += outcome.foreign;
     values += outcome.values;
     errors += outcome.errors;
   }
-  std::printf("%ld mutants: %ld loaded, %ld calls gave values, %ld errors\n", count, loaded, values,
-              errors);
-  return 0;
+  end_mutants();
+  std::printf(
+      "%llu mutants: %ld loaded, %ld with foreign kernels left alone, %ld calls gave values, %ld "
+      "errors; %ld findings\n",
+      static_cast<unsigned long long>(count), loaded, foreign, values, errors, Bounds::findings);
+  return Bounds::findings ? 1 : 0;
 }

@@ -1,7 +1,8 @@
 // What is done to a .tnx of unknown origin: load it, and run what it exports under tight limits.
-// Every outcome but a value or an error is a finding.
+// Every outcome but a value or an error that isn't our bug is a finding.
 #pragma once
 
+#include <cstring>
 #include <string>
 #include <vector>
 
@@ -34,7 +35,7 @@ inline Any argument(const vm::SignatureType& type, uint64_t choice) {
     for (const auto& d : type.dims) dims.push_back(d.is_constant() ? d.value : 2);
     auto bytes = byte_count(dims, type.dtype);
     if (bytes && *bytes < (1 << 20)) {
-      Tensor t = Tensor::empty(dims, type.dtype);
+      Tensor t = allocate_tensor(dims, type.dtype);
       std::memset(t.data(), 0, static_cast<size_t>(*bytes));
       return Any(t);
     }
@@ -45,10 +46,49 @@ inline Any argument(const vm::SignatureType& type, uint64_t choice) {
 
 struct TnxOutcome {
   bool loaded = false;
+  bool foreign = false;  // has native code that isn't trusted: verified, not run
   int values = 0, errors = 0;
+  std::string problem;  // of a finding
 };
 
-// `trusted_kernels`: the native code that may be opened; a file with other code is only verified.
+// Calls each function of a unit, first as its types say, then with arguments of other kinds.
+inline TnxOutcome run_unit(vm::Unit unit, const vm::ReadOptions& read) {
+  TnxOutcome outcome;
+  vm::ProgramOptions options;
+  options.read = read;
+  options.allow_missing = true;
+  vm::Limits limits;
+  limits.fuel = 5000;
+  limits.memory = 8 << 20;
+  limits.depth = 200;
+  limits.deadline = std::chrono::seconds(5);
+  limits.threads = 1;
+  vm::Machine m(vm::Program::from_unit(std::move(unit), options), limits);
+  outcome.loaded = true;
+  const auto& functions = m.program().unit().functions;
+  constexpr size_t kFunctions = 40;
+  for (uint32_t f = 0; f < functions.size() && f < kFunctions; ++f) {
+    for (bool expected : {true, false}) {
+      std::vector<Any> args;
+      for (const vm::Param& p : functions[f].params) {
+        args.push_back(argument(p.type, expected ? 3 : args.size() * 3 + f + 3));
+      }
+      std::vector<AnyView> views(args.begin(), args.end());
+      try {
+        m.call(f, std::span<const AnyView>(views));
+        ++outcome.values;
+      } catch (const Error& e) {
+        ++outcome.errors;
+        if (e.kind() == ErrorKind::Internal) outcome.problem = e.render();
+      }
+      if (args.empty()) break;
+    }
+  }
+  return outcome;
+}
+
+// `trusted_kernels`: the native code that may be opened. A file with other code is only verified;
+// as one that isn't trusted it must be refused.
 inline TnxOutcome run_tnx(const std::string& bytes, bool check_hashes,
                           const std::vector<std::string>& trusted_kernels) {
   vm::register_builtins();
@@ -56,39 +96,21 @@ inline TnxOutcome run_tnx(const std::string& bytes, bool check_hashes,
   try {
     vm::ReadOptions read;
     read.check_hashes = check_hashes;
-    Ref<vm::FileBytes> file = vm::copy_bytes(bytes);
-    vm::Unit unit = vm::read_unit(file, read).unit;
+    vm::Unit unit = vm::read_unit(vm::copy_bytes(bytes), read).unit;
     vm::disassemble(unit);
     for (const auto& k : unit.kernels) {
       bool known = false;
       for (const auto& t : trusted_kernels) known = known || t == k.elf;
-      if (!known) return outcome;
+      outcome.foreign = outcome.foreign || !known;
     }
-    vm::ProgramOptions options;
-    options.read = read;
-    options.allow_missing = true;
-    vm::Limits limits;
-    limits.fuel = 5000;
-    limits.memory = 8 << 20;
-    limits.depth = 200;
-    limits.deadline = std::chrono::seconds(5);
-    vm::Machine m(vm::Program::from_unit(std::move(unit), options), limits);
-    outcome.loaded = true;
-    const auto& functions = m.program().unit().functions;
-    constexpr size_t kFunctions = 40;
-    for (uint32_t f = 0; f < functions.size() && f < kFunctions; ++f) {
-      std::vector<Any> args;
-      for (const vm::Param& p : functions[f].params)
-        args.push_back(argument(p.type, args.size() * 3 + f + 3));
-      std::vector<AnyView> views(args.begin(), args.end());
-      try {
-        m.call(f, std::span<const AnyView>(views));
-        ++outcome.values;
-      } catch (const Error&) {
-        ++outcome.errors;
-      }
-    }
-  } catch (const Error&) {
+    if (!outcome.foreign) return run_unit(std::move(unit), read);
+    vm::ProgramOptions untrusted;
+    untrusted.read = read;
+    untrusted.trusted = false;
+    vm::Program::from_unit(std::move(unit), untrusted);
+    outcome.problem = "native code was taken from a file that isn't trusted";
+  } catch (const Error& e) {
+    if (e.kind() == ErrorKind::Internal) outcome.problem = e.render();
   }
   return outcome;
 }

@@ -236,12 +236,13 @@ class Importer {
         usable = false;
         continue;
       }
-      usable = usable && !slot->unusable && slot->value;
+      usable = usable && !slot->unusable;
       results.push_back(slot->value);
       output_types.push_back(
           {v.name, slot->value ? to_text(graph::type_of(slot->value)) : "unknown"});
     }
-    if (!usable || !unsupported.empty()) return;
+    TENON_ASSERT(usable || !unsupported.empty(), "an output is unusable for no reason");
+    if (!unsupported.empty()) return;
     Array<String> names;
     for (const std::string& name : outputs) names.push_back(String(name));
     main = builder_.finish("main", results.size() == 1 ? results[0] : builder_.tuple(results),
@@ -373,6 +374,12 @@ class Importer {
     n.attributes = std::move(resolved);
   }
 
+  // A result may be an operand of a function, and that operand may be left out of the call.
+  void check_given(const Scope::Slot& slot, const std::string& name, const std::string& of) const {
+    if (slot.unusable || slot.value) return;
+    invalid(cat(of, " has the result '", printable(name), "', an operand that a call leaves out"));
+  }
+
   void call_function(const Node& n, const ModelFunction& f, Scope& scope) {
     if (scope.function_depth >= kMaxFunctionDepth) {
       throw Error(ErrorKind::Usage, cat(printable(model_.file), " nests functions too deeply"))
@@ -408,6 +415,7 @@ class Importer {
       if (slot == nullptr) {
         invalid(cat("no node of function '", printable(f.name), "' makes '", printable(name), "'"));
       }
+      check_given(*slot, name, cat("function '", printable(f.name), "'"));
       results.push_back(slot->value);
     }
     set_outputs(n, results, scope);
@@ -451,7 +459,8 @@ class Importer::Runner final : public GraphRunner {
         importer_.invalid(cat("no node of the inner graph of '", printable(node_.name), "' makes '",
                               printable(v.name), "'"));
       }
-      if (slot->unusable || !slot->value) return std::nullopt;
+      if (slot->unusable) return std::nullopt;
+      importer_.check_given(*slot, v.name, cat("the inner graph of '", printable(node_.name), "'"));
       out.push_back(slot->value);
     }
     return out;

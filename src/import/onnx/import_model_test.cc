@@ -35,7 +35,8 @@ Error error_of(const ModelMaker& m, const ImportOptions& options = {}) {
 TEST_F(ImportModel, NodesBecomeCallsAndNamesSpans) {
   M m;
   m.input("x", {"batch", 4}).node("Relu", {"x"}, {"y"}).node("Exp", {"y"}, {"z"}).output("z");
-  EXPECT_EQ(text(m), R"(fn @main(%x: tensor[batch, 4; f32]) -> tensor[batch, 4; f32] attrs(results=["z"]) {
+  EXPECT_EQ(text(m),
+            R"(fn @main(%x: tensor[batch, 4; f32]) -> tensor[batch, 4; f32] attrs(results=["z"]) {
   %0: tensor[batch, 4; f32] = relu(%x)
   %1: tensor[batch, 4; f32] = exp(%0)
   %1
@@ -69,7 +70,8 @@ TEST_F(ImportModel, SizesForSymbolsAndShapesForInputs) {
   ImportOptions options;
   options.dims["n"] = 2;
   options.shapes["x"] = {-1, -1, 5};
-  EXPECT_EQ(text(m, options), R"(fn @main(%x: tensor[2, m, 5; f32]) -> tensor[2, m, 5; f32] attrs(results=["y"]) {
+  EXPECT_EQ(text(m, options),
+            R"(fn @main(%x: tensor[2, m, 5; f32]) -> tensor[2, m, 5; f32] attrs(results=["y"]) {
   %0: tensor[2, m, 5; f32] = relu(%x)
   %0
 }
@@ -226,13 +228,39 @@ TEST_F(ImportModel, FunctionsThatExpandToTooManyNodesAreRefused) {
   EXPECT_EQ(error_of(m).kind(), ErrorKind::Usage);
 }
 
+TEST_F(ImportModel, AnOperandThatIsLeftOutIsNoOutput) {
+  M m;
+  ModelFunction f;
+  f.domain = "my";
+  f.name = "Second";
+  f.inputs = {"a", "b"};
+  f.outputs = {"b"};
+  m.model.functions.push_back(f);
+  m.input("x", {4}).node("Second", {"x"}, {"y"}, {}, "my").output("y");
+  EXPECT_EQ(error_of(m).render(), R"(error: m.onnx breaks ONNX's rules
+  found     function 'Second' has the result 'b', an operand that a call leaves out)");
+
+  Graph branch;
+  branch.outputs.push_back(M::value("b", 1, {4}));
+  f.inputs.push_back("c");
+  f.outputs = {"r"};
+  f.nodes = {M::make_node("If", {"c"}, {"r"},
+                          {M::body("then_branch", branch), M::body("else_branch", branch)})};
+  M inner;
+  inner.model.functions.push_back(f);
+  inner.input("x", {4}).input("c", {}, 9);
+  inner.node("Second", {"x", "", "c"}, {"y"}, {}, "my").output("y");
+  EXPECT_EQ(error_of(inner).kind(), ErrorKind::Usage);
+}
+
 // ---- shapes as values ----
 
 TEST_F(ImportModel, ReshapeResolvesZeroAndMinusOneSymbolically) {
   M m;
   m.input("x", {"n", 6, "s"}).ints("shape", {0, -1, 3});
   m.node("Reshape", {"x", "shape"}, {"y"}).output("y");
-  EXPECT_EQ(text(m), R"(fn @main(%x: tensor[n, 6, s; f32]) -> tensor[n, 2*s, 3; f32] attrs(results=["y"]) {
+  EXPECT_EQ(text(m),
+            R"(fn @main(%x: tensor[n, 6, s; f32]) -> tensor[n, 2*s, 3; f32] attrs(results=["y"]) {
   %0: tensor[n, 2*s, 3; f32] = reshape(%x, shape=[n, 2*s, 3])
   %0
 }
@@ -256,7 +284,9 @@ TEST_F(ImportModel, SliceClampsSymbolically) {
   M m;
   m.input("x", {"n", 5}).ints("starts", {-3, 1}).ints("ends", {INT64_MAX, 100});
   m.node("Slice", {"x", "starts", "ends"}, {"y"}).output("y");
-  EXPECT_EQ(text(m), R"(fn @main(%x: tensor[n, 5; f32]) -> tensor[n - max(0, n - 3), 4; f32] attrs(results=["y"]) {
+  EXPECT_EQ(
+      text(m),
+      R"(fn @main(%x: tensor[n, 5; f32]) -> tensor[n - max(0, n - 3), 4; f32] attrs(results=["y"]) {
   %0: tensor[n - max(0, n - 3), 4; f32] = slice(%x, starts=[max(0, n - 3), 1], sizes=[n - max(0, n - 3), 4], steps=[1, 1])
   %0
 }
@@ -267,8 +297,9 @@ TEST_F(ImportModel, ShapesFromInputsAreMatched) {
   M m;
   m.input("x", {"n", 4}).input("shape", {2}, 7);
   m.node("Reshape", {"x", "shape"}, {"y"}).node("Relu", {"y"}, {"z"}).output("z");
-  EXPECT_EQ(text(m),
-            R"(fn @main(%x: tensor[n, 4; f32], %shape: tensor[2; i64]) -> tensor[rank=2; f32] attrs(results=["z"]) {
+  EXPECT_EQ(
+      text(m),
+      R"(fn @main(%x: tensor[n, 4; f32], %shape: tensor[2; i64]) -> tensor[rank=2; f32] attrs(results=["z"]) {
   %0: tensor[2; i64] = [n, 4] = shape_of(%x)
   %1: tensor[2; i64] = reshape_dims(%shape, %0)
   %2: tensor[2; i64] = [d_0, d_1] = match_elements(%1, [d_0, d_1])
@@ -298,7 +329,9 @@ TEST_F(ImportModel, IfBecomesAnIf) {
          {M::body("then_branch", graph_of({M::make_node("Relu", {"x"}, {"a"})}, "a")),
           M::body("else_branch", graph_of({M::make_node("Exp", {"x"}, {"b"})}, "b"))});
   m.output("y");
-  EXPECT_EQ(text(m), R"(fn @main(%c: tensor[bool], %x: tensor[4; f32]) -> tensor[4; f32] attrs(results=["y"]) {
+  EXPECT_EQ(
+      text(m),
+      R"(fn @main(%c: tensor[bool], %x: tensor[4; f32]) -> tensor[4; f32] attrs(results=["y"]) {
   %0: tensor[4; f32] = if %c {
     %1: tensor[4; f32] = relu(%x)
     %1
@@ -350,7 +383,9 @@ TEST_F(ImportModel, LoopVariablesMayGrow) {
   M m;
   m.input("n", {}, 7).input("x", {4});
   m.node("Loop", {"n", "", "x"}, {"y"}, {M::body("body", loop_body())}).output("y");
-  EXPECT_EQ(text(m), R"(fn @main(%n: tensor[i64], %x: tensor[4; f32]) -> tensor[rank=1; f32] attrs(results=["y"]) {
+  EXPECT_EQ(
+      text(m),
+      R"(fn @main(%n: tensor[i64], %x: tensor[4; f32]) -> tensor[rank=1; f32] attrs(results=["y"]) {
   %0: (tensor[i64], tensor[rank=1; f32]) = loop (%i: tensor[i64] = tensor[i64]{0}, %state_0: tensor[rank=1; f32] = %x) while {
     %1: tensor[bool] = less(%i, %n)
     %1

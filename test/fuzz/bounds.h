@@ -1,0 +1,93 @@
+// What a mutant may take, and what is kept of one that is a finding. A program calls set_bounds
+// once, begin_mutant before each mutant and end_mutants at the end. The current mutant always lies
+// in the file that TENON_FINDING names ("finding.bin"), so that whatever ends the program leaves it
+// there: a crash, a sanitizer's report, more seconds or memory than allowed. finding() keeps one
+// whose mistake was caught, and goes on.
+#pragma once
+
+#include <fcntl.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <string>
+
+#include "support/error.h"
+
+#if defined(__SANITIZE_ADDRESS__)
+#define TENON_FUZZ_ASAN 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define TENON_FUZZ_ASAN 1
+#endif
+#endif
+
+#ifdef TENON_FUZZ_ASAN
+// The sanitizer's own bounds: its reservation of address space rules out RLIMIT_AS.
+extern "C" inline __attribute__((used, visibility("default"))) const char*
+__asan_default_options() {
+  return "max_allocation_size_mb=1024:hard_rss_limit_mb=3072:detect_leaks=1";
+}
+extern "C" inline __attribute__((used, visibility("default"))) const char*
+__ubsan_default_options() {
+  return "print_stacktrace=1";
+}
+#endif
+
+namespace tenon::fuzz {
+
+struct Bounds {
+  static inline std::string path;
+  static inline int file = -1;
+  static inline const std::string* mutant = nullptr;
+  static inline unsigned seconds = 0;
+  static inline long findings = 0;
+};
+
+inline void set_bounds(unsigned seconds) {
+  const char* given = std::getenv("TENON_FINDING");
+  Bounds::path = given ? given : "finding.bin";
+  Bounds::file = open(Bounds::path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
+  if (Bounds::file < 0) {
+    std::perror(Bounds::path.c_str());
+    std::exit(2);
+  }
+  Bounds::seconds = seconds;
+  std::signal(SIGALRM, [](int) {
+    static constexpr char kText[] = "finding: a mutant takes longer than it may\n";
+    [[maybe_unused]] auto written = write(2, kText, sizeof kText - 1);
+    std::abort();
+  });
+#ifndef TENON_FUZZ_ASAN
+  rlimit memory{rlim_t{4} << 30, rlim_t{4} << 30};
+  setrlimit(RLIMIT_AS, &memory);
+#endif
+}
+
+// `bytes` must live until the next call.
+inline void begin_mutant(const std::string& bytes) {
+  Bounds::mutant = &bytes;
+  if (pwrite(Bounds::file, bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size()) ||
+      ftruncate(Bounds::file, static_cast<off_t>(bytes.size())) != 0) {
+    std::perror(Bounds::path.c_str());
+    std::exit(2);
+  }
+  alarm(Bounds::seconds);
+}
+
+inline void finding(const std::string& what) {
+  const std::string path = cat(Bounds::path, ".", ++Bounds::findings);
+  std::ofstream(path, std::ios::binary) << *Bounds::mutant;
+  std::fprintf(stderr, "finding in %s: %s\n", path.c_str(), what.c_str());
+}
+
+inline void end_mutants() {
+  alarm(0);
+  close(Bounds::file);
+  unlink(Bounds::path.c_str());
+}
+
+}  // namespace tenon::fuzz
