@@ -56,12 +56,24 @@ class Pipeline {
     const auto start = std::chrono::steady_clock::now();
     graph::Module now = pass.run(module, cx_);
     const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
-    if (options_.check_after_each) graph::check_module(now);
+    if (options_.check_after_each) check(pass, now);
     if (options_.after_pass) options_.after_pass(pass.name, now, took.count());
     return now;
   }
 
  private:
+  static void check(const graph::Pass& pass, const graph::Module& module) {
+    try {
+      graph::check_module(module);
+    } catch (const Error& error) {
+      Error bug(
+          ErrorKind::Internal, error.span(),
+          cat("pass ", pass.name, " made a module that the checker refuses: ", error.message()));
+      for (const Error::Row& row : error.rows()) bug.row(row.label, row.text, row.note);
+      throw bug;
+    }
+  }
+
   const CompileOptions& options_;
   graph::ReferenceEvaluator evaluator_;
   graph::OneDnnOffer onednn_;

@@ -25,7 +25,11 @@ struct CompileOptions {
   std::function<void(std::string_view pass, const graph::Module& module, double seconds)>
       after_pass;
   std::string stop_after;  // a pass's name: run_passes ends there
+#ifdef NDEBUG
   bool check_after_each = false;
+#else
+  bool check_after_each = true;  // a pass whose result the checker refuses is our bug: Internal
+#endif
   // Text of the kernels' LLVM IR or assembly is appended here when not null.
   std::string* ir_text = nullptr;
   std::string* assembly_text = nullptr;

@@ -229,4 +229,22 @@ Operand constant_string(std::string_view value) {
   return make_constant(String(value), t);
 }
 
+namespace {
+
+void collect_symbols_of_value(const Any& value, std::vector<std::string>* names, int depth) {
+  if (Dim::accepts(value)) {
+    tenon::collect_symbols(value.as<Dim>(), names);
+  } else if (value.type_index == TypeIndex::Array && depth < kMaxNesting) {
+    for (const Any& item : value.as<Array<Any>>()) {
+      collect_symbols_of_value(item, names, depth + 1);
+    }
+  }
+}
+
+}  // namespace
+
+void collect_symbols(const Attrs& attrs, std::vector<std::string>* names) {
+  for (const auto& [_, value] : attrs) collect_symbols_of_value(value, names, 0);
+}
+
 }  // namespace tenon::graph

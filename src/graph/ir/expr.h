@@ -73,6 +73,8 @@ enum class CalleeKind : uint8_t {
 // Named attribute values, in the order of the operator's entry; see AttrKind in op.h for what an
 // Any may hold.
 using Attrs = Map<String, Any>;
+// Every symbol of the dimensions among the values, each once, after those already in `names`.
+void collect_symbols(const Attrs& attrs, std::vector<std::string>* names);
 
 struct Call : Expr {
   CalleeKind kind = CalleeKind::kOperator;

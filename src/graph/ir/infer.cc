@@ -238,7 +238,7 @@ class Inference {
   void require_bound(const ExprRef& value) {
     std::vector<std::string> names, own;
     if (const auto* c = value.as<Call>()) {
-      for (const auto& [_, v] : c->attrs) symbols_of(v, &names, 0);
+      collect_symbols(c->attrs, &names);
       if (c->result_type) collect_symbols(c->result_type, &names);
     } else if (const auto* k = value.as<Check>()) {
       tenon::collect_symbols(k->left, &names);
@@ -254,14 +254,6 @@ class Inference {
     for (const std::string& n : names) {
       bool bound = options_.in_scope(n) || std::find(own.begin(), own.end(), n) != own.end();
       if (!bound) fail(cat("the symbol ", n, " is not bound here"));
-    }
-  }
-
-  static void symbols_of(const Any& value, std::vector<std::string>* names, int depth) {
-    if (Dim::accepts(value)) {
-      tenon::collect_symbols(value.as<Dim>(), names);
-    } else if (value.type_index == TypeIndex::Array && depth < kMaxNesting) {
-      for (const Any& item : value.as<Array<Any>>()) symbols_of(item, names, depth + 1);
     }
   }
 

@@ -163,4 +163,15 @@ ExprRef Rewriter::with_mapped_operands(const ExprRef& value) {
   return value;
 }
 
+std::optional<double> single_number(const Operand& operand) {
+  auto* constant = operand.as<Constant>();
+  auto tensor = constant ? constant->value.try_as<Tensor>() : std::nullopt;
+  if (!tensor || tensor->count() != 1) return std::nullopt;
+  if (tensor->dtype() == f32) return *tensor->data_as<float>();
+  if (tensor->dtype() == f64) return *tensor->data_as<double>();
+  if (tensor->dtype() == i64) return static_cast<double>(*tensor->data_as<int64_t>());
+  if (tensor->dtype() == i32) return *tensor->data_as<int32_t>();
+  return std::nullopt;
+}
+
 }  // namespace tenon::graph

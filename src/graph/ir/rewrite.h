@@ -2,6 +2,7 @@
 // what to put in the place of each.
 #pragma once
 
+#include <optional>
 #include <unordered_map>
 
 #include "graph/ir/builder.h"
@@ -63,5 +64,7 @@ std::unordered_map<const Var*, int64_t> count_uses(const FunctionRef& function);
 const Operator* operator_of(const ExprRef& value);
 // `value` as a call of the operator `name`, or null.
 const Call* as_op(const ExprRef& value, std::string_view name);
+// The one element of a constant tensor of floats or of i32 or i64, whatever its rank.
+std::optional<double> single_number(const Operand& operand);
 
 }  // namespace tenon::graph

@@ -4,6 +4,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "graph/ir/intrinsic.h"
 #include "graph/ir/rewrite.h"
 
 namespace tenon::graph {
@@ -251,15 +252,17 @@ class Fuser : public Rewriter {
         if (arg && !made.contains(arg.get())) import(arg);
       }
     }
+    import_sizes(group, &b, &outside);
     Operand result;
     for (const auto& member : group.members) {
       auto* call = member->value.as<Call>();
       std::vector<Operand> args;
       for (const Operand& arg : call->args) args.push_back(import(arg));
       b.at(member->span);
-      result = b.bind_typed(make<Call>(call->kind, call->callee, Operand(), Array<Operand>(args),
-                                       call->attrs, TypeRef()),
-                            member->var->type, member->var->name);
+      // Inference repeats the conditions that the caller checked: the function stands on its own.
+      result = b.bind_as(make<Call>(call->kind, call->callee, Operand(), Array<Operand>(args),
+                                    call->attrs, TypeRef()),
+                         member->var->type, member->var->name);
       map[member->var.get()] = result;
     }
     if (name.size() > 60) name.resize(60);
@@ -271,6 +274,34 @@ class Fuser : public Rewriter {
     return builder().bind_typed(make<Call>(CalleeKind::kGlobal, String(name), Operand(),
                                            Array<Operand>(outside), Attrs(), TypeRef()),
                                 root->type, root->name);
+  }
+
+  // Sizes that stand only inside expressions (4*n), or in attributes, are bound by the values of
+  // one more parameter, which lowering drops again: a kernel takes its sizes as integers.
+  void import_sizes(const Group& group, Builder* b, std::vector<Operand>* outside) {
+    std::vector<std::string> bound, used;
+    for (const Operand& operand : *outside) {
+      collect_binding_symbols(type_of(operand), &bound);
+      collect_symbols(type_of(operand), &used);
+    }
+    for (const auto& member : group.members) {
+      collect_symbols(member->var->type, &used);
+      collect_symbols(member->value.as<Call>()->attrs, &used);
+    }
+    std::vector<Dim> sizes;
+    for (const std::string& symbol : used) {
+      if (std::ranges::find(bound, symbol) == bound.end()) sizes.push_back(Dim::symbol(symbol));
+    }
+    for (size_t done = 0; done < sizes.size(); done += kMaxCarriedValues) {
+      const size_t count = std::min<size_t>(kMaxCarriedValues, sizes.size() - done);
+      const std::vector<Dim> some(sizes.begin() + done, sizes.begin() + done + count);
+      const TypeRef type = with_values(tensor_type(i64, {Dim(some.size())}), some);
+      outside->push_back(builder().bind_typed(
+          make<Call>(CalleeKind::kPacked, String(kMemoryValues), Operand(), Array<Operand>(),
+                     attrs({{"values", attr_dims(some)}}), type),
+          type, "sizes"));
+      b->param("sizes", type);
+    }
   }
 
   bool merge_;

@@ -5,6 +5,7 @@
 
 #include "graph/ir/rewrite.h"
 #include "graph/op/lower.h"
+#include "graph/pass/simplify.h"
 #include "object/reflect.h"
 
 namespace tenon::graph {
@@ -15,16 +16,21 @@ std::vector<std::string> symbols_of(const FunctionRef& primitive) {
   std::vector<std::string> names;
   for (const VarRef& param : primitive->params) collect_symbols(param->type, &names);
   for (const auto& binding : primitive->body->bindings) {
+    auto* call = binding->value.as<Call>();
+    if (!call) continue;
     collect_symbols(binding->var->type, &names);
-    for (const auto& [name, value] : binding->value.as<Call>()->attrs) {
-      if (auto dims = value.try_as<Array<Dim>>()) {
-        for (const Dim& dim : *dims) tenon::collect_symbols(dim, &names);
-      } else if (auto dim = value.try_as<Ref<const DimNode>>()) {
-        tenon::collect_symbols(Dim(*dim), &names);
-      }
-    }
+    collect_symbols(call->attrs, &names);
   }
   return names;
+}
+
+// Whether each parameter is an operand of the body. The others only bind sizes, which a kernel
+// takes as integers.
+std::vector<bool> used_params(const FunctionRef& primitive) {
+  const auto uses = count_uses(primitive);
+  std::vector<bool> used;
+  for (const VarRef& param : primitive->params) used.push_back(uses.contains(param.get()));
+  return used;
 }
 
 Attrs substitute_attrs(const Attrs& attrs, const DimSubstitution& map) {
@@ -43,6 +49,7 @@ Attrs substitute_attrs(const Attrs& attrs, const DimSubstitution& map) {
   return out;
 }
 
+// The primitive with its symbols called s0, s1, ..., without what only guards or binds them.
 FunctionRef rename_symbols(const FunctionRef& primitive, const std::vector<std::string>& symbols) {
   std::unordered_map<std::string, std::string> names;
   for (size_t i = 0; i < symbols.size(); ++i) names[symbols[i]] = cat("s", i);
@@ -52,11 +59,15 @@ FunctionRef rename_symbols(const FunctionRef& primitive, const std::vector<std::
   Builder b;
   b.at(primitive->span);
   std::unordered_map<const Object*, Operand> map;
-  for (const VarRef& param : primitive->params) {
+  const std::vector<bool> used = used_params(primitive);
+  for (size_t i = 0; i < used.size(); ++i) {
+    const VarRef& param = primitive->params[i];
+    if (!used[i]) continue;
     map[param.get()] = b.param(param->name, substitute(without_known_values(param->type), rename));
   }
   for (const auto& binding : primitive->body->bindings) {
     auto* call = binding->value.as<Call>();
+    if (!call) continue;  // a check: its condition holds where the kernel is called
     std::vector<Operand> args;
     for (const Operand& arg : call->args) {
       auto it = map.find(arg.get());
@@ -100,9 +111,15 @@ class KernelCaller : public Rewriter {
       // s12 stands for the symbol that came twelfth.
       integers.push_back(Dim::symbol(symbols.at(std::stoul(std::string(name).substr(1)))));
     }
-    return builder().bind_typed(make<Call>(CalleeKind::kKernel, use.name, Operand(), call->args,
-                                           attrs({{"integers", attr_dims(integers)}}), var->type),
-                                var->type, var->name);
+    const std::vector<bool> used = used_params(*found);
+    std::vector<Operand> args;
+    for (size_t i = 0; i < used.size(); ++i) {
+      if (used[i]) args.push_back(call->args[i]);
+    }
+    return builder().bind_typed(
+        make<Call>(CalleeKind::kKernel, use.name, Operand(), Array<Operand>(args),
+                   attrs({{"integers", attr_dims(integers)}}), var->type),
+        var->type, var->name);
   }
 
  private:
@@ -157,7 +174,8 @@ class KernelCaller : public Rewriter {
 }  // namespace
 
 Module lower_to_kernels(const Module& module, PassContext& cx) {
-  return KernelCaller(cx).lower(module);
+  // What only told a primitive function its sizes is used no more.
+  return remove_dead_code(KernelCaller(cx).lower(module), cx);
 }
 
 }  // namespace tenon::graph

@@ -1,6 +1,7 @@
 #include "graph/pass/pass.h"
 
 #include "graph/pass/choose_layouts.h"
+#include "graph/pass/combine_layer_norm.h"
 #include "graph/pass/fold_batch_norm.h"
 #include "graph/pass/fold_constants.h"
 #include "graph/pass/fuse_operators.h"

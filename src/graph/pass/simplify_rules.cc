@@ -36,20 +36,6 @@ bool same_tensor_type(const TypeRef& a, const TypeRef& b) {
   return true;
 }
 
-// The one value of a constant of floats or integers all of whose elements agree.
-std::optional<double> uniform_constant(const Operand& operand) {
-  auto* constant = operand.as<Constant>();
-  auto* type = constant ? known_tensor(constant->type) : nullptr;
-  if (!type || constant->value.is_none()) return std::nullopt;
-  auto tensor = constant->value.try_as<Tensor>();
-  if (!tensor || tensor->count() != 1) return std::nullopt;
-  if (tensor->dtype() == f32) return *tensor->data_as<float>();
-  if (tensor->dtype() == f64) return *tensor->data_as<double>();
-  if (tensor->dtype() == i64) return static_cast<double>(*tensor->data_as<int64_t>());
-  if (tensor->dtype() == i32) return *tensor->data_as<int32_t>();
-  return std::nullopt;
-}
-
 // ---- the rules ----
 
 Operand drop_same_type(Builder&, const Call& call, const TypeRef& type) {
@@ -112,17 +98,25 @@ Operand no_padding(Builder&, const Call& call, const TypeRef&) {
   return call.args[0];
 }
 
+// x to the power 2 is x * x, to the last bit.
+Operand square(Builder& b, const Call& call, const TypeRef& type) {
+  if (single_number(call.args[1]) != 2.0 || !same_tensor_type(type_of(call.args[0]), type)) {
+    return Operand();
+  }
+  return b.op("mul", {call.args[0], call.args[0]});
+}
+
 // x * 1, x / 1 and x - 0 are x, also for -0 and NaN; x + 0 is not, for -0.
 template <int kNeutral>
 Operand neutral_right(Builder&, const Call& call, const TypeRef& type) {
-  auto value = uniform_constant(call.args[1]);
+  auto value = single_number(call.args[1]);
   if (!value || *value != kNeutral) return Operand();
   if (kNeutral == 0 && std::signbit(*value)) return Operand();
   return same_tensor_type(type_of(call.args[0]), type) ? call.args[0] : Operand();
 }
 
 Operand neutral_left(Builder&, const Call& call, const TypeRef& type) {
-  auto value = uniform_constant(call.args[0]);
+  auto value = single_number(call.args[0]);
   if (!value || *value != 1) return Operand();
   return same_tensor_type(type_of(call.args[1]), type) ? call.args[1] : Operand();
 }
@@ -143,6 +137,7 @@ const std::unordered_map<std::string_view, std::vector<Rule>>& rules() {
       {"mul", {neutral_right<1>, neutral_left}},
       {"div", {neutral_right<1>}},
       {"sub", {neutral_right<0>}},
+      {"pow", {square}},
       {"relu", {relu_of_relu}},
   };
   return table;
