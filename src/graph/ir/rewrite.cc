@@ -77,6 +77,10 @@ FunctionRef Rewriter::run(const FunctionRef& function) {
 
 void Rewriter::enter(const FunctionRef&) {}
 
+bool Rewriter::drops(const Binding&) const {
+  return false;
+}
+
 Operand Rewriter::rewrite(const VarRef& var, const ExprRef& value) {
   return keep(var, value);
 }
@@ -106,7 +110,7 @@ std::vector<Operand> Rewriter::mapped(const Array<Operand>& old) const {
 Operand Rewriter::inline_block(const BlockRef& block) {
   open_block();
   for (const auto& binding : block->bindings) {
-    map_[binding->var.get()] = walk(binding);
+    if (!drops(*binding)) map_[binding->var.get()] = walk(binding);
   }
   close_block();
   return mapped(block->result);

@@ -23,6 +23,8 @@ class Rewriter {
   // What the binding `var = value` becomes; `value`'s operands are already the new ones. Returns
   // the operand that stands for `var` from here on. The default keeps it.
   virtual Operand rewrite(const VarRef& var, const ExprRef& value);
+  // Whether the binding goes, blocks and all; nothing that stays may use its variable.
+  virtual bool drops(const Binding& binding) const;
   // Before a function's bindings are walked.
   virtual void enter(const FunctionRef& function);
   // Around each block, the function's own too.

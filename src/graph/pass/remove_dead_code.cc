@@ -57,9 +57,7 @@ class Remover : public Rewriter {
     marker.mark(function->body);
     live_ = std::move(marker.live);
   }
-  Operand rewrite(const VarRef& var, const ExprRef& value) override {
-    return live_.contains(var.get()) ? keep(var, value) : Operand(var);
-  }
+  bool drops(const Binding& binding) const override { return !live_.contains(binding.var.get()); }
 
  private:
   std::unordered_set<const Object*> live_;

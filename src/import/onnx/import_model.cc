@@ -402,6 +402,10 @@ class Importer {
       invalid(cat("node '", printable(n.name), "' gives ", operands.size(), " operands to '",
                   printable(f.name), "', which has ", f.inputs.size()));
     }
+    if (n.outputs.size() > f.outputs.size()) {
+      invalid(cat("node '", printable(n.name), "' takes ", n.outputs.size(), " results of '",
+                  printable(f.name), "', which has ", f.outputs.size()));
+    }
     for (size_t i = 0; i < f.inputs.size(); ++i) {
       const Scope::Slot* slot =
           i < n.inputs.size() && !n.inputs[i].empty() ? scope.find(n.inputs[i]) : nullptr;

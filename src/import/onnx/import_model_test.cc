@@ -228,6 +228,19 @@ TEST_F(ImportModel, FunctionsThatExpandToTooManyNodesAreRefused) {
   EXPECT_EQ(error_of(m).kind(), ErrorKind::Usage);
 }
 
+TEST_F(ImportModel, FunctionsHaveAsManyOperandsAndResultsAsTheirCalls) {
+  M m;
+  m.model.functions.push_back(scaled_relu());
+  m.input("x", {4}).node("ScaledRelu", {"x"}, {"y", "z"}, {}, "my").output("z");
+  EXPECT_EQ(error_of(m).render(), R"(error: m.onnx breaks ONNX's rules
+  found     node '/ScaledRelu' takes 2 results of 'ScaledRelu', which has 1)");
+  M n;
+  n.model.functions.push_back(scaled_relu());
+  n.input("x", {4}).node("ScaledRelu", {"x", "x", "x"}, {"y"}, {}, "my").output("y");
+  EXPECT_EQ(error_of(n).render(), R"(error: m.onnx breaks ONNX's rules
+  found     node '/ScaledRelu' gives 3 operands to 'ScaledRelu', which has 2)");
+}
+
 TEST_F(ImportModel, AnOperandThatIsLeftOutIsNoOutput) {
   M m;
   ModelFunction f;

@@ -53,8 +53,8 @@ void check(const Convolution& c) {
   if (c.out->layout & LayoutWord::kReadOnly) fail("'out' is read-only");
   const int64_t channels = c.x.dim(static_cast<int32_t>(rank - 1));
   const int64_t filters = c.weights.dim(static_cast<int32_t>(rank - 1));
-  if (c.groups < 1 || c.weights.dim(static_cast<int32_t>(rank - 2)) * c.groups != channels ||
-      filters % c.groups != 0) {
+  if (c.groups < 1 || channels % c.groups != 0 || filters % c.groups != 0 ||
+      c.weights.dim(static_cast<int32_t>(rank - 2)) != channels / c.groups) {
     fail("channels of x and weights do not fit the groups");
   }
   if (c.out.dim(0) != c.x.dim(0) || c.out.dim(static_cast<int32_t>(rank - 1)) != filters ||
@@ -69,13 +69,15 @@ void check(const Convolution& c) {
   for (int64_t i = 0; i < spatial; ++i) {
     const auto at = static_cast<size_t>(i);
     const auto axis = static_cast<int32_t>(i);
-    if (c.strides[at] < 1 || c.dilations[at] < 1 || c.pads[at] < 0 ||
-        c.pads[at + static_cast<size_t>(spatial)] < 0) {
-      fail("a stride, dilation or pad is out of range");
+    const int64_t begin = c.pads[at], end = c.pads[at + static_cast<size_t>(spatial)];
+    // So that no sum or product below overflows; oneDNN itself counts windows in 32 bits.
+    auto within = [](int64_t v, int64_t least) { return v >= least && v <= INT32_MAX; };
+    if (!within(c.strides[at], 1) || !within(c.dilations[at], 1) || !within(begin, 0) ||
+        !within(end, 0) || !within(c.weights.dim(axis), 1) || !within(c.x.dim(axis + 1), 0)) {
+      fail("a stride, dilation, pad or size is out of range");
     }
     const int64_t window = (c.weights.dim(axis) - 1) * c.dilations[at] + 1;
-    const int64_t room =
-        c.x.dim(axis + 1) + c.pads[at] + c.pads[at + static_cast<size_t>(spatial)] - window;
+    const int64_t room = c.x.dim(axis + 1) + begin + end - window;
     if (room < 0 || c.out.dim(axis + 1) != room / c.strides[at] + 1) {
       fail(cat("out has size ", c.out.dim(axis + 1), " on axis ", i + 1));
     }
@@ -147,12 +149,7 @@ Primitive make(const Convolution& c, const memory::desc& source, const memory::d
   return {Forward(chosen), chosen.weights_desc(), chosen.scratchpad_desc().get_size()};
 }
 
-}  // namespace
-
-void convolution(const AnyView* args, int32_t count, Any*) {
-  const Convolution c = read(args, count);
-  check(c);
-  if (c.out.count() == 0) return;
+void run(const Convolution& c) {
   const memory::desc source = image(c.x), weights = filter(c.weights, c.groups), out = image(c.out);
   const memory::desc bias =
       c.bias ? memory::desc({c.bias.dim(0)}, memory::data_type::f32, memory::format_tag::a)
@@ -170,21 +167,30 @@ void convolution(const AnyView* args, int32_t count, Any*) {
   key.add(static_cast<double>(c.alpha));
   key.add(static_cast<double>(c.beta));
   key.add(int64_t{(c.bias ? 1 : 0) + (c.residual ? 2 : 0)});
+  auto primitive = cached_primitive(key, [&] { return make(c, source, weights, bias, out); });
+  std::shared_ptr<void> holder;
+  void* packed = packed_weights(c.weights, weights, primitive->weights, &holder);
+  std::unordered_map<int, memory> arguments = {
+      {DNNL_ARG_SRC, memory(source, cpu_engine(), c.x.data())},
+      {DNNL_ARG_WEIGHTS, memory(primitive->weights, cpu_engine(), packed)},
+      {DNNL_ARG_DST, memory(out, cpu_engine(), c.out.data())},
+  };
+  if (c.bias) arguments.emplace(DNNL_ARG_BIAS, memory(bias, cpu_engine(), c.bias.data()));
+  if (c.residual) {
+    arguments.emplace(DNNL_ARG_ATTR_MULTIPLE_POST_OP(0) | DNNL_ARG_SRC_1,
+                      memory(out, cpu_engine(), c.residual.data()));
+  }
+  execute(*primitive, std::move(arguments));
+}
+
+}  // namespace
+
+void convolution(const AnyView* args, int32_t count, Any*) {
+  const Convolution c = read(args, count);
+  check(c);
+  if (c.out.count() == 0) return;
   try {
-    auto primitive = cached_primitive(key, [&] { return make(c, source, weights, bias, out); });
-    std::shared_ptr<void> holder;
-    void* packed = packed_weights(c.weights, weights, primitive->weights, &holder);
-    std::unordered_map<int, memory> arguments = {
-        {DNNL_ARG_SRC, memory(source, cpu_engine(), c.x.data())},
-        {DNNL_ARG_WEIGHTS, memory(primitive->weights, cpu_engine(), packed)},
-        {DNNL_ARG_DST, memory(out, cpu_engine(), c.out.data())},
-    };
-    if (c.bias) arguments.emplace(DNNL_ARG_BIAS, memory(bias, cpu_engine(), c.bias.data()));
-    if (c.residual) {
-      arguments.emplace(DNNL_ARG_ATTR_MULTIPLE_POST_OP(0) | DNNL_ARG_SRC_1,
-                        memory(out, cpu_engine(), c.residual.data()));
-    }
-    execute(*primitive, std::move(arguments));
+    run(c);
   } catch (const dnnl::error& error) {
     fail(error.what());
   }

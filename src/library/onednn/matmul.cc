@@ -31,7 +31,9 @@ memory::desc permuted(const Tensor& tensor, const Shape& perm, size_t rank) {
     strides[rank - own + i] = tensor.strides()[static_cast<size_t>(axis)];
   }
   // A leading 1 gets the stride that a compact tensor would have there.
-  for (size_t i = rank - own; i-- > 0;) strides[i] = strides[i + 1] * dims[i + 1];
+  for (size_t i = rank - own; i-- > 0;) {
+    strides[i] = tensor.count() == 0 ? 1 : strides[i + 1] * dims[i + 1];
+  }
   return {dims, memory::data_type::f32, strides};
 }
 
@@ -103,10 +105,7 @@ bool is_identity(const Shape& perm) {
   return true;
 }
 
-}  // namespace
-
-void matmul(const AnyView* args, int32_t count, Any*) {
-  const Product p = read(args, count);
+void run(const Product& p) {
   require_f32(p.a, kName, "a");
   require_f32(p.b, kName, "b");
   if (p.bias) require_f32(p.bias, kName, "bias", 1);
@@ -150,21 +149,28 @@ void matmul(const AnyView* args, int32_t count, Any*) {
   key.add(static_cast<double>(p.alpha));
   key.add(static_cast<double>(p.beta));
   key.add(int64_t{(p.bias ? 1 : 0) + (p.residual ? 2 : 0) + (pack ? 4 : 0)});
+  auto primitive = cached_primitive(key, [&] { return make(p, a, b, bias, out, pack); });
+  std::shared_ptr<void> holder;
+  void* weights = packed_weights(p.b, b, primitive->weights, &holder);
+  std::unordered_map<int, memory> arguments = {
+      {DNNL_ARG_SRC, memory(a, cpu_engine(), p.a.data())},
+      {DNNL_ARG_WEIGHTS, memory(primitive->weights, cpu_engine(), weights)},
+      {DNNL_ARG_DST, memory(out, cpu_engine(), p.out.data())},
+  };
+  if (p.bias) arguments.emplace(DNNL_ARG_BIAS, memory(bias, cpu_engine(), p.bias.data()));
+  if (p.residual) {
+    arguments.emplace(DNNL_ARG_ATTR_MULTIPLE_POST_OP(0) | DNNL_ARG_SRC_1,
+                      memory(out, cpu_engine(), p.residual.data()));
+  }
+  execute(*primitive, std::move(arguments));
+}
+
+}  // namespace
+
+void matmul(const AnyView* args, int32_t count, Any*) {
+  const Product p = read(args, count);
   try {
-    auto primitive = cached_primitive(key, [&] { return make(p, a, b, bias, out, pack); });
-    std::shared_ptr<void> holder;
-    void* weights = packed_weights(p.b, b, primitive->weights, &holder);
-    std::unordered_map<int, memory> arguments = {
-        {DNNL_ARG_SRC, memory(a, cpu_engine(), p.a.data())},
-        {DNNL_ARG_WEIGHTS, memory(primitive->weights, cpu_engine(), weights)},
-        {DNNL_ARG_DST, memory(out, cpu_engine(), p.out.data())},
-    };
-    if (p.bias) arguments.emplace(DNNL_ARG_BIAS, memory(bias, cpu_engine(), p.bias.data()));
-    if (p.residual) {
-      arguments.emplace(DNNL_ARG_ATTR_MULTIPLE_POST_OP(0) | DNNL_ARG_SRC_1,
-                        memory(out, cpu_engine(), p.residual.data()));
-    }
-    execute(*primitive, std::move(arguments));
+    run(p);
   } catch (const dnnl::error& error) {
     fail(error.what());
   }

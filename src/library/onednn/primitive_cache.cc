@@ -178,6 +178,9 @@ dnnl::post_ops post_operations(const dnnl::memory::desc* residual, OneDnnActivat
     case OneDnnActivation::kSigmoid:
       ops.append_eltwise(1, algorithm::eltwise_logistic, 0, 0);
       break;
+    default:
+      throw Error(ErrorKind::Runtime,
+                  cat("oneDNN: no activation has the number ", static_cast<int64_t>(activation)));
   }
   return ops;
 }

@@ -130,6 +130,28 @@ TEST(Damage, IsNamedByItsSection) {
   EXPECT_THAT(error_of([&] { load("not a tnx file at all"); }), HasSubstr("is no .tnx file"));
 }
 
+// Lists then lie at addresses that their elements' type doesn't like: UBSan sees it.
+TEST(Damage, OfOffsetsIsReadOrRefused) {
+  const std::string bytes = write_to_bytes(sample());
+  FileHeader header;
+  std::memcpy(&header, bytes.data(), sizeof header);
+  const SectionEntry& constants = header.sections[static_cast<size_t>(SectionId::Constants)];
+  int loaded = 0, refused = 0;
+  for (uint64_t at = constants.offset + 8; at < constants.offset + constants.hashed; at += 4) {
+    for (uint32_t step : {4u, ~3u}) {
+      std::string moved = bytes;
+      uint32_t word;
+      std::memcpy(&word, moved.data() + at, sizeof word);
+      word += step;
+      std::memcpy(moved.data() + at, &word, sizeof word);
+      repair_hashes(moved);
+      ++(error_of([&] { load(moved); }) == "no error" ? loaded : refused);
+    }
+  }
+  EXPECT_GT(loaded, 0);
+  EXPECT_GT(refused, 0);
+}
+
 TEST(Damage, OfAnotherFormatIsUnsupported) {
   std::string bytes = write_to_bytes(sample());
   uint32_t version = kFormatVersion + 1;

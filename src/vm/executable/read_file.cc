@@ -258,8 +258,7 @@ class Reader {
       case tnx::ConstantKind_Device:
         return Any(Arg(ArgKind::Device, static_cast<int64_t>(c.bits())).as_device());
       case tnx::ConstantKind_Shape:
-        return Any(Shape(c.shape() ? std::span<const int64_t>(c.shape()->data(), c.shape()->size())
-                                   : std::span<const int64_t>()));
+        return Any(Shape(sizes(c)));
       case tnx::ConstantKind_Tensor:
         return tensor(c);
       default:
@@ -267,9 +266,15 @@ class Reader {
     }
   }
 
+  // The flatbuffers' verifier looks after the alignment of a list's length, not of its elements.
+  static std::vector<int64_t> sizes(const tnx::Constant& c) {
+    std::vector<int64_t> out(c.shape() ? c.shape()->size() : 0);
+    if (!out.empty()) std::memcpy(out.data(), c.shape()->Data(), out.size() * sizeof(int64_t));
+    return out;
+  }
+
   Any tensor(const tnx::Constant& c) const {
-    std::vector<int64_t> shape;
-    if (c.shape()) shape.assign(c.shape()->begin(), c.shape()->end());
+    const std::vector<int64_t> shape = sizes(c);
     if (shape.size() > kMaxRank)
       bad_constant(cat("rank ", shape.size()), cat("at most ", kMaxRank));
     DataType dtype = dtype_of(c.bits());

@@ -1,0 +1,96 @@
+// The functions as bytecode calls them. What they compute is tested where they are offered; here,
+// that every argument is checked.
+#include <gtest/gtest.h>
+
+#include "library/onednn/register.h"
+#include "object/registry.h"
+#include "object/shape.h"
+#include "object/tensor.h"
+
+namespace tenon {
+namespace {
+
+Tensor ones(std::vector<int64_t> shape) {
+  Tensor t = Tensor::empty(shape, f32);
+  std::fill_n(t.data_as<float>(), t.count(), 1.f);
+  return t;
+}
+
+template <class... A>
+std::string outcome(const char* name, const A&... args) {
+  register_onednn();
+  try {
+    function_named(name)(args...);
+  } catch (const Error& e) {
+    return e.kind() == ErrorKind::Runtime ? e.message() : e.render();
+  }
+  return "a value";
+}
+
+struct Convolution {
+  Tensor x = ones({1, 4, 4, 2}), weights = ones({3, 3, 2, 5});
+  std::vector<int64_t> strides = {1, 1}, dilations = {1, 1}, pads = {1, 1, 1, 1};
+  int64_t groups = 1, activation = 0;
+  Tensor out = ones({1, 4, 4, 5});
+
+  std::string run() const {
+    return outcome("onednn.convolution", x, weights, Any(), Any(), out, Shape(strides),
+                   Shape(dilations), Shape(pads), groups, activation, 0.0, 0.0);
+  }
+};
+
+TEST(Convolution, Computes) {
+  Convolution c;
+  EXPECT_EQ(c.run(), "a value");
+  EXPECT_EQ(c.out.data_as<float>()[0], 8);  // 2 * 2 * 2 ones in the corner's window
+}
+
+TEST(Convolution, WindowsWhoseSizesOverflowAreRefused) {
+  const char* range = "onednn.convolution: a stride, dilation, pad or size is out of range";
+  for (int64_t v : {int64_t{-1}, int64_t{1} << 31, INT64_MAX}) {
+    Convolution strides, dilations, pads, ends;
+    strides.strides[0] = dilations.dilations[1] = pads.pads[0] = ends.pads[3] = v;
+    EXPECT_EQ(strides.run(), range) << v;
+    EXPECT_EQ(dilations.run(), range) << v;
+    EXPECT_EQ(pads.run(), range) << v;
+    EXPECT_EQ(ends.run(), range) << v;
+  }
+}
+
+TEST(Convolution, GroupsThatDoNotDivideTheChannelsAreRefused) {
+  for (int64_t groups : {int64_t{0}, int64_t{2}, int64_t{3}, INT64_MAX}) {
+    Convolution c;
+    c.groups = groups;
+    EXPECT_EQ(c.run(), "onednn.convolution: channels of x and weights do not fit the groups");
+  }
+}
+
+TEST(Convolution, ActivationsWithoutANameAreRefused) {
+  Convolution c;
+  c.activation = 77;
+  EXPECT_EQ(c.run(), "oneDNN: no activation has the number 77");
+}
+
+std::string product(const Tensor& a, const Tensor& b, const Tensor& out, const Shape& a_perm,
+                    int64_t activation = 0) {
+  return outcome("onednn.matmul", a, b, Any(), Any(), out, a_perm, Shape({0, 1}), activation, 0.0,
+                 0.0);
+}
+
+TEST(MatMul, Computes) {
+  Tensor out = ones({2, 4});
+  EXPECT_EQ(product(ones({3, 2}), ones({3, 4}), out, Shape({1, 0})), "a value");
+  EXPECT_EQ(out.data_as<float>()[7], 3);
+}
+
+TEST(MatMul, ShapesThatDoNotFitAreRefused) {
+  EXPECT_EQ(product(ones({3, 2}), ones({3, 4}), ones({2, 4}), Shape({0, 1})),
+            "onednn.matmul: the inner sizes of a and b differ");
+  EXPECT_EQ(product(ones({3, 2}), ones({3, 4}), ones({2, 5}), Shape({1, 0})),
+            "onednn.matmul: out has another shape");
+  EXPECT_EQ(product(ones({3, 2}), ones({3, 4}), ones({2, 4}), Shape({1, 1})),
+            "onednn.matmul: a permutation names an axis twice or none");
+}
+
+}  // namespace
+}  // namespace tenon
