@@ -43,7 +43,8 @@ struct Range {
   Dim start, size;
 };
 
-// The elements that numpy's start:end:step selects of `size`.
+// The elements that ONNX's start:end:step selects of `size`: as numpy has it, but that a start
+// before the first element is the first one for a negative step, too.
 std::optional<Range> range_of(const Dim& start, const Dim& end, int64_t step, const Dim& size) {
   auto first = before(start) ? Dim(0) : beyond(start) ? size : from_front(start, size);
   if (!first) return std::nullopt;
@@ -53,10 +54,11 @@ std::optional<Range> range_of(const Dim& start, const Dim& end, int64_t step, co
     Dim low = greatest(least(*first, size), 0), high = greatest(least(*last, size), 0);
     return Range{low, greatest(ceildiv(high - low, step), 0)};
   }
-  // Backwards from `first`, at most size - 1, down to the one after `last`, which may be -1.
+  // Backwards from `first`, of [0, size - 1], down to the one after `last`, which may be -1. Of no
+  // elements both are -1.
   auto last = beyond(end) ? size : before(end) ? std::optional<Dim>(-1) : from_front(end, size);
   if (!last) return std::nullopt;
-  Dim high = greatest(least(*first, size - 1), -1), low = greatest(least(*last, size - 1), -1);
+  Dim high = least(greatest(*first, 0), size - 1), low = greatest(least(*last, size - 1), -1);
   Dim count = greatest(ceildiv(high - low, -step), 0);
   return Range{greatest(high, 0), count};
 }

@@ -1,0 +1,91 @@
+// What imported models compute: built by hand, imported, evaluated. For what has to hold whatever
+// way a model takes, with sizes and operands known at import or only when it runs.
+#include <gtest/gtest.h>
+
+#include "driver/compile.h"
+#include "graph/evaluate/reference_evaluator.h"
+#include "import/onnx/import_model.h"
+#include "import/onnx/model_maker.h"
+
+namespace tenon::driver {
+namespace {
+
+using onnx::ModelMaker;
+using Ints = std::vector<int64_t>;
+
+Tensor ints(const Ints& values) {
+  Ints shape = {static_cast<int64_t>(values.size())};
+  return Tensor::copy_of(std::span<const int64_t>(shape), i64, std::span<const int64_t>(values));
+}
+
+Ints counted(int64_t n) {
+  Ints out;
+  for (int64_t i = 0; i < n; ++i) out.push_back(i);
+  return out;
+}
+
+// The elements of the first result, all of i64.
+Ints run(const ModelMaker& m, const std::vector<Any>& args) {
+  initialise();
+  graph::Module module = onnx::import_model(m.model).module;
+  graph::ReferenceEvaluator evaluator(codegen::baseline_target());
+  Tensor y = evaluator.run(module, module->functions.at("main"), args)[0].as<Tensor>();
+  return Ints(y.data_as<int64_t>(), y.data_as<int64_t>() + y.count());
+}
+
+// ---- Slice ----
+
+struct Bounds {
+  int64_t start, end, step;
+};
+
+Ints slice_of(int64_t n, const Bounds& bounds, bool size_known, bool bounds_known) {
+  ModelMaker m;
+  if (size_known) {
+    m.input("x", {static_cast<int>(n)}, 7);
+  } else {
+    m.input("x", {"n"}, 7);
+  }
+  std::vector<Any> args = {Any(ints(counted(n)))};
+  for (const auto& [name, value] : {std::pair("starts", bounds.start), {"ends", bounds.end}}) {
+    if (bounds_known) {
+      m.ints(name, {value});
+    } else {
+      m.input(name, {1}, 7);
+      args.emplace_back(ints({value}));
+    }
+  }
+  m.ints("axes", {0}).ints("steps", {bounds.step});
+  m.node("Slice", {"x", "starts", "ends", "axes", "steps"}, {"y"}).output("y");
+  return run(m, args);
+}
+
+TEST(ImportedSlice, IsTheSameWhateverIsKnownBeforehand) {
+  const Bounds all[] = {
+      {-10, -1000, -1}, {-10, -1000, -2}, {INT32_MIN, -1000, -1},    {INT64_MIN, -7, -3},
+      {-6, -6, -1},     {2, -100, -1},    {-1, INT64_MIN, -1},       {10, -10, -3},
+      {0, 0, -1},       {-10, 3, 2},      {INT64_MIN, INT64_MAX, 1}, {4, 2, 1}};
+  for (int64_t n : {5, 1, 0}) {
+    for (const Bounds& b : all) {
+      // As ONNX's specification clamps: starts to [0, n) for a negative step, else to [0, n]; ends
+      // to [-1, n) or [0, n].
+      auto place = [&](int64_t v) { return v < 0 && v >= -1000000 ? v + n : v; };
+      int64_t low = b.step < 0 ? -1 : 0, high = b.step < 0 ? n - 1 : n;
+      Ints expected;
+      int64_t end = std::clamp(place(b.end), low, high);
+      int64_t i = n == 0 ? end : std::clamp<int64_t>(place(b.start), 0, high);
+      for (; b.step > 0 ? i < end : i > end; i += b.step) expected.push_back(i);
+      for (bool size_known : {true, false}) {
+        for (bool bounds_known : {true, false}) {
+          EXPECT_EQ(slice_of(n, b, size_known, bounds_known), expected)
+              << n << " elements, " << b.start << ":" << b.end << ":" << b.step << ", size "
+              << (size_known ? "known" : "symbolic") << ", bounds "
+              << (bounds_known ? "known" : "computed");
+        }
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace tenon::driver
