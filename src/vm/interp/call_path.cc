@@ -84,7 +84,7 @@ void Dispatch::fail_not_int(Machine& m) {
 
 void Dispatch::fail_overflow(const Op& op, const AnyView* base) {
   throw Error(ErrorKind::Runtime, "an integer of a shape overflows 64 bits")
-      .found(cat("a computation from ", base[op.b].v.i))
+      .found(cat("a computation from ", at(base, op.b).v.i))
       .help("the sizes of the inputs are too large together");
 }
 
@@ -170,7 +170,7 @@ void Dispatch::packed_call(Machine& m, const Op& op, AnyView* base) {
     }
   }
   release_last_uses(e, base);
-  if (op.a >= 0) put(base[op.a], result.leak());
+  put_result(base, op.a, std::move(result));
 }
 
 void Dispatch::call_value(Machine& m, const Op& op, AnyView* base, AnyView callee,
@@ -211,7 +211,8 @@ const FunctionCode* Dispatch::closure_code(Machine& m, const Op& op, const AnyVi
 void Dispatch::tail_arguments(Machine& m, const Op& op, const FunctionCode& code, AnyView* base,
                               const AnyView* closure) {
   if (m.fuel_ < 0) fail_fuel(m);
-  AnyView* const gathered = base + std::max(op.frame, code.registers);
+  AnyView* const end = &at(base, op.frame);
+  AnyView* const gathered = std::max(end, base + code.registers);
   if (gathered + code.params > m.register_limit_) grow_stack(m, gathered + code.params, m.frame_);
   const OpExtra& e = *op.extra;
   AnyView* to = gathered;
@@ -231,7 +232,7 @@ void Dispatch::tail_arguments(Machine& m, const Op& op, const FunctionCode& code
     }
   }
   m.top_ = to;
-  for (AnyView* r = base; r != base + op.frame; ++r) put(*r, AnyView());
+  for (AnyView* r = base; r != end; ++r) put(*r, AnyView());
   for (AnyView* from = gathered; from != to; ++from) {
     base[from - gathered] = *from;
     *from = AnyView();

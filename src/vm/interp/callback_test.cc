@@ -8,6 +8,7 @@
 #include "object/registry.h"
 #include "object/shape.h"
 #include "object/tensor.h"
+#include "support/text.h"
 #include "vm/asm/assemble.h"
 #include "vm/executable/write_file.h"
 #include "vm/interp/machine.h"
@@ -118,6 +119,94 @@ TEST(Nesting, SharesTheOuterCallsDeadline) {
   Function spin_with_argument =
       Function::from_typed([f = spinner.as<Function>()](int64_t) { f(); });
   EXPECT_THAT(error_of([&] { m.call("spin_in_host", spin_with_argument); }), HasSubstr("deadline"));
+}
+
+// Objects whose release calls the machine, which then runs above all that lives.
+constexpr char kReleases[] = R"(
+packed $host.object
+func @down(n: i64) -> i64 {
+  %1 = gt %0, 0
+  if %1, zero
+  %1 = sub %0, 1
+  %1 = call @down, %1
+  %0 = add %1, 1
+zero:
+  ret %0
+}
+func @object() -> any {
+  %0 = call_packed $host.object
+  ret %0!
+}
+func @overwritten(x: any) -> i64 {
+  %1 = load_int 40
+  %0 = load_int 2
+  %0 = add %0, %1
+  ret %0
+}
+func @moved_over(x: any) -> i64 {
+  %1 = load_int 42
+  %0 = move %1!
+  ret %0
+}
+func @compared_over(x: any) -> i64 {
+  %1 = load_int 42
+  %0 = eq %1, 42
+  if %0, no
+  ret %1
+no:
+  ret 0
+}
+func @killed(x: any) -> i64 {
+  %1 = load_int 42
+  kill %0
+  ret %1
+}
+func @left(x: any) -> i64 {
+  %1 = load_int 42
+  ret %1
+}
+func @dropped(x: any) -> i64 {
+  %1 = load_int 42
+  _ = call @through, %0!
+  ret %1
+}
+func @replaced(x: any) -> i64 {
+  %1 = load_int 42
+  %0 = call @through, %1
+  ret %0
+}
+func @through(x: any) -> any {
+  ret %0!
+}
+)";
+
+TEST(Nesting, AReleaseMayCallTheMachineWhereverItHappens) {
+  static int released;
+  Function object = Function::from_typed([] {
+    return Function::from_c([](void*, const AnyView*, int32_t, Any*) { return 0; }, &released,
+                            [](void*) {
+                              ++released;
+                              EXPECT_EQ(Machine::current()->call("down", 20).as<int64_t>(), 20);
+                            });
+  });
+  ProgramOptions options;
+  options.modules = {Module("test", "host", [=](std::string_view) { return object; })};
+  for (const char* name :
+       {"overwritten", "moved_over", "compared_over", "killed", "left", "dropped", "replaced"}) {
+    std::string caller = cat(R"(
+func @main() -> i64 {
+  %1 = load_int 1000
+  %0 = call @object
+  %0 = call @)",
+                             name, R"(, %0!
+  %0 = add %0, %1
+  ret %0
+})");
+    Machine m(program_of(assemble(cat(kReleases, caller)), options));
+    released = 0;
+    EXPECT_EQ(m.call("main").as<int64_t>(), 1042) << name;
+    EXPECT_EQ(released, 1) << name;
+  }
 }
 
 TEST(Errors, CarryFunctionSpanAndInstruction) {

@@ -2,13 +2,30 @@
 
 #include "support/error.h"
 #include "vm/interp/dispatch.h"
+#include "vm/isa/limits.h"
 
 namespace tenon::vm {
+
+// What the pre-decoder makes of a comparison with an `if` behind it, and with a counter before it.
+struct Fusion {
+  Handler comparison, branch, step;
+  bool has_immediate;
+};
+
 namespace {
 
-int32_t destination(Arg a) {
-  return a.is_none() ? -1 : static_cast<int32_t>(a.index());
+// A register in an Op.
+int32_t offset(Arg a) {
+  return static_cast<int32_t>(a.index()) * kRegisterBytes;
 }
+int32_t destination(Arg a) {
+  return a.is_none() ? -1 : offset(a);
+}
+// A jump in an Op, from its distance in Ops.
+int32_t jump(int32_t distance) {
+  return distance * static_cast<int32_t>(sizeof(Op));
+}
+static_assert(kMaxCodeWords * sizeof(Op) <= uint64_t{1} << 31);
 
 struct Forms {
   Opcode opcode;
@@ -56,21 +73,30 @@ Opcode exchanged(Opcode o) {
   }
 }
 
-struct Fusion {
-  Handler comparison, fused;
-  bool has_immediate;
-};
 constexpr Fusion kFusions[] = {
-    {Handler::EqRR, Handler::EqIfRR, false}, {Handler::EqRI, Handler::EqIfRI, true},
-    {Handler::NeRR, Handler::NeIfRR, false}, {Handler::NeRI, Handler::NeIfRI, true},
-    {Handler::LtRR, Handler::LtIfRR, false}, {Handler::LtRI, Handler::LtIfRI, true},
-    {Handler::LeRR, Handler::LeIfRR, false}, {Handler::LeRI, Handler::LeIfRI, true},
-    {Handler::GtRR, Handler::GtIfRR, false}, {Handler::GtRI, Handler::GtIfRI, true},
-    {Handler::GeRR, Handler::GeIfRR, false}, {Handler::GeRI, Handler::GeIfRI, true},
+    {Handler::EqRR, Handler::EqIfRR, Handler::StepEqRR, false},
+    {Handler::EqRI, Handler::EqIfRI, Handler::StepEqRI, true},
+    {Handler::NeRR, Handler::NeIfRR, Handler::StepNeRR, false},
+    {Handler::NeRI, Handler::NeIfRI, Handler::StepNeRI, true},
+    {Handler::LtRR, Handler::LtIfRR, Handler::StepLtRR, false},
+    {Handler::LtRI, Handler::LtIfRI, Handler::StepLtRI, true},
+    {Handler::LeRR, Handler::LeIfRR, Handler::StepLeRR, false},
+    {Handler::LeRI, Handler::LeIfRI, Handler::StepLeRI, true},
+    {Handler::GtRR, Handler::GtIfRR, Handler::StepGtRR, false},
+    {Handler::GtRI, Handler::GtIfRI, Handler::StepGtRI, true},
+    {Handler::GeRR, Handler::GeIfRR, Handler::StepGeRR, false},
+    {Handler::GeRI, Handler::GeIfRI, Handler::StepGeRI, true},
 };
+
+bool fits_32(int64_t v) {
+  return v == static_cast<int32_t>(v);
+}
 
 }  // namespace
 
+bool Decoder::is(const Op& op, Handler handler) const {
+  return op.handler == handlers_[static_cast<size_t>(handler)];
+}
 void Decoder::set(Op& op, Handler handler) const {
   op.handler = handlers_[static_cast<size_t>(handler)];
 }
@@ -129,7 +155,7 @@ void Decoder::run() {
   for (Handler h : {Handler::Exit, Handler::Exit}) {
     Op op;
     set(op, h);
-    op.frame = 1;
+    op.frame = kRegisterBytes;
     p_.ops_.push_back(op);
     p_.op_offsets_.push_back(0);
   }
@@ -141,6 +167,15 @@ void Decoder::run() {
     code.registers = static_cast<int32_t>(functions[i].register_count);
   }
   for (uint32_t i = 0; i < functions.size(); ++i) function(p_.functions_[i], functions[i]);
+  for (size_t i : one_argument_calls_) link(p_.ops_[i]);
+}
+
+// A call of one argument in a register finds its callee by the distance.
+void Decoder::link(Op& op) {
+  const int64_t distance = (op.extra->callee->entry - &op) * static_cast<int64_t>(sizeof(Op));
+  if (!fits_32(distance)) return;
+  op.c = static_cast<int32_t>(distance);
+  set(op, op.extra->args[0].last ? Handler::CallOneLast : Handler::CallOne);
 }
 
 void Decoder::function(FunctionCode& code, const FunctionUnit& unit) {
@@ -157,7 +192,7 @@ void Decoder::function(FunctionCode& code, const FunctionUnit& unit) {
     Instruction in;
     decode(unit.code, at, &in);
     Op op;
-    op.frame = code.registers;
+    op.frame = code.registers * kRegisterBytes;
     instruction(op, in, index);
     p_.ops_.push_back(op);
     p_.op_offsets_.push_back(at);
@@ -167,23 +202,41 @@ void Decoder::function(FunctionCode& code, const FunctionUnit& unit) {
   fuse(code.first_op, code.op_count);
 }
 
+// From the end, so that a comparison that is a loop's own has its branch before its counter comes.
 void Decoder::fuse(uint32_t first, uint32_t count) {
-  const void* branch = handlers_[static_cast<size_t>(Handler::If)];
-  for (uint32_t i = first; i + 1 < first + count; ++i) {
-    Op& op = p_.ops_[i];
-    const Op& next = p_.ops_[i + 1];
-    if (next.handler != branch || next.a != op.a) continue;
+  for (uint32_t i = count; i-- > 0;) {
+    Op* op = &p_.ops_[first + i];
     for (const Fusion& f : kFusions) {
-      if (op.handler != handlers_[static_cast<size_t>(f.comparison)]) continue;
-      set(op, f.fused);
-      if (f.has_immediate) {
-        op.c = next.b + 1;
-      } else {
-        op.imm = next.b + 1;
-      }
-      break;
+      if (i + 1 < count && is(op[0], f.comparison)) fuse_branch(op, f);
+      if (i + 2 < count && is(op[1], f.branch)) fuse_step(op, f);
     }
   }
+}
+
+// A comparison and an `if` on its result.
+void Decoder::fuse_branch(Op* op, const Fusion& f) {
+  const Op& branch = op[1];
+  if (!is(branch, Handler::If) || branch.a != op->a) return;
+  set(*op, f.branch);
+  if (f.has_immediate) {
+    op->c = branch.b + jump(1);
+  } else {
+    op->imm = branch.b + jump(1);
+  }
+}
+
+// A register's addition to itself before them, by which a loop counts.
+void Decoder::fuse_step(Op* op, const Fusion& f) {
+  const bool adds = is(*op, Handler::AddRI);
+  if (!adds && !is(*op, Handler::SubRI)) return;
+  const Op& comparison = op[1];
+  const int64_t by = adds ? op->imm : -op->imm;
+  if (op->a != op->b || comparison.b != op->a || op->imm == INT64_MIN || !fits_32(by)) return;
+  if (f.has_immediate && !fits_32(comparison.imm)) return;
+  set(*op, f.step);
+  op->b = comparison.a;
+  op->c = f.has_immediate ? static_cast<int32_t>(comparison.imm) : comparison.c;
+  op->step = {static_cast<int32_t>(by), op[2].b + jump(2)};
 }
 
 void Decoder::binary(Op& op, const Instruction& in) {
@@ -197,9 +250,9 @@ void Decoder::binary(Op& op, const Instruction& in) {
   if (op.a >= 0 && a.is_register()) {
     for (const Forms& f : kForms) {
       if (f.opcode != opcode) continue;
-      op.b = static_cast<int32_t>(a.index());
+      op.b = offset(a);
       if (b.is_register()) {
-        op.c = static_cast<int32_t>(b.index());
+        op.c = offset(b);
         return set(op, f.rr);
       }
       op.imm = b.value();
@@ -215,26 +268,26 @@ void Decoder::binary(Op& op, const Instruction& in) {
 void Decoder::branch(Op& op, const Instruction& in, uint32_t index) {
   switch (in.opcode()) {
     case Opcode::Goto:
-      op.a = distance(in.arg(0), index);
+      op.a = jump(distance(in.arg(0), index));
       return set(op, Handler::Goto);
     case Opcode::If:
       if (in.arg(0).is_register()) {
-        op.a = static_cast<int32_t>(in.arg(0).index());
-        op.b = distance(in.arg(1), index);
+        op.a = offset(in.arg(0));
+        op.b = jump(distance(in.arg(1), index));
         return set(op, Handler::If);
       }
-      op.a = in.arg(0).value() ? 1 : distance(in.arg(1), index);
+      op.a = jump(in.arg(0).value() ? 1 : distance(in.arg(1), index));
       return set(op, Handler::Goto);
     case Opcode::IfEq: {
       Arg a = in.arg(0), b = in.arg(1);
       if (!a.is_register()) std::swap(a, b);
-      int32_t otherwise = distance(in.arg(2), index);
+      int32_t otherwise = jump(distance(in.arg(2), index));
       if (!a.is_register()) {
-        op.a = a.value() == b.value() ? 1 : otherwise;
+        op.a = a.value() == b.value() ? jump(1) : otherwise;
         return set(op, Handler::Goto);
       }
-      op.a = static_cast<int32_t>(a.index());
-      op.b = b.is_register() ? static_cast<int32_t>(b.index()) : -1;
+      op.a = offset(a);
+      op.b = b.is_register() ? offset(b) : -1;
       op.c = otherwise;
       op.imm = b.is_register() ? 0 : b.value();
       return set(op, Handler::IfEq);
@@ -265,7 +318,7 @@ void Decoder::plain(Op& op, const Instruction& in) {
         if (!spec.list) {
           op.a = destination(a);
         } else {
-          e.numbers.push_back(destination(a));
+          e.numbers.push_back(a.is_none() ? -1 : static_cast<int32_t>(a.index()));
         }
         break;
       case OperandKind::Dtype:
@@ -312,7 +365,7 @@ void Decoder::instruction(Op& op, const Instruction& in, uint32_t index) {
   switch (opcode) {
     case Opcode::Ret:
       if (in.arg(0).is_register()) {
-        op.a = static_cast<int32_t>(in.arg(0).index());
+        op.a = offset(in.arg(0));
         return set(op, Handler::RetRegister);
       }
       op.constant = value(in.arg(0)).constant;
@@ -322,7 +375,7 @@ void Decoder::instruction(Op& op, const Instruction& in, uint32_t index) {
       op.a = destination(in.arg(0));
       Arg source = in.arg(1);
       if (op.a >= 0 && source.is_register()) {
-        op.b = static_cast<int32_t>(source.index());
+        op.b = offset(source);
         return set(op, source.is(ArgKind::LastUse) ? Handler::MoveLast : Handler::MoveRegister);
       }
       if (op.a < 0 && source.is(ArgKind::LastUse)) {
@@ -330,7 +383,7 @@ void Decoder::instruction(Op& op, const Instruction& in, uint32_t index) {
         return set(op, Handler::Kill);
       }
       if (op.a < 0) {
-        op.a = 1;
+        op.a = jump(1);
         return set(op, Handler::Goto);
       }
       op.constant = value(source).constant;
@@ -340,7 +393,7 @@ void Decoder::instruction(Op& op, const Instruction& in, uint32_t index) {
       op.a = destination(in.arg(0));
       op.imm = in.arg(1).value();
       if (op.a < 0) {
-        op.a = 1;
+        op.a = jump(1);
         return set(op, Handler::Goto);
       }
       return set(op, Handler::LoadInt);
@@ -348,6 +401,11 @@ void Decoder::instruction(Op& op, const Instruction& in, uint32_t index) {
       break;
   }
   plain(op, in);
+  const OpExtra& e = *op.extra;
+  if (opcode == Opcode::Call && e.args.size() == 1 && !e.args[0].constant) {
+    op.b = e.args[0].reg * kRegisterBytes;
+    one_argument_calls_.push_back(p_.ops_.size());
+  }
   // Handlers of opcodes stand first in the enumeration, in the order of the table.
   uint16_t row = 0;
   for (const OpcodeInfo& info : all_opcodes()) {

@@ -16,88 +16,192 @@ namespace tenon::vm {
     goto * pc->handler; \
   } while (0)
 
-// A taken backward jump costs a unit of fuel and looks at the interrupt word.
-#define JUMP(distance)                                                                          \
+// The loop's state lives in locals, which the machine sees from here on: before everything that
+// throws, looks at the machine or may run foreign code, as a release may.
+#define SAVE()                     \
+  do {                             \
+    m.pc_ = pc;                    \
+    m.base_ = base;                \
+    m.top_ = &at(base, pc->frame); \
+    m.frame_ = record;             \
+  } while (0)
+
+// A register's new value, which is owned; the old one is released.
+#define PUT(reg, owned)                         \
+  do {                                          \
+    AnyView& destination = (reg);               \
+    const RegisterWords words = (owned);        \
+    if (destination.is_object()) [[unlikely]] { \
+      SAVE();                                   \
+      put_words(destination, words);            \
+    } else {                                    \
+      write_words(destination, words);          \
+    }                                           \
+  } while (0)
+#define PUT_INT(reg, value) PUT(reg, scalar(TypeIndex::Int, (value)))
+#define PUT_BOOL(reg, value) PUT(reg, scalar(TypeIndex::Bool, (value)))
+
+// A taken backward jump costs a unit of fuel and looks at the interrupt word. `fused` is how many
+// instructions later the jump stands that was fused into this one; the distance is from here.
+#define JUMP_OF(fused, distance)                                                       \
+  do {                                                                                 \
+    const int64_t by = (distance);                                                     \
+    if (by <= static_cast<int64_t>((fused) * sizeof(Op)) &&                            \
+        (--m.fuel_ < 0 || (m.attention_.load(std::memory_order_relaxed) &              \
+                           (Machine::kCancelled | Machine::kExpired)))) [[unlikely]] { \
+      pc += (fused);                                                                   \
+      goto stopped;                                                                    \
+    }                                                                                  \
+    pc = ahead(pc, by);                                                                \
+    goto * pc->handler;                                                                \
+  } while (0)
+#define JUMP(distance) JUMP_OF(0, distance)
+
+// Enters the function at `entry` in a frame above this one, which the statement `arguments` fills.
+#define CALL(entry, arguments)                                                                  \
   do {                                                                                          \
-    int64_t by = (distance);                                                                    \
-    if (by <= 0 && (--m.fuel_ < 0 || (m.attention_.load(std::memory_order_relaxed) &            \
-                                      (Machine::kCancelled | Machine::kExpired)))) [[unlikely]] \
-      goto stopped;                                                                             \
-    pc += by;                                                                                   \
+    if (m.attention_.load(std::memory_order_relaxed)) [[unlikely]] {                            \
+      SAVE();                                                                                   \
+      if (before_call(m, *pc, base, pc->a >= 0 ? &at(base, pc->a) : nullptr)) NEXT();           \
+    }                                                                                           \
+    const Op* const target = (entry);                                                           \
+    AnyView* const frame = &at(base, pc->frame);                                                \
+    AnyView* const top = &at(frame, target->frame);                                             \
+    if (--m.fuel_ < 0 || top > m.register_limit_ || record - 1 < m.frame_limit_) [[unlikely]] { \
+      SAVE();                                                                                   \
+      grow_stack(m, top, record - 1);                                                           \
+    }                                                                                           \
+    arguments;                                                                                  \
+    *--record = {pc, base};                                                                     \
+    base = frame;                                                                               \
+    pc = target;                                                                                \
     goto * pc->handler;                                                                         \
+  } while (0)
+
+// Leaves the frame: its registers become None, and `value`, which is owned, goes to the caller.
+#define RETURN(value)                                         \
+  do {                                                        \
+    AnyView* const end = &at(base, pc->frame);                \
+    for (AnyView* reg = base; reg != end; ++reg) {            \
+      if (reg->is_object()) [[unlikely]] {                    \
+        SAVE();                                               \
+        put(*reg, AnyView());                                 \
+      } else {                                                \
+        std::memset(static_cast<void*>(reg), 0, sizeof *reg); \
+      }                                                       \
+    }                                                         \
+    pc = record->pc;                                          \
+    base = record->base;                                      \
+    ++record;                                                 \
+    if (pc->a >= 0) {                                         \
+      PUT(at(base, pc->a), value);                            \
+    } else if (is_object(value)) {                            \
+      SAVE();                                                 \
+      release(object_of(value));                              \
+    }                                                         \
+    NEXT();                                                   \
   } while (0)
 
 #define SLOW(identifier, function)     \
   handle_##identifier : {              \
-    m.pc_ = pc;                        \
+    SAVE();                            \
     slow_path::function(m, *pc, base); \
     NEXT();                            \
   }
 
-#define BINARY(identifier, expression)                 \
-  handle_##identifier##RR : {                          \
-    const AnyView &x = base[pc->b], &y = base[pc->c];  \
-    if (!is_integer(x) || !is_integer(y)) [[unlikely]] \
-      goto not_integer;                                \
-    const int64_t a = x.v.i, b = y.v.i;                \
-    expression                                         \
-  }                                                    \
-  handle_##identifier##RI : {                          \
-    const AnyView& x = base[pc->b];                    \
-    if (!is_integer(x)) [[unlikely]]                   \
-      goto not_integer;                                \
-    const int64_t a = x.v.i, b = pc->imm;              \
-    expression                                         \
+#define BINARY(identifier, expression)                        \
+  handle_##identifier##RR : {                                 \
+    const AnyView &x = at(base, pc->b), &y = at(base, pc->c); \
+    if (!is_integer(x) || !is_integer(y)) [[unlikely]]        \
+      goto not_integer;                                       \
+    const int64_t a = x.v.i, b = y.v.i;                       \
+    expression                                                \
+  }                                                           \
+  handle_##identifier##RI : {                                 \
+    const AnyView& x = at(base, pc->b);                       \
+    if (!is_integer(x)) [[unlikely]]                          \
+      goto not_integer;                                       \
+    const int64_t a = x.v.i, b = pc->imm;                     \
+    expression                                                \
   }
-#define INTEGER_RESULT(value)      \
-  {                                \
-    put_int(base[pc->a], (value)); \
-    NEXT();                        \
+#define INTEGER_RESULT(value)          \
+  {                                    \
+    PUT_INT(at(base, pc->a), (value)); \
+    NEXT();                            \
   }
 #define CHECKED_RESULT(builtin)         \
   {                                     \
     int64_t r;                          \
     if (builtin(a, b, &r)) [[unlikely]] \
       goto overflow;                    \
-    put_int(base[pc->a], r);            \
+    PUT_INT(at(base, pc->a), r);        \
     NEXT();                             \
   }
-#define COMPARISON(identifier, op)                     \
-  BINARY(identifier, {                                 \
-    put_bool(base[pc->a], a op b);                     \
-    NEXT();                                            \
-  })                                                   \
-  handle_##identifier##IfRR : {                        \
-    const AnyView &x = base[pc->b], &y = base[pc->c];  \
-    if (!is_integer(x) || !is_integer(y)) [[unlikely]] \
-      goto not_integer;                                \
-    const bool holds = x.v.i op y.v.i;                 \
-    put_bool(base[pc->a], holds);                      \
-    if (!holds) JUMP(pc->imm);                         \
-    pc += 2;                                           \
-    goto * pc->handler;                                \
-  }                                                    \
-  handle_##identifier##IfRI : {                        \
-    const AnyView& x = base[pc->b];                    \
-    if (!is_integer(x)) [[unlikely]]                   \
-      goto not_integer;                                \
-    const bool holds = x.v.i op pc->imm;               \
-    put_bool(base[pc->a], holds);                      \
-    if (!holds) JUMP(pc->c);                           \
-    pc += 2;                                           \
-    goto * pc->handler;                                \
+#define COMPARISON(identifier, op)                                         \
+  BINARY(identifier, {                                                     \
+    PUT_BOOL(at(base, pc->a), a op b);                                     \
+    NEXT();                                                                \
+  })                                                                       \
+  handle_##identifier##IfRR : {                                            \
+    const AnyView &x = at(base, pc->b), &y = at(base, pc->c);              \
+    if (!is_integer(x) || !is_integer(y)) [[unlikely]]                     \
+      goto not_integer;                                                    \
+    const bool holds = x.v.i op y.v.i;                                     \
+    PUT_BOOL(at(base, pc->a), holds);                                      \
+    if (!holds) JUMP_OF(1, pc->imm);                                       \
+    pc += 2;                                                               \
+    goto * pc->handler;                                                    \
+  }                                                                        \
+  handle_##identifier##IfRI : {                                            \
+    const AnyView& x = at(base, pc->b);                                    \
+    if (!is_integer(x)) [[unlikely]]                                       \
+      goto not_integer;                                                    \
+    const bool holds = x.v.i op pc->imm;                                   \
+    PUT_BOOL(at(base, pc->a), holds);                                      \
+    if (!holds) JUMP_OF(1, pc->c);                                         \
+    pc += 2;                                                               \
+    goto * pc->handler;                                                    \
+  }                                                                        \
+  handle_Step##identifier##RR : {                                          \
+    AnyView& counter = at(base, pc->a);                                    \
+    if (!is_integer(counter)) [[unlikely]]                                 \
+      goto not_integer;                                                    \
+    const int64_t i = wrapping_add(counter.v.i, pc->step.by);              \
+    write_words(counter, scalar(TypeIndex::Int, i)); /* over an integer */ \
+    const AnyView& y = at(base, pc->c);                                    \
+    if (!is_integer(y)) [[unlikely]] {                                     \
+      ++pc;                                                                \
+      goto not_integer;                                                    \
+    }                                                                      \
+    const bool holds = i op y.v.i;                                         \
+    PUT_BOOL(at(base, pc->b), holds);                                      \
+    if (!holds) JUMP_OF(2, pc->step.otherwise);                            \
+    pc += 3;                                                               \
+    goto * pc->handler;                                                    \
+  }                                                                        \
+  handle_Step##identifier##RI : {                                          \
+    AnyView& counter = at(base, pc->a);                                    \
+    if (!is_integer(counter)) [[unlikely]]                                 \
+      goto not_integer;                                                    \
+    const int64_t i = wrapping_add(counter.v.i, pc->step.by);              \
+    write_words(counter, scalar(TypeIndex::Int, i)); /* over an integer */ \
+    const bool holds = i op pc->c;                                         \
+    PUT_BOOL(at(base, pc->b), holds);                                      \
+    if (!holds) JUMP_OF(2, pc->step.otherwise);                            \
+    pc += 3;                                                               \
+    goto * pc->handler;                                                    \
   }
 
 namespace {
 
-inline void put_scalar(AnyView& reg, int32_t type, int64_t v) {
-  put_words(reg, {static_cast<uint64_t>(type), static_cast<uint64_t>(v)});
+inline RegisterWords scalar(int32_t type, int64_t v) {
+  return {static_cast<uint64_t>(type), static_cast<uint64_t>(v)};
 }
-inline void put_int(AnyView& reg, int64_t v) {
-  put_scalar(reg, TypeIndex::Int, v);
+inline int64_t wrapping_add(int64_t a, int64_t b) {
+  return static_cast<int64_t>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
 }
-inline void put_bool(AnyView& reg, bool v) {
-  put_scalar(reg, TypeIndex::Bool, v);
+inline const Op* ahead(const Op* pc, int64_t bytes) {
+  return reinterpret_cast<const Op*>(reinterpret_cast<const char*>(pc) + bytes);
 }
 
 inline RegisterWords shared(const AnyView& v) {
@@ -125,15 +229,6 @@ inline void place(const std::vector<ValueRef>& args, AnyView* base, AnyView* fra
   }
 }
 
-// Registers begin..end become None.
-inline void clear(AnyView* begin, AnyView* end) {
-  for (; begin != end; ++begin) {
-    RegisterWords old = taken(*begin);
-    if (is_object(old)) [[unlikely]]
-      release(object_of(old));
-  }
-}
-
 }  // namespace
 
 const void* const* Dispatch::handlers() {
@@ -157,68 +252,46 @@ const void* const* Dispatch::loop(Machine* machine) {
   Machine& m = *machine;
   const Op* pc = m.pc_;
   AnyView* base = m.base_;
-  const FunctionCode* callee;
+  Machine::Frame* record = m.frame_;  // the caller's
   goto * pc->handler;
 
   // ---- control ----
 handle_RetRegister : {
   if (m.attention_.load(std::memory_order_relaxed) & Machine::kInstrumented) [[unlikely]] {
-    m.pc_ = pc;
-    after_call(m, *m.frame_->pc, &base[pc->a]);
+    SAVE();
+    after_call(m, *record->pc, &at(base, pc->a));
   }
-  const RegisterWords value = taken(base[pc->a]);
-  const Machine::Frame frame = *m.frame_++;
-  clear(base, base + pc->frame);
-  pc = frame.pc;
-  base = frame.base;
-  m.base_ = base;
-  m.top_ = base + pc->frame;
-  if (pc->a >= 0) {
-    put_words(base[pc->a], value);
-  } else if (is_object(value)) {
-    release(object_of(value));
-  }
-  NEXT();
+  const RegisterWords value = taken(at(base, pc->a));
+  RETURN(value);
 }
 handle_Ret : {
   AnyView returned = *pc->constant;
   if (returned.is_object()) retain(returned.v.object);
   if (m.attention_.load(std::memory_order_relaxed) & Machine::kInstrumented) [[unlikely]] {
-    m.pc_ = pc;
-    after_call(m, *m.frame_->pc, &returned);
+    SAVE();
+    after_call(m, *record->pc, &returned);
   }
   const RegisterWords value = read_words(returned);
-  const Machine::Frame frame = *m.frame_++;
-  clear(base, base + pc->frame);
-  pc = frame.pc;
-  base = frame.base;
-  m.base_ = base;
-  m.top_ = base + pc->frame;
-  if (pc->a >= 0) {
-    put_words(base[pc->a], value);
-  } else if (is_object(value)) {
-    release(object_of(value));
-  }
-  NEXT();
+  RETURN(value);
 }
 handle_Exit:
   return nullptr;
 handle_Goto:
   JUMP(pc->a);
 handle_If : {
-  const AnyView& condition = base[pc->a];
+  const AnyView& condition = at(base, pc->a);
   if (!is_integer(condition)) [[unlikely]]
     goto not_integer;
   if (condition.v.i == 0) JUMP(pc->b);
   NEXT();
 }
 handle_IfEq : {
-  const AnyView& a = base[pc->a];
+  const AnyView& a = at(base, pc->a);
   int64_t b = pc->imm;
   if (pc->b >= 0) {
-    if (!is_integer(base[pc->b])) [[unlikely]]
+    if (!is_integer(at(base, pc->b))) [[unlikely]]
       goto not_integer;
-    b = base[pc->b].v.i;
+    b = at(base, pc->b).v.i;
   }
   if (!is_integer(a)) [[unlikely]]
     goto not_integer;
@@ -234,72 +307,51 @@ handle_Switch : {
   for (size_t i = 0; i < e.values.size() && !taken; ++i) {
     if (e.values[i] == value.v.i) taken = i + 1;
   }
-  JUMP(e.numbers[taken]);
+  JUMP(e.numbers[taken] * static_cast<int64_t>(sizeof(Op)));
 }
 handle_Fatal:
-  m.pc_ = pc;
+  SAVE();
   slow_path::fatal(m, *pc, base);
   SLOW(Check, check)
 
   // ---- calls ----
 handle_Call:
-  callee = pc->extra->callee;
-  if (m.attention_.load(std::memory_order_relaxed)) [[unlikely]] {
-    m.pc_ = pc;
-    if (before_call(m, *pc, base, pc->a >= 0 ? &base[pc->a] : nullptr)) NEXT();
-  }
-  {
-    AnyView* const frame = base + pc->frame;
-    Machine::Frame* const record = m.frame_ - 1;
-    --m.fuel_;
-    if (frame + callee->registers > m.register_limit_ || record < m.frame_limit_ || m.fuel_ < 0)
-        [[unlikely]] {
-      m.pc_ = pc;
-      grow_stack(m, frame + callee->registers, record);
-    }
-    place(pc->extra->args, base, frame);
-    record->pc = pc;
-    record->base = base;
-    m.frame_ = record;
-    base = frame;
-    m.base_ = frame;
-    m.top_ = frame + callee->registers;
-    pc = callee->entry;
-    goto * pc->handler;
-  }
-handle_TailCall:
-  callee = pc->extra->callee;
-  m.pc_ = pc;
+  CALL(pc->extra->callee->entry, place(pc->extra->args, base, frame));
+handle_CallOne:
+  CALL(ahead(pc, pc->c), write_words(*frame, shared(at(base, pc->b))));
+handle_CallOneLast:
+  CALL(ahead(pc, pc->c), write_words(*frame, taken(at(base, pc->b))));
+handle_TailCall : {
+  SAVE();
   if (m.attention_.load(std::memory_order_relaxed)) [[unlikely]] {
     if (before_call(m, *pc, base, &base[0])) goto return_register_0;
   }
   --m.fuel_;
-  tail_arguments(m, *pc, *callee, base, nullptr);
-  pc = callee->entry;
+  const FunctionCode& callee = *pc->extra->callee;
+  tail_arguments(m, *pc, callee, base, nullptr);
+  pc = callee.entry;
   goto * pc->handler;
+}
 handle_CallPacked:
-  m.pc_ = pc;
+  SAVE();
   packed_call(m, *pc, base);
   NEXT();
 handle_CallClosure : {
-  m.pc_ = pc;
+  SAVE();
   const OpExtra& e = *pc->extra;
   const AnyView value = value_of(e.args[0], base);
   if (m.attention_.load(std::memory_order_relaxed)) [[unlikely]] {
-    if (before_call(m, *pc, base, pc->a >= 0 ? &base[pc->a] : nullptr)) NEXT();
+    if (before_call(m, *pc, base, pc->a >= 0 ? &at(base, pc->a) : nullptr)) NEXT();
   }
-  callee = closure_code(m, *pc, value);
+  const FunctionCode* const callee = closure_code(m, *pc, value);
   if (!callee) {
-    call_value(m, *pc, base, value, pc->a >= 0 ? &base[pc->a] : nullptr);
+    call_value(m, *pc, base, value, pc->a >= 0 ? &at(base, pc->a) : nullptr);
     NEXT();
   }
-  AnyView* frame = base + pc->frame;
-  Machine::Frame* const record = m.frame_ - 1;
-  --m.fuel_;
-  if (frame + callee->registers > m.register_limit_ || record < m.frame_limit_ || m.fuel_ < 0)
-      [[unlikely]] {
-    grow_stack(m, frame + callee->registers, record);
-  }
+  AnyView* const frame = &at(base, pc->frame);
+  AnyView* const top = frame + callee->registers;
+  if (--m.fuel_ < 0 || top > m.register_limit_ || record - 1 < m.frame_limit_) [[unlikely]]
+    grow_stack(m, top, record - 1);
   AnyView* slot = frame;
   const auto* closure = static_cast<const ClosureObj*>(static_cast<FunctionObj*>(value.v.object));
   for (const Any& capture : closure->captures) write_words(*slot++, shared(capture));
@@ -307,25 +359,23 @@ handle_CallClosure : {
     const ValueRef& ref = e.args[i];
     write_words(*slot++, shared(value_of(ref, base)));
   }
-  record->pc = pc;
-  record->base = base;
-  m.frame_ = record;
-  m.base_ = frame;
-  m.top_ = frame + callee->registers;
-  for (const ValueRef& ref : e.args) {
-    if (ref.last) put(base[ref.reg], AnyView());
-  }
+  *--record = {pc, base};
+  AnyView* const caller = base;
   base = frame;
   pc = callee->entry;
+  SAVE();
+  for (const ValueRef& ref : e.args) {
+    if (ref.last) put(caller[ref.reg], AnyView());
+  }
   goto * pc->handler;
 }
 handle_TailCallClosure : {
-  m.pc_ = pc;
+  SAVE();
   const AnyView value = value_of(pc->extra->args[0], base);
   if (m.attention_.load(std::memory_order_relaxed)) [[unlikely]] {
     if (before_call(m, *pc, base, &base[0])) goto return_register_0;
   }
-  callee = closure_code(m, *pc, value);
+  const FunctionCode* const callee = closure_code(m, *pc, value);
   if (!callee) {
     call_value(m, *pc, base, value, &base[0]);
     goto return_register_0;
@@ -338,39 +388,29 @@ handle_TailCallClosure : {
 return_register_0 : {
   // The frame has a register: a tail call that has a closure operand, or space that is made here.
   const RegisterWords value = taken(base[0]);
-  const Machine::Frame frame = *m.frame_++;
-  clear(base, base + pc->frame);
-  pc = frame.pc;
-  base = frame.base;
-  m.base_ = base;
-  m.top_ = base + pc->frame;
-  if (pc->a >= 0) {
-    put_words(base[pc->a], value);
-  } else if (is_object(value)) {
-    release(object_of(value));
-  }
-  NEXT();
+  RETURN(value);
 }
 
   // ---- registers ----
 handle_MoveRegister : {
-  put_words(base[pc->a], shared(base[pc->b]));
+  PUT(at(base, pc->a), shared(at(base, pc->b)));
   NEXT();
 }
 handle_MoveLast : {
-  const RegisterWords value = taken(base[pc->b]);
-  put_words(base[pc->a], value);
+  const RegisterWords value = taken(at(base, pc->b));
+  PUT(at(base, pc->a), value);
   NEXT();
 }
 handle_Move:
 handle_LoadConst : {
-  put_words(base[pc->a], shared(*pc->constant));
+  PUT(at(base, pc->a), shared(*pc->constant));
   NEXT();
 }
 handle_LoadInt:
-  put_int(base[pc->a], pc->imm);
+  PUT_INT(at(base, pc->a), pc->imm);
   NEXT();
 handle_Kill:
+  SAVE();
   for (int32_t reg : pc->extra->numbers) put(base[reg], AnyView());
   NEXT();
   SLOW(LoadPacked, load_packed)
@@ -450,13 +490,13 @@ handle_Ge:
   SLOW(Select, select)
 
 not_integer:
-  m.pc_ = pc;
+  SAVE();
   fail_not_int(m);
 overflow:
-  m.pc_ = pc;
+  SAVE();
   fail_overflow(*pc, base);
 stopped:
-  m.pc_ = pc;
+  SAVE();
   if (m.fuel_ < 0) fail_fuel(m);
   fail_interrupted(m);
 }

@@ -80,14 +80,16 @@ inline void put_words(AnyView& reg, RegisterWords owned) {
 inline void put(AnyView& reg, AnyView owned) {
   put_words(reg, read_words(owned));
 }
-inline void put_result(AnyView* base, int32_t dst, Any&& value) {
-  if (dst >= 0) put(base[dst], value.leak());
+inline void put_result(AnyView* base, int32_t offset, Any&& value) {
+  if (offset >= 0) put(at(base, offset), value.leak());
 }
 
+// Two comparisons, of which the first almost always settles it.
 inline bool is_integer(const AnyView& v) {
-  return static_cast<uint32_t>(v.type_index - TypeIndex::Int) <= 1;
+  if (v.type_index == TypeIndex::Int) [[likely]]
+    return true;
+  return v.type_index == TypeIndex::Bool;
 }
-static_assert(TypeIndex::Bool == TypeIndex::Int + 1);
 
 inline const AnyView& value_of(const ValueRef& ref, const AnyView* base) {
   return ref.constant ? *ref.constant : base[ref.reg];

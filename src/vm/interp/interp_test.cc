@@ -97,6 +97,97 @@ TEST(Machine, FuelStopsCallsAndLoopsAndTheMachineAnswersAgain) {
   EXPECT_EQ(m.fuel_left(), 1000 - 1 - 100);  // the entry, and a backward jump per iteration
 }
 
+// A counter, a comparison and a branch, which run as one.
+constexpr char kSteps[] = R"(
+func @up(n: i64) -> i64 {
+  %1 = load_int 0
+again:
+  %1 = add %1, 1
+  %2 = ge %1, %0
+  if %2, again
+  ret %1
+}
+func @down_to_zero(n: i64) -> i64 {
+again:
+  %0 = sub %0, 1
+  %1 = le %0, 0
+  if %1, again
+  ret %1
+}
+func @from(begin: i64, end: i64) -> i64 {
+again:
+  %0 = add %0, 3
+  %2 = gt %0, %1
+  if %2, again
+  ret %0
+}
+func @from_inside(n: i64) -> i64 {
+  %1 = load_int 5
+  goto inside
+again:
+  %1 = add %1, 1
+inside:
+  %2 = ge %1, %0
+  if %2, again
+  ret %1
+}
+func @far(n: i64) -> i64 {
+again:
+  %0 = add %0, 4294967297
+  %1 = ge %0, 1
+  if %1, again
+  ret %0
+}
+func @least(n: i64) -> i64 {
+again:
+  %0 = sub %0, -2147483648
+  %1 = ge %0, 4294967296
+  if %1, again
+  ret %0
+}
+func @own_result(n: i64) -> i64 {
+  %1 = load_int 0
+  %1 = add %1, 1
+  %1 = lt %1, %0
+  if %1, end
+  %1 = add %1, 1
+end:
+  ret %1
+}
+)";
+
+TEST(Machine, StepsOfLoopsCountCompareAndBranch) {
+  Machine m(program_of(assemble(kSteps)));
+  EXPECT_EQ(m.call("up", 100).as<int64_t>(), 100);
+  EXPECT_EQ(m.call("up", -5).as<int64_t>(), 1);
+  EXPECT_TRUE(m.call("down_to_zero", 3).as<bool>());
+  EXPECT_EQ(m.call("from", 1, 9).as<int64_t>(), 10);
+  EXPECT_EQ(m.call("from", true, 9).as<int64_t>(), 10);
+  EXPECT_EQ(m.call("from_inside", 3).as<int64_t>(), 5);
+  EXPECT_EQ(m.call("from_inside", 9).as<int64_t>(), 9);
+  EXPECT_EQ(m.call("far", 0).as<int64_t>(), 4294967297);
+  EXPECT_EQ(m.call("least", 0).as<int64_t>(), 4294967296);
+  EXPECT_EQ(m.call("own_result", 5).as<int64_t>(), 2);
+  EXPECT_FALSE(m.call("own_result", 1).as<bool>());
+}
+
+TEST(Machine, StepsOfLoopsFailWhereTheirInstructionsStand) {
+  Limits limits;
+  limits.fuel = 1000;
+  Machine m(program_of(assemble(kSteps)), limits);
+  std::string error = error_of([&] { m.call("from", "x", 9); });
+  EXPECT_THAT(error, HasSubstr("add needs an integer"));
+  EXPECT_THAT(error, HasSubstr("from, instruction 0: add"));
+  error = error_of([&] { m.call("from", 1, "x"); });
+  EXPECT_THAT(error, HasSubstr("gt needs an integer"));
+  EXPECT_THAT(error, HasSubstr("from, instruction 1: gt"));
+  error = error_of([&] { m.call("up", 5000); });
+  EXPECT_THAT(error, HasSubstr("ran out of fuel"));
+  EXPECT_THAT(error, HasSubstr("up, instruction 3: if"));
+  m.call("up", 100);
+  EXPECT_EQ(m.fuel_left(), 1000 - 1 - 99);  // the entry, and a backward jump per iteration but one
+}
+
 TEST(Machine, DeadlineStopsALoop) {
   Limits limits;
   limits.deadline = std::chrono::milliseconds(20);

@@ -48,6 +48,8 @@ struct OpExtra {
   bool releases = false;  // some argument is at its last use
 };
 
+// Registers, jump distances and the frame's size are in bytes here, so that an address is one
+// addition; in OpExtra they are numbers of registers and of Ops.
 struct Op {
   const void* handler = nullptr;
   int32_t a = 0;  // mostly the destination register, -1 for none
@@ -58,9 +60,21 @@ struct Op {
     int64_t imm = 0;
     const OpExtra* extra;
     const AnyView* constant;
+    struct {
+      int32_t by;         // is added to the counter
+      int32_t otherwise;  // distance of the jump
+    } step;
   };
 };
 static_assert(sizeof(Op) == 32);
+inline constexpr int32_t kRegisterBytes = sizeof(AnyView);
+
+inline AnyView& at(AnyView* base, int32_t offset) {
+  return *reinterpret_cast<AnyView*>(reinterpret_cast<char*>(base) + offset);
+}
+inline const AnyView& at(const AnyView* base, int32_t offset) {
+  return *reinterpret_cast<const AnyView*>(reinterpret_cast<const char*>(base) + offset);
+}
 
 struct FunctionCode {
   const Op* entry = nullptr;

@@ -404,7 +404,9 @@ void read_elements(Machine&, const Op& op, AnyView* base) {
   }
   release_last(op, base);
   for (size_t i = 0; i < e.numbers.size(); ++i) {
-    if (e.numbers[i] >= 0) put_result(base, e.numbers[i], read_element(t, static_cast<int64_t>(i)));
+    if (e.numbers[i] >= 0) {
+      put(base[e.numbers[i]], read_element(t, static_cast<int64_t>(i)).leak());
+    }
   }
 }
 
