@@ -95,6 +95,11 @@ Error& Error::row(std::string label, std::string text, std::string note) {
   data_->rendered.clear();
   return *this;
 }
+Error& Error::first_row(std::string label, std::string text) {
+  data_->rows.insert(data_->rows.begin(), {std::move(label), std::move(text), ""});
+  data_->rendered.clear();
+  return *this;
+}
 Error& Error::where(std::string text, std::string note) {
   return row("where", std::move(text), std::move(note));
 }

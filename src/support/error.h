@@ -67,6 +67,7 @@ class Error : public std::exception {
   // Each adds a row and returns this error, so that they chain before the throw:
   //   throw Error(ErrorKind::Usage, "...").expected("...").help("...");
   Error& row(std::string label, std::string text, std::string note = "");
+  Error& first_row(std::string label, std::string text);  // above those that it has
   Error& where(std::string text, std::string note = "");
   Error& found(std::string text, std::string note = "");
   Error& expected(std::string text, std::string note = "");

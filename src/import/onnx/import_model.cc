@@ -63,6 +63,17 @@ struct Scope {
   }
 };
 
+// "x: tensor[n, 4; f32], w: tensor[4; f32]".
+std::string operands_text(const Node& n, const Operands& operands) {
+  constexpr size_t kMost = 6;  // Concat may have hundreds
+  std::vector<std::string> parts;
+  for (size_t i = 0; i < operands.size() && i < kMost; ++i) {
+    if (operands[i]) parts.push_back(cat(n.inputs[i], ": ", graph::type_of(operands[i])));
+  }
+  if (operands.size() > kMost) parts.push_back(cat("and ", operands.size() - kMost, " more"));
+  return printable(join(parts, ", "));
+}
+
 // Thrown through a node whose inner graph could not be imported; its reason is listed already.
 struct GiveUp {};
 
@@ -97,8 +108,32 @@ class Importer {
  private:
   class Runner;
 
-  [[noreturn]] void invalid(const std::string& what) const {
-    throw Error(ErrorKind::Usage, cat(printable(model_.file), " breaks ONNX's rules")).found(what);
+  [[noreturn]] void invalid(const std::string& found, const std::string& expected) const {
+    throw against_rules().found(found).expected(expected);
+  }
+
+  Error against_rules() const {
+    Error e(ErrorKind::Usage, cat(printable(model_.file), " breaks ONNX's rules"));
+    return e.help("export the model again, or correct it; `onnx.checker` lists what is wrong");
+  }
+
+  std::string node_text(const Node& n) const {
+    return cat("node '", printable(n.name), "' (", printable(op_text(n)), ") of ",
+               printable(model_.file));
+  }
+
+  [[noreturn]] void made_twice(const Node& n, const std::string& name) const {
+    throw against_rules()
+        .at(Span::node(n.name))
+        .where(node_text(n))
+        .found(cat("output '", printable(name), "', which something else makes"))
+        .expected("one definition of each name");
+  }
+
+  [[noreturn]] void too_many_nodes() const {
+    throw Error(ErrorKind::Usage, cat(printable(model_.file), " is too large"))
+        .found(cat("more than ", kMaxNodes, " nodes once functions are expanded"))
+        .expected(cat("at most ", kMaxNodes));
   }
 
   void check_opsets(const OpsetImports& opsets) const {
@@ -107,7 +142,8 @@ class Importer {
       throw Error(ErrorKind::Unsupported,
                   cat(printable(model_.file), " uses operators of an unknown version"))
           .found(cat("opset ", found->second))
-          .expected(cat("1 to ", kNewestOpset));
+          .expected(cat("1 to ", kNewestOpset))
+          .help("export it for an earlier opset; `onnx.version_converter` may convert it");
     }
   }
 
@@ -121,14 +157,18 @@ class Importer {
       bool known = std::any_of(model_.graph.inputs.begin(), model_.graph.inputs.end(),
                                [&](const Value& v) { return v.name == name; });
       if (!known || constants.count(name) > 0) {
-        Error e(ErrorKind::Usage, cat("a shape was given for '", printable(name), "'"));
-        throw e.expected(cat("an input of ", printable(model_.file)));
+        throw Error(ErrorKind::Usage,
+                    cat(printable(model_.file), " has no input '", printable(name), "'"))
+            .found(cat("a shape for '", printable(name), "'"))
+            .expected(cat("one of ", printable(join(input_names(constants), ", "))));
       }
     }
     for (const Value& v : model_.graph.inputs) {
       if (constants.count(v.name) > 0) continue;
-      if (v.name.empty()) invalid("an input without a name");
-      if (scope.names.count(v.name) > 0) invalid(cat("input '", printable(v.name), "' twice"));
+      if (v.name.empty()) invalid("an input without a name", "a name for each input");
+      if (scope.names.count(v.name) > 0) {
+        invalid(cat("input '", printable(v.name), "' twice"), "one definition of each name");
+      }
       inputs.push_back(v.name);
       std::string problem = type_problem(v.type);
       if (!problem.empty()) {
@@ -142,6 +182,7 @@ class Importer {
       graph::collect_symbols(type, &symbols);
       scope.names[v.name] = {builder_.param(v.name, type), false};
     }
+    check_given_dims();
   }
 
   static std::string type_problem(const ValueType& type) {
@@ -172,7 +213,8 @@ class Importer {
     auto given = options_.shapes.find(v.name);
     if (given != options_.shapes.end()) {
       if (known && given->second.size() != shape.size()) {
-        throw Error(ErrorKind::Usage, cat("the shape given for '", printable(v.name), "'"))
+        throw Error(ErrorKind::Usage, cat("the shape given for '", printable(v.name),
+                                          "' does not fit ", printable(model_.file)))
             .found(cat("rank ", given->second.size()))
             .expected(cat("rank ", shape.size()));
       }
@@ -184,7 +226,8 @@ class Importer {
     }
     if (!known) return graph::tensor_type_unknown(dtype);
     if (shape.size() > static_cast<size_t>(kMaxRank)) {
-      invalid(cat("input '", printable(v.name), "' has rank ", shape.size()));
+      invalid(cat("input '", printable(v.name), "' of rank ", shape.size()),
+              cat("at most ", kMaxRank));
     }
     std::vector<Dim> dims;
     for (size_t i = 0; i < shape.size(); ++i) dims.push_back(size_of(shape[i], v.name, i));
@@ -193,14 +236,40 @@ class Importer {
 
   Dim size_of(const Dimension& d, const std::string& input, size_t axis) {
     if (d.value >= 0) return d.value;
-    if (d.symbol.empty()) return builder_.fresh_symbol(cat(symbol_text(input), "_", axis));
+    if (d.symbol.empty()) return given_or_fresh("", cat(symbol_text(input), "_", axis));
     auto found = symbol_names_.find(d.symbol);
     if (found != symbol_names_.end()) return found->second;
-    auto given = options_.dims.find(d.symbol);
-    if (given == options_.dims.end()) given = options_.dims.find(symbol_text(d.symbol));
-    Dim size = given != options_.dims.end() ? Dim(given->second)
-                                            : builder_.fresh_symbol(symbol_text(d.symbol));
-    return symbol_names_.emplace(d.symbol, size).first->second;
+    return symbol_names_.emplace(d.symbol, given_or_fresh(d.symbol, symbol_text(d.symbol)))
+        .first->second;
+  }
+
+  // The size given for a symbol, by ONNX's name of it or by the one that a signature shows.
+  Dim given_or_fresh(const std::string& name, const std::string& symbol) {
+    offered_dims_.push_back(symbol);
+    auto given = options_.dims.find(name);
+    if (given == options_.dims.end()) given = options_.dims.find(symbol);
+    if (given == options_.dims.end()) return builder_.fresh_symbol(symbol);
+    used_dims_.insert(given->first);
+    return given->second;
+  }
+
+  void check_given_dims() const {
+    for (const auto& [name, size] : options_.dims) {
+      if (used_dims_.count(name) > 0) continue;
+      throw Error(ErrorKind::Usage,
+                  cat(printable(model_.file), " has no size '", printable(name), "'"))
+          .found(cat("a size for '", printable(name), "'"))
+          .expected(offered_dims_.empty() ? "none: the sizes of its inputs are fixed"
+                                          : cat("one of ", printable(join(offered_dims_, ", "))));
+    }
+  }
+
+  std::vector<std::string> input_names(const std::set<std::string>& constants) const {
+    std::vector<std::string> names;
+    for (const Value& v : model_.graph.inputs) {
+      if (constants.count(v.name) == 0) names.push_back(v.name);
+    }
+    return names;
   }
 
   void add_initializers(const Graph& graph, Scope& scope) {
@@ -210,7 +279,8 @@ class Importer {
     }
     for (const TensorData& t : graph.initializers) {
       if (scope.names.count(t.name) > 0) {
-        invalid(cat("initializer '", printable(t.name), "' twice"));
+        invalid(cat("initializer '", printable(t.name), "', which something else makes"),
+                "one definition of each name");
       }
       if (t.tensor) {
         scope.names[t.name] = {graph::constant(t.tensor, t.name), false};
@@ -224,14 +294,15 @@ class Importer {
   void finish(const Scope& scope) {
     Operands results;
     bool usable = true;
-    if (model_.graph.outputs.empty()) invalid("a graph without outputs");
+    if (model_.graph.outputs.empty()) invalid("a graph without outputs", "one or more");
     builder_.at(Span::node("(outputs)"));
     for (const Value& v : model_.graph.outputs) {
       outputs.push_back(v.name);
       const Scope::Slot* slot = scope.find(v.name);
       if (slot == nullptr) {
         if (unsupported.empty()) {
-          invalid(cat("no node makes the output '", printable(v.name), "'"));
+          invalid(cat("output '", printable(v.name), "', which nothing makes"),
+                  "the name of an input, an initializer or a node's output");
         }
         usable = false;
         continue;
@@ -252,12 +323,18 @@ class Importer {
   // ---- nodes ----
 
   void run_nodes(const std::vector<Node>& list, Scope& scope) {
-    for (size_t i : node_order(list)) run_node(list[i], scope);
+    // Before they are ordered: one that makes again what the graph has would look like a cycle.
+    for (const Node& n : list) {
+      for (const std::string& name : n.outputs) {
+        if (!name.empty() && scope.names.count(name) > 0) made_twice(n, name);
+      }
+    }
+    for (size_t i : node_order(list, model_.file)) run_node(list[i], scope);
   }
 
   void run_node(const Node& node, Scope& scope) {
     if (++nodes > kMaxNodes) {
-      invalid(cat("more than ", kMaxNodes, " nodes once functions are expanded"));
+      too_many_nodes();
     }
     Node named;  // only where something changes
     const Node* n = &node;
@@ -309,9 +386,9 @@ class Importer {
       }
       const Scope::Slot* slot = scope.find(name);
       if (slot == nullptr) {
-        throw Error(ErrorKind::Usage, Span::node(n.name),
-                    cat(printable(model_.file), " breaks ONNX's rules"))
-            .where(cat("node '", printable(n.name), "' (", printable(n.op), ")"))
+        throw against_rules()
+            .at(Span::node(n.name))
+            .where(node_text(n))
             .found(cat("operand '", printable(name), "', which nothing makes"))
             .expected("the name of an input, an initializer or a node's output");
       }
@@ -326,13 +403,7 @@ class Importer {
     for (size_t i = 0; i < n.outputs.size(); ++i) {
       const std::string& name = n.outputs[i];
       if (name.empty()) continue;
-      if (scope.names.count(name) > 0) {
-        throw Error(ErrorKind::Usage, Span::node(n.name),
-                    cat(printable(model_.file), " breaks ONNX's rules"))
-            .where(cat("node '", printable(n.name), "' (", printable(n.op), ")"))
-            .found(cat("output '", printable(name), "', which something else makes"))
-            .expected("one definition of each name");
-      }
+      if (scope.names.count(name) > 0) made_twice(n, name);
       Operand value = i < values.size() ? values[i] : Operand();
       scope.names[name] = {value, !value};
     }
@@ -343,7 +414,7 @@ class Importer {
     for (const Attribute& a : n.attributes) {
       if (a.graph == nullptr) continue;
       for (const Node& inner : a.graph->nodes) {
-        if (++nodes > kMaxNodes) invalid("too many nodes");
+        if (++nodes > kMaxNodes) too_many_nodes();
         ++operators[op_text(inner)];
         auto version = scope.opsets->find(inner.domain);
         int64_t opset = version != scope.opsets->end() ? version->second : kNewestOpset;
@@ -377,7 +448,8 @@ class Importer {
   // A result may be an operand of a function, and that operand may be left out of the call.
   void check_given(const Scope::Slot& slot, const std::string& name, const std::string& of) const {
     if (slot.unusable || slot.value) return;
-    invalid(cat(of, " has the result '", printable(name), "', an operand that a call leaves out"));
+    invalid(cat("result '", printable(name), "' of ", of, ", an operand that a call leaves out"),
+            "a value for each result");
   }
 
   void call_function(const Node& n, const ModelFunction& f, Scope& scope) {
@@ -399,12 +471,20 @@ class Importer {
     Operands operands;
     collect_inputs(n, scope, &operands);
     if (operands.size() > f.inputs.size()) {
-      invalid(cat("node '", printable(n.name), "' gives ", operands.size(), " operands to '",
-                  printable(f.name), "', which has ", f.inputs.size()));
+      throw against_rules()
+          .at(Span::node(n.name))
+          .where(node_text(n))
+          .found(cat(operands.size(), " operands"))
+          .expected(
+              cat("at most ", f.inputs.size(), ", as the function '", printable(f.name), "' has"));
     }
     if (n.outputs.size() > f.outputs.size()) {
-      invalid(cat("node '", printable(n.name), "' takes ", n.outputs.size(), " results of '",
-                  printable(f.name), "', which has ", f.outputs.size()));
+      throw against_rules()
+          .at(Span::node(n.name))
+          .where(node_text(n))
+          .found(cat(n.outputs.size(), " outputs"))
+          .expected(
+              cat("at most ", f.outputs.size(), ", as the function '", printable(f.name), "' has"));
     }
     for (size_t i = 0; i < f.inputs.size(); ++i) {
       const Scope::Slot* slot =
@@ -417,7 +497,9 @@ class Importer {
     for (const std::string& name : f.outputs) {
       const Scope::Slot* slot = body.find(name);
       if (slot == nullptr) {
-        invalid(cat("no node of function '", printable(f.name), "' makes '", printable(name), "'"));
+        invalid(cat("output '", printable(name), "' of the function '", printable(f.name),
+                    "', which nothing makes"),
+                "the name of an input or of a node's output");
       }
       check_given(*slot, name, cat("function '", printable(f.name), "'"));
       results.push_back(slot->value);
@@ -430,6 +512,8 @@ class Importer {
   Builder builder_;
   std::map<std::string, const ModelFunction*> functions_;
   std::map<std::string, Dim> symbol_names_;
+  std::vector<std::string> offered_dims_;  // the inputs' symbols, as a signature shows them
+  std::set<std::string> used_dims_;        // the sizes given that had a symbol to fix
 
   friend class Runner;
 };
@@ -447,8 +531,9 @@ class Importer::Runner final : public GraphRunner {
     inner.prefix = scope_.prefix;
     inner.function_depth = scope_.function_depth;
     if (graph.inputs.size() != inputs.size()) {
-      importer_.invalid(cat("the inner graph of '", printable(node_.name), "' has ",
-                            graph.inputs.size(), " inputs instead of ", inputs.size()));
+      importer_.invalid(cat("an inner graph of '", printable(node_.name), "' with ",
+                            graph.inputs.size(), " inputs"),
+                        cat(inputs.size()));
     }
     for (size_t i = 0; i < inputs.size(); ++i) {
       inner.names[graph.inputs[i].name] = {inputs[i], false};
@@ -460,8 +545,9 @@ class Importer::Runner final : public GraphRunner {
     for (const Value& v : graph.outputs) {
       const Scope::Slot* slot = inner.find(v.name);
       if (slot == nullptr) {
-        importer_.invalid(cat("no node of the inner graph of '", printable(node_.name), "' makes '",
-                              printable(v.name), "'"));
+        importer_.invalid(cat("output '", printable(v.name), "' of an inner graph of '",
+                              printable(node_.name), "', which nothing makes"),
+                          "the name of an input, an initializer or a node's output");
       }
       if (slot->unusable) return std::nullopt;
       importer_.check_given(*slot, v.name, cat("the inner graph of '", printable(node_.name), "'"));
@@ -482,6 +568,7 @@ void Importer::translate_node(const Node& n, Translate translate, Operands opera
                               Scope& scope) {
   builder_.at(Span::node(n.name));
   Runner runner(*this, scope, n);
+  const std::string types = operands_text(n, operands);
   NodeContext cx(builder_, n, std::move(operands), opset, runner);
   Operands results;
   std::string reason;
@@ -499,8 +586,10 @@ void Importer::translate_node(const Node& n, Translate translate, Operands opera
     if (e.kind() != ErrorKind::Unsupported) {
       e.at(Span::node(n.name));
       bool said = std::any_of(e.rows().begin(), e.rows().end(),
-                              [](const Error::Row& r) { return r.label == "model"; });
-      if (!said) e.row("model", printable(model_.file));
+                              [](const Error::Row& r) { return r.label == "where"; });
+      if (said) throw;
+      if (!types.empty()) e.first_row("operands", types);
+      e.first_row("where", node_text(n));
       throw;
     }
     reason = e.message();
@@ -541,7 +630,7 @@ ImportResult import_model(const Model& model, const ImportOptions& options) {
         std::count_if(importer.unsupported.begin(), importer.unsupported.end(),
                       [](const UnsupportedNode& u) { return u.op.empty() || u.op[0] != '('; });
     std::string what =
-        count == 0 ? cat(importer.unsupported.size(), " of its inputs")
+        count == 0 ? cat(importer.unsupported.size(), " of its inputs and initializers")
                    : cat(count, " of ", importer.nodes, importer.nodes == 1 ? " node" : " nodes");
     Error e(ErrorKind::Unsupported, cat(printable(model.file), ": ", what, " cannot be imported (",
                                         printable(opset_text(model)), ")"));

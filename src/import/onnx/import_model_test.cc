@@ -80,8 +80,27 @@ TEST_F(ImportModel, SizesForSymbolsAndShapesForInputs) {
   EXPECT_EQ(error_of(m, options).kind(), ErrorKind::Usage);
   ImportOptions other;
   other.shapes["z"] = {1};
-  EXPECT_EQ(error_of(m, other).render(), R"(error: a shape was given for 'z'
-  expected  an input of m.onnx)");
+  EXPECT_EQ(error_of(m, other).render(), R"(error: m.onnx has no input 'z'
+  found     a shape for 'z'
+  expected  one of x)");
+}
+
+TEST_F(ImportModel, SizesForUnnamedDimensions) {
+  M m;
+  m.input("x", {"", 4}).node("Relu", {"x"}, {"y"}).output("y");
+  ImportOptions options;
+  options.dims["x_0"] = 3;
+  EXPECT_EQ(inspect_model(m.model, options).inputs[0].type, "tensor[3, 4; f32]");
+}
+
+TEST_F(ImportModel, SizesThatNoInputHasAreRefused) {
+  M m;
+  m.input("x", {"n", ""}).node("Relu", {"x"}, {"y"}).output("y");
+  ImportOptions options;
+  options.dims["batch"] = 3;
+  EXPECT_EQ(error_of(m, options).render(), R"(error: m.onnx has no size 'batch'
+  found     a size for 'batch'
+  expected  one of n, x_1)");
 }
 
 TEST_F(ImportModel, ListsEveryNodeThatCannotBeImported) {
@@ -104,7 +123,8 @@ TEST_F(ImportModel, ListsEveryNodeThatCannotBeImported) {
 TEST_F(ImportModel, ElementTypesAreRefusedByName) {
   M m;
   m.input("x", {4}, 16).node("Relu", {"x"}, {"y"}).output("y");
-  EXPECT_EQ(error_of(m).render(), R"(error: m.onnx: 1 of its inputs cannot be imported (opset 17)
+  EXPECT_EQ(error_of(m).render(),
+            R"(error: m.onnx: 1 of its inputs and initializers cannot be imported (opset 17)
   node  operator  reason
   x     (input)   bfloat16 is not implemented
   help: `tenon ops` lists what is supported; nothing was written)");
@@ -115,7 +135,8 @@ TEST_F(ImportModel, LaterOpsetsAreRefused) {
   m.input("x", {4}).node("Relu", {"x"}, {"y"}).output("y");
   EXPECT_EQ(error_of(m).render(), R"(error: m.onnx uses operators of an unknown version
   found     opset 99
-  expected  1 to 28)");
+  expected  1 to 28
+  help: export it for an earlier opset; `onnx.version_converter` may convert it)");
 }
 
 TEST_F(ImportModel, NodesMayStandInAnyOrder) {
@@ -128,16 +149,20 @@ TEST_F(ImportModel, CyclesAreRefused) {
   M m;
   m.input("x", {4}).node("Add", {"x", "z"}, {"y"}).node("Relu", {"y"}, {"z"}).output("z");
   EXPECT_EQ(error_of(m).render(), R"(error: /Add: the graph's nodes form a cycle
-  found     node '/Add' (Add) needs its own result, or that of such a node)");
+  where     node '/Add' (Add) of m.onnx
+  found     it needs its own result, or that of a node that does
+  expected  nodes that need only what others make
+  help: export the model again, or correct it)");
 }
 
 TEST_F(ImportModel, NamesThatNothingMakesAreRefused) {
   M m;
   m.input("x", {4}).node("Add", {"x", "ghost"}, {"y"}).output("y");
   EXPECT_EQ(error_of(m).render(), R"(error: /Add: m.onnx breaks ONNX's rules
-  where     node '/Add' (Add)
+  where     node '/Add' (Add) of m.onnx
   found     operand 'ghost', which nothing makes
-  expected  the name of an input, an initializer or a node's output)");
+  expected  the name of an input, an initializer or a node's output
+  help: export the model again, or correct it; `onnx.checker` lists what is wrong)");
   M out;
   out.input("x", {4}).node("Relu", {"x"}, {"y"}).output("ghost");
   EXPECT_EQ(error_of(out).kind(), ErrorKind::Usage);
@@ -147,9 +172,10 @@ TEST_F(ImportModel, NamesMadeTwiceAreRefused) {
   M m;
   m.input("x", {4}).node("Relu", {"x"}, {"y"}).node("Exp", {"x"}, {"y"}).output("y");
   EXPECT_EQ(error_of(m).render(), R"(error: /Exp: m.onnx breaks ONNX's rules
-  where     node '/Exp' (Exp)
+  where     node '/Exp' (Exp) of m.onnx
   found     output 'y', which something else makes
-  expected  one definition of each name)");
+  expected  one definition of each name
+  help: export the model again, or correct it; `onnx.checker` lists what is wrong)");
 }
 
 TEST_F(ImportModel, ShapesThatDisagreeNameTheNode) {
@@ -228,19 +254,6 @@ TEST_F(ImportModel, FunctionsThatExpandToTooManyNodesAreRefused) {
   EXPECT_EQ(error_of(m).kind(), ErrorKind::Usage);
 }
 
-TEST_F(ImportModel, FunctionsHaveAsManyOperandsAndResultsAsTheirCalls) {
-  M m;
-  m.model.functions.push_back(scaled_relu());
-  m.input("x", {4}).node("ScaledRelu", {"x"}, {"y", "z"}, {}, "my").output("z");
-  EXPECT_EQ(error_of(m).render(), R"(error: m.onnx breaks ONNX's rules
-  found     node '/ScaledRelu' takes 2 results of 'ScaledRelu', which has 1)");
-  M n;
-  n.model.functions.push_back(scaled_relu());
-  n.input("x", {4}).node("ScaledRelu", {"x", "x", "x"}, {"y"}, {}, "my").output("y");
-  EXPECT_EQ(error_of(n).render(), R"(error: m.onnx breaks ONNX's rules
-  found     node '/ScaledRelu' gives 3 operands to 'ScaledRelu', which has 2)");
-}
-
 TEST_F(ImportModel, AnOperandThatIsLeftOutIsNoOutput) {
   M m;
   ModelFunction f;
@@ -251,7 +264,9 @@ TEST_F(ImportModel, AnOperandThatIsLeftOutIsNoOutput) {
   m.model.functions.push_back(f);
   m.input("x", {4}).node("Second", {"x"}, {"y"}, {}, "my").output("y");
   EXPECT_EQ(error_of(m).render(), R"(error: m.onnx breaks ONNX's rules
-  found     function 'Second' has the result 'b', an operand that a call leaves out)");
+  found     result 'b' of function 'Second', an operand that a call leaves out
+  expected  a value for each result
+  help: export the model again, or correct it; `onnx.checker` lists what is wrong)");
 
   Graph branch;
   branch.outputs.push_back(M::value("b", 1, {4}));
@@ -264,6 +279,66 @@ TEST_F(ImportModel, AnOperandThatIsLeftOutIsNoOutput) {
   inner.input("x", {4}).input("c", {}, 9);
   inner.node("Second", {"x", "", "c"}, {"y"}, {}, "my").output("y");
   EXPECT_EQ(error_of(inner).kind(), ErrorKind::Usage);
+}
+
+TEST_F(ImportModel, CallsOfFunctionsThatDoNotFitAreRefused) {
+  M m;
+  m.model.functions.push_back(scaled_relu());
+  m.input("x", {4}).node("ScaledRelu", {"x", "x", "x"}, {"y"}, {}, "my").output("y");
+  EXPECT_EQ(error_of(m).render(), R"(error: /ScaledRelu: m.onnx breaks ONNX's rules
+  where     node '/ScaledRelu' (my:ScaledRelu) of m.onnx
+  found     3 operands
+  expected  at most 2, as the function 'ScaledRelu' has
+  help: export the model again, or correct it; `onnx.checker` lists what is wrong)");
+  M n;
+  n.model.functions.push_back(scaled_relu());
+  n.input("x", {4}).node("ScaledRelu", {"x"}, {"y", "z"}, {}, "my").output("z");
+  EXPECT_EQ(error_of(n).render(), R"(error: /ScaledRelu: m.onnx breaks ONNX's rules
+  where     node '/ScaledRelu' (my:ScaledRelu) of m.onnx
+  found     2 outputs
+  expected  at most 1, as the function 'ScaledRelu' has
+  help: export the model again, or correct it; `onnx.checker` lists what is wrong)");
+}
+
+TEST_F(ImportModel, FunctionsThatMakeNoResultAreRefused) {
+  M m;
+  m.model.functions.push_back(scaled_relu());
+  m.model.functions[0].outputs = {"lost"};
+  m.input("x", {4}).node("ScaledRelu", {"x"}, {"y"}, {}, "my").output("y");
+  EXPECT_EQ(error_of(m).render(), R"(error: m.onnx breaks ONNX's rules
+  found     output 'lost' of the function 'ScaledRelu', which nothing makes
+  expected  the name of an input or of a node's output
+  help: export the model again, or correct it; `onnx.checker` lists what is wrong)");
+}
+
+// ---- element types and kinds of values ----
+
+TEST_F(ImportModel, InputsThatAreNoTensorsAreRefusedByName) {
+  const std::pair<ValueType::Kind, const char*> kinds[] = {
+      {ValueType::kNone, "an input without a type"},
+      {ValueType::kSequence, "sequences are not implemented"},
+      {ValueType::kMap, "maps are not implemented"},
+      {ValueType::kOptional, "optional values are not implemented"},
+      {ValueType::kSparse, "sparse tensors are not implemented"},
+      {ValueType::kOpaque, "opaque values are not implemented"}};
+  for (const auto& [kind, reason] : kinds) {
+    M m;
+    m.input("x", {4}).node("Relu", {"x"}, {"y"}).output("y");
+    m.model.graph.inputs[0].type.kind = kind;
+    ModelReport r = inspect_model(m.model);
+    ASSERT_EQ(r.unsupported.size(), 1u) << reason;
+    EXPECT_EQ(r.unsupported[0].reason, reason);
+  }
+}
+
+TEST_F(ImportModel, SparseInitializersAreRefused) {
+  M m;
+  m.input("x", {4}).node("Add", {"x", "w"}, {"y"}).output("y");
+  m.model.graph.sparse_initializers = {"w"};
+  ModelReport r = inspect_model(m.model);
+  ASSERT_EQ(r.unsupported.size(), 1u);
+  EXPECT_EQ(r.unsupported[0].node, "w");
+  EXPECT_EQ(r.unsupported[0].reason, "sparse tensors are not implemented");
 }
 
 // ---- shapes as values ----
@@ -414,6 +489,30 @@ TEST_F(ImportModel, LoopVariablesMayGrow) {
   %7
 }
 )");
+}
+
+TEST_F(ImportModel, InnerGraphsWithOtherInputsAreRefused) {
+  M m;
+  Graph body = loop_body();
+  body.inputs.pop_back();
+  m.input("n", {}, 7).input("x", {4});
+  m.node("Loop", {"n", "", "x"}, {"y"}, {M::body("body", body)}).output("y");
+  EXPECT_EQ(error_of(m).render(), R"(error: /Loop: m.onnx breaks ONNX's rules
+  where     node '/Loop' (Loop) of m.onnx
+  operands  n: tensor[i64], x: tensor[4; f32]
+  found     an inner graph of '/Loop' with 2 inputs
+  expected  3
+  help: export the model again, or correct it; `onnx.checker` lists what is wrong)");
+}
+
+TEST_F(ImportModel, InnerGraphsThatMakeNoResultAreRefused) {
+  M m;
+  m.input("c", {}, 9).input("x", {4});
+  m.node("If", {"c"}, {"y"},
+         {M::body("then_branch", graph_of({}, "lost")), M::body("else_branch", graph_of({}, "x"))});
+  m.output("y");
+  EXPECT_EQ(error_of(m).rows()[2].text,
+            "output 'lost' of an inner graph of '/If', which nothing makes");
 }
 
 TEST_F(ImportModel, ShortConstantLoopsAreUnrolled) {

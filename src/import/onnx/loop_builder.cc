@@ -88,7 +88,8 @@ class Maker {
   }
 
   bool widen(Variable& v, const Operand& next) {
-    if (cx_.dtype(next) != v.dtype) cx_.invalid("a loop variable changes its element type");
+    if (cx_.dtype(next) != v.dtype)
+      cx_.invalid(cat("a loop variable that becomes ", to_text(cx_.dtype(next))), to_text(v.dtype));
     if (v.rank_varies) return false;
     Dims dims = cx_.dims(next);
     if (dims.size() != v.dims.size()) {

@@ -66,6 +66,7 @@ std::string resolve_external(const std::string& directory, const std::string& lo
   }
   fs::path inside = real.lexically_relative(real_base);
   if (inside.empty() || *inside.begin() == "..") throw refuse("a link that leaves the folder");
+  if (!fs::is_regular_file(real, ec)) throw refuse("not a file");
   return real.string();
 }
 

@@ -76,6 +76,34 @@ struct ModelMaker {
     a.f = v;
     return a;
   }
+  static Attribute text(const std::string& name, const std::string& v) {
+    Attribute a;
+    a.name = name;
+    a.kind = Attribute::kString;
+    a.s = v;
+    return a;
+  }
+  static Attribute texts(const std::string& name, const std::vector<std::string>& v) {
+    Attribute a;
+    a.name = name;
+    a.kind = Attribute::kStrings;
+    a.strings = v;
+    return a;
+  }
+  static Attribute numbers(const std::string& name, const std::vector<double>& v) {
+    Attribute a;
+    a.name = name;
+    a.kind = Attribute::kFloats;
+    a.floats = v;
+    return a;
+  }
+  static Attribute constant(const std::string& name, const TensorData& t) {
+    Attribute a;
+    a.name = name;
+    a.kind = Attribute::kTensor;
+    a.tensor = std::make_shared<TensorData>(t);
+    return a;
+  }
   static Attribute list(const std::string& name, const std::vector<int64_t>& v) {
     Attribute a;
     a.name = name;

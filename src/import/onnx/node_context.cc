@@ -12,7 +12,7 @@ using graph::attrs;
 // ---- operands ----
 
 Operand NodeContext::in(size_t i) const {
-  if (!has(i)) invalid(cat("operand ", i, " is missing"));
+  if (!has(i)) invalid(cat("no operand ", i, ", counted from 0"), "one that is there");
   return inputs_[i];
 }
 
@@ -34,7 +34,7 @@ Dims NodeContext::dims(const Operand& x) const {
   graph::TypeRef type = graph::type_of(x);
   if (graph::type_as<graph::ScalarType>(type) != nullptr) return {};
   const auto* t = graph::type_as<graph::TensorType>(type);
-  if (t == nullptr) invalid(cat("an operand is no tensor but ", to_text(type)));
+  if (t == nullptr) invalid(cat("an operand of type ", to_text(type)), "a tensor");
   if (!t->dims_known) {
     throw Error(ErrorKind::Usage, Span::node(node_.name), "the rank of an operand is not known")
         .found(to_text(type))
@@ -47,7 +47,7 @@ DataType NodeContext::dtype(const Operand& x) const {
   graph::TypeRef type = graph::type_of(x);
   if (const auto* t = graph::type_as<graph::TensorType>(type)) return t->dtype;
   if (const auto* s = graph::type_as<graph::ScalarType>(type)) return s->dtype;
-  invalid(cat("an operand is no tensor but ", to_text(type)));
+  invalid(cat("an operand of type ", to_text(type)), "a tensor");
 }
 
 // ---- operands as data ----
@@ -125,8 +125,7 @@ const Attribute* NodeContext::attr(const char* name, Attribute::Kind kind) const
         (a->kind == Attribute::kInts || a->kind == Attribute::kFloats ||
          a->kind == Attribute::kStrings || a->kind == Attribute::kUndefined);
     if (!empty_list) {
-      invalid(
-          cat("attribute '", printable(name), "' holds ", kNames[a->kind], ", not ", kNames[kind]));
+      invalid(cat("attribute '", printable(name), "' holds ", kNames[a->kind]), kNames[kind]);
     }
   }
   return a;
@@ -143,7 +142,7 @@ int64_t NodeContext::attr_int(const char* name, int64_t otherwise) const {
 
 int64_t NodeContext::attr_int(const char* name) const {
   const Attribute* a = attr(name, Attribute::kInt);
-  if (a == nullptr) invalid(cat("attribute '", name, "' is missing"));
+  if (a == nullptr) invalid(cat("no attribute '", name, "'"), "an int, which has no default");
   return a->i;
 }
 
@@ -180,21 +179,21 @@ std::vector<std::string> NodeContext::attr_strings(const char* name) const {
 Tensor NodeContext::attr_tensor(const char* name) const {
   const Attribute* a = attr(name, Attribute::kTensor);
   if (a == nullptr) return {};
-  if (a->tensor == nullptr) invalid(cat("attribute '", name, "' holds no tensor"));
+  if (a->tensor == nullptr) invalid(cat("attribute '", name, "' holds nothing"), "a tensor");
   if (!a->tensor->tensor) unsupported(a->tensor->problem);
   return a->tensor->tensor;
 }
 
 const Graph& NodeContext::attr_graph(const char* name) const {
   const Attribute* a = attr(name, Attribute::kGraph);
-  if (a == nullptr || a->graph == nullptr) invalid(cat("attribute '", name, "' is missing"));
+  if (a == nullptr || a->graph == nullptr) invalid(cat("no attribute '", name, "'"), "a graph");
   return *a->graph;
 }
 
 DataType NodeContext::attr_dtype(const char* name, DataType otherwise) const {
   const Attribute* a = attr(name, Attribute::kInt);
   if (a == nullptr || a->i == 0) return otherwise;
-  if (a->i < 0 || a->i > INT32_MAX) invalid(cat("attribute '", name, "' names no type"));
+  if (a->i < 0 || a->i > INT32_MAX) invalid(cat(name, "=", a->i), "the number of an element type");
   auto type = dtype_of(static_cast<int32_t>(a->i));
   if (!type) {
     unsupported(cat(name, "=", data_type_name(static_cast<int32_t>(a->i)), " is not implemented"));
@@ -215,15 +214,18 @@ void NodeContext::unsupported(const std::string& reason) const {
   throw Error(ErrorKind::Unsupported, Span::node(node_.name), reason);
 }
 
-void NodeContext::invalid(const std::string& what) const {
+void NodeContext::invalid(const std::string& found, const std::string& expected) const {
   throw Error(ErrorKind::Usage, Span::node(node_.name),
-              cat(printable(node_.op), " node '", printable(node_.name), "' breaks ONNX's rules"))
-      .found(what);
+              cat("the ", printable(node_.op), " node breaks ONNX's rules"))
+      .found(found)
+      .expected(expected)
+      .help("export the model again, or correct the node");
 }
 
 int64_t NodeContext::axis(int64_t value, int64_t rank) const {
   if (value < -rank || value >= rank) {
-    invalid(cat("axis ", value, " of a tensor of rank ", rank));
+    invalid(cat("axis ", value, " of a tensor of rank ", rank),
+            rank == 0 ? "no axis" : cat(-rank, " to ", rank - 1));
   }
   return value < 0 ? value + rank : value;
 }
@@ -232,7 +234,8 @@ Ints NodeContext::axes(const Ints& values, int64_t rank) const {
   Ints out;
   for (int64_t v : values) {
     out.push_back(axis(v, rank));
-    if (std::count(out.begin(), out.end(), out.back()) > 1) invalid(cat("axis ", v, " twice"));
+    if (std::count(out.begin(), out.end(), out.back()) > 1)
+      invalid(cat("axis ", v, " twice"), "each axis once");
   }
   return out;
 }
@@ -245,7 +248,7 @@ Ints NodeContext::axes_below(int64_t rank) {
 
 Operand NodeContext::for_axis(const Operand& axis, int64_t rank, const Ints& candidates,
                               const std::function<Operand(int64_t axis)>& make) const {
-  if (candidates.empty()) invalid("no axis that fits");
+  if (candidates.empty()) invalid("an axis of a tensor of rank 0", "an operand with axes");
   Operand given = reshape(cast(axis, i64), {});
   Operand size = scalar(i64, static_cast<double>(rank));
   Operand which = op("where", {op("less", {given, scalar(i64, 0)}), add(given, size), given});

@@ -123,7 +123,8 @@ class NodeContext {
 
   // ---- failures ----
   [[noreturn]] void unsupported(const std::string& reason) const;
-  [[noreturn]] void invalid(const std::string& what) const;
+  // The node breaks ONNX's rules.
+  [[noreturn]] void invalid(const std::string& found, const std::string& expected) const;
   // An axis in [-rank, rank), made >= 0.
   int64_t axis(int64_t value, int64_t rank) const;
   Ints axes(const Ints& values, int64_t rank) const;

@@ -45,7 +45,7 @@ bool is_constant(const Node& n) {
 
 }  // namespace
 
-std::vector<size_t> node_order(const std::vector<Node>& nodes) {
+std::vector<size_t> node_order(const std::vector<Node>& nodes, const std::string& file) {
   Makers makers;
   std::vector<bool> replaced(nodes.size(), false);
   for (size_t i = 0; i < nodes.size(); ++i) {
@@ -91,8 +91,11 @@ std::vector<size_t> node_order(const std::vector<Node>& nodes) {
   size_t stuck = 0;
   while (waiting[stuck] == 0) ++stuck;
   throw Error(ErrorKind::Usage, Span::node(nodes[stuck].name), "the graph's nodes form a cycle")
-      .found(cat("node '", printable(nodes[stuck].name), "' (", printable(nodes[stuck].op),
-                 ") needs its own result, or that of such a node"));
+      .where(cat("node '", printable(nodes[stuck].name), "' (", printable(nodes[stuck].op), ") of ",
+                 printable(file)))
+      .found("it needs its own result, or that of a node that does")
+      .expected("nodes that need only what others make")
+      .help("export the model again, or correct it");
 }
 
 }  // namespace tenon::onnx

@@ -182,7 +182,7 @@ Operands rows_before_13(NodeContext& cx, const char* name) {
   Dims shape = cx.dims(x);
   int64_t rank = cx.rank(x), axis = cx.attr_int("axis", 1);
   if (axis < 0) axis += rank;
-  if (axis < 0 || axis > rank) cx.invalid(cat("axis ", axis));
+  if (axis < 0 || axis > rank) cx.invalid(cat("axis ", axis), cat("0 to ", rank));
   Dims head(shape.begin(), shape.begin() + axis), tail(shape.begin() + axis, shape.end());
   Operand flat = cx.reshape(x, {product(head), product(tail)});
   return {cx.reshape(cx.op(name, {flat}, attrs({{"axis", 1}})), shape)};
@@ -224,7 +224,7 @@ Operands hardmax_before_13(NodeContext& cx) {
   Dims shape = cx.dims(x);
   int64_t rank = cx.rank(x), axis = cx.attr_int("axis", 1);
   if (axis < 0) axis += rank;
-  if (axis < 0 || axis > rank) cx.invalid(cat("axis ", axis));
+  if (axis < 0 || axis > rank) cx.invalid(cat("axis ", axis), cat("0 to ", rank));
   Dims head(shape.begin(), shape.begin() + axis), tail(shape.begin() + axis, shape.end());
   Operand flat = cx.reshape(x, {product(head), product(tail)});
   return {cx.reshape(hardmax_along(cx, flat, 1), shape)};

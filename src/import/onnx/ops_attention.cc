@@ -12,7 +12,7 @@ using graph::attrs;
 
 // [batch, seq, heads * size] as [batch, heads, seq, size].
 Operand split_heads(NodeContext& cx, const Operand& x, int64_t heads) {
-  if (heads <= 0) cx.invalid("the number of heads is missing");
+  if (heads <= 0) cx.invalid(cat(heads, " heads for an operand of rank 3"), "1 or more");
   Dims d = cx.dims(x);
   return cx.transpose(cx.reshape(x, {d[0], d[1], heads, divide({d[2]}, {heads})}), {0, 2, 1, 3});
 }
@@ -112,10 +112,12 @@ Operands attention(NodeContext& cx) {
     k = split_heads(cx, k, kv_heads);
     v = split_heads(cx, v, kv_heads);
   }
-  if (cx.rank(q) != 4 || cx.rank(k) != 4 || cx.rank(v) != 4) cx.invalid("operands of unequal rank");
+  if (cx.rank(q) != 4 || cx.rank(k) != 4 || cx.rank(v) != 4)
+    cx.invalid(cat("operands of rank ", cx.rank(q), ", ", cx.rank(k), " and ", cx.rank(v)),
+               "all of rank 3, or all of rank 4");
   DataType dtype = cx.dtype(q);
   Dim past = 0;
-  if (cx.has(4) != cx.has(5)) cx.invalid("past_key without past_value");
+  if (cx.has(4) != cx.has(5)) cx.invalid("one of past_key and past_value", "both or neither");
   if (cx.has(4)) {
     past = cx.dims(4).at(2);
     k = cx.concat({cx.in(4), k}, 2);
@@ -127,7 +129,8 @@ Operands attention(NodeContext& cx) {
 
   auto heads = cx.dims(q)[1].as_const(), groups = cx.dims(k)[1].as_const();
   if (!heads || !groups) cx.unsupported("a number of heads known only at run time not implemented");
-  if (*groups == 0 || *heads % *groups != 0) cx.invalid(cat(*heads, " heads for ", *groups));
+  if (*groups == 0 || *heads % *groups != 0)
+    cx.invalid(cat(*heads, " heads of Q for ", *groups, " of K"), "a multiple");
   k = repeat_heads(cx, k, *heads / *groups);
   v = repeat_heads(cx, v, *heads / *groups);
 
@@ -150,7 +153,7 @@ Operands attention(NodeContext& cx) {
     scores = cx.mul(cx.op("tanh", {cx.div(scores, cap)}), cap);
   }
   if (mode == 1) shown = scores;
-  if (mode < 0 || mode > 3) cx.invalid(cat("qk_matmul_output_mode=", mode));
+  if (mode < 0 || mode > 3) cx.invalid(cat("qk_matmul_output_mode=", mode), "0 to 3");
   if (bias) scores = cx.add(scores, bias);
   if (mode == 2) shown = scores;
   DataType precision = cx.attr_dtype("softmax_precision", dtype);
@@ -182,7 +185,7 @@ Operands rotary_embedding(NodeContext& cx) {
   int64_t rotated = cx.attr_int("rotary_embedding_dim", 0);
   if (rotated == 0) rotated = *size;
   if (rotated < 0 || rotated > *size || rotated % 2 != 0)
-    cx.invalid(cat("rotary_embedding_dim=", rotated));
+    cx.invalid(cat("rotary_embedding_dim=", rotated), cat("an even size, at most ", *size));
   int64_t half = rotated / 2;
   auto cache = [&](const Operand& table) {  // [batch, 1, seq, half]
     Operand rows = table;
@@ -218,12 +221,13 @@ Operands rotary_embedding(NodeContext& cx) {
 Operands causal_conv_with_state(NodeContext& cx) {
   Operand x = cx.in(0), w = cx.in(1);
   Dims d = cx.dims(x), wd = cx.dims(w);
-  if (d.size() != 3 || wd.size() != 3) cx.invalid("operands of another rank than 3");
+  if (d.size() != 3 || wd.size() != 3)
+    cx.invalid(cat("operands of rank ", d.size(), " and ", wd.size()), "rank 3");
   auto channels = d[1].as_const(), width = wd[2].as_const();
   if (!channels || !width) cx.unsupported("channels known only at run time not implemented");
   std::string activation = cx.attr_string("activation", "none");
   if (activation != "none" && activation != "silu" && activation != "swish") {
-    cx.invalid(cat("activation=", activation));
+    cx.invalid(cat("activation=", activation), "none, silu or swish");
   }
   Operand past = cx.has(3) ? cx.in(3) : cx.full(cx.dtype(x), 0, {d[0], *channels, *width - 1});
   Operand all = *width == 1 ? x : cx.concat({past, x}, 2);
@@ -242,8 +246,11 @@ Operands linear_attention(NodeContext& cx) {
   std::string rule = cx.attr_string("update_rule", "gated_delta");
   bool gated = rule == "gated" || rule == "gated_delta";
   bool delta = rule == "delta" || rule == "gated_delta";
-  if (!gated && !delta && rule != "linear") cx.invalid(cat("update_rule=", rule));
-  if (kv_heads <= 0 || q_heads <= 0 || q_heads % kv_heads != 0) cx.invalid("numbers of heads");
+  if (!gated && !delta && rule != "linear")
+    cx.invalid(cat("update_rule=", rule), "linear, gated, delta or gated_delta");
+  if (kv_heads <= 0 || q_heads <= 0 || q_heads % kv_heads != 0)
+    cx.invalid(cat("q_num_heads=", q_heads, ", kv_num_heads=", kv_heads),
+               "positive numbers, the first a multiple of the second");
   DataType dtype = cx.dtype(0);
   // Time first: [T, batch, heads, size], in f32.
   auto over_time = [&](const Operand& x, int64_t heads) {

@@ -19,7 +19,9 @@ Operands if_node(NodeContext& cx) {
   const Graph& then_graph = cx.attr_graph("then_branch");
   const Graph& else_graph = cx.attr_graph("else_branch");
   if (then_graph.outputs.size() != else_graph.outputs.size()) {
-    cx.invalid("branches with different numbers of outputs");
+    cx.invalid(cat("branches with ", then_graph.outputs.size(), " and ", else_graph.outputs.size(),
+                   " outputs"),
+               "as many of both");
   }
   // A branch that is known to be taken needs no `if`; the other one isn't looked at.
   if (auto known = cx.number(cx.in(0))) {
@@ -77,9 +79,14 @@ Operand as_declared(NodeContext& cx, const Operand& scalar, const Graph& body, s
 // Body: (iteration, condition, variables...) -> (condition, variables..., yields...)
 Operands loop_node(NodeContext& cx) {
   const Graph& body = cx.attr_graph("body");
-  if (cx.count() < 2) cx.invalid("no trip count and condition");
+  if (cx.count() < 2)
+    cx.invalid(cat(cx.count(), " operands"),
+               "trip count and condition at least, by their empty names");
   size_t variables = cx.count() - 2;
-  if (body.outputs.size() < variables + 1) cx.invalid("too few outputs of the body");
+  if (body.outputs.size() < variables + 1) {
+    cx.invalid(cat("a body with ", body.outputs.size(), " outputs"),
+               cat("at least ", variables + 1, ": the condition and ", variables, " variables"));
+  }
   LoopSpec spec;
   if (cx.has(0)) {
     spec.limit = cx.reshape(cx.cast(cx.in(0), i64), {});
@@ -104,7 +111,7 @@ Operands loop_node(NodeContext& cx) {
 
 std::vector<bool> directions(NodeContext& cx, const char* name, size_t count) {
   Ints given = cx.attr_ints(name, Ints(count, 0));
-  if (given.size() != count) cx.invalid(cat(name, " has ", given.size(), " entries"));
+  if (given.size() != count) cx.invalid(cat(name, " has ", given.size(), " entries"), cat(count));
   return std::vector<bool>(given.begin(), given.end());
 }
 
@@ -135,16 +142,24 @@ Operands scan_node(NodeContext& cx) {
   const Graph& body = cx.attr_graph("body");
   int64_t sequences = cx.attr_int("num_scan_inputs");
   if (sequences < 1 || sequences > static_cast<int64_t>(cx.count())) {
-    cx.invalid(cat("num_scan_inputs=", sequences));
+    cx.invalid(cat("num_scan_inputs=", sequences),
+               cat("1 to ", cx.count(), ", the number of operands"));
   }
   size_t inputs = static_cast<size_t>(sequences), states = cx.count() - inputs;
-  if (body.outputs.size() < states) cx.invalid("too few outputs of the body");
+  if (body.outputs.size() < states) {
+    cx.invalid(cat("a body with ", body.outputs.size(), " outputs"),
+               cat("at least ", states, ", the number of states"));
+  }
   size_t yields = body.outputs.size() - states;
   std::vector<bool> backwards = directions(cx, "scan_input_directions", inputs);
   std::vector<bool> backwards_out = directions(cx, "scan_output_directions", yields);
   Ints axes = cx.attr_ints("scan_input_axes", Ints(inputs, 0));
   Ints axes_out = cx.attr_ints("scan_output_axes", Ints(yields, 0));
-  if (axes.size() != inputs || axes_out.size() != yields) cx.invalid("axes of another number");
+  if (axes.size() != inputs || axes_out.size() != yields) {
+    cx.invalid(cat("scan_input_axes and scan_output_axes of ", axes.size(), " and ",
+                   axes_out.size(), " entries"),
+               cat(inputs, " and ", yields));
+  };
   Operands over;
   for (size_t k = 0; k < inputs; ++k) {
     Operand x = cx.in(states + k);

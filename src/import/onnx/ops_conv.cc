@@ -11,21 +11,30 @@ using graph::attr_ints;
 
 Dims spatial_sizes(NodeContext& cx, const Operand& x) {
   Dims dims = cx.dims(x);
-  if (dims.size() < 3) cx.invalid(cat("an operand of rank ", dims.size()));
+  if (dims.size() < 3)
+    cx.invalid(cat("an operand of rank ", dims.size()),
+               "3 or more: batch, channels and at least one spatial axis");
   if (dims.size() > 5) cx.unsupported(cat("rank ", dims.size(), " not implemented"));
   return Dims(dims.begin() + 2, dims.end());
 }
 
 int64_t groups_of(NodeContext& cx) {
   int64_t groups = cx.attr_int("group", 1);
-  if (groups <= 0) cx.invalid(cat("group=", groups));
+  if (groups <= 0) cx.invalid(cat("group=", groups), "1 or more");
   return groups;
 }
 
 Ints kernel_of(NodeContext& cx, const Operand& w) {
   Ints kernel = constant_sizes(cx, w, 2, "a kernel");
   Ints stated = cx.attr_ints("kernel_shape", kernel);
-  if (stated != kernel) cx.invalid("kernel_shape is not the weight's");
+  if (stated != kernel) {
+    auto text = [](const Ints& sizes) {
+      std::vector<std::string> parts;
+      for (int64_t size : sizes) parts.push_back(cat(size));
+      return cat("[", join(parts, ", "), "]");
+    };
+    cx.invalid(cat("kernel_shape=", text(stated)), cat(text(kernel), ", as the weight has it"));
+  }
   return kernel;
 }
 
@@ -89,10 +98,14 @@ Operands conv_transpose(NodeContext& cx) {
   Ints extra = cx.attr_ints("output_padding", Ints(rank, 0));
   Ints wanted = cx.attr_ints("output_shape");
   if (extra.empty()) extra.assign(rank, 0);
-  if (extra.size() != rank) cx.invalid("output_padding");
+  if (extra.size() != rank)
+    cx.invalid(cat("output_padding has ", extra.size(), " entries"),
+               cat(rank, ", one for each spatial axis"));
   // Some write the batch and channels too.
   if (wanted.size() == rank + 2) wanted.erase(wanted.begin(), wanted.begin() + 2);
-  if (!wanted.empty() && wanted.size() != rank) cx.invalid("output_shape");
+  if (!wanted.empty() && wanted.size() != rank)
+    cx.invalid(cat("output_shape has ", wanted.size(), " entries"),
+               cat(rank, ", one for each spatial axis"));
   Window window = read_window(cx, kernel, spatial);
   bool same = how == "SAME_UPPER" || how == "SAME_LOWER";
   if (same || !wanted.empty()) {

@@ -28,12 +28,14 @@ Operands constant(NodeContext& cx) {
     cx.unsupported("string is not implemented");
   }
   if (cx.has_attr("sparse_value")) cx.unsupported("sparse tensors are not implemented");
-  cx.invalid("no value");
+  cx.invalid("no attribute that holds a value",
+             "one of value, value_int, value_ints, value_float and value_floats");
 }
 
 Operands constant_of_shape(NodeContext& cx) {
   Tensor value = cx.attr_tensor("value");
-  if (value && value.count() != 1) cx.invalid("a value of several elements");
+  if (value && value.count() != 1)
+    cx.invalid(cat("a value of ", value.count(), " elements"), "one");
   Operand fill = value ? graph::constant(value) : cx.scalar(f32, 0);
   return {cx.op("full", {fill}, attrs({{"shape", attr_dims(cx.elements(cx.in(0)))}}))};
 }
@@ -45,13 +47,13 @@ Operands range(NodeContext& cx) {
   auto a = cx.values(start), b = cx.values(limit), d = cx.values(delta);
   if (a && b && d && (*d)[0].as_const()) {
     int64_t step = *(*d)[0].as_const();
-    if (step == 0) cx.invalid("a delta of 0");
+    if (step == 0) cx.invalid("a delta of 0", "another number");
     Dim span = step > 0 ? (*b)[0] - (*a)[0] : (*a)[0] - (*b)[0];
     Dim n = ceildiv(span, step > 0 ? step : -step);
     count = proves_nonnegative(n) ? n : max(n, 0);
   } else if (auto x = cx.number(start), y = cx.number(limit), z = cx.number(delta); x && y && z) {
     double n = std::ceil((*y - *x) / *z);
-    if (!(n <= 9e15)) cx.invalid("a range of too many elements");
+    if (!(n <= 9e15)) cx.invalid(cat("a range of ", n, " elements"), "at most 9e15");
     count = n > 0 ? static_cast<int64_t>(n) : 0;
   }
   if (!count) {
@@ -63,7 +65,7 @@ Operands range(NodeContext& cx) {
 
 Operands eye_like(NodeContext& cx) {
   Dims dims = cx.dims(0);
-  if (dims.size() != 2) cx.invalid(cat("rank ", dims.size(), " instead of 2"));
+  if (dims.size() != 2) cx.invalid(cat("an operand of rank ", dims.size()), "a matrix");
   return {cx.op("eye", {},
                 attrs({{"shape", attr_dims(dims)},
                        {"k", cx.attr_int("k", 0)},
@@ -80,7 +82,7 @@ Window window(NodeContext& cx) {
   DataType dtype = cx.attr_dtype("output_datatype", f32);
   bool periodic = cx.attr_bool("periodic", true);
   Dims given = cx.elements(cx.in(0));
-  if (given.size() != 1) cx.invalid("a size of several elements");
+  if (given.size() != 1) cx.invalid(cat("a size of ", given.size(), " elements"), "one");
   Dim size = given[0];
   Operand i = cx.op("range", {cx.scalar(f64, 0), cx.scalar(f64, 1)}, attrs({{"count", size}}));
   Operand n = cx.cast(cx.reshape(cx.in(0), {}), f64);

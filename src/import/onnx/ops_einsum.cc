@@ -41,7 +41,8 @@ std::string labels_of(NodeContext& cx, const std::string& text, size_t own, size
     } else if ((text[i] >= 'a' && text[i] <= 'z') || (text[i] >= 'A' && text[i] <= 'Z')) {
       out += text[i];
     } else {
-      cx.invalid("an equation that is none");
+      cx.invalid(cat("the term ", tenon::quoted(text), " of the equation"),
+                 "letters, and at most one ellipsis '...'");
     }
   }
   return out;
@@ -165,13 +166,17 @@ Operands einsum(NodeContext& cx) {
     }
   }
   if (texts.size() > kMaxTerms) cx.unsupported(cat(texts.size(), " terms not implemented"));
-  if (texts.size() != cx.count()) cx.invalid(cat(texts.size(), " terms in the equation"));
+  if (texts.size() != cx.count())
+    cx.invalid(cat("an equation of ", texts.size(), " terms"),
+               cat(cx.count(), ", the number of operands"));
   std::vector<size_t> own(texts.size(), 0);
   size_t ellipsis = 0;
   for (size_t i = 0; i < texts.size(); ++i) {
     if (texts[i].find("...") == std::string::npos) continue;
     size_t rank = static_cast<size_t>(cx.rank(i));
-    if (rank + 3 < texts[i].size()) cx.invalid(cat("term ", i, " of the equation"));
+    if (rank + 3 < texts[i].size())
+      cx.invalid(cat("the term ", tenon::quoted(texts[i]), " for operand ", i),
+                 cat("at most ", rank, " labels, its rank"));
     own[i] = rank + 3 - texts[i].size();
     ellipsis = std::max(ellipsis, own[i]);
   }
@@ -180,7 +185,8 @@ Operands einsum(NodeContext& cx) {
   for (size_t i = 0; i < texts.size(); ++i) {
     Term t{cx.in(i), labels_of(cx, texts[i], own[i], ellipsis)};
     if (t.labels.size() != static_cast<size_t>(cx.rank(i))) {
-      cx.invalid(cat("term ", i, " of the equation, for rank ", cx.rank(i)));
+      cx.invalid(cat("the term ", tenon::quoted(texts[i]), " for operand ", i),
+                 cat(cx.rank(i), " labels, its rank"));
     }
     all += t.labels;
     terms.push_back(diagonal(cx, std::move(t)));
@@ -196,7 +202,8 @@ Operands einsum(NodeContext& cx) {
   }
   for (char c : out) {
     if (!has(all, c) || std::count(out.begin(), out.end(), c) > 1)
-      cx.invalid("the output's labels");
+      cx.invalid(cat("the label '", std::string(1, c), "' of the result"),
+                 "labels of the operands, each once");
   }
   Term result = terms[0];
   for (size_t i = 1; i < terms.size(); ++i) {

@@ -24,7 +24,10 @@ Operands binary_operands(NodeContext& cx) {
   int64_t axis = cx.attr_int("axis", rx - ry);
   if (!broadcast || rx == ry) return {x, y};
   if (axis < 0) axis += rx;
-  if (axis < 0 || axis + ry > rx) cx.invalid(cat("axis ", axis));
+  if (axis < 0 || axis + ry > rx) {
+    cx.invalid(cat("axis ", axis, " for operands of rank ", rx, " and ", ry),
+               cat("0 to ", rx - ry));
+  }
   Dims shape = cx.dims(y);
   shape.resize(static_cast<size_t>(rx - axis), Dim(1));
   return {x, cx.reshape(y, shape)};
@@ -69,7 +72,8 @@ Operands pow_elements(NodeContext& cx) {
 
 Operands bit_shift(NodeContext& cx) {
   std::string direction = cx.attr_string("direction", "");
-  if (direction != "LEFT" && direction != "RIGHT") cx.invalid(cat("direction=", direction));
+  if (direction != "LEFT" && direction != "RIGHT")
+    cx.invalid(cat("direction=", direction), "LEFT or RIGHT");
   return {cx.op(direction == "LEFT" ? "shift_left" : "shift_right", {cx.in(0), cx.in(1)})};
 }
 
@@ -82,6 +86,7 @@ Operands is_inf(NodeContext& cx) {
 Operands cast_to(NodeContext& cx) {
   cx.ignore("saturate");  // concerns 8-bit floats alone
   cx.ignore("round_mode");
+  if (!cx.has_attr("to")) cx.invalid("no attribute 'to'", "the element type to cast to");
   return {cx.cast(cx.in(0), cx.attr_dtype("to", f32))};
 }
 
@@ -151,6 +156,7 @@ Operands dropout(NodeContext& cx) {
 }
 
 Operands sign_bit_cast(NodeContext& cx) {
+  if (!cx.has_attr("to")) cx.invalid("no attribute 'to'", "the element type to cast to");
   DataType to = cx.attr_dtype("to", f32);
   if (to != cx.dtype(0)) cx.unsupported("reinterpreting bits not implemented");
   return {cx.in(0)};

@@ -26,7 +26,7 @@ Operands gather_nd(NodeContext& cx) {
 String reduction_of(NodeContext& cx) {
   std::string how = cx.attr_string("reduction", "none");
   if (how != "none" && how != "add" && how != "mul" && how != "max" && how != "min") {
-    cx.invalid(cat("reduction=", how));
+    cx.invalid(cat("reduction=", how), "none, add, mul, max or min");
   }
   return how;
 }
@@ -72,7 +72,7 @@ Operands topk(NodeContext& cx) {
     k = cx.attr_int("k");
   } else {
     Dims given = cx.elements(cx.in(1));
-    if (given.size() != 1) cx.invalid("k of several elements");
+    if (given.size() != 1) cx.invalid(cat("k of ", given.size(), " elements"), "one");
     k = given[0];
   }
   bool largest = cx.attr_bool("largest", true), sorted = cx.attr_bool("sorted", true);
@@ -103,7 +103,7 @@ Operands scan_along(NodeContext& cx) {
   };
   auto axis = cx.ints(cx.in(1));
   if (!axis) return {cx.for_axis(cx.in(1), cx.rank(0), cx.axes_below(cx.rank(0)), along)};
-  if (axis->size() != 1) cx.invalid("axis of several elements");
+  if (axis->size() != 1) cx.invalid(cat("an axis of ", axis->size(), " elements"), "one");
   return {along(cx.axis((*axis)[0], cx.rank(0)))};
 }
 
@@ -127,9 +127,9 @@ Operands non_max_suppression(NodeContext& cx) {
 // Writes `update` into a cache along an axis, at one place per batch element.
 Operands tensor_scatter(NodeContext& cx) {
   std::string mode = cx.attr_string("mode", "linear");
-  if (mode != "linear" && mode != "circular") cx.invalid(cat("mode=", mode));
+  if (mode != "linear" && mode != "circular") cx.invalid(cat("mode=", mode), "linear or circular");
   int64_t rank = cx.rank(0), axis = cx.axis(cx.attr_int("axis", -2), rank);
-  if (axis == 0) cx.invalid("axis 0 is the batch");
+  if (axis == 0) cx.invalid("axis 0, the batch", "another axis");
   Dims cache = cx.dims(0), update = cx.dims(1);
   Dim length = update[static_cast<size_t>(axis)];
   Operand place =

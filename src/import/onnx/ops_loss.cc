@@ -15,7 +15,9 @@ Operand negative_log_likelihood(NodeContext& cx, const Operand& log_prob, const 
   std::string reduction = cx.attr_string("reduction", "mean");
   bool ignores = cx.has_attr("ignore_index");
   int64_t ignored = cx.attr_int("ignore_index", -1);
-  if (cx.rank(log_prob) < 2) cx.invalid(cat("scores of rank ", cx.rank(log_prob)));
+  if (cx.rank(log_prob) < 2)
+    cx.invalid(cat("scores of rank ", cx.rank(log_prob)),
+               "2 or more: batch, classes and any others");
   Operand index = cx.cast(target, i64), skip;
   if (ignores) {
     skip = cx.op("equal", {index, cx.scalar(i64, static_cast<double>(ignored))});
@@ -38,7 +40,7 @@ Operand negative_log_likelihood(NodeContext& cx, const Operand& log_prob, const 
   if (reduction == "none") return loss;
   Ints all = NodeContext::axes_below(cx.rank(loss));
   if (reduction == "sum") return cx.reduce("reduce_sum", loss, all, false);
-  if (reduction != "mean") cx.invalid(cat("reduction=", reduction));
+  if (reduction != "mean") cx.invalid(cat("reduction=", reduction), "none, sum or mean");
   if (!share) return cx.reduce("reduce_mean", loss, all, false);
   return cx.div(cx.reduce("reduce_sum", loss, all, false),
                 cx.reduce("reduce_sum", share, all, false));

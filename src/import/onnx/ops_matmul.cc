@@ -30,15 +30,18 @@ Operands gemm(NodeContext& cx) {
   bool trans_a = cx.attr_bool("transA", false), trans_b = cx.attr_bool("transB", false);
   bool broadcast = cx.attr_bool("broadcast", true);  // before opset 7
   Operand a = cx.in(0), b = cx.in(1);
-  if (cx.rank(a) != 2 || cx.rank(b) != 2) cx.invalid("operands that are no matrices");
+  if (cx.rank(a) != 2 || cx.rank(b) != 2)
+    cx.invalid(cat("operands of rank ", cx.rank(a), " and ", cx.rank(b)), "matrices");
   if (trans_a) a = swap_last(cx, a);
   if (trans_b) b = swap_last(cx, b);
   Operand y = scaled(cx, cx.op("matmul", {a, b}), alpha);
   if (!cx.has(2) || beta == 0) return {y};
   Operand c = scaled(cx, cx.in(2), beta);
-  if (!broadcast && cx.rank(c) != 2) cx.invalid("C needs broadcast=1");
+  if (!broadcast && cx.rank(c) != 2)
+    cx.invalid(cat("C of rank ", cx.rank(c), " without broadcast=1"), "rank 2");
   Operand out = cx.add(y, c);
-  if (cx.rank(out) != 2) cx.invalid("C does not broadcast to the product");
+  if (cx.rank(out) != 2)
+    cx.invalid(cat("C of rank ", cx.rank(c)), "at most 2: it is broadcast to the product");
   return {out};
 }
 

@@ -38,7 +38,7 @@ Operands instance_normalization(NodeContext& cx) {
 // Until opset 21 scale and bias are per group.
 Operands group_normalization(NodeContext& cx) {
   int64_t groups = cx.attr_int("num_groups");
-  if (groups <= 0) cx.invalid(cat("num_groups=", groups));
+  if (groups <= 0) cx.invalid(cat("num_groups=", groups), "1 or more");
   cx.attr_dtype("stash_type", f32);
   Operand scale = cx.in(1), bias = cx.in(2);
   Dim channels = cx.rank(0) > 1 ? cx.dims(0)[1] : Dim(1);
@@ -114,7 +114,7 @@ Operands lp_normalization(NodeContext& cx) {
   } else if (p == 2) {
     norm = cx.op("sqrt", {cx.reduce("reduce_sum", cx.mul(x, x), {axis}, true)});
   } else {
-    cx.invalid(cat("p=", p));
+    cx.invalid(cat("p=", p), "1 or 2");
   }
   // A vector of norm 0 stays 0.
   Operand zero = cx.scalar_like(x, 0);

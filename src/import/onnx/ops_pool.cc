@@ -8,7 +8,9 @@ namespace {
 
 Window pool_window(NodeContext& cx, const Operand& x) {
   Dims dims = cx.dims(x);
-  if (dims.size() < 3) cx.invalid(cat("an operand of rank ", dims.size()));
+  if (dims.size() < 3)
+    cx.invalid(cat("an operand of rank ", dims.size()),
+               "3 or more: batch, channels and at least one spatial axis");
   if (dims.size() > 5) cx.unsupported(cat("rank ", dims.size(), " not implemented"));
   return read_window(cx, cx.attr_ints("kernel_shape"), Dims(dims.begin() + 2, dims.end()));
 }
@@ -42,7 +44,7 @@ Operands lp_pool(NodeContext& cx) {
   Operand x = cx.in(0);
   graph::Attrs attrs = pool_attrs(cx, pool_window(cx, x));
   double p = cx.version() >= 2 ? static_cast<double>(cx.attr_int("p", 2)) : cx.attr_float("p", 2);
-  if (p <= 0) cx.invalid(cat("p=", p));
+  if (p <= 0) cx.invalid(cat("p=", p), "a positive number");
   Operand powers = p == 1   ? cx.op("abs", {x})
                    : p == 2 ? cx.mul(x, x)
                             : cx.op("pow", {cx.op("abs", {x}), cx.scalar_like(x, p)});

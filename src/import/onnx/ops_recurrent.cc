@@ -54,13 +54,14 @@ class Recurrence {
   // `functions`: the default activations of one direction.
   Recurrence(NodeContext& cx, std::vector<std::string> functions) : cx_(cx) {
     x_ = cx.in(0);
-    if (cx.rank(x_) != 3) cx.invalid(cat("X of rank ", cx.rank(x_)));
+    if (cx.rank(x_) != 3) cx.invalid(cat("X of rank ", cx.rank(x_)), "3");
     batch_first_ = cx.attr_bool("layout", false);
     if (batch_first_) x_ = cx.transpose(x_, {1, 0, 2});
     seq_ = cx.dims(x_)[0];
     batch_ = cx.dims(x_)[1];
     Dims r = cx.dims(2);
-    if (r.size() != 3 || cx.rank(1) != 3) cx.invalid("W or R of another rank than 3");
+    if (r.size() != 3 || cx.rank(1) != 3)
+      cx.invalid(cat("W and R of rank ", cx.rank(1), " and ", r.size()), "3");
     hidden_ = r[2];
     if (cx.has_attr("hidden_size")) {
       cx.b.check(graph::CheckKind::kEqual, hidden_, cx.attr_int("hidden_size"),
@@ -70,7 +71,8 @@ class Recurrence {
     if (direction == "forward") backwards_ = {false};
     if (direction == "reverse") backwards_ = {true};
     if (direction == "bidirectional") backwards_ = {false, true};
-    if (backwards_.empty()) cx.invalid(cat("direction=", direction));
+    if (backwards_.empty())
+      cx.invalid(cat("direction=", direction), "forward, reverse or bidirectional");
     cx.b.check(graph::CheckKind::kEqual, r[0], static_cast<int64_t>(backwards_.size()),
                "directions of R");
     clip_ = cx.attr_float("clip", 0);
@@ -180,7 +182,7 @@ class Recurrence {
       }
     }
     if (names.size() != per_direction_ * backwards_.size()) {
-      cx_.invalid(cat(names.size(), " activations"));
+      cx_.invalid(cat(names.size(), " activations"), cat(per_direction_ * backwards_.size()));
     }
     // Each function that has a parameter takes the next of the list.
     std::vector<double> alphas = cx_.attr_floats("activation_alpha"),

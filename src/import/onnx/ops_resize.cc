@@ -13,17 +13,19 @@ using graph::attrs;
 
 // floor(size * scale), in float32 as ONNX Runtime has it.
 Dim scaled(NodeContext& cx, const Dim& size, double scale) {
-  if (!(scale > 0) || scale > 1e6) cx.invalid(cat("a scale of ", scale));
+  if (!(scale > 0) || scale > 1e6)
+    cx.invalid(cat("a scale of ", scale), "a positive number, at most 1e6");
   if (auto c = size.as_const()) {
     return static_cast<int64_t>(std::floor(static_cast<float>(*c) * static_cast<float>(scale)));
   }
-  for (int64_t q = 1; q <= 1024; ++q) {  // a ratio of small numbers
+  for (int64_t q = 1; q <= 1024; ++q) {  // a ratio of small numbers, rounded to float32
     double p = std::round(scale * static_cast<double>(q));
-    if (std::abs(scale * static_cast<double>(q) - p) < 1e-6 * static_cast<double>(q)) {
+    if (std::abs(scale * static_cast<double>(q) - p) <= 0x1p-24 * p) {
       return floordiv(size * static_cast<int64_t>(p), q);
     }
   }
-  cx.unsupported(cat("a scale of ", scale, " of a size known only at run time not implemented"));
+  Operand product = cx.mul(cx.cast(cx.dims_tensor({size}), f32), cx.scalar(f32, scale));
+  return cx.elements(cx.cast(cx.op("floor", {product}), i64))[0];
 }
 
 // Constant scales, floats of one per axis; nothing where they are computed.
@@ -77,9 +79,9 @@ Operands resize_old(NodeContext& cx, std::optional<std::vector<double>> scales,
   std::string mode = cx.attr_string("mode", "nearest");
   Operand x = cx.in(0);
   if (mode == "bilinear") mode = "linear";
-  if (mode != "nearest" && mode != "linear") cx.invalid(cat("mode=", mode));
+  if (mode != "nearest" && mode != "linear") cx.invalid(cat("mode=", mode), "nearest or linear");
   if (scales && scales->size() != static_cast<size_t>(cx.rank(x)))
-    cx.invalid("scales for another rank");
+    cx.invalid(cat(scales->size(), " scales"), cat(cx.rank(x), ", one for each axis"));
   if (scales && mode == "nearest") return {resize_nearest_simple(cx, x, *scales)};
   graph::Attrs a = attrs({{"mode", String(mode)},
                           {"coordinates", String("asymmetric")},
@@ -121,7 +123,7 @@ Operand whole_roi(NodeContext& cx, const Operand& roi, const Ints& axes, size_t 
 void keep_aspect(NodeContext& cx, const std::string& policy, const Ints& axes, Dims* sizes,
                  std::vector<double>* scales) {
   if (policy != "not_larger" && policy != "not_smaller") {
-    cx.invalid(cat("keep_aspect_ratio_policy=", policy));
+    cx.invalid(cat("keep_aspect_ratio_policy=", policy), "stretch, not_larger or not_smaller");
   }
   Dims from = cx.dims(0);
   std::optional<double> scale;
@@ -166,13 +168,13 @@ Operands resize(NodeContext& cx) {
   if (!is_empty(cx, 3)) {
     Dims given = cx.elements(cx.in(3));
     if (given.size() != axes.size())
-      cx.invalid(cat(given.size(), " sizes for ", axes.size(), " axes"));
+      cx.invalid(cat(given.size(), " sizes"), cat(axes.size(), ", one for each axis"));
     for (size_t i = 0; i < axes.size(); ++i) sizes[static_cast<size_t>(axes[i])] = given[i];
     if (policy != "stretch") keep_aspect(cx, policy, axes, &sizes, &scales);
   } else if (!is_empty(cx, 2)) {
     if (auto given = floats_of(cx, cx.in(2))) {
       if (given->size() != axes.size())
-        cx.invalid(cat(given->size(), " scales for ", axes.size(), " axes"));
+        cx.invalid(cat(given->size(), " scales"), cat(axes.size(), ", one for each axis"));
       scales.assign(rank, 1);
       for (size_t i = 0; i < axes.size(); ++i) {
         size_t axis = static_cast<size_t>(axes[i]);
@@ -189,7 +191,7 @@ Operands resize(NodeContext& cx) {
       sizes = scaled_at_run_time(cx, x, computed);
     }
   } else {
-    cx.invalid("neither scales nor sizes");
+    cx.invalid("neither scales nor sizes", "one of them");
   }
   a.set("sizes", attr_dims(sizes));
   a.set("scales", graph::attr_floats(scales));

@@ -21,10 +21,10 @@ class Sampler {
     if (mode_ == "bilinear") mode_ = "linear";
     if (mode_ == "bicubic") mode_ = "cubic";
     if (mode_ != "linear" && mode_ != "nearest" && mode_ != "cubic")
-      cx.invalid(cat("mode=", mode_));
+      cx.invalid(cat("mode=", mode_), "linear, nearest or cubic");
     padding_ = cx.attr_string("padding_mode", "zeros");
     if (padding_ != "zeros" && padding_ != "border" && padding_ != "reflection") {
-      cx.invalid(cat("padding_mode=", padding_));
+      cx.invalid(cat("padding_mode=", padding_), "zeros, border or reflection");
     }
     align_ = cx.attr_bool("align_corners", false);
   }
@@ -32,7 +32,10 @@ class Sampler {
   Operand run() {
     Operand x = cx_.in(0), grid = cx_.in(1);
     Dims shape = cx_.dims(x), places = cx_.dims(grid);
-    if (shape.size() < 3 || places.size() != shape.size()) cx_.invalid("operands of unequal rank");
+    if (shape.size() < 3 || places.size() != shape.size()) {
+      cx_.invalid(cat("operands of rank ", shape.size(), " and ", places.size()),
+                  "one rank, 3 or more");
+    };
     size_t axes = shape.size() - 2;
     if (axes > 3) cx_.unsupported(cat("rank ", shape.size(), " not implemented"));
     Dims spatial(shape.begin() + 2, shape.end());

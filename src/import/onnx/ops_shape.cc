@@ -33,14 +33,17 @@ Dims resolve(NodeContext& cx, const Dims& from, const Dims& wanted, bool allowze
   for (size_t i = 0; i < wanted.size(); ++i) {
     auto c = wanted[i].as_const();
     if (c && *c == 0 && !allowzero) {
-      if (i >= from.size()) cx.invalid(cat("a 0 at ", i, " of the shape, for rank ", from.size()));
+      if (i >= from.size()) {
+        cx.invalid(cat("a 0 at ", i, " of the shape, to keep that size"),
+                   cat("positions below ", from.size(), ", the operand's rank"));
+      };
       out.push_back(from[i]);
     } else if (c && *c == -1) {
-      if (rest) cx.invalid("two -1 in the shape");
+      if (rest) cx.invalid("two -1 in the shape", "one at most");
       rest = i;
       out.push_back(1);
     } else {
-      if (c && *c < 0) cx.invalid(cat("a size of ", *c));
+      if (c && *c < 0) cx.invalid(cat("a size of ", *c), "a size, or -1 for what is left");
       cx.b.check(CheckKind::kLessEqual, 0, wanted[i], "reshape: a size below 0");
       out.push_back(wanted[i]);
     }
@@ -50,7 +53,8 @@ Dims resolve(NodeContext& cx, const Dims& from, const Dims& wanted, bool allowze
     others.erase(others.begin() + static_cast<std::ptrdiff_t>(*rest));
     bool zero =
         std::any_of(others.begin(), others.end(), [](const Dim& d) { return d.is_const(0); });
-    if (zero) cx.invalid("a -1 beside a 0 in the shape");
+    if (zero)
+      cx.invalid("a -1 beside a 0 in the shape, with allowzero", "sizes that tell what is left");
     out[*rest] = divide(from, others);
   }
   return out;
@@ -79,7 +83,7 @@ Operands flatten(NodeContext& cx) {
   Dims dims = cx.dims(0);
   int64_t rank = cx.rank(0), axis = cx.attr_int("axis", 1);
   if (axis < 0) axis += rank;
-  if (axis < 0 || axis > rank) cx.invalid(cat("axis ", axis));
+  if (axis < 0 || axis > rank) cx.invalid(cat("axis ", axis), cat("0 to ", rank));
   Dims head(dims.begin(), dims.begin() + axis), tail(dims.begin() + axis, dims.end());
   return {cx.reshape(cx.in(0), {product(head), product(tail)})};
 }
@@ -127,9 +131,9 @@ Operands unsqueeze(NodeContext& cx) {
                         [&](int64_t a) { return cx.unsqueeze(cx.in(0), {a}); })};
   }
   auto stated = axes_of(cx);
-  if (!stated) cx.invalid("no axes");
+  if (!stated) cx.invalid("no axes", "the axes to insert");
   int64_t rank = cx.rank(0) + static_cast<int64_t>(stated->size());
-  if (rank > kMaxRank) cx.invalid(cat("rank ", rank));
+  if (rank > kMaxRank) cx.invalid(cat("a result of rank ", rank), cat("at most ", kMaxRank));
   return {cx.unsqueeze(cx.in(0), cx.axes(*stated, rank))};
 }
 
@@ -140,12 +144,13 @@ Operands transpose(NodeContext& cx) {
     for (int64_t i = rank - 1; i >= 0; --i) perm.push_back(i);
   }
   perm = cx.axes(perm, rank);
-  if (static_cast<int64_t>(perm.size()) != rank) cx.invalid(cat("perm for rank ", rank));
+  if (static_cast<int64_t>(perm.size()) != rank)
+    cx.invalid(cat("perm has ", perm.size(), " entries"), cat(rank, ", one for each axis"));
   return {cx.transpose(cx.in(0), perm)};
 }
 
 Operands concat(NodeContext& cx) {
-  if (cx.count() == 0) cx.invalid("no operands");
+  if (cx.count() == 0) cx.invalid("no operands", "one or more");
   int64_t axis = cx.version() >= 4 ? cx.attr_int("axis") : cx.attr_int("axis", 1);
   Operands parts;
   for (size_t i = 0; i < cx.count(); ++i) parts.push_back(cx.in(i));
@@ -163,13 +168,14 @@ Operands split(NodeContext& cx) {
     sizes.assign(stated.begin(), stated.end());
   } else {
     int64_t parts = cx.attr_int("num_outputs", static_cast<int64_t>(cx.outputs()));
-    if (parts <= 0 || parts > 100000) cx.invalid(cat("num_outputs=", parts));
+    if (parts <= 0 || parts > 100000) cx.invalid(cat("num_outputs=", parts), "1 to 100000");
     // Of equal size but for the last, which may be smaller.
     Dim each = cx.version() >= 18 ? ceildiv(whole, parts) : floordiv(whole, parts);
     sizes.assign(static_cast<size_t>(parts - 1), each);
     sizes.push_back(whole - each * (parts - 1));
   }
-  if (sizes.size() < cx.outputs()) cx.invalid(cat(sizes.size(), " sizes for the outputs"));
+  if (sizes.size() < cx.outputs())
+    cx.invalid(cat(sizes.size(), " sizes"), cat(cx.outputs(), ", one for each output"));
   return cx.b.ops("split", {cx.in(0)}, attrs({{"axis", axis}, {"sizes", attr_dims(sizes)}}));
 }
 
@@ -182,7 +188,7 @@ Operands tile(NodeContext& cx) {
   if (cx.version() < 6) {  // one axis, told by an operand
     Ints axis = cx.const_ints(2, "axis");
     repeats.assign(static_cast<size_t>(cx.rank(0)), Dim(1));
-    if (axis.size() != 1) cx.invalid("axis");
+    if (axis.size() != 1) cx.invalid(cat("an axis of ", axis.size(), " elements"), "one");
     repeats[static_cast<size_t>(cx.axis(axis[0], cx.rank(0)))] = cx.elements(cx.in(1)).at(0);
   } else {
     repeats = cx.elements(cx.in(1));
@@ -192,15 +198,15 @@ Operands tile(NodeContext& cx) {
 
 int64_t block_of(NodeContext& cx) {
   int64_t block = cx.attr_int("blocksize");
-  if (block <= 0 || block > INT32_MAX) cx.invalid(cat("blocksize=", block));
-  if (cx.rank(0) != 4) cx.invalid(cat("rank ", cx.rank(0), " instead of 4"));
+  if (block <= 0 || block > INT32_MAX) cx.invalid(cat("blocksize=", block), "1 or more");
+  if (cx.rank(0) != 4) cx.invalid(cat("an operand of rank ", cx.rank(0)), "4");
   return block;
 }
 
 Operands depth_to_space(NodeContext& cx) {
   int64_t s = block_of(cx);
   std::string mode = cx.attr_string("mode", "DCR");
-  if (mode != "DCR" && mode != "CRD") cx.invalid(cat("mode=", mode));
+  if (mode != "DCR" && mode != "CRD") cx.invalid(cat("mode=", mode), "DCR or CRD");
   Dims d = cx.dims(0);
   Dim c = divide({d[1]}, {s, s});
   bool dcr = mode == "DCR";
@@ -213,7 +219,7 @@ Operands depth_to_space(NodeContext& cx) {
 Operands space_to_depth(NodeContext& cx) {
   int64_t s = block_of(cx);
   std::string mode = cx.attr_string("mode", "DCR");
-  if (mode != "DCR" && mode != "CRD") cx.invalid(cat("mode=", mode));
+  if (mode != "DCR" && mode != "CRD") cx.invalid(cat("mode=", mode), "DCR or CRD");
   Dims d = cx.dims(0);
   Dim h = divide({d[2]}, {s}), w = divide({d[3]}, {s});
   Operand x = cx.reshape(cx.in(0), {d[0], d[1], h, s, w, s});

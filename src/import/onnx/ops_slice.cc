@@ -91,8 +91,11 @@ Operands slice_attributes(NodeContext& cx) {
   Ints starts = cx.attr_ints("starts"), ends = cx.attr_ints("ends"), all;
   for (size_t i = 0; i < starts.size(); ++i) all.push_back(static_cast<int64_t>(i));
   Ints axes = cx.axes(cx.attr_ints("axes", all), cx.rank(0));
-  if (ends.size() != starts.size() || axes.size() != starts.size())
-    cx.invalid("lists of unequal length");
+  if (ends.size() != starts.size() || axes.size() != starts.size()) {
+    cx.invalid(cat("starts, ends and axes of ", starts.size(), ", ", ends.size(), " and ",
+                   axes.size(), " entries"),
+               "as many of each");
+  };
   bool done = false;
   Operand y = slice_known(cx, cx.in(0), Dims(starts.begin(), starts.end()),
                           Dims(ends.begin(), ends.end()), axes, Ints(starts.size(), 1), &done);
@@ -130,11 +133,12 @@ Operands slice(NodeContext& cx) {
   auto known_starts = cx.values(starts), known_ends = cx.values(ends);
   if ((axes && axes->size() != n) || (steps && steps->size() != n) ||
       (known_starts && known_starts->size() != n) || (known_ends && known_ends->size() != n)) {
-    cx.invalid("starts, ends, axes and steps of unequal length");
+    cx.invalid("starts, ends, axes and steps of unequal length",
+               cat(n, " entries of each, as starts has"));
   }
   if (!steps) return {slice_by_indices(cx, x, starts, ends, axes)};
   for (int64_t& s : *steps) {
-    if (s == 0) cx.invalid("a step of 0");
+    if (s == 0) cx.invalid("a step of 0", "another number");
     s = std::max<int64_t>(s, -std::numeric_limits<int32_t>::max());
     s = std::min<int64_t>(s, std::numeric_limits<int32_t>::max());
   }
@@ -169,10 +173,11 @@ Operands slice(NodeContext& cx) {
 
 Operand padded(NodeContext& cx, const Dims& pads, const Ints& axes, const Operand& value) {
   size_t rank = static_cast<size_t>(cx.rank(0)), n = axes.size();
-  if (pads.size() != 2 * n) cx.invalid(cat(pads.size(), " pads for ", n, " axes"));
+  if (pads.size() != 2 * n)
+    cx.invalid(cat(pads.size(), " pads"), cat(2 * n, ", two for each axis"));
   std::string mode = cx.attr_string("mode", "constant");
   if (mode != "constant" && mode != "reflect" && mode != "edge" && mode != "wrap") {
-    cx.invalid(cat("mode=", mode));
+    cx.invalid(cat("mode=", mode), "constant, reflect, edge or wrap");
   }
   Dims before(rank, Dim(0)), after(rank, Dim(0));
   for (size_t i = 0; i < n; ++i) {
@@ -222,7 +227,8 @@ Operands pad(NodeContext& cx) {
 Operands center_crop_pad(NodeContext& cx) {
   Ints axes = cx.has_attr("axes") ? cx.axes(cx.attr_ints("axes"), cx.rank(0)) : all_axes(cx);
   Dims wanted = cx.elements(cx.in(1)), sizes = cx.dims(0);
-  if (wanted.size() != axes.size()) cx.invalid("sizes for another number of axes");
+  if (wanted.size() != axes.size())
+    cx.invalid(cat(wanted.size(), " sizes"), cat(axes.size(), ", one for each axis"));
   Dims before(sizes.size(), Dim(0)), after(sizes.size(), Dim(0));
   for (size_t i = 0; i < axes.size(); ++i) {
     size_t a = static_cast<size_t>(axes[i]);

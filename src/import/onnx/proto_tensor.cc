@@ -57,7 +57,7 @@ class Taker {
     }
     for (int64_t d : out.dims) {
       if (!zero && __builtin_mul_overflow(count_, d, &count_)) {
-        throw damaged().found("more elements than 64 bits count");
+        throw damaged().found("more elements than 64 bits count").expected(kFewElements);
       }
     }
     if (zero) count_ = 0;
@@ -75,13 +75,15 @@ class Taker {
     }
     dtype_ = *dtype;
     if (__builtin_mul_overflow(count_, dtype_.bytes(), &bytes_)) {
-      throw damaged().found("more bytes than 64 bits count");
+      throw damaged().found("more bytes than 64 bits count").expected(kFewElements);
     }
     out.tensor = elements(out.dims);
     return out;
   }
 
  private:
+  static constexpr const char* kFewElements = "sizes that memory can hold";
+
   Error damaged() const {
     return Error(ErrorKind::Damaged, cat("tensor '", printable(what_), "' is damaged"));
   }

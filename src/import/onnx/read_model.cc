@@ -207,14 +207,24 @@ Model parse_model(std::string_view bytes, const std::string& name, const std::st
     throw damaged.found(cat(bytes.size(), " bytes that are no ModelProto"))
         .help("the file may be cut off; compare its size with the original's");
   }
-  if (!proto.has_graph()) throw damaged.found("a message without a graph");
+  if (!proto.has_graph()) {
+    throw damaged.found(bytes.empty() ? "an empty file" : "a message without a graph")
+        .expected("a ModelProto with a graph")
+        .help("the file may be cut off; compare its size with the original's");
+  }
   if (proto.ir_version() > kNewestIrVersion) {
     throw Error(ErrorKind::Unsupported, cat(printable(name), " is of a later ONNX format"))
         .found(cat("IR version ", proto.ir_version()))
-        .expected(cat("at most ", kNewestIrVersion));
+        .expected(cat("at most ", kNewestIrVersion))
+        .help("export it with an earlier version of the onnx package");
   }
   ExternalFiles external(directory);
-  return Reader(directory.empty() ? nullptr : &external).model(proto, name);
+  try {
+    return Reader(directory.empty() ? nullptr : &external).model(proto, name);
+  } catch (Error& e) {
+    e.first_row("model", printable(name));
+    throw;
+  }
 }
 
 Model read_model(const std::string& path) {

@@ -86,6 +86,7 @@ TEST_F(ReadModel, RefusesLinksThatLeaveTheFolder) {
   fs::create_symlink("/etc/passwd", dir_ / "w.bin");
   write_external("w.bin");
   EXPECT_EQ(error().render(), R"(error: external data of 'w' is refused
+  model     m.onnx
   found     location "w.bin"   a link that leaves the folder
   expected  a file in the model's folder or below it)");
 }
@@ -101,6 +102,7 @@ TEST_F(ReadModel, RefusesDataBeyondTheFile) {
   write("w.bin", std::string(8, '\0'));
   write_external("w.bin", "4");
   EXPECT_EQ(error().render(), R"(error: tensor 'w' is damaged
+  model     m.onnx
   where     external data "w.bin"
   found     8 bytes
   expected  at least 4 + 8 bytes)");
@@ -137,7 +139,8 @@ TEST_F(ReadModel, RefusesALaterFormatByNumber) {
   write("m.onnx", m.SerializeAsString());
   EXPECT_EQ(error().render(), R"(error: m.onnx is of a later ONNX format
   found     IR version 99
-  expected  at most 14)");
+  expected  at most 14
+  help: export it with an earlier version of the onnx package)");
 }
 
 TEST_F(ReadModel, RefusesGraphsNestedTooDeeply) {

@@ -114,6 +114,24 @@ TEST(TensorFile, NamesSequencesAndOptionals) {
             "  help: sequences and optional values are not implemented");
 }
 
+TEST(TensorFile, RefusesSegments) {
+  schema::TensorProto t;
+  t.set_data_type(schema::TensorProto::FLOAT);
+  t.add_dims(1);
+  t.mutable_segment()->set_begin(0);
+  EXPECT_EQ(error_of([&] { decode_tensor(bytes_of(t), "x.pb"); }).render(),
+            "error: x.pb: a tensor in segments is not implemented");
+}
+
+TEST(TensorFile, RefusesWhatIsNoTensor) {
+  EXPECT_EQ(error_of([&] { decode_tensor("\x0a\xff", "x.pb"); }).render(),
+            "error: x.pb is no serialized ONNX tensor\n"
+            "  found     2 bytes that are no TensorProto");
+  EXPECT_EQ(error_of([&] { decode_tensor("", "x.pb"); }).render(),
+            "error: x.pb is no serialized ONNX tensor\n"
+            "  found     no element type");
+}
+
 TEST(TensorFile, RefusesExternalData) {
   schema::TensorProto t;
   t.set_data_type(schema::TensorProto::FLOAT);

@@ -8,9 +8,10 @@ Ints positive(NodeContext& cx, const char* name, size_t rank) {
   Ints out = cx.attr_ints(name);
   if (out.empty()) out.assign(rank, 1);
   if (out.size() != rank)
-    cx.invalid(cat(name, " has ", out.size(), " entries for ", rank, " axes"));
+    cx.invalid(cat(name, " has ", out.size(), " entries"),
+               cat(rank, ", one for each spatial axis"));
   for (int64_t v : out) {
-    if (v <= 0 || v > INT32_MAX) cx.invalid(cat(name, " holds ", v));
+    if (v <= 0 || v > INT32_MAX) cx.invalid(cat(name, " holds ", v), "positive numbers of 32 bits");
   }
   return out;
 }
@@ -28,10 +29,12 @@ Window read_window(NodeContext& cx, const Ints& kernel, const Dims& spatial) {
   size_t rank = kernel.size();
   w.kernel = kernel;
   if (rank != spatial.size()) {
-    cx.invalid(cat("a kernel of ", rank, " axes for ", spatial.size(), " spatial axes"));
+    cx.invalid(cat("a kernel of ", rank, " axes"),
+               cat(spatial.size(), ", one for each spatial axis"));
   }
   for (int64_t k : kernel) {
-    if (k <= 0 || k > INT32_MAX) cx.invalid(cat("a kernel of size ", k));
+    if (k <= 0 || k > INT32_MAX)
+      cx.invalid(cat("a kernel of size ", k), "positive sizes of 32 bits");
   }
   w.strides = positive(cx, "strides", rank);
   w.dilations = positive(cx, "dilations", rank);
@@ -50,10 +53,13 @@ Window read_window(NodeContext& cx, const Ints& kernel, const Dims& spatial) {
     return w;
   }
   if (how == "VALID" || pads.empty()) pads.assign(2 * rank, 0);
-  if (how != "VALID" && how != "NOTSET" && !how.empty()) cx.invalid(cat("auto_pad=", how));
-  if (pads.size() != 2 * rank) cx.invalid(cat("pads has ", pads.size(), " entries"));
+  if (how != "VALID" && how != "NOTSET" && !how.empty())
+    cx.invalid(cat("auto_pad=", how), "NOTSET, VALID, SAME_UPPER or SAME_LOWER");
+  if (pads.size() != 2 * rank)
+    cx.invalid(cat("pads has ", pads.size(), " entries"),
+               cat(2 * rank, ", two for each spatial axis"));
   for (int64_t p : pads) {
-    if (p < INT32_MIN || p > INT32_MAX) cx.invalid(cat("pads holds ", p));
+    if (p < INT32_MIN || p > INT32_MAX) cx.invalid(cat("pads holds ", p), "numbers of 32 bits");
     w.pads.push_back(p);
   }
   return w;
