@@ -6,7 +6,6 @@ namespace tenon::onnx {
 
 namespace {
 
-using graph::attr_dims;
 using graph::attr_ints;
 
 Dims spatial_sizes(NodeContext& cx, const Operand& x) {

@@ -140,7 +140,7 @@ void keep_aspect(NodeContext& cx, const std::string& policy, const Ints& axes, D
   scales->assign(from.size(), 1);
   for (int64_t axis : axes) {
     size_t a = static_cast<size_t>(axis);
-    (*sizes)[a] = static_cast<int64_t>(*scale * static_cast<double>(*from[a].as_const()) + 0.5);
+    (*sizes)[a] = std::llround(*scale * static_cast<double>(*from[a].as_const()));
     (*scales)[a] = *scale;
   }
 }

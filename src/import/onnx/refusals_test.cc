@@ -40,18 +40,20 @@ std::vector<std::string> words_of(const std::string& text) {
 // Adds the operand to the model and returns its name.
 std::string add_operand(M& m, const std::string& text, size_t index) {
   if (text.empty()) return "";
-  const std::string name = cat("x", index);
+  std::string name = cat("x", index);
   std::vector<std::string> words = words_of(text);
   const char kind = words[0][0];
   words.erase(words.begin());
   if (kind == '=') {
     std::vector<int64_t> values;
+    values.reserve(words.size());
     for (const std::string& w : words) values.push_back(std::stoll(w));
     m.ints(name, values);
     return name;
   }
   if (kind == '~') {
     std::vector<float> values;
+    values.reserve(words.size());
     for (const std::string& w : words) values.push_back(std::stof(w));
     TensorData t;
     t.name = name;
