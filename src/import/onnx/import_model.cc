@@ -155,7 +155,7 @@ class Importer {
     for (const std::string& name : model_.graph.sparse_initializers) constants.insert(name);
     for (const auto& [name, shape] : options_.shapes) {
       bool known = std::any_of(model_.graph.inputs.begin(), model_.graph.inputs.end(),
-                               [&](const Value& v) { return v.name == name; });
+                               [&name = name](const Value& v) { return v.name == name; });
       if (!known || constants.count(name) > 0) {
         throw Error(ErrorKind::Usage,
                     cat(printable(model_.file), " has no input '", printable(name), "'"))
