@@ -7,6 +7,10 @@
 
 namespace tenon::vm {
 
+bool is_boolean(const AnyView& v) {
+  return v.type_index == TypeIndex::Bool;
+}
+
 void Dispatch::fail_fuel(Machine& m) {
   m.fuel_ = 0;
   throw Error(ErrorKind::Runtime, "the call ran out of fuel")

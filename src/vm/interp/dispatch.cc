@@ -261,7 +261,9 @@ handle_RetRegister : {
     SAVE();
     after_call(m, *record->pc, &at(base, pc->a));
   }
-  const RegisterWords value = taken(at(base, pc->a));
+  AnyView& returned = at(base, pc->a);
+  const RegisterWords value = read_words(returned);
+  returned.type_index = TypeIndex::None;  // not released with the frame
   RETURN(value);
 }
 handle_Ret : {
@@ -280,7 +282,7 @@ handle_Goto:
   JUMP(pc->a);
 handle_If : {
   const AnyView& condition = at(base, pc->a);
-  if (!is_integer(condition)) [[unlikely]]
+  if (condition.type_index != TypeIndex::Bool && !is_integer(condition)) [[unlikely]]
     goto not_integer;
   if (condition.v.i == 0) JUMP(pc->b);
   NEXT();

@@ -84,11 +84,11 @@ inline void put_result(AnyView* base, int32_t offset, Any&& value) {
   if (offset >= 0) put(at(base, offset), value.leak());
 }
 
-// Two comparisons, of which the first almost always settles it.
+// Out of line: the compiler would make a subtraction and a comparison of the two comparisons, of
+// which the first almost always settles it.
+[[gnu::noinline, gnu::cold]] bool is_boolean(const AnyView& v);
 inline bool is_integer(const AnyView& v) {
-  if (v.type_index == TypeIndex::Int) [[likely]]
-    return true;
-  return v.type_index == TypeIndex::Bool;
+  return v.type_index == TypeIndex::Int || is_boolean(v);
 }
 
 inline const AnyView& value_of(const ValueRef& ref, const AnyView* base) {

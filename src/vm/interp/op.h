@@ -48,6 +48,12 @@ struct OpExtra {
   bool releases = false;  // some argument is at its last use
 };
 
+// Of a Step form.
+struct Step {
+  int32_t by;         // is added to the counter
+  int32_t otherwise;  // the jump
+};
+
 // Registers, jump distances and the frame's size are in bytes here, so that an address is one
 // addition; in OpExtra they are numbers of registers and of Ops.
 struct Op {
@@ -60,10 +66,7 @@ struct Op {
     int64_t imm = 0;
     const OpExtra* extra;
     const AnyView* constant;
-    struct {
-      int32_t by;         // is added to the counter
-      int32_t otherwise;  // distance of the jump
-    } step;
+    Step step;
   };
 };
 static_assert(sizeof(Op) == 32);
