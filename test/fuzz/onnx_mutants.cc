@@ -1,6 +1,6 @@
 // onnx_mutants COUNT FIRST FILE.onnx...: makes mutants FIRST to FIRST + COUNT - 1 of the models,
 // two thirds of them messages again (wire_mutate.h), and does to each what a person does to a model
-// (onnx_target.h); one in forty is compiled and run as well. It exits with 0 when each gave a
+// (onnx_target.h); one in a hundred is compiled and run as well. It exits with 0 when each gave a
 // model or an error. Build it with a sanitizer preset.
 #include <filesystem>
 #include <fstream>
@@ -18,7 +18,7 @@ using namespace tenon;
 using namespace tenon::fuzz;
 
 constexpr unsigned kSeconds = 60;
-constexpr uint64_t kNativeEvery = 40;
+constexpr uint64_t kNativeEvery = 100;
 
 struct Seed {
   std::string bytes, directory;

@@ -102,7 +102,9 @@ bool FunctionEmitter::emit_call(const Call& call, const TypeRef& type, Arg dst, 
 
 void FunctionEmitter::emit_kernel(const Call& call) {
   std::vector<Arg> args = consume(call.args);
-  for (const Arg& integer : sizes(dims_attr(call, "integers"))) args.push_back(integer);
+  if (call.attrs.find("integers")) {
+    for (const Arg& integer : sizes(dims_attr(call, "integers"))) args.push_back(integer);
+  }
   code_.emit(Opcode::CallPacked,
              {Arg::none(), Arg::packed(unit_->packed_index(call.callee, /*kernel=*/true))}, args);
 }

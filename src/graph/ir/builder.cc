@@ -35,6 +35,7 @@ void Builder::at(Span span) {
 Operand Builder::param(std::string_view name, TypeRef type) {
   TENON_ASSERT(scopes_.size() == 1 && scopes_[0].bindings.empty(),
                "a parameter after the first binding");
+  require_countable(type, span_);
   bind_symbols(type);
   auto v = make<Var>();
   v->name = name;
@@ -89,6 +90,7 @@ Inferred Builder::infer(const ExprRef& value) {
 
 VarRef Builder::push(ExprRef value, TypeRef type, std::string_view hint) {
   TENON_ASSERT(!span_.empty(), "a binding without a span: call Builder::at first");
+  require_countable(type, span_);
   auto v = make<Var>();
   v->name = hint;
   v->type = std::move(type);

@@ -361,6 +361,7 @@ class FunctionChecker {
           (x->value_known && !(x->dims_known && x->rank <= 1))) {
         fail(span_, cat("the type ", to_text(t), " contradicts itself"));
       }
+      require_countable(t, span_);
     } else if (const auto* s = type_as<ScalarType>(t)) {
       if (!is_scalar_dtype(s->dtype)) {
         fail(span_, cat("there are no scalars of ", short_name(s->dtype)));

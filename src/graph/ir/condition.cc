@@ -42,4 +42,24 @@ std::string condition_text(CheckKind kind, const Dim& left, const Dim& right) {
   return cat(dim_text(left), sign, dim_text(right));
 }
 
+void require_countable(const TypeRef& type, const Span& span) {
+  if (const auto* fields = type_as<TupleType>(type)) {
+    for (const TypeRef& field : fields->fields) require_countable(field, span);
+    return;
+  }
+  const auto* t = type_as<TensorType>(type);
+  if (!t || !t->dims_known) return;
+  Dim bytes = t->dtype.bytes();
+  try {
+    for (const Dim& d : t->dims) {
+      if (d.is_const(0)) return;
+    }
+    for (const Dim& d : t->dims) bytes = bytes * d;
+  } catch (const Error&) {
+    throw Error(ErrorKind::Usage, span, "a tensor has more bytes than 64 bits count")
+        .found(to_text(type))
+        .expected("sizes whose product with the element's size is below 2^63");
+  }
+}
+
 }  // namespace tenon::graph

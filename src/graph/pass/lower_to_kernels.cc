@@ -89,6 +89,7 @@ class KernelCaller : public Rewriter {
 
   Module lower(const Module& module) {
     source_ = module;
+    kernels_ = module->kernels;  // those that the program has in text
     Map<String, FunctionRef> rest;
     for (const auto& [name, function] : module->functions) {
       if (!function->attrs.find("primitive")) rest.set(name, function);
@@ -148,7 +149,9 @@ class KernelCaller : public Rewriter {
     for (auto& [other, use] : by_hash_[hash]) {
       if (structural_equal(Any(other), Any(renamed))) return it->second = use;
     }
-    Use use{String(primitive->name), lower_primitive(renamed, schedule_options(primitive->name))};
+    std::string name(primitive->name);
+    while (kernels_.find(name)) name += "_";
+    Use use{String(name), lower_primitive(renamed, schedule_options(name))};
     kernels_.set(use.name, use.kernel);
     by_hash_[hash].emplace_back(renamed, use);
     return it->second = use;

@@ -196,6 +196,22 @@ TEST_F(ImportModel, RanksThatTheOperatorDoesNotHaveAreRefused) {
   EXPECT_EQ(error_of(conv).kind(), ErrorKind::Usage);
 }
 
+TEST_F(ImportModel, TensorsWithMoreBytesThan64BitsCountNameTheNode) {
+  M m;
+  m.input("x", {1 << 30, 1}).ints("shape", {1 << 30, 1 << 30, 8});
+  m.node("Expand", {"x", "shape"}, {"y"}).output("y");
+  EXPECT_EQ(error_of(m).render(), R"(error: /Expand: a tensor has more bytes than 64 bits count
+  found     tensor[1073741824, 1073741824, 8; f32]
+  expected  sizes whose product with the element's size is below 2^63
+  model     m.onnx)");
+  M input;
+  input.input("x", {1 << 30, 1 << 30, 8}).node("Relu", {"x"}, {"y"}).output("y");
+  EXPECT_EQ(error_of(input).message(), "a tensor has more bytes than 64 bits count");
+  M empty;
+  empty.input("x", {1 << 30, 1 << 30, 8, 0}).node("Relu", {"x"}, {"y"}).output("y");
+  EXPECT_NO_THROW(text(empty));
+}
+
 // ---- model functions ----
 
 ModelFunction scaled_relu() {

@@ -1,0 +1,55 @@
+// What is done to a module of graph IR of unknown origin, from a model or from text: it is checked,
+// printed, and takes the passes of the compiler, the result of each being checked.
+#pragma once
+
+#include "codegen/llvm/target.h"
+#include "driver/compile.h"
+#include "graph/ir/check.h"
+#include "graph/ir/text.h"
+
+namespace tenon::fuzz {
+
+struct GraphTarget {
+  int level = 2;
+  // Folding, with native code, which costs a hundred times the rest.
+  bool fold = false;
+};
+
+inline driver::CompileOptions compile_options(const GraphTarget& target) {
+  driver::CompileOptions options;
+  options.target = codegen::host_target();
+  options.level = target.level;
+  options.threads = 1;
+  options.fold_limit = target.fold ? 1 << 16 : -1;  // not even nothing
+  options.check_after_each = true;
+  options.after_pass = [](std::string_view, const graph::Module& m, double) { graph::to_text(m); };
+  return options;
+}
+
+inline graph::Module lower(const graph::Module& module, const GraphTarget& target) {
+  return driver::run_passes(module, compile_options(target));
+}
+
+// Reads a program in text as `tenon compile` does. Returns what is a finding, or "".
+inline std::string run_graph_text(std::string_view text, const GraphTarget& target) {
+  try {
+    const graph::Module module = graph::parse_module(text, "mutant.tn");
+    graph::check_module(module);
+    const std::string once = graph::to_text(module);
+    // Large constants are left out, and then it can't be read again.
+    if (once.find("{...}") == std::string::npos) {
+      try {
+        const std::string twice = graph::to_text(graph::parse_module(once, "once.tn"));
+        if (twice != once) return cat("printed\n", once, "\nand read again it is\n", twice);
+      } catch (const Error& e) {
+        return cat("what was printed can't be read: ", e.render(), "\n", once);
+      }
+    }
+    lower(module, target);
+  } catch (const Error& e) {
+    if (e.kind() == ErrorKind::Internal) return e.render();
+  }
+  return "";
+}
+
+}  // namespace tenon::fuzz
