@@ -15,17 +15,25 @@ namespace tenon::tool {
 void add_asm_commands(CLI::App* app, int*) {
   auto* assemble =
       app->add_subcommand("asm", "assemble the machine's code from text into a .tnx file");
+  assemble->footer("docs/isa.md explains the instructions.\n\n  tenon asm sum.tna -o sum.tnx");
   auto source = std::make_shared<std::string>(), output = std::make_shared<std::string>();
   assemble->add_option("FILE", *source, "assembly (.tna)")->required();
   assemble->add_option("-o,--output", *output, "the file to write; FILE.tnx unless given");
   assemble->callback([=] {
     if (output->empty())
       *output = std::filesystem::path(*source).replace_extension(".tnx").string();
-    vm::save(vm::assemble(read_file(*source), *source), *output);
+    const vm::Unit unit = vm::assemble(read_file(*source), *source);
+    try {
+      vm::save(unit, *output);
+    } catch (Error& error) {
+      if (error.kind() == ErrorKind::Damaged) error.help(cat("correct ", *source));
+      throw;
+    }
     progress(cat(*output, ": ", std::filesystem::file_size(*output), " bytes"));
   });
 
   auto* disassemble = app->add_subcommand("disasm", "print a .tnx file as assembly");
+  disassemble->footer("`tenon asm` takes what is printed.\n\n  tenon disasm model.tnx");
   auto file = std::make_shared<std::string>();
   disassemble->add_option("FILE", *file, ".tnx")->required();
   disassemble->callback([=] {

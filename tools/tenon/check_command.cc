@@ -42,13 +42,35 @@ void find_cases(const fs::path& path, std::vector<fs::path>* cases) {
     return;
   }
   if (!fs::is_directory(path)) {
-    throw Error(ErrorKind::Usage, cat(path.string(), " does not exist"));
+    throw Error(ErrorKind::Usage, cat(path.string(), " does not exist"))
+        .expected("a folder of cases, or a model");
   }
   for (auto it =
            fs::recursive_directory_iterator(path, fs::directory_options::skip_permission_denied);
        it != fs::recursive_directory_iterator(); ++it) {
     if (it->path().extension() == ".onnx" && it->is_regular_file()) cases->push_back(it->path());
   }
+}
+
+// The rows of an error after its message, with "; " between.
+std::string one_line(const std::string& text) {
+  std::string out;
+  for (size_t at = 0; at < text.size();) {
+    const size_t end = std::min(text.find('\n', at), text.size());
+    bool gap = false, first = true;
+    if (at > 0) out += "; ";
+    for (; at < end; ++at) {
+      if (text[at] == ' ') {
+        gap = true;
+        continue;
+      }
+      if (gap && !first) out += ' ';
+      gap = first = false;
+      out += text[at];
+    }
+    ++at;
+  }
+  return out;
 }
 
 std::vector<fs::path> data_sets(const fs::path& folder) {
@@ -104,7 +126,8 @@ struct CheckCommand {
       const std::vector<std::string> expected = numbered_files(set.string(), "output");
       if (expected.size() != results.size()) {
         return {Outcome::Failed,
-                cat("expected ", expected.size(), " outputs, found ", results.size())};
+                cat(set.filename().string(), " expects ", expected.size(),
+                    expected.size() == 1 ? " output" : " outputs", ", found ", results.size())};
       }
       for (size_t i = 0; i < expected.size(); ++i) {
         const Difference d = compare(results[i].as<Tensor>(), read_tensor(expected[i]), tolerance);
@@ -179,6 +202,11 @@ struct CheckCommand {
                fnmatch(filter.c_str(), path.c_str(), 0) != 0;
       });
     }
+    if (cases.empty()) {
+      throw Error(ErrorKind::Usage, cat("no case to check in ", join(paths, ", ")))
+          .expected(filter.empty() ? "folders with a model.onnx, and test_data_set_N beside it"
+                                   : cat("a case whose name or path matches '", filter, "'"));
+    }
     const size_t width =
         jobs > 0 ? static_cast<size_t>(jobs) : static_cast<size_t>(sysconf(_SC_NPROCESSORS_ONLN));
     std::vector<Result> results(cases.size());
@@ -237,7 +265,7 @@ struct CheckCommand {
     if (json || result.outcome == Outcome::Passed) return;
     const std::string name = path.parent_path().string();
     std::printf("%s %s: %s\n", result.outcome == Outcome::Failed ? "FAIL" : "skip", name.c_str(),
-                printable(result.reason).c_str());
+                printable(one_line(result.reason)).c_str());
   }
 
   void summarise(const std::vector<fs::path>& cases, const std::vector<Result>& results) const {

@@ -50,6 +50,11 @@ struct CompileCommand {
     }
     require_pass(stop_after);
     require_pass(dump_after);
+    if (std::filesystem::path(input).extension() == ".tn" &&
+        !(flags.dims.empty() && flags.shapes.empty())) {
+      throw Error(ErrorKind::Usage, "--dim and --shape are of no use for a program in text")
+          .help(cat("write the sizes in ", input));
+    }
     if (output.empty()) output = std::filesystem::path(input).replace_extension(".tnx").string();
     const auto start = std::chrono::steady_clock::now();
     auto seconds = [&] {

@@ -20,6 +20,9 @@ std::string words_of(CLI::App* command) {
 void add_completion_command(CLI::App* app, int*) {
   auto* command = app->add_subcommand(
       "completion", "print a completion script: eval \"$(tenon completion bash)\"");
+  command->footer(
+      "In ~/.bashrc or ~/.zshrc:\n\n"
+      "  eval \"$(tenon completion bash)\"");
   auto shell = std::make_shared<std::string>("bash");
   command->add_option("SHELL", *shell, "bash or zsh")->check(CLI::IsMember({"bash", "zsh"}));
   command->callback([app, shell] {

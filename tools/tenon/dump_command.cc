@@ -64,7 +64,16 @@ void print_stats(const vm::LoadedUnit& loaded, const std::string& path) {
   }
 }
 
-// The calls of each function as a graph: registers are edges.
+bool is_written(const vm::Instruction& instruction, uint32_t word) {
+  uint32_t part = 0;
+  const vm::OperandSpec& spec = instruction.info->spec_at(word, &part);
+  if (spec.kind == vm::OperandKind::Def) return true;
+  return spec.kind == vm::OperandKind::Dim && part == 1 &&
+         vm::dim_text(instruction.arg(word - 1), instruction.arg(word)).starts_with("->");
+}
+
+// Each function as a graph: an edge from what writes a register to what reads it, in the order of
+// the code.
 void print_graph(const vm::Unit& unit) {
   std::printf("digraph program {\n  node [shape=box, fontname=monospace];\n");
   int64_t next = 0;
@@ -72,6 +81,11 @@ void print_graph(const vm::Unit& unit) {
     std::map<uint32_t, int64_t> writer;
     std::printf("  subgraph \"cluster_%s\" {\n    label=\"%s\";\n", function.name.c_str(),
                 function.name.c_str());
+    for (uint32_t i = 0; i < function.params.size(); ++i) {
+      writer[i] = next;
+      std::printf("    n%lld [label=\"%s\", shape=ellipse];\n", static_cast<long long>(next++),
+                  function.params[i].name.c_str());
+    }
     for_each_instruction(function, [&](uint32_t, const vm::Instruction& instruction) {
       const int64_t node = next++;
       std::string label(instruction.info->mnemonic);
@@ -81,16 +95,18 @@ void print_graph(const vm::Unit& unit) {
         if (arg.is(vm::ArgKind::Function)) label += cat("\\n@", unit.functions[arg.index()].name);
       }
       std::printf("    n%lld [label=\"%s\"];\n", static_cast<long long>(node), label.c_str());
-      for (vm::Word word : instruction.operands) {
-        const vm::Arg arg(word);
+      std::vector<uint32_t> written;
+      for (uint32_t i = 0; i < instruction.operands.size(); ++i) {
+        const vm::Arg arg = instruction.arg(i);
         if (!arg.is_register()) continue;
-        auto it = writer.find(arg.index());
-        if (it != writer.end()) {
+        if (is_written(instruction, i)) {
+          written.push_back(arg.index());
+        } else if (auto it = writer.find(arg.index()); it != writer.end()) {
           std::printf("    n%lld -> n%lld;\n", static_cast<long long>(it->second),
                       static_cast<long long>(node));
         }
-        writer[arg.index()] = node;
       }
+      for (uint32_t reg : written) writer[reg] = node;
     });
     std::printf("  }\n");
   }
@@ -123,6 +139,9 @@ void print_memory(const vm::Unit& unit) {
 
 void add_dump_commands(CLI::App* app, int*) {
   auto* dump = app->add_subcommand("dump", "show what a .tnx file holds");
+  dump->footer(
+      "  tenon dump model.tnx --memory\n"
+      "  tenon dump model.tnx --graph | dot -Tsvg > model.svg");
   auto file = std::make_shared<std::string>();
   auto text = std::make_shared<bool>(false), stats = std::make_shared<bool>(false);
   auto graph = std::make_shared<bool>(false), memory = std::make_shared<bool>(false);
@@ -140,6 +159,10 @@ void add_dump_commands(CLI::App* app, int*) {
   });
 
   auto* verify = app->add_subcommand("verify", "check a .tnx file without running anything of it");
+  verify->footer(
+      "Exit code 0: every section has its hash, and every instruction keeps the rules of "
+      "docs/isa.md; 4: not.\n\n"
+      "  tenon verify model.tnx");
   auto verified = std::make_shared<std::string>();
   verify->add_option("FILE", *verified, ".tnx")->required();
   verify->callback([=] {

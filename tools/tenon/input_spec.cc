@@ -150,7 +150,8 @@ Inputs make_inputs(const FunctionSignature& signature, const InputFlags& flags, 
   for (const std::string& input : flags.inputs) {
     const size_t equals = input.find('=');
     if (equals == std::string::npos) {
-      throw Error(ErrorKind::Usage, cat("--input ", input, " is not of the form NAME=VALUE"));
+      throw Error(ErrorKind::Usage, cat("--input ", input, " is not of the form NAME=VALUE"))
+          .expected("such as --input x=x.npy, x=x.pb, x=random, x=random:0..9 or n=3");
     }
     specs[input.substr(0, equals)] = input.substr(equals + 1);
   }

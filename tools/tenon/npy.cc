@@ -3,6 +3,7 @@
 #include <cerrno>
 #include <charconv>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <optional>
@@ -63,6 +64,9 @@ std::vector<int64_t> read_shape(const std::string& path, std::string_view text) 
 }  // namespace
 
 std::string read_file(const std::string& path) {
+  if (std::filesystem::is_directory(path)) {
+    throw Error(ErrorKind::Usage, cat("cannot read ", path, ": it is a folder"));
+  }
   std::ifstream in(path, std::ios::binary);
   std::string bytes{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
   if (!in || in.bad()) {

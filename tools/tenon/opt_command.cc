@@ -27,6 +27,9 @@ std::vector<std::string> split(const std::string& list) {
 
 void add_opt_command(CLI::App* app, int*) {
   auto* command = app->add_subcommand("opt", "run passes on a program and print it");
+  command->footer(
+      "`tenon compile --list-passes` lists the passes. Without any it checks the program.\n\n"
+      "  tenon opt program.tn --passes simplify,fuse_operators");
   auto file = std::make_shared<std::string>();
   auto passes = std::make_shared<std::string>();
   auto flags = std::make_shared<CompileFlags>();

@@ -38,11 +38,12 @@ struct RunCommand {
       std::printf("%s", signature_text(signature).c_str());
       return;
     }
+    const std::vector<std::string> names = signature.outputs();
+    for (const std::string& output : outputs) output_index(names, output);
     Inputs given = make_inputs(signature, inputs, /*random_rest=*/false);
     for (const std::string& note : given.notes) progress(note);
     std::vector<Any> results = mode == "interpret" ? interpret(program, given.values, nullptr)
                                                    : execute(program, signature, given.values);
-    const std::vector<std::string> names = signature.outputs();
     for (size_t i = 0; i < results.size(); ++i) {
       std::printf("%s: %s\n", names[i].c_str(), value_text(results[i]).c_str());
     }
@@ -96,23 +97,34 @@ struct RunCommand {
     return name;
   }
 
+  // Which output `NAME=FILE` names.
+  static size_t output_index(const std::vector<std::string>& names, const std::string& output) {
+    const size_t equals = output.find('=');
+    size_t i = 0;
+    while (i < names.size() && names[i] != output.substr(0, equals)) ++i;
+    if (equals == std::string::npos || i == names.size()) {
+      throw Error(ErrorKind::Usage, cat("--output ", output, " names no output"))
+          .expected(cat("NAME=FILE.npy with NAME one of ", join(names, ", ")));
+    }
+    return i;
+  }
+
   void store(const std::vector<std::string>& names, const std::vector<Any>& results) const {
     for (const std::string& output : outputs) {
-      const size_t equals = output.find('=');
-      size_t i = 0;
-      while (i < names.size() && names[i] != output.substr(0, equals)) ++i;
-      if (equals == std::string::npos || i == names.size()) {
-        throw Error(ErrorKind::Usage, cat("--output ", output, " names no output"))
-            .expected(cat("NAME=FILE.npy with NAME one of ", join(names, ", ")));
+      auto tensor = results[output_index(names, output)].try_as<Tensor>();
+      if (!tensor || !*tensor) {
+        throw Error(ErrorKind::Usage, cat("--output ", output, " names no tensor"));
       }
-      write_npy(output.substr(equals + 1), results[i].as<Tensor>());
+      write_npy(output.substr(output.find('=') + 1), *tensor);
     }
   }
 
   void check_expected(const std::vector<std::string>& names,
                       const std::vector<Any>& results) const {
     const std::vector<std::string> files = numbered_files(expect, "output");
-    if (files.empty()) throw Error(ErrorKind::Usage, cat(expect, " holds no output_0.pb"));
+    if (files.empty())
+      throw Error(ErrorKind::Usage, cat("--expect: ", expect, " holds no output_0.pb"))
+          .expected("a folder with output_0.pb, output_1.pb, ...: one for each output");
     for (size_t i = 0; i < files.size() && i < results.size(); ++i) {
       const Difference d = compare(results[i].as<Tensor>(), read_tensor(files[i]), tolerance);
       std::printf(

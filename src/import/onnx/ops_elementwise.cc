@@ -134,18 +134,27 @@ Operands clip(NodeContext& cx) {
   return {cx.op("clip", {cx.in(0), bound(1), bound(2)})};
 }
 
+// Training drops elements, unless the ratio is 0; where only running tells, it is checked then.
+void refuse_to_drop(NodeContext& cx) {
+  auto training = cx.number(cx.in(2));
+  std::optional<double> ratio = cx.has(1) ? cx.number(cx.in(1)) : 0.5;
+  if (training == 0.0 || ratio == 0.0) return;
+  if (training && ratio) cx.unsupported("training_mode=1 not implemented");
+  Operand drops = cx.reshape(cx.cast(cx.in(2), i64), {});
+  if (!ratio) {
+    Operand given = cx.reshape(cx.in(1), {});
+    drops = cx.op("where",
+                  {cx.op("equal", {given, cx.scalar_like(given, 0)}), cx.scalar(i64, 0), drops});
+  }
+  cx.b.match_elements(drops, {0});
+}
+
 Operands dropout(NodeContext& cx) {
   cx.ignore("ratio");
   cx.ignore("seed");
   cx.ignore("is_test");
   cx.ignore("consumed_inputs");
-  if (cx.has(2)) {
-    auto training = cx.number(cx.in(2));
-    if (!training) cx.unsupported("training_mode computed at run time not implemented");
-    // Training with ratio 0 drops nothing.
-    bool drops = *training != 0 && cx.const_number(1, "ratio", 0.5) != 0;
-    if (drops) cx.unsupported("training_mode=1 not implemented");
-  }
+  if (cx.has(2)) refuse_to_drop(cx);
   Operands out = {cx.in(0)};
   if (cx.wants(1)) {
     // The mask of what is kept; before version 12 runtimes leave it empty.

@@ -530,7 +530,6 @@ TEST_F(Refusals, Elementwise) {
   unsupported({
       {"Cast", 5, {"f 2"}, {M::text("to", "STRING")}, "to=string not implemented"},
       {"Cast", 17, {"f 2"}, {M::integer("to", 16)}, "to=bfloat16 is not implemented"},
-      {"Dropout", 17, {"f 2", "f", "b"}, {}, "training_mode computed at run time not implemented"},
       {"Dropout", 17, {"f 2", "~ 0.5", "= 1"}, {}, "training_mode=1 not implemented"},
       {"BitCast", 26, {"f 2"}, {M::integer("to", 6)}, "reinterpreting bits not implemented"},
   });

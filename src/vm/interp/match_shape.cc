@@ -1,4 +1,6 @@
 // Matching shapes, dtypes and integers, and the errors that say which input doesn't fit.
+#include <span>
+
 #include "object/shape.h"
 #include "object/tensor.h"
 #include "support/text.h"
@@ -23,27 +25,64 @@ std::string value_text(const AnyView& v) {
   return type_name(v.type_index);
 }
 
-// An error that names the parameter that the value is, where it is one, with its declared type.
-Error mismatch(Machine& m, const Op& op, const AnyView& value, std::string note,
-               std::string expected) {
+// The parameters up to the one that the instruction matches; none when it matches something else.
+std::span<const Param> params_up_to_matched(Machine& m, const Op& op) {
   uint32_t offset = 0;
   const FunctionCode* code = m.program().locate(&op, &offset);
   const ValueRef& ref = op.extra->args[0];
-  bool is_param = code && !ref.constant && ref.reg < code->params;
-  std::string bound;
-  std::string message = "a value does not fit what the program expects here";
-  if (is_param) {
-    const FunctionUnit& unit = m.program().function_unit(*code);
-    const Param& p = unit.params[static_cast<size_t>(ref.reg)];
-    message = cat("input '", printable(p.name), "' does not fit ", printable(m.program().name()));
-    bound = cat("declared ", printable(to_text(p.type)));
-  }
-  Error error(is_param ? ErrorKind::Usage : ErrorKind::Runtime, std::move(message));
-  error.expected(std::move(expected), std::move(bound)).found(value_text(value), std::move(note));
-  return error;
+  if (!code || ref.constant || ref.reg >= code->params) return {};
+  const FunctionUnit& unit = m.program().function_unit(*code);
+  return std::span<const Param>(unit.params).first(static_cast<size_t>(ref.reg) + 1);
 }
 
-// The name under which a symbol's register was bound: "batch=2", or the number alone.
+// The size that a tensor parameter is declared with at an axis; null when it names none.
+const SignatureDim* declared_dim(const Param& param, size_t axis) {
+  const SignatureType& type = param.type;
+  if (type.kind != SignatureType::Kind::Tensor || !type.dims_known || axis >= type.dims.size()) {
+    return nullptr;
+  }
+  return type.dims[axis].is_constant() ? nullptr : &type.dims[axis];
+}
+
+// The parameter among `params` that bound the size of that name, the last one apart.
+const Param* binder_of(std::span<const Param> params, const std::string& size) {
+  for (const Param& param : params.first(params.size() - 1)) {
+    for (size_t i = 0; i < param.type.dims.size(); ++i) {
+      const SignatureDim* dim = declared_dim(param, i);
+      if (dim && dim->text == size) return &param;
+    }
+  }
+  return nullptr;
+}
+
+constexpr size_t kNoAxis = SIZE_MAX;
+
+// An error that names the parameter that the value is, where it is one, and the one that bound the
+// size of the axis that differs.
+Error mismatch(Machine& m, const Op& op, const AnyView& value, std::string note,
+               std::string expected, size_t axis = kNoAxis) {
+  const std::span<const Param> params = params_up_to_matched(m, op);
+  if (params.empty()) {
+    Error error(ErrorKind::Runtime, "a value does not fit what the program expects here");
+    return error.expected(std::move(expected)).found(value_text(value), std::move(note));
+  }
+  const std::string program = printable(m.program().name());
+  Error error(ErrorKind::Usage,
+              cat("input '", printable(params.back().name), "' does not fit ", program));
+  const SignatureDim* size = declared_dim(params.back(), axis);
+  const Param* binder = size ? binder_of(params, size->text) : nullptr;
+  if (!binder) {
+    return error.expected(std::move(expected))
+        .found(value_text(value), std::move(note))
+        .help(cat("see `tenon inspect ", program, "`"));
+  }
+  return error.expected(std::move(expected), cat("bound by '", printable(binder->name), "'"))
+      .found(value_text(value), std::move(note))
+      .help(cat("give both inputs the same ", printable(size->text), "; see `tenon inspect ",
+                program, "`"));
+}
+
+// The number that is expected; "*" for any.
 std::string pattern_text(int32_t code, int32_t reg, int64_t imm, const AnyView* base) {
   switch (static_cast<DimMatch>(code)) {
     case DimMatch::EqualsImmediate:
@@ -55,11 +94,16 @@ std::string pattern_text(int32_t code, int32_t reg, int64_t imm, const AnyView* 
   }
 }
 
-std::string expected_shape(const OpExtra& e, const AnyView* base, DataType dtype) {
+// "int64[batch=2, seq]": of a parameter with the names of its sizes.
+std::string expected_shape(Machine& m, const Op& op, const AnyView* base, DataType dtype) {
+  const OpExtra& e = *op.extra;
+  const std::span<const Param> params = params_up_to_matched(m, op);
   std::string out = dtype.is_void() ? "shape [" : cat(to_text(dtype), "[");
   for (size_t i = 0; i < e.values.size(); ++i) {
-    out +=
-        cat(i ? ", " : "", pattern_text(e.numbers[2 * i], e.numbers[2 * i + 1], e.values[i], base));
+    std::string size = pattern_text(e.numbers[2 * i], e.numbers[2 * i + 1], e.values[i], base);
+    const SignatureDim* named = params.empty() ? nullptr : declared_dim(params.back(), i);
+    if (named) size = size == "*" ? printable(named->text) : cat(printable(named->text), "=", size);
+    out += cat(i ? ", " : "", size);
   }
   return out + "]";
 }
@@ -69,7 +113,7 @@ void match_dims(Machine& m, const Op& op, AnyView* base, const AnyView& value,
   const OpExtra& e = *op.extra;
   size_t rank = e.values.size();
   if (dims.size() != rank) [[unlikely]] {
-    throw mismatch(m, op, value, cat("rank ", dims.size()), expected_shape(e, base, dtype));
+    throw mismatch(m, op, value, cat("rank ", dims.size()), expected_shape(m, op, base, dtype));
   }
   const int32_t* pattern = e.numbers.data();
   for (size_t i = 0; i < rank; ++i, pattern += 2) {
@@ -79,11 +123,11 @@ void match_dims(Machine& m, const Op& op, AnyView* base, const AnyView& value,
         break;
       case DimMatch::EqualsImmediate:
         if (dim != e.values[i]) [[unlikely]]
-          throw mismatch(m, op, value, cat("axis ", i), expected_shape(e, base, dtype));
+          throw mismatch(m, op, value, cat("axis ", i), expected_shape(m, op, base, dtype), i);
         break;
       case DimMatch::EqualsRegister:
         if (!is_integer(base[pattern[1]]) || base[pattern[1]].v.i != dim) [[unlikely]]
-          throw mismatch(m, op, value, cat("axis ", i), expected_shape(e, base, dtype));
+          throw mismatch(m, op, value, cat("axis ", i), expected_shape(m, op, base, dtype), i);
         break;
       case DimMatch::Store: {
         // The value that is matched may lie in that register: it is kept by the caller.
@@ -122,7 +166,7 @@ void match_shape(Machine& m, const Op& op, AnyView* base) {
   } else if (value.type_index == TypeIndex::Shape) {
     match_dims(m, op, base, value, payload_as<Shape>(value).dims(), {});
   } else {
-    throw mismatch(m, op, value, "", expected_shape(e, base, {}));
+    throw mismatch(m, op, value, "", expected_shape(m, op, base, {}));
   }
   if (!overwrites(e)) release_last(op, base);
 }
@@ -135,11 +179,11 @@ void match_tensor(Machine& m, const Op& op, AnyView* base) {
     keep = Any(value_of(e.args[0], base));
   const AnyView value = value_of(e.args[0], base);
   if (value.type_index != TypeIndex::Tensor) [[unlikely]] {
-    throw mismatch(m, op, value, "", expected_shape(e, base, e.dtype));
+    throw mismatch(m, op, value, "", expected_shape(m, op, base, e.dtype));
   }
   const Tensor& t = payload_as<Tensor>(value);
   if (t.dtype() != e.dtype) [[unlikely]] {
-    throw mismatch(m, op, value, "", expected_shape(e, base, e.dtype));
+    throw mismatch(m, op, value, "", expected_shape(m, op, base, e.dtype));
   }
   match_dims(m, op, base, value, t.shape(), e.dtype);
   if (!over) release_last(op, base);
