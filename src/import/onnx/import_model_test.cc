@@ -201,9 +201,10 @@ TEST_F(ImportModel, TensorsWithMoreBytesThan64BitsCountNameTheNode) {
   m.input("x", {1 << 30, 1}).ints("shape", {1 << 30, 1 << 30, 8});
   m.node("Expand", {"x", "shape"}, {"y"}).output("y");
   EXPECT_EQ(error_of(m).render(), R"(error: /Expand: a tensor has more bytes than 64 bits count
+  where     node '/Expand' (Expand) of m.onnx
+  operands  x: tensor[1073741824, 1; f32], shape: tensor[3; i64] = [1073741824, 1073741824, 8]
   found     tensor[1073741824, 1073741824, 8; f32]
-  expected  sizes whose product with the element's size is below 2^63
-  model     m.onnx)");
+  expected  sizes whose product with the element's size is below 2^63)");
   M input;
   input.input("x", {1 << 30, 1 << 30, 8}).node("Relu", {"x"}, {"y"}).output("y");
   EXPECT_EQ(error_of(input).message(), "a tensor has more bytes than 64 bits count");
