@@ -57,7 +57,7 @@ namespace tenon::vm {
   } while (0)
 #define JUMP(distance) JUMP_OF(0, distance)
 
-// Enters the function at `entry` in a frame above this one, which the statement `arguments` fills.
+// Enters the function at `entry` in a frame above this one, which the expression `arguments` fills.
 #define CALL(entry, arguments)                                                                  \
   do {                                                                                          \
     if (m.attention_.load(std::memory_order_relaxed)) [[unlikely]] {                            \
@@ -71,7 +71,7 @@ namespace tenon::vm {
       SAVE();                                                                                   \
       grow_stack(m, top, record - 1);                                                           \
     }                                                                                           \
-    arguments;                                                                                  \
+    (arguments);                                                                                \
     *--record = {pc, base};                                                                     \
     base = frame;                                                                               \
     pc = target;                                                                                \

@@ -1,7 +1,7 @@
 # Each handler of the loop must keep its own indirect jump, and pc and base their registers.
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   set_source_files_properties(src/vm/interp/dispatch.cc PROPERTIES COMPILE_OPTIONS
-    "-fno-gcse;-fno-crossjumping;-fno-tree-slp-vectorize;--param=max-goto-duplication-insns=64")
+    "-fno-gcse;-fno-tree-slp-vectorize;--param=max-goto-duplication-insns=64")
 endif()
 
 if(TARGET ${TARGET_NAME}_test)
