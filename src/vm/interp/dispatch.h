@@ -77,8 +77,14 @@ inline void put_words(AnyView& reg, RegisterWords owned) {
   if (is_object(old)) [[unlikely]]
     release(object_of(old));
 }
+// Of a value that was just made: put together from its fields, since reading them as words would
+// wait for their stores of 4 bytes.
+inline RegisterWords words_of(AnyView v) {
+  return {static_cast<uint32_t>(v.type_index) | static_cast<uint64_t>(v.small_length) << 32,
+          v.v.bits};
+}
 inline void put(AnyView& reg, AnyView owned) {
-  put_words(reg, read_words(owned));
+  put_words(reg, words_of(owned));
 }
 inline void put_result(AnyView* base, int32_t offset, Any&& value) {
   if (offset >= 0) put(at(base, offset), value.leak());
