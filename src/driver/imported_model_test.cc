@@ -87,5 +87,28 @@ TEST(ImportedSlice, IsTheSameWhateverIsKnownBeforehand) {
   }
 }
 
+// ---- Squeeze ----
+
+TEST(ImportedSqueeze, WithoutAxesRefusesASymbolicSizeThatIsOne) {
+  ModelMaker m;
+  m.input("x", {"n", 1, 3}, 7).node("Squeeze", {"x"}, {"y"}).output("y");
+  auto args = [](int64_t n) {
+    Ints shape = {n, 1, 3}, elements = counted(3 * n);
+    return std::vector<Any>{
+        Tensor::copy_of(std::span<const int64_t>(shape), i64, std::span<const int64_t>(elements))};
+  };
+  EXPECT_EQ(run(m, args(2)), counted(6));
+  EXPECT_EQ(run(m, args(0)), Ints());
+  try {
+    run(m, args(1));  // ONNX's result has rank 1
+    FAIL() << "nothing was thrown";
+  } catch (const Error& e) {
+    EXPECT_EQ(e.kind(), ErrorKind::Runtime);
+    EXPECT_EQ(e.message(),
+              "squeeze without axes keeps axis 0 of size n, which is 1 here; for that compile with "
+              "sizes given (--dim or --shape): found 1 (1) and 0 (max(n - 1, -n + 1))");
+  }
+}
+
 }  // namespace
 }  // namespace tenon::driver

@@ -102,6 +102,23 @@ bool runtime_axis(NodeContext& cx) {
   return shape.empty() || (shape.size() == 1 && shape[0].is_const(1));
 }
 
+// The axes of size 1. A size known only at run time decides the rank, so it is checked to differ.
+Ints axes_of_size_one(NodeContext& cx) {
+  Ints out;
+  Dims sizes = cx.dims(0);
+  for (size_t i = 0; i < sizes.size(); ++i) {
+    const Dim& n = sizes[i];
+    if (n.is_const(1)) {
+      out.push_back(static_cast<int64_t>(i));
+    } else if (!proves_differ(n, 1)) {
+      cx.b.check(CheckKind::kLessEqual, 1, max(n - 1, 1 - n),
+                 cat("squeeze without axes keeps axis ", i, " of size ", to_text(n),
+                     ", which is 1 here; for that compile with sizes given (--dim or --shape)"));
+    }
+  }
+  return out;
+}
+
 Operands squeeze(NodeContext& cx) {
   if (runtime_axis(cx)) {
     Ints ones;
@@ -112,17 +129,8 @@ Operands squeeze(NodeContext& cx) {
     return {cx.for_axis(cx.in(1), cx.rank(0), ones,
                         [&](int64_t a) { return cx.squeeze(cx.in(0), {a}); })};
   }
-  Dims dims = cx.dims(0);
   auto stated = axes_of(cx);
-  Ints axes;
-  if (stated) {
-    axes = cx.axes(*stated, cx.rank(0));
-  } else {
-    for (size_t i = 0; i < dims.size(); ++i) {
-      if (dims[i].is_const(1)) axes.push_back(static_cast<int64_t>(i));
-    }
-  }
-  return {cx.squeeze(cx.in(0), axes)};
+  return {cx.squeeze(cx.in(0), stated ? cx.axes(*stated, cx.rank(0)) : axes_of_size_one(cx))};
 }
 
 Operands unsqueeze(NodeContext& cx) {
