@@ -110,5 +110,38 @@ TEST(ImportedSqueeze, WithoutAxesRefusesASymbolicSizeThatIsOne) {
   }
 }
 
+// ---- sizes computed in int32 ----
+
+ModelMaker sizes_multiplied_in_int32() {
+  ModelMaker m;
+  m.input("x", {"n", "m", 0}, 7);
+  m.node("Shape", {"x"}, {"shape"}, {ModelMaker::integer("end", 2)});
+  m.node("Cast", {"shape"}, {"narrow"}, {ModelMaker::integer("to", 6)});
+  m.node("ReduceProd", {"narrow"}, {"product"}, {ModelMaker::integer("keepdims", 0)});
+  m.node("Cast", {"product"}, {"y"}, {ModelMaker::integer("to", 7)}).output("y");
+  return m;
+}
+
+Any empty_tensor(int64_t n, int64_t m) {
+  Ints shape = {n, m, 0};
+  return Tensor::empty(std::span<const int64_t>(shape), i64);
+}
+
+TEST(ImportedInt32, SizesThatFitArePassedOn) {
+  EXPECT_EQ(run(sizes_multiplied_in_int32(), {empty_tensor(65535, 32768)}), Ints{65535 * 32768});
+}
+
+TEST(ImportedInt32, SizesThatWouldWrapAreRefused) {
+  try {
+    Ints found = run(sizes_multiplied_in_int32(), {empty_tensor(65536, 65536)});
+    FAIL() << "ONNX computes 0 in int32, this " << found[0];
+  } catch (const Error& e) {
+    EXPECT_EQ(e.kind(), ErrorKind::Runtime);
+    EXPECT_EQ(e.message(),
+              "reduce_prod: a size computed in i32: found 4294967296 (m*n) and 2147483647 "
+              "(2147483647)");
+  }
+}
+
 }  // namespace
 }  // namespace tenon::driver

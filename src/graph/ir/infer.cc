@@ -311,7 +311,10 @@ class Inference {
     if (any_scalar && !op->scalars) cx.fail("it takes tensors, and an operand is a scalar");
     TypeRef result = op->infer(cx);
     if (const auto* t = type_as<TensorType>(result); t && op->value && can_carry(*t)) {
-      if (auto values = values_of(*op, cx, *t)) result = with_values(share(t), *values);
+      if (auto values = values_of(*op, cx, *t)) {
+        if (t->dtype == i32) require_in_i32(cx, *values);
+        result = with_values(share(t), *values);
+      }
     }
     if (TypeRef small = with_small_sizes(result); small != result) {
       out_.spelt_out = result;
@@ -417,6 +420,24 @@ class Inference {
       if (e.kind() == ErrorKind::Internal) throw;
       return std::nullopt;
     }
+  }
+
+  // An i32 that would wrap is not the size that its type carries. What operands carry is checked.
+  static void require_in_i32(InferContext& cx, const std::vector<Dim>& values) {
+    for (const Dim& v : values) {
+      if (carried_in_i32(cx, v)) continue;
+      cx.require_less_equal(INT32_MIN, v, "a size computed in i32");
+      cx.require_less_equal(v, INT32_MAX, "a size computed in i32");
+    }
+  }
+
+  static bool carried_in_i32(const InferContext& cx, const Dim& v) {
+    return std::any_of(cx.call().args.begin(), cx.call().args.end(), [&](const Operand& a) {
+      TypeRef type = type_of(a);
+      const auto* t = type_as<TensorType>(type);
+      return t && t->dtype == i32 && t->value_known &&
+             std::find(t->values.begin(), t->values.end(), v) != t->values.end();
+    });
   }
 
   static TypeRef as_scalar(const InferContext& cx, const TypeRef& result) {

@@ -125,17 +125,20 @@ std::optional<int64_t> carried_count(const TensorType& type) {
 
 Values fitting(DataType dtype, std::vector<Dim> values) {
   if (!contains(kInts | kBools, dtype)) return std::nullopt;
+  if (dtype == i64) return values;
+  if (dtype == u64) {
+    if (!std::all_of(values.begin(), values.end(), proves_nonnegative)) return std::nullopt;
+    return values;
+  }
+  int64_t low = dtype.is_signed_int() ? -(int64_t{1} << (dtype.bits - 1)) : 0;
+  int64_t high = dtype.is_bool()         ? 1
+                 : dtype.is_signed_int() ? (int64_t{1} << (dtype.bits - 1)) - 1
+                                         : (int64_t{1} << dtype.bits) - 1;
   for (const Dim& d : values) {
-    auto v = d.as_const();
-    // What a narrow integer holds is only known where it is a number.
-    if (!v && dtype.bits < 32) return std::nullopt;
-    if (v && dtype == u64 && *v < 0) return std::nullopt;
-    if (!v || dtype.bits == 64) continue;
-    int64_t low = dtype.is_signed_int() ? -(int64_t{1} << (dtype.bits - 1)) : 0;
-    int64_t high = dtype.is_bool()         ? 1
-                   : dtype.is_signed_int() ? (int64_t{1} << (dtype.bits - 1)) - 1
-                                           : (int64_t{1} << dtype.bits) - 1;
-    if (*v < low || *v > high) return std::nullopt;
+    if (proves_less_equal(low, d) && proves_less_equal(d, high)) continue;
+    // Exporters compute shapes in i32; no other type is worth a check at run time.
+    bool out = proves_less_equal(d, low - 1) || proves_less_equal(high + 1, d);
+    if (dtype != i32 || out) return std::nullopt;
   }
   return values;
 }

@@ -56,7 +56,8 @@ using Values = std::optional<std::vector<Dim>>;
 Values values_of(const InferContext& cx, size_t i);
 // The number of elements of a result whose values may be carried; nullopt where they can't be.
 std::optional<int64_t> carried_count(const TensorType& type);
-// The values, unless one is a constant outside of the dtype or the dtype is no integer.
+// The values, where the dtype is an integer that is proved to hold them all; of i32, unless one is
+// proved not to fit, since inference then requires that they do.
 Values fitting(DataType dtype, std::vector<Dim> values);
 
 // ---- samples ----

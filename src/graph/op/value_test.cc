@@ -100,6 +100,38 @@ TEST(Value, OfADivisionIsKnownWhereItIsRight) {
   EXPECT_EQ(values("add", {known_scalar(INT64_MAX), known_scalar(1)}), "unknown");
 }
 
+// A type that might not hold an element carries none, but for i32, where its range is required.
+TEST(Value, OfTypesThatHoldIt) {
+  TypeRef n = known_scalar(sym("n")), less = known_scalar(sym("n") - 1);
+  TypeRef digit = known_scalar(mod(sym("n"), 10));
+  auto cast = [](const TypeRef& x, DataType to) {
+    return values("cast", {x}, attrs({{"dtype", to}}));
+  };
+  EXPECT_EQ(cast(n, u64), "n");
+  EXPECT_EQ(cast(less, u64), "unknown");
+  EXPECT_EQ(cast(n, u32), "unknown");
+  EXPECT_EQ(cast(digit, u8), "mod(n, 10)");
+  EXPECT_EQ(cast(digit, i8), "mod(n, 10)");
+  EXPECT_EQ(cast(less, i32), "n - 1");
+  EXPECT_EQ(cast(known_scalar(sym("n") + INT32_MAX + 1), i32), "unknown");
+}
+
+TEST(Value, OfI32RequiresThatItFits) {
+  register_operators();
+  Builder b;
+  b.at(Span::node("test"));
+  Operand x = b.param("x", tensor_type(f32, {sym("n"), sym("m")}));
+  Operand shape = b.op("cast", {b.op("shape_of", {x})}, attrs({{"dtype", i32}}));
+  Operand same = b.op("reshape", {shape}, attrs({{"shape", attr_dims({Dim(2), Dim(1)})}}));
+  Operand count = b.op("reduce_prod", {shape}, attrs({{"axes", attr_ints({0})}}));
+  FunctionRef f = b.finish("f", b.tuple({same, count}), {});
+  std::vector<std::string> checks;
+  for (const auto& binding : f->body->bindings) {
+    if (const auto* c = binding->value.as<Check>()) checks.push_back(to_text(c->left));
+  }
+  EXPECT_EQ(checks, (std::vector<std::string>{"n", "m", "m*n"}));
+}
+
 TEST(Value, OfDecidedConditions) {
   TypeRef n = known_scalar(sym("n"));
   EXPECT_EQ(values("equal", {n, n}), "1");
