@@ -301,6 +301,10 @@ SliceOf slice_of(const InferContext& cx, int64_t rank) {
       cx.fail(cat("'", name, "' has ", count, " entries, but 'x' has rank ", rank));
     }
   }
+  for (int64_t step : s.steps) {
+    if (step == INT64_MIN)
+      cx.fail(cat("a step of ", step, ", expected one of at least ", step + 1));
+  }
   return s;
 }
 

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "graph/ir/text.h"
 #include "graph/op/register.h"
 #include "import/onnx/model_maker.h"
@@ -414,6 +416,76 @@ TEST_F(ImportModel, ShapesFromInputsAreMatched) {
   %4
 }
 )");
+}
+
+// ---- numbers that sizes are made of ----
+
+template <class T>
+TensorData constant_of(const std::string& name, DataType dtype, const std::vector<T>& values,
+                       std::vector<int64_t> shape) {
+  TensorData t;
+  t.name = name;
+  t.dims = std::move(shape);
+  t.tensor = Tensor::copy_of(std::span<const int64_t>(t.dims), dtype, std::span<const T>(values));
+  return t;
+}
+
+M one_hot(const TensorData& depth) {
+  M m;
+  m.input("x", {4}, 7).ints("values", {0, 1});
+  m.model.graph.initializers.push_back(depth);
+  m.node("OneHot", {"x", depth.name, "values"}, {"y"}).output("y");
+  return m;
+}
+
+M resize(int64_t size, const TensorData& scales) {
+  M m;
+  m.input("x", {"n"}).node("Resize", {"x", "", scales.name}, {"y"}).output("y");
+  m.model.graph.inputs[0].type.shape[0] = {size, ""};
+  m.model.graph.initializers.push_back(scales);
+  return m;
+}
+
+TEST_F(ImportModel, SizesThatNoIntegerHoldsAreRefused) {
+  for (float depth : {1e30F, -1e30F, NAN}) {
+    Error e = error_of(one_hot(constant_of<float>("depth", f32, {depth}, {})));
+    EXPECT_EQ(e.kind(), ErrorKind::Usage);
+    EXPECT_NE(e.render().find(cat("  found     a depth of ", static_cast<double>(depth),
+                                  "\n  expected  a number that 64 bits hold\n")),
+              std::string::npos)
+        << e.render();
+  }
+  Error e = error_of(resize(INT64_MAX, constant_of<float>("scales", f32, {1e6F}, {1})));
+  EXPECT_EQ(e.render(), R"(error: /Resize: the Resize node breaks ONNX's rules
+  where     node '/Resize' (Resize) of m.onnx
+  operands  x: tensor[9223372036854775807; f32], scales: tensor[1; f32]
+  found     a size of 9.223372036854776e+24
+  expected  a number that 64 bits hold
+  help: export the model again, or correct the node)");
+}
+
+TEST_F(ImportModel, IntegersOfAllTypesAreExact) {
+  int64_t odd = (int64_t{1} << 53) + 1;
+  M m = one_hot(constant_of<uint64_t>("depth", u64, {static_cast<uint64_t>(odd)}, {}));
+  EXPECT_NE(text(m).find(cat("depth=", odd)), std::string::npos) << text(m);
+  M beyond;
+  beyond.input("x", {4}).node("Unsqueeze", {"x", "axes"}, {"y"}).output("y");
+  beyond.model.graph.initializers.push_back(
+      constant_of<uint64_t>("axes", u64, {0, UINT64_MAX}, {2}));
+  EXPECT_EQ(error_of(beyond).render(), R"(error: /Unsqueeze: the Unsqueeze node breaks ONNX's rules
+  where     node '/Unsqueeze' (Unsqueeze) of m.onnx
+  operands  x: tensor[4; f32], axes: tensor[2; u64]
+  found     axes in a constant tensor[2; u64]
+  expected  a list of integers, each below 2^63
+  help: export the model again, or correct the node)");
+}
+
+TEST_F(ImportModel, NumbersOfAnotherTypeAreConvertedAsByCast) {
+  M m(6);
+  m.input("x", {4}, 6)
+      .node("Pad", {"x"}, {"y"}, {M::list("pads", {1, 0}), M::number("value", 1e30)});
+  m.output("y");
+  EXPECT_NE(text(m).find("pad(%x, tensor[i32]{2147483647}"), std::string::npos) << text(m);
 }
 
 // ---- control flow ----

@@ -117,8 +117,7 @@ class Maker {
     LoopResult out{spec_.init, {}};
     std::vector<Operands> rows(spec_.yields);
     for (int64_t i = 0; i < count; ++i) {
-      std::optional<LoopStep> step =
-          spec_.step(cx_.scalar(i64, static_cast<double>(i)), out.states);
+      std::optional<LoopStep> step = spec_.step(cx_.integer(i), out.states);
       if (!step) cx_.runner().give_up();
       out.states = step->states;
       for (size_t k = 0; k < rows.size(); ++k) {
@@ -139,7 +138,7 @@ class Maker {
   LoopResult loop(bool steady) {
     std::vector<std::string> names = {"i"};
     std::vector<TypeRef> types = {graph::tensor_type(i64, {})};
-    Operands init = {cx_.scalar(i64, 0)};
+    Operands init = {cx_.integer(0)};
     if (!steady) {
       names.emplace_back("go_on");
       types.push_back(graph::tensor_type(boolean, {}));
@@ -171,7 +170,7 @@ class Maker {
       }
       std::optional<LoopStep> step = spec_.step(vars[0], states);
       TENON_ASSERT(step, "a loop's body was built before");
-      Operands next = {cx_.add(vars[0], cx_.scalar(i64, 1))};
+      Operands next = {cx_.add(vars[0], cx_.integer(1))};
       if (!steady) {
         next.push_back(step->go_on ? cx_.reshape(step->go_on, {}) : cx_.scalar(boolean, 1));
       }

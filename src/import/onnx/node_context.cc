@@ -1,8 +1,8 @@
 #include "import/onnx/node_context.h"
 
 #include <algorithm>
-#include <bit>
-#include <cmath>
+
+#include "loop/scalar.h"
 
 namespace tenon::onnx {
 
@@ -52,6 +52,15 @@ DataType NodeContext::dtype(const Operand& x) const {
 
 // ---- operands as data ----
 
+namespace {
+
+// Element i as loop::scalar_load gives it: an integer by its value, a u64 by its bits.
+int64_t element_bits(const Tensor& t, int64_t i) {
+  return loop::scalar_load(t.dtype(), static_cast<const char*>(t.data()) + i * t.dtype().bytes());
+}
+
+}  // namespace
+
 std::optional<Dims> NodeContext::values(const Operand& x) const {
   graph::TypeRef type = graph::type_of(x);
   const auto* t = graph::type_as<graph::TensorType>(type);
@@ -72,12 +81,19 @@ std::optional<Ints> NodeContext::ints(const Operand& x) const {
   // Lists too long for a type to carry, and constants of other integer types.
   Tensor t = constant_of(x);
   if (!t || t.rank() > 1 || !(t.dtype().is_int() || t.dtype().is_bool())) return std::nullopt;
-  for (int64_t i = 0; i < t.count(); ++i) out.push_back(static_cast<int64_t>(element(t, i)));
+  for (int64_t i = 0; i < t.count(); ++i) {
+    out.push_back(element_bits(t, i));
+    if (t.dtype() == u64 && out.back() < 0) return std::nullopt;  // beyond an i64
+  }
   return out;
 }
 
 Ints NodeContext::const_ints(size_t i, const char* what) const {
   auto out = ints(in(i));
+  if (!out && constant_of(in(i))) {
+    invalid(cat(what, " in a constant ", to_text(graph::type_of(in(i)))),
+            "a list of integers, each below 2^63");
+  }
   if (!out) unsupported(cat(what, " computed at run time not implemented"));
   return *out;
 }
@@ -99,6 +115,13 @@ std::optional<double> NodeContext::number(const Operand& x) const {
   Tensor t = constant_of(x);
   if (t && t.count() == 1) return element(t, 0);
   return std::nullopt;
+}
+
+int64_t NodeContext::to_integer(double v, const char* what) const {
+  if (!(v >= -0x1p63 && v < 0x1p63)) {
+    invalid(cat(what, " of ", v), "a number that 64 bits hold");
+  }
+  return static_cast<int64_t>(v);
 }
 
 double NodeContext::const_number(size_t i, const char* what, double otherwise) const {
@@ -250,14 +273,14 @@ Operand NodeContext::for_axis(const Operand& axis, int64_t rank, const Ints& can
                               const std::function<Operand(int64_t axis)>& make) const {
   if (candidates.empty()) invalid("an axis of a tensor of rank 0", "an operand with axes");
   Operand given = reshape(cast(axis, i64), {});
-  Operand size = scalar(i64, static_cast<double>(rank));
-  Operand which = op("where", {op("less", {given, scalar(i64, 0)}), add(given, size), given});
+  Operand size = integer(rank);
+  Operand which = op("where", {op("less", {given, integer(0)}), add(given, size), given});
   std::function<Operand(size_t)> choose = [&](size_t i) -> Operand {
     if (i + 1 == candidates.size()) {
       b.match_elements(which, {candidates[i]});
       return make(candidates[i]);
     }
-    Operand here = op("equal", {which, scalar(i64, static_cast<double>(candidates[i]))});
+    Operand here = op("equal", {which, integer(candidates[i])});
     return b.if_(
         here, [&] { return make(candidates[i]); }, [&] { return choose(i + 1); });
   };
@@ -331,6 +354,11 @@ Operand NodeContext::scalar(DataType type, double value) const {
   return graph::constant(make_tensor(type, {}, {value}));
 }
 
+Operand NodeContext::integer(int64_t value) const {
+  return graph::constant(
+      Tensor::copy_of(std::span<const int64_t>(), i64, std::span<const int64_t>(&value, 1)));
+}
+
 Operand NodeContext::full(DataType type, double value, const Dims& shape) const {
   return op("full", {scalar(type, value)}, attrs({{"shape", attr_dims(shape)}}));
 }
@@ -372,38 +400,6 @@ void factors(const Dim& d, int64_t* number, Dims* out) {
   }
 }
 
-uint16_t half_bits(double value) {
-  // Through float: its 24 bits hold every half and the point between two.
-  uint32_t f = std::bit_cast<uint32_t>(static_cast<float>(value));
-  uint32_t sign = (f >> 16) & 0x8000u, magnitude = f & 0x7fffffffu;
-  if (magnitude > 0x7f800000u) return static_cast<uint16_t>(sign | 0x7e00u);   // NaN
-  if (magnitude >= 0x47800000u) return static_cast<uint16_t>(sign | 0x7c00u);  // 65536 and above
-  if (magnitude < 0x38800000u) {  // subnormal: adding 2^-1 shifts the bits into place, rounded
-    float shifted = std::bit_cast<float>(magnitude) + 0.5F;
-    return static_cast<uint16_t>(sign | (std::bit_cast<uint32_t>(shifted) - 0x3f000000u));
-  }
-  uint32_t odd = (magnitude >> 13) & 1;
-  return static_cast<uint16_t>(sign | ((magnitude - 0x38000000u + 0xfffu + odd) >> 13));
-}
-
-double half_value(uint16_t h) {
-  int exponent = (h >> 10) & 31, fraction = h & 1023;
-  double magnitude = exponent == 0    ? std::ldexp(fraction, -24)
-                     : exponent == 31 ? (fraction != 0 ? NAN : INFINITY)
-                                      : std::ldexp(1024 + fraction, exponent - 25);
-  return (h & 0x8000) != 0 ? -magnitude : magnitude;
-}
-
-template <class T>
-void store(void* data, size_t i, double v) {
-  static_cast<T*>(data)[i] = static_cast<T>(v);
-}
-
-template <class T>
-double load(const void* data, int64_t i) {
-  return static_cast<double>(static_cast<const T*>(data)[i]);
-}
-
 }  // namespace
 
 Dim divide(const Dims& dividend, const Dims& divisor) {
@@ -430,53 +426,16 @@ Dim divide(const Dims& dividend, const Dims& divisor) {
 Tensor make_tensor(DataType dtype, const Ints& shape, const std::vector<double>& values) {
   Tensor t = Tensor::empty(std::span<const int64_t>(shape), dtype);
   TENON_ASSERT(t.count() == static_cast<int64_t>(values.size()), "values of another shape");
-  void* data = t.data();
-  for (size_t i = 0; i < values.size(); ++i) {
-    double v = values[i];
-    if (dtype == f64)
-      store<double>(data, i, v);
-    else if (dtype == f32)
-      store<float>(data, i, v);
-    else if (dtype == f16)
-      static_cast<uint16_t*>(data)[i] = half_bits(v);
-    else if (dtype == i64)
-      store<int64_t>(data, i, v);
-    else if (dtype == i32)
-      store<int32_t>(data, i, v);
-    else if (dtype == i16)
-      store<int16_t>(data, i, v);
-    else if (dtype == i8)
-      store<int8_t>(data, i, v);
-    else if (dtype == u64)
-      store<uint64_t>(data, i, v);
-    else if (dtype == u32)
-      store<uint32_t>(data, i, v);
-    else if (dtype == u16)
-      store<uint16_t>(data, i, v);
-    else if (dtype == u8)
-      store<uint8_t>(data, i, v);
-    else if (dtype == boolean)
-      static_cast<uint8_t*>(data)[i] = v != 0;
-    else
-      throw Error(ErrorKind::Unsupported, cat("constants of ", to_text(dtype)));
+  auto* next = static_cast<char*>(t.data());
+  for (double v : values) {
+    loop::scalar_store(dtype, next, loop::scalar_cast(dtype, f64, loop::float_bits(v)));
+    next += dtype.bytes();
   }
   return t.as_read_only();
 }
 
 double element(const Tensor& t, int64_t i) {
-  const void* data = t.data();
-  DataType dtype = t.dtype();
-  if (dtype == f64) return load<double>(data, i);
-  if (dtype == f32) return load<float>(data, i);
-  if (dtype == f16) return half_value(static_cast<const uint16_t*>(data)[i]);
-  if (dtype == i64) return load<int64_t>(data, i);
-  if (dtype == i32) return load<int32_t>(data, i);
-  if (dtype == i16) return load<int16_t>(data, i);
-  if (dtype == i8) return load<int8_t>(data, i);
-  if (dtype == u64) return load<uint64_t>(data, i);
-  if (dtype == u32) return load<uint32_t>(data, i);
-  if (dtype == u16) return load<uint16_t>(data, i);
-  return load<uint8_t>(data, i);
+  return loop::as_float(loop::scalar_cast(f64, t.dtype(), element_bits(t, i)));
 }
 
 }  // namespace tenon::onnx

@@ -91,7 +91,7 @@ class NodeContext {
   // ---- operands as data ----
   // The elements of a small integer tensor, where its type carries them.
   std::optional<Dims> values(const Operand& x) const;
-  // The same, where they are all constant.
+  // The same, where they are all constant; any list of integers that an i64 holds.
   std::optional<Ints> ints(const Operand& x) const;
   // The same; a node whose operand is computed is refused, naming it as `what`.
   Ints const_ints(size_t i, const char* what) const;
@@ -100,6 +100,8 @@ class NodeContext {
   // The one element of a constant; nothing where it is computed.
   std::optional<double> number(const Operand& x) const;
   double const_number(size_t i, const char* what, double otherwise) const;
+  // A number of the model's, truncated; fails for NaN and what an i64 doesn't hold.
+  int64_t to_integer(double value, const char* what) const;
   // The tensor of a constant; null where it is computed.
   Tensor constant_of(const Operand& x) const;
 
@@ -151,6 +153,7 @@ class NodeContext {
   Operand reduce(std::string_view name, const Operand& x, const Ints& axes, bool keepdims) const;
   Operand scalar(DataType dtype, double value) const;
   Operand scalar_like(const Operand& x, double value) const { return scalar(dtype(x), value); }
+  Operand integer(int64_t value) const;  // i64[]
   Operand full(DataType dtype, double value, const Dims& shape) const;
   Operand ints_tensor(const Ints& values) const;  // i64[n]
   // A tensor i64[n] of symbolic sizes, or i64[] for one; constant where they are.
@@ -186,7 +189,7 @@ Operands widened(NodeContext& cx) {
 
 // Quotients of sizes, with what provably cancels left out.
 Dim divide(const Dims& dividend, const Dims& divisor);
-// A constant of one element type, from doubles; rounded to float16 where it is that.
+// A constant of one element type, from doubles converted as `cast` does.
 Tensor make_tensor(DataType dtype, const Ints& shape, const std::vector<double>& values);
 // Element i of a tensor on the CPU.
 double element(const Tensor& t, int64_t i);

@@ -34,7 +34,7 @@ Operand repeat_heads(NodeContext& cx, const Operand& x, int64_t times) {
 
 // 0 .. count - 1, i64, along one axis of `rank`.
 Operand places(NodeContext& cx, const Dim& count, size_t axis, size_t rank) {
-  Operand i = cx.op("range", {cx.scalar(i64, 0), cx.scalar(i64, 1)}, attrs({{"count", count}}));
+  Operand i = cx.op("range", {cx.integer(0), cx.integer(1)}, attrs({{"count", count}}));
   Dims shape(rank, Dim(1));
   shape[axis] = count;
   return cx.reshape(i, shape);
@@ -84,7 +84,7 @@ Operand attention_bias(NodeContext& cx, DataType dtype, const Dim& queries, cons
     } else if (!past.is_const(0)) {
       i = cx.add(i, cx.dim_scalar(past));
     }
-    auto number = [&](int64_t v) { return cx.scalar(i64, static_cast<double>(v)); };
+    auto number = [&](int64_t v) { return cx.integer(v); };
     Operand allowed;
     auto also = [&](const Operand& condition) {
       allowed = allowed ? cx.op("logical_and", {allowed, condition}) : condition;

@@ -50,7 +50,7 @@ Operands if_node(NodeContext& cx) {
       if (!results) {
         // The block must have a result; the node is given up once both were looked through.
         failed = true;
-        return cx.scalar(i64, 0);
+        return cx.integer(0);
       }
       return count == 1 ? (*results)[0] : cx.b.tuple(*results);
     };

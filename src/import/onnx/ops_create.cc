@@ -45,16 +45,20 @@ Operands range(NodeContext& cx) {
           delta = cx.reshape(cx.in(2), {});
   std::optional<Dim> count;
   auto a = cx.values(start), b = cx.values(limit), d = cx.values(delta);
-  if (a && b && d && (*d)[0].as_const()) {
-    int64_t step = *(*d)[0].as_const();
+  auto known_step = a && b && d ? (*d)[0].as_const() : std::nullopt;
+  if (known_step && *known_step != INT64_MIN) {  // whose size no step of that sign has
+    int64_t step = *known_step;
     if (step == 0) cx.invalid("a delta of 0", "another number");
     Dim span = step > 0 ? (*b)[0] - (*a)[0] : (*a)[0] - (*b)[0];
     Dim n = ceildiv(span, step > 0 ? step : -step);
     count = proves_nonnegative(n) ? n : max(n, 0);
-  } else if (auto x = cx.number(start), y = cx.number(limit), z = cx.number(delta); x && y && z) {
-    double n = std::ceil((*y - *x) / *z);
-    if (!(n <= 9e15)) cx.invalid(cat("a range of ", n, " elements"), "at most 9e15");
-    count = n > 0 ? static_cast<int64_t>(n) : 0;
+  } else if (cx.dtype(start).is_float()) {
+    auto x = cx.number(start), y = cx.number(limit), z = cx.number(delta);
+    if (x && y && z) {
+      double n = std::ceil((*y - *x) / *z);
+      if (!(n <= 9e15)) cx.invalid(cat("a range of ", n, " elements"), "at most 9e15");
+      count = n > 0 ? static_cast<int64_t>(n) : 0;
+    }
   }
   if (!count) {
     Operand n = cx.op("range_count", {start, limit, delta});

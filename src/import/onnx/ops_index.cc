@@ -83,8 +83,10 @@ Operands topk(NodeContext& cx) {
 Operands one_hot(NodeContext& cx) {
   int64_t axis = cx.axis(cx.attr_int("axis", -1), cx.rank(0) + 1);
   Dim depth = 0;
-  if (auto constant = cx.number(cx.in(1))) {
-    depth = static_cast<int64_t>(*constant);
+  if (auto whole = cx.ints(cx.in(1)); whole && whole->size() == 1) {
+    depth = (*whole)[0];
+  } else if (auto constant = cx.number(cx.in(1))) {
+    depth = cx.to_integer(*constant, "a depth");
   } else {
     Operand size = cx.in(1);
     Dims given = cx.elements(cx.rank(size) == 0 ? size : cx.reshape(size, {}));
@@ -132,8 +134,7 @@ Operands tensor_scatter(NodeContext& cx) {
   if (axis == 0) cx.invalid("axis 0, the batch", "another axis");
   Dims cache = cx.dims(0), update = cx.dims(1);
   Dim length = update[static_cast<size_t>(axis)];
-  Operand place =
-      cx.op("range", {cx.scalar(i64, 0), cx.scalar(i64, 1)}, attrs({{"count", length}}));
+  Operand place = cx.op("range", {cx.integer(0), cx.integer(1)}, attrs({{"count", length}}));
   Dims row(static_cast<size_t>(rank), Dim(1)), column = row;
   row[static_cast<size_t>(axis)] = length;
   column[0] = update[0];

@@ -20,8 +20,8 @@ Operand negative_log_likelihood(NodeContext& cx, const Operand& log_prob, const 
                "2 or more: batch, classes and any others");
   Operand index = cx.cast(target, i64), skip;
   if (ignores) {
-    skip = cx.op("equal", {index, cx.scalar(i64, static_cast<double>(ignored))});
-    index = cx.op("where", {skip, cx.scalar(i64, 0), index});
+    skip = cx.op("equal", {index, cx.integer(ignored)});
+    index = cx.op("where", {skip, cx.integer(0), index});
   }
   Operand picked =
       cx.op("gather_elements", {log_prob, cx.unsqueeze(index, {1})}, attrs({{"axis", 1}}));

@@ -16,7 +16,8 @@ Dim scaled(NodeContext& cx, const Dim& size, double scale) {
   if (!(scale > 0) || scale > 1e6)
     cx.invalid(cat("a scale of ", scale), "a positive number, at most 1e6");
   if (auto c = size.as_const()) {
-    return static_cast<int64_t>(std::floor(static_cast<float>(*c) * static_cast<float>(scale)));
+    float product = static_cast<float>(*c) * static_cast<float>(scale);
+    return cx.to_integer(std::floor(product), "a size");
   }
   for (int64_t q = 1; q <= 1024; ++q) {  // a ratio of small numbers, rounded to float32
     double p = std::round(scale * static_cast<double>(q));
@@ -140,7 +141,8 @@ void keep_aspect(NodeContext& cx, const std::string& policy, const Ints& axes, D
   scales->assign(from.size(), 1);
   for (int64_t axis : axes) {
     size_t a = static_cast<size_t>(axis);
-    (*sizes)[a] = std::llround(*scale * static_cast<double>(*from[a].as_const()));
+    double size = std::round(*scale * static_cast<double>(*from[a].as_const()));
+    (*sizes)[a] = cx.to_integer(size, "a size");
     (*scales)[a] = *scale;
   }
 }

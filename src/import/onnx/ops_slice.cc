@@ -203,7 +203,7 @@ Operands pad_attributes(NodeContext& cx) {
 
 // Pads of axes that only running tells, put at their places among those of all axes.
 Operand spread_pads(NodeContext& cx) {
-  Operand rank = cx.scalar(i64, static_cast<double>(cx.rank(0)));
+  Operand rank = cx.integer(cx.rank(0));
   Operand begins = cx.op("mod", {cx.cast(cx.in(3), i64), rank});  // makes negative axes positive
   Operand places = cx.concat({begins, cx.add(begins, rank)}, 0);
   return cx.op("scatter_elements", {cx.full(i64, 0, {2 * cx.rank(0)}), places, cx.in(1)},
