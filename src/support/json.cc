@@ -42,6 +42,27 @@ void append_utf8(std::string& out, uint32_t c) {
   }
 }
 
+// Of a number's first digit that is not 0, as JSON writes numbers; exponents beyond 10^15 count as
+// that, which no text is long enough to make up for.
+int64_t power_of_ten(std::string_view number) {
+  int64_t power = -1, exponent = 0;
+  bool found = false, fraction = false;
+  size_t i = 0;
+  for (; i < number.size() && number[i] != 'e' && number[i] != 'E'; ++i) {
+    if (number[i] == '.') fraction = true;
+    if (number[i] < '0' || number[i] > '9') continue;
+    found = found || number[i] != '0';
+    if (found && !fraction) ++power;
+    if (!found && fraction) --power;
+  }
+  bool negative = i + 1 < number.size() && number[i + 1] == '-';
+  for (; i < number.size(); ++i) {
+    if (number[i] < '0' || number[i] > '9') continue;
+    exponent = std::min<int64_t>(exponent * 10 + (number[i] - '0'), 1'000'000'000'000'000);
+  }
+  return power + (negative ? -exponent : exponent);
+}
+
 class Parser {
  public:
   Parser(std::string_view text, ErrorKind kind, std::string_view source, JsonLimits limits)
@@ -247,11 +268,9 @@ class Parser {
     auto status = std::from_chars(begin, end, v.number).ec;
     if (status != std::errc()) {
       // Too large, or too small to tell from zero: from_chars leaves the value alone.
-      std::string_view digits_text(begin, at_ - start);
-      bool small = digits_text.find("e-") != std::string_view::npos ||
-                   digits_text.find("E-") != std::string_view::npos || digits_text[0] == '0' ||
-                   digits_text.starts_with("-0");
-      if (!small) fail_at(start, "a number beyond a double's range");
+      if (power_of_ten({begin, at_ - start}) >= 0) {
+        fail_at(start, "a number beyond a double's range");
+      }
       v.number = *begin == '-' ? -0.0 : 0.0;
     }
     v.kind = Json::Kind::Float;

@@ -42,6 +42,25 @@ TEST(Json, ReadsIntegersExactlyAndLargerOnesAsFloats) {
   EXPECT_TRUE(std::signbit(parse_json("-1e-400").number));
 }
 
+TEST(Json, TellsNumbersTooSmallFromThoseTooLarge) {
+  const std::string zeros(400, '0');
+  const std::vector<std::string> small = {"0.5e-999", "1000e-999", "0." + zeros + "1",
+                                          "0." + zeros + "1e9", "1e-99999999999999999999"};
+  const std::vector<std::string> large = {"0.5e999",
+                                          "-0.5e999",
+                                          "1" + zeros,
+                                          "1" + zeros + "e-2",
+                                          "0." + zeros + "1e999",
+                                          "1e99999999999999999999"};
+  for (const std::string& text : small) EXPECT_EQ(parse_json(text).number, 0) << text;
+  for (const std::string& text : large) {
+    EXPECT_EQ(message_of(text), "x: a number beyond a double's range @ line 1, column 1, byte 0")
+        << text;
+  }
+  EXPECT_EQ(parse_json("0e999").number, 0);
+  EXPECT_EQ(parse_json("0." + zeros + "1e401").number, 1);
+}
+
 TEST(Json, SaysWhereItIsWrong) {
   EXPECT_EQ(message_of("[1,\n 2,]"), "x: expected a value @ line 2, column 4, byte 7");
   EXPECT_EQ(message_of(""),
