@@ -4,6 +4,7 @@
 #include <set>
 #include <unordered_map>
 
+#include "import/onnx/count_nodes.h"
 #include "import/onnx/node_context.h"
 #include "import/onnx/node_order.h"
 #include "import/onnx/read_model.h"
@@ -14,10 +15,9 @@ namespace {
 
 using graph::Builder;
 
-// Functions may call functions to this depth, and a model may have this many nodes once they are
-// expanded: a few hundred bytes could else ask for 2^50 of them.
-constexpr int kMaxFunctionDepth = 50;
-constexpr int64_t kMaxNodes = 1'000'000;
+// So many nodes may be translated: a few hundred bytes of functions that call functions could else
+// ask for 2^50, and the bodies of nested loops are built several times each.
+constexpr int64_t kMaxTranslated = 1'000'000;
 
 // A symbol of graph IR: a letter or underscore, then letters, digits, underscores.
 std::string symbol_text(std::string_view name) {
@@ -29,15 +29,6 @@ std::string symbol_text(std::string_view name) {
     out += letter || digit ? c : '_';
   }
   return out.empty() ? "d" : out;
-}
-
-std::string function_key(const std::string& domain, const std::string& name,
-                         const std::string& overload) {
-  return cat(domain, "\n", name, "\n", overload);
-}
-
-std::string op_text(const Node& n) {
-  return n.domain.empty() ? n.op : cat(n.domain, ":", n.op);
 }
 
 // The names of one graph or function body. Graphs see those of the graph around them.
@@ -101,9 +92,7 @@ class Importer {
   std::vector<std::string> inputs, outputs;
   std::vector<ModelReport::Value> input_types, output_types;
   std::vector<std::string> symbols;
-  std::map<std::string, int64_t> operators;
   std::vector<UnsupportedNode> unsupported;
-  int64_t nodes = 0;
 
  private:
   class Runner;
@@ -130,10 +119,12 @@ class Importer {
         .expected("one definition of each name");
   }
 
-  [[noreturn]] void too_many_nodes() const {
+  void count_translated() {
+    if (++translated_ <= kMaxTranslated) return;
     throw Error(ErrorKind::Usage, cat(printable(model_.file), " is too large"))
-        .found(cat("more than ", kMaxNodes, " nodes once functions are expanded"))
-        .expected(cat("at most ", kMaxNodes));
+        .found(cat("more than ", kMaxTranslated,
+                   " nodes once functions are expanded, loops unrolled and their bodies built"))
+        .expected(cat("at most ", kMaxTranslated));
   }
 
   void check_opsets(const OpsetImports& opsets) const {
@@ -333,9 +324,7 @@ class Importer {
   }
 
   void run_node(const Node& node, Scope& scope) {
-    if (++nodes > kMaxNodes) {
-      too_many_nodes();
-    }
+    count_translated();
     Node named;  // only where something changes
     const Node* n = &node;
     if (scope.arguments != nullptr || !scope.prefix.empty()) {
@@ -349,7 +338,6 @@ class Importer {
       call_function(*n, *function->second, scope);
       return;
     }
-    ++operators[op_text(*n)];
     auto version = scope.opsets->find(n->domain);
     // Domains other than ai.onnx are often used without being imported.
     int64_t opset = version != scope.opsets->end() ? version->second
@@ -414,8 +402,7 @@ class Importer {
     for (const Attribute& a : n.attributes) {
       if (a.graph == nullptr) continue;
       for (const Node& inner : a.graph->nodes) {
-        if (++nodes > kMaxNodes) too_many_nodes();
-        ++operators[op_text(inner)];
+        count_translated();
         auto version = scope.opsets->find(inner.domain);
         int64_t opset = version != scope.opsets->end() ? version->second : kNewestOpset;
         bool known = functions_.count(function_key(inner.domain, inner.op, inner.overload)) > 0 ||
@@ -512,6 +499,7 @@ class Importer {
   Builder builder_;
   std::map<std::string, const ModelFunction*> functions_;
   std::map<std::string, Dim> symbol_names_;
+  int64_t translated_ = 0;
   std::vector<std::string> offered_dims_;  // the inputs' symbols, as a signature shows them
   std::set<std::string> used_dims_;        // the sizes given that had a symbol to fix
 
@@ -629,9 +617,10 @@ ImportResult import_model(const Model& model, const ImportOptions& options) {
     int64_t count =
         std::count_if(importer.unsupported.begin(), importer.unsupported.end(),
                       [](const UnsupportedNode& u) { return u.op.empty() || u.op[0] != '('; });
-    std::string what =
-        count == 0 ? cat(importer.unsupported.size(), " of its inputs and initializers")
-                   : cat(count, " of ", importer.nodes, importer.nodes == 1 ? " node" : " nodes");
+    int64_t nodes = count_nodes(model).nodes;
+    std::string what = count == 0
+                           ? cat(importer.unsupported.size(), " of its inputs and initializers")
+                           : cat(count, " of ", nodes, nodes == 1 ? " node" : " nodes");
     Error e(ErrorKind::Unsupported, cat(printable(model.file), ": ", what, " cannot be imported (",
                                         printable(opset_text(model)), ")"));
     e.table({"node", "operator", "reason"});
@@ -668,8 +657,9 @@ ModelReport inspect_model(const Model& model, const ImportOptions& options) {
   r.inputs = importer.input_types;
   r.outputs = importer.output_types;
   r.symbols = importer.symbols;
-  r.operators = importer.operators;
-  r.nodes = importer.nodes;
+  NodeCount count = count_nodes(model);
+  r.operators = std::move(count.operators);
+  r.nodes = count.nodes;
   r.unsupported = importer.unsupported;
   return r;
 }

@@ -270,7 +270,10 @@ TEST_F(ImportModel, FunctionsThatExpandToTooManyNodesAreRefused) {
     m.model.functions.push_back(f);
   }
   m.input("x", {4}).node("f0", {"x"}, {"y"}, {}, "my").output("y");
-  EXPECT_EQ(error_of(m).kind(), ErrorKind::Usage);
+  EXPECT_EQ(error_of(m).render(), R"(error: m.onnx is too large
+  found     more than 1000000 nodes once functions are expanded, loops unrolled and their bodies built
+  expected  at most 1000000)");
+  EXPECT_EQ(inspect_model(m.model).nodes, (int64_t{1} << 41) - 1);
 }
 
 TEST_F(ImportModel, AnOperandThatIsLeftOutIsNoOutput) {
@@ -684,6 +687,31 @@ TEST_F(ImportModel, InspectionCountsAndLists) {
   ASSERT_EQ(r.unsupported.size(), 1u);
   EXPECT_EQ(r.unsupported[0].op, "NoSuch");
   EXPECT_EQ(r.problem, "");
+}
+
+TEST_F(ImportModel, NodesCountOnceHoweverOftenTheyAreBuilt) {
+  M m;
+  m.input("x", {4}).ints("two", {2});
+  m.node("Loop", {"two", "", "x"}, {"y"}, {M::body("body", loop_body())})
+      .node("NoSuch", {"y"}, {"z"});
+  m.output("z");
+  ModelReport r = inspect_model(m.model);
+  EXPECT_EQ(r.nodes, 4);
+  EXPECT_EQ(r.operators, (std::map<std::string, int64_t>{
+                             {"Concat", 1}, {"Identity", 1}, {"Loop", 1}, {"NoSuch", 1}}));
+  EXPECT_EQ(error_of(m).message(), "m.onnx: 1 of 4 nodes cannot be imported (opset 17)");
+}
+
+TEST_F(ImportModel, NodesOfFunctionsCountPerCall) {
+  M m;
+  m.model.functions.push_back(scaled_relu());
+  m.input("x", {4});
+  m.node("ScaledRelu", {"x"}, {"y"}, {M::number("slope", 0.5)}, "my");
+  m.node("ScaledRelu", {"y"}, {"z"}, {M::number("slope", 0.5)}, "my").output("z");
+  ModelReport r = inspect_model(m.model);
+  EXPECT_EQ(r.problem, "");
+  EXPECT_EQ(r.nodes, 6);
+  EXPECT_EQ(r.operators, (std::map<std::string, int64_t>{{"Clip", 2}, {"LeakyRelu", 2}}));
 }
 
 TEST_F(ImportModel, TheTableFindsTheVersionThatHolds) {
