@@ -1,5 +1,6 @@
 #include "driver/compile.h"
 
+#include <algorithm>
 #include <chrono>
 
 #include "codegen/bytecode/emit.h"
@@ -8,7 +9,7 @@
 #include "graph/evaluate/reference_evaluator.h"
 #include "graph/ir/check.h"
 #include "graph/ir/module.h"
-#include "graph/offer/onednn.h"
+#include "graph/offer/offers.h"
 #include "graph/op/register.h"
 #include "graph/pass/pass.h"
 #include "library/core/register.h"
@@ -49,7 +50,7 @@ class Pipeline {
     cx_.level = options.level;
     cx_.fold_limit = options.fold_limit;
     cx_.evaluator = &evaluator_;
-    if (options.libraries) cx_.offers.push_back(&onednn_);
+    if (options.libraries) cx_.offers = graph::all_offers();
   }
 
   graph::Module run(const graph::Pass& pass, const graph::Module& module) {
@@ -76,7 +77,6 @@ class Pipeline {
 
   const CompileOptions& options_;
   graph::ReferenceEvaluator evaluator_;
-  graph::OneDnnOffer onednn_;
   graph::PassContext cx_;
 };
 
@@ -114,9 +114,12 @@ graph::Module run_one_pass(const graph::Module& module, std::string_view pass,
 vm::Unit generate_code(const graph::Module& lowered, const CompileOptions& options) {
   vm::Unit unit = codegen::emit_unit(lowered, result_names(lowered));
   for (const vm::PackedName& packed : unit.packed) {
-    // "onednn.matmul" comes from the library "onednn".
-    if (!packed.kernel && packed.name.starts_with("onednn.") && unit.libraries.empty()) {
-      unit.libraries.push_back("onednn");
+    for (const graph::Offer* offer : graph::all_offers()) {
+      // "onednn.matmul" comes from the library "onednn".
+      if (!packed.kernel && packed.name.starts_with(cat(offer->library(), ".")) &&
+          std::ranges::find(unit.libraries, offer->library()) == unit.libraries.end()) {
+        unit.libraries.push_back(offer->library());
+      }
     }
   }
   Array<loop::KernelRef> kernels;
@@ -130,7 +133,7 @@ vm::Unit generate_code(const graph::Module& lowered, const CompileOptions& optio
   emit.assembly_text = options.assembly_text;
   const std::vector<uint8_t> object = codegen::compile_kernels(kernels, options.target, emit);
   vm::KernelObjectUnit native;
-  native.target = cat(options.target.architecture, "-unknown-linux-gnu");
+  native.target = options.target.triple();
   native.cpu = options.target.cpu;
   native.cpu_features = options.target.features;
   native.elf.assign(object.begin(), object.end());

@@ -64,6 +64,22 @@ bool divides(const Dim& by, const Dim& d) {
   return !by.is_const(0) && floordiv(d, by) * by == d;
 }
 
+// Whether a term holds an element that was loaded: such integers may be anything and wrap, where
+// indices, sizes and checked indices stay far from the limits.
+bool holds_data(const Sum& s) {
+  Seen seen;
+  std::vector<const Expr*> open;
+  for (const auto& [atom, _] : s.terms) open.push_back(atom.get());
+  while (!open.empty()) {
+    const Expr* e = open.back();
+    open.pop_back();
+    if (e->kind == ExprKind::kLoad) return true;
+    if (e->kind == ExprKind::kCheckedIndex || !seen.insert(e).second) continue;
+    for (const ExprRef& operand : operands(*e)) open.push_back(operand.get());
+  }
+  return false;
+}
+
 class IndexSimplifier {
  public:
   explicit IndexSimplifier(const std::vector<VarRange>& ranges) {
@@ -85,6 +101,7 @@ class IndexSimplifier {
     try {
       Sum s;
       split(b.a, Dim(1), &s);
+      if (holds_data(s)) return e;
       return b.op == BinaryOp::kFloorDiv ? quotient(s, *by) : remainder(s, *by);
     } catch (const Error&) {
       return e;  // a size overflows: left as it is

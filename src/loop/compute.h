@@ -50,6 +50,10 @@ struct Stage : Object {
   // result to out's. void: the body's. All other reductions have a body of out's dtype.
   DataType accumulate;
 
+  // A sum of products where one factor is `select(inside, x, 0)` for padding: the zeros may be left
+  // out instead of multiplied, which shows only beside an infinity or a NaN.
+  bool padding_is_skippable = false;
+
   int64_t scan_axis = 0;
 
   Array<ExprRef> scatter_indices;  // one per dimension of out, over reduce_axes

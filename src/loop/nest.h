@@ -19,6 +19,7 @@ struct Work {
   std::vector<Axis> reduce;  // of a reduction
   Reduction reduction = Reduction::kNone;
   DataType accumulate;
+  bool padding_is_skippable = false;  // as in Stage
   ExprRef body;
   Ref<const Buffer> out;
   ExprRef offset;  // flat; none for a result of rank 0

@@ -86,6 +86,7 @@ class ContractionSchedule {
     row.axes = {x_};
     row.out = buffer("row", w_.accumulate, {x_.extent});
     row.offset = x_.var;
+    row.padding_is_skippable = false;  // as in the tiles
     StmtRef sums = schedule_reduction(row, options_, false);
     std::vector<StmtRef> stores;
     for (const Work& a : after_) stores.push_back(store(a.out, {a.offset}, a.body));

@@ -283,8 +283,7 @@ class ReductionSchedule {
   bool parallel_;
 };
 
-// Padding of a product's operand guards the whole product: the zeros that it stands for aren't
-// multiplied (by an infinity, at worst).
+// Padding of a product's operand guards the whole product, so that it can bound the loops.
 ExprRef with_padding_outside(const ExprRef& body) {
   if (body->kind != ExprKind::kBinary) return body;
   const auto& product = static_cast<const Binary&>(*body);
@@ -319,7 +318,7 @@ bool runs_along_result(const Work& w) {
 
 StmtRef schedule_reduction(Work w, const ScheduleOptions& options, bool parallel) {
   collapse(&w);
-  if (w.reduction == Reduction::kSum) w.body = with_padding_outside(w.body);
+  if (w.padding_is_skippable) w.body = with_padding_outside(w.body);
   return ReductionSchedule(std::move(w), options, parallel).run();
 }
 

@@ -78,6 +78,7 @@ const TypeInfo& Stage::type_info() {
                                  field("body", &Stage::body),
                                  field("reduction", &Stage::reduction),
                                  field("accumulate", &Stage::accumulate),
+                                 field("padding_is_skippable", &Stage::padding_is_skippable),
                                  field("scan_axis", &Stage::scan_axis),
                                  field("scatter_indices", &Stage::scatter_indices),
                                  field("update", &Stage::update)};

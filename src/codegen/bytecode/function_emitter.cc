@@ -8,7 +8,6 @@ namespace tenon::codegen {
 
 using namespace graph;  // NOLINT: this file speaks of graph IR only
 using vm::Arg;
-using vm::DimPattern;
 using vm::Label;
 using vm::Opcode;
 
@@ -65,7 +64,7 @@ Arg FunctionEmitter::in_register(const Operand& operand) {
   if (operand.is<Var>()) return value(operand);
   const uint32_t temporary = new_register();
   code_.emit(Opcode::Move, {Arg::reg(temporary), value(operand)});
-  free_register(temporary);
+  temporaries_.push_back(temporary);
   return Arg::reg(temporary);
 }
 
@@ -110,120 +109,6 @@ void FunctionEmitter::release(const std::vector<const Var*>& dead) {
   if (!kills.empty()) code_.emit(Opcode::Kill, {}, kills);
 }
 
-// ---- sizes ----
-
-bool FunctionEmitter::is_bound(const Dim& dim) const {
-  std::vector<std::string> names;
-  tenon::collect_symbols(dim, &names);
-  return std::all_of(names.begin(), names.end(),
-                     [this](const std::string& name) { return symbols_.contains(name); });
-}
-
-Arg FunctionEmitter::size(const Dim& dim) {
-  if (auto constant = dim.as_const(); constant && vm::fits_immediate(*constant)) {
-    return Arg::imm(*constant);
-  }
-  if (dim.kind() == DimKind::kSymbol) {
-    auto it = symbols_.find(std::string(dim.node().name));
-    TENON_ASSERT(it != symbols_.end(), "symbol ", dim.node().name, " is used before it is bound");
-    return Arg::reg(it->second);
-  }
-  const std::string key = tenon::to_text(dim);
-  if (auto it = sizes_.find(key); it != sizes_.end()) return Arg::reg(it->second);
-  const Arg result = compute_size(dim);
-  sizes_[key] = result.index();
-  return result;
-}
-
-Arg FunctionEmitter::compute_size(const Dim& dim) {
-  const uint32_t dst = register_count_++;  // never reused
-  if (auto constant = dim.as_const()) {
-    code_.load_int(*unit_, dst, *constant);
-    return Arg::reg(dst);
-  }
-  Opcode opcode = Opcode::AddChecked;
-  switch (dim.kind()) {
-    case DimKind::kAdd:
-      opcode = Opcode::AddChecked;
-      break;
-    case DimKind::kMul:
-      opcode = Opcode::MulChecked;
-      break;
-    case DimKind::kFloorDiv:
-      opcode = Opcode::FloorDiv;
-      break;
-    case DimKind::kMod:
-      opcode = Opcode::FloorMod;
-      break;
-    case DimKind::kMin:
-      opcode = Opcode::Min;
-      break;
-    case DimKind::kMax:
-      opcode = Opcode::Max;
-      break;
-    case DimKind::kBcast:
-      opcode = Opcode::Bcast;
-      break;
-    case DimKind::kConst:
-    case DimKind::kSymbol:
-      TENON_ASSERT(false, "a leaf is no instruction");
-  }
-  const auto& args = dim.node().args;
-  Arg left = size(Dim(args[0]));
-  for (size_t i = 1; i < args.size(); ++i) {
-    const Arg right = size(Dim(args[i]));
-    code_.emit(opcode, {Arg::reg(dst), left, right});
-    left = Arg::reg(dst);
-  }
-  return left;
-}
-
-std::vector<Arg> FunctionEmitter::sizes(const Array<Dim>& dims) {
-  std::vector<Arg> args;
-  for (const Dim& dim : dims) args.push_back(size(dim));
-  return args;
-}
-
-std::vector<DimPattern> FunctionEmitter::patterns(const Array<Dim>& dims,
-                                                  std::vector<size_t>* later) {
-  std::vector<DimPattern> out;
-  std::vector<std::pair<std::string, uint32_t>> fresh;
-  for (size_t i = 0; i < dims.size(); ++i) {
-    const Dim& dim = dims[i];
-    if (auto constant = dim.as_const(); constant && vm::fits_immediate(*constant)) {
-      out.push_back(DimPattern::equals(*constant));
-    } else if (dim.kind() == DimKind::kSymbol && !is_bound(dim)) {
-      const std::string name(dim.node().name);
-      auto known = std::find_if(fresh.begin(), fresh.end(),
-                                [&](const auto& entry) { return entry.first == name; });
-      if (known != fresh.end()) {  // [n, n]: the second one is compared once the first is stored
-        out.push_back(DimPattern::ignore());
-        later->push_back(i);
-      } else {
-        fresh.emplace_back(name, register_count_++);
-        out.push_back(DimPattern::store(fresh.back().second));
-      }
-    } else if (is_bound(dim)) {
-      const Arg arg = size(dim);
-      out.push_back(arg.is_register() ? DimPattern::equals_register(arg.index())
-                                      : DimPattern::equals(arg.value()));
-    } else {
-      out.push_back(DimPattern::ignore());
-      later->push_back(i);
-    }
-  }
-  for (const auto& [name, reg] : fresh) symbols_[name] = reg;
-  return out;
-}
-
-void FunctionEmitter::match_later(Arg value, const Array<Dim>& dims,
-                                  const std::vector<size_t>& later) {
-  if (later.empty()) return;
-  std::vector<DimPattern> out(dims.size(), DimPattern::ignore());
-  for (size_t i : later) out[i] = DimPattern::equals_register(size(dims[i]).index());
-  code_.match_shape(value, out);
-}
-
 // ---- functions and blocks ----
 
 void FunctionEmitter::emit_signature(vm::FunctionUnit* out) {
@@ -236,40 +121,6 @@ void FunctionEmitter::emit_signature(vm::FunctionUnit* out) {
     out->params.push_back({std::string(param->name), signature_of(param->type), false});
   }
   out->result = signature_of(function_.result_type);
-}
-
-void FunctionEmitter::emit_parameter_checks() {
-  for (const VarRef& param : function_.params) {
-    const Arg reg = Arg::reg(register_of(param.get()));
-    if (auto* tensor = param->type.as<TensorType>()) {
-      if (tensor->dims_known) {
-        std::vector<size_t> later;
-        const auto dims = patterns(tensor->dims, &later);
-        code_.match_tensor(reg, tensor->dtype, dims);
-      } else if (tensor->rank != kUnknownRank) {
-        code_.match_tensor(reg, tensor->dtype,
-                           std::vector<DimPattern>(tensor->rank, DimPattern::ignore()));
-      } else {
-        code_.emit(Opcode::MatchDtype, {reg, Arg::dtype(tensor->dtype)});
-      }
-    } else if (auto* shape = param->type.as<ShapeType>(); shape && shape->dims_known) {
-      std::vector<size_t> later;
-      code_.match_shape(reg, patterns(shape->dims, &later));
-    }
-  }
-  // Dimensions that are expressions, now that every parameter has bound its symbols.
-  for (const VarRef& param : function_.params) {
-    auto* tensor = param->type.as<TensorType>();
-    if (!tensor || !tensor->dims_known) continue;
-    std::vector<size_t> compound;
-    for (size_t i = 0; i < tensor->dims.size(); ++i) {
-      if (!tensor->dims[i].is_const()) compound.push_back(i);
-    }
-    if (std::any_of(compound.begin(), compound.end(),
-                    [&](size_t i) { return tensor->dims[i].kind() != DimKind::kSymbol; })) {
-      match_later(Arg::reg(register_of(param.get())), tensor->dims, compound);
-    }
-  }
 }
 
 void FunctionEmitter::emit(vm::FunctionUnit* out) {
@@ -300,11 +151,10 @@ void FunctionEmitter::emit_bindings(const Bindings& bindings, const std::vector<
     dying_ = liveness.dies[i];
     const bool is_result = tail && i + 1 == bindings.size() && results.size() == 1 &&
                            results[0].get() == static_cast<const Object*>(binding.var.get());
-    if (emit_binding(binding, liveness.unused[i], is_result)) {
-      left_frame_ = true;
-      return;
-    }
-    left_frame_ = false;
+    left_frame_ = emit_binding(binding, liveness.unused[i], is_result);
+    for (uint32_t temporary : temporaries_) free_register(temporary);
+    temporaries_.clear();
+    if (left_frame_) return;
     release(liveness.dies[i]);
   }
 }
@@ -459,8 +309,7 @@ void FunctionEmitter::emit_loop(const Loop& loop, Arg dst) {
     code_.emit(Opcode::Move, {Arg::reg(reg), condition});
     test = Arg::last(reg);
   }
-  if (!loop.condition->result.as<Constant>() &&
-      !type_of(loop.condition->result).as<ScalarType>()) {
+  if (!loop.condition->result.as<Constant>() && !type_of(loop.condition->result).as<ScalarType>()) {
     const uint32_t element = read_truth(test);
     if (test.is(vm::ArgKind::LastUse)) free_register(test.index());
     test = Arg::reg(element);
@@ -542,80 +391,6 @@ std::vector<uint32_t> FunctionEmitter::emit_into_registers(const Bindings& bindi
   sizes_ = outer_sizes;
   symbols_ = outer_symbols;
   return registers;
-}
-
-void FunctionEmitter::emit_match_shape(const MatchShape& match) {
-  std::vector<size_t> later;
-  if (!match.elements) {
-    const Arg tensor = value(match.value);
-    const auto dims = patterns(match.dims, &later);
-    code_.match_shape(tensor, dims);
-    match_later(tensor, match.dims, later);
-    return;
-  }
-  // Elements: each one is read into a register, then matched as a value.
-  std::vector<uint32_t> elements;
-  const Arg source = value(match.value);
-  if (type_of(match.value).as<ShapeType>()) {
-    const auto dims = patterns(match.dims, &later);
-    code_.match_shape(source, dims);
-    match_later(source, match.dims, later);
-    return;
-  }
-  for (size_t i = 0; i < match.dims.size(); ++i) elements.push_back(register_count_++);
-  if (type_of(match.value).as<ScalarType>()) {
-    code_.emit(Opcode::Move, {Arg::reg(elements[0]), source});
-  } else {
-    std::vector<Arg> registers;
-    for (uint32_t element : elements) registers.push_back(Arg::reg(element));
-    code_.emit(Opcode::ReadElements, {source}, registers);
-  }
-  const auto found = patterns(match.dims, &later);
-  for (size_t i = 0; i < elements.size(); ++i) {
-    code_.match_prim_value(Arg::reg(elements[i]), found[i]);
-    if (found[i].match == vm::DimMatch::Store) {
-      const uint32_t test = new_register();
-      code_.emit(Opcode::Ge, {Arg::reg(test), Arg::reg(elements[i]), Arg::imm(0)});
-      const Arg operand[] = {Arg::reg(elements[i])};
-      code_.emit(Opcode::Check,
-                 {Arg::last(test),
-                  Arg::constant(constants_->of_text("a size computed from data is negative: {}"))},
-                 operand);
-      free_register(test);
-    }
-  }
-  for (size_t i : later) {
-    code_.match_prim_value(Arg::reg(elements[i]),
-                           DimPattern::equals_register(size(match.dims[i]).index()));
-  }
-}
-
-void FunctionEmitter::emit_check(const Check& check) {
-  const Arg left = size(check.left), right = size(check.right);
-  const uint32_t test = new_register();
-  const Arg operands[] = {left, right};
-  if (check.kind == CheckKind::kBroadcast) {
-    code_.emit(Opcode::Eq, {Arg::reg(test), left, right});
-    const uint32_t one = new_register();
-    for (const Arg side : operands) {
-      code_.emit(Opcode::Eq, {Arg::reg(one), side, Arg::imm(1)});
-      code_.emit(Opcode::Or, {Arg::reg(test), Arg::reg(test), Arg::reg(one)});
-    }
-    free_register(one);
-  } else {
-    code_.emit(check.kind == CheckKind::kEqual ? Opcode::Eq : Opcode::Le,
-               {Arg::reg(test), left, right});
-  }
-  const char* relation = check.kind == CheckKind::kEqual       ? "must be equal"
-                         : check.kind == CheckKind::kLessEqual ? "must not decrease"
-                                                               : "must be equal or one of them 1";
-  code_.emit(
-      Opcode::Check,
-      {Arg::last(test), Arg::constant(constants_->of_text(cat(
-                            check.message, ": found {} (", tenon::to_text(check.left), ") and {} (",
-                            tenon::to_text(check.right), "), which ", relation)))},
-      operands);
-  free_register(test);
 }
 
 }  // namespace tenon::codegen

@@ -42,7 +42,6 @@ class FunctionEmitter {
 
   // ---- blocks (function_emitter.cc) ----
   void emit_signature(vm::FunctionUnit* out);
-  void emit_parameter_checks();
   using Bindings = Array<Ref<const graph::Binding>>;
 
   // Emits `bindings`, after which `results` are used. `extra`: see liveness.h. With `tail`, the
@@ -64,8 +63,6 @@ class FunctionEmitter {
   void emit_loop(const graph::Loop& loop, Arg dst);
   void emit_loop_step(const graph::Loop& loop);
   bool emit_call(const graph::Call& call, const graph::TypeRef& type, Arg dst, bool tail);
-  void emit_match_shape(const graph::MatchShape& match);
-  void emit_check(const graph::Check& check);
 
   // ---- calls (emit_call.cc) ----
   void emit_intrinsic(const graph::Call& call, const graph::TypeRef& type, Arg dst);
@@ -76,9 +73,10 @@ class FunctionEmitter {
   Arg attribute(const Any& value);
 
   // ---- operands and registers ----
-  Arg value(const graph::Operand& operand);        // for `value` operands
-  Arg integer(const graph::Operand& operand);      // for `int` operands: scalars
-  Arg in_register(const graph::Operand& operand);  // for `use` operands
+  Arg value(const graph::Operand& operand);    // for `value` operands
+  Arg integer(const graph::Operand& operand);  // for `int` operands: scalars
+  // For `use` operands; a constant's register lasts until the binding is emitted.
+  Arg in_register(const graph::Operand& operand);
   std::vector<Arg> values(const Array<graph::Operand>& operands);
   // The same, where variables that die here are moved out by their last occurrence.
   std::vector<Arg> consume(const Array<graph::Operand>& operands);
@@ -88,15 +86,32 @@ class FunctionEmitter {
   void release(const std::vector<const graph::Var*>& dead);
   uint32_t register_of(const graph::Var* var) const;
 
-  // ---- sizes ----
+  // ---- sizes, matches and checks (emit_sizes.cc) ----
   Arg size(const Dim& dim);  // an immediate or a register
   Arg compute_size(const Dim& dim);
   std::vector<Arg> sizes(const Array<Dim>& dims);
+  bool is_bound(const Dim& dim) const;
+  // Dims that are compared once all symbols of a match are bound: those of `value`'s shape, or
+  // elements that were read into registers.
+  struct Postponed {
+    Arg value;
+    Array<Dim> dims;
+    std::vector<size_t> later;
+    std::vector<uint32_t> elements;
+  };
   // Patterns of match_shape; dims that must be computed from symbols bound by the same match are
   // ignored there and returned in `later`.
   std::vector<vm::DimPattern> patterns(const Array<Dim>& dims, std::vector<size_t>* later);
-  void match_later(Arg value, const Array<Dim>& dims, const std::vector<size_t>& later);
-  bool is_bound(const Dim& dim) const;
+  void match_dims(Arg value, const Array<Dim>& dims, std::vector<Postponed>* postponed);
+  void match_elements(Arg source, const graph::TypeRef& type, const Array<Dim>& dims,
+                      std::vector<Postponed>* postponed);
+  // Fields of tuples are taken into registers, appended to `fields`, which the caller kills.
+  void match_type(Arg value, const graph::TypeRef& type, std::vector<Postponed>* postponed,
+                  std::vector<uint32_t>* fields);
+  void match_postponed(const std::vector<Postponed>& all);
+  void emit_match_shape(const graph::MatchShape& match);
+  void emit_parameter_checks();
+  void emit_check(const graph::Check& check);
 
   [[noreturn]] void refuse(const std::string& what) const;
 
@@ -107,7 +122,7 @@ class FunctionEmitter {
   Span span_;
 
   std::unordered_map<const graph::Var*, uint32_t> registers_;
-  std::vector<uint32_t> free_;
+  std::vector<uint32_t> free_, temporaries_;
   uint32_t register_count_ = 0;
 
   std::unordered_map<std::string, uint32_t> symbols_;

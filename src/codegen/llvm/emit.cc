@@ -141,17 +141,14 @@ namespace {
 
 constexpr size_t kKernelsPerModule = 24;
 
-std::string triple_text(const Target& target) {
-  return target.architecture + "-unknown-linux-gnu";
-}
 // LLVM 21 began to take Triple where there was text before, and 22 went on.
 #if LLVM_VERSION_MAJOR >= 21
 llvm::Triple triple(const Target& target) {
-  return llvm::Triple(triple_text(target));
+  return llvm::Triple(target.triple());
 }
 #else
 std::string triple(const Target& target) {
-  return triple_text(target);
+  return target.triple();
 }
 #endif
 
@@ -171,7 +168,7 @@ std::unique_ptr<llvm::TargetMachine> target_machine(const Target& target, int op
 #if LLVM_VERSION_MAJOR >= 22
   const llvm::Target* found = llvm::TargetRegistry::lookupTarget(triple(target), error);
 #else
-  const llvm::Target* found = llvm::TargetRegistry::lookupTarget(triple_text(target), error);
+  const llvm::Target* found = llvm::TargetRegistry::lookupTarget(target.triple(), error);
 #endif
   if (found == nullptr)
     throw Error(ErrorKind::Unsupported,

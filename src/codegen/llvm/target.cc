@@ -58,6 +58,10 @@ bool Target::has(std::string_view feature) const {
   return std::find(features.begin(), features.end(), feature) != features.end();
 }
 
+std::string Target::triple() const {
+  return architecture + "-unknown-linux-gnu";
+}
+
 Target host_target() {
   std::string cpu = llvm::sys::getHostCPUName().str();
   if (kHostArchitecture == "aarch64") return aarch64("aarch64");

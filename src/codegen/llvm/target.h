@@ -20,6 +20,7 @@ struct Target {
   int64_t vector_bytes = 16;          // of one vector register
 
   bool has(std::string_view feature) const;
+  std::string triple() const;  // "x86_64-unknown-linux-gnu"
   bool operator==(const Target&) const = default;
 };
 

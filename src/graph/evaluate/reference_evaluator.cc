@@ -38,7 +38,7 @@ bool is_scalar_call(const Binding& binding) {
   return binding.var->type.is<ScalarType>();
 }
 
-// Calls of operators, of kernels and of primitive functions in a function and all that it calls.
+// Calls of operators and of kernels in a function and all that it calls.
 class KernelCollector {
  public:
   KernelCollector(const Module& module, const KernelCache& cache)
@@ -66,12 +66,7 @@ class KernelCollector {
           [&] { return kernel; });
       held_.push_back(kernel);
     } else if (call.kind == CalleeKind::kGlobal) {
-      const FunctionRef& callee = module_->functions.at(call.callee);
-      if (callee->attrs.find("primitive")) {
-        use(binding, to_text(callee), [&] { return lower_primitive(callee, schedule_options()); });
-      } else {
-        visit(callee);
-      }
+      visit(module_->functions.at(call.callee));
     } else if (auto* op = operator_of(call);
                op && op->lower && !op->view && !is_scalar_call(*binding)) {
       const FunctionRef single = single_call(*binding);

@@ -18,13 +18,22 @@ namespace tenon::graph {
 class Builder;
 
 enum class OpKind : uint8_t {
-  kElementwise,  // result element depends on the operands' elements at the same index
-  kBroadcast,    // the same, operands broadcast
+  kElementwise,  // a result element depends on the operands' elements at its index, on nothing else
+  kBroadcast,    // the same, operands broadcast to each other
   kReduction,
   kNormalization,  // several stages over rows: softmax, layer norm
   kContraction,
   kMovement,  // each result element is a copy of an operand's element (or a fill)
   kOpaque,
+};
+
+// How a call follows when the axes of operand 0 are permuted.
+enum class LayoutRule : uint8_t {
+  kByKind,  // elementwise and broadcast operators don't mind; others stay as they are
+  // Its attributes name the axes and follow them: `axis`, `axes` (kept as 1), `before` and `after`
+  // (one size per axis); operands of operand 0's rank are permuted alike, others stay.
+  kNamedAxes,
+  kImage,  // has an attribute `layout`: channels first (NCHW, weights OIHW) or last (NHWC, HWIO)
 };
 
 enum class AttrKind : uint8_t {
@@ -155,7 +164,8 @@ struct Operator {
   ValueFn value = nullptr;
   SampleFn sample = nullptr;
   bool scalars = false;  // also defined on scalars, in registers
-  bool view = false;     // the result is operand 0's elements in order: no data moves
+  LayoutRule layout = LayoutRule::kByKind;
+  bool view = false;  // the result is operand 0's elements in order: no data moves
 };
 
 // The attributes of a call, checked against the entry, in its order, with defaults filled in. An

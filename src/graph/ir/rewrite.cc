@@ -4,15 +4,9 @@
 
 namespace tenon::graph {
 
-TypeRef signature(const FunctionRef& function) {
-  std::vector<TypeRef> params;
-  for (const VarRef& param : function->params) params.push_back(param->type);
-  return function_type(params, function->result_type);
-}
-
 GlobalTypes global_types(const Module& module) {
   GlobalTypes types;
-  for (const auto& [name, function] : module->functions) types.set(name, signature(function));
+  for (const auto& [name, function] : module->functions) types.set(name, type_of(*function));
   return types;
 }
 
@@ -70,7 +64,8 @@ FunctionRef Rewriter::run(const FunctionRef& function) {
   enter(function);
   Operand result = inline_block(function->body);
   builder.at(function->span);
-  FunctionRef out = builder.finish(function->name, result, function->attrs);
+  FunctionRef out = builder.finish_as(function->name, result, function->result_type,
+                                      function->attrs, function->type_params);
   builder_ = nullptr;
   return out;
 }
@@ -140,9 +135,44 @@ Operand Rewriter::walk(const Ref<const Binding>& binding) {
     };
     return b.loop(names, types, mapped(loop->init), body_of(loop->condition), body_of(loop->body));
   }
-  // Function literals and match keep their own scopes; passes that transform them come with the
-  // issue that runs them, so here they are copied with mapped operands.
+  if (auto* match = value.as<Match>()) return walk_match(*binding, *match);
+  if (auto* literal = value.as<FunctionExpr>()) return walk_literal(*binding, *literal);
   return rewrite(binding->var, with_mapped_operands(value));
+}
+
+VarRef Rewriter::walk_var(const VarRef& var) {
+  VarRef now = builder_->block_var(var->name, var->type);
+  map(var, now);
+  return now;
+}
+
+Operand Rewriter::walk_match(const Binding& binding, const Match& match) {
+  Builder& b = *builder_;
+  auto out = make<Match>();
+  out->value = mapped(match.value);
+  for (size_t i = 0; i < match.arms.size(); ++i) {
+    auto pattern = make<Pattern>();
+    pattern->constructor = match.patterns[i]->constructor;
+    b.begin_block();
+    for (const VarRef& field : match.patterns[i]->fields)
+      pattern->fields.push_back(walk_var(field));
+    out->arms.push_back(b.finish_block(inline_block(match.arms[i])));
+    out->patterns.push_back(pattern);
+  }
+  b.at(binding.span);
+  return b.bind_typed(out, binding.var->type, binding.var->name);
+}
+
+Operand Rewriter::walk_literal(const Binding& binding, const FunctionExpr& literal) {
+  Builder& b = *builder_;
+  auto out = make<FunctionExpr>(literal);
+  out->params.clear();
+  b.begin_block();
+  for (const VarRef& param : literal.params) out->params.push_back(walk_var(param));
+  if (literal.self) out->self = walk_var(literal.self);
+  out->body = b.finish_block(inline_block(literal.body));
+  b.at(binding.span);
+  return b.bind_typed(out, binding.var->type, binding.var->name);
 }
 
 ExprRef Rewriter::with_mapped_operands(const ExprRef& value) {
@@ -160,9 +190,6 @@ ExprRef Rewriter::with_mapped_operands(const ExprRef& value) {
   }
   if (auto* m = value.as<MatchShape>()) {
     return make<MatchShape>(mapped(m->value), m->dims, m->elements);
-  }
-  if (auto* match = value.as<Match>()) {
-    return make<Match>(mapped(match->value), match->patterns, match->arms);
   }
   return value;
 }

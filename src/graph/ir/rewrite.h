@@ -46,6 +46,9 @@ class Rewriter {
  private:
   ExprRef with_mapped_operands(const ExprRef& value);
   Operand walk(const Ref<const Binding>& binding);
+  Operand walk_match(const Binding& binding, const Match& match);
+  Operand walk_literal(const Binding& binding, const FunctionExpr& literal);
+  VarRef walk_var(const VarRef& var);
 
   Module module_;
   Builder* builder_ = nullptr;
@@ -54,7 +57,14 @@ class Rewriter {
 
 // Types of the module's functions, for builders.
 GlobalTypes global_types(const Module& module);
-TypeRef signature(const FunctionRef& function);
+
+// `wanted`, or with a number behind it if `taken` has that name.
+template <class Value>
+std::string free_name(std::string_view wanted, const Map<String, Value>& taken) {
+  std::string name(wanted);
+  for (int64_t i = 1; taken.contains(String(name)); ++i) name = cat(wanted, "_", i);
+  return name;
+}
 
 // `module` with its functions replaced.
 Module with_functions(const Module& module, Map<String, FunctionRef> functions);

@@ -68,7 +68,9 @@ void add_result(const LowerContext& cx, const Layout& layout, const std::vector<
   DataType dtype = wide(y->dtype);
   bool direct = !cx.info().has(2);
   BufferRef sum = direct ? y : loop::buffer("sum", dtype, dims_of(y));
-  stages->push_back(loop::reduce_stage(sum, loop::Reduction::kSum, extents, body));
+  auto products = make<loop::Stage>(*loop::reduce_stage(sum, loop::Reduction::kSum, extents, body));
+  products->padding_is_skippable = true;
+  stages->push_back(products);
   if (direct) return;
   stages->push_back(map_stage(y, [&](const Indices& i) {
     size_t channel = layout.channel_axis();
@@ -264,7 +266,8 @@ void register_conv(OperatorTable& table) {
              .summary = "convolution; w is [M, C/groups, k...], or [k..., C/groups, M] for NHWC",
              .infer = infer_conv,
              .lower = lower_conv,
-             .sample = sample_conv});
+             .sample = sample_conv,
+             .layout = LayoutRule::kImage});
   table.add({.name = "conv_transpose",
              .kind = OpKind::kContraction,
              .operands = {{"x"}, {"w"}, {"bias", OperandSpec::kOptional}},

@@ -295,7 +295,7 @@ void register_fill(OperatorTable& table) {
              .sample = sample_size_of});
   table.add(
       {.name = "one_hot",
-       .kind = OpKind::kBroadcast,
+       .kind = OpKind::kMovement,
        .operands = {{"indices"}, {"values"}},
        .attrs = {{"depth", AttrKind::kDim, nullptr, "size of the new axis"},
                  {"axis", AttrKind::kInt, "-1", "where the new axis is"}},
@@ -304,7 +304,7 @@ void register_fill(OperatorTable& table) {
        .lower = lower_one_hot,
        .sample = sample_one_hot});
   table.add({.name = "trilu",
-             .kind = OpKind::kElementwise,
+             .kind = OpKind::kMovement,
              .operands = {{"x"}, {"k", OperandSpec::kOptional}},
              .attrs = {{"upper", AttrKind::kBool, "true", "which triangle stays"}},
              .summary = "one triangle of the last two axes, 0 elsewhere; k moves the diagonal",

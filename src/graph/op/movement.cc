@@ -460,6 +460,7 @@ void register_movement(OperatorTable& table) {
                              "the operands one after the other", infer_concat, lower_concat,
                              concat_values, sample_concat);
   concat.operands = {{"x", OperandSpec::kVariadic}};
+  concat.layout = LayoutRule::kNamedAxes;
   table.add(std::move(concat));
   table.add(movement("split",
                      {{"axis", AttrKind::kInt, nullptr, "along which to cut"},

@@ -444,7 +444,8 @@ void register_norm(OperatorTable& table) {
              .summary = "(x - mean) / sqrt(var + epsilon) * scale + bias, each [C]",
              .infer = infer_batch_norm,
              .lower = lower_batch_norm,
-             .sample = sample_batch_norm});
+             .sample = sample_batch_norm,
+             .layout = LayoutRule::kNamedAxes});
   table.add({.name = "lrn",
              .kind = OpKind::kNormalization,
              .operands = {{"x"}},
@@ -456,7 +457,8 @@ void register_norm(OperatorTable& table) {
              .summary = "x / (bias + alpha * mean square of near channels)^beta",
              .infer = infer_lrn,
              .lower = lower_lrn,
-             .sample = sample_lrn});
+             .sample = sample_lrn,
+             .layout = LayoutRule::kNamedAxes});
 }
 
 }  // namespace tenon::graph

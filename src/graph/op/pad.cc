@@ -127,7 +127,8 @@ void register_pad(OperatorTable& table) {
        .summary = "x with elements added around it",
        .infer = infer_pad,
        .lower = lower_pad,
-       .sample = sample_pad});
+       .sample = sample_pad,
+       .layout = LayoutRule::kNamedAxes});
 }
 
 }  // namespace tenon::graph

@@ -228,7 +228,8 @@ void register_pool(OperatorTable& table) {
              .summary = "the greatest of each window",
              .infer = infer_max_pool,
              .lower = lower_max_pool,
-             .sample = sample_max_pool});
+             .sample = sample_max_pool,
+             .layout = LayoutRule::kImage});
   table.add({.name = "avg_pool",
              .kind = OpKind::kReduction,
              .operands = {{"x"}},
@@ -237,7 +238,8 @@ void register_pool(OperatorTable& table) {
              .summary = "the mean of each window",
              .infer = infer_avg_pool,
              .lower = lower_avg_pool,
-             .sample = sample_avg_pool});
+             .sample = sample_avg_pool,
+             .layout = LayoutRule::kImage});
   table.add({.name = "sum_pool",
              .kind = OpKind::kReduction,
              .operands = {{"x"}},
@@ -245,7 +247,8 @@ void register_pool(OperatorTable& table) {
              .summary = "the sum of each window",
              .infer = infer_sum_pool,
              .lower = lower_sum_pool,
-             .sample = sample_sum_pool});
+             .sample = sample_sum_pool,
+             .layout = LayoutRule::kImage});
 }
 
 }  // namespace tenon::graph

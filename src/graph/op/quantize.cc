@@ -200,7 +200,8 @@ void register_quantize(OperatorTable& table) {
              .summary = "saturate(round(x / scale) + zero_point), halves to the even",
              .infer = infer_quantize,
              .lower = lower_quantize,
-             .sample = sample_quantize});
+             .sample = sample_quantize,
+             .layout = LayoutRule::kNamedAxes});
   table.add({.name = "dequantize_linear",
              .kind = OpKind::kBroadcast,
              .operands = {{"x"}, {"scale"}, {"zero_point", OperandSpec::kOptional}},
@@ -208,7 +209,8 @@ void register_quantize(OperatorTable& table) {
              .summary = "(x - zero_point) * scale, in the dtype of scale",
              .infer = infer_dequantize,
              .lower = lower_dequantize,
-             .sample = sample_dequantize});
+             .sample = sample_dequantize,
+             .layout = LayoutRule::kNamedAxes});
   table.add({.name = "dynamic_quantize_linear",
              .kind = OpKind::kOpaque,
              .operands = {{"x"}},

@@ -173,7 +173,8 @@ void register_reduce(OperatorTable& table) {
                .infer = infer_reduce,
                .lower = lower_reduce,
                .value = reduced_values,
-               .sample = f.dtypes == kBools ? sample_reduce<kBools> : sample_reduce<kNumbers>});
+               .sample = f.dtypes == kBools ? sample_reduce<kBools> : sample_reduce<kNumbers>,
+               .layout = LayoutRule::kNamedAxes});
   }
   for (const char* name : {"argmax", "argmin"}) {
     table.add({.name = name,
@@ -187,7 +188,8 @@ void register_reduce(OperatorTable& table) {
                               : "the index (i64) of the least element; NaN is the least",
                .infer = infer_arg,
                .lower = lower_arg,
-               .sample = sample_arg});
+               .sample = sample_arg,
+               .layout = LayoutRule::kNamedAxes});
   }
 }
 

@@ -1,7 +1,6 @@
 #include "graph/pass/choose_layouts.h"
 
-#include <string_view>
-#include <unordered_map>
+#include <optional>
 
 #include "graph/ir/rewrite.h"
 #include "graph/pass/simplify_rules.h"
@@ -47,105 +46,83 @@ Operand image_op_last(Builder& b, const Call& call) {
 // ---- transposes move down through what does not mind ----
 // With t = transpose(s, p): op(t) = transpose(op'(s), p), where axis a of t is axis p[a] of s.
 
-using Sink = Operand (*)(Builder& b, const Call& call, const Transposed& t);
-
-Operand sink_elementwise(Builder& b, const Call& call, const Transposed& t) {
-  return transposed(b, b.op(call.callee, {t.source}, call.attrs), t.perm);
+// An operand of t's rank in the order of s: one that is transposed alike, or a constant, which is
+// transposed back at compile time. Null for others.
+Operand permuted_back(Builder& b, const Operand& operand, const Transposed& t) {
+  if (auto other = as_transposed(b, operand); other && other->perm == t.perm) return other->source;
+  return operand.is<Constant>() ? transposed(b, operand, inverse_permutation(t.perm)) : Operand();
 }
 
-// Every operand is transposed alike, or a constant, which is transposed back at compile time.
+Operand reshaped(Builder& b, const Operand& x, const std::vector<Dim>& shape) {
+  return b.op("reshape", {x}, attrs({{"shape", attr_dims(shape)}}));
+}
+
 Operand sink_broadcast(Builder& b, const Call& call, const Transposed& t) {
-  const auto back = inverse_permutation(t.perm);
   const size_t rank = t.perm.size();
   std::vector<Operand> args;
   for (const Operand& arg : call.args) {
+    auto* type = known_tensor(arg);
     if (!arg) {
       args.push_back(arg);
-      continue;
+    } else if (!type || type->dims.size() > rank) {
+      return Operand();
+    } else if (product({type->dims.begin(), type->dims.end()}).is_const(1)) {
+      args.push_back(type->rank == 0 ? arg : reshaped(b, arg, {}));
+    } else {
+      // A constant of lower rank is given t's first.
+      Operand back;
+      if (type->dims.size() == rank) {
+        back = permuted_back(b, arg, t);
+      } else if (arg.is<Constant>()) {
+        std::vector<Dim> shape(rank - type->dims.size(), Dim(1));
+        shape.insert(shape.end(), type->dims.begin(), type->dims.end());
+        back = transposed(b, reshaped(b, arg, shape), inverse_permutation(t.perm));
+      }
+      if (!back) return Operand();
+      args.push_back(back);
     }
-    if (auto other = as_transposed(b, arg); other && other->perm == t.perm) {
-      args.push_back(other->source);
-      continue;
-    }
-    auto* type = known_tensor(arg);
-    if (!type || type->dims.size() > rank) return Operand();
-    if (product({type->dims.begin(), type->dims.end()}).is_const(1)) {
-      args.push_back(type->rank == 0 ? arg
-                                     : b.op("reshape", {arg}, attrs({{"shape", attr_dims({})}})));
-      continue;
-    }
-    if (!arg.is<Constant>()) return Operand();
-    std::vector<Dim> shape(rank - type->dims.size(), Dim(1));
-    shape.insert(shape.end(), type->dims.begin(), type->dims.end());
-    args.push_back(
-        transposed(b, b.op("reshape", {arg}, attrs({{"shape", attr_dims(shape)}})), back));
   }
   return transposed(b, b.op(call.callee, args, call.attrs), t.perm);
 }
 
-int64_t mapped_axis(const Call& call, const Transposed& t) {
-  const int64_t axis = call.attrs.at("axis").as<int64_t>();
-  return t.perm[static_cast<size_t>(axis < 0 ? axis + static_cast<int64_t>(t.perm.size()) : axis)];
+// The attributes of a call on t as they are for s; nullopt where an axis would vanish.
+std::optional<Attrs> attributes_before(const Call& call, const Transposed& t) {
+  const int64_t rank = static_cast<int64_t>(t.perm.size());
+  auto axis_before = [&](int64_t axis) {
+    return t.perm[static_cast<size_t>(axis < 0 ? axis + rank : axis)];
+  };
+  if (auto* keep = call.attrs.find("keepdims"); keep && !keep->as<bool>()) return std::nullopt;
+  Attrs now = call.attrs;
+  if (auto* axis = call.attrs.find("axis")) now.set("axis", Any(axis_before(axis->as<int64_t>())));
+  if (auto* axes = call.attrs.find("axes")) {
+    std::vector<int64_t> before;
+    for (int64_t axis : axes->as<Array<int64_t>>()) before.push_back(axis_before(axis));
+    now.set("axes", attr_ints(before));
+  }
+  for (const char* name : {"before", "after"}) {
+    auto* per_axis = call.attrs.find(name);
+    if (!per_axis) continue;
+    const auto of_t = per_axis->as<Array<Dim>>();
+    std::vector<Dim> of_s(of_t.size());
+    for (size_t i = 0; i < of_t.size(); ++i) of_s[static_cast<size_t>(t.perm[i])] = of_t[i];
+    now.set(name, attr_dims(of_s));
+  }
+  return now;
 }
 
-Operand sink_one_axis(Builder& b, const Call& call, const Transposed& t) {
-  std::vector<Operand> args(call.args.begin(), call.args.end());
-  args[0] = t.source;
-  Attrs attributes = call.attrs;
-  attributes.set("axis", Any(mapped_axis(call, t)));
-  return transposed(b, b.op(call.callee, args, attributes), t.perm);
-}
-
-Operand sink_concat(Builder& b, const Call& call, const Transposed& t) {
+Operand sink_named_axes(Builder& b, const Call& call, const Transposed& t) {
+  const auto attributes = attributes_before(call, t);
+  auto* first = known_tensor(call.args[0]);
+  if (!attributes || !first || first->dims.size() != t.perm.size()) return Operand();
   std::vector<Operand> args;
   for (const Operand& arg : call.args) {
-    auto other = as_transposed(b, arg);
-    if (!other || other->perm != t.perm) return Operand();
-    args.push_back(other->source);
+    auto* type = known_tensor(arg);
+    if (arg && !type) return Operand();
+    const bool whole = type && type->dims.size() == t.perm.size();
+    args.push_back(whole ? permuted_back(b, arg, t) : arg);
+    if (arg && !args.back()) return Operand();
   }
-  Attrs attributes = call.attrs;
-  attributes.set("axis", Any(mapped_axis(call, t)));
-  return transposed(b, b.op("concat", args, attributes), t.perm);
-}
-
-Operand sink_reduction(Builder& b, const Call& call, const Transposed& t) {
-  if (!call.attrs.at("keepdims").as<bool>()) return Operand();
-  std::vector<int64_t> axes;
-  for (int64_t axis : call.attrs.at("axes").as<Array<int64_t>>()) {
-    axes.push_back(
-        t.perm[static_cast<size_t>(axis < 0 ? axis + static_cast<int64_t>(t.perm.size()) : axis)]);
-  }
-  Attrs attributes = call.attrs;
-  attributes.set("axes", attr_ints(axes));
-  return transposed(b, b.op(call.callee, {t.source}, attributes), t.perm);
-}
-
-Operand sink_pad(Builder& b, const Call& call, const Transposed& t) {
-  Attrs attributes = call.attrs;
-  for (const char* side : {"before", "after"}) {
-    const auto old = call.attrs.at(side).as<Array<Dim>>();
-    std::vector<Dim> now(old.size());
-    for (size_t i = 0; i < old.size(); ++i) now[static_cast<size_t>(t.perm[i])] = old[i];
-    attributes.set(side, attr_dims(now));
-  }
-  std::vector<Operand> args(call.args.begin(), call.args.end());
-  args[0] = t.source;
-  return transposed(b, b.op("pad", args, attributes), t.perm);
-}
-
-const std::unordered_map<std::string_view, Sink>& sinks() {
-  static const std::unordered_map<std::string_view, Sink> table = {
-      {"concat", sink_concat},
-      {"pad", sink_pad},
-      {"lrn", sink_one_axis},
-      {"reduce_mean", sink_reduction},
-      {"reduce_sum", sink_reduction},
-      {"reduce_max", sink_reduction},
-      {"reduce_min", sink_reduction},
-      {"quantize_linear", sink_one_axis},
-      {"dequantize_linear", sink_one_axis},
-  };
-  return table;
+  return transposed(b, b.op(call.callee, args, *attributes), t.perm);
 }
 
 class LayoutChooser : public Rewriter {
@@ -154,27 +131,24 @@ class LayoutChooser : public Rewriter {
     const Operator* op = operator_of(value);
     if (!op) return keep(var, value);
     const Call& call = *value.as<Call>();
-    if (op->name == std::string_view("conv") || op->name == std::string_view("max_pool") ||
-        op->name == std::string_view("avg_pool")) {
-      if (Operand last = image_op_last(builder(), call)) return last;
-      return keep(var, value);
+    if (op->layout == LayoutRule::kImage) {
+      const Operand last = image_op_last(builder(), call);
+      return last ? last : keep(var, value);
     }
     for (const Operand& arg : call.args) {
       auto t = as_transposed(builder(), arg);
       if (!t || t->perm.size() != 4) continue;
-      if (Operand sunk = sink(*op, call, *t)) return sunk;
-      break;
+      const Operand sunk = sink(*op, call, *t);
+      return sunk ? sunk : keep(var, value);
     }
     return keep(var, value);
   }
 
  private:
   Operand sink(const Operator& op, const Call& call, const Transposed& t) {
-    if (auto it = sinks().find(op.name); it != sinks().end()) {
-      return as_transposed(builder(), call.args[0]) ? it->second(builder(), call, t) : Operand();
-    }
+    if (op.layout == LayoutRule::kNamedAxes) return sink_named_axes(builder(), call, t);
     if (op.kind == OpKind::kElementwise && call.args.size() == 1) {
-      return sink_elementwise(builder(), call, t);
+      return transposed(builder(), builder().op(call.callee, {t.source}, call.attrs), t.perm);
     }
     if (op.kind == OpKind::kBroadcast) return sink_broadcast(builder(), call, t);
     return Operand();

@@ -29,16 +29,19 @@ class Folder : public Rewriter {
     // a channel.
     Builder& b = builder();
     const TensorType& x = tensor_of(norm->args[0]);
-    const DataType dtype = tensor_of(norm->args[1]).dtype;
-    const DataType inner = x.dtype;
-    if (dtype != inner || (dtype != f32 && dtype != f64)) return keep(var, value);
+    const DataType dtype = x.dtype;
+    if (dtype != f32 && dtype != f64) return keep(var, value);
+    for (const Operand& arg : norm->args) {
+      if (tensor_of(arg).dtype != dtype) return keep(var, value);
+    }
     const Operand epsilon = scalar(dtype, norm->attrs.at("epsilon").as<double>());
     const Operand k =
         b.op("mul", {norm->args[1], b.op("rsqrt", {b.op("add", {norm->args[4], epsilon})})});
     const Operand mean = norm->args[3], bias = norm->args[2];
     auto conv = convolutions_.find(norm->args[0].get());
     const int64_t axis = norm->attrs.at("axis").as<int64_t>();
-    if (conv != convolutions_.end() && axis == 1 && conv->second->args[1].is<Constant>()) {
+    if (conv != convolutions_.end() && axis == 1 && is_channels_first(*conv->second) &&
+        conv->second->args[1].is<Constant>()) {
       return into_weights(*conv->second, k, mean, bias);
     }
     const Operand c = b.op("sub", {bias, b.op("mul", {mean, k})});
@@ -49,6 +52,10 @@ class Folder : public Rewriter {
   }
 
  private:
+  static bool is_channels_first(const Call& conv) {
+    return conv.attrs.at("layout").as<String>() == "NCHW";
+  }
+
   // conv(x, w, b) * k + (bias - mean * k) = conv(x, w * k, (b - mean) * k + bias)
   Operand into_weights(const Call& conv, const Operand& k, const Operand& mean,
                        const Operand& bias) {

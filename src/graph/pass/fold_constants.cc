@@ -1,5 +1,6 @@
 #include "graph/pass/fold_constants.h"
 
+#include <span>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -7,6 +8,7 @@
 #include "graph/pass/fuse_operators.h"
 #include "graph/pass/lower_to_kernels.h"
 #include "graph/pass/make_allocation_explicit.h"
+#include "graph/pass/simplify.h"
 
 namespace tenon::graph {
 namespace {
@@ -22,21 +24,19 @@ std::optional<int64_t> constant_bytes(const TypeRef& type) {
 struct Foldable {
   std::vector<Ref<const Binding>> bindings;
   std::vector<VarRef> results;
-  int64_t result_bytes = 0;
 };
 
 class Finder {
  public:
-  explicit Finder(int64_t limit) : limit_(limit) {}
+  // `budget`: the bytes that may still be computed; what is found is taken off.
+  explicit Finder(int64_t* budget) : budget_(budget) {}
 
   Foldable find(const FunctionRef& function) {
     visit(function->body);
     Foldable out;
     out.bindings = std::move(folded_);
     for (const auto& binding : out.bindings) {
-      if (!wanted_.contains(binding->var.get())) continue;
-      out.results.push_back(binding->var);
-      out.result_bytes += constant_bytes(binding->var->type).value_or(0);
+      if (wanted_.contains(binding->var.get())) out.results.push_back(binding->var);
     }
     return out;
   }
@@ -45,6 +45,7 @@ class Finder {
   void visit(const BlockRef& block) {
     for (const auto& binding : block->bindings) {
       if (may_fold(*binding)) {
+        *budget_ -= *constant_bytes(binding->var->type);
         members_.insert(binding->var.get());
         folded_.push_back(binding);
         continue;
@@ -63,7 +64,7 @@ class Finder {
     const Operator* op = operator_of(binding.value);
     if (!op || (!op->lower && !op->view)) return false;
     auto bytes = constant_bytes(binding.var->type);
-    if (!bytes || *bytes > limit_) return false;
+    if (!bytes || *bytes > *budget_) return false;
     auto* call = binding.value.as<Call>();
     for (const Operand& arg : call->args) {
       if (arg && !arg.is<Constant>() && !members_.contains(arg.get())) return false;
@@ -71,12 +72,12 @@ class Finder {
     return true;
   }
 
-  int64_t limit_;
+  int64_t* budget_;
   std::unordered_set<const Object*> members_, wanted_;
   std::vector<Ref<const Binding>> folded_;
 };
 
-FunctionRef as_function(const Foldable& part) {
+FunctionRef as_function(const Foldable& part, std::span<const VarRef> wanted) {
   Builder b;
   std::unordered_map<const Object*, Operand> map;
   for (const auto& binding : part.bindings) {
@@ -92,7 +93,7 @@ FunctionRef as_function(const Foldable& part) {
                                            binding->var->type, binding->var->name);
   }
   std::vector<Operand> results;
-  for (const VarRef& var : part.results) results.push_back(map.at(var.get()));
+  for (const VarRef& var : wanted) results.push_back(map.at(var.get()));
   return b.finish("folded", b.tuple(results));
 }
 
@@ -112,28 +113,42 @@ class Replacer : public Rewriter {
   std::unordered_map<const Object*, Operand> values_;
 };
 
-FunctionRef fold(const FunctionRef& function, PassContext& cx) {
-  const Foldable part = Finder(cx.fold_limit).find(function);
-  if (part.results.empty() || part.result_bytes > cx.fold_limit) return function;
-  const FunctionRef folded = as_function(part);
+using Constants = std::unordered_map<const Object*, Operand>;
+
+// Computes `wanted`. When that fails, its halves are computed apart, so that only what cannot be
+// computed is left out.
+void compute(const Foldable& part, std::span<const VarRef> wanted, PassContext& cx,
+             Constants* constants) {
+  if (wanted.empty()) return;
+  const FunctionRef folded = as_function(part, wanted);
   Map<String, FunctionRef> functions;
   functions.set(folded->name, folded);
   PassContext folding = cx;
   folding.target = cx.fold_target;
-  Module lowered = lower_to_kernels(fuse_operators(make_module(functions), folding), folding);
+  const Module needed = remove_dead_code(make_module(functions), folding);
+  const Module lowered = lower_to_kernels(fuse_operators(needed, folding), folding);
   std::vector<Any> values;
   try {
     values = cx.evaluator->run(lowered, *lowered->functions.find(folded->name), {});
   } catch (const Error& error) {
     if (error.kind() == ErrorKind::Internal) throw;
-    return function;
+    if (wanted.size() == 1) return;
+    const size_t half = wanted.size() / 2;
+    compute(part, wanted.first(half), cx, constants);
+    compute(part, wanted.subspan(half), cx, constants);
+    return;
   }
-  std::unordered_map<const Object*, Operand> constants;
-  for (size_t i = 0; i < part.results.size(); ++i) {
-    constants[part.results[i].get()] =
-        constant(values[i].as<Tensor>().as_read_only(), part.results[i]->name);
+  for (size_t i = 0; i < wanted.size(); ++i) {
+    (*constants)[wanted[i].get()] =
+        constant(values[i].as<Tensor>().as_read_only(), wanted[i]->name);
   }
-  return Replacer(std::move(constants)).run(function);
+}
+
+FunctionRef fold(const FunctionRef& function, PassContext& cx, int64_t* budget) {
+  const Foldable part = Finder(budget).find(function);
+  Constants constants;
+  compute(part, part.results, cx, &constants);
+  return constants.empty() ? function : Replacer(std::move(constants)).run(function);
 }
 
 }  // namespace
@@ -141,7 +156,10 @@ FunctionRef fold(const FunctionRef& function, PassContext& cx) {
 Module fold_constants(const Module& module, PassContext& cx) {
   if (!cx.evaluator) return module;
   Map<String, FunctionRef> functions;
-  for (const auto& [name, function] : module->functions) functions.set(name, fold(function, cx));
+  int64_t budget = cx.fold_limit;
+  for (const auto& [name, function] : module->functions) {
+    functions.set(name, fold(function, cx, &budget));
+  }
   return with_functions(module, std::move(functions));
 }
 

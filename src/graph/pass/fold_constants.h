@@ -1,9 +1,10 @@
 // fold_constants: what depends on constants alone is computed now, by the operators' own lowerings.
 //
-// The largest parts of a function that read only constants are taken out as one function without
-// parameters, fused and lowered like any other, and run by the Evaluator; their results become
-// constants. A part whose results would pass the fold limit stays. What fails to compute (an index
-// out of range in code that may never run) stays too, and fails where it runs.
+// What reads only constants is taken out as one function without parameters, fused and lowered like
+// any other, and run by the Evaluator; its results become constants. Bindings are taken in order
+// until what they compute, intermediate values too, reaches the fold limit of the module. What
+// fails to compute (an index out of range in code that may never run) stays, and fails where it
+// runs.
 #pragma once
 
 #include "graph/pass/pass.h"

@@ -131,26 +131,27 @@ class Grouping {
 
   bool only_pointwise_after(int group, int i, const std::vector<int>& members) const {
     const TypeRef& type = nodes_[i].binding->var->type;
-    for (int m : members) {
+    // A member on another branch of the group does not see the anchor's result.
+    const std::unordered_set<int> below = reached_from(i, group);
+    return std::ranges::all_of(members, [&](int m) {
       const Node& node = nodes_[m];
-      if (!is_pointwise(node.op->kind)) {
-        // A movement below another branch of the group does not see the anchor's result.
-        if (reaches(i, m, group)) return false;
-        continue;
-      }
-      if (reaches(i, m, group) && !same_dims(node.binding->var->type, type)) return false;
-    }
-    return true;
+      return !below.contains(m) ||
+             (is_pointwise(node.op->kind) && same_dims(node.binding->var->type, type));
+    });
   }
 
-  bool reaches(int from, int to, int group) const {
-    if (from == to) return true;
-    auto consumers = consumers_.find(from);
-    if (consumers == consumers_.end()) return false;
-    for (int c : consumers->second) {
-      if (c <= to && nodes_[c].group == group && reaches(c, to, group)) return true;
+  std::unordered_set<int> reached_from(int i, int group) const {
+    std::unordered_set<int> reached;
+    std::vector<int> open = {i};
+    while (!open.empty()) {
+      auto consumers = consumers_.find(open.back());
+      open.pop_back();
+      if (consumers == consumers_.end()) continue;
+      for (int c : consumers->second) {
+        if (nodes_[c].group == group && reached.insert(c).second) open.push_back(c);
+      }
     }
-    return false;
+    return reached;
   }
 
   bool may_inline(int i) const {
@@ -266,7 +267,7 @@ class Fuser : public Rewriter {
       map[member->var.get()] = result;
     }
     if (name.size() > 60) name.resize(60);
-    name = cat(name, "_", made_.size());
+    name = free_name(cat(name, "_", made_.size()), module()->functions);
     b.at(span);
     made_.emplace_back(String(name), b.finish(name, result, attrs({{"primitive", Any(true)}})));
     const VarRef& root = group.members.back()->var;

@@ -117,10 +117,15 @@ class KernelCaller : public Rewriter {
     for (size_t i = 0; i < used.size(); ++i) {
       if (used[i]) args.push_back(call->args[i]);
     }
-    return builder().bind_typed(
+    // A kernel with one output gives the tensor itself.
+    auto* tuple = var->type.as<TupleType>();
+    const bool wrapped = tuple && tuple->fields.size() == 1;
+    const TypeRef type = wrapped ? tuple->fields[0] : var->type;
+    const Operand result = builder().bind_typed(
         make<Call>(CalleeKind::kKernel, use.name, Operand(), Array<Operand>(args),
-                   attrs({{"integers", attr_dims(integers)}}), var->type),
-        var->type, var->name);
+                   attrs({{"integers", attr_dims(integers)}}), type),
+        type, var->name);
+    return wrapped ? builder().tuple({result}) : result;
   }
 
  private:
@@ -149,8 +154,7 @@ class KernelCaller : public Rewriter {
     for (auto& [other, use] : by_hash_[hash]) {
       if (structural_equal(Any(other), Any(renamed))) return it->second = use;
     }
-    std::string name(primitive->name);
-    while (kernels_.find(name)) name += "_";
+    const std::string name = free_name(primitive->name, kernels_);
     Use use{String(name), lower_primitive(renamed, schedule_options(name))};
     kernels_.set(use.name, use.kernel);
     by_hash_[hash].emplace_back(renamed, use);

@@ -91,12 +91,13 @@ class Lifetimes {
       use(index, at);
       if (!keeps_nothing && !value.is<If>()) values_[index].escapes = true;
     });
-    for_each_block(value, [&](const BlockRef& inner) { visit_nested(inner, at); });
+    const bool captures = value.is<FunctionExpr>();
+    for_each_block(value, [&](const BlockRef& inner) { visit_nested(inner, at, captures); });
   }
 
   // Conservative: what a nested block touches lives to its binding, and what it does anything with
-  // but call kernels and make views escapes.
-  void visit_nested(const BlockRef& block, int64_t at) {
+  // but call kernels and make views escapes; so does all that a closure captures.
+  void visit_nested(const BlockRef& block, int64_t at, bool captures) {
     for (const auto& binding : block->bindings) {
       auto* call = binding->value.as<Call>();
       const bool view =
@@ -105,13 +106,15 @@ class Lifetimes {
         const int64_t index = owner_of(operand);
         if (index < 0) return;
         use(index, at);
-        if (view) {
-          owner_[binding->var.get()] = index;
-        } else if (!(call && call->kind == CalleeKind::kKernel)) {
+        if (view) owner_[binding->var.get()] = index;
+        if (captures) values_[index].escapes = true;
+        if (!view && !(call && call->kind == CalleeKind::kKernel)) {
           values_[index].escapes = true;
         }
       });
-      for_each_block(binding->value, [&](const BlockRef& inner) { visit_nested(inner, at); });
+      for_each_block(binding->value, [&](const BlockRef& inner) {
+        visit_nested(inner, at, captures || binding->value.is<FunctionExpr>());
+      });
     }
     const int64_t index = owner_of(block->result);
     if (index >= 0) values_[index].escapes = true;
@@ -146,8 +149,10 @@ struct Plan {
   };
   std::unordered_map<const Var*, Place> places;  // by the storage variable
   int64_t arena_bytes = 0;
-  int64_t arena_at = -1;  // the binding before which the arena is allocated
 };
+
+// What would not fit below keeps storage of its own, and fails alone when it is allocated.
+constexpr int64_t kMaxArenaBytes = int64_t{1} << 40;
 
 // First fit, largest first: the classic heuristic for offsets of intervals; near the lower bound on
 // networks, which have few long-lived values.
@@ -158,7 +163,7 @@ void place_constant_sizes(const std::vector<Value>& values, Plan* plan) {
   };
   std::vector<Placed> order;
   for (const Value& v : values) {
-    if (!v.escapes && v.bytes.is_const()) {
+    if (!v.escapes && v.bytes.is_const() && *v.bytes.as_const() <= kMaxArenaBytes) {
       order.push_back({&v, 0, align_up(std::max<int64_t>(*v.bytes.as_const(), 1))});
     }
   }
@@ -173,6 +178,7 @@ void place_constant_sizes(const std::vector<Value>& values, Plan* plan) {
       if (offset + p.bytes <= other.offset) break;
       offset = std::max(offset, other.offset + other.bytes);
     }
+    if (p.bytes > kMaxArenaBytes - offset) continue;
     p.offset = offset;
     placed.insert(
         std::upper_bound(placed.begin(), placed.end(), p,
@@ -180,7 +186,6 @@ void place_constant_sizes(const std::vector<Value>& values, Plan* plan) {
         p);
     plan->places[p.value->storage] = {offset, nullptr};
     plan->arena_bytes = std::max(plan->arena_bytes, offset + p.bytes);
-    plan->arena_at = plan->arena_at < 0 ? p.value->begin : std::min(plan->arena_at, p.value->begin);
   }
 }
 

@@ -1,6 +1,9 @@
 // The plan's verifier shares nothing with the planner: it reads the finished module, takes each
-// tensor's place from the intrinsics alone, and compares every pair of tensors in one storage.
+// tensor's place from the intrinsics alone, follows what each value may share memory with (views, a
+// branch's results, fields of tuples, what a call may return), and compares every pair of tensors
+// in one storage.
 #include <algorithm>
+#include <set>
 #include <unordered_map>
 
 #include "graph/ir/intrinsic.h"
@@ -25,51 +28,65 @@ class Verifier {
   }
 
  private:
+  using Places = std::set<size_t>;  // indices of what a value may share memory with
+
   void block(const BlockRef& block) {
-    std::vector<Placed> placed;
-    std::unordered_map<const Var*, size_t> place_of;
-    auto use = [&](const Operand& operand, int64_t at) {
-      auto* var = operand.as<Var>();
-      if (!var) return;
-      if (auto it = place_of.find(var); it != place_of.end()) {
-        placed[it->second].last = std::max(placed[it->second].last, at);
-      }
-    };
-    std::function<void(const ExprRef&, int64_t)> uses = [&](const ExprRef& value, int64_t at) {
-      for_each_operand(value, [&](const Operand& operand) { use(operand, at); });
-      for_each_block(value, [&](const BlockRef& inner) {
-        for (const auto& binding : inner->bindings) {
-          uses(binding->value, at);
-          // A view made inside may leave; its source then lives at least as long as the binding.
-        }
-        use(inner->result, at);
-      });
-    };
+    std::vector<Placed> outer_placed = std::move(placed_);
+    placed_.clear();
+    may_be_.clear();
     for (size_t i = 0; i < block->bindings.size(); ++i) {
       const auto& binding = *block->bindings[i];
-      const int64_t at = static_cast<int64_t>(i);
-      uses(binding.value, at);
+      at_ = static_cast<int64_t>(i);
+      may_be_[binding.var.get()] = visit(binding.value);
       auto* call = binding.value.as<Call>();
       if (call && call->kind == CalleeKind::kPacked && call->callee == kMemoryTensor) {
         auto* type = binding.var->type.as<TensorType>();
         const Dim offset(call->attrs.at("offset").as<Ref<const DimNode>>());
         const Dim bytes =
             product({type->dims.begin(), type->dims.end()}) * Dim(type->dtype.bytes());
-        place_of[binding.var.get()] = placed.size();
-        placed.push_back(
-            {binding.var.get(), call->args[0].as<Var>(), offset, offset + bytes, at, at});
-      } else if ((call && call->callee == kMemoryReshape) || binding.value.is<MatchShape>()) {
-        const Operand& source = call ? call->args[0] : binding.value.as<MatchShape>()->value;
-        if (auto* var = source.as<Var>()) {
-          if (auto it = place_of.find(var); it != place_of.end()) {
-            place_of[binding.var.get()] = it->second;
-          }
-        }
+        may_be_[binding.var.get()] = {placed_.size()};
+        placed_.push_back(
+            {binding.var.get(), call->args[0].as<Var>(), offset, offset + bytes, at_, at_});
       }
-      for_each_block(binding.value, [this](const BlockRef& inner) { this->block(inner); });
     }
-    use(block->result, static_cast<int64_t>(block->bindings.size()));
-    compare(placed);
+    at_ = static_cast<int64_t>(block->bindings.size());
+    use(block->result);
+    compare(placed_);
+    for (const auto& binding : block->bindings) {
+      for_each_block(binding->value, [this](const BlockRef& inner) { this->block(inner); });
+    }
+    placed_ = std::move(outer_placed);
+  }
+
+  // Marks what the operand may be as alive now.
+  Places use(const Operand& operand) {
+    auto* var = operand.as<Var>();
+    auto it = var ? may_be_.find(var) : may_be_.end();
+    if (it == may_be_.end()) return {};
+    for (size_t place : it->second) placed_[place].last = std::max(placed_[place].last, at_);
+    return it->second;
+  }
+
+  // Everything that the value uses is alive now; returns what it may be.
+  Places visit(const ExprRef& value) {
+    Places operands, results;
+    for_each_operand(value, [&](const Operand& operand) { operands.merge(use(operand)); });
+    if (auto* loop = value.as<Loop>()) {
+      for (const VarRef& var : loop->vars) may_be_[var.get()] = operands;
+    }
+    for_each_block(value, [&](const BlockRef& inner) {
+      for (const auto& binding : inner->bindings) {
+        may_be_[binding->var.get()] = visit(binding->value);
+        if (value.is<FunctionExpr>()) results.merge(Places(may_be_[binding->var.get()]));
+      }
+      results.merge(use(inner->result));
+    });
+    auto* call = value.as<Call>();
+    const bool keeps_nothing =
+        call && (call->kind == CalleeKind::kKernel || call->attrs.contains(String(kNoRetainAttr)) ||
+                 (is_memory_intrinsic(call->callee) && call->callee != kMemoryReshape));
+    if (!keeps_nothing && !value.is<If>()) results.merge(operands);
+    return results;
   }
 
   void compare(const std::vector<Placed>& placed) const {
@@ -89,6 +106,9 @@ class Verifier {
   }
 
   std::string name_;
+  std::vector<Placed> placed_;  // of the block
+  std::unordered_map<const Var*, Places> may_be_;
+  int64_t at_ = 0;
 };
 
 }  // namespace

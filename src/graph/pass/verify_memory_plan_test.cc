@@ -1,0 +1,63 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "graph/ir/text.h"
+#include "graph/op/register.h"
+#include "graph/pass/plan_memory.h"
+
+namespace tenon::graph {
+namespace {
+
+using testing::HasSubstr;
+
+// A module whose main has two tensors in one storage; `middle` stands between their bindings.
+std::string verified(const std::string& middle, int offset_of_b) {
+  register_graph_types();
+  register_operators();
+  const std::string text = cat(R"(
+    fn @use(%x: tensor[4; f32]) -> tensor[4; f32] { %x }
+    fn @main(%c: bool) -> tensor[4; f32] {
+      %s = packed "memory.storage"(size=dim(128)) -> opaque["storage"]
+      %a = packed "memory.tensor"(%s, offset=dim(0), shape=[dim(4)]) -> tensor[4; f32]
+      )",
+                               middle, R"(
+      %b = packed "memory.tensor"(%s, offset=dim()",
+                               offset_of_b, R"(), shape=[dim(4)]) -> tensor[4; f32]
+      %r = packed "test.read"(%b, no_retain=true) -> tensor[4; f32]
+      %q = @use(%end)
+      %q
+    })");
+  try {
+    verify_memory_plan(parse_module(text, "plan.tn"));
+    return "";
+  } catch (const Error& error) {
+    return error.what();
+  }
+}
+
+constexpr const char* kThroughABranch = R"(
+      %end = if %c { %a } else { %a })";
+constexpr const char* kThroughATuple = R"(
+      %t = (%a, %a)
+      %end = %t.1)";
+constexpr const char* kThroughAView = R"(
+      %end = packed "memory.reshape"(%a, shape=[dim(4)]) -> tensor[4; f32])";
+constexpr const char* kThroughACall = R"(
+      %end = @use(%a))";
+constexpr const char* kNotAtAll = R"(
+      %end = packed "test.read"(%a, no_retain=true) -> tensor[4; f32])";
+
+TEST(VerifyMemoryPlan, FollowsWhatAValueMayBe) {
+  for (const char* middle : {kThroughABranch, kThroughATuple, kThroughAView, kThroughACall}) {
+    SCOPED_TRACE(middle);
+    EXPECT_THAT(verified(middle, 0), HasSubstr("are alive together in one place"));
+    EXPECT_EQ(verified(middle, 64), "");
+  }
+}
+
+TEST(VerifyMemoryPlan, AllowsAPlaceThatIsDead) {
+  EXPECT_EQ(verified(kNotAtAll, 0), "");
+}
+
+}  // namespace
+}  // namespace tenon::graph
