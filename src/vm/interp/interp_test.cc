@@ -1,6 +1,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <sys/resource.h>
+
+#include <fstream>
 #include <thread>
 
 #include "object/registry.h"
@@ -218,6 +221,32 @@ TEST(Machine, DepthIsLimitedAndTheErrorNamesFrames) {
   std::string error = error_of([&] { m.call("down", 100); });
   EXPECT_THAT(error, HasSubstr("too deep"));
   EXPECT_THAT(error, HasSubstr("down, instruction 3: call"));
+}
+
+TEST(Machine, LimitsThatTheSystemRefusesLeaveTheOldOnes) {
+  Machine m(program_of(assemble(kFib)));
+  Limits huge;
+  for (size_t bytes : {size_t{1} << 60, ~size_t{0}, ~size_t{0} - 4096}) {
+    huge.stack_bytes = bytes;
+    EXPECT_THAT(error_of([&] { m.set_limits(huge); }), HasSubstr("no address space for a stack"));
+    EXPECT_THAT(error_of([&] { m.set_limits(huge); }), HasSubstr("no address space for a stack"));
+    EXPECT_EQ(m.limits().stack_bytes, Limits().stack_bytes);
+  }
+  // The second of the two reservations fails.
+  struct rlimit before, tight;
+  ASSERT_EQ(getrlimit(RLIMIT_AS, &before), 0);
+  Limits deep;
+  deep.stack_bytes = size_t{64} << 10;
+  deep.depth = 0xffffffff;  // 64 GiB of frames
+  size_t pages = 0;
+  std::ifstream("/proc/self/statm") >> pages;
+  tight = before;
+  tight.rlim_cur = pages * 4096 + (size_t{32} << 30);
+  ASSERT_EQ(setrlimit(RLIMIT_AS, &tight), 0);
+  std::string error = error_of([&] { m.set_limits(deep); });
+  ASSERT_EQ(setrlimit(RLIMIT_AS, &before), 0);
+  EXPECT_THAT(error, HasSubstr("no address space for a stack"));
+  EXPECT_EQ(m.call("down", 100'000).as<int64_t>(), 100'000);
 }
 
 TEST(Machine, MemoryLimitCountsTheStack) {

@@ -101,20 +101,27 @@ void Machine::set_limits(const Limits& limits) {
   if (checked.fuel < 0) checked.fuel = 0;
   bool reserve_again = !registers_.begin() || checked.depth != limits_.depth ||
                        checked.stack_bytes != limits_.stack_bytes;
+  if (reserve_again) reserve(checked);
   limits_ = checked;
-  if (reserve_again) reserve();
 }
 
-void Machine::reserve() {
-  registers_ = Reservation(limits_.stack_bytes + kStackSlack);
+void Machine::reserve(const Limits& limits) {
+  if (limits.stack_bytes > kAddressSpace) {  // and what is added to it can't overflow
+    throw Error(ErrorKind::Runtime,
+                cat("no address space for a stack of ", limits.stack_bytes, " bytes"));
+  }
+  // Both before anything changes: where the system refuses one, the machine keeps its old stack.
+  Reservation registers(limits.stack_bytes + kStackSlack);
   // Two frames more: the entry's own, and the one that is tried past the limit.
-  frames_ = Reservation((size_t{limits_.depth} + 2) * sizeof(Frame));
+  Reservation frames((size_t{limits.depth} + 2) * sizeof(Frame));
+  registers_ = std::move(registers);
+  frames_ = std::move(frames);
   base_ = top_ = reinterpret_cast<AnyView*>(registers_.begin());
   frame_ = reinterpret_cast<Frame*>(frames_.end());
   pc_ = nullptr;
   register_limit_ = reinterpret_cast<AnyView*>(registers_.begin() + kFirstRegisterBytes);
   frame_limit_ =
-      reinterpret_cast<Frame*>(frames_.end()) - std::min<size_t>(kFirstFrames, limits_.depth);
+      reinterpret_cast<Frame*>(frames_.end()) - std::min<size_t>(kFirstFrames, limits.depth);
 }
 
 size_t Machine::stack_committed() const {

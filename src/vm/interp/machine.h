@@ -85,7 +85,8 @@ class Machine {
     return call(function, std::span(static_cast<const AnyView*>(held), sizeof...(Args)));
   }
 
-  // Not while a call runs.
+  // Not while a call runs. A Runtime error, which leaves the old limits, when the system has no
+  // address space for the stack.
   void set_limits(const Limits& limits);
   const Limits& limits() const { return limits_; }
   void set_instrument(Instrument instrument);
@@ -123,7 +124,7 @@ class Machine {
   struct Unowned {};
   Machine(Unowned, const Program* program, Limits limits);
 
-  void reserve();
+  void reserve(const Limits& limits);
   size_t stack_committed() const;
   Any call_code(const FunctionCode& code, std::span<const Any> captures,
                 std::span<const AnyView> args);
