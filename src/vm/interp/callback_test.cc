@@ -347,6 +347,10 @@ func @workspace(n: i64) -> i64 {
   %0 = call_packed $workspace, %0
   ret %0
 }
+func @kernel() -> any {
+  %0 = load_packed $doubled
+  ret %0!
+}
 )";
 
 TEST(Kernels, RunFromAClosedObjectAndRefuseWrongArguments) {
@@ -364,6 +368,19 @@ TEST(Kernels, RunFromAClosedObjectAndRefuseWrongArguments) {
   EXPECT_EQ(m.call("workspace", 1000).as<int64_t>(), 0);
   EXPECT_THAT(error_of([&] { m.call("workspace", 10 << 20); }), HasSubstr("workspace"));
   EXPECT_EQ(m.call("main", x).as<Tensor>().data_as<float>()[0], 2);
+}
+
+TEST(Kernels, AsValuesOutliveTheirProgram) {
+  Function doubled;
+  {
+    Machine m(program_of(with_kernels(kKernels)));
+    doubled = m.call("kernel").as<Function>();
+  }
+  float data[2] = {1, 2};
+  int64_t shape[] = {2};
+  Tensor x = Tensor::copy_of<float>(shape, f32, data), y = Tensor::empty(shape, f32);
+  doubled(x, y);
+  EXPECT_EQ(y.data_as<float>()[1], 4);
 }
 
 TEST(Kernels, MissingOnesAndFeaturesAreLoadErrors) {

@@ -251,13 +251,16 @@ void load_packed(Machine&, const Op& op, AnyView* base) {
     throw Error(ErrorKind::Runtime,
                 cat("no packed function '", printable(op.extra->slot->name), "' is linked"));
   }
-  // A kernel has no object of its own: it is wrapped, with what keeps its code.
-  Function f = target->owner && target->owner->type_index == TypeIndex::Function
-                   ? Function(target->owner)
-                   : Function::from_packed([target, keep = target->owner](const AnyView* args,
-                                                                          int32_t n, Any* result) {
-                       if (target->call(target->self, args, n, result) != 0) throw take_error();
-                     });
+  // A kernel has no object of its own: it is wrapped, with what keeps its code. The target itself
+  // is the Program's, which the value may outlive.
+  bool is_object = target->owner && target->owner->type_index == TypeIndex::Function;
+  Function f =
+      is_object
+          ? Function(target->owner)
+          : Function::from_packed([call = target->call, self = target->self, keep = target->owner](
+                                      const AnyView* args, int32_t n, Any* result) {
+              if (call(self, args, n, result) != 0) throw take_error();
+            });
   put_result(base, op.a, Any(f));
 }
 
