@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <mutex>
 
 namespace tenon {
 
@@ -90,9 +91,21 @@ Error::Error(ErrorKind kind, const Span& span, std::string message)
   data_->span = span;
 }
 
-Error& Error::row(std::string label, std::string text, std::string note) {
-  data_->rows.push_back({std::move(label), std::move(text), std::move(note)});
+namespace {
+constinit std::mutex rendering;  // guards the rendered text, which copies on several threads share
+}
+
+Error::Data& Error::own() {
+  if (data_.use_count() > 1) {
+    std::lock_guard lock(rendering);
+    data_ = std::make_shared<Data>(*data_);
+  }
   data_->rendered.clear();
+  return *data_;
+}
+
+Error& Error::row(std::string label, std::string text, std::string note) {
+  own().rows.push_back({std::move(label), std::move(text), std::move(note)});
   return *this;
 }
 Error& Error::first_row(std::string label, std::string text) {
@@ -113,23 +126,19 @@ Error& Error::rule(std::string text, std::string note) {
   return row("rule", std::move(text), std::move(note));
 }
 Error& Error::help(std::string text) {
-  data_->help = std::move(text);
-  data_->rendered.clear();
+  own().help = std::move(text);
   return *this;
 }
 Error& Error::table(std::vector<std::string> cells) {
-  data_->table.push_back(std::move(cells));
-  data_->rendered.clear();
+  own().table.push_back(std::move(cells));
   return *this;
 }
 Error& Error::frame(std::string text) {
-  data_->frames.push_back(std::move(text));
-  data_->rendered.clear();
+  own().frames.push_back(std::move(text));
   return *this;
 }
 Error& Error::at(const Span& span) {
-  if (data_->span.empty()) data_->span = span;
-  data_->rendered.clear();
+  if (data_->span.empty()) own().span = span;
   return *this;
 }
 
@@ -213,6 +222,7 @@ std::string Error::render() const {
 
 const char* Error::what() const noexcept {
   try {
+    std::lock_guard lock(rendering);
     if (data_->rendered.empty()) data_->rendered = render();
     return data_->rendered.c_str();
   } catch (...) {

@@ -98,7 +98,9 @@ class Error : public std::exception {
     std::vector<std::vector<std::string>> table;
     std::vector<std::string> frames;
   };
-  std::shared_ptr<Data> data_;  // shared by copies, so that copying can't throw
+  // Before a change: copies share the data, so that copying can't throw.
+  Data& own();
+  std::shared_ptr<Data> data_;
 };
 
 [[noreturn]] void assertion_failed(const char* condition, const char* file, int line,

@@ -107,6 +107,17 @@ TEST(Error, AFailedAssertionIsInternalAndNamesItsPlace) {
   }
 }
 
+TEST(Error, AChangeToACopyLeavesTheOthers) {
+  Error first(ErrorKind::Runtime, "broken");
+  Error second = first;
+  EXPECT_STREQ(second.what(), "error: broken");
+  second.frame("main").found("x").help("mend it");
+  second.at(Span::at("a.tn", 4)).table({"cell"});
+  EXPECT_STREQ(first.what(), "error: broken");
+  EXPECT_EQ(first.backtrace().size(), 0u);
+  EXPECT_STRNE(second.what(), first.what());
+}
+
 TEST(Span, PrintsFileAndNodes) {
   EXPECT_EQ(to_text(Span()), "");
   EXPECT_EQ(to_text(Span::at("a.tn", 4)), "a.tn:4");
