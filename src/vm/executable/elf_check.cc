@@ -42,6 +42,8 @@ class ElfCheck {
   }
 
   std::optional<std::string> segments() {
+    constexpr uint64_t kPage = 4096;
+    uint64_t end = 0;  // the first page behind the segments so far
     for (uint64_t i = 0; i < header_.e_phnum; ++i) {
       Elf64_Phdr p;
       if (header_.e_phoff > bytes_.size() || !read(header_.e_phoff + i * sizeof p, &p)) {
@@ -61,13 +63,22 @@ class ElfCheck {
         return "a segment that is writable and executable";
       }
       if (p.p_type == PT_LOAD) {
+        // Whole pages are mapped: on a page that two segments share, the second one's bytes lie.
+        if (p.p_memsz && p.p_vaddr / kPage < end) return "segments that overlap in memory";
+        end = (p.p_vaddr + p.p_memsz + kPage - 1) / kPage;
+        if (p.p_vaddr % kPage != p.p_offset % kPage) return "a segment that can't be mapped";
         loads_.push_back(p);
       } else {
+        if (has_dynamic_) return "two dynamic sections";
         dynamic_ = p;
         has_dynamic_ = true;
       }
     }
     if (loads_.empty() || !has_dynamic_) return "no loadable segment or no dynamic section";
+    // The loader reads it at its address.
+    if (offset_of(dynamic_.p_vaddr, dynamic_.p_filesz) != dynamic_.p_offset) {
+      return "a dynamic section that lies elsewhere in memory";
+    }
     return std::nullopt;
   }
 
@@ -153,14 +164,23 @@ class ElfCheck {
     return "a dynamic section without an end";
   }
 
-  // How many dynamic symbols there are, from the hash table that the dynamic loader uses.
+  // How many dynamic symbols there are, from the hash tables that the dynamic loader uses: the
+  // greater number where there are two.
   std::optional<uint64_t> symbol_count() const {
+    uint64_t count = 0;
     if (hash_) {
       auto at = offset_of(hash_, 8);
       uint32_t chains = 0;
-      if (at && read(*at + 4, &chains)) return chains;
-      return std::nullopt;
+      if (!at || !read(*at + 4, &chains)) return std::nullopt;
+      count = chains;
     }
+    if (hash_ && !gnu_hash_) return count;
+    auto of_gnu_hash = gnu_symbol_count();
+    if (!of_gnu_hash) return std::nullopt;
+    return std::max(count, *of_gnu_hash);
+  }
+
+  std::optional<uint64_t> gnu_symbol_count() const {
     struct {
       uint32_t buckets, first, bloom_words, shift;
     } table;
