@@ -1,90 +1,101 @@
 #include "vm/interp/deadline.h"
 
+#include <pthread.h>
+
 #include <condition_variable>
 #include <map>
 #include <mutex>
 #include <thread>
-#include <unordered_map>
 
 namespace tenon::vm {
-namespace {
 
-class Timer {
+class Deadline::Timer {
  public:
-  // Never destroyed: its thread may outlive static destruction.
   static Timer& instance() {
-    static Timer* timer = new Timer;
-    return *timer;
+    Timer* timer = instance_.load(std::memory_order_acquire);
+    return timer ? *timer : make();
+  }
+  static bool is_current(const Timer* timer) {
+    return instance_.load(std::memory_order_acquire) == timer;
   }
 
-  uint64_t add(std::atomic<uint32_t>* word, uint32_t bits, Deadline::Clock::time_point when) {
+  Key add(std::atomic<uint32_t>* word, uint32_t bits, Clock::time_point when) {
     std::lock_guard lock(mutex_);
     if (!started_) {
       std::thread([this] { run(); }).detach();
       started_ = true;
     }
-    uint64_t id = next_id_++;
-    auto at = entries_.insert({when, {id, word, bits}});
-    places_[id] = at;
+    Key key{when, next_id_++};
+    entries_.insert({key, {word, bits}});
     if (when < wakes_at_) changed_.notify_one();
-    return id;
+    return key;
   }
 
   // After this the word isn't touched any more.
-  void remove(uint64_t id) {
+  void remove(const Key& key) {
     std::lock_guard lock(mutex_);
-    auto place = places_.find(id);
-    if (place == places_.end()) return;
-    entries_.erase(place->second);
-    places_.erase(place);
+    entries_.erase(key);
   }
 
  private:
   struct Entry {
-    uint64_t id;
     std::atomic<uint32_t>* word;
     uint32_t bits;
   };
+
+  static Timer& make() {
+    static std::mutex making;
+    std::lock_guard lock(making);
+    Timer* timer = instance_.load();
+    if (!timer) {
+      // A fork leaves the child without the thread: it starts with a new timer and lets this one
+      // lie, whose mutex may be locked for ever.
+      static const int registered =
+          pthread_atfork(nullptr, nullptr, [] { instance_.store(nullptr); });
+      (void)registered;
+      timer = new Timer;  // never destroyed: its thread may outlive static destruction
+      instance_.store(timer, std::memory_order_release);
+    }
+    return *timer;
+  }
 
   void run() {
     std::unique_lock lock(mutex_);
     for (;;) {
       if (entries_.empty()) {
-        wakes_at_ = Deadline::Clock::time_point::max();
+        wakes_at_ = Clock::time_point::max();
         changed_.wait(lock);
         continue;
       }
       auto first = entries_.begin();
-      if (first->first > Deadline::Clock::now()) {
+      Clock::time_point when = first->first.first;
+      if (when > Clock::now()) {
         // The entry may go while this waits: then it wakes for nothing, which costs less than a
         // wake-up for each call.
-        wakes_at_ = first->first;
-        auto when = wakes_at_;
+        wakes_at_ = when;
         changed_.wait_until(lock, when);
         continue;
       }
       first->second.word->fetch_or(first->second.bits, std::memory_order_relaxed);
-      places_.erase(first->second.id);
       entries_.erase(first);
     }
   }
 
+  static constinit std::atomic<Timer*> instance_;
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::multimap<Deadline::Clock::time_point, Entry> entries_;
-  std::unordered_map<uint64_t, std::multimap<Deadline::Clock::time_point, Entry>::iterator> places_;
-  Deadline::Clock::time_point wakes_at_ = Deadline::Clock::time_point::max();
+  std::map<Key, Entry> entries_;
+  Clock::time_point wakes_at_ = Clock::time_point::max();
   uint64_t next_id_ = 1;
   bool started_ = false;
 };
-
-}  // namespace
+constinit std::atomic<Deadline::Timer*> Deadline::Timer::instance_{nullptr};
 
 Deadline::Deadline(std::atomic<uint32_t>* word, uint32_t bits, Clock::time_point when)
-    : id_(Timer::instance().add(word, bits, when)) {}
+    : timer_(&Timer::instance()), key_(timer_->add(word, bits, when)) {}
 
 Deadline::~Deadline() {
-  Timer::instance().remove(id_);
+  if (Timer::is_current(timer_)) timer_->remove(key_);
 }
 
 }  // namespace tenon::vm

@@ -1,10 +1,12 @@
 // One timer thread per process sets the interrupt word of calls whose deadline has passed. It
-// starts with the first deadline and sleeps while there is none.
+// starts with the first deadline and sleeps while there is none. A forked child has a timer of its
+// own; a call that itself forks goes on in the child without its deadline.
 #pragma once
 
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <utility>
 
 namespace tenon::vm {
 
@@ -17,7 +19,11 @@ class Deadline {
   Deadline(const Deadline&) = delete;
 
  private:
-  uint64_t id_;
+  class Timer;
+  using Key = std::pair<Clock::time_point, uint64_t>;
+
+  Timer* timer_;
+  Key key_;
 };
 
 }  // namespace tenon::vm
