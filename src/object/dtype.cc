@@ -1,6 +1,7 @@
 #include "object/dtype.h"
 
 #include <charconv>
+#include <cmath>
 
 #include "support/error.h"
 
@@ -84,6 +85,15 @@ DataType dtype_named(std::string_view text) {
   if (auto t = parse_dtype(text)) return *t;
   throw Error(ErrorKind::Usage, cat(quoted(text), " is no element type"))
       .expected("float16 float32 float64 bfloat16 int8..int64 uint8..uint64 bool");
+}
+
+// A sign, 5 bits of exponent, 10 of fraction.
+double half_value(uint16_t bits) {
+  int exponent = bits >> 10 & 31, fraction = bits & 1023;
+  double magnitude = exponent == 31  ? (fraction ? NAN : INFINITY)
+                     : exponent == 0 ? std::ldexp(fraction, -24)
+                                     : std::ldexp(1024 + fraction, exponent - 25);
+  return bits & 0x8000 ? -magnitude : magnitude;
 }
 
 }  // namespace tenon

@@ -47,6 +47,9 @@ inline constexpr DataType i8{kDLInt, 8}, i16{kDLInt, 16}, i32{kDLInt, 32}, i64{k
 inline constexpr DataType u8{kDLUInt, 8}, u16{kDLUInt, 16}, u32{kDLUInt, 32}, u64{kDLUInt, 64};
 inline constexpr DataType boolean{kDLBool, 8};  // one byte, 0 or 1; written "bool"
 
+// The number that an f16's bits stand for.
+double half_value(uint16_t bits);
+
 // "float32", "int64", "bool", "bfloat16", "float32x4"; "void" for none.
 std::string to_text(DataType t);
 // Reads that, and the short forms "f32", "i64", "u8". Nothing when it is no type.

@@ -1,6 +1,7 @@
 #include "object/map.h"
 
 #include "object/reflect.h"
+#include "object/walk.h"
 
 namespace tenon {
 
@@ -12,17 +13,11 @@ uint64_t mix(uint64_t x) {  // the finaliser of splitmix64 (Steele, Lea, Flood 2
   x *= 0x94d049bb133111ebu;
   return x ^ (x >> 31);
 }
-
-uint64_t hash_bytes(std::string_view text) {  // FNV-1a, 64 bits
-  uint64_t h = 0xcbf29ce484222325u;
-  for (unsigned char c : text) h = (h ^ c) * 0x100000001b3u;
-  return h;
-}
 }  // namespace
 
 uint64_t same_hash(const AnyView& a) {
-  if (String::accepts(a)) return mix(hash_bytes(detail::text_of(a)));
-  if (Bytes::accepts(a)) return mix(hash_bytes(detail::text_of(a)) + 1);
+  if (String::accepts(a)) return mix(detail::hash_text(detail::text_of(a)));
+  if (Bytes::accepts(a)) return mix(detail::hash_text(detail::text_of(a)) + 1);
   return mix(a.v.bits ^ static_cast<uint64_t>(a.type_index) << 56);
 }
 

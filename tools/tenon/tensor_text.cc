@@ -9,15 +9,6 @@
 namespace tenon::tool {
 namespace {
 
-double half_to_double(uint16_t bits) {
-  const int exponent = bits >> 10 & 31;
-  const double fraction = bits & 1023;
-  const double magnitude = exponent == 0    ? std::ldexp(fraction, -24)
-                           : exponent == 31 ? (fraction == 0 ? INFINITY : NAN)
-                                            : std::ldexp(fraction + 1024, exponent - 25);
-  return bits >> 15 ? -magnitude : magnitude;
-}
-
 template <class T>
 T at(const Tensor& tensor, int64_t i) {
   T value;
@@ -31,7 +22,7 @@ double element_as_double(const Tensor& tensor, int64_t i) {
   const DataType t = tensor.dtype();
   if (t == f32) return at<float>(tensor, i);
   if (t == f64) return at<double>(tensor, i);
-  if (t == f16) return half_to_double(at<uint16_t>(tensor, i));
+  if (t == f16) return half_value(at<uint16_t>(tensor, i));
   if (t == boolean || t == u8) return at<uint8_t>(tensor, i);
   if (t == i8) return at<int8_t>(tensor, i);
   if (t == i16) return at<int16_t>(tensor, i);

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "object/dtype.h"
 #include "support/error.h"
 #include "support/text.h"
 
@@ -121,14 +122,6 @@ std::string nan_text(uint64_t bits, uint64_t plain) {
 }
 
 constexpr uint64_t kPlainNan64 = 0x7ff8000000000000;
-
-double half_value(uint16_t h) {
-  int exponent = h >> 10 & 31, fraction = h & 1023;
-  double magnitude = exponent == 31 ? (fraction ? NAN : INFINITY)
-                     : exponent     ? std::ldexp(1024 + fraction, exponent - 25)
-                                    : std::ldexp(fraction, -24);
-  return h & 0x8000 ? -magnitude : magnitude;
-}
 
 template <class T>
 T read(const void* p) {

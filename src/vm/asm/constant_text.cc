@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "object/device_name.h"
 #include "object/shape.h"
 #include "object/string.h"
 #include "object/tensor.h"
@@ -96,7 +97,7 @@ Any parse_tensor(LineCursor& in) {
     if (!d.is_constant()) in.fail("a constant's dimensions are numbers", "a number", start);
     shape.push_back(d.value);
   }
-  if (!type.dims_known || !is_element_type(type.dtype)) {
+  if (!type.dims_known || !is_tensor_dtype(type.dtype)) {
     in.fail("no constant has this type", "a tensor with numbers for dimensions", start);
   }
   auto bytes = byte_count(shape, type.dtype);
@@ -206,7 +207,7 @@ std::string constant_text(const AnyView& value, int64_t max_elements) {
     case TypeIndex::DataType:
       return "dtype " + short_dtype(value.as<DataType>());
     case TypeIndex::Device:
-      return "device " + device_text(value.as<DLDevice>());
+      return "device " + tenon::to_text(value.as<DLDevice>());
     case TypeIndex::Shape:
       return "shape" + to_text(value.as<Shape>());
     case TypeIndex::Tensor:

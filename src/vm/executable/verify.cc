@@ -78,7 +78,7 @@ class Verifier {
     std::string where = cat("constant ", i);
     if (v.type_index == TypeIndex::Tensor) {
       Tensor t = v.as<Tensor>();
-      if (!is_element_type(t.dtype())) {
+      if (!is_tensor_dtype(t.dtype())) {
         fail(Rule::DtypeKnown, where, to_text(t.dtype()),
              "an element type of the machine's tensors");
       }
@@ -91,7 +91,7 @@ class Verifier {
         fail(Rule::ConstantForm, where, to_text(s), "dimensions that are no less than 0");
       }
     } else if (v.type_index == TypeIndex::DataType) {
-      if (!is_element_type(v.as<DataType>())) {
+      if (!is_tensor_dtype(v.as<DataType>())) {
         fail(Rule::DtypeKnown, where, to_text(v.as<DataType>()),
              "an element type of the machine's tensors");
       }

@@ -1,5 +1,6 @@
 #include "vm/isa/instruction.h"
 
+#include "object/device_name.h"
 #include "support/error.h"
 #include "support/text.h"
 #include "vm/isa/limits.h"
@@ -27,16 +28,6 @@ bool decode(std::span<const Word> code, uint32_t offset, Instruction* out, std::
   return true;
 }
 
-std::string device_text(DLDevice device) {
-  std::string_view name = device.device_type == kDLCPU      ? "cpu"
-                          : device.device_type == kDLCUDA   ? "cuda"
-                          : device.device_type == kDLOpenCL ? "opencl"
-                                                            : "";
-  if (name.empty())
-    return cat("device", static_cast<int>(device.device_type), ":", device.device_id);
-  return cat(name, ":", device.device_id);
-}
-
 std::string to_text(Arg arg) {
   switch (arg.kind()) {
     case ArgKind::Register:
@@ -56,7 +47,7 @@ std::string to_text(Arg arg) {
     case ArgKind::Dtype:
       return to_text(arg.as_dtype());
     case ArgKind::Device:
-      return device_text(arg.as_device());
+      return tenon::to_text(arg.as_device());
     case ArgKind::None:
       return "_";
   }

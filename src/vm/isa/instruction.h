@@ -118,6 +118,5 @@ bool decode(std::span<const Word> code, uint32_t offset, Instruction* out,
 std::string to_text(Arg arg);
 // A dim operand: "*", "=3", "=%2", "->%2".
 std::string dim_text(Arg code, Arg value);
-std::string device_text(DLDevice device);  // "cpu:0", "cuda:1", "device12:0"
 
 }  // namespace tenon::vm

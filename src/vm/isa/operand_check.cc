@@ -1,10 +1,14 @@
 #include "vm/isa/operand_check.h"
 
+#include "object/device_name.h"
+#include "object/tensor.h"
 #include "support/text.h"
 #include "vm/isa/limits.h"
 
 namespace tenon::vm {
 namespace {
+
+static_assert(kMaxRank == tenon::kMaxRank);
 
 constexpr std::string_view kRuleNames[] = {
 #define TENON_RULE(identifier, name, text) name,
@@ -139,14 +143,6 @@ std::span<const Rule> all_rules() {
   return kAllRules;
 }
 
-bool is_element_type(DataType t) {
-  if (t.lanes != 1) return false;
-  if (t.is_bool()) return t.bits == 8;
-  if (t.is_int()) return t.bits == 8 || t.bits == 16 || t.bits == 32 || t.bits == 64;
-  if (t.code == kDLFloat) return t.bits == 16 || t.bits == 32 || t.bits == 64;
-  return t.code == kDLBfloat && t.bits == 16;
-}
-
 std::optional<Violation> check_operand_kinds(const Instruction& in) {
   const OpcodeInfo& info = *in.info;
   uint32_t words = static_cast<uint32_t>(in.operands.size());
@@ -180,13 +176,13 @@ std::optional<Violation> check_operand_kinds(const Instruction& in) {
     if (a.is(ArgKind::Immediate)) {
       if (auto v = check_immediate(in, i, spec, part)) return v;
     }
-    if (a.is(ArgKind::Dtype) && !is_element_type(a.as_dtype())) {
+    if (a.is(ArgKind::Dtype) && !is_tensor_dtype(a.as_dtype())) {
       return Violation{Rule::DtypeKnown, i, to_text(a.as_dtype()),
                        "an element type of the machine's tensors"};
     }
     if (a.is(ArgKind::Device) &&
         (a.as_device().device_type != kDLCPU || a.as_device().device_id != 0)) {
-      return Violation{Rule::DeviceKnown, i, device_text(a.as_device()), "cpu:0"};
+      return Violation{Rule::DeviceKnown, i, tenon::to_text(a.as_device()), "cpu:0"};
     }
   }
   return std::nullopt;

@@ -40,8 +40,4 @@ std::optional<Violation> check_operand_kinds(const Instruction& instruction);
 // Indices; the kinds must have been checked.
 std::optional<Violation> check_operand_ranges(const Instruction& instruction, const Bounds& bounds);
 
-// Element types that the machine's tensors may have: integers of 8 to 64 bits, bool, f16, bf16,
-// f32, f64, one lane.
-bool is_element_type(DataType t);
-
 }  // namespace tenon::vm
