@@ -4,6 +4,7 @@
 #include <array>
 #include <atomic>
 
+#include "device/call_context.h"
 #include "device/cpu.h"
 #include "object/function.h"
 
@@ -46,6 +47,9 @@ const DeviceTable& device_table(DLDevice device) {
 
 Ref<StorageObj> allocate_storage(size_t bytes, DLDevice device) {
   const DeviceTable& table = device_table(device);
+  if (CallContext* call = CallContext::current(); call && device.device_type == kDLCPU) {
+    if (Ref<StorageObj> counted = call->allocate(bytes, kDataAlignment)) return counted;
+  }
   auto s = make<StorageObj>();
   size_t taken = bytes ? bytes : 1;
   if (taken <= kAddressSpace) s->data = table.allocate(device.device_id, taken, kDataAlignment);

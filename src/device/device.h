@@ -31,7 +31,8 @@ void register_device(DLDeviceType kind, const DeviceTable* table);
 const DeviceTable& device_table(DLDevice device);
 bool has_device(DLDevice device);
 
-// New memory on a device, freed with the object; at least one byte is taken. A Runtime error,
+// New memory on a device, freed with the object; at least one byte is taken. Within a call on a
+// machine it comes from the machine's pool and counts for the call's memory limit. A Runtime error,
 // naming the size, when there is none.
 Ref<StorageObj> allocate_storage(size_t bytes, DLDevice device = kCpu);
 // A compact tensor in storage of its own, not initialised. A Runtime error when the size is

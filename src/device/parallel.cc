@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 
+#include "device/call_context.h"
 #include "device/processors.h"
 #include "device/thread_pool.h"
 #include "object/function.h"
@@ -40,8 +41,38 @@ int32_t scoped_threads() {
   return threads_here;
 }
 
+namespace {
+
+// A loop within a call: its bodies run for that call on every thread.
+struct CallLoop {
+  const ParallelLoop& loop;
+  CallContext* call;
+
+  static int body(void* context, int64_t begin, int64_t end) {
+    const CallLoop& self = *static_cast<CallLoop*>(context);
+    CallContext::Scope scope(self.call);
+    return self.loop.body(self.loop.context, begin, end);
+  }
+};
+
+}  // namespace
+
+int try_parallel(const ParallelLoop& loop) noexcept {
+  try {
+    CallContext* call = CallContext::current();
+    if (!call) return parallel_table().run(&loop);
+    CallLoop within{loop, call};
+    ParallelLoop carried = loop;
+    carried.body = &CallLoop::body;
+    carried.context = &within;
+    return parallel_table().run(&carried);
+  } catch (...) {
+    return set_current_exception();
+  }
+}
+
 void run_parallel(const ParallelLoop& loop) {
-  if (parallel_table().run(&loop) != 0) throw take_error();
+  if (try_parallel(loop) != 0) throw take_error();
 }
 
 int detail::guarded(void (*call)(void*, int64_t, int64_t), void* context, int64_t begin,

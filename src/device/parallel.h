@@ -49,7 +49,10 @@ class ThreadsScope {
 };
 int32_t scoped_threads();  // the setting; 0 when there is none
 
-// Runs the loop and throws the body's error. Inside `f(begin, end)` exceptions may be thrown.
+// Runs the loop; 0, or an error waits on this thread. Nothing is thrown, whatever the table does.
+// The threads that help work for the same call (call_context.h) as this one.
+int try_parallel(const ParallelLoop& loop) noexcept;
+// The same, and throws the error. Inside `f(begin, end)` exceptions may be thrown.
 void run_parallel(const ParallelLoop& loop);
 
 namespace detail {

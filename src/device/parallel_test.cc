@@ -11,6 +11,7 @@
 #include <thread>
 #include <vector>
 
+#include "device/call_context.h"
 #include "device/processors.h"
 #include "device/thread_pool.h"
 #include "object/function.h"
@@ -162,6 +163,55 @@ TEST(Parallel, AChildOfAForkGetsThreadsOfItsOwn) {
   int status = 1;
   waitpid(child, &status, 0);
   EXPECT_EQ(status, 0);
+}
+
+// A body of a kind that must not throw, and does.
+TEST(Parallel, ABodyThatThrowsIsAnErrorOfTheLoop) {
+  ThreadsScope scope(2);
+  ParallelLoop loop;
+  loop.n = 100;
+  loop.each_chunk = true;
+  loop.body = [](void*, int64_t, int64_t) -> int { throw std::bad_alloc(); };
+  for (int32_t threads : {1, 2}) {
+    loop.threads = threads;
+    EXPECT_NE(try_parallel(loop), 0);
+    EXPECT_EQ(take_error().message(), "out of memory");
+  }
+  // The thread still uses others: nothing thinks that it is inside of a loop.
+  std::atomic<int> here{0}, elsewhere{0};
+  const std::thread::id caller = std::this_thread::get_id();
+  for (int i = 0; i < 1000 && elsewhere == 0; ++i) {
+    parallel_for(64, 1, [&](int64_t, int64_t) {
+      ++(std::this_thread::get_id() == caller ? here : elsewhere);
+      std::this_thread::yield();
+    });
+  }
+  EXPECT_GT(elsewhere, 0);
+}
+
+TEST(Parallel, HelpersWorkForTheCallersCall) {
+  struct Call : CallContext {
+    std::atomic<size_t> counted{0};
+    bool count_memory(size_t bytes) override {
+      counted += bytes;
+      return true;
+    }
+    void discount_memory(size_t) override {}
+    void fail_memory(size_t) override { throw Error(ErrorKind::Runtime, "over the limit"); }
+    void poll() override {}
+    Ref<StorageObj> allocate(size_t, size_t) override { return {}; }
+    bool may_write(const Tensor&) const override { return true; }
+  } call;
+  ThreadsScope scope(4);
+  {
+    CallContext::Scope within(&call);
+    parallel_for(64, 1, [&](int64_t b, int64_t e) {
+      CallContext::current()->count_memory(static_cast<size_t>(e - b));
+      std::this_thread::yield();
+    });
+  }
+  EXPECT_EQ(call.counted, 64u);
+  parallel_for(64, 1, [&](int64_t, int64_t) { EXPECT_EQ(CallContext::current(), nullptr); });
 }
 
 TEST(Parallel, AHostCanReplaceTheTable) {

@@ -6,8 +6,8 @@
 #include <atomic>
 #include <condition_variable>
 #include <mutex>
-#include <system_error>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "object/function.h"
@@ -61,7 +61,12 @@ struct Job {
   bool run(int64_t first, int64_t last) {
     int64_t begin = first * loop->grain;
     int64_t end = last == chunks ? loop->n : last * loop->grain;
-    int code = loop->body(loop->context, begin, end);
+    int code;
+    try {
+      code = loop->body(loop->context, begin, end);
+    } catch (...) {  // a worker has nobody above it who could catch
+      code = set_current_exception();
+    }
     if (code == 0) return true;
     std::lock_guard lock(error_mutex);
     if (error_code == 0 || begin < error_at) {
@@ -84,12 +89,7 @@ class Pool {
   void run(Job& job, int32_t helpers) {
     {
       std::lock_guard lock(mutex_);
-      start(helpers);
-      job.wanted = std::min(helpers, static_cast<int32_t>(count_));
-      if (job.wanted > 0) {
-        jobs_.push_back(&job);
-        offers_.fetch_add(1, std::memory_order_release);
-      }
+      offer(job, helpers);
       helpers = std::min(job.wanted, sleeping_);
     }
     for (int32_t i = 0; i < helpers; ++i) wake_.notify_one();
@@ -130,15 +130,22 @@ class Pool {
     return *p;
   }
 
-  // With the mutex held. Fewer threads are started when the system has no more.
-  void start(int32_t wanted) {
-    while (static_cast<int32_t>(count_) < std::min(wanted, kMostThreads)) {
-      try {
+  // With the mutex held. Where the system has no more threads or no memory, fewer help, or none.
+  void offer(Job& job, int32_t helpers) noexcept {
+    try {
+      while (static_cast<int32_t>(count_) < std::min(helpers, kMostThreads)) {
         std::thread([this] { serve(); }).detach();
-      } catch (const std::system_error&) {
-        return;
+        ++count_;
       }
-      ++count_;
+    } catch (const std::exception&) {
+    }
+    try {
+      job.wanted = std::min(helpers, static_cast<int32_t>(count_));
+      if (job.wanted == 0) return;
+      jobs_.push_back(&job);
+      offers_.fetch_add(1, std::memory_order_release);
+    } catch (const std::exception&) {
+      job.wanted = 0;
     }
   }
 
@@ -202,14 +209,17 @@ int run_on_pool(const ParallelLoop* loop) {
   job.chunks = chunks;
   job.portion = threads <= 1 ? chunks : std::max<int64_t>(1, chunks / (threads * kSlices));
   job.wanted = 0;
-  bool outer = inside_loop;
-  inside_loop = true;
-  if (threads <= 1) {
-    job.work();
-  } else {
-    Pool::get().run(job, threads - 1);
+  {
+    struct Inside {
+      bool outer = std::exchange(inside_loop, true);
+      ~Inside() { inside_loop = outer; }
+    } inside;
+    if (threads <= 1) {
+      job.work();
+    } else {
+      Pool::get().run(job, threads - 1);
+    }
   }
-  inside_loop = outer;
   if (job.error_code != 0) set_error_object(std::move(job.error));
   return job.error_code;
 }

@@ -14,7 +14,7 @@
 namespace tenon {
 
 static_assert(offsetof(Object, counts) == 0 && offsetof(Object, type_index) == 8 &&
-              offsetof(Object, reserved) == 12 && offsetof(Object, deleter) == 16 &&
+              offsetof(Object, budget) == 12 && offsetof(Object, deleter) == 16 &&
               sizeof(Object) == 24);
 static_assert(offsetof(AnyView, type_index) == 0 && offsetof(AnyView, small_length) == 4 &&
               offsetof(AnyView, v) == 8 && sizeof(AnyView) == 16 && sizeof(Any) == 16);

@@ -28,6 +28,7 @@ struct ArrayObj : Object {
   // An empty array with room for `capacity` elements.
   static Ref<ArrayObj> with_capacity(int64_t capacity);
   static ArrayObj* empty();
+  size_t tail_bytes() const { return static_cast<size_t>(capacity) * sizeof(Any); }
 };
 static_assert(sizeof(ArrayObj) == 40);
 

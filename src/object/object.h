@@ -2,7 +2,7 @@
 //
 //   byte 0   uint64  counts: strong in the low half, weak in the high half (1 for all strong ones)
 //        8   int32   type_index
-//       12   uint32  zero
+//       12   uint32  number of the budget that the object's memory counts for; zero for none
 //       16   deleter(self, flags): flags 1 destroy the value, 2 free the memory, 3 both
 //       24   the type's own fields
 //
@@ -18,6 +18,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "object/object_budget.h"
 #include "object/type_index.h"
 
 namespace tenon {
@@ -34,7 +35,7 @@ struct Object {
 
   uint64_t counts = 0;
   int32_t type_index = 0;
-  uint32_t reserved = 0;
+  uint32_t budget = 0;
   void (*deleter)(void* self, int flags) = nullptr;
 
   Object() = default;
@@ -83,13 +84,44 @@ inline void release(const Object* o) {
   }
 }
 
+namespace detail {
+// The bytes of an object: a type with memory behind its fields tells how much by `tail_bytes`.
+template <class T>
+size_t bytes_of(const T& t) {
+  if constexpr (requires { t.tail_bytes(); }) {
+    return sizeof(T) + t.tail_bytes();
+  } else {
+    return sizeof(T);
+  }
+}
+// Memory for an object, and the number of the budget that it counts for.
+struct ObjectMemory {
+  void* at;
+  uint32_t budget;
+};
+inline ObjectMemory object_memory(size_t bytes) {
+  if (ObjectBudget* budget = object_budget) [[unlikely]]
+    return {counted_memory(bytes), budget->number()};
+  return {::operator new(bytes), 0};
+}
+// Undoes it for an object that didn't come to be.
+inline void drop_object_memory(ObjectMemory memory, size_t bytes) {
+  if (memory.budget) ObjectBudget::give_back(memory.budget, bytes);
+  ::operator delete(memory.at);
+}
+}  // namespace detail
+
 // What a type's deleter does. A type whose fields own no other objects, or only leaves, says
 // `static constexpr bool kLeaf = true` and is destroyed on the spot.
 template <class T>
 void delete_object(void* self, int flags) {
   auto body = [](Object* o, int f) {
     T* t = static_cast<T*>(o);
-    if (f & Object::kDestroy) t->~T();
+    if (f & Object::kDestroy) {
+      if (t->budget) [[unlikely]]
+        ObjectBudget::give_back(t->budget, detail::bytes_of(*t));
+      t->~T();
+    }
     if (f & Object::kFree) ::operator delete(static_cast<void*>(t));
   };
   if constexpr (requires { requires T::kLeaf; }) {
@@ -102,19 +134,19 @@ void delete_object(void* self, int flags) {
 template <class T>
 class Ref;
 
-// Fills in the header of an object in memory from `operator new`; the count starts at one.
+// Fills in the header of an object in memory from `object_memory`; the count starts at one.
 template <class T>
-void init_header(T* t) {
+void init_header(T* t, uint32_t budget) {
   static_assert(!std::is_polymorphic_v<T>, "a virtual table would take the header's place");
   t->counts = Object::kCountsOfNew;
   t->type_index = T::kTypeIndex;
-  t->reserved = 0;
+  t->budget = budget;
   t->deleter = &delete_object<T>;
 }
 
 template <class T, class... Args>
 Ref<T> make(Args&&... args);
-// As `make`, with `extra_bytes` of memory behind the object.
+// As `make`, with `extra_bytes` of memory behind the object, which its `tail_bytes` then tells.
 template <class T, class... Args>
 Ref<T> make_with_tail(size_t extra_bytes, Args&&... args);
 
@@ -197,35 +229,36 @@ class Ref {
 template <class T, class... Args>
 Ref<T> make_with_tail(size_t extra_bytes, Args&&... args) {
   static_assert(alignof(T) <= __STDCPP_DEFAULT_NEW_ALIGNMENT__);
-  void* memory = ::operator new(sizeof(T) + extra_bytes);
+  static_assert(requires(const T& t) { t.tail_bytes(); });
+  detail::ObjectMemory memory = detail::object_memory(sizeof(T) + extra_bytes);
   T* t;
   try {
-    t = new (memory) T{{}, std::forward<Args>(args)...};
+    t = new (memory.at) T{{}, std::forward<Args>(args)...};
   } catch (...) {
-    ::operator delete(memory);
+    detail::drop_object_memory(memory, sizeof(T) + extra_bytes);
     throw;
   }
-  init_header(t);
+  init_header(t, memory.budget);
   return Ref<T>::adopt(t);
 }
 
 template <class T, class... Args>
 Ref<T> make(Args&&... args) {
   static_assert(alignof(T) <= __STDCPP_DEFAULT_NEW_ALIGNMENT__);
-  void* memory = ::operator new(sizeof(T));
+  detail::ObjectMemory memory = detail::object_memory(sizeof(T));
   T* t;
   try {
     if constexpr (std::is_constructible_v<T, Args...>) {
-      t = new (memory) T(std::forward<Args>(args)...);
+      t = new (memory.at) T(std::forward<Args>(args)...);
     } else {
       // An aggregate: the arguments fill the fields after the header (or after the base).
-      t = new (memory) T{{}, std::forward<Args>(args)...};
+      t = new (memory.at) T{{}, std::forward<Args>(args)...};
     }
   } catch (...) {
-    ::operator delete(memory);
+    detail::drop_object_memory(memory, sizeof(T));
     throw;
   }
-  init_header(t);
+  init_header(t, memory.budget);
   return Ref<T>::adopt(t);
 }
 

@@ -143,5 +143,81 @@ TEST(Object, ThreadsShareOneCount) {
   EXPECT_EQ(o->strong_count(), 1u);
 }
 
+// An account with so many bytes.
+struct TestAccount : MemoryAccount {
+  size_t left;
+  explicit TestAccount(size_t bytes) : left(bytes) {}
+  bool count_memory(size_t bytes) override {
+    if (bytes > left) return false;
+    left -= bytes;
+    return true;
+  }
+  void discount_memory(size_t bytes) override { left += bytes; }
+  void fail_memory(size_t) override { throw Error(ErrorKind::Runtime, "over the limit"); }
+};
+
+TEST(ObjectBudget, CountsObjectsUntilTheyDie) {
+  TestAccount account(100'000);
+  {
+    ObjectBudget budget(&account);
+    Array<Any> kept;
+    EXPECT_THROW(
+        {
+          for (int i = 0; i < 10'000; ++i) kept.push_back(Any(Array<Any>{Any(1)}));
+        },
+        Error);
+    EXPECT_GT(kept.size(), 500u);
+    EXPECT_GT(budget.counted(), 60'000u);
+    kept.clear();
+    EXPECT_EQ(budget.counted(), 0u);
+    for (int i = 0; i < 10'000; ++i) kept = {Any(Array<Any>{Any(i)})};
+    EXPECT_LT(budget.counted(), 1000u);
+  }
+  EXPECT_EQ(account.left, 100'000u);
+  for (int i = 0; i < 10'000; ++i) Array<Any>{Any(i)};
+}
+
+TEST(ObjectBudget, TakesBackWhatDiesOnAnotherThread) {
+  TestAccount account(100'000);
+  ObjectBudget budget(&account);
+  for (int round = 0; round < 20; ++round) {
+    std::vector<Array<Any>> made;
+    for (int i = 0; i < 500; ++i) made.push_back(Array<Any>{Any(i)});
+    std::thread([&] { made.clear(); }).join();
+  }
+}
+
+TEST(ObjectBudget, ObjectsThatOutliveItCountForNobody) {
+  Array<Any> outlives;
+  TestAccount account(100'000);
+  {
+    ObjectBudget budget(&account);
+    outlives = {Any(1), Any(2)};
+  }
+  EXPECT_EQ(account.left, 100'000u);
+  ObjectBudget budget(&account);
+  outlives.clear();
+  EXPECT_EQ(budget.counted(), 0u);
+}
+
+TEST(ObjectBudget, AnInnerOneTakesThePlaceOfTheOuter) {
+  TestAccount outer(100'000), inner(100'000);
+  ObjectBudget budget(&outer);
+  Array<Any> of_outer = {Any(1)}, of_inner, of_nobody;
+  size_t counted = budget.counted();
+  {
+    ObjectBudget within(&inner);
+    of_inner = {Any(1)};
+    EXPECT_GT(within.counted(), 0u);
+    of_outer.clear();
+    ObjectBudget none(nullptr);
+    of_nobody = {Any(1)};
+  }
+  EXPECT_EQ(budget.counted(), counted);  // until it looks at what others gave back
+  EXPECT_EQ(of_inner.object()->budget != 0, true);
+  EXPECT_EQ(of_nobody.object()->budget, 0u);
+  EXPECT_EQ(inner.left, 100'000u);
+}
+
 }  // namespace
 }  // namespace tenon

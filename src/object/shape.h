@@ -19,6 +19,7 @@ struct ShapeObj : Object {
   const int64_t* data;
   size_t size;
 
+  size_t tail_bytes() const { return size * sizeof(int64_t); }
   static Ref<ShapeObj> of(std::span<const int64_t> dims);
 };
 static_assert(sizeof(ShapeObj) == 40);

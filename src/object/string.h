@@ -24,12 +24,14 @@ struct StringObj : Object {
   static constexpr int32_t kTypeIndex = TypeIndex::Str;
   static constexpr int32_t kTypeLast = kTypeIndex;
   StringCell cell;
+  size_t tail_bytes() const { return cell.size + 1; }
 };
 struct BytesObj : Object {
   static constexpr bool kLeaf = true;
   static constexpr int32_t kTypeIndex = TypeIndex::Bytes;
   static constexpr int32_t kTypeLast = kTypeIndex;
   StringCell cell;
+  size_t tail_bytes() const { return cell.size + 1; }
 };
 static_assert(sizeof(StringObj) == 40);
 

@@ -41,9 +41,10 @@ Ref<TensorObj> new_tensor(void* data, uint64_t byte_offset, DLDevice device, Dat
                           std::span<const int64_t> shape, const int64_t* strides, Ref<Object> owner,
                           uint64_t flags) {
   size_t rank = shape.size();
-  void* memory = ::operator new(sizeof(TensorObj) + 2 * rank * sizeof(int64_t));
-  auto* t = new (memory) TensorObj;
-  init_header(t);
+  detail::ObjectMemory memory =
+      detail::object_memory(sizeof(TensorObj) + 2 * rank * sizeof(int64_t));
+  auto* t = new (memory.at) TensorObj;
+  init_header(t, memory.budget);
   int64_t* dims = t->dims();
   std::copy(shape.begin(), shape.end(), dims);
   if (strides) {
@@ -242,13 +243,23 @@ Tensor Tensor::as_read_only() const {
 
 Tensor Tensor::compacted() const {
   if (compact()) return *this;
+  Tensor out = empty(shape(), dtype());
+  copy_elements(out.data());
+  return out;
+}
+
+void Tensor::copy_elements(void* memory) const {
   if (device().device_type != kDLCPU) {
     throw Error(ErrorKind::Unsupported, "a strided tensor on a device can't be made compact here");
   }
-  Tensor out = empty(shape(), dtype());
   auto size = static_cast<size_t>(dtype().bytes());
   const char* from = static_cast<const char*>(data());
-  char* to = static_cast<char*>(out.data());
+  char* to = static_cast<char*>(memory);
+  if (count() == 0) return;
+  if (compact()) {
+    std::memcpy(to, from, static_cast<size_t>(bytes()));
+    return;
+  }
   int32_t last = rank() - 1;  // at least 0: a tensor of rank 0 is compact
   int64_t inner = dim(last);
   int64_t inner_step = strides()[static_cast<size_t>(last)] * static_cast<int64_t>(size);
@@ -266,7 +277,6 @@ Tensor Tensor::compacted() const {
       at[i] = 0;
     }
   }
-  return out;
 }
 
 Tensor Tensor::from_dlpack(DLManagedTensor* managed, bool read_only) {
@@ -318,6 +328,12 @@ std::string to_text(const Tensor& t) {
 
 Any admit(const AnyView& value) {
   int32_t t = value.type_index;
+  bool points =
+      t == TypeIndex::RawStr || t == TypeIndex::ByteArrayPtr || t >= TypeIndex::ObjectBegin;
+  if (points && !value.v.p) {
+    throw Error(ErrorKind::Usage, cat("a value of type ", type_name(t), " is a null pointer"))
+        .help("pass None where there is no value");
+  }
   if (t < TypeIndex::ObjectBegin) {
     bool known = t >= TypeIndex::None && t <= TypeIndex::SmallBytes &&
                  t != TypeIndex::DLTensorPtr && t != TypeIndex::ObjectRValueRef;

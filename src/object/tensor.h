@@ -27,7 +27,7 @@ bool is_tensor_dtype(DataType t);
 
 struct LayoutWord {
   static constexpr uint64_t kCompact = uint64_t{1} << 48;   // row-major without gaps
-  static constexpr uint64_t kReadOnly = uint64_t{1} << 49;  // constants and inputs from outside
+  static constexpr uint64_t kReadOnly = uint64_t{1} << 49;  // constants and a call's arguments
   static constexpr uint64_t kPooled = uint64_t{1} << 50;    // the storage may be reused in place
   static constexpr uint64_t kAligned = uint64_t{1} << 51;  // the data's address is a multiple of 64
   static constexpr uint64_t kTypeMask = 0xffffffffffff;    // dtype, rank, device type
@@ -73,6 +73,7 @@ struct TensorObj : Object {
 
   bool is_ours() const { return deleter == &delete_object<TensorObj>; }
   int64_t* dims() { return reinterpret_cast<int64_t*>(this + 1); }
+  size_t tail_bytes() const { return 2 * static_cast<size_t>(dl.ndim) * sizeof(int64_t); }
 };
 static_assert(sizeof(DLTensor) == 48 && offsetof(DLTensor, device) == 8 &&
               offsetof(DLTensor, ndim) == 16 && offsetof(DLTensor, dtype) == 20 &&
@@ -112,6 +113,9 @@ class Tensor : public Handle {
   Tensor as_read_only() const;
   // This tensor if it is compact, else a compact copy of it on the CPU's heap.
   Tensor compacted() const;
+  // Writes the elements to memory on the CPU, in row-major order without gaps. An Unsupported error
+  // for a strided tensor on another device.
+  void copy_elements(void* to) const;
 
   // DLPack. `from_` takes over the managed tensor, whose deleter runs when the last view of it dies
   // (at once when this throws: a Usage error for what no tensor of ours can be: negative or
@@ -157,8 +161,8 @@ std::string tensor_type_text(DataType dtype, std::span<const int64_t> shape);
 
 // The entry from outside: the same value, with a tensor that isn't ours rewrapped around the same
 // data, a foreign function wrapped so that its results enter here too, raw strings and bytes
-// copied, and what we don't know (a bare DLTensor*, built-in types we have no use for) refused with
-// a Usage error.
+// copied, and what we don't know (a bare DLTensor*, built-in types we have no use for, null
+// pointers) refused with a Usage error.
 Any admit(const AnyView& value);
 
 }  // namespace tenon

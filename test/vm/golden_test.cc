@@ -78,6 +78,16 @@ ProgramOptions options_for_files() {
     });
     register_typed("test.call", [](const Function& f, const Any& x) { return f(x); });
     register_typed("test.none", [] {});
+    register_typed("test.address", [](const Array<Any>& a) {
+      return static_cast<int64_t>(reinterpret_cast<intptr_t>(a.object()));
+    });
+    // Through C, where values enter from outside.
+    register_function("test.same", Function::from_c(
+                                       [](void*, const AnyView* args, int32_t, Any* result) {
+                                         *result = Any(args[0]);
+                                         return 0;
+                                       },
+                                       nullptr, nullptr));
     return true;
   }();
   (void)once;
@@ -155,7 +165,7 @@ TEST_P(GoldenFile, DoesWhatItSays) {
     std::string line = lines[i];
     if (line.starts_with("; call ")) {
       ++calls;
-      LineCursor in(GetParam().string(), std::string_view(line).substr(7),
+      LineCursor in(GetParam().string(), std::string_view(lines[i]).substr(7),
                     static_cast<int32_t>(i + 1));
       std::string result = call(m, in);
       std::string expected(std::string_view(line).substr(7 + in.position()));

@@ -35,15 +35,22 @@ void require_host(std::string_view function, std::string_view name, const Tensor
     fail(function, cat("'", name, "' is ", to_text(d), ", which it can't take"));
 }
 
-std::vector<int64_t> integers_of(std::string_view function, std::string_view name, const Tensor& t,
-                                 bool scalar) {
+std::vector<int64_t> integers_of(std::string_view function, std::string_view name,
+                                 const Tensor& t) {
   require_host(function, name, t);
-  if (t.dtype() != i64 || !(t.rank() == 1 || (scalar && t.rank() == 0))) {
-    fail(function, cat("'", name, "' is ", to_text(t), ", expected int64 of rank 1"));
+  if (t.dtype() != i64 || t.rank() != 1 || t.dim(0) > kMaxRank) {
+    fail(function,
+         cat("'", name, "' is ", to_text(t), ", expected int64[n], n at most ", kMaxRank));
   }
   std::vector<int64_t> out(static_cast<size_t>(t.count()));
   if (!out.empty()) std::memcpy(out.data(), t.data(), out.size() * sizeof(int64_t));
   return out;
+}
+
+Tensor list_of(std::span<const int64_t> values) {
+  Tensor t = allocate_tensor(std::vector<int64_t>{static_cast<int64_t>(values.size())}, i64);
+  if (!values.empty()) std::memcpy(t.data(), values.data(), values.size_bytes());
+  return t;
 }
 
 int64_t axis_of(std::string_view function, int64_t axis, const Tensor& t) {
@@ -70,6 +77,7 @@ bool is_nonzero(DataType dtype, const void* element) {
 }
 
 Slices::Slices(const Tensor& x, int64_t axis) {
+  TENON_ASSERT(x.count() > 0, "slices of a tensor without elements");
   for (int32_t i = 0; i < x.rank(); ++i) {
     (i < axis ? outer : i == axis ? n : inner) *= x.dim(i);
   }

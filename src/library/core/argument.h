@@ -1,5 +1,9 @@
 // Arguments of this library's functions: checked before anything is read, since bytecode of unknown
 // origin may call them. Errors name the function and the argument.
+//
+// A tensor without elements may have dimensions of any size, which nobody paid for: functions deal
+// with it before they loop over dimensions. What takes long polls; what takes memory takes it from
+// the call (device/scratch.h, device/device.h).
 #pragma once
 
 #include <string_view>
@@ -16,9 +20,10 @@ namespace tenon::core {
 // The tensor lies on the host, is compact and of a dtype with whole elements that are numbers or
 // booleans.
 void require_host(std::string_view function, std::string_view name, const Tensor& t);
-// The same, of i64 and rank 1 (or 0, if `scalar`).
-std::vector<int64_t> integers_of(std::string_view function, std::string_view name, const Tensor& t,
-                                 bool scalar = false);
+// The same, of i64 and rank 1 with at most kMaxRank elements: a number per axis.
+std::vector<int64_t> integers_of(std::string_view function, std::string_view name, const Tensor& t);
+// A new tensor i64[n] of these numbers.
+Tensor list_of(std::span<const int64_t> values);
 // The axis made >= 0; fails when it is outside of the rank.
 int64_t axis_of(std::string_view function, int64_t axis, const Tensor& t);
 
@@ -28,7 +33,7 @@ uint64_t element_key(DataType dtype, const void* element);
 // Whether an element is neither 0 nor false. NaN is not 0.
 bool is_nonzero(DataType dtype, const void* element);
 
-// x seen as [outer, n, inner], n being an axis.
+// x, which has elements, seen as [outer, n, inner], n being an axis.
 struct Slices {
   int64_t outer = 1, n = 1, inner = 1;
   Slices(const Tensor& x, int64_t axis);

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <optional>
 
+#include "device/scratch.h"
 #include "library/core/argument.h"
 
 namespace tenon::core {
@@ -18,7 +19,7 @@ struct Box {
   float area() const { return (y2 - y1) * (x2 - x1); }
 };
 
-Box box_of(const float* p, bool center) {
+Box box_of(const std::array<float, 4>& p, bool center) {
   if (center) return {p[1] - p[3] / 2, p[0] - p[2] / 2, p[1] + p[3] / 2, p[0] + p[2] / 2};
   return {std::min(p[0], p[2]), std::min(p[1], p[3]), std::max(p[0], p[2]), std::max(p[1], p[3])};
 }
@@ -43,22 +44,32 @@ std::optional<T> scalar_of(std::string_view name, const Tensor& t, DataType dtyp
   return value;
 }
 
-std::vector<float> floats_of(std::string_view name, const Tensor& t) {
-  require_host(kName, name, t);
-  if (t.dtype() != f32 || t.rank() != 3) {
-    fail(kName, cat("'", name, "' is ", to_text(t), ", expected float32 of rank 3"));
+// A tensor's elements; they may be unaligned.
+class Floats {
+ public:
+  Floats(std::string_view name, const Tensor& t) {
+    require_host(kName, name, t);
+    if (t.dtype() != f32 || t.rank() != 3) {
+      fail(kName, cat("'", name, "' is ", to_text(t), ", expected float32 of rank 3"));
+    }
+    data_ = t.data_as<char>();
   }
-  std::vector<float> out(static_cast<size_t>(t.count()));
-  if (!out.empty()) std::memcpy(out.data(), t.data(), out.size() * sizeof(float));
-  return out;
-}
+  float operator[](int64_t i) const {
+    float value;
+    std::memcpy(&value, data_ + i * static_cast<int64_t>(sizeof value), sizeof value);
+    return value;
+  }
+
+ private:
+  const char* data_;
+};
 
 }  // namespace
 
 Tensor non_max_suppression(const Tensor& boxes, const Tensor& scores, const Tensor& max_output,
                            const Tensor& iou_threshold, const Tensor& score_threshold,
                            int64_t center_point_box) {
-  std::vector<float> corners = floats_of("boxes", boxes), marks = floats_of("scores", scores);
+  Floats corners("boxes", boxes), marks("scores", scores);
   int64_t batches = boxes.dim(0), n = boxes.dim(1), classes = scores.dim(1);
   if (boxes.dim(2) != 4 || scores.dim(0) != batches || scores.dim(2) != n) {
     fail(kName, cat("'scores' ", to_text(scores), " does not fit 'boxes' ", to_text(boxes)));
@@ -66,26 +77,38 @@ Tensor non_max_suppression(const Tensor& boxes, const Tensor& scores, const Tens
   int64_t most = scalar_of<int64_t>("max_output", max_output, i64).value_or(0);
   float threshold = scalar_of<float>("iou_threshold", iou_threshold, f32).value_or(0);
   std::optional<float> least = scalar_of<float>("score_threshold", score_threshold, f32);
+  if (scores.count() == 0) batches = 0;
 
-  std::vector<std::array<int64_t, 3>> taken;
-  std::vector<int64_t> order;
-  std::vector<Box> kept;
+  Scratch<std::array<int64_t, 3>> taken;
+  Scratch<int64_t> order;
+  Scratch<Box> kept;
+  Ticker ticker;
   for (int64_t b = 0; b < batches; ++b) {
     for (int64_t c = 0; c < classes; ++c) {
-      const float* score = marks.data() + (b * classes + c) * n;
+      const int64_t first = (b * classes + c) * n;
+      auto score = [&](int64_t i) { return marks[first + i]; };
       order.clear();
       kept.clear();
       for (int64_t i = 0; i < n; ++i) {
-        bool above = least ? score[i] > *least : score[i] == score[i];
+        ticker.tick();
+        bool above = least ? score(i) > *least : score(i) == score(i);
         if (above) order.push_back(i);
       }
-      std::stable_sort(order.begin(), order.end(),
-                       [&](int64_t i, int64_t j) { return score[i] > score[j]; });
+      std::sort(order.begin(), order.end(), [&](int64_t i, int64_t j) {
+        ticker.tick();
+        return score(i) != score(j) ? score(i) > score(j) : i < j;
+      });
       for (int64_t i : order) {
         if (static_cast<int64_t>(kept.size()) >= most) break;
-        Box box = box_of(corners.data() + (b * n + i) * 4, center_point_box != 0);
-        bool hidden = std::any_of(kept.begin(), kept.end(),
-                                  [&](const Box& other) { return overlap(box, other, threshold); });
+        std::array<float, 4> sides;
+        for (int64_t k = 0; k < 4; ++k) {
+          sides[static_cast<size_t>(k)] = corners[(b * n + i) * 4 + k];
+        }
+        Box box = box_of(sides, center_point_box != 0);
+        bool hidden = std::any_of(kept.begin(), kept.end(), [&](const Box& other) {
+          ticker.tick();
+          return overlap(box, other, threshold);
+        });
         if (hidden) continue;
         kept.push_back(box);
         taken.push_back({b, c, i});

@@ -2,7 +2,10 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstdlib>
+#include <functional>
 
+#include "device/call_context.h"
 #include "library/core/argument.h"
 #include "library/core/register.h"
 #include "object/array.h"
@@ -235,9 +238,102 @@ TEST(Arguments, AreCheckedBeforeTheyAreRead) {
   Tensor none;
   EXPECT_EQ(failure("tenon.nonzero", none), "tenon.nonzero: 'x' is absent");
   EXPECT_EQ(failure("tenon.shape.reshape", floats({1}, {1}), ints({1}), false),
-            "tenon.shape.reshape: 'shape' is float32[1], expected int64 of rank 1");
+            "tenon.shape.reshape: 'shape' is float32[1], expected int64[n], n at most 32");
   Tensor packed = Tensor::empty(std::vector<int64_t>{2}, DataType(kDLInt, 8, 4));
   EXPECT_EQ(failure("tenon.nonzero", packed), "tenon.nonzero: 'x' is int8x4, which it can't take");
+}
+
+// A call whose limits the test decides.
+struct TestCall : CallContext {
+  bool stopped = false;
+  size_t limit = ~size_t{0}, counted = 0, most = 0;
+
+  void poll() override {
+    if (stopped) throw Error(ErrorKind::Runtime, "stopped");
+  }
+  bool count_memory(size_t bytes) override {
+    if (bytes > limit - counted) return false;
+    counted += bytes;
+    most = std::max(most, counted);
+    return true;
+  }
+  void discount_memory(size_t bytes) override { counted -= bytes; }
+  void fail_memory(size_t) override { throw Error(ErrorKind::Runtime, "over the limit"); }
+  bool may_write(const Tensor&) const override { return true; }
+  Ref<StorageObj> allocate(size_t bytes, size_t) override {
+    if (!count_memory(bytes)) fail_memory(bytes);
+    auto s = make<StorageObj>();
+    s->data = std::malloc(bytes ? bytes : 1);
+    s->size = bytes;
+    s->context = this;
+    s->free = [](StorageObj* made) {
+      std::free(made->data);
+      static_cast<TestCall*>(made->context)->discount_memory(made->size);
+    };
+    return s;
+  }
+};
+
+// Every function that takes time or memory, on enough elements for both.
+std::vector<std::function<void()>> long_calls() {
+  constexpr int64_t n = 20000;
+  Tensor x = Tensor::empty({n}, f32), condition = Tensor::empty({n}, boolean);
+  Tensor boxes = Tensor::empty({1, n, 4}, f32), scores = Tensor::empty({1, 1, n}, f32);
+  for (int64_t i = 0; i < n; ++i) {
+    x.data_as<float>()[i] = static_cast<float>(i * 7919 % n + 1);
+    scores.data_as<float>()[i] = x.data_as<float>()[i];
+    condition.data_as<uint8_t>()[i] = 1;
+    for (int64_t k = 0; k < 4; ++k) {
+      boxes.data_as<float>()[4 * i + k] = static_cast<float>(10 * i + 5 * (k / 2));
+    }
+  }
+  Tensor most = tensor<int64_t>(i64, {1}, {1000});
+  return {[=] { call("tenon.nonzero", x); },
+          [=] { call("tenon.topk", x, int64_t{n / 2}, int64_t{0}, true, true); },
+          [=] { call("tenon.compress", x, condition, int64_t{0}, false); },
+          [=] { call("tenon.unique", x, int64_t{0}, false, false); },
+          [=] {
+            call("tenon.non_max_suppression", boxes, scores, most, Tensor(), Tensor(), int64_t{0});
+          }};
+}
+
+TEST(Limits, StopWhatTakesLong) {
+  for (const auto& run : long_calls()) {
+    TestCall context;
+    CallContext::Scope scope(&context);
+    run();
+    context.stopped = true;
+    EXPECT_THROW(run(), Error);
+    EXPECT_EQ(context.counted, 0u);
+  }
+}
+
+TEST(Limits, CountWorkAndResults) {
+  for (const auto& run : long_calls()) {
+    TestCall context;
+    CallContext::Scope scope(&context);
+    run();
+    EXPECT_EQ(context.counted, 0u);
+    EXPECT_GT(context.most, 20000u);
+    context.limit = context.most - 1;
+    EXPECT_THROW(run(), Error);
+    EXPECT_EQ(context.counted, 0u);
+  }
+}
+
+TEST(Unique, SlicesWithoutElementsAreEqual) {
+  Tensor x = Tensor::empty({0, 3}, f32);
+  auto unique = [&](int i) { return part(i, "tenon.unique", x, int64_t{1}, false, true); };
+  EXPECT_EQ(shape_of(unique(0)), Ints({0, 1}));
+  EXPECT_EQ(data_of<int64_t>(unique(1)), Ints({0}));
+  EXPECT_EQ(data_of<int64_t>(unique(2)), Ints({0, 0, 0}));
+  EXPECT_EQ(data_of<int64_t>(unique(3)), Ints({3}));
+  // A result of 64 GiB is one that the call's limit has to allow.
+  TestCall context;
+  context.limit = 1 << 20;
+  CallContext::Scope scope(&context);
+  x = Tensor::empty({0, int64_t{1} << 33}, f32);
+  EXPECT_EQ(failure("tenon.unique", x, int64_t{1}, false, true), "over the limit");
 }
 
 }  // namespace

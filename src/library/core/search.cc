@@ -4,6 +4,7 @@
 #include <cstring>
 #include <numeric>
 
+#include "device/scratch.h"
 #include "library/core/argument.h"
 
 namespace tenon::core {
@@ -13,29 +14,25 @@ std::vector<int64_t> dims_of(const Tensor& x) {
   return std::vector<int64_t>(x.shape().begin(), x.shape().end());
 }
 
-Tensor list_of(const std::vector<int64_t>& values) {
-  Tensor t = allocate_tensor(std::vector<int64_t>{static_cast<int64_t>(values.size())}, i64);
-  if (!values.empty()) std::memcpy(t.data(), values.data(), values.size() * sizeof(int64_t));
-  return t;
-}
-
 // The flat tensor, or x itself.
 Tensor flattened(const Tensor& x, bool flatten) {
   return flatten ? x.reshaped(std::vector<int64_t>{x.count()}) : x;
 }
 
 // The slices of x along `axis` that are named, in that order.
-Tensor take(const Tensor& x, int64_t axis, const std::vector<int64_t>& indices) {
+Tensor take(const Tensor& x, int64_t axis, std::span<const int64_t> indices) {
   std::vector<int64_t> dims = dims_of(x);
   dims[static_cast<size_t>(axis)] = static_cast<int64_t>(indices.size());
   Tensor y = allocate_tensor(dims, x.dtype());
+  if (y.count() == 0) return y;
   Slices s(x, axis);
   auto bytes = static_cast<size_t>(s.inner * x.dtype().bytes());
-  if (bytes == 0) return y;
   const char* from = static_cast<const char*>(x.data());
   char* to = static_cast<char*>(y.data());
+  Ticker ticker;
   for (int64_t o = 0; o < s.outer; ++o) {
     for (int64_t i : indices) {
+      ticker.tick();
       std::memcpy(to, from + static_cast<size_t>(o * s.n + i) * bytes, bytes);
       to += bytes;
     }
@@ -49,8 +46,10 @@ Tensor nonzero(const Tensor& x) {
   require_host("tenon.nonzero", "x", x);
   const char* data = static_cast<const char*>(x.data());
   int64_t bytes = x.dtype().bytes(), count = x.count();
-  std::vector<int64_t> found;
+  Scratch<int64_t> found;
+  Ticker ticker;
   for (int64_t i = 0; i < count; ++i) {
+    ticker.tick();
     if (is_nonzero(x.dtype(), data + i * bytes)) found.push_back(i);
   }
   int64_t n = static_cast<int64_t>(found.size()), rank = std::max<int64_t>(x.rank(), 1);
@@ -59,6 +58,7 @@ Tensor nonzero(const Tensor& x) {
   for (int64_t axis = rank; axis-- > 0;) {
     int64_t size = x.rank() == 0 ? 1 : x.dim(static_cast<int32_t>(axis));
     for (int64_t i = 0; i < n; ++i) {
+      ticker.tick();
       int64_t& rest = found[static_cast<size_t>(i)];
       out[axis * n + i] = rest % size;
       rest /= size;
@@ -70,13 +70,14 @@ Tensor nonzero(const Tensor& x) {
 Array<Any> topk(const Tensor& x, int64_t k, int64_t axis, int64_t largest, int64_t /*sorted*/) {
   require_host("tenon.topk", "x", x);
   axis = axis_of("tenon.topk", axis, x);
-  Slices s(x, axis);
-  if (k < 0 || k > s.n) fail("tenon.topk", cat("k is ", k, " of ", s.n, " elements"));
+  int64_t size = x.dim(static_cast<int32_t>(axis));
+  if (k < 0 || k > size) fail("tenon.topk", cat("k is ", k, " of ", size, " elements"));
   std::vector<int64_t> dims = dims_of(x);
   dims[static_cast<size_t>(axis)] = k;
   Tensor values = allocate_tensor(dims, x.dtype()), indices = allocate_tensor(dims, i64);
   if (values.count() == 0) return {values, indices};
 
+  Slices s(x, axis);
   int64_t bytes = x.dtype().bytes();
   const char* from = static_cast<const char*>(x.data());
   char* to = static_cast<char*>(values.data());
@@ -85,15 +86,18 @@ Array<Any> topk(const Tensor& x, int64_t k, int64_t axis, int64_t largest, int64
     uint64_t key;
     int64_t place;
   };
-  std::vector<Entry> row(static_cast<size_t>(s.n));
+  Scratch<Entry> row(static_cast<size_t>(s.n));
+  Ticker ticker;
   for (int64_t o = 0; o < s.outer; ++o) {
     for (int64_t i = 0; i < s.inner; ++i) {
       for (int64_t j = 0; j < s.n; ++j) {
+        ticker.tick();
         uint64_t key = element_key(x.dtype(), from + ((o * s.n + j) * s.inner + i) * bytes);
         row[static_cast<size_t>(j)] = {largest ? ~key : key, j};
       }
       std::partial_sort(row.begin(), row.begin() + k, row.end(),
-                        [](const Entry& a, const Entry& b) {
+                        [&](const Entry& a, const Entry& b) {
+                          ticker.tick();
                           return a.key != b.key ? a.key < b.key : a.place < b.place;
                         });
       for (int64_t j = 0; j < k; ++j) {
@@ -120,64 +124,98 @@ Tensor compress(const Tensor& given, const Tensor& condition, int64_t axis, int6
     fail("tenon.compress",
          cat("'condition' has ", condition.count(), " entries for ", n, " slices"));
   }
-  std::vector<int64_t> kept;
-  for (int64_t i = 0; i < condition.count(); ++i) {
+  Scratch<int64_t> kept;
+  Ticker ticker;
+  for (int64_t i = 0, count = condition.count(); i < count; ++i) {
+    ticker.tick();
     if (condition.data_as<uint8_t>()[i]) kept.push_back(i);
   }
   return take(x, axis, kept);
 }
 
+namespace {
+
+// [values, first, inverse, counts] of x without elements: its slices, if it has any, are equal.
+Array<Any> unique_of_empty(const Tensor& x, int64_t axis) {
+  int64_t n = x.dim(static_cast<int32_t>(axis));
+  Tensor inverse = allocate_tensor(std::vector<int64_t>{n}, i64);
+  constexpr int64_t kPart = 1 << 20;
+  for (int64_t i = 0; i < n; i += kPart) {
+    poll();
+    std::fill_n(inverse.data_as<int64_t>() + i, std::min(kPart, n - i), 0);
+  }
+  Scratch<int64_t> first, counts;
+  if (n > 0) {
+    first.push_back(0);
+    counts.push_back(n);
+  }
+  return {take(x, axis, first), list_of(first), inverse, list_of(counts)};
+}
+
+}  // namespace
+
 Array<Any> unique(const Tensor& given, int64_t axis, int64_t flatten, int64_t sorted) {
   require_host("tenon.unique", "x", given);
   Tensor x = flattened(given, flatten != 0);
   axis = flatten ? 0 : axis_of("tenon.unique", axis, x);
+  if (x.count() == 0) return unique_of_empty(x, axis);
   Slices s(x, axis);
   // keys[j]: those of slice j, in row-major order.
   size_t n = static_cast<size_t>(s.n), width = static_cast<size_t>(s.outer * s.inner);
-  std::vector<uint64_t> keys(n * width);
+  Scratch<uint64_t> keys(n * width);
   const char* data = static_cast<const char*>(x.data());
   int64_t bytes = x.dtype().bytes();
+  Ticker ticker;
   for (int64_t o = 0; o < s.outer; ++o) {
     for (int64_t j = 0; j < s.n; ++j) {
       for (int64_t i = 0; i < s.inner; ++i) {
+        ticker.tick();
         keys[static_cast<size_t>(j) * width + static_cast<size_t>(o * s.inner + i)] =
             element_key(x.dtype(), data + ((o * s.n + j) * s.inner + i) * bytes);
       }
     }
   }
-  auto key = [&](int64_t j) {
-    return keys.begin() + static_cast<std::ptrdiff_t>(j * static_cast<int64_t>(width));
+  // Below, at, or above zero as slice a orders before, like, or after slice b.
+  auto compared = [&](int64_t a, int64_t b) {
+    const uint64_t *p = keys.data() + static_cast<size_t>(a) * width,
+                   *q = keys.data() + static_cast<size_t>(b) * width;
+    for (size_t i = 0; i < width; ++i) {
+      ticker.tick();
+      if (p[i] != q[i]) return p[i] < q[i] ? -1 : 1;
+    }
+    return 0;
   };
-  auto end = [&](int64_t j) { return key(j) + static_cast<std::ptrdiff_t>(width); };
-  std::vector<int64_t> order(n);
+  Scratch<int64_t> order(n);
   std::iota(order.begin(), order.end(), 0);
-  std::stable_sort(order.begin(), order.end(), [&](int64_t a, int64_t b) {
-    return std::lexicographical_compare(key(a), end(a), key(b), end(b));
+  std::sort(order.begin(), order.end(), [&](int64_t a, int64_t b) {
+    int found = compared(a, b);
+    return found != 0 ? found < 0 : a < b;
   });
 
-  std::vector<int64_t> first, counts, inverse(n);
+  Scratch<int64_t> first, counts, inverse(n);
   for (size_t i = 0; i < n; ++i) {
-    if (i == 0 || !std::equal(key(order[i]), end(order[i]), key(order[i - 1]))) {
-      first.push_back(order[i]);  // the sort is stable, so this is the first of its equals
+    if (i == 0 || compared(order[i], order[i - 1]) != 0) {
+      first.push_back(order[i]);  // equals are in their order, so this is the first of them
       counts.push_back(0);
     }
     ++counts.back();
     inverse[static_cast<size_t>(order[i])] = static_cast<int64_t>(first.size()) - 1;
   }
   if (!sorted) {
-    std::vector<int64_t> rank(first.size()), place(first.size());
+    Scratch<int64_t> rank(first.size()), place(first.size());
     std::iota(rank.begin(), rank.end(), 0);
     std::sort(rank.begin(), rank.end(), [&](int64_t a, int64_t b) {
+      ticker.tick();
       return first[static_cast<size_t>(a)] < first[static_cast<size_t>(b)];
     });
-    std::vector<int64_t> first_seen, counts_seen;
+    Scratch<int64_t> first_seen, counts_seen;
     for (size_t i = 0; i < rank.size(); ++i) {
       place[static_cast<size_t>(rank[i])] = static_cast<int64_t>(i);
       first_seen.push_back(first[static_cast<size_t>(rank[i])]);
       counts_seen.push_back(counts[static_cast<size_t>(rank[i])]);
     }
     for (int64_t& i : inverse) i = place[static_cast<size_t>(i)];
-    first = first_seen, counts = counts_seen;
+    first = std::move(first_seen), counts = std::move(counts_seen);
   }
   return {take(x, axis, first), list_of(first), list_of(inverse), list_of(counts)};
 }

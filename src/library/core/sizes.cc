@@ -15,12 +15,6 @@ constexpr std::string_view kReshape = "tenon.shape.reshape", kSlice = "tenon.sha
 // Wide enough for every sum and quotient of two i64.
 __extension__ using Wide = __int128;
 
-Tensor list_of(const std::vector<int64_t>& values) {
-  Tensor t = allocate_tensor(std::vector<int64_t>{static_cast<int64_t>(values.size())}, i64);
-  if (!values.empty()) std::memcpy(t.data(), values.data(), values.size() * sizeof(int64_t));
-  return t;
-}
-
 std::string list_text(const std::vector<int64_t>& values) {
   std::vector<std::string> parts;
   for (int64_t v : values) parts.push_back(cat(v));
@@ -55,14 +49,9 @@ double float_of(const Tensor& t) {
     std::memcpy(&v, t.data(), sizeof v);
     return v;
   }
-  // f16: sign, 5 bits of exponent, 10 of fraction.
   uint16_t bits;
   std::memcpy(&bits, t.data(), sizeof bits);
-  int exponent = bits >> 10 & 31, fraction = bits & 1023;
-  double v = exponent == 31  ? (fraction ? NAN : INFINITY)
-             : exponent == 0 ? std::ldexp(fraction, -24)
-                             : std::ldexp(fraction + 1024, exponent - 25);
-  return bits & 0x8000 ? -v : v;
+  return half_value(bits);
 }
 
 Wide integer_of(const Tensor& t) {

@@ -2,6 +2,7 @@
 
 #include <mutex>
 
+#include "device/call_context.h"
 #include "device/device.h"
 #include "library/core/register.h"
 #include "object/array.h"
@@ -9,17 +10,10 @@
 #include "object/shape.h"
 #include "object/tensor.h"
 #include "support/text.h"
-#include "vm/interp/machine.h"
 #include "vm/interp/values.h"
 
 namespace tenon::vm {
 namespace {
-
-// A tensor under the current call's memory limit, or of the heap where no machine runs.
-Tensor new_tensor(std::span<const int64_t> shape, DataType dtype) {
-  Machine* machine = Machine::current();
-  return machine ? machine->allocate_tensor(shape, dtype) : allocate_tensor(shape, dtype);
-}
 
 void need(bool holds, const char* what, const Tensor& t) {
   if (!holds) throw Error(ErrorKind::Runtime, what).found(t ? to_text(t) : "None");
@@ -27,14 +21,14 @@ void need(bool holds, const char* what, const Tensor& t) {
 
 Tensor copy(const Tensor& t) {
   need(static_cast<bool>(t), "vm.tensor_copy needs a tensor", t);
-  Tensor out = new_tensor(t.shape(), t.dtype());
+  Tensor out = allocate_tensor(t.shape(), t.dtype());
   copy_tensor(t, out);
   return out;
 }
 
 Tensor shape_to_tensor(const Shape& shape) {
   int64_t dims[] = {static_cast<int64_t>(shape.size())};
-  Tensor out = new_tensor(dims, i64);
+  Tensor out = allocate_tensor(dims, i64);
   std::copy(shape.begin(), shape.end(), out.data_as<int64_t>());
   return out;
 }
@@ -43,7 +37,8 @@ Shape tensor_to_shape(const Tensor& t) {
   need(t && t.dtype() == i64 && t.rank() == 1 && t.compact() && t.device().device_type == kDLCPU &&
            t.dim(0) <= kMaxRank,
        "vm.tensor_to_shape needs a compact int64[n] on the CPU, n at most 32", t);
-  std::vector<int64_t> dims(t.data_as<int64_t>(), t.data_as<int64_t>() + t.dim(0));
+  std::vector<int64_t> dims(static_cast<size_t>(t.dim(0)));
+  t.copy_elements(dims.data());  // they may be unaligned
   if (!element_count(dims)) {
     throw Error(ErrorKind::Runtime, "these elements are no shape")
         .found(tenon::to_text(std::span<const int64_t>(dims)));
@@ -58,6 +53,32 @@ const Any& element(const Array<Any>& array, int64_t i) {
         .expected(cat("an index into ", array.size(), " elements"));
   }
   return array[static_cast<size_t>(i)];
+}
+
+int append(void* self, const AnyView* args, int32_t n, Any* result) {
+  try {
+    constexpr std::string_view kName = "vm.array_append";
+    if (n != 2) detail::fail_count(kName, 2, n);
+    if (!Array<Any>::accepts(args[0])) {
+      detail::fail_argument(kName, 0, Array<Any>::type_text(), args[0]);
+    }
+    Any value(args[1]);
+    CallContext* call = CallContext::current();
+    const auto* function = static_cast<const Object*>(self);
+    Any taken = call ? call->take(function, args, 0) : Any(args[0]);
+    Array<Any> array(Ref<Object>::adopt(taken.leak().v.object));
+    array.push_back(std::move(value));
+    *result = Any(std::move(array));
+    return 0;
+  } catch (...) {
+    return set_current_exception();
+  }
+}
+
+Function append_function() {
+  auto made = make<FunctionObj>();
+  made->call = &append;
+  return Function::adopt(std::move(made));
 }
 
 }  // namespace
@@ -77,24 +98,21 @@ void register_builtins() {
         [](const Tensor& from, const Tensor& to) {
           need(static_cast<bool>(from), "vm.tensor_copy_to needs tensors", from);
           need(static_cast<bool>(to), "vm.tensor_copy_to needs tensors", to);
+          CallContext* call = CallContext::current();
+          need(!call || call->may_write(to),
+               "vm.tensor_copy_to writes only into what its program allocated", to);
           copy_tensor(from, to);
         },
         kPure);
     register_typed("vm.shape_to_tensor", &shape_to_tensor, kPure);
     register_typed("vm.tensor_to_shape", &tensor_to_shape, kPure);
-    // Arrays are values: a changed one is another, in place where nobody else holds it.
+    // Arrays are values: a changed one is another. At its last use it is changed in place, when
+    // nobody else holds it.
     register_typed(
         "vm.array_size", [](const Array<Any>& a) { return static_cast<int64_t>(a.size()); }, kPure);
     register_typed(
         "vm.array_get", [](const Array<Any>& a, int64_t i) { return element(a, i); }, kPure);
-    register_typed(
-        "vm.array_append",
-        [](const Array<Any>& a, const Any& value) {
-          Array<Any> out = a;
-          out.push_back(value);
-          return out;
-        },
-        kKeeps);
+    register_function("vm.array_append", append_function(), kKeeps);
   });
 }
 

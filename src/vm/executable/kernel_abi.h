@@ -70,7 +70,7 @@ struct KernelRuntime {
   int32_t (*parallel_for)(const KernelRuntime* self, KernelBody body, void* context, int64_t count,
                           int64_t grain);
 
-  // Workspace of `bytes`, aligned to 64, under the memory cap of the current machine; null after
+  // Workspace of `bytes`, aligned to 64, under the memory cap of the machine's call; null after
   // an error was recorded (then return -1). On any thread; give it back with release before return.
   void* (*allocate)(const KernelRuntime* self, const char* kernel, uint64_t bytes);
   void (*release)(const KernelRuntime* self, void* workspace);

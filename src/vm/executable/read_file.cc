@@ -278,7 +278,7 @@ class Reader {
     if (shape.size() > kMaxRank)
       bad_constant(cat("rank ", shape.size()), cat("at most ", kMaxRank));
     DataType dtype = dtype_of(c.bits());
-    if (!is_element_type(dtype)) {
+    if (!is_tensor_dtype(dtype)) {
       throw verification_error(options_.name, Rule::DtypeKnown,
                                cat("constant ", out_.unit.constants.size()), to_text(dtype),
                                "an element type of the machine's tensors");
@@ -328,7 +328,15 @@ class Reader {
     const auto* root_table = root<tnx::Kernels>(SectionId::Kernels, directory(SectionId::Kernels));
     if (!root_table || !root_table->objects()) return;
     limit(SectionId::Kernels, root_table->objects()->size(), kMaxKernelObjects, "kernel objects");
+    uint64_t end = 0;
     for (const tnx::KernelObject* k : *root_table->objects()) {
+      // One after another, so that no bytes are read twice.
+      if (k->data() < end) {
+        damaged(cat("section ", name_of(SectionId::Kernels), ", entry ", out_.unit.kernels.size()),
+                cat("native code at ", hex(k->data())),
+                cat("code behind that of the entry before, from ", hex(end), " on"));
+      }
+      end = k->data() + k->data_bytes();  // `block` refuses what overflows
       std::string_view elf =
           block(SectionId::Kernels, out_.unit.kernels.size(), k->data(), k->data_bytes());
       out_.unit.kernels.push_back(

@@ -86,9 +86,22 @@ void Dispatch::fail_not_int(Machine& m) {
               cat(in.info->mnemonic, " found no integer where there are some"));
 }
 
-void Dispatch::fail_overflow(const Op& op, const AnyView* base) {
+// From the file's instruction: the pre-decoder may have exchanged the operands.
+void Dispatch::fail_overflow(Machine& m) {
+  uint32_t offset = 0;
+  const FunctionCode* code = m.program_->locate(m.pc_, &offset);
+  TENON_ASSERT(code, "an integer overflowed outside of any function");
+  Instruction in;
+  decode(m.program_->function_unit(*code).code, offset, &in);
+  auto operand = [&](uint32_t i) {
+    return in.arg(i).is_register() ? m.base_[in.arg(i).index()].v.i : in.arg(i).value();
+  };
+  fail_size_overflow(operand(1), operand(2));
+}
+
+void fail_size_overflow(int64_t a, int64_t b) {
   throw Error(ErrorKind::Runtime, "an integer of a shape overflows 64 bits")
-      .found(cat("a computation from ", at(base, op.b).v.i))
+      .found(cat("a computation from ", a, " and ", b))
       .help("the sizes of the inputs are too large together");
 }
 
@@ -130,13 +143,6 @@ class Borrowed {
   std::vector<AnyView> large_;
 };
 
-void release_last_uses(const OpExtra& e, AnyView* base) {
-  if (!e.releases) return;
-  for (const ValueRef& ref : e.args) {
-    if (ref.last) put(base[ref.reg], AnyView());
-  }
-}
-
 // A tensor that another library made is rewrapped: only of ours may the layout word be read.
 inline void admit_result(Any* result) {
   if (result->type_index == TypeIndex::Tensor &&
@@ -175,6 +181,17 @@ void Dispatch::packed_call(Machine& m, const Op& op, AnyView* base) {
   }
   release_last_uses(e, base);
   put_result(base, op.a, std::move(result));
+}
+
+AnyView* Dispatch::last_use(Machine& m, const Object* function, int32_t i) {
+  static const void* const handler = handlers()[static_cast<size_t>(Handler::CallPacked)];
+  if (!m.pc_ || m.pc_->handler != handler) return nullptr;
+  const OpExtra& e = *m.pc_->extra;
+  const PackedTarget* target = e.slot->target.load(std::memory_order_acquire);
+  if (!target || target->owner.get() != function) return nullptr;
+  if (i < 0 || static_cast<size_t>(i) >= e.args.size()) return nullptr;
+  const ValueRef& ref = e.args[static_cast<size_t>(i)];
+  return ref.last ? &m.base_[ref.reg] : nullptr;
 }
 
 void Dispatch::call_value(Machine& m, const Op& op, AnyView* base, AnyView callee,
@@ -284,6 +301,12 @@ bool Dispatch::before_call(Machine& m, const Op& op, AnyView* base, AnyView* res
 void Dispatch::after_call(Machine& m, const Op& op, AnyView* result) {
   // The register owns what it holds, as an Any does.
   instrument(m, op, false, {}, static_cast<Any*>(result));
+}
+
+AnyView Dispatch::after_call_of_constant(Machine& m, const Op& op, const AnyView& result) {
+  Any held(result);
+  instrument(m, op, false, {}, &held);
+  return held.leak();
 }
 
 }  // namespace tenon::vm

@@ -1,15 +1,21 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <elf.h>
+
+#include <cstring>
 #include <fstream>
 #include <iterator>
 #include <thread>
 
+#include "device/parallel.h"
 #include "object/registry.h"
 #include "object/shape.h"
 #include "object/tensor.h"
 #include "support/text.h"
 #include "vm/asm/assemble.h"
+#include "vm/executable/elf_check.h"
+#include "vm/executable/file_format.h"
 #include "vm/executable/write_file.h"
 #include "vm/interp/machine.h"
 #include "vm/interp/test_program.h"
@@ -258,6 +264,15 @@ TEST(Linking, MissingFunctionsAreNamed) {
               HasSubstr("no nowhere"));
   EXPECT_THAT(error_of([] { program_of(assemble("library \"../x\"\nfunc @f() {\n ret 1\n}")); }),
               HasSubstr("no ../x"));
+  // One that lies there and can't be opened says why.
+  std::string dir = testing::TempDir(), path = dir + "/libtenon_broken.so";
+  std::ofstream(path) << "no shared object at all, but long enough to look like a file";
+  ProgramOptions beside;
+  beside.library_dirs = {dir};
+  EXPECT_THAT(
+      error_of([&] { program_of(assemble("library \"broken\"\nfunc @f() {\n ret 1\n}"), beside); }),
+      HasSubstr("no broken (" + path + ": "));
+  std::remove(path.c_str());
   ProgramOptions look;
   look.allow_missing = true;
   Machine m(program_of(assemble(kProgram), look));
@@ -332,6 +347,7 @@ Unit with_kernels(std::string_view text) {
 constexpr char kKernels[] = R"(
 kernel $doubled
 kernel $workspace
+kernel $workspaces
 func @main(x: any) -> any {
   match_tensor %0, f32, ->%1
   %2 = new_tensor cpu:0, f32, %1
@@ -346,6 +362,10 @@ func @wrong(x: any) -> any {
 func @workspace(n: i64) -> i64 {
   %0 = call_packed $workspace, %0
   ret %0
+}
+func @workspaces(n: i64) {
+  _ = call_packed $workspaces, %0
+  ret _
 }
 func @kernel() -> any {
   %0 = load_packed $doubled
@@ -368,6 +388,33 @@ TEST(Kernels, RunFromAClosedObjectAndRefuseWrongArguments) {
   EXPECT_EQ(m.call("workspace", 1000).as<int64_t>(), 0);
   EXPECT_THAT(error_of([&] { m.call("workspace", 10 << 20); }), HasSubstr("workspace"));
   EXPECT_EQ(m.call("main", x).as<Tensor>().data_as<float>()[0], 2);
+}
+
+TEST(Kernels, WorkspaceCountsOnEveryThread) {
+  Limits limits;
+  limits.memory = 1 << 20;
+  limits.threads = 4;
+  Machine m(program_of(with_kernels(kKernels)), limits);
+  m.call("workspaces", 1000);
+  // One fits, four do not; and where one thread took all the iterations, nothing would be shown.
+  std::string error = "no error";
+  for (int i = 0; i < 1000 && error == "no error"; ++i) {
+    error = error_of([&] { m.call("workspaces", 600'000); });
+  }
+  EXPECT_THAT(error, HasSubstr("workspace"));
+  EXPECT_THAT(error_of([&] { m.call("workspaces", 2 << 20); }), HasSubstr("workspace"));
+  m.call("workspaces", 1000);
+}
+
+TEST(Kernels, ALoopThatThrowsIsAnErrorOfTheKernel) {
+  static const ParallelTable throws = {[](const ParallelLoop*) -> int { throw std::bad_alloc(); },
+                                       [] { return int32_t{1}; }};
+  Machine m(program_of(with_kernels(kKernels)));
+  set_parallel_table(&throws);
+  std::string error = error_of([&] { m.call("workspaces", 100); });
+  set_parallel_table(nullptr);
+  EXPECT_THAT(error, HasSubstr("out of memory"));
+  EXPECT_THAT(error, HasSubstr("in kernel workspaces"));
 }
 
 TEST(Kernels, AsValuesOutliveTheirProgram) {
@@ -395,6 +442,67 @@ TEST(Kernels, MissingOnesAndFeaturesAreLoadErrors) {
   untrusted.trusted = false;
   EXPECT_THAT(error_of([&] { program_of(with_kernels(kKernels), untrusted); }),
               HasSubstr("native code"));
+}
+
+TEST(Kernels, BytesOfAFileAreReadOnce) {
+  Unit unit = with_kernels(kKernels);
+  std::string elf = unit.kernels[0].elf;
+  unit.kernels.push_back(unit.kernels[0]);
+  const std::string bytes = write_to_bytes(unit);
+  Program::load_bytes(bytes);
+  FileHeader header;
+  std::memcpy(&header, bytes.data(), sizeof header);
+  const SectionEntry& section = header.sections[static_cast<size_t>(SectionId::Kernels)];
+  const uint64_t first = bytes.find(elf) - section.offset;
+  // One of the words of the directory is where the second object lies: it moves to the first's.
+  int refused = 0;
+  for (uint64_t at = section.offset + 8; at + 8 <= section.offset + first; at += 4) {
+    std::string damaged = bytes;
+    std::memcpy(damaged.data() + at, &first, sizeof first);
+    repair_hashes(damaged);
+    std::string error = error_of([&] { Program::load_bytes(damaged); });
+    refused += error.find("code behind that of the entry before") != std::string::npos;
+  }
+  EXPECT_GT(refused, 0);
+}
+
+// The program headers of a kernel object, to be changed.
+struct Headers {
+  std::string elf = with_kernels(kKernels).kernels[0].elf;
+  std::vector<Elf64_Phdr*> loads;
+  Elf64_Phdr* dynamic = nullptr;
+  Headers() {
+    auto* header = reinterpret_cast<Elf64_Ehdr*>(elf.data());
+    auto* p = reinterpret_cast<Elf64_Phdr*>(elf.data() + header->e_phoff);
+    for (int i = 0; i < header->e_phnum; ++i) {
+      if (p[i].p_type == PT_LOAD) loads.push_back(p + i);
+      if (p[i].p_type == PT_DYNAMIC) dynamic = p + i;
+    }
+  }
+  std::string refusal() const { return why_not_closed(elf).value_or("none"); }
+};
+
+TEST(Kernels, AreCheckedWhereTheLoaderReads) {
+  EXPECT_EQ(Headers().refusal(), "none");
+  Headers moved;
+  moved.dynamic->p_vaddr -= 16;
+  EXPECT_EQ(moved.refusal(), "a dynamic section that lies elsewhere in memory");
+  Headers outside;
+  outside.dynamic->p_vaddr = 1 << 30;
+  EXPECT_EQ(outside.refusal(), "a dynamic section that lies elsewhere in memory");
+  Headers twice;
+  ASSERT_GE(twice.loads.size(), 2u);
+  twice.loads[1]->p_type = PT_DYNAMIC;
+  EXPECT_EQ(twice.refusal(), "two dynamic sections");
+  Headers overlap;
+  overlap.loads[1]->p_vaddr = overlap.loads[0]->p_vaddr;
+  EXPECT_EQ(overlap.refusal(), "segments that overlap in memory");
+  Headers descending;
+  std::swap(*descending.loads[0], *descending.loads[1]);
+  EXPECT_EQ(descending.refusal(), "segments that overlap in memory");
+  Headers shifted;
+  shifted.loads[1]->p_offset += 16;
+  EXPECT_EQ(shifted.refusal(), "a segment that can't be mapped");
 }
 
 }  // namespace

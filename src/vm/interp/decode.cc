@@ -345,6 +345,16 @@ void Decoder::plain(Op& op, const Instruction& in) {
         e.releases = e.releases || e.args.back().last;
     }
   }
+  // Operands are read before a last use leaves None: of one register only the last operand moves.
+  for (size_t i = 0; i < e.args.size(); ++i) {
+    if (!e.args[i].last) continue;
+    for (size_t j = e.args.size(); --j > i;) {
+      if (e.args[j].constant || e.args[j].reg != e.args[i].reg) continue;
+      e.args[i].last = false;
+      e.args[j].last = true;
+      break;
+    }
+  }
   bool first_is_callee =
       in.opcode() == Opcode::CallClosure || in.opcode() == Opcode::TailCallClosure;
   size_t begin = first_is_callee ? 1 : 0;

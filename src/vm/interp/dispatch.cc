@@ -267,13 +267,13 @@ handle_RetRegister : {
   RETURN(value);
 }
 handle_Ret : {
-  AnyView returned = *pc->constant;
-  if (returned.is_object()) retain(returned.v.object);
+  RegisterWords value;
   if (m.attention_.load(std::memory_order_relaxed) & Machine::kInstrumented) [[unlikely]] {
     SAVE();
-    after_call(m, *record->pc, &returned);
+    value = read_words(after_call_of_constant(m, *record->pc, *pc->constant));
+  } else {
+    value = shared(*pc->constant);
   }
-  const RegisterWords value = read_words(returned);
   RETURN(value);
 }
 handle_Exit:
@@ -496,7 +496,7 @@ not_integer:
   fail_not_int(m);
 overflow:
   SAVE();
-  fail_overflow(*pc, base);
+  fail_overflow(m);
 stopped:
   SAVE();
   if (m.fuel_ < 0) fail_fuel(m);

@@ -19,6 +19,9 @@ class Dispatch {
   static void grow(Machine& m, const AnyView* top, const Machine::Frame* frame) {
     grow_stack(m, top, frame);
   }
+  // The register of argument i when the machine's instruction is a packed call of that function
+  // object and that register's last use; else null.
+  static AnyView* last_use(Machine& m, const Object* function, int32_t i);
 
  private:
   static const void* const* loop(Machine* machine);
@@ -29,7 +32,7 @@ class Dispatch {
   [[noreturn]] static void fail_interrupted(Machine& m);
   [[noreturn]] static void fail_fuel(Machine& m);
   [[noreturn]] static void fail_not_int(Machine& m);
-  [[noreturn]] static void fail_overflow(const Op& op, const AnyView* base);
+  [[noreturn]] static void fail_overflow(Machine& m);
   [[noreturn]] static void fail_packed(const PackedSlot& slot);
   static void packed_call(Machine& m, const Op& op, AnyView* base);
   // A function value that isn't a closure of this program. `result_to` null drops the result.
@@ -42,6 +45,8 @@ class Dispatch {
   // True when the instrument skips the call, whose result is then written.
   static bool before_call(Machine& m, const Op& op, AnyView* base, AnyView* result_to);
   static void after_call(Machine& m, const Op& op, AnyView* result);
+  // The same for a result that lies in no register; the caller owns what comes back.
+  static AnyView after_call_of_constant(Machine& m, const Op& op, const AnyView& result);
   static bool instrument(Machine& m, const Op& op, bool before, std::span<const AnyView> args,
                          Any* result);
 };
@@ -99,6 +104,17 @@ inline bool is_integer(const AnyView& v) {
 
 inline const AnyView& value_of(const ValueRef& ref, const AnyView* base) {
   return ref.constant ? *ref.constant : base[ref.reg];
+}
+
+// An integer operation on `a` and `b` that must not overflow did.
+[[noreturn]] void fail_size_overflow(int64_t a, int64_t b);
+
+// Registers that an instruction used for the last time become None.
+inline void release_last_uses(const OpExtra& e, AnyView* base) {
+  if (!e.releases) return;
+  for (const ValueRef& ref : e.args) {
+    if (ref.last) put(base[ref.reg], AnyView());
+  }
 }
 
 }  // namespace tenon::vm

@@ -2,11 +2,11 @@
 
 #include <cstdlib>
 
+#include "device/call_context.h"
 #include "device/parallel.h"
 #include "object/function.h"
 #include "object/tensor.h"
 #include "vm/executable/kernel_error.h"
-#include "vm/interp/machine.h"
 
 namespace tenon::vm {
 namespace {
@@ -28,28 +28,29 @@ int32_t run_loop(const KernelRuntime*, KernelBody body, void* context, int64_t c
   loop.grain = grain < 1 ? 1 : grain;
   loop.body = body;
   loop.context = context;
-  return parallel_table().run(&loop);
+  return try_parallel(loop);
 }
 
-// Ahead of every workspace: its machine and size. A whole alignment, so that the rest is aligned.
+// Ahead of every workspace: the call that it counts for and its size. A whole alignment, so that
+// the rest is aligned.
 struct alignas(kDataAlignment) Workspace {
-  Machine* machine;
+  CallContext* call;
   size_t bytes;
 };
 
 void* allocate(const KernelRuntime* self, const char* kernel, uint64_t bytes) {
   constexpr uint64_t kMost = uint64_t{1} << 47;
   size_t total = sizeof(Workspace) + (bytes + kDataAlignment - 1) / kDataAlignment * kDataAlignment;
-  Machine* machine = Machine::current();
-  bool fits = bytes <= kMost && (!machine || machine->count_memory(total));
+  CallContext* call = CallContext::current();
+  bool fits = bytes <= kMost && (!call || call->count_memory(total));
   auto* workspace =
       fits ? static_cast<Workspace*>(std::aligned_alloc(kDataAlignment, total)) : nullptr;
   if (!workspace) {
-    if (fits && machine) machine->discount_memory(total);
+    if (fits && call) call->discount_memory(total);
     self->raise(self, kernel, KernelError::OutOfMemory, -1, -1, static_cast<int64_t>(bytes), 0);
     return nullptr;
   }
-  workspace->machine = machine;
+  workspace->call = call;
   workspace->bytes = total;
   return workspace + 1;
 }
@@ -57,7 +58,7 @@ void* allocate(const KernelRuntime* self, const char* kernel, uint64_t bytes) {
 void give_back(const KernelRuntime*, void* memory) {
   if (!memory) return;
   Workspace* workspace = static_cast<Workspace*>(memory) - 1;
-  if (workspace->machine) workspace->machine->discount_memory(workspace->bytes);
+  if (workspace->call) workspace->call->discount_memory(workspace->bytes);
   std::free(workspace);
 }
 

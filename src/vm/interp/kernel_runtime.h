@@ -5,8 +5,8 @@
 
 namespace tenon::vm {
 
-// One constant table, alive for ever. Usable with and without a current machine: workspace counts
-// for the current machine's memory limit.
+// One constant table, alive for ever. Usable within a call and without one: workspace counts for
+// the memory limit of the call that the thread works for.
 const KernelRuntime& kernel_runtime();
 
 }  // namespace tenon::vm

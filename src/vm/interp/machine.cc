@@ -1,6 +1,7 @@
 #include "vm/interp/machine.h"
 
 #include <cstring>
+#include <utility>
 
 #include "device/device.h"
 #include "device/parallel.h"
@@ -21,49 +22,6 @@ constexpr size_t kKeptStack = size_t{1} << 20;
 
 thread_local Machine* current_machine = nullptr;
 thread_local int nesting = 0;
-
-int64_t element_stride_bytes(DataType t) {
-  return t.bytes();
-}
-
-// A copy of a strided tensor on the CPU, in row-major order without gaps.
-Tensor compact_copy(const Tensor& t) {
-  if (t.device().device_type != kDLCPU) {
-    throw Error(ErrorKind::Usage, "a strided tensor must lie on the CPU").found(to_text(t));
-  }
-  Tensor out = Tensor::empty(t.shape(), t.dtype());
-  int64_t size = element_stride_bytes(t.dtype());
-  auto rank = static_cast<size_t>(t.rank());
-  std::vector<int64_t> index(rank, 0);
-  const char* from = t.data_as<char>();
-  char* to = out.data_as<char>();
-  bool strided = t.dl().strides != nullptr;
-  for (int64_t n = t.count(), done = 0; done < n; ++done) {
-    std::memcpy(to + done * size, from, static_cast<size_t>(size));
-    if (!strided) {
-      from += size;
-      continue;
-    }
-    for (size_t axis = rank; axis-- > 0;) {
-      from += t.strides()[axis] * size;
-      if (++index[axis] < t.shape()[axis]) break;
-      from -= t.strides()[axis] * size * t.shape()[axis];
-      index[axis] = 0;
-    }
-  }
-  return out;
-}
-
-// An argument from the host as a register may hold it: ours, compact, aligned to its elements.
-Any prepare(const AnyView& argument) {
-  Any value = admit(argument);
-  if (value.type_index != TypeIndex::Tensor) return value;
-  const Tensor& t = payload_as<Tensor>(value);
-  auto address = reinterpret_cast<uintptr_t>(t.data());
-  bool aligned = address % static_cast<uintptr_t>(std::max<int64_t>(t.dtype().bytes(), 1)) == 0;
-  if (t.compact() && aligned) return value;
-  return Any(compact_copy(t));
-}
 
 }  // namespace
 
@@ -90,11 +48,48 @@ Machine* Machine::current() {
 }
 
 void Machine::poll() {
-  if (current_machine) Dispatch::stop(*current_machine);
+  Dispatch::stop(*this);
+}
+
+bool Machine::may_write(const Tensor& tensor) const {
+  if (tensor.read_only() || !(tensor.layout() & LayoutWord::kPooled)) return false;
+  const auto* storage = tensor->owner.as<StorageObj>();
+  return storage && pool_->is_of_call(*storage);
+}
+
+Any Machine::take(const Object* function, const AnyView* args, int32_t i) {
+  // An instrument still looks at the arguments after the call.
+  bool seen = attention_.load(std::memory_order_relaxed) & kInstrumented;
+  AnyView* reg =
+      current_machine == this && !seen ? Dispatch::last_use(*this, function, i) : nullptr;
+  if (!reg || reg->type_index != args[i].type_index || reg->v.bits != args[i].v.bits) {
+    return Any(args[i]);
+  }
+  return Any::adopt(std::exchange(*reg, AnyView()));
+}
+
+// An argument as a register may hold it: ours, compact, aligned to its elements, and read-only, for
+// it is the caller's. What the call itself has allocated stays the call's.
+Any Machine::prepare(const AnyView& argument) {
+  Any value = admit(argument);
+  if (value.type_index != TypeIndex::Tensor) return value;
+  const Tensor& t = payload_as<Tensor>(value);
+  auto address = reinterpret_cast<uintptr_t>(t.data());
+  bool aligned = address % static_cast<uintptr_t>(std::max<int64_t>(t.dtype().bytes(), 1)) == 0;
+  if (t.compact() && aligned) {
+    return t.read_only() || may_write(t) ? value : Any(t.as_read_only());
+  }
+  Tensor copy = allocate_tensor(t.shape(), t.dtype());
+  t.copy_elements(copy.data());
+  return Any(std::move(copy));
+}
+
+Ref<StorageObj> Machine::allocate(size_t bytes, size_t alignment) {
+  return current_machine == this ? allocate_storage(bytes, alignment) : Ref<StorageObj>();
 }
 
 void Machine::set_limits(const Limits& limits) {
-  if (running_) throw Error(ErrorKind::Usage, "a machine's limits can't change while it runs");
+  if (is_running()) throw Error(ErrorKind::Usage, "a machine's limits can't change while it runs");
   Limits checked = limits;
   checked.depth = std::max(checked.depth, 1u);
   checked.stack_bytes = std::max(checked.stack_bytes, kFirstRegisterBytes);
@@ -130,15 +125,20 @@ size_t Machine::stack_committed() const {
 }
 
 void Machine::set_instrument(Instrument instrument) {
-  if (running_) throw Error(ErrorKind::Usage, "a machine's instrument can't change while it runs");
+  if (is_running())
+    throw Error(ErrorKind::Usage, "a machine's instrument can't change while it runs");
   instrument_ = std::move(instrument);
 }
 
-void Machine::cancel() {
-  // Only a running call is stopped: begin_call clears the word before it says that one runs.
-  if (running_.load(std::memory_order_acquire)) {
-    attention_.fetch_or(kCancelled, std::memory_order_relaxed);
+bool Machine::cancel() {
+  // In one step with the question whether a call runs, so that it hits none that begins later.
+  uint32_t now = attention_.load(std::memory_order_relaxed);
+  while (!(now & kIdle)) {
+    if (attention_.compare_exchange_weak(now, now | kCancelled, std::memory_order_relaxed)) {
+      return true;
+    }
   }
+  return false;
 }
 
 MachineStats Machine::stats() const {
@@ -167,6 +167,18 @@ Any Machine::call(uint32_t function_index, std::span<const AnyView> args) {
   return call_code(code, {}, args);
 }
 
+// Makes a machine this thread's current one.
+class Machine::Current {
+ public:
+  explicit Current(Machine* machine)
+      : outer_(std::exchange(current_machine, machine)), scope_(machine) {}
+  ~Current() { current_machine = outer_; }
+
+ private:
+  Machine* outer_;
+  Scope scope_;
+};
+
 Any Machine::call_code(const FunctionCode& code, std::span<const Any> captures,
                        std::span<const AnyView> args) {
   if (captures.size() + args.size() != static_cast<size_t>(code.params)) {
@@ -184,35 +196,23 @@ Any Machine::call_code(const FunctionCode& code, std::span<const Any> captures,
     Nest() { ++nesting; }
     ~Nest() { --nesting; }
   } nest;
-  if (depth_of_entries_ > 0 && thread_ == Pool::this_thread()) {
-    struct Entered {
-      Machine* before = current_machine;
-      int& depth;
-      ~Entered() {
-        --depth;
-        current_machine = before;
-      }
-    } entered{current_machine, depth_of_entries_};
-    ++depth_of_entries_;
-    current_machine = this;
+  if (thread_.load(std::memory_order_relaxed) == Pool::this_thread()) {
+    Current current(this);
     return enter(code, captures, args);
   }
-  if (running_.exchange(true, std::memory_order_acquire)) {
+  uint32_t idle = kIdle;
+  if (!attention_.compare_exchange_strong(idle, instrument_ ? uint32_t{kInstrumented} : 0u,
+                                          std::memory_order_acquire)) {
     throw Error(ErrorKind::Usage, "this machine runs a call on another thread")
         .help("make a machine for each thread; they share the program");
   }
   struct Running {
     Machine& m;
-    Machine* before = current_machine;
-    explicit Running(Machine& machine) : m(machine) {
-      m.begin_call();
-      current_machine = &m;
-    }
-    ~Running() {
-      current_machine = before;
-      m.end_call();
-    }
+    explicit Running(Machine& machine) : m(machine) { m.begin_call(); }
+    ~Running() { m.end_call(); }
   } running(*this);
+  Current current(this);
+  ObjectBudget objects(limits_.memory ? this : nullptr);
   std::optional<Deadline> deadline;
   using Clock = Deadline::Clock;
   if (limits_.deadline < std::chrono::hours(24 * 365)) {
@@ -226,18 +226,15 @@ Any Machine::call_code(const FunctionCode& code, std::span<const Any> captures,
 }
 
 void Machine::begin_call() {
-  depth_of_entries_ = 1;
-  thread_ = Pool::this_thread();
-  pool_->set_owner(thread_);
+  thread_.store(Pool::this_thread(), std::memory_order_relaxed);
+  pool_->set_owner(Pool::this_thread());
   pool_->begin_call();
   pool_->set_cap(limits_.memory, stack_committed());
-  attention_.store(instrument_ ? uint32_t{kInstrumented} : 0u, std::memory_order_relaxed);
   fuel_ = limits_.fuel;
 }
 
 void Machine::end_call() noexcept {
-  depth_of_entries_ = 0;
-  thread_ = nullptr;
+  thread_.store(nullptr, std::memory_order_relaxed);
   pool_->set_owner(nullptr);
   if (stack_committed() > kKeptStack) {
     registers_.discard(kFirstRegisterBytes);
@@ -246,7 +243,7 @@ void Machine::end_call() noexcept {
     frames_.discard_before(frames_.size() - frames * sizeof(Frame));
     frame_limit_ = reinterpret_cast<Frame*>(frames_.end()) - frames;
   }
-  running_.store(false, std::memory_order_release);
+  attention_.store(kIdle, std::memory_order_release);
 }
 
 Any Machine::enter(const FunctionCode& code, std::span<const Any> captures,

@@ -20,6 +20,7 @@
 #include <span>
 #include <string_view>
 
+#include "device/call_context.h"
 #include "object/any.h"
 #include "vm/interp/op.h"
 #include "vm/interp/pool.h"
@@ -33,7 +34,8 @@ struct Limits {
   // A unit per function entry and per taken backward jump.
   int64_t fuel = std::numeric_limits<int64_t>::max();
   std::chrono::nanoseconds deadline = std::chrono::nanoseconds::max();  // from the call's start
-  // Stack, and storage from the machine's pools; 0 for no cap.
+  // Stack, storage from the machine's pools, objects, and what packed functions and kernels need
+  // for their work; 0 for no cap.
   size_t memory = 0;
   uint32_t depth = 1 << 20;                // frames
   size_t stack_bytes = size_t{256} << 20;  // of registers; address space, not memory
@@ -63,7 +65,7 @@ struct MachineStats {
   size_t cached_memory = 0;  // free blocks that the pool keeps
 };
 
-class Machine {
+class Machine : private CallContext {
  public:
   explicit Machine(Ref<Program> program, Limits limits = {});
   ~Machine();
@@ -72,9 +74,10 @@ class Machine {
 
   const Program& program() const { return *program_; }
 
-  // Calls an exported function. Arguments are borrowed; tensors from outside are rewrapped, made
-  // compact and aligned where they aren't. Throws Usage errors for a wrong name or argument count,
-  // otherwise what the call fails with, with the machine's frames as backtrace.
+  // Calls an exported function. Arguments are borrowed, and the program can't write into their
+  // tensors, which are rewrapped as read-only, and copied where they aren't compact or aligned; a
+  // result that is an argument is read-only too. Throws Usage errors for a wrong name or argument
+  // count, otherwise what the call fails with, with the machine's frames as backtrace.
   Any call(std::string_view function, std::span<const AnyView> args);
   Any call(uint32_t function_index, std::span<const AnyView> args);
   template <class... Args>
@@ -91,24 +94,20 @@ class Machine {
   const Limits& limits() const { return limits_; }
   void set_instrument(Instrument instrument);
 
-  // Stops the running call with an error, soon; from any thread. Without one, nothing happens.
-  void cancel();
+  // Stops the running call with an error, soon; from any thread. Without one, nothing happens, then
+  // or later. Whether one ran.
+  bool cancel();
   // What is left of the current or was left of the last call's fuel.
   int64_t fuel_left() const { return fuel_; }
   MachineStats stats() const;
 
   // The machine that runs on this thread, or null.
   static Machine* current();
-  // Throws when the current machine's call was cancelled or its deadline has passed: for packed
-  // functions that take long.
-  static void poll();
 
-  // For packed functions that make results: storage and tensors under the call's memory limit.
+  // Storage and tensors from the pool, under the call's memory limit. Packed functions that make
+  // results get them through device/device.h.
   Ref<StorageObj> allocate_storage(size_t bytes, size_t alignment = kDataAlignment);
   Tensor allocate_tensor(std::span<const int64_t> shape, DataType dtype);
-  // Memory that counts for the call's limit but isn't a block: workspace of kernels.
-  bool count_memory(size_t bytes) { return pool_->count_outside(bytes); }
-  void discount_memory(size_t bytes) { pool_->discount_outside(bytes); }
 
  private:
   friend class Dispatch;
@@ -119,7 +118,17 @@ class Machine {
     const Op* pc;   // of the call instruction that made the frame above
     AnyView* base;  // of the caller
   };
-  enum Attention : uint32_t { kCancelled = 1, kExpired = 2, kInstrumented = 4 };
+  class Current;
+  enum Attention : uint32_t { kCancelled = 1, kExpired = 2, kInstrumented = 4, kIdle = 8 };
+
+  // Of the running call, for what works for it.
+  bool count_memory(size_t bytes) override { return pool_->count_outside(bytes); }
+  void discount_memory(size_t bytes) override { pool_->discount_outside(bytes); }
+  void fail_memory(size_t bytes) override { pool_->fail_cap(bytes); }
+  void poll() override;
+  Ref<StorageObj> allocate(size_t bytes, size_t alignment) override;
+  bool may_write(const Tensor& tensor) const override;
+  Any take(const Object* function, const AnyView* args, int32_t i) override;
 
   struct Unowned {};
   Machine(Unowned, const Program* program, Limits limits);
@@ -129,9 +138,11 @@ class Machine {
   Any call_code(const FunctionCode& code, std::span<const Any> captures,
                 std::span<const AnyView> args);
   Any enter(const FunctionCode& code, std::span<const Any> captures, std::span<const AnyView> args);
+  Any prepare(const AnyView& argument);
   // Releases the registers from `start` on.
   void unwind(AnyView* start) noexcept;
   void add_backtrace(Error& error, const Frame* entry) const;
+  bool is_running() const { return !(attention_.load(std::memory_order_acquire) & kIdle); }
   void begin_call();
   void end_call() noexcept;
 
@@ -150,10 +161,9 @@ class Machine {
   AnyView* register_limit_ = nullptr;  // beyond it grow_stack is asked
   Frame* frame_limit_ = nullptr;
   int64_t fuel_ = 0;
-  std::atomic<uint32_t> attention_{0};
-  std::atomic<bool> running_{false};
-  int depth_of_entries_ = 0;      // calls within each other on this machine
-  const void* thread_ = nullptr;  // that runs it
+  // What the running call has to look at; kIdle while none runs.
+  std::atomic<uint32_t> attention_{kIdle};
+  std::atomic<const void*> thread_{nullptr};  // that runs it, as Pool::this_thread names it
 };
 
 }  // namespace tenon::vm

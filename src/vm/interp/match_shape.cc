@@ -11,13 +11,6 @@
 namespace tenon::vm::slow_path {
 namespace {
 
-void release_last(const Op& op, AnyView* base) {
-  if (!op.extra->releases) return;
-  for (const ValueRef& ref : op.extra->args) {
-    if (ref.last) put(base[ref.reg], AnyView());
-  }
-}
-
 std::string value_text(const AnyView& v) {
   if (v.type_index == TypeIndex::Tensor) return to_text(payload_as<Tensor>(v));
   if (v.type_index == TypeIndex::Shape) return cat("shape ", to_text(payload_as<Shape>(v)));
@@ -168,7 +161,7 @@ void match_shape(Machine& m, const Op& op, AnyView* base) {
   } else {
     throw mismatch(m, op, value, "", expected_shape(m, op, base, {}));
   }
-  if (!overwrites(e)) release_last(op, base);
+  if (!overwrites(e)) release_last_uses(*op.extra, base);
 }
 
 void match_tensor(Machine& m, const Op& op, AnyView* base) {
@@ -186,7 +179,7 @@ void match_tensor(Machine& m, const Op& op, AnyView* base) {
     throw mismatch(m, op, value, "", expected_shape(m, op, base, e.dtype));
   }
   match_dims(m, op, base, value, t.shape(), e.dtype);
-  if (!over) release_last(op, base);
+  if (!over) release_last_uses(*op.extra, base);
 }
 
 void match_dtype(Machine& m, const Op& op, AnyView* base) {
@@ -195,7 +188,7 @@ void match_dtype(Machine& m, const Op& op, AnyView* base) {
   if (value.type_index != TypeIndex::Tensor || payload_as<Tensor>(value).dtype() != wanted) {
     throw mismatch(m, op, value, "", cat("a tensor of ", wanted));
   }
-  release_last(op, base);
+  release_last_uses(*op.extra, base);
 }
 
 void match_prim_value(Machine& m, const Op& op, AnyView* base) {
@@ -221,9 +214,10 @@ void match_prim_value(Machine& m, const Op& op, AnyView* base) {
       }
       break;
     case DimMatch::Store:
-      put(base[e.numbers[1]], number);
       break;
   }
+  release_last_uses(e, base);
+  if (e.numbers[0] == static_cast<int32_t>(DimMatch::Store)) put(base[e.numbers[1]], number);
 }
 
 void make_shape(Machine&, const Op& op, AnyView* base) {
@@ -262,13 +256,13 @@ void get_dim(Machine&, const Op& op, AnyView* base) {
         .expected(cat("an axis of a value of rank ", dims.size()));
   }
   int64_t dim = dims[static_cast<size_t>(axis.v.i)];
-  release_last(op, base);
+  release_last_uses(*op.extra, base);
   put_result(base, op.a, Any(dim));
 }
 
 void rank_of(Machine&, const Op& op, AnyView* base) {
   auto rank = static_cast<int64_t>(dims_of(value_of(op.extra->args[0], base), "rank_of").size());
-  release_last(op, base);
+  release_last_uses(*op.extra, base);
   put_result(base, op.a, Any(rank));
 }
 

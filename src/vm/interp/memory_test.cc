@@ -3,6 +3,8 @@
 
 #include <thread>
 
+#include "device/device.h"
+#include "object/module.h"
 #include "object/tensor.h"
 #include "vm/asm/assemble.h"
 #include "vm/interp/machine.h"
@@ -41,6 +43,58 @@ again:
   goto again
 done:
   ret %2!
+}
+func @cells() {
+again:
+  %0 = alloc_adt 1, %0!, _
+  goto again
+}
+func @tuples() {
+again:
+  %0 = alloc_tuple %0!
+  goto again
+}
+func @captures() {
+again:
+  %0 = alloc_closure @weight3, %0!, _, _
+  goto again
+}
+func @shapes() {
+again:
+  %1 = make_shape 1, 2, 3
+  %0 = alloc_tuple %0!, %1!
+  goto again
+}
+func @views(x: any) {
+  %1 = alloc_tuple
+again:
+  %2 = reshape_tensor %0, 4
+  %1 = alloc_tuple %1!, %2!
+  goto again
+}
+func @storages() {
+again:
+  %1 = alloc_storage 1, 64, cpu:0
+  %0 = alloc_tuple %0!, %1!
+  goto again
+}
+func @wide(n: i64) -> i64 {
+again:
+  %1 = make_shape 1, 2
+  %2 = alloc_adt 1, %1, %1
+  %2 = alloc_tuple %2!, %1!
+  %2 = alloc_closure @weight1, %2!
+  %0 = sub %0, 1
+  if %0, done
+  goto again
+done:
+  ret 1
+}
+local func @weight1(a: any) -> any {
+  ret #0
+}
+local func @weight3(a: any, b: any, c: any) -> any {
+  ret #0
 }
 func @weight() -> any {
   ret #0
@@ -109,6 +163,39 @@ TEST(Pool, MemoryLimitStopsACallAndResultsStopCounting) {
   EXPECT_THAT(error_of([&] { m.call("make", 500000); }), HasSubstr("memory limit"));
 }
 
+TEST(Machine, MemoryLimitCountsEveryKindOfObject) {
+  Limits limits;
+  limits.memory = 4 << 20;
+  Machine m(program_of(assemble(kAllocates)), limits);
+  for (const char* function : {"cells", "tuples", "captures", "shapes", "storages"}) {
+    EXPECT_THAT(error_of([&] { m.call(function); }), HasSubstr("memory limit")) << function;
+    EXPECT_EQ(m.call("wide", 100'000).as<int64_t>(), 1);  // what dies stops counting
+  }
+  int64_t four = 4;
+  Tensor x = Tensor::empty(std::span(&four, 1), f32);
+  EXPECT_THAT(error_of([&] { m.call("views", x); }), HasSubstr("memory limit"));
+  Any list = m.call("keep_all", 1000, 64);
+  EXPECT_EQ(m.call("wide", 1000).as<int64_t>(), 1);
+  list = Any();
+}
+
+TEST(Machine, PackedFunctionsAllocateUnderTheMemoryLimit) {
+  Function big =
+      Function::from_typed([](int64_t n) { return allocate_tensor(std::span(&n, 1), u8); });
+  ProgramOptions options;
+  options.modules = {Module("test", "host", [=](std::string_view name) {
+    return name == "host.big" ? big : Function();
+  })};
+  Limits limits;
+  limits.memory = 1 << 20;
+  Machine m(program_of(assemble("packed $host.big\nfunc @f(n: i64) -> any {\n"
+                                "  %0 = call_packed $host.big, %0\n  ret %0!\n}"),
+                       options),
+            limits);
+  EXPECT_EQ(m.call("f", 1000).as<Tensor>().count(), 1000);
+  EXPECT_THAT(error_of([&] { m.call("f", 2 << 20); }), HasSubstr("memory limit"));
+}
+
 TEST(Machine, ReleasesEverythingAfterAnError) {
   Limits limits;
   limits.fuel = 50;
@@ -116,7 +203,7 @@ TEST(Machine, ReleasesEverythingAfterAnError) {
   EXPECT_THROW(m.call("keep_all", 1000, 64), Error);
   m.set_limits({});
   m.call("churn", 1, 64);
-  EXPECT_LE(m.stats().peak_memory, 200u);
+  EXPECT_LE(m.stats().peak_memory, 2 * (64 + sizeof(PoolBlock)));
 }
 
 TEST(Machine, ADeepResultIsDestroyedWithoutRecursion) {
@@ -129,6 +216,16 @@ TEST(Machine, ConstantsAreReadOnly) {
   Machine m(program_of(assemble(kAllocates)));
   EXPECT_TRUE(m.call("weight").as<Tensor>().read_only());
   EXPECT_EQ(m.call("weight").as<Tensor>().data_as<float>()[3], 1);
+}
+
+TEST(Machine, ArgumentsAreReadOnlyToTheProgram) {
+  Machine m(program_of(assemble("func @same(x: any) -> any {\n ret %0!\n}")));
+  Machine other(program_of(assemble(kAllocates)));
+  int64_t shape[1] = {2};
+  EXPECT_TRUE(m.call("same", Tensor::empty(shape, f32)).as<Tensor>().read_only());
+  EXPECT_TRUE(m.call("same", other.call("make", 2)).as<Tensor>().read_only());
+  Any earlier = other.call("make", 2);
+  EXPECT_FALSE(earlier.as<Tensor>().read_only());
 }
 
 TEST(Machine, StridedAndUnalignedInputsAreMadeCompact) {

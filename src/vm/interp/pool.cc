@@ -37,13 +37,31 @@ size_t Pool::class_size(uint32_t size_class) {
 void Pool::begin_call() {
   collect();
   ++call_;
-  used_ = peak_ = 0;
+  used_.store(0, std::memory_order_relaxed);
+  peak_ = 0;
+}
+
+bool Pool::is_of_call(const StorageObj& storage) const {
+  if (!(storage.flags & StorageObj::kIsPooled)) return false;
+  const auto& block = static_cast<const PoolBlock&>(storage);
+  return block.pool == this && block.call == call_;
 }
 
 bool Pool::count_outside(size_t bytes) {
-  if (cap_ && (outside_ + used_ > cap_ || bytes > cap_ - outside_ - used_)) return false;
-  outside_ += bytes;
+  size_t outside = outside_.load(std::memory_order_relaxed);
+  do {
+    size_t counted = outside + used();
+    if (cap_ && (counted > cap_ || bytes > cap_ - counted)) return false;
+  } while (!outside_.compare_exchange_weak(outside, outside + bytes, std::memory_order_relaxed));
   return true;
+}
+
+void Pool::fail_cap(size_t bytes) const {
+  throw Error(ErrorKind::Runtime, "the call would use more memory than it may")
+      .found(cat(bytes, " bytes more, besides ", used() + outside_.load(std::memory_order_relaxed),
+                 " in use"))
+      .expected(cat("at most ", cap_, " bytes, the memory limit"))
+      .help("give the call a higher memory limit");
 }
 
 PoolBlock* Pool::find_free(uint32_t size_class) {
@@ -69,17 +87,17 @@ PoolBlock* Pool::allocate(size_t bytes, size_t alignment) {
   uint32_t size_class = class_of(bytes);
   PoolBlock* block = alignment <= kDataAlignment ? find_free(size_class) : nullptr;
   size_t capacity = block ? block->capacity : class_size(size_class);
-  if (cap_ && (outside_ + used_ > cap_ || capacity > cap_ - outside_ - used_)) [[unlikely]] {
-    if (block) take_back(block);
-    throw Error(ErrorKind::Runtime, "the call would use more memory than it may")
-        .found(cat(bytes, " bytes more, besides ", used_ + outside_, " in use"))
-        .expected(cat("at most ", cap_, " bytes, the memory limit"))
-        .help("give the call a higher memory limit");
+  if (cap_) {
+    size_t counted = outside_.load(std::memory_order_relaxed) + used();
+    if (counted > cap_ || capacity + sizeof(PoolBlock) > cap_ - counted) [[unlikely]] {
+      if (block) take_back(block);
+      fail_cap(bytes);
+    }
   }
   if (!block) block = new_block(size_class, bytes, alignment);
-  used_ += block->capacity;
-  if (used_ > peak_) {
-    peak_ = used_;
+  use(weight_of(block));
+  if (used() > peak_) {
+    peak_ = used();
     high_ = std::max(high_, peak_);
   }
   block->counts = Object::kCountsOfNew;
@@ -166,7 +184,7 @@ void Pool::collect() {
   PoolBlock* list = returned_.exchange(nullptr, std::memory_order_acquire);
   while (list) {
     PoolBlock* next = list->next;
-    if (list->call == call_) used_ -= list->capacity;
+    if (list->call == call_) unuse(weight_of(list));
     take_back(list);
     list = next;
   }
@@ -177,7 +195,7 @@ void Pool::delete_block(void* self, int flags) {
   auto* block = static_cast<PoolBlock*>(static_cast<StorageObj*>(self));
   Pool* pool = block->pool;
   if (pool->owner_.load(std::memory_order_acquire) == &thread_mark) {
-    if (block->call == pool->call_) pool->used_ -= block->capacity;
+    if (block->call == pool->call_) pool->unuse(weight_of(block));
     pool->take_back(block);
   } else if (pool->closed_.load(std::memory_order_acquire)) {
     pool->free_block(block);

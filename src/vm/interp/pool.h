@@ -44,20 +44,25 @@ class Pool {
   PoolBlock* allocate(size_t bytes, size_t alignment);
 
   // Memory in use by blocks of the current call.
-  size_t used() const { return used_; }
+  size_t used() const { return used_.load(std::memory_order_relaxed); }
   size_t peak() const { return peak_; }      // of `used` since begin_call
   size_t cached() const { return cached_; }  // in the free lists
+  // Whether the current call allocated it here.
+  bool is_of_call(const StorageObj& storage) const;
   // Starts a call: what is in use from before belongs to the host and doesn't count.
   void begin_call();
   // What the call may use; 0 for no cap. `outside` counts against it as well (the stack).
   void set_cap(size_t cap, size_t outside) {
     cap_ = cap;
-    outside_ = outside;
+    outside_.store(outside, std::memory_order_relaxed);
   }
   size_t cap() const { return cap_; }
-  // Counts memory that isn't a block's (workspace of kernels); false when the cap is passed.
+  // Counts memory that isn't a block's (stack, objects, workspace of kernels); false when the cap
+  // would be passed. From any thread.
   bool count_outside(size_t bytes);
-  void discount_outside(size_t bytes) { outside_ -= bytes; }
+  void discount_outside(size_t bytes) { outside_.fetch_sub(bytes, std::memory_order_relaxed); }
+  // Throws what a call fails with that asks for so many bytes too many.
+  [[noreturn]] void fail_cap(size_t bytes) const;
   // Frees what lies in the free lists.
   void trim();
 
@@ -84,8 +89,14 @@ class Pool {
 
   // Of the owner.
   uint32_t call_ = 1;
-  size_t used_ = 0, peak_ = 0, high_ = 0, cached_ = 0;
-  size_t cap_ = 0, outside_ = 0;
+  // What a block counts for: many small ones take more for their headers than for their bytes.
+  static size_t weight_of(const PoolBlock* b) { return b->capacity + sizeof(PoolBlock); }
+  void use(size_t bytes) { used_.store(used() + bytes, std::memory_order_relaxed); }
+  void unuse(size_t bytes) { used_.store(used() - bytes, std::memory_order_relaxed); }
+  size_t peak_ = 0, high_ = 0, cached_ = 0;
+  size_t cap_ = 0;
+  std::atomic<size_t> used_{0};     // written by the owner alone, read by threads that help it
+  std::atomic<size_t> outside_{0};  // written by all of them
   uint64_t occupied_[kClasses / 64] = {};  // classes whose list isn't empty
   PoolBlock* free_[kClasses] = {};
 };

@@ -1,6 +1,7 @@
 #include "vm/interp/program.h"
 
 #include <dlfcn.h>
+#include <unistd.h>
 
 #include <algorithm>
 
@@ -17,8 +18,9 @@ namespace {
 constexpr size_t kIdleMachines = 8;
 
 // Makes a library's functions known: through a registered "library.NAME", or a shared object in one
-// of the host's folders. False when there is none.
-bool load_library(const std::string& name, const ProgramOptions& options) {
+// of the host's folders. False when there is none; `why` then says what is wrong with one that lies
+// there.
+bool load_library(const std::string& name, const ProgramOptions& options, std::string* why) {
   bool plain = !name.empty() && std::all_of(name.begin(), name.end(), [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_';
   });
@@ -28,10 +30,17 @@ bool load_library(const std::string& name, const ProgramOptions& options) {
     return true;
   }
   for (const std::string& dir : options.library_dirs) {
-    void* handle = dlopen(cat(dir, "/libtenon_", name, ".so").c_str(), RTLD_NOW | RTLD_LOCAL);
-    if (!handle) continue;
+    std::string path = cat(dir, "/libtenon_", name, ".so");
+    if (access(path.c_str(), F_OK) != 0) continue;
+    void* handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+    if (!handle) {
+      const char* reason = dlerror();
+      *why = reason ? reason : cat(path, " can't be opened");
+      continue;
+    }
     auto init = reinterpret_cast<int (*)()>(dlsym(handle, "tenon_register_library"));
     if (!init) {
+      *why = cat(path, " has no function tenon_register_library");
       dlclose(handle);
       continue;
     }
@@ -91,7 +100,9 @@ void Program::link(const ProgramOptions& options) {
   }
   std::vector<std::string> missing_libraries;
   for (const std::string& name : unit_.libraries) {
-    if (!load_library(name, options)) missing_libraries.push_back(printable(name));
+    std::string why;
+    if (load_library(name, options, &why)) continue;
+    missing_libraries.push_back(cat(printable(name), why.empty() ? "" : cat(" (", why, ")")));
   }
   if (!missing_libraries.empty() && !options.allow_missing) {
     throw Error(ErrorKind::Unsupported, cat(name_, " needs libraries that this process lacks"))

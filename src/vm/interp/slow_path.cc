@@ -32,13 +32,6 @@ const Tensor& tensor(const AnyView& v, const char* what) {
   return payload_as<Tensor>(v);
 }
 
-void release_last(const Op& op, AnyView* base) {
-  if (!op.extra->releases) return;
-  for (const ValueRef& ref : op.extra->args) {
-    if (ref.last) put(base[ref.reg], AnyView());
-  }
-}
-
 // The integers from args[from] on, as a shape; no more than the rank that the verifier lets pass.
 class Dims {
  public:
@@ -95,11 +88,7 @@ int64_t floor_mod(int64_t a, int64_t b) {
 }
 
 int64_t checked(bool overflow, int64_t value, int64_t a, int64_t b) {
-  if (overflow) {
-    throw Error(ErrorKind::Runtime, "an integer of a shape overflows 64 bits")
-        .found(cat("a computation from ", a, " and ", b))
-        .help("the sizes of the inputs are too large together");
-  }
+  if (overflow) fail_size_overflow(a, b);
   return value;
 }
 
@@ -218,7 +207,7 @@ void select(Machine&, const Op& op, AnyView* base) {
   const OpExtra& e = *op.extra;
   const ValueRef& chosen = e.args[integer(e.args[0], base, "select") ? 1 : 2];
   Any value(value_of(chosen, base));
-  release_last(op, base);
+  release_last_uses(*op.extra, base);
   put_result(base, op.a, std::move(value));
 }
 
@@ -266,7 +255,7 @@ void load_packed(Machine&, const Op& op, AnyView* base) {
 
 void is_none(Machine&, const Op& op, AnyView* base) {
   bool none = value_of(op.extra->args[0], base).is_none();
-  release_last(op, base);
+  release_last_uses(*op.extra, base);
   put_result(base, op.a, Any(none));
 }
 
@@ -294,7 +283,7 @@ void tensor_in_storage(const Op& op, AnyView* base, std::span<const int64_t> dim
     throw Error(ErrorKind::Runtime, "a tensor's offset is negative").found(cat(offset));
   }
   Ref<StorageObj> held(storage(value_of(e.args[0], base)));
-  release_last(op, base);
+  release_last_uses(*op.extra, base);
   put_result(base, op.a,
              Any(Tensor::over(std::move(held), static_cast<uint64_t>(offset), e.dtype, dims)));
 }
@@ -320,20 +309,20 @@ void new_tensor(Machine& m, const Op& op, AnyView* base) {
 void reshape_tensor(Machine&, const Op& op, AnyView* base) {
   const Tensor& t = tensor(value_of(op.extra->args[0], base), "reshape_tensor");
   Tensor out = t.reshaped(Dims(*op.extra, 1, base, "reshape_tensor").span());
-  release_last(op, base);
+  release_last_uses(*op.extra, base);
   put_result(base, op.a, Any(std::move(out)));
 }
 
 void reshape_tensor_reg(Machine&, const Op& op, AnyView* base) {
   const Tensor& t = tensor(value_of(op.extra->args[0], base), "reshape_tensor_reg");
   Tensor out = t.reshaped(shape_value(value_of(op.extra->args[1], base), "reshape_tensor_reg"));
-  release_last(op, base);
+  release_last_uses(*op.extra, base);
   put_result(base, op.a, Any(std::move(out)));
 }
 
 void shape_of(Machine&, const Op& op, AnyView* base) {
   Shape shape(tensor(value_of(op.extra->args[0], base), "shape_of").shape());
-  release_last(op, base);
+  release_last_uses(*op.extra, base);
   put_result(base, op.a, Any(std::move(shape)));
 }
 
@@ -341,7 +330,7 @@ void device_copy(Machine& m, const Op& op, AnyView* base) {
   const Tensor& from = tensor(value_of(op.extra->args[0], base), "device_copy");
   Tensor to = m.allocate_tensor(from.shape(), from.dtype());
   copy_tensor(from, to);
-  release_last(op, base);
+  release_last_uses(*op.extra, base);
   put_result(base, op.a, Any(std::move(to)));
 }
 
@@ -405,7 +394,7 @@ void read_elements(Machine&, const Op& op, AnyView* base) {
         .expected(cat("a compact tensor on the CPU of rank 0 or 1 with ", e.numbers.size(),
                       e.numbers.size() == 1 ? " element" : " elements"));
   }
-  release_last(op, base);
+  release_last_uses(*op.extra, base);
   for (size_t i = 0; i < e.numbers.size(); ++i) {
     if (e.numbers[i] >= 0) {
       put(base[e.numbers[i]], read_element(t, static_cast<int64_t>(i)).leak());
@@ -423,7 +412,7 @@ void make_tensor(Machine& m, const Op& op, AnyView* base) {
     write_element(t.data_as<char>() + i * e.dtype.bytes(), e.dtype,
                   value_of(e.args[static_cast<size_t>(i) + 1], base));
   }
-  release_last(op, base);
+  release_last_uses(*op.extra, base);
   put_result(base, op.a, Any(std::move(t)));
 }
 
@@ -446,13 +435,13 @@ void alloc_adt(Machine&, const Op& op, AnyView* base) {
   auto cell = make<AdtObj>();
   cell->tag = op.extra->args[0].constant->v.i;
   cell->fields = gather(*op.extra, 1, base);
-  release_last(op, base);
+  release_last_uses(*op.extra, base);
   put_result(base, op.a, Any(std::move(cell)));
 }
 
 void alloc_tuple(Machine&, const Op& op, AnyView* base) {
   Array<Any> fields = gather(*op.extra, 0, base);
-  release_last(op, base);
+  release_last_uses(*op.extra, base);
   put_result(base, op.a, Any(fields));
 }
 
@@ -477,7 +466,7 @@ void get_field(Machine&, const Op& op, AnyView* base) {
         .expected(cat("0 to ", size - 1));
   }
   Any field = begin[index];
-  release_last(op, base);
+  release_last_uses(*op.extra, base);
   put_result(base, op.a, std::move(field));
 }
 
@@ -488,16 +477,18 @@ void get_tag(Machine&, const Op& op, AnyView* base) {
     throw Error(ErrorKind::Runtime, "get_tag needs a cell").found(type_name(object.type_index));
   }
   int64_t tag = cell->tag;
-  release_last(op, base);
+  release_last_uses(*op.extra, base);
   put_result(base, op.a, Any(tag));
 }
 
 void alloc_closure(Machine& m, const Op& op, AnyView* base) {
   const OpExtra& e = *op.extra;
-  Ref<ClosureObj> closure = ClosureObj::of(m.program(), *e.callee);
-  for (const ValueRef& ref : e.args) closure->captures.emplace_back(value_of(ref, base));
-  release_last(op, base);
-  put_result(base, op.a, Any(Function(Ref<Object>(std::move(closure)))));
+  Ref<ClosureObj> closure = ClosureObj::of(m.program(), *e.callee, e.args.size());
+  for (size_t i = 0; i < e.args.size(); ++i) {
+    closure->captures[i] = Any(value_of(e.args[i], base));
+  }
+  release_last_uses(*op.extra, base);
+  put_result(base, op.a, Any(Function::adopt(std::move(closure))));
 }
 
 }  // namespace tenon::vm::slow_path

@@ -71,15 +71,42 @@ static int32_t workspace(void* self, const any* args, int32_t n, any* result) {
   return 0;
 }
 
+struct sharing {
+  const runtime* r;
+  uint64_t bytes;
+};
+static int32_t take_and_spin(void* context, int64_t begin, int64_t end) {
+  struct sharing* s = context;
+  for (int64_t i = begin; i < end; ++i) {
+    char* memory = s->r->allocate(s->r, "workspaces", s->bytes);
+    if (!memory) return -1;
+    memory[0] = 1;
+    for (volatile int spin = 0; spin < 10000; ++spin) {
+    }
+    s->r->release(s->r, memory);
+  }
+  return 0;
+}
+
+// The same in every iteration of a parallel loop.
+static int32_t workspaces(void* self, const any* args, int32_t n, any* result) {
+  const runtime* r = self;
+  (void)result;
+  if (n != 1) return r->raise(r, "workspaces", 1, -1, -1, n, 1);
+  struct sharing s = {r, (uint64_t)args[0].v.i};
+  return r->parallel_for(r, take_and_spin, &s, 1000, 1);
+}
+
 typedef struct {
   const char* name;
   int32_t (*function)(void*, const any*, int32_t, any*);
 } entry;
-static const entry entries[] = {{"doubled", doubled}, {"workspace", workspace}};
+static const entry entries[] = {
+    {"doubled", doubled}, {"workspace", workspace}, {"workspaces", workspaces}};
 
 typedef struct {
   uint32_t abi_version, count;
   uint64_t cpu_features[2];
   const entry* entries;
 } table;
-__attribute__((visibility("default"))) const table tenon_kernel_table = {1, 2, {0, 0}, entries};
+__attribute__((visibility("default"))) const table tenon_kernel_table = {1, 3, {0, 0}, entries};

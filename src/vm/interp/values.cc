@@ -29,8 +29,15 @@ void register_vm_types() {
   register_types({&AdtObj::type_info()});
 }
 
-Ref<ClosureObj> ClosureObj::of(const Program& program, const FunctionCode& code) {
-  auto closure = make<ClosureObj>();
+ClosureObj::~ClosureObj() {
+  for (Any& capture : captures) capture.~Any();
+}
+
+Ref<ClosureObj> ClosureObj::of(const Program& program, const FunctionCode& code, size_t captures) {
+  auto closure = make_with_tail<ClosureObj>(captures * sizeof(Any));
+  Any* first = reinterpret_cast<Any*>(closure.get() + 1);
+  for (size_t i = 0; i < captures; ++i) new (first + i) Any();
+  closure->captures = {first, captures};
   closure->call = &call_closure_object;
   closure->program = Ref<Object>(const_cast<Program*>(&program));
   closure->code = &code;

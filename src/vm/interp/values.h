@@ -26,9 +26,13 @@ class Program;
 struct ClosureObj : FunctionObj {
   Ref<Object> program;  // the Program
   const FunctionCode* code = nullptr;
-  std::vector<Any> captures;
+  std::span<Any> captures;  // behind the object
 
-  static Ref<ClosureObj> of(const Program& program, const FunctionCode& code);
+  ~ClosureObj();
+  size_t tail_bytes() const { return captures.size_bytes(); }
+
+  // Its captures are None until they are set; Function::adopt makes it a value.
+  static Ref<ClosureObj> of(const Program& program, const FunctionCode& code, size_t captures);
   // What a call from outside of the dispatch loop does; throws.
   Any call_from_host(std::span<const AnyView> args);
   // The object as a closure of `program` (of any when null), else null.

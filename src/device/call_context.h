@@ -1,0 +1,63 @@
+// CallContext: what functions below the machine find of the call that they work for: whether it
+// should stop, and memory under its limit. The machine sets it for its thread while a call runs;
+// parallel loops carry it to the threads that help.
+#pragma once
+
+#include <cstddef>
+
+#include "object/object_budget.h"
+#include "object/tensor.h"
+
+namespace tenon {
+
+class CallContext : public MemoryAccount {
+ public:
+  // Of this thread; null when it works for no call.
+  static CallContext* current();
+
+  // Throws when the call was cancelled or its deadline has passed. Any thread.
+  virtual void poll() = 0;
+  // Memory on the CPU that counts for the call's limit; null on the threads that help.
+  virtual Ref<StorageObj> allocate(size_t bytes, size_t alignment) = 0;
+  // Whether functions may change the tensor: only what the call itself allocated is the program's.
+  virtual bool may_write(const Tensor& tensor) const = 0;
+
+  // An argument of `function`, the object whose packed call this is, to change: moved out of the
+  // program's register where the call is its last use, so that it may be changed in place; else
+  // shared. args[i] is not to be looked at afterwards.
+  virtual Any take(const Object* function, const AnyView* args, int32_t i);
+
+  // Makes a context the thread's current one for as long as it lives.
+  class Scope {
+   public:
+    explicit Scope(CallContext* context);
+    ~Scope();
+    Scope(const Scope&) = delete;
+    Scope& operator=(const Scope&) = delete;
+
+   private:
+    CallContext* outer_;
+  };
+
+ protected:
+  ~CallContext() = default;
+};
+
+// Throws when the call that this thread works for should stop; for functions that take long.
+void poll();
+
+// Asks that now and then: for inner loops, each step a decrement.
+class Ticker {
+ public:
+  void tick() {
+    if (--left_ == 0) [[unlikely]]
+      ask();
+  }
+
+ private:
+  void ask();
+  static constexpr int kSteps = 4096;
+  int left_ = kSteps;
+};
+
+}  // namespace tenon

@@ -1,0 +1,54 @@
+// Scratch<T>: a vector for a function's own work, which counts for the memory limit of the call
+// that it works for.
+#pragma once
+
+#include <limits>
+#include <memory>
+#include <vector>
+
+#include "device/call_context.h"
+
+namespace tenon {
+
+template <class T>
+class ScratchAllocator {
+ public:
+  using value_type = T;
+  // Memory goes back to the call that it came from.
+  using propagate_on_container_move_assignment = std::true_type;
+  using propagate_on_container_swap = std::true_type;
+
+  ScratchAllocator() : context_(CallContext::current()) {}
+  template <class U>
+  ScratchAllocator(const ScratchAllocator<U>& other) : context_(other.context()) {}
+
+  T* allocate(size_t n) {
+    if (n > std::numeric_limits<size_t>::max() / 2 / sizeof(T)) throw std::bad_alloc();
+    size_t bytes = n * sizeof(T);
+    if (context_ && !context_->count_memory(bytes)) context_->fail_memory(bytes);
+    try {
+      return std::allocator<T>().allocate(n);
+    } catch (...) {
+      if (context_) context_->discount_memory(bytes);
+      throw;
+    }
+  }
+  void deallocate(T* memory, size_t n) {
+    std::allocator<T>().deallocate(memory, n);
+    if (context_) context_->discount_memory(n * sizeof(T));
+  }
+
+  CallContext* context() const { return context_; }
+  template <class U>
+  bool operator==(const ScratchAllocator<U>& other) const {
+    return context_ == other.context();
+  }
+
+ private:
+  CallContext* context_;
+};
+
+template <class T>
+using Scratch = std::vector<T, ScratchAllocator<T>>;
+
+}  // namespace tenon
