@@ -61,7 +61,7 @@ enum {
 typedef struct tenon_object {
   uint64_t counts; /* strong in the low 32 bits, weak in the high ones */
   int32_t type_index;
-  uint32_t reserved;
+  uint32_t reserved; /* the library's own */
   void (*deleter)(void* self, int flags);
 } tenon_object;
 
@@ -141,7 +141,8 @@ TENON_API const DLTensor* tenon_tensor_view(const tenon_any* tensor);
 /* ---- Functions ------------------------------------------------------------------------------- */
 
 /* What is called: 0, or -1 after tenon_error_set. `args` are borrowed; `result` is None on entry
- * and what is put there is the caller's. */
+ * and what is put there is the caller's. One that fails and leaves no error gets one that says so;
+ * an error that waited before the call is not taken for its own. */
 typedef int (*tenon_packed_call)(void* context, const tenon_any* args, int32_t n,
                                  tenon_any* result);
 
@@ -230,7 +231,8 @@ TENON_API int tenon_program_result(const tenon_any* program, const char* functio
 /* What a machine runs on: a stack, memory pools, and limits. One call at a time; make one for each
  * thread. It stays usable after every error. */
 TENON_API int tenon_machine_create(const tenon_any* program, tenon_any* out);
-/* Calls a function by name. Tensors are passed without copying where they are compact. */
+/* Calls a function by name. Tensors are passed without copying where they are compact. The program
+ * can read them but not write into them; a tensor that it returns as it came is read-only. */
 TENON_API int tenon_machine_call(const tenon_any* machine, const char* function,
                                  const tenon_any* args, int32_t n, tenon_any* result);
 
@@ -238,7 +240,7 @@ TENON_API int tenon_machine_call(const tenon_any* machine, const char* function,
 typedef struct tenon_limits {
   int64_t fuel;        /* function entries and backward jumps */
   int64_t deadline_ns; /* from the call's start */
-  int64_t memory;      /* bytes of stack and tensors */
+  int64_t memory;      /* bytes of stack, tensors, other values, and functions' workspace */
   int64_t depth;       /* frames; -1 for the default, 1048576 */
   int64_t stack_bytes; /* of registers; -1 for the default, 256 MiB */
   int32_t threads;     /* of parallel loops; 0 for all that the process may use */

@@ -1,9 +1,11 @@
-/* The C interface as a C program uses it; run by object_test.cc. Returns 0, or the failing line. */
+/* The C interface as a C program uses it; run by object_test.cc and executable_test.cc. Returns 0,
+ * or the failing line. */
 #include <string.h>
 
 #include "c_api/layout_asserts.h"
 
 int tenon_test_c_program(void);
+int tenon_test_c_executable(const void* data, size_t size);
 
 #define CHECK(condition) \
   if (!(condition)) return __LINE__
@@ -100,4 +102,33 @@ int tenon_test_c_program(void) {
   if ((line = functions()) != 0) return line;
   if ((line = strings()) != 0) return line;
   return tensors();
+}
+
+/* The executable of executable_test.cc: @main(x, n) gives (x, n + 1). */
+int tenon_test_c_executable(const void* data, size_t size) {
+  tenon_any program = TENON_NONE_VALUE, machine = TENON_NONE_VALUE, result = TENON_NONE_VALUE;
+  tenon_any next = TENON_NONE_VALUE, args[2] = {TENON_NONE_VALUE, {TENON_INT, 0, {41}}};
+  tenon_limits limits = TENON_NO_LIMITS;
+  tenon_value_info info;
+  int64_t shape[2] = {1, 3};
+  int32_t params = 0;
+  DLDataType f32 = {kDLFloat, 32, 1};
+  DLDevice cpu = {kDLCPU, 0};
+  CHECK(tenon_program_from_bytes(data, size, TENON_UNTRUSTED, &program) == 0);
+  CHECK(tenon_program_signature(&program, "main", &params, NULL) == 0 && params == 2);
+  CHECK(tenon_program_param(&program, "main", 0, &info) == 0 && info.kind == TENON_TENSOR);
+  CHECK(tenon_machine_create(&program, &machine) == 0);
+  tenon_any_release(&program); /* the machine keeps it */
+  limits.fuel = 100;
+  CHECK(tenon_machine_set_limits(&machine, &limits) == 0);
+  CHECK(tenon_tensor_create(shape, 2, f32, cpu, &args[0]) == 0);
+  CHECK(tenon_machine_call(&machine, "main", args, 2, &result) == 0);
+  CHECK(tenon_array_get(&result, 1, &next) == 0 && next.v.i == 42);
+  CHECK(tenon_machine_call(&machine, "spin", NULL, 0, &result) == -1);
+  CHECK(strstr(tenon_last_error(), "ran out of fuel") != NULL);
+  CHECK(tenon_machine_cancel(&machine) == 0);
+  tenon_any_release(&args[0]);
+  tenon_any_release(&result);
+  tenon_any_release(&machine);
+  return 0;
 }

@@ -12,8 +12,15 @@ inline const AnyView& view(const tenon_any* a) {
   return *reinterpret_cast<const AnyView*>(a);
 }
 
+// The object that a value of this type holds, or null: also when it says that it holds one.
+template <class T>
+const T* object_in(const tenon_any* a) {
+  return a && type_is<T>(a->type_index) ? static_cast<const T*>(view(a).v.object) : nullptr;
+}
+
 // Puts a value into the caller's `out`, which may hold another.
 inline void give(tenon_any* out, Any value) {
+  if (out->type_index >= TENON_OBJECT_BEGIN && !out->v.object) out->type_index = TENON_NONE;
   *reinterpret_cast<Any*>(out) = std::move(value);
 }
 

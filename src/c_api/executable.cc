@@ -7,6 +7,7 @@
 
 #include "c_api/entry.h"
 #include "object/array.h"
+#include "object/reflect.h"
 #include "support/text.h"
 #include "vm/builtin/register.h"
 #include "vm/interp/machine.h"
@@ -39,13 +40,22 @@ struct ProgramHandle : Object {
   static constexpr int32_t kTypeLast = kTypeIndex;
   Ref<Program> program;
   std::vector<SignatureInfo> signatures;  // by function
+  explicit ProgramHandle(Ref<Program> p) : program(std::move(p)) {}
 };
 
 struct MachineHandle : Object {
   static constexpr int32_t kTypeIndex = TypeIndex::VmBegin + 9;
   static constexpr int32_t kTypeLast = kTypeIndex;
   std::unique_ptr<Machine> machine;
+  explicit MachineHandle(std::unique_ptr<Machine> m) : machine(std::move(m)) {}
 };
+
+// Makes their names known to messages.
+void register_handles() {
+  static const TypeInfo program = type_of<ProgramHandle>("tenon.Program", {}),
+                        machine = type_of<MachineHandle>("tenon.Machine", {});
+  register_types({&program, &machine});
+}
 
 tenon_text text_of(const std::string& s) {
   return {s.c_str(), s.size()};
@@ -107,7 +117,7 @@ SignatureInfo signature_of(const vm::FunctionUnit& f) {
 template <class T>
 T& handle(const tenon_any* a, const char* what) {
   need(a != nullptr, what);
-  auto* object = view(a).as_object<T>();
+  auto* object = view(a).as_object<T>();  // null also where the value says that it holds one
   if (!object) throw Error(ErrorKind::Usage, what).found(type_name(view(a).type_index));
   return *object;
 }
@@ -137,11 +147,11 @@ vm::ProgramOptions options_of(int32_t flags) {
 }
 
 void give_program(tenon_any* out, Ref<Program> program) {
-  auto h = make<ProgramHandle>();
-  for (const vm::FunctionUnit& f : program->unit().functions) {
+  register_handles();
+  auto h = make<ProgramHandle>(std::move(program));
+  for (const vm::FunctionUnit& f : h->program->unit().functions) {
     h->signatures.push_back(signature_of(f));
   }
-  h->program = std::move(program);
   give(out, Any(Ref<Object>(std::move(h))));
 }
 
@@ -230,9 +240,8 @@ int tenon_program_result(const tenon_any* program, const char* function, int32_t
 int tenon_machine_create(const tenon_any* program, tenon_any* out) {
   return guard([&] {
     need(out != nullptr, "the place for the machine is missing");
-    auto h = make<MachineHandle>();
-    h->machine = std::make_unique<Machine>(program_of(program).program);
-    give(out, Any(Ref<Object>(std::move(h))));
+    auto machine = std::make_unique<Machine>(program_of(program).program);
+    give(out, Any(Ref<Object>(make<MachineHandle>(std::move(machine)))));
   });
 }
 

@@ -7,16 +7,13 @@
 #include "object/reflect.h"
 #include "object/registry.h"
 
-#ifndef TENON_VERSION
-#define TENON_VERSION "0.1.0"
-#endif
-
 namespace {
 
 using namespace tenon;
 using c_api::give;
 using c_api::guard;
 using c_api::need;
+using c_api::object_in;
 using c_api::take;
 using c_api::view;
 
@@ -38,13 +35,12 @@ class Arguments {
   Any* data_;
 };
 
-const ErrorObj* error_object(const tenon_any* a) {
-  return a && a->type_index == TypeIndex::Error
-             ? static_cast<const ErrorObj*>(reinterpret_cast<const Object*>(a->v.object))
-             : nullptr;
-}
-
-constexpr int32_t kKinds = 5;
+constexpr int32_t kKinds = TENON_ERROR_INTERNAL + 1;
+static_assert(TENON_ERROR_USAGE == static_cast<int>(ErrorKind::Usage) &&
+              TENON_ERROR_UNSUPPORTED == static_cast<int>(ErrorKind::Unsupported) &&
+              TENON_ERROR_DAMAGED == static_cast<int>(ErrorKind::Damaged) &&
+              TENON_ERROR_RUNTIME == static_cast<int>(ErrorKind::Runtime) &&
+              TENON_ERROR_INTERNAL == static_cast<int>(ErrorKind::Internal));
 
 }  // namespace
 
@@ -93,6 +89,7 @@ int tenon_bytes_create(const void* data, size_t size, tenon_any* out) {
 }
 tenon_text tenon_string_view(const tenon_any* value) {
   if (!value || !(String::accepts(view(value)) || Bytes::accepts(view(value)))) return {nullptr, 0};
+  if (view(value).is_object() && !value->v.object) return {nullptr, 0};
   std::string_view text = detail::text_of(view(value));
   return {text.data(), text.size()};
 }
@@ -104,8 +101,7 @@ int tenon_shape_create(const int64_t* dims, size_t rank, tenon_any* out) {
   });
 }
 const int64_t* tenon_shape_view(const tenon_any* value, size_t* rank) {
-  bool is_shape = value && value->type_index == TypeIndex::Shape;
-  const auto* s = is_shape ? static_cast<const ShapeObj*>(view(value).v.object) : nullptr;
+  const auto* s = object_in<ShapeObj>(value);
   if (rank) *rank = s ? s->size : 0;
   return s ? s->data : nullptr;
 }
@@ -120,7 +116,7 @@ int tenon_array_create(const tenon_any* items, size_t size, tenon_any* out) {
   });
 }
 int64_t tenon_array_size(const tenon_any* value) {
-  const auto* a = value ? view(value).as_object<const ArrayObj>() : nullptr;
+  const auto* a = object_in<ArrayObj>(value);
   return a ? a->size : -1;
 }
 int tenon_array_get(const tenon_any* value, size_t index, tenon_any* out) {
@@ -173,8 +169,8 @@ int tenon_tensor_create(const int64_t* shape, int32_t rank, DLDataType dtype, DL
   });
 }
 const DLTensor* tenon_tensor_view(const tenon_any* tensor) {
-  if (!tensor || tensor->type_index != TypeIndex::Tensor) return nullptr;
-  return &static_cast<const TensorObj*>(view(tensor).v.object)->dl;
+  const auto* t = object_in<TensorObj>(tensor);
+  return t ? &t->dl : nullptr;
 }
 
 int tenon_function_create(tenon_packed_call call, void* context, void (*release)(void* context),
@@ -234,22 +230,22 @@ void tenon_error_set(int32_t kind, const char* message) {
 }
 int tenon_error_restore(const tenon_any* error) {
   return guard([&] {
-    const ErrorObj* e = error_object(error);
+    const ErrorObj* e = object_in<ErrorObj>(error);
     need(e, "what is to wait is no error");
     set_error_object(Ref<ErrorObj>(const_cast<ErrorObj*>(e)));
   });
 }
 int32_t tenon_error_kind(const tenon_any* error) {
-  const ErrorObj* e = error_object(error);
+  const ErrorObj* e = object_in<ErrorObj>(error);
   return e ? static_cast<int32_t>(kind_of_name({e->kind.data, e->kind.size})) : -1;
 }
 tenon_text tenon_error_message(const tenon_any* error) {
-  const ErrorObj* e = error_object(error);
+  const ErrorObj* e = object_in<ErrorObj>(error);
   return e ? tenon_text{e->message.data, e->message.size} : tenon_text{nullptr, 0};
 }
 int tenon_error_text(const tenon_any* error, tenon_any* out) {
   return guard([&] {
-    const ErrorObj* e = error_object(error);
+    const ErrorObj* e = object_in<ErrorObj>(error);
     need(e && out, "what is to be told is no error");
     give(out, Any(error_of(*e).render()));
   });

@@ -64,6 +64,20 @@ TEST(CApi, AnErrorCanBeTakenReadAndRestored) {
   EXPECT_EQ(none.value.type_index, TENON_NONE);
 }
 
+TEST(CApi, AnErrorThatIsRestoredStaysAsItWas) {
+  tenon_error_set(TENON_ERROR_RUNTIME, "broken");
+  Out error, text;
+  tenon_error_take(error);
+  for (int i = 0; i < 3; ++i) {
+    ASSERT_EQ(tenon_error_restore(error), 0);
+    Error e = take_error();
+    e.frame("in the machine");  // as each call on the way out adds
+    EXPECT_EQ(e.render(), "error: broken\n  at in the machine");
+  }
+  ASSERT_EQ(tenon_error_text(error, text), 0);
+  EXPECT_EQ(text.view().as<String>(), "error: broken");
+}
+
 TEST(CApi, AnUnknownErrorKindIsARuntimeError) {
   tenon_error_set(99, nullptr);
   Out error;
@@ -162,6 +176,69 @@ TEST(CApi, MissingPointersAreErrorsAndNoCrash) {
   EXPECT_NE(tenon_last_error(), nullptr);
   tenon_object_release(nullptr);
   tenon_any_release(nullptr);
+}
+
+TEST(CApi, ValuesThatHoldNullPointersAreRefused) {
+  auto f = Function::from_typed([](const Any& a) { return a; });
+  tenon_any function = c_value(AnyView(f));
+  for (int32_t type : {TENON_RAW_STRING, TENON_STRING, TENON_BYTES, TENON_ERROR, TENON_FUNCTION,
+                       TENON_SHAPE, TENON_TENSOR, TENON_ARRAY}) {
+    tenon_any null = TENON_NONE_VALUE;
+    null.type_index = type;
+    Out out;
+    EXPECT_EQ(tenon_any_copy(&null, out), -1) << type;
+    EXPECT_NE(std::string(tenon_last_error()).find("is a null pointer"), std::string::npos);
+    EXPECT_EQ(tenon_any_repr(&null, out), -1);
+    EXPECT_EQ(tenon_array_create(&null, 1, out), -1);
+    EXPECT_EQ(tenon_function_call(&function, &null, 1, out), -1);
+    EXPECT_EQ(tenon_function_call(&null, nullptr, 0, out), -1);
+    EXPECT_EQ(tenon_function_register("test.null", &null, 0), -1);
+    EXPECT_EQ(tenon_array_get(&null, 0, out), -1);
+    DLManagedTensorVersioned* managed = nullptr;
+    EXPECT_EQ(tenon_tensor_to_dlpack_versioned(&null, &managed), -1);
+    EXPECT_EQ(tenon_string_view(&null).data, nullptr);
+    EXPECT_EQ(tenon_tensor_view(&null), nullptr);
+    EXPECT_EQ(tenon_shape_view(&null, nullptr), nullptr);
+    EXPECT_EQ(tenon_array_size(&null), -1);
+    EXPECT_EQ(tenon_error_kind(&null), -1);
+    EXPECT_EQ(tenon_error_message(&null).data, nullptr);
+    EXPECT_EQ(tenon_error_text(&null, out), -1);
+    EXPECT_EQ(tenon_error_restore(&null), -1);
+    EXPECT_EQ(tenon_program_functions(&null, out), -1);
+    EXPECT_EQ(tenon_machine_create(&null, out), -1);
+    tenon_any_release(&null);
+    EXPECT_EQ(null.type_index, TENON_NONE);
+  }
+  Out returns;
+  auto null_tensor = [](void*, const tenon_any*, int32_t, tenon_any* result) {
+    result->type_index = TENON_TENSOR;
+    return 0;
+  };
+  ASSERT_EQ(tenon_function_create(null_tensor, nullptr, nullptr, returns), 0);
+  Out result;
+  EXPECT_EQ(tenon_function_call(returns, nullptr, 0, result), -1);
+  EXPECT_NE(std::string(tenon_last_error()).find("is a null pointer"), std::string::npos);
+}
+
+TEST(CApi, AFunctionThatFailsSilentlyIsSaidToHave) {
+  Out function, result;
+  auto fails = [](void*, const tenon_any*, int32_t, tenon_any*) { return -1; };
+  ASSERT_EQ(tenon_function_create(fails, nullptr, nullptr, function), 0);
+  tenon_error_set(TENON_ERROR_USAGE, "an older error");
+  EXPECT_EQ(tenon_function_call(function, nullptr, 0, result), -1);
+  EXPECT_STREQ(tenon_last_error(),
+               "error: a function of the host failed without saying why\n"
+               "  help: it has to leave an error before it returns non-zero");
+  EXPECT_EQ(tenon_last_error(), nullptr);
+}
+
+TEST(CApi, ACallThatSucceedsLeavesAnErrorWaiting) {
+  Out function, result;
+  auto works = [](void*, const tenon_any*, int32_t, tenon_any*) { return 0; };
+  ASSERT_EQ(tenon_function_create(works, nullptr, nullptr, function), 0);
+  tenon_error_set(TENON_ERROR_USAGE, "an older error");
+  EXPECT_EQ(tenon_function_call(function, nullptr, 0, result), 0);
+  EXPECT_STREQ(tenon_last_error(), "error: an older error");
 }
 
 }  // namespace

@@ -84,7 +84,10 @@ void Any::own_foreign() {
       return;
     case TypeIndex::ByteArrayPtr: {
       const auto* cell = static_cast<const StringCell*>(view.v.p);
-      *this = Bytes(std::string_view(cell->data, cell->size));
+      if (!cell->data && cell->size) {
+        throw Error(ErrorKind::Usage, cat("the data of ", cell->size, " bytes is a null pointer"));
+      }
+      *this = Bytes(std::string_view(cell->data ? cell->data : "", cell->size));
       return;
     }
     default:

@@ -139,18 +139,29 @@ struct CFunction : FunctionObj {
 
 // A value from outside whose count, if it has one, is ours to drop.
 static Any admit_result(AnyView value) {
+  if (!value.v.p) return admit(value);  // refused: it holds nothing to drop
   Any owned = Any::adopt(value);
   return admit(owned);
 }
 
 static int call_c(void* self, const AnyView* args, int32_t n, Any* result) {
   auto* f = static_cast<CFunction*>(static_cast<FunctionObj*>(self));
+  // An error that waits from before is not this call's.
+  Ref<ErrorObj> before;
+  if (has_error()) [[unlikely]]
+    before = take_error_object();
   int code = f->inner(f->context, args, n, result);
   if (code != 0) {
     // What a failed call left as its result isn't looked at, nor released: it may be anything.
     static_cast<AnyView&>(*result) = AnyView();
+    if (!has_error()) {
+      set_error(Error(ErrorKind::Runtime, "a function of the host failed without saying why")
+                    .help("it has to leave an error before it returns non-zero"));
+    }
     return code;
   }
+  if (before) [[unlikely]]
+    set_error_object(std::move(before));
   if (result->type_index >= TypeIndex::None && result->type_index <= TypeIndex::Device) return 0;
   try {
     *result = admit_result(result->leak());

@@ -70,14 +70,19 @@ TEST(Function, OtherExceptionsBecomeRuntimeErrors) {
   EXPECT_EQ(error_of_call([&] { h(); }), "error: out of memory");
 }
 
-TEST(Function, AFailureThatLeavesNoErrorIsOurs) {
-  auto f =
+TEST(Function, AFailureThatLeavesNoErrorIsOfItsMaker) {
+  auto host =
       Function::from_c([](void*, const AnyView*, int32_t, Any*) { return -1; }, nullptr, nullptr);
-  try {
-    f();
-    FAIL();
-  } catch (const Error& e) {
-    EXPECT_EQ(e.kind(), ErrorKind::Internal);
+  auto made = make<FunctionObj>();
+  made->call = [](void*, const AnyView*, int32_t, Any*) { return -1; };
+  auto ours = Function::adopt(std::move(made));
+  for (auto [f, kind] : {std::pair{host, ErrorKind::Runtime}, {ours, ErrorKind::Internal}}) {
+    try {
+      f();
+      FAIL();
+    } catch (const Error& e) {
+      EXPECT_EQ(e.kind(), kind);
+    }
   }
 }
 

@@ -1,0 +1,270 @@
+// Programs and machines through the C interface.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cstdio>
+#include <fstream>
+#include <thread>
+
+#include "c_api/entry.h"
+#include "object/array.h"
+#include "object/registry.h"
+#include "vm/asm/assemble.h"
+#include "vm/executable/write_file.h"
+
+extern "C" int tenon_test_c_executable(const void* data, size_t size);
+
+namespace tenon {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr char kProgram[] = R"(
+const = tensor[2; f32] hex "0000803f00000040"
+func @main(x: tensor[batch, 3; f32], n: i64) -> (tensor[batch, 3; f32], i64) {
+  results "same", "next"
+  %1 = add %1, 1
+  %0 = alloc_tuple %0!, %1
+  ret %0!
+}
+func @weights() -> tensor[2; f32] {
+  ret #0
+}
+func @depth(n: i64) -> i64 {
+  if %0, bottom
+  %0 = sub %0, 1
+  %0 = call @depth, %0
+  ret %0
+bottom:
+  ret 0
+}
+func @spin() -> any {
+again:
+  goto again
+}
+func @cells() -> any {
+again:
+  %0 = alloc_adt 1, %0!
+  goto again
+}
+local func @hidden() -> any {
+  ret _
+}
+)";
+
+struct Out {
+  tenon_any value = TENON_NONE_VALUE;
+  ~Out() { tenon_any_release(&value); }
+  operator tenon_any*() { return &value; }
+  const AnyView& view() const { return c_api::view(&value); }
+};
+
+std::string bytes_of(std::string_view text) {
+  return vm::write_to_bytes(vm::assemble(text));
+}
+
+struct CProgram : testing::Test {
+  std::string bytes = bytes_of(kProgram);
+  Out program, machine, result;
+
+  void SetUp() override {
+    ASSERT_EQ(tenon_program_from_bytes(bytes.data(), bytes.size(), 0, program), 0);
+    ASSERT_EQ(tenon_machine_create(program, machine), 0);
+  }
+  std::string call(const char* function, std::vector<tenon_any> args = {}) {
+    auto n = static_cast<int32_t>(args.size());
+    if (tenon_machine_call(machine, function, args.data(), n, result) == 0) return "no error";
+    return tenon_last_error();
+  }
+  std::string with_limits(tenon_limits limits, const char* function,
+                          std::vector<tenon_any> args = {}) {
+    if (tenon_machine_set_limits(machine, &limits) != 0) return tenon_last_error();
+    return call(function, std::move(args));
+  }
+  static tenon_any integer(int64_t i) {
+    tenon_any a = TENON_NONE_VALUE;
+    a.type_index = TENON_INT;
+    a.v.i = i;
+    return a;
+  }
+};
+
+TEST_F(CProgram, IsUsedFromC) {
+  EXPECT_EQ(tenon_test_c_executable(bytes.data(), bytes.size()), 0);
+}
+
+TEST_F(CProgram, ListsWhatCanBeCalled) {
+  Out names;
+  ASSERT_EQ(tenon_program_functions(program, names), 0);
+  auto list = names.view().as<Array<Any>>();
+  std::vector<std::string> texts;
+  for (const Any& name : list) texts.push_back(name.as<std::string>());
+  EXPECT_THAT(texts, testing::ElementsAre("main", "weights", "depth", "spin", "cells"));
+}
+
+TEST_F(CProgram, TellsItsSignature) {
+  int32_t params = -1, results = -1;
+  ASSERT_EQ(tenon_program_signature(program, "main", &params, &results), 0);
+  EXPECT_EQ(params, 2);
+  EXPECT_EQ(results, 2);
+  ASSERT_EQ(tenon_program_signature(program, "main", nullptr, nullptr), 0);
+  tenon_value_info x{}, n{}, same{}, weights{};
+  ASSERT_EQ(tenon_program_param(program, "main", 0, &x), 0);
+  EXPECT_STREQ(x.name.data, "x");
+  EXPECT_STREQ(x.type.data, "tensor[batch, 3; f32]");
+  EXPECT_EQ(x.kind, TENON_TENSOR);
+  EXPECT_EQ(DataType(x.dtype), f32);
+  ASSERT_EQ(x.rank, 2);
+  EXPECT_EQ(x.dims[0], -1);
+  EXPECT_EQ(x.dims[1], 3);
+  EXPECT_STREQ(x.symbols[0].data, "batch");
+  ASSERT_EQ(tenon_program_param(program, "main", 1, &n), 0);
+  EXPECT_EQ(n.kind, TENON_INT);
+  EXPECT_EQ(n.dims, nullptr);
+  ASSERT_EQ(tenon_program_result(program, "main", 0, &same), 0);
+  EXPECT_STREQ(same.name.data, "same");
+  ASSERT_EQ(tenon_program_result(program, "weights", 0, &weights), 0);
+  EXPECT_EQ(weights.name.size, 0u);
+  EXPECT_EQ(weights.rank, 1);
+}
+
+TEST_F(CProgram, RefusesQuestionsWithoutAnAnswer) {
+  tenon_value_info info{};
+  EXPECT_EQ(tenon_program_param(program, "main", 2, &info), -1);
+  EXPECT_THAT(tenon_last_error(), HasSubstr("a number below 2"));
+  EXPECT_EQ(tenon_program_result(program, "main", -1, &info), -1);
+  EXPECT_EQ(tenon_program_param(program, "hidden", 0, &info), -1);
+  EXPECT_THAT(tenon_last_error(), HasSubstr("has no function 'hidden'"));
+  EXPECT_EQ(tenon_program_signature(program, nullptr, nullptr, nullptr), -1);
+  EXPECT_EQ(tenon_program_param(program, "main", 0, nullptr), -1);
+  EXPECT_EQ(tenon_program_signature(machine, "main", nullptr, nullptr), -1);
+  EXPECT_THAT(tenon_last_error(), HasSubstr("found     tenon.Machine"));
+  EXPECT_EQ(tenon_machine_cancel(program), -1);
+  EXPECT_THAT(tenon_last_error(), HasSubstr("found     tenon.Program"));
+  EXPECT_EQ(tenon_machine_create(nullptr, result), -1);
+}
+
+TEST_F(CProgram, RunsAndAnswersAgainAfterEveryError) {
+  Out x;
+  int64_t shape[2] = {2, 3};
+  ASSERT_EQ(tenon_tensor_create(shape, 2, f32, kCpu, x), 0);
+  EXPECT_EQ(call("main", {x.value, integer(4)}), "no error");
+  auto results = result.view().as<Array<Any>>();
+  EXPECT_EQ(results[1].as<int64_t>(), 5);
+  EXPECT_THAT(call("main", {x.value}), HasSubstr("wrong number of arguments"));
+  EXPECT_THAT(call("absent"), HasSubstr("has no function 'absent'"));
+  EXPECT_THAT(call("main", {x.value, x.value}), HasSubstr("add needs an integer"));
+  EXPECT_EQ(tenon_machine_call(machine, nullptr, nullptr, 0, result), -1);
+  EXPECT_EQ(tenon_machine_call(machine, "main", nullptr, 2, result), -1);
+  EXPECT_EQ(tenon_machine_call(machine, "weights", nullptr, 0, nullptr), -1);
+  EXPECT_EQ(call("weights"), "no error");
+  EXPECT_EQ(result.view().as<Tensor>().data_as<float>()[1], 2);
+}
+
+TEST_F(CProgram, ArgumentsAreReadOnlyInWhatComesBack) {
+  Out x;
+  int64_t shape[2] = {2, 3};
+  ASSERT_EQ(tenon_tensor_create(shape, 2, f32, kCpu, x), 0);
+  ASSERT_EQ(call("main", {x.value, integer(4)}), "no error");
+  Out element;
+  ASSERT_EQ(tenon_array_get(result, 0, element), 0);
+  DLManagedTensor* managed = nullptr;
+  EXPECT_EQ(tenon_tensor_to_dlpack(element, &managed), -1);
+  EXPECT_THAT(tenon_last_error(), HasSubstr("read-only"));
+  DLManagedTensorVersioned* versioned = nullptr;
+  ASSERT_EQ(tenon_tensor_to_dlpack_versioned(element, &versioned), 0);
+  EXPECT_TRUE(versioned->flags & DLPACK_FLAG_BITMASK_READ_ONLY);
+  versioned->deleter(versioned);
+}
+
+TEST_F(CProgram, LimitsStopCalls) {
+  tenon_limits limits = TENON_NO_LIMITS;
+  limits.fuel = 1000;
+  EXPECT_THAT(with_limits(limits, "spin"), HasSubstr("ran out of fuel"));
+  limits = TENON_NO_LIMITS;
+  limits.deadline_ns = 20'000'000;
+  EXPECT_THAT(with_limits(limits, "spin"), HasSubstr("ran past its deadline"));
+  limits = TENON_NO_LIMITS;
+  limits.memory = 1 << 20;
+  EXPECT_THAT(with_limits(limits, "cells"), HasSubstr("the memory limit"));
+  limits = TENON_NO_LIMITS;
+  limits.depth = 10;
+  EXPECT_THAT(with_limits(limits, "depth", {integer(10)}), HasSubstr("at most 10 frames"));
+  limits = TENON_NO_LIMITS;
+  limits.stack_bytes = 1 << 16;
+  EXPECT_THAT(with_limits(limits, "depth", {integer(100'000)}), HasSubstr("ran out of stack"));
+  limits = TENON_NO_LIMITS;
+  EXPECT_EQ(with_limits(limits, "depth", {integer(100'000)}), "no error");
+}
+
+TEST_F(CProgram, LimitsThatAreNoneAreRefused) {
+  EXPECT_EQ(tenon_machine_set_limits(machine, nullptr), -1);
+  tenon_limits limits = TENON_NO_LIMITS;
+  limits.fuel = -2;
+  EXPECT_THAT(with_limits(limits, "weights"), HasSubstr("a limit is negative"));
+  limits = TENON_NO_LIMITS;
+  limits.memory = 0;
+  EXPECT_THAT(with_limits(limits, "weights"), HasSubstr("a memory limit of 0"));
+  limits = TENON_NO_LIMITS;
+  limits.stack_bytes = INT64_MAX;
+  EXPECT_THAT(with_limits(limits, "weights"), HasSubstr("no address space for a stack"));
+  EXPECT_EQ(call("depth", {integer(100'000)}), "no error");
+}
+
+TEST_F(CProgram, IsCancelledFromAnotherThread) {
+  EXPECT_EQ(tenon_machine_cancel(machine), 0);  // nothing runs: nothing happens
+  EXPECT_EQ(call("weights"), "no error");
+  std::atomic<bool> stop{false};
+  std::thread other([&] {
+    while (!stop) tenon_machine_cancel(machine);
+  });
+  EXPECT_THAT(call("spin"), HasSubstr("the call was cancelled"));
+  stop = true;
+  other.join();
+  EXPECT_EQ(call("weights"), "no error");
+}
+
+TEST(CPrograms, BytesThatAreNoneAreDamagedAndMissingFilesAreNot) {
+  Out program, error;
+  EXPECT_EQ(tenon_program_from_bytes("no program", 10, 0, program), -1);
+  tenon_error_take(error);
+  EXPECT_EQ(tenon_error_kind(error), TENON_ERROR_DAMAGED);
+  EXPECT_EQ(tenon_program_from_bytes(nullptr, 10, 0, program), -1);
+  EXPECT_EQ(tenon_program_from_bytes("x", 1, 64, program), -1);
+  EXPECT_THAT(tenon_last_error(), HasSubstr("no flags of a program"));
+  EXPECT_EQ(tenon_program_load("/nowhere/x.tnx", program), -1);
+  tenon_error_take(error);
+  EXPECT_EQ(tenon_error_kind(error), TENON_ERROR_USAGE);
+  EXPECT_EQ(tenon_program_load(nullptr, program), -1);
+  EXPECT_EQ(program.value.type_index, TENON_NONE);
+}
+
+TEST(CPrograms, AreLoadedFromFiles) {
+  std::string path = testing::TempDir() + "c_api.tnx", bytes = bytes_of(kProgram);
+  std::ofstream(path, std::ios::binary) << bytes;
+  Out program;
+  EXPECT_EQ(tenon_program_load(path.c_str(), program), 0);
+  Out untrusted;
+  EXPECT_EQ(tenon_program_load_with(path.c_str(), TENON_UNTRUSTED, untrusted), 0);
+  std::remove(path.c_str());
+}
+
+TEST(CPrograms, UntrustedOnesGetFunctionsForFilesAndNoLibrary) {
+  Out program;
+  auto load = [&](std::string_view text, int32_t flags) {
+    std::string bytes = bytes_of(text);
+    if (tenon_program_from_bytes(bytes.data(), bytes.size(), flags, program) == 0) return "loaded";
+    return tenon_last_error();
+  };
+  register_typed("test.for_us", [] { return 2; });
+  constexpr std::string_view calls = "packed $test.for_us\nfunc @f() {\n ret 1\n}";
+  EXPECT_STREQ(load(calls, 0), "loaded");
+  EXPECT_THAT(load(calls, TENON_UNTRUSTED), HasSubstr("no function test.for_us"));
+  constexpr std::string_view needs = "library \"onednn\"\nfunc @f() {\n ret 1\n}";
+  EXPECT_THAT(load(needs, TENON_UNTRUSTED), HasSubstr("a need for the library onednn"));
+  unregister_function("test.for_us");
+}
+
+}  // namespace
+}  // namespace tenon
