@@ -62,8 +62,9 @@ inline void set_bounds(unsigned seconds) {
     std::abort();
   });
 #ifndef TENON_FUZZ_ASAN
+  // Of data, not of address space: guarded_memory.cc reserves more of that than it uses.
   rlimit memory{rlim_t{4} << 30, rlim_t{4} << 30};
-  setrlimit(RLIMIT_AS, &memory);
+  setrlimit(RLIMIT_DATA, &memory);
 #endif
 }
 
