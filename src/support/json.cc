@@ -146,7 +146,7 @@ class Parser {
       if (peek() != '"') fail("expected a name in quotes");
       std::string name = string();
       expect(':');
-      v.object.emplace_back(std::move(name), value(depth + 1));
+      v.object.push_back({std::move(name), value(depth + 1)});
     } while (take(','));
     expect('}');
     check_names(v);
@@ -154,7 +154,7 @@ class Parser {
 
   void check_names(const Json& v) const {
     std::vector<std::string_view> names;
-    for (const auto& m : v.object) names.push_back(m.first);
+    for (const auto& m : v.object) names.push_back(m.name);
     std::sort(names.begin(), names.end());
     auto twice = std::adjacent_find(names.begin(), names.end());
     if (twice != names.end()) fail_at(v.offset, cat("the name ", quoted(*twice), " stands twice"));

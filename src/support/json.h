@@ -14,7 +14,7 @@ namespace tenon {
 
 struct Json {
   enum class Kind : uint8_t { Null, Bool, Int, Float, String, Array, Object };
-  using Member = std::pair<std::string, Json>;
+  struct Member;
 
   Kind kind = Kind::Null;
   bool boolean = false;
@@ -28,6 +28,11 @@ struct Json {
   bool is_null() const { return kind == Kind::Null; }
   // The member of that name, or null; null for what is no object.
   const Json* find(std::string_view name) const;
+};
+
+struct Json::Member {
+  std::string name;
+  Json value;
 };
 
 struct JsonLimits {
