@@ -1,4 +1,4 @@
-// Sampling at computed places: GridSample and AffineGrid.
+// Sampling at computed places: GridSample.
 
 #include "import/onnx/node_context.h"
 
