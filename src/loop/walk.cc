@@ -5,27 +5,9 @@
 namespace tenon::loop {
 
 std::vector<ExprRef> operands(const Expr& e) {
-  switch (e.kind) {
-    case ExprKind::kVar:
-    case ExprKind::kLiteral:
-    case ExprKind::kDimValue:
-      return {};
-    case ExprKind::kLoad:
-      return static_cast<const Load&>(e).indices.to_vector();
-    case ExprKind::kUnary:
-      return {static_cast<const Unary&>(e).a};
-    case ExprKind::kBinary:
-      return {static_cast<const Binary&>(e).a, static_cast<const Binary&>(e).b};
-    case ExprKind::kSelect: {
-      const auto& s = static_cast<const Select&>(e);
-      return {s.condition, s.if_true, s.if_false};
-    }
-    case ExprKind::kCast:
-      return {static_cast<const Cast&>(e).a};
-    case ExprKind::kCheckedIndex:
-      return {static_cast<const CheckedIndex&>(e).index};
-  }
-  return {};
+  std::vector<ExprRef> out;
+  for_operands(e, [&](const ExprRef& operand) { out.push_back(operand); });
+  return out;
 }
 
 ExprRef with_operands(const ExprRef& e, const std::vector<ExprRef>& ops) {

@@ -10,7 +10,33 @@
 
 namespace tenon::loop {
 
-// The direct operands, in the order of evaluation.
+// Calls `f` with each direct operand, in the order of evaluation.
+template <class F>
+void for_operands(const Expr& e, F&& f) {
+  switch (e.kind) {
+    case ExprKind::kVar:
+    case ExprKind::kLiteral:
+    case ExprKind::kDimValue:
+      return;
+    case ExprKind::kLoad:
+      for (const ExprRef& index : static_cast<const Load&>(e).indices) f(index);
+      return;
+    case ExprKind::kUnary:
+      return f(static_cast<const Unary&>(e).a);
+    case ExprKind::kBinary:
+      f(static_cast<const Binary&>(e).a);
+      return f(static_cast<const Binary&>(e).b);
+    case ExprKind::kSelect:
+      f(static_cast<const Select&>(e).condition);
+      f(static_cast<const Select&>(e).if_true);
+      return f(static_cast<const Select&>(e).if_false);
+    case ExprKind::kCast:
+      return f(static_cast<const Cast&>(e).a);
+    case ExprKind::kCheckedIndex:
+      return f(static_cast<const CheckedIndex&>(e).index);
+  }
+}
+// The same as a list.
 std::vector<ExprRef> operands(const Expr& e);
 // The same node with other operands, folded; `e` itself if none differs.
 ExprRef with_operands(const ExprRef& e, const std::vector<ExprRef>& operands);

@@ -359,7 +359,10 @@ std::vector<uint8_t> compile_kernels(const Array<loop::KernelRef>& kernels, cons
   for (size_t i = 1; i < sorted.size(); ++i)
     TENON_ASSERT(sorted[i - 1]->name != sorted[i]->name, "two kernels are named '", sorted[i]->name,
                  "'");
-  for (const loop::KernelRef& kernel : sorted) loop::check(*kernel);
+  for (const loop::KernelRef& kernel : sorted) {
+    loop::check(*kernel);
+    check_nesting(*kernel);
+  }
 
   // How kernels are shared out depends on their number alone, so the bytes do too.
   const size_t modules =

@@ -345,15 +345,66 @@ TEST(Emit, SharedNodesAreComputedOnce) {
                         {numbers({16})}, {}, 1e-4);
 }
 
+// Wherever an expression stands, in loops of either kind: none is walked on the native stack before
+// that.
 TEST(Emit, TooDeepNestingIsAnError) {
+  auto a = buffer("a", f32, {Dim(8)}), b = buffer("b", i64, {Dim(1)}),
+       c = buffer("c", f32, {Dim(8)});
+  auto i = var("i", i64), j = var("j", i64), t = var("t", i64);
+  ExprRef deep = at(b, {index(0)});
+  for (int k = 0; k < 100000; ++k) {
+    deep = binary(k % 2 == 0 ? BinaryOp::kAdd : BinaryOp::kMin, deep, dim_value(Dim::symbol("k")));
+  }
+  StmtRef one = put(c, {i}, at(a, {i}));
+  const std::pair<const char*, StmtRef> places[] = {
+      {"nothing", one},
+      {"begin", for_loop(j, deep, index(1), ForKind::kSerial, one)},
+      {"value", put(c, {i}, cast(f32, deep))},
+      {"index", put(c, {checked_index(deep, 1)}, at(a, {i}))},
+      {"loaded", put(c, {i}, at(a, {checked_index(deep, 1)}))},
+      {"condition", when(less(deep, index(1)), one)},
+      {"let", let(t, deep, one)},
+  };
+  for (ForKind kind : {ForKind::kSerial, ForKind::kVector}) {
+    for (const auto& [place, body] : places) {
+      auto compile = [&] {
+        compile_kernels({kernel("deep", {a, b}, {c}, nest(i, index(8), kind, body), {"k"})},
+                        host_target());
+      };
+      if (body == one) {
+        EXPECT_NO_THROW(compile());
+        continue;
+      }
+      try {
+        compile();
+        ADD_FAILURE() << place;
+      } catch (const Error& e) {
+        EXPECT_EQ(e.kind(), ErrorKind::Unsupported) << place;
+        EXPECT_EQ(e.message(), "kernel 'deep' nests expressions too deeply") << place;
+      }
+    }
+  }
+}
+
+// What is known of a variable is what is known of its value, so that lets nest expressions, too.
+TEST(Emit, TooDeepNestingThroughLetsIsAnError) {
   auto a = buffer("a", f32, {Dim(1)}), c = buffer("c", f32, {Dim(1)});
   auto i = var("i", i64);
-  ExprRef e = at(a, {i});
-  for (int k = 0; k < 5000; ++k) e = unary(UnaryOp::kAbs, binary(BinaryOp::kAdd, e, at(a, {i})));
-  EXPECT_THROW(compile_kernels(
-                   {kernel("deep", {a}, {c}, nest(i, index(1), ForKind::kSerial, put(c, {i}, e)))},
-                   host_target()),
-               Error);
+  std::vector<Ref<const Var>> vars;
+  ExprRef last = dim_value(Dim::symbol("k"));
+  std::vector<ExprRef> values;
+  for (int l = 0; l < 100; ++l) {
+    for (int k = 0; k < 1000; ++k) last = binary(BinaryOp::kXor, last, index(k % 2 + 1));
+    values.push_back(last);
+    vars.push_back(var(cat("t", l), i64));
+    last = vars.back();
+  }
+  StmtRef body = put(c, {i}, at(a, {checked_index(last, 1)}));
+  for (size_t l = 100; l-- > 0;) body = let(vars[l], values[l], body);
+  EXPECT_THROW(
+      compile_kernels({kernel("deep", {a}, {c}, nest(i, index(1), ForKind::kSerial, body), {"k"})},
+                      host_target()),
+      Error);
 }
 
 }  // namespace

@@ -1,45 +1,20 @@
 // Scalar expressions of loop IR as LLVM values: of one element, or of all lanes of a vector loop.
 #include <cstring>
 #include <limits>
-#include "codegen/llvm/lower.h"
 
+#include "codegen/llvm/lower.h"
+#include "loop/walk.h"
 #include "support/error.h"
 
 namespace tenon::codegen {
 
 using loop::BinaryOp;
 using loop::ExprKind;
+using loop::StmtKind;
 
 namespace {
 
 constexpr int kMaxDepth = 2000;  // of nested expressions: what the native stack can take
-
-// The operands that are always computed with `e`, and those that only may be.
-template <class F>
-void for_operands(const loop::Expr& e, F&& f) {
-  switch (e.kind) {
-    case ExprKind::kVar:
-    case ExprKind::kLiteral:
-    case ExprKind::kDimValue:
-      return;
-    case ExprKind::kLoad:
-      for (const auto& i : static_cast<const loop::Load&>(e).indices) f(*i);
-      return;
-    case ExprKind::kUnary:
-      return f(*static_cast<const loop::Unary&>(e).a);
-    case ExprKind::kBinary:
-      f(*static_cast<const loop::Binary&>(e).a);
-      return f(*static_cast<const loop::Binary&>(e).b);
-    case ExprKind::kSelect:
-      f(*static_cast<const loop::Select&>(e).condition);
-      f(*static_cast<const loop::Select&>(e).if_true);
-      return f(*static_cast<const loop::Select&>(e).if_false);
-    case ExprKind::kCast:
-      return f(*static_cast<const loop::Cast&>(e).a);
-    case ExprKind::kCheckedIndex:
-      return f(*static_cast<const loop::CheckedIndex&>(e).index);
-  }
-}
 
 bool is_division(BinaryOp op) {
   return op == BinaryOp::kDiv || op == BinaryOp::kFloorDiv || op == BinaryOp::kMod ||
@@ -65,10 +40,36 @@ void always_computed(const loop::Expr& e, std::unordered_set<const loop::Expr*>*
   if (e.kind == ExprKind::kLiteral || e.kind == ExprKind::kVar || !nodes->insert(&e).second) return;
   if (e.kind == ExprKind::kSelect)
     return always_computed(*static_cast<const loop::Select&>(e).condition, nodes);
-  for_operands(e, [&](const loop::Expr& a) { always_computed(a, nodes); });
+  loop::for_operands(e, [&](const loop::ExprRef& a) { always_computed(*a, nodes); });
 }
 
 }  // namespace
+
+void check_nesting(const loop::Kernel& kernel) {
+  std::unordered_map<const loop::Expr*, int> depths;
+  loop::Seen seen;
+  auto check = [&](const loop::ExprRef& root) {
+    loop::post_order(
+        root,
+        [&](const loop::ExprRef& e) {
+          int depth = depths[e.get()];  // of a variable, that of the value which `let` gave it
+          loop::for_operands(
+              *e, [&](const loop::ExprRef& a) { depth = std::max(depth, depths.at(a.get())); });
+          depths[e.get()] = depth + 1;
+          if (depth < kMaxDepth) return;
+          throw Error(ErrorKind::Unsupported,
+                      cat("kernel '", kernel.name, "' nests expressions too deeply"))
+              .expected(cat("at most ", kMaxDepth, " levels"));
+        },
+        &seen);
+  };
+  loop::for_each_stmt(kernel.body, [&](const loop::StmtRef& s) {
+    for (const loop::ExprRef& e : loop::direct_exprs(*s)) check(e);
+    if (s->kind != StmtKind::kLet) return;
+    const auto& let = static_cast<const loop::Let&>(*s);
+    depths[let.var.get()] = depths.at(let.value.get());
+  });
+}
 
 // ---- what is known of an expression before it is emitted ----------------------------------------
 
@@ -89,7 +90,7 @@ bool BodyWriter::varies(const loop::Expr& e) {
       auto place = places_.find(static_cast<const loop::Load&>(e).buffer.get());
       result = place != places_.end() && place->second.lanes > 1;
     }
-    for_operands(e, [&](const loop::Expr& a) { result = varies(a) || result; });
+    loop::for_operands(e, [&](const loop::ExprRef& a) { result = varies(*a) || result; });
   }
   return varies_[&e] = result;
 }
@@ -104,7 +105,7 @@ bool BodyWriter::can_fail(const loop::Expr& e) {
     const auto& binary = static_cast<const loop::Binary&>(e);
     result = is_division(binary.op) && literal_value(*binary.b).value_or(0) == 0;
   }
-  for_operands(e, [&](const loop::Expr& a) { result = can_fail(a) || result; });
+  loop::for_operands(e, [&](const loop::ExprRef& a) { result = can_fail(*a) || result; });
   return can_fail_[&e] = result;
 }
 
@@ -236,27 +237,7 @@ std::optional<int64_t> BodyWriter::find_lane_stride(const loop::Expr& e) {
 
 // ---- evaluation ---------------------------------------------------------------------------------
 
-int BodyWriter::nesting(const loop::Expr& e, int level) {
-  if (e.kind == ExprKind::kLiteral || e.kind == ExprKind::kVar) return 1;
-  auto it = nesting_.find(&e);
-  int depth = 1;
-  if (it != nesting_.end()) {
-    depth = it->second;
-  } else {
-    if (level < kMaxDepth)
-      for_operands(
-          e, [&](const loop::Expr& a) { depth = std::max(depth, 1 + nesting(a, level + 1)); });
-    nesting_[&e] = depth;
-  }
-  if (level + depth > kMaxDepth)
-    throw Error(ErrorKind::Unsupported,
-                cat("kernel '", kernel_.name, "' nests expressions too deeply"))
-        .expected(cat("at most ", kMaxDepth, " levels"));
-  return depth;
-}
-
 Value BodyWriter::evaluate(const loop::ExprRef& e) {
-  nesting(*e, 0);
   memo_.emplace_back();
   Value result = value(*e);
   memo_.pop_back();
@@ -550,7 +531,7 @@ Value BodyWriter::select(const loop::Select& e) {
     } else if (node->kind == ExprKind::kSelect) {
       pending.push_back(static_cast<const loop::Select*>(node)->condition.get());
     } else {
-      for_operands(*node, [&](const loop::Expr& a) { pending.push_back(&a); });
+      loop::for_operands(*node, [&](const loop::ExprRef& a) { pending.push_back(a.get()); });
     }
   }
   llvm::BasicBlock* blocks[2] = {block("yes"), block("no")};

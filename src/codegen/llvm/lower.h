@@ -65,6 +65,11 @@ std::vector<std::string> kernel_symbols(const loop::Kernel& kernel);
 // Every size that the kernel's body computes, each once.
 std::vector<Dim> kernel_dims(const loop::Kernel& kernel);
 
+// Throws Error (Unsupported) for a kernel whose expressions are nested deeper than the native stack
+// can take: everything below walks them on it. `let` counts: what is known of a variable is asked
+// of its value.
+void check_nesting(const loop::Kernel& kernel);
+
 // Writes `i32 NAME(void* runtime, const Any* args, i32 n, Any* result)` around a body.
 llvm::Function* write_entry(ModuleWriter& m, const loop::Kernel& kernel, llvm::Function* body);
 void write_refuse(ModuleWriter& m);
@@ -188,7 +193,6 @@ class BodyWriter {
   std::optional<int64_t> lane_stride(const loop::Expr& e);
   std::optional<int64_t> find_lane_stride(const loop::Expr& e);
   int64_t first_lane_multiple(const loop::Expr& e, int levels = 8);
-  int nesting(const loop::Expr& e, int level);  // an Error beyond what the native stack takes
   llvm::Value* first_lane(const loop::Expr& e);
   llvm::Value* dim(const Dim& d);
 
@@ -231,7 +235,6 @@ class BodyWriter {
   // Values of shared nodes, innermost block last.
   std::vector<std::unordered_map<const loop::Expr*, Value>> memo_;
   std::unordered_map<const loop::Expr*, bool> can_fail_, nonnegative_;
-  std::unordered_map<const loop::Expr*, int> nesting_;
 };
 
 }  // namespace tenon::codegen

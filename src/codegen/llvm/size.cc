@@ -1,47 +1,12 @@
 // Sizes as LLVM values, and which of them a kernel has.
 #include <algorithm>
-#include <set>
 
 #include "codegen/llvm/lower.h"
+#include "loop/walk.h"
 
 namespace tenon::codegen {
 
 using vm::KernelError;
-
-namespace {
-
-void collect_dims(const loop::Expr& e, std::set<const loop::Expr*>* seen, std::vector<Dim>* dims) {
-  using loop::ExprKind;
-  if (e.kind == ExprKind::kLiteral || e.kind == ExprKind::kVar || !seen->insert(&e).second) return;
-  auto visit = [&](const loop::ExprRef& a) { collect_dims(*a, seen, dims); };
-  switch (e.kind) {
-    case ExprKind::kDimValue:
-      dims->push_back(static_cast<const loop::DimValue&>(e).dim);
-      return;
-    case ExprKind::kLoad:
-      for (const auto& index : static_cast<const loop::Load&>(e).indices) visit(index);
-      return;
-    case ExprKind::kUnary:
-      return visit(static_cast<const loop::Unary&>(e).a);
-    case ExprKind::kBinary:
-      visit(static_cast<const loop::Binary&>(e).a);
-      return visit(static_cast<const loop::Binary&>(e).b);
-    case ExprKind::kSelect:
-      visit(static_cast<const loop::Select&>(e).condition);
-      visit(static_cast<const loop::Select&>(e).if_true);
-      return visit(static_cast<const loop::Select&>(e).if_false);
-    case ExprKind::kCast:
-      return visit(static_cast<const loop::Cast&>(e).a);
-    case ExprKind::kCheckedIndex:
-      dims->push_back(static_cast<const loop::CheckedIndex&>(e).extent);
-      return visit(static_cast<const loop::CheckedIndex&>(e).index);
-    case ExprKind::kVar:
-    case ExprKind::kLiteral:
-      return;
-  }
-}
-
-}  // namespace
 
 std::vector<std::string> kernel_symbols(const loop::Kernel& kernel) {
   std::vector<std::string> names;
@@ -59,25 +24,17 @@ std::vector<std::string> kernel_symbols(const loop::Kernel& kernel) {
 
 std::vector<Dim> kernel_dims(const loop::Kernel& kernel) {
   std::vector<Dim> dims;
-  std::set<const loop::Expr*> seen;
-  std::vector<const loop::Stmt*> pending = {kernel.body.get()};
-  auto visit = [&](const loop::ExprRef& e) { collect_dims(*e, &seen, &dims); };
-  while (!pending.empty()) {
-    const loop::Stmt& s = *pending.back();
-    pending.pop_back();
-    if (s.kind == loop::StmtKind::kFor) {
-      visit(static_cast<const loop::For&>(s).begin);
-      visit(static_cast<const loop::For&>(s).extent);
-    } else if (s.kind == loop::StmtKind::kStore) {
-      for (const auto& index : static_cast<const loop::Store&>(s).indices) visit(index);
-      visit(static_cast<const loop::Store&>(s).value);
-    } else if (s.kind == loop::StmtKind::kIf) {
-      visit(static_cast<const loop::If&>(s).condition);
-    } else if (s.kind == loop::StmtKind::kLet) {
-      visit(static_cast<const loop::Let&>(s).value);
+  loop::Seen seen;
+  auto visit = [&](const loop::ExprRef& e) {
+    if (e->kind == loop::ExprKind::kDimValue) {
+      dims.push_back(static_cast<const loop::DimValue&>(*e).dim);
+    } else if (e->kind == loop::ExprKind::kCheckedIndex) {
+      dims.push_back(static_cast<const loop::CheckedIndex&>(*e).extent);
     }
-    for_children(s, [&](const loop::Stmt& child) { pending.push_back(&child); });
-  }
+  };
+  loop::for_each_stmt(kernel.body, [&](const loop::StmtRef& s) {
+    for (const loop::ExprRef& e : loop::direct_exprs(*s)) loop::post_order(e, visit, &seen);
+  });
   // Each once; atoms can't overflow.
   std::vector<Dim> unique;
   for (const Dim& d : dims) {

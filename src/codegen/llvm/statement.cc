@@ -228,8 +228,6 @@ void BodyWriter::store(const loop::Store& s) {
   llvm::Type* element = memory_type(buffer.dtype);
   const llvm::Align alignment(static_cast<uint64_t>(buffer.dtype.bytes()));
 
-  nesting(*s.value, 0);
-  for (const loop::ExprRef& index : s.indices) nesting(*index, 0);
   memo_.emplace_back();
   Value v = value(*s.value);
   TENON_ASSERT(s.value->dtype == buffer.dtype, "kernel '", kernel_.name, "' stores ",
