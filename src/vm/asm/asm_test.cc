@@ -6,6 +6,7 @@
 #include "vm/asm/assemble.h"
 #include "vm/asm/disassemble.h"
 #include "vm/isa/code_builder.h"
+#include "vm/isa/limits.h"
 
 namespace tenon::vm {
 namespace {
@@ -93,6 +94,14 @@ TEST(Assembler, DamagedCodeReadsBackWordByWord) {
   std::string text = disassemble(unit);
   EXPECT_THAT(text, HasSubstr(".word 0xffff"));
   EXPECT_THAT(text, HasSubstr("goto L+99"));
+  EXPECT_EQ(assemble(text).functions[0].code, unit.functions[0].code);
+}
+
+TEST(Assembler, RegistersThatNoFrameHasReadBackAsWords) {
+  Unit unit = assemble("func @f() {\n ret %5\n}");
+  unit.functions[0].code[1] = Arg::reg(kMaxRegisters).word;
+  std::string text = disassemble(unit);
+  EXPECT_THAT(text, HasSubstr(".word"));
   EXPECT_EQ(assemble(text).functions[0].code, unit.functions[0].code);
 }
 

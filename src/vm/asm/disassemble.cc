@@ -6,6 +6,7 @@
 #include "support/text.h"
 #include "vm/asm/constant_text.h"
 #include "vm/asm/line_cursor.h"
+#include "vm/isa/limits.h"
 #include "vm/isa/operand_check.h"
 
 namespace tenon::vm {
@@ -18,12 +19,21 @@ std::string name_text(std::string_view name) {
   return bare ? std::string(name) : quoted(name);
 }
 
+// Whether the assembler reads the instruction's text back; it refuses registers that no frame has.
+bool reads_back(const Instruction& in) {
+  if (check_operand_kinds(in)) return false;
+  for (Word w : in.operands) {
+    if (Arg(w).is_register() && Arg(w).index() >= kMaxRegisters) return false;
+  }
+  return true;
+}
+
 // Which word offsets begin an instruction that prints as one; the others print as words.
 std::set<uint32_t> instruction_starts(std::span<const Word> code) {
   std::set<uint32_t> starts;
   for (uint32_t at = 0; at < code.size();) {
     Instruction in;
-    if (decode(code, at, &in) && !check_operand_kinds(in)) {
+    if (decode(code, at, &in) && reads_back(in)) {
       starts.insert(at);
       at += in.words();
     } else {
