@@ -138,6 +138,13 @@ TENON_API int tenon_tensor_create(const int64_t* shape, int32_t rank, DLDataType
 /* The tensor's description and data, borrowed; NULL for anything else. */
 TENON_API const DLTensor* tenon_tensor_view(const tenon_any* tensor);
 
+enum {
+  TENON_TENSOR_READ_ONLY = 1, /* nobody may write into it here */
+  TENON_TENSOR_CONSTANT = 2   /* its elements never change: what is made of them may be kept */
+};
+/* Which of these hold; 0 for anything else. */
+TENON_API int32_t tenon_tensor_flags(const tenon_any* tensor);
+
 /* ---- Functions ------------------------------------------------------------------------------- */
 
 /* What is called: 0, or -1 after tenon_error_set. `args` are borrowed; `result` is None on entry
@@ -152,6 +159,10 @@ TENON_API int tenon_function_create(tenon_packed_call call, void* context,
                                     void (*release)(void* context), tenon_any* out);
 TENON_API int tenon_function_call(const tenon_any* function, const tenon_any* args, int32_t n,
                                   tenon_any* result);
+
+/* How many threads a function that is called now may use: the limit of the machine that calls it,
+ * or all that the process may use. */
+TENON_API int32_t tenon_function_threads(void);
 
 enum {
   TENON_FOR_FILES = 1, /* files from untrusted senders may link it: it checks every argument */

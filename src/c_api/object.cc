@@ -3,6 +3,7 @@
 
 #include "c_api/entry.h"
 #include "device/device.h"
+#include "device/parallel.h"
 #include "object/array.h"
 #include "object/reflect.h"
 #include "object/registry.h"
@@ -171,6 +172,17 @@ int tenon_tensor_create(const int64_t* shape, int32_t rank, DLDataType dtype, DL
 const DLTensor* tenon_tensor_view(const tenon_any* tensor) {
   const auto* t = object_in<TensorObj>(tensor);
   return t ? &t->dl : nullptr;
+}
+
+int32_t tenon_tensor_flags(const tenon_any* tensor) {
+  const auto* t = object_in<TensorObj>(tensor);
+  if (!t || !t->is_ours()) return 0;
+  return (t->layout & LayoutWord::kReadOnly ? TENON_TENSOR_READ_ONLY : 0) |
+         (t->layout & LayoutWord::kConstant ? TENON_TENSOR_CONSTANT : 0);
+}
+
+int32_t tenon_function_threads(void) {
+  return scoped_threads() > 0 ? scoped_threads() : available_threads();
 }
 
 int tenon_function_create(tenon_packed_call call, void* context, void (*release)(void* context),

@@ -2,6 +2,7 @@
 
 #include "c_api/entry.h"
 #include "c_api/layout_asserts.h"
+#include "device/parallel.h"
 #include "object/array.h"
 #include "object/reflect.h"
 #include "object/registry.h"
@@ -239,6 +240,25 @@ TEST(CApi, ACallThatSucceedsLeavesAnErrorWaiting) {
   tenon_error_set(TENON_ERROR_USAGE, "an older error");
   EXPECT_EQ(tenon_function_call(function, nullptr, 0, result), 0);
   EXPECT_STREQ(tenon_last_error(), "error: an older error");
+}
+
+TEST(CApi, TellsATensorsFlagsAndThreads) {
+  int64_t shape[1] = {2};
+  Tensor t = Tensor::empty(shape, f32);
+  auto flags = [](const Tensor& tensor) {
+    tenon_any value = c_value(AnyView(tensor));
+    return tenon_tensor_flags(&value);
+  };
+  EXPECT_EQ(flags(t), 0);
+  EXPECT_EQ(flags(t.as_read_only()), TENON_TENSOR_READ_ONLY);
+  EXPECT_EQ(flags(t.as_constant()), TENON_TENSOR_READ_ONLY | TENON_TENSOR_CONSTANT);
+  EXPECT_EQ(flags(t.as_constant().reshaped(shape)), TENON_TENSOR_READ_ONLY | TENON_TENSOR_CONSTANT);
+  EXPECT_EQ(tenon_tensor_flags(nullptr), 0);
+  tenon_any null{TENON_TENSOR, 0, {0}};
+  EXPECT_EQ(tenon_tensor_flags(&null), 0);
+  EXPECT_GE(tenon_function_threads(), 1);
+  ThreadsScope scope(3);
+  EXPECT_EQ(tenon_function_threads(), 3);
 }
 
 }  // namespace

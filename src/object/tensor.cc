@@ -233,12 +233,23 @@ Tensor Tensor::reshaped(std::span<const int64_t> to) const {
                            t->owner, t->layout & kFlagMask & ~LayoutWord::kCompact));
 }
 
-Tensor Tensor::as_read_only() const {
-  if (read_only()) return *this;
-  TensorObj* t = get();
-  uint64_t flags = (t->layout & kFlagMask & ~LayoutWord::kCompact) | LayoutWord::kReadOnly;
-  return Tensor(new_tensor(t->dl.data, t->dl.byte_offset, t->dl.device, t->dl.dtype, shape(),
+namespace {
+
+Tensor with_flags(const Tensor& tensor, uint64_t more) {
+  TensorObj* t = tensor.get();
+  if ((t->layout & more) == more) return tensor;
+  uint64_t flags = (t->layout & kFlagMask & ~LayoutWord::kCompact) | more;
+  return Tensor(new_tensor(t->dl.data, t->dl.byte_offset, t->dl.device, t->dl.dtype, tensor.shape(),
                            t->dl.strides, t->owner, flags));
+}
+
+}  // namespace
+
+Tensor Tensor::as_read_only() const {
+  return with_flags(*this, LayoutWord::kReadOnly);
+}
+Tensor Tensor::as_constant() const {
+  return with_flags(*this, LayoutWord::kReadOnly | LayoutWord::kConstant);
 }
 
 Tensor Tensor::compacted() const {

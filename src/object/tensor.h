@@ -30,7 +30,8 @@ struct LayoutWord {
   static constexpr uint64_t kReadOnly = uint64_t{1} << 49;  // constants and a call's arguments
   static constexpr uint64_t kPooled = uint64_t{1} << 50;    // the storage may be reused in place
   static constexpr uint64_t kAligned = uint64_t{1} << 51;  // the data's address is a multiple of 64
-  static constexpr uint64_t kTypeMask = 0xffffffffffff;    // dtype, rank, device type
+  static constexpr uint64_t kConstant = uint64_t{1} << 52;  // read-only, and nobody else writes it
+  static constexpr uint64_t kTypeMask = 0xffffffffffff;     // dtype, rank, device type
 
   static constexpr uint64_t of(DataType t, int32_t rank, DLDeviceType device) {
     return uint64_t{t.word()} | uint64_t(static_cast<uint8_t>(rank)) << 32 |
@@ -111,6 +112,9 @@ class Tensor : public Handle {
   Tensor reshaped(std::span<const int64_t> shape) const;
   // The same tensor, which nobody may write through the result.
   Tensor as_read_only() const;
+  // The same of a tensor whose elements never change again, so that what is made of them may be
+  // kept as long as the result lives.
+  Tensor as_constant() const;
   // This tensor if it is compact, else a compact copy of it on the CPU's heap.
   Tensor compacted() const;
   // Writes the elements to memory on the CPU, in row-major order without gaps. An Unsupported error
@@ -149,6 +153,7 @@ class Tensor : public Handle {
   int64_t bytes() const;  // count * bytes of an element
   bool compact() const { return (get()->layout & LayoutWord::kCompact) != 0; }
   bool read_only() const { return (get()->layout & LayoutWord::kReadOnly) != 0; }
+  bool constant() const { return (get()->layout & LayoutWord::kConstant) != 0; }
   uint64_t layout() const { return get()->layout; }
 
   static bool accepts(const AnyView& a) { return a.type_index == TypeIndex::Tensor || a.is_none(); }

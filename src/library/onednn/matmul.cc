@@ -138,7 +138,7 @@ void run(const Product& p) {
     strides.push_back(1);
     bias = memory::desc(dims, memory::data_type::f32, strides);
   }
-  const bool pack = (p.b->layout & LayoutWord::kReadOnly) != 0;
+  const bool pack = p.b.constant();
   Key key;
   key.add(int64_t{2});
   key.add(p.a.shape());

@@ -1,7 +1,9 @@
 // The functions as bytecode calls them. What they compute is tested where they are offered; here,
 // that every argument is checked.
 #include <gtest/gtest.h>
+#include <omp.h>
 
+#include "device/parallel.h"
 #include "library/onednn/register.h"
 #include "object/registry.h"
 #include "object/shape.h"
@@ -90,6 +92,55 @@ TEST(MatMul, ShapesThatDoNotFitAreRefused) {
             "onednn.matmul: out has another shape");
   EXPECT_EQ(product(ones({3, 2}), ones({3, 4}), ones({2, 4}), Shape({1, 1})),
             "onednn.matmul: a permutation names an axis twice or none");
+}
+
+int64_t packings() {
+  return function_named("onednn.packing_count")().as<int64_t>();
+}
+
+TEST(Packing, IsKeptForAConstantAndNothingElse) {
+  Convolution c;
+  c.x = ones({1, 8, 8, 32}), c.weights = ones({3, 3, 32, 32}), c.out = ones({1, 8, 8, 32});
+  EXPECT_EQ(c.run(), "a value");
+  int64_t before = packings();
+  EXPECT_EQ(c.run(), "a value");
+  EXPECT_EQ(packings(), before + 1);
+  // Read-only here, but somebody may write it: as arguments of programs are.
+  Tensor weights = c.weights;
+  c.weights = weights.as_read_only();
+  EXPECT_EQ(c.run(), "a value");
+  EXPECT_EQ(packings(), before + 2);
+  weights.data_as<float>()[0] = 7;
+  EXPECT_EQ(c.run(), "a value");
+  EXPECT_EQ(packings(), before + 3);
+  EXPECT_EQ(c.out.data_as<float>()[9 * 32], 9 * 32 + 6);
+  c.weights = weights.as_constant();
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(c.run(), "a value");
+  EXPECT_EQ(packings(), before + 4);
+}
+
+TEST(Packing, OfOneConstantSeenTwoWaysIsTwo) {
+  constexpr int64_t n = 64;
+  Tensor a = ones({n, n}), b = ones({n, n}), out = ones({n, n});
+  for (int64_t i = 0; i < n * n; ++i) b.data_as<float>()[i] = static_cast<float>(i / n);
+  b = b.as_constant();
+  auto multiply = [&](const Shape& b_perm) {
+    return outcome("onednn.matmul", a, b, Any(), Any(), out, Shape({0, 1}), b_perm, 0, 0.0, 0.0);
+  };
+  EXPECT_EQ(multiply(Shape({0, 1})), "a value");
+  EXPECT_EQ(out.data_as<float>()[5], n * (n - 1) / 2);  // 0 + 1 + ... down each column
+  EXPECT_EQ(multiply(Shape({1, 0})), "a value");
+  EXPECT_EQ(out.data_as<float>()[5], 5 * n);  // 5 + 5 + ... along row 5
+}
+
+TEST(Threads, AreThoseOfTheCallThatRuns) {
+  Convolution c;
+  c.x = ones({1, 8, 8, 32}), c.weights = ones({3, 3, 32, 32}), c.out = ones({1, 8, 8, 32});
+  for (int32_t threads : {1, 3, 2}) {
+    ThreadsScope scope(threads);
+    EXPECT_EQ(c.run(), "a value");
+    EXPECT_EQ(omp_get_max_threads(), threads);
+  }
 }
 
 }  // namespace

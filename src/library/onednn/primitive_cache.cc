@@ -2,6 +2,7 @@
 
 #include <omp.h>
 
+#include <atomic>
 #include <cstdlib>
 #include <cstring>
 
@@ -34,7 +35,7 @@ class WeakTensor {
 
 struct Packed {
   WeakTensor source;
-  dnnl::memory::desc form;
+  dnnl::memory::desc from, to;
   std::shared_ptr<void> data;
 };
 
@@ -44,6 +45,7 @@ struct Cache {
   std::list<Entry> by_use;  // the most recent first
   std::unordered_map<std::string, std::list<Entry>::iterator> by_key;
   std::unordered_multimap<const TensorObj*, Packed> packed;
+  std::atomic<int64_t> packings{0};
 };
 
 Cache& cache() {
@@ -68,12 +70,23 @@ void* scratch(size_t bytes) {
   return memory.get();
 }
 
+int wanted_threads() {
+  return scoped_threads() > 0 ? scoped_threads() : available_threads();
+}
+
 void set_threads() {
   thread_local int current = 0;
-  const int wanted = scoped_threads() > 0 ? scoped_threads() : available_threads();
+  const int wanted = wanted_threads();
   if (wanted == current) return;
   omp_set_num_threads(wanted);
   current = wanted;
+}
+
+// The tensor by which a constant is known: of one that another library made, that one, which the
+// tensors that are wrapped around it for each call share.
+TensorObj* identity_of(const Tensor& tensor) {
+  auto* wrapped = tensor->owner.as<TensorObj>();
+  return wrapped ? wrapped : tensor.get();
 }
 
 }  // namespace
@@ -89,9 +102,11 @@ const dnnl::engine& cpu_engine() {
   return *engine;
 }
 
-std::shared_ptr<const Primitive> cached_primitive(const Key& key,
+std::shared_ptr<const Primitive> cached_primitive(const Key& described,
                                                   const std::function<Primitive()>& make) {
   Cache& c = cache();
+  Key key = described;
+  key.add(int64_t{wanted_threads()});  // oneDNN divides the work when the primitive is made
   {
     std::lock_guard lock(c.mutex);
     if (auto it = c.by_key.find(key.text()); it != c.by_key.end()) {
@@ -99,7 +114,7 @@ std::shared_ptr<const Primitive> cached_primitive(const Key& key,
       return it->second->second;
     }
   }
-  set_threads();  // oneDNN divides the work when the primitive is made
+  set_threads();
   auto made = std::make_shared<const Primitive>(make());
   std::lock_guard lock(c.mutex);
   if (auto it = c.by_key.find(key.text()); it != c.by_key.end()) return it->second->second;
@@ -116,12 +131,12 @@ void* packed_weights(const Tensor& weights, const dnnl::memory::desc& from,
                      const dnnl::memory::desc& to, std::shared_ptr<void>* holder) {
   if (from == to) return weights.data();
   Cache& c = cache();
-  const bool constant = (weights->layout & LayoutWord::kReadOnly) != 0;
-  if (constant) {
+  TensorObj* const identity = identity_of(weights);
+  if (weights.constant()) {
     std::lock_guard lock(c.mutex);
-    auto [begin, end] = c.packed.equal_range(weights.get());
+    auto [begin, end] = c.packed.equal_range(identity);
     for (auto it = begin; it != end; ++it) {
-      if (it->second.form == to) {
+      if (it->second.from == from && it->second.to == to) {
         *holder = it->second.data;
         return holder->get();
       }
@@ -133,12 +148,17 @@ void* packed_weights(const Tensor& weights, const dnnl::memory::desc& from,
   dnnl::memory packed(to, cpu_engine(), holder->get());
   dnnl::reorder(source, packed).execute(stream, source, packed);
   stream.wait();
-  if (constant) {
+  ++c.packings;
+  if (weights.constant()) {
     std::lock_guard lock(c.mutex);
     std::erase_if(c.packed, [](const auto& entry) { return !entry.second.source.alive(); });
-    c.packed.emplace(weights.get(), Packed{WeakTensor(weights.get()), to, *holder});
+    c.packed.emplace(identity, Packed{WeakTensor(identity), from, to, *holder});
   }
   return holder->get();
+}
+
+int64_t packing_count() {
+  return cache().packings;
 }
 
 void execute(const Primitive& primitive, std::unordered_map<int, dnnl::memory> arguments) {

@@ -40,16 +40,18 @@ class Key {
   std::string text_;
 };
 
-// The cached primitive, made by `make` when there is none. The least recently used ones go beyond
-// kMaxPrimitives. Any thread.
+// The cached primitive for that key and this thread's number of threads, made by `make` when there
+// is none. The least recently used ones go beyond kMaxPrimitives. Any thread.
 std::shared_ptr<const Primitive> cached_primitive(const Key& key,
                                                   const std::function<Primitive()>& make);
 inline constexpr size_t kMaxPrimitives = 1024;
 
-// `weights`, whose memory is described by `from`, in the form `to`; packed once for a read-only
-// tensor and kept as long as it lives. `holder` keeps what is returned alive.
+// `weights`, whose memory is described by `from`, in the form `to`; packed once for a constant and
+// kept as long as it lives. `holder` keeps what is returned alive.
 void* packed_weights(const Tensor& weights, const dnnl::memory::desc& from,
                      const dnnl::memory::desc& to, std::shared_ptr<void>* holder);
+// How often weights have been packed.
+int64_t packing_count();
 
 // Runs it on this thread's share of threads, with scratch memory of this thread.
 void execute(const Primitive& primitive, std::unordered_map<int, dnnl::memory> arguments);

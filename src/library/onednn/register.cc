@@ -3,6 +3,7 @@
 #include <oneapi/dnnl/dnnl.hpp>
 
 #include "library/onednn/functions.h"
+#include "library/onednn/primitive_cache.h"
 #include "object/registry.h"
 
 namespace tenon {
@@ -14,6 +15,7 @@ void register_onednn() {
     const FunctionFlags flags{.for_files = false, .no_retain = true};
     register_function("onednn.convolution", Function::from_packed(onednn::convolution), flags);
     register_function("onednn.matmul", Function::from_packed(onednn::matmul), flags);
+    register_typed("onednn.packing_count", [] { return onednn::packing_count(); });
     register_typed("library.onednn", [] {});
     return true;
   }();

@@ -7,6 +7,7 @@
 //     a and b permuted by a_perm and b_perm (shapes of axes), then multiplied as numpy.matmul does
 //     with rank >= 2; bias [n]; residual and out of the result's shape; f32
 //   activation: see Activation; applied after bias and residual
+//   onednn.packing_count(): how often this process has packed weights; once for each constant
 #pragma once
 
 #include <cstdint>

@@ -290,7 +290,7 @@ class Reader {
     }
     std::string_view data =
         block(SectionId::Constants, out_.unit.constants.size(), c.data(), c.data_bytes());
-    return Any(Tensor::view(data.data(), shape, dtype, file_));
+    return Any(Tensor::view(data.data(), shape, dtype, file_).as_constant());
   }
 
   void primitives() {

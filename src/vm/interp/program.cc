@@ -80,9 +80,9 @@ Ref<Program> Program::from_unit(Unit unit, ProgramOptions options) {
   auto program = make<Program>();
   program->name_ = options.read.name;
   verify(unit, {.name = options.read.name});
-  // Constants are read-only, wherever they come from.
+  // Constants are such, wherever they come from.
   for (Constant& c : unit.constants) {
-    if (c.value.type_index == TypeIndex::Tensor) c.value = Any(c.value.as<Tensor>().as_read_only());
+    if (c.value.type_index == TypeIndex::Tensor) c.value = Any(c.value.as<Tensor>().as_constant());
   }
   program->unit_ = std::move(unit);
   program->link(options);

@@ -2,10 +2,12 @@
 // opens it when a file names the library "onednn", and calls tenon_register_library.
 //
 // This object holds its own copy of the object layer, so the runtime's tensors are foreign to it:
-// each argument goes through `admit`, which rewraps tensors around the same data. Functions and
-// errors cross by the C interface.
+// each argument goes through `admit`, which rewraps tensors around the same data, and gets the
+// flags that the C interface tells of it. Functions, errors and the number of threads cross there
+// too.
 #include <vector>
 
+#include "device/parallel.h"
 #include "library/onednn/register.h"
 #include "object/registry.h"
 #include "object/tensor.h"
@@ -15,14 +17,24 @@ namespace {
 
 using namespace tenon;
 
+// A constant's rewrapped tensor is owned by the runtime's, by which packed_weights knows it again.
+Any admitted_with_flags(const tenon_any* argument) {
+  Any value = admit(*reinterpret_cast<const AnyView*>(argument));
+  int32_t flags = tenon_tensor_flags(argument);
+  if (flags & TENON_TENSOR_CONSTANT) return Any(value.as<Tensor>().as_constant());
+  if (flags & TENON_TENSOR_READ_ONLY) return Any(value.as<Tensor>().as_read_only());
+  return value;
+}
+
 int call_bridge(void* context, const tenon_any* args, int32_t n, tenon_any* result) {
   auto* function = static_cast<Function*>(context);
   try {
     std::vector<Any> admitted;
     admitted.reserve(static_cast<size_t>(n));
     for (int32_t i = 0; i < n; ++i) {
-      admitted.push_back(admit(*reinterpret_cast<const AnyView*>(args + i)));
+      admitted.push_back(admitted_with_flags(args + i));
     }
+    ThreadsScope threads(tenon_function_threads());
     if (function->call(admitted.data(), n, reinterpret_cast<Any*>(result)) == 0) return 0;
     throw take_error();
   } catch (const Error& e) {
