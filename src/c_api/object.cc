@@ -1,9 +1,13 @@
 // The C interface's values, tensors, functions and errors.
+#include <algorithm>
+#include <deque>
+#include <mutex>
 #include <vector>
 
 #include "c_api/entry.h"
 #include "device/device.h"
 #include "device/parallel.h"
+#include "device/thread_pool.h"
 #include "object/array.h"
 #include "object/reflect.h"
 #include "object/registry.h"
@@ -183,6 +187,21 @@ int32_t tenon_tensor_flags(const tenon_any* tensor) {
 
 int32_t tenon_function_threads(void) {
   return scoped_threads() > 0 ? scoped_threads() : available_threads();
+}
+
+int tenon_threads_lend(tenon_threads_run run, int32_t (*count)(void), int32_t flags) {
+  return guard([&] {
+    need(!run == !count, "threads to lend need both functions, or neither");
+    // Loops may still use an earlier team, so that none is ever freed; one lent again is found.
+    static std::mutex mutex;
+    static auto* const teams = new std::deque<ThreadTeam>;
+    const std::lock_guard lock(mutex);
+    if (!(flags & TENON_REPLACE) && thread_team().run != run_on_pool) return;
+    if (!run) return set_thread_team(nullptr);
+    const auto same = [&](const ThreadTeam& t) { return t.run == run && t.thread_count == count; };
+    auto known = std::find_if(teams->begin(), teams->end(), same);
+    set_thread_team(known != teams->end() ? &*known : &teams->emplace_back(ThreadTeam{run, count}));
+  });
 }
 
 int tenon_function_create(tenon_packed_call call, void* context, void (*release)(void* context),

@@ -1,8 +1,11 @@
 #include <gtest/gtest.h>
 
+#include <atomic>
+
 #include "c_api/entry.h"
 #include "c_api/layout_asserts.h"
 #include "device/parallel.h"
+#include "device/thread_pool.h"
 #include "object/array.h"
 #include "object/reflect.h"
 #include "object/registry.h"
@@ -259,6 +262,34 @@ TEST(CApi, TellsATensorsFlagsAndThreads) {
   EXPECT_GE(tenon_function_threads(), 1);
   ThreadsScope scope(3);
   EXPECT_EQ(tenon_function_threads(), 3);
+}
+
+TEST(CApi, LendsThreads) {
+  static int32_t asked = 0;
+  auto run = [](void (*work)(void*), void* context, int32_t threads) {
+    asked = threads;
+    work(context);
+  };
+  auto other = [](void (*work)(void*), void* context, int32_t) { work(context); };
+  auto count = []() -> int32_t { return 5; };
+  auto sum = [] {
+    std::atomic<int64_t> sum{0};
+    parallel_for(100, 1, [&](int64_t b, int64_t e) { sum += e - b; });
+    return sum.load();
+  };
+  EXPECT_EQ(tenon_threads_lend(run, count, 0), 0);
+  EXPECT_EQ(sum(), 100);
+  EXPECT_EQ(asked, 5);
+  EXPECT_EQ(tenon_threads_lend(other, count, 0), 0);  // the earlier loan stays
+  asked = 0, sum();
+  EXPECT_EQ(asked, 5);
+  EXPECT_EQ(tenon_threads_lend(other, count, TENON_REPLACE), 0);
+  asked = 0, sum();
+  EXPECT_EQ(asked, 0);
+  EXPECT_EQ(tenon_threads_lend(run, nullptr, 0), -1);
+  EXPECT_STREQ(tenon_last_error(), "error: threads to lend need both functions, or neither");
+  EXPECT_EQ(tenon_threads_lend(nullptr, nullptr, TENON_REPLACE), 0);
+  EXPECT_EQ(thread_team().run, run_on_pool);
 }
 
 }  // namespace

@@ -3,7 +3,7 @@
 // A range [0, n) is cut into chunks of `grain` indices (the last may be shorter). A body gets whole
 // chunks, several in a row when that is cheaper, or with `each_chunk` exactly one: then what it
 // sees doesn't depend on the number of threads. The calling thread works too; a body that calls
-// parallel_for again runs it alone. The table can be replaced (a host with threads of its own).
+// parallel_for again runs it alone. A host, or a library, with threads of its own can lend them.
 #pragma once
 
 #include <cstdint>
@@ -24,15 +24,18 @@ struct ParallelLoop {
   void* context = nullptr;
 };
 
-struct ParallelTable {
-  // Runs the loop; 0, or the code of the failed body with the lowest range among those that ran.
-  int (*run)(const ParallelLoop* loop);
+// Where the threads of loops come from; what a loop is (chunks, errors, nesting) is the same for all.
+struct ThreadTeam {
+  // Calls work(context) here and on up to threads - 1 others at once, and returns when all of them
+  // have returned. Fewer is right too, the caller alone even: what one doesn't do, another does.
+  // `work` throws nothing.
+  void (*run)(void (*work)(void* context), void* context, int32_t threads);
   int32_t (*thread_count)();  // that a loop may use by default
 };
 
-// The pool of this process is the default. The table must live for ever.
-const ParallelTable& parallel_table();
-void set_parallel_table(const ParallelTable* table);  // null: the default again
+// The pool of this process is the default. The team must live for ever.
+const ThreadTeam& thread_team();
+void set_thread_team(const ThreadTeam* team);  // null: the default again
 
 // The threads that the affinity mask and the cgroup's quota allow; at least 1.
 int32_t available_threads();
@@ -49,8 +52,9 @@ class ThreadsScope {
 };
 int32_t scoped_threads();  // the setting; 0 when there is none
 
-// Runs the loop; 0, or an error waits on this thread. Nothing is thrown, whatever the table does.
-// The threads that help work for the same call (call_context.h) as this one.
+// Runs the loop; 0, or the code of the failed body with the lowest range among those that ran: its
+// error waits on this thread. Nothing is thrown, whatever the team does. The threads that help work
+// for the same call (call_context.h) as this one.
 int try_parallel(const ParallelLoop& loop) noexcept;
 // The same, and throws the error. Inside `f(begin, end)` exceptions may be thrown.
 void run_parallel(const ParallelLoop& loop);

@@ -214,19 +214,37 @@ TEST(Parallel, HelpersWorkForTheCallersCall) {
   parallel_for(64, 1, [&](int64_t, int64_t) { EXPECT_EQ(CallContext::current(), nullptr); });
 }
 
-TEST(Parallel, AHostCanReplaceTheTable) {
-  static int calls = 0;
-  static const ParallelTable table = {[](const ParallelLoop* loop) {
-                                        ++calls;
-                                        return loop->body(loop->context, 0, loop->n);
-                                      },
-                                      [] { return int32_t{1}; }};
-  set_parallel_table(&table);
-  int64_t seen = 0;
-  parallel_for(5, 1, [&](int64_t b, int64_t e) { seen += e - b; });
-  set_parallel_table(nullptr);
-  EXPECT_EQ(calls, 1);
+TEST(Parallel, AHostCanLendItsThreads) {
+  static int32_t asked = 0;
+  static const ThreadTeam team = {[](void (*work)(void*), void* context, int32_t threads) {
+                                    asked = threads;
+                                    std::thread other(work, context);
+                                    other.join();  // it takes everything, and that is right
+                                    work(context);
+                                  },
+                                  [] { return int32_t{3}; }};
+  set_thread_team(&team);
+  const auto here = std::this_thread::get_id();
+  std::atomic<int64_t> seen{0};
+  parallel_for(5, 1, [&](int64_t b, int64_t e) {
+    EXPECT_NE(std::this_thread::get_id(), here);
+    seen += e - b;
+  });
+  int code = 0;
+  {
+    ParallelLoop loop;
+    loop.n = 5;
+    loop.body = [](void*, int64_t, int64_t) {
+      set_error(Error(ErrorKind::Usage, "of a lent thread"));
+      return 7;
+    };
+    code = try_parallel(loop);
+  }
+  set_thread_team(nullptr);
+  EXPECT_EQ(asked, 3);
   EXPECT_EQ(seen, 5);
+  EXPECT_EQ(code, 7);
+  EXPECT_EQ(take_error().message(), "of a lent thread");
 }
 
 TEST(Processors, ReadsQuotas) {

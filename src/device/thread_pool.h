@@ -2,12 +2,12 @@
 // spins for some microseconds and then sleeps.
 #pragma once
 
-#include "device/parallel.h"
+#include <cstdint>
 
 namespace tenon {
 
-// The default of ParallelTable::run.
-int run_on_pool(const ParallelLoop* loop);
+// The default of ThreadTeam::run.
+void run_on_pool(void (*work)(void* context), void* context, int32_t threads);
 // Threads that have been started, without callers; for tests.
 int32_t pool_size();
 

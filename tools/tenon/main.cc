@@ -1,5 +1,9 @@
 // The `tenon` command: its commands, errors as text, exit codes.
+#include <limits.h>
+#include <unistd.h>
+
 #include <cstdio>
+#include <cstdlib>
 #include <exception>
 
 #include "object/function.h"
@@ -7,7 +11,25 @@
 #include "tools/tenon/command.h"
 #include "tools/tenon/version.h"
 
+namespace {
+
+// oneDNN's threads are OpenMP's, which reads from the environment, before main, for how long idle
+// ones spin: milliseconds unless told. On a machine with other work that multiplies the latency of
+// small models (docs/benchmarks.md), so the command starts itself anew with a bound.
+void bound_spinning(char** argv) {
+  if (getenv("GOMP_SPINCOUNT") || getenv("OMP_WAIT_POLICY")) return;
+  char self[PATH_MAX];
+  const ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
+  if (length <= 0) return;
+  self[length] = 0;
+  setenv("GOMP_SPINCOUNT", "1000", 1);
+  execv(self, argv);  // returns only where it failed: then threads spin
+}
+
+}  // namespace
+
 int main(int argc, char** argv) {
+  bound_spinning(argv);
   using namespace tenon;
   using namespace tenon::tool;
   CLI::App app{"Tenon: compiles machine-learning programs and runs them.", "tenon"};

@@ -23,7 +23,7 @@ int32_t run_in_parallel(const vm::KernelRuntime*, vm::KernelBody body, void* con
   loop.grain = grain;
   loop.body = body;
   loop.context = context;
-  return parallel_table().run(&loop);
+  return try_parallel(loop);
 }
 
 void* allocate(const vm::KernelRuntime*, const char* kernel, uint64_t bytes) {

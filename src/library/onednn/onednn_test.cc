@@ -2,6 +2,10 @@
 // that every argument is checked.
 #include <gtest/gtest.h>
 #include <omp.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
 
 #include "device/parallel.h"
 #include "library/onednn/register.h"
@@ -141,6 +145,41 @@ TEST(Threads, AreThoseOfTheCallThatRuns) {
     EXPECT_EQ(c.run(), "a value");
     EXPECT_EQ(omp_get_max_threads(), threads);
   }
+}
+
+TEST(Threads, AreLentToLoops) {
+#ifdef __SANITIZE_THREAD__
+  GTEST_SKIP() << "not lent under the thread sanitizer";
+#endif
+  register_onednn();
+  ThreadsScope scope(3);
+  std::atomic<int> in_team{0};
+  parallel_for(
+      3, 1, [&](int64_t, int64_t) { in_team += omp_get_num_threads() == 3; }, true);
+  EXPECT_EQ(in_team, 3);
+}
+
+TEST(Threads, AForkedChildGoesOnWithoutThem) {
+#ifdef __SANITIZE_THREAD__
+  GTEST_SKIP() << "the thread sanitizer ends a child of a fork that starts threads";
+#endif
+  ThreadsScope scope(2);
+  Convolution c;
+  c.x = ones({1, 8, 8, 32}), c.weights = ones({3, 3, 32, 32}), c.out = ones({1, 8, 8, 32});
+  auto works = [&] {
+    std::atomic<int64_t> sum{0};
+    parallel_for(100, 1, [&](int64_t b, int64_t e) { sum += e - b; });
+    return c.run() == "a value" && sum == 100;
+  };
+  ASSERT_TRUE(works());
+  const pid_t child = fork();
+  if (child == 0) {
+    alarm(60);  // a hang is a failure
+    _exit(works() ? 0 : 1);
+  }
+  int status = 1;
+  waitpid(child, &status, 0);
+  EXPECT_EQ(status, 0);
 }
 
 }  // namespace

@@ -1,12 +1,10 @@
 #include "library/onednn/primitive_cache.h"
 
-#include <omp.h>
-
 #include <atomic>
 #include <cstdlib>
 #include <cstring>
 
-#include "device/parallel.h"
+#include "library/onednn/team.h"
 #include "support/error.h"
 
 namespace tenon::onednn {
@@ -70,18 +68,6 @@ void* scratch(size_t bytes) {
   return memory.get();
 }
 
-int wanted_threads() {
-  return scoped_threads() > 0 ? scoped_threads() : available_threads();
-}
-
-void set_threads() {
-  thread_local int current = 0;
-  const int wanted = wanted_threads();
-  if (wanted == current) return;
-  omp_set_num_threads(wanted);
-  current = wanted;
-}
-
 // The tensor by which a constant is known: of one that another library made, that one, which the
 // tensors that are wrapped around it for each call share.
 TensorObj* identity_of(const Tensor& tensor) {
@@ -106,7 +92,7 @@ std::shared_ptr<const Primitive> cached_primitive(const Key& described,
                                                   const std::function<Primitive()>& make) {
   Cache& c = cache();
   Key key = described;
-  key.add(int64_t{wanted_threads()});  // oneDNN divides the work when the primitive is made
+  key.add(int64_t{set_threads()});  // oneDNN divides the work when the primitive is made
   {
     std::lock_guard lock(c.mutex);
     if (auto it = c.by_key.find(key.text()); it != c.by_key.end()) {
@@ -114,7 +100,6 @@ std::shared_ptr<const Primitive> cached_primitive(const Key& described,
       return it->second->second;
     }
   }
-  set_threads();
   auto made = std::make_shared<const Primitive>(make());
   std::lock_guard lock(c.mutex);
   if (auto it = c.by_key.find(key.text()); it != c.by_key.end()) return it->second->second;
@@ -162,7 +147,6 @@ int64_t packing_count() {
 }
 
 void execute(const Primitive& primitive, std::unordered_map<int, dnnl::memory> arguments) {
-  set_threads();
   if (primitive.scratchpad_bytes > 0) {
     const auto bytes = static_cast<dnnl::memory::dim>(primitive.scratchpad_bytes);
     arguments.emplace(

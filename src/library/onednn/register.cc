@@ -2,14 +2,25 @@
 
 #include <oneapi/dnnl/dnnl.hpp>
 
+#include "device/thread_pool.h"
 #include "library/onednn/functions.h"
 #include "library/onednn/primitive_cache.h"
+#include "library/onednn/team.h"
 #include "object/registry.h"
 
 namespace tenon {
 
+namespace {
+#ifdef __SANITIZE_THREAD__
+constexpr bool kLendsThreads = false;  // the sanitizer doesn't see how OpenMP's threads wait
+#else
+constexpr bool kLendsThreads = true;
+#endif
+}  // namespace
+
 void register_onednn() {
   static const bool once = [] {
+    if (kLendsThreads && thread_team().run == run_on_pool) set_thread_team(&onednn::openmp_team());
     // oneDNN's own cache would keep primitives that ours has let go.
     dnnl::set_primitive_cache_capacity(0);
     const FunctionFlags flags{.for_files = false, .no_retain = true};

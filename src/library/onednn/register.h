@@ -24,7 +24,8 @@ enum class OneDnnActivation : int64_t {
   kSigmoid = 5,
 };
 
-// Registers `library.onednn` and the functions above. Safe to call again.
+// Registers `library.onednn` and the functions above, and lends oneDNN's threads to parallel loops
+// (device/parallel.h) unless a host has lent its own. Safe to call again.
 void register_onednn();
 
 std::string onednn_version();

@@ -407,12 +407,12 @@ TEST(Kernels, WorkspaceCountsOnEveryThread) {
 }
 
 TEST(Kernels, ALoopThatThrowsIsAnErrorOfTheKernel) {
-  static const ParallelTable throws = {[](const ParallelLoop*) -> int { throw std::bad_alloc(); },
-                                       [] { return int32_t{1}; }};
+  static const ThreadTeam throws = {
+      [](void (*)(void*), void*, int32_t) { throw std::bad_alloc(); }, [] { return int32_t{2}; }};
   Machine m(program_of(with_kernels(kKernels)));
-  set_parallel_table(&throws);
+  set_thread_team(&throws);
   std::string error = error_of([&] { m.call("workspaces", 100); });
-  set_parallel_table(nullptr);
+  set_thread_team(nullptr);
   EXPECT_THAT(error, HasSubstr("out of memory"));
   EXPECT_THAT(error, HasSubstr("in kernel workspaces"));
 }

@@ -1,0 +1,51 @@
+#include "library/onednn/team.h"
+
+#include <omp.h>
+#include <pthread.h>
+
+#include <atomic>
+
+#include "device/thread_pool.h"
+
+namespace tenon::onednn {
+
+namespace {
+
+std::atomic<bool> started{false};
+std::atomic<bool> lost{false};
+
+// A fork leaves the child without the team's threads, and OpenMP would wait for them for ever: the
+// child's loops run on the process's pool, and primitives on the thread that calls.
+void note_start() {
+  if (started.exchange(true)) return;
+  pthread_atfork(nullptr, nullptr, [] { lost = true; });
+}
+
+void run_on_team(void (*work)(void*), void* context, int32_t threads) {
+  if (lost.load(std::memory_order_relaxed)) return run_on_pool(work, context, threads);
+  note_start();
+#pragma omp parallel num_threads(threads)
+  work(context);
+}
+
+constexpr ThreadTeam kTeam = {run_on_team, available_threads};
+
+}  // namespace
+
+const ThreadTeam& openmp_team() {
+  return kTeam;
+}
+
+int32_t set_threads() {
+  thread_local int32_t current = 0;
+  int32_t wanted = scoped_threads() > 0 ? scoped_threads() : available_threads();
+  if (lost.load(std::memory_order_relaxed)) wanted = 1;
+  if (wanted != current) {
+    if (wanted > 1) note_start();
+    omp_set_num_threads(wanted);
+    current = wanted;
+  }
+  return wanted;
+}
+
+}  // namespace tenon::onednn

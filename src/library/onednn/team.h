@@ -1,0 +1,21 @@
+// oneDNN's threads: an OpenMP team for each thread that calls it.
+//
+// It is lent to the loops of Tenon's own kernels too. Idle threads spin for a while before they
+// sleep, so two sets of threads would keep each other from the processors between a model's short
+// layers.
+#pragma once
+
+#include <cstdint>
+
+#include "device/parallel.h"
+
+namespace tenon::onednn {
+
+// For set_thread_team.
+const ThreadTeam& openmp_team();
+
+// Tells OpenMP how many threads what oneDNN does next on this thread may use, and returns it: the
+// thread's setting, all that the process may use without one, one where they were lost in a fork.
+int32_t set_threads();
+
+}  // namespace tenon::onednn
