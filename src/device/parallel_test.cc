@@ -141,6 +141,7 @@ TEST(Parallel, CallersShareThePool) {
     }
   };
   std::vector<std::thread> callers;
+  callers.reserve(4);
   for (int i = 0; i < 4; ++i) callers.emplace_back(work);
   for (auto& t : callers) t.join();
   EXPECT_LE(pool_size(), 8);

@@ -126,7 +126,10 @@ TEST(Packing, IsKeptForAConstantAndNothingElse) {
 TEST(Packing, OfOneConstantSeenTwoWaysIsTwo) {
   constexpr int64_t n = 64;
   Tensor a = ones({n, n}), b = ones({n, n}), out = ones({n, n});
-  for (int64_t i = 0; i < n * n; ++i) b.data_as<float>()[i] = static_cast<float>(i / n);
+  for (int64_t i = 0; i < n * n; ++i) {
+    const int64_t row = i / n;
+    b.data_as<float>()[i] = static_cast<float>(row);
+  }
   b = b.as_constant();
   auto multiply = [&](const Shape& b_perm) {
     return outcome("onednn.matmul", a, b, Any(), Any(), out, Shape({0, 1}), b_perm, 0, 0.0, 0.0);
