@@ -24,7 +24,8 @@ struct ParallelLoop {
   void* context = nullptr;
 };
 
-// Where the threads of loops come from; what a loop is (chunks, errors, nesting) is the same for all.
+// Where the threads of loops come from; what a loop is (chunks, errors, nesting) is the same for
+// all.
 struct ThreadTeam {
   // Calls work(context) here and on up to threads - 1 others at once, and returns when all of them
   // have returned. Fewer is right too, the caller alone even: what one doesn't do, another does.

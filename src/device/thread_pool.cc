@@ -9,13 +9,12 @@
 #include <thread>
 #include <vector>
 
-
 namespace tenon {
 
 namespace {
 
 constexpr int32_t kMostWorkers = 1024;
-constexpr int kSpins = 4000;    // of about 10 ns: loops follow each other closely within a model
+constexpr int kSpins = 4000;  // of about 10 ns: loops follow each other closely within a model
 
 void relax() {
 #if defined(__x86_64__)
