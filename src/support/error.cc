@@ -81,13 +81,12 @@ std::string to_text(const Span& span) {
   return place.empty() ? names : cat(place, " (", names, ")");
 }
 
-Error::Error(ErrorKind kind, std::string message) : data_(std::make_shared<Data>()) {
+Error::Error(ErrorKind kind, std::string_view message) : data_(std::make_shared<Data>()) {
   data_->kind = kind;
-  data_->message = std::move(message);
+  data_->message = message;
 }
 
-Error::Error(ErrorKind kind, const Span& span, std::string message)
-    : Error(kind, std::move(message)) {
+Error::Error(ErrorKind kind, const Span& span, std::string_view message) : Error(kind, message) {
   data_->span = span;
 }
 
@@ -104,37 +103,37 @@ Error::Data& Error::own() {
   return *data_;
 }
 
-Error& Error::row(std::string label, std::string text, std::string note) {
-  own().rows.push_back({std::move(label), std::move(text), std::move(note)});
+Error& Error::row(std::string_view label, std::string_view text, std::string_view note) {
+  own().rows.push_back({std::string(label), std::string(text), std::string(note)});
   return *this;
 }
-Error& Error::first_row(std::string label, std::string text) {
-  data_->rows.insert(data_->rows.begin(), {std::move(label), std::move(text), ""});
-  data_->rendered.clear();
+Error& Error::first_row(std::string_view label, std::string_view text) {
+  std::vector<Row>& rows = own().rows;
+  rows.insert(rows.begin(), {std::string(label), std::string(text), ""});
   return *this;
 }
-Error& Error::where(std::string text, std::string note) {
-  return row("where", std::move(text), std::move(note));
+Error& Error::where(std::string_view text, std::string_view note) {
+  return row("where", text, note);
 }
-Error& Error::found(std::string text, std::string note) {
-  return row("found", std::move(text), std::move(note));
+Error& Error::found(std::string_view text, std::string_view note) {
+  return row("found", text, note);
 }
-Error& Error::expected(std::string text, std::string note) {
-  return row("expected", std::move(text), std::move(note));
+Error& Error::expected(std::string_view text, std::string_view note) {
+  return row("expected", text, note);
 }
-Error& Error::rule(std::string text, std::string note) {
-  return row("rule", std::move(text), std::move(note));
+Error& Error::rule(std::string_view text, std::string_view note) {
+  return row("rule", text, note);
 }
-Error& Error::help(std::string text) {
-  own().help = std::move(text);
+Error& Error::help(std::string_view text) {
+  own().help = text;
   return *this;
 }
 Error& Error::table(std::vector<std::string> cells) {
   own().table.push_back(std::move(cells));
   return *this;
 }
-Error& Error::frame(std::string text) {
-  own().frames.push_back(std::move(text));
+Error& Error::frame(std::string_view text) {
+  own().frames.emplace_back(text);
   return *this;
 }
 Error& Error::at(const Span& span) {

@@ -61,20 +61,21 @@ class Error : public std::exception {
     std::string label, text, note;
   };
 
-  Error(ErrorKind kind, std::string message);
-  Error(ErrorKind kind, const Span& span, std::string message);
+  // Texts are taken as views: a throw then constructs no string, which is most of its code.
+  Error(ErrorKind kind, std::string_view message);
+  Error(ErrorKind kind, const Span& span, std::string_view message);
 
   // Each adds a row and returns this error, so that they chain before the throw:
   //   throw Error(ErrorKind::Usage, "...").expected("...").help("...");
-  Error& row(std::string label, std::string text, std::string note = "");
-  Error& first_row(std::string label, std::string text);  // above those that it has
-  Error& where(std::string text, std::string note = "");
-  Error& found(std::string text, std::string note = "");
-  Error& expected(std::string text, std::string note = "");
-  Error& rule(std::string text, std::string note = "");
-  Error& help(std::string text);                 // the last one set is printed
+  Error& row(std::string_view label, std::string_view text, std::string_view note = {});
+  Error& first_row(std::string_view label, std::string_view text);  // above those that it has
+  Error& where(std::string_view text, std::string_view note = {});
+  Error& found(std::string_view text, std::string_view note = {});
+  Error& expected(std::string_view text, std::string_view note = {});
+  Error& rule(std::string_view text, std::string_view note = {});
+  Error& help(std::string_view text);            // the last one set is printed
   Error& table(std::vector<std::string> cells);  // the first is the heading; columns are aligned
-  Error& frame(std::string text);                // of the machine, innermost first
+  Error& frame(std::string_view text);           // of the machine, innermost first
   Error& at(const Span& span);                   // sets the span if there is none yet
 
   ErrorKind kind() const { return data_->kind; }

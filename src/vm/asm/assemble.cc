@@ -263,7 +263,7 @@ class Assembler {
         break;
       }
       if (in.at_end() || (!first && !in.take(',')))
-        in.fail(cat("'", mnemonic, "' needs '", spec.name, "'"), operand_form(spec));
+        in.fail(cat("'", mnemonic, "' needs '", spec.name(), "'"), operand_form(spec));
       first = false;
       operand(in, spec);
     }
@@ -409,7 +409,7 @@ class Assembler {
     if (in.take('@')) return push(Arg::func(index_or_name(in, functions_, "function")));
     if (in.take('$')) return push(Arg::packed(index_or_name(in, packed_, "packed function")));
     if (c == '-' || (c >= '0' && c <= '9')) return push(immediate(in));
-    in.fail(cat("this is no operand for '", spec.name, "'"), operand_form(spec));
+    in.fail(cat("this is no operand for '", spec.name(), "'"), operand_form(spec));
   }
 
   std::string_view text_, name_;

@@ -12,12 +12,12 @@ std::string syntax(const OpcodeInfo& info) {
   std::string out, separator = " ";
   auto specs = info.specs();
   if (!specs.empty() && specs[0].kind == OperandKind::Def && !specs[0].list) {
-    out = cat(specs[0].name, " = ");
+    out = cat(specs[0].name(), " = ");
     specs = specs.subspan(1);
   }
   out += info.mnemonic;
   for (const OperandSpec& s : specs) {
-    out += cat(separator, s.name, s.list ? "..." : "");
+    out += cat(separator, s.name(), s.list ? "..." : "");
     separator = ", ";
   }
   return out;
@@ -26,7 +26,7 @@ std::string syntax(const OpcodeInfo& info) {
 std::string operands(const OpcodeInfo& info) {
   std::string out;
   for (const OperandSpec& s : info.specs()) {
-    out += cat(out.empty() ? "" : " ", s.name, ":", operand_kind_name(s.kind), s.list ? "*" : "");
+    out += cat(out.empty() ? "" : " ", s.name(), ":", operand_kind_name(s.kind), s.list ? "*" : "");
   }
   return out;
 }

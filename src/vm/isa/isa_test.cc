@@ -27,7 +27,7 @@ TEST(Opcodes, SpecsCountWordsOfPairs) {
   const OpcodeInfo& info = info_of(Opcode::Switch);
   EXPECT_EQ(info.fixed_words, 2u);
   uint32_t part = 9;
-  EXPECT_EQ(info.spec_at(4, &part).name, "cases");
+  EXPECT_EQ(info.spec_at(4, &part).name(), "cases");
   EXPECT_EQ(part, 0u);
   EXPECT_EQ(info.spec_at(5, &part).kind, OperandKind::Case);
   EXPECT_EQ(part, 1u);

@@ -1,5 +1,6 @@
 #include "vm/isa/opcode.h"
 
+#include <algorithm>
 #include <array>
 #include <stdexcept>
 
@@ -32,12 +33,14 @@ constexpr OpcodeInfo parse_row(Opcode opcode, std::string_view mnemonic, std::st
     size_t end = operands.find(' ');
     std::string_view item = operands.substr(0, end);
     operands = end == std::string_view::npos ? "" : operands.substr(end + 1);
-    if (info.operand_count == kMaxFixedOperands || info.has_list()) {
+    if (info.operand_count == kMaxOperands || info.has_list()) {
       throw std::logic_error("too many operands, or a list before the last one");
     }
     OperandSpec& spec = info.operands[info.operand_count++];
     size_t colon = item.find(':');
-    spec.name = item.substr(0, colon);
+    if (colon > OperandSpec::kMaxName) throw std::logic_error("an operand's name is too long");
+    std::copy_n(item.data(), colon, spec.name_text);
+    spec.name_size = static_cast<uint8_t>(colon);
     item = item.substr(colon + 1);
     spec.list = item.ends_with('*');
     if (spec.list) item.remove_suffix(1);

@@ -40,20 +40,25 @@ constexpr uint32_t words_of(OperandKind kind) {
   return kind == OperandKind::Dim || kind == OperandKind::Case ? 2 : 1;
 }
 
+// The name lies in the row itself: a pointer would cost a shared library a relocation each.
 struct OperandSpec {
-  std::string_view name;
+  static constexpr size_t kMaxName = 13;
+  char name_text[kMaxName] = {};
+  uint8_t name_size = 0;
   OperandKind kind = OperandKind::Def;
   bool list = false;  // any number of them; only the last operand
+
+  constexpr std::string_view name() const { return {name_text, name_size}; }
 };
 
-inline constexpr int kMaxFixedOperands = 6;
+inline constexpr int kMaxOperands = 5;
 
 struct OpcodeInfo {
   Opcode opcode{};
   std::string_view mnemonic;
   uint8_t flags = 0;
   uint32_t since = 0;
-  OperandSpec operands[kMaxFixedOperands];
+  OperandSpec operands[kMaxOperands];
   uint8_t operand_count = 0;
   uint32_t fixed_words = 0;  // of the operands before the list
 

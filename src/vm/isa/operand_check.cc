@@ -74,7 +74,7 @@ std::string kinds_text(const OperandSpec& spec, uint16_t allowed) {
   for (int k = 0; k < kArgKinds; ++k) {
     if (allowed & (1u << k)) names.emplace_back(kNames[k]);
   }
-  return cat(join(names, ", "), " for '", spec.name, "'");
+  return cat(join(names, ", "), " for '", spec.name(), "'");
 }
 
 // Bits of an operand word that its kind leaves unused.
@@ -99,17 +99,18 @@ std::optional<Violation> check_immediate(const Instruction& in, uint32_t i, cons
   };
   switch (in.opcode()) {
     case Opcode::AllocStorage:
-      if (spec.name == "alignment" &&
+      if (spec.name() == "alignment" &&
           (v < 1 || v > static_cast<int64_t>(kMaxStorageAlignment) || (v & (v - 1)))) {
         return wrong(cat("a power of two up to ", kMaxStorageAlignment));
       }
       break;
     case Opcode::AllocAdt:
-      if (spec.name == "tag" && (v < 0 || v > kMaxTag)) return wrong(cat("a tag of 0..", kMaxTag));
+      if (spec.name() == "tag" && (v < 0 || v > kMaxTag))
+        return wrong(cat("a tag of 0..", kMaxTag));
       break;
     case Opcode::MakeTensor:
-      if (spec.name == "rank" && (v < 0 || v > 1)) return wrong("a rank of 0 or 1");
-      if (spec.name == "rank" && v == 0 && in.list().size() != 1) {
+      if (spec.name() == "rank" && (v < 0 || v > 1)) return wrong("a rank of 0 or 1");
+      if (spec.name() == "rank" && v == 0 && in.list().size() != 1) {
         return Violation{Rule::OperandCount, i, cat(in.list().size(), " elements"),
                          "one element for rank 0"};
       }
