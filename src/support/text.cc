@@ -82,21 +82,48 @@ void append_escaped(std::string& out, unsigned char c) {
       out.push_back(digits[c & 15]);
   }
 }
-bool is_control(unsigned char c) {
-  return c < 0x20 || c == 0x7f;
+
+// The bytes of the character that begins at `at`; 0 where nothing begins that a terminal shows as
+// itself: a control character (the 32 behind ASCII too, which some terminals obey), one that turns
+// the direction of the text around it or breaks its line, or a byte that is no UTF-8.
+size_t shown_bytes(std::string_view text, size_t at) {
+  const auto first = static_cast<unsigned char>(text[at]);
+  if (first < 0x80) return first >= 0x20 && first != 0x7f;
+  const size_t size = first < 0xe0 ? 2 : first < 0xf0 ? 3 : 4;
+  if (first < 0xc2 || first > 0xf4 || text.size() - at < size) return 0;
+  uint32_t code = first & (0x7fu >> size);
+  for (size_t i = 1; i < size; ++i) {
+    const auto next = static_cast<unsigned char>(text[at + i]);
+    if ((next & 0xc0) != 0x80) return 0;
+    code = code << 6 | (next & 0x3f);
+  }
+  constexpr uint32_t kLeast[] = {0, 0, 0x80, 0x800, 0x10000};
+  const bool surrogate = code >> 11 == 0xd800 >> 11;
+  const bool directs = code == 0x61c || code == 0x200e || code == 0x200f ||
+                       (code >= 0x2028 && code <= 0x202e) || (code >= 0x2066 && code <= 0x2069);
+  return code < kLeast[size] || code > 0x10ffff || surrogate || code < 0xa0 || directs ? 0 : size;
+}
+
+// Appends what is shown as itself, and escapes the other bytes and `more`.
+void append_shown(std::string& out, std::string_view text, std::string_view kept,
+                  std::string_view more) {
+  for (size_t at = 0; at < text.size();) {
+    const char c = text[at];
+    const size_t size = kept.find(c) != std::string_view::npos ? 1 : shown_bytes(text, at);
+    if (more.find(c) != std::string_view::npos) out.push_back('\\');
+    if (size) {
+      out.append(text.substr(at, size));
+    } else {
+      append_escaped(out, static_cast<unsigned char>(c));
+    }
+    at += std::max(size, size_t{1});
+  }
 }
 }  // namespace
 
 std::string printable(std::string_view text, bool keep_lines) {
   std::string out;
-  out.reserve(text.size());
-  for (unsigned char c : text) {
-    if (is_control(c) && !(keep_lines && c == '\n')) {
-      append_escaped(out, c);
-    } else {
-      out.push_back(static_cast<char>(c));
-    }
-  }
+  append_shown(out, text, keep_lines ? "\n" : "", "");
   return out;
 }
 
@@ -136,14 +163,7 @@ std::string nearest(std::string_view name, const std::vector<std::string>& candi
 
 std::string quoted(std::string_view text) {
   std::string out = "\"";
-  for (unsigned char c : text) {
-    if (is_control(c)) {
-      append_escaped(out, c);
-    } else {
-      if (c == '"' || c == '\\') out.push_back('\\');
-      out.push_back(static_cast<char>(c));
-    }
-  }
+  append_shown(out, text, "", "\"\\");
   out.push_back('"');
   return out;
 }

@@ -53,12 +53,12 @@ std::string cat(const Args&... args) {
 std::string hex(uint64_t value);
 // The parts with `separator` between them.
 std::string join(const std::vector<std::string>& parts, std::string_view separator);
-// Makes text safe for a terminal: control bytes (line feed too unless `keep_lines`) become \n, \t
-// or \x1b forms. Bytes of UTF-8 pass.
+// Makes text safe for a terminal: control characters (line feed too unless `keep_lines`), those
+// that turn the direction of text, and bytes that are no UTF-8 become \n, \t or \x1b forms.
 std::string printable(std::string_view text, bool keep_lines = false);
 // The candidate that looks most like `name`, for "did you mean"; empty when none is close.
 std::string nearest(std::string_view name, const std::vector<std::string>& candidates);
-// The text in double quotes, with ", \ and control bytes escaped.
+// The text in double quotes, with ", \ and what `printable` escapes escaped.
 std::string quoted(std::string_view text);
 
 }  // namespace tenon

@@ -30,7 +30,27 @@ TEST(Text, Hexadecimal) {
 TEST(Text, QuotesAndEscapes) {
   EXPECT_EQ(quoted("a\"b\\\n\x01"), "\"a\\\"b\\\\\\n\\x01\"");
   EXPECT_EQ(printable("a\nb\t", true), "a\nb\\t");
-  EXPECT_EQ(printable("é"), "é");
+  EXPECT_EQ(printable("é€😀"), "é€😀");
+}
+
+TEST(Text, EscapesWhatATerminalWouldObey) {
+  EXPECT_EQ(printable("\x1b[31m\x7f"), "\\x1b[31m\\x7f");
+  EXPECT_EQ(printable("a\xc2\x9b"
+                      "31m"),
+            "a\\xc2\\x9b31m");                // U+009B begins a sequence
+  EXPECT_EQ(printable("\x9b"), "\\x9b");      // as does its byte alone
+  EXPECT_EQ(printable("\u202e\u2066\u2028"),  // text from right to left
+            "\\xe2\\x80\\xae\\xe2\\x81\\xa6\\xe2\\x80\\xa8");
+  EXPECT_EQ(quoted("\xc2\x9b\\"), "\"\\xc2\\x9b\\\\\"");
+}
+
+TEST(Text, EscapesBytesThatAreNoUtf8) {
+  EXPECT_EQ(printable("\xc3"), "\\xc3");           // cut
+  EXPECT_EQ(printable("\xc0\xaf"), "\\xc0\\xaf");  // longer than it need be
+  EXPECT_EQ(printable("\xe0\x9f\xbf"), "\\xe0\\x9f\\xbf");
+  EXPECT_EQ(printable("\xed\xa0\x80"), "\\xed\\xa0\\x80");  // half of a surrogate pair
+  EXPECT_EQ(printable("\xf4\x90\x80\x80"), "\\xf4\\x90\\x80\\x80");
+  EXPECT_EQ(printable("\xff"), "\\xff");
 }
 
 TEST(Text, FindsTheNearestName) {

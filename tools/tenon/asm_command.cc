@@ -5,9 +5,9 @@
 #include "support/error.h"
 #include "tools/tenon/command.h"
 #include "tools/tenon/npy.h"
+#include "tools/tenon/program_file.h"
 #include "vm/asm/assemble.h"
 #include "vm/asm/disassemble.h"
-#include "vm/executable/read_file.h"
 #include "vm/executable/write_file.h"
 
 namespace tenon::tool {
@@ -23,25 +23,21 @@ void add_asm_commands(CLI::App* app, int*) {
     if (output->empty())
       *output = std::filesystem::path(*source).replace_extension(".tnx").string();
     const vm::Unit unit = vm::assemble(read_file(*source), *source);
+    size_t bytes = 0;
     try {
-      vm::save(unit, *output);
+      bytes = vm::save(unit, *output);
     } catch (Error& error) {
       if (error.kind() == ErrorKind::Damaged) error.help(cat("correct ", *source));
       throw;
     }
-    progress(cat(*output, ": ", std::filesystem::file_size(*output), " bytes"));
+    progress(cat(*output, ": ", bytes, " bytes"));
   });
 
   auto* disassemble = app->add_subcommand("disasm", "print a .tnx file as assembly");
   disassemble->footer("`tenon asm` takes what is printed.\n\n  tenon disasm model.tnx");
   auto file = std::make_shared<std::string>();
   disassemble->add_option("FILE", *file, ".tnx")->required();
-  disassemble->callback([=] {
-    vm::ReadOptions options;
-    options.name = *file;
-    const vm::LoadedUnit loaded = vm::read_unit(vm::map_file(*file), options);
-    std::printf("%s", vm::disassemble(loaded.unit).c_str());
-  });
+  disassemble->callback([=] { std::printf("%s", vm::disassemble(load_unit(*file).unit).c_str()); });
 }
 
 }  // namespace tenon::tool

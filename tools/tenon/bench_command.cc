@@ -99,6 +99,7 @@ struct BenchCommand {
     inputs.shapes = flags.shape_values();
     const ProgramFile program = open_program(file, flags);
     const FunctionSignature signature = signature_of(*program.program, function);
+    if (!is_model_file(file)) check_sizes(signature, inputs);
     const Inputs given = make_inputs(signature, inputs, /*random_rest=*/true);
     for (const std::string& note : given.notes) progress(note);
     std::vector<AnyView> views(given.values.begin(), given.values.end());
@@ -176,7 +177,8 @@ struct BenchCommand {
       }
     }
     if (json) {
-      std::printf("%s\n", report.dump(2).c_str());
+      std::printf("%s\n",
+                  report.dump(2, ' ', true, nlohmann::json::error_handler_t::replace).c_str());
       return;
     }
     print(report, kernels, profiled_calls, measured.inside_ms());
@@ -206,7 +208,7 @@ struct BenchCommand {
       if (time.nodes.size() > 4) nodes += cat(" and ", time.nodes.size() - 4, " more");
       std::printf("%10.3f %5.1f%% %6lld  %-40s %s\n", time.total_ms / calls,
                   100 * time.total_ms / inside_ms, static_cast<long long>(time.calls / calls),
-                  name.c_str(), nodes.c_str());
+                  printable(name).c_str(), printable(nodes).c_str());
     }
   }
 };
@@ -223,16 +225,21 @@ void add_bench_command(CLI::App* app, int*) {
   auto state = std::make_shared<BenchCommand>();
   command->add_option("FILE", state->file, ".tnx, .onnx or .tn")->required();
   command->add_option("--function,-f", state->function, "function to call")->capture_default_str();
-  command->add_option("--input,-i", state->inputs.inputs,
-                      "NAME=F.npy, F.pb, random[:LO..HI] or a number");
+  add_repeated(command, "--input,-i", state->inputs.inputs,
+               "NAME=F.npy, F.pb, random[:LO..HI] or a number; once for each input");
   command->add_option("--inputs", state->inputs.folder, "folder with input_0.pb, ... or NAME.npy");
   command->add_option("--seed", state->inputs.seed, "of random inputs")->capture_default_str();
-  command->add_option("--threads", state->threads, "threads for kernels; 0: all");
-  command->add_option("--warmup", state->warmup, "calls before measuring")->capture_default_str();
-  command->add_option("--duration", state->duration, "seconds to measure")->capture_default_str();
+  command->add_option("--threads", state->threads, "threads for kernels; 0: all")
+      ->check(between(0, 4096));
+  command->add_option("--warmup", state->warmup, "calls before measuring")
+      ->check(between(0, INT32_MAX))
+      ->capture_default_str();
+  command->add_option("--duration", state->duration, "seconds to measure")
+      ->check(not_negative())
+      ->capture_default_str();
   command
       ->add_option("--concurrency", state->concurrency, "machines, a thread each, on one program")
-      ->check(CLI::Range(1, 1024))
+      ->check(between(1, 1024))
       ->capture_default_str();
   command->add_flag("--profile", state->profile, "a table of kernels with their ONNX nodes");
   command->add_flag("--json", state->json, "print JSON");

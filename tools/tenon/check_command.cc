@@ -264,8 +264,8 @@ struct CheckCommand {
     if (isatty(2) && verbosity() >= 1) std::fprintf(stderr, "\r%zu/%zu ", done, count);
     if (json || result.outcome == Outcome::Passed) return;
     const std::string name = path.parent_path().string();
-    std::printf("%s %s: %s\n", result.outcome == Outcome::Failed ? "FAIL" : "skip", name.c_str(),
-                printable(one_line(result.reason)).c_str());
+    std::printf("%s %s: %s\n", result.outcome == Outcome::Failed ? "FAIL" : "skip",
+                printable(name).c_str(), printable(one_line(result.reason)).c_str());
   }
 
   void summarise(const std::vector<fs::path>& cases, const std::vector<Result>& results) const {
@@ -284,7 +284,7 @@ struct CheckCommand {
                                           {"failed", counts[1]},
                                           {"skipped", counts[2]},
                                           {"cases", list}})
-                              .dump(2, ' ', false, nlohmann::json::error_handler_t::replace)
+                              .dump(2, ' ', true, nlohmann::json::error_handler_t::replace)
                               .c_str());
     }
     if (isatty(2) && verbosity() >= 1) std::fprintf(stderr, "\r");
@@ -308,12 +308,18 @@ void add_check_command(CLI::App* app, int* exit_code) {
   state->exit_code = exit_code;
   command->add_option("PATH", state->paths, "folders that are searched for cases, or models")
       ->required();
-  command->add_option("--rtol", state->tolerance.rtol, "relative tolerance")->capture_default_str();
-  command->add_option("--atol", state->tolerance.atol, "absolute tolerance")->capture_default_str();
-  command->add_option("--jobs,-j", state->jobs, "cases at a time; 0: as many as there are cores");
+  command->add_option("--rtol", state->tolerance.rtol, "relative tolerance")
+      ->check(not_negative())
+      ->capture_default_str();
+  command->add_option("--atol", state->tolerance.atol, "absolute tolerance")
+      ->check(not_negative())
+      ->capture_default_str();
+  command->add_option("--jobs,-j", state->jobs, "cases at a time; 0: as many as there are cores")
+      ->check(between(0, 1024));
   command->add_option("--filter", state->filter,
                       "only cases whose name or path matches this pattern");
   command->add_option("--timeout", state->timeout_seconds, "seconds for one case")
+      ->check(between(1, 1000000))
       ->capture_default_str();
   command->add_flag("--json", state->json, "print every case as JSON before the last line");
   state->flags.add_to(command);

@@ -1,7 +1,9 @@
 #include "tools/tenon/command.h"
 
 #include <charconv>
+#include <cmath>
 #include <cstdio>
+#include <optional>
 
 #include "support/error.h"
 
@@ -10,14 +12,21 @@ namespace {
 
 int current_verbosity = 1;
 
-int64_t number(std::string_view text, const std::string& flag) {
-  int64_t value = 0;
+template <class T>
+std::optional<T> parse(std::string_view text) {
+  T value = 0;
   auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size() || value < 0) {
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+int64_t number(std::string_view text, const std::string& flag) {
+  const auto value = parse<int64_t>(text);
+  if (!value || *value < 0) {
     throw Error(ErrorKind::Usage, cat(flag, ": '", text, "' is no size"))
         .expected("an integer, 0 or larger");
   }
-  return value;
+  return *value;
 }
 
 std::pair<std::string, std::string> key_and_value(const std::string& text, const std::string& flag,
@@ -40,11 +49,32 @@ void set_verbosity(int level) {
 }
 
 void progress(const std::string& line) {
-  if (current_verbosity >= 1) std::fprintf(stderr, "%s\n", line.c_str());
+  if (current_verbosity >= 1) std::fprintf(stderr, "%s\n", printable(line).c_str());
 }
 
 void detail(const std::string& line) {
-  if (current_verbosity >= 2) std::fprintf(stderr, "%s\n", line.c_str());
+  if (current_verbosity >= 2) std::fprintf(stderr, "%s\n", printable(line).c_str());
+}
+
+CLI::Validator between(int64_t least, int64_t most) {
+  return CLI::Validator(
+      [=](const std::string& text) -> std::string {
+        const auto value = parse<int64_t>(text);
+        if (value && *value >= least && *value <= most) return "";
+        return most == INT64_MAX ? cat("'", text, "' is no integer from ", least, " on")
+                                 : cat("'", text, "' is no integer from ", least, " to ", most);
+      },
+      "");
+}
+
+CLI::Validator not_negative() {
+  return CLI::Validator(
+      [](const std::string& text) -> std::string {
+        const auto value = parse<double>(text);
+        if (value && std::isfinite(*value) && *value >= 0) return "";
+        return cat("'", text, "' is no number that is 0 or larger");
+      },
+      "");
 }
 
 void CompileFlags::add_to(CLI::App* command) {
@@ -60,8 +90,10 @@ void CompileFlags::add_to(CLI::App* command) {
       ->check(CLI::Range(0, 3))
       ->capture_default_str()
       ->group("Compilation");
-  command->add_option("--dim", dims, "size of a symbolic dimension: batch=1")->group("Compilation");
-  command->add_option("--shape", shapes, "shape of an input: x=1x3x224x224")->group("Compilation");
+  add_repeated(command, "--dim", dims, "size of a symbolic dimension: batch=1")
+      ->group("Compilation");
+  add_repeated(command, "--shape", shapes, "shape of an input: x=1x3x224x224")
+      ->group("Compilation");
   command->add_option("--libraries", libraries, "onednn, or none for Tenon's own kernels alone")
       ->check(CLI::IsMember({"onednn", "none"}))
       ->capture_default_str()
@@ -69,6 +101,7 @@ void CompileFlags::add_to(CLI::App* command) {
   command
       ->add_option("--fold-limit", fold_limit,
                    "bytes of constants that compilation may compute ahead")
+      ->check(between(0))
       ->capture_default_str()
       ->group("Compilation");
 }

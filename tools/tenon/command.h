@@ -4,6 +4,7 @@
 #include <CLI/App.hpp>
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
+#include <cstdint>
 #include <map>
 #include <string>
 #include <vector>
@@ -15,9 +16,22 @@ namespace tenon::tool {
 // -v and -q: 0 quiet, 1 the default, 2 verbose.
 int verbosity();
 void set_verbosity(int level);
-// A line of progress on standard error, at the default verbosity and above.
+// A line of progress on standard error, at the default verbosity and above; what a terminal would
+// obey in it is escaped.
 void progress(const std::string& line);
 void detail(const std::string& line);  // with -v only
+
+// An option that may be given again: each time it takes one value, so that what follows it stays
+// what it is.
+template <class T>
+CLI::Option* add_repeated(CLI::App* command, const std::string& flags, T& values,
+                          const std::string& description) {
+  return command->add_option(flags, values, description)->allow_extra_args(false);
+}
+// A check of an option's value: an integer, not below `least` nor above `most`.
+CLI::Validator between(int64_t least, int64_t most = INT64_MAX);
+// A finite number, not below 0.
+CLI::Validator not_negative();
 
 // How a program is compiled, wherever a model or program is taken.
 struct CompileFlags {

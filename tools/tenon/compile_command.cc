@@ -83,10 +83,10 @@ struct CompileCommand {
     vm::Unit unit = driver::generate_code(lowered, options);
     if (time_passes)
       std::printf("%-28s %8.1f ms\n", "generate_code", (seconds() - before_code) * 1000);
-    vm::save(unit, output);
-    progress(cat(output, ": ", std::filesystem::file_size(output) / 1024, " KB, ",
-                 lowered->kernels.size(), " kernels for ", options.target.cpu, ", compiled in ",
-                 static_cast<int64_t>(seconds() * 1000), " ms"));
+    const size_t bytes = vm::save(unit, output);
+    progress(cat(output, ": ", bytes / 1024, " KB, ", lowered->kernels.size(), " kernels for ",
+                 options.target.cpu, ", compiled in ", static_cast<int64_t>(seconds() * 1000),
+                 " ms"));
   }
 };
 

@@ -21,7 +21,7 @@ void add_completion_command(CLI::App* app, int*) {
   auto* command = app->add_subcommand(
       "completion", "print a completion script: eval \"$(tenon completion bash)\"");
   command->footer(
-      "In ~/.bashrc or ~/.zshrc:\n\n"
+      "In ~/.bashrc, or with zsh for bash in ~/.zshrc:\n\n"
       "  eval \"$(tenon completion bash)\"");
   auto shell = std::make_shared<std::string>("bash");
   command->add_option("SHELL", *shell, "bash or zsh")->check(CLI::IsMember({"bash", "zsh"}));
@@ -38,6 +38,7 @@ void add_completion_command(CLI::App* app, int*) {
         "  if [ \"$COMP_CWORD\" = 1 ]; then words=\"%s%s\"; else case \"${COMP_WORDS[1]}\" in\n%s  "
         "esac; fi\n"
         "  COMPREPLY=($(compgen -W \"$words\" -- \"$current\"))\n"
+        "  local IFS=$'\\n'\n"  // names of files may hold spaces
         "  case \"$current\" in -*) ;; *) [ \"$COMP_CWORD\" != 1 ] && COMPREPLY+=($(compgen -f -- "
         "\"$current\")) ;; esac\n"
         "}\n"

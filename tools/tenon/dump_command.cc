@@ -6,16 +6,9 @@
 #include "tools/tenon/command.h"
 #include "tools/tenon/program_file.h"
 #include "vm/asm/disassemble.h"
-#include "vm/executable/read_file.h"
 
 namespace tenon::tool {
 namespace {
-
-vm::LoadedUnit load(const std::string& path) {
-  vm::ReadOptions options;
-  options.name = path;
-  return vm::read_unit(vm::map_file(path), options);
-}
 
 int64_t constant_bytes(const vm::Unit& unit) {
   int64_t bytes = 0;
@@ -37,7 +30,8 @@ void for_each_instruction(const vm::FunctionUnit& function, const F& f) {
 
 void print_stats(const vm::LoadedUnit& loaded, const std::string& path) {
   const vm::Unit& unit = loaded.unit;
-  std::printf("%s: format %u, %s\n", path.c_str(), loaded.version, unit.producer.c_str());
+  std::printf("%s: format %u, %s\n", printable(path).c_str(), loaded.version,
+              printable(unit.producer).c_str());
   for (uint32_t i = 0; i < vm::kSectionCount; ++i) {
     std::printf("  %-11.*s %12llu bytes at 0x%llx\n", static_cast<int>(vm::kSectionNames[i].size()),
                 vm::kSectionNames[i].data(),
@@ -48,11 +42,11 @@ void print_stats(const vm::LoadedUnit& loaded, const std::string& path) {
               unit.functions.size(), unit.constants.size(),
               static_cast<long long>(constant_bytes(unit)), unit.packed.size());
   for (const vm::KernelObjectUnit& kernels : unit.kernels) {
-    std::printf("  native code for %s, %s: %zu bytes\n", kernels.target.c_str(),
-                kernels.cpu.c_str(), kernels.elf.size());
+    std::printf("  native code for %s, %s: %zu bytes\n", printable(kernels.target).c_str(),
+                printable(kernels.cpu).c_str(), kernels.elf.size());
   }
   for (const std::string& library : unit.libraries)
-    std::printf("  needs library %s\n", library.c_str());
+    std::printf("  needs library %s\n", printable(library).c_str());
   std::map<std::string, int64_t> counts;
   for (const vm::FunctionUnit& function : unit.functions) {
     for_each_instruction(function, [&](uint32_t, const vm::Instruction& instruction) {
@@ -72,6 +66,12 @@ bool is_written(const vm::Instruction& instruction, uint32_t word) {
          vm::dim_text(instruction.arg(word - 1), instruction.arg(word)).starts_with("->");
 }
 
+// A name within quotes of DOT.
+std::string label_text(const std::string& name) {
+  const std::string text = tenon::quoted(name);
+  return text.substr(1, text.size() - 2);
+}
+
 // Each function as a graph: an edge from what writes a register to what reads it, in the order of
 // the code.
 void print_graph(const vm::Unit& unit) {
@@ -79,20 +79,22 @@ void print_graph(const vm::Unit& unit) {
   int64_t next = 0;
   for (const vm::FunctionUnit& function : unit.functions) {
     std::map<uint32_t, int64_t> writer;
-    std::printf("  subgraph \"cluster_%s\" {\n    label=\"%s\";\n", function.name.c_str(),
-                function.name.c_str());
+    const std::string name = label_text(function.name);
+    std::printf("  subgraph \"cluster_%s\" {\n    label=\"%s\";\n", name.c_str(), name.c_str());
     for (uint32_t i = 0; i < function.params.size(); ++i) {
       writer[i] = next;
       std::printf("    n%lld [label=\"%s\", shape=ellipse];\n", static_cast<long long>(next++),
-                  function.params[i].name.c_str());
+                  label_text(function.params[i].name).c_str());
     }
     for_each_instruction(function, [&](uint32_t, const vm::Instruction& instruction) {
       const int64_t node = next++;
       std::string label(instruction.info->mnemonic);
       for (vm::Word word : instruction.operands) {
         const vm::Arg arg(word);
-        if (arg.is(vm::ArgKind::Packed)) label += cat("\\n", unit.packed[arg.index()].name);
-        if (arg.is(vm::ArgKind::Function)) label += cat("\\n@", unit.functions[arg.index()].name);
+        if (arg.is(vm::ArgKind::Packed))
+          label += cat("\\n", label_text(unit.packed[arg.index()].name));
+        if (arg.is(vm::ArgKind::Function))
+          label += cat("\\n@", label_text(unit.functions[arg.index()].name));
       }
       std::printf("    n%lld [label=\"%s\"];\n", static_cast<long long>(node), label.c_str());
       std::vector<uint32_t> written;
@@ -129,7 +131,7 @@ void print_memory(const vm::Unit& unit) {
     std::printf(
         "%s: frame of %u registers, %lld storages, %lld bytes known, %lld of sizes known when "
         "run\n",
-        function.name.c_str(), function.register_count, static_cast<long long>(storages),
+        printable(function.name).c_str(), function.register_count, static_cast<long long>(storages),
         static_cast<long long>(fixed), static_cast<long long>(open));
   }
   std::printf("constants: %lld bytes\n", static_cast<long long>(constant_bytes(unit)));
@@ -151,7 +153,7 @@ void add_dump_commands(CLI::App* app, int*) {
   dump->add_flag("--graph", *graph, "instructions and registers as a graph for Graphviz (DOT)");
   dump->add_flag("--memory", *memory, "what each function allocates");
   dump->callback([=] {
-    const vm::LoadedUnit loaded = load(*file);
+    const vm::LoadedUnit loaded = load_unit(*file);
     if (*text) std::printf("%s", vm::disassemble(loaded.unit).c_str());
     if (*graph) print_graph(loaded.unit);
     if (*memory) print_memory(loaded.unit);
@@ -166,8 +168,9 @@ void add_dump_commands(CLI::App* app, int*) {
   auto verified = std::make_shared<std::string>();
   verify->add_option("FILE", *verified, ".tnx")->required();
   verify->callback([=] {
-    const vm::LoadedUnit loaded = load(*verified);
-    std::printf("%s: verified; %zu functions", verified->c_str(), loaded.unit.functions.size());
+    const vm::LoadedUnit loaded = load_unit(*verified);
+    std::printf("%s: verified; %zu functions", printable(*verified).c_str(),
+                loaded.unit.functions.size());
     if (loaded.unit.kernels.empty()) {
       std::printf(", no native code\n");
     } else {

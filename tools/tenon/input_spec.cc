@@ -1,7 +1,12 @@
 #include "tools/tenon/input_spec.h"
 
+#include <algorithm>
+#include <bit>
 #include <charconv>
+#include <cmath>
+#include <cstring>
 #include <filesystem>
+#include <limits>
 #include <optional>
 #include <random>
 
@@ -13,66 +18,148 @@
 namespace tenon::tool {
 namespace {
 
-struct Range {
-  double low, high;
-};
-
-Range default_range(DataType dtype) {
-  return dtype.is_float() ? Range{-1, 1} : Range{0, 1};
-}
-
-std::optional<double> parse_number(std::string_view text) {
-  double value = 0;
+template <class T>
+std::optional<T> parse(std::string_view text) {
+  T value = 0;
   auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
   return value;
 }
 
+// An integer type's least and greatest value; those of u64 as the bits of an int64_t.
+struct Bounds {
+  int64_t low, high;
+};
+Bounds bounds_of(DataType dtype) {
+  if (dtype.is_bool()) return {0, 1};
+  if (dtype == u64) return {0, -1};
+  const int64_t high = INT64_MAX >> (64 - dtype.bits);
+  return dtype.is_signed_int() ? Bounds{-high - 1, high} : Bounds{0, 2 * high + 1};
+}
+
+double greatest(DataType dtype) {
+  return dtype == f16   ? 65504
+         : dtype == f32 ? static_cast<double>(std::numeric_limits<float>::max())
+                        : std::numeric_limits<double>::max();
+}
+
+// "i8 from -128 to 127".
+std::string numbers_of(DataType dtype) {
+  const std::string name = vm::short_dtype(dtype);
+  if (dtype == f32) return cat(name, " up to ", static_cast<float>(greatest(dtype)));
+  if (dtype.is_float()) return cat(name, " up to ", greatest(dtype));
+  if (dtype == u64) return cat(name, " from 0 to ", std::numeric_limits<uint64_t>::max());
+  const Bounds bounds = bounds_of(dtype);
+  return cat(name, " from ", bounds.low, " to ", bounds.high);
+}
+
+// An integer or boolean of that type, exactly; the bits of one of u64.
+std::optional<int64_t> parse_integer(std::string_view text, DataType dtype) {
+  if (dtype.is_bool() && text == "true") return 1;
+  if (dtype.is_bool() && text == "false") return 0;
+  if (dtype == u64) {
+    const auto value = parse<uint64_t>(text);
+    return value ? std::optional(static_cast<int64_t>(*value)) : std::nullopt;
+  }
+  const auto value = parse<int64_t>(text);
+  const Bounds bounds = bounds_of(dtype);
+  return value && *value >= bounds.low && *value <= bounds.high ? value : std::nullopt;
+}
+
+// A float that the type can hold, infinities and NaN among them.
+std::optional<double> parse_float(std::string_view text, DataType dtype) {
+  const auto value = parse<double>(text);
+  if (!value || (std::isfinite(*value) && std::abs(*value) > greatest(dtype))) return std::nullopt;
+  return dtype == f32 ? std::optional<double>(static_cast<float>(*value)) : value;
+}
+
+bool is_random(std::string_view spec) {
+  return spec == "random" || spec.starts_with("random:");
+}
+
+// The bounds of "random:LOW..HIGH", for integers and for floats.
+struct Range {
+  int64_t low = 0, high = 1;
+  double low_float = -1, high_float = 1;
+};
+
 Range parse_range(std::string_view spec, DataType dtype) {
-  if (spec == "random") return default_range(dtype);
+  Range range;
+  if (spec == "random") return range;
   spec.remove_prefix(std::string_view("random:").size());
   const size_t dots = spec.find("..");
-  auto low = parse_number(spec.substr(0, dots));
-  auto high = dots == std::string_view::npos ? std::nullopt : parse_number(spec.substr(dots + 2));
-  if (!low || !high || *low > *high) {
-    throw Error(ErrorKind::Usage, cat("'", spec, "' is no range"))
-        .expected("LOW..HIGH, such as random:0..9");
+  const bool two = dots != std::string_view::npos;
+  const std::string_view first = spec.substr(0, dots), second = two ? spec.substr(dots + 2) : "";
+  if (two && dtype.is_float()) {
+    const auto low = parse_float(first, dtype), high = parse_float(second, dtype);
+    if (low && high && std::isfinite(*low) && std::isfinite(*high) && *low <= *high) {
+      range.low_float = *low;
+      range.high_float = *high;
+      return range;
+    }
+  } else if (two) {
+    const auto low = parse_integer(first, dtype), high = parse_integer(second, dtype);
+    const bool ordered = low && high &&
+                         (dtype == u64 ? static_cast<uint64_t>(*low) <= static_cast<uint64_t>(*high)
+                                       : *low <= *high);
+    if (ordered) {
+      range.low = *low;
+      range.high = *high;
+      return range;
+    }
   }
-  return {*low, *high};
+  throw Error(ErrorKind::Usage, cat("'", spec, "' is no range"))
+      .expected(
+          cat("LOW..HIGH, such as random:0..9, with LOW not above HIGH, both ", numbers_of(dtype)));
 }
 
+// The nearest half, the even one of two.
 uint16_t half_bits(float value) {
-  uint32_t bits;
-  std::memcpy(&bits, &value, 4);
-  const uint32_t sign = bits >> 16 & 0x8000;
-  const int exponent = static_cast<int>(bits >> 23 & 255) - 112;
-  if (exponent <= 0) return static_cast<uint16_t>(sign);  // random values need no denormals
-  if (exponent >= 31) return static_cast<uint16_t>(sign | 0x7c00);
-  return static_cast<uint16_t>(sign | static_cast<uint32_t>(exponent) << 10 | (bits >> 13 & 1023));
+  const uint32_t sign = std::signbit(value) ? 0x8000 : 0, infinity = 0x7c00;
+  const float size = std::abs(value);
+  uint32_t half;
+  if (std::isnan(value)) {
+    half = infinity | 0x200;
+  } else if (size < 0x1p-14f) {  // denormal: a multiple of 2^-24
+    half = static_cast<uint32_t>(std::nearbyint(size * 0x1p24f));
+  } else {
+    const auto bits = std::bit_cast<uint32_t>(size);
+    const uint32_t rounded = (bits + 0xfff + (bits >> 13 & 1)) >> 13;
+    half = std::min(rounded - (112u << 10), infinity);
+  }
+  return static_cast<uint16_t>(sign | half);
 }
 
-Tensor random_tensor(const std::vector<int64_t>& shape, DataType dtype, Range range,
+// One element; little-endian, as all of the machine's.
+void store_float(double value, DataType dtype, void* to) {
+  const auto single = static_cast<float>(value);
+  const uint16_t half = half_bits(single);
+  if (dtype == f64) std::memcpy(to, &value, 8);
+  if (dtype == f32) std::memcpy(to, &single, 4);
+  if (dtype == f16) std::memcpy(to, &half, 2);
+}
+
+Tensor random_tensor(const std::vector<int64_t>& shape, DataType dtype, const Range& range,
                      std::mt19937_64& generator) {
   Tensor tensor = allocate_tensor(shape, dtype);
   const auto bytes = static_cast<size_t>(dtype.bytes());
   auto* out = static_cast<char*>(tensor.data());
-  const auto low = static_cast<int64_t>(range.low), high = static_cast<int64_t>(range.high);
+  const uint64_t span = static_cast<uint64_t>(range.high) - static_cast<uint64_t>(range.low);
+  constexpr uint64_t kExact = uint64_t{1} << 53;  // integers up to here are doubles
   for (int64_t i = 0, n = tensor.count(); i < n; ++i, out += bytes) {
     // The generator's numbers are the same everywhere; the library's distributions are not.
-    const double unit = static_cast<double>(generator() >> 11) * 0x1p-53;
+    const uint64_t drawn = generator();
+    const double unit = static_cast<double>(drawn >> 11) * 0x1p-53;
     if (dtype.is_float()) {
-      const double value = range.low + unit * (range.high - range.low);
-      if (dtype == f64) {
-        std::memcpy(out, &value, 8);
-      } else {
-        const auto single = static_cast<float>(value);
-        const uint16_t half = half_bits(single);
-        std::memcpy(out, dtype == f16 ? static_cast<const void*>(&half) : &single, bytes);
-      }
-    } else {
-      const int64_t value = low + static_cast<int64_t>(unit * static_cast<double>(high - low + 1));
-      std::memcpy(out, &value, bytes);
+      store_float(std::lerp(range.low_float, range.high_float, unit), dtype, out);
+      continue;
     }
+    const uint64_t above = span < kExact
+                               ? static_cast<uint64_t>(unit * static_cast<double>(span + 1))
+                           : span == UINT64_MAX ? drawn
+                                                : drawn % (span + 1);
+    const uint64_t value = static_cast<uint64_t>(range.low) + above;
+    std::memcpy(out, &value, bytes);
   }
   return tensor;
 }
@@ -90,12 +177,12 @@ int64_t dim_value(const vm::SignatureDim& dim, const InputFlags& flags,
 Any random_value(const vm::Param& param, const InputFlags& flags, std::string_view spec,
                  std::mt19937_64& generator, std::vector<std::string>* chosen) {
   using Kind = vm::SignatureType::Kind;
-  const Range range = parse_range(spec, param.type.dtype);
   if (param.type.kind == Kind::Scalar) {
-    Tensor one = random_tensor({}, param.type.dtype.is_float() ? f64 : i64, range, generator);
+    const Range range = parse_range(spec, param.type.dtype);
+    const bool is_float = param.type.dtype.is_float();
+    Tensor one = random_tensor({}, is_float ? f64 : i64, range, generator);
     if (param.type.dtype.is_bool()) return Any(*one.data_as<int64_t>() != 0);
-    if (param.type.dtype.is_float()) return Any(*one.data_as<double>());
-    return Any(*one.data_as<int64_t>());
+    return is_float ? Any(*one.data_as<double>()) : Any(*one.data_as<int64_t>());
   }
   auto given = flags.shapes.find(param.name);
   if (param.type.kind != Kind::Tensor || (!param.type.dims_known && given == flags.shapes.end())) {
@@ -112,18 +199,61 @@ Any random_value(const vm::Param& param, const InputFlags& flags, std::string_vi
       shape.push_back(dim_value(dim, flags, chosen));
     }
   }
+  const Range range = parse_range(spec, param.type.dtype);
   return random_tensor(shape, param.type.dtype, range, generator);
 }
 
-Any scalar_value(const vm::Param& param, const std::string& text) {
-  if (param.type.dtype.is_bool() && (text == "true" || text == "false")) return Any(text == "true");
-  auto number = parse_number(text);
-  if (!number) {
-    throw Error(ErrorKind::Usage, cat("--input ", param.name, "=", text, " is no value"))
-        .expected(vm::to_text(param.type));
+// A number for a scalar; nullopt where the text is none that its type holds.
+std::optional<Any> scalar_value(DataType dtype, std::string_view text) {
+  if (dtype.is_float()) {
+    const auto number = parse_float(text, dtype);
+    return number ? std::optional<Any>(*number) : std::nullopt;
   }
-  if (param.type.dtype.is_bool()) return Any(*number != 0);
-  return param.type.dtype.is_float() ? Any(*number) : Any(static_cast<int64_t>(*number));
+  const auto number = parse_integer(text, dtype);
+  if (!number) return std::nullopt;
+  return dtype.is_bool() ? Any(*number != 0) : Any(*number);
+}
+
+Tensor rank_0(DataType dtype, const Any& value) {
+  Tensor tensor = allocate_tensor({}, dtype);
+  if (dtype.is_float()) {
+    store_float(value.as<double>(), dtype, tensor.data());
+  } else {
+    std::memcpy(tensor.data(), &value.v.i, static_cast<size_t>(dtype.bytes()));
+  }
+  return tensor;
+}
+
+// What a file or number gives a parameter.
+Any given_value(const vm::Param& param, const std::string& text) {
+  using Kind = vm::SignatureType::Kind;
+  if (param.type.kind == Kind::Scalar) {
+    if (auto value = scalar_value(param.type.dtype, text)) return *value;
+    throw Error(ErrorKind::Usage, cat("--input ", param.name, "=", text, " is no value"))
+        .expected(cat("a number of ", numbers_of(param.type.dtype)));
+  }
+  if (param.type.kind == Kind::Tensor && param.type.rank == 0) {
+    if (auto value = scalar_value(param.type.dtype, text)) return rank_0(param.type.dtype, *value);
+  }
+  return read_tensor(text);
+}
+
+// Each input's name with what is given for it, once.
+std::map<std::string, std::string> read_specs(const std::vector<std::string>& inputs) {
+  std::map<std::string, std::string> specs;
+  for (const std::string& input : inputs) {
+    const size_t equals = input.find('=');
+    if (equals == std::string::npos) {
+      throw Error(ErrorKind::Usage, cat("--input ", input, " is not of the form NAME=VALUE"))
+          .expected("such as --input x=x.npy, x=x.pb, x=random, x=random:0..9 or n=3");
+    }
+    const std::string name = input.substr(0, equals);
+    if (!specs.emplace(name, input.substr(equals + 1)).second) {
+      throw Error(ErrorKind::Usage, cat("input '", name, "' is given twice"))
+          .found(cat("--input ", name, "=", specs[name], " and --input ", input));
+    }
+  }
+  return specs;
 }
 
 }  // namespace
@@ -133,7 +263,7 @@ Tensor read_tensor(const std::string& path) {
   if (extension == ".npy") return read_npy(path);
   if (extension == ".pb") return onnx::read_tensor_file(path);
   throw Error(ErrorKind::Usage, cat(path, " is no tensor file"))
-      .expected(".npy (NumPy) or .pb (ONNX TensorProto)");
+      .expected(".npy (NumPy) or .pb (ONNX TensorProto); or random, random:LOW..HIGH");
 }
 
 std::vector<std::string> numbered_files(const std::string& folder, const std::string& name) {
@@ -145,15 +275,47 @@ std::vector<std::string> numbered_files(const std::string& folder, const std::st
   }
 }
 
+namespace {
+
+// The sizes in a type's text: "n", "2*m + 1".
+void append_sizes(const vm::SignatureType& type, std::vector<std::string>* sizes) {
+  for (const vm::SignatureDim& dim : type.dims) {
+    const bool seen = std::find(sizes->begin(), sizes->end(), dim.text) != sizes->end();
+    if (!dim.is_constant() && !seen) sizes->push_back(dim.text);
+  }
+  for (const vm::SignatureType& part : type.parts) append_sizes(part, sizes);
+}
+
+}  // namespace
+
+void check_sizes(const FunctionSignature& signature, const InputFlags& flags) {
+  std::vector<std::string> sizes, names;
+  for (const vm::Param& param : signature.params) {
+    append_sizes(param.type, &sizes);
+    names.push_back(param.name);
+  }
+  for (const auto& [name, value] : flags.dims) {
+    const bool known = std::any_of(sizes.begin(), sizes.end(), [&](const std::string& size) {
+      return size.find(name) != std::string::npos;  // or a part of "2*n"
+    });
+    if (known) continue;
+    throw Error(ErrorKind::Usage,
+                cat("--dim ", name, "=", value, ": '", signature.name, "' has no such size"))
+        .expected(sizes.empty() ? "none: all its sizes are known" : join(sizes, ", "));
+  }
+  for (const auto& [name, shape] : flags.shapes) {
+    if (std::find(names.begin(), names.end(), name) != names.end()) continue;
+    throw Error(ErrorKind::Usage,
+                cat("--shape ", name, ": '", signature.name, "' has no such input"))
+        .expected(names.empty() ? "none: it takes nothing" : join(names, ", "));
+  }
+}
+
 Inputs make_inputs(const FunctionSignature& signature, const InputFlags& flags, bool random_rest) {
-  std::map<std::string, std::string> specs;
-  for (const std::string& input : flags.inputs) {
-    const size_t equals = input.find('=');
-    if (equals == std::string::npos) {
-      throw Error(ErrorKind::Usage, cat("--input ", input, " is not of the form NAME=VALUE"))
-          .expected("such as --input x=x.npy, x=x.pb, x=random, x=random:0..9 or n=3");
-    }
-    specs[input.substr(0, equals)] = input.substr(equals + 1);
+  std::map<std::string, std::string> specs = read_specs(flags.inputs);
+  if (!flags.folder.empty() && !std::filesystem::is_directory(flags.folder)) {
+    throw Error(ErrorKind::Usage, cat("--inputs: there is no folder ", flags.folder))
+        .expected("a folder with input_0.pb, input_1.pb, ... or NAME.npy for each input");
   }
   Inputs out;
   std::mt19937_64 generator(flags.seed);
@@ -163,10 +325,8 @@ Inputs make_inputs(const FunctionSignature& signature, const InputFlags& flags, 
     const std::string numbered = cat(flags.folder, "/input_", i, ".pb");
     const std::string named = cat(flags.folder, "/", param.name, ".npy");
     auto spec = specs.find(param.name);
-    if (spec != specs.end() && !spec->second.starts_with("random")) {
-      out.values.push_back(param.type.kind == vm::SignatureType::Kind::Scalar
-                               ? scalar_value(param, spec->second)
-                               : Any(read_tensor(spec->second)));
+    if (spec != specs.end() && !is_random(spec->second)) {
+      out.values.push_back(given_value(param, spec->second));
     } else if (spec != specs.end()) {
       out.values.push_back(random_value(param, flags, spec->second, generator, &chosen));
     } else if (!flags.folder.empty() && std::filesystem::exists(numbered)) {
@@ -178,7 +338,8 @@ Inputs make_inputs(const FunctionSignature& signature, const InputFlags& flags, 
       out.values.push_back(random_value(param, flags, "random", generator, &chosen));
     } else {
       throw Error(ErrorKind::Usage, cat("input '", param.name, "' is not given"))
-          .expected(vm::to_text(param.type))
+          .expected(cat(vm::to_text(param.type),
+                        flags.folder.empty() ? "" : cat(", in ", numbered, " or ", named)))
           .help(cat("--input ", param.name, "=FILE.npy, --input ", param.name,
                     "=random, or --inputs FOLDER"));
     }

@@ -31,6 +31,10 @@ struct Inputs {
 // seeded random values; without, that is a Usage error that names them.
 Inputs make_inputs(const FunctionSignature& signature, const InputFlags& flags, bool random_rest);
 
+// A Usage error for --dim and --shape that name no size and no input of the function. (Those of an
+// ONNX model are the importer's, after which its sizes have no names.)
+void check_sizes(const FunctionSignature& signature, const InputFlags& flags);
+
 // A tensor file by its extension: .npy or .pb.
 Tensor read_tensor(const std::string& path);
 

@@ -17,73 +17,87 @@ std::string counted(int64_t count, const char* what) {
   return cat(count, " ", what, count == 1 ? "" : "s");
 }
 
-void inspect_onnx(const std::string& path) {
+// A line of names that a stranger may have chosen.
+void print_line(const std::string& line) {
+  std::printf("%s\n", printable(line).c_str());
+}
+
+// Returns the exit code: of an import, which would fail in the same way.
+int inspect_onnx(const std::string& path) {
   const onnx::ModelReport report = onnx::inspect_model(path);
-  std::printf("%s: ONNX, IR version %lld", path.c_str(), static_cast<long long>(report.ir_version));
+  std::string head = cat(path, ": ONNX, IR version ", report.ir_version);
   for (const auto& [domain, version] : report.opsets) {
-    std::printf(", %s opset %lld", domain.empty() ? "ai.onnx" : domain.c_str(),
-                static_cast<long long>(version));
+    head += cat(", ", domain.empty() ? "ai.onnx" : domain, " opset ", version);
   }
-  std::printf("%s%s\n", report.producer.empty() ? "" : ", by ", report.producer.c_str());
-  for (const auto& value : report.inputs) {
-    std::printf("  input   %s  %s\n", value.name.c_str(), value.type.c_str());
-  }
-  for (const auto& value : report.outputs) {
-    std::printf("  output  %s  %s\n", value.name.c_str(), value.type.c_str());
-  }
-  if (!report.symbols.empty()) std::printf("  symbols %s\n", join(report.symbols, ", ").c_str());
-  std::printf("  %s, %s of %s\n", counted(report.nodes, "node").c_str(),
-              counted(report.constants, "constant").c_str(),
-              counted(report.constant_bytes, "byte").c_str());
+  print_line(cat(head, report.producer.empty() ? "" : ", by ", report.producer));
+  for (const auto& value : report.inputs)
+    print_line(cat("  input   ", value.name, "  ", value.type));
+  for (const auto& value : report.outputs)
+    print_line(cat("  output  ", value.name, "  ", value.type));
+  if (!report.symbols.empty()) print_line(cat("  symbols ", join(report.symbols, ", ")));
+  print_line(cat("  ", counted(report.nodes, "node"), ", ", counted(report.constants, "constant"),
+                 " of ", counted(report.constant_bytes, "byte")));
   for (const auto& [op, count] : report.operators) {
-    std::printf("  %6lld  %s\n", static_cast<long long>(count), op.c_str());
+    std::printf("  %6lld  %s\n", static_cast<long long>(count), printable(op).c_str());
   }
   for (const auto& node : report.unsupported) {
-    std::printf("  unsupported: %s  %s  %s\n", node.node.c_str(), node.op.c_str(),
-                node.reason.c_str());
+    print_line(cat("  unsupported: ", node.node, "  ", node.op, "  ", node.reason));
   }
-  if (!report.problem.empty()) std::printf("  cannot be imported: %s\n", report.problem.c_str());
-  if (report.unsupported.empty() && report.problem.empty())
-    std::printf("  all nodes are supported\n");
+  // A problem's text is an error as it prints, of several lines, escaped.
+  if (!report.problem.empty()) {
+    std::printf("  cannot be imported: %s\n", report.problem.c_str());
+    return exit_code(report.problem_kind);
+  }
+  if (!report.unsupported.empty()) return exit_code(ErrorKind::Unsupported);
+  print_line("  all nodes are supported");
+  return 0;
+}
+
+// Nothing of the file is linked or opened: only looked at.
+void inspect_executable(const std::string& path) {
+  const vm::LoadedUnit loaded = load_unit(path);
+  for (const vm::FunctionUnit& function : loaded.unit.functions) {
+    if (function.exported) std::printf("%s", signature_text(signature_of(function)).c_str());
+  }
+  for (const vm::KernelObjectUnit& kernels : loaded.unit.kernels) {
+    print_line(cat("native code for ", kernels.target, ", ", kernels.cpu));
+  }
+  for (const std::string& library : loaded.unit.libraries) {
+    print_line(cat("needs library ", library));
+  }
 }
 
 void print_signature(const String& name, const graph::FunctionRef& function) {
-  std::printf("%s\n", std::string(name).c_str());
+  print_line(std::string(name));
   for (const graph::VarRef& param : function->params) {
-    std::printf("  input   %s  %s\n", std::string(param->name).c_str(),
-                graph::to_text(param->type).c_str());
+    print_line(cat("  input   ", std::string(param->name), "  ", graph::to_text(param->type)));
   }
-  std::printf("  result  %s\n", graph::to_text(function->result_type).c_str());
+  print_line(cat("  result  ", graph::to_text(function->result_type)));
 }
 
 }  // namespace
 
-void add_inspect_command(CLI::App* app, int*) {
+void add_inspect_command(CLI::App* app, int* exit_code) {
   auto* command =
       app->add_subcommand("inspect", "describe a model or executable without compiling it");
   command->footer(
-      "Every node that cannot be imported is listed with its reason.\n\n"
+      "Every node that cannot be imported is listed with its reason, and the exit code is the one\n"
+      "that compiling would end with: 3 where something is not supported. Nothing of a file is "
+      "run.\n\n"
       "  tenon inspect model.onnx\n"
       "  tenon inspect model.tnx");
   auto file = std::make_shared<std::string>();
   command->add_option("FILE", *file, ".onnx, .tn or .tnx")->required();
-  command->callback([file] {
+  command->callback([file, exit_code] {
     driver::initialise();
-    if (std::filesystem::path(*file).extension() == ".onnx") {
-      inspect_onnx(*file);
+    if (is_model_file(*file)) {
+      *exit_code = inspect_onnx(*file);
       return;
     }
-    CompileFlags flags;
-    if (!is_executable_file(*file)) {
-      const graph::Module module = read_module(*file, flags);
-      for (const auto& [name, function] : module->functions) print_signature(name, function);
-      return;
-    }
-    const ProgramFile program = open_program(*file, flags);
-    for (const vm::FunctionUnit& function : program.program->unit().functions) {
-      if (!function.exported) continue;
-      std::printf("%s", signature_text(signature_of(*program.program, function.name)).c_str());
-    }
+    if (std::filesystem::path(*file).extension() == ".tnx" || is_executable_file(*file))
+      return inspect_executable(*file);
+    const graph::Module module = read_module(*file, CompileFlags());
+    for (const auto& [name, function] : module->functions) print_signature(name, function);
   });
 }
 

@@ -2,15 +2,20 @@
 #include <limits.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <exception>
+#include <filesystem>
+#include <new>
 
 #include "object/function.h"
 #include "support/error.h"
 #include "tools/tenon/command.h"
 #include "tools/tenon/version.h"
 
+namespace tenon::tool {
 namespace {
 
 // oneDNN's threads are OpenMP's, which reads from the environment, before main, for how long idle
@@ -26,13 +31,62 @@ void bound_spinning(char** argv) {
   execv(self, argv);  // returns only where it failed: then threads spin
 }
 
+int report(const Error& error) {
+  std::fflush(stdout);
+  std::fprintf(stderr, "%s\n", error.render().c_str());
+  return error.exit_code();
+}
+
+// What is wrong with the arguments, and where the right ones stand.
+Error usage_error(CLI::App& app, const CLI::ParseError& error) {
+  const std::vector<CLI::App*> chosen = app.get_subcommands();
+  const std::vector<std::string> rest = app.remaining(/*recurse=*/true);
+  if (!chosen.empty()) {
+    const std::string& command = chosen[0]->get_name();
+    const std::string help = cat("`tenon ", command, " --help` explains what it takes");
+    if (rest.empty()) return Error(ErrorKind::Usage, error.what()).help(help);
+    std::vector<std::string> names;
+    for (const CLI::Option* option : chosen[0]->get_options()) names.push_back(option->get_name());
+    const std::string near = rest[0].starts_with("--") ? nearest(rest[0], names) : "";
+    return Error(ErrorKind::Usage, cat("tenon ", command, " does not take '", rest[0], "'"))
+        .help(near.empty() ? help : cat("did you mean ", near, "? ", help));
+  }
+  const std::string help = "`tenon --help` lists the commands";
+  std::vector<std::string> names;
+  for (const CLI::App* sub : app.get_subcommands([](CLI::App*) { return true; })) {
+    names.push_back(sub->get_name());
+  }
+  if (rest.empty()) return Error(ErrorKind::Usage, "no command is given").help(help);
+  const std::string near = nearest(rest[0], names);
+  return Error(ErrorKind::Usage, cat("there is no command '", rest[0], "'"))
+      .help(near.empty() ? help : cat("did you mean `tenon ", near, "`? ", help));
+}
+
+// A disk that is full shows only when what was printed is written.
+int finish(int exit_code) {
+  if (std::fflush(stdout) == 0 && !std::ferror(stdout)) return exit_code;
+  return report(
+      Error(ErrorKind::Usage, cat("cannot write standard output: ", std::strerror(errno))));
+}
+
 }  // namespace
+}  // namespace tenon::tool
 
 int main(int argc, char** argv) {
-  bound_spinning(argv);
   using namespace tenon;
   using namespace tenon::tool;
+  bound_spinning(argv);
   CLI::App app{"Tenon: compiles machine-learning programs and runs them.", "tenon"};
+  app.footer(
+      "`tenon COMMAND --help` explains a command. A model's way from file to numbers:\n\n"
+      "  tenon inspect model.onnx               what it takes, gives and needs\n"
+      "  tenon compile model.onnx -o model.tnx  once\n"
+      "  tenon run model.tnx --input x=x.npy    as often as you like; without inputs: its "
+      "signature\n"
+      "  tenon bench model.tnx                  how fast, and where the time goes\n\n"
+      "Exit codes: 0 done, 1 results differ, 2 usage or input, 3 unsupported, 4 damaged file,\n"
+      "5 failed or stopped by a limit at run time, 70 our bug.\n"
+      "`tenon completion --help` says how the shell completes commands and options.");
   app.set_version_flag("--version", [] { return version_text(); });
   app.require_subcommand(1);
   app.set_help_all_flag("--help-all", "help for every command");
@@ -55,20 +109,21 @@ int main(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& done) {
-    return app.exit(done);
+    return finish(app.exit(done));
   } catch (const CLI::ParseError& error) {
-    app.exit(error);
-    return tenon::exit_code(ErrorKind::Usage);
+    return report(usage_error(app, error));
   } catch (const Error& error) {
-    std::fflush(stdout);
-    std::fprintf(stderr, "%s\n", error.render().c_str());
-    return error.exit_code();
+    return report(error);
+  } catch (const std::filesystem::filesystem_error& error) {
+    const std::string path = error.path1().string();
+    return report(Error(ErrorKind::Usage, cat(path.empty() ? "the file system" : path, ": ",
+                                              error.code().message())));
+  } catch (const std::bad_alloc&) {
+    return report(Error(ErrorKind::Runtime, "out of memory")
+                      .help("give it less to do at once, or the process more memory"));
   } catch (const std::exception& error) {
-    std::fflush(stdout);
-    std::fprintf(stderr, "error: %s\n  help: this is a bug in tenon; please report it\n",
-                 error.what());
-    return tenon::exit_code(ErrorKind::Internal);
+    return report(
+        Error(ErrorKind::Internal, error.what()).help("this is a bug in tenon; please report it"));
   }
-  std::fflush(stdout);
-  return exit_code;
+  return finish(exit_code);
 }

@@ -68,7 +68,15 @@ std::string read_file(const std::string& path) {
     throw Error(ErrorKind::Usage, cat("cannot read ", path, ": it is a folder"));
   }
   std::ifstream in(path, std::ios::binary);
-  std::string bytes{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
+  std::string bytes;
+  if (std::filesystem::is_regular_file(path)) {
+    // At once: a size that no memory holds is an error, not a process that grows until it is
+    // killed.
+    bytes.resize(in ? std::filesystem::file_size(path) : 0);
+    in.read(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+  } else {
+    bytes.assign(std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>());
+  }
   if (!in || in.bad()) {
     throw Error(ErrorKind::Usage, cat("cannot read ", path, ": ", std::strerror(errno)));
   }

@@ -10,6 +10,8 @@
 #include "library/onednn/register.h"
 #include "support/error.h"
 #include "tools/tenon/npy.h"
+#include "tools/tenon/tensor_text.h"
+#include "vm/builtin/register.h"
 #include "vm/executable/file_format.h"
 
 namespace tenon::tool {
@@ -21,7 +23,13 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
 
 }  // namespace
 
+bool is_model_file(const std::string& path) {
+  const std::string extension = std::filesystem::path(path).extension();
+  return extension == ".onnx" || extension == ".pb";
+}
+
 bool is_executable_file(const std::string& path) {
+  if (!std::filesystem::is_regular_file(path)) return false;  // a pipe would wait for its writer
   std::ifstream in(path, std::ios::binary);
   char magic[sizeof vm::kMagic] = {};
   in.read(magic, sizeof magic);
@@ -33,7 +41,7 @@ graph::Module read_module(const std::string& path, const CompileFlags& flags,
   driver::initialise();
   const std::string extension = std::filesystem::path(path).extension();
   if (extension == ".tn") return graph::parse_module(read_file(path), path);
-  if (extension == ".onnx" || extension == ".pb") {
+  if (is_model_file(path)) {
     onnx::ImportOptions options;
     options.dims = flags.dim_values();
     options.shapes = ranks;
@@ -46,6 +54,7 @@ graph::Module read_module(const std::string& path, const CompileFlags& flags,
 
 void prepare_runtime() {
   driver::initialise();
+  vm::register_builtins();
   register_onednn();
 }
 
@@ -57,13 +66,15 @@ Ref<vm::Program> compile_in_memory(const graph::Module& module,
   return vm::Program::from_unit(driver::compile(module, options), load);
 }
 
-ProgramFile open_program(const std::string& path, const CompileFlags& flags) {
+ProgramFile open_program(const std::string& path, const CompileFlags& flags, bool trusted) {
   ProgramFile file;
   file.path = path;
   prepare_runtime();
   auto start = std::chrono::steady_clock::now();
   if (is_executable_file(path) || std::filesystem::path(path).extension() == ".tnx") {
-    file.program = vm::Program::load(path);
+    vm::ProgramOptions load;
+    load.trusted = trusted;
+    file.program = vm::Program::load(path, load);
     file.load_seconds = seconds_since(start);
     return file;
   }
@@ -78,6 +89,12 @@ ProgramFile open_program(const std::string& path, const CompileFlags& flags) {
   return file;
 }
 
+vm::LoadedUnit load_unit(const std::string& path) {
+  vm::ReadOptions options;
+  options.name = path;
+  return vm::read_unit(vm::map_file(path), options);
+}
+
 std::vector<std::string> FunctionSignature::outputs() const {
   const size_t count = result.kind == vm::SignatureType::Kind::Tuple ? result.parts.size() : 1;
   std::vector<std::string> names = result_names;
@@ -86,21 +103,26 @@ std::vector<std::string> FunctionSignature::outputs() const {
 }
 
 FunctionSignature signature_of(const vm::Program& program, const std::string& function) {
-  const vm::FunctionUnit& unit = program.unit().functions[program.exported(function)];
-  return {unit.name, unit.params, unit.result, unit.result_names};
+  return signature_of(program.unit().functions[program.exported(function)]);
+}
+
+FunctionSignature signature_of(const vm::FunctionUnit& function) {
+  return {function.name, function.params, function.result, function.result_names};
 }
 
 std::string signature_text(const FunctionSignature& signature) {
-  std::string out = cat(signature.name, "\n");
+  std::string out = cat(printable(signature.name), "\n");
   size_t width = 0;
-  const std::vector<std::string> outputs = signature.outputs();
-  for (const vm::Param& param : signature.params) width = std::max(width, param.name.size());
+  std::vector<std::string> inputs, outputs;
+  for (const vm::Param& param : signature.params) inputs.push_back(printable(param.name));
+  for (const std::string& name : signature.outputs()) outputs.push_back(printable(name));
+  for (const std::string& name : inputs) width = std::max(width, name.size());
   for (const std::string& name : outputs) width = std::max(width, name.size());
   auto line = [&](const char* kind, const std::string& name, const vm::SignatureType& type) {
     out += cat("  ", kind, "  ", name, std::string(width - name.size() + 2, ' '), vm::to_text(type),
                "\n");
   };
-  for (const vm::Param& param : signature.params) line("input ", param.name, param.type);
+  for (size_t i = 0; i < inputs.size(); ++i) line("input ", inputs[i], signature.params[i].type);
   const bool tuple = signature.result.kind == vm::SignatureType::Kind::Tuple;
   for (size_t i = 0; i < outputs.size(); ++i) {
     line("output", outputs[i], tuple ? signature.result.parts[i] : signature.result);
@@ -110,9 +132,14 @@ std::string signature_text(const FunctionSignature& signature) {
 
 std::vector<Any> results_of(const Any& result, const vm::SignatureType& type) {
   if (type.kind != vm::SignatureType::Kind::Tuple) return {result};
-  if (result.is_none()) return {};
-  auto fields = result.as<Array<Any>>();
-  return {fields.begin(), fields.end()};
+  if (result.is_none() && type.parts.empty()) return {};
+  const auto fields = result.try_as<Array<Any>>();
+  if (!fields || !result.is_object() || fields->size() != type.parts.size()) {
+    throw Error(ErrorKind::Runtime, "the function returned what its signature does not say")
+        .found(value_text(result))
+        .expected(vm::to_text(type));
+  }
+  return {fields->begin(), fields->end()};
 }
 
 }  // namespace tenon::tool

@@ -8,6 +8,7 @@
 
 #include "graph/ir/module.h"
 #include "tools/tenon/command.h"
+#include "vm/executable/read_file.h"
 #include "vm/interp/program.h"
 
 namespace tenon::tool {
@@ -32,20 +33,27 @@ struct ProgramFile {
 // Registers what programs may name: built-in functions and libraries.
 void prepare_runtime();
 
+bool is_model_file(const std::string& path);       // .onnx, by its name
 bool is_executable_file(const std::string& path);  // by its first bytes
 
 // The module of an .onnx or .tn file. `ranks` gives ranks to inputs that state none.
 graph::Module read_module(const std::string& path, const CompileFlags& flags,
                           const std::map<std::string, std::vector<int64_t>>& ranks = {});
 
-ProgramFile open_program(const std::string& path, const CompileFlags& flags);
+// `trusted` is the loader's policy for a .tnx (ProgramOptions).
+ProgramFile open_program(const std::string& path, const CompileFlags& flags, bool trusted = true);
 Ref<vm::Program> compile_in_memory(const graph::Module& module,
                                    const driver::CompileOptions& options, const std::string& name);
 
+// An executable to look at: read and verified, nothing of it linked or opened.
+vm::LoadedUnit load_unit(const std::string& path);
+
+FunctionSignature signature_of(const vm::FunctionUnit& function);
 FunctionSignature signature_of(const vm::Program& program, const std::string& function);
 std::string signature_text(const FunctionSignature& signature);
 
-// Results as a list: the fields of a tuple, else the value alone.
+// Results as a list: the fields of a tuple, else the value alone. A Runtime error when the value is
+// not what the type says: code that a stranger wrote may return anything.
 std::vector<Any> results_of(const Any& result, const vm::SignatureType& type);
 
 }  // namespace tenon::tool

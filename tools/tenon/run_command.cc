@@ -2,9 +2,11 @@
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
+#include <optional>
 #include <unordered_map>
 
 #include "codegen/llvm/target.h"
+#include "device/parallel.h"
 #include "graph/evaluate/reference_evaluator.h"
 #include "support/error.h"
 #include "tools/tenon/command.h"
@@ -25,27 +27,66 @@ struct RunCommand {
   CompileFlags flags;
   Tolerance tolerance;
   vm::Limits limits;
-  int64_t fuel = -1, deadline_ms = -1, memory_mb = 0, depth = 0;
+  std::optional<int64_t> fuel, deadline_ms, memory_mb;
+  std::optional<uint32_t> depth;
   int threads = 0;
+  bool untrusted = false;
+  std::vector<CLI::Option*> machine_limits;  // of the machine, which interpretation does without
   int* exit_code = nullptr;
+
+  // Options that would be ignored are refused, each with what it needs.
+  void check_flags() const {
+    for (const CLI::Option* limit : machine_limits) {
+      if (mode != "interpret" || limit->count() == 0) continue;
+      throw Error(ErrorKind::Usage, cat(limit->get_name(),
+                                        " limits the machine, which --mode "
+                                        "interpret does without"))
+          .help(cat("leave out ", limit->get_name(), ", or --mode interpret"));
+    }
+    if (!save_values.empty() && mode != "interpret") {
+      throw Error(ErrorKind::Usage, "--save-values needs --mode interpret")
+          .help("only the interpreter has every operator's value: compiled code joins operators");
+    }
+  }
+
+  // Without inputs the signature is printed; that is not what an option about results asks for.
+  void check_nothing_asked() const {
+    const char* asked = !expect.empty()         ? "--expect"
+                        : !outputs.empty()      ? "--output"
+                        : !compare_with.empty() ? "--compare"
+                                                : nullptr;
+    if (!asked) return;
+    throw Error(ErrorKind::Usage, cat(asked, " needs a run, and the inputs are not given"))
+        .help("give --input NAME=... for each input, or --inputs FOLDER");
+  }
 
   void run() {
     inputs.dims = flags.dim_values();
     inputs.shapes = flags.shape_values();
-    ProgramFile program = open_program(file, flags);
+    check_flags();
+    ProgramFile program = open_program(file, flags, !untrusted);
+    if (untrusted && program.module) {
+      throw Error(ErrorKind::Usage, cat("--untrusted is for executables (.tnx), not ", file))
+          .help("a model or a program in text is compiled here, and brings no code of its own");
+    }
     const FunctionSignature signature = signature_of(*program.program, function);
     if (!inputs.given() && !signature.params.empty()) {
+      check_nothing_asked();
       std::printf("%s", signature_text(signature).c_str());
       return;
     }
+    if (!is_model_file(file)) check_sizes(signature, inputs);
     const std::vector<std::string> names = signature.outputs();
     for (const std::string& output : outputs) output_index(names, output);
     Inputs given = make_inputs(signature, inputs, /*random_rest=*/false);
     for (const std::string& note : given.notes) progress(note);
-    std::vector<Any> results = mode == "interpret" ? interpret(program, given.values, nullptr)
-                                                   : execute(program, signature, given.values);
+    const std::vector<Any> results = mode == "interpret"
+                                         ? interpret(program, given.values, nullptr)
+                                         : execute(program, signature, given.values);
     for (size_t i = 0; i < results.size(); ++i) {
-      std::printf("%s: %s\n", names[i].c_str(), value_text(results[i]).c_str());
+      const bool tuple = signature.result.kind == vm::SignatureType::Kind::Tuple;
+      const vm::SignatureType& type = tuple ? signature.result.parts[i] : signature.result;
+      std::printf("%s: %s\n", printable(names[i]).c_str(), value_text(results[i], type).c_str());
     }
     store(names, results);
     if (!expect.empty()) check_expected(names, results);
@@ -54,10 +95,10 @@ struct RunCommand {
 
   std::vector<Any> execute(const ProgramFile& program, const FunctionSignature& signature,
                            const std::vector<Any>& values) {
-    if (fuel >= 0) limits.fuel = fuel;
-    if (deadline_ms >= 0) limits.deadline = std::chrono::milliseconds(deadline_ms);
-    if (memory_mb > 0) limits.memory = static_cast<size_t>(memory_mb) << 20;
-    if (depth > 0) limits.depth = static_cast<uint32_t>(depth);
+    if (fuel) limits.fuel = *fuel;
+    if (deadline_ms) limits.deadline = std::chrono::milliseconds(*deadline_ms);
+    if (memory_mb) limits.memory = static_cast<size_t>(*memory_mb) << 20;
+    if (depth) limits.depth = *depth;
     limits.threads = threads;
     vm::Machine machine(program.program, limits);
     std::vector<AnyView> views(values.begin(), values.end());
@@ -72,6 +113,8 @@ struct RunCommand {
     }
     const graph::FunctionRef* found = program.module->functions.find(function);
     if (!found) throw Error(ErrorKind::Usage, cat(file, " has no function '", function, "'"));
+    std::optional<ThreadsScope> limited;
+    if (threads > 0) limited.emplace(threads);
     graph::ReferenceEvaluator evaluator(codegen::parse_target(flags.cpu));
     if (!save_values.empty()) {
       std::filesystem::create_directories(save_values);
@@ -94,7 +137,8 @@ struct RunCommand {
     for (char& c : name) {
       if (!std::isalnum(static_cast<unsigned char>(c))) c = '_';
     }
-    return name;
+    constexpr size_t kLongest = 200;  // file systems take 255 bytes
+    return name.substr(0, kLongest);
   }
 
   // Which output `NAME=FILE` names.
@@ -121,14 +165,23 @@ struct RunCommand {
 
   void check_expected(const std::vector<std::string>& names,
                       const std::vector<Any>& results) const {
+    if (!std::filesystem::is_directory(expect)) {
+      throw Error(ErrorKind::Usage, cat("--expect: there is no folder ", expect))
+          .expected("a folder with output_0.pb, output_1.pb, ...: one for each output");
+    }
     const std::vector<std::string> files = numbered_files(expect, "output");
     if (files.empty())
       throw Error(ErrorKind::Usage, cat("--expect: ", expect, " holds no output_0.pb"))
           .expected("a folder with output_0.pb, output_1.pb, ...: one for each output");
     for (size_t i = 0; i < files.size() && i < results.size(); ++i) {
-      const Difference d = compare(results[i].as<Tensor>(), read_tensor(files[i]), tolerance);
+      const auto found = results[i].try_as<Tensor>();
+      if (!found || !*found) {
+        throw Error(ErrorKind::Usage, cat("--expect: output '", names[i], "' is no tensor"))
+            .found(value_text(results[i]));
+      }
+      const Difference d = compare(*found, read_tensor(files[i]), tolerance);
       std::printf(
-          "%s: %s\n", names[i].c_str(),
+          "%s: %s\n", printable(names[i]).c_str(),
           d.equal ? cat("as expected, greatest difference ", d.largest).c_str() : d.reason.c_str());
       if (!d.equal) *exit_code = 1;
     }
@@ -149,7 +202,7 @@ struct RunCommand {
       auto expected = reference[i].try_as<Tensor>();
       if (!found || !*found || !expected || !*expected) continue;
       const Difference d = compare(*found, *expected, tolerance);
-      std::printf("%s: %s\n", names[i].c_str(),
+      std::printf("%s: %s\n", printable(names[i]).c_str(),
                   d.equal ? cat("as interpreted, greatest difference ", d.largest).c_str()
                           : d.reason.c_str());
       differ = differ || !d.equal;
@@ -200,7 +253,7 @@ struct RunCommand {
     if (low == bindings.size()) return;
     const Difference d = differs_at(low);
     std::printf("first to differ: %s, greatest difference %s\n  %s\n",
-                tenon::to_text(bindings[low]->span).c_str(), cat(d.largest).c_str(),
+                printable(tenon::to_text(bindings[low]->span)).c_str(), cat(d.largest).c_str(),
                 d.reason.c_str());
   }
 };
@@ -210,23 +263,39 @@ struct RunCommand {
 void add_run_command(CLI::App* app, int* exit_code) {
   auto* command = app->add_subcommand("run", "run a function of a .tnx, .onnx or .tn file");
   command->footer(
-      "Without inputs it prints the function's signature.\n\n"
+      "Without inputs it prints the function's signature. An input is a file (.npy, .pb), a "
+      "number\n"
+      "for a scalar or a tensor of rank 0, or random: numbers from -1 to 1, integers 0 or 1, or\n"
+      "LO..HI, both included; sizes that --dim or --shape do not give are then 1. --expect "
+      "compares\n"
+      "with stored outputs, --compare with the graph walked operator by operator, and names the\n"
+      "first that differs. A file whose sender you do not trust is run with --untrusted: it may\n"
+      "then bring no native code and no library, and --fuel, --deadline and --memory end what "
+      "does\n"
+      "not end by itself.\n\n"
       "  tenon run mnist.onnx --input image=digit.npy\n"
+      "  tenon run bert.tnx --dim batch=1 --dim seq=7 --input ids=random:0..99 --input "
+      "mask=random\n"
       "  tenon run model.tnx --inputs test_data_set_0 --expect test_data_set_0\n"
-      "  tenon run fib.tn --function fib --input n=30");
+      "  tenon run fib.tn --function fib --input n=30\n"
+      "  tenon run found.tnx --untrusted --fuel 1000000 --memory 100 --input x=x.npy");
   auto state = std::make_shared<RunCommand>();
   state->exit_code = exit_code;
   command->add_option("FILE", state->file, ".tnx, .onnx or .tn")->required();
   command->add_option("--function,-f", state->function, "function to call")->capture_default_str();
-  command->add_option("--input,-i", state->inputs.inputs,
-                      "NAME=F.npy, F.pb, random[:LO..HI] or a number");
+  add_repeated(command, "--input,-i", state->inputs.inputs,
+               "NAME=F.npy, F.pb, random[:LO..HI] or a number; once for each input");
   command->add_option("--inputs", state->inputs.folder, "folder with input_0.pb, ... or NAME.npy");
   command->add_option("--seed", state->inputs.seed, "of random inputs")->capture_default_str();
-  command->add_option("--output", state->outputs, "NAME=F.npy: store an output");
+  add_repeated(command, "--output,-o", state->outputs, "NAME=F.npy: store an output");
   command->add_option("--expect", state->expect,
                       "folder with output_0.pb, ...: compare; exit code 1 if they differ");
-  command->add_option("--rtol", state->tolerance.rtol, "relative tolerance")->capture_default_str();
-  command->add_option("--atol", state->tolerance.atol, "absolute tolerance")->capture_default_str();
+  command->add_option("--rtol", state->tolerance.rtol, "relative tolerance")
+      ->check(not_negative())
+      ->capture_default_str();
+  command->add_option("--atol", state->tolerance.atol, "absolute tolerance")
+      ->check(not_negative())
+      ->capture_default_str();
   command
       ->add_option("--mode", state->mode,
                    "bytecode, or interpret: walk the graph, operator by operator")
@@ -238,14 +307,22 @@ void add_run_command(CLI::App* app, int* exit_code) {
       ->check(CLI::IsMember({"interpret"}));
   command->add_option("--save-values", state->save_values,
                       "with --mode interpret: store every operator's value in this folder");
-  command->add_option("--threads", state->threads, "threads for kernels; 0: all")->group("Limits");
-  command->add_option("--fuel", state->fuel, "calls and backward jumps that it may make")
+  command->add_flag("--untrusted", state->untrusted,
+                    "refuse a .tnx with native code or libraries, or with functions that are not "
+                    "for files of strangers");
+  command->add_option("--threads", state->threads, "threads for kernels; 0: all")
+      ->check(between(0, 4096))
       ->group("Limits");
-  command->add_option("--deadline", state->deadline_ms, "milliseconds that it may take")
-      ->group("Limits");
-  command->add_option("--memory", state->memory_mb, "megabytes that it may allocate")
-      ->group("Limits");
-  command->add_option("--depth", state->depth, "calls that may nest")->group("Limits");
+  auto limit = [&](const char* name, auto& value, const char* description, CLI::Validator check) {
+    state->machine_limits.push_back(
+        command->add_option(name, value, description)->check(check)->group("Limits"));
+  };
+  constexpr int64_t kMostDeadline = int64_t{1000} * 3600 * 24 * 365;
+  limit("--fuel", state->fuel, "calls and backward jumps that it may make", between(0));
+  limit("--deadline", state->deadline_ms, "milliseconds that it may take",
+        between(0, kMostDeadline));
+  limit("--memory", state->memory_mb, "megabytes that it may allocate", between(1, 1 << 26));
+  limit("--depth", state->depth, "calls that may nest", between(1, 1 << 30));
   state->flags.add_to(command);
   command->callback([state] { state->run(); });
 }

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "object/array.h"
+#include "object/reflect.h"
 #include "object/shape.h"
 
 namespace tenon::tool {
@@ -43,36 +44,61 @@ std::string element_text(const Tensor& tensor, int64_t i) {
   return cat(static_cast<float>(element_as_double(tensor, i)));
 }
 
-std::string value_text(const Any& value, int64_t count) {
-  if (auto tensor = value.try_as<Tensor>(); tensor && *tensor) {
-    std::string out = cat(to_text(tensor->dtype()), "[");
-    for (int32_t i = 0; i < tensor->rank(); ++i) out += cat(i ? ", " : "", tensor->dim(i));
-    out += "] = ";
-    const int64_t total = tensor->count();
-    if (tensor->rank() == 0) return out + element_text(*tensor, 0);
-    out += "[";
-    for (int64_t i = 0; i < std::min(total, count); ++i) {
-      out += cat(i ? ", " : "", element_text(*tensor, i));
-    }
-    return out + (total > count ? ", ...]" : "]");
+namespace {
+
+constexpr int kDeepest = 6;       // tuples in each other
+constexpr size_t kLongest = 400;  // of a value of any other type
+
+std::string tensor_text(const Tensor& tensor, int64_t count) {
+  std::string out = cat(to_text(tensor.dtype()), "[");
+  for (int32_t i = 0; i < tensor.rank(); ++i) out += cat(i ? ", " : "", tensor.dim(i));
+  out += "] = ";
+  if (tensor.rank() == 0) return out + element_text(tensor, 0);
+  const int64_t total = tensor.count();
+  out += "[";
+  for (int64_t i = 0; i < std::min(total, count); ++i) {
+    out += cat(i ? ", " : "", element_text(tensor, i));
   }
+  return out + (total > count ? ", ...]" : "]");
+}
+
+std::string text_of(const Any& value, const vm::SignatureType& type, int64_t count, int depth) {
+  using Kind = vm::SignatureType::Kind;
+  if (auto tensor = value.try_as<Tensor>(); tensor && *tensor) return tensor_text(*tensor, count);
   if (auto fields = value.try_as<Array<Any>>(); fields && value.is_object()) {
+    if (depth == kDeepest) return "(...)";
     std::string out = "(";
-    for (size_t i = 0; i < fields->size(); ++i) {
-      out += cat(i ? ", " : "", value_text((*fields)[i], count));
+    const auto size = static_cast<int64_t>(fields->size());
+    for (int64_t i = 0; i < std::min(size, count); ++i) {
+      const auto at = static_cast<size_t>(i);
+      const bool known = type.kind == Kind::Tuple && at < type.parts.size();
+      out += cat(i ? ", " : "", text_of((*fields)[at], known ? type.parts[at] : vm::SignatureType(),
+                                        count, depth + 1));
     }
-    return out + ")";
+    return out + (size > count ? ", ...)" : ")");
+  }
+  const bool scalar = type.kind == Kind::Scalar;
+  if (value.type_index == TypeIndex::Float) {
+    const auto number = value.as<double>();
+    return scalar && type.dtype == f32 ? cat(static_cast<float>(number)) : cat(number);
+  }
+  if (value.type_index == TypeIndex::Int) {
+    const auto number = value.as<int64_t>();
+    return scalar && type.dtype == u64 ? cat(static_cast<uint64_t>(number)) : cat(number);
   }
   if (value.is_none()) return "none";
-  if (value.type_index == TypeIndex::Bool) return value.as<bool>() ? "true" : "false";
-  if (value.type_index == TypeIndex::Int) return cat(value.as<int64_t>());
-  if (value.type_index == TypeIndex::Float) return cat(value.as<double>());
   if (auto shape = value.try_as<Shape>()) {
     std::string out = "shape(";
     for (size_t i = 0; i < shape->size(); ++i) out += cat(i ? ", " : "", (*shape)[i]);
     return out + ")";
   }
-  return type_name(value.type_index);
+  return repr(value, kLongest);
+}
+
+}  // namespace
+
+std::string value_text(const Any& value, const vm::SignatureType& type, int64_t count) {
+  return text_of(value, type, count, 0);
 }
 
 }  // namespace tenon::tool

@@ -5,6 +5,7 @@
 
 #include "object/any.h"
 #include "object/tensor.h"
+#include "vm/isa/signature.h"
 
 namespace tenon::tool {
 
@@ -13,7 +14,9 @@ double element_as_double(const Tensor& tensor, int64_t i);
 // Element i as it prints: "1.5", "true", "-3".
 std::string element_text(const Tensor& tensor, int64_t i);
 
-// "float32[2, 3] = [0.1, 2.5, ...]" with at most `count` values; scalars and shapes as they print.
-std::string value_text(const Any& value, int64_t count = 8);
+// "float32[2, 3] = [0.1, 2.5, ...]" with at most `count` values, also of a tuple; scalars and
+// shapes as they print, a scalar as the type says that a function's signature gives it. What is
+// nested deeper than a person reads is left out.
+std::string value_text(const Any& value, const vm::SignatureType& type = {}, int64_t count = 8);
 
 }  // namespace tenon::tool

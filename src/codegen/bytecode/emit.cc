@@ -19,7 +19,7 @@ vm::Unit emit_unit(const graph::Module& module, const ResultNames& result_names)
     vm::FunctionUnit& f = unit.functions[index++];
     FunctionEmitter(&unit, &constants, *function).emit(&f);
     if (auto* names = result_names.find(name)) {
-      for (const String& result : *names) f.result_names.emplace_back(result);
+      for (const String& result : *names) f.result_names.push_back(printable(result));
     }
   }
   return unit;

@@ -25,8 +25,8 @@ uint32_t ConstantPool::of_text(const std::string& text) {
   return it->second;
 }
 
-void FunctionEmitter::refuse(const std::string& what) const {
-  throw Error(ErrorKind::Unsupported, span_, cat("'", function_.name, "': ", what));
+void FunctionEmitter::refuse(const std::string& what, std::string_view help) const {
+  throw Error(ErrorKind::Unsupported, span_, cat("'", function_.name, "': ", what)).help(help);
 }
 
 // ---- registers ----
@@ -49,8 +49,10 @@ uint32_t FunctionEmitter::register_of(const Var* var) const {
 Arg FunctionEmitter::value(const Operand& operand) {
   if (!operand) return Arg::none();
   if (auto* constant = operand.as<Constant>()) {
-    if (auto integer = constant->value.try_as<int64_t>(); integer && vm::fits_immediate(*integer)) {
-      return Arg::imm(*integer);
+    // A boolean stays one: as an immediate it would be an integer to whoever takes it.
+    const Any& known = constant->value;
+    if (known.type_index == TypeIndex::Int && vm::fits_immediate(known.v.i)) {
+      return Arg::imm(known.v.i);
     }
     return Arg::constant(constants_->of(*constant));
   }
@@ -118,7 +120,8 @@ void FunctionEmitter::emit_signature(vm::FunctionUnit* out) {
   out->name = std::string(function_.name);
   if (auto* exported = function_.attrs.find("export")) out->exported = exported->as<bool>();
   for (const VarRef& param : function_.params) {
-    out->params.push_back({std::string(param->name), signature_of(param->type), false});
+    // A model may name its inputs as it likes; a file's names hold no control characters.
+    out->params.push_back({printable(param->name), signature_of(param->type), false});
   }
   out->result = signature_of(function_.result_type);
 }
@@ -228,12 +231,13 @@ bool FunctionEmitter::emit_binding(const Binding& binding, bool unused, bool tai
     emit_check(*check);
     return false;
   }
-  if (value_expr.is<Match>()) refuse("match is not run by this version of the machine's compiler");
-  if (value_expr.is<FunctionExpr>()) {
-    refuse("function literals are not run by this version of the machine's compiler");
-  }
-  if (value_expr.is<Construct>()) {
-    refuse("algebraic data types are not run by this version of the machine's compiler");
+  const char* const checked_only = value_expr.is<Match>()          ? "match is"
+                                   : value_expr.is<FunctionExpr>() ? "function literals are"
+                                   : value_expr.is<Construct>()    ? "algebraic data types are"
+                                                                   : nullptr;
+  if (checked_only) {
+    refuse(cat(checked_only, " parsed and checked, but not run by this version"),
+           "write it with if, loop, tuples and functions");
   }
   TENON_ASSERT(false, "unknown right-hand side");
   return false;

@@ -113,7 +113,7 @@ class FunctionEmitter {
   void emit_parameter_checks();
   void emit_check(const graph::Check& check);
 
-  [[noreturn]] void refuse(const std::string& what) const;
+  [[noreturn]] void refuse(const std::string& what, std::string_view help = {}) const;
 
   vm::Unit* unit_;
   ConstantPool* constants_;

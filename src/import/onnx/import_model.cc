@@ -653,6 +653,7 @@ ModelReport inspect_model(const Model& model, const ImportOptions& options) {
     importer.run();
   } catch (const Error& e) {
     r.problem = e.render();
+    r.problem_kind = e.kind();
   }
   r.inputs = importer.input_types;
   r.outputs = importer.output_types;

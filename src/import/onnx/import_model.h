@@ -53,7 +53,8 @@ struct ModelReport {
   int64_t nodes = 0;
   int64_t constants = 0, constant_bytes = 0;
   std::vector<UnsupportedNode> unsupported;
-  std::string problem;  // another reason why it cannot be imported; else empty
+  std::string problem;  // another reason why it cannot be imported, as an error prints; else empty
+  ErrorKind problem_kind = ErrorKind::Usage;
 };
 
 // Throws only what read_model throws.

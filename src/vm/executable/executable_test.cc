@@ -91,7 +91,7 @@ TEST(File, ConstantsAreUsedWhereTheFileIsMapped) {
 
 TEST(File, PathsThatCannotBeReadOrWrittenAreUsageErrors) {
   EXPECT_THAT(error_of([] { map_file("/nowhere/x.tnx"); }), HasSubstr("No such file"));
-  EXPECT_THAT(error_of([] { map_file("/"); }), HasSubstr("is no file"));
+  EXPECT_THAT(error_of([] { map_file("/"); }), HasSubstr("is no regular file"));
   EXPECT_THAT(error_of([] { save(sample(), "/nowhere/x.tnx"); }), HasSubstr("No such file"));
 }
 

@@ -25,14 +25,15 @@ Ref<FileBytes> map_file(const std::string& path) {
     int code = errno;
     throw Error(ErrorKind::Usage, cat(path, ": ", what, ": ", std::strerror(code)));
   };
-  int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  // O_NONBLOCK: opening a named pipe must not wait for a writer.
+  int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (fd < 0) fail("can't be opened");
   auto file = make<FileBytes>();
   struct stat status {};
   bool regular = fstat(fd, &status) == 0 && S_ISREG(status.st_mode);
   if (!regular) {
     close(fd);
-    throw Error(ErrorKind::Usage, cat(path, ": is no file"));
+    throw Error(ErrorKind::Usage, cat(path, ": is no regular file"));
   }
   file->size = static_cast<size_t>(status.st_size);
   if (file->size) {

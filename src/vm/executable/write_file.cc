@@ -1,12 +1,15 @@
 #include "vm/executable/write_file.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <functional>
+#include <memory>
 
 #include "object/shape.h"
 #include "object/string.h"
@@ -268,10 +271,21 @@ std::string write_to_bytes(const Unit& unit) {
   return out;
 }
 
-void save(const Unit& unit, const std::string& path) {
+size_t save(const Unit& unit, const std::string& path) {
   verify(unit, {.name = path});
   std::string bytes = write_to_bytes(unit);
-  std::string beside = cat(path, ".", getpid(), ".tmp");
+  // Where a link leads; as it is while nothing is there.
+  std::unique_ptr<char, void (*)(void*)> real(realpath(path.c_str(), nullptr), &std::free);
+  const std::string target = real ? real.get() : path;
+  struct stat status {};
+  const bool in_place = real && stat(target.c_str(), &status) == 0 && !S_ISREG(status.st_mode);
+  const std::string beside = in_place ? target : cat(target, ".", getpid(), ".tmp");
+  auto fail = [&](const char* what) {
+    int code = errno;
+    if (!in_place) unlink(beside.c_str());
+    errno = code;
+    fail_io(path, what);
+  };
   int fd = open(beside.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
   if (fd < 0) fail_io(path, "can't be written");
   for (size_t done = 0; done < bytes.size();) {
@@ -280,18 +294,15 @@ void save(const Unit& unit, const std::string& path) {
     if (n < 0) {
       int code = errno;
       close(fd);
-      unlink(beside.c_str());
       errno = code;
-      fail_io(path, "writing failed");
+      fail("writing failed");
     }
     done += static_cast<size_t>(n);
   }
-  if (close(fd) != 0 || rename(beside.c_str(), path.c_str()) != 0) {
-    int code = errno;
-    unlink(beside.c_str());
-    errno = code;
-    fail_io(path, "can't be written");
+  if (close(fd) != 0 || (!in_place && rename(beside.c_str(), target.c_str()) != 0)) {
+    fail("can't be written");
   }
+  return bytes.size();
 }
 
 }  // namespace tenon::vm

@@ -12,7 +12,8 @@ namespace tenon::vm {
 std::string write_to_bytes(const Unit& unit);
 
 // Verifies the unit (verify.h), then writes it beside `path` and renames, so that a reader never
-// sees half a file. Usage errors name the path and the system's reason.
-void save(const Unit& unit, const std::string& path);
+// sees half a file; a link is followed, and a device or pipe is written to as it is. Usage errors
+// name the path and the system's reason. Returns the bytes written.
+size_t save(const Unit& unit, const std::string& path);
 
 }  // namespace tenon::vm

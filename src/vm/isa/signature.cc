@@ -76,9 +76,7 @@ class Reader {
     }
     std::string_view token = trim(text_.substr(begin, at_ - begin));
     if (token.empty()) fail("a dimension");
-    for (char c : token) {
-      if (static_cast<unsigned char>(c) < 0x20) fail("a dimension without control bytes");
-    }
+    if (printable(token) != token) fail("a dimension without control characters");
     return token;
   }
   void dims(SignatureType& t, char end) {
@@ -176,6 +174,7 @@ class Reader {
       size_t end = text_.find('"', at_);
       if (end == std::string_view::npos) fail("a closing quote");
       t.name = text_.substr(at_, end - at_);
+      if (printable(t.name) != t.name) fail("a name without control characters");
       at_ = end + 1;
       need(']');
     } else if (auto dtype = parse_dtype(word)) {
