@@ -99,8 +99,8 @@ namespace {
 
 // A view of a tensor from outside, once it is found to be one that we can hold.
 Ref<TensorObj> wrap(const DLTensor& t, Ref<Object> owner, uint64_t flags) {
-  auto refuse = [](std::string why) {
-    throw Error(ErrorKind::Usage, "a DLPack tensor can't be taken").found(std::move(why));
+  auto refuse = [](std::string_view why) {
+    throw Error(ErrorKind::Usage, "a DLPack tensor can't be taken").found(why);
   };
   if (t.ndim < 0 || t.ndim > kMaxRank) refuse(cat(t.ndim, " dimensions"));
   if (t.ndim > 0 && !t.shape) refuse("no shape");

@@ -91,10 +91,10 @@ Ref<KernelObject> KernelObject::open(std::string_view elf, const std::string& na
   object->handle = dlopen(unique_path(fd).c_str(), RTLD_NOW | RTLD_LOCAL);
   const char* reason = object->handle ? nullptr : dlerror();
   close(fd);
-  auto damaged = [&](std::string found, std::string expected) {
+  auto damaged = [&](std::string_view found, std::string_view expected) {
     return Error(ErrorKind::Damaged, cat(name, ": its native code can't be used; nothing was run"))
-        .found(std::move(found))
-        .expected(std::move(expected))
+        .found(found)
+        .expected(expected)
         .help("compile it again, or compare checksums with its sender");
   };
   if (!object->handle) throw damaged(reason ? reason : "no reason", "an object that can be opened");

@@ -35,11 +35,12 @@ class Reader {
   }
 
  private:
-  [[noreturn]] void damaged(std::string where, std::string found, std::string expected) const {
+  [[noreturn]] void damaged(std::string_view where, std::string_view found,
+                            std::string_view expected) const {
     throw Error(ErrorKind::Damaged, cat(options_.name, " is damaged; nothing was run"))
-        .where(std::move(where))
-        .found(std::move(found))
-        .expected(std::move(expected))
+        .where(where)
+        .found(found)
+        .expected(expected)
         .help("compile it again, or compare checksums with its sender");
   }
   const SectionEntry& entry(SectionId id) const {
@@ -224,10 +225,9 @@ class Reader {
     }
   }
 
-  [[noreturn]] void bad_constant(std::string found, std::string expected) const {
+  [[noreturn]] void bad_constant(std::string_view found, std::string_view expected) const {
     throw verification_error(options_.name, Rule::ConstantForm,
-                             cat("constant ", out_.unit.constants.size()), std::move(found),
-                             std::move(expected));
+                             cat("constant ", out_.unit.constants.size()), found, expected);
   }
 
   static DataType dtype_of(uint64_t bits) {

@@ -41,9 +41,9 @@ class Verifier {
   }
 
  private:
-  [[noreturn]] void fail(Rule rule, std::string where, std::string found, std::string expected) {
-    throw verification_error(context_.name, rule, std::move(where), std::move(found),
-                             std::move(expected));
+  [[noreturn]] void fail(Rule rule, std::string_view where, std::string_view found,
+                         std::string_view expected) {
+    throw verification_error(context_.name, rule, where, found, expected);
   }
 
   void at_most(size_t n, uint32_t limit, const char* what) {
@@ -59,15 +59,15 @@ class Verifier {
     at_most(unit_.spans.size(), kMaxSpans, "spans");
   }
 
-  void name(const std::string& text, std::string where) {
+  void name(const std::string& text, std::string_view where) {
     if (text.empty() || text.size() > kMaxNameBytes) {
-      fail(Rule::NameText, std::move(where), cat("a name of ", text.size(), " bytes"),
+      fail(Rule::NameText, where, cat("a name of ", text.size(), " bytes"),
            cat("1 to ", kMaxNameBytes, " bytes"));
     }
     for (char c : text) {
       auto u = static_cast<unsigned char>(c);
       if (u < 0x20 || u == 0x7f) {
-        fail(Rule::NameText, std::move(where), cat("a name with byte ", hex(u)),
+        fail(Rule::NameText, where, cat("a name with byte ", hex(u)),
              "names without control bytes");
       }
     }
@@ -151,12 +151,12 @@ class Verifier {
                   static_cast<uint32_t>(unit_.packed.size()), static_cast<uint32_t>(f.code.size())};
     starts_.assign(f.code.size(), false);
     uint32_t index = 0, at = 0;
-    auto broken = [&](Rule rule, std::string found, std::string expected) {
+    auto broken = [&](Rule rule, std::string_view found, std::string_view expected) {
       uint64_t byte = (code_begin + at) * sizeof(Word);
       std::string where =
           cat("code, function '", printable(f.name.substr(0, 200)), "', instruction ", index);
       if (context_.code_offset) where += cat(", byte ", hex(context_.code_offset + byte));
-      fail(rule, where, std::move(found), std::move(expected));
+      fail(rule, where, found, expected);
     };
     bool ends = false;
     while (at < f.code.size()) {
@@ -268,10 +268,10 @@ void verify(const Unit& unit, const VerifyContext& context) {
   Verifier(unit, context).run();
 }
 
-Error verification_error(const std::string& name, Rule rule, std::string where, std::string found,
-                         std::string expected) {
+Error verification_error(std::string_view name, Rule rule, std::string_view where,
+                         std::string_view found, std::string_view expected) {
   Error e(ErrorKind::Damaged, cat(name, " failed verification; nothing was run"));
-  e.where(std::move(where)).found(std::move(found)).expected(std::move(expected));
+  e.where(where).found(found).expected(expected);
   e.rule(cat(rule_name(rule), ", docs/isa.md"));
   e.help("compile it again, or compare checksums with its sender");
   return e;

@@ -25,7 +25,7 @@ struct VerifyContext {
 void verify(const Unit& unit, const VerifyContext& context = {});
 
 // That error, for readers that find a rule broken before there is a unit to verify.
-Error verification_error(const std::string& name, Rule rule, std::string where, std::string found,
-                         std::string expected);
+Error verification_error(std::string_view name, Rule rule, std::string_view where,
+                         std::string_view found, std::string_view expected);
 
 }  // namespace tenon::vm

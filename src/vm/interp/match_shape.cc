@@ -52,12 +52,12 @@ constexpr size_t kNoAxis = SIZE_MAX;
 
 // An error that names the parameter that the value is, where it is one, and the one that bound the
 // size of the axis that differs.
-Error mismatch(Machine& m, const Op& op, const AnyView& value, std::string note,
-               std::string expected, size_t axis = kNoAxis) {
+Error mismatch(Machine& m, const Op& op, const AnyView& value, std::string_view note,
+               std::string_view expected, size_t axis = kNoAxis) {
   const std::span<const Param> params = params_up_to_matched(m, op);
   if (params.empty()) {
     Error error(ErrorKind::Runtime, "a value does not fit what the program expects here");
-    return error.expected(std::move(expected)).found(value_text(value), std::move(note));
+    return error.expected(expected).found(value_text(value), note);
   }
   const std::string program = printable(m.program().name());
   Error error(ErrorKind::Usage,
@@ -65,12 +65,12 @@ Error mismatch(Machine& m, const Op& op, const AnyView& value, std::string note,
   const SignatureDim* size = declared_dim(params.back(), axis);
   const Param* binder = size ? binder_of(params, size->text) : nullptr;
   if (!binder) {
-    return error.expected(std::move(expected))
-        .found(value_text(value), std::move(note))
+    return error.expected(expected)
+        .found(value_text(value), note)
         .help(cat("see `tenon inspect ", program, "`"));
   }
-  return error.expected(std::move(expected), cat("bound by '", printable(binder->name), "'"))
-      .found(value_text(value), std::move(note))
+  return error.expected(expected, cat("bound by '", printable(binder->name), "'"))
+      .found(value_text(value), note)
       .help(cat("give both inputs the same ", printable(size->text), "; see `tenon inspect ",
                 program, "`"));
 }

@@ -38,11 +38,11 @@ class Reader {
   }
 
  private:
-  [[noreturn]] void fail(std::string wanted) {
+  [[noreturn]] void fail(std::string_view wanted) {
     std::string found = at_ < text_.size() ? quoted(text_.substr(at_, 12)) : "the end";
     throw Error(ErrorKind::Usage, cat("not a type: ", quoted(text_.substr(0, 200))))
         .found(found, cat("column ", at_ + 1))
-        .expected(std::move(wanted));
+        .expected(wanted);
   }
   void skip() {
     while (at_ < text_.size() && is_space(text_[at_])) ++at_;
