@@ -236,6 +236,7 @@ struct CheckCommand {
     bool any = false;
     while (!any) {
       std::vector<pollfd> polls;
+      polls.reserve(running.size());
       for (const Job& job : running) polls.push_back({job.pipe, POLLIN, 0});
       poll(polls.data(), polls.size(), 200);
       for (size_t i = 0; i < running.size(); ++i) {

@@ -294,13 +294,14 @@ void check_sizes(const FunctionSignature& signature, const InputFlags& flags) {
     append_sizes(param.type, &sizes);
     names.push_back(param.name);
   }
-  for (const auto& [name, value] : flags.dims) {
+  for (const auto& dim : flags.dims) {
+    const std::string& name = dim.first;
     const bool known = std::any_of(sizes.begin(), sizes.end(), [&](const std::string& size) {
       return size.find(name) != std::string::npos;  // or a part of "2*n"
     });
     if (known) continue;
     throw Error(ErrorKind::Usage,
-                cat("--dim ", name, "=", value, ": '", signature.name, "' has no such size"))
+                cat("--dim ", name, "=", dim.second, ": '", signature.name, "' has no such size"))
         .expected(sizes.empty() ? "none: all its sizes are known" : join(sizes, ", "));
   }
   for (const auto& [name, shape] : flags.shapes) {

@@ -1,4 +1,5 @@
 // Calls: kernels, packed functions, globals, closures, the memory intrinsics, scalar arithmetic.
+#include <algorithm>
 #include <string_view>
 #include <unordered_map>
 
@@ -176,8 +177,15 @@ void FunctionEmitter::emit_intrinsic(const Call& call, const TypeRef& type, Arg 
 void FunctionEmitter::emit_scalar_op(const Call& call, const TypeRef& type, Arg dst) {
   auto* scalar = type.as<ScalarType>();
   const std::string_view op = call.callee;
-  if (!scalar || scalar->dtype.is_float()) {
-    refuse(cat("operator ", op, " was not lowered; its result is ", to_text(type)));
+  TENON_ASSERT(scalar, "operator ", op, " was not lowered; its result is ", to_text(type));
+  auto is_float = [](const TypeRef& t) {
+    auto* s = t.as<ScalarType>();
+    return s && s->dtype.is_float();
+  };
+  if (is_float(type) || std::any_of(call.args.begin(), call.args.end(),
+                                    [&](const Operand& arg) { return is_float(type_of(arg)); })) {
+    refuse(cat(op, " of floating scalars is parsed and checked, but not run by this version"),
+           "use a tensor of rank 0 instead, such as tensor[f32]");
   }
   if (dst.is_none()) return;
   if (op == "where") {
@@ -187,9 +195,6 @@ void FunctionEmitter::emit_scalar_op(const Call& call, const TypeRef& type, Arg 
   }
   const Arg a = integer(call.args[0]);
   if (op == "cast") {
-    if (type_of(call.args[0]).as<ScalarType>()->dtype.is_float()) {
-      refuse("a cast of a floating scalar is not run on registers");
-    }
     code_.emit(Opcode::Narrow, {dst, a, Arg::dtype(scalar->dtype)});
     return;
   }

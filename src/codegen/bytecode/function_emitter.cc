@@ -9,7 +9,6 @@ namespace tenon::codegen {
 using namespace graph;  // NOLINT: this file speaks of graph IR only
 using vm::Arg;
 using vm::Label;
-using vm::Opcode;
 
 uint32_t ConstantPool::of(const Constant& constant) {
   auto tensor = constant.value.try_as<Tensor>();
@@ -328,9 +327,11 @@ void FunctionEmitter::emit_loop(const Loop& loop, Arg dst) {
   code_.emit(Opcode::Goto, {code_.to(top)});
   code_.bind(exit);
   std::vector<Arg> results;
+  results.reserve(vars.size());
   for (const Var* var : vars) results.push_back(Arg::last(register_of(var)));
   if (dst.is_none()) {
     std::vector<Arg> dead;
+    dead.reserve(vars.size());
     for (const Var* var : vars) dead.push_back(Arg::reg(register_of(var)));
     code_.emit(Opcode::Kill, {}, dead);
   } else if (results.size() == 1) {
