@@ -81,6 +81,9 @@ ProgramOptions options_for_files() {
     register_typed("test.address", [](const Array<Any>& a) {
       return static_cast<int64_t>(reinterpret_cast<intptr_t>(a.object()));
     });
+    register_typed("test.address_of_elements", [](const Tensor& t) {
+      return static_cast<int64_t>(reinterpret_cast<intptr_t>(t.data()));
+    });
     // Through C, where values enter from outside.
     register_function("test.same", Function::from_c(
                                        [](void*, const AnyView* args, int32_t, Any* result) {

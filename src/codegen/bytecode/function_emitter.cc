@@ -102,6 +102,7 @@ void FunctionEmitter::release(const std::vector<const Var*>& dead) {
   for (const Var* var : dead) {
     auto it = registers_.find(var);
     if (it == registers_.end()) continue;  // never given one: the unit
+    if (loop_vars_.contains(var)) continue;
     if (!moved_.contains(var) && !var->type.is<ScalarType>()) {
       kills.push_back(Arg::reg(it->second));
     }
@@ -223,7 +224,7 @@ bool FunctionEmitter::emit_binding(const Binding& binding, bool unused, bool tai
   if (auto* match = value_expr.as<MatchShape>()) {
     emit_match_shape(*match);
     define();
-    if (!discard) code_.emit(Opcode::Move, {dst, value(match->value)});
+    if (!discard) code_.emit(Opcode::Move, {dst, consume({match->value})[0]});
     return false;
   }
   if (auto* check = value_expr.as<Check>()) {
@@ -296,11 +297,13 @@ uint32_t FunctionEmitter::read_truth(Arg tensor) {
 
 void FunctionEmitter::emit_loop(const Loop& loop, Arg dst) {
   std::vector<const Var*> vars;
+  const std::vector<Arg> init = consume(loop.init);
   for (size_t i = 0; i < loop.vars.size(); ++i) {
     const uint32_t reg = new_register();
     registers_[loop.vars[i].get()] = reg;
+    loop_vars_.insert(loop.vars[i].get());
     vars.push_back(loop.vars[i].get());
-    code_.emit(Opcode::Move, {Arg::reg(reg), value(loop.init[i])});
+    code_.emit(Opcode::Move, {Arg::reg(reg), init[i]});
   }
   const Label top = code_.make_label(), exit = code_.make_label();
   code_.bind(top);
@@ -346,19 +349,21 @@ void FunctionEmitter::emit_loop(const Loop& loop, Arg dst) {
 // all results are in registers of their own before the first variable is written.
 void FunctionEmitter::emit_loop_step(const Loop& loop) {
   const Bindings& bindings = loop.body->bindings;
+  std::vector<const Var*> vars;
+  for (const VarRef& var : loop.vars) vars.push_back(var.get());
   std::vector<uint32_t> next;
-  if (loop.vars.size() == 1) {
-    next = emit_into_registers(bindings, {loop.body->result});
+  if (vars.size() == 1) {
+    next = emit_into_registers(bindings, {loop.body->result}, vars);
   } else {
     // The tuple that ends the body need not be made when the body makes it last.
     auto* tuple = bindings.empty() ? nullptr : bindings.back()->value.as<Tuple>();
     if (tuple && loop.body->result == bindings.back()->var) {
       next =
           emit_into_registers(std::vector<Ref<const Binding>>(bindings.begin(), bindings.end() - 1),
-                              {tuple->fields.begin(), tuple->fields.end()});
+                              {tuple->fields.begin(), tuple->fields.end()}, vars);
     } else {
-      const uint32_t packed = emit_into_registers(bindings, {loop.body->result})[0];
-      for (size_t i = 0; i < loop.vars.size(); ++i) {
+      const uint32_t packed = emit_into_registers(bindings, {loop.body->result}, vars)[0];
+      for (size_t i = 0; i < vars.size(); ++i) {
         next.push_back(new_register());
         code_.emit(Opcode::GetField,
                    {Arg::reg(next.back()), Arg::reg(packed), Arg::imm(static_cast<int64_t>(i))});
@@ -369,19 +374,26 @@ void FunctionEmitter::emit_loop_step(const Loop& loop) {
     }
   }
   for (size_t i = 0; i < next.size(); ++i) {
-    code_.emit(Opcode::Move, {Arg::reg(register_of(loop.vars[i].get())), Arg::last(next[i])});
+    const uint32_t reg = register_of(vars[i]);
+    if (next[i] == reg) continue;  // it keeps its value
+    code_.emit(Opcode::Move, {Arg::reg(reg), Arg::last(next[i])});
     free_register(next[i]);
   }
 }
 
 std::vector<uint32_t> FunctionEmitter::emit_into_registers(const Bindings& bindings,
-                                                           const std::vector<Operand>& results) {
+                                                           const std::vector<Operand>& results,
+                                                           const std::vector<const Var*>& vars) {
   const auto outer_sizes = sizes_;
   const auto outer_symbols = symbols_;
-  emit_bindings(bindings, results, {}, false);
+  emit_bindings(bindings, results, vars, false);
   std::vector<uint32_t> registers;
   for (size_t i = 0; i < results.size(); ++i) {
     auto* var = results[i].as<Var>();
+    if (var && i < vars.size() && var == vars[i]) {
+      registers.push_back(register_of(var));
+      continue;
+    }
     const bool own = std::any_of(bindings.begin(), bindings.end(),
                                  [&](const auto& b) { return b->var.get() == var; });
     const bool again = std::any_of(results.begin() + static_cast<int64_t>(i) + 1, results.end(),

@@ -51,9 +51,12 @@ class FunctionEmitter {
   // Emits `block`; returns its result as an argument, at its last use where it is the block's own.
   Arg emit_block(const graph::BlockRef& block, const std::vector<const graph::Var*>& extra,
                  bool tail);
-  // Emits `bindings` and puts each result into a register that is free to be overwritten.
+  // Emits the bindings of a loop's body, in which a variable of the loop may be moved out at its
+  // last use. Puts each result into a register that is free to be overwritten, or leaves it in the
+  // variable that it is the next value of.
   std::vector<uint32_t> emit_into_registers(const Bindings& bindings,
-                                            const std::vector<graph::Operand>& results);
+                                            const std::vector<graph::Operand>& results,
+                                            const std::vector<const graph::Var*>& vars);
   // Emits var = value. With `tail`, the function's result: true when the instruction left the
   // frame.
   bool emit_binding(const graph::Binding& binding, bool unused, bool tail);
@@ -132,6 +135,9 @@ class FunctionEmitter {
   // Variables that die at the binding being emitted: marked as last uses where they stand.
   std::vector<const graph::Var*> dying_;
   std::unordered_set<const graph::Var*> moved_;
+  // Variables of loops: dead after their last use in the body, but their registers wait for the
+  // next value, which releases what is still there.
+  std::unordered_set<const graph::Var*> loop_vars_;
   bool left_frame_ = false;  // the code emitted last has left the frame
 };
 

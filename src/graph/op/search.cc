@@ -103,6 +103,29 @@ TypeRef infer_non_max_suppression(InferContext& cx) {
   return tensor_type(i64, {cx.fresh("selected"), 3});
 }
 
+// ---- growing ----
+
+TypeRef infer_append(InferContext& cx) {
+  const TensorType& x = tensor_of(cx, 0, kAll);
+  const TensorType& row = cx.tensor(1);
+  require_same_dtype(cx, 1, 0);
+  require_rank(cx, 0, row.rank + 1);
+  std::vector<Dim> dims = dims_of(x);
+  for (size_t axis = 1; axis < dims.size(); ++axis) {
+    cx.require_equal(row.dims[axis - 1], dims[axis], cat("axis ", axis, " of 'x' and the row"));
+  }
+  dims[0] = dims[0] + 1;
+  return tensor_type(x.dtype, dims);
+}
+
+Sample sample_append(uint64_t seed) {
+  Random random(seed);
+  const DataType dtype = random.dtype(kAll);
+  std::vector<int64_t> shape = random.shape(1, 4);
+  return {{sample_tensor(dtype, shape), sample_tensor(dtype, {shape.begin() + 1, shape.end()})},
+          {}};
+}
+
 // ---- sizes from data ----
 
 void require_list(InferContext& cx, size_t i) {
@@ -225,6 +248,9 @@ void register_search(OperatorTable& table) {
                      "boxes are [x, y, width, height] and not two corners [y, x, y, x]"}},
                    "boxes [B, N, 4] that overlap no better one, as (batch, class, box)",
                    infer_non_max_suppression));
+  table.add(packed("append", "tenon.append", {{"x"}, {"row"}}, {},
+                   "x [n, s...] with the row [s...] behind its last; in place at x's last use",
+                   infer_append, sample_append));
   table.add(packed("reshape_dims", "tenon.shape.reshape", {{"shape"}, {"x_shape"}},
                    {{"allowzero", AttrKind::kBool, "false", "0 is a size, not a copy of x's"}},
                    "a list of sizes with 0 and -1 resolved", infer_reshape_dims,

@@ -178,7 +178,7 @@ class Maker {
       for (size_t k = 0; k < yields_.size(); ++k) {
         Operand so_far =
             cx_.b.match_shape(vars[first_stack + k], stacked(cx_.b.fresh_symbol("k"), yields_[k]));
-        next.push_back(cx_.concat({so_far, cx_.unsqueeze(step->yields[k], {0})}, 0));
+        next.push_back(cx_.op("append", {so_far, step->yields[k]}));
       }
       return next.size() == 1 ? next[0] : cx_.b.tuple(next);
     };

@@ -94,6 +94,30 @@ TEST(Nonzero, OfAScalarHasOneRow) {
   EXPECT_EQ(shape_of(result("tenon.nonzero", floats({0, 4}, {}))), (Ints{2, 0}));
 }
 
+TEST(Append, PutsARowBehindTheLast) {
+  Tensor x = floats({1, 2}, {1, 2});
+  Tensor y = result("tenon.append", x, floats({2}, {3, 4}));
+  EXPECT_EQ(shape_of(y), (Ints{2, 2}));
+  EXPECT_EQ(data_of<float>(y), (Floats{1, 2, 3, 4}));
+  EXPECT_EQ(data_of<float>(x), (Floats{1, 2}));
+  EXPECT_EQ(data_of<int64_t>(result("tenon.append", ints({}), tensor<int64_t>(i64, {}, {7}))),
+            (Ints{7}));
+  EXPECT_EQ(shape_of(result("tenon.append", floats({3, 0}, {}), floats({0}, {}))), (Ints{4, 0}));
+}
+
+TEST(Append, RefusesWhatIsNoRow) {
+  Tensor x = floats({1, 2}, {1, 2});
+  const std::string none = "tenon.append: the row is none of x";
+  EXPECT_EQ(failure("tenon.append", x, floats({3}, {1, 2, 3})), none);
+  EXPECT_EQ(failure("tenon.append", x, floats({1, 2}, {1, 2})), none);
+  EXPECT_EQ(failure("tenon.append", x, ints({1, 2})), none);
+  EXPECT_EQ(failure("tenon.append", floats({}, {1}), floats({}, {1})), none);
+  EXPECT_EQ(failure("tenon.append", x, 1), "argument 1 of tenon.append has the wrong type");
+  EXPECT_EQ(failure("tenon.append", x), "tenon.append takes 2 arguments, not 1");
+  EXPECT_EQ(failure("tenon.append", floats({INT64_MAX, 0}, {}), floats({0}, {})),
+            "tenon.append: x has no room for a row");
+}
+
 TEST(Topk, TakesTheGreatestInOrderAndTheFirstOfEqualOnes) {
   Tensor x = floats({2, 4}, {1, 3, 3, 2, 5, 5, 4, NAN});
   EXPECT_EQ(data_of<int64_t>(part(1, "tenon.topk", x, 2, -1, true, true)), (Ints{1, 2, 3, 0}));

@@ -1,5 +1,6 @@
 #include "library/core/register.h"
 
+#include "library/core/append.h"
 #include "library/core/boxes.h"
 #include "library/core/search.h"
 #include "library/core/sizes.h"
@@ -15,6 +16,7 @@ void register_core_library() {
     register_typed("tenon.compress", core::compress, flags);
     register_typed("tenon.unique", core::unique, flags);
     register_typed("tenon.non_max_suppression", core::non_max_suppression, flags);
+    register_function("tenon.append", core::append_function(), flags);
     register_typed("tenon.shape.reshape", core::reshape_sizes, flags);
     register_typed("tenon.shape.slice", core::slice_bounds, flags);
     register_typed("tenon.shape.range_count", core::range_count, flags);

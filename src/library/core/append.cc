@@ -1,0 +1,97 @@
+#include "library/core/append.h"
+
+#include <algorithm>
+#include <cstring>
+#include <vector>
+
+#include "device/call_context.h"
+#include "library/core/argument.h"
+
+namespace tenon::core {
+namespace {
+
+constexpr std::string_view kName = "tenon.append";
+
+bool fits(const Tensor& x, const Tensor& row) {
+  return x.rank() == row.rank() + 1 && x.dtype() == row.dtype() &&
+         std::equal(row.shape().begin(), row.shape().end(), x.shape().begin() + 1);
+}
+
+// Whether the memory behind x is free for `bytes` in all: x and its storage have one holder, this
+// function, and the storage is one that the call may write.
+bool has_room(const CallContext* call, const Tensor& x, size_t bytes) {
+  const auto* storage = x->owner.as<StorageObj>();
+  if (!call || !storage || !x->unique() || !storage->unique()) return false;
+  if (!call->may_write(x)) return false;
+  const auto before =
+      static_cast<size_t>(static_cast<char*>(x.data()) - static_cast<const char*>(storage->data));
+  return before <= storage->size && bytes <= storage->size - before;
+}
+
+// Memory for `bytes` of elements and half as many more, or no more where that is too much.
+Ref<StorageObj> growing(size_t bytes) {
+  try {
+    return allocate_storage(bytes + bytes / 2);
+  } catch (const Error&) {
+    return allocate_storage(bytes);
+  }
+}
+
+Tensor appended(Tensor x, const Tensor& row, const CallContext* call) {
+  std::vector<int64_t> shape(x.shape().begin(), x.shape().end());
+  if (__builtin_add_overflow(shape[0], 1, &shape[0])) fail(kName, "x has no room for a row");
+  const auto bytes = byte_count(shape, x.dtype());
+  if (!bytes) fail(kName, cat("a tensor ", tensor_type_text(x.dtype(), shape), " has no size"));
+  const auto whole = static_cast<size_t>(*bytes), last = static_cast<size_t>(row.bytes());
+  const bool in_place = has_room(call, x, whole);
+  Tensor y;
+  if (in_place) {
+    const auto* start = static_cast<const char*>(x->owner.as<StorageObj>()->data);
+    const auto offset = static_cast<uint64_t>(static_cast<char*>(x.data()) - start);
+    y = Tensor::over(Ref<StorageObj>(x->owner.as<StorageObj>()), offset, x.dtype(), shape);
+  } else {
+    y = Tensor::over(growing(whole), 0, x.dtype(), shape);
+    if (whole > last) std::memcpy(y.data(), x.data(), whole - last);
+  }
+  if (last > 0) std::memcpy(static_cast<char*>(y.data()) + (whole - last), row.data(), last);
+  return y;
+}
+
+int append(void* self, const AnyView* args, int32_t n, Any* result) {
+  try {
+    if (n != 2) detail::fail_count(kName, 2, n);
+    for (int32_t i : {0, 1}) {
+      if (args[i].type_index != TypeIndex::Tensor) {
+        detail::fail_argument(kName, i, "tensor", args[i]);
+      }
+    }
+    const Tensor row = Any(args[1]).as<Tensor>();
+    {
+      const Tensor x = Any(args[0]).as<Tensor>();
+      require_host(kName, "x", x);
+      require_host(kName, "row", row);
+      if (!fits(x, row)) {
+        throw Error(ErrorKind::Runtime, cat(kName, ": the row is none of x"))
+            .found(tensor_type_text(row.dtype(), row.shape()))
+            .expected(cat("a row of ", tensor_type_text(x.dtype(), x.shape())));
+      }
+    }
+    CallContext* call = CallContext::current();
+    Any taken = call ? call->take(static_cast<const Object*>(self), args, 0) : Any(args[0]);
+    Tensor x(Ref<TensorObj>::adopt(static_cast<TensorObj*>(taken.leak().v.object)));
+    *result = Any(appended(std::move(x), row, call));
+    return 0;
+  } catch (...) {
+    return set_current_exception();
+  }
+}
+
+}  // namespace
+
+Function append_function() {
+  auto made = make<FunctionObj>();
+  made->call = &append;
+  return Function::adopt(std::move(made));
+}
+
+}  // namespace tenon::core
