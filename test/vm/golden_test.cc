@@ -238,7 +238,7 @@ TEST(GoldenFiles, UseEveryInstruction) {
     }
   }
   for (const OpcodeInfo& info : all_opcodes()) {
-    EXPECT_TRUE(used[static_cast<size_t>(info.opcode)]) << info.mnemonic;
+    EXPECT_TRUE(used[static_cast<size_t>(info.opcode)]) << std::string_view(info.mnemonic);
   }
 }
 

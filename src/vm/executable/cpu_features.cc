@@ -4,12 +4,15 @@
 #include <cpuid.h>
 #endif
 
+#include "vm/isa/short_text.h"
+
 namespace tenon::vm {
 namespace {
 
+using FeatureName = ShortText<15>;
 struct Feature {
   int number;
-  std::string_view name;
+  FeatureName name;
 };
 constexpr Feature kFeatures[] = {
 #define TENON_CPU_FEATURE(number, name) {number, name},
@@ -24,7 +27,7 @@ void add(CpuFeatureSet& set, int bit) {
 #if defined(__x86_64__)
 // Where cpuid tells of each feature, and the state that the system must save for it (bits of XCR0).
 struct CpuidBit {
-  std::string_view name;
+  FeatureName name;
   uint32_t leaf, subleaf;
   char reg;
   int bit;

@@ -1,6 +1,5 @@
 #include "vm/isa/opcode.h"
 
-#include <algorithm>
 #include <array>
 #include <stdexcept>
 
@@ -38,9 +37,7 @@ constexpr OpcodeInfo parse_row(Opcode opcode, std::string_view mnemonic, std::st
     }
     OperandSpec& spec = info.operands[info.operand_count++];
     size_t colon = item.find(':');
-    if (colon > OperandSpec::kMaxName) throw std::logic_error("an operand's name is too long");
-    std::copy_n(item.data(), colon, spec.name_text);
-    spec.name_size = static_cast<uint8_t>(colon);
+    spec.short_name = item.substr(0, colon);
     item = item.substr(colon + 1);
     spec.list = item.ends_with('*');
     if (spec.list) item.remove_suffix(1);

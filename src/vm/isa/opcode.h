@@ -5,6 +5,8 @@
 #include <span>
 #include <string_view>
 
+#include "vm/isa/short_text.h"
+
 namespace tenon::vm {
 
 enum class Opcode : uint16_t {
@@ -40,22 +42,19 @@ constexpr uint32_t words_of(OperandKind kind) {
   return kind == OperandKind::Dim || kind == OperandKind::Case ? 2 : 1;
 }
 
-// The name lies in the row itself: a pointer would cost a shared library a relocation each.
 struct OperandSpec {
-  static constexpr size_t kMaxName = 13;
-  char name_text[kMaxName] = {};
-  uint8_t name_size = 0;
+  ShortText<13> short_name;
   OperandKind kind = OperandKind::Def;
   bool list = false;  // any number of them; only the last operand
 
-  constexpr std::string_view name() const { return {name_text, name_size}; }
+  constexpr std::string_view name() const { return short_name; }
 };
 
 inline constexpr int kMaxOperands = 5;
 
 struct OpcodeInfo {
   Opcode opcode{};
-  std::string_view mnemonic;
+  ShortText<18> mnemonic;
   uint8_t flags = 0;
   uint32_t since = 0;
   OperandSpec operands[kMaxOperands];

@@ -1,0 +1,27 @@
+// Text of at most N bytes in place: a table of such holds no pointers, which a shared library
+// would relocate one by one.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <stdexcept>
+#include <string_view>
+
+namespace tenon::vm {
+
+template <size_t N>
+struct ShortText {
+  char bytes[N] = {};
+  uint8_t size = 0;
+
+  constexpr ShortText() = default;
+  constexpr ShortText(std::string_view text) : size(static_cast<uint8_t>(text.size())) {
+    if (text.size() > N) throw std::logic_error("a text in a table is too long");
+    std::copy_n(text.data(), text.size(), bytes);
+  }
+  constexpr ShortText(const char* text) : ShortText(std::string_view(text)) {}
+  constexpr operator std::string_view() const { return {bytes, size}; }
+};
+
+}  // namespace tenon::vm
