@@ -49,6 +49,19 @@ struct RunCommand {
     }
   }
 
+  // The signature alone needs nothing of the file linked or opened. False when the function takes
+  // nothing, and so can be run, or isn't there.
+  bool print_signature_of_executable() const {
+    const vm::LoadedUnit loaded = load_unit(file);
+    const int64_t index = loaded.unit.find_function(function);
+    if (index < 0) return false;
+    const vm::FunctionUnit& found = loaded.unit.functions[static_cast<size_t>(index)];
+    if (!found.exported || found.params.empty()) return false;
+    check_nothing_asked();
+    std::printf("%s", signature_text(signature_of(found)).c_str());
+    return true;
+  }
+
   // Without inputs the signature is printed; that is not what an option about results asks for.
   void check_nothing_asked() const {
     const char* asked = !expect.empty()         ? "--expect"
@@ -64,6 +77,7 @@ struct RunCommand {
     inputs.dims = flags.dim_values();
     inputs.shapes = flags.shape_values();
     check_flags();
+    if (!inputs.given() && is_executable_file(file) && print_signature_of_executable()) return;
     ProgramFile program = open_program(file, flags, !untrusted);
     if (untrusted && program.module) {
       throw Error(ErrorKind::Usage, cat("--untrusted is for executables (.tnx), not ", file))

@@ -178,6 +178,12 @@ void FunctionEmitter::emit_scalar_op(const Call& call, const TypeRef& type, Arg 
   auto* scalar = type.as<ScalarType>();
   const std::string_view op = call.callee;
   TENON_ASSERT(scalar, "operator ", op, " was not lowered; its result is ", to_text(type));
+  if (op == "where") {  // moves values of any type
+    if (dst.is_none()) return;
+    code_.emit(Opcode::Select,
+               {dst, in_register(call.args[0]), value(call.args[1]), value(call.args[2])});
+    return;
+  }
   auto is_float = [](const TypeRef& t) {
     auto* s = t.as<ScalarType>();
     return s && s->dtype.is_float();
@@ -188,11 +194,6 @@ void FunctionEmitter::emit_scalar_op(const Call& call, const TypeRef& type, Arg 
            "use a tensor of rank 0 instead, such as tensor[f32]");
   }
   if (dst.is_none()) return;
-  if (op == "where") {
-    code_.emit(Opcode::Select,
-               {dst, in_register(call.args[0]), value(call.args[1]), value(call.args[2])});
-    return;
-  }
   const Arg a = integer(call.args[0]);
   if (op == "cast") {
     code_.emit(Opcode::Narrow, {dst, a, Arg::dtype(scalar->dtype)});

@@ -227,7 +227,9 @@ class Frame {
       return Array<Any>();
     }
     throw Error(ErrorKind::Unsupported, binding.span,
-                "the evaluator does not run match, constructors and function literals");
+                "match, constructors and function literals are parsed and checked, but not run by "
+                "this version")
+        .help("write it with if, loop, tuples and functions");
   }
 
   Any run_loop(const Loop& loop) {
@@ -462,6 +464,12 @@ class Frame {
 Any Frame::scalar(const Call& call, DataType dtype) const {
   const std::string_view op = call.callee;
   if (op == "where") return truth(value(call.args[0])) ? value(call.args[1]) : value(call.args[2]);
+  for (const Operand& arg : call.args) {
+    if (!dtype.is_float() && value(arg).type_index != TypeIndex::Float) continue;
+    throw Error(ErrorKind::Unsupported,
+                cat(op, " of floating scalars is parsed and checked, but not run by this version"))
+        .help("use a tensor of rank 0 instead, such as tensor[f32]");
+  }
   const int64_t a = value(call.args[0]).as<int64_t>();
   const int64_t b = call.args.size() > 1 ? value(call.args[1]).as<int64_t>() : 0;
   const auto ua = static_cast<uint64_t>(a), ub = static_cast<uint64_t>(b);

@@ -87,5 +87,42 @@ TEST_F(ReferenceEvaluatorTest, RefusesAnInputOfAnotherShape) {
   }
 }
 
+TEST_F(ReferenceEvaluatorTest, RefusesWhatThisVersionDoesNotRun) {
+  auto error_of = [&](const char* text, const std::vector<Any>& args) {
+    try {
+      run(text, args);
+    } catch (const Error& error) {
+      EXPECT_EQ(error.kind(), ErrorKind::Unsupported);
+      return error.message();
+    }
+    return std::string("no error");
+  };
+  const Any one(int64_t{1}), half(0.5);
+  const std::string data =
+      "match, constructors and function literals are parsed and checked, but not run by this "
+      "version";
+  EXPECT_EQ(error_of("fn @main(%k: i64) -> option[i64] { %s = Some(%k)  %s }", {one}), data);
+  EXPECT_EQ(error_of(R"(fn @main(%o: option[i64]) -> i64 {
+                          match %o { None => { 0 } Some(%x) => { %x } }
+                        })",
+                     {one}),
+            data);
+  EXPECT_EQ(error_of(R"(fn @main(%k: i64) -> i64 {
+                          %f = fn(%x: i64) -> i64 { mul(%x, %k) }
+                          %y = %f(%k)
+                          %y
+                        })",
+                     {one}),
+            data);
+  EXPECT_EQ(error_of("fn @main(%f: fn(i64) -> i64) -> i64 { %y = %f(1)  %y }", {one}),
+            "the evaluator does not call closures");
+  EXPECT_EQ(error_of("fn @main(%x: f32) -> f32 { %y = neg(%x)  %y }", {half}),
+            "neg of floating scalars is parsed and checked, but not run by this version");
+  EXPECT_EQ(error_of("fn @main(%x: f64) -> bool { %y = less(%x, %x)  %y }", {half}),
+            "less of floating scalars is parsed and checked, but not run by this version");
+  EXPECT_EQ(error_of("fn @main(%n: i64) -> f32 { %y = cast(%n, dtype=f32)  %y }", {one}),
+            "cast of floating scalars is parsed and checked, but not run by this version");
+}
+
 }  // namespace
 }  // namespace tenon::graph
