@@ -203,6 +203,9 @@ bool FunctionEmitter::emit_binding(const Binding& binding, bool unused, bool tai
   }
   if (auto* loop = value_expr.as<Loop>()) {
     define();
+    // What the loop itself reads outlives its start.
+    const auto inside = variables_used_inside(value_expr);
+    std::erase_if(dying_, [&](const Var* var) { return inside.contains(var); });
     emit_loop(*loop, dst);
     return false;
   }

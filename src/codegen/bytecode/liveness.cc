@@ -53,4 +53,20 @@ BlockLiveness analyse_liveness(const Array<Ref<const Binding>>& bindings,
   return out;
 }
 
+std::unordered_set<const Var*> variables_used_inside(const ExprRef& value) {
+  std::unordered_set<const Var*> used;
+  auto use = [&](const Operand& operand) {
+    if (auto* var = operand.as<Var>()) used.insert(var);
+  };
+  std::function<void(const BlockRef&)> visit = [&](const BlockRef& block) {
+    for (const auto& binding : block->bindings) {
+      for_each_operand(binding->value, use);
+      for_each_block(binding->value, visit);
+    }
+    use(block->result);
+  };
+  for_each_block(value, visit);
+  return used;
+}
+
 }  // namespace tenon::codegen

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "graph/ir/module.h"
@@ -24,5 +25,8 @@ struct BlockLiveness {
 BlockLiveness analyse_liveness(const Array<Ref<const graph::Binding>>& bindings,
                                const std::vector<graph::Operand>& results,
                                const std::vector<const graph::Var*>& extra);
+
+// What the blocks inside of `value` use, at any depth.
+std::unordered_set<const graph::Var*> variables_used_inside(const graph::ExprRef& value);
 
 }  // namespace tenon::codegen
