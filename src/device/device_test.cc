@@ -5,19 +5,10 @@
 #include <cstring>
 
 #include "object/function.h"
+#include "support/test_error.h"
 
 namespace tenon {
 namespace {
-
-template <class F>
-std::string error_of_call(F f) {
-  try {
-    f();
-  } catch (const Error& e) {
-    return e.render();
-  }
-  return "no error";
-}
 
 TEST(Device, HasNamesBothWays) {
   EXPECT_EQ(to_text(kCpu), "cpu:0");
@@ -32,7 +23,7 @@ TEST(Device, HasNamesBothWays) {
 TEST(Device, OnlyTheCpuIsThere) {
   EXPECT_TRUE(has_device(kCpu));
   EXPECT_FALSE(has_device({kDLCPU, 1}));
-  EXPECT_EQ(error_of_call([] {
+  EXPECT_EQ(failure_of([] {
               allocate_storage(4, {kDLOpenCL, 0});
             }),
             "error: there is no device opencl:0");
@@ -48,9 +39,9 @@ TEST(Device, MemoryIsAlignedAndWritable) {
 }
 
 TEST(Device, SaysHowMuchMemoryThereIsNot) {
-  EXPECT_EQ(error_of_call([] { allocate_storage(SIZE_MAX - 5); }),
+  EXPECT_EQ(failure_of([] { allocate_storage(SIZE_MAX - 5); }),
             "error: no memory for 18446744073709551610 bytes on cpu:0");
-  EXPECT_EQ(error_of_call([] {
+  EXPECT_EQ(failure_of([] {
               allocate_tensor(Shape{INT64_MAX, 2}.dims(), f32);
             }),
             "error: a tensor float32[9223372036854775807, 2] has no size");
@@ -67,11 +58,11 @@ TEST(Device, CopiesATensor) {
 
 TEST(Device, RefusesACopyBetweenDifferentTypes) {
   Tensor a = allocate_tensor(Shape{2}.dims(), f32), b = allocate_tensor(Shape{3}.dims(), f32);
-  EXPECT_EQ(error_of_call([&] { copy_tensor(a, b); }),
+  EXPECT_EQ(failure_of([&] { copy_tensor(a, b); }),
             "error: a copy needs two compact tensors of one type\n"
             "  from      float32[2]\n"
             "  to        float32[3]");
-  EXPECT_EQ(error_of_call([&] { copy_tensor(a, a.as_read_only()); }),
+  EXPECT_EQ(failure_of([&] { copy_tensor(a, a.as_read_only()); }),
             "error: the target of a copy is read-only");
 }
 
@@ -104,12 +95,12 @@ TEST(Device, AnotherKindUsesItsTable) {
   copy_tensor(b, a);
   EXPECT_EQ(copies, 2);
   EXPECT_EQ(a.data_as<int32_t>()[1], 7);
-  EXPECT_EQ(error_of_call([&] { allocate_storage(2000, vulkan); }),
+  EXPECT_EQ(failure_of([&] { allocate_storage(2000, vulkan); }),
             "error: no memory for 2000 bytes on vulkan:0");
   Tensor broken = allocate_tensor(Shape{2}.dims(), i32, {kDLVulkan, 1});
-  EXPECT_EQ(error_of_call([&] { copy_tensor(a, broken); }), "error: the bus is broken");
+  EXPECT_EQ(failure_of([&] { copy_tensor(a, broken); }), "error: the bus is broken");
   EXPECT_EQ(
-      error_of_call([&] { copy_tensor(b, broken); }),
+      failure_of([&] { copy_tensor(b, broken); }),
       "error: no copy goes from vulkan:0 to vulkan:1 directly\n  help: copy through the host");
 }
 

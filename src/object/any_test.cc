@@ -9,19 +9,10 @@
 #include "object/shape.h"
 #include "object/string.h"
 #include "object/tensor.h"
+#include "support/test_error.h"
 
 namespace tenon {
 namespace {
-
-template <class F>
-std::string error_of_call(F f) {
-  try {
-    f();
-  } catch (const Error& e) {
-    return e.render();
-  }
-  return "no error";
-}
 
 TEST(Any, HoldsPlainValues) {
   EXPECT_TRUE(Any().is_none());
@@ -43,7 +34,7 @@ TEST(Any, ZeroesWhatItDoesNotUse) {  // tvm-ffi compares and hashes the bits
 }
 
 TEST(Any, RefusesAnotherTypeByName) {
-  EXPECT_EQ(error_of_call([] { Any("x").as<int64_t>(); }),
+  EXPECT_EQ(failure_of([] { Any("x").as<int64_t>(); }),
             "error: a value is no int64\n  expected  int64\n  found     string");
   EXPECT_FALSE(Any(300).is<uint8_t>());
   EXPECT_FALSE(Any(-1).is<uint32_t>());
@@ -203,7 +194,7 @@ TEST(Map, ReplacesErasesAndCopiesOnWrite) {
 
 TEST(Map, NamesTheMissingKey) {
   Map<String, int64_t> m;
-  EXPECT_EQ(error_of_call([&] { m.at("k"); }), "error: no entry for \"k\"");
+  EXPECT_EQ(failure_of([&] { m.at("k"); }), "error: no entry for \"k\"");
 }
 
 TEST(Map, TellsKeysOfDifferentTypesApart) {

@@ -8,19 +8,10 @@
 #include "object/module.h"
 #include "object/registry.h"
 #include "object/tensor.h"
+#include "support/test_error.h"
 
 namespace tenon {
 namespace {
-
-template <class F>
-std::string error_of_call(F f) {
-  try {
-    f();
-  } catch (const Error& e) {
-    return e.render();
-  }
-  return "no error";
-}
 
 TEST(Function, CallsATypedLambda) {
   auto f = Function::from_typed([](int64_t a, const String& b) { return cat(a, b.view()); });
@@ -37,8 +28,8 @@ TEST(Function, ReturnsNoneFromVoid) {
 
 TEST(Function, NamesTheArgumentThatDoesNotFit) {
   auto f = Function::from_typed([](int64_t, const Tensor&) {}, "my.add");
-  EXPECT_EQ(error_of_call([&] { f(1); }), "error: my.add takes 2 arguments, not 1");
-  EXPECT_EQ(error_of_call([&] { f(1, 2); }),
+  EXPECT_EQ(failure_of([&] { f(1); }), "error: my.add takes 2 arguments, not 1");
+  EXPECT_EQ(failure_of([&] { f(1, 2); }),
             "error: argument 1 of my.add has the wrong type\n"
             "  expected  tensor\n"
             "  found     int");
@@ -56,18 +47,18 @@ TEST(Function, AnErrorKeepsItsKindRowsAndFrames) {
   auto f = Function::from_typed([] {
     throw Error(ErrorKind::Damaged, "broken").found("this").frame("main").help("mend it");
   });
-  EXPECT_EQ(error_of_call([&] { f(); }),
+  EXPECT_EQ(failure_of([&] { f(); }),
             "error: broken\n  found     this\n  at main\n  help: mend it");
   EXPECT_FALSE(has_error());
 }
 
 TEST(Function, OtherExceptionsBecomeRuntimeErrors) {
   auto f = Function::from_typed([] { throw std::logic_error("oops"); });
-  EXPECT_EQ(error_of_call([&] { f(); }), "error: oops");
+  EXPECT_EQ(failure_of([&] { f(); }), "error: oops");
   auto g = Function::from_typed([] { throw 3; });
-  EXPECT_EQ(error_of_call([&] { g(); }), "error: an exception that is no std::exception");
+  EXPECT_EQ(failure_of([&] { g(); }), "error: an exception that is no std::exception");
   auto h = Function::from_typed([] { throw std::bad_alloc(); });
-  EXPECT_EQ(error_of_call([&] { h(); }), "error: out of memory");
+  EXPECT_EQ(failure_of([&] { h(); }), "error: out of memory");
 }
 
 TEST(Function, AFailureThatLeavesNoErrorIsOfItsMaker) {
@@ -137,10 +128,10 @@ TEST(Registry, FindsByNameAndRefusesATakenOne) {
   register_typed("test.twice", [](int64_t x) { return 2 * x; }, {true, true});
   EXPECT_EQ(function_named("test.twice")(3).as<int64_t>(), 6);
   EXPECT_TRUE(find_registered("test.twice")->flags.for_files);
-  EXPECT_EQ(error_of_call([] { register_typed("test.twice", [] {}); }),
+  EXPECT_EQ(failure_of([] { register_typed("test.twice", [] {}); }),
             "error: a function \"test.twice\" is registered already\n"
             "  help: say that it is to be replaced, or choose another name");
-  EXPECT_EQ(error_of_call([] { function_named("test.twise"); }),
+  EXPECT_EQ(failure_of([] { function_named("test.twise"); }),
             "error: no function \"test.twise\" is registered\n  help: did you mean test.twice?");
   register_function("test.twice", Function::from_typed([](int64_t x) { return 3 * x; }), {}, true);
   EXPECT_EQ(function_named("test.twice")(3).as<int64_t>(), 9);
@@ -174,7 +165,7 @@ TEST(Module, LooksIntoItsImportsAndSaysWhatThereIs) {
   EXPECT_TRUE(a.find("beta"));
   EXPECT_FALSE(a.find("beta", false));
   EXPECT_EQ(
-      error_of_call([&] { a.at("bta"); }),
+      failure_of([&] { a.at("bta"); }),
       "error: a has no function \"bta\"\n  has       alpha, beta\n  help: did you mean beta?");
 }
 

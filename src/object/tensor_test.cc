@@ -6,19 +6,10 @@
 
 #include "object/function.h"
 #include "object/reflect.h"
+#include "support/test_error.h"
 
 namespace tenon {
 namespace {
-
-template <class F>
-std::string error_of_call(F f) {
-  try {
-    f();
-  } catch (const Error& e) {
-    return e.render();
-  }
-  return "no error";
-}
 
 Tensor iota(std::initializer_list<int64_t> shape) {
   Tensor t = Tensor::empty(shape, i32);
@@ -55,7 +46,7 @@ TEST(Tensor, RankZeroAndZeroSizesExist) {
 }
 
 TEST(Tensor, RefusesSizesThatCannotBe) {
-  EXPECT_EQ(error_of_call([] {
+  EXPECT_EQ(failure_of([] {
               Tensor::empty({INT64_MAX, 2}, f32);
             }),
             "error: a tensor float32[9223372036854775807, 2] can't exist\n"
@@ -70,7 +61,7 @@ TEST(Tensor, OverStorageChecksItsSize) {
   Tensor owner = Tensor::empty({16}, u8);
   auto storage = Ref<Object>(owner->owner).cast<StorageObj>();
   EXPECT_EQ(Tensor::over(storage, 8, f32, Shape{2}.dims()).data(), owner.data_as<char>() + 8);
-  EXPECT_EQ(error_of_call([&] { Tensor::over(storage, 8, f32, Shape{3}.dims()); }),
+  EXPECT_EQ(failure_of([&] { Tensor::over(storage, 8, f32, Shape{3}.dims()); }),
             "error: a tensor doesn't fit its storage\n"
             "  expected  12 bytes at 8   float32[3]\n"
             "  found     16 bytes");
@@ -110,7 +101,7 @@ TEST(Tensor, ReshapesWithoutCopying) {
   Tensor t = iota({2, 6}), r = t.reshaped(Shape{3, 4}.dims());
   EXPECT_EQ(r.data(), t.data());
   EXPECT_EQ(r.strides()[0], 4);
-  EXPECT_EQ(error_of_call([&] { t.reshaped(Shape{5}.dims()); }),
+  EXPECT_EQ(failure_of([&] { t.reshaped(Shape{5}.dims()); }),
             "error: a tensor can't be given this shape\n"
             "  expected  12 elements, compact\n"
             "  found     [5]");
@@ -213,7 +204,7 @@ TEST(Dlpack, WhatCannotBeTakenIsDeletedAndSaid) {
   for (const Case& c : cases) {
     Foreign f;
     c.spoil(f);
-    std::string text = error_of_call([&] { Tensor::from_dlpack(&f.versioned); });
+    std::string text = failure_of([&] { Tensor::from_dlpack(&f.versioned); });
     EXPECT_NE(text.find(c.message), std::string::npos) << text;
     EXPECT_EQ(f.deleted, 1) << c.message;
   }
@@ -236,7 +227,7 @@ TEST(Dlpack, GoesOutSharingTheData) {
 
 TEST(Dlpack, AReadOnlyTensorGoesOutOnlyInTheFormThatSaysSo) {
   Tensor t = iota({2}).as_read_only();
-  EXPECT_EQ(error_of_call([&] { t.to_dlpack(); }),
+  EXPECT_EQ(failure_of([&] { t.to_dlpack(); }),
             "error: a read-only tensor can't be given out without saying so\n"
             "  help: ask for the versioned form of DLPack");
   DLManagedTensorVersioned* m = t.to_dlpack_versioned();
@@ -288,7 +279,7 @@ TEST(Admit, RefusesWhatWeDoNotKnow) {
   AnyView bare;
   bare.type_index = TypeIndex::DLTensorPtr;
   bare.v.p = &dl;
-  EXPECT_EQ(error_of_call([&] { admit(bare); }),
+  EXPECT_EQ(failure_of([&] { admit(bare); }),
             "error: a value of a type that Tenon doesn't take\n"
             "  found     a bare DLTensor*\n"
             "  help: pass a managed DLPack tensor, which can be kept");

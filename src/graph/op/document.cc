@@ -27,30 +27,6 @@ const char* kind_title(OpKind kind) {
   return "";
 }
 
-const char* attr_kind_text(AttrKind kind) {
-  switch (kind) {
-    case AttrKind::kInt:
-      return "int";
-    case AttrKind::kFloat:
-      return "float";
-    case AttrKind::kBool:
-      return "bool";
-    case AttrKind::kString:
-      return "string";
-    case AttrKind::kDType:
-      return "dtype";
-    case AttrKind::kInts:
-      return "ints";
-    case AttrKind::kFloats:
-      return "floats";
-    case AttrKind::kDim:
-      return "size";
-    case AttrKind::kDims:
-      return "sizes";
-  }
-  return "";
-}
-
 std::string signature(const Operator& op) {
   std::vector<std::string> operands;
   for (const OperandSpec& spec : op.operands) {
@@ -76,8 +52,7 @@ std::string entry(const Operator& op) {
     out += "\n| attribute | kind | default | meaning |\n| --- | --- | --- | --- |\n";
     for (const AttrSpec& a : op.attrs) {
       std::string fallback = a.default_text ? cat("`", a.default_text, "`") : "required";
-      out += cat("| ", a.name, " | ", attr_kind_text(a.kind), " | ", fallback, " | ", a.meaning,
-                 " |\n");
+      out += cat("| ", a.name, " | ", kind_name(a.kind), " | ", fallback, " | ", a.meaning, " |\n");
     }
   }
   return out + "\n";

@@ -1,6 +1,7 @@
 // Activations: those that are no operator of ours are put together from arithmetic.
 
 #include <cmath>
+#include <functional>
 
 #include "import/onnx/node_context.h"
 
@@ -176,8 +177,8 @@ Operands shrink(NodeContext& cx) {
   return {cx.cast(y, dtype)};
 }
 
-// Until opset 13, the rows are all that follows `axis`, flattened.
-Operands rows_before_13(NodeContext& cx, const char* name) {
+// Until opset 13, the rows are all that follows `axis`, flattened; `rows` gets [before, after].
+Operands rows_before_13(NodeContext& cx, const std::function<Operand(const Operand&)>& rows) {
   Operand x = cx.in(0);
   Dims shape = cx.dims(x);
   int64_t rank = cx.rank(x), axis = cx.attr_int("axis", 1);
@@ -185,7 +186,13 @@ Operands rows_before_13(NodeContext& cx, const char* name) {
   if (axis < 0 || axis > rank) cx.invalid(cat("axis ", axis), cat("0 to ", rank));
   Dims head(shape.begin(), shape.begin() + axis), tail(shape.begin() + axis, shape.end());
   Operand flat = cx.reshape(x, {product(head), product(tail)});
-  return {cx.reshape(cx.op(name, {flat}, attrs({{"axis", 1}})), shape)};
+  return {cx.reshape(rows(flat), shape)};
+}
+
+Operands rows_before_13(NodeContext& cx, const char* name) {
+  return rows_before_13(cx, [&](const Operand& rows) {
+    return cx.op(name, {rows}, attrs({{"axis", 1}}));
+  });
 }
 
 Operands softmax_before_13(NodeContext& cx) {
@@ -220,14 +227,7 @@ Operand hardmax_along(NodeContext& cx, const Operand& x, int64_t axis) {
 }
 
 Operands hardmax_before_13(NodeContext& cx) {
-  Operand x = cx.in(0);
-  Dims shape = cx.dims(x);
-  int64_t rank = cx.rank(x), axis = cx.attr_int("axis", 1);
-  if (axis < 0) axis += rank;
-  if (axis < 0 || axis > rank) cx.invalid(cat("axis ", axis), cat("0 to ", rank));
-  Dims head(shape.begin(), shape.begin() + axis), tail(shape.begin() + axis, shape.end());
-  Operand flat = cx.reshape(x, {product(head), product(tail)});
-  return {cx.reshape(hardmax_along(cx, flat, 1), shape)};
+  return rows_before_13(cx, [&](const Operand& rows) { return hardmax_along(cx, rows, 1); });
 }
 
 Operands hardmax(NodeContext& cx) {

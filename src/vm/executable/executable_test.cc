@@ -7,6 +7,7 @@
 
 #include "object/shape.h"
 #include "object/tensor.h"
+#include "support/test_error.h"
 #include "support/text.h"
 #include "vm/asm/assemble.h"
 #include "vm/executable/cpu_features.h"
@@ -22,16 +23,6 @@ namespace tenon::vm {
 namespace {
 
 using testing::HasSubstr;
-
-template <class F>
-std::string error_of(F&& f) {
-  try {
-    f();
-  } catch (const Error& e) {
-    return e.render();
-  }
-  return "no error";
-}
 
 Unit sample() {
   return assemble(R"(producer "test"
@@ -90,9 +81,9 @@ TEST(File, ConstantsAreUsedWhereTheFileIsMapped) {
 }
 
 TEST(File, PathsThatCannotBeReadOrWrittenAreUsageErrors) {
-  EXPECT_THAT(error_of([] { map_file("/nowhere/x.tnx"); }), HasSubstr("No such file"));
-  EXPECT_THAT(error_of([] { map_file("/"); }), HasSubstr("is no regular file"));
-  EXPECT_THAT(error_of([] { save(sample(), "/nowhere/x.tnx"); }), HasSubstr("No such file"));
+  EXPECT_THAT(failure_of([] { map_file("/nowhere/x.tnx"); }), HasSubstr("No such file"));
+  EXPECT_THAT(failure_of([] { map_file("/"); }), HasSubstr("is no regular file"));
+  EXPECT_THAT(failure_of([] { save(sample(), "/nowhere/x.tnx"); }), HasSubstr("No such file"));
 }
 
 TEST(Damage, IsFoundWhereverAByteIsFlipped) {
@@ -126,8 +117,8 @@ TEST(Damage, IsNamedByItsSection) {
   FileHeader header;
   std::memcpy(&header, bytes.data(), sizeof header);
   bytes[header.sections[3].offset + 2] ^= 1;
-  EXPECT_THAT(error_of([&] { load(bytes); }), HasSubstr("section code"));
-  EXPECT_THAT(error_of([&] { load("not a tnx file at all"); }), HasSubstr("is no .tnx file"));
+  EXPECT_THAT(failure_of([&] { load(bytes); }), HasSubstr("section code"));
+  EXPECT_THAT(failure_of([&] { load("not a tnx file at all"); }), HasSubstr("is no .tnx file"));
 }
 
 // Lists then lie at addresses that their elements' type doesn't like: UBSan sees it.
@@ -145,7 +136,7 @@ TEST(Damage, OfOffsetsIsReadOrRefused) {
       word += step;
       std::memcpy(moved.data() + at, &word, sizeof word);
       repair_hashes(moved);
-      ++(error_of([&] { load(moved); }) == "no error" ? loaded : refused);
+      ++(failure_of([&] { load(moved); }) == "no error" ? loaded : refused);
     }
   }
   EXPECT_GT(loaded, 0);
@@ -156,7 +147,7 @@ TEST(Damage, OfAnotherFormatIsUnsupported) {
   std::string bytes = write_to_bytes(sample());
   uint32_t version = kFormatVersion + 1;
   std::memcpy(bytes.data() + 8, &version, 4);
-  EXPECT_THAT(error_of([&] { load(bytes); }), HasSubstr("format 2"));
+  EXPECT_THAT(failure_of([&] { load(bytes); }), HasSubstr("format 2"));
 }
 
 // The rules that assembly can't break.
@@ -165,7 +156,7 @@ TEST(Verify, CodeOfAFileIsNamedByItsByte) {
   Unit unit = sample();
   unit.functions[0].register_count = 2;
   std::string bytes = write_to_bytes(unit);
-  std::string error = error_of([&] { load(bytes); });
+  std::string error = failure_of([&] { load(bytes); });
   EXPECT_THAT(error, HasSubstr("code, function 'main', instruction 1, byte 0x"));
   EXPECT_THAT(error, HasSubstr("register-range"));
 }
@@ -173,7 +164,7 @@ TEST(Verify, CodeOfAFileIsNamedByItsByte) {
 TEST(Verify, ConstantForm) {
   Unit unit = sample();
   unit.constants[2].value = Any(Shape({-1, 2}));
-  EXPECT_THAT(error_of([&] { verify(unit); }), HasSubstr("constant-form"));
+  EXPECT_THAT(failure_of([&] { verify(unit); }), HasSubstr("constant-form"));
   // In the file: the tensor's byte count is damaged and the hashes repaired.
   std::string bytes = write_to_bytes(sample());
   size_t broken = 0;
@@ -182,7 +173,7 @@ TEST(Verify, ConstantForm) {
     uint64_t huge = uint64_t{1} << 62;
     std::memcpy(damaged.data() + at, &huge, 8);
     repair_hashes(damaged);
-    if (error_of([&] { load(damaged); }).find("constant-form") != std::string::npos) ++broken;
+    if (failure_of([&] { load(damaged); }).find("constant-form") != std::string::npos) ++broken;
   }
   EXPECT_GT(broken, 0u);
 }
@@ -193,7 +184,7 @@ TEST(Verify, SignatureText) {
   ASSERT_NE(at, std::string::npos);
   bytes[at + 6] = '(';
   ASSERT_TRUE(repair_hashes(bytes));
-  EXPECT_THAT(error_of([&] { load(bytes); }), HasSubstr("signature-text"));
+  EXPECT_THAT(failure_of([&] { load(bytes); }), HasSubstr("signature-text"));
 }
 
 TEST(Verify, OpcodeSince) {
@@ -207,13 +198,13 @@ TEST(Verify, OpcodeSince) {
 TEST(Verify, TableSize) {
   Unit unit = sample();
   unit.libraries.assign(kMaxLibraries + 1, "x");
-  EXPECT_THAT(error_of([&] { verify(unit); }), HasSubstr("table-size"));
+  EXPECT_THAT(failure_of([&] { verify(unit); }), HasSubstr("table-size"));
 }
 
 TEST(Verify, KernelClosed) {
   Unit unit = sample();
   unit.kernels.push_back({"x86_64", "any", {}, "no elf"});
-  EXPECT_THAT(error_of([&] { verify(unit); }), HasSubstr("kernel-closed"));
+  EXPECT_THAT(failure_of([&] { verify(unit); }), HasSubstr("kernel-closed"));
 }
 
 // An ELF of this process imports, needs libraries and has constructors.

@@ -99,13 +99,13 @@ TEST(Closure, OutlivesItsMachineAndRunsOnAnIdleOne) {
   }
   EXPECT_EQ(adder(int64_t{2}).as<int64_t>(), 42);
   std::thread([&] { EXPECT_EQ(adder(int64_t{3}).as<int64_t>(), 43); }).join();
-  EXPECT_THAT(error_of([&] { adder(); }), HasSubstr("wrong number of arguments"));
+  EXPECT_THAT(failure_of([&] { adder(); }), HasSubstr("wrong number of arguments"));
 }
 
 TEST(Nesting, EndsAtTwoHundredAndTheMachineAnswersAgain) {
   Machine m(program_of(assemble(kProgram), host()));
   EXPECT_EQ(m.call("nest", 150).as<int64_t>(), 0);
-  EXPECT_THAT(error_of([&] { m.call("nest", 250); }), HasSubstr("nested too deep"));
+  EXPECT_THAT(failure_of([&] { m.call("nest", 250); }), HasSubstr("nested too deep"));
   EXPECT_EQ(m.call("nest", 150).as<int64_t>(), 0);
 }
 
@@ -114,7 +114,7 @@ TEST(Nesting, SharesTheOuterCallsFuel) {
   limits.fuel = 20;
   Machine m(program_of(assemble(kProgram), host()), limits);
   EXPECT_EQ(m.call("nest", 10).as<int64_t>(), 0);
-  EXPECT_THAT(error_of([&] { m.call("nest", 30); }), HasSubstr("ran out of fuel"));
+  EXPECT_THAT(failure_of([&] { m.call("nest", 30); }), HasSubstr("ran out of fuel"));
 }
 
 TEST(Nesting, SharesTheOuterCallsDeadline) {
@@ -124,7 +124,8 @@ TEST(Nesting, SharesTheOuterCallsDeadline) {
   Any spinner = m.call("spinner");
   Function spin_with_argument =
       Function::from_typed([f = spinner.as<Function>()](int64_t) { f(); });
-  EXPECT_THAT(error_of([&] { m.call("spin_in_host", spin_with_argument); }), HasSubstr("deadline"));
+  EXPECT_THAT(failure_of([&] { m.call("spin_in_host", spin_with_argument); }),
+              HasSubstr("deadline"));
 }
 
 // Objects whose release calls the machine, which then runs above all that lives.
@@ -217,7 +218,7 @@ func @main() -> i64 {
 
 TEST(Errors, CarryFunctionSpanAndInstruction) {
   Machine m(program_of(assemble(kProgram), host()));
-  std::string error = error_of([&] { m.call("through_host", 2, "x"); });
+  std::string error = failure_of([&] { m.call("through_host", 2, "x"); });
   EXPECT_THAT(error, HasSubstr("argument 1"));
   EXPECT_THAT(error, HasSubstr("in packed function host.call"));
   EXPECT_THAT(error, HasSubstr("through_host at main.tn:9:1 (/node), instruction 1: call_packed"));
@@ -252,32 +253,34 @@ TEST(Instrument, SeesEveryCallBeforeAndAfterAndMaySkip) {
   m.set_instrument([](const CallEvent&) -> CallAction {
     throw Error(ErrorKind::Usage, "stopped by the instrument");
   });
-  EXPECT_THAT(error_of([&] { m.call("two", 5); }), HasSubstr("stopped by the instrument"));
+  EXPECT_THAT(failure_of([&] { m.call("two", 5); }), HasSubstr("stopped by the instrument"));
   m.set_instrument(nullptr);
   EXPECT_EQ(m.call("two", 5).as<int64_t>(), 16);
 }
 
 TEST(Linking, MissingFunctionsAreNamed) {
-  EXPECT_THAT(error_of([] { program_of(assemble(kProgram)); }),
+  EXPECT_THAT(failure_of([] { program_of(assemble(kProgram)); }),
               HasSubstr("no function host.call, function host.again"));
-  EXPECT_THAT(error_of([] { program_of(assemble("library \"nowhere\"\nfunc @f() {\n ret 1\n}")); }),
-              HasSubstr("no nowhere"));
-  EXPECT_THAT(error_of([] { program_of(assemble("library \"../x\"\nfunc @f() {\n ret 1\n}")); }),
+  EXPECT_THAT(
+      failure_of([] { program_of(assemble("library \"nowhere\"\nfunc @f() {\n ret 1\n}")); }),
+      HasSubstr("no nowhere"));
+  EXPECT_THAT(failure_of([] { program_of(assemble("library \"../x\"\nfunc @f() {\n ret 1\n}")); }),
               HasSubstr("no ../x"));
   // One that lies there and can't be opened says why.
   std::string dir = testing::TempDir(), path = dir + "/libtenon_broken.so";
   std::ofstream(path) << "no shared object at all, but long enough to look like a file";
   ProgramOptions beside;
   beside.library_dirs = {dir};
-  EXPECT_THAT(
-      error_of([&] { program_of(assemble("library \"broken\"\nfunc @f() {\n ret 1\n}"), beside); }),
-      HasSubstr("no broken (" + path + ": "));
+  EXPECT_THAT(failure_of([&] {
+                program_of(assemble("library \"broken\"\nfunc @f() {\n ret 1\n}"), beside);
+              }),
+              HasSubstr("no broken (" + path + ": "));
   std::remove(path.c_str());
   ProgramOptions look;
   look.allow_missing = true;
   Machine m(program_of(assemble(kProgram), look));
   EXPECT_EQ(m.call("two", 1).as<int64_t>(), 12);
-  EXPECT_THAT(error_of([&] { m.call("nest", 1); }), HasSubstr("'host.again' is linked"));
+  EXPECT_THAT(failure_of([&] { m.call("nest", 1); }), HasSubstr("'host.again' is linked"));
 }
 
 TEST(Linking, UntrustedFilesGetFunctionsForFilesOnly) {
@@ -290,11 +293,11 @@ TEST(Linking, UntrustedFilesGetFunctionsForFilesOnly) {
           "packed $test.for_files\nfunc @f() {\n %0 = call_packed $test.for_files\n ret %0\n}"),
       untrusted));
   EXPECT_EQ(m.call("f").as<int64_t>(), 1);
-  EXPECT_THAT(error_of([&] {
+  EXPECT_THAT(failure_of([&] {
                 program_of(assemble("packed $test.for_us\nfunc @f() {\n ret 1\n}"), untrusted);
               }),
               HasSubstr("no function test.for_us"));
-  EXPECT_THAT(error_of([&] {
+  EXPECT_THAT(failure_of([&] {
                 program_of(assemble("library \"onednn\"\nfunc @f() {\n ret 1\n}"), untrusted);
               }),
               HasSubstr("isn't trusted"));
@@ -330,7 +333,7 @@ TEST(Machine, OneCallAtATime) {
   });
   std::thread other([&] { m.call("spin_in_host", wait); });
   while (!entered) std::this_thread::yield();
-  EXPECT_THAT(error_of([&] { m.call("two", 1); }), HasSubstr("on another thread"));
+  EXPECT_THAT(failure_of([&] { m.call("two", 1); }), HasSubstr("on another thread"));
   leave = true;
   other.join();
   EXPECT_EQ(m.call("two", 1).as<int64_t>(), 12);
@@ -382,11 +385,11 @@ TEST(Kernels, RunFromAClosedObjectAndRefuseWrongArguments) {
   int64_t shape[] = {5};
   Tensor x = Tensor::copy_of<float>(shape, f32, data);
   EXPECT_EQ(m.call("main", x).as<Tensor>().data_as<float>()[4], 10);
-  std::string error = error_of([&] { m.call("wrong", x); });
+  std::string error = failure_of([&] { m.call("wrong", x); });
   EXPECT_THAT(error, HasSubstr("kernel 'doubled'"));
   EXPECT_THAT(error, HasSubstr("argument 1, axis 0"));
   EXPECT_EQ(m.call("workspace", 1000).as<int64_t>(), 0);
-  EXPECT_THAT(error_of([&] { m.call("workspace", 10 << 20); }), HasSubstr("workspace"));
+  EXPECT_THAT(failure_of([&] { m.call("workspace", 10 << 20); }), HasSubstr("workspace"));
   EXPECT_EQ(m.call("main", x).as<Tensor>().data_as<float>()[0], 2);
 }
 
@@ -399,10 +402,10 @@ TEST(Kernels, WorkspaceCountsOnEveryThread) {
   // One fits, four do not; and where one thread took all the iterations, nothing would be shown.
   std::string error = "no error";
   for (int i = 0; i < 1000 && error == "no error"; ++i) {
-    error = error_of([&] { m.call("workspaces", 600'000); });
+    error = failure_of([&] { m.call("workspaces", 600'000); });
   }
   EXPECT_THAT(error, HasSubstr("workspace"));
-  EXPECT_THAT(error_of([&] { m.call("workspaces", 2 << 20); }), HasSubstr("workspace"));
+  EXPECT_THAT(failure_of([&] { m.call("workspaces", 2 << 20); }), HasSubstr("workspace"));
   m.call("workspaces", 1000);
 }
 
@@ -411,7 +414,7 @@ TEST(Kernels, ALoopThatThrowsIsAnErrorOfTheKernel) {
                                     [] { return int32_t{2}; }};
   Machine m(program_of(with_kernels(kKernels)));
   set_thread_team(&throws);
-  std::string error = error_of([&] { m.call("workspaces", 100); });
+  std::string error = failure_of([&] { m.call("workspaces", 100); });
   set_thread_team(nullptr);
   EXPECT_THAT(error, HasSubstr("out of memory"));
   EXPECT_THAT(error, HasSubstr("in kernel workspaces"));
@@ -431,16 +434,17 @@ TEST(Kernels, AsValuesOutliveTheirProgram) {
 }
 
 TEST(Kernels, MissingOnesAndFeaturesAreLoadErrors) {
-  EXPECT_THAT(error_of([] { program_of(with_kernels("kernel $absent\nfunc @f() {\n ret 1\n}")); }),
-              HasSubstr("no kernel absent"));
+  EXPECT_THAT(
+      failure_of([] { program_of(with_kernels("kernel $absent\nfunc @f() {\n ret 1\n}")); }),
+      HasSubstr("no kernel absent"));
   Unit unit = with_kernels(kKernels);
   unit.kernels[0].cpu_features = {"avx2", "quantum"};
-  EXPECT_THAT(error_of([&] { program_of(unit); }), HasSubstr("quantum"));
+  EXPECT_THAT(failure_of([&] { program_of(unit); }), HasSubstr("quantum"));
   unit.kernels[0].target = "riscv64-unknown-linux-gnu";
-  EXPECT_THAT(error_of([&] { program_of(unit); }), HasSubstr("code for riscv64"));
+  EXPECT_THAT(failure_of([&] { program_of(unit); }), HasSubstr("code for riscv64"));
   ProgramOptions untrusted;
   untrusted.trusted = false;
-  EXPECT_THAT(error_of([&] { program_of(with_kernels(kKernels), untrusted); }),
+  EXPECT_THAT(failure_of([&] { program_of(with_kernels(kKernels), untrusted); }),
               HasSubstr("native code"));
 }
 
@@ -460,7 +464,7 @@ TEST(Kernels, BytesOfAFileAreReadOnce) {
     std::string damaged = bytes;
     std::memcpy(damaged.data() + at, &first, sizeof first);
     repair_hashes(damaged);
-    std::string error = error_of([&] { Program::load_bytes(damaged); });
+    std::string error = failure_of([&] { Program::load_bytes(damaged); });
     refused += error.find("code behind that of the entry before") != std::string::npos;
   }
   EXPECT_GT(refused, 0);

@@ -95,8 +95,8 @@ TEST(Machine, FuelStopsCallsAndLoopsAndTheMachineAnswersAgain) {
   Limits limits;
   limits.fuel = 1000;
   Machine m(program_of(assemble(kFib)), limits);
-  EXPECT_THAT(error_of([&] { m.call("spin"); }), HasSubstr("ran out of fuel"));
-  EXPECT_THAT(error_of([&] { m.call("fib", 30); }), HasSubstr("ran out of fuel"));
+  EXPECT_THAT(failure_of([&] { m.call("spin"); }), HasSubstr("ran out of fuel"));
+  EXPECT_THAT(failure_of([&] { m.call("fib", 30); }), HasSubstr("ran out of fuel"));
   EXPECT_EQ(m.call("fib", 5).as<int64_t>(), 5);
   EXPECT_EQ(m.call("count", 100).as<int64_t>(), 100);
   EXPECT_EQ(m.fuel_left(), 1000 - 1 - 100);  // the entry, and a backward jump per iteration
@@ -180,13 +180,13 @@ TEST(Machine, StepsOfLoopsFailWhereTheirInstructionsStand) {
   Limits limits;
   limits.fuel = 1000;
   Machine m(program_of(assemble(kSteps)), limits);
-  std::string error = error_of([&] { m.call("from", "x", 9); });
+  std::string error = failure_of([&] { m.call("from", "x", 9); });
   EXPECT_THAT(error, HasSubstr("add needs an integer"));
   EXPECT_THAT(error, HasSubstr("from, instruction 0: add"));
-  error = error_of([&] { m.call("from", 1, "x"); });
+  error = failure_of([&] { m.call("from", 1, "x"); });
   EXPECT_THAT(error, HasSubstr("gt needs an integer"));
   EXPECT_THAT(error, HasSubstr("from, instruction 1: gt"));
-  error = error_of([&] { m.call("up", 5000); });
+  error = failure_of([&] { m.call("up", 5000); });
   EXPECT_THAT(error, HasSubstr("ran out of fuel"));
   EXPECT_THAT(error, HasSubstr("up, instruction 3: if"));
   m.call("up", 100);
@@ -197,7 +197,7 @@ TEST(Machine, DeadlineStopsALoop) {
   Limits limits;
   limits.deadline = std::chrono::milliseconds(20);
   Machine m(program_of(assemble(kFib)), limits);
-  EXPECT_THAT(error_of([&] { m.call("spin"); }), HasSubstr("deadline"));
+  EXPECT_THAT(failure_of([&] { m.call("spin"); }), HasSubstr("deadline"));
   EXPECT_EQ(m.call("fib", 5).as<int64_t>(), 5);
 }
 
@@ -208,11 +208,11 @@ TEST(Machine, DeadlineStopsALoopInAForkedChild) {
   Limits limits;
   limits.deadline = std::chrono::milliseconds(20);
   Machine m(program_of(assemble(kFib)), limits);
-  EXPECT_THAT(error_of([&] { m.call("spin"); }), HasSubstr("deadline"));
+  EXPECT_THAT(failure_of([&] { m.call("spin"); }), HasSubstr("deadline"));
   pid_t child = fork();
   if (child == 0) {
     alarm(30);  // ends the child where no deadline does
-    _exit(error_of([&] { m.call("spin"); }).find("deadline") == std::string::npos);
+    _exit(failure_of([&] { m.call("spin"); }).find("deadline") == std::string::npos);
   }
   int status = 1;
   waitpid(child, &status, 0);
@@ -228,7 +228,7 @@ TEST(Machine, OneCancelFromAnotherThreadStopsOneCall) {
       while (!m.cancel()) {
       }
     });
-    EXPECT_THAT(error_of([&] { m.call("spin"); }), HasSubstr("cancelled"));
+    EXPECT_THAT(failure_of([&] { m.call("spin"); }), HasSubstr("cancelled"));
     other.join();
     EXPECT_EQ(m.call("fib", 5).as<int64_t>(), 5);
   }
@@ -265,7 +265,7 @@ TEST(Machine, DepthIsLimitedAndTheErrorNamesFrames) {
   limits.depth = 100;
   Machine m(program_of(assemble(kFib)), limits);
   EXPECT_EQ(m.call("down", 99).as<int64_t>(), 99);
-  std::string error = error_of([&] { m.call("down", 100); });
+  std::string error = failure_of([&] { m.call("down", 100); });
   EXPECT_THAT(error, HasSubstr("too deep"));
   EXPECT_THAT(error, HasSubstr("down, instruction 3: call"));
 }
@@ -275,8 +275,8 @@ TEST(Machine, LimitsThatTheSystemRefusesLeaveTheOldOnes) {
   Limits huge;
   for (size_t bytes : {size_t{1} << 60, ~size_t{0}, ~size_t{0} - 4096}) {
     huge.stack_bytes = bytes;
-    EXPECT_THAT(error_of([&] { m.set_limits(huge); }), HasSubstr("no address space for a stack"));
-    EXPECT_THAT(error_of([&] { m.set_limits(huge); }), HasSubstr("no address space for a stack"));
+    EXPECT_THAT(failure_of([&] { m.set_limits(huge); }), HasSubstr("no address space for a stack"));
+    EXPECT_THAT(failure_of([&] { m.set_limits(huge); }), HasSubstr("no address space for a stack"));
     EXPECT_EQ(m.limits().stack_bytes, Limits().stack_bytes);
   }
   // The second of the two reservations fails.
@@ -290,7 +290,7 @@ TEST(Machine, LimitsThatTheSystemRefusesLeaveTheOldOnes) {
   tight = before;
   tight.rlim_cur = pages * 4096 + (size_t{32} << 30);
   ASSERT_EQ(setrlimit(RLIMIT_AS, &tight), 0);
-  std::string error = error_of([&] { m.set_limits(deep); });
+  std::string error = failure_of([&] { m.set_limits(deep); });
   ASSERT_EQ(setrlimit(RLIMIT_AS, &before), 0);
   EXPECT_THAT(error, HasSubstr("no address space for a stack"));
   EXPECT_EQ(m.call("down", 100'000).as<int64_t>(), 100'000);
@@ -300,15 +300,15 @@ TEST(Machine, MemoryLimitCountsTheStack) {
   Limits limits;
   limits.memory = 1 << 20;
   Machine m(program_of(assemble(kFib)), limits);
-  EXPECT_THAT(error_of([&] { m.call("down", 1'000'000); }), HasSubstr("more memory than it may"));
+  EXPECT_THAT(failure_of([&] { m.call("down", 1'000'000); }), HasSubstr("more memory than it may"));
   EXPECT_EQ(m.call("down", 1000).as<int64_t>(), 1000);
 }
 
 TEST(Machine, WrongCallsAreUsageErrors) {
   Machine m(program_of(assemble(kFib)));
-  EXPECT_THAT(error_of([&] { m.call("fibb", 1); }), HasSubstr("has no function 'fibb'"));
-  EXPECT_THAT(error_of([&] { m.call("fib"); }), HasSubstr("1 (n: i64)"));
-  EXPECT_THAT(error_of([&] { m.call("fib", "x"); }), HasSubstr("lt needs an integer"));
+  EXPECT_THAT(failure_of([&] { m.call("fibb", 1); }), HasSubstr("has no function 'fibb'"));
+  EXPECT_THAT(failure_of([&] { m.call("fib"); }), HasSubstr("1 (n: i64)"));
+  EXPECT_THAT(failure_of([&] { m.call("fib", "x"); }), HasSubstr("lt needs an integer"));
 }
 
 }  // namespace

@@ -157,10 +157,10 @@ TEST(Pool, MemoryLimitStopsACallAndResultsStopCounting) {
   Limits limits;
   limits.memory = 1 << 20;
   Machine m(program_of(assemble(kAllocates)), limits);
-  EXPECT_THAT(error_of([&] { m.call("keep_all", 100, 100000); }), HasSubstr("memory limit"));
+  EXPECT_THAT(failure_of([&] { m.call("keep_all", 100, 100000); }), HasSubstr("memory limit"));
   std::vector<Any> results;
   for (int i = 0; i < 20; ++i) results.push_back(m.call("make", 50000));  // 200 KB each
-  EXPECT_THAT(error_of([&] { m.call("make", 500000); }), HasSubstr("memory limit"));
+  EXPECT_THAT(failure_of([&] { m.call("make", 500000); }), HasSubstr("memory limit"));
 }
 
 TEST(Machine, MemoryLimitCountsEveryKindOfObject) {
@@ -168,12 +168,12 @@ TEST(Machine, MemoryLimitCountsEveryKindOfObject) {
   limits.memory = 4 << 20;
   Machine m(program_of(assemble(kAllocates)), limits);
   for (const char* function : {"cells", "tuples", "captures", "shapes", "storages"}) {
-    EXPECT_THAT(error_of([&] { m.call(function); }), HasSubstr("memory limit")) << function;
+    EXPECT_THAT(failure_of([&] { m.call(function); }), HasSubstr("memory limit")) << function;
     EXPECT_EQ(m.call("wide", 100'000).as<int64_t>(), 1);  // what dies stops counting
   }
   int64_t four = 4;
   Tensor x = Tensor::empty(std::span(&four, 1), f32);
-  EXPECT_THAT(error_of([&] { m.call("views", x); }), HasSubstr("memory limit"));
+  EXPECT_THAT(failure_of([&] { m.call("views", x); }), HasSubstr("memory limit"));
   Any list = m.call("keep_all", 1000, 64);
   EXPECT_EQ(m.call("wide", 1000).as<int64_t>(), 1);
   list = Any();
@@ -193,7 +193,7 @@ TEST(Machine, PackedFunctionsAllocateUnderTheMemoryLimit) {
                        options),
             limits);
   EXPECT_EQ(m.call("f", 1000).as<Tensor>().count(), 1000);
-  EXPECT_THAT(error_of([&] { m.call("f", 2 << 20); }), HasSubstr("memory limit"));
+  EXPECT_THAT(failure_of([&] { m.call("f", 2 << 20); }), HasSubstr("memory limit"));
 }
 
 TEST(Machine, ReleasesEverythingAfterAnError) {
