@@ -1,5 +1,6 @@
 #include "import/onnx/import_model.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -532,6 +533,55 @@ TEST_F(ImportModel, AKnownConditionTakesItsBranchAlone) {
           M::body("else_branch", graph_of({M::make_node("NoSuch", {"x"}, {"b"})}, "b"))});
   m.output("y");
   EXPECT_EQ(import_model(m.model).module->functions.at("main")->body->bindings.size(), 1u);
+}
+
+// As PyTorch's exporter asks whether a tensor has a batch.
+TEST_F(ImportModel, AConditionOnARankTakesItsBranchAlone) {
+  M m;
+  m.input("x", {"n", 4}).ints("two", {2}, true);
+  m.node("Shape", {"x"}, {"shape"}).node("Size", {"shape"}, {"rank"});
+  m.node("Equal", {"rank", "two"}, {"is_two"}).node("Not", {"is_two"}, {"other"});
+  m.node("If", {"other"}, {"y"},
+         {M::body("then_branch", graph_of({M::make_node("NoSuch", {"x"}, {"a"})}, "a")),
+          M::body("else_branch", graph_of({M::make_node("Relu", {"x"}, {"b"})}, "b"))});
+  m.output("y");
+  EXPECT_THAT(text(m), testing::EndsWith("= relu(%x)\n  %2\n}\n"));
+}
+
+TEST_F(ImportModel, ComparisonsOfKnownNumbersAreDecided) {
+  struct Case {
+    const char* op;
+    bool of_two_and_three, of_three_and_two, of_twice_two;
+  };
+  for (const Case& c : {Case{"Equal", false, false, true}, Case{"Less", true, false, false},
+                        Case{"LessOrEqual", true, false, true}, Case{"Greater", false, true, false},
+                        Case{"GreaterOrEqual", false, true, true}}) {
+    auto decides = [&](int64_t a, int64_t b) {
+      M m;
+      m.input("x", {4}).ints("a", {a}).ints("b", {b});
+      m.node(c.op, {"a", "b"}, {"c"}).node("And", {"c", "c"}, {"d"}).node("Or", {"c", "d"}, {"e"});
+      m.node("Xor", {"e", "e"}, {"f"}).node("Xor", {"e", "f"}, {"g"});
+      m.node("If", {"g"}, {"y"},
+             {M::body("then_branch", graph_of({M::make_node("Relu", {"x"}, {"a1"})}, "a1")),
+              M::body("else_branch", graph_of({M::make_node("Exp", {"x"}, {"b1"})}, "b1"))});
+      m.output("y");
+      const std::string found = text(m);
+      EXPECT_EQ(found.find("if "), std::string::npos) << found;
+      return found.find("relu") != std::string::npos;
+    };
+    EXPECT_EQ(decides(2, 3), c.of_two_and_three) << c.op;
+    EXPECT_EQ(decides(3, 2), c.of_three_and_two) << c.op;
+    EXPECT_EQ(decides(2, 2), c.of_twice_two) << c.op;
+  }
+}
+
+TEST_F(ImportModel, ARecurrencesStartMayNameItsBatchAnew) {
+  M m;
+  m.input("x", {3, "n", 2}).input("w", {1, 4, 2}).input("r", {1, 4, 4}).input("h", {1, "m", 4});
+  m.node("RNN", {"x", "w", "r", "", "", "h"}, {"y"}).output("y");
+  const std::string found = text(m);
+  EXPECT_THAT(found, testing::HasSubstr("tensor[3, 1, n, 4; f32]"));
+  EXPECT_THAT(found, testing::HasSubstr("match_shape("));
 }
 
 TEST_F(ImportModel, NodesOfBranchesAreListedToo) {

@@ -58,8 +58,9 @@ struct ModelMaker {
         Tensor::copy_of(std::span<const int64_t>(t.dims), i64, std::span<const int64_t>(values));
     return t;
   }
-  ModelMaker& ints(const std::string& name, const std::vector<int64_t>& values) {
-    model.graph.initializers.push_back(tensor(name, values));
+  ModelMaker& ints(const std::string& name, const std::vector<int64_t>& values,
+                   bool scalar = false) {
+    model.graph.initializers.push_back(tensor(name, values, scalar));
     return *this;
   }
   static Attribute integer(const std::string& name, int64_t v) {

@@ -1,5 +1,6 @@
 // Arithmetic, comparison, logic, bits and casts: one operator of ours for one of ONNX's.
 
+#include <algorithm>
 #include <cmath>
 
 #include "import/onnx/node_context.h"
@@ -38,6 +39,40 @@ Operands binary(NodeContext& cx) {
   cx.ignore("consumed_inputs");
   Operands xy = binary_operands(cx);
   return {cx.op(Name, xy)};
+}
+
+// What a comparison or a connective of single numbers gives where the numbers are known.
+std::optional<bool> outcome(NodeContext& cx, std::string_view name, const Operands& operands) {
+  Ints known;
+  for (const Operand& x : operands) {
+    auto list = cx.ints(x);
+    if (!list || list->size() != 1) return std::nullopt;
+    known.push_back((*list)[0]);
+  }
+  const int64_t a = known[0], b = known.back();
+  if (name == "equal") return a == b;
+  if (name == "less") return a < b;
+  if (name == "less_equal") return a <= b;
+  if (name == "greater") return a > b;
+  if (name == "greater_equal") return a >= b;
+  if (name == "logical_not") return a == 0;
+  if (name == "logical_and") return a != 0 && b != 0;
+  if (name == "logical_or") return a != 0 || b != 0;
+  TENON_ASSERT(name == "logical_xor", "no outcome of ", name);
+  return (a != 0) != (b != 0);
+}
+
+// Exporters ask for ranks and sizes in conditions of If: one that is known decides its branch.
+template <const char* Name, bool Unary = false>
+Operands decided(NodeContext& cx) {
+  cx.ignore("consumed_inputs");
+  Operands operands = Unary ? Operands{cx.in(0)} : binary_operands(cx);
+  auto known = outcome(cx, Name, operands);
+  if (!known) return {cx.op(Name, operands)};
+  int64_t rank = 0;
+  for (const Operand& x : operands) rank = std::max(rank, cx.rank(x));
+  const Ints ones(static_cast<size_t>(rank), 1);
+  return {graph::constant(make_tensor(boolean, ones, {*known ? 1.0 : 0.0}))};
 }
 
 // The folding of a variadic operator: Max, Min, Sum, Mean.
@@ -210,7 +245,7 @@ void register_elementwise(OpTable& t) {
   t.add("Asinh", 9, unary<asinh>);
   t.add("Acosh", 9, unary<acosh>);
   t.add("Atanh", 9, unary<atanh>);
-  t.add("Not", 1, unary<logical_not>);
+  t.add("Not", 1, decided<logical_not, true>);
   t.add("BitwiseNot", 18, unary<bitwise_not>);
   t.add("IsNaN", 9, unary<is_nan>);
   t.add("IsInf", 10, is_inf);
@@ -220,14 +255,14 @@ void register_elementwise(OpTable& t) {
   t.add("Div", 1, divide_elements);
   t.add("Mod", 10, mod_elements);
   t.add("Pow", 1, pow_elements);
-  t.add("Equal", 1, binary<equal>);
-  t.add("Less", 1, binary<less>);
-  t.add("LessOrEqual", 12, binary<less_equal>);
-  t.add("Greater", 1, binary<greater>);
-  t.add("GreaterOrEqual", 12, binary<greater_equal>);
-  t.add("And", 1, binary<logical_and>);
-  t.add("Or", 1, binary<logical_or>);
-  t.add("Xor", 1, binary<logical_xor>);
+  t.add("Equal", 1, decided<equal>);
+  t.add("Less", 1, decided<less>);
+  t.add("LessOrEqual", 12, decided<less_equal>);
+  t.add("Greater", 1, decided<greater>);
+  t.add("GreaterOrEqual", 12, decided<greater_equal>);
+  t.add("And", 1, decided<logical_and>);
+  t.add("Or", 1, decided<logical_or>);
+  t.add("Xor", 1, decided<logical_xor>);
   t.add("BitwiseAnd", 18, binary<bitwise_and>);
   t.add("BitwiseOr", 18, binary<bitwise_or>);
   t.add("BitwiseXor", 18, binary<bitwise_xor>);

@@ -104,7 +104,10 @@ class Recurrence {
     if (!cx_.has(operand)) return cx_.full(cx_.dtype(x_), 0, {batch_, hidden_});
     Operand all = cx_.in(operand);
     if (batch_first_) all = cx_.transpose(all, {1, 0, 2});
-    return of_direction(all, d);
+    Operand start = of_direction(all, d);
+    // Its batch may have a name of its own.
+    const Dims shape = {batch_, hidden_};
+    return cx_.dims(start) == shape ? start : cx_.b.match_shape(start, shape);
   }
 
   // A cell: from x W^T + bias of one step, [batch, gates*H], and the states to the next states, of
