@@ -251,7 +251,7 @@ class Frame {
   }
 
   Any match_shape(const MatchShape& match) {
-    const Any found = value(match.value);
+    Any found = value(match.value);
     std::vector<int64_t> dims;
     auto tensor = found.try_as<Tensor>();
     if (!match.elements) {
