@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """Times models in Tenon, ONNX Runtime and OpenVINO in the same run and prints a table of ratios.
 
-Usage: compare.py --tenon PROGRAM [--models FOLDER] [--filled FOLDER] [--only NAME,...]
+Usage: compare.py --tenon PROGRAM [--models FOLDER] [--filled FOLDER] [--loops] [--only NAME,...]
                   [--threads 1,2] [--rounds N] [--seconds S] [--compile-flags FLAGS] [--json FILE]
 
-  --models FOLDER  MobileNetV2 and BERT, made there by make_models.py if they are missing
+  --models FOLDER  what make_models.py makes, made there if it is missing
+  --loops          an LSTM of 2,000 steps and a Loop of 1,000 turns instead of the networks
   --filled FOLDER  a folder of ONNX's vision networks with weights (`resnet50/model.onnx`, ...);
                    without it these networks are left out
 
@@ -38,9 +39,16 @@ class Model:
     shapes: dict[str, list[int]]  # values of symbolic dimensions: input to shape
 
 
-def find_models(models: Path, filled: Path | None) -> list[Model]:
-    if not (models / "bert.onnx").exists() or not (models / "mobilenetv2.onnx").exists():
-        subprocess.run([sys.executable, HERE / "make_models.py", models], check=True)
+def find_models(models: Path, filled: Path | None, loops: bool) -> list[Model]:
+    wanted = ("lstm", "loop") if loops else ("mobilenetv2", "bert")
+    missing = [name for name in wanted if not (models / f"{name}.onnx").exists()]
+    if missing:
+        subprocess.run([sys.executable, HERE / "make_models.py", models, *missing], check=True)
+    if loops:
+        return [
+            Model("lstm-2000", models / "lstm.onnx", {"x": [2000, 1, 32]}),
+            Model("loop-1000", models / "loop.onnx", {}),
+        ]
     found = []
     for name in ("resnet50", "squeezenet", "shufflenet", "vgg19") if filled else ():
         found.append(Model(name, filled / name / "model.onnx", {}))
@@ -266,6 +274,7 @@ def main() -> None:
     parser.add_argument("--tenon", type=Path, required=True)
     parser.add_argument("--models", type=Path, default=Path("build/bench-models"))
     parser.add_argument("--filled", type=Path)
+    parser.add_argument("--loops", action="store_true")
     parser.add_argument("--only", help="names, comma-separated")
     parser.add_argument("--threads", default="1,2")
     parser.add_argument("--rounds", type=int, default=5)
@@ -276,7 +285,7 @@ def main() -> None:
     options.threads = [int(n) for n in options.threads.split(",")]
     options.tenon = options.tenon.resolve()
     rows, failed = [], []
-    for model in find_models(options.models, options.filled):
+    for model in find_models(options.models, options.filled, options.loops):
         if options.only and model.name not in options.only.split(","):
             continue
         with tempfile.TemporaryDirectory() as folder:

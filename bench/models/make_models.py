@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Builds the benchmark models that no data set holds: MobileNetV2 and BERT-base, random weights.
+"""Builds the benchmark models that no data set holds: MobileNetV2, BERT-base, loops; random weights.
 
-Usage: make_models.py OUT_FOLDER [mobilenetv2|bert]... [--layers N --hidden N --heads N]
+Usage: make_models.py OUT_FOLDER [mobilenetv2|bert|lstm|loop]... [--layers N --hidden N --heads N]
                       [--fused-layer-norm]
 
 The graphs have the form that PyTorch's exporter gives them: batch normalisation folded into the
@@ -12,6 +12,8 @@ same bytes. Weights of BERT lie in a file of their own beside the model (438 MB)
   mobilenetv2.onnx  image: float[1, 3, 224, 224] -> logits: float[1, 1000]
   bert.onnx         input_ids, attention_mask, token_type_ids: int64[batch, sequence]
                     -> last_hidden_state: float[batch, sequence, 768], pooler_output: float[batch, 768]
+  lstm.onnx         x: float[steps, 1, 32] -> y: float[steps, 1, 1, 64], last_h, last_c
+  loop.onnx         x: float[64] -> last: float[64], rows: float[1000, 64], a Loop of 1,000 turns
 """
 
 import argparse
@@ -230,6 +232,43 @@ def bert(layers: int, hidden: int, heads: int, fused_layer_norm: bool) -> onnx.M
     )
 
 
+def lstm(inputs: int = 32, hidden: int = 64) -> onnx.ModelProto:
+    g = Graph(seed=3)
+    weights = [
+        g.weight("weights", (1, 4 * hidden, inputs), 0.1),
+        g.weight("recurrence", (1, 4 * hidden, hidden), 0.1),
+    ]
+    g.nodes.append(
+        helper.make_node("LSTM", ["x", *weights], ["y", "last_h", "last_c"], "/LSTM", hidden_size=hidden)
+    )
+    values = {"x": ["steps", 1, inputs], "y": ["steps", 1, 1, hidden]}
+    values |= {"last_h": [1, 1, hidden], "last_c": [1, 1, hidden]}
+    infos = [helper.make_tensor_value_info(n, TensorProto.FLOAT, s) for n, s in values.items()]
+    return g.model("lstm", infos[:1], infos[1:], opset=17)
+
+
+def loop(turns: int = 1000, width: int = 64) -> onnx.ModelProto:
+    float_row = lambda name: helper.make_tensor_value_info(name, TensorProto.FLOAT, [width])
+    boolean = lambda name: helper.make_tensor_value_info(name, TensorProto.BOOL, [])
+    body = helper.make_graph(
+        [
+            helper.make_node("Mul", ["state", "factor"], ["scaled"], "/body/Mul"),
+            helper.make_node("Tanh", ["scaled"], ["next"], "/body/Tanh"),
+            helper.make_node("Identity", ["next"], ["row"], "/body/Identity"),
+            helper.make_node("Identity", ["go_on"], ["go_on_next"], "/body/Identity_1"),
+        ],
+        "body",
+        [helper.make_tensor_value_info("i", TensorProto.INT64, []), boolean("go_on"), float_row("state")],
+        [boolean("go_on_next"), float_row("next"), float_row("row")],
+        [numpy_helper.from_array(np.float32(1.01), "factor")],
+    )
+    g = Graph(seed=4)
+    count = g.constant("turns", np.int64(turns))
+    g.nodes.append(helper.make_node("Loop", [count, "", "x"], ["last", "rows"], "/Loop", body=body))
+    rows = helper.make_tensor_value_info("rows", TensorProto.FLOAT, [turns, width])
+    return g.model("loop", [float_row("x")], [float_row("last"), rows], opset=17)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("out", type=Path)
@@ -249,8 +288,10 @@ def main() -> None:
             weights = options.out / f"{name}.data"
             weights.unlink(missing_ok=True)  # the writer appends
             onnx.save(model, path, save_as_external_data=True, location=weights.name)
+        elif name in ("lstm", "loop"):
+            onnx.save(lstm() if name == "lstm" else loop(), path)
         else:
-            parser.error(f"unknown model {name}; there are mobilenetv2 and bert")
+            parser.error(f"unknown model {name}; there are mobilenetv2, bert, lstm and loop")
         onnx.checker.check_model(str(path), full_check=True)
         print(path)
 

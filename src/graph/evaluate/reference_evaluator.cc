@@ -140,6 +140,8 @@ class Frame {
 
  private:
   Any block(const BlockRef& block) {
+    // Sizes bound inside are the block's own: the next turn of a loop binds them anew.
+    const auto outer = symbols_;
     for (const auto& binding : block->bindings) {
       try {
         values_[binding->var.get()] = evaluate(*binding);
@@ -147,6 +149,7 @@ class Frame {
         throw error.at(binding->span);
       }
     }
+    symbols_ = outer;
     return value(block->result);
   }
 

@@ -75,6 +75,21 @@ TEST_F(ReferenceEvaluatorTest, RunsRecursionAndBranchesOnScalars) {
   EXPECT_EQ(run(text, {Any(int64_t{10})}, "fib")[0].as<int64_t>(), 55);
 }
 
+TEST_F(ReferenceEvaluatorTest, BindsTheSizesOfABlockEachTimeAnew) {
+  const char* text = R"(
+    fn @main(%x: tensor[k; f32], %n: i64) -> tensor[rank=1; f32] {
+      %r = loop (%i: i64 = 0, %v: tensor[rank=1; f32] = %x) while { less(%i, %n) } {
+        %u = match_shape(%v, [d])
+        %w = concat(%u, %u, axis=0)
+        %j = add(%i, 1)
+        (%j, %w)
+      }
+      %r.1
+    })";
+  const std::vector<Any> found = run(text, {floats({1}, {7}), Any(int64_t{3})});
+  EXPECT_EQ(found[0].as<Tensor>().dim(0), 8);
+}
+
 TEST_F(ReferenceEvaluatorTest, RefusesAnInputOfAnotherShape) {
   const char* text = R"(
     fn @main(%x: tensor[n, n; f32]) -> tensor[n, n; f32] { %y = neg(%x)  %y })";

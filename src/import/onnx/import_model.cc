@@ -25,10 +25,11 @@ std::string symbol_text(std::string_view name) {
   for (char c : name) {
     bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
     bool digit = c >= '0' && c <= '9';
-    if (digit && out.empty()) out = "d";
-    out += letter || digit ? c : '_';
+    if (digit && out.empty()) out.push_back('d');
+    out.push_back(letter || digit ? c : '_');
   }
-  return out.empty() ? "d" : out;
+  if (out.empty()) out.push_back('d');
+  return out;
 }
 
 // The names of one graph or function body. Graphs see those of the graph around them.

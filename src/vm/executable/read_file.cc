@@ -269,7 +269,9 @@ class Reader {
   // The flatbuffers' verifier looks after the alignment of a list's length, not of its elements.
   static std::vector<int64_t> sizes(const tnx::Constant& c) {
     std::vector<int64_t> out(c.shape() ? c.shape()->size() : 0);
-    if (!out.empty()) std::memcpy(out.data(), c.shape()->Data(), out.size() * sizeof(int64_t));
+    for (size_t i = 0; i < out.size(); ++i) {
+      std::memcpy(&out[i], c.shape()->Data() + i * sizeof(int64_t), sizeof(int64_t));
+    }
     return out;
   }
 
