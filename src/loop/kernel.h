@@ -92,6 +92,10 @@ struct Kernel : Object {
   // the write of the same element.
   Array<Array<int64_t>> in_place;
   StmtRef body;
+  // Whether every access lies within its buffer and no index overflows by construction, as
+  // schedules make them. No field to reflection, so that nothing which is read can claim it: in any
+  // other kernel an access outside its buffer stops the kernel with an error.
+  bool in_bounds = false;
   TENON_TYPE(TypeIndex::LoopBegin + 0x4);
 };
 using KernelRef = Ref<const Kernel>;

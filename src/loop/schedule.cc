@@ -116,6 +116,7 @@ KernelRef schedule(const Compute& compute, const ScheduleOptions& options) {
   k->body = options.level == 0 ? plain_compute(compute) : schedule_stages(compute, options);
   if (options.level > 0) k->in_place = in_place_pairs(compute);
   k->integers = unbound_symbols(*k);
+  k->in_bounds = true;
   check(*k);
   return k;
 }

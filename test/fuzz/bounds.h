@@ -1,8 +1,8 @@
 // What a mutant may take, and what is kept of one that is a finding. A program calls set_bounds
 // once, begin_mutant before each mutant and end_mutants at the end. The current mutant always lies
 // in the file that TENON_FINDING names ("finding.bin"), so that whatever ends the program leaves it
-// there: a crash, a sanitizer's report, more seconds or memory than allowed. finding() keeps one
-// whose mistake was caught, and goes on.
+// there, and its number is printed: a crash, a sanitizer's report, more seconds or memory than
+// allowed. finding() keeps one whose mistake was caught, and goes on.
 #pragma once
 
 #include <fcntl.h>
@@ -12,6 +12,8 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
+#include <ctime>
 #include <fstream>
 #include <string>
 
@@ -25,7 +27,38 @@
 #endif
 #endif
 
+namespace tenon::fuzz {
+
+struct Bounds {
+  static inline std::string path;
+  static inline int file = -1;
+  static inline const std::string* mutant = nullptr;
+  static inline unsigned seconds = 0;
+  static inline int waits = 0;             // of `seconds` each, for the mutant
+  static inline int64_t cpu_at_begin = 0;  // nanoseconds
+  static inline char name[40];             // of the mutant, for handlers: "mutant 17"
+  static inline long findings = 0;
+};
+
+inline int64_t cpu_time() {
+  timespec now{};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+  return now.tv_sec * 1'000'000'000 + now.tv_nsec;
+}
+
+// As a signal handler may.
+inline void say_finding(const char* what) {
+  for (const char* text : {"finding: ", static_cast<const char*>(Bounds::name), what, "\n"}) {
+    [[maybe_unused]] auto written = write(2, text, std::strlen(text));
+  }
+}
+
+}  // namespace tenon::fuzz
+
 #ifdef TENON_FUZZ_ASAN
+extern "C" inline __attribute__((used, visibility("default"))) void __asan_on_error() {
+  tenon::fuzz::say_finding(" makes a sanitizer report");
+}
 // The sanitizer's own bounds: its reservation of address space rules out RLIMIT_AS.
 extern "C" inline __attribute__((used, visibility("default"))) const char*
 __asan_default_options() {
@@ -39,14 +72,6 @@ __ubsan_default_options() {
 
 namespace tenon::fuzz {
 
-struct Bounds {
-  static inline std::string path;
-  static inline int file = -1;
-  static inline const std::string* mutant = nullptr;
-  static inline unsigned seconds = 0;
-  static inline long findings = 0;
-};
-
 inline void set_bounds(unsigned seconds) {
   const char* given = std::getenv("TENON_FINDING");
   Bounds::path = given ? given : "finding.bin";
@@ -57,8 +82,14 @@ inline void set_bounds(unsigned seconds) {
   }
   Bounds::seconds = seconds;
   std::signal(SIGALRM, [](int) {
-    static constexpr char kText[] = "finding: a mutant takes longer than it may\n";
-    [[maybe_unused]] auto written = write(2, kText, sizeof kText - 1);
+    // A machine that is busy, or a process that was stopped, is no finding; waiting for ever is.
+    constexpr int kWaits = 10;
+    const bool worked = cpu_time() - Bounds::cpu_at_begin > Bounds::seconds * int64_t{500'000'000};
+    if (!worked && ++Bounds::waits < kWaits) {
+      alarm(Bounds::seconds);
+      return;
+    }
+    say_finding(" takes longer than it may");
     std::abort();
   });
 #ifndef TENON_FUZZ_ASAN
@@ -69,13 +100,17 @@ inline void set_bounds(unsigned seconds) {
 }
 
 // `bytes` must live until the next call.
-inline void begin_mutant(const std::string& bytes) {
+inline void begin_mutant(uint64_t number, const std::string& bytes) {
   Bounds::mutant = &bytes;
+  std::snprintf(Bounds::name, sizeof Bounds::name, "mutant %llu",
+                static_cast<unsigned long long>(number));
   if (pwrite(Bounds::file, bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size()) ||
       ftruncate(Bounds::file, static_cast<off_t>(bytes.size())) != 0) {
     std::perror(Bounds::path.c_str());
     std::exit(2);
   }
+  Bounds::waits = 0;
+  Bounds::cpu_at_begin = cpu_time();
   alarm(Bounds::seconds);
 }
 

@@ -67,7 +67,7 @@ int main(int argc, char** argv) {
     const Seed& other = seeds[mutator.below(seeds.size())];
     const std::string bytes = number % 3 ? WireMutator(mutator).mutant(base.message, other.message)
                                          : mutator.mutant(base.bytes, other.bytes);
-    begin_mutant(bytes);
+    begin_mutant(number, bytes);
     OnnxTarget target;
     target.directory = base.directory;
     target.level = number % 8 ? 2 : 0;

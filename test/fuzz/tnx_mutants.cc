@@ -270,7 +270,7 @@ int main(int argc, char** argv) {
   for (uint64_t number = first; number < first + count; ++number) {
     // A mutant depends on its number alone, so that it can be made again without the others.
     const Mutants::Mutant mutant = Mutants(seeds, number).make();
-    begin_mutant(mutant.bytes);
+    begin_mutant(number, mutant.bytes);
     TnxOutcome outcome = run_tnx(mutant.bytes, true, kernels);
     if (mutant.refused && (outcome.loaded || outcome.foreign)) {
       outcome.problem = "a changed kernel section passed its hash";

@@ -62,9 +62,14 @@ ExprRef less(const ExprRef& a, const ExprRef& b) {
   return binary(BinaryOp::kLt, a, b);
 }
 
-// Compiles, runs with new outputs, and compares with the evaluator.
-void expect_as_evaluated(const KernelRef& k, const std::vector<Tensor>& inputs,
-                         const Symbols& symbols = {}, double tolerance = 1e-6) {
+// Compiles, runs with new outputs, and compares with the evaluator: with accesses that are checked,
+// and without.
+void expect_as_evaluated(const KernelRef& given, const std::vector<Tensor>& inputs,
+                         const Symbols& symbols = {}, double tolerance = 1e-6,
+                         bool in_bounds = true) {
+  if (in_bounds) expect_as_evaluated(given, inputs, symbols, tolerance, false);
+  auto k = make<Kernel>(*given);
+  k->in_bounds = in_bounds;
   OpenedKernels opened(compile_kernels({k}, host_target()));
   std::vector<Tensor> expected = evaluate(*k, inputs, symbols);
   std::vector<Any> arguments(inputs.begin(), inputs.end());

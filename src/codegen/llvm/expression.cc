@@ -117,7 +117,8 @@ bool BodyWriter::nonnegative(const loop::Expr& e) {
   return result;
 }
 
-// Of index arithmetic, whose values are far from overflow: literals are kept small for that.
+// Of index arithmetic, whose values are far from overflow: literals are kept small for that. That
+// holds of kernels that are in bounds alone; elsewhere sums, products and loops may wrap.
 bool BodyWriter::find_nonnegative(const loop::Expr& e) {
   switch (e.kind) {
     case ExprKind::kLiteral: {
@@ -130,7 +131,7 @@ bool BodyWriter::find_nonnegative(const loop::Expr& e) {
       const auto* var = static_cast<const loop::Var*>(&e);
       if (auto let = let_values_.find(var); let != let_values_.end())
         return nonnegative(*let->second);
-      return nonnegative_vars_.count(var) != 0;
+      return kernel_.in_bounds && nonnegative_vars_.count(var) != 0;
     }
     case ExprKind::kCheckedIndex:
       return true;
@@ -140,8 +141,10 @@ bool BodyWriter::find_nonnegative(const loop::Expr& e) {
       switch (b.op) {
         case BinaryOp::kMul:
           // Strides are sizes; a product of variables is data, and may wrap.
-          return (is_size(*b.a) || is_size(*b.b)) && nonnegative(*b.a) && nonnegative(*b.b);
+          return kernel_.in_bounds && (is_size(*b.a) || is_size(*b.b)) && nonnegative(*b.a) &&
+                 nonnegative(*b.b);
         case BinaryOp::kAdd:
+          return kernel_.in_bounds && nonnegative(*b.a) && nonnegative(*b.b);
         case BinaryOp::kMin:
         case BinaryOp::kFloorDiv:
         case BinaryOp::kDiv:
@@ -388,20 +391,55 @@ BodyWriter::Address BodyWriter::address(const loop::Buffer& buffer,
     }
   }
   llvm::Value* offset = nullptr;
+  const bool fits = kernel_.in_bounds;  // what masked lanes don't access may overflow elsewhere
   for (size_t k = 0; k < indices.size(); ++k) {
     llvm::Value* index;
     llvm::Value* scale = strides[k];
-    if (stride) {
-      index = first_lane(*indices[k]);
+    if (!kernel_.in_bounds) {
+      // What was checked is what is used: a second evaluation could read other elements.
+      Value v = checked_access(*indices[k], flat ? count_of(buffer) : dim(buffer.shape[k]));
+      index = !stride ? broadcast(v) : v.lanes ? b_.CreateExtractElement(v.v, uint64_t{0}) : v.v;
     } else {
-      index = broadcast(value(*indices[k]));
-      scale = all_lanes(scale);
+      index = stride ? first_lane(*indices[k]) : broadcast(value(*indices[k]));
     }
-    llvm::Value* term = b_.CreateMul(index, scale, "", false, true);
-    offset = offset ? b_.CreateAdd(offset, term, "", false, true) : term;
+    if (!stride) scale = all_lanes(scale);
+    llvm::Value* term = b_.CreateMul(index, scale, "", false, fits);
+    offset = offset ? b_.CreateAdd(offset, term, "", false, fits) : term;
   }
   if (offset == nullptr) offset = b_.getInt64(0);
   return {offset, stride};
+}
+
+// The value of an index that nothing vouches for; stops the kernel unless 0 <= index < extent, in
+// the lanes that run.
+Value BodyWriter::checked_access(const loop::Expr& index, llvm::Value* extent) {
+  Value v = value(index);
+  const bool lanes = v.lanes || mask_ != nullptr;
+  llvm::Value* found = lanes ? broadcast(v) : v.v;
+  stop_if(b_.CreateICmpUGE(found, lanes ? all_lanes(extent) : extent),
+          vm::KernelError::IndexOutOfRange, found, extent);
+  return v;
+}
+
+// The elements of a buffer, which the kernel has, so that their number doesn't overflow.
+llvm::Value* BodyWriter::count_of(const loop::Buffer& buffer) {
+  llvm::Value* count = entry_.getInt64(1);
+  for (const Dim& d : buffer.shape) count = entry_.CreateMul(count, dim(d));
+  return count;
+}
+
+// What was read of `buffer`. Scratch that nothing was written to holds no value at all, and what is
+// computed of that need not be the same where it is checked and where it is used.
+llvm::Value* BodyWriter::read_value(llvm::Instruction* read, const loop::Buffer& buffer) {
+  annotate(read, buffer);
+  return kernel_.in_bounds ? read : b_.CreateFreeze(read);
+}
+
+// The address of `offset`, which masked lanes may have anywhere.
+llvm::Value* BodyWriter::element_address(llvm::Type* element, llvm::Value* data,
+                                         llvm::Value* offset) {
+  if (mask_ != nullptr && !kernel_.in_bounds) return b_.CreateGEP(element, data, offset);
+  return b_.CreateInBoundsGEP(element, data, offset);
 }
 
 Value BodyWriter::load(const loop::Load& e) {
@@ -415,8 +453,7 @@ Value BodyWriter::load(const loop::Load& e) {
   auto scalar_load = [&](llvm::Value* offset) {
     llvm::LoadInst* v =
         b_.CreateAlignedLoad(element, b_.CreateInBoundsGEP(element, place.data, offset), alignment);
-    annotate(v, buffer);
-    return from_memory(v, buffer.dtype);
+    return from_memory(read_value(v, buffer), buffer.dtype);
   };
   if (lane_var_ == nullptr) return {scalar_load(address(buffer, e.indices).offset)};
 
@@ -433,7 +470,7 @@ Value BodyWriter::load(const loop::Load& e) {
   }
   if (at.stride == 0 && mask_ == nullptr) return {scalar_load(at.offset)};
   if (at.stride == 1) {
-    llvm::Value* where = b_.CreateInBoundsGEP(element, place.data, at.offset);
+    llvm::Value* where = element_address(element, place.data, at.offset);
     llvm::Instruction* v;
     if (mask_ == nullptr) {
       v = b_.CreateAlignedLoad(vector, where, alignment);
@@ -441,8 +478,7 @@ Value BodyWriter::load(const loop::Load& e) {
       v = b_.CreateMaskedLoad(vector, where, alignment, mask_,
                               llvm::Constant::getNullValue(vector));
     }
-    annotate(v, buffer);
-    return {from_memory(v, buffer.dtype), true};
+    return {from_memory(read_value(v, buffer), buffer.dtype), true};
   }
   if (at.stride && mask_ == nullptr) {
     // A known stride: scalar loads, which cost what a gather does and need no addresses in vectors.
@@ -452,8 +488,7 @@ Value BodyWriter::load(const loop::Load& e) {
           at.offset, b_.getInt64(static_cast<uint64_t>(*at.stride * lane)), "", false, true);
       llvm::LoadInst* v = b_.CreateAlignedLoad(
           element, b_.CreateInBoundsGEP(element, place.data, offset), alignment);
-      annotate(v, buffer);
-      result = b_.CreateInsertElement(result, v, lane);
+      result = b_.CreateInsertElement(result, read_value(v, buffer), lane);
     }
     return {from_memory(result, buffer.dtype), true};
   }
@@ -467,8 +502,7 @@ Value BodyWriter::load(const loop::Load& e) {
   llvm::Instruction* v =
       b_.CreateMaskedGather(vector, b_.CreateGEP(element, place.data, offsets), alignment, mask_,
                             mask_ ? llvm::Constant::getNullValue(vector) : nullptr);
-  annotate(v, buffer);
-  return {from_memory(v, buffer.dtype), true};
+  return {from_memory(read_value(v, buffer), buffer.dtype), true};
 }
 
 Value BodyWriter::checked_index(const loop::CheckedIndex& e) {

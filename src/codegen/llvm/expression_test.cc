@@ -33,8 +33,8 @@ Tensor awkward(DataType t, uint32_t seed) {
     } else {
       bits = pick < 8    ? 0
              : pick < 16 ? -1
-             : pick < 20 ? int64_t{1} << (t.bits - 1)
-             : pick < 24 ? (int64_t{1} << (t.bits - 1)) - 1
+             : pick < 20 ? static_cast<int64_t>(uint64_t{1} << (t.bits - 1))
+             : pick < 24 ? static_cast<int64_t>((uint64_t{1} << (t.bits - 1)) - 1)
              : pick < 40 ? static_cast<int64_t>(rng() % 70)
                          : static_cast<int64_t>(rng());
       if (t.is_bool()) bits &= 1;

@@ -77,8 +77,9 @@ llvm::Function* write_body(ModuleWriter& m, const loop::Kernel& kernel);
 // The statements directly within one.
 void for_children(const loop::Stmt& s, const std::function<void(const loop::Stmt&)>& f);
 
-// Emits sizes; a division by 0 gives 0. With `on_failure`, a result that overflows, or a broadcast
-// of unequal sizes, branches to the block that it returns; without, arithmetic wraps.
+// Emits sizes. With `on_failure`, a result that overflows, a division by 0 or a broadcast of
+// unequal sizes branches to the block that it returns; without, arithmetic wraps and a division by
+// 0 gives 0.
 class DimWriter {
  public:
   using OnFailure = std::function<llvm::BasicBlock*(vm::KernelError code, llvm::Value* found,
@@ -186,6 +187,10 @@ class BodyWriter {
     std::optional<int64_t> stride;
   };
   Address address(const loop::Buffer& buffer, const Array<loop::ExprRef>& indices);
+  Value checked_access(const loop::Expr& index, llvm::Value* extent);
+  llvm::Value* count_of(const loop::Buffer& buffer);
+  llvm::Value* read_value(llvm::Instruction* read, const loop::Buffer& buffer);
+  llvm::Value* element_address(llvm::Type* element, llvm::Value* data, llvm::Value* offset);
   bool varies(const loop::Expr& e);    // by lane
   bool can_fail(const loop::Expr& e);  // loads, or stops the kernel
   bool nonnegative(const loop::Expr& e);

@@ -33,6 +33,10 @@ std::vector<Dim> kernel_dims(const loop::Kernel& kernel) {
     }
   };
   loop::for_each_stmt(kernel.body, [&](const loop::StmtRef& s) {
+    if (s->kind == loop::StmtKind::kAlloc) {
+      const auto& scratch = *static_cast<const loop::Alloc&>(*s).buffer;
+      dims.insert(dims.end(), scratch.shape.begin(), scratch.shape.end());
+    }
     for (const loop::ExprRef& e : loop::direct_exprs(*s)) loop::post_order(e, visit, &seen);
   });
   // Each once; atoms can't overflow.
@@ -69,6 +73,7 @@ llvm::Value* DimWriter::floor_division(llvm::Value* a, llvm::Value* c, bool rema
     return remainder ? b_.CreateAnd(a, known->getSExtValue() - 1)
                      : b_.CreateAShr(a, known->getValue().logBase2());
   llvm::Value* by_zero = b_.CreateICmpEQ(c, zero);
+  if (on_failure_) fail_if(by_zero, KernelError::DivisionByZero, a, zero);
   llvm::Value* minus_one = b_.CreateICmpEQ(c, b_.getInt64(~uint64_t{0}));
   llvm::Value* divisor = b_.CreateSelect(b_.CreateOr(by_zero, minus_one), b_.getInt64(1), c);
   llvm::Value* quotient = b_.CreateSDiv(a, divisor);

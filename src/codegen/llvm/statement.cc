@@ -172,7 +172,7 @@ void BodyWriter::write(const loop::Stmt& s) {
 void BodyWriter::let(const loop::Let& s) {
   vars_[s.var.get()] = evaluate(s.value);
   let_values_[s.var.get()] = s.value.get();
-  if (varies(*s.value) && lane_stride(*s.value)) {
+  if (kernel_.in_bounds && varies(*s.value) && lane_stride(*s.value)) {
     memo_.emplace_back();
     let_first_lanes_[s.var.get()] = first_lane(*s.value);
     memo_.pop_back();
@@ -249,7 +249,7 @@ void BodyWriter::store(const loop::Store& s) {
   }
   llvm::Value* lanes = to_memory(broadcast(v), buffer.dtype);
   if (at.stride == 1) {
-    llvm::Value* where = b_.CreateInBoundsGEP(element, place.data, at.offset);
+    llvm::Value* where = element_address(element, place.data, at.offset);
     annotate(mask_ ? static_cast<llvm::Instruction*>(
                          b_.CreateMaskedStore(lanes, where, alignment, mask_))
                    : b_.CreateAlignedStore(lanes, where, alignment),
@@ -303,6 +303,9 @@ void BodyWriter::for_loop(const loop::For& loop) {
 }
 
 //   if (extent > 0) do { body } while (++i < begin + extent)
+//
+// In a kernel that isn't in bounds begin + extent may overflow, where counting `extent` turns does
+// not.
 void BodyWriter::count(llvm::Value* begin, llvm::Value* extent, const loop::For& loop) {
   if (auto* known = llvm::dyn_cast<llvm::ConstantInt>(extent); known && known->isOne()) {
     vars_[loop.var.get()] = {begin};
@@ -310,13 +313,14 @@ void BodyWriter::count(llvm::Value* begin, llvm::Value* extent, const loop::For&
   }
   llvm::BasicBlock* body = block("loop");
   llvm::BasicBlock* after = block("end.loop");
-  llvm::Value* end = b_.CreateAdd(begin, extent, "", false, true);
+  const bool fits = kernel_.in_bounds;
+  llvm::Value* end = fits ? b_.CreateAdd(begin, extent, "", false, true) : extent;
   b_.CreateCondBr(b_.CreateICmpSGT(extent, b_.getInt64(0)), body, after);
   llvm::BasicBlock* before = b_.GetInsertBlock();
   b_.SetInsertPoint(body);
   llvm::PHINode* i = b_.CreatePHI(m_.i64, 2, std::string(loop.var->name));
-  i->addIncoming(begin, before);
-  vars_[loop.var.get()] = {i};
+  i->addIncoming(fits ? begin : b_.getInt64(0), before);
+  vars_[loop.var.get()] = {fits ? i : b_.CreateAdd(begin, i)};
   statement(*loop.body);
   llvm::Value* next = b_.CreateAdd(i, b_.getInt64(1), "", false, true);
   i->addIncoming(next, b_.GetInsertBlock());
@@ -343,7 +347,7 @@ void BodyWriter::unrolled_loop(const loop::For& loop, int64_t extent) {
   copies_ = std::max<int64_t>(1, copies_ * extent);
   for (int64_t k = 0; k < extent; ++k) {
     vars_[loop.var.get()] = {
-        b_.CreateAdd(begin, b_.getInt64(static_cast<uint64_t>(k)), "", false, true)};
+        b_.CreateAdd(begin, b_.getInt64(static_cast<uint64_t>(k)), "", false, kernel_.in_bounds)};
     statement(*loop.body);
   }
   copies_ = outer;

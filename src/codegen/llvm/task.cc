@@ -281,7 +281,8 @@ void BodyWriter::parallel_loop(const loop::For& loop) {
   for (auto& entry : task.places_) task.scratch_.emplace(entry.first, entry.second);
 
   task.reserve_scratch(*loop.body);
-  llvm::Value* first = task.b_.CreateAdd(task_begin, function->getArg(1), "", false, true);
+  llvm::Value* first =
+      task.b_.CreateAdd(task_begin, function->getArg(1), "", false, kernel_.in_bounds);
   llvm::Value* number =
       task.b_.CreateSub(function->getArg(2), function->getArg(1), "", false, true);
   task.count(first, number, loop);

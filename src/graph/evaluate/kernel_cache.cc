@@ -16,7 +16,8 @@ void KernelCache::compile(const std::vector<std::pair<std::string, loop::KernelR
   for (size_t i = 0; i < kernels.size(); ++i) {
     const loop::Kernel& kernel = *kernels[i].second;
     named.push_back(make<loop::Kernel>(String(cat("k", i)), kernel.inputs, kernel.outputs,
-                                       kernel.integers, kernel.in_place, kernel.body));
+                                       kernel.integers, kernel.in_place, kernel.body,
+                                       kernel.in_bounds));
   }
   codegen::EmitOptions options;
   options.optimisation = 1;
