@@ -1,5 +1,6 @@
 #include "loop/kernel.h"
 
+#include <set>
 #include <unordered_set>
 
 #include "loop/walk.h"
@@ -92,6 +93,7 @@ struct Checker {
   const Kernel& kernel;
   std::unordered_set<const Buffer*> readable, writable;
   std::unordered_set<const Var*> vars;
+  std::set<std::string, std::less<>> symbols;  // that parameters and integers bind
 
   void require(bool holds, std::string_view rule) {
     if (holds) return;
@@ -106,6 +108,10 @@ struct Checker {
       if (e->kind == ExprKind::kVar) {
         require(vars.contains(static_cast<const Var*>(e.get())),
                 cat("variable ", static_cast<const Var&>(*e).name, " is in scope"));
+      } else if (e->kind == ExprKind::kDimValue) {
+        size(static_cast<const DimValue&>(*e).dim);
+      } else if (e->kind == ExprKind::kCheckedIndex) {
+        size(static_cast<const CheckedIndex&>(*e).extent);
       } else if (e->kind == ExprKind::kLoad) {
         const auto& l = static_cast<const Load&>(*e);
         require(readable.contains(l.buffer.get()),
@@ -113,6 +119,15 @@ struct Checker {
         access(l.buffer, l.indices);
       }
     });
+  }
+
+  void size(const Dim& d) {
+    std::vector<std::string> names;
+    collect_symbols(d, &names);
+    for (const std::string& name : names) {
+      require(symbols.contains(name),
+              cat("a symbol is a parameter's dimension or an integer: ", name));
+    }
   }
 
   void access(const Ref<const Buffer>& b, const Array<ExprRef>& indices) {
@@ -165,6 +180,7 @@ struct Checker {
         const auto& a = static_cast<const Alloc&>(*s);
         require(readable.insert(a.buffer.get()).second,
                 cat("scratch is allocated once at a time: ", a.buffer->name));
+        for (const Dim& d : a.buffer->shape) size(d);
         writable.insert(a.buffer.get());
         stmt(a.body, in_loop, in_vector);
         readable.erase(a.buffer.get());
@@ -182,7 +198,20 @@ struct Checker {
 }  // namespace
 
 void check(const Kernel& kernel) {
-  Checker c{kernel, {}, {}, {}};
+  Checker c{kernel, {}, {}, {}, {}};
+  for (const String& name : kernel.integers) c.symbols.insert(name.str());
+  for (const auto* parameters : {&kernel.inputs, &kernel.outputs}) {
+    for (const auto& b : *parameters) {
+      for (const Dim& d : b->shape) {
+        if (d.kind() == DimKind::kSymbol) c.symbols.insert(d.node().name.str());
+      }
+    }
+  }
+  for (const auto* parameters : {&kernel.inputs, &kernel.outputs}) {
+    for (const auto& b : *parameters) {
+      for (const Dim& d : b->shape) c.size(d);
+    }
+  }
   for (const auto& b : kernel.inputs) c.readable.insert(b.get());
   for (const auto& b : kernel.outputs) {
     c.readable.insert(b.get());

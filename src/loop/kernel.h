@@ -111,8 +111,8 @@ StmtRef alloc(const Ref<const Buffer>& buffer, const StmtRef& body);
 bool is_empty(const StmtRef& s);
 
 // Throws Error (Internal) with the statement that breaks a rule: variables and buffers are in scope
-// and bound once, index counts and dtypes fit, vector and unrolled loops have constant extents, a
-// parallel loop stands in no other loop, inputs aren't written.
+// and bound once, symbols are bound by parameters, index counts and dtypes fit, vector and unrolled
+// loops have constant extents, a parallel loop stands in no other loop, inputs aren't written.
 void check(const Kernel& kernel);
 std::string to_text(const Kernel& kernel);
 

@@ -71,7 +71,7 @@ Tensor zeros(const std::vector<int64_t>& shape, DataType t = f32) {
 
 // Calls the kernel at every level of optimisation: an error with this index and limit.
 void expect_stopped(const KernelRef& kernel, const std::vector<Any>& arguments, int64_t found,
-                    int64_t expected, KernelError code = KernelError::IndexOutOfRange) {
+                    int64_t expected, KernelError code = KernelError::OutsideBuffer) {
   for (int level : {0, 1, 2}) {
     EmitOptions options;
     options.optimisation = level;
@@ -230,7 +230,7 @@ TEST(Bounds, OfIndicesThatWereNeverWritten) {
     Tensor one = zeros({1}), index_seen = zeros({1}, i64);
     const bool stopped = opened.call("subject", {one, index_seen}) != 0;
     if (stopped) {
-      EXPECT_EQ(opened.raised.code, KernelError::IndexOutOfRange);
+      EXPECT_EQ(opened.raised.code, KernelError::OutsideBuffer);
       EXPECT_NE(opened.raised.found, 0);
     } else {
       EXPECT_EQ(one.data_as<float>()[0], 1);
@@ -266,6 +266,33 @@ TEST(Bounds, OfScratch) {
   expect_runs(lanes(index(3)), {zeros({3})});
   expect_stopped(lanes(index(4)), {zeros({3})}, 4, 4);
   expect_stopped(lanes(i), {zeros({3})}, 4, 4);
+}
+
+TEST(Bounds, AnErrorNamesTheArgumentAndItsAxis) {
+  auto a = buffer("a", f32, {n, m}), t = buffer("t", f32, {Dim(4)});
+  auto raised = [&](const StmtRef& body) {
+    OpenedKernels opened(compile_kernels({kernel({x}, {a}, body)}, host_target()));
+    EXPECT_NE(opened.call("subject", {zeros({2}), zeros({2, 3})}), 0);
+    return std::pair(opened.raised.argument, opened.raised.axis);
+  };
+  using Where = std::pair<int32_t, int32_t>;
+  EXPECT_EQ(raised(put(a, {index(0), index(3)}, number(1))), Where(1, 1));
+  EXPECT_EQ(raised(put(a, {index(6)}, number(1))), Where(1, -1));
+  EXPECT_EQ(raised(put(a, {index(0)}, at(x, {index(2)}))), Where(0, 0));
+  EXPECT_EQ(raised(scratch(t, put(t, {index(4)}, number(1)))), Where(-1, 0));
+}
+
+// Fewer than no elements hold no index; compared without signs they would hold every one.
+TEST(Bounds, OfCheckedIndicesIntoLessThanNothing) {
+  for (ForKind kind : {ForKind::kSerial, ForKind::kVector}) {
+    KernelRef reads = kernel(
+        {x}, {y},
+        nest(i, index(0), index(8), kind, put(y, {i}, at(x, {checked_index(i, n - Dim(100))}))));
+    auto vouched = make<Kernel>(*reads);
+    vouched->in_bounds = true;
+    expect_stopped(vouched, {zeros({8}), zeros({8})}, 0, 0, KernelError::IndexOutOfRange);
+    expect_stopped(reads, {zeros({8}), zeros({8})}, 0, 0, KernelError::IndexOutOfRange);
+  }
 }
 
 // A size that the caller computes may be anything that fits the tensors.

@@ -397,7 +397,7 @@ BodyWriter::Address BodyWriter::address(const loop::Buffer& buffer,
     llvm::Value* scale = strides[k];
     if (!kernel_.in_bounds) {
       // What was checked is what is used: a second evaluation could read other elements.
-      Value v = checked_access(*indices[k], flat ? count_of(buffer) : dim(buffer.shape[k]));
+      Value v = checked_access(*indices[k], buffer, flat ? -1 : static_cast<int32_t>(k));
       index = !stride ? broadcast(v) : v.lanes ? b_.CreateExtractElement(v.v, uint64_t{0}) : v.v;
     } else {
       index = stride ? first_lane(*indices[k]) : broadcast(value(*indices[k]));
@@ -410,15 +410,29 @@ BodyWriter::Address BodyWriter::address(const loop::Buffer& buffer,
   return {offset, stride};
 }
 
-// The value of an index that nothing vouches for; stops the kernel unless 0 <= index < extent, in
-// the lanes that run.
-Value BodyWriter::checked_access(const loop::Expr& index, llvm::Value* extent) {
+// The value of an index that nothing vouches for; stops the kernel unless it lies within the axis
+// (-1: all elements), in the lanes that run.
+Value BodyWriter::checked_access(const loop::Expr& index, const loop::Buffer& buffer,
+                                 int32_t axis) {
+  llvm::Value* extent = axis < 0 ? count_of(buffer) : dim(buffer.shape[static_cast<size_t>(axis)]);
   Value v = value(index);
   const bool lanes = v.lanes || mask_ != nullptr;
   llvm::Value* found = lanes ? broadcast(v) : v.v;
   stop_if(b_.CreateICmpUGE(found, lanes ? all_lanes(extent) : extent),
-          vm::KernelError::IndexOutOfRange, found, extent);
+          vm::KernelError::OutsideBuffer, found, extent, argument_of(buffer), axis);
   return v;
+}
+
+// The place of a buffer among the kernel's arguments; -1 of scratch.
+int32_t BodyWriter::argument_of(const loop::Buffer& buffer) const {
+  int32_t argument = 0;
+  for (const auto* list : {&kernel_.inputs, &kernel_.outputs}) {
+    for (const auto& b : *list) {
+      if (b.get() == &buffer) return argument;
+      ++argument;
+    }
+  }
+  return -1;
 }
 
 // The elements of a buffer, which the kernel has, so that their number doesn't overflow.
@@ -509,7 +523,11 @@ Value BodyWriter::checked_index(const loop::CheckedIndex& e) {
   Value a = value(*e.index);
   const bool is_signed = e.index->dtype.is_signed_int();
   Num index = {&b_, convert(a.v, e.index->dtype, i64)};
+  // Sizes from a hostile caller may leave less than nothing: that holds no index either, where a
+  // comparison without signs would take all.
   llvm::Value* extent = dim(e.extent);
+  if (!proves_nonnegative(e.extent))
+    extent = entry_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, extent, entry_.getInt64(0));
   llvm::Value* limit = a.lanes ? all_lanes(extent) : extent;
   llvm::Value* adjusted = index.v;
   if (is_signed && !nonnegative(*e.index)) {

@@ -139,7 +139,7 @@ class BodyWriter {
   llvm::AllocaInst* stack_slot(llvm::Type* type, uint64_t count, uint64_t alignment);
   void return_code(llvm::Value* code);  // ends the block: releases scratch and returns
   void stop_if(llvm::Value* condition, vm::KernelError code, llvm::Value* found,
-               llvm::Value* expected);
+               llvm::Value* expected, int32_t argument = -1, int32_t axis = -1);
   llvm::BasicBlock* block(const char* name);
   void annotate(llvm::Instruction* access, const loop::Buffer& buffer);
 
@@ -187,7 +187,8 @@ class BodyWriter {
     std::optional<int64_t> stride;
   };
   Address address(const loop::Buffer& buffer, const Array<loop::ExprRef>& indices);
-  Value checked_access(const loop::Expr& index, llvm::Value* extent);
+  Value checked_access(const loop::Expr& index, const loop::Buffer& buffer, int32_t axis);
+  int32_t argument_of(const loop::Buffer& buffer) const;
   llvm::Value* count_of(const loop::Buffer& buffer);
   llvm::Value* read_value(llvm::Instruction* read, const loop::Buffer& buffer);
   llvm::Value* element_address(llvm::Type* element, llvm::Value* data, llvm::Value* offset);

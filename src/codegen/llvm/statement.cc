@@ -106,7 +106,7 @@ void BodyWriter::return_code(llvm::Value* code) {
 // `condition` may be one per lane: then it counts where the mask is set, and `found` is that of the
 // first such lane.
 void BodyWriter::stop_if(llvm::Value* condition, vm::KernelError code, llvm::Value* found,
-                         llvm::Value* expected) {
+                         llvm::Value* expected, int32_t argument, int32_t axis) {
   const bool lanes = condition->getType()->isVectorTy();
   llvm::Value* failing = active(condition);
   if (auto* known = llvm::dyn_cast<llvm::Constant>(failing);
@@ -122,7 +122,7 @@ void BodyWriter::stop_if(llvm::Value* condition, vm::KernelError code, llvm::Val
     found = b_.CreateExtractElement(found, b_.CreateZExtOrTrunc(first, m_.i64));
   }
   llvm::Value* zero = b_.getInt64(0);
-  return_code(m_.raise(b_, runtime_, kernel_, code, -1, -1, found ? found : zero,
+  return_code(m_.raise(b_, runtime_, kernel_, code, argument, axis, found ? found : zero,
                        expected ? expected : zero));
   b_.SetInsertPoint(go_on);
 }

@@ -1,6 +1,8 @@
 #include "graph/op/lower.h"
 
+#include <algorithm>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "graph/ir/op.h"
 #include "loop/fuse.h"
@@ -93,7 +95,52 @@ Lowered lower_calls(const FunctionRef& primitive) {
   return out;
 }
 
+bool is_known_tensor(const TypeRef& type) {
+  auto* tensor = type.as<TensorType>();
+  return tensor && tensor->dims_known;
+}
+
+// Whether a constant can be a literal.
+bool is_single_number(const Constant& constant) {
+  if (auto tensor = constant.value.try_as<Tensor>()) return tensor->count() == 1;
+  return constant.type.as<ScalarType>() != nullptr;
+}
+
 }  // namespace
+
+std::optional<Obstacle> find_obstacle(const FunctionExpr& f) {
+  for (const VarRef& param : f.params) {
+    if (!is_known_tensor(param->type) && !param->type.as<ScalarType>()) {
+      return Obstacle{f.span, cat("a parameter of type ", to_text(param->type))};
+    }
+  }
+  std::unordered_set<const Object*> results;
+  for (const auto& binding : f.body->bindings) {
+    if (binding->value.is<Check>()) continue;
+    auto* call = binding->value.as<Call>();
+    const Operator* op = call && call->kind == CalleeKind::kOperator
+                             ? OperatorTable::global().find(call->callee)
+                             : nullptr;
+    if (!op) return Obstacle{binding->span, "what is no call of an operator"};
+    if (!op->lower) return Obstacle{binding->span, cat("operator '", op->name, "'")};
+    for (const Operand& arg : call->args) {
+      auto* constant = arg ? arg.as<Constant>() : nullptr;
+      if (constant && !is_single_number(*constant)) {
+        return Obstacle{binding->span, "a constant of several elements"};
+      }
+    }
+    const TypeRef& type = binding->var->type;
+    auto* tuple = type.as<TupleType>();
+    if (tuple ? !std::ranges::all_of(tuple->fields, is_known_tensor) : !is_known_tensor(type)) {
+      return Obstacle{binding->span, cat("a value of type ", to_text(type))};
+    }
+    results.insert(binding->var.get());
+  }
+  if (!results.contains(f.body->result.get())) {
+    return Obstacle{f.span, "a result that none of its calls gives"};
+  }
+  return std::nullopt;
+}
 
 loop::KernelRef lower_primitive(const FunctionRef& primitive,
                                 const loop::ScheduleOptions& options) {

@@ -6,6 +6,7 @@
 
 #include "graph/ir/intrinsic.h"
 #include "graph/ir/rewrite.h"
+#include "graph/op/lower.h"
 
 namespace tenon::graph {
 namespace {
@@ -182,7 +183,7 @@ class Fuser : public Rewriter {
   explicit Fuser(bool merge) : merge_(merge) {}
 
   Module fuse(const Module& module) {
-    Module rewritten = run(module);
+    Module rewritten = run(with_kernels_only(module));
     Map<String, FunctionRef> functions = rewritten->functions;
     for (auto& [name, function] : made_) functions.set(name, function);
     return with_functions(rewritten, std::move(functions));
@@ -204,6 +205,19 @@ class Fuser : public Rewriter {
   }
 
  private:
+  // A program may ask for one kernel of what can't be one, after other passes at the latest: then
+  // it is a function like others.
+  static Module with_kernels_only(const Module& module) {
+    Map<String, FunctionRef> functions = module->functions;
+    for (const auto& [name, function] : module->functions) {
+      if (!function->attrs.find("primitive") || !find_obstacle(*function)) continue;
+      auto plain = make<FunctionExpr>(*function);
+      plain->attrs.erase("primitive");
+      functions.set(name, plain);
+    }
+    return with_functions(module, std::move(functions));
+  }
+
   struct Group {
     std::vector<Ref<const Binding>> members;
   };

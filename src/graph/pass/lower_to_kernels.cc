@@ -106,11 +106,21 @@ class KernelCaller : public Rewriter {
     auto found = source_->functions.find(call->callee);
     if (!found || !(*found)->attrs.find("primitive")) return keep(var, value);
     const Use& use = kernel_for(*found);
+    const DimSubstitution here = symbols_here(**found, *call);
+    // What fusion groups was checked before already; a program's own function may count on checks
+    // of its own.
+    for (const auto& binding : (*found)->body->bindings) {
+      if (auto* check = binding->value.as<Check>()) {
+        builder().check(check->kind, tenon::substitute(check->left, here),
+                        tenon::substitute(check->right, here), check->message.view());
+      }
+    }
     std::vector<Dim> integers;
     const std::vector<std::string> symbols = symbols_of(*found);
     for (const String& name : use.kernel->integers) {
       // s12 stands for the symbol that came twelfth.
-      integers.push_back(Dim::symbol(symbols.at(std::stoul(std::string(name).substr(1)))));
+      const std::string& symbol = symbols.at(std::stoul(std::string(name).substr(1)));
+      integers.push_back(tenon::substitute(Dim::symbol(symbol), here));
     }
     const std::vector<bool> used = used_params(*found);
     std::vector<Operand> args;
@@ -129,6 +139,34 @@ class KernelCaller : public Rewriter {
   }
 
  private:
+  // What a function's symbols are worth where it is called.
+  static DimSubstitution symbols_here(const FunctionExpr& function, const Call& call) {
+    const TypeRef type = type_of(function);
+    const Instance instance =
+        instantiate(*type.as<FunctionType>(), call.args, cat("@", call.callee));
+    std::unordered_map<std::string, Dim> symbols;
+    auto bind = [&](const Array<Dim>& names, const Array<Dim>& here) {
+      for (size_t i = 0; i < names.size(); ++i) {
+        if (names[i].kind() == DimKind::kSymbol) {
+          symbols.try_emplace(names[i].node().name.str(), here[i]);
+        }
+      }
+    };
+    for (size_t i = 0; i < function.params.size(); ++i) {
+      const TypeRef &param = function.params[i]->type, &here = instance.params[i];
+      if (auto* tensor = param.as<TensorType>()) {
+        bind(tensor->dims, here.as<TensorType>()->dims);
+        bind(tensor->values, here.as<TensorType>()->values);
+      } else if (auto* scalar = param.as<ScalarType>(); scalar && scalar->value_known) {
+        bind({scalar->value}, {here.as<ScalarType>()->value});
+      }
+    }
+    return [symbols](std::string_view name) -> std::optional<Dim> {
+      auto it = symbols.find(std::string(name));
+      return it == symbols.end() ? std::nullopt : std::optional(it->second);
+    };
+  }
+
   // An operator that a packed function computes: called with all operands, then the attributes.
   Operand rewrite_operator(const VarRef& var, const ExprRef& value, const Call& call) {
     const Operator* op = OperatorTable::global().find(call.callee);
@@ -148,6 +186,13 @@ class KernelCaller : public Rewriter {
   const Use& kernel_for(const FunctionRef& primitive) {
     auto [it, fresh] = uses_.try_emplace(primitive.get());
     if (!fresh) return it->second;
+    if (auto obstacle = find_obstacle(*primitive)) {
+      throw Error(ErrorKind::Usage, obstacle->span,
+                  cat("@", primitive->name, " can't be one kernel"))
+          .found(obstacle->found)
+          .expected("calls of operators that have kernels, on tensors of known dimensions")
+          .help("leave out primitive=true");
+    }
     FunctionRef renamed = rename_symbols(primitive, symbols_of(primitive));
     // Equality of functions ignores names and spans; the bucket keeps it cheap.
     const uint64_t hash = structural_hash(Any(renamed));

@@ -43,11 +43,13 @@ enum class KernelError : int32_t {
   Overlap = 11,          // an output overlaps argument `found`
   IndexOutOfRange = 12,  // of `axis`; found the index, expected below the size
   DivisionByZero = 13,
-  NegativeSize = 14,  // found the size
-  OutOfMemory = 15,   // found the bytes asked for
-  NullData = 16,      // a tensor with elements but without data
-  IntegerRange = 17,  // of `argument`; found outside what the kernel can take, expected the limit
-  Overflow = 18,      // a size product overflows
+  NegativeSize = 14,   // found the size
+  OutOfMemory = 15,    // found the bytes asked for
+  NullData = 16,       // a tensor with elements but without data
+  IntegerRange = 17,   // of `argument`; found outside what the kernel can take, expected the limit
+  Overflow = 18,       // a size product overflows
+  OutsideBuffer = 19,  // an access; of `axis` (-1: of all elements); found the index, expected
+                       // below the size
 };
 
 // A chunk of a parallel loop: iterations begin..end. Non-zero stops the loop, is returned by

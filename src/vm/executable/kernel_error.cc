@@ -58,7 +58,15 @@ Error kernel_error(const char* kernel, KernelError code, int32_t argument, int32
       return error(axis < 0 ? std::string("an index is out of range")
                             : cat("an index into axis ", axis, " is out of range"))
           .found(cat(found))
-          .expected(cat("from -", expected, " to ", expected - 1));
+          .expected(expected > 0 ? cat("from -", expected, " to ", expected - 1)
+                                 : "none: there are no elements");
+    case KernelError::OutsideBuffer: {
+      const std::string buffer = argument < 0 ? "scratch" : which;
+      return error(axis < 0 ? cat("an access lies outside ", buffer)
+                            : cat("an access lies outside axis ", axis, " of ", buffer))
+          .found(cat("index ", found))
+          .expected(expected > 0 ? cat("from 0 to ", expected - 1) : "none: it has no element");
+    }
     case KernelError::DivisionByZero:
       return error("division of an integer by zero");
     case KernelError::NegativeSize:

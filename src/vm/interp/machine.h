@@ -65,7 +65,7 @@ struct MachineStats {
   size_t cached_memory = 0;  // free blocks that the pool keeps
 };
 
-class Machine : private CallContext {
+class Machine final : private CallContext {
  public:
   explicit Machine(Ref<Program> program, Limits limits = {});
   ~Machine();
