@@ -11,8 +11,8 @@
 #include <mutex>
 #include <string>
 
+#include "codegen/llvm/link_error.h"
 #include "lld/Common/Driver.h"
-#include "support/error.h"
 #include "support/text.h"
 
 LLD_HAS_DRIVER(elf)
@@ -28,10 +28,10 @@ class ScratchFolder {
     std::filesystem::path base = std::filesystem::temp_directory_path(ignored);
     path_ = (base / "tenon-link-XXXXXX").string();
     if (mkdtemp(path_.data()) == nullptr)
-      throw Error(ErrorKind::Runtime, "cannot link kernels: no folder for temporary files")
-          .where(base.string())
-          .found(std::strerror(errno))
-          .help("set TMPDIR to a writable folder");
+      raise(Error(ErrorKind::Runtime, "cannot link kernels: no folder for temporary files")
+                .where(base.string())
+                .found(std::strerror(errno))
+                .help("set TMPDIR to a writable folder"));
   }
   ~ScratchFolder() {
     std::error_code ignored;
@@ -47,9 +47,9 @@ class ScratchFolder {
 };
 
 [[noreturn]] void io_error(std::string_view what, const std::string& path) {
-  throw Error(ErrorKind::Runtime, cat("cannot link kernels: ", what, " of a temporary file failed"))
-      .where(path)
-      .found(std::strerror(errno));
+  raise(Error(ErrorKind::Runtime, cat("cannot link kernels: ", what, " of a temporary file failed"))
+            .where(path)
+            .found(std::strerror(errno)));
 }
 
 void write_file(const std::string& path, std::string_view bytes) {
@@ -137,14 +137,14 @@ std::vector<uint8_t> link_closed(const std::vector<std::string>& objects,
   {
     std::lock_guard lock(linker_mutex);
     if (!linker_usable)
-      throw Error(ErrorKind::Internal, "the linker failed earlier and cannot run again");
+      raise(Error(ErrorKind::Internal, "the linker failed earlier and cannot run again"));
     llvm::raw_string_ostream out(chatter), err(complaints);
     lld::Result result = lld::lldMain(arguments, out, err, {{lld::Gnu, &lld::elf::link}});
     linker_usable = result.canRunAgain;
     err.flush();
     if (result.retCode != 0)
-      throw Error(ErrorKind::Internal, "generated kernels do not link into a closed object")
-          .found(complaints);
+      raise(Error(ErrorKind::Internal, "generated kernels do not link into a closed object")
+                .found(complaints));
   }
   return read_file(output);
 }
