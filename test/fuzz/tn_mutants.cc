@@ -1,0 +1,217 @@
+// tn_mutants COUNT FIRST FILE.tn...: makes mutants FIRST to FIRST + COUNT - 1 of programs in text:
+// numbers, names and signs changed, now and then a part repeated or dropped. Each that is still a
+// program is compiled and its functions are called, kernels of its own included, in a process of
+// its own: a kernel that the mutant wrote may run for ever, which is no finding. It exits with 0
+// when each gave values or errors. Build it with a sanitizer preset; kernels, which carry no
+// sanitizer's checks, find their tensors between pages that can't be touched (guarded_memory.cc).
+#include <sys/wait.h>
+
+#include <cctype>
+#include <iterator>
+
+#include "bounds.h"
+#include "graph_target.h"
+#include "library/onednn/register.h"
+#include "mutate.h"
+#include "tnx_target.h"
+
+namespace {
+
+using namespace tenon;
+using namespace tenon::fuzz;
+
+constexpr unsigned kSeconds = 5;  // of a process
+
+// Words, numbers with their sign, strings and single signs; blanks belong to what precedes them.
+std::vector<std::string> tokens_of(const std::string& text) {
+  std::vector<std::string> out;
+  auto is_word = [](char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '.';
+  };
+  for (size_t at = 0; at < text.size();) {
+    size_t end = at + 1;
+    if (is_word(text[at]) || text[at] == '%' || text[at] == '@') {
+      while (end < text.size() && is_word(text[end])) ++end;
+    }
+    while (end < text.size() && std::isspace(static_cast<unsigned char>(text[end]))) ++end;
+    out.push_back(text.substr(at, end - at));
+    at = end;
+  }
+  return out;
+}
+
+class TextMutator {
+ public:
+  explicit TextMutator(uint64_t seed) : m_(seed) {}
+
+  std::string mutant(const std::string& text) {
+    std::vector<std::string> tokens = tokens_of(text);
+    for (uint64_t changes = 1 + m_.below(2); changes-- > 0 && !tokens.empty();) change(tokens);
+    std::string out;
+    for (const std::string& t : tokens) out += t;
+    return out;
+  }
+
+ private:
+  enum Class : uint8_t { kNumber, kVariable, kSign, kSymbol, kOther };
+  static Class class_of(const std::string& token) {
+    const auto first = static_cast<unsigned char>(token[0]);
+    if (std::isdigit(first)) return kNumber;
+    if (token[0] == '%' && token.size() > 1) return kVariable;
+    const std::string word = token.substr(0, token.find_last_not_of(" \n\t") + 1);
+    if (word == "+" || word == "-" || word == "*" || word == "<") return kSign;
+    return std::isalpha(first) && word.size() == 1 ? kSymbol : kOther;
+  }
+  static std::string with_blanks_of(const std::string& word, const std::string& token) {
+    return word + token.substr(token.find_last_not_of(" \n\t") + 1);
+  }
+
+  // A place of that class, `at` or the next.
+  static size_t place(const std::vector<std::string>& tokens, size_t at, Class c) {
+    for (size_t tries = 0; tries < tokens.size() && class_of(tokens[at]) != c; ++tries) {
+      at = (at + 1) % tokens.size();
+    }
+    return at;
+  }
+
+  // Most changes leave a program that can be read: a word takes the place of another of its class,
+  // and a variable that of one close by.
+  void change(std::vector<std::string>& tokens) {
+    const size_t any = m_.below(tokens.size());
+    static constexpr Class kClasses[] = {kNumber,   kNumber, kNumber, kVariable,
+                                         kVariable, kSign,   kSymbol};
+    if (m_.below(12) == 0) return break_up(tokens, any);
+    const Class c = kClasses[m_.below(std::size(kClasses))];
+    std::string& token = tokens[place(tokens, any, c)];
+    if (c == kNumber) {
+      static const char* const kNumbers[] = {"0",
+                                             "1",
+                                             "2",
+                                             "3",
+                                             "5",
+                                             "7",
+                                             "8",
+                                             "9",
+                                             "15",
+                                             "16",
+                                             "17",
+                                             "100",
+                                             "4095",
+                                             "1000000007",
+                                             "4294967296",
+                                             "4611686018427387904",
+                                             "9223372036854775807",
+                                             "-1",
+                                             "-2",
+                                             "-8",
+                                             "-4294967296",
+                                             "-9223372036854775808"};
+      token = with_blanks_of(kNumbers[m_.below(std::size(kNumbers))], token);
+    } else if (c == kSign) {
+      static const char* const kSigns[] = {"+", "-", "*", "<<", ">>", "&", "^"};
+      token = with_blanks_of(kSigns[m_.below(std::size(kSigns))], token);
+    } else {
+      const std::string& other = tokens[place(tokens, (any + 1 + m_.below(60)) % tokens.size(), c)];
+      token = with_blanks_of(other.substr(0, other.find_last_not_of(" \n\t") + 1), token);
+    }
+  }
+
+  void break_up(std::vector<std::string>& tokens, size_t at) {
+    const auto from = tokens.begin() + static_cast<std::ptrdiff_t>(at);
+    if (m_.below(2)) {
+      tokens.erase(from);
+      return;
+    }
+    const size_t n = std::min<size_t>(1 + m_.below(12), tokens.size() - at);
+    const std::vector<std::string> part(from, from + static_cast<std::ptrdiff_t>(n));
+    tokens.insert(tokens.begin() + static_cast<std::ptrdiff_t>(m_.below(tokens.size())),
+                  part.begin(), part.end());
+  }
+
+  Mutator m_;
+};
+
+enum Outcome : int { kRefused, kLowered, kRan, kFinding };
+
+// What a process of its own does with a mutant.
+Outcome run_mutant(const std::string& text, uint64_t number) {
+  GraphTarget target;
+  target.level = number % 4 ? 2 : 0;
+  target.fold = true;
+  std::string problem = run_graph_text(text, target);
+  TnxOutcome run;
+  try {
+    const graph::Module module = graph::parse_module(text, "mutant.tn");
+    run = run_unit(driver::compile(module, compile_options(target)), {});
+    if (problem.empty()) problem = run.problem;
+  } catch (const Error& e) {
+    if (e.kind() == ErrorKind::Internal && problem.empty()) problem = e.render();
+  }
+  if (!problem.empty()) {
+    finding(cat("mutant ", number, ": ", problem));
+    return kFinding;
+  }
+  return run.values > 0 ? kRan : run.loaded ? kLowered : kRefused;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc < 4) {
+    std::fprintf(stderr, "usage: tn_mutants COUNT FIRST FILE.tn...\n");
+    return 2;
+  }
+  const auto count = static_cast<uint64_t>(std::atoll(argv[1]));
+  const auto first = static_cast<uint64_t>(std::atoll(argv[2]));
+  driver::initialise();
+  register_onednn();
+  vm::register_builtins();
+  std::vector<std::string> seeds;
+  for (int i = 3; i < argc; ++i) {
+    std::ifstream in(argv[i], std::ios::binary);
+    seeds.emplace_back(std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>());
+    // LLVM and others make what they keep before the processes part.
+    if (run_mutant(seeds.back(), 0) == kRefused) {
+      std::fprintf(stderr, "left out %s: it does not run\n", argv[i]);
+      seeds.pop_back();
+    }
+  }
+  if (seeds.empty()) return 2;
+  set_bounds(2 * kSeconds);
+
+  long outcomes[4] = {}, late = 0, findings = 0;
+  for (uint64_t number = first; number < first + count; ++number) {
+    TextMutator mutator(number);
+    const std::string text = mutator.mutant(seeds[number % seeds.size()]);
+    begin_mutant(number, text);
+    const pid_t child = fork();
+    if (child < 0) {
+      std::perror("fork");
+      return 2;
+    }
+    if (child == 0) {
+      std::signal(SIGALRM, SIG_DFL);
+      alarm(kSeconds);
+      Bounds::findings = static_cast<long>(number);  // names the file of one
+      _exit(run_mutant(text, number));
+    }
+    int status = 0;
+    while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
+    }
+    if (WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM) {
+      ++late;
+    } else if (WIFEXITED(status) && WEXITSTATUS(status) < kFinding) {
+      ++outcomes[WEXITSTATUS(status)];
+    } else {
+      ++findings;
+      if (!WIFEXITED(status) || WEXITSTATUS(status) != kFinding)
+        finding(cat("mutant ", number, " ends its process"));
+    }
+  }
+  end_mutants();
+  std::printf(
+      "%llu mutants: %ld refused, %ld compiled, %ld ran, %ld took longer than %u s; %ld findings\n",
+      static_cast<unsigned long long>(count), outcomes[kRefused], outcomes[kLowered],
+      outcomes[kRan], late, kSeconds, findings);
+  return findings ? 1 : 0;
+}
