@@ -131,7 +131,8 @@ class TextMutator {
   Mutator m_;
 };
 
-enum Outcome : int { kRefused, kLowered, kRan, kFinding };
+// The codes of processes; any other, as a sanitizer's, is a finding.
+enum Outcome : int { kRefused = 40, kLowered, kRan, kFinding };
 
 // What a process of its own does with a mutant.
 Outcome run_mutant(const std::string& text, uint64_t number) {
@@ -142,6 +143,7 @@ Outcome run_mutant(const std::string& text, uint64_t number) {
   TnxOutcome run;
   try {
     const graph::Module module = graph::parse_module(text, "mutant.tn");
+    graph::check_module(module);
     run = run_unit(driver::compile(module, compile_options(target)), {});
     if (problem.empty()) problem = run.problem;
   } catch (const Error& e) {
@@ -179,7 +181,7 @@ int main(int argc, char** argv) {
   if (seeds.empty()) return 2;
   set_bounds(2 * kSeconds);
 
-  long outcomes[4] = {}, late = 0, findings = 0;
+  long refused = 0, compiled = 0, ran = 0, late = 0, findings = 0;
   for (uint64_t number = first; number < first + count; ++number) {
     TextMutator mutator(number);
     const std::string text = mutator.mutant(seeds[number % seeds.size()]);
@@ -198,20 +200,21 @@ int main(int argc, char** argv) {
     int status = 0;
     while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
     }
-    if (WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM) {
-      ++late;
-    } else if (WIFEXITED(status) && WEXITSTATUS(status) < kFinding) {
-      ++outcomes[WEXITSTATUS(status)];
-    } else {
-      ++findings;
-      if (!WIFEXITED(status) || WEXITSTATUS(status) != kFinding)
-        finding(cat("mutant ", number, " ends its process"));
-    }
+    const int code = WIFEXITED(status) ? WEXITSTATUS(status) : 0;
+    refused += code == kRefused;
+    compiled += code == kLowered;
+    ran += code == kRan;
+    const bool is_late = WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM;
+    late += is_late;
+    if (is_late || (code >= kRefused && code <= kRan)) continue;
+    ++findings;
+    if (code == kFinding) continue;  // and has said so
+    Bounds::findings = static_cast<long>(number);
+    finding(cat("mutant ", number, " ends its process"));
   }
   end_mutants();
   std::printf(
       "%llu mutants: %ld refused, %ld compiled, %ld ran, %ld took longer than %u s; %ld findings\n",
-      static_cast<unsigned long long>(count), outcomes[kRefused], outcomes[kLowered],
-      outcomes[kRan], late, kSeconds, findings);
+      static_cast<unsigned long long>(count), refused, compiled, ran, late, kSeconds, findings);
   return findings ? 1 : 0;
 }

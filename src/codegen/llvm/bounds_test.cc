@@ -255,6 +255,12 @@ TEST(Bounds, OfScratch) {
   // 2^32 * 2^32 elements are not 0.
   expect_stopped(with(product, {index(0)}), {zeros({3}), int64_t{1} << 32}, 0, 0,
                  KernelError::Overflow);
+  // Nor are 2^62 elements of four bytes, of constant size: as much as there is no memory for.
+  auto endless = buffer("endless", f32, {Dim(int64_t{1} << 62)}),
+       wide = buffer("wide", f32, {Dim(int64_t{1} << 31), Dim(int64_t{1} << 31)});
+  for (const auto& b : {endless, wide}) {
+    expect_stopped(with(b, {index(1 << 20)}), arguments, 0, 0, KernelError::Overflow);
+  }
   // A vector's lanes have one each.
   auto lanes = [&](const ExprRef& where) {
     return kernel(

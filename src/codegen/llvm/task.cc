@@ -108,7 +108,8 @@ void BodyWriter::reserve_scratch(const loop::Stmt& body) {
       int64_t bytes = buffer->dtype.bytes() * lanes;
       for (const Dim& d : buffer->shape) {
         const auto extent = d.as_const();
-        if (!extent || *extent < 0 || bytes < 0 || (*extent > 0 && bytes > kStackPerBuffer)) {
+        if (!extent || *extent < 0 || bytes < 0 ||
+            (*extent > 0 && bytes > kStackPerBuffer / *extent)) {
           bytes = -1;
         } else {
           bytes *= *extent;
