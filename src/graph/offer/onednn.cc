@@ -40,6 +40,7 @@ struct Match {
   Operand bias, residual;  // operands of the old function
   Activation activation = kNone;
   double alpha = 0, beta = 0;
+  Span span;  // of all that the call replaces
 };
 
 class Matcher {
@@ -103,8 +104,9 @@ class Matcher {
               const std::unordered_map<const Var*, const Binding*>& consumer) {
     const bool product = base->callee == "matmul";
     auto* type = binding.var->type.as<TensorType>();
-    Match match{base, product || base->args.size() < 3 ? Operand() : base->args[2], {}, kNone, 0,
-                0};
+    Match match{
+        base,        product || base->args.size() < 3 ? Operand() : base->args[2], {}, kNone, 0, 0,
+        binding.span};
     const bool open_inner =
         product && !type_of(base->args[0]).as<TensorType>()->dims.back().is_const();
     const Binding* root = &binding;
@@ -117,6 +119,7 @@ class Matcher {
       if (!join(*next->second, *root, *type, product, &match)) break;
       inner.insert(root->var.get());
       root = next->second;
+      match.span = Span::merge(match.span, root->span);
     }
     roots[root->var.get()] = match;
   }
@@ -222,6 +225,7 @@ class Partitioner : public Rewriter {
     attributes.set("beta", Any(match.beta));
     attributes.set(kDestinationsAttr, Any(int64_t{1}));
     attributes.set(kNoRetainAttr, Any(true));
+    builder().at(match.span);
     return builder().bind_typed(make<Call>(CalleeKind::kPacked, String(name), Operand(),
                                            Array<Operand>(args), attributes, var->type),
                                 var->type, var->name);

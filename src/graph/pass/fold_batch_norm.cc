@@ -20,7 +20,9 @@ class Folder : public Rewriter {
   Operand rewrite(const VarRef& var, const ExprRef& value) override {
     if (const Call* conv = as_op(value, "conv")) {
       Operand result = keep(var, value);
-      if (uses_[var.get()] == 1) convolutions_[result.get()] = Ref<const Call>(conv);
+      if (uses_[var.get()] == 1) {
+        convolutions_[result.get()] = {Ref<const Call>(conv), builder().span()};
+      }
       return result;
     }
     const Call* norm = as_op(value, "batch_norm");
@@ -40,9 +42,9 @@ class Folder : public Rewriter {
     const Operand mean = norm->args[3], bias = norm->args[2];
     auto conv = convolutions_.find(norm->args[0].get());
     const int64_t axis = norm->attrs.at("axis").as<int64_t>();
-    if (conv != convolutions_.end() && axis == 1 && is_channels_first(*conv->second) &&
-        conv->second->args[1].is<Constant>()) {
-      return into_weights(*conv->second, k, mean, bias);
+    if (conv != convolutions_.end() && axis == 1 && is_channels_first(*conv->second.call) &&
+        conv->second.call->args[1].is<Constant>()) {
+      return into_weights(conv->second, k, mean, bias);
     }
     const Operand c = b.op("sub", {bias, b.op("mul", {mean, k})});
     std::vector<Dim> shape(static_cast<size_t>(x.rank), Dim(1));
@@ -52,13 +54,19 @@ class Folder : public Rewriter {
   }
 
  private:
+  struct Convolution {
+    Ref<const Call> call;
+    Span span;
+  };
+
   static bool is_channels_first(const Call& conv) {
     return conv.attrs.at("layout").as<String>() == "NCHW";
   }
 
   // conv(x, w, b) * k + (bias - mean * k) = conv(x, w * k, (b - mean) * k + bias)
-  Operand into_weights(const Call& conv, const Operand& k, const Operand& mean,
+  Operand into_weights(const Convolution& old, const Operand& k, const Operand& mean,
                        const Operand& bias) {
+    const Call& conv = *old.call;
     Builder& b = builder();
     const TensorType& weights = tensor_of(conv.args[1]);
     std::vector<Dim> shape(weights.dims.size(), Dim(1));
@@ -67,6 +75,7 @@ class Folder : public Rewriter {
     const Operand centred = conv.args.size() > 2 && conv.args[2] ? b.op("sub", {conv.args[2], mean})
                                                                  : b.op("neg", {mean});
     const Operand shifted = b.op("add", {b.op("mul", {centred, k}), bias});
+    b.at(Span::merge(old.span, b.span()));
     return b.op("conv", {conv.args[0], scaled, shifted}, conv.attrs);
   }
 
@@ -82,7 +91,7 @@ class Folder : public Rewriter {
   }
 
   std::unordered_map<const Var*, int64_t> uses_;
-  std::unordered_map<const Object*, Ref<const Call>> convolutions_;
+  std::unordered_map<const Object*, Convolution> convolutions_;
 };
 
 }  // namespace
