@@ -22,6 +22,8 @@ void add_asm_commands(CLI::App* app, int*) {
   assemble->callback([=] {
     if (output->empty())
       *output = std::filesystem::path(*source).replace_extension(".tnx").string();
+    check_not_input(*source, *output, "--output");
+    check_writable(*output, /*replaced=*/true);
     const vm::Unit unit = vm::assemble(read_file(*source), *source);
     size_t bytes = 0;
     try {

@@ -97,6 +97,7 @@ struct BenchCommand {
   void run() {
     inputs.dims = flags.dim_values();
     inputs.shapes = flags.shape_values();
+    if (is_executable(file)) flags.check_unused(file);
     const ProgramFile program = open_program(file, flags);
     const FunctionSignature signature = signature_of(*program.program, function);
     if (!is_model_file(file)) check_sizes(signature, inputs);

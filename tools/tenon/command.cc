@@ -1,8 +1,13 @@
 #include "tools/tenon/command.h"
 
+#include <unistd.h>
+
+#include <cerrno>
 #include <charconv>
 #include <cmath>
 #include <cstdio>
+#include <cstring>
+#include <filesystem>
 #include <optional>
 
 #include "support/error.h"
@@ -37,6 +42,11 @@ std::pair<std::string, std::string> key_and_value(const std::string& text, const
         .expected(cat("such as ", flag, " ", example));
   }
   return {text.substr(0, equals), text.substr(equals + 1)};
+}
+
+Error given_twice(const std::string& flag, const std::string& name) {
+  return Error(ErrorKind::Usage, cat(flag, ": '", name, "' is given twice"))
+      .help(cat("leave out one ", flag, " ", name, "=..."));
 }
 
 }  // namespace
@@ -77,33 +87,77 @@ CLI::Validator not_negative() {
       "");
 }
 
+void check_not_input(const std::string& input, const std::string& output, const std::string& flag) {
+  std::error_code missing;  // then the two are not the same
+  if (!std::filesystem::equivalent(input, output, missing) || missing) return;
+  throw Error(ErrorKind::Usage, cat(flag, ": ", output, " is the file that is read"))
+      .help(cat("it would be lost; write another file than ", input));
+}
+
+void check_writable(const std::string& path, bool replaced) {
+  namespace fs = std::filesystem;
+  std::error_code ignored;
+  const bool exists = fs::exists(path, ignored);
+  int reason = 0;
+  if (exists && fs::is_directory(path)) {
+    reason = EISDIR;
+  } else if (exists && (!replaced || !fs::is_regular_file(path))) {
+    reason = access(path.c_str(), W_OK) == 0 ? 0 : errno;
+  } else {
+    const fs::path folder = fs::weakly_canonical(fs::absolute(path), ignored).parent_path();
+    reason = access(folder.c_str(), W_OK | X_OK) == 0 ? 0 : errno;
+    if (reason == 0 && !fs::is_directory(folder)) reason = ENOTDIR;
+  }
+  if (reason == 0) return;
+  throw Error(ErrorKind::Usage, cat("cannot write ", path, ": ", std::strerror(reason)));
+}
+
 void CompileFlags::add_to(CLI::App* command) {
-  command
-      ->add_option("--cpu", cpu,
-                   "CPU to compile for: native, x86-64-v2, -v3, -v4, or a name such as znver4")
-      ->capture_default_str()
-      ->group("Compilation");
-  command
-      ->add_option("-O", level,
-                   "0: plain loops, an operator a kernel; 1: folds constants and plans memory; "
-                   "2: fuses operators, lays out images channels-last, uses libraries; 3: as 2")
-      ->check(CLI::Range(0, 3))
-      ->capture_default_str()
-      ->group("Compilation");
+  compilation_.push_back(
+      command
+          ->add_option("--cpu", cpu,
+                       "CPU to compile for: native, x86-64-v2, -v3, -v4, or a name such as znver4")
+          ->capture_default_str()
+          ->group("Compilation"));
+  compilation_.push_back(
+      command
+          ->add_option(
+              "-O", level,
+              "0: plain loops, an operator a kernel;\n1: folds constants and plans memory;\n"
+              "2: fuses operators, lays out images channels-last,\n   uses libraries; 3: as 2")
+          ->check(CLI::Range(0, 3))
+          ->capture_default_str()
+          ->group("Compilation"));
   add_repeated(command, "--dim", dims, "size of a symbolic dimension: batch=1")
       ->group("Compilation");
   add_repeated(command, "--shape", shapes, "shape of an input: x=1x3x224x224")
       ->group("Compilation");
-  command->add_option("--libraries", libraries, "onednn, or none for Tenon's own kernels alone")
-      ->check(CLI::IsMember({"onednn", "none"}))
-      ->capture_default_str()
-      ->group("Compilation");
-  command
-      ->add_option("--fold-limit", fold_limit,
-                   "bytes of constants that compilation may compute ahead")
-      ->check(between(0))
-      ->capture_default_str()
-      ->group("Compilation");
+  compilation_.push_back(
+      command->add_option("--libraries", libraries, "onednn, or none for Tenon's own kernels alone")
+          ->check(CLI::IsMember({"onednn", "none"}))
+          ->capture_default_str()
+          ->group("Compilation"));
+  compilation_.push_back(command
+                             ->add_option("--fold-limit", fold_limit,
+                                          "bytes of constants that compilation may compute ahead")
+                             ->check(between(0))
+                             ->capture_default_str()
+                             ->group("Compilation"));
+}
+
+void CompileFlags::check_unused(const std::string& executable) const {
+  for (const CLI::Option* option : compilation_) {
+    if (option->count() == 0) continue;
+    throw Error(ErrorKind::Usage, cat(option->get_name(), " is of no use for ", executable,
+                                      ", which is compiled already"))
+        .help(cat("give ", option->get_name(), " to `tenon compile`, or leave it out"));
+  }
+}
+
+void CompileFlags::check_no_sizes(const std::string& text) const {
+  if (dims.empty() && shapes.empty()) return;
+  throw Error(ErrorKind::Usage, "--dim and --shape are of no use for a program in text")
+      .help(cat("write the sizes in ", text));
 }
 
 driver::CompileOptions CompileFlags::options() const {
@@ -119,7 +173,7 @@ std::map<std::string, int64_t> CompileFlags::dim_values() const {
   std::map<std::string, int64_t> out;
   for (const std::string& dim : dims) {
     auto [name, value] = key_and_value(dim, "--dim", "batch=1");
-    out[name] = number(value, "--dim");
+    if (!out.emplace(name, number(value, "--dim")).second) throw given_twice("--dim", name);
   }
   return out;
 }
@@ -128,6 +182,7 @@ std::map<std::string, std::vector<int64_t>> CompileFlags::shape_values() const {
   std::map<std::string, std::vector<int64_t>> out;
   for (const std::string& shape : shapes) {
     auto [name, value] = key_and_value(shape, "--shape", "x=1x3x224x224");
+    if (out.contains(name)) throw given_twice("--shape", name);
     std::vector<int64_t>& sizes = out[name];
     for (size_t at = 0; at <= value.size();) {
       const size_t end = std::min(value.find('x', at), value.size());

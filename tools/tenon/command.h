@@ -33,6 +33,13 @@ CLI::Validator between(int64_t least, int64_t most = INT64_MAX);
 // A finite number, not below 0.
 CLI::Validator not_negative();
 
+// Refuses to write `output` where it is the file that is read, by whichever of its names; `flag`
+// names it.
+void check_not_input(const std::string& input, const std::string& output, const std::string& flag);
+// Refuses a file that can't be written, before work that would be lost. `replaced` says that a
+// new file takes its place, for which the folder must be writable.
+void check_writable(const std::string& path, bool replaced);
+
 // How a program is compiled, wherever a model or program is taken.
 struct CompileFlags {
   std::string cpu = "native";
@@ -43,9 +50,16 @@ struct CompileFlags {
   int64_t fold_limit = int64_t{1} << 30;
 
   void add_to(CLI::App* command);
+  // Refuses what only compilation heeds, for an executable.
+  void check_unused(const std::string& executable) const;
+  // Refuses sizes for a program in text, which has them written.
+  void check_no_sizes(const std::string& text) const;
   driver::CompileOptions options() const;
   std::map<std::string, int64_t> dim_values() const;
   std::map<std::string, std::vector<int64_t>> shape_values() const;
+
+ private:
+  std::vector<const CLI::Option*> compilation_;  // of no use once a program is compiled
 };
 
 // Each adds one command; its callback runs the command and sets the exit code.

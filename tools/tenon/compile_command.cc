@@ -39,7 +39,22 @@ struct CompileCommand {
       return;
     }
     std::filesystem::create_directories(dump_dir);
-    graph::save_module(module, cat(dump_dir, "/", index < 10 ? "0" : "", index, "_", pass, ".tn"));
+    const std::string path = cat(dump_dir, "/", index < 10 ? "0" : "", index, "_", pass, ".tn");
+    check_not_input(input, path, "--dump-dir");
+    graph::save_module(module, path);
+  }
+
+  // Options that would be ignored are refused.
+  void check_flags() const {
+    if (std::filesystem::path(input).extension() == ".tn") flags.check_no_sizes(input);
+    if (!stop_after.empty() && !output.empty()) {
+      throw Error(ErrorKind::Usage, "--output is of no use with --stop-after")
+          .help("compilation then ends with a module, which is printed: write that with > FILE.tn");
+    }
+    if (!dump_dir.empty() && dump_after.empty()) {
+      throw Error(ErrorKind::Usage, "--dump-dir needs --dump-after")
+          .help("say after which pass, or --dump-after all");
+    }
   }
 
   void run() {
@@ -50,12 +65,12 @@ struct CompileCommand {
     }
     require_pass(stop_after);
     require_pass(dump_after);
-    if (std::filesystem::path(input).extension() == ".tn" &&
-        !(flags.dims.empty() && flags.shapes.empty())) {
-      throw Error(ErrorKind::Usage, "--dim and --shape are of no use for a program in text")
-          .help(cat("write the sizes in ", input));
-    }
+    check_flags();
     if (output.empty()) output = std::filesystem::path(input).replace_extension(".tnx").string();
+    if (stop_after.empty()) {
+      check_not_input(input, output, "--output");
+      check_writable(output, /*replaced=*/true);
+    }
     const auto start = std::chrono::steady_clock::now();
     auto seconds = [&] {
       return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();

@@ -153,6 +153,11 @@ void add_dump_commands(CLI::App* app, int*) {
   dump->add_flag("--graph", *graph, "instructions and registers as a graph for Graphviz (DOT)");
   dump->add_flag("--memory", *memory, "what each function allocates");
   dump->callback([=] {
+    if (*text + *stats + *graph + *memory > 1) {
+      throw Error(ErrorKind::Usage,
+                  "more than one of --text, --stats, --graph and --memory is given")
+          .help("each prints another form of the file: give one at a time");
+    }
     const vm::LoadedUnit loaded = load_unit(*file);
     if (*text) std::printf("%s", vm::disassemble(loaded.unit).c_str());
     if (*graph) print_graph(loaded.unit);

@@ -164,10 +164,18 @@ Tensor random_tensor(const std::vector<int64_t>& shape, DataType dtype, const Ra
   return tensor;
 }
 
+// What --dim says of a size: its name as text has it, within quotes where it is no identifier.
+const int64_t* given_size(const vm::SignatureDim& dim, const InputFlags& flags) {
+  for (const auto& [name, size] : flags.dims) {
+    if (dim.text == name || dim.text == tenon::quoted(name)) return &size;
+  }
+  return nullptr;
+}
+
 int64_t dim_value(const vm::SignatureDim& dim, const InputFlags& flags,
                   std::vector<std::string>* chosen) {
   if (dim.is_constant()) return dim.value;
-  if (auto it = flags.dims.find(dim.text); it != flags.dims.end()) return it->second;
+  if (const int64_t* size = given_size(dim, flags)) return *size;
   if (std::find(chosen->begin(), chosen->end(), dim.text) == chosen->end()) {
     chosen->push_back(dim.text);
   }
@@ -297,7 +305,7 @@ void check_sizes(const FunctionSignature& signature, const InputFlags& flags) {
   for (const auto& dim : flags.dims) {
     const std::string& name = dim.first;
     const bool known = std::any_of(sizes.begin(), sizes.end(), [&](const std::string& size) {
-      return size.find(name) != std::string::npos;  // or a part of "2*n"
+      return size == name || size == tenon::quoted(name);
     });
     if (known) continue;
     throw Error(ErrorKind::Usage,
@@ -312,8 +320,58 @@ void check_sizes(const FunctionSignature& signature, const InputFlags& flags) {
   }
 }
 
+namespace {
+
+// A name that isn't one of the function's is what went wrong, not the input that then lacks.
+void check_names(const FunctionSignature& signature,
+                 const std::map<std::string, std::string>& specs) {
+  std::vector<std::string> names;
+  for (const vm::Param& param : signature.params) names.push_back(param.name);
+  for (const auto& [name, spec] : specs) {
+    if (std::find(names.begin(), names.end(), name) != names.end()) continue;
+    Error error(ErrorKind::Usage, cat("'", signature.name, "' has no input '", name, "'"));
+    error.expected(names.empty()       ? "none: it takes nothing"
+                   : names.size() == 1 ? names[0]
+                                       : cat("one of ", join(names, ", ")));
+    const std::string near = nearest(name, names);
+    if (!near.empty() && name.size() > 1) error.help(cat("did you mean ", near, "?"));
+    throw error;
+  }
+}
+
+// A tensor that isn't of the size that --dim or --shape gives: a compiled program takes any size,
+// and so would not object.
+void check_given_sizes(const vm::Param& param, const Any& value, const InputFlags& flags) {
+  const auto tensor = value.try_as<Tensor>();
+  if (!tensor || !*tensor || param.type.kind != vm::SignatureType::Kind::Tensor) return;
+  const std::span<const int64_t> found = tensor->shape();
+  std::vector<int64_t> asked(found.begin(), found.end());
+  const auto shape = flags.shapes.find(param.name);
+  if (shape != flags.shapes.end()) {
+    asked = shape->second;
+  } else if (param.type.dims_known && param.type.dims.size() == asked.size()) {
+    for (size_t i = 0; i < asked.size(); ++i) {
+      if (const int64_t* size = given_size(param.type.dims[i], flags)) asked[i] = *size;
+    }
+  }
+  if (std::equal(found.begin(), found.end(), asked.begin(), asked.end())) return;
+  auto text = [&](std::span<const int64_t> sizes) {
+    std::vector<std::string> parts;
+    for (const int64_t size : sizes) parts.push_back(cat(size));
+    return cat(to_text(tensor->dtype()), "[", join(parts, ", "), "]");
+  };
+  const char* flag = shape != flags.shapes.end() ? "--shape" : "--dim";
+  throw Error(ErrorKind::Usage, cat("input '", param.name, "' does not fit ", flag))
+      .expected(text(asked))
+      .found(text(found))
+      .help(cat("correct ", flag, ", or give '", param.name, "' of that shape"));
+}
+
+}  // namespace
+
 Inputs make_inputs(const FunctionSignature& signature, const InputFlags& flags, bool random_rest) {
   std::map<std::string, std::string> specs = read_specs(flags.inputs);
+  check_names(signature, specs);
   if (!flags.folder.empty() && !std::filesystem::is_directory(flags.folder)) {
     throw Error(ErrorKind::Usage, cat("--inputs: there is no folder ", flags.folder))
         .expected("a folder with input_0.pb, input_1.pb, ... or NAME.npy for each input");
@@ -344,15 +402,7 @@ Inputs make_inputs(const FunctionSignature& signature, const InputFlags& flags, 
           .help(cat("--input ", param.name, "=FILE.npy, --input ", param.name,
                     "=random, or --inputs FOLDER"));
     }
-    if (spec != specs.end()) specs.erase(spec);
-  }
-  if (!specs.empty()) {
-    std::string names;
-    for (const vm::Param& param : signature.params)
-      names += cat(names.empty() ? "" : ", ", param.name);
-    throw Error(ErrorKind::Usage,
-                cat("'", signature.name, "' has no input '", specs.begin()->first, "'"))
-        .expected(names.empty() ? "no inputs" : names);
+    check_given_sizes(param, out.values.back(), flags);
   }
   if (!random.empty()) {
     out.notes.push_back(cat("random inputs, seed ", flags.seed, ": ", join(random, ", ")));

@@ -37,6 +37,7 @@ void add_opt_command(CLI::App* app, int*) {
   command->add_option("--passes", *passes, "names with commas between; none: check and print");
   flags->add_to(command);
   command->callback([=] {
+    if (std::filesystem::path(*file).extension() == ".tn") flags->check_no_sizes(*file);
     graph::Module module = read_module(*file, *flags);
     graph::check_module(module);
     for (const std::string& name : split(*passes)) {

@@ -36,6 +36,10 @@ bool is_executable_file(const std::string& path) {
   return in && std::memcmp(magic, vm::kMagic, sizeof magic) == 0;
 }
 
+bool is_executable(const std::string& path) {
+  return std::filesystem::path(path).extension() == ".tnx" || is_executable_file(path);
+}
+
 graph::Module read_module(const std::string& path, const CompileFlags& flags,
                           const std::map<std::string, std::vector<int64_t>>& ranks) {
   driver::initialise();
@@ -71,7 +75,7 @@ ProgramFile open_program(const std::string& path, const CompileFlags& flags, boo
   file.path = path;
   prepare_runtime();
   auto start = std::chrono::steady_clock::now();
-  if (is_executable_file(path) || std::filesystem::path(path).extension() == ".tnx") {
+  if (is_executable(path)) {
     vm::ProgramOptions load;
     load.trusted = trusted;
     file.program = vm::Program::load(path, load);

@@ -35,6 +35,7 @@ void prepare_runtime();
 
 bool is_model_file(const std::string& path);       // .onnx, by its name
 bool is_executable_file(const std::string& path);  // by its first bytes
+bool is_executable(const std::string& path);       // by its name or first bytes
 
 // The module of an .onnx or .tn file. `ranks` gives ranks to inputs that state none.
 graph::Module read_module(const std::string& path, const CompileFlags& flags,

@@ -31,6 +31,7 @@ struct RunCommand {
   std::optional<uint32_t> depth;
   int threads = 0;
   bool untrusted = false;
+  std::vector<CLI::Option*> tolerances;
   std::vector<CLI::Option*> machine_limits;  // of the machine, which interpretation does without
   int* exit_code = nullptr;
 
@@ -43,10 +44,23 @@ struct RunCommand {
                                         "interpret does without"))
           .help(cat("leave out ", limit->get_name(), ", or --mode interpret"));
     }
+    for (const CLI::Option* option : tolerances) {
+      if (option->count() == 0 || !expect.empty() || !compare_with.empty()) continue;
+      throw Error(ErrorKind::Usage, cat(option->get_name(), " needs --expect or --compare"))
+          .help("nothing is compared without them");
+    }
+    if (is_executable(file)) check_executable_flags();
     if (!save_values.empty() && mode != "interpret") {
       throw Error(ErrorKind::Usage, "--save-values needs --mode interpret")
           .help("only the interpreter has every operator's value: compiled code joins operators");
     }
+  }
+
+  void check_executable_flags() const {
+    flags.check_unused(file);
+    if (mode != "interpret" && compare_with.empty()) return;
+    throw Error(ErrorKind::Usage, cat(file, " cannot be interpreted"))
+        .expected("a model (.onnx) or a program (.tn): an executable holds no graph");
   }
 
   // The signature alone needs nothing of the file linked or opened. False when the function takes
@@ -73,16 +87,32 @@ struct RunCommand {
         .help("give --input NAME=... for each input, or --inputs FOLDER");
   }
 
+  ProgramFile open() const {
+    if (!untrusted) return open_program(file, flags);
+    if (!is_executable(file)) {
+      throw Error(ErrorKind::Usage, cat("--untrusted is for executables (.tnx), not ", file))
+          .help(
+              "compiling makes native kernels, which nothing checks while they run: leave out "
+              "--untrusted if you trust its sender as you do for a program");
+    }
+    try {
+      return open_program(file, flags, /*trusted=*/false);
+    } catch (Error& error) {
+      if (error.kind() == ErrorKind::Unsupported) {
+        error.help(
+            "leave out --untrusted if you trust its sender as you do for a program; else "
+            "run it where it can do no harm");
+      }
+      throw;
+    }
+  }
+
   void run() {
     inputs.dims = flags.dim_values();
     inputs.shapes = flags.shape_values();
     check_flags();
     if (!inputs.given() && is_executable_file(file) && print_signature_of_executable()) return;
-    ProgramFile program = open_program(file, flags, !untrusted);
-    if (untrusted && program.module) {
-      throw Error(ErrorKind::Usage, cat("--untrusted is for executables (.tnx), not ", file))
-          .help("a model or a program in text is compiled here, and brings no code of its own");
-    }
+    const ProgramFile program = open();
     const FunctionSignature signature = signature_of(*program.program, function);
     if (!inputs.given() && !signature.params.empty()) {
       check_nothing_asked();
@@ -91,7 +121,12 @@ struct RunCommand {
     }
     if (!is_model_file(file)) check_sizes(signature, inputs);
     const std::vector<std::string> names = signature.outputs();
-    for (const std::string& output : outputs) output_index(names, output);
+    for (const std::string& output : outputs) {
+      output_index(names, output);
+      check_writable(output.substr(output.find('=') + 1), /*replaced=*/false);
+    }
+    std::vector<std::string> expected;
+    if (!expect.empty()) expected = expected_files(names);
     Inputs given = make_inputs(signature, inputs, /*random_rest=*/false);
     for (const std::string& note : given.notes) progress(note);
     const std::vector<Any> results = mode == "interpret"
@@ -103,7 +138,7 @@ struct RunCommand {
       std::printf("%s: %s\n", printable(names[i]).c_str(), value_text(results[i], type).c_str());
     }
     store(names, results);
-    if (!expect.empty()) check_expected(names, results);
+    if (!expect.empty()) check_expected(expected, names, results);
     if (!compare_with.empty()) compare_modes(program, given.values, results, names);
   }
 
@@ -121,10 +156,6 @@ struct RunCommand {
 
   std::vector<Any> interpret(const ProgramFile& program, const std::vector<Any>& values,
                              graph::ReferenceEvaluator::Observer observer) {
-    if (!program.module) {
-      throw Error(ErrorKind::Usage, cat(file, " cannot be interpreted"))
-          .expected("a model (.onnx) or a program (.tn): an executable holds no graph");
-    }
     const graph::FunctionRef* found = program.module->functions.find(function);
     if (!found) throw Error(ErrorKind::Usage, cat(file, " has no function '", function, "'"));
     std::optional<ThreadsScope> limited;
@@ -177,16 +208,27 @@ struct RunCommand {
     }
   }
 
-  void check_expected(const std::vector<std::string>& names,
-                      const std::vector<Any>& results) const {
+  // The files of --expect, one for each output: output_0.pb, ..., else NAME.npy.
+  std::vector<std::string> expected_files(const std::vector<std::string>& names) const {
+    const std::string wanted =
+        "a folder with output_0.pb, output_1.pb, ... or NAME.npy: one for each output";
     if (!std::filesystem::is_directory(expect)) {
-      throw Error(ErrorKind::Usage, cat("--expect: there is no folder ", expect))
-          .expected("a folder with output_0.pb, output_1.pb, ...: one for each output");
+      throw Error(ErrorKind::Usage, cat("--expect: there is no folder ", expect)).expected(wanted);
     }
-    const std::vector<std::string> files = numbered_files(expect, "output");
-    if (files.empty())
-      throw Error(ErrorKind::Usage, cat("--expect: ", expect, " holds no output_0.pb"))
-          .expected("a folder with output_0.pb, output_1.pb, ...: one for each output");
+    std::vector<std::string> files = numbered_files(expect, "output");
+    if (!files.empty()) return files;
+    for (const std::string& name : names) files.push_back(cat(expect, "/", name, ".npy"));
+    for (const std::string& file : files) {
+      if (std::filesystem::exists(file)) continue;
+      throw Error(ErrorKind::Usage, cat("--expect: ", expect, " holds neither output_0.pb nor ",
+                                        std::filesystem::path(file).filename().string()))
+          .expected(wanted);
+    }
+    return files;
+  }
+
+  void check_expected(const std::vector<std::string>& files, const std::vector<std::string>& names,
+                      const std::vector<Any>& results) const {
     for (size_t i = 0; i < files.size() && i < results.size(); ++i) {
       const auto found = results[i].try_as<Tensor>();
       if (!found || !*found) {
@@ -200,7 +242,8 @@ struct RunCommand {
       if (!d.equal) *exit_code = 1;
     }
     if (files.size() != results.size()) {
-      std::printf("expected %zu outputs, found %zu\n", files.size(), results.size());
+      std::printf("expected %zu output%s, found %zu\n", files.size(), files.size() == 1 ? "" : "s",
+                  results.size());
       *exit_code = 1;
     }
   }
@@ -286,7 +329,10 @@ void add_run_command(CLI::App* app, int* exit_code) {
       "first that differs. A file whose sender you do not trust is run with --untrusted: it may\n"
       "then bring no native code and no library, and --fuel, --deadline and --memory end what "
       "does\n"
-      "not end by itself.\n\n"
+      "not end by itself. Native kernels cannot be checked before they run, so that every file\n"
+      "with any is refused; a program in text or a model is, too, as compiling makes such "
+      "kernels.\n"
+      "\n"
       "  tenon run mnist.onnx --input image=digit.npy\n"
       "  tenon run bert.tnx --dim batch=1 --dim seq=7 --input ids=random:0..99 --input "
       "mask=random\n"
@@ -302,14 +348,16 @@ void add_run_command(CLI::App* app, int* exit_code) {
   command->add_option("--inputs", state->inputs.folder, "folder with input_0.pb, ... or NAME.npy");
   command->add_option("--seed", state->inputs.seed, "of random inputs")->capture_default_str();
   add_repeated(command, "--output,-o", state->outputs, "NAME=F.npy: store an output");
-  command->add_option("--expect", state->expect,
-                      "folder with output_0.pb, ...: compare; exit code 1 if they differ");
-  command->add_option("--rtol", state->tolerance.rtol, "relative tolerance")
-      ->check(not_negative())
-      ->capture_default_str();
-  command->add_option("--atol", state->tolerance.atol, "absolute tolerance")
-      ->check(not_negative())
-      ->capture_default_str();
+  command->add_option(
+      "--expect", state->expect,
+      "folder with output_0.pb, ... or NAME.npy: compare; exit code 1 if they differ");
+  auto tolerance = [&](const char* name, double& value, const char* description) {
+    state->tolerances.push_back(command->add_option(name, value, description)
+                                    ->check(not_negative())
+                                    ->capture_default_str());
+  };
+  tolerance("--rtol", state->tolerance.rtol, "relative tolerance of --expect and --compare");
+  tolerance("--atol", state->tolerance.atol, "absolute tolerance of --expect and --compare");
   command
       ->add_option("--mode", state->mode,
                    "bytecode, or interpret: walk the graph, operator by operator")
@@ -322,8 +370,8 @@ void add_run_command(CLI::App* app, int* exit_code) {
   command->add_option("--save-values", state->save_values,
                       "with --mode interpret: store every operator's value in this folder");
   command->add_flag("--untrusted", state->untrusted,
-                    "refuse a .tnx with native code or libraries, or with functions that are not "
-                    "for files of strangers");
+                    "run bytecode alone: refuse a .tnx with native kernels (most that\n"
+                    "`tenon compile` writes), libraries, or functions not for strangers' files");
   command->add_option("--threads", state->threads, "threads for kernels; 0: all")
       ->check(between(0, 4096))
       ->group("Limits");
@@ -334,7 +382,7 @@ void add_run_command(CLI::App* app, int* exit_code) {
   constexpr int64_t kMostDeadline = int64_t{1000} * 3600 * 24 * 365;
   limit("--fuel", state->fuel, "calls and backward jumps that it may make", between(0));
   limit("--deadline", state->deadline_ms, "milliseconds that it may take",
-        between(0, kMostDeadline));
+        between(1, kMostDeadline));
   limit("--memory", state->memory_mb, "megabytes that it may allocate", between(1, 1 << 26));
   limit("--depth", state->depth, "calls that may nest", between(1, 1 << 30));
   state->flags.add_to(command);
