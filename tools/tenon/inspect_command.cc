@@ -96,7 +96,7 @@ void add_inspect_command(CLI::App* app, int* exit_code) {
     }
     if (std::filesystem::path(*file).extension() == ".tnx" || is_executable_file(*file))
       return inspect_executable(*file);
-    const graph::Module module = read_module(*file, CompileFlags());
+    const graph::Module module = read_module(*file, CompileFlags(), {}, /*executables=*/true);
     for (const auto& [name, function] : module->functions) print_signature(name, function);
   });
 }

@@ -41,7 +41,8 @@ bool is_executable(const std::string& path) {
 }
 
 graph::Module read_module(const std::string& path, const CompileFlags& flags,
-                          const std::map<std::string, std::vector<int64_t>>& ranks) {
+                          const std::map<std::string, std::vector<int64_t>>& ranks,
+                          bool executables) {
   driver::initialise();
   const std::string extension = std::filesystem::path(path).extension();
   if (extension == ".tn") return graph::parse_module(read_file(path), path);
@@ -52,8 +53,20 @@ graph::Module read_module(const std::string& path, const CompileFlags& flags,
     for (auto& [name, shape] : flags.shape_values()) options.shapes[name] = shape;
     return onnx::import_model(path, options).module;
   }
-  throw Error(ErrorKind::Usage, cat(path, " is no file that can be compiled"))
-      .expected("a model (.onnx), a program in Tenon's text (.tn), or an executable (.tnx)");
+  const std::string wanted =
+      executables ? "a model (.onnx), a program in Tenon's text (.tn), or an executable (.tnx)"
+                  : "a model (.onnx) or a program in Tenon's text (.tn)";
+  if (!std::filesystem::exists(path)) {
+    throw Error(ErrorKind::Usage, cat(path, " does not exist")).expected(wanted);
+  }
+  if (std::filesystem::is_directory(path)) {
+    throw Error(ErrorKind::Usage, cat(path, " is a folder")).expected(wanted);
+  }
+  if (!executables && is_executable(path)) {
+    throw Error(ErrorKind::Usage, cat(path, " is compiled already")).expected(wanted);
+  }
+  throw Error(ErrorKind::Usage, cat(path, " is of no kind that the command takes"))
+      .expected(wanted);
 }
 
 void prepare_runtime() {
@@ -82,7 +95,7 @@ ProgramFile open_program(const std::string& path, const CompileFlags& flags, boo
     file.load_seconds = seconds_since(start);
     return file;
   }
-  file.module = read_module(path, flags);
+  file.module = read_module(path, flags, {}, /*executables=*/true);
   vm::Unit unit = driver::compile(file.module, flags.options());
   file.compile_seconds = seconds_since(start);
   start = std::chrono::steady_clock::now();

@@ -38,8 +38,10 @@ bool is_executable_file(const std::string& path);  // by its first bytes
 bool is_executable(const std::string& path);       // by its name or first bytes
 
 // The module of an .onnx or .tn file. `ranks` gives ranks to inputs that state none.
+// `executables`: whether the command takes them, for what it says of a file of no such kind.
 graph::Module read_module(const std::string& path, const CompileFlags& flags,
-                          const std::map<std::string, std::vector<int64_t>>& ranks = {});
+                          const std::map<std::string, std::vector<int64_t>>& ranks = {},
+                          bool executables = false);
 
 // `trusted` is the loader's policy for a .tnx (ProgramOptions).
 ProgramFile open_program(const std::string& path, const CompileFlags& flags, bool trusted = true);
