@@ -15,7 +15,9 @@ namespace tenon::tool {
 void add_asm_commands(CLI::App* app, int*) {
   auto* assemble =
       app->add_subcommand("asm", "assemble the machine's code from text into a .tnx file");
-  assemble->footer("docs/assembly.md explains the text, docs/isa.md the instructions.\n\n  tenon asm sum.tna -o sum.tnx");
+  assemble->footer(
+      "docs/assembly.md explains the text, docs/isa.md the instructions.\n\n  tenon asm sum.tna -o "
+      "sum.tnx");
   auto source = std::make_shared<std::string>(), output = std::make_shared<std::string>();
   assemble->add_option("FILE", *source, "assembly (.tna)")->required();
   assemble->add_option("-o,--output", *output, "the file to write; FILE.tnx unless given");

@@ -168,8 +168,10 @@ void add_dump_commands(CLI::App* app, int*) {
   auto* verify = app->add_subcommand("verify", "check a .tnx file without running anything of it");
   verify->footer(
       "Exit code 0: every section has its hash, and every instruction keeps the rules of "
-      "docs/isa.md; 4: not.\nWeights are mapped and not read, so they have no hash: no value in them "
-      "can do harm, but\na changed one computes something else. Compare the file's checksum with its "
+      "docs/isa.md; 4: not.\nWeights are mapped and not read, so they have no hash: no value in "
+      "them "
+      "can do harm, but\na changed one computes something else. Compare the file's checksum with "
+      "its "
       "sender's.\n\n"
       "  tenon verify model.tnx");
   auto verified = std::make_shared<std::string>();

@@ -251,7 +251,7 @@ std::map<std::string, std::string> read_specs(const std::vector<std::string>& in
   std::map<std::string, std::string> specs;
   for (const std::string& input : inputs) {
     const size_t equals = input.find('=');
-    if (equals == std::string::npos) {
+    if (equals == std::string::npos || equals == 0 || equals + 1 == input.size()) {
       throw Error(ErrorKind::Usage, cat("--input ", input, " is not of the form NAME=VALUE"))
           .expected("such as --input x=x.npy, x=x.pb, x=random, x=random:0..9 or n=3");
     }

@@ -17,7 +17,10 @@ std::vector<std::string> split(const std::string& list) {
   std::vector<std::string> parts;
   for (size_t at = 0; at < list.size();) {
     const size_t end = std::min(list.find(',', at), list.size());
-    if (end > at) parts.push_back(list.substr(at, end - at));
+    while (at < end && list[at] == ' ') ++at;
+    size_t last = end;
+    while (last > at && list[last - 1] == ' ') --last;
+    if (last > at) parts.push_back(list.substr(at, last - at));
     at = end + 1;
   }
   return parts;
