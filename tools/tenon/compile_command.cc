@@ -99,7 +99,8 @@ struct CompileCommand {
     if (time_passes)
       std::printf("%-28s %8.1f ms\n", "generate_code", (seconds() - before_code) * 1000);
     const size_t bytes = vm::save(unit, output);
-    progress(cat(output, ": ", bytes / 1024, " KB, ", lowered->kernels.size(), " kernels for ",
+    progress(cat(output, ": ", bytes / 1024, " KB, ", lowered->kernels.size(),
+                 lowered->kernels.size() == 1 ? " kernel for " : " kernels for ",
                  options.target.cpu, ", compiled in ", static_cast<int64_t>(seconds() * 1000),
                  " ms"));
   }

@@ -178,8 +178,8 @@ void add_dump_commands(CLI::App* app, int*) {
   verify->add_option("FILE", *verified, ".tnx")->required();
   verify->callback([=] {
     const vm::LoadedUnit loaded = load_unit(*verified);
-    std::printf("%s: verified; %zu functions", printable(*verified).c_str(),
-                loaded.unit.functions.size());
+    std::printf("%s: verified; %zu function%s", printable(*verified).c_str(),
+                loaded.unit.functions.size(), loaded.unit.functions.size() == 1 ? "" : "s");
     if (loaded.unit.kernels.empty()) {
       std::printf(", no native code\n");
     } else {

@@ -293,7 +293,7 @@ class Inference {
     const Operator* op = OperatorTable::global().find(c.callee);
     if (!op) {
       throw Error(ErrorKind::Usage, cat("there is no operator '", c.callee, "'"))
-          .help("`tenon ops` lists the operators");
+          .help("`tenon ops --ir` lists the operators");
     }
     check_arity(*op, c);
     InferContext cx(c, [&](std::string_view hint) {

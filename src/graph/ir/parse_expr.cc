@@ -254,7 +254,7 @@ Parser::Rhs Parser::rhs() {
       if (n.substr(0, 3) == t.text.substr(0, 3) && near.size() < 6) near.emplace_back(n);
     }
     if (!near.empty()) e.expected(tenon::join(near, ", "), "operators of similar names");
-    throw e.help("`tenon ops` lists the operators");
+    throw e.help("`tenon ops --ir` lists the operators");
   }
   take();
   return {call(CalleeKind::kOperator, t.text, nullptr), nullptr};
