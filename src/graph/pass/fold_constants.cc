@@ -26,12 +26,19 @@ struct Foldable {
   std::vector<VarRef> results;
 };
 
+// What folding may still make, in bytes.
+struct Budget {
+  int64_t stored;    // values that stand in memory
+  int64_t computed;  // these, and those that fuse into what uses them
+};
+
 class Finder {
  public:
-  // `budget`: the bytes that may still be computed; what is found is taken off.
-  explicit Finder(int64_t* budget) : budget_(budget) {}
+  // What is found is taken off the budget.
+  explicit Finder(Budget* budget) : budget_(budget) {}
 
   Foldable find(const FunctionRef& function) {
+    uses_ = count_uses(function);
     visit(function->body);
     Foldable out;
     out.bindings = std::move(folded_);
@@ -45,8 +52,10 @@ class Finder {
   void visit(const BlockRef& block) {
     for (const auto& binding : block->bindings) {
       if (may_fold(*binding)) {
-        *budget_ -= *constant_bytes(binding->var->type);
-        members_.insert(binding->var.get());
+        const int64_t bytes = *constant_bytes(binding->var->type);
+        budget_->stored += fused_bytes(*binding->value.as<Call>()) - bytes;
+        budget_->computed -= bytes;
+        members_.emplace(binding->var.get(), binding.get());
         folded_.push_back(binding);
         continue;
       }
@@ -64,16 +73,33 @@ class Finder {
     const Operator* op = operator_of(binding.value);
     if (!op || (!op->lower && !op->view)) return false;
     auto bytes = constant_bytes(binding.var->type);
-    if (!bytes || *bytes > *budget_) return false;
     auto* call = binding.value.as<Call>();
     for (const Operand& arg : call->args) {
       if (arg && !arg.is<Constant>() && !members_.contains(arg.get())) return false;
     }
-    return true;
+    return bytes && *bytes <= budget_->computed && *bytes <= budget_->stored + fused_bytes(*call);
   }
 
-  int64_t* budget_;
-  std::unordered_set<const Object*> members_, wanted_;
+  // The bytes of operands that are computed where they are used and nowhere else.
+  int64_t fused_bytes(const Call& call) const {
+    int64_t all = 0;
+    std::unordered_map<const Object*, int64_t> here;
+    for (const Operand& arg : call.args) {
+      auto member = members_.find(arg.get());
+      // At the last of its occurrences here, there must be none elsewhere.
+      if (member == members_.end() || ++here[arg.get()] != uses_.at(arg.as<Var>())) continue;
+      const OpKind kind = operator_of(member->second->value)->kind;
+      if (kind == OpKind::kElementwise || kind == OpKind::kBroadcast || kind == OpKind::kMovement) {
+        all += *constant_bytes(member->second->var->type);
+      }
+    }
+    return all;
+  }
+
+  Budget* budget_;
+  std::unordered_map<const Var*, int64_t> uses_;
+  std::unordered_map<const Object*, const Binding*> members_;
+  std::unordered_set<const Object*> wanted_;
   std::vector<Ref<const Binding>> folded_;
 };
 
@@ -144,7 +170,7 @@ void compute(const Foldable& part, std::span<const VarRef> wanted, PassContext& 
   }
 }
 
-FunctionRef fold(const FunctionRef& function, PassContext& cx, int64_t* budget) {
+FunctionRef fold(const FunctionRef& function, PassContext& cx, Budget* budget) {
   const Foldable part = Finder(budget).find(function);
   Constants constants;
   compute(part, part.results, cx, &constants);
@@ -156,7 +182,9 @@ FunctionRef fold(const FunctionRef& function, PassContext& cx, int64_t* budget) 
 Module fold_constants(const Module& module, PassContext& cx) {
   if (!cx.evaluator) return module;
   Map<String, FunctionRef> functions;
-  int64_t budget = cx.fold_limit;
+  constexpr int64_t kFusedShare = 16;  // work per byte that is kept; weights that models compute
+  Budget budget{cx.fold_limit,
+                cx.fold_limit > INT64_MAX / kFusedShare ? INT64_MAX : cx.fold_limit * kFusedShare};
   for (const auto& [name, function] : module->functions) {
     functions.set(name, fold(function, cx, &budget));
   }
