@@ -46,6 +46,14 @@ const Call* as_op(const ExprRef& value, std::string_view name) {
   return call && call->kind == CalleeKind::kOperator && call->callee == name ? call : nullptr;
 }
 
+std::vector<int64_t> permutation_of(const Call& transpose) {
+  auto perm = transpose.attrs.at("perm").as<Array<int64_t>>().to_vector();
+  for (int64_t& axis : perm) {
+    if (axis < 0) axis += static_cast<int64_t>(perm.size());
+  }
+  return perm;
+}
+
 Module Rewriter::run(const Module& module) {
   module_ = module;
   Map<String, FunctionRef> functions;

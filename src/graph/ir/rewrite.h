@@ -76,6 +76,8 @@ std::unordered_map<const Var*, int64_t> count_uses(const FunctionRef& function);
 const Operator* operator_of(const ExprRef& value);
 // `value` as a call of the operator `name`, or null.
 const Call* as_op(const ExprRef& value, std::string_view name);
+// The axes of a call of `transpose`, none negative.
+std::vector<int64_t> permutation_of(const Call& transpose);
 // The one element of a constant tensor of floats or of i32 or i64, whatever its rank.
 std::optional<double> single_number(const Operand& operand);
 

@@ -208,7 +208,7 @@ class Partitioner : public Rewriter {
     const Operand now = mapped(old);
     const ExprRef definition = builder().definition_of(now);
     if (const Call* transpose = definition ? as_op(definition, "transpose") : nullptr) {
-      return {transpose->args[0], transpose->attrs.at("perm").as<Array<int64_t>>().to_vector()};
+      return {transpose->args[0], permutation_of(*transpose)};
     }
     std::vector<int64_t> perm(type_of(now).as<TensorType>()->dims.size());
     for (size_t i = 0; i < perm.size(); ++i) perm[i] = static_cast<int64_t>(i);

@@ -51,7 +51,7 @@ Operand reshape_of_reshape(Builder& b, const Call& call, const TypeRef&) {
 
 // transpose(transpose(x)) is one; the identity is none.
 Operand transpose_of_transpose(Builder& b, const Call& call, const TypeRef&) {
-  std::vector<int64_t> perm = ints(call, "perm");
+  std::vector<int64_t> perm = permutation_of(call);
   if (is_identity(perm)) return call.args[0];
   if (auto inner = as_transposed(b, call.args[0])) {
     perm = compose_permutations(inner->perm, perm);
@@ -67,7 +67,7 @@ Operand transpose_as_reshape(Builder& b, const Call& call, const TypeRef& type) 
   auto* to = known_tensor(type);
   if (!from || !to) return Operand();
   std::vector<int64_t> moved;
-  for (int64_t axis : ints(call, "perm")) {
+  for (int64_t axis : permutation_of(call)) {
     if (!from->dims[axis].is_const(1)) moved.push_back(axis);
   }
   if (!std::is_sorted(moved.begin(), moved.end())) return Operand();
@@ -176,7 +176,7 @@ std::optional<Transposed> as_transposed(const Builder& b, const Operand& operand
   const ExprRef definition = b.definition_of(operand);
   const Call* call = definition ? as_op(definition, "transpose") : nullptr;
   if (!call) return std::nullopt;
-  return Transposed{call->args[0], ints(*call, "perm")};
+  return Transposed{call->args[0], permutation_of(*call)};
 }
 
 }  // namespace tenon::graph
