@@ -3,7 +3,6 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <charconv>
 #include <cmath>
 #include <cstdio>
 #include <cstring>
@@ -11,22 +10,15 @@
 #include <optional>
 
 #include "support/error.h"
+#include "tools/tenon/parse_number.h"
 
 namespace tenon::tool {
 namespace {
 
 int current_verbosity = 1;
 
-template <class T>
-std::optional<T> parse(std::string_view text) {
-  T value = 0;
-  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return value;
-}
-
 int64_t number(std::string_view text, const std::string& flag) {
-  const auto value = parse<int64_t>(text);
+  const auto value = parse_number<int64_t>(text);
   if (!value || *value < 0) {
     throw Error(ErrorKind::Usage, cat(flag, ": '", text, "' is no size"))
         .expected("an integer, 0 or larger");
@@ -69,7 +61,7 @@ void detail(const std::string& line) {
 CLI::Validator between(int64_t least, int64_t most) {
   return CLI::Validator(
       [=](const std::string& text) -> std::string {
-        const auto value = parse<int64_t>(text);
+        const auto value = parse_number<int64_t>(text);
         if (value && *value >= least && *value <= most) return "";
         return most == INT64_MAX ? cat("'", text, "' is no integer from ", least, " on")
                                  : cat("'", text, "' is no integer from ", least, " to ", most);
@@ -80,7 +72,7 @@ CLI::Validator between(int64_t least, int64_t most) {
 CLI::Validator not_negative() {
   return CLI::Validator(
       [](const std::string& text) -> std::string {
-        const auto value = parse<double>(text);
+        const auto value = parse_number<double>(text);
         if (value && std::isfinite(*value) && *value >= 0) return "";
         return cat("'", text, "' is no number that is 0 or larger");
       },

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <charconv>
 #include <cmath>
 #include <cstring>
 #include <filesystem>
@@ -14,17 +13,10 @@
 #include "import/onnx/tensor_file.h"
 #include "support/error.h"
 #include "tools/tenon/npy.h"
+#include "tools/tenon/parse_number.h"
 
 namespace tenon::tool {
 namespace {
-
-template <class T>
-std::optional<T> parse(std::string_view text) {
-  T value = 0;
-  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return value;
-}
 
 // An integer type's least and greatest value; those of u64 as the bits of an int64_t.
 struct Bounds {
@@ -58,17 +50,17 @@ std::optional<int64_t> parse_integer(std::string_view text, DataType dtype) {
   if (dtype.is_bool() && text == "true") return 1;
   if (dtype.is_bool() && text == "false") return 0;
   if (dtype == u64) {
-    const auto value = parse<uint64_t>(text);
+    const auto value = parse_number<uint64_t>(text);
     return value ? std::optional(static_cast<int64_t>(*value)) : std::nullopt;
   }
-  const auto value = parse<int64_t>(text);
+  const auto value = parse_number<int64_t>(text);
   const Bounds bounds = bounds_of(dtype);
   return value && *value >= bounds.low && *value <= bounds.high ? value : std::nullopt;
 }
 
 // A float that the type can hold, infinities and NaN among them.
 std::optional<double> parse_float(std::string_view text, DataType dtype) {
-  const auto value = parse<double>(text);
+  const auto value = parse_number<double>(text);
   if (!value || (std::isfinite(*value) && std::abs(*value) > greatest(dtype))) return std::nullopt;
   return dtype == f32 ? std::optional<double>(static_cast<float>(*value)) : value;
 }

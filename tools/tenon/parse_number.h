@@ -1,0 +1,19 @@
+// Numbers in arguments.
+#pragma once
+
+#include <charconv>
+#include <optional>
+#include <string_view>
+
+namespace tenon::tool {
+
+// The number that the whole text is; nothing where it is none, or none that a T holds.
+template <class T>
+std::optional<T> parse_number(std::string_view text) {
+  T value = 0;
+  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+}  // namespace tenon::tool
