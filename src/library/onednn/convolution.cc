@@ -167,7 +167,10 @@ void run(const Convolution& c) {
   key.add(static_cast<double>(c.alpha));
   key.add(static_cast<double>(c.beta));
   key.add(int64_t{(c.bias ? 1 : 0) + (c.residual ? 2 : 0)});
-  auto primitive = cached_primitive(key, [&] { return make(c, source, weights, bias, out); });
+  const int64_t window = c.weights.count() / c.weights.dim(c.weights.rank() - 1);
+  auto primitive =
+      cached_primitive(key, static_cast<double>(c.out.count()) * static_cast<double>(window),
+                       [&] { return make(c, source, weights, bias, out); });
   std::shared_ptr<void> holder;
   void* packed = packed_weights(c.weights, weights, primitive->weights, &holder);
   std::unordered_map<int, memory> arguments = {

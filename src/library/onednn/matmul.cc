@@ -116,7 +116,8 @@ void run(const Product& p) {
   memory::desc a = permuted(p.a, p.a_perm, rank), b = permuted(p.b, p.b_perm, rank);
   check(p, a.dims(), b.dims());
   if (p.out.count() == 0) return;
-  if (a.dims()[rank - 1] == 0) fail("the inner size is 0");
+  const int64_t inner = a.dims()[rank - 1];
+  if (inner == 0) fail("the inner size is 0");
   std::vector<int64_t> natural(rank);
   for (size_t i = 0; i < rank; ++i) natural[i] = static_cast<int64_t>(i);
   memory::desc out = permuted(p.out, Shape(natural), rank);
@@ -149,7 +150,9 @@ void run(const Product& p) {
   key.add(static_cast<double>(p.alpha));
   key.add(static_cast<double>(p.beta));
   key.add(int64_t{(p.bias ? 1 : 0) + (p.residual ? 2 : 0) + (pack ? 4 : 0)});
-  auto primitive = cached_primitive(key, [&] { return make(p, a, b, bias, out, pack); });
+  auto primitive =
+      cached_primitive(key, static_cast<double>(p.out.count()) * static_cast<double>(inner),
+                       [&] { return make(p, a, b, bias, out, pack); });
   std::shared_ptr<void> holder;
   void* weights = packed_weights(p.b, b, primitive->weights, &holder);
   std::unordered_map<int, memory> arguments = {

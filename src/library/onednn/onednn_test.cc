@@ -147,6 +147,8 @@ TEST(Threads, AreThoseOfTheCallThatRuns) {
     ThreadsScope scope(threads);
     EXPECT_EQ(c.run(), "a value");
     EXPECT_EQ(omp_get_max_threads(), threads);
+    EXPECT_EQ(Convolution().run(), "a value");  // too little to wake anyone for
+    EXPECT_EQ(omp_get_max_threads(), 1);
   }
 }
 

@@ -88,11 +88,12 @@ const dnnl::engine& cpu_engine() {
   return *engine;
 }
 
-std::shared_ptr<const Primitive> cached_primitive(const Key& described,
+std::shared_ptr<const Primitive> cached_primitive(const Key& described, double multiplications,
                                                   const std::function<Primitive()>& make) {
   Cache& c = cache();
   Key key = described;
-  key.add(int64_t{set_threads()});  // oneDNN divides the work when the primitive is made
+  key.add(
+      int64_t{set_threads(multiplications)});  // oneDNN divides the work when the primitive is made
   {
     std::lock_guard lock(c.mutex);
     if (auto it = c.by_key.find(key.text()); it != c.by_key.end()) {

@@ -40,9 +40,10 @@ class Key {
   std::string text_;
 };
 
-// The cached primitive for that key and this thread's number of threads, made by `make` when there
-// is none. The least recently used ones go beyond kMaxPrimitives. Any thread.
-std::shared_ptr<const Primitive> cached_primitive(const Key& key,
+// The cached primitive for that key and the threads that so many multiplications are worth (see
+// set_threads), made by `make` when there is none. The least recently used ones go beyond
+// kMaxPrimitives. Any thread.
+std::shared_ptr<const Primitive> cached_primitive(const Key& key, double multiplications,
                                                   const std::function<Primitive()>& make);
 inline constexpr size_t kMaxPrimitives = 1024;
 

@@ -11,6 +11,10 @@ namespace tenon::onednn {
 
 namespace {
 
+// Some microseconds of one thread: on a quiet machine small networks gain nothing below; on a busy
+// one they wait ten times as long for a thread that doesn't run as the work takes.
+constexpr double kWorthAThread = 1 << 18;
+
 std::atomic<bool> started{false};
 std::atomic<bool> lost{false};
 
@@ -36,10 +40,10 @@ const ThreadTeam& openmp_team() {
   return kTeam;
 }
 
-int32_t set_threads() {
+int32_t set_threads(double multiplications) {
   thread_local int32_t current = 0;
   int32_t wanted = scoped_threads() > 0 ? scoped_threads() : available_threads();
-  if (lost.load(std::memory_order_relaxed)) wanted = 1;
+  if (multiplications < kWorthAThread || lost.load(std::memory_order_relaxed)) wanted = 1;
   if (wanted != current) {
     if (wanted > 1) note_start();
     omp_set_num_threads(wanted);

@@ -15,7 +15,9 @@ namespace tenon::onednn {
 const ThreadTeam& openmp_team();
 
 // Tells OpenMP how many threads what oneDNN does next on this thread may use, and returns it: the
-// thread's setting, all that the process may use without one, one where they were lost in a fork.
-int32_t set_threads();
+// thread's setting, all that the process may use without one, one where they were lost in a fork,
+// and one for less work than is worth waking others for. (Nothing between one and all: OpenMP ends
+// the threads by which a team shrinks.)
+int32_t set_threads(double multiplications);
 
 }  // namespace tenon::onednn
