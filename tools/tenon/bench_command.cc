@@ -7,11 +7,11 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 #include <thread>
-#include <unordered_map>
 
 #include "support/error.h"
 #include "tools/tenon/command.h"
 #include "tools/tenon/input_spec.h"
+#include "tools/tenon/profile.h"
 #include "tools/tenon/program_file.h"
 #include "vm/interp/machine.h"
 
@@ -79,64 +79,6 @@ class Latencies {
   std::vector<uint64_t> counts_ = std::vector<uint64_t>((64 - kBits + 1) << kBits);
   uint64_t calls_ = 0;
   double sum_ns_ = 0;
-};
-
-struct KernelTime {
-  int64_t calls = 0;
-  double total_ms = 0;
-  std::vector<std::string> nodes;
-};
-
-// Time in packed functions and kernels, by callee and the span of the call.
-class Profile {
- public:
-  explicit Profile(const vm::Program& program) : program_(program) {}
-
-  vm::CallAction see(const vm::CallEvent& event) {
-    using Kind = vm::CallEvent::Kind;
-    if (event.kind != Kind::Packed && event.kind != Kind::Kernel) return vm::CallAction::Continue;
-    if (event.before) {
-      start_ = Clock::now();
-      return vm::CallAction::Continue;
-    }
-    const double took = milliseconds(Clock::now() - start_);
-    KernelTime& time = kernels_[std::string(event.callee)];
-    ++time.calls;
-    time.total_ms += took;
-    inside_ms_ += took;
-    const Span* span = span_of(event);
-    if (!span) return vm::CallAction::Continue;
-    for (const std::string& node : span->nodes) {
-      if (std::find(time.nodes.begin(), time.nodes.end(), node) == time.nodes.end()) {
-        time.nodes.push_back(node);
-      }
-    }
-    return vm::CallAction::Continue;
-  }
-
-  double inside_ms() const { return inside_ms_; }
-  std::vector<std::pair<std::string, KernelTime>> by_time() const {
-    std::vector<std::pair<std::string, KernelTime>> list(kernels_.begin(), kernels_.end());
-    std::sort(list.begin(), list.end(),
-              [](const auto& a, const auto& b) { return a.second.total_ms > b.second.total_ms; });
-    return list;
-  }
-
- private:
-  const Span* span_of(const vm::CallEvent& event) const {
-    const vm::FunctionUnit& function = program_.unit().functions[event.caller_index];
-    const Span* found = nullptr;
-    for (const vm::CodeSpan& span : function.spans) {
-      if (span.offset > event.offset) break;
-      found = &program_.unit().spans[span.span];
-    }
-    return found;
-  }
-
-  const vm::Program& program_;
-  std::unordered_map<std::string, KernelTime> kernels_;
-  Clock::time_point start_;
-  double inside_ms_ = 0;
 };
 
 struct BenchCommand {
@@ -218,26 +160,30 @@ struct BenchCommand {
         {"peak_memory_mb", static_cast<double>(usage.ru_maxrss) / 1024},
         {"outside_kernels", std::max(0.0, 1 - measured.inside_ms() / profiled_ms)},
     };
-    const auto kernels = measured.by_time();
     if (profile) {
-      for (const auto& [name, time] : kernels) {
-        report["kernels"].push_back({{"name", name},
-                                     {"calls", time.calls / profiled_calls},
-                                     {"ms", time.total_ms / profiled_calls},
-                                     {"nodes", time.nodes}});
-      }
+      auto add = [&](const char* key, const std::vector<KernelTime>& times) {
+        report[key] = nlohmann::json::array();
+        for (const KernelTime& time : times) {
+          report[key].push_back({{"name", time.name},
+                                 {"calls", time.calls / profiled_calls},
+                                 {"ms", time.total_ms / profiled_calls},
+                                 {"at", to_text(Span::at(time.from.file, time.from.line))},
+                                 {"nodes", time.from.nodes}});
+        }
+      };
+      add("kernels", measured.by_kernel());
+      add("sites", measured.by_site());
     }
     if (json) {
       std::printf("%s\n",
                   report.dump(2, ' ', true, nlohmann::json::error_handler_t::replace).c_str());
       return;
     }
-    print(report, kernels, profiled_calls, measured.inside_ms());
+    print(report);
+    if (profile) print(measured, profiled_calls);
   }
 
-  void print(const nlohmann::json& report,
-             const std::vector<std::pair<std::string, KernelTime>>& kernels, int calls,
-             double inside_ms) const {
+  void print(const nlohmann::json& report) const {
     auto number = [&](const char* key) { return report[key].get<double>(); };
     auto time_line = [&](const char* name, const char* key) {
       std::printf("%-13s %s\n", name, time_text(number(key)).c_str());
@@ -252,18 +198,28 @@ struct BenchCommand {
                 concurrency, concurrency == 1 ? "" : "s");
     std::printf("peak memory   %10.1f MB\n", number("peak_memory_mb"));
     std::printf("outside kernels %8.2f %%\n", number("outside_kernels") * 100);
-    if (!profile) return;
-    std::printf("\n%13s %6s %6s  %-40s %s\n", "time", "share", "calls", "kernel", "nodes");
-    for (const auto& [name, time] : kernels) {
-      std::string nodes;
-      for (size_t i = 0; i < time.nodes.size() && i < 4; ++i) {
-        nodes += cat(i ? ", " : "", time.nodes[i]);
+  }
+
+  // A table of kernels and, where one serves several nodes, the slowest of its calls.
+  static void print(const Profile& measured, int calls) {
+    auto table = [&](const std::vector<KernelTime>& rows, const char* title) {
+      std::printf("\n%13s %6s %6s  %-40s %s\n", "time", "share", "calls", title, "from");
+      for (const KernelTime& row : rows) {
+        std::printf("%s %5.1f%% %6lld  %-40s %s\n", time_text(row.total_ms / calls).c_str(),
+                    100 * row.total_ms / measured.inside_ms(),
+                    static_cast<long long>(row.calls / calls), printable(row.name).c_str(),
+                    printable(to_text(row.from)).c_str());
       }
-      if (time.nodes.size() > 4) nodes += cat(" and ", time.nodes.size() - 4, " more");
-      std::printf("%s %5.1f%% %6lld  %-40s %s\n", time_text(time.total_ms / calls).c_str(),
-                  100 * time.total_ms / inside_ms, static_cast<long long>(time.calls / calls),
-                  printable(name).c_str(), printable(nodes).c_str());
-    }
+    };
+    const std::vector<KernelTime> kernels = measured.by_kernel();
+    table(kernels, "kernel");
+    std::vector<KernelTime> sites = measured.by_site();
+    if (sites.size() == kernels.size()) return;
+    constexpr size_t kSlowest = 10;
+    const size_t all = sites.size();
+    sites.resize(std::min(all, kSlowest));
+    table(sites, "slowest places");
+    if (all > kSlowest) std::printf("and %zu more: --json\n", all - kSlowest);
   }
 };
 
@@ -295,7 +251,8 @@ void add_bench_command(CLI::App* app, int*) {
       ->add_option("--concurrency", state->concurrency, "machines, a thread each, on one program")
       ->check(between(1, 1024))
       ->capture_default_str();
-  command->add_flag("--profile", state->profile, "a table of kernels with their ONNX nodes");
+  command->add_flag("--profile", state->profile,
+                    "tables of kernels, and of their slowest calls, with their ONNX nodes");
   command->add_flag("--json", state->json, "print JSON");
   state->flags.add_to(command);
   command->callback([state] { state->run(); });
