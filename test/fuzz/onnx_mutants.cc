@@ -7,6 +7,7 @@
 #include <iterator>
 #include <set>
 
+#include "arguments.h"
 #include "bounds.h"
 #include "library/onednn/register.h"
 #include "onnx_target.h"
@@ -25,16 +26,16 @@ struct Seed {
   std::vector<WireField> message;
 };
 
-std::vector<Seed> read_seeds(int count, char** paths) {
+std::vector<Seed> read_seeds(const std::vector<std::string>& files) {
   std::vector<Seed> seeds;
-  for (int i = 0; i < count; ++i) {
-    std::ifstream in(paths[i], std::ios::binary);
+  for (const std::string& file : files) {
+    std::ifstream in(file, std::ios::binary);
     Seed seed;
     seed.bytes = std::string{std::istreambuf_iterator<char>(in), {}};
-    seed.directory = std::filesystem::path(paths[i]).parent_path().string();
+    seed.directory = std::filesystem::path(file).parent_path().string();
     auto message = WireReader::read(seed.bytes);
     if (!message || message->empty()) {
-      std::fprintf(stderr, "left out %s: no message\n", paths[i]);
+      std::fprintf(stderr, "left out %s: no message\n", file.c_str());
       continue;
     }
     seed.message = std::move(*message);
@@ -46,13 +47,8 @@ std::vector<Seed> read_seeds(int count, char** paths) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc < 4) {
-    std::fprintf(stderr, "usage: onnx_mutants COUNT FIRST FILE.onnx...\n");
-    return 2;
-  }
-  const auto count = static_cast<uint64_t>(std::atoll(argv[1]));
-  const auto first = static_cast<uint64_t>(std::atoll(argv[2]));
-  const std::vector<Seed> seeds = read_seeds(argc - 3, argv + 3);
+  const Arguments arguments = read_arguments(argc, argv);
+  const std::vector<Seed> seeds = read_seeds(arguments.files);
   if (seeds.empty()) return 2;
   driver::initialise();
   register_onednn();
@@ -60,7 +56,7 @@ int main(int argc, char** argv) {
 
   long stages[6] = {};
   std::set<std::string> seen;
-  for (uint64_t number = first; number < first + count; ++number) {
+  for (uint64_t number = arguments.first; number < arguments.end; ++number) {
     // A mutant depends on its number alone, so that it can be made again without the others.
     Mutator mutator(number);
     const Seed& base = seeds[mutator.below(seeds.size())];
@@ -82,7 +78,7 @@ int main(int argc, char** argv) {
   std::printf(
       "%llu mutants: %ld refused, %ld read, %ld imported, %ld lowered, %ld compiled, %ld ran; %ld "
       "findings\n",
-      static_cast<unsigned long long>(count), stages[0], stages[1], stages[2], stages[3], stages[4],
-      stages[5], Bounds::findings);
+      static_cast<unsigned long long>(arguments.count()), stages[0], stages[1], stages[2],
+      stages[3], stages[4], stages[5], Bounds::findings);
   return Bounds::findings ? 1 : 0;
 }

@@ -9,6 +9,7 @@
 #include <cctype>
 #include <iterator>
 
+#include "arguments.h"
 #include "bounds.h"
 #include "graph_target.h"
 #include "library/onednn/register.h"
@@ -159,22 +160,17 @@ Outcome run_mutant(const std::string& text, uint64_t number) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc < 4) {
-    std::fprintf(stderr, "usage: tn_mutants COUNT FIRST FILE.tn...\n");
-    return 2;
-  }
-  const auto count = static_cast<uint64_t>(std::atoll(argv[1]));
-  const auto first = static_cast<uint64_t>(std::atoll(argv[2]));
+  const Arguments arguments = read_arguments(argc, argv);
   driver::initialise();
   register_onednn();
   vm::register_builtins();
   std::vector<std::string> seeds;
-  for (int i = 3; i < argc; ++i) {
-    std::ifstream in(argv[i], std::ios::binary);
+  for (const std::string& file : arguments.files) {
+    std::ifstream in(file, std::ios::binary);
     seeds.emplace_back(std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>());
     // LLVM and others make what they keep before the processes part.
     if (run_mutant(seeds.back(), 0) == kRefused) {
-      std::fprintf(stderr, "left out %s: it does not run\n", argv[i]);
+      std::fprintf(stderr, "left out %s: it does not run\n", file.c_str());
       seeds.pop_back();
     }
   }
@@ -182,7 +178,7 @@ int main(int argc, char** argv) {
   set_bounds(2 * kSeconds);
 
   long refused = 0, compiled = 0, ran = 0, late = 0, findings = 0;
-  for (uint64_t number = first; number < first + count; ++number) {
+  for (uint64_t number = arguments.first; number < arguments.end; ++number) {
     TextMutator mutator(number);
     const std::string text = mutator.mutant(seeds[number % seeds.size()]);
     begin_mutant(number, text);
@@ -215,6 +211,7 @@ int main(int argc, char** argv) {
   end_mutants();
   std::printf(
       "%llu mutants: %ld refused, %ld compiled, %ld ran, %ld took longer than %u s; %ld findings\n",
-      static_cast<unsigned long long>(count), refused, compiled, ran, late, kSeconds, findings);
+      static_cast<unsigned long long>(arguments.count()), refused, compiled, ran, late, kSeconds,
+      findings);
   return findings ? 1 : 0;
 }

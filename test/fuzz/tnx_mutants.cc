@@ -17,6 +17,7 @@
 #include <fstream>
 #include <iterator>
 
+#include "arguments.h"
 #include "bounds.h"
 #include "codegen/llvm/target.h"
 #include "driver/compile.h"
@@ -244,30 +245,25 @@ class Mutants {
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc < 4) {
-    std::fprintf(stderr, "usage: tnx_mutants COUNT FIRST FILE...\n");
-    return 2;
-  }
-  const auto count = static_cast<uint64_t>(std::atoll(argv[1]));
-  const auto first = static_cast<uint64_t>(std::atoll(argv[2]));
+  const Arguments arguments = read_arguments(argc, argv);
   driver::initialise();
   register_onednn();
   vm::register_builtins();
   std::vector<Seed> seeds;
   std::vector<std::string> kernels;
-  for (int i = 3; i < argc; ++i) {
+  for (const std::string& file : arguments.files) {
     try {
-      seeds.push_back(read_seed(argv[i]));
+      seeds.push_back(read_seed(file));
       for (const auto& k : seeds.back().unit.kernels) kernels.push_back(k.elf);
     } catch (const Error& e) {
-      std::fprintf(stderr, "left out %s: %s\n", argv[i], e.message().c_str());
+      std::fprintf(stderr, "left out %s: %s\n", file.c_str(), e.message().c_str());
     }
   }
   if (seeds.empty()) return 2;
   set_bounds(kSeconds);
 
   long loaded = 0, foreign = 0, values = 0, errors = 0;
-  for (uint64_t number = first; number < first + count; ++number) {
+  for (uint64_t number = arguments.first; number < arguments.end; ++number) {
     // A mutant depends on its number alone, so that it can be made again without the others.
     const Mutants::Mutant mutant = Mutants(seeds, number).make();
     begin_mutant(number, mutant.bytes);
@@ -285,6 +281,7 @@ int main(int argc, char** argv) {
   std::printf(
       "%llu mutants: %ld loaded, %ld with foreign kernels left alone, %ld calls gave values, %ld "
       "errors; %ld findings\n",
-      static_cast<unsigned long long>(count), loaded, foreign, values, errors, Bounds::findings);
+      static_cast<unsigned long long>(arguments.count()), loaded, foreign, values, errors,
+      Bounds::findings);
   return Bounds::findings ? 1 : 0;
 }

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "codegen/llvm/jit_testing.h"
-#include "loop/kernel.h"
+#include "loop/test_statements.h"
 #include "loop/test_tensors.h"
 
 namespace tenon::codegen {
@@ -15,50 +15,13 @@ using vm::KernelError;
 const Dim n = Dim::symbol("n"), m = Dim::symbol("m"), k = Dim::symbol("k");
 const Ref<const Var> i = var("i", i64), j = var("j", i64);
 
-StmtRef nest(const Ref<const Var>& v, const ExprRef& begin, const ExprRef& extent, ForKind kind,
-             const StmtRef& body) {
-  auto f = make<For>();
-  f->var = v;
-  f->begin = begin;
-  f->extent = extent;
-  f->loop = kind;
-  f->body = body;
-  return f;
-}
-StmtRef put(const Ref<const Buffer>& b, const Indices& at, const ExprRef& v) {
-  auto s = make<Store>();
-  s->buffer = b;
-  s->indices = Array<ExprRef>(at);
-  s->value = v;
-  return s;
-}
-StmtRef when(const ExprRef& c, const StmtRef& yes) {
-  auto s = make<If>();
-  s->condition = c;
-  s->then_body = yes;
-  return s;
-}
-StmtRef scratch(const Ref<const Buffer>& b, const StmtRef& body) {
-  auto s = make<Alloc>();
-  s->buffer = b;
-  s->body = body;
-  return s;
-}
-ExprRef less(const ExprRef& a, const ExprRef& b) {
-  return binary(BinaryOp::kLt, a, b);
-}
 ExprRef number(float v) {
   return literal(f32, v);
 }
 
 KernelRef kernel(std::vector<Ref<const Buffer>> inputs, std::vector<Ref<const Buffer>> outputs,
                  const StmtRef& body, std::vector<String> integers = {}) {
-  auto made = make<Kernel>();
-  made->name = "subject";
-  made->inputs = Array<Ref<const Buffer>>(inputs);
-  made->outputs = Array<Ref<const Buffer>>(outputs);
-  made->integers = Array<String>(integers);
-  made->body = body;
+  KernelRef made = loop::kernel("subject", inputs, outputs, body, integers);
   EXPECT_FALSE(made->in_bounds) << "nothing but a schedule says so";
   return made;
 }

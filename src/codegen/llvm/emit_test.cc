@@ -5,6 +5,7 @@
 
 #include "codegen/llvm/jit_testing.h"
 #include "loop/schedule.h"
+#include "loop/test_statements.h"
 #include "loop/test_tensors.h"
 
 namespace tenon::codegen {
@@ -12,54 +13,8 @@ namespace {
 
 using namespace loop;  // NOLINT: the vocabulary of the kernels below
 
-Ref<const Stmt> nest(const Ref<const Var>& v, const ExprRef& extent, ForKind kind,
-                     const StmtRef& body) {
-  auto f = make<For>();
-  f->var = v;
-  f->begin = index(0);
-  f->extent = extent;
-  f->loop = kind;
-  f->body = body;
-  return f;
-}
-StmtRef put(const Ref<const Buffer>& b, const Indices& i, const ExprRef& v) {
-  auto s = make<Store>();
-  s->buffer = b;
-  s->indices = Array<ExprRef>(i);
-  s->value = v;
-  return s;
-}
-StmtRef both(std::vector<StmtRef> body) {
-  auto s = make<Seq>();
-  s->body = Array<StmtRef>(body);
-  return s;
-}
-StmtRef scratch(const Ref<const Buffer>& b, const StmtRef& body) {
-  auto s = make<Alloc>();
-  s->buffer = b;
-  s->body = body;
-  return s;
-}
-StmtRef when(const ExprRef& c, const StmtRef& yes, const StmtRef& no = {}) {
-  auto s = make<If>();
-  s->condition = c;
-  s->then_body = yes;
-  s->else_body = no;
-  return s;
-}
-KernelRef kernel(const std::string& name, std::vector<Ref<const Buffer>> inputs,
-                 std::vector<Ref<const Buffer>> outputs, const StmtRef& body,
-                 std::vector<String> integers = {}) {
-  auto k = make<Kernel>();
-  k->name = name;
-  k->inputs = Array<Ref<const Buffer>>(inputs);
-  k->outputs = Array<Ref<const Buffer>>(outputs);
-  k->integers = Array<String>(integers);
-  k->body = body;
-  return k;
-}
-ExprRef less(const ExprRef& a, const ExprRef& b) {
-  return binary(BinaryOp::kLt, a, b);
+StmtRef nest(const Ref<const Var>& v, const ExprRef& extent, ForKind kind, const StmtRef& body) {
+  return nest(v, index(0), extent, kind, body);
 }
 
 // Compiles, runs with new outputs, and compares with the evaluator: with accesses that are checked,

@@ -1,0 +1,38 @@
+// PROGRAM COUNT FIRST FILE...: which mutants a program makes, and of what.
+#pragma once
+
+#include <charconv>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+#include <vector>
+
+namespace tenon::fuzz {
+
+struct Arguments {
+  uint64_t first = 0, end = 0;  // numbers of mutants
+  std::vector<std::string> files;
+
+  uint64_t count() const { return end - first; }
+};
+
+// Ends the program, with 2, where they are others.
+inline Arguments read_arguments(int argc, char** argv) {
+  Arguments a;
+  uint64_t count = 0;
+  auto number = [](const char* text, uint64_t* value) {
+    const char* end = text + std::strlen(text);
+    return std::from_chars(text, end, *value).ptr == end;
+  };
+  if (argc < 4 || !number(argv[1], &count) || !number(argv[2], &a.first)) {
+    std::fprintf(stderr, "usage: %s COUNT FIRST FILE...\n", argc > 0 ? argv[0] : "mutants");
+    std::exit(2);
+  }
+  a.end = a.first + count;
+  a.files.assign(argv + 3, argv + argc);
+  return a;
+}
+
+}  // namespace tenon::fuzz
