@@ -186,7 +186,7 @@ int32_t tenon_tensor_flags(const tenon_any* tensor) {
 }
 
 int32_t tenon_function_threads(void) {
-  return scoped_threads() > 0 ? scoped_threads() : available_threads();
+  return threads_in_scope();
 }
 
 int tenon_threads_lend(tenon_threads_run run, int32_t (*count)(void), int32_t flags) {

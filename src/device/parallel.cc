@@ -40,8 +40,8 @@ ThreadsScope::ThreadsScope(int32_t threads) : before_(threads_here) {
 ThreadsScope::~ThreadsScope() {
   threads_here = before_;
 }
-int32_t scoped_threads() {
-  return threads_here;
+int32_t threads_in_scope() {
+  return threads_here > 0 ? threads_here : available_threads();
 }
 
 namespace {
@@ -128,7 +128,7 @@ int try_parallel(const ParallelLoop& loop) noexcept {
     const int64_t grain = std::max<int64_t>(1, loop.grain);
     const int64_t chunks = loop.n / grain + (loop.n % grain != 0);
     const ThreadTeam& team = thread_team();
-    int32_t threads = loop.threads > 0 ? loop.threads : scoped_threads();
+    int32_t threads = loop.threads > 0 ? loop.threads : threads_here;
     if (threads <= 0) threads = team.thread_count();
     if (inside_loop) threads = 1;
     threads = static_cast<int32_t>(std::min<int64_t>({threads, chunks, kMostThreads}));

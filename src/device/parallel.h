@@ -51,7 +51,7 @@ class ThreadsScope {
  private:
   int32_t before_;
 };
-int32_t scoped_threads();  // the setting; 0 when there is none
+int32_t threads_in_scope();  // the setting; without one, all that are available
 
 // Runs the loop; 0, or the code of the failed body with the lowest range among those that ran: its
 // error waits on this thread. Nothing is thrown, whatever the team does. The threads that help work

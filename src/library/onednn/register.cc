@@ -10,17 +10,9 @@
 
 namespace tenon {
 
-namespace {
-#ifdef __SANITIZE_THREAD__
-constexpr bool kLendsThreads = false;  // the sanitizer doesn't see how OpenMP's threads wait
-#else
-constexpr bool kLendsThreads = true;
-#endif
-}  // namespace
-
 void register_onednn() {
   static const bool once = [] {
-    if (kLendsThreads && thread_team().run == run_on_pool) set_thread_team(&onednn::openmp_team());
+    if (thread_team().run == run_on_pool) set_thread_team(onednn::lent_team());
     // oneDNN's own cache would keep primitives that ours has let go.
     dnnl::set_primitive_cache_capacity(0);
     const FunctionFlags flags{.for_files = false, .no_retain = true};

@@ -25,24 +25,27 @@ void note_start() {
   pthread_atfork(nullptr, nullptr, [] { lost = true; });
 }
 
-void run_on_team(void (*work)(void*), void* context, int32_t threads) {
+[[maybe_unused]] void run_on_team(void (*work)(void*), void* context, int32_t threads) {
   if (lost.load(std::memory_order_relaxed)) return run_on_pool(work, context, threads);
   note_start();
 #pragma omp parallel num_threads(threads)
   work(context);
 }
 
-constexpr ThreadTeam kTeam = {run_on_team, available_threads};
-
 }  // namespace
 
-const ThreadTeam& openmp_team() {
-  return kTeam;
+const ThreadTeam* lent_team() {
+#ifdef __SANITIZE_THREAD__
+  return nullptr;
+#else
+  static constexpr ThreadTeam team = {run_on_team, available_threads};
+  return &team;
+#endif
 }
 
 int32_t set_threads(double multiplications) {
   thread_local int32_t current = 0;
-  int32_t wanted = scoped_threads() > 0 ? scoped_threads() : available_threads();
+  int32_t wanted = threads_in_scope();
   if (multiplications < kWorthAThread || lost.load(std::memory_order_relaxed)) wanted = 1;
   if (wanted != current) {
     if (wanted > 1) note_start();

@@ -11,8 +11,8 @@
 
 namespace tenon::onednn {
 
-// For set_thread_team.
-const ThreadTeam& openmp_team();
+// For set_thread_team. Null under the thread sanitizer, which doesn't see how OpenMP's threads wait.
+const ThreadTeam* lent_team();
 
 // Tells OpenMP how many threads what oneDNN does next on this thread may use, and returns it: the
 // thread's setting, all that the process may use without one, one where they were lost in a fork,

@@ -65,8 +65,8 @@ int register_one(const char* name) {
 extern "C" __attribute__((visibility("default"))) int tenon_register_library(void) {
   try {
     register_onednn();
-    const ThreadTeam& team = onednn::openmp_team();
-    if (tenon_threads_lend(team.run, team.thread_count, 0) != 0) return -1;
+    const ThreadTeam* team = onednn::lent_team();
+    if (team && tenon_threads_lend(team->run, team->thread_count, 0) != 0) return -1;
     for (const std::string& name : registered_names()) {
       if (name.starts_with("onednn.") && register_one(name.c_str()) != 0) return -1;
     }
