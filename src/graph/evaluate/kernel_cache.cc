@@ -1,9 +1,9 @@
 #include "graph/evaluate/kernel_cache.h"
 
 #include "codegen/llvm/emit.h"
-#include "graph/evaluate/kernel_host.h"
 #include "object/function.h"
 #include "vm/executable/kernel_object.h"
+#include "vm/executable/kernel_runtime.h"
 
 namespace tenon::graph {
 
@@ -35,7 +35,7 @@ void KernelCache::call(const std::string& key, const std::vector<Any>& args) con
   TENON_ASSERT(it != entries_.end() && it->second.function, "kernel ", key, " was not compiled");
   std::vector<AnyView> views(args.begin(), args.end());
   Any result;
-  if (it->second.function(const_cast<vm::KernelRuntime*>(&kernel_host()), views.data(),
+  if (it->second.function(const_cast<vm::KernelRuntime*>(&vm::kernel_runtime()), views.data(),
                           static_cast<int32_t>(views.size()), &result) != 0) {
     throw take_error();
   }

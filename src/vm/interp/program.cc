@@ -7,9 +7,9 @@
 
 #include "object/registry.h"
 #include "support/text.h"
+#include "vm/executable/kernel_runtime.h"
 #include "vm/executable/verify.h"
 #include "vm/interp/decode.h"
-#include "vm/interp/kernel_runtime.h"
 #include "vm/interp/machine.h"
 
 namespace tenon::vm {

@@ -1,4 +1,4 @@
-#include "vm/interp/kernel_runtime.h"
+#include "vm/executable/kernel_runtime.h"
 
 #include <cstdlib>
 
