@@ -174,6 +174,7 @@ struct RunCommand {
     } else {
       evaluator.observer = observer;
     }
+    if (depth) evaluator.max_depth = *depth;
     return evaluator.run(program.module, *found, values);
   }
 
@@ -384,7 +385,9 @@ void add_run_command(CLI::App* app, int* exit_code) {
   limit("--deadline", state->deadline_ms, "milliseconds that it may take",
         between(1, kMostDeadline));
   limit("--memory", state->memory_mb, "megabytes that it may allocate", between(1, 1 << 26));
-  limit("--depth", state->depth, "calls that may nest", between(1, 1 << 30));
+  command->add_option("--depth", state->depth, "calls that may nest")
+      ->check(between(1, 1 << 30))
+      ->group("Limits");
   state->flags.add_to(command);
   command->callback([state] { state->run(); });
 }

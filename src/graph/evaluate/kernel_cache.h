@@ -1,6 +1,7 @@
 // Kernels that are compiled, opened and ready to be called in this process.
 #pragma once
 
+#include <list>
 #include <memory>
 #include <string>
 #include <unordered_map>
@@ -13,28 +14,47 @@
 
 namespace tenon::graph {
 
-// Keys are the caller's: two kernels under one key must compute the same. Not shared by threads.
+struct CompiledKernel {
+  loop::KernelRef kernel;  // held: its address may be part of its key
+  Ref<vm::KernelObject> object;
+  vm::KernelEntryFunction entry = nullptr;
+
+  // Inputs, outputs and integers in `args`. Throws what the kernel raises.
+  void call(const std::vector<Any>& args) const;
+};
+using CompiledKernelRef = std::shared_ptr<const CompiledKernel>;
+
+// The last ones that were asked for; whoever holds another has it still. Keys are the caller's: two
+// kernels under one key must compute the same. Not shared by threads.
 class KernelCache {
  public:
-  explicit KernelCache(codegen::Target target);
-  ~KernelCache();
+  // Each keeps a page or more mapped and, with those that were compiled with it, an open object.
+  static constexpr size_t kCapacity = 512;
 
-  bool has(const std::string& key) const { return entries_.contains(key); }
-  // Compiles `kernels` into one object. Their own names don't matter.
-  void compile(const std::vector<std::pair<std::string, loop::KernelRef>>& kernels);
-  // Inputs, outputs and integers in `args`. Throws what the kernel raises.
-  void call(const std::string& key, const std::vector<Any>& args) const;
+  explicit KernelCache(codegen::Target target, size_t capacity = kCapacity);
 
+  // Null when there is none under the key (any more).
+  CompiledKernelRef find(const std::string& key);
+
+  struct Request {
+    std::string key;
+    loop::KernelRef kernel;
+  };
+  // Compiles all into one object; in the order of `requests`. Errors of a kernel carry its name,
+  // with a number behind it where several have one name.
+  std::vector<CompiledKernelRef> compile(const std::vector<Request>& requests);
+
+  size_t size() const { return by_key_.size(); }
   const codegen::Target& target() const { return target_; }
 
  private:
+  void add(const std::string& key, CompiledKernelRef kernel);
+
+  using Entry = std::pair<std::string, CompiledKernelRef>;
   codegen::Target target_;
-  std::vector<Ref<vm::KernelObject>> objects_;
-  struct Entry {
-    vm::KernelEntryFunction function = nullptr;
-    loop::KernelRef kernel;  // held: its address may be part of the key
-  };
-  std::unordered_map<std::string, Entry> entries_;
+  size_t capacity_;
+  std::list<Entry> by_use_;  // the latest first
+  std::unordered_map<std::string, std::list<Entry>::iterator> by_key_;
 };
 
 }  // namespace tenon::graph

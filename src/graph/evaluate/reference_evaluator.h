@@ -3,11 +3,11 @@
 // against.
 //
 // Values are Anys: tensors, integers, floats, booleans, Shapes, and Arrays for tuples. Sizes are
-// looked up where types name them. Results are fresh tensors or parts of the arguments.
+// looked up where types name them. Results are fresh tensors or parts of the arguments. Calls and
+// nested blocks lie on a stack of its own, so that depth costs memory and nothing else.
 #pragma once
 
 #include <functional>
-#include <string>
 
 #include "graph/evaluate/kernel_cache.h"
 #include "graph/ir/interfaces.h"
@@ -24,12 +24,15 @@ class ReferenceEvaluator : public Evaluator {
   std::vector<Any> run(const Module& module, const FunctionRef& function,
                        const std::vector<Any>& args) override;
 
-  // The largest depth of calls of globals; beyond it run throws Error (Runtime).
-  int max_depth = 2000;
+  // Activations of functions at once, as the machine counts its frames, and what they and the
+  // blocks that have begun take; beyond either run throws Error (Runtime).
+  size_t max_depth = 1 << 20;
+  size_t max_stack_bytes = size_t{1} << 30;
   Observer observer;
 
+  const KernelCache& kernels() const { return cache_; }
+
  private:
-  friend class Frame;
   KernelCache cache_;
 };
 

@@ -24,6 +24,16 @@ class ReferenceEvaluatorTest : public testing::Test {
     return evaluator_.run(module, *module->functions.find(String(function)), args);
   }
 
+  std::string error_of(const char* text, const std::vector<Any>& args,
+                       std::string_view function = "main") {
+    try {
+      run(text, args, function);
+    } catch (const Error& error) {
+      return error.render();
+    }
+    return "no error";
+  }
+
   static Tensor floats(const std::vector<int64_t>& shape, const std::vector<float>& values) {
     return Tensor::copy_of(shape, f32, std::span<const float>(values));
   }
@@ -90,6 +100,153 @@ TEST_F(ReferenceEvaluatorTest, BindsTheSizesOfABlockEachTimeAnew) {
   EXPECT_EQ(found[0].as<Tensor>().dim(0), 8);
 }
 
+// Each level of `deeper` is a call within `nested` ifs.
+std::string recursion(int nested) {
+  std::string text = R"(
+    fn @deeper(%n: i64) -> i64 {
+      %more = less(0, %n)
+)";
+  for (int i = 0; i < nested; ++i) text += cat("%r", i, " = if %more {\n");
+  text += R"(
+      %less = sub(%n, 1)
+      %below = @deeper(%less)
+      %here = add(%below, 1)
+      %here
+)";
+  for (int i = nested - 1; i >= 0; --i) text += cat("} else { %n }\n%r", i, "\n");
+  return text + "}";
+}
+
+TEST_F(ReferenceEvaluatorTest, CallsAndBlocksTakeNoNativeStack) {
+  EXPECT_EQ(run(recursion(1).c_str(), {Any(int64_t{100'000})}, "deeper")[0].as<int64_t>(), 100'000);
+  EXPECT_EQ(run(recursion(90).c_str(), {Any(int64_t{3000})}, "deeper")[0].as<int64_t>(), 3000);
+}
+
+// What calls what is walked as a list, too.
+TEST_F(ReferenceEvaluatorTest, AChainOfManyFunctionsIsPlannedAndRun) {
+  constexpr int kFunctions = 30'000;
+  std::string text = "fn @f0(%n: i64) -> i64 { %n }\n";
+  for (int i = 1; i < kFunctions; ++i) {
+    text += cat("fn @f", i, "(%n: i64) -> i64 { @f", i - 1, "(%n) }\n");
+  }
+  const std::string last = cat("f", kFunctions - 1);
+  EXPECT_EQ(run(text.c_str(), {Any(int64_t{7})}, last)[0].as<int64_t>(), 7);
+}
+
+TEST_F(ReferenceEvaluatorTest, LimitsDepthWhereTheLastCallStands) {
+  evaluator_.max_depth = 10;
+  EXPECT_EQ(run(recursion(2).c_str(), {Any(int64_t{9})}, "deeper")[0].as<int64_t>(), 9);
+  EXPECT_EQ(error_of(recursion(2).c_str(), {Any(int64_t{10})}, "deeper"),
+            "error: test.tn:8:7: the call went too deep\n"
+            "  expected  at most 10 frames\n"
+            "  help: give the call a greater depth, or look for a recursion without end");
+}
+
+TEST_F(ReferenceEvaluatorTest, LimitsWhatItsStackTakes) {
+  evaluator_.max_stack_bytes = 1 << 20;
+  EXPECT_EQ(error_of(recursion(1).c_str(), {Any(int64_t{1 << 16})}, "deeper"),
+            "error: test.tn:7:7: the call ran out of stack\n"
+            "  expected  at most 1048576 bytes\n"
+            "  help: look for a recursion without end");
+  // What has ended takes nothing.
+  const char* text = R"(
+    fn @same(%n: i64) -> i64 { %n }
+    fn @main(%n: i64) -> i64 {
+      loop (%i: i64 = 0) while { less(%i, %n) } {
+        %j = @same(%i)
+        %k = add(%j, 1)
+        %k
+      }
+    })";
+  EXPECT_EQ(run(text, {Any(int64_t{20'000})})[0].as<int64_t>(), 20'000);
+}
+
+TEST_F(ReferenceEvaluatorTest, AnErrorStandsAtTheInnermostBinding) {
+  const char* text = R"(
+    fn @divide(%a: i64, %b: i64) -> i64 {
+      %small = less(%b, 10)
+      %c = if %small {
+        %q = div(%a, %b)
+        %q
+      } else { %a }
+      %c
+    }
+    fn @main(%a: i64, %b: i64) -> i64 {
+      %r = @divide(%a, %b)
+      %r
+    })";
+  EXPECT_EQ(error_of(text, {Any(int64_t{1}), Any(int64_t{0})}),
+            "error: test.tn:5:9: div: division by zero");
+  // The evaluator goes on after an error.
+  EXPECT_EQ(run(text, {Any(int64_t{6}), Any(int64_t{3})})[0].as<int64_t>(), 2);
+}
+
+TEST_F(ReferenceEvaluatorTest, LoopsTakeManyTurnsAndNone) {
+  const char* text = R"(
+    fn @main(%n: i64) -> (i64, i64) {
+      loop (%i: i64 = 0, %sum: i64 = 1) while { less(%i, %n) } {
+        %early = less(%i, 10)
+        %s = if %early { add(%sum, %i) } else { %sum }
+        %j = add(%i, 1)
+        (%j, %s)
+      }
+    })";
+  const std::vector<Any> many = run(text, {Any(int64_t{200'000})});
+  EXPECT_EQ(many[0].as<int64_t>(), 200'000);
+  EXPECT_EQ(many[1].as<int64_t>(), 46);
+  const std::vector<Any> none = run(text, {Any(int64_t{0})});
+  EXPECT_EQ(none[0].as<int64_t>(), 0);
+  EXPECT_EQ(none[1].as<int64_t>(), 1);
+}
+
+// An operator that others define is planned once, whatever shapes it meets.
+TEST_F(ReferenceEvaluatorTest, AnExpandedOperatorIsCompiledForAllShapes) {
+  const char* text = R"(
+    fn @main(%x: tensor[n; f32], %z: tensor[2 * n; f32], %k: i64) -> tensor[rank=1; f32] {
+      %p = dynamic_quantize_linear(%z)
+      %r = loop (%i: i64 = 0, %v: tensor[rank=1; f32] = %x) while { less(%i, %k) } {
+        %u = match_shape(%v, [d])
+        %q = dynamic_quantize_linear(%u)
+        %w = concat(%u, %u, axis=0)
+        %j = add(%i, 1)
+        (%j, %w)
+      }
+      %r.1
+    })";
+  const Tensor x = floats({2}, {1, 2}), z = floats({4}, {1, 2, 3, 4});
+  run(text, {x, z, Any(int64_t{1})});
+  const size_t kernels = evaluator_.kernels().size();
+  EXPECT_EQ(run(text, {x, z, Any(int64_t{5})})[0].as<Tensor>().dim(0), 64);
+  EXPECT_EQ(evaluator_.kernels().size(), kernels);
+}
+
+TEST_F(ReferenceEvaluatorTest, AKernelMayNeedWorkspaceOfNoBytes) {
+  const char* text = R"(
+    kernel @copy(%x: tensor[n; f32]) -> (%y: tensor[n; f32]) {
+      scratch %s: tensor[100000 * n; f32]
+      for %i from 0 count dim(n) {
+        %s[%i] = %x[%i]
+        %y[%i] = %s[%i]
+      }
+    }
+    fn @main(%x: tensor[n; f32]) -> tensor[n; f32] { kernel @copy(%x) })";
+  EXPECT_EQ(run(text, {floats({0}, {})})[0].as<Tensor>().count(), 0);
+  EXPECT_EQ(values_of(run(text, {floats({2}, {3, 4})})[0]), (std::vector<float>{3, 4}));
+}
+
+TEST_F(ReferenceEvaluatorTest, ErrorsOfOperatorsNameThem) {
+  const char* text = R"(
+    fn @main(%x: tensor[n; f32], %i: tensor[i64]) -> tensor[f32] {
+      %y = gather(%x, %i, axis=0)
+      %y
+    })";
+  const Tensor index = Tensor::copy_of<int64_t>({}, i64, std::vector<int64_t>{7});
+  EXPECT_EQ(error_of(text, {floats({2}, {1, 2}), index}),
+            "error: test.tn:3:7: kernel 'gather': an index is out of range\n"
+            "  found     7\n"
+            "  expected  from -2 to 1");
+}
+
 TEST_F(ReferenceEvaluatorTest, RefusesAnInputOfAnotherShape) {
   const char* text = R"(
     fn @main(%x: tensor[n, n; f32]) -> tensor[n, n; f32] { %y = neg(%x)  %y })";
@@ -103,7 +260,7 @@ TEST_F(ReferenceEvaluatorTest, RefusesAnInputOfAnotherShape) {
 }
 
 TEST_F(ReferenceEvaluatorTest, RefusesWhatThisVersionDoesNotRun) {
-  auto error_of = [&](const char* text, const std::vector<Any>& args) {
+  auto refusal = [&](const char* text, const std::vector<Any>& args) {
     try {
       run(text, args);
     } catch (const Error& error) {
@@ -116,26 +273,26 @@ TEST_F(ReferenceEvaluatorTest, RefusesWhatThisVersionDoesNotRun) {
   const std::string data =
       "match, constructors and function literals are parsed and checked, but not run by this "
       "version";
-  EXPECT_EQ(error_of("fn @main(%k: i64) -> option[i64] { %s = Some(%k)  %s }", {one}), data);
-  EXPECT_EQ(error_of(R"(fn @main(%o: option[i64]) -> i64 {
+  EXPECT_EQ(refusal("fn @main(%k: i64) -> option[i64] { %s = Some(%k)  %s }", {one}), data);
+  EXPECT_EQ(refusal(R"(fn @main(%o: option[i64]) -> i64 {
                           match %o { None => { 0 } Some(%x) => { %x } }
                         })",
-                     {one}),
+                    {one}),
             data);
-  EXPECT_EQ(error_of(R"(fn @main(%k: i64) -> i64 {
+  EXPECT_EQ(refusal(R"(fn @main(%k: i64) -> i64 {
                           %f = fn(%x: i64) -> i64 { mul(%x, %k) }
                           %y = %f(%k)
                           %y
                         })",
-                     {one}),
+                    {one}),
             data);
-  EXPECT_EQ(error_of("fn @main(%f: fn(i64) -> i64) -> i64 { %y = %f(1)  %y }", {one}),
+  EXPECT_EQ(refusal("fn @main(%f: fn(i64) -> i64) -> i64 { %y = %f(1)  %y }", {one}),
             "the evaluator does not call closures");
-  EXPECT_EQ(error_of("fn @main(%x: f32) -> f32 { %y = neg(%x)  %y }", {half}),
+  EXPECT_EQ(refusal("fn @main(%x: f32) -> f32 { %y = neg(%x)  %y }", {half}),
             "neg of floating scalars is parsed and checked, but not run by this version");
-  EXPECT_EQ(error_of("fn @main(%x: f64) -> bool { %y = less(%x, %x)  %y }", {half}),
+  EXPECT_EQ(refusal("fn @main(%x: f64) -> bool { %y = less(%x, %x)  %y }", {half}),
             "less of floating scalars is parsed and checked, but not run by this version");
-  EXPECT_EQ(error_of("fn @main(%n: i64) -> f32 { %y = cast(%n, dtype=f32)  %y }", {one}),
+  EXPECT_EQ(refusal("fn @main(%n: i64) -> f32 { %y = cast(%n, dtype=f32)  %y }", {one}),
             "cast of floating scalars is parsed and checked, but not run by this version");
 }
 

@@ -1,0 +1,115 @@
+#include "graph/evaluate/call_value.h"
+
+#include "device/device.h"
+#include "graph/evaluate/scalar_call.h"
+#include "graph/ir/intrinsic.h"
+#include "graph/ir/text.h"
+#include "loop/scalar.h"
+#include "object/registry.h"
+
+namespace tenon::graph {
+namespace {
+
+std::vector<TypeRef> fields_of(const TypeRef& type) {
+  if (auto* tuple = type.as<TupleType>()) return {tuple->fields.begin(), tuple->fields.end()};
+  return {type};
+}
+
+// A scalar where a kernel wants a tensor of rank 0.
+Any as_tensor(const Any& found, const TypeRef& type) {
+  auto* scalar = type.as<ScalarType>();
+  if (!scalar) return found;
+  Tensor tensor = allocate_tensor({}, scalar->dtype);
+  loop::scalar_store(
+      scalar->dtype, tensor.data(),
+      scalar->dtype.is_float() ? loop::float_bits(found.as<double>()) : found.as<int64_t>());
+  return tensor;
+}
+
+Any call_kernel(const Binding& binding, const Call& call, const CompiledKernel& kernel,
+                const Activation& activation) {
+  std::vector<Any> args;
+  for (const Operand& arg : call.args) {
+    if (arg) args.push_back(as_tensor(activation.value(arg), type_of(arg)));
+  }
+  std::vector<Any> results;
+  for (const TypeRef& type : fields_of(binding.var->type)) {
+    auto* tensor = type.as<TensorType>();
+    results.emplace_back(allocate_tensor(activation.sizes(tensor->dims), tensor->dtype));
+  }
+  args.insert(args.end(), results.begin(), results.end());
+  if (auto* integers = call.attrs.find("integers"); integers && call.kind == CalleeKind::kKernel) {
+    for (const Dim& dim : integers->as<Array<Dim>>()) args.emplace_back(activation.size(dim));
+  } else {
+    for (const String& name : kernel.kernel->integers) {
+      args.emplace_back(activation.size(Dim::symbol(name)));
+    }
+  }
+  kernel.call(args);
+  return binding.var->type.is<TupleType>() ? Any(Array<Any>(results)) : results[0];
+}
+
+Any reshaped(const Call& call, const TypeRef& type, const Activation& activation) {
+  return activation.value(call.args[0])
+      .as<Tensor>()
+      .reshaped(activation.sizes(type.as<TensorType>()->dims));
+}
+
+Any values_tensor(const Call& call, const TypeRef& type, const Activation& activation) {
+  auto* tensor_type = type.as<TensorType>();
+  const DataType dtype = tensor_type->dtype;
+  Tensor tensor = allocate_tensor(activation.sizes(tensor_type->dims), dtype);
+  auto* element = static_cast<char*>(tensor.data());
+  for (int64_t number : activation.sizes(call.attrs.at("values").as<Array<Dim>>())) {
+    loop::scalar_store(dtype, element, number);
+    element += dtype.bytes();
+  }
+  return tensor;
+}
+
+Any attribute(const Any& value, const Activation& activation) {
+  if (auto dims = value.try_as<Array<Dim>>()) return Shape(activation.sizes(*dims));
+  if (auto dim = value.try_as<Ref<const DimNode>>(); dim && *dim) {
+    return activation.size(Dim(*dim));
+  }
+  if (auto integers = value.try_as<Array<int64_t>>()) return Shape(integers->to_vector());
+  return value;
+}
+
+Any call_packed(const Call& call, std::string_view name, const TypeRef& type,
+                const Activation& activation) {
+  if (name == kMemoryValues) return values_tensor(call, type, activation);
+  if (name == kMemoryReshape) return reshaped(call, type, activation);
+  std::vector<Any> args;
+  for (const Operand& arg : call.args) args.push_back(activation.value(arg));
+  // Optional operands may be left out of an operator's call, but not of the function's.
+  const Operator* op = operator_of(call);
+  if (op && args.size() < op->operands.size()) args.resize(op->operands.size());
+  for (const auto& [attr, value] : call.attrs) args.push_back(attribute(value, activation));
+  std::vector<AnyView> views(args.begin(), args.end());
+  Any result;
+  if (function_named(name).call(views.data(), static_cast<int32_t>(views.size()), &result) != 0) {
+    throw take_error();
+  }
+  return result;
+}
+
+}  // namespace
+
+Any call_value(const Binding& binding, const Call& call, const CompiledKernel* kernel,
+               const Activation& activation) {
+  const TypeRef& type = binding.var->type;
+  if (kernel) return call_kernel(binding, call, *kernel, activation);
+  if (call.kind == CalleeKind::kPacked) return call_packed(call, call.callee, type, activation);
+  if (call.kind == CalleeKind::kClosure) {
+    throw Error(ErrorKind::Unsupported, "the evaluator does not call closures");
+  }
+  const Operator* op = operator_of(call);
+  TENON_ASSERT(op, "unknown operator ", call.callee);
+  if (op->view) return reshaped(call, type, activation);
+  if (op->packed) return call_packed(call, op->packed, type, activation);
+  if (auto* scalar = type.as<ScalarType>()) return scalar_call(call, scalar->dtype, activation);
+  throw Error(ErrorKind::Internal, cat("operator ", call.callee, " has no lowering"));
+}
+
+}  // namespace tenon::graph
