@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <iterator>
 
 namespace tenon {
 
@@ -52,6 +53,19 @@ std::string hex(uint64_t value) {
   char buffer[32];
   auto end = std::to_chars(buffer, buffer + sizeof buffer, value, 16).ptr;
   return "0x" + std::string(buffer, end);
+}
+
+std::string counted(uint64_t count, std::string_view what) {
+  return cat(count, " ", what, count == 1 ? "" : "s");
+}
+
+std::string bytes_text(uint64_t bytes) {
+  std::string out = counted(bytes, "byte");
+  static constexpr const char* kUnits[] = {"KB", "MB", "GB", "TB"};
+  const char* unit = nullptr;
+  auto value = static_cast<double>(bytes);
+  for (size_t i = 0; i < std::size(kUnits) && value >= 1024; ++i, value /= 1024) unit = kUnits[i];
+  return unit ? cat(out, " (", std::round(value * 10) / 10, " ", unit, ")") : out;
 }
 
 std::string join(const std::vector<std::string>& parts, std::string_view separator) {

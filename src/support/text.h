@@ -51,6 +51,11 @@ std::string cat(const Args&... args) {
 
 // "0x1a40".
 std::string hex(uint64_t value);
+// "1 node", "2 nodes".
+std::string counted(uint64_t count, std::string_view what);
+// "1 byte", "512 bytes", "10485760 bytes (10 MB)": from 1 KB on with the unit, of 1024s, that reads
+// best.
+std::string bytes_text(uint64_t bytes);
 // The parts with `separator` between them.
 std::string join(const std::vector<std::string>& parts, std::string_view separator);
 // Makes text safe for a terminal: control characters (line feed too unless `keep_lines`), those

@@ -27,6 +27,21 @@ TEST(Text, Hexadecimal) {
   EXPECT_EQ(hex(0x1a40), "0x1a40");
 }
 
+TEST(Text, CountsInTheSingularAndPlural) {
+  EXPECT_EQ(counted(0, "node"), "0 nodes");
+  EXPECT_EQ(counted(1, "node"), "1 node");
+  EXPECT_EQ(counted(2, "node"), "2 nodes");
+}
+
+TEST(Text, SaysBytesInTheUnitThatReadsBest) {
+  EXPECT_EQ(bytes_text(0), "0 bytes");
+  EXPECT_EQ(bytes_text(1), "1 byte");
+  EXPECT_EQ(bytes_text(1023), "1023 bytes");
+  EXPECT_EQ(bytes_text(1536), "1536 bytes (1.5 KB)");
+  EXPECT_EQ(bytes_text(10 << 20), "10485760 bytes (10 MB)");
+  EXPECT_EQ(bytes_text(uint64_t{5} << 30), "5368709120 bytes (5 GB)");
+}
+
 TEST(Text, QuotesAndEscapes) {
   EXPECT_EQ(quoted("a\"b\\\n\x01"), "\"a\\\"b\\\\\\n\\x01\"");
   EXPECT_EQ(printable("a\nb\t", true), "a\nb\\t");

@@ -37,7 +37,7 @@ void Dispatch::grow_stack(Machine& m, const AnyView* top, const Machine::Frame* 
   if (m.fuel_ < 0) fail_fuel(m);
   if (reinterpret_cast<const char*>(top) > m.registers_.begin() + m.limits_.stack_bytes) {
     throw Error(ErrorKind::Runtime, "the call ran out of stack")
-        .expected(cat("at most ", m.limits_.stack_bytes, " bytes of registers"))
+        .expected(cat("at most ", bytes_text(m.limits_.stack_bytes), " of registers"))
         .help("give the machine a larger stack, or look for a recursion without end");
   }
   const auto* frames_begin = reinterpret_cast<Machine::Frame*>(m.frames_.end()) - m.limits_.depth;
@@ -59,8 +59,9 @@ void Dispatch::grow_stack(Machine& m, const AnyView* top, const Machine::Frame* 
   size_t after = limit + frames * sizeof(Machine::Frame);
   if (after > before && !m.pool_->count_outside(after - before)) {
     throw Error(ErrorKind::Runtime, "the call would use more memory than it may")
-        .found(cat("a stack of ", after, " bytes, besides ", m.pool_->used(), " of storage"))
-        .expected(cat("at most ", m.limits_.memory, " bytes, the memory limit"))
+        .found(cat("a stack of ", bytes_text(after), ", besides ", bytes_text(m.pool_->used()),
+                   " of storage"))
+        .expected(cat("at most ", bytes_text(m.limits_.memory), ", the memory limit"))
         .help("give the call a higher memory limit");
   }
   m.register_limit_ = reinterpret_cast<AnyView*>(m.registers_.begin() + limit);

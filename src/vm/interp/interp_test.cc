@@ -18,6 +18,7 @@
 namespace tenon::vm {
 namespace {
 
+using testing::ElementsAre;
 using testing::HasSubstr;
 
 constexpr char kFib[] = R"(
@@ -268,6 +269,57 @@ TEST(Machine, DepthIsLimitedAndTheErrorNamesFrames) {
   std::string error = failure_of([&] { m.call("down", 100); });
   EXPECT_THAT(error, HasSubstr("too deep"));
   EXPECT_THAT(error, HasSubstr("down, instruction 3: call"));
+}
+
+TEST(Machine, ABacktraceSaysWhatRepeatsOnce) {
+  Machine m(program_of(assemble(R"(
+func @main(n: i64) -> i64 {
+  %0 = call @even, %0
+  ret %0
+}
+func @even(n: i64) -> i64 {
+  if %0, zero
+  %0 = sub %0, 1
+  %0 = call @odd, %0
+  ret %0
+zero:
+  %0 = call @last, 5
+  ret %0
+}
+func @odd(n: i64) -> i64 {
+  %0 = sub %0, 1
+  %0 = call @even, %0
+  ret %0
+}
+func @last(n: i64) -> i64 {
+  if %0, zero
+  %0 = sub %0, 1
+  %0 = call @last, %0
+  ret %0
+zero:
+  %0 = floordiv %0, %0
+  ret %0
+})")));
+  try {
+    m.call("main", 8);
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_THAT(error.backtrace(),
+                ElementsAre("last, instruction 4: floordiv", "last, instruction 2: call",
+                            "the frame above, 4 times more", "even, instruction 4: call",
+                            "odd, instruction 1: call", "even, instruction 2: call",
+                            "the 2 frames above, 3 times more", "main, instruction 0: call"));
+  }
+  try {
+    m.call("main", 2);
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_THAT(error.backtrace(),
+                ElementsAre("last, instruction 4: floordiv", "last, instruction 2: call",
+                            "the frame above, 4 times more", "even, instruction 4: call",
+                            "odd, instruction 1: call", "even, instruction 2: call",
+                            "main, instruction 0: call"));
+  }
 }
 
 TEST(Machine, LimitsThatTheSystemRefusesLeaveTheOldOnes) {

@@ -141,6 +141,7 @@ class Machine final : private CallContext {
   Any prepare(const AnyView& argument);
   // Releases the registers from `start` on.
   void unwind(AnyView* start) noexcept;
+  // The frames from the innermost to `entry`; those of a recursion once, with a count.
   void add_backtrace(Error& error, const Frame* entry) const;
   bool is_running() const { return !(attention_.load(std::memory_order_acquire) & kIdle); }
   void begin_call();

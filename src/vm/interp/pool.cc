@@ -58,9 +58,9 @@ bool Pool::count_outside(size_t bytes) {
 
 void Pool::fail_cap(size_t bytes) const {
   throw Error(ErrorKind::Runtime, "the call would use more memory than it may")
-      .found(cat(bytes, " bytes more, besides ", used() + outside_.load(std::memory_order_relaxed),
-                 " in use"))
-      .expected(cat("at most ", cap_, " bytes, the memory limit"))
+      .found(cat(bytes_text(bytes), " more, besides ",
+                 bytes_text(used() + outside_.load(std::memory_order_relaxed)), " in use"))
+      .expected(cat("at most ", bytes_text(cap_), ", the memory limit"))
       .help("give the call a higher memory limit");
 }
 
