@@ -90,12 +90,11 @@ struct BenchCommand {
   bool profile = false, json = false;
 
   void run() {
-    inputs.dims = flags.dim_values();
-    inputs.shapes = flags.shape_values();
+    inputs.sizes = {flags.dim_values(), flags.shape_values()};
     if (is_executable(file)) flags.check_unused(file);
     const ProgramFile program = open_program(file, flags);
     const FunctionSignature signature = signature_of(*program.program, function);
-    if (!is_model_file(file)) check_sizes(signature, inputs);
+    if (!is_model_file(file)) check_sizes(signature, inputs.sizes);
     const Inputs given = make_inputs(signature, inputs, /*random_rest=*/true);
     for (const std::string& note : given.notes) progress(note);
     std::vector<AnyView> views(given.values.begin(), given.values.end());
@@ -194,8 +193,8 @@ struct BenchCommand {
     time_line("p50", "p50_ms");
     time_line("p90", "p90_ms");
     time_line("p99", "p99_ms");
-    std::printf("throughput    %10.1f calls/s with %d machine%s\n", number("per_second"),
-                concurrency, concurrency == 1 ? "" : "s");
+    std::printf("throughput    %10.1f calls/s with %s\n", number("per_second"),
+                counted(static_cast<uint64_t>(concurrency), "machine").c_str());
     std::printf("peak memory   %10.1f MB\n", number("peak_memory_mb"));
     std::printf("outside kernels %8.2f %%\n", number("outside_kernels") * 100);
   }

@@ -104,6 +104,19 @@ void check_writable(const std::string& path, bool replaced) {
   throw Error(ErrorKind::Usage, cat("cannot write ", path, ": ", std::strerror(reason)));
 }
 
+void check_folder_writable(const std::string& folder) {
+  namespace fs = std::filesystem;
+  std::error_code ignored;
+  fs::path made_in = fs::weakly_canonical(fs::absolute(folder), ignored);
+  while (!fs::exists(made_in, ignored) && made_in != made_in.root_path()) {
+    made_in = made_in.parent_path();
+  }
+  int reason = access(made_in.c_str(), W_OK | X_OK) == 0 ? 0 : errno;
+  if (!fs::is_directory(made_in, ignored)) reason = ENOTDIR;
+  if (reason == 0) return;
+  throw Error(ErrorKind::Usage, cat("cannot write into ", folder, ": ", std::strerror(reason)));
+}
+
 void CompileFlags::add_to(CLI::App* command) {
   compilation_.push_back(
       command
@@ -117,7 +130,7 @@ void CompileFlags::add_to(CLI::App* command) {
               "-O", level,
               "0: plain loops, an operator a kernel;\n1: folds constants and plans memory;\n"
               "2: fuses operators, lays out images channels-last,\n   uses libraries; 3: as 2")
-          ->check(CLI::Range(0, 3))
+          ->check(CLI::IsMember({0, 1, 2, 3}))
           ->capture_default_str()
           ->group("Compilation"));
   add_repeated(command, "--dim", dims, "size of a symbolic dimension: batch=1")

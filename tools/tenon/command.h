@@ -40,6 +40,9 @@ void check_not_input(const std::string& input, const std::string& output, const 
 // new file takes its place, for which the folder must be writable.
 void check_writable(const std::string& path, bool replaced);
 
+// Refuses a folder, which is made where it does not exist, that no file can be written into.
+void check_folder_writable(const std::string& folder);
+
 // How a program is compiled, wherever a model or program is taken.
 struct CompileFlags {
   std::string cpu = "native";

@@ -55,6 +55,7 @@ struct CompileCommand {
       throw Error(ErrorKind::Usage, "--dump-dir needs --dump-after")
           .help("say after which pass, or --dump-after all");
     }
+    if (!dump_dir.empty()) check_folder_writable(dump_dir);
   }
 
   void run() {
@@ -99,10 +100,9 @@ struct CompileCommand {
     if (time_passes)
       std::printf("%-28s %8.1f ms\n", "generate_code", (seconds() - before_code) * 1000);
     const size_t bytes = vm::save(unit, output);
-    progress(cat(output, ": ", bytes / 1024, " KB, ", lowered->kernels.size(),
-                 lowered->kernels.size() == 1 ? " kernel for " : " kernels for ",
-                 options.target.cpu, ", compiled in ", static_cast<int64_t>(seconds() * 1000),
-                 " ms"));
+    progress(cat(output, ": ", bytes / 1024, " KB, ", counted(lowered->kernels.size(), "kernel"),
+                 " for ", options.target.cpu, ", compiled in ",
+                 static_cast<int64_t>(seconds() * 1000), " ms"));
   }
 };
 

@@ -156,24 +156,6 @@ Tensor random_tensor(const std::vector<int64_t>& shape, DataType dtype, const Ra
   return tensor;
 }
 
-// What --dim says of a size: its name as text has it, within quotes where it is no identifier.
-const int64_t* given_size(const vm::SignatureDim& dim, const InputFlags& flags) {
-  for (const auto& [name, size] : flags.dims) {
-    if (dim.text == name || dim.text == tenon::quoted(name)) return &size;
-  }
-  return nullptr;
-}
-
-int64_t dim_value(const vm::SignatureDim& dim, const InputFlags& flags,
-                  std::vector<std::string>* chosen) {
-  if (dim.is_constant()) return dim.value;
-  if (const int64_t* size = given_size(dim, flags)) return *size;
-  if (std::find(chosen->begin(), chosen->end(), dim.text) == chosen->end()) {
-    chosen->push_back(dim.text);
-  }
-  return 1;
-}
-
 Any random_value(const vm::Param& param, const InputFlags& flags, std::string_view spec,
                  std::mt19937_64& generator, std::vector<std::string>* chosen) {
   using Kind = vm::SignatureType::Kind;
@@ -184,21 +166,7 @@ Any random_value(const vm::Param& param, const InputFlags& flags, std::string_vi
     if (param.type.dtype.is_bool()) return Any(*one.data_as<int64_t>() != 0);
     return is_float ? Any(*one.data_as<double>()) : Any(*one.data_as<int64_t>());
   }
-  auto given = flags.shapes.find(param.name);
-  if (param.type.kind != Kind::Tensor || (!param.type.dims_known && given == flags.shapes.end())) {
-    throw Error(ErrorKind::Usage, cat("input '", param.name, "' cannot be made up"))
-        .found(vm::to_text(param.type))
-        .help(cat("give it with --input ", param.name, "=FILE, or its shape with --shape ",
-                  param.name, "=2x3"));
-  }
-  std::vector<int64_t> shape;
-  if (given != flags.shapes.end()) {
-    shape = given->second;
-  } else {
-    for (const vm::SignatureDim& dim : param.type.dims) {
-      shape.push_back(dim_value(dim, flags, chosen));
-    }
-  }
+  const std::vector<int64_t> shape = random_shape(param, flags.sizes, chosen);
   const Range range = parse_range(spec, param.type.dtype);
   return random_tensor(shape, param.type.dtype, range, generator);
 }
@@ -277,43 +245,6 @@ std::vector<std::string> numbered_files(const std::string& folder, const std::st
 
 namespace {
 
-// The sizes in a type's text: "n", "2*m + 1".
-void append_sizes(const vm::SignatureType& type, std::vector<std::string>* sizes) {
-  for (const vm::SignatureDim& dim : type.dims) {
-    const bool seen = std::find(sizes->begin(), sizes->end(), dim.text) != sizes->end();
-    if (!dim.is_constant() && !seen) sizes->push_back(dim.text);
-  }
-  for (const vm::SignatureType& part : type.parts) append_sizes(part, sizes);
-}
-
-}  // namespace
-
-void check_sizes(const FunctionSignature& signature, const InputFlags& flags) {
-  std::vector<std::string> sizes, names;
-  for (const vm::Param& param : signature.params) {
-    append_sizes(param.type, &sizes);
-    names.push_back(param.name);
-  }
-  for (const auto& dim : flags.dims) {
-    const std::string& name = dim.first;
-    const bool known = std::any_of(sizes.begin(), sizes.end(), [&](const std::string& size) {
-      return size == name || size == tenon::quoted(name);
-    });
-    if (known) continue;
-    throw Error(ErrorKind::Usage,
-                cat("--dim ", name, "=", dim.second, ": '", signature.name, "' has no such size"))
-        .expected(sizes.empty() ? "none: all its sizes are known" : join(sizes, ", "));
-  }
-  for (const auto& [name, shape] : flags.shapes) {
-    if (std::find(names.begin(), names.end(), name) != names.end()) continue;
-    throw Error(ErrorKind::Usage,
-                cat("--shape ", name, ": '", signature.name, "' has no such input"))
-        .expected(names.empty() ? "none: it takes nothing" : join(names, ", "));
-  }
-}
-
-namespace {
-
 // A name that isn't one of the function's is what went wrong, not the input that then lacks.
 void check_names(const FunctionSignature& signature,
                  const std::map<std::string, std::string>& specs) {
@@ -329,34 +260,6 @@ void check_names(const FunctionSignature& signature,
     if (!near.empty() && name.size() > 1) error.help(cat("did you mean ", near, "?"));
     throw error;
   }
-}
-
-// A tensor that isn't of the size that --dim or --shape gives: a compiled program takes any size,
-// and so would not object.
-void check_given_sizes(const vm::Param& param, const Any& value, const InputFlags& flags) {
-  const auto tensor = value.try_as<Tensor>();
-  if (!tensor || !*tensor || param.type.kind != vm::SignatureType::Kind::Tensor) return;
-  const std::span<const int64_t> found = tensor->shape();
-  std::vector<int64_t> asked(found.begin(), found.end());
-  const auto shape = flags.shapes.find(param.name);
-  if (shape != flags.shapes.end()) {
-    asked = shape->second;
-  } else if (param.type.dims_known && param.type.dims.size() == asked.size()) {
-    for (size_t i = 0; i < asked.size(); ++i) {
-      if (const int64_t* size = given_size(param.type.dims[i], flags)) asked[i] = *size;
-    }
-  }
-  if (std::equal(found.begin(), found.end(), asked.begin(), asked.end())) return;
-  auto text = [&](std::span<const int64_t> sizes) {
-    std::vector<std::string> parts;
-    for (const int64_t size : sizes) parts.push_back(cat(size));
-    return cat(to_text(tensor->dtype()), "[", join(parts, ", "), "]");
-  };
-  const char* flag = shape != flags.shapes.end() ? "--shape" : "--dim";
-  throw Error(ErrorKind::Usage, cat("input '", param.name, "' does not fit ", flag))
-      .expected(text(asked))
-      .found(text(found))
-      .help(cat("correct ", flag, ", or give '", param.name, "' of that shape"));
 }
 
 }  // namespace
@@ -394,7 +297,7 @@ Inputs make_inputs(const FunctionSignature& signature, const InputFlags& flags, 
           .help(cat("--input ", param.name, "=FILE.npy, --input ", param.name,
                     "=random, or --inputs FOLDER"));
     }
-    check_given_sizes(param, out.values.back(), flags);
+    check_given_sizes(param, out.values.back(), flags.sizes);
   }
   if (!random.empty()) {
     out.notes.push_back(cat("random inputs, seed ", flags.seed, ": ", join(random, ", ")));

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "tools/tenon/given_sizes.h"
 #include "tools/tenon/program_file.h"
 
 namespace tenon::tool {
@@ -14,9 +15,7 @@ struct InputFlags {
   std::vector<std::string> inputs;  // "x=F.npy", "x=F.pb", "x=random", "x=random:0..9", "x=3"
   std::string folder;               // --inputs: input_0.pb, ... or NAME.npy
   uint64_t seed = 0;
-  // Sizes of symbols for random inputs; those not given are 1.
-  std::map<std::string, int64_t> dims;
-  std::map<std::string, std::vector<int64_t>> shapes;
+  GivenSizes sizes;  // --dim, --shape
 
   bool given() const { return !inputs.empty() || !folder.empty(); }
 };
@@ -30,10 +29,6 @@ struct Inputs {
 // A value for every parameter. With `random_rest`, parameters that the flags say nothing of get
 // seeded random values; without, that is a Usage error that names them.
 Inputs make_inputs(const FunctionSignature& signature, const InputFlags& flags, bool random_rest);
-
-// A Usage error for --dim and --shape that name no size and no input of the function. (Those of an
-// ONNX model are the importer's, after which its sizes have no names.)
-void check_sizes(const FunctionSignature& signature, const InputFlags& flags);
 
 // A tensor file by its extension: .npy or .pb.
 Tensor read_tensor(const std::string& path);

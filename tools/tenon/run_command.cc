@@ -54,6 +54,7 @@ struct RunCommand {
       throw Error(ErrorKind::Usage, "--save-values needs --mode interpret")
           .help("only the interpreter has every operator's value: compiled code joins operators");
     }
+    if (!save_values.empty()) check_folder_writable(save_values);
   }
 
   void check_executable_flags() const {
@@ -108,8 +109,7 @@ struct RunCommand {
   }
 
   void run() {
-    inputs.dims = flags.dim_values();
-    inputs.shapes = flags.shape_values();
+    inputs.sizes = {flags.dim_values(), flags.shape_values()};
     check_flags();
     if (!inputs.given() && is_executable_file(file) && print_signature_of_executable()) return;
     const ProgramFile program = open();
@@ -119,7 +119,7 @@ struct RunCommand {
       std::printf("%s", signature_text(signature).c_str());
       return;
     }
-    if (!is_model_file(file)) check_sizes(signature, inputs);
+    if (!is_model_file(file)) check_sizes(signature, inputs.sizes);
     const std::vector<std::string> names = signature.outputs();
     for (const std::string& output : outputs) {
       output_index(names, output);
@@ -243,7 +243,7 @@ struct RunCommand {
       if (!d.equal) *exit_code = 1;
     }
     if (files.size() != results.size()) {
-      std::printf("expected %zu output%s, found %zu\n", files.size(), files.size() == 1 ? "" : "s",
+      std::printf("expected %s, found %zu\n", counted(files.size(), "output").c_str(),
                   results.size());
       *exit_code = 1;
     }

@@ -279,4 +279,8 @@ Module parse_module(std::string_view text, std::string_view name) {
   return Parser(text, name).module();
 }
 
+Dim parse_size(std::string_view text) {
+  return Parser(text, "size").size();
+}
+
 }  // namespace tenon::graph

@@ -12,6 +12,13 @@ namespace {
 constexpr size_t kMaxDimAtoms = 2048;
 }  // namespace
 
+Dim Parser::size() {
+  tokens_ = source_.tokens();
+  Dim d = dim();
+  if (peek().kind != TokenKind::kEnd) fail("a size has ended", "nothing more");
+  return d;
+}
+
 Dim Parser::dim() {
   if (dim_depth_ == 0) dim_atoms_ = 0;
   Nest nest(this, &dim_depth_);

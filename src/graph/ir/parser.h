@@ -19,6 +19,7 @@ class Parser {
  public:
   Parser(std::string_view text, std::string_view name);
   Module module();
+  Dim size();
 
  private:
   // ---- tokens (parse_module.cc) ----

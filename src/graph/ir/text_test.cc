@@ -200,6 +200,16 @@ TEST_F(TextTest, FloatsAreExact) {
   EXPECT_TRUE(structural_equal(m, parse_module(text, "t.tn"))) << text;
 }
 
+TEST_F(TextTest, ASizeAlone) {
+  const Dim n = Dim::symbol("n"), odd = Dim::symbol("batch size");
+  EXPECT_EQ(parse_size("2*n + 1"), 2 * n + 1);
+  EXPECT_EQ(parse_size("floordiv(n, 2)"), floordiv(n, 2));
+  EXPECT_EQ(parse_size("\"batch size\""), odd);
+  for (const char* text : {"", "n +", "n n", "n)", "batch size", "?", "1 / 0"}) {
+    EXPECT_THROW(parse_size(text), Error) << text;
+  }
+}
+
 TEST_F(TextTest, LargeConstantsLieBesideTheText) {
   std::string folder = ::testing::TempDir() + "/tenon_text_test";
   std::filesystem::create_directories(folder);

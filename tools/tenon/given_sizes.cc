@@ -1,0 +1,130 @@
+#include "tools/tenon/given_sizes.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "graph/ir/name_text.h"
+#include "graph/ir/text.h"
+#include "support/error.h"
+
+namespace tenon::tool {
+namespace {
+
+// A size of a type; text that a stranger's file has there is one symbol.
+Dim size_of(const vm::SignatureDim& dim) {
+  if (dim.is_constant()) return dim.value;
+  try {
+    return graph::parse_size(dim.text);
+  } catch (const Error&) {
+    return Dim::symbol(dim.text);
+  }
+}
+
+// A symbol as text has it: within quotes where it is no identifier.
+std::string symbol_text(std::string_view symbol) {
+  return graph::dim_text(Dim::symbol(symbol));
+}
+
+// What --dim says of a symbol, by its name with or without quotes.
+std::optional<int64_t> given_size(std::string_view symbol, const GivenSizes& given) {
+  auto found = given.dims.find(std::string(symbol));
+  if (found == given.dims.end()) found = given.dims.find(tenon::quoted(symbol));
+  return found == given.dims.end() ? std::nullopt : std::optional(found->second);
+}
+
+void append_symbols(const vm::SignatureType& type, std::vector<std::string>* symbols) {
+  for (const vm::SignatureDim& dim : type.dims) collect_symbols(size_of(dim), symbols);
+  for (const vm::SignatureType& part : type.parts) append_symbols(part, symbols);
+}
+
+}  // namespace
+
+void check_sizes(const FunctionSignature& signature, const GivenSizes& given) {
+  std::vector<std::string> symbols, names, texts;
+  for (const vm::Param& param : signature.params) {
+    append_symbols(param.type, &symbols);
+    names.push_back(param.name);
+  }
+  for (const std::string& symbol : symbols) texts.push_back(symbol_text(symbol));
+  for (const auto& dim : given.dims) {
+    const std::string& name = dim.first;
+    const bool known = std::any_of(symbols.begin(), symbols.end(), [&](const std::string& symbol) {
+      return symbol == name || tenon::quoted(symbol) == name;
+    });
+    if (known) continue;
+    throw Error(ErrorKind::Usage,
+                cat("--dim ", name, "=", dim.second, ": '", signature.name, "' has no such size"))
+        .expected(texts.empty() ? "none: all its sizes are known" : join(texts, ", "));
+  }
+  for (const auto& [name, shape] : given.shapes) {
+    if (std::find(names.begin(), names.end(), name) != names.end()) continue;
+    throw Error(ErrorKind::Usage,
+                cat("--shape ", name, ": '", signature.name, "' has no such input"))
+        .expected(names.empty() ? "none: it takes nothing" : join(names, ", "));
+  }
+}
+
+std::vector<int64_t> random_shape(const vm::Param& param, const GivenSizes& given,
+                                  std::vector<std::string>* chosen) {
+  if (auto shape = given.shapes.find(param.name); shape != given.shapes.end()) return shape->second;
+  auto fail = [&](const std::string& found) {
+    return Error(ErrorKind::Usage, cat("input '", param.name, "' cannot be made up"))
+        .found(found)
+        .help(cat("give it with --input ", param.name, "=FILE, or its shape with --shape ",
+                  param.name, "=2x3"));
+  };
+  if (param.type.kind != vm::SignatureType::Kind::Tensor || !param.type.dims_known) {
+    throw fail(vm::to_text(param.type));
+  }
+  std::vector<int64_t> shape;
+  for (const vm::SignatureDim& dim : param.type.dims) {
+    const auto size =
+        evaluate(size_of(dim), [&](std::string_view symbol) -> std::optional<int64_t> {
+          if (const auto value = given_size(symbol, given)) return value;
+          const std::string text = symbol_text(symbol);
+          if (std::find(chosen->begin(), chosen->end(), text) == chosen->end()) {
+            chosen->push_back(text);
+          }
+          return 1;
+        });
+    if (!size || *size < 0) {
+      throw fail(cat(vm::to_text(param.type), ", where ", dim.text, " is ",
+                     size ? cat(*size) : "no number"))
+          .help("give other sizes of its symbols with --dim");
+    }
+    shape.push_back(*size);
+  }
+  return shape;
+}
+
+void check_given_sizes(const vm::Param& param, const Any& value, const GivenSizes& given) {
+  const auto tensor = value.try_as<Tensor>();
+  if (!tensor || !*tensor || param.type.kind != vm::SignatureType::Kind::Tensor) return;
+  const std::span<const int64_t> found = tensor->shape();
+  std::vector<int64_t> asked(found.begin(), found.end());
+  const auto shape = given.shapes.find(param.name);
+  if (shape != given.shapes.end()) {
+    asked = shape->second;
+  } else if (param.type.dims_known && param.type.dims.size() == asked.size()) {
+    for (size_t i = 0; i < asked.size(); ++i) {
+      if (param.type.dims[i].is_constant()) continue;  // the program says it better
+      const auto size = evaluate(size_of(param.type.dims[i]), [&](std::string_view symbol) {
+        return given_size(symbol, given);
+      });
+      if (size) asked[i] = *size;
+    }
+  }
+  if (std::equal(found.begin(), found.end(), asked.begin(), asked.end())) return;
+  auto text = [&](std::span<const int64_t> sizes) {
+    std::vector<std::string> parts;
+    for (const int64_t size : sizes) parts.push_back(cat(size));
+    return cat(to_text(tensor->dtype()), "[", join(parts, ", "), "]");
+  };
+  const char* flag = shape != given.shapes.end() ? "--shape" : "--dim";
+  throw Error(ErrorKind::Usage, cat("input '", param.name, "' does not fit ", flag))
+      .expected(text(asked))
+      .found(text(found))
+      .help(cat("correct ", flag, ", or give '", param.name, "' of that shape"));
+}
+
+}  // namespace tenon::tool
