@@ -1,4 +1,6 @@
 // tenon asm and tenon disasm: the machine's code as text, and back.
+#include <unistd.h>
+
 #include <cstdio>
 #include <filesystem>
 
@@ -11,6 +13,18 @@
 #include "vm/executable/write_file.h"
 
 namespace tenon::tool {
+namespace {
+
+// Nobody reads megabytes of digits, and a terminal takes long to show them.
+void check_fits_terminal(const std::string& file, const std::string& text) {
+  constexpr size_t kMost = 256 << 10;
+  if (text.size() <= kMost || isatty(STDOUT_FILENO) == 0) return;
+  throw Error(ErrorKind::Usage, cat("the text of ", file, " is too long for a terminal"))
+      .found(bytes_text(text.size()))
+      .help(cat("write it to a file with -o, or read it abbreviated: tenon dump --text ", file));
+}
+
+}  // namespace
 
 void add_asm_commands(CLI::App* app, int*) {
   auto* assemble =
@@ -38,10 +52,29 @@ void add_asm_commands(CLI::App* app, int*) {
   });
 
   auto* disassemble = app->add_subcommand("disasm", "print a .tnx file as assembly");
-  disassemble->footer("`tenon asm` takes what is printed.\n\n  tenon disasm model.tnx");
-  auto file = std::make_shared<std::string>();
+  disassemble->footer(
+      "`tenon asm` takes what is printed: it has every constant and the native code in full, "
+      "which\n"
+      "the text of `tenon dump` leaves out.\n\n"
+      "  tenon disasm model.tnx -o model.tna");
+  auto file = std::make_shared<std::string>(), text_file = std::make_shared<std::string>();
   disassemble->add_option("FILE", *file, ".tnx")->required();
-  disassemble->callback([=] { std::printf("%s", vm::disassemble(load_unit(*file).unit).c_str()); });
+  disassemble->add_option("-o,--output", *text_file,
+                          "the file to write; standard output unless given");
+  disassemble->callback([=] {
+    if (!text_file->empty()) {
+      check_not_input(*file, *text_file, "--output");
+      check_writable(*text_file, /*replaced=*/false);
+    }
+    const std::string text = vm::disassemble(load_unit(*file).unit);
+    if (!text_file->empty()) {
+      write_file(*text_file, text);
+      progress(cat(*text_file, ": ", bytes_text(text.size())));
+      return;
+    }
+    check_fits_terminal(*file, text);
+    std::printf("%s", text.c_str());
+  });
 }
 
 }  // namespace tenon::tool

@@ -10,12 +10,12 @@
 namespace tenon::tool {
 namespace {
 
-int64_t constant_bytes(const vm::Unit& unit) {
+uint64_t constant_bytes(const vm::Unit& unit) {
   int64_t bytes = 0;
   for (const vm::Constant& constant : unit.constants) {
     if (auto tensor = constant.value.try_as<Tensor>(); tensor && *tensor) bytes += tensor->bytes();
   }
-  return bytes;
+  return static_cast<uint64_t>(bytes);
 }
 
 // Calls f(function, instruction) on every instruction.
@@ -28,6 +28,25 @@ void for_each_instruction(const vm::FunctionUnit& function, const F& f) {
   }
 }
 
+// Elements of a constant that a person still reads.
+constexpr int64_t kShownElements = 64;
+
+void print_text(const vm::Unit& unit, bool in_full) {
+  vm::DisassembleOptions options;
+  bool abbreviated = false;
+  if (!in_full) {
+    options.max_constant_elements = kShownElements;
+    options.kernel_objects = false;
+    abbreviated = !unit.kernels.empty();
+    for (const vm::Constant& constant : unit.constants) {
+      const auto tensor = constant.value.try_as<Tensor>();
+      if (tensor && *tensor && tensor->count() > kShownElements) abbreviated = true;
+    }
+  }
+  std::printf("%s", vm::disassemble(unit, options).c_str());
+  if (abbreviated) progress("large constants and native code are left out: --full prints them");
+}
+
 void print_stats(const vm::LoadedUnit& loaded, const std::string& path) {
   const vm::Unit& unit = loaded.unit;
   std::printf("%s: format %u, %s\n", printable(path).c_str(), loaded.version,
@@ -38,12 +57,13 @@ void print_stats(const vm::LoadedUnit& loaded, const std::string& path) {
                 static_cast<unsigned long long>(loaded.header.sections[i].size),
                 static_cast<unsigned long long>(loaded.header.sections[i].offset));
   }
-  std::printf("  %zu functions, %zu constants of %lld bytes, %zu packed functions\n",
-              unit.functions.size(), unit.constants.size(),
-              static_cast<long long>(constant_bytes(unit)), unit.packed.size());
+  std::printf("  %s, %s of %s, %s\n", counted(unit.functions.size(), "function").c_str(),
+              counted(unit.constants.size(), "constant").c_str(),
+              bytes_text(constant_bytes(unit)).c_str(),
+              counted(unit.packed.size(), "packed function").c_str());
   for (const vm::KernelObjectUnit& kernels : unit.kernels) {
-    std::printf("  native code for %s, %s: %zu bytes\n", printable(kernels.target).c_str(),
-                printable(kernels.cpu).c_str(), kernels.elf.size());
+    std::printf("  native code for %s, %s: %s\n", printable(kernels.target).c_str(),
+                printable(kernels.cpu).c_str(), bytes_text(kernels.elf.size()).c_str());
   }
   for (const std::string& library : unit.libraries)
     std::printf("  needs library %s\n", printable(library).c_str());
@@ -117,24 +137,24 @@ void print_graph(const vm::Unit& unit) {
 
 void print_memory(const vm::Unit& unit) {
   for (const vm::FunctionUnit& function : unit.functions) {
-    int64_t fixed = 0, open = 0, storages = 0;
+    uint64_t fixed = 0, open = 0, storages = 0;
     for_each_instruction(function, [&](uint32_t, const vm::Instruction& instruction) {
       if (instruction.opcode() != vm::Opcode::AllocStorage) return;
       ++storages;
       const vm::Arg size = instruction.arg(1);
       if (size.is(vm::ArgKind::Immediate)) {
-        fixed += size.value();
+        fixed += static_cast<uint64_t>(size.value());
       } else {
         ++open;
       }
     });
-    std::printf(
-        "%s: frame of %u registers, %lld storages, %lld bytes known, %lld of sizes known when "
-        "run\n",
-        printable(function.name).c_str(), function.register_count, static_cast<long long>(storages),
-        static_cast<long long>(fixed), static_cast<long long>(open));
+    std::printf("%s: frame of %s, %s, %s known, %llu of sizes known when run\n",
+                printable(function.name).c_str(),
+                counted(function.register_count, "register").c_str(),
+                counted(storages, "storage").c_str(), bytes_text(fixed).c_str(),
+                static_cast<unsigned long long>(open));
   }
-  std::printf("constants: %lld bytes\n", static_cast<long long>(constant_bytes(unit)));
+  std::printf("constants: %s\n", bytes_text(constant_bytes(unit)).c_str());
 }
 
 }  // namespace
@@ -143,12 +163,17 @@ void add_dump_commands(CLI::App* app, int*) {
   auto* dump = app->add_subcommand("dump", "show what a .tnx file holds");
   dump->footer(
       "  tenon dump model.tnx --memory\n"
+      "  tenon dump model.tnx --text | less\n"
       "  tenon dump model.tnx --graph | dot -Tsvg > model.svg");
   auto file = std::make_shared<std::string>();
   auto text = std::make_shared<bool>(false), stats = std::make_shared<bool>(false);
+  auto full = std::make_shared<bool>(false);
   auto graph = std::make_shared<bool>(false), memory = std::make_shared<bool>(false);
   dump->add_option("FILE", *file, ".tnx")->required();
-  dump->add_flag("--text", *text, "the code as assembly");
+  dump->add_flag(
+      "--text", *text,
+      "the code as assembly, without constants of more than 64 elements and native code");
+  dump->add_flag("--full", *full, "with --text: those, too");
   dump->add_flag("--stats", *stats, "sections, counts and sizes (the default)");
   dump->add_flag("--graph", *graph, "instructions and registers as a graph for Graphviz (DOT)");
   dump->add_flag("--memory", *memory, "what each function allocates");
@@ -158,8 +183,11 @@ void add_dump_commands(CLI::App* app, int*) {
                   "more than one of --text, --stats, --graph and --memory is given")
           .help("each prints another form of the file: give one at a time");
     }
+    if (*full && !*text) {
+      throw Error(ErrorKind::Usage, "--full needs --text").help("the other forms hold no elements");
+    }
     const vm::LoadedUnit loaded = load_unit(*file);
-    if (*text) std::printf("%s", vm::disassemble(loaded.unit).c_str());
+    if (*text) print_text(loaded.unit, *full);
     if (*graph) print_graph(loaded.unit);
     if (*memory) print_memory(loaded.unit);
     if (*stats || !(*text || *graph || *memory)) print_stats(loaded, *file);
@@ -178,8 +206,8 @@ void add_dump_commands(CLI::App* app, int*) {
   verify->add_option("FILE", *verified, ".tnx")->required();
   verify->callback([=] {
     const vm::LoadedUnit loaded = load_unit(*verified);
-    std::printf("%s: verified; %zu function%s", printable(*verified).c_str(),
-                loaded.unit.functions.size(), loaded.unit.functions.size() == 1 ? "" : "s");
+    std::printf("%s: verified; %s", printable(*verified).c_str(),
+                counted(loaded.unit.functions.size(), "function").c_str());
     if (loaded.unit.kernels.empty()) {
       std::printf(", no native code\n");
     } else {

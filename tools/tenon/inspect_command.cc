@@ -13,10 +13,6 @@
 namespace tenon::tool {
 namespace {
 
-std::string counted(int64_t count, const char* what) {
-  return cat(count, " ", what, count == 1 ? "" : "s");
-}
-
 // A line of names that a stranger may have chosen.
 void print_line(const std::string& line) {
   std::printf("%s\n", printable(line).c_str());
@@ -30,13 +26,17 @@ int inspect_onnx(const std::string& path) {
     head += cat(", ", domain.empty() ? "ai.onnx" : domain, " opset ", version);
   }
   print_line(cat(head, report.producer.empty() ? "" : ", by ", report.producer));
-  for (const auto& value : report.inputs)
-    print_line(cat("  input   ", value.name, "  ", value.type));
-  for (const auto& value : report.outputs)
-    print_line(cat("  output  ", value.name, "  ", value.type));
+  auto values = [](const std::vector<onnx::ModelReport::Value>& some) {
+    std::vector<NameAndType> out;
+    out.reserve(some.size());
+    for (const auto& value : some) out.push_back({value.name, value.type});
+    return out;
+  };
+  std::printf("%s", signature_lines(values(report.inputs), values(report.outputs)).c_str());
   if (!report.symbols.empty()) print_line(cat("  symbols ", join(report.symbols, ", ")));
-  print_line(cat("  ", counted(report.nodes, "node"), ", ", counted(report.constants, "constant"),
-                 " of ", counted(report.constant_bytes, "byte")));
+  print_line(cat("  ", counted(static_cast<uint64_t>(report.nodes), "node"), ", ",
+                 counted(static_cast<uint64_t>(report.constants), "constant"), " of ",
+                 bytes_text(static_cast<uint64_t>(report.constant_bytes))));
   for (const auto& [op, count] : report.operators) {
     std::printf("  %6lld  %s\n", static_cast<long long>(count), printable(op).c_str());
   }
@@ -68,11 +68,24 @@ void inspect_executable(const std::string& path) {
 }
 
 void print_signature(const String& name, const graph::FunctionRef& function) {
-  print_line(std::string(name));
+  std::vector<NameAndType> inputs, outputs;
   for (const graph::VarRef& param : function->params) {
-    print_line(cat("  input   ", std::string(param->name), "  ", graph::to_text(param->type)));
+    inputs.push_back({std::string(param->name), graph::to_text(param->type)});
   }
-  print_line(cat("  result  ", graph::to_text(function->result_type)));
+  std::vector<std::string> types = {graph::to_text(function->result_type)};
+  if (const auto* tuple = function->result_type.as<graph::TupleType>()) {
+    types.clear();
+    for (const graph::TypeRef& field : tuple->fields) types.push_back(graph::to_text(field));
+  }
+  std::vector<std::string> names;
+  if (const Any* given = function->attrs.find("results")) {
+    const auto results = given->try_as<Array<String>>();
+    if (results) names.assign(results->begin(), results->end());
+  }
+  names = output_names(names, types.size());
+  for (size_t i = 0; i < types.size(); ++i) outputs.push_back({names[i], types[i]});
+  print_line(std::string(name));
+  std::printf("%s", signature_lines(inputs, outputs).c_str());
 }
 
 }  // namespace

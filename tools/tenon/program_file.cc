@@ -112,11 +112,14 @@ vm::LoadedUnit load_unit(const std::string& path) {
   return vm::read_unit(vm::map_file(path), options);
 }
 
+std::vector<std::string> output_names(std::vector<std::string> given, size_t count) {
+  for (size_t i = given.size(); i < count; ++i) given.push_back(cat("output_", i));
+  return given;
+}
+
 std::vector<std::string> FunctionSignature::outputs() const {
   const size_t count = result.kind == vm::SignatureType::Kind::Tuple ? result.parts.size() : 1;
-  std::vector<std::string> names = result_names;
-  for (size_t i = names.size(); i < count; ++i) names.push_back(cat("output_", i));
-  return names;
+  return output_names(result_names, count);
 }
 
 FunctionSignature signature_of(const vm::Program& program, const std::string& function) {
@@ -127,24 +130,35 @@ FunctionSignature signature_of(const vm::FunctionUnit& function) {
   return {function.name, function.params, function.result, function.result_names};
 }
 
-std::string signature_text(const FunctionSignature& signature) {
-  std::string out = cat(printable(signature.name), "\n");
+std::string signature_lines(const std::vector<NameAndType>& inputs,
+                            const std::vector<NameAndType>& outputs) {
   size_t width = 0;
-  std::vector<std::string> inputs, outputs;
-  for (const vm::Param& param : signature.params) inputs.push_back(printable(param.name));
-  for (const std::string& name : signature.outputs()) outputs.push_back(printable(name));
-  for (const std::string& name : inputs) width = std::max(width, name.size());
-  for (const std::string& name : outputs) width = std::max(width, name.size());
-  auto line = [&](const char* kind, const std::string& name, const vm::SignatureType& type) {
-    out += cat("  ", kind, "  ", name, std::string(width - name.size() + 2, ' '), vm::to_text(type),
-               "\n");
-  };
-  for (size_t i = 0; i < inputs.size(); ++i) line("input ", inputs[i], signature.params[i].type);
-  const bool tuple = signature.result.kind == vm::SignatureType::Kind::Tuple;
-  for (size_t i = 0; i < outputs.size(); ++i) {
-    line("output", outputs[i], tuple ? signature.result.parts[i] : signature.result);
+  for (const auto* values : {&inputs, &outputs}) {
+    for (const NameAndType& value : *values) width = std::max(width, printable(value.name).size());
   }
+  std::string out;
+  auto line = [&](const char* kind, const NameAndType& value) {
+    const std::string name = printable(value.name);
+    out += cat("  ", kind, "  ", name, std::string(width - name.size() + 2, ' '),
+               printable(value.type), "\n");
+  };
+  for (const NameAndType& input : inputs) line("input ", input);
+  for (const NameAndType& output : outputs) line("output", output);
   return out;
+}
+
+std::string signature_text(const FunctionSignature& signature) {
+  std::vector<NameAndType> inputs, outputs;
+  for (const vm::Param& param : signature.params) {
+    inputs.push_back({param.name, vm::to_text(param.type)});
+  }
+  const bool tuple = signature.result.kind == vm::SignatureType::Kind::Tuple;
+  for (const std::string& name : signature.outputs()) {
+    const vm::SignatureType& type =
+        tuple ? signature.result.parts[outputs.size()] : signature.result;
+    outputs.push_back({name, vm::to_text(type)});
+  }
+  return cat(printable(signature.name), "\n", signature_lines(inputs, outputs));
 }
 
 std::vector<Any> results_of(const Any& result, const vm::SignatureType& type) {

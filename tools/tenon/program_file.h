@@ -53,7 +53,17 @@ vm::LoadedUnit load_unit(const std::string& path);
 
 FunctionSignature signature_of(const vm::FunctionUnit& function);
 FunctionSignature signature_of(const vm::Program& program, const std::string& function);
+// The function's name, and a line for each of its inputs and outputs.
 std::string signature_text(const FunctionSignature& signature);
+
+// A line for each, with the types below each other.
+struct NameAndType {
+  std::string name, type;
+};
+std::string signature_lines(const std::vector<NameAndType>& inputs,
+                            const std::vector<NameAndType>& outputs);
+// The names that a program gives its outputs, with invented ones for the others of `count`.
+std::vector<std::string> output_names(std::vector<std::string> given, size_t count);
 
 // Results as a list: the fields of a tuple, else the value alone. A Runtime error when the value is
 // not what the type says: code that a stranger wrote may return anything.
