@@ -1,19 +1,93 @@
 // tenon completion: a script for the shell, made from the commands' own options.
+#include <algorithm>
 #include <cstdio>
 
+#include "graph/pass/pass.h"
 #include "tools/tenon/command.h"
 
 namespace tenon::tool {
 namespace {
 
-std::string words_of(CLI::App* command) {
-  std::string words;
-  for (const CLI::Option* option : command->get_options()) {
-    for (const std::string& name : option->get_lnames()) words += cat("--", name, " ");
-    for (const std::string& name : option->get_snames()) words += cat("-", name, " ");
+std::vector<std::string> names_of(const CLI::Option& option) {
+  std::vector<std::string> names;
+  for (const std::string& name : option.get_lnames()) names.push_back(cat("--", name));
+  for (const std::string& name : option.get_snames()) names.push_back(cat("-", name));
+  return names;
+}
+
+std::string names_of(const CLI::App& command) {
+  std::vector<std::string> names;
+  for (const CLI::Option* option : command.get_options()) {
+    for (const std::string& name : names_of(*option)) names.push_back(name);
   }
+  return join(names, " ");
+}
+
+// The words that an option's value may be, or often is; empty where it may be anything.
+std::string values_of(const CLI::Option& option) {
+  if (option.check_lname("cpu")) return "native x86-64-v2 x86-64-v3 x86-64-v4";
+  if (option.check_lname("stop-after") || option.check_lname("dump-after") ||
+      option.check_lname("passes")) {
+    std::vector<std::string> passes;
+    if (option.check_lname("dump-after")) passes.emplace_back("all");
+    for (const graph::Pass& pass : graph::all_passes()) passes.emplace_back(pass.name);
+    return join(passes, " ");
+  }
+  // A check for one of several words says them: "TEXT:{onednn,none}".
+  const std::string type = option.get_type_name();
+  const size_t open = type.find('{'), close = type.find('}');
+  if (open == std::string::npos || close == std::string::npos) return "";
+  std::string words = type.substr(open + 1, close - open - 1);
+  std::replace(words.begin(), words.end(), ',', ' ');
   return words;
 }
+
+// The branch of `case "$command"` for one command.
+std::string branch_of(const CLI::App& command, const std::string& global) {
+  std::string words = names_of(command), values, any;
+  const char* files = "";
+  for (const CLI::Option* option : command.get_options()) {
+    const std::string known = values_of(*option);
+    if (option->get_positional()) {
+      if (!known.empty()) files = " files=";
+      words += known.empty() ? "" : cat(" ", known);
+    }
+    if (!option->nonpositional() || option->get_items_expected_max() == 0) continue;
+    const std::string names = join(names_of(*option), "|");
+    if (known.empty()) {
+      any += cat(any.empty() ? "" : "|", names);
+    } else {
+      values += cat("        ", names, ") offered=\"", known, "\" files= ;;\n");
+    }
+  }
+  if (!any.empty()) values += cat("        ", any, ") offered= ;;\n");
+  std::string out =
+      cat("    ", command.get_name(), ") offered=\"", words, " ", global, "\"", files);
+  if (!values.empty()) out += cat("\n      case \"$previous\" in\n", values, "      esac");
+  return out + " ;;\n";
+}
+
+// bash has "=" as a word of its own. The options before the command take no values.
+constexpr char kScript[] = R"(_tenon() {
+  local current="${COMP_WORDS[COMP_CWORD]}" previous="${COMP_WORDS[COMP_CWORD-1]}"
+  local command= offered= files=1 i
+  if [ "$current" = = ]; then
+    current=
+  elif [ "$previous" = = ] && [ "$COMP_CWORD" -gt 2 ]; then
+    previous="${COMP_WORDS[COMP_CWORD-2]}"
+  fi
+  for ((i = 1; i < COMP_CWORD; i++)); do
+    case "${COMP_WORDS[i]}" in -*) ;; *) command="${COMP_WORDS[i]}"; break ;; esac
+  done
+  case "$command" in
+    "") offered="%s" files= ;;
+%s  esac
+  COMPREPLY=($(compgen -W "$offered" -- "$current"))
+  local IFS=$'\n'
+  case "$current" in -*) ;; *) [ -n "$files" ] && COMPREPLY+=($(compgen -f -- "$current")) ;; esac
+}
+complete -o filenames -F _tenon tenon
+)";
 
 }  // namespace
 
@@ -26,24 +100,14 @@ void add_completion_command(CLI::App* app, int*) {
   auto shell = std::make_shared<std::string>("bash");
   command->add_option("SHELL", *shell, "bash or zsh")->check(CLI::IsMember({"bash", "zsh"}));
   command->callback([app, shell] {
-    std::string commands, cases;
-    for (CLI::App* sub : app->get_subcommands([](CLI::App*) { return true; })) {
+    const std::string global = names_of(*app);
+    std::string commands, branches;
+    for (const CLI::App* sub : app->get_subcommands([](CLI::App*) { return true; })) {
       commands += cat(sub->get_name(), " ");
-      cases += cat("    ", sub->get_name(), ") words=\"", words_of(sub), "\" ;;\n");
+      branches += branch_of(*sub, "--verbose -v --quiet -q");
     }
     if (*shell == "zsh") std::printf("autoload -U +X bashcompinit && bashcompinit\n");
-    std::printf(
-        "_tenon() {\n"
-        "  local words current=\"${COMP_WORDS[COMP_CWORD]}\"\n"
-        "  if [ \"$COMP_CWORD\" = 1 ]; then words=\"%s%s\"; else case \"${COMP_WORDS[1]}\" in\n%s  "
-        "esac; fi\n"
-        "  COMPREPLY=($(compgen -W \"$words\" -- \"$current\"))\n"
-        "  local IFS=$'\\n'\n"  // names of files may hold spaces
-        "  case \"$current\" in -*) ;; *) [ \"$COMP_CWORD\" != 1 ] && COMPREPLY+=($(compgen -f -- "
-        "\"$current\")) ;; esac\n"
-        "}\n"
-        "complete -o filenames -F _tenon tenon\n",
-        commands.c_str(), words_of(app).c_str(), cases.c_str());
+    std::printf(kScript, cat(commands, global).c_str(), branches.c_str());
   });
 }
 
