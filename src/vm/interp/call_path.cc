@@ -176,7 +176,8 @@ void Dispatch::packed_call(Machine& m, const Op& op, AnyView* base) {
       fail_packed(*e.slot);
     admit_result(&result);
     if (m.attention_.load(std::memory_order_relaxed)) [[unlikely]] {
-      instrument(m, op, false, args.span(), &result);
+      Borrowed left(e, 0, base);  // what the call took is gone
+      instrument(m, op, false, left.span(), &result);
       stop_if_asked(m);
     }
   }

@@ -58,10 +58,7 @@ bool Machine::may_write(const Tensor& tensor) const {
 }
 
 Any Machine::take(const Object* function, const AnyView* args, int32_t i) {
-  // An instrument still looks at the arguments after the call.
-  bool seen = attention_.load(std::memory_order_relaxed) & kInstrumented;
-  AnyView* reg =
-      current_machine == this && !seen ? Dispatch::last_use(*this, function, i) : nullptr;
+  AnyView* reg = current_machine == this ? Dispatch::last_use(*this, function, i) : nullptr;
   if (!reg || reg->type_index != args[i].type_index || reg->v.bits != args[i].v.bits) {
     return Any(args[i]);
   }

@@ -51,7 +51,7 @@ struct CallEvent {
   std::string_view caller;
   uint32_t caller_index = 0;      // of the function in the unit
   uint32_t offset = 0;            // of the instruction, in words of the caller's code
-  std::span<const AnyView> args;  // before; after a packed call as well
+  std::span<const AnyView> args;  // before; after a packed call as well, None where it took one
   Any* result = nullptr;          // after: the value. Before: what Skip gives as the call's result
 };
 enum class CallAction : uint8_t { Continue, Skip };
