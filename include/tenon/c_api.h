@@ -168,7 +168,8 @@ TENON_API int32_t tenon_function_threads(void);
  * on the calling thread and on up to threads - 1 others at once, and returns when all of them have
  * returned; fewer is right too. `count` tells how many a loop may use by default. Both are called
  * by any thread, for ever; NULL for both gives the runtime's own threads back. Without
- * TENON_REPLACE an earlier loan stays, and that is no error. */
+ * TENON_REPLACE an earlier choice stays, and that is no error: so a library that is loaded with a
+ * program lends its threads only to a host that has chosen nothing. */
 typedef void (*tenon_threads_run)(void (*work)(void* context), void* context, int32_t threads);
 TENON_API int tenon_threads_lend(tenon_threads_run run, int32_t (*count)(void), int32_t flags);
 
@@ -259,10 +260,12 @@ TENON_API int tenon_machine_call(const tenon_any* machine, const char* function,
 typedef struct tenon_limits {
   int64_t fuel;        /* function entries and backward jumps */
   int64_t deadline_ns; /* from the call's start */
-  int64_t memory;      /* bytes of stack, tensors, other values, and functions' workspace */
+  int64_t memory;      /* bytes of stack, tensors, other values, and functions' workspace; what a
+                          library in a shared object of its own works with doesn't count */
   int64_t depth;       /* frames; -1 for the default, 1048576 */
   int64_t stack_bytes; /* of registers; -1 for the default, 256 MiB */
-  int32_t threads;     /* of parallel loops; 0 for all that the process may use */
+  int32_t threads;     /* of parallel loops; 0 for all that the process may use. oneDNN's are made
+                          for each thread that calls: n callers take n times as many */
 } tenon_limits;
 #define TENON_NO_LIMITS \
   { -1, -1, -1, -1, -1, 0 }

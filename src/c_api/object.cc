@@ -195,8 +195,10 @@ int tenon_threads_lend(tenon_threads_run run, int32_t (*count)(void), int32_t fl
     // Loops may still use an earlier team, so that none is ever freed; one lent again is found.
     static std::mutex mutex;
     static auto* const teams = new std::deque<ThreadTeam>;
+    static bool chosen = false;
     const std::lock_guard lock(mutex);
-    if (!(flags & TENON_REPLACE) && thread_team().run != run_on_pool) return;
+    if (!(flags & TENON_REPLACE) && chosen) return;
+    chosen = true;
     if (!run) return set_thread_team(nullptr);
     const auto same = [&](const ThreadTeam& t) { return t.run == run && t.thread_count == count; };
     auto known = std::find_if(teams->begin(), teams->end(), same);

@@ -290,6 +290,8 @@ TEST(CApi, LendsThreads) {
   EXPECT_STREQ(tenon_last_error(), "error: threads to lend need both functions, or neither");
   EXPECT_EQ(tenon_threads_lend(nullptr, nullptr, TENON_REPLACE), 0);
   EXPECT_EQ(thread_team().run, run_on_pool);
+  EXPECT_EQ(tenon_threads_lend(run, count, 0), 0);  // that was a choice, too
+  EXPECT_EQ(thread_team().run, run_on_pool);
 }
 
 }  // namespace

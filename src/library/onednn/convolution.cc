@@ -1,5 +1,6 @@
 #include "library/onednn/functions.h"
 #include "library/onednn/primitive_cache.h"
+#include "library/onednn/team.h"
 #include "object/shape.h"
 #include "support/error.h"
 
@@ -12,8 +13,8 @@ using Dims = memory::dims;
 constexpr const char* kName = "onednn.convolution";
 
 struct Convolution {
-  Tensor x, weights, bias, residual, out;
-  Shape strides, dilations, pads;
+  const Tensor &x, &weights, &bias, &residual, &out;
+  const Shape &strides, &dilations, &pads;
   int64_t groups = 1;
   OneDnnActivation activation = OneDnnActivation::kNone;
   float alpha = 0, beta = 0;
@@ -25,24 +26,15 @@ struct Convolution {
 
 Convolution read(const AnyView* args, int32_t count) {
   if (count != 12) fail(cat("takes 12 arguments, got ", count));
-  Convolution c;
-  c.x = args[0].as<Tensor>();
-  c.weights = args[1].as<Tensor>();
-  if (!args[2].is_none()) c.bias = args[2].as<Tensor>();
-  if (!args[3].is_none()) c.residual = args[3].as<Tensor>();
-  c.out = args[4].as<Tensor>();
-  c.strides = args[5].as<Shape>();
-  c.dilations = args[6].as<Shape>();
-  c.pads = args[7].as<Shape>();
-  c.groups = args[8].as<int64_t>();
-  c.activation = static_cast<OneDnnActivation>(args[9].as<int64_t>());
-  c.alpha = args[10].as<float>();
-  c.beta = args[11].as<float>();
-  return c;
+  return {in_place<Tensor>(args[0]), in_place<Tensor>(args[1]),
+          optional_tensor(args[2]),  optional_tensor(args[3]),
+          in_place<Tensor>(args[4]), in_place<Shape>(args[5]),
+          in_place<Shape>(args[6]),  in_place<Shape>(args[7]),
+          args[8].as<int64_t>(),     static_cast<OneDnnActivation>(args[9].as<int64_t>()),
+          args[10].as<float>(),      args[11].as<float>()};
 }
 
-// Everything that oneDNN would take on trust.
-void check(const Convolution& c) {
+void check_tensors(const Convolution& c) {
   require_f32(c.x, kName, "x");
   const int64_t rank = c.x.rank(), spatial = rank - 2;
   if (spatial < 1 || spatial > 3) fail(cat("x has rank ", rank, ", expected 3 to 5"));
@@ -51,6 +43,11 @@ void check(const Convolution& c) {
   if (c.bias) require_f32(c.bias, kName, "bias", 1);
   if (c.residual) require_f32(c.residual, kName, "residual", rank);
   if (c.out->layout & LayoutWord::kReadOnly) fail("'out' is read-only");
+}
+
+// Everything else that oneDNN would take on trust; it depends on the key alone.
+void check_sizes(const Convolution& c) {
+  const int64_t rank = c.x.rank(), spatial = rank - 2;
   const int64_t channels = c.x.dim(static_cast<int32_t>(rank - 1));
   const int64_t filters = c.weights.dim(static_cast<int32_t>(rank - 1));
   if (c.groups < 1 || channels % c.groups != 0 || filters % c.groups != 0 ||
@@ -124,8 +121,19 @@ memory::desc any_form(const memory::desc& desc) {
   return {desc.dims(), memory::data_type::f32, memory::format_tag::any};
 }
 
-Primitive make(const Convolution& c, const memory::desc& source, const memory::desc& weights,
-               const memory::desc& bias, const memory::desc& out) {
+Plan make(const Convolution& c) {
+  check_sizes(c);
+  Plan plan;
+  plan.source = image(c.x);
+  plan.given_weights = filter(c.weights, c.groups);
+  plan.out = image(c.out);
+  if (c.bias) {
+    plan.bias = {{c.bias.dim(0)}, memory::data_type::f32, memory::format_tag::a};
+  }
+  const int64_t window = c.weights.count() / c.weights.dim(c.weights.rank() - 1);
+  plan.threads = threads_worth(static_cast<double>(c.out.count()) * static_cast<double>(window));
+  const TeamScope team(plan.threads);
+
   const size_t spatial = c.strides.size();
   Dims strides(c.strides.begin(), c.strides.end()), dilations, begin, end;
   for (size_t i = 0; i < spatial; ++i) {
@@ -136,62 +144,40 @@ Primitive make(const Convolution& c, const memory::desc& source, const memory::d
   dnnl::primitive_attr attributes;
   attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
   attributes.set_post_ops(
-      post_operations(c.residual ? &out : nullptr, c.activation, c.alpha, c.beta));
+      post_operations(c.residual ? &plan.out : nullptr, c.activation, c.alpha, c.beta));
   const auto kind = dnnl::prop_kind::forward_inference;
   const auto algorithm = dnnl::algorithm::convolution_direct;
+  const memory::desc weights = any_form(plan.given_weights);
   using Forward = dnnl::convolution_forward;
-  const Forward::desc description = c.bias
-                                        ? Forward::desc(kind, algorithm, source, any_form(weights),
-                                                        bias, out, strides, dilations, begin, end)
-                                        : Forward::desc(kind, algorithm, source, any_form(weights),
-                                                        out, strides, dilations, begin, end);
+  const Forward::desc description =
+      c.bias ? Forward::desc(kind, algorithm, plan.source, weights, plan.bias, plan.out, strides,
+                             dilations, begin, end)
+             : Forward::desc(kind, algorithm, plan.source, weights, plan.out, strides, dilations,
+                             begin, end);
   Forward::primitive_desc chosen(description, attributes, cpu_engine());
-  return {Forward(chosen), chosen.weights_desc(), chosen.scratchpad_desc().get_size()};
+  plan.primitive = Forward(chosen);
+  plan.weights = chosen.weights_desc();
+  plan.scratchpad_bytes = chosen.scratchpad_desc().get_size();
+  return plan;
 }
 
 void run(const Convolution& c) {
-  const memory::desc source = image(c.x), weights = filter(c.weights, c.groups), out = image(c.out);
-  const memory::desc bias =
-      c.bias ? memory::desc({c.bias.dim(0)}, memory::data_type::f32, memory::format_tag::a)
-             : memory::desc();
-  Key key;
-  key.add(int64_t{1});
-  key.add(c.x.shape());
-  key.add(c.weights.shape());
-  key.add(c.out.shape());
-  key.add(c.strides.dims());
-  key.add(c.dilations.dims());
-  key.add(c.pads.dims());
+  Key key(1);
+  for (const Tensor* t : {&c.x, &c.weights, &c.bias, &c.residual, &c.out}) key.add(*t);
+  for (const Shape* s : {&c.strides, &c.dilations, &c.pads}) key.add(s->dims());
   key.add(c.groups);
   key.add(static_cast<int64_t>(c.activation));
-  key.add(static_cast<double>(c.alpha));
-  key.add(static_cast<double>(c.beta));
-  key.add(int64_t{(c.bias ? 1 : 0) + (c.residual ? 2 : 0)});
-  const int64_t window = c.weights.count() / c.weights.dim(c.weights.rank() - 1);
-  auto primitive =
-      cached_primitive(key, static_cast<double>(c.out.count()) * static_cast<double>(window),
-                       [&] { return make(c, source, weights, bias, out); });
-  std::shared_ptr<void> holder;
-  void* packed = packed_weights(c.weights, weights, primitive->weights, &holder);
-  std::unordered_map<int, memory> arguments = {
-      {DNNL_ARG_SRC, memory(source, cpu_engine(), c.x.data())},
-      {DNNL_ARG_WEIGHTS, memory(primitive->weights, cpu_engine(), packed)},
-      {DNNL_ARG_DST, memory(out, cpu_engine(), c.out.data())},
-  };
-  if (c.bias) arguments.emplace(DNNL_ARG_BIAS, memory(bias, cpu_engine(), c.bias.data()));
-  if (c.residual) {
-    arguments.emplace(DNNL_ARG_ATTR_MULTIPLE_POST_OP(0) | DNNL_ARG_SRC_1,
-                      memory(out, cpu_engine(), c.residual.data()));
-  }
-  execute(*primitive, std::move(arguments));
+  key.add(double{c.alpha});
+  key.add(double{c.beta});
+  run_planned(key, [&] { return make(c); }, {c.x, c.weights, c.bias, c.residual, c.out});
 }
 
 }  // namespace
 
 void convolution(const AnyView* args, int32_t count, Any*) {
   const Convolution c = read(args, count);
-  check(c);
-  if (c.out.count() == 0) return;
+  check_tensors(c);
+  if (c.out.count() == 0) return check_sizes(c);
   try {
     run(c);
   } catch (const dnnl::error& error) {

@@ -1,9 +1,20 @@
 // The packed functions of this folder, as register.cc lists them.
 #pragma once
 
-#include "object/any.h"
+#include "object/tensor.h"
 
 namespace tenon::onednn {
+
+// An argument, seen without touching its count.
+template <class T>
+const T& in_place(const AnyView& argument) {
+  if (!AnyTraits<T>::is(argument)) argument.as<T>();  // throws
+  return payload_as<T>(argument);
+}
+inline const Tensor& optional_tensor(const AnyView& argument) {
+  static const Tensor none;
+  return argument.is_none() ? none : in_place<Tensor>(argument);
+}
 
 // Arguments as register.h has them; errors are thrown.
 void convolution(const AnyView* args, int32_t count, Any* result);

@@ -6,9 +6,12 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <barrier>
+#include <thread>
 
 #include "device/parallel.h"
 #include "library/onednn/register.h"
+#include "library/onednn/team.h"
 #include "object/registry.h"
 #include "object/shape.h"
 #include "object/tensor.h"
@@ -145,10 +148,23 @@ TEST(Threads, AreThoseOfTheCallThatRuns) {
   c.x = ones({1, 8, 8, 32}), c.weights = ones({3, 3, 32, 32}), c.out = ones({1, 8, 8, 32});
   for (int32_t threads : {1, 3, 2}) {
     ThreadsScope scope(threads);
+    EXPECT_EQ(onednn::usable_threads(), std::min(threads, available_threads()));
+    EXPECT_EQ(onednn::threads_worth(1e9), onednn::usable_threads());
+    EXPECT_EQ(onednn::threads_worth(1000), 1);  // too little to wake anyone for
     EXPECT_EQ(c.run(), "a value");
-    EXPECT_EQ(omp_get_max_threads(), threads);
-    EXPECT_EQ(Convolution().run(), "a value");  // too little to wake anyone for
-    EXPECT_EQ(omp_get_max_threads(), 1);
+  }
+}
+
+TEST(Threads, OfTheHostAreAsManyAsBefore) {
+  Convolution small, large;
+  large.x = ones({1, 8, 8, 32}), large.weights = ones({3, 3, 32, 32});
+  large.out = ones({1, 8, 8, 32});
+  for (int host : {1, 5}) {
+    omp_set_num_threads(host);
+    for (const Convolution* c : {&small, &large}) {
+      EXPECT_EQ(c->run(), "a value");
+      EXPECT_EQ(omp_get_max_threads(), host);
+    }
   }
 }
 
@@ -157,11 +173,62 @@ TEST(Threads, AreLentToLoops) {
   GTEST_SKIP() << "not lent under the thread sanitizer";
 #endif
   register_onednn();
+  function_named("library.onednn")();  // as a program that uses it
   ThreadsScope scope(3);
   std::atomic<int> in_team{0};
   parallel_for(
-      3, 1, [&](int64_t, int64_t) { in_team += omp_get_num_threads() == 3; }, true);
+      3, 1, [&](int64_t, int64_t) { in_team += omp_get_num_threads() == onednn::usable_threads(); },
+      true);
   EXPECT_EQ(in_team, 3);
+
+  set_thread_team(nullptr);
+  function_named("library.onednn")();  // the next program takes nothing back
+  std::atomic<int> outside{0};
+  parallel_for(
+      3, 1, [&](int64_t, int64_t) { outside += !omp_in_parallel(); }, true);
+  EXPECT_EQ(outside, 3);
+}
+
+TEST(Packing, IsDoneOnceWhereManyComeFirst) {
+  Convolution c;
+  c.x = ones({1, 8, 8, 32}), c.weights = ones({3, 3, 32, 32}).as_constant();
+  c.out = ones({1, 8, 8, 32});
+  {
+    ThreadsScope scope(1);
+    EXPECT_EQ(c.run(), "a value");  // the plan exists
+  }
+  c.weights = ones({3, 3, 32, 32}).as_constant();
+  const int64_t before = packings();
+  std::vector<std::thread> threads;
+  std::barrier start(8);
+  for (int i = 0; i < 8; ++i) {
+    threads.emplace_back([&] {
+      Convolution mine(c);
+      mine.out = ones({1, 8, 8, 32});
+      ThreadsScope scope(1);
+      start.arrive_and_wait();
+      EXPECT_EQ(mine.run(), "a value");
+    });
+  }
+  for (std::thread& t : threads) t.join();
+  EXPECT_EQ(packings(), before + 1);
+}
+
+TEST(Packing, IsForgottenWithItsConstant) {
+  register_onednn();
+  auto kept = [] { return function_named("onednn.packed_count")().as<int64_t>(); };
+  function_named("onednn.forget_unused")();
+  const int64_t before = kept();
+  {
+    Convolution c;
+    c.x = ones({1, 8, 8, 32}), c.weights = ones({3, 3, 32, 32}).as_constant();
+    c.out = ones({1, 8, 8, 32});
+    EXPECT_EQ(c.run(), "a value");
+    function_named("onednn.forget_unused")();
+    EXPECT_EQ(kept(), before + 1);
+  }
+  function_named("onednn.forget_unused")();
+  EXPECT_EQ(kept(), before);
 }
 
 TEST(Threads, AForkedChildGoesOnWithoutThem) {

@@ -1,49 +1,62 @@
 #include "library/onednn/primitive_cache.h"
 
-#include <atomic>
-#include <cstdlib>
+#include <algorithm>
 #include <cstring>
+#include <list>
+#include <memory>
+#include <mutex>
+#include <unordered_map>
+#include <vector>
 
+#include "device/call_context.h"
+#include "library/onednn/packed_weights.h"
 #include "library/onednn/team.h"
 #include "support/error.h"
 
 namespace tenon::onednn {
 namespace {
 
-// A reference that does not keep the value alive, only its header, so that its address is not given
-// to another object meanwhile.
-class WeakTensor {
- public:
-  explicit WeakTensor(TensorObj* object) : object_(object) {
-    __atomic_fetch_add(&object_->counts, Object::kOneWeak, __ATOMIC_RELAXED);
-  }
-  WeakTensor(WeakTensor&& other) noexcept : object_(std::exchange(other.object_, nullptr)) {}
-  WeakTensor& operator=(WeakTensor&&) = delete;
-  ~WeakTensor() {
-    if (!object_) return;
-    const uint64_t before =
-        __atomic_fetch_sub(&object_->counts, Object::kOneWeak, __ATOMIC_ACQ_REL);
-    if (before >> 32 == 1) object_->deleter(object_, Object::kFree);
-  }
-  bool alive() const { return object_->strong_count() != 0; }
-
- private:
-  TensorObj* object_;
+// oneDNN's objects for the operands of one call at a time. They are kept: making them takes longer
+// than a small product.
+struct Frame {
+  dnnl::memory source, weights, bias, residual, out, scratchpad;
 };
 
-struct Packed {
-  WeakTensor source;
-  dnnl::memory::desc from, to;
-  std::shared_ptr<void> data;
+dnnl::memory unbound(const dnnl::memory::desc& desc) {
+  return {desc, cpu_engine(), DNNL_MEMORY_NONE};
+}
+
+class CachedPlan {
+ public:
+  explicit CachedPlan(Plan plan)
+      : plan_(std::move(plan)), packs_(plan_.weights != plan_.given_weights) {}
+
+  void run(const Operands& operands);
+
+ private:
+  std::unique_ptr<Frame> take_frame();
+  void give_back(std::unique_ptr<Frame> frame) {
+    std::lock_guard lock(mutex_);
+    idle_.push_back(std::move(frame));
+  }
+
+  const Plan plan_;
+  const bool packs_;
+  std::mutex mutex_;
+  std::vector<std::unique_ptr<Frame>> idle_;  // as many as calls have run at once
 };
 
 struct Cache {
   std::mutex mutex;
-  using Entry = std::pair<std::string, std::shared_ptr<const Primitive>>;
+  using Entry = std::pair<Key, std::shared_ptr<CachedPlan>>;
+  struct Hash {
+    size_t operator()(const Key* key) const { return key->hash(); }
+  };
+  struct Equal {
+    bool operator()(const Key* a, const Key* b) const { return *a == *b; }
+  };
   std::list<Entry> by_use;  // the most recent first
-  std::unordered_map<std::string, std::list<Entry>::iterator> by_key;
-  std::unordered_multimap<const TensorObj*, Packed> packed;
-  std::atomic<int64_t> packings{0};
+  std::unordered_map<const Key*, std::list<Entry>::iterator, Hash, Equal> by_key;
 };
 
 Cache& cache() {
@@ -51,11 +64,42 @@ Cache& cache() {
   return *instance;
 }
 
-std::shared_ptr<void> allocate(size_t bytes) {
-  void* memory = std::aligned_alloc(64, (bytes + 63) / 64 * 64);
-  if (!memory) throw Error(ErrorKind::Runtime, cat("oneDNN: no memory for ", bytes, " bytes"));
-  return {memory, std::free};
+std::shared_ptr<CachedPlan> find(Cache& c, const Key& key) {
+  std::lock_guard lock(c.mutex);
+  auto it = c.by_key.find(&key);
+  if (it == c.by_key.end()) return nullptr;
+  c.by_use.splice(c.by_use.begin(), c.by_use, it->second);
+  return it->second->second;
 }
+
+// The plan, or that which another thread has kept meanwhile.
+std::shared_ptr<CachedPlan> keep(Cache& c, const Key& key, std::shared_ptr<CachedPlan> made) {
+  std::lock_guard lock(c.mutex);
+  if (auto it = c.by_key.find(&key); it != c.by_key.end()) return it->second->second;
+  c.by_use.emplace_front(key, made);
+  c.by_key[&c.by_use.front().first] = c.by_use.begin();
+  if (c.by_use.size() > kMaxPrimitives) {
+    c.by_key.erase(&c.by_use.back().first);
+    c.by_use.pop_back();
+  }
+  return made;
+}
+
+// Bytes that count for the memory limit of the call.
+class Counted {
+ public:
+  explicit Counted(size_t bytes) : call_(CallContext::current()), bytes_(bytes) {
+    if (call_ && bytes_ > 0 && !call_->count_memory(bytes_)) call_->fail_memory(bytes_);
+  }
+  ~Counted() {
+    if (call_ && bytes_ > 0) call_->discount_memory(bytes_);
+  }
+  Counted(const Counted&) = delete;
+
+ private:
+  CallContext* const call_;
+  const size_t bytes_;
+};
 
 // Scratch of this thread, grown as needed.
 void* scratch(size_t bytes) {
@@ -68,14 +112,76 @@ void* scratch(size_t bytes) {
   return memory.get();
 }
 
-// The tensor by which a constant is known: of one that another library made, that one, which the
-// tensors that are wrapped around it for each call share.
-TensorObj* identity_of(const Tensor& tensor) {
-  auto* wrapped = tensor->owner.as<TensorObj>();
-  return wrapped ? wrapped : tensor.get();
+std::unique_ptr<Frame> CachedPlan::take_frame() {
+  {
+    std::lock_guard lock(mutex_);
+    if (!idle_.empty()) {
+      auto frame = std::move(idle_.back());
+      idle_.pop_back();
+      return frame;
+    }
+  }
+  auto frame = std::make_unique<Frame>();
+  frame->source = unbound(plan_.source);
+  frame->out = unbound(plan_.out);
+  frame->residual = unbound(plan_.out);
+  if (!packs_) frame->weights = unbound(plan_.weights);
+  if (!plan_.bias.is_zero()) frame->bias = unbound(plan_.bias);
+  const auto bytes = static_cast<dnnl::memory::dim>(plan_.scratchpad_bytes);
+  frame->scratchpad = unbound({{bytes}, dnnl::memory::data_type::u8, dnnl::memory::format_tag::a});
+  return frame;
+}
+
+void CachedPlan::run(const Operands& operands) {
+  const TeamScope team(plan_.threads);
+  std::unique_ptr<Frame> frame = take_frame();
+  std::array<dnnl_exec_arg_t, 6> arguments;
+  int count = 0;
+  auto pass = [&](int index, const dnnl::memory& memory) {
+    arguments[static_cast<size_t>(count++)] = {index, memory.get()};
+  };
+  auto bind = [&](int index, dnnl::memory& memory, void* data) {
+    memory.set_data_handle(data);
+    pass(index, memory);
+  };
+  bind(DNNL_ARG_SRC, frame->source, operands.source.data());
+  bind(DNNL_ARG_DST, frame->out, operands.out.data());
+  if (operands.bias) bind(DNNL_ARG_BIAS, frame->bias, operands.bias.data());
+  if (operands.residual) {
+    bind(DNNL_ARG_ATTR_MULTIPLE_POST_OP(0) | DNNL_ARG_SRC_1, frame->residual,
+         operands.residual.data());
+  }
+  const bool packs_now = packs_ && !operands.weights.constant();
+  const Counted workspace(plan_.scratchpad_bytes + (packs_now ? plan_.weights.get_size() : 0));
+  std::shared_ptr<const dnnl::memory> packed;
+  if (packs_) {
+    packed = packed_weights(operands.weights, plan_.given_weights, plan_.weights);
+    pass(DNNL_ARG_WEIGHTS, *packed);
+  } else {
+    bind(DNNL_ARG_WEIGHTS, frame->weights, operands.weights.data());
+  }
+  if (plan_.scratchpad_bytes > 0) {
+    bind(DNNL_ARG_SCRATCHPAD, frame->scratchpad, scratch(plan_.scratchpad_bytes));
+  }
+  thread_local dnnl::stream* const stream = new dnnl::stream(cpu_engine());
+  dnnl::error::wrap_c_api(
+      dnnl_primitive_execute(plan_.primitive.get(), stream->get(), count, arguments.data()),
+      "a primitive could not be executed");
+  stream->wait();
+  give_back(std::move(frame));
 }
 
 }  // namespace
+
+Key::Key(int64_t function) {
+  add(function);
+  add(int64_t{usable_threads()});  // oneDNN divides the work when a primitive is made
+}
+
+void Key::add(int64_t value) {
+  if (size_ == words_.size()) throw Error(ErrorKind::Runtime, "oneDNN: operands of too many axes");
+  words_[size_++] = value;
+}
 
 void Key::add(double value) {
   int64_t bits;
@@ -83,81 +189,41 @@ void Key::add(double value) {
   add(bits);
 }
 
+void Key::add(std::span<const int64_t> values) {
+  add(static_cast<int64_t>(values.size()));
+  for (int64_t value : values) add(value);
+}
+
+void Key::add(const Tensor& tensor) {
+  if (tensor) {
+    add(tensor.shape());
+  } else {
+    add(int64_t{-1});
+  }
+}
+
+bool Key::operator==(const Key& other) const {
+  return size_ == other.size_ &&
+         std::equal(words_.begin(), words_.begin() + size_, other.words_.begin());
+}
+
+// FNV-1a, by words.
+size_t Key::hash() const {
+  uint64_t h = 14695981039346656037u;
+  for (size_t i = 0; i < size_; ++i) h = (h ^ static_cast<uint64_t>(words_[i])) * 1099511628211u;
+  return h ^ h >> 32;
+}
+
 const dnnl::engine& cpu_engine() {
   static const dnnl::engine* const engine = new dnnl::engine(dnnl::engine::kind::cpu, 0);
   return *engine;
 }
 
-std::shared_ptr<const Primitive> cached_primitive(const Key& described, double multiplications,
-                                                  const std::function<Primitive()>& make) {
+void run_planned(const Key& key, const std::function<Plan()>& make, const Operands& operands) {
   Cache& c = cache();
-  Key key = described;
-  key.add(
-      int64_t{set_threads(multiplications)});  // oneDNN divides the work when the primitive is made
-  {
-    std::lock_guard lock(c.mutex);
-    if (auto it = c.by_key.find(key.text()); it != c.by_key.end()) {
-      c.by_use.splice(c.by_use.begin(), c.by_use, it->second);
-      return it->second->second;
-    }
-  }
-  auto made = std::make_shared<const Primitive>(make());
-  std::lock_guard lock(c.mutex);
-  if (auto it = c.by_key.find(key.text()); it != c.by_key.end()) return it->second->second;
-  c.by_use.emplace_front(key.text(), made);
-  c.by_key[key.text()] = c.by_use.begin();
-  if (c.by_use.size() > kMaxPrimitives) {
-    c.by_key.erase(c.by_use.back().first);
-    c.by_use.pop_back();
-  }
-  return made;
-}
-
-void* packed_weights(const Tensor& weights, const dnnl::memory::desc& from,
-                     const dnnl::memory::desc& to, std::shared_ptr<void>* holder) {
-  if (from == to) return weights.data();
-  Cache& c = cache();
-  TensorObj* const identity = identity_of(weights);
-  if (weights.constant()) {
-    std::lock_guard lock(c.mutex);
-    auto [begin, end] = c.packed.equal_range(identity);
-    for (auto it = begin; it != end; ++it) {
-      if (it->second.from == from && it->second.to == to) {
-        *holder = it->second.data;
-        return holder->get();
-      }
-    }
-  }
-  *holder = allocate(to.get_size());
-  dnnl::stream stream(cpu_engine());
-  dnnl::memory source(from, cpu_engine(), weights.data());
-  dnnl::memory packed(to, cpu_engine(), holder->get());
-  dnnl::reorder(source, packed).execute(stream, source, packed);
-  stream.wait();
-  ++c.packings;
-  if (weights.constant()) {
-    std::lock_guard lock(c.mutex);
-    std::erase_if(c.packed, [](const auto& entry) { return !entry.second.source.alive(); });
-    c.packed.emplace(identity, Packed{WeakTensor(identity), from, to, *holder});
-  }
-  return holder->get();
-}
-
-int64_t packing_count() {
-  return cache().packings;
-}
-
-void execute(const Primitive& primitive, std::unordered_map<int, dnnl::memory> arguments) {
-  if (primitive.scratchpad_bytes > 0) {
-    const auto bytes = static_cast<dnnl::memory::dim>(primitive.scratchpad_bytes);
-    arguments.emplace(
-        DNNL_ARG_SCRATCHPAD,
-        dnnl::memory({{bytes}, dnnl::memory::data_type::u8, dnnl::memory::format_tag::a},
-                     cpu_engine(), scratch(primitive.scratchpad_bytes)));
-  }
-  thread_local dnnl::stream* const stream = new dnnl::stream(cpu_engine());
-  primitive.primitive.execute(*stream, arguments);
-  stream->wait();
+  std::shared_ptr<CachedPlan> plan = find(c, key);
+  if (!plan) plan = keep(c, key, std::make_shared<CachedPlan>(make()));
+  plan->run(operands);
 }
 
 dnnl::post_ops post_operations(const dnnl::memory::desc* residual, OneDnnActivation activation,

@@ -1,13 +1,9 @@
-// Primitives by what they were made for, and packed weights by what they were packed from.
+// Primitives by what they were made for.
 #pragma once
 
+#include <array>
 #include <functional>
-#include <list>
-#include <memory>
-#include <mutex>
-#include <string>
-#include <unordered_map>
-#include <vector>
+#include <span>
 
 #include <oneapi/dnnl/dnnl.hpp>
 
@@ -18,44 +14,43 @@ namespace tenon::onednn {
 
 const dnnl::engine& cpu_engine();
 
-// A primitive with the forms that it asked for.
-struct Primitive {
-  dnnl::primitive primitive;
-  dnnl::memory::desc weights;  // may differ from what the caller has: then packed
-  size_t scratchpad_bytes = 0;
+// The tensors of one call; bias and residual may be null.
+struct Operands {
+  const Tensor &source, &weights, &bias, &residual, &out;
 };
 
-// What describes a primitive, as a key: numbers in an order that the maker fixes.
+// A primitive, and how the operands lie in memory. `residual` lies as `out` does. Where the
+// primitive wants other weights than the caller has, they are packed.
+struct Plan {
+  dnnl::primitive primitive;
+  dnnl::memory::desc source, given_weights, weights, bias, out;
+  size_t scratchpad_bytes = 0;
+  int32_t threads = 1;  // that oneDNN divided the work for
+};
+
+// Everything that a plan, and the checks before it, depend on.
 class Key {
  public:
-  void add(int64_t value) { text_.append(reinterpret_cast<const char*>(&value), sizeof value); }
-  void add(std::span<const int64_t> values) {
-    add(static_cast<int64_t>(values.size()));
-    for (int64_t value : values) add(value);
-  }
+  // 1 for convolutions, 2 for products; the number of usable threads goes with it.
+  explicit Key(int64_t function);
+
+  void add(int64_t value);
   void add(double value);
-  const std::string& text() const { return text_; }
+  void add(std::span<const int64_t> values);
+  void add(const Tensor& tensor);  // its shape, or that it is null
+
+  bool operator==(const Key& other) const;
+  size_t hash() const;
 
  private:
-  std::string text_;
+  std::array<int64_t, 64> words_;
+  size_t size_ = 0;
 };
 
-// The cached primitive for that key and the threads that so many multiplications are worth (see
-// set_threads), made by `make` when there is none. The least recently used ones go beyond
-// kMaxPrimitives. Any thread.
-std::shared_ptr<const Primitive> cached_primitive(const Key& key, double multiplications,
-                                                  const std::function<Primitive()>& make);
+// Runs the plan of that key, made by `make` when there is none: there belong all checks of what the
+// key says. The least recently used plans go beyond kMaxPrimitives. Any thread.
+void run_planned(const Key& key, const std::function<Plan()>& make, const Operands& operands);
 inline constexpr size_t kMaxPrimitives = 1024;
-
-// `weights`, whose memory is described by `from`, in the form `to`; packed once for a constant and
-// kept as long as it lives. `holder` keeps what is returned alive.
-void* packed_weights(const Tensor& weights, const dnnl::memory::desc& from,
-                     const dnnl::memory::desc& to, std::shared_ptr<void>* holder);
-// How often weights have been packed.
-int64_t packing_count();
-
-// Runs it on this thread's share of threads, with scratch memory of this thread.
-void execute(const Primitive& primitive, std::unordered_map<int, dnnl::memory> arguments);
 
 // Post-operations: + residual, then the activation.
 dnnl::post_ops post_operations(const dnnl::memory::desc* residual, OneDnnActivation activation,

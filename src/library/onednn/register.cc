@@ -1,25 +1,38 @@
 #include "library/onednn/register.h"
 
+#include <mutex>
+
 #include <oneapi/dnnl/dnnl.hpp>
 
 #include "device/thread_pool.h"
 #include "library/onednn/functions.h"
-#include "library/onednn/primitive_cache.h"
+#include "library/onednn/packed_weights.h"
 #include "library/onednn/team.h"
 #include "object/registry.h"
 
 namespace tenon {
 
+namespace {
+// Once: a host that took its threads back keeps them.
+void lend_threads() {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    if (thread_team().run == run_on_pool) set_thread_team(onednn::lent_team());
+  });
+}
+}  // namespace
+
 void register_onednn() {
   static const bool once = [] {
-    if (thread_team().run == run_on_pool) set_thread_team(onednn::lent_team());
     // oneDNN's own cache would keep primitives that ours has let go.
     dnnl::set_primitive_cache_capacity(0);
     const FunctionFlags flags{.for_files = false, .no_retain = true};
     register_function("onednn.convolution", Function::from_packed(onednn::convolution), flags);
     register_function("onednn.matmul", Function::from_packed(onednn::matmul), flags);
     register_typed("onednn.packing_count", [] { return onednn::packing_count(); });
-    register_typed("library.onednn", [] {});
+    register_typed("onednn.packed_count", [] { return onednn::packed_count(); });
+    register_typed("onednn.forget_unused", [] { onednn::forget_unused(); });
+    register_typed("library.onednn", lend_threads);
     return true;
   }();
   (void)once;

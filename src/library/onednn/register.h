@@ -7,7 +7,10 @@
 //     a and b permuted by a_perm and b_perm (shapes of axes), then multiplied as numpy.matmul does
 //     with rank >= 2; bias [n]; residual and out of the result's shape; f32
 //   activation: see Activation; applied after bias and residual
-//   onednn.packing_count(): how often this process has packed weights; once for each constant
+//   onednn.packing_count(), onednn.packed_count(): how often this process has packed weights (once
+//     for each constant and form), and how many packed constants it keeps
+//   onednn.forget_unused(): lets go of those whose constants are gone; programs call it at their
+//   end
 #pragma once
 
 #include <cstdint>
@@ -24,8 +27,9 @@ enum class OneDnnActivation : int64_t {
   kSigmoid = 5,
 };
 
-// Registers `library.onednn` and the functions above, and lends oneDNN's threads to parallel loops
-// (device/parallel.h) unless a host has lent its own. Safe to call again.
+// Registers the functions above and `library.onednn`, which programs that use the library call when
+// they are loaded: the first one lends oneDNN's threads to parallel loops (device/parallel.h)
+// unless a host has lent its own. Safe to call again.
 void register_onednn();
 
 std::string onednn_version();

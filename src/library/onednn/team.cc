@@ -3,7 +3,11 @@
 #include <omp.h>
 #include <pthread.h>
 
+#include <algorithm>
 #include <atomic>
+#include <system_error>
+#include <thread>
+#include <vector>
 
 #include "device/thread_pool.h"
 
@@ -25,11 +29,33 @@ void note_start() {
   pthread_atfork(nullptr, nullptr, [] { lost = true; });
 }
 
+// OpenMP ends the process where it gets no thread, so it is tried once, and what comes is enough.
+int32_t granted_threads() {
+  static const int32_t granted = [] {
+    std::atomic<bool> done{false};
+    std::vector<std::thread> threads;
+    try {
+      threads.reserve(static_cast<size_t>(available_threads()));
+      while (static_cast<int32_t>(threads.size()) + 1 < available_threads()) {
+        threads.emplace_back([&done] { done.wait(false); });
+      }
+    } catch (const std::system_error&) {
+    }
+    done = true;
+    done.notify_all();
+    for (std::thread& t : threads) t.join();
+    return static_cast<int32_t>(threads.size()) + 1;
+  }();
+  return granted;
+}
+
 [[maybe_unused]] void run_on_team(void (*work)(void*), void* context, int32_t threads) {
   if (lost.load(std::memory_order_relaxed)) return run_on_pool(work, context, threads);
+  const int32_t team = threads > 1 ? usable_threads() : 1;
+  if (team <= 1) return work(context);
   note_start();
-#pragma omp parallel num_threads(threads)
-  work(context);
+#pragma omp parallel num_threads(team)
+  if (omp_get_thread_num() < threads) work(context);
 }
 
 }  // namespace
@@ -43,16 +69,23 @@ const ThreadTeam* lent_team() {
 #endif
 }
 
-int32_t set_threads(double multiplications) {
-  thread_local int32_t current = 0;
-  int32_t wanted = threads_in_scope();
-  if (multiplications < kWorthAThread || lost.load(std::memory_order_relaxed)) wanted = 1;
-  if (wanted != current) {
-    if (wanted > 1) note_start();
-    omp_set_num_threads(wanted);
-    current = wanted;
-  }
-  return wanted;
+int32_t usable_threads() {
+  if (lost.load(std::memory_order_relaxed)) return 1;
+  const int32_t wanted = threads_in_scope();
+  return wanted <= 1 ? 1 : std::min(wanted, granted_threads());
+}
+
+int32_t threads_worth(double multiplications) {
+  return multiplications < kWorthAThread ? 1 : usable_threads();
+}
+
+TeamScope::TeamScope(int32_t threads) : before_(omp_get_max_threads()) {
+  if (threads > 1) note_start();
+  if (threads != before_) omp_set_num_threads(threads);
+}
+
+TeamScope::~TeamScope() {
+  if (omp_get_max_threads() != before_) omp_set_num_threads(before_);
 }
 
 }  // namespace tenon::onednn

@@ -11,13 +11,26 @@
 
 namespace tenon::onednn {
 
-// For set_thread_team. Null under the thread sanitizer, which doesn't see how OpenMP's threads wait.
+// For set_thread_team. Null under the thread sanitizer, which doesn't see how OpenMP's threads
+// wait.
 const ThreadTeam* lent_team();
 
-// Tells OpenMP how many threads what oneDNN does next on this thread may use, and returns it: the
-// thread's setting, all that the process may use without one, one where they were lost in a fork,
-// and one for less work than is worth waking others for. (Nothing between one and all: OpenMP ends
-// the threads by which a team shrinks.)
-int32_t set_threads(double multiplications);
+// Threads that oneDNN may use on this thread now: the thread's setting, at most one for each
+// processor and as many as the system grants; one where they were lost in a fork.
+int32_t usable_threads();
+// Those, or one for less work than is worth waking others for.
+int32_t threads_worth(double multiplications);
+
+// How many threads OpenMP uses on this thread, as long as it lives: this many; then what the host
+// had set. A team is all usable threads or one alone: OpenMP ends the threads by which it shrinks.
+class TeamScope {
+ public:
+  explicit TeamScope(int32_t threads);
+  ~TeamScope();
+  TeamScope(const TeamScope&) = delete;
+
+ private:
+  int before_;
+};
 
 }  // namespace tenon::onednn

@@ -283,6 +283,31 @@ TEST(Linking, MissingFunctionsAreNamed) {
   EXPECT_THAT(failure_of([&] { m.call("nest", 1); }), HasSubstr("'host.again' is linked"));
 }
 
+TEST(Linking, ALibraryIsToldOnceConstantsAreGone) {
+  static TensorObj* constant = nullptr;
+  static int64_t holders = -1;
+  register_typed("library.keeper", [] {});
+  register_typed("keeper.look", [](const Tensor& t) { constant = t.get(); });
+  register_typed("keeper.forget_unused", [] { holders = constant->strong_count(); });
+  auto program = program_of(assemble(R"(
+library "keeper"
+packed $keeper.look
+const = tensor[2; f32] hex "0000803f00000040"
+func @f() {
+  _ = call_packed $keeper.look, #0
+  ret 1
+})"));
+  Machine(program).call("f");
+  ASSERT_NE(constant, nullptr);
+  __atomic_fetch_add(&constant->counts, Object::kOneWeak, __ATOMIC_RELAXED);
+  program = {};
+  EXPECT_EQ(holders, 0);
+  constant->deleter(constant, Object::kFree);
+  for (const char* name : {"library.keeper", "keeper.look", "keeper.forget_unused"}) {
+    unregister_function(name);
+  }
+}
+
 TEST(Linking, UntrustedFilesGetFunctionsForFilesOnly) {
   register_typed("test.for_files", [] { return 1; }, {.for_files = true});
   register_typed("test.for_us", [] { return 2; });

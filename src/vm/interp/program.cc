@@ -45,7 +45,8 @@ bool load_library(const std::string& name, const ProgramOptions& options, std::s
       continue;
     }
     if (init() != 0) throw take_error();
-    return true;  // it stays open: its functions are registered
+    register_typed(cat("library.", name), [] {});  // it stays open: its functions are registered
+    return true;
   }
   return false;
 }
@@ -54,6 +55,13 @@ bool load_library(const std::string& name, const ProgramOptions& options, std::s
 
 Program::~Program() {
   idle_.clear();  // machines look at the code
+}
+
+Program::LibraryEnds::~LibraryEnds() {
+  for (const Function& forget : forget_unused) {
+    Any nothing;
+    (void)forget.call(nullptr, 0, &nothing);
+  }
 }
 
 Ref<Program> Program::load(const std::string& path, ProgramOptions options) {
@@ -101,7 +109,11 @@ void Program::link(const ProgramOptions& options) {
   std::vector<std::string> missing_libraries;
   for (const std::string& name : unit_.libraries) {
     std::string why;
-    if (load_library(name, options, &why)) continue;
+    if (load_library(name, options, &why)) {
+      Function forget = find_function(cat(name, ".forget_unused"));
+      if (forget) ends_.forget_unused.push_back(std::move(forget));
+      continue;
+    }
     missing_libraries.push_back(cat(printable(name), why.empty() ? "" : cat(" (", why, ")")));
   }
   if (!missing_libraries.empty() && !options.allow_missing) {

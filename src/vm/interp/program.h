@@ -83,6 +83,11 @@ class Program : public Object {
   std::unique_ptr<Machine> take_idle() const;
   void give_idle(std::unique_ptr<Machine> machine) const;
 
+  // Destroyed after the constants: libraries keep what they made of these until they are told.
+  struct LibraryEnds {
+    std::vector<Function> forget_unused;
+    ~LibraryEnds();
+  } ends_;
   Unit unit_;
   std::string name_;
   std::vector<FunctionCode> functions_;

@@ -1,0 +1,128 @@
+#include "library/onednn/packed_weights.h"
+
+#include <atomic>
+#include <cstdlib>
+#include <mutex>
+#include <unordered_map>
+
+#include "library/onednn/primitive_cache.h"
+#include "support/error.h"
+
+namespace tenon::onednn {
+namespace {
+
+// A reference that does not keep the value alive, only its header, so that its address is not given
+// to another object meanwhile.
+class WeakTensor {
+ public:
+  explicit WeakTensor(TensorObj* object) : object_(object) {
+    __atomic_fetch_add(&object_->counts, Object::kOneWeak, __ATOMIC_RELAXED);
+  }
+  WeakTensor(WeakTensor&& other) noexcept : object_(std::exchange(other.object_, nullptr)) {}
+  WeakTensor& operator=(WeakTensor&&) = delete;
+  ~WeakTensor() {
+    if (!object_) return;
+    const uint64_t before =
+        __atomic_fetch_sub(&object_->counts, Object::kOneWeak, __ATOMIC_ACQ_REL);
+    if (before >> 32 == 1) object_->deleter(object_, Object::kFree);
+  }
+  bool alive() const { return object_->strong_count() != 0; }
+
+ private:
+  TensorObj* object_;
+};
+
+// Made when the first call asks, filled by one of those that do.
+struct Slot {
+  std::mutex mutex;
+  std::shared_ptr<const dnnl::memory> memory;
+};
+
+struct Packed {
+  WeakTensor source;
+  dnnl::memory::desc from, to;
+  std::shared_ptr<Slot> slot;
+};
+
+struct Cache {
+  std::mutex mutex;
+  std::unordered_multimap<const TensorObj*, Packed> packed;
+  std::atomic<int64_t> packings{0};
+};
+
+Cache& cache() {
+  static Cache* const instance = new Cache;  // never destroyed: threads may outlive statics
+  return *instance;
+}
+
+// The tensor by which a constant is known: of one that another library made, that one, which the
+// tensors that are wrapped around it for each call share.
+TensorObj* identity_of(const Tensor& tensor) {
+  auto* wrapped = tensor->owner.as<TensorObj>();
+  return wrapped ? wrapped : tensor.get();
+}
+
+std::shared_ptr<const dnnl::memory> pack(const Tensor& weights, const dnnl::memory::desc& from,
+                                         const dnnl::memory::desc& to) {
+  struct Owned {
+    std::shared_ptr<void> bytes;
+    dnnl::memory memory;
+  };
+  auto owned = std::make_shared<Owned>();
+  owned->bytes = allocate(to.get_size());
+  owned->memory = dnnl::memory(to, cpu_engine(), owned->bytes.get());
+  dnnl::stream stream(cpu_engine());
+  dnnl::memory source(from, cpu_engine(), weights.data());
+  dnnl::reorder(source, owned->memory).execute(stream, source, owned->memory);
+  stream.wait();
+  ++cache().packings;
+  return {owned, &owned->memory};
+}
+
+std::shared_ptr<Slot> slot_of(TensorObj* identity, const dnnl::memory::desc& from,
+                              const dnnl::memory::desc& to) {
+  Cache& c = cache();
+  std::lock_guard lock(c.mutex);
+  auto [begin, end] = c.packed.equal_range(identity);
+  for (auto it = begin; it != end; ++it) {
+    if (it->second.from == from && it->second.to == to) return it->second.slot;
+  }
+  std::erase_if(c.packed, [](const auto& entry) { return !entry.second.source.alive(); });
+  auto slot = std::make_shared<Slot>();
+  c.packed.emplace(identity, Packed{WeakTensor(identity), from, to, slot});
+  return slot;
+}
+
+}  // namespace
+
+std::shared_ptr<void> allocate(size_t bytes) {
+  void* memory = std::aligned_alloc(64, (bytes + 63) / 64 * 64);
+  if (!memory) throw Error(ErrorKind::Runtime, cat("oneDNN: no memory for ", bytes, " bytes"));
+  return {memory, std::free};
+}
+
+std::shared_ptr<const dnnl::memory> packed_weights(const Tensor& weights,
+                                                   const dnnl::memory::desc& from,
+                                                   const dnnl::memory::desc& to) {
+  if (!weights.constant()) return pack(weights, from, to);
+  const std::shared_ptr<Slot> slot = slot_of(identity_of(weights), from, to);
+  std::lock_guard lock(slot->mutex);
+  if (!slot->memory) slot->memory = pack(weights, from, to);
+  return slot->memory;
+}
+
+void forget_unused() {
+  std::lock_guard lock(cache().mutex);
+  std::erase_if(cache().packed, [](const auto& entry) { return !entry.second.source.alive(); });
+}
+
+int64_t packing_count() {
+  return cache().packings;
+}
+
+int64_t packed_count() {
+  std::lock_guard lock(cache().mutex);
+  return static_cast<int64_t>(cache().packed.size());
+}
+
+}  // namespace tenon::onednn
