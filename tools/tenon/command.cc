@@ -129,7 +129,8 @@ void CompileFlags::add_to(CLI::App* command) {
           ->add_option(
               "-O", level,
               "0: plain loops, an operator a kernel;\n1: folds constants and plans memory;\n"
-              "2: fuses operators, lays out images channels-last,\n   uses libraries; 3: as 2")
+              "2: fuses operators, lays out images channels-last,\n   uses libraries;\n"
+              "3: libraries do ReLU and Clip too, where NaN becomes a bound")
           ->check(CLI::IsMember({0, 1, 2, 3}))
           ->capture_default_str()
           ->group("Compilation"));

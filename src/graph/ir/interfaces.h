@@ -22,8 +22,9 @@ class Offer {
  public:
   virtual ~Offer() = default;
   virtual const char* library() const = 0;
-  // A rewrite of `module` in which the calls that the library takes are packed calls to it.
-  virtual Module partition(const Module& module) = 0;
+  // A rewrite of `module` in which the calls that the library takes are packed calls to it. Below
+  // -O3 they keep to docs/semantics.md, NaN included.
+  virtual Module partition(const Module& module, int level) = 0;
 };
 
 }  // namespace tenon::graph

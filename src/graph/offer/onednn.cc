@@ -45,7 +45,8 @@ struct Match {
 
 class Matcher {
  public:
-  explicit Matcher(const FunctionRef& function) : uses_(count_uses(function)) {
+  Matcher(const FunctionRef& function, bool nan_may_vanish)
+      : uses_(count_uses(function)), nan_may_vanish_(nan_may_vanish) {
     find(function->body);
   }
 
@@ -124,8 +125,8 @@ class Matcher {
     roots[root->var.get()] = match;
   }
 
-  static bool join(const Binding& next, const Binding& root, const TensorType& type, bool product,
-                   Match* match) {
+  bool join(const Binding& next, const Binding& root, const TensorType& type, bool product,
+            Match* match) const {
     auto* call = next.value.as<Call>();
     if (!call || call->kind != CalleeKind::kOperator) return false;
     auto* result = next.var->type.as<TensorType>();
@@ -143,9 +144,10 @@ class Matcher {
       match->residual = other;
       return true;
     }
-    if (call->callee == "relu") {
+    // oneDNN's relu and clip give for NaN what they give for the least number.
+    if (nan_may_vanish_ && call->callee == "relu") {
       match->activation = kRelu;
-    } else if (call->callee == "clip" && call->args.size() == 3 &&
+    } else if (nan_may_vanish_ && call->callee == "clip" && call->args.size() == 3 &&
                constant_element(call->args[1]) && constant_element(call->args[2])) {
       match->activation = kClip;
       match->alpha = *constant_element(call->args[1]);
@@ -161,11 +163,15 @@ class Matcher {
   }
 
   std::unordered_map<const Var*, int64_t> uses_;
+  const bool nan_may_vanish_;
 };
 
 class Partitioner : public Rewriter {
+ public:
+  explicit Partitioner(bool nan_may_vanish) : nan_may_vanish_(nan_may_vanish) {}
+
  protected:
-  void enter(const FunctionRef& function) override { matcher_.emplace(function); }
+  void enter(const FunctionRef& function) override { matcher_.emplace(function, nan_may_vanish_); }
 
   Operand rewrite(const VarRef& var, const ExprRef& value) override {
     if (auto it = matcher_->roots.find(var.get()); it != matcher_->roots.end()) {
@@ -231,13 +237,14 @@ class Partitioner : public Rewriter {
                                 var->type, var->name);
   }
 
+  const bool nan_may_vanish_;
   std::optional<Matcher> matcher_;
 };
 
 }  // namespace
 
-Module OneDnnOffer::partition(const Module& module) {
-  return Partitioner().run(module);
+Module OneDnnOffer::partition(const Module& module, int level) {
+  return Partitioner(/*nan_may_vanish=*/level >= 3).run(module);
 }
 
 }  // namespace tenon::graph

@@ -9,7 +9,7 @@ namespace tenon::graph {
 class OneDnnOffer : public Offer {
  public:
   const char* library() const override { return "onednn"; }
-  Module partition(const Module& module) override;
+  Module partition(const Module& module, int level) override;
 };
 
 }  // namespace tenon::graph

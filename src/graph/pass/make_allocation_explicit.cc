@@ -1,33 +1,142 @@
 #include "graph/pass/make_allocation_explicit.h"
 
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <unordered_map>
+
 #include "graph/ir/intrinsic.h"
 #include "graph/ir/rewrite.h"
 
 namespace tenon::graph {
 namespace {
 
+bool takes_destination(const Call& call) {
+  auto* count = call.attrs.find(kDestinationsAttr);
+  return count && count->as<int64_t>() == 1 && call.kind == CalleeKind::kPacked;
+}
+
+std::vector<TypeRef> result_types(const TypeRef& type) {
+  auto* tuple = type.as<TupleType>();
+  return tuple ? std::vector<TypeRef>(tuple->fields.begin(), tuple->fields.end())
+               : std::vector<TypeRef>{type};
+}
+
+bool same_tensor(const TypeRef& a, const TypeRef& b) {
+  auto *x = a.as<TensorType>(), *y = b.as<TensorType>();
+  if (!x || !y || x->dtype != y->dtype || x->dims.size() != y->dims.size()) return false;
+  for (size_t i = 0; i < x->dims.size(); ++i) {
+    if (!proves_equal(x->dims[i], y->dims[i])) return false;
+  }
+  return true;
+}
+
+// Which operands of kernel calls their results may overwrite: tensors that this block makes, that
+// nothing holds but the block, and whose last use the call is.
+class Overwrites {
+ public:
+  Overwrites(const Module& module, const FunctionRef& function) : module_(module) {
+    visit(function->body);
+  }
+
+  // The operand whose memory a result of the call takes over; -1 for none.
+  int64_t operand_of(const Var* result, size_t index) const {
+    auto it = taken_.find({result, index});
+    return it == taken_.end() ? -1 : it->second;
+  }
+
+ private:
+  // A tensor of the block, which only calls that keep nothing have used so far.
+  struct Own {
+    int64_t last_use = -1;
+    bool held = false;
+  };
+
+  void visit(const BlockRef& block) {
+    std::unordered_map<const Var*, Own> own;
+    auto hold = [&](const Operand& operand) {
+      if (auto it = own.find(operand.as<Var>()); it != own.end()) it->second.held = true;
+    };
+    for (size_t i = 0; i < block->bindings.size(); ++i) {
+      const Binding& binding = *block->bindings[i];
+      auto* call = binding.value.as<Call>();
+      const bool writes = call && (call->kind == CalleeKind::kKernel || takes_destination(*call));
+      for_each_operand(binding.value, [&](const Operand& operand) {
+        if (!writes) return hold(operand);
+        auto it = own.find(operand.as<Var>());
+        if (it != own.end()) it->second.last_use = static_cast<int64_t>(i);
+      });
+      for_each_block(binding.value, [&](const BlockRef& inner) {
+        hold_all(inner, hold);
+        visit(inner);
+      });
+      if (writes && binding.var->type.as<TensorType>()) own[binding.var.get()];
+    }
+    hold(block->result);
+    for (size_t i = 0; i < block->bindings.size(); ++i) {
+      const Binding& binding = *block->bindings[i];
+      auto* call = binding.value.as<Call>();
+      if (call && call->kind == CalleeKind::kKernel) choose(*call, binding.var, i, own);
+    }
+  }
+
+  template <class Hold>
+  static void hold_all(const BlockRef& block, const Hold& hold) {
+    for (const auto& binding : block->bindings) {
+      for_each_operand(binding->value, hold);
+      for_each_block(binding->value, [&](const BlockRef& inner) { hold_all(inner, hold); });
+    }
+    hold(block->result);
+  }
+
+  void choose(const Call& call, const VarRef& var, size_t at,
+              const std::unordered_map<const Var*, Own>& own) {
+    const std::vector<TypeRef> types = result_types(var->type);
+    std::vector<bool> used(call.args.size());
+    for (const auto& pair : module_->kernels.at(call.callee)->in_place) {
+      const auto out = static_cast<size_t>(pair[0]), in = static_cast<size_t>(pair[1]);
+      const Operand& operand = call.args[in];
+      auto it = own.find(operand.as<Var>());
+      if (it == own.end() || it->second.held || used[in] || taken_.contains({var.get(), out}) ||
+          it->second.last_use != static_cast<int64_t>(at) ||
+          !same_tensor(type_of(operand), types[out])) {
+        continue;
+      }
+      const auto same = [&](const Operand& other) { return other.get() == operand.get(); };
+      if (std::count_if(call.args.begin(), call.args.end(), same) != 1) continue;
+      used[in] = true;
+      taken_[{var.get(), out}] = static_cast<int64_t>(in);
+    }
+  }
+
+  const Module& module_;
+  std::map<std::pair<const Var*, size_t>, int64_t> taken_;
+};
+
 class Allocator : public Rewriter {
+ public:
+  explicit Allocator(const Module& module) : module_(module) {}
+
  protected:
+  void enter(const FunctionRef& function) override { overwrites_.emplace(module_, function); }
+
   Operand rewrite(const VarRef& var, const ExprRef& value) override {
     auto* call = value.as<Call>();
     if (!call) return keep(var, value);
-    if (call->kind == CalleeKind::kKernel && !var->type.as<TupleType>()) {
-      Operand result = new_tensor(var->type, var->name);
-      call_kernel(*call, {result});
-      return result;
-    }
-    if (call->kind == CalleeKind::kKernel && !var->type.as<TupleType>()->fields.empty()) {
+    if (call->kind == CalleeKind::kKernel) {
+      const std::vector<TypeRef> types = result_types(var->type);
+      if (types.empty()) return keep(var, value);
       std::vector<Operand> results;
-      for (const TypeRef& field : var->type.as<TupleType>()->fields) {
-        results.push_back(new_tensor(field, var->name));
+      for (size_t i = 0; i < types.size(); ++i) {
+        const int64_t over = overwrites_->operand_of(var.get(), i);
+        results.push_back(over >= 0 ? call->args[static_cast<size_t>(over)]
+                                    : new_tensor(types[i], var->name));
       }
       call_kernel(*call, results);
+      if (!var->type.as<TupleType>()) return results[0];
       return builder().bind_typed(make<Tuple>(Array<Operand>(results)), var->type, var->name);
     }
-    if (auto* count = call->attrs.find(kDestinationsAttr);
-        count && count->as<int64_t>() == 1 && call->kind == CalleeKind::kPacked) {
-      return call_with_destination(*call, var);
-    }
+    if (takes_destination(*call)) return call_with_destination(*call, var);
     const Operator* op = operator_of(value);
     if (op && op->view) {
       auto* type = var->type.as<TensorType>();
@@ -77,6 +186,9 @@ class Allocator : public Rewriter {
                                     Array<Operand>(args), call.attrs, unit_type()),
                          unit_type(), "");
   }
+
+  const Module& module_;
+  std::optional<Overwrites> overwrites_;
 };
 
 }  // namespace
@@ -86,7 +198,7 @@ Dim bytes_of(const TensorType& type) {
 }
 
 Module make_allocation_explicit(const Module& module, PassContext&) {
-  return Allocator().run(module);
+  return Allocator(module).run(module);
 }
 
 }  // namespace tenon::graph

@@ -1,7 +1,8 @@
 // The plan's verifier shares nothing with the planner: it reads the finished module, takes each
 // tensor's place from the intrinsics alone, follows what each value may share memory with (views, a
 // branch's results, fields of tuples, what a call may return), and compares every pair of tensors
-// in one storage.
+// in one storage. A kernel may write over an operand where it says so, and then nothing reads a
+// view of what stood there before.
 #include <algorithm>
 #include <set>
 #include <unordered_map>
@@ -18,10 +19,13 @@ struct Placed {
   const Var* storage;
   Dim begin, end;               // bytes
   int64_t first = 0, last = 0;  // bindings of the block
+  int64_t overwritten = -1;     // the last binding that did
 };
 
 class Verifier {
  public:
+  explicit Verifier(const Module& module) : module_(module) {}
+
   void verify(const FunctionRef& function) {
     name_ = std::string(function->name);
     block(function->body);
@@ -37,6 +41,7 @@ class Verifier {
     for (size_t i = 0; i < block->bindings.size(); ++i) {
       const auto& binding = *block->bindings[i];
       at_ = static_cast<int64_t>(i);
+      made_[binding.var.get()] = at_;
       may_be_[binding.var.get()] = visit(binding.value);
       auto* call = binding.value.as<Call>();
       if (call && call->kind == CalleeKind::kPacked && call->callee == kMemoryTensor) {
@@ -63,7 +68,14 @@ class Verifier {
     auto* var = operand.as<Var>();
     auto it = var ? may_be_.find(var) : may_be_.end();
     if (it == may_be_.end()) return {};
-    for (size_t place : it->second) placed_[place].last = std::max(placed_[place].last, at_);
+    for (size_t place : it->second) {
+      Placed& p = placed_[place];
+      p.last = std::max(p.last, at_);
+      auto made = made_.find(var);
+      TENON_ASSERT(var == p.tensor || made == made_.end() || p.overwritten <= made->second,
+                   "memory plan of '", name_, "': %", var->name, " is read after %", p.tensor->name,
+                   " was overwritten");
+    }
     return it->second;
   }
 
@@ -82,11 +94,33 @@ class Verifier {
       results.merge(use(inner->result));
     });
     auto* call = value.as<Call>();
+    if (call && call->kind == CalleeKind::kKernel) overwrite(*call);
     const bool keeps_nothing =
         call && (call->kind == CalleeKind::kKernel || call->attrs.contains(String(kNoRetainAttr)) ||
                  (is_memory_intrinsic(call->callee) && call->callee != kMemoryReshape));
     if (!keeps_nothing && !value.is<If>()) results.merge(operands);
     return results;
+  }
+
+  // What a kernel writes and reads at once must be a pair of which it says that this is right.
+  void overwrite(const Call& call) {
+    const loop::Kernel& kernel = *module_->kernels.at(call.callee);
+    const size_t inputs = kernel.inputs.size();
+    for (size_t out = 0; out < kernel.outputs.size(); ++out) {
+      const Places written = use(call.args[inputs + out]);
+      for (size_t in = 0; in < inputs; ++in) {
+        for (size_t place : use(call.args[in])) {
+          if (!written.contains(place)) continue;
+          const auto said = [&](const Array<int64_t>& pair) {
+            return pair[0] == static_cast<int64_t>(out) && pair[1] == static_cast<int64_t>(in);
+          };
+          TENON_ASSERT(std::any_of(kernel.in_place.begin(), kernel.in_place.end(), said),
+                       "memory plan of '", name_, "': kernel '", kernel.name, "' overwrites %",
+                       placed_[place].tensor->name, ", which it reads");
+          placed_[place].overwritten = at_;
+        }
+      }
+    }
   }
 
   void compare(const std::vector<Placed>& placed) const {
@@ -105,8 +139,10 @@ class Verifier {
     }
   }
 
+  const Module& module_;
   std::string name_;
-  std::vector<Placed> placed_;  // of the block
+  std::unordered_map<const Var*, int64_t> made_;  // by which binding
+  std::vector<Placed> placed_;                    // of the block
   std::unordered_map<const Var*, Places> may_be_;
   int64_t at_ = 0;
 };
@@ -114,7 +150,7 @@ class Verifier {
 }  // namespace
 
 void verify_memory_plan(const Module& module) {
-  for (const auto& [name, function] : module->functions) Verifier().verify(function);
+  for (const auto& [name, function] : module->functions) Verifier(module).verify(function);
 }
 
 }  // namespace tenon::graph

@@ -59,5 +59,40 @@ TEST(VerifyMemoryPlan, AllowsAPlaceThatIsDead) {
   EXPECT_EQ(verified(kNotAtAll, 0), "");
 }
 
+// A kernel that writes over the tensor which it reads; `claim` is what it says of that.
+std::string verified_in_place(const std::string& claim, const std::string& read_last) {
+  register_graph_types();
+  register_operators();
+  const std::string text = cat(R"(
+    kernel @twice(%x: tensor[4; f32]) -> (%y: tensor[4; f32]) )",
+                               claim, R"( {
+      for %i from 0 count 4 {
+        %y[%i] = %x[%i] + %x[%i]
+      }
+    }
+    fn @main() -> tensor[4; f32] {
+      %s = packed "memory.storage"(size=dim(64)) -> opaque["storage"]
+      %a = packed "memory.tensor"(%s, offset=dim(0), shape=[dim(4)]) -> tensor[4; f32]
+      %view = packed "memory.reshape"(%a, shape=[dim(4)]) -> tensor[4; f32]
+      %0 = kernel @twice(%a, %a) -> ()
+      %r = packed "test.read"()",
+                               read_last, R"(, no_retain=true) -> tensor[4; f32]
+      %r
+    })");
+  try {
+    verify_memory_plan(parse_module(text, "plan.tn"));
+    return "";
+  } catch (const Error& error) {
+    return error.what();
+  }
+}
+
+TEST(VerifyMemoryPlan, LetsAKernelOverwriteWhatItSays) {
+  EXPECT_EQ(verified_in_place("in_place(0 = 0)", "%a"), "");
+  EXPECT_THAT(verified_in_place("", "%a"), HasSubstr("overwrites %a, which it reads"));
+  EXPECT_THAT(verified_in_place("in_place(0 = 0)", "%view"),
+              HasSubstr("%view is read after %a was overwritten"));
+}
+
 }  // namespace
 }  // namespace tenon::graph
