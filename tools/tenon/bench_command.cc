@@ -5,8 +5,11 @@
 #include <bit>
 #include <chrono>
 #include <cstdio>
+#include <functional>
+#include <future>
+#include <memory>
 #include <nlohmann/json.hpp>
-#include <thread>
+#include <system_error>
 
 #include "support/error.h"
 #include "tools/tenon/command.h"
@@ -81,6 +84,16 @@ class Latencies {
   double sum_ns_ = 0;
 };
 
+// A thread whose failure `get` throws; without a `get`, its end is waited for.
+std::future<void> start_worker(const std::function<void()>& work, int concurrency) {
+  try {
+    return std::async(std::launch::async, work);
+  } catch (const std::system_error&) {
+    throw Error(ErrorKind::Runtime, cat("this process may not start ", concurrency, " threads"))
+        .help("give a smaller --concurrency");
+  }
+}
+
 struct BenchCommand {
   std::string file, function = "main";
   InputFlags inputs;
@@ -107,8 +120,12 @@ struct BenchCommand {
     const double first_ms = milliseconds(Clock::now() - start);
     for (int i = 0; i < warmup; ++i) first.call(function, views);
 
+    std::vector<std::unique_ptr<vm::Machine>> others;
+    while (others.size() + 1 < static_cast<size_t>(concurrency)) {
+      others.push_back(std::make_unique<vm::Machine>(program.program, limits));
+    }
     std::vector<Latencies> times(static_cast<size_t>(concurrency));
-    auto worker = [&](vm::Machine& machine, Latencies* out) {
+    auto work = [&](vm::Machine& machine, Latencies* out) {
       const auto end = Clock::now() + std::chrono::duration<double>(duration);
       do {
         const auto begin = Clock::now();
@@ -117,15 +134,12 @@ struct BenchCommand {
       } while (Clock::now() < end);
     };
     start = Clock::now();
-    std::vector<std::thread> others;
-    for (int i = 1; i < concurrency; ++i) {
-      others.emplace_back([&, i] {
-        vm::Machine machine(program.program, limits);
-        worker(machine, &times[static_cast<size_t>(i)]);
-      });
+    std::vector<std::future<void>> done;
+    for (size_t i = 0; i < others.size(); ++i) {
+      done.push_back(start_worker([&, i] { work(*others[i], &times[i + 1]); }, concurrency));
     }
-    worker(first, &times[0]);
-    for (std::thread& other : others) other.join();
+    work(first, &times[0]);
+    for (std::future<void>& other : done) other.get();
     const double wall_ms = milliseconds(Clock::now() - start);
 
     Latencies all;

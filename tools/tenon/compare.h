@@ -1,5 +1,6 @@
 // Expected against computed values, as ONNX's own runner compares: same count, dtype and shape;
-// |found - expected| <= atol + rtol * |expected|; NaN equals NaN; integers and booleans exactly.
+// |found - expected| <= atol + rtol * |expected|; NaN equals NaN, an infinity itself alone;
+// integers and booleans exactly.
 #pragma once
 
 #include <string>
@@ -21,5 +22,8 @@ struct Difference {
 };
 
 Difference compare(const Tensor& found, const Tensor& expected, const Tolerance& tolerance);
+// The same of any values: floats within the tolerance, tuples and arrays field by field, the rest
+// by structure. Functions are equal to no other.
+Difference compare_values(const Any& found, const Any& expected, const Tolerance& tolerance);
 
 }  // namespace tenon::tool

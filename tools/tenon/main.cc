@@ -1,5 +1,6 @@
 // The `tenon` command: its commands, errors as text, exit codes.
 #include <limits.h>
+#include <sys/auxv.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -23,6 +24,9 @@ namespace {
 // small models (docs/benchmarks.md), so the command starts itself anew with a bound.
 void bound_spinning(char** argv) {
   if (getenv("GOMP_SPINCOUNT") || getenv("OMP_WAIT_POLICY")) return;
+  // A dynamic loader that was started with this file as its argument, for which the kernel loads no
+  // other, is what would be started anew.
+  if (getauxval(AT_BASE) == 0) return;
   char self[PATH_MAX];
   const ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
   if (length <= 0) return;

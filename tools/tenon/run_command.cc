@@ -3,7 +3,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <optional>
-#include <unordered_map>
+#include <unordered_set>
 
 #include "codegen/llvm/target.h"
 #include "device/parallel.h"
@@ -11,6 +11,7 @@
 #include "support/error.h"
 #include "tools/tenon/command.h"
 #include "tools/tenon/compare.h"
+#include "tools/tenon/first_difference.h"
 #include "tools/tenon/input_spec.h"
 #include "tools/tenon/npy.h"
 #include "tools/tenon/program_file.h"
@@ -249,17 +250,23 @@ struct RunCommand {
     }
   }
 
-  // Runs the graph unfused, and where results differ names the first operator whose value does:
-  // each operator's value is recomputed by the compiled pipeline on the module cut there.
+  // Runs the graph operator by operator, and where results differ names the first that does.
   void compare_modes(const ProgramFile& program, const std::vector<Any>& values,
                      const std::vector<Any>& results, const std::vector<std::string>& names) {
-    const std::vector<Any> reference = interpret(program, values, nullptr);
+    std::unordered_set<const graph::Binding*> own;  // of the function, in no nested block
+    const graph::FunctionRef compared = *program.module->functions.find(function);
+    for (const auto& binding : compared->body->bindings) own.insert(binding.get());
+    std::vector<InterpretedValue> seen;
+    const std::vector<Any> reference =
+        interpret(program, values, [&](const graph::Binding& binding, const Any& value) {
+          auto tensor = value.try_as<Tensor>();
+          if (tensor && *tensor && own.contains(&binding)) {
+            seen.push_back({Ref<const graph::Binding>(&binding), value});
+          }
+        });
     bool differ = false;
     for (size_t i = 0; i < results.size(); ++i) {
-      auto found = results[i].try_as<Tensor>();
-      auto expected = reference[i].try_as<Tensor>();
-      if (!found || !*found || !expected || !*expected) continue;
-      const Difference d = compare(*found, *expected, tolerance);
+      const Difference d = compare_values(results[i], reference[i], tolerance);
       std::printf("%s: %s\n", printable(names[i]).c_str(),
                   d.equal ? cat("as interpreted, greatest difference ", d.largest).c_str()
                           : d.reason.c_str());
@@ -267,52 +274,12 @@ struct RunCommand {
     }
     if (!differ) return;
     *exit_code = 1;
-    name_first_difference(program, values);
-  }
-
-  void name_first_difference(const ProgramFile& program, const std::vector<Any>& values) {
-    const graph::FunctionRef main = *program.module->functions.find(function);
-    std::vector<Any> expected;
-    std::vector<Ref<const graph::Binding>> bindings;
-    std::unordered_map<const graph::Binding*, size_t> top_level;
-    for (const auto& binding : main->body->bindings) top_level[binding.get()] = 0;
-    interpret(program, values, [&](const graph::Binding& binding, const Any& value) {
-      auto tensor = value.try_as<Tensor>();
-      if (!tensor || !*tensor || !top_level.contains(&binding)) return;
-      bindings.emplace_back(&binding);
-      expected.push_back(value);
-    });
-    // Differences can only grow along the graph: the first cut that differs is found by halving.
-    auto differs_at = [&](size_t i) {
-      auto body = make<graph::Block>(main->body->bindings, graph::Operand(bindings[i]->var));
-      auto cut = make<graph::FunctionExpr>(*main);
-      cut->body = body;
-      cut->result_type = graph::without_known_values(bindings[i]->var->type);
-      cut->attrs = {};
-      Map<String, graph::FunctionRef> functions = program.module->functions;
-      functions.set(String(function), graph::FunctionRef(cut));
-      auto compiled = compile_in_memory(
-          graph::make_module(functions, program.module->kernels, program.module->adts),
-          flags.options(), "cut");
-      vm::Machine machine(compiled);
-      std::vector<AnyView> views(values.begin(), values.end());
-      Any found = machine.call(function, views);
-      return compare(found.as<Tensor>(), expected[i].as<Tensor>(), tolerance);
-    };
-    size_t low = 0, high = bindings.size();
-    while (low < high) {
-      const size_t middle = (low + high) / 2;
-      if (differs_at(middle).equal) {
-        low = middle + 1;
-      } else {
-        high = middle;
-      }
-    }
-    if (low == bindings.size()) return;
-    const Difference d = differs_at(low);
+    const auto first =
+        first_difference(program.module, function, flags.options(), values, seen, tolerance);
+    if (!first) return;
     std::printf("first to differ: %s, greatest difference %s\n  %s\n",
-                printable(tenon::to_text(bindings[low]->span)).c_str(), cat(d.largest).c_str(),
-                d.reason.c_str());
+                printable(tenon::to_text(first->span)).c_str(),
+                cat(first->difference.largest).c_str(), first->difference.reason.c_str());
   }
 };
 

@@ -202,7 +202,8 @@ inline void expect_equal(const Tensor& found, const Nd& expected, double factor 
     } else if (std::isnan(want)) {
       ASSERT_TRUE(std::isnan(have)) << "element " << i << ": " << have;
     } else if (std::isinf(want) || (t == f16 && std::fabs(want) > 65504)) {
-      ASSERT_TRUE(have == want || std::isinf(have)) << "element " << i << ": " << have;
+      ASSERT_TRUE(have == want || (std::isinf(have) && std::signbit(have) == std::signbit(want)))
+          << "element " << i << ": " << have << ", not " << want;
     } else {
       ASSERT_LE(std::fabs(have - want), tolerance * (1 + std::fabs(want)))
           << "element " << i << " of " << to_text(found) << ": " << have << ", not " << want;

@@ -165,16 +165,18 @@ TEST(CodeBuilder, RefusesOperandsOfTheWrongKind) {
 }
 
 TEST(Signature, TextReadsBack) {
-  for (const char* text : {"any", "i64", "bool", "bf16", "tensor[n, 3, floordiv(n, 2) + 1; f32]",
-                           "tensor[; i8]", "tensor[rank=4; f16]", "tensor[*; f32]", "shape[n, 4]",
-                           "shape[rank=2]", "shape[*]", "(i64, (tensor[2; f32], bool))", "()",
-                           "fn(i64, any) -> array[i64]", "list[i64]", "tree", "opaque[\"a.b\"]"}) {
+  for (const char* text :
+       {"any", "i64", "bool", "bf16", "tensor[n, 3, floordiv(n, 2) + 1; f32]", "tensor[; i8]",
+        "tensor[rank=4; f16]", "tensor[*; f32]", "shape[n, 4]", "shape[rank=2]", "shape[*]",
+        "(i64, (tensor[2; f32], bool))", "()", "(i64,)", "fn(i64, any) -> array[i64]", "list[i64]",
+        "tree", "opaque[\"a.b\"]"}) {
     EXPECT_EQ(to_text(parse_signature_type(text)), text);
   }
 }
 
 TEST(Signature, ATensorOfRankZeroNeedsNoSemicolon) {
-  EXPECT_EQ(to_text(parse_signature_type("tensor[ i8 ]")), "tensor[; i8]");
+  EXPECT_EQ(to_text(parse_signature_type("tensor[ i8 ]")), "tensor[i8]");
+  EXPECT_EQ(to_text(parse_signature_type("tensor[; i8]")), "tensor[i8]");
 }
 
 TEST(Signature, WrongTextIsRefusedWithItsColumn) {

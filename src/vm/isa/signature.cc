@@ -124,9 +124,11 @@ class Reader {
   void parts(SignatureType& t, char end, int depth) {
     skip();
     if (take(end)) return;
-    do t.parts.push_back(type(depth + 1));
-    while (take(','));
-    need(end);
+    while (true) {
+      t.parts.push_back(type(depth + 1));
+      if (!take(',')) return need(end);
+      if (t.kind == Kind::Tuple && t.parts.size() == 1 && take(end)) return;  // (x,)
+    }
   }
 
   SignatureType type(int depth) {
@@ -247,6 +249,7 @@ std::string to_text(const SignatureType& t) {
     case Kind::Scalar:
       return short_dtype(t.dtype);
     case Kind::Tensor:
+      if (t.dims_known && t.rank == 0) return cat("tensor[", short_dtype(t.dtype), "]");
       out = "tensor[";
       append_dims(out, t);
       return out + "; " + short_dtype(t.dtype) + "]";
@@ -257,7 +260,7 @@ std::string to_text(const SignatureType& t) {
     case Kind::Tuple:
       out = "(";
       append_list(out, t.parts, t.parts.size());
-      return out + ")";
+      return out + (t.parts.size() == 1 ? ",)" : ")");
     case Kind::Function:
       out = "fn(";
       append_list(out, t.parts, t.parts.size() - 1);
