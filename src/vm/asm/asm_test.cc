@@ -57,7 +57,7 @@ const = float bits 0x7ff8000000000001  ; #6
 const = shape[2, 3]  ; #7
 const = dtype f16  ; #8
 const = device cpu:0  ; #9
-const = tensor[; u8] {255}  ; #10
+const = tensor[u8] {255}  ; #10
 const = none  ; #11
 packed $"host.a b"
 kernel $fused_add
@@ -166,7 +166,7 @@ TEST(CodeBuilder, RefusesOperandsOfTheWrongKind) {
 
 TEST(Signature, TextReadsBack) {
   for (const char* text :
-       {"any", "i64", "bool", "bf16", "tensor[n, 3, floordiv(n, 2) + 1; f32]", "tensor[; i8]",
+       {"any", "i64", "bool", "bf16", "tensor[n, 3, floordiv(n, 2) + 1; f32]", "tensor[i8]",
         "tensor[rank=4; f16]", "tensor[*; f32]", "shape[n, 4]", "shape[rank=2]", "shape[*]",
         "(i64, (tensor[2; f32], bool))", "()", "(i64,)", "fn(i64, any) -> array[i64]", "list[i64]",
         "tree", "opaque[\"a.b\"]"}) {
