@@ -17,13 +17,9 @@ struct Variable {
   DataType dtype;
   Dims dims;
   std::vector<bool> varies;
-  bool rank_varies = false;
 
-  bool fixed() const {
-    return !rank_varies && std::find(varies.begin(), varies.end(), true) == varies.end();
-  }
+  bool fixed() const { return std::find(varies.begin(), varies.end(), true) == varies.end(); }
   TypeRef type() const {
-    if (rank_varies) return graph::tensor_type_unknown(dtype);
     if (fixed()) return graph::tensor_type(dtype, dims);
     return graph::tensor_type_of_rank(dtype, static_cast<int64_t>(dims.size()));
   }
@@ -90,7 +86,6 @@ class Maker {
   bool widen(Variable& v, const Operand& next) {
     if (cx_.dtype(next) != v.dtype)
       cx_.invalid(cat("a loop variable that becomes ", to_text(cx_.dtype(next))), to_text(v.dtype));
-    if (v.rank_varies) return false;
     Dims dims = cx_.dims(next);
     if (dims.size() != v.dims.size()) {
       cx_.unsupported("loop variables of changing rank not implemented");
