@@ -54,10 +54,6 @@ const std::unordered_map<std::string_view, Opcode>& scalar_opcodes() {
   return table;
 }
 
-bool is_narrow(DataType dtype) {
-  return dtype != i64 && !dtype.is_bool();
-}
-
 }  // namespace
 
 bool FunctionEmitter::emit_call(const Call& call, const TypeRef& type, Arg dst, bool tail) {
@@ -207,9 +203,6 @@ void FunctionEmitter::emit_scalar_op(const Call& call, const TypeRef& type, Arg 
     code_.emit(it->second, {dst, a, integer(call.args[1])});
   } else {
     refuse(cat("operator ", op, " is not defined on scalars in registers"));
-  }
-  if (is_narrow(scalar->dtype)) {
-    code_.emit(Opcode::Narrow, {dst, dst, Arg::dtype(scalar->dtype)});
   }
 }
 

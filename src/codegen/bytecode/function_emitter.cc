@@ -10,20 +10,6 @@ using namespace graph;  // NOLINT: this file speaks of graph IR only
 using vm::Arg;
 using vm::Label;
 
-uint32_t ConstantPool::of(const Constant& constant) {
-  auto tensor = constant.value.try_as<Tensor>();
-  if (!tensor) return unit_->add_constant(constant.value, std::string(constant.name));
-  auto [it, fresh] = by_tensor_.try_emplace(tensor->get(), 0);
-  if (fresh) it->second = unit_->add_constant(constant.value, std::string(constant.name));
-  return it->second;
-}
-
-uint32_t ConstantPool::of_text(const std::string& text) {
-  auto [it, fresh] = by_text_.try_emplace(text, 0);
-  if (fresh) it->second = unit_->add_constant(Any(String(text)));
-  return it->second;
-}
-
 void FunctionEmitter::refuse(const std::string& what, std::string_view help) const {
   throw Error(ErrorKind::Unsupported, span_, cat("'", function_.name, "': ", what)).help(help);
 }

@@ -9,25 +9,12 @@
 #include <unordered_set>
 #include <vector>
 
+#include "codegen/bytecode/constant_pool.h"
 #include "codegen/bytecode/liveness.h"
 #include "graph/ir/module.h"
 #include "vm/isa/code_builder.h"
 
 namespace tenon::codegen {
-
-// Constants of a unit, each value once.
-class ConstantPool {
- public:
-  explicit ConstantPool(vm::Unit* unit) : unit_(unit) {}
-  uint32_t of(const graph::Constant& constant);
-  uint32_t of_text(const std::string& text);
-  uint32_t of_value(const Any& value) { return unit_->add_constant(value); }
-
- private:
-  vm::Unit* unit_;
-  std::unordered_map<const Object*, uint32_t> by_tensor_;
-  std::unordered_map<std::string, uint32_t> by_text_;
-};
 
 class FunctionEmitter {
  public:
