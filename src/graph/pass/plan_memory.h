@@ -2,9 +2,10 @@
 //
 // Tensors of constant size get offsets in one storage per block (first fit, largest first),
 // allocated where the block first needs it; tensors of symbolic size take over a storage whose
-// value is dead and whose size provably covers theirs. A value that leaves the block (its result, a
-// field of a tuple, an operand of anything but a kernel, a view or a field list that stays inside)
-// keeps a storage of its own. Views count as uses of what they view.
+// value is dead and whose size provably covers theirs. A value that may leave the block (its
+// result, a field of a tuple, the operand of anything but a kernel, a packed function that retains
+// nothing, a view or a match_shape; in a nested block, of anything but a kernel, a view or a
+// match_shape) keeps a storage of its own. Views count as uses of what they view.
 #pragma once
 
 #include "graph/pass/pass.h"
