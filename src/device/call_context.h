@@ -10,6 +10,9 @@
 
 namespace tenon {
 
+// The byte that poisoning writes: floats of it are NaN, integers -1 or the largest of their type.
+inline constexpr int kPoison = 0xff;
+
 class CallContext : public MemoryAccount {
  public:
   // Of this thread; null when it works for no call.
@@ -21,6 +24,9 @@ class CallContext : public MemoryAccount {
   virtual Ref<StorageObj> allocate(size_t bytes, size_t alignment) = 0;
   // Whether functions may change the tensor: only what the call itself allocated is the program's.
   virtual bool may_write(const Tensor& tensor) const = 0;
+  // Whether memory is filled with kPoison where nothing is to be read from it: before it is first
+  // written, and once what lay there is dead.
+  virtual bool poisons() const { return false; }
 
   // An argument of `function`, the object whose packed call this is, to change: moved out of the
   // program's register where the call is its last use, so that it may be changed in place; else

@@ -6,6 +6,7 @@ Usage: run.py [--tenon PROGRAM] [--bless] [--roundtrip] [FILE or FOLDER...]
   --tenon PROGRAM  the `tenon` to test; by default the newest one below build/
   --bless          write what the commands print as the expected text
   --roundtrip      instead check that each valid .tn case prints to a text that prints to itself
+  --poison         run programs with `--poison`, in files that run any; nothing else may differ
 
 Without files: every golden file below this folder. Exits 1 after a diff for each file that differs.
 """
@@ -17,11 +18,12 @@ import re
 import subprocess
 import sys
 import tempfile
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 TIMEOUT_S = 120
+RUNS_A_MACHINE = re.compile(r"(?<!\()\btenon (run|check)\b(?![^|&;]*--(?:mode interpret|help))")
 RUN = re.compile(r"(\S+)\s+RUN(?:\s+(\d+))?:\s*(.*)")
 NOTE = re.compile(r"\s*(?P<comment>//|;|#)\s*error(?:@(?P<offset>[+-]\d+))?:\s*(?P<text>.*?)\s*$")
 
@@ -132,6 +134,14 @@ def padded(case: Case) -> str:
         for number, line in enumerate(case.lines, case.first_line)
     ]
     return "\n" * (case.first_line - 1) + "\n".join(lines) + "\n"
+
+
+def poisoned(golden: Golden) -> Golden | None:
+    """The file with --poison in every command that runs a machine; None where none does, or some do already."""
+    if any("--poison" in command.text for command in golden.commands):
+        return None
+    commands = [Command(c.exit_code, RUNS_A_MACHINE.sub(r"tenon \1 --poison", c.text)) for c in golden.commands]
+    return replace(golden, commands=commands) if commands != golden.commands else None
 
 
 def errors_of(output: str, name: str) -> list[tuple[int, str, str]]:
@@ -295,17 +305,23 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--tenon", type=Path)
     parser.add_argument("--bless", action="store_true")
     parser.add_argument("--roundtrip", action="store_true")
+    parser.add_argument("--poison", action="store_true")
     options = parser.parse_args(arguments)
+    if options.poison and (options.bless or options.roundtrip):
+        parser.error("--poison only checks")
     runner = Runner(options.tenon or find_tenon())
     action = check_roundtrip if options.roundtrip else bless if options.bless else check
     files, failed = 0, 0
     for path in options.paths:
         for file in files_below(path):
-            files += 1
             try:
-                problems = action(runner, parse(file))
+                golden = parse(file)
+                if options.poison and not (golden := poisoned(golden)):
+                    continue
+                problems = action(runner, golden)
             except Malformed as error:
                 problems = [str(error)]
+            files += 1
             failed += bool(problems)
             for problem in problems:
                 print(problem)

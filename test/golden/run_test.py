@@ -57,6 +57,13 @@ class RunTest(unittest.TestCase):
         self.assertEqual(code, 1)
         self.assertIn("-ABD\n+ABC", output)
 
+    def test_poison_is_added_where_a_machine_runs(self):
+        code, output, _ = self.run_on("// RUN: tenon run %s | tenon run --mode interpret\n\n// EXPECT:\n// x\n", "--poison")
+        self.assertEqual(code, 1)
+        self.assertIn("`tenon run --poison %s | tenon run --mode interpret`", output)
+        _, output, _ = self.run_on("// RUN: tenon echo %s\nabc\n\n// EXPECT:\n// ABD\n", "--poison")
+        self.assertEqual(output, "golden: 0 files, 0 failed\n")
+
     def test_missing_expectation_fails(self):
         code, output, _ = self.run_on("// RUN: tenon echo %s\nabc\n")
         self.assertEqual(code, 1)

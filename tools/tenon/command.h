@@ -43,6 +43,11 @@ void check_writable(const std::string& path, bool replaced);
 // Refuses a folder, which is made where it does not exist, that no file can be written into.
 void check_folder_writable(const std::string& folder);
 
+// Of --poison, where a machine runs (vm::Limits).
+inline constexpr char kPoisonHelp[] =
+    "debug the memory plan: storage reads as bytes 0xff (NaN, -1) before it\n"
+    "is first written and after its last use";
+
 // How a program is compiled, wherever a model or program is taken.
 struct CompileFlags {
   std::string cpu = "native";

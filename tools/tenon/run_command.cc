@@ -33,17 +33,17 @@ struct RunCommand {
   int threads = 0;
   bool untrusted = false;
   std::vector<CLI::Option*> tolerances;
-  std::vector<CLI::Option*> machine_limits;  // of the machine, which interpretation does without
+  std::vector<CLI::Option*> of_machine;  // which interpretation does without
   int* exit_code = nullptr;
 
   // Options that would be ignored are refused, each with what it needs.
   void check_flags() const {
-    for (const CLI::Option* limit : machine_limits) {
-      if (mode != "interpret" || limit->count() == 0) continue;
-      throw Error(ErrorKind::Usage, cat(limit->get_name(),
-                                        " limits the machine, which --mode "
+    for (const CLI::Option* option : of_machine) {
+      if (mode != "interpret" || option->count() == 0) continue;
+      throw Error(ErrorKind::Usage, cat(option->get_name(),
+                                        " is for the machine, which --mode "
                                         "interpret does without"))
-          .help(cat("leave out ", limit->get_name(), ", or --mode interpret"));
+          .help(cat("leave out ", option->get_name(), ", or --mode interpret"));
     }
     for (const CLI::Option* option : tolerances) {
       if (option->count() == 0 || !expect.empty() || !compare_with.empty()) continue;
@@ -344,7 +344,7 @@ void add_run_command(CLI::App* app, int* exit_code) {
       ->check(between(0, 4096))
       ->group("Limits");
   auto limit = [&](const char* name, auto& value, const char* description, CLI::Validator check) {
-    state->machine_limits.push_back(
+    state->of_machine.push_back(
         command->add_option(name, value, description)->check(check)->group("Limits"));
   };
   constexpr int64_t kMostDeadline = int64_t{1000} * 3600 * 24 * 365;
@@ -355,6 +355,7 @@ void add_run_command(CLI::App* app, int* exit_code) {
   command->add_option("--depth", state->depth, "calls that may nest")
       ->check(between(1, 1 << 30))
       ->group("Limits");
+  state->of_machine.push_back(command->add_flag("--poison", state->limits.poison, kPoisonHelp));
   state->flags.add_to(command);
   command->callback([state] { state->run(); });
 }

@@ -43,15 +43,17 @@ Tensor appended(Tensor x, const Tensor& row, const CallContext* call) {
   const auto bytes = byte_count(shape, x.dtype());
   if (!bytes) fail(kName, cat("a tensor ", tensor_type_text(x.dtype(), shape), " has no size"));
   const auto whole = static_cast<size_t>(*bytes), last = static_cast<size_t>(row.bytes());
-  const bool in_place = has_room(call, x, whole);
+  const bool taken = has_room(call, x, whole);
   Tensor y;
-  if (in_place) {
+  if (taken && !call->poisons()) {
     const auto* start = static_cast<const char*>(x->owner.as<StorageObj>()->data);
     const auto offset = static_cast<uint64_t>(static_cast<char*>(x.data()) - start);
     y = Tensor::over(Ref<StorageObj>(x->owner.as<StorageObj>()), offset, x.dtype(), shape);
   } else {
     y = Tensor::over(growing(whole), 0, x.dtype(), shape);
     if (whole > last) std::memcpy(y.data(), x.data(), whole - last);
+    // Whoever still holds what would be taken in place is to see it.
+    if (taken) std::memset(x.data(), kPoison, whole - last);
   }
   if (last > 0) std::memcpy(static_cast<char*>(y.data()) + (whole - last), row.data(), last);
   return y;

@@ -298,6 +298,42 @@ struct TestCall : CallContext {
   }
 };
 
+// A call whose program gives `x` away.
+struct GivesAway : TestCall {
+  Tensor x;
+  bool poison = false;
+
+  bool poisons() const override { return poison; }
+  Any take(const Object*, const AnyView*, int32_t) override {
+    Any given(x);
+    x = Tensor();
+    return given;
+  }
+};
+
+TEST(Append, GrowsInPlaceOrPoisonsWhatItWouldHaveTaken) {
+  for (bool poison : {false, true}) {
+    uint8_t memory[64] = {7};
+    auto storage = make<StorageObj>();
+    storage->data = memory;
+    storage->size = sizeof memory;
+    GivesAway context;
+    CallContext::Scope scope(&context);
+    context.poison = poison;
+    context.x = Tensor::over(std::move(storage), 0, u8, std::vector<int64_t>{1});
+    register_core_library();
+    const Function append = function_named("tenon.append");
+    const Tensor row = tensor<uint8_t>(u8, {}, {8});
+    const AnyView args[] = {AnyView(context.x), AnyView(row)};  // no hold of x beside the context's
+    Any result;
+    ASSERT_EQ(append.call(args, 2, &result), 0);
+    const Tensor y = result.as<Tensor>();
+    EXPECT_EQ(data_of<uint8_t>(y), (std::vector<uint8_t>{7, 8}));
+    EXPECT_EQ(y.data() == memory, !poison);
+    EXPECT_EQ(memory[0], poison ? 0xff : 7);
+  }
+}
+
 // Every function that takes time or memory, on enough elements for both.
 std::vector<std::function<void()>> long_calls() {
   constexpr int64_t n = 20000;

@@ -1,6 +1,7 @@
 #include "vm/executable/kernel_runtime.h"
 
 #include <cstdlib>
+#include <cstring>
 
 #include "device/call_context.h"
 #include "device/parallel.h"
@@ -52,6 +53,7 @@ void* allocate(const KernelRuntime* self, const char* kernel, uint64_t bytes) {
   }
   workspace->call = call;
   workspace->bytes = total;
+  if (call && call->poisons()) std::memset(workspace + 1, kPoison, total - sizeof(Workspace));
   return workspace + 1;
 }
 

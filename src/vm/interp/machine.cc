@@ -95,6 +95,7 @@ void Machine::set_limits(const Limits& limits) {
                        checked.stack_bytes != limits_.stack_bytes;
   if (reserve_again) reserve(checked);
   limits_ = checked;
+  pool_->set_poison(checked.poison);
 }
 
 void Machine::reserve(const Limits& limits) {

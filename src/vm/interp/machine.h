@@ -40,6 +40,9 @@ struct Limits {
   uint32_t depth = 1 << 20;                // frames
   size_t stack_bytes = size_t{256} << 20;  // of registers; address space, not memory
   int32_t threads = 0;                     // for parallel loops; 0 for all that there are
+  // No limit, a debug mode: storage reads as kPoison (device/call_context.h) before it is first
+  // written and after its last use, so that a wrong memory plan shows in the results.
+  bool poison = false;
 };
 
 // What an instrument sees of a call.
@@ -108,6 +111,8 @@ class Machine final : private CallContext {
   // results get them through device/device.h.
   Ref<StorageObj> allocate_storage(size_t bytes, size_t alignment = kDataAlignment);
   Tensor allocate_tensor(std::span<const int64_t> shape, DataType dtype);
+  // Of a tensor that was just made in a storage of the program's: see Pool::put_in_slot.
+  void put_in_slot(const Tensor& tensor) { pool_->put_in_slot(tensor); }
 
  private:
   friend class Dispatch;
@@ -128,6 +133,7 @@ class Machine final : private CallContext {
   void poll() override;
   Ref<StorageObj> allocate(size_t bytes, size_t alignment) override;
   bool may_write(const Tensor& tensor) const override;
+  bool poisons() const override { return pool_->poisons(); }
   Any take(const Object* function, const AnyView* args, int32_t i) override;
 
   struct Unowned {};

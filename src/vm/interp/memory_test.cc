@@ -163,6 +163,34 @@ TEST(Pool, MemoryLimitStopsACallAndResultsStopCounting) {
   EXPECT_THAT(failure_of([&] { m.call("make", 500000); }), HasSubstr("memory limit"));
 }
 
+TEST(Machine, PoisonsStorageThatIsFreed) {
+  // Where the tensor was that a host function is shown.
+  const char* seen = nullptr;
+  Function look = Function::from_typed([&](const Tensor& x) { seen = x.data_as<char>(); });
+  Function byte = Function::from_typed([&] { return static_cast<int64_t>(seen[0] & 0xff); });
+  ProgramOptions options;
+  options.modules = {Module("test", "host", [=](std::string_view name) {
+    return name == "host.look" ? look : name == "host.byte" ? byte : Function();
+  })};
+  Unit unit = assemble(R"(
+    packed $host.look
+    packed $host.byte
+    func @freed() -> i64 {
+      %0 = make_tensor u8, 1, 7
+      _ = call_packed $host.look, %0
+      kill %0
+      %0 = call_packed $host.byte
+      ret %0
+    }
+  )");
+  for (bool poison : {false, true}) {
+    Limits limits;
+    limits.poison = poison;
+    Machine m(program_of(unit, options), limits);
+    EXPECT_EQ(m.call("freed").as<int64_t>(), poison ? 0xff : 7);
+  }
+}
+
 TEST(Machine, MemoryLimitCountsEveryKindOfObject) {
   Limits limits;
   limits.memory = 4 << 20;

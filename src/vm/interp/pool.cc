@@ -2,8 +2,11 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstring>
 #include <new>
+#include <utility>
 
+#include "device/call_context.h"
 #include "device/device.h"
 #include "support/text.h"
 
@@ -14,6 +17,10 @@ constexpr size_t kMinBlock = 64;
 // Free memory that a pool may hold whatever its use was.
 constexpr size_t kKeepAlways = size_t{16} << 20;
 thread_local char thread_mark;
+
+void fill(PoolBlock* block) {
+  std::memset(block->data, kPoison, block->capacity);
+}
 
 }  // namespace
 
@@ -104,6 +111,32 @@ PoolBlock* Pool::allocate(size_t bytes, size_t alignment) {
   block->size = bytes;
   block->call = call_;
   holders_.fetch_add(1, std::memory_order_relaxed);
+  if (poisons()) fill(block);
+  return block;
+}
+
+void Pool::put_in_slot(const Tensor& tensor) {
+  auto* whole = tensor->owner.as<StorageObj>();
+  if (!poisons() || !whole || !is_of_call(*whole)) return;
+  PoolBlock* slot = new_header(tensor.data(), static_cast<size_t>(tensor.bytes()));
+  if (!slot) return;  // then it is not poisoned, which no program depends on
+  slot->counts = Object::kCountsOfNew;
+  slot->size = slot->capacity;
+  slot->call = call_;
+  fill(slot);
+  slot->owner = std::exchange(tensor->owner, Ref<Object>::adopt(slot));
+}
+
+PoolBlock* Pool::new_header(void* data, size_t capacity) {
+  auto* block = new (std::nothrow) PoolBlock;
+  if (!block) return nullptr;
+  block->type_index = PoolBlock::kTypeIndex;
+  block->deleter = &delete_block;
+  block->data = data;
+  block->device = device_;
+  block->flags = StorageObj::kIsPooled;
+  block->pool = this;
+  block->capacity = capacity;
   return block;
 }
 
@@ -121,18 +154,11 @@ PoolBlock* Pool::new_block(uint32_t size_class, size_t bytes, size_t alignment) 
     throw Error(ErrorKind::Runtime,
                 cat(to_text(device_), " has no ", bytes, " bytes of memory left"));
   }
-  auto* block = new (std::nothrow) PoolBlock;
+  PoolBlock* block = new_header(memory, capacity);
   if (!block) {
     table.free(device_.device_id, memory, capacity);
     throw Error(ErrorKind::Runtime, "out of memory");
   }
-  block->type_index = PoolBlock::kTypeIndex;
-  block->deleter = &delete_block;
-  block->data = memory;
-  block->device = device_;
-  block->flags = StorageObj::kIsPooled;
-  block->pool = this;
-  block->capacity = capacity;
   block->size_class = cacheable ? size_class : kClasses;
   return block;
 }
@@ -194,6 +220,11 @@ void Pool::delete_block(void* self, int flags) {
   if (!(flags & Object::kFree)) return;  // the memory is given back with the object
   auto* block = static_cast<PoolBlock*>(static_cast<StorageObj*>(self));
   Pool* pool = block->pool;
+  if (pool->poisons()) fill(block);
+  if (block->owner) {  // a slot, which holds the block that it lies in
+    delete block;
+    return;
+  }
   if (pool->owner_.load(std::memory_order_acquire) == &thread_mark) {
     if (block->call == pool->call_) pool->unuse(weight_of(block));
     pool->take_back(block);

@@ -66,6 +66,15 @@ class Pool {
   // Frees what lies in the free lists.
   void trim();
 
+  // Poisoning: memory reads as kPoison from when it is handed out until it is written, and again
+  // from when it is freed.
+  void set_poison(bool on) { poison_.store(on, std::memory_order_relaxed); }
+  bool poisons() const { return poison_.load(std::memory_order_relaxed); }
+  // Gives a tensor that nobody shares yet a storage of its own within the one that it lies in,
+  // where that is of the current call: its bytes are poison now, and again when the last tensor
+  // over them is gone. A block that several values of a memory plan share hides nothing then.
+  void put_in_slot(const Tensor& tensor);
+
  private:
   static constexpr uint32_t kClasses = 4 * 48;
   static void delete_block(void* self, int flags);
@@ -78,6 +87,7 @@ class Pool {
   void make_room(size_t bytes);
   PoolBlock* find_free(uint32_t size_class);
   PoolBlock* new_block(uint32_t size_class, size_t bytes, size_t alignment);
+  PoolBlock* new_header(void* data, size_t capacity);  // null without memory for it
   void drop();
   ~Pool() = default;
 
@@ -85,7 +95,7 @@ class Pool {
   std::atomic<const void*> owner_{nullptr};
   std::atomic<PoolBlock*> returned_{nullptr};
   std::atomic<uint64_t> holders_{1};
-  std::atomic<bool> closed_{false};
+  std::atomic<bool> closed_{false}, poison_{false};
 
   // Of the owner.
   uint32_t call_ = 1;

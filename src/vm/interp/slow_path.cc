@@ -276,7 +276,7 @@ void alloc_storage(Machine& m, const Op& op, AnyView* base) {
 
 namespace {
 
-void tensor_in_storage(const Op& op, AnyView* base, std::span<const int64_t> dims) {
+void tensor_in_storage(Machine& m, const Op& op, AnyView* base, std::span<const int64_t> dims) {
   const OpExtra& e = *op.extra;
   int64_t offset = integer(e.args[1], base, "a tensor's offset");
   if (offset < 0) {
@@ -284,21 +284,22 @@ void tensor_in_storage(const Op& op, AnyView* base, std::span<const int64_t> dim
   }
   Ref<StorageObj> held(storage(value_of(e.args[0], base)));
   release_last_uses(*op.extra, base);
-  put_result(base, op.a,
-             Any(Tensor::over(std::move(held), static_cast<uint64_t>(offset), e.dtype, dims)));
+  Tensor made = Tensor::over(std::move(held), static_cast<uint64_t>(offset), e.dtype, dims);
+  m.put_in_slot(made);
+  put_result(base, op.a, Any(std::move(made)));
 }
 
 }  // namespace
 
-void alloc_tensor(Machine&, const Op& op, AnyView* base) {
-  tensor_in_storage(op, base, Dims(*op.extra, 2, base, "a tensor").span());
+void alloc_tensor(Machine& m, const Op& op, AnyView* base) {
+  tensor_in_storage(m, op, base, Dims(*op.extra, 2, base, "a tensor").span());
 }
 
-void alloc_tensor_reg(Machine&, const Op& op, AnyView* base) {
+void alloc_tensor_reg(Machine& m, const Op& op, AnyView* base) {
   const AnyView& shape = value_of(op.extra->args[2], base);
   shape_value(shape, "a tensor");
   Any held(shape);  // it may be at its last use
-  tensor_in_storage(op, base, payload_as<Shape>(held).dims());
+  tensor_in_storage(m, op, base, payload_as<Shape>(held).dims());
 }
 
 void new_tensor(Machine& m, const Op& op, AnyView* base) {
