@@ -267,15 +267,6 @@ double round_to(DataType dtype, double value) {
   return value;
 }
 
-int64_t wrap_to(DataType dtype, int64_t value) {
-  if (dtype.is_bool()) return value != 0;
-  if (dtype.bits == 64) return value;
-  int shift = 64 - dtype.bits;
-  auto up = static_cast<uint64_t>(value) << shift;
-  return dtype.is_signed_int() ? static_cast<int64_t>(up) >> shift
-                               : static_cast<int64_t>(up >> shift);
-}
-
 int64_t scalar_unary(UnaryOp op, DataType dtype, int64_t a) {
   if (!dtype.is_float()) {
     if (op == UnaryOp::kIsNan || op == UnaryOp::kIsInf) return 0;

@@ -26,8 +26,6 @@ inline int64_t float_bits(double d) {
 
 // Rounds to the nearest value of a float type, ties to even.
 double round_to(DataType dtype, double value);
-// Takes the low bits of an integer as a value of the type (wraps); bool: != 0.
-int64_t wrap_to(DataType dtype, int64_t value);
 
 int64_t scalar_unary(UnaryOp op, DataType dtype, int64_t a);
 // `dtype` is the operands'. nullopt: integer division or remainder by zero.

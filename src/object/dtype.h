@@ -47,6 +47,15 @@ inline constexpr DataType i8{kDLInt, 8}, i16{kDLInt, 16}, i32{kDLInt, 32}, i64{k
 inline constexpr DataType u8{kDLUInt, 8}, u16{kDLUInt, 16}, u32{kDLUInt, 32}, u64{kDLUInt, 64};
 inline constexpr DataType boolean{kDLBool, 8};  // one byte, 0 or 1; written "bool"
 
+// The low bits of an integer as a value of an integer type (it wraps); of bool: != 0.
+constexpr int64_t wrap_to(DataType dtype, int64_t value) {
+  if (dtype.is_bool()) return value != 0;
+  const int shift = 64 - dtype.bits;
+  const uint64_t up = static_cast<uint64_t>(value) << shift;
+  return dtype.is_signed_int() ? static_cast<int64_t>(up) >> shift
+                               : static_cast<int64_t>(up >> shift);
+}
+
 // The number that an f16's bits stand for.
 double half_value(uint16_t bits);
 

@@ -302,7 +302,7 @@ class KernelParser {
       return loop::float_bits(std::isnan(v) || dtype == f64 ? v : loop::round_to(dtype, v));
     }
     int64_t v = p_.int_value("a literal");
-    if (loop::wrap_to(dtype, v) != v) p_.fail_at(at, cat(v, " doesn't fit ", short_name(dtype)));
+    if (wrap_to(dtype, v) != v) p_.fail_at(at, cat(v, " doesn't fit ", short_name(dtype)));
     return v;
   }
 

@@ -126,8 +126,8 @@ void Parser::element(DataType dtype, void* out) {
     return;
   }
   int64_t v = int_value("an element");
-  bool fits = dtype == boolean ? v >= 0 && v < 256
-                               : loop::wrap_to(dtype, v) == v && !(dtype == u64 && v < 0);
+  bool fits =
+      dtype == boolean ? v >= 0 && v < 256 : wrap_to(dtype, v) == v && !(dtype == u64 && v < 0);
   if (!fits) fail_at(first, cat(v, " doesn't fit ", short_name(dtype)));
   if (dtype == boolean) {
     *static_cast<uint8_t*>(out) = static_cast<uint8_t>(v);

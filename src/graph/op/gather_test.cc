@@ -152,8 +152,7 @@ TEST(Scatter, ElementsUpdateInOrder) {
           Index at = i;
           at[axis] = from_end(indices.at(i), want.shape[axis]);
           double v = combine(t.text("reduction"), want.at(at), updates.at(i));
-          want.at(at) =
-              dtype.is_float() ? v : double(loop::wrap_to(dtype, static_cast<int64_t>(v)));
+          want.at(at) = dtype.is_float() ? v : double(wrap_to(dtype, static_cast<int64_t>(v)));
         });
         expect_equal(t.results[0], want, 4);
       },
@@ -176,8 +175,7 @@ TEST(Scatter, NdUpdatesSlices) {
           }
           at.insert(at.end(), i.begin() + outer, i.end());
           double v = combine(t.text("reduction"), want.at(at), updates.at(i));
-          want.at(at) =
-              dtype.is_float() ? v : double(loop::wrap_to(dtype, static_cast<int64_t>(v)));
+          want.at(at) = dtype.is_float() ? v : double(wrap_to(dtype, static_cast<int64_t>(v)));
         });
         expect_equal(t.results[0], want, 4);
       },

@@ -126,7 +126,7 @@ inline Tensor random_tensor(DataType dtype, const std::vector<int64_t>& shape, R
   for (int64_t i = 0; i < t.count(); ++i) {
     int64_t v = random.between(low, high);
     int64_t bits =
-        dtype.is_float() ? loop::float_bits(static_cast<double>(v) / 4) : loop::wrap_to(dtype, v);
+        dtype.is_float() ? loop::float_bits(static_cast<double>(v) / 4) : wrap_to(dtype, v);
     loop::scalar_store(dtype, static_cast<char*>(t.data()) + i * dtype.bytes(), bits);
   }
   return t;
@@ -197,7 +197,7 @@ inline void expect_equal(const Tensor& found, const Nd& expected, double factor 
   for (size_t i = 0; i < f.data.size(); ++i) {
     double want = expected.data[i], have = f.data[i];
     if (!t.is_float()) {
-      ASSERT_EQ(have, static_cast<double>(loop::wrap_to(t, static_cast<int64_t>(want))))
+      ASSERT_EQ(have, static_cast<double>(wrap_to(t, static_cast<int64_t>(want))))
           << "element " << i << " of " << to_text(found);
     } else if (std::isnan(want)) {
       ASSERT_TRUE(std::isnan(have)) << "element " << i << ": " << have;

@@ -166,13 +166,6 @@ Any scalar(int64_t v, bool is_bool) {
   return is_bool ? Any(v != 0) : Any(v);
 }
 
-int64_t wrap(int64_t v, DataType t) {
-  if (t.is_bool()) return v != 0;
-  int shift = 64 - t.bits;
-  auto up = static_cast<uint64_t>(v) << shift;
-  return t.is_signed_int() ? static_cast<int64_t>(up) >> shift : static_cast<int64_t>(up >> shift);
-}
-
 }  // namespace
 
 void binary(Machine&, const Op& op, AnyView* base) {
@@ -200,7 +193,7 @@ void narrow(Machine&, const Op& op, AnyView* base) {
   if (!t.is_int() && !t.is_bool()) {
     throw Error(ErrorKind::Runtime, "narrow wraps to integers only").found(to_text(t));
   }
-  put_result(base, op.a, scalar(wrap(v, t), t.is_bool()));
+  put_result(base, op.a, scalar(wrap_to(t, v), t.is_bool()));
 }
 
 void select(Machine&, const Op& op, AnyView* base) {
@@ -378,7 +371,7 @@ void write_element(void* to, DataType d, const AnyView& v) {
     throw Error(ErrorKind::Runtime, "make_tensor can't make elements of this type")
         .found(to_text(d));
   }
-  int64_t value = wrap(v.v.i, d);
+  int64_t value = wrap_to(d, v.v.i);
   std::memcpy(to, &value, static_cast<size_t>(d.bytes()));  // little-endian
 }
 
