@@ -345,6 +345,19 @@ Operand NodeContext::slice(const Operand& x, int64_t axis, const Dim& start,
   return op("slice", {x}, attrs({{"starts", attr_dims(starts)}, {"sizes", attr_dims(sizes)}}));
 }
 
+Operand NodeContext::reversed(const Operand& x, int64_t axis) const {
+  Dims sizes = dims(x), starts(sizes.size(), Dim(0));
+  Ints steps(sizes.size(), 1);
+  const auto a = static_cast<size_t>(axis);
+  if (sizes[a].is_const(1) || sizes[a].is_const(0)) return x;
+  starts[a] = max(sizes[a] - 1, 0);
+  steps[a] = -1;
+  return op("slice", {x},
+            attrs({{"starts", attr_dims(starts)},
+                   {"sizes", attr_dims(sizes)},
+                   {"steps", graph::attr_ints(steps)}}));
+}
+
 Operand NodeContext::reduce(std::string_view name, const Operand& x, const Ints& axes,
                             bool keepdims) const {
   return op(name, {x}, attrs({{"axes", graph::attr_ints(axes)}, {"keepdims", keepdims}}));

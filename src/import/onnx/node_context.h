@@ -150,6 +150,8 @@ class NodeContext {
   Operand concat(const Operands& parts, int64_t axis) const;
   // Elements [start, start + size) of one axis.
   Operand slice(const Operand& x, int64_t axis, const Dim& start, const Dim& size) const;
+  // The elements along `axis` in reverse.
+  Operand reversed(const Operand& x, int64_t axis) const;
   Operand reduce(std::string_view name, const Operand& x, const Ints& axes, bool keepdims) const;
   Operand scalar(DataType dtype, double value) const;
   Operand scalar_like(const Operand& x, double value) const { return scalar(dtype(x), value); }

@@ -3,7 +3,7 @@
 #include <cmath>
 #include <functional>
 
-#include "import/onnx/node_context.h"
+#include "import/onnx/activation.h"
 
 namespace tenon::onnx {
 
@@ -26,24 +26,9 @@ Operands tanh(NodeContext& cx) {
   return {cx.op("tanh", {cx.in(0)})};
 }
 
-// where(x > 0, positive, negative)
-Operand by_sign(NodeContext& cx, const Operand& x, const Operand& positive,
-                const Operand& negative) {
-  return cx.op("where", {cx.op("greater", {x, cx.scalar_like(x, 0)}), positive, negative});
-}
-
-// exp(x) - 1 where x <= 0; elsewhere 0, so that a large x makes no infinity.
-Operand expm1_negative(NodeContext& cx, const Operand& x) {
-  Operand below = cx.op("minimum", {x, cx.scalar_like(x, 0)});
-  return cx.sub(cx.op("exp", {below}), cx.scalar_like(x, 1));
-}
-
 Operands leaky_relu(NodeContext& cx) {
   cx.ignore("consumed_inputs");
-  Operand x = cx.in(0);
-  double alpha = cx.attr_float("alpha", 0.01);
-  Operand scaled = cx.mul(x, cx.scalar_like(x, alpha));
-  return {cx.op("where", {cx.op("less", {x, cx.scalar_like(x, 0)}), scaled, x})};
+  return {activation::leaky_relu(cx, cx.in(0), cx.attr_float("alpha", 0.01))};
 }
 
 Operands prelu(NodeContext& cx) {
@@ -60,9 +45,7 @@ Operands prelu(NodeContext& cx) {
 
 Operands elu(NodeContext& cx) {
   cx.ignore("consumed_inputs");
-  Operand x = cx.in(0);
-  Operand negative = cx.mul(expm1_negative(cx, x), cx.scalar_like(x, cx.attr_float("alpha", 1)));
-  return {by_sign(cx, x, x, negative)};
+  return {activation::elu(cx, cx.in(0), cx.attr_float("alpha", 1))};
 }
 
 Operands selu(NodeContext& cx) {
@@ -71,50 +54,38 @@ Operands selu(NodeContext& cx) {
   bool old = cx.version() < 6;
   double alpha = cx.attr_float("alpha", old ? 1.6732 : 1.67326319217681884765625);
   double gamma = cx.attr_float("gamma", old ? 1.0507 : 1.05070102214813232421875);
-  Operand negative = cx.mul(expm1_negative(cx, x), cx.scalar_like(x, alpha));
-  return {cx.mul(by_sign(cx, x, x, negative), cx.scalar_like(x, gamma))};
+  return {cx.mul(activation::elu(cx, x, alpha), cx.scalar_like(x, gamma))};
 }
 
 Operands celu(NodeContext& cx) {
   Operand x = cx.in(0);
   Operand alpha = cx.scalar_like(x, cx.attr_float("alpha", 1));
-  Operand negative = cx.mul(alpha, expm1_negative(cx, cx.div(x, alpha)));
+  Operand negative = cx.mul(alpha, activation::expm1_negative(cx, cx.div(x, alpha)));
   return {cx.add(cx.op("maximum", {x, cx.scalar_like(x, 0)}),
                  cx.op("minimum", {negative, cx.scalar_like(x, 0)}))};
 }
 
-// log(1 + exp(x)) = max(x, 0) + log(1 + exp(-|x|))
-Operand softplus_of(NodeContext& cx, const Operand& x) {
-  Operand tail = cx.op("exp", {cx.op("neg", {cx.op("abs", {x})})});
-  return cx.add(cx.op("relu", {x}), cx.op("log", {cx.add(tail, cx.scalar_like(x, 1))}));
-}
-
 Operands softplus(NodeContext& cx) {
-  return {softplus_of(cx, cx.in(0))};
+  return {activation::softplus(cx, cx.in(0))};
 }
 
 Operands softsign(NodeContext& cx) {
-  Operand x = cx.in(0);
-  return {cx.div(x, cx.add(cx.op("abs", {x}), cx.scalar_like(x, 1)))};
-}
-
-Operand hard_sigmoid_of(NodeContext& cx, const Operand& x, double alpha, double beta) {
-  Operand line = cx.add(cx.mul(x, cx.scalar_like(x, alpha)), cx.scalar_like(x, beta));
-  return cx.op("clip", {line, cx.scalar_like(x, 0), cx.scalar_like(x, 1)});
+  return {activation::softsign(cx, cx.in(0))};
 }
 
 Operands hard_sigmoid(NodeContext& cx) {
   cx.ignore("consumed_inputs");
-  return {hard_sigmoid_of(cx, cx.in(0), cx.attr_float("alpha", 0.2), cx.attr_float("beta", 0.5))};
+  return {activation::hard_sigmoid(cx, cx.in(0), cx.attr_float("alpha", 0.2),
+                                   cx.attr_float("beta", 0.5))};
 }
 
 Operands hard_swish(NodeContext& cx) {
-  return {cx.mul(cx.in(0), hard_sigmoid_of(cx, cx.in(0), 1.0 / 6, 0.5))};
+  return {cx.mul(cx.in(0), activation::hard_sigmoid(cx, cx.in(0), 1.0 / 6, 0.5))};
 }
 
 Operands mish(NodeContext& cx) {
   Operand x = cx.in(0);
-  return {cx.mul(x, cx.op("tanh", {softplus_of(cx, x)}))};
+  return {cx.mul(x, cx.op("tanh", {activation::softplus(cx, x)}))};
 }
 
 Operands swish(NodeContext& cx) {

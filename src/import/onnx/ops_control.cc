@@ -115,20 +115,6 @@ std::vector<bool> directions(NodeContext& cx, const char* name, size_t count) {
   return std::vector<bool>(given.begin(), given.end());
 }
 
-// x with the elements along `axis` in reverse.
-Operand reversed(NodeContext& cx, const Operand& x, int64_t axis) {
-  Dims sizes = cx.dims(x), starts(sizes.size(), Dim(0));
-  Ints steps(sizes.size(), 1);
-  size_t a = static_cast<size_t>(axis);
-  if (sizes[a].is_const(1) || sizes[a].is_const(0)) return x;
-  starts[a] = max(sizes[a] - 1, 0);
-  steps[a] = -1;
-  return cx.op("slice", {x},
-               graph::attrs({{"starts", graph::attr_dims(starts)},
-                             {"sizes", graph::attr_dims(sizes)},
-                             {"steps", graph::attr_ints(steps)}}));
-}
-
 // x with its first axis moved to `axis`.
 Operand with_first_at(NodeContext& cx, const Operand& x, int64_t axis) {
   Ints perm;
@@ -164,7 +150,7 @@ Operands scan_node(NodeContext& cx) {
   for (size_t k = 0; k < inputs; ++k) {
     Operand x = cx.in(states + k);
     axes[k] = cx.axis(axes[k], cx.rank(x));
-    over.push_back(backwards[k] ? reversed(cx, x, axes[k]) : x);
+    over.push_back(backwards[k] ? cx.reversed(x, axes[k]) : x);
   }
   LoopSpec spec;
   spec.count = cx.dims(over[0])[static_cast<size_t>(axes[0])];
@@ -188,7 +174,7 @@ Operands scan_node(NodeContext& cx) {
   };
   LoopResult r = build_loop(cx, spec);
   for (size_t k = 0; k < yields; ++k) {
-    Operand y = backwards_out[k] ? reversed(cx, r.yields[k], 0) : r.yields[k];
+    Operand y = backwards_out[k] ? cx.reversed(r.yields[k], 0) : r.yields[k];
     r.states.push_back(with_first_at(cx, y, cx.axis(axes_out[k], cx.rank(y))));
   }
   return r.states;

@@ -6,13 +6,13 @@
 
 #include <algorithm>
 
+#include "import/onnx/activation.h"
 #include "import/onnx/loop_builder.h"
 
 namespace tenon::onnx {
 
 namespace {
 
-using graph::attr_dims;
 using graph::attrs;
 
 struct Activation {
@@ -25,27 +25,16 @@ Operand apply(NodeContext& cx, const Activation& f, const Operand& x) {
   const std::string& n = f.name;
   if (n == "sigmoid" || n == "tanh" || n == "relu") return cx.op(n, {x});
   if (n == "affine") return cx.add(cx.mul(x, number(f.alpha)), number(f.beta));
-  if (n == "leakyrelu") {
-    return cx.op("where", {cx.op("less", {x, number(0)}), cx.mul(x, number(f.alpha)), x});
-  }
+  if (n == "leakyrelu") return activation::leaky_relu(cx, x, f.alpha);
+  // Of x = alpha too, which the operator of this name makes 0.
   if (n == "thresholdedrelu") {
     return cx.op("where", {cx.op("less", {x, number(f.alpha)}), number(0), x});
   }
   if (n == "scaledtanh") return cx.mul(cx.op("tanh", {cx.mul(x, number(f.beta))}), number(f.alpha));
-  if (n == "hardsigmoid") {
-    return cx.op("clip",
-                 {cx.add(cx.mul(x, number(f.alpha)), number(f.beta)), number(0), number(1)});
-  }
-  if (n == "elu") {
-    Operand below = cx.op("exp", {cx.op("minimum", {x, number(0)})});
-    return cx.op("where", {cx.op("less", {x, number(0)}),
-                           cx.mul(cx.sub(below, number(1)), number(f.alpha)), x});
-  }
-  if (n == "softsign") return cx.div(x, cx.add(cx.op("abs", {x}), number(1)));
-  if (n == "softplus") {
-    Operand tail = cx.op("exp", {cx.op("neg", {cx.op("abs", {x})})});
-    return cx.add(cx.op("relu", {x}), cx.op("log", {cx.add(tail, number(1))}));
-  }
+  if (n == "hardsigmoid") return activation::hard_sigmoid(cx, x, f.alpha, f.beta);
+  if (n == "elu") return activation::elu(cx, x, f.alpha);
+  if (n == "softsign") return activation::softsign(cx, x);
+  if (n == "softplus") return activation::softplus(cx, x);
   cx.unsupported(cat("activation ", n, " not implemented"));
 }
 
@@ -161,19 +150,11 @@ class Recurrence {
  private:
   // The steps in reverse: of each sequence's own length where they differ.
   Operand reversed(const Operand& x) {
-    if (seq_.is_const(1)) return x;
-    if (lengths_) {
+    if (lengths_ && !seq_.is_const(1)) {
       return cx_.op("reverse_sequence", {x, lengths_},
                     attrs({{"batch_axis", 1}, {"time_axis", 0}}));
     }
-    Dims sizes = cx_.dims(x), starts(sizes.size(), Dim(0));
-    Ints steps(sizes.size(), 1);
-    starts[0] = max(sizes[0] - 1, 0);
-    steps[0] = -1;
-    return cx_.op("slice", {x},
-                  attrs({{"starts", attr_dims(starts)},
-                         {"sizes", attr_dims(sizes)},
-                         {"steps", graph::attr_ints(steps)}}));
+    return cx_.reversed(x, 0);
   }
 
   void read_activations(std::vector<std::string> functions) {

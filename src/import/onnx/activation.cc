@@ -1,0 +1,35 @@
+#include "import/onnx/activation.h"
+
+namespace tenon::onnx::activation {
+
+Operand expm1_negative(NodeContext& cx, const Operand& x) {
+  Operand below = cx.op("minimum", {x, cx.scalar_like(x, 0)});
+  return cx.sub(cx.op("exp", {below}), cx.scalar_like(x, 1));
+}
+
+Operand leaky_relu(NodeContext& cx, const Operand& x, double alpha) {
+  Operand scaled = cx.mul(x, cx.scalar_like(x, alpha));
+  return cx.op("where", {cx.op("less", {x, cx.scalar_like(x, 0)}), scaled, x});
+}
+
+Operand elu(NodeContext& cx, const Operand& x, double alpha) {
+  Operand negative = cx.mul(expm1_negative(cx, x), cx.scalar_like(x, alpha));
+  return cx.op("where", {cx.op("greater", {x, cx.scalar_like(x, 0)}), x, negative});
+}
+
+// max(x, 0) + log(1 + exp(-|x|)), in which nothing overflows.
+Operand softplus(NodeContext& cx, const Operand& x) {
+  Operand tail = cx.op("exp", {cx.op("neg", {cx.op("abs", {x})})});
+  return cx.add(cx.op("relu", {x}), cx.op("log", {cx.add(tail, cx.scalar_like(x, 1))}));
+}
+
+Operand softsign(NodeContext& cx, const Operand& x) {
+  return cx.div(x, cx.add(cx.op("abs", {x}), cx.scalar_like(x, 1)));
+}
+
+Operand hard_sigmoid(NodeContext& cx, const Operand& x, double alpha, double beta) {
+  Operand line = cx.add(cx.mul(x, cx.scalar_like(x, alpha)), cx.scalar_like(x, beta));
+  return cx.op("clip", {line, cx.scalar_like(x, 0), cx.scalar_like(x, 1)});
+}
+
+}  // namespace tenon::onnx::activation
