@@ -70,6 +70,7 @@ void Activation::bind_type(const TypeRef& type, const Any& found, const std::str
     throw Error(ErrorKind::Usage, cat(what, " is no tensor of ", to_text(tensor_type->dtype)));
   }
   if (tensor_type->dims_known) bind_dims(tensor_type->dims, tensor->shape(), what, compound);
+  if (tensor_type->value_known) bind_dims(tensor_type->values, elements(found), what, compound);
 }
 
 void Activation::bind_dims(const Array<Dim>& dims, std::span<const int64_t> found,

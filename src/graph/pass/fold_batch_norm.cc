@@ -1,5 +1,9 @@
 #include "graph/pass/fold_batch_norm.h"
 
+#include <cmath>
+#include <limits>
+#include <optional>
+
 #include "graph/ir/rewrite.h"
 
 namespace tenon::graph {
@@ -11,6 +15,41 @@ const TensorType& tensor_of(const Operand& operand) {
 
 Operand reshaped(Builder& b, const Operand& x, const std::vector<Dim>& shape) {
   return b.op("reshape", {x}, attrs({{"shape", attr_dims(shape)}}));
+}
+
+// The elements of a constant of f32 or f64.
+std::optional<std::vector<double>> constant_elements(const Operand& operand) {
+  auto* constant = operand.as<Constant>();
+  if (!constant) return std::nullopt;
+  const auto tensor = constant->value.try_as<Tensor>();
+  if (!tensor || !*tensor || (tensor->dtype() != f32 && tensor->dtype() != f64)) {
+    return std::nullopt;
+  }
+  const auto count = static_cast<size_t>(tensor->count());
+  if (tensor->dtype() == f64) {
+    return std::vector<double>(tensor->data_as<double>(), tensor->data_as<double>() + count);
+  }
+  return std::vector<double>(tensor->data_as<float>(), tensor->data_as<float>() + count);
+}
+
+// Whether x * k + (bias - mean * k) is (x - mean) * k + bias for every x but for rounding. Not
+// where one of the numbers is infinite or no number: then the two differ in what becomes NaN.
+bool is_affine(const Call& norm, DataType dtype) {
+  const auto scale = constant_elements(norm.args[1]), bias = constant_elements(norm.args[2]),
+             mean = constant_elements(norm.args[3]), variance = constant_elements(norm.args[4]);
+  if (!scale || !bias || !mean || !variance) return false;
+  const double epsilon = norm.attrs.at("epsilon").as<double>();
+  const double most =
+      dtype == f32 ? std::numeric_limits<float>::max() : std::numeric_limits<double>::max();
+  auto fits = [&](double value) { return std::abs(value) <= most; };  // false for NaN
+  for (size_t i = 0; i < scale->size(); ++i) {
+    const double squared = (*variance)[i] + epsilon, k = (*scale)[i] / std::sqrt(squared);
+    if (!(squared > 0) || !fits(squared) || !fits(k) || !fits((*mean)[i] * k) ||
+        !fits((*bias)[i] - (*mean)[i] * k)) {
+      return false;
+    }
+  }
+  return true;
 }
 
 class Folder : public Rewriter {
@@ -33,22 +72,27 @@ class Folder : public Rewriter {
     const TensorType& x = tensor_of(norm->args[0]);
     const DataType dtype = x.dtype;
     if (dtype != f32 && dtype != f64) return keep(var, value);
-    for (const Operand& arg : norm->args) {
-      if (tensor_of(arg).dtype != dtype) return keep(var, value);
+    const int64_t axis = norm->attrs.at("axis").as<int64_t>();
+    const auto channel = static_cast<size_t>(axis < 0 ? axis + x.rank : axis);
+    for (size_t i = 1; i < norm->args.size(); ++i) {
+      const TensorType& statistic = tensor_of(norm->args[i]);
+      if (statistic.dtype != dtype || !proves_equal(statistic.dims[0], x.dims[channel])) {
+        return keep(var, value);
+      }
     }
+    if (!is_affine(*norm, dtype)) return keep(var, value);
     const Operand epsilon = scalar(dtype, norm->attrs.at("epsilon").as<double>());
     const Operand k =
         b.op("mul", {norm->args[1], b.op("rsqrt", {b.op("add", {norm->args[4], epsilon})})});
     const Operand mean = norm->args[3], bias = norm->args[2];
     auto conv = convolutions_.find(norm->args[0].get());
-    const int64_t axis = norm->attrs.at("axis").as<int64_t>();
-    if (conv != convolutions_.end() && axis == 1 && is_channels_first(*conv->second.call) &&
+    if (conv != convolutions_.end() && channel == 1 && is_channels_first(*conv->second.call) &&
         conv->second.call->args[1].is<Constant>()) {
       return into_weights(conv->second, k, mean, bias);
     }
     const Operand c = b.op("sub", {bias, b.op("mul", {mean, k})});
     std::vector<Dim> shape(static_cast<size_t>(x.rank), Dim(1));
-    shape[static_cast<size_t>(axis < 0 ? axis + x.rank : axis)] = tensor_of(k).dims[0];
+    shape[channel] = tensor_of(k).dims[0];
     return b.op("add",
                 {b.op("mul", {norm->args[0], reshaped(b, k, shape)}), reshaped(b, c, shape)});
   }
