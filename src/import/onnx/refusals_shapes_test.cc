@@ -1,10 +1,14 @@
 // Refusals of operators that make, move and choose elements, and of control flow.
+#include "graph/op/register.h"
 #include "import/onnx/refusals_testing.h"
 
 namespace tenon::onnx {
 namespace {
 
-class RefusalsOfShapes : public Refusals {};
+class RefusalsOfShapes : public Refusals {
+ protected:
+  static void SetUpTestSuite() { graph::register_operators(); }
+};
 
 TEST_F(RefusalsOfShapes, Control) {
   const Attribute one =

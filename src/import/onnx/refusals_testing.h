@@ -4,7 +4,6 @@
 
 #include <gtest/gtest.h>
 
-#include "graph/op/register.h"
 #include "import/onnx/import_model.h"
 #include "import/onnx/model_maker.h"
 
@@ -122,8 +121,6 @@ inline Node identity(const std::string& from, const std::string& to) {
 
 class Refusals : public testing::Test {
  protected:
-  static void SetUpTestSuite() { graph::register_operators(); }
-
   static void broken(const std::vector<Refusal>& refusals) {
     for (const Refusal& r : refusals) {
       SCOPED_TRACE(cat(r.op, "-", r.opset, ": ", r.found));
