@@ -14,7 +14,7 @@
 #include "object/tensor.h"
 #include "vm/asm/assemble.h"
 #include "vm/executable/kernel_object.h"
-#include "vm/interp/kernel_runtime.h"
+#include "vm/executable/kernel_runtime.h"
 #include "vm/interp/machine.h"
 
 namespace {
