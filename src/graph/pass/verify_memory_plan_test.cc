@@ -10,10 +10,20 @@ namespace {
 
 using testing::HasSubstr;
 
-// A module whose main has two tensors in one storage; `middle` stands between their bindings.
-std::string verified(const std::string& middle, int offset_of_b) {
+// What the verifier says of the program; "" when it finds nothing.
+std::string verdict(const std::string& text) {
   register_graph_types();
   register_operators();
+  try {
+    verify_memory_plan(parse_module(text, "plan.tn"));
+    return "";
+  } catch (const Error& error) {
+    return error.what();
+  }
+}
+
+// A module whose main has two tensors in one storage; `middle` stands between their bindings.
+std::string verified(const std::string& middle, int offset_of_b) {
   const std::string text = cat(R"(
     fn @use(%x: tensor[4; f32]) -> tensor[4; f32] { %x }
     fn @main(%c: bool) -> tensor[4; f32] {
@@ -27,12 +37,7 @@ std::string verified(const std::string& middle, int offset_of_b) {
       %q = @use(%end)
       %q
     })");
-  try {
-    verify_memory_plan(parse_module(text, "plan.tn"));
-    return "";
-  } catch (const Error& error) {
-    return error.what();
-  }
+  return verdict(text);
 }
 
 constexpr const char* kThroughABranch = R"(
@@ -61,8 +66,6 @@ TEST(VerifyMemoryPlan, AllowsAPlaceThatIsDead) {
 
 // A kernel that writes over the tensor which it reads; `claim` is what it says of that.
 std::string verified_in_place(const std::string& claim, const std::string& read_last) {
-  register_graph_types();
-  register_operators();
   const std::string text = cat(R"(
     kernel @twice(%x: tensor[4; f32]) -> (%y: tensor[4; f32]) )",
                                claim, R"( {
@@ -79,12 +82,7 @@ std::string verified_in_place(const std::string& claim, const std::string& read_
                                read_last, R"(, no_retain=true) -> tensor[4; f32]
       %r
     })");
-  try {
-    verify_memory_plan(parse_module(text, "plan.tn"));
-    return "";
-  } catch (const Error& error) {
-    return error.what();
-  }
+  return verdict(text);
 }
 
 TEST(VerifyMemoryPlan, LetsAKernelOverwriteWhatItSays) {
