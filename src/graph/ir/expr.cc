@@ -148,6 +148,10 @@ TypeRef type_of(const Operand& operand) {
   return unit_type();
 }
 
+const TensorType* known_tensor(const Operand& operand) {
+  return known_tensor(type_of(operand));  // the operand holds its type
+}
+
 TypeRef type_of(const FunctionExpr& function) {
   auto t = make<FunctionType>();
   t->type_params = function.type_params;

@@ -169,6 +169,9 @@ struct Check : Expr {
 
 // The type of an operand; the unit for an absent one.
 TypeRef type_of(const Operand& operand);
+// The operand's type where it is a tensor's of known dimensions; null for other types and for an
+// optional operand left out.
+const TensorType* known_tensor(const Operand& operand);
 
 // A tensor constant; the type carries the elements of small integer and boolean tensors.
 Operand constant(Tensor value, std::string_view name = "");

@@ -82,6 +82,20 @@ bool function_fits(const FunctionType& a, const FunctionType& b) {
 
 }  // namespace
 
+const TensorType* known_tensor(const TypeRef& type) {
+  auto* tensor = type.as<TensorType>();
+  return tensor && tensor->dims_known ? tensor : nullptr;
+}
+
+bool same_dims(const TypeRef& a, const TypeRef& b) {
+  const TensorType *x = known_tensor(a), *y = known_tensor(b);
+  return x && y && dims_fit(x->dims, y->dims, nullptr);
+}
+
+bool same_tensor(const TypeRef& a, const TypeRef& b) {
+  return same_dims(a, b) && a.as<TensorType>()->dtype == b.as<TensorType>()->dtype;
+}
+
 bool same_type(const TypeRef& a, const TypeRef& b) {
   if (a == b) return true;
   if (!a || !b || a->type_index != b->type_index) return false;

@@ -115,7 +115,14 @@ const T* type_as(const TypeRef& type) {
   return type.template as<T>();
 }
 
+// The type where it is a tensor's of known dimensions, else null.
+const TensorType* known_tensor(const TypeRef& type);
 bool same_type(const TypeRef& a, const TypeRef& b);
+// Whether both are tensors whose dimensions are known and proved equal for all values of their
+// symbols; element types and element values may differ.
+bool same_dims(const TypeRef& a, const TypeRef& b);
+// The same, of one element type.
+bool same_tensor(const TypeRef& a, const TypeRef& b);
 // Whether a value of type `from` may stand where `to` is declared: equal, or less is known by `to`.
 // Sizes must be proved equal.
 bool is_subtype(const TypeRef& from, const TypeRef& to);

@@ -42,6 +42,18 @@ TEST(Type, FitsLeavesSizesToRunTime) {
   EXPECT_FALSE(fits(tensor_type(f32, {n, 4}), tensor_type(f32, {n, 5}), &unproved));
 }
 
+TEST(Type, TensorsAreTheSameWhereEverySizeIsProved) {
+  TypeRef known = tensor_type(f32, {n, 4});
+  EXPECT_TRUE(same_tensor(known, tensor_type(f32, {n, Dim(2) + 2})));
+  EXPECT_FALSE(same_tensor(known, tensor_type(f64, {n, 4})));
+  EXPECT_TRUE(same_dims(known, tensor_type(f64, {n, 4})));
+  EXPECT_FALSE(same_dims(known, tensor_type(f32, {m, 4})));
+  EXPECT_FALSE(same_dims(known, tensor_type(f32, {n})));
+  TypeRef rank_only = tensor_type_of_rank(f32, 2);
+  EXPECT_FALSE(same_dims(rank_only, rank_only));
+  EXPECT_FALSE(same_dims(scalar_type(f32), scalar_type(f32)));
+}
+
 TEST(Type, TheJoinIsWhatBothAre) {
   TypeRef a = tensor_type(f32, {n, 4}), b = tensor_type(f32, {m, 4});
   EXPECT_EQ(to_text(join(a, b)), "tensor[rank=2; f32]");

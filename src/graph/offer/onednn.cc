@@ -14,16 +14,8 @@ namespace {
 enum Activation : int64_t { kNone = 0, kRelu = 1, kClip = 2, kTanh = 4, kSigmoid = 5 };
 
 const TensorType* known_f32(const Operand& operand) {
-  auto* tensor = operand ? type_of(operand).as<TensorType>() : nullptr;
-  return tensor && tensor->dims_known && tensor->dtype == f32 ? tensor : nullptr;
-}
-
-bool same_dims(const TensorType& a, const TensorType& b) {
-  if (a.dims.size() != b.dims.size()) return false;
-  for (size_t i = 0; i < a.dims.size(); ++i) {
-    if (!proves_equal(a.dims[i], b.dims[i])) return false;
-  }
-  return true;
+  auto* tensor = known_tensor(operand);
+  return tensor && tensor->dtype == f32 ? tensor : nullptr;
 }
 
 // The one element of a constant f32 tensor or of a scalar.
@@ -109,7 +101,6 @@ class Matcher {
   void extend(Ref<const Call> base, const Binding& binding,
               const std::unordered_map<const Var*, const Binding*>& consumer) {
     const bool product = base->callee == "matmul";
-    auto* type = binding.var->type.as<TensorType>();
     Match match{
         base,        product || base->args.size() < 3 ? Operand() : base->args[2], {}, kNone, 0, 0,
         binding.span};
@@ -122,7 +113,7 @@ class Matcher {
       if (next == consumer.end()) break;
       const Var* taken = next->second->var.get();
       if (roots.contains(taken) || inner.contains(taken)) break;
-      if (!join(*next->second, *root, *type, product, &match)) break;
+      if (!join(*next->second, *root, product, &match)) break;
       inner.insert(root->var.get());
       root = next->second;
       match.span = Span::merge(match.span, root->span);
@@ -130,22 +121,20 @@ class Matcher {
     roots[root->var.get()] = match;
   }
 
-  bool join(const Binding& next, const Binding& root, const TensorType& type, bool product,
-            Match* match) const {
+  bool join(const Binding& next, const Binding& root, bool product, Match* match) const {
     auto* call = next.value.as<Call>();
     if (!call || call->kind != CalleeKind::kOperator) return false;
-    auto* result = next.var->type.as<TensorType>();
-    if (!result || !result->dims_known || !same_dims(*result, type)) return false;
+    if (!same_dims(next.var->type, root.var->type)) return false;
     if (call->callee == "add") {
       const Operand& other = call->args[0].get() == root.var.get() ? call->args[1] : call->args[0];
       auto* other_type = known_f32(other);
       if (!other_type || other.get() == root.var.get()) return false;
       if (product && !match->bias && !match->residual && other_type->rank == 1 &&
-          proves_equal(other_type->dims[0], type.dims.back())) {
+          proves_equal(other_type->dims[0], known_tensor(root.var->type)->dims.back())) {
         match->bias = other;
         return true;
       }
-      if (match->residual || !same_dims(*other_type, type)) return false;
+      if (match->residual || !same_dims(type_of(other), root.var->type)) return false;
       match->residual = other;
       return true;
     }

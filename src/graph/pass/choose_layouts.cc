@@ -12,11 +12,6 @@ const std::vector<int64_t> kToLast = {0, 2, 3, 1};         // NCHW -> NHWC
 const std::vector<int64_t> kToFirst = {0, 3, 1, 2};        // NHWC -> NCHW
 const std::vector<int64_t> kWeightsToLast = {2, 3, 1, 0};  // OIHW -> HWIO
 
-const TensorType* known_tensor(const Operand& operand) {
-  auto* tensor = operand ? type_of(operand).as<TensorType>() : nullptr;
-  return tensor && tensor->dims_known ? tensor : nullptr;
-}
-
 Operand transposed(Builder& b, const Operand& x, const std::vector<int64_t>& perm) {
   if (auto inner = as_transposed(b, x)) {
     const auto composed = compose_permutations(inner->perm, perm);

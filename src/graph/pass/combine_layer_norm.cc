@@ -16,11 +16,6 @@ struct Chain {
   Span span;  // of all its parts
 };
 
-const TensorType* known_tensor(const Operand& operand) {
-  auto* type = operand ? type_of(operand).as<TensorType>() : nullptr;
-  return type && type->dims_known ? type : nullptr;
-}
-
 class Finder {
  public:
   explicit Finder(const FunctionRef& function) : uses_(count_uses(function)) {

@@ -20,22 +20,8 @@ bool is_anchor(OpKind kind) {
          kind == OpKind::kContraction;
 }
 
-const TensorType* tensor_of(const TypeRef& type) {
-  auto* tensor = type.as<TensorType>();
-  return tensor && tensor->dims_known ? tensor : nullptr;
-}
-
-bool same_dims(const TypeRef& a, const TypeRef& b) {
-  const TensorType *x = tensor_of(a), *y = tensor_of(b);
-  if (!x || !y || x->dims.size() != y->dims.size()) return false;
-  for (size_t i = 0; i < x->dims.size(); ++i) {
-    if (!proves_equal(x->dims[i], y->dims[i])) return false;
-  }
-  return true;
-}
-
 bool is_single_element(const TypeRef& type) {
-  const TensorType* t = tensor_of(type);
+  const TensorType* t = known_tensor(type);
   return t && product({t->dims.begin(), t->dims.end()}).is_const(1);
 }
 
@@ -108,7 +94,7 @@ class Grouping {
       Node& p = nodes_[i];
       if (!p.op || p.group >= 0 || !all_uses_in(group, i)) continue;
       const OpKind kind = p.op->kind;
-      if (kind == OpKind::kOpaque || !tensor_of(p.binding->var->type)) continue;
+      if (kind == OpKind::kOpaque || !known_tensor(p.binding->var->type)) continue;
       if (is_anchor(kind)) {
         if (anchored || !only_pointwise_after(group, i, *members)) continue;
         anchored = true;

@@ -22,15 +22,6 @@ std::vector<TypeRef> result_types(const TypeRef& type) {
                : std::vector<TypeRef>{type};
 }
 
-bool same_tensor(const TypeRef& a, const TypeRef& b) {
-  auto *x = a.as<TensorType>(), *y = b.as<TensorType>();
-  if (!x || !y || x->dtype != y->dtype || x->dims.size() != y->dims.size()) return false;
-  for (size_t i = 0; i < x->dims.size(); ++i) {
-    if (!proves_equal(x->dims[i], y->dims[i])) return false;
-  }
-  return true;
-}
-
 // Which operands of kernel calls their results may overwrite: tensors that this block makes, that
 // nothing holds but the block, and whose last use the call is.
 class Overwrites {

@@ -22,24 +22,10 @@ std::vector<Dim> dims(const Call& call, const char* name) {
   return {array.begin(), array.end()};
 }
 
-const TensorType* known_tensor(const TypeRef& type) {
-  auto* tensor = type.as<TensorType>();
-  return tensor && tensor->dims_known ? tensor : nullptr;
-}
-
-bool same_tensor_type(const TypeRef& a, const TypeRef& b) {
-  const TensorType *x = known_tensor(a), *y = known_tensor(b);
-  if (!x || !y || x->dtype != y->dtype || x->rank != y->rank) return false;
-  for (size_t i = 0; i < x->dims.size(); ++i) {
-    if (!proves_equal(x->dims[i], y->dims[i])) return false;
-  }
-  return true;
-}
-
 // ---- the rules ----
 
 Operand drop_same_type(Builder&, const Call& call, const TypeRef& type) {
-  return same_tensor_type(type_of(call.args[0]), type) ? call.args[0] : Operand();
+  return same_tensor(type_of(call.args[0]), type) ? call.args[0] : Operand();
 }
 
 Operand reshape_of_reshape(Builder& b, const Call& call, const TypeRef&) {
@@ -86,7 +72,7 @@ Operand whole_slice(Builder&, const Call& call, const TypeRef& type) {
   for (int64_t step : ints(call, "steps")) {
     if (step != 1) return Operand();
   }
-  return same_tensor_type(type_of(call.args[0]), type) ? call.args[0] : Operand();
+  return same_tensor(type_of(call.args[0]), type) ? call.args[0] : Operand();
 }
 
 Operand no_padding(Builder&, const Call& call, const TypeRef&) {
@@ -100,7 +86,7 @@ Operand no_padding(Builder&, const Call& call, const TypeRef&) {
 
 // x to the power 2 is x * x, to the last bit.
 Operand square(Builder& b, const Call& call, const TypeRef& type) {
-  if (single_number(call.args[1]) != 2.0 || !same_tensor_type(type_of(call.args[0]), type)) {
+  if (single_number(call.args[1]) != 2.0 || !same_tensor(type_of(call.args[0]), type)) {
     return Operand();
   }
   return b.op("mul", {call.args[0], call.args[0]});
@@ -112,13 +98,13 @@ Operand neutral_right(Builder&, const Call& call, const TypeRef& type) {
   auto value = single_number(call.args[1]);
   if (!value || *value != kNeutral) return Operand();
   if (kNeutral == 0 && std::signbit(*value)) return Operand();
-  return same_tensor_type(type_of(call.args[0]), type) ? call.args[0] : Operand();
+  return same_tensor(type_of(call.args[0]), type) ? call.args[0] : Operand();
 }
 
 Operand neutral_left(Builder&, const Call& call, const TypeRef& type) {
   auto value = single_number(call.args[0]);
   if (!value || *value != 1) return Operand();
-  return same_tensor_type(type_of(call.args[1]), type) ? call.args[1] : Operand();
+  return same_tensor(type_of(call.args[1]), type) ? call.args[1] : Operand();
 }
 
 Operand relu_of_relu(Builder& b, const Call& call, const TypeRef&) {

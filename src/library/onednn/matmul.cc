@@ -71,9 +71,9 @@ void check_tensors(const Product& p) {
   if (p.out->layout & LayoutWord::kReadOnly) fail("'out' is read-only");
 }
 
-// `a` and `b` are the sizes of the permuted operands.
-void check_sizes(const Product& p, const Dims& a, const Dims& b) {
-  const size_t rank = a.size();
+void check_sizes(const Product& p) {
+  const size_t rank = rank_of(p);
+  const Dims a = permuted(p.a, p.a_perm, rank).dims(), b = permuted(p.b, p.b_perm, rank).dims();
   if (a[rank - 1] != b[rank - 2]) fail("the inner sizes of a and b differ");
   for (size_t i = 0; i < rank; ++i) {
     const int64_t expected = i + 2 == rank ? a[i] : i + 1 == rank ? b[i] : a[i] == 1 ? b[i] : a[i];
@@ -103,13 +103,12 @@ bool is_identity(const Shape& perm) {
 }
 
 Plan make(const Product& p) {
+  check_sizes(p);
   const size_t rank = rank_of(p);
   Plan plan;
   plan.source = permuted(p.a, p.a_perm, rank);
   plan.given_weights = permuted(p.b, p.b_perm, rank);
   const Dims a = plan.source.dims(), b = plan.given_weights.dims();
-  check_sizes(p, a, b);
-  if (p.out.count() == 0) return plan;
   const int64_t inner = a[rank - 1];
   if (inner == 0) fail("the inner size is 0");
   plan.threads = threads_worth(static_cast<double>(p.out.count()) * static_cast<double>(inner));
@@ -154,10 +153,6 @@ Plan make(const Product& p) {
 }
 
 void run(const Product& p) {
-  if (p.out.count() == 0) {
-    make(p);
-    return;
-  }
   Key key(2);
   for (const Tensor* t : {&p.a, &p.b, &p.bias, &p.residual, &p.out}) key.add(*t);
   for (const Shape* s : {&p.a_perm, &p.b_perm}) key.add(s->dims());
@@ -173,6 +168,7 @@ void run(const Product& p) {
 void matmul(const AnyView* args, int32_t count, Any*) {
   const Product p = read(args, count);
   check_tensors(p);
+  if (p.out.count() == 0) return check_sizes(p);
   try {
     run(p);
   } catch (const dnnl::error& error) {
