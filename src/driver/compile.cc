@@ -9,6 +9,7 @@
 #include "graph/evaluate/reference_evaluator.h"
 #include "graph/ir/check.h"
 #include "graph/ir/module.h"
+#include "graph/ir/walk.h"
 #include "graph/offer/offers.h"
 #include "graph/op/register.h"
 #include "graph/pass/pass.h"
@@ -35,6 +36,34 @@ codegen::ResultNames result_names(const graph::Module& module) {
     }
   }
   return names;
+}
+
+// No pass carries a device from a tensor to the memory and kernels of its results.
+void refuse_other_devices(const graph::TypeRef& type, const Span& span) {
+  if (const int64_t device = graph::other_device(type)) {
+    throw Error(ErrorKind::Unsupported, span,
+                cat("a tensor on device ", device,
+                    " is parsed and checked, but not compiled by "
+                    "this version"))
+        .help("leave out 'device=': code is made for the host, device 0");
+  }
+}
+
+void refuse_other_devices(const graph::BlockRef& block) {
+  for (const auto& binding : block->bindings) {
+    refuse_other_devices(binding->var->type, binding->span);
+    graph::for_each_block(binding->value,
+                          [](const graph::BlockRef& inner) { refuse_other_devices(inner); });
+  }
+}
+
+void refuse_other_devices(const graph::Module& module) {
+  for (const auto& [name, function] : module->functions) {
+    for (const graph::VarRef& param : function->params) {
+      refuse_other_devices(param->type, function->span);
+    }
+    refuse_other_devices(function->body);
+  }
 }
 
 // What passes see beside the module, for one compilation.
@@ -94,6 +123,7 @@ void initialise() {
 }
 
 graph::Module run_passes(const graph::Module& module, const CompileOptions& options) {
+  refuse_other_devices(module);
   Pipeline pipeline(options);
   graph::Module now = module;
   for (const graph::Pass& pass : graph::all_passes()) {

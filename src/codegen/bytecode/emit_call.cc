@@ -25,6 +25,19 @@ Array<Dim> dims_attr(const Call& call, const char* name) {
   return call.attrs.at(name).as<Array<Dim>>();
 }
 
+// Whether a constant of bytecode can hold the value.
+bool has_constant_form(const Any& value) {
+  switch (value.type_index) {
+    case TypeIndex::Bool:
+    case TypeIndex::Int:
+    case TypeIndex::Float:
+    case TypeIndex::DataType:
+      return true;
+    default:
+      return String::accepts(value);
+  }
+}
+
 // Operators on scalars, by the instruction that computes them on two integers.
 const std::unordered_map<std::string_view, Opcode>& scalar_opcodes() {
   static const std::unordered_map<std::string_view, Opcode> table = {
@@ -62,8 +75,8 @@ bool FunctionEmitter::emit_call(const Call& call, const TypeRef& type, Arg dst, 
       emit_kernel(call);
       return false;
     case CalleeKind::kPacked:
-      if (is_memory_intrinsic(call.callee)) {
-        emit_intrinsic(call, type, dst);
+      if (auto intrinsic = memory_intrinsic(call)) {
+        emit_intrinsic(*intrinsic, call, type, dst);
       } else {
         emit_packed(call, dst);
       }
@@ -106,7 +119,7 @@ void FunctionEmitter::emit_kernel(const Call& call) {
              {Arg::none(), Arg::packed(unit_->packed_index(call.callee, /*kernel=*/true))}, args);
 }
 
-Arg FunctionEmitter::attribute(const Any& value) {
+Arg FunctionEmitter::attribute(std::string_view name, const Any& value) {
   if (auto dims = value.try_as<Array<Dim>>()) {
     const uint32_t reg = new_register();
     code_.emit(Opcode::MakeShape, {Arg::reg(reg)}, sizes(*dims));
@@ -121,6 +134,11 @@ Arg FunctionEmitter::attribute(const Any& value) {
   if (auto integer = value.try_as<int64_t>(); integer && vm::fits_immediate(*integer)) {
     return Arg::imm(*integer);
   }
+  if (!has_constant_form(value)) {
+    refuse(cat("no constant of bytecode holds the attribute '", name, "', of kind ",
+               type_name(value.type_index)),
+           "give a number, truth, string, element type, size, or a list of integers or sizes");
+  }
   return Arg::constant(constants_->of_value(value));
 }
 
@@ -129,7 +147,7 @@ void FunctionEmitter::emit_packed(const Call& call, Arg dst) {
   std::vector<uint32_t> held;  // shapes made for this call keep their registers until it
   for (const auto& [name, value] : call.attrs) {
     if (name == kDestinationsAttr || name == kNoRetainAttr) continue;
-    const Arg arg = attribute(value);
+    const Arg arg = attribute(name.view(), value);
     if (arg.is(vm::ArgKind::LastUse)) {
       std::erase(free_, arg.index());
       held.push_back(arg.index());
@@ -141,32 +159,34 @@ void FunctionEmitter::emit_packed(const Call& call, Arg dst) {
   for (uint32_t reg : held) free_register(reg);
 }
 
-void FunctionEmitter::emit_intrinsic(const Call& call, const TypeRef& type, Arg dst) {
-  const std::string_view name = call.callee;
+void FunctionEmitter::emit_intrinsic(MemoryIntrinsic intrinsic, const Call& call,
+                                     const TypeRef& type, Arg dst) {
   if (dst.is_none()) return;
-  if (name == kMemoryStorage) {
-    code_.emit(Opcode::AllocStorage,
-               {dst, size(dim_attr(call, "size")), Arg::imm(kTensorAlignment), Arg::device(kHost)});
-  } else if (name == kMemoryTensor) {
-    const Arg offset = size(dim_attr(call, "offset"));
-    const std::vector<Arg> dims = sizes(dims_attr(call, "shape"));
-    const Arg storage = consume(call.args)[0];
-    code_.emit(Opcode::AllocTensor,
-               {dst, storage, offset, Arg::dtype(type.as<TensorType>()->dtype)}, dims);
-  } else if (name == kMemoryReshape) {
-    const std::vector<Arg> dims = sizes(dims_attr(call, "shape"));
-    const Arg tensor = consume(call.args)[0];
-    code_.emit(Opcode::ReshapeTensor, {dst, tensor}, dims);
-  } else if (name == kMemoryValues) {
-    auto* tensor = type.as<TensorType>();
-    code_.emit(Opcode::MakeTensor, {dst, Arg::dtype(tensor->dtype), Arg::imm(tensor->rank)},
-               sizes(dims_attr(call, "values")));
-  } else if (name == kMemoryRank0) {
-    const Arg elements[] = {value(call.args[0])};
-    code_.emit(Opcode::MakeTensor, {dst, Arg::dtype(type.as<TensorType>()->dtype), Arg::imm(0)},
-               elements);
-  } else {
-    TENON_ASSERT(false, "unknown memory intrinsic ", name);
+  switch (intrinsic) {
+    case MemoryIntrinsic::kStorage:
+      code_.emit(Opcode::AllocStorage, {dst, size(dim_attr(call, "size")),
+                                        Arg::imm(kTensorAlignment), Arg::device(kHost)});
+      break;
+    case MemoryIntrinsic::kTensor: {
+      const Arg offset = size(dim_attr(call, "offset"));
+      const std::vector<Arg> dims = sizes(dims_attr(call, "shape"));
+      const Arg storage = consume(call.args)[0];
+      code_.emit(Opcode::AllocTensor,
+                 {dst, storage, offset, Arg::dtype(type.as<TensorType>()->dtype)}, dims);
+      break;
+    }
+    case MemoryIntrinsic::kReshape: {
+      const std::vector<Arg> dims = sizes(dims_attr(call, "shape"));
+      const Arg tensor = consume(call.args)[0];
+      code_.emit(Opcode::ReshapeTensor, {dst, tensor}, dims);
+      break;
+    }
+    case MemoryIntrinsic::kValues: {
+      auto* tensor = type.as<TensorType>();
+      code_.emit(Opcode::MakeTensor, {dst, Arg::dtype(tensor->dtype), Arg::imm(tensor->rank)},
+                 sizes(dims_attr(call, "values")));
+      break;
+    }
   }
 }
 

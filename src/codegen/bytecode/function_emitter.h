@@ -11,6 +11,7 @@
 
 #include "codegen/bytecode/constant_pool.h"
 #include "codegen/bytecode/liveness.h"
+#include "graph/ir/intrinsic.h"
 #include "graph/ir/module.h"
 #include "vm/isa/code_builder.h"
 
@@ -55,12 +56,13 @@ class FunctionEmitter {
   bool emit_call(const graph::Call& call, const graph::TypeRef& type, Arg dst, bool tail);
 
   // ---- calls (emit_call.cc) ----
-  void emit_intrinsic(const graph::Call& call, const graph::TypeRef& type, Arg dst);
+  void emit_intrinsic(graph::MemoryIntrinsic intrinsic, const graph::Call& call,
+                      const graph::TypeRef& type, Arg dst);
   void emit_packed(const graph::Call& call, Arg dst);
   void emit_kernel(const graph::Call& call);
   void emit_scalar_op(const graph::Call& call, const graph::TypeRef& type, Arg dst);
   // An attribute's value as an argument of a packed call.
-  Arg attribute(const Any& value);
+  Arg attribute(std::string_view name, const Any& value);
 
   // ---- operands and registers ----
   Arg value(const graph::Operand& operand);    // for `value` operands

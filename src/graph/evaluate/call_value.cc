@@ -76,10 +76,23 @@ Any attribute(const Any& value, const Activation& activation) {
   return value;
 }
 
-Any call_packed(const Call& call, std::string_view name, const TypeRef& type,
-                const Activation& activation) {
-  if (name == kMemoryValues) return values_tensor(call, type, activation);
-  if (name == kMemoryReshape) return reshaped(call, type, activation);
+Any call_intrinsic(MemoryIntrinsic intrinsic, const Binding& binding, const Call& call,
+                   const Activation& activation) {
+  switch (intrinsic) {
+    case MemoryIntrinsic::kValues:
+      return values_tensor(call, binding.var->type, activation);
+    case MemoryIntrinsic::kReshape:
+      return reshaped(call, binding.var->type, activation);
+    case MemoryIntrinsic::kStorage:
+    case MemoryIntrinsic::kTensor:
+      break;  // the evaluator runs what comes before memory is made explicit
+  }
+  throw Error(ErrorKind::Unsupported, binding.span,
+              cat("'", call.callee, "' is compiled, but not interpreted"))
+      .help("leave out --mode interpret");
+}
+
+Any call_packed(const Call& call, std::string_view name, const Activation& activation) {
   std::vector<Any> args;
   for (const Operand& arg : call.args) args.push_back(activation.value(arg));
   // Optional operands may be left out of an operator's call, but not of the function's.
@@ -100,14 +113,17 @@ Any call_value(const Binding& binding, const Call& call, const CompiledKernel* k
                const Activation& activation) {
   const TypeRef& type = binding.var->type;
   if (kernel) return call_kernel(binding, call, *kernel, activation);
-  if (call.kind == CalleeKind::kPacked) return call_packed(call, call.callee, type, activation);
+  if (auto intrinsic = memory_intrinsic(call)) {
+    return call_intrinsic(*intrinsic, binding, call, activation);
+  }
+  if (call.kind == CalleeKind::kPacked) return call_packed(call, call.callee, activation);
   if (call.kind == CalleeKind::kClosure) {
     throw Error(ErrorKind::Unsupported, "the evaluator does not call closures");
   }
   const Operator* op = operator_of(call);
   TENON_ASSERT(op, "unknown operator ", call.callee);
   if (op->view) return reshaped(call, type, activation);
-  if (op->packed) return call_packed(call, op->packed, type, activation);
+  if (op->packed) return call_packed(call, op->packed, activation);
   if (auto* scalar = type.as<ScalarType>()) return scalar_call(call, scalar->dtype, activation);
   throw Error(ErrorKind::Internal, cat("operator ", call.callee, " has no lowering"));
 }

@@ -46,12 +46,14 @@ class CheckTest : public ::testing::Test {
     block->bindings.push_back(b);
     return b->var;
   }
-  std::string error() {
+  std::string error(const loop::KernelRef& kernel = {}) {
     f->body = block;
     Map<String, FunctionRef> functions;
     functions.set("f", f);
+    Map<String, loop::KernelRef> kernels;
+    if (kernel) kernels.set(kernel->name, kernel);
     try {
-      check_module(make_module(functions));
+      check_module(make_module(functions, kernels));
     } catch (const Error& e) {
       return e.render();
     }
@@ -132,6 +134,20 @@ TEST_F(CheckTest, AttributesAreComplete) {
   c->args = {x};
   block->result = bind("y", c, x->type);
   EXPECT_THAT(error(), HasSubstr("its attributes aren't complete"));
+}
+
+TEST_F(CheckTest, AKernelTakesIntegersOnly) {
+  auto kernel = make<loop::Kernel>();
+  kernel->name = "k";
+  kernel->body = loop::seq({});
+  auto c = make<Call>();
+  c->kind = CalleeKind::kKernel;
+  c->callee = "k";
+  c->attrs = attrs({{"step", Any(int64_t{1})}});
+  block->result = bind("y", c, x->type);
+  EXPECT_THAT(error(kernel), HasSubstr("kernel @k takes no such attribute 'step'"));
+  c->attrs = attrs({{"integers", Any(int64_t{1})}});
+  EXPECT_THAT(error(kernel), HasSubstr("kernel @k takes no such attribute 'integers'"));
 }
 
 TEST_F(CheckTest, ConstantsHaveTheTypeOfTheirValue) {

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "graph/ir/intrinsic.h"
+
 namespace tenon::graph {
 
 namespace {
@@ -278,6 +280,7 @@ class Inference {
         return kernel_call(c);
       case CalleeKind::kPacked:
         if (!c.result_type) fail(cat("the packed call of '", c.callee, "' states no result type"));
+        check_packed_call(c);
         return c.result_type;
     }
     fail("a call of an unknown kind");
@@ -489,7 +492,16 @@ class Inference {
     // The integers come first: they bind symbols that no shape binds.
     Array<Operand> args = c.args;
     Array<Dim> integers;
-    if (const Any* given = c.attrs.find("integers")) integers = given->as<Array<Dim>>();
+    for (const auto& [name, value] : c.attrs) {
+      auto dims = value.try_as<Array<Dim>>();
+      if (name != "integers" || !dims) {
+        throw Error(ErrorKind::Usage,
+                    cat("kernel @", c.callee, " takes no such attribute '", name, "'"))
+            .found(type_name(value.type_index))
+            .expected("integers=[sizes]");
+      }
+      integers = *dims;
+    }
     if (integers.size() != k.integers.size()) {
       throw Error(ErrorKind::Usage, cat("kernel @", c.callee, " takes another number of integers"))
           .found(cat(integers.size()))

@@ -320,6 +320,18 @@ void collect_symbols(const TypeRef& type, std::vector<std::string>* names) {
       });
 }
 
+int64_t other_device(const TypeRef& type) {
+  if (const auto* tensor = type_as<TensorType>(type)) return tensor->device;
+  int64_t found = 0;
+  rebuild(
+      type, [](const Dim& d) { return d; },
+      [&](const TypeRef& part) {
+        if (found == 0) found = other_device(part);
+        return part;
+      });
+  return found;
+}
+
 void collect_binding_symbols(const TypeRef& type, std::vector<std::string>* names) {
   auto one = [&](const Dim& d) {
     if (d.kind() == DimKind::kSymbol && !contains(*names, d.node().name.view())) {

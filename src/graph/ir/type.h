@@ -143,6 +143,9 @@ void collect_binding_symbols(const TypeRef& type, std::vector<std::string>* name
 // such elements are dropped.
 TypeRef erase_symbols(const TypeRef& type, const std::function<bool(std::string_view)>& keep);
 
+// The device of the first tensor in the type that is not the host's; 0 where all are.
+int64_t other_device(const TypeRef& type);
+
 // Types that are larger or deeper than this are refused by whoever makes bindings: nested tuples of
 // one value double at every step.
 inline constexpr int kMaxTypeSize = 4096;

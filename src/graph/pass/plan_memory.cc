@@ -10,11 +10,6 @@
 namespace tenon::graph {
 namespace {
 
-bool is_packed(const ExprRef& value, const char* name) {
-  auto* call = value.as<Call>();
-  return call && call->kind == CalleeKind::kPacked && call->callee == name;
-}
-
 int64_t align_up(int64_t bytes) {
   return (bytes + kTensorAlignment - 1) / kTensorAlignment * kTensorAlignment;
 }
@@ -48,7 +43,7 @@ class Lifetimes {
  private:
   void visit(const Binding& binding, int64_t at) {
     const ExprRef& value = binding.value;
-    if (is_packed(value, kMemoryStorage)) {
+    if (memory_intrinsic(value) == MemoryIntrinsic::kStorage) {
       Value v;
       v.storage = binding.var.get();
       v.bytes = Dim(value.as<Call>()->attrs.at("size").as<Ref<const DimNode>>());
@@ -57,7 +52,7 @@ class Lifetimes {
       values_.push_back(v);
       return;
     }
-    if (is_packed(value, kMemoryTensor)) {
+    if (memory_intrinsic(value) == MemoryIntrinsic::kTensor) {
       const int64_t index = owner_of(value.as<Call>()->args[0]);
       if (index >= 0) {
         values_[index].tensor = binding.var.get();
@@ -66,7 +61,7 @@ class Lifetimes {
       }
       return;
     }
-    if (is_packed(value, kMemoryReshape)) {
+    if (memory_intrinsic(value) == MemoryIntrinsic::kReshape) {
       const int64_t index = owner_of(value.as<Call>()->args[0]);
       if (index >= 0) {
         owner_[binding.var.get()] = index;  // a view lives in its source's storage
@@ -100,8 +95,8 @@ class Lifetimes {
   void visit_nested(const BlockRef& block, int64_t at, bool captures) {
     for (const auto& binding : block->bindings) {
       auto* call = binding->value.as<Call>();
-      const bool view =
-          is_packed(binding->value, kMemoryReshape) || binding->value.is<MatchShape>();
+      const bool view = memory_intrinsic(binding->value) == MemoryIntrinsic::kReshape ||
+                        binding->value.is<MatchShape>();
       for_each_operand(binding->value, [&](const Operand& operand) {
         const int64_t index = owner_of(operand);
         if (index < 0) return;
@@ -221,7 +216,7 @@ class Planner : public Rewriter {
   }
 
   Operand rewrite(const VarRef& var, const ExprRef& value) override {
-    if (is_packed(value, kMemoryStorage)) {
+    if (memory_intrinsic(value) == MemoryIntrinsic::kStorage) {
       auto it = places_.find(var.get());
       if (it == places_.end()) return storages_[var.get()] = keep(var, value);
       const auto& [plan, place] = it->second;
@@ -231,7 +226,7 @@ class Planner : public Rewriter {
       offsets_[var.get()] = place.offset;
       return arena;
     }
-    if (is_packed(value, kMemoryTensor)) {
+    if (memory_intrinsic(value) == MemoryIntrinsic::kTensor) {
       auto* call = value.as<Call>();
       auto offset = offsets_.find(source_of_.at(var.get()));
       if (offset == offsets_.end()) return keep(var, value);
@@ -253,7 +248,7 @@ class Planner : public Rewriter {
       places_[storage] = {plan_of_block.get(), place};
     }
     for (const auto& binding : block->bindings) {
-      if (is_packed(binding->value, kMemoryTensor)) {
+      if (memory_intrinsic(binding->value) == MemoryIntrinsic::kTensor) {
         source_of_[binding->var.get()] = binding->value.as<Call>()->args[0].as<Var>();
       }
       for_each_block(binding->value, [this](const BlockRef& inner) { plan(inner); });

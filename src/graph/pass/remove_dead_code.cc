@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <unordered_set>
 
+#include "graph/ir/intrinsic.h"
 #include "graph/ir/rewrite.h"
 #include "graph/pass/simplify.h"
 
@@ -17,9 +18,7 @@ bool has_effect(const ExprRef& value) {
       auto* tuple = call->result_type.as<TupleType>();
       return tuple && tuple->fields.empty();
     }
-    if (call->kind == CalleeKind::kPacked) {
-      return !std::string_view(call->callee).starts_with("memory.");
-    }
+    if (memory_intrinsic(*call)) return false;
     return call->kind != CalleeKind::kOperator;
   }
   bool inner = false;

@@ -44,7 +44,7 @@ class Verifier {
       made_[binding.var.get()] = at_;
       may_be_[binding.var.get()] = visit(binding.value);
       auto* call = binding.value.as<Call>();
-      if (call && call->kind == CalleeKind::kPacked && call->callee == kMemoryTensor) {
+      if (memory_intrinsic(binding.value) == MemoryIntrinsic::kTensor) {
         auto* type = binding.var->type.as<TensorType>();
         const Dim offset(call->attrs.at("offset").as<Ref<const DimNode>>());
         const Dim bytes =
@@ -95,9 +95,10 @@ class Verifier {
     });
     auto* call = value.as<Call>();
     if (call && call->kind == CalleeKind::kKernel) overwrite(*call);
+    const auto intrinsic = memory_intrinsic(value);
     const bool keeps_nothing =
         call && (call->kind == CalleeKind::kKernel || call->attrs.contains(String(kNoRetainAttr)) ||
-                 (is_memory_intrinsic(call->callee) && call->callee != kMemoryReshape));
+                 (intrinsic && intrinsic != MemoryIntrinsic::kReshape));
     if (!keeps_nothing && !value.is<If>()) results.merge(operands);
     return results;
   }

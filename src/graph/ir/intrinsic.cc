@@ -1,0 +1,144 @@
+#include "graph/ir/intrinsic.h"
+
+#include "graph/ir/op.h"
+
+namespace tenon::graph {
+
+namespace {
+
+struct Form {
+  MemoryIntrinsic intrinsic;
+  const char* name;
+  const char* text;  // for messages
+  size_t operands;
+  std::vector<std::pair<const char*, AttrKind>> attrs;
+};
+
+const std::vector<Form>& forms() {
+  static const std::vector<Form> table = {
+      {MemoryIntrinsic::kStorage,
+       kMemoryStorage,
+       "(size=dim) -> opaque[\"storage\"]",
+       0,
+       {{"size", AttrKind::kDim}}},
+      {MemoryIntrinsic::kTensor,
+       kMemoryTensor,
+       "(storage, offset=dim, shape=[dims]) -> a tensor of that shape",
+       1,
+       {{"offset", AttrKind::kDim}, {"shape", AttrKind::kDims}}},
+      {MemoryIntrinsic::kReshape,
+       kMemoryReshape,
+       "(x, shape=[dims]) -> a tensor of that shape and x's element type",
+       1,
+       {{"shape", AttrKind::kDims}}},
+      {MemoryIntrinsic::kValues,
+       kMemoryValues,
+       "(values=[dims]) -> a tensor of as many integers or booleans, of rank 0 or 1",
+       0,
+       {{"values", AttrKind::kDims}}},
+  };
+  return table;
+}
+
+const Form* form_named(std::string_view name) {
+  for (const Form& form : forms()) {
+    if (name == form.name) return &form;
+  }
+  return nullptr;
+}
+
+bool is_of(const Any& value, AttrKind kind) {
+  return kind == AttrKind::kDims ? value.try_as<Array<Dim>>().has_value()
+                                 : value.try_as<Dim>().has_value();
+}
+
+bool operands_and_attrs_fit(const Call& call, const Form& form) {
+  if (call.args.size() != form.operands || call.attrs.size() != form.attrs.size()) return false;
+  for (const Operand& arg : call.args) {
+    if (!arg) return false;
+  }
+  for (const auto& [name, kind] : form.attrs) {
+    const Any* value = call.attrs.find(name);
+    if (!value || !is_of(*value, kind)) return false;
+  }
+  return true;
+}
+
+bool is_storage(const TypeRef& type) {
+  auto* opaque = type.as<OpaqueType>();
+  return opaque && opaque->key == kStorageType;
+}
+
+// Whether `type` is a tensor's of the dimensions that the attribute "shape" gives.
+bool has_stated_shape(const Call& call, const TypeRef& type) {
+  auto* tensor = known_tensor(type);
+  const auto shape = call.attrs.at("shape").as<Array<Dim>>();
+  return tensor && same_dims(type, tensor_type(tensor->dtype, {shape.begin(), shape.end()}));
+}
+
+bool result_fits(const Call& call, MemoryIntrinsic intrinsic) {
+  const TypeRef& type = call.result_type;
+  switch (intrinsic) {
+    case MemoryIntrinsic::kStorage:
+      return is_storage(type);
+    case MemoryIntrinsic::kTensor:
+      return is_storage(type_of(call.args[0])) && has_stated_shape(call, type);
+    case MemoryIntrinsic::kReshape: {
+      auto *x = type_of(call.args[0]).as<TensorType>(), *y = type.as<TensorType>();
+      return x && y && x->dtype == y->dtype && has_stated_shape(call, type);
+    }
+    case MemoryIntrinsic::kValues: {
+      auto* tensor = known_tensor(type);
+      const auto values = call.attrs.at("values").as<Array<Dim>>();
+      return tensor && (tensor->dtype.is_int() || tensor->dtype.is_bool()) && tensor->rank <= 1 &&
+             product(tensor->dims.to_vector()).is_const(static_cast<int64_t>(values.size()));
+    }
+  }
+  return false;
+}
+
+}  // namespace
+
+std::optional<MemoryIntrinsic> memory_intrinsic(const Call& call) {
+  const Form* form = call.kind == CalleeKind::kPacked ? form_named(call.callee) : nullptr;
+  return form ? std::optional(form->intrinsic) : std::nullopt;
+}
+
+std::optional<MemoryIntrinsic> memory_intrinsic(const ExprRef& value) {
+  auto* call = value.as<Call>();
+  return call ? memory_intrinsic(*call) : std::nullopt;
+}
+
+void check_packed_call(const Call& call) {
+  const std::string name = call.callee.str();
+  if (const Form* form = form_named(name)) {
+    if (!operands_and_attrs_fit(call, *form) || !result_fits(call, form->intrinsic)) {
+      throw Error(ErrorKind::Usage, cat("the call of '", name, "' is of another form"))
+          .expected(cat("packed \"", name, "\"", form->text));
+    }
+    return;
+  }
+  if (name.starts_with("memory.")) {
+    std::vector<std::string> names;
+    for (const Form& form : forms()) names.push_back(form.name);
+    throw Error(ErrorKind::Usage, cat("there is no memory intrinsic '", name, "'"))
+        .expected(tenon::join(names, ", "));
+  }
+  if (const Any* count = call.attrs.find(kDestinationsAttr)) {
+    if (count->type_index != TypeIndex::Int || count->as<int64_t>() != 1 ||
+        !known_tensor(call.result_type)) {
+      throw Error(ErrorKind::Usage, cat("'", name, "' can't write its result into a tensor"))
+          .found(to_text(call.result_type))
+          .expected(cat(kDestinationsAttr, "=1 and a tensor of known dimensions"));
+    }
+  }
+  if (const Any* none = call.attrs.find(kNoRetainAttr)) {
+    if (none->type_index != TypeIndex::Bool || !none->as<bool>()) {
+      throw Error(ErrorKind::Usage,
+                  cat("'", name, "': the attribute '", kNoRetainAttr, "' is only ever true"))
+          .help("leave it out where the function keeps an argument");
+    }
+  }
+}
+
+}  // namespace tenon::graph
