@@ -163,11 +163,11 @@ void CachedPlan::run(const Operands& operands) {
   if (plan_.scratchpad_bytes > 0) {
     bind(DNNL_ARG_SCRATCHPAD, frame->scratchpad, scratch(plan_.scratchpad_bytes));
   }
-  thread_local dnnl::stream* const stream = new dnnl::stream(cpu_engine());
+  thread_local dnnl::stream stream(cpu_engine());
   dnnl::error::wrap_c_api(
-      dnnl_primitive_execute(plan_.primitive.get(), stream->get(), count, arguments.data()),
+      dnnl_primitive_execute(plan_.primitive.get(), stream.get(), count, arguments.data()),
       "a primitive could not be executed");
-  stream->wait();
+  stream.wait();
   give_back(std::move(frame));
 }
 
