@@ -1,7 +1,6 @@
 #include "tools/tenon/input_spec.h"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <cstring>
 #include <filesystem>
@@ -11,6 +10,7 @@
 
 #include "device/device.h"
 #include "import/onnx/tensor_file.h"
+#include "loop/scalar.h"
 #include "support/error.h"
 #include "tools/tenon/npy.h"
 #include "tools/tenon/parse_number.h"
@@ -105,32 +105,6 @@ Range parse_range(std::string_view spec, DataType dtype) {
           cat("LOW..HIGH, such as random:0..9, with LOW not above HIGH, both ", numbers_of(dtype)));
 }
 
-// The nearest half, the even one of two.
-uint16_t half_bits(float value) {
-  const uint32_t sign = std::signbit(value) ? 0x8000 : 0, infinity = 0x7c00;
-  const float size = std::abs(value);
-  uint32_t half;
-  if (std::isnan(value)) {
-    half = infinity | 0x200;
-  } else if (size < 0x1p-14f) {  // denormal: a multiple of 2^-24
-    half = static_cast<uint32_t>(std::nearbyint(size * 0x1p24f));
-  } else {
-    const auto bits = std::bit_cast<uint32_t>(size);
-    const uint32_t rounded = (bits + 0xfff + (bits >> 13 & 1)) >> 13;
-    half = std::min(rounded - (112u << 10), infinity);
-  }
-  return static_cast<uint16_t>(sign | half);
-}
-
-// One element; little-endian, as all of the machine's.
-void store_float(double value, DataType dtype, void* to) {
-  const auto single = static_cast<float>(value);
-  const uint16_t half = half_bits(single);
-  if (dtype == f64) std::memcpy(to, &value, 8);
-  if (dtype == f32) std::memcpy(to, &single, 4);
-  if (dtype == f16) std::memcpy(to, &half, 2);
-}
-
 Tensor random_tensor(const std::vector<int64_t>& shape, DataType dtype, const Range& range,
                      std::mt19937_64& generator) {
   Tensor tensor = allocate_tensor(shape, dtype);
@@ -143,7 +117,8 @@ Tensor random_tensor(const std::vector<int64_t>& shape, DataType dtype, const Ra
     const uint64_t drawn = generator();
     const double unit = static_cast<double>(drawn >> 11) * 0x1p-53;
     if (dtype.is_float()) {
-      store_float(std::lerp(range.low_float, range.high_float, unit), dtype, out);
+      loop::scalar_store(dtype, out,
+                         loop::float_bits(std::lerp(range.low_float, range.high_float, unit)));
       continue;
     }
     const uint64_t above = span < kExact
@@ -185,7 +160,7 @@ std::optional<Any> scalar_value(DataType dtype, std::string_view text) {
 Tensor rank_0(DataType dtype, const Any& value) {
   Tensor tensor = allocate_tensor({}, dtype);
   if (dtype.is_float()) {
-    store_float(value.as<double>(), dtype, tensor.data());
+    loop::scalar_store(dtype, tensor.data(), loop::float_bits(value.as<double>()));
   } else {
     std::memcpy(tensor.data(), &value.v.i, static_cast<size_t>(dtype.bytes()));
   }
