@@ -164,13 +164,16 @@ TENON_API int tenon_function_call(const tenon_any* function, const tenon_any* ar
  * or all that the process may use. */
 TENON_API int32_t tenon_function_threads(void);
 
-/* Lends threads to the loops of kernels, in place of the runtime's own. `run` calls work(context)
- * on the calling thread and on up to threads - 1 others at once, and returns when all of them have
- * returned; fewer is right too. `count` tells how many a loop may use by default. Both are called
- * by any thread, for ever; NULL for both gives the runtime's own threads back. Without
+/* Lends threads to the loops of kernels, in place of the runtime's own. `run` calls
+ * work(context, place) on the calling thread and on up to threads - 1 others at once, and returns
+ * when all of them have returned; fewer is right too. `place` is best a small number of each
+ * thread's own, the same in every loop: it chooses the part of a loop that the thread begins with,
+ * and so what its processor's cache holds. `count` tells how many a loop may use by default. Both
+ * are called by any thread, for ever; NULL for both gives the runtime's own threads back. Without
  * TENON_REPLACE an earlier choice stays, and that is no error: so a library that is loaded with a
  * program lends its threads only to a host that has chosen nothing. */
-typedef void (*tenon_threads_run)(void (*work)(void* context), void* context, int32_t threads);
+typedef void (*tenon_threads_run)(void (*work)(void* context, int32_t place), void* context,
+                                  int32_t threads);
 TENON_API int tenon_threads_lend(tenon_threads_run run, int32_t (*count)(void), int32_t flags);
 
 enum {

@@ -266,11 +266,11 @@ TEST(CApi, TellsATensorsFlagsAndThreads) {
 
 TEST(CApi, LendsThreads) {
   static int32_t asked = 0;
-  auto run = [](void (*work)(void*), void* context, int32_t threads) {
+  auto run = [](void (*work)(void*, int32_t), void* context, int32_t threads) {
     asked = threads;
-    work(context);
+    work(context, 0);
   };
-  auto other = [](void (*work)(void*), void* context, int32_t) { work(context); };
+  auto other = [](void (*work)(void*, int32_t), void* context, int32_t) { work(context, -7); };
   auto count = []() -> int32_t { return 5; };
   auto sum = [] {
     std::atomic<int64_t> sum{0};

@@ -1,6 +1,7 @@
 #include "device/parallel.h"
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <mutex>
 #include <utility>
@@ -47,9 +48,12 @@ int32_t threads_in_scope() {
 namespace {
 
 constexpr int32_t kMostThreads = 1024;
-constexpr int64_t kSlices = 4;  // chunks are handed out in about so many portions per thread
+constexpr int32_t kMostShares = 64;
+constexpr int64_t kSlices = 4;  // a share is taken in about so many portions
 
-// A loop in progress: every thread that takes part calls `work`.
+// A loop in progress: every thread that takes part calls `work`. Each begins with a share of its
+// own, the same part of the range in loop after loop: what one loop wrote, the next reads from the
+// same processor's cache. Who is done helps the others.
 class Progress {
  public:
   Progress(const ParallelLoop& loop, int64_t grain, int64_t chunks, int32_t threads)
@@ -57,26 +61,26 @@ class Progress {
         call_(CallContext::current()),
         grain_(grain),
         chunks_(chunks),
-        portion_(threads <= 1 ? chunks : std::max<int64_t>(1, chunks / (threads * kSlices))) {}
+        count_(static_cast<uint32_t>(std::clamp(threads, 1, kMostShares))),
+        portion_(threads <= 1 ? chunks : std::max<int64_t>(1, chunks / (threads * kSlices))) {
+    int64_t begin = 0;
+    for (uint32_t i = 0; i < count_; ++i) {
+      shares_[i].next.store(begin, std::memory_order_relaxed);
+      begin += chunks / count_ + (i < chunks % count_);
+      shares_[i].end = begin;
+    }
+  }
 
   // As many chunks as nobody else has taken.
-  void work() {
+  void work(int32_t place) {
     struct Inside {
       bool outer = std::exchange(inside_loop, true);
       ~Inside() { inside_loop = outer; }
     } inside;
     CallContext::Scope scope(call_);
-    while (!failed_.load(std::memory_order_relaxed)) {
-      const int64_t first = next_.fetch_add(portion_, std::memory_order_relaxed);
-      if (first >= chunks_) return;
-      const int64_t last = std::min(chunks_, first + portion_);
-      if (loop_.each_chunk) {
-        for (int64_t c = first; c < last; ++c) {
-          if (!run(c, c + 1)) return;
-        }
-      } else if (!run(first, last)) {
-        return;
-      }
+    const auto own = static_cast<uint32_t>(place);  // a host's, any number
+    for (uint32_t i = 0; i < count_; ++i) {
+      if (!take_all(shares_[(own % count_ + i) % count_])) return;
     }
   }
 
@@ -87,6 +91,28 @@ class Progress {
   }
 
  private:
+  struct alignas(64) Share {  // a cache line each
+    std::atomic<int64_t> next;
+    int64_t end;
+  };
+
+  // False when the loop has failed.
+  bool take_all(Share& share) {
+    while (!failed_.load(std::memory_order_relaxed)) {
+      const int64_t first = share.next.fetch_add(portion_, std::memory_order_relaxed);
+      if (first >= share.end) return true;
+      const int64_t last = std::min(share.end, first + portion_);
+      if (loop_.each_chunk) {
+        for (int64_t c = first; c < last; ++c) {
+          if (!run(c, c + 1)) return false;
+        }
+      } else if (!run(first, last)) {
+        return false;
+      }
+    }
+    return false;
+  }
+
   bool run(int64_t first, int64_t last) {
     const int64_t begin = first * grain_;
     const int64_t end = last == chunks_ ? loop_.n : last * grain_;
@@ -110,8 +136,9 @@ class Progress {
   const ParallelLoop& loop_;
   CallContext* const call_;
   const int64_t grain_, chunks_;
-  const int64_t portion_;  // chunks that are taken at once
-  std::atomic<int64_t> next_{0};
+  const uint32_t count_;                   // of shares
+  const int64_t portion_;                  // chunks that are taken at once
+  std::array<Share, kMostShares> shares_;  // the first count_
 
   std::atomic<bool> failed_{false};
   std::mutex error_mutex_;
@@ -136,9 +163,10 @@ int try_parallel(const ParallelLoop& loop) noexcept {
 
     Progress progress(loop, grain, chunks, threads);
     if (threads <= 1) {
-      progress.work();
+      progress.work(0);
     } else {
-      team.run([](void* p) { static_cast<Progress*>(p)->work(); }, &progress, threads);
+      team.run([](void* p, int32_t place) { static_cast<Progress*>(p)->work(place); }, &progress,
+               threads);
     }
     return progress.finish();
   } catch (...) {

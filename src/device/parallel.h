@@ -27,10 +27,11 @@ struct ParallelLoop {
 // Where the threads of loops come from; what a loop is (chunks, errors, nesting) is the same for
 // all.
 struct ThreadTeam {
-  // Calls work(context) here and on up to threads - 1 others at once, and returns when all of them
-  // have returned. Fewer is right too, the caller alone even: what one doesn't do, another does.
-  // `work` throws nothing.
-  void (*run)(void (*work)(void* context), void* context, int32_t threads);
+  // Calls work(context, place) here and on up to threads - 1 others at once, and returns when all
+  // of them have returned. Fewer is right too, the caller alone even: what one doesn't do, another
+  // does. `place`, 0 or more, is better the same for a thread each time, and another than the
+  // others'. `work` throws nothing.
+  void (*run)(void (*work)(void* context, int32_t place), void* context, int32_t threads);
   int32_t (*thread_count)();  // that a loop may use by default
 };
 

@@ -215,13 +215,34 @@ TEST(Parallel, HelpersWorkForTheCallersCall) {
   parallel_for(64, 1, [&](int64_t, int64_t) { EXPECT_EQ(CallContext::current(), nullptr); });
 }
 
+TEST(Parallel, AThreadBeginsWithTheShareOfItsPlace) {
+  static int32_t place = 0;
+  static const ThreadTeam team = {
+      [](void (*work)(void*, int32_t), void* context, int32_t) { work(context, place); },
+      [] { return int32_t{4}; }};
+  set_thread_team(&team);
+  auto order = [&](int32_t at) {
+    place = at;
+    std::vector<int64_t> seen;
+    parallel_for(10, 1, [&](int64_t b, int64_t e) {
+      for (int64_t i = b; i < e; ++i) seen.push_back(i);
+    });
+    return seen;
+  };
+  EXPECT_EQ(order(0), (std::vector<int64_t>{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}));
+  EXPECT_EQ(order(2), (std::vector<int64_t>{6, 7, 8, 9, 0, 1, 2, 3, 4, 5}));
+  EXPECT_EQ(order(7), order(3));
+  EXPECT_EQ(order(-1).size(), 10u);  // whatever a host says
+  set_thread_team(nullptr);
+}
+
 TEST(Parallel, AHostCanLendItsThreads) {
   static int32_t asked = 0;
-  static const ThreadTeam team = {[](void (*work)(void*), void* context, int32_t threads) {
+  static const ThreadTeam team = {[](void (*work)(void*, int32_t), void* context, int32_t threads) {
                                     asked = threads;
-                                    std::thread other(work, context);
+                                    std::thread other(work, context, 1);
                                     other.join();  // it takes everything, and that is right
-                                    work(context);
+                                    work(context, 0);
                                   },
                                   [] { return int32_t{3}; }};
   set_thread_team(&team);

@@ -24,7 +24,7 @@ void relax() {
 
 // Work in progress; lives on its caller's stack, which waits until no worker looks at it.
 struct Job {
-  void (*work)(void* context);
+  void (*work)(void* context, int32_t place);
   void* context;
   int32_t wanted = 0;           // workers that may still join, under the pool's mutex
   std::atomic<int> workers{0};  // that are inside `work`; entered under the pool's mutex
@@ -44,7 +44,7 @@ class Pool {
       helpers = std::min(job.wanted, sleeping_);
     }
     for (int32_t i = 0; i < helpers; ++i) wake_.notify_one();
-    job.work(job.context);
+    job.work(job.context, 0);
     {
       std::lock_guard lock(mutex_);
       auto at = std::find(jobs_.begin(), jobs_.end(), &job);
@@ -85,7 +85,8 @@ class Pool {
   void offer(Job& job, int32_t helpers) noexcept {
     try {
       while (static_cast<int32_t>(count_) < std::min(helpers, kMostWorkers)) {
-        std::thread([this] { serve(); }).detach();
+        const auto place = static_cast<int32_t>(count_ + 1);
+        std::thread([this, place] { serve(place); }).detach();
         ++count_;
       }
     } catch (const std::exception&) {
@@ -110,7 +111,7 @@ class Pool {
     return nullptr;
   }
 
-  void serve() {
+  void serve(int32_t place) {
     uint64_t seen = 0;
     while (true) {
       for (int i = 0; i < kSpins && offers_.load(std::memory_order_relaxed) == seen; ++i) relax();
@@ -125,7 +126,7 @@ class Pool {
         }
         seen = offers_.load(std::memory_order_relaxed);
       }
-      job->work(job->context);
+      job->work(job->context, place);
       job->workers.fetch_sub(1, std::memory_order_release);  // the job may be gone from here on
     }
   }
@@ -142,7 +143,7 @@ constinit std::atomic<Pool*> Pool::pool_{nullptr};
 
 }  // namespace
 
-void run_on_pool(void (*work)(void*), void* context, int32_t threads) {
+void run_on_pool(void (*work)(void*, int32_t), void* context, int32_t threads) {
   Job job{work, context};
   Pool::get().run(job, threads - 1);
 }

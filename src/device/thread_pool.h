@@ -7,7 +7,7 @@
 namespace tenon {
 
 // The default of ThreadTeam::run.
-void run_on_pool(void (*work)(void* context), void* context, int32_t threads);
+void run_on_pool(void (*work)(void* context, int32_t place), void* context, int32_t threads);
 // Threads that have been started, without callers; for tests.
 int32_t pool_size();
 

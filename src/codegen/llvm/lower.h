@@ -149,6 +149,7 @@ class BodyWriter {
   void parallel_loop(const loop::For& loop);
   llvm::Value* work_of(const loop::Stmt& s);
   llvm::Value* size_or_guess(const loop::Expr& extent);
+  std::unordered_map<const loop::Var*, llvm::Value*> guesses_;  // of variables, as in a first turn
 
   // ---- expression.cc
   Value evaluate(const loop::ExprRef& e);  // a root: nothing is remembered past it

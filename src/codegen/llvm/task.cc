@@ -16,8 +16,12 @@ namespace {
 
 constexpr int64_t kStackPerBuffer = 16 << 10, kStackPerFunction = 48 << 10;
 constexpr int64_t kScratchAlignment = 64;
-// About 20 microseconds of work, far above what waking a thread costs.
-constexpr int64_t kWorkPerChunk = 1 << 15;
+// Scalar operations, or kLanes times as many in a vector loop, that make it worth to share a loop:
+// a few microseconds. Below, one thread is done before another has begun. What one thread takes at
+// once may be far less, so that shares come out even.
+constexpr int64_t kWorthThreads = 1 << 15;
+constexpr int64_t kWorkPerChunk = 1 << 12;
+constexpr uint64_t kLanes = 8;
 
 // An estimate: scalar operations that computing `e` once takes.
 int64_t cost_of(const loop::Expr& e, int depth = 0) {
@@ -195,10 +199,15 @@ llvm::Value* BodyWriter::size_or_guess(const loop::Expr& e) {
       if (binary.op == BinaryOp::kMin) return b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, a, b);
       break;
     }
+    case ExprKind::kVar: {
+      auto guess = guesses_.find(static_cast<const loop::Var*>(&e));
+      if (guess != guesses_.end()) return guess->second;
+      break;
+    }
     default:
       break;
   }
-  return b_.getInt64(4);  // depends on a variable: tiles' borders and such
+  return b_.getInt64(4);  // known only when the loop runs
 }
 
 llvm::Value* BodyWriter::work_of(const loop::Stmt& s) {
@@ -209,12 +218,19 @@ llvm::Value* BodyWriter::work_of(const loop::Stmt& s) {
       const auto& loop = static_cast<const loop::For&>(s);
       llvm::Value* extent = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smax,
                                                      size_or_guess(*loop.extent), b_.getInt64(0));
+      guesses_[loop.var.get()] = size_or_guess(*loop.begin);  // the first turn is like the others
       llvm::Value* product = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smul_with_overflow, extent,
                                                       work_of(*loop.body));
-      llvm::Value* most = b_.getInt64(kWorkPerChunk);
-      return b_.CreateSelect(
-          b_.CreateExtractValue(product, 1), most,
-          b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, most, b_.CreateExtractValue(product, 0)));
+      llvm::Value* most = b_.getInt64(kWorthThreads);
+      llvm::Value* work = b_.CreateExtractValue(product, 0);
+      if (loop.loop == loop::ForKind::kVector) work = b_.CreateUDiv(work, b_.getInt64(kLanes));
+      return b_.CreateSelect(b_.CreateExtractValue(product, 1), most,
+                             b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, most, work));
+    }
+    case StmtKind::kLet: {
+      const auto& let = static_cast<const loop::Let&>(s);
+      guesses_[let.var.get()] = size_or_guess(*let.value);
+      return work_of(*let.body);
     }
     default: {
       llvm::Value* total = b_.getInt64(1);
@@ -293,15 +309,16 @@ void BodyWriter::parallel_loop(const loop::For& loop) {
   llvm::BasicBlock* after = block("end.parallel");
   b_.CreateCondBr(b_.CreateICmpSGT(extent, b_.getInt64(0)), some, after);
   b_.SetInsertPoint(some);
+  guesses_[loop.var.get()] = begin;
   llvm::Value* work =
       b_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, work_of(*loop.body), b_.getInt64(1));
-  llvm::Value* grain =
-      b_.CreateAdd(b_.CreateUDiv(b_.getInt64(kWorkPerChunk), work), b_.getInt64(1));
-  // One chunk needs no help.
+  llvm::Value* grain = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, b_.getInt64(1),
+                                                b_.CreateUDiv(b_.getInt64(kWorkPerChunk), work));
   llvm::BasicBlock* alone = block("alone");
   llvm::BasicBlock* together = block("together");
   llvm::BasicBlock* done = block("done");
-  b_.CreateCondBr(b_.CreateICmpSLE(extent, grain), alone, together);
+  llvm::Value* unshared = b_.CreateUDiv(b_.getInt64(kWorthThreads), work);
+  b_.CreateCondBr(b_.CreateICmpSLE(extent, unshared), alone, together);
   b_.SetInsertPoint(alone);
   llvm::Value* code_alone = b_.CreateCall(function, {context, b_.getInt64(0), extent});
   b_.CreateBr(done);

@@ -49,13 +49,13 @@ int32_t granted_threads() {
   return granted;
 }
 
-[[maybe_unused]] void run_on_team(void (*work)(void*), void* context, int32_t threads) {
+[[maybe_unused]] void run_on_team(void (*work)(void*, int32_t), void* context, int32_t threads) {
   if (lost.load(std::memory_order_relaxed)) return run_on_pool(work, context, threads);
   const int32_t team = threads > 1 ? usable_threads() : 1;
-  if (team <= 1) return work(context);
+  if (team <= 1) return work(context, 0);
   note_start();
 #pragma omp parallel num_threads(team)
-  if (omp_get_thread_num() < threads) work(context);
+  if (omp_get_thread_num() < threads) work(context, omp_get_thread_num());
 }
 
 }  // namespace

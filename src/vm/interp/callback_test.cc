@@ -435,8 +435,9 @@ TEST(Kernels, WorkspaceCountsOnEveryThread) {
 }
 
 TEST(Kernels, ALoopThatThrowsIsAnErrorOfTheKernel) {
-  static const ThreadTeam throws = {[](void (*)(void*), void*, int32_t) { throw std::bad_alloc(); },
-                                    [] { return int32_t{2}; }};
+  static const ThreadTeam throws = {
+      [](void (*)(void*, int32_t), void*, int32_t) { throw std::bad_alloc(); },
+      [] { return int32_t{2}; }};
   Machine m(program_of(with_kernels(kKernels)));
   set_thread_team(&throws);
   std::string error = failure_of([&] { m.call("workspaces", 100); });
