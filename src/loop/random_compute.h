@@ -171,6 +171,7 @@ class RandomCompute {
       return map_stage(out, [&](const Indices& i) { return random_body(i, all, before); });
     }
     std::vector<Dim> extents;
+    extents.reserve(over.size());
     for (const Size& s : over) extents.push_back(s.dim);
     bool product = reduction == Reduction::kSum && pick(2) == 0;
     return reduce_stage(out, reduction, extents, [&](const Indices& i, const Indices& k) {

@@ -333,6 +333,7 @@ TEST(Linking, UntrustedFilesGetFunctionsForFilesOnly) {
 TEST(Program, IsSharedByThreads) {
   Ref<Program> program = program_of(assemble(kProgram), host());
   std::vector<std::thread> threads;
+  threads.reserve(4);
   for (int t = 0; t < 4; ++t) {
     threads.emplace_back([&program, t] {
       Machine m(program);
