@@ -199,7 +199,9 @@ struct Checker {
 
 void check(const Kernel& kernel) {
   Checker c{kernel, {}, {}, {}, {}};
-  for (const String& name : kernel.integers) c.symbols.insert(name.str());
+  for (const String& name : kernel.integers) {
+    c.require(c.symbols.insert(name.str()).second, cat("an integer is named once: ", name));
+  }
   for (const auto* parameters : {&kernel.inputs, &kernel.outputs}) {
     for (const auto& b : *parameters) {
       for (const Dim& d : b->shape) {

@@ -272,11 +272,33 @@ class KernelParser {
     return e;
   }
 
+  // Truths have no arithmetic, floats no bits and integers no angles.
+  static bool has_operator(DataType t, loop::BinaryOp op) {
+    const bool on_bits = op >= loop::BinaryOp::kAnd && op <= loop::BinaryOp::kXor;
+    if (t.is_bool()) return op >= loop::BinaryOp::kMin && op <= loop::BinaryOp::kXor;
+    if (t.is_float()) return !on_bits && op < loop::BinaryOp::kShl;
+    return op != loop::BinaryOp::kAtan2;
+  }
+
+  static const char* operands_of(loop::UnaryOp op, DataType t) {
+    const bool on_reals = op >= loop::UnaryOp::kSqrt;
+    if (op == loop::UnaryOp::kNot) return t.is_bool() ? nullptr : "bool";
+    if (on_reals) return t.is_float() ? nullptr : "a float";
+    if (op == loop::UnaryOp::kBitNot) return t.is_float() ? "an integer or bool" : nullptr;
+    return t.is_bool() ? "a number" : nullptr;
+  }
+
   loop::ExprRef binary(const Token& at, uint8_t index, loop::ExprRef a, loop::ExprRef b) {
     auto op = static_cast<loop::BinaryOp>(index);
     if (a->dtype != b->dtype) {
       p_.fail_at(at, cat("operands of ", short_name(a->dtype), " and ", short_name(b->dtype)),
                  "one type");
+    }
+    if (!has_operator(a->dtype, op)) {
+      p_.fail_at(at, cat(at.text, " of ", short_name(a->dtype)),
+                 a->dtype.is_bool()    ? "&, |, ^, min, max or a comparison"
+                 : a->dtype.is_float() ? "arithmetic or a comparison"
+                                       : "a float");
     }
     bool compares = op >= loop::BinaryOp::kEq && op <= loop::BinaryOp::kLe;
     auto e = make<loop::Binary>();
@@ -407,8 +429,8 @@ class KernelParser {
       DataType d = e->a->dtype;
       bool tests = e->op == loop::UnaryOp::kIsNan || e->op == loop::UnaryOp::kIsInf;
       bool logical = e->op == loop::UnaryOp::kNot;
-      if (logical ? d != boolean : e->op >= loop::UnaryOp::kSqrt && !d.is_float()) {
-        p_.fail_at(t, cat(t.text, " of ", short_name(d)), logical ? "bool" : "a float");
+      if (const char* wanted = operands_of(e->op, d)) {
+        p_.fail_at(t, cat(t.text, " of ", short_name(d)), wanted);
       }
       e->dtype = tests || logical ? boolean : d;
       return e;
@@ -418,7 +440,7 @@ class KernelParser {
       comma();
       return binary(t, *op, a, expr());
     }
-    if (auto dtype = parse_dtype(t.text)) return literal(*dtype, literal_bits(*dtype));
+    if (auto dtype = Parser::element_type(t)) return literal(*dtype, literal_bits(*dtype));
     p_.fail_at(t, cat("there is no function '", t.text, "' in kernels"),
                "exp, min, select, cast, checked, dim, i8(1), ...");
   }

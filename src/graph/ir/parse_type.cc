@@ -4,6 +4,7 @@
 
 #include "graph/ir/name_text.h"
 #include "graph/ir/parser.h"
+#include "object/tensor.h"
 
 namespace tenon::graph {
 
@@ -109,13 +110,17 @@ std::vector<Dim> Parser::dims(const char* where) {
   return out;
 }
 
+std::optional<DataType> Parser::element_type(const Token& t) {
+  if (t.kind != TokenKind::kWord) return std::nullopt;
+  auto d = parse_dtype(t.text);
+  return d && is_tensor_dtype(*d) ? d : std::nullopt;
+}
+
 DataType Parser::dtype() {
   const Token& t = peek();
-  if (t.kind == TokenKind::kWord) {
-    if (auto d = parse_dtype(t.text)) {
-      take();
-      return *d;
-    }
+  if (auto d = element_type(t)) {
+    take();
+    return *d;
   }
   fail("an element type is missing", "bool, i8 to i64, u8 to u64, f16, bf16, f32 or f64");
 }
@@ -134,7 +139,7 @@ Ref<const TensorType> Parser::tensor_type_() {
     t->dims_known = t->rank == 0;
   } else if (accept("*")) {
     t->dims_known = false;
-  } else if (peek().kind == TokenKind::kWord && parse_dtype(peek().text)) {
+  } else if (element_type(peek())) {
     t->rank = 0;
     dims_follow = false;
   } else {
@@ -228,6 +233,9 @@ TypeRef Parser::plain_type() {
       s->dims_known = true;
       std::vector<Dim> sizes;
       list("]", "after sizes", [&] { sizes.push_back(dim()); });
+      if (sizes.size() > static_cast<size_t>(kMaxRank)) {
+        fail_at(t, "this shape has too many sizes", cat("at most ", kMaxRank));
+      }
       s->rank = static_cast<int64_t>(sizes.size());
       s->dims = Array<Dim>(sizes);
       return s;

@@ -299,7 +299,7 @@ Any Parser::any_value() {
     return Any(d);
   }
   if (t.kind == TokenKind::kWord && t.text != "inf" && t.text != "nan") {
-    if (auto d = parse_dtype(t.text)) {
+    if (auto d = element_type(t)) {
       take();
       return Any(*d);
     }

@@ -81,6 +81,8 @@ class Parser {
   TypeRef plain_type();
   Ref<const TensorType> tensor_type_();
   DataType dtype();
+  // The element type that the word names, of those that tensors have.
+  static std::optional<DataType> element_type(const Token& t);
   Array<String> type_params();
 
   // ---- constants and attributes (parse_value.cc) ----
