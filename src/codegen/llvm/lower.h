@@ -73,6 +73,8 @@ void check_nesting(const loop::Kernel& kernel);
 // Writes `i32 NAME(void* runtime, const Any* args, i32 n, Any* result)` around a body.
 llvm::Function* write_entry(ModuleWriter& m, const loop::Kernel& kernel, llvm::Function* body);
 void write_refuse(ModuleWriter& m);
+// A name for its functions that LLVM does not take for one of its own, which begin with "llvm.".
+std::string symbol_of(const loop::Kernel& kernel);
 llvm::Function* write_body(ModuleWriter& m, const loop::Kernel& kernel);
 // The statements directly within one.
 void for_children(const loop::Stmt& s, const std::function<void(const loop::Stmt&)>& f);
