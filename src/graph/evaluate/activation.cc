@@ -1,6 +1,7 @@
 #include "graph/evaluate/activation.h"
 
 #include "graph/ir/text.h"
+#include "loop/scalar.h"
 
 namespace tenon::graph {
 namespace {
@@ -10,14 +11,13 @@ std::vector<int64_t> elements(const Any& found) {
   if (auto tensor = found.try_as<Tensor>(); tensor && *tensor) {
     std::vector<int64_t> out;
     for (int64_t i = 0; i < tensor->count(); ++i) {
-      if (tensor->dtype() == i64) {
-        out.push_back(tensor->data_as<int64_t>()[i]);
-      } else if (tensor->dtype() == i32) {
-        out.push_back(tensor->data_as<int32_t>()[i]);
-      } else {
-        throw Error(ErrorKind::Runtime,
-                    cat("sizes are read from i32 or i64, not ", to_text(tensor->dtype())));
+      const DataType dtype = tensor->dtype();
+      if (dtype == u64 || !(dtype.is_int() || dtype.is_bool())) {
+        throw Error(ErrorKind::Runtime, cat("sizes are read from integers of at most 64 bits with "
+                                            "a sign or 32 without, not ",
+                                            to_text(dtype)));
       }
+      out.push_back(loop::scalar_load(dtype, tensor->data_as<char>() + i * dtype.bytes()));
     }
     return out;
   }
@@ -61,8 +61,35 @@ void Activation::bind_params(const FunctionExpr& function, std::span<const Any> 
   }
 }
 
+void Activation::bind_elements(const Array<Dim>& dims, const Any& found, const std::string& what,
+                               bool compound) {
+  const std::vector<int64_t> numbers = elements(found);
+  for (size_t i = 0; i < numbers.size() && i < dims.size(); ++i) {
+    if (numbers[i] < 0 && dims[i].kind() == DimKind::kSymbol) {
+      throw Error(ErrorKind::Runtime, cat("a size computed from data is negative: ", numbers[i]));
+    }
+  }
+  bind_dims(dims, numbers, what, compound);
+}
+
 void Activation::bind_type(const TypeRef& type, const Any& found, const std::string& what,
                            bool compound) {
+  if (auto* scalar = type.as<ScalarType>()) {
+    if (scalar->value_known) bind_elements({scalar->value}, found, what, compound);
+    return;
+  }
+  if (auto* shape = type.as<ShapeType>()) {
+    if (shape->dims_known) bind_elements(shape->dims, found, what, compound);
+    return;
+  }
+  if (auto* tuple = type.as<TupleType>()) {
+    if (tuple->fields.empty()) return;  // the unit is no array
+    const auto fields = found.as<Array<Any>>();
+    for (size_t i = 0; i < tuple->fields.size(); ++i) {
+      bind_type(tuple->fields[i], fields.at(i), what, compound);
+    }
+    return;
+  }
   auto* tensor_type = type.as<TensorType>();
   if (!tensor_type) return;
   auto tensor = found.try_as<Tensor>();
@@ -70,7 +97,7 @@ void Activation::bind_type(const TypeRef& type, const Any& found, const std::str
     throw Error(ErrorKind::Usage, cat(what, " is no tensor of ", to_text(tensor_type->dtype)));
   }
   if (tensor_type->dims_known) bind_dims(tensor_type->dims, tensor->shape(), what, compound);
-  if (tensor_type->value_known) bind_dims(tensor_type->values, elements(found), what, compound);
+  if (tensor_type->value_known) bind_elements(tensor_type->values, found, what, compound);
 }
 
 void Activation::bind_dims(const Array<Dim>& dims, std::span<const int64_t> found,
@@ -96,24 +123,14 @@ void Activation::forget_sizes_from(size_t count) {
 
 Any Activation::match_shape(const MatchShape& match) {
   Any found = value(match.value);
-  std::vector<int64_t> dims;
   auto tensor = found.try_as<Tensor>();
-  if (!match.elements) {
-    if (tensor && *tensor) {
-      dims.assign(tensor->shape().begin(), tensor->shape().end());
+  for (bool compound : {false, true}) {
+    if (!match.elements && tensor && *tensor) {
+      bind_dims(match.dims, tensor->shape(), "match_shape", compound);
     } else {
-      const Shape shape = found.as<Shape>();
-      dims.assign(shape.begin(), shape.end());
-    }
-  } else {
-    dims = elements(found);
-    for (size_t i = 0; i < dims.size() && i < match.dims.size(); ++i) {
-      if (dims[i] < 0 && match.dims[i].kind() == DimKind::kSymbol) {
-        throw Error(ErrorKind::Runtime, cat("a size computed from data is negative: ", dims[i]));
-      }
+      bind_elements(match.dims, found, "match_shape", compound);
     }
   }
-  for (bool compound : {false, true}) bind_dims(match.dims, dims, "match_shape", compound);
   return found;
 }
 
@@ -124,9 +141,10 @@ void Activation::check(const Check& check) const {
                          ? left <= right
                          : left == right || left == 1 || right == 1;
   if (!holds) {
-    throw Error(ErrorKind::Runtime,
-                cat(check.message, ": found ", left, " (", tenon::to_text(check.left), ") and ",
-                    right, " (", tenon::to_text(check.right), ")"));
+    throw Error(
+        ErrorKind::Runtime,
+        cat(check.message.empty() ? "a check fails" : check.message.view(), ": found ", left, " (",
+            tenon::to_text(check.left), ") and ", right, " (", tenon::to_text(check.right), ")"));
   }
 }
 

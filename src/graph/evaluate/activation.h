@@ -46,6 +46,9 @@ class Activation {
   // compared when `compound` is set, after all that stand alone.
   void bind_dims(const Array<Dim>& dims, std::span<const int64_t> found, const std::string& what,
                  bool compound);
+  // The elements of a small integer tensor, a shape or a scalar, none of them a negative size.
+  void bind_elements(const Array<Dim>& dims, const Any& found, const std::string& what,
+                     bool compound);
   void bind_type(const TypeRef& type, const Any& found, const std::string& what, bool compound);
 
   const Slots& slots_;

@@ -46,6 +46,7 @@ Any call_kernel(const Binding& binding, const Call& call, const CompiledKernel& 
     }
   }
   kernel.call(args);
+  if (results.empty()) return Any();  // the unit
   return binding.var->type.is<TupleType>() ? Any(Array<Any>(results)) : results[0];
 }
 

@@ -10,6 +10,11 @@
 namespace tenon::graph {
 namespace {
 
+// The unit is no array, as in the machine.
+Any tuple_of(const Array<Any>& fields) {
+  return fields.empty() ? Any() : Any(fields);
+}
+
 // One run of a function: the stack of blocks that have begun.
 //
 // A frame's current binding waits for the frame above it; a frame that ends hands its result down
@@ -116,7 +121,7 @@ class Run {
     if (auto* tuple = e.as<Tuple>()) {
       Array<Any> fields;
       for (const Operand& field : tuple->fields) fields.push_back(value(field));
-      return fields;
+      return tuple_of(fields);
     }
     if (auto* field = e.as<Field>()) {
       return value(field->tuple).as<Array<Any>>().at(static_cast<size_t>(field->index));
@@ -124,7 +129,7 @@ class Run {
     if (auto* match = e.as<MatchShape>()) return activation().match_shape(*match);
     if (auto* check = e.as<Check>()) {
       activation().check(*check);
-      return Array<Any>();
+      return Any();
     }
     throw Error(ErrorKind::Unsupported, binding.span,
                 "match, constructors and function literals are parsed and checked, but not run by "
@@ -175,10 +180,11 @@ class Run {
     if (goes_on) return begin(loop.body, Role::kTurn);
     Array<Any> values;
     for (const VarRef& var : loop.vars) values.push_back(value(var));
-    finish(binding, values.size() == 1 ? values[0] : Any(values));
+    finish(binding, values.size() == 1 ? values[0] : tuple_of(values));
   }
 
   void after_turn(const Loop& loop, const Any& result) {
+    if (loop.vars.empty()) return start_turn(loop, {});
     if (loop.vars.size() == 1) return start_turn(loop, {&result, 1});
     const auto fields = result.as<Array<Any>>();
     start_turn(loop, {fields.any_begin(), fields.size()});
@@ -199,7 +205,9 @@ std::vector<Any> ReferenceEvaluator::run(const Module& module, const FunctionRef
                                          const std::vector<Any>& args) {
   const Plan plan(module, function, &cache_);
   Any result = Run(*this, module, plan).run(*function, args);
-  if (!function->result_type.is<TupleType>()) return {result};
+  const auto* tuple = function->result_type.as<TupleType>();
+  if (!tuple) return {result};
+  if (tuple->fields.empty()) return {};
   auto fields = result.as<Array<Any>>();
   return {fields.begin(), fields.end()};
 }

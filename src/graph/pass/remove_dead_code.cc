@@ -11,11 +11,12 @@ namespace {
 // Whether the binding does something beside giving its value. A check guards what comes after it; a
 // match_shape binds symbols; a kernel call with the unit as its result writes a destination; a
 // packed or closure call may do anything.
-bool has_effect(const ExprRef& value) {
+bool has_effect(const Binding& binding) {
+  const ExprRef& value = binding.value;
   if (value.is<Check>() || value.is<MatchShape>() || value.is<Loop>()) return true;
   if (auto* call = value.as<Call>()) {
     if (call->kind == CalleeKind::kKernel) {
-      auto* tuple = call->result_type.as<TupleType>();
+      auto* tuple = binding.var->type.as<TupleType>();
       return tuple && tuple->fields.empty();
     }
     if (memory_intrinsic(*call)) return false;
@@ -23,7 +24,7 @@ bool has_effect(const ExprRef& value) {
   }
   bool inner = false;
   for_each_block(value, [&](const BlockRef& block) {
-    for (const auto& binding : block->bindings) inner = inner || has_effect(binding->value);
+    for (const auto& b : block->bindings) inner = inner || has_effect(*b);
   });
   return inner;
 }
@@ -36,7 +37,7 @@ class Marker {
     use(block->result);
     for (size_t i = block->bindings.size(); i-- > 0;) {
       const auto& binding = block->bindings[i];
-      if (!live.contains(binding->var.get()) && !has_effect(binding->value)) continue;
+      if (!live.contains(binding->var.get()) && !has_effect(*binding)) continue;
       live.insert(binding->var.get());
       for_each_operand(binding->value, [this](const Operand& o) { use(o); });
       for_each_block(binding->value, [this](const BlockRef& inner) { mark(inner); });
