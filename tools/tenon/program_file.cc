@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "graph/ir/check.h"
 #include "graph/ir/text.h"
 #include "import/onnx/import_model.h"
 #include "library/onednn/register.h"
@@ -45,7 +46,11 @@ graph::Module read_module(const std::string& path, const CompileFlags& flags,
                           bool executables) {
   driver::initialise();
   const std::string extension = std::filesystem::path(path).extension();
-  if (extension == ".tn") return graph::parse_module(read_file(path), path);
+  if (extension == ".tn") {
+    graph::Module module = graph::parse_module(read_file(path), path);
+    graph::check_module(module);
+    return module;
+  }
   if (is_model_file(path)) {
     onnx::ImportOptions options;
     options.dims = flags.dim_values();

@@ -6,9 +6,11 @@
 
 #include "graph/ir/condition.h"
 #include "graph/ir/infer.h"
+#include "graph/ir/intrinsic.h"
 #include "graph/ir/name_text.h"
 #include "graph/ir/walk.h"
 #include "object/reflect.h"
+#include "object/tensor.h"
 
 namespace tenon::graph {
 
@@ -30,6 +32,7 @@ class FunctionChecker {
   void run(const FunctionExpr& f) {
     span_ = f.span;
     if (f.self) fail(span_, cat("@", name_, ": a global function has no variable for itself"));
+    function_attrs(f);
     function(f);
   }
 
@@ -109,7 +112,11 @@ class FunctionChecker {
     for_each_operand(b.value, [&](const Operand& o) { operand(o); });
     inside(b.value);
     span_ = b.span;
-    if (const auto* c = b.value.as<Call>()) call(*c);
+    if (const auto* c = b.value.as<Call>()) {
+      call(*c);
+      destinations(*c);
+      if (memory_intrinsic(*c) == MemoryIntrinsic::kTensor) memory_.insert(b.var.get());
+    }
     if (const auto* m = b.value.as<MatchShape>()) {
       for (const Dim& d : m->dims) {
         if (d.kind() == DimKind::kSymbol) bind_symbol(d.node().name.str());
@@ -221,6 +228,21 @@ class FunctionChecker {
     if (c.result_type) type(c.result_type);
   }
 
+  // Values don't change: what a kernel writes is memory that was made for its result.
+  void destinations(const Call& c) {
+    const loop::KernelRef* kernel =
+        c.kind == CalleeKind::kKernel ? signatures_.kernels.find(c.callee) : nullptr;
+    if (!kernel) return;
+    for (size_t i = (*kernel)->inputs.size(); i < c.args.size(); ++i) {
+      const auto* v = c.args[i].as<Var>();
+      if (v && memory_.count(v) != 0) continue;
+      throw Error(ErrorKind::Usage, span_, cat("kernel @", c.callee, " can't write argument ", i))
+          .found(v ? text_of(*v) : "a constant", "a value, which doesn't change")
+          .expected(cat("the result of packed \"", kMemoryTensor, "\""))
+          .help("leave the destinations out: the call's value is then what the kernel writes");
+    }
+  }
+
   void condition(const Check& c) {
     if (proved(c.kind, c.left, c.right)) return;
     if (checks_.find(check_key(c.kind, c.left, c.right)) != checks_.end()) return;
@@ -245,6 +267,31 @@ class FunctionChecker {
   }
 
   // ---- variables, constants, attributes ----
+
+  // Those that mean something; any other is carried along.
+  void function_attrs(const FunctionExpr& f) {
+    for (const char* name : {"export", "primitive"}) {
+      const Any* value = f.attrs.find(name);
+      if (!value || value->type_index == TypeIndex::Bool) continue;
+      throw Error(ErrorKind::Usage, span_,
+                  cat("@", name_, ": the attribute '", name, "' is no truth value"))
+          .found(type_name(value->type_index))
+          .expected("true or false");
+    }
+    const Any* results = f.attrs.find("results");
+    if (!results) return;
+    const auto* tuple = type_as<TupleType>(f.result_type);
+    const size_t count = tuple ? tuple->fields.size() : 1;
+    const auto names = results->is_none() ? std::nullopt : results->try_as<Array<String>>();
+    const bool named =
+        names && (names->empty() || names->size() == count) &&
+        std::none_of(names->begin(), names->end(), [](const String& name) { return name.empty(); });
+    if (named) return;
+    throw Error(ErrorKind::Usage, span_,
+                cat("@", name_, ": the attribute 'results' doesn't name the function's results"))
+        .found(names ? cat(counted(names->size(), "name")) : type_name(results->type_index))
+        .expected(cat("a list of ", counted(count, "string"), ", none of them empty"));
+  }
 
   void define(const VarRef& v) {
     if (!v) fail(span_, "a variable is missing");
@@ -356,15 +403,28 @@ class FunctionChecker {
   void well_formed(const TypeRef& t) {
     if (!t) fail(span_, "a type is missing");
     if (const auto* x = type_as<TensorType>(t)) {
+      if (x->rank > kMaxRank) {
+        throw Error(ErrorKind::Usage, span_, "a tensor has too many dimensions")
+            .found(cat(x->rank))
+            .expected(cat("at most ", kMaxRank));
+      }
       bool dims_fit = !x->dims_known || static_cast<int64_t>(x->dims.size()) == x->rank;
-      if (!dims_fit || x->rank < kUnknownRank || x->rank > kMaxRank ||
+      if (!dims_fit || x->rank < kUnknownRank ||
           (x->value_known && !(x->dims_known && x->rank <= 1))) {
         fail(span_, cat("the type ", to_text(t), " contradicts itself"));
+      }
+      if (!is_tensor_dtype(x->dtype)) {
+        fail(span_, cat("there are no tensors of ", short_name(x->dtype)));
       }
       require_countable(t, span_);
     } else if (const auto* s = type_as<ScalarType>(t)) {
       if (!is_scalar_dtype(s->dtype)) {
         fail(span_, cat("there are no scalars of ", short_name(s->dtype)));
+      }
+    } else if (const auto* h = type_as<ShapeType>(t)) {
+      if (h->rank > kMaxRank ||
+          (h->dims_known && static_cast<int64_t>(h->dims.size()) != h->rank)) {
+        fail(span_, cat("the type ", to_text(t), " contradicts itself"));
       }
     } else if (const auto* u = type_as<TupleType>(t)) {
       for (const TypeRef& f : u->fields) well_formed(f);
@@ -399,6 +459,7 @@ class FunctionChecker {
   int64_t fresh_ = 0;
   std::set<std::string> type_vars_;
   std::unordered_set<const Var*> bound_, visible_;
+  std::unordered_set<const Var*> memory_;  // that memory intrinsics made
   std::multiset<std::string, std::less<>> symbols_, checks_;
 };
 
@@ -413,6 +474,13 @@ void check_adts(const Module& module) {
     if (adt->name != name) bad(cat("it calls itself ", adt->name));
     if (adt->constructors.empty()) bad("it has no constructor");
     for (const auto& c : adt->constructors) {
+      for (const TypeRef& field : c->fields) {
+        std::vector<std::string> symbols;
+        collect_symbols(field, &symbols);
+        if (symbols.empty()) continue;
+        bad(cat("a field of ", c->name, " has the size ", symbols[0],
+                ", which nothing binds; a size that differs leaves the rank: tensor[rank=1; f32]"));
+      }
       if (!constructors.insert(c->name.str()).second) {
         bad(cat("there is another constructor ", c->name));
       }

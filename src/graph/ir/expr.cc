@@ -181,7 +181,12 @@ std::optional<std::vector<Dim>> carried_values(const Tensor& t) {
   if (d == i32) return elements<int32_t>(t);
   if (d == i16) return elements<int16_t>(t);
   if (d == i8) return elements<int8_t>(t);
-  if (d == u8 || d == boolean) return elements<uint8_t>(t);
+  if (d == u8) return elements<uint8_t>(t);
+  if (d == boolean) {  // any byte but 0 is true
+    std::vector<Dim> truths;
+    for (int64_t i = 0; i < t.count(); ++i) truths.emplace_back(t.data_as<uint8_t>()[i] != 0);
+    return truths;
+  }
   if (d == u16) return elements<uint16_t>(t);
   if (d == u32) return elements<uint32_t>(t);
   return std::nullopt;  // u64 doesn't fit an expression

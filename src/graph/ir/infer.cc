@@ -530,10 +530,25 @@ class Inference {
       }
       require_fit(have, want, cat("kernel @", c.callee, ": argument ", i), &by_entry);
     }
+    if (!c.result_type) require_told(result, m, c.callee);
     result = m.apply(result);
     if (!c.result_type) return result;
     require_fit(c.result_type, result, cat("kernel @", c.callee, ": the stated result"), &by_entry);
     return c.result_type;
+  }
+
+  // A symbol that no argument tells would be taken for the caller's of the same name.
+  static void require_told(const TypeRef& result, const Matching& arguments,
+                           std::string_view kernel) {
+    std::vector<std::string> names;
+    collect_symbols(result, &names);
+    for (const std::string& name : names) {
+      if (arguments.find(name)) continue;
+      throw Error(ErrorKind::Usage, cat("kernel @", kernel, ": the arguments don't tell the size ",
+                                        name, " of its result"))
+          .found(to_text(result))
+          .help(cat("state the result: kernel @", kernel, "(...) -> tensor[...]"));
+    }
   }
 
   void check_condition(const Operand& condition, const char* what) {
@@ -685,7 +700,15 @@ class Inference {
 
   TypeRef match_shape(const MatchShape& e) {
     TypeRef t = type_of(e.value);
+    if (!e.elements || type_as<ShapeType>(t)) require_rank(e.dims.size());
     return e.elements ? match_elements(t, e.dims) : match_dims(t, e.dims);
+  }
+
+  static void require_rank(size_t rank) {
+    if (rank <= static_cast<size_t>(kMaxRank)) return;
+    throw Error(ErrorKind::Usage, "more dimensions than a shape has")
+        .found(cat(rank))
+        .expected(cat("at most ", kMaxRank));
   }
 
   static void refute(const Array<Dim>& known, const Array<Dim>& stated, const TypeRef& t) {

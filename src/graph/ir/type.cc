@@ -332,6 +332,18 @@ int64_t other_device(const TypeRef& type) {
   return found;
 }
 
+bool has_type_parameters(const TypeRef& type) {
+  const auto* f = type_as<FunctionType>(type);
+  bool found = f && !f->type_params.empty();
+  rebuild(
+      type, [](const Dim& d) { return d; },
+      [&](const TypeRef& part) {
+        found = found || has_type_parameters(part);
+        return part;
+      });
+  return found;
+}
+
 void collect_binding_symbols(const TypeRef& type, std::vector<std::string>* names) {
   auto one = [&](const Dim& d) {
     if (d.kind() == DimKind::kSymbol && !contains(*names, d.node().name.view())) {

@@ -145,6 +145,8 @@ TypeRef erase_symbols(const TypeRef& type, const std::function<bool(std::string_
 
 // The device of the first tensor in the type that is not the host's; 0 where all are.
 int64_t other_device(const TypeRef& type);
+// Whether a function in it has type parameters.
+bool has_type_parameters(const TypeRef& type);
 
 // Types that are larger or deeper than this are refused by whoever makes bindings: nested tuples of
 // one value double at every step.

@@ -2,6 +2,7 @@
 
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
@@ -31,7 +32,10 @@ constexpr NamedDtype kDtypes[] = {
 
 WeightFile::WeightFile(const std::string& path) {
   std::ifstream in(path, std::ios::binary | std::ios::ate);
-  if (!in) throw Error(ErrorKind::Usage, cat("the weight file ", path, " can't be opened"));
+  if (!in || !std::filesystem::is_regular_file(path)) {
+    throw Error(ErrorKind::Usage, cat("the weight file ", path, " can't be opened"))
+        .expected("a safetensors file");
+  }
   auto size = static_cast<int64_t>(in.tellg());
   in.seekg(0);
   uint64_t header_size = 0;
