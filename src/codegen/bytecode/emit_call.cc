@@ -5,7 +5,9 @@
 
 #include "codegen/bytecode/function_emitter.h"
 #include "graph/ir/intrinsic.h"
+#include "loop/scalar.h"
 #include "object/shape.h"
+#include "object/tensor.h"
 
 namespace tenon::codegen {
 
@@ -110,17 +112,49 @@ bool FunctionEmitter::emit_call(const Call& call, const TypeRef& type, Arg dst, 
   return false;
 }
 
+// Kernels take tensors alone.
+Arg FunctionEmitter::as_tensor(const Operand& operand, DataType dtype, Arg scalar) {
+  if (auto* constant = operand.as<Constant>()) {
+    Tensor tensor = Tensor::empty({}, dtype);
+    loop::scalar_store(dtype, tensor.data(),
+                       dtype.is_float() ? loop::float_bits(constant->value.as<double>())
+                                        : constant->value.as<int64_t>());
+    return Arg::constant(constants_->of_value(tensor.as_read_only()));
+  }
+  const uint32_t reg = new_register();
+  const Arg element[] = {scalar};
+  code_.emit(Opcode::MakeTensor, {Arg::reg(reg), Arg::dtype(dtype), Arg::imm(0)}, element);
+  temporaries_.push_back(reg);
+  return Arg::last(reg);
+}
+
 void FunctionEmitter::emit_kernel(const Call& call) {
   std::vector<Arg> args = consume(call.args);
+  for (size_t i = 0; i < args.size(); ++i) {
+    const TypeRef type = type_of(call.args[i]);
+    if (auto* scalar = type.as<ScalarType>()) {
+      args[i] = as_tensor(call.args[i], scalar->dtype, args[i]);
+    }
+  }
   if (call.attrs.find("integers")) {
     for (const Arg& integer : sizes(dims_attr(call, "integers"))) args.push_back(integer);
   }
+  require_name("kernel", call.callee, span_);
   code_.emit(Opcode::CallPacked,
              {Arg::none(), Arg::packed(unit_->packed_index(call.callee, /*kernel=*/true))}, args);
 }
 
 Arg FunctionEmitter::attribute(std::string_view name, const Any& value) {
+  if (value.is_none()) return Arg::none();
+  const auto require_shape = [&](size_t count, bool has_negative) {
+    if (count <= static_cast<size_t>(kMaxRank) && !has_negative) return;
+    refuse(cat("a list in the attribute '", name, "' has ",
+               has_negative ? std::string("a negative number") : counted(count, "number")),
+           cat("bytecode passes a list as a shape, of at most ", kMaxRank,
+               " numbers from 0; pass others as a tensor"));
+  };
   if (auto dims = value.try_as<Array<Dim>>()) {
+    require_shape(dims->size(), false);
     const uint32_t reg = new_register();
     code_.emit(Opcode::MakeShape, {Arg::reg(reg)}, sizes(*dims));
     free_register(reg);
@@ -128,8 +162,11 @@ Arg FunctionEmitter::attribute(std::string_view name, const Any& value) {
   }
   if (auto dim = value.try_as<Ref<const DimNode>>()) return size(Dim(*dim));
   if (auto integers = value.try_as<Array<int64_t>>()) {
-    return Arg::constant(
-        constants_->of_value(Any(Shape(std::vector<int64_t>(integers->begin(), integers->end())))));
+    const std::vector<int64_t> numbers(integers->begin(), integers->end());
+    require_shape(numbers.size(), std::ranges::any_of(numbers, [](int64_t n) { return n < 0; }));
+    if (element_count(numbers)) return Arg::constant(constants_->of_value(Any(Shape(numbers))));
+    // A constant shape counts its elements; one that is made does not.
+    return attribute(name, Any(Array<Dim>(std::vector<Dim>(numbers.begin(), numbers.end()))));
   }
   if (auto integer = value.try_as<int64_t>(); integer && vm::fits_immediate(*integer)) {
     return Arg::imm(*integer);
@@ -143,6 +180,7 @@ Arg FunctionEmitter::attribute(std::string_view name, const Any& value) {
 }
 
 void FunctionEmitter::emit_packed(const Call& call, Arg dst) {
+  require_name("packed function", call.callee, span_);
   std::vector<Arg> args = consume(call.args);
   std::vector<uint32_t> held;  // shapes made for this call keep their registers until it
   for (const auto& [name, value] : call.attrs) {
@@ -210,7 +248,11 @@ void FunctionEmitter::emit_scalar_op(const Call& call, const TypeRef& type, Arg 
            "use a tensor of rank 0 instead, such as tensor[f32]");
   }
   if (dst.is_none()) return;
-  const Arg a = integer(call.args[0]);
+  // As an immediate a constant truth would make an integer of the result.
+  auto operand = [&](const Operand& arg) {
+    return op.starts_with("logical_") ? in_register(arg) : integer(arg);
+  };
+  const Arg a = operand(call.args[0]);
   if (op == "cast") {
     code_.emit(Opcode::Narrow, {dst, a, Arg::dtype(scalar->dtype)});
     return;
@@ -220,7 +262,7 @@ void FunctionEmitter::emit_scalar_op(const Call& call, const TypeRef& type, Arg 
   } else if (op == "logical_not" || op == "bitwise_not") {
     code_.emit(Opcode::Not, {dst, a});
   } else if (auto it = scalar_opcodes().find(op); it != scalar_opcodes().end()) {
-    code_.emit(it->second, {dst, a, integer(call.args[1])});
+    code_.emit(it->second, {dst, a, operand(call.args[1])});
   } else {
     refuse(cat("operator ", op, " is not defined on scalars in registers"));
   }

@@ -244,12 +244,12 @@ void FunctionEmitter::emit_check(const Check& check) {
   const char* relation = check.kind == CheckKind::kEqual       ? "must be equal"
                          : check.kind == CheckKind::kLessEqual ? "must not decrease"
                                                                : "must be equal or one of them 1";
-  code_.emit(
-      Opcode::Check,
-      {Arg::last(test), Arg::constant(constants_->of_text(cat(
-                            check.message, ": found {} (", tenon::to_text(check.left), ") and {} (",
-                            tenon::to_text(check.right), "), which ", relation)))},
-      operands);
+  code_.emit(Opcode::Check,
+             {Arg::last(test), Arg::constant(constants_->of_text(cat(
+                                   check.message.empty() ? "a check fails" : check.message.view(),
+                                   ": found {} (", tenon::to_text(check.left), ") and {} (",
+                                   tenon::to_text(check.right), "), which ", relation)))},
+             operands);
   free_register(test);
 }
 

@@ -3,12 +3,22 @@
 #include <algorithm>
 
 #include "graph/ir/walk.h"
+#include "vm/isa/limits.h"
 
 namespace tenon::codegen {
 
 using namespace graph;  // NOLINT: this file speaks of graph IR only
 using vm::Arg;
 using vm::Label;
+
+void require_name(const char* what, std::string_view name, const Span& span) {
+  const bool has_control = std::ranges::any_of(
+      name, [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; });
+  if (!name.empty() && name.size() <= vm::kMaxNameBytes && !has_control) return;
+  throw Error(ErrorKind::Unsupported, span, cat("a compiled file can't hold a ", what, "'s name"))
+      .found(quoted(name.substr(0, 60)))
+      .expected(cat("1 to ", vm::kMaxNameBytes, " bytes, none of them a control character"));
+}
 
 void FunctionEmitter::refuse(const std::string& what, std::string_view help) const {
   throw Error(ErrorKind::Unsupported, span_, cat("'", function_.name, "': ", what)).help(help);
@@ -74,6 +84,7 @@ std::vector<Arg> FunctionEmitter::values(const Array<Operand>& operands) {
 std::vector<Arg> FunctionEmitter::consume(const Array<Operand>& operands) {
   std::vector<Arg> args = values(operands);
   for (const Var* var : dying_) {
+    if (!registers_.contains(var)) continue;  // the unit
     const uint32_t reg = register_of(var);
     auto it = std::find(args.rbegin(), args.rend(), Arg::reg(reg));
     if (it == args.rend()) continue;
@@ -103,28 +114,54 @@ void FunctionEmitter::emit_signature(vm::FunctionUnit* out) {
   auto signature_of = [](const TypeRef& type) {
     return vm::parse_signature_type(to_text(without_known_values(type)));
   };
+  require_name("function", function_.name, function_.span);
+  if (has_type_parameters(type_of(function_))) {
+    throw Error(ErrorKind::Unsupported, function_.span,
+                cat("'", function_.name,
+                    "': type parameters are parsed and checked, but not run by "
+                    "this version"))
+        .help("write a function for each type");
+  }
   out->name = std::string(function_.name);
   if (auto* exported = function_.attrs.find("export")) out->exported = exported->as<bool>();
   for (const VarRef& param : function_.params) {
     // A model may name its inputs as it likes; a file's names hold no control characters.
-    out->params.push_back({printable(param->name), signature_of(param->type), false});
+    const std::string name = printable(param->name);
+    require_name("parameter", name, function_.span);
+    for (const vm::Param& other : out->params) {
+      if (other.name != name) continue;
+      throw Error(ErrorKind::Unsupported, function_.span,
+                  cat("'", function_.name, "': two parameters are written ", quoted(name)))
+          .help("rename one: in a compiled file control characters are written as escapes");
+    }
+    out->params.push_back({name, signature_of(param->type), false});
   }
   out->result = signature_of(function_.result_type);
 }
 
 void FunctionEmitter::emit(vm::FunctionUnit* out) {
+  span_ = function_.span;
+  if (function_.params.size() > vm::kMaxParams) {
+    refuse(cat("it has ", function_.params.size(), " parameters"),
+           cat("a function of bytecode has at most ", vm::kMaxParams, ": pass some as a tuple"));
+  }
   emit_signature(out);
   std::vector<const Var*> params;
   for (const VarRef& param : function_.params) {
     registers_[param.get()] = new_register();
     params.push_back(param.get());
   }
-  span_ = function_.span;
   code_.set_span(unit_->add_span(span_));
   emit_parameter_checks();
   const Arg result = emit_block(function_.body, params, /*tail=*/true);
   // A tail call or an if whose branches both returned has left the frame already.
   if (!left_frame_) code_.emit(Opcode::Ret, {result});
+  if (register_count_ > vm::kMaxRegisters) {
+    span_ = function_.span;
+    refuse(cat("it keeps ", register_count_, " values and sizes at once"),
+           cat("a function of bytecode has at most ", vm::kMaxRegisters,
+               " registers: make two functions of it"));
+  }
   out->register_count = register_count_;
   out->code = code_.finish(&out->spans);
 }
@@ -236,10 +273,10 @@ bool FunctionEmitter::emit_if(const If& branch, Arg dst, bool tail) {
   Arg condition;
   uint32_t temporary = 0;
   bool has_temporary = false;
-  if (branch.condition.as<Constant>() || type_of(branch.condition).as<ScalarType>()) {
+  if (type_of(branch.condition).as<ScalarType>()) {
     condition = in_register(branch.condition);
   } else {
-    temporary = read_truth(value(branch.condition));
+    temporary = read_truth(in_register(branch.condition));
     has_temporary = true;
     condition = Arg::reg(temporary);
   }
@@ -304,7 +341,7 @@ void FunctionEmitter::emit_loop(const Loop& loop, Arg dst) {
     code_.emit(Opcode::Move, {Arg::reg(reg), condition});
     test = Arg::last(reg);
   }
-  if (!loop.condition->result.as<Constant>() && !type_of(loop.condition->result).as<ScalarType>()) {
+  if (!type_of(loop.condition->result).as<ScalarType>()) {
     const uint32_t element = read_truth(test);
     if (test.is(vm::ArgKind::LastUse)) free_register(test.index());
     test = Arg::reg(element);
@@ -387,7 +424,7 @@ std::vector<uint32_t> FunctionEmitter::emit_into_registers(const Bindings& bindi
                                  [&](const auto& b) { return b->var.get() == var; });
     const bool again = std::any_of(results.begin() + static_cast<int64_t>(i) + 1, results.end(),
                                    [&](const Operand& later) { return later.get() == var; });
-    if (var && own && !again) {
+    if (var && own && !again && registers_.contains(var)) {
       registers.push_back(register_of(var));
     } else {
       registers.push_back(new_register());

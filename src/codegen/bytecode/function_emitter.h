@@ -17,6 +17,9 @@
 
 namespace tenon::codegen {
 
+// Refuses what the format of files has no name for.
+void require_name(const char* what, std::string_view name, const Span& span);
+
 class FunctionEmitter {
  public:
   FunctionEmitter(vm::Unit* unit, ConstantPool* constants, const graph::FunctionExpr& function)
@@ -60,6 +63,8 @@ class FunctionEmitter {
                       const graph::TypeRef& type, Arg dst);
   void emit_packed(const graph::Call& call, Arg dst);
   void emit_kernel(const graph::Call& call);
+  // The scalar as a tensor of rank 0.
+  Arg as_tensor(const graph::Operand& operand, DataType dtype, Arg scalar);
   void emit_scalar_op(const graph::Call& call, const graph::TypeRef& type, Arg dst);
   // An attribute's value as an argument of a packed call.
   Arg attribute(std::string_view name, const Any& value);
