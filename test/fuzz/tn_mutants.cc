@@ -6,6 +6,7 @@
 // sanitizer's checks, find their tensors between pages that can't be touched (guarded_memory.cc).
 #include <sys/wait.h>
 
+#include <algorithm>
 #include <cctype>
 #include <iterator>
 
@@ -54,13 +55,16 @@ class TextMutator {
   }
 
  private:
-  enum Class : uint8_t { kNumber, kVariable, kSign, kSymbol, kOther };
+  enum Class : uint8_t { kNumber, kVariable, kSign, kSymbol, kElementType, kOther };
+  static constexpr const char* kElementTypes[] = {"bool", "i8",  "i32",  "i64", "u8",   "u64",
+                                                  "f16",  "f32", "bf16", "f64", "void", "i4"};
   static Class class_of(const std::string& token) {
     const auto first = static_cast<unsigned char>(token[0]);
     if (std::isdigit(first)) return kNumber;
     if (token[0] == '%' && token.size() > 1) return kVariable;
     const std::string word = token.substr(0, token.find_last_not_of(" \n\t") + 1);
     if (word == "+" || word == "-" || word == "*" || word == "<") return kSign;
+    if (std::ranges::find(kElementTypes, word) != std::end(kElementTypes)) return kElementType;
     return std::isalpha(first) && word.size() == 1 ? kSymbol : kOther;
   }
   static std::string with_blanks_of(const std::string& word, const std::string& token) {
@@ -80,7 +84,7 @@ class TextMutator {
   void change(std::vector<std::string>& tokens) {
     const size_t any = m_.below(tokens.size());
     static constexpr Class kClasses[] = {kNumber,   kNumber, kNumber, kVariable,
-                                         kVariable, kSign,   kSymbol};
+                                         kVariable, kSign,   kSymbol, kElementType};
     if (m_.below(12) == 0) return break_up(tokens, any);
     const Class c = kClasses[m_.below(std::size(kClasses))];
     std::string& token = tokens[place(tokens, any, c)];
@@ -111,6 +115,13 @@ class TextMutator {
     } else if (c == kSign) {
       static const char* const kSigns[] = {"+", "-", "*", "<<", ">>", "&", "^"};
       token = with_blanks_of(kSigns[m_.below(std::size(kSigns))], token);
+    } else if (c == kElementType) {
+      token = with_blanks_of(kElementTypes[m_.below(std::size(kElementTypes))], token);
+    } else if (c == kVariable && m_.below(6) == 0) {  // an operand of another kind
+      static const char* const kOperands[] = {
+          "()",       "3",           "true",           "0.5",
+          "\"text\"", "shape[2, 3]", "tensor[f32]{1}", "tensor[1; bool]{7}"};
+      token = with_blanks_of(kOperands[m_.below(std::size(kOperands))], token);
     } else {
       const std::string& other = tokens[place(tokens, (any + 1 + m_.below(60)) % tokens.size(), c)];
       token = with_blanks_of(other.substr(0, other.find_last_not_of(" \n\t") + 1), token);
