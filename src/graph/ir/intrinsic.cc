@@ -118,7 +118,6 @@ void check_packed_call(const Call& call) {
     }
     return;
   }
-  if (name.empty()) throw Error(ErrorKind::Usage, "a packed function has a name");
   if (name.starts_with("memory.")) {
     std::vector<std::string> names;
     for (const Form& form : forms()) names.push_back(form.name);

@@ -152,7 +152,9 @@ TEST_F(TextTest, CallsOfAllKinds) {
         -> (tensor[*; f32], tensor[2*n; f32], ()) attrs(export=false, tag="a", ks=[1, 2], d=dim(n+1)) {
       %a = packed "lib.pick"(%t, 3, "key", shape[2, 3], how=[1.5, -2.0], t=i8) -> tensor[*; f32]
       %b = kernel @k(%x, %x, integers=[2])
-      %c = kernel @k(%x, %x, %b, integers=[2])
+      %s = packed "memory.storage"(size=dim(8*n)) -> opaque["storage"]
+      %m = packed "memory.tensor"(%s, offset=dim(0), shape=[dim(2*n)]) -> tensor[2*n; f32]
+      %c = kernel @k(%x, %x, %m, integers=[2])
       %d = packed "lib.none"(%o) -> ()
       %e = clip(%x, (), tensor[f32]{1.0})
       (%a, %b, %d)
