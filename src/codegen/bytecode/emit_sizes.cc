@@ -8,7 +8,6 @@ namespace tenon::codegen {
 using namespace graph;  // NOLINT: this file speaks of graph IR only
 using vm::Arg;
 using vm::DimPattern;
-using vm::Opcode;
 
 bool FunctionEmitter::is_bound(const Dim& dim) const {
   std::vector<std::string> names;
@@ -133,6 +132,7 @@ void FunctionEmitter::match_elements(Arg source, const TypeRef& type, const Arra
     code_.emit(Opcode::Move, {Arg::reg(elements[0]), source});
   } else {
     std::vector<Arg> registers;
+    registers.reserve(elements.size());
     for (uint32_t element : elements) registers.push_back(Arg::reg(element));
     code_.emit(Opcode::ReadElements, {source}, registers);
   }

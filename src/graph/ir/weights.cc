@@ -53,7 +53,9 @@ WeightFile::WeightFile(const std::string& path) {
 
   nlohmann::json json = nlohmann::json::parse(header, nullptr, false);
   if (!json.is_object()) damaged(path, "its header is no JSON object");
-  for (const auto& [key, entry] : json.items()) {
+  for (const auto& item : json.items()) {
+    const std::string& key = item.key();
+    const nlohmann::json& entry = item.value();
     if (key == "__metadata__") continue;
     auto bad = [&](const char* what) { damaged(path, cat("'", key, "': ", what)); };
     if (!entry.is_object() || !entry.contains("dtype") || !entry["dtype"].is_string() ||
