@@ -13,6 +13,7 @@
 #include "graph/offer/offers.h"
 #include "graph/op/register.h"
 #include "graph/pass/pass.h"
+#include "graph/pass/plan_memory.h"
 #include "library/core/register.h"
 #include "loop/types.h"
 
@@ -63,6 +64,17 @@ void refuse_other_devices(const graph::Module& module) {
       refuse_other_devices(param->type, function->span);
     }
     refuse_other_devices(function->body);
+  }
+}
+
+// A text may place tensors in memory itself.
+void require_sound_memory(const graph::Module& module) {
+  try {
+    graph::verify_memory_plan(module);
+  } catch (const Error& error) {
+    if (error.kind() != ErrorKind::Internal) throw;
+    throw Error(ErrorKind::Usage, error.message())
+        .help("give what lives together places of its own, or leave memory to the compiler");
   }
 }
 
@@ -124,6 +136,7 @@ void initialise() {
 
 graph::Module run_passes(const graph::Module& module, const CompileOptions& options) {
   refuse_other_devices(module);
+  require_sound_memory(module);
   Pipeline pipeline(options);
   graph::Module now = module;
   for (const graph::Pass& pass : graph::all_passes()) {

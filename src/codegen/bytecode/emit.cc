@@ -19,7 +19,10 @@ vm::Unit emit_unit(const graph::Module& module, const ResultNames& result_names)
     vm::FunctionUnit& f = unit.functions[index++];
     FunctionEmitter(&unit, &constants, *function).emit(&f);
     if (auto* names = result_names.find(name)) {
-      for (const String& result : *names) f.result_names.push_back(printable(result));
+      for (const String& result : *names) {
+        f.result_names.push_back(printable(result));
+        require_name("result", f.result_names.back(), function->span);
+      }
     }
   }
   return unit;

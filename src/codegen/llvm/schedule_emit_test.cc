@@ -52,29 +52,33 @@ TEST(ScheduleEmit, RandomComputesOnTheBaseline) {
   compare(100, 150, baseline_target());
 }
 
-// A map is cut into parts whose sizes are computed in the loop; what they come to decides.
+// A map is cut into parts whose sizes are computed in the loop; what they come to decides, in
+// vectors of two elements too.
 TEST(ScheduleEmit, AMapIsSharedWhereItsWorkIsWorthIt) {
   const Dim n = Dim::symbol("n");
   for (const Dim& rows : {n, Dim(300)}) {
-    auto x = buffer("x", f32, {rows, 512}), y = buffer("y", f32, {rows, 512});
-    auto compute = make<Compute>();
-    compute->inputs = {x};
-    compute->outputs = {y};
-    compute->stages = {map_stage(y, [&](const std::vector<ExprRef>& i) {
-      return binary(BinaryOp::kMax, load(x, {i[0], i[1]}), literal(f32, 0));
-    })};
-    ScheduleOptions options;
-    options.name = "relu";
-    OpenedKernels opened(compile_kernels({schedule(*compute, options)}, host_target()));
-    auto shares = [&](int64_t size) {
-      opened.parallel_calls = 0;
-      Tensor in = Tensor::empty({size, 512}, f32), out = Tensor::empty({size, 512}, f32);
-      EXPECT_EQ(opened.call("relu", {in, out}), 0);
-      return opened.parallel_calls;
-    };
-    EXPECT_EQ(shares(300), 1);
-    if (!rows.is_const()) {
-      EXPECT_EQ(shares(30), 0);
+    for (const DataType dtype : {f32, f64}) {
+      auto x = buffer("x", dtype, {rows, 512}), y = buffer("y", dtype, {rows, 512});
+      auto compute = make<Compute>();
+      compute->inputs = {x};
+      compute->outputs = {y};
+      compute->stages = {map_stage(y, [&](const std::vector<ExprRef>& i) {
+        return binary(BinaryOp::kMax, load(x, {i[0], i[1]}), literal(dtype, 0));
+      })};
+      ScheduleOptions options;
+      options.name = "relu";
+      options.vector_bytes = 16;
+      OpenedKernels opened(compile_kernels({schedule(*compute, options)}, baseline_target()));
+      auto shares = [&](int64_t size) {
+        opened.parallel_calls = 0;
+        Tensor in = Tensor::empty({size, 512}, dtype), out = Tensor::empty({size, 512}, dtype);
+        EXPECT_EQ(opened.call("relu", {in, out}), 0);
+        return opened.parallel_calls;
+      };
+      EXPECT_EQ(shares(300), 1);
+      if (!rows.is_const()) {
+        EXPECT_EQ(shares(10), 0);
+      }
     }
   }
 }

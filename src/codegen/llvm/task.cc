@@ -202,6 +202,10 @@ llvm::Value* BodyWriter::size_or_guess(const loop::Expr& e) {
     case ExprKind::kVar: {
       auto guess = guesses_.find(static_cast<const loop::Var*>(&e));
       if (guess != guesses_.end()) return guess->second;
+      auto known = vars_.find(static_cast<const loop::Var*>(&e));  // bound outside the loop
+      if (known != vars_.end() && known->second.v->getType()->isIntegerTy(64)) {
+        return known->second.v;
+      }
       break;
     }
     default:
@@ -223,7 +227,9 @@ llvm::Value* BodyWriter::work_of(const loop::Stmt& s) {
                                                       work_of(*loop.body));
       llvm::Value* most = b_.getInt64(kWorthThreads);
       llvm::Value* work = b_.CreateExtractValue(product, 0);
-      if (loop.loop == loop::ForKind::kVector) work = b_.CreateUDiv(work, b_.getInt64(kLanes));
+      if (loop.loop == loop::ForKind::kVector) {  // rounded up: narrow vectors are work, too
+        work = b_.CreateUDiv(b_.CreateAdd(work, b_.getInt64(kLanes - 1)), b_.getInt64(kLanes));
+      }
       return b_.CreateSelect(b_.CreateExtractValue(product, 1), most,
                              b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, most, work));
     }
@@ -250,7 +256,7 @@ void BodyWriter::parallel_loop(const loop::For& loop) {
     llvm::Value** there;
   };
   llvm::Function* function =
-      m_.function(m_.i32, {m_.pointer, m_.i64, m_.i64}, std::string(kernel_.name) + ".task");
+      m_.function(m_.i32, {m_.pointer, m_.i64, m_.i64}, cat(symbol_of(kernel_), ".task"));
   BodyWriter task(m_, kernel_, function);
   task.is_task_ = true;
   task.is_scheduled_ = is_scheduled_;
@@ -309,7 +315,7 @@ void BodyWriter::parallel_loop(const loop::For& loop) {
   llvm::BasicBlock* after = block("end.parallel");
   b_.CreateCondBr(b_.CreateICmpSGT(extent, b_.getInt64(0)), some, after);
   b_.SetInsertPoint(some);
-  guesses_[loop.var.get()] = begin;
+  guesses_ = {{loop.var.get(), begin}};
   llvm::Value* work =
       b_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, work_of(*loop.body), b_.getInt64(1));
   llvm::Value* grain = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, b_.getInt64(1),

@@ -1,5 +1,7 @@
 #include "graph/ir/intrinsic.h"
 
+#include <algorithm>
+
 #include "graph/ir/op.h"
 
 namespace tenon::graph {
@@ -82,7 +84,8 @@ bool result_fits(const Call& call, MemoryIntrinsic intrinsic) {
     case MemoryIntrinsic::kStorage:
       return is_storage(type);
     case MemoryIntrinsic::kTensor:
-      return is_storage(type_of(call.args[0])) && has_stated_shape(call, type);
+      return is_storage(type_of(call.args[0])) && has_stated_shape(call, type) &&
+             !known_tensor(type)->value_known;
     case MemoryIntrinsic::kReshape: {
       auto *x = type_of(call.args[0]).as<TensorType>(), *y = type.as<TensorType>();
       return x && y && x->dtype == y->dtype && has_stated_shape(call, type);
@@ -91,7 +94,10 @@ bool result_fits(const Call& call, MemoryIntrinsic intrinsic) {
       auto* tensor = known_tensor(type);
       const auto values = call.attrs.at("values").as<Array<Dim>>();
       return tensor && (tensor->dtype.is_int() || tensor->dtype.is_bool()) && tensor->rank <= 1 &&
-             product(tensor->dims.to_vector()).is_const(static_cast<int64_t>(values.size()));
+             product(tensor->dims.to_vector()).is_const(static_cast<int64_t>(values.size())) &&
+             (!tensor->value_known ||
+              std::equal(values.begin(), values.end(), tensor->values.begin(), tensor->values.end(),
+                         proves_equal));
     }
   }
   return false;
@@ -123,6 +129,11 @@ void check_packed_call(const Call& call) {
     for (const Form& form : forms()) names.push_back(form.name);
     throw Error(ErrorKind::Usage, cat("there is no memory intrinsic '", name, "'"))
         .expected(tenon::join(names, ", "));
+  }
+  if (!same_type(call.result_type, without_known_values(call.result_type))) {
+    throw Error(ErrorKind::Usage, cat("what '", name, "' gives is not known before it runs"))
+        .found(to_text(call.result_type))
+        .expected(to_text(without_known_values(call.result_type)));
   }
   if (const Any* count = call.attrs.find(kDestinationsAttr)) {
     if (count->type_index != TypeIndex::Int || count->as<int64_t>() != 1 ||

@@ -96,8 +96,7 @@ Lowered lower_calls(const FunctionRef& primitive) {
 }
 
 bool is_known_tensor(const TypeRef& type) {
-  auto* tensor = type.as<TensorType>();
-  return tensor && tensor->dims_known;
+  return known_tensor(type) != nullptr;
 }
 
 // Whether a constant can be a literal.
