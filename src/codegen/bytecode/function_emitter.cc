@@ -116,11 +116,8 @@ void FunctionEmitter::emit_signature(vm::FunctionUnit* out) {
   };
   require_name("function", function_.name, function_.span);
   if (has_type_parameters(type_of(function_))) {
-    throw Error(ErrorKind::Unsupported, function_.span,
-                cat("'", function_.name,
-                    "': type parameters are parsed and checked, but not run by "
-                    "this version"))
-        .help("write a function for each type");
+    refuse("type parameters are parsed and checked, but not run by this version",
+           "write a function for each type");
   }
   out->name = std::string(function_.name);
   if (auto* exported = function_.attrs.find("export")) out->exported = exported->as<bool>();
@@ -130,9 +127,8 @@ void FunctionEmitter::emit_signature(vm::FunctionUnit* out) {
     require_name("parameter", name, function_.span);
     for (const vm::Param& other : out->params) {
       if (other.name != name) continue;
-      throw Error(ErrorKind::Unsupported, function_.span,
-                  cat("'", function_.name, "': two parameters are written ", quoted(name)))
-          .help("rename one: in a compiled file control characters are written as escapes");
+      refuse(cat("two parameters are written ", quoted(name)),
+             "rename one: in a compiled file control characters are written as escapes");
     }
     out->params.push_back({name, signature_of(param->type), false});
   }

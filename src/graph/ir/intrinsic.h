@@ -31,9 +31,9 @@ inline constexpr char kStorageType[] = "storage";
 std::optional<MemoryIntrinsic> memory_intrinsic(const Call& call);
 std::optional<MemoryIntrinsic> memory_intrinsic(const ExprRef& value);
 
-// Throws Error (Usage) unless a packed call with a stated result is one that the compiler knows what
-// to do with: an intrinsic has the operands, attributes and result of the list above, and no other
-// name begins with "memory."; a result states no elements that nobody checks; the steering
+// Throws Error (Usage) unless a packed call with a stated result is one that the compiler knows
+// what to do with: an intrinsic has the operands, attributes and result of the list above, and no
+// other name begins with "memory."; a result states no elements that nobody checks; the steering
 // attributes are of their kind, and a result that goes into a tensor is one of known dimensions.
 void check_packed_call(const Call& call);
 

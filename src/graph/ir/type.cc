@@ -320,27 +320,30 @@ void collect_symbols(const TypeRef& type, std::vector<std::string>* names) {
       });
 }
 
-int64_t other_device(const TypeRef& type) {
-  if (const auto* tensor = type_as<TensorType>(type)) return tensor->device;
-  int64_t found = 0;
+// Calls `f` on each type directly inside.
+template <class F>
+void for_each_part(const TypeRef& type, const F& f) {
   rebuild(
       type, [](const Dim& d) { return d; },
       [&](const TypeRef& part) {
-        if (found == 0) found = other_device(part);
+        f(part);
         return part;
       });
+}
+
+int64_t other_device(const TypeRef& type) {
+  if (const auto* tensor = type_as<TensorType>(type)) return tensor->device;
+  int64_t found = 0;
+  for_each_part(type, [&](const TypeRef& part) {
+    if (found == 0) found = other_device(part);
+  });
   return found;
 }
 
 bool has_type_parameters(const TypeRef& type) {
   const auto* f = type_as<FunctionType>(type);
   bool found = f && !f->type_params.empty();
-  rebuild(
-      type, [](const Dim& d) { return d; },
-      [&](const TypeRef& part) {
-        found = found || has_type_parameters(part);
-        return part;
-      });
+  for_each_part(type, [&](const TypeRef& part) { found = found || has_type_parameters(part); });
   return found;
 }
 

@@ -43,7 +43,8 @@ class Lifetimes {
  private:
   void visit(const Binding& binding, int64_t at) {
     const ExprRef& value = binding.value;
-    if (memory_intrinsic(value) == MemoryIntrinsic::kStorage) {
+    const auto intrinsic = memory_intrinsic(value);
+    if (intrinsic == MemoryIntrinsic::kStorage) {
       Value v;
       v.storage = binding.var.get();
       v.bytes = Dim(value.as<Call>()->attrs.at("size").as<Ref<const DimNode>>());
@@ -52,7 +53,7 @@ class Lifetimes {
       values_.push_back(v);
       return;
     }
-    if (memory_intrinsic(value) == MemoryIntrinsic::kTensor) {
+    if (intrinsic == MemoryIntrinsic::kTensor) {
       const int64_t index = owner_of(value.as<Call>()->args[0]);
       if (index >= 0) {
         values_[index].tensor = binding.var.get();
@@ -61,7 +62,7 @@ class Lifetimes {
       }
       return;
     }
-    if (memory_intrinsic(value) == MemoryIntrinsic::kReshape) {
+    if (intrinsic == MemoryIntrinsic::kReshape) {
       const int64_t index = owner_of(value.as<Call>()->args[0]);
       if (index >= 0) {
         owner_[binding.var.get()] = index;  // a view lives in its source's storage
@@ -216,7 +217,8 @@ class Planner : public Rewriter {
   }
 
   Operand rewrite(const VarRef& var, const ExprRef& value) override {
-    if (memory_intrinsic(value) == MemoryIntrinsic::kStorage) {
+    const auto intrinsic = memory_intrinsic(value);
+    if (intrinsic == MemoryIntrinsic::kStorage) {
       auto it = places_.find(var.get());
       if (it == places_.end()) return storages_[var.get()] = keep(var, value);
       const auto& [plan, place] = it->second;
@@ -226,7 +228,7 @@ class Planner : public Rewriter {
       offsets_[var.get()] = place.offset;
       return arena;
     }
-    if (memory_intrinsic(value) == MemoryIntrinsic::kTensor) {
+    if (intrinsic == MemoryIntrinsic::kTensor) {
       auto* call = value.as<Call>();
       auto offset = offsets_.find(source_of_.at(var.get()));
       if (offset == offsets_.end()) return keep(var, value);
