@@ -6,7 +6,7 @@
 #include "codegen/bytecode/emit.h"
 #include "codegen/llvm/emit.h"
 #include "device/parallel.h"
-#include "graph/evaluate/reference_evaluator.h"
+#include "evaluate/reference_evaluator.h"
 #include "graph/ir/check.h"
 #include "graph/ir/module.h"
 #include "graph/ir/walk.h"

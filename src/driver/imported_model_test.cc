@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "driver/compile.h"
-#include "graph/evaluate/reference_evaluator.h"
+#include "evaluate/reference_evaluator.h"
 #include "import/onnx/import_model.h"
 #include "import/onnx/model_maker.h"
 

@@ -7,7 +7,7 @@
 #include <limits>
 
 #include "driver/compile.h"
-#include "graph/evaluate/reference_evaluator.h"
+#include "evaluate/reference_evaluator.h"
 #include "graph/ir/text.h"
 #include "graph/op/run_operator.h"
 #include "library/onednn/register.h"

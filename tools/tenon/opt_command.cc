@@ -2,7 +2,7 @@
 #include <cstdio>
 #include <filesystem>
 
-#include "graph/evaluate/reference_evaluator.h"
+#include "evaluate/reference_evaluator.h"
 #include "graph/ir/check.h"
 #include "graph/ir/text.h"
 #include "graph/pass/pass.h"

@@ -7,7 +7,7 @@
 
 #include "codegen/llvm/target.h"
 #include "device/parallel.h"
-#include "graph/evaluate/reference_evaluator.h"
+#include "evaluate/reference_evaluator.h"
 #include "support/error.h"
 #include "tools/tenon/command.h"
 #include "tools/tenon/compare.h"

@@ -9,7 +9,7 @@
 
 #include <functional>
 
-#include "graph/evaluate/kernel_cache.h"
+#include "evaluate/kernel_cache.h"
 #include "graph/ir/interfaces.h"
 
 namespace tenon::graph {

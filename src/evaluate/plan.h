@@ -5,7 +5,7 @@
 
 #include <unordered_map>
 
-#include "graph/evaluate/kernel_cache.h"
+#include "evaluate/kernel_cache.h"
 #include "graph/ir/module.h"
 #include "graph/ir/op.h"
 

@@ -1,7 +1,7 @@
 // Calls that end at once, with no block to run: of kernels, packed functions and operators.
 #pragma once
 
-#include "graph/evaluate/activation.h"
+#include "evaluate/activation.h"
 
 namespace tenon::graph {
 

@@ -1,4 +1,4 @@
-#include "graph/evaluate/kernel_cache.h"
+#include "evaluate/kernel_cache.h"
 
 #include <unordered_set>
 

@@ -1,4 +1,4 @@
-#include "graph/evaluate/activation.h"
+#include "evaluate/activation.h"
 
 #include "graph/ir/text.h"
 #include "loop/scalar.h"

@@ -1,4 +1,4 @@
-#include "graph/evaluate/plan.h"
+#include "evaluate/plan.h"
 
 #include "graph/ir/builder.h"
 #include "graph/ir/text.h"

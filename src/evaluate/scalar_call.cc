@@ -1,4 +1,4 @@
-#include "graph/evaluate/scalar_call.h"
+#include "evaluate/scalar_call.h"
 
 #include <optional>
 #include <utility>

@@ -1,7 +1,7 @@
 // Operators on scalars: what bytecode computes in registers.
 #pragma once
 
-#include "graph/evaluate/activation.h"
+#include "evaluate/activation.h"
 
 namespace tenon::graph {
 

@@ -1,4 +1,4 @@
-#include "graph/evaluate/reference_evaluator.h"
+#include "evaluate/reference_evaluator.h"
 
 #include <gtest/gtest.h>
 

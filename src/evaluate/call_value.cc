@@ -1,7 +1,7 @@
-#include "graph/evaluate/call_value.h"
+#include "evaluate/call_value.h"
 
 #include "device/device.h"
-#include "graph/evaluate/scalar_call.h"
+#include "evaluate/scalar_call.h"
 #include "graph/ir/intrinsic.h"
 #include "graph/ir/text.h"
 #include "loop/scalar.h"

@@ -6,7 +6,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "graph/evaluate/plan.h"
+#include "evaluate/plan.h"
 
 namespace tenon::graph {
 

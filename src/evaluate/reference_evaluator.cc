@@ -1,11 +1,11 @@
-#include "graph/evaluate/reference_evaluator.h"
+#include "evaluate/reference_evaluator.h"
 
 #include <deque>
 
-#include "graph/evaluate/activation.h"
-#include "graph/evaluate/call_value.h"
-#include "graph/evaluate/plan.h"
-#include "graph/evaluate/scalar_call.h"
+#include "evaluate/activation.h"
+#include "evaluate/call_value.h"
+#include "evaluate/plan.h"
+#include "evaluate/scalar_call.h"
 
 namespace tenon::graph {
 namespace {
