@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "support/error.h"
+#include "support/output_file.h"
 #include "tools/tenon/command.h"
 #include "tools/tenon/npy.h"
 #include "tools/tenon/program_file.h"
@@ -34,12 +35,13 @@ void add_asm_commands(CLI::App* app, int*) {
       "sum.tnx");
   auto source = std::make_shared<std::string>(), output = std::make_shared<std::string>();
   assemble->add_option("FILE", *source, "assembly (.tna)")->required();
-  assemble->add_option("-o,--output", *output, "the file to write; FILE.tnx unless given");
+  assemble->add_option("-o,--output", *output,
+                       "the file to write, - for standard output; FILE.tnx unless given");
   assemble->callback([=] {
     if (output->empty())
       *output = std::filesystem::path(*source).replace_extension(".tnx").string();
     check_not_input(*source, *output, "--output");
-    check_writable(*output, /*replaced=*/true);
+    check_writable(*output);
     const vm::Unit unit = vm::assemble(read_file(*source), *source);
     size_t bytes = 0;
     try {
@@ -64,7 +66,7 @@ void add_asm_commands(CLI::App* app, int*) {
   disassemble->callback([=] {
     if (!text_file->empty()) {
       check_not_input(*file, *text_file, "--output");
-      check_writable(*text_file, /*replaced=*/false);
+      check_writable(*text_file);
     }
     const std::string text = vm::disassemble(load_unit(*file).unit);
     if (!text_file->empty()) {

@@ -86,14 +86,15 @@ void check_not_input(const std::string& input, const std::string& output, const 
       .help(cat("it would be lost; write another file than ", input));
 }
 
-void check_writable(const std::string& path, bool replaced) {
+void check_writable(const std::string& path) {
+  if (path == "-") return;
   namespace fs = std::filesystem;
   std::error_code ignored;
   const bool exists = fs::exists(path, ignored);
   int reason = 0;
   if (exists && fs::is_directory(path)) {
     reason = EISDIR;
-  } else if (exists && (!replaced || !fs::is_regular_file(path))) {
+  } else if (exists && !fs::is_regular_file(path)) {
     reason = access(path.c_str(), W_OK) == 0 ? 0 : errno;
   } else {
     const fs::path folder = fs::weakly_canonical(fs::absolute(path), ignored).parent_path();

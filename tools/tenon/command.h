@@ -36,9 +36,9 @@ CLI::Validator not_negative();
 // Refuses to write `output` where it is the file that is read, by whichever of its names; `flag`
 // names it.
 void check_not_input(const std::string& input, const std::string& output, const std::string& flag);
-// Refuses a file that can't be written, before work that would be lost. `replaced` says that a
-// new file takes its place, for which the folder must be writable.
-void check_writable(const std::string& path, bool replaced);
+// Refuses a file that OutputFile (support/output_file.h) could not write, before work that would be
+// lost. A file is replaced by a new one, for which its folder must be writable.
+void check_writable(const std::string& path);
 
 // Refuses a folder, which is made where it does not exist, that no file can be written into.
 void check_folder_writable(const std::string& folder);

@@ -55,6 +55,11 @@ struct CompileCommand {
       throw Error(ErrorKind::Usage, "--dump-dir needs --dump-after")
           .help("say after which pass, or --dump-after all");
     }
+    if (output == "-" && (time_passes || (!dump_after.empty() && dump_dir.empty()))) {
+      throw Error(ErrorKind::Usage, "--output - takes standard output for the file")
+          .help(time_passes ? "--time-passes prints there too: write a file"
+                            : "--dump-after prints there too: add --dump-dir FOLDER");
+    }
     if (!dump_dir.empty()) check_folder_writable(dump_dir);
   }
 
@@ -70,7 +75,7 @@ struct CompileCommand {
     if (output.empty()) output = std::filesystem::path(input).replace_extension(".tnx").string();
     if (stop_after.empty()) {
       check_not_input(input, output, "--output");
-      check_writable(output, /*replaced=*/true);
+      check_writable(output);
     }
     const auto start = std::chrono::steady_clock::now();
     auto seconds = [&] {
@@ -118,7 +123,8 @@ void add_compile_command(CLI::App* app, int*) {
       "  tenon compile bert.onnx --cpu x86-64-v3 --dim batch=1");
   auto state = std::make_shared<CompileCommand>();
   command->add_option("FILE", state->input, "model (.onnx) or program (.tn)");
-  command->add_option("-o,--output", state->output, "the file to write; FILE.tnx unless given");
+  command->add_option("-o,--output", state->output,
+                      "the file to write, - for standard output; FILE.tnx unless given");
   state->flags.add_to(command);
   command
       ->add_option("--dump-after", state->dump_after, "print the module after a pass, or after all")

@@ -4,15 +4,18 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <exception>
 #include <filesystem>
 #include <new>
+#include <system_error>
 
 #include "object/function.h"
 #include "support/error.h"
+#include "support/output_file.h"
 #include "tools/tenon/command.h"
 #include "tools/tenon/version.h"
 
@@ -33,6 +36,22 @@ void bound_spinning(char** argv) {
   self[length] = 0;
   setenv("GOMP_SPINCOUNT", "1000", 1);
   execv(self, argv);  // returns only where it failed: then threads spin
+}
+
+// A signal that ends the process leaves no temporary file behind.
+void clean_up_on_signals() {
+  struct sigaction action {};
+  action.sa_handler = [](int signal) {
+    remove_temporary_files();
+    raise(signal);  // with the action that SA_RESETHAND has restored
+  };
+  action.sa_flags = static_cast<int>(SA_RESETHAND | SA_NODEFER);
+  for (const int signal : {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGPIPE}) {
+    struct sigaction before {};
+    if (sigaction(signal, nullptr, &before) == 0 && before.sa_handler == SIG_DFL) {
+      sigaction(signal, &action, nullptr);
+    }
+  }
 }
 
 int report(const Error& error) {
@@ -80,6 +99,7 @@ int main(int argc, char** argv) {
   using namespace tenon;
   using namespace tenon::tool;
   bound_spinning(argv);
+  clean_up_on_signals();
   CLI::App app{"Tenon: compiles machine-learning programs and runs them.", "tenon"};
   app.footer(
       "`tenon COMMAND --help` explains a command. A model's way from file to numbers:\n\n"
@@ -122,6 +142,10 @@ int main(int argc, char** argv) {
     const std::string path = error.path1().string();
     return report(Error(ErrorKind::Usage, cat(path.empty() ? "the file system" : path, ": ",
                                               error.code().message())));
+  } catch (const std::system_error& error) {
+    return report(Error(ErrorKind::Runtime, "the system refused a resource")
+                      .found(error.what())
+                      .help("a limit of the process or the user may be reached: ulimit -a"));
   } catch (const std::bad_alloc&) {
     return report(Error(ErrorKind::Runtime, "out of memory")
                       .help("give it less to do at once, or the process more memory"));

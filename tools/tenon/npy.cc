@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "support/error.h"
+#include "support/output_file.h"
 
 namespace tenon::tool {
 namespace {
@@ -83,14 +84,6 @@ std::string read_file(const std::string& path) {
   return bytes;
 }
 
-void write_file(const std::string& path, std::string_view bytes) {
-  std::ofstream out(path, std::ios::binary | std::ios::trunc);
-  out.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
-  if (!out.flush()) {
-    throw Error(ErrorKind::Usage, cat("cannot write ", path, ": ", std::strerror(errno)));
-  }
-}
-
 Tensor read_npy(const std::string& path) {
   const std::string bytes = read_file(path);
   const std::string_view all = bytes;
@@ -149,8 +142,10 @@ void write_npy(const std::string& path, const Tensor& tensor) {
   bytes += static_cast<char>(header.size() & 0xff);
   bytes += static_cast<char>(header.size() >> 8);
   bytes += header;
-  bytes.append(static_cast<const char*>(tensor.data()), static_cast<size_t>(tensor.bytes()));
-  write_file(path, bytes);
+  OutputFile file(path);
+  file.write(bytes);
+  file.write({static_cast<const char*>(tensor.data()), static_cast<size_t>(tensor.bytes())});
+  file.commit();
 }
 
 }  // namespace tenon::tool

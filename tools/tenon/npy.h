@@ -14,6 +14,5 @@ void write_npy(const std::string& path, const Tensor& tensor);
 
 // The whole file; Usage with the system's reason when it can't be read.
 std::string read_file(const std::string& path);
-void write_file(const std::string& path, std::string_view bytes);
 
 }  // namespace tenon::tool

@@ -124,7 +124,7 @@ struct RunCommand {
     const std::vector<std::string> names = signature.outputs();
     for (const std::string& output : outputs) {
       output_index(names, output);
-      check_writable(output.substr(output.find('=') + 1), /*replaced=*/false);
+      check_writable(output.substr(output.find('=') + 1));
     }
     std::vector<std::string> expected;
     if (!expect.empty()) expected = expected_files(names);

@@ -1,6 +1,5 @@
 // The printer of IR text; its reader is parser.h, and docs/language.md has the grammar.
 
-#include <fstream>
 #include <set>
 #include <unordered_map>
 #include <unordered_set>
@@ -13,6 +12,7 @@
 #include "graph/ir/walk.h"
 #include "graph/ir/weights.h"
 #include "object/reflect.h"
+#include "support/output_file.h"
 
 namespace tenon::graph {
 
@@ -465,10 +465,7 @@ void save_module(const Module& module, const std::string& path) {
   } else {
     write_weights(path + ".weights", weights.list);
   }
-  std::ofstream file(path, std::ios::binary | std::ios::trunc);
-  file << text;
-  file.close();
-  if (!file) throw Error(ErrorKind::Usage, cat("the file ", path, " can't be written"));
+  write_file(path, text);
 }
 
 }  // namespace tenon::graph

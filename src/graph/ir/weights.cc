@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "support/error.h"
+#include "support/output_file.h"
 
 namespace tenon::graph {
 
@@ -117,15 +118,14 @@ void write_weights(const std::string& path,
   }
   std::string text = header.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
   text.append((8 - text.size() % 8) % 8, ' ');  // so that the data is aligned
-  std::ofstream out(path, std::ios::binary | std::ios::trunc);
-  uint64_t size = text.size();
-  out.write(reinterpret_cast<const char*>(&size), 8);
-  out.write(text.data(), static_cast<std::streamsize>(text.size()));
+  const uint64_t size = text.size();
+  OutputFile out(path);
+  out.write({reinterpret_cast<const char*>(&size), sizeof size});
+  out.write(text);
   for (const auto& [_, tensor] : tensors) {
-    out.write(tensor.data_as<char>(), static_cast<std::streamsize>(tensor.bytes()));
+    out.write({tensor.data_as<char>(), static_cast<size_t>(tensor.bytes())});
   }
-  out.close();
-  if (!out) throw Error(ErrorKind::Usage, cat("the weight file ", path, " can't be written"));
+  out.commit();
 }
 
 }  // namespace tenon::graph

@@ -1,13 +1,11 @@
 #include "vm/executable/kernel_object.h"
 
 #include <dlfcn.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include <atomic>
-#include <cerrno>
 #include <cstring>
 
+#include "support/memory_file.h"
 #include "support/text.h"
 #include "vm/executable/cpu_features.h"
 #include "vm/executable/elf_check.h"
@@ -26,26 +24,6 @@ constexpr std::string_view kHostArchitecture = "unknown";
 
 std::string quoted_list(const std::vector<std::string>& names) {
   return join(names, ", ");
-}
-
-// The bytes in a file that has no name; its descriptor.
-int anonymous_file(std::string_view bytes) {
-  int fd = memfd_create("tenon-kernels", MFD_CLOEXEC);
-  for (size_t done = 0; fd >= 0 && done < bytes.size();) {
-    ssize_t n = write(fd, bytes.data() + done, bytes.size() - done);
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) {
-      close(fd);
-      fd = -1;
-      break;
-    }
-    done += static_cast<size_t>(n);
-  }
-  if (fd < 0) {
-    throw Error(ErrorKind::Runtime,
-                cat("native code can't be placed in memory: ", std::strerror(errno)));
-  }
-  return fd;
 }
 
 // A path to the descriptor that no other open object has: the dynamic loader takes a path that it
@@ -86,11 +64,10 @@ Ref<KernelObject> KernelObject::open(std::string_view elf, const std::string& na
     throw verification_error(name, Rule::KernelClosed, "kernel object", *why,
                              "a shared object that imports nothing and runs nothing when opened");
   }
-  int fd = anonymous_file(elf);
   auto object = make<KernelObject>();
-  object->handle = dlopen(unique_path(fd).c_str(), RTLD_NOW | RTLD_LOCAL);
+  const MemoryFile file("tenon-kernels", elf);
+  object->handle = dlopen(unique_path(file.descriptor()).c_str(), RTLD_NOW | RTLD_LOCAL);
   const char* reason = object->handle ? nullptr : dlerror();
-  close(fd);
   auto damaged = [&](std::string_view found, std::string_view expected) {
     return Error(ErrorKind::Damaged, cat(name, ": its native code can't be used; nothing was run"))
         .found(found)

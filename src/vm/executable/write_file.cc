@@ -1,19 +1,12 @@
 #include "vm/executable/write_file.h"
 
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-#include <cerrno>
-#include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <functional>
-#include <memory>
 
 #include "object/shape.h"
 #include "object/string.h"
 #include "object/tensor.h"
+#include "support/output_file.h"
 #include "support/text.h"
 #include "vm/executable/file_format.h"
 #include "vm/executable/generated_schema.h"
@@ -237,11 +230,6 @@ std::string debug_section(const Unit& unit) {
   return finish(b, tnx::CreateDebug(b, spans_vector, functions_vector).Union());
 }
 
-[[noreturn]] void fail_io(const std::string& path, const char* what) {
-  int code = errno;
-  throw Error(ErrorKind::Usage, cat(path, ": ", what, ": ", std::strerror(code)));
-}
-
 }  // namespace
 
 std::string write_to_bytes(const Unit& unit) {
@@ -273,35 +261,8 @@ std::string write_to_bytes(const Unit& unit) {
 
 size_t save(const Unit& unit, const std::string& path) {
   verify(unit, {.name = path});
-  std::string bytes = write_to_bytes(unit);
-  // Where a link leads; as it is while nothing is there.
-  std::unique_ptr<char, void (*)(void*)> real(realpath(path.c_str(), nullptr), &std::free);
-  const std::string target = real ? real.get() : path;
-  struct stat status {};
-  const bool in_place = real && stat(target.c_str(), &status) == 0 && !S_ISREG(status.st_mode);
-  const std::string beside = in_place ? target : cat(target, ".", getpid(), ".tmp");
-  auto fail = [&](const char* what) {
-    int code = errno;
-    if (!in_place) unlink(beside.c_str());
-    errno = code;
-    fail_io(path, what);
-  };
-  int fd = open(beside.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-  if (fd < 0) fail_io(path, "can't be written");
-  for (size_t done = 0; done < bytes.size();) {
-    ssize_t n = write(fd, bytes.data() + done, bytes.size() - done);
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) {
-      int code = errno;
-      close(fd);
-      errno = code;
-      fail("writing failed");
-    }
-    done += static_cast<size_t>(n);
-  }
-  if (close(fd) != 0 || (!in_place && rename(beside.c_str(), target.c_str()) != 0)) {
-    fail("can't be written");
-  }
+  const std::string bytes = write_to_bytes(unit);
+  write_file(path, bytes);
   return bytes.size();
 }
 

@@ -11,9 +11,8 @@ namespace tenon::vm {
 // (an object other than Tensor, Shape or string; a tensor that isn't compact on the CPU).
 std::string write_to_bytes(const Unit& unit);
 
-// Verifies the unit (verify.h), then writes it beside `path` and renames, so that a reader never
-// sees half a file; a link is followed, and a device or pipe is written to as it is. Usage errors
-// name the path and the system's reason. Returns the bytes written.
+// Verifies the unit (verify.h), then writes the file whole or not at all (support/output_file.h:
+// `-` is standard output, devices and pipes are written into). Returns the bytes written.
 size_t save(const Unit& unit, const std::string& path);
 
 }  // namespace tenon::vm
