@@ -178,7 +178,6 @@ TENON_API int tenon_threads_lend(tenon_threads_run run, int32_t (*count)(void), 
 
 enum {
   TENON_FOR_FILES = 1, /* files from untrusted senders may link it: it checks every argument */
-  TENON_NO_RETAIN = 2, /* it keeps no argument after it returns */
   TENON_REPLACE = 4    /* take the place of a function of that name */
 };
 /* Makes a function known by name to this process, executables included. */

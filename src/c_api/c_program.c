@@ -39,7 +39,7 @@ static int functions(void) {
   CHECK(strcmp(tenon_last_error(), "error: add takes two integers") == 0);
   CHECK(tenon_last_error() == NULL);
 
-  CHECK(tenon_function_register("test.c_add", &f, TENON_NO_RETAIN) == 0);
+  CHECK(tenon_function_register("test.c_add", &f, TENON_FOR_FILES) == 0);
   CHECK(tenon_function_register("test.c_add", &f, 0) == -1);
   CHECK(tenon_function_register("test.c_add", &f, TENON_REPLACE) == 0);
   CHECK(tenon_function_find("test.c_add", &found) == 0);

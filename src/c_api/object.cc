@@ -1,6 +1,7 @@
 // The C interface's values, tensors, functions and errors.
 #include <algorithm>
 #include <deque>
+#include <memory>
 #include <mutex>
 #include <vector>
 
@@ -11,6 +12,7 @@
 #include "object/array.h"
 #include "object/reflect.h"
 #include "object/registry.h"
+#include "support/thread_slot.h"
 
 namespace {
 
@@ -46,6 +48,10 @@ static_assert(TENON_ERROR_USAGE == static_cast<int>(ErrorKind::Usage) &&
               TENON_ERROR_DAMAGED == static_cast<int>(ErrorKind::Damaged) &&
               TENON_ERROR_RUNTIME == static_cast<int>(ErrorKind::Runtime) &&
               TENON_ERROR_INTERNAL == static_cast<int>(ErrorKind::Internal));
+
+void delete_text(std::string* text) {
+  delete text;
+}
 
 }  // namespace
 
@@ -166,6 +172,11 @@ int tenon_tensor_create(const int64_t* shape, int32_t rank, DLDataType dtype, DL
                         tenon_any* out) {
   return guard([&] {
     need(rank >= 0 && (shape || rank == 0) && out, "a tensor's shape is missing");
+    if (rank > kMaxRank) {
+      throw Error(ErrorKind::Usage, "a tensor has too many dimensions")
+          .found(cat(rank))
+          .expected(cat("at most ", kMaxRank));
+    }
     DataType t = dtype;
     if (!is_tensor_dtype(t)) {
       throw Error(ErrorKind::Unsupported, cat("elements of type ", to_text(t)));
@@ -231,7 +242,6 @@ int tenon_function_register(const char* name, const tenon_any* function, int32_t
     need(name, "a function's name is missing");
     FunctionFlags f;
     f.for_files = (flags & TENON_FOR_FILES) != 0;
-    f.no_retain = (flags & TENON_NO_RETAIN) != 0;
     register_function(name, take<Function>(function, "what is registered is no function"), f,
                       (flags & TENON_REPLACE) != 0);
   });
@@ -244,11 +254,13 @@ int tenon_function_find(const char* name, tenon_any* out) {
 }
 
 const char* tenon_last_error(void) {
-  static thread_local std::string text;
+  using Text = ThreadSlot<std::string, &delete_text>;
   if (!has_error()) return nullptr;
   try {
-    text = take_error().render();
-    return text.c_str();
+    auto text = std::make_unique<std::string>(take_error().render());
+    const char* bytes = text->c_str();
+    delete Text::exchange(text.release());
+    return bytes;
   } catch (...) {
     return "error: out of memory";
   }

@@ -10,7 +10,7 @@ ArrayObj::~ArrayObj() {
 }
 
 Ref<ArrayObj> ArrayObj::with_capacity(int64_t capacity) {
-  if (capacity > (int64_t{1} << 40)) {
+  if (capacity < 0 || capacity > (int64_t{1} << 40)) {
     throw Error(ErrorKind::Runtime, cat("an array of ", capacity, " elements is too long"));
   }
   return make_with_tail<ArrayObj>(static_cast<size_t>(capacity) * sizeof(Any), int64_t{0},

@@ -1,11 +1,39 @@
 #include "object/function.h"
 
+#include <new>
+
 #include "object/tensor.h"
+#include "support/thread_slot.h"
 
 namespace tenon {
 
 namespace {
-thread_local Ref<ErrorObj> waiting;
+void release_error(ErrorObj* error) {
+  release(error);
+}
+using Waiting = ThreadSlot<ErrorObj, &release_error>;
+
+void put_waiting(ErrorObj* error) noexcept {
+  if (ErrorObj* before = Waiting::exchange(error)) release(before);
+}
+
+// What waits where there is no memory for an error: one object for all threads, never changed or
+// freed.
+ErrorObj* out_of_memory_object() noexcept {
+  static ErrorObj* const object = [] {
+    alignas(ErrorObj) static unsigned char memory[sizeof(ErrorObj)];
+    auto* made = new (memory) ErrorObj;
+    init_header(made, 0);
+    made->counts = Object::kCountsOfImmortal;
+    const Error& error = Error::out_of_memory();
+    const std::string_view kind = kind_name(error.kind());
+    made->kind = {kind.data(), kind.size()};
+    made->message = {error.message().data(), error.message().size()};
+    made->update_backtrace = [](void*, const StringCell*, int32_t) {};
+    return made;
+  }();
+  return object;
+}
 
 void copy_to_cell(std::string& text, StringCell& cell) {
   cell = {text.data(), text.size()};
@@ -45,6 +73,7 @@ Ref<ErrorObj> ErrorObj::of(const Error& e) {
 }
 
 Error error_of(const ErrorObj& object) {
+  if (&object == out_of_memory_object()) return Error::out_of_memory();
   if (object.is_ours() && object.error) return *object.error;
   std::string_view kind = text_of_cell(object.kind);
   std::string message(text_of_cell(object.message));
@@ -62,35 +91,39 @@ Error error_of(const ErrorObj& object) {
 }
 
 void set_error_object(Ref<ErrorObj> object) noexcept {
-  waiting = std::move(object);
+  put_waiting(object.leak());
 }
 Ref<ErrorObj> take_error_object() noexcept {
-  return std::move(waiting);
+  return Ref<ErrorObj>::adopt(Waiting::exchange(nullptr));
 }
 bool has_error() noexcept {
-  return static_cast<bool>(waiting);
+  return Waiting::get() != nullptr;
 }
 
 void set_error(const Error& error) noexcept {
   try {
-    waiting = ErrorObj::of(error);
+    put_waiting(ErrorObj::of(error).leak());
   } catch (...) {
-    waiting = {};  // no memory for it: take_error says that one got lost
+    put_waiting(out_of_memory_object());
   }
 }
 
 void set_error(ErrorKind kind, std::string_view message) noexcept {
   try {
-    set_error(Error(kind, std::string(message)));
+    set_error(Error(kind, message));
   } catch (...) {
-    waiting = {};
+    put_waiting(out_of_memory_object());
   }
 }
 
 Error take_error() noexcept {
-  Ref<ErrorObj> taken = std::move(waiting);
-  if (!taken) return Error(ErrorKind::Internal, "a call failed without saying why");
-  return error_of(*taken);
+  Ref<ErrorObj> taken = take_error_object();
+  try {
+    if (!taken) return Error(ErrorKind::Internal, "a call failed without saying why");
+    return error_of(*taken);
+  } catch (...) {
+    return Error::out_of_memory();
+  }
 }
 
 int set_current_exception() noexcept {
@@ -99,7 +132,7 @@ int set_current_exception() noexcept {
   } catch (const Error& e) {
     set_error(e);
   } catch (const std::bad_alloc&) {
-    set_error(ErrorKind::Runtime, "out of memory");
+    put_waiting(out_of_memory_object());
   } catch (const std::exception& e) {
     set_error(ErrorKind::Runtime, e.what());
   } catch (...) {

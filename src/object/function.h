@@ -39,7 +39,7 @@ struct FunctionObj : Object {
 };
 static_assert(sizeof(FunctionObj) == 48);
 
-// The error that waits on this thread.
+// The error that waits on this thread. Without memory for it, an error that says so waits instead.
 void set_error(const Error& error) noexcept;
 void set_error(ErrorKind kind, std::string_view message) noexcept;
 // Takes it; an Internal error if a call failed and left none.

@@ -26,6 +26,23 @@ TEST(Function, ReturnsNoneFromVoid) {
   EXPECT_EQ(sum, 3);
 }
 
+TEST(Registry, ALibraryIsRegisteredWholeOrNotAtAll) {
+  auto body = [] { return 1; };
+  register_typed("test.taken", body);
+  Registration library;
+  library.add_typed("test.first", body);
+  library.add_typed("test.taken", body);
+  EXPECT_EQ(failure_of([&] { library.commit(); }),
+            "error: a function \"test.taken\" is registered already\n"
+            "  help: say that it is to be replaced, or choose another name");
+  EXPECT_FALSE(find_function("test.first"));
+  unregister_function("test.taken");
+  library.commit();
+  EXPECT_TRUE(find_function("test.first") && find_function("test.taken"));
+  unregister_function("test.first");
+  unregister_function("test.taken");
+}
+
 TEST(Function, NamesTheArgumentThatDoesNotFit) {
   auto f = Function::from_typed([](int64_t, const Tensor&) {}, "my.add");
   EXPECT_EQ(failure_of([&] { f(1); }), "error: my.add takes 2 arguments, not 1");
@@ -125,7 +142,7 @@ TEST(Function, IsAValue) {
 }
 
 TEST(Registry, FindsByNameAndRefusesATakenOne) {
-  register_typed("test.twice", [](int64_t x) { return 2 * x; }, {true, true});
+  register_typed("test.twice", [](int64_t x) { return 2 * x; }, {.for_files = true});
   EXPECT_EQ(function_named("test.twice")(3).as<int64_t>(), 6);
   EXPECT_TRUE(find_registered("test.twice")->flags.for_files);
   EXPECT_EQ(failure_of([] { register_typed("test.twice", [] {}); }),

@@ -23,7 +23,17 @@ void drop_weak(Object* o) {
 }
 }  // namespace
 
-void release_last(Object* o, uint64_t counts_before) {
+void stay_saturated(Object* o) {
+  constexpr uint64_t kStrong = 0xffffffff;
+  uint64_t now = __atomic_load_n(&o->counts, __ATOMIC_RELAXED);
+  while (!__atomic_compare_exchange_n(&o->counts, &now,
+                                      (now & ~kStrong) | (Object::kCountsOfImmortal & kStrong),
+                                      true, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
+  }
+}
+
+void release_rare(Object* o, uint64_t counts_before) {
+  if (static_cast<uint32_t>(counts_before) >= Object::kSaturated) return stay_saturated(o);
   // What other holders wrote before they let go is seen from here on. (A fence would do it too, but
   // the thread sanitizer doesn't follow fences.)
   (void)__atomic_load_n(&o->counts, __ATOMIC_ACQUIRE);

@@ -31,6 +31,10 @@ struct Object {
   static constexpr uint64_t kOneStrong = 1;
   static constexpr uint64_t kOneWeak = uint64_t{1} << 32;
   static constexpr uint64_t kCountsOfNew = kOneStrong | kOneWeak;
+  // A strong count that reaches kSaturated stays where it is, and the object lives for ever: the
+  // count can't wrap and free an object that is still in use.
+  static constexpr uint32_t kSaturated = uint32_t{1} << 31;
+  static constexpr uint64_t kCountsOfImmortal = kOneWeak | kSaturated | kSaturated >> 2;
   enum DeleterFlags : int { kDestroy = 1, kFree = 2, kBoth = 3 };
 
   uint64_t counts = 0;
@@ -65,22 +69,29 @@ constexpr bool type_is(int32_t index) {
   }
 }
 
-inline void retain(const Object* o) {
-  __atomic_fetch_add(&const_cast<Object*>(o)->counts, Object::kOneStrong, __ATOMIC_RELAXED);
-}
-
 namespace detail {
-void release_last(Object* o, uint64_t counts_before);
+// Of an object whose count is saturated: keeps it in the middle of the saturated range.
+void stay_saturated(Object* o);
+// The release of the last count, or of one that is saturated.
+void release_rare(Object* o, uint64_t counts_before);
 // Runs `o`'s deleter body now, or later if a value is being destroyed on this thread.
 void destroy_in_turn(Object* o, int flags, void (*body)(Object*, int));
 constexpr int kInTurn = 1 << 16;  // set in the flags of a deleter's second entry
 }  // namespace detail
 
+inline void retain(const Object* o) {
+  auto* m = const_cast<Object*>(o);
+  if (m->strong_count() >= Object::kSaturated) [[unlikely]]
+    return detail::stay_saturated(m);
+  __atomic_fetch_add(&m->counts, Object::kOneStrong, __ATOMIC_RELAXED);
+}
+
 inline void release(const Object* o) {
   auto* m = const_cast<Object*>(o);
   uint64_t before = __atomic_fetch_sub(&m->counts, Object::kOneStrong, __ATOMIC_RELEASE);
-  if (static_cast<uint32_t>(before) == 1) [[unlikely]] {
-    detail::release_last(m, before);
+  // One comparison for a count of 1 and for the saturated ones: 1 - 2 wraps to above them.
+  if (static_cast<uint32_t>(before) - 2 >= Object::kSaturated - 2) [[unlikely]] {
+    detail::release_rare(m, before);
   }
 }
 
@@ -100,6 +111,7 @@ struct ObjectMemory {
   uint32_t budget;
 };
 inline ObjectMemory object_memory(size_t bytes) {
+  if (bytes > PTRDIFF_MAX) throw std::bad_alloc();
   if (ObjectBudget* budget = object_budget) [[unlikely]]
     return {counted_memory(bytes), budget->number()};
   return {::operator new(bytes), 0};
@@ -230,6 +242,7 @@ template <class T, class... Args>
 Ref<T> make_with_tail(size_t extra_bytes, Args&&... args) {
   static_assert(alignof(T) <= __STDCPP_DEFAULT_NEW_ALIGNMENT__);
   static_assert(requires(const T& t) { t.tail_bytes(); });
+  if (extra_bytes > PTRDIFF_MAX) throw std::bad_alloc();  // their sum with the fields could wrap
   detail::ObjectMemory memory = detail::object_memory(sizeof(T) + extra_bytes);
   T* t;
   try {

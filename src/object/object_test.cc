@@ -2,10 +2,14 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdint>
+#include <new>
 #include <thread>
 
 #include "object/any.h"
 #include "object/array.h"
+#include "object/shape.h"
+#include "object/string.h"
 
 namespace tenon {
 namespace {
@@ -76,6 +80,29 @@ TEST(Object, AChainOfArraysIsDestroyedWithoutRecursion) {
   Array<Any> head;
   for (int i = 0; i < kDeep; ++i) head = Array<Any>{Any(std::move(head))};
   head.clear();
+}
+
+TEST(Object, ACountThatIsFullStaysAndNeverFreesTheObject) {
+  Counted* raw = make<Counted>().leak();
+  raw->counts = Object::kOneWeak | (Object::kSaturated - 1);
+  for (int i = 0; i < 3; ++i) retain(raw);
+  EXPECT_GE(raw->strong_count(), Object::kSaturated);
+  for (int i = 0; i < 1000; ++i) release(raw);
+  EXPECT_GE(raw->strong_count(), Object::kSaturated);
+  EXPECT_EQ(alive, 1);
+  EXPECT_EQ(raw->counts >> 32, 1u) << "the weak count is another";
+  raw->counts = Object::kCountsOfNew;
+  release(raw);
+  EXPECT_EQ(alive, 0);
+}
+
+TEST(Object, SizesThatWrapAreRefusedAsTooMuchMemory) {
+  const std::string_view huge("abcdefgh", SIZE_MAX);
+  EXPECT_THROW(String{huge}, std::bad_alloc);
+  EXPECT_THROW(Bytes{huge}, std::bad_alloc);
+  const int64_t dim = 1;
+  EXPECT_THROW(Shape(std::span(&dim, (size_t{1} << 61) + 1)), std::bad_alloc);
+  EXPECT_ANY_THROW(ArrayObj::with_capacity(-1));
 }
 
 TEST(Object, AWeakCountKeepsTheMemoryAndNotTheValue) {

@@ -1,6 +1,5 @@
 #include "object/registry.h"
 
-#include <map>
 #include <mutex>
 #include <shared_mutex>
 
@@ -15,26 +14,49 @@ Registry& registry() {
   static Registry* const r = new Registry;  // lives for ever: threads may still look up at exit
   return *r;
 }
+
+RegisteredFunction entry_of(std::string_view name, Function function, FunctionFlags flags) {
+  if (name.empty() || !function) {
+    throw Error(ErrorKind::Usage, "a function needs a name and a body to be registered");
+  }
+  return {std::string(name), std::move(function), flags};
+}
+
+[[noreturn]] void fail_taken(std::string_view name) {
+  throw Error(ErrorKind::Usage, cat("a function ", quoted(name), " is registered already"))
+      .help("say that it is to be replaced, or choose another name");
+}
 }  // namespace
 
 void register_function(std::string_view name, Function function, FunctionFlags flags,
                        bool replace) {
-  if (name.empty() || !function) {
-    throw Error(ErrorKind::Usage, "a function needs a name and a body to be registered");
-  }
-  RegisteredFunction entry{std::string(name), std::move(function), flags};
+  RegisteredFunction entry = entry_of(name, std::move(function), flags);
   Registry& r = registry();
   std::unique_lock lock(r.mutex);
   auto at = r.functions.find(name);
   if (at == r.functions.end()) {
-    r.functions.emplace(entry.name, std::move(entry));
+    std::string key = entry.name;
+    r.functions.emplace(std::move(key), std::move(entry));
   } else if (replace) {
     std::swap(at->second, entry);  // the old one dies after the lock
     lock.unlock();
   } else {
-    throw Error(ErrorKind::Usage, cat("a function ", quoted(name), " is registered already"))
-        .help("say that it is to be replaced, or choose another name");
+    fail_taken(name);
   }
+}
+
+void Registration::add(std::string_view name, Function function, FunctionFlags flags) {
+  RegisteredFunction entry = entry_of(name, std::move(function), flags);
+  if (!functions_.try_emplace(entry.name, entry).second) fail_taken(name);
+}
+
+void Registration::commit() {
+  Registry& r = registry();
+  std::unique_lock lock(r.mutex);
+  for (const auto& [name, entry] : functions_) {
+    if (r.functions.contains(name)) fail_taken(name);
+  }
+  r.functions.merge(functions_);  // moves the nodes: nothing is allocated
 }
 
 bool unregister_function(std::string_view name) {

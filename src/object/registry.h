@@ -3,6 +3,8 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -16,8 +18,6 @@ struct FunctionFlags {
   // A file of an untrusted sender may link it: it checks every argument, and allocates through the
   // machine.
   bool for_files = false;
-  // It keeps no argument after it returns, so that planned memory may be passed to it.
-  bool no_retain = false;
 };
 
 struct RegisteredFunction {
@@ -34,6 +34,22 @@ template <class F>
 void register_typed(std::string_view name, F body, FunctionFlags flags = {}) {
   register_function(name, Function::from_typed(std::move(body), std::string(name)), flags);
 }
+// The functions of a library, which are registered together: `commit` makes all of them known, or
+// none when it throws, so that a first use that failed for lack of memory can be tried again.
+class Registration {
+ public:
+  void add(std::string_view name, Function function, FunctionFlags flags = {});
+  template <class F>
+  void add_typed(std::string_view name, F body, FunctionFlags flags = {}) {
+    add(name, Function::from_typed(std::move(body), std::string(name)), flags);
+  }
+  // A Usage error when one of the names is taken.
+  void commit();
+
+ private:
+  std::map<std::string, RegisteredFunction, std::less<>> functions_;
+};
+
 bool unregister_function(std::string_view name);
 // Null when there is none.
 Function find_function(std::string_view name);

@@ -1,11 +1,13 @@
 #include "object/shape.h"
 
 #include <algorithm>
-#include <cstring>
+#include <cstdint>
+#include <new>
 
 namespace tenon {
 
 Ref<ShapeObj> ShapeObj::of(std::span<const int64_t> dims) {
+  if (dims.size() > PTRDIFF_MAX / sizeof(int64_t)) throw std::bad_alloc();
   auto made = make_with_tail<ShapeObj>(dims.size_bytes(), nullptr, dims.size());
   auto* data = reinterpret_cast<int64_t*>(made.get() + 1);
   std::copy(dims.begin(), dims.end(), data);

@@ -1,12 +1,15 @@
 #include "object/string.h"
 
+#include <cstdint>
 #include <cstring>
+#include <new>
 
 namespace tenon::detail {
 
 namespace {
 template <class T>
 AnyView new_object(std::string_view text) {
+  if (text.size() >= PTRDIFF_MAX) throw std::bad_alloc();  // before a byte is added
   auto made = make_with_tail<T>(text.size() + 1, StringCell{nullptr, text.size()});
   char* bytes = reinterpret_cast<char*>(made.get() + 1);
   std::memcpy(bytes, text.data(), text.size());

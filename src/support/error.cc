@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <mutex>
+#include <new>
 
 namespace tenon {
 
@@ -90,12 +91,19 @@ Error::Error(ErrorKind kind, const Span& span, std::string_view message) : Error
   data_->span = span;
 }
 
+Error Error::out_of_memory() noexcept {
+  alignas(Data) static unsigned char memory[sizeof(Data)];  // never destroyed
+  static auto* const data =
+      new (memory) Data{ErrorKind::Runtime, "out of memory", {}, {}, {}, {}, {}, {}};
+  return Error(std::shared_ptr<Data>(std::shared_ptr<Data>(), data));  // owned by nobody
+}
+
 namespace {
 constinit std::mutex rendering;  // guards the rendered text, which copies on several threads share
 }
 
 Error::Data& Error::own() {
-  if (data_.use_count() > 1) {
+  if (data_.use_count() != 1) {  // shared, or nobody's
     std::lock_guard lock(rendering);
     data_ = std::make_shared<Data>(*data_);
   }

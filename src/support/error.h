@@ -64,6 +64,8 @@ class Error : public std::exception {
   // Texts are taken as views: a throw then constructs no string, which is most of its code.
   Error(ErrorKind kind, std::string_view message);
   Error(ErrorKind kind, const Span& span, std::string_view message);
+  // What is thrown where memory ran out: making and copying it takes none.
+  static Error out_of_memory() noexcept;
 
   // Each adds a row and returns this error, so that they chain before the throw:
   //   throw Error(ErrorKind::Usage, "...").expected("...").help("...");
@@ -101,6 +103,7 @@ class Error : public std::exception {
   };
   // Before a change: copies share the data, so that copying can't throw.
   Data& own();
+  explicit Error(std::shared_ptr<Data> data) : data_(std::move(data)) {}
   std::shared_ptr<Data> data_;
 };
 

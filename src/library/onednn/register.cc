@@ -26,13 +26,14 @@ void register_onednn() {
   static const bool once = [] {
     // oneDNN's own cache would keep primitives that ours has let go.
     dnnl::set_primitive_cache_capacity(0);
-    const FunctionFlags flags{.for_files = false, .no_retain = true};
-    register_function("onednn.convolution", Function::from_packed(onednn::convolution), flags);
-    register_function("onednn.matmul", Function::from_packed(onednn::matmul), flags);
-    register_typed("onednn.packing_count", [] { return onednn::packing_count(); });
-    register_typed("onednn.packed_count", [] { return onednn::packed_count(); });
-    register_typed("onednn.forget_unused", [] { onednn::forget_unused(); });
-    register_typed("library.onednn", lend_threads);
+    Registration library;
+    library.add("onednn.convolution", Function::from_packed(onednn::convolution));
+    library.add("onednn.matmul", Function::from_packed(onednn::matmul));
+    library.add_typed("onednn.packing_count", [] { return onednn::packing_count(); });
+    library.add_typed("onednn.packed_count", [] { return onednn::packed_count(); });
+    library.add_typed("onednn.forget_unused", [] { onednn::forget_unused(); });
+    library.add_typed("library.onednn", lend_threads);
+    library.commit();
     return true;
   }();
   (void)once;

@@ -1,7 +1,5 @@
 #include "vm/builtin/register.h"
 
-#include <mutex>
-
 #include "device/call_context.h"
 #include "device/device.h"
 #include "library/core/register.h"
@@ -84,16 +82,15 @@ Function append_function() {
 }  // namespace
 
 void register_builtins() {
-  static std::once_flag once;
-  std::call_once(once, [] {
+  static const bool done = [] {
     register_vm_types();
     register_core_library();
-    constexpr FunctionFlags kKeeps{.for_files = true};
-    constexpr FunctionFlags kPure{.for_files = true, .no_retain = true};
+    constexpr FunctionFlags kForFiles{.for_files = true};
+    Registration builtins;
     // A compact copy of a compact tensor, in memory of its own.
-    register_typed("vm.tensor_copy", &copy, kPure);
+    builtins.add_typed("vm.tensor_copy", &copy, kForFiles);
     // Copies the elements of one tensor into another of its dtype and shape.
-    register_typed(
+    builtins.add_typed(
         "vm.tensor_copy_to",
         [](const Tensor& from, const Tensor& to) {
           need(static_cast<bool>(from), "vm.tensor_copy_to needs tensors", from);
@@ -103,17 +100,21 @@ void register_builtins() {
                "vm.tensor_copy_to writes only into what its program allocated", to);
           copy_tensor(from, to);
         },
-        kPure);
-    register_typed("vm.shape_to_tensor", &shape_to_tensor, kPure);
-    register_typed("vm.tensor_to_shape", &tensor_to_shape, kPure);
+        kForFiles);
+    builtins.add_typed("vm.shape_to_tensor", &shape_to_tensor, kForFiles);
+    builtins.add_typed("vm.tensor_to_shape", &tensor_to_shape, kForFiles);
     // Arrays are values: a changed one is another. At its last use it is changed in place, when
     // nobody else holds it.
-    register_typed(
-        "vm.array_size", [](const Array<Any>& a) { return static_cast<int64_t>(a.size()); }, kPure);
-    register_typed(
-        "vm.array_get", [](const Array<Any>& a, int64_t i) { return element(a, i); }, kPure);
-    register_function("vm.array_append", append_function(), kKeeps);
-  });
+    builtins.add_typed(
+        "vm.array_size", [](const Array<Any>& a) { return static_cast<int64_t>(a.size()); },
+        kForFiles);
+    builtins.add_typed(
+        "vm.array_get", [](const Array<Any>& a, int64_t i) { return element(a, i); }, kForFiles);
+    builtins.add("vm.array_append", append_function(), kForFiles);
+    builtins.commit();
+    return true;
+  }();
+  (void)done;
 }
 
 }  // namespace tenon::vm

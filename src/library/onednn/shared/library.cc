@@ -55,7 +55,7 @@ int register_one(const char* name) {
     delete function;
     return code;
   }
-  code = tenon_function_register(name, &value, TENON_NO_RETAIN | TENON_REPLACE);
+  code = tenon_function_register(name, &value, TENON_REPLACE);
   tenon_any_release(&value);
   return code;
 }

@@ -1,0 +1,39 @@
+// ThreadSlot: one pointer per thread and tag, which is dropped when the thread ends.
+//
+// A thread_local object with a destructor takes memory on its thread's first use, and ends the
+// process when there is none. This takes none, so that it works where memory has just run out.
+#pragma once
+
+#include <pthread.h>
+
+#include <utility>
+
+namespace tenon {
+
+template <class T, void (*kDrop)(T*)>
+class ThreadSlot {
+ public:
+  static T* get() noexcept { return value; }
+  // Puts `next` into this thread's slot and returns what was there, which is the caller's now.
+  static T* exchange(T* next) noexcept {
+    if (next && !is_dropped_at_exit) {
+      // Without memory for the key's value, what the thread leaves at its end is lost; no more.
+      static const Key key;
+      is_dropped_at_exit = key.made && pthread_setspecific(key.key, &value) == 0;
+    }
+    return std::exchange(value, next);
+  }
+
+ private:
+  struct Key {
+    pthread_key_t key{};
+    bool made = pthread_key_create(&key, [](void*) {
+                  is_dropped_at_exit = false;
+                  if (T* left = std::exchange(value, nullptr)) kDrop(left);
+                }) == 0;
+  };
+  static inline constinit thread_local T* value = nullptr;
+  static inline constinit thread_local bool is_dropped_at_exit = false;
+};
+
+}  // namespace tenon
