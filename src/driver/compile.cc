@@ -15,6 +15,7 @@
 #include "graph/pass/pass.h"
 #include "graph/pass/plan_memory.h"
 #include "library/core/register.h"
+#include "library/signatures/signatures.h"
 #include "loop/types.h"
 
 namespace tenon::driver {
@@ -157,12 +158,12 @@ graph::Module run_one_pass(const graph::Module& module, std::string_view pass,
 vm::Unit generate_code(const graph::Module& lowered, const CompileOptions& options) {
   vm::Unit unit = codegen::emit_unit(lowered, result_names(lowered));
   for (const vm::PackedName& packed : unit.packed) {
-    for (const graph::Offer* offer : graph::all_offers()) {
-      // "onednn.matmul" comes from the library "onednn".
-      if (!packed.kernel && packed.name.starts_with(cat(offer->library(), ".")) &&
-          std::ranges::find(unit.libraries, offer->library()) == unit.libraries.end()) {
-        unit.libraries.push_back(offer->library());
-      }
+    const library::Signature* signature =
+        packed.kernel ? nullptr : library::find_signature(packed.name);
+    if (!signature || signature->library.empty()) continue;
+    const std::string library(signature->library);
+    if (std::ranges::find(unit.libraries, library) == unit.libraries.end()) {
+      unit.libraries.push_back(library);
     }
   }
   Array<loop::KernelRef> kernels;

@@ -3,6 +3,7 @@
 #include "device/device.h"
 #include "evaluate/scalar_call.h"
 #include "graph/ir/intrinsic.h"
+#include "graph/ir/packed_call.h"
 #include "graph/ir/text.h"
 #include "loop/scalar.h"
 #include "object/registry.h"
@@ -93,16 +94,16 @@ Any call_intrinsic(MemoryIntrinsic intrinsic, const Binding& binding, const Call
       .help("leave out --mode interpret");
 }
 
-Any call_packed(const Call& call, std::string_view name, const Activation& activation) {
+Any call_packed(const Call& call, const Activation& activation) {
   std::vector<Any> args;
   for (const Operand& arg : call.args) args.push_back(activation.value(arg));
-  // Optional operands may be left out of an operator's call, but not of the function's.
-  const Operator* op = operator_of(call);
-  if (op && args.size() < op->operands.size()) args.resize(op->operands.size());
-  for (const auto& [attr, value] : call.attrs) args.push_back(attribute(value, activation));
+  for (const auto& [name, value] : passed_attributes(call)) {
+    args.push_back(attribute(value, activation));
+  }
   std::vector<AnyView> views(args.begin(), args.end());
   Any result;
-  if (function_named(name).call(views.data(), static_cast<int32_t>(views.size()), &result) != 0) {
+  if (function_named(call.callee.view())
+          .call(views.data(), static_cast<int32_t>(views.size()), &result) != 0) {
     throw take_error();
   }
   return result;
@@ -117,14 +118,14 @@ Any call_value(const Binding& binding, const Call& call, const CompiledKernel* k
   if (auto intrinsic = memory_intrinsic(call)) {
     return call_intrinsic(*intrinsic, binding, call, activation);
   }
-  if (call.kind == CalleeKind::kPacked) return call_packed(call, call.callee, activation);
+  if (call.kind == CalleeKind::kPacked) return call_packed(call, activation);
   if (call.kind == CalleeKind::kClosure) {
     throw Error(ErrorKind::Unsupported, "the evaluator does not call closures");
   }
   const Operator* op = operator_of(call);
   TENON_ASSERT(op, "unknown operator ", call.callee);
   if (op->view) return reshaped(call, type, activation);
-  if (op->packed) return call_packed(call, op->packed, activation);
+  if (op->packed) return call_packed(*as_packed_call(*op, call, type), activation);
   if (auto* scalar = type.as<ScalarType>()) return scalar_call(call, scalar->dtype, activation);
   throw Error(ErrorKind::Internal, cat("operator ", call.callee, " has no lowering"));
 }

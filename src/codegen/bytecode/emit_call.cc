@@ -5,6 +5,7 @@
 
 #include "codegen/bytecode/function_emitter.h"
 #include "graph/ir/intrinsic.h"
+#include "graph/ir/packed_call.h"
 #include "loop/scalar.h"
 #include "object/shape.h"
 #include "object/tensor.h"
@@ -183,8 +184,7 @@ void FunctionEmitter::emit_packed(const Call& call, Arg dst) {
   require_name("packed function", call.callee, span_);
   std::vector<Arg> args = consume(call.args);
   std::vector<uint32_t> held;  // shapes made for this call keep their registers until it
-  for (const auto& [name, value] : call.attrs) {
-    if (name == kDestinationsAttr || name == kNoRetainAttr) continue;
+  for (const auto& [name, value] : passed_attributes(call)) {
     const Arg arg = attribute(name.view(), value);
     if (arg.is(vm::ArgKind::LastUse)) {
       std::erase(free_, arg.index());

@@ -5,6 +5,7 @@
 
 #include "graph/ir/builder.h"
 #include "graph/ir/op.h"
+#include "library/signatures/signatures.h"
 
 namespace tenon::graph {
 
@@ -213,6 +214,16 @@ void OperatorTable::add(Operator op) {
   for (size_t i = 0; i + 1 < op.operands.size(); ++i) {
     TENON_ASSERT(op.operands[i].arity != OperandSpec::kVariadic, op.name,
                  ": only the last operand may be variadic");
+  }
+  if (op.packed) {
+    const library::Signature* signature = library::find_signature(op.packed);
+    TENON_ASSERT(signature && signature->operands.size() == op.operands.size() &&
+                     signature->attributes.size() == op.attrs.size(),
+                 op.name, " and '", op.packed, "' have other operands or attributes");
+    for (const AttrSpec& spec : op.attrs) {
+      TENON_ASSERT(signature->position(spec.name) != signature->arity(), "'", op.packed,
+                   "' has no attribute '", spec.name, "', as ", op.name, " does");
+    }
   }
   for (AttrSpec& spec : op.attrs) {
     if (!spec.default_text || std::string_view(spec.default_text) == "()") continue;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "graph/ir/intrinsic.h"
+#include "graph/ir/packed_call.h"
 
 namespace tenon::graph {
 

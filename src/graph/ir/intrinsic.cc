@@ -115,14 +115,14 @@ std::optional<MemoryIntrinsic> memory_intrinsic(const ExprRef& value) {
   return call ? memory_intrinsic(*call) : std::nullopt;
 }
 
-void check_packed_call(const Call& call) {
+bool check_intrinsic(const Call& call) {
   const std::string name = call.callee.str();
   if (const Form* form = form_named(name)) {
     if (!operands_and_attrs_fit(call, *form) || !result_fits(call, form->intrinsic)) {
       throw Error(ErrorKind::Usage, cat("the call of '", name, "' is of another form"))
           .expected(cat("packed \"", name, "\"", form->text));
     }
-    return;
+    return true;
   }
   if (name.starts_with("memory.")) {
     std::vector<std::string> names;
@@ -130,26 +130,7 @@ void check_packed_call(const Call& call) {
     throw Error(ErrorKind::Usage, cat("there is no memory intrinsic '", name, "'"))
         .expected(tenon::join(names, ", "));
   }
-  if (!same_type(call.result_type, without_known_values(call.result_type))) {
-    throw Error(ErrorKind::Usage, cat("what '", name, "' gives is not known before it runs"))
-        .found(to_text(call.result_type))
-        .expected(to_text(without_known_values(call.result_type)));
-  }
-  if (const Any* count = call.attrs.find(kDestinationsAttr)) {
-    if (count->type_index != TypeIndex::Int || count->as<int64_t>() != 1 ||
-        !known_tensor(call.result_type)) {
-      throw Error(ErrorKind::Usage, cat("'", name, "' can't write its result into a tensor"))
-          .found(to_text(call.result_type))
-          .expected(cat(kDestinationsAttr, "=1 and a tensor of known dimensions"));
-    }
-  }
-  if (const Any* none = call.attrs.find(kNoRetainAttr)) {
-    if (none->type_index != TypeIndex::Bool || !none->as<bool>()) {
-      throw Error(ErrorKind::Usage,
-                  cat("'", name, "': the attribute '", kNoRetainAttr, "' is only ever true"))
-          .help("leave it out where the function keeps an argument");
-    }
-  }
+  return false;
 }
 
 }  // namespace tenon::graph

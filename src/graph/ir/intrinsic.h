@@ -20,10 +20,6 @@ inline constexpr char kMemoryStorage[] = "memory.storage";
 inline constexpr char kMemoryTensor[] = "memory.tensor";
 inline constexpr char kMemoryReshape[] = "memory.reshape";
 inline constexpr char kMemoryValues[] = "memory.values";
-// Attributes of packed calls that steer the compiler and never reach the callee: how many results
-// it writes into tensors that follow the operands, and that it keeps none of its arguments.
-inline constexpr char kDestinationsAttr[] = "destinations";
-inline constexpr char kNoRetainAttr[] = "no_retain";
 
 inline constexpr char kStorageType[] = "storage";
 
@@ -31,11 +27,9 @@ inline constexpr char kStorageType[] = "storage";
 std::optional<MemoryIntrinsic> memory_intrinsic(const Call& call);
 std::optional<MemoryIntrinsic> memory_intrinsic(const ExprRef& value);
 
-// Throws Error (Usage) unless a packed call with a stated result is one that the compiler knows
-// what to do with: an intrinsic has the operands, attributes and result of the list above, and no
-// other name begins with "memory."; a result states no elements that nobody checks; the steering
-// attributes are of their kind, and a result that goes into a tensor is one of known dimensions.
-void check_packed_call(const Call& call);
+// Whether the call is one of an intrinsic. Throws Error (Usage) for an intrinsic's call of another
+// form than the list above, and for any other name that begins with "memory.".
+bool check_intrinsic(const Call& call);
 
 // Every planned offset and storage is aligned to this.
 inline constexpr int64_t kTensorAlignment = 64;

@@ -4,14 +4,13 @@
 #include <unordered_map>
 #include <unordered_set>
 
-#include "graph/ir/intrinsic.h"
 #include "graph/ir/rewrite.h"
+#include "library/signatures/signatures.h"
 
 namespace tenon::graph {
 namespace {
 
-// As library/onednn/register.h numbers them.
-enum Activation : int64_t { kNone = 0, kRelu = 1, kClip = 2, kTanh = 4, kSigmoid = 5 };
+using library::Activation;
 
 const TensorType* known_f32(const Operand& operand) {
   auto* tensor = known_tensor(operand);
@@ -31,7 +30,7 @@ std::optional<double> constant_element(const Operand& operand) {
 struct Match {
   Ref<const Call> base;
   Operand bias, residual;  // operands of the old function
-  Activation activation = kNone;
+  Activation activation = Activation::None;
   double alpha = 0, beta = 0;
   Span span;  // of all that the call replaces
 };
@@ -101,13 +100,14 @@ class Matcher {
   void extend(Ref<const Call> base, const Binding& binding,
               const std::unordered_map<const Var*, const Binding*>& consumer) {
     const bool product = base->callee == "matmul";
-    Match match{
-        base,        product || base->args.size() < 3 ? Operand() : base->args[2], {}, kNone, 0, 0,
-        binding.span};
+    Match match{base,        product || base->args.size() < 3 ? Operand() : base->args[2],
+                {},          Activation::None,
+                0,           0,
+                binding.span};
     const bool open_inner =
         product && !type_of(base->args[0]).as<TensorType>()->dims.back().is_const();
     const Binding* root = &binding;
-    while (!open_inner && match.activation == kNone && uses_[root->var.get()] == 1) {
+    while (!open_inner && match.activation == Activation::None && uses_[root->var.get()] == 1) {
       auto next = consumer.find(root->var.get());
       // The other operand's chain may have taken that call already.
       if (next == consumer.end()) break;
@@ -140,16 +140,16 @@ class Matcher {
     }
     // oneDNN's relu and clip give for NaN what they give for the least number.
     if (nan_may_vanish_ && call->callee == "relu") {
-      match->activation = kRelu;
+      match->activation = Activation::Relu;
     } else if (nan_may_vanish_ && call->callee == "clip" && call->args.size() == 3 &&
                constant_element(call->args[1]) && constant_element(call->args[2])) {
-      match->activation = kClip;
+      match->activation = Activation::Clip;
       match->alpha = *constant_element(call->args[1]);
       match->beta = *constant_element(call->args[2]);
     } else if (call->callee == "tanh") {
-      match->activation = kTanh;
+      match->activation = Activation::Tanh;
     } else if (call->callee == "sigmoid") {
-      match->activation = kSigmoid;
+      match->activation = Activation::Sigmoid;
     } else {
       return false;
     }
@@ -187,7 +187,7 @@ class Partitioner : public Rewriter {
     };
     Array<Dim> pads = a.at("pads").as<Array<Dim>>();
     if (pads.empty()) pads = Array<Dim>(std::vector<Dim>(2 * spatial, Dim(0)));
-    return call(var, "onednn.convolution", match,
+    return call(var, library::signature("onednn.convolution"), match,
                 {match.base->args[0], match.base->args[1], match.bias, match.residual},
                 {{"strides", ones("strides")},
                  {"dilations", ones("dilations")},
@@ -198,7 +198,7 @@ class Partitioner : public Rewriter {
   Operand product(const VarRef& var, const Match& match) {
     auto [a, a_perm] = through_transpose(match.base->args[0]);
     auto [b, b_perm] = through_transpose(match.base->args[1]);
-    return call(var, "onednn.matmul", match, {a, b, match.bias, match.residual},
+    return call(var, library::signature("onednn.matmul"), match, {a, b, match.bias, match.residual},
                 {{"a_perm", attr_ints(a_perm)}, {"b_perm", attr_ints(b_perm)}},
                 /*first_two_mapped=*/true);
   }
@@ -215,18 +215,17 @@ class Partitioner : public Rewriter {
     return {now, perm};
   }
 
-  Operand call(const VarRef& var, const char* name, const Match& match, std::vector<Operand> args,
-               std::initializer_list<std::pair<const char*, Any>> own,
+  Operand call(const VarRef& var, const library::Signature& function, const Match& match,
+               std::vector<Operand> args, std::initializer_list<std::pair<const char*, Any>> own,
                bool first_two_mapped = false) {
     for (size_t i = first_two_mapped ? 2 : 0; i < args.size(); ++i) args[i] = mapped(args[i]);
     Attrs attributes = attrs(own);
-    attributes.set("activation", Any(static_cast<int64_t>(match.activation)));
+    attributes.set("activation",
+                   Any(String(library::kActivations.names[static_cast<size_t>(match.activation)])));
     attributes.set("alpha", Any(match.alpha));
     attributes.set("beta", Any(match.beta));
-    attributes.set(kDestinationsAttr, Any(int64_t{1}));
-    attributes.set(kNoRetainAttr, Any(true));
     builder().at(match.span);
-    return builder().bind_typed(make<Call>(CalleeKind::kPacked, String(name), Operand(),
+    return builder().bind_typed(make<Call>(CalleeKind::kPacked, String(function.name), Operand(),
                                            Array<Operand>(args), attributes, var->type),
                                 var->type, var->name);
   }

@@ -3,6 +3,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "graph/ir/packed_call.h"
 #include "graph/ir/rewrite.h"
 #include "graph/op/lower.h"
 #include "graph/pass/simplify.h"
@@ -171,11 +172,7 @@ class KernelCaller : public Rewriter {
   Operand rewrite_operator(const VarRef& var, const ExprRef& value, const Call& call) {
     const Operator* op = OperatorTable::global().find(call.callee);
     if (!op || !op->packed) return keep(var, value);
-    std::vector<Operand> args(call.args.begin(), call.args.end());
-    if (args.size() < op->operands.size()) args.resize(op->operands.size());
-    return builder().bind_typed(make<Call>(CalleeKind::kPacked, String(op->packed), Operand(),
-                                           Array<Operand>(args), call.attrs, var->type),
-                                var->type, var->name);
+    return builder().bind_typed(as_packed_call(*op, call, var->type), var->type, var->name);
   }
 
   struct Use {

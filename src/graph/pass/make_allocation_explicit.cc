@@ -6,14 +6,14 @@
 #include <unordered_map>
 
 #include "graph/ir/intrinsic.h"
+#include "graph/ir/packed_call.h"
 #include "graph/ir/rewrite.h"
 
 namespace tenon::graph {
 namespace {
 
 bool takes_destination(const Call& call) {
-  auto* count = call.attrs.find(kDestinationsAttr);
-  return count && count->as<int64_t>() == 1 && call.kind == CalleeKind::kPacked;
+  return call.kind == CalleeKind::kPacked && !memory_intrinsic(call) && awaits_destination(call);
 }
 
 std::vector<TypeRef> result_types(const TypeRef& type) {

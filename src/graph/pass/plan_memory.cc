@@ -5,6 +5,7 @@
 #include <unordered_set>
 
 #include "graph/ir/intrinsic.h"
+#include "graph/ir/packed_call.h"
 #include "graph/ir/rewrite.h"
 
 namespace tenon::graph {
@@ -79,8 +80,9 @@ class Lifetimes {
       return;
     }
     auto* call = value.as<Call>();
-    const bool keeps_nothing =
-        call && (call->kind == CalleeKind::kKernel || call->attrs.contains(String(kNoRetainAttr)));
+    const bool keeps_nothing = call && (call->kind == CalleeKind::kKernel ||
+                                        (call->kind == CalleeKind::kPacked &&
+                                         !memory_intrinsic(*call) && !keeps_arguments(*call)));
     for_each_operand(value, [&](const Operand& operand) {
       const int64_t index = owner_of(operand);
       if (index < 0) return;

@@ -1,30 +1,23 @@
 #include <algorithm>
 #include <unordered_set>
 
-#include "graph/ir/intrinsic.h"
+#include "graph/ir/effects.h"
 #include "graph/ir/rewrite.h"
 #include "graph/pass/simplify.h"
 
 namespace tenon::graph {
 namespace {
 
-// Whether the binding does something beside giving its value. A check guards what comes after it; a
-// match_shape binds symbols; a kernel call with the unit as its result writes a destination; a
-// packed or closure call may do anything.
-bool has_effect(const Binding& binding) {
+// Whether the binding stays when nothing uses its value. A check guards what comes after it, a
+// match_shape binds symbols, and a loop may not end.
+bool stays_unused(const Binding& binding) {
   const ExprRef& value = binding.value;
   if (value.is<Check>() || value.is<MatchShape>() || value.is<Loop>()) return true;
-  if (auto* call = value.as<Call>()) {
-    if (call->kind == CalleeKind::kKernel) {
-      auto* tuple = binding.var->type.as<TupleType>();
-      return tuple && tuple->fields.empty();
-    }
-    if (memory_intrinsic(*call)) return false;
-    return call->kind != CalleeKind::kOperator;
-  }
+  if (effect_of(binding) == Effect::Ordered) return true;
+  if (value.is<FunctionExpr>()) return false;
   bool inner = false;
   for_each_block(value, [&](const BlockRef& block) {
-    for (const auto& b : block->bindings) inner = inner || has_effect(*b);
+    for (const auto& b : block->bindings) inner = inner || stays_unused(*b);
   });
   return inner;
 }
@@ -37,7 +30,7 @@ class Marker {
     use(block->result);
     for (size_t i = block->bindings.size(); i-- > 0;) {
       const auto& binding = block->bindings[i];
-      if (!live.contains(binding->var.get()) && !has_effect(*binding)) continue;
+      if (!live.contains(binding->var.get()) && !stays_unused(*binding)) continue;
       live.insert(binding->var.get());
       for_each_operand(binding->value, [this](const Operand& o) { use(o); });
       for_each_block(binding->value, [this](const BlockRef& inner) { mark(inner); });

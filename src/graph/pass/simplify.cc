@@ -2,6 +2,8 @@
 
 #include <unordered_map>
 
+#include "graph/ir/effects.h"
+#include "graph/ir/intrinsic.h"
 #include "graph/ir/rewrite.h"
 #include "graph/pass/simplify_rules.h"
 #include "object/reflect.h"
@@ -9,27 +11,48 @@
 namespace tenon::graph {
 namespace {
 
-// Bindings made so far that a later equal one may share, innermost block last.
+// Calls made so far whose value a later equal one may share, innermost block last. What an Ordered
+// call might have changed is shared within one block only, up to the next Ordered call.
 class Available {
  public:
   void open() { scopes_.emplace_back(); }
-  void close() { scopes_.pop_back(); }
+  void close() {
+    const bool changed = scopes_.back().changes_state;
+    scopes_.pop_back();
+    if (changed && !scopes_.empty()) change_state();
+  }
+  // State changes here: what was read before may differ now.
+  void change_state() {
+    scopes_.back().reads.clear();
+    scopes_.back().changes_state = true;
+  }
 
-  Operand find(const Call& call) const {
-    const uint64_t key = hash(call);
+  Operand find(const Call& call, Effect effect) const {
+    if (effect == Effect::Reads) return find_in(scopes_.back().reads, call);
     for (auto scope = scopes_.rbegin(); scope != scopes_.rend(); ++scope) {
-      auto [begin, end] = scope->equal_range(key);
-      for (auto it = begin; it != end; ++it) {
-        if (same(*it->second.first, call)) return it->second.second;
-      }
+      if (Operand found = find_in(scope->pure, call)) return found;
     }
     return Operand();
   }
-  void add(const Call* call, const Operand& result) {
-    scopes_.back().emplace(hash(*call), std::pair(Ref<const Call>(call), result));
+  void add(const Call* call, Effect effect, const Operand& result) {
+    Made& made = effect == Effect::Reads ? scopes_.back().reads : scopes_.back().pure;
+    made.emplace(hash(*call), std::pair(Ref<const Call>(call), result));
   }
 
  private:
+  using Made = std::unordered_multimap<uint64_t, std::pair<Ref<const Call>, Operand>>;
+  struct Scope {
+    Made pure, reads;
+    bool changes_state = false;
+  };
+
+  static Operand find_in(const Made& made, const Call& call) {
+    auto [begin, end] = made.equal_range(hash(call));
+    for (auto it = begin; it != end; ++it) {
+      if (same(*it->second.first, call)) return it->second.second;
+    }
+    return Operand();
+  }
   static uint64_t hash(const Call& call) {
     uint64_t h = std::hash<std::string_view>()(call.callee);
     for (const Operand& arg : call.args) {
@@ -38,14 +61,15 @@ class Available {
     return h;
   }
   static bool same(const Call& a, const Call& b) {
-    if (!(a.callee == b.callee) || a.args.size() != b.args.size()) return false;
+    if (a.kind != b.kind || !(a.callee == b.callee) || a.args.size() != b.args.size()) return false;
     for (size_t i = 0; i < a.args.size(); ++i) {
       if (a.args[i] != b.args[i]) return false;
     }
-    return structural_equal(Any(a.attrs), Any(b.attrs));
+    return structural_equal(Any(a.attrs), Any(b.attrs)) &&
+           structural_equal(Any(a.result_type), Any(b.result_type));
   }
 
-  std::vector<std::unordered_multimap<uint64_t, std::pair<Ref<const Call>, Operand>>> scopes_;
+  std::vector<Scope> scopes_;
 };
 
 bool proved(const Check& check) {
@@ -74,21 +98,33 @@ class Simplifier : public Rewriter {
       auto definition = builder().definition_of(field->tuple);
       if (auto* tuple = definition.as<Tuple>()) return tuple->fields[field->index];
     }
-    const Operator* op = operator_of(value);
-    if (!op) return keep(var, value);
     auto* call = value.as<Call>();
+    const Operator* op = operator_of(value);
+    if (!op) {
+      if (!call) return keep(var, value);
+      const Effect effect = effect_of(*call, var->type);
+      if (effect == Effect::Ordered) available_.change_state();
+      const bool shared = effect != Effect::Ordered && call->kind == CalleeKind::kPacked &&
+                          !memory_intrinsic(*call);
+      return shared ? share(var, value, effect) : keep(var, value);
+    }
     if (op->expand) return op->expand(builder(), *call);
     if (auto* type = var->type.as<TensorType>()) {
       if (Operand known = known_value(*type)) return known;
     }
     if (Operand simpler = apply_simplify_rules(builder(), *call, var->type)) return simpler;
-    if (Operand same = available_.find(*call)) return same;
-    Operand result = keep(var, value);
-    available_.add(call, result);
-    return result;
+    return share(var, value, Effect::Pure);
   }
 
  private:
+  Operand share(const VarRef& var, const ExprRef& value, Effect effect) {
+    auto* call = value.as<Call>();
+    if (Operand same = available_.find(*call, effect)) return same;
+    Operand result = keep(var, value);
+    available_.add(call, effect, result);
+    return result;
+  }
+
   // The constant that the type says the value is, when it says so in numbers.
   static Operand known_value(const TensorType& type) {
     if (!type.value_known) return Operand();

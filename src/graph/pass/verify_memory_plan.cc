@@ -8,6 +8,7 @@
 #include <unordered_map>
 
 #include "graph/ir/intrinsic.h"
+#include "graph/ir/packed_call.h"
 #include "graph/ir/rewrite.h"
 #include "graph/pass/plan_memory.h"
 
@@ -97,8 +98,9 @@ class Verifier {
     if (call && call->kind == CalleeKind::kKernel) overwrite(*call);
     const auto intrinsic = memory_intrinsic(value);
     const bool keeps_nothing =
-        call && (call->kind == CalleeKind::kKernel || call->attrs.contains(String(kNoRetainAttr)) ||
-                 (intrinsic && intrinsic != MemoryIntrinsic::kReshape));
+        call && (call->kind == CalleeKind::kKernel ||
+                 (intrinsic ? intrinsic != MemoryIntrinsic::kReshape
+                            : call->kind == CalleeKind::kPacked && !keeps_arguments(*call)));
     if (!keeps_nothing && !value.is<If>()) results.merge(operands);
     return results;
   }

@@ -4,24 +4,24 @@
 #include "library/core/boxes.h"
 #include "library/core/search.h"
 #include "library/core/sizes.h"
-#include "object/registry.h"
+#include "library/signatures/signatures.h"
 
 namespace tenon {
 
 void register_core_library() {
   static const bool done = [] {
-    const FunctionFlags flags{.for_files = true};
-    Registration library;
-    library.add_typed("tenon.nonzero", core::nonzero, flags);
-    library.add_typed("tenon.topk", core::topk, flags);
-    library.add_typed("tenon.compress", core::compress, flags);
-    library.add_typed("tenon.unique", core::unique, flags);
-    library.add_typed("tenon.non_max_suppression", core::non_max_suppression, flags);
-    library.add("tenon.append", core::append_function(), flags);
-    library.add_typed("tenon.shape.reshape", core::reshape_sizes, flags);
-    library.add_typed("tenon.shape.slice", core::slice_bounds, flags);
-    library.add_typed("tenon.shape.range_count", core::range_count, flags);
-    library.commit();
+    Registration functions;
+    library::add_typed(functions, library::signature("tenon.nonzero"), core::nonzero);
+    library::add_typed(functions, library::signature("tenon.topk"), core::topk);
+    library::add_typed(functions, library::signature("tenon.compress"), core::compress);
+    library::add_typed(functions, library::signature("tenon.unique"), core::unique);
+    library::add_typed(functions, library::signature("tenon.non_max_suppression"),
+                       core::non_max_suppression);
+    library::add(functions, library::signature("tenon.append"), core::append_function());
+    library::add_typed(functions, library::signature("tenon.shape.reshape"), core::reshape_sizes);
+    library::add_typed(functions, library::signature("tenon.shape.slice"), core::slice_bounds);
+    library::add_typed(functions, library::signature("tenon.shape.range_count"), core::range_count);
+    functions.commit();
     return true;
   }();
   (void)done;

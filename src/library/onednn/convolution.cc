@@ -10,13 +10,18 @@ namespace {
 using dnnl::memory;
 using Dims = memory::dims;
 
-constexpr const char* kName = "onednn.convolution";
+constexpr const library::Signature& kSignature = library::signature("onednn.convolution");
+constexpr std::string_view kName = kSignature.name;
+
+consteval size_t at(std::string_view argument) {
+  return library::argument(kSignature, argument);
+}
 
 struct Convolution {
   const Tensor &x, &weights, &bias, &residual, &out;
   const Shape &strides, &dilations, &pads;
   int64_t groups = 1;
-  OneDnnActivation activation = OneDnnActivation::kNone;
+  library::Activation activation = library::Activation::None;
   float alpha = 0, beta = 0;
 };
 
@@ -25,13 +30,13 @@ struct Convolution {
 }
 
 Convolution read(const AnyView* args, int32_t count) {
-  if (count != 12) fail(cat("takes 12 arguments, got ", count));
-  return {in_place<Tensor>(args[0]), in_place<Tensor>(args[1]),
-          optional_tensor(args[2]),  optional_tensor(args[3]),
-          in_place<Tensor>(args[4]), in_place<Shape>(args[5]),
-          in_place<Shape>(args[6]),  in_place<Shape>(args[7]),
-          args[8].as<int64_t>(),     static_cast<OneDnnActivation>(args[9].as<int64_t>()),
-          args[10].as<float>(),      args[11].as<float>()};
+  require_arity(kSignature, count);
+  return {in_place<Tensor>(args[at("x")]),        in_place<Tensor>(args[at("weights")]),
+          optional_tensor(args[at("bias")]),      optional_tensor(args[at("residual")]),
+          in_place<Tensor>(args[at("out")]),      in_place<Shape>(args[at("strides")]),
+          in_place<Shape>(args[at("dilations")]), in_place<Shape>(args[at("pads")]),
+          args[at("groups")].as<int64_t>(),       args[at("activation")].as<library::Activation>(),
+          args[at("alpha")].as<float>(),          args[at("beta")].as<float>()};
 }
 
 void check_tensors(const Convolution& c) {

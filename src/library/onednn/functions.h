@@ -1,6 +1,7 @@
 // The packed functions of this folder, as register.cc lists them.
 #pragma once
 
+#include "library/signatures/signatures.h"
 #include "object/tensor.h"
 
 namespace tenon::onednn {
@@ -16,7 +17,13 @@ inline const Tensor& optional_tensor(const AnyView& argument) {
   return argument.is_none() ? none : in_place<Tensor>(argument);
 }
 
-// Arguments as register.h has them; errors are thrown.
+inline void require_arity(const library::Signature& function, int32_t count) {
+  if (static_cast<size_t>(count) == function.arity()) return;
+  throw Error(ErrorKind::Runtime,
+              cat(function.name, ": takes ", function.arity(), " arguments, got ", count));
+}
+
+// Arguments as their signatures have them; errors are thrown.
 void convolution(const AnyView* args, int32_t count, Any* result);
 void matmul(const AnyView* args, int32_t count, Any* result);
 

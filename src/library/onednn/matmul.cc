@@ -12,7 +12,12 @@ namespace {
 using dnnl::memory;
 using Dims = memory::dims;
 
-constexpr const char* kName = "onednn.matmul";
+constexpr const library::Signature& kSignature = library::signature("onednn.matmul");
+constexpr std::string_view kName = kSignature.name;
+
+consteval size_t at(std::string_view argument) {
+  return library::argument(kSignature, argument);
+}
 
 [[noreturn]] void fail(const std::string& what) {
   throw Error(ErrorKind::Runtime, cat(kName, ": ", what));
@@ -43,17 +48,17 @@ memory::desc permuted(const Tensor& tensor, const Shape& perm, size_t rank) {
 struct Product {
   const Tensor &a, &b, &bias, &residual, &out;
   const Shape &a_perm, &b_perm;
-  OneDnnActivation activation = OneDnnActivation::kNone;
+  library::Activation activation = library::Activation::None;
   float alpha = 0, beta = 0;
 };
 
 Product read(const AnyView* args, int32_t count) {
-  if (count != 10) fail(cat("takes 10 arguments, got ", count));
-  return {in_place<Tensor>(args[0]), in_place<Tensor>(args[1]),
-          optional_tensor(args[2]),  optional_tensor(args[3]),
-          in_place<Tensor>(args[4]), in_place<Shape>(args[5]),
-          in_place<Shape>(args[6]),  static_cast<OneDnnActivation>(args[7].as<int64_t>()),
-          args[8].as<float>(),       args[9].as<float>()};
+  require_arity(kSignature, count);
+  return {in_place<Tensor>(args[at("a")]),     in_place<Tensor>(args[at("b")]),
+          optional_tensor(args[at("bias")]),   optional_tensor(args[at("residual")]),
+          in_place<Tensor>(args[at("out")]),   in_place<Shape>(args[at("a_perm")]),
+          in_place<Shape>(args[at("b_perm")]), args[at("activation")].as<library::Activation>(),
+          args[at("alpha")].as<float>(),       args[at("beta")].as<float>()};
 }
 
 size_t rank_of(const Product& p) {

@@ -226,27 +226,27 @@ void run_planned(const Key& key, const std::function<Plan()>& make, const Operan
   plan->run(operands);
 }
 
-dnnl::post_ops post_operations(const dnnl::memory::desc* residual, OneDnnActivation activation,
+dnnl::post_ops post_operations(const dnnl::memory::desc* residual, library::Activation activation,
                                float alpha, float beta) {
   using dnnl::algorithm;
   dnnl::post_ops ops;
   if (residual) ops.append_binary(algorithm::binary_add, *residual);
   switch (activation) {
-    case OneDnnActivation::kNone:
+    case library::Activation::None:
       break;
-    case OneDnnActivation::kRelu:
+    case library::Activation::Relu:
       ops.append_eltwise(1, algorithm::eltwise_relu, 0, 0);
       break;
-    case OneDnnActivation::kClip:
+    case library::Activation::Clip:
       ops.append_eltwise(1, algorithm::eltwise_clip, alpha, beta);
       break;
-    case OneDnnActivation::kGeluErf:
+    case library::Activation::GeluErf:
       ops.append_eltwise(1, algorithm::eltwise_gelu_erf, 0, 0);
       break;
-    case OneDnnActivation::kTanh:
+    case library::Activation::Tanh:
       ops.append_eltwise(1, algorithm::eltwise_tanh, 0, 0);
       break;
-    case OneDnnActivation::kSigmoid:
+    case library::Activation::Sigmoid:
       ops.append_eltwise(1, algorithm::eltwise_logistic, 0, 0);
       break;
     default:
@@ -256,7 +256,7 @@ dnnl::post_ops post_operations(const dnnl::memory::desc* residual, OneDnnActivat
   return ops;
 }
 
-void require_f32(const Tensor& tensor, const char* function, const char* name, int64_t rank) {
+void require_f32(const Tensor& tensor, std::string_view function, const char* name, int64_t rank) {
   if (tensor && tensor.dtype() == f32 && tensor.device().device_type == kDLCPU &&
       (tensor->layout & LayoutWord::kCompact) && (rank < 0 || tensor.rank() == rank)) {
     return;

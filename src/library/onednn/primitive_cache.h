@@ -7,7 +7,7 @@
 
 #include <oneapi/dnnl/dnnl.hpp>
 
-#include "library/onednn/register.h"
+#include "library/signatures/signatures.h"
 #include "object/tensor.h"
 
 namespace tenon::onednn {
@@ -53,11 +53,12 @@ void run_planned(const Key& key, const std::function<Plan()>& make, const Operan
 inline constexpr size_t kMaxPrimitives = 1024;
 
 // Post-operations: + residual, then the activation.
-dnnl::post_ops post_operations(const dnnl::memory::desc* residual, OneDnnActivation activation,
+dnnl::post_ops post_operations(const dnnl::memory::desc* residual, library::Activation activation,
                                float alpha, float beta);
 
 // Throws Error (Runtime) with the function's name unless `tensor` is a compact f32 tensor on the
 // CPU of that rank (-1: any).
-void require_f32(const Tensor& tensor, const char* function, const char* name, int64_t rank = -1);
+void require_f32(const Tensor& tensor, std::string_view function, const char* name,
+                 int64_t rank = -1);
 
 }  // namespace tenon::onednn

@@ -26,14 +26,16 @@ void register_onednn() {
   static const bool once = [] {
     // oneDNN's own cache would keep primitives that ours has let go.
     dnnl::set_primitive_cache_capacity(0);
-    Registration library;
-    library.add("onednn.convolution", Function::from_packed(onednn::convolution));
-    library.add("onednn.matmul", Function::from_packed(onednn::matmul));
-    library.add_typed("onednn.packing_count", [] { return onednn::packing_count(); });
-    library.add_typed("onednn.packed_count", [] { return onednn::packed_count(); });
-    library.add_typed("onednn.forget_unused", [] { onednn::forget_unused(); });
-    library.add_typed("library.onednn", lend_threads);
-    library.commit();
+    Registration functions;
+    library::add(functions, library::signature("onednn.convolution"),
+                 Function::from_packed(onednn::convolution));
+    library::add(functions, library::signature("onednn.matmul"),
+                 Function::from_packed(onednn::matmul));
+    functions.add_typed("onednn.packing_count", [] { return onednn::packing_count(); });
+    functions.add_typed("onednn.packed_count", [] { return onednn::packed_count(); });
+    functions.add_typed("onednn.forget_unused", [] { onednn::forget_unused(); });
+    functions.add_typed("library.onednn", lend_threads);
+    functions.commit();
     return true;
   }();
   (void)once;

@@ -3,8 +3,8 @@
 #include "device/call_context.h"
 #include "device/device.h"
 #include "library/core/register.h"
+#include "library/signatures/signatures.h"
 #include "object/array.h"
-#include "object/registry.h"
 #include "object/shape.h"
 #include "object/tensor.h"
 #include "support/text.h"
@@ -85,33 +85,28 @@ void register_builtins() {
   static const bool done = [] {
     register_vm_types();
     register_core_library();
-    constexpr FunctionFlags kForFiles{.for_files = true};
-    Registration builtins;
-    // A compact copy of a compact tensor, in memory of its own.
-    builtins.add_typed("vm.tensor_copy", &copy, kForFiles);
-    // Copies the elements of one tensor into another of its dtype and shape.
-    builtins.add_typed(
-        "vm.tensor_copy_to",
-        [](const Tensor& from, const Tensor& to) {
-          need(static_cast<bool>(from), "vm.tensor_copy_to needs tensors", from);
-          need(static_cast<bool>(to), "vm.tensor_copy_to needs tensors", to);
-          CallContext* call = CallContext::current();
-          need(!call || call->may_write(to),
-               "vm.tensor_copy_to writes only into what its program allocated", to);
-          copy_tensor(from, to);
-        },
-        kForFiles);
-    builtins.add_typed("vm.shape_to_tensor", &shape_to_tensor, kForFiles);
-    builtins.add_typed("vm.tensor_to_shape", &tensor_to_shape, kForFiles);
+    using library::add_typed;
+    using library::signature;
+    Registration functions;
+    add_typed(functions, signature("vm.tensor_copy"), &copy);
+    add_typed(functions, signature("vm.tensor_copy_to"), [](const Tensor& from, const Tensor& to) {
+      need(static_cast<bool>(from), "vm.tensor_copy_to needs tensors", from);
+      need(static_cast<bool>(to), "vm.tensor_copy_to needs tensors", to);
+      CallContext* call = CallContext::current();
+      need(!call || call->may_write(to),
+           "vm.tensor_copy_to writes only into what its program allocated", to);
+      copy_tensor(from, to);
+    });
+    add_typed(functions, signature("vm.shape_to_tensor"), &shape_to_tensor);
+    add_typed(functions, signature("vm.tensor_to_shape"), &tensor_to_shape);
     // Arrays are values: a changed one is another. At its last use it is changed in place, when
     // nobody else holds it.
-    builtins.add_typed(
-        "vm.array_size", [](const Array<Any>& a) { return static_cast<int64_t>(a.size()); },
-        kForFiles);
-    builtins.add_typed(
-        "vm.array_get", [](const Array<Any>& a, int64_t i) { return element(a, i); }, kForFiles);
-    builtins.add("vm.array_append", append_function(), kForFiles);
-    builtins.commit();
+    add_typed(functions, signature("vm.array_size"),
+              [](const Array<Any>& a) { return static_cast<int64_t>(a.size()); });
+    add_typed(functions, signature("vm.array_get"),
+              [](const Array<Any>& a, int64_t i) { return element(a, i); });
+    library::add(functions, signature("vm.array_append"), append_function());
+    functions.commit();
     return true;
   }();
   (void)done;

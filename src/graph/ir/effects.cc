@@ -1,0 +1,40 @@
+#include "graph/ir/effects.h"
+
+#include <algorithm>
+
+#include "graph/ir/intrinsic.h"
+#include "graph/ir/packed_call.h"
+#include "graph/ir/walk.h"
+
+namespace tenon::graph {
+
+Effect effect_of(const Call& call, const TypeRef& type) {
+  switch (call.kind) {
+    case CalleeKind::kOperator:
+      return Effect::Pure;
+    case CalleeKind::kKernel: {
+      // Without a value it writes a destination.
+      auto* tuple = type.as<TupleType>();
+      return tuple && tuple->fields.empty() ? Effect::Ordered : Effect::Pure;
+    }
+    case CalleeKind::kPacked:
+      return memory_intrinsic(call) ? Effect::Pure : effect_of_packed(call);
+    case CalleeKind::kGlobal:
+    case CalleeKind::kClosure:
+      break;
+  }
+  return Effect::Ordered;
+}
+
+Effect effect_of(const Binding& binding) {
+  const ExprRef& value = binding.value;
+  if (auto* call = value.as<Call>()) return effect_of(*call, binding.var->type);
+  Effect effect = Effect::Pure;
+  if (value.is<FunctionExpr>()) return effect;
+  for_each_block(value, [&](const BlockRef& block) {
+    for (const auto& inner : block->bindings) effect = std::max(effect, effect_of(*inner));
+  });
+  return effect;
+}
+
+}  // namespace tenon::graph

@@ -1,0 +1,205 @@
+// Every library function that a program may call by name: those of the runtime (`vm.*` and
+// `tenon.*`, src/vm/builtin and src/library/core) and those of libraries that a file names.
+//
+// Operators, offers and the emitter read a call's form here; so do the functions themselves, with
+// `argument`, so that neither side counts positions. docs/packed-functions.md is made from this
+// table.
+#pragma once
+
+#include <span>
+#include <string>
+
+#include "library/signatures/signature.h"
+#include "object/registry.h"
+
+namespace tenon::library {
+
+// What oneDNN applies behind a convolution or product; Clip is to [alpha, beta]. Files hold the
+// numbers, which never change.
+enum class Activation : int64_t { None, Relu, Clip, GeluErf, Tanh, Sigmoid };
+inline constexpr std::string_view kActivationNames[] = {"none",     "relu", "clip",
+                                                        "gelu_erf", "tanh", "sigmoid"};
+inline constexpr Choices kActivations{kActivationNames, std::size(kActivationNames)};
+
+namespace detail {
+constexpr Parameter tensor(std::string_view name) {
+  return {name};
+}
+constexpr Parameter optional(std::string_view name) {
+  return {name, ValueKind::Tensor, true};
+}
+constexpr Parameter integer(std::string_view name) {
+  return {name, ValueKind::Int};
+}
+constexpr Parameter truth(std::string_view name) {
+  return {name, ValueKind::Bool};
+}
+constexpr Parameter number(std::string_view name) {
+  return {name, ValueKind::Float};
+}
+constexpr Parameter shape(std::string_view name) {
+  return {name, ValueKind::Shape};
+}
+constexpr Parameter array(std::string_view name) {
+  return {name, ValueKind::Array};
+}
+constexpr Parameter any(std::string_view name) {
+  return {name, ValueKind::Any};
+}
+constexpr Parameter choice(std::string_view name, Choices choices) {
+  return {name, ValueKind::Choice, false, choices};
+}
+
+// clang-format off: a row each
+inline constexpr Signature kTable[] = {
+    // ---- the machine: src/vm/builtin ----
+    {.name = "vm.tensor_copy",
+     .operands = {tensor("x")},
+     .results = {tensor("copy")},
+     .for_files = true,
+     .summary = "a copy of a compact tensor, in memory of its own"},
+    {.name = "vm.tensor_copy_to",
+     .operands = {tensor("from"), tensor("to")},
+     .effect = Effect::Ordered,
+     .for_files = true,
+     .summary = "copies the elements of one tensor into another of its dtype and shape"},
+    {.name = "vm.shape_to_tensor",
+     .operands = {shape("shape")},
+     .results = {tensor("dims")},
+     .for_files = true,
+     .summary = "the dimensions as i64[rank]"},
+    {.name = "vm.tensor_to_shape",
+     .operands = {tensor("dims")},
+     .results = {shape("shape")},
+     .for_files = true,
+     .summary = "the shape whose dimensions are the elements of an i64[n]"},
+    {.name = "vm.array_size",
+     .operands = {array("array")},
+     .results = {integer("size")},
+     .for_files = true,
+     .summary = "how many elements an array has"},
+    {.name = "vm.array_get",
+     .operands = {array("array"), integer("index")},
+     .results = {any("element")},
+     .for_files = true,
+     .summary = "the element at an index"},
+    {.name = "vm.array_append",
+     .operands = {array("array"), any("value")},
+     .results = {array("longer")},
+     .keeps_arguments = true,
+     .for_files = true,
+     .summary = "the array with a value behind its last element; in place at the last use of its "
+                "only owner"},
+
+    // ---- the core library: src/library/core ----
+    {.name = "tenon.nonzero",
+     .operands = {tensor("x")},
+     .results = {tensor("indices")},
+     .for_files = true,
+     .summary = "i64[rank, count]: the index of each element that is not 0"},
+    {.name = "tenon.topk",
+     .operands = {tensor("x")},
+     .results = {tensor("values"), tensor("indices")},
+     .attributes = {integer("k"), integer("axis"), truth("largest"), truth("sorted")},
+     .for_files = true,
+     .summary = "the k greatest or least elements along an axis, and where they stood"},
+    {.name = "tenon.compress",
+     .operands = {tensor("x"), tensor("condition")},
+     .results = {tensor("selected")},
+     .attributes = {integer("axis"), truth("flatten")},
+     .for_files = true,
+     .summary = "the slices along an axis whose entry of the condition is true"},
+    {.name = "tenon.unique",
+     .operands = {tensor("x")},
+     .results = {tensor("values"), tensor("first"), tensor("inverse"), tensor("counts")},
+     .attributes = {integer("axis"), truth("flatten"), truth("sorted")},
+     .for_files = true,
+     .summary = "the distinct slices along an axis, where each first stands, and how often"},
+    {.name = "tenon.non_max_suppression",
+     .operands = {tensor("boxes"), tensor("scores"), optional("max_output"),
+                  optional("iou_threshold"), optional("score_threshold")},
+     .results = {tensor("selected")},
+     .attributes = {truth("center_point_box")},
+     .for_files = true,
+     .summary = "i64[count, 3] of (batch, class, box): the boxes that ONNX's operator keeps"},
+    {.name = "tenon.append",
+     .operands = {tensor("x"), tensor("row")},
+     .results = {tensor("longer")},
+     .keeps_arguments = true,
+     .for_files = true,
+     .summary = "x with the row behind its last; in place at the last use of its only owner"},
+    {.name = "tenon.shape.reshape",
+     .operands = {tensor("shape"), tensor("x_shape")},
+     .results = {tensor("dims")},
+     .attributes = {truth("allowzero")},
+     .for_files = true,
+     .summary = "the dimensions that a reshape with -1 and 0 in its shape means"},
+    {.name = "tenon.shape.slice",
+     .operands = {tensor("x_shape"), tensor("starts"), tensor("ends"), optional("axes"),
+                  optional("steps")},
+     .results = {tensor("starts"), tensor("sizes"), tensor("steps")},
+     .for_files = true,
+     .summary = "i64[rank] each: where a slice begins, its sizes, its steps"},
+    {.name = "tenon.shape.range_count",
+     .operands = {tensor("start"), tensor("limit"), tensor("delta")},
+     .results = {tensor("count")},
+     .for_files = true,
+     .summary = "max(0, ceil((limit - start) / delta)), i64 of rank 0"},
+
+    // ---- oneDNN: src/library/onednn ----
+    // x [N, s..., C], weights [k..., C/groups, M], bias [M], residual and out [N, t..., M]; f32
+    {.name = "onednn.convolution",
+     .library = "onednn",
+     .operands = {tensor("x"), tensor("weights"), optional("bias"), optional("residual")},
+     .results = {tensor("out")},
+     .writes_results = true,
+     .attributes = {shape("strides"), shape("dilations"), shape("pads"), integer("groups"),
+                    choice("activation", kActivations), number("alpha"), number("beta")},
+     .summary = "activation(x * weights + bias + residual), channels last, f32"},
+    // a and b permuted by a_perm and b_perm, then multiplied as numpy.matmul does with rank >= 2
+    {.name = "onednn.matmul",
+     .library = "onednn",
+     .operands = {tensor("a"), tensor("b"), optional("bias"), optional("residual")},
+     .results = {tensor("out")},
+     .writes_results = true,
+     .attributes = {shape("a_perm"), shape("b_perm"), choice("activation", kActivations),
+                    number("alpha"), number("beta")},
+     .summary = "activation(permuted a @ permuted b + bias + residual), f32"},
+};
+// clang-format on
+}  // namespace detail
+
+inline constexpr std::span<const Signature> kSignatures = detail::kTable;
+
+// Null for a function that no library here has: a host's own.
+constexpr const Signature* find_signature(std::string_view name) {
+  for (const Signature& s : kSignatures) {
+    if (s.name == name) return &s;
+  }
+  return nullptr;
+}
+
+// The row of that name; a name without a row doesn't compile.
+consteval const Signature& signature(std::string_view name) {
+  const Signature* found = find_signature(name);
+  if (!found) throw "no library function has this name";
+  return *found;
+}
+
+// The position of an argument; a name that the function doesn't have doesn't compile.
+consteval size_t argument(const Signature& function, std::string_view name) {
+  const size_t at = function.position(name);
+  if (at == function.arity()) throw "the function has no argument of this name";
+  return at;
+}
+
+// Adds the function that has the signature, with what the signature says of it.
+inline void add(Registration& to, const Signature& signature, Function function) {
+  to.add(signature.name, std::move(function), {.for_files = signature.for_files});
+}
+template <class F>
+void add_typed(Registration& to, const Signature& signature, F body) {
+  to.add_typed(signature.name, std::move(body), {.for_files = signature.for_files});
+}
+
+}  // namespace tenon::library
