@@ -81,7 +81,7 @@ void print_stats(const vm::LoadedUnit& loaded, const std::string& path) {
 bool is_written(const vm::Instruction& instruction, uint32_t word) {
   uint32_t part = 0;
   const vm::OperandSpec& spec = instruction.info->spec_at(word, &part);
-  if (spec.kind == vm::OperandKind::Def) return true;
+  if (vm::writes_register(spec.kind)) return true;
   return spec.kind == vm::OperandKind::Dim && part == 1 &&
          vm::dim_text(instruction.arg(word - 1), instruction.arg(word)).starts_with("->");
 }

@@ -242,7 +242,7 @@ class Assembler {
     auto start = static_cast<uint32_t>(f.code.size());
     f.code.push_back(0);
     auto specs = info->specs();
-    bool has_result = !specs.empty() && specs[0].kind == OperandKind::Def && !specs[0].list;
+    const bool has_result = info->has_result();
     if (has_result != result.has_value()) {
       in.fail(
           has_result ? cat("'", mnemonic, "' has a result") : cat("'", mnemonic, "' has no result"),
@@ -263,7 +263,7 @@ class Assembler {
         break;
       }
       if (in.at_end() || (!first && !in.take(',')))
-        in.fail(cat("'", mnemonic, "' needs '", spec.name(), "'"), operand_form(spec));
+        in.fail(cat("'", mnemonic, "' needs '", spec.name(), "'"), std::string(form_of(spec.kind)));
       first = false;
       operand(in, spec);
     }
@@ -274,38 +274,6 @@ class Assembler {
     if (auto v = check_operand_kinds(made)) {
       in.fail(cat("'", mnemonic, "' can't take ", v->found), v->expected, begin);
     }
-  }
-
-  static std::string operand_form(const OperandSpec& spec) {
-    switch (spec.kind) {
-      case OperandKind::Def:
-        return "a register such as %1";
-      case OperandKind::Use:
-        return "a register such as %1 or, at its last use, %1!";
-      case OperandKind::Value:
-        return "a register, integer, constant or _";
-      case OperandKind::Int:
-        return "a register or an integer";
-      case OperandKind::Imm:
-        return "an integer";
-      case OperandKind::Const:
-        return "a constant such as #0";
-      case OperandKind::Func:
-        return "a function such as @main";
-      case OperandKind::Packed:
-        return "a packed function such as $add";
-      case OperandKind::Label:
-        return "a label";
-      case OperandKind::Dtype:
-        return "a dtype such as f32";
-      case OperandKind::Device:
-        return "a device such as cpu:0";
-      case OperandKind::Dim:
-        return "a dimension: *, =3, =%1 or ->%1";
-      case OperandKind::Case:
-        return "a case such as 3: L1";
-    }
-    return "";
   }
 
   Arg register_operand(LineCursor& in, bool may_be_last) {
@@ -409,7 +377,7 @@ class Assembler {
     if (in.take('@')) return push(Arg::func(index_or_name(in, functions_, "function")));
     if (in.take('$')) return push(Arg::packed(index_or_name(in, packed_, "packed function")));
     if (c == '-' || (c >= '0' && c <= '9')) return push(immediate(in));
-    in.fail(cat("this is no operand for '", spec.name(), "'"), operand_form(spec));
+    in.fail(cat("this is no operand for '", spec.name(), "'"), std::string(form_of(spec.kind)));
   }
 
   std::string_view text_, name_;

@@ -129,10 +129,7 @@ class Printer {
     Instruction in;
     decode(f.code, at, &in);
     uint32_t i = 0;
-    auto specs = in.info->specs();
-    if (!specs.empty() && specs[0].kind == OperandKind::Def && !specs[0].list) {
-      out += to_text(in.arg(i++)) + " = ";
-    }
+    if (in.info->has_result()) out += to_text(in.arg(i++)) + " = ";
     out += in.info->mnemonic;
     const char* separator = " ";
     for (; i < in.operands.size(); separator = ", ") {

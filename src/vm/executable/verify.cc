@@ -184,7 +184,7 @@ class Verifier {
                violation->expected);
       }
       instruction(in, broken);
-      ends = in.info->flags & kEnds;
+      ends = in.info->ends();
       at += in.words();
       ++index;
     }
@@ -196,7 +196,7 @@ class Verifier {
     for (at = 0, index = 0; at < f.code.size(); ++index) {
       Instruction in;
       decode(f.code, at, &in);
-      if (in.info->flags & kJumps) {
+      if (in.info->jumps()) {
         for (Word w : in.operands) {
           Arg a(w);
           if (a.is(ArgKind::Label) && !starts_[a.index()]) {
@@ -210,36 +210,29 @@ class Verifier {
     spans(f);
   }
 
+  // What the operands' kinds demand of the unit's tables.
   template <class Broken>
   void instruction(const Instruction& in, const Broken& broken) {
-    auto needs_string = [&](Arg a) {
-      if (!String::accepts(unit_.constants[a.index()].value)) {
-        broken(Rule::ConstantType,
-               cat(to_text(a), ", a ", type_name(unit_.constants[a.index()].value.type_index)),
+    uint32_t word = 0;
+    for (const OperandSpec& spec : in.info->specs()) {
+      if (spec.list) return;
+      const Arg a = in.arg(word);
+      word += words_of(spec.kind);
+      if (spec.kind == OperandKind::Text) {
+        const AnyView& value = unit_.constants[a.index()].value;
+        if (String::accepts(value)) continue;
+        broken(Rule::ConstantType, cat(to_text(a), ", a ", type_name(value.type_index)),
                "a string constant for the message");
       }
-    };
-    auto arity = [&](Arg function, bool exact) {
-      size_t given = in.list().size();
-      size_t wanted = unit_.functions[function.index()].params.size();
-      if (exact ? given == wanted : given <= wanted) return;
-      broken(Rule::Arity, cat(given, exact ? " arguments" : " captures"),
-             cat(exact ? "" : "at most ", wanted, ", the parameters of '",
-                 printable(unit_.functions[function.index()].name.substr(0, 200)), "'"));
-    };
-    switch (in.opcode()) {
-      case Opcode::Fatal:
-        return needs_string(in.arg(0));
-      case Opcode::Check:
-        return needs_string(in.arg(1));
-      case Opcode::Call:
-        return arity(in.arg(1), true);
-      case Opcode::TailCall:
-        return arity(in.arg(0), true);
-      case Opcode::AllocClosure:
-        return arity(in.arg(1), false);
-      default:
-        return;
+      if (spec.kind == OperandKind::Func) {
+        const bool exact = in.info->calls();
+        const size_t given = in.list().size();
+        const size_t wanted = unit_.functions[a.index()].params.size();
+        if (exact ? given == wanted : given <= wanted) continue;
+        broken(Rule::Arity, cat(given, exact ? " arguments" : " captures"),
+               cat(exact ? "" : "at most ", wanted, ", the parameters of '",
+                   printable(unit_.functions[a.index()].name.substr(0, 200)), "'"));
+      }
     }
   }
 

@@ -119,7 +119,7 @@ constexpr size_t kOnStack = 24;
 // The arguments of a packed call, side by side; borrowed.
 class Borrowed {
  public:
-  Borrowed(const OpExtra& e, size_t from, const AnyView* base) {
+  Borrowed(const CallOperands& e, size_t from, const AnyView* base) {
     count_ = e.args.size() - from;
     if (e.contiguous && count_) {
       args_ = base + e.args[from].reg;
@@ -158,7 +158,7 @@ inline void admit_result(Any* result) {
 }  // namespace
 
 void Dispatch::packed_call(Machine& m, const Op& op, AnyView* base) {
-  const OpExtra& e = *op.extra;
+  const CallOperands& e = op.as<CallOperands>();
   const PackedTarget* target = e.slot->target.load(std::memory_order_acquire);
   if (!target) [[unlikely]] {
     throw Error(ErrorKind::Runtime,
@@ -188,7 +188,7 @@ void Dispatch::packed_call(Machine& m, const Op& op, AnyView* base) {
 AnyView* Dispatch::last_use(Machine& m, const Object* function, int32_t i) {
   static const void* const handler = handlers()[static_cast<size_t>(Handler::CallPacked)];
   if (!m.pc_ || m.pc_->handler != handler) return nullptr;
-  const OpExtra& e = *m.pc_->extra;
+  const CallOperands& e = m.pc_->as<CallOperands>();
   const PackedTarget* target = e.slot->target.load(std::memory_order_acquire);
   if (!target || target->owner.get() != function) return nullptr;
   if (i < 0 || static_cast<size_t>(i) >= e.args.size()) return nullptr;
@@ -198,7 +198,7 @@ AnyView* Dispatch::last_use(Machine& m, const Object* function, int32_t i) {
 
 void Dispatch::call_value(Machine& m, const Op& op, AnyView* base, AnyView callee,
                           AnyView* result_to) {
-  const OpExtra& e = *op.extra;
+  const CallOperands& e = op.as<CallOperands>();
   Borrowed args(e, 1, base);
   auto* function = static_cast<FunctionObj*>(callee.v.object);
   Ref<Object> keep(function);
@@ -220,10 +220,11 @@ const FunctionCode* Dispatch::closure_code(Machine& m, const Op& op, const AnyVi
   }
   const ClosureObj* closure = ClosureObj::of_program(callee, m.program_);
   if (!closure) return nullptr;
-  size_t given = closure->captures.size() + op.extra->args.size() - 1;
+  const size_t arguments = op.operands->args.size() - 1;
+  const size_t given = closure->captures.size() + arguments;
   if (given != static_cast<size_t>(closure->code->params)) {
     throw Error(ErrorKind::Runtime, "a closure is called with the wrong number of arguments")
-        .found(cat(op.extra->args.size() - 1))
+        .found(cat(arguments))
         .expected(cat(static_cast<size_t>(closure->code->params) - closure->captures.size(),
                       " for '", printable(m.program_->function_unit(*closure->code).name), "'"));
   }
@@ -237,7 +238,7 @@ void Dispatch::tail_arguments(Machine& m, const Op& op, const FunctionCode& code
   AnyView* const end = &at(base, op.frame);
   AnyView* const gathered = std::max(end, base + code.registers);
   if (gathered + code.params > m.register_limit_) grow_stack(m, gathered + code.params, m.frame_);
-  const OpExtra& e = *op.extra;
+  const CallOperands& e = op.as<CallOperands>();
   AnyView* to = gathered;
   if (closure) {
     for (const Any& capture :
@@ -274,7 +275,7 @@ bool Dispatch::instrument(Machine& m, const Op& op, bool before, std::span<const
   event.caller = m.program_->function_unit(*caller).name;
   event.caller_index = caller->index;
   event.offset = offset;
-  const OpExtra& e = *op.extra;
+  const CallOperands& e = op.as<CallOperands>();
   if (e.slot) {
     event.kind = e.slot->kernel ? CallEvent::Kind::Kernel : CallEvent::Kind::Packed;
     event.callee = e.slot->name;
@@ -292,10 +293,11 @@ bool Dispatch::before_call(Machine& m, const Op& op, AnyView* base, AnyView* res
   stop_if_asked(m);
   Any result;
   {
-    Borrowed args(*op.extra, op.extra->callee ? 0 : 1, base);
+    const auto& o = op.as<CallOperands>();
+    Borrowed args(o, o.callee ? 0 : 1, base);
     if (!instrument(m, op, true, args.span(), &result)) return false;
   }
-  release_last_uses(*op.extra, base);
+  release_last_uses(*op.operands, base);
   if (result_to) put(*result_to, result.leak());
   return true;
 }

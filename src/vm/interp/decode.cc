@@ -1,5 +1,9 @@
 #include "vm/interp/decode.h"
 
+#include <algorithm>
+#include <array>
+#include <type_traits>
+
 #include "support/error.h"
 #include "vm/interp/dispatch.h"
 #include "vm/isa/limits.h"
@@ -27,66 +31,49 @@ int32_t jump(int32_t distance) {
 }
 static_assert(kMaxCodeWords * sizeof(Op) <= uint64_t{1} << 31);
 
-struct Forms {
-  Opcode opcode;
-  Handler rr, ri;
-};
-constexpr Forms kForms[] = {
-    {Opcode::Add, Handler::AddRR, Handler::AddRI},
-    {Opcode::Sub, Handler::SubRR, Handler::SubRI},
-    {Opcode::Mul, Handler::MulRR, Handler::MulRI},
-    {Opcode::AddChecked, Handler::AddCheckedRR, Handler::AddCheckedRI},
-    {Opcode::SubChecked, Handler::SubCheckedRR, Handler::SubCheckedRI},
-    {Opcode::MulChecked, Handler::MulCheckedRR, Handler::MulCheckedRI},
-    {Opcode::Min, Handler::MinRR, Handler::MinRI},
-    {Opcode::Max, Handler::MaxRR, Handler::MaxRI},
-    {Opcode::Eq, Handler::EqRR, Handler::EqRI},
-    {Opcode::Ne, Handler::NeRR, Handler::NeRI},
-    {Opcode::Lt, Handler::LtRR, Handler::LtRI},
-    {Opcode::Le, Handler::LeRR, Handler::LeRI},
-    {Opcode::Gt, Handler::GtRR, Handler::GtRI},
-    {Opcode::Ge, Handler::GeRR, Handler::GeRI},
-};
+// Of all opcodes, their general form.
+constexpr auto kGeneral = [] {
+  std::array<Handler, kOpcodeNumbers> table{};
+#define TENON_OPCODE(identifier, ...) \
+  table.at(static_cast<size_t>(Opcode::identifier)) = Handler::identifier;
+#include "vm/isa/opcodes.def"
+  return table;
+}();
 
-// The operation with its operands exchanged; Ret when there is none.
-Opcode exchanged(Opcode o) {
-  switch (o) {
-    case Opcode::Add:
-    case Opcode::Mul:
-    case Opcode::AddChecked:
-    case Opcode::MulChecked:
-    case Opcode::Min:
-    case Opcode::Max:
-    case Opcode::Eq:
-    case Opcode::Ne:
-      return o;
-    case Opcode::Lt:
-      return Opcode::Gt;
-    case Opcode::Le:
-      return Opcode::Ge;
-    case Opcode::Gt:
-      return Opcode::Lt;
-    case Opcode::Ge:
-      return Opcode::Le;
-    default:
-      return Opcode::Ret;
-  }
+Handler general(Opcode opcode) {
+  return kGeneral[static_cast<size_t>(opcode)];
 }
 
-constexpr Fusion kFusions[] = {
-    {Handler::EqRR, Handler::EqIfRR, Handler::StepEqRR, false},
-    {Handler::EqRI, Handler::EqIfRI, Handler::StepEqRI, true},
-    {Handler::NeRR, Handler::NeIfRR, Handler::StepNeRR, false},
-    {Handler::NeRI, Handler::NeIfRI, Handler::StepNeRI, true},
-    {Handler::LtRR, Handler::LtIfRR, Handler::StepLtRR, false},
-    {Handler::LtRI, Handler::LtIfRI, Handler::StepLtRI, true},
-    {Handler::LeRR, Handler::LeIfRR, Handler::StepLeRR, false},
-    {Handler::LeRI, Handler::LeIfRI, Handler::StepLeRI, true},
-    {Handler::GtRR, Handler::GtIfRR, Handler::StepGtRR, false},
-    {Handler::GtRI, Handler::GtIfRI, Handler::StepGtRI, true},
-    {Handler::GeRR, Handler::GeIfRR, Handler::StepGeRR, false},
-    {Handler::GeRI, Handler::GeIfRI, Handler::StepGeRI, true},
+// The forms of a binary operation for two registers, and for a register and an immediate.
+struct FastForms {
+  Opcode opcode;
+  Opcode exchanged;  // gives the same with the operands exchanged; None where no opcode does
+  Handler rr, ri;
 };
+constexpr FastForms kFastForms[] = {
+#define TENON_OPCODE(...)
+#define TENON_FAST_BINARY(identifier, mnemonic, number, exchanged, ...) \
+  {Opcode::identifier, Opcode::exchanged, Handler::identifier##RR, Handler::identifier##RI},
+#define TENON_COMPARISON TENON_FAST_BINARY
+#include "vm/isa/opcodes.def"
+};
+
+constexpr Fusion kFusions[] = {
+#define TENON_OPCODE(...)
+#define TENON_COMPARISON(identifier, ...)                                                   \
+  {Handler::identifier##RR, Handler::identifier##IfRR, Handler::identifier##StepRR, false}, \
+      {Handler::identifier##RI, Handler::identifier##IfRI, Handler::identifier##StepRI, true},
+#include "vm/isa/opcodes.def"
+};
+
+// The row of a table whose `field` is that; null when there is none.
+template <class Row, size_t N, class T>
+const Row* find(const Row (&table)[N], T Row::*field, T value) {
+  for (const Row& row : table) {
+    if (row.*field == value) return &row;
+  }
+  return nullptr;
+}
 
 bool fits_32(int64_t v) {
   return v == static_cast<int32_t>(v);
@@ -94,22 +81,15 @@ bool fits_32(int64_t v) {
 
 }  // namespace
 
-bool Decoder::is(const Op& op, Handler handler) const {
-  return op.handler == handlers_[static_cast<size_t>(handler)];
-}
-void Decoder::set(Op& op, Handler handler) const {
-  op.handler = handlers_[static_cast<size_t>(handler)];
-}
-
-OpExtra& Decoder::extra(Op& op) {
-  p_.extras_.push_back(std::make_unique<OpExtra>());
-  op.extra = p_.extras_.back().get();
-  return *p_.extras_.back();
+template <class T>
+T& Decoder::operands(Op& op) {
+  T& made = std::get<std::deque<T>>(p_.operands_).emplace_back();
+  if constexpr (std::is_base_of_v<Operands, T>) op.operands = &made;
+  return made;
 }
 
 const AnyView* Decoder::pooled(Any value) {
-  p_.immediates_.push_back(std::make_unique<Any>(std::move(value)));
-  return p_.immediates_.back().get();
+  return &p_.immediates_.emplace_back(std::move(value));
 }
 
 ValueRef Decoder::value(Arg arg, bool is_int) {
@@ -141,23 +121,23 @@ int32_t Decoder::distance(Arg label, uint32_t index) const {
 void Decoder::run() {
   handlers_ = Dispatch::handlers();
   const std::vector<FunctionUnit>& functions = p_.unit_.functions;
-  size_t total = 2;
+  size_t total = 2, registers = 0;
   for (const FunctionUnit& f : functions) {
+    registers = std::max<size_t>(registers, f.register_count);
     for (uint32_t at = 0; at < f.code.size(); ++total) {
       Instruction in;
       decode(f.code, at, &in);
       at += in.words();
     }
   }
+  last_reader_.resize(registers);
   p_.ops_.reserve(total);  // pointers into it stay
   p_.op_offsets_.reserve(total);
   // What the entry's frame returns to: a call that writes its register 0, then the exit.
-  for (Handler h : {Handler::Exit, Handler::Exit}) {
+  for (int i = 0; i < 2; ++i) {
     Op op;
-    set(op, h);
     op.frame = kRegisterBytes;
-    p_.ops_.push_back(op);
-    p_.op_offsets_.push_back(0);
+    add(op, Handler::Exit, 0);
   }
   p_.functions_.resize(functions.size());
   for (uint32_t i = 0; i < functions.size(); ++i) {
@@ -170,18 +150,30 @@ void Decoder::run() {
   for (size_t i : one_argument_calls_) link(p_.ops_[i]);
 }
 
+void Decoder::add(const Op& op, Handler handler, uint32_t offset) {
+  p_.ops_.push_back(op);
+  p_.ops_.back().handler = address(handler);
+  p_.op_offsets_.push_back(offset);
+}
+
+const void* Decoder::address(Handler handler) const {
+  return handlers_[static_cast<size_t>(handler)];
+}
+
 // A call of one argument in a register finds its callee by the distance.
 void Decoder::link(Op& op) {
-  const int64_t distance = (op.extra->callee->entry - &op) * static_cast<int64_t>(sizeof(Op));
+  const auto& o = op.as<CallOperands>();
+  const int64_t distance = (o.callee->entry - &op) * static_cast<int64_t>(sizeof(Op));
   if (!fits_32(distance)) return;
   op.c = static_cast<int32_t>(distance);
-  set(op, op.extra->args[0].last ? Handler::CallOneLast : Handler::CallOne);
+  op.handler = address(o.args[0].last ? Handler::CallOneLast : Handler::CallOne);
 }
 
 void Decoder::function(FunctionCode& code, const FunctionUnit& unit) {
   code.first_op = static_cast<uint32_t>(p_.ops_.size());
   code.entry = p_.ops_.data() + code.first_op;
   op_of_word_.assign(unit.code.size(), -1);
+  chosen_.clear();
   for (uint32_t at = 0, index = 0; at < unit.code.size(); ++index) {
     Instruction in;
     decode(unit.code, at, &in);
@@ -192,10 +184,10 @@ void Decoder::function(FunctionCode& code, const FunctionUnit& unit) {
     Instruction in;
     decode(unit.code, at, &in);
     Op op;
+    op.a = -1;
     op.frame = code.registers * kRegisterBytes;
-    instruction(op, in, index);
-    p_.ops_.push_back(op);
-    p_.op_offsets_.push_back(at);
+    chosen_.push_back(instruction(op, in, index));
+    add(op, chosen_.back(), at);
     at += in.words();
   }
   code.op_count = static_cast<uint32_t>(p_.ops_.size()) - code.first_op;
@@ -206,18 +198,25 @@ void Decoder::function(FunctionCode& code, const FunctionUnit& unit) {
 void Decoder::fuse(uint32_t first, uint32_t count) {
   for (uint32_t i = count; i-- > 0;) {
     Op* op = &p_.ops_[first + i];
-    for (const Fusion& f : kFusions) {
-      if (i + 1 < count && is(op[0], f.comparison)) fuse_branch(op, f);
-      if (i + 2 < count && is(op[1], f.branch)) fuse_step(op, f);
+    if (i + 1 < count) {
+      if (const Fusion* f = find(kFusions, &Fusion::comparison, chosen_[i])) fuse_branch(op, i, *f);
+    }
+    if (i + 2 < count) {
+      if (const Fusion* f = find(kFusions, &Fusion::branch, chosen_[i + 1])) fuse_step(op, i, *f);
     }
   }
 }
 
+void Decoder::change(Op& op, uint32_t index, Handler handler) {
+  chosen_[index] = handler;
+  op.handler = address(handler);
+}
+
 // A comparison and an `if` on its result.
-void Decoder::fuse_branch(Op* op, const Fusion& f) {
+void Decoder::fuse_branch(Op* op, uint32_t index, const Fusion& f) {
   const Op& branch = op[1];
-  if (!is(branch, Handler::If) || branch.a != op->a) return;
-  set(*op, f.branch);
+  if (chosen_[index + 1] != Handler::If || branch.a != op->a) return;
+  change(*op, index, f.branch);
   if (f.has_immediate) {
     op->c = branch.b + jump(1);
   } else {
@@ -226,203 +225,239 @@ void Decoder::fuse_branch(Op* op, const Fusion& f) {
 }
 
 // A register's addition to itself before them, by which a loop counts.
-void Decoder::fuse_step(Op* op, const Fusion& f) {
-  const bool adds = is(*op, Handler::AddRI);
-  if (!adds && !is(*op, Handler::SubRI)) return;
+void Decoder::fuse_step(Op* op, uint32_t index, const Fusion& f) {
+  const bool adds = chosen_[index] == Handler::AddRI;
+  if (!adds && chosen_[index] != Handler::SubRI) return;
   const Op& comparison = op[1];
   const int64_t by = adds ? op->imm : -op->imm;
   if (op->a != op->b || comparison.b != op->a || op->imm == INT64_MIN || !fits_32(by)) return;
   if (f.has_immediate && !fits_32(comparison.imm)) return;
-  set(*op, f.step);
+  change(*op, index, f.step);
   op->b = comparison.a;
   op->c = f.has_immediate ? static_cast<int32_t>(comparison.imm) : comparison.c;
   op->step = {static_cast<int32_t>(by), op[2].b + jump(2)};
 }
 
-void Decoder::binary(Op& op, const Instruction& in) {
-  op.a = destination(in.arg(0));
-  Opcode opcode = in.opcode();
-  Arg a = in.arg(1), b = in.arg(2);
-  if (a.is(ArgKind::Immediate) && b.is_register() && exchanged(opcode) != Opcode::Ret) {
-    std::swap(a, b);
-    opcode = exchanged(opcode);
-  }
-  if (op.a >= 0 && a.is_register()) {
-    for (const Forms& f : kForms) {
-      if (f.opcode != opcode) continue;
-      op.b = offset(a);
-      if (b.is_register()) {
-        op.c = offset(b);
-        return set(op, f.rr);
-      }
-      op.imm = b.value();
-      return set(op, f.ri);
-    }
-  }
-  set(op, Handler::BinarySlow);
-  OpExtra& e = extra(op);
-  e.args = {value(in.arg(1), true), value(in.arg(2), true)};
-  e.numbers = {static_cast<int32_t>(in.opcode())};
-}
-
-void Decoder::branch(Op& op, const Instruction& in, uint32_t index) {
-  switch (in.opcode()) {
-    case Opcode::Goto:
-      op.a = jump(distance(in.arg(0), index));
-      return set(op, Handler::Goto);
-    case Opcode::If:
-      if (in.arg(0).is_register()) {
-        op.a = offset(in.arg(0));
-        op.b = jump(distance(in.arg(1), index));
-        return set(op, Handler::If);
-      }
-      op.a = jump(in.arg(0).value() ? 1 : distance(in.arg(1), index));
-      return set(op, Handler::Goto);
-    case Opcode::IfEq: {
-      Arg a = in.arg(0), b = in.arg(1);
-      if (!a.is_register()) std::swap(a, b);
-      int32_t otherwise = jump(distance(in.arg(2), index));
-      if (!a.is_register()) {
-        op.a = a.value() == b.value() ? jump(1) : otherwise;
-        return set(op, Handler::Goto);
-      }
-      op.a = offset(a);
-      op.b = b.is_register() ? offset(b) : -1;
-      op.c = otherwise;
-      op.imm = b.is_register() ? 0 : b.value();
-      return set(op, Handler::IfEq);
-    }
-    default:
-      break;
-  }
-  OpExtra& e = extra(op);
-  e.args = {value(in.arg(0), true)};
-  e.numbers = {distance(in.arg(1), index)};
-  auto cases = in.list();
-  for (size_t i = 0; i < cases.size(); i += 2) {
-    e.values.push_back(Arg(cases[i]).value());
-    e.numbers.push_back(distance(Arg(cases[i + 1]), index));
-  }
-  set(op, Handler::Switch);
-}
-
-// Operands in their order: values and integers as args, dtypes, devices and dim codes aside.
-void Decoder::plain(Op& op, const Instruction& in) {
-  OpExtra& e = extra(op);
-  op.a = -1;
+// The values among the operands, in their order, and the dtype and device.
+void Decoder::read_operands(Operands& o, const Instruction& in) {
   for (uint32_t i = 0; i < in.operands.size(); ++i) {
-    Arg a = in.arg(i);
-    const OperandSpec& spec = in.info->spec_at(i);
-    switch (spec.kind) {
-      case OperandKind::Def:
-        if (!spec.list) {
-          op.a = destination(a);
-        } else {
-          e.numbers.push_back(a.is_none() ? -1 : static_cast<int32_t>(a.index()));
-        }
-        break;
+    const Arg a = in.arg(i);
+    switch (const OperandKind kind = in.info->spec_at(i).kind) {
       case OperandKind::Dtype:
-        e.dtype = a.as_dtype();
+        o.dtype = a.as_dtype();
         break;
       case OperandKind::Device:
-        break;  // the CPU: the only one that the verifier lets pass
-      case OperandKind::Func:
-        e.callee = &p_.functions_[a.index()];
+        o.device = a.as_device();
         break;
-      case OperandKind::Packed:
-        e.slot = &p_.slots_[a.index()];
+      case OperandKind::Use:
+      case OperandKind::Value:
+      case OperandKind::Int:
+      case OperandKind::Imm:
+      case OperandKind::Align:
+      case OperandKind::Tag:
+      case OperandKind::Rank:
+      case OperandKind::Const:
+      case OperandKind::Text:
+        o.args.push_back(value(a, kind == OperandKind::Int));
+        o.releases = o.releases || o.args.back().last;
         break;
-      case OperandKind::Dim: {
-        Arg operand = in.arg(++i);
-        e.numbers.push_back(static_cast<int32_t>(a.value()));
-        e.numbers.push_back(operand.is(ArgKind::Register) ? static_cast<int32_t>(operand.index())
-                                                          : -1);
-        e.values.push_back(operand.is(ArgKind::Immediate) ? operand.value() : 0);
-        break;
-      }
       default:
-        e.args.push_back(value(a, spec.kind == OperandKind::Int));
-        e.releases = e.releases || e.args.back().last;
+        break;  // left to those whose class has them
     }
   }
-  // Operands are read before a last use leaves None: of one register only the last operand moves.
-  for (size_t i = 0; i < e.args.size(); ++i) {
-    if (!e.args[i].last) continue;
-    for (size_t j = e.args.size(); --j > i;) {
-      if (e.args[j].constant || e.args[j].reg != e.args[i].reg) continue;
-      e.args[i].last = false;
-      e.args[j].last = true;
-      break;
-    }
-  }
-  bool first_is_callee =
-      in.opcode() == Opcode::CallClosure || in.opcode() == Opcode::TailCallClosure;
-  size_t begin = first_is_callee ? 1 : 0;
-  e.contiguous = true;
-  for (size_t i = begin; i < e.args.size(); ++i) {
-    e.contiguous = e.contiguous && !e.args[i].constant &&
-                   e.args[i].reg == e.args[begin].reg + static_cast<int32_t>(i - begin);
+  if (o.releases) keep_last_use_of_each(o.args, last_reader_);
+}
+
+Handler Decoder::plain(Op& op, const Instruction& in) {
+  if (in.info->has_result()) op.a = destination(in.arg(0));
+  read_operands(operands<Operands>(op), in);
+  return general(in.opcode());
+}
+
+void Decoder::read_function(CallOperands& o, const Instruction& in) {
+  for (const Word word : in.operands) {
+    const Arg a(word);
+    if (a.is(ArgKind::Function)) o.callee = &p_.functions_[a.index()];
+    if (a.is(ArgKind::Packed)) o.slot = &p_.slots_[a.index()];
   }
 }
 
-void Decoder::instruction(Op& op, const Instruction& in, uint32_t index) {
-  if (in.info->flags & kJumps) return branch(op, in, index);
-  Opcode opcode = in.opcode();
-  if (opcode >= Opcode::Add && opcode <= Opcode::Ge && opcode != Opcode::Not &&
-      opcode != Opcode::Narrow) {
-    return binary(op, in);
+Handler Decoder::function_value(Op& op, const Instruction& in) {
+  op.a = destination(in.arg(0));
+  auto& o = operands<CallOperands>(op);
+  read_operands(o, in);
+  read_function(o, in);
+  return general(in.opcode());
+}
+
+Handler Decoder::call(Op& op, const Instruction& in) {
+  if (in.info->has_result()) op.a = destination(in.arg(0));
+  auto& o = operands<CallOperands>(op);
+  read_operands(o, in);
+  read_function(o, in);
+  const auto arguments = std::span(o.args).last(in.list().size());
+  o.contiguous = true;
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    o.contiguous = o.contiguous && !arguments[i].constant &&
+                   arguments[i].reg == arguments[0].reg + static_cast<int32_t>(i);
   }
-  switch (opcode) {
-    case Opcode::Ret:
-      if (in.arg(0).is_register()) {
-        op.a = offset(in.arg(0));
-        return set(op, Handler::RetRegister);
-      }
-      op.constant = value(in.arg(0)).constant;
-      return set(op, Handler::Ret);
-    case Opcode::Move:
-    case Opcode::LoadConst: {
-      op.a = destination(in.arg(0));
-      Arg source = in.arg(1);
-      if (op.a >= 0 && source.is_register()) {
-        op.b = offset(source);
-        return set(op, source.is(ArgKind::LastUse) ? Handler::MoveLast : Handler::MoveRegister);
-      }
-      if (op.a < 0 && source.is(ArgKind::LastUse)) {
-        extra(op).numbers = {static_cast<int32_t>(source.index())};
-        return set(op, Handler::Kill);
-      }
-      if (op.a < 0) {
-        op.a = jump(1);
-        return set(op, Handler::Goto);
-      }
-      op.constant = value(source).constant;
-      return set(op, Handler::Move);
-    }
-    case Opcode::LoadInt:
-      op.a = destination(in.arg(0));
-      op.imm = in.arg(1).value();
-      if (op.a < 0) {
-        op.a = jump(1);
-        return set(op, Handler::Goto);
-      }
-      return set(op, Handler::LoadInt);
-    default:
-      break;
-  }
-  plain(op, in);
-  const OpExtra& e = *op.extra;
-  if (opcode == Opcode::Call && e.args.size() == 1 && !e.args[0].constant) {
-    op.b = e.args[0].reg * kRegisterBytes;
+  if (o.callee && !in.info->ends() && arguments.size() == 1 && o.contiguous) {
+    op.b = arguments[0].reg * kRegisterBytes;
     one_argument_calls_.push_back(p_.ops_.size());
   }
-  // Handlers of opcodes stand first in the enumeration, in the order of the table.
-  uint16_t row = 0;
-  for (const OpcodeInfo& info : all_opcodes()) {
-    if (info.opcode == opcode) break;
-    ++row;
+  return general(in.opcode());
+}
+
+Handler Decoder::registers(Op& op, const Instruction& in) {
+  auto& o = operands<RegisterOperands>(op);
+  read_operands(o, in);
+  for (const Word word : in.list()) {
+    const Arg a(word);
+    o.registers.push_back(a.is_none() ? -1 : static_cast<int32_t>(a.index()));
   }
-  set(op, static_cast<Handler>(row));
+  return general(in.opcode());
+}
+
+Handler Decoder::match(Op& op, const Instruction& in) {
+  auto& o = operands<MatchOperands>(op);
+  read_operands(o, in);
+  for (uint32_t i = 0; i < in.operands.size(); ++i) {
+    if (in.info->spec_at(i).kind != OperandKind::Dim) continue;
+    DimCheck check;
+    check.match = static_cast<DimMatch>(in.arg(i).value());
+    const Arg operand = in.arg(++i);
+    if (operand.is_register()) check.reg = static_cast<int32_t>(operand.index());
+    if (operand.is(ArgKind::Immediate)) check.value = operand.value();
+    o.dims.push_back(check);
+  }
+  return general(in.opcode());
+}
+
+Handler Decoder::binary(Op& op, const Instruction& in) {
+  op.a = destination(in.arg(0));
+  Arg a = in.arg(1), b = in.arg(2);
+  const FastForms* forms = find(kFastForms, &FastForms::opcode, in.opcode());
+  if (forms && a.is(ArgKind::Immediate) && b.is_register() && forms->exchanged != Opcode::None) {
+    std::swap(a, b);
+    forms = find(kFastForms, &FastForms::opcode, forms->exchanged);
+  }
+  if (forms && op.a >= 0 && a.is_register()) {
+    op.b = offset(a);
+    if (b.is_register()) {
+      op.c = offset(b);
+      return forms->rr;
+    }
+    op.imm = b.value();
+    return forms->ri;
+  }
+  auto& o = operands<BinaryOperands>(op);
+  o = {value(in.arg(1), true), value(in.arg(2), true), &binary_operation(in.opcode())};
+  op.binary = &o;
+  return general(in.opcode());
+}
+
+Handler Decoder::go_to(Op& op, int32_t distance) {
+  op.a = jump(distance);
+  return Handler::Goto;
+}
+
+Handler Decoder::if_true(Op& op, const Instruction& in, uint32_t index) {
+  const Arg condition = in.arg(0);
+  const int32_t otherwise = distance(in.arg(1), index);
+  if (!condition.is_register()) return go_to(op, condition.value() ? 1 : otherwise);
+  op.a = offset(condition);
+  op.b = jump(otherwise);
+  return Handler::If;
+}
+
+Handler Decoder::if_equal(Op& op, const Instruction& in, uint32_t index) {
+  Arg a = in.arg(0), b = in.arg(1);
+  const int32_t otherwise = distance(in.arg(2), index);
+  if (!a.is_register()) std::swap(a, b);
+  if (!a.is_register()) return go_to(op, a.value() == b.value() ? 1 : otherwise);
+  op.a = offset(a);
+  op.b = b.is_register() ? offset(b) : -1;
+  op.c = jump(otherwise);
+  op.imm = b.is_register() ? 0 : b.value();
+  return Handler::IfEq;
+}
+
+Handler Decoder::switch_on(Op& op, const Instruction& in, uint32_t index) {
+  auto& o = operands<SwitchOperands>(op);
+  op.cases = &o;
+  o.value = value(in.arg(0), true);
+  o.otherwise = distance(in.arg(1), index);
+  const auto cases = in.list();
+  for (size_t i = 0; i < cases.size(); i += 2) {
+    o.cases.push_back({Arg(cases[i]).value(), distance(Arg(cases[i + 1]), index)});
+  }
+  return Handler::Switch;
+}
+
+Handler Decoder::ret(Op& op, const Instruction& in) {
+  if (in.arg(0).is_register()) {
+    op.a = offset(in.arg(0));
+    return Handler::RetRegister;
+  }
+  op.constant = value(in.arg(0)).constant;
+  return Handler::Ret;
+}
+
+Handler Decoder::move(Op& op, const Instruction& in) {
+  op.a = destination(in.arg(0));
+  const Arg source = in.arg(1);
+  if (op.a >= 0 && source.is_register()) {
+    op.b = offset(source);
+    return source.is(ArgKind::LastUse) ? Handler::MoveLast : Handler::MoveRegister;
+  }
+  if (op.a < 0 && source.is(ArgKind::LastUse)) {
+    operands<RegisterOperands>(op).registers = {static_cast<int32_t>(source.index())};
+    return Handler::Kill;
+  }
+  if (op.a < 0) return go_to(op, 1);
+  op.constant = value(source).constant;
+  return Handler::Move;
+}
+
+Handler Decoder::load_int(Op& op, const Instruction& in) {
+  op.a = destination(in.arg(0));
+  if (op.a < 0) return go_to(op, 1);
+  op.imm = in.arg(1).value();
+  return Handler::LoadInt;
+}
+
+Handler Decoder::instruction(Op& op, const Instruction& in, uint32_t index) {
+  switch (in.info->op_class) {
+    case OpClass::Plain:
+      return plain(op, in);
+    case OpClass::Function:
+      return function_value(op, in);
+    case OpClass::Unpack:
+    case OpClass::Kill:
+      return registers(op, in);
+    case OpClass::Match:
+      return match(op, in);
+    case OpClass::Binary:
+    case OpClass::Comparison:
+      return binary(op, in);
+    case OpClass::Call:
+      return call(op, in);
+    case OpClass::Return:
+      return ret(op, in);
+    case OpClass::Goto:
+      return go_to(op, distance(in.arg(0), index));
+    case OpClass::If:
+      return if_true(op, in, index);
+    case OpClass::IfEq:
+      return if_equal(op, in, index);
+    case OpClass::Switch:
+      return switch_on(op, in, index);
+    case OpClass::Move:
+      return move(op, in);
+    case OpClass::LoadInt:
+      return load_int(op, in);
+  }
+  TENON_ASSERT(false, "an opcode without a class");
 }
 
 }  // namespace tenon::vm

@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "support/text.h"
+#include "vm/interp/arithmetic.h"
 #include "vm/interp/slow_path.h"
 
 // Computed gotos: each handler ends in its own indirect jump, which branch predictors like.
@@ -102,13 +103,8 @@ namespace tenon::vm {
     NEXT();                                                   \
   } while (0)
 
-#define SLOW(identifier, function)     \
-  handle_##identifier : {              \
-    SAVE();                            \
-    slow_path::function(m, *pc, base); \
-    NEXT();                            \
-  }
-
+// The handlers of the forms of binary operations. Each defines a and b, as the table's conditions
+// name them.
 #define BINARY(identifier, expression)                        \
   handle_##identifier##RR : {                                 \
     const AnyView &x = at(base, pc->b), &y = at(base, pc->c); \
@@ -124,81 +120,100 @@ namespace tenon::vm {
     const int64_t a = x.v.i, b = pc->imm;                     \
     expression                                                \
   }
-#define INTEGER_RESULT(value)          \
-  {                                    \
-    PUT_INT(at(base, pc->a), (value)); \
-    NEXT();                            \
+#define INTEGER_RESULT(function)          \
+  {                                       \
+    int64_t r;                            \
+    if (!function(a, b, &r)) [[unlikely]] \
+      goto overflow;                      \
+    PUT_INT(at(base, pc->a), r);          \
+    NEXT();                               \
   }
-#define CHECKED_RESULT(builtin)         \
-  {                                     \
-    int64_t r;                          \
-    if (builtin(a, b, &r)) [[unlikely]] \
-      goto overflow;                    \
-    PUT_INT(at(base, pc->a), r);        \
-    NEXT();                             \
+#define BOOLEAN_RESULT(condition)           \
+  {                                         \
+    PUT_BOOL(at(base, pc->a), (condition)); \
+    NEXT();                                 \
   }
-#define COMPARISON(identifier, op)                                         \
-  BINARY(identifier, {                                                     \
-    PUT_BOOL(at(base, pc->a), a op b);                                     \
-    NEXT();                                                                \
-  })                                                                       \
-  handle_##identifier##IfRR : {                                            \
-    const AnyView &x = at(base, pc->b), &y = at(base, pc->c);              \
-    if (!is_integer(x) || !is_integer(y)) [[unlikely]]                     \
-      goto not_integer;                                                    \
-    const bool holds = x.v.i op y.v.i;                                     \
-    PUT_BOOL(at(base, pc->a), holds);                                      \
-    if (!holds) JUMP_OF(1, pc->imm);                                       \
-    pc += 2;                                                               \
-    goto * pc->handler;                                                    \
-  }                                                                        \
-  handle_##identifier##IfRI : {                                            \
-    const AnyView& x = at(base, pc->b);                                    \
-    if (!is_integer(x)) [[unlikely]]                                       \
-      goto not_integer;                                                    \
-    const bool holds = x.v.i op pc->imm;                                   \
-    PUT_BOOL(at(base, pc->a), holds);                                      \
-    if (!holds) JUMP_OF(1, pc->c);                                         \
-    pc += 2;                                                               \
-    goto * pc->handler;                                                    \
-  }                                                                        \
-  handle_Step##identifier##RR : {                                          \
-    AnyView& counter = at(base, pc->a);                                    \
-    if (!is_integer(counter)) [[unlikely]]                                 \
-      goto not_integer;                                                    \
-    const int64_t i = wrapping_add(counter.v.i, pc->step.by);              \
-    write_words(counter, scalar(TypeIndex::Int, i)); /* over an integer */ \
-    const AnyView& y = at(base, pc->c);                                    \
-    if (!is_integer(y)) [[unlikely]] {                                     \
-      ++pc;                                                                \
-      goto not_integer;                                                    \
-    }                                                                      \
-    const bool holds = i op y.v.i;                                         \
-    PUT_BOOL(at(base, pc->b), holds);                                      \
-    if (!holds) JUMP_OF(2, pc->step.otherwise);                            \
-    pc += 3;                                                               \
-    goto * pc->handler;                                                    \
-  }                                                                        \
-  handle_Step##identifier##RI : {                                          \
-    AnyView& counter = at(base, pc->a);                                    \
-    if (!is_integer(counter)) [[unlikely]]                                 \
-      goto not_integer;                                                    \
-    const int64_t i = wrapping_add(counter.v.i, pc->step.by);              \
-    write_words(counter, scalar(TypeIndex::Int, i)); /* over an integer */ \
-    const bool holds = i op pc->c;                                         \
-    PUT_BOOL(at(base, pc->b), holds);                                      \
-    if (!holds) JUMP_OF(2, pc->step.otherwise);                            \
-    pc += 3;                                                               \
-    goto * pc->handler;                                                    \
+// What ends a comparison that was fused with the branch that stands `fused` instructions later.
+#define BRANCH_ON(reg, condition, fused, otherwise) \
+  const bool holds = (condition);                   \
+  PUT_BOOL((reg), holds);                           \
+  if (!holds) JUMP_OF(fused, otherwise);            \
+  pc += (fused) + 1;                                \
+  goto * pc->handler;
+#define BRANCH(identifier, condition)                         \
+  handle_##identifier##IfRR : {                               \
+    const AnyView &x = at(base, pc->b), &y = at(base, pc->c); \
+    if (!is_integer(x) || !is_integer(y)) [[unlikely]]        \
+      goto not_integer;                                       \
+    const int64_t a = x.v.i, b = y.v.i;                       \
+    BRANCH_ON(at(base, pc->a), condition, 1, pc->imm)         \
+  }                                                           \
+  handle_##identifier##IfRI : {                               \
+    const AnyView& x = at(base, pc->b);                       \
+    if (!is_integer(x)) [[unlikely]]                          \
+      goto not_integer;                                       \
+    const int64_t a = x.v.i, b = pc->imm;                     \
+    BRANCH_ON(at(base, pc->a), condition, 1, pc->c)           \
   }
+// The counter is an integer already: nothing to release.
+#define STEP(identifier, condition)                              \
+  handle_##identifier##StepRR : {                                \
+    AnyView& counter = at(base, pc->a);                          \
+    if (!is_integer(counter)) [[unlikely]]                       \
+      goto not_integer;                                          \
+    const int64_t a = stepped(counter, pc->step.by);             \
+    write_words(counter, scalar(TypeIndex::Int, a));             \
+    const AnyView& y = at(base, pc->c);                          \
+    if (!is_integer(y)) [[unlikely]] {                           \
+      ++pc;                                                      \
+      goto not_integer;                                          \
+    }                                                            \
+    const int64_t b = y.v.i;                                     \
+    BRANCH_ON(at(base, pc->b), condition, 2, pc->step.otherwise) \
+  }                                                              \
+  handle_##identifier##StepRI : {                                \
+    AnyView& counter = at(base, pc->a);                          \
+    if (!is_integer(counter)) [[unlikely]]                       \
+      goto not_integer;                                          \
+    const int64_t a = stepped(counter, pc->step.by);             \
+    write_words(counter, scalar(TypeIndex::Int, a));             \
+    const int64_t b = pc->c;                                     \
+    BRANCH_ON(at(base, pc->b), condition, 2, pc->step.otherwise) \
+  }
+
+// By class: what the slow path runs, and what has its handler written out below.
+#define SLOW(identifier, mnemonic)          \
+  handle_##identifier : {                   \
+    SAVE();                                 \
+    slow_path::op_##mnemonic(m, *pc, base); \
+    NEXT();                                 \
+  }
+#define BELOW(identifier, mnemonic)
+#define HANDLER_OF_Plain SLOW
+#define HANDLER_OF_Function SLOW
+#define HANDLER_OF_Unpack SLOW
+#define HANDLER_OF_Match SLOW
+#define HANDLER_OF_Binary BELOW
+#define HANDLER_OF_Comparison BELOW
+#define HANDLER_OF_Call BELOW
+#define HANDLER_OF_Return BELOW
+#define HANDLER_OF_Goto BELOW
+#define HANDLER_OF_If BELOW
+#define HANDLER_OF_IfEq BELOW
+#define HANDLER_OF_Switch BELOW
+#define HANDLER_OF_Move BELOW
+#define HANDLER_OF_LoadInt BELOW
+#define HANDLER_OF_Kill BELOW
 
 namespace {
 
 inline RegisterWords scalar(int32_t type, int64_t v) {
   return {static_cast<uint64_t>(type), static_cast<uint64_t>(v)};
 }
-inline int64_t wrapping_add(int64_t a, int64_t b) {
-  return static_cast<int64_t>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
+inline int64_t stepped(const AnyView& counter, int32_t by) {
+  int64_t sum;
+  arithmetic::op_add(counter.v.i, by, &sum);
+  return sum;
 }
 inline const Op* ahead(const Op* pc, int64_t bytes) {
   return reinterpret_cast<const Op*>(reinterpret_cast<const char*>(pc) + bytes);
@@ -240,12 +255,8 @@ void Dispatch::run(Machine& machine) {
 
 const void* const* Dispatch::loop(Machine* machine) {
   static const void* const kHandlers[] = {
-#define TENON_OPCODE(identifier, ...) &&handle_##identifier,
-#include "vm/isa/opcodes.def"
-#undef TENON_OPCODE
-#define TENON_FORM(identifier) &&handle_##identifier,
-#include "vm/interp/forms.def"
-#undef TENON_FORM
+#define TENON_HANDLER(identifier) &&handle_##identifier,
+#include "vm/interp/handlers.def"
   };
   if (!machine) return kHandlers;
 
@@ -301,24 +312,22 @@ handle_IfEq : {
   NEXT();
 }
 handle_Switch : {
-  const OpExtra& e = *pc->extra;
-  const AnyView& value = value_of(e.args[0], base);
+  const SwitchOperands& o = *pc->cases;
+  const AnyView& value = value_of(o.value, base);
   if (!is_integer(value)) [[unlikely]]
     goto not_integer;
-  size_t taken = 0;
-  for (size_t i = 0; i < e.values.size() && !taken; ++i) {
-    if (e.values[i] == value.v.i) taken = i + 1;
+  int64_t distance = o.otherwise;
+  for (const SwitchOperands::Case& c : o.cases) {
+    if (c.value != value.v.i) continue;
+    distance = c.jump;
+    break;
   }
-  JUMP(e.numbers[taken] * static_cast<int64_t>(sizeof(Op)));
+  JUMP(distance * static_cast<int64_t>(sizeof(Op)));
 }
-handle_Fatal:
-  SAVE();
-  slow_path::fatal(m, *pc, base);
-  SLOW(Check, check)
 
   // ---- calls ----
 handle_Call:
-  CALL(pc->extra->callee->entry, place(pc->extra->args, base, frame));
+  CALL(pc->as<CallOperands>().callee->entry, place(pc->operands->args, base, frame));
 handle_CallOne:
   CALL(ahead(pc, pc->c), write_words(*frame, shared(at(base, pc->b))));
 handle_CallOneLast:
@@ -329,7 +338,7 @@ handle_TailCall : {
     if (before_call(m, *pc, base, &base[0])) goto return_register_0;
   }
   --m.fuel_;
-  const FunctionCode& callee = *pc->extra->callee;
+  const FunctionCode& callee = *pc->as<CallOperands>().callee;
   tail_arguments(m, *pc, callee, base, nullptr);
   pc = callee.entry;
   goto * pc->handler;
@@ -340,8 +349,8 @@ handle_CallPacked:
   NEXT();
 handle_CallClosure : {
   SAVE();
-  const OpExtra& e = *pc->extra;
-  const AnyView value = value_of(e.args[0], base);
+  const CallOperands& o = pc->as<CallOperands>();
+  const AnyView value = value_of(o.args[0], base);
   if (m.attention_.load(std::memory_order_relaxed)) [[unlikely]] {
     if (before_call(m, *pc, base, pc->a >= 0 ? &at(base, pc->a) : nullptr)) NEXT();
   }
@@ -357,23 +366,22 @@ handle_CallClosure : {
   AnyView* slot = frame;
   const auto* closure = static_cast<const ClosureObj*>(static_cast<FunctionObj*>(value.v.object));
   for (const Any& capture : closure->captures) write_words(*slot++, shared(capture));
-  for (size_t i = 1; i < e.args.size(); ++i) {
-    const ValueRef& ref = e.args[i];
-    write_words(*slot++, shared(value_of(ref, base)));
+  for (size_t i = 1; i < o.args.size(); ++i) {
+    write_words(*slot++, shared(value_of(o.args[i], base)));
   }
   *--record = {pc, base};
   AnyView* const caller = base;
   base = frame;
   pc = callee->entry;
   SAVE();
-  for (const ValueRef& ref : e.args) {
+  for (const ValueRef& ref : o.args) {
     if (ref.last) put(caller[ref.reg], AnyView());
   }
   goto * pc->handler;
 }
 handle_TailCallClosure : {
   SAVE();
-  const AnyView value = value_of(pc->extra->args[0], base);
+  const AnyView value = value_of(pc->operands->args[0], base);
   if (m.attention_.load(std::memory_order_relaxed)) [[unlikely]] {
     if (before_call(m, *pc, base, &base[0])) goto return_register_0;
   }
@@ -413,83 +421,32 @@ handle_LoadInt:
   NEXT();
 handle_Kill:
   SAVE();
-  for (int32_t reg : pc->extra->numbers) put(base[reg], AnyView());
+  for (int32_t reg : pc->as<RegisterOperands>().registers) put(base[reg], AnyView());
   NEXT();
-  SLOW(LoadPacked, load_packed)
-  SLOW(IsNone, is_none)
 
-  // ---- storage, tensors, shapes, data ----
-  SLOW(AllocStorage, alloc_storage)
-  SLOW(AllocTensor, alloc_tensor)
-  SLOW(AllocTensorReg, alloc_tensor_reg)
-  SLOW(NewTensor, new_tensor)
-  SLOW(ReshapeTensor, reshape_tensor)
-  SLOW(ReshapeTensorReg, reshape_tensor_reg)
-  SLOW(ShapeOf, shape_of)
-  SLOW(DeviceCopy, device_copy)
-  SLOW(ReadElements, read_elements)
-  SLOW(MakeTensor, make_tensor)
-  SLOW(MatchShape, match_shape)
-  SLOW(MatchTensor, match_tensor)
-  SLOW(MatchDtype, match_dtype)
-  SLOW(MatchPrimValue, match_prim_value)
-  SLOW(MakeShape, make_shape)
-  SLOW(GetDim, get_dim)
-  SLOW(RankOf, rank_of)
-  SLOW(AllocAdt, alloc_adt)
-  SLOW(AllocTuple, alloc_tuple)
-  SLOW(GetField, get_field)
-  SLOW(GetTag, get_tag)
-  SLOW(AllocClosure, alloc_closure)
+  // ---- what the slow path runs ----
+#define TENON_OPCODE(identifier, mnemonic, number, op_class, ...) \
+  HANDLER_OF_##op_class(identifier, mnemonic)
+#include "vm/isa/opcodes.def"
 
   // ---- integers ----
-  BINARY(Add,
-         INTEGER_RESULT(static_cast<int64_t>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b))))
-  BINARY(Sub,
-         INTEGER_RESULT(static_cast<int64_t>(static_cast<uint64_t>(a) - static_cast<uint64_t>(b))))
-  BINARY(Mul,
-         INTEGER_RESULT(static_cast<int64_t>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b))))
-  BINARY(AddChecked, CHECKED_RESULT(__builtin_add_overflow))
-  BINARY(SubChecked, CHECKED_RESULT(__builtin_sub_overflow))
-  BINARY(MulChecked, CHECKED_RESULT(__builtin_mul_overflow))
-  BINARY(Min, INTEGER_RESULT(a < b ? a : b))
-  BINARY(Max, INTEGER_RESULT(a > b ? a : b))
-  COMPARISON(Eq, ==)
-  COMPARISON(Ne, !=)
-  COMPARISON(Lt, <)
-  COMPARISON(Le, <=)
-  COMPARISON(Gt, >)
-  COMPARISON(Ge, >=)
+#define TENON_OPCODE(...)
+#define TENON_FAST_BINARY(identifier, mnemonic, ...) \
+  BINARY(identifier, INTEGER_RESULT(arithmetic::op_##mnemonic))
+#define TENON_COMPARISON(identifier, mnemonic, number, exchanged, condition, ...) \
+  BINARY(identifier, BOOLEAN_RESULT(condition))                                   \
+  BRANCH(identifier, condition)                                                   \
+  STEP(identifier, condition)
+#include "vm/isa/opcodes.def"
 
-  // The general forms: two immediates, results that are dropped, the rarer operations.
-handle_Add:
-handle_Sub:
-handle_Mul:
-handle_FloorDiv:
-handle_FloorMod:
-handle_TruncDiv:
-handle_TruncMod:
-handle_Min:
-handle_Max:
-handle_And:
-handle_Or:
-handle_Xor:
-handle_Shl:
-handle_Shr:
-handle_AddChecked:
-handle_SubChecked:
-handle_MulChecked:
-handle_Bcast:
-handle_Eq:
-handle_Ne:
-handle_Lt:
-handle_Le:
-handle_Gt:
-handle_Ge:
-  SLOW(BinarySlow, binary)
-  SLOW(Not, not_)
-  SLOW(Narrow, narrow)
-  SLOW(Select, select)
+  // Their general form: two immediates, results that are dropped, the rarer operations.
+#define TENON_OPCODE(...)
+#define TENON_BINARY(identifier, ...) handle_##identifier:
+#define TENON_COMPARISON(identifier, ...) handle_##identifier:
+#include "vm/isa/opcodes.def"
+  SAVE();
+  slow_path::binary(m, *pc, base);
+  NEXT();
 
 not_integer:
   SAVE();

@@ -110,9 +110,9 @@ inline const AnyView& value_of(const ValueRef& ref, const AnyView* base) {
 [[noreturn]] void fail_size_overflow(int64_t a, int64_t b);
 
 // Registers that an instruction used for the last time become None.
-inline void release_last_uses(const OpExtra& e, AnyView* base) {
-  if (!e.releases) return;
-  for (const ValueRef& ref : e.args) {
+inline void release_last_uses(const Operands& o, AnyView* base) {
+  if (!o.releases) return;
+  for (const ValueRef& ref : o.args) {
     if (ref.last) put(base[ref.reg], AnyView());
   }
 }

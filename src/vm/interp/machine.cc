@@ -5,6 +5,7 @@
 
 #include "device/device.h"
 #include "device/parallel.h"
+#include "object/device_name.h"
 #include "support/text.h"
 #include "vm/interp/deadline.h"
 #include "vm/interp/dispatch.h"
@@ -358,17 +359,27 @@ void Machine::add_backtrace(Error& error, const Frame* entry) const {
   if (i < depth) error.frame(cat(depth - i, depth - i == 1 ? " frame more" : " frames more"));
 }
 
-Ref<StorageObj> Machine::allocate_storage(size_t bytes, size_t alignment) {
-  return Ref<StorageObj>::adopt(pool_->allocate(bytes, alignment));
+Pool& Machine::pool_on(DLDevice device) const {
+  if (device.device_type != kCpu.device_type || device.device_id != kCpu.device_id) {
+    throw Error(ErrorKind::Unsupported, "this machine can't allocate on the device")
+        .found(tenon::to_text(device))
+        .expected(tenon::to_text(kCpu));
+  }
+  return *pool_;
 }
 
-Tensor Machine::allocate_tensor(std::span<const int64_t> shape, DataType dtype) {
+Ref<StorageObj> Machine::allocate_storage(size_t bytes, size_t alignment, DLDevice device) {
+  return Ref<StorageObj>::adopt(pool_on(device).allocate(bytes, alignment));
+}
+
+Tensor Machine::allocate_tensor(std::span<const int64_t> shape, DataType dtype, DLDevice device) {
   auto bytes = byte_count(shape, dtype);
   if (!bytes) {
     throw Error(ErrorKind::Runtime, "a tensor's size is negative or overflows")
         .found(tensor_type_text(dtype, shape));
   }
-  return Tensor::over(allocate_storage(static_cast<size_t>(*bytes)), 0, dtype, shape);
+  return Tensor::over(allocate_storage(static_cast<size_t>(*bytes), kDataAlignment, device), 0,
+                      dtype, shape);
 }
 
 }  // namespace tenon::vm

@@ -107,10 +107,12 @@ class Machine final : private CallContext {
   // The machine that runs on this thread, or null.
   static Machine* current();
 
-  // Storage and tensors from the pool, under the call's memory limit. Packed functions that make
-  // results get them through device/device.h.
-  Ref<StorageObj> allocate_storage(size_t bytes, size_t alignment = kDataAlignment);
-  Tensor allocate_tensor(std::span<const int64_t> shape, DataType dtype);
+  // Storage and tensors from the device's pool, under the call's memory limit. An Unsupported error
+  // for a device that the machine doesn't have. Packed functions that make results get them through
+  // device/device.h.
+  Ref<StorageObj> allocate_storage(size_t bytes, size_t alignment = kDataAlignment,
+                                   DLDevice device = kCpu);
+  Tensor allocate_tensor(std::span<const int64_t> shape, DataType dtype, DLDevice device = kCpu);
   // Of a tensor that was just made in a storage of the program's: see Pool::put_in_slot.
   void put_in_slot(const Tensor& tensor) { pool_->put_in_slot(tensor); }
 
@@ -139,6 +141,8 @@ class Machine final : private CallContext {
   struct Unowned {};
   Machine(Unowned, const Program* program, Limits limits);
 
+  // The pool of a device: there is one, the CPU's.
+  Pool& pool_on(DLDevice device) const;
   void reserve(const Limits& limits);
   size_t stack_committed() const;
   Any call_code(const FunctionCode& code, std::span<const Any> captures,

@@ -5,8 +5,8 @@
 #include "object/tensor.h"
 #include "support/text.h"
 #include "vm/interp/dispatch.h"
+#include "vm/interp/operand_values.h"
 #include "vm/interp/slow_path.h"
-#include "vm/isa/limits.h"
 
 namespace tenon::vm::slow_path {
 namespace {
@@ -22,7 +22,7 @@ std::string value_text(const AnyView& v) {
 std::span<const Param> params_up_to_matched(Machine& m, const Op& op) {
   uint32_t offset = 0;
   const FunctionCode* code = m.program().locate(&op, &offset);
-  const ValueRef& ref = op.extra->args[0];
+  const ValueRef& ref = op.operands->args[0];
   if (!code || ref.constant || ref.reg >= code->params) return {};
   const FunctionUnit& unit = m.program().function_unit(*code);
   return std::span<const Param>(unit.params).first(static_cast<size_t>(ref.reg) + 1);
@@ -76,12 +76,12 @@ Error mismatch(Machine& m, const Op& op, const AnyView& value, std::string_view 
 }
 
 // The number that is expected; "*" for any.
-std::string pattern_text(int32_t code, int32_t reg, int64_t imm, const AnyView* base) {
-  switch (static_cast<DimMatch>(code)) {
+std::string pattern_text(const DimCheck& check, const AnyView* base) {
+  switch (check.match) {
     case DimMatch::EqualsImmediate:
-      return cat(imm);
+      return cat(check.value);
     case DimMatch::EqualsRegister:
-      return is_integer(base[reg]) ? cat(base[reg].v.i) : cat("%", reg);
+      return is_integer(base[check.reg]) ? cat(base[check.reg].v.i) : cat("%", check.reg);
     default:
       return "*";
   }
@@ -89,71 +89,69 @@ std::string pattern_text(int32_t code, int32_t reg, int64_t imm, const AnyView* 
 
 // "int64[batch=2, seq]": of a parameter with the names of its sizes.
 std::string expected_shape(Machine& m, const Op& op, const AnyView* base, DataType dtype) {
-  const OpExtra& e = *op.extra;
   const std::span<const Param> params = params_up_to_matched(m, op);
   std::string out = dtype.is_void() ? "shape [" : cat(to_text(dtype), "[");
-  for (size_t i = 0; i < e.values.size(); ++i) {
-    std::string size = pattern_text(e.numbers[2 * i], e.numbers[2 * i + 1], e.values[i], base);
-    const SignatureDim* named = params.empty() ? nullptr : declared_dim(params.back(), i);
+  size_t axis = 0;
+  for (const DimCheck& check : op.as<MatchOperands>().dims) {
+    std::string size = pattern_text(check, base);
+    const SignatureDim* named = params.empty() ? nullptr : declared_dim(params.back(), axis);
     if (named) size = size == "*" ? printable(named->text) : cat(printable(named->text), "=", size);
-    out += cat(i ? ", " : "", size);
+    out += cat(axis++ ? ", " : "", size);
   }
   return out + "]";
 }
 
+// True when `dim` is what the check demands; a Store always is, and is left to the caller.
+bool satisfies(const DimCheck& check, int64_t dim, const AnyView* base) {
+  switch (check.match) {
+    case DimMatch::EqualsImmediate:
+      return dim == check.value;
+    case DimMatch::EqualsRegister:
+      return is_integer(base[check.reg]) && base[check.reg].v.i == dim;
+    default:
+      return true;
+  }
+}
+
+void store(AnyView* base, int32_t reg, int64_t dim) {
+  AnyView v;
+  v.type_index = TypeIndex::Int;
+  v.v.i = dim;
+  put(base[reg], v);
+}
+
+// The value that is matched may lie in a register that is stored to: it is kept by the caller.
 void match_dims(Machine& m, const Op& op, AnyView* base, const AnyView& value,
                 std::span<const int64_t> dims, DataType dtype) {
-  const OpExtra& e = *op.extra;
-  size_t rank = e.values.size();
-  if (dims.size() != rank) [[unlikely]] {
+  const std::vector<DimCheck>& checks = op.as<MatchOperands>().dims;
+  if (dims.size() != checks.size()) [[unlikely]] {
     throw mismatch(m, op, value, cat("rank ", dims.size()), expected_shape(m, op, base, dtype));
   }
-  const int32_t* pattern = e.numbers.data();
-  for (size_t i = 0; i < rank; ++i, pattern += 2) {
-    int64_t dim = dims[i];
-    switch (static_cast<DimMatch>(pattern[0])) {
-      case DimMatch::Ignore:
-        break;
-      case DimMatch::EqualsImmediate:
-        if (dim != e.values[i]) [[unlikely]]
-          throw mismatch(m, op, value, cat("axis ", i), expected_shape(m, op, base, dtype), i);
-        break;
-      case DimMatch::EqualsRegister:
-        if (!is_integer(base[pattern[1]]) || base[pattern[1]].v.i != dim) [[unlikely]]
-          throw mismatch(m, op, value, cat("axis ", i), expected_shape(m, op, base, dtype), i);
-        break;
-      case DimMatch::Store: {
-        // The value that is matched may lie in that register: it is kept by the caller.
-        AnyView v;
-        v.type_index = TypeIndex::Int;
-        v.v.i = dim;
-        put(base[pattern[1]], v);
-        break;
-      }
-    }
+  for (size_t i = 0; i < dims.size(); ++i) {
+    if (!satisfies(checks[i], dims[i], base)) [[unlikely]]
+      throw mismatch(m, op, value, cat("axis ", i), expected_shape(m, op, base, dtype), i);
+    if (checks[i].match == DimMatch::Store) store(base, checks[i].reg, dims[i]);
   }
 }
 
 // True when a Store goes to the register that holds the value itself.
-bool overwrites(const OpExtra& e) {
-  if (e.args[0].constant) return false;
-  for (size_t i = 0; i < e.values.size(); ++i) {
-    if (e.numbers[2 * i] == static_cast<int32_t>(DimMatch::Store) &&
-        e.numbers[2 * i + 1] == e.args[0].reg) {
-      return true;
-    }
+bool overwrites(const MatchOperands& o) {
+  if (o.args[0].constant) return false;
+  for (const DimCheck& check : o.dims) {
+    if (check.match == DimMatch::Store && check.reg == o.args[0].reg) return true;
   }
   return false;
 }
 
 }  // namespace
 
-void match_shape(Machine& m, const Op& op, AnyView* base) {
-  const OpExtra& e = *op.extra;
+void op_match_shape(Machine& m, const Op& op, AnyView* base) {
+  const MatchOperands& o = op.as<MatchOperands>();
   Any keep;
-  if (overwrites(e)) [[unlikely]]
-    keep = Any(value_of(e.args[0], base));
-  const AnyView value = value_of(e.args[0], base);
+  const bool over = overwrites(o);
+  if (over) [[unlikely]]
+    keep = Any(value_of(o.args[0], base));
+  const AnyView value = value_of(o.args[0], base);
   if (value.type_index == TypeIndex::Tensor) {
     match_dims(m, op, base, value, payload_as<Tensor>(value).shape(), {});
   } else if (value.type_index == TypeIndex::Shape) {
@@ -161,79 +159,54 @@ void match_shape(Machine& m, const Op& op, AnyView* base) {
   } else {
     throw mismatch(m, op, value, "", expected_shape(m, op, base, {}));
   }
-  if (!overwrites(e)) release_last_uses(*op.extra, base);
+  if (!over) release_last_uses(o, base);
 }
 
-void match_tensor(Machine& m, const Op& op, AnyView* base) {
-  const OpExtra& e = *op.extra;
+void op_match_tensor(Machine& m, const Op& op, AnyView* base) {
+  const MatchOperands& o = op.as<MatchOperands>();
   Any keep;
-  bool over = overwrites(e);
+  const bool over = overwrites(o);
   if (over) [[unlikely]]
-    keep = Any(value_of(e.args[0], base));
-  const AnyView value = value_of(e.args[0], base);
+    keep = Any(value_of(o.args[0], base));
+  const AnyView value = value_of(o.args[0], base);
   if (value.type_index != TypeIndex::Tensor) [[unlikely]] {
-    throw mismatch(m, op, value, "", expected_shape(m, op, base, e.dtype));
+    throw mismatch(m, op, value, "", expected_shape(m, op, base, o.dtype));
   }
   const Tensor& t = payload_as<Tensor>(value);
-  if (t.dtype() != e.dtype) [[unlikely]] {
-    throw mismatch(m, op, value, "", expected_shape(m, op, base, e.dtype));
+  if (t.dtype() != o.dtype) [[unlikely]] {
+    throw mismatch(m, op, value, "", expected_shape(m, op, base, o.dtype));
   }
-  match_dims(m, op, base, value, t.shape(), e.dtype);
-  if (!over) release_last_uses(*op.extra, base);
+  match_dims(m, op, base, value, t.shape(), o.dtype);
+  if (!over) release_last_uses(o, base);
 }
 
-void match_dtype(Machine& m, const Op& op, AnyView* base) {
-  const AnyView value = value_of(op.extra->args[0], base);
-  DataType wanted = op.extra->dtype;
-  if (value.type_index != TypeIndex::Tensor || payload_as<Tensor>(value).dtype() != wanted) {
-    throw mismatch(m, op, value, "", cat("a tensor of ", wanted));
+void op_match_dtype(Machine& m, const Op& op, AnyView* base) {
+  const Operands& o = *op.operands;
+  const AnyView value = value_of(o.args[0], base);
+  if (value.type_index != TypeIndex::Tensor || payload_as<Tensor>(value).dtype() != o.dtype) {
+    throw mismatch(m, op, value, "", cat("a tensor of ", o.dtype));
   }
-  release_last_uses(*op.extra, base);
+  release_last_uses(o, base);
 }
 
-void match_prim_value(Machine& m, const Op& op, AnyView* base) {
-  const OpExtra& e = *op.extra;
-  const AnyView value = value_of(e.args[0], base);
-  auto expected = [&] {
-    return cat("an integer", e.numbers[0] == 1 || e.numbers[0] == 2 ? " of " : "",
-               pattern_text(e.numbers[0], e.numbers[1], e.values[0], base));
-  };
-  if (!is_integer(value)) throw mismatch(m, op, value, "", expected());
-  AnyView number;
-  number.type_index = TypeIndex::Int;
-  number.v.i = value.v.i;
-  switch (static_cast<DimMatch>(e.numbers[0])) {
-    case DimMatch::Ignore:
-      break;
-    case DimMatch::EqualsImmediate:
-      if (number.v.i != e.values[0]) throw mismatch(m, op, value, "", expected());
-      break;
-    case DimMatch::EqualsRegister:
-      if (!is_integer(base[e.numbers[1]]) || base[e.numbers[1]].v.i != number.v.i) {
-        throw mismatch(m, op, value, "", expected());
-      }
-      break;
-    case DimMatch::Store:
-      break;
+void op_match_prim_value(Machine& m, const Op& op, AnyView* base) {
+  const MatchOperands& o = op.as<MatchOperands>();
+  const DimCheck& check = o.dims[0];
+  const AnyView value = value_of(o.args[0], base);
+  if (!is_integer(value) || !satisfies(check, value.v.i, base)) {
+    const bool is_known =
+        check.match == DimMatch::EqualsImmediate || check.match == DimMatch::EqualsRegister;
+    throw mismatch(m, op, value, "",
+                   is_known ? cat("an integer of ", pattern_text(check, base)) : "an integer");
   }
-  release_last_uses(e, base);
-  if (e.numbers[0] == static_cast<int32_t>(DimMatch::Store)) put(base[e.numbers[1]], number);
+  const int64_t number = value.v.i;
+  release_last_uses(o, base);
+  if (check.match == DimMatch::Store) store(base, check.reg, number);
 }
 
-void make_shape(Machine&, const Op& op, AnyView* base) {
-  const OpExtra& e = *op.extra;
-  int64_t dims[kMaxRank];
-  size_t rank = e.args.size();
-  for (size_t i = 0; i < rank; ++i) {
-    const AnyView& v = value_of(e.args[i], base);
-    if (!is_integer(v) || v.v.i < 0) [[unlikely]] {
-      throw Error(ErrorKind::Runtime, "a shape's dimension is no size")
-          .found(cat(value_text(v), " for axis ", i))
-          .expected("an integer that is not negative");
-    }
-    dims[i] = v.v.i;
-  }
-  put_result(base, op.a, Any(Shape(std::span<const int64_t>(dims, rank))));
+void op_make_shape(Machine&, const Op& op, AnyView* base) {
+  const Dims dims(op.operands->args, base, "a shape");
+  put_result(base, op.a, Any(Shape(dims.span())));
 }
 
 namespace {
@@ -247,22 +220,22 @@ std::span<const int64_t> dims_of(const AnyView& v, const char* what) {
 
 }  // namespace
 
-void get_dim(Machine&, const Op& op, AnyView* base) {
-  std::span<const int64_t> dims = dims_of(value_of(op.extra->args[0], base), "get_dim");
-  const AnyView& axis = value_of(op.extra->args[1], base);
+void op_get_dim(Machine&, const Op& op, AnyView* base) {
+  std::span<const int64_t> dims = dims_of(value_of(op.operands->args[0], base), "get_dim");
+  const AnyView& axis = value_of(op.operands->args[1], base);
   if (!is_integer(axis) || axis.v.i < 0 || axis.v.i >= static_cast<int64_t>(dims.size())) {
     throw Error(ErrorKind::Runtime, "an axis is out of range")
         .found(value_text(axis))
         .expected(cat("an axis of a value of rank ", dims.size()));
   }
   int64_t dim = dims[static_cast<size_t>(axis.v.i)];
-  release_last_uses(*op.extra, base);
+  release_last_uses(*op.operands, base);
   put_result(base, op.a, Any(dim));
 }
 
-void rank_of(Machine&, const Op& op, AnyView* base) {
-  auto rank = static_cast<int64_t>(dims_of(value_of(op.extra->args[0], base), "rank_of").size());
-  release_last_uses(*op.extra, base);
+void op_rank_of(Machine&, const Op& op, AnyView* base) {
+  auto rank = static_cast<int64_t>(dims_of(value_of(op.operands->args[0], base), "rank_of").size());
+  release_last_uses(*op.operands, base);
   put_result(base, op.a, Any(rank));
 }
 

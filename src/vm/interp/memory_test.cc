@@ -4,6 +4,7 @@
 #include <thread>
 
 #include "device/device.h"
+#include "object/device_name.h"
 #include "object/module.h"
 #include "object/tensor.h"
 #include "vm/asm/assemble.h"
@@ -161,6 +162,17 @@ TEST(Pool, MemoryLimitStopsACallAndResultsStopCounting) {
   std::vector<Any> results;
   for (int i = 0; i < 20; ++i) results.push_back(m.call("make", 50000));  // 200 KB each
   EXPECT_THAT(failure_of([&] { m.call("make", 500000); }), HasSubstr("memory limit"));
+}
+
+TEST(Memory, IsOnTheCpuAlone) {
+  Machine m(program_of(assemble(kAllocates)));
+  EXPECT_EQ(m.allocate_tensor(std::vector<int64_t>{2}, f32, kCpu).device().device_type, kDLCPU);
+  for (DLDevice device : {DLDevice{kDLCUDA, 0}, DLDevice{kDLCPU, 1}}) {
+    const std::string error = failure_of([&] { m.allocate_storage(64, 64, device); });
+    EXPECT_THAT(error, HasSubstr("this machine can't allocate on the device"));
+    EXPECT_THAT(error, HasSubstr(tenon::to_text(device)));
+    EXPECT_EQ(failure_of([&] { m.allocate_tensor(std::vector<int64_t>{2}, f32, device); }), error);
+  }
 }
 
 TEST(Machine, PoisonsStorageThatIsFreed) {

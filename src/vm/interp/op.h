@@ -5,23 +5,23 @@
 
 #include <atomic>
 #include <cstdint>
+#include <deque>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "object/any.h"
 #include "object/function.h"
+#include "object/tensor.h"
+#include "vm/interp/arithmetic.h"
 #include "vm/isa/unit.h"
 
 namespace tenon::vm {
 
-// Every opcode of the table, and the forms that the pre-decoder specialises them to.
+// The code that runs an Op: one of handlers.def.
 enum class Handler : uint16_t {
-#define TENON_OPCODE(identifier, ...) identifier,
-#include "vm/isa/opcodes.def"
-#undef TENON_OPCODE
-#define TENON_FORM(identifier) identifier,
-#include "vm/interp/forms.def"
-#undef TENON_FORM
+#define TENON_HANDLER(identifier) identifier,
+#include "vm/interp/handlers.def"
   kCount
 };
 
@@ -35,17 +35,57 @@ struct ValueRef {
 struct FunctionCode;
 struct PackedSlot;
 
-// What an Op needs beyond its own fields; owned by the Program.
-struct OpExtra {
+// What an Op needs beyond its own fields, by the class of its instruction; owned by the Program.
+
+// Plain: the operands that are values, in order, and the others, of which there is one of a kind.
+struct Operands {
   std::vector<ValueRef> args;
+  DataType dtype;
+  DLDevice device = kCpu;
+  bool releases = false;  // some argument is at its last use
+};
+
+// Call, Function. A call's arguments are the last ones of `args`; before them stands a closure that
+// is called.
+struct CallOperands : Operands {
   const FunctionCode* callee = nullptr;
   PackedSlot* slot = nullptr;
-  std::vector<int32_t> numbers;  // registers, dim codes and jump distances, by handler
-  std::vector<int64_t> values;   // immediates, by handler
-  DataType dtype;
-  // args are registers one after another: the call can pass them where they lie.
+  // The arguments are registers one after another: the call can pass them where they lie.
   bool contiguous = false;
-  bool releases = false;  // some argument is at its last use
+};
+
+// Kill, Unpack.
+struct RegisterOperands : Operands {
+  std::vector<int32_t> registers;  // that are written; -1 drops a result
+};
+
+// What a dimension must satisfy.
+struct DimCheck {
+  DimMatch match = DimMatch::Ignore;
+  int32_t reg = -1;   // EqualsRegister, Store
+  int64_t value = 0;  // EqualsImmediate
+};
+
+// Match.
+struct MatchOperands : Operands {
+  std::vector<DimCheck> dims;
+};
+
+// Binary, Comparison: their general form.
+struct BinaryOperands {
+  ValueRef a, b;
+  const BinaryOperation* operation = nullptr;
+};
+
+// Switch. Jumps are distances in Ops.
+struct SwitchOperands {
+  struct Case {
+    int64_t value;
+    int32_t jump;
+  };
+  ValueRef value;
+  int32_t otherwise = 0;
+  std::vector<Case> cases;
 };
 
 // Of a Step form.
@@ -55,7 +95,7 @@ struct Step {
 };
 
 // Registers, jump distances and the frame's size are in bytes here, so that an address is one
-// addition; in OpExtra they are numbers of registers and of Ops.
+// addition; in the operands above they are numbers of registers and of Ops.
 struct Op {
   const void* handler = nullptr;
   int32_t a = 0;  // mostly the destination register, -1 for none
@@ -64,10 +104,18 @@ struct Op {
   int32_t frame = 0;  // the function's frame size
   union {
     int64_t imm = 0;
-    const OpExtra* extra;
     const AnyView* constant;
     Step step;
+    const Operands* operands;
+    const BinaryOperands* binary;
+    const SwitchOperands* cases;
   };
+
+  // The operands as what the instruction's class makes them.
+  template <class T>
+  const T& as() const {
+    return static_cast<const T&>(*operands);
+  }
 };
 static_assert(sizeof(Op) == 32);
 inline constexpr int32_t kRegisterBytes = sizeof(AnyView);
@@ -78,6 +126,11 @@ inline AnyView& at(AnyView* base, int32_t offset) {
 inline const AnyView& at(const AnyView* base, int32_t offset) {
   return *reinterpret_cast<const AnyView*>(reinterpret_cast<const char*>(base) + offset);
 }
+
+// The operands of a Program's Ops.
+using OperandPool =
+    std::tuple<std::deque<Operands>, std::deque<CallOperands>, std::deque<RegisterOperands>,
+               std::deque<MatchOperands>, std::deque<BinaryOperands>, std::deque<SwitchOperands>>;
 
 struct FunctionCode {
   const Op* entry = nullptr;

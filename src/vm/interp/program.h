@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -93,8 +94,8 @@ class Program : public Object {
   std::vector<FunctionCode> functions_;
   std::vector<Op> ops_;               // of all functions; 0 and 1 are the entry's
   std::vector<uint32_t> op_offsets_;  // word offset of each op's instruction
-  std::vector<std::unique_ptr<OpExtra>> extras_;
-  std::vector<std::unique_ptr<Any>> immediates_;
+  OperandPool operands_;
+  std::deque<Any> immediates_;
   mutable std::unique_ptr<PackedSlot[]> slots_;
   Ref<KernelObject> kernels_;
   mutable std::mutex mutex_;  // of what follows

@@ -1,6 +1,7 @@
-// Instructions whose work is more than a few machine instructions: one function per opcode. Each
-// reads its operands from the frame at `base`, writes its result, releases last uses, and throws
-// what is wrong. None enters other code of the program.
+// Instructions whose work is more than a few machine instructions: the function op_MNEMONIC for
+// each opcode whose class in the table is Plain, Function, Unpack or Match, and `binary` for the
+// general form of binary operations. Each reads its operands from the frame at `base`, writes its
+// result, releases last uses, and throws what is wrong. None enters other code of the program.
 #pragma once
 
 #include "vm/interp/machine.h"
@@ -8,38 +9,11 @@
 
 namespace tenon::vm::slow_path {
 
+// Declared for all rows; only those of the classes above are defined.
+#define TENON_OPCODE(identifier, mnemonic, ...) \
+  void op_##mnemonic(Machine& m, const Op& op, AnyView* base);
+#include "vm/isa/opcodes.def"
+
 void binary(Machine& m, const Op& op, AnyView* base);
-void not_(Machine& m, const Op& op, AnyView* base);
-void narrow(Machine& m, const Op& op, AnyView* base);
-void select(Machine& m, const Op& op, AnyView* base);
-void check(Machine& m, const Op& op, AnyView* base);
-[[noreturn]] void fatal(Machine& m, const Op& op, AnyView* base);
-void load_packed(Machine& m, const Op& op, AnyView* base);
-void is_none(Machine& m, const Op& op, AnyView* base);
-
-void alloc_storage(Machine& m, const Op& op, AnyView* base);
-void alloc_tensor(Machine& m, const Op& op, AnyView* base);
-void alloc_tensor_reg(Machine& m, const Op& op, AnyView* base);
-void new_tensor(Machine& m, const Op& op, AnyView* base);
-void reshape_tensor(Machine& m, const Op& op, AnyView* base);
-void reshape_tensor_reg(Machine& m, const Op& op, AnyView* base);
-void shape_of(Machine& m, const Op& op, AnyView* base);
-void device_copy(Machine& m, const Op& op, AnyView* base);
-void read_elements(Machine& m, const Op& op, AnyView* base);
-void make_tensor(Machine& m, const Op& op, AnyView* base);
-
-void match_shape(Machine& m, const Op& op, AnyView* base);
-void match_tensor(Machine& m, const Op& op, AnyView* base);
-void match_dtype(Machine& m, const Op& op, AnyView* base);
-void match_prim_value(Machine& m, const Op& op, AnyView* base);
-void make_shape(Machine& m, const Op& op, AnyView* base);
-void get_dim(Machine& m, const Op& op, AnyView* base);
-void rank_of(Machine& m, const Op& op, AnyView* base);
-
-void alloc_adt(Machine& m, const Op& op, AnyView* base);
-void alloc_tuple(Machine& m, const Op& op, AnyView* base);
-void get_field(Machine& m, const Op& op, AnyView* base);
-void get_tag(Machine& m, const Op& op, AnyView* base);
-void alloc_closure(Machine& m, const Op& op, AnyView* base);
 
 }  // namespace tenon::vm::slow_path

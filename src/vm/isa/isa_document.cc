@@ -11,7 +11,7 @@ namespace {
 std::string syntax(const OpcodeInfo& info) {
   std::string out, separator = " ";
   auto specs = info.specs();
-  if (!specs.empty() && specs[0].kind == OperandKind::Def && !specs[0].list) {
+  if (info.has_result()) {
     out = cat(specs[0].name(), " = ");
     specs = specs.subspan(1);
   }
@@ -26,23 +26,24 @@ std::string syntax(const OpcodeInfo& info) {
 std::string operands(const OpcodeInfo& info) {
   std::string out;
   for (const OperandSpec& s : info.specs()) {
-    out += cat(out.empty() ? "" : " ", s.name(), ":", operand_kind_name(s.kind), s.list ? "*" : "");
+    out += cat(out.empty() ? "" : " ", s.name(), ":", name_of(s.kind), s.list ? "*" : "",
+               s.rank_bounded ? "rank" : "");
   }
   return out;
 }
 
 std::string flags(const OpcodeInfo& info) {
   std::vector<std::string> names;
-  if (info.flags & kEnds) names.emplace_back("ends");
-  if (info.flags & kCalls) names.emplace_back("calls");
-  if (info.flags & kJumps) names.emplace_back("jumps");
+  if (info.ends()) names.emplace_back("ends");
+  if (info.calls()) names.emplace_back("calls");
+  if (info.jumps()) names.emplace_back("jumps");
   return join(names, ", ");
 }
 
 constexpr std::string_view kIntroduction = R"(# The instruction set
 
-Generated from `src/vm/isa/opcodes.def`, `rules.def` and `counterparts.def`; the comment at the head
-of the first is the manual of encoding, operand kinds and notation. A test compares this page.
+Generated from `src/vm/isa/opcodes.def`, `operand_kinds.def`, `rules.def` and `counterparts.def`; the
+comment at the head of the first is the manual of encoding and notation. A test compares this page.
 
 A function's code is a sequence of 64-bit words: for each instruction a header (opcode in bits 0-15,
 operand words in bits 32-63, zeros between) and its operands (kind in bits 56-63, value below).
@@ -67,6 +68,21 @@ std::string isa_document() {
     }
     out += cat("| ", hex(static_cast<uint64_t>(info.opcode)), " | `", syntax(info), "` | `",
                operands(info), "` | ", semantics, " | ", flags(info), " | ", info.since, " |\n");
+  }
+  out += R"(
+Flags: after an instruction that `ends`, control never reaches the next one; an instrument sees one
+that `calls`, before and after; one that `jumps` has labels among its operands.
+
+## Operand kinds
+
+`name:kind*` is a list of any length, `name:kind*rank` one of at most as many items as a tensor may
+have dimensions.
+
+| kind | what it is |
+| --- | --- |
+)";
+  for (OperandKind kind : all_operand_kinds()) {
+    out += cat("| ", name_of(kind), " | ", meaning_of(kind), " |\n");
   }
   out += R"(
 ## The verifier's rules

@@ -6,61 +6,97 @@
 namespace tenon::vm {
 namespace {
 
-// A failure here is a compile error: the table is parsed by the compiler.
+constexpr OperandKind kKinds[] = {
+#define TENON_OPERAND_KIND(identifier, ...) OperandKind::identifier,
+#include "vm/isa/operand_kinds.def"
+};
+constexpr ShortText<6> kKindNames[] = {
+#define TENON_OPERAND_KIND(identifier, name, ...) name,
+#include "vm/isa/operand_kinds.def"
+};
+
+// A failure from here on is a compile error: the table is parsed by the compiler.
 constexpr OperandKind parse_kind(std::string_view text) {
-  constexpr std::pair<std::string_view, OperandKind> kKinds[] = {
-      {"def", OperandKind::Def},     {"use", OperandKind::Use},       {"value", OperandKind::Value},
-      {"int", OperandKind::Int},     {"imm", OperandKind::Imm},       {"const", OperandKind::Const},
-      {"func", OperandKind::Func},   {"packed", OperandKind::Packed}, {"label", OperandKind::Label},
-      {"dtype", OperandKind::Dtype}, {"device", OperandKind::Device}, {"dim", OperandKind::Dim},
-      {"case", OperandKind::Case},
-  };
-  for (const auto& [name, kind] : kKinds) {
-    if (name == text) return kind;
+  for (size_t i = 0; i < std::size(kKinds); ++i) {
+    if (kKindNames[i] == text) return kKinds[i];
   }
   throw std::logic_error("unknown operand kind");
 }
 
-constexpr OpcodeInfo parse_row(Opcode opcode, std::string_view mnemonic, std::string_view operands,
-                               unsigned flags, uint32_t since) {
+constexpr OperandSpec parse_operand(std::string_view item) {
+  OperandSpec spec;
+  const size_t colon = item.find(':');
+  spec.short_name = item.substr(0, colon);
+  std::string_view kind = item.substr(colon + 1);
+  const size_t star = kind.find('*');
+  if (star != std::string_view::npos) {
+    const std::string_view bound = kind.substr(star + 1);
+    if (!bound.empty() && bound != "rank") throw std::logic_error("unknown bound of a list");
+    spec.list = true;
+    spec.rank_bounded = !bound.empty();
+    kind = kind.substr(0, star);
+  }
+  spec.kind = parse_kind(kind);
+  return spec;
+}
+
+// Does the layout that the pre-decoder chooses by class hold such an operand?
+constexpr bool class_holds(OpClass op_class, const OperandSpec& spec) {
+  switch (spec.kind) {
+    case OperandKind::Def:
+      return !spec.list || op_class == OpClass::Unpack;
+    case OperandKind::Reg:
+      return op_class == OpClass::Kill;
+    case OperandKind::Func:
+    case OperandKind::Packed:
+      return op_class == OpClass::Call || op_class == OpClass::Function;
+    case OperandKind::Dim:
+      return op_class == OpClass::Match;
+    case OperandKind::Label:
+      return op_class == OpClass::Goto || op_class == OpClass::If || op_class == OpClass::IfEq ||
+             op_class == OpClass::Switch;
+    case OperandKind::Case:
+      return op_class == OpClass::Switch;
+    default:
+      return true;
+  }
+}
+
+constexpr OpcodeInfo parse_row(Opcode opcode, std::string_view mnemonic, OpClass op_class,
+                               std::string_view operands, unsigned flags, uint32_t since) {
   OpcodeInfo info;
   info.opcode = opcode;
   info.mnemonic = mnemonic;
+  info.op_class = op_class;
   info.flags = static_cast<uint8_t>(flags);
   info.since = since;
   while (!operands.empty()) {
-    size_t end = operands.find(' ');
-    std::string_view item = operands.substr(0, end);
-    operands = end == std::string_view::npos ? "" : operands.substr(end + 1);
+    const size_t end = operands.find(' ');
     if (info.operand_count == kMaxOperands || info.has_list()) {
       throw std::logic_error("too many operands, or a list before the last one");
     }
     OperandSpec& spec = info.operands[info.operand_count++];
-    size_t colon = item.find(':');
-    spec.short_name = item.substr(0, colon);
-    item = item.substr(colon + 1);
-    spec.list = item.ends_with('*');
-    if (spec.list) item.remove_suffix(1);
-    spec.kind = parse_kind(item);
+    spec = parse_operand(operands.substr(0, end));
+    if (!class_holds(op_class, spec)) throw std::logic_error("an operand that the class lacks");
     if (!spec.list) info.fixed_words += words_of(spec.kind);
+    operands = end == std::string_view::npos ? "" : operands.substr(end + 1);
   }
   return info;
 }
 
 constexpr OpcodeInfo kOpcodes[] = {
-#define TENON_OPCODE(identifier, mnemonic, number, operands, flags, since, semantics) \
-  parse_row(Opcode::identifier, mnemonic, operands, flags, since),
+#define TENON_OPCODE(identifier, mnemonic, number, op_class, operands, flags, since, semantics) \
+  parse_row(Opcode::identifier, #mnemonic, OpClass::op_class, operands, flags, since),
 #include "vm/isa/opcodes.def"
-#undef TENON_OPCODE
 };
-constexpr size_t kOpcodeNumbers = 256;
 
 constexpr auto index_by_number() {
   std::array<int16_t, kOpcodeNumbers> index{};
   index.fill(-1);
   for (size_t i = 0; i < std::size(kOpcodes); ++i) {
     auto& slot = index.at(static_cast<size_t>(kOpcodes[i].opcode));
-    if (slot >= 0 || kOpcodes[i].opcode == Opcode{0}) throw std::logic_error("number used twice");
+    if (slot >= 0 || kOpcodes[i].opcode == Opcode::None)
+      throw std::logic_error("number used twice");
     slot = static_cast<int16_t>(i);
   }
   return index;
@@ -69,11 +105,32 @@ constexpr auto kByNumber = index_by_number();
 
 }  // namespace
 
-std::string_view operand_kind_name(OperandKind kind) {
-  constexpr std::string_view kNames[] = {"def",    "use",  "value",  "int",   "imm",
-                                         "const",  "func", "packed", "label", "dtype",
-                                         "device", "dim",  "case"};
-  return kNames[static_cast<size_t>(kind)];
+std::span<const OperandKind> all_operand_kinds() {
+  return kKinds;
+}
+
+std::string_view name_of(OperandKind kind) {
+  return kKindNames[static_cast<size_t>(kind)];
+}
+
+std::string_view form_of(OperandKind kind) {
+  switch (kind) {
+#define TENON_OPERAND_KIND(identifier, name, accepts, form, meaning) \
+  case OperandKind::identifier:                                      \
+    return form;
+#include "vm/isa/operand_kinds.def"
+  }
+  return "";
+}
+
+std::string_view meaning_of(OperandKind kind) {
+  switch (kind) {
+#define TENON_OPERAND_KIND(identifier, name, accepts, form, meaning) \
+  case OperandKind::identifier:                                      \
+    return meaning;
+#include "vm/isa/operand_kinds.def"
+  }
+  return "";
 }
 
 const OperandSpec& OpcodeInfo::spec_at(uint32_t word_index, uint32_t* part) const {
@@ -113,11 +170,12 @@ const OpcodeInfo& info_of(Opcode opcode) {
 
 std::string_view semantics_of(Opcode opcode) {
   switch (opcode) {
-#define TENON_OPCODE(identifier, mnemonic, number, operands, flags, since, semantics) \
-  case Opcode::identifier:                                                            \
+    case Opcode::None:
+      break;
+#define TENON_OPCODE(identifier, mnemonic, number, op_class, operands, flags, since, semantics) \
+  case Opcode::identifier:                                                                      \
     return semantics;
 #include "vm/isa/opcodes.def"
-#undef TENON_OPCODE
   }
   return "";
 }

@@ -1,6 +1,7 @@
 // Opcodes as data: the rows of opcodes.def, with their operand lists taken apart.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string_view>
@@ -10,42 +11,61 @@
 namespace tenon::vm {
 
 enum class Opcode : uint16_t {
+  None = 0,  // no instruction
 #define TENON_OPCODE(identifier, mnemonic, number, ...) identifier = number,
 #include "vm/isa/opcodes.def"
-#undef TENON_OPCODE
 };
+// Every opcode's number is below this.
+inline constexpr size_t kOpcodeNumbers = 256;
 
 enum OpcodeFlags : uint8_t {
-  kEnds = 1,   // control never reaches the next instruction
-  kCalls = 2,  // seen by an instrument
-  kJumps = 4,  // has label operands
+  kEnds = 1,  // control never reaches the next instruction
 };
 
-// What an operand may be; opcodes.def explains each. Dim and Case take two words.
-enum class OperandKind : uint8_t {
-  Def,
-  Use,
-  Value,
-  Int,
-  Imm,
-  Const,
-  Func,
-  Packed,
-  Label,
-  Dtype,
-  Device,
-  Dim,
-  Case,
+// How the pre-decoder lays out an instruction's operands (vm/interp/op.h), and who runs it: the
+// dispatch loop itself, or a function of vm/interp/slow_path.h.
+enum class OpClass : uint8_t {
+  // A function of the slow path:
+  Plain,     // on values, a dtype and a device, with at most one result
+  Function,  // that makes a value of a function or packed function
+  Unpack,    // with a list of results
+  Match,     // that compares dimensions
+  // The dispatch loop:
+  Binary,      // a function of vm/interp/arithmetic.h on two integers
+  Comparison,  // the row's condition on two integers
+  Call,        // of a function, packed function or closure, in this frame or a new one
+  Return,
+  Goto,
+  If,
+  IfEq,
+  Switch,
+  Move,  // of any value
+  LoadInt,
+  Kill,
 };
-std::string_view operand_kind_name(OperandKind kind);  // "def", "use", ...
+
+// What an operand may be: the rows of operand_kinds.def.
+enum class OperandKind : uint8_t {
+#define TENON_OPERAND_KIND(identifier, ...) identifier,
+#include "vm/isa/operand_kinds.def"
+};
+std::span<const OperandKind> all_operand_kinds();
+std::string_view name_of(OperandKind kind);     // "def", "use", ...
+std::string_view form_of(OperandKind kind);     // "a register such as %1"
+std::string_view meaning_of(OperandKind kind);  // for documents, not for the runtime
 constexpr uint32_t words_of(OperandKind kind) {
   return kind == OperandKind::Dim || kind == OperandKind::Case ? 2 : 1;
+}
+// Of the operand's only word. The second word of a `dim` may name a register that is written too.
+constexpr bool writes_register(OperandKind kind) {
+  return kind == OperandKind::Def || kind == OperandKind::Reg;
 }
 
 struct OperandSpec {
   ShortText<13> short_name;
   OperandKind kind = OperandKind::Def;
-  bool list = false;  // any number of them; only the last operand
+  bool list = false;          // any number of them; only the last operand
+  bool rank_bounded = false;  // a list of at most kMaxRank
 
   constexpr std::string_view name() const { return short_name; }
 };
@@ -55,6 +75,7 @@ inline constexpr int kMaxOperands = 5;
 struct OpcodeInfo {
   Opcode opcode{};
   ShortText<18> mnemonic;
+  OpClass op_class{};
   uint8_t flags = 0;
   uint32_t since = 0;
   OperandSpec operands[kMaxOperands];
@@ -63,7 +84,23 @@ struct OpcodeInfo {
 
   constexpr std::span<const OperandSpec> specs() const { return {operands, operand_count}; }
   constexpr bool has_list() const { return operand_count && operands[operand_count - 1].list; }
-  // The spec of operand word `index`, and for Dim and Case which of its two words that is.
+  // A first operand that is written: assembly puts it before "=".
+  constexpr bool has_result() const {
+    return operand_count && operands[0].kind == OperandKind::Def && !operands[0].list;
+  }
+  constexpr bool has_operand(OperandKind kind) const {
+    for (const OperandSpec& spec : specs()) {
+      if (spec.kind == kind) return true;
+    }
+    return false;
+  }
+  constexpr bool ends() const { return flags & kEnds; }
+  // An instrument sees it, before and after.
+  constexpr bool calls() const { return op_class == OpClass::Call; }
+  constexpr bool jumps() const {
+    return has_operand(OperandKind::Label) || has_operand(OperandKind::Case);
+  }
+  // The spec of operand word `word_index`, and for Dim and Case which of its two words that is.
   const OperandSpec& spec_at(uint32_t word_index, uint32_t* part = nullptr) const;
 };
 

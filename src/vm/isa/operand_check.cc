@@ -29,42 +29,31 @@ constexpr Rule kAllRules[] = {
 constexpr uint16_t bit(ArgKind kind) {
   return static_cast<uint16_t>(1u << static_cast<int>(kind));
 }
-constexpr uint16_t kRegisters = bit(ArgKind::Register) | bit(ArgKind::LastUse);
+constexpr uint16_t kReg = bit(ArgKind::Register);
+constexpr uint16_t kLast = bit(ArgKind::LastUse);
+constexpr uint16_t kImm = bit(ArgKind::Immediate);
+constexpr uint16_t kConst = bit(ArgKind::Constant);
+constexpr uint16_t kFunc = bit(ArgKind::Function);
+constexpr uint16_t kPacked = bit(ArgKind::Packed);
+constexpr uint16_t kLabel = bit(ArgKind::Label);
+constexpr uint16_t kDtype = bit(ArgKind::Dtype);
+constexpr uint16_t kDevice = bit(ArgKind::Device);
+constexpr uint16_t kNone = bit(ArgKind::None);
 
-// Which kinds of operand word may stand at `part` of an operand.
-uint16_t allowed_kinds(const OperandSpec& spec, uint32_t part, Opcode opcode) {
-  switch (spec.kind) {
-    case OperandKind::Def:
-      // `kill _` would say nothing; elsewhere _ drops a result.
-      return bit(ArgKind::Register) | (opcode == Opcode::Kill ? uint16_t{0} : bit(ArgKind::None));
-    case OperandKind::Use:
-      return kRegisters;
-    case OperandKind::Value:
-      return kRegisters | bit(ArgKind::Immediate) | bit(ArgKind::Constant) | bit(ArgKind::None);
-    case OperandKind::Int:
-      return kRegisters | bit(ArgKind::Immediate);
-    case OperandKind::Imm:
-      return bit(ArgKind::Immediate);
-    case OperandKind::Const:
-      return bit(ArgKind::Constant);
-    case OperandKind::Func:
-      return bit(ArgKind::Function);
-    case OperandKind::Packed:
-      return bit(ArgKind::Packed);
-    case OperandKind::Label:
-      return bit(ArgKind::Label);
-    case OperandKind::Dtype:
-      return bit(ArgKind::Dtype);
-    case OperandKind::Device:
-      return bit(ArgKind::Device);
-    case OperandKind::Dim:
-      return part == 0 ? bit(ArgKind::Immediate)
-                       : bit(ArgKind::Register) | bit(ArgKind::Immediate) | bit(ArgKind::None);
-    case OperandKind::Case:
-      return part == 0 ? bit(ArgKind::Immediate) : bit(ArgKind::Label);
-  }
-  return 0;
+// Of the first word of an operand.
+constexpr uint16_t kAccepts[] = {
+#define TENON_OPERAND_KIND(identifier, name, accepts, ...) accepts,
+#include "vm/isa/operand_kinds.def"
+};
+
+}  // namespace
+
+uint16_t accepted_kinds(OperandKind kind, uint32_t part) {
+  if (part == 0) return kAccepts[static_cast<size_t>(kind)];
+  return kind == OperandKind::Case ? kLabel : kReg | kImm | kNone;
 }
+
+namespace {
 
 std::string kinds_text(const OperandSpec& spec, uint16_t allowed) {
   static constexpr std::string_view kNames[] = {
@@ -91,34 +80,26 @@ bool has_reserved_bits(Arg a) {
   }
 }
 
-std::optional<Violation> check_immediate(const Instruction& in, uint32_t i, const OperandSpec& spec,
+std::optional<Violation> check_immediate(const Instruction& in, uint32_t i, OperandKind kind,
                                          uint32_t part) {
-  int64_t v = in.arg(i).value();
+  const int64_t v = in.arg(i).value();
   auto wrong = [&](std::string expected) {
     return Violation{Rule::ImmediateRange, i, cat(v), std::move(expected)};
   };
-  switch (in.opcode()) {
-    case Opcode::AllocStorage:
-      if (spec.name() == "alignment" &&
-          (v < 1 || v > static_cast<int64_t>(kMaxStorageAlignment) || (v & (v - 1)))) {
-        return wrong(cat("a power of two up to ", kMaxStorageAlignment));
-      }
-      break;
-    case Opcode::AllocAdt:
-      if (spec.name() == "tag" && (v < 0 || v > kMaxTag))
-        return wrong(cat("a tag of 0..", kMaxTag));
-      break;
-    case Opcode::MakeTensor:
-      if (spec.name() == "rank" && (v < 0 || v > 1)) return wrong("a rank of 0 or 1");
-      if (spec.name() == "rank" && v == 0 && in.list().size() != 1) {
-        return Violation{Rule::OperandCount, i, cat(in.list().size(), " elements"),
-                         "one element for rank 0"};
-      }
-      break;
-    default:
-      break;
+  if (kind == OperandKind::Align &&
+      (v < 1 || v > static_cast<int64_t>(kMaxStorageAlignment) || (v & (v - 1)))) {
+    return wrong(cat("a power of two up to ", kMaxStorageAlignment));
   }
-  if (spec.kind == OperandKind::Dim && part == 0) {
+  if (kind == OperandKind::Tag && (v < 0 || v > kMaxTag))
+    return wrong(cat("a tag of 0..", kMaxTag));
+  if (kind == OperandKind::Rank) {
+    if (v < 0 || v > 1) return wrong("a rank of 0 or 1");
+    if (v == 0 && in.list().size() != 1) {
+      return Violation{Rule::OperandCount, i, cat(in.list().size(), " elements"),
+                       "one element for rank 0"};
+    }
+  }
+  if (kind == OperandKind::Dim && part == 0) {
     if (v < 0 || v > 3) return wrong("a dim code of 0..3");
     Arg operand = in.arg(i + 1);
     ArgKind wanted = v == 0 ? ArgKind::None : v == 1 ? ArgKind::Immediate : ArgKind::Register;
@@ -155,17 +136,14 @@ std::optional<Violation> check_operand_kinds(const Instruction& in) {
                      : width > 1      ? cat(fixed, " and pairs after them")
                                       : cat("at least ", fixed)};
   }
-  if ((info.opcode == Opcode::MatchShape || info.opcode == Opcode::MatchTensor ||
-       info.opcode == Opcode::MakeShape || info.opcode == Opcode::AllocTensor ||
-       info.opcode == Opcode::NewTensor || info.opcode == Opcode::ReshapeTensor) &&
-      in.list().size() / width > kMaxRank) {
-    return Violation{Rule::OperandCount, fixed, cat("rank ", in.list().size() / width),
+  if (info.has_list() && info.specs().back().rank_bounded && (words - fixed) / width > kMaxRank) {
+    return Violation{Rule::OperandCount, fixed, cat("rank ", (words - fixed) / width),
                      cat("at most ", kMaxRank)};
   }
   for (uint32_t i = 0; i < words; ++i) {
     uint32_t part = 0;
     const OperandSpec& spec = info.spec_at(i, &part);
-    uint16_t allowed = allowed_kinds(spec, part, info.opcode);
+    const uint16_t allowed = accepted_kinds(spec.kind, part);
     Arg a = in.arg(i);
     unsigned kind = static_cast<unsigned>(a.kind());
     if (kind >= kArgKinds || !(allowed & (1u << kind))) {
@@ -175,7 +153,7 @@ std::optional<Violation> check_operand_kinds(const Instruction& in) {
       return Violation{Rule::ReservedBits, i, hex(a.word), "zero in the bits that are not used"};
     }
     if (a.is(ArgKind::Immediate)) {
-      if (auto v = check_immediate(in, i, spec, part)) return v;
+      if (auto v = check_immediate(in, i, spec.kind, part)) return v;
     }
     if (a.is(ArgKind::Dtype) && !is_tensor_dtype(a.as_dtype())) {
       return Violation{Rule::DtypeKnown, i, to_text(a.as_dtype()),

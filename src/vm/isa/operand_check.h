@@ -26,6 +26,9 @@ struct Violation {
   std::string found, expected;
 };
 
+// The kinds of operand word that may stand at word `part` of an operand, as bits 1 << ArgKind.
+uint16_t accepted_kinds(OperandKind kind, uint32_t part);
+
 // How large the tables are that operands index.
 struct Bounds {
   uint32_t registers = 0;

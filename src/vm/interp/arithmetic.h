@@ -1,0 +1,70 @@
+// The binary operations on integers of 64 bits: a function op_MNEMONIC for each row of opcodes.def
+// that is a TENON_FAST_BINARY, here, for the dispatch loop to inline, or a TENON_BINARY, in
+// arithmetic.cc. It stores the result and returns true, or returns false on an overflow that is an
+// error; other errors it throws.
+#pragma once
+
+#include <cstdint>
+
+#include "vm/isa/opcode.h"
+
+namespace tenon::vm {
+
+// The type of a binary operation's result.
+enum class BinaryResult : uint8_t {
+  Integer,
+  Logical,  // a boolean if both operands are, else an integer
+  Boolean,
+};
+
+struct BinaryOperation {
+  Opcode opcode;
+  BinaryResult result;
+  bool (*compute)(int64_t a, int64_t b, int64_t* r);
+};
+
+// Of an opcode whose class is Binary or Comparison.
+const BinaryOperation& binary_operation(Opcode opcode);
+
+namespace arithmetic {
+
+// Two's complement, where C++ leaves overflow undefined.
+constexpr int64_t wrapped(uint64_t v) {
+  return static_cast<int64_t>(v);
+}
+constexpr uint64_t bits(int64_t v) {
+  return static_cast<uint64_t>(v);
+}
+
+inline bool op_add(int64_t a, int64_t b, int64_t* r) {
+  *r = wrapped(bits(a) + bits(b));
+  return true;
+}
+inline bool op_sub(int64_t a, int64_t b, int64_t* r) {
+  *r = wrapped(bits(a) - bits(b));
+  return true;
+}
+inline bool op_mul(int64_t a, int64_t b, int64_t* r) {
+  *r = wrapped(bits(a) * bits(b));
+  return true;
+}
+inline bool op_add_checked(int64_t a, int64_t b, int64_t* r) {
+  return !__builtin_add_overflow(a, b, r);
+}
+inline bool op_sub_checked(int64_t a, int64_t b, int64_t* r) {
+  return !__builtin_sub_overflow(a, b, r);
+}
+inline bool op_mul_checked(int64_t a, int64_t b, int64_t* r) {
+  return !__builtin_mul_overflow(a, b, r);
+}
+inline bool op_min(int64_t a, int64_t b, int64_t* r) {
+  *r = a < b ? a : b;
+  return true;
+}
+inline bool op_max(int64_t a, int64_t b, int64_t* r) {
+  *r = a > b ? a : b;
+  return true;
+}
+
+}  // namespace arithmetic
+}  // namespace tenon::vm
