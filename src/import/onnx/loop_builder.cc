@@ -70,7 +70,7 @@ class Maker {
         }
       }
       cx_.b.finish_block({});
-      if (!step) cx_.runner().give_up();
+      if (!step) cx_.give_up();
     }
     for (const Variable& y : yields_) {
       std::vector<std::string> symbols;
@@ -113,7 +113,7 @@ class Maker {
     std::vector<Operands> rows(spec_.yields);
     for (int64_t i = 0; i < count; ++i) {
       std::optional<LoopStep> step = spec_.step(cx_.integer(i), out.states);
-      if (!step) cx_.runner().give_up();
+      if (!step) cx_.give_up();
       out.states = step->states;
       for (size_t k = 0; k < rows.size(); ++k) {
         rows[k].push_back(cx_.unsqueeze(step->yields[k], {0}));

@@ -48,26 +48,27 @@ class Dims : public std::vector<Dim> {
 
 using Ints = std::vector<int64_t>;
 
-// What only the importer can do for a node: walk an inner graph. Names of `inputs` are bound to the
-// graph's; the result is its outputs, or nothing where a node in it cannot be imported.
-class GraphRunner {
- public:
-  virtual ~GraphRunner() = default;
-  virtual std::optional<Operands> run_graph(const Graph& graph, const Operands& inputs) = 0;
-  // Marks the node as dependent on one that cannot be imported.
-  [[noreturn]] virtual void give_up() = 0;
-};
+// Walks a graph inside the node: binds the names of its inputs to `inputs` and gives its outputs,
+// or nothing where a node in it cannot be imported.
+using InnerGraph =
+    std::function<std::optional<Operands>(const Graph& graph, const Operands& inputs)>;
 
 class NodeContext {
  public:
   NodeContext(graph::Builder& builder, const Node& node, Operands inputs, int64_t version,
-              GraphRunner& runner)
-      : b(builder), node_(node), inputs_(std::move(inputs)), version_(version), runner_(runner) {}
+              InnerGraph inner_graph)
+      : b(builder),
+        node_(node),
+        inputs_(std::move(inputs)),
+        version_(version),
+        inner_graph_(std::move(inner_graph)) {}
 
   graph::Builder& b;
   const Node& node() const { return node_; }
   int64_t version() const { return version_; }  // of the node's domain
-  GraphRunner& runner() { return runner_; }
+  std::optional<Operands> run_graph(const Graph& graph, const Operands& inputs) {
+    return inner_graph_(graph, inputs);
+  }
 
   // ---- operands ----
   size_t count() const { return inputs_.size(); }
@@ -125,6 +126,8 @@ class NodeContext {
 
   // ---- failures ----
   [[noreturn]] void unsupported(const std::string& reason) const;
+  // The node depends on one in an inner graph that cannot be imported, and that is listed already.
+  [[noreturn]] void give_up() const { unsupported(""); }
   // The node breaks ONNX's rules.
   [[noreturn]] void invalid(const std::string& found, const std::string& expected) const;
   // An axis in [-rank, rank), made >= 0.
@@ -172,7 +175,7 @@ class NodeContext {
   const Node& node_;
   Operands inputs_;
   int64_t version_;
-  GraphRunner& runner_;
+  InnerGraph inner_graph_;
   mutable std::set<std::string, std::less<>> read_;
 };
 

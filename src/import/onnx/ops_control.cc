@@ -25,8 +25,8 @@ Operands if_node(NodeContext& cx) {
   }
   // A branch that is known to be taken needs no `if`; the other one isn't looked at.
   if (auto known = cx.number(cx.in(0))) {
-    auto results = cx.runner().run_graph(*known != 0 ? then_graph : else_graph, {});
-    if (!results) cx.runner().give_up();
+    auto results = cx.run_graph(*known != 0 ? then_graph : else_graph, {});
+    if (!results) cx.give_up();
     return *results;
   }
   size_t count = then_graph.outputs.size();
@@ -37,8 +37,8 @@ Operands if_node(NodeContext& cx) {
     Dim holds = cx.elements(cx.cast(cx.in(0), i64)).at(0);
     cx.b.check(graph::CheckKind::kEqual, holds, 1,
                "the branch that squeezes is compiled, the one that keeps the axis is not");
-    auto results = cx.runner().run_graph(then_graph, {});
-    if (!results) cx.runner().give_up();
+    auto results = cx.run_graph(then_graph, {});
+    if (!results) cx.give_up();
     return *results;
   }
   Operand condition = cx.in(0);
@@ -46,7 +46,7 @@ Operands if_node(NodeContext& cx) {
   bool failed = false;
   auto branch = [&](const Graph& graph) {
     return [&]() -> Operand {
-      auto results = cx.runner().run_graph(graph, {});
+      auto results = cx.run_graph(graph, {});
       if (!results) {
         // The block must have a result; the node is given up once both were looked through.
         failed = true;
@@ -59,10 +59,10 @@ Operands if_node(NodeContext& cx) {
   try {
     all = cx.b.if_(condition, branch(then_graph), branch(else_graph));
   } catch (const Error&) {
-    if (failed) cx.runner().give_up();
+    if (failed) cx.give_up();
     throw;
   }
-  if (failed) cx.runner().give_up();
+  if (failed) cx.give_up();
   if (count == 1) return {all};
   Operands out;
   for (size_t i = 0; i < count; ++i) out.push_back(cx.b.field(all, static_cast<int64_t>(i)));
@@ -99,7 +99,7 @@ Operands loop_node(NodeContext& cx) {
     Operands inputs = {as_declared(cx, index, body, 0),
                        as_declared(cx, cx.scalar(boolean, 1), body, 1)};
     inputs.insert(inputs.end(), states.begin(), states.end());
-    auto results = cx.runner().run_graph(body, inputs);
+    auto results = cx.run_graph(body, inputs);
     if (!results) return std::nullopt;
     auto begin = results->begin(), middle = begin + 1 + static_cast<std::ptrdiff_t>(variables);
     return LoopStep{*begin, Operands(begin + 1, middle), Operands(middle, results->end())};
@@ -167,7 +167,7 @@ Operands scan_node(NodeContext& cx) {
     for (size_t k = 0; k < inputs; ++k) {
       given.push_back(cx.op("gather", {over[k], index}, graph::attrs({{"axis", axes[k]}})));
     }
-    auto results = cx.runner().run_graph(body, given);
+    auto results = cx.run_graph(body, given);
     if (!results) return std::nullopt;
     auto middle = results->begin() + static_cast<std::ptrdiff_t>(states);
     return LoopStep{{}, Operands(results->begin(), middle), Operands(middle, results->end())};

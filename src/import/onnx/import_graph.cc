@@ -1,0 +1,304 @@
+#include "import/onnx/import_graph.h"
+
+#include <algorithm>
+
+#include "import/onnx/count_nodes.h"
+#include "import/onnx/node_order.h"
+#include "import/onnx/rules.h"
+#include "import/onnx/scope.h"
+#include "import/onnx/signature.h"
+#include "import/onnx/translate_node.h"
+
+namespace tenon::onnx {
+
+namespace {
+
+// How many nodes may be translated: a few hundred bytes of functions that call functions could
+// otherwise ask for 2^50, and the bodies of nested loops are built several times each.
+constexpr int64_t kMaxTranslated = 1'000'000;
+
+constexpr const char* kSources = "the name of an input, an initializer or a node's output";
+
+class GraphImporter {
+ public:
+  GraphImporter(const Model& model, const ImportOptions& options, ImportedGraph* out)
+      : model_(model), options_(options), out_(*out) {
+    for (const ModelFunction& f : model.functions) {
+      functions_.emplace(function_key(f.domain, f.name, f.overload), &f);
+    }
+  }
+
+  void run() {
+    check_opsets(model_, model_.opsets);
+    builder_.at(Span::node(model_.graph.name.empty() ? model_.file : model_.graph.name));
+    Scope scope(model_.opsets);
+    const Signature signature(model_, options_, builder_, scope);
+    out_.inputs = signature.types;
+    out_.symbols = signature.symbols;
+    out_.unsupported = signature.unsupported;
+    signature.check_given();
+    add_initializers(model_.graph, scope);
+    run_nodes(model_.graph.nodes, scope);
+    finish(scope);
+  }
+
+ private:
+  void add_initializers(const Graph& graph, Scope& scope) {
+    for (const std::string& name : graph.sparse_initializers) {
+      out_.unsupported.push_back({name, "(initializer)", "sparse tensors are not implemented"});
+      scope.define_unusable(name);
+    }
+    for (const TensorData& t : graph.initializers) {
+      if (scope.has(t.name)) {
+        invalid(model_, cat("initializer '", printable(t.name), "', which something else makes"),
+                "one definition of each name");
+      }
+      if (t.tensor) {
+        scope.define(t.name, graph::constant(t.tensor, t.name));
+      } else {
+        out_.unsupported.push_back({t.name, "(initializer)", t.problem});
+        scope.define_unusable(t.name);
+      }
+    }
+  }
+
+  void finish(const Scope& scope) {
+    if (model_.graph.outputs.empty()) invalid(model_, "a graph without outputs", "one or more");
+    builder_.at(Span::node("(outputs)"));
+    Operands results;
+    Array<String> names;
+    for (const Value& v : model_.graph.outputs) {
+      const Scope::Slot* slot = scope.find(v.name);
+      if (slot == nullptr) {
+        if (!out_.unsupported.empty()) continue;
+        invalid(model_, cat("output '", printable(v.name), "', which nothing makes"), kSources);
+      }
+      TENON_ASSERT(!slot->unusable || !out_.unsupported.empty(), "'", v.name,
+                   "' is unusable for no reason");
+      results.push_back(slot->value);
+      names.push_back(String(v.name));
+      out_.outputs.push_back(
+          {v.name, slot->value ? to_text(graph::type_of(slot->value)) : "unknown"});
+    }
+    if (!out_.unsupported.empty()) return;
+    out_.main = builder_.finish("main", results.size() == 1 ? results[0] : builder_.tuple(results),
+                                graph::attrs({{"results", Any(names)}}));
+  }
+
+  // ---- nodes ----
+
+  void run_nodes(const std::vector<Node>& list, Scope& scope) {
+    // Before they are ordered: a node that defines again what the graph has would look like a
+    // cycle.
+    for (const Node& n : list) {
+      for (const std::string& name : n.outputs) {
+        if (!name.empty() && scope.has(name)) defined_twice(n, name);
+      }
+    }
+    for (size_t i : node_order(list, model_.file)) run_node(list[i], scope);
+  }
+
+  void run_node(const Node& node, Scope& scope) {
+    count_translated();
+    Node storage;
+    const Node& n = scope.resolve(node, &storage);
+    if (auto f = functions_.find(function_key(n.domain, n.op, n.overload)); f != functions_.end()) {
+      return call_function(n, *f->second, scope);
+    }
+    // Domains other than ai.onnx are often used without being imported.
+    const int64_t opset = scope.opset(n.domain, n.domain.empty() ? kNewestOpset : 1);
+    const Translate translate = OpTable::global().find(n.domain, n.op, opset);
+    Operands operands;
+    bool usable = collect_inputs(n, scope, &operands);
+    if (translate == nullptr) {
+      refuse(n, "not implemented");
+      usable = false;
+    }
+    if (!usable) {
+      look_through(n, scope);
+      return define_outputs(n, {}, scope);
+    }
+    const Translation translation =
+        translate_node(model_, n, translate, std::move(operands), opset, builder_,
+                       [&](const Graph& graph, const Operands& inputs) {
+                         return run_inner_graph(n, graph, inputs, scope);
+                       });
+    if (!translation.problem.empty()) refuse(n, translation.problem);
+    define_outputs(n, translation.results, scope);
+  }
+
+  void count_translated() {
+    if (++translated_ <= kMaxTranslated) return;
+    throw Error(ErrorKind::Usage, cat(printable(model_.file), " is too large"))
+        .found(cat("more than ", kMaxTranslated,
+                   " nodes once functions are expanded, loops unrolled and their bodies built"))
+        .expected(cat("at most ", kMaxTranslated));
+  }
+
+  void refuse(const Node& n, const std::string& reason) {
+    out_.unsupported.push_back({n.name, op_text(n), reason});
+  }
+
+  [[noreturn]] void defined_twice(const Node& n, const std::string& name) const {
+    throw against_rules(model_, n)
+        .found(cat("output '", printable(name), "', which something else makes"))
+        .expected("one definition of each name");
+  }
+
+  // False when an operand comes from a node that can't be imported.
+  bool collect_inputs(const Node& n, const Scope& scope, Operands* out) const {
+    bool usable = true;
+    for (const std::string& name : n.inputs) {
+      if (name.empty()) {
+        out->push_back({});
+        continue;
+      }
+      const Scope::Slot* slot = scope.find(name);
+      if (slot == nullptr) {
+        throw against_rules(model_, n)
+            .found(cat("operand '", printable(name), "', which nothing makes"))
+            .expected(kSources);
+      }
+      usable = usable && !slot->unusable;
+      out->push_back(slot->value);
+    }
+    return usable;
+  }
+
+  // Outputs for which `values` has none are unusable.
+  void define_outputs(const Node& n, const Operands& values, Scope& scope) {
+    for (size_t i = 0; i < n.outputs.size(); ++i) {
+      const std::string& name = n.outputs[i];
+      if (name.empty()) continue;
+      if (scope.has(name)) defined_twice(n, name);
+      if (i < values.size() && values[i]) {
+        scope.define(name, values[i]);
+      } else {
+        scope.define_unusable(name);
+      }
+    }
+  }
+
+  // ---- inner graphs ----
+
+  // The graph's outputs, its inputs' names bound to `inputs`; nothing where a node in it can't be
+  // imported.
+  std::optional<Operands> run_inner_graph(const Node& node, const Graph& graph,
+                                          const Operands& inputs, const Scope& outer) {
+    if (graph.inputs.size() != inputs.size()) {
+      invalid(model_,
+              cat("an inner graph of '", printable(node.name), "' with ", graph.inputs.size(),
+                  " inputs"),
+              cat(inputs.size()));
+    }
+    Scope scope = outer.inner();
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      scope.define(graph.inputs[i].name, Scope::Slot{inputs[i]});
+    }
+    add_initializers(graph, scope);
+    run_nodes(graph.nodes, scope);
+    builder_.at(Span::node(node.name));
+    Operands out;
+    for (const Value& v : graph.outputs) {
+      const Scope::Slot* slot = scope.find(v.name);
+      if (slot == nullptr) {
+        invalid(model_,
+                cat("output '", printable(v.name), "' of an inner graph of '", printable(node.name),
+                    "', which nothing makes"),
+                kSources);
+      }
+      if (slot->unusable) return std::nullopt;
+      check_present(*slot, v.name, cat("the inner graph of '", printable(node.name), "'"));
+      out.push_back(slot->value);
+    }
+    return out;
+  }
+
+  // Lists what can't be imported in the inner graphs of a node that isn't translated.
+  void look_through(const Node& n, const Scope& scope) {
+    for (const Attribute& a : n.attributes) {
+      if (a.graph == nullptr) continue;
+      for (const Node& inner : a.graph->nodes) {
+        count_translated();
+        const int64_t opset = scope.opset(inner.domain, kNewestOpset);
+        const bool known =
+            functions_.contains(function_key(inner.domain, inner.op, inner.overload)) ||
+            OpTable::global().find(inner.domain, inner.op, opset) != nullptr;
+        if (!known) refuse(inner, "not implemented");
+        look_through(inner, scope);
+      }
+    }
+  }
+
+  // A result may be an operand of a function that the function's call leaves out.
+  void check_present(const Scope::Slot& slot, const std::string& name,
+                     const std::string& of) const {
+    if (slot.unusable || slot.value) return;
+    invalid(model_,
+            cat("result '", printable(name), "' of ", of, ", an operand that a call leaves out"),
+            "a value for each result");
+  }
+
+  // ---- model functions ----
+
+  void call_function(const Node& n, const ModelFunction& f, Scope& scope) {
+    if (scope.function_depth() >= kMaxFunctionDepth) {
+      throw Error(ErrorKind::Usage, cat(printable(model_.file), " nests functions too deeply"))
+          .where(cat("function '", printable(f.name), "'"))
+          .found("functions that call each other without end, or more deeply than that")
+          .expected(cat("at most ", kMaxFunctionDepth, " levels"));
+    }
+    check_opsets(model_, f.opsets);
+    Operands operands;
+    collect_inputs(n, scope, &operands);
+    check_at_most(n, operands.size(), "operands", f.inputs.size(), f);
+    check_at_most(n, n.outputs.size(), "outputs", f.outputs.size(), f);
+    Scope::Arguments arguments;
+    for (const Attribute& a : f.defaults) arguments[a.name] = &a;
+    for (const Attribute& a : n.attributes) arguments[a.name] = &a;
+    Scope body = scope.body(n, f.opsets, arguments);
+    for (size_t i = 0; i < f.inputs.size(); ++i) {
+      const Scope::Slot* slot =
+          i < n.inputs.size() && !n.inputs[i].empty() ? scope.find(n.inputs[i]) : nullptr;
+      body.define(f.inputs[i], slot != nullptr ? *slot : Scope::Slot{});
+    }
+    run_nodes(f.nodes, body);
+    builder_.at(Span::node(n.name));
+    Operands results;
+    for (const std::string& name : f.outputs) {
+      const Scope::Slot* slot = body.find(name);
+      if (slot == nullptr) {
+        invalid(model_,
+                cat("output '", printable(name), "' of the function '", printable(f.name),
+                    "', which nothing makes"),
+                "the name of an input or of a node's output");
+      }
+      check_present(*slot, name, cat("function '", printable(f.name), "'"));
+      results.push_back(slot->value);
+    }
+    define_outputs(n, results, scope);
+  }
+
+  void check_at_most(const Node& n, size_t count, const char* what, size_t most,
+                     const ModelFunction& f) const {
+    if (count <= most) return;
+    throw against_rules(model_, n)
+        .found(cat(count, " ", what))
+        .expected(cat("at most ", most, ", as the function '", printable(f.name), "' has"));
+  }
+
+  const Model& model_;
+  const ImportOptions& options_;
+  ImportedGraph& out_;
+  graph::Builder builder_;
+  std::map<std::string, const ModelFunction*> functions_;
+  int64_t translated_ = 0;
+};
+
+}  // namespace
+
+void import_graph(const Model& model, const ImportOptions& options, ImportedGraph* out) {
+  GraphImporter(model, options, out).run();
+}
+
+}  // namespace tenon::onnx

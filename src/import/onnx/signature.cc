@@ -1,0 +1,140 @@
+#include "import/onnx/signature.h"
+
+#include <algorithm>
+
+#include "import/onnx/rules.h"
+
+namespace tenon::onnx {
+
+namespace {
+
+// A symbol of graph IR: a letter or underscore, then letters, digits, underscores.
+std::string symbol_text(std::string_view name) {
+  std::string out;
+  for (char c : name) {
+    bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+    bool digit = c >= '0' && c <= '9';
+    if (digit && out.empty()) out.push_back('d');
+    out.push_back(letter || digit ? c : '_');
+  }
+  if (out.empty()) out.push_back('d');
+  return out;
+}
+
+// Why an input can't have the type; empty when it can.
+std::string type_problem(const ValueType& type) {
+  switch (type.kind) {
+    case ValueType::kTensor:
+      return dtype_of(type.element) ? "" : cat(data_type_name(type.element), " is not implemented");
+    case ValueType::kNone:
+      return "an input without a type";
+    case ValueType::kSequence:
+      return "sequences are not implemented";
+    case ValueType::kMap:
+      return "maps are not implemented";
+    case ValueType::kOptional:
+      return "optional values are not implemented";
+    case ValueType::kSparse:
+      return "sparse tensors are not implemented";
+    case ValueType::kOpaque:
+      return "opaque values are not implemented";
+  }
+  return "";
+}
+
+}  // namespace
+
+Signature::Signature(const Model& model, const ImportOptions& options, graph::Builder& builder,
+                     Scope& scope)
+    : model_(model), options_(options), builder_(builder) {
+  std::set<std::string> constants;
+  for (const TensorData& t : model.graph.initializers) constants.insert(t.name);
+  for (const std::string& name : model.graph.sparse_initializers) constants.insert(name);
+  for (const Value& v : model.graph.inputs) {
+    if (constants.contains(v.name)) continue;
+    if (v.name.empty()) invalid(model, "an input without a name", "a name for each input");
+    if (scope.has(v.name)) {
+      invalid(model, cat("input '", printable(v.name), "' twice"), "one definition of each name");
+    }
+    const std::string problem = type_problem(v.type);
+    if (!problem.empty()) {
+      unsupported.push_back({v.name, "(input)", problem});
+      types.push_back({v.name, problem});
+      scope.define_unusable(v.name);
+      continue;
+    }
+    const graph::TypeRef type = type_of(v);
+    types.push_back({v.name, to_text(type)});
+    graph::collect_symbols(type, &symbols);
+    scope.define(v.name, builder.param(v.name, type));
+  }
+}
+
+graph::TypeRef Signature::type_of(const Value& input) {
+  const DataType dtype = *dtype_of(input.type.element);
+  std::vector<Dimension> shape = input.type.shape;
+  bool known = input.type.has_shape;
+  auto given = options_.shapes.find(input.name);
+  if (given != options_.shapes.end()) {
+    if (known && given->second.size() != shape.size()) {
+      throw Error(ErrorKind::Usage, cat("the shape given for '", printable(input.name),
+                                        "' does not fit ", printable(model_.file)))
+          .found(cat("rank ", given->second.size()))
+          .expected(cat("rank ", shape.size()));
+    }
+    shape.resize(given->second.size());
+    known = true;
+    for (size_t i = 0; i < shape.size(); ++i) {
+      if (given->second[i] >= 0) shape[i] = {given->second[i], ""};
+    }
+  }
+  if (!known) return graph::tensor_type_unknown(dtype);
+  if (shape.size() > static_cast<size_t>(kMaxRank)) {
+    invalid(model_, cat("input '", printable(input.name), "' of rank ", shape.size()),
+            cat("at most ", kMaxRank));
+  }
+  std::vector<Dim> dims;
+  for (size_t i = 0; i < shape.size(); ++i) dims.push_back(size_of(shape[i], input.name, i));
+  return graph::tensor_type(dtype, dims);
+}
+
+Dim Signature::size_of(const Dimension& d, const std::string& input, size_t axis) {
+  if (d.value >= 0) return d.value;
+  if (d.symbol.empty()) return given_or_fresh("", cat(symbol_text(input), "_", axis));
+  auto found = symbol_names_.find(d.symbol);
+  if (found != symbol_names_.end()) return found->second;
+  return symbol_names_.emplace(d.symbol, given_or_fresh(d.symbol, symbol_text(d.symbol)))
+      .first->second;
+}
+
+// The size given for a symbol, by ONNX's name of it or by the one that a signature shows.
+Dim Signature::given_or_fresh(const std::string& name, const std::string& symbol) {
+  offered_.push_back(symbol);
+  auto given = options_.dims.find(name);
+  if (given == options_.dims.end()) given = options_.dims.find(symbol);
+  if (given == options_.dims.end()) return builder_.fresh_symbol(symbol);
+  used_.insert(given->first);
+  return given->second;
+}
+
+void Signature::check_given() const {
+  std::vector<std::string> names;
+  for (const ModelReport::Value& input : types) names.push_back(input.name);
+  for (const auto& [name, shape] : options_.shapes) {
+    if (std::ranges::find(names, name) != names.end()) continue;
+    throw Error(ErrorKind::Usage,
+                cat(printable(model_.file), " has no input '", printable(name), "'"))
+        .found(cat("a shape for '", printable(name), "'"))
+        .expected(cat("one of ", printable(join(names, ", "))));
+  }
+  for (const auto& [name, size] : options_.dims) {
+    if (used_.contains(name)) continue;
+    throw Error(ErrorKind::Usage,
+                cat(printable(model_.file), " has no size '", printable(name), "'"))
+        .found(cat("a size for '", printable(name), "'"))
+        .expected(offered_.empty() ? "none: the sizes of its inputs are fixed"
+                                   : cat("one of ", printable(join(offered_, ", "))));
+  }
+}
+
+}  // namespace tenon::onnx

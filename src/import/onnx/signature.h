@@ -1,0 +1,46 @@
+// A model's inputs as parameters of @main: their types, with symbols for the sizes that the model
+// leaves open and the caller doesn't give.
+#pragma once
+
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "graph/ir/builder.h"
+#include "import/onnx/import_model.h"
+#include "import/onnx/scope.h"
+
+namespace tenon::onnx {
+
+class Signature {
+ public:
+  // Makes a parameter for each input of the model's graph that is no initializer, and defines it in
+  // `scope`. An input of a type that isn't implemented is defined as unusable and listed. Throws
+  // Usage for inputs that break ONNX's rules or don't fit the shapes given for them.
+  Signature(const Model& model, const ImportOptions& options, graph::Builder& builder,
+            Scope& scope);
+
+  // Throws Usage for given shapes and sizes that belong to no input.
+  void check_given() const;
+
+  // The inputs, in the order of the parameters; the reason instead of a type that isn't
+  // implemented.
+  std::vector<ModelReport::Value> types;
+  std::vector<std::string> symbols;  // of the inputs' sizes
+  std::vector<UnsupportedNode> unsupported;
+
+ private:
+  graph::TypeRef type_of(const Value& input);
+  Dim size_of(const Dimension& d, const std::string& input, size_t axis);
+  Dim given_or_fresh(const std::string& name, const std::string& symbol);
+
+  const Model& model_;
+  const ImportOptions& options_;
+  graph::Builder& builder_;
+  std::map<std::string, Dim> symbol_names_;  // by the model's names
+  std::vector<std::string> offered_;         // the inputs' symbols, as a signature shows them
+  std::set<std::string> used_;               // the given sizes that had a symbol to fix
+};
+
+}  // namespace tenon::onnx

@@ -1,0 +1,70 @@
+#include "import/onnx/translate_node.h"
+
+#include <algorithm>
+
+#include "import/onnx/rules.h"
+
+namespace tenon::onnx {
+
+namespace {
+
+// "x: tensor[n, 4; f32], w: tensor[4; f32]".
+std::string operands_text(const Node& n, const Operands& operands) {
+  constexpr size_t kMost = 6;  // Concat may have hundreds
+  std::vector<std::string> parts;
+  for (size_t i = 0; i < operands.size() && i < kMost; ++i) {
+    if (operands[i]) parts.push_back(cat(n.inputs[i], ": ", graph::type_of(operands[i])));
+  }
+  if (operands.size() > kMost) parts.push_back(cat("and ", operands.size() - kMost, " more"));
+  return printable(join(parts, ", "));
+}
+
+// What of the node the translation left out; empty when nothing.
+std::string left_out(const NodeContext& cx, const Operands& results) {
+  if (const Attribute* a = cx.unread()) return cat("attribute '", a->name, "' not implemented");
+  for (size_t i = 0; i < cx.outputs(); ++i) {
+    if (cx.wants(i) && (i >= results.size() || !results[i])) {
+      return cat("output ", i, " ('", cx.node().outputs[i], "') not implemented");
+    }
+  }
+  return "";
+}
+
+// Sizes that only running tells get symbols, so that whatever reads the value knows its rank.
+Operand with_symbols(graph::Builder& builder, const Operand& value) {
+  if (!value) return value;
+  const auto* t = graph::type_as<graph::TensorType>(graph::type_of(value));
+  if (t == nullptr || t->dims_known || t->rank < 0) return value;
+  Dims dims;
+  for (int64_t i = 0; i < t->rank; ++i) dims.push_back(builder.fresh_symbol("d"));
+  return builder.match_shape(value, dims);
+}
+
+}  // namespace
+
+Translation translate_node(const Model& model, const Node& node, Translate translate,
+                           Operands operands, int64_t opset, graph::Builder& builder,
+                           InnerGraph inner_graph) {
+  builder.at(Span::node(node.name));
+  const std::string types = operands_text(node, operands);
+  NodeContext cx(builder, node, std::move(operands), opset, std::move(inner_graph));
+  Translation out;
+  try {
+    out.results = translate(cx);
+    out.problem = left_out(cx, out.results);
+    if (!out.problem.empty()) out.results.clear();
+  } catch (Error& e) {
+    if (e.kind() == ErrorKind::Unsupported) return {{}, e.message()};
+    e.at(Span::node(node.name));
+    const bool has_place = std::any_of(e.rows().begin(), e.rows().end(),
+                                       [](const Error::Row& r) { return r.label == "where"; });
+    if (has_place) throw;
+    if (!types.empty()) e.first_row("operands", types);
+    e.first_row("where", node_text(model, node));
+    throw;
+  }
+  for (Operand& value : out.results) value = with_symbols(builder, value);
+  return out;
+}
+
+}  // namespace tenon::onnx
