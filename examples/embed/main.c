@@ -74,7 +74,7 @@ int main(int argc, char** argv) {
   tenon_any args[32] = {TENON_NONE_VALUE};
   if (params > 32) return fail("too many parameters for this example");
   for (int32_t i = 0; i < params; ++i) {
-    tenon_value_info info;
+    tenon_value_info info = {.size = sizeof info};
     if (tenon_program_param(&program, function, i, &info) != 0) return fail("no parameter");
     printf("input  %s: %s\n", info.name.data, info.type.data);
     if (info.kind == TENON_TENSOR) {

@@ -6,6 +6,10 @@
  * something that is then released); on failure it is left alone. What is put into it is owned by
  * the caller, who releases it with tenon_any_release. Arguments are borrowed for the call.
  *
+ * A struct that later versions may extend begins with its size, which the caller sets to the sizeof
+ * that it was compiled with. Fields that a caller's version lacks have their defaults; a size that
+ * the library doesn't know is a Usage error.
+ *
  * Layouts are those of tvm-ffi 0.1: values and objects can be exchanged with it.
  */
 #ifndef TENON_C_API_H_
@@ -231,6 +235,7 @@ TENON_API int tenon_program_functions(const tenon_any* program, tenon_any* out);
 
 /* A parameter or result of a function, borrowed from the program. */
 typedef struct tenon_value_info {
+  uint32_t size;    /* sizeof(tenon_value_info), set by the caller; the library fills in the rest */
   tenon_text name;  /* empty for a result without a name */
   tenon_text type;  /* "tensor[batch, 3; f32]", "i64", ...: all that the file says */
   int32_t kind;     /* TENON_TENSOR, TENON_SHAPE, TENON_INT, TENON_BOOL, TENON_FLOAT, TENON_ARRAY,
@@ -250,32 +255,46 @@ TENON_API int tenon_program_param(const tenon_any* program, const char* function
 TENON_API int tenon_program_result(const tenon_any* program, const char* function, int32_t index,
                                    tenon_value_info* out);
 
-/* What a machine runs on: a stack, memory pools, and limits. One call at a time; make one for each
- * thread. It stays usable after every error. */
-TENON_API int tenon_machine_create(const tenon_any* program, tenon_any* out);
-/* Calls a function by name. Tensors are passed without copying where they are compact. The program
- * can read them but not write into them; a tensor that it returns as it came is read-only. */
-TENON_API int tenon_machine_call(const tenon_any* machine, const char* function,
-                                 const tenon_any* args, int32_t n, tenon_any* result);
-
 /* Limits of each call; -1 for none. */
 typedef struct tenon_limits {
+  uint32_t size;       /* sizeof(tenon_limits); fields beyond it have no limit */
+  int32_t threads;     /* of parallel loops; 0 for all that the process may use. oneDNN's are made
+                          for each thread that calls: n callers take n times as many */
   int64_t fuel;        /* function entries and backward jumps */
   int64_t deadline_ns; /* from the call's start */
   int64_t memory;      /* bytes of stack, tensors, other values, and functions' workspace; what a
                           library in a shared object of its own works with doesn't count */
   int64_t depth;       /* frames; -1 for the default, 1048576 */
   int64_t stack_bytes; /* of registers; -1 for the default, 256 MiB */
-  int32_t threads;     /* of parallel loops; 0 for all that the process may use. oneDNN's are made
-                          for each thread that calls: n callers take n times as many */
 } tenon_limits;
 #define TENON_NO_LIMITS \
-  { -1, -1, -1, -1, -1, 0 }
+  { sizeof(tenon_limits), 0, -1, -1, -1, -1, -1 }
 
-/* Not while a call runs. */
+/* A function of the program as a value, which may be called by any thread, by several at once, and
+ * be passed to programs. Each call is held to `limits`; NULL for none. A call within a machine's
+ * call is held to what is left of that call's limits as well. */
+TENON_API int tenon_program_function(const tenon_any* program, const char* name,
+                                     const tenon_limits* limits, tenon_any* out);
+
+/* What a machine runs on: a stack, memory pools, and limits. One call at a time; make one for each
+ * thread. It stays usable after every error. */
+TENON_API int tenon_machine_create(const tenon_any* program, tenon_any* out);
+/* Calls a function by name. Tensors are passed without copying where they are compact. The program
+ * can read them but not write into them; a tensor that it returns as it came is read-only. Function
+ * values that it returns carry the machine's limits: each call of one is held to them. */
+TENON_API int tenon_machine_call(const tenon_any* machine, const char* function,
+                                 const tenon_any* args, int32_t n, tenon_any* result);
+
+/* Not while a call runs. Function values that earlier calls returned keep their limits. */
 TENON_API int tenon_machine_set_limits(const tenon_any* machine, const tenon_limits* limits);
-/* Stops the running call with an error; from any thread. Without one, nothing happens. */
+/* Stops the running call with an error; from any thread. So it does the calls that the host makes
+ * of function values which this machine's calls returned, and calls of other machines that packed
+ * functions make within one of these. Without any, nothing happens. */
 TENON_API int tenon_machine_cancel(const tenon_any* machine);
+/* The same for a function value of a program: stops its calls, and those of function values which
+ * they returned, that the host makes outside of any machine's call. A Usage error for a function
+ * that is no program's. */
+TENON_API int tenon_function_cancel(const tenon_any* function);
 
 #ifdef __cplusplus
 }

@@ -109,7 +109,7 @@ int tenon_test_c_executable(const void* data, size_t size) {
   tenon_any program = TENON_NONE_VALUE, machine = TENON_NONE_VALUE, result = TENON_NONE_VALUE;
   tenon_any next = TENON_NONE_VALUE, args[2] = {TENON_NONE_VALUE, {TENON_INT, 0, {41}}};
   tenon_limits limits = TENON_NO_LIMITS;
-  tenon_value_info info;
+  tenon_value_info info = {.size = sizeof info};
   int64_t shape[2] = {1, 3};
   int32_t params = 0;
   DLDataType f32 = {kDLFloat, 32, 1};

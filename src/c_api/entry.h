@@ -2,6 +2,8 @@
 // error that waits on the thread.
 #pragma once
 
+#include <cstring>
+
 #include "object/function.h"
 #include "object/tensor.h"
 #include "tenon/c_api.h"
@@ -37,6 +39,26 @@ int guard(F&& body) noexcept {
 
 inline void need(bool good, const char* what) {
   if (!good) throw Error(ErrorKind::Usage, what);
+}
+
+// How much of a struct T that begins with its size the caller has, whose first version had `first`
+// bytes. A Usage error for a size that no version has.
+template <class T>
+size_t known_size(const T& given, size_t first, const char* name) {
+  if (given.size < first || given.size > sizeof(T)) {
+    throw Error(ErrorKind::Usage, cat("a ", name, " has a size that this library doesn't know"))
+        .found(cat(given.size, " bytes"))
+        .expected(first == sizeof(T) ? cat(first) : cat(first, " to ", sizeof(T)))
+        .help(cat("set its first member to sizeof(", name, ")"));
+  }
+  return given.size;
+}
+
+// Such a struct as the caller gave it; fields that the caller's version lacks are as in `defaults`.
+template <class T>
+T with_defaults(const T& given, T defaults, size_t first, const char* name) {
+  std::memcpy(static_cast<void*>(&defaults), &given, known_size(given, first, name));
+  return defaults;
 }
 
 // The value as a T, admitted from outside; a Usage error when it is none.

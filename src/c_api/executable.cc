@@ -1,6 +1,7 @@
 // The C interface's programs and machines.
 #include <dlfcn.h>
 
+#include <cstring>
 #include <limits>
 #include <memory>
 #include <vector>
@@ -124,8 +125,8 @@ T& handle(const tenon_any* a, const char* what) {
 ProgramHandle& program_of(const tenon_any* a) {
   return handle<ProgramHandle>(a, "this is no program");
 }
-Machine& machine_of(const tenon_any* a) {
-  return *handle<MachineHandle>(a, "this is no machine").machine;
+MachineHandle& machine_of(const tenon_any* a) {
+  return handle<MachineHandle>(a, "this is no machine");
 }
 
 // Where the shared object of this code lies: libraries that files name lie beside it.
@@ -161,21 +162,39 @@ const SignatureInfo& signature_named(const tenon_any* program, const char* funct
   return h.signatures[h.program->exported(function)];
 }
 
-int value_at(const std::vector<std::unique_ptr<ValueInfo>>& values, int32_t index,
-             tenon_value_info* out) {
+void value_at(const std::vector<std::unique_ptr<ValueInfo>>& values, int32_t index,
+              tenon_value_info* out) {
   if (index < 0 || static_cast<size_t>(index) >= values.size()) {
     throw Error(ErrorKind::Usage, "there is no parameter or result of this number")
         .found(cat(index))
         .expected(cat("a number below ", values.size()));
   }
-  *out = values[static_cast<size_t>(index)]->info;
-  return 0;
+  const size_t size = c_api::known_size(*out, sizeof(tenon_value_info), "tenon_value_info");
+  const auto told = static_cast<uint32_t>(size);
+  std::memcpy(static_cast<void*>(out), &values[static_cast<size_t>(index)]->info, size);
+  out->size = told;
 }
 
 // -1 stands for no limit.
 int64_t or_none(int64_t v, int64_t none) {
   need(v >= -1, "a limit is negative; -1 is none");
   return v == -1 ? none : v;
+}
+
+vm::Limits limits_of(const tenon_limits& given) {
+  const tenon_limits limits =
+      c_api::with_defaults(given, TENON_NO_LIMITS, sizeof(tenon_limits), "tenon_limits");
+  vm::Limits l;
+  l.fuel = or_none(limits.fuel, l.fuel);
+  l.deadline = std::chrono::nanoseconds(or_none(limits.deadline_ns, l.deadline.count()));
+  l.memory = static_cast<size_t>(or_none(limits.memory, 0));
+  need(limits.memory != 0, "a memory limit of 0 leaves no stack; -1 is none");
+  l.depth = static_cast<uint32_t>(std::min<int64_t>(or_none(limits.depth, l.depth), 1 << 28));
+  l.stack_bytes =
+      static_cast<size_t>(or_none(limits.stack_bytes, static_cast<int64_t>(l.stack_bytes)));
+  need(limits.threads >= 0, "a number of threads is negative; 0 is all");
+  l.threads = limits.threads;
+  return l;
 }
 
 }  // namespace
@@ -245,33 +264,44 @@ int tenon_machine_create(const tenon_any* program, tenon_any* out) {
   });
 }
 
+int tenon_program_function(const tenon_any* program, const char* name, const tenon_limits* limits,
+                           tenon_any* out) {
+  return guard([&] {
+    need(name && out, "a function's name or the place for it is missing");
+    const Program& p = *program_of(program).program;
+    give(out, Any(p.function(name, limits ? limits_of(*limits) : vm::Limits())));
+  });
+}
+
+int tenon_function_cancel(const tenon_any* function) {
+  return guard([&] {
+    const bool is_function = c_api::object_in<FunctionObj>(function) != nullptr;
+    auto* closure = is_function ? vm::ClosureObj::of_program(view(function), nullptr) : nullptr;
+    need(closure != nullptr, "this is no function of a program");
+    closure->cancel();
+  });
+}
+
 int tenon_machine_call(const tenon_any* machine, const char* function, const tenon_any* args,
                        int32_t n, tenon_any* result) {
   return guard([&] {
     need(function && result && n >= 0 && (args || n == 0), "part of the call is missing");
     std::span<const AnyView> views(reinterpret_cast<const AnyView*>(args), static_cast<size_t>(n));
-    give(result, machine_of(machine).call(function, views));
+    // A function that the call runs may release the caller's hold on the machine.
+    const Ref<MachineHandle> held(&machine_of(machine));
+    give(result, held->machine->call(function, views));
   });
 }
 
 int tenon_machine_set_limits(const tenon_any* machine, const tenon_limits* limits) {
   return guard([&] {
     need(limits != nullptr, "the limits are missing");
-    vm::Limits l;
-    l.fuel = or_none(limits->fuel, l.fuel);
-    l.deadline = std::chrono::nanoseconds(or_none(limits->deadline_ns, l.deadline.count()));
-    l.memory = static_cast<size_t>(or_none(limits->memory, 0));
-    need(limits->memory != 0, "a memory limit of 0 leaves no stack; -1 is none");
-    l.depth = static_cast<uint32_t>(std::min<int64_t>(or_none(limits->depth, l.depth), 1 << 28));
-    l.stack_bytes =
-        static_cast<size_t>(or_none(limits->stack_bytes, static_cast<int64_t>(l.stack_bytes)));
-    l.threads = limits->threads;
-    machine_of(machine).set_limits(l);
+    machine_of(machine).machine->set_limits(limits_of(*limits));
   });
 }
 
 int tenon_machine_cancel(const tenon_any* machine) {
-  return guard([&] { machine_of(machine).cancel(); });
+  return guard([&] { machine_of(machine).machine->cancel(); });
 }
 
 }  // extern "C"

@@ -110,6 +110,7 @@ TEST_F(CProgram, TellsItsSignature) {
   EXPECT_EQ(results, 2);
   ASSERT_EQ(tenon_program_signature(program, "main", nullptr, nullptr), 0);
   tenon_value_info x{}, n{}, same{}, weights{};
+  for (tenon_value_info* info : {&x, &n, &same, &weights}) info->size = sizeof *info;
   ASSERT_EQ(tenon_program_param(program, "main", 0, &x), 0);
   EXPECT_STREQ(x.name.data, "x");
   EXPECT_STREQ(x.type.data, "tensor[batch, 3; f32]");
@@ -131,6 +132,9 @@ TEST_F(CProgram, TellsItsSignature) {
 
 TEST_F(CProgram, RefusesQuestionsWithoutAnAnswer) {
   tenon_value_info info{};
+  EXPECT_EQ(tenon_program_param(program, "main", 0, &info), -1);
+  EXPECT_THAT(tenon_last_error(), HasSubstr("set its first member to sizeof(tenon_value_info)"));
+  info.size = sizeof info;
   EXPECT_EQ(tenon_program_param(program, "main", 2, &info), -1);
   EXPECT_THAT(tenon_last_error(), HasSubstr("a number below 2"));
   EXPECT_EQ(tenon_program_result(program, "main", -1, &info), -1);
@@ -209,7 +213,77 @@ TEST_F(CProgram, LimitsThatAreNoneAreRefused) {
   limits = TENON_NO_LIMITS;
   limits.stack_bytes = INT64_MAX;
   EXPECT_THAT(with_limits(limits, "weights"), HasSubstr("no address space for a stack"));
+  limits = TENON_NO_LIMITS;
+  limits.threads = -1;
+  EXPECT_THAT(with_limits(limits, "weights"), HasSubstr("a number of threads is negative"));
+  for (size_t size : {size_t{0}, sizeof limits - 1, sizeof limits + 8}) {
+    limits = TENON_NO_LIMITS;
+    limits.size = static_cast<uint32_t>(size);
+    EXPECT_THAT(with_limits(limits, "weights"), HasSubstr("a size that this library doesn't know"));
+  }
   EXPECT_EQ(call("depth", {integer(100'000)}), "no error");
+}
+
+TEST_F(CProgram, AFunctionIsAValueWithLimits) {
+  Out depth, spin;
+  ASSERT_EQ(tenon_program_function(program, "depth", nullptr, depth), 0);
+  tenon_limits limits = TENON_NO_LIMITS;
+  limits.fuel = 1000;
+  ASSERT_EQ(tenon_program_function(program, "spin", &limits, spin), 0);
+  const tenon_any n = integer(2000);
+  tenon_any_release(program);
+  tenon_any_release(machine);
+  EXPECT_EQ(tenon_function_call(depth, &n, 1, result), 0);
+  EXPECT_EQ(tenon_function_call(spin, nullptr, 0, result), -1);
+  EXPECT_THAT(tenon_last_error(), HasSubstr("at most 1000 function entries"));
+}
+
+TEST_F(CProgram, FunctionsThatAreNoneAreRefused) {
+  Out function;
+  EXPECT_EQ(tenon_program_function(program, "hidden", nullptr, function), -1);
+  EXPECT_THAT(tenon_last_error(), HasSubstr("has no function 'hidden'"));
+  tenon_limits limits = TENON_NO_LIMITS;
+  limits.size = 1;
+  EXPECT_EQ(tenon_program_function(program, "spin", &limits, function), -1);
+  EXPECT_EQ(tenon_program_function(program, nullptr, nullptr, function), -1);
+  EXPECT_EQ(tenon_program_function(machine, "spin", nullptr, function), -1);
+  EXPECT_EQ(tenon_program_function(program, "spin", nullptr, nullptr), -1);
+  EXPECT_EQ(tenon_function_cancel(nullptr), -1);
+  EXPECT_EQ(tenon_function_cancel(program), -1);
+  EXPECT_THAT(tenon_last_error(), HasSubstr("no function of a program"));
+}
+
+TEST_F(CProgram, AFunctionIsCancelledFromAnotherThread) {
+  Out spin;
+  ASSERT_EQ(tenon_program_function(program, "spin", nullptr, spin), 0);
+  EXPECT_EQ(tenon_function_cancel(spin), 0);  // nothing runs: nothing happens
+  std::atomic<bool> stop{false};
+  std::thread other([&] {
+    while (!stop) tenon_function_cancel(spin);
+  });
+  EXPECT_EQ(tenon_function_call(spin, nullptr, 0, result), -1);
+  EXPECT_THAT(tenon_last_error(), HasSubstr("the call was cancelled"));
+  stop = true;
+  other.join();
+}
+
+TEST_F(CProgram, AMachineMayBeReleasedInItsOwnCall) {
+  Out releases;
+  auto release = [](void* context, const tenon_any*, int32_t, tenon_any*) {
+    tenon_any_release(static_cast<tenon_any*>(context));
+    return 0;
+  };
+  ASSERT_EQ(tenon_function_create(release, &machine.value, nullptr, releases), 0);
+  ASSERT_EQ(tenon_function_register("test.release", releases, 0), 0);
+  const std::string calls = bytes_of(
+      "packed $test.release\nfunc @f() -> i64 {\n _ = call_packed $test.release\n ret 7\n}");
+  Out other;
+  ASSERT_EQ(tenon_program_from_bytes(calls.data(), calls.size(), 0, other), 0);
+  ASSERT_EQ(tenon_machine_create(other, machine), 0);
+  EXPECT_EQ(call("f"), "no error");
+  EXPECT_EQ(result.view().as<int64_t>(), 7);
+  EXPECT_EQ(machine.value.type_index, TENON_NONE);
+  unregister_function("test.release");
 }
 
 TEST_F(CProgram, IsCancelledFromAnotherThread) {

@@ -166,6 +166,17 @@ TEST(CApi, AForeignFunctionIsWrapped) {
 TEST(CApi, MissingPointersAreErrorsAndNoCrash) {
   Out out;
   EXPECT_EQ(tenon_string_create(nullptr, 3, out), -1);
+  EXPECT_EQ(tenon_string_create("abc", SIZE_MAX, out), -1);
+  EXPECT_EQ(tenon_bytes_create("abc", SIZE_MAX - 1, out), -1);
+  EXPECT_STREQ(tenon_last_error(), "error: out of memory");
+  const int64_t dim = 1;
+  EXPECT_EQ(tenon_shape_create(&dim, SIZE_MAX / 4, out), -1);
+  EXPECT_EQ(tenon_array_create(&out.value, SIZE_MAX / 4, out), -1);
+  EXPECT_EQ(tenon_tensor_create(&dim, 33, f32, kCpu, out), -1);
+  EXPECT_STREQ(tenon_last_error(),
+               "error: a tensor has too many dimensions\n"
+               "  found     33\n"
+               "  expected  at most 32");
   EXPECT_EQ(tenon_shape_create(nullptr, 3, out), -1);
   EXPECT_EQ(tenon_array_create(nullptr, 3, out), -1);
   EXPECT_EQ(tenon_any_copy(nullptr, out), -1);

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 
 #include "object/object_budget.h"
 #include "object/tensor.h"
@@ -22,10 +23,12 @@ class CallContext : public MemoryAccount {
   virtual void poll() = 0;
   // Memory on the CPU that counts for the call's limit; null on the threads that help.
   virtual Ref<StorageObj> allocate(size_t bytes, size_t alignment) = 0;
+  // The byte that new memory is filled with before the program may read it: kPoison when poisoning,
+  // 0 for a program that isn't trusted, which is to see nothing that others left there; none else.
+  virtual std::optional<int> fill_byte() const { return std::nullopt; }
   // Whether functions may change the tensor: only what the call itself allocated is the program's.
   virtual bool may_write(const Tensor& tensor) const = 0;
-  // Whether memory is filled with kPoison where nothing is to be read from it: before it is first
-  // written, and once what lay there is dead.
+  // Whether memory is filled with kPoison once what lay there is dead.
   virtual bool poisons() const { return false; }
 
   // An argument of `function`, the object whose packed call this is, to change: moved out of the

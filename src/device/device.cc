@@ -4,6 +4,7 @@
 #include <array>
 #include <atomic>
 
+#include "device/bulk.h"
 #include "device/call_context.h"
 #include "device/cpu.h"
 #include "object/function.h"
@@ -47,7 +48,8 @@ const DeviceTable& device_table(DLDevice device) {
 
 Ref<StorageObj> allocate_storage(size_t bytes, DLDevice device) {
   const DeviceTable& table = device_table(device);
-  if (CallContext* call = CallContext::current(); call && device.device_type == kDLCPU) {
+  CallContext* call = CallContext::current();
+  if (call && device.device_type == kDLCPU) {
     if (Ref<StorageObj> counted = call->allocate(bytes, kDataAlignment)) return counted;
   }
   auto s = make<StorageObj>();
@@ -60,6 +62,9 @@ Ref<StorageObj> allocate_storage(size_t bytes, DLDevice device) {
   s->device = device;
   s->context = const_cast<DeviceTable*>(&table);
   s->free = &free_storage;
+  if (call && device.device_type == kDLCPU) {
+    if (auto byte = call->fill_byte()) fill_memory(s->data, *byte, taken);
+  }
   return s;
 }
 
@@ -93,10 +98,15 @@ void copy_tensor(const Tensor& from, const Tensor& to) {
   const DeviceTable& table = device_table(device);
   auto bytes = static_cast<size_t>(from.bytes());
   if (bytes == 0) return;
-  if (table.copy(device.device_id, to.data(), from.data(), bytes) != 0 ||
-      table.synchronise(device.device_id) != 0) {
-    throw take_error();
-  }
+  auto* target = static_cast<char*>(to.data());
+  const auto* source = static_cast<const char*>(from.data());
+  // Two tensors on the host may overlap, which a copy of the whole allows and one in parts doesn't.
+  const bool whole = target < source + bytes && source < target + bytes;
+  auto copy = [&](size_t at, size_t n) {
+    if (table.copy(device.device_id, target + at, source + at, n) != 0) throw take_error();
+  };
+  whole ? copy(0, bytes) : in_parts(bytes, copy);
+  if (table.synchronise(device.device_id) != 0) throw take_error();
 }
 
 }  // namespace tenon

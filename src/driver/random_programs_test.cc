@@ -262,9 +262,9 @@ TEST_P(RandomPrograms, KeepTheirMeaningInEveryPass) {
 
 std::vector<Any> run_compiled(const Ref<vm::Program>& program, const std::vector<Any>& inputs,
                               bool poison) {
-  vm::Limits limits;
-  limits.poison = poison;
-  vm::Machine machine(program, limits);
+  vm::MachineOptions options;
+  options.poison = poison;
+  vm::Machine machine(program, {}, options);
   const std::vector<AnyView> views(inputs.begin(), inputs.end());
   Any result = machine.call("main", views);
   if (auto results = result.try_as<Array<Any>>()) return {results->begin(), results->end()};

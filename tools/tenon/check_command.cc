@@ -93,6 +93,7 @@ struct CheckCommand {
   int timeout_seconds = 120;
   bool json = false;
   vm::Limits limits;
+  vm::MachineOptions machine_options;
   int* exit_code = nullptr;
 
   // In the child: compiles the model and runs every data set.
@@ -116,7 +117,7 @@ struct CheckCommand {
     options.threads = 1;
     auto program = compile_in_memory(module, options, model.string());
     const vm::SignatureType type = signature_of(*program, "main").result;
-    vm::Machine machine(program, limits);
+    vm::Machine machine(program, limits, machine_options);
     for (const fs::path& set : sets) {
       std::vector<Any> inputs;
       for (const std::string& file : numbered_files(set.string(), "input")) {
@@ -324,7 +325,7 @@ void add_check_command(CLI::App* app, int* exit_code) {
       ->check(between(1, 1000000))
       ->capture_default_str();
   command->add_flag("--json", state->json, "print every case as JSON before the last line");
-  command->add_flag("--poison", state->limits.poison, kPoisonHelp);
+  command->add_flag("--poison", state->machine_options.poison, kPoisonHelp);
   state->flags.add_to(command);
   command->callback([state] { state->run(); });
 }

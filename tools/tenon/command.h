@@ -43,7 +43,7 @@ void check_writable(const std::string& path);
 // Refuses a folder, which is made where it does not exist, that no file can be written into.
 void check_folder_writable(const std::string& folder);
 
-// Of --poison, where a machine runs (vm::Limits).
+// Of --poison, where a machine runs (vm::MachineOptions).
 inline constexpr char kPoisonHelp[] =
     "debug the memory plan: storage reads as bytes 0xff (NaN, -1) before it\n"
     "is first written and after its last use";

@@ -28,6 +28,7 @@ struct RunCommand {
   CompileFlags flags;
   Tolerance tolerance;
   vm::Limits limits;
+  vm::MachineOptions machine_options;
   std::optional<int64_t> fuel, deadline_ms, memory_mb;
   std::optional<uint32_t> depth;
   int threads = 0;
@@ -150,7 +151,7 @@ struct RunCommand {
     if (memory_mb) limits.memory = static_cast<size_t>(*memory_mb) << 20;
     if (depth) limits.depth = *depth;
     limits.threads = threads;
-    vm::Machine machine(program.program, limits);
+    vm::Machine machine(program.program, limits, machine_options);
     std::vector<AnyView> views(values.begin(), values.end());
     return results_of(machine.call(function, views), signature.result);
   }
@@ -355,7 +356,8 @@ void add_run_command(CLI::App* app, int* exit_code) {
   command->add_option("--depth", state->depth, "calls that may nest")
       ->check(between(1, 1 << 30))
       ->group("Limits");
-  state->of_machine.push_back(command->add_flag("--poison", state->limits.poison, kPoisonHelp));
+  state->of_machine.push_back(
+      command->add_flag("--poison", state->machine_options.poison, kPoisonHelp));
   state->flags.add_to(command);
   command->callback([state] { state->run(); });
 }

@@ -3,6 +3,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "device/bulk.h"
 #include "device/call_context.h"
 #include "device/parallel.h"
 #include "object/function.h"
@@ -39,6 +40,13 @@ struct alignas(kDataAlignment) Workspace {
   size_t bytes;
 };
 
+void give_back(const KernelRuntime*, void* memory) {
+  if (!memory) return;
+  Workspace* workspace = static_cast<Workspace*>(memory) - 1;
+  if (workspace->call) workspace->call->discount_memory(workspace->bytes);
+  std::free(workspace);
+}
+
 void* allocate(const KernelRuntime* self, const char* kernel, uint64_t bytes) {
   constexpr uint64_t kMost = uint64_t{1} << 47;
   size_t total = sizeof(Workspace) + (bytes + kDataAlignment - 1) / kDataAlignment * kDataAlignment;
@@ -53,15 +61,17 @@ void* allocate(const KernelRuntime* self, const char* kernel, uint64_t bytes) {
   }
   workspace->call = call;
   workspace->bytes = total;
-  if (call && call->poisons()) std::memset(workspace + 1, kPoison, total - sizeof(Workspace));
+  auto byte = call ? call->fill_byte() : std::nullopt;
+  if (byte) {
+    try {
+      fill_memory(workspace + 1, *byte, total - sizeof(Workspace));
+    } catch (...) {  // the call is to stop
+      give_back(self, workspace + 1);
+      set_current_exception();
+      return nullptr;
+    }
+  }
   return workspace + 1;
-}
-
-void give_back(const KernelRuntime*, void* memory) {
-  if (!memory) return;
-  Workspace* workspace = static_cast<Workspace*>(memory) - 1;
-  if (workspace->call) workspace->call->discount_memory(workspace->bytes);
-  std::free(workspace);
 }
 
 constexpr KernelRuntime kRuntime = {

@@ -14,7 +14,7 @@ bool is_boolean(const AnyView& v) {
 void Dispatch::fail_fuel(Machine& m) {
   m.fuel_ = 0;
   throw Error(ErrorKind::Runtime, "the call ran out of fuel")
-      .expected(cat("at most ", m.limits_.fuel, " function entries and backward jumps"))
+      .expected(cat("at most ", m.in_force_.fuel, " function entries and backward jumps"))
       .help("give the call a higher fuel limit");
 }
 
@@ -23,7 +23,7 @@ void Dispatch::fail_interrupted(Machine& m) {
   if (word & Machine::kCancelled) throw Error(ErrorKind::Runtime, "the call was cancelled");
   using std::chrono::duration_cast;
   throw Error(ErrorKind::Runtime, "the call ran past its deadline")
-      .expected(cat("at most ", static_cast<double>(m.limits_.deadline.count()) * 1e-6, " ms"))
+      .expected(cat("at most ", static_cast<double>(m.in_force_.deadline.count()) * 1e-6, " ms"))
       .help("give the call a later deadline");
 }
 
@@ -35,15 +35,15 @@ void Dispatch::stop_if_asked(Machine& m) {
 
 void Dispatch::grow_stack(Machine& m, const AnyView* top, const Machine::Frame* frame) {
   if (m.fuel_ < 0) fail_fuel(m);
-  if (reinterpret_cast<const char*>(top) > m.registers_.begin() + m.limits_.stack_bytes) {
+  if (reinterpret_cast<const char*>(top) > m.registers_.begin() + m.stack_bytes_) {
     throw Error(ErrorKind::Runtime, "the call ran out of stack")
-        .expected(cat("at most ", bytes_text(m.limits_.stack_bytes), " of registers"))
+        .expected(cat("at most ", bytes_text(m.stack_bytes_), " of registers"))
         .help("give the machine a larger stack, or look for a recursion without end");
   }
-  const auto* frames_begin = reinterpret_cast<Machine::Frame*>(m.frames_.end()) - m.limits_.depth;
+  const auto* frames_begin = reinterpret_cast<Machine::Frame*>(m.frames_.end()) - m.depth_;
   if (frame < frames_begin) {
     throw Error(ErrorKind::Runtime, "the call went too deep")
-        .expected(cat("at most ", m.limits_.depth, " frames"))
+        .expected(cat("at most ", m.depth_, " frames"))
         .help("give the call a greater depth, or look for a recursion without end");
   }
   // Both watermarks rise in steps, so that what is committed is known and counts as memory.
@@ -51,17 +51,17 @@ void Dispatch::grow_stack(Machine& m, const AnyView* top, const Machine::Frame* 
   auto used = static_cast<size_t>(reinterpret_cast<const char*>(top) - m.registers_.begin());
   auto limit =
       static_cast<size_t>(reinterpret_cast<char*>(m.register_limit_) - m.registers_.begin());
-  while (limit < used) limit = std::min(limit * 2, m.limits_.stack_bytes);
+  while (limit < used) limit = std::min(limit * 2, m.stack_bytes_);
   auto depth = static_cast<size_t>(reinterpret_cast<Machine::Frame*>(m.frames_.end()) - frame);
   auto frames =
       static_cast<size_t>(reinterpret_cast<Machine::Frame*>(m.frames_.end()) - m.frame_limit_);
-  while (frames < depth) frames = std::min(frames * 2, size_t{m.limits_.depth});
+  while (frames < depth) frames = std::min(frames * 2, size_t{m.depth_});
   size_t after = limit + frames * sizeof(Machine::Frame);
   if (after > before && !m.pool_->count_outside(after - before)) {
     throw Error(ErrorKind::Runtime, "the call would use more memory than it may")
         .found(cat("a stack of ", bytes_text(after), ", besides ", bytes_text(m.pool_->used()),
                    " of storage"))
-        .expected(cat("at most ", bytes_text(m.limits_.memory), ", the memory limit"))
+        .expected(cat("at most ", bytes_text(m.pool_->cap()), ", the memory limit"))
         .help("give the call a higher memory limit");
   }
   m.register_limit_ = reinterpret_cast<AnyView*>(m.registers_.begin() + limit);
@@ -175,6 +175,7 @@ void Dispatch::packed_call(Machine& m, const Op& op, AnyView* base) {
     if (target->call(target->self, args.data(), args.count(), &result) != 0) [[unlikely]]
       fail_packed(*e.slot);
     admit_result(&result);
+    m.protect(&result);
     if (m.attention_.load(std::memory_order_relaxed)) [[unlikely]] {
       Borrowed left(e, 0, base);  // what the call took is gone
       instrument(m, op, false, left.span(), &result);
@@ -205,6 +206,7 @@ void Dispatch::call_value(Machine& m, const Op& op, AnyView* base, AnyView calle
   Any result;
   if (function->call(function, args.data(), args.count(), &result) != 0) throw take_error();
   admit_result(&result);
+  m.protect(&result);
   if (m.attention_.load(std::memory_order_relaxed)) [[unlikely]] {
     instrument(m, op, false, args.span(), &result);
     stop_if_asked(m);
@@ -243,7 +245,8 @@ void Dispatch::tail_arguments(Machine& m, const Op& op, const FunctionCode& code
   if (closure) {
     for (const Any& capture :
          static_cast<ClosureObj*>(static_cast<FunctionObj*>(closure->v.object))->captures) {
-      *to++ = Any(capture).leak();
+      *to = captured(m, capture, to);
+      ++to;
     }
   }
   for (size_t i = closure ? 1 : 0; i < e.args.size(); ++i) {
@@ -266,7 +269,8 @@ void Dispatch::tail_arguments(Machine& m, const Op& op, const FunctionCode& code
 
 bool Dispatch::instrument(Machine& m, const Op& op, bool before, std::span<const AnyView> args,
                           Any* result) {
-  if (!m.instrument_) return false;
+  // What another Program's code does within a call isn't told of its own: it is one call here.
+  if (!m.instrument_ || m.program_ != m.home_) return false;
   CallEvent event;
   event.before = before;
   uint32_t offset = 0;

@@ -365,7 +365,10 @@ handle_CallClosure : {
     grow_stack(m, top, record - 1);
   AnyView* slot = frame;
   const auto* closure = static_cast<const ClosureObj*>(static_cast<FunctionObj*>(value.v.object));
-  for (const Any& capture : closure->captures) write_words(*slot++, shared(capture));
+  for (const Any& capture : closure->captures) {
+    write_words(*slot, words_of(captured(m, capture, slot)));
+    ++slot;
+  }
   for (size_t i = 1; i < o.args.size(); ++i) {
     write_words(*slot++, shared(value_of(o.args[i], base)));
   }

@@ -113,7 +113,7 @@ again:
   if %2, again
   ret %1
 }
-func @down_to_zero(n: i64) -> i64 {
+func @down_to_zero(n: i64) -> bool {
 again:
   %0 = sub %0, 1
   %1 = le %0, 0
@@ -151,7 +151,7 @@ again:
   if %1, again
   ret %0
 }
-func @own_result(n: i64) -> i64 {
+func @own_result(n: i64) -> any {
   %1 = load_int 0
   %1 = add %1, 1
   %1 = lt %1, %0

@@ -1,14 +1,19 @@
 #include "vm/interp/machine.h"
 
-#include <cstring>
+#include <algorithm>
+#include <new>
+#include <optional>
 #include <utility>
+#include <vector>
 
+#include "device/bulk.h"
 #include "device/device.h"
 #include "device/parallel.h"
 #include "object/device_name.h"
+#include "support/native_stack.h"
 #include "support/text.h"
-#include "vm/interp/deadline.h"
 #include "vm/interp/dispatch.h"
+#include "vm/interp/match_result.h"
 
 namespace tenon::vm {
 namespace {
@@ -21,24 +26,57 @@ constexpr size_t kFirstFrames = 1024;
 // Stack beyond this goes back to the system after a call.
 constexpr size_t kKeptStack = size_t{1} << 20;
 
-thread_local Machine* current_machine = nullptr;
-thread_local int nesting = 0;
+constinit thread_local Machine* current_machine = nullptr;
+constinit thread_local int nesting = 0;
+// What the native stack must have left for a call within another one.
+constexpr size_t kNestedStack = size_t{64} << 10;
+
+// Copies a tensor's elements, strided or unaligned, to `to` without gaps. A large tensor is halved
+// along its first axis of several indices, so that the call can be stopped between the parts.
+void copy_halves(DLTensor t, char* to) {
+  const std::span<int64_t> shape(t.shape, static_cast<size_t>(t.ndim));
+  const int64_t bytes = byte_count(shape, t.dtype).value_or(0);
+  if (static_cast<size_t>(bytes) <= kBulkPart) {
+    DLManagedTensor borrowed{};
+    borrowed.dl_tensor = t;
+    return Tensor::from_dlpack(&borrowed).copy_elements(to);
+  }
+  tenon::poll();
+  const auto axis = static_cast<size_t>(
+      std::find_if(shape.begin(), shape.end(), [](int64_t n) { return n > 1; }) - shape.begin());
+  const int64_t whole = shape[axis], first = whole / 2;
+  const int64_t step = t.strides[axis] * DataType(t.dtype).bytes();
+  shape[axis] = first;
+  copy_halves(t, to);
+  shape[axis] = whole - first;
+  t.byte_offset += static_cast<uint64_t>(first * step);
+  copy_halves(t, to + bytes / whole * first);
+  shape[axis] = whole;
+}
+
+// A deadline from now on; the far future where there is none.
+Deadline::Clock::time_point end_of(std::chrono::nanoseconds deadline) {
+  using Clock = Deadline::Clock;
+  if (deadline >= std::chrono::hours(24 * 365)) return Clock::time_point::max();
+  return Clock::now() + std::chrono::duration_cast<Clock::duration>(
+                            std::max(deadline, std::chrono::nanoseconds(0)));
+}
 
 }  // namespace
 
-Machine::Machine(Ref<Program> program, Limits limits) : Machine(Unowned(), program.get(), limits) {
+Machine::Machine(Ref<Program> program, Limits limits, MachineOptions options)
+    : Machine(Unowned(), program.get()) {
   held_program_ = std::move(program);
+  set_limits(limits);
+  pool_->set_poison(options.poison);
 }
 
-Machine::Machine(Unowned, const Program* program, Limits limits)
-    : program_(program), pool_(new Pool(kCpu)) {
-  try {
-    set_limits(limits);
-  } catch (...) {
-    pool_->close();
-    throw;
-  }
-}
+Machine::Machine(Unowned, const Program* program)
+    : home_(program),
+      program_(program),
+      account_(Account::of(Limits())),
+      calls_(account_->calls),
+      pool_(new Pool(kCpu)) {}
 
 Machine::~Machine() {
   pool_->close();
@@ -56,6 +94,17 @@ bool Machine::may_write(const Tensor& tensor) const {
   if (tensor.read_only() || !(tensor.layout() & LayoutWord::kPooled)) return false;
   const auto* storage = tensor->owner.as<StorageObj>();
   return storage && pool_->is_of_call(*storage);
+}
+
+void Machine::protect(Any* value) const {
+  if (value->type_index != TypeIndex::Tensor) return;
+  const Tensor& t = payload_as<Tensor>(*value);
+  if (!t.read_only() && !may_write(t)) *value = Any(t.as_read_only());
+}
+
+std::optional<int> Machine::fill_byte() const {
+  if (pool_->poisons()) return kPoison;
+  return program_->trusted() ? std::nullopt : std::optional(0);
 }
 
 Any Machine::take(const Object* function, const AnyView* args, int32_t i) {
@@ -78,7 +127,10 @@ Any Machine::prepare(const AnyView& argument) {
     return t.read_only() || may_write(t) ? value : Any(t.as_read_only());
   }
   Tensor copy = allocate_tensor(t.shape(), t.dtype());
-  t.copy_elements(copy.data());
+  std::vector<int64_t> shape(t.shape().begin(), t.shape().end());
+  DLTensor all = t.dl();
+  all.shape = shape.data();
+  copy_halves(all, copy.data_as<char>());
   return Any(std::move(copy));
 }
 
@@ -86,17 +138,22 @@ Ref<StorageObj> Machine::allocate(size_t bytes, size_t alignment) {
   return current_machine == this ? allocate_storage(bytes, alignment) : Ref<StorageObj>();
 }
 
+Limits Machine::checked(Limits limits) {
+  limits.depth = std::max(limits.depth, 1u);
+  limits.stack_bytes = std::max(limits.stack_bytes, kFirstRegisterBytes);
+  limits.fuel = std::max<int64_t>(limits.fuel, 0);
+  return limits;
+}
+
 void Machine::set_limits(const Limits& limits) {
   if (is_running()) throw Error(ErrorKind::Usage, "a machine's limits can't change while it runs");
-  Limits checked = limits;
-  checked.depth = std::max(checked.depth, 1u);
-  checked.stack_bytes = std::max(checked.stack_bytes, kFirstRegisterBytes);
-  if (checked.fuel < 0) checked.fuel = 0;
-  bool reserve_again = !registers_.begin() || checked.depth != limits_.depth ||
-                       checked.stack_bytes != limits_.stack_bytes;
-  if (reserve_again) reserve(checked);
-  limits_ = checked;
-  pool_->set_poison(checked.poison);
+  work_for(make<Account>(checked(limits), calls_));
+}
+
+void Machine::work_for(Ref<Account> account) {
+  const Limits& limits = account->limits;
+  if (limits.depth != depth_ || limits.stack_bytes != stack_bytes_) reserve(limits);
+  account_ = std::move(account);
 }
 
 void Machine::reserve(const Limits& limits) {
@@ -110,6 +167,8 @@ void Machine::reserve(const Limits& limits) {
   Reservation frames((size_t{limits.depth} + 2) * sizeof(Frame));
   registers_ = std::move(registers);
   frames_ = std::move(frames);
+  depth_ = limits.depth;
+  stack_bytes_ = limits.stack_bytes;
   base_ = top_ = reinterpret_cast<AnyView*>(registers_.begin());
   frame_ = reinterpret_cast<Frame*>(frames_.end());
   pc_ = nullptr;
@@ -130,6 +189,7 @@ void Machine::set_instrument(Instrument instrument) {
 }
 
 bool Machine::cancel() {
+  const bool elsewhere = calls_->interrupt(kCancelled);
   // In one step with the question whether a call runs, so that it hits none that begins later.
   uint32_t now = attention_.load(std::memory_order_relaxed);
   while (!(now & kIdle)) {
@@ -137,7 +197,7 @@ bool Machine::cancel() {
       return true;
     }
   }
-  return false;
+  return elsewhere;
 }
 
 MachineStats Machine::stats() const {
@@ -148,12 +208,12 @@ MachineStats Machine::stats() const {
 }
 
 Any Machine::call(std::string_view function, std::span<const AnyView> args) {
-  return call(program_->exported(function), args);
+  return call(home_->exported(function), args);
 }
 
 Any Machine::call(uint32_t function_index, std::span<const AnyView> args) {
-  const FunctionCode& code = program_->code(function_index);
-  const FunctionUnit& unit = program_->function_unit(code);
+  const FunctionCode& code = home_->code(function_index);
+  const FunctionUnit& unit = home_->function_unit(code);
   if (args.size() != unit.params.size()) {
     std::vector<std::string> wanted;
     for (const Param& p : unit.params) wanted.push_back(printable(cat(p.name, ": ", p.type)));
@@ -163,7 +223,7 @@ Any Machine::call(uint32_t function_index, std::span<const AnyView> args) {
         .found(cat(args.size()))
         .expected(cat(unit.params.size(), " (", join(wanted, ", "), ")"));
   }
-  return call_code(code, {}, args);
+  return call_code(*home_, code, {}, args, {});
 }
 
 // Makes a machine this thread's current one.
@@ -178,26 +238,157 @@ class Machine::Current {
   Scope scope_;
 };
 
-Any Machine::call_code(const FunctionCode& code, std::span<const Any> captures,
-                       std::span<const AnyView> args) {
+// A call that no other call on this machine encloses. One on another machine may: it is a packed
+// function of that call which makes this one.
+class Machine::Outermost {
+ public:
+  Outermost(Machine& m, Machine* outer)
+      : m_(m), outer_(outer), limits_(m.account_->limits), end_(end_of(limits_.deadline)) {
+    if (outer) {
+      limits_.fuel = std::min(limits_.fuel, std::max<int64_t>(outer->fuel_, 0));
+      if (outer->in_force_.end < end_) {
+        end_ = outer->in_force_.end;
+        limits_.deadline = outer->in_force_.deadline;
+      }
+      if (auto left = outer->pool_->left()) {
+        // A cap of 0 would be none.
+        limits_.memory =
+            std::max<size_t>(1, std::min(*left, limits_.memory ? limits_.memory : *left));
+      }
+    }
+    m.begin_call(limits_.memory);
+    m.fuel_ = limits_.fuel;
+    m.in_force_ = {limits_.fuel, limits_.deadline, end_};
+  }
+  ~Outermost() {
+    if (outer_) outer_->fuel_ -= limits_.fuel - std::max<int64_t>(m_.fuel_, 0);
+    m_.end_call();
+  }
+  // In force while the call runs; what may fail, once this object stands.
+  struct Bounds {
+    explicit Bounds(Outermost& call) : objects(call.limits_.memory ? &call.m_ : nullptr) {
+      Machine& m = call.m_;
+      // Its own machine's cancel finds a call there; others find it here.
+      if (call.outer_) {
+        entry.emplace(call.outer_->account_->calls, &m.attention_);
+      } else if (m.account_->calls != m.calls_) {
+        entry.emplace(m.account_->calls, &m.attention_);
+      }
+      if (call.end_ != Clock::time_point::max()) {
+        deadline.emplace(&m.attention_, kExpired, call.end_);
+      }
+      if (call.limits_.threads > 0) threads.emplace(call.limits_.threads);
+    }
+    ObjectBudget objects;
+    std::optional<RunningCalls::Entry> entry;
+    std::optional<Deadline> deadline;
+    std::optional<ThreadsScope> threads;
+  };
+
+ private:
+  Machine& m_;
+  Machine* outer_;
+  Limits limits_;
+  Clock::time_point end_;
+};
+
+// A call within a call on the same machine, of a function value that has an account of its own: it
+// is held to that as well as to what is left of the outer call. The stack and its depth are the
+// machine's.
+class Machine::Nested {
+ public:
+  Nested(Machine& m, const Ref<Account>& account)
+      : m_(m),
+        account_(std::exchange(m.account_, Account::stricter(m.account_, account))),
+        in_force_(m.in_force_),
+        fuel_(m.fuel_),
+        cap_(m.pool_->cap()) {
+    const Limits& own = account->limits;
+    if (own.fuel < m.fuel_) m.in_force_.fuel = m.fuel_ = own.fuel;
+    given_ = m.fuel_;
+    const auto end = end_of(own.deadline);
+    if (end < m.in_force_.end) {
+      m.in_force_.end = end;
+      m.in_force_.deadline = own.deadline;
+    }
+    if (own.memory) {
+      const size_t most = m.pool_->counted() + own.memory;
+      if (!cap_ || most < cap_) m.pool_->set_cap(most);
+    }
+  }
+  ~Nested() {
+    m_.fuel_ = fuel_ - (given_ - std::max<int64_t>(m_.fuel_, 0));
+    m_.pool_->set_cap(cap_);
+    m_.account_ = std::move(account_);
+    if (m_.in_force_.end != in_force_.end) {
+      m_.in_force_ = in_force_;
+      // The word may have been set for the deadline that ended here. Where the outer one passes at
+      // this moment, its time has come by the clock as well.
+      m_.attention_.fetch_and(~uint32_t{kExpired}, std::memory_order_relaxed);
+      m_.expire_if_due();
+    }
+    m_.in_force_ = in_force_;
+  }
+  struct Bounds {
+    explicit Bounds(Nested& call) {
+      Machine& m = call.m_;
+      if (!call.cap_ && m.pool_->cap()) objects.emplace(static_cast<MemoryAccount*>(&m));
+      if (m.in_force_.end != call.in_force_.end) {
+        deadline.emplace(&m.attention_, kExpired, m.in_force_.end);
+      }
+    }
+    std::optional<ObjectBudget> objects;
+    std::optional<Deadline> deadline;
+  };
+
+ private:
+  Machine& m_;
+  Ref<Account> account_;  // what was in force, as what follows
+  InForce in_force_;
+  int64_t fuel_;
+  size_t cap_;
+  int64_t given_ = 0;
+};
+
+void Machine::expire_if_due() {
+  if (in_force_.end <= Clock::now()) attention_.fetch_or(kExpired, std::memory_order_relaxed);
+}
+
+Any Machine::call_code(const Program& program, const FunctionCode& code,
+                       std::span<const Any> captures, std::span<const AnyView> args,
+                       const Ref<Account>& account) {
+  const FunctionUnit& unit = program.function_unit(code);
   if (captures.size() + args.size() != static_cast<size_t>(code.params)) {
     throw Error(ErrorKind::Usage, "a closure is called with the wrong number of arguments")
         .found(cat(args.size()))
         .expected(cat(static_cast<size_t>(code.params) - captures.size(), " for '",
-                      printable(program_->function_unit(code).name), "'"));
+                      printable(unit.name), "'"));
   }
-  if (nesting >= kMaxNesting) {
+  if (nesting >= kMaxNesting || (nesting > 0 && native_stack_left() < kNestedStack)) {
     throw Error(ErrorKind::Runtime, "calls between the host and programs are nested too deep")
-        .expected(cat("at most ", kMaxNesting, " within each other"))
+        .found(nesting >= kMaxNesting ? cat(nesting, " calls within each other")
+                                      : cat(bytes_text(native_stack_left()),
+                                            " left of the thread's native stack after ", nesting,
+                                            nesting == 1 ? " call" : " calls"))
+        .expected(cat("at most ", kMaxNesting, " within each other, with ",
+                      bytes_text(kNestedStack), " of stack left for each"))
         .help("let the program call its own functions directly");
   }
   struct Nest {
     Nest() { ++nesting; }
     ~Nest() { --nesting; }
   } nest;
-  if (thread_.load(std::memory_order_relaxed) == Pool::this_thread()) {
+  auto run = [&] {
     Current current(this);
-    return enter(code, captures, args);
+    Any result = enter(program, code, captures, args);
+    check_result(unit, result);
+    return result;
+  };
+  if (thread_.load(std::memory_order_relaxed) == Pool::this_thread()) {
+    if (!account || account == account_) return run();
+    Nested call(*this, account);
+    Nested::Bounds bounds(call);
+    return run();
   }
   uint32_t idle = kIdle;
   if (!attention_.compare_exchange_strong(idle, instrument_ ? uint32_t{kInstrumented} : 0u,
@@ -205,31 +396,15 @@ Any Machine::call_code(const FunctionCode& code, std::span<const Any> captures,
     throw Error(ErrorKind::Usage, "this machine runs a call on another thread")
         .help("make a machine for each thread; they share the program");
   }
-  struct Running {
-    Machine& m;
-    explicit Running(Machine& machine) : m(machine) { m.begin_call(); }
-    ~Running() { m.end_call(); }
-  } running(*this);
-  Current current(this);
-  ObjectBudget objects(limits_.memory ? this : nullptr);
-  std::optional<Deadline> deadline;
-  using Clock = Deadline::Clock;
-  if (limits_.deadline < std::chrono::hours(24 * 365)) {
-    auto delay = std::chrono::duration_cast<Clock::duration>(
-        std::max(limits_.deadline, std::chrono::nanoseconds(0)));
-    deadline.emplace(&attention_, kExpired, Clock::now() + delay);
-  }
-  std::optional<ThreadsScope> threads;
-  if (limits_.threads > 0) threads.emplace(limits_.threads);
-  return enter(code, captures, args);
+  Outermost call(*this, current_machine);
+  Outermost::Bounds bounds(call);
+  return run();
 }
 
-void Machine::begin_call() {
+void Machine::begin_call(size_t memory) {
   thread_.store(Pool::this_thread(), std::memory_order_relaxed);
   pool_->set_owner(Pool::this_thread());
-  pool_->begin_call();
-  pool_->set_cap(limits_.memory, stack_committed());
-  fuel_ = limits_.fuel;
+  pool_->begin_call(memory, stack_committed());
 }
 
 void Machine::end_call() noexcept {
@@ -238,28 +413,38 @@ void Machine::end_call() noexcept {
   if (stack_committed() > kKeptStack) {
     registers_.discard(kFirstRegisterBytes);
     register_limit_ = reinterpret_cast<AnyView*>(registers_.begin() + kFirstRegisterBytes);
-    size_t frames = std::min<size_t>(kFirstFrames, limits_.depth);
+    size_t frames = std::min<size_t>(kFirstFrames, depth_);
     frames_.discard_before(frames_.size() - frames * sizeof(Frame));
     frame_limit_ = reinterpret_cast<Frame*>(frames_.end()) - frames;
   }
   attention_.store(kIdle, std::memory_order_release);
 }
 
-Any Machine::enter(const FunctionCode& code, std::span<const Any> captures,
+Any Machine::enter(const Program& program, const FunctionCode& code, std::span<const Any> captures,
                    std::span<const AnyView> args) {
-  struct Saved {
+  // Puts back what the call around this one was at. After an error it first clears the registers
+  // that this one used.
+  struct Entered {
     Machine& m;
+    const Program* program = m.program_;
     const Op* pc = m.pc_;
     AnyView* base = m.base_;
     AnyView* top = m.top_;
     Frame* frame = m.frame_;
-    ~Saved() {
+    uint64_t maker = m.pool_->maker();
+    bool returned = false;
+    ~Entered() {
+      if (!returned) m.unwind(top);
+      m.program_ = program;
       m.pc_ = pc;
       m.base_ = base;
       m.top_ = top;
       m.frame_ = frame;
+      m.pool_->set_maker(maker);
     }
-  } saved{*this};
+  } entered{*this};
+  program_ = &program;
+  pool_->set_maker(program.number());
   AnyView* const start = top_;
   AnyView* const base = start + 1;  // the entry's frame holds the result
   Frame* const record = frame_ - 1;
@@ -272,14 +457,16 @@ Any Machine::enter(const FunctionCode& code, std::span<const Any> captures,
   top_ = base;
   try {
     for (const Any& capture : captures) {
-      *to++ = Any(capture).leak();
+      Any value = capture;
+      protect(&value);
+      *to++ = value.leak();
       top_ = to;
     }
     for (const AnyView& argument : args) {
       *to++ = prepare(argument).leak();
       top_ = to;
     }
-    record->pc = program_->ops_.data();
+    record->pc = program.ops_.data();
     record->base = start;
     frame_ = record;
     base_ = base;
@@ -290,17 +477,13 @@ Any Machine::enter(const FunctionCode& code, std::span<const Any> captures,
   } catch (const Error& e) {
     Error error = e;
     if (frame_ <= record) add_backtrace(error, record);
-    unwind(start);
     throw error;
   } catch (const std::bad_alloc&) {
-    Error error(ErrorKind::Runtime, "out of memory");
-    add_backtrace(error, record);
-    unwind(start);
+    Error error = Error::out_of_memory();
+    if (frame_ <= record) add_backtrace(error, record);
     throw error;
-  } catch (...) {
-    unwind(start);
-    throw;
   }
+  entered.returned = true;
   Any result = Any::adopt(*start);
   *start = AnyView();
   return result;
@@ -340,7 +523,7 @@ Cycle cycle_from(size_t first, size_t depth, const F& op) {
 
 }  // namespace
 
-void Machine::add_backtrace(Error& error, const Frame* entry) const {
+void Machine::add_backtrace(Error& error, const Frame* entry) const try {
   constexpr size_t kShown = 24;
   const size_t depth = 1 + static_cast<size_t>(std::max<ptrdiff_t>(entry - frame_, 0));
   auto op = [&](size_t i) { return i == 0 ? pc_ : frame_[i - 1].pc; };
@@ -357,6 +540,7 @@ void Machine::add_backtrace(Error& error, const Frame* entry) const {
     i += cycle.frames();
   }
   if (i < depth) error.frame(cat(depth - i, depth - i == 1 ? " frame more" : " frames more"));
+} catch (const std::bad_alloc&) {  // the error stays, with the frames that there was memory for
 }
 
 Pool& Machine::pool_on(DLDevice device) const {
@@ -369,7 +553,10 @@ Pool& Machine::pool_on(DLDevice device) const {
 }
 
 Ref<StorageObj> Machine::allocate_storage(size_t bytes, size_t alignment, DLDevice device) {
-  return Ref<StorageObj>::adopt(pool_on(device).allocate(bytes, alignment));
+  auto storage = Ref<StorageObj>::adopt(pool_on(device).allocate(bytes, alignment));
+  if (auto byte = fill_byte()) [[unlikely]]
+    fill_memory(storage->data, *byte, bytes);
+  return storage;
 }
 
 Tensor Machine::allocate_tensor(std::span<const int64_t> shape, DataType dtype, DLDevice device) {

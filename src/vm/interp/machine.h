@@ -9,19 +9,22 @@
 // placed where the callee's window begins. Everything above the current frame is None. A call
 // between functions of the Program never recurses on the native stack. The machine stays usable
 // after any error.
+//
+// A function value of another Program that is called while a call runs here runs here too, on what
+// is left of that call's limits. A tensor in a register that isn't read-only lies in memory that
+// this call allocated for the Program which runs: that alone may be written.
 #pragma once
 
 #include <atomic>
-#include <chrono>
 #include <cstdint>
 #include <functional>
-#include <limits>
-#include <optional>
 #include <span>
 #include <string_view>
 
 #include "device/call_context.h"
 #include "object/any.h"
+#include "vm/interp/account.h"
+#include "vm/interp/deadline.h"
 #include "vm/interp/op.h"
 #include "vm/interp/pool.h"
 #include "vm/interp/program.h"
@@ -29,19 +32,10 @@
 
 namespace tenon::vm {
 
-// What one call from the host may use. A nested call shares what is left of the outer one's.
-struct Limits {
-  // A unit per function entry and per taken backward jump.
-  int64_t fuel = std::numeric_limits<int64_t>::max();
-  std::chrono::nanoseconds deadline = std::chrono::nanoseconds::max();  // from the call's start
-  // Stack, storage from the machine's pools, objects, and what packed functions and kernels need
-  // for their work; 0 for no cap.
-  size_t memory = 0;
-  uint32_t depth = 1 << 20;                // frames
-  size_t stack_bytes = size_t{256} << 20;  // of registers; address space, not memory
-  int32_t threads = 0;                     // for parallel loops; 0 for all that there are
-  // No limit, a debug mode: storage reads as kPoison (device/call_context.h) before it is first
-  // written and after its last use, so that a wrong memory plan shows in the results.
+// Settings of a machine that are no limits.
+struct MachineOptions {
+  // A debug mode: storage reads as kPoison (device/call_context.h) before it is first written and
+  // after its last use, so that a wrong memory plan shows in the results.
   bool poison = false;
 };
 
@@ -70,17 +64,18 @@ struct MachineStats {
 
 class Machine final : private CallContext {
  public:
-  explicit Machine(Ref<Program> program, Limits limits = {});
+  explicit Machine(Ref<Program> program, Limits limits = {}, MachineOptions options = {});
   ~Machine();
   Machine(const Machine&) = delete;
   Machine& operator=(const Machine&) = delete;
 
-  const Program& program() const { return *program_; }
+  const Program& program() const { return *home_; }
 
   // Calls an exported function. Arguments are borrowed, and the program can't write into their
   // tensors, which are rewrapped as read-only, and copied where they aren't compact or aligned; a
   // result that is an argument is read-only too. Throws Usage errors for a wrong name or argument
-  // count, otherwise what the call fails with, with the machine's frames as backtrace.
+  // count, otherwise what the call fails with, with the machine's frames as backtrace: also a
+  // Runtime error when the function returns something else than its signature says.
   Any call(std::string_view function, std::span<const AnyView> args);
   Any call(uint32_t function_index, std::span<const AnyView> args);
   template <class... Args>
@@ -94,11 +89,13 @@ class Machine final : private CallContext {
   // Not while a call runs. A Runtime error, which leaves the old limits, when the system has no
   // address space for the stack.
   void set_limits(const Limits& limits);
-  const Limits& limits() const { return limits_; }
+  const Limits& limits() const { return account_->limits; }
   void set_instrument(Instrument instrument);
 
-  // Stops the running call with an error, soon; from any thread. Without one, nothing happens, then
-  // or later. Whether one ran.
+  // Stops the running call with an error, soon; from any thread. So it does the calls that the host
+  // makes of function values which this machine's calls returned, wherever they run, and calls of
+  // other machines that run within one of these. Without any, nothing happens, then or later.
+  // Whether one ran.
   bool cancel();
   // What is left of the current or was left of the last call's fuel.
   int64_t fuel_left() const { return fuel_; }
@@ -107,12 +104,18 @@ class Machine final : private CallContext {
   // The machine that runs on this thread, or null.
   static Machine* current();
 
-  // Storage and tensors from the device's pool, under the call's memory limit. An Unsupported error
-  // for a device that the machine doesn't have. Packed functions that make results get them through
-  // device/device.h.
+  // Storage and tensors from the device's pool, under the call's memory limit, cleared for a program
+  // that isn't trusted. An Unsupported error for a device that the machine doesn't have. Packed
+  // functions that make results get them through device/device.h.
   Ref<StorageObj> allocate_storage(size_t bytes, size_t alignment = kDataAlignment,
                                    DLDevice device = kCpu);
   Tensor allocate_tensor(std::span<const int64_t> shape, DataType dtype, DLDevice device = kCpu);
+  // A closure of the running Program, on the running call's account.
+  Ref<ClosureObj> new_closure(const FunctionCode& code, size_t captures) const {
+    return ClosureObj::of(*program_, code, captures, account_);
+  }
+  // The value as the program may hold it: a tensor that it may not write becomes read-only.
+  void protect(Any* value) const;
   // Of a tensor that was just made in a storage of the program's: see Pool::put_in_slot.
   void put_in_slot(const Tensor& tensor) { pool_->put_in_slot(tensor); }
 
@@ -126,7 +129,17 @@ class Machine final : private CallContext {
     AnyView* base;  // of the caller
   };
   class Current;
+  class Outermost;
+  class Nested;
   enum Attention : uint32_t { kCancelled = 1, kExpired = 2, kInstrumented = 4, kIdle = 8 };
+  using Clock = Deadline::Clock;
+
+  // What the running call is held to, for messages and for the calls within it.
+  struct InForce {
+    int64_t fuel = 0;
+    std::chrono::nanoseconds deadline{};
+    Clock::time_point end = Clock::time_point::max();
+  };
 
   // Of the running call, for what works for it.
   bool count_memory(size_t bytes) override { return pool_->count_outside(bytes); }
@@ -135,35 +148,48 @@ class Machine final : private CallContext {
   void poll() override;
   Ref<StorageObj> allocate(size_t bytes, size_t alignment) override;
   bool may_write(const Tensor& tensor) const override;
+  std::optional<int> fill_byte() const override;
   bool poisons() const override { return pool_->poisons(); }
   Any take(const Object* function, const AnyView* args, int32_t i) override;
 
+  // A machine of the Program's own, for function values that the host calls outside of any call.
   struct Unowned {};
-  Machine(Unowned, const Program* program, Limits limits);
+  Machine(Unowned, const Program* program);
+  // Makes the calls of such a machine run on that account.
+  void work_for(Ref<Account> account);
 
   // The pool of a device: there is one, the CPU's.
   Pool& pool_on(DLDevice device) const;
+  static Limits checked(Limits limits);
   void reserve(const Limits& limits);
   size_t stack_committed() const;
-  Any call_code(const FunctionCode& code, std::span<const Any> captures,
-                std::span<const AnyView> args);
-  Any enter(const FunctionCode& code, std::span<const Any> captures, std::span<const AnyView> args);
+  // Calls a function of `program`, which may be another than the machine's. `account` is that of
+  // the function value which is called; null for the machine's own.
+  Any call_code(const Program& program, const FunctionCode& code, std::span<const Any> captures,
+                std::span<const AnyView> args, const Ref<Account>& account);
+  Any enter(const Program& program, const FunctionCode& code, std::span<const Any> captures,
+            std::span<const AnyView> args);
   Any prepare(const AnyView& argument);
   // Releases the registers from `start` on.
   void unwind(AnyView* start) noexcept;
   // The frames from the innermost to `entry`; those of a recursion once, with a count.
   void add_backtrace(Error& error, const Frame* entry) const;
   bool is_running() const { return !(attention_.load(std::memory_order_acquire) & kIdle); }
-  void begin_call();
+  void begin_call(size_t memory);
   void end_call() noexcept;
+  void expire_if_due();
 
   Ref<Program> held_program_;  // null for the Program's own idle machines
-  const Program* program_;
-  Limits limits_;
+  const Program* home_;        // what functions are called by name of
+  const Program* program_;     // whose code runs
+  Ref<Account> account_;       // of the running call, or of the next one
+  const Ref<RunningCalls> calls_;
   Instrument instrument_;
   Pool* pool_;
 
   Reservation registers_, frames_;
+  uint32_t depth_ = 0;      // what they are reserved for: frames,
+  size_t stack_bytes_ = 0;  // and bytes of registers
   // Of the running call. `top_` is the first register above the current frame.
   const Op* pc_ = nullptr;
   AnyView* base_ = nullptr;
@@ -172,6 +198,7 @@ class Machine final : private CallContext {
   AnyView* register_limit_ = nullptr;  // beyond it grow_stack is asked
   Frame* frame_limit_ = nullptr;
   int64_t fuel_ = 0;
+  InForce in_force_;
   // What the running call has to look at; kIdle while none runs.
   std::atomic<uint32_t> attention_{kIdle};
   std::atomic<const void*> thread_{nullptr};  // that runs it, as Pool::this_thread names it

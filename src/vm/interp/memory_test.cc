@@ -196,9 +196,7 @@ TEST(Machine, PoisonsStorageThatIsFreed) {
     }
   )");
   for (bool poison : {false, true}) {
-    Limits limits;
-    limits.poison = poison;
-    Machine m(program_of(unit, options), limits);
+    Machine m(program_of(unit, options), {}, {.poison = poison});
     EXPECT_EQ(m.call("freed").as<int64_t>(), poison ? 0xff : 7);
   }
 }
@@ -266,6 +264,23 @@ TEST(Machine, ArgumentsAreReadOnlyToTheProgram) {
   EXPECT_TRUE(m.call("same", other.call("make", 2)).as<Tensor>().read_only());
   Any earlier = other.call("make", 2);
   EXPECT_FALSE(earlier.as<Tensor>().read_only());
+}
+
+TEST(Machine, LargeStridedInputsAreMadeCompactInParts) {
+  Machine m(program_of(assemble("func @same(x: any) -> any {\n ret %0!\n}")));
+  const int64_t rows = 3000, columns = 3001;  // 36 MB of i32, transposed: several parts
+  std::vector<int32_t> data(static_cast<size_t>(rows * columns));
+  for (size_t i = 0; i < data.size(); ++i) data[i] = static_cast<int32_t>(i);
+  int64_t shape[3] = {1, columns, rows}, strides[3] = {7, 1, columns};
+  DLManagedTensor managed{};
+  managed.dl_tensor = {data.data(), kCpu, 3, i32, shape, strides, 0};
+  Tensor t = m.call("same", Tensor::from_dlpack(&managed)).as<Tensor>();
+  ASSERT_TRUE(t.compact());
+  for (int64_t i = 0; i < columns; ++i) {
+    for (int64_t j = 0; j < rows; ++j) {
+      ASSERT_EQ(t.data_as<int32_t>()[i * rows + j], j * columns + i);
+    }
+  }
 }
 
 TEST(Machine, StridedAndUnalignedInputsAreMadeCompact) {

@@ -41,17 +41,19 @@ size_t Pool::class_size(uint32_t size_class) {
   return size_t{4 + size_class % 4} << (size_class / 4 + 4);
 }
 
-void Pool::begin_call() {
+void Pool::begin_call(size_t cap, size_t outside) {
   collect();
   ++call_;
   used_.store(0, std::memory_order_relaxed);
+  outside_.store(outside, std::memory_order_relaxed);
   peak_ = 0;
+  cap_ = cap;
 }
 
 bool Pool::is_of_call(const StorageObj& storage) const {
   if (!(storage.flags & StorageObj::kIsPooled)) return false;
   const auto& block = static_cast<const PoolBlock&>(storage);
-  return block.pool == this && block.call == call_;
+  return block.pool == this && block.call == call_ && block.maker == maker();
 }
 
 bool Pool::count_outside(size_t bytes) {
@@ -65,8 +67,7 @@ bool Pool::count_outside(size_t bytes) {
 
 void Pool::fail_cap(size_t bytes) const {
   throw Error(ErrorKind::Runtime, "the call would use more memory than it may")
-      .found(cat(bytes_text(bytes), " more, besides ",
-                 bytes_text(used() + outside_.load(std::memory_order_relaxed)), " in use"))
+      .found(cat(bytes_text(bytes), " more, besides ", bytes_text(counted()), " in use"))
       .expected(cat("at most ", bytes_text(cap_), ", the memory limit"))
       .help("give the call a higher memory limit");
 }
@@ -95,8 +96,7 @@ PoolBlock* Pool::allocate(size_t bytes, size_t alignment) {
   PoolBlock* block = alignment <= kDataAlignment ? find_free(size_class) : nullptr;
   size_t capacity = block ? block->capacity : class_size(size_class);
   if (cap_) {
-    size_t counted = outside_.load(std::memory_order_relaxed) + used();
-    if (counted > cap_ || capacity + sizeof(PoolBlock) > cap_ - counted) [[unlikely]] {
+    if (capacity + sizeof(PoolBlock) > *left()) [[unlikely]] {
       if (block) take_back(block);
       fail_cap(bytes);
     }
@@ -110,8 +110,8 @@ PoolBlock* Pool::allocate(size_t bytes, size_t alignment) {
   block->counts = Object::kCountsOfNew;
   block->size = bytes;
   block->call = call_;
+  block->maker = maker();
   holders_.fetch_add(1, std::memory_order_relaxed);
-  if (poisons()) fill(block);
   return block;
 }
 
@@ -123,6 +123,7 @@ void Pool::put_in_slot(const Tensor& tensor) {
   slot->counts = Object::kCountsOfNew;
   slot->size = slot->capacity;
   slot->call = call_;
+  slot->maker = maker();
   fill(slot);
   slot->owner = std::exchange(tensor->owner, Ref<Object>::adopt(slot));
 }

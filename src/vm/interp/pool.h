@@ -8,9 +8,11 @@
 // flat.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 
 #include "object/tensor.h"
 
@@ -26,7 +28,8 @@ struct PoolBlock : StorageObj {
   PoolBlock* next = nullptr;
   size_t capacity = 0;  // bytes of memory, the size of its class
   uint32_t size_class = 0;
-  uint32_t call = 0;  // the machine's call that it counts for
+  uint32_t call = 0;   // the machine's call that it counts for
+  uint64_t maker = 0;  // the Program for which it was allocated
 };
 
 class Pool {
@@ -47,16 +50,22 @@ class Pool {
   size_t used() const { return used_.load(std::memory_order_relaxed); }
   size_t peak() const { return peak_; }      // of `used` since begin_call
   size_t cached() const { return cached_; }  // in the free lists
-  // Whether the current call allocated it here.
+  // The Program whose code runs, by its number: blocks are allocated for it.
+  void set_maker(uint64_t program) { maker_.store(program, std::memory_order_relaxed); }
+  uint64_t maker() const { return maker_.load(std::memory_order_relaxed); }
+  // Whether the current call allocated it here, for the Program whose code runs now. Any thread.
   bool is_of_call(const StorageObj& storage) const;
-  // Starts a call: what is in use from before belongs to the host and doesn't count.
-  void begin_call();
-  // What the call may use; 0 for no cap. `outside` counts against it as well (the stack).
-  void set_cap(size_t cap, size_t outside) {
-    cap_ = cap;
-    outside_.store(outside, std::memory_order_relaxed);
-  }
+  // Starts a call: what is in use from before belongs to the host and doesn't count. `cap` is what
+  // the call may use, 0 for no cap; `outside` counts against it as well (the stack).
+  void begin_call(size_t cap = 0, size_t outside = 0);
+  void set_cap(size_t cap) { cap_ = cap; }
   size_t cap() const { return cap_; }
+  // All that counts against the cap, and what is left of it; none where there is no cap.
+  size_t counted() const { return used() + outside_.load(std::memory_order_relaxed); }
+  std::optional<size_t> left() const {
+    if (!cap_) return std::nullopt;
+    return cap_ - std::min(cap_, counted());
+  }
   // Counts memory that isn't a block's (stack, objects, workspace of kernels); false when the cap
   // would be passed. From any thread.
   bool count_outside(size_t bytes);
@@ -66,8 +75,7 @@ class Pool {
   // Frees what lies in the free lists.
   void trim();
 
-  // Poisoning: memory reads as kPoison from when it is handed out until it is written, and again
-  // from when it is freed.
+  // Poisoning: memory reads as kPoison again from when it is freed.
   void set_poison(bool on) { poison_.store(on, std::memory_order_relaxed); }
   bool poisons() const { return poison_.load(std::memory_order_relaxed); }
   // Gives a tensor that nobody shares yet a storage of its own within the one that it lies in,
@@ -105,6 +113,7 @@ class Pool {
   void unuse(size_t bytes) { used_.store(used() - bytes, std::memory_order_relaxed); }
   size_t peak_ = 0, high_ = 0, cached_ = 0;
   size_t cap_ = 0;
+  std::atomic<uint64_t> maker_{0};
   std::atomic<size_t> used_{0};     // written by the owner alone, read by threads that help it
   std::atomic<size_t> outside_{0};  // written by all of them
   uint64_t occupied_[kClasses / 64] = {};  // classes whose list isn't empty

@@ -53,6 +53,11 @@ bool load_library(const std::string& name, const ProgramOptions& options, std::s
 
 }  // namespace
 
+Program::Program() {
+  static constinit std::atomic<uint64_t> last{0};
+  number_ = last.fetch_add(1, std::memory_order_relaxed) + 1;
+}
+
 Program::~Program() {
   idle_.clear();  // machines look at the code
 }
@@ -99,6 +104,7 @@ Ref<Program> Program::from_unit(Unit unit, ProgramOptions options) {
 
 void Program::link(const ProgramOptions& options) {
   register_vm_types();
+  trusted_ = options.trusted;
   if (!options.trusted && (!unit_.kernels.empty() || !unit_.libraries.empty())) {
     throw Error(ErrorKind::Unsupported, cat(name_, " can't be loaded as a file that isn't trusted"))
         .found(unit_.kernels.empty() ? cat("a need for the library ", printable(unit_.libraries[0]))
@@ -106,6 +112,7 @@ void Program::link(const ProgramOptions& options) {
         .expected("bytecode that calls functions registered for files")
         .help("load it as trusted if you trust its sender as you do for a program");
   }
+  idle_.reserve(kIdleMachines);  // so that giving a machine back can't fail
   std::vector<std::string> missing_libraries;
   for (const std::string& name : unit_.libraries) {
     std::string why;
@@ -246,6 +253,22 @@ std::string Program::frame_text(const Op* op) const {
   return out;
 }
 
+Function Program::function(std::string_view name, const Limits& limits) const {
+  const FunctionCode& code = functions_[exported(name)];
+  return Function::adopt(ClosureObj::of(*this, code, 0, Account::of(Machine::checked(limits))));
+}
+
+Any Program::call_on_idle(const FunctionCode& code, std::span<const Any> captures,
+                          std::span<const AnyView> args, const Ref<Account>& account) const {
+  struct Lent {
+    const Program& program;
+    std::unique_ptr<Machine> machine;
+    ~Lent() { program.give_idle(std::move(machine)); }
+  } lent{*this, take_idle()};
+  lent.machine->work_for(account);
+  return lent.machine->call_code(*this, code, captures, args, account);
+}
+
 std::unique_ptr<Machine> Program::take_idle() const {
   {
     std::lock_guard lock(mutex_);
@@ -255,12 +278,12 @@ std::unique_ptr<Machine> Program::take_idle() const {
       return machine;
     }
   }
-  return std::unique_ptr<Machine>(new Machine(Machine::Unowned(), this, Limits()));
+  return std::unique_ptr<Machine>(new Machine(Machine::Unowned(), this));
 }
 
-void Program::give_idle(std::unique_ptr<Machine> machine) const {
+void Program::give_idle(std::unique_ptr<Machine> machine) const noexcept {
   std::lock_guard lock(mutex_);
-  if (idle_.size() < kIdleMachines) idle_.push_back(std::move(machine));
+  if (idle_.size() < idle_.capacity()) idle_.push_back(std::move(machine));
 }
 
 }  // namespace tenon::vm

@@ -48,7 +48,7 @@ class Program : public Object {
   // Verifies and links a unit that was made in memory.
   static Ref<Program> from_unit(Unit unit, ProgramOptions options = {});
 
-  Program() = default;
+  Program();
   ~Program();
 
   const Unit& unit() const { return unit_; }
@@ -62,6 +62,14 @@ class Program : public Object {
     return unit_.functions[code.index];
   }
   bool has_native_code() const { return kernels_ != nullptr; }
+  // Whether it was loaded by the policy for trusted files (ProgramOptions).
+  bool trusted() const { return trusted_; }
+  // Another number for each Program of the process; never 0.
+  uint64_t number() const { return number_; }
+
+  // An exported function as a value, which anybody may call, on any thread and several at once.
+  // Each call is held to `limits`. A Usage error as of `exported`.
+  Function function(std::string_view name, const Limits& limits = {}) const;
 
   // The function that holds the op, and the word offset of its instruction; null outside of code.
   const FunctionCode* locate(const Op* op, uint32_t* offset) const;
@@ -80,9 +88,11 @@ class Program : public Object {
 
   void link(const ProgramOptions& options);
   void set_target(PackedSlot& slot, std::unique_ptr<PackedTarget> target) const;
-  // For closures that the host calls outside of any machine.
+  // Calls a function value outside of any machine's call.
+  Any call_on_idle(const FunctionCode& code, std::span<const Any> captures,
+                   std::span<const AnyView> args, const Ref<Account>& account) const;
   std::unique_ptr<Machine> take_idle() const;
-  void give_idle(std::unique_ptr<Machine> machine) const;
+  void give_idle(std::unique_ptr<Machine> machine) const noexcept;
 
   // Destroyed after the constants: libraries keep what they made of these until they are told.
   struct LibraryEnds {
@@ -91,6 +101,8 @@ class Program : public Object {
   } ends_;
   Unit unit_;
   std::string name_;
+  bool trusted_ = true;
+  uint64_t number_;
   std::vector<FunctionCode> functions_;
   std::vector<Op> ops_;               // of all functions; 0 and 1 are the entry's
   std::vector<uint32_t> op_offsets_;  // word offset of each op's instruction

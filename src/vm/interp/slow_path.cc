@@ -133,7 +133,7 @@ void op_alloc_tuple(Machine&, const Op& op, AnyView* base) {
   put_result(base, op.a, Any(fields));
 }
 
-void op_get_field(Machine&, const Op& op, AnyView* base) {
+void op_get_field(Machine& m, const Op& op, AnyView* base) {
   const AnyView& object = value_of(op.operands->args[0], base);
   int64_t index = integer(op.operands->args[1], base, "get_field");
   const Any* begin = nullptr;
@@ -154,6 +154,7 @@ void op_get_field(Machine&, const Op& op, AnyView* base) {
         .expected(cat("0 to ", size - 1));
   }
   Any field = begin[index];
+  m.protect(&field);  // a container of the caller's may hold it
   release_last_uses(*op.operands, base);
   put_result(base, op.a, std::move(field));
 }
@@ -171,7 +172,7 @@ void op_get_tag(Machine&, const Op& op, AnyView* base) {
 
 void op_alloc_closure(Machine& m, const Op& op, AnyView* base) {
   const CallOperands& o = op.as<CallOperands>();
-  Ref<ClosureObj> closure = ClosureObj::of(m.program(), *o.callee, o.args.size());
+  Ref<ClosureObj> closure = m.new_closure(*o.callee, o.args.size());
   for (size_t i = 0; i < o.args.size(); ++i) {
     closure->captures[i] = Any(value_of(o.args[i], base));
   }

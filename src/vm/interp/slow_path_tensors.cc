@@ -48,7 +48,9 @@ void tensor_in_storage(Machine& m, const Op& op, AnyView* base, std::span<const 
   release_last_uses(*op.operands, base);
   Tensor made = Tensor::over(std::move(held), static_cast<uint64_t>(offset), o.dtype, dims);
   m.put_in_slot(made);
-  put_result(base, op.a, Any(std::move(made)));
+  Any value(std::move(made));
+  m.protect(&value);  // the storage may be of an earlier call
+  put_result(base, op.a, std::move(value));
 }
 
 }  // namespace

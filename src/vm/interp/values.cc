@@ -33,13 +33,15 @@ ClosureObj::~ClosureObj() {
   for (Any& capture : captures) capture.~Any();
 }
 
-Ref<ClosureObj> ClosureObj::of(const Program& program, const FunctionCode& code, size_t captures) {
+Ref<ClosureObj> ClosureObj::of(const Program& program, const FunctionCode& code, size_t captures,
+                               Ref<Account> account) {
   auto closure = make_with_tail<ClosureObj>(captures * sizeof(Any));
   Any* first = reinterpret_cast<Any*>(closure.get() + 1);
   for (size_t i = 0; i < captures; ++i) new (first + i) Any();
   closure->captures = {first, captures};
   closure->call = &call_closure_object;
   closure->program = Ref<Object>(const_cast<Program*>(&program));
+  closure->account = std::move(account);
   closure->code = &code;
   return closure;
 }
@@ -52,19 +54,17 @@ ClosureObj* ClosureObj::of_program(const AnyView& value, const Program* program)
   return !program || closure->program.get() == program ? closure : nullptr;
 }
 
+bool ClosureObj::cancel() const {
+  return account->calls->interrupt(Machine::kCancelled);
+}
+
 Any ClosureObj::call_from_host(std::span<const AnyView> args) {
   const auto& owner = static_cast<const Program&>(*program);
   Ref<Object> keep(this);
-  if (Machine* current = Machine::current(); current && &current->program() == &owner) {
-    return current->call_code(*code, captures, args);
+  if (Machine* current = Machine::current()) {
+    return current->call_code(owner, *code, captures, args, account);
   }
-  std::unique_ptr<Machine> machine = owner.take_idle();
-  struct GiveBack {
-    const Program& owner;
-    std::unique_ptr<Machine>& machine;
-    ~GiveBack() { owner.give_idle(std::move(machine)); }
-  } give_back{owner, machine};
-  return machine->call_code(*code, captures, args);
+  return owner.call_on_idle(*code, captures, args, account);
 }
 
 }  // namespace tenon::vm

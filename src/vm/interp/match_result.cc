@@ -1,0 +1,90 @@
+#include "vm/interp/match_result.h"
+
+#include "object/array.h"
+#include "object/reflect.h"
+#include "object/shape.h"
+#include "object/tensor.h"
+#include "support/text.h"
+
+namespace tenon::vm {
+namespace {
+
+using Kind = SignatureType::Kind;
+
+bool dims_fit(const SignatureType& type, std::span<const int64_t> dims) {
+  if (type.rank >= 0 && type.rank != static_cast<int64_t>(dims.size())) return false;
+  if (!type.dims_known) return true;
+  for (size_t i = 0; i < dims.size(); ++i) {
+    if (type.dims[i].is_constant() && type.dims[i].value != dims[i]) return false;
+  }
+  return true;
+}
+
+bool scalar_fits(DataType dtype, int32_t found) {
+  if (dtype.is_bool()) return found == TypeIndex::Bool;
+  if (dtype.is_float()) return found == TypeIndex::Float;
+  return found == TypeIndex::Int;
+}
+
+// Whether the value fits; a tuple's parts are left to the caller.
+bool fits(const SignatureType& type, const AnyView& value) {
+  switch (type.kind) {
+    case Kind::Tensor: {
+      if (value.type_index != TypeIndex::Tensor) return false;
+      const Tensor& t = payload_as<Tensor>(value);
+      return t.dtype() == type.dtype && dims_fit(type, t.shape());
+    }
+    case Kind::Scalar:
+      return scalar_fits(type.dtype, value.type_index);
+    case Kind::Shape:
+      return value.type_index == TypeIndex::Shape &&
+             dims_fit(type, payload_as<Shape>(value).dims());
+    case Kind::Tuple: {
+      if (type.parts.empty()) return value.is_none() || value.as_object<ArrayObj>() != nullptr;
+      const auto* parts = value.as_object<ArrayObj>();
+      return parts && parts->size == static_cast<int64_t>(type.parts.size());
+    }
+    case Kind::Array:
+      return value.as_object<ArrayObj>() != nullptr;
+    case Kind::Function:
+      return value.type_index == TypeIndex::Function;
+    case Kind::Adt:
+      return value.is_object();
+    case Kind::Opaque:
+    case Kind::Any:
+      return true;
+  }
+  return true;
+}
+
+std::string found_text(const AnyView& value) {
+  if (value.type_index == TypeIndex::Tensor) return to_text(payload_as<Tensor>(value));
+  if (value.type_index == TypeIndex::Shape) return to_text(payload_as<Shape>(value));
+  if (const auto* array = value.as_object<ArrayObj>()) {
+    return cat("an array of ", array->size, array->size == 1 ? " value" : " values");
+  }
+  return type_name(value.type_index);
+}
+
+[[noreturn]] void fail(const FunctionUnit& function, const std::string& which,
+                       const SignatureType& type, const AnyView& value) {
+  throw Error(ErrorKind::Runtime, cat("function '", printable(function.name), "' returned ", which,
+                                      "something else than its signature says"))
+      .found(found_text(value))
+      .expected(printable(to_text(type)));
+}
+
+}  // namespace
+
+void check_result(const FunctionUnit& function, const AnyView& value) {
+  const SignatureType& type = function.result;
+  if (!fits(type, value)) fail(function, "", type, value);
+  if (type.kind != Kind::Tuple || type.parts.empty()) return;
+  const auto* parts = value.as_object<ArrayObj>();
+  for (size_t i = 0; i < type.parts.size(); ++i) {
+    const Any& part = parts->begin()[i];
+    if (!fits(type.parts[i], part)) fail(function, cat("as result ", i, " "), type.parts[i], part);
+  }
+}
+
+}  // namespace tenon::vm

@@ -1,0 +1,58 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "object/array.h"
+#include "object/module.h"
+#include "object/shape.h"
+#include "object/tensor.h"
+#include "vm/asm/assemble.h"
+#include "vm/interp/machine.h"
+#include "vm/interp/test_program.h"
+
+namespace tenon::vm {
+namespace {
+
+// What a function of that result type fails with when it returns the value; "" where it fits.
+std::string refusal(const std::string& type, const Any& value) {
+  Machine m(program_of(assemble(cat("func @f(x: any) -> ", type, " {\n  ret %0!\n}"))));
+  try {
+    m.call("f", value);
+    return "";
+  } catch (const Error& e) {
+    return e.render();
+  }
+}
+
+TEST(Result, MustBeWhatTheSignatureSays) {
+  Machine m(program_of(assemble("func @unset() -> i64 {\n  ret %0\n}")));
+  EXPECT_EQ(failure_of([&] { m.call("unset"); }),
+            "error: function 'unset' returned something else than its signature says\n"
+            "  found     None\n"
+            "  expected  i64");
+  EXPECT_EQ(refusal("(i64, bool)", Any(Array<Any>{Any(1), Any(1.5)})),
+            "error: function 'f' returned as result 1 something else than its signature says\n"
+            "  found     float\n"
+            "  expected  bool");
+}
+
+TEST(Result, IsComparedInKindDtypeRankAndKnownSizes) {
+  const Any tensor = Any(Tensor::empty({2, 3}, f32));
+  for (const char* type :
+       {"any", "tensor[2, 3; f32]", "tensor[n, 3; f32]", "tensor[rank=2; f32]", "tensor[*; f32]"}) {
+    EXPECT_EQ(refusal(type, tensor), "") << type;
+  }
+  for (const char* type : {"i64", "tensor[2, 3; f64]", "tensor[2, 4; f32]", "tensor[rank=3; f32]",
+                           "shape[2, 3]", "array[i64]", "()", "(tensor[2, 3; f32])"}) {
+    EXPECT_THAT(refusal(type, tensor), testing::HasSubstr("found     float32[2, 3]")) << type;
+  }
+  const int64_t dims[] = {2, 3};
+  EXPECT_EQ(refusal("shape[n, 3]", Any(Shape(dims))), "");
+  EXPECT_THAT(refusal("shape[n]", Any(Shape(dims))), testing::HasSubstr("found     [2, 3]"));
+  EXPECT_EQ(refusal("f32", Any(1.5)), "");
+  EXPECT_NE(refusal("f32", Any(1)), "");
+  EXPECT_EQ(refusal("array[i64]", Any(Array<Any>{Any(1)})), "");
+  EXPECT_EQ(refusal("()", Any()), "");
+}
+
+}  // namespace
+}  // namespace tenon::vm
