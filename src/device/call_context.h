@@ -55,18 +55,22 @@ class CallContext : public MemoryAccount {
 // Throws when the call that this thread works for should stop; for functions that take long.
 void poll();
 
-// Asks that now and then: for inner loops, each step a decrement.
+// Asks that now and then: for inner loops, each step a subtraction.
 class Ticker {
  public:
-  void tick() {
-    if (--left_ == 0) [[unlikely]]
-      ask();
-  }
+  void tick() { take(1); }
+  // A step that copies so many bytes; more than a few megabytes are better copied in parts (bulk.h).
+  void tick(size_t bytes) { take(1 + static_cast<int64_t>(bytes / kBytesPerStep)); }
 
  private:
+  void take(int64_t steps) {
+    if ((left_ -= steps) <= 0) [[unlikely]]
+      ask();
+  }
   void ask();
-  static constexpr int kSteps = 4096;
-  int left_ = kSteps;
+  static constexpr int64_t kSteps = 4096;
+  static constexpr size_t kBytesPerStep = 512;
+  int64_t left_ = kSteps;
 };
 
 }  // namespace tenon

@@ -118,6 +118,7 @@ class Progress {
     const int64_t end = last == chunks_ ? loop_.n : last * grain_;
     int code;
     try {
+      poll();  // portions of what is left follow each other for as long as the loop takes
       code = loop_.body(loop_.context, begin, end);
     } catch (...) {  // a worker has nobody above it who could catch
       code = set_current_exception();

@@ -215,6 +215,25 @@ TEST(Parallel, HelpersWorkForTheCallersCall) {
   parallel_for(64, 1, [&](int64_t, int64_t) { EXPECT_EQ(CallContext::current(), nullptr); });
 }
 
+TEST(Parallel, StopsBetweenPortionsWithTheCall) {
+  struct Call : CallContext {
+    std::atomic<int> polls{0};
+    bool count_memory(size_t) override { return true; }
+    void discount_memory(size_t) override {}
+    void fail_memory(size_t) override { throw Error(ErrorKind::Runtime, "over the limit"); }
+    void poll() override {
+      if (++polls == 5) throw Error(ErrorKind::Runtime, "stopped");
+    }
+    Ref<StorageObj> allocate(size_t, size_t) override { return {}; }
+    bool may_write(const Tensor&) const override { return true; }
+  } call;
+  ThreadsScope threads(2);
+  CallContext::Scope scope(&call);
+  std::atomic<int> ran{0};
+  EXPECT_THROW(parallel_for(1 << 20, 1, [&](int64_t, int64_t) { ++ran; }), Error);
+  EXPECT_LT(ran, 8);
+}
+
 TEST(Parallel, AThreadBeginsWithTheShareOfItsPlace) {
   static int32_t place = 0;
   static const ThreadTeam team = {

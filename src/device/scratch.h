@@ -1,9 +1,13 @@
 // Scratch<T>: a vector for a function's own work, which counts for the memory limit of the call
-// that it works for.
+// that it works for. Elements that are made without a value have none: clearing gigabytes that are
+// written next would take long.
 #pragma once
 
 #include <limits>
 #include <memory>
+#include <new>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "device/call_context.h"
@@ -36,6 +40,15 @@ class ScratchAllocator {
   void deallocate(T* memory, size_t n) {
     std::allocator<T>().deallocate(memory, n);
     if (context_) context_->discount_memory(n * sizeof(T));
+  }
+
+  template <class U>
+  void construct(U* element) noexcept(std::is_nothrow_default_constructible_v<U>) {
+    ::new (static_cast<void*>(element)) U;
+  }
+  template <class U, class... Args>
+  void construct(U* element, Args&&... args) {
+    ::new (static_cast<void*>(element)) U(std::forward<Args>(args)...);
   }
 
   CallContext* context() const { return context_; }

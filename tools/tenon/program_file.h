@@ -65,8 +65,7 @@ std::string signature_lines(const std::vector<NameAndType>& inputs,
 // The names that a program gives its outputs, with invented ones for the others of `count`.
 std::vector<std::string> output_names(std::vector<std::string> given, size_t count);
 
-// Results as a list: the fields of a tuple, else the value alone. A Runtime error when the value is
-// not what the type says: code that a stranger wrote may return anything.
+// What a machine's call returned, as a list: the fields of a tuple, else the value alone.
 std::vector<Any> results_of(const Any& result, const vm::SignatureType& type);
 
 }  // namespace tenon::tool

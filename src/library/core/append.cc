@@ -1,9 +1,9 @@
 #include "library/core/append.h"
 
 #include <algorithm>
-#include <cstring>
 #include <vector>
 
+#include "device/bulk.h"
 #include "device/call_context.h"
 #include "library/core/argument.h"
 
@@ -51,11 +51,11 @@ Tensor appended(Tensor x, const Tensor& row, const CallContext* call) {
     y = Tensor::over(Ref<StorageObj>(x->owner.as<StorageObj>()), offset, x.dtype(), shape);
   } else {
     y = Tensor::over(growing(whole), 0, x.dtype(), shape);
-    if (whole > last) std::memcpy(y.data(), x.data(), whole - last);
+    copy_memory(y.data(), x.data(), whole - last);
     // Whoever still holds what would be taken in place is to see it.
-    if (taken) std::memset(x.data(), kPoison, whole - last);
+    if (taken) fill_memory(x.data(), kPoison, whole - last);
   }
-  if (last > 0) std::memcpy(static_cast<char*>(y.data()) + (whole - last), row.data(), last);
+  copy_memory(static_cast<char*>(y.data()) + (whole - last), row.data(), last);
   return y;
 }
 

@@ -2,6 +2,8 @@
 
 #include <cstring>
 
+#include "device/bulk.h"
+
 namespace tenon::core {
 namespace {
 
@@ -49,7 +51,7 @@ std::vector<int64_t> integers_of(std::string_view function, std::string_view nam
 
 Tensor list_of(std::span<const int64_t> values) {
   Tensor t = allocate_tensor(std::vector<int64_t>{static_cast<int64_t>(values.size())}, i64);
-  if (!values.empty()) std::memcpy(t.data(), values.data(), values.size_bytes());
+  copy_memory(t.data(), values.data(), values.size_bytes());
   return t;
 }
 

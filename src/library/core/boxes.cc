@@ -5,6 +5,7 @@
 #include <cstring>
 #include <optional>
 
+#include "device/bulk.h"
 #include "device/scratch.h"
 #include "library/core/argument.h"
 
@@ -116,7 +117,7 @@ Tensor non_max_suppression(const Tensor& boxes, const Tensor& scores, const Tens
     }
   }
   Tensor y = allocate_tensor(std::vector<int64_t>{static_cast<int64_t>(taken.size()), 3}, i64);
-  if (!taken.empty()) std::memcpy(y.data(), taken.data(), taken.size() * sizeof(taken[0]));
+  copy_memory(y.data(), taken.data(), taken.size() * sizeof(taken[0]));
   return y;
 }
 

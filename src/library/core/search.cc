@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <cstring>
-#include <numeric>
 
+#include "device/bulk.h"
 #include "device/scratch.h"
 #include "library/core/argument.h"
 
@@ -32,8 +32,8 @@ Tensor take(const Tensor& x, int64_t axis, std::span<const int64_t> indices) {
   Ticker ticker;
   for (int64_t o = 0; o < s.outer; ++o) {
     for (int64_t i : indices) {
-      ticker.tick();
-      std::memcpy(to, from + static_cast<size_t>(o * s.n + i) * bytes, bytes);
+      ticker.tick(std::min(bytes, kBulkPart));
+      copy_memory(to, from + static_cast<size_t>(o * s.n + i) * bytes, bytes);
       to += bytes;
     }
   }
@@ -101,6 +101,7 @@ Array<Any> topk(const Tensor& x, int64_t k, int64_t axis, int64_t largest, int64
                           return a.key != b.key ? a.key < b.key : a.place < b.place;
                         });
       for (int64_t j = 0; j < k; ++j) {
+        ticker.tick();
         int64_t place = row[static_cast<size_t>(j)].place, at = (o * k + j) * s.inner + i;
         places[at] = place;
         std::memcpy(to + at * bytes, from + ((o * s.n + place) * s.inner + i) * bytes,
@@ -139,11 +140,7 @@ namespace {
 Array<Any> unique_of_empty(const Tensor& x, int64_t axis) {
   int64_t n = x.dim(static_cast<int32_t>(axis));
   Tensor inverse = allocate_tensor(std::vector<int64_t>{n}, i64);
-  constexpr int64_t kPart = 1 << 20;
-  for (int64_t i = 0; i < n; i += kPart) {
-    poll();
-    std::fill_n(inverse.data_as<int64_t>() + i, std::min(kPart, n - i), 0);
-  }
+  fill_memory(inverse.data(), 0, static_cast<size_t>(inverse.bytes()));
   Scratch<int64_t> first, counts;
   if (n > 0) {
     first.push_back(0);
@@ -185,8 +182,16 @@ Array<Any> unique(const Tensor& given, int64_t axis, int64_t flatten, int64_t so
     }
     return 0;
   };
-  Scratch<int64_t> order(n);
-  std::iota(order.begin(), order.end(), 0);
+  // 0, 1, ... up to a count.
+  auto numbers = [&](size_t count) {
+    Scratch<int64_t> all(count);
+    for (size_t i = 0; i < count; ++i) {
+      ticker.tick();
+      all[i] = static_cast<int64_t>(i);
+    }
+    return all;
+  };
+  Scratch<int64_t> order = numbers(n);
   std::sort(order.begin(), order.end(), [&](int64_t a, int64_t b) {
     int found = compared(a, b);
     return found != 0 ? found < 0 : a < b;
@@ -194,6 +199,7 @@ Array<Any> unique(const Tensor& given, int64_t axis, int64_t flatten, int64_t so
 
   Scratch<int64_t> first, counts, inverse(n);
   for (size_t i = 0; i < n; ++i) {
+    ticker.tick();
     if (i == 0 || compared(order[i], order[i - 1]) != 0) {
       first.push_back(order[i]);  // equals are in their order, so this is the first of them
       counts.push_back(0);
@@ -202,19 +208,22 @@ Array<Any> unique(const Tensor& given, int64_t axis, int64_t flatten, int64_t so
     inverse[static_cast<size_t>(order[i])] = static_cast<int64_t>(first.size()) - 1;
   }
   if (!sorted) {
-    Scratch<int64_t> rank(first.size()), place(first.size());
-    std::iota(rank.begin(), rank.end(), 0);
+    Scratch<int64_t> rank = numbers(first.size()), place(first.size());
     std::sort(rank.begin(), rank.end(), [&](int64_t a, int64_t b) {
       ticker.tick();
       return first[static_cast<size_t>(a)] < first[static_cast<size_t>(b)];
     });
     Scratch<int64_t> first_seen, counts_seen;
     for (size_t i = 0; i < rank.size(); ++i) {
+      ticker.tick();
       place[static_cast<size_t>(rank[i])] = static_cast<int64_t>(i);
       first_seen.push_back(first[static_cast<size_t>(rank[i])]);
       counts_seen.push_back(counts[static_cast<size_t>(rank[i])]);
     }
-    for (int64_t& i : inverse) i = place[static_cast<size_t>(i)];
+    for (int64_t& i : inverse) {
+      ticker.tick();
+      i = place[static_cast<size_t>(i)];
+    }
     first = std::move(first_seen), counts = std::move(counts_seen);
   }
   return {take(x, axis, first), list_of(first), list_of(inverse), list_of(counts)};

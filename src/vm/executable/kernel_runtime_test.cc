@@ -3,6 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
+#include "device/call_context.h"
 #include "object/function.h"
 #include "object/tensor.h"
 
@@ -22,6 +25,35 @@ TEST(KernelRuntime, WorkspaceOfNoBytesIsStillWorkspace) {
   runtime.release(&runtime, none);
   runtime.release(&runtime, one);
   runtime.release(&runtime, nullptr);
+}
+
+// What a program that isn't trusted may be shown through a kernel that reads before it writes.
+TEST(KernelRuntime, WorkspaceIsFilledWhereTheCallAsksForIt) {
+  struct Clears final : CallContext {
+    bool stops = false;
+    std::optional<int> fill_byte() const override { return 0; }
+    void poll() override {
+      if (stops) throw Error(ErrorKind::Runtime, "stopped");
+    }
+    Ref<StorageObj> allocate(size_t, size_t) override { return {}; }
+    bool may_write(const Tensor&) const override { return true; }
+    bool count_memory(size_t) override { return true; }
+    void discount_memory(size_t) override {}
+    void fail_memory(size_t) override { throw Error(ErrorKind::Runtime, "over the limit"); }
+  } call;
+  CallContext::Scope scope(&call);
+  const KernelRuntime& runtime = kernel_runtime();
+  constexpr size_t kBytes = 100'000;
+  for (int i = 0; i < 3; ++i) {
+    auto* bytes = static_cast<char*>(runtime.allocate(&runtime, "k", kBytes));
+    ASSERT_NE(bytes, nullptr);
+    EXPECT_EQ(std::count(bytes, bytes + kBytes, 0), static_cast<ptrdiff_t>(kBytes));
+    std::fill_n(bytes, kBytes, 0x5a);
+    runtime.release(&runtime, bytes);
+  }
+  call.stops = true;
+  EXPECT_EQ(runtime.allocate(&runtime, "k", size_t{64} << 20), nullptr);
+  EXPECT_THAT(take_error().render(), HasSubstr("stopped"));
 }
 
 // Also where adding what stands ahead of the workspace would overflow.

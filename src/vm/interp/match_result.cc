@@ -40,7 +40,7 @@ bool fits(const SignatureType& type, const AnyView& value) {
       return value.type_index == TypeIndex::Shape &&
              dims_fit(type, payload_as<Shape>(value).dims());
     case Kind::Tuple: {
-      if (type.parts.empty()) return value.is_none() || value.as_object<ArrayObj>() != nullptr;
+      if (type.parts.empty() && value.is_none()) return true;  // the unit
       const auto* parts = value.as_object<ArrayObj>();
       return parts && parts->size == static_cast<int64_t>(type.parts.size());
     }
