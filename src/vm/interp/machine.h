@@ -104,9 +104,9 @@ class Machine final : private CallContext {
   // The machine that runs on this thread, or null.
   static Machine* current();
 
-  // Storage and tensors from the device's pool, under the call's memory limit, cleared for a program
-  // that isn't trusted. An Unsupported error for a device that the machine doesn't have. Packed
-  // functions that make results get them through device/device.h.
+  // Storage and tensors from the device's pool, under the call's memory limit, cleared for a
+  // program that isn't trusted. An Unsupported error for a device that the machine doesn't have.
+  // Packed functions that make results get them through device/device.h.
   Ref<StorageObj> allocate_storage(size_t bytes, size_t alignment = kDataAlignment,
                                    DLDevice device = kCpu);
   Tensor allocate_tensor(std::span<const int64_t> shape, DataType dtype, DLDevice device = kCpu);
