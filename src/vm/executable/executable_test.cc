@@ -147,7 +147,7 @@ TEST(Damage, OfAnotherFormatIsUnsupported) {
   std::string bytes = write_to_bytes(sample());
   uint32_t version = kFormatVersion + 1;
   std::memcpy(bytes.data() + 8, &version, 4);
-  EXPECT_THAT(failure_of([&] { load(bytes); }), HasSubstr("format 2"));
+  EXPECT_THAT(failure_of([&] { load(bytes); }), HasSubstr(cat("format ", version)));
 }
 
 // The rules that assembly can't break.
@@ -188,11 +188,15 @@ TEST(Verify, SignatureText) {
 }
 
 TEST(Verify, OpcodeSince) {
-  // No opcode is younger than format 1 yet; the check itself must stand ready.
   for (const OpcodeInfo& info : all_opcodes()) {
     EXPECT_GE(info.since, 1u);
     EXPECT_LE(info.since, kFormatVersion);
   }
+  const Unit unit = assemble("func @main(a: i64) -> i64 {\n  %0 = ashr %0, 1\n  ret %0\n}\n");
+  EXPECT_EQ(failure_of([&] { verify(unit); }), "no error");
+  const std::string error = failure_of([&] { verify(unit, {.name = "old", .version = 1}); });
+  EXPECT_THAT(error, HasSubstr("opcode-since"));
+  EXPECT_THAT(error, HasSubstr("ashr, which format 2 brought"));
 }
 
 TEST(Verify, TableSize) {

@@ -69,6 +69,11 @@ bool op_shr(int64_t a, int64_t b, int64_t* r) {
   return true;
 }
 
+bool op_ashr(int64_t a, int64_t b, int64_t* r) {
+  *r = bits(b) < 64 ? a >> b : 0;
+  return true;
+}
+
 bool op_bcast(int64_t a, int64_t b, int64_t* r) {
   if (a != b && a != 1 && b != 1) {
     throw Error(ErrorKind::Runtime, "two sizes can't be broadcast together")

@@ -7,7 +7,7 @@
 namespace tenon::vm {
 
 // The file format that this build writes; it reads every format from 1 to this one.
-inline constexpr uint32_t kFormatVersion = 1;
+inline constexpr uint32_t kFormatVersion = 2;
 
 inline constexpr uint32_t kMaxFunctions = 1u << 20;
 inline constexpr uint32_t kMaxConstants = 1u << 20;
