@@ -176,11 +176,11 @@ vm::Unit generate_code(const graph::Module& lowered, const CompileOptions& optio
   emit.ir_text = options.ir_text;
   emit.assembly_text = options.assembly_text;
   const std::vector<uint8_t> object = codegen::compile_kernels(kernels, options.target, emit);
-  vm::KernelObjectUnit native;
-  native.target = options.target.triple();
+  vm::KernelTarget native;
+  native.triple = options.target.triple();
   native.cpu = options.target.cpu;
   native.cpu_features = options.target.features;
-  native.elf.assign(object.begin(), object.end());
+  native.images.push_back({vm::ImageKind::Elf, "", {object.begin(), object.end()}});
   unit.kernels.push_back(std::move(native));
   return unit;
 }

@@ -141,12 +141,7 @@ class Mutants {
         break;
       case 5:
         if (f.params.empty()) break;
-        if (m_.below(2)) {
-          vm::Param& p = f.params[m_.below(f.params.size())];
-          p.borrowed = !p.borrowed;
-        } else {
-          f.params.erase(f.params.begin() + static_cast<std::ptrdiff_t>(m_.below(f.params.size())));
-        }
+        f.params.erase(f.params.begin() + static_cast<std::ptrdiff_t>(m_.below(f.params.size())));
         break;
       default: {  // a function's code from another
         auto& other = unit.functions[m_.below(unit.functions.size())];
@@ -198,9 +193,9 @@ class Mutants {
   }
 
   static vm::SectionEntry section(const std::string& bytes, vm::SectionId id) {
-    vm::FileHeader header;
-    std::memcpy(&header, bytes.data(), sizeof header);
-    return header.sections[static_cast<size_t>(id)];
+    const vm::SectionTable table = vm::read_section_table(bytes, "seed", true);
+    const vm::SectionEntry* entry = table.find(id);
+    return entry ? *entry : vm::SectionEntry{.offset = bytes.size()};
   }
 
   std::string with_changed_sections() {
@@ -254,7 +249,9 @@ int main(int argc, char** argv) {
   for (const std::string& file : arguments.files) {
     try {
       seeds.push_back(read_seed(file));
-      for (const auto& k : seeds.back().unit.kernels) kernels.push_back(k.elf);
+      for (const auto& target : seeds.back().unit.kernels) {
+        for (const auto& image : target.images) kernels.push_back(image.bytes);
+      }
     } catch (const Error& e) {
       std::fprintf(stderr, "left out %s: %s\n", file.c_str(), e.message().c_str());
     }

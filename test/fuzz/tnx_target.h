@@ -98,10 +98,12 @@ inline TnxOutcome run_tnx(const std::string& bytes, bool check_hashes,
     read.check_hashes = check_hashes;
     vm::Unit unit = vm::read_unit(vm::copy_bytes(bytes), read).unit;
     vm::disassemble(unit);
-    for (const auto& k : unit.kernels) {
-      bool known = false;
-      for (const auto& t : trusted_kernels) known = known || t == k.elf;
-      outcome.foreign = outcome.foreign || !known;
+    for (const auto& target : unit.kernels) {
+      for (const auto& image : target.images) {
+        bool known = false;
+        for (const auto& t : trusted_kernels) known = known || t == image.bytes;
+        outcome.foreign = outcome.foreign || !known;
+      }
     }
     if (!outcome.foreign) return run_unit(std::move(unit), read);
     vm::ProgramOptions untrusted;

@@ -59,11 +59,16 @@ void inspect_executable(const std::string& path) {
   for (const vm::FunctionUnit& function : loaded.unit.functions) {
     if (function.exported) std::printf("%s", signature_text(signature_of(function)).c_str());
   }
-  for (const vm::KernelObjectUnit& kernels : loaded.unit.kernels) {
-    print_line(cat("native code for ", kernels.target, ", ", kernels.cpu));
+  for (const vm::KernelTarget& target : loaded.unit.kernels) {
+    print_line(cat("native code for ", target.triple, ", ", target.cpu));
   }
   for (const std::string& library : loaded.unit.libraries) {
     print_line(cat("needs library ", library));
+  }
+  for (const vm::Constant& constant : loaded.unit.constants) {
+    if (!constant.late) continue;
+    print_line(cat("needs weight ", constant.name, ": ",
+                   tensor_type_text(constant.late->dtype, constant.late->shape)));
   }
 }
 

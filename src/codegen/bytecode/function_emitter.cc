@@ -130,7 +130,7 @@ void FunctionEmitter::emit_signature(vm::FunctionUnit* out) {
       refuse(cat("two parameters are written ", quoted(name)),
              "rename one: in a compiled file control characters are written as escapes");
     }
-    out->params.push_back({name, signature_of(param->type), false});
+    out->params.push_back({name, signature_of(param->type)});
   }
   out->result = signature_of(function_.result_type);
 }

@@ -59,11 +59,20 @@ const = dtype f16  ; #8
 const = device cpu:0  ; #9
 const = tensor[u8] {255}  ; #10
 const = none  ; #11
+const "late" = late tensor[2; f32]  ; #12
+const "unaligned" = late tensor[2, 3; i8] align 1  ; #13
 packed $"host.a b"
+packed reads $cache
+packed pure $host.sum
 kernel $fused_add
-object "x86_64" "haswell" {"avx2", "fma"} hex "7f454c46"
+target "x86_64" "haswell" {"avx2", "fma"}
+image elf hex "7f454c46"
+image ptx "sm_80" hex "2e"
+image "opencl-c" hex ""
+target "aarch64" "cortex-a76" {}
+section "CMPT" "two\nlines, \"quoted\""
 
-func @main(borrowed x: tensor[n, 3; f32], "in:1": any) -> (tensor[n, 3; f32], i64) {
+func @main(x: tensor[n, 3; f32], "in:1": any) -> (tensor[n, 3; f32], i64) {
   registers 8
   results "y", "count"
   at 0

@@ -1,8 +1,11 @@
 #include "vm/asm/assemble.h"
 
+#include <algorithm>
 #include <charconv>
+#include <functional>
+#include <iterator>
 #include <map>
-#include <unordered_map>
+#include <optional>
 
 #include "support/text.h"
 #include "vm/asm/constant_text.h"
@@ -13,14 +16,15 @@
 namespace tenon::vm {
 namespace {
 
-using NameTable = std::unordered_map<std::string, uint32_t>;
+// Ordered, since names of a file could be chosen to collide in a hash table.
+using NameTable = std::map<std::string, uint32_t, std::less<>>;
 
 // The code of the function that is being read.
 struct OpenFunction {
   FunctionUnit unit;
   bool registers_given = false;
   uint32_t highest_register = 0;  // plus one
-  std::unordered_map<std::string, uint32_t> labels;
+  NameTable labels;
   struct Use {
     uint32_t word;
     std::string label;
@@ -60,6 +64,7 @@ class Assembler {
       in.need('@');
       functions_.emplace(in.name_or_string(), function_count_++);
     } else if (!is_local && (in.take_word("packed") || in.take_word("kernel"))) {
+      take_effect(in);
       in.need('$');
       packed_.emplace(in.name_or_string(), packed_count_++);
     }
@@ -79,16 +84,28 @@ class Assembler {
       Constant c;
       if (in.peek() == '"') c.name = in.string();
       in.need('=');
-      c.value = parse_constant(in);
+      if (in.take_word("late")) {
+        c.late = parse_late_tensor(in);
+      } else {
+        c.value = parse_constant(in);
+      }
       unit_.constants.push_back(std::move(c));
     } else if (in.take_word("packed") || in.take_word("kernel")) {
       LineCursor again = in;
       again.set_position(0);
       bool kernel = again.take_word("kernel");
+      const Effect effect = take_effect(in).value_or(kernel ? Effect::Pure : Effect::Ordered);
       in.need('$');
-      unit_.packed.push_back({in.name_or_string(), kernel});
-    } else if (in.take_word("object")) {
-      object(in);
+      unit_.packed.push_back({in.name_or_string(), kernel, effect});
+    } else if (in.take_word("target")) {
+      target(in);
+    } else if (in.take_word("image")) {
+      image(in);
+    } else if (in.take_word("section")) {
+      UnitSection section;
+      section.tag = in.string();
+      section.bytes = in.string();
+      unit_.sections.push_back(std::move(section));
     } else if (in.take_word("local")) {
       if (!in.take_word("func")) in.fail("this line is not assembly", "'func'");
       function(in, false);
@@ -96,7 +113,7 @@ class Assembler {
       function(in, true);
     } else {
       in.fail("this line is not assembly",
-              "producer, library, span, const, packed, kernel, object or func");
+              "producer, library, span, const, packed, kernel, target, image, section or func");
     }
     if (!open_) in.need_end();
   }
@@ -110,9 +127,16 @@ class Assembler {
     unit_.spans.push_back(std::move(s));
   }
 
-  void object(LineCursor& in) {
-    KernelObjectUnit k;
-    k.target = in.string();
+  static std::optional<Effect> take_effect(LineCursor& in) {
+    for (const Effect effect : {Effect::Pure, Effect::Reads, Effect::Ordered}) {
+      if (in.take_word(to_text(effect))) return effect;
+    }
+    return std::nullopt;
+  }
+
+  void target(LineCursor& in) {
+    KernelTarget k;
+    k.triple = in.string();
     k.cpu = in.string();
     in.need('{');
     if (!in.take('}')) {
@@ -120,8 +144,25 @@ class Assembler {
       while (in.take(','));
       in.need('}');
     }
+    unit_.kernels.push_back(std::move(k));
+  }
+
+  // Of the target above it.
+  void image(LineCursor& in) {
+    if (unit_.kernels.empty()) in.fail("an image belongs to a target", "a line 'target' above");
+    KernelImage image;
+    in.skip();
     size_t at = in.position();
-    if (!in.take_word("hex")) in.fail("the object's bytes are missing", "hex \"...\"");
+    const std::string kind = in.name_or_string();
+    const auto* known = std::find(std::begin(kImageKindNames), std::end(kImageKindNames), kind);
+    if (known == std::end(kImageKindNames)) {
+      std::vector<std::string> names(std::begin(kImageKindNames), std::end(kImageKindNames));
+      in.fail(cat("no kind of image is called '", kind, "'"), join(names, ", "), at);
+    }
+    image.kind = static_cast<ImageKind>(known - std::begin(kImageKindNames));
+    if (in.peek() == '"') image.architecture = in.string();
+    at = in.position();
+    if (!in.take_word("hex")) in.fail("the image's bytes are missing", "hex \"...\"");
     std::string digits = in.string();
     if (digits.size() % 2) in.fail("these are not bytes", "an even number of digits", at);
     for (size_t i = 0; i < digits.size(); i += 2) {
@@ -130,9 +171,9 @@ class Assembler {
       if (error != std::errc() || end != digits.data() + i + 2) {
         in.fail("these are not bytes", "hexadecimal digits", at);
       }
-      k.elf += static_cast<char>(byte);
+      image.bytes += static_cast<char>(byte);
     }
-    unit_.kernels.push_back(std::move(k));
+    unit_.kernels.back().images.push_back(std::move(image));
   }
 
   SignatureType type(LineCursor& in, std::string_view ends) {
@@ -154,7 +195,6 @@ class Assembler {
     if (!in.take(')')) {
       do {
         Param p;
-        p.borrowed = in.take_word("borrowed");
         p.name = in.name_or_string();
         in.need(':');
         p.type = type(in, ",)");

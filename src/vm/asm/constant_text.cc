@@ -9,6 +9,7 @@
 #include "object/string.h"
 #include "object/tensor.h"
 #include "support/text.h"
+#include "vm/isa/limits.h"
 #include "vm/isa/operand_check.h"
 #include "vm/isa/signature.h"
 
@@ -43,18 +44,6 @@ bool is_listed(DataType t, int64_t count) {
   return t.is_signed_int() || (t.is_unsigned_int() && t.bits < 64);
 }
 
-std::string hex_bytes(const char* data, size_t size) {
-  static constexpr char kDigits[] = "0123456789abcdef";
-  std::string out;
-  out.reserve(2 * size);
-  for (size_t i = 0; i < size; ++i) {
-    auto b = static_cast<unsigned char>(data[i]);
-    out += kDigits[b >> 4];
-    out += kDigits[b & 15];
-  }
-  return out;
-}
-
 std::string tensor_text(const Tensor& t, int64_t max_elements) {
   std::vector<SignatureDim> dims;
   for (int64_t d : t.shape()) dims.push_back(SignatureDim::constant(d));
@@ -69,7 +58,7 @@ std::string tensor_text(const Tensor& t, int64_t max_elements) {
     return out + "}";
   }
   return out + " hex \"" +
-         hex_bytes(static_cast<const char*>(t.data()), static_cast<size_t>(t.bytes())) + "\"";
+         hex_bytes({static_cast<const char*>(t.data()), static_cast<size_t>(t.bytes())}) + "\"";
 }
 
 void store_int(void* data, DataType t, int64_t i, int64_t v) {
@@ -83,7 +72,13 @@ bool fits(DataType t, int64_t v) {
   return v < high && v >= (t.is_signed_int() ? -high : 0);
 }
 
-Any parse_tensor(LineCursor& in) {
+struct TensorType {
+  DataType dtype;
+  std::vector<int64_t> shape;
+};
+
+// Of a constant: the dimensions are numbers.
+TensorType parse_tensor_type(LineCursor& in) {
   size_t start = in.position();
   std::string_view text = in.balanced_until(" \t");  // the type holds its spaces in brackets
   SignatureType type;
@@ -100,7 +95,13 @@ Any parse_tensor(LineCursor& in) {
   if (!type.dims_known || !is_tensor_dtype(type.dtype)) {
     in.fail("no constant has this type", "a tensor with numbers for dimensions", start);
   }
-  auto bytes = byte_count(shape, type.dtype);
+  return {type.dtype, std::move(shape)};
+}
+
+Any parse_tensor(LineCursor& in) {
+  size_t start = in.position();
+  const auto [dtype, shape] = parse_tensor_type(in);
+  auto bytes = byte_count(shape, dtype);
   constexpr int64_t kMaxWritten = int64_t{1} << 40;
   if (!bytes || *bytes > kMaxWritten) in.fail("this tensor is too large", "", start);
 
@@ -121,20 +122,20 @@ Any parse_tensor(LineCursor& in) {
     do {
       size_t at = in.position();
       values.push_back(in.integer());
-      if (!type.dtype.is_int() || !fits(type.dtype, values.back())) {
-        in.fail("this element doesn't fit the tensor's type", short_dtype(type.dtype), at);
+      if (!dtype.is_int() || !fits(dtype, values.back())) {
+        in.fail("this element doesn't fit the tensor's type", short_dtype(dtype), at);
       }
     } while (in.take(','));
     in.need('}');
-    if (static_cast<int64_t>(values.size()) * type.dtype.bytes() != *bytes) {
-      in.fail("the elements don't fit the shape", cat(*bytes / type.dtype.bytes(), " elements"),
+    if (static_cast<int64_t>(values.size()) * dtype.bytes() != *bytes) {
+      in.fail("the elements don't fit the shape", cat(*bytes / dtype.bytes(), " elements"),
               data_at);
     }
   }
   // Only now: the text holds as much as the tensor takes.
-  Tensor t = Tensor::empty(shape, type.dtype);
+  Tensor t = Tensor::empty(shape, dtype);
   for (size_t i = 0; i < values.size(); ++i) {
-    store_int(t.data(), type.dtype, static_cast<int64_t>(i), values[i]);
+    store_int(t.data(), dtype, static_cast<int64_t>(i), values[i]);
   }
   for (size_t i = 0; i < hex.size(); i += 2) {
     unsigned byte = 0;
@@ -190,6 +191,39 @@ DLDevice parse_device_operand(LineCursor& in) {
   }
   if (type == 0 || id > 0xffffff) in.fail("this is no device", "a device such as cpu:0", at);
   return {static_cast<DLDeviceType>(type), static_cast<int32_t>(id)};
+}
+
+std::string hex_bytes(std::string_view bytes) {
+  static constexpr char kDigits[] = "0123456789abcdef";
+  std::string out;
+  out.reserve(2 * bytes.size());
+  for (const char c : bytes) {
+    const auto b = static_cast<unsigned char>(c);
+    out += kDigits[b >> 4];
+    out += kDigits[b & 15];
+  }
+  return out;
+}
+
+std::string late_tensor_text(const LateTensor& late) {
+  std::vector<SignatureDim> dims;
+  for (int64_t d : late.shape) dims.push_back(SignatureDim::constant(d));
+  return cat("late ", SignatureType::tensor(late.dtype, dims),
+             late.alignment == LateTensor().alignment ? "" : cat(" align ", late.alignment));
+}
+
+LateTensor parse_late_tensor(LineCursor& in) {
+  const TensorType type = parse_tensor_type(in);
+  LateTensor late{type.dtype, type.shape};
+  if (in.take_word("align")) {
+    const size_t at = in.position();
+    const uint64_t alignment = in.unsigned_integer();
+    if (alignment > kMaxStorageAlignment) {
+      in.fail("this alignment is too large", cat("at most ", kMaxStorageAlignment), at);
+    }
+    late.alignment = static_cast<uint32_t>(alignment);
+  }
+  return late;
 }
 
 std::string constant_text(const AnyView& value, int64_t max_elements) {

@@ -2,18 +2,26 @@
 //
 //   42   true   float 0.5   float bits 0x7ff8000000000001   "text"   dtype f32   device cpu:0
 //   shape[2, 3]   tensor[2; i64] {1, 2}   tensor[1; f32] hex "0000803f"   tensor[9; f32] elided
+//   late tensor[2; f32]   late tensor[2; f32] align 32
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "object/any.h"
 #include "vm/asm/line_cursor.h"
+#include "vm/isa/unit.h"
 
 namespace tenon::vm {
 
 // Tensors over `max_elements` are printed as `elided`, which the assembler refuses.
 std::string constant_text(const AnyView& value, int64_t max_elements);
 Any parse_constant(LineCursor& in);
+// What follows `late`, of a tensor that is bound when the program is loaded.
+std::string late_tensor_text(const LateTensor& late);
+LateTensor parse_late_tensor(LineCursor& in);
+
+std::string hex_bytes(std::string_view bytes);
 
 // Operands that assembly spells out.
 std::string dtype_operand_text(DataType t);

@@ -1,7 +1,7 @@
 #include "vm/asm/disassemble.h"
 
+#include <map>
 #include <set>
-#include <unordered_map>
 
 #include "support/text.h"
 #include "vm/asm/constant_text.h"
@@ -66,38 +66,46 @@ class Printer {
     for (size_t i = 0; i < unit_.constants.size(); ++i) {
       const Constant& c = unit_.constants[i];
       out += cat("const ", c.name.empty() ? "" : quoted(c.name) + " ", "= ",
-                 constant_text(c.value, options_.max_constant_elements), "  ; #", i, "\n");
+                 c.late ? late_tensor_text(*c.late)
+                        : constant_text(c.value, options_.max_constant_elements),
+                 "  ; #", i, "\n");
     }
     for (const PackedName& p : unit_.packed) {
-      out += cat(p.kernel ? "kernel $" : "packed $", name_text(p.name), "\n");
+      const bool usual = p.effect == (p.kernel ? Effect::Pure : Effect::Ordered);
+      out += cat(p.kernel ? "kernel " : "packed ", usual ? "" : cat(to_text(p.effect), " "), "$",
+                 name_text(p.name), "\n");
     }
-    for (const KernelObjectUnit& k : unit_.kernels) out += object(k);
+    for (const KernelTarget& k : unit_.kernels) out += target(k);
+    for (const UnitSection& s : unit_.sections) {
+      const std::string head = cat("section ", quoted(s.tag));
+      out += options_.kernel_objects ? cat(head, " ", quoted(s.bytes), "\n")
+                                     : cat("; ", head, " of ", s.bytes.size(), " bytes\n");
+    }
     for (const FunctionUnit& f : unit_.functions) out += (out.empty() ? "" : "\n") + function(f);
     return out;
   }
 
-  std::string object(const KernelObjectUnit& k) {
+  std::string target(const KernelTarget& k) {
     std::vector<std::string> features;
     for (const auto& f : k.cpu_features) features.push_back(quoted(f));
-    std::string head =
-        cat("object ", quoted(k.target), " ", quoted(k.cpu), " {", join(features, ", "), "}");
-    if (!options_.kernel_objects) return cat("; ", head, " of ", k.elf.size(), " bytes\n");
-    static constexpr char kDigits[] = "0123456789abcdef";
-    head += " hex \"";
-    for (char c : k.elf) {
-      head += kDigits[static_cast<unsigned char>(c) >> 4];
-      head += kDigits[c & 15];
+    std::string out = cat(options_.kernel_objects ? "" : "; ", "target ", quoted(k.triple), " ",
+                          quoted(k.cpu), " {", join(features, ", "), "}\n");
+    for (const KernelImage& image : k.images) {
+      const std::string kind(to_text(image.kind));
+      const std::string head =
+          cat("image ", name_text(kind),
+              image.architecture.empty() ? "" : cat(" ", quoted(image.architecture)));
+      out += options_.kernel_objects ? cat(head, " hex \"", hex_bytes(image.bytes), "\"\n")
+                                     : cat("; ", head, " of ", image.bytes.size(), " bytes\n");
     }
-    return head + "\"\n";
+    return out;
   }
 
   std::string function(const FunctionUnit& f) {
     std::string out = cat(f.exported ? "" : "local ", "func @", name_text(f.name), "(");
     for (size_t i = 0; i < f.params.size(); ++i) {
       const Param& p = f.params[i];
-      std::string name = name_text(p.name);
-      if (name == "borrowed") name = quoted(name);
-      out += cat(i ? ", " : "", p.borrowed ? "borrowed " : "", name, ": ", p.type);
+      out += cat(i ? ", " : "", name_text(p.name), ": ", p.type);
     }
     out += cat(") -> ", f.result, " {\n  registers ", f.register_count, "\n");
     if (!f.result_names.empty()) {
@@ -189,8 +197,7 @@ class Printer {
 
   // By name where the name leads back to this entry, by number otherwise.
   template <class T>
-  static std::string table_name(uint32_t index,
-                                const std::unordered_map<std::string_view, uint32_t>& names,
+  static std::string table_name(uint32_t index, const std::map<std::string_view, uint32_t>& names,
                                 const std::vector<T>& table) {
     if (index < table.size()) {
       auto found = names.find(table[index].name);
@@ -201,7 +208,7 @@ class Printer {
 
   const Unit& unit_;
   const DisassembleOptions& options_;
-  std::unordered_map<std::string_view, uint32_t> functions_, packed_;
+  std::map<std::string_view, uint32_t> functions_, packed_;
   std::set<uint32_t> starts_;
 };
 

@@ -2,6 +2,7 @@
 
 #include <elf.h>
 
+#include <algorithm>
 #include <cstring>
 #include <vector>
 
@@ -10,6 +11,22 @@
 namespace tenon::vm {
 namespace {
 
+constexpr uint64_t kPage = 4096;
+
+// Of memory, as the object's own addresses count it.
+struct Range {
+  uint64_t begin = 0, size = 0;
+  uint64_t end() const { return begin + size; }
+  bool holds(const Range& inner) const {
+    return inner.begin >= begin && inner.size <= size && inner.begin - begin <= size - inner.size;
+  }
+};
+
+// What the dynamic loader reads, it reads from memory while relocations are being written: a
+// relocation that changed the table of relocations, a symbol or the dynamic section would make the
+// loader do what this check never saw. So all of it lies in segments that aren't writable, apart
+// from the dynamic section, which linkers place among writable data; relocations must stay clear of
+// that.
 class ElfCheck {
  public:
   explicit ElfCheck(std::string_view bytes) : bytes_(bytes) {}
@@ -23,6 +40,12 @@ class ElfCheck {
   }
 
  private:
+  struct Load {
+    Range memory, file;  // `file` has the bytes of the file that lie at the start of `memory`
+    uint64_t offset = 0;
+    bool writable = false;
+  };
+
   template <class T>
   bool read(uint64_t offset, T* out) const {
     if (offset > bytes_.size() || bytes_.size() - offset < sizeof(T)) return false;
@@ -38,220 +61,282 @@ class ElfCheck {
         header_.e_type != ET_DYN || header_.e_phentsize != sizeof(Elf64_Phdr)) {
       return "an ELF file that is no 64-bit little-endian shared object";
     }
+    if (header_.e_machine != EM_X86_64 && header_.e_machine != EM_AARCH64) {
+      return cat("code for machine ", header_.e_machine);
+    }
     return std::nullopt;
   }
 
   std::optional<std::string> segments() {
-    constexpr uint64_t kPage = 4096;
-    uint64_t end = 0;  // the first page behind the segments so far
+    std::vector<Elf64_Phdr> dynamic, relro, headers;
     for (uint64_t i = 0; i < header_.e_phnum; ++i) {
       Elf64_Phdr p;
       if (header_.e_phoff > bytes_.size() || !read(header_.e_phoff + i * sizeof p, &p)) {
         return "program headers outside of its bytes";
       }
-      if (p.p_type == PT_INTERP) return "an interpreter";
-      if (p.p_type == PT_TLS) return "thread-local storage";
-      if (p.p_type == PT_GNU_STACK && (p.p_flags & PF_X)) return "an executable stack";
-      if (p.p_type != PT_LOAD && p.p_type != PT_DYNAMIC) continue;
       if (p.p_offset > bytes_.size() || p.p_filesz > bytes_.size() - p.p_offset ||
-          p.p_filesz > p.p_memsz || p.p_vaddr > UINT64_MAX - p.p_memsz) {
+          p.p_vaddr > UINT64_MAX - p.p_memsz) {
         return "a segment outside of its bytes";
       }
-      constexpr uint64_t kMaxMemory = uint64_t{1} << 32;
-      if (p.p_vaddr + p.p_memsz > kMaxMemory) return "a segment beyond 4 GiB";
-      if (p.p_type == PT_LOAD && (p.p_flags & PF_W) && (p.p_flags & PF_X)) {
-        return "a segment that is writable and executable";
-      }
-      if (p.p_type == PT_LOAD) {
-        // Whole pages are mapped: on a page that two segments share, the second one's bytes lie.
-        if (p.p_memsz && p.p_vaddr / kPage < end) return "segments that overlap in memory";
-        end = (p.p_vaddr + p.p_memsz + kPage - 1) / kPage;
-        if (p.p_vaddr % kPage != p.p_offset % kPage) return "a segment that can't be mapped";
-        loads_.push_back(p);
-      } else {
-        if (has_dynamic_) return "two dynamic sections";
-        dynamic_ = p;
-        has_dynamic_ = true;
-      }
-    }
-    if (loads_.empty() || !has_dynamic_) return "no loadable segment or no dynamic section";
-    // The loader reads it at its address.
-    if (offset_of(dynamic_.p_vaddr, dynamic_.p_filesz) != dynamic_.p_offset) {
-      return "a dynamic section that lies elsewhere in memory";
-    }
-    return std::nullopt;
-  }
-
-  // The file offset of `size` bytes at a virtual address, if one segment's file bytes hold them
-  // all.
-  std::optional<uint64_t> offset_of(uint64_t address, uint64_t size) const {
-    for (const Elf64_Phdr& p : loads_) {
-      if (address >= p.p_vaddr && address - p.p_vaddr <= p.p_filesz &&
-          size <= p.p_filesz - (address - p.p_vaddr)) {
-        return p.p_offset + (address - p.p_vaddr);
-      }
-    }
-    return std::nullopt;
-  }
-  bool is_writable(uint64_t address, uint64_t size) const {
-    for (const Elf64_Phdr& p : loads_) {
-      if ((p.p_flags & PF_W) && address >= p.p_vaddr && address - p.p_vaddr <= p.p_memsz &&
-          size <= p.p_memsz - (address - p.p_vaddr)) {
-        return true;
-      }
-    }
-    return false;
-  }
-
-  std::optional<std::string> dynamic_section() {
-    for (uint64_t at = 0; at + sizeof(Elf64_Dyn) <= dynamic_.p_filesz; at += sizeof(Elf64_Dyn)) {
-      Elf64_Dyn d;
-      if (!read(dynamic_.p_offset + at, &d)) return "a dynamic section outside of its bytes";
-      switch (d.d_tag) {
-        case DT_NULL:
-          return std::nullopt;
-        case DT_NEEDED:
-          return "a library that it needs";
-        case DT_INIT:
-        case DT_FINI:
-        case DT_INIT_ARRAY:
-        case DT_FINI_ARRAY:
-        case DT_PREINIT_ARRAY:
-          return "a constructor or destructor";
-        case DT_RPATH:
-        case DT_RUNPATH:
-        case DT_AUDIT:
-        case DT_DEPAUDIT:
-        case static_cast<Elf64_Sxword>(DT_FILTER):
-        case static_cast<Elf64_Sxword>(DT_AUXILIARY):
-          return "a reference to another object";
-        case DT_TEXTREL:
-          return "relocations in its code";
-        case DT_VERNEED:
-          return "versioned imports";
-        case kRelr:
-          return "packed relocations";
-        case DT_REL:
-          return "relocations without addends";
-        case DT_FLAGS:
-          if (d.d_un.d_val & DF_TEXTREL) return "relocations in its code";
+      std::optional<std::string> why;
+      switch (p.p_type) {
+        case PT_LOAD:
+          why = load(p);
           break;
-        case DT_SYMTAB:
-          symtab_ = d.d_un.d_ptr;
+        case PT_DYNAMIC:
+          dynamic.push_back(p);
           break;
-        case DT_HASH:
-          hash_ = d.d_un.d_ptr;
+        case PT_GNU_RELRO:
+          relro.push_back(p);
           break;
-        case DT_GNU_HASH:
-          gnu_hash_ = d.d_un.d_ptr;
+        case PT_PHDR:
+          headers.push_back(p);
           break;
-        case DT_RELA:
-          rela_ = d.d_un.d_ptr;
+        case PT_GNU_STACK:
+          if (p.p_flags & PF_X) why = "an executable stack";
           break;
-        case DT_RELASZ:
-          rela_size_ = d.d_un.d_val;
+        case PT_NULL:
+        case PT_NOTE:
+        case PT_GNU_EH_FRAME:
           break;
-        case DT_JMPREL:
-          plt_ = d.d_un.d_ptr;
+        case PT_INTERP:
+          why = "an interpreter";
           break;
-        case DT_PLTRELSZ:
-          plt_size_ = d.d_un.d_val;
+        case PT_TLS:
+          why = "thread-local storage";
           break;
         default:
-          break;
+          why = cat("a program header of type ", hex(p.p_type));
       }
+      if (why) return why;
+    }
+    if (loads_.empty() || dynamic.empty()) return "no loadable segment or no dynamic section";
+    if (dynamic.size() > 1) return "two dynamic sections";
+    dynamic_ = {dynamic[0].p_vaddr, dynamic[0].p_filesz};
+    // The loader reads it at its address.
+    const Load* lies_in = file_bytes(dynamic_);
+    if (!lies_in || offset_of(*lies_in, dynamic_) != dynamic[0].p_offset) {
+      return "a dynamic section that lies elsewhere in memory";
+    }
+    for (const Elf64_Phdr& p : relro) {
+      const Load* in = memory(p.p_vaddr, 0);
+      // To the end of the page, which nothing else lies on.
+      const uint64_t end = in ? (in->memory.end() + kPage - 1) / kPage * kPage : 0;
+      if (!in || !in->writable || p.p_memsz > end - p.p_vaddr) {
+        return "a range outside of its data that becomes read-only";
+      }
+    }
+    for (const Elf64_Phdr& p : headers) {
+      const Range range{p.p_vaddr, uint64_t{header_.e_phnum} * sizeof p};
+      const Load* in = read_only(range);
+      if (!in || offset_of(*in, range) != header_.e_phoff) {
+        return "program headers that lie elsewhere in memory";
+      }
+    }
+    return std::nullopt;
+  }
+
+  std::optional<std::string> load(const Elf64_Phdr& p) {
+    constexpr uint64_t kMaxMemory = uint64_t{1} << 32;
+    if (p.p_filesz > p.p_memsz) return "a segment outside of its bytes";
+    if (p.p_vaddr + p.p_memsz > kMaxMemory) return "a segment beyond 4 GiB";
+    if (!(p.p_flags & PF_R)) return "a segment that can't be read";
+    if ((p.p_flags & PF_W) && (p.p_flags & PF_X)) {
+      return "a segment that is writable and executable";
+    }
+    // Whole pages are mapped: on a page that two segments share, the second one's bytes lie.
+    if (p.p_memsz && p.p_vaddr / kPage < next_page_) return "segments that overlap in memory";
+    next_page_ = (p.p_vaddr + p.p_memsz + kPage - 1) / kPage;
+    if (p.p_vaddr % kPage != p.p_offset % kPage) return "a segment that can't be mapped";
+    loads_.push_back(
+        {{p.p_vaddr, p.p_memsz}, {p.p_vaddr, p.p_filesz}, p.p_offset, (p.p_flags & PF_W) != 0});
+    return std::nullopt;
+  }
+
+  // The segment that holds a range of memory; null when none does.
+  const Load* memory(uint64_t address, uint64_t size) const {
+    for (const Load& l : loads_) {
+      if (l.memory.holds({address, size})) return &l;
+    }
+    return nullptr;
+  }
+  // The same when the range's bytes stand in the file.
+  const Load* file_bytes(const Range& range) const {
+    const Load* l = memory(range.begin, range.size);
+    return l && l->file.holds(range) ? l : nullptr;
+  }
+  // And when nothing can change them.
+  const Load* read_only(const Range& range) const {
+    const Load* l = file_bytes(range);
+    return l && !l->writable ? l : nullptr;
+  }
+  static uint64_t offset_of(const Load& l, const Range& range) {
+    return l.offset + (range.begin - l.memory.begin);
+  }
+
+  // The bytes of a table that the loader reads; nothing when it could change or isn't there.
+  std::optional<std::string_view> table(uint64_t address, uint64_t size) const {
+    const Load* l = read_only({address, size});
+    if (!l) return std::nullopt;
+    return bytes_.substr(offset_of(*l, {address, size}), size);
+  }
+
+  // The loader takes the last one where a tag stands twice; so does this.
+  std::optional<std::string> dynamic_section() {
+    const uint64_t begin = offset_of(*file_bytes(dynamic_), dynamic_);
+    for (uint64_t at = 0; at + sizeof(Elf64_Dyn) <= dynamic_.size; at += sizeof(Elf64_Dyn)) {
+      Elf64_Dyn d;
+      if (!read(begin + at, &d)) return "a dynamic section outside of its bytes";
+      if (d.d_tag == DT_NULL) return std::nullopt;
+      if (auto why = entry(d)) return why;
     }
     return "a dynamic section without an end";
   }
 
-  // How many dynamic symbols there are, from the hash tables that the dynamic loader uses: the
-  // greater number where there are two.
-  std::optional<uint64_t> symbol_count() const {
-    uint64_t count = 0;
-    if (hash_) {
-      auto at = offset_of(hash_, 8);
-      uint32_t chains = 0;
-      if (!at || !read(*at + 4, &chains)) return std::nullopt;
-      count = chains;
+  std::optional<std::string> entry(const Elf64_Dyn& d) {
+    const uint64_t value = d.d_un.d_val;
+    switch (d.d_tag) {
+      case DT_NEEDED:
+        return "a library that it needs";
+      case DT_INIT:
+      case DT_FINI:
+      case DT_INIT_ARRAY:
+      case DT_FINI_ARRAY:
+      case DT_PREINIT_ARRAY:
+        return "a constructor or destructor";
+      case DT_TEXTREL:
+        return "relocations in its code";
+      case DT_VERNEED:
+        return "versioned imports";
+      case DT_FLAGS:
+        if (value & DF_TEXTREL) return "relocations in its code";
+        if (value & DF_STATIC_TLS) return "thread-local storage";
+        break;
+      case DT_FLAGS_1:
+        if (value & ~uint64_t{DF_1_NOW}) return cat("flags ", hex(value), " for the loader");
+        break;
+      case DT_SYMTAB:
+        symtab_ = value;
+        break;
+      case DT_STRTAB:
+        strtab_ = value;
+        break;
+      case DT_STRSZ:
+        strtab_size_ = value;
+        break;
+      case DT_GNU_HASH:
+        gnu_hash_ = value;
+        break;
+      case DT_RELA:
+        rela_ = value;
+        break;
+      case DT_RELASZ:
+        rela_size_ = value;
+        break;
+      case DT_RELAENT:
+        if (value != sizeof(Elf64_Rela)) return "relocations of another size";
+        break;
+      case DT_SYMENT:
+        if (value != sizeof(Elf64_Sym)) return "symbols of another size";
+        break;
+      case DT_RELACOUNT:
+        relative_ = value;
+        break;
+      default:
+        return cat("an entry of type ", hex(static_cast<uint64_t>(d.d_tag)),
+                   " in its dynamic section");
     }
-    if (hash_ && !gnu_hash_) return count;
-    auto of_gnu_hash = gnu_symbol_count();
-    if (!of_gnu_hash) return std::nullopt;
-    return std::max(count, *of_gnu_hash);
+    return std::nullopt;
   }
 
-  std::optional<uint64_t> gnu_symbol_count() const {
+  // How many dynamic symbols there are, from the hash table by which the loader finds them.
+  std::optional<uint64_t> symbol_count() const {
     struct {
       uint32_t buckets, first, bloom_words, shift;
-    } table;
-    auto at = gnu_hash_ ? offset_of(gnu_hash_, sizeof table) : std::nullopt;
-    if (!at || !read(*at, &table)) return std::nullopt;
-    uint64_t buckets = *at + sizeof table + uint64_t{table.bloom_words} * 8;
+    } head;
+    auto bytes = table(gnu_hash_, sizeof head);
+    if (!bytes) return std::nullopt;
+    std::memcpy(&head, bytes->data(), sizeof head);
+    // The loader divides by these, and masks with them.
+    if (head.buckets == 0 || head.bloom_words == 0 || head.shift >= 64 ||
+        (head.bloom_words & (head.bloom_words - 1)) != 0) {
+      return std::nullopt;
+    }
+    const uint64_t chains =
+        sizeof head + uint64_t{head.bloom_words} * 8 + uint64_t{head.buckets} * 4;
+    bytes = table(gnu_hash_, chains);
+    if (!bytes) return std::nullopt;
     uint64_t last = 0;
-    for (uint64_t i = 0; i < table.buckets; ++i) {
+    for (uint64_t i = 1; i <= head.buckets; ++i) {
       uint32_t bucket = 0;
-      if (!read(buckets + i * 4, &bucket)) return std::nullopt;
+      std::memcpy(&bucket, bytes->data() + chains - 4 * i, sizeof bucket);
+      if (bucket != 0 && bucket < head.first) return std::nullopt;
       last = std::max<uint64_t>(last, bucket);
     }
-    if (last < table.first) return table.first;
-    uint64_t chains = buckets + uint64_t{table.buckets} * 4;
-    for (;; ++last) {
-      uint32_t entry = 0;
-      if (!read(chains + (last - table.first) * 4, &entry)) return std::nullopt;
-      if (entry & 1) return last + 1;
+    if (last == 0) return head.first;
+    for (uint64_t n = last - head.first + 1;; ++n) {
+      bytes = table(gnu_hash_, chains + 4 * n);
+      if (!bytes) return std::nullopt;
+      uint32_t link = 0;
+      std::memcpy(&link, bytes->data() + bytes->size() - sizeof link, sizeof link);
+      if (link & 1) return head.first + n;
     }
   }
 
   std::optional<std::string> symbols() {
     auto count = symbol_count();
-    if (!count) return "symbols without a readable hash table";
-    if (*count > bytes_.size() / sizeof(Elf64_Sym)) return "more symbols than its bytes can hold";
-    auto at = offset_of(symtab_, *count * sizeof(Elf64_Sym));
-    if (!at) return "a symbol table outside of its segments";
+    if (!count) return "no readable GNU hash table of its symbols in read-only memory";
+    auto bytes = table(symtab_, *count <= bytes_.size() ? *count * sizeof(Elf64_Sym) : UINT64_MAX);
+    if (!bytes) return "a symbol table outside of its read-only memory";
+    auto names = table(strtab_, strtab_size_);
+    if (!names || names->empty() || names->back() != 0) {
+      return "no names of its symbols in read-only memory";
+    }
     for (uint64_t i = 1; i < *count; ++i) {
       Elf64_Sym s;
-      if (!read(*at + i * sizeof s, &s)) return "a symbol table outside of its bytes";
+      std::memcpy(&s, bytes->data() + i * sizeof s, sizeof s);
       if (s.st_shndx == SHN_UNDEF) return "an imported symbol";
       if (ELF64_ST_TYPE(s.st_info) == STT_GNU_IFUNC) return "a symbol that code resolves";
       if (ELF64_ST_TYPE(s.st_info) == STT_TLS) return "thread-local storage";
+      if (s.st_name >= names->size()) return "a symbol without a name";
+      if (!memory(s.st_value, s.st_size)) return "a symbol outside of its memory";
     }
-    symbol_count_ = *count;
     return std::nullopt;
   }
 
+  // Only those that add the address at which the object lies: no symbol is looked up, in this
+  // object or any other.
   std::optional<std::string> relocations() {
-    for (auto [address, size] : {std::pair{rela_, rela_size_}, std::pair{plt_, plt_size_}}) {
-      if (size == 0) continue;
-      auto at = offset_of(address, size);
-      if (!at || size % sizeof(Elf64_Rela)) return "relocations outside of its segments";
-      for (uint64_t i = 0; i < size / sizeof(Elf64_Rela); ++i) {
-        Elf64_Rela r;
-        if (!read(*at + i * sizeof r, &r)) return "relocations outside of its bytes";
-        uint32_t type = static_cast<uint32_t>(ELF64_R_TYPE(r.r_info));
-        bool simple = header_.e_machine == EM_X86_64
-                          ? type == R_X86_64_RELATIVE || type == R_X86_64_64 ||
-                                type == R_X86_64_GLOB_DAT || type == R_X86_64_JUMP_SLOT
-                          : type == R_AARCH64_RELATIVE || type == R_AARCH64_ABS64 ||
-                                type == R_AARCH64_GLOB_DAT || type == R_AARCH64_JUMP_SLOT;
-        if (!simple) return cat("a relocation of type ", type);
-        if (ELF64_R_SYM(r.r_info) >= symbol_count_)
-          return "a relocation by a symbol that isn't there";
-        if (!is_writable(r.r_offset, 8)) return "a relocation outside of its writable segments";
+    // The loader believes how many are relative, wherever the table ends.
+    if (relative_ > rela_size_ / sizeof(Elf64_Rela)) return "fewer relocations than it counts";
+    if (rela_ == 0 && rela_size_ == 0) return std::nullopt;
+    auto bytes = table(rela_, rela_size_);
+    if (!bytes || rela_size_ % sizeof(Elf64_Rela)) {
+      return "relocations outside of its read-only memory";
+    }
+    const uint32_t relative =
+        header_.e_machine == EM_X86_64 ? R_X86_64_RELATIVE : R_AARCH64_RELATIVE;
+    for (uint64_t at = 0; at < rela_size_; at += sizeof(Elf64_Rela)) {
+      Elf64_Rela r;
+      std::memcpy(&r, bytes->data() + at, sizeof r);
+      const auto type = static_cast<uint32_t>(ELF64_R_TYPE(r.r_info));
+      if (type != relative) return cat("a relocation of type ", type);
+      const Load* in = memory(r.r_offset, 8);
+      if (!in || !in->writable) return "a relocation outside of its writable segments";
+      if (r.r_offset < dynamic_.end() && dynamic_.begin < r.r_offset + 8) {
+        return "a relocation of its dynamic section";
       }
     }
     return std::nullopt;
   }
 
-  static constexpr Elf64_Sxword kRelr = 36;
-
   std::string_view bytes_;
   Elf64_Ehdr header_{};
-  std::vector<Elf64_Phdr> loads_;
-  Elf64_Phdr dynamic_{};
-  bool has_dynamic_ = false;
-  uint64_t symtab_ = 0, hash_ = 0, gnu_hash_ = 0, rela_ = 0, rela_size_ = 0, plt_ = 0,
-           plt_size_ = 0;
-  uint64_t symbol_count_ = 0;
+  std::vector<Load> loads_;
+  uint64_t next_page_ = 0;  // the first behind the segments so far
+  Range dynamic_;
+  uint64_t symtab_ = 0, strtab_ = 0, strtab_size_ = 0, gnu_hash_ = 0, rela_ = 0, rela_size_ = 0,
+           relative_ = 0;
 };
 
 }  // namespace

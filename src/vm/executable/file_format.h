@@ -2,23 +2,32 @@
 //
 //     0  magic, 8 bytes
 //     8  uint32 format version
-//    12  uint32 number of sections: kSectionCount
+//    12  uint32 number of sections
 //    16  uint64 size of the file
-//    24  uint64 hash of bytes 32 to the end of the section table, seeded with the 24 before it
-//    32  section table, 32 bytes per section, in the order of SectionId:
-//            uint64 offset, uint64 size, uint64 hashed (leading bytes that the hash covers),
-//            uint64 hash
+//    24  uint64 hash of the section table, seeded with the hash of the 24 bytes before it
+//    32  section table, 48 bytes per section:
+//            4 bytes tag        of kSections, or one that this build doesn't know
+//            uint32 flags       bit 0: a reader that doesn't know the tag must refuse the file
+//            uint64 offset      ascending
+//            uint64 size
+//            uint64 checked     leading bytes whose hash every reader checks
+//            uint64 hash        of those
+//            uint64 data_hash   of the rest, which `tenon verify` checks; 0 when there is none
 //        ...sections, in the same order, zeros between
 //
-//    globals     flatbuffer Globals
-//    constants   directory + data; only the directory is hashed
-//    primitives  flatbuffer Primitives
-//    code        64-bit words
-//    kernels     directory + data
-//    debug       flatbuffer Debug
+//    GLOB  globals     flatbuffer Globals
+//    CNST  constants   directory + data; only the directory is `checked`
+//    PRIM  primitives  flatbuffer Primitives
+//    CODE  code        64-bit words
+//    KERN  kernels     directory + data
+//    DBUG  debug       flatbuffer Debug
+//    CMPT  computes    the kernels' computes, as whoever compiles them on load writes them
 //
 // A directory is a uint64 with the byte size of the flatbuffer that follows; data blocks start at
-// multiples of 64. Hashes are XXH64 (hash.h). A section may be empty when it says nothing.
+// multiples of 64. Hashes are XXH64 (hash.h). A section that says nothing is left out.
+//
+// Format 1 had exactly the first six sections, in this order, without tags: its table has 32 bytes
+// per section, uint64 offset, size, checked, hash.
 #pragma once
 
 #include <cstddef>
@@ -29,17 +38,23 @@ namespace tenon::vm {
 
 inline constexpr unsigned char kMagic[8] = {0x89, 'T', 'N', 'X', '\r', '\n', 0x1a, '\n'};
 
-enum class SectionId : uint32_t { Globals, Constants, Primitives, Code, Kernels, Debug };
-inline constexpr uint32_t kSectionCount = 6;
-inline constexpr std::string_view kSectionNames[kSectionCount] = {
-    "globals", "constants", "primitives", "code", "kernels", "debug"};
+enum class SectionId : uint32_t { Globals, Constants, Primitives, Code, Kernels, Debug, Computes };
 
-struct SectionEntry {
-  uint64_t offset;
-  uint64_t size;
-  uint64_t hashed;
-  uint64_t hash;
+struct SectionInfo {
+  std::string_view tag, name;
+  bool required;
 };
+// By SectionId.
+inline constexpr SectionInfo kSections[] = {
+    {"GLOB", "globals", true},   {"CNST", "constants", true}, {"PRIM", "primitives", true},
+    {"CODE", "code", true},      {"KERN", "kernels", true},   {"DBUG", "debug", false},
+    {"CMPT", "computes", false},
+};
+constexpr const SectionInfo& section_info(SectionId id) {
+  return kSections[static_cast<uint32_t>(id)];
+}
+inline constexpr uint32_t kSectionRequired = 1;  // of the flags
+inline constexpr uint32_t kFormat1Sections = 6;
 
 struct FileHeader {
   unsigned char magic[8];
@@ -47,13 +62,33 @@ struct FileHeader {
   uint32_t section_count;
   uint64_t file_size;
   uint64_t hash;
-  SectionEntry sections[kSectionCount];
 };
-static_assert(sizeof(FileHeader) == 32 + 32 * kSectionCount);
+static_assert(sizeof(FileHeader) == 32);
+
+struct SectionEntry {
+  char tag[4];
+  uint32_t flags;
+  uint64_t offset;
+  uint64_t size;
+  uint64_t checked;
+  uint64_t hash;
+  uint64_t data_hash;
+  std::string_view tag_text() const { return {tag, sizeof tag}; }
+};
+static_assert(sizeof(SectionEntry) == 48);
+
+struct SectionEntry1 {  // of format 1
+  uint64_t offset;
+  uint64_t size;
+  uint64_t checked;
+  uint64_t hash;
+};
+static_assert(sizeof(SectionEntry1) == 32);
 
 inline constexpr uint64_t kFileAlignment = 64;
-constexpr uint64_t align_up(uint64_t n) {
-  return (n + kFileAlignment - 1) & ~(kFileAlignment - 1);
+// `alignment` is a power of two.
+constexpr uint64_t align_up(uint64_t n, uint64_t alignment = kFileAlignment) {
+  return (n + alignment - 1) & ~(alignment - 1);
 }
 
 }  // namespace tenon::vm

@@ -1,9 +1,8 @@
 #include "vm/executable/hash.h"
 
+#include <algorithm>
 #include <bit>
 #include <cstring>
-
-#include "vm/executable/file_format.h"
 
 namespace tenon::vm {
 namespace {
@@ -31,22 +30,41 @@ uint64_t merge(uint64_t hash, uint64_t lane) {
 
 }  // namespace
 
-uint64_t xxh64(const void* data, size_t size, uint64_t seed) {
-  const auto* p = static_cast<const unsigned char*>(data);
-  const unsigned char* end = p + size;
-  uint64_t hash = seed + kPrime5;
-  if (size >= 32) {
-    uint64_t a = seed + kPrime1 + kPrime2, b = seed + kPrime2, c = seed, d = seed - kPrime1;
-    for (; end - p >= 32; p += 32) {
-      a = round(a, read<uint64_t>(p));
-      b = round(b, read<uint64_t>(p + 8));
-      c = round(c, read<uint64_t>(p + 16));
-      d = round(d, read<uint64_t>(p + 24));
-    }
-    hash = std::rotl(a, 1) + std::rotl(b, 7) + std::rotl(c, 12) + std::rotl(d, 18);
-    hash = merge(merge(merge(merge(hash, a), b), c), d);
+Xxh64::Xxh64(uint64_t seed)
+    : seed_(seed), lanes_{seed + kPrime1 + kPrime2, seed + kPrime2, seed, seed - kPrime1} {}
+
+void Xxh64::stripe(const unsigned char* p) {
+  for (size_t i = 0; i < 4; ++i) lanes_[i] = round(lanes_[i], read<uint64_t>(p + 8 * i));
+}
+
+void Xxh64::update(std::string_view bytes) {
+  const auto* p = reinterpret_cast<const unsigned char*>(bytes.data());
+  size_t left = bytes.size();
+  size_ += left;
+  if (buffered_ != 0) {
+    const size_t taken = std::min(left, sizeof buffer_ - buffered_);
+    std::memcpy(buffer_ + buffered_, p, taken);
+    buffered_ += taken;
+    p += taken;
+    left -= taken;
+    if (buffered_ < sizeof buffer_) return;
+    stripe(buffer_);
+    buffered_ = 0;
   }
-  hash += size;
+  for (; left >= sizeof buffer_; p += sizeof buffer_, left -= sizeof buffer_) stripe(p);
+  if (left) std::memcpy(buffer_, p, left);
+  buffered_ = left;
+}
+
+uint64_t Xxh64::digest() const {
+  uint64_t hash = seed_ + kPrime5;
+  if (size_ >= sizeof buffer_) {
+    hash = std::rotl(lanes_[0], 1) + std::rotl(lanes_[1], 7) + std::rotl(lanes_[2], 12) +
+           std::rotl(lanes_[3], 18);
+    for (uint64_t lane : lanes_) hash = merge(hash, lane);
+  }
+  hash += size_;
+  const unsigned char *p = buffer_, *end = buffer_ + buffered_;
   for (; end - p >= 8; p += 8) {
     hash = std::rotl(hash ^ round(0, read<uint64_t>(p)), 27) * kPrime1 + kPrime4;
   }
@@ -60,9 +78,10 @@ uint64_t xxh64(const void* data, size_t size, uint64_t seed) {
   return hash ^ hash >> 32;
 }
 
-uint64_t header_hash(const FileHeader& header) {
-  uint64_t seed = xxh64(&header, offsetof(FileHeader, hash));
-  return xxh64(header.sections, sizeof header.sections, seed);
+uint64_t xxh64(std::string_view bytes, uint64_t seed) {
+  Xxh64 hash(seed);
+  hash.update(bytes);
+  return hash.digest();
 }
 
 }  // namespace tenon::vm

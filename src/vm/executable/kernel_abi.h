@@ -50,11 +50,26 @@ enum class KernelError : int32_t {
   Overflow = 18,       // a size product overflows
   OutsideBuffer = 19,  // an access; of `axis` (-1: of all elements); found the index, expected
                        // below the size
+  NoDevice = 20,       // a launch; expected type | index << 32 of the device
 };
 
 // A chunk of a parallel loop: iterations begin..end. Non-zero stops the loop, is returned by
 // parallel_for, and must come from `raise`. Runs on any thread, several at once.
 using KernelBody = int32_t (*)(void* context, int64_t begin, int64_t end);
+
+// One run of a kernel of a device image.
+struct KernelLaunch {
+  uint32_t size;        // sizeof(KernelLaunch) of the caller
+  uint32_t image;       // its number among the target's images
+  const char* kernel;   // its name there, nul-terminated
+  int32_t device_type;  // as DLPack numbers them
+  int32_t device_index;
+  uint32_t grid[3];       // blocks
+  uint32_t block[3];      // threads of a block
+  uint32_t shared_bytes;  // memory that a block's threads share, beyond what the kernel declares
+  uint32_t argument_count;
+  const void* const* arguments;  // where each argument lies
+};
 
 // The runtime's functions for kernels. One constant table per process.
 struct KernelRuntime {
@@ -76,6 +91,10 @@ struct KernelRuntime {
   // an error was recorded (then return -1). On any thread; give it back with release before return.
   void* (*allocate)(const KernelRuntime* self, const char* kernel, uint64_t bytes);
   void (*release)(const KernelRuntime* self, void* workspace);
+
+  // Queues a kernel on a device and returns; what it does ends before a value leaves the machine.
+  // Returns 0 or what `raise` returned: NoDevice where the runtime drives no such device.
+  int32_t (*launch)(const KernelRuntime* self, const KernelLaunch* launch);
 };
 
 using KernelEntryFunction = int32_t (*)(void* self, const AnyView* args, int32_t count,
@@ -96,12 +115,18 @@ struct KernelTable {
   const KernelEntry* entries;  // `count` of them, names ascending
 };
 
-static_assert(sizeof(KernelRuntime) == 8 + 4 * sizeof(void*));
+// For pointers of 32 and of 64 bits.
+inline constexpr size_t kPointer = sizeof(void*);
 static_assert(offsetof(KernelRuntime, raise) == 8);
-static_assert(offsetof(KernelRuntime, parallel_for) == 16);
-static_assert(offsetof(KernelRuntime, allocate) == 24);
-static_assert(offsetof(KernelRuntime, release) == 32);
-static_assert(sizeof(KernelEntry) == 16);
-static_assert(sizeof(KernelTable) == 32 && offsetof(KernelTable, entries) == 24);
+static_assert(offsetof(KernelRuntime, parallel_for) == 8 + kPointer);
+static_assert(offsetof(KernelRuntime, allocate) == 8 + 2 * kPointer);
+static_assert(offsetof(KernelRuntime, release) == 8 + 3 * kPointer);
+static_assert(offsetof(KernelRuntime, launch) == 8 + 4 * kPointer);
+static_assert(sizeof(KernelRuntime) == 8 + 5 * kPointer);
+static_assert(offsetof(KernelLaunch, device_type) == 8 + kPointer);
+static_assert(offsetof(KernelLaunch, arguments) == 48 + kPointer);
+static_assert(sizeof(KernelLaunch) == 48 + 2 * kPointer);
+static_assert(sizeof(KernelEntry) == 2 * kPointer);
+static_assert(offsetof(KernelTable, cpu_features) == 8 && offsetof(KernelTable, entries) == 24);
 
 }  // namespace tenon::vm

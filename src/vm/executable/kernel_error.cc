@@ -1,6 +1,7 @@
 #include "vm/executable/kernel_error.h"
 
 #include "object/any.h"
+#include "object/device_name.h"
 #include "object/dtype.h"
 
 namespace tenon::vm {
@@ -79,6 +80,10 @@ Error kernel_error(const char* kernel, KernelError code, int32_t argument, int32
       return error(cat(which, " is outside of what the kernel takes"))
           .found(cat(found))
           .expected(cat("at most ", expected));
+    case KernelError::NoDevice:
+      return error("this runtime has no such device")
+          .expected(to_text(DLDevice{static_cast<DLDeviceType>(expected & 0xffffffff),
+                                     static_cast<int32_t>(expected >> 32)}));
     case KernelError::Overflow:
       return error("a product of sizes overflows");
   }

@@ -22,10 +22,6 @@ constexpr std::string_view kHostArchitecture = "aarch64";
 constexpr std::string_view kHostArchitecture = "unknown";
 #endif
 
-std::string quoted_list(const std::vector<std::string>& names) {
-  return join(names, ", ");
-}
-
 // A path to the descriptor that no other open object has: the dynamic loader takes a path that it
 // knows for the object that it has, and descriptors' numbers come again. Each bit of a counter is
 // spelt "//" or "/./", which name the same folder.
@@ -89,7 +85,7 @@ Ref<KernelObject> KernelObject::open(std::string_view elf, const std::string& na
   auto missing = missing_cpu_features(cpu_feature_names(needed));
   if (!missing.empty()) {
     throw Error(ErrorKind::Unsupported, cat(name, " needs CPU features that this machine lacks"))
-        .found(cat("no ", quoted_list(missing)))
+        .found(cat("no ", join(missing, ", ")))
         .help("compile it for this machine, or for --cpu x86-64-v3");
   }
   for (uint32_t i = 0; i < table->count; ++i) {
@@ -104,15 +100,17 @@ Ref<KernelObject> KernelObject::open(std::string_view elf, const std::string& na
 Ref<KernelObject> KernelObject::open_best(const Unit& unit, const std::string& name) {
   if (unit.kernels.empty()) return {};
   std::vector<std::string> reasons;
-  for (const KernelObjectUnit& k : unit.kernels) {
-    std::string_view architecture = std::string_view(k.target).substr(0, k.target.find('-'));
+  for (const KernelTarget& k : unit.kernels) {
+    std::string_view architecture = std::string_view(k.triple).substr(0, k.triple.find('-'));
     auto missing = missing_cpu_features(k.cpu_features);
     if (architecture != kHostArchitecture) {
-      reasons.push_back(cat("code for ", printable(k.target)));
+      reasons.push_back(cat("code for ", printable(k.triple)));
     } else if (!missing.empty()) {
-      reasons.push_back(cat("code that needs ", printable(quoted_list(missing))));
+      reasons.push_back(cat("code that needs ", printable(join(missing, ", "))));
+    } else if (const KernelImage* object = k.host_object()) {
+      return open(object->bytes, name);
     } else {
-      return open(k.elf, name);
+      reasons.push_back(cat("no code for the host of ", printable(k.triple)));
     }
   }
   throw Error(ErrorKind::Unsupported, cat(name, " has no native code that this machine can run"))

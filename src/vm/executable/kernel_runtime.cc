@@ -48,10 +48,9 @@ void give_back(const KernelRuntime*, void* memory) {
 }
 
 void* allocate(const KernelRuntime* self, const char* kernel, uint64_t bytes) {
-  constexpr uint64_t kMost = uint64_t{1} << 47;
   size_t total = sizeof(Workspace) + (bytes + kDataAlignment - 1) / kDataAlignment * kDataAlignment;
   CallContext* call = CallContext::current();
-  bool fits = bytes <= kMost && (!call || call->count_memory(total));
+  bool fits = bytes <= kAddressSpace && (!call || call->count_memory(total));
   auto* workspace =
       fits ? static_cast<Workspace*>(std::aligned_alloc(kDataAlignment, total)) : nullptr;
   if (!workspace) {
@@ -74,8 +73,15 @@ void* allocate(const KernelRuntime* self, const char* kernel, uint64_t bytes) {
   return workspace + 1;
 }
 
+// This runtime drives no devices but the CPU, whose kernels are called.
+int32_t launch(const KernelRuntime* self, const KernelLaunch* launch) {
+  const int64_t device = static_cast<int64_t>(static_cast<uint32_t>(launch->device_type)) |
+                         static_cast<int64_t>(launch->device_index) << 32;
+  return self->raise(self, launch->kernel, KernelError::NoDevice, -1, -1, 0, device);
+}
+
 constexpr KernelRuntime kRuntime = {
-    kKernelAbiVersion, sizeof(KernelRuntime), &raise, &run_loop, &allocate, &give_back};
+    kKernelAbiVersion, sizeof(KernelRuntime), &raise, &run_loop, &allocate, &give_back, &launch};
 
 }  // namespace
 

@@ -76,5 +76,19 @@ TEST(KernelRuntime, WhatABodyReturnsEndsTheLoop) {
   EXPECT_THAT(take_error().render(), HasSubstr("kernel 'divide'"));
 }
 
+TEST(KernelRuntime, WithoutDevicesLaunchesNothing) {
+  const KernelRuntime& runtime = kernel_runtime();
+  ASSERT_GE(runtime.size, offsetof(KernelRuntime, launch) + sizeof(void*));
+  KernelLaunch launch{};
+  launch.size = sizeof launch;
+  launch.kernel = "scale";
+  launch.device_type = kDLCUDA;
+  launch.device_index = 1;
+  EXPECT_NE(runtime.launch(&runtime, &launch), 0);
+  const std::string error = take_error().render();
+  EXPECT_THAT(error, HasSubstr("kernel 'scale': this runtime has no such device"));
+  EXPECT_THAT(error, HasSubstr("cuda:1"));
+}
+
 }  // namespace
 }  // namespace tenon::vm

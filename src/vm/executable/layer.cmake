@@ -15,4 +15,13 @@ target_link_libraries(${TARGET_NAME} PUBLIC ${CMAKE_DL_LIBS})
 # Tests make their files from assembly, which the layer itself must not see.
 if(TARGET ${TARGET_NAME}_test)
   target_link_libraries(${TARGET_NAME}_test PRIVATE tenon_vm_asm)
+  set(tripwire "${PROJECT_BINARY_DIR}/test_tripwire.so")
+  add_custom_command(OUTPUT "${tripwire}"
+    COMMAND "${CMAKE_C_COMPILER}" -O1 -fPIC -shared -nostdlib -fvisibility=hidden
+            -fno-stack-protector -fno-builtin -fcf-protection=none -fuse-ld=lld
+            -Wl,-z,noexecstack -Wl,--hash-style=gnu -o "${tripwire}"
+            "${PROJECT_SOURCE_DIR}/src/vm/executable/test_tripwire.c"
+    DEPENDS "${PROJECT_SOURCE_DIR}/src/vm/executable/test_tripwire.c")
+  target_sources(${TARGET_NAME}_test PRIVATE "${tripwire}")
+  target_compile_definitions(${TARGET_NAME}_test PRIVATE "TENON_TEST_TRIPWIRE=\"${tripwire}\"")
 endif()

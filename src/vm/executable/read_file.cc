@@ -1,13 +1,13 @@
 #include "vm/executable/read_file.h"
 
 #include <cstring>
+#include <iterator>
 
 #include "object/shape.h"
 #include "object/string.h"
 #include "object/tensor.h"
 #include "support/text.h"
 #include "vm/executable/generated_schema.h"
-#include "vm/executable/hash.h"
 #include "vm/executable/verify.h"
 #include "vm/isa/limits.h"
 
@@ -20,86 +20,31 @@ class Reader {
       : file_(file), bytes_(file->view()), options_(options) {}
 
   LoadedUnit run() {
-    header();
+    out_.table = read_section_table(bytes_, options_.name, options_.check_hashes);
     globals();
     constants();
     primitives();
     code();
     kernels();
     debug();
-    out_.version = out_.header.version;
+    carried();
+    const SectionEntry* code = out_.table.find(SectionId::Code);
     verify(out_.unit, {.name = options_.name,
-                       .version = out_.version,
-                       .code_offset = entry(SectionId::Code).offset});
+                       .version = out_.table.version,
+                       .code_offset = code ? code->offset : 0});
     return std::move(out_);
   }
 
  private:
   [[noreturn]] void damaged(std::string_view where, std::string_view found,
                             std::string_view expected) const {
-    throw Error(ErrorKind::Damaged, cat(options_.name, " is damaged; nothing was run"))
-        .where(where)
-        .found(found)
-        .expected(expected)
-        .help("compile it again, or compare checksums with its sender");
+    throw_damaged(options_.name, where, found, expected);
   }
-  const SectionEntry& entry(SectionId id) const {
-    return out_.header.sections[static_cast<uint32_t>(id)];
-  }
-  static std::string_view name_of(SectionId id) { return kSectionNames[static_cast<uint32_t>(id)]; }
+  static std::string_view name_of(SectionId id) { return section_info(id).name; }
+  // Empty for a section that the file doesn't have.
   std::string_view section(SectionId id) const {
-    return bytes_.substr(entry(id).offset, entry(id).size);
-  }
-
-  void header() {
-    FileHeader& h = out_.header;
-    if (bytes_.size() < sizeof kMagic || std::memcmp(bytes_.data(), kMagic, sizeof kMagic) != 0) {
-      throw Error(ErrorKind::Damaged, cat(options_.name, " is no .tnx file"))
-          .found(cat(quoted(bytes_.substr(0, 8)), bytes_.size() < 8 ? ", and no more" : ""))
-          .expected("the 8 bytes that every .tnx begins with")
-          .help("`tenon compile` makes one from a model");
-    }
-    if (bytes_.size() < 16) damaged("header", cat(bytes_.size(), " bytes"), "a whole header");
-    std::memcpy(&h, bytes_.data(), std::min(bytes_.size(), sizeof h));
-    if (h.version == 0 || h.version > kFormatVersion) {
-      throw Error(ErrorKind::Unsupported,
-                  cat(options_.name, " has a format that this build can't read"))
-          .found(cat("format ", h.version))
-          .expected(cat("a format from 1 to ", kFormatVersion))
-          .help("use a newer tenon, or compile the model with this one");
-    }
-    if (bytes_.size() < sizeof h || h.section_count != kSectionCount) {
-      damaged("header", cat(h.section_count, " sections in ", bytes_.size(), " bytes"),
-              cat(kSectionCount, " sections"));
-    }
-    if (h.file_size != bytes_.size()) {
-      damaged("header", cat("a file of ", bytes_.size(), " bytes"),
-              cat(h.file_size, " bytes, as its header says"));
-    }
-    if (options_.check_hashes && h.hash != header_hash(h)) {
-      damaged("header", cat("hash ", hex(header_hash(h))), hex(h.hash));
-    }
-    uint64_t end = sizeof h;
-    for (uint32_t i = 0; i < kSectionCount; ++i) {
-      const SectionEntry& s = h.sections[i];
-      std::string where = cat("section table, ", kSectionNames[i]);
-      if (s.offset < end || s.offset > bytes_.size() || s.size > bytes_.size() - s.offset ||
-          s.offset % kFileAlignment || s.hashed > s.size) {
-        damaged(where, cat(s.size, " bytes at ", hex(s.offset)),
-                "sections one after another, aligned, within the file");
-      }
-      bool whole = i != static_cast<uint32_t>(SectionId::Constants);
-      if (whole && s.hashed != s.size) {
-        damaged(where, cat("a hash of ", s.hashed, " bytes"), cat("of all ", s.size));
-      }
-      end = s.offset + s.size;
-      if (!options_.check_hashes) continue;
-      uint64_t hash = xxh64(bytes_.data() + s.offset, s.hashed);
-      if (hash != s.hash) {
-        damaged(cat("section ", kSectionNames[i], ", bytes ", hex(s.offset), " to ", hex(end)),
-                cat("hash ", hex(hash)), cat(hex(s.hash), ", as the section table says"));
-      }
-    }
+    const SectionEntry* entry = out_.table.find(id);
+    return entry ? bytes_.substr(entry->offset, entry->size) : std::string_view();
   }
 
   // A flatbuffer's root, verified; null for a section that is empty.
@@ -129,9 +74,10 @@ class Reader {
     uint64_t size = 0;
     if (bytes.size() < 8) damaged(cat("section ", name_of(id)), "less than 8 bytes", "a directory");
     std::memcpy(&size, bytes.data(), 8);
-    if (size > bytes.size() - 8 || (id == SectionId::Constants && entry(id).hashed != size + 8)) {
+    const uint64_t checked = out_.table.find(id)->checked;
+    if (size > bytes.size() - 8 || (id == SectionId::Constants && checked != size + 8)) {
       damaged(cat("section ", name_of(id)), cat("a directory of ", size, " bytes"),
-              cat(id == SectionId::Constants ? entry(id).hashed - 8 : bytes.size() - 8));
+              cat(id == SectionId::Constants ? checked - 8 : bytes.size() - 8));
     }
     return bytes.substr(8, size);
   }
@@ -150,8 +96,9 @@ class Reader {
   // Offsets may share what they lead to: what is copied of a file is limited by its size.
   void charge(uint64_t bytes) {
     copied_ += bytes;
-    uint64_t metadata = bytes_.size() - entry(SectionId::Constants).size +
-                        entry(SectionId::Constants).hashed - entry(SectionId::Kernels).size;
+    uint64_t metadata = 0;
+    for (const SectionEntry& s : out_.table.entries) metadata += s.checked;
+    metadata -= section(SectionId::Kernels).size();
     constexpr uint64_t kShared = 32, kSmall = 1 << 20;
     if (copied_ > kShared * metadata + kSmall) {
       damaged("metadata", cat("more than ", copied_, " bytes of text and lists"),
@@ -204,7 +151,7 @@ class Reader {
       if (const auto* params = f->params()) {
         limit(SectionId::Globals, params->size(), kMaxParams, "parameters");
         for (const tnx::Param* p : *params) {
-          out.params.push_back({text(p->name()), type(p->type(), out.name), p->borrowed()});
+          out.params.push_back({text(p->name()), type(p->type(), out.name)});
         }
       }
       out.result = type(f->result(), out.name);
@@ -221,7 +168,14 @@ class Reader {
     if (!root_table || !root_table->entries()) return;
     limit(SectionId::Constants, root_table->entries()->size(), kMaxConstants, "constants");
     for (const tnx::Constant* c : *root_table->entries()) {
-      out_.unit.constants.push_back({text(c->name()), constant(*c)});
+      Constant out{text(c->name()), {}, {}};
+      if (c->kind() == tnx::ConstantKind_LateTensor) {
+        charge(c->shape() ? 8 * uint64_t{c->shape()->size()} : 0);
+        out.late = LateTensor{dtype_of(c->bits()), sizes(*c), c->alignment()};
+      } else {
+        out.value = constant(*c);
+      }
+      out_.unit.constants.push_back(std::move(out));
     }
   }
 
@@ -301,8 +255,15 @@ class Reader {
     if (!root_table || !root_table->entries()) return;
     limit(SectionId::Primitives, root_table->entries()->size(), kMaxPacked, "primitive names");
     for (const tnx::Primitive* p : *root_table->entries()) {
-      out_.unit.packed.push_back({text(p->name()), p->kernel()});
+      out_.unit.packed.push_back({text(p->name()), p->kernel(), effect_of(*p)});
     }
+  }
+
+  // Files of format 1 say none. The strongest effect, which nothing may be done with, stands for
+  // one that this build doesn't know.
+  static Effect effect_of(const tnx::Primitive& p) {
+    if (p.kernel()) return Effect::Pure;
+    return p.effect() <= tnx::Effect_MAX ? static_cast<Effect>(p.effect()) : Effect::Ordered;
   }
 
   void code() {
@@ -328,22 +289,46 @@ class Reader {
 
   void kernels() {
     const auto* root_table = root<tnx::Kernels>(SectionId::Kernels, directory(SectionId::Kernels));
-    if (!root_table || !root_table->objects()) return;
-    limit(SectionId::Kernels, root_table->objects()->size(), kMaxKernelObjects, "kernel objects");
-    uint64_t end = 0;
-    for (const tnx::KernelObject* k : *root_table->objects()) {
-      // One after another, so that no bytes are read twice.
-      if (k->data() < end) {
-        damaged(cat("section ", name_of(SectionId::Kernels), ", entry ", out_.unit.kernels.size()),
-                cat("native code at ", hex(k->data())),
-                cat("code behind that of the entry before, from ", hex(end), " on"));
+    if (!root_table || !root_table->targets()) return;
+    limit(SectionId::Kernels, root_table->targets()->size(), kMaxKernelTargets, "targets");
+    for (const tnx::KernelTarget* t : *root_table->targets()) {
+      KernelTarget out{text(t->triple()), text(t->cpu()), texts(t->cpu_features()), {}};
+      if (out_.table.version == 1) {
+        out.images.push_back({ImageKind::Elf, "", image_bytes(t->data(), t->data_bytes())});
+      } else if (t->images()) {
+        limit(SectionId::Kernels, t->images()->size(), kMaxKernelImages, "images of a target");
+        for (const tnx::KernelImage* image : *t->images()) {
+          if (image->kind() >= std::size(kImageKindNames)) continue;
+          out.images.push_back({static_cast<ImageKind>(image->kind()), text(image->architecture()),
+                                image_bytes(image->data(), image->data_bytes())});
+        }
       }
-      end = k->data() + k->data_bytes();  // `block` refuses what overflows
-      std::string_view elf =
-          block(SectionId::Kernels, out_.unit.kernels.size(), k->data(), k->data_bytes());
-      out_.unit.kernels.push_back(
-          {text(k->target()), text(k->cpu()), texts(k->cpu_features()), std::string(elf)});
+      out_.unit.kernels.push_back(std::move(out));
     }
+  }
+
+  std::string image_bytes(uint64_t begin, uint64_t size) {
+    const std::string_view bytes = block(SectionId::Kernels, out_.unit.kernels.size(), begin, size);
+    // One after another, so that no bytes are read twice.
+    if (begin < images_end_) {
+      damaged(cat("section ", name_of(SectionId::Kernels), ", entry ", out_.unit.kernels.size()),
+              cat("native code at ", hex(begin)),
+              cat("code behind that of the entry before, from ", hex(images_end_), " on"));
+    }
+    images_end_ = begin + size;
+    return std::string(bytes);
+  }
+
+  // Sections that others write and read.
+  void carried() {
+    const std::string_view computes = section(SectionId::Computes);
+    if (computes.empty()) return;
+    if (computes.size() > kMaxSectionBytes) {
+      throw verification_error(options_.name, Rule::TableSize, "section computes",
+                               bytes_text(computes.size()),
+                               cat("at most ", bytes_text(kMaxSectionBytes)));
+    }
+    out_.unit.sections.push_back({std::string(kComputesTag), std::string(computes)});
   }
 
   void debug() {
@@ -379,6 +364,7 @@ class Reader {
   const ReadOptions& options_;
   LoadedUnit out_;
   uint64_t copied_ = 0;
+  uint64_t images_end_ = 0;  // of those read so far
   std::vector<std::pair<uint64_t, uint32_t>> code_ranges_;
 };
 
@@ -386,20 +372,6 @@ class Reader {
 
 LoadedUnit read_unit(const Ref<FileBytes>& file, const ReadOptions& options) {
   return Reader(file, options).run();
-}
-
-bool repair_hashes(std::string& bytes) {
-  FileHeader h;
-  if (bytes.size() < sizeof h) return false;
-  std::memcpy(&h, bytes.data(), sizeof h);
-  for (SectionEntry& s : h.sections) {
-    if (s.offset > bytes.size() || s.hashed > bytes.size() - s.offset) continue;
-    s.hash = xxh64(bytes.data() + s.offset, s.hashed);
-  }
-  h.file_size = bytes.size();
-  h.hash = header_hash(h);
-  std::memcpy(bytes.data(), &h, sizeof h);
-  return true;
 }
 
 }  // namespace tenon::vm

@@ -5,8 +5,8 @@
 
 #include <string>
 
-#include "vm/executable/file_format.h"
 #include "vm/executable/mapped_file.h"
+#include "vm/executable/section_table.h"
 #include "vm/isa/unit.h"
 
 namespace tenon::vm {
@@ -19,15 +19,11 @@ struct ReadOptions {
 
 struct LoadedUnit {
   Unit unit;  // tensor constants lie in the file's bytes, which they keep alive, read-only
-  uint32_t version = 0;
-  FileHeader header{};
+  SectionTable table;
 };
 
-// Reads and verifies (verify.h). Damaged errors; Unsupported for a format younger than this build.
+// Reads and verifies (verify.h). Damaged errors; Unsupported ones for a later format and for
+// sections that a reader must know and this one doesn't.
 LoadedUnit read_unit(const Ref<FileBytes>& file, const ReadOptions& options = {});
-
-// What each section's hash should be: repairs the hashes of a file whose bytes were changed, for
-// tests and fuzzers. False when the bytes don't even have a section table.
-bool repair_hashes(std::string& bytes);
 
 }  // namespace tenon::vm

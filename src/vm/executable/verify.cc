@@ -1,16 +1,29 @@
 #include "vm/executable/verify.h"
 
-#include <unordered_set>
+#include <algorithm>
+#include <iterator>
+#include <optional>
+#include <vector>
 
 #include "object/shape.h"
 #include "object/string.h"
 #include "object/tensor.h"
 #include "support/text.h"
 #include "vm/executable/elf_check.h"
+#include "vm/executable/file_format.h"
 #include "vm/isa/limits.h"
 
 namespace tenon::vm {
 namespace {
+
+// A name that stands twice. Sorted, since whoever writes a file could make the names collide in a
+// hash table.
+std::optional<std::string_view> repeated(std::vector<std::string_view> names) {
+  std::sort(names.begin(), names.end());
+  auto twice = std::adjacent_find(names.begin(), names.end());
+  if (twice == names.end()) return std::nullopt;
+  return *twice;
+}
 
 class Verifier {
  public:
@@ -25,13 +38,14 @@ class Verifier {
     for (const PackedName& p : unit_.packed) name(p.name, "primitive names");
     for (const std::string& l : unit_.libraries) name(l, "libraries");
     kernels();
-    std::unordered_set<std::string_view> names;
+    sections();
+    std::vector<std::string_view> names;
     for (const FunctionUnit& f : unit_.functions) {
       name(f.name, "functions");
-      if (!names.insert(f.name).second) {
-        fail(Rule::NameUnique, "functions", cat("two functions ", quoted(f.name)),
-             "each name once");
-      }
+      names.push_back(f.name);
+    }
+    if (auto twice = repeated(names)) {
+      fail(Rule::NameUnique, "functions", cat("two functions ", quoted(*twice)), "each name once");
     }
     uint64_t begin = 0;
     for (const FunctionUnit& f : unit_.functions) {
@@ -55,7 +69,8 @@ class Verifier {
     at_most(unit_.constants.size(), kMaxConstants, "constants");
     at_most(unit_.packed.size(), kMaxPacked, "primitive names");
     at_most(unit_.libraries.size(), kMaxLibraries, "libraries");
-    at_most(unit_.kernels.size(), kMaxKernelObjects, "kernel objects");
+    at_most(unit_.kernels.size(), kMaxKernelTargets, "targets of kernels");
+    at_most(unit_.sections.size(), kMaxSections - std::size(kSections), "sections");
     at_most(unit_.spans.size(), kMaxSpans, "spans");
   }
 
@@ -76,6 +91,7 @@ class Verifier {
   void constant(size_t i) {
     const AnyView& v = unit_.constants[i].value;
     std::string where = cat("constant ", i);
+    if (unit_.constants[i].late) return late_constant(unit_.constants[i], where);
     if (v.type_index == TypeIndex::Tensor) {
       Tensor t = v.as<Tensor>();
       if (!is_tensor_dtype(t.dtype())) {
@@ -101,18 +117,61 @@ class Verifier {
     }
   }
 
+  void late_constant(const Constant& c, const std::string& where) {
+    name(c.name, where);
+    const LateTensor& late = *c.late;
+    if (!is_tensor_dtype(late.dtype)) {
+      fail(Rule::DtypeKnown, where, to_text(late.dtype),
+           "an element type of the machine's tensors");
+    }
+    auto bytes = late.shape.size() <= kMaxRank ? byte_count(late.shape, late.dtype) : std::nullopt;
+    if (!bytes || static_cast<uint64_t>(*bytes) > kMaxStorageBytes) {
+      fail(Rule::ConstantForm, where, tensor_type_text(late.dtype, late.shape),
+           cat("at most ", kMaxRank, " dimensions whose product is a size"));
+    }
+    if (late.alignment == 0 || (late.alignment & (late.alignment - 1)) != 0 ||
+        late.alignment > kMaxStorageAlignment) {
+      fail(Rule::ConstantForm, where, cat("an alignment of ", late.alignment),
+           cat("a power of two up to ", kMaxStorageAlignment));
+    }
+  }
+
   void kernels() {
     bool needs_kernels = false;
     for (const PackedName& p : unit_.packed) needs_kernels = needs_kernels || p.kernel;
-    if (needs_kernels && unit_.kernels.empty()) {
-      fail(Rule::KernelNames, "primitive names", "kernels among them, and no kernel object",
-           "a kernel object that holds them");
+    if (needs_kernels && unit_.kernels.empty() && !unit_.find_section(kComputesTag)) {
+      fail(Rule::KernelNames, "primitive names", "kernels among them, and no code for any target",
+           "kernel objects or computes that hold them");
     }
     for (size_t i = 0; i < unit_.kernels.size(); ++i) {
-      if (auto why = why_not_closed(unit_.kernels[i].elf)) {
-        fail(Rule::KernelClosed, cat("kernel object ", i), *why,
-             "a shared object that imports nothing and runs nothing when opened");
+      const KernelTarget& target = unit_.kernels[i];
+      at_most(target.images.size(), kMaxKernelImages, "images of a target");
+      for (size_t k = 0; k < target.images.size(); ++k) {
+        if (target.images[k].kind != ImageKind::Elf) continue;
+        if (auto why = why_not_closed(target.images[k].bytes)) {
+          fail(Rule::KernelClosed, cat("kernel object ", i, k ? cat(", image ", k) : ""), *why,
+               "a shared object that imports nothing and runs nothing when opened");
+        }
       }
+    }
+  }
+
+  void sections() {
+    for (size_t i = 0; i < unit_.sections.size(); ++i) {
+      const UnitSection& s = unit_.sections[i];
+      bool plain = s.tag.size() == sizeof SectionEntry::tag;
+      for (char c : s.tag) {
+        plain =
+            plain && ((c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'));
+      }
+      bool taken = false;
+      for (const SectionInfo& info : kSections) {
+        taken = taken || (info.tag == s.tag && s.tag != kComputesTag);
+      }
+      for (size_t k = 0; k < i; ++k) taken = taken || unit_.sections[k].tag == s.tag;
+      if (plain && !taken && !s.bytes.empty() && s.bytes.size() <= kMaxSectionBytes) continue;
+      fail(Rule::SectionForm, cat("section ", quoted(s.tag)), bytes_text(s.bytes.size()),
+           cat("a tag of its own, four letters or digits, and 1 to ", kMaxSectionBytes, " bytes"));
     }
   }
 
@@ -124,12 +183,13 @@ class Verifier {
            cat(f.register_count, " registers for ", f.params.size(), " parameters"),
            cat("room for the parameters, at most ", kMaxRegisters));
     }
-    std::unordered_set<std::string_view> names;
+    std::vector<std::string_view> names;
     for (const Param& p : f.params) {
       name(p.name, where);
-      if (!names.insert(p.name).second) {
-        fail(Rule::NameUnique, where, cat("two parameters ", quoted(p.name)), "each name once");
-      }
+      names.push_back(p.name);
+    }
+    if (auto twice = repeated(names)) {
+      fail(Rule::NameUnique, where, cat("two parameters ", quoted(*twice)), "each name once");
     }
     size_t results =
         f.result.kind == SignatureType::Kind::Tuple ? f.result.parts.size() : size_t{1};

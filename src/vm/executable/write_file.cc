@@ -1,7 +1,9 @@
 #include "vm/executable/write_file.h"
 
+#include <algorithm>
 #include <cstring>
-#include <functional>
+#include <utility>
+#include <vector>
 
 #include "object/shape.h"
 #include "object/string.h"
@@ -39,7 +41,7 @@ std::string globals_section(const Unit& unit) {
     for (const Param& p : f.params) {
       auto name = b.CreateString(p.name);
       auto type = b.CreateString(to_text(p.type));
-      params.push_back(tnx::CreateParam(b, name, type, p.borrowed));
+      params.push_back(tnx::CreateParam(b, name, type));
     }
     auto name = b.CreateString(f.name);
     auto params_vector = b.CreateVector(params);
@@ -56,49 +58,66 @@ std::string globals_section(const Unit& unit) {
   return finish(b, tnx::CreateGlobals(b, functions_vector, libraries, producer).Union());
 }
 
-// Blocks of data behind a directory.
-class DataBlocks {
+// A section's bytes: those that were made for it, then blocks of data that lie elsewhere, such as
+// weights, which are never copied.
+class SectionBytes {
  public:
-  struct Block {
-    uint64_t offset;
-    const void* data;
-    uint64_t size;
-  };
-  // The block's place, from the start of the data.
-  uint64_t add(const void* data, uint64_t size) {
-    blocks_.push_back({size_, data, size});
-    uint64_t offset = size_;
-    size_ = align_up(size_ + size);
+  SectionBytes() = default;
+  explicit SectionBytes(std::string bytes) : head_(std::move(bytes)), size_(head_.size()) {}
+
+  // A directory (file_format.h) that `build` makes, which adds the blocks to the section that it is
+  // given. The directory's size depends on nothing that its offsets say, so it is built twice: once
+  // to learn where the data begins.
+  template <class Build>
+  static SectionBytes with_directory(const Build& build) {
+    SectionBytes measured, out;
+    const uint64_t begin = align_up(8 + build(measured).size());
+    out.size_ = begin;
+    const std::string table = build(out);
+    const uint64_t table_size = table.size();
+    out.head_.assign(reinterpret_cast<const char*>(&table_size), 8);
+    out.head_ += table;
+    TENON_ASSERT(out.head_.size() <= begin, "a directory grew");
+    if (out.blocks_.empty()) out.size_ = out.head_.size();
+    return out;
+  }
+
+  // The block's place, from the start of the section; what it views must stay.
+  uint64_t add(std::string_view block) {
+    const uint64_t offset = align_up(size_);
+    blocks_.push_back({offset, block});
+    size_ = offset + block.size();
     return offset;
   }
-  const std::vector<Block>& blocks() const { return blocks_; }
+
+  std::string_view head() const { return head_; }
+  uint64_t size() const { return size_; }
+  // Every byte behind the head, in pieces.
+  template <class F>
+  void for_each_data(const F& f) const {
+    static constexpr char kZeros[kFileAlignment] = {};
+    uint64_t at = head_.size();
+    for (const auto& [offset, block] : blocks_) {
+      f(std::string_view(kZeros, offset - at));
+      f(block);
+      at = offset + block.size();
+    }
+  }
 
  private:
-  std::vector<Block> blocks_;
+  std::string head_;
   uint64_t size_ = 0;
+  std::vector<std::pair<uint64_t, std::string_view>> blocks_;
 };
 
-// The directory's size depends on nothing that its offsets say, so it is built twice: once to learn
-// where the data begins.
-std::string with_directory(const std::function<std::string(uint64_t data_begin)>& directory,
-                           const DataBlocks& data, uint64_t* hashed_directory) {
-  uint64_t begin = align_up(8 + directory(uint64_t{1} << 40).size());
-  std::string table = directory(begin);
-  uint64_t table_size = table.size();
-  std::string out(reinterpret_cast<const char*>(&table_size), 8);
-  out += table;
-  *hashed_directory = out.size();
-  TENON_ASSERT(out.size() <= begin, "a directory grew");
-  out.resize(begin);
-  for (const DataBlocks::Block& block : data.blocks()) {
-    out.resize(begin + block.offset);
-    out.append(static_cast<const char*>(block.data), block.size);
-  }
-  return out;
+Offset<tnx::Constant> late_constant(FlatBufferBuilder& b, const Constant& c) {
+  auto name = b.CreateString(c.name);
+  auto shape = b.CreateVector(c.late->shape);
+  return tnx::CreateConstant(b, name, tnx::ConstantKind_LateTensor, c.late->dtype.word(), 0, shape,
+                             0, 0, c.late->alignment);
 }
 
-Offset<tnx::Constant> constant(FlatBufferBuilder& b, const Constant& c, uint64_t data_begin,
-                               DataBlocks& data) {
+Offset<tnx::Constant> constant(FlatBufferBuilder& b, const Constant& c, SectionBytes& section) {
   const AnyView& v = c.value;
   auto name = b.CreateString(c.name);
   tnx::ConstantKind kind = tnx::ConstantKind_None;
@@ -142,7 +161,7 @@ Offset<tnx::Constant> constant(FlatBufferBuilder& b, const Constant& c, uint64_t
       bits = t.dtype().word();
       shape = b.CreateVector(t.shape().data(), t.shape().size());
       bytes = static_cast<uint64_t>(t.bytes());
-      begin = data_begin + data.add(t.data(), bytes);
+      begin = section.add({static_cast<const char*>(t.data()), bytes});
       break;
     }
     default:
@@ -154,18 +173,17 @@ Offset<tnx::Constant> constant(FlatBufferBuilder& b, const Constant& c, uint64_t
   return tnx::CreateConstant(b, name, kind, bits, text, shape, begin, bytes);
 }
 
-std::string constants_section(const Unit& unit, uint64_t* hashed) {
-  DataBlocks data;
-  auto directory = [&](uint64_t data_begin) {
-    data = DataBlocks();
+SectionBytes constants_section(const Unit& unit) {
+  return SectionBytes::with_directory([&](SectionBytes& section) {
     FlatBufferBuilder b;
     b.ForceDefaults(true);  // the size must not depend on the offsets
     std::vector<Offset<tnx::Constant>> entries;
-    for (const Constant& c : unit.constants) entries.push_back(constant(b, c, data_begin, data));
+    for (const Constant& c : unit.constants) {
+      entries.push_back(c.late ? late_constant(b, c) : constant(b, c, section));
+    }
     auto vector = b.CreateVector(entries);
     return finish(b, tnx::CreateConstants(b, vector).Union());
-  };
-  return with_directory(directory, data, hashed);
+  });
 }
 
 std::string primitives_section(const Unit& unit) {
@@ -173,7 +191,7 @@ std::string primitives_section(const Unit& unit) {
   std::vector<Offset<tnx::Primitive>> entries;
   for (const PackedName& p : unit.packed) {
     auto name = b.CreateString(p.name);
-    entries.push_back(tnx::CreatePrimitive(b, name, p.kernel));
+    entries.push_back(tnx::CreatePrimitive(b, name, p.kernel, static_cast<tnx::Effect>(p.effect)));
   }
   auto vector = b.CreateVector(entries);
   return finish(b, tnx::CreatePrimitives(b, vector).Union());
@@ -187,25 +205,32 @@ std::string code_section(const Unit& unit) {
   return out;
 }
 
-std::string kernels_section(const Unit& unit) {
-  DataBlocks data;
-  uint64_t hashed = 0;  // of kernels, all is hashed
-  auto directory = [&](uint64_t data_begin) {
-    data = DataBlocks();
+SectionBytes kernels_section(const Unit& unit) {
+  return SectionBytes::with_directory([&](SectionBytes& section) {
     FlatBufferBuilder b;
     b.ForceDefaults(true);
-    std::vector<Offset<tnx::KernelObject>> objects;
-    for (const KernelObjectUnit& k : unit.kernels) {
-      auto target = b.CreateString(k.target);
-      auto cpu = b.CreateString(k.cpu);
-      auto features = strings(b, k.cpu_features);
-      uint64_t begin = data_begin + data.add(k.elf.data(), k.elf.size());
-      objects.push_back(tnx::CreateKernelObject(b, target, cpu, features, begin, k.elf.size()));
+    std::vector<Offset<tnx::KernelTarget>> targets;
+    for (const KernelTarget& target : unit.kernels) {
+      std::vector<Offset<tnx::KernelImage>> images;
+      for (const KernelImage& image : target.images) {
+        auto architecture = b.CreateString(image.architecture);
+        images.push_back(tnx::CreateKernelImage(b, static_cast<uint8_t>(image.kind), architecture,
+                                                section.add(image.bytes), image.bytes.size()));
+      }
+      auto triple = b.CreateString(target.triple);
+      auto cpu = b.CreateString(target.cpu);
+      auto features = strings(b, target.cpu_features);
+      auto images_vector = b.CreateVector(images);
+      targets.push_back(tnx::CreateKernelTarget(b, triple, cpu, features, 0, 0, images_vector));
     }
-    auto vector = b.CreateVector(objects);
+    auto vector = b.CreateVector(targets);
     return finish(b, tnx::CreateKernels(b, vector).Union());
-  };
-  return with_directory(directory, data, &hashed);
+  });
+}
+
+bool has_spans(const Unit& unit) {
+  return !unit.spans.empty() || std::any_of(unit.functions.begin(), unit.functions.end(),
+                                            [](const FunctionUnit& f) { return !f.spans.empty(); });
 }
 
 std::string debug_section(const Unit& unit) {
@@ -230,40 +255,102 @@ std::string debug_section(const Unit& unit) {
   return finish(b, tnx::CreateDebug(b, spans_vector, functions_vector).Union());
 }
 
+struct WholeFile {
+  FileHeader header{};
+  std::vector<SectionEntry> table;
+  std::vector<SectionBytes> sections;
+
+  void add(std::string_view tag, bool required, SectionBytes section) {
+    if (section.size() == 0) return;
+    SectionEntry entry{};
+    TENON_ASSERT(tag.size() == sizeof entry.tag, quoted(tag), " is no tag");
+    std::memcpy(entry.tag, tag.data(), sizeof entry.tag);
+    entry.flags = required ? kSectionRequired : 0;
+    entry.size = section.size();
+    const bool hashed_whole = tag != section_info(SectionId::Constants).tag;
+    Xxh64 checked, data;
+    checked.update(section.head());
+    section.for_each_data(
+        [&](std::string_view bytes) { (hashed_whole ? checked : data).update(bytes); });
+    entry.checked = hashed_whole ? section.size() : section.head().size();
+    entry.hash = checked.digest();
+    entry.data_hash = entry.checked == entry.size ? 0 : data.digest();
+    table.push_back(entry);
+    sections.push_back(std::move(section));
+  }
+  void add(SectionId id, SectionBytes section) {
+    add(section_info(id).tag, section_info(id).required, std::move(section));
+  }
+
+  // Gives the sections their places.
+  void finish() {
+    uint64_t end = sizeof header + table.size() * sizeof(SectionEntry);
+    for (SectionEntry& entry : table) {
+      entry.offset = align_up(end);
+      end = entry.offset + entry.size;
+    }
+    std::memcpy(header.magic, kMagic, sizeof kMagic);
+    header.version = kFormatVersion;
+    header.section_count = static_cast<uint32_t>(table.size());
+    header.file_size = end;
+    const uint64_t seed =
+        xxh64({reinterpret_cast<const char*>(&header), offsetof(FileHeader, hash)});
+    header.hash = xxh64(table_bytes(), seed);
+  }
+  std::string_view table_bytes() const {
+    return {reinterpret_cast<const char*>(table.data()), table.size() * sizeof(SectionEntry)};
+  }
+
+  // Every byte, in pieces.
+  template <class F>
+  void for_each(const F& f) const {
+    static constexpr char kZeros[kFileAlignment] = {};
+    f(std::string_view(reinterpret_cast<const char*>(&header), sizeof header));
+    f(table_bytes());
+    uint64_t at = sizeof header + table_bytes().size();
+    for (size_t i = 0; i < sections.size(); ++i) {
+      f(std::string_view(kZeros, table[i].offset - at));
+      f(sections[i].head());
+      sections[i].for_each_data(f);
+      at = table[i].offset + table[i].size;
+    }
+  }
+};
+
+WholeFile whole_file(const Unit& unit) {
+  WholeFile file;
+  file.add(SectionId::Globals, SectionBytes(globals_section(unit)));
+  if (!unit.constants.empty()) file.add(SectionId::Constants, constants_section(unit));
+  if (!unit.packed.empty()) file.add(SectionId::Primitives, SectionBytes(primitives_section(unit)));
+  file.add(SectionId::Code, SectionBytes(code_section(unit)));
+  if (!unit.kernels.empty()) file.add(SectionId::Kernels, kernels_section(unit));
+  if (has_spans(unit)) file.add(SectionId::Debug, SectionBytes(debug_section(unit)));
+  for (const UnitSection& section : unit.sections) {
+    SectionBytes bytes;
+    bytes.add(section.bytes);
+    file.add(section.tag, /*required=*/false, std::move(bytes));
+  }
+  file.finish();
+  return file;
+}
+
 }  // namespace
 
 std::string write_to_bytes(const Unit& unit) {
-  FileHeader header{};
-  std::memcpy(header.magic, kMagic, sizeof kMagic);
-  header.version = kFormatVersion;
-  header.section_count = kSectionCount;
-  uint64_t constants_hashed = 0;
-  std::string sections[kSectionCount] = {
-      globals_section(unit),    constants_section(unit, &constants_hashed),
-      primitives_section(unit), code_section(unit),
-      kernels_section(unit),    debug_section(unit)};
-  std::string out(align_up(sizeof header), '\0');
-  for (uint32_t i = 0; i < kSectionCount; ++i) {
-    SectionEntry& entry = header.sections[i];
-    out.resize(align_up(out.size()));
-    entry.offset = out.size();
-    entry.size = sections[i].size();
-    entry.hashed = i == static_cast<uint32_t>(SectionId::Constants) ? constants_hashed : entry.size;
-    entry.hash = xxh64(sections[i].data(), entry.hashed);
-    out += sections[i];
-    sections[i] = {};  // constants may be large
-  }
-  header.file_size = out.size();
-  header.hash = header_hash(header);
-  std::memcpy(out.data(), &header, sizeof header);
+  const WholeFile file = whole_file(unit);
+  std::string out;
+  out.reserve(file.header.file_size);
+  file.for_each([&](std::string_view bytes) { out += bytes; });
   return out;
 }
 
 size_t save(const Unit& unit, const std::string& path) {
   verify(unit, {.name = path});
-  const std::string bytes = write_to_bytes(unit);
-  write_file(path, bytes);
-  return bytes.size();
+  OutputFile out(path);
+  const WholeFile file = whole_file(unit);
+  file.for_each([&](std::string_view bytes) { out.write(bytes); });
+  out.commit();
+  return file.header.file_size;
 }
 
 }  // namespace tenon::vm

@@ -369,7 +369,7 @@ Unit with_kernels(std::string_view text) {
   Unit unit = assemble(text);
   std::ifstream in(TENON_TEST_KERNELS, std::ios::binary);
   std::string elf{std::istreambuf_iterator<char>(in), {}};
-  unit.kernels.push_back({"x86_64-unknown-linux-gnu", "any", {}, elf});
+  unit.kernels.push_back({"x86_64-unknown-linux-gnu", "any", {}, {{ImageKind::Elf, "", elf}}});
   return unit;
 }
 
@@ -467,7 +467,7 @@ TEST(Kernels, MissingOnesAndFeaturesAreLoadErrors) {
   Unit unit = with_kernels(kKernels);
   unit.kernels[0].cpu_features = {"avx2", "quantum"};
   EXPECT_THAT(failure_of([&] { program_of(unit); }), HasSubstr("quantum"));
-  unit.kernels[0].target = "riscv64-unknown-linux-gnu";
+  unit.kernels[0].triple = "riscv64-unknown-linux-gnu";
   EXPECT_THAT(failure_of([&] { program_of(unit); }), HasSubstr("code for riscv64"));
   ProgramOptions untrusted;
   untrusted.trusted = false;
@@ -477,13 +477,12 @@ TEST(Kernels, MissingOnesAndFeaturesAreLoadErrors) {
 
 TEST(Kernels, BytesOfAFileAreReadOnce) {
   Unit unit = with_kernels(kKernels);
-  std::string elf = unit.kernels[0].elf;
+  std::string elf = unit.kernels[0].host_object()->bytes;
   unit.kernels.push_back(unit.kernels[0]);
   const std::string bytes = write_to_bytes(unit);
   Program::load_bytes(bytes);
-  FileHeader header;
-  std::memcpy(&header, bytes.data(), sizeof header);
-  const SectionEntry& section = header.sections[static_cast<size_t>(SectionId::Kernels)];
+  const SectionTable table = read_section_table(bytes, "test", true);
+  const SectionEntry& section = *table.find(SectionId::Kernels);
   const uint64_t first = bytes.find(elf) - section.offset;
   // One of the words of the directory is where the second object lies: it moves to the first's.
   int refused = 0;
@@ -499,7 +498,7 @@ TEST(Kernels, BytesOfAFileAreReadOnce) {
 
 // The program headers of a kernel object, to be changed.
 struct Headers {
-  std::string elf = with_kernels(kKernels).kernels[0].elf;
+  std::string elf = with_kernels(kKernels).kernels[0].host_object()->bytes;
   std::vector<Elf64_Phdr*> loads;
   Elf64_Phdr* dynamic = nullptr;
   Headers() {

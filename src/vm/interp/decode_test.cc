@@ -45,7 +45,7 @@ struct Operand {
 FunctionUnit function(std::string name, CodeBuilder& b) {
   FunctionUnit f;
   f.name = std::move(name);
-  f.params = {{"a", {}, false}, {"b", {}, false}};
+  f.params = {{"a", {}}, {"b", {}}};
   f.register_count = 4;
   f.code = b.finish(&f.spans);
   return f;

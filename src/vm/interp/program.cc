@@ -129,6 +129,8 @@ void Program::link(const ProgramOptions& options) {
         .help("use a build of tenon that has them, or compile with --libraries none");
   }
 
+  if (!options.allow_missing) bind_late_constants(unit_, options.weights, name_);
+
   // All else has been checked: now the native code is opened.
   std::vector<std::string> missing;
   slots_ = std::make_unique<PackedSlot[]>(unit_.packed.size());

@@ -13,6 +13,7 @@
 
 #include "object/module.h"
 #include "vm/executable/kernel_object.h"
+#include "vm/executable/late_constants.h"
 #include "vm/executable/read_file.h"
 #include "vm/interp/op.h"
 #include "vm/interp/values.h"
@@ -31,6 +32,8 @@ struct ProgramOptions {
   std::vector<std::string> library_dirs;
   // Leaves slots without a function empty: calling one is an error. For tools that only look.
   bool allow_missing = false;
+  // Where the constants are that the file leaves out.
+  WeightSource weights;
   ReadOptions read;
 };
 

@@ -13,7 +13,10 @@ inline constexpr uint32_t kMaxFunctions = 1u << 20;
 inline constexpr uint32_t kMaxConstants = 1u << 20;
 inline constexpr uint32_t kMaxPacked = 1u << 20;
 inline constexpr uint32_t kMaxLibraries = 256;
-inline constexpr uint32_t kMaxKernelObjects = 64;
+inline constexpr uint32_t kMaxKernelTargets = 64;
+inline constexpr uint32_t kMaxKernelImages = 64;  // of one target
+inline constexpr uint32_t kMaxSections = 64;
+inline constexpr uint64_t kMaxSectionBytes = uint64_t{1} << 30;  // of one that a Unit only carries
 inline constexpr uint32_t kMaxSpans = 1u << 24;
 
 // Of one function. A frame of kMaxRegisters takes 1 MiB of register stack.

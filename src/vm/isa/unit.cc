@@ -9,16 +9,30 @@ int64_t Unit::find_function(std::string_view name) const {
   return -1;
 }
 
-uint32_t Unit::packed_index(std::string_view name, bool kernel) {
+const KernelImage* KernelTarget::host_object() const {
+  for (const KernelImage& image : images) {
+    if (image.kind == ImageKind::Elf && image.architecture.empty()) return &image;
+  }
+  return nullptr;
+}
+
+const std::string* Unit::find_section(std::string_view tag) const {
+  for (const UnitSection& section : sections) {
+    if (section.tag == tag) return &section.bytes;
+  }
+  return nullptr;
+}
+
+uint32_t Unit::packed_index(std::string_view name, bool kernel, Effect effect) {
   for (size_t i = 0; i < packed.size(); ++i) {
     if (packed[i].name == name && packed[i].kernel == kernel) return static_cast<uint32_t>(i);
   }
-  packed.push_back({std::string(name), kernel});
+  packed.push_back({std::string(name), kernel, kernel ? Effect::Pure : effect});
   return static_cast<uint32_t>(packed.size() - 1);
 }
 
 uint32_t Unit::add_constant(Any value, std::string name) {
-  constants.push_back({std::move(name), std::move(value)});
+  constants.push_back({std::move(name), std::move(value), std::nullopt});
   return static_cast<uint32_t>(constants.size() - 1);
 }
 

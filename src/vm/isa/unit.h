@@ -4,11 +4,13 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "object/any.h"
+#include "object/effect.h"
 #include "support/error.h"
 #include "vm/isa/instruction.h"
 #include "vm/isa/signature.h"
@@ -18,8 +20,6 @@ namespace tenon::vm {
 struct Param {
   std::string name;
   SignatureType type;
-  // The callee doesn't keep it: a caller need not own it for the call.
-  bool borrowed = false;
 };
 
 // From code word `offset` on, up to the next one, instructions come from spans[span] of the unit.
@@ -42,11 +42,19 @@ struct FunctionUnit {
   std::vector<CodeSpan> spans;  // offsets ascending
 };
 
+// What a tensor must be that takes the place of a constant which the file leaves out.
+struct LateTensor {
+  DataType dtype;
+  std::vector<int64_t> shape;
+  uint32_t alignment = 64;  // of its data, a power of two; data with less is copied
+};
+
 // A Tensor (compact, on the CPU), Shape, string, integer, float, boolean, dtype or device. Tensor
 // memory is borrowed through the value: nothing is copied until the file is written.
 struct Constant {
-  std::string name;  // for people; may be empty
-  Any value;
+  std::string name;  // for people, and the key of a late one; else it may be empty
+  Any value;         // None of a late one, until it is bound
+  std::optional<LateTensor> late;
 };
 
 // A function that isn't bytecode: what call_packed names.
@@ -55,31 +63,67 @@ struct PackedName {
   // In a kernel object of this file; otherwise a function registered with the host or found in one
   // of the libraries.
   bool kernel = false;
+  Effect effect = Effect::Ordered;  // Pure of a kernel
   bool operator==(const PackedName&) const = default;
 };
 
-// Native code for one target: a closed ELF shared object (vm/executable/kernel_abi.h).
-struct KernelObjectUnit {
-  std::string target;                     // LLVM triple
-  std::string cpu;                        // what it was compiled for, for people
-  std::vector<std::string> cpu_features;  // needed, by the names in cpu_features.def
-  std::string elf;                        // the object's bytes
+// What the bytes of a kernel image are. The numbers stand in files and never change; readers skip
+// kinds that they don't know.
+enum class ImageKind : uint8_t {
+  Elf = 0,      // a closed shared object (vm/executable/kernel_abi.h)
+  Ptx = 1,      // NVIDIA's assembly, as text
+  OpenClC = 2,  // OpenCL C source
+  Wasm = 3,     // a WebAssembly module
 };
+inline constexpr std::string_view kImageKindNames[] = {"elf", "ptx", "opencl-c", "wasm"};
+inline std::string_view to_text(ImageKind kind) {
+  return kImageKindNames[static_cast<uint8_t>(kind)];
+}
+
+struct KernelImage {
+  ImageKind kind = ImageKind::Elf;
+  std::string architecture;  // of a device's code, such as "sm_80"; empty for the host's
+  std::string bytes;
+};
+
+// The kernels for one target: code for its host and for the devices that it drives.
+struct KernelTarget {
+  std::string triple;  // LLVM's, of the host
+  std::string cpu;     // what it was compiled for, for people
+  std::vector<std::string>
+      cpu_features;  // that the host's code needs, as cpu_features.def names them
+  std::vector<KernelImage> images;
+
+  // The host's ELF object; null when there is none.
+  const KernelImage* host_object() const;
+};
+
+// A section of the file that the machine itself has no use for.
+struct UnitSection {
+  std::string tag;  // four letters or digits
+  std::string bytes;
+  bool operator==(const UnitSection&) const = default;
+};
+// The kernels' computes, from which they can be compiled anew.
+inline constexpr std::string_view kComputesTag = "CMPT";
 
 struct Unit {
   std::vector<FunctionUnit> functions;
   std::vector<Constant> constants;
   std::vector<PackedName> packed;
-  std::vector<KernelObjectUnit> kernels;
+  std::vector<KernelTarget> kernels;
   std::vector<Span> spans;
   std::vector<std::string> libraries;  // needed, by name: "onednn"
+  std::vector<UnitSection> sections;   // a reader leaves out those with a tag that it doesn't know
   std::string producer;                // "tenon 0.1.0", for people
 
   // Index of the function of that name, or -1.
   int64_t find_function(std::string_view name) const;
   // Index of the packed function, added when it isn't there yet.
-  uint32_t packed_index(std::string_view name, bool kernel);
+  uint32_t packed_index(std::string_view name, bool kernel, Effect effect = Effect::Ordered);
   uint32_t add_constant(Any value, std::string name = "");
+  // The bytes of the section; null when there is none.
+  const std::string* find_section(std::string_view tag) const;
   // Index of the span, sharing the last one when equal.
   uint32_t add_span(const Span& span);
 };

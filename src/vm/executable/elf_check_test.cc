@@ -1,0 +1,254 @@
+#include "vm/executable/elf_check.h"
+
+#include <dlfcn.h>
+#include <elf.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <fstream>
+#include <iterator>
+#include <vector>
+
+#include "support/memory_file.h"
+#include "support/text.h"
+#include "vm/executable/kernel_abi.h"
+#include "vm/executable/kernel_object.h"
+
+namespace tenon::vm {
+namespace {
+
+// An ELF of this process imports, needs libraries and has constructors.
+std::string a_real_library() {
+  for (const char* path : {"/lib/x86_64-linux-gnu/libm.so.6", "/usr/lib/libm.so.6",
+                           "/lib64/libm.so.6", "/lib/aarch64-linux-gnu/libm.so.6"}) {
+    std::ifstream in(path, std::ios::binary);
+    if (in) return std::string{std::istreambuf_iterator<char>(in), {}};
+  }
+  return {};
+}
+
+TEST(ElfCheck, RefusesLibrariesThatImport) {
+  std::string elf = a_real_library();
+  if (elf.empty()) GTEST_SKIP() << "no C library where it usually lies";
+  EXPECT_TRUE(why_not_closed(elf).has_value());
+  EXPECT_THROW(KernelObject::open(elf, "test"), Error);
+}
+
+TEST(ElfCheck, ReadsWithinItsBytesWhateverTheyAre) {
+  std::string elf = a_real_library();
+  if (elf.empty()) GTEST_SKIP();
+  elf.resize(std::min<size_t>(elf.size(), 20000));
+  uint64_t random = 7;
+  for (int i = 0; i < 3000; ++i) {
+    std::string mutant = elf;
+    for (int k = 0; k < 8; ++k) {
+      random = random * 6364136223846793005u + 1442695040888963407u;
+      mutant[(random >> 20) % 1200] = static_cast<char>(random >> 56);
+    }
+    why_not_closed(mutant);
+  }
+  EXPECT_TRUE(why_not_closed("").has_value());
+}
+
+// A closed kernel object with a tripwire (test_tripwire.c), and where its parts lie.
+class Object {
+ public:
+  Object() {
+    std::ifstream in(TENON_TEST_TRIPWIRE, std::ios::binary);
+    elf = {std::istreambuf_iterator<char>(in), {}};
+    for (size_t i = 0; i < header()->e_phnum; ++i) {
+      if (segment(i)->p_type == PT_DYNAMIC) dynamic = segment(i)->p_offset;
+    }
+    for (Elf64_Rela* r = relocations();
+         r < relocations() + entry(DT_RELASZ)->d_un.d_val / sizeof *r; ++r) {
+      // The pointers of the kernel's entry and of the table's last member.
+      const auto addend = static_cast<uint64_t>(r->r_addend);
+      if (is(addend, PF_X)) tripwire = addend;
+      if (r->r_offset == symbol()->st_value + symbol()->st_size - 8) room = addend;
+    }
+  }
+
+  Elf64_Ehdr* header() { return at<Elf64_Ehdr>(0); }
+  Elf64_Phdr* segment(size_t i) { return at<Elf64_Phdr>(header()->e_phoff) + i; }
+  Elf64_Dyn* entry(Elf64_Sxword tag) {
+    Elf64_Dyn* d = at<Elf64_Dyn>(dynamic);
+    while (d->d_tag != tag) ++d;
+    return d;
+  }
+  Elf64_Sym* symbol() { return in_memory<Elf64_Sym>(entry(DT_SYMTAB)->d_un.d_ptr) + 1; }
+  Elf64_Rela* relocations() { return in_memory<Elf64_Rela>(entry(DT_RELA)->d_un.d_ptr); }
+  template <class T>
+  T* in_memory(uint64_t address) {
+    for (size_t i = 0; i < header()->e_phnum; ++i) {
+      const Elf64_Phdr& p = *segment(i);
+      if (p.p_type == PT_LOAD && address >= p.p_vaddr && address < p.p_vaddr + p.p_filesz) {
+        return at<T>(p.p_offset + address - p.p_vaddr);
+      }
+    }
+    return nullptr;
+  }
+  std::string refusal() const { return why_not_closed(elf).value_or("none"); }
+
+  std::string elf;
+  uint64_t dynamic = 0;             // in the file
+  uint64_t tripwire = 0, room = 0;  // in memory
+
+ private:
+  template <class T>
+  T* at(uint64_t offset) {
+    return reinterpret_cast<T*>(elf.data() + offset);
+  }
+  bool is(uint64_t address, uint32_t flag) {
+    for (size_t i = 0; i < header()->e_phnum; ++i) {
+      const Elf64_Phdr& p = *segment(i);
+      if (p.p_type == PT_LOAD && (p.p_flags & flag) && address >= p.p_vaddr &&
+          address < p.p_vaddr + p.p_memsz) {
+        return true;
+      }
+    }
+    return false;
+  }
+};
+
+// What becomes of a process that opens the object without a check: its status.
+int status_of_opening(const std::string& elf) {
+  const pid_t child = fork();
+  if (child == 0) {
+    const MemoryFile file("test", elf);
+    dlopen(file.path().c_str(), RTLD_NOW | RTLD_LOCAL);
+    _exit(0);
+  }
+  int status = 0;
+  EXPECT_EQ(waitpid(child, &status, 0), child);
+  return status;
+}
+bool tripped(int status) {
+  return WIFEXITED(status) && WEXITSTATUS(status) == 99;
+}
+
+TEST(ElfCheck, TakesWhatTheCompilerMakes) {
+  Object object;
+  ASSERT_TRUE(object.tripwire && object.room);
+  EXPECT_EQ(object.refusal(), "none");
+  EXPECT_THAT(KernelObject::open(object.elf, "test")->names(), testing::ElementsAre("tripwire"));
+}
+
+#if defined(__x86_64__)
+// A table of relocations among writable data: the first one makes the second call the tripwire.
+TEST(ElfCheck, RefusesRelocationsThatChangeRelocations) {
+  Object object;
+  object.symbol()->st_shndx = SHN_ABS;
+  object.symbol()->st_value = 0;
+  auto* table = object.in_memory<Elf64_Rela>(object.room);
+  table[0] = {object.room + sizeof *table + offsetof(Elf64_Rela, r_info),
+              ELF64_R_INFO(1, R_X86_64_64), R_X86_64_IRELATIVE};
+  table[1] = {object.room + 2 * sizeof *table, ELF64_R_INFO(0, R_X86_64_RELATIVE),
+              static_cast<Elf64_Sxword>(object.tripwire)};
+  object.entry(DT_RELA)->d_un.d_ptr = object.room;
+  object.entry(DT_RELASZ)->d_un.d_val = 2 * sizeof *table;
+  object.entry(DT_RELACOUNT)->d_un.d_val = 0;
+  ASSERT_TRUE(tripped(status_of_opening(object.elf)));
+  EXPECT_EQ(object.refusal(), "relocations outside of its read-only memory");
+}
+#endif
+
+TEST(ElfCheck, RefusesTablesThatCanChange) {
+  for (const Elf64_Sxword tag : {DT_SYMTAB, DT_STRTAB, DT_GNU_HASH, DT_RELA}) {
+    Object object;
+    object.entry(tag)->d_un.d_ptr = object.room;
+    EXPECT_THAT(object.refusal(), testing::HasSubstr("read-only memory")) << tag;
+  }
+}
+
+TEST(ElfCheck, RefusesRelocationsOfTheDynamicSection) {
+  Object object;
+  for (size_t i = 0; i < object.header()->e_phnum; ++i) {
+    if (object.segment(i)->p_type != PT_DYNAMIC) continue;
+    object.relocations()[0].r_offset = object.segment(i)->p_vaddr + 8;
+  }
+  EXPECT_EQ(object.refusal(), "a relocation of its dynamic section");
+}
+
+TEST(ElfCheck, RefusesRelocationsThatAskSomebody) {
+  for (const uint32_t type : {1u, 6u, 7u, 37u, 1032u}) {
+    Object object;
+    object.relocations()[0].r_info = ELF64_R_INFO(1, type);
+    EXPECT_EQ(object.refusal(), cat("a relocation of type ", type));
+  }
+}
+
+TEST(ElfCheck, RefusesWhatItDoesNotKnow) {
+  Object entry;
+  entry.entry(DT_RELACOUNT)->d_tag = DT_PLTGOT;
+  EXPECT_EQ(entry.refusal(), "an entry of type 0x3 in its dynamic section");
+  Object segment;
+  for (size_t i = 0; i < segment.header()->e_phnum; ++i) {
+    if (segment.segment(i)->p_type == PT_GNU_STACK) segment.segment(i)->p_type = PT_GNU_PROPERTY;
+  }
+  EXPECT_EQ(segment.refusal(), "a program header of type 0x6474e553");
+  Object machine;
+  machine.header()->e_machine = EM_RISCV;
+  EXPECT_EQ(machine.refusal(), "code for machine 243");
+  Object relro;
+  for (size_t i = 0; i < relro.header()->e_phnum; ++i) {
+    if (relro.segment(i)->p_type == PT_GNU_RELRO) relro.segment(i)->p_memsz = 1 << 20;
+  }
+  EXPECT_EQ(relro.refusal(), "a range outside of its data that becomes read-only");
+}
+
+// Whatever the check lets through, the loader opens or refuses without running anything of it.
+TEST(ElfCheck, NothingRunsWhileWhatItTakesIsOpened) {
+  const Object whole;
+  uint64_t random = 1;
+  auto below = [&](uint64_t n) {
+    random = random * 6364136223846793005u + 1442695040888963407u;
+    return (random >> 33) % n;
+  };
+  int taken = 0;
+  for (int i = 0; i < 5000; ++i) {
+    Object object = whole;
+    // Words of the tables that the loader reads get each other's values, addresses and small
+    // changes.
+    const std::vector<std::pair<char*, size_t>> tables = {
+        {object.elf.data(), 64 + object.header()->e_phnum * sizeof(Elf64_Phdr)},
+        {object.elf.data() + object.dynamic, 10 * sizeof(Elf64_Dyn)},
+        {reinterpret_cast<char*>(object.symbol()), sizeof(Elf64_Sym)},
+        {object.in_memory<char>(object.entry(DT_GNU_HASH)->d_un.d_ptr), 40},
+        {reinterpret_cast<char*>(object.relocations()), 3 * sizeof(Elf64_Rela)},
+    };
+    const uint64_t values[] = {object.tripwire,
+                               object.room,
+                               37,
+                               8,
+                               0,
+                               1,
+                               24,
+                               UINT64_MAX,
+                               4096,
+                               object.entry(DT_RELA)->d_un.d_ptr,
+                               object.entry(DT_SYMTAB)->d_un.d_ptr};
+    for (uint64_t changes = 1 + below(2); changes-- > 0;) {
+      const auto& [begin, size] = tables[below(tables.size())];
+      char* word = begin + below(size / 4 - 1) * 4;
+      uint64_t value;
+      std::memcpy(&value, word, sizeof value);
+      if (below(2)) {
+        value = values[below(std::size(values))];
+      } else {
+        value ^= uint64_t{1} << below(64);
+      }
+      std::memcpy(word, &value, below(2) ? 4 : 8);
+    }
+    if (object.elf == whole.elf || why_not_closed(object.elf)) continue;
+    ++taken;
+    const int status = status_of_opening(object.elf);
+    ASSERT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << "mutant " << i;
+  }
+  EXPECT_GT(taken, 200);
+}
+
+}  // namespace
+}  // namespace tenon::vm

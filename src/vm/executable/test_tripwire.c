@@ -1,0 +1,38 @@
+// A kernel object for tests, closed as the compiler builds them, with code that ends the process:
+// if that runs while the object is opened, the check let something through.
+#include <stdint.h>
+
+#if defined(__x86_64__)
+#define EXIT_WITH_99() __asm__ volatile("syscall" : : "a"(231), "D"(99) : "rcx", "r11", "memory")
+#elif defined(__aarch64__)
+#define EXIT_WITH_99()                                               \
+  do {                                                               \
+    register long number __asm__("x8") = 94;                         \
+    register long code __asm__("x0") = 99;                           \
+    __asm__ volatile("svc 0" : : "r"(number), "r"(code) : "memory"); \
+  } while (0)
+#endif
+
+static int32_t tripwire(void* self, const void* args, int32_t n, void* result) {
+  (void)self, (void)args, (void)n, (void)result;
+  EXIT_WITH_99();
+  return 0;
+}
+
+// Room among the writable data for a table that a test puts there.
+static uint64_t room[32] = {1, 2, 3};
+
+struct entry {
+  const char* name;
+  int32_t (*function)(void*, const void*, int32_t, void*);
+};
+static const struct entry entries[] = {{"tripwire", tripwire}};
+
+struct table {
+  uint32_t abi_version, count;
+  uint64_t cpu_features[2];
+  const struct entry* entries;
+  uint64_t* room;
+};
+__attribute__((visibility("default")))
+const struct table tenon_kernel_table = {1, 1, {0, 0}, entries, room};
