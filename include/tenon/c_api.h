@@ -223,13 +223,27 @@ enum {
   TENON_UNTRUSTED = 1
 };
 
+/* How a program is loaded; limits are -1 for none. */
+typedef struct tenon_load_options {
+  uint32_t size;       /* sizeof(tenon_load_options) */
+  int32_t flags;       /* 0 or TENON_UNTRUSTED */
+  int64_t deadline_ns; /* from the start of loading */
+  int64_t memory;      /* bytes that loading allocates; a file that is mapped doesn't count */
+} tenon_load_options;
+#define TENON_LOAD_DEFAULTS \
+  { sizeof(tenon_load_options), 0, -1, -1 }
+
 /* Maps a .tnx file, checks all of it, and links it: its functions must be registered before. The
- * program is immutable and may be shared by threads. */
+ * program is immutable and may be shared by threads. The file may be replaced or removed
+ * afterwards, but not be made shorter; one that is untrusted is copied, so that this matters to it
+ * no more. */
 TENON_API int tenon_program_load(const char* path, tenon_any* out);
-TENON_API int tenon_program_load_with(const char* path, int32_t flags, tenon_any* out);
+/* NULL for the defaults. */
+TENON_API int tenon_program_load_with(const char* path, const tenon_load_options* options,
+                                      tenon_any* out);
 /* The same for a file in memory, which is copied. */
-TENON_API int tenon_program_from_bytes(const void* data, size_t size, int32_t flags,
-                                       tenon_any* out);
+TENON_API int tenon_program_from_bytes(const void* data, size_t size,
+                                       const tenon_load_options* options, tenon_any* out);
 /* The names of the functions that can be called: an array of strings. */
 TENON_API int tenon_program_functions(const tenon_any* program, tenon_any* out);
 

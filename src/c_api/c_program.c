@@ -109,12 +109,14 @@ int tenon_test_c_executable(const void* data, size_t size) {
   tenon_any program = TENON_NONE_VALUE, machine = TENON_NONE_VALUE, result = TENON_NONE_VALUE;
   tenon_any next = TENON_NONE_VALUE, args[2] = {TENON_NONE_VALUE, {TENON_INT, 0, {41}}};
   tenon_limits limits = TENON_NO_LIMITS;
+  tenon_load_options untrusted = TENON_LOAD_DEFAULTS;
   tenon_value_info info = {.size = sizeof info};
   int64_t shape[2] = {1, 3};
   int32_t params = 0;
   DLDataType f32 = {kDLFloat, 32, 1};
   DLDevice cpu = {kDLCPU, 0};
-  CHECK(tenon_program_from_bytes(data, size, TENON_UNTRUSTED, &program) == 0);
+  untrusted.flags = TENON_UNTRUSTED;
+  CHECK(tenon_program_from_bytes(data, size, &untrusted, &program) == 0);
   CHECK(tenon_program_signature(&program, "main", &params, NULL) == 0 && params == 2);
   CHECK(tenon_program_param(&program, "main", 0, &info) == 0 && info.kind == TENON_TENSOR);
   CHECK(tenon_machine_create(&program, &machine) == 0);

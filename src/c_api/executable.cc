@@ -138,12 +138,24 @@ std::string own_folder() {
   return slash == std::string::npos ? "." : path.substr(0, slash);
 }
 
-vm::ProgramOptions options_of(int32_t flags) {
-  need((flags & ~TENON_UNTRUSTED) == 0, "these are no flags of a program");
+// -1 stands for no limit.
+int64_t or_none(int64_t v, int64_t none) {
+  need(v >= -1, "a limit is negative; -1 is none");
+  return v == -1 ? none : v;
+}
+
+vm::ProgramOptions options_of(const tenon_load_options* given) {
+  tenon_load_options load = TENON_LOAD_DEFAULTS;
+  if (given) load = c_api::with_defaults(*given, load, sizeof load, "tenon_load_options");
+  need((load.flags & ~TENON_UNTRUSTED) == 0, "these are no flags of a program");
   vm::register_builtins();
   vm::ProgramOptions options;
-  options.trusted = !(flags & TENON_UNTRUSTED);
+  options.trusted = !(load.flags & TENON_UNTRUSTED);
   options.library_dirs = {own_folder()};
+  options.limits.deadline =
+      std::chrono::nanoseconds(or_none(load.deadline_ns, options.limits.deadline.count()));
+  options.limits.memory = static_cast<size_t>(or_none(load.memory, 0));
+  need(load.memory != 0, "a memory limit of 0 leaves nothing to load into; -1 is none");
   return options;
 }
 
@@ -175,12 +187,6 @@ void value_at(const std::vector<std::unique_ptr<ValueInfo>>& values, int32_t ind
   out->size = told;
 }
 
-// -1 stands for no limit.
-int64_t or_none(int64_t v, int64_t none) {
-  need(v >= -1, "a limit is negative; -1 is none");
-  return v == -1 ? none : v;
-}
-
 vm::Limits limits_of(const tenon_limits& given) {
   const tenon_limits limits =
       c_api::with_defaults(given, TENON_NO_LIMITS, sizeof(tenon_limits), "tenon_limits");
@@ -202,21 +208,22 @@ vm::Limits limits_of(const tenon_limits& given) {
 extern "C" {
 
 int tenon_program_load(const char* path, tenon_any* out) {
-  return tenon_program_load_with(path, 0, out);
+  return tenon_program_load_with(path, nullptr, out);
 }
 
-int tenon_program_load_with(const char* path, int32_t flags, tenon_any* out) {
+int tenon_program_load_with(const char* path, const tenon_load_options* options, tenon_any* out) {
   return guard([&] {
     need(path && out, "a path or the place for the program is missing");
-    give_program(out, Program::load(path, options_of(flags)));
+    give_program(out, Program::load(path, options_of(options)));
   });
 }
 
-int tenon_program_from_bytes(const void* data, size_t size, int32_t flags, tenon_any* out) {
+int tenon_program_from_bytes(const void* data, size_t size, const tenon_load_options* options,
+                             tenon_any* out) {
   return guard([&] {
     need((data || size == 0) && out, "bytes or the place for the program are missing");
     give_program(out,
-                 Program::load_bytes({static_cast<const char*>(data), size}, options_of(flags)));
+                 Program::load_bytes({static_cast<const char*>(data), size}, options_of(options)));
   });
 }
 

@@ -69,7 +69,7 @@ struct CProgram : testing::Test {
   Out program, machine, result;
 
   void SetUp() override {
-    ASSERT_EQ(tenon_program_from_bytes(bytes.data(), bytes.size(), 0, program), 0);
+    ASSERT_EQ(tenon_program_from_bytes(bytes.data(), bytes.size(), nullptr, program), 0);
     ASSERT_EQ(tenon_machine_create(program, machine), 0);
   }
   std::string call(const char* function, std::vector<tenon_any> args = {}) {
@@ -278,7 +278,7 @@ TEST_F(CProgram, AMachineMayBeReleasedInItsOwnCall) {
   const std::string calls = bytes_of(
       "packed $test.release\nfunc @f() -> i64 {\n _ = call_packed $test.release\n ret 7\n}");
   Out other;
-  ASSERT_EQ(tenon_program_from_bytes(calls.data(), calls.size(), 0, other), 0);
+  ASSERT_EQ(tenon_program_from_bytes(calls.data(), calls.size(), nullptr, other), 0);
   ASSERT_EQ(tenon_machine_create(other, machine), 0);
   EXPECT_EQ(call("f"), "no error");
   EXPECT_EQ(result.view().as<int64_t>(), 7);
@@ -301,11 +301,13 @@ TEST_F(CProgram, IsCancelledFromAnotherThread) {
 
 TEST(CPrograms, BytesThatAreNoneAreDamagedAndMissingFilesAreNot) {
   Out program, error;
-  EXPECT_EQ(tenon_program_from_bytes("no program", 10, 0, program), -1);
+  EXPECT_EQ(tenon_program_from_bytes("no program", 10, nullptr, program), -1);
   tenon_error_take(error);
   EXPECT_EQ(tenon_error_kind(error), TENON_ERROR_DAMAGED);
-  EXPECT_EQ(tenon_program_from_bytes(nullptr, 10, 0, program), -1);
-  EXPECT_EQ(tenon_program_from_bytes("x", 1, 64, program), -1);
+  EXPECT_EQ(tenon_program_from_bytes(nullptr, 10, nullptr, program), -1);
+  tenon_load_options options = TENON_LOAD_DEFAULTS;
+  options.flags = 64;
+  EXPECT_EQ(tenon_program_from_bytes("x", 1, &options, program), -1);
   EXPECT_THAT(tenon_last_error(), HasSubstr("no flags of a program"));
   EXPECT_EQ(tenon_program_load("/nowhere/x.tnx", program), -1);
   tenon_error_take(error);
@@ -320,15 +322,44 @@ TEST(CPrograms, AreLoadedFromFiles) {
   Out program;
   EXPECT_EQ(tenon_program_load(path.c_str(), program), 0);
   Out untrusted;
-  EXPECT_EQ(tenon_program_load_with(path.c_str(), TENON_UNTRUSTED, untrusted), 0);
+  tenon_load_options options = TENON_LOAD_DEFAULTS;
+  options.flags = TENON_UNTRUSTED;
+  EXPECT_EQ(tenon_program_load_with(path.c_str(), &options, untrusted), 0);
   std::remove(path.c_str());
+}
+
+TEST(CPrograms, AreLoadedWithinLimits) {
+  const std::string bytes = bytes_of(kProgram);
+  Out program;
+  auto error_of = [&](tenon_load_options options) -> std::string {
+    if (tenon_program_from_bytes(bytes.data(), bytes.size(), &options, program) == 0) return "";
+    return tenon_last_error();
+  };
+  tenon_load_options options = TENON_LOAD_DEFAULTS;
+  options.memory = 1 << 20;
+  options.deadline_ns = int64_t{60} * 1000 * 1000 * 1000;
+  EXPECT_EQ(error_of(options), "");
+  options.memory = static_cast<int64_t>(bytes.size());  // for the copy, and nothing else
+  EXPECT_THAT(error_of(options), HasSubstr("takes more memory than it may"));
+  options.memory = 0;
+  EXPECT_THAT(error_of(options), HasSubstr("-1 is none"));
+  options.memory = -1;
+  options.deadline_ns = 0;
+  EXPECT_THAT(error_of(options), HasSubstr("ran past its deadline"));
+  options = TENON_LOAD_DEFAULTS;
+  options.size = 4;
+  EXPECT_THAT(error_of(options), HasSubstr("set its first member to sizeof(tenon_load_options)"));
 }
 
 TEST(CPrograms, UntrustedOnesGetFunctionsForFilesAndNoLibrary) {
   Out program;
   auto load = [&](std::string_view text, int32_t flags) {
     std::string bytes = bytes_of(text);
-    if (tenon_program_from_bytes(bytes.data(), bytes.size(), flags, program) == 0) return "loaded";
+    tenon_load_options options = TENON_LOAD_DEFAULTS;
+    options.flags = flags;
+    if (tenon_program_from_bytes(bytes.data(), bytes.size(), &options, program) == 0) {
+      return "loaded";
+    }
     return tenon_last_error();
   };
   register_typed("test.for_us", [] { return 2; });

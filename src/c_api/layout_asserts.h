@@ -18,19 +18,25 @@ static_assert(offsetof(tenon_any, small_length) == 4, "value");
 static_assert(offsetof(tenon_any, v) == 8, "value");
 static_assert(sizeof(((tenon_any*)0)->v) == 8, "value");
 
-static_assert(sizeof(tenon_text) == 16, "text");
-static_assert(offsetof(tenon_text, size) == 8, "text");
+static_assert(sizeof(tenon_text) == 2 * sizeof(void*), "text");
+static_assert(offsetof(tenon_text, size) == sizeof(void*), "text");
 
+static_assert(sizeof(tenon_load_options) == 24, "load options");
+static_assert(offsetof(tenon_load_options, deadline_ns) == 8, "load options");
+
+/* Pointers have 32 or 64 bits; integers of 64 bits are aligned to 8 bytes in either case. */
+#define TENON_UP8(n) (((n) + 7) / 8 * 8)
 static_assert(sizeof(DLDataType) == 4 && sizeof(DLDevice) == 8, "DLPack");
-static_assert(sizeof(DLTensor) == 48, "DLPack");
-static_assert(offsetof(DLTensor, device) == 8, "DLPack");
-static_assert(offsetof(DLTensor, ndim) == 16, "DLPack");
-static_assert(offsetof(DLTensor, dtype) == 20, "DLPack");
-static_assert(offsetof(DLTensor, shape) == 24, "DLPack");
-static_assert(offsetof(DLTensor, strides) == 32, "DLPack");
-static_assert(offsetof(DLTensor, byte_offset) == 40, "DLPack");
-static_assert(sizeof(DLManagedTensor) == 64, "DLPack");
+static_assert(sizeof(DLTensor) == TENON_UP8(16 + 3 * sizeof(void*)) + 8, "DLPack");
+static_assert(offsetof(DLTensor, device) == sizeof(void*), "DLPack");
+static_assert(offsetof(DLTensor, ndim) == 8 + sizeof(void*), "DLPack");
+static_assert(offsetof(DLTensor, dtype) == 12 + sizeof(void*), "DLPack");
+static_assert(offsetof(DLTensor, shape) == 16 + sizeof(void*), "DLPack");
+static_assert(offsetof(DLTensor, strides) == 16 + 2 * sizeof(void*), "DLPack");
+static_assert(offsetof(DLTensor, byte_offset) == TENON_UP8(16 + 3 * sizeof(void*)), "DLPack");
+static_assert(sizeof(DLManagedTensor) == sizeof(DLTensor) + 2 * sizeof(void*), "DLPack");
 static_assert(offsetof(DLManagedTensorVersioned, manager_ctx) == 8, "DLPack");
-static_assert(offsetof(DLManagedTensorVersioned, deleter) == 16, "DLPack");
-static_assert(offsetof(DLManagedTensorVersioned, flags) == 24, "DLPack");
-static_assert(offsetof(DLManagedTensorVersioned, dl_tensor) == 32, "DLPack");
+static_assert(offsetof(DLManagedTensorVersioned, deleter) == 8 + sizeof(void*), "DLPack");
+static_assert(offsetof(DLManagedTensorVersioned, flags) == 8 + 2 * sizeof(void*), "DLPack");
+static_assert(offsetof(DLManagedTensorVersioned, dl_tensor) == 16 + 2 * sizeof(void*), "DLPack");
+#undef TENON_UP8

@@ -37,7 +37,6 @@ struct FunctionObj : Object {
     static_cast<FunctionObj*>(static_cast<Object*>(self))->type_deleter(self, flags);
   }
 };
-static_assert(sizeof(FunctionObj) == 48);
 
 // The error that waits on this thread. Without memory for it, an error that says so waits instead.
 void set_error(const Error& error) noexcept;

@@ -40,7 +40,10 @@ struct Object {
   uint64_t counts = 0;
   int32_t type_index = 0;
   uint32_t budget = 0;
-  void (*deleter)(void* self, int flags) = nullptr;
+  union {
+    void (*deleter)(void* self, int flags) = nullptr;
+    uint64_t deleter_room;  // so that with pointers of 32 bits no field of a derived type lies here
+  };
 
   Object() = default;
   // A copy is a new object: it takes the fields of a derived type, never the header.

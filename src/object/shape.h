@@ -22,7 +22,6 @@ struct ShapeObj : Object {
   size_t tail_bytes() const { return size * sizeof(int64_t); }
   static Ref<ShapeObj> of(std::span<const int64_t> dims);
 };
-static_assert(sizeof(ShapeObj) == 40);
 
 class Shape : public Handle {
  public:

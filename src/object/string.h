@@ -33,7 +33,6 @@ struct BytesObj : Object {
   StringCell cell;
   size_t tail_bytes() const { return cell.size + 1; }
 };
-static_assert(sizeof(StringObj) == 40);
 
 namespace detail {
 AnyView new_text(std::string_view text, int32_t small_index, int32_t object_index);

@@ -41,8 +41,10 @@ struct LayoutWord {
 
 inline constexpr DLDevice kCpu{kDLCPU, 0};
 constexpr int32_t kMaxRank = 32;
-constexpr size_t kAddressSpace = size_t{1} << 47;  // no allocator is asked for more bytes
-constexpr size_t kDataAlignment = 64;              // of what the library allocates
+constexpr size_t kAddressSpace = SIZE_MAX >> (sizeof(void*) == 8
+                                                  ? 17
+                                                  : 1);  // no allocator is asked for more bytes
+constexpr size_t kDataAlignment = 64;                    // of what the library allocates
 
 // Memory on a device. `free` gives it back where it came from (an allocator, a machine's pool).
 struct StorageObj : Object {
@@ -76,11 +78,6 @@ struct TensorObj : Object {
   int64_t* dims() { return reinterpret_cast<int64_t*>(this + 1); }
   size_t tail_bytes() const { return 2 * static_cast<size_t>(dl.ndim) * sizeof(int64_t); }
 };
-static_assert(sizeof(DLTensor) == 48 && offsetof(DLTensor, device) == 8 &&
-              offsetof(DLTensor, ndim) == 16 && offsetof(DLTensor, dtype) == 20 &&
-              offsetof(DLTensor, shape) == 24 && offsetof(DLTensor, strides) == 32 &&
-              offsetof(DLTensor, byte_offset) == 40);
-static_assert(sizeof(TensorObj) == 88);
 
 class Tensor : public Handle {
  public:

@@ -195,7 +195,10 @@ class Mutants {
   static vm::SectionEntry section(const std::string& bytes, vm::SectionId id) {
     const vm::SectionTable table = vm::read_section_table(bytes, "seed", true);
     const vm::SectionEntry* entry = table.find(id);
-    return entry ? *entry : vm::SectionEntry{.offset = bytes.size()};
+    if (entry) return *entry;
+    vm::SectionEntry none{};
+    none.offset = bytes.size();
+    return none;
   }
 
   std::string with_changed_sections() {

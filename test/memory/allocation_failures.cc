@@ -145,7 +145,9 @@ int work(const std::string& bytes) {
   Value program, machine, x, result, closure, tensor, function, text, host, shape;
   TRY(tenon_function_create(host_fails, nullptr, nullptr, &host));
   TRY(tenon_function_register("host.fails", &host, TENON_FOR_FILES | TENON_REPLACE));
-  TRY(tenon_program_from_bytes(bytes.data(), bytes.size(), TENON_UNTRUSTED, &program));
+  tenon_load_options untrusted = TENON_LOAD_DEFAULTS;
+  untrusted.flags = TENON_UNTRUSTED;
+  TRY(tenon_program_from_bytes(bytes.data(), bytes.size(), &untrusted, &program));
   TRY(tenon_machine_create(&program, &machine));
   tenon_limits limits = TENON_NO_LIMITS;
   limits.fuel = 100000;

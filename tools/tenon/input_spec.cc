@@ -209,6 +209,15 @@ Tensor read_tensor(const std::string& path) {
       .expected(".npy (NumPy) or .pb (ONNX TensorProto); or random, random:LOW..HIGH");
 }
 
+std::string file_of_name(const std::string& folder, const std::string& name) {
+  const std::filesystem::path inside = std::filesystem::path(name).lexically_normal();
+  if (inside.is_absolute() || inside.empty() || *inside.begin() == "..") {
+    throw Error(ErrorKind::Usage, cat("'", name, "' leads out of the folder ", folder))
+        .help("a file that isn't yours may have such names; give each value by its file instead");
+  }
+  return cat(folder, "/", name, ".npy");
+}
+
 std::vector<std::string> numbered_files(const std::string& folder, const std::string& name) {
   std::vector<std::string> files;
   for (int i = 0;; ++i) {
@@ -252,7 +261,7 @@ Inputs make_inputs(const FunctionSignature& signature, const InputFlags& flags, 
   for (size_t i = 0; i < signature.params.size(); ++i) {
     const vm::Param& param = signature.params[i];
     const std::string numbered = cat(flags.folder, "/input_", i, ".pb");
-    const std::string named = cat(flags.folder, "/", param.name, ".npy");
+    auto named = [&] { return file_of_name(flags.folder, param.name); };
     auto spec = specs.find(param.name);
     if (spec != specs.end() && !is_random(spec->second)) {
       out.values.push_back(given_value(param, spec->second));
@@ -260,15 +269,15 @@ Inputs make_inputs(const FunctionSignature& signature, const InputFlags& flags, 
       out.values.push_back(random_value(param, flags, spec->second, generator, &chosen));
     } else if (!flags.folder.empty() && std::filesystem::exists(numbered)) {
       out.values.push_back(read_tensor(numbered));
-    } else if (!flags.folder.empty() && std::filesystem::exists(named)) {
-      out.values.push_back(read_tensor(named));
+    } else if (!flags.folder.empty() && std::filesystem::exists(named())) {
+      out.values.push_back(read_tensor(named()));
     } else if (random_rest) {
       random.push_back(param.name);
       out.values.push_back(random_value(param, flags, "random", generator, &chosen));
     } else {
       throw Error(ErrorKind::Usage, cat("input '", param.name, "' is not given"))
           .expected(cat(vm::to_text(param.type),
-                        flags.folder.empty() ? "" : cat(", in ", numbered, " or ", named)))
+                        flags.folder.empty() ? "" : cat(", in ", numbered, " or ", named())))
           .help(cat("--input ", param.name, "=FILE.npy, --input ", param.name,
                     "=random, or --inputs FOLDER"));
     }

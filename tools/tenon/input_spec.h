@@ -33,6 +33,10 @@ Inputs make_inputs(const FunctionSignature& signature, const InputFlags& flags, 
 // A tensor file by its extension: .npy or .pb.
 Tensor read_tensor(const std::string& path);
 
+// FOLDER/NAME.npy. A Usage error for a name, chosen by whoever wrote the program, that leads out of
+// the folder.
+std::string file_of_name(const std::string& folder, const std::string& name);
+
 // The files NAME_0.pb, NAME_1.pb, ... of a folder, in order.
 std::vector<std::string> numbered_files(const std::string& folder, const std::string& name);
 

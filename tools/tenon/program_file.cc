@@ -88,7 +88,8 @@ Ref<vm::Program> compile_in_memory(const graph::Module& module,
   return vm::Program::from_unit(driver::compile(module, options), load);
 }
 
-ProgramFile open_program(const std::string& path, const CompileFlags& flags, bool trusted) {
+ProgramFile open_program(const std::string& path, const CompileFlags& flags, bool trusted,
+                         const vm::LoadLimits& limits) {
   ProgramFile file;
   file.path = path;
   prepare_runtime();
@@ -96,6 +97,7 @@ ProgramFile open_program(const std::string& path, const CompileFlags& flags, boo
   if (is_executable(path)) {
     vm::ProgramOptions load;
     load.trusted = trusted;
+    load.limits = limits;
     file.program = vm::Program::load(path, load);
     file.load_seconds = seconds_since(start);
     return file;

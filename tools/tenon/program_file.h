@@ -44,7 +44,9 @@ graph::Module read_module(const std::string& path, const CompileFlags& flags,
                           bool executables = false);
 
 // `trusted` is the loader's policy for a .tnx (ProgramOptions).
-ProgramFile open_program(const std::string& path, const CompileFlags& flags, bool trusted = true);
+// `limits` hold for loading an executable.
+ProgramFile open_program(const std::string& path, const CompileFlags& flags, bool trusted = true,
+                         const vm::LoadLimits& limits = {});
 Ref<vm::Program> compile_in_memory(const graph::Module& module,
                                    const driver::CompileOptions& options, const std::string& name);
 

@@ -90,8 +90,18 @@ struct RunCommand {
         .help("give --input NAME=... for each input, or --inputs FOLDER");
   }
 
+  // Of the call; memory and time hold for loading, too.
+  void set_limits() {
+    if (fuel) limits.fuel = *fuel;
+    if (deadline_ms) limits.deadline = std::chrono::milliseconds(*deadline_ms);
+    if (memory_mb) limits.memory = static_cast<size_t>(*memory_mb) << 20;
+    if (depth) limits.depth = *depth;
+    limits.threads = threads;
+  }
+
   ProgramFile open() const {
-    if (!untrusted) return open_program(file, flags);
+    const vm::LoadLimits loading{.memory = limits.memory, .deadline = limits.deadline};
+    if (!untrusted) return open_program(file, flags, /*trusted=*/true, loading);
     if (!is_executable(file)) {
       throw Error(ErrorKind::Usage, cat("--untrusted is for executables (.tnx), not ", file))
           .help(
@@ -99,7 +109,7 @@ struct RunCommand {
               "--untrusted if you trust its sender as you do for a program");
     }
     try {
-      return open_program(file, flags, /*trusted=*/false);
+      return open_program(file, flags, /*trusted=*/false, loading);
     } catch (Error& error) {
       if (error.kind() == ErrorKind::Unsupported) {
         error.help(
@@ -114,6 +124,7 @@ struct RunCommand {
     inputs.sizes = {flags.dim_values(), flags.shape_values()};
     check_flags();
     if (!inputs.given() && is_executable_file(file) && print_signature_of_executable()) return;
+    set_limits();
     const ProgramFile program = open();
     const FunctionSignature signature = signature_of(*program.program, function);
     if (!inputs.given() && !signature.params.empty()) {
@@ -146,11 +157,6 @@ struct RunCommand {
 
   std::vector<Any> execute(const ProgramFile& program, const FunctionSignature& signature,
                            const std::vector<Any>& values) {
-    if (fuel) limits.fuel = *fuel;
-    if (deadline_ms) limits.deadline = std::chrono::milliseconds(*deadline_ms);
-    if (memory_mb) limits.memory = static_cast<size_t>(*memory_mb) << 20;
-    if (depth) limits.depth = *depth;
-    limits.threads = threads;
     vm::Machine machine(program.program, limits, machine_options);
     std::vector<AnyView> views(values.begin(), values.end());
     return results_of(machine.call(function, views), signature.result);
@@ -220,7 +226,7 @@ struct RunCommand {
     }
     std::vector<std::string> files = numbered_files(expect, "output");
     if (!files.empty()) return files;
-    for (const std::string& name : names) files.push_back(cat(expect, "/", name, ".npy"));
+    for (const std::string& name : names) files.push_back(file_of_name(expect, name));
     for (const std::string& file : files) {
       if (std::filesystem::exists(file)) continue;
       throw Error(ErrorKind::Usage, cat("--expect: ", expect, " holds neither output_0.pb nor ",

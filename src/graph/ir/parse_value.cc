@@ -220,7 +220,10 @@ Operand Parser::tensor_constant() {
     bool same = value.dtype() == type->dtype &&
                 std::equal(shape.begin(), shape.end(), value.shape().begin(), value.shape().end());
     if (!same) {
-      fail_at(key, cat("the weight file has another tensor of that name"), to_text(value));
+      throw Error(ErrorKind::Usage, source_.span(key.begin),
+                  cat("the weight file's ", quoted(name), " doesn't fit the type in the text"))
+          .found(tensor_type_text(value.dtype(), value.shape()), weights_path_)
+          .expected(tensor_type_text(type->dtype, shape));
     }
   } else {
     expect("{", "before a tensor's elements");

@@ -12,6 +12,7 @@
 #include "graph/ir/check.h"
 #include "graph/ir/test_operators.h"
 #include "object/reflect.h"
+#include "support/test_error.h"
 
 namespace tenon::graph {
 namespace {
@@ -230,6 +231,11 @@ TEST_F(TextTest, LargeConstantsLieBesideTheText) {
   EXPECT_THAT(text, HasSubstr("tensor[5, 20; f32] from \"conv.w\""));
   Module back = parse_module(text, folder + "/m.tn");
   EXPECT_TRUE(structural_equal(m, back));
+  const std::string other = text.replace(text.find("[5, 20; f32] from"), 7, "[5, 21;");
+  const std::string mismatch = failure_of([&] { parse_module(other, folder + "/m.tn"); });
+  EXPECT_THAT(mismatch, HasSubstr("the weight file's \"conv.w\" doesn't fit the type in the text"));
+  EXPECT_THAT(mismatch, HasSubstr("found     float32[5, 20]"));
+  EXPECT_THAT(mismatch, HasSubstr("expected  float32[5, 21]"));
   EXPECT_THAT(error("weights \"../x\" fn @f() -> i64 { %a = tensor[70; f32] from \"k\" 0 }"),
               HasSubstr("outside the text's folder"));
 }

@@ -147,8 +147,6 @@ class Printer {
     return in.words();
   }
 
-  void set_starts(std::span<const Word> code) { starts_ = instruction_starts(code); }
-
  private:
   std::set<uint32_t> label_targets(const FunctionUnit& f) const {
     std::set<uint32_t> targets;
@@ -216,20 +214,6 @@ class Printer {
 
 std::string disassemble(const Unit& unit, const DisassembleOptions& options) {
   return Printer(unit, options).all();
-}
-
-std::string disassemble_function(const Unit& unit, const FunctionUnit& function,
-                                 const DisassembleOptions& options) {
-  return Printer(unit, options).function(function);
-}
-
-std::string instruction_text(const Unit& unit, const FunctionUnit& function, uint32_t offset) {
-  DisassembleOptions options;
-  Printer printer(unit, options);
-  printer.set_starts(function.code);
-  std::string out;
-  printer.print(function, offset, out);
-  return out;
 }
 
 }  // namespace tenon::vm

@@ -18,11 +18,5 @@ struct DisassembleOptions {
 };
 
 std::string disassemble(const Unit& unit, const DisassembleOptions& options = {});
-// One function, for people: "func @main(...) -> ... {\n ... }\n".
-std::string disassemble_function(const Unit& unit, const FunctionUnit& function,
-                                 const DisassembleOptions& options = {});
-// The instruction at a word offset, on one line without indentation; ".word 0x..." if there is
-// none.
-std::string instruction_text(const Unit& unit, const FunctionUnit& function, uint32_t offset);
 
 }  // namespace tenon::vm

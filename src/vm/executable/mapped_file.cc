@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -20,42 +21,78 @@ FileBytes::~FileBytes() {
   if (memory == Memory::Allocated) std::free(const_cast<char*>(data));
 }
 
-Ref<FileBytes> map_file(const std::string& path) {
-  auto fail = [&](const char* what) {
-    int code = errno;
-    throw Error(ErrorKind::Usage, cat(path, ": ", what, ": ", std::strerror(code)));
-  };
-  // O_NONBLOCK: opening a named pipe must not wait for a writer.
-  int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  if (fd < 0) fail("can't be opened");
-  auto file = make<FileBytes>();
-  struct stat status {};
-  bool regular = fstat(fd, &status) == 0 && S_ISREG(status.st_mode);
-  if (!regular) {
-    close(fd);
-    throw Error(ErrorKind::Usage, cat(path, ": is no regular file"));
+namespace {
+
+[[noreturn]] void fail(const std::string& path, const char* what, int code) {
+  throw Error(ErrorKind::Usage, cat(path, ": ", what, ": ", std::strerror(code)));
+}
+
+// A regular file that is open for reading.
+struct OpenFile {
+  explicit OpenFile(const std::string& path)
+      // O_NONBLOCK: opening a named pipe must not wait for a writer.
+      : fd(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {
+    if (fd < 0) fail(path, "can't be opened", errno);
+    struct stat status {};
+    if (fstat(fd, &status) != 0 || !S_ISREG(status.st_mode)) {
+      close(fd);
+      throw Error(ErrorKind::Usage, cat(path, ": is no regular file"));
+    }
+    size = static_cast<size_t>(status.st_size);
   }
-  file->size = static_cast<size_t>(status.st_size);
-  if (file->size) {
-    void* memory = mmap(nullptr, file->size, PROT_READ, MAP_PRIVATE, fd, 0);
-    int code = errno;
-    close(fd);
-    errno = code;
-    if (memory == MAP_FAILED) fail("can't be mapped");
-    file->data = static_cast<const char*>(memory);
-    file->memory = FileBytes::Memory::Mapped;
-  } else {
-    close(fd);
+  OpenFile(const OpenFile&) = delete;
+  OpenFile& operator=(const OpenFile&) = delete;
+  ~OpenFile() { close(fd); }
+
+  int fd;
+  size_t size = 0;
+};
+
+// Of at least one byte, aligned as a file's sections are.
+char* allocate(size_t size) {
+  void* memory = std::aligned_alloc(kFileAlignment, align_up(size + 1));
+  if (!memory) throw Error(ErrorKind::Runtime, cat("no memory for ", size, " bytes"));
+  return static_cast<char*>(memory);
+}
+
+}  // namespace
+
+Ref<FileBytes> map_file(const std::string& path) {
+  const OpenFile in(path);
+  auto file = make<FileBytes>();
+  if (in.size == 0) return file;
+  void* memory = mmap(nullptr, in.size, PROT_READ, MAP_PRIVATE, in.fd, 0);
+  if (memory == MAP_FAILED) fail(path, "can't be mapped", errno);
+  file->data = static_cast<const char*>(memory);
+  file->size = in.size;
+  file->memory = FileBytes::Memory::Mapped;
+  return file;
+}
+
+Ref<FileBytes> read_whole_file(const std::string& path, LoadBudget* budget) {
+  const OpenFile in(path);
+  if (budget) budget->allocate(in.size);
+  auto file = make<FileBytes>();
+  char* memory = allocate(in.size);
+  file->data = memory;
+  file->memory = FileBytes::Memory::Allocated;
+  constexpr size_t kPart = 8 << 20;  // a few milliseconds
+  while (file->size < in.size) {
+    const ssize_t n = read(in.fd, memory + file->size, std::min(kPart, in.size - file->size));
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) fail(path, "can't be read", errno);
+    if (n == 0) break;  // it became shorter; what is missing is found as damage
+    file->size += static_cast<size_t>(n);
+    if (budget) budget->check();
   }
   return file;
 }
 
 Ref<FileBytes> copy_bytes(std::string_view bytes) {
   auto file = make<FileBytes>();
-  void* memory = std::aligned_alloc(kFileAlignment, align_up(bytes.size() + 1));
-  if (!memory) throw Error(ErrorKind::Runtime, cat("no memory for ", bytes.size(), " bytes"));
-  std::memcpy(memory, bytes.data(), bytes.size());
-  file->data = static_cast<const char*>(memory);
+  char* memory = allocate(bytes.size());
+  if (!bytes.empty()) std::memcpy(memory, bytes.data(), bytes.size());
+  file->data = memory;
   file->size = bytes.size();
   file->memory = FileBytes::Memory::Allocated;
   return file;

@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "object/object.h"
+#include "vm/executable/load_limits.h"
 
 namespace tenon::vm {
 
@@ -25,8 +26,12 @@ struct FileBytes : Object {
   std::string_view view() const { return {data, size}; }
 };
 
-// Maps the file. Usage errors name the path and the system's reason.
+// Maps the file: it may not become shorter while the bytes are in use, or reading them ends the
+// process (SIGBUS). Usage errors name the path and the system's reason.
 Ref<FileBytes> map_file(const std::string& path);
+// Reads the file into memory, so that whoever can write it can't change or end anything later. The
+// size counts on `budget` before it is allocated, and reading is polled, where there is one.
+Ref<FileBytes> read_whole_file(const std::string& path, LoadBudget* budget = nullptr);
 // A copy.
 Ref<FileBytes> copy_bytes(std::string_view bytes);
 // The bytes themselves, which `owner` keeps alive; copied when they aren't aligned to 64.

@@ -17,10 +17,14 @@ namespace {
 class Reader {
  public:
   Reader(const Ref<FileBytes>& file, const ReadOptions& options)
-      : file_(file), bytes_(file->view()), options_(options) {}
+      : file_(file),
+        bytes_(file->view()),
+        options_(options),
+        unlimited_({}, options.name),
+        budget_(options.budget ? *options.budget : unlimited_) {}
 
   LoadedUnit run() {
-    out_.table = read_section_table(bytes_, options_.name, options_.check_hashes);
+    out_.table = read_section_table(bytes_, options_.name, options_.check_hashes, &budget_);
     globals();
     constants();
     primitives();
@@ -31,7 +35,8 @@ class Reader {
     const SectionEntry* code = out_.table.find(SectionId::Code);
     verify(out_.unit, {.name = options_.name,
                        .version = out_.table.version,
-                       .code_offset = code ? code->offset : 0});
+                       .code_offset = code ? code->offset : 0,
+                       .budget = &budget_});
     return std::move(out_);
   }
 
@@ -95,6 +100,8 @@ class Reader {
 
   // Offsets may share what they lead to: what is copied of a file is limited by its size.
   void charge(uint64_t bytes) {
+    budget_.allocate(bytes);
+    budget_.poll();
     copied_ += bytes;
     uint64_t metadata = 0;
     for (const SectionEntry& s : out_.table.entries) metadata += s.checked;
@@ -145,12 +152,14 @@ class Reader {
     if (!functions) return;
     limit(SectionId::Globals, functions->size(), kMaxFunctions, "functions");
     for (const tnx::Function* f : *functions) {
+      budget_.allocate(sizeof(FunctionUnit) + sizeof(code_ranges_[0]));
       FunctionUnit out;
       out.name = text(f->name());
       out.exported = f->exported();
       if (const auto* params = f->params()) {
         limit(SectionId::Globals, params->size(), kMaxParams, "parameters");
         for (const tnx::Param* p : *params) {
+          budget_.allocate(sizeof(Param));
           out.params.push_back({text(p->name()), type(p->type(), out.name)});
         }
       }
@@ -168,6 +177,7 @@ class Reader {
     if (!root_table || !root_table->entries()) return;
     limit(SectionId::Constants, root_table->entries()->size(), kMaxConstants, "constants");
     for (const tnx::Constant* c : *root_table->entries()) {
+      budget_.allocate(sizeof(Constant) + sizeof(TensorObj));
       Constant out{text(c->name()), {}, {}};
       if (c->kind() == tnx::ConstantKind_LateTensor) {
         charge(c->shape() ? 8 * uint64_t{c->shape()->size()} : 0);
@@ -255,6 +265,7 @@ class Reader {
     if (!root_table || !root_table->entries()) return;
     limit(SectionId::Primitives, root_table->entries()->size(), kMaxPacked, "primitive names");
     for (const tnx::Primitive* p : *root_table->entries()) {
+      budget_.allocate(sizeof(PackedName));
       out_.unit.packed.push_back({text(p->name()), p->kernel(), effect_of(*p)});
     }
   }
@@ -277,6 +288,7 @@ class Reader {
                 cat("code from word ", next, " on, within ", bytes.size() / sizeof(Word)));
       }
       next += words;
+      budget_.allocate(words * sizeof(Word));
       std::vector<Word>& code = out_.unit.functions[i].code;
       code.resize(words);
       if (words)
@@ -316,6 +328,7 @@ class Reader {
               cat("code behind that of the entry before, from ", hex(images_end_), " on"));
     }
     images_end_ = begin + size;
+    budget_.allocate(size);
     return std::string(bytes);
   }
 
@@ -328,6 +341,7 @@ class Reader {
                                bytes_text(computes.size()),
                                cat("at most ", bytes_text(kMaxSectionBytes)));
     }
+    budget_.allocate(computes.size());
     out_.unit.sections.push_back({std::string(kComputesTag), std::string(computes)});
   }
 
@@ -338,6 +352,7 @@ class Reader {
     if (const auto* spans = root_table->spans()) {
       limit(SectionId::Debug, spans->size(), kMaxSpans, "spans");
       for (const tnx::Span* s : *spans) {
+        budget_.allocate(sizeof(Span));
         Span span = Span::at(text(s->file()), s->line(), s->column());
         span.nodes = texts(s->nodes());
         unit.spans.push_back(std::move(span));
@@ -362,6 +377,8 @@ class Reader {
   const Ref<FileBytes>& file_;
   std::string_view bytes_;
   const ReadOptions& options_;
+  LoadBudget unlimited_;
+  LoadBudget& budget_;
   LoadedUnit out_;
   uint64_t copied_ = 0;
   uint64_t images_end_ = 0;  // of those read so far

@@ -5,6 +5,7 @@
 
 #include <string>
 
+#include "vm/executable/load_limits.h"
 #include "vm/executable/mapped_file.h"
 #include "vm/executable/section_table.h"
 #include "vm/isa/unit.h"
@@ -15,6 +16,7 @@ struct ReadOptions {
   std::string name = "<memory>";  // the file, in errors
   // Fuzzers repair nothing and switch the hashes off, so that what lies behind them is tested.
   bool check_hashes = true;
+  LoadBudget* budget = nullptr;  // what loading takes is taken from; without one, there is no limit
 };
 
 struct LoadedUnit {

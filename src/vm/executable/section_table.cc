@@ -45,8 +45,8 @@ const SectionInfo* known(const SectionEntry& entry) {
 
 class TableReader {
  public:
-  TableReader(std::string_view file, const std::string& name, bool check_hashes)
-      : file_(file), name_(name), check_hashes_(check_hashes) {}
+  TableReader(std::string_view file, const std::string& name, bool check_hashes, LoadBudget* budget)
+      : file_(file), name_(name), check_hashes_(check_hashes), budget_(budget) {}
 
   SectionTable run() {
     header();
@@ -134,12 +134,23 @@ class TableReader {
       damaged(where, cat("a hash of ", s.checked, " bytes"), cat("of all ", s.size));
     }
     if (!check_hashes_) return;
-    const uint64_t hash = xxh64(slice(file_, s.offset, s.checked));
+    const uint64_t hash = hash_of(slice(file_, s.offset, s.checked));
     if (hash != s.hash) {
       damaged(cat("section ", section_name(s), ", bytes ", hex(s.offset), " to ",
                   hex(s.offset + s.checked)),
               cat("hash ", hex(hash)), cat(hex(s.hash), ", as the section table says"));
     }
+  }
+
+  // In parts that take a few milliseconds.
+  uint64_t hash_of(std::string_view bytes) const {
+    constexpr size_t kPart = 8 << 20;
+    Xxh64 hash;
+    for (; !bytes.empty(); bytes.remove_prefix(std::min(kPart, bytes.size()))) {
+      hash.update(bytes.substr(0, kPart));
+      if (budget_) budget_->check();
+    }
+    return hash.digest();
   }
 
   [[noreturn]] void unsupported(std::string_view found) const {
@@ -154,6 +165,7 @@ class TableReader {
   std::string_view file_;
   const std::string& name_;
   bool check_hashes_;
+  LoadBudget* budget_;
   FileHeader header_{};
   SectionTable table_;
 };
@@ -181,8 +193,9 @@ std::string section_name(const SectionEntry& entry) {
   return info ? std::string(info->name) : quoted(entry.tag_text());
 }
 
-SectionTable read_section_table(std::string_view file, const std::string& name, bool check_hashes) {
-  return TableReader(file, name, check_hashes).run();
+SectionTable read_section_table(std::string_view file, const std::string& name, bool check_hashes,
+                                LoadBudget* budget) {
+  return TableReader(file, name, check_hashes, budget).run();
 }
 
 bool check_data_hashes(std::string_view file, const SectionTable& table, const std::string& name) {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "vm/executable/file_format.h"
+#include "vm/executable/load_limits.h"
 
 namespace tenon::vm {
 
@@ -23,7 +24,8 @@ std::string section_name(const SectionEntry& entry);
 // Reads and checks the table: places, and the hashes of what readers read unless `check_hashes` is
 // false. Damaged errors, and Unsupported ones for a later format and for a required section that
 // this build doesn't know. `name` is the file's, in errors.
-SectionTable read_section_table(std::string_view file, const std::string& name, bool check_hashes);
+SectionTable read_section_table(std::string_view file, const std::string& name, bool check_hashes,
+                                LoadBudget* budget = nullptr);
 
 // Checks the hashes of data that reading a file leaves alone, such as weights. Damaged errors.
 // False when the file has such data and, being of format 1, no hash of it.

@@ -30,7 +30,9 @@ class Verifier {
   Verifier(const Unit& unit, const VerifyContext& context)
       : unit_(unit),
         context_(context),
-        version_(context.version ? context.version : kFormatVersion) {}
+        version_(context.version ? context.version : kFormatVersion),
+        unlimited_({}, context.name),
+        budget_(context.budget ? *context.budget : unlimited_) {}
 
   void run() {
     table_sizes();
@@ -75,6 +77,7 @@ class Verifier {
   }
 
   void name(const std::string& text, std::string_view where) {
+    budget_.poll();
     if (text.empty() || text.size() > kMaxNameBytes) {
       fail(Rule::NameText, where, cat("a name of ", text.size(), " bytes"),
            cat("1 to ", kMaxNameBytes, " bytes"));
@@ -220,6 +223,7 @@ class Verifier {
     };
     bool ends = false;
     while (at < f.code.size()) {
+      budget_.poll();
       starts_[at] = true;
       Instruction in;
       std::string_view rule;
@@ -312,6 +316,8 @@ class Verifier {
   const Unit& unit_;
   const VerifyContext& context_;
   uint32_t version_;
+  LoadBudget unlimited_;
+  LoadBudget& budget_;
   std::vector<bool> starts_;
 };
 

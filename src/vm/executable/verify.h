@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <string>
 
+#include "vm/executable/load_limits.h"
 #include "vm/isa/operand_check.h"
 #include "vm/isa/unit.h"
 
@@ -19,6 +20,7 @@ struct VerifyContext {
   std::string name = "program";  // the file, in errors
   uint32_t version = 0;          // its format; 0 for what this build writes
   uint64_t code_offset = 0;      // where the code section starts in the file; 0 when there is none
+  LoadBudget* budget = nullptr;  // as in ReadOptions
 };
 
 // Throws a Damaged error for the first rule that is broken.

@@ -83,12 +83,14 @@ bool fits_32(int64_t v) {
 
 template <class T>
 T& Decoder::operands(Op& op) {
+  budget_.allocate(sizeof(T));
   T& made = std::get<std::deque<T>>(p_.operands_).emplace_back();
   if constexpr (std::is_base_of_v<Operands, T>) op.operands = &made;
   return made;
 }
 
 const AnyView* Decoder::pooled(Any value) {
+  budget_.allocate(sizeof(Any));
   return &p_.immediates_.emplace_back(std::move(value));
 }
 
@@ -130,6 +132,8 @@ void Decoder::run() {
       at += in.words();
     }
   }
+  budget_.allocate(total * (sizeof(Op) + sizeof(uint32_t)) +
+                   functions.size() * sizeof(FunctionCode));
   last_reader_.resize(registers);
   p_.ops_.reserve(total);  // pointers into it stay
   p_.op_offsets_.reserve(total);
@@ -181,8 +185,10 @@ void Decoder::function(FunctionCode& code, const FunctionUnit& unit) {
     at += in.words();
   }
   for (uint32_t at = 0, index = 0; at < unit.code.size(); ++index) {
+    budget_.poll();
     Instruction in;
     decode(unit.code, at, &in);
+    if (in.operands.size() > 3) budget_.allocate(in.operands.size() * sizeof(ValueRef));
     Op op;
     op.a = -1;
     op.frame = code.registers * kRegisterBytes;

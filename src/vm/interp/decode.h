@@ -33,7 +33,7 @@ void keep_last_use_of_each(Args&& args, std::vector<uint32_t>& last_reader) {
 // Fills the program's ops from its unit, which must have been verified.
 class Decoder {
  public:
-  explicit Decoder(Program& program) : p_(program) {}
+  Decoder(Program& program, LoadBudget& budget) : p_(program), budget_(budget) {}
   void run();
 
  private:
@@ -73,6 +73,7 @@ class Decoder {
   int32_t distance(Arg label, uint32_t index) const;
 
   Program& p_;
+  LoadBudget& budget_;
   const void* const* handlers_ = nullptr;
   std::vector<int32_t> op_of_word_;
   std::vector<Handler> chosen_;             // of the function's Ops

@@ -71,38 +71,43 @@ Program::LibraryEnds::~LibraryEnds() {
 
 Ref<Program> Program::load(const std::string& path, ProgramOptions options) {
   if (options.read.name == ReadOptions().name) options.read.name = path;
-  Ref<FileBytes> file = map_file(path);
-  auto program = make<Program>();
-  program->name_ = options.read.name;
-  program->unit_ = read_unit(file, options.read).unit;
-  program->link(options);
-  return program;
+  LoadBudget budget(options.limits, options.read.name);
+  return read(options.trusted ? map_file(path) : read_whole_file(path, &budget), options, budget);
 }
 
 Ref<Program> Program::load_bytes(std::string_view bytes, ProgramOptions options,
                                  Ref<Object> owner) {
-  Ref<FileBytes> file = owner ? borrow_bytes(bytes, std::move(owner)) : copy_bytes(bytes);
+  LoadBudget budget(options.limits, options.read.name);
+  if (owner) return read(borrow_bytes(bytes, std::move(owner)), options, budget);
+  budget.allocate(bytes.size());
+  return read(copy_bytes(bytes), options, budget);
+}
+
+Ref<Program> Program::read(const Ref<FileBytes>& file, ProgramOptions& options,
+                           LoadBudget& budget) {
+  options.read.budget = &budget;
   auto program = make<Program>();
   program->name_ = options.read.name;
   program->unit_ = read_unit(file, options.read).unit;
-  program->link(options);
+  program->link(options, budget);
   return program;
 }
 
 Ref<Program> Program::from_unit(Unit unit, ProgramOptions options) {
+  LoadBudget budget(options.limits, options.read.name);
   auto program = make<Program>();
   program->name_ = options.read.name;
-  verify(unit, {.name = options.read.name});
+  verify(unit, {.name = options.read.name, .budget = &budget});
   // Constants are such, wherever they come from.
   for (Constant& c : unit.constants) {
     if (c.value.type_index == TypeIndex::Tensor) c.value = Any(c.value.as<Tensor>().as_constant());
   }
   program->unit_ = std::move(unit);
-  program->link(options);
+  program->link(options, budget);
   return program;
 }
 
-void Program::link(const ProgramOptions& options) {
+void Program::link(const ProgramOptions& options, LoadBudget& budget) {
   register_vm_types();
   trusted_ = options.trusted;
   if (!options.trusted && (!unit_.kernels.empty() || !unit_.libraries.empty())) {
@@ -133,6 +138,7 @@ void Program::link(const ProgramOptions& options) {
 
   // All else has been checked: now the native code is opened.
   std::vector<std::string> missing;
+  budget.allocate(unit_.packed.size() * (sizeof(PackedSlot) + sizeof(PackedTarget)));
   slots_ = std::make_unique<PackedSlot[]>(unit_.packed.size());
   bool needs_kernels = std::any_of(unit_.packed.begin(), unit_.packed.end(),
                                    [](const PackedName& p) { return p.kernel; });
@@ -189,7 +195,7 @@ void Program::link(const ProgramOptions& options) {
         .help(options.trusted ? "register them before you load it"
                               : "register them with the flag for_files, or load it as trusted");
   }
-  Decoder(*this).run();
+  Decoder(*this, budget).run();
 }
 
 void Program::set_target(PackedSlot& slot, std::unique_ptr<PackedTarget> target) const {

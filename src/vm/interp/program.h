@@ -34,7 +34,9 @@ struct ProgramOptions {
   bool allow_missing = false;
   // Where the constants are that the file leaves out.
   WeightSource weights;
-  ReadOptions read;
+  // For loading, linking included; calls have limits of their own (account.h).
+  LoadLimits limits;
+  ReadOptions read;  // its budget is what `limits` says
 };
 
 class Program : public Object {
@@ -42,8 +44,9 @@ class Program : public Object {
   static constexpr int32_t kTypeIndex = TypeIndex::VmBegin + 2;
   static constexpr int32_t kTypeLast = kTypeIndex;
 
-  // Maps, verifies and links the file. Errors: Usage for a file that can't be read, Damaged for its
-  // bytes, Unsupported for libraries, functions and CPU features that are missing, by name.
+  // Maps, verifies and links the file; one that isn't trusted is copied instead of mapped. Errors:
+  // Usage for a file that can't be read, Damaged for its bytes, Unsupported for libraries,
+  // functions and CPU features that are missing, by name, Runtime for a limit.
   static Ref<Program> load(const std::string& path, ProgramOptions options = {});
   // The same for bytes; they are copied unless `owner` keeps them.
   static Ref<Program> load_bytes(std::string_view bytes, ProgramOptions options = {},
@@ -89,7 +92,8 @@ class Program : public Object {
   friend class Machine;
   friend struct ClosureObj;
 
-  void link(const ProgramOptions& options);
+  static Ref<Program> read(const Ref<FileBytes>& file, ProgramOptions& options, LoadBudget& budget);
+  void link(const ProgramOptions& options, LoadBudget& budget);
   void set_target(PackedSlot& slot, std::unique_ptr<PackedTarget> target) const;
   // Calls a function value outside of any machine's call.
   Any call_on_idle(const FunctionCode& code, std::span<const Any> captures,
