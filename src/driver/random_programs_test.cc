@@ -87,7 +87,7 @@ void finish(Builder& b, Operand y, Random& random, Program* program) {
 // pointwise operator and perhaps a transposition. Odd seeds have special values.
 Program random_program(const Operator& op, uint64_t seed, Sizes sizes) {
   Random random(seed * 31 + 7);
-  const Sample sample = op.sample(seed);
+  const Sample sample = op.sample(op, seed);
   Program program;
   Builder b;
   b.at(Span::node(op.name));

@@ -4,6 +4,7 @@
 #include "evaluate/scalar_call.h"
 #include "graph/ir/intrinsic.h"
 #include "graph/ir/packed_call.h"
+#include "graph/ir/rewrite.h"
 #include "graph/ir/text.h"
 #include "loop/scalar.h"
 #include "object/registry.h"
@@ -126,7 +127,7 @@ Any call_value(const Binding& binding, const Call& call, const CompiledKernel* k
   TENON_ASSERT(op, "unknown operator ", call.callee);
   if (op->view) return reshaped(call, type, activation);
   if (op->packed) return call_packed(*as_packed_call(*op, call, type), activation);
-  if (auto* scalar = type.as<ScalarType>()) return scalar_call(call, scalar->dtype, activation);
+  if (type.is<ScalarType>()) return scalar_call(call, activation);
   throw Error(ErrorKind::Internal, cat("operator ", call.callee, " has no lowering"));
 }
 

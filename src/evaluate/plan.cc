@@ -1,6 +1,7 @@
 #include "evaluate/plan.h"
 
 #include "graph/ir/builder.h"
+#include "graph/ir/rewrite.h"
 #include "graph/ir/text.h"
 #include "graph/ir/walk.h"
 #include "graph/op/lower.h"
@@ -19,9 +20,7 @@ FunctionRef function_of_operands(const Binding& binding, const Call& call, const
     params.push_back(arg ? b.param(cat("p", params.size()), without_known_values(type_of(arg)))
                          : Operand());
   }
-  Ref<const Call> inner =
-      make<Call>(call.kind, call.callee, Operand(), Array<Operand>(params), call.attrs, TypeRef());
-  Operand made = result(b, inner);
+  Operand made = result(b, make_call(call.kind, call.callee, params, call.attrs));
   return b.finish("single", made, attrs({{"primitive", Any(true)}}));
 }
 
@@ -38,10 +37,6 @@ FunctionRef expanded_call(const Binding& binding, const Call& call, const Operat
 }
 
 }  // namespace
-
-const Operator* operator_of(const Call& call) {
-  return call.kind == CalleeKind::kOperator ? OperatorTable::global().find(call.callee) : nullptr;
-}
 
 // Recurses over nesting alone: a chain of calls, however long, is a list of functions to visit.
 class Plan::Maker {

@@ -35,7 +35,4 @@ class Plan {
   std::unordered_map<const Binding*, FunctionRef> expansions_;
 };
 
-// Null for a call of anything but an operator.
-const Operator* operator_of(const Call& call);
-
 }  // namespace tenon::graph

@@ -1,69 +1,14 @@
 #include "evaluate/scalar_call.h"
 
-#include <optional>
-#include <utility>
-
+#include "graph/ir/op.h"
 #include "loop/scalar.h"
 
 namespace tenon::graph {
 namespace {
 
-using loop::BinaryOp;
-using loop::UnaryOp;
-
-std::optional<UnaryOp> unary_named(std::string_view op) {
-  if (op == "neg") return UnaryOp::kNeg;
-  if (op == "logical_not") return UnaryOp::kNot;
-  return std::nullopt;
-}
-
-struct BinaryCall {
-  std::string_view op;
-  BinaryOp binary;
-  bool swapped = false;  // of b and a
-};
-constexpr BinaryCall kBinaryCalls[] = {
-    {"add", BinaryOp::kAdd},
-    {"sub", BinaryOp::kSub},
-    {"mul", BinaryOp::kMul},
-    {"div", BinaryOp::kDiv},
-    {"floor_div", BinaryOp::kFloorDiv},
-    {"mod", BinaryOp::kMod},
-    {"rem", BinaryOp::kRem},
-    {"minimum", BinaryOp::kMin},
-    {"maximum", BinaryOp::kMax},
-    {"equal", BinaryOp::kEq},
-    {"not_equal", BinaryOp::kNe},
-    {"less", BinaryOp::kLt},
-    {"less_equal", BinaryOp::kLe},
-    {"greater", BinaryOp::kLt, true},
-    {"greater_equal", BinaryOp::kLe, true},
-    {"logical_and", BinaryOp::kAnd},
-    {"logical_or", BinaryOp::kOr},
-    {"logical_xor", BinaryOp::kXor},
-};
-
-int64_t binary(const BinaryCall& row, DataType operands, int64_t a, int64_t b) {
-  if (row.swapped) std::swap(a, b);
-  const std::optional<int64_t> result = loop::scalar_binary(row.binary, operands, a, b);
-  if (!result) throw Error(ErrorKind::Runtime, cat(row.op, ": division by zero"));
-  return *result;
-}
-
-DataType dtype_of(const Operand& operand) {
-  return type_of(operand).as<ScalarType>()->dtype;
-}
-
-int64_t integer_call(const Call& call, DataType dtype, const Activation& activation) {
-  const std::string_view op = call.callee;
-  const DataType operands = dtype_of(call.args[0]);
-  auto integer = [&](size_t i) { return activation.value(call.args[i]).as<int64_t>(); };
-  if (op == "cast") return loop::scalar_cast(dtype, operands, integer(0));
-  if (auto unary = unary_named(op)) return loop::scalar_unary(*unary, operands, integer(0));
-  for (const BinaryCall& row : kBinaryCalls) {
-    if (row.op == op) return binary(row, operands, integer(0), integer(1));
-  }
-  throw Error(ErrorKind::Unsupported, cat("operator ", op, " is not defined on scalars"));
+loop::ExprRef literal_of(const Any& value, DataType dtype) {
+  return dtype.is_float() ? loop::literal(dtype, value.as<double>())
+                          : loop::literal_int(dtype, value.as<int64_t>());
 }
 
 }  // namespace
@@ -78,19 +23,24 @@ bool truth(const Any& condition) {
   return condition.as<int64_t>() != 0;
 }
 
-Any scalar_call(const Call& call, DataType dtype, const Activation& activation) {
-  const std::string_view op = call.callee;
-  if (op == "where") {
-    return activation.value(call.args[truth(activation.value(call.args[0])) ? 1 : 2]);
+// Expressions fold where they are made, so that of literals the operator's element is one; only a
+// division by zero stays.
+Any scalar_call(const Call& call, const Activation& activation) {
+  const InferContext cx(call, nullptr);
+  TENON_ASSERT(cx.op().element, "operator ", call.callee, " is not defined on scalars");
+  std::vector<loop::ExprRef> operands(std::max(call.args.size(), cx.op().operands.size()));
+  for (size_t i = 0; i < call.args.size(); ++i) {
+    if (!call.args[i]) continue;
+    operands[i] =
+        literal_of(activation.value(call.args[i]), type_of(call.args[i]).as<ScalarType>()->dtype);
   }
-  for (const Operand& arg : call.args) {
-    if (!dtype.is_float() && !dtype_of(arg).is_float()) continue;
-    throw Error(ErrorKind::Unsupported,
-                cat(op, " of floating scalars is parsed and checked, but not run by this version"))
-        .help("use a tensor of rank 0 instead, such as tensor[f32]");
+  const loop::ExprRef result = cx.op().element(cx, operands);
+  if (result->kind != loop::ExprKind::kLiteral) {
+    throw Error(ErrorKind::Runtime, cat(call.callee, ": division by zero"));
   }
-  const int64_t result = integer_call(call, dtype, activation);
-  return dtype.is_bool() ? Any(result != 0) : Any(result);
+  const int64_t bits = static_cast<const loop::Literal&>(*result).bits;
+  if (result->dtype.is_float()) return loop::as_float(bits);
+  return result->dtype.is_bool() ? Any(bits != 0) : Any(bits);
 }
 
 }  // namespace tenon::graph

@@ -1,4 +1,4 @@
-// Operators on scalars: what bytecode computes in registers.
+// Operators on scalars: bools, i64, f32 and f64 outside of tensors.
 #pragma once
 
 #include "evaluate/activation.h"
@@ -9,8 +9,7 @@ namespace tenon::graph {
 // other tensor.
 bool truth(const Any& condition);
 
-// The value of an operator's call whose result is a scalar of `dtype`. Errors: Runtime for a zero
-// divisor, Unsupported for floating scalars.
-Any scalar_call(const Call& call, DataType dtype, const Activation& activation);
+// The value of an operator's call on scalars. Errors: Runtime for a zero divisor.
+Any scalar_call(const Call& call, const Activation& activation);
 
 }  // namespace tenon::graph

@@ -10,6 +10,9 @@
 #include "support/text.h"
 
 namespace tenon {
+
+using dim_terms::floor_quotient;
+
 namespace {
 
 constexpr uint32_t kMaxDepth = 200;
@@ -34,10 +37,6 @@ uint64_t hash_text(std::string_view s) {
   throw Error(ErrorKind::Usage, cat("a size is divided by zero: ", what, "(", to_text(a), ", 0)"));
 }
 
-int64_t floor_quotient(int64_t a, int64_t b) {
-  int64_t q = a / b;
-  return q - ((a % b != 0) && ((a < 0) != (b < 0)));
-}
 int64_t floor_remainder(int64_t a, int64_t b) {
   int64_t r = a % b;
   return r != 0 && ((r < 0) != (b < 0)) ? r + b : r;

@@ -9,6 +9,9 @@
 #include "support/error.h"
 
 namespace tenon {
+
+using dim_terms::floor_quotient;
+
 namespace {
 
 using dim_terms::Term;
@@ -29,10 +32,6 @@ std::optional<int64_t> times(std::optional<int64_t> a, std::optional<int64_t> b)
   int64_t r;
   if (!a || !b || __builtin_mul_overflow(*a, *b, &r)) return std::nullopt;
   return r;
-}
-int64_t floor_quotient(int64_t a, int64_t b) {
-  int64_t q = a / b;
-  return q - ((a % b != 0) && ((a < 0) != (b < 0)));
 }
 
 Interval bounds(const DimNode& n);

@@ -15,6 +15,12 @@ struct Term {
 };
 using Terms = std::vector<Term>;
 
+// a / b rounded towards minus infinity; b is not 0, and the quotient fits.
+inline int64_t floor_quotient(int64_t a, int64_t b) {
+  int64_t q = a / b;
+  return q - ((a % b != 0) && ((a < 0) != (b < 0)));
+}
+
 // A total order by structure: symbols by name, then the other kinds.
 int compare(const DimNode& a, const DimNode& b);
 // By falling degree, then by atoms; so the constant term comes last.

@@ -29,13 +29,13 @@ bool is_value(const ExprRef& e, double value) {
   return d == value && !std::signbit(d);
 }
 
-bool is_comparison(BinaryOp op) {
-  return op == BinaryOp::kEq || op == BinaryOp::kNe || op == BinaryOp::kLt || op == BinaryOp::kLe;
+DataType result_of(const ScalarOpInfo& op, DataType operands) {
+  return op.tests ? boolean : operands;
 }
 
 ExprRef make_binary(BinaryOp op, ExprRef a, ExprRef b) {
   auto e = make<Binary>();
-  e->dtype = is_comparison(op) ? boolean : a->dtype;
+  e->dtype = result_of(info(op), a->dtype);
   e->op = op;
   e->a = std::move(a);
   e->b = std::move(b);
@@ -200,30 +200,29 @@ ExprRef load(const Ref<const Buffer>& buffer, Array<ExprRef> indices) {
 }
 
 ExprRef unary(UnaryOp op, ExprRef a) {
-  bool to_bool = op == UnaryOp::kIsNan || op == UnaryOp::kIsInf || op == UnaryOp::kNot;
-  TENON_ASSERT(op != UnaryOp::kNot || a->dtype.is_bool(), "not of ", a->dtype);
-  TENON_ASSERT(op < UnaryOp::kSqrt || a->dtype.is_float() || to_bool, "unary ", op, " of ",
-               a->dtype);
+  TENON_ASSERT(takes(info(op), a->dtype), info(op).word, " of ", a->dtype);
+  const DataType dtype = result_of(info(op), a->dtype);
   if (const Literal* l = as_literal(a)) {
-    return make_literal(to_bool ? boolean : a->dtype, scalar_unary(op, a->dtype, l->bits));
+    return make_literal(dtype, scalar_unary(op, a->dtype, l->bits));
   }
   if ((op == UnaryOp::kNot || op == UnaryOp::kNeg) && a->kind == ExprKind::kUnary) {
     const auto& inner = static_cast<const Unary&>(*a);
     if (inner.op == op) return inner.a;
   }
   auto e = make<Unary>();
-  e->dtype = to_bool ? boolean : a->dtype;
+  e->dtype = dtype;
   e->op = op;
   e->a = std::move(a);
   return e;
 }
 
 ExprRef binary(BinaryOp op, ExprRef a, ExprRef b) {
-  TENON_ASSERT(a->dtype == b->dtype, "binary ", op, " of ", a->dtype, " and ", b->dtype);
+  TENON_ASSERT(a->dtype == b->dtype, info(op).word, " of ", a->dtype, " and ", b->dtype);
+  TENON_ASSERT(takes(info(op), a->dtype), info(op).word, " of ", a->dtype);
   const Literal *x = as_literal(a), *y = as_literal(b);
   if (x && y) {
     if (auto v = scalar_binary(op, a->dtype, x->bits, y->bits)) {
-      return make_literal(is_comparison(op) ? boolean : a->dtype, *v);
+      return make_literal(result_of(info(op), a->dtype), *v);
     }
     return make_binary(op, std::move(a), std::move(b));  // fails when it runs
   }

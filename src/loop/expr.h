@@ -5,6 +5,7 @@
 #pragma once
 
 #include "loop/dim.h"
+#include "loop/scalar_ops.h"
 #include "object/dtype.h"
 
 namespace tenon::loop {
@@ -78,69 +79,12 @@ struct Load : Expr {
   TENON_TYPE(TypeIndex::LoopBegin + 0x14);
 };
 
-enum class UnaryOp : uint8_t {
-  kNeg,
-  kAbs,
-  kNot /* boolean */,
-  kBitNot,
-  kSign,
-  kFloor,
-  kCeil,
-  kTrunc,
-  kRoundEven,
-  kSqrt,
-  kExp,
-  kLog,
-  kTanh,
-  kErf,
-  kSigmoid,
-  kSin,
-  kCos,
-  kTan,
-  kAsin,
-  kAcos,
-  kAtan,
-  kSinh,
-  kCosh,
-  kAsinh,
-  kAcosh,
-  kAtanh,
-  kIsNan,
-  kIsInf,
-};
-
 struct Unary : Expr {
   Unary() : Expr(ExprKind::kUnary) {}
   UnaryOp op = UnaryOp::kNeg;
   ExprRef a;
 
   TENON_TYPE(TypeIndex::LoopBegin + 0x15);
-};
-
-// Semantics are those of docs/semantics.md: integers wrap; a shift past the width gives 0;
-// kMin and kMax propagate NaN. Integer division and remainder by zero stop the kernel with an
-// error.
-enum class BinaryOp : uint8_t {
-  kAdd,
-  kSub,
-  kMul,
-  kDiv,       // floats: IEEE; integers: truncates
-  kFloorDiv,  // integers, for index arithmetic: towards minus infinity
-  kMod,       // sign of the divisor (Python's %)
-  kRem,       // sign of the dividend (C's fmod, %)
-  kPow,
-  kAtan2,
-  kMin,
-  kMax,
-  kEq,
-  kNe,
-  kLt,
-  kLe,  // result: bool
-  kAnd,
-  kOr,
-  kXor,  // booleans, or bits of integers
-  kShl,
-  kShr,  // kShr: arithmetic for signed, logical for unsigned
 };
 
 struct Binary : Expr {

@@ -3,48 +3,15 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "loop/cost.h"
 #include "loop/walk.h"
 #include "support/error.h"
 
 namespace tenon::loop {
 namespace {
 
-// What one evaluation of a stage's body costs, in quarters of a simple operation.
-constexpr int64_t kDivision = 5 * 4, kTranscendental = 20 * 4;
 // A body up to this is computed again where it is read rather than kept in memory.
-constexpr int64_t kCheap = 5 * 4;
-
-int64_t cost(const ExprRef& root) {
-  int64_t total = 0;
-  post_order(root, [&](const ExprRef& e) {
-    bool is_index = e->dtype == i64 || e->dtype.is_bool();
-    int64_t simple = is_index ? 1 : 4;
-    switch (e->kind) {
-      case ExprKind::kUnary: {
-        UnaryOp op = static_cast<const Unary&>(*e).op;
-        bool plain = op < UnaryOp::kSqrt || op == UnaryOp::kIsNan || op == UnaryOp::kIsInf;
-        total += plain ? simple : op == UnaryOp::kSqrt ? kDivision : kTranscendental;
-        break;
-      }
-      case ExprKind::kBinary: {
-        BinaryOp op = static_cast<const Binary&>(*e).op;
-        bool slow = op == BinaryOp::kPow || op == BinaryOp::kAtan2 ||
-                    (e->dtype.is_float() && (op == BinaryOp::kMod || op == BinaryOp::kRem));
-        total += slow ? kTranscendental : op == BinaryOp::kDiv && !is_index ? kDivision : simple;
-        break;
-      }
-      case ExprKind::kLoad:
-      case ExprKind::kSelect:
-      case ExprKind::kCast:
-      case ExprKind::kCheckedIndex:
-        total += simple;
-        break;
-      default:
-        break;
-    }
-  });
-  return total;
-}
+constexpr int64_t kCheap = 5 * kSimpleCost;
 
 // Is an element read at `at` read again at another point of the stage? (A yes may be wrong.)
 bool repeats(const Stage& s, const Array<ExprRef>& at) {

@@ -4,6 +4,7 @@
 #include <unordered_set>
 
 #include "loop/affine.h"
+#include "loop/cost.h"
 #include "loop/walk.h"
 #include "support/error.h"
 
@@ -255,21 +256,19 @@ ExprRef hoist(const ExprRef& root, const std::vector<Ref<const Var>>& inner, Let
   std::unordered_set<const Expr*> fixed, costly, may_fail;
   post_order(root, [&](const ExprRef& e) {
     bool is_fixed = e->kind != ExprKind::kVar || !moving.contains(static_cast<const Var*>(e.get()));
-    bool is_costly = e->kind == ExprKind::kLoad || e->kind == ExprKind::kCheckedIndex;
-    bool fails = is_costly;
-    if (e->kind == ExprKind::kUnary) is_costly = static_cast<const Unary&>(*e).op >= UnaryOp::kSqrt;
+    bool keeps = is_costly(*e);
+    bool fails = e->kind == ExprKind::kLoad || e->kind == ExprKind::kCheckedIndex;
     if (e->kind == ExprKind::kBinary) {
       const auto& b = static_cast<const Binary&>(*e);
-      is_costly = b.op >= BinaryOp::kDiv && b.op <= BinaryOp::kAtan2;
-      fails = is_costly && !b.a->dtype.is_float();
+      fails = can_fail(b.op, b.a->dtype);
     }
     for (const ExprRef& o : operands(*e)) {
       is_fixed = is_fixed && fixed.contains(o.get());
-      is_costly = is_costly || costly.contains(o.get());
+      keeps = keeps || costly.contains(o.get());
       fails = fails || may_fail.contains(o.get());
     }
     if (is_fixed) fixed.insert(e.get());
-    if (is_costly) costly.insert(e.get());
+    if (keeps) costly.insert(e.get());
     if (fails) may_fail.insert(e.get());
   });
   // The greatest such parts, from the root down.

@@ -1,7 +1,6 @@
-// Calls: kernels, packed functions, globals, closures, the memory intrinsics, scalar arithmetic.
+// Calls: kernels, packed functions, globals, closures, the memory intrinsics.
 #include <algorithm>
 #include <string_view>
-#include <unordered_map>
 
 #include "codegen/bytecode/function_emitter.h"
 #include "graph/ir/intrinsic.h"
@@ -39,35 +38,6 @@ bool has_constant_form(const Any& value) {
     default:
       return String::accepts(value);
   }
-}
-
-// Operators on scalars, by the instruction that computes them on two integers.
-const std::unordered_map<std::string_view, Opcode>& scalar_opcodes() {
-  static const std::unordered_map<std::string_view, Opcode> table = {
-      {"add", Opcode::Add},
-      {"sub", Opcode::Sub},
-      {"mul", Opcode::Mul},
-      {"div", Opcode::TruncDiv},
-      {"floor_div", Opcode::FloorDiv},
-      {"mod", Opcode::FloorMod},
-      {"rem", Opcode::TruncMod},
-      {"minimum", Opcode::Min},
-      {"maximum", Opcode::Max},
-      {"equal", Opcode::Eq},
-      {"not_equal", Opcode::Ne},
-      {"less", Opcode::Lt},
-      {"less_equal", Opcode::Le},
-      {"greater", Opcode::Gt},
-      {"greater_equal", Opcode::Ge},
-      {"logical_and", Opcode::And},
-      {"logical_or", Opcode::Or},
-      {"logical_xor", Opcode::Xor},
-      {"bitwise_and", Opcode::And},
-      {"bitwise_or", Opcode::Or},
-      {"bitwise_xor", Opcode::Xor},
-      {"shift_left", Opcode::Shl},
-  };
-  return table;
 }
 
 }  // namespace
@@ -225,46 +195,6 @@ void FunctionEmitter::emit_intrinsic(MemoryIntrinsic intrinsic, const Call& call
                  sizes(dims_attr(call, "values")));
       break;
     }
-  }
-}
-
-void FunctionEmitter::emit_scalar_op(const Call& call, const TypeRef& type, Arg dst) {
-  auto* scalar = type.as<ScalarType>();
-  const std::string_view op = call.callee;
-  TENON_ASSERT(scalar, "operator ", op, " was not lowered; its result is ", to_text(type));
-  if (op == "where") {  // moves values of any type
-    if (dst.is_none()) return;
-    code_.emit(Opcode::Select,
-               {dst, in_register(call.args[0]), value(call.args[1]), value(call.args[2])});
-    return;
-  }
-  auto is_float = [](const TypeRef& t) {
-    auto* s = t.as<ScalarType>();
-    return s && s->dtype.is_float();
-  };
-  if (is_float(type) || std::any_of(call.args.begin(), call.args.end(),
-                                    [&](const Operand& arg) { return is_float(type_of(arg)); })) {
-    refuse(cat(op, " of floating scalars is parsed and checked, but not run by this version"),
-           "use a tensor of rank 0 instead, such as tensor[f32]");
-  }
-  if (dst.is_none()) return;
-  // As an immediate a constant truth would make an integer of the result.
-  auto operand = [&](const Operand& arg) {
-    return op.starts_with("logical_") ? in_register(arg) : integer(arg);
-  };
-  const Arg a = operand(call.args[0]);
-  if (op == "cast") {
-    code_.emit(Opcode::Narrow, {dst, a, Arg::dtype(scalar->dtype)});
-    return;
-  }
-  if (op == "neg") {
-    code_.emit(Opcode::Sub, {dst, Arg::imm(0), a});
-  } else if (op == "logical_not" || op == "bitwise_not") {
-    code_.emit(Opcode::Not, {dst, a});
-  } else if (auto it = scalar_opcodes().find(op); it != scalar_opcodes().end()) {
-    code_.emit(it->second, {dst, a, operand(call.args[1])});
-  } else {
-    refuse(cat("operator ", op, " is not defined on scalars in registers"));
   }
 }
 

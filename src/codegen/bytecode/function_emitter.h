@@ -65,9 +65,11 @@ class FunctionEmitter {
   void emit_kernel(const graph::Call& call);
   // The scalar as a tensor of rank 0.
   Arg as_tensor(const graph::Operand& operand, DataType dtype, Arg scalar);
-  void emit_scalar_op(const graph::Call& call, const graph::TypeRef& type, Arg dst);
   // An attribute's value as an argument of a packed call.
   Arg attribute(std::string_view name, const Any& value);
+
+  // ---- operators on scalars (emit_scalar.cc) ----
+  void emit_scalar_op(const graph::Call& call, const graph::TypeRef& type, Arg dst);
 
   // ---- operands and registers ----
   Arg value(const graph::Operand& operand);    // for `value` operands

@@ -16,11 +16,6 @@ namespace {
 
 constexpr int kMaxDepth = 2000;  // of nested expressions: what the native stack can take
 
-bool is_division(BinaryOp op) {
-  return op == BinaryOp::kDiv || op == BinaryOp::kFloorDiv || op == BinaryOp::kMod ||
-         op == BinaryOp::kRem;
-}
-
 std::optional<int64_t> literal_value(const loop::Expr& e) {
   if (e.kind == ExprKind::kLiteral && !e.dtype.is_float())
     return static_cast<const loop::Literal&>(e).bits;
@@ -101,9 +96,10 @@ bool BodyWriter::can_fail(const loop::Expr& e) {
   auto [it, is_new] = can_fail_.try_emplace(&e, false);
   if (!is_new) return it->second;
   bool result = false;
-  if (e.kind == ExprKind::kBinary && !e.dtype.is_float()) {
+  if (e.kind == ExprKind::kBinary) {
     const auto& binary = static_cast<const loop::Binary&>(e);
-    result = is_division(binary.op) && literal_value(*binary.b).value_or(0) == 0;
+    result =
+        loop::can_fail(binary.op, binary.a->dtype) && literal_value(*binary.b).value_or(0) == 0;
   }
   loop::for_operands(e, [&](const loop::ExprRef& a) { result = can_fail(*a) || result; });
   return can_fail_[&e] = result;

@@ -149,46 +149,16 @@ void run(const std::vector<Case>& cases, const Target& target = host_target()) {
   }
 }
 
-bool fits(UnaryOp op, DataType t) {
-  if (op == UnaryOp::kNot) return t.is_bool();
-  if (op == UnaryOp::kBitNot) return t.is_int();
-  if (t.is_bool()) return false;
-  if (op == UnaryOp::kSqrt || (op >= UnaryOp::kExp && op <= UnaryOp::kAtanh)) return t.is_float();
-  return true;
-}
-
-bool fits(BinaryOp op, DataType t) {
-  switch (op) {
-    case BinaryOp::kAnd:
-    case BinaryOp::kOr:
-    case BinaryOp::kXor:
-      return !t.is_float();
-    case BinaryOp::kShl:
-    case BinaryOp::kShr:
-      return t.is_int();
-    case BinaryOp::kEq:
-    case BinaryOp::kNe:
-      return true;
-    case BinaryOp::kAtan2:
-      return t.is_float();
-    case BinaryOp::kFloorDiv:
-      return !t.is_bool() && !t.is_float();
-    default:
-      return !t.is_bool();
-  }
-}
-
 std::vector<Case> unary_cases() {
   std::vector<Case> cases;
   for (DataType t : kDataTypes) {
-    for (int o = 0; o <= static_cast<int>(UnaryOp::kIsInf); ++o) {
+    for (size_t o = 0; o < loop::unary_ops().size(); ++o) {
       const auto op = static_cast<UnaryOp>(o);
-      if (!fits(op, t)) continue;
-      const bool is_test = op == UnaryOp::kIsNan || op == UnaryOp::kIsInf;
-      const bool inexact = op >= UnaryOp::kExp && op <= UnaryOp::kAtanh;
+      if (!takes(info(op), t)) continue;
+      const bool inexact = cost_of(info(op), t) == loop::ScalarCost::kTranscendental;
       cases.push_back({cat("unary", o, ".", t),
                        {awkward(t, 7)},
-                       is_test ? boolean : t,
+                       info(op).tests ? boolean : t,
                        [op](auto& x) { return unary(op, x[0]); },
                        [op, t](auto& x) { return scalar_unary(op, t, x[0]); },
                        inexact ? 4 : 0});
@@ -200,11 +170,10 @@ std::vector<Case> unary_cases() {
 std::vector<Case> binary_cases() {
   std::vector<Case> cases;
   for (DataType t : kDataTypes) {
-    for (int o = 0; o <= static_cast<int>(BinaryOp::kShr); ++o) {
+    for (size_t o = 0; o < loop::binary_ops().size(); ++o) {
       const auto op = static_cast<BinaryOp>(o);
-      if (!fits(op, t)) continue;
-      const bool compares = op >= BinaryOp::kEq && op <= BinaryOp::kLe;
-      const bool divides = op >= BinaryOp::kDiv && op <= BinaryOp::kRem && !t.is_float();
+      if (!takes(info(op), t)) continue;
+      const bool divides = loop::can_fail(op, t);
       Tensor y = awkward(t, 11);
       for (int64_t i = 0; divides && i < kCount; ++i)
         if (element(y, i) == 0)
@@ -212,7 +181,7 @@ std::vector<Case> binary_cases() {
       const bool inexact = op == BinaryOp::kPow || op == BinaryOp::kAtan2;
       cases.push_back({cat("binary", o, ".", t),
                        {awkward(t, 10), y},
-                       compares ? boolean : t,
+                       info(op).tests ? boolean : t,
                        [op](auto& x) { return binary(op, x[0], x[1]); },
                        [op, t](auto& x) { return scalar_binary(op, t, x[0], x[1]); },
                        inexact && t.is_float() ? 4 : 0});

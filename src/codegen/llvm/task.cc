@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "codegen/llvm/lower.h"
+#include "loop/cost.h"
 #include "support/error.h"
 
 namespace tenon::codegen {
@@ -22,29 +23,6 @@ constexpr int64_t kScratchAlignment = 64;
 constexpr int64_t kWorthThreads = 1 << 15;
 constexpr int64_t kWorkPerChunk = 1 << 12;
 constexpr uint64_t kLanes = 8;
-
-// An estimate: scalar operations that computing `e` once takes.
-int64_t cost_of(const loop::Expr& e, int depth = 0) {
-  using loop::ExprKind;
-  if (depth > 12) return 1;
-  switch (e.kind) {
-    case ExprKind::kUnary: {
-      const auto& unary = static_cast<const loop::Unary&>(e);
-      return (unary.op >= loop::UnaryOp::kExp && unary.op <= loop::UnaryOp::kAtanh ? 16 : 1) +
-             cost_of(*unary.a, depth + 1);
-    }
-    case ExprKind::kBinary:
-      return 1 + cost_of(*static_cast<const loop::Binary&>(e).a, depth + 1) +
-             cost_of(*static_cast<const loop::Binary&>(e).b, depth + 1);
-    case ExprKind::kSelect:
-      return 1 + cost_of(*static_cast<const loop::Select&>(e).if_true, depth + 1) +
-             cost_of(*static_cast<const loop::Select&>(e).if_false, depth + 1);
-    case ExprKind::kCast:
-      return 1 + cost_of(*static_cast<const loop::Cast&>(e).a, depth + 1);
-    default:
-      return 1;
-  }
-}
 
 }  // namespace
 
@@ -217,7 +195,8 @@ llvm::Value* BodyWriter::size_or_guess(const loop::Expr& e) {
 llvm::Value* BodyWriter::work_of(const loop::Stmt& s) {
   switch (s.kind) {
     case StmtKind::kStore:
-      return b_.getInt64(static_cast<uint64_t>(cost_of(*static_cast<const loop::Store&>(s).value)));
+      return b_.getInt64(static_cast<uint64_t>(std::max<int64_t>(
+          1, loop::cost(static_cast<const loop::Store&>(s).value) / loop::kSimpleCost)));
     case StmtKind::kFor: {
       const auto& loop = static_cast<const loop::For&>(s);
       llvm::Value* extent = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smax,

@@ -227,16 +227,13 @@ Operand Builder::bind_typed(ExprRef value, TypeRef type, std::string_view hint) 
 
 Operand Builder::op(std::string_view name, const std::vector<Operand>& args, Attrs attrs) {
   const Operator* entry = OperatorTable::global().find(name);
-  auto c = make<Call>();
-  c->callee = name;
-  c->args = Array<Operand>(args);
   try {
-    c->attrs = entry ? complete_attrs(*entry, attrs) : std::move(attrs);
+    if (entry) attrs = complete_attrs(*entry, attrs);
   } catch (Error& e) {
     e.at(span_);
     throw;
   }
-  return bind(c);
+  return bind(make_call(CalleeKind::kOperator, name, args, std::move(attrs)));
 }
 
 std::vector<Operand> Builder::ops(std::string_view name, const std::vector<Operand>& args,
@@ -260,11 +257,7 @@ std::vector<Operand> Builder::ops(std::string_view name, const std::vector<Opera
 }
 
 Operand Builder::call_global(std::string_view name, const std::vector<Operand>& args) {
-  auto c = make<Call>();
-  c->kind = CalleeKind::kGlobal;
-  c->callee = name;
-  c->args = Array<Operand>(args);
-  return bind(c);
+  return bind(make_call(CalleeKind::kGlobal, name, args));
 }
 
 Operand Builder::call_closure(const Operand& closure, const std::vector<Operand>& args) {
@@ -277,12 +270,7 @@ Operand Builder::call_closure(const Operand& closure, const std::vector<Operand>
 
 Operand Builder::call_packed(std::string_view name, const std::vector<Operand>& args,
                              TypeRef result) {
-  auto c = make<Call>();
-  c->kind = CalleeKind::kPacked;
-  c->callee = name;
-  c->args = Array<Operand>(args);
-  c->result_type = std::move(result);
-  return bind(c);
+  return bind(make_call(CalleeKind::kPacked, name, args, {}, std::move(result)));
 }
 
 Operand Builder::tuple(const std::vector<Operand>& fields) {

@@ -141,6 +141,12 @@ const TypeInfo& Check::type_info() {
 
 // ---- operands ----
 
+Ref<const Call> make_call(CalleeKind kind, std::string_view callee, Array<Operand> args,
+                          Attrs attrs, TypeRef result_type) {
+  return make<Call>(kind, String(callee), Operand(), std::move(args), std::move(attrs),
+                    std::move(result_type));
+}
+
 TypeRef type_of(const Operand& operand) {
   if (const auto* v = operand.as<Var>()) return v->type;
   if (const auto* c = operand.as<Constant>()) return c->type;

@@ -167,6 +167,10 @@ struct Check : Expr {
   TENON_TYPE(TypeIndex::GraphBegin + 0x2c);
 };
 
+// A call of what `callee` names; `result_type` is that of a kernel or packed function.
+Ref<const Call> make_call(CalleeKind kind, std::string_view callee, Array<Operand> args,
+                          Attrs attrs = {}, TypeRef result_type = {});
+
 // The type of an operand; the unit for an absent one.
 TypeRef type_of(const Operand& operand);
 // The operand's type where it is a tensor's of known dimensions; null for other types and for an

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "graph/ir/infer_kernel_call.h"
+#include "graph/ir/instantiate.h"
 #include "graph/ir/intrinsic.h"
 #include "graph/ir/packed_call.h"
 
@@ -13,128 +15,7 @@ namespace {
   throw Error(ErrorKind::Usage, message);
 }
 
-Ref<const Check> equal_check(const Dim& a, const Dim& b, const std::string& message) {
-  auto c = make<Check>();
-  c->left = a;
-  c->right = b;
-  c->message = message;
-  return c;
-}
-
-// `from` must fit `to`; sizes that could not be told apart become conditions.
-void require_fit(const TypeRef& from, const TypeRef& to, const std::string& what,
-                 std::vector<Ref<const Check>>* conditions) {
-  std::vector<std::pair<Dim, Dim>> unproved;
-  if (!fits(from, to, &unproved)) {
-    throw Error(ErrorKind::Usage, cat(what, " has another type"))
-        .found(to_text(from))
-        .expected(to_text(to));
-  }
-  for (const auto& [a, b] : unproved) {
-    conditions->push_back(equal_check(a, b, cat(what, ": size")));
-  }
-}
-
-// ---- matching parameters with arguments ----
-
-struct Matching {
-  Map<String, TypeRef> type_vars;
-  std::vector<std::string> own_symbols;
-  std::vector<std::pair<std::string, Dim>> bound;
-  std::vector<String> own_vars;
-
-  const Dim* find(std::string_view name) const {
-    for (const auto& [n, d] : bound) {
-      if (n == name) return &d;
-    }
-    return nullptr;
-  }
-
-  void dim(const Dim& param, const Dim& arg) {
-    if (param.kind() != DimKind::kSymbol) return;
-    std::string_view name = param.node().name.view();
-    if (!find(name)) bound.emplace_back(std::string(name), arg);
-  }
-
-  void dims(const Array<Dim>& param, const Array<Dim>& arg) {
-    for (size_t i = 0; i < param.size() && i < arg.size(); ++i) dim(param[i], arg[i]);
-  }
-
-  bool is_own_var(const String& name) const {
-    return std::find(own_vars.begin(), own_vars.end(), name) != own_vars.end();
-  }
-
-  // Binds what stands alone; whether the rest agrees is asked afterwards.
-  void match(const TypeRef& param, const TypeRef& arg) {
-    if (!param || !arg) return;
-    if (const auto* v = type_as<TypeVar>(param); v && is_own_var(v->name)) {
-      const TypeRef* known = type_vars.find(v->name);
-      TypeRef both = known ? join(*known, arg) : arg;
-      if (both) type_vars.set(v->name, both);
-      return;
-    }
-    if (param->type_index != arg->type_index) return;
-    auto all = [&](const Array<TypeRef>& p, const Array<TypeRef>& a) {
-      for (size_t i = 0; i < p.size() && i < a.size(); ++i) match(p[i], a[i]);
-    };
-    if (const auto* t = type_as<TensorType>(param)) {
-      const auto* a = type_as<TensorType>(arg);
-      dims(t->dims, a->dims);
-      dims(t->values, a->values);
-    } else if (const auto* s = type_as<ScalarType>(param)) {
-      const auto* a = type_as<ScalarType>(arg);
-      if (s->value_known && a->value_known) dim(s->value, a->value);
-    } else if (const auto* h = type_as<ShapeType>(param)) {
-      dims(h->dims, type_as<ShapeType>(arg)->dims);
-    } else if (const auto* u = type_as<TupleType>(param)) {
-      all(u->fields, type_as<TupleType>(arg)->fields);
-    } else if (const auto* e = type_as<ArrayType>(param)) {
-      match(e->element, type_as<ArrayType>(arg)->element);
-    } else if (const auto* d = type_as<AdtType>(param)) {
-      all(d->args, type_as<AdtType>(arg)->args);
-    } else if (const auto* f = type_as<FunctionType>(param)) {
-      const auto* a = type_as<FunctionType>(arg);
-      all(f->params, a->params);
-      match(f->result, a->result);
-    }
-  }
-
-  TypeRef apply(const TypeRef& type) const {
-    TypeRef t = substitute(type, [&](std::string_view name) -> std::optional<Dim> {
-      const Dim* d = find(name);
-      return d ? std::optional<Dim>(*d) : std::nullopt;
-    });
-    return substitute_type_vars(t, type_vars);
-  }
-};
-
 }  // namespace
-
-Instance instantiate(const FunctionType& callee, const Array<Operand>& args,
-                     const std::string& what) {
-  if (args.size() != callee.params.size()) {
-    throw Error(ErrorKind::Usage, cat(what, " is called with another number of arguments"))
-        .found(cat(args.size()))
-        .expected(cat(callee.params.size()), to_text(make<FunctionType>(callee)));
-  }
-  Matching m;
-  m.own_vars = callee.type_params.to_vector();
-  for (size_t i = 0; i < args.size(); ++i) m.match(callee.params[i], type_of(args[i]));
-  Instance out;
-  for (size_t i = 0; i < args.size(); ++i) {
-    TypeRef param = m.apply(callee.params[i]);
-    require_fit(type_of(args[i]), param, cat(what, ": argument ", i), &out.conditions);
-    out.params.push_back(param);
-  }
-  for (const String& name : callee.type_params) {
-    if (!m.type_vars.contains(name)) {
-      fail(cat(what, ": the arguments don't tell the type parameter ", name));
-    }
-  }
-  out.result = m.apply(callee.result);
-  out.type_args = m.type_vars;
-  return out;
-}
 
 Signatures Signatures::of(const Module& module) {
   Signatures s;
@@ -277,8 +158,11 @@ class Inference {
         }
         return function_call(*f, c, "the closure");
       }
-      case CalleeKind::kKernel:
-        return kernel_call(c);
+      case CalleeKind::kKernel: {
+        const loop::KernelRef* kernel = options_.signatures->kernels.find(c.callee);
+        if (!kernel) fail(cat("there is no kernel @", c.callee));
+        return infer_kernel_call(c, **kernel);
+      }
       case CalleeKind::kPacked:
         if (!c.result_type) fail(cat("the packed call of '", c.callee, "' states no result type"));
         check_packed_call(c);
@@ -313,6 +197,7 @@ class Inference {
       all_scalars &= scalar;
     }
     if (any_scalar && !op->scalars) cx.fail("it takes tensors, and an operand is a scalar");
+    cx.require_dtypes();
     TypeRef result = op->infer(cx);
     if (const auto* t = type_as<TensorType>(result); t && op->value && can_carry(*t)) {
       if (auto values = values_of(*op, cx, *t)) {
@@ -459,97 +344,6 @@ class Inference {
     s->value_known = t->value_known && t->dtype == i64;
     if (s->value_known) s->value = t->values[0];
     return s;
-  }
-
-  TypeRef kernel_call(const Call& c) {
-    const loop::KernelRef* kernel = options_.signatures->kernels.find(c.callee);
-    if (!kernel) fail(cat("there is no kernel @", c.callee));
-    const loop::Kernel& k = **kernel;
-    auto ft = make<FunctionType>();
-    std::vector<TypeRef> results;
-    auto buffer_type = [](const Ref<const loop::Buffer>& b) -> TypeRef {
-      return tensor_type(b->dtype, b->shape.to_vector());
-    };
-    for (const auto& b : k.inputs) ft->params.push_back(buffer_type(b));
-    bool has_destinations =
-        c.args.size() == k.inputs.size() + k.outputs.size() && !(k.outputs.empty());
-    for (const auto& b : k.outputs) {
-      if (has_destinations) {
-        ft->params.push_back(buffer_type(b));
-      } else {
-        results.push_back(buffer_type(b));
-      }
-    }
-    TypeRef result = has_destinations      ? unit_type()
-                     : results.size() == 1 ? results[0]
-                                           : tuple_type(results);
-    if (c.args.size() != ft->params.size()) {
-      throw Error(ErrorKind::Usage,
-                  cat("kernel @", c.callee, " is called with another number of arguments"))
-          .found(cat(c.args.size()))
-          .expected(
-              cat(k.inputs.size(), " inputs, and ", k.outputs.size(), " destinations or none"));
-    }
-    // The integers come first: they bind symbols that no shape binds.
-    Array<Operand> args = c.args;
-    Array<Dim> integers;
-    for (const auto& [name, value] : c.attrs) {
-      auto dims = value.try_as<Array<Dim>>();
-      if (name != "integers" || !dims) {
-        throw Error(ErrorKind::Usage,
-                    cat("kernel @", c.callee, " takes no such attribute '", name, "'"))
-            .found(type_name(value.type_index))
-            .expected("integers=[sizes]");
-      }
-      integers = *dims;
-    }
-    if (integers.size() != k.integers.size()) {
-      throw Error(ErrorKind::Usage, cat("kernel @", c.callee, " takes another number of integers"))
-          .found(cat(integers.size()))
-          .expected(cat(k.integers.size()));
-    }
-    Matching m;
-    for (size_t i = 0; i < k.integers.size(); ++i) {
-      m.bound.emplace_back(k.integers[i].str(), integers[i]);
-    }
-    auto arg_type = [&](size_t i) -> TypeRef {
-      TypeRef t = type_of(args[i]);
-      const auto* s = type_as<ScalarType>(t);
-      return s ? TypeRef(tensor_type(s->dtype, {})) : t;
-    };
-    for (size_t i = 0; i < args.size(); ++i) m.match(ft->params[i], arg_type(i));
-    // What isn't proved needs no check of its own: the kernel's entry checks it.
-    std::vector<Ref<const Check>> by_entry;
-    for (size_t i = 0; i < args.size(); ++i) {
-      TypeRef want = m.apply(ft->params[i]), have = arg_type(i);
-      if (const auto* t = type_as<TensorType>(have); t && !t->dims_known) {
-        const auto* w = type_as<TensorType>(want);
-        if (t->dtype != w->dtype || (t->rank != kUnknownRank && t->rank != w->rank)) {
-          require_fit(have, want, cat("kernel @", c.callee, ": argument ", i), &by_entry);
-        }
-        continue;
-      }
-      require_fit(have, want, cat("kernel @", c.callee, ": argument ", i), &by_entry);
-    }
-    if (!c.result_type) require_told(result, m, c.callee);
-    result = m.apply(result);
-    if (!c.result_type) return result;
-    require_fit(c.result_type, result, cat("kernel @", c.callee, ": the stated result"), &by_entry);
-    return c.result_type;
-  }
-
-  // A symbol that no argument tells would be taken for the caller's of the same name.
-  static void require_told(const TypeRef& result, const Matching& arguments,
-                           std::string_view kernel) {
-    std::vector<std::string> names;
-    collect_symbols(result, &names);
-    for (const std::string& name : names) {
-      if (arguments.find(name)) continue;
-      throw Error(ErrorKind::Usage, cat("kernel @", kernel, ": the arguments don't tell the size ",
-                                        name, " of its result"))
-          .found(to_text(result))
-          .help(cat("state the result: kernel @", kernel, "(...) -> tensor[...]"));
-    }
   }
 
   void check_condition(const Operand& condition, const char* what) {

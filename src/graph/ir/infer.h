@@ -54,15 +54,4 @@ Inferred infer_type(const ExprRef& value, const InferOptions& options);
 // The type with everything that is told in `symbols` left to the rank.
 TypeRef erase(const TypeRef& type, const std::vector<std::string>& symbols);
 
-// A call of a function of type `callee`: its type parameters and the symbols of its parameters are
-// matched with the arguments. `what` names the callee in errors.
-struct Instance {
-  TypeRef result;
-  Array<TypeRef> params;  // instantiated
-  Map<String, TypeRef> type_args;
-  std::vector<Ref<const Check>> conditions;
-};
-Instance instantiate(const FunctionType& callee, const Array<Operand>& args,
-                     const std::string& what);
-
 }  // namespace tenon::graph

@@ -8,6 +8,19 @@ namespace tenon::graph {
 
 // ---- what a type rule sees ----
 
+namespace {
+
+const Operator& entry_of(const Call& call) {
+  const Operator* op = OperatorTable::global().find(call.callee);
+  TENON_ASSERT(op, "there is no operator '", call.callee, "'");
+  return *op;
+}
+
+}  // namespace
+
+InferContext::InferContext(const Call& call, std::function<Dim(std::string_view hint)> fresh)
+    : call_(call), op_(entry_of(call)), fresh_(std::move(fresh)) {}
+
 bool InferContext::has(size_t i) const {
   return i < call_.args.size() && call_.args[i];
 }
@@ -16,22 +29,30 @@ TypeRef InferContext::type(size_t i) const {
   return i < call_.args.size() ? type_of(call_.args[i]) : unit_type();
 }
 
-namespace {
-
-std::string operand_name(const Call& call, size_t i) {
-  const Operator* op = OperatorTable::global().find(call.callee);
-  if (!op || op->operands.empty()) return cat("operand ", i);
-  size_t last = op->operands.size() - 1;
-  if (i < last || (i == last && op->operands[last].arity != OperandSpec::kVariadic)) {
-    return cat("operand '", op->operands[i].name, "'");
+std::string InferContext::operand_text(size_t i) const {
+  if (op_.operands.empty()) return cat("operand ", i);
+  const size_t last = op_.operands.size() - 1;
+  if (i < last || (i == last && op_.operands[last].arity != OperandSpec::kVariadic)) {
+    return cat("operand '", op_.operands[i].name, "'");
   }
-  return cat("operand '", op->operands[last].name, "' ", i - last);
+  return cat("operand '", op_.operands[last].name, "' ", i - last);
 }
 
-}  // namespace
+void InferContext::require_dtypes() const {
+  for (size_t i = 0; i < call_.args.size() && !op_.operands.empty(); ++i) {
+    const TypeRef t = type(i);
+    const auto* tensor = type_as<TensorType>(t);
+    const auto* scalar = type_as<ScalarType>(t);
+    if (!tensor && !scalar) continue;
+    const DataType dtype = tensor ? tensor->dtype : scalar->dtype;
+    const OperandSpec& spec = op_.operands[std::min(i, op_.operands.size() - 1)];
+    if (contains(spec.dtypes, dtype)) continue;
+    fail(cat(operand_text(i), " is ", to_text(dtype), ", expected ", describe(spec.dtypes)));
+  }
+}
 
 const TensorType& InferContext::tensor(size_t i) const {
-  if (!has(i)) fail(cat(operand_name(call_, i), " is absent"));
+  if (!has(i)) fail(cat(operand_text(i), " is absent"));
   TypeRef t = type(i);
   if (const auto* s = type_as<ScalarType>(t)) {
     auto as_tensor = tensor_type(s->dtype, {});
@@ -40,9 +61,9 @@ const TensorType& InferContext::tensor(size_t i) const {
     return *as_tensor;
   }
   const auto* tensor = type_as<TensorType>(t);
-  if (!tensor) fail(cat(operand_name(call_, i), " is ", to_text(t), "; it must be a tensor"));
+  if (!tensor) fail(cat(operand_text(i), " is ", to_text(t), "; it must be a tensor"));
   if (!tensor->dims_known) {
-    fail(cat(operand_name(call_, i), " is ", to_text(t),
+    fail(cat(operand_text(i), " is ", to_text(t),
              ", whose dimensions aren't known: bind them with match_shape first"));
   }
   return *tensor;  // kept alive by the operand
@@ -50,11 +71,8 @@ const TensorType& InferContext::tensor(size_t i) const {
 
 Any InferContext::attr(const char* name, AttrKind kind) const {
   if (const Any* given = call_.attrs.find(name)) return *given;
-  const Operator* op = OperatorTable::global().find(call_.callee);
-  if (op) {
-    for (const AttrSpec& spec : op->attrs) {
-      if (std::string_view(spec.name) == name) return spec.default_value;
-    }
+  for (const AttrSpec& spec : op_.attrs) {
+    if (std::string_view(spec.name) == name) return spec.default_value;
   }
   fail(cat("attribute '", name, "' (", kind_name(kind), ") is missing"));
 }
@@ -104,7 +122,6 @@ int64_t InferContext::axis(int64_t value, int64_t rank) const {
 }
 
 Dim InferContext::fresh(std::string_view hint) {
-  used_fresh_ = true;
   return fresh_(hint);
 }
 

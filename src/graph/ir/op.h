@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "graph/ir/dtype_set.h"
 #include "graph/ir/module.h"
 #include "loop/compute.h"
 
@@ -60,22 +61,30 @@ struct AttrSpec {
 
 struct OperandSpec {
   const char* name;
+  DtypeSet dtypes = kAny;  // of a tensor or scalar; relations between operands are the type rule's
   enum Arity : uint8_t { kOne, kOptional, kVariadic /* last; one or more */ } arity = kOne;
 };
+
+struct Operator;
 
 // What a type rule sees and reports.
 class InferContext {
  public:
-  InferContext(const Call& call, std::function<Dim(std::string_view hint)> fresh)
-      : call_(call), fresh_(std::move(fresh)) {}
+  // `call` is of an operator of the table.
+  InferContext(const Call& call, std::function<Dim(std::string_view hint)> fresh);
 
   const Call& call() const { return call_; }
+  const Operator& op() const { return op_; }
   size_t arg_count() const { return call_.args.size(); }
   bool has(size_t i) const;
-  // Operand i as a tensor of known dims; errors name the operator and the operand. A scalar operand
-  // counts as a tensor of rank 0.
+  // Operand i as a tensor of known dims; errors name the operator and the operand. A scalar is
+  // taken as a tensor of rank 0.
   const TensorType& tensor(size_t i) const;
   TypeRef type(size_t i) const;
+  // "operand 'x'", or "operand 'x' 2" of a variadic one: operand i in messages.
+  std::string operand_text(size_t i) const;
+  // Fails unless each tensor or scalar operand has a dtype that its spec takes.
+  void require_dtypes() const;
 
   int64_t attr_int(const char* name) const;
   double attr_float(const char* name) const;
@@ -93,7 +102,7 @@ class InferContext {
   // An axis in [-rank, rank), made >= 0; fails otherwise.
   int64_t axis(int64_t value, int64_t rank) const;
 
-  // A size that only running tells; the builder binds it by match_shape.
+  // A new symbol for a size that is known only at run time; the builder binds it by match_shape.
   Dim fresh(std::string_view hint);
   // Requires the condition: proved, refuted (fails), or left to a `check` binding.
   void require_equal(const Dim& a, const Dim& b, const std::string& message);
@@ -103,16 +112,15 @@ class InferContext {
   std::vector<Dim> broadcast_shapes(const std::vector<std::vector<Dim>>& shapes);
 
   const std::vector<Ref<const Check>>& conditions() const { return conditions_; }
-  bool used_fresh() const { return used_fresh_; }
 
  private:
   Any attr(const char* name, AttrKind kind) const;
   void require(CheckKind kind, const Dim& a, const Dim& b, const std::string& message);
 
   const Call& call_;
+  const Operator& op_;
   std::function<Dim(std::string_view)> fresh_;
   std::vector<Ref<const Check>> conditions_;
-  bool used_fresh_ = false;
   mutable std::vector<Ref<const TensorType>> scalars_;  // scalar operands as tensors of rank 0
 };
 
@@ -136,18 +144,21 @@ class LowerContext {
 };
 
 using InferFn = TypeRef (*)(InferContext& cx);
+// One element of the result as an expression of one element of each operand (null: absent).
+using ElementFn = loop::ExprRef (*)(const InferContext& cx,
+                                    const std::vector<loop::ExprRef>& operands);
 using LowerFn = loop::ComputeRef (*)(const LowerContext& cx);
 // Rewrites the call into other operators; returns its result (a tuple for several).
 using ExpandFn = Operand (*)(Builder& b, const Call& call);
 // The elements of a small integer result as expressions, or nullopt.
 using ValueFn = std::optional<std::vector<Dim>> (*)(const InferContext& cx,
                                                     const TensorType& result);
-// A random valid call for the generator of programs: fills attrs and operand types.
+// A random valid call, for tests and generators of programs: attributes and operand types.
 struct Sample {
   std::vector<TypeRef> operands;
   Attrs attrs;
 };
-using SampleFn = Sample (*)(uint64_t seed);
+using SampleFn = Sample (*)(const Operator& op, uint64_t seed);
 
 struct Operator {
   const char* name;
@@ -156,14 +167,21 @@ struct Operator {
   std::vector<AttrSpec> attrs;
   const char* summary;  // one line of docs/operators.md
   InferFn infer;
-  // Exactly one of the three says what it computes.
+  // What an elementwise or broadcast operator computes. Its lowering, its meaning on scalars (in
+  // the evaluator and in bytecode) and its cost follow from it.
+  ElementFn element = nullptr;
+  // Exactly one of the three says how it is computed.
   LowerFn lower = nullptr;
   ExpandFn expand = nullptr;
   const char* packed = nullptr;  // a registered function: called with the operands, then the
                                  // attributes in order; allocates its results
   ValueFn value = nullptr;
   SampleFn sample = nullptr;
-  bool scalars = false;  // also defined on scalars, in registers
+  const char* no_sample = nullptr;  // why there is none
+  bool scalars = false;             // also defined on scalars, in registers; needs `element`
+  // Of an elementwise or broadcast operator without `element`: recomputing an element of the result
+  // costs no more than reading it back.
+  bool cheap = false;
   LayoutRule layout = LayoutRule::kByKind;
   bool view = false;  // the result is operand 0's elements in order: no data moves
 };

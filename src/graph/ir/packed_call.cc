@@ -197,8 +197,7 @@ std::vector<std::pair<String, Any>> passed_attributes(const Call& call) {
 Ref<const Call> as_packed_call(const Operator& op, const Call& call, const TypeRef& type) {
   std::vector<Operand> args(call.args.begin(), call.args.end());
   if (args.size() < op.operands.size()) args.resize(op.operands.size());
-  return make<Call>(CalleeKind::kPacked, String(op.packed), Operand(), Array<Operand>(args),
-                    call.attrs, type);
+  return make_call(CalleeKind::kPacked, op.packed, args, call.attrs, type);
 }
 
 void check_packed_call(const Call& call) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "graph/ir/instantiate.h"
 #include "graph/ir/name_text.h"
 #include "graph/ir/parser.h"
 

@@ -261,31 +261,22 @@ class KernelParser {
     loop::ExprRef a = term();
     const Token sign = p_.peek();
     if (sign.kind != TokenKind::kSign) return a;
-    auto op = index_of(kBinaryWords, sign.text);
+    auto op = index_of(loop::binary_ops(), sign.text);
     if (!op) return a;
     p_.take();
     loop::ExprRef e = binary(sign, *op, a, term());
     const Token& more = p_.peek();
-    if (more.kind == TokenKind::kSign && index_of(kBinaryWords, more.text)) {
+    if (more.kind == TokenKind::kSign && index_of(loop::binary_ops(), more.text)) {
       p_.fail("a second sign without parentheses", "(a + b) + c");
     }
     return e;
   }
 
-  // Truths have no arithmetic, floats no bits and integers no angles.
-  static bool has_operator(DataType t, loop::BinaryOp op) {
-    const bool on_bits = op >= loop::BinaryOp::kAnd && op <= loop::BinaryOp::kXor;
-    if (t.is_bool()) return op >= loop::BinaryOp::kMin && op <= loop::BinaryOp::kXor;
-    if (t.is_float()) return !on_bits && op < loop::BinaryOp::kShl;
-    return op != loop::BinaryOp::kAtan2;
-  }
-
-  static const char* operands_of(loop::UnaryOp op, DataType t) {
-    const bool on_reals = op >= loop::UnaryOp::kSqrt;
-    if (op == loop::UnaryOp::kNot) return t.is_bool() ? nullptr : "bool";
-    if (on_reals) return t.is_float() ? nullptr : "a float";
-    if (op == loop::UnaryOp::kBitNot) return t.is_float() ? "an integer or bool" : nullptr;
-    return t.is_bool() ? "a number" : nullptr;
+  // What the operation takes, for an error.
+  static const char* operands_of(const loop::ScalarOpInfo& op) {
+    const bool bools = takes(op, boolean), ints = takes(op, i64), floats = takes(op, f64);
+    if (bools) return ints ? "an integer or bool" : "bool";
+    return !ints ? "a float" : floats ? "a number" : "an integer";
   }
 
   loop::ExprRef binary(const Token& at, uint8_t index, loop::ExprRef a, loop::ExprRef b) {
@@ -294,15 +285,11 @@ class KernelParser {
       p_.fail_at(at, cat("operands of ", short_name(a->dtype), " and ", short_name(b->dtype)),
                  "one type");
     }
-    if (!has_operator(a->dtype, op)) {
-      p_.fail_at(at, cat(at.text, " of ", short_name(a->dtype)),
-                 a->dtype.is_bool()    ? "&, |, ^, min, max or a comparison"
-                 : a->dtype.is_float() ? "arithmetic or a comparison"
-                                       : "a float");
+    if (!takes(info(op), a->dtype)) {
+      p_.fail_at(at, cat(at.text, " of ", short_name(a->dtype)), operands_of(info(op)));
     }
-    bool compares = op >= loop::BinaryOp::kEq && op <= loop::BinaryOp::kLe;
     auto e = make<loop::Binary>();
-    e->dtype = compares ? boolean : a->dtype;
+    e->dtype = info(op).tests ? boolean : a->dtype;
     e->op = op;
     e->a = std::move(a);
     e->b = std::move(b);
@@ -422,20 +409,18 @@ class KernelParser {
       e->extent = p_.dim();
       return e;
     }
-    if (auto op = index_of(kUnaryWords, t.text)) {
+    if (auto op = index_of(loop::unary_ops(), t.text)) {
       auto e = make<loop::Unary>();
       e->op = static_cast<loop::UnaryOp>(*op);
       e->a = expr();
       DataType d = e->a->dtype;
-      bool tests = e->op == loop::UnaryOp::kIsNan || e->op == loop::UnaryOp::kIsInf;
-      bool logical = e->op == loop::UnaryOp::kNot;
-      if (const char* wanted = operands_of(e->op, d)) {
-        p_.fail_at(t, cat(t.text, " of ", short_name(d)), wanted);
+      if (!takes(info(e->op), d)) {
+        p_.fail_at(t, cat(t.text, " of ", short_name(d)), operands_of(info(e->op)));
       }
-      e->dtype = tests || logical ? boolean : d;
+      e->dtype = info(e->op).tests ? boolean : d;
       return e;
     }
-    if (auto op = index_of(kBinaryWords, t.text)) {
+    if (auto op = index_of(loop::binary_ops(), t.text)) {
       loop::ExprRef a = expr();
       comma();
       return binary(t, *op, a, expr());

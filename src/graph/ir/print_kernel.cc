@@ -253,12 +253,12 @@ class KernelPrinter {
       }
       case ExprKind::kUnary: {
         const auto& u = static_cast<const Unary&>(e);
-        p.text = cat(kUnaryWords[static_cast<size_t>(u.op)], "(", plain(u.a), ")");
+        p.text = cat(info(u.op).word, "(", plain(u.a), ")");
         break;
       }
       case ExprKind::kBinary: {
         const auto& b = static_cast<const Binary&>(e);
-        std::string_view word = kBinaryWords[static_cast<size_t>(b.op)];
+        std::string_view word = info(b.op).word;
         p.atom = !is_sign(word);
         p.text = p.atom ? cat(word, "(", plain(b.a), ", ", plain(b.b), ")")
                         : cat(wrapped(b.a), " ", word, " ", wrapped(b.b));

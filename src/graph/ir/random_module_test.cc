@@ -96,9 +96,10 @@ class RandomKernel {
       case 1:
         return loop::cast(f32, loop::cast(r_.pick<DataType>({f16, f64, i64, u8}), a));
       case 2: {
-        auto op = static_cast<loop::UnaryOp>(r_.below(static_cast<int64_t>(loop::UnaryOp::kIsNan)));
-        bool floats = op != loop::UnaryOp::kNot && op != loop::UnaryOp::kBitNot;
-        return floats ? loop::unary(op, a) : a;
+        auto op =
+            static_cast<loop::UnaryOp>(r_.below(static_cast<int64_t>(loop::unary_ops().size())));
+        const bool fits = takes(info(op), f32) && !info(op).tests;
+        return fits ? loop::unary(op, a) : a;
       }
       case 3:
         return loop::cast(f32, loop::load(bytes_[0], {index()}));

@@ -35,10 +35,13 @@ std::unordered_map<const Var*, int64_t> count_uses(const FunctionRef& function) 
   return uses;
 }
 
+const Operator* operator_of(const Call& call) {
+  return call.kind == CalleeKind::kOperator ? OperatorTable::global().find(call.callee) : nullptr;
+}
+
 const Operator* operator_of(const ExprRef& value) {
   auto* call = value.as<Call>();
-  if (!call || call->kind != CalleeKind::kOperator) return nullptr;
-  return OperatorTable::global().find(call->callee);
+  return call ? operator_of(*call) : nullptr;
 }
 
 const Call* as_op(const ExprRef& value, std::string_view name) {

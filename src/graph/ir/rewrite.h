@@ -72,7 +72,8 @@ Module with_functions(const Module& module, Map<String, FunctionRef> functions);
 // How often each variable is used in a function, nested blocks included.
 std::unordered_map<const Var*, int64_t> count_uses(const FunctionRef& function);
 
-// The operator of a call, or null.
+// The operator of a call, or null for a call of anything else and for what is not a call.
+const Operator* operator_of(const Call& call);
 const Operator* operator_of(const ExprRef& value);
 // `value` as a call of the operator `name`, or null.
 const Call* as_op(const ExprRef& value, std::string_view name);

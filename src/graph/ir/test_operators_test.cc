@@ -127,7 +127,7 @@ void register_test_operators() {
   table.add(entry("split", OpKind::kMovement, {{"x"}}, infer_split,
                   {{"axis", AttrKind::kInt, nullptr}, {"sizes", AttrKind::kDims, nullptr}}));
   table.add(entry("clip", OpKind::kElementwise,
-                  {{"x"}, {"min", A::kOptional}, {"max", A::kOptional}}, infer_clip));
+                  {{"x"}, {"min", kAny, A::kOptional}, {"max", kAny, A::kOptional}}, infer_clip));
   // One attribute of every kind.
   table.add(entry("tagged", OpKind::kElementwise, {{"x"}}, infer_same,
                   {{"i", AttrKind::kInt, "1"},

@@ -225,9 +225,9 @@ class Partitioner : public Rewriter {
     attributes.set("alpha", Any(match.alpha));
     attributes.set("beta", Any(match.beta));
     builder().at(match.span);
-    return builder().bind_typed(make<Call>(CalleeKind::kPacked, String(function.name), Operand(),
-                                           Array<Operand>(args), attributes, var->type),
-                                var->type, var->name);
+    return builder().bind_typed(
+        make_call(CalleeKind::kPacked, function.name, args, attributes, var->type), var->type,
+        var->name);
   }
 
   const bool nan_may_vanish_;

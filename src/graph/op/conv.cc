@@ -35,7 +35,7 @@ int64_t groups_of(const InferContext& cx) {
 }
 
 void require_operands(InferContext& cx) {
-  const TensorType& x = tensor_of(cx, 0, kNumbers);
+  const TensorType& x = cx.tensor(0);
   require_same_dtype(cx, 1, 0);
   require_rank(cx, 1, x.rank);
   if (cx.has(2)) {
@@ -212,7 +212,7 @@ loop::ComputeRef lower_conv_transpose(const LowerContext& cx) {
 
 // ---- samples ----
 
-Sample sample_convolution(uint64_t seed, bool transposed) {
+Sample sample_convolution(const Operator& op, uint64_t seed, bool transposed) {
   Random random(seed);
   size_t spatial = static_cast<size_t>(random.between(1, 3));
   bool last = random.coin();
@@ -235,7 +235,7 @@ Sample sample_convolution(uint64_t seed, bool transposed) {
   } else {
     w.insert(w.begin(), {transposed ? w_in : w_out, transposed ? w_out : w_in});
   }
-  DataType dtype = random.dtype(kNumbers);
+  DataType dtype = random.dtype(op.operands[0].dtypes);
   Sample s{
       {sample_tensor(dtype, layout.join(random.between(1, 2), in * groups, places)),
        sample_tensor(dtype, w), random.coin() ? sample_tensor(dtype, {out * groups}) : unit_type()},
@@ -248,41 +248,43 @@ Sample sample_convolution(uint64_t seed, bool transposed) {
   return s;
 }
 
-Sample sample_conv(uint64_t seed) {
-  return sample_convolution(seed, false);
+Sample sample_conv(const Operator& op, uint64_t seed) {
+  return sample_convolution(op, seed, false);
 }
-Sample sample_conv_transpose(uint64_t seed) {
-  return sample_convolution(seed, true);
+Sample sample_conv_transpose(const Operator& op, uint64_t seed) {
+  return sample_convolution(op, seed, true);
 }
 
 }  // namespace
 
 void register_conv(OperatorTable& table) {
   AttrSpec groups = {"groups", AttrKind::kInt, "1", "of channels that don't mix"};
-  table.add({.name = "conv",
-             .kind = OpKind::kContraction,
-             .operands = {{"x"}, {"w"}, {"bias", OperandSpec::kOptional}},
-             .attrs = {strides_attr(), pads_attr(), dilations_attr(), groups, layout_attr()},
-             .summary = "convolution; w is [M, C/groups, k...], or [k..., C/groups, M] for NHWC",
-             .infer = infer_conv,
-             .lower = lower_conv,
-             .sample = sample_conv,
-             .layout = LayoutRule::kImage});
-  table.add({.name = "conv_transpose",
-             .kind = OpKind::kContraction,
-             .operands = {{"x"}, {"w"}, {"bias", OperandSpec::kOptional}},
-             .attrs = {strides_attr(),
-                       pads_attr(),
-                       dilations_attr(),
-                       groups,
-                       {"output_padding", AttrKind::kInts, "[]",
-                        "added to the end of each spatial axis; empty: 0"},
-                       layout_attr()},
-             .summary = "transposed convolution; w is [C, M/groups, k...], or [k..., C, M/groups] "
-                        "for NHWC",
-             .infer = infer_conv_transpose,
-             .lower = lower_conv_transpose,
-             .sample = sample_conv_transpose});
+  table.add(
+      {.name = "conv",
+       .kind = OpKind::kContraction,
+       .operands = {{"x", kNumbers}, {"w", kNumbers}, {"bias", kNumbers, OperandSpec::kOptional}},
+       .attrs = {strides_attr(), pads_attr(), dilations_attr(), groups, layout_attr()},
+       .summary = "convolution; w is [M, C/groups, k...], or [k..., C/groups, M] for NHWC",
+       .infer = infer_conv,
+       .lower = lower_conv,
+       .sample = sample_conv,
+       .layout = LayoutRule::kImage});
+  table.add(
+      {.name = "conv_transpose",
+       .kind = OpKind::kContraction,
+       .operands = {{"x", kNumbers}, {"w", kNumbers}, {"bias", kNumbers, OperandSpec::kOptional}},
+       .attrs = {strides_attr(),
+                 pads_attr(),
+                 dilations_attr(),
+                 groups,
+                 {"output_padding", AttrKind::kInts, "[]",
+                  "added to the end of each spatial axis; empty: 0"},
+                 layout_attr()},
+       .summary = "transposed convolution; w is [C, M/groups, k...], or [k..., C, M/groups] "
+                  "for NHWC",
+       .infer = infer_conv_transpose,
+       .lower = lower_conv_transpose,
+       .sample = sample_conv_transpose});
 }
 
 }  // namespace tenon::graph

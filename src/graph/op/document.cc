@@ -38,8 +38,23 @@ std::string signature(const Operator& op) {
   return cat(op.name, "(", tenon::join(operands, ", "), ")");
 }
 
+// "`a` and `b`: a number." for operands that don't take every element type.
+std::string operand_types(const Operator& op) {
+  std::string out;
+  for (size_t i = 0; i < op.operands.size();) {
+    const DtypeSet dtypes = op.operands[i].dtypes;
+    std::vector<std::string> names;
+    for (; i < op.operands.size() && op.operands[i].dtypes == dtypes; ++i) {
+      names.push_back(cat("`", op.operands[i].name, "`"));
+    }
+    if (dtypes == kAll || dtypes == kAny) continue;
+    out += cat(out.empty() ? " " : ", ", tenon::join(names, ", "), ": ", describe(dtypes));
+  }
+  return out.empty() ? out : out + ".";
+}
+
 std::string entry(const Operator& op) {
-  std::string out = cat("### `", signature(op), "`\n\n", op.summary, ".");
+  std::string out = cat("### `", signature(op), "`\n\n", op.summary, ".", operand_types(op));
   std::vector<std::string> notes;
   if (op.scalars) notes.push_back("also on scalars");
   if (op.view) notes.push_back("moves no data");
@@ -69,7 +84,9 @@ std::string operators_document() {
       "stands\n"
       "for one or more. Operands of one operator have one dtype, which is the result's, unless "
       "the\n"
-      "line says otherwise. Axes may be negative. Sizes may be symbolic. Broadcasting is numpy's.\n"
+      "line says otherwise; that is bool, an integer of 8 to 64 bits, f16, f32 or f64, where no\n"
+      "other types are named. Axes may be negative. Sizes may be symbolic. Broadcasting is "
+      "numpy's.\n"
       "An operator \"carries sizes\" when the elements of a small integer result are known as\n"
       "expressions wherever those of its operands are.\n\n";
   for (const auto& [kind, text] : sections) out += cat("## ", kind_title(kind), "\n\n", text);

@@ -20,7 +20,7 @@ void require_sizes(InferContext& cx, const std::vector<Dim>& dims) {
 // ---- full ----
 
 TypeRef infer_full(InferContext& cx) {
-  DataType dtype = tensor_of(cx, 0, kAll).dtype;
+  DataType dtype = cx.tensor(0).dtype;
   require_one_element(cx, 0);
   std::vector<Dim> shape = cx.attr_dims("shape");
   require_sizes(cx, shape);
@@ -39,16 +39,16 @@ Values full_values(const InferContext& cx, const TensorType& result) {
   return std::vector<Dim>(static_cast<size_t>(*count), values->front());
 }
 
-Sample sample_full(uint64_t seed) {
+Sample sample_full(const Operator& op, uint64_t seed) {
   Random random(seed);
-  return {{sample_tensor(random.dtype(kAll), {})},
+  return {{sample_tensor(random.dtype(op.operands[0].dtypes), {})},
           attrs({{"shape", attr_dims(to_dims(random.shape(0, 4)))}})};
 }
 
 // ---- range ----
 
 TypeRef infer_range(InferContext& cx) {
-  DataType dtype = tensor_of(cx, 0, kNumbers).dtype;
+  DataType dtype = cx.tensor(0).dtype;
   require_same_dtype(cx, 1, 0);
   for (size_t i : {0, 1}) require_one_element(cx, i);
   Dim count = cx.attr_dim("count");
@@ -77,9 +77,9 @@ Values range_values(const InferContext& cx, const TensorType& result) {
   return fitting(result.dtype, out);
 }
 
-Sample sample_range(uint64_t seed) {
+Sample sample_range(const Operator& op, uint64_t seed) {
   Random random(seed);
-  DataType dtype = random.dtype(kNumbers);
+  DataType dtype = random.dtype(op.operands[0].dtypes);
   return {{sample_tensor(dtype, {}), sample_tensor(dtype, {})},
           attrs({{"count", random.between(0, 9)}})};
 }
@@ -104,7 +104,7 @@ loop::ComputeRef lower_eye(const LowerContext& cx) {
   })});
 }
 
-Sample sample_eye(uint64_t seed) {
+Sample sample_eye(const Operator&, uint64_t seed) {
   Random random(seed);
   return {{},
           attrs({{"shape", attr_dims(to_dims(random.shape(2, 2)))},
@@ -125,7 +125,7 @@ std::pair<int64_t, int64_t> told_axes(const InferContext& cx, int64_t rank) {
 }
 
 TypeRef infer_shape_of(InferContext& cx) {
-  auto [start, end] = told_axes(cx, tensor_of(cx, 0, kAll).rank);
+  auto [start, end] = told_axes(cx, cx.tensor(0).rank);
   return tensor_type(i64, {Dim(end - start)});
 }
 
@@ -149,14 +149,14 @@ loop::ComputeRef lower_shape_of(const LowerContext& cx) {
   })});
 }
 
-Sample sample_shape_of(uint64_t seed) {
+Sample sample_shape_of(const Operator& op, uint64_t seed) {
   Random random(seed);
-  return {{sample_tensor(random.dtype(kAll), random.shape(0, 5))},
+  return {{sample_tensor(random.dtype(op.operands[0].dtypes), random.shape(0, 5))},
           attrs({{"start", random.between(-3, 3)}, {"end", random.between(-3, 6)}})};
 }
 
 TypeRef infer_size_of(InferContext& cx) {
-  tensor_of(cx, 0, kAll);
+  cx.tensor(0);
   return tensor_type(i64, {});
 }
 
@@ -169,16 +169,16 @@ loop::ComputeRef lower_size_of(const LowerContext& cx) {
   return cx.compute({map_stage(cx.output(), [&](const Indices&) { return size(count); })});
 }
 
-Sample sample_size_of(uint64_t seed) {
+Sample sample_size_of(const Operator& op, uint64_t seed) {
   Random random(seed);
-  return {{sample_tensor(random.dtype(kAll), random.shape(0, 5))}, {}};
+  return {{sample_tensor(random.dtype(op.operands[0].dtypes), random.shape(0, 5))}, {}};
 }
 
 // ---- one_hot ----
 
 TypeRef infer_one_hot(InferContext& cx) {
-  const TensorType& indices = tensor_of(cx, 0, kNumbers);
-  const TensorType& values = tensor_of(cx, 1, kAll);
+  const TensorType& indices = cx.tensor(0);
+  const TensorType& values = cx.tensor(1);
   require_rank(cx, 1, 1);
   cx.require_equal(values.dims[0], 2, "'values' are the off and the on value");
   Dim depth = cx.attr_dim("depth");
@@ -204,21 +204,21 @@ loop::ComputeRef lower_one_hot(const LowerContext& cx) {
   })});
 }
 
-Sample sample_one_hot(uint64_t seed) {
+Sample sample_one_hot(const Operator& op, uint64_t seed) {
   Random random(seed);
   std::vector<int64_t> shape = random.shape(0, 3);
   int64_t rank = static_cast<int64_t>(shape.size()) + 1;
-  return {{sample_tensor(random.dtype(kNumbers), shape), sample_tensor(random.dtype(kAll), {2})},
+  return {{sample_tensor(random.dtype(op.operands[0].dtypes), shape),
+           sample_tensor(random.dtype(op.operands[1].dtypes), {2})},
           attrs({{"depth", random.between(0, 5)}, {"axis", random.between(-rank, rank - 1)}})};
 }
 
 // ---- trilu ----
 
 TypeRef infer_trilu(InferContext& cx) {
-  const TensorType& x = tensor_of(cx, 0, kAll);
-  if (x.rank < 2) cx.fail(cat(operand_text(cx, 0), " has rank ", x.rank, ", expected at least 2"));
+  const TensorType& x = cx.tensor(0);
+  if (x.rank < 2) cx.fail(cat(cx.operand_text(0), " has rank ", x.rank, ", expected at least 2"));
   if (cx.has(1)) {
-    require_dtype(cx, 1, i64);
     require_one_element(cx, 1);
   }
   return tensor_type(x.dtype, dims_of(x));
@@ -236,9 +236,9 @@ loop::ComputeRef lower_trilu(const LowerContext& cx) {
   })});
 }
 
-Sample sample_trilu(uint64_t seed) {
+Sample sample_trilu(const Operator& op, uint64_t seed) {
   Random random(seed);
-  return {{sample_tensor(random.dtype(kAll), random.shape(2, 4)),
+  return {{sample_tensor(random.dtype(op.operands[0].dtypes), random.shape(2, 4)),
            random.coin() ? sample_tensor(i64, {}) : unit_type()},
           attrs({{"upper", random.coin()}})};
 }
@@ -248,7 +248,7 @@ Sample sample_trilu(uint64_t seed) {
 void register_fill(OperatorTable& table) {
   table.add({.name = "full",
              .kind = OpKind::kMovement,
-             .operands = {{"value"}},
+             .operands = {{"value", kAll}},
              .attrs = {{"shape", AttrKind::kDims, nullptr, "of the result"}},
              .summary = "one element everywhere",
              .infer = infer_full,
@@ -257,7 +257,7 @@ void register_fill(OperatorTable& table) {
              .sample = sample_full});
   table.add({.name = "range",
              .kind = OpKind::kMovement,
-             .operands = {{"start"}, {"delta"}},
+             .operands = {{"start", kNumbers}, {"delta", kNumbers}},
              .attrs = {{"count", AttrKind::kDim, nullptr, "of elements"}},
              .summary = "start + i * delta",
              .infer = infer_range,
@@ -276,7 +276,7 @@ void register_fill(OperatorTable& table) {
              .sample = sample_eye});
   table.add({.name = "shape_of",
              .kind = OpKind::kMovement,
-             .operands = {{"x"}},
+             .operands = {{"x", kAll}},
              .attrs = {{"start", AttrKind::kInt, "0", "first axis told; clamped"},
                        {"end", AttrKind::kInt, "64", "axis after the last told; clamped"}},
              .summary = "the sizes of x (i64)",
@@ -286,7 +286,7 @@ void register_fill(OperatorTable& table) {
              .sample = sample_shape_of});
   table.add({.name = "size_of",
              .kind = OpKind::kMovement,
-             .operands = {{"x"}},
+             .operands = {{"x", kAll}},
              .attrs = {},
              .summary = "the number of elements of x (i64, rank 0)",
              .infer = infer_size_of,
@@ -296,7 +296,7 @@ void register_fill(OperatorTable& table) {
   table.add(
       {.name = "one_hot",
        .kind = OpKind::kMovement,
-       .operands = {{"indices"}, {"values"}},
+       .operands = {{"indices", kNumbers}, {"values", kAll}},
        .attrs = {{"depth", AttrKind::kDim, nullptr, "size of the new axis"},
                  {"axis", AttrKind::kInt, "-1", "where the new axis is"}},
        .summary = "values[1] where the place on the new axis is the index, values[0] elsewhere",
@@ -305,7 +305,7 @@ void register_fill(OperatorTable& table) {
        .sample = sample_one_hot});
   table.add({.name = "trilu",
              .kind = OpKind::kMovement,
-             .operands = {{"x"}, {"k", OperandSpec::kOptional}},
+             .operands = {{"x", kAll}, {"k", only(i64), OperandSpec::kOptional}},
              .attrs = {{"upper", AttrKind::kBool, "true", "which triangle stays"}},
              .summary = "one triangle of the last two axes, 0 elsewhere; k moves the diagonal",
              .infer = infer_trilu,

@@ -7,14 +7,6 @@
 namespace tenon::graph {
 namespace {
 
-const TensorType& indices_of(const InferContext& cx, size_t i) {
-  const TensorType& type = tensor_of(cx, i, kInts);
-  if (type.dtype != i32 && type.dtype != i64) {
-    cx.fail(cat(operand_text(cx, i), " is ", to_text(type.dtype), ", expected int32 or int64"));
-  }
-  return type;
-}
-
 Scalar checked_load(const BufferRef& indices, const Indices& at, const Dim& extent) {
   return loop::checked_index(as(i64, load(indices, at)), extent);
 }
@@ -26,8 +18,8 @@ TypeRef sample_indices(Random& random, const std::vector<int64_t>& shape) {
 // ---- gather ----
 
 TypeRef infer_gather(InferContext& cx) {
-  const TensorType& x = tensor_of(cx, 0, kAll);
-  const TensorType& indices = indices_of(cx, 1);
+  const TensorType& x = cx.tensor(0);
+  const TensorType& indices = cx.tensor(1);
   auto axis = static_cast<std::ptrdiff_t>(cx.axis(cx.attr_int("axis"), x.rank));
   std::vector<Dim> dims(x.dims.begin(), x.dims.begin() + axis);
   dims.insert(dims.end(), indices.dims.begin(), indices.dims.end());
@@ -63,20 +55,21 @@ Values gathered_values(const InferContext& cx, const TensorType& result) {
   return out;
 }
 
-Sample sample_gather(uint64_t seed) {
+Sample sample_gather(const Operator& op, uint64_t seed) {
   Random random(seed);
   std::vector<int64_t> shape = random.shape(1, 4);
   int64_t rank = static_cast<int64_t>(shape.size()), axis = random.between(0, rank - 1);
   shape[static_cast<size_t>(axis)] = random.between(1, 4);
-  return {{sample_tensor(random.dtype(kAll), shape), sample_indices(random, random.shape(0, 2))},
+  return {{sample_tensor(random.dtype(op.operands[0].dtypes), shape),
+           sample_indices(random, random.shape(0, 2))},
           attrs({{"axis", random.coin() ? axis : axis - rank}})};
 }
 
 // ---- gather_elements ----
 
 TypeRef infer_gather_elements(InferContext& cx) {
-  const TensorType& x = tensor_of(cx, 0, kAll);
-  const TensorType& indices = indices_of(cx, 1);
+  const TensorType& x = cx.tensor(0);
+  const TensorType& indices = cx.tensor(1);
   require_rank(cx, 1, x.rank);
   size_t axis = static_cast<size_t>(cx.axis(cx.attr_int("axis"), x.rank));
   for (size_t i = 0; i < x.dims.size(); ++i) {
@@ -99,15 +92,16 @@ loop::ComputeRef lower_gather_elements(const LowerContext& cx) {
   })});
 }
 
-Sample sample_gather_elements(uint64_t seed) {
+Sample sample_gather_elements(const Operator& op, uint64_t seed) {
   Random random(seed);
   std::vector<int64_t> shape = random.shape(1, 4), picked;
   int64_t rank = static_cast<int64_t>(shape.size()), axis = random.between(0, rank - 1);
   shape[static_cast<size_t>(axis)] = random.between(1, 4);
   for (int64_t n : shape) picked.push_back(random.between(0, n));
   picked[static_cast<size_t>(axis)] = random.between(0, 6);
-  return {{sample_tensor(random.dtype(kAll), shape), sample_indices(random, picked)},
-          attrs({{"axis", random.coin() ? axis : axis - rank}})};
+  return {
+      {sample_tensor(random.dtype(op.operands[0].dtypes), shape), sample_indices(random, picked)},
+      attrs({{"axis", random.coin() ? axis : axis - rank}})};
 }
 
 // ---- gather_nd ----
@@ -115,15 +109,15 @@ Sample sample_gather_elements(uint64_t seed) {
 // How many axes of x an index tuple names.
 int64_t tuple_length(const InferContext& cx, size_t i) {
   const TensorType& indices = cx.tensor(i);
-  if (indices.rank == 0) cx.fail(cat(operand_text(cx, i), " has rank 0, expected at least 1"));
+  if (indices.rank == 0) cx.fail(cat(cx.operand_text(i), " has rank 0, expected at least 1"));
   auto length = indices.dims[static_cast<size_t>(indices.rank - 1)].as_const();
-  if (!length) cx.fail(cat("the last axis of ", operand_text(cx, i), " must be a number"));
+  if (!length) cx.fail(cat("the last axis of ", cx.operand_text(i), " must be a number"));
   return *length;
 }
 
 TypeRef infer_gather_nd(InferContext& cx) {
-  const TensorType& x = tensor_of(cx, 0, kAll);
-  const TensorType& indices = indices_of(cx, 1);
+  const TensorType& x = cx.tensor(0);
+  const TensorType& indices = cx.tensor(1);
   int64_t batch = cx.attr_int("batch_dims"), length = tuple_length(cx, 1);
   if (batch < 0 || batch >= std::min(x.rank + 1, indices.rank)) {
     cx.fail(cat("'batch_dims' is ", batch, ", but 'x' has rank ", x.rank, " and 'indices' ",
@@ -159,7 +153,7 @@ loop::ComputeRef lower_gather_nd(const LowerContext& cx) {
   })});
 }
 
-Sample sample_gather_nd(uint64_t seed) {
+Sample sample_gather_nd(const Operator& op, uint64_t seed) {
   Random random(seed);
   std::vector<int64_t> shape = random.shape(1, 4);
   for (int64_t& n : shape) n = std::max<int64_t>(n, 1);
@@ -167,15 +161,15 @@ Sample sample_gather_nd(uint64_t seed) {
   std::vector<int64_t> indices(shape.begin(), shape.begin() + batch);
   for (int64_t i = random.between(0, 2); i > 0; --i) indices.push_back(random.between(1, 3));
   indices.push_back(random.between(1, rank - batch));
-  return {{sample_tensor(random.dtype(kAll), shape), sample_indices(random, indices)},
-          attrs({{"batch_dims", batch}})};
+  return {
+      {sample_tensor(random.dtype(op.operands[0].dtypes), shape), sample_indices(random, indices)},
+      attrs({{"batch_dims", batch}})};
 }
 
 // ---- reverse_sequence ----
 
 TypeRef infer_reverse_sequence(InferContext& cx) {
-  const TensorType& x = tensor_of(cx, 0, kAll);
-  require_dtype(cx, 1, i64);
+  const TensorType& x = cx.tensor(0);
   require_rank(cx, 1, 1);
   int64_t batch = cx.axis(cx.attr_int("batch_axis"), x.rank);
   int64_t time = cx.axis(cx.attr_int("time_axis"), x.rank);
@@ -198,11 +192,11 @@ loop::ComputeRef lower_reverse_sequence(const LowerContext& cx) {
   })});
 }
 
-Sample sample_reverse_sequence(uint64_t seed) {
+Sample sample_reverse_sequence(const Operator& op, uint64_t seed) {
   Random random(seed);
   std::vector<int64_t> shape = random.shape(2, 4);
   int64_t batch = random.between(0, 1);
-  return {{sample_tensor(random.dtype(kAll), shape),
+  return {{sample_tensor(random.dtype(op.operands[0].dtypes), shape),
            sample_tensor(i64, {shape[static_cast<size_t>(batch)]})},
           attrs({{"batch_axis", batch}, {"time_axis", 1 - batch}})};
 }
@@ -212,7 +206,7 @@ Sample sample_reverse_sequence(uint64_t seed) {
 void register_gather(OperatorTable& table) {
   table.add({.name = "gather",
              .kind = OpKind::kMovement,
-             .operands = {{"x"}, {"indices"}},
+             .operands = {{"x", kAll}, {"indices", kIndices}},
              .attrs = {{"axis", AttrKind::kInt, "0", "that the indices are of"}},
              .summary = "slices of x along an axis, one per index",
              .infer = infer_gather,
@@ -221,7 +215,7 @@ void register_gather(OperatorTable& table) {
              .sample = sample_gather});
   table.add({.name = "gather_elements",
              .kind = OpKind::kMovement,
-             .operands = {{"x"}, {"indices"}},
+             .operands = {{"x", kAll}, {"indices", kIndices}},
              .attrs = {{"axis", AttrKind::kInt, "0", "that the indices are of"}},
              .summary = "one element of x per index, at the index's own place on the other axes",
              .infer = infer_gather_elements,
@@ -229,7 +223,7 @@ void register_gather(OperatorTable& table) {
              .sample = sample_gather_elements});
   table.add({.name = "gather_nd",
              .kind = OpKind::kMovement,
-             .operands = {{"x"}, {"indices"}},
+             .operands = {{"x", kAll}, {"indices", kIndices}},
              .attrs = {{"batch_dims", AttrKind::kInt, "0", "leading axes that both share"}},
              .summary = "slices of x at index tuples, which are the last axis of the indices",
              .infer = infer_gather_nd,
@@ -237,7 +231,7 @@ void register_gather(OperatorTable& table) {
              .sample = sample_gather_nd});
   table.add({.name = "reverse_sequence",
              .kind = OpKind::kMovement,
-             .operands = {{"x"}, {"lengths"}},
+             .operands = {{"x", kAll}, {"lengths", only(i64)}},
              .attrs = {{"batch_axis", AttrKind::kInt, "1", "along which the lengths are"},
                        {"time_axis", AttrKind::kInt, "0", "that is reversed"}},
              .summary = "the first lengths[b] steps of each sequence reversed, the rest kept",

@@ -185,7 +185,7 @@ TEST(Scatter, NdUpdatesSlices) {
 TEST(Gather, TypeErrorsNameTheIndices) {
   auto x = tensor_type(f32, {2, 3});
   EXPECT_EQ(type_error("gather", {x, tensor_type(f32, {1})}),
-            "operator 'gather': operand 'indices' is float32, expected an integer");
+            "operator 'gather': operand 'indices' is float32, expected int32 or int64");
   EXPECT_EQ(type_error("gather", {x, tensor_type(u8, {1})}),
             "operator 'gather': operand 'indices' is uint8, expected int32 or int64");
   EXPECT_EQ(

@@ -5,6 +5,7 @@
 #include <unordered_set>
 
 #include "graph/ir/op.h"
+#include "graph/ir/rewrite.h"
 #include "loop/fuse.h"
 
 namespace tenon::graph {
@@ -117,9 +118,7 @@ std::optional<Obstacle> find_obstacle(const FunctionExpr& f) {
   for (const auto& binding : f.body->bindings) {
     if (binding->value.is<Check>()) continue;
     auto* call = binding->value.as<Call>();
-    const Operator* op = call && call->kind == CalleeKind::kOperator
-                             ? OperatorTable::global().find(call->callee)
-                             : nullptr;
+    const Operator* op = operator_of(binding->value);
     if (!op) return Obstacle{binding->span, "what is no call of an operator"};
     if (!op->lower) return Obstacle{binding->span, cat("operator '", op->name, "'")};
     for (const Operand& arg : call->args) {

@@ -30,12 +30,12 @@ Product product_of(const std::vector<Dim>& a, const std::vector<Dim>& b) {
 }
 
 TypeRef infer_matmul(InferContext& cx) {
-  const TensorType& a = tensor_of(cx, 0, kNumbers);
-  const TensorType& b = tensor_of(cx, 1, kNumbers);
+  const TensorType& a = cx.tensor(0);
+  const TensorType& b = cx.tensor(1);
   require_same_dtype(cx, 1, 0);
   for (size_t i : {0, 1}) {
     if (cx.tensor(i).rank == 0)
-      cx.fail(cat(operand_text(cx, i), " has rank 0, expected at least 1"));
+      cx.fail(cat(cx.operand_text(i), " has rank 0, expected at least 1"));
   }
   Product p = product_of(dims_of(a), dims_of(b));
   cx.require_equal(p.a_depth, p.b_depth,
@@ -78,9 +78,9 @@ loop::ComputeRef lower_matmul(const LowerContext& cx) {
   return cx.compute({loop::reduce_stage(y, loop::Reduction::kSum, {p.a_depth}, body)});
 }
 
-Sample sample_matmul(uint64_t seed) {
+Sample sample_matmul(const Operator& op, uint64_t seed) {
   Random random(seed);
-  DataType dtype = random.dtype(kNumbers);
+  DataType dtype = random.dtype(op.operands[0].dtypes);
   int64_t m = random.between(1, 4), k = random.between(1, 4), n = random.between(1, 4);
   std::vector<int64_t> batch = random.shape(0, 2), a = batch, b = batch;
   b.erase(b.begin(), b.begin() + random.between(0, static_cast<int64_t>(b.size())));
@@ -101,7 +101,7 @@ Sample sample_matmul(uint64_t seed) {
 void register_matmul(OperatorTable& table) {
   table.add({.name = "matmul",
              .kind = OpKind::kContraction,
-             .operands = {{"a"}, {"b"}},
+             .operands = {{"a", kNumbers}, {"b", kNumbers}},
              .attrs = {},
              .summary = "the matrix product; batches broadcast, vectors are promoted",
              .infer = infer_matmul,

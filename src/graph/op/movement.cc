@@ -22,7 +22,7 @@ TypeRef sample_any(Random& random, const std::vector<int64_t>& shape) {
 // ---- reshape ----
 
 TypeRef infer_reshape(InferContext& cx) {
-  const TensorType& x = tensor_of(cx, 0, kAll);
+  const TensorType& x = cx.tensor(0);
   std::vector<Dim> shape = cx.attr_dims("shape");
   for (const Dim& d : shape) {
     if (d.is_const() && *d.as_const() < 0) cx.fail(cat("'shape' holds the size ", d));
@@ -75,7 +75,7 @@ loop::ComputeRef lower_reshape(const LowerContext& cx) {
   })});
 }
 
-Sample sample_reshape(uint64_t seed) {
+Sample sample_reshape(const Operator&, uint64_t seed) {
   Random random(seed);
   std::vector<int64_t> shape = random.shape(0, 4), to;
   int64_t run = 1;
@@ -101,7 +101,7 @@ std::vector<int64_t> permutation(const InferContext& cx, int64_t rank) {
 }
 
 TypeRef infer_transpose(InferContext& cx) {
-  const TensorType& x = tensor_of(cx, 0, kAll);
+  const TensorType& x = cx.tensor(0);
   std::vector<Dim> dims;
   for (int64_t p : permutation(cx, x.rank)) dims.push_back(x.dims[static_cast<size_t>(p)]);
   return tensor_type(x.dtype, dims);
@@ -116,7 +116,7 @@ loop::ComputeRef lower_transpose(const LowerContext& cx) {
   })});
 }
 
-Sample sample_transpose(uint64_t seed) {
+Sample sample_transpose(const Operator&, uint64_t seed) {
   Random random(seed);
   std::vector<int64_t> shape = random.shape(0, 5), perm;
   for (size_t i = 0; i < shape.size(); ++i) {
@@ -128,7 +128,7 @@ Sample sample_transpose(uint64_t seed) {
 // ---- expand ----
 
 TypeRef infer_expand(InferContext& cx) {
-  const TensorType& x = tensor_of(cx, 0, kAll);
+  const TensorType& x = cx.tensor(0);
   return tensor_type(x.dtype, cx.broadcast_shapes({dims_of(x), cx.attr_dims("shape")}));
 }
 
@@ -147,7 +147,7 @@ Values expanded_values(const InferContext& cx, const TensorType& result) {
   return values;
 }
 
-Sample sample_expand(uint64_t seed) {
+Sample sample_expand(const Operator&, uint64_t seed) {
   Random random(seed);
   std::vector<int64_t> shape = random.shape(0, 4), own = shape;
   for (int64_t& n : own) {
@@ -160,7 +160,7 @@ Sample sample_expand(uint64_t seed) {
 // ---- concat ----
 
 TypeRef infer_concat(InferContext& cx) {
-  const TensorType& first = tensor_of(cx, 0, kAll);
+  const TensorType& first = cx.tensor(0);
   std::vector<Dim> dims = dims_of(first);
   size_t axis = static_cast<size_t>(cx.axis(cx.attr_int("axis"), first.rank));
   for (size_t i = 1; i < cx.arg_count(); ++i) {
@@ -173,7 +173,7 @@ TypeRef infer_concat(InferContext& cx) {
       } else {
         cx.require_equal(
             first.dims[k], x.dims[k],
-            cat("axis ", k, " of ", operand_text(cx, 0), " and of ", operand_text(cx, i)));
+            cat("axis ", k, " of ", cx.operand_text(0), " and of ", cx.operand_text(i)));
       }
     }
   }
@@ -212,11 +212,11 @@ Values concat_values(const InferContext& cx, const TensorType& result) {
   return out;
 }
 
-Sample sample_concat(uint64_t seed) {
+Sample sample_concat(const Operator& op, uint64_t seed) {
   Random random(seed);
   std::vector<int64_t> shape = random.shape(1, 4);
   int64_t rank = static_cast<int64_t>(shape.size()), axis = random.between(-rank, rank - 1);
-  DataType dtype = random.dtype(kAll);
+  DataType dtype = random.dtype(op.operands[0].dtypes);
   Sample s{{}, attrs({{"axis", axis}})};
   for (int64_t i = random.between(1, 4); i > 0; --i) {
     shape[static_cast<size_t>(axis < 0 ? axis + rank : axis)] = random.between(0, 4);
@@ -228,7 +228,7 @@ Sample sample_concat(uint64_t seed) {
 // ---- split ----
 
 TypeRef infer_split(InferContext& cx) {
-  const TensorType& x = tensor_of(cx, 0, kAll);
+  const TensorType& x = cx.tensor(0);
   size_t axis = static_cast<size_t>(cx.axis(cx.attr_int("axis"), x.rank));
   auto values = values_of(cx, 0);
   Dim total = 0;
@@ -272,7 +272,7 @@ loop::ComputeRef lower_split(const LowerContext& cx) {
   return cx.compute(stages);
 }
 
-Sample sample_split(uint64_t seed) {
+Sample sample_split(const Operator&, uint64_t seed) {
   Random random(seed);
   std::vector<int64_t> shape = random.shape(1, 4), sizes;
   int64_t rank = static_cast<int64_t>(shape.size()), axis = random.between(0, rank - 1), sum = 0;
@@ -309,7 +309,7 @@ SliceOf slice_of(const InferContext& cx, int64_t rank) {
 }
 
 TypeRef infer_slice(InferContext& cx) {
-  const TensorType& x = tensor_of(cx, 0, kAll);
+  const TensorType& x = cx.tensor(0);
   SliceOf s = slice_of(cx, x.rank);
   for (size_t i = 0; i < s.sizes.size(); ++i) {
     const Dim &start = s.starts[i], &count = s.sizes[i], &extent = x.dims[i];
@@ -361,7 +361,7 @@ Values slice_values(const InferContext& cx, const TensorType& result) {
   return out;
 }
 
-Sample sample_slice(uint64_t seed) {
+Sample sample_slice(const Operator&, uint64_t seed) {
   Random random(seed);
   std::vector<int64_t> shape = random.shape(0, 4), starts, sizes, steps;
   for (int64_t n : shape) {
@@ -381,7 +381,7 @@ Sample sample_slice(uint64_t seed) {
 // ---- tile ----
 
 TypeRef infer_tile(InferContext& cx) {
-  const TensorType& x = tensor_of(cx, 0, kAll);
+  const TensorType& x = cx.tensor(0);
   std::vector<Dim> repeats = cx.attr_dims("repeats"), dims = dims_of(x);
   if (repeats.size() != dims.size()) {
     cx.fail(cat("'repeats' has ", repeats.size(), " entries, but 'x' has rank ", x.rank));
@@ -419,7 +419,7 @@ Values tile_values(const InferContext& cx, const TensorType& result) {
   return out;
 }
 
-Sample sample_tile(uint64_t seed) {
+Sample sample_tile(const Operator&, uint64_t seed) {
   Random random(seed);
   std::vector<int64_t> shape = random.shape(0, 4), repeats;
   for (size_t i = 0; i < shape.size(); ++i) repeats.push_back(random.between(0, 3));
@@ -430,7 +430,7 @@ Operator movement(const char* name, std::vector<AttrSpec> attributes, const char
                   InferFn infer, LowerFn lower, ValueFn value, SampleFn sample) {
   return {.name = name,
           .kind = OpKind::kMovement,
-          .operands = {{"x"}},
+          .operands = {{"x", kAll}},
           .attrs = std::move(attributes),
           .summary = summary,
           .infer = infer,
@@ -459,7 +459,7 @@ void register_movement(OperatorTable& table) {
   Operator concat = movement("concat", {{"axis", AttrKind::kInt, nullptr, "along which to join"}},
                              "the operands one after the other", infer_concat, lower_concat,
                              concat_values, sample_concat);
-  concat.operands = {{"x", OperandSpec::kVariadic}};
+  concat.operands = {{"x", kAll, OperandSpec::kVariadic}};
   concat.layout = LayoutRule::kNamedAxes;
   table.add(std::move(concat));
   table.add(movement("split",

@@ -150,7 +150,7 @@ TEST(Movement, TypeErrorsNameTheAttribute) {
   EXPECT_EQ(type_error("transpose", {x}, attrs({{"perm", attr_ints({0})}})),
             "operator 'transpose': 'perm' has 1 entries, but 'x' has rank 2");
   EXPECT_EQ(type_error("concat", {x, tensor_type(f32, {2, 4})}, attrs({{"axis", 0}})),
-            "operator 'concat': axis 1 of operand 'x' and of operand 'x' 1: 3 and 4 differ");
+            "operator 'concat': axis 1 of operand 'x' 0 and of operand 'x' 1: 3 and 4 differ");
   EXPECT_EQ(type_error("split", {x}, attrs({{"axis", 1}, {"sizes", attr_dims({Dim(1), Dim(1)})}})),
             "operator 'split': sum of 'sizes' and the axis of 'x': 2 and 3 differ");
   EXPECT_EQ(type_error("slice", {x},

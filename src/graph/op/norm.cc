@@ -54,11 +54,13 @@ Moments moments(const Rows& rows, const BufferRef& x, double epsilon, BufferRef 
 // ---- softmax ----
 
 TypeRef infer_softmax(InferContext& cx) {
-  const TensorType& x = tensor_of(cx, 0, kFloats);
+  const TensorType& x = cx.tensor(0);
   cx.axis(cx.attr_int("axis"), x.rank);
   return tensor_type(x.dtype, dims_of(x));
 }
 
+// Softmax, or its logarithm.
+template <bool kLogarithm>
 loop::ComputeRef lower_softmax(const LowerContext& cx) {
   const BufferRef &x = cx.input(0), &y = cx.output();
   int64_t axis = cx.info().axis(cx.info().attr_int("axis"), cx.info().tensor(0).rank);
@@ -67,21 +69,20 @@ loop::ComputeRef lower_softmax(const LowerContext& cx) {
   BufferRef top = rows.buffer("top", dtype), sum = rows.buffer("sum", dtype);
   auto below_top = [&](const Indices& i) { return wide_load(x, i) - load(top, rows.row(i)); };
   auto exponential = [&](const Indices& i) { return unary(UnaryOp::kExp, below_top(i)); };
-  bool logarithm = std::string_view(cx.info().call().callee) == "log_softmax";
   return cx.compute(
       {rows.reduce(top, Reduction::kMax, [&](const Indices& i) { return wide_load(x, i); }),
        rows.reduce(sum, Reduction::kSum, exponential), map_stage(y, [&](const Indices& i) {
          Scalar total = load(sum, rows.row(i));
-         return as(y->dtype,
-                   logarithm ? below_top(i) - unary(UnaryOp::kLog, total) : exponential(i) / total);
+         return as(y->dtype, kLogarithm ? below_top(i) - unary(UnaryOp::kLog, total)
+                                        : exponential(i) / total);
        })});
 }
 
-Sample sample_softmax(uint64_t seed) {
+Sample sample_softmax(const Operator& op, uint64_t seed) {
   Random random(seed);
   std::vector<int64_t> shape = random.shape(1, 4);
   int64_t rank = static_cast<int64_t>(shape.size());
-  return {{sample_tensor(random.dtype(kFloats), shape)},
+  return {{sample_tensor(random.dtype(op.operands[0].dtypes), shape)},
           attrs({{"axis", random.between(-rank, rank - 1)}})};
 }
 
@@ -91,12 +92,12 @@ Sample sample_softmax(uint64_t seed) {
 void require_fits(InferContext& cx, size_t i, const std::vector<Dim>& dims) {
   std::vector<Dim> own = dims_of(cx.tensor(i));
   if (own.size() > dims.size()) {
-    cx.fail(cat(operand_text(cx, i), " has rank ", own.size(), ", more than 'x'"));
+    cx.fail(cat(cx.operand_text(i), " has rank ", own.size(), ", more than 'x'"));
   }
   for (size_t k = 0; k < own.size(); ++k) {
     const Dim& d = dims[dims.size() - own.size() + k];
     if (own[k].is_const(1)) continue;
-    cx.require_equal(own[k], d, cat("axis ", k, " of ", operand_text(cx, i), " and of 'x'"));
+    cx.require_equal(own[k], d, cat("axis ", k, " of ", cx.operand_text(i), " and of 'x'"));
   }
 }
 
@@ -112,17 +113,20 @@ Scalar load_fitting(const BufferRef& b, const Indices& element, const std::vecto
   return as(wide(b->dtype), load(b, indices));
 }
 
-TypeRef infer_layer_norm(InferContext& cx) {
-  const TensorType& x = tensor_of(cx, 0, kFloats);
-  int64_t axis = cx.axis(cx.attr_int("axis"), x.rank);
+TypeRef infer_rms_norm(InferContext& cx) {
+  const TensorType& x = cx.tensor(0);
+  cx.axis(cx.attr_int("axis"), x.rank);
   for (size_t i = 1; i < cx.arg_count(); ++i) {
-    if (!cx.has(i)) continue;
-    tensor_of(cx, i, kFloats);
-    require_fits(cx, i, dims_of(x));
+    if (cx.has(i)) require_fits(cx, i, dims_of(x));
   }
-  TypeRef y = tensor_type(x.dtype, dims_of(x));
-  if (std::string_view(cx.call().callee) == "rms_norm" || !cx.attr_bool("statistics")) return y;
-  Rows rows(dims_of(x), axes_from(axis, x.rank), true);
+  return tensor_type(x.dtype, dims_of(x));
+}
+
+TypeRef infer_layer_norm(InferContext& cx) {
+  TypeRef y = infer_rms_norm(cx);
+  if (!cx.attr_bool("statistics")) return y;
+  const TensorType& x = cx.tensor(0);
+  Rows rows(dims_of(x), axes_from(cx.axis(cx.attr_int("axis"), x.rank), x.rank), true);
   TypeRef statistic = tensor_type(wide(x.dtype), rows.reduced_dims());
   return tuple_type({y, statistic, statistic});
 }
@@ -176,10 +180,11 @@ loop::ComputeRef lower_rms_norm(const LowerContext& cx) {
                      })});
 }
 
-Sample sample_layer_norm_of(uint64_t seed, size_t optional, bool has_statistics) {
+Sample sample_layer_norm_of(const Operator& op, uint64_t seed, size_t optional,
+                            bool has_statistics) {
   Random random(seed);
   std::vector<int64_t> shape = random.shape(1, 4);
-  DataType dtype = random.dtype(kFloats);
+  DataType dtype = random.dtype(op.operands[0].dtypes);
   int64_t rank = static_cast<int64_t>(shape.size()), axis = random.between(0, rank - 1);
   Sample s{{sample_tensor(dtype, shape)}, attrs({{"axis", random.coin() ? axis : axis - rank}})};
   if (has_statistics) s.attrs.set("statistics", random.coin());
@@ -190,11 +195,11 @@ Sample sample_layer_norm_of(uint64_t seed, size_t optional, bool has_statistics)
   return s;
 }
 
-Sample sample_layer_norm(uint64_t seed) {
-  return sample_layer_norm_of(seed, 2, true);
+Sample sample_layer_norm(const Operator& op, uint64_t seed) {
+  return sample_layer_norm_of(op, seed, 2, true);
 }
-Sample sample_rms_norm(uint64_t seed) {
-  return sample_layer_norm_of(seed, 1, false);
+Sample sample_rms_norm(const Operator& op, uint64_t seed) {
+  return sample_layer_norm_of(op, seed, 1, false);
 }
 
 // ---- norms with parameters per channel ----
@@ -202,9 +207,8 @@ Sample sample_rms_norm(uint64_t seed) {
 // Operand i is [C].
 void require_channels(InferContext& cx, size_t i, const Dim& channels) {
   require_rank(cx, i, 1);
-  tensor_of(cx, i, kFloats);
   cx.require_equal(cx.tensor(i).dims[0], channels,
-                   cat("size of ", operand_text(cx, i), " and channels of 'x'"));
+                   cat("size of ", cx.operand_text(i), " and channels of 'x'"));
 }
 
 Scalar channel_load(const BufferRef& b, const Scalar& channel, const Dim& channels,
@@ -213,15 +217,19 @@ Scalar channel_load(const BufferRef& b, const Scalar& channel, const Dim& channe
 }
 
 TypeRef infer_channel_norm(InferContext& cx) {
-  const TensorType& x = tensor_of(cx, 0, kFloats);
-  if (x.rank < 2) cx.fail(cat(operand_text(cx, 0), " has rank ", x.rank, ", expected at least 2"));
+  const TensorType& x = cx.tensor(0);
+  if (x.rank < 2) cx.fail(cat(cx.operand_text(0), " has rank ", x.rank, ", expected at least 2"));
   for (size_t i : {1, 2}) require_channels(cx, i, x.dims[1]);
-  if (std::string_view(cx.call().callee) == "group_norm") {
-    int64_t groups = cx.attr_int("groups");
-    if (groups < 1) cx.fail(cat("'groups' is ", groups, ", expected at least 1"));
-    cx.require_equal(mod(x.dims[1], groups), 0, cat("channels of 'x' modulo ", groups, " groups"));
-  }
   return tensor_type(x.dtype, dims_of(x));
+}
+
+TypeRef infer_group_norm(InferContext& cx) {
+  TypeRef y = infer_channel_norm(cx);
+  int64_t groups = cx.attr_int("groups");
+  if (groups < 1) cx.fail(cat("'groups' is ", groups, ", expected at least 1"));
+  cx.require_equal(mod(cx.tensor(0).dims[1], groups), 0,
+                   cat("channels of 'x' modulo ", groups, " groups"));
+  return y;
 }
 
 loop::ComputeRef lower_instance_norm(const LowerContext& cx) {
@@ -270,11 +278,11 @@ loop::ComputeRef lower_group_norm(const LowerContext& cx) {
   return cx.compute(m.stages);
 }
 
-Sample sample_channel_norm(uint64_t seed, int64_t groups) {
+Sample sample_channel_norm(const Operator& op, uint64_t seed, int64_t groups) {
   Random random(seed);
   std::vector<int64_t> shape = random.shape(2, 4);
   if (groups > 0) shape[1] = groups * random.between(1, 2);
-  DataType dtype = random.dtype(kFloats);
+  DataType dtype = random.dtype(op.operands[0].dtypes);
   Sample s{{sample_tensor(dtype, shape), sample_tensor(dtype, {shape[1]}),
             sample_tensor(dtype, {shape[1]})},
            {}};
@@ -282,17 +290,17 @@ Sample sample_channel_norm(uint64_t seed, int64_t groups) {
   return s;
 }
 
-Sample sample_instance_norm(uint64_t seed) {
-  return sample_channel_norm(seed, 0);
+Sample sample_instance_norm(const Operator& op, uint64_t seed) {
+  return sample_channel_norm(op, seed, 0);
 }
-Sample sample_group_norm(uint64_t seed) {
-  return sample_channel_norm(seed, 1 + static_cast<int64_t>(seed % 3));
+Sample sample_group_norm(const Operator& op, uint64_t seed) {
+  return sample_channel_norm(op, seed, 1 + static_cast<int64_t>(seed % 3));
 }
 
 // ---- batch_norm ----
 
 TypeRef infer_batch_norm(InferContext& cx) {
-  const TensorType& x = tensor_of(cx, 0, kFloats);
+  const TensorType& x = cx.tensor(0);
   size_t axis = static_cast<size_t>(cx.axis(cx.attr_int("axis"), x.rank));
   for (size_t i : {1, 2, 3, 4}) require_channels(cx, i, x.dims[axis]);
   return tensor_type(x.dtype, dims_of(x));
@@ -327,11 +335,11 @@ loop::ComputeRef lower_batch_norm(const LowerContext& cx) {
                      })});
 }
 
-Sample sample_batch_norm(uint64_t seed) {
+Sample sample_batch_norm(const Operator& op, uint64_t seed) {
   Random random(seed);
   std::vector<int64_t> shape = random.shape(2, 4);
   int64_t axis = random.between(0, static_cast<int64_t>(shape.size()) - 1);
-  DataType dtype = random.dtype(kFloats);
+  DataType dtype = random.dtype(op.operands[0].dtypes);
   Sample s{{sample_tensor(dtype, shape)}, attrs({{"axis", axis}})};
   for (int i = 0; i < 4; ++i) {
     s.operands.push_back(sample_tensor(dtype, {shape[static_cast<size_t>(axis)]}));
@@ -342,7 +350,7 @@ Sample sample_batch_norm(uint64_t seed) {
 // ---- lrn ----
 
 TypeRef infer_lrn(InferContext& cx) {
-  const TensorType& x = tensor_of(cx, 0, kFloats);
+  const TensorType& x = cx.tensor(0);
   cx.axis(cx.attr_int("axis"), x.rank);
   if (cx.attr_int("size") < 1)
     cx.fail(cat("'size' is ", cx.attr_int("size"), ", expected at least 1"));
@@ -377,9 +385,9 @@ loop::ComputeRef lower_lrn(const LowerContext& cx) {
                      })});
 }
 
-Sample sample_lrn(uint64_t seed) {
+Sample sample_lrn(const Operator& op, uint64_t seed) {
   Random random(seed);
-  return {{sample_tensor(random.dtype(kFloats), random.shape(2, 4))},
+  return {{sample_tensor(random.dtype(op.operands[0].dtypes), random.shape(2, 4))},
           attrs({{"size", random.between(1, 5)}, {"bias", 2.0}})};
 }
 
@@ -388,41 +396,43 @@ const AttrSpec kEpsilon = {"epsilon", AttrKind::kFloat, "1e-05", "added to the v
 }  // namespace
 
 void register_norm(OperatorTable& table) {
-  for (const char* name : {"softmax", "log_softmax"}) {
+  auto softmax = [&](const char* name, const char* summary, LowerFn lower) {
     table.add({.name = name,
                .kind = OpKind::kNormalization,
-               .operands = {{"x"}},
+               .operands = {{"x", kFloats}},
                .attrs = {{"axis", AttrKind::kInt, "-1", "along which the exponentials sum to 1"}},
-               .summary = std::string_view(name) == "softmax" ? "exp(x) over its sum along the axis"
-                                                              : "the logarithm of softmax",
+               .summary = summary,
                .infer = infer_softmax,
-               .lower = lower_softmax,
+               .lower = lower,
                .sample = sample_softmax});
-  }
-  table.add(
-      {.name = "layer_norm",
-       .kind = OpKind::kNormalization,
-       .operands = {{"x"}, {"scale", OperandSpec::kOptional}, {"bias", OperandSpec::kOptional}},
-       .attrs = {{"axis", AttrKind::kInt, "-1", "first of the axes normalised together"},
-                 kEpsilon,
-                 {"statistics", AttrKind::kBool, "false",
-                  "the result is (y, mean, 1 / deviation)"}},
-       .summary = "(x - mean) / deviation * scale + bias over the last axes",
-       .infer = infer_layer_norm,
-       .lower = lower_layer_norm,
-       .sample = sample_layer_norm});
+  };
+  softmax("softmax", "exp(x) over its sum along the axis", lower_softmax<false>);
+  softmax("log_softmax", "the logarithm of softmax", lower_softmax<true>);
+  table.add({.name = "layer_norm",
+             .kind = OpKind::kNormalization,
+             .operands = {{"x", kFloats},
+                          {"scale", kFloats, OperandSpec::kOptional},
+                          {"bias", kFloats, OperandSpec::kOptional}},
+             .attrs = {{"axis", AttrKind::kInt, "-1", "first of the axes normalised together"},
+                       kEpsilon,
+                       {"statistics", AttrKind::kBool, "false",
+                        "the result is (y, mean, 1 / deviation)"}},
+             .summary = "(x - mean) / deviation * scale + bias over the last axes",
+             .infer = infer_layer_norm,
+             .lower = lower_layer_norm,
+             .sample = sample_layer_norm});
   table.add({.name = "rms_norm",
              .kind = OpKind::kNormalization,
-             .operands = {{"x"}, {"scale", OperandSpec::kOptional}},
+             .operands = {{"x", kFloats}, {"scale", kFloats, OperandSpec::kOptional}},
              .attrs = {{"axis", AttrKind::kInt, "-1", "first of the axes normalised together"},
                        {"epsilon", AttrKind::kFloat, "1e-05", "added to the mean square"}},
              .summary = "x / sqrt(mean square + epsilon) * scale over the last axes",
-             .infer = infer_layer_norm,
+             .infer = infer_rms_norm,
              .lower = lower_rms_norm,
              .sample = sample_rms_norm});
   table.add({.name = "instance_norm",
              .kind = OpKind::kNormalization,
-             .operands = {{"x"}, {"scale"}, {"bias"}},
+             .operands = {{"x", kFloats}, {"scale", kFloats}, {"bias", kFloats}},
              .attrs = {kEpsilon},
              .summary = "x [N, C, ...] normalised per N and C",
              .infer = infer_channel_norm,
@@ -431,15 +441,19 @@ void register_norm(OperatorTable& table) {
   table.add(
       {.name = "group_norm",
        .kind = OpKind::kNormalization,
-       .operands = {{"x"}, {"scale"}, {"bias"}},
+       .operands = {{"x", kFloats}, {"scale", kFloats}, {"bias", kFloats}},
        .attrs = {{"groups", AttrKind::kInt, nullptr, "of channels, a divisor of C"}, kEpsilon},
        .summary = "x [N, C, ...] normalised per N and group of channels",
-       .infer = infer_channel_norm,
+       .infer = infer_group_norm,
        .lower = lower_group_norm,
        .sample = sample_group_norm});
   table.add({.name = "batch_norm",
              .kind = OpKind::kBroadcast,
-             .operands = {{"x"}, {"scale"}, {"bias"}, {"mean"}, {"var"}},
+             .operands = {{"x", kFloats},
+                          {"scale", kFloats},
+                          {"bias", kFloats},
+                          {"mean", kFloats},
+                          {"var", kFloats}},
              .attrs = {{"axis", AttrKind::kInt, "1", "of the channels"}, kEpsilon},
              .summary = "(x - mean) / sqrt(var + epsilon) * scale + bias, each [C]",
              .infer = infer_batch_norm,
@@ -448,7 +462,7 @@ void register_norm(OperatorTable& table) {
              .layout = LayoutRule::kNamedAxes});
   table.add({.name = "lrn",
              .kind = OpKind::kNormalization,
-             .operands = {{"x"}},
+             .operands = {{"x", kFloats}},
              .attrs = {{"size", AttrKind::kInt, nullptr, "of the window over the axis"},
                        {"alpha", AttrKind::kFloat, "0.0001", "factor of the mean square"},
                        {"beta", AttrKind::kFloat, "0.75", "exponent"},

@@ -32,7 +32,7 @@ Dim cropped(const Dim& pad) {
 }
 
 TypeRef infer_pad(InferContext& cx) {
-  const TensorType& x = tensor_of(cx, 0, kAll);
+  const TensorType& x = cx.tensor(0);
   Pads p = pads_of(cx, x.rank);
   if (cx.has(1)) {
     require_same_dtype(cx, 1, 0);
@@ -96,7 +96,7 @@ loop::ComputeRef lower_pad(const LowerContext& cx) {
   })});
 }
 
-Sample sample_pad(uint64_t seed) {
+Sample sample_pad(const Operator& op, uint64_t seed) {
   Random random(seed);
   std::vector<int64_t> shape = random.shape(0, 4), before, after;
   for (int64_t& n : shape) {
@@ -106,7 +106,7 @@ Sample sample_pad(uint64_t seed) {
     after.push_back(random.between(0, 4) == 0 ? -random.between(0, left - 1)
                                               : random.between(0, 5));
   }
-  DataType dtype = random.dtype(kAll);
+  DataType dtype = random.dtype(op.operands[0].dtypes);
   return {{sample_tensor(dtype, shape), random.coin() ? sample_tensor(dtype, {}) : unit_type()},
           attrs({{"before", attr_dims(to_dims(before))},
                  {"after", attr_dims(to_dims(after))},
@@ -119,7 +119,7 @@ void register_pad(OperatorTable& table) {
   table.add(
       {.name = "pad",
        .kind = OpKind::kMovement,
-       .operands = {{"x"}, {"value", OperandSpec::kOptional}},
+       .operands = {{"x", kAll}, {"value", kAll, OperandSpec::kOptional}},
        .attrs = {{"before", AttrKind::kDims, nullptr, "elements added at the start of each axis"},
                  {"after", AttrKind::kDims, nullptr, "at its end; negative ones crop"},
                  {"mode", AttrKind::kString, "\"constant\"",

@@ -26,8 +26,8 @@ Pool pool_of(const InferContext& cx) {
 }
 
 // The type of the pooled values.
-Ref<const TensorType> pooled_type(InferContext& cx, uint32_t dtypes) {
-  const TensorType& x = tensor_of(cx, 0, dtypes);
+Ref<const TensorType> pooled_type(InferContext& cx) {
+  const TensorType& x = cx.tensor(0);
   Pool pool = pool_of(cx);
   require_windows_fit(cx, pool.windows);
   std::vector<Dim> places;
@@ -48,7 +48,7 @@ Indices source_of(const Pool& pool, const Indices& i, const Indices& k) {
 // ---- max_pool ----
 
 TypeRef infer_max_pool(InferContext& cx) {
-  Ref<const TensorType> y = pooled_type(cx, kNumbers);
+  Ref<const TensorType> y = pooled_type(cx);
   if (!cx.attr_bool("indices")) return y;
   if (layout_of(cx).channels_last) cx.fail("'indices' needs 'layout' NCHW");
   return tuple_type({y, tensor_type(i64, dims_of(*y))});
@@ -107,10 +107,10 @@ loop::ComputeRef lower_max_pool(const LowerContext& cx) {
 // ---- avg_pool, sum_pool ----
 
 TypeRef infer_avg_pool(InferContext& cx) {
-  return pooled_type(cx, kFloats);
+  return pooled_type(cx);
 }
 TypeRef infer_sum_pool(InferContext& cx) {
-  return pooled_type(cx, kNumbers);
+  return pooled_type(cx);
 }
 
 // How many entries of window `o` lie in [low, high), counted from the window's first padded place.
@@ -165,7 +165,7 @@ loop::ComputeRef lower_sum_pool(const LowerContext& cx) {
 
 // ---- samples ----
 
-Sample sample_pool(uint64_t seed, uint32_t dtypes, bool channels_first = false) {
+Sample sample_pool(const Operator& op, uint64_t seed, bool channels_first = false) {
   Random random(seed);
   Layout layout{static_cast<size_t>(random.between(1, 3)), random.coin() && !channels_first};
   std::vector<int64_t> places, kernel, strides, dilations, pads(2 * layout.spatial);
@@ -177,7 +177,7 @@ Sample sample_pool(uint64_t seed, uint32_t dtypes, bool channels_first = false) 
     pads[i] = random.between(0, kernel[i] - 1);
     pads[layout.spatial + i] = random.between(0, kernel[i] - 1);
   }
-  return {{sample_tensor(random.dtype(dtypes),
+  return {{sample_tensor(random.dtype(op.operands[0].dtypes),
                          layout.join(random.between(1, 2), random.between(1, 3), places))},
           attrs({{"kernel", attr_ints(kernel)},
                  {"strides", attr_ints(strides)},
@@ -187,19 +187,19 @@ Sample sample_pool(uint64_t seed, uint32_t dtypes, bool channels_first = false) 
                  {"layout", String(layout.channels_last ? "NHWC" : "NCHW")}})};
 }
 
-Sample sample_sum_pool(uint64_t seed) {
-  return sample_pool(seed, kNumbers);
+Sample sample_sum_pool(const Operator& op, uint64_t seed) {
+  return sample_pool(op, seed);
 }
-Sample sample_max_pool(uint64_t seed) {
-  Sample s = sample_pool(seed, kNumbers, seed % 2 == 0);
+Sample sample_max_pool(const Operator& op, uint64_t seed) {
+  Sample s = sample_pool(op, seed, seed % 2 == 0);
   if (seed % 2 == 0) {
     s.attrs.set("indices", true);
     s.attrs.set("column_major", seed % 4 == 0);
   }
   return s;
 }
-Sample sample_avg_pool(uint64_t seed) {
-  Sample s = sample_pool(seed, kFloats);
+Sample sample_avg_pool(const Operator& op, uint64_t seed) {
+  Sample s = sample_pool(op, seed);
   s.attrs.set("count_include_pad", seed % 2 == 0);
   return s;
 }
@@ -220,7 +220,7 @@ void register_pool(OperatorTable& table) {
   };
   table.add({.name = "max_pool",
              .kind = OpKind::kReduction,
-             .operands = {{"x"}},
+             .operands = {{"x", kNumbers}},
              .attrs = with({{"indices", AttrKind::kBool, "false",
                              "the result is (y, flat indices in x); needs NCHW"},
                             {"column_major", AttrKind::kBool, "false",
@@ -232,7 +232,7 @@ void register_pool(OperatorTable& table) {
              .layout = LayoutRule::kImage});
   table.add({.name = "avg_pool",
              .kind = OpKind::kReduction,
-             .operands = {{"x"}},
+             .operands = {{"x", kFloats}},
              .attrs = with({{"count_include_pad", AttrKind::kBool, "false",
                              "padding counts as elements, of 0"}}),
              .summary = "the mean of each window",
@@ -242,7 +242,7 @@ void register_pool(OperatorTable& table) {
              .layout = LayoutRule::kImage});
   table.add({.name = "sum_pool",
              .kind = OpKind::kReduction,
-             .operands = {{"x"}},
+             .operands = {{"x", kNumbers}},
              .attrs = common,
              .summary = "the sum of each window",
              .infer = infer_sum_pool,

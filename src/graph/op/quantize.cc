@@ -20,7 +20,7 @@ Granularity granularity_of(const InferContext& cx) {
 // Checks that scale and zero point fit x.
 void require_parameters(InferContext& cx) {
   const TensorType& x = cx.tensor(0);
-  const TensorType& scale = tensor_of(cx, 1, kFloats);
+  const TensorType& scale = cx.tensor(1);
   int64_t block = cx.attr_int("block_size");
   if (block < 0) cx.fail(cat("'block_size' is ", block, ", expected at least 0"));
   if (cx.has(2)) {
@@ -68,20 +68,17 @@ Scalar parameter(const LowerContext& cx, size_t operand, const Indices& i) {
   return load_within(p, at, space);
 }
 
-bool is_quantized(DataType t) {
-  return t == i8 || t == u8 || t == i16 || t == u16 || t == i32;
+DtypeSet quantized_dtypes() {
+  return only(i8) | only(i16) | only(u8) | only(u16);
 }
 
 // ---- quantize_linear ----
 
 TypeRef infer_quantize(InferContext& cx) {
-  const TensorType& x = tensor_of(cx, 0, kNumbers);
-  if (!x.dtype.is_float() && x.dtype != i32) {
-    cx.fail(cat(operand_text(cx, 0), " is ", to_text(x.dtype), ", expected a float or int32"));
-  }
-  DataType to = cx.has(2) ? tensor_of(cx, 2, kInts).dtype : cx.attr_dtype("dtype");
-  if (!is_quantized(to) || to == i32) {
-    cx.fail(cat("the result would be ", to_text(to), ", expected int8, uint8, int16 or uint16"));
+  const TensorType& x = cx.tensor(0);
+  DataType to = cx.has(2) ? cx.tensor(2).dtype : cx.attr_dtype("dtype");
+  if (!contains(quantized_dtypes(), to)) {
+    cx.fail(cat("the result would be ", to_text(to), ", expected ", describe(quantized_dtypes())));
   }
   require_parameters(cx);
   return tensor_type(to, dims_of(x));
@@ -100,11 +97,7 @@ loop::ComputeRef lower_quantize(const LowerContext& cx) {
 // ---- dequantize_linear ----
 
 TypeRef infer_dequantize(InferContext& cx) {
-  const TensorType& x = tensor_of(cx, 0, kInts);
-  if (!is_quantized(x.dtype)) {
-    cx.fail(cat(operand_text(cx, 0), " is ", to_text(x.dtype),
-                ", expected int8, uint8, int16, uint16 or int32"));
-  }
+  const TensorType& x = cx.tensor(0);
   if (cx.has(2)) require_same_dtype(cx, 2, 0);
   require_parameters(cx);
   return tensor_type(cx.tensor(1).dtype, dims_of(x));
@@ -140,13 +133,13 @@ Sample sample_parameters(Random& random, DataType x, DataType scale, DataType ze
           attrs({{"axis", static_cast<int64_t>(axis)}, {"block_size", block}})};
 }
 
-Sample sample_quantize(uint64_t seed) {
+Sample sample_quantize(const Operator&, uint64_t seed) {
   Random random(seed);
   DataType dtype = random.dtype(kFloats);
   return sample_parameters(random, dtype, dtype, random.pick<DataType>({i8, u8, i16, u16}));
 }
 
-Sample sample_dequantize(uint64_t seed) {
+Sample sample_dequantize(const Operator&, uint64_t seed) {
   Random random(seed);
   DataType dtype = random.pick<DataType>({i8, u8, i16, u16, i32});
   return sample_parameters(random, dtype, random.dtype(kFloats), dtype);
@@ -155,8 +148,7 @@ Sample sample_dequantize(uint64_t seed) {
 // ---- dynamic_quantize_linear ----
 
 TypeRef infer_dynamic(InferContext& cx) {
-  const TensorType& x = tensor_of(cx, 0, kFloats);
-  require_dtype(cx, 0, f32);
+  const TensorType& x = cx.tensor(0);
   return tuple_type({tensor_type(u8, dims_of(x)), tensor_type(f32, {}), tensor_type(u8, {})});
 }
 
@@ -180,7 +172,7 @@ Operand expand_dynamic(Builder& b, const Call& call) {
   return b.tuple({y, scale, zero_point});
 }
 
-Sample sample_dynamic(uint64_t seed) {
+Sample sample_dynamic(const Operator&, uint64_t seed) {
   Random random(seed);
   return {{sample_tensor(f32, random.shape(0, 3))}, {}};
 }
@@ -195,7 +187,9 @@ void register_quantize(OperatorTable& table) {
   with_dtype.push_back({"dtype", AttrKind::kDType, "u8", "of the result without a zero point"});
   table.add({.name = "quantize_linear",
              .kind = OpKind::kBroadcast,
-             .operands = {{"x"}, {"scale"}, {"zero_point", OperandSpec::kOptional}},
+             .operands = {{"x", kFloats | only(i32)},
+                          {"scale", kFloats},
+                          {"zero_point", quantized_dtypes(), OperandSpec::kOptional}},
              .attrs = with_dtype,
              .summary = "saturate(round(x / scale) + zero_point), halves to the even",
              .infer = infer_quantize,
@@ -204,16 +198,19 @@ void register_quantize(OperatorTable& table) {
              .layout = LayoutRule::kNamedAxes});
   table.add({.name = "dequantize_linear",
              .kind = OpKind::kBroadcast,
-             .operands = {{"x"}, {"scale"}, {"zero_point", OperandSpec::kOptional}},
+             .operands = {{"x", quantized_dtypes() | only(i32)},
+                          {"scale", kFloats},
+                          {"zero_point", quantized_dtypes() | only(i32), OperandSpec::kOptional}},
              .attrs = granularity,
              .summary = "(x - zero_point) * scale, in the dtype of scale",
              .infer = infer_dequantize,
              .lower = lower_dequantize,
              .sample = sample_dequantize,
+             .cheap = true,
              .layout = LayoutRule::kNamedAxes});
   table.add({.name = "dynamic_quantize_linear",
              .kind = OpKind::kOpaque,
-             .operands = {{"x"}},
+             .operands = {{"x", only(f32)}},
              .attrs = {},
              .summary = "x (f32) as u8 by its own range: (y, scale, zero_point)",
              .infer = infer_dynamic,

@@ -8,58 +8,28 @@ namespace {
 
 using loop::Reduction;
 
-struct Function {
-  const char* name;
-  uint32_t dtypes;
-  Reduction reduction;
-  const char* summary;
-};
-
-const Function kFunctions[] = {
-    {"reduce_sum", kNumbers, Reduction::kSum, "the sum; of nothing it is 0"},
-    {"reduce_prod", kNumbers, Reduction::kProd, "the product; of nothing it is 1"},
-    {"reduce_mean", kNumbers, Reduction::kSum,
-     "the mean; of nothing it is NaN, and for integers an error"},
-    {"reduce_max", kNumbers | kBools, Reduction::kMax,
-     "the greatest; NaN if any is; of nothing the least value of the dtype"},
-    {"reduce_min", kNumbers | kBools, Reduction::kMin,
-     "the least; NaN if any is; of nothing the greatest value of the dtype"},
-    {"reduce_and", kBools, Reduction::kAnd, "whether all are true"},
-    {"reduce_or", kBools, Reduction::kOr, "whether any is true"},
-};
-
-const Function& function_of(const InferContext& cx) {
-  for (const Function& f : kFunctions) {
-    if (std::string_view(f.name) == std::string_view(cx.call().callee)) return f;
-  }
-  TENON_ASSERT(false, "no reduction ", cx.call().callee);
-  return kFunctions[0];
-}
-
-bool is_mean(const Function& f) {
-  return std::string_view(f.name) == "reduce_mean";
-}
-
 Rows rows_of(const InferContext& cx, const TensorType& x) {
   return Rows(dims_of(x), normalized_axes(cx, cx.attr_ints("axes"), x.rank),
               cx.attr_bool("keepdims"));
 }
 
 TypeRef infer_reduce(InferContext& cx) {
-  const Function& f = function_of(cx);
-  const TensorType& x = tensor_of(cx, 0, f.dtypes);
-  Rows rows = rows_of(cx, x);
-  if (is_mean(f) && contains(kInts, x.dtype)) {
-    cx.require_less_equal(1, rows.count(), "the mean of no integers");
-  }
-  return tensor_type(x.dtype, rows.reduced_dims());
+  const TensorType& x = cx.tensor(0);
+  return tensor_type(x.dtype, rows_of(cx, x).reduced_dims());
 }
 
-loop::ComputeRef lower_reduce(const LowerContext& cx) {
-  const Function& f = function_of(cx.info());
+TypeRef infer_mean(InferContext& cx) {
+  const TensorType& x = cx.tensor(0);
+  if (contains(kInts, x.dtype)) {
+    cx.require_less_equal(1, rows_of(cx, x).count(), "the mean of no integers");
+  }
+  return infer_reduce(cx);
+}
+
+// The reduction of each row, divided by the number of its elements for a mean.
+loop::ComputeRef lower_rows(const LowerContext& cx, Reduction reduction, bool mean) {
   const BufferRef &x = cx.input(0), &y = cx.output();
   Rows rows = rows_of(cx.info(), cx.info().tensor(0));
-  Reduction reduction = f.reduction;
   // The greatest of booleans is their disjunction.
   if (x->dtype.is_bool() && reduction == Reduction::kMax) reduction = Reduction::kOr;
   if (x->dtype.is_bool() && reduction == Reduction::kMin) reduction = Reduction::kAnd;
@@ -69,9 +39,9 @@ loop::ComputeRef lower_reduce(const LowerContext& cx) {
   }
   bool sums = reduction == Reduction::kSum || reduction == Reduction::kProd;
   DataType dtype = sums ? wide(x->dtype) : x->dtype;
-  if (is_mean(f) && contains(kInts, dtype) && dtype != u64) dtype = i64;
+  if (mean && contains(kInts, dtype) && dtype != u64) dtype = i64;
   auto body = [&](const Indices& i) { return as(dtype, load(x, i)); };
-  if (!is_mean(f)) return cx.compute({rows.reduce(y, reduction, body)});
+  if (!mean) return cx.compute({rows.reduce(y, reduction, body)});
 
   BufferRef sum = rows.buffer("sum", dtype);
   Scalar count = as(dtype, size(rows.count()));
@@ -80,18 +50,27 @@ loop::ComputeRef lower_reduce(const LowerContext& cx) {
                      })});
 }
 
+template <Reduction kReduction>
+loop::ComputeRef lower_reduce(const LowerContext& cx) {
+  return lower_rows(cx, kReduction, false);
+}
+
+loop::ComputeRef lower_mean(const LowerContext& cx) {
+  return lower_rows(cx, Reduction::kSum, true);
+}
+
 // Shape arithmetic reduces lists of sizes to one: a product of dimensions, mostly.
+template <Reduction kReduction>
 Values reduced_values(const InferContext& cx, const TensorType& result) {
-  const Function& f = function_of(cx);
   auto values = values_of(cx, 0);
-  if (!values || is_mean(f) || !contains(kInts, result.dtype)) return std::nullopt;
+  if (!values || !contains(kInts, result.dtype)) return std::nullopt;
   if (cx.attr_ints("axes").empty()) return values;
-  bool max_or_min = f.reduction == Reduction::kMax || f.reduction == Reduction::kMin;
+  bool max_or_min = kReduction == Reduction::kMax || kReduction == Reduction::kMin;
   if (values->empty() && max_or_min) return std::nullopt;
-  Dim out = f.reduction == Reduction::kProd ? Dim(1) : max_or_min ? values->front() : Dim(0);
+  Dim out = kReduction == Reduction::kProd ? Dim(1) : max_or_min ? values->front() : Dim(0);
   try {
     for (const Dim& d : *values) {
-      switch (f.reduction) {
+      switch (kReduction) {
         case Reduction::kSum:
           out = out + d;
           break;
@@ -114,8 +93,7 @@ Values reduced_values(const InferContext& cx, const TensorType& result) {
   return fitting(result.dtype, {out});
 }
 
-template <uint32_t kSet>
-Sample sample_reduce(uint64_t seed) {
+Sample sample_reduce(const Operator& op, uint64_t seed) {
   Random random(seed);
   std::vector<int64_t> shape = random.shape(0, 4), axes;
   int64_t rank = static_cast<int64_t>(shape.size());
@@ -123,42 +101,69 @@ Sample sample_reduce(uint64_t seed) {
     if (random.coin()) axes.push_back(random.coin() ? i : i - rank);
     if (shape[static_cast<size_t>(i)] == 0) shape[static_cast<size_t>(i)] = 1;
   }
-  return {{sample_tensor(random.dtype(kSet), shape)},
+  return {{sample_tensor(random.dtype(op.operands[0].dtypes), shape)},
           attrs({{"axes", attr_ints(axes)}, {"keepdims", random.coin()}})};
 }
 
 // ---- argmax and argmin ----
 
 TypeRef infer_arg(InferContext& cx) {
-  const TensorType& x = tensor_of(cx, 0, kNumbers);
+  const TensorType& x = cx.tensor(0);
   int64_t axis = cx.axis(cx.attr_int("axis"), x.rank);
   cx.require_less_equal(1, x.dims[static_cast<size_t>(axis)], cat("the axis has no elements"));
   return tensor_type(i64, Rows(dims_of(x), {axis}, cx.attr_bool("keepdims")).reduced_dims());
 }
 
+// The index of the greatest or least element; of equal ones kFirst or kLast.
+template <Reduction kFirst, Reduction kLast>
 loop::ComputeRef lower_arg(const LowerContext& cx) {
   const InferContext& info = cx.info();
   const BufferRef& x = cx.input(0);
   int64_t axis = info.axis(info.attr_int("axis"), info.tensor(0).rank);
-  bool last = info.attr_bool("select_last");
-  bool greatest = std::string_view(info.call().callee) == "argmax";
-  Reduction reduction = greatest ? (last ? Reduction::kArgMaxLast : Reduction::kArgMaxFirst)
-                                 : (last ? Reduction::kArgMinLast : Reduction::kArgMinFirst);
+  Reduction reduction = info.attr_bool("select_last") ? kLast : kFirst;
   Rows rows(dims_of(x), {axis}, info.attr_bool("keepdims"));
   return cx.compute(
       {rows.reduce(cx.output(), reduction, [&](const Indices& i) { return load(x, i); })});
 }
 
-Sample sample_arg(uint64_t seed) {
+Sample sample_arg(const Operator& op, uint64_t seed) {
   Random random(seed);
   std::vector<int64_t> shape = random.shape(1, 4);
   int64_t rank = static_cast<int64_t>(shape.size()), axis = random.between(0, rank - 1);
   if (shape[static_cast<size_t>(axis)] == 0) shape[static_cast<size_t>(axis)] = 2;
-  return {{sample_tensor(random.dtype(kNumbers), shape)},
+  return {{sample_tensor(random.dtype(op.operands[0].dtypes), shape)},
           attrs({{"axis", random.coin() ? axis : axis - rank},
                  {"keepdims", random.coin()},
                  {"select_last", random.coin()}})};
 }
+
+struct Function {
+  const char* name;
+  DtypeSet dtypes;
+  InferFn infer;
+  LowerFn lower;
+  ValueFn value;
+  const char* summary;
+};
+
+const Function kFunctions[] = {
+    {"reduce_sum", kNumbers, infer_reduce, lower_reduce<Reduction::kSum>,
+     reduced_values<Reduction::kSum>, "the sum; of nothing it is 0"},
+    {"reduce_prod", kNumbers, infer_reduce, lower_reduce<Reduction::kProd>,
+     reduced_values<Reduction::kProd>, "the product; of nothing it is 1"},
+    {"reduce_mean", kNumbers, infer_mean, lower_mean, nullptr,
+     "the mean; of nothing it is NaN, and for integers an error"},
+    {"reduce_max", kAll, infer_reduce, lower_reduce<Reduction::kMax>,
+     reduced_values<Reduction::kMax>,
+     "the greatest; NaN if any is; of nothing the least value of the dtype"},
+    {"reduce_min", kAll, infer_reduce, lower_reduce<Reduction::kMin>,
+     reduced_values<Reduction::kMin>,
+     "the least; NaN if any is; of nothing the greatest value of the dtype"},
+    {"reduce_and", kBools, infer_reduce, lower_reduce<Reduction::kAnd>, nullptr,
+     "whether all are true"},
+    {"reduce_or", kBools, infer_reduce, lower_reduce<Reduction::kOr>, nullptr,
+     "whether any is true"},
+};
 
 }  // namespace
 
@@ -166,31 +171,33 @@ void register_reduce(OperatorTable& table) {
   for (const Function& f : kFunctions) {
     table.add({.name = f.name,
                .kind = OpKind::kReduction,
-               .operands = {{"x"}},
+               .operands = {{"x", f.dtypes}},
                .attrs = {{"axes", AttrKind::kInts, nullptr, "reduced; none of an empty list"},
                          {"keepdims", AttrKind::kBool, "false", "reduced axes stay, of size 1"}},
                .summary = f.summary,
-               .infer = infer_reduce,
-               .lower = lower_reduce,
-               .value = reduced_values,
-               .sample = f.dtypes == kBools ? sample_reduce<kBools> : sample_reduce<kNumbers>,
+               .infer = f.infer,
+               .lower = f.lower,
+               .value = f.value,
+               .sample = sample_reduce,
                .layout = LayoutRule::kNamedAxes});
   }
-  for (const char* name : {"argmax", "argmin"}) {
+  auto index_of = [&](const char* name, const char* summary, LowerFn lower) {
     table.add({.name = name,
                .kind = OpKind::kReduction,
-               .operands = {{"x"}},
+               .operands = {{"x", kNumbers}},
                .attrs = {{"axis", AttrKind::kInt, "0", "reduced"},
                          {"keepdims", AttrKind::kBool, "false", "the axis stays, of size 1"},
                          {"select_last", AttrKind::kBool, "false", "of equal ones, the last"}},
-               .summary = std::string_view(name) == "argmax"
-                              ? "the index (i64) of the greatest element; NaN is the greatest"
-                              : "the index (i64) of the least element; NaN is the least",
+               .summary = summary,
                .infer = infer_arg,
-               .lower = lower_arg,
+               .lower = lower,
                .sample = sample_arg,
                .layout = LayoutRule::kNamedAxes});
-  }
+  };
+  index_of("argmax", "the index (i64) of the greatest element; NaN is the greatest",
+           lower_arg<Reduction::kArgMaxFirst, Reduction::kArgMaxLast>);
+  index_of("argmin", "the index (i64) of the least element; NaN is the least",
+           lower_arg<Reduction::kArgMinFirst, Reduction::kArgMinLast>);
 }
 
 }  // namespace tenon::graph

@@ -53,7 +53,7 @@ Mode mode_of(const InferContext& cx) {
 }
 
 TypeRef infer_resize(InferContext& cx) {
-  const TensorType& x = tensor_of(cx, 0, kNumbers);
+  const TensorType& x = cx.tensor(0);
   Mode m = mode_of(cx);
   if (static_cast<int64_t>(m.sizes.size()) != x.rank) {
     cx.fail(cat("'sizes' has ", m.sizes.size(), " entries, but 'x' has rank ", x.rank));
@@ -70,13 +70,11 @@ TypeRef infer_resize(InferContext& cx) {
   }
   if (m.crops()) {
     if (!cx.has(1)) cx.fail("tf_crop_and_resize needs the operand 'roi'");
-    tensor_of(cx, 1, kFloats);
     require_rank(cx, 1, 1);
     cx.require_equal(cx.tensor(1).dims[0], 2 * x.rank, "size of 'roi' and twice the rank of 'x'");
   }
   if (cx.has(2)) {
     if (!m.scales.empty()) cx.fail("scales are given both as 'scales' and as an operand");
-    tensor_of(cx, 2, kFloats);
     require_rank(cx, 2, 1);
     cx.require_equal(cx.tensor(2).dims[0], x.rank, "size of the operand 'scales' and rank of 'x'");
   }
@@ -283,7 +281,7 @@ loop::ComputeRef lower_resize(const LowerContext& cx) {
   return cx.compute(stages);
 }
 
-Sample sample_resize(uint64_t seed) {
+Sample sample_resize(const Operator&, uint64_t seed) {
   Random random(seed);
   std::vector<int64_t> shape = random.shape(1, 4), sizes;
   for (int64_t& n : shape) {
@@ -307,7 +305,9 @@ void register_resize(OperatorTable& table) {
   table.add(
       {.name = "resize",
        .kind = OpKind::kOpaque,
-       .operands = {{"x"}, {"roi", OperandSpec::kOptional}, {"scales", OperandSpec::kOptional}},
+       .operands = {{"x", kNumbers},
+                    {"roi", kFloats, OperandSpec::kOptional},
+                    {"scales", kFloats, OperandSpec::kOptional}},
        .attrs = {{"sizes", AttrKind::kDims, nullptr, "of the result"},
                  {"scales", AttrKind::kFloats, "[]", "per axis; empty: sizes over those of x"},
                  {"mode", AttrKind::kString, "\"nearest\"", "nearest, linear or cubic"},

@@ -4,75 +4,23 @@
 
 namespace tenon::graph {
 
-bool contains(uint32_t set, DataType dtype) {
-  if (dtype.lanes != 1) return false;
-  if (dtype.is_bool()) return set & kBools;
-  if (dtype.is_signed_int()) return (set & kSigned) && dtype.bits >= 8;
-  if (dtype.is_unsigned_int()) return (set & kUnsigned) && dtype.bits >= 8;
-  return (set & kFloats) && (dtype == f16 || dtype == f32 || dtype == f64);
-}
-
-std::string describe(uint32_t set) {
-  switch (set) {
-    case kBools:
-      return "bool";
-    case kSigned:
-      return "a signed integer";
-    case kUnsigned:
-      return "an unsigned integer";
-    case kFloats:
-      return "a float";
-    case kInts:
-      return "an integer";
-    case kNumbers:
-      return "a number";
-    case kInts | kBools:
-      return "an integer or bool";
-    default:
-      return "bool, an integer of 8 to 64 bits, float16, float32 or float64";
-  }
-}
-
-std::string operand_text(const InferContext& cx, size_t i) {
-  const Operator* op = OperatorTable::global().find(cx.call().callee);
-  if (op == nullptr || op->operands.empty()) return cat("operand ", i);
-  size_t named = std::min(i, op->operands.size() - 1);
-  std::string number = named == i ? "" : cat(" ", i - named);
-  return cat("operand '", op->operands[named].name, "'", number);
-}
-
-const TensorType& tensor_of(const InferContext& cx, size_t i, uint32_t dtypes) {
-  const TensorType& type = cx.tensor(i);
-  if (!contains(dtypes, type.dtype)) {
-    cx.fail(cat(operand_text(cx, i), " is ", to_text(type.dtype), ", expected ", describe(dtypes)));
-  }
-  return type;
-}
-
-void require_dtype(const InferContext& cx, size_t i, DataType dtype) {
-  DataType found = cx.tensor(i).dtype;
-  if (found != dtype) {
-    cx.fail(cat(operand_text(cx, i), " is ", to_text(found), ", expected ", to_text(dtype)));
-  }
-}
-
 void require_same_dtype(const InferContext& cx, size_t i, size_t j) {
   DataType a = cx.tensor(i).dtype, b = cx.tensor(j).dtype;
   if (a != b) {
-    cx.fail(cat(operand_text(cx, i), " is ", to_text(a), ", but ", operand_text(cx, j), " is ",
+    cx.fail(cat(cx.operand_text(i), " is ", to_text(a), ", but ", cx.operand_text(j), " is ",
                 to_text(b), "; they must have one dtype"));
   }
 }
 
 void require_rank(const InferContext& cx, size_t i, int64_t rank) {
   if (cx.tensor(i).rank != rank) {
-    cx.fail(cat(operand_text(cx, i), " has rank ", cx.tensor(i).rank, ", expected ", rank));
+    cx.fail(cat(cx.operand_text(i), " has rank ", cx.tensor(i).rank, ", expected ", rank));
   }
 }
 
 void require_one_element(const InferContext& cx, size_t i) {
   for (const Dim& d : cx.tensor(i).dims) {
-    if (!d.is_const(1)) cx.fail(cat(operand_text(cx, i), " must have one element"));
+    if (!d.is_const(1)) cx.fail(cat(cx.operand_text(i), " must have one element"));
   }
 }
 
@@ -147,13 +95,8 @@ int64_t Random::between(int64_t low, int64_t high) {
   return low + static_cast<int64_t>(engine_() % static_cast<uint64_t>(high - low + 1));
 }
 
-DataType Random::dtype(uint32_t set) {
-  static const std::vector<DataType> all = {boolean, i8,  i16, i32, i64, u8,
-                                            u16,     u32, u64, f16, f32, f64};
-  for (;;) {
-    DataType t = pick(all);
-    if (contains(set, t)) return t;
-  }
+DataType Random::dtype(DtypeSet set) {
+  return pick(members(set));
 }
 
 std::vector<int64_t> Random::shape(int64_t min_rank, int64_t max_rank) {

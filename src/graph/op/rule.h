@@ -1,5 +1,5 @@
-// What type rules share: which dtypes an operand may have, the result types, the propagation of
-// element values, and random operands for samples. Errors name the operator and the operand.
+// What type rules share: relations between operands, the propagation of element values, and random
+// operands for samples. Errors name the operator and the operand.
 #pragma once
 
 #include <optional>
@@ -14,27 +14,8 @@ namespace tenon::graph {
 
 // ---- dtypes ----
 
-// Sets of dtypes, joined with |.
-enum DtypeSet : uint32_t {
-  kBools = 1,
-  kSigned = 2,
-  kUnsigned = 4,
-  kFloats = 8,  // f16 f32 f64
-  kInts = kSigned | kUnsigned,
-  kNumbers = kInts | kFloats,
-  kAll = kNumbers | kBools,
-};
-bool contains(uint32_t set, DataType dtype);
-// "a number", "a float", ...
-std::string describe(uint32_t set);
-
-// "operand 1 ('indices')".
-std::string operand_text(const InferContext& cx, size_t i);
-// Operand i as a tensor whose dtype is of the set.
-const TensorType& tensor_of(const InferContext& cx, size_t i, uint32_t dtypes);
 // Fails unless operand i has the dtype of operand j.
 void require_same_dtype(const InferContext& cx, size_t i, size_t j);
-void require_dtype(const InferContext& cx, size_t i, DataType dtype);
 void require_rank(const InferContext& cx, size_t i, int64_t rank);
 // Fails unless operand i has one element, whatever its rank.
 void require_one_element(const InferContext& cx, size_t i);
@@ -67,7 +48,7 @@ class Random {
   explicit Random(uint64_t seed) : engine_(seed) {}
   int64_t between(int64_t low, int64_t high);  // both included
   bool coin() { return between(0, 1) == 1; }
-  DataType dtype(uint32_t set);
+  DataType dtype(DtypeSet set);
   std::vector<int64_t> shape(int64_t min_rank, int64_t max_rank);  // sizes 1 to 4, seldom 0
   template <class T>
   T pick(const std::vector<T>& from) {

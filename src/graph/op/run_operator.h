@@ -270,7 +270,7 @@ inline void try_samples(const std::string& name, int count,
   ASSERT_NE(op, nullptr);
   for (uint64_t seed = 0; seed < static_cast<uint64_t>(count); ++seed) {
     Random random(seed * 7 + 3);
-    Sample sample = op->sample(seed);
+    Sample sample = op->sample(*op, seed);
     Trial trial;
     trial.operands = operands_for(sample, random, fill);
     trial.attrs = make_call(name, sample.operands, sample.attrs)->attrs;

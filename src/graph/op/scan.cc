@@ -7,18 +7,19 @@ namespace tenon::graph {
 namespace {
 
 TypeRef infer_scan(InferContext& cx) {
-  const TensorType& x = tensor_of(cx, 0, kNumbers);
+  const TensorType& x = cx.tensor(0);
   cx.axis(cx.attr_int("axis"), x.rank);
   return tensor_type(x.dtype, dims_of(x));
 }
 
+// The running result of `kOp`, which begins with `kFirst`.
+template <BinaryOp kOp, int kFirst>
 loop::ComputeRef lower_scan(const LowerContext& cx) {
   const InferContext& info = cx.info();
   const BufferRef &x = cx.input(0), &y = cx.output();
   int64_t axis = info.axis(info.attr_int("axis"), info.tensor(0).rank);
   size_t a = static_cast<size_t>(axis);
   bool exclusive = info.attr_bool("exclusive"), reverse = info.attr_bool("reverse");
-  bool sums = std::string_view(info.call().callee) == "cumsum";
   DataType dtype = wide(x->dtype);
   // A reversed scan runs over the reversed axis, and its result is read in reverse.
   auto turned = [&](Indices i) {
@@ -31,9 +32,8 @@ loop::ComputeRef lower_scan(const LowerContext& cx) {
     Indices before = i;
     before[a] = i[a] - index(1);
     Scalar element = as(dtype, load(x, turned(exclusive ? before : i)));
-    Scalar sum = load(running, before);
-    sum = sums ? sum + element : sum * element;
-    return select(lt(index(0), i[a]), sum, exclusive ? number(dtype, sums ? 0 : 1) : element);
+    Scalar next = binary(kOp, load(running, before), element);
+    return select(lt(index(0), i[a]), next, exclusive ? number(dtype, kFirst) : element);
   })};
   if (!direct) {
     stages.push_back(
@@ -42,11 +42,11 @@ loop::ComputeRef lower_scan(const LowerContext& cx) {
   return cx.compute(stages);
 }
 
-Sample sample_scan(uint64_t seed) {
+Sample sample_scan(const Operator& op, uint64_t seed) {
   Random random(seed);
   std::vector<int64_t> shape = random.shape(1, 4);
   int64_t rank = static_cast<int64_t>(shape.size());
-  return {{sample_tensor(random.dtype(kNumbers), shape)},
+  return {{sample_tensor(random.dtype(op.operands[0].dtypes), shape)},
           attrs({{"axis", random.between(-rank, rank - 1)},
                  {"exclusive", random.coin()},
                  {"reverse", random.coin()}})};
@@ -55,19 +55,20 @@ Sample sample_scan(uint64_t seed) {
 }  // namespace
 
 void register_scan(OperatorTable& table) {
-  for (const char* name : {"cumsum", "cumprod"}) {
+  auto scan = [&](const char* name, const char* summary, LowerFn lower) {
     table.add({.name = name,
                .kind = OpKind::kOpaque,
-               .operands = {{"x"}},
+               .operands = {{"x", kNumbers}},
                .attrs = {{"axis", AttrKind::kInt, nullptr, "along which to run"},
                          {"exclusive", AttrKind::kBool, "false", "an element's own is left out"},
                          {"reverse", AttrKind::kBool, "false", "from the end"}},
-               .summary = std::string_view(name) == "cumsum" ? "running sums along an axis"
-                                                             : "running products along an axis",
+               .summary = summary,
                .infer = infer_scan,
-               .lower = lower_scan,
+               .lower = lower,
                .sample = sample_scan});
-  }
+  };
+  scan("cumsum", "running sums along an axis", lower_scan<BinaryOp::kAdd, 0>);
+  scan("cumprod", "running products along an axis", lower_scan<BinaryOp::kMul, 1>);
 }
 
 }  // namespace tenon::graph

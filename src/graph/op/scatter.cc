@@ -23,11 +23,7 @@ Reduction reduction_of(const InferContext& cx) {
 }
 
 void require_operands(InferContext& cx) {
-  const TensorType& x = tensor_of(cx, 0, kAll);
-  DataType dtype = tensor_of(cx, 1, kInts).dtype;
-  if (dtype != i32 && dtype != i64) {
-    cx.fail(cat(operand_text(cx, 1), " is ", to_text(dtype), ", expected int32 or int64"));
-  }
+  const TensorType& x = cx.tensor(0);
   require_same_dtype(cx, 2, 0);
   if (reduction_of(cx) != Reduction::kNone && x.dtype.is_bool()) {
     cx.fail(cat("'reduction' is \"", cx.attr_string("reduction"), "\", but 'x' is bool"));
@@ -70,7 +66,7 @@ loop::ComputeRef lower_scatter_elements(const LowerContext& cx) {
       })});
 }
 
-Sample sample_scatter_elements(uint64_t seed) {
+Sample sample_scatter_elements(const Operator&, uint64_t seed) {
   Random random(seed);
   std::vector<int64_t> shape = random.shape(1, 4), picked;
   int64_t rank = static_cast<int64_t>(shape.size()), axis = random.between(0, rank - 1);
@@ -88,9 +84,9 @@ Sample sample_scatter_elements(uint64_t seed) {
 
 size_t tuple_length(const InferContext& cx) {
   const TensorType& indices = cx.tensor(1);
-  if (indices.rank == 0) cx.fail(cat(operand_text(cx, 1), " has rank 0, expected at least 1"));
+  if (indices.rank == 0) cx.fail(cat(cx.operand_text(1), " has rank 0, expected at least 1"));
   auto length = indices.dims[static_cast<size_t>(indices.rank - 1)].as_const();
-  if (!length) cx.fail(cat("the last axis of ", operand_text(cx, 1), " must be a number"));
+  if (!length) cx.fail(cat("the last axis of ", cx.operand_text(1), " must be a number"));
   if (*length < 0 || *length > cx.tensor(0).rank) {
     cx.fail(
         cat("'indices' has ", *length, " entries per index, but 'x' has rank ", cx.tensor(0).rank));
@@ -139,7 +135,7 @@ loop::ComputeRef lower_scatter_nd(const LowerContext& cx) {
       })});
 }
 
-Sample sample_scatter_nd(uint64_t seed) {
+Sample sample_scatter_nd(const Operator&, uint64_t seed) {
   Random random(seed);
   std::vector<int64_t> shape = random.shape(1, 4);
   for (int64_t& n : shape) n = std::max<int64_t>(n, 1);
@@ -163,7 +159,7 @@ const AttrSpec kReduction = {"reduction", AttrKind::kString, "\"none\"",
 void register_scatter(OperatorTable& table) {
   table.add({.name = "scatter_elements",
              .kind = OpKind::kMovement,
-             .operands = {{"x"}, {"indices"}, {"updates"}},
+             .operands = {{"x", kAll}, {"indices", kIndices}, {"updates", kAll}},
              .attrs = {{"axis", AttrKind::kInt, "0", "that the indices are of"}, kReduction},
              .summary = "x with one element updated per index",
              .infer = infer_scatter_elements,
@@ -171,7 +167,7 @@ void register_scatter(OperatorTable& table) {
              .sample = sample_scatter_elements});
   table.add({.name = "scatter_nd",
              .kind = OpKind::kMovement,
-             .operands = {{"x"}, {"indices"}, {"updates"}},
+             .operands = {{"x", kAll}, {"indices", kIndices}, {"updates", kAll}},
              .attrs = {kReduction},
              .summary = "x with one slice updated per index tuple, the last axis of the indices",
              .infer = infer_scatter_nd,

@@ -5,7 +5,7 @@ namespace tenon::graph {
 Layout layout_of(const InferContext& cx) {
   const TensorType& x = cx.tensor(0);
   if (x.rank < 3 || x.rank > 5) {
-    cx.fail(cat(operand_text(cx, 0), " has rank ", x.rank,
+    cx.fail(cat(cx.operand_text(0), " has rank ", x.rank,
                 ", expected 3 to 5: batch, channels and 1 to 3 spatial axes"));
   }
   String name = cx.attr_string("layout");

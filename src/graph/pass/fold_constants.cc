@@ -4,6 +4,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "graph/ir/outline.h"
 #include "graph/ir/rewrite.h"
 #include "graph/pass/fuse_operators.h"
 #include "graph/pass/lower_to_kernels.h"
@@ -104,23 +105,11 @@ class Finder {
 };
 
 FunctionRef as_function(const Foldable& part, std::span<const VarRef> wanted) {
-  Builder b;
-  std::unordered_map<const Object*, Operand> map;
-  for (const auto& binding : part.bindings) {
-    auto* call = binding->value.as<Call>();
-    std::vector<Operand> args;
-    for (const Operand& arg : call->args) {
-      auto it = map.find(arg.get());
-      args.push_back(it == map.end() ? arg : it->second);
-    }
-    b.at(binding->span);
-    map[binding->var.get()] = b.bind_typed(make<Call>(call->kind, call->callee, Operand(),
-                                                      Array<Operand>(args), call->attrs, TypeRef()),
-                                           binding->var->type, binding->var->name);
-  }
+  Outline outline;
+  for (const auto& binding : part.bindings) outline.copy(*binding);
   std::vector<Operand> results;
-  for (const VarRef& var : wanted) results.push_back(map.at(var.get()));
-  return b.finish("folded", b.tuple(results));
+  for (const VarRef& var : wanted) results.push_back(outline.mapped(var));
+  return outline.finish("folded", outline.builder().tuple(results));
 }
 
 // Replaces the folded variables by their values; what computed them goes with the dead code.

@@ -1,12 +1,16 @@
 #include "graph/pass/fuse_operators.h"
 
 #include <algorithm>
+#include <cstdio>
 #include <unordered_map>
 #include <unordered_set>
 
 #include "graph/ir/intrinsic.h"
+#include "graph/ir/outline.h"
 #include "graph/ir/rewrite.h"
 #include "graph/op/lower.h"
+#include "graph/op/pointwise.h"
+#include "object/reflect.h"
 
 namespace tenon::graph {
 namespace {
@@ -26,16 +30,8 @@ bool is_single_element(const TypeRef& type) {
 }
 
 // Whether recomputing one element costs more than reading it back from memory.
-bool is_expensive(const Operator& op) {
-  static const std::unordered_set<std::string_view> cheap = {
-      "add",         "sub",           "mul",
-      "neg",         "abs",           "relu",
-      "minimum",     "maximum",       "clip",
-      "cast",        "where",         "equal",
-      "not_equal",   "less",          "less_equal",
-      "greater",     "greater_equal", "logical_not",
-      "logical_and", "logical_or",    "dequantize_linear"};
-  return is_pointwise(op.kind) && !cheap.contains(op.name);
+bool is_expensive(const Operator& op, const Call& call) {
+  return is_pointwise(op.kind) && is_costly(op, call);
 }
 
 struct Node {
@@ -148,8 +144,8 @@ class Grouping {
       const Node& consumer = nodes_[c];
       // Contractions read each element many times over, and their schedules want plain buffers.
       if (consumer.op->kind == OpKind::kContraction) return false;
-      if (is_expensive(*p.op) && consumer.op->kind == OpKind::kMovement) return false;
-      if (is_expensive(*p.op) && consumer.op->kind == OpKind::kBroadcast &&
+      if (is_expensive(*p.op, *p.call) && consumer.op->kind == OpKind::kMovement) return false;
+      if (is_expensive(*p.op, *p.call) && consumer.op->kind == OpKind::kBroadcast &&
           !same_dims(consumer.binding->var->type, type) && !is_single_element(type)) {
         return false;
       }
@@ -171,7 +167,7 @@ class Fuser : public Rewriter {
   Module fuse(const Module& module) {
     Module rewritten = run(with_kernels_only(module));
     Map<String, FunctionRef> functions = rewritten->functions;
-    for (auto& [name, function] : made_) functions.set(name, function);
+    for (const auto& [name, function] : made_) functions.set(name, function);
     return with_functions(rewritten, std::move(functions));
   }
 
@@ -226,60 +222,53 @@ class Fuser : public Rewriter {
   // The group as a function of the values that it takes from outside; constants of one element stay
   // inside, where they become literals.
   Operand emit(const Group& group) {
-    std::vector<Operand> outside, inside;
-    std::unordered_map<const Object*, Operand> map;
-    Builder b;
-    std::string name = "fused";
+    std::vector<Operand> outside;
+    Outline outline;
     Span span;
-    for (const auto& member : group.members) {
-      span = Span::merge(span, member->span);
-      name += cat("_", member->value.as<Call>()->callee);
-    }
-    b.at(span);
-    auto import = [&](const Operand& operand) -> Operand {
-      if (!operand) return operand;
-      if (auto it = map.find(operand.get()); it != map.end()) return it->second;
-      if (operand.is<Constant>() && is_single_element(type_of(operand))) return operand;
-      Operand actual = mapped(operand);
-      Operand param = b.param(cat("p", outside.size()), type_of(operand));
-      outside.push_back(actual);
-      return map[operand.get()] = param;
-    };
-    // Parameters first: the builder takes them before any binding.
-    std::unordered_set<const Object*> made;
-    for (const auto& member : group.members) made.insert(member->var.get());
+    for (const auto& member : group.members) span = Span::merge(span, member->span);
+    outline.builder().at(span);
+    std::unordered_set<const Object*> known;  // members, and parameters so far
+    for (const auto& member : group.members) known.insert(member->var.get());
     for (const auto& member : group.members) {
       for (const Operand& arg : member->value.as<Call>()->args) {
-        if (arg && !made.contains(arg.get())) import(arg);
+        if (!arg || (arg.is<Constant>() && is_single_element(type_of(arg)))) continue;
+        if (!known.insert(arg.get()).second) continue;
+        outline.param(arg, cat("p", outside.size()), type_of(arg));
+        outside.push_back(mapped(arg));
       }
     }
-    import_sizes(group, &b, &outside);
+    import_sizes(group, &outline, &outside);
+    // Inference repeats the conditions that the caller checked: the function stands on its own.
     Operand result;
-    for (const auto& member : group.members) {
-      auto* call = member->value.as<Call>();
-      std::vector<Operand> args;
-      for (const Operand& arg : call->args) args.push_back(import(arg));
-      b.at(member->span);
-      // Inference repeats the conditions that the caller checked: the function stands on its own.
-      result = b.bind_as(make<Call>(call->kind, call->callee, Operand(), Array<Operand>(args),
-                                    call->attrs, TypeRef()),
-                         member->var->type, member->var->name);
-      map[member->var.get()] = result;
-    }
-    if (name.size() > 60) name.resize(60);
-    name = free_name(cat(name, "_", made_.size()), module()->functions);
-    b.at(span);
-    made_.emplace_back(String(name), b.finish(name, result, attrs({{"primitive", Any(true)}})));
+    for (const auto& member : group.members) result = outline.copy_checked(*member);
+    outline.builder().at(span);
+    const String name =
+        add_function(outline.finish("fused", result, attrs({{"primitive", Any(true)}})));
     const VarRef& root = group.members.back()->var;
     builder().at(span);
-    return builder().bind_typed(make<Call>(CalleeKind::kGlobal, String(name), Operand(),
-                                           Array<Operand>(outside), Attrs(), TypeRef()),
-                                root->type, root->name);
+    return builder().bind_typed(make_call(CalleeKind::kGlobal, name.view(), outside), root->type,
+                                root->name);
+  }
+
+  // The name of the function in the module: groups that compute the same share one.
+  String add_function(const FunctionRef& group) {
+    const std::string wanted = fused_name(*group);
+    String name(wanted);
+    for (int i = 1;; ++i) {
+      const FunctionRef* made = made_.find(name);
+      if (made && structural_equal(Any(*made), Any(group))) return name;
+      if (!made && !module()->functions.contains(name)) break;
+      name = String(cat(wanted, "_", i));
+    }
+    auto named = make<FunctionExpr>(*group);
+    named->name = name;
+    made_.set(name, named);
+    return name;
   }
 
   // Sizes that stand only inside expressions (4*n), or in attributes, are bound by the values of
   // one more parameter, which lowering drops again: a kernel takes its sizes as integers.
-  void import_sizes(const Group& group, Builder* b, std::vector<Operand>* outside) {
+  void import_sizes(const Group& group, Outline* outline, std::vector<Operand>* outside) {
     std::vector<std::string> bound, used;
     for (const Operand& operand : *outside) {
       collect_binding_symbols(type_of(operand), &bound);
@@ -297,21 +286,34 @@ class Fuser : public Rewriter {
       const size_t count = std::min<size_t>(kMaxCarriedValues, sizes.size() - done);
       const std::vector<Dim> some(sizes.begin() + done, sizes.begin() + done + count);
       const TypeRef type = with_values(tensor_type(i64, {Dim(some.size())}), some);
-      outside->push_back(builder().bind_typed(
-          make<Call>(CalleeKind::kPacked, String(kMemoryValues), Operand(), Array<Operand>(),
-                     attrs({{"values", attr_dims(some)}}), type),
-          type, "sizes"));
-      b->param("sizes", type);
+      outside->push_back(builder().bind_typed(make_call(CalleeKind::kPacked, kMemoryValues, {},
+                                                        attrs({{"values", attr_dims(some)}}), type),
+                                              type, "sizes"));
+      outline->param("sizes", type);
     }
   }
 
   bool merge_;
   std::unordered_map<const Var*, Group> roots_;
   std::unordered_set<const Var*> inner_;
-  std::vector<std::pair<String, FunctionRef>> made_;
+  Map<String, FunctionRef> made_;
 };
 
 }  // namespace
+
+std::string fused_name(const FunctionExpr& group) {
+  constexpr size_t kMaxOperators = 60;  // bytes of their names
+  std::string name = "fused";
+  for (const auto& binding : group.body->bindings) {
+    if (auto* call = binding->value.as<Call>()) name += cat("_", call->callee);
+  }
+  if (name.size() > kMaxOperators) name.resize(kMaxOperators);
+  const uint64_t hash = structural_hash(Any(FunctionRef(&group)));
+  char digits[8];
+  std::snprintf(digits, sizeof digits, "_%06x",
+                static_cast<unsigned>((hash ^ hash >> 32) & 0xffffff));
+  return name + digits;
+}
 
 Module fuse_operators(const Module& module, PassContext& cx) {
   return Fuser(/*merge=*/cx.level >= 2).fuse(module);

@@ -18,4 +18,8 @@ namespace tenon::graph {
 
 Module fuse_operators(const Module& module, PassContext& cx);
 
+// The name of a group's function: its operators, and digits of a hash of what it computes. So it is
+// the same wherever the group stands, whatever else the module holds.
+std::string fused_name(const FunctionExpr& group);
+
 }  // namespace tenon::graph

@@ -3,9 +3,12 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "graph/ir/instantiate.h"
+#include "graph/ir/outline.h"
 #include "graph/ir/packed_call.h"
 #include "graph/ir/rewrite.h"
 #include "graph/op/lower.h"
+#include "graph/pass/fuse_operators.h"
 #include "graph/pass/simplify.h"
 #include "object/reflect.h"
 
@@ -57,30 +60,21 @@ FunctionRef rename_symbols(const FunctionRef& primitive, const std::vector<std::
   const DimSubstitution rename = [&](std::string_view symbol) -> std::optional<Dim> {
     return Dim::symbol(names.at(std::string(symbol)));
   };
-  Builder b;
-  b.at(primitive->span);
-  std::unordered_map<const Object*, Operand> map;
+  Outline outline;
+  outline.builder().at(primitive->span);
   const std::vector<bool> used = used_params(primitive);
   for (size_t i = 0; i < used.size(); ++i) {
     const VarRef& param = primitive->params[i];
     if (!used[i]) continue;
-    map[param.get()] = b.param(param->name, substitute(without_known_values(param->type), rename));
+    outline.param(param, param->name, substitute(without_known_values(param->type), rename));
   }
   for (const auto& binding : primitive->body->bindings) {
     auto* call = binding->value.as<Call>();
     if (!call) continue;  // a check: its condition holds where the kernel is called
-    std::vector<Operand> args;
-    for (const Operand& arg : call->args) {
-      auto it = map.find(arg.get());
-      args.push_back(it == map.end() ? arg : it->second);
-    }
-    b.at(binding->span);
-    map[binding->var.get()] = b.bind_typed(
-        make<Call>(call->kind, call->callee, Operand(), Array<Operand>(args),
-                   substitute_attrs(call->attrs, rename), TypeRef()),
-        substitute(without_known_values(binding->var->type), rename), binding->var->name);
+    outline.copy(*binding, substitute(without_known_values(binding->var->type), rename),
+                 substitute_attrs(call->attrs, rename));
   }
-  return b.finish(primitive->name, map.at(primitive->body->result.get()), primitive->attrs);
+  return outline.finish(primitive->name, outline.mapped(primitive->body->result), primitive->attrs);
 }
 
 // Replaces calls of primitive functions by calls of kernels.
@@ -132,10 +126,10 @@ class KernelCaller : public Rewriter {
     auto* tuple = var->type.as<TupleType>();
     const bool wrapped = tuple && tuple->fields.size() == 1;
     const TypeRef type = wrapped ? tuple->fields[0] : var->type;
-    const Operand result = builder().bind_typed(
-        make<Call>(CalleeKind::kKernel, use.name, Operand(), Array<Operand>(args),
-                   attrs({{"integers", attr_dims(integers)}}), type),
-        type, var->name);
+    const Operand result =
+        builder().bind_typed(make_call(CalleeKind::kKernel, use.name, args,
+                                       attrs({{"integers", attr_dims(integers)}}), type),
+                             type, var->name);
     return wrapped ? builder().tuple({result}) : result;
   }
 
@@ -170,7 +164,7 @@ class KernelCaller : public Rewriter {
 
   // An operator that a packed function computes: called with all operands, then the attributes.
   Operand rewrite_operator(const VarRef& var, const ExprRef& value, const Call& call) {
-    const Operator* op = OperatorTable::global().find(call.callee);
+    const Operator* op = operator_of(call);
     if (!op || !op->packed) return keep(var, value);
     return builder().bind_typed(as_packed_call(*op, call, var->type), var->type, var->name);
   }
@@ -196,7 +190,10 @@ class KernelCaller : public Rewriter {
     for (auto& [other, use] : by_hash_[hash]) {
       if (structural_equal(Any(other), Any(renamed))) return it->second = use;
     }
-    const std::string name = free_name(primitive->name, kernels_);
+    // With its symbols renamed, a fused group is named anew: its kernel may be that of others, too.
+    const bool fused = primitive->name == fused_name(*primitive);
+    const std::string name =
+        free_name(fused ? fused_name(*renamed) : primitive->name.str(), kernels_);
     Use use{String(name), lower_primitive(renamed, schedule_options(name))};
     kernels_.set(use.name, use.kernel);
     by_hash_[hash].emplace_back(renamed, use);

@@ -141,9 +141,8 @@ class Allocator : public Rewriter {
  private:
   Operand packed(std::string_view name, const std::vector<Operand>& args, Attrs attributes,
                  const TypeRef& type, std::string_view hint) {
-    return builder().bind_typed(make<Call>(CalleeKind::kPacked, String(name), Operand(),
-                                           Array<Operand>(args), std::move(attributes), type),
-                                type, hint);
+    return builder().bind_typed(
+        make_call(CalleeKind::kPacked, name, args, std::move(attributes), type), type, hint);
   }
 
   Operand new_tensor(const TypeRef& type, std::string_view hint) {
@@ -173,8 +172,7 @@ class Allocator : public Rewriter {
   void call_kernel(const Call& call, const std::vector<Operand>& results) {
     std::vector<Operand> args(call.args.begin(), call.args.end());
     args.insert(args.end(), results.begin(), results.end());
-    builder().bind_typed(make<Call>(CalleeKind::kKernel, call.callee, Operand(),
-                                    Array<Operand>(args), call.attrs, unit_type()),
+    builder().bind_typed(make_call(CalleeKind::kKernel, call.callee, args, call.attrs, unit_type()),
                          unit_type(), "");
   }
 

@@ -13,9 +13,8 @@ class Materializer : public Rewriter {
     const bool constant_time = type && type->value_known && type->rank <= 1;
     if (!constant_time || !operator_of(value)) return keep(var, value);
     return builder().bind_typed(
-        make<Call>(CalleeKind::kPacked, String(kMemoryValues), Operand(), Array<Operand>(),
-                   attrs({{"values", attr_dims({type->values.begin(), type->values.end()})}}),
-                   var->type),
+        make_call(CalleeKind::kPacked, kMemoryValues, {},
+                  attrs({{"values", attr_dims(type->values.to_vector())}}), var->type),
         var->type, var->name);
   }
 };

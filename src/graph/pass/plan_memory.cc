@@ -236,8 +236,8 @@ class Planner : public Rewriter {
       if (offset == offsets_.end()) return keep(var, value);
       Attrs attributes = call->attrs;
       attributes.set("offset", Any(Dim(offset->second).ref()));
-      return keep(var, make<Call>(call->kind, call->callee, call->closure, call->args, attributes,
-                                  call->result_type));
+      return keep(var,
+                  make_call(call->kind, call->callee, call->args, attributes, call->result_type));
     }
     return keep(var, value);
   }
@@ -261,10 +261,9 @@ class Planner : public Rewriter {
   }
 
   Operand allocate(const Dim& bytes, const TypeRef& type) {
-    return builder().bind_typed(
-        make<Call>(CalleeKind::kPacked, String(kMemoryStorage), Operand(), Array<Operand>(),
-                   attrs({{"size", Any(align_up(bytes).ref())}}), type),
-        type, "arena");
+    return builder().bind_typed(make_call(CalleeKind::kPacked, kMemoryStorage, {},
+                                          attrs({{"size", Any(align_up(bytes).ref())}}), type),
+                                type, "arena");
   }
 
   std::vector<std::unique_ptr<Plan>> plans_;

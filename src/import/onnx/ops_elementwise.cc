@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "graph/ir/op.h"
 #include "import/onnx/node_context.h"
 
 namespace tenon::onnx {
@@ -11,9 +12,11 @@ namespace {
 
 using graph::attrs;
 
-template <const char* Name>
+// Our operator of the same meaning as the node's; the table is below.
+const char* ours(const NodeContext& cx);
+
 Operands unary(NodeContext& cx) {
-  return {cx.op(Name, {cx.in(0)})};
+  return {cx.op(ours(cx), {cx.in(0)})};
 }
 
 // Before opset 7, `broadcast` and `axis` told where the second operand's shape lies in the first's.
@@ -34,41 +37,31 @@ Operands binary_operands(NodeContext& cx) {
   return {x, cx.reshape(y, shape)};
 }
 
-template <const char* Name>
 Operands binary(NodeContext& cx) {
   cx.ignore("consumed_inputs");
   Operands xy = binary_operands(cx);
-  return {cx.op(Name, xy)};
+  return {cx.op(ours(cx), xy)};
 }
 
-// What a comparison or a connective of single numbers gives where the numbers are known.
-std::optional<bool> outcome(NodeContext& cx, std::string_view name, const Operands& operands) {
-  Ints known;
+// What an operator on single numbers or truths gives where they are known.
+std::optional<bool> outcome(NodeContext& cx, const char* name, const Operands& operands) {
+  std::vector<loop::ExprRef> known;
   for (const Operand& x : operands) {
     auto list = cx.ints(x);
     if (!list || list->size() != 1) return std::nullopt;
-    known.push_back((*list)[0]);
+    known.push_back(loop::literal_int(cx.dtype(x), (*list)[0]));
   }
-  const int64_t a = known[0], b = known.back();
-  if (name == "equal") return a == b;
-  if (name == "less") return a < b;
-  if (name == "less_equal") return a <= b;
-  if (name == "greater") return a > b;
-  if (name == "greater_equal") return a >= b;
-  if (name == "logical_not") return a == 0;
-  if (name == "logical_and") return a != 0 && b != 0;
-  if (name == "logical_or") return a != 0 || b != 0;
-  TENON_ASSERT(name == "logical_xor", "no outcome of ", name);
-  return (a != 0) != (b != 0);
+  const auto call = graph::make_call(graph::CalleeKind::kOperator, name, operands);
+  const graph::InferContext info(*call, nullptr);
+  return loop::as_int(info.op().element(info, known)) == 1;
 }
 
 // Exporters ask for ranks and sizes in conditions of If: one that is known decides its branch.
-template <const char* Name, bool Unary = false>
 Operands decided(NodeContext& cx) {
   cx.ignore("consumed_inputs");
-  Operands operands = Unary ? Operands{cx.in(0)} : binary_operands(cx);
-  auto known = outcome(cx, Name, operands);
-  if (!known) return {cx.op(Name, operands)};
+  Operands operands = cx.count() == 1 ? Operands{cx.in(0)} : binary_operands(cx);
+  auto known = outcome(cx, ours(cx), operands);
+  if (!known) return {cx.op(ours(cx), operands)};
   int64_t rank = 0;
   for (const Operand& x : operands) rank = std::max(rank, cx.rank(x));
   const Ints ones(static_cast<size_t>(rank), 1);
@@ -82,9 +75,8 @@ Operand fold(NodeContext& cx, const char* name) {
   return out;
 }
 
-template <const char* Name>
 Operands variadic(NodeContext& cx) {
-  return {fold(cx, Name)};
+  return {fold(cx, ours(cx))};
 }
 
 Operands mean(NodeContext& cx) {
@@ -206,70 +198,73 @@ Operands sign_bit_cast(NodeContext& cx) {
   return {cx.in(0)};
 }
 
+// Operators that mean what one of ours does.
+struct Same {
+  std::string_view op;
+  int64_t since;
+  Translate translate;
+  const char* ours;
+};
+constexpr Same kSame[] = {
+    {"Neg", 1, unary, "neg"},
+    {"Abs", 1, unary, "abs"},
+    {"Sign", 9, unary, "sign"},
+    {"Floor", 1, unary, "floor"},
+    {"Ceil", 1, unary, "ceil"},
+    {"Round", 11, unary, "round"},
+    {"Sqrt", 1, unary, "sqrt"},
+    {"Reciprocal", 1, unary, "reciprocal"},
+    {"Exp", 1, unary, "exp"},
+    {"Log", 1, unary, "log"},
+    {"Erf", 9, unary, "erf"},
+    {"Sin", 7, unary, "sin"},
+    {"Cos", 7, unary, "cos"},
+    {"Tan", 7, unary, "tan"},
+    {"Asin", 7, unary, "asin"},
+    {"Acos", 7, unary, "acos"},
+    {"Atan", 7, unary, "atan"},
+    {"Sinh", 9, unary, "sinh"},
+    {"Cosh", 9, unary, "cosh"},
+    {"Asinh", 9, unary, "asinh"},
+    {"Acosh", 9, unary, "acosh"},
+    {"Atanh", 9, unary, "atanh"},
+    {"Not", 1, decided, "logical_not"},
+    {"BitwiseNot", 18, unary, "bitwise_not"},
+    {"IsNaN", 9, unary, "is_nan"},
+    {"Add", 1, binary, "add"},
+    {"Sub", 1, binary, "sub"},
+    {"Mul", 1, binary, "mul"},
+    {"Equal", 1, decided, "equal"},
+    {"Less", 1, decided, "less"},
+    {"LessOrEqual", 12, decided, "less_equal"},
+    {"Greater", 1, decided, "greater"},
+    {"GreaterOrEqual", 12, decided, "greater_equal"},
+    {"And", 1, decided, "logical_and"},
+    {"Or", 1, decided, "logical_or"},
+    {"Xor", 1, decided, "logical_xor"},
+    {"BitwiseAnd", 18, binary, "bitwise_and"},
+    {"BitwiseOr", 18, binary, "bitwise_or"},
+    {"BitwiseXor", 18, binary, "bitwise_xor"},
+    {"Max", 1, variadic, "maximum"},
+    {"Min", 1, variadic, "minimum"},
+    {"Sum", 1, variadic, "add"},
+};
+
+const char* ours(const NodeContext& cx) {
+  const auto* row = std::ranges::find(kSame, std::string_view(cx.node().op), &Same::op);
+  TENON_ASSERT(row != std::end(kSame), "no operator of ours for ", cx.node().op);
+  return row->ours;
+}
+
 }  // namespace
 
 void register_elementwise(OpTable& t) {
-  static constexpr char neg[] = "neg", abs[] = "abs", sign[] = "sign", floor[] = "floor",
-                        ceil[] = "ceil", round[] = "round", sqrt[] = "sqrt",
-                        reciprocal[] = "reciprocal", exp[] = "exp", log[] = "log", erf[] = "erf",
-                        sin[] = "sin", cos[] = "cos", tan[] = "tan", asin[] = "asin",
-                        acos[] = "acos", atan[] = "atan", sinh[] = "sinh", cosh[] = "cosh",
-                        asinh[] = "asinh", acosh[] = "acosh", atanh[] = "atanh",
-                        logical_not[] = "logical_not", bitwise_not[] = "bitwise_not",
-                        is_nan[] = "is_nan", add[] = "add", sub[] = "sub", mul[] = "mul",
-                        equal[] = "equal", less[] = "less", less_equal[] = "less_equal",
-                        greater[] = "greater", greater_equal[] = "greater_equal",
-                        logical_and[] = "logical_and", logical_or[] = "logical_or",
-                        logical_xor[] = "logical_xor", bitwise_and[] = "bitwise_and",
-                        bitwise_or[] = "bitwise_or", bitwise_xor[] = "bitwise_xor",
-                        maximum[] = "maximum", minimum[] = "minimum";
-  t.add("Neg", 1, unary<neg>);
-  t.add("Abs", 1, unary<abs>);
-  t.add("Sign", 9, unary<sign>);
-  t.add("Floor", 1, unary<floor>);
-  t.add("Ceil", 1, unary<ceil>);
-  t.add("Round", 11, unary<round>);
-  t.add("Sqrt", 1, unary<sqrt>);
-  t.add("Reciprocal", 1, unary<reciprocal>);
-  t.add("Exp", 1, unary<exp>);
-  t.add("Log", 1, unary<log>);
-  t.add("Erf", 9, unary<erf>);
-  t.add("Sin", 7, unary<sin>);
-  t.add("Cos", 7, unary<cos>);
-  t.add("Tan", 7, unary<tan>);
-  t.add("Asin", 7, unary<asin>);
-  t.add("Acos", 7, unary<acos>);
-  t.add("Atan", 7, unary<atan>);
-  t.add("Sinh", 9, unary<sinh>);
-  t.add("Cosh", 9, unary<cosh>);
-  t.add("Asinh", 9, unary<asinh>);
-  t.add("Acosh", 9, unary<acosh>);
-  t.add("Atanh", 9, unary<atanh>);
-  t.add("Not", 1, decided<logical_not, true>);
-  t.add("BitwiseNot", 18, unary<bitwise_not>);
-  t.add("IsNaN", 9, unary<is_nan>);
+  for (const Same& row : kSame) t.add(row.op, row.since, row.translate);
   t.add("IsInf", 10, is_inf);
-  t.add("Add", 1, binary<add>);
-  t.add("Sub", 1, binary<sub>);
-  t.add("Mul", 1, binary<mul>);
   t.add("Div", 1, divide_elements);
   t.add("Mod", 10, mod_elements);
   t.add("Pow", 1, pow_elements);
-  t.add("Equal", 1, decided<equal>);
-  t.add("Less", 1, decided<less>);
-  t.add("LessOrEqual", 12, decided<less_equal>);
-  t.add("Greater", 1, decided<greater>);
-  t.add("GreaterOrEqual", 12, decided<greater_equal>);
-  t.add("And", 1, decided<logical_and>);
-  t.add("Or", 1, decided<logical_or>);
-  t.add("Xor", 1, decided<logical_xor>);
-  t.add("BitwiseAnd", 18, binary<bitwise_and>);
-  t.add("BitwiseOr", 18, binary<bitwise_or>);
-  t.add("BitwiseXor", 18, binary<bitwise_xor>);
   t.add("BitShift", 11, bit_shift);
-  t.add("Max", 1, variadic<maximum>);
-  t.add("Min", 1, variadic<minimum>);
-  t.add("Sum", 1, variadic<add>);
   t.add("Mean", 1, mean);
   t.add("Cast", 1, cast_to_named);
   t.add("Cast", 6, cast_to);

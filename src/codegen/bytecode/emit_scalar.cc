@@ -1,0 +1,192 @@
+// Operators on scalars: the element expression of the operator's entry, one instruction per
+// operation, on integers and truths in registers.
+#include <unordered_map>
+
+#include "codegen/bytecode/function_emitter.h"
+#include "graph/ir/op.h"
+#include "loop/walk.h"
+
+namespace tenon::codegen {
+
+using namespace graph;  // NOLINT: this file speaks of graph IR only
+using loop::BinaryOp;
+using loop::ExprKind;
+using loop::ExprRef;
+using loop::UnaryOp;
+using vm::Arg;
+using vm::Opcode;
+
+namespace {
+
+// The instruction that computes an operation on two integers or truths.
+std::optional<Opcode> opcode_of(BinaryOp op) {
+  switch (op) {
+    case BinaryOp::kAdd:
+      return Opcode::Add;
+    case BinaryOp::kSub:
+      return Opcode::Sub;
+    case BinaryOp::kMul:
+      return Opcode::Mul;
+    case BinaryOp::kDiv:
+      return Opcode::TruncDiv;
+    case BinaryOp::kFloorDiv:
+      return Opcode::FloorDiv;
+    case BinaryOp::kMod:
+      return Opcode::FloorMod;
+    case BinaryOp::kRem:
+      return Opcode::TruncMod;
+    case BinaryOp::kMin:
+      return Opcode::Min;
+    case BinaryOp::kMax:
+      return Opcode::Max;
+    case BinaryOp::kEq:
+      return Opcode::Eq;
+    case BinaryOp::kNe:
+      return Opcode::Ne;
+    case BinaryOp::kLt:
+      return Opcode::Lt;
+    case BinaryOp::kLe:
+      return Opcode::Le;
+    case BinaryOp::kAnd:
+      return Opcode::And;
+    case BinaryOp::kOr:
+      return Opcode::Or;
+    case BinaryOp::kXor:
+      return Opcode::Xor;
+    case BinaryOp::kShl:
+      return Opcode::Shl;
+    case BinaryOp::kShr:  // several instructions, see shift_right
+    case BinaryOp::kPow:
+    case BinaryOp::kAtan2:
+      break;
+  }
+  return std::nullopt;
+}
+
+// The same comparison of exchanged operands.
+std::optional<Opcode> exchanged(Opcode op) {
+  if (op == Opcode::Lt) return Opcode::Gt;
+  if (op == Opcode::Le) return Opcode::Ge;
+  return std::nullopt;
+}
+
+bool is_float_operation(const loop::Expr& e) {
+  if (e.kind == ExprKind::kSelect) return false;  // moves values of any type
+  bool found = e.dtype.is_float();
+  loop::for_operands(e, [&](const ExprRef& x) { found = found || x->dtype.is_float(); });
+  return found;
+}
+
+}  // namespace
+
+void FunctionEmitter::emit_scalar_op(const Call& call, const TypeRef& type, Arg dst) {
+  const Operator* op = OperatorTable::global().find(call.callee);
+  TENON_ASSERT(type.as<ScalarType>() && op && op->element, "operator ", call.callee,
+               " was not lowered; its result is ", to_text(type));
+  if (dst.is_none()) return;
+  std::unordered_map<const loop::Expr*, const Operand*> operands;
+  std::vector<ExprRef> elements(std::max(call.args.size(), op->operands.size()));
+  for (size_t i = 0; i < call.args.size(); ++i) {
+    if (!call.args[i]) continue;
+    elements[i] = loop::var(op->operands[i].name, type_of(call.args[i]).as<ScalarType>()->dtype);
+    operands[elements[i].get()] = &call.args[i];
+  }
+  const ExprRef root = op->element(InferContext(call, nullptr), elements);
+
+  std::unordered_map<const loop::Expr*, uint32_t> computed;  // registers of parts of the root
+  // A part as an operand that is read as an integer; a constant truth must not become one.
+  auto part = [&](const ExprRef& e, bool keeps_truth) {
+    if (auto it = operands.find(e.get()); it != operands.end()) {
+      return keeps_truth ? in_register(*it->second) : integer(*it->second);
+    }
+    if (auto it = computed.find(e.get()); it != computed.end()) return Arg::reg(it->second);
+    const int64_t known = *loop::as_int(e);
+    if (!e->dtype.is_bool()) return integer(constant_int(known));
+    return keeps_truth ? in_register(constant_bool(known != 0)) : Arg::imm(known);
+  };
+  auto part_value = [&](const ExprRef& e) {
+    auto it = operands.find(e.get());
+    return it != operands.end() ? value(*it->second) : part(e, true);
+  };
+  auto temporary = [&] {
+    const uint32_t reg = new_register();
+    temporaries_.push_back(reg);
+    return reg;
+  };
+  auto undefined = [&] {
+    refuse(cat("operator ", call.callee, " is not defined on scalars in registers"));
+  };
+  auto unary = [&](const loop::Unary& e, Arg to) {
+    const Arg a = part(e.a, e.dtype.is_bool());
+    if (e.op == UnaryOp::kNeg) {
+      code_.emit(Opcode::Sub, {to, Arg::imm(0), a});
+    } else if (e.op == UnaryOp::kNot || e.op == UnaryOp::kBitNot) {
+      code_.emit(Opcode::Not, {to, a});
+    } else if (e.op == UnaryOp::kAbs) {  // the greater of a and -a, which wraps
+      const Arg negated = Arg::reg(temporary());
+      code_.emit(Opcode::Sub, {negated, Arg::imm(0), a});
+      code_.emit(Opcode::Max, {to, a, negated});
+    } else if (e.op == UnaryOp::kSign) {
+      const Arg below = Arg::reg(temporary());
+      code_.emit(Opcode::Min, {below, a, Arg::imm(1)});
+      code_.emit(Opcode::Max, {to, below, Arg::imm(-1)});
+    } else {
+      undefined();
+    }
+  };
+  // An arithmetic shift from the logical one, which gives 0 for amounts outside of 0..63: a and its
+  // bits negated agree once they are shifted and negated again.
+  auto shift_right = [&](Arg a, Arg by, Arg to) {
+    const Arg signs = Arg::reg(temporary()), bits = Arg::reg(temporary());
+    code_.emit(Opcode::Min, {signs, a, Arg::imm(0)});
+    code_.emit(Opcode::Max, {signs, signs, Arg::imm(-1)});
+    code_.emit(Opcode::Xor, {bits, a, signs});
+    code_.emit(Opcode::Shr, {bits, bits, by});
+    code_.emit(Opcode::Xor, {bits, bits, signs});
+    code_.emit(Opcode::Shr, {signs, Arg::imm(-1), by});
+    code_.emit(Opcode::Select, {to, signs, bits, Arg::imm(0)});
+  };
+  auto binary = [&](const loop::Binary& e, Arg to) {
+    if (e.op == BinaryOp::kShr) return shift_right(part(e.a, false), part(e.b, false), to);
+    std::optional<Opcode> opcode = opcode_of(e.op);
+    if (!opcode) undefined();
+    const bool keeps_truth = e.dtype.is_bool() && !info(e.op).tests;
+    Arg a = part(e.a, keeps_truth), b = part(e.b, keeps_truth);
+    if (a.is(vm::ArgKind::Immediate) && exchanged(*opcode)) {
+      opcode = exchanged(*opcode);
+      std::swap(a, b);
+    }
+    code_.emit(*opcode, {to, a, b});
+  };
+  auto emit = [&](const loop::Expr& e, Arg to) {
+    if (is_float_operation(e)) {
+      refuse(cat(call.callee,
+                 " of floating scalars is parsed and checked, but not run by this version"),
+             "use a tensor of rank 0 instead, such as tensor[f32]");
+    }
+    if (e.kind == ExprKind::kUnary) return unary(static_cast<const loop::Unary&>(e), to);
+    if (e.kind == ExprKind::kBinary) return binary(static_cast<const loop::Binary&>(e), to);
+    if (e.kind == ExprKind::kCast) {
+      code_.emit(Opcode::Narrow,
+                 {to, part(static_cast<const loop::Cast&>(e).a, false), Arg::dtype(e.dtype)});
+      return;
+    }
+    TENON_ASSERT(e.kind == ExprKind::kSelect, "an element of a scalar that loads");
+    const auto& s = static_cast<const loop::Select&>(e);
+    code_.emit(Opcode::Select,
+               {to, part(s.condition, true), part_value(s.if_true), part_value(s.if_false)});
+  };
+  loop::post_order(root, [&](const ExprRef& e) {
+    if (e == root || operands.contains(e.get()) || loop::as_int(e)) return;
+    const uint32_t reg = temporary();
+    emit(*e, Arg::reg(reg));
+    computed[e.get()] = reg;
+  });
+  if (operands.contains(root.get()) || loop::as_int(root)) {
+    code_.emit(Opcode::Move, {dst, part_value(root)});
+  } else {
+    emit(*root, dst);
+  }
+}
+
+}  // namespace tenon::codegen

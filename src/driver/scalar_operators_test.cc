@@ -1,0 +1,178 @@
+// Every operator that claims a meaning on scalars has it in the type rule, in the evaluator and in
+// bytecode, and the three agree with the scalar semantics of its element.
+#include <gtest/gtest.h>
+
+#include "driver/compile.h"
+#include "evaluate/reference_evaluator.h"
+#include "graph/ir/text.h"
+#include "graph/op/pointwise.h"
+#include "loop/scalar.h"
+#include "object/reflect.h"
+#include "vm/builtin/register.h"
+#include "vm/interp/machine.h"
+
+namespace tenon::driver {
+namespace {
+
+using namespace graph;  // NOLINT: this test speaks of graph IR only
+
+const std::vector<int64_t> kIntegers = {0,  1,   -1,      2,         -2,        3,
+                                        7,  -7,  31,      62,        63,        64,
+                                        65, -64, 1 << 20, INT64_MAX, INT64_MIN, INT64_MIN + 1};
+
+// What computing an element gives: its value, or nullopt for a division by zero.
+using Result = std::optional<Any>;
+
+template <class Run>
+Result result_of(const Run& run) {
+  try {
+    return run();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::Runtime) << error.render();
+    return std::nullopt;
+  }
+}
+
+std::string text_of(const Result& result) {
+  if (!result) return "an error";
+  return result->type_index == TypeIndex::Bool ? cat(result->as<bool>())
+                                               : cat(result->as<int64_t>());
+}
+
+class ScalarOperators : public testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    initialise();
+    vm::register_builtins();
+  }
+
+  // The call with all operands as parameters, of `dtypes` (void: absent), or with those after the
+  // first as constants.
+  static graph::Module program(const Operator& op, const std::vector<DataType>& dtypes,
+                               const Attrs& attributes, const std::vector<Any>& values,
+                               bool constants) {
+    Builder b;
+    b.at(Span::node(op.name));
+    std::vector<Operand> operands;
+    for (size_t i = 0; i < dtypes.size(); ++i) {
+      if (!op.operands[i].name || dtypes[i] == DataType()) {
+        operands.emplace_back();
+      } else if (constants && i > 0) {
+        operands.push_back(dtypes[i].is_bool() ? constant_bool(values[i].as<bool>())
+                                               : constant_int(values[i].as<int64_t>()));
+      } else {
+        operands.push_back(b.param(cat("x", i), scalar_type(dtypes[i])));
+      }
+    }
+    Map<String, FunctionRef> functions;
+    functions.set("main", b.finish("main", b.op(op.name, operands, attributes)));
+    return make_module(functions);
+  }
+
+  static Ref<vm::Program> compiled(const graph::Module& module) {
+    CompileOptions options;
+    options.target = codegen::baseline_target();
+    options.libraries = false;
+    options.level = 0;  // what folds at other levels is the machine's here
+    return vm::Program::from_unit(generate_code(run_passes(module, options), options), {});
+  }
+
+  // The element by loop/scalar.h, through literals.
+  static Result expected(const Operator& op, const Call& call, const std::vector<Any>& values) {
+    Elements elements(op.operands.size());
+    for (size_t i = 0; i < values.size(); ++i) {
+      if (!call.args[i]) continue;
+      const DataType dtype = type_as<ScalarType>(type_of(call.args[i]))->dtype;
+      elements[i] = literal_int(dtype, values[i].as<int64_t>());
+    }
+    const Scalar element = op.element(InferContext(call, nullptr), elements);
+    const auto bits = loop::as_int(element);
+    if (!bits) return std::nullopt;
+    return element->dtype.is_bool() ? Any(*bits != 0) : Any(*bits);
+  }
+
+  void try_operator(const Operator& op, const std::vector<DataType>& dtypes,
+                    const Attrs& attributes = {}) {
+    std::vector<std::vector<Any>> choices;
+    for (DataType t : dtypes) {
+      std::vector<Any>& choice = choices.emplace_back();
+      if (t == DataType()) choice = {Any()};
+      if (t.is_bool()) choice = {Any(false), Any(true)};
+      if (t == i64) {
+        for (int64_t v : kIntegers) choice.emplace_back(v);
+      }
+    }
+    const graph::Module module = program(op, dtypes, attributes, {}, false);
+    const Ref<vm::Program> machine_code = compiled(module);
+    const FunctionRef& main = *module->functions.find("main");
+    const Call& call = *main->body->bindings[0]->value.as<Call>();
+    vm::Machine machine(machine_code, {});
+    std::vector<size_t> at(choices.size(), 0);
+    for (int64_t turn = 0;; ++turn) {
+      std::vector<Any> values, given;
+      for (size_t i = 0; i < at.size(); ++i) {
+        values.push_back(choices[i][at[i]]);
+        if (dtypes[i] != DataType()) given.push_back(values.back());
+      }
+      SCOPED_TRACE(to_text(module));
+      const Result want = expected(op, call, values);
+      const std::vector<AnyView> views(given.begin(), given.end());
+      const Result evaluated = result_of([&] { return evaluator_.run(module, main, given).at(0); });
+      const Result ran = result_of([&] { return machine.call("main", views); });
+      EXPECT_EQ(text_of(evaluated), text_of(want));
+      EXPECT_EQ(text_of(ran), text_of(want));
+      if (turn % 7 == 0 && at.size() > 1) {  // constants have other forms of instructions
+        const auto fixed = compiled(program(op, dtypes, attributes, values, true));
+        vm::Machine other(fixed, {});
+        const Result found = result_of([&] { return other.call("main", {views.data(), 1}); });
+        EXPECT_EQ(text_of(found), text_of(want)) << "with constants";
+      }
+      if (HasFailure()) return;
+      ++tried_;
+      size_t k = at.size();
+      while (k > 0 && ++at[k - 1] == choices[k - 1].size()) at[--k] = 0;
+      if (k == 0) return;
+    }
+  }
+
+  ReferenceEvaluator evaluator_{codegen::baseline_target()};
+  int64_t tried_ = 0;
+};
+
+TEST_F(ScalarOperators, MeanTheSameEverywhere) {
+  int claims = 0;
+  for (const Operator* op : OperatorTable::global().all()) {
+    if (!op->scalars) continue;
+    SCOPED_TRACE(op->name);
+    ASSERT_NE(op->element, nullptr);
+    ++claims;
+    for (DataType t : {boolean, i64}) {
+      std::vector<DataType> dtypes;
+      for (const OperandSpec& spec : op->operands) {
+        dtypes.push_back(contains(spec.dtypes, t) ? t : boolean);
+      }
+      const bool first = contains(op->operands[0].dtypes, t);
+      const bool conditional = !contains(op->operands[0].dtypes, i64) && op->operands.size() == 3;
+      if (!first && !conditional) continue;
+      const bool converts = op->attrs.size() == 1 && op->attrs[0].kind == AttrKind::kDType;
+      if (converts) {
+        for (DataType to : {boolean, i64}) try_operator(*op, dtypes, attrs({{"dtype", to}}));
+      } else {
+        try_operator(*op, dtypes);
+      }
+      // Without what may be absent.
+      for (size_t i = 0; i < dtypes.size(); ++i) {
+        if (op->operands[i].arity != OperandSpec::kOptional) continue;
+        std::vector<DataType> fewer = dtypes;
+        fewer[i] = DataType();
+        try_operator(*op, fewer);
+      }
+      if (HasFailure()) return;
+    }
+  }
+  EXPECT_GT(claims, 20);
+  EXPECT_GT(tried_, 2000);
+}
+
+}  // namespace
+}  // namespace tenon::driver

@@ -1,0 +1,112 @@
+#include "graph/ir/instantiate.h"
+
+#include <algorithm>
+
+namespace tenon::graph {
+
+void require_fit(const TypeRef& from, const TypeRef& to, const std::string& what,
+                 std::vector<Ref<const Check>>* conditions) {
+  std::vector<std::pair<Dim, Dim>> unproved;
+  if (!fits(from, to, &unproved)) {
+    throw Error(ErrorKind::Usage, cat(what, " has another type"))
+        .found(to_text(from))
+        .expected(to_text(to));
+  }
+  for (const auto& [a, b] : unproved) {
+    auto condition = make<Check>();
+    condition->left = a;
+    condition->right = b;
+    condition->message = cat(what, ": size");
+    conditions->push_back(condition);
+  }
+}
+
+const Dim* Matching::find(std::string_view symbol) const {
+  for (const auto& [name, dim] : bound_) {
+    if (name == symbol) return &dim;
+  }
+  return nullptr;
+}
+
+void Matching::bind(std::string_view symbol, const Dim& value) {
+  if (!find(symbol)) bound_.emplace_back(std::string(symbol), value);
+}
+
+void Matching::match_dim(const Dim& param, const Dim& arg) {
+  if (param.kind() == DimKind::kSymbol) bind(param.node().name.view(), arg);
+}
+
+void Matching::match_dims(const Array<Dim>& param, const Array<Dim>& arg) {
+  for (size_t i = 0; i < param.size() && i < arg.size(); ++i) match_dim(param[i], arg[i]);
+}
+
+void Matching::match(const TypeRef& param, const TypeRef& arg) {
+  if (!param || !arg) return;
+  if (const auto* v = type_as<TypeVar>(param);
+      v && std::find(type_params_.begin(), type_params_.end(), v->name) != type_params_.end()) {
+    const TypeRef* known = type_args_.find(v->name);
+    TypeRef both = known ? join(*known, arg) : arg;
+    if (both) type_args_.set(v->name, both);
+    return;
+  }
+  if (param->type_index != arg->type_index) return;
+  auto all = [&](const Array<TypeRef>& p, const Array<TypeRef>& a) {
+    for (size_t i = 0; i < p.size() && i < a.size(); ++i) match(p[i], a[i]);
+  };
+  if (const auto* t = type_as<TensorType>(param)) {
+    const auto* a = type_as<TensorType>(arg);
+    match_dims(t->dims, a->dims);
+    match_dims(t->values, a->values);
+  } else if (const auto* s = type_as<ScalarType>(param)) {
+    const auto* a = type_as<ScalarType>(arg);
+    if (s->value_known && a->value_known) match_dim(s->value, a->value);
+  } else if (const auto* h = type_as<ShapeType>(param)) {
+    match_dims(h->dims, type_as<ShapeType>(arg)->dims);
+  } else if (const auto* u = type_as<TupleType>(param)) {
+    all(u->fields, type_as<TupleType>(arg)->fields);
+  } else if (const auto* e = type_as<ArrayType>(param)) {
+    match(e->element, type_as<ArrayType>(arg)->element);
+  } else if (const auto* d = type_as<AdtType>(param)) {
+    all(d->args, type_as<AdtType>(arg)->args);
+  } else if (const auto* f = type_as<FunctionType>(param)) {
+    const auto* a = type_as<FunctionType>(arg);
+    all(f->params, a->params);
+    match(f->result, a->result);
+  }
+}
+
+TypeRef Matching::apply(const TypeRef& type) const {
+  TypeRef t = substitute(type, [&](std::string_view name) -> std::optional<Dim> {
+    const Dim* d = find(name);
+    return d ? std::optional<Dim>(*d) : std::nullopt;
+  });
+  return substitute_type_vars(t, type_args_);
+}
+
+Instance instantiate(const FunctionType& callee, const Array<Operand>& args,
+                     const std::string& what) {
+  if (args.size() != callee.params.size()) {
+    throw Error(ErrorKind::Usage, cat(what, " is called with another number of arguments"))
+        .found(cat(args.size()))
+        .expected(cat(callee.params.size()), to_text(make<FunctionType>(callee)));
+  }
+  Matching m(callee.type_params);
+  for (size_t i = 0; i < args.size(); ++i) m.match(callee.params[i], type_of(args[i]));
+  Instance out;
+  for (size_t i = 0; i < args.size(); ++i) {
+    TypeRef param = m.apply(callee.params[i]);
+    require_fit(type_of(args[i]), param, cat(what, ": argument ", i), &out.conditions);
+    out.params.push_back(param);
+  }
+  for (const String& name : callee.type_params) {
+    if (!m.type_args().contains(name)) {
+      throw Error(ErrorKind::Usage,
+                  cat(what, ": the arguments don't tell the type parameter ", name));
+    }
+  }
+  out.result = m.apply(callee.result);
+  out.type_args = m.type_args();
+  return out;
+}
+
+}  // namespace tenon::graph
