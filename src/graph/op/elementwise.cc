@@ -1,5 +1,6 @@
 // Operators whose result element depends on one operand's element at the same index.
 #include "graph/op/families.h"
+#include "graph/op/index.h"
 #include "graph/op/pointwise.h"
 
 namespace tenon::graph {
@@ -23,6 +24,14 @@ Scalar relu(const InferContext&, const Elements& x) {
   return x[0]->dtype.is_unsigned_int() ? x[0] : max_of(x[0], number(x[0]->dtype, 0));
 }
 
+// Written so that nothing overflows: the greater of x and 0 is all that large results are made of.
+Scalar softplus(const InferContext&, const Elements& x) {
+  const DataType dtype = wide(x[0]->dtype);
+  const Scalar v = as(dtype, x[0]), one = number(dtype, 1), zero = number(dtype, 0);
+  Scalar tail = unary(UnaryOp::kExp, unary(UnaryOp::kNeg, unary(UnaryOp::kAbs, v)));
+  return as(x[0]->dtype, max_of(v, zero) + unary(UnaryOp::kLog, one + tail));
+}
+
 struct Function {
   const char* name;
   DtypeSet dtypes;
@@ -44,6 +53,7 @@ const Function kFunctions[] = {
     {"tanh", kFloats, plain<UnaryOp::kTanh>, "the hyperbolic tangent"},
     {"erf", kFloats, plain<UnaryOp::kErf>, "the error function"},
     {"sigmoid", kFloats, plain<UnaryOp::kSigmoid>, "1 / (1 + exp(-x))"},
+    {"softplus", kFloats, softplus, "log(1 + exp(x)), without overflow"},
     {"sin", kFloats, plain<UnaryOp::kSin>, "the sine"},
     {"cos", kFloats, plain<UnaryOp::kCos>, "the cosine"},
     {"tan", kFloats, plain<UnaryOp::kTan>, "the tangent"},

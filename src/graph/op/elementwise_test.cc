@@ -25,6 +25,7 @@ TEST(Elementwise, FunctionsAgreeWithTheirDefinitions) {
       {"tanh", [](double x) { return std::tanh(x); }},
       {"erf", [](double x) { return std::erf(x); }},
       {"sigmoid", [](double x) { return 1 / (1 + std::exp(-x)); }},
+      {"softplus", [](double x) { return std::log1p(std::exp(x)); }},
       {"sin", [](double x) { return std::sin(x); }},
       {"cos", [](double x) { return std::cos(x); }},
       {"tan", [](double x) { return std::tan(x); }},
@@ -53,6 +54,16 @@ TEST(Elementwise, RoundTakesHalvesToTheEvenInteger) {
   std::vector<float> x = {0.5f, 1.5f, 2.5f, -0.5f, -1.5f};
   Tensor y = run("round", {Tensor::copy_of<float>(std::vector<int64_t>{5}, f32, x)});
   EXPECT_EQ(Nd(y).data, (std::vector<double>{0, 2, 2, 0, -2}));
+}
+
+TEST(Elementwise, SoftplusDoesNotOverflow) {
+  std::vector<float> x = {1000, -1000, INFINITY, -INFINITY, NAN};
+  Nd y(run("softplus", {Tensor::copy_of<float>(std::vector<int64_t>{5}, f32, x)}));
+  EXPECT_EQ(y.data[0], 1000);
+  EXPECT_EQ(y.data[1], 0);
+  EXPECT_EQ(y.data[2], INFINITY);
+  EXPECT_EQ(y.data[3], 0);
+  EXPECT_TRUE(std::isnan(y.data[4]));
 }
 
 Tensor specials() {

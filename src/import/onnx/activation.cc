@@ -17,10 +17,8 @@ Operand elu(NodeContext& cx, const Operand& x, double alpha) {
   return cx.op("where", {cx.op("greater", {x, cx.scalar_like(x, 0)}), x, negative});
 }
 
-// max(x, 0) + log(1 + exp(-|x|)), in which nothing overflows.
 Operand softplus(NodeContext& cx, const Operand& x) {
-  Operand tail = cx.op("exp", {cx.op("neg", {cx.op("abs", {x})})});
-  return cx.add(cx.op("relu", {x}), cx.op("log", {cx.add(tail, cx.scalar_like(x, 1))}));
+  return cx.op("softplus", {x});
 }
 
 Operand softsign(NodeContext& cx, const Operand& x) {
