@@ -56,10 +56,13 @@ class Reader {
   template <class T>
   const T* root(SectionId id, std::string_view bytes) const {
     if (bytes.empty()) return nullptr;
-    constexpr size_t kMaxBytes = size_t{1} << 31;
-    if (bytes.size() >= kMaxBytes) {
-      damaged(cat("section ", name_of(id)), cat(bytes.size(), " bytes"), "metadata below 2 GiB");
+    // FlatBuffers' verifier can't be interrupted: this bounds its work.
+    constexpr size_t kMaxBytes = size_t{256} << 20;
+    if (bytes.size() > kMaxBytes) {
+      damaged(cat("section ", name_of(id)), bytes_text(bytes.size()),
+              cat("at most ", bytes_text(kMaxBytes), " of metadata"));
     }
+    budget_.check();
     // A table takes 8 bytes at least, so more of them than that are one table counted often.
     constexpr flatbuffers::uoffset_t kMaxDepth = 16;
     auto max_tables = static_cast<flatbuffers::uoffset_t>(bytes.size() / 8 + 16);

@@ -16,15 +16,6 @@
 namespace tenon::vm {
 namespace {
 
-// A name that stands twice. Sorted, since whoever writes a file could make the names collide in a
-// hash table.
-std::optional<std::string_view> repeated(std::vector<std::string_view> names) {
-  std::sort(names.begin(), names.end());
-  auto twice = std::adjacent_find(names.begin(), names.end());
-  if (twice == names.end()) return std::nullopt;
-  return *twice;
-}
-
 class Verifier {
  public:
   Verifier(const Unit& unit, const VerifyContext& context)
@@ -60,6 +51,18 @@ class Verifier {
   [[noreturn]] void fail(Rule rule, std::string_view where, std::string_view found,
                          std::string_view expected) {
     throw verification_error(context_.name, rule, where, found, expected);
+  }
+
+  // A name that stands twice. The names are sorted, since whoever writes a file can choose them so
+  // that they collide in a hash table.
+  std::optional<std::string_view> repeated(std::vector<std::string_view> names) {
+    std::sort(names.begin(), names.end(), [this](std::string_view a, std::string_view b) {
+      budget_.poll();
+      return a < b;
+    });
+    auto twice = std::adjacent_find(names.begin(), names.end());
+    if (twice == names.end()) return std::nullopt;
+    return *twice;
   }
 
   void at_most(size_t n, uint32_t limit, const char* what) {
