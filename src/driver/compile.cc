@@ -40,12 +40,11 @@ codegen::ResultNames result_names(const graph::Module& module) {
   return names;
 }
 
-// No pass carries a device from a tensor to the memory and kernels of its results.
 void refuse_other_devices(const graph::TypeRef& type, const Span& span) {
   if (const int64_t device = graph::other_device(type)) {
     throw Error(ErrorKind::Unsupported, span,
                 cat("a tensor on device ", device,
-                    " is parsed and checked, but not compiled by "
+                    " is parsed and checked, but not run by "
                     "this version"))
         .help("leave out 'device=': code is made for the host, device 0");
   }
@@ -56,15 +55,6 @@ void refuse_other_devices(const graph::BlockRef& block) {
     refuse_other_devices(binding->var->type, binding->span);
     graph::for_each_block(binding->value,
                           [](const graph::BlockRef& inner) { refuse_other_devices(inner); });
-  }
-}
-
-void refuse_other_devices(const graph::Module& module) {
-  for (const auto& [name, function] : module->functions) {
-    for (const graph::VarRef& param : function->params) {
-      refuse_other_devices(param->type, function->span);
-    }
-    refuse_other_devices(function->body);
   }
 }
 
@@ -133,6 +123,15 @@ void initialise() {
     return true;
   }();
   (void)once;
+}
+
+void refuse_other_devices(const graph::Module& module) {
+  for (const auto& [name, function] : module->functions) {
+    for (const graph::VarRef& param : function->params) {
+      refuse_other_devices(param->type, function->span);
+    }
+    refuse_other_devices(function->body);
+  }
 }
 
 graph::Module run_passes(const graph::Module& module, const CompileOptions& options) {

@@ -39,6 +39,10 @@ struct CompileOptions {
 // of the driver does.
 void initialise();
 
+// Unsupported for a module with tensors on other devices than the host: nothing here carries a
+// device from a tensor to the memory and kernels of its results, or interprets them anywhere else.
+void refuse_other_devices(const graph::Module& module);
+
 // The passes that options.level asks for, in the order of passes.def.
 graph::Module run_passes(const graph::Module& module, const CompileOptions& options);
 

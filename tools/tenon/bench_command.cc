@@ -104,10 +104,11 @@ struct BenchCommand {
 
   void run() {
     inputs.sizes = {flags.dim_values(), flags.shape_values()};
-    if (is_executable(file)) flags.check_unused(file);
-    const ProgramFile program = open_program(file, flags);
-    const FunctionSignature signature = signature_of(*program.program, function);
-    if (!is_model_file(file)) check_sizes(signature, inputs.sizes);
+    driver::Source source = driver::open_source(file);
+    if (!source.is_graph()) flags.check_unused(file);
+    const ProgramFile program = open_program(std::move(source), flags);
+    const FunctionSignature signature = program.signature(function);
+    if (program.source.kind != driver::SourceKind::Model) check_sizes(signature, inputs.sizes);
     const Inputs given = make_inputs(signature, inputs, /*random_rest=*/true);
     for (const std::string& note : given.notes) progress(note);
     std::vector<AnyView> views(given.values.begin(), given.values.end());

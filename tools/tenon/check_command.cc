@@ -12,8 +12,10 @@
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
+#include <functional>
 #include <nlohmann/json.hpp>
 
+#include "evaluate/reference_evaluator.h"
 #include "import/onnx/import_model.h"
 #include "support/error.h"
 #include "tools/tenon/command.h"
@@ -86,7 +88,7 @@ std::vector<fs::path> data_sets(const fs::path& folder) {
 
 struct CheckCommand {
   std::vector<std::string> paths;
-  std::string filter;
+  std::string filter, mode = "bytecode";
   Tolerance tolerance;
   CompileFlags flags;
   int jobs = 0;
@@ -96,7 +98,29 @@ struct CheckCommand {
   vm::MachineOptions machine_options;
   int* exit_code = nullptr;
 
-  // In the child: compiles the model and runs every data set.
+  // Runs @main on inputs.
+  using Run = std::function<std::vector<Any>(const std::vector<Any>&)>;
+
+  Run compiled(const graph::Module& module, const std::string& name) const {
+    driver::CompileOptions options = flags.options();
+    options.threads = 1;
+    auto machine = std::make_shared<vm::Machine>(compile_in_memory(module, options, name), limits,
+                                                 machine_options);
+    const vm::SignatureType type = signature_of(module, "main", name).result;
+    return [machine, type](const std::vector<Any>& inputs) {
+      std::vector<AnyView> views(inputs.begin(), inputs.end());
+      return results_of(machine->call("main", views), type);
+    };
+  }
+
+  Run interpreted(const graph::Module& module) const {
+    auto evaluator = std::make_shared<graph::ReferenceEvaluator>(codegen::parse_target(flags.cpu));
+    return [module, evaluator](const std::vector<Any>& inputs) {
+      return evaluator->run(module, module->functions.at("main"), inputs);
+    };
+  }
+
+  // In the child: compiles or interprets the model, and runs every data set.
   Result run_case(const fs::path& model) const {
     const std::vector<fs::path> sets = data_sets(model.parent_path());
     if (sets.empty()) {
@@ -105,26 +129,22 @@ struct CheckCommand {
     }
     // Ranks of inputs that the model leaves open, as the data has them.
     std::map<std::string, std::vector<int64_t>> ranks;
-    const onnx::ModelReport report = onnx::inspect_model(model.string());
+    const driver::Source source = driver::open_source(model.string());
+    const onnx::ModelReport report = onnx::inspect_model(driver::read_model(source));
     const std::vector<std::string> first = numbered_files(sets[0].string(), "input");
     for (size_t i = 0; i < first.size() && i < report.inputs.size(); ++i) {
       if (report.inputs[i].type.find('*') == std::string::npos) continue;
       ranks[report.inputs[i].name] =
           std::vector<int64_t>(static_cast<size_t>(read_tensor(first[i]).rank()), -1);
     }
-    const graph::Module module = read_module(model.string(), flags, ranks);
-    driver::CompileOptions options = flags.options();
-    options.threads = 1;
-    auto program = compile_in_memory(module, options, model.string());
-    const vm::SignatureType type = signature_of(*program, "main").result;
-    vm::Machine machine(program, limits, machine_options);
+    const graph::Module module = read_module(source, flags, ranks);
+    const Run run = mode == "interpret" ? interpreted(module) : compiled(module, model.string());
     for (const fs::path& set : sets) {
       std::vector<Any> inputs;
       for (const std::string& file : numbered_files(set.string(), "input")) {
         inputs.emplace_back(read_tensor(file));
       }
-      std::vector<AnyView> views(inputs.begin(), inputs.end());
-      const std::vector<Any> results = results_of(machine.call("main", views), type);
+      const std::vector<Any> results = run(inputs);
       const std::vector<std::string> expected = numbered_files(set.string(), "output");
       if (expected.size() != results.size()) {
         return {Outcome::Failed,
@@ -194,6 +214,11 @@ struct CheckCommand {
   }
 
   void run() {
+    if (mode == "interpret" && machine_options.poison) {
+      throw Error(ErrorKind::Usage,
+                  "--poison is for the machine, which --mode interpret does without")
+          .help("leave out --poison, or --mode interpret");
+    }
     driver::initialise();
     std::vector<fs::path> cases;
     for (const std::string& path : paths) find_cases(path, &cases);
@@ -325,6 +350,11 @@ void add_check_command(CLI::App* app, int* exit_code) {
       ->check(between(1, 1000000))
       ->capture_default_str();
   command->add_flag("--json", state->json, "print every case as JSON before the last line");
+  command
+      ->add_option("--mode", state->mode,
+                   "bytecode, or interpret: walk the graph, operator by operator")
+      ->check(CLI::IsMember({"bytecode", "interpret"}))
+      ->capture_default_str();
   command->add_flag("--poison", state->machine_options.poison, kPoisonHelp);
   state->flags.add_to(command);
   command->callback([state] { state->run(); });

@@ -46,7 +46,6 @@ struct CompileCommand {
 
   // Options that would be ignored are refused.
   void check_flags() const {
-    if (std::filesystem::path(input).extension() == ".tn") flags.check_no_sizes(input);
     if (!stop_after.empty() && !output.empty()) {
       throw Error(ErrorKind::Usage, "--output is of no use with --stop-after")
           .help("compilation then ends with a module, which is printed: write that with > FILE.tn");
@@ -72,6 +71,8 @@ struct CompileCommand {
     require_pass(stop_after);
     require_pass(dump_after);
     check_flags();
+    const driver::Source source = driver::open_source(input);
+    if (source.kind == driver::SourceKind::Program) flags.check_no_sizes(input);
     if (output.empty()) output = std::filesystem::path(input).replace_extension(".tnx").string();
     if (stop_after.empty()) {
       check_not_input(input, output, "--output");
@@ -83,7 +84,7 @@ struct CompileCommand {
     };
     driver::CompileOptions options = flags.options();
     detail(cat("target: ", codegen::to_text(options.target)));
-    graph::Module module = read_module(input, flags);
+    graph::Module module = read_module(source, flags);
     progress(cat(input, ": read in ", static_cast<int64_t>(seconds() * 1000), " ms"));
     int index = 0;
     options.stop_after = stop_after;

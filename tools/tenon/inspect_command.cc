@@ -1,6 +1,5 @@
 // tenon inspect: what a model is, without compiling it; tenon ops: what is supported.
 #include <cstdio>
-#include <filesystem>
 
 #include "graph/ir/op.h"
 #include "graph/op/register.h"
@@ -19,9 +18,9 @@ void print_line(const std::string& line) {
 }
 
 // Returns the exit code: of an import, which would fail in the same way.
-int inspect_onnx(const std::string& path) {
-  const onnx::ModelReport report = onnx::inspect_model(path);
-  std::string head = cat(path, ": ONNX, IR version ", report.ir_version);
+int inspect_onnx(const driver::Source& source) {
+  const onnx::ModelReport report = onnx::inspect_model(driver::read_model(source));
+  std::string head = cat(source.name, ": ONNX, IR version ", report.ir_version);
   for (const auto& [domain, version] : report.opsets) {
     head += cat(", ", domain.empty() ? "ai.onnx" : domain, " opset ", version);
   }
@@ -54,18 +53,17 @@ int inspect_onnx(const std::string& path) {
 }
 
 // Nothing of the file is linked or opened: only looked at.
-void inspect_executable(const std::string& path) {
-  const vm::LoadedUnit loaded = load_unit(path);
-  for (const vm::FunctionUnit& function : loaded.unit.functions) {
+void inspect_code(const vm::Unit& unit) {
+  for (const vm::FunctionUnit& function : unit.functions) {
     if (function.exported) std::printf("%s", signature_text(signature_of(function)).c_str());
   }
-  for (const vm::KernelTarget& target : loaded.unit.kernels) {
+  for (const vm::KernelTarget& target : unit.kernels) {
     print_line(cat("native code for ", target.triple, ", ", target.cpu));
   }
-  for (const std::string& library : loaded.unit.libraries) {
+  for (const std::string& library : unit.libraries) {
     print_line(cat("needs library ", library));
   }
-  for (const vm::Constant& constant : loaded.unit.constants) {
+  for (const vm::Constant& constant : unit.constants) {
     if (!constant.late) continue;
     print_line(cat("needs weight ", constant.name, ": ",
                    tensor_type_text(constant.late->dtype, constant.late->shape)));
@@ -105,16 +103,16 @@ void add_inspect_command(CLI::App* app, int* exit_code) {
       "  tenon inspect model.onnx\n"
       "  tenon inspect model.tnx");
   auto file = std::make_shared<std::string>();
-  command->add_option("FILE", *file, ".onnx, .tn or .tnx")->required();
+  command->add_option("FILE", *file, "executable, ONNX model, program, or assembly")->required();
   command->callback([file, exit_code] {
     driver::initialise();
-    if (is_model_file(*file)) {
-      *exit_code = inspect_onnx(*file);
+    const driver::Source source = driver::open_source(*file);
+    if (source.kind == driver::SourceKind::Model) {
+      *exit_code = inspect_onnx(source);
       return;
     }
-    if (std::filesystem::path(*file).extension() == ".tnx" || is_executable_file(*file))
-      return inspect_executable(*file);
-    const graph::Module module = read_module(*file, CompileFlags(), {}, /*executables=*/true);
+    if (!source.is_graph()) return inspect_code(driver::read_code(source));
+    const graph::Module module = driver::read_module(source);
     for (const auto& [name, function] : module->functions) print_signature(name, function);
   });
 }

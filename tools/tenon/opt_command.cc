@@ -1,6 +1,5 @@
 // tenon opt: passes on a program in text, the tool of the golden tests.
 #include <cstdio>
-#include <filesystem>
 
 #include "evaluate/reference_evaluator.h"
 #include "graph/ir/check.h"
@@ -40,8 +39,9 @@ void add_opt_command(CLI::App* app, int*) {
   command->add_option("--passes", *passes, "names with commas between; none: check and print");
   flags->add_to(command);
   command->callback([=] {
-    if (std::filesystem::path(*file).extension() == ".tn") flags->check_no_sizes(*file);
-    graph::Module module = read_module(*file, *flags);
+    const driver::Source source = driver::open_source(*file);
+    if (source.kind == driver::SourceKind::Program) flags->check_no_sizes(*file);
+    graph::Module module = read_module(source, *flags);
     graph::check_module(module);
     for (const std::string& name : split(*passes)) {
       if (!graph::find_pass(name)) {

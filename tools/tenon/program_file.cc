@@ -1,19 +1,12 @@
 #include "tools/tenon/program_file.h"
 
 #include <chrono>
-#include <cstring>
-#include <filesystem>
-#include <fstream>
 
-#include "graph/ir/check.h"
-#include "graph/ir/text.h"
-#include "import/onnx/import_model.h"
+#include "codegen/bytecode/emit.h"
 #include "library/onednn/register.h"
 #include "support/error.h"
-#include "tools/tenon/npy.h"
 #include "tools/tenon/tensor_text.h"
 #include "vm/builtin/register.h"
-#include "vm/executable/file_format.h"
 
 namespace tenon::tool {
 namespace {
@@ -24,54 +17,13 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
 
 }  // namespace
 
-bool is_model_file(const std::string& path) {
-  const std::string extension = std::filesystem::path(path).extension();
-  return extension == ".onnx" || extension == ".pb";
-}
-
-bool is_executable_file(const std::string& path) {
-  if (!std::filesystem::is_regular_file(path)) return false;  // a pipe would wait for its writer
-  std::ifstream in(path, std::ios::binary);
-  char magic[sizeof vm::kMagic] = {};
-  in.read(magic, sizeof magic);
-  return in && std::memcmp(magic, vm::kMagic, sizeof magic) == 0;
-}
-
-bool is_executable(const std::string& path) {
-  return std::filesystem::path(path).extension() == ".tnx" || is_executable_file(path);
-}
-
-graph::Module read_module(const std::string& path, const CompileFlags& flags,
-                          const std::map<std::string, std::vector<int64_t>>& ranks,
-                          bool executables) {
-  driver::initialise();
-  const std::string extension = std::filesystem::path(path).extension();
-  if (extension == ".tn") {
-    graph::Module module = graph::parse_module(read_file(path), path);
-    graph::check_module(module);
-    return module;
-  }
-  if (is_model_file(path)) {
-    onnx::ImportOptions options;
-    options.dims = flags.dim_values();
-    options.shapes = ranks;
-    for (auto& [name, shape] : flags.shape_values()) options.shapes[name] = shape;
-    return onnx::import_model(path, options).module;
-  }
-  const std::string wanted =
-      executables ? "a model (.onnx), a program in Tenon's text (.tn), or an executable (.tnx)"
-                  : "a model (.onnx) or a program in Tenon's text (.tn)";
-  if (!std::filesystem::exists(path)) {
-    throw Error(ErrorKind::Usage, cat(path, " does not exist")).expected(wanted);
-  }
-  if (std::filesystem::is_directory(path)) {
-    throw Error(ErrorKind::Usage, cat(path, " is a folder")).expected(wanted);
-  }
-  if (!executables && is_executable(path)) {
-    throw Error(ErrorKind::Usage, cat(path, " is compiled already")).expected(wanted);
-  }
-  throw Error(ErrorKind::Usage, cat(path, " is of no kind that the command takes"))
-      .expected(wanted);
+graph::Module read_module(const driver::Source& source, const CompileFlags& flags,
+                          const std::map<std::string, std::vector<int64_t>>& ranks) {
+  onnx::ImportOptions options;
+  options.dims = flags.dim_values();
+  options.shapes = ranks;
+  for (auto& [name, shape] : flags.shape_values()) options.shapes[name] = shape;
+  return driver::read_module(source, options);
 }
 
 void prepare_runtime() {
@@ -88,28 +40,40 @@ Ref<vm::Program> compile_in_memory(const graph::Module& module,
   return vm::Program::from_unit(driver::compile(module, options), load);
 }
 
-ProgramFile open_program(const std::string& path, const CompileFlags& flags, bool trusted,
+ProgramFile open_program(driver::Source source, const CompileFlags& flags, bool trusted,
                          const vm::LoadLimits& limits) {
   ProgramFile file;
-  file.path = path;
+  file.source = std::move(source);
   prepare_runtime();
+  vm::ProgramOptions load;
+  load.trusted = trusted;
+  load.read.name = file.source.name;
   auto start = std::chrono::steady_clock::now();
-  if (is_executable(path)) {
-    vm::ProgramOptions load;
-    load.trusted = trusted;
-    load.limits = limits;
-    file.program = vm::Program::load(path, load);
+  load.limits = limits;
+  if (file.source.kind == driver::SourceKind::Executable) {
+    file.program = vm::Program::load_bytes(file.source.content(), load, file.source.bytes);
     file.load_seconds = seconds_since(start);
     return file;
   }
-  file.module = read_module(path, flags, {}, /*executables=*/true);
-  vm::Unit unit = driver::compile(file.module, flags.options());
-  file.compile_seconds = seconds_since(start);
-  start = std::chrono::steady_clock::now();
-  vm::ProgramOptions load;
-  load.read.name = path;
+  vm::Unit unit;
+  if (file.source.is_graph()) {
+    file.module = read_module(file.source, flags);
+    unit = driver::compile(file.module, flags.options());
+    file.compile_seconds = seconds_since(start);
+    start = std::chrono::steady_clock::now();
+  } else {
+    unit = driver::read_code(file.source);
+  }
   file.program = vm::Program::from_unit(std::move(unit), load);
   file.load_seconds = seconds_since(start);
+  return file;
+}
+
+ProgramFile open_graph(driver::Source source, const CompileFlags& flags) {
+  ProgramFile file;
+  file.source = std::move(source);
+  file.module = read_module(file.source, flags);
+  driver::refuse_other_devices(file.module);
   return file;
 }
 
@@ -135,6 +99,38 @@ FunctionSignature signature_of(const vm::Program& program, const std::string& fu
 
 FunctionSignature signature_of(const vm::FunctionUnit& function) {
   return {function.name, function.params, function.result, function.result_names};
+}
+
+FunctionSignature signature_of(const graph::Module& module, const std::string& function,
+                               const std::string& file) {
+  auto exported = [](const graph::FunctionRef& f) {
+    const Any* given = f->attrs.find("export");
+    return !given || given->as<bool>();
+  };
+  const graph::FunctionRef* found = module->functions.find(function);
+  if (!found || !exported(*found)) {
+    std::vector<std::string> names;
+    for (const auto& [name, f] : module->functions) {
+      if (exported(f)) names.push_back(printable(name));
+    }
+    throw Error(ErrorKind::Usage,
+                cat(printable(file), " has no function '", printable(function), "'"))
+        .expected(names.empty() ? "nothing: it exports no function" : join(names, ", "));
+  }
+  FunctionSignature signature{function, {}, codegen::signature_type((*found)->result_type), {}};
+  for (const graph::VarRef& param : (*found)->params) {
+    signature.params.push_back({printable(param->name), codegen::signature_type(param->type)});
+  }
+  if (const Any* names = (*found)->attrs.find("results")) {
+    for (const String& name : names->as<Array<String>>()) {
+      signature.result_names.push_back(printable(name));
+    }
+  }
+  return signature;
+}
+
+FunctionSignature ProgramFile::signature(const std::string& function) const {
+  return program ? signature_of(*program, function) : signature_of(module, function, source.name);
 }
 
 std::string signature_lines(const std::vector<NameAndType>& inputs,

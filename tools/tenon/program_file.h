@@ -1,12 +1,12 @@
-// A FILE that the user named, as something that can be called: .tnx is loaded, .onnx and .tn are
-// compiled in memory.
+// A FILE that the user named, as something that can be called: code of the machine is loaded, a
+// model or program is compiled in memory.
 #pragma once
 
 #include <map>
 #include <string>
 #include <vector>
 
-#include "graph/ir/module.h"
+#include "driver/open.h"
 #include "tools/tenon/command.h"
 #include "vm/executable/read_file.h"
 #include "vm/interp/program.h"
@@ -24,29 +24,28 @@ struct FunctionSignature {
 };
 
 struct ProgramFile {
-  std::string path;
-  Ref<vm::Program> program;  // null when only the module was asked for
-  graph::Module module;      // null for .tnx
+  driver::Source source;
+  graph::Module module;      // null for code of the machine
+  Ref<vm::Program> program;  // null where the module is interpreted
   double compile_seconds = 0, load_seconds = 0;
+
+  FunctionSignature signature(const std::string& function) const;
 };
 
 // Registers what programs may name: built-in functions and libraries.
 void prepare_runtime();
 
-bool is_model_file(const std::string& path);       // .onnx, by its name
-bool is_executable_file(const std::string& path);  // by its first bytes
-bool is_executable(const std::string& path);       // by its name or first bytes
+// The module of a model or program, with the sizes that `flags` give. `ranks` gives ranks to inputs
+// of a model that state none.
+graph::Module read_module(const driver::Source& source, const CompileFlags& flags,
+                          const std::map<std::string, std::vector<int64_t>>& ranks = {});
 
-// The module of an .onnx or .tn file. `ranks` gives ranks to inputs that state none.
-// `executables`: whether the command takes them, for what it says of a file of no such kind.
-graph::Module read_module(const std::string& path, const CompileFlags& flags,
-                          const std::map<std::string, std::vector<int64_t>>& ranks = {},
-                          bool executables = false);
-
-// `trusted` is the loader's policy for a .tnx (ProgramOptions).
-// `limits` hold for loading an executable.
-ProgramFile open_program(const std::string& path, const CompileFlags& flags, bool trusted = true,
+// Loads or compiles. `trusted` is the loader's policy for code of the machine (ProgramOptions), and
+// `limits` hold while it is loaded.
+ProgramFile open_program(driver::Source source, const CompileFlags& flags, bool trusted = true,
                          const vm::LoadLimits& limits = {});
+// Only reads a model or program, for the interpreter: nothing is compiled.
+ProgramFile open_graph(driver::Source source, const CompileFlags& flags);
 Ref<vm::Program> compile_in_memory(const graph::Module& module,
                                    const driver::CompileOptions& options, const std::string& name);
 
@@ -55,6 +54,9 @@ vm::LoadedUnit load_unit(const std::string& path);
 
 FunctionSignature signature_of(const vm::FunctionUnit& function);
 FunctionSignature signature_of(const vm::Program& program, const std::string& function);
+// Of a function that the host may call; a Usage error that lists those when it is none.
+FunctionSignature signature_of(const graph::Module& module, const std::string& function,
+                               const std::string& file);
 // The function's name, and a line for each of its inputs and outputs.
 std::string signature_text(const FunctionSignature& signature);
 

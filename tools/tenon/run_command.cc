@@ -51,7 +51,6 @@ struct RunCommand {
       throw Error(ErrorKind::Usage, cat(option->get_name(), " needs --expect or --compare"))
           .help("nothing is compared without them");
     }
-    if (is_executable(file)) check_executable_flags();
     if (!save_values.empty() && mode != "interpret") {
       throw Error(ErrorKind::Usage, "--save-values needs --mode interpret")
           .help("only the interpreter has every operator's value: compiled code joins operators");
@@ -59,20 +58,20 @@ struct RunCommand {
     if (!save_values.empty()) check_folder_writable(save_values);
   }
 
-  void check_executable_flags() const {
+  void check_flags_of_code() const {
     flags.check_unused(file);
     if (mode != "interpret" && compare_with.empty()) return;
     throw Error(ErrorKind::Usage, cat(file, " cannot be interpreted"))
-        .expected("a model (.onnx) or a program (.tn): an executable holds no graph");
+        .expected("an ONNX model or a program: code of the machine holds no graph");
   }
 
   // The signature alone needs nothing of the file linked or opened. False when the function takes
   // nothing, and so can be run, or isn't there.
-  bool print_signature_of_executable() const {
-    const vm::LoadedUnit loaded = load_unit(file);
-    const int64_t index = loaded.unit.find_function(function);
+  bool print_signature_of_code(const driver::Source& source) const {
+    const vm::Unit unit = driver::read_code(source);
+    const int64_t index = unit.find_function(function);
     if (index < 0) return false;
-    const vm::FunctionUnit& found = loaded.unit.functions[static_cast<size_t>(index)];
+    const vm::FunctionUnit& found = unit.functions[static_cast<size_t>(index)];
     if (!found.exported || found.params.empty()) return false;
     check_nothing_asked();
     std::printf("%s", signature_text(signature_of(found)).c_str());
@@ -99,17 +98,18 @@ struct RunCommand {
     limits.threads = threads;
   }
 
-  ProgramFile open() const {
+  ProgramFile open(driver::Source source) const {
+    if (mode == "interpret") return open_graph(std::move(source), flags);
     const vm::LoadLimits loading{.memory = limits.memory, .deadline = limits.deadline};
-    if (!untrusted) return open_program(file, flags, /*trusted=*/true, loading);
-    if (!is_executable(file)) {
-      throw Error(ErrorKind::Usage, cat("--untrusted is for executables (.tnx), not ", file))
+    if (!untrusted) return open_program(std::move(source), flags, /*trusted=*/true, loading);
+    if (source.is_graph()) {
+      throw Error(ErrorKind::Usage, cat("--untrusted is for executables, not ", file))
           .help(
               "compiling makes native kernels, which nothing checks while they run: leave out "
               "--untrusted if you trust its sender as you do for a program");
     }
     try {
-      return open_program(file, flags, /*trusted=*/false, loading);
+      return open_program(std::move(source), flags, /*trusted=*/false, loading);
     } catch (Error& error) {
       if (error.kind() == ErrorKind::Unsupported) {
         error.help(
@@ -123,16 +123,21 @@ struct RunCommand {
   void run() {
     inputs.sizes = {flags.dim_values(), flags.shape_values()};
     check_flags();
-    if (!inputs.given() && is_executable_file(file) && print_signature_of_executable()) return;
+    driver::Source source = driver::open_source(file);
+    const bool is_model = source.kind == driver::SourceKind::Model;
+    if (!source.is_graph()) {
+      check_flags_of_code();
+      if (!inputs.given() && print_signature_of_code(source)) return;
+    }
     set_limits();
-    const ProgramFile program = open();
-    const FunctionSignature signature = signature_of(*program.program, function);
+    const ProgramFile program = open(std::move(source));
+    const FunctionSignature signature = program.signature(function);
     if (!inputs.given() && !signature.params.empty()) {
       check_nothing_asked();
       std::printf("%s", signature_text(signature).c_str());
       return;
     }
-    if (!is_model_file(file)) check_sizes(signature, inputs.sizes);
+    if (!is_model) check_sizes(signature, inputs.sizes);
     const std::vector<std::string> names = signature.outputs();
     for (const std::string& output : outputs) {
       output_index(names, output);
@@ -164,8 +169,6 @@ struct RunCommand {
 
   std::vector<Any> interpret(const ProgramFile& program, const std::vector<Any>& values,
                              graph::ReferenceEvaluator::Observer observer) {
-    const graph::FunctionRef* found = program.module->functions.find(function);
-    if (!found) throw Error(ErrorKind::Usage, cat(file, " has no function '", function, "'"));
     std::optional<ThreadsScope> limited;
     if (threads > 0) limited.emplace(threads);
     graph::ReferenceEvaluator evaluator(codegen::parse_target(flags.cpu));
@@ -183,7 +186,7 @@ struct RunCommand {
       evaluator.observer = observer;
     }
     if (depth) evaluator.max_depth = *depth;
-    return evaluator.run(program.module, *found, values);
+    return evaluator.run(program.module, program.module->functions.at(function), values);
   }
 
   static std::string file_name(const graph::Binding& binding) {
@@ -293,7 +296,7 @@ struct RunCommand {
 }  // namespace
 
 void add_run_command(CLI::App* app, int* exit_code) {
-  auto* command = app->add_subcommand("run", "run a function of a .tnx, .onnx or .tn file");
+  auto* command = app->add_subcommand("run", "run a function of an executable, model or program");
   command->footer(
       "Without inputs it prints the function's signature. An input is a file (.npy, .pb), a "
       "number\n"
@@ -316,7 +319,8 @@ void add_run_command(CLI::App* app, int* exit_code) {
       "  tenon run found.tnx --untrusted --fuel 1000000 --memory 100 --input x=x.npy");
   auto state = std::make_shared<RunCommand>();
   state->exit_code = exit_code;
-  command->add_option("FILE", state->file, ".tnx, .onnx or .tn")->required();
+  command->add_option("FILE", state->file, "executable, ONNX model, program, or assembly")
+      ->required();
   command->add_option("--function,-f", state->function, "function to call")->capture_default_str();
   add_repeated(command, "--input,-i", state->inputs.inputs,
                "NAME=F.npy, F.pb, random[:LO..HI] or a number; once for each input");

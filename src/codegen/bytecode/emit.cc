@@ -4,6 +4,10 @@
 
 namespace tenon::codegen {
 
+vm::SignatureType signature_type(const graph::TypeRef& type) {
+  return vm::parse_signature_type(to_text(graph::without_known_values(type)));
+}
+
 vm::Unit emit_unit(const graph::Module& module, const ResultNames& result_names) {
   vm::Unit unit;
   unit.producer = "tenon 0.1.0";

@@ -16,6 +16,9 @@ namespace tenon::codegen {
 // Names of the fields of a function's result, for the signature; may be empty.
 using ResultNames = Map<String, Array<String>>;
 
+// The type as a function's signature in a file states it: values that are known are left out.
+vm::SignatureType signature_type(const graph::TypeRef& type);
+
 // `module`'s functions as bytecode. Constants are borrowed, not copied; kernels are named, their
 // object is the caller's to add.
 vm::Unit emit_unit(const graph::Module& module, const ResultNames& result_names = {});

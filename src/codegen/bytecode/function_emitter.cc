@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "codegen/bytecode/emit.h"
 #include "graph/ir/walk.h"
 #include "vm/isa/limits.h"
 
@@ -111,9 +112,6 @@ void FunctionEmitter::release(const std::vector<const Var*>& dead) {
 // ---- functions and blocks ----
 
 void FunctionEmitter::emit_signature(vm::FunctionUnit* out) {
-  auto signature_of = [](const TypeRef& type) {
-    return vm::parse_signature_type(to_text(without_known_values(type)));
-  };
   require_name("function", function_.name, function_.span);
   if (has_type_parameters(type_of(function_))) {
     refuse("type parameters are parsed and checked, but not run by this version",
@@ -130,9 +128,9 @@ void FunctionEmitter::emit_signature(vm::FunctionUnit* out) {
       refuse(cat("two parameters are written ", quoted(name)),
              "rename one: in a compiled file control characters are written as escapes");
     }
-    out->params.push_back({name, signature_of(param->type)});
+    out->params.push_back({name, signature_type(param->type)});
   }
-  out->result = signature_of(function_.result_type);
+  out->result = signature_type(function_.result_type);
 }
 
 void FunctionEmitter::emit(vm::FunctionUnit* out) {

@@ -283,4 +283,17 @@ Dim parse_size(std::string_view text) {
   return Parser(text, "size").size();
 }
 
+bool begins_like_module(std::string_view text) {
+  for (;;) {
+    text.remove_prefix(std::min(text.find_first_not_of(" \t\r\n"), text.size()));
+    if (!text.starts_with("//")) break;
+    text.remove_prefix(std::min(text.find('\n'), text.size()));
+  }
+  const size_t end = std::min(text.find_first_of(" \t\r\n"), text.size());
+  const std::string_view word = text.substr(0, end);
+  // Assembly has lines that begin with `kernel` too, with names of another sign.
+  if (word == "kernel") return text.find('@') == text.find_first_not_of(" \t\r\n", end);
+  return word == "weights" || word == "type" || word == "fn";
+}
+
 }  // namespace tenon::graph

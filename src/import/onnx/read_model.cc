@@ -235,4 +235,27 @@ Model read_model(const std::string& path) {
   return parse_model({static_cast<const char*>(file->data), file->size}, name, directory);
 }
 
+bool begins_like_model(std::string_view bytes) {
+  using Proto = schema::ModelProto;
+  if (bytes.empty()) return false;
+  constexpr int kVarint = 0, kLengthDelimited = 2;  // protobuf's wire types
+  const auto tag = static_cast<unsigned char>(bytes[0]);
+  const int field = tag >> 3, wire_type = tag & 7;
+  switch (field) {
+    case Proto::kIrVersionFieldNumber:
+    case Proto::kModelVersionFieldNumber:
+      return wire_type == kVarint;
+    case Proto::kProducerNameFieldNumber:
+    case Proto::kProducerVersionFieldNumber:
+    case Proto::kDomainFieldNumber:
+    case Proto::kDocStringFieldNumber:
+    case Proto::kGraphFieldNumber:
+    case Proto::kOpsetImportFieldNumber:
+    case Proto::kMetadataPropsFieldNumber:
+      return wire_type == kLengthDelimited;
+    default:
+      return false;
+  }
+}
+
 }  // namespace tenon::onnx

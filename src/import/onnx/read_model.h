@@ -18,6 +18,9 @@ Model read_model(const std::string& path);
 Model parse_model(std::string_view bytes, const std::string& name,
                   const std::string& directory = "");
 
+// Whether the first byte is the tag of a field of a ModelProto.
+bool begins_like_model(std::string_view bytes);
+
 inline constexpr int64_t kNewestIrVersion = 14;
 // Messages (graphs in attributes) nest up to this depth.
 inline constexpr int kMaxMessageDepth = 100;

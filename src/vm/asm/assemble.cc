@@ -16,6 +16,11 @@
 namespace tenon::vm {
 namespace {
 
+// The first words of lines outside of functions.
+const std::vector<std::string> kStatements = {"producer", "library", "span",    "const", "packed",
+                                              "kernel",   "target",  "image",   "section",
+                                              "local",    "func"};
+
 // Ordered, since names of a file could be chosen to collide in a hash table.
 using NameTable = std::map<std::string, uint32_t, std::less<>>;
 
@@ -112,8 +117,7 @@ class Assembler {
     } else if (in.take_word("func")) {
       function(in, true);
     } else {
-      in.fail("this line is not assembly",
-              "producer, library, span, const, packed, kernel, target, image, section or func");
+      in.fail("this line is not assembly", join(kStatements, ", "));
     }
     if (!open_) in.need_end();
   }
@@ -432,6 +436,21 @@ class Assembler {
 
 Unit assemble(std::string_view text, std::string_view name) {
   return Assembler(text, name).run();
+}
+
+bool begins_like_assembly(std::string_view text) {
+  while (!text.empty()) {
+    const size_t end = text.find('\n');
+    LineCursor in("", text.substr(0, end), 1);
+    text = end == std::string_view::npos ? "" : text.substr(end + 1);
+    if (in.at_end()) continue;
+    for (const std::string& word : kStatements) {
+      // A program in Tenon's language may begin with a kernel too, whose name has another sign.
+      if (in.take_word(word)) return word != "kernel" || in.take('$');
+    }
+    return false;
+  }
+  return false;
 }
 
 }  // namespace tenon::vm

@@ -34,4 +34,7 @@ namespace tenon::vm {
 // `name` is the file's name in errors. Throws a Usage error at the first line that is wrong.
 Unit assemble(std::string_view text, std::string_view name = "<text>");
 
+// Whether the first line that says anything is a statement of assembly.
+bool begins_like_assembly(std::string_view text);
+
 }  // namespace tenon::vm

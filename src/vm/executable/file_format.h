@@ -38,6 +38,12 @@ namespace tenon::vm {
 
 inline constexpr unsigned char kMagic[8] = {0x89, 'T', 'N', 'X', '\r', '\n', 0x1a, '\n'};
 
+// Whether the bytes are meant as an executable: its name alone, so that one whose line ends a
+// transfer as text has changed still counts.
+constexpr bool begins_like_executable(std::string_view bytes) {
+  return bytes.size() >= 4 && bytes.substr(1, 3) == "TNX";
+}
+
 enum class SectionId : uint32_t { Globals, Constants, Primitives, Code, Kernels, Debug, Computes };
 
 struct SectionInfo {

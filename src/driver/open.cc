@@ -1,0 +1,124 @@
+#include "driver/open.h"
+
+#include <filesystem>
+#include <optional>
+
+#include "driver/compile.h"
+#include "graph/ir/check.h"
+#include "graph/ir/text.h"
+#include "import/onnx/read_model.h"
+#include "vm/asm/assemble.h"
+#include "vm/executable/file_format.h"
+#include "vm/executable/read_file.h"
+
+namespace tenon::driver {
+namespace {
+
+constexpr char kKinds[] =
+    "an ONNX model, a program in Tenon's language, assembly, or an executable";
+
+// How many bytes tell whether a file is text.
+constexpr size_t kTextHead = 512;
+
+bool is_text(std::string_view content) {
+  for (const char c : content.substr(0, kTextHead)) {
+    const bool blank = c == '\n' || c == '\r' || c == '\t';
+    if (static_cast<unsigned char>(c) < ' ' && !blank) return false;
+  }
+  return !content.empty();
+}
+
+std::optional<SourceKind> kind_of(std::string_view content) {
+  if (vm::begins_like_executable(content)) return SourceKind::Executable;
+  if (!is_text(content)) {
+    return onnx::begins_like_model(content) ? std::optional(SourceKind::Model) : std::nullopt;
+  }
+  if (graph::begins_like_module(content)) return SourceKind::Program;
+  if (vm::begins_like_assembly(content)) return SourceKind::Assembly;
+  return std::nullopt;
+}
+
+// What a file was meant to be: the reader of that kind then says what is wrong with it.
+std::optional<SourceKind> kind_by_name(const std::string& name) {
+  const std::string extension = std::filesystem::path(name).extension();
+  if (extension == ".onnx" || extension == ".pb") return SourceKind::Model;
+  if (extension == ".tn") return SourceKind::Program;
+  if (extension == ".tna") return SourceKind::Assembly;
+  if (extension == ".tnx") return SourceKind::Executable;
+  return std::nullopt;
+}
+
+Source recognise(Source source) {
+  std::optional<SourceKind> kind = kind_of(source.content());
+  if (!kind) kind = kind_by_name(source.name);
+  if (!kind) {
+    Error error(ErrorKind::Usage,
+                cat(printable(source.name), " is not a file that Tenon can read"));
+    if (source.content().empty()) error.found("an empty file");
+    throw error.expected(kKinds);
+  }
+  source.kind = *kind;
+  return source;
+}
+
+Error wrong_kind(const Source& source, std::string_view found) {
+  return Error(ErrorKind::Usage, cat(printable(source.name), " ", found));
+}
+
+}  // namespace
+
+Source open_source(const std::string& path) {
+  if (std::error_code ignored; std::filesystem::is_directory(path, ignored)) {
+    throw Error(ErrorKind::Usage, cat(printable(path), " is a folder")).expected(kKinds);
+  }
+  Source source;
+  source.name = path;
+  source.bytes = vm::map_file(path);
+  const std::filesystem::path folder = std::filesystem::path(path).parent_path();
+  source.directory = folder.empty() ? "." : folder.string();
+  return recognise(std::move(source));
+}
+
+Source source_of(std::string_view bytes, const std::string& name) {
+  Source source;
+  source.name = name;
+  source.bytes = vm::copy_bytes(bytes);
+  return recognise(std::move(source));
+}
+
+onnx::Model read_model(const Source& source) {
+  if (source.kind != SourceKind::Model) throw wrong_kind(source, "is not an ONNX model");
+  const std::string file = std::filesystem::path(source.name).filename().string();
+  return onnx::parse_model(source.content(), file, source.directory);
+}
+
+graph::Module read_module(const Source& source, const onnx::ImportOptions& options) {
+  initialise();
+  switch (source.kind) {
+    case SourceKind::Model:
+      return onnx::import_model(read_model(source), options).module;
+    case SourceKind::Program: {
+      graph::Module module = graph::parse_module(source.content(), source.name);
+      graph::check_module(module);
+      return module;
+    }
+    case SourceKind::Assembly:
+    case SourceKind::Executable:
+      break;
+  }
+  throw wrong_kind(source, source.kind == SourceKind::Assembly ? "is assembly, which holds no graph"
+                                                               : "is compiled already")
+      .expected("an ONNX model or a program in Tenon's language");
+}
+
+vm::Unit read_code(const Source& source) {
+  if (source.is_graph()) {
+    throw wrong_kind(source, "is not compiled").expected("an executable or assembly");
+  }
+  if (source.kind == SourceKind::Assembly) return vm::assemble(source.content(), source.name);
+  vm::ReadOptions options;
+  options.name = source.name;
+  return vm::read_unit(source.bytes, options).unit;
+}
+
+}  // namespace tenon::driver
