@@ -58,7 +58,10 @@ enum {
   TENON_FUNCTION = 68,
   TENON_SHAPE = 69,
   TENON_TENSOR = 70,
-  TENON_ARRAY = 0x100000
+  TENON_ARRAY = 0x100000,
+  TENON_MAP = 0x100001,
+  TENON_MODULE = 0x100003
+  /* Other objects have other numbers from 0x100000 on: tenon_object_type_key names their types. */
 };
 
 /* The header of every object. Use tenon_object_retain and tenon_object_release. */
@@ -124,6 +127,31 @@ TENON_API int tenon_array_create(const tenon_any* items, size_t size, tenon_any*
 TENON_API int64_t tenon_array_size(const tenon_any* value);
 TENON_API int tenon_array_get(const tenon_any* value, size_t index, tenon_any* out);
 
+/* A map of `size` keys to values, which are copied; it keeps their order. Of equal keys the last
+ * counts. Keys are compared by content; a tensor may be one, an error or a function only as
+ * itself. */
+TENON_API int tenon_map_create(const tenon_any* keys, const tenon_any* values, size_t size,
+                               tenon_any* out);
+/* -1, without an error, for anything else. */
+TENON_API int64_t tenon_map_size(const tenon_any* value);
+/* The value of a key: 1, or 0 when there is none, and then `out` is left alone. -1 is an error. */
+TENON_API int tenon_map_get(const tenon_any* map, const tenon_any* key, tenon_any* out);
+/* The entry at a place from 0 to the size, in the map's order; either pointer may be NULL. */
+TENON_API int tenon_map_entry(const tenon_any* map, size_t index, tenon_any* key, tenon_any* value);
+
+/* ---- Objects and their fields ---------------------------------------------------------------- */
+
+/* The name of a value's type, as a string: "int", "tensor", "graph.Module". */
+TENON_API int tenon_type_key(const tenon_any* value, tenon_any* out);
+/* The names of an object's fields, in order: an array of strings. It is empty for values without
+ * fields, such as numbers, tensors and functions. */
+TENON_API int tenon_object_fields(const tenon_any* object, tenon_any* out);
+/* A field's value. An error that lists the fields when there is none of that name. Objects are
+ * immutable; a value that isn't an object itself, such as a source span, is a copy. */
+TENON_API int tenon_object_field(const tenon_any* object, const char* field, tenon_any* out);
+/* Whether two values are equal in type and content: 1 or 0. -1 is an error. */
+TENON_API int tenon_any_equal(const tenon_any* a, const tenon_any* b);
+
 /* ---- Tensors --------------------------------------------------------------------------------- */
 
 /* Takes over the managed tensor without copying its data; its deleter runs when the last use ends,
@@ -182,12 +210,48 @@ TENON_API int tenon_threads_lend(tenon_threads_run run, int32_t (*count)(void), 
 
 enum {
   TENON_FOR_FILES = 1, /* files from untrusted senders may link it: it checks every argument */
-  TENON_REPLACE = 4    /* take the place of a function of that name */
+  TENON_REPLACE = 4,   /* take the place of a function of that name */
+  /* Called without arguments when a program that uses the function's library is loaded, and when
+   * such a program ends (tenon_library_load). */
+  TENON_AT_PROGRAM_START = 8,
+  TENON_AT_PROGRAM_END = 16
 };
 /* Makes a function known by name to this process, executables included. */
 TENON_API int tenon_function_register(const char* name, const tenon_any* function, int32_t flags);
 /* An error that names the nearest one when there is none. */
 TENON_API int tenon_function_find(const char* name, tenon_any* out);
+
+/* ---- Modules and libraries ------------------------------------------------------------------- */
+
+/* A module is a set of named functions from one source: a library, an executable, the host. It can
+ * import others; a function that it lacks is then looked up in them, in their order, depth first.
+ */
+
+/* A module of the host's: `functions` is a map from names to functions. */
+TENON_API int tenon_module_create(const char* name, const tenon_any* functions, tenon_any* out);
+/* The names of the module's own functions: an array of strings. */
+TENON_API int tenon_module_functions(const tenon_any* module, tenon_any* out);
+/* The function of that name in the module or its imports; an error that lists what there is when
+ * there is none. */
+TENON_API int tenon_module_function(const tenon_any* module, const char* name, tenon_any* out);
+/* An error when that would make a cycle. Not while other threads use the module. */
+TENON_API int tenon_module_import(const tenon_any* module, const tenon_any* imported);
+
+/* Loads the library of that name ("tenon_compiler"), once for the process: a shared object
+ * libNAME.so beside the runtime's own or in one of the folders of `search`, a list of `folders`
+ * strings (NULL and 0 for none). The library registers its functions, which tenon_function_find
+ * then finds; `out`, which may be NULL, becomes the module that has them. It stays loaded.
+ *
+ * A library exports
+ *
+ *   int tenon_register_library(void);
+ *
+ * which calls tenon_function_register for each function and returns 0, or leaves an error waiting
+ * and returns -1. Tenon's own libraries are refused unless they come from the runtime's build. A
+ * program whose file names the library "x" loads "tenon_x", and looks its functions up there first.
+ */
+TENON_API int tenon_library_load(const char* name, const char* const* search, size_t folders,
+                                 tenon_any* out);
 
 /* ---- Errors ---------------------------------------------------------------------------------- */
 

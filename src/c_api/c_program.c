@@ -5,6 +5,7 @@
 #include "c_api/layout_asserts.h"
 
 int tenon_test_c_program(void);
+int tenon_test_c_record(const tenon_any* record);
 int tenon_test_c_executable(const void* data, size_t size);
 
 #define CHECK(condition) \
@@ -96,11 +97,86 @@ static int tensors(void) {
   return 0;
 }
 
+static int maps(void) {
+  tenon_any keys[2] = {{TENON_INT, 0, {1}}, {TENON_RAW_STRING, 0, {0}}};
+  tenon_any values[2] = {{TENON_INT, 0, {10}}, {TENON_BOOL, 0, {1}}};
+  tenon_any map = TENON_NONE_VALUE, key = TENON_NONE_VALUE, value = TENON_NONE_VALUE;
+  keys[1].v.c_str = "name";
+  CHECK(tenon_map_create(keys, values, 2, &map) == 0);
+  CHECK(map.type_index == TENON_MAP && tenon_map_size(&map) == 2);
+  CHECK(tenon_map_get(&map, &keys[1], &value) == 1 && value.type_index == TENON_BOOL);
+  CHECK(tenon_map_get(&map, &values[0], &value) == 0 && value.type_index == TENON_BOOL);
+  CHECK(tenon_map_entry(&map, 0, &key, &value) == 0 && key.v.i == 1 && value.v.i == 10);
+  CHECK(tenon_map_entry(&map, 1, NULL, NULL) == 0);
+  CHECK(tenon_map_entry(&map, 2, &key, &value) == -1);
+  CHECK(strstr(tenon_last_error(), "there is no entry of this number") != NULL);
+  CHECK(tenon_map_size(&keys[0]) == -1);
+  CHECK(tenon_map_get(&keys[0], &keys[0], &value) == -1 && tenon_last_error() != NULL);
+  CHECK(tenon_any_equal(&map, &map) == 1 && tenon_any_equal(&map, &keys[0]) == 0);
+  tenon_any_release(&map);
+  return 0;
+}
+
+/* The fields of a record of object_test.cc: number = 7, text = "seven". */
+int tenon_test_c_record(const tenon_any* record) {
+  tenon_any key = TENON_NONE_VALUE, fields = TENON_NONE_VALUE, value = TENON_NONE_VALUE;
+  CHECK(tenon_type_key(record, &key) == 0 &&
+        strcmp(tenon_string_view(&key).data, "test.CRecord") == 0);
+  CHECK(tenon_object_fields(record, &fields) == 0 && tenon_array_size(&fields) == 2);
+  CHECK(tenon_array_get(&fields, 1, &value) == 0);
+  CHECK(strcmp(tenon_string_view(&value).data, "text") == 0);
+  CHECK(tenon_object_field(record, "number", &value) == 0 && value.v.i == 7);
+  CHECK(tenon_object_field(record, "text", &value) == 0);
+  CHECK(strcmp(tenon_string_view(&value).data, "seven") == 0);
+  CHECK(tenon_object_field(record, "texts", &value) == -1);
+  CHECK(strstr(tenon_last_error(), "number, text") != NULL);
+  CHECK(tenon_any_repr(record, &value) == 0);
+  CHECK(strcmp(tenon_string_view(&value).data, "test.CRecord(number=7, text=\"seven\")") == 0);
+  CHECK(tenon_type_key(&fields, &key) == 0 && strcmp(tenon_string_view(&key).data, "array") == 0);
+  CHECK(tenon_object_fields(&value, &fields) == 0 && tenon_array_size(&fields) == 0);
+  tenon_any_release(&key);
+  tenon_any_release(&fields);
+  tenon_any_release(&value);
+  return 0;
+}
+
+static int modules(void) {
+  int64_t offset = 1;
+  tenon_any f = TENON_NONE_VALUE, map = TENON_NONE_VALUE, none = TENON_NONE_VALUE;
+  tenon_any a = TENON_NONE_VALUE, b = TENON_NONE_VALUE, found = TENON_NONE_VALUE;
+  tenon_any name = {TENON_RAW_STRING, 0, {0}};
+  name.v.c_str = "add";
+  CHECK(tenon_function_create(add, &offset, NULL, &f) == 0);
+  CHECK(tenon_map_create(&name, &f, 1, &map) == 0);
+  CHECK(tenon_module_create("a", &map, &a) == 0 && a.type_index == TENON_MODULE);
+  tenon_any_release(&map);
+  CHECK(tenon_map_create(NULL, NULL, 0, &map) == 0);
+  CHECK(tenon_module_create("b", &map, &b) == 0);
+  CHECK(tenon_module_function(&b, "add", &found) == -1);
+  CHECK(strstr(tenon_last_error(), "b has no function") != NULL);
+  CHECK(tenon_module_import(&b, &a) == 0);
+  CHECK(tenon_module_import(&a, &b) == -1 && tenon_last_error() != NULL);
+  CHECK(tenon_module_function(&b, "add", &found) == 0 && found.v.object == f.v.object);
+  CHECK(tenon_module_functions(&a, &found) == 0 && tenon_array_size(&found) == 1);
+  CHECK(tenon_module_functions(&none, &found) == -1);
+  CHECK(strstr(tenon_last_error(), "not a module") != NULL);
+  CHECK(tenon_library_load("tenon_nowhere", NULL, 0, NULL) == -1);
+  CHECK(strstr(tenon_last_error(), "there is no library tenon_nowhere") != NULL);
+  tenon_any_release(&found);
+  tenon_any_release(&b);
+  tenon_any_release(&a);
+  tenon_any_release(&map);
+  tenon_any_release(&f);
+  return 0;
+}
+
 int tenon_test_c_program(void) {
   int line;
   CHECK(tenon_c_api_version() == TENON_C_API_VERSION);
   if ((line = functions()) != 0) return line;
   if ((line = strings()) != 0) return line;
+  if ((line = maps()) != 0) return line;
+  if ((line = modules()) != 0) return line;
   return tensors();
 }
 

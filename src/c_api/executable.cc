@@ -1,5 +1,4 @@
 // The C interface's programs and machines.
-#include <dlfcn.h>
 
 #include <cstring>
 #include <limits>
@@ -7,6 +6,7 @@
 #include <vector>
 
 #include "c_api/entry.h"
+#include "c_api/own_folder.h"
 #include "object/array.h"
 #include "object/reflect.h"
 #include "support/text.h"
@@ -129,15 +129,6 @@ MachineHandle& machine_of(const tenon_any* a) {
   return handle<MachineHandle>(a, "this is no machine");
 }
 
-// Where the shared object of this code lies: libraries that files name lie beside it.
-std::string own_folder() {
-  Dl_info info{};
-  if (!dladdr(reinterpret_cast<void*>(&tenon_c_api_version), &info) || !info.dli_fname) return ".";
-  std::string path = info.dli_fname;
-  size_t slash = path.rfind('/');
-  return slash == std::string::npos ? "." : path.substr(0, slash);
-}
-
 // -1 stands for no limit.
 int64_t or_none(int64_t v, int64_t none) {
   need(v >= -1, "a limit is negative; -1 is none");
@@ -151,7 +142,7 @@ vm::ProgramOptions options_of(const tenon_load_options* given) {
   vm::register_builtins();
   vm::ProgramOptions options;
   options.trusted = !(load.flags & TENON_UNTRUSTED);
-  options.library_dirs = {own_folder()};
+  options.library_dirs = {c_api::own_folder()};
   options.limits.deadline =
       std::chrono::nanoseconds(or_none(load.deadline_ns, options.limits.deadline.count()));
   options.limits.memory = static_cast<size_t>(or_none(load.memory, 0));

@@ -242,6 +242,8 @@ int tenon_function_register(const char* name, const tenon_any* function, int32_t
     need(name, "a function's name is missing");
     FunctionFlags f;
     f.for_files = (flags & TENON_FOR_FILES) != 0;
+    f.at_program_start = (flags & TENON_AT_PROGRAM_START) != 0;
+    f.at_program_end = (flags & TENON_AT_PROGRAM_END) != 0;
     register_function(name, take<Function>(function, "what is registered is no function"), f,
                       (flags & TENON_REPLACE) != 0);
   });

@@ -11,6 +11,7 @@
 #include "object/registry.h"
 
 extern "C" int tenon_test_c_program(void);
+extern "C" int tenon_test_c_record(const tenon_any* record);
 
 namespace tenon {
 namespace {
@@ -29,6 +30,24 @@ struct Out {
 TEST(CApi, ACProgramRuns) {
   EXPECT_EQ(tenon_test_c_program(), 0);
   EXPECT_TRUE(unregister_function("test.c_add"));
+}
+
+struct CRecord : Object {
+  int64_t number = 7;
+  std::string text = "seven";
+  TENON_TYPE(TypeIndex::TestBegin + 0x60);
+};
+const TypeInfo& CRecord::type_info() {
+  static const Field fields[] = {field("number", &CRecord::number), field("text", &CRecord::text)};
+  static const TypeInfo info = type_of<CRecord>("test.CRecord", fields);
+  return info;
+}
+
+TEST(CApi, ObjectsHaveATypeAndFields) {
+  register_types({&CRecord::type_info()});
+  const Any record = make<CRecord>();
+  const tenon_any value = c_value(record);
+  EXPECT_EQ(tenon_test_c_record(&value), 0);
 }
 
 TEST(CApi, ArraysAndShapes) {

@@ -17,6 +17,9 @@
 #include "library/core/register.h"
 #include "library/signatures/signatures.h"
 #include "loop/types.h"
+#include "object/reflect.h"
+#include "object/registry.h"
+#include "support/phase.h"
 
 namespace tenon::driver {
 
@@ -87,11 +90,43 @@ class Pipeline {
 
   graph::Module run(const graph::Pass& pass, const graph::Module& module) {
     const auto start = std::chrono::steady_clock::now();
-    graph::Module now = pass.run(module, cx_);
+    graph::Module now = [&] {
+      Phase phase(pass.name, Phase::Within::Included);
+      return pass.run(module, cx_);
+    }();
     const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
     if (options_.check_after_each) check(pass, now);
     if (options_.after_pass) options_.after_pass(pass.name, now, took.count());
     return now;
+  }
+
+  // A registered function as a pass. What it returns is never trusted.
+  graph::Module run(const std::string& name, const Function& pass, const graph::Module& module) {
+    const auto start = std::chrono::steady_clock::now();
+    std::optional<Phase> phase(std::in_place, name, Phase::Within::Included);
+    const Any returned = pass(module, context_of_functions());
+    if (returned.is_none() || !returned.is<graph::Module>()) {
+      throw Error(ErrorKind::Usage, cat("pass ", name, " returned no module"))
+          .found(repr(returned, 200));
+    }
+    graph::Module now = returned.as<graph::Module>();
+    try {
+      graph::check_module(now);
+      driver::refuse_other_devices(now);
+    } catch (Error& error) {
+      error.first_row("pass", name);
+      throw;
+    }
+    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
+    phase.reset();
+    if (options_.after_pass) options_.after_pass(name, now, took.count());
+    return now;
+  }
+
+  graph::Module run(const std::string& name, const graph::Module& module) {
+    if (const graph::Pass* pass = graph::find_pass(name)) return run(*pass, module);
+    require_pass(name);
+    return run(name, function_named(name), module);
   }
 
  private:
@@ -105,6 +140,13 @@ class Pipeline {
       for (const Error::Row& row : error.rows()) bug.row(row.label, row.text, row.note);
       throw bug;
     }
+  }
+
+  Map<String, Any> context_of_functions() const {
+    return {{"level", cx_.level},
+            {"cpu", String(cx_.target.cpu)},
+            {"vector_bytes", cx_.target.vector_bytes},
+            {"fold_limit", cx_.fold_limit}};
   }
 
   const CompileOptions& options_;
@@ -139,6 +181,13 @@ graph::Module run_passes(const graph::Module& module, const CompileOptions& opti
   require_sound_memory(module);
   Pipeline pipeline(options);
   graph::Module now = module;
+  if (options.passes) {
+    for (const std::string& pass : *options.passes) {
+      now = pipeline.run(pass, now);
+      if (options.stop_after == pass) break;
+    }
+    return now;
+  }
   for (const graph::Pass& pass : graph::all_passes()) {
     if (options.level < pass.min_level) continue;
     now = pipeline.run(pass, now);
@@ -147,15 +196,26 @@ graph::Module run_passes(const graph::Module& module, const CompileOptions& opti
   return now;
 }
 
-graph::Module run_one_pass(const graph::Module& module, std::string_view pass,
+graph::Module run_one_pass(const graph::Module& module, const std::string& pass,
                            const CompileOptions& options) {
-  const graph::Pass* found = graph::find_pass(pass);
-  TENON_ASSERT(found, "no pass ", pass);
-  return Pipeline(options).run(*found, module);
+  return Pipeline(options).run(pass, module);
+}
+
+void require_pass(const std::string& name) {
+  if (graph::find_pass(name) || find_function(name)) return;
+  std::vector<std::string> names;
+  for (const graph::Pass& pass : graph::all_passes()) names.push_back(pass.name);
+  const std::string near = nearest(name, names);
+  throw Error(ErrorKind::Usage, cat("there is no pass '", printable(name), "'"))
+      .help(cat(near.empty() ? "" : cat("did you mean ", near, "? "),
+                "`tenon compile --list-passes` lists them"));
 }
 
 vm::Unit generate_code(const graph::Module& lowered, const CompileOptions& options) {
-  vm::Unit unit = codegen::emit_unit(lowered, result_names(lowered));
+  vm::Unit unit = [&] {
+    Phase phase("bytecode");
+    return codegen::emit_unit(lowered, result_names(lowered));
+  }();
   for (const vm::PackedName& packed : unit.packed) {
     const library::Signature* signature =
         packed.kernel ? nullptr : library::find_signature(packed.name);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -25,6 +26,9 @@ struct CompileOptions {
   std::function<void(std::string_view pass, const graph::Module& module, double seconds)>
       after_pass;
   std::string stop_after;  // a pass's name: run_passes ends there
+  // The passes that run, in this order, in place of those that `level` asks for. A name is a pass's
+  // or a registered function's (run_one_pass).
+  std::optional<std::vector<std::string>> passes;
 #ifdef NDEBUG
   bool check_after_each = false;
 #else
@@ -46,9 +50,15 @@ void refuse_other_devices(const graph::Module& module);
 // The passes that options.level asks for, in the order of passes.def.
 graph::Module run_passes(const graph::Module& module, const CompileOptions& options);
 
-// One pass by its name, whatever the level.
-graph::Module run_one_pass(const graph::Module& module, std::string_view pass,
+// One pass by its name, whatever the level: one of all_passes(), or a registered function
+// `pass(module, context)`, which returns a module. Its `context` is a map: level, cpu, vector_bytes
+// (of the target's registers), fold_limit. The checker runs on what it returns, and a module that
+// it refuses is a Usage error of the pass. A Usage error, too, when there is neither of that name.
+graph::Module run_one_pass(const graph::Module& module, const std::string& pass,
                            const CompileOptions& options);
+
+// Throws that error.
+void require_pass(const std::string& name);
 
 // A lowered module (the result of all passes) as a unit with its kernels compiled.
 vm::Unit generate_code(const graph::Module& lowered, const CompileOptions& options);

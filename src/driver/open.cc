@@ -7,6 +7,7 @@
 #include "graph/ir/check.h"
 #include "graph/ir/text.h"
 #include "import/onnx/read_model.h"
+#include "support/phase.h"
 #include "vm/asm/assemble.h"
 #include "vm/executable/file_format.h"
 #include "vm/executable/read_file.h"
@@ -95,9 +96,12 @@ onnx::Model read_model(const Source& source) {
 graph::Module read_module(const Source& source, const onnx::ImportOptions& options) {
   initialise();
   switch (source.kind) {
-    case SourceKind::Model:
+    case SourceKind::Model: {
+      Phase phase("import");
       return onnx::import_model(read_model(source), options).module;
+    }
     case SourceKind::Program: {
+      Phase phase("parse");
       graph::Module module = graph::parse_module(source.content(), source.name);
       graph::check_module(module);
       return module;

@@ -75,13 +75,13 @@ const TypeInfo& Stage::type_info() {
                                  field("axes", &Stage::axes, kBinds),
                                  field("reduce_axes", &Stage::reduce_axes, kBinds),
                                  field("reduce_extents", &Stage::reduce_extents),
-                                 field("body", &Stage::body),
+                                 field("body", &Stage::body, kOptional),
                                  field("reduction", &Stage::reduction),
                                  field("accumulate", &Stage::accumulate),
                                  field("padding_is_skippable", &Stage::padding_is_skippable),
                                  field("scan_axis", &Stage::scan_axis),
                                  field("scatter_indices", &Stage::scatter_indices),
-                                 field("update", &Stage::update)};
+                                 field("update", &Stage::update, kOptional)};
   static const TypeInfo info = type_of<Stage>("loop.Stage", fields);
   return info;
 }
@@ -118,7 +118,7 @@ const TypeInfo& Store::type_info() {
 const TypeInfo& If::type_info() {
   static const Field fields[] = {field("condition", &If::condition),
                                  field("then_body", &If::then_body),
-                                 field("else_body", &If::else_body)};
+                                 field("else_body", &If::else_body, kOptional)};
   static const TypeInfo info = type_of<If>("loop.If", fields, &Stmt::type_info());
   return info;
 }

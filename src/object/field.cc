@@ -171,4 +171,26 @@ void set_field(Object& o, const Field& f, const AnyView& value) {
   }
 }
 
+const Field* missing_field(const Object& o) {
+  const TypeInfo* type = find_type(o.type_index);
+  if (!type) return nullptr;
+  for (const Field* f : all_fields(*type)) {
+    if (f->flags & (kOptional | kHidden)) continue;
+    // An array or map of any value may have None in it, as a field of any value may be None.
+    auto holds_any = [&] { return f->type_text && f->type_text().ends_with(" any"); };
+    if (f->kind == FieldKind::Object && !at<Ref<Object>>(o, *f)) return f;
+    if (f->kind == FieldKind::Array && !holds_any()) {
+      for (const Any& element : at<Array<Any>>(o, *f)) {
+        if (element.is_none()) return f;
+      }
+    }
+    if (f->kind == FieldKind::Map && !holds_any()) {
+      for (const auto& [key, value] : at<Map<Any, Any>>(o, *f)) {
+        if (value.is_none()) return f;
+      }
+    }
+  }
+  return nullptr;
+}
+
 }  // namespace tenon

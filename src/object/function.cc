@@ -7,6 +7,10 @@
 
 namespace tenon {
 
+void FunctionObj::delete_function(void* self, int flags) {
+  static_cast<FunctionObj*>(static_cast<Object*>(self))->type_deleter(self, flags);
+}
+
 namespace {
 void release_error(ErrorObj* error) {
   release(error);

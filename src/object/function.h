@@ -33,9 +33,8 @@ struct FunctionObj : Object {
   void (*type_deleter)(void* self, int flags) = nullptr;
 
   bool is_ours() const { return deleter == &delete_function; }
-  static void delete_function(void* self, int flags) {
-    static_cast<FunctionObj*>(static_cast<Object*>(self))->type_deleter(self, flags);
-  }
+  // Out of line: it has one address, in whichever shared object functions are made.
+  static void delete_function(void* self, int flags);
 };
 
 // The error that waits on this thread. Without memory for it, an error that says so waits instead.

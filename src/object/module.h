@@ -22,7 +22,10 @@ struct ModuleObj : Object {
   std::string kind;  // "library", "executable"
   std::string name;
   Lookup lookup;
-  std::vector<std::string> names;  // the functions it tells of, in order
+  std::vector<std::string> names;  // the functions that it lists, in order
+  // Of a library: called without arguments when a program that uses it is linked, and when one
+  // ends.
+  std::vector<Function> at_program_start, at_program_end;
   std::vector<Ref<ModuleObj>> imports;
   Ref<Object> owner;  // kept alive as long as the module
   std::mutex mutex;

@@ -57,6 +57,9 @@ enum FieldFlags : uint8_t {
   kIgnored = 1,  // by equality and hashing: spans, local names
   kBinds = 2,    // a variable, or an array of them, that is defined here
   kHidden = 4,   // by printing and JSON as well: caches
+  // Its object may be None, or an element of its array; whoever makes objects from what strangers
+  // wrote refuses None in other fields (missing_field).
+  kOptional = 8,
 };
 
 struct Field {
@@ -180,6 +183,10 @@ std::vector<const Field*> all_fields(const TypeInfo& type);
 Any get_field(const Object& object, const Field& field);
 // A Usage error when the field can't hold the value.
 void set_field(Object& object, const Field& field, const AnyView& value);
+
+// The first field that lacks an object: None, or an array or map with None in it, where the field's
+// flags don't allow it. Null when there is none. Fields of any value may hold None.
+const Field* missing_field(const Object& object);
 
 struct EqualOptions {
   // Variables that neither side defines match each other in order of appearance.

@@ -22,6 +22,8 @@ RegisteredFunction entry_of(std::string_view name, Function function, FunctionFl
   return {std::string(name), std::move(function), flags};
 }
 
+constinit thread_local RegistrationLog* log_of_thread = nullptr;
+
 [[noreturn]] void fail_taken(std::string_view name) {
   throw Error(ErrorKind::Usage, cat("a function ", quoted(name), " is registered already"))
       .help("say that it is to be replaced, or choose another name");
@@ -36,8 +38,10 @@ void register_function(std::string_view name, Function function, FunctionFlags f
   auto at = r.functions.find(name);
   if (at == r.functions.end()) {
     std::string key = entry.name;
+    if (log_of_thread) log_of_thread->functions.push_back(entry);
     r.functions.emplace(std::move(key), std::move(entry));
   } else if (replace) {
+    if (log_of_thread) log_of_thread->functions.push_back(entry);
     std::swap(at->second, entry);  // the old one dies after the lock
     lock.unlock();
   } else {
@@ -56,7 +60,15 @@ void Registration::commit() {
   for (const auto& [name, entry] : functions_) {
     if (r.functions.contains(name)) fail_taken(name);
   }
+  if (log_of_thread) {
+    for (const auto& [name, entry] : functions_) log_of_thread->functions.push_back(entry);
+  }
   r.functions.merge(functions_);  // moves the nodes: nothing is allocated
+}
+
+RegistrationLog::RegistrationLog() : outer_(std::exchange(log_of_thread, this)) {}
+RegistrationLog::~RegistrationLog() {
+  log_of_thread = outer_;
 }
 
 bool unregister_function(std::string_view name) {

@@ -18,6 +18,10 @@ struct FunctionFlags {
   // A file of an untrusted sender may link it: it checks every argument, and allocates through the
   // machine.
   bool for_files = false;
+  // Called without arguments when a program that uses the function's library is linked, and when
+  // such a program ends (library.h).
+  bool at_program_start = false;
+  bool at_program_end = false;
 };
 
 struct RegisteredFunction {
@@ -48,6 +52,20 @@ class Registration {
 
  private:
   std::map<std::string, RegisteredFunction, std::less<>> functions_;
+};
+
+// While it lives, collects what this thread registers.
+class RegistrationLog {
+ public:
+  RegistrationLog();
+  ~RegistrationLog();
+  RegistrationLog(const RegistrationLog&) = delete;
+  RegistrationLog& operator=(const RegistrationLog&) = delete;
+
+  std::vector<RegisteredFunction> functions;
+
+ private:
+  RegistrationLog* outer_;
 };
 
 bool unregister_function(std::string_view name);

@@ -42,3 +42,25 @@ if(ONEDNN)
     message(FATAL_ERROR "three products with one constant were packed:\n${out}")
   endif()
 endif()
+
+# A program that links the runtime alone loads the compiler's library, compiles a model and runs it.
+if(COMPILER)
+  run("${CMAKE_COMMAND}" --install "${BUILD}" --prefix "${WORK}/prefix" --component compiler)
+  run("${CMAKE_COMMAND}" -S "${SOURCE}/examples/compile" -B "${WORK}/compile"
+    "-DCMAKE_PREFIX_PATH=${WORK}/prefix" -DCMAKE_BUILD_TYPE=Release ${flags})
+  run("${CMAKE_COMMAND}" --build "${WORK}/compile")
+  run("${WORK}/compile/compile" "${SOURCE}/examples/digits/digits.onnx")
+  foreach(line "a graph.Module" "function main" "input  [a-z]+: tensor" "result float32")
+    if(NOT out MATCHES "${line}")
+      message(FATAL_ERROR "no line '${line}' in:\n${out}")
+    endif()
+  endforeach()
+  # A library of another build is refused, with both builds named.
+  file(GLOB library "${WORK}/prefix/lib*/libtenon_compiler.so" "${WORK}/prefix/lib*/*/libtenon_compiler.so")
+  run("${PYTHON}" "${SOURCE}/test/install/other_build.py" "${library}")
+  execute_process(COMMAND "${WORK}/compile/compile" "${SOURCE}/examples/digits/digits.onnx"
+    RESULT_VARIABLE code ERROR_VARIABLE out)
+  if(code EQUAL 0 OR NOT out MATCHES "another build of Tenon.*found *build 0+\n.*expected *build [0-9a-f]+")
+    message(FATAL_ERROR "a compiler of another build gave ${code}:\n${out}")
+  endif()
+endif()

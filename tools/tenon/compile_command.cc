@@ -6,6 +6,7 @@
 #include "graph/ir/text.h"
 #include "graph/pass/pass.h"
 #include "support/error.h"
+#include "support/phase.h"
 #include "tools/tenon/command.h"
 #include "tools/tenon/npy.h"
 #include "tools/tenon/program_file.h"
@@ -25,10 +26,8 @@ struct CompileCommand {
     }
   }
 
-  void require_pass(const std::string& name) const {
-    if (name.empty() || name == "all" || graph::find_pass(name)) return;
-    throw Error(ErrorKind::Usage, cat("there is no pass '", name, "'"))
-        .help("`tenon compile --list-passes` lists them");
+  static void require_pass(const std::string& name) {
+    if (!name.empty() && name != "all") driver::require_pass(name);
   }
 
   void dump(std::string_view pass, const graph::Module& module, int index) const {
@@ -78,6 +77,7 @@ struct CompileCommand {
       check_not_input(input, output, "--output");
       check_writable(output);
     }
+    PhaseTimes times;
     const auto start = std::chrono::steady_clock::now();
     auto seconds = [&] {
       return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
@@ -90,25 +90,29 @@ struct CompileCommand {
     options.stop_after = stop_after;
     options.after_pass = [&](std::string_view pass, const graph::Module& now, double took) {
       dump(pass, now, index++);
-      if (time_passes) {
-        std::printf("%-28s %8.1f ms\n", std::string(pass).c_str(), took * 1000);
-      } else {
-        detail(cat("  ", pass, ": ", static_cast<int64_t>(took * 1000), " ms"));
-      }
+      if (!time_passes) detail(cat("  ", pass, ": ", static_cast<int64_t>(took * 1000), " ms"));
     };
     const graph::Module lowered = driver::run_passes(module, options);
     if (!stop_after.empty()) {
       if (dump_after.empty()) std::printf("%s\n", graph::to_text(lowered).c_str());
+      if (time_passes) print_times(times);
       return;
     }
-    const double before_code = seconds();
     vm::Unit unit = driver::generate_code(lowered, options);
-    if (time_passes)
-      std::printf("%-28s %8.1f ms\n", "generate_code", (seconds() - before_code) * 1000);
     const size_t bytes = vm::save(unit, output);
     progress(cat(output, ": ", bytes / 1024, " KB, ", counted(lowered->kernels.size(), "kernel"),
                  " for ", options.target.cpu, ", compiled in ",
                  static_cast<int64_t>(seconds() * 1000), " ms"));
+    if (time_passes) print_times(times);
+  }
+
+  static void print_times(const PhaseTimes& times) {
+    double whole = 0;
+    for (const PhaseTimes::Row& row : times.rows()) {
+      std::printf("%-28s %8.1f ms\n", row.name.c_str(), row.seconds * 1000);
+      whole += row.seconds;
+    }
+    std::printf("%-28s %8.1f ms\n", "all", whole * 1000);
   }
 };
 
@@ -136,7 +140,9 @@ void add_compile_command(CLI::App* app, int*) {
       ->group("Inspection");
   command->add_flag("--list-passes", state->list_passes, "list the passes in their order")
       ->group("Inspection");
-  command->add_flag("--time-passes", state->time_passes, "print how long each pass took")
+  command
+      ->add_flag("--time-passes", state->time_passes,
+                 "print how long each pass and each other part took")
       ->group("Inspection");
   command->callback([state] { state->run(); });
 }

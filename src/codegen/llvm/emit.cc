@@ -4,6 +4,7 @@
 #include <atomic>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <thread>
 
 #include "codegen/llvm/link.h"
@@ -33,6 +34,7 @@
 #include "llvm/Transforms/Utils/Cloning.h"
 #include "llvm/Transforms/Vectorize/LoopVectorize.h"
 #include "support/error.h"
+#include "support/phase.h"
 
 // GCC takes LLVM's `new` with room for operands for an ordinary one.
 #pragma GCC diagnostic ignored "-Wmismatched-new-delete"
@@ -389,6 +391,7 @@ std::vector<uint8_t> compile_kernels(const Array<loop::KernelRef>& kernels, cons
       }
     }
   };
+  std::optional<Phase> compiling(std::in_place, "kernels");
   std::vector<std::thread> others;
   for (size_t i = 1;
        i < std::min<size_t>(modules, static_cast<size_t>(std::max(1, options.threads))); ++i)
@@ -402,6 +405,8 @@ std::vector<uint8_t> compile_kernels(const Array<loop::KernelRef>& kernels, cons
   for (const std::string& text : assembly)
     if (options.assembly_text) *options.assembly_text += text;
   objects.push_back(shared_code(target));
+  compiling.reset();
+  Phase linking("link");
   return link_closed(objects, target.architecture, vm::kKernelTableSymbol);
 }
 

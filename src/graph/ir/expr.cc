@@ -39,16 +39,19 @@ const TypeInfo& Binding::type_info() {
 
 const TypeInfo& Block::type_info() {
   static const TableField fields[] = {field("bindings", &Block::bindings),
-                                      field("result", &Block::result)};
+                                      field("result", &Block::result, kOptional)};
   static const TypeInfo info = tenon::type_of<Block>("graph.Block", fields);
   return info;
 }
 
 const TypeInfo& Call::type_info() {
   static const TableField fields[] = {
-      field("kind", &Call::kind),       field("callee", &Call::callee),
-      field("closure", &Call::closure), field("args", &Call::args),
-      field("attrs", &Call::attrs),     field("result_type", &Call::result_type),
+      field("kind", &Call::kind),
+      field("callee", &Call::callee),
+      field("closure", &Call::closure, kOptional),
+      field("args", &Call::args, kOptional),
+      field("attrs", &Call::attrs),
+      field("result_type", &Call::result_type, kOptional),
   };
   static const TypeInfo info = tenon::type_of<Call>("graph.Call", fields, &Expr::type_info());
   return info;
@@ -57,7 +60,7 @@ const TypeInfo& Call::type_info() {
 const TypeInfo& FunctionExpr::type_info() {
   static const TableField fields[] = {
       field("name", &FunctionExpr::name, kIgnored),
-      field("self", &FunctionExpr::self, kBinds),
+      field("self", &FunctionExpr::self, kBinds | kOptional),
       field("type_params", &FunctionExpr::type_params),
       field("params", &FunctionExpr::params, kBinds),
       field("result_type", &FunctionExpr::result_type),
@@ -80,7 +83,7 @@ const TypeInfo& If::type_info() {
 
 const TypeInfo& Loop::type_info() {
   static const TableField fields[] = {
-      field("init", &Loop::init), field("vars", &Loop::vars, kBinds),
+      field("init", &Loop::init, kOptional), field("vars", &Loop::vars, kBinds),
       field("condition", &Loop::condition), field("body", &Loop::body)};
   static const TypeInfo info = tenon::type_of<Loop>("graph.Loop", fields, &Expr::type_info());
   return info;
@@ -102,7 +105,7 @@ const TypeInfo& Match::type_info() {
 }
 
 const TypeInfo& Tuple::type_info() {
-  static const TableField fields[] = {field("fields", &Tuple::fields)};
+  static const TableField fields[] = {field("fields", &Tuple::fields, kOptional)};
   static const TypeInfo info = tenon::type_of<Tuple>("graph.Tuple", fields, &Expr::type_info());
   return info;
 }
@@ -116,7 +119,7 @@ const TypeInfo& Field::type_info() {
 const TypeInfo& Construct::type_info() {
   static const TableField fields[] = {field("constructor", &Construct::constructor),
                                       field("type_args", &Construct::type_args),
-                                      field("fields", &Construct::fields)};
+                                      field("fields", &Construct::fields, kOptional)};
   static const TypeInfo info =
       tenon::type_of<Construct>("graph.Construct", fields, &Expr::type_info());
   return info;

@@ -283,6 +283,10 @@ Dim parse_size(std::string_view text) {
   return Parser(text, "size").size();
 }
 
+TypeRef parse_type(std::string_view text) {
+  return Parser(text, "type").whole_type();
+}
+
 bool begins_like_module(std::string_view text) {
   for (;;) {
     text.remove_prefix(std::min(text.find_first_not_of(" \t\r\n"), text.size()));

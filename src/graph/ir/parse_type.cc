@@ -20,6 +20,13 @@ Dim Parser::size() {
   return d;
 }
 
+TypeRef Parser::whole_type() {
+  tokens_ = source_.tokens();
+  TypeRef t = type();
+  if (peek().kind != TokenKind::kEnd) fail("a type has ended", "nothing more");
+  return t;
+}
+
 Dim Parser::dim() {
   if (dim_depth_ == 0) dim_atoms_ = 0;
   Nest nest(this, &dim_depth_);

@@ -20,6 +20,7 @@ class Parser {
   Parser(std::string_view text, std::string_view name);
   Module module();
   Dim size();
+  TypeRef whole_type();
 
  private:
   // ---- tokens (parse_module.cc) ----

@@ -11,7 +11,7 @@
 #include "graph/ir/check.h"
 #include "graph/ir/test_operators.h"
 #include "graph/ir/text.h"
-#include "object/object_json.h"
+#include "json/object_json.h"
 #include "object/reflect.h"
 
 namespace tenon::graph {

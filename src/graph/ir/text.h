@@ -32,6 +32,9 @@ void save_module(const Module& module, const std::string& path);
 // looked up beside it. Calls are type-checked as they are built.
 Module parse_module(std::string_view text, std::string_view name);
 
+// A type, such as `tensor[n, 4; f32]`. Throws Error (Usage) for text that is none.
+TypeRef parse_type(std::string_view text);
+
 // Whether the first word that is no comment begins a module.
 bool begins_like_module(std::string_view text);
 

@@ -173,7 +173,7 @@ TEST(Threads, AreLentToLoops) {
   GTEST_SKIP() << "not lent under the thread sanitizer";
 #endif
   register_onednn();
-  function_named("library.onednn")();  // as a program that uses it
+  function_named("onednn.lend_threads")();  // as a program that uses it
   ThreadsScope scope(3);
   std::atomic<int> in_team{0};
   parallel_for(
@@ -182,7 +182,7 @@ TEST(Threads, AreLentToLoops) {
   EXPECT_EQ(in_team, 3);
 
   set_thread_team(nullptr);
-  function_named("library.onednn")();  // the next program takes nothing back
+  function_named("onednn.lend_threads")();  // the next program takes nothing back
   std::atomic<int> outside{0};
   parallel_for(
       3, 1, [&](int64_t, int64_t) { outside += !omp_in_parallel(); }, true);

@@ -8,6 +8,7 @@
 #include "library/onednn/functions.h"
 #include "library/onednn/packed_weights.h"
 #include "library/onednn/team.h"
+#include "object/library.h"
 #include "object/registry.h"
 
 namespace tenon {
@@ -22,23 +23,24 @@ void lend_threads() {
 }
 }  // namespace
 
+void register_onednn_functions() {
+  // oneDNN's own cache would keep primitives that ours has let go.
+  dnnl::set_primitive_cache_capacity(0);
+  Registration functions;
+  library::add(functions, library::signature("onednn.convolution"),
+               Function::from_packed(onednn::convolution));
+  library::add(functions, library::signature("onednn.matmul"),
+               Function::from_packed(onednn::matmul));
+  functions.add_typed("onednn.packing_count", [] { return onednn::packing_count(); });
+  functions.add_typed("onednn.packed_count", [] { return onednn::packed_count(); });
+  functions.add_typed("onednn.lend_threads", lend_threads, {.at_program_start = true});
+  functions.add_typed("onednn.forget_unused", [] { onednn::forget_unused(); },
+                      {.at_program_end = true});
+  functions.commit();
+}
+
 void register_onednn() {
-  static const bool once = [] {
-    // oneDNN's own cache would keep primitives that ours has let go.
-    dnnl::set_primitive_cache_capacity(0);
-    Registration functions;
-    library::add(functions, library::signature("onednn.convolution"),
-                 Function::from_packed(onednn::convolution));
-    library::add(functions, library::signature("onednn.matmul"),
-                 Function::from_packed(onednn::matmul));
-    functions.add_typed("onednn.packing_count", [] { return onednn::packing_count(); });
-    functions.add_typed("onednn.packed_count", [] { return onednn::packed_count(); });
-    functions.add_typed("onednn.forget_unused", [] { onednn::forget_unused(); });
-    functions.add_typed("library.onednn", lend_threads);
-    functions.commit();
-    return true;
-  }();
-  (void)once;
+  define_library("tenon_onednn", register_onednn_functions);
 }
 
 std::string onednn_version() {

@@ -17,9 +17,9 @@ namespace tenon::vm {
 namespace {
 
 // The first words of lines outside of functions.
-const std::vector<std::string> kStatements = {"producer", "library", "span",    "const", "packed",
-                                              "kernel",   "target",  "image",   "section",
-                                              "local",    "func"};
+const std::vector<std::string> kStatements = {"producer", "library", "span",   "const",
+                                              "packed",   "kernel",  "target", "image",
+                                              "section",  "local",   "func"};
 
 // Ordered, since names of a file could be chosen to collide in a hash table.
 using NameTable = std::map<std::string, uint32_t, std::less<>>;

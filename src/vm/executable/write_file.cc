@@ -9,6 +9,7 @@
 #include "object/string.h"
 #include "object/tensor.h"
 #include "support/output_file.h"
+#include "support/phase.h"
 #include "support/text.h"
 #include "vm/executable/file_format.h"
 #include "vm/executable/generated_schema.h"
@@ -267,6 +268,7 @@ struct WholeFile {
     std::memcpy(entry.tag, tag.data(), sizeof entry.tag);
     entry.flags = required ? kSectionRequired : 0;
     entry.size = section.size();
+    Phase hashing("hash");
     const bool hashed_whole = tag != section_info(SectionId::Constants).tag;
     Xxh64 checked, data;
     checked.update(section.head());
@@ -345,7 +347,11 @@ std::string write_to_bytes(const Unit& unit) {
 }
 
 size_t save(const Unit& unit, const std::string& path) {
-  verify(unit, {.name = path});
+  {
+    Phase verifying("verify");
+    verify(unit, {.name = path});
+  }
+  Phase writing("write");
   OutputFile out(path);
   const WholeFile file = whole_file(unit);
   file.for_each([&](std::string_view bytes) { out.write(bytes); });

@@ -1,10 +1,8 @@
 #include "vm/interp/program.h"
 
-#include <dlfcn.h>
-#include <unistd.h>
-
 #include <algorithm>
 
+#include "object/library.h"
 #include "object/registry.h"
 #include "support/text.h"
 #include "vm/executable/kernel_runtime.h"
@@ -17,38 +15,10 @@ namespace {
 
 constexpr size_t kIdleMachines = 8;
 
-// Makes a library's functions known: through a registered "library.NAME", or a shared object in one
-// of the host's folders. False when there is none; `why` then says what is wrong with one that lies
-// there.
-bool load_library(const std::string& name, const ProgramOptions& options, std::string* why) {
-  bool plain = !name.empty() && std::all_of(name.begin(), name.end(), [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_';
-  });
-  if (!plain) return false;  // a name, never a path
-  if (Function init = find_function(cat("library.", name))) {
-    init();
-    return true;
-  }
-  for (const std::string& dir : options.library_dirs) {
-    std::string path = cat(dir, "/libtenon_", name, ".so");
-    if (access(path.c_str(), F_OK) != 0) continue;
-    void* handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-    if (!handle) {
-      const char* reason = dlerror();
-      *why = reason ? reason : cat(path, " can't be opened");
-      continue;
-    }
-    auto init = reinterpret_cast<int (*)()>(dlsym(handle, "tenon_register_library"));
-    if (!init) {
-      *why = cat(path, " has no function tenon_register_library");
-      dlclose(handle);
-      continue;
-    }
-    if (init() != 0) throw take_error();
-    register_typed(cat("library.", name), [] {});  // it stays open: its functions are registered
-    return true;
-  }
-  return false;
+// The library that a file calls NAME is "tenon_NAME" to the process. Null when there is none.
+Module library_named(const std::string& name, const ProgramOptions& options) {
+  if (!is_library_name(name)) return Module();
+  return load_library(cat("tenon_", name), options.library_dirs);
 }
 
 }  // namespace
@@ -62,10 +32,12 @@ Program::~Program() {
   idle_.clear();  // machines look at the code
 }
 
-Program::LibraryEnds::~LibraryEnds() {
-  for (const Function& forget : forget_unused) {
-    Any nothing;
-    (void)forget.call(nullptr, 0, &nothing);
+Program::Libraries::~Libraries() {
+  for (const Module& library : used) {
+    for (const Function& end : library.get()->at_program_end) {
+      Any nothing;
+      (void)end.call(nullptr, 0, &nothing);
+    }
   }
 }
 
@@ -120,13 +92,18 @@ void Program::link(const ProgramOptions& options, LoadBudget& budget) {
   idle_.reserve(kIdleMachines);  // so that giving a machine back can't fail
   std::vector<std::string> missing_libraries;
   for (const std::string& name : unit_.libraries) {
-    std::string why;
-    if (load_library(name, options, &why)) {
-      Function forget = find_function(cat(name, ".forget_unused"));
-      if (forget) ends_.forget_unused.push_back(std::move(forget));
+    Module library;
+    try {
+      library = library_named(name, options);
+    } catch (const Error&) {
+      if (!options.allow_missing) throw;
+    }
+    if (!library) {
+      missing_libraries.push_back(printable(name));
       continue;
     }
-    missing_libraries.push_back(cat(printable(name), why.empty() ? "" : cat(" (", why, ")")));
+    for (const Function& start : library.get()->at_program_start) start();
+    libraries_.used.push_back(std::move(library));
   }
   if (!missing_libraries.empty() && !options.allow_missing) {
     throw Error(ErrorKind::Unsupported, cat(name_, " needs libraries that this process lacks"))
@@ -166,8 +143,11 @@ void Program::link(const ProgramOptions& options, LoadBudget& budget) {
       target->owner = kernels_;
     } else {
       Function f;
-      for (const Module& module : options.modules) {
-        if (f = module.find(p.name); f) break;
+      for (const std::span<const Module> modules :
+           {std::span<const Module>(options.modules), std::span<const Module>(libraries_.used)}) {
+        for (const Module& module : modules) {
+          if (!f) f = module.find(p.name);
+        }
       }
       if (!f) {
         auto registered = find_registered(p.name);

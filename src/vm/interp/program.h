@@ -27,8 +27,8 @@ struct ProgramOptions {
   bool trusted = true;
   // Searched for packed functions before the registry.
   std::vector<Module> modules;
-  // Folders where the shared objects of libraries lie ("libtenon_NAME.so"). A library is present
-  // when a function "library.NAME" is registered; it is called once to register the others.
+  // Folders where the shared objects of libraries that are not in the process yet are looked for:
+  // the library that a file calls NAME is "libtenon_NAME.so" (object/library.h).
   std::vector<std::string> library_dirs;
   // Leaves slots without a function empty: calling one is an error. For tools that only look.
   bool allow_missing = false;
@@ -101,11 +101,11 @@ class Program : public Object {
   std::unique_ptr<Machine> take_idle() const;
   void give_idle(std::unique_ptr<Machine> machine) const noexcept;
 
-  // Destroyed after the constants: libraries keep what they made of these until they are told.
-  struct LibraryEnds {
-    std::vector<Function> forget_unused;
-    ~LibraryEnds();
-  } ends_;
+  // Destroyed after the constants: libraries keep what they made of these until the program's end.
+  struct Libraries {
+    std::vector<Module> used;
+    ~Libraries();
+  } libraries_;
   Unit unit_;
   std::string name_;
   bool trusted_ = true;

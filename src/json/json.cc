@@ -1,4 +1,4 @@
-#include "support/json.h"
+#include "json/json.h"
 
 #include <algorithm>
 #include <charconv>

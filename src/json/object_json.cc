@@ -1,14 +1,14 @@
-#include "object/object_json.h"
+#include "json/object_json.h"
 
 #include <bit>
 #include <charconv>
 #include <cmath>
 #include <unordered_map>
 
+#include "json/json.h"
 #include "object/device_name.h"
 #include "object/tensor.h"
 #include "object/walk.h"
-#include "support/json.h"
 
 namespace tenon {
 
@@ -434,6 +434,9 @@ class Reader {
         for (const auto& r : e.rows()) located.row(r.label, r.text, r.note);
         throw located;
       }
+    }
+    if (const Field* field = missing_field(*made)) {
+      fail(j, cat(info->type_key, " lacks an object in its field ", field->name));
     }
     return made;
   }

@@ -1,0 +1,199 @@
+// The C interface's maps, fields of objects, modules and libraries.
+#include <cstring>
+#include <vector>
+
+#include "c_api/entry.h"
+#include "c_api/own_folder.h"
+#include "object/array.h"
+#include "object/library.h"
+#include "object/map.h"
+#include "object/module.h"
+#include "object/reflect.h"
+
+namespace {
+
+using namespace tenon;
+using c_api::give;
+using c_api::guard;
+using c_api::need;
+using c_api::object_in;
+using c_api::take;
+using c_api::view;
+
+// The table of a value's type; null when it has none.
+const TypeInfo* table_of(const tenon_any* value) {
+  return value && value->v.object && value->type_index >= TENON_ARRAY
+             ? find_type(value->v.object->type_index)
+             : nullptr;
+}
+
+std::vector<const Field*> visible_fields(const tenon_any* value) {
+  std::vector<const Field*> fields;
+  if (const TypeInfo* type = table_of(value)) {
+    for (const Field* field : all_fields(*type)) {
+      if (!(field->flags & kHidden)) fields.push_back(field);
+    }
+  }
+  return fields;
+}
+
+const MapObj& map_of(const tenon_any* value) {
+  const auto* map = object_in<MapObj>(value);
+  if (!map) throw Error(ErrorKind::Usage, "this is not a map");
+  return *map;
+}
+
+Module module_of(const tenon_any* value) {
+  need(object_in<ModuleObj>(value), "this is not a module");
+  return take<Module>(value, "this is not a module");
+}
+
+}  // namespace
+
+extern "C" {
+
+int tenon_map_create(const tenon_any* keys, const tenon_any* values, size_t size, tenon_any* out) {
+  return guard([&] {
+    need(out && (size == 0 || (keys && values)),
+         "keys, values or the place for the map is missing");
+    Map<Any, Any> map;
+    for (size_t i = 0; i < size; ++i) map.set(admit(view(keys + i)), admit(view(values + i)));
+    give(out, Any(map));
+  });
+}
+
+int64_t tenon_map_size(const tenon_any* value) {
+  const auto* map = object_in<MapObj>(value);
+  return map ? static_cast<int64_t>(map->entries.size()) : -1;
+}
+
+int tenon_map_get(const tenon_any* map, const tenon_any* key, tenon_any* out) {
+  int found = 0;
+  const int code = guard([&] {
+    need(key && out, "the key or the place for its value is missing");
+    const MapObj& m = map_of(map);
+    const Map<Any, Any> values{Ref<Object>(const_cast<MapObj*>(&m))};
+    const Any wanted = admit(view(key));
+    if (const Any* value = values.find(wanted)) {
+      give(out, *value);
+      found = 1;
+    }
+  });
+  return code == 0 ? found : -1;
+}
+
+int tenon_map_entry(const tenon_any* map, size_t index, tenon_any* key, tenon_any* value) {
+  return guard([&] {
+    const MapObj& m = map_of(map);
+    if (index >= m.entries.size()) {
+      throw Error(ErrorKind::Usage, "there is no entry of this number")
+          .found(cat(index))
+          .expected(cat("a number below ", m.entries.size()));
+    }
+    const MapEntry& entry = m.entries[index];
+    if (key) give(key, entry.key);
+    if (value) give(value, entry.value);
+  });
+}
+
+int tenon_type_key(const tenon_any* value, tenon_any* out) {
+  return guard([&] {
+    need(value && out, "the value or the place for its type is missing");
+    give(out, Any(type_name(value->type_index)));
+  });
+}
+
+int tenon_object_fields(const tenon_any* object, tenon_any* out) {
+  return guard([&] {
+    need(object && out, "the object or the place for its fields is missing");
+    Array<String> names;
+    for (const Field* field : visible_fields(object)) names.push_back(String(field->name));
+    give(out, Any(names));
+  });
+}
+
+int tenon_object_field(const tenon_any* object, const char* field, tenon_any* out) {
+  return guard([&] {
+    need(object && field && out, "the object, the field's name or the place for it is missing");
+    std::vector<std::string> names;
+    for (const Field* known : visible_fields(object)) {
+      if (std::strcmp(known->name, field) == 0) {
+        return give(out, get_field(*view(object).v.object, *known));
+      }
+      names.emplace_back(known->name);
+    }
+    throw Error(ErrorKind::Usage,
+                cat(type_name(object->type_index), " has no field ", quoted(field)))
+        .expected(names.empty() ? "nothing: it has no fields" : join(names, ", "));
+  });
+}
+
+int tenon_any_equal(const tenon_any* a, const tenon_any* b) {
+  int equal = 0;
+  const int code = guard([&] {
+    need(a && b, "a value is missing");
+    equal = structural_equal(admit(view(a)), admit(view(b))) ? 1 : 0;
+  });
+  return code == 0 ? equal : -1;
+}
+
+int tenon_module_create(const char* name, const tenon_any* functions, tenon_any* out) {
+  return guard([&] {
+    need(name && functions && out,
+         "the name, the functions or the place for the module is missing");
+    const auto given =
+        take<Map<String, Function>>(functions, "this is not a map from names to functions");
+    std::vector<std::string> names;
+    for (const auto& [key, function] : given) {
+      need(static_cast<bool>(function), "a function of the module is none");
+      names.push_back(key.str());
+    }
+    give(out, Module(
+                  "host", name,
+                  [given](std::string_view wanted) {
+                    const Function* found = given.find(String(wanted));
+                    return found ? *found : Function();
+                  },
+                  std::move(names)));
+  });
+}
+
+int tenon_module_functions(const tenon_any* module, tenon_any* out) {
+  return guard([&] {
+    need(out, "the place for the names is missing");
+    Array<String> names;
+    for (const std::string& name : module_of(module).get()->names) names.push_back(String(name));
+    give(out, Any(names));
+  });
+}
+
+int tenon_module_function(const tenon_any* module, const char* name, tenon_any* out) {
+  return guard([&] {
+    need(name && out, "the function's name or the place for it is missing");
+    give(out, module_of(module).at(name));
+  });
+}
+
+int tenon_module_import(const tenon_any* module, const tenon_any* imported) {
+  return guard([&] { module_of(module).import(module_of(imported)); });
+}
+
+int tenon_library_load(const char* name, const char* const* search, size_t folders,
+                       tenon_any* out) {
+  return guard([&] {
+    need(name && (search || folders == 0), "the library's name or a folder is missing");
+    std::vector<std::string> all{c_api::own_folder()};
+    for (size_t i = 0; i < folders; ++i) {
+      need(search[i], "a folder is missing");
+      all.emplace_back(search[i]);
+    }
+    Module library = load_library(name, all);
+    if (!library) {
+      throw Error(ErrorKind::Unsupported, cat("there is no library ", name))
+          .found(cat("no lib", name, ".so in ", join(all, ", ")));
+    }
+    if (out) give(out, library);
+  });
+}
+
+}  // extern "C"

@@ -1,0 +1,258 @@
+#include "driver/build_functions.h"
+
+#include <algorithm>
+
+#include "graph/ir/check.h"
+#include "graph/ir/text.h"
+#include "object/reflect.h"
+#include "object/shape.h"
+
+namespace tenon::driver {
+namespace {
+
+using graph::Operand;
+
+[[noreturn]] void fail(const char* wanted, const Any& found) {
+  throw Error(ErrorKind::Usage, cat("this is not ", wanted)).found(repr(found, 200));
+}
+
+graph::Builder& builder_of(const BuilderRef& builder) {
+  if (!builder) throw Error(ErrorKind::Usage, "the builder is none");
+  return builder->builder;
+}
+
+Operand operand_of(const Any& value) {
+  if (value.is<Operand>()) return value.as<Operand>();  // none is an operand that is left out
+  return build_constant(value);
+}
+
+std::vector<Operand> operands_of(const Array<Any>& values) {
+  std::vector<Operand> out;
+  for (const Any& value : values) out.push_back(operand_of(value));
+  return out;
+}
+
+graph::TypeRef type_of_value(const Any& type) {
+  if (type.is<String>()) return graph::parse_type(type.as<String>());
+  if (type.is_none() || !type.is<graph::TypeRef>()) fail("a type, nor the text of one", type);
+  return type.as<graph::TypeRef>();
+}
+
+std::vector<graph::TypeRef> types_of(const Array<Any>& types) {
+  std::vector<graph::TypeRef> out;
+  for (const Any& type : types) out.push_back(type_of_value(type));
+  return out;
+}
+
+Dim size_of(const Any& size) {
+  if (size.type_index == TypeIndex::Int) return Dim(size.as<int64_t>());
+  if (!size.is<String>()) fail("a size: an integer, or text such as \"2*n\"", size);
+  return graph::parse_size(size.as<String>());
+}
+
+std::vector<Dim> sizes_of(const Array<Any>& sizes) {
+  std::vector<Dim> out;
+  for (const Any& size : sizes) out.push_back(size_of(size));
+  return out;
+}
+
+std::vector<std::string> names_of(const Array<String>& names) {
+  return {names.begin(), names.end()};
+}
+
+template <class M>
+M map_or_empty(const Any& given, const char* wanted) {
+  if (given.is_none()) return {};
+  if (!given.is<M>()) fail(wanted, given);
+  return given.as<M>();
+}
+
+void need(const Function& function, const char* what) {
+  if (!function) throw Error(ErrorKind::Usage, cat(what, " is none, not a function"));
+}
+
+// What a host builds: variables in an array, an operand back.
+graph::Builder::LoopBody body_of(const Function& function, const char* what) {
+  need(function, what);
+  return [function](const std::vector<Operand>& variables) {
+    return operand_of(function(Array<Operand>(variables.begin(), variables.end())));
+  };
+}
+
+graph::CheckKind check_kind(const String& kind) {
+  if (kind == "equal") return graph::CheckKind::kEqual;
+  if (kind == "less_equal") return graph::CheckKind::kLessEqual;
+  if (kind == "broadcast") return graph::CheckKind::kBroadcast;
+  throw Error(ErrorKind::Usage, "this is not a kind of check")
+      .found(quoted(kind))
+      .expected("\"equal\", \"less_equal\" or \"broadcast\"");
+}
+
+}  // namespace
+
+void register_build_types() {
+  static const TypeInfo builder = {BuilderObj::kTypeIndex,
+                                   BuilderObj::kTypeLast,
+                                   "compiler.Builder",
+                                   &Object::type_info(),
+                                   sizeof(BuilderObj),
+                                   0,
+                                   {},
+                                   nullptr};
+  register_types({&builder});
+}
+
+graph::TypeRef build_type(const String& text) {
+  return graph::parse_type(text);
+}
+
+Operand build_constant(const Any& value) {
+  switch (value.type_index) {
+    case TypeIndex::Int:
+      return graph::constant_int(value.as<int64_t>());
+    case TypeIndex::Bool:
+      return graph::constant_bool(value.as<bool>());
+    case TypeIndex::Float:
+      return graph::constant_float(f64, value.as<double>());
+    case TypeIndex::Shape:
+      return graph::constant_shape(value.as<Shape>());
+    case TypeIndex::Tensor:
+      return graph::constant(value.as<Tensor>());
+    default:
+      if (value.is<String>()) return graph::constant_string(value.as<String>());
+      fail("an operand, nor a value that a constant can have", value);
+  }
+}
+
+BuilderRef build_begin(const Any& globals) {
+  auto builder = make<BuilderObj>(
+      map_or_empty<graph::GlobalTypes>(globals, "a map from functions to their types"));
+  builder->builder.at(Span::node("(built)"));
+  return builder;
+}
+
+void build_at(const BuilderRef& builder, const String& node) {
+  builder_of(builder).at(Span::node(node.str()));
+}
+
+Operand build_param(const BuilderRef& builder, const String& name, const Any& type) {
+  return builder_of(builder).param(name, type_of_value(type));
+}
+
+Operand build_op(const BuilderRef& builder, const String& op, const Array<Any>& arguments,
+                 const Any& attributes) {
+  return builder_of(builder).op(op, operands_of(arguments),
+                                map_or_empty<graph::Attrs>(attributes, "a map of attributes"));
+}
+
+Operand build_call(const BuilderRef& builder, const String& function, const Array<Any>& arguments) {
+  return builder_of(builder).call_global(function, operands_of(arguments));
+}
+
+Operand build_call_packed(const BuilderRef& builder, const String& function,
+                          const Array<Any>& arguments, const Any& result) {
+  return builder_of(builder).call_packed(function, operands_of(arguments), type_of_value(result));
+}
+
+Operand build_call_closure(const BuilderRef& builder, const Any& closure,
+                           const Array<Any>& arguments) {
+  return builder_of(builder).call_closure(operand_of(closure), operands_of(arguments));
+}
+
+Operand build_tuple(const BuilderRef& builder, const Array<Any>& fields) {
+  return builder_of(builder).tuple(operands_of(fields));
+}
+
+Operand build_field(const BuilderRef& builder, const Any& tuple, int64_t index) {
+  return builder_of(builder).field(operand_of(tuple), index);
+}
+
+Operand build_match_shape(const BuilderRef& builder, const Any& value, const Array<Any>& sizes) {
+  return builder_of(builder).match_shape(operand_of(value), sizes_of(sizes));
+}
+
+Operand build_match_elements(const BuilderRef& builder, const Any& value, const Array<Any>& sizes) {
+  return builder_of(builder).match_elements(operand_of(value), sizes_of(sizes));
+}
+
+void build_check(const BuilderRef& builder, const String& kind, const Any& left, const Any& right,
+                 const String& message) {
+  builder_of(builder).check(check_kind(kind), size_of(left), size_of(right), message);
+}
+
+Operand build_if(const BuilderRef& builder, const Any& condition, const Function& then,
+                 const Function& otherwise) {
+  need(then, "the first arm");
+  need(otherwise, "the second arm");
+  return builder_of(builder).if_(
+      operand_of(condition), [&] { return operand_of(then()); },
+      [&] { return operand_of(otherwise()); });
+}
+
+Operand build_loop(const BuilderRef& builder, const Array<String>& names, const Array<Any>& types,
+                   const Array<Any>& init, const Function& condition, const Function& body) {
+  if (names.size() != types.size() || names.size() != init.size()) {
+    throw Error(ErrorKind::Usage, "a loop needs a type and an initial value for each variable")
+        .found(cat(names.size(), " names, ", types.size(), " types, ", init.size(), " values"));
+  }
+  return builder_of(builder).loop(names_of(names), types_of(types), operands_of(init),
+                                  body_of(condition, "the loop's condition"),
+                                  body_of(body, "the loop's body"));
+}
+
+Operand build_function(const BuilderRef& builder, const String& self, const Array<String>& names,
+                       const Array<Any>& types, const Any& result, const Function& body) {
+  if (names.size() != types.size()) {
+    throw Error(ErrorKind::Usage, "a function needs a type for each parameter")
+        .found(cat(names.size(), " names, ", types.size(), " types"));
+  }
+  return builder_of(builder).function(self, names_of(names), types_of(types), type_of_value(result),
+                                      body_of(body, "the body"));
+}
+
+Operand build_bind(const BuilderRef& builder, const graph::ExprRef& value, const String& name) {
+  if (!value) throw Error(ErrorKind::Usage, "the right-hand side is none");
+  return builder_of(builder).bind(value, name);
+}
+
+Any build_node(const String& type_key, const Map<String, Any>& fields) {
+  const TypeInfo* type = find_type(type_key.view());
+  if (!type || !type->make) {
+    throw Error(ErrorKind::Usage, cat("no type ", quoted(type_key), " can be made"));
+  }
+  const std::vector<const Field*> known = all_fields(*type);
+  Ref<Object> made = type->make();
+  for (const auto& [name, value] : fields) {
+    const auto at = std::find_if(known.begin(), known.end(),
+                                 [&, n = name](const Field* f) { return n == f->name; });
+    if (at == known.end()) {
+      std::vector<std::string> names;
+      for (const Field* field : known) names.emplace_back(field->name);
+      throw Error(ErrorKind::Usage, cat(type_key.view(), " has no field ", quoted(name)))
+          .expected(join(names, ", "));
+    }
+    set_field(*made, **at, value);
+  }
+  if (const Field* field = missing_field(*made)) {
+    throw Error(ErrorKind::Usage,
+                cat(type_key.view(), " lacks an object in its field ", field->name));
+  }
+  return made;
+}
+
+graph::FunctionRef build_finish(const BuilderRef& builder, const String& name, const Any& result,
+                                const Any& attributes) {
+  return builder_of(builder).finish(name, operand_of(result),
+                                    map_or_empty<graph::Attrs>(attributes, "a map of attributes"));
+}
+
+graph::Module build_module(const Map<String, graph::FunctionRef>& functions, const Any& kernels,
+                           const Any& types) {
+  graph::Module module = graph::make_module(
+      functions, map_or_empty<Map<String, loop::KernelRef>>(kernels, "a map of kernels"),
+      map_or_empty<Map<String, Ref<const graph::AdtDefinition>>>(types, "a map of data types"));
+  graph::check_module(module);
+  return module;
+}
+
+}  // namespace tenon::driver

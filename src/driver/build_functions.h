@@ -1,0 +1,62 @@
+// Packed functions that build graph IR: a graph::Builder as an object of the host's, step by step.
+// functions.def says what each does.
+#pragma once
+
+#include "graph/ir/builder.h"
+#include "object/array.h"
+#include "object/function.h"
+
+namespace tenon::driver {
+
+struct BuilderObj : Object {
+  static constexpr int32_t kTypeIndex = TypeIndex::CompilerBegin + 0;
+  static constexpr int32_t kTypeLast = kTypeIndex;
+
+  explicit BuilderObj(graph::GlobalTypes globals) : builder(std::move(globals)) {}
+  graph::Builder builder;
+};
+using BuilderRef = Ref<BuilderObj>;
+
+// The types of this file, for messages that name them. Again is fine.
+void register_build_types();
+
+// An operand, or a number, truth, tensor, shape or string that becomes a constant, is an operand
+// wherever one is taken; a type may be given as text, and a size as an integer or as text.
+graph::TypeRef build_type(const String& text);
+graph::Operand build_constant(const Any& value);
+BuilderRef build_begin(const Any& globals);
+void build_at(const BuilderRef& builder, const String& node);
+graph::Operand build_param(const BuilderRef& builder, const String& name, const Any& type);
+graph::Operand build_op(const BuilderRef& builder, const String& op, const Array<Any>& arguments,
+                        const Any& attributes);
+graph::Operand build_call(const BuilderRef& builder, const String& function,
+                          const Array<Any>& arguments);
+graph::Operand build_call_packed(const BuilderRef& builder, const String& function,
+                                 const Array<Any>& arguments, const Any& result);
+graph::Operand build_call_closure(const BuilderRef& builder, const Any& closure,
+                                  const Array<Any>& arguments);
+graph::Operand build_tuple(const BuilderRef& builder, const Array<Any>& fields);
+graph::Operand build_field(const BuilderRef& builder, const Any& tuple, int64_t index);
+graph::Operand build_match_shape(const BuilderRef& builder, const Any& value,
+                                 const Array<Any>& sizes);
+graph::Operand build_match_elements(const BuilderRef& builder, const Any& value,
+                                    const Array<Any>& sizes);
+void build_check(const BuilderRef& builder, const String& kind, const Any& left, const Any& right,
+                 const String& message);
+graph::Operand build_if(const BuilderRef& builder, const Any& condition, const Function& then,
+                        const Function& otherwise);
+graph::Operand build_loop(const BuilderRef& builder, const Array<String>& names,
+                          const Array<Any>& types, const Array<Any>& init,
+                          const Function& condition, const Function& body);
+graph::Operand build_function(const BuilderRef& builder, const String& self,
+                              const Array<String>& names, const Array<Any>& types,
+                              const Any& result, const Function& body);
+graph::Operand build_bind(const BuilderRef& builder, const graph::ExprRef& value,
+                          const String& name);
+Any build_node(const String& type_key, const Map<String, Any>& fields);
+graph::FunctionRef build_finish(const BuilderRef& builder, const String& name, const Any& result,
+                                const Any& attributes);
+graph::Module build_module(const Map<String, graph::FunctionRef>& functions, const Any& kernels,
+                           const Any& types);
+
+}  // namespace tenon::driver

@@ -1,0 +1,204 @@
+#include "driver/functions.h"
+
+#include <vector>
+
+#include "driver/build_functions.h"
+#include "driver/compile.h"
+#include "driver/host_options.h"
+#include "driver/open.h"
+#include "evaluate/reference_evaluator.h"
+#include "graph/ir/check.h"
+#include "graph/ir/text.h"
+#include "graph/pass/pass.h"
+#include "import/onnx/read_model.h"
+#include "json/object_json.h"
+#include "object/registry.h"
+#include "vm/executable/write_file.h"
+
+namespace tenon::driver {
+namespace {
+
+// A module that a host hands in: it may have made it by hand, or read it from anywhere.
+const graph::Module& checked(const graph::Module& module) {
+  if (!module) throw Error(ErrorKind::Usage, "the module is none");
+  graph::check_module(module);
+  return module;
+}
+
+graph::Module open_module(const String& path, const Any& options) {
+  HostOptions given(options);
+  const onnx::ImportOptions import = take_import_options(given);
+  given.require_all_taken();
+  return read_module(open_source(path.str()), import);
+}
+
+graph::Module import_onnx(const Bytes& model, const Any& options) {
+  HostOptions given(options);
+  const onnx::ImportOptions import = take_import_options(given);
+  given.require_all_taken();
+  return onnx::import_model(onnx::parse_model(model.view(), "model"), import).module;
+}
+
+graph::Module parse(const String& text, const String& name) {
+  graph::Module module = graph::parse_module(text, name);
+  graph::check_module(module);
+  return module;
+}
+
+String print(const graph::Module& module) {
+  return String(graph::to_text(checked(module)));
+}
+
+void save(const graph::Module& module, const String& path) {
+  graph::save_module(checked(module), path.str());
+}
+
+String to_json_function(const Any& value, int indent) {
+  return String(to_json(value, indent));
+}
+
+Any from_json_function(const String& text) {
+  Any value = from_json(text);
+  if (!value.is_none() && value.is<graph::Module>()) checked(value.as<graph::Module>());
+  return value;
+}
+
+Array<Any> list_passes() {
+  Array<Any> out;
+  for (const graph::Pass& pass : graph::all_passes()) {
+    out.push_back(Map<String, Any>{
+        {"name", String(pass.name)}, {"level", pass.min_level}, {"summary", String(pass.summary)}});
+  }
+  return out;
+}
+
+graph::Module run_passes_function(const graph::Module& module, const Any& passes,
+                                  const Any& options) {
+  HostOptions given(options);
+  CompileOptions compile = take_compile_options(given);
+  given.require_all_taken();
+  if (!passes.is_none()) {
+    Map<String, Any> list{{"passes", passes}};
+    HostOptions names{Any(list)};
+    compile.passes = take_compile_options(names).passes;
+  }
+  return run_passes(checked(module), compile);
+}
+
+Bytes compile_function(const graph::Module& module, const Any& options) {
+  HostOptions given(options);
+  const CompileOptions compile_options = take_compile_options(given);
+  given.require_all_taken();
+  return Bytes(vm::write_to_bytes(compile(checked(module), compile_options)));
+}
+
+Any interpret(const graph::Module& module, const String& function, const Array<Any>& arguments,
+              const Any& options) {
+  HostOptions given(options);
+  const String cpu = given.take<String>("cpu").value_or("native");
+  const auto max_depth = given.take<int64_t>("max_depth");
+  given.require_all_taken();
+  refuse_other_devices(checked(module));
+  const graph::FunctionRef* found = module->functions.find(function);
+  if (!found) {
+    std::vector<std::string> names;
+    for (const auto& [name, f] : module->functions) names.push_back(name.str());
+    throw Error(ErrorKind::Usage, cat("the module has no function ", quoted(function)))
+        .expected(names.empty() ? "a module with functions" : join(names, ", "));
+  }
+  if (arguments.size() != (*found)->params.size()) {
+    throw Error(ErrorKind::Usage, cat(function.view(), " takes another number of arguments"))
+        .found(cat(arguments.size()))
+        .expected(cat((*found)->params.size()));
+  }
+  graph::ReferenceEvaluator evaluator(codegen::parse_target(cpu));
+  if (max_depth) evaluator.max_depth = static_cast<size_t>(std::max<int64_t>(*max_depth, 0));
+  const std::vector<Any> results = evaluator.run(module, *found, arguments.to_vector());
+  if (!(*found)->result_type.is<graph::TupleType>()) return results[0];
+  return Array<Any>(results.begin(), results.end());
+}
+
+struct Entry {
+  const char* group;  // of a group's first line; the others are null
+  const char* name;
+  const char* signature;
+  const char* summary;
+  Function function;
+};
+
+std::vector<Entry> entries() {
+  return {
+#define TENON_GROUP(title) {title, nullptr, nullptr, nullptr, {}},
+#define TENON_FUNCTION(function, name, signature, summary) \
+  {nullptr, name, signature, summary, Function::from_typed(&function, name)},
+#include "driver/functions.def"
+#undef TENON_FUNCTION
+#undef TENON_GROUP
+  };
+}
+
+constexpr char kIntroduction[] = R"(# The compiler's library
+
+<!-- Written from src/driver/functions.def: TENON_BLESS=1 tenon_driver_test writes it anew. -->
+
+`libtenon_compiler.so` is the compiler for programs that use the runtime's shared library. A host
+loads it once with `tenon_library_load("tenon_compiler", &module)`, which registers the functions
+below for the process; `tenon_function_find` then finds them, and `tenon_function_call` calls them.
+`examples/compile` is a C program that compiles a model and runs it.
+
+Modules, functions, operands and types are objects: `tenon_type_key` names their type, and
+`tenon_object_field` reads their fields. They are immutable; a pass returns another module.
+
+Errors are those of the command line, as `tenon_last_error` and `tenon_error_take` tell them. The
+library must come from the same build as the runtime, and is refused otherwise.
+
+## Options
+
+Options are a map from names to values, or `none`. An unknown name is an error.
+
+| of | option | type | default | meaning |
+| --- | --- | --- | --- | --- |
+| import | `dims` | map to int | `{}` | sizes of symbolic dimensions, by the model's names |
+| import | `shapes` | map to shape | `{}` | shapes of inputs; -1 leaves a size open |
+| compile | `cpu` | string | `"native"` | as `tenon compile --cpu` takes it |
+| compile | `level` | int | 2 | the optimisation level, 0 to 3 |
+| compile | `libraries` | string | `"onednn"` | `"none"` for Tenon's own kernels alone |
+| compile | `fold_limit` | int | 1 GiB | bytes of constants that may be computed ahead |
+| compile | `threads` | int | 0 | threads that compile kernels; 0 for all |
+| compile | `passes` | array of strings | by level | the passes that run, in this order |
+| interpret | `cpu` | string | `"native"` | what its kernels are compiled for |
+| interpret | `max_depth` | int | 1048576 | calls that may nest |
+
+## Passes of your own
+
+A pass is a function `pass(module, context)` that returns a module: register it under a name
+(`tenon_function_register`) and put the name into `passes`. `context` is a map with `level`, `cpu`,
+`vector_bytes` (of one vector register) and `fold_limit`. Whatever it returns is checked before the
+next pass sees it.
+)";
+
+}  // namespace
+
+void register_compiler_functions() {
+  initialise();
+  register_build_types();
+  Registration library;
+  for (Entry& entry : entries()) {
+    if (entry.name) library.add(entry.name, std::move(entry.function));
+  }
+  library.commit();
+}
+
+std::string compiler_functions_document() {
+  std::string out = kIntroduction;
+  for (const Entry& entry : entries()) {
+    if (entry.group) {
+      out += cat("\n## ", entry.group, "\n");
+    } else {
+      out += cat("\n### `", entry.name, entry.signature, "`\n\n", entry.summary, ".\n");
+    }
+  }
+  return out;
+}
+
+}  // namespace tenon::driver

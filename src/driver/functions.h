@@ -1,0 +1,15 @@
+// The compiler's packed functions: what libtenon_compiler.so registers, for hosts in any language.
+// functions.def lists them with their signatures.
+#pragma once
+
+#include <string>
+
+namespace tenon::driver {
+
+// Registers all of them. A Usage error when one of the names is taken.
+void register_compiler_functions();
+
+// docs/compiler-library.md.
+std::string compiler_functions_document();
+
+}  // namespace tenon::driver

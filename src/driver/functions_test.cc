@@ -1,0 +1,248 @@
+// The compiler's packed functions, called as a host calls them.
+#include "driver/functions.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <sstream>
+
+#include "graph/ir/module.h"
+#include "object/array.h"
+#include "object/library.h"
+#include "object/map.h"
+#include "object/reflect.h"
+#include "object/registry.h"
+#include "object/shape.h"
+#include "object/tensor.h"
+#include "support/test_error.h"
+#include "vm/builtin/register.h"
+#include "vm/interp/machine.h"
+
+namespace tenon::driver {
+namespace {
+
+using testing::HasSubstr;
+using Args = Array<Any>;
+
+constexpr char kTwice[] = R"(fn @main(%x: tensor[n; f32]) -> tensor[n; f32] {
+  %y = add(%x, %x)
+  %z = relu(%y)
+  %z
+})";
+
+Any call(const char* name, const auto&... args) {
+  static const Module library = define_library("tenon_compiler", register_compiler_functions);
+  return library.at(name)(args...);
+}
+
+graph::Module parsed(const char* text) {
+  return call("tenon.parse", text, "test.tn").as<graph::Module>();
+}
+
+Tensor ones(int64_t n) {
+  Tensor x = Tensor::empty({n}, f32);
+  for (int64_t i = 0; i < n; ++i) x.data_as<float>()[i] = 1;
+  return x;
+}
+
+float first(const Any& tensor) {
+  return *tensor.as<Tensor>().data_as<float>();
+}
+
+// TENON_BLESS=1 writes the file instead.
+TEST(CompilerFunctions, AreDocumentedAsTheTableSays) {
+  const char* path = "docs/compiler-library.md";
+  if (std::getenv("TENON_BLESS") != nullptr) std::ofstream(path) << compiler_functions_document();
+  std::stringstream text;
+  text << std::ifstream(path).rdbuf();
+  EXPECT_EQ(text.str(), compiler_functions_document()) << "run this test with TENON_BLESS=1";
+}
+
+TEST(CompilerFunctions, CompileToTheBytesOfAnExecutable) {
+  const Any bytes =
+      call("tenon.compile", parsed(kTwice), Map<String, Any>{{"level", 0}, {"libraries", "none"}});
+  vm::register_builtins();
+  vm::Machine machine(vm::Program::load_bytes(bytes.as<Bytes>().view()));
+  EXPECT_EQ(first(machine.call("main", ones(3))), 2);
+}
+
+TEST(CompilerFunctions, InterpretWhatIsNotCompiled) {
+  EXPECT_EQ(first(call("tenon.interpret", parsed(kTwice), "main", Args{ones(2)}, Any())), 2);
+  EXPECT_THAT(failure_of([] { call("tenon.interpret", parsed(kTwice), "mian", Args{}, Any()); }),
+              HasSubstr("the module has no function \"mian\""));
+  EXPECT_THAT(failure_of([] { call("tenon.interpret", parsed(kTwice), "main", Args{}, Any()); }),
+              HasSubstr("takes another number of arguments"));
+}
+
+TEST(CompilerFunctions, RefuseOptionsThatTheyDoNotKnow) {
+  auto compile = [](const Map<String, Any>& options) {
+    return failure_of([&] { call("tenon.compile", parsed(kTwice), options); });
+  };
+  EXPECT_THAT(compile({{"levl", 2}}), HasSubstr("did you mean level?"));
+  EXPECT_THAT(compile({{"level", "two"}}), HasSubstr("option level has the wrong type"));
+  EXPECT_THAT(compile({{"level", 4}}), HasSubstr("option level is out of range"));
+  EXPECT_THAT(compile({{"libraries", "mkl"}}), HasSubstr("option libraries has an unknown value"));
+  EXPECT_THAT(failure_of([] { call("tenon.compile", parsed(kTwice), 3); }),
+              HasSubstr("the options are not a map"));
+}
+
+// ---- passes of the host's ----
+
+struct HostPass {
+  HostPass(const char* n, const Function& pass) : name(n) { register_function(n, pass); }
+  ~HostPass() { unregister_function(name); }
+  const char* name;
+};
+
+std::string run_pass(const char* name) {
+  return failure_of([&] {
+    call("tenon.run_passes", parsed(kTwice), Array<String>{"simplify", name}, Any());
+  });
+}
+
+TEST(HostPass, RunsWhereThePipelineNamesIt) {
+  Map<String, Any> seen;
+  HostPass pass("test.pass", Function::from_typed([&](const graph::Module& m, const Any& context) {
+                  EXPECT_TRUE(m->functions.contains("main"));
+                  seen = context.as<Map<String, Any>>();
+                  return parsed("fn @other() -> i64 { 7 }");
+                }));
+  const Any result = call("tenon.run_passes", parsed(kTwice),
+                          Array<String>{"simplify", "test.pass"}, Map<String, Any>{{"level", 1}});
+  EXPECT_TRUE(result.as<graph::Module>()->functions.contains("other"));
+  EXPECT_EQ(seen.at("level").as<int>(), 1);
+  for (const char* key : {"cpu", "vector_bytes", "fold_limit"}) EXPECT_TRUE(seen.contains(key));
+}
+
+TEST(HostPass, IsCheckedWhateverItReturns) {
+  HostPass number("test.number", Function::from_typed([](const Any&, const Any&) { return 3; }));
+  EXPECT_THAT(run_pass("test.number"), HasSubstr("pass test.number returned no module"));
+  HostPass nothing("test.nothing", Function::from_typed([](const Any&, const Any&) {}));
+  EXPECT_THAT(run_pass("test.nothing"), HasSubstr("pass test.nothing returned no module"));
+  HostPass broken("test.broken", Function::from_typed([](const graph::Module& m, const Any&) {
+                    auto f = make<graph::FunctionExpr>(**m->functions.find("main"));
+                    f->body = {};
+                    return graph::make_module({{"main", graph::FunctionRef(f)}});
+                  }));
+  EXPECT_THAT(run_pass("test.broken"), HasSubstr("a block is missing"));
+  EXPECT_THAT(run_pass("test.broken"), HasSubstr("test.broken"));
+  HostPass failing("test.failing", Function::from_typed([](const Any&, const Any&) {
+                     throw Error(ErrorKind::Unsupported, "not this one");
+                   }));
+  EXPECT_THAT(run_pass("test.failing"), HasSubstr("not this one"));
+  EXPECT_THAT(run_pass("simplfy"), HasSubstr("did you mean simplify?"));
+}
+
+// ---- JSON ----
+
+TEST(Json, AModuleComesBackEqual) {
+  const graph::Module module = parsed(kTwice);
+  const Any text = call("tenon.to_json", module, 0);
+  const Any back = call("tenon.from_json", text);
+  EXPECT_TRUE(structural_equal(module, back, {true}));
+  EXPECT_EQ(call("tenon.print", module).as<String>(), call("tenon.print", back).as<String>());
+}
+
+// Each reference to another node is left out, and replaced by one to another node: what is read is
+// an error or a module that the checker took.
+TEST(Json, AModuleThatIsDamagedIsAnErrorAndNoCrash) {
+  const std::string text = call("tenon.to_json", parsed(R"(
+fn @main(%x: tensor[n; f32], %k: i64) -> (tensor[n; f32], i64) {
+  %c = less(%k, 3)
+  %y = if %c { add(%x, %x) } else { %x }
+  %i = loop (%j: i64 = 0) while { less(%j, %k) } { add(%j, 1) }
+  %t = (%y, %i)
+  %t
+})"),
+                                0)
+                               .as<String>()
+                               .str();
+  const std::string mark = "{\"node\":";
+  int read = 0;
+  for (size_t at = text.find(mark); at != std::string::npos; at = text.find(mark, at + 1)) {
+    const size_t end = text.find('}', at) + 1;
+    const int64_t node = std::stoll(text.substr(at + mark.size()));
+    for (const std::string& other : {std::string("null"), cat(mark, node / 2, "}"),
+                                     cat(mark, node > 0 ? node - 1 : 0, "}"), cat(mark, "0}")}) {
+      const std::string mutant = text.substr(0, at) + other + text.substr(end);
+      try {
+        const Any value = call("tenon.from_json", mutant);
+        if (value.is_none() || !value.is<graph::Module>()) continue;
+        call("tenon.print", value);
+        ++read;
+      } catch (const Error& error) {
+        EXPECT_NE(error.kind(), ErrorKind::Internal) << error.render();
+      }
+    }
+  }
+  EXPECT_GT(read, 0);
+}
+
+// ---- building ----
+
+TEST(Build, MakesAModuleStepByStep) {
+  const Any b = call("tenon.build_begin", Map<String, Any>());
+  call("tenon.build_at", b, "/first");
+  const Any x = call("tenon.build_param", b, "x", "tensor[n; f32]");
+  const Any k = call("tenon.build_param", b, "k", call("tenon.build_type", "i64"));
+  const Any twice = call("tenon.build_op", b, "add", Args{x, x}, Any());
+  const Any small = call("tenon.build_op", b, "less", Args{k, 3}, Map<String, Any>());
+  const Any either = call("tenon.build_if", b, small, Function::from_typed([&] { return twice; }),
+                          Function::from_typed([&] { return x; }));
+  const Any sum = call("tenon.build_loop", b, Array<String>{"i"}, Args{"i64"}, Args{0},
+                       Function::from_typed([&](const Array<Any>& v) {
+                         return call("tenon.build_op", b, "less", Args{v[0], k}, Any());
+                       }),
+                       Function::from_typed([&](const Array<Any>& v) {
+                         return call("tenon.build_op", b, "add", Args{v[0], 2}, Any());
+                       }));
+  const Any result = call("tenon.build_tuple", b, Args{either, sum});
+  const Any main = call("tenon.build_finish", b, "main", result, Any());
+  const Any module = call("tenon.build_module", Map<String, Any>{{"main", main}}, Any(), Any());
+  const auto values =
+      call("tenon.interpret", module, "main", Args{ones(2), 1}, Any()).as<Array<Any>>();
+  EXPECT_EQ(first(values[0]), 2);
+  EXPECT_EQ(values[1].as<int64_t>(), 2);
+  EXPECT_EQ(
+      call("tenon.print", module).as<String>(),
+      call("tenon.print", call("tenon.parse", call("tenon.print", module), "again")).as<String>());
+}
+
+TEST(Build, SaysWhatIsWrong) {
+  const Any b = call("tenon.build_begin", Any());
+  auto failure = [&](const char* name, const auto&... args) {
+    return failure_of([&] { call(name, args...); });
+  };
+  EXPECT_THAT(failure("tenon.build_type", "tensr[3]"), HasSubstr("tensr"));
+  EXPECT_THAT(failure("tenon.build_param", b, "x", 3), HasSubstr("this is not a type"));
+  EXPECT_THAT(failure("tenon.build_param", Any(), "x", "i64"), HasSubstr("the builder is none"));
+  EXPECT_THAT(failure("tenon.build_op", b, "rellu", Args{1}, Any()), HasSubstr("rellu"));
+  EXPECT_THAT(failure("tenon.build_op", b, "relu", Args{Map<String, Any>()}, Any()),
+              HasSubstr("this is not an operand"));
+  EXPECT_THAT(failure("tenon.build_check", b, "same", 1, "n", "why"),
+              HasSubstr("this is not a kind of check"));
+  EXPECT_THAT(failure("tenon.build_if", b, true, Any(), Any()), HasSubstr("the first arm is none"));
+  EXPECT_THAT(failure("tenon.build_node", "graph.Nothing", Map<String, Any>()),
+              HasSubstr("no type \"graph.Nothing\" can be made"));
+  EXPECT_THAT(failure("tenon.build_node", "graph.Tuple", Map<String, Any>{{"field", 1}}),
+              HasSubstr("graph.Tuple has no field \"field\""));
+  EXPECT_THAT(failure("tenon.build_node", "graph.Field", Map<String, Any>{{"index", 1}}),
+              HasSubstr("graph.Field lacks an object in its field tuple"));
+}
+
+TEST(Build, AnyNodeCanBeMadeFromItsFields) {
+  const Any b = call("tenon.build_begin", Any());
+  const Any x = call("tenon.build_param", b, "x", "i64");
+  const Any node =
+      call("tenon.build_node", "graph.Tuple", Map<String, Any>{{"fields", Args{x, x}}});
+  const Any pair = call("tenon.build_bind", b, node, "pair");
+  const Any one = call("tenon.build_field", b, pair, 1);
+  const Any main = call("tenon.build_finish", b, "main", one, Any());
+  const Any module = call("tenon.build_module", Map<String, Any>{{"main", main}}, Any(), Any());
+  EXPECT_EQ(call("tenon.interpret", module, "main", Args{4}, Any()).as<int64_t>(), 4);
+}
+
+}  // namespace
+}  // namespace tenon::driver

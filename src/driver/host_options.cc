@@ -1,0 +1,77 @@
+#include "driver/host_options.h"
+
+#include "object/reflect.h"
+#include "object/shape.h"
+
+namespace tenon::driver {
+
+HostOptions::HostOptions(const Any& given) {
+  if (given.is_none()) return;
+  if (!given.is<Map<String, Any>>()) {
+    throw Error(ErrorKind::Usage, "the options are not a map of strings to values")
+        .found(repr(given, 200));
+  }
+  given_ = given.as<Map<String, Any>>();
+}
+
+const Any* HostOptions::find(const char* name) {
+  taken_.emplace(name);
+  return given_.find(name);
+}
+
+void HostOptions::fail_type(const char* name, const std::string& wanted, const Any& found) {
+  throw Error(ErrorKind::Usage, cat("option ", name, " has the wrong type"))
+      .expected(wanted)
+      .found(repr(found, 200));
+}
+
+void HostOptions::require_all_taken() const {
+  const std::vector<std::string> known(taken_.begin(), taken_.end());
+  for (const auto& [name, value] : given_) {
+    if (taken_.contains(name.view())) continue;
+    const std::string near = nearest(name, known);
+    throw Error(ErrorKind::Usage, cat("there is no option ", quoted(name)))
+        .expected(known.empty() ? "no options" : cat("one of ", join(known, ", ")))
+        .help(near.empty() ? "leave it out" : cat("did you mean ", near, "?"));
+  }
+}
+
+CompileOptions take_compile_options(HostOptions& given) {
+  CompileOptions options;
+  options.target = codegen::parse_target(given.take<String>("cpu").value_or("native").view());
+  options.level = given.take<int>("level").value_or(options.level);
+  if (options.level < 0 || options.level > 3) {
+    throw Error(ErrorKind::Usage, "option level is out of range")
+        .found(cat(options.level))
+        .expected("0, 1, 2 or 3");
+  }
+  const String libraries = given.take<String>("libraries").value_or("onednn");
+  if (libraries != "onednn" && libraries != "none") {
+    throw Error(ErrorKind::Usage, "option libraries has an unknown value")
+        .found(quoted(libraries))
+        .expected("\"onednn\" or \"none\"");
+  }
+  options.libraries = libraries == "onednn";
+  options.fold_limit = given.take<int64_t>("fold_limit").value_or(options.fold_limit);
+  options.threads = given.take<int>("threads").value_or(options.threads);
+  if (const auto passes = given.take<Array<String>>("passes")) {
+    options.passes.emplace();
+    for (const String& name : *passes) options.passes->push_back(name.str());
+  }
+  return options;
+}
+
+onnx::ImportOptions take_import_options(HostOptions& given) {
+  onnx::ImportOptions options;
+  if (const auto dims = given.take<Map<String, int64_t>>("dims")) {
+    for (const auto& [name, size] : *dims) options.dims[name.str()] = size;
+  }
+  if (const auto shapes = given.take<Map<String, Shape>>("shapes")) {
+    for (const auto& [name, shape] : *shapes) {
+      options.shapes[name.str()] = {shape.begin(), shape.end()};
+    }
+  }
+  return options;
+}
+
+}  // namespace tenon::driver

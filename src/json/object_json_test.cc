@@ -1,0 +1,114 @@
+#include "json/object_json.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "object/function.h"
+#include "object/test_records.h"
+
+namespace tenon {
+namespace {
+
+using ObjectJson = Reflected;
+
+TEST_F(ObjectJson, DoesNotRecurseOverDepth) {
+  Ref<Expr> a = var("x");
+  auto leaf = a;
+  for (int i = 0; i < kDeep / 5; ++i) a = add(std::move(a), leaf);
+  EXPECT_TRUE(structural_equal(a, from_json(to_json(a)), {true}));
+}
+
+TEST_F(ObjectJson, KeepsEveryKind) {
+  auto k = kinds();
+  Any back = from_json(to_json(k));
+  EXPECT_TRUE(equal_and_hash(k, back)) << to_json(k, 1);
+  EXPECT_EQ(back.as<Ref<Kinds>>()->cache, 0);
+  for (Any v : {Any(), Any(true), Any(-7), Any(1.5), Any(-0.0), Any(1e300), Any(std::nan("")),
+                Any(-INFINITY), Any("text"), Any(String(std::string_view("\xff\0x", 3))),
+                Any(Bytes("\x01\xfe")), Any(f16), Any(kCpu), Any(Shape{1, -1}), Any(Array<Any>()),
+                Any(Map<Any, Any>{{Any(1), Any("x")}})}) {
+    EXPECT_TRUE(equal_and_hash(v, from_json(to_json(v)))) << to_json(v);
+  }
+}
+
+TEST_F(ObjectJson, KeepsSpansAndSharing) {
+  auto x = var("x");
+  x->span = Span::merge(Span::at("a.tn", 3, 4), Span::node("/conv"));
+  auto back = from_json(to_json(add(x, x))).as<Ref<Add>>();
+  EXPECT_EQ(back->left, back->right);
+  EXPECT_EQ(back->left->span, x->span);
+}
+
+TEST_F(ObjectJson, ATensorOfEachLengthComesBack) {
+  for (int64_t n = 0; n < 8; ++n) {
+    Tensor t = Tensor::empty({n}, u8);
+    for (int64_t i = 0; i < n; ++i) t.data_as<uint8_t>()[i] = static_cast<uint8_t>(250 + i);
+    EXPECT_TRUE(structural_equal(t, from_json(to_json(t)))) << n;
+  }
+}
+
+TEST_F(ObjectJson, RefusesWhatItCannotWrite) {
+  EXPECT_THROW(to_json(Function::from_typed([] {})), Error);
+  int x;
+  EXPECT_THROW(to_json(static_cast<void*>(&x)), Error);
+}
+
+TEST_F(ObjectJson, SaysWhereItIsWrong) {
+  auto message = [](const char* nodes) {
+    std::string text = cat("{\"tenon\": 1, \"root\": null, \"nodes\": [", nodes, "]}");
+    try {
+      from_json(text, ErrorKind::Damaged, "x");
+    } catch (const Error& e) {
+      EXPECT_EQ(e.kind(), ErrorKind::Damaged);
+      EXPECT_EQ(e.rows().at(0).label, "where");
+      return e.message();
+    }
+    return std::string("no error");
+  };
+  EXPECT_EQ(message(R"({"$type": "test.Var"})"), "no error");
+  EXPECT_EQ(message(R"({"$type": "test.Add"})"), "x: test.Add lacks an object in its field left");
+  EXPECT_EQ(message(R"({"array": [null]}, {"$type": "test.Var"},
+                       {"$type": "test.Lambda", "params": {"node": 0}, "body": {"node": 1}})"),
+            "x: test.Lambda lacks an object in its field params");
+  EXPECT_EQ(message(R"({"$type": "no.Such"})"), "x: no type \"no.Such\"");
+  EXPECT_EQ(message(R"({"$type": "test.Add", "up": 1})"), "x: test.Add has no field \"up\"");
+  EXPECT_EQ(message(R"({"$type": "test.Add", "left": 1})"), "x: field left can't hold this value");
+  EXPECT_EQ(message(R"({"$type": "test.Kinds", "cache": 1})"),
+            "x: test.Kinds has no field \"cache\"");
+  EXPECT_EQ(message(R"({"array": [{"node": 0}]})"), "x: no node before this one has that number");
+  EXPECT_EQ(message(R"({"array": [{"node": -1}]})"), "x: no node before this one has that number");
+  EXPECT_EQ(message(R"({"array": [[1]]})"), "x: an array must be a node of its own");
+  EXPECT_EQ(message(R"({"map": [[1]]})"), "x: expected a key and a value");
+  EXPECT_EQ(message(R"({"map": [[1, 2], [1, 3]]})"), "x: a key stands twice");
+  EXPECT_EQ(message(R"({"array": [{"shape": [1.5]}]})"), "x: expected an integer");
+  EXPECT_EQ(message(R"({"array": [{"dtype": "f33"}]})"), "x: no element type");
+  EXPECT_EQ(message(R"({"array": [{"bytes": "0"}]})"), "x: expected hexadecimal digits");
+  EXPECT_EQ(message(R"({"array": [{"float": "0xg"}]})"), "x: expected the bits of a float");
+  EXPECT_EQ(message(R"({"tensor": "int8", "shape": [2], "data": "AA=="})"),
+            "x: data of 1 bytes for int8[2]");
+  EXPECT_EQ(message(R"({"tensor": "int8", "shape": [1], "data": "A=A="})"), "x: expected base 64");
+  EXPECT_EQ(message(R"({"tensor": "int8", "shape": [-1], "data": ""})"),
+            "x: data of 0 bytes for int8[-1]");
+  EXPECT_EQ(message("{}"), "x: a node of no known form");
+  EXPECT_THROW(from_json("[]"), Error);
+  EXPECT_THROW(from_json(R"({"tenon": 2, "root": 1, "nodes": []})"), Error);
+}
+
+TEST_F(ObjectJson, DamageIsAnErrorAndNoCrash) {
+  std::string text = to_json(kinds());
+  for (size_t i = 0; i < text.size(); ++i) {
+    for (char c : {'0', '"', '{', '}', 'x'}) {
+      std::string mutant = text;
+      mutant[i] = c;
+      try {
+        from_json(mutant);
+      } catch (const Error&) {
+      }
+    }
+    EXPECT_THROW(from_json(text.substr(0, i)), Error);
+  }
+}
+
+}  // namespace
+}  // namespace tenon
