@@ -1,4 +1,4 @@
-// PROGRAM COUNT FIRST FILE...: which mutants a program makes, and of what.
+// PROGRAM COUNT FIRST [FILE...]: which mutants or programs it makes, and of what.
 #pragma once
 
 #include <charconv>
@@ -12,6 +12,8 @@
 namespace tenon::fuzz {
 
 struct Arguments {
+  enum class Files : uint8_t { Some, None };
+
   uint64_t first = 0, end = 0;  // numbers of mutants
   std::vector<std::string> files;
 
@@ -19,15 +21,19 @@ struct Arguments {
 };
 
 // Ends the program, with 2, where they are others.
-inline Arguments read_arguments(int argc, char** argv) {
+inline Arguments read_arguments(int argc, char** argv,
+                                Arguments::Files files = Arguments::Files::Some) {
   Arguments a;
   uint64_t count = 0;
   auto number = [](const char* text, uint64_t* value) {
     const char* end = text + std::strlen(text);
     return std::from_chars(text, end, *value).ptr == end;
   };
-  if (argc < 4 || !number(argv[1], &count) || !number(argv[2], &a.first)) {
-    std::fprintf(stderr, "usage: %s COUNT FIRST FILE...\n", argc > 0 ? argv[0] : "mutants");
+  const bool some = files == Arguments::Files::Some;
+  const bool counted = some ? argc > 3 : argc == 3;
+  if (!counted || !number(argv[1], &count) || !number(argv[2], &a.first)) {
+    std::fprintf(stderr, "usage: %s COUNT FIRST%s\n", argc > 0 ? argv[0] : "mutants",
+                 some ? " FILE..." : "");
     std::exit(2);
   }
   a.end = a.first + count;

@@ -1,0 +1,354 @@
+#include "instruction_generator.h"
+
+#include <algorithm>
+#include <array>
+#include <string>
+
+#include "object/array.h"
+#include "object/registry.h"
+#include "object/shape.h"
+#include "object/string.h"
+#include "object/tensor.h"
+#include "support/text.h"
+#include "vm/interp/machine.h"
+#include "vm/isa/limits.h"
+
+namespace tenon::fuzz {
+namespace {
+
+using vm::Arg;
+using vm::ArgKind;
+using vm::OpcodeInfo;
+using vm::OperandKind;
+
+constexpr DataType kDtypes[] = {boolean, i8, i16, i32, i64, u8, u16, u32, u64, f16, f32, f64};
+
+int64_t number(Choices& choices) {
+  static constexpr int64_t kNumbers[] = {
+      -1, 3, 7, 8, 16, 63, 64, 1 << 20, vm::kMinImmediate, vm::kMaxImmediate};
+  if (choices.one_in(4)) return choices.of(kNumbers);
+  return static_cast<int64_t>(choices.below(4));
+}
+
+uint32_t index(Choices& choices, size_t size) {
+  return static_cast<uint32_t>(choices.below(size));
+}
+
+// The operands of one instruction.
+class LineMaker {
+ public:
+  LineMaker(Choices& choices, const OpcodeInfo& info, const Scope& scope, const vm::Unit& unit)
+      : choices_(choices), info_(info), scope_(scope), unit_(unit), line_{info.opcode, {}} {}
+
+  std::optional<Line> make() {
+    for (const vm::OperandSpec& spec : info_.specs()) {
+      for (uint64_t n = spec.list ? items() : 1; n > 0; --n) {
+        if (!operand(spec.kind)) return std::nullopt;
+      }
+    }
+    return std::move(line_);
+  }
+
+ private:
+  // The length of the list, on which the operands before it may have a say.
+  uint64_t items() {
+    if (!function_) return rank_ == 0 ? 1 : choices_.below(4);
+    const size_t parameters = unit_.functions[*function_].params.size();
+    return info_.calls() ? parameters : choices_.below(parameters + 1);
+  }
+
+  // False where the scope has nothing of that kind.
+  bool operand(OperandKind kind) {
+    switch (kind) {
+      case OperandKind::Def:
+        return push(choices_.one_in(12) ? Arg::none() : Arg::reg(any_register()));
+      case OperandKind::Reg:
+        return push(Arg::reg(any_register()));
+      case OperandKind::Use:
+        return push(used());
+      case OperandKind::Value:
+        return push(value());
+      case OperandKind::Int:
+        return push(choices_.one_in(2) ? Arg::imm(number(choices_)) : used());
+      case OperandKind::Imm:
+        return push(Arg::imm(number(choices_)));
+      case OperandKind::Align:
+        return push(Arg::imm(int64_t{1} << choices_.below(13)));
+      case OperandKind::Tag:
+        return push(Arg::imm(choices_.one_in(8) ? vm::kMaxTag : int64_t(choices_.below(4))));
+      case OperandKind::Rank:
+        rank_ = static_cast<int64_t>(choices_.below(2));
+        return push(Arg::imm(*rank_));
+      case OperandKind::Const:
+        if (unit_.constants.empty()) return false;
+        return push(Arg::constant(index(choices_, unit_.constants.size())));
+      case OperandKind::Text:
+        if (scope_.text.empty()) return false;
+        return push(Arg::constant(choices_.of(scope_.text)));
+      case OperandKind::Func:
+        if (unit_.functions.empty()) return false;
+        function_ = index(choices_, unit_.functions.size());
+        return push(Arg::func(*function_));
+      case OperandKind::Packed:
+        if (unit_.packed.empty()) return false;
+        return push(Arg::packed(index(choices_, unit_.packed.size())));
+      case OperandKind::Label:
+        return push(label());
+      case OperandKind::Dtype:
+        return push(Arg::dtype(choices_.of(kDtypes)));
+      case OperandKind::Device:
+        return push(Arg::device(kCpu));
+      case OperandKind::Dim:
+        return dim();
+      case OperandKind::Case:
+        return push(Arg::imm(number(choices_))) && push(label());
+    }
+    return false;
+  }
+
+  bool dim() {
+    const auto match = static_cast<vm::DimMatch>(choices_.below(4));
+    push(Arg::imm(static_cast<int64_t>(match)));
+    switch (match) {
+      case vm::DimMatch::Ignore:
+        return push(Arg::none());
+      case vm::DimMatch::EqualsImmediate:
+        return push(Arg::imm(number(choices_)));
+      default:
+        return push(Arg::reg(any_register()));
+    }
+  }
+
+  bool push(Arg a) {
+    line_.operands.push_back(a);
+    return true;
+  }
+
+  uint32_t any_register() { return index(choices_, scope_.registers); }
+  Arg used() {
+    const bool full = !scope_.full.empty() && !choices_.one_in(8);
+    const uint32_t reg = full ? choices_.of(scope_.full) : any_register();
+    return choices_.one_in(5) ? Arg::last(reg) : Arg::reg(reg);
+  }
+  Arg value() {
+    switch (choices_.below(8)) {
+      case 0:
+        return Arg::imm(number(choices_));
+      case 1:
+        return Arg::none();
+      case 2:
+        if (!unit_.constants.empty()) {
+          return Arg::constant(index(choices_, unit_.constants.size()));
+        }
+        [[fallthrough]];
+      default:
+        return used();
+    }
+  }
+  // Forward by a few instructions, at times anywhere.
+  Arg label() {
+    const uint64_t ahead = 1 + choices_.below(3);
+    return Arg::label(choices_.one_in(4) ? index(choices_, scope_.lines + 1)
+                                         : static_cast<uint32_t>(scope_.lines + ahead));
+  }
+
+  Choices& choices_;
+  const OpcodeInfo& info_;
+  const Scope& scope_;
+  const vm::Unit& unit_;
+  Line line_;
+  std::optional<uint32_t> function_;
+  std::optional<int64_t> rank_;
+};
+
+// What every unit offers to its functions.
+void add_tables(vm::Unit& unit) {
+  const std::vector<float> elements(6, 1.0f);
+  const std::vector<int64_t> sizes = {2, 3}, count = {2};
+  const Tensor tensor = Tensor::copy_of<float>(sizes, f32, elements);
+  const Tensor numbers = Tensor::copy_of<int64_t>(count, i64, sizes);
+  for (const Any& value : {Any(tensor), Any(numbers), Any(Shape({2, 3})), Any(int64_t{2}),
+                           Any(String("a {} b")), Any(0.5), Any(true), Any(f32)}) {
+    unit.add_constant(value);
+  }
+  for (const std::string& name : registered_names()) {
+    if (find_registered(name)->flags.for_files) unit.packed_index(name, false);
+  }
+}
+
+std::vector<uint32_t> text_constants(const vm::Unit& unit) {
+  std::vector<uint32_t> out;
+  for (uint32_t i = 0; i < unit.constants.size(); ++i) {
+    if (String::accepts(unit.constants[i].value)) out.push_back(i);
+  }
+  return out;
+}
+
+Any argument(Choices& choices, const vm::Unit& unit) {
+  if (choices.one_in(3)) return unit.constants[choices.below(unit.constants.size())].value;
+  if (choices.one_in(4)) return Any(Array<Any>{Any(int64_t{1}), unit.constants[0].value});
+  return Any(number(choices));
+}
+
+vm::Limits tight_limits() {
+  vm::Limits limits;
+  limits.fuel = 1000;
+  limits.memory = 1 << 20;
+  limits.depth = 50;
+  limits.stack_bytes = 64 << 10;
+  limits.deadline = std::chrono::seconds(5);
+  limits.threads = 1;
+  return limits;
+}
+
+// Grows the unit's last function.
+class Grower {
+ public:
+  Grower(Choices& choices, GeneratedUnit& made) : choices_(choices), made_(made) {
+    vm::Unit& unit = made_.unit;
+    vm::FunctionUnit f;
+    f.name = cat("f", unit.functions.size());
+    for (uint64_t n = choices_.below(4); n > 0; --n) {
+      f.params.push_back({.name = cat("p", n), .type = {}});
+      args_.push_back(argument(choices_, unit));
+    }
+    scope_.registers = static_cast<uint32_t>(f.params.size() + 2 + choices_.below(8));
+    scope_.text = text_constants(unit);
+    f.register_count = scope_.registers;
+    unit.functions.push_back(std::move(f));
+    for (uint32_t i = 0; i < args_.size(); ++i) scope_.full.push_back(i);
+  }
+
+  void grow() {
+    std::vector<const OpcodeInfo*> leaving, others;
+    for (const OpcodeInfo& info : vm::all_opcodes()) {
+      (info.ends() && !info.jumps() ? leaving : others).push_back(&info);
+    }
+    for (int i = 0; i < 90; ++i) try_opcode(*choices_.of(others));
+    for (int i = 0; i < 3 && !ended_; ++i) try_opcode(*choices_.of(leaving));
+    set_code();
+    for (const Line& line : lines_) ++made_.executed[line.opcode];
+    if (failing_ && choices_.one_in(4)) {
+      lines_.push_back(*failing_);
+      set_code();
+    }
+  }
+
+ private:
+  vm::FunctionUnit& function() { return made_.unit.functions.back(); }
+
+  // The function with its end: a tuple of all registers.
+  void set_code() {
+    std::vector<Line> whole = lines_;
+    std::vector<Arg> all = {Arg::reg(0)};
+    for (uint32_t r = 0; r < scope_.registers; ++r) all.push_back(Arg::reg(r));
+    whole.push_back({vm::Opcode::AllocTuple, std::move(all)});
+    whole.push_back({vm::Opcode::Ret, {Arg::reg(0)}});
+    // Labels past the lines go to that end.
+    for (Line& line : whole) {
+      for (Arg& a : line.operands) {
+        const auto end = static_cast<uint32_t>(lines_.size());
+        if (a.is(ArgKind::Label) && a.index() > end) a = Arg::label(end);
+      }
+    }
+    function().code = encode(whole);
+  }
+
+  // Few choices of operands have the types that some instructions need.
+  void try_opcode(const OpcodeInfo& info) {
+    for (int i = 0; i < 4 && !try_line(info); ++i) {
+    }
+  }
+
+  // Appends an instruction of that opcode, if the function still returns.
+  bool try_line(const OpcodeInfo& info) {
+    scope_.lines = static_cast<uint32_t>(lines_.size());
+    std::optional<Line> line = make_line(choices_, info, scope_, made_.unit);
+    if (!line) return false;
+    lines_.push_back(*line);
+    set_code();
+    Any result;
+    if (!runs(&result)) {
+      failing_ = std::move(lines_.back());
+      lines_.pop_back();
+      return false;
+    }
+    ended_ = info.ends() && !info.jumps();
+    const auto* registers = result.as_object<ArrayObj>();
+    if (!registers || registers->size != static_cast<int64_t>(scope_.registers)) return true;
+    scope_.full.clear();
+    for (uint32_t r = 0; r < scope_.registers; ++r) {
+      if (!registers->begin()[r].is_none()) scope_.full.push_back(r);
+    }
+    return true;
+  }
+
+  // Does the function return? An error is a reason to drop the instruction; one that says that the
+  // program was refused, or that the machine is wrong, is passed on.
+  bool runs(Any* result) {
+    try {
+      vm::Machine m(vm::Program::from_unit(made_.unit), tight_limits());
+      const std::vector<AnyView> views(args_.begin(), args_.end());
+      *result = m.call(static_cast<uint32_t>(made_.unit.functions.size() - 1), views);
+      return true;
+    } catch (const Error& e) {
+      if (e.kind() == ErrorKind::Internal || e.kind() == ErrorKind::Damaged) {
+        throw Error(ErrorKind::Internal, cat("a generated program fails: ", e.render()));
+      }
+      return false;
+    }
+  }
+
+  Choices& choices_;
+  GeneratedUnit& made_;
+  Scope scope_;
+  std::vector<Any> args_;
+  std::vector<Line> lines_;
+  std::optional<Line> failing_;
+  bool ended_ = false;
+};
+
+}  // namespace
+
+uint64_t Choices::below(uint64_t n) {
+  if (n <= 1) return 0;
+  if (bytes_.empty()) return random_() % n;
+  uint64_t v = 0;
+  for (uint64_t range = n; range > 1 && !bytes_.empty(); range = range >> 8) {
+    v = v << 8 | bytes_.front();
+    bytes_ = bytes_.subspan(1);
+  }
+  return v % n;
+}
+
+std::optional<Line> make_line(Choices& choices, const OpcodeInfo& info, const Scope& scope,
+                              const vm::Unit& unit) {
+  return LineMaker(choices, info, scope, unit).make();
+}
+
+std::vector<vm::Word> encode(std::span<const Line> lines) {
+  std::vector<uint32_t> offsets;
+  uint32_t words = 0;
+  for (const Line& line : lines) {
+    offsets.push_back(words);
+    words += 1 + static_cast<uint32_t>(line.operands.size());
+  }
+  offsets.push_back(words);
+  std::vector<vm::Word> code;
+  for (const Line& line : lines) {
+    code.push_back(vm::encode_header(line.opcode, static_cast<uint32_t>(line.operands.size())));
+    for (Arg a : line.operands) {
+      code.push_back(a.is(ArgKind::Label) ? Arg::label(offsets.at(a.index())).word : a.word);
+    }
+  }
+  return code;
+}
+
+GeneratedUnit make_unit(Choices& choices) {
+  GeneratedUnit made;
+  add_tables(made.unit);
+  for (uint64_t n = 1 + choices.below(3); n > 0; --n) Grower(choices, made).grow();
+  return made;
+}
+
+}  // namespace tenon::fuzz

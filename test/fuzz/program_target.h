@@ -1,0 +1,52 @@
+// What is done to a generated program: it is written, read and run, and refused once for each rule
+// of the verifier that is broken in it.
+#pragma once
+
+#include "instruction_generator.h"
+#include "near_miss.h"
+#include "tnx_target.h"
+#include "vm/executable/write_file.h"
+
+namespace tenon::fuzz {
+
+struct ProgramOutcome {
+  TnxOutcome run;
+  int refused = 0;      // near misses
+  std::string problem;  // of a finding
+};
+
+// Breaks the rule in the unit; what is a finding, or "".
+inline std::string refuse(Choices& choices, vm::Rule rule, vm::Unit unit, int* refused) {
+  vm::VerifyContext context;
+  if (!break_rule(choices, rule, unit, context)) return "";
+  try {
+    vm::verify(unit, context);
+  } catch (const Error& e) {
+    ++*refused;
+    const std::string wanted = cat("rule      ", rule_name(rule), ",");
+    if (e.render().find(wanted) != std::string::npos) return "";
+    return cat("to break ", rule_name(rule), " gives ", e.render());
+  }
+  return cat("the verifier accepts what breaks ", rule_name(rule), "\n", vm::disassemble(unit));
+}
+
+inline ProgramOutcome run_program(Choices& choices) {
+  ProgramOutcome outcome;
+  try {
+    const vm::Unit unit = make_unit(choices).unit;
+    outcome.run = run_tnx(vm::write_to_bytes(unit), true, {});
+    outcome.problem = outcome.run.problem;
+    if (!outcome.run.loaded && outcome.problem.empty()) {
+      outcome.problem = cat("a program can't be read again\n", vm::disassemble(unit));
+    }
+    for (vm::Rule rule : vm::all_rules()) {
+      if (!outcome.problem.empty()) break;
+      outcome.problem = refuse(choices, rule, unit, &outcome.refused);
+    }
+  } catch (const Error& e) {
+    outcome.problem = e.render();
+  }
+  return outcome;
+}
+
+}  // namespace tenon::fuzz

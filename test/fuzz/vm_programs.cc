@@ -1,0 +1,34 @@
+// vm_programs COUNT FIRST: makes programs FIRST to FIRST + COUNT - 1 from the table of
+// instructions, writes and reads them, and calls their functions under tight limits (tnx_target.h);
+// then breaks each rule of the verifier in each, which must refuse it by that rule. Exits with 0
+// when all did what they should. A program depends on its number alone.
+#include <cstdio>
+
+#include "arguments.h"
+#include "bounds.h"
+#include "program_target.h"
+
+int main(int argc, char** argv) {
+  using namespace tenon;
+  using namespace tenon::fuzz;
+  const Arguments arguments = read_arguments(argc, argv, Arguments::Files::None);
+  vm::register_builtins();
+  set_bounds(60);
+  long values = 0, errors = 0, refused = 0;
+  for (uint64_t number = arguments.first; number < arguments.end; ++number) {
+    const std::string none;
+    begin_mutant(number, none);
+    Choices choices(number);
+    const ProgramOutcome outcome = run_program(choices);
+    if (!outcome.problem.empty()) finding(cat("program ", number, ": ", outcome.problem));
+    values += outcome.run.values;
+    errors += outcome.run.errors;
+    refused += outcome.refused;
+  }
+  end_mutants();
+  std::printf(
+      "%llu programs: %ld calls gave values, %ld errors; %ld near misses refused; %ld findings\n",
+      static_cast<unsigned long long>(arguments.count()), values, errors, refused,
+      Bounds::findings);
+  return Bounds::findings ? 1 : 0;
+}
