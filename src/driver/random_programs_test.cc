@@ -238,7 +238,7 @@ class RandomPrograms : public testing::TestWithParam<Sizes> {
 
 TEST_P(RandomPrograms, KeepTheirMeaningInEveryPass) {
   initialise();
-  ReferenceEvaluator evaluator(codegen::baseline_target());
+  ReferenceEvaluator evaluator(codegen::baseline_target(), KernelMode::kWalked);
   CompileOptions options;
   options.target = codegen::baseline_target();
   options.libraries = false;
@@ -275,7 +275,7 @@ TEST_P(RandomPrograms, ComputeTheSameOnTheMachine) {
   initialise();
   vm::register_builtins();
   register_onednn();
-  ReferenceEvaluator evaluator(codegen::baseline_target());
+  ReferenceEvaluator evaluator(codegen::baseline_target(), KernelMode::kWalked);
   CompileOptions options;
   options.target = codegen::host_target();
   options.threads = 1;

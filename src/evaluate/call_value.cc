@@ -28,7 +28,7 @@ Any as_tensor(const Any& found, const TypeRef& type) {
   return tensor;
 }
 
-Any call_kernel(const Binding& binding, const Call& call, const CompiledKernel& kernel,
+Any call_kernel(const Binding& binding, const Call& call, const PreparedKernel& kernel,
                 const Activation& activation) {
   std::vector<Any> args;
   for (const Operand& arg : call.args) {
@@ -112,7 +112,7 @@ Any call_packed(const Call& call, const Activation& activation) {
 
 }  // namespace
 
-Any call_value(const Binding& binding, const Call& call, const CompiledKernel* kernel,
+Any call_value(const Binding& binding, const Call& call, const PreparedKernel* kernel,
                const Activation& activation) {
   const TypeRef& type = binding.var->type;
   if (kernel) return call_kernel(binding, call, *kernel, activation);

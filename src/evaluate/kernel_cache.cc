@@ -1,8 +1,10 @@
 #include "evaluate/kernel_cache.h"
 
+#include <cstring>
 #include <unordered_set>
 
 #include "codegen/llvm/emit.h"
+#include "loop/evaluator.h"
 #include "object/function.h"
 #include "vm/executable/kernel_runtime.h"
 
@@ -21,9 +23,26 @@ std::string untaken(const std::string& name, std::unordered_set<std::string>* ta
   return found;
 }
 
+// `args` as for a compiled kernel: inputs, destinations, integers.
+void walk(const loop::Kernel& kernel, const std::vector<Any>& args) {
+  std::vector<Tensor> inputs;
+  for (size_t i = 0; i < kernel.inputs.size(); ++i) inputs.push_back(args[i].as<Tensor>());
+  loop::Symbols symbols;
+  const size_t first_integer = kernel.inputs.size() + kernel.outputs.size();
+  for (size_t i = 0; i < kernel.integers.size(); ++i) {
+    symbols[kernel.integers[i].str()] = args[first_integer + i].as<int64_t>();
+  }
+  const std::vector<Tensor> results = loop::evaluate(kernel, inputs, symbols);
+  for (size_t i = 0; i < results.size(); ++i) {
+    const Tensor destination = args[kernel.inputs.size() + i].as<Tensor>();
+    std::memcpy(destination.data(), results[i].data(), static_cast<size_t>(results[i].bytes()));
+  }
+}
+
 }  // namespace
 
-void CompiledKernel::call(const std::vector<Any>& args) const {
+void PreparedKernel::call(const std::vector<Any>& args) const {
+  if (!entry) return walk(*kernel, args);
   std::vector<AnyView> views(args.begin(), args.end());
   Any result;
   if (entry(const_cast<vm::KernelRuntime*>(&vm::kernel_runtime()), views.data(),
@@ -32,18 +51,32 @@ void CompiledKernel::call(const std::vector<Any>& args) const {
   }
 }
 
-KernelCache::KernelCache(codegen::Target target, size_t capacity)
-    : target_(std::move(target)), capacity_(capacity) {}
+KernelCache::KernelCache(codegen::Target target, KernelMode mode, size_t capacity)
+    : target_(std::move(target)), mode_(mode), capacity_(capacity) {}
 
-CompiledKernelRef KernelCache::find(const std::string& key) {
+PreparedKernelRef KernelCache::find(const std::string& key) {
   auto it = by_key_.find(key);
   if (it == by_key_.end()) return nullptr;
   by_use_.splice(by_use_.begin(), by_use_, it->second);
   return it->second->second;
 }
 
-std::vector<CompiledKernelRef> KernelCache::compile(const std::vector<Request>& requests) {
+std::vector<PreparedKernelRef> KernelCache::prepare(const std::vector<Request>& requests) {
   if (requests.empty()) return {};
+  std::vector<PreparedKernelRef> prepared;
+  if (mode_ == KernelMode::kWalked) {
+    for (const Request& request : requests) {
+      prepared.push_back(
+          std::make_shared<PreparedKernel>(PreparedKernel{request.kernel, nullptr, nullptr}));
+    }
+  } else {
+    prepared = compile(requests);
+  }
+  for (size_t i = 0; i < requests.size(); ++i) add(requests[i].key, prepared[i]);
+  return prepared;
+}
+
+std::vector<PreparedKernelRef> KernelCache::compile(const std::vector<Request>& requests) const {
   Array<loop::KernelRef> named;
   std::unordered_set<std::string> taken;
   for (const Request& request : requests) {
@@ -55,16 +88,15 @@ std::vector<CompiledKernelRef> KernelCache::compile(const std::vector<Request>& 
   const Ref<vm::KernelObject> object = vm::KernelObject::open(
       std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size()),
       "kernels compiled to be run at once");
-  std::vector<CompiledKernelRef> compiled;
+  std::vector<PreparedKernelRef> compiled;
   for (size_t i = 0; i < requests.size(); ++i) {
-    compiled.push_back(std::make_shared<CompiledKernel>(
-        CompiledKernel{requests[i].kernel, object, object->find(named[i]->name)}));
-    add(requests[i].key, compiled.back());
+    compiled.push_back(std::make_shared<PreparedKernel>(
+        PreparedKernel{requests[i].kernel, object, object->find(named[i]->name)}));
   }
   return compiled;
 }
 
-void KernelCache::add(const std::string& key, CompiledKernelRef kernel) {
+void KernelCache::add(const std::string& key, PreparedKernelRef kernel) {
   TENON_ASSERT(!by_key_.contains(key), "kernel ", key, " is compiled already");
   by_use_.emplace_front(key, std::move(kernel));
   by_key_[key] = by_use_.begin();

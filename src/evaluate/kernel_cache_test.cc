@@ -30,7 +30,7 @@ class KernelCacheTest : public testing::Test {
     return parse_module(text, "test.tn")->kernels.at(String(name));
   }
 
-  static int64_t read(const CompiledKernel& kernel, const std::vector<int64_t>& x) {
+  static int64_t read(const PreparedKernel& kernel, const std::vector<int64_t>& x) {
     Tensor y = integers({-1});
     kernel.call({integers(x), y});
     return *y.data_as<int64_t>();
@@ -41,7 +41,7 @@ class KernelCacheTest : public testing::Test {
     return Tensor::copy_of<int64_t>(shape, i64, values);
   }
 
-  static std::string error_of(const CompiledKernel& kernel) {
+  static std::string error_of(const PreparedKernel& kernel) {
     try {
       read(kernel, {});
     } catch (const Error& error) {
@@ -54,11 +54,11 @@ class KernelCacheTest : public testing::Test {
 };
 
 TEST_F(KernelCacheTest, DropsTheOneThatWasAskedForLongestAgo) {
-  KernelCache cache(target(), /*capacity=*/2);
-  cache.compile({{"first", reader("k", 0)}});
-  cache.compile({{"second", reader("k", 1)}});
+  KernelCache cache(target(), KernelMode::kScheduled, /*capacity=*/2);
+  cache.prepare({{"first", reader("k", 0)}});
+  cache.prepare({{"second", reader("k", 1)}});
   EXPECT_NE(cache.find("first"), nullptr);
-  cache.compile({{"third", reader("k", 2)}});
+  cache.prepare({{"third", reader("k", 2)}});
   EXPECT_EQ(cache.size(), 2u);
   EXPECT_EQ(cache.find("second"), nullptr);
   EXPECT_EQ(read(*cache.find("first"), {5, 6, 7}), 5);
@@ -66,8 +66,8 @@ TEST_F(KernelCacheTest, DropsTheOneThatWasAskedForLongestAgo) {
 }
 
 TEST_F(KernelCacheTest, WhoHoldsADroppedKernelCanCallIt) {
-  KernelCache cache(target(), /*capacity=*/1);
-  const auto kernels = cache.compile(
+  KernelCache cache(target(), KernelMode::kScheduled, /*capacity=*/1);
+  const auto kernels = cache.prepare(
       {{"first", reader("k", 0)}, {"second", reader("k", 1)}, {"third", reader("k", 2)}});
   EXPECT_EQ(cache.size(), 1u);
   for (int64_t i = 0; i < 3; ++i)
@@ -76,7 +76,7 @@ TEST_F(KernelCacheTest, WhoHoldsADroppedKernelCanCallIt) {
 
 TEST_F(KernelCacheTest, ErrorsCarryTheKernelsName) {
   KernelCache cache(target());
-  const auto kernels = cache.compile(
+  const auto kernels = cache.prepare(
       {{"a", reader("pick", 0)}, {"b", reader("pick", 1)}, {"c", reader("other", 0)}});
   const std::string what = ": an access lies outside axis 0 of argument 0";
   EXPECT_EQ(error_of(*kernels[0]), cat("kernel 'pick'", what));

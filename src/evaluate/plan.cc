@@ -36,123 +36,106 @@ FunctionRef expanded_call(const Binding& binding, const Call& call, const Operat
   });
 }
 
-}  // namespace
-
-// Recurses over nesting alone: a chain of calls, however long, is a list of functions to visit.
-class Plan::Maker {
+// The kernels that the calls of one block take: those that the cache has, and those to be made.
+class Requests {
  public:
-  Maker(Plan& plan, const Module& module, KernelCache& cache)
-      : plan_(plan), module_(module), cache_(cache) {}
-
-  void make(const FunctionRef& function) {
-    reach(function);
-    while (!waiting_.empty()) {
-      const FunctionRef next = waiting_.back();
-      waiting_.pop_back();
-      slots_ = &plan_.slots_.at(next.get());
-      visit(*next);
-    }
-    std::vector<KernelCache::Request> missing;
-    for (const Use& use : uses_) {
-      if (use.lowered) missing.push_back({use.key, use.lowered});
-    }
-    const std::vector<CompiledKernelRef> compiled = cache_.compile(missing);
-    auto next = compiled.begin();
-    for (Use& use : uses_) {
-      if (use.lowered) use.compiled = *next++;
-      for (const Binding* binding : use.bindings) plan_.kernels_[binding] = use.compiled;
-    }
-  }
-
- private:
-  // A kernel, and the calls that take it: `compiled` from before, else `lowered` to be compiled.
-  struct Use {
-    std::string key;
-    loop::KernelRef lowered;
-    CompiledKernelRef compiled;
-    std::vector<const Binding*> bindings;
-  };
-
-  void reach(const FunctionRef& function) {
-    if (plan_.slots_.try_emplace(function.get()).second) waiting_.push_back(function);
-  }
-
-  void visit(const FunctionExpr& function) {
-    for (const VarRef& param : function.params) add_slot(*param);
-    visit(*function.body);
-  }
-
-  void visit(const Block& block) {
-    for (const auto& binding : block.bindings) {
-      add_slot(*binding->var);
-      if (auto* call = binding->value.as<Call>()) visit(*binding, *call);
-      if (auto* loop = binding->value.as<Loop>()) {
-        for (const VarRef& var : loop->vars) add_slot(*var);
-      }
-      for_each_block(binding->value, [this](const BlockRef& inner) { visit(*inner); });
-    }
-  }
-
-  void visit(const Binding& binding, const Call& call) {
-    if (call.kind == CalleeKind::kGlobal) return reach(module_->functions.at(call.callee));
-    if (call.kind == CalleeKind::kKernel) {
-      const loop::KernelRef& kernel = module_->kernels.at(call.callee);
-      return use(binding, cat("kernel/", reinterpret_cast<uintptr_t>(kernel.get())),
-                 [&] { return kernel; });
-    }
-    const Operator* op = operator_of(call);
-    if (!op) return;
-    if (op->expand) return expand(binding, call, *op);
-    if (!op->lower || op->view || binding.var->type.is<ScalarType>()) return;
-    const FunctionRef single = single_call(binding, call);
-    use(binding, to_text(single), [&] {
-      loop::ScheduleOptions options;
-      options.name = op->name;
-      options.vector_bytes = cache_.target().vector_bytes;
-      return lower_primitive(single, options);
-    });
-  }
-
-  void expand(const Binding& binding, const Call& call, const Operator& op) {
-    FunctionRef& made = plan_.expansions_[&binding];
-    if (!made) made = expanded_call(binding, call, op);
-    for (const auto& inner : made->body->bindings) {
-      // Its symbols would be taken for the caller's.
-      TENON_ASSERT(!inner->value.as<MatchShape>(), op.name, " binds sizes where it is expanded");
-    }
-    visit(*made);
-  }
+  explicit Requests(KernelCache& cache) : cache_(cache) {}
 
   template <class F>
-  void use(const Binding& binding, std::string key, const F& lower) {
+  void add(const Binding& binding, std::string key, const F& lower) {
     auto [it, fresh] = by_key_.try_emplace(key, uses_.size());
     if (fresh) {
-      Use& added = uses_.emplace_back();
-      added.compiled = cache_.find(key);
-      if (!added.compiled) added.lowered = lower();
-      added.key = std::move(key);
+      Use& use = uses_.emplace_back();
+      use.kernel = cache_.find(key);
+      if (!use.kernel) missing_.push_back({std::move(key), lower()});
     }
     uses_[it->second].bindings.push_back(&binding);
   }
 
-  void add_slot(const Var& var) {
-    slots_->try_emplace(&var, static_cast<uint32_t>(slots_->size()));
+  // Calls `each` with every binding and its kernel.
+  template <class F>
+  void finish(const F& each) {
+    const std::vector<PreparedKernelRef> made = cache_.prepare(missing_);
+    auto next = made.begin();
+    for (Use& use : uses_) {
+      if (!use.kernel) use.kernel = *next++;
+      for (const Binding* binding : use.bindings) each(binding, use.kernel);
+    }
   }
 
-  Plan& plan_;
-  const Module& module_;
+ private:
+  struct Use {
+    PreparedKernelRef kernel;
+    std::vector<const Binding*> bindings;
+  };
+
   KernelCache& cache_;
-  std::vector<FunctionRef> waiting_;  // reached, to be visited
-  Slots* slots_ = nullptr;            // of the function that is visited
   std::vector<Use> uses_;
+  std::vector<KernelCache::Request> missing_;
   std::unordered_map<std::string, size_t> by_key_;  // into uses_
 };
 
-Plan::Plan(const Module& module, const FunctionRef& function, KernelCache* cache) {
-  Maker(*this, module, *cache).make(function);
+}  // namespace
+
+void Plan::add_slots(const FunctionExpr& function, Slots* slots) {
+  for (const VarRef& param : function.params) slots->try_emplace(param.get(), slots->size());
+  add_slots(*function.body, slots);
 }
 
-const CompiledKernel* Plan::kernel_of(const Binding& binding) const {
+// Recurses over nesting, and over operators that are made of others.
+void Plan::add_slots(const Block& block, Slots* slots) {
+  for (const auto& binding : block.bindings) {
+    slots->try_emplace(binding->var.get(), slots->size());
+    if (auto* loop = binding->value.as<Loop>()) {
+      for (const VarRef& var : loop->vars) slots->try_emplace(var.get(), slots->size());
+    }
+    for_each_block(binding->value, [&](const BlockRef& inner) { add_slots(*inner, slots); });
+    const Operator* op = operator_of(binding->value);
+    if (!op || !op->expand) continue;
+    FunctionRef& made = expansions_[binding.get()];
+    if (!made) made = expanded_call(*binding, *binding->value.as<Call>(), *op);
+    for (const auto& inner : made->body->bindings) {
+      // Its symbols would be taken for the caller's.
+      TENON_ASSERT(!inner->value.as<MatchShape>(), op->name, " binds sizes where it is expanded");
+    }
+    add_slots(*made, slots);
+  }
+}
+
+const Slots& Plan::slots_of(const FunctionExpr& function) {
+  auto [it, fresh] = slots_.try_emplace(&function);
+  if (fresh) add_slots(function, &it->second);
+  return it->second;
+}
+
+void Plan::prepare(const Block& block) {
+  if (!prepared_.insert(&block).second) return;
+  Requests requests(cache_);
+  for (const auto& binding : block.bindings) {
+    auto* call = binding->value.as<Call>();
+    if (!call) continue;
+    if (call->kind == CalleeKind::kKernel) {
+      const loop::KernelRef& kernel = module_->kernels.at(call->callee);
+      requests.add(*binding, cat("kernel/", reinterpret_cast<uintptr_t>(kernel.get())),
+                   [&] { return kernel; });
+      continue;
+    }
+    const Operator* op = operator_of(*call);
+    if (!op || !op->lower || op->view || binding->var->type.is<ScalarType>()) continue;
+    const FunctionRef single = single_call(*binding, *call);
+    requests.add(*binding, to_text(single), [&] {
+      loop::ScheduleOptions options;
+      options.name = op->name;
+      options.level = cache_.mode() == KernelMode::kScheduled ? 1 : 0;
+      options.vector_bytes = cache_.target().vector_bytes;
+      return lower_primitive(single, options);
+    });
+  }
+  requests.finish(
+      [&](const Binding* binding, const PreparedKernelRef& kernel) { kernels_[binding] = kernel; });
+}
+
+const PreparedKernel* Plan::kernel_of(const Binding& binding) const {
   auto it = kernels_.find(&binding);
   return it == kernels_.end() ? nullptr : it->second.get();
 }

@@ -1,9 +1,11 @@
-// What the evaluator finds out about a function, and all that it calls, before it runs any of it: a
-// slot for each variable, a compiled kernel for each call that takes one, and what operators that
-// are defined by others are made of.
+// What the evaluator finds out about a program before it runs a part of it: slots for the variables
+// of a function when it is first called; for a block when it first begins, a kernel for each of its
+// calls that takes one, made together. What is never reached is never prepared. Operators that are
+// defined by others are made of them.
 #pragma once
 
 #include <unordered_map>
+#include <unordered_set>
 
 #include "evaluate/kernel_cache.h"
 #include "graph/ir/module.h"
@@ -16,22 +18,29 @@ using Slots = std::unordered_map<const Var*, uint32_t>;
 
 class Plan {
  public:
-  // Compiles what `cache` does not have, all of it at once.
-  Plan(const Module& module, const FunctionRef& function, KernelCache* cache);
+  Plan(const Module& module, KernelCache* cache) : module_(module), cache_(*cache) {}
 
-  const Slots& slots_of(const FunctionExpr& function) const { return slots_.at(&function); }
+  const Slots& slots_of(const FunctionExpr& function);
+  // Before any binding of the block is evaluated; blocks within it have their own turn. The
+  // function that holds it has its slots.
+  void prepare(const Block& block);
+
   // Null for a binding that is no call of a kernel, or of an operator that has one.
-  const CompiledKernel* kernel_of(const Binding& binding) const;
+  const PreparedKernel* kernel_of(const Binding& binding) const;
   // The operators that a binding's operator is made of, as a function of its operands. It runs in
   // the caller's activation, which has slots for it and knows the sizes that its types name. Null
   // for all other bindings.
   const FunctionExpr* expansion_of(const Binding& binding) const;
 
  private:
-  class Maker;
+  void add_slots(const Block& block, Slots* slots);
+  void add_slots(const FunctionExpr& function, Slots* slots);
 
+  const Module& module_;
+  KernelCache& cache_;
   std::unordered_map<const FunctionExpr*, Slots> slots_;
-  std::unordered_map<const Binding*, CompiledKernelRef> kernels_;
+  std::unordered_set<const Block*> prepared_;
+  std::unordered_map<const Binding*, PreparedKernelRef> kernels_;
   std::unordered_map<const Binding*, FunctionRef> expansions_;
 };
 

@@ -21,7 +21,7 @@ Any tuple_of(const Array<Any>& fields) {
 // to that binding. What it means there is told by the block's role.
 class Run {
  public:
-  Run(const ReferenceEvaluator& evaluator, const Module& module, const Plan& plan)
+  Run(const ReferenceEvaluator& evaluator, const Module& module, Plan& plan)
       : evaluator_(evaluator), module_(module), plan_(plan) {}
 
   Any run(const FunctionExpr& function, std::span<const Any> args) {
@@ -54,6 +54,7 @@ class Run {
   Any value(const Operand& operand) { return activation().value(operand); }
 
   void begin(const BlockRef& block, Role role) {
+    plan_.prepare(*block);
     frames_.push_back({block.get(), 0, activation().bound_sizes(), role});
   }
 
@@ -192,7 +193,7 @@ class Run {
 
   const ReferenceEvaluator& evaluator_;
   const Module& module_;
-  const Plan& plan_;
+  Plan& plan_;
   std::deque<Activation> activations_;  // of the functions that have begun; none ever moves
   size_t activation_bytes_ = 0;
   std::vector<Frame> frames_;
@@ -203,7 +204,7 @@ class Run {
 
 std::vector<Any> ReferenceEvaluator::run(const Module& module, const FunctionRef& function,
                                          const std::vector<Any>& args) {
-  const Plan plan(module, function, &cache_);
+  Plan plan(module, &cache_);
   Any result = Run(*this, module, plan).run(*function, args);
   const auto* tuple = function->result_type.as<TupleType>();
   if (!tuple) return {result};

@@ -1,6 +1,7 @@
 // The reference evaluator: runs graph IR by walking it, each operator by its own unfused lowering.
 // It is what `--mode interpret` runs, what folding computes with, and what passes are tested
-// against.
+// against. Kernels are prepared block by block, when a block first begins: what a run does not
+// reach is never compiled.
 //
 // Values are Anys: tensors, integers, floats, booleans, Shapes, and Arrays for tuples. Sizes are
 // looked up where types name them. Results are fresh tensors or parts of the arguments. Calls and
@@ -19,7 +20,10 @@ class ReferenceEvaluator : public Evaluator {
   // Called with each value that an operator or kernel computes, for `--save-values`.
   using Observer = std::function<void(const Binding& binding, const Any& value)>;
 
-  explicit ReferenceEvaluator(codegen::Target target) : cache_(std::move(target)) {}
+  // By schedules and compiled, unless another mode is asked for: passes and code generation are
+  // tested against kWalked, which shares neither with them.
+  explicit ReferenceEvaluator(codegen::Target target, KernelMode mode = KernelMode::kScheduled)
+      : cache_(std::move(target), mode) {}
 
   std::vector<Any> run(const Module& module, const FunctionRef& function,
                        const std::vector<Any>& args) override;

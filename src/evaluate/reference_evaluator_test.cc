@@ -259,6 +259,45 @@ TEST_F(ReferenceEvaluatorTest, RefusesAnInputOfAnotherShape) {
   }
 }
 
+// An arm that is not taken, and a function that is not called, cost no compilation.
+TEST_F(ReferenceEvaluatorTest, PreparesWhatARunReaches) {
+  const char* text = R"(
+    fn @other(%x: tensor[n; f32]) -> tensor[n; f32] { %y = cosh(%x)  %y }
+    fn @main(%x: tensor[n; f32], %c: bool) -> tensor[n; f32] {
+      %y = if %c { %a = acosh(%x)  %b = @other(%a)  %b } else { %a = atanh(%x)  %a }
+      %y
+    })";
+  ReferenceEvaluator evaluator{codegen::baseline_target()};
+  const Module module = parse_module(text, "test.tn");
+  const auto run_arm = [&](bool arm) {
+    evaluator.run(module, *module->functions.find("main"), {floats({1}, {0}), Any(arm)});
+    return evaluator.kernels().size();
+  };
+  EXPECT_EQ(run_arm(false), 1u);
+  EXPECT_EQ(run_arm(false), 1u);
+  EXPECT_EQ(run_arm(true), 3u);
+}
+
+TEST_F(ReferenceEvaluatorTest, ComputesTheSameInEachMode) {
+  const char* text = R"(
+    fn @main(%x: tensor[n, m; f32]) -> tensor[n; f32] {
+      %a = softmax(%x, axis=1)
+      %b = mul(%a, %x)
+      %c = reduce_sum(%b, axes=[1])
+      %c
+    })";
+  const Module module = parse_module(text, "test.tn");
+  const Tensor x = floats({2, 3}, {1, -2, 3, 0.5, 0.25, -1});
+  for (KernelMode mode : {KernelMode::kScheduled, KernelMode::kPlain, KernelMode::kWalked}) {
+    ReferenceEvaluator evaluator{codegen::baseline_target(), mode};
+    const auto found = evaluator.run(module, *module->functions.find("main"), {x});
+    const std::vector<float> values = values_of(found[0]);
+    ASSERT_EQ(values.size(), 2u);
+    EXPECT_NEAR(values[0], 2.7335, 1e-3);
+    EXPECT_NEAR(values[1], 0.2356, 1e-3);
+  }
+}
+
 TEST_F(ReferenceEvaluatorTest, ComputesFloatingScalarsInTheirType) {
   const char* text = R"(
     fn @main(%x: f32, %n: i64) -> (f32, bool) {

@@ -1,0 +1,181 @@
+#include "check_program.h"
+
+#include <cmath>
+#include <optional>
+
+#include "driver/compile.h"
+#include "evaluate/reference_evaluator.h"
+#include "graph/ir/check.h"
+#include "graph/ir/text.h"
+#include "graph_program.h"
+#include "library/onednn/register.h"
+#include "loop/scalar.h"
+#include "object/reflect.h"
+#include "vm/builtin/register.h"
+#include "vm/interp/machine.h"
+
+namespace tenon::random_programs {
+namespace {
+
+using namespace graph;  // NOLINT: this file speaks of graph IR, and names the VM's things in full
+
+double element(const Tensor& t, int64_t i) {
+  const int64_t bits = loop::scalar_load(t.dtype(), t.data_as<char>() + i * t.dtype().bytes());
+  return t.dtype().is_float() ? loop::as_float(bits) : static_cast<double>(bits);
+}
+
+bool agree(DataType dtype, double found, double expected) {
+  if (std::isnan(expected) || std::isnan(found)) return std::isnan(expected) == std::isnan(found);
+  if (!dtype.is_float()) return found == expected;
+  return std::fabs(found - expected) <= kTolerance * (1 + std::fabs(expected));
+}
+
+// "" where the two agree.
+std::string difference(const Any& found, const Any& expected) {
+  const auto f = found.try_as<Tensor>(), e = expected.try_as<Tensor>();
+  if (f.has_value() != e.has_value()) return "one result is a tensor, the other none";
+  if (e) {
+    if (f->dtype() != e->dtype()) return cat("dtype ", f->dtype(), ", not ", e->dtype());
+    if (!std::equal(f->shape().begin(), f->shape().end(), e->shape().begin(), e->shape().end())) {
+      return cat("another shape: ", to_text(*f), ", not ", to_text(*e));
+    }
+    for (int64_t i = 0; i < e->count(); ++i) {
+      const double x = element(*f, i), y = element(*e, i);
+      if (!agree(e->dtype(), x, y)) return cat("element ", i, " is ", x, ", not ", y);
+    }
+    return "";
+  }
+  if (const auto fields = expected.try_as<Array<Any>>()) {
+    const auto other = found.try_as<Array<Any>>();
+    if (!other || other->size() != fields->size()) return "another number of fields";
+    for (size_t i = 0; i < fields->size(); ++i) {
+      if (std::string d = difference((*other)[i], (*fields)[i]); !d.empty()) return d;
+    }
+    return "";
+  }
+  if (found.type_index != expected.type_index) return "a value of another kind";
+  if (found.type_index == TypeIndex::Float) {
+    return agree(f64, found.as<double>(), expected.as<double>()) ? "" : "another float";
+  }
+  return found.v.i == expected.v.i ? "" : cat("is ", found.v.i, ", not ", expected.v.i);
+}
+
+std::string difference(const std::vector<Any>& found, const std::vector<Any>& expected) {
+  if (found.size() != expected.size()) return "another number of results";
+  for (size_t i = 0; i < found.size(); ++i) {
+    const std::string d = difference(found[i], expected[i]);
+    if (!d.empty()) return cat("result ", i, ": ", d);
+  }
+  return "";
+}
+
+class Checker {
+ public:
+  Checker(const graph::Module& module, const std::vector<Any>& inputs, const Checks& checks)
+      : module_(module), inputs_(inputs), checks_(checks) {}
+
+  std::string run() {
+    try {
+      expected_ = evaluate(module_);
+    } catch (const Error& error) {
+      return error.kind() == ErrorKind::Internal ? cat("evaluated: ", error.render()) : "";
+    }
+    try {
+      read_again();
+      for (int level : checks_.levels) {
+        for (const bool libraries : {false, true}) compile(level, libraries);
+      }
+    } catch (const Error& error) {
+      failure_ = cat(where_, ": ", error.render());
+    } catch (const Found&) {
+    }
+    return failure_;
+  }
+
+ private:
+  struct Found {};  // failure_ says what
+
+  std::vector<Any> evaluate(const graph::Module& module) {
+    return evaluator_.run(module, *module->functions.find("main"), inputs_);
+  }
+
+  void require_same(const std::vector<Any>& found, const graph::Module& shown) {
+    const std::string d = difference(found, expected_);
+    if (d.empty()) return;
+    failure_ = cat(where_, ": ", d, "\n", to_text(shown));
+    throw Found();
+  }
+
+  void read_again() {
+    where_ = "printed and read";
+    const std::string text = to_text(module_);
+    if (text.find("{...}") != std::string::npos) return;  // large constants are left out
+    const graph::Module again = parse_module(text, "printed.tn");
+    check_module(again);
+    require_same(evaluate(again), again);
+  }
+
+  void compile(int level, bool libraries) {
+    driver::CompileOptions options;
+    options.target = codegen::host_target();
+    options.level = level;
+    options.libraries = libraries;
+    options.threads = 1;
+    options.check_after_each = true;
+    graph::Module before = module_;
+    const std::string way = cat("-O", level, libraries ? " with libraries" : "");
+    where_ = way;
+    if (checks_.passes) {
+      options.after_pass = [&](std::string_view pass, const graph::Module& now, double) {
+        where_ = cat(way, ", after ", pass);
+        // The evaluator knows neither memory nor libraries: those are for the machine to show.
+        if (libraries || pass == "make_allocation_explicit" || pass == "plan_memory") return;
+        if (structural_equal(Any(now), Any(before))) return;
+        require_same(evaluate(now), now);
+        before = now;
+      };
+    }
+    const graph::Module lowered = driver::run_passes(module_, options);
+    where_ = cat(way, ", compiled");
+    if (!checks_.machine) return;
+    if (libraries && structural_equal(Any(lowered), Any(own_))) return;
+    own_ = lowered;
+    const auto program = vm::Program::from_unit(driver::generate_code(lowered, options), {});
+    for (const bool poison : {false, true}) {
+      where_ = cat(way, poison ? ", poisoned" : ", on the machine");
+      require_same(run_machine(program, poison), lowered);
+    }
+  }
+
+  std::vector<Any> run_machine(const Ref<vm::Program>& program, bool poison) const {
+    vm::MachineOptions options;
+    options.poison = poison;
+    vm::Machine machine(program, {}, options);
+    const std::vector<AnyView> views(inputs_.begin(), inputs_.end());
+    Any result = machine.call("main", views);
+    const auto* tuple = (*module_->functions.find("main"))->result_type.as<TupleType>();
+    if (!tuple) return {result};
+    const auto fields = result.as<Array<Any>>();
+    return {fields.begin(), fields.end()};
+  }
+
+  const graph::Module& module_;
+  const std::vector<Any>& inputs_;
+  const Checks& checks_;
+  ReferenceEvaluator evaluator_{codegen::baseline_target(), KernelMode::kWalked};
+  std::vector<Any> expected_;
+  graph::Module own_;  // lowered without libraries
+  std::string where_, failure_;
+};
+
+}  // namespace
+
+std::string find_difference(const graph::Module& module, const std::vector<Any>& inputs,
+                            const Checks& checks) {
+  driver::initialise();
+  vm::register_builtins();
+  register_onednn();
+  return Checker(module, inputs, checks).run();
+}
+
+}  // namespace tenon::random_programs

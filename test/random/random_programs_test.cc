@@ -1,0 +1,84 @@
+// Random graphs for a fixed number of seeds; `graph_programs` goes on without end.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "check_program.h"
+#include "driver/compile.h"
+#include "graph/ir/text.h"
+#include "graph/ir/walk.h"
+#include "graph_program.h"
+
+namespace tenon::random_programs {
+namespace {
+
+class GraphPrograms : public testing::TestWithParam<bool> {
+ protected:
+  static void SetUpTestSuite() { driver::initialise(); }
+
+  void check(uint64_t first, uint64_t last, const Checks& checks) {
+    for (uint64_t seed = first; seed < last; ++seed) {
+      SCOPED_TRACE(cat("seed ", seed, GetParam() ? " symbolic" : ""));
+      const graph::Module module = graph_program(seed, GetParam());
+      const bool special = seed % 3 == 0;
+      const auto inputs = random_inputs(**module->functions.find("main"), seed, special);
+      Checks here = checks;
+      if (special) std::erase(here.levels, 3);  // which gives up NaN behind products
+      const std::string found = find_difference(module, inputs, here);
+      ASSERT_EQ(found, "") << "in\n" << graph::to_text(module);
+    }
+  }
+};
+
+// Programs mean the same after each pass.
+TEST_P(GraphPrograms, KeepTheirMeaningInEveryPass) {
+  check(0, 60, {.passes = true, .machine = false, .levels = {0, 2}});
+}
+
+TEST_P(GraphPrograms, ComputeTheSameOnTheMachine) {
+  check(100, 110, {.passes = false, .machine = true, .levels = {0, 1, 2, 3}});
+}
+
+INSTANTIATE_TEST_SUITE_P(Sizes, GraphPrograms, testing::Bool(),
+                         [](const auto& info) { return info.param ? "Symbolic" : "Static"; });
+
+// What the generator promises: programs with branches, loops, calls and sizes known only at run
+// time, of 5 operators and more.
+TEST(GraphProgram, MakesEveryConstruct) {
+  driver::initialise();
+  int branches = 0, loops = 0, calls = 0, matches = 0, small = 0;
+  for (uint64_t seed = 0; seed < 100; ++seed) {
+    const graph::Module module = graph_program(seed, seed % 2 == 0);
+    const std::string text = graph::to_text(module);
+    branches += text.find("if %") != std::string::npos;
+    loops += text.find("loop ") != std::string::npos;
+    calls += text.find("@helper_0(%") != std::string::npos;
+    matches += text.find("match_shape") != std::string::npos;
+    small += (*module->functions.find("main"))->body->bindings.size() < 5;
+  }
+  EXPECT_GT(branches, 20);
+  EXPECT_GT(loops, 20);
+  EXPECT_GT(calls, 20);
+  EXPECT_GT(matches, 5);
+  EXPECT_LT(small, 5);
+}
+
+// A wrong result is found: the check compares something.
+TEST(CheckProgram, FindsAProgramThatTheEvaluatorsDisagreeAbout) {
+  driver::initialise();
+  // Of -O3 a library may forget NaN behind a ReLU; its own kernels don't.
+  const graph::Module module = graph::parse_module(R"(
+    fn @main(%x: tensor[16, 512; f32], %w: tensor[512, 64; f32]) -> tensor[16, 64; f32] {
+      %0 = log(%x)
+      %1 = matmul(%0, %w)
+      %2 = relu(%1)
+      %2
+    })",
+                                                   "nan.tn");
+  const auto inputs = random_inputs(**module->functions.find("main"), 1, false);
+  EXPECT_EQ(find_difference(module, inputs, {.passes = false, .levels = {2}}), "");
+  EXPECT_THAT(find_difference(module, inputs, {.passes = false, .levels = {3}}),
+              testing::StartsWith("-O3 with libraries, on the machine: result 0: element"));
+}
+
+}  // namespace
+}  // namespace tenon::random_programs
