@@ -84,6 +84,7 @@ class Pipeline {
     cx_.fold_target = facts_of(codegen::baseline_target());
     cx_.level = options.level;
     cx_.fold_limit = options.fold_limit;
+    evaluator_.stores_left = static_cast<double>(options.fold_work);
     cx_.evaluator = &evaluator_;
     if (options.libraries) cx_.offers = graph::all_offers();
   }

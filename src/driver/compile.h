@@ -19,7 +19,8 @@ struct CompileOptions {
   // libraries; 3 the same today.
   int level = 2;
   bool libraries = true;  // --libraries onednn|none
-  int64_t fold_limit = int64_t{1} << 30;
+  int64_t fold_limit = int64_t{1} << 30;  // bytes that folding may make
+  int64_t fold_work = int64_t{1} << 33;   // elements that its kernels may store (loop/work.h)
   int threads = 0;  // that compile kernels; 0: as many as this process may use
 
   // Called after each pass that ran, with the module it returned and the seconds it took.

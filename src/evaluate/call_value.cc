@@ -1,5 +1,8 @@
 #include "evaluate/call_value.h"
 
+#include <cmath>
+#include <unordered_map>
+
 #include "device/device.h"
 #include "evaluate/scalar_call.h"
 #include "graph/ir/intrinsic.h"
@@ -7,6 +10,7 @@
 #include "graph/ir/rewrite.h"
 #include "graph/ir/text.h"
 #include "loop/scalar.h"
+#include "loop/work.h"
 #include "object/registry.h"
 
 namespace tenon::graph {
@@ -28,8 +32,41 @@ Any as_tensor(const Any& found, const TypeRef& type) {
   return tensor;
 }
 
+// The sizes that a kernel's symbols have in a call: its arguments are its tensors, then integers.
+DimEnv symbols_of(const loop::Kernel& kernel, const std::vector<Any>& args) {
+  std::unordered_map<std::string, int64_t> sizes;
+  size_t next = 0;
+  for (const auto* buffers : {&kernel.inputs, &kernel.outputs}) {
+    for (const auto& buffer : *buffers) {
+      const auto tensor = args.at(next++).as<Tensor>();
+      for (size_t axis = 0; axis < buffer->shape.size(); ++axis) {
+        const Dim& dim = buffer->shape[axis];
+        if (dim.kind() != DimKind::kSymbol) continue;
+        sizes.try_emplace(dim.node().name.str(), tensor.dim(static_cast<int32_t>(axis)));
+      }
+    }
+  }
+  for (const String& name : kernel.integers) sizes[name.str()] = args.at(next++).as<int64_t>();
+  return [sizes = std::move(sizes)](std::string_view name) -> std::optional<int64_t> {
+    auto found = sizes.find(std::string(name));
+    return found == sizes.end() ? std::nullopt : std::optional(found->second);
+  };
+}
+
+void take_stores(const PreparedKernel& kernel, const std::vector<Any>& args, double* stores_left) {
+  if (std::isinf(*stores_left)) return;
+  const double stores = loop::stores_of(*kernel.kernel, symbols_of(*kernel.kernel, args));
+  if (stores > *stores_left) {
+    throw Error(ErrorKind::Runtime,
+                cat("kernel '", kernel.kernel->name, "' takes more work than may be done here"))
+        .found(cat("about ", stores, " elements"))
+        .expected(cat("at most ", *stores_left));
+  }
+  *stores_left -= stores;
+}
+
 Any call_kernel(const Binding& binding, const Call& call, const PreparedKernel& kernel,
-                const Activation& activation) {
+                const Activation& activation, double* stores_left) {
   std::vector<Any> args;
   for (const Operand& arg : call.args) {
     if (arg) args.push_back(as_tensor(activation.value(arg), type_of(arg)));
@@ -47,6 +84,7 @@ Any call_kernel(const Binding& binding, const Call& call, const PreparedKernel& 
       args.emplace_back(activation.size(Dim::symbol(name)));
     }
   }
+  take_stores(kernel, args, stores_left);
   kernel.call(args);
   if (results.empty()) return Any();  // the unit
   return binding.var->type.is<TupleType>() ? Any(Array<Any>(results)) : results[0];
@@ -113,9 +151,9 @@ Any call_packed(const Call& call, const Activation& activation) {
 }  // namespace
 
 Any call_value(const Binding& binding, const Call& call, const PreparedKernel* kernel,
-               const Activation& activation) {
+               const Activation& activation, double* stores_left) {
   const TypeRef& type = binding.var->type;
-  if (kernel) return call_kernel(binding, call, *kernel, activation);
+  if (kernel) return call_kernel(binding, call, *kernel, activation, stores_left);
   if (auto intrinsic = memory_intrinsic(call)) {
     return call_intrinsic(*intrinsic, binding, call, activation);
   }

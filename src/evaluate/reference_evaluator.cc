@@ -21,7 +21,7 @@ Any tuple_of(const Array<Any>& fields) {
 // to that binding. What it means there is told by the block's role.
 class Run {
  public:
-  Run(const ReferenceEvaluator& evaluator, const Module& module, Plan& plan)
+  Run(ReferenceEvaluator& evaluator, const Module& module, Plan& plan)
       : evaluator_(evaluator), module_(module), plan_(plan) {}
 
   Any run(const FunctionExpr& function, std::span<const Any> args) {
@@ -107,7 +107,8 @@ class Run {
       }
       begin(expansion->body, Role::kExpansion);
     } else {
-      finish_call(binding, call_value(binding, called, plan_.kernel_of(binding), activation()));
+      finish_call(binding, call_value(binding, called, plan_.kernel_of(binding), activation(),
+                                      &evaluator_.stores_left));
     }
   }
 
@@ -191,7 +192,7 @@ class Run {
     start_turn(loop, {fields.any_begin(), fields.size()});
   }
 
-  const ReferenceEvaluator& evaluator_;
+  ReferenceEvaluator& evaluator_;
   const Module& module_;
   Plan& plan_;
   std::deque<Activation> activations_;  // of the functions that have begun; none ever moves

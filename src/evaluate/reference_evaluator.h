@@ -9,6 +9,7 @@
 #pragma once
 
 #include <functional>
+#include <limits>
 
 #include "evaluate/kernel_cache.h"
 #include "graph/ir/interfaces.h"
@@ -32,6 +33,9 @@ class ReferenceEvaluator : public Evaluator {
   // blocks that have begun take; beyond either run throws Error (Runtime).
   size_t max_depth = 1 << 20;
   size_t max_stack_bytes = size_t{1} << 30;
+  // What kernels may still store, in all runs together, by an estimate that is the same on every
+  // machine (loop/work.h). A kernel that would store more isn't run: an Error (Runtime).
+  double stores_left = std::numeric_limits<double>::infinity();
   Observer observer;
 
   const KernelCache& kernels() const { return cache_; }

@@ -150,6 +150,12 @@ void CompileFlags::add_to(CLI::App* command) {
                              ->check(between(0))
                              ->capture_default_str()
                              ->group("Compilation"));
+  compilation_.push_back(command
+                             ->add_option("--fold-work", fold_work,
+                                          "elements that may be computed for constants ahead")
+                             ->check(between(0))
+                             ->capture_default_str()
+                             ->group("Compilation"));
 }
 
 void CompileFlags::check_unused(const std::string& executable) const {
@@ -173,6 +179,7 @@ driver::CompileOptions CompileFlags::options() const {
   options.level = level;
   options.libraries = libraries == "onednn";
   options.fold_limit = fold_limit;
+  options.fold_work = fold_work;
   return options;
 }
 

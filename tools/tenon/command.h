@@ -55,7 +55,8 @@ struct CompileFlags {
   std::vector<std::string> dims;    // "batch=1"
   std::vector<std::string> shapes;  // "x=1x3x224x224"
   std::string libraries = "onednn";
-  int64_t fold_limit = int64_t{1} << 30;
+  int64_t fold_limit = driver::CompileOptions().fold_limit;
+  int64_t fold_work = driver::CompileOptions().fold_work;
 
   void add_to(CLI::App* command);
   // Refuses what only compilation heeds, for an executable.

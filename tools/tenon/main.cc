@@ -92,14 +92,7 @@ int finish(int exit_code) {
       Error(ErrorKind::Usage, cat("cannot write standard output: ", std::strerror(errno))));
 }
 
-}  // namespace
-}  // namespace tenon::tool
-
-int main(int argc, char** argv) {
-  using namespace tenon;
-  using namespace tenon::tool;
-  bound_spinning(argv);
-  clean_up_on_signals();
+int run(int argc, char** argv) {
   CLI::App app{"Tenon: compiles machine-learning programs and runs them.", "tenon"};
   app.footer(
       "`tenon COMMAND --help` explains a command. A model's way from file to numbers:\n\n"
@@ -136,22 +129,41 @@ int main(int argc, char** argv) {
     return finish(app.exit(done));
   } catch (const CLI::ParseError& error) {
     return report(usage_error(app, error));
-  } catch (const Error& error) {
-    return report(error);
-  } catch (const std::filesystem::filesystem_error& error) {
-    const std::string path = error.path1().string();
-    return report(Error(ErrorKind::Usage, cat(path.empty() ? "the file system" : path, ": ",
-                                              error.code().message())));
-  } catch (const std::system_error& error) {
-    return report(Error(ErrorKind::Runtime, "the system refused a resource")
-                      .found(error.what())
-                      .help("a limit of the process or the user may be reached: ulimit -a"));
-  } catch (const std::bad_alloc&) {
-    return report(Error(ErrorKind::Runtime, "out of memory")
-                      .help("give it less to do at once, or the process more memory"));
-  } catch (const std::exception& error) {
-    return report(
-        Error(ErrorKind::Internal, error.what()).help("this is a bug in tenon; please report it"));
   }
   return finish(exit_code);
+}
+
+// What was thrown, told to the user. It may take memory, and throw where there is none.
+int run_and_report(int argc, char** argv) try {
+  return run(argc, argv);
+} catch (const Error& error) {
+  return report(error);
+} catch (const std::filesystem::filesystem_error& error) {
+  const std::string path = error.path1().string();
+  return report(Error(ErrorKind::Usage,
+                      cat(path.empty() ? "the file system" : path, ": ", error.code().message())));
+} catch (const std::system_error& error) {
+  return report(Error(ErrorKind::Runtime, "the system refused a resource")
+                    .found(error.what())
+                    .help("a limit of the process or the user may be reached: ulimit -a"));
+} catch (const std::bad_alloc&) {
+  return report(Error(ErrorKind::Runtime, "out of memory")
+                    .help("give it less to do at once, or the process more memory"));
+} catch (const std::exception& error) {
+  return report(
+      Error(ErrorKind::Internal, error.what()).help("this is a bug in tenon; please report it"));
+}
+
+}  // namespace
+}  // namespace tenon::tool
+
+int main(int argc, char** argv) {
+  tenon::tool::bound_spinning(argv);
+  try {
+    tenon::tool::clean_up_on_signals();
+    return tenon::tool::run_and_report(argc, argv);
+  } catch (...) {
+    std::fputs("error: out of memory\n", stderr);
+    return tenon::exit_code(tenon::ErrorKind::Runtime);
+  }
 }

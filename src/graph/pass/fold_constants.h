@@ -3,9 +3,8 @@
 // What reads only constants is taken out as one function without parameters, fused and lowered like
 // any other, and run by the Evaluator; its results become constants. Bindings are taken in order
 // until the values that stand in memory reach the fold limit of the module, or those that fuse into
-// what uses them sixteen times that. What
-// fails to compute (an index out of range in code that may never run) stays, and fails where it
-// runs.
+// what uses them sixteen times that. What fails to compute stays, and fails where it runs: an index
+// out of range in code that may never run, or more work than the Evaluator is to do.
 #pragma once
 
 #include "graph/pass/pass.h"

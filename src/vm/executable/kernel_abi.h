@@ -95,6 +95,10 @@ struct KernelRuntime {
   // Queues a kernel on a device and returns; what it does ends before a value leaves the machine.
   // Returns 0 or what `raise` returned: NoDevice where the runtime drives no such device.
   int32_t (*launch)(const KernelRuntime* self, const KernelLaunch* launch);
+
+  // Asks whether the call that this thread works for is to stop: 0, or -1 after an error was
+  // recorded (then return -1 soon). Loops ask every few milliseconds. On any thread.
+  int32_t (*poll)(const KernelRuntime* self);
 };
 
 using KernelEntryFunction = int32_t (*)(void* self, const AnyView* args, int32_t count,
@@ -122,7 +126,8 @@ static_assert(offsetof(KernelRuntime, parallel_for) == 8 + kPointer);
 static_assert(offsetof(KernelRuntime, allocate) == 8 + 2 * kPointer);
 static_assert(offsetof(KernelRuntime, release) == 8 + 3 * kPointer);
 static_assert(offsetof(KernelRuntime, launch) == 8 + 4 * kPointer);
-static_assert(sizeof(KernelRuntime) == 8 + 5 * kPointer);
+static_assert(offsetof(KernelRuntime, poll) == 8 + 5 * kPointer);
+static_assert(sizeof(KernelRuntime) == 8 + 6 * kPointer);
 static_assert(offsetof(KernelLaunch, device_type) == 8 + kPointer);
 static_assert(offsetof(KernelLaunch, arguments) == 48 + kPointer);
 static_assert(sizeof(KernelLaunch) == 48 + 2 * kPointer);

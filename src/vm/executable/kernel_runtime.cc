@@ -80,8 +80,18 @@ int32_t launch(const KernelRuntime* self, const KernelLaunch* launch) {
   return self->raise(self, launch->kernel, KernelError::NoDevice, -1, -1, 0, device);
 }
 
+int32_t poll_call(const KernelRuntime*) {
+  try {
+    poll();
+    return 0;
+  } catch (...) {
+    return set_current_exception();
+  }
+}
+
 constexpr KernelRuntime kRuntime = {
-    kKernelAbiVersion, sizeof(KernelRuntime), &raise, &run_loop, &allocate, &give_back, &launch};
+    kKernelAbiVersion, sizeof(KernelRuntime), &raise, &run_loop, &allocate, &give_back, &launch,
+    &poll_call};
 
 }  // namespace
 

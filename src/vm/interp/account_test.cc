@@ -215,6 +215,16 @@ TEST(Account, CancellingReachesCallsWithinTheCall) {
   EXPECT_EQ(inner.call("seven").as<int64_t>(), 7);
 }
 
+TEST(Account, ACallThatBeginsWithinACancelledOneIsCancelledToo) {
+  Two two;
+  Machine inner(two.makes), outer(two.calls);
+  Function call = Function::from_typed([&] {
+    EXPECT_TRUE(outer.cancel());
+    return inner.call("spin");
+  });
+  EXPECT_THAT(failure_of([&] { outer.call("host", call); }), HasSubstr("was cancelled"));
+}
+
 TEST(Account, AFunctionValueCanBeCancelled) {
   Two two;
   Function f = two.makes->function("spin");

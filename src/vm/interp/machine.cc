@@ -189,15 +189,14 @@ void Machine::set_instrument(Instrument instrument) {
 }
 
 bool Machine::cancel() {
-  const bool elsewhere = calls_->interrupt(kCancelled);
   // In one step with the question whether a call runs, so that it hits none that begins later.
   uint32_t now = attention_.load(std::memory_order_relaxed);
-  while (!(now & kIdle)) {
-    if (attention_.compare_exchange_weak(now, now | kCancelled, std::memory_order_relaxed)) {
-      return true;
-    }
+  bool runs = false;
+  while (!(now & kIdle) && !runs) {
+    runs = attention_.compare_exchange_weak(now, now | kCancelled, std::memory_order_relaxed);
   }
-  return elsewhere;
+  // Behind it: a call within that one which enters itself later looks at the word (Outermost).
+  return calls_->interrupt(kCancelled) || runs;
 }
 
 MachineStats Machine::stats() const {
@@ -271,6 +270,8 @@ class Machine::Outermost {
       // Its own machine's cancel finds a call there; others find it here.
       if (call.outer_) {
         entry.emplace(call.outer_->account_->calls, &m.attention_);
+        m.attention_.fetch_or(call.outer_->attention_.load(std::memory_order_relaxed) & kCancelled,
+                              std::memory_order_relaxed);
       } else if (m.account_->calls != m.calls_) {
         entry.emplace(m.account_->calls, &m.attention_);
       }

@@ -1,0 +1,41 @@
+#include "loop/work.h"
+
+#include <gtest/gtest.h>
+
+#include "loop/test_statements.h"
+
+namespace tenon::loop {
+namespace {
+
+TEST(Work, IsTheStoresOfAllTurns) {
+  const Dim n = Dim::symbol("n");
+  auto c = buffer("c", f32, {n});
+  auto i = var("i", i64), j = var("j", i64);
+  const StmtRef one = put(c, {i}, literal(f32, 0));
+  auto loop = [&](const Ref<const Var>& v, const ExprRef& extent, const StmtRef& body) {
+    return nest(v, index(0), extent, ForKind::kSerial, body);
+  };
+  auto work = [&](const StmtRef& body) {
+    return stores_of(*kernel("k", {}, {c}, body), [](std::string_view name) {
+      return name == "n" ? std::optional<int64_t>(1000) : std::nullopt;
+    });
+  };
+  EXPECT_EQ(work(loop(i, dim_value(n), one)), 1000);
+  EXPECT_EQ(work(loop(i, dim_value(n), loop(j, binary(BinaryOp::kAdd, index(1), index(2)), one))),
+            3000);
+  EXPECT_EQ(work(loop(i, dim_value(n), both({one, one}))), 2000);
+  EXPECT_EQ(work(loop(i, dim_value(Dim::symbol("other")), one)), 1);
+  EXPECT_EQ(work(loop(i, index(-5), one)), 0);
+  // A tile's rest: as in the first turn.
+  const ExprRef rest =
+      binary(BinaryOp::kMin, index(64),
+             binary(BinaryOp::kSub, dim_value(n), binary(BinaryOp::kMul, i, index(64))));
+  EXPECT_EQ(work(loop(i, index(16), loop(j, rest, one))), 16 * 64);
+  const StmtRef longer = when(less(i, j), one, loop(i, index(9), one));
+  EXPECT_EQ(work(loop(i, dim_value(n), longer)), 9000);
+  EXPECT_EQ(work(loop(i, index(INT64_MAX), loop(j, index(INT64_MAX), one))),
+            static_cast<double>(INT64_MAX) * static_cast<double>(INT64_MAX));
+}
+
+}  // namespace
+}  // namespace tenon::loop
