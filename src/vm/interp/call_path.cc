@@ -233,6 +233,13 @@ const FunctionCode* Dispatch::closure_code(Machine& m, const Op& op, const AnyVi
   return closure->code;
 }
 
+AnyView Dispatch::captured(Machine& m, const Any& capture, AnyView* slot) {
+  Any value = capture;
+  m.top_ = slot;
+  m.protect(&value);
+  return value.leak();
+}
+
 // The callee takes over the frame: its arguments are gathered above it, then moved down.
 void Dispatch::tail_arguments(Machine& m, const Op& op, const FunctionCode& code, AnyView* base,
                               const AnyView* closure) {

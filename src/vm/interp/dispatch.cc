@@ -366,7 +366,9 @@ handle_CallClosure : {
   AnyView* slot = frame;
   const auto* closure = static_cast<const ClosureObj*>(static_cast<FunctionObj*>(value.v.object));
   for (const Any& capture : closure->captures) {
-    write_words(*slot, words_of(captured(m, capture, slot)));
+    const bool may_need_protection = capture.type_index == TypeIndex::Tensor;
+    write_words(*slot,
+                may_need_protection ? words_of(captured(m, capture, slot)) : shared(capture));
     ++slot;
   }
   for (size_t i = 1; i < o.args.size(); ++i) {

@@ -41,14 +41,7 @@ class Dispatch {
   // The code of a closure of this program, its arity checked; null for any other function.
   static const FunctionCode* closure_code(Machine& m, const Op& op, const AnyView& callee);
   // A capture as the callee may hold it, owned. The registers below `slot` are live meanwhile.
-  static AnyView captured(Machine& m, const Any& capture, AnyView* slot) {
-    Any value = capture;
-    if (value.type_index == TypeIndex::Tensor) {
-      m.top_ = slot;
-      m.protect(&value);
-    }
-    return value.leak();
-  }
+  static AnyView captured(Machine& m, const Any& capture, AnyView* slot);
   static void tail_arguments(Machine& m, const Op& op, const FunctionCode& code, AnyView* base,
                              const AnyView* closure);
   // True when the instrument skips the call, whose result is then written.
