@@ -293,9 +293,13 @@ typedef struct tenon_load_options {
   int32_t flags;       /* 0 or TENON_UNTRUSTED */
   int64_t deadline_ns; /* from the start of loading */
   int64_t memory;      /* bytes that loading allocates; a file that is mapped doesn't count */
+  /* Modules in which the functions that the program calls are looked up first, in their order:
+   * before the libraries that its file names, and before the functions that are registered. */
+  const tenon_any* modules;
+  size_t module_count;
 } tenon_load_options;
 #define TENON_LOAD_DEFAULTS \
-  { sizeof(tenon_load_options), 0, -1, -1 }
+  { sizeof(tenon_load_options), 0, -1, -1, NULL, 0 }
 
 /* Maps a .tnx file, checks all of it, and links it: its functions must be registered before. The
  * program is immutable and may be shared by threads. The file may be replaced or removed
@@ -353,6 +357,10 @@ typedef struct tenon_limits {
  * call is held to what is left of that call's limits as well. */
 TENON_API int tenon_program_function(const tenon_any* program, const char* name,
                                      const tenon_limits* limits, tenon_any* out);
+
+/* All of the program's functions as a module, each such a value. */
+TENON_API int tenon_program_module(const tenon_any* program, const tenon_limits* limits,
+                                   tenon_any* out);
 
 /* What a machine runs on: a stack, memory pools, and limits. One call at a time; make one for each
  * thread. It stays usable after every error. */

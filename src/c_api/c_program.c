@@ -182,6 +182,7 @@ int tenon_test_c_program(void) {
 
 /* The executable of executable_test.cc: @main(x, n) gives (x, n + 1). */
 int tenon_test_c_executable(const void* data, size_t size) {
+  tenon_any module = TENON_NONE_VALUE;
   tenon_any program = TENON_NONE_VALUE, machine = TENON_NONE_VALUE, result = TENON_NONE_VALUE;
   tenon_any next = TENON_NONE_VALUE, args[2] = {TENON_NONE_VALUE, {TENON_INT, 0, {41}}};
   tenon_limits limits = TENON_NO_LIMITS;
@@ -196,6 +197,15 @@ int tenon_test_c_executable(const void* data, size_t size) {
   CHECK(tenon_program_signature(&program, "main", &params, NULL) == 0 && params == 2);
   CHECK(tenon_program_param(&program, "main", 0, &info) == 0 && info.kind == TENON_TENSOR);
   CHECK(tenon_machine_create(&program, &machine) == 0);
+  CHECK(tenon_program_module(&program, NULL, &module) == 0 && module.type_index == TENON_MODULE);
+  CHECK(tenon_module_function(&module, "main", &next) == 0 && next.type_index == TENON_FUNCTION);
+  untrusted.modules = &module;
+  untrusted.module_count = 1;
+  CHECK(tenon_program_from_bytes(data, size, &untrusted, &program) == 0);
+  untrusted.modules = &next;
+  CHECK(tenon_program_from_bytes(data, size, &untrusted, &program) == -1);
+  CHECK(strstr(tenon_last_error(), "not a module") != NULL);
+  tenon_any_release(&module);
   tenon_any_release(&program); /* the machine keeps it */
   limits.fuel = 100;
   CHECK(tenon_machine_set_limits(&machine, &limits) == 0);

@@ -147,6 +147,10 @@ vm::ProgramOptions options_of(const tenon_load_options* given) {
       std::chrono::nanoseconds(or_none(load.deadline_ns, options.limits.deadline.count()));
   options.limits.memory = static_cast<size_t>(or_none(load.memory, 0));
   need(load.memory != 0, "a memory limit of 0 leaves nothing to load into; -1 is none");
+  need(load.modules || load.module_count == 0, "the modules are missing");
+  for (size_t i = 0; i < load.module_count; ++i) {
+    options.modules.push_back(c_api::take<Module>(load.modules + i, "this is not a module"));
+  }
   return options;
 }
 
@@ -268,6 +272,14 @@ int tenon_program_function(const tenon_any* program, const char* name, const ten
     need(name && out, "a function's name or the place for it is missing");
     const Program& p = *program_of(program).program;
     give(out, Any(p.function(name, limits ? limits_of(*limits) : vm::Limits())));
+  });
+}
+
+int tenon_program_module(const tenon_any* program, const tenon_limits* limits, tenon_any* out) {
+  return guard([&] {
+    need(out, "the place for the module is missing");
+    const Program& p = *program_of(program).program;
+    give(out, p.module(limits ? limits_of(*limits) : vm::Limits()));
   });
 }
 

@@ -21,7 +21,7 @@ static_assert(sizeof(((tenon_any*)0)->v) == 8, "value");
 static_assert(sizeof(tenon_text) == 2 * sizeof(void*), "text");
 static_assert(offsetof(tenon_text, size) == sizeof(void*), "text");
 
-static_assert(sizeof(tenon_load_options) == 24, "load options");
+static_assert(sizeof(tenon_load_options) == 24 + 2 * sizeof(void*), "load options");
 static_assert(offsetof(tenon_load_options, deadline_ns) == 8, "load options");
 
 /* Pointers have 32 or 64 bits; integers of 64 bits are aligned to 8 bytes in either case. */

@@ -311,6 +311,32 @@ func @f() {
   constant->deleter(constant, Object::kFree);
 }
 
+TEST(Linking, AProgramCallsFunctionsOfAnotherByItsModule) {
+  const Module library = program_of(assemble(R"(
+func @twice(n: i64) -> i64 {
+  %0 = add %0, %0
+  ret %0
+}
+local func @hidden() -> i64 {
+  ret 1
+})"))
+                             ->module();
+  EXPECT_EQ(library.get()->kind, "executable");
+  EXPECT_EQ(library.get()->names, std::vector<std::string>{"twice"});
+  EXPECT_FALSE(library.find("hidden"));
+  EXPECT_EQ(library.find("twice").get(), library.find("twice").get());  // remembered
+  ProgramOptions options;
+  options.modules = {library};
+  Machine machine(program_of(assemble(R"(
+packed $twice
+func @main(n: i64) -> i64 {
+  %1 = call_packed $twice, %0
+  ret %1
+})"),
+                             options));
+  EXPECT_EQ(machine.call("main", 21).as<int64_t>(), 42);
+}
+
 TEST(Linking, UntrustedFilesGetFunctionsForFilesOnly) {
   register_typed("test.for_files", [] { return 1; }, {.for_files = true});
   register_typed("test.for_us", [] { return 2; });

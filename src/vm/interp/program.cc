@@ -246,6 +246,21 @@ Function Program::function(std::string_view name, const Limits& limits) const {
   return Function::adopt(ClosureObj::of(*this, code, 0, Account::of(Machine::checked(limits))));
 }
 
+Module Program::module(const Limits& limits) const {
+  std::vector<std::string> names;
+  for (const FunctionUnit& f : unit_.functions) {
+    if (f.exported) names.push_back(f.name);
+  }
+  return Module(
+      "executable", name_,
+      [program = Ref<const Program>(this), limits](std::string_view function) {
+        const int64_t i = program->unit_.find_function(function);
+        const bool found = i >= 0 && program->unit_.functions[static_cast<size_t>(i)].exported;
+        return found ? program->function(function, limits) : Function();
+      },
+      std::move(names));
+}
+
 Any Program::call_on_idle(const FunctionCode& code, std::span<const Any> captures,
                           std::span<const AnyView> args, const Ref<Account>& account) const {
   struct Lent {

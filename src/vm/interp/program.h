@@ -76,6 +76,8 @@ class Program : public Object {
   // An exported function as a value, which anybody may call, on any thread and several at once.
   // Each call is held to `limits`. A Usage error as of `exported`.
   Function function(std::string_view name, const Limits& limits = {}) const;
+  // The exported functions as a module of kind "executable": each as `function` makes it.
+  Module module(const Limits& limits = {}) const;
 
   // The function that holds the op, and the word offset of its instruction; null outside of code.
   const FunctionCode* locate(const Op* op, uint32_t* offset) const;
