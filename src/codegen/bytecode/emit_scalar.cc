@@ -55,7 +55,8 @@ std::optional<Opcode> opcode_of(BinaryOp op) {
       return Opcode::Xor;
     case BinaryOp::kShl:
       return Opcode::Shl;
-    case BinaryOp::kShr:  // several instructions, see shift_right
+    case BinaryOp::kShr:  // of i64, the one integer type of scalars, which has a sign
+      return Opcode::Ashr;
     case BinaryOp::kPow:
     case BinaryOp::kAtan2:
       break;
@@ -134,20 +135,7 @@ void FunctionEmitter::emit_scalar_op(const Call& call, const TypeRef& type, Arg 
       undefined();
     }
   };
-  // An arithmetic shift from the logical one, which gives 0 for amounts outside of 0..63: a and its
-  // bits negated agree once they are shifted and negated again.
-  auto shift_right = [&](Arg a, Arg by, Arg to) {
-    const Arg signs = Arg::reg(temporary()), bits = Arg::reg(temporary());
-    code_.emit(Opcode::Min, {signs, a, Arg::imm(0)});
-    code_.emit(Opcode::Max, {signs, signs, Arg::imm(-1)});
-    code_.emit(Opcode::Xor, {bits, a, signs});
-    code_.emit(Opcode::Shr, {bits, bits, by});
-    code_.emit(Opcode::Xor, {bits, bits, signs});
-    code_.emit(Opcode::Shr, {signs, Arg::imm(-1), by});
-    code_.emit(Opcode::Select, {to, signs, bits, Arg::imm(0)});
-  };
   auto binary = [&](const loop::Binary& e, Arg to) {
-    if (e.op == BinaryOp::kShr) return shift_right(part(e.a, false), part(e.b, false), to);
     std::optional<Opcode> opcode = opcode_of(e.op);
     if (!opcode) undefined();
     const bool keeps_truth = e.dtype.is_bool() && !info(e.op).tests;
