@@ -164,6 +164,7 @@ Options are a map from names to values, or `none`. An unknown name is an error.
 | compile | `level` | int | 2 | the optimisation level, 0 to 3 |
 | compile | `libraries` | string | `"onednn"` | `"none"` for Tenon's own kernels alone |
 | compile | `fold_limit` | int | 1 GiB | bytes of constants that may be computed ahead |
+| compile | `fold_work` | int | 2^33 | elements that computing ahead may store |
 | compile | `threads` | int | 0 | threads that compile kernels; 0 for all |
 | compile | `passes` | array of strings | by level | the passes that run, in this order |
 | interpret | `cpu` | string | `"native"` | what its kernels are compiled for |

@@ -53,6 +53,7 @@ CompileOptions take_compile_options(HostOptions& given) {
   }
   options.libraries = libraries == "onednn";
   options.fold_limit = given.take<int64_t>("fold_limit").value_or(options.fold_limit);
+  options.fold_work = given.take<int64_t>("fold_work").value_or(options.fold_work);
   options.threads = given.take<int>("threads").value_or(options.threads);
   if (const auto passes = given.take<Array<String>>("passes")) {
     options.passes.emplace();

@@ -38,7 +38,7 @@ class HostOptions {
   std::set<std::string, std::less<>> taken_;
 };
 
-// cpu, level, libraries, fold_limit, threads, passes.
+// cpu, level, libraries, fold_limit, fold_work, threads, passes.
 CompileOptions take_compile_options(HostOptions& options);
 // dims, shapes.
 onnx::ImportOptions take_import_options(HostOptions& options);
