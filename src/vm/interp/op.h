@@ -37,7 +37,7 @@ struct PackedSlot;
 
 // What an Op needs beyond its own fields, by the class of its instruction; owned by the Program.
 
-// Plain: the operands that are values, in order, and the others, of which there is one of a kind.
+// Plain: the operands that are values, in order; the dtype and the device, if there are any.
 struct Operands {
   std::vector<ValueRef> args;
   DataType dtype;
