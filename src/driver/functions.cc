@@ -12,6 +12,7 @@
 #include "graph/pass/pass.h"
 #include "import/onnx/read_model.h"
 #include "json/object_json.h"
+#include "object/reflect.h"
 #include "object/registry.h"
 #include "vm/executable/write_file.h"
 
@@ -78,9 +79,12 @@ graph::Module run_passes_function(const graph::Module& module, const Any& passes
   CompileOptions compile = take_compile_options(given);
   given.require_all_taken();
   if (!passes.is_none()) {
-    Map<String, Any> list{{"passes", passes}};
-    HostOptions names{Any(list)};
-    compile.passes = take_compile_options(names).passes;
+    if (!passes.is<Array<String>>()) {
+      throw Error(ErrorKind::Usage, "the passes are not an array of names")
+          .found(repr(passes, 200));
+    }
+    compile.passes.emplace();
+    for (const String& name : passes.as<Array<String>>()) compile.passes->push_back(name.str());
   }
   return run_passes(checked(module), compile);
 }

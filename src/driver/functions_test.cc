@@ -133,6 +133,8 @@ TEST(HostPass, IsCheckedWhateverItReturns) {
                    }));
   EXPECT_THAT(run_pass("test.failing"), HasSubstr("not this one"));
   EXPECT_THAT(run_pass("simplfy"), HasSubstr("did you mean simplify?"));
+  EXPECT_THAT(failure_of([] { call("tenon.run_passes", parsed(kTwice), "simplify", Any()); }),
+              HasSubstr("the passes are not an array of names"));
 }
 
 // ---- JSON ----
