@@ -120,7 +120,7 @@ TEST(Nesting, SharesTheOuterCallsFuel) {
 
 TEST(Nesting, SharesTheOuterCallsDeadline) {
   Limits limits;
-  limits.deadline = std::chrono::milliseconds(20);
+  limits.deadline = std::chrono::milliseconds(300);
   Machine m(program_of(assemble(kProgram), host()), limits);
   Any spinner = m.call("spinner");
   Function spin_with_argument =
