@@ -214,6 +214,7 @@ void share_symbolic_sizes(const std::vector<Value>& values, Plan* plan) {
 class Planner : public Rewriter {
  protected:
   void enter(const FunctionRef& function) override {
+    arenas_.clear();  // keyed by plans, whose addresses the next ones may have
     plans_.clear();
     plan(function->body);
   }
