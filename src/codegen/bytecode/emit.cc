@@ -1,8 +1,61 @@
 #include "codegen/bytecode/emit.h"
 
-#include "codegen/bytecode/function_emitter.h"
+#include <algorithm>
+
+#include "codegen/bytecode/arrange_counters.h"
+#include "codegen/bytecode/lower_function.h"
+#include "codegen/bytecode/write_code.h"
+#include "vm/isa/limits.h"
 
 namespace tenon::codegen {
+
+using graph::FunctionExpr;
+using graph::VarRef;
+
+namespace {
+
+[[noreturn]] void refuse(const FunctionExpr& function, const std::string& what,
+                         std::string_view help) {
+  throw Error(ErrorKind::Unsupported, function.span, cat("'", function.name, "': ", what))
+      .help(help);
+}
+
+// A model may name its inputs and results as it likes; a file's names hold no control characters.
+// Appended to `names`, none of which it may equal.
+void add_name(const char* what, const FunctionExpr& function, std::string_view name,
+              std::vector<std::string>* names) {
+  const std::string written = printable(name);
+  require_name(what, written, function.span);
+  if (std::ranges::find(*names, written) != names->end()) {
+    refuse(function, cat("two ", what, "s are written ", quoted(written)),
+           "rename one: in a compiled file control characters are written as escapes");
+  }
+  names->push_back(written);
+}
+
+void emit_signature(const FunctionExpr& function, const Array<String>* result_names,
+                    vm::FunctionUnit* out) {
+  require_name("function", function.name, function.span);
+  if (has_type_parameters(type_of(function))) {
+    refuse(function, "type parameters are parsed and checked, but not run by this version",
+           "write a function for each type");
+  }
+  if (function.params.size() > vm::kMaxParams) {
+    refuse(function, cat("it has ", function.params.size(), " parameters"),
+           cat("a function of bytecode has at most ", vm::kMaxParams, ": pass some as a tuple"));
+  }
+  if (auto* exported = function.attrs.find("export")) out->exported = exported->as<bool>();
+  std::vector<std::string> names;
+  for (const VarRef& param : function.params) {
+    add_name("parameter", function, param->name, &names);
+    out->params.push_back({names.back(), signature_type(param->type)});
+  }
+  out->result = signature_type(function.result_type);
+  if (!result_names) return;
+  for (const String& name : *result_names) add_name("result", function, name, &out->result_names);
+}
+
+}  // namespace
 
 vm::SignatureType signature_type(const graph::TypeRef& type) {
   return vm::parse_signature_type(to_text(graph::without_known_values(type)));
@@ -12,22 +65,28 @@ vm::Unit emit_unit(const graph::Module& module, const ResultNames& result_names)
   vm::Unit unit;
   unit.producer = "tenon 0.1.0";
   // Every function has its place before any body is emitted: calls go forward and back.
+  FunctionIndices indices;
   for (const auto& [name, function] : module->functions) {
+    indices.emplace(name.view(), static_cast<uint32_t>(unit.functions.size()));
     vm::FunctionUnit f;
     f.name = std::string(name);
     unit.functions.push_back(std::move(f));
   }
-  size_t index = 0;
   ConstantPool constants(&unit);
+  uint32_t index = 0;
   for (const auto& [name, function] : module->functions) {
-    vm::FunctionUnit& f = unit.functions[index++];
-    FunctionEmitter(&unit, &constants, *function).emit(&f);
-    if (auto* names = result_names.find(name)) {
-      for (const String& result : *names) {
-        f.result_names.push_back(printable(result));
-        require_name("result", f.result_names.back(), function->span);
-      }
+    vm::FunctionUnit& out = unit.functions[index];
+    emit_signature(*function, result_names.find(name), &out);
+    VirtualCode code = FunctionLowering(&unit, &constants, indices, *function, index).run();
+    arrange_counters(&code);
+    const Liveness liveness = analyse_liveness(&code);
+    write_code(code, liveness, assign_registers(code, liveness), index, &out);
+    if (out.register_count > vm::kMaxRegisters) {
+      refuse(*function, cat("it keeps ", out.register_count, " values and sizes at once"),
+             cat("a function of bytecode has at most ", vm::kMaxRegisters,
+                 " registers: make two functions of it"));
     }
+    ++index;
   }
   return unit;
 }

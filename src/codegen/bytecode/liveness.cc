@@ -1,72 +1,220 @@
 #include "codegen/bytecode/liveness.h"
 
-#include <functional>
+#include <algorithm>
 
-#include "graph/ir/walk.h"
+#include "codegen/bytecode/live_set.h"
 
 namespace tenon::codegen {
 
-using namespace graph;  // NOLINT: this file speaks of graph IR only
+using vm::Arg;
 
-BlockLiveness analyse_liveness(const Array<Ref<const Binding>>& bindings,
-                               const std::vector<Operand>& results,
-                               const std::vector<const Var*>& extra) {
-  const size_t count = bindings.size();
-  BlockLiveness out;
-  out.dies.resize(count);
-  out.unused.resize(count, false);
+namespace {
 
-  constexpr int64_t kNever = -1;
-  std::unordered_map<const Var*, int64_t> last;
-  for (const Var* var : extra) last[var] = kNever;
-  for (const auto& binding : bindings) last[binding->var.get()] = kNever;
+// One walk through the blocks from the last to the first. `open_` says of each register where the
+// range ends that it is in at the present position.
+class Analysis {
+ public:
+  explicit Analysis(VirtualCode* code)
+      : code_(*code), sets_(code->register_count()), open_(code->register_count(), 0) {}
 
-  std::function<void(const BlockRef&, int64_t)> visit_block;
-  auto use = [&](const Operand& operand, int64_t at) {
-    if (auto* var = operand.as<Var>()) {
-      if (auto it = last.find(var); it != last.end()) it->second = at;
+  Liveness run() {
+    out_.ranges.resize(code_.register_count());
+    out_.kills.resize(code_.block_count());
+    live_in_.resize(code_.block_count(), 0);
+    number();
+    collect_uses_in_loops();
+    LiveSets::Set next = 0;  // live at the start of the block behind
+    uint32_t end = end_;
+    for (size_t i = code_.order().size(); i-- > 0;) {
+      const BlockId id = code_.order()[i];
+      const LiveSets::Set live = live_at_end(id);
+      sets_.for_each_missing(next, live, [&](Register r) { close(r, end); });
+      sets_.for_each_missing(live, next, [&](Register r) { open_[r] = end; });
+      next = live_in_[id] = through_block(id, live, end);
+      end = starts_[id];
     }
-  };
-  auto visit = [&](const ExprRef& value, int64_t at) {
-    for_each_operand(value, [&](const Operand& operand) { use(operand, at); });
-    for_each_block(value, [&](const BlockRef& inner) { visit_block(inner, at); });
-  };
-  visit_block = [&](const BlockRef& inner, int64_t at) {
-    for (const auto& binding : inner->bindings) visit(binding->value, at);
-    use(inner->result, at);
-  };
-
-  for (size_t i = 0; i < count; ++i) visit(bindings[i]->value, static_cast<int64_t>(i));
-  for (const Operand& result : results) use(result, static_cast<int64_t>(count));
-
-  for (size_t i = 0; i < count; ++i) {
-    const Var* var = bindings[i]->var.get();
-    if (last[var] == kNever) out.unused[i] = true;
+    for (auto& ranges : out_.ranges) std::ranges::reverse(ranges);
+    return std::move(out_);
   }
-  // In the order of binding, so that registers are given in the same order every time.
-  auto dies = [&](const Var* var) {
-    const int64_t at = last.at(var);
-    if (at != kNever && at < static_cast<int64_t>(count)) out.dies[at].push_back(var);
-  };
-  for (const Var* var : extra) dies(var);
-  for (const auto& binding : bindings) dies(binding->var.get());
-  return out;
-}
 
-std::unordered_set<const Var*> variables_used_inside(const ExprRef& value) {
-  std::unordered_set<const Var*> used;
-  auto use = [&](const Operand& operand) {
-    if (auto* var = operand.as<Var>()) used.insert(var);
-  };
-  std::function<void(const BlockRef&)> visit = [&](const BlockRef& block) {
-    for (const auto& binding : block->bindings) {
-      for_each_operand(binding->value, use);
-      for_each_block(binding->value, visit);
+ private:
+  void number() {
+    starts_.resize(code_.block_count());
+    definitions_.resize(code_.register_count(), 0);
+    uint32_t position = 0;
+    for (BlockId id : code_.order()) {
+      starts_[id] = position;
+      const VirtualBlock& block = code_.block(id);
+      for (Register r : block.params) definitions_[r] = id;
+      for (const VirtualInstruction& instruction : block.instructions) {
+        for_each_register(instruction, [&](uint32_t i, Role role) {
+          if (role == Role::Def) definitions_[instruction.operands[i].index()] = id;
+        });
+      }
+      position += 2 * static_cast<uint32_t>(block.instructions.size() + 2);
     }
-    use(block->result);
-  };
-  for_each_block(value, visit);
-  return used;
+    end_ = position;
+  }
+
+  // What a loop uses of outside is live all through it: it may turn again.
+  void collect_uses_in_loops() {
+    if (code_.loops().empty()) return;
+    used_in_loop_.resize(code_.loops().size(), 0);
+    const std::vector<uint32_t> places = code_.places();
+    for (BlockId id : code_.order()) {
+      const VirtualBlock& block = code_.block(id);
+      auto use = [&](Arg arg) {
+        if (!arg.is_register()) return;
+        const Register r = arg.index();
+        for (uint32_t l = block.loop; l != kNoLoop; l = code_.loops()[l].parent) {
+          if (places[definitions_[r]] >= places[code_.loops()[l].header]) break;
+          const LiveSets::Set with = sets_.insert(used_in_loop_[l], r);
+          if (with == used_in_loop_[l]) break;  // then the loops around have it too
+          used_in_loop_[l] = with;
+        }
+      };
+      for (const VirtualInstruction& instruction : block.instructions) {
+        for_each_register(instruction, [&](uint32_t i, Role role) {
+          if (role != Role::Def) use(instruction.operands[i]);
+        });
+      }
+      use(block.value);
+      for (Arg arg : block.args) use(arg);
+    }
+  }
+
+  LiveSets::Set live_at_end(BlockId id) {
+    const VirtualBlock& block = code_.block(id);
+    switch (block.exit) {
+      case Exit::Jump:
+        if (block.loop != kNoLoop && code_.loops()[block.loop].latch == id) {
+          return live_around(block.loop);
+        }
+        return live_in_[block.target];
+      case Exit::Branch: {
+        const LiveSets::Set live = sets_.unite(live_in_[block.target], live_in_[block.otherwise]);
+        for (BlockId successor : {block.target, block.otherwise}) {
+          sets_.for_each_missing(live, live_in_[successor], [&](Register r) {
+            if (code_.owns(r)) out_.kills[successor].push_back(r);
+          });
+        }
+        return live;
+      }
+      case Exit::Return:
+      case Exit::SelfCall:
+      case Exit::Left:
+        break;
+    }
+    return 0;
+  }
+
+  // What is live where the loop turns: what it uses of outside, and what is used behind it and not
+  // made in its condition.
+  LiveSets::Set live_around(uint32_t index) {
+    const VirtualLoop& loop = code_.loops()[index];
+    LiveSets::Set live = live_in_[loop.exit];
+    const auto first = std::ranges::find(code_.order(), loop.header);
+    for (auto it = first;; ++it) {
+      const VirtualBlock& block = code_.block(*it);
+      for (Register r : block.params) live = sets_.erase(live, r);
+      for (const VirtualInstruction& instruction : block.instructions) {
+        for_each_register(instruction, [&](uint32_t i, Role role) {
+          if (role == Role::Def) live = sets_.erase(live, instruction.operands[i].index());
+        });
+      }
+      if (*it == loop.test) break;
+    }
+    return sets_.unite(live, used_in_loop_[index]);
+  }
+
+  // Walks back through the block from what is live at its end; what is live at its start.
+  LiveSets::Set through_block(BlockId id, LiveSets::Set live, uint32_t end) {
+    VirtualBlock& block = code_.block(id);
+    auto use = [&](Arg& arg, uint32_t to, bool movable) {
+      const Register r = arg.index();
+      if (open_[r]) return;
+      open_[r] = to;
+      if (movable && code_.owns(r)) arg = Arg::last(r);
+      if (definitions_[r] != id) live = sets_.insert(live, r);
+    };
+    // False when nothing reads what is written there.
+    auto define = [&](Register r, uint32_t at) {
+      if (!open_[r]) return false;
+      close(r, at);
+      live = sets_.erase(live, r);
+      return true;
+    };
+
+    uint32_t position = end - 2;
+    for (size_t i = block.args.size(); i-- > 0;) {
+      if (block.args[i].is_register()) use(block.args[i], position + 1, true);
+    }
+    if (block.value.is_register()) use(block.value, position + 1, block.exit == Exit::Return);
+    for (size_t i = block.instructions.size(); i-- > 0;) {
+      position -= 2;
+      VirtualInstruction& instruction = block.instructions[i];
+      std::vector<Arg>& operands = instruction.operands;
+      registers_.clear();
+      for_each_register(instruction,
+                        [&](uint32_t at, Role role) { registers_.emplace_back(at, role); });
+      // An instruction that writes several registers may write one before it has read all.
+      uint32_t read_until = position + 1, written = 0;
+      for (const auto& [at, role] : registers_) written += role == Role::Def;
+      const vm::OperandSpec& last = vm::info_of(instruction.opcode).specs().back();
+      const bool writes_list =
+          last.list && (last.kind == vm::OperandKind::Def || last.kind == vm::OperandKind::Dim);
+      if (writes_list && written) read_until = position + 2;
+      for (const auto& [at, role] : registers_) {
+        if (role != Role::Def || define(operands[at].index(), position + 1)) continue;
+        const bool is_dim =
+            vm::info_of(instruction.opcode).spec_at(at).kind == vm::OperandKind::Dim;
+        if (is_dim) operands[at - 1] = Arg::imm(static_cast<int64_t>(vm::DimMatch::Ignore));
+        operands[at] = Arg::none();
+      }
+      for (size_t k = registers_.size(); k-- > 0;) {
+        const auto& [at, role] = registers_[k];
+        if (role != Role::Def) use(operands[at], read_until, role == Role::MovableUse);
+      }
+    }
+    const uint32_t start = position - 2;
+    for (Register r : block.params) {
+      if (define(r, start)) continue;
+      add_range(r, {start, start + 1});
+      if (code_.owns(r)) out_.kills[id].push_back(r);
+    }
+    return live;
+  }
+
+  void close(Register r, uint32_t from) {
+    add_range(r, {from, open_[r]});
+    open_[r] = 0;
+  }
+
+  void add_range(Register r, LiveRange range) {
+    auto& ranges = out_.ranges[r];
+    if (!ranges.empty() && ranges.back().from == range.to) {
+      ranges.back().from = range.from;
+    } else {
+      ranges.push_back(range);
+    }
+  }
+
+  VirtualCode& code_;
+  LiveSets sets_;
+  std::vector<uint32_t> open_;  // 0: in no range
+  std::vector<uint32_t> starts_;
+  uint32_t end_ = 0;
+  std::vector<BlockId> definitions_;                  // by register
+  std::vector<LiveSets::Set> live_in_;                // by block
+  std::vector<LiveSets::Set> used_in_loop_;           // by loop: registers made outside
+  std::vector<std::pair<uint32_t, Role>> registers_;  // of the instruction at hand
+  Liveness out_;
+};
+
+}  // namespace
+
+Liveness analyse_liveness(VirtualCode* code) {
+  return Analysis(code).run();
 }
 
 }  // namespace tenon::codegen

@@ -1,32 +1,31 @@
-// Liveness: the binding of a block after which each of the block's own variables is dead.
-//
-// A variable belongs to the block that binds it (a function's parameters to its body). A use inside
-// a nested block counts as a use by the binding that holds that block: whether the branch runs, or
-// how often the loop does, is not asked.
+// Liveness of virtual registers, per edge of control flow: where each one holds a value that is
+// still used, where a value must be released, and which use is a value's last.
 #pragma once
 
-#include <unordered_map>
-#include <unordered_set>
+#include <cstdint>
 #include <vector>
 
-#include "graph/ir/module.h"
+#include "codegen/bytecode/virtual_code.h"
 
 namespace tenon::codegen {
 
-struct BlockLiveness {
-  // dies[i]: variables whose last use is binding i; the block's result is used after all of them.
-  std::vector<std::vector<const graph::Var*>> dies;
-  // Bound but never used: dead right after their binding.
-  std::vector<bool> unused;
+// Positions count through the blocks in their order. A block begins at an even position with its
+// parameters; then each instruction, and the block's exit, takes two: one at which it reads its
+// operands and one at which it writes its results.
+struct LiveRange {
+  uint32_t from = 0, to = 0;  // the position behind the last
+  bool operator==(const LiveRange&) const = default;
 };
 
-// `bindings` with the operands that are used after all of them. `extra` are variables that belong
-// to the block beside those it binds: a function's parameters.
-BlockLiveness analyse_liveness(const Array<Ref<const graph::Binding>>& bindings,
-                               const std::vector<graph::Operand>& results,
-                               const std::vector<const graph::Var*>& extra);
+struct Liveness {
+  // By register: ascending, with a gap between two. None of a register that is never written.
+  std::vector<std::vector<LiveRange>> ranges;
+  // By block: the registers to release at its start, which a branch to it leaves behind.
+  std::vector<std::vector<Register>> kills;
+};
 
-// What the blocks inside of `value` use, at any depth.
-std::unordered_set<const graph::Var*> variables_used_inside(const graph::ExprRef& value);
+// Marks the last uses of registers that own their value; drops results that nothing reads. Takes
+// time near linear in the size of the code: what lives across many blocks costs nothing in them.
+Liveness analyse_liveness(VirtualCode* code);
 
 }  // namespace tenon::codegen

@@ -14,15 +14,17 @@ struct Form {
   const char* text;  // for messages
   size_t operands;
   std::vector<std::pair<const char*, AttrKind>> attrs;
+  std::vector<std::pair<const char*, AttrKind>> optional_attrs = {};
 };
 
 const std::vector<Form>& forms() {
   static const std::vector<Form> table = {
       {MemoryIntrinsic::kStorage,
        kMemoryStorage,
-       "(size=dim) -> opaque[\"storage\"]",
+       "(size=dim) -> opaque[\"storage\"], with device=N where it isn't the host's",
        0,
-       {{"size", AttrKind::kDim}}},
+       {{"size", AttrKind::kDim}},
+       {{kDeviceAttr, AttrKind::kInt}}},
       {MemoryIntrinsic::kTensor,
        kMemoryTensor,
        "(storage, offset=dim, shape=[dims]) -> a tensor of that shape",
@@ -50,12 +52,13 @@ const Form* form_named(std::string_view name) {
 }
 
 bool is_of(const Any& value, AttrKind kind) {
+  if (kind == AttrKind::kInt) return value.type_index == TypeIndex::Int;
   return kind == AttrKind::kDims ? value.try_as<Array<Dim>>().has_value()
                                  : value.try_as<Dim>().has_value();
 }
 
 bool operands_and_attrs_fit(const Call& call, const Form& form) {
-  if (call.args.size() != form.operands || call.attrs.size() != form.attrs.size()) return false;
+  if (call.args.size() != form.operands) return false;
   for (const Operand& arg : call.args) {
     if (!arg) return false;
   }
@@ -63,7 +66,13 @@ bool operands_and_attrs_fit(const Call& call, const Form& form) {
     const Any* value = call.attrs.find(name);
     if (!value || !is_of(*value, kind)) return false;
   }
-  return true;
+  size_t given = form.attrs.size();
+  for (const auto& [name, kind] : form.optional_attrs) {
+    const Any* value = call.attrs.find(name);
+    if (value && !is_of(*value, kind)) return false;
+    given += value != nullptr;
+  }
+  return call.attrs.size() == given;
 }
 
 bool is_storage(const TypeRef& type) {

@@ -1,7 +1,8 @@
 // Memory made explicit: the packed names that passes after lowering use, which the emitter turns
 // into instructions. They stand in text as calls of packed functions like any other.
 //
-//   memory.storage(){size: dim}                          -> opaque["storage"]
+//   memory.storage(){size: dim, device: int}             -> opaque["storage"]; without a device, on
+//                                                           the host
 //   memory.tensor(storage){offset: dim, shape: dims}     -> the stated tensor type, at that byte
 //   memory.reshape(x){shape: dims}                       -> x's elements, sharing its memory
 //   memory.values(){values: dims}                        -> a new integer tensor of rank 0 or 1
@@ -20,6 +21,9 @@ inline constexpr char kMemoryStorage[] = "memory.storage";
 inline constexpr char kMemoryTensor[] = "memory.tensor";
 inline constexpr char kMemoryReshape[] = "memory.reshape";
 inline constexpr char kMemoryValues[] = "memory.values";
+
+// Of a storage: an index into the module's devices, as a tensor type has it.
+inline constexpr char kDeviceAttr[] = "device";
 
 inline constexpr char kStorageType[] = "storage";
 

@@ -150,8 +150,9 @@ class Allocator : public Rewriter {
     TENON_ASSERT(tensor && tensor->dims_known, "a kernel's result has known dimensions, not ",
                  to_text(type));
     static const TypeRef storage_type = make<OpaqueType>(String(kStorageType));
-    Operand storage = packed(kMemoryStorage, {}, attrs({{"size", Any(bytes_of(*tensor).ref())}}),
-                             storage_type, "s");
+    Attrs place = attrs({{"size", Any(bytes_of(*tensor).ref())}});
+    if (tensor->device) place.set(String(kDeviceAttr), Any(tensor->device));
+    Operand storage = packed(kMemoryStorage, {}, place, storage_type, "s");
     return packed(kMemoryTensor, {storage},
                   attrs({{"offset", Any(Dim(0).ref())},
                          {"shape", attr_dims({tensor->dims.begin(), tensor->dims.end()})}}),

@@ -18,6 +18,28 @@ std::string value_text(const AnyView& v) {
   return type_name(v.type_index);
 }
 
+// Whether the parameter's register holds it until the instruction at `offset`: nothing before that
+// jumps, writes the register or moves the value out.
+bool still_holds_parameter(const FunctionUnit& unit, uint32_t reg, uint32_t offset) {
+  for (uint32_t at = 0; at < offset;) {
+    Instruction in;
+    decode(unit.code, at, &in);
+    if (in.info->jumps()) return false;
+    for (uint32_t i = 0; i < in.operands.size(); ++i) {
+      const Arg arg = in.arg(i);
+      if (arg == Arg::last(reg)) return false;
+      if (arg != Arg::reg(reg)) continue;
+      uint32_t part = 0;
+      const OperandKind kind = in.info->spec_at(i, &part).kind;
+      const bool stores = kind == OperandKind::Dim && part == 1 &&
+                          in.arg(i - 1).value() == static_cast<int64_t>(DimMatch::Store);
+      if (writes_register(kind) || stores) return false;
+    }
+    at += in.words();
+  }
+  return true;
+}
+
 // The parameters up to the one that the instruction matches; none when it matches something else.
 std::span<const Param> params_up_to_matched(Machine& m, const Op& op) {
   uint32_t offset = 0;
@@ -25,6 +47,7 @@ std::span<const Param> params_up_to_matched(Machine& m, const Op& op) {
   const ValueRef& ref = op.operands->args[0];
   if (!code || ref.constant || ref.reg >= code->params) return {};
   const FunctionUnit& unit = m.program().function_unit(*code);
+  if (!still_holds_parameter(unit, static_cast<uint32_t>(ref.reg), offset)) return {};
   return std::span<const Param>(unit.params).first(static_cast<size_t>(ref.reg) + 1);
 }
 

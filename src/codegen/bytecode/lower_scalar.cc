@@ -1,8 +1,10 @@
 // Operators on scalars: the element expression of the operator's entry, one instruction per
 // operation, on integers and truths in registers.
+#include <algorithm>
 #include <unordered_map>
 
-#include "codegen/bytecode/function_emitter.h"
+#include "codegen/bytecode/comparison.h"
+#include "codegen/bytecode/lower_function.h"
 #include "graph/ir/op.h"
 #include "loop/walk.h"
 
@@ -64,13 +66,6 @@ std::optional<Opcode> opcode_of(BinaryOp op) {
   return std::nullopt;
 }
 
-// The same comparison of exchanged operands.
-std::optional<Opcode> exchanged(Opcode op) {
-  if (op == Opcode::Lt) return Opcode::Gt;
-  if (op == Opcode::Le) return Opcode::Ge;
-  return std::nullopt;
-}
-
 bool is_float_operation(const loop::Expr& e) {
   if (e.kind == ExprKind::kSelect) return false;  // moves values of any type
   bool found = e.dtype.is_float();
@@ -80,7 +75,7 @@ bool is_float_operation(const loop::Expr& e) {
 
 }  // namespace
 
-void FunctionEmitter::emit_scalar_op(const Call& call, const TypeRef& type, Arg dst) {
+void FunctionLowering::lower_scalar_op(const Call& call, const TypeRef& type, Arg dst) {
   const Operator* op = OperatorTable::global().find(call.callee);
   TENON_ASSERT(type.as<ScalarType>() && op && op->element, "operator ", call.callee,
                " was not lowered; its result is ", to_text(type));
@@ -94,13 +89,13 @@ void FunctionEmitter::emit_scalar_op(const Call& call, const TypeRef& type, Arg 
   }
   const ExprRef root = op->element(InferContext(call, nullptr), elements);
 
-  std::unordered_map<const loop::Expr*, uint32_t> computed;  // registers of parts of the root
+  std::unordered_map<const loop::Expr*, Arg> computed;  // parts of the root
   // A part as an operand that is read as an integer; a constant truth must not become one.
   auto part = [&](const ExprRef& e, bool keeps_truth) {
     if (auto it = operands.find(e.get()); it != operands.end()) {
       return keeps_truth ? in_register(*it->second) : integer(*it->second);
     }
-    if (auto it = computed.find(e.get()); it != computed.end()) return Arg::reg(it->second);
+    if (auto it = computed.find(e.get()); it != computed.end()) return it->second;
     const int64_t known = *loop::as_int(e);
     if (!e->dtype.is_bool()) return integer(constant_int(known));
     return keeps_truth ? in_register(constant_bool(known != 0)) : Arg::imm(known);
@@ -109,11 +104,7 @@ void FunctionEmitter::emit_scalar_op(const Call& call, const TypeRef& type, Arg 
     auto it = operands.find(e.get());
     return it != operands.end() ? value(*it->second) : part(e, true);
   };
-  auto temporary = [&] {
-    const uint32_t reg = new_register();
-    temporaries_.push_back(reg);
-    return reg;
-  };
+  auto temporary = [&] { return code_.make(/*owns=*/false); };
   auto undefined = [&] {
     refuse(cat("operator ", call.callee, " is not defined on scalars in registers"));
   };
@@ -124,11 +115,11 @@ void FunctionEmitter::emit_scalar_op(const Call& call, const TypeRef& type, Arg 
     } else if (e.op == UnaryOp::kNot || e.op == UnaryOp::kBitNot) {
       code_.emit(Opcode::Not, {to, a});
     } else if (e.op == UnaryOp::kAbs) {  // the greater of a and -a, which wraps
-      const Arg negated = Arg::reg(temporary());
+      const Arg negated = temporary();
       code_.emit(Opcode::Sub, {negated, Arg::imm(0), a});
       code_.emit(Opcode::Max, {to, a, negated});
     } else if (e.op == UnaryOp::kSign) {
-      const Arg below = Arg::reg(temporary());
+      const Arg below = temporary();
       code_.emit(Opcode::Min, {below, a, Arg::imm(1)});
       code_.emit(Opcode::Max, {to, below, Arg::imm(-1)});
     } else {
@@ -140,8 +131,8 @@ void FunctionEmitter::emit_scalar_op(const Call& call, const TypeRef& type, Arg 
     if (!opcode) undefined();
     const bool keeps_truth = e.dtype.is_bool() && !info(e.op).tests;
     Arg a = part(e.a, keeps_truth), b = part(e.b, keeps_truth);
-    if (a.is(vm::ArgKind::Immediate) && exchanged(*opcode)) {
-      opcode = exchanged(*opcode);
+    if (const auto exchanged = exchange(*opcode); a.is(vm::ArgKind::Immediate) && exchanged) {
+      opcode = exchanged;
       std::swap(a, b);
     }
     code_.emit(*opcode, {to, a, b});
@@ -166,9 +157,9 @@ void FunctionEmitter::emit_scalar_op(const Call& call, const TypeRef& type, Arg 
   };
   loop::post_order(root, [&](const ExprRef& e) {
     if (e == root || operands.contains(e.get()) || loop::as_int(e)) return;
-    const uint32_t reg = temporary();
-    emit(*e, Arg::reg(reg));
-    computed[e.get()] = reg;
+    const Arg result = temporary();
+    emit(*e, result);
+    computed[e.get()] = result;
   });
   if (operands.contains(root.get()) || loop::as_int(root)) {
     code_.emit(Opcode::Move, {dst, part_value(root)});

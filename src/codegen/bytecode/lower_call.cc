@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <string_view>
 
-#include "codegen/bytecode/function_emitter.h"
+#include "codegen/bytecode/lower_function.h"
 #include "graph/ir/intrinsic.h"
 #include "graph/ir/packed_call.h"
 #include "loop/scalar.h"
@@ -16,8 +16,6 @@ using vm::Arg;
 using vm::Opcode;
 
 namespace {
-
-constexpr DLDevice kHost{kDLCPU, 0};
 
 Dim dim_attr(const Call& call, const char* name) {
   return Dim(call.attrs.at(name).as<Ref<const DimNode>>());
@@ -42,80 +40,79 @@ bool has_constant_form(const Any& value) {
 
 }  // namespace
 
-bool FunctionEmitter::emit_call(const Call& call, const TypeRef& type, Arg dst, bool tail) {
+void FunctionLowering::lower_call(const Binding& binding, const Call& call, bool tail) {
+  const TypeRef& type = binding.var->type;
   switch (call.kind) {
     case CalleeKind::kKernel:
-      emit_kernel(call);
-      return false;
+      return lower_kernel(call);
     case CalleeKind::kPacked:
       if (auto intrinsic = memory_intrinsic(call)) {
-        emit_intrinsic(*intrinsic, call, type, dst);
+        lower_intrinsic(*intrinsic, call, type, define(binding.var));
       } else {
-        emit_packed(call, dst);
+        lower_packed(call, define(binding.var));
       }
-      return false;
+      return;
     case CalleeKind::kOperator:
-      emit_scalar_op(call, type, dst);
-      return false;
+      return lower_scalar_op(call, type, define(binding.var));
     case CalleeKind::kGlobal: {
-      const int64_t callee = unit_->find_function(call.callee);
-      TENON_ASSERT(callee >= 0, "no function @", call.callee);
-      const std::vector<Arg> args = consume(call.args);
-      const Arg target = Arg::func(static_cast<uint32_t>(callee));
-      if (tail) {
-        code_.emit(Opcode::TailCall, {target}, args);
+      const auto callee = functions_.find(call.callee.view());
+      TENON_ASSERT(callee != functions_.end(), "no function @", call.callee);
+      std::vector<Arg> args = values(call.args);
+      const Arg target = Arg::func(callee->second);
+      if (!tail) {
+        code_.emit(Opcode::Call, {define(binding.var), target}, args);
+      } else if (callee->second == self_) {
+        code_.self_call(std::move(args));
       } else {
-        code_.emit(Opcode::Call, {dst, target}, args);
+        code_.emit(Opcode::TailCall, {target}, args);
+        code_.left();
       }
-      return tail;
+      return;
     }
     case CalleeKind::kClosure: {
       const Arg closure = in_register(call.closure);
-      const std::vector<Arg> args = consume(call.args);
+      const std::vector<Arg> args = values(call.args);
       if (tail) {
         code_.emit(Opcode::TailCallClosure, {closure}, args);
+        code_.left();
       } else {
-        code_.emit(Opcode::CallClosure, {dst, closure}, args);
+        code_.emit(Opcode::CallClosure, {define(binding.var), closure}, args);
       }
-      return tail;
+      return;
     }
   }
-  return false;
 }
 
 // Kernels take tensors alone.
-Arg FunctionEmitter::as_tensor(const Operand& operand, DataType dtype, Arg scalar) {
+Arg FunctionLowering::as_tensor(const Operand& operand, DataType dtype) {
   if (auto* constant = operand.as<Constant>()) {
     Tensor tensor = Tensor::empty({}, dtype);
     loop::scalar_store(dtype, tensor.data(),
                        dtype.is_float() ? loop::float_bits(constant->value.as<double>())
                                         : constant->value.as<int64_t>());
-    return Arg::constant(constants_->of_value(tensor.as_read_only()));
+    return Arg::constant(constants_.of_value(tensor.as_read_only()));
   }
-  const uint32_t reg = new_register();
-  const Arg element[] = {scalar};
-  code_.emit(Opcode::MakeTensor, {Arg::reg(reg), Arg::dtype(dtype), Arg::imm(0)}, element);
-  temporaries_.push_back(reg);
-  return Arg::last(reg);
+  const Arg tensor = code_.make(/*owns=*/true), element = value(operand);
+  code_.emit(Opcode::MakeTensor, {tensor, Arg::dtype(dtype), Arg::imm(0)}, {&element, 1});
+  return tensor;
 }
 
-void FunctionEmitter::emit_kernel(const Call& call) {
-  std::vector<Arg> args = consume(call.args);
-  for (size_t i = 0; i < args.size(); ++i) {
-    const TypeRef type = type_of(call.args[i]);
-    if (auto* scalar = type.as<ScalarType>()) {
-      args[i] = as_tensor(call.args[i], scalar->dtype, args[i]);
-    }
+void FunctionLowering::lower_kernel(const Call& call) {
+  std::vector<Arg> args;
+  for (const Operand& operand : call.args) {
+    const TypeRef type = type_of(operand);
+    auto* scalar = type.as<ScalarType>();
+    args.push_back(scalar ? as_tensor(operand, scalar->dtype) : value(operand));
   }
   if (call.attrs.find("integers")) {
-    for (const Arg& integer : sizes(dims_attr(call, "integers"))) args.push_back(integer);
+    for (const Arg& integer : sizes_.sizes(dims_attr(call, "integers"))) args.push_back(integer);
   }
   require_name("kernel", call.callee, span_);
   code_.emit(Opcode::CallPacked,
-             {Arg::none(), Arg::packed(unit_->packed_index(call.callee, /*kernel=*/true))}, args);
+             {Arg::none(), Arg::packed(unit_.packed_index(call.callee, /*kernel=*/true))}, args);
 }
 
-Arg FunctionEmitter::attribute(std::string_view name, const Any& value) {
+Arg FunctionLowering::attribute(std::string_view name, const Any& value) {
   if (value.is_none()) return Arg::none();
   const auto require_shape = [&](size_t count, bool has_negative) {
     if (count <= static_cast<size_t>(kMaxRank) && !has_negative) return;
@@ -126,16 +123,15 @@ Arg FunctionEmitter::attribute(std::string_view name, const Any& value) {
   };
   if (auto dims = value.try_as<Array<Dim>>()) {
     require_shape(dims->size(), false);
-    const uint32_t reg = new_register();
-    code_.emit(Opcode::MakeShape, {Arg::reg(reg)}, sizes(*dims));
-    free_register(reg);
-    return Arg::last(reg);
+    const Arg shape = code_.make(/*owns=*/true);
+    code_.emit(Opcode::MakeShape, {shape}, sizes_.sizes(*dims));
+    return shape;
   }
-  if (auto dim = value.try_as<Ref<const DimNode>>()) return size(Dim(*dim));
+  if (auto dim = value.try_as<Ref<const DimNode>>()) return sizes_.size(Dim(*dim));
   if (auto integers = value.try_as<Array<int64_t>>()) {
     const std::vector<int64_t> numbers(integers->begin(), integers->end());
     require_shape(numbers.size(), std::ranges::any_of(numbers, [](int64_t n) { return n < 0; }));
-    if (element_count(numbers)) return Arg::constant(constants_->of_value(Any(Shape(numbers))));
+    if (element_count(numbers)) return Arg::constant(constants_.of_value(Any(Shape(numbers))));
     // A constant shape counts its elements; one that is made does not.
     return attribute(name, Any(Array<Dim>(std::vector<Dim>(numbers.begin(), numbers.end()))));
   }
@@ -147,52 +143,56 @@ Arg FunctionEmitter::attribute(std::string_view name, const Any& value) {
                type_name(value.type_index)),
            "give a number, truth, string, element type, size, or a list of integers or sizes");
   }
-  return Arg::constant(constants_->of_value(value));
+  return Arg::constant(constants_.of_value(value));
 }
 
-void FunctionEmitter::emit_packed(const Call& call, Arg dst) {
+Arg FunctionLowering::device(int64_t index) const {
+  if (index != 0) {
+    refuse(cat("memory on device ", index, " is parsed and checked, but not run by this version"),
+           "leave it on the host, which is device 0");
+  }
+  return Arg::device({kDLCPU, 0});
+}
+
+void FunctionLowering::lower_packed(const Call& call, Arg dst) {
   require_name("packed function", call.callee, span_);
-  std::vector<Arg> args = consume(call.args);
-  std::vector<uint32_t> held;  // shapes made for this call keep their registers until it
+  std::vector<Arg> args = values(call.args);
   for (const auto& [name, value] : passed_attributes(call)) {
-    const Arg arg = attribute(name.view(), value);
-    if (arg.is(vm::ArgKind::LastUse)) {
-      std::erase(free_, arg.index());
-      held.push_back(arg.index());
-    }
-    args.push_back(arg);
+    args.push_back(attribute(name.view(), value));
   }
   code_.emit(Opcode::CallPacked,
-             {dst, Arg::packed(unit_->packed_index(call.callee, /*kernel=*/false))}, args);
-  for (uint32_t reg : held) free_register(reg);
+             {dst, Arg::packed(unit_.packed_index(call.callee, /*kernel=*/false))}, args);
 }
 
-void FunctionEmitter::emit_intrinsic(MemoryIntrinsic intrinsic, const Call& call,
-                                     const TypeRef& type, Arg dst) {
+void FunctionLowering::lower_intrinsic(MemoryIntrinsic intrinsic, const Call& call,
+                                       const TypeRef& type, Arg dst) {
   if (dst.is_none()) return;
   switch (intrinsic) {
-    case MemoryIntrinsic::kStorage:
-      code_.emit(Opcode::AllocStorage, {dst, size(dim_attr(call, "size")),
-                                        Arg::imm(kTensorAlignment), Arg::device(kHost)});
+    case MemoryIntrinsic::kStorage: {
+      const Any* device = call.attrs.find(kDeviceAttr);
+      code_.emit(Opcode::AllocStorage,
+                 {dst, sizes_.size(dim_attr(call, "size")), Arg::imm(kTensorAlignment),
+                  this->device(device ? device->as<int64_t>() : 0)});
       break;
+    }
     case MemoryIntrinsic::kTensor: {
-      const Arg offset = size(dim_attr(call, "offset"));
-      const std::vector<Arg> dims = sizes(dims_attr(call, "shape"));
-      const Arg storage = consume(call.args)[0];
+      const Arg offset = sizes_.size(dim_attr(call, "offset"));
+      const std::vector<Arg> dims = sizes_.sizes(dims_attr(call, "shape"));
+      const Arg storage = in_register(call.args[0]);
       code_.emit(Opcode::AllocTensor,
                  {dst, storage, offset, Arg::dtype(type.as<TensorType>()->dtype)}, dims);
       break;
     }
     case MemoryIntrinsic::kReshape: {
-      const std::vector<Arg> dims = sizes(dims_attr(call, "shape"));
-      const Arg tensor = consume(call.args)[0];
+      const std::vector<Arg> dims = sizes_.sizes(dims_attr(call, "shape"));
+      const Arg tensor = value(call.args[0]);
       code_.emit(Opcode::ReshapeTensor, {dst, tensor}, dims);
       break;
     }
     case MemoryIntrinsic::kValues: {
       auto* tensor = type.as<TensorType>();
       code_.emit(Opcode::MakeTensor, {dst, Arg::dtype(tensor->dtype), Arg::imm(tensor->rank)},
-                 sizes(dims_attr(call, "values")));
+                 sizes_.sizes(dims_attr(call, "values")));
       break;
     }
   }

@@ -1,0 +1,95 @@
+#include "codegen/bytecode/arrange_counters.h"
+
+#include <algorithm>
+#include <optional>
+#include <unordered_map>
+
+#include "codegen/bytecode/comparison.h"
+
+namespace tenon::codegen {
+
+using vm::Arg;
+using vm::Opcode;
+
+namespace {
+
+std::vector<uint32_t> count_uses(const VirtualCode& code) {
+  std::vector<uint32_t> uses(code.register_count(), 0);
+  auto use = [&](Arg arg) {
+    if (arg.is_register()) ++uses[arg.index()];
+  };
+  for (BlockId id : code.order()) {
+    const VirtualBlock& block = code.block(id);
+    for (const VirtualInstruction& instruction : block.instructions) {
+      for_each_register(instruction, [&](uint32_t i, Role role) {
+        if (role != Role::Def) use(instruction.operands[i]);
+      });
+    }
+    use(block.value);
+    for (Arg arg : block.args) use(arg);
+  }
+  return uses;
+}
+
+// Of `variable`; the immediate may come first in an addition.
+bool adds_constant(const VirtualInstruction& instruction, Register variable) {
+  if (instruction.opcode != Opcode::Add && instruction.opcode != Opcode::Sub) return false;
+  const Arg a = instruction.operands[1], b = instruction.operands[2];
+  if (a == Arg::reg(variable)) return b.is(vm::ArgKind::Immediate);
+  return instruction.opcode == Opcode::Add && b == Arg::reg(variable) &&
+         a.is(vm::ArgKind::Immediate);
+}
+
+// The register that the loop's condition compares with another value; puts a variable of the loop
+// first.
+std::optional<Register> compared(VirtualBlock* test, const std::vector<Register>& variables) {
+  if (test->instructions.empty() || !test->value.is_register()) return std::nullopt;
+  VirtualInstruction& comparison = test->instructions.back();
+  const auto exchanged = exchange(comparison.opcode);
+  if (!exchanged || comparison.operands[0] != test->value) return std::nullopt;
+  auto is_variable = [&](Arg arg) {
+    return arg.is_register() && std::ranges::find(variables, arg.index()) != variables.end();
+  };
+  if (!is_variable(comparison.operands[1]) && is_variable(comparison.operands[2])) {
+    std::swap(comparison.operands[1], comparison.operands[2]);
+    comparison.opcode = *exchanged;
+  }
+  if (!is_variable(comparison.operands[1])) return std::nullopt;
+  return comparison.operands[1].index();
+}
+
+}  // namespace
+
+void arrange_counters(VirtualCode* code) {
+  if (code->loops().empty()) return;
+  const std::vector<uint32_t> uses = count_uses(*code), places = code->places();
+  for (const VirtualLoop& loop : code->loops()) {
+    VirtualBlock& latch = code->block(loop.latch);
+    const std::vector<Register>& variables = code->block(loop.header).params;
+    std::unordered_map<Register, Register> next;  // next value, variable
+    for (size_t i = 0; i < variables.size(); ++i) {
+      if (latch.args[i].is_register() && uses[latch.args[i].index()] == 1) {
+        next[latch.args[i].index()] = variables[i];
+      }
+    }
+    const auto tested = compared(&code->block(loop.test), variables);
+    std::vector<VirtualInstruction> counters;
+    for (uint32_t place = places[loop.body]; place <= places[loop.latch]; ++place) {
+      VirtualBlock& block = code->block(code->order()[place]);
+      if (block.loop != latch.loop) continue;  // an inner loop runs it more than once
+      std::erase_if(block.instructions, [&](const VirtualInstruction& instruction) {
+        if (instruction.operands.empty() || !instruction.operands[0].is_register()) return false;
+        const auto counter = next.find(instruction.operands[0].index());
+        if (counter == next.end() || !adds_constant(instruction, counter->second)) return false;
+        counters.push_back(instruction);
+        return true;
+      });
+    }
+    std::ranges::stable_sort(counters, std::less(), [&](const VirtualInstruction& instruction) {
+      return next.at(instruction.operands[0].index()) == tested;
+    });
+    latch.instructions.insert(latch.instructions.end(), counters.begin(), counters.end());
+  }
+}
+
+}  // namespace tenon::codegen

@@ -1,0 +1,62 @@
+#include "codegen/bytecode/comparison.h"
+
+#include <array>
+#include <cstdint>
+
+namespace tenon::codegen {
+
+using vm::Opcode;
+
+namespace {
+
+// How two integers may stand to each other, with signs and without: a comparison is the set of
+// those in which it holds, a bit each.
+constexpr std::array<std::pair<int64_t, int64_t>, 5> kOrders = {
+    {{0, 0}, {0, 1}, {1, 0}, {-1, 0}, {0, -1}}};
+
+struct Comparison {
+  Opcode opcode;
+  bool (*holds)(int64_t a, int64_t b);
+
+  constexpr uint32_t orders(bool exchanged) const {
+    uint32_t set = 0;
+    for (const auto& [a, b] : kOrders) set = set << 1 | (exchanged ? holds(b, a) : holds(a, b));
+    return set;
+  }
+};
+
+constexpr Comparison kComparisons[] = {
+#define TENON_OPCODE(...)
+#define TENON_COMPARISON(identifier, mnemonic, number, exchanged, condition, ...) \
+  {Opcode::identifier, [](int64_t a, int64_t b) { return condition; }},
+#include "vm/isa/opcodes.def"
+};
+
+const Comparison* find(Opcode opcode) {
+  for (const Comparison& comparison : kComparisons) {
+    if (comparison.opcode == opcode) return &comparison;
+  }
+  return nullptr;
+}
+
+std::optional<Opcode> that_holds_in(uint32_t orders) {
+  for (const Comparison& comparison : kComparisons) {
+    if (comparison.orders(false) == orders) return comparison.opcode;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<Opcode> negate(Opcode opcode) {
+  const Comparison* comparison = find(opcode);
+  if (!comparison) return std::nullopt;
+  return that_holds_in(~comparison->orders(false) & ((1u << kOrders.size()) - 1));
+}
+
+std::optional<Opcode> exchange(Opcode opcode) {
+  const Comparison* comparison = find(opcode);
+  return comparison ? that_holds_in(comparison->orders(true)) : std::nullopt;
+}
+
+}  // namespace tenon::codegen

@@ -1,0 +1,287 @@
+#include "codegen/bytecode/lower_function.h"
+
+#include <algorithm>
+
+#include "vm/isa/limits.h"
+
+namespace tenon::codegen {
+
+using namespace graph;  // NOLINT: this file speaks of graph IR only
+using vm::Arg;
+
+void require_name(const char* what, std::string_view name, const Span& span) {
+  const bool has_control = std::ranges::any_of(
+      name, [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; });
+  if (!name.empty() && name.size() <= vm::kMaxNameBytes && !has_control) return;
+  throw Error(ErrorKind::Unsupported, span, cat("a compiled file can't hold a ", what, "'s name"))
+      .found(quoted(name.substr(0, 60)))
+      .expected(cat("1 to ", vm::kMaxNameBytes, " bytes, none of them a control character"));
+}
+
+void FunctionLowering::refuse(const std::string& what, std::string_view help) const {
+  throw Error(ErrorKind::Unsupported, span_, cat("'", function_.name, "': ", what)).help(help);
+}
+
+namespace {
+
+bool is_unit(const TypeRef& type) {
+  auto* tuple = type.as<TupleType>();
+  return tuple && tuple->fields.empty();
+}
+
+// Integers, booleans and floats own nothing.
+bool owns(const TypeRef& type) {
+  return !type.is<ScalarType>() && !is_unit(type);
+}
+
+}  // namespace
+
+// ---- operands ----
+
+Arg FunctionLowering::value(const Operand& operand) {
+  if (!operand || is_unit(type_of(operand))) return Arg::none();
+  if (auto* constant = operand.as<Constant>()) {
+    // A boolean stays one: as an immediate it would be an integer to whoever takes it.
+    const Any& known = constant->value;
+    if (known.type_index == TypeIndex::Int && vm::fits_immediate(known.v.i)) {
+      return Arg::imm(known.v.i);
+    }
+    return Arg::constant(constants_.of(*constant));
+  }
+  auto it = values_.find(operand.as<Var>());
+  TENON_ASSERT(it != values_.end(), "variable %", operand.as<Var>()->name, " has no value");
+  return it->second;
+}
+
+Arg FunctionLowering::load(Arg value) {
+  if (value.is(vm::ArgKind::Immediate)) {
+    const Arg loaded = code_.make(/*owns=*/false);
+    code_.emit(Opcode::LoadInt, {loaded, value});
+    return loaded;
+  }
+  const Arg loaded = code_.make(unit_.constants[value.index()].value.is_object());
+  code_.emit(Opcode::LoadConst, {loaded, value});
+  return loaded;
+}
+
+Arg FunctionLowering::in_register(const Operand& operand) {
+  const Arg arg = value(operand);
+  return arg.is_register() ? arg : load(arg);
+}
+
+Arg FunctionLowering::integer(const Operand& operand) {
+  if (auto* constant = operand.as<Constant>()) {
+    if (auto truth = constant->value.try_as<bool>()) return Arg::imm(*truth);
+  }
+  const Arg arg = value(operand);
+  return arg.is(vm::ArgKind::Constant) ? load(arg) : arg;
+}
+
+std::vector<Arg> FunctionLowering::values(const Array<Operand>& operands) {
+  std::vector<Arg> args;
+  args.reserve(operands.size());
+  for (const Operand& operand : operands) args.push_back(value(operand));
+  return args;
+}
+
+std::vector<Arg> FunctionLowering::fields(const Operand& tuple) {
+  if (auto it = fields_.find(tuple.as<Var>()); it != fields_.end()) return it->second;
+  const Arg whole = value(tuple);
+  const TypeRef type = type_of(tuple);
+  std::vector<Arg> fields;
+  for (const TypeRef& field : type.as<TupleType>()->fields) {
+    if (is_unit(field)) {
+      fields.push_back(Arg::none());
+      continue;
+    }
+    const auto index = static_cast<int64_t>(fields.size());
+    fields.push_back(code_.make(owns(field)));
+    code_.emit(Opcode::GetField, {fields.back(), whole, Arg::imm(index)});
+  }
+  return fields;
+}
+
+Arg FunctionLowering::define(const VarRef& var) {
+  if (!uses_.used.contains(var.get()) || is_unit(var->type)) return Arg::none();
+  return values_[var.get()] = code_.make(owns(var->type));
+}
+
+// ---- functions and blocks ----
+
+VirtualCode FunctionLowering::run() {
+  span_ = function_.span;
+  uses_ = variable_uses(function_);
+  const BlockId entry = code_.make_block();
+  std::vector<Arg> params;
+  for (const VarRef& param : function_.params) {
+    params.push_back(code_.add_param(entry, owns(param->type)));
+    values_[param.get()] = params.back();
+  }
+  code_.start(entry);
+  code_.set_span(unit_.add_span(span_));
+  sizes_.match_parameters(function_.params, params);
+  lower_block(function_.body, /*tail=*/true);
+  if (!code_.ended()) code_.ret(value(function_.body->result));
+  return std::move(code_);
+}
+
+void FunctionLowering::lower_block(const BlockRef& block, bool tail) {
+  for (const auto& binding : block->bindings) {
+    span_ = binding->span;
+    const bool is_result = binding == block->bindings.back() &&
+                           block->result.get() == static_cast<const Object*>(binding->var.get());
+    lower_binding(*binding, tail && is_result);
+  }
+}
+
+bool FunctionLowering::bind_without_code(const Binding& binding) {
+  const Var* var = binding.var.get();
+  if (auto* tuple = binding.value.as<Tuple>(); tuple && !uses_.whole.contains(var)) {
+    fields_[var] = values(tuple->fields);
+    return true;
+  }
+  if (auto* field = binding.value.as<Field>()) {
+    if (auto it = fields_.find(field->tuple.as<Var>()); it != fields_.end()) {
+      values_[var] = it->second[static_cast<size_t>(field->index)];
+      return true;
+    }
+  }
+  return false;
+}
+
+void FunctionLowering::lower_binding(const Binding& binding, bool tail) {
+  if (bind_without_code(binding)) return;
+  code_.set_span(unit_.add_span(span_));
+  const ExprRef& expr = binding.value;
+  const VarRef& var = binding.var;
+  if (auto* call = expr.as<Call>()) {
+    lower_call(binding, *call, tail);
+  } else if (auto* branch = expr.as<If>()) {
+    lower_if(binding, *branch, tail);
+  } else if (auto* loop = expr.as<Loop>()) {
+    lower_loop(binding, *loop);
+  } else if (auto* tuple = expr.as<Tuple>()) {
+    const std::vector<Arg> all = values(tuple->fields);
+    if (const Arg dst = define(var); !dst.is_none()) code_.emit(Opcode::AllocTuple, {dst}, all);
+  } else if (auto* field = expr.as<Field>()) {
+    const Arg tuple = value(field->tuple);
+    if (const Arg dst = define(var); !dst.is_none()) {
+      code_.emit(Opcode::GetField, {dst, tuple, Arg::imm(field->index)});
+    }
+  } else if (auto* match = expr.as<MatchShape>()) {
+    values_[var.get()] = value(match->value);
+    sizes_.match_shape(*match, value(match->value));
+  } else if (auto* check = expr.as<Check>()) {
+    sizes_.check(*check);
+  } else {
+    const char* const checked_only = expr.is<Match>()          ? "match is"
+                                     : expr.is<FunctionExpr>() ? "function literals are"
+                                     : expr.is<Construct>()    ? "algebraic data types are"
+                                                               : nullptr;
+    TENON_ASSERT(checked_only, "unknown right-hand side");
+    refuse(cat(checked_only, " parsed and checked, but not run by this version"),
+           "write it with if, loop, tuples and functions");
+  }
+}
+
+Arg FunctionLowering::truth(const Operand& condition) {
+  if (type_of(condition).is<ScalarType>()) return integer(condition);
+  const Arg flat = code_.make(/*owns=*/true), element = code_.make(/*owns=*/false);
+  code_.emit(Opcode::ReshapeTensor, {flat, value(condition)});
+  code_.emit(Opcode::ReadElements, {flat}, {&element, 1});
+  return element;
+}
+
+void FunctionLowering::lower_if(const Binding& binding, const If& branch, bool tail) {
+  const VarRef& var = binding.var;
+  const BlockId then_block = code_.make_block(), else_block = code_.make_block();
+  const BlockId join = code_.make_block();
+  // What the join takes: nothing, the value, or a tuple's fields.
+  auto* tuple = var->type.as<TupleType>();
+  const bool by_fields = tuple && !uses_.whole.contains(var.get());
+  const bool used = uses_.used.contains(var.get()) && !is_unit(var->type);
+  code_.branch(truth(branch.condition), then_block, else_block);
+
+  auto arm = [&](BlockId id, const BlockRef& block) {
+    code_.start(id);
+    SizeLowering::Scope scope(&sizes_);
+    lower_block(block, tail);
+    if (code_.ended()) return;
+    if (tail) {
+      code_.ret(value(block->result));
+    } else if (!used) {
+      code_.jump(join);
+    } else if (by_fields) {
+      std::vector<Arg> all = fields(block->result), given;
+      for (size_t i = 0; i < all.size(); ++i) {
+        if (!is_unit(tuple->fields[i])) given.push_back(all[i]);
+      }
+      code_.jump(join, std::move(given));
+    } else {
+      code_.jump(join, {value(block->result)});
+    }
+  };
+  if (used && !tail) {
+    if (by_fields) {
+      for (const TypeRef& field : tuple->fields) {
+        fields_[var.get()].push_back(is_unit(field) ? Arg::none()
+                                                    : code_.add_param(join, owns(field)));
+      }
+    } else {
+      values_[var.get()] = code_.add_param(join, owns(var->type));
+    }
+  }
+  arm(then_block, branch.then_block);
+  arm(else_block, branch.else_block);
+  if (!tail) code_.start(join);
+}
+
+void FunctionLowering::lower_loop(const Binding& binding, const Loop& loop) {
+  const BlockId header = code_.make_block(), body = code_.make_block(), exit = code_.make_block();
+  // The header's parameters are the variables, but for units.
+  std::vector<Arg> vars;
+  auto jump = [&](std::vector<Arg> values) {
+    std::vector<Arg> given;
+    for (size_t i = 0; i < values.size(); ++i) {
+      if (!vars[i].is_none()) given.push_back(values[i]);
+    }
+    code_.jump(header, std::move(given));
+  };
+  for (const VarRef& var : loop.vars) {
+    vars.push_back(is_unit(var->type) ? Arg::none() : code_.add_param(header, owns(var->type)));
+    values_[var.get()] = vars.back();
+  }
+  jump(values(loop.init));
+
+  const uint32_t index = code_.begin_loop(header, exit);
+  code_.start(header);
+  {
+    SizeLowering::Scope scope(&sizes_);
+    lower_block(loop.condition, /*tail=*/false);
+    const Arg condition = truth(loop.condition->result);
+    code_.loop(index).test = code_.current();
+    code_.branch(condition, body, exit);
+  }
+  code_.loop(index).body = body;
+  code_.start(body);
+  {
+    SizeLowering::Scope scope(&sizes_);
+    lower_block(loop.body, /*tail=*/false);
+    std::vector<Arg> next =
+        vars.size() == 1 ? std::vector{value(loop.body->result)} : fields(loop.body->result);
+    code_.loop(index).latch = code_.current();
+    jump(std::move(next));
+  }
+  code_.end_loop();
+  code_.start(exit);
+  if (!uses_.used.contains(binding.var.get())) return;
+  if (vars.size() == 1) {
+    values_[binding.var.get()] = vars[0];
+  } else if (uses_.whole.contains(binding.var.get())) {
+    code_.emit(Opcode::AllocTuple, {define(binding.var)}, vars);
+  } else {
+    fields_[binding.var.get()] = std::move(vars);
+  }
+}
+
+}  // namespace tenon::codegen

@@ -1,0 +1,98 @@
+// Lowers one function of graph IR to virtual code.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "codegen/bytecode/constant_pool.h"
+#include "codegen/bytecode/lower_sizes.h"
+#include "codegen/bytecode/variable_uses.h"
+#include "codegen/bytecode/virtual_code.h"
+#include "graph/ir/intrinsic.h"
+#include "graph/ir/module.h"
+
+namespace tenon::codegen {
+
+// Index in the unit by name.
+using FunctionIndices = std::unordered_map<std::string_view, uint32_t>;
+
+// Throws Error (Unsupported) unless the file format can hold the name.
+void require_name(const char* what, std::string_view name, const Span& span);
+
+class FunctionLowering {
+ public:
+  // `function` is functions[self]. Constants, packed names and spans go to `unit`, whose pool
+  // `constants` is.
+  FunctionLowering(vm::Unit* unit, ConstantPool* constants, const FunctionIndices& functions,
+                   const graph::FunctionExpr& function, uint32_t self)
+      : unit_(*unit),
+        constants_(*constants),
+        functions_(functions),
+        function_(function),
+        self_(self) {}
+
+  // Once. Throws Error (Unsupported) with the span of what bytecode can't hold.
+  VirtualCode run();
+
+ private:
+  using Arg = vm::Arg;
+  using Opcode = vm::Opcode;
+
+  // ---- blocks (lower_function.cc) ----
+  // With `tail`, the block's result is the function's, and a call of it leaves the frame.
+  void lower_block(const graph::BlockRef& block, bool tail);
+  void lower_binding(const graph::Binding& binding, bool tail);
+  // Whether the binding needs none: a tuple of which only fields are read, or a field of one.
+  bool bind_without_code(const graph::Binding& binding);
+  void lower_if(const graph::Binding& binding, const graph::If& branch, bool tail);
+  void lower_loop(const graph::Binding& binding, const graph::Loop& loop);
+  // The one element of a boolean tensor, or the scalar: 0 or not.
+  Arg truth(const graph::Operand& condition);
+
+  // ---- calls (lower_call.cc) ----
+  void lower_call(const graph::Binding& binding, const graph::Call& call, bool tail);
+  void lower_intrinsic(graph::MemoryIntrinsic intrinsic, const graph::Call& call,
+                       const graph::TypeRef& type, Arg dst);
+  void lower_packed(const graph::Call& call, Arg dst);
+  void lower_kernel(const graph::Call& call);
+  // The scalar as a tensor of rank 0.
+  Arg as_tensor(const graph::Operand& operand, DataType dtype);
+  // Of the module, by its index.
+  Arg device(int64_t index) const;
+  // An attribute's value as an argument of a packed call.
+  Arg attribute(std::string_view name, const Any& value);
+
+  // ---- operators on scalars (lower_scalar.cc) ----
+  void lower_scalar_op(const graph::Call& call, const graph::TypeRef& type, Arg dst);
+
+  // ---- operands ----
+  Arg value(const graph::Operand& operand);        // for `value` operands
+  Arg integer(const graph::Operand& operand);      // for `int` operands: scalars
+  Arg in_register(const graph::Operand& operand);  // for `use` operands
+  std::vector<Arg> values(const Array<graph::Operand>& operands);
+  // The fields of a tuple.
+  std::vector<Arg> fields(const graph::Operand& tuple);
+  Arg load(Arg value);  // an immediate or a constant, into a register
+
+  // The register that the variable is bound to; none where nothing reads it, or it is the unit.
+  Arg define(const graph::VarRef& var);
+
+  [[noreturn]] void refuse(const std::string& what, std::string_view help = {}) const;
+
+  vm::Unit& unit_;
+  ConstantPool& constants_;
+  const FunctionIndices& functions_;
+  const graph::FunctionExpr& function_;
+  uint32_t self_;
+  VirtualCode code_;
+  SizeLowering sizes_{&code_, &constants_};
+  VariableUses uses_;
+  Span span_;
+
+  std::unordered_map<const graph::Var*, Arg> values_;
+  std::unordered_map<const graph::Var*, std::vector<Arg>> fields_;  // of tuples that aren't made
+};
+
+}  // namespace tenon::codegen

@@ -1,0 +1,19 @@
+// How a function's variables are used: whether at all, and tuples whether as a whole.
+#pragma once
+
+#include <unordered_set>
+
+#include "graph/ir/module.h"
+
+namespace tenon::codegen {
+
+struct VariableUses {
+  std::unordered_set<const graph::Var*> used;
+  // Used otherwise than by taking a field. A tuple that an `if` yields is used as the value of the
+  // `if` is.
+  std::unordered_set<const graph::Var*> whole;
+};
+
+VariableUses variable_uses(const graph::FunctionExpr& function);
+
+}  // namespace tenon::codegen

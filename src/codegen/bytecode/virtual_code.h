@@ -1,0 +1,161 @@
+// Virtual code: one function between graph IR and bytecode, as instructions of the machine over any
+// number of virtual registers, in blocks with explicit edges.
+//
+//   block 0 (r0 r1):                a block's parameters are registers that its incoming edges
+//   write
+//     r2 = lt r0, 1
+//     branch r2, block 1, block 2
+//   block 1:
+//     return r1
+//   block 2:
+//     r3 = sub r0, 1
+//     self_call (r3 r1)             to block 0, whose parameters are the function's
+//
+// It is in SSA form: a register is written once, by an instruction or as a block's parameter, and
+// that definition dominates every use. Blocks are in an order in which every edge leads to a later
+// block except those back to the header of a loop and those of self calls; a loop's blocks stand
+// together, its header first. A block with two successors passes no arguments, and both successors
+// have it as their only predecessor, so that every edge has a place of its own for code.
+//
+// Operands are vm::Args whose register indices are virtual. Last uses are marked by liveness.
+#pragma once
+
+#include <cstdint>
+#include <initializer_list>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "vm/isa/code_builder.h"
+
+namespace tenon::codegen {
+
+using Register = uint32_t;
+using BlockId = uint32_t;
+
+struct VirtualInstruction {
+  vm::Opcode opcode{};
+  uint32_t span = 0;  // index in the unit
+  std::vector<vm::Arg> operands;
+};
+
+// How control leaves a block.
+enum class Exit : uint8_t {
+  Jump,      // to target, with args
+  Branch,    // to target if value is not 0, else to otherwise
+  Return,    // of value
+  SelfCall,  // a tail call of this function with args: to block 0
+  Left,      // the last instruction has left the frame already
+};
+
+inline constexpr uint32_t kNoLoop = UINT32_MAX;
+
+struct VirtualBlock {
+  std::vector<Register> params;
+  std::vector<VirtualInstruction> instructions;
+  Exit exit = Exit::Left;
+  uint32_t exit_span = 0;
+  vm::Arg value = vm::Arg::none();
+  BlockId target = 0, otherwise = 0;
+  std::vector<vm::Arg> args;  // one per parameter of the target
+  uint32_t loop = kNoLoop;    // the innermost one around it
+};
+
+// while: header ... test, where test branches to the body or to `exit`; body ... latch, which jumps
+// back to the header. Both parts are ranges of blocks, one behind the other.
+struct VirtualLoop {
+  BlockId header = 0, test = 0, body = 0, latch = 0, exit = 0;
+  uint32_t parent = kNoLoop;
+  uint32_t depth = 1;
+};
+
+class VirtualCode {
+ public:
+  // ---- building ----
+  // `owns`: it may hold an object, which must be released. Registers of integers and booleans
+  // don't.
+  Register make_register(bool owns);
+  vm::Arg make(bool owns) { return vm::Arg::reg(make_register(owns)); }
+  BlockId make_block();
+  vm::Arg add_param(BlockId block, bool owns);
+  // Instructions from here on belong to `block`, which comes next in the order.
+  void start(BlockId block);
+  void set_span(uint32_t span) { span_ = span; }
+
+  void emit(vm::Opcode opcode, std::initializer_list<vm::Arg> operands,
+            std::span<const vm::Arg> list = {});
+  void match_shape(vm::Arg value, std::span<const vm::DimPattern> dims);
+  void match_tensor(vm::Arg value, DataType dtype, std::span<const vm::DimPattern> dims);
+  void match_prim_value(vm::Arg value, const vm::DimPattern& expected);
+
+  // Each ends the current block.
+  void jump(BlockId target, std::vector<vm::Arg> args = {});
+  void branch(vm::Arg condition, BlockId target, BlockId otherwise);
+  void ret(vm::Arg value);
+  void self_call(std::vector<vm::Arg> args);
+  void left();
+  bool ended() const { return ended_; }
+  BlockId current() const { return current_; }
+
+  // Blocks that are started from here on belong to a loop with that header; until end_loop.
+  uint32_t begin_loop(BlockId header, BlockId exit);
+  VirtualLoop& loop(uint32_t index) { return loops_[index]; }
+  void end_loop();
+
+  // ---- looking ----
+  const std::vector<BlockId>& order() const { return order_; }
+  VirtualBlock& block(BlockId id) { return blocks_[id]; }
+  const VirtualBlock& block(BlockId id) const { return blocks_[id]; }
+  uint32_t block_count() const { return static_cast<uint32_t>(blocks_.size()); }
+  const std::vector<VirtualLoop>& loops() const { return loops_; }
+  // The place of each block in the order.
+  std::vector<uint32_t> places() const;
+  uint32_t loop_depth(BlockId id) const;
+  uint32_t register_count() const { return static_cast<uint32_t>(owns_.size()); }
+  bool owns(Register r) const { return owns_[r]; }
+
+ private:
+  VirtualBlock& end(Exit exit);
+
+  std::vector<VirtualBlock> blocks_;
+  std::vector<BlockId> order_;
+  std::vector<VirtualLoop> loops_;
+  std::vector<bool> owns_;
+  BlockId current_ = 0;
+  uint32_t span_ = 0;
+  uint32_t loop_ = kNoLoop;
+  bool ended_ = true;
+};
+
+// What an instruction does with a register operand.
+enum class Role : uint8_t {
+  Def,
+  Use,
+  MovableUse,  // a use that may be marked as the register's last
+};
+
+// Calls f(operand index, role) for each operand of the instruction that names a register.
+template <class F>
+void for_each_register(const VirtualInstruction& instruction, const F& f) {
+  using vm::OperandKind;
+  const vm::OpcodeInfo& info = vm::info_of(instruction.opcode);
+  for (uint32_t i = 0; i < instruction.operands.size(); ++i) {
+    const vm::Arg operand = instruction.operands[i];
+    const OperandKind kind = info.spec_at(i).kind;
+    if (kind == OperandKind::Dim) {  // two words
+      const auto match = static_cast<vm::DimMatch>(operand.value());
+      ++i;
+      if (match == vm::DimMatch::Store) f(i, Role::Def);
+      if (match == vm::DimMatch::EqualsRegister) f(i, Role::Use);
+    } else if (operand.is_register()) {
+      f(i, kind == OperandKind::Def   ? Role::Def
+           : kind == OperandKind::Int ? Role::Use
+                                      : Role::MovableUse);
+    }
+  }
+}
+
+// One line per instruction, as in the picture above; for tests and failed assertions.
+std::string to_text(const VirtualCode& code);
+
+}  // namespace tenon::codegen
