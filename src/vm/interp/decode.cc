@@ -75,6 +75,16 @@ const Row* find(const Row (&table)[N], T Row::*field, T value) {
   return nullptr;
 }
 
+// Whether a tail call goes to the function that it stands in, with each parameter's next value in
+// the parameter's own register.
+bool is_in_place(const CallOperands& o, const FunctionCode* function) {
+  if (o.callee != function) return false;
+  for (size_t i = 0; i < o.args.size(); ++i) {
+    if (o.args[i].constant || o.args[i].reg != static_cast<int32_t>(i)) return false;
+  }
+  return true;
+}
+
 bool fits_32(int64_t v) {
   return v == static_cast<int32_t>(v);
 }
@@ -174,6 +184,7 @@ void Decoder::link(Op& op) {
 }
 
 void Decoder::function(FunctionCode& code, const FunctionUnit& unit) {
+  function_ = &code;
   code.first_op = static_cast<uint32_t>(p_.ops_.size());
   code.entry = p_.ops_.data() + code.first_op;
   op_of_word_.assign(unit.code.size(), -1);
@@ -306,6 +317,11 @@ Handler Decoder::call(Op& op, const Instruction& in) {
   for (size_t i = 0; i < arguments.size(); ++i) {
     o.contiguous = o.contiguous && !arguments[i].constant &&
                    arguments[i].reg == arguments[0].reg + static_cast<int32_t>(i);
+  }
+  if (in.opcode() == Opcode::TailCall && is_in_place(o, function_)) {
+    op.a = jump(-static_cast<int32_t>(p_.ops_.size() - function_->first_op));
+    op.b = function_->params * kRegisterBytes;
+    return Handler::TailCallInPlace;
   }
   if (o.callee && !in.info->ends() && arguments.size() == 1 && o.contiguous) {
     op.b = arguments[0].reg * kRegisterBytes;

@@ -75,6 +75,7 @@ class Decoder {
   Program& p_;
   LoadBudget& budget_;
   const void* const* handlers_ = nullptr;
+  const FunctionCode* function_ = nullptr;  // the one being decoded
   std::vector<int32_t> op_of_word_;
   std::vector<Handler> chosen_;             // of the function's Ops
   std::vector<uint32_t> last_reader_;       // of each register, of the instruction at hand

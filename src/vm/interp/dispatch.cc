@@ -79,11 +79,11 @@ namespace tenon::vm {
     goto * pc->handler;                                                                         \
   } while (0)
 
-// Leaves the frame: its registers become None, and `value`, which is owned, goes to the caller.
-#define RETURN(value)                                         \
+// The frame's registers from `first` on become None.
+#define CLEAR_FROM(first)                                     \
   do {                                                        \
     AnyView* const end = &at(base, pc->frame);                \
-    for (AnyView* reg = base; reg != end; ++reg) {            \
+    for (AnyView* reg = (first); reg != end; ++reg) {         \
       if (reg->is_object()) [[unlikely]] {                    \
         SAVE();                                               \
         put(*reg, AnyView());                                 \
@@ -91,16 +91,22 @@ namespace tenon::vm {
         std::memset(static_cast<void*>(reg), 0, sizeof *reg); \
       }                                                       \
     }                                                         \
-    pc = record->pc;                                          \
-    base = record->base;                                      \
-    ++record;                                                 \
-    if (pc->a >= 0) {                                         \
-      PUT(at(base, pc->a), value);                            \
-    } else if (is_object(value)) {                            \
-      SAVE();                                                 \
-      release(object_of(value));                              \
-    }                                                         \
-    NEXT();                                                   \
+  } while (0)
+
+// Leaves the frame: its registers become None, and `value`, which is owned, goes to the caller.
+#define RETURN(value)              \
+  do {                             \
+    CLEAR_FROM(base);              \
+    pc = record->pc;               \
+    base = record->base;           \
+    ++record;                      \
+    if (pc->a >= 0) {              \
+      PUT(at(base, pc->a), value); \
+    } else if (is_object(value)) { \
+      SAVE();                      \
+      release(object_of(value));   \
+    }                              \
+    NEXT();                        \
   } while (0)
 
 // The handlers of the forms of binary operations. Each defines a and b, as the table's conditions
@@ -341,6 +347,17 @@ handle_TailCall : {
   const FunctionCode& callee = *pc->as<CallOperands>().callee;
   tail_arguments(m, *pc, callee, base, nullptr);
   pc = callee.entry;
+  goto * pc->handler;
+}
+handle_TailCallInPlace : {
+  if (m.attention_.load(std::memory_order_relaxed)) [[unlikely]] {
+    SAVE();
+    if (before_call(m, *pc, base, &base[0])) goto return_register_0;
+  }
+  if (--m.fuel_ < 0) [[unlikely]]
+    goto stopped;
+  CLEAR_FROM(&at(base, pc->b));
+  pc = ahead(pc, pc->a);
   goto * pc->handler;
 }
 handle_CallPacked:

@@ -65,6 +65,23 @@ func @loop_by_tail(n: i64) -> i64 {
 done:
   ret 7
 }
+func @loop_by_moving_tail(n: i64) -> i64 {
+  if %0, done
+  %1 = sub %0, 1
+  tail_call @loop_by_moving_tail, %1
+done:
+  ret 7
+}
+func @stale(n: i64) -> bool {
+  if %0, done
+  %1 = load_const #0
+  %0 = sub %0, 1
+  tail_call @stale, %0
+done:
+  %2 = is_none %1
+  ret %2
+}
+const = "a string that is too long for a register"
 )";
 
 TEST(Machine, RunsFib) {
@@ -90,6 +107,43 @@ TEST(Machine, TailCallsTakeNoStack) {
   limits.depth = 2;
   Machine m(program_of(assemble(kFib)), limits);
   EXPECT_EQ(m.call("loop_by_tail", 1'000'000).as<int64_t>(), 7);
+  EXPECT_EQ(m.call("loop_by_moving_tail", 1'000'000).as<int64_t>(), 7);
+}
+
+// A tail call whose arguments lie in place already is a jump; it shows nowhere else.
+TEST(Machine, TailCallsInPlaceAreTailCalls) {
+  for (const char* function : {"loop_by_tail", "loop_by_moving_tail"}) {
+    Limits limits;
+    limits.fuel = 1000;
+    Machine m(program_of(assemble(kFib)), limits);
+    m.call(function, 10);
+    EXPECT_EQ(m.fuel_left(), 1000 - 1 - 10) << function;
+    EXPECT_THAT(failure_of([&] { m.call(function, 1000); }), HasSubstr("ran out of fuel"));
+    std::vector<int64_t> seen;
+    int returns = 0;
+    m.set_instrument([&](const CallEvent& event) {
+      if (event.before) {
+        EXPECT_EQ(event.callee, function);
+        seen.push_back(event.args[0].v.i);
+      } else {
+        ++returns;
+      }
+      return CallAction::Continue;
+    });
+    EXPECT_EQ(m.call(function, 3).as<int64_t>(), 7);
+    EXPECT_THAT(seen, testing::ElementsAre(2, 1, 0)) << function;
+    EXPECT_EQ(returns, 0) << function;  // the end is that of the host's own call
+    m.set_instrument([](const CallEvent& event) {
+      if (event.before) *event.result = Any(int64_t{100});
+      return event.before ? CallAction::Skip : CallAction::Continue;
+    });
+    EXPECT_EQ(m.call(function, 3).as<int64_t>(), 100) << function;
+  }
+}
+
+TEST(Machine, TailCallsInPlaceClearTheOtherRegisters) {
+  Machine m(program_of(assemble(kFib)));
+  EXPECT_TRUE(m.call("stale", 2).as<bool>());
 }
 
 TEST(Machine, FuelStopsCallsAndLoopsAndTheMachineAnswersAgain) {
