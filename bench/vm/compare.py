@@ -7,11 +7,15 @@ Usage: compare.py --tenon build/release/bench/vm/bench_vm [--lua PROGRAM] [--rou
 Engines take turns, one process each per round, so that a slow moment of the machine falls on all. A
 process prints nanoseconds of CPU time per operation, each the median of several; a time in the table
 is the median over the rounds, and a ratio is the median of the rounds' ratios of Tenon's time to the
-peer's: below 1 is faster.
+peer's: below 1 is faster. Tenon has two rows, of hand-written assembly and of the same program
+compiled from its language (.tn), whose ratio to the assembly is in a column of its own. An engine
+that isn't installed is left out.
 """
 
 import argparse
+import importlib.util
 import json
+import shutil
 import statistics
 import subprocess
 import sys
@@ -20,6 +24,9 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 PEERS = {"tvm": "TVM", "iree": "IREE", "lua": "Lua"}
+REQUIREMENTS = "install bench/vm/requirements.txt into the Python that runs this"
+# Rows of Tenon in the JSON: of assembly, and of what the compiler made of programs.tn.
+SOURCES = {"rows": "assembly", "compiled": ".tn"}
 
 
 @dataclass
@@ -41,64 +48,96 @@ ROWS = [
     Row("pool_one", "the same in one instruction", {"tvm": 0.15}, "pool"),
     Row("shape", "bind and build a rank-2 shape", {"tvm": 0.12}),
     Row("loop", "loop iteration: add, compare, branch", {"lua": 0.4}),
-    Row("sum", "loop iteration: compare, two adds, jump", {}),
+    Row("sum", "loop iteration: two adds, compare, branch", {}),
     Row("fib", "fib, per call", {"lua": 0.5}),
 ]
 
 
 def run(command: list) -> dict:
-    done = subprocess.run([str(c) for c in command], stdout=subprocess.PIPE, text=True)
+    try:
+        done = subprocess.run([str(c) for c in command], stdout=subprocess.PIPE, text=True)
+    except OSError as e:
+        sys.exit(f"compare.py: '{command[0]}' can't be run: {e.strerror}")
     if done.returncode != 0:
         sys.exit(f"compare.py: '{command[0]}' failed with exit code {done.returncode}")
     return json.loads(done.stdout)
 
 
-def ratio(rounds: list[dict], row: Row, peer: str) -> float | None:
-    if row.of_peer() not in rounds[0][peer]["rows"]:
+def ratio(rounds: list[dict], row: Row, source: str, peer: str) -> float | None:
+    """Of Tenon's time to the peer's, or of the compiled program's to the assembly's."""
+    if peer not in rounds[0]:
         return None
-    return statistics.median(
-        r["tenon"]["rows"][row.key] / r[peer]["rows"][row.of_peer()] for r in rounds
+    key = row.key if peer == "tenon" else row.of_peer()
+    if key not in rounds[0][peer]["rows"]:
+        return None
+    return statistics.median(r["tenon"][source][row.key] / r[peer]["rows"][key] for r in rounds)
+
+
+def time(rounds: list[dict], key: str, engine: str, source: str = "rows") -> float | None:
+    if key not in rounds[0][engine][source]:
+        return None
+    return statistics.median(r[engine][source][key] for r in rounds)
+
+
+def row_cells(rounds: list[dict], row: Row, source: str, peers: list[str]) -> list[str]:
+    own = time(rounds, row.key, "tenon", source)
+    cells = [row.what, SOURCES[source], f"{own:.1f}"]
+    to_assembly = ratio(rounds, row, source, "tenon") if source == "compiled" else None
+    cells.append("" if to_assembly is None else f"{to_assembly:.2f}")
+    for peer in peers:
+        t = time(rounds, row.of_peer(), peer)
+        cells.append("none" if t is None else f"{t:.1f}")
+    ratios = {p: ratio(rounds, row, source, p) for p in peers}
+    cells += ["" if r is None else f"{r:.2f}" for r in ratios.values()]
+    cells.append(
+        ", ".join(
+            f"{b:g} ns" if of == "ns" else f"{b:g} of {PEERS[of]}'s"
+            for of, b in row.budgets.items()
+        )
     )
-
-
-def time(rounds: list[dict], key: str, engine: str) -> float | None:
-    if key not in rounds[0][engine]["rows"]:
-        return None
-    return statistics.median(r[engine]["rows"][key] for r in rounds)
+    measured = ratios | {"ns": own}
+    known = [measured[of] <= b for of, b in row.budgets.items() if measured.get(of) is not None]
+    cells.append(("met" if all(known) else "missed") if known else "")
+    return cells
 
 
 def table(rounds: list[dict], depths: dict[str, dict]) -> str:
     first = rounds[0]
-    names = {p: f"{PEERS[p]} {first[p]['version'].removeprefix(PEERS[p]).strip()}" for p in PEERS}
-    lines = [
-        f"| row, in ns | Tenon | {' | '.join(names.values())} | to TVM | to IREE | to Lua | budget | |",
-        "| --- " * 9 + "|",
-    ]
+    peers = [p for p in PEERS if p in first]
+    names = [f"{PEERS[p]} {first[p]['version'].removeprefix(PEERS[p]).strip()}" for p in peers]
+    head = ["row, in ns", "from", "Tenon", "to assembly", *names]
+    head += [f"to {PEERS[p]}" for p in peers] + ["budget", ""]
+    lines = [head, ["---"] * len(head)]
     for row in ROWS:
-        own = time(rounds, row.key, "tenon")
-        cells = [row.what, f"{own:.1f}"]
-        for peer in PEERS:
-            t = time(rounds, row.of_peer(), peer)
-            cells.append("none" if t is None else f"{t:.1f}")
-        ratios = {p: ratio(rounds, row, p) for p in PEERS}
-        cells += ["" if r is None else f"{r:.2f}" for r in ratios.values()]
-        measured = ratios | {"ns": own}
-        cells.append(
-            ", ".join(
-                f"{b:g} ns" if of == "ns" else f"{b:g} of {PEERS[of]}'s"
-                for of, b in row.budgets.items()
-            )
-        )
-        met = all(measured[of] <= b for of, b in row.budgets.items())
-        cells.append(("met" if met else "missed") if row.budgets else "")
-        lines.append(f"| {' | '.join(cells)} |")
+        lines += [row_cells(rounds, row, s, peers) for s in SOURCES if row.key in first["tenon"][s]]
     own = depths["tenon"]
-    cells = ["recursion depth", f"{own['depth']:,} in {own['megabytes']} MB"]
-    cells += [f"{depths[p]['depth']:,}, then {depths[p]['end']}" for p in PEERS]
     met = own["depth"] >= 1_000_000 and own["megabytes"] <= 256
-    cells += ["", "", "", "1,000,000 in 256 MB", "met" if met else "missed"]
-    lines.append(f"| {' | '.join(cells)} |")
-    return "\n".join(lines)
+    depth = f"{own['depth']:,} in {own['megabytes']} MB"
+    lines.append(
+        ["recursion depth", ".tn", depth, ""]
+        + [f"{depths[p]['depth']:,}, then {depths[p]['end']}" for p in peers]
+        + [""] * len(peers)
+        + ["1,000,000 in 256 MB", "met" if met else "missed"]
+    )
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
+
+
+def missing(lua: str) -> dict[str, str]:
+    """The engines that aren't installed, and how to get each."""
+    needs = {"tvm": ["tvm"], "iree": ["iree.compiler", "iree.runtime", "numpy"]}
+    out = {}
+    for engine, packages in needs.items():
+        for package in packages:
+            try:
+                found = importlib.util.find_spec(package)
+            except ModuleNotFoundError:  # of the package around it
+                found = None
+            if found is None:
+                out[engine] = f"there is no Python package {package}: {REQUIREMENTS}"
+                break
+    if shutil.which(lua) is None:
+        out["lua"] = f"there is no program {lua}: install it, or name it with --lua"
+    return out
 
 
 def main() -> None:
@@ -116,6 +155,9 @@ def main() -> None:
         "iree": [sys.executable, HERE / "run_iree.py"],
         "lua": [options.lua, HERE / "run_lua.lua"],
     }
+    for engine, why in missing(options.lua).items():
+        print(f"compare.py: without {PEERS[engine]}: {why}", file=sys.stderr)
+        del engines[engine]
     depths = {name: run([*command, "depth"]) for name, command in engines.items()}
     rounds = []
     for i in range(options.rounds):

@@ -1,5 +1,6 @@
-// Tenon's rows, as JSON: nanoseconds of CPU time per operation, the median of several. With
-// "depth": what a recursion 1,000,000 deep needs of memory.
+// Tenon's rows, as JSON: nanoseconds of CPU time per operation, the median of several, of the
+// assembly below ("rows") and of programs.tn ("compiled"). With "depth": what a recursion 1,000,000
+// deep needs of memory.
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
@@ -131,13 +132,13 @@ again:
 func @sum(n: i64) {
   %1 = load_int 0
   %2 = load_int 0
+  goto test
 again:
-  %3 = lt %1, %0
-  if %3, end
   %2 = add %2, %1
   %1 = add %1, 1
-  goto again
-end:
+test:
+  %3 = ge %1, %0
+  if %3, again
   ret %2
 }
 func @fib(n: i64) -> i64 {
@@ -150,16 +151,6 @@ big:
   %1 = call @fib, %1
   %2 = call @fib, %2
   %0 = add %1, %2
-  ret %0
-}
-func @down(n: i64) -> i64 {
-  %1 = gt %0, 0
-  if %1, zero
-  %1 = sub %0, 1
-  %1 = call @down, %1
-  %0 = add %1, 1
-  ret %0
-zero:
   ret %0
 }
 )";
@@ -186,56 +177,78 @@ vm::KernelEntryFunction kernel_entry(Ref<vm::KernelObject>& keep) {
   return keep->find("add");
 }
 
+// What the programs call that is no bytecode.
+vm::ProgramOptions options(Ref<vm::KernelObject>& keep) {
+  Function empty =
+      Function::from_c([](void*, const AnyView*, int32_t, Any*) { return 0; }, nullptr, nullptr);
+  auto* runtime = const_cast<vm::KernelRuntime*>(&vm::kernel_runtime());
+  Function kernel = Function::from_c(kernel_entry(keep), runtime, nullptr);
+  vm::ProgramOptions options;
+  options.modules = {Module("bench", "bench", [empty, kernel](std::string_view name) {
+    return name == "empty" ? empty : kernel;
+  })};
+  return options;
+}
+
 struct Bench {
   Ref<vm::KernelObject> kernels;
-  vm::Machine machine{program(kernels)};
-
-  static Ref<vm::Program> program(Ref<vm::KernelObject>& keep) {
-    Function empty =
-        Function::from_c([](void*, const AnyView*, int32_t, Any*) { return 0; }, nullptr, nullptr);
-    auto* runtime = const_cast<vm::KernelRuntime*>(&vm::kernel_runtime());
-    Function kernel = Function::from_c(kernel_entry(keep), runtime, nullptr);
-    vm::ProgramOptions options;
-    options.modules = {Module("bench", "bench", [empty, kernel](std::string_view name) {
-      return name == "empty" ? empty : kernel;
-    })};
-    return vm::Program::from_unit(vm::assemble(kProgram), options);
-  }
-
-  template <class... Args>
-  double nanoseconds(int64_t count, const char* function, const Args&... args) {
-    constexpr size_t kRepeat = 9;
-    double times[kRepeat];
-    for (double& t : times) {
-      double begin = now();
-      machine.call(function, args...);
-      t = now() - begin;
-    }
-    std::nth_element(times, times + kRepeat / 2, times + kRepeat);
-    return times[kRepeat / 2] / static_cast<double>(count);
-  }
+  vm::Machine assembled{vm::Program::from_unit(vm::assemble(kProgram), options(kernels))};
+  vm::Machine compiled{vm::Program::load(TENON_BENCH_PROGRAMS, options(kernels))};
 };
+
+template <class... Args>
+double nanoseconds(vm::Machine& machine, int64_t count, const char* function, const Args&... args) {
+  constexpr size_t kRepeat = 9;
+  double times[kRepeat];
+  for (double& t : times) {
+    double begin = now();
+    machine.call(function, args...);
+    t = now() - begin;
+  }
+  std::nth_element(times, times + kRepeat / 2, times + kRepeat);
+  return times[kRepeat / 2] / static_cast<double>(count);
+}
 
 int64_t fib_calls(int64_t n) {
   return n < 2 ? 1 : 1 + fib_calls(n - 1) + fib_calls(n - 2);
 }
 
-void print_rows() {
-  Bench b;
+constexpr int64_t kN = 400'000, kFib = 27;
+
+void print_assembled(vm::Machine& m) {
   // Without elements a kernel only checks.
   Tensor x = Tensor::empty({32, 32}, f32), none = Tensor::empty({0, 4, 4, 4}, f32);
-  constexpr int64_t kN = 400'000, kFib = 27;
-  double packed = b.nanoseconds(kN, "empty", kN, x, x, x);
-  std::printf("{\"rows\": {");
+  const double packed = nanoseconds(m, kN, "empty", kN, x, x, x);
   std::printf("\"packed\": %.3f, ", packed);
-  std::printf("\"kernel\": %.3f, ", b.nanoseconds(kN, "kernel", kN, none, none) - packed);
-  std::printf("\"call\": %.3f, ", b.nanoseconds(kN, "calls", kN, x));
-  std::printf("\"pool\": %.3f, ", b.nanoseconds(kN, "allocate", kN));
-  std::printf("\"pool_one\": %.3f, ", b.nanoseconds(kN, "new_tensor", kN));
-  std::printf("\"shape\": %.3f, ", b.nanoseconds(kN, "shapes", kN, x));
-  std::printf("\"loop\": %.3f, ", b.nanoseconds(kN, "loop", kN));
-  std::printf("\"sum\": %.3f, ", b.nanoseconds(kN, "sum", kN));
-  std::printf("\"fib\": %.3f}}\n", b.nanoseconds(fib_calls(kFib), "fib", kFib));
+  std::printf("\"kernel\": %.3f, ", nanoseconds(m, kN, "kernel", kN, none, none) - packed);
+  std::printf("\"call\": %.3f, ", nanoseconds(m, kN, "calls", kN, x));
+  std::printf("\"pool\": %.3f, ", nanoseconds(m, kN, "allocate", kN));
+  std::printf("\"pool_one\": %.3f, ", nanoseconds(m, kN, "new_tensor", kN));
+  std::printf("\"shape\": %.3f, ", nanoseconds(m, kN, "shapes", kN, x));
+  std::printf("\"loop\": %.3f, ", nanoseconds(m, kN, "loop", kN));
+  std::printf("\"sum\": %.3f, ", nanoseconds(m, kN, "sum", kN));
+  std::printf("\"fib\": %.3f", nanoseconds(m, fib_calls(kFib), "fib", kFib));
+}
+
+void print_compiled(vm::Machine& m) {
+  Tensor x = Tensor::empty({32, 32}, f32);
+  const double packed = nanoseconds(m, kN, "packed", kN, x, x, x);
+  std::printf("\"packed\": %.3f, ", packed);
+  std::printf("\"call\": %.3f, ", nanoseconds(m, kN, "call", kN, x));
+  std::printf("\"pool\": %.3f, ", nanoseconds(m, kN, "pool", kN));
+  std::printf("\"shape\": %.3f, ", nanoseconds(m, kN, "shape", kN, x) - packed);
+  std::printf("\"loop\": %.3f, ", nanoseconds(m, kN, "loop", kN));
+  std::printf("\"sum\": %.3f, ", nanoseconds(m, kN, "sum", kN));
+  std::printf("\"fib\": %.3f", nanoseconds(m, fib_calls(kFib), "fib", kFib));
+}
+
+void print_rows() {
+  Bench b;
+  std::printf("{\"rows\": {");
+  print_assembled(b.assembled);
+  std::printf("}, \"compiled\": {");
+  print_compiled(b.compiled);
+  std::printf("}}\n");
 }
 
 // Of this process, the greatest so far.
@@ -251,9 +264,9 @@ double resident_megabytes() {
 void print_depth() {
   Bench b;
   constexpr int64_t kDepth = 1'000'000;
-  b.machine.call("down", int64_t{1});
+  b.compiled.call("down", int64_t{1});
   double before = resident_megabytes();
-  b.machine.call("down", kDepth);
+  b.compiled.call("down", kDepth);
   std::printf("{\"depth\": %lld, \"end\": \"reached\", \"megabytes\": %.0f}\n",
               static_cast<long long>(kDepth), resident_megabytes() - before);
 }
