@@ -115,7 +115,7 @@ int64_t int_unary(UnaryOp op, DataType t, int64_t x) {
     case UnaryOp::kNot:
       return x == 0;
     case UnaryOp::kBitNot:
-      return wrap_to(t, static_cast<int64_t>(~u));
+      return t.is_bool() ? x == 0 : wrap_to(t, static_cast<int64_t>(~u));
     case UnaryOp::kFloor:
     case UnaryOp::kCeil:
     case UnaryOp::kTrunc:
