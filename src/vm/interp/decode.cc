@@ -94,14 +94,17 @@ bool fits_32(int64_t v) {
 template <class T>
 T& Decoder::operands(Op& op) {
   budget_.allocate(sizeof(T));
-  T& made = std::get<std::deque<T>>(p_.operands_).emplace_back();
+  auto owned = std::make_unique<T>();
+  T& made = *owned;
+  p_.operands_.push_back(std::move(owned));
   if constexpr (std::is_base_of_v<Operands, T>) op.operands = &made;
   return made;
 }
 
 const AnyView* Decoder::pooled(Any value) {
   budget_.allocate(sizeof(Any));
-  return &p_.immediates_.emplace_back(std::move(value));
+  p_.immediates_.push_back(std::make_unique<Any>(std::move(value)));
+  return p_.immediates_.back().get();
 }
 
 ValueRef Decoder::value(Arg arg, bool is_int) {
@@ -373,7 +376,9 @@ Handler Decoder::binary(Op& op, const Instruction& in) {
     return forms->ri;
   }
   auto& o = operands<BinaryOperands>(op);
-  o = {value(in.arg(1), true), value(in.arg(2), true), &binary_operation(in.opcode())};
+  o.a = value(in.arg(1), true);
+  o.b = value(in.arg(2), true);
+  o.operation = &binary_operation(in.opcode());
   op.binary = &o;
   return general(in.opcode());
 }

@@ -5,9 +5,7 @@
 
 #include <atomic>
 #include <cstdint>
-#include <deque>
 #include <string>
-#include <tuple>
 #include <vector>
 
 #include "object/any.h"
@@ -36,9 +34,12 @@ struct FunctionCode;
 struct PackedSlot;
 
 // What an Op needs beyond its own fields, by the class of its instruction; owned by the Program.
+struct OpData {
+  virtual ~OpData() = default;
+};
 
 // Plain: the operands that are values, in order; the dtype and the device, if there are any.
-struct Operands {
+struct Operands : OpData {
   std::vector<ValueRef> args;
   DataType dtype;
   DLDevice device = kCpu;
@@ -72,13 +73,13 @@ struct MatchOperands : Operands {
 };
 
 // Binary, Comparison: their general form.
-struct BinaryOperands {
+struct BinaryOperands : OpData {
   ValueRef a, b;
   const BinaryOperation* operation = nullptr;
 };
 
 // Switch. Jumps are distances in Ops.
-struct SwitchOperands {
+struct SwitchOperands : OpData {
   struct Case {
     int64_t value;
     int32_t jump;
@@ -126,11 +127,6 @@ inline AnyView& at(AnyView* base, int32_t offset) {
 inline const AnyView& at(const AnyView* base, int32_t offset) {
   return *reinterpret_cast<const AnyView*>(reinterpret_cast<const char*>(base) + offset);
 }
-
-// The operands of a Program's Ops.
-using OperandPool =
-    std::tuple<std::deque<Operands>, std::deque<CallOperands>, std::deque<RegisterOperands>,
-               std::deque<MatchOperands>, std::deque<BinaryOperands>, std::deque<SwitchOperands>>;
 
 struct FunctionCode {
   const Op* entry = nullptr;

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -115,8 +114,8 @@ class Program : public Object {
   std::vector<FunctionCode> functions_;
   std::vector<Op> ops_;               // of all functions; 0 and 1 are the entry's
   std::vector<uint32_t> op_offsets_;  // word offset of each op's instruction
-  OperandPool operands_;
-  std::deque<Any> immediates_;
+  std::vector<std::unique_ptr<OpData>> operands_;
+  std::vector<std::unique_ptr<Any>> immediates_;
   mutable std::unique_ptr<PackedSlot[]> slots_;
   Ref<KernelObject> kernels_;
   mutable std::mutex mutex_;  // of what follows
