@@ -128,19 +128,6 @@ llvm::Value* ModuleWriter::raise(Builder& b, llvm::Value* runtime, const loop::K
                        b.getInt32(static_cast<uint32_t>(axis)), found, expected});
 }
 
-std::string symbol_of(const loop::Kernel& kernel) {
-  return cat(kernel.name.view().starts_with("llvm.") ? "kernel." : "", kernel.name);
-}
-
-llvm::Function* write_body(ModuleWriter& m, const loop::Kernel& kernel) {
-  std::vector<llvm::Type*> types(1 + kernel.inputs.size() + kernel.outputs.size(), m.pointer);
-  types.resize(types.size() + kernel_symbols(kernel).size(), m.i64);
-  llvm::Function* f = m.function(m.i32, types, cat(symbol_of(kernel), ".body"));
-  f->addFnAttr(llvm::Attribute::NoInline);
-  BodyWriter::write_body(m, kernel, f);
-  return f;
-}
-
 // ---- from a module to bytes ---------------------------------------------------------------------
 
 namespace {

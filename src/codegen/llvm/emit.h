@@ -18,8 +18,8 @@
 namespace tenon::codegen {
 
 struct EmitOptions {
-  // 0: quickest to compile; 1: all that scheduled loops gain from; 2: LLVM's own -O2, which takes
-  // twice as long and rarely gains.
+  // 0: quickest to compile; 1: all passes that scheduled loops gain from; 2: LLVM's own -O2, which
+  // takes twice as long and is what `tenon` compiles with above -O0.
   int optimisation = 1;
   // Where the module's LLVM IR and assembly are appended as text, when not null: for `--dump`.
   std::string* ir_text = nullptr;

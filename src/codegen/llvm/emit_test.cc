@@ -272,6 +272,31 @@ TEST(Vector, LoopsThatLanesCannotShareRunInOrder) {
   expect_as_evaluated(kernel("sum", {a}, {c}, body), {numbers({8})}, {}, 1e-5);
 }
 
+// What lanes keep in scratch may differ between them, like the lanes' numbers.
+TEST(Vector, LoopsThatScratchOfLanesGovernsRunInOrder) {
+  auto s = buffer("s", i64, {Dim(1)}), y = buffer("y", i64, {Dim(16)});
+  auto i = var("i", i64), j = var("j", i64);
+  expect_as_evaluated(
+      kernel("staggered", {}, {y},
+             nest(i, index(8), ForKind::kVector,
+                  scratch(s, both({put(s, {index(0)}, i * index(2)),
+                                   nest(j, at(s, {index(0)}), index(2), ForKind::kUnrolled,
+                                        put(y, {j}, index(7)))})))),
+      {});
+}
+
+TEST(Vector, ScratchThatIsAllocatedTwiceHasRoomForTheWiderLoop) {
+  auto s = buffer("s", i64, {Dim(1)}), y = buffer("y", i64, {Dim(64)});
+  auto i = var("i", i64), j = var("j", i64);
+  auto through = [&](const Ref<const Var>& v) {
+    return scratch(s, both({put(s, {index(0)}, v), put(y, {v}, at(s, {index(0)}))}));
+  };
+  const StmtRef wide = nest(i, index(64), ForKind::kVector, through(i)),
+                narrow = nest(j, index(2), ForKind::kVector, through(j));
+  expect_as_evaluated(kernel("twice", {}, {y}, both({wide, narrow})), {});
+  expect_as_evaluated(kernel("twice", {}, {y}, both({narrow, wide})), {});
+}
+
 TEST(Vector, LetsKeepTheirValueAndTheirStride) {
   auto a = buffer("a", f32, {Dim(64)}), c = buffer("c", f32, {Dim(32)});
   auto j = var("j", i64), v = var("v", i64), where = var("where", i64), x = var("x", f32);

@@ -12,6 +12,7 @@
 
 #include "codegen/llvm/entry_layout.h"
 #include "codegen/llvm/lower.h"
+#include "codegen/llvm/size.h"
 #include "object/tensor.h"
 #include "support/error.h"
 

@@ -1,8 +1,9 @@
-// The operators of scalar expressions: arithmetic, comparisons, conversions, literals.
+#include "codegen/llvm/operator.h"
+
 #include <cstring>
 #include <limits>
 
-#include "codegen/llvm/lower.h"
+#include "codegen/llvm/element.h"
 #include "support/error.h"
 
 namespace tenon::codegen {
@@ -11,14 +12,6 @@ using loop::BinaryOp;
 using loop::UnaryOp;
 
 namespace {
-
-[[noreturn]] void no_code(std::string_view what, DataType t) {
-  throw Error(ErrorKind::Unsupported, cat("no code for ", what, " of ", t));
-}
-
-bool is_16_bit_float(DataType t) {
-  return t.is_float() && t.bits == 16;
-}
 
 // The constant that `v` is, or that all its lanes are.
 llvm::ConstantFP* splat_constant(llvm::Value* v) {
@@ -29,48 +22,29 @@ llvm::ConstantFP* splat_constant(llvm::Value* v) {
 
 }  // namespace
 
-// ---- elements in registers and in memory: booleans are i1 and a byte, 16-bit floats f32 and bits
-// --
-
-llvm::Type* BodyWriter::register_type(DataType t) const {
-  if (t.lanes == 1) {
-    if (t.is_bool()) return m_.i1;
-    if (t.is_int() && (t.bits == 8 || t.bits == 16 || t.bits == 32 || t.bits == 64))
-      return llvm::IntegerType::get(m_.context, t.bits);
-    if (t == f32 || t == f16 || t == bf16) return llvm::Type::getFloatTy(m_.context);
-    if (t == f64) return llvm::Type::getDoubleTy(m_.context);
+llvm::Value* OperatorWriter::per_lane(
+    llvm::ArrayRef<llvm::Value*> operands,
+    const std::function<llvm::Value*(llvm::ArrayRef<llvm::Value*>)>& f) {
+  if (!operands[0]->getType()->isVectorTy()) return f(operands);
+  llvm::Value* result = nullptr;
+  for (unsigned lane = 0; lane < f_.lanes.width; ++lane) {
+    llvm::SmallVector<llvm::Value*, 4> scalars;
+    for (llvm::Value* operand : operands) scalars.push_back(b_.CreateExtractElement(operand, lane));
+    llvm::Value* element = f(scalars);
+    if (result == nullptr)
+      result =
+          llvm::PoisonValue::get(llvm::FixedVectorType::get(element->getType(), f_.lanes.width));
+    result = b_.CreateInsertElement(result, element, lane);
   }
-  no_code("elements", t);
+  return result;
 }
 
-llvm::Type* BodyWriter::memory_type(DataType t) const {
-  if (t.is_bool()) return m_.i8;
-  if (is_16_bit_float(t)) return m_.i16;
-  return register_type(t);
+llvm::Value* OperatorWriter::rounded(llvm::Value* v, DataType t) {
+  return codegen::rounded(f_.m, b_, v, t);
 }
 
-llvm::Value* BodyWriter::from_memory(llvm::Value* v, DataType t) {
-  if (t.is_bool()) return b_.CreateICmpNE(v, llvm::Constant::getNullValue(v->getType()));
-  if (t == f16) return m_.math.from_half({&b_, v}).v;
-  if (t == bf16) return m_.math.from_bfloat({&b_, v}).v;
-  return v;
-}
-
-llvm::Value* BodyWriter::to_memory(llvm::Value* v, DataType t) {
-  if (t.is_bool()) return b_.CreateZExt(v, Num{&b_, v}.shape_of(m_.i8));
-  if (t == f16) return m_.math.to_half({&b_, v}).v;
-  if (t == bf16) return m_.math.to_bfloat({&b_, v}).v;
-  return v;
-}
-
-llvm::Value* BodyWriter::rounded(llvm::Value* v, DataType t) {
-  return is_16_bit_float(t) ? from_memory(to_memory(v, t), t) : v;
-}
-
-// ---- operators
-
-Value BodyWriter::literal(const loop::Literal& e) {
-  llvm::Type* type = register_type(e.dtype);
+Value OperatorWriter::literal(const loop::Literal& e) {
+  llvm::Type* type = register_type(f_.m, e.dtype);
   if (!e.dtype.is_float())
     return {llvm::ConstantInt::get(
         type, static_cast<uint64_t>(e.bits) & (e.dtype.is_bool() ? 1 : ~uint64_t{0}))};
@@ -79,8 +53,7 @@ Value BodyWriter::literal(const loop::Literal& e) {
   return {llvm::ConstantFP::get(type, v)};
 }
 
-Value BodyWriter::unary(const loop::Unary& e) {
-  Value a = value(*e.a);
+Value OperatorWriter::unary(const loop::Unary& e, Value a) {
   Num x = {&b_, a.v};
   const DataType t = e.a->dtype;
   auto done = [&](Num r) { return Value{r.v, a.lanes}; };
@@ -91,7 +64,7 @@ Value BodyWriter::unary(const loop::Unary& e) {
         return done(sub(x.i(0), x));
       case UnaryOp::kAbs:
         if (!t.is_signed_int()) return a;
-        return {b_.CreateBinaryIntrinsic(llvm::Intrinsic::abs, x.v, b_.getFalse()), a.lanes};
+        return {b_.CreateBinaryIntrinsic(llvm::Intrinsic::abs, x.v, f_.b.getFalse()), a.lanes};
       case UnaryOp::kSign: {
         Num positive = {&b_, b_.CreateZExt(b_.CreateICmpNE(x.v, x.i(0).v), x.type())};
         if (!t.is_signed_int()) return done(positive);
@@ -104,7 +77,7 @@ Value BodyWriter::unary(const loop::Unary& e) {
         return a;
       case UnaryOp::kIsNan:
       case UnaryOp::kIsInf:
-        return done({&b_, llvm::Constant::getNullValue(x.shape_of(m_.i1))});
+        return done({&b_, llvm::Constant::getNullValue(x.shape_of(f_.m.i1))});
       default:
         no_code("a function of real numbers", t);
     }
@@ -125,27 +98,26 @@ Value BodyWriter::unary(const loop::Unary& e) {
     case UnaryOp::kCeil:
     case UnaryOp::kTrunc:
     case UnaryOp::kRoundEven:
-      result = m_.math.round(e.op, x);
+      result = f_.m.math.round(e.op, x);
       break;
     case UnaryOp::kSqrt:
       result = square_root(x);
       break;
     default:
-      result = m_.math.unary(e.op, x);
+      result = f_.m.math.unary(e.op, x);
   }
   return {rounded(result.v, t), a.lanes};
 }
 
-Value BodyWriter::binary(const loop::Binary& e) {
-  Value a = value(*e.a), b = value(*e.b);
+Value OperatorWriter::binary(const loop::Binary& e, Value a, Value b) {
   const bool lanes = a.lanes || b.lanes;
-  llvm::Value* x = lanes ? broadcast(a) : a.v;
-  llvm::Value* y = lanes ? broadcast(b) : b.v;
+  llvm::Value* x = lanes ? f_.broadcast(a) : a.v;
+  llvm::Value* y = lanes ? f_.broadcast(b) : b.v;
   if (e.a->dtype.is_float()) return {float_binary(e, x, y), lanes};
   return {integer_binary(e, x, y), lanes};
 }
 
-llvm::Value* BodyWriter::float_binary(const loop::Binary& e, llvm::Value* a, llvm::Value* b) {
+llvm::Value* OperatorWriter::float_binary(const loop::Binary& e, llvm::Value* a, llvm::Value* b) {
   const DataType t = e.a->dtype;
   Num x = {&b_, a}, y = {&b_, b};
   auto known_number = [](llvm::Value* v) {
@@ -170,7 +142,7 @@ llvm::Value* BodyWriter::float_binary(const loop::Binary& e, llvm::Value* a, llv
     case BinaryOp::kDiv:
       return rounded(b_.CreateFDiv(a, b), t);
     case BinaryOp::kFloorDiv:
-      return rounded(m_.math.round(UnaryOp::kFloor, x / y).v, t);
+      return rounded(f_.m.math.round(UnaryOp::kFloor, x / y).v, t);
     // The hardware's minimum gives its second operand where one is NaN: a number first.
     case BinaryOp::kMin:
     case BinaryOp::kMax: {
@@ -192,11 +164,11 @@ llvm::Value* BodyWriter::float_binary(const loop::Binary& e, llvm::Value* a, llv
       }
       [[fallthrough]];
     case BinaryOp::kAtan2:
-      return rounded(m_.math.binary(e.op, x, y).v, t);
+      return rounded(f_.m.math.binary(e.op, x, y).v, t);
     case BinaryOp::kRem:
     case BinaryOp::kMod: {
       Num r = {&b_, per_lane({a, b}, [&](llvm::ArrayRef<llvm::Value*> p) {
-                 return m_.math.binary(BinaryOp::kRem, {&b_, p[0]}, {&b_, p[1]}).v;
+                 return f_.m.math.binary(BinaryOp::kRem, {&b_, p[0]}, {&b_, p[1]}).v;
                })};
       if (e.op == BinaryOp::kRem) return r.v;  // exact in t
       Num wrong_side = ((r < 0.0) & (y > 0.0)) | ((r > 0.0) & (y < 0.0));
@@ -207,10 +179,10 @@ llvm::Value* BodyWriter::float_binary(const loop::Binary& e, llvm::Value* a, llv
   }
 }
 
-llvm::Value* BodyWriter::integer_binary(const loop::Binary& e, llvm::Value* a, llvm::Value* b) {
+llvm::Value* OperatorWriter::integer_binary(const loop::Binary& e, llvm::Value* a, llvm::Value* b) {
   const DataType t = e.a->dtype;
   const bool is_signed = t.is_signed_int();
-  const bool index = t == i64 && nonnegative(e);  // far from overflow
+  const bool index = t == i64 && facts_.nonnegative(e);  // far from overflow
   Num y = {&b_, b};
   switch (e.op) {
     case BinaryOp::kAdd:
@@ -255,14 +227,15 @@ llvm::Value* BodyWriter::integer_binary(const loop::Binary& e, llvm::Value* a, l
     }
     case BinaryOp::kPow:
       return per_lane({a, b}, [&](llvm::ArrayRef<llvm::Value*> p) {
-        return m_.math.integer_power({&b_, p[0]}, {&b_, p[1]}, is_signed).v;
+        return f_.m.math.integer_power({&b_, p[0]}, {&b_, p[1]}, is_signed).v;
       });
     default:
       no_code(cat("operator ", e.op), t);
   }
 }
 
-llvm::Value* BodyWriter::integer_division(const loop::Binary& e, llvm::Value* a, llvm::Value* b) {
+llvm::Value* OperatorWriter::integer_division(const loop::Binary& e, llvm::Value* a,
+                                              llvm::Value* b) {
   const DataType t = e.a->dtype;
   Num x = {&b_, a}, y = {&b_, b};
   const bool remainder = e.op == BinaryOp::kMod || e.op == BinaryOp::kRem;
@@ -272,10 +245,11 @@ llvm::Value* BodyWriter::integer_division(const loop::Binary& e, llvm::Value* a,
   auto* known = llvm::dyn_cast_or_null<llvm::ConstantInt>(constant);
   if (known == nullptr || known->isZero()) {
     Num zero = same(y, 0);
-    stop_if(zero.v, vm::KernelError::DivisionByZero, nullptr, nullptr);
-    if (mask_ != nullptr) y = pick(zero, y.i(1), y);
+    f_.stop_if(zero.v, vm::KernelError::DivisionByZero, nullptr, nullptr);
+    if (f_.lanes.mask != nullptr) y = pick(zero, y.i(1), y);
   }
-  const bool plain = t.is_unsigned_int() || t.is_bool() || (nonnegative(*e.a) && nonnegative(*e.b));
+  const bool plain =
+      t.is_unsigned_int() || t.is_bool() || (facts_.nonnegative(*e.a) && facts_.nonnegative(*e.b));
   if (plain) return remainder ? b_.CreateURem(x.v, y.v) : b_.CreateUDiv(x.v, y.v);
 
   const bool floors = e.op == BinaryOp::kFloorDiv || e.op == BinaryOp::kMod;
@@ -297,10 +271,10 @@ llvm::Value* BodyWriter::integer_division(const loop::Binary& e, llvm::Value* a,
                    : pick(wrong_side, sub(quotient, 1), quotient).v;
 }
 
-llvm::Value* BodyWriter::convert(llvm::Value* v, DataType from, DataType to) {
+llvm::Value* OperatorWriter::convert(llvm::Value* v, DataType from, DataType to) {
   Num x = {&b_, v};
-  llvm::Type* type = x.shape_of(register_type(to));
-  register_type(from);
+  llvm::Type* type = x.shape_of(register_type(f_.m, to));
+  register_type(f_.m, from);
   if (from == to) return v;
   if (to.is_bool())
     return from.is_float() ? b_.CreateFCmpUNE(v, x.f(0).v) : b_.CreateICmpNE(v, x.i(0).v);
@@ -315,7 +289,7 @@ llvm::Value* BodyWriter::convert(llvm::Value* v, DataType from, DataType to) {
         to.is_signed_int() ? llvm::Intrinsic::fptosi_sat : llvm::Intrinsic::fptoui_sat,
         {type, v->getType()}, {v});
   if (to == f64) return b_.CreateFPExt(v, type);
-  if (from == f64) return to == f32 ? x.to_f32().v : rounded(m_.math.round_to_odd(x).v, to);
+  if (from == f64) return to == f32 ? x.to_f32().v : rounded(f_.m.math.round_to_odd(x).v, to);
   return rounded(v, to);
 }
 

@@ -1,7 +1,8 @@
-// Sizes as LLVM values, and which of them a kernel has.
+#include "codegen/llvm/size.h"
+
 #include <algorithm>
 
-#include "codegen/llvm/lower.h"
+#include "llvm/IR/MDBuilder.h"
 #include "loop/walk.h"
 
 namespace tenon::codegen {

@@ -1,0 +1,91 @@
+// The LLVM function being written, a kernel's body or a parallel loop's task, and what every part
+// of the translation asks of it: blocks, sizes, stack slots, lanes, and stopping with an error.
+//
+//   entry     stack slots and sizes, which all later code may use
+//   reserve   asks for workspace (scratch.cc); only where it is needed
+//   start...  the statements
+//   exit      releases the workspace and returns the code: 0, or what raise returned
+//
+// Private to this folder: it shows LLVM types.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <unordered_map>
+
+#include "codegen/llvm/lower.h"
+
+namespace tenon::codegen {
+
+// A scalar, or a vector with one element per lane of the vector loop.
+struct Value {
+  llvm::Value* v = nullptr;
+  bool lanes = false;
+};
+
+struct Variable {
+  Value value;
+  // The value in lane 0, of a variable whose lanes are a known stride apart.
+  llvm::Value* first_lane = nullptr;
+};
+
+// The values in scope. A task begins with a copy of its caller's, in which parallel_loop.cc
+// replaces each value by what the task reads from its context.
+struct Env {
+  llvm::Value* runtime = nullptr;                                // the KernelRuntime*
+  std::map<std::string, llvm::Value*, std::less<>> symbols;      // i64
+  std::unordered_map<const loop::Buffer*, llvm::Value*> places;  // addresses of first elements
+  std::unordered_map<const loop::Var*, Variable> vars;
+};
+
+// The lanes of the vector loop being written.
+struct Lanes {
+  unsigned width = 1;           // 1 outside vector loops
+  llvm::Value* mask = nullptr;  // which of them run, one i1 each; null: all
+};
+
+struct FunctionWriter {
+  // `function` is empty.
+  FunctionWriter(ModuleWriter& m, const loop::Kernel& kernel, llvm::Function* function);
+  // Ends the function, which returns 0 from where `b` is.
+  void finish();
+
+  llvm::BasicBlock* block(const char* name);
+  llvm::AllocaInst* stack_slot(llvm::Type* type, uint64_t count, uint64_t alignment);
+  llvm::Value* dim(const Dim& d);  // i64, computed once, in `entry`
+  // Runs the block `reserve` between `entry` and `start`, to which it branches; the exit releases
+  // `workspace`.
+  void use_workspace(llvm::BasicBlock* reserve, llvm::Value* workspace);
+
+  // Ends the block: goes to the exit with an i32.
+  void return_code(llvm::Value* code);
+  // Stops the kernel with an error if `condition` holds: an i1, or one per lane, which then counts
+  // where the mask is set, and `found` has one value per lane, of which the first failing lane's is
+  // reported. `found` and `expected` are i64s; null stands for 0.
+  void stop_if(llvm::Value* condition, vm::KernelError code, llvm::Value* found,
+               llvm::Value* expected, int32_t argument = -1, int32_t axis = -1);
+
+  bool in_lanes() const { return lanes.width > 1; }
+  llvm::Value* all_lanes(llvm::Value* scalar);  // as a vector
+  llvm::Value* broadcast(Value v) { return v.lanes ? v.v : all_lanes(v.v); }
+  llvm::Value* lane_numbers();                    // 0, 1, 2...: i64s
+  llvm::Value* mask_and(llvm::Value* condition);  // condition: one i1 per lane
+
+  ModuleWriter& m;
+  const loop::Kernel& kernel;
+  Builder entry;
+  Builder b;  // where the code goes on
+  llvm::BasicBlock* start;
+  Env env;
+  Lanes lanes;
+
+ private:
+  llvm::Function* function_;
+  llvm::BasicBlock* exit_;
+  llvm::PHINode* exit_code_;
+  llvm::BasicBlock* reserve_ = nullptr;
+  llvm::Value* workspace_ = nullptr;
+  std::unordered_map<const DimNode*, llvm::Value*> dims_;
+};
+
+}  // namespace tenon::codegen

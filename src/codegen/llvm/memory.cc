@@ -1,0 +1,198 @@
+#include "codegen/llvm/memory.h"
+
+#include "codegen/llvm/element.h"
+#include "support/error.h"
+
+namespace tenon::codegen {
+
+// ---- where
+// ---------------------------------------------------------------------------------------
+
+MemoryWriter::Address MemoryWriter::address(
+    const loop::Buffer& buffer, llvm::ArrayRef<std::optional<int64_t>> strides,
+    llvm::function_ref<llvm::Value*(size_t k, bool per_lane)> index) {
+  const size_t rank = buffer.shape.size();
+  const size_t count = strides.size();
+  TENON_ASSERT(count == rank || count == 1, "kernel '", f_.kernel.name, "' reads buffer '",
+               buffer.name, "' of rank ", rank, " with ", count, " indices");
+  // How far apart the elements of an axis are.
+  std::vector<llvm::Value*> scales(count, b_.getInt64(1));
+  for (size_t k = count; k-- > 1;)
+    scales[k - 1] = f_.entry.CreateMul(scales[k], f_.dim(buffer.shape[k]), "", true, true);
+
+  std::optional<int64_t> stride = 0;
+  for (size_t k = 0; k < count && stride; ++k) {
+    auto* scale = llvm::dyn_cast<llvm::ConstantInt>(scales[k]);
+    if (strides[k] == 0) continue;
+    if (!strides[k] || !scale) {
+      stride = std::nullopt;
+    } else {
+      *stride += *strides[k] * scale->getSExtValue();
+    }
+  }
+  llvm::Value* offset = nullptr;
+  const bool fits = f_.kernel.in_bounds;  // elsewhere, lanes that don't run may overflow
+  for (size_t k = 0; k < count; ++k) {
+    llvm::Value* position = index(k, !stride);
+    llvm::Value* scale = stride ? scales[k] : f_.all_lanes(scales[k]);
+    llvm::Value* term = b_.CreateMul(position, scale, "", false, fits);
+    offset = offset ? b_.CreateAdd(offset, term, "", false, fits) : term;
+  }
+  if (offset == nullptr) offset = b_.getInt64(0);
+  return {offset, stride};
+}
+
+llvm::Value* MemoryWriter::extent(const loop::Buffer& buffer, int32_t axis) {
+  if (axis >= 0) return f_.dim(buffer.shape[static_cast<size_t>(axis)]);
+  // The kernel has the buffer, so the product doesn't overflow.
+  llvm::Value* count = f_.entry.getInt64(1);
+  for (const Dim& d : buffer.shape) count = f_.entry.CreateMul(count, f_.dim(d));
+  return count;
+}
+
+void MemoryWriter::require_inside(Value index, llvm::Value* extent, const loop::Buffer& buffer,
+                                  int32_t axis) {
+  const bool lanes = index.lanes || f_.lanes.mask != nullptr;
+  llvm::Value* found = lanes ? f_.broadcast(index) : index.v;
+  f_.stop_if(b_.CreateICmpUGE(found, lanes ? f_.all_lanes(extent) : extent),
+             vm::KernelError::OutsideBuffer, found, extent, argument_of(buffer), axis);
+}
+
+// The place of a buffer among the kernel's arguments; -1 of scratch.
+int32_t MemoryWriter::argument_of(const loop::Buffer& buffer) const {
+  int32_t argument = 0;
+  for (const auto* list : {&f_.kernel.inputs, &f_.kernel.outputs}) {
+    for (const auto& b : *list) {
+      if (b.get() == &buffer) return argument;
+      ++argument;
+    }
+  }
+  return -1;
+}
+
+MemoryWriter::Elements MemoryWriter::elements(const loop::Buffer& buffer) const {
+  auto place = f_.env.places.find(&buffer);
+  TENON_ASSERT(place != f_.env.places.end(), "kernel '", f_.kernel.name, "' accesses buffer '",
+               buffer.name, "', which is not in scope");
+  return {buffer, memory_type(f_.m, buffer.dtype), place->second,
+          llvm::Align(static_cast<uint64_t>(buffer.dtype.bytes()))};
+}
+
+// Scratch of the lanes is laid out as [element][lane].
+MemoryWriter::Address MemoryWriter::of_lanes(const loop::Buffer& buffer, Address at) {
+  const unsigned lanes = facts_.lanes_of(buffer);
+  if (lanes == 1 || !f_.in_lanes()) return at;
+  if (at.stride) return {b_.CreateMul(at.offset, b_.getInt64(lanes)), *at.stride * lanes + 1};
+  llvm::Value* lane = f_.lane_numbers();
+  return {b_.CreateAdd(b_.CreateMul(at.offset, f_.all_lanes(b_.getInt64(lanes))), lane), {}};
+}
+
+// The offset in one lane, of a known stride.
+llvm::Value* MemoryWriter::nth_lane(const Address& at, unsigned lane) {
+  return b_.CreateAdd(at.offset, b_.getInt64(static_cast<uint64_t>(*at.stride * lane)), "", false,
+                      true);
+}
+
+// The offsets in all lanes, as a vector.
+llvm::Value* MemoryWriter::every_lane(const Address& at) {
+  if (!at.stride) return at.offset;
+  llvm::Value* lane = f_.lane_numbers();
+  return b_.CreateAdd(
+      f_.all_lanes(at.offset),
+      b_.CreateMul(lane, f_.all_lanes(b_.getInt64(static_cast<uint64_t>(*at.stride)))));
+}
+
+llvm::Value* MemoryWriter::element(const Elements& e, llvm::Value* offset) {
+  return b_.CreateInBoundsGEP(e.type, e.data, offset);
+}
+
+// The address of lane 0, which may lie anywhere if that lane doesn't run.
+llvm::Value* MemoryWriter::first_of_row(const Elements& e, llvm::Value* offset) {
+  if (f_.lanes.mask != nullptr && !f_.kernel.in_bounds) return b_.CreateGEP(e.type, e.data, offset);
+  return element(e, offset);
+}
+
+// ---- loads
+// ---------------------------------------------------------------------------------------
+
+Value MemoryWriter::load(const loop::Buffer& buffer, Address at) {
+  const Elements e = elements(buffer);
+  at = of_lanes(buffer, at);
+  const bool one = is_one_element(at);
+  llvm::Value* v = one ? load_one(e, at.offset) : load_lanes(e, at);
+  return {from_memory(f_.m, b_, v, buffer.dtype), !one};
+}
+
+llvm::Value* MemoryWriter::load_one(const Elements& e, llvm::Value* offset) {
+  return read(b_.CreateAlignedLoad(e.type, element(e, offset), e.alignment), e.buffer);
+}
+
+llvm::Value* MemoryWriter::load_lanes(const Elements& e, const Address& at) {
+  auto* vector = llvm::FixedVectorType::get(e.type, f_.lanes.width);
+  llvm::Value* mask = f_.lanes.mask;
+  if (at.stride == 1) {
+    llvm::Value* where = first_of_row(e, at.offset);
+    if (mask == nullptr) return read(b_.CreateAlignedLoad(vector, where, e.alignment), e.buffer);
+    return read(
+        b_.CreateMaskedLoad(vector, where, e.alignment, mask, llvm::Constant::getNullValue(vector)),
+        e.buffer);
+  }
+  if (at.stride && mask == nullptr) {
+    // Scalar loads cost what a gather does and need no addresses in vectors.
+    llvm::Value* result = llvm::PoisonValue::get(vector);
+    for (unsigned lane = 0; lane < f_.lanes.width; ++lane)
+      result = b_.CreateInsertElement(result, load_one(e, nth_lane(at, lane)), lane);
+    return result;
+  }
+  return read(
+      b_.CreateMaskedGather(vector, b_.CreateGEP(e.type, e.data, every_lane(at)), e.alignment, mask,
+                            mask ? llvm::Constant::getNullValue(vector) : nullptr),
+      e.buffer);
+}
+
+// Scratch that nothing was written to has no fixed value: a value computed from it could be one
+// where it is checked and another where it is used, so in checked kernels it is frozen.
+llvm::Value* MemoryWriter::read(llvm::Instruction* load, const loop::Buffer& buffer) {
+  alias_.annotate(load, buffer);
+  return f_.kernel.in_bounds ? load : b_.CreateFreeze(load);
+}
+
+// ---- stores
+// --------------------------------------------------------------------------------------
+
+void MemoryWriter::store(const loop::Buffer& buffer, Address at, Value value) {
+  const Elements e = elements(buffer);
+  at = of_lanes(buffer, at);
+  if (!is_one_element(at) || value.lanes)
+    return store_lanes(e, at, to_memory(f_.m, b_, f_.broadcast(value), buffer.dtype));
+  llvm::Value* where = element(e, at.offset);
+  alias_.annotate(
+      b_.CreateAlignedStore(to_memory(f_.m, b_, value.v, buffer.dtype), where, e.alignment),
+      buffer);
+}
+
+void MemoryWriter::store_lanes(const Elements& e, const Address& at, llvm::Value* lanes) {
+  llvm::Value* mask = f_.lanes.mask;
+  if (at.stride == 1) {
+    llvm::Value* where = first_of_row(e, at.offset);
+    llvm::Instruction* store =
+        mask
+            ? static_cast<llvm::Instruction*>(b_.CreateMaskedStore(lanes, where, e.alignment, mask))
+            : b_.CreateAlignedStore(lanes, where, e.alignment);
+    return alias_.annotate(store, e.buffer);
+  }
+  if (at.stride && mask == nullptr) {
+    for (unsigned lane = 0; lane < f_.lanes.width; ++lane) {
+      llvm::Value* where = element(e, nth_lane(at, lane));
+      alias_.annotate(
+          b_.CreateAlignedStore(b_.CreateExtractElement(lanes, lane), where, e.alignment),
+          e.buffer);
+    }
+    return;
+  }
+  alias_.annotate(b_.CreateMaskedScatter(lanes, b_.CreateGEP(e.type, e.data, every_lane(at)),
+                                         e.alignment, mask),
+                  e.buffer);
+}
+
+}  // namespace tenon::codegen

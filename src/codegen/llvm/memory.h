@@ -1,0 +1,66 @@
+// Where an element is, and how it is read and written: by one lane or by all lanes of a vector loop
+// at once. Private to this folder: it shows LLVM types.
+#pragma once
+
+#include <optional>
+
+#include "codegen/llvm/alias.h"
+#include "codegen/llvm/facts.h"
+#include "codegen/llvm/function.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
+
+namespace tenon::codegen {
+
+class MemoryWriter {
+ public:
+  MemoryWriter(FunctionWriter& f, const Facts& facts, const AliasScopes& alias)
+      : f_(f), b_(f.b), facts_(facts), alias_(alias) {}
+
+  // Where an access lands, in elements from the buffer's first.
+  struct Address {
+    llvm::Value* offset = nullptr;  // of lane 0 when `stride` is known; else one per lane
+    std::optional<int64_t> stride;  // from lane to lane
+  };
+  // The address at indices whose strides from lane to lane are `strides`: one index per dimension,
+  // or one alone, counting elements in row-major order. `index(k, per_lane)` emits index k: as a
+  // vector if `per_lane`, else as a scalar, the value in lane 0.
+  Address address(const loop::Buffer& buffer, llvm::ArrayRef<std::optional<int64_t>> strides,
+                  llvm::function_ref<llvm::Value*(size_t k, bool per_lane)> index);
+
+  // The size of an axis; of axis -1, the number of elements.
+  llvm::Value* extent(const loop::Buffer& buffer, int32_t axis);
+  // Stops the kernel unless 0 <= index < extent, in the lanes that run.
+  void require_inside(Value index, llvm::Value* extent, const loop::Buffer& buffer, int32_t axis);
+
+  Value load(const loop::Buffer& buffer, Address at);
+  // Stores a value of the buffer's dtype.
+  void store(const loop::Buffer& buffer, Address at, Value value);
+
+ private:
+  struct Elements {
+    const loop::Buffer& buffer;
+    llvm::Type* type;  // of one, in memory
+    llvm::Value* data;
+    llvm::Align alignment;
+  };
+  Elements elements(const loop::Buffer& buffer) const;
+  bool is_one_element(const Address& at) const { return at.stride == 0 && !f_.lanes.mask; }
+  Address of_lanes(const loop::Buffer& buffer, Address at);
+  llvm::Value* nth_lane(const Address& at, unsigned lane);
+  llvm::Value* every_lane(const Address& at);
+  llvm::Value* element(const Elements& e, llvm::Value* offset);
+  llvm::Value* first_of_row(const Elements& e, llvm::Value* offset);
+
+  llvm::Value* load_one(const Elements& e, llvm::Value* offset);
+  llvm::Value* load_lanes(const Elements& e, const Address& at);
+  void store_lanes(const Elements& e, const Address& at, llvm::Value* lanes);
+  llvm::Value* read(llvm::Instruction* load, const loop::Buffer& buffer);
+  int32_t argument_of(const loop::Buffer& buffer) const;
+
+  FunctionWriter& f_;
+  Builder& b_;
+  const Facts& facts_;
+  const AliasScopes& alias_;
+};
+
+}  // namespace tenon::codegen

@@ -1,0 +1,35 @@
+// The operators of scalar expressions on evaluated operands: arithmetic, comparisons, conversions
+// and literals. docs/semantics.md says what each computes. Private to this folder: it shows LLVM
+// types.
+#pragma once
+
+#include "codegen/llvm/facts.h"
+#include "codegen/llvm/function.h"
+
+namespace tenon::codegen {
+
+class OperatorWriter {
+ public:
+  OperatorWriter(FunctionWriter& f, Facts& facts) : f_(f), b_(f.b), facts_(facts) {}
+
+  Value literal(const loop::Literal& e);
+  Value unary(const loop::Unary& e, Value a);
+  Value binary(const loop::Binary& e, Value a, Value b);
+  // Of two scalars, or of two vectors, of integers or booleans.
+  llvm::Value* integer_binary(const loop::Binary& e, llvm::Value* a, llvm::Value* b);
+  llvm::Value* convert(llvm::Value* v, DataType from, DataType to);
+
+ private:
+  llvm::Value* integer_division(const loop::Binary& e, llvm::Value* a, llvm::Value* b);
+  llvm::Value* float_binary(const loop::Binary& e, llvm::Value* a, llvm::Value* b);
+  llvm::Value* rounded(llvm::Value* v, DataType t);
+  // Applies a function of scalars to the operands, which are scalars or vectors, lane by lane.
+  llvm::Value* per_lane(llvm::ArrayRef<llvm::Value*> operands,
+                        const std::function<llvm::Value*(llvm::ArrayRef<llvm::Value*>)>& f);
+
+  FunctionWriter& f_;
+  Builder& b_;
+  Facts& facts_;
+};
+
+}  // namespace tenon::codegen

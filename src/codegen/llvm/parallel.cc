@@ -1,0 +1,124 @@
+// Parallel loops. Each becomes a function of its own, a task, which runs a range of the turns:
+//
+//   i32 task(context*, i64 first, i64 end)     turns [first, end), counted from 0
+//
+// Tasks read what they use of their surroundings from the context, which lies on the caller's
+// stack: an 8-byte slot each for the runtime, the loop's begin, and the buffers, symbols and
+// variables in scope.
+#include "codegen/llvm/statement.h"
+#include "codegen/llvm/work.h"
+#include "support/error.h"
+
+namespace tenon::codegen {
+
+using loop::StmtKind;
+
+namespace {
+
+// What one thread takes at once: much less than kWorthThreads, so that threads end together.
+constexpr int64_t kWorkPerChunk = 1 << 12;
+
+// Replaces each value of the caller by that of the task, which is a constant or read from its
+// context. Returns the context.
+llvm::Value* pass(FunctionWriter& f, FunctionWriter* task, llvm::Value* task_context,
+                  const std::vector<llvm::Value**>& values) {
+  llvm::AllocaInst* context = f.stack_slot(f.m.i64, values.size(), 8);
+  for (size_t i = 0; i < values.size(); ++i) {
+    llvm::Value*& value = *values[i];
+    if (llvm::isa<llvm::Constant>(value)) continue;
+    const auto offset = static_cast<int64_t>(8 * i);
+    f.b.CreateStore(value, f.b.CreateConstGEP1_64(f.m.i8, context, static_cast<uint64_t>(offset)));
+    value = f.m.field(task->entry, value->getType(), task_context, offset);
+  }
+  return context;
+}
+
+// Runs all turns here if they are few or cheap, else shares them between the runtime's threads.
+// Returns the code of the failure that stopped them, or 0.
+llvm::Value* run_task(FunctionWriter& f, llvm::Function* task, llvm::Value* context,
+                      llvm::Value* extent, llvm::Value* work_per_turn) {
+  Builder& b = f.b;
+  llvm::Value* grain = b.CreateBinaryIntrinsic(
+      llvm::Intrinsic::smax, b.getInt64(1), b.CreateUDiv(b.getInt64(kWorkPerChunk), work_per_turn));
+  llvm::BasicBlock* alone = f.block("alone");
+  llvm::BasicBlock* together = f.block("together");
+  llvm::BasicBlock* done = f.block("done");
+  llvm::Value* unshared = b.CreateUDiv(b.getInt64(kWorthThreads), work_per_turn);
+  b.CreateCondBr(b.CreateICmpSLE(extent, unshared), alone, together);
+  b.SetInsertPoint(alone);
+  llvm::Value* code_alone = b.CreateCall(task, {context, b.getInt64(0), extent});
+  b.CreateBr(done);
+  b.SetInsertPoint(together);
+  llvm::Value* runtime = f.env.runtime;
+  llvm::Value* code_together =
+      b.CreateCall(f.m.parallel_for_type,
+                   f.m.runtime_function(b, runtime, offsetof(vm::KernelRuntime, parallel_for)),
+                   {runtime, task, context, extent, grain});
+  b.CreateBr(done);
+  b.SetInsertPoint(done);
+  llvm::PHINode* code = b.CreatePHI(f.m.i32, 2);
+  code->addIncoming(code_alone, alone);
+  code->addIncoming(code_together, together);
+  return code;
+}
+
+}  // namespace
+
+// All values of an environment, in an order that doesn't depend on the addresses of nodes.
+std::vector<llvm::Value**> StatementWriter::values_of(Env& env) const {
+  std::vector<llvm::Value**> values = {&env.runtime};
+  auto add_buffer = [&](const loop::Buffer* buffer) {
+    auto place = env.places.find(buffer);
+    if (place != env.places.end()) values.push_back(&place->second);
+  };
+  auto add_var = [&](const loop::Var* var) {
+    auto variable = env.vars.find(var);
+    if (variable != env.vars.end()) values.push_back(&variable->second.value.v);
+  };
+  for (const auto* list : {&f_.kernel.inputs, &f_.kernel.outputs})
+    for (const auto& buffer : *list) add_buffer(buffer.get());
+  for (const loop::Stmt* s : enclosing_)
+    if (s->kind == StmtKind::kAlloc) add_buffer(static_cast<const loop::Alloc*>(s)->buffer.get());
+  for (auto& [name, value] : env.symbols) values.push_back(&value);
+  for (const loop::Stmt* s : enclosing_) {
+    if (s->kind == StmtKind::kFor) add_var(static_cast<const loop::For*>(s)->var.get());
+    if (s->kind == StmtKind::kLet) add_var(static_cast<const loop::Let*>(s)->var.get());
+  }
+  TENON_ASSERT(values.size() == 1 + env.places.size() + env.symbols.size() + env.vars.size(),
+               "kernel '", f_.kernel.name, "' has values that no enclosing statement binds");
+  return values;
+}
+
+void StatementWriter::parallel_loop(const loop::For& loop) {
+  llvm::Value* begin = expressions_.evaluate(*loop.begin).v;
+  llvm::Value* extent = expressions_.evaluate(*loop.extent).v;
+  ModuleWriter& m = f_.m;
+  llvm::Function* function =
+      m.function(m.i32, {m.pointer, m.i64, m.i64}, cat(symbol_of(f_.kernel), ".task"));
+  FunctionWriter task(m, f_.kernel, function);
+  task.env = f_.env;
+  llvm::Value* task_begin = begin;
+  std::vector<llvm::Value**> values = values_of(task.env);
+  values.insert(values.begin() + 1, &task_begin);
+  llvm::Value* context = pass(f_, &task, function->getArg(0), values);
+
+  StatementWriter turns(task, facts_, alias_, loop.body);
+  llvm::Value* first =
+      task.b.CreateAdd(task_begin, function->getArg(1), "", false, f_.kernel.in_bounds);
+  llvm::Value* count = task.b.CreateSub(function->getArg(2), function->getArg(1), "", false, true);
+  turns.count(first, count, loop);
+  task.finish();
+
+  llvm::BasicBlock* some = f_.block("parallel");
+  llvm::BasicBlock* after = f_.block("end.parallel");
+  b_.CreateCondBr(b_.CreateICmpSGT(extent, b_.getInt64(0)), some, after);
+  b_.SetInsertPoint(some);
+  llvm::Value* code = run_task(f_, function, context, extent, work_per_turn(f_, loop, begin));
+  llvm::BasicBlock* failed = f_.block("failed");
+  b_.CreateCondBr(b_.CreateICmpNE(code, b_.getInt32(0)), failed, after, m.unlikely());
+  b_.SetInsertPoint(failed);
+  f_.return_code(code);
+  b_.SetInsertPoint(after);
+}
+
+}  // namespace tenon::codegen

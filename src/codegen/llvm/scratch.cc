@@ -1,0 +1,139 @@
+#include "codegen/llvm/scratch.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "loop/walk.h"
+
+namespace tenon::codegen {
+
+namespace {
+
+constexpr int64_t kStackPerBuffer = 16 << 10, kStackPerFunction = 48 << 10;
+constexpr int64_t kAlignment = 64;
+
+using Buffers = std::vector<const loop::Buffer*>;
+using Addresses = std::unordered_map<const loop::Buffer*, llvm::Value*>;
+
+// Each once, in the order of their statements.
+Buffers allocated(const loop::StmtRef& body) {
+  Buffers buffers;
+  std::unordered_set<const loop::Buffer*> seen;
+  std::vector<loop::StmtRef> pending = {body};
+  while (!pending.empty()) {
+    const loop::StmtRef s = std::move(pending.back());
+    pending.pop_back();
+    if (s->kind == loop::StmtKind::kFor &&
+        static_cast<const loop::For&>(*s).loop == loop::ForKind::kParallel)
+      continue;
+    if (s->kind == loop::StmtKind::kAlloc) {
+      const loop::Buffer* buffer = static_cast<const loop::Alloc&>(*s).buffer.get();
+      if (seen.insert(buffer).second) buffers.push_back(buffer);
+    }
+    const std::vector<loop::StmtRef> below = loop::direct_bodies(*s);
+    pending.insert(pending.end(), below.rbegin(), below.rend());
+  }
+  return buffers;
+}
+
+// The bytes of a buffer that may lie on the stack.
+std::optional<int64_t> small_size(const loop::Buffer& buffer, unsigned lanes) {
+  int64_t bytes = buffer.dtype.bytes() * lanes;
+  for (const Dim& d : buffer.shape) {
+    const auto extent = d.as_const();
+    if (!extent || *extent < 0 || (*extent > 0 && bytes > kStackPerBuffer / *extent))
+      return std::nullopt;
+    bytes *= *extent;
+  }
+  if (bytes > kStackPerBuffer) return std::nullopt;
+  return bytes;
+}
+
+// Computes how much workspace buffers take together and asks the runtime for it.
+class Workspace {
+ public:
+  Workspace(FunctionWriter& f, const Facts& facts)
+      : f_(f), facts_(facts), r_(new_block("reserve")) {
+    overflow_ = r_.getFalse();
+  }
+
+  void reserve(const Buffers& buffers, Addresses* addresses) {
+    llvm::BasicBlock* first = r_.GetInsertBlock();
+    llvm::Value* total = r_.getInt64(0);
+    std::vector<llvm::Value*> offsets;
+    for (const loop::Buffer* buffer : buffers) {
+      offsets.push_back(total);
+      total = checked(llvm::Intrinsic::uadd_with_overflow, total, aligned_bytes(*buffer));
+    }
+    llvm::BasicBlock* too_large = new_block("too.large");
+    llvm::BasicBlock* ask = new_block("ask");
+    llvm::BasicBlock* refused = new_block("refused");
+    ModuleWriter& m = f_.m;
+    llvm::Value* runtime = f_.env.runtime;
+    r_.CreateCondBr(overflow_, too_large, ask, m.unlikely());
+    r_.SetInsertPoint(too_large);
+    r_.CreateRet(m.raise(r_, runtime, f_.kernel, vm::KernelError::Overflow, -1, -1, r_.getInt64(0),
+                         r_.getInt64(0)));
+    r_.SetInsertPoint(ask);
+    llvm::Value* workspace = r_.CreateCall(
+        m.allocate_type, m.runtime_function(r_, runtime, offsetof(vm::KernelRuntime, allocate)),
+        {runtime, m.text(f_.kernel.name), total});
+    for (size_t i = 0; i < buffers.size(); ++i)
+      (*addresses)[buffers[i]] = r_.CreateGEP(m.i8, workspace, offsets[i]);
+    r_.CreateCondBr(r_.CreateIsNull(workspace), refused, f_.start, m.unlikely());
+    r_.SetInsertPoint(refused);
+    r_.CreateRet(r_.getInt32(static_cast<uint32_t>(-1)));  // the runtime has the error
+    f_.use_workspace(first, workspace);
+  }
+
+ private:
+  llvm::BasicBlock* new_block(const char* name) {
+    return llvm::BasicBlock::Create(f_.m.context, name, f_.start->getParent(), f_.start);
+  }
+
+  llvm::Value* checked(llvm::Intrinsic::ID id, llvm::Value* a, llvm::Value* b) {
+    llvm::Value* pair = r_.CreateBinaryIntrinsic(id, a, b);
+    overflow_ = r_.CreateOr(overflow_, r_.CreateExtractValue(pair, 1));
+    return r_.CreateExtractValue(pair, 0);
+  }
+
+  llvm::Value* aligned_bytes(const loop::Buffer& buffer) {
+    llvm::Value* bytes =
+        r_.getInt64(static_cast<uint64_t>(buffer.dtype.bytes() * facts_.lanes_of(buffer)));
+    for (const Dim& d : buffer.shape) {
+      llvm::Value* extent = f_.dim(d);
+      overflow_ = r_.CreateOr(overflow_, r_.CreateICmpSLT(extent, r_.getInt64(0)));
+      bytes = checked(llvm::Intrinsic::umul_with_overflow, bytes, extent);
+    }
+    bytes = checked(llvm::Intrinsic::uadd_with_overflow, bytes, r_.getInt64(kAlignment - 1));
+    return r_.CreateAnd(bytes, r_.getInt64(static_cast<uint64_t>(-kAlignment)));
+  }
+
+  FunctionWriter& f_;
+  const Facts& facts_;
+  Builder r_;
+  llvm::Value* overflow_ = nullptr;  // an i1: some size so far doesn't fit
+};
+
+}  // namespace
+
+Addresses reserve_scratch(FunctionWriter& f, const Facts& facts, const loop::StmtRef& body) {
+  Addresses addresses;
+  Buffers large;
+  int64_t on_stack = 0;
+  for (const loop::Buffer* buffer : allocated(body)) {
+    const auto bytes = small_size(*buffer, facts.lanes_of(*buffer));
+    if (bytes && on_stack + *bytes <= kStackPerFunction) {
+      on_stack += *bytes;
+      const int64_t aligned = std::max((*bytes + kAlignment - 1) & -kAlignment, kAlignment);
+      addresses[buffer] =
+          f.stack_slot(f.m.i8, static_cast<uint64_t>(aligned), static_cast<uint64_t>(kAlignment));
+    } else {
+      large.push_back(buffer);
+    }
+  }
+  if (!large.empty()) Workspace(f, facts).reserve(large, &addresses);
+  return addresses;
+}
+
+}  // namespace tenon::codegen

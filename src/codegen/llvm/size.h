@@ -1,0 +1,45 @@
+// Sizes as LLVM values: which of them a kernel has, and the code that computes one.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "codegen/llvm/numeric.h"
+#include "loop/kernel.h"
+#include "vm/executable/kernel_abi.h"
+
+namespace tenon::codegen {
+
+// The integer parameters of a kernel's body: the symbols that its parameters' shapes bind, in the
+// order of first appearance, then its integers.
+std::vector<std::string> kernel_symbols(const loop::Kernel& kernel);
+// Every size that the kernel's body computes, each once.
+std::vector<Dim> kernel_dims(const loop::Kernel& kernel);
+
+// Emits sizes. With `on_failure`, a result that overflows, a division by 0 or a broadcast of
+// unequal sizes branches to the block that it returns; without, arithmetic wraps and a division by
+// 0 gives 0.
+class DimWriter {
+ public:
+  using OnFailure = std::function<llvm::BasicBlock*(vm::KernelError code, llvm::Value* found,
+                                                    llvm::Value* expected)>;
+  DimWriter(Builder& b, std::function<llvm::Value*(std::string_view)> symbol,
+            OnFailure on_failure = nullptr)
+      : b_(b), symbol_(std::move(symbol)), on_failure_(std::move(on_failure)) {}
+  llvm::Value* write(const Dim& d) { return write(d.node()); }
+
+ private:
+  llvm::Value* write(const DimNode& d);
+  llvm::Value* checked(llvm::Intrinsic::ID id, llvm::Value* a, llvm::Value* b);
+  void fail_if(llvm::Value* condition, vm::KernelError code, llvm::Value* found,
+               llvm::Value* expected);
+  llvm::Value* floor_division(llvm::Value* a, llvm::Value* b, bool remainder);
+
+  Builder& b_;
+  std::function<llvm::Value*(std::string_view)> symbol_;
+  OnFailure on_failure_;
+};
+
+}  // namespace tenon::codegen

@@ -1,0 +1,53 @@
+// The statements of a function: loops, stores, choices, variables and storage; parallel loops are
+// in parallel.cc. Private to this folder: it shows LLVM types.
+#pragma once
+
+#include <unordered_map>
+#include <vector>
+
+#include "codegen/llvm/alias.h"
+#include "codegen/llvm/expression.h"
+#include "codegen/llvm/facts.h"
+#include "codegen/llvm/function.h"
+#include "codegen/llvm/memory.h"
+
+namespace tenon::codegen {
+
+class StatementWriter {
+ public:
+  // Reserves the scratch of `body`, which is what will be written.
+  StatementWriter(FunctionWriter& f, Facts& facts, const AliasScopes& alias,
+                  const loop::StmtRef& body);
+
+  void statement(const loop::Stmt& s);
+  // A loop of any kind as one that counts `extent` turns from `begin`.
+  void count(llvm::Value* begin, llvm::Value* extent, const loop::For& loop);
+
+ private:
+  void write(const loop::Stmt& s);
+  void for_loop(const loop::For& loop);
+  void unrolled_loop(const loop::For& loop, int64_t extent);
+  void vector_loop(const loop::For& loop, unsigned width);
+  void store(const loop::Store& s);
+  void if_statement(const loop::If& s);
+  void let(const loop::Let& s);
+  void alloc(const loop::Alloc& s);
+  // Binds the variable for the body.
+  void body(const loop::For& loop, Variable variable);
+
+  // ---- parallel.cc
+  void parallel_loop(const loop::For& loop);
+  std::vector<llvm::Value**> values_of(Env& env) const;
+
+  FunctionWriter& f_;
+  Builder& b_;
+  Facts& facts_;
+  const AliasScopes& alias_;
+  MemoryWriter memory_;
+  ExpressionWriter expressions_;
+  std::unordered_map<const loop::Buffer*, llvm::Value*> scratch_;
+  std::vector<const loop::Stmt*> enclosing_;
+  int64_t copies_ = 1;  // of what is being written, made by the unrolled loops around it
+};
+
+}  // namespace tenon::codegen

@@ -1,0 +1,108 @@
+#include "codegen/llvm/work.h"
+
+#include <algorithm>
+#include <unordered_map>
+
+#include "loop/cost.h"
+#include "loop/walk.h"
+
+namespace tenon::codegen {
+
+using loop::BinaryOp;
+using loop::ExprKind;
+using loop::ForKind;
+using loop::StmtKind;
+
+namespace {
+
+constexpr uint64_t kLanesOfWork = 8;
+
+class WorkEstimate {
+ public:
+  WorkEstimate(FunctionWriter& f, const loop::Var* var, llvm::Value* begin)
+      : f_(f), b_(f.b), guesses_{{var, begin}} {}
+
+  llvm::Value* work_of(const loop::Stmt& s) {
+    switch (s.kind) {
+      case StmtKind::kStore:
+        return b_.getInt64(static_cast<uint64_t>(std::max<int64_t>(
+            1, loop::cost(static_cast<const loop::Store&>(s).value) / loop::kSimpleCost)));
+      case StmtKind::kFor: {
+        const auto& loop = static_cast<const loop::For&>(s);
+        llvm::Value* extent = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smax,
+                                                       size_or_guess(*loop.extent), b_.getInt64(0));
+        guesses_[loop.var.get()] = size_or_guess(*loop.begin);
+        llvm::Value* product = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smul_with_overflow, extent,
+                                                        work_of(*loop.body));
+        llvm::Value* most = b_.getInt64(kWorthThreads);
+        llvm::Value* work = b_.CreateExtractValue(product, 0);
+        if (loop.loop == ForKind::kVector) {  // rounded up: narrow vectors are work too
+          work = b_.CreateUDiv(b_.CreateAdd(work, b_.getInt64(kLanesOfWork - 1)),
+                               b_.getInt64(kLanesOfWork));
+        }
+        return b_.CreateSelect(b_.CreateExtractValue(product, 1), most,
+                               b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, most, work));
+      }
+      case StmtKind::kLet: {
+        const auto& let = static_cast<const loop::Let&>(s);
+        guesses_[let.var.get()] = size_or_guess(*let.value);
+        return work_of(*let.body);
+      }
+      default: {
+        llvm::Value* total = b_.getInt64(1);
+        for (const loop::StmtRef& child : loop::direct_bodies(s))
+          total = b_.CreateAdd(total, work_of(*child));
+        return total;
+      }
+    }
+  }
+
+ private:
+  // The value of an i64 in the first turn of every loop around it, as far as that is known before.
+  llvm::Value* size_or_guess(const loop::Expr& e) {
+    switch (e.kind) {
+      case ExprKind::kLiteral:
+        return b_.getInt64(static_cast<uint64_t>(static_cast<const loop::Literal&>(e).bits));
+      case ExprKind::kDimValue:
+        return f_.dim(static_cast<const loop::DimValue&>(e).dim);
+      case ExprKind::kBinary: {
+        const auto& binary = static_cast<const loop::Binary&>(e);
+        llvm::Value* a = size_or_guess(*binary.a);
+        llvm::Value* b = size_or_guess(*binary.b);
+        auto* divisor = llvm::dyn_cast<llvm::ConstantInt>(b);
+        if (binary.op == BinaryOp::kAdd) return b_.CreateAdd(a, b);
+        if (binary.op == BinaryOp::kSub) return b_.CreateSub(a, b);
+        if (binary.op == BinaryOp::kMul) return b_.CreateMul(a, b);
+        if (binary.op == BinaryOp::kFloorDiv && divisor && divisor->getSExtValue() > 0)
+          return b_.CreateSDiv(a, b);
+        if (binary.op == BinaryOp::kMin)
+          return b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, a, b);
+        break;
+      }
+      case ExprKind::kVar: {
+        auto guess = guesses_.find(static_cast<const loop::Var*>(&e));
+        if (guess != guesses_.end()) return guess->second;
+        auto outside = f_.env.vars.find(static_cast<const loop::Var*>(&e));
+        if (outside != f_.env.vars.end() && outside->second.value.v->getType()->isIntegerTy(64))
+          return outside->second.value.v;
+        break;
+      }
+      default:
+        break;
+    }
+    return b_.getInt64(4);  // known only when the loop runs: most loops have a few turns
+  }
+
+  FunctionWriter& f_;
+  Builder& b_;
+  std::unordered_map<const loop::Var*, llvm::Value*> guesses_;  // of variables in the loop
+};
+
+}  // namespace
+
+llvm::Value* work_per_turn(FunctionWriter& f, const loop::For& loop, llvm::Value* begin) {
+  llvm::Value* work = WorkEstimate(f, loop.var.get(), begin).work_of(*loop.body);
+  return f.b.CreateBinaryIntrinsic(llvm::Intrinsic::smax, work, f.b.getInt64(1));
+}
+
+}  // namespace tenon::codegen

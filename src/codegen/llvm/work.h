@@ -1,0 +1,20 @@
+// How much work a loop is, estimated while the kernel runs, when the sizes are known. Private to
+// this folder: it shows LLVM types.
+#pragma once
+
+#include <cstdint>
+
+#include "codegen/llvm/function.h"
+
+namespace tenon::codegen {
+
+// Work is counted in scalar operations; kLanesOfWork of them count as one in a vector loop. From
+// this much on, a few microseconds, it is worth it to share a loop between threads: with less, one
+// thread is done before another has begun.
+inline constexpr int64_t kWorthThreads = 1 << 15;
+
+// Emits the work of one turn of a loop that begins at `begin`, at least 1: that of its first turn,
+// which stands for the others. Beyond kWorthThreads it isn't exact.
+llvm::Value* work_per_turn(FunctionWriter& f, const loop::For& loop, llvm::Value* begin);
+
+}  // namespace tenon::codegen
