@@ -1,5 +1,7 @@
+#include <cstring>
 #include <numeric>
 
+#include "device/device.h"
 #include "library/onednn/functions.h"
 #include "library/onednn/primitive_cache.h"
 #include "library/onednn/team.h"
@@ -115,7 +117,6 @@ Plan make(const Product& p) {
   plan.given_weights = permuted(p.b, p.b_perm, rank);
   const Dims a = plan.source.dims(), b = plan.given_weights.dims();
   const int64_t inner = a[rank - 1];
-  if (inner == 0) fail("the inner size is 0");
   plan.threads = threads_worth(static_cast<double>(p.out.count()) * static_cast<double>(inner));
   const TeamScope team(plan.threads);
 
@@ -168,6 +169,23 @@ void run(const Product& p) {
   run_planned(key, [&] { return make(p); }, {p.a, p.b, p.bias, p.residual, p.out});
 }
 
+// Zeros of the shape of `tensor`, with 1 for the size of `axis`, which is 0.
+Tensor zeros_like(const Tensor& tensor, int64_t axis) {
+  std::vector<int64_t> shape(tensor.shape().begin(), tensor.shape().end());
+  shape[static_cast<size_t>(axis)] = 1;
+  const Tensor zeros = allocate_tensor(shape, tensor.dtype());
+  std::memset(zeros.data(), 0, static_cast<size_t>(zeros.bytes()));
+  return zeros;
+}
+
+// Sums of nothing are 0, which oneDNN does not compute: those of a product of zeros are, too.
+void run_without_inner(const Product& p) {
+  check_sizes(p);
+  const Tensor a = zeros_like(p.a, p.a_perm[p.a_perm.size() - 1]);
+  const Tensor b = zeros_like(p.b, p.b_perm[p.b_perm.size() - 2]);
+  run({a, b, p.bias, p.residual, p.out, p.a_perm, p.b_perm, p.activation, p.alpha, p.beta});
+}
+
 }  // namespace
 
 void matmul(const AnyView* args, int32_t count, Any*) {
@@ -175,7 +193,7 @@ void matmul(const AnyView* args, int32_t count, Any*) {
   check_tensors(p);
   if (p.out.count() == 0) return check_sizes(p);
   try {
-    run(p);
+    p.a.count() == 0 ? run_without_inner(p) : run(p);
   } catch (const dnnl::error& error) {
     fail(error.what());
   }

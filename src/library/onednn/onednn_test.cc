@@ -92,6 +92,12 @@ TEST(MatMul, Computes) {
   EXPECT_EQ(out.data_as<float>()[7], 3);
 }
 
+TEST(MatMul, SumsOfNothingAreZero) {
+  Tensor out = ones({2, 4});
+  EXPECT_EQ(product(ones({0, 2}), ones({0, 4}), out, Shape({1, 0})), "a value");
+  for (int64_t i = 0; i < out.count(); ++i) EXPECT_EQ(out.data_as<float>()[i], 0) << i;
+}
+
 TEST(MatMul, ShapesThatDoNotFitAreRefused) {
   EXPECT_EQ(product(ones({3, 2}), ones({3, 4}), ones({2, 4}), Shape({0, 1})),
             "onednn.matmul: the inner sizes of a and b differ");
