@@ -15,7 +15,7 @@
 #include <string>
 
 #include "codegen/llvm/emit.h"
-#include "loop/fuse.h"
+#include "loop/inline_stages.h"
 #include "loop/schedule.h"
 #include "object/tensor.h"
 #include "support/error.h"
@@ -49,11 +49,8 @@ ExprRef number(double v) {
 
 ComputeRef compute_of(std::vector<BufferRef> inputs, std::vector<Ref<const Stage>> stages,
                       std::vector<BufferRef> outputs) {
-  auto c = make<Compute>();
-  c->inputs = Array<BufferRef>(inputs);
-  c->stages = Array<Ref<const Stage>>(stages);
-  c->outputs = Array<BufferRef>(outputs);
-  return c;
+  return whole_kernel(Array<BufferRef>(inputs), Array<Ref<const Stage>>(stages),
+                      Array<BufferRef>(outputs), /*in_bounds=*/true);
 }
 
 // A compute over sizes; `flops` and `bytes` of one run.
@@ -348,9 +345,8 @@ double measure(const Case& c, bool symbolic, bool print) {
   ComputeRef compute = inline_stages(c.build(dims));
   codegen::Target target = codegen::host_target();
   ScheduleOptions options;
-  options.name = c.name;
-  options.vector_bytes = target.vector_bytes;
-  KernelRef kernel = schedule(*compute, options);
+  options.target = target.facts();
+  KernelRef kernel = lower(*compute, c.name, options);
   if (print) std::printf("%s", to_text(*kernel).c_str());
   std::string assembly;
   codegen::EmitOptions emit;

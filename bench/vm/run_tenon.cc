@@ -161,17 +161,14 @@ vm::KernelEntryFunction kernel_entry(Ref<vm::KernelObject>& keep) {
   std::vector<Dim> d;
   for (const char* symbol : {"n", "c", "h", "w"}) d.push_back(Dim::symbol(symbol));
   auto x = buffer("x", f32, d), y = buffer("y", f32, d), z = buffer("z", f32, d);
-  auto sum = make<Compute>();
-  sum->inputs = {x, y};
-  sum->stages = {map_stage(z, [&](const std::vector<ExprRef>& i) {
+  auto stage = map_stage(z, [&](const std::vector<ExprRef>& i) {
     return binary(BinaryOp::kAdd, load(x, Array<ExprRef>(i)), load(y, Array<ExprRef>(i)));
-  })};
-  sum->outputs = {z};
+  });
+  const ComputeRef sum = whole_kernel({x, y}, {stage}, {z}, /*in_bounds=*/true);
   codegen::Target target = codegen::host_target();
   ScheduleOptions options;
-  options.name = "add";
-  options.vector_bytes = target.vector_bytes;
-  std::vector<uint8_t> object = codegen::compile_kernels({schedule(*sum, options)}, target);
+  options.target = target.facts();
+  std::vector<uint8_t> object = codegen::compile_kernels({lower(*sum, "add", options)}, target);
   keep = vm::KernelObject::open({reinterpret_cast<const char*>(object.data()), object.size()},
                                 "kernel");
   return keep->find("add");

@@ -249,7 +249,7 @@ graph::FunctionRef build_finish(const BuilderRef& builder, const String& name, c
 graph::Module build_module(const Map<String, graph::FunctionRef>& functions, const Any& kernels,
                            const Any& types) {
   graph::Module module = graph::make_module(
-      functions, map_or_empty<Map<String, loop::KernelRef>>(kernels, "a map of kernels"),
+      functions, map_or_empty<Map<String, loop::KernelInterfaceRef>>(kernels, "a map of kernels"),
       map_or_empty<Map<String, Ref<const graph::AdtDefinition>>>(types, "a map of data types"));
   graph::check_module(module);
   return module;

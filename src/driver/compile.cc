@@ -16,6 +16,7 @@
 #include "graph/pass/plan_memory.h"
 #include "library/core/register.h"
 #include "library/signatures/signatures.h"
+#include "loop/schedule.h"
 #include "loop/types.h"
 #include "object/reflect.h"
 #include "object/registry.h"
@@ -24,13 +25,6 @@
 namespace tenon::driver {
 
 namespace {
-
-graph::TargetFacts facts_of(const codegen::Target& target) {
-  graph::TargetFacts facts;
-  facts.cpu = target.cpu;
-  facts.vector_bytes = target.vector_bytes;
-  return facts;
-}
 
 // Each function's results by the names that the importer or the text gave them.
 codegen::ResultNames result_names(const graph::Module& module) {
@@ -72,16 +66,52 @@ void require_sound_memory(const graph::Module& module) {
   }
 }
 
+void check_result(std::string_view step, const graph::Module& module) {
+  try {
+    graph::check_module(module);
+  } catch (const Error& error) {
+    Error bug(ErrorKind::Internal, error.span(),
+              cat("pass ", step, " made a module that the checker refuses: ", error.message()));
+    for (const Error::Row& row : error.rows()) bug.row(row.label, row.text, row.note);
+    throw bug;
+  }
+}
+
+// Runs a step, checks and reports what it made.
+template <class Step>
+graph::Module timed(std::string_view name, const CompileOptions& options, const Step& step) {
+  const auto start = std::chrono::steady_clock::now();
+  graph::Module now = [&] {
+    Phase phase(name, Phase::Within::Included);
+    return step();
+  }();
+  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
+  if (options.check_after_each) check_result(name, now);
+  if (options.after_pass) options.after_pass(name, now, took.count());
+  return now;
+}
+
+// Loop nests in place of computes.
+graph::Module schedule(const graph::Module& module, const CompileOptions& options) {
+  loop::ScheduleOptions how;
+  how.level = options.level == 0 ? 0 : 1;
+  how.target = options.target.facts();
+  return timed(kScheduleStep, options, [&] {
+    Map<String, loop::KernelInterfaceRef> nests;
+    for (const auto& [name, kernel] : module->kernels) {
+      nests.set(name, loop::loop_nest(kernel, name, how));
+    }
+    return graph::make_module(module->functions, nests, module->adts);
+  });
+}
+
 // What passes see beside the module, for one compilation.
 class Pipeline {
  public:
+  // Folding computes for a fixed baseline, so that the same input gives the same bytes everywhere.
   explicit Pipeline(const CompileOptions& options)
       : options_(options), evaluator_(codegen::baseline_target()) {
     initialise();
-    cx_.target = facts_of(options.target);
-    // Folding computes for a fixed baseline, so that the same input gives the same bytes
-    // everywhere.
-    cx_.fold_target = facts_of(codegen::baseline_target());
     cx_.level = options.level;
     cx_.fold_limit = options.fold_limit;
     evaluator_.stores_left = static_cast<double>(options.fold_work);
@@ -90,15 +120,7 @@ class Pipeline {
   }
 
   graph::Module run(const graph::Pass& pass, const graph::Module& module) {
-    const auto start = std::chrono::steady_clock::now();
-    graph::Module now = [&] {
-      Phase phase(pass.name, Phase::Within::Included);
-      return pass.run(module, cx_);
-    }();
-    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
-    if (options_.check_after_each) check(pass, now);
-    if (options_.after_pass) options_.after_pass(pass.name, now, took.count());
-    return now;
+    return timed(pass.name, options_, [&] { return pass.run(module, cx_); });
   }
 
   // A registered function as a pass. What it returns is never trusted.
@@ -131,22 +153,10 @@ class Pipeline {
   }
 
  private:
-  static void check(const graph::Pass& pass, const graph::Module& module) {
-    try {
-      graph::check_module(module);
-    } catch (const Error& error) {
-      Error bug(
-          ErrorKind::Internal, error.span(),
-          cat("pass ", pass.name, " made a module that the checker refuses: ", error.message()));
-      for (const Error::Row& row : error.rows()) bug.row(row.label, row.text, row.note);
-      throw bug;
-    }
-  }
-
   Map<String, Any> context_of_functions() const {
     return {{"level", cx_.level},
-            {"cpu", String(cx_.target.cpu)},
-            {"vector_bytes", cx_.target.vector_bytes},
+            {"cpu", String(options_.target.cpu)},
+            {"vector_bytes", options_.target.vector_bytes},
             {"fold_limit", cx_.fold_limit}};
   }
 
@@ -192,18 +202,19 @@ graph::Module run_passes(const graph::Module& module, const CompileOptions& opti
   for (const graph::Pass& pass : graph::all_passes()) {
     if (options.level < pass.min_level) continue;
     now = pipeline.run(pass, now);
-    if (options.stop_after == pass.name) break;
+    if (options.stop_after == pass.name) return now;
   }
-  return now;
+  return options.stop_after == kScheduleStep ? schedule(now, options) : now;
 }
 
 graph::Module run_one_pass(const graph::Module& module, const std::string& pass,
                            const CompileOptions& options) {
+  if (pass == kScheduleStep) return schedule(module, options);
   return Pipeline(options).run(pass, module);
 }
 
 void require_pass(const std::string& name) {
-  if (graph::find_pass(name) || find_function(name)) return;
+  if (name == kScheduleStep || graph::find_pass(name) || find_function(name)) return;
   std::vector<std::string> names;
   for (const graph::Pass& pass : graph::all_passes()) names.push_back(pass.name);
   const std::string near = nearest(name, names);
@@ -226,9 +237,12 @@ vm::Unit generate_code(const graph::Module& lowered, const CompileOptions& optio
       unit.libraries.push_back(library);
     }
   }
+  if (lowered->kernels.empty()) return unit;
+  const graph::Module scheduled = schedule(lowered, options);
   Array<loop::KernelRef> kernels;
-  for (const auto& [name, kernel] : lowered->kernels) kernels.push_back(kernel);
-  if (kernels.empty()) return unit;
+  for (const auto& [name, nest] : scheduled->kernels) {
+    kernels.push_back(loop::KernelRef(nest.as<loop::Kernel>()));
+  }
 
   codegen::EmitOptions emit;
   emit.optimisation = options.level == 0 ? 1 : 2;

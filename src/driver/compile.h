@@ -16,17 +16,17 @@ namespace tenon::driver {
 struct CompileOptions {
   codegen::Target target;  // host_target() unless said otherwise
   // -O: 0 plain loops, each operator its own kernel; 1 folding and planning; 2 fusion, layouts and
-  // libraries; 3 the same today.
+  // libraries; 3 libraries compute ReLU and Clip too, where NaN becomes a bound.
   int level = 2;
-  bool libraries = true;  // --libraries onednn|none
+  bool libraries = true;                  // --libraries onednn|none
   int64_t fold_limit = int64_t{1} << 30;  // bytes that folding may make
   int64_t fold_work = int64_t{1} << 33;   // elements that its kernels may store (loop/work.h)
   int threads = 0;  // that compile kernels; 0: as many as this process may use
 
-  // Called after each pass that ran, with the module it returned and the seconds it took.
+  // Called after each step that ran, with the module it returned and the seconds it took.
   std::function<void(std::string_view pass, const graph::Module& module, double seconds)>
       after_pass;
-  std::string stop_after;  // a pass's name: run_passes ends there
+  std::string stop_after;  // a step's name: run_passes ends there
   // The passes that run, in this order, in place of those that `level` asks for. A name is a pass's
   // or a registered function's (run_one_pass).
   std::optional<std::vector<std::string>> passes;
@@ -48,20 +48,25 @@ void initialise();
 // device from a tensor to the memory and kernels of its results, or interprets them anywhere else.
 void refuse_other_devices(const graph::Module& module);
 
+// The step after all passes, which makes a loop nest of each compute for options.target. Only code
+// generation needs it; --dump-after and --stop-after take its name like a pass's.
+inline constexpr std::string_view kScheduleStep = "schedule";
+
 // The passes that options.level asks for, in the order of passes.def.
 graph::Module run_passes(const graph::Module& module, const CompileOptions& options);
 
-// One pass by its name, whatever the level: one of all_passes(), or a registered function
-// `pass(module, context)`, which returns a module. Its `context` is a map: level, cpu, vector_bytes
-// (of the target's registers), fold_limit. The checker runs on what it returns, and a module that
-// it refuses is a Usage error of the pass. A Usage error, too, when there is neither of that name.
+// One step by its name, whatever the level: kScheduleStep, one of all_passes(), or a registered
+// function `pass(module, context)`, which returns a module. Its `context` is a map: level, cpu,
+// vector_bytes (of the target's registers), fold_limit. The checker runs on what it returns, and a
+// module that it refuses is a Usage error of the pass. A Usage error, too, when there is neither of
+// that name.
 graph::Module run_one_pass(const graph::Module& module, const std::string& pass,
                            const CompileOptions& options);
 
 // Throws that error.
 void require_pass(const std::string& name);
 
-// A lowered module (the result of all passes) as a unit with its kernels compiled.
+// A lowered module (the result of all passes) as a unit with its kernels scheduled and compiled.
 vm::Unit generate_code(const graph::Module& lowered, const CompileOptions& options);
 
 // run_passes, then generate_code.

@@ -33,7 +33,7 @@ Any as_tensor(const Any& found, const TypeRef& type) {
 }
 
 // The sizes that a kernel's symbols have in a call: its arguments are its tensors, then integers.
-DimEnv symbols_of(const loop::Kernel& kernel, const std::vector<Any>& args) {
+DimEnv symbols_of(const loop::KernelInterface& kernel, const std::vector<Any>& args) {
   std::unordered_map<std::string, int64_t> sizes;
   size_t next = 0;
   for (const auto* buffers : {&kernel.inputs, &kernel.outputs}) {
@@ -55,10 +55,10 @@ DimEnv symbols_of(const loop::Kernel& kernel, const std::vector<Any>& args) {
 
 void take_stores(const PreparedKernel& kernel, const std::vector<Any>& args, double* stores_left) {
   if (std::isinf(*stores_left)) return;
-  const double stores = loop::stores_of(*kernel.kernel, symbols_of(*kernel.kernel, args));
+  const double stores = loop::stores_of(*kernel.nest, symbols_of(*kernel.kernel, args));
   if (stores > *stores_left) {
     throw Error(ErrorKind::Runtime,
-                cat("kernel '", kernel.kernel->name, "' takes more work than may be done here"))
+                cat("kernel '", kernel.nest->name, "' takes more work than may be done here"))
         .found(cat("about ", stores, " elements"))
         .expected(cat("at most ", *stores_left));
   }

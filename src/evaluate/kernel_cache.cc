@@ -5,16 +5,12 @@
 
 #include "codegen/llvm/emit.h"
 #include "loop/evaluator.h"
+#include "loop/schedule.h"
 #include "object/function.h"
 #include "vm/executable/kernel_runtime.h"
 
 namespace tenon::graph {
 namespace {
-
-loop::KernelRef renamed(const loop::Kernel& kernel, const std::string& name) {
-  return make<loop::Kernel>(String(name), kernel.inputs, kernel.outputs, kernel.integers,
-                            kernel.in_place, kernel.body, kernel.in_bounds);
-}
 
 // `name`, or the first of `name_1`, `name_2`, ... that is not in `taken`, which gets it.
 std::string untaken(const std::string& name, std::unordered_set<std::string>* taken) {
@@ -24,7 +20,8 @@ std::string untaken(const std::string& name, std::unordered_set<std::string>* ta
 }
 
 // `args` as for a compiled kernel: inputs, destinations, integers.
-void walk(const loop::Kernel& kernel, const std::vector<Any>& args) {
+void walk(const loop::KernelInterfaceRef& interface, const std::vector<Any>& args) {
+  const loop::KernelInterface& kernel = *interface;
   std::vector<Tensor> inputs;
   for (size_t i = 0; i < kernel.inputs.size(); ++i) inputs.push_back(args[i].as<Tensor>());
   loop::Symbols symbols;
@@ -32,7 +29,10 @@ void walk(const loop::Kernel& kernel, const std::vector<Any>& args) {
   for (size_t i = 0; i < kernel.integers.size(); ++i) {
     symbols[kernel.integers[i].str()] = args[first_integer + i].as<int64_t>();
   }
-  const std::vector<Tensor> results = loop::evaluate(kernel, inputs, symbols);
+  auto* compute = interface.as<loop::Compute>();
+  const std::vector<Tensor> results =
+      compute ? loop::evaluate(*compute, inputs, symbols)
+              : loop::evaluate(*interface.as<loop::Kernel>(), inputs, symbols);
   for (size_t i = 0; i < results.size(); ++i) {
     const Tensor destination = args[kernel.inputs.size() + i].as<Tensor>();
     std::memcpy(destination.data(), results[i].data(), static_cast<size_t>(results[i].bytes()));
@@ -42,7 +42,7 @@ void walk(const loop::Kernel& kernel, const std::vector<Any>& args) {
 }  // namespace
 
 void PreparedKernel::call(const std::vector<Any>& args) const {
-  if (!entry) return walk(*kernel, args);
+  if (!entry) return walk(kernel, args);
   std::vector<AnyView> views(args.begin(), args.end());
   Any result;
   if (entry(const_cast<vm::KernelRuntime*>(&vm::kernel_runtime()), views.data(),
@@ -66,8 +66,11 @@ std::vector<PreparedKernelRef> KernelCache::prepare(const std::vector<Request>& 
   std::vector<PreparedKernelRef> prepared;
   if (mode_ == KernelMode::kWalked) {
     for (const Request& request : requests) {
-      prepared.push_back(
-          std::make_shared<PreparedKernel>(PreparedKernel{request.kernel, nullptr, nullptr}));
+      prepared.push_back(std::make_shared<PreparedKernel>(
+          PreparedKernel{request.kernel,
+                         loop::loop_nest(request.kernel, request.name,
+                                         loop::ScheduleOptions{.level = 0, .target = {}}),
+                         nullptr, nullptr}));
     }
   } else {
     prepared = compile(requests);
@@ -77,10 +80,13 @@ std::vector<PreparedKernelRef> KernelCache::prepare(const std::vector<Request>& 
 }
 
 std::vector<PreparedKernelRef> KernelCache::compile(const std::vector<Request>& requests) const {
+  loop::ScheduleOptions schedule;
+  schedule.level = mode_ == KernelMode::kScheduled ? 1 : 0;
+  schedule.target = target_.facts();
   Array<loop::KernelRef> named;
   std::unordered_set<std::string> taken;
   for (const Request& request : requests) {
-    named.push_back(renamed(*request.kernel, untaken(request.kernel->name.str(), &taken)));
+    named.push_back(loop::loop_nest(request.kernel, untaken(request.name, &taken), schedule));
   }
   codegen::EmitOptions options;
   options.optimisation = 1;
@@ -91,7 +97,7 @@ std::vector<PreparedKernelRef> KernelCache::compile(const std::vector<Request>& 
   std::vector<PreparedKernelRef> compiled;
   for (size_t i = 0; i < requests.size(); ++i) {
     compiled.push_back(std::make_shared<PreparedKernel>(
-        PreparedKernel{requests[i].kernel, object, object->find(named[i]->name)}));
+        PreparedKernel{requests[i].kernel, named[i], object, object->find(named[i]->name)}));
   }
   return compiled;
 }

@@ -18,11 +18,12 @@ namespace tenon::graph {
 enum class KernelMode : uint8_t {
   kScheduled,  // operators by the schedules that fit them, compiled
   kPlain,      // operators by plain loops in the order of their stages, compiled
-  kWalked,     // plain loops, walked by loop/evaluator an element at a time: no code generation
+  kWalked,     // computes, walked by loop/evaluator an element at a time: no schedules, no code
 };
 
 struct PreparedKernel {
-  loop::KernelRef kernel;  // held: its address may be part of its key
+  loop::KernelInterfaceRef kernel;  // held: its address may be part of its key
+  loop::KernelRef nest;             // its loops, by which its work is estimated
   Ref<vm::KernelObject> object;
   vm::KernelEntryFunction entry = nullptr;  // null: walked
 
@@ -45,8 +46,8 @@ class KernelCache {
   PreparedKernelRef find(const std::string& key);
 
   struct Request {
-    std::string key;
-    loop::KernelRef kernel;
+    std::string key, name;
+    loop::KernelInterfaceRef kernel;
   };
   // In the order of `requests`; what is compiled is compiled into one object. Errors of a compiled
   // kernel carry its name, with a number behind it where several have one name.

@@ -20,7 +20,7 @@ class KernelCacheTest : public testing::Test {
   }
 
   // A kernel of that name that reads x[at] of x: tensor[n; i64].
-  static loop::KernelRef reader(const std::string& name, int at) {
+  static loop::KernelInterfaceRef reader(const std::string& name, int at) {
     const std::string text = cat("kernel @", name, R"((%x: tensor[n; i64]) -> (%y: tensor[1; i64]) {
         %y[0] = %x[)",
                                  at, R"(]
@@ -55,10 +55,10 @@ class KernelCacheTest : public testing::Test {
 
 TEST_F(KernelCacheTest, DropsTheOneThatWasAskedForLongestAgo) {
   KernelCache cache(target(), KernelMode::kScheduled, /*capacity=*/2);
-  cache.prepare({{"first", reader("k", 0)}});
-  cache.prepare({{"second", reader("k", 1)}});
+  cache.prepare({{"first", "k", reader("k", 0)}});
+  cache.prepare({{"second", "k", reader("k", 1)}});
   EXPECT_NE(cache.find("first"), nullptr);
-  cache.prepare({{"third", reader("k", 2)}});
+  cache.prepare({{"third", "k", reader("k", 2)}});
   EXPECT_EQ(cache.size(), 2u);
   EXPECT_EQ(cache.find("second"), nullptr);
   EXPECT_EQ(read(*cache.find("first"), {5, 6, 7}), 5);
@@ -67,8 +67,9 @@ TEST_F(KernelCacheTest, DropsTheOneThatWasAskedForLongestAgo) {
 
 TEST_F(KernelCacheTest, WhoHoldsADroppedKernelCanCallIt) {
   KernelCache cache(target(), KernelMode::kScheduled, /*capacity=*/1);
-  const auto kernels = cache.prepare(
-      {{"first", reader("k", 0)}, {"second", reader("k", 1)}, {"third", reader("k", 2)}});
+  const auto kernels = cache.prepare({{"first", "k", reader("k", 0)},
+                                      {"second", "k", reader("k", 1)},
+                                      {"third", "k", reader("k", 2)}});
   EXPECT_EQ(cache.size(), 1u);
   for (int64_t i = 0; i < 3; ++i)
     EXPECT_EQ(read(*kernels[static_cast<size_t>(i)], {5, 6, 7}), 5 + i);
@@ -76,8 +77,9 @@ TEST_F(KernelCacheTest, WhoHoldsADroppedKernelCanCallIt) {
 
 TEST_F(KernelCacheTest, ErrorsCarryTheKernelsName) {
   KernelCache cache(target());
-  const auto kernels = cache.prepare(
-      {{"a", reader("pick", 0)}, {"b", reader("pick", 1)}, {"c", reader("other", 0)}});
+  const auto kernels = cache.prepare({{"a", "pick", reader("pick", 0)},
+                                      {"b", "pick", reader("pick", 1)},
+                                      {"c", "other", reader("other", 0)}});
   const std::string what = ": an access lies outside axis 0 of argument 0";
   EXPECT_EQ(error_of(*kernels[0]), cat("kernel 'pick'", what));
   EXPECT_EQ(error_of(*kernels[1]), cat("kernel 'pick_1'", what));

@@ -42,12 +42,12 @@ class Requests {
   explicit Requests(KernelCache& cache) : cache_(cache) {}
 
   template <class F>
-  void add(const Binding& binding, std::string key, const F& lower) {
+  void add(const Binding& binding, std::string key, std::string_view name, const F& lower) {
     auto [it, fresh] = by_key_.try_emplace(key, uses_.size());
     if (fresh) {
       Use& use = uses_.emplace_back();
       use.kernel = cache_.find(key);
-      if (!use.kernel) missing_.push_back({std::move(key), lower()});
+      if (!use.kernel) missing_.push_back({std::move(key), std::string(name), lower()});
     }
     uses_[it->second].bindings.push_back(&binding);
   }
@@ -115,21 +115,15 @@ void Plan::prepare(const Block& block) {
     auto* call = binding->value.as<Call>();
     if (!call) continue;
     if (call->kind == CalleeKind::kKernel) {
-      const loop::KernelRef& kernel = module_->kernels.at(call->callee);
+      const loop::KernelInterfaceRef& kernel = module_->kernels.at(call->callee);
       requests.add(*binding, cat("kernel/", reinterpret_cast<uintptr_t>(kernel.get())),
-                   [&] { return kernel; });
+                   call->callee.view(), [&] { return kernel; });
       continue;
     }
     const Operator* op = operator_of(*call);
     if (!op || !op->lower || op->view || binding->var->type.is<ScalarType>()) continue;
     const FunctionRef single = single_call(*binding, *call);
-    requests.add(*binding, to_text(single), [&] {
-      loop::ScheduleOptions options;
-      options.name = op->name;
-      options.level = cache_.mode() == KernelMode::kScheduled ? 1 : 0;
-      options.vector_bytes = cache_.target().vector_bytes;
-      return lower_primitive(single, options);
-    });
+    requests.add(*binding, to_text(single), op->name, [&] { return lower_primitive(single); });
   }
   requests.finish(
       [&](const Binding* binding, const PreparedKernelRef& kernel) { kernels_[binding] = kernel; });

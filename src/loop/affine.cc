@@ -100,7 +100,8 @@ class IndexSimplifier {
     if (!by || lower_bound(*by).value_or(-1) < 0 || by->is_const(0)) return e;
     try {
       Sum s;
-      split(b.a, Dim(1), &s);
+      int steps = kMostSteps;
+      split(b.a, Dim(1), &s, &steps);
       if (holds_data(s)) return e;
       return b.op == BinaryOp::kFloorDiv ? quotient(s, *by) : remainder(s, *by);
     } catch (const Error&) {
@@ -108,21 +109,25 @@ class IndexSimplifier {
     }
   }
 
-  void split(const ExprRef& e, const Dim& scale, Sum* out) {
+  // A sum of more terms, or terms nested deeper, is no index that an operator makes: what is left
+  // then counts as one term. A graph of shared nodes may stand for a sum without end.
+  static constexpr int kMostSteps = 1000, kMostLevels = 50;
+
+  void split(const ExprRef& e, const Dim& scale, Sum* out, int* steps) {
     if (auto d = as_dim(e)) {
       out->constant = out->constant + *d * scale;
       return;
     }
-    if (e->kind == ExprKind::kBinary) {
+    if (e->kind == ExprKind::kBinary && --*steps > 0) {
       const auto& b = static_cast<const Binary&>(*e);
       if (b.op == BinaryOp::kAdd || b.op == BinaryOp::kSub) {
-        split(b.a, scale, out);
-        split(b.b, b.op == BinaryOp::kAdd ? scale : Dim(0) - scale, out);
+        split(b.a, scale, out, steps);
+        split(b.b, b.op == BinaryOp::kAdd ? scale : Dim(0) - scale, out, steps);
         return;
       }
       if (b.op == BinaryOp::kMul) {
-        if (auto d = as_dim(b.b)) return split(b.a, scale * *d, out);
-        if (auto d = as_dim(b.a)) return split(b.b, scale * *d, out);
+        if (auto d = as_dim(b.b)) return split(b.a, scale * *d, out, steps);
+        if (auto d = as_dim(b.a)) return split(b.b, scale * *d, out, steps);
       }
     }
     out->add(e, scale);
@@ -137,7 +142,7 @@ class IndexSimplifier {
   }
 
   // The greatest value of something that is never below 0.
-  std::optional<Dim> top(const ExprRef& e) const {
+  std::optional<Dim> top(const ExprRef& e, int levels = kMostLevels) const {
     if (e->kind == ExprKind::kVar) {
       auto it = top_.find(static_cast<const Var*>(e.get()));
       if (it != top_.end()) return it->second;
@@ -146,8 +151,8 @@ class IndexSimplifier {
       const auto& b = static_cast<const Binary&>(*e);
       auto by = as_dim(b.b);
       if (by && b.op == BinaryOp::kMod) return *by - Dim(1);
-      if (by && b.op == BinaryOp::kFloorDiv) {
-        if (auto t = top(b.a)) return floordiv(*t, *by);
+      if (by && b.op == BinaryOp::kFloorDiv && levels > 0) {
+        if (auto t = top(b.a, levels - 1)) return floordiv(*t, *by);
       }
     }
     return std::nullopt;

@@ -161,8 +161,18 @@ struct Checker {
         require(own || known.contains(l.buffer.get()),
                 cat("buffer ", l.buffer->name, " is an input or the result of an earlier stage"));
         require(l.indices.size() == l.buffer->shape.size(), "one index per dimension");
+        for (const ExprRef& i : l.indices) require(i->dtype == i64, "indices are i64");
       }
     });
+  }
+
+  // Truths have no arithmetic, and floats no bits.
+  void reduces(Reduction r, DataType t) {
+    if (r == Reduction::kSum || r == Reduction::kProd) {
+      require(!t.is_bool(), "sums and products are of numbers");
+    } else if (r == Reduction::kAnd || r == Reduction::kOr) {
+      require(!t.is_float(), "and, or combine integers or truths");
+    }
   }
 
   void check_stage(const Stage& s) {
@@ -198,6 +208,10 @@ struct Checker {
         } else if (s.reduction != Reduction::kSum && s.reduction != Reduction::kProd) {
           require(s.body->dtype == s.out->dtype, "the body's dtype is the result's");
         }
+        require(s.accumulate.is_void() || s.reduction == Reduction::kSum ||
+                    s.reduction == Reduction::kProd,
+                "sums and products alone accumulate in a dtype of their own");
+        reduces(s.reduction, accumulator_type(s));
         break;
       case StageKind::kScatter:
         require(s.body->dtype == s.out->dtype, "the body's dtype is the result's");
@@ -209,6 +223,7 @@ struct Checker {
         expr(s.update, reduced);
         require(s.update->dtype == s.out->dtype, "the update's dtype is the result's");
         require(!is_arg_reduction(s.reduction), "a scatter has an operator or none");
+        reduces(s.reduction, s.out->dtype);
         break;
     }
     known.insert(s.out.get());
@@ -235,6 +250,116 @@ void check(const Compute& compute) {
     c.require(results.contains(b.get()), "an output is the result of a stage");
     c.require(outputs.insert(b.get()).second, "outputs are distinct");
   }
+}
+
+// ---- the interface that follows from the stages
+
+namespace {
+
+// Every size that the compute names, parameters first.
+void for_each_dim(const Compute& c, const std::function<void(const Dim&)>& visit) {
+  auto shape = [&](const Buffer& b) {
+    for (const Dim& d : b.shape) visit(d);
+  };
+  for (const auto* list : {&c.inputs, &c.outputs}) {
+    for (const auto& b : *list) shape(*b);
+  }
+  Seen seen;
+  for (const auto& s : c.stages) {
+    shape(*s->out);
+    for (const Dim& d : s->reduce_extents) visit(d);
+    for (const ExprRef& root : stage_exprs(*s)) {
+      post_order(
+          root,
+          [&](const ExprRef& e) {
+            if (e->kind == ExprKind::kDimValue) visit(static_cast<const DimValue&>(*e).dim);
+            if (e->kind == ExprKind::kCheckedIndex) {
+              visit(static_cast<const CheckedIndex&>(*e).extent);
+            }
+          },
+          &seen);
+    }
+  }
+}
+
+Array<String> unbound_symbols(const Compute& c) {
+  std::unordered_set<std::string> bound;
+  for (const auto* list : {&c.inputs, &c.outputs}) {
+    for (const auto& b : *list) {
+      for (const Dim& d : b->shape) {
+        if (d.kind() == DimKind::kSymbol) bound.insert(d.node().name.str());
+      }
+    }
+  }
+  std::vector<std::string> all;
+  for_each_dim(c, [&](const Dim& d) { collect_symbols(d, &all); });
+  Array<String> integers;
+  for (const std::string& s : all) {
+    if (!bound.contains(s)) integers.push_back(String(s));
+  }
+  return integers;
+}
+
+// Pairs of an output and an input of the same type, which the kernel reads nowhere but at the
+// element that it writes, for that write.
+Array<Array<int64_t>> in_place_pairs(const Compute& c) {
+  Array<Array<int64_t>> pairs;
+  for (size_t o = 0; o < c.outputs.size(); ++o) {
+    for (size_t i = 0; i < c.inputs.size(); ++i) {
+      const Buffer &out = *c.outputs[o], &in = *c.inputs[i];
+      if (out.dtype != in.dtype || out.shape.to_vector() != in.shape.to_vector()) continue;
+      bool fits = true, read = false;
+      for (const auto& s : c.stages) {
+        bool writes = s->out.get() == &out && s->kind == StageKind::kMap;
+        Seen seen;
+        for (const ExprRef& root : stage_exprs(*s)) {
+          post_order(
+              root,
+              [&](const ExprRef& e) {
+                if (e->kind != ExprKind::kLoad) return;
+                const auto& l = static_cast<const Load&>(*e);
+                if (l.buffer.get() != &in) return;
+                read = true;
+                fits = fits && writes;
+                for (size_t k = 0; k < l.indices.size(); ++k) {
+                  fits = fits && l.indices[k].get() == s->axes[k].get();
+                }
+              },
+              &seen);
+        }
+      }
+      if (fits && read) pairs.push_back({static_cast<int64_t>(o), static_cast<int64_t>(i)});
+    }
+  }
+  return pairs;
+}
+
+}  // namespace
+
+ComputeRef whole_kernel(Array<Ref<const Buffer>> inputs, Array<Ref<const Stage>> stages,
+                        Array<Ref<const Buffer>> outputs, bool in_bounds) {
+  auto c = make<Compute>();
+  c->inputs = std::move(inputs);
+  c->outputs = std::move(outputs);
+  c->stages = std::move(stages);
+  check(*c);
+  c->integers = unbound_symbols(*c);
+  c->in_place = in_place_pairs(*c);
+  c->in_bounds = in_bounds;
+  return c;
+}
+
+void check_whole(const Compute& compute) {
+  check(compute);
+  Checker c{compute, {}};
+  c.require(compute.integers.to_vector() == unbound_symbols(compute).to_vector(),
+            "integers are the symbols that no parameter binds, in the order of their appearance");
+  const Array<Array<int64_t>> pairs = in_place_pairs(compute);
+  bool same = pairs.size() == compute.in_place.size();
+  for (size_t i = 0; same && i < pairs.size(); ++i) {
+    same = pairs[i].to_vector() == compute.in_place[i].to_vector();
+  }
+  c.require(same, "pairs in place are those that the stages allow");
 }
 
 }  // namespace tenon::loop

@@ -10,6 +10,9 @@
 //     stage y[i, j]   = exp(x[i, j] - top[i]) / sum[i]          output y
 #pragma once
 
+#include <iterator>
+#include <string_view>
+
 #include "loop/expr.h"
 
 namespace tenon::loop {
@@ -36,6 +39,11 @@ enum class Reduction : uint8_t {
   kArgMinFirst,
   kArgMinLast,  // one reduce axis; out is i64: its index
 };
+// As texts name them.
+inline constexpr std::string_view kReductionNames[] = {
+    "set", "sum",          "prod",        "max",          "min",        "and",
+    "or",  "argmax_first", "argmax_last", "argmin_first", "argmin_last"};
+static_assert(std::size(kReductionNames) == static_cast<size_t>(Reduction::kArgMinLast) + 1);
 
 struct Stage : Object {
   StageKind kind = StageKind::kMap;
@@ -62,14 +70,39 @@ struct Stage : Object {
   TENON_TYPE(TypeIndex::LoopBegin + 0x2);
 };
 
-struct Compute : Object {
+// A kernel as its callers see it. What it does is stated by what derives from this: a Compute, or a
+// loop nest (loop/kernel.h).
+//
+// The parameters are the input buffers, then the output buffers, then integers: the symbols that no
+// parameter's dimension binds. A symbol that stands alone as a parameter's dimension is bound by
+// that tensor; every other dimension must agree with its expression, which the kernel's entry
+// checks.
+struct KernelInterface : Object {
   Array<Ref<const Buffer>> inputs;
-  Array<Ref<const Stage>> stages;
   Array<Ref<const Buffer>> outputs;
+  Array<String> integers;  // symbols passed as integers
+  // Pairs (output, input) that may be the same memory: every element is read before, and only for,
+  // the write of the same element.
+  Array<Array<int64_t>> in_place;
+  // Whether every access lies within its buffer and no index overflows by construction, as in what
+  // operators lower to. Not a reflected field, so that nothing which is read can claim it: in all
+  // other kernels, code checks each access and stops the kernel with an error.
+  bool in_bounds = false;
+  TENON_BASE_TYPE(TypeIndex::LoopBegin + 0x30, TypeIndex::LoopBegin + 0x3f);
+};
+using KernelInterfaceRef = Ref<const KernelInterface>;
 
-  TENON_TYPE(TypeIndex::LoopBegin + 0x3);
+struct Compute : KernelInterface {
+  Array<Ref<const Stage>> stages;
+
+  TENON_TYPE(TypeIndex::LoopBegin + 0x31);
 };
 using ComputeRef = Ref<const Compute>;
+
+// A Compute whose `integers` and `in_place` follow from its stages: a whole kernel. Integers are
+// ordered by their first appearance.
+ComputeRef whole_kernel(Array<Ref<const Buffer>> inputs, Array<Ref<const Stage>> stages,
+                        Array<Ref<const Buffer>> outputs, bool in_bounds);
 
 // out[i...] = body(i...): the commonest case.
 Ref<const Stage> map_stage(const Ref<const Buffer>& out,
@@ -99,6 +132,8 @@ DataType accumulator_type(const Stage& stage);
 
 // Throws Error (Internal) with the stage that breaks a rule above.
 void check(const Compute& compute);
+// The same, and that `integers` and `in_place` are those of whole_kernel.
+void check_whole(const Compute& compute);
 
 std::string to_text(const Compute& compute);
 

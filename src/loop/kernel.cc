@@ -87,6 +87,12 @@ StmtRef alloc(const Ref<const Buffer>& buffer, const StmtRef& body) {
   return s;
 }
 
+KernelRef renamed(const Kernel& kernel, std::string_view name) {
+  auto k = make<Kernel>(kernel);
+  k->name = String(name);
+  return k;
+}
+
 namespace {
 
 struct Checker {

@@ -1,9 +1,4 @@
 // Kernels: loop nests over buffers, what the back end translates to machine code.
-//
-// A kernel's parameters are its input buffers, then its output buffers, then integers (the symbols
-// that no parameter's shape binds). A symbol that stands alone as a parameter's dimension is bound
-// by that tensor; all other dimensions of parameters must agree with their expression: the entry
-// checks.
 #pragma once
 
 #include "loop/compute.h"
@@ -83,20 +78,10 @@ struct Alloc : Stmt {
   TENON_TYPE(TypeIndex::LoopBegin + 0x26);
 };
 
-struct Kernel : Object {
+struct Kernel : KernelInterface {
   String name;
-  Array<Ref<const Buffer>> inputs;
-  Array<Ref<const Buffer>> outputs;
-  Array<String> integers;  // symbols passed as integers
-  // Pairs (output, input) that may be the same memory: every element is read before, and only for,
-  // the write of the same element.
-  Array<Array<int64_t>> in_place;
   StmtRef body;
-  // Whether every access lies within its buffer and no index overflows by construction, as
-  // schedules make them. No field to reflection, so that nothing which is read can claim it: in any
-  // other kernel an access outside its buffer stops the kernel with an error.
-  bool in_bounds = false;
-  TENON_TYPE(TypeIndex::LoopBegin + 0x4);
+  TENON_TYPE(TypeIndex::LoopBegin + 0x32);
 };
 using KernelRef = Ref<const Kernel>;
 
@@ -109,6 +94,9 @@ StmtRef if_then(const ExprRef& condition, const StmtRef& then_body, const StmtRe
 StmtRef let(const Ref<const Var>& v, const ExprRef& value, const StmtRef& body);
 StmtRef alloc(const Ref<const Buffer>& buffer, const StmtRef& body);
 bool is_empty(const StmtRef& s);
+
+// The kernel under another name.
+KernelRef renamed(const Kernel& kernel, std::string_view name);
 
 // Throws Error (Internal) with the statement that breaks a rule: variables and buffers are in scope
 // and bound once, symbols are bound by parameters, index counts and dtypes fit, vector and unrolled

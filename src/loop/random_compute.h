@@ -30,12 +30,8 @@ class RandomCompute {
     }
     int count = 1 + pick(4);
     for (int i = 0; i < count; ++i) stages_.push_back(make_stage(i, i + 1 == count));
-    auto c = make<Compute>();
-    c->inputs = Array<Ref<const Buffer>>(inputs_);
-    c->stages = Array<Ref<const Stage>>(stages_);
     outputs_.push_back(stages_.back()->out);
-    c->outputs = Array<Ref<const Buffer>>(outputs_);
-    compute_ = c;
+    compute_ = compute_of(inputs_, stages_, outputs_);
     for (size_t i = 0; i < inputs_.size(); ++i) {
       tensors_.push_back(random_tensor(f32, known_[i].shape, &rng_));
     }

@@ -1,23 +1,32 @@
 // Schedules: from what is computed (a Compute) to in which order (a Kernel).
 #pragma once
 
-#include <string>
+#include <string_view>
 
 #include "loop/kernel.h"
 
 namespace tenon::loop {
 
+// What schedules know of the CPU that a kernel is made for.
+struct TargetFacts {
+  int64_t vector_bytes = 32;  // of one vector register
+  int64_t vector_registers = 16;
+};
+
 struct ScheduleOptions {
-  std::string name;  // of the kernel
   // 0: plain loops in the order of the stages, each stage in scratch of its own; the oracle.
   // 1: the schedules that fit the shape of the Compute.
   int level = 1;
-  int64_t vector_bytes = 32;  // of one vector register of the target
-  int64_t l1_bytes = 32 << 10, l2_bytes = 1 << 20;
+  TargetFacts target;
 };
 
-// Symbols that no parameter's dimension binds alone become the kernel's integers, by name in the
-// order of first appearance.
-KernelRef schedule(const Compute& compute, const ScheduleOptions& options);
+// The one way from a Compute to a loop nest. The kernel has the interface of `compute`, which is a
+// whole kernel (whole_kernel). Accesses are trusted as far as the compute's are (`in_bounds`).
+KernelRef lower(const Compute& compute, std::string_view name, const ScheduleOptions& options);
+
+// The loop nest of either kind of kernel: a Compute is lowered, a loop nest kept as it is; under
+// `name`.
+KernelRef loop_nest(const KernelInterfaceRef& kernel, std::string_view name,
+                    const ScheduleOptions& options);
 
 }  // namespace tenon::loop

@@ -119,11 +119,10 @@ class ContractionSchedule {
   }
 
   void choose_tile() {
-    lanes_ = std::clamp<int64_t>(options_.vector_bytes / w_.accumulate.bytes(), 2, 64);
+    lanes_ = std::clamp<int64_t>(options_.target.vector_bytes / w_.accumulate.bytes(), 2, 64);
     auto n = x_.extent.as_const();
     vectors_ = n && *n <= lanes_ ? 1 : 2;
-    // 32 vector registers with vectors of 64 bytes, else 16.
-    bool many = options_.vector_bytes >= 64;
+    bool many = options_.target.vector_registers >= 32;
     tile_rows_ = many ? (vectors_ == 1 ? 16 : 12) : (vectors_ == 1 ? 8 : 6);
     if (auto m = rows_.as_const()) tile_rows_ = std::min(tile_rows_, *m);
     width_ = lanes_ * vectors_;

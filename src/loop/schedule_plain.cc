@@ -40,13 +40,13 @@ StmtRef arg_reduction(const Stage& s, const std::function<StmtRef(const ExprRef&
   ExprRef start =
       s.body->dtype.is_float() ? literal(s.body->dtype, 0) : literal_int(s.body->dtype, 0);
   StmtRef all = seq({store(best, {}, start), store(place, {}, index(0)),
-                     nest(s.reduce_axes, s.reduce_extents, step), finish(load(place, {}))});
+                     serial_loops(s.reduce_axes, s.reduce_extents, step), finish(load(place, {}))});
   return alloc(best, alloc(place, all));
 }
 
 }  // namespace
 
-StmtRef nest(const Array<Ref<const Var>>& vars, const Array<Dim>& extents, StmtRef body) {
+StmtRef serial_loops(const Array<Ref<const Var>>& vars, const Array<Dim>& extents, StmtRef body) {
   for (size_t i = vars.size(); i-- > 0;) {
     body = for_loop(vars[i], index(0), dim_value(extents[i]), ForKind::kSerial, body);
   }
@@ -65,7 +65,7 @@ StmtRef plain_updates(const Stage& s) {
   if (s.reduction != Reduction::kNone) value = combine(s.reduction, load(s.out, where), value);
   StmtRef step = store(s.out, where, value);
   for (size_t i = at.size(); i-- > 0;) step = let(at[i], s.scatter_indices[i], step);
-  return nest(s.reduce_axes, s.reduce_extents, step);
+  return serial_loops(s.reduce_axes, s.reduce_extents, step);
 }
 
 StmtRef plain_reduction(const Stage& s, const std::function<StmtRef(const ExprRef&)>& finish) {
@@ -73,22 +73,30 @@ StmtRef plain_reduction(const Stage& s, const std::function<StmtRef(const ExprRe
   DataType t = accumulator_type(s);
   auto acc = buffer("acc", t, {});
   StmtRef step = store(acc, {}, combine(s.reduction, load(acc, {}), cast(t, s.body)));
-  return alloc(acc, seq({store(acc, {}, identity(s.reduction, t)),
-                         nest(s.reduce_axes, s.reduce_extents, step), finish(load(acc, {}))}));
+  return alloc(acc,
+               seq({store(acc, {}, identity(s.reduction, t)),
+                    serial_loops(s.reduce_axes, s.reduce_extents, step), finish(load(acc, {}))}));
 }
 
-StmtRef plain_stage(const Stage& s) {
+StmtRef plain_stage(const Stage& s, bool clear_scans) {
   Array<ExprRef> at = as_indices(s.axes);
   switch (s.kind) {
-    case StageKind::kMap:
     case StageKind::kScan:
-      return nest(s.axes, s.out->shape, store(s.out, at, s.body));
+      if (clear_scans) {
+        const DataType t = s.out->dtype;
+        const ExprRef zero = t.is_float() ? literal(t, 0) : literal_int(t, 0);
+        return seq({serial_loops(s.axes, s.out->shape, store(s.out, at, zero)),
+                    serial_loops(s.axes, s.out->shape, store(s.out, at, s.body))});
+      }
+      [[fallthrough]];
+    case StageKind::kMap:
+      return serial_loops(s.axes, s.out->shape, store(s.out, at, s.body));
     case StageKind::kReduce:
-      return nest(s.axes, s.out->shape, plain_reduction(s, [&](const ExprRef& result) {
-                    return store(s.out, at, cast(s.out->dtype, result));
-                  }));
+      return serial_loops(s.axes, s.out->shape, plain_reduction(s, [&](const ExprRef& result) {
+                            return store(s.out, at, cast(s.out->dtype, result));
+                          }));
     case StageKind::kScatter:
-      return seq({nest(s.axes, s.out->shape, store(s.out, at, s.body)), plain_updates(s)});
+      return seq({serial_loops(s.axes, s.out->shape, store(s.out, at, s.body)), plain_updates(s)});
   }
   return seq({});
 }

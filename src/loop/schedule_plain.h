@@ -5,14 +5,16 @@
 
 namespace tenon::loop {
 
-// Loops over all axes of the stage in order, which write its buffer.
-StmtRef plain_stage(const Stage& stage);
+// Loops over all axes of the stage in order, which write its buffer. With `clear_scans` a scan's
+// buffer is zeroed first: one that may read elements before it has written them finds nothing that
+// memory held before.
+StmtRef plain_stage(const Stage& stage, bool clear_scans);
 
 // The updates of a scatter, without its first values.
 StmtRef plain_updates(const Stage& scatter);
 
 // Serial loops around `body`, the first variable outermost.
-StmtRef nest(const Array<Ref<const Var>>& vars, const Array<Dim>& extents, StmtRef body);
+StmtRef serial_loops(const Array<Ref<const Var>>& vars, const Array<Dim>& extents, StmtRef body);
 
 // The statements that reduce the stage's body at one point of its axes, with `reduce` around the
 // steps and `finish` given the result.

@@ -17,7 +17,7 @@ class ReductionSchedule {
   ReductionSchedule(Work w, const ScheduleOptions& options, bool parallel)
       : w_(std::move(w)),
         lanes_(lanes_of(w_, options)),
-        across_(options.vector_bytes >= 64 ? 16 : 8),
+        across_(options.target.vector_bytes >= 64 ? 16 : 8),
         parallel_(parallel) {}
 
   StmtRef run() {
@@ -131,16 +131,23 @@ class ReductionSchedule {
     ExprRef begin, end;
   };
 
-  static void split_conditions(const ExprRef& e, std::vector<ExprRef>* all) {
-    if (e->kind == ExprKind::kBinary && e->dtype.is_bool()) {
-      const auto& b = static_cast<const Binary&>(*e);
-      if (b.op == BinaryOp::kAnd) {
-        split_conditions(b.a, all);
-        split_conditions(b.b, all);
-        return;
+  // At most kMostConditions: a graph of shared nodes may stand for a conjunction without end.
+  static constexpr size_t kMostConditions = 100;
+
+  static void split_conditions(const ExprRef& root, std::vector<ExprRef>* all) {
+    std::vector<ExprRef> open{root};
+    while (!open.empty()) {
+      const ExprRef e = std::move(open.back());
+      open.pop_back();
+      const bool joins = e->kind == ExprKind::kBinary && e->dtype.is_bool() &&
+                         static_cast<const Binary&>(*e).op == BinaryOp::kAnd;
+      if (!joins || all->size() + open.size() >= kMostConditions) {
+        all->push_back(e);
+        continue;
       }
+      open.push_back(static_cast<const Binary&>(*e).b);
+      open.push_back(static_cast<const Binary&>(*e).a);
     }
-    all->push_back(e);
   }
 
   // Tightens the range of the one reduced variable that the condition bounds. False: it stays.

@@ -71,7 +71,7 @@ class StageSchedule {
       case StageKind::kScan:
         break;
     }
-    return plain_stage(s);
+    return plain_stage(s, !c_.in_bounds);
   }
 
   // How many first axes the stages [begin, end) share; 0 if they are better kept apart.

@@ -31,11 +31,8 @@ inline ExprRef at(const Ref<const Buffer>& b, const Indices& i) {
 inline ComputeRef compute_of(const std::vector<Ref<const Buffer>>& inputs,
                              const std::vector<Ref<const Stage>>& stages,
                              const std::vector<Ref<const Buffer>>& outputs) {
-  auto c = make<Compute>();
-  c->inputs = Array<Ref<const Buffer>>(inputs);
-  c->stages = Array<Ref<const Stage>>(stages);
-  c->outputs = Array<Ref<const Buffer>>(outputs);
-  return c;
+  return whole_kernel(Array<Ref<const Buffer>>(inputs), Array<Ref<const Stage>>(stages),
+                      Array<Ref<const Buffer>>(outputs), /*in_bounds=*/true);
 }
 
 inline Tensor random_tensor(DataType t, const std::vector<int64_t>& shape, std::mt19937* rng,

@@ -19,9 +19,6 @@ constexpr std::string_view kUnaryNames[] = {
 constexpr std::string_view kBinaryNames[] = {"+",   "-",     "*",   "/",   "floordiv", "mod", "rem",
                                              "pow", "atan2", "min", "max", "==",       "!=",  "<",
                                              "<=",  "&",     "|",   "^",   "<<",       ">>"};
-constexpr std::string_view kReductionNames[] = {
-    "set", "sum",          "prod",        "max",          "min",        "and",
-    "or",  "argmax_first", "argmax_last", "argmin_first", "argmin_last"};
 
 std::string literal_text(const Literal& l) {
   if (l.dtype.is_bool()) return l.bits ? "true" : "false";

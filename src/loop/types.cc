@@ -85,11 +85,18 @@ const TypeInfo& Stage::type_info() {
   static const TypeInfo info = type_of<Stage>("loop.Stage", fields);
   return info;
 }
+const TypeInfo& KernelInterface::type_info() {
+  static const Field fields[] = {field("inputs", &KernelInterface::inputs, kBinds),
+                                 field("outputs", &KernelInterface::outputs, kBinds),
+                                 field("integers", &KernelInterface::integers),
+                                 field("in_place", &KernelInterface::in_place)};
+  static const TypeInfo info = type_of<KernelInterface>("loop.KernelInterface", fields);
+  return info;
+}
 const TypeInfo& Compute::type_info() {
-  static const Field fields[] = {field("inputs", &Compute::inputs, kBinds),
-                                 field("stages", &Compute::stages),
-                                 field("outputs", &Compute::outputs)};
-  static const TypeInfo info = type_of<Compute>("loop.Compute", fields);
+  static const Field fields[] = {field("stages", &Compute::stages)};
+  static const TypeInfo info =
+      type_of<Compute>("loop.Compute", fields, &KernelInterface::type_info());
   return info;
 }
 
@@ -135,22 +142,25 @@ const TypeInfo& Alloc::type_info() {
   return info;
 }
 const TypeInfo& Kernel::type_info() {
-  static const Field fields[] = {
-      field("name", &Kernel::name, kIgnored),     field("inputs", &Kernel::inputs, kBinds),
-      field("outputs", &Kernel::outputs, kBinds), field("integers", &Kernel::integers),
-      field("in_place", &Kernel::in_place),       field("body", &Kernel::body)};
-  static const TypeInfo info = type_of<Kernel>("loop.Kernel", fields);
+  static const Field fields[] = {field("name", &Kernel::name, kIgnored),
+                                 field("body", &Kernel::body)};
+  static const TypeInfo info =
+      type_of<Kernel>("loop.Kernel", fields, &KernelInterface::type_info());
   return info;
 }
 
 void register_loop_types() {
-  register_types({&DimNode::type_info(), &Buffer::type_info(),  &Expr::type_info(),
-                  &Var::type_info(),     &Literal::type_info(), &DimValue::type_info(),
-                  &Load::type_info(),    &Unary::type_info(),   &Binary::type_info(),
-                  &Select::type_info(),  &Cast::type_info(),    &CheckedIndex::type_info(),
-                  &Stage::type_info(),   &Compute::type_info(), &Stmt::type_info(),
-                  &Seq::type_info(),     &For::type_info(),     &Store::type_info(),
-                  &If::type_info(),      &Let::type_info(),     &Alloc::type_info(),
+  register_types({&DimNode::type_info(), &Buffer::type_info(),
+                  &Expr::type_info(),    &Var::type_info(),
+                  &Literal::type_info(), &DimValue::type_info(),
+                  &Load::type_info(),    &Unary::type_info(),
+                  &Binary::type_info(),  &Select::type_info(),
+                  &Cast::type_info(),    &CheckedIndex::type_info(),
+                  &Stage::type_info(),   &KernelInterface::type_info(),
+                  &Compute::type_info(), &Stmt::type_info(),
+                  &Seq::type_info(),     &For::type_info(),
+                  &Store::type_info(),   &If::type_info(),
+                  &Let::type_info(),     &Alloc::type_info(),
                   &Kernel::type_info()});
 }
 

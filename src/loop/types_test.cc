@@ -26,7 +26,7 @@ TEST(Types, ComputesAreEqualByStructureNotByNames) {
 TEST(Types, KernelsAreEqualByStructureNotByNames) {
   register_loop_types();
   ScheduleOptions options;
-  KernelRef a = schedule(*doubled("x", 2), options), b = schedule(*doubled("a", 2), options);
+  KernelRef a = lower(*doubled("x", 2), "k", options), b = lower(*doubled("a", 2), "k", options);
   EXPECT_TRUE(structural_equal(AnyView(a), AnyView(b)));
 }
 

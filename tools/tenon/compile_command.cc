@@ -24,6 +24,8 @@ struct CompileCommand {
     for (const graph::Pass& pass : graph::all_passes()) {
       std::printf("%-28s -O%d  %s\n", pass.name, pass.min_level, pass.summary);
     }
+    std::printf("%-28s -O0  %s\n", std::string(driver::kScheduleStep).c_str(),
+                "computes into loop nests for --cpu, before code is made");
   }
 
   static void require_pass(const std::string& name) {

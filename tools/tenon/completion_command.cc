@@ -31,6 +31,7 @@ std::string values_of(const CLI::Option& option) {
     std::vector<std::string> passes;
     if (option.check_lname("dump-after")) passes.emplace_back("all");
     for (const graph::Pass& pass : graph::all_passes()) passes.emplace_back(pass.name);
+    passes.emplace_back(driver::kScheduleStep);
     return join(passes, " ");
   }
   // A check for one of several words says them: "TEXT:{onednn,none}".

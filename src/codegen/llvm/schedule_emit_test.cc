@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "codegen/llvm/jit_testing.h"
-#include "loop/fuse.h"
+#include "loop/inline_stages.h"
 #include "loop/random_compute.h"
 #include "loop/schedule.h"
 
@@ -15,10 +15,10 @@ void compare(unsigned first, unsigned end, const Target& target, int level = 1) 
   Array<KernelRef> kernels;
   for (unsigned seed = first; seed < end; ++seed) {
     ScheduleOptions options;
-    options.name = cat("random", seed);
-    options.vector_bytes = target.vector_bytes;
+    options.target = target.facts();
     options.level = level;
-    kernels.push_back(schedule(*inline_stages(RandomCompute(seed).compute()), options));
+    kernels.push_back(
+        lower(*inline_stages(RandomCompute(seed).compute()), cat("random", seed), options));
   }
   OpenedKernels opened(compile_kernels(kernels, target));
   for (unsigned seed = first; seed < end; ++seed) {
@@ -59,16 +59,13 @@ TEST(ScheduleEmit, AMapIsSharedWhereItsWorkIsWorthIt) {
   for (const Dim& rows : {n, Dim(300)}) {
     for (const DataType dtype : {f32, f64}) {
       auto x = buffer("x", dtype, {rows, 512}), y = buffer("y", dtype, {rows, 512});
-      auto compute = make<Compute>();
-      compute->inputs = {x};
-      compute->outputs = {y};
-      compute->stages = {map_stage(y, [&](const std::vector<ExprRef>& i) {
+      auto stage = map_stage(y, [&](const std::vector<ExprRef>& i) {
         return binary(BinaryOp::kMax, load(x, {i[0], i[1]}), literal(dtype, 0));
-      })};
+      });
+      const ComputeRef compute = whole_kernel({x}, {stage}, {y}, /*in_bounds=*/true);
       ScheduleOptions options;
-      options.name = "relu";
-      options.vector_bytes = 16;
-      OpenedKernels opened(compile_kernels({schedule(*compute, options)}, baseline_target()));
+      options.target.vector_bytes = 16;
+      OpenedKernels opened(compile_kernels({lower(*compute, "relu", options)}, baseline_target()));
       auto shares = [&](int64_t size) {
         opened.parallel_calls = 0;
         Tensor in = Tensor::empty({size, 512}, dtype), out = Tensor::empty({size, 512}, dtype);

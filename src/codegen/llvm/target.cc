@@ -58,6 +58,11 @@ bool Target::has(std::string_view feature) const {
   return std::find(features.begin(), features.end(), feature) != features.end();
 }
 
+loop::TargetFacts Target::facts() const {
+  // AVX-512 doubles the number of vector registers; AArch64 always has 32.
+  return {vector_bytes, vector_bytes >= 64 || architecture == "aarch64" ? 32 : 16};
+}
+
 std::string Target::triple() const {
   return architecture + "-unknown-linux-gnu";
 }

@@ -10,6 +10,8 @@
 #include <string_view>
 #include <vector>
 
+#include "loop/schedule.h"
+
 namespace tenon::codegen {
 
 struct Target {
@@ -20,6 +22,7 @@ struct Target {
   int64_t vector_bytes = 16;          // of one vector register
 
   bool has(std::string_view feature) const;
+  loop::TargetFacts facts() const;
   std::string triple() const;  // "x86_64-unknown-linux-gnu"
   bool operator==(const Target&) const = default;
 };

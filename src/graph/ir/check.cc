@@ -9,6 +9,7 @@
 #include "graph/ir/intrinsic.h"
 #include "graph/ir/name_text.h"
 #include "graph/ir/walk.h"
+#include "loop/kernel.h"
 #include "object/reflect.h"
 #include "object/tensor.h"
 
@@ -230,7 +231,7 @@ class FunctionChecker {
 
   // Values don't change: what a kernel writes is memory that was made for its result.
   void destinations(const Call& c) {
-    const loop::KernelRef* kernel =
+    const loop::KernelInterfaceRef* kernel =
         c.kind == CalleeKind::kKernel ? signatures_.kernels.find(c.callee) : nullptr;
     if (!kernel) return;
     for (size_t i = (*kernel)->inputs.size(); i < c.args.size(); ++i) {
@@ -494,7 +495,11 @@ void check_module(const Module& module) {
   check_adts(module);
   for (const auto& [name, kernel] : module->kernels) {
     if (!kernel) fail({}, cat("kernel @", name, " is missing"));
-    loop::check(*kernel);
+    if (auto* compute = kernel.as<loop::Compute>()) {
+      loop::check_whole(*compute);
+    } else {
+      loop::check(*kernel.as<loop::Kernel>());
+    }
   }
   for (const auto& [name, f] : module->functions) {
     if (!f) fail({}, cat("function @", name, " is missing"));

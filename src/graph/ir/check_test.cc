@@ -8,6 +8,7 @@
 #include "graph/ir/builder.h"
 #include "graph/ir/test_operators.h"
 #include "graph/ir/text.h"
+#include "loop/kernel.h"
 
 namespace tenon::graph {
 namespace {
@@ -50,7 +51,7 @@ class CheckTest : public ::testing::Test {
     f->body = block;
     Map<String, FunctionRef> functions;
     functions.set("f", f);
-    Map<String, loop::KernelRef> kernels;
+    Map<String, loop::KernelInterfaceRef> kernels;
     if (kernel) kernels.set(kernel->name, kernel);
     try {
       check_module(make_module(functions, kernels));

@@ -159,7 +159,7 @@ class Inference {
         return function_call(*f, c, "the closure");
       }
       case CalleeKind::kKernel: {
-        const loop::KernelRef* kernel = options_.signatures->kernels.find(c.callee);
+        const loop::KernelInterfaceRef* kernel = options_.signatures->kernels.find(c.callee);
         if (!kernel) fail(cat("there is no kernel @", c.callee));
         return infer_kernel_call(c, **kernel);
       }

@@ -14,7 +14,7 @@ namespace tenon::graph {
 // What a body may name beside its variables.
 struct Signatures {
   Map<String, TypeRef> functions;  // FunctionType each
-  Map<String, loop::KernelRef> kernels;
+  Map<String, loop::KernelInterfaceRef> kernels;
   Map<String, Ref<const AdtDefinition>> adts;  // beside the prelude's
 
   static Signatures of(const Module& module);

@@ -20,7 +20,7 @@ void require_told(const TypeRef& result, const Matching& arguments, std::string_
 
 }  // namespace
 
-TypeRef infer_kernel_call(const Call& c, const loop::Kernel& k) {
+TypeRef infer_kernel_call(const Call& c, const loop::KernelInterface& k) {
   auto ft = make<FunctionType>();
   std::vector<TypeRef> results;
   auto buffer_type = [](const Ref<const loop::Buffer>& b) -> TypeRef {

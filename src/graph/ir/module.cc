@@ -32,7 +32,8 @@ const TypeInfo& ModuleNode::type_info() {
   return info;
 }
 
-Module make_module(Map<String, FunctionRef> functions, Map<String, loop::KernelRef> kernels,
+Module make_module(Map<String, FunctionRef> functions,
+                   Map<String, loop::KernelInterfaceRef> kernels,
                    Map<String, Ref<const AdtDefinition>> adts) {
   auto m = make<ModuleNode>();
   m->functions = std::move(functions);

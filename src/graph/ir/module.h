@@ -2,7 +2,7 @@
 #pragma once
 
 #include "graph/ir/expr.h"
-#include "loop/kernel.h"
+#include "loop/compute.h"
 
 namespace tenon::graph {
 
@@ -21,13 +21,16 @@ struct AdtDefinition : Object {
 
 struct ModuleNode : Object {
   Map<String, FunctionRef> functions;  // insertion order is printing order
-  Map<String, loop::KernelRef> kernels;
+  // What code is made of: computes, as lowering makes them, and loop nests that a program in text
+  // brings (loop::Kernel).
+  Map<String, loop::KernelInterfaceRef> kernels;
   Map<String, Ref<const AdtDefinition>> adts;  // beside the prelude's option and list
   TENON_TYPE(TypeIndex::GraphBegin + 0x45);
 };
 using Module = Ref<const ModuleNode>;
 
-Module make_module(Map<String, FunctionRef> functions, Map<String, loop::KernelRef> kernels = {},
+Module make_module(Map<String, FunctionRef> functions,
+                   Map<String, loop::KernelInterfaceRef> kernels = {},
                    Map<String, Ref<const AdtDefinition>> adts = {});
 
 // option[T] = None | Some(T)   list[T] = Nil | Cons(T, list[T])

@@ -109,12 +109,14 @@ std::vector<Parser::Item> Parser::items() {
       Token name = peek();
       item.name = expect_word("the name of a type");
       if (is_reserved(name.text)) fail_at(name, "this word has another meaning", "another name");
-    } else if (accept_word("fn") || accept_word("kernel")) {
+    } else if (accept_word("fn") || accept_word("kernel") || accept_word("compute")) {
       item.name = expect_kind(TokenKind::kGlobal, "a name such as @main");
     } else {
-      fail("an item of a module is missing", "fn, kernel or type");
+      fail("an item of a module is missing", "fn, kernel, compute or type");
     }
-    if (!seen.emplace(item.kind, item.name).second) {
+    // A compute is a kernel to its callers.
+    const std::string_view space = item.kind == "compute" ? "kernel" : item.kind;
+    if (!seen.emplace(space, item.name).second) {
       fail_at(tokens_[item.at + 1], cat(item.kind, " ", item.name, " is there already"),
               "another name");
     }
@@ -248,6 +250,10 @@ Module Parser::module() {
       if (item.kind == "kernel") {
         at_ = item.at;
         signatures_.kernels.set(String(item.name), kernel(item));
+      }
+      if (item.kind == "compute") {
+        at_ = item.at;
+        signatures_.kernels.set(String(item.name), compute(item));
       }
       if (item.kind != "fn") continue;
       at_ = item.at + 2;

@@ -126,9 +126,14 @@ class Parser {
   ExprRef match_shape(bool elements);
   std::optional<Span> stated_span();
 
-  // ---- kernels (parse_kernel.cc) ----
+  // ---- kernels (parse_scalar.cc, parse_kernel.cc, parse_compute.cc) ----
+  friend class ScalarParser;
   friend class KernelParser;
-  loop::KernelRef kernel(const Item& item);
+  friend class ComputeParser;
+  loop::KernelInterfaceRef kernel(const Item& item);
+  loop::KernelInterfaceRef compute(const Item& item);
+  // An error of loop::check as the user's mistake, at the item.
+  [[noreturn]] void breaks_rule(const Item& item, const Error& error) const;
 
   Source source_;
   std::vector<Token> tokens_;

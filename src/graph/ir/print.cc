@@ -60,7 +60,7 @@ class Printer {
     }
     for (const auto& [name, kernel] : m->kernels) {
       gap();
-      print_kernel(*kernel, name, &out_);
+      print_kernel(kernel, name, &out_);
     }
     for (const auto& [name, f] : m->functions) {
       gap();
@@ -446,9 +446,9 @@ std::string to_text(const FunctionRef& function, const PrintOptions& options) {
   return p.take();
 }
 
-std::string to_text(const loop::KernelRef& kernel, std::string_view name) {
+std::string to_text(const loop::KernelInterfaceRef& kernel, std::string_view name) {
   std::string out;
-  print_kernel(*kernel, name, &out);
+  print_kernel(kernel, name, &out);
   return out;
 }
 

@@ -1,4 +1,5 @@
-// Kernels in module text; the reader is parse_kernel.cc.
+// Kernels in module text: loop nests, whose reader is parse_kernel.cc, and computes, whose reader
+// is parse_compute.cc.
 #pragma once
 
 #include <string>
@@ -8,7 +9,9 @@
 
 namespace tenon::graph {
 
-// Appends `kernel @name(...) -> (...) { ... }` and a line feed.
-void print_kernel(const loop::Kernel& kernel, std::string_view name, std::string* out);
+// Appends `kernel @name(...) -> (...) { ... }` or `compute @name(...) -> (...) { ... }`, and a line
+// feed.
+void print_kernel(const loop::KernelInterfaceRef& kernel, std::string_view name, std::string* out);
+void print_compute(const loop::Compute& compute, std::string_view name, std::string* out);
 
 }  // namespace tenon::graph

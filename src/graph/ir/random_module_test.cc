@@ -12,6 +12,7 @@
 #include "graph/ir/test_operators.h"
 #include "graph/ir/text.h"
 #include "json/object_json.h"
+#include "loop/random_compute.h"
 #include "object/reflect.h"
 
 namespace tenon::graph {
@@ -196,6 +197,8 @@ class RandomModule {
     std::vector<std::string> names = {"main", "helper", "odd name/1"};
     signatures_.adts = adts_;
     signatures_.kernels.set("k", RandomKernel(&r_).make_kernel("k"));
+    const auto seed = static_cast<unsigned>(r_.bits());
+    signatures_.kernels.set("odd compute", loop::RandomCompute(seed).compute());
     for (const std::string& name : names) signatures_.functions.set(String(name), signature());
     Map<String, FunctionRef> functions;
     for (const std::string& name : names) functions.set(String(name), function(name));
@@ -490,7 +493,7 @@ class RandomModule {
   }
 
   void kernel(Values* v) {
-    const loop::Kernel& k = *signatures_.kernels.at("k");
+    const loop::KernelInterface& k = *signatures_.kernels.at("k");
     auto c = make<Call>();
     c->kind = CalleeKind::kKernel;
     c->callee = "k";

@@ -22,7 +22,7 @@ struct PrintOptions {
 std::string to_text(const Module& module, const PrintOptions& options = {});
 std::string to_text(const FunctionRef& function, const PrintOptions& options = {});
 
-std::string to_text(const loop::KernelRef& kernel, std::string_view name);
+std::string to_text(const loop::KernelInterfaceRef& kernel, std::string_view name);
 
 // Writes the text to `path` and, where constants are large, their elements to `path`.weights beside
 // it. Throws Error (Usage) when a file can't be written.

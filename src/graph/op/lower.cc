@@ -6,7 +6,7 @@
 
 #include "graph/ir/op.h"
 #include "graph/ir/rewrite.h"
-#include "loop/fuse.h"
+#include "loop/inline_stages.h"
 
 namespace tenon::graph {
 namespace {
@@ -140,13 +140,14 @@ std::optional<Obstacle> find_obstacle(const FunctionExpr& f) {
   return std::nullopt;
 }
 
-loop::KernelRef lower_primitive(const FunctionRef& primitive,
-                                const loop::ScheduleOptions& options) {
+loop::ComputeRef lower_primitive(const FunctionRef& primitive) {
   Lowered lowered = lower_calls(primitive);
-  auto compute = make<loop::Compute>(Array<Ref<const Buffer>>(lowered.params),
-                                     Array<Ref<const loop::Stage>>(lowered.stages),
-                                     Array<Ref<const Buffer>>(lowered.outputs));
-  return loop::schedule(*loop::inline_stages(compute), options);
+  auto compute = make<loop::Compute>();
+  compute->inputs = Array<Ref<const Buffer>>(lowered.params);
+  compute->stages = Array<Ref<const loop::Stage>>(lowered.stages);
+  compute->outputs = Array<Ref<const Buffer>>(lowered.outputs);
+  compute->in_bounds = true;  // as operators lower
+  return loop::inline_stages(compute);
 }
 
 }  // namespace tenon::graph

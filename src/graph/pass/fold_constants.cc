@@ -138,10 +138,8 @@ void compute(const Foldable& part, std::span<const VarRef> wanted, PassContext& 
   const FunctionRef folded = as_function(part, wanted);
   Map<String, FunctionRef> functions;
   functions.set(folded->name, folded);
-  PassContext folding = cx;
-  folding.target = cx.fold_target;
-  const Module needed = remove_dead_code(make_module(functions), folding);
-  const Module lowered = lower_to_kernels(fuse_operators(needed, folding), folding);
+  const Module needed = remove_dead_code(make_module(functions), cx);
+  const Module lowered = lower_to_kernels(fuse_operators(needed, cx), cx);
   std::vector<Any> values;
   try {
     values = cx.evaluator->run(lowered, *lowered->functions.find(folded->name), {});

@@ -54,9 +54,14 @@ Attrs substitute_attrs(const Attrs& attrs, const DimSubstitution& map) {
 }
 
 // The primitive with its symbols called s0, s1, ..., without what only guards or binds them.
-FunctionRef rename_symbols(const FunctionRef& primitive, const std::vector<std::string>& symbols) {
+// `number` gets the place in `symbols` of each new name.
+FunctionRef rename_symbols(const FunctionRef& primitive, const std::vector<std::string>& symbols,
+                           std::unordered_map<std::string, size_t>* number) {
   std::unordered_map<std::string, std::string> names;
-  for (size_t i = 0; i < symbols.size(); ++i) names[symbols[i]] = cat("s", i);
+  for (size_t i = 0; i < symbols.size(); ++i) {
+    names[symbols[i]] = cat("s", i);
+    (*number)[names[symbols[i]]] = i;
+  }
   const DimSubstitution rename = [&](std::string_view symbol) -> std::optional<Dim> {
     return Dim::symbol(names.at(std::string(symbol)));
   };
@@ -80,8 +85,6 @@ FunctionRef rename_symbols(const FunctionRef& primitive, const std::vector<std::
 // Replaces calls of primitive functions by calls of kernels.
 class KernelCaller : public Rewriter {
  public:
-  KernelCaller(const PassContext& cx) : cx_(cx) {}
-
   Module lower(const Module& module) {
     source_ = module;
     kernels_ = module->kernels;  // those that the program has in text
@@ -110,12 +113,10 @@ class KernelCaller : public Rewriter {
                         tenon::substitute(check->right, here), check->message.view());
       }
     }
-    std::vector<Dim> integers;
     const std::vector<std::string> symbols = symbols_of(*found);
-    for (const String& name : use.kernel->integers) {
-      // s12 stands for the symbol that came twelfth.
-      const std::string& symbol = symbols.at(std::stoul(std::string(name).substr(1)));
-      integers.push_back(tenon::substitute(Dim::symbol(symbol), here));
+    std::vector<Dim> integers;
+    for (size_t number : use.integers) {
+      integers.push_back(tenon::substitute(Dim::symbol(symbols.at(number)), here));
     }
     const std::vector<bool> used = used_params(*found);
     std::vector<Operand> args;
@@ -171,7 +172,7 @@ class KernelCaller : public Rewriter {
 
   struct Use {
     String name;
-    loop::KernelRef kernel;
+    std::vector<size_t> integers;  // which of the primitive's symbols (symbols_of) each one is
   };
 
   const Use& kernel_for(const FunctionRef& primitive) {
@@ -184,7 +185,9 @@ class KernelCaller : public Rewriter {
           .expected("calls of operators that have kernels, on tensors of known dimensions")
           .help("leave out primitive=true");
     }
-    FunctionRef renamed = rename_symbols(primitive, symbols_of(primitive));
+    const std::vector<std::string> symbols = symbols_of(primitive);
+    std::unordered_map<std::string, size_t> number;  // by the new name
+    const FunctionRef renamed = rename_symbols(primitive, symbols, &number);
     // Equality of functions ignores names and spans; the bucket keeps it cheap.
     const uint64_t hash = structural_hash(Any(renamed));
     for (auto& [other, use] : by_hash_[hash]) {
@@ -194,25 +197,18 @@ class KernelCaller : public Rewriter {
     const bool fused = primitive->name == fused_name(*primitive);
     const std::string name =
         free_name(fused ? fused_name(*renamed) : primitive->name.str(), kernels_);
-    Use use{String(name), lower_primitive(renamed, schedule_options(name))};
-    kernels_.set(use.name, use.kernel);
+    const loop::ComputeRef compute = lower_primitive(renamed);
+    Use use{String(name), {}};
+    for (const String& integer : compute->integers) {
+      use.integers.push_back(number.at(integer.str()));
+    }
+    kernels_.set(use.name, compute);
     by_hash_[hash].emplace_back(renamed, use);
     return it->second = use;
   }
 
-  loop::ScheduleOptions schedule_options(std::string_view name) const {
-    loop::ScheduleOptions options;
-    options.name = std::string(name);
-    options.level = cx_.level == 0 ? 0 : 1;
-    options.vector_bytes = cx_.target.vector_bytes;
-    options.l1_bytes = cx_.target.l1_bytes;
-    options.l2_bytes = cx_.target.l2_bytes;
-    return options;
-  }
-
-  const PassContext& cx_;
   Module source_;
-  Map<String, loop::KernelRef> kernels_;
+  Map<String, loop::KernelInterfaceRef> kernels_;
   std::unordered_map<const Object*, Use> uses_;
   std::unordered_map<uint64_t, std::vector<std::pair<FunctionRef, Use>>> by_hash_;
 };
@@ -220,8 +216,8 @@ class KernelCaller : public Rewriter {
 }  // namespace
 
 Module lower_to_kernels(const Module& module, PassContext& cx) {
-  // What only told a primitive function its sizes is used no more.
-  return remove_dead_code(KernelCaller(cx).lower(module), cx);
+  // Arguments that only bound a primitive function's sizes may be unused now.
+  return remove_dead_code(KernelCaller().lower(module), cx);
 }
 
 }  // namespace tenon::graph

@@ -4,7 +4,6 @@
 
 #include <cstdint>
 #include <functional>
-#include <string>
 #include <vector>
 
 #include "graph/ir/interfaces.h"
@@ -12,17 +11,7 @@
 
 namespace tenon::graph {
 
-// Facts of the target that choices depend on; never measured, so that output is deterministic.
-struct TargetFacts {
-  std::string cpu;            // as printed and stored in the file
-  int64_t vector_bytes = 32;  // of one vector register
-  int64_t l1_bytes = 32 << 10, l2_bytes = 1 << 20;
-};
-
 struct PassContext {
-  TargetFacts target;
-  // What constants are folded for: the same on every machine.
-  TargetFacts fold_target;
   int level =
       2;  // -O: 0 nothing that can be left out, 1 simplify and fold, 2 and 3 fuse and lay out
   int64_t fold_limit = int64_t{1} << 30;  // bytes that folding may make

@@ -107,7 +107,7 @@ class Verifier {
 
   // What a kernel writes and reads at once must be a pair of which it says that this is right.
   void overwrite(const Call& call) {
-    const loop::Kernel& kernel = *module_->kernels.at(call.callee);
+    const loop::KernelInterface& kernel = *module_->kernels.at(call.callee);
     const size_t inputs = kernel.inputs.size();
     if (call.args.size() == inputs) return;  // its results are values yet
     for (size_t out = 0; out < kernel.outputs.size(); ++out) {
@@ -119,7 +119,7 @@ class Verifier {
             return pair[0] == static_cast<int64_t>(out) && pair[1] == static_cast<int64_t>(in);
           };
           TENON_ASSERT(std::any_of(kernel.in_place.begin(), kernel.in_place.end(), said),
-                       "memory plan of '", name_, "': kernel '", kernel.name, "' overwrites %",
+                       "memory plan of '", name_, "': kernel '", call.callee, "' overwrites %",
                        placed_[place].tensor->name, ", which it reads");
           placed_[place].overwritten = at_;
         }

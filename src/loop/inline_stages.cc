@@ -1,4 +1,4 @@
-#include "loop/fuse.h"
+#include "loop/inline_stages.h"
 
 #include <algorithm>
 #include <unordered_map>
@@ -73,11 +73,8 @@ class Inliner {
         stages.push_back(r);
       }
     }
-    auto out = make<Compute>();
-    out->inputs = compute_.inputs;
-    out->outputs = compute_.outputs;
-    out->stages = Array<Ref<const Stage>>(without_dead(stages));
-    return out;
+    return whole_kernel(compute_.inputs, Array<Ref<const Stage>>(without_dead(stages)),
+                        compute_.outputs, compute_.in_bounds);
   }
 
  private:

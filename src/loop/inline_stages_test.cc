@@ -1,4 +1,4 @@
-#include "loop/fuse.h"
+#include "loop/inline_stages.h"
 
 #include <gtest/gtest.h>
 
@@ -14,7 +14,7 @@ ExprRef number(double v) {
   return literal(f32, v);
 }
 
-TEST(Fuse, ElementwiseChainsBecomeOneStage) {
+TEST(InlineStages, ElementwiseChainsBecomeOneStage) {
   auto a = buffer("a", f32, {n, m}), b = buffer("b", f32, {m, n}), y = buffer("y", f32, {m, n});
   auto c =
       compute_of({x},
@@ -30,7 +30,7 @@ TEST(Fuse, ElementwiseChainsBecomeOneStage) {
             "  y[i0 < m, i1 < n]: float32 = exp(x[i1, i0]) + 1.0\n");
 }
 
-TEST(Fuse, ExpensiveWorkIsNotRepeated) {
+TEST(InlineStages, ExpensiveWorkIsNotRepeated) {
   auto e = buffer("e", f32, {n, m}), sum = buffer("sum", f32, {n}), y = buffer("y", f32, {n, m});
   auto c =
       compute_of({x},
@@ -44,7 +44,7 @@ TEST(Fuse, ExpensiveWorkIsNotRepeated) {
   EXPECT_EQ(inline_stages(c)->stages.size(), 3u);
 }
 
-TEST(Fuse, CheapWorkIsRepeated) {
+TEST(InlineStages, CheapWorkIsRepeated) {
   auto a = buffer("a", f32, {n, m}), sum = buffer("sum", f32, {n}), y = buffer("y", f32, {n, m});
   auto c = compute_of({x},
                       {map_stage(a, [&](const Indices& i) { return at(x, i) * number(2); }),
@@ -60,7 +60,7 @@ TEST(Fuse, CheapWorkIsRepeated) {
             "  y[i0_1 < n, i1 < m]: float32 = (x[i0_1, i1] * 2.0) - sum[i0_1]\n");
 }
 
-TEST(Fuse, RowValuesStayStages) {
+TEST(InlineStages, RowValuesStayStages) {
   auto r = buffer("r", f32, {n}), y = buffer("y", f32, {n, m});
   auto c = compute_of({x},
                       {map_stage(r,
@@ -72,7 +72,7 @@ TEST(Fuse, RowValuesStayStages) {
   EXPECT_EQ(inline_stages(c)->stages.size(), 2u);
 }
 
-TEST(Fuse, OutputsStayAndDeadStagesGo) {
+TEST(InlineStages, OutputsStayAndDeadStagesGo) {
   auto a = buffer("a", f32, {n, m}), b = buffer("b", f32, {n, m}), dead = buffer("dead", f32, {n});
   auto c = compute_of({x},
                       {map_stage(a, [&](const Indices& i) { return at(x, i) + number(1); }),
@@ -85,7 +85,7 @@ TEST(Fuse, OutputsStayAndDeadStagesGo) {
             "  b[i0_1 < n, i1_1 < m]: float32 = a[i0_1, i1_1] + 1.0\n");
 }
 
-TEST(Fuse, ProducersOfWindowsAndScattersAreInlined) {
+TEST(InlineStages, ProducersOfWindowsAndScattersAreInlined) {
   auto p = buffer("p", f32, {n + Dim(2)}), v = buffer("v", f32, {n}), y = buffer("y", f32, {n});
   auto pad = map_stage(p, [&](const Indices& i) {
     ExprRef in = binary(BinaryOp::kSub, i[0], index(1));
