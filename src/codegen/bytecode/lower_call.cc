@@ -161,7 +161,9 @@ void FunctionLowering::lower_packed(const Call& call, Arg dst) {
     args.push_back(attribute(name.view(), value));
   }
   code_.emit(Opcode::CallPacked,
-             {dst, Arg::packed(unit_.packed_index(call.callee, /*kernel=*/false))}, args);
+             {dst, Arg::packed(unit_.packed_index(call.callee, /*kernel=*/false,
+                                                  effect_of_function(call)))},
+             args);
 }
 
 void FunctionLowering::lower_intrinsic(MemoryIntrinsic intrinsic, const Call& call,

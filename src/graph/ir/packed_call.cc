@@ -157,7 +157,10 @@ const Signature* signature_of(const Call& call) {
 }
 
 Effect effect_of_packed(const Call& call) {
-  if (is_unit(call.result_type)) return Effect::Ordered;
+  return is_unit(call.result_type) ? Effect::Ordered : effect_of_function(call);
+}
+
+Effect effect_of_function(const Call& call) {
   if (const Signature* signature = signature_of(call)) return signature->effect;
   const Any* effect = call.attrs.find(kEffectAttr);
   return effect ? *effect_named(effect->as<String>().view()) : Effect::Ordered;

@@ -24,7 +24,10 @@ const library::Signature* signature_of(const Call& call);
 
 // The functions below take packed calls that are no memory intrinsic.
 
-// A call whose value is the unit is made for what it does, so it is Ordered whatever it promises.
+// The effect of the function that is called, as its signature or the call states it.
+Effect effect_of_function(const Call& call);
+// The effect of the call. A call whose value is the unit is made for what it does, so it is Ordered
+// whatever it promises.
 Effect effect_of_packed(const Call& call);
 // It keeps an argument, or shares an argument's memory with its result.
 bool keeps_arguments(const Call& call);

@@ -119,7 +119,8 @@ struct Unit {
 
   // Index of the function of that name, or -1.
   int64_t find_function(std::string_view name) const;
-  // Index of the packed function, added when it isn't there yet.
+  // Index of the packed function, added when it isn't there yet. Of several effects that are stated
+  // for one function, the strongest holds.
   uint32_t packed_index(std::string_view name, bool kernel, Effect effect = Effect::Ordered);
   uint32_t add_constant(Any value, std::string name = "");
   // The bytes of the section; null when there is none.
