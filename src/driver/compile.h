@@ -14,11 +14,15 @@
 namespace tenon::driver {
 
 struct CompileOptions {
-  codegen::Target target;  // host_target() unless said otherwise
+  // The CPUs that code is made for, of one architecture: at least one. Choices of the graph are
+  // made once, for the lowest (codegen::is_lower); loops and code are made for each.
+  std::vector<codegen::Target> targets = {codegen::host_target()};
   // -O: 0 plain loops, each operator its own kernel; 1 folding and planning; 2 fusion, layouts and
   // libraries; 3 libraries compute ReLU and Clip too, where NaN becomes a bound.
   int level = 2;
-  bool libraries = true;                  // --libraries onednn|none
+  bool libraries = true;  // --libraries onednn|none
+  // Whether the unit carries its computes beside native code, for loaders that compile them.
+  bool keep_computes = false;
   int64_t fold_limit = int64_t{1} << 30;  // bytes that folding may make
   int64_t fold_work = int64_t{1} << 33;   // elements that its kernels may store (loop/work.h)
   int threads = 0;  // that compile kernels; 0: as many as this process may use
@@ -48,8 +52,9 @@ void initialise();
 // device from a tensor to the memory and kernels of its results, or interprets them anywhere else.
 void refuse_other_devices(const graph::Module& module);
 
-// The step after all passes, which makes a loop nest of each compute for options.target. Only code
-// generation needs it; --dump-after and --stop-after take its name like a pass's.
+// The step after all passes, which makes a loop nest of each compute, once per target. Only code
+// generation needs it; --dump-after and --stop-after take its name like a pass's, and show it for
+// the lowest target.
 inline constexpr std::string_view kScheduleStep = "schedule";
 
 // The passes that options.level asks for, in the order of passes.def.

@@ -118,13 +118,28 @@ void check_folder_writable(const std::string& folder) {
   throw Error(ErrorKind::Usage, cat("cannot write into ", folder, ": ", std::strerror(reason)));
 }
 
-void CompileFlags::add_to(CLI::App* command) {
-  compilation_.push_back(
-      command
-          ->add_option("--cpu", cpu,
-                       "CPU to compile for: native, x86-64-v2, -v3, -v4, or a name such as znver4")
-          ->capture_default_str()
-          ->group("Compilation"));
+void CompileFlags::add_to(CLI::App* command, bool writes_file) {
+  CLI::Option* cpu =
+      add_repeated(command, "--cpu", cpus,
+                   writes_file ? "CPU to compile for: native (unless given), x86-64-v2, -v3, -v4, or a\n"
+                                 "name such as znver4; again for another in the same file"
+                               : "CPU to compile for: native (unless given), x86-64-v2, -v3, -v4, or a\n"
+                                 "name such as znver4")
+          ->group("Compilation");
+  if (!writes_file) cpu->expected(1);
+  compilation_.push_back(cpu);
+  if (writes_file) {
+    command
+        ->add_option("--target", target,
+                     "what the file runs on: x86_64-linux-gnu, aarch64-linux-gnu; this machine's\n"
+                     "unless given. Another than this machine's implies --libraries none")
+        ->group("Compilation");
+    command
+        ->add_flag("--keep-computes", keep_computes,
+                   "store what kernels compute beside their code, for --untrusted and other CPUs;\n"
+                   "implies --libraries none")
+        ->group("Compilation");
+  }
   compilation_.push_back(
       command
           ->add_option(
@@ -140,9 +155,10 @@ void CompileFlags::add_to(CLI::App* command) {
   add_repeated(command, "--shape", shapes, "shape of an input: x=1x3x224x224")
       ->group("Compilation");
   compilation_.push_back(
-      command->add_option("--libraries", libraries, "onednn, or none for Tenon's own kernels alone")
+      command
+          ->add_option("--libraries", libraries,
+                       "onednn (unless given), or none for Tenon's own kernels alone")
           ->check(CLI::IsMember({"onednn", "none"}))
-          ->capture_default_str()
           ->group("Compilation"));
   compilation_.push_back(command
                              ->add_option("--fold-limit", fold_limit,
@@ -175,9 +191,41 @@ void CompileFlags::check_no_sizes(const std::string& text) const {
 
 driver::CompileOptions CompileFlags::options() const {
   driver::CompileOptions options;
-  options.target = codegen::parse_target(cpu);
+  const std::string architecture = target.empty() ? std::string(codegen::host_architecture())
+                                                  : codegen::architecture_of(target);
+  const bool foreign = architecture != codegen::host_architecture();
+  if (libraries == "onednn" && (foreign || keep_computes)) {
+    throw Error(ErrorKind::Usage, cat("--libraries onednn and ", foreign ? cat("--target ", target)
+                                                                         : "--keep-computes",
+                                      " exclude each other"))
+        .help(foreign ? "leave out --libraries: the bridge to oneDNN is for this machine's architecture"
+                      : "leave out one: a library's work has no compute to keep");
+  }
+  options.targets.clear();
+  for (const std::string& cpu : cpus) {
+    const codegen::Target added =
+        codegen::parse_target(cpu, target.empty() ? std::string() : architecture);
+    for (const codegen::Target& other : options.targets) {
+      if (other.architecture != added.architecture) {
+        throw Error(ErrorKind::Usage, cat("--cpu ", other.cpu, " and --cpu ", cpu,
+                                          " are of different architectures"))
+            .help("write a file for each");
+      }
+      if (other.features != added.features) continue;
+      throw Error(ErrorKind::Usage,
+                  cat("--cpu ", cpu, " and --cpu ", other.cpu, " have the same features"))
+          .help("leave one out: a machine that runs one runs the other");
+    }
+    options.targets.push_back(added);
+  }
+  if (cpus.empty()) {
+    const char* base = architecture == "aarch64" ? "aarch64" : "x86-64-v2";
+    options.targets = {foreign ? codegen::parse_target(base, architecture)
+                               : codegen::host_target()};
+  }
   options.level = level;
-  options.libraries = libraries == "onednn";
+  options.libraries = libraries != "none" && !foreign && !keep_computes;
+  options.keep_computes = keep_computes;
   options.fold_limit = fold_limit;
   options.fold_work = fold_work;
   return options;

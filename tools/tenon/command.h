@@ -50,15 +50,18 @@ inline constexpr char kPoisonHelp[] =
 
 // How a program is compiled, wherever a model or program is taken.
 struct CompileFlags {
-  std::string cpu = "native";
+  std::string target;             // a triple; empty: the host's
+  std::vector<std::string> cpus;  // empty: native, or the base of another architecture
   int level = 2;
   std::vector<std::string> dims;    // "batch=1"
   std::vector<std::string> shapes;  // "x=1x3x224x224"
-  std::string libraries = "onednn";
+  std::string libraries;  // empty: onednn where it can be used
+  bool keep_computes = false;
   int64_t fold_limit = driver::CompileOptions().fold_limit;
   int64_t fold_work = driver::CompileOptions().fold_work;
 
-  void add_to(CLI::App* command);
+  // `writes_file`: also what only a file has use for, such as code for several CPUs.
+  void add_to(CLI::App* command, bool writes_file = false);
   // Refuses what only compilation heeds, for an executable.
   void check_unused(const std::string& executable) const;
   // Refuses sizes for a program in text, which has them written.

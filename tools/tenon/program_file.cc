@@ -3,6 +3,7 @@
 #include <chrono>
 
 #include "codegen/bytecode/emit.h"
+#include "driver/compile_kernels.h"
 #include "library/onednn/register.h"
 #include "support/error.h"
 #include "tools/tenon/tensor_text.h"
@@ -30,6 +31,7 @@ void prepare_runtime() {
   driver::initialise();
   vm::register_builtins();
   register_onednn();
+  driver::register_compile_kernels();
 }
 
 Ref<vm::Program> compile_in_memory(const graph::Module& module,
