@@ -137,8 +137,8 @@ double peak_flops() {
   kernel->inputs = {x};
   kernel->outputs = {y};
   kernel->in_bounds = true;
-  kernel->body =
-      alloc(acc, seq({begin, for_loop(step, index(0), index(kSteps), ForKind::kSerial, steps), end}));
+  kernel->body = alloc(
+      acc, seq({begin, for_loop(step, index(0), index(kSteps), ForKind::kSerial, steps), end}));
   const OpenedKernel opened(kernel, [](std::string_view) { return std::nullopt; });
   return 2.0 * kChains * kSteps * double(lanes) / best_time([&] { opened.run(); });
 }

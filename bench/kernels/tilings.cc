@@ -25,11 +25,11 @@ using namespace loop;
 
 ComputeRef product(int64_t m, int64_t k, int64_t n) {
   auto a = buffer("a", f32, {m, k}), b = buffer("b", f32, {k, n}), y = buffer("y", f32, {m, n});
-  auto stage = reduce_stage(y, Reduction::kSum, {k},
-                            [&](const std::vector<ExprRef>& i, const std::vector<ExprRef>& over) {
-                              return binary(BinaryOp::kMul, load(a, {i[0], over[0]}),
-                                            load(b, {over[0], i[1]}));
-                            });
+  auto stage = reduce_stage(
+      y, Reduction::kSum, {k},
+      [&](const std::vector<ExprRef>& i, const std::vector<ExprRef>& over) {
+        return binary(BinaryOp::kMul, load(a, {i[0], over[0]}), load(b, {over[0], i[1]}));
+      });
   return whole_kernel({a, b}, {stage}, {y}, /*in_bounds=*/true);
 }
 
@@ -37,14 +37,13 @@ ComputeRef product(int64_t m, int64_t k, int64_t n) {
 ComputeRef convolution(int64_t size, int64_t in, int64_t out) {
   auto x = buffer("x", f32, {size + 2, size + 2, in}), w = buffer("w", f32, {3, 3, in, out}),
        y = buffer("y", f32, {size, size, out});
-  auto stage = reduce_stage(
-      y, Reduction::kSum, {3, 3, in},
-      [&](const std::vector<ExprRef>& i, const std::vector<ExprRef>& k) {
-        return binary(BinaryOp::kMul,
-                      load(x, {binary(BinaryOp::kAdd, i[0], k[0]),
-                               binary(BinaryOp::kAdd, i[1], k[1]), k[2]}),
-                      load(w, {k[0], k[1], k[2], i[2]}));
-      });
+  auto stage = reduce_stage(y, Reduction::kSum, {3, 3, in},
+                            [&](const std::vector<ExprRef>& i, const std::vector<ExprRef>& k) {
+                              return binary(BinaryOp::kMul,
+                                            load(x, {binary(BinaryOp::kAdd, i[0], k[0]),
+                                                     binary(BinaryOp::kAdd, i[1], k[1]), k[2]}),
+                                            load(w, {k[0], k[1], k[2], i[2]}));
+                            });
   return whole_kernel({x, w}, {stage}, {y}, /*in_bounds=*/true);
 }
 
@@ -129,8 +128,8 @@ std::string target_text(const TargetFacts& target) {
 }
 
 std::string row_text(const Row& row, const TargetFacts& target, const Tiling& t) {
-  return cat("TENON_TILING(", row.kind, ", ", target_text(target), " kAny, ", row.columns, ", kAny, ",
-             t.rows, ", ", t.vectors, ", ", t.row_tiles, ", ", t.column_tiles, ", ",
+  return cat("TENON_TILING(", row.kind, ", ", target_text(target), " kAny, ", row.columns,
+             ", kAny, ", t.rows, ", ", t.vectors, ", ", t.row_tiles, ", ", t.column_tiles, ", ",
              t.direct_depth, ", ", t.direct_columns, ")\n");
 }
 

@@ -145,6 +145,7 @@ class Pipeline {
   explicit Pipeline(const CompileOptions& options)
       : options_(options), evaluator_(codegen::baseline_target()) {
     initialise();
+    cx_.target = in_order(options)[0].facts();
     cx_.level = options.level;
     cx_.fold_limit = options.fold_limit;
     evaluator_.stores_left = static_cast<double>(options.fold_work);
@@ -237,8 +238,7 @@ graph::Module run_passes(const graph::Module& module, const CompileOptions& opti
     now = pipeline.run(pass, now);
     if (options.stop_after == pass.name) return now;
   }
-  return options.stop_after == kScheduleStep ? schedule(now, in_order(options)[0], options)
-                                              : now;
+  return options.stop_after == kScheduleStep ? schedule(now, in_order(options)[0], options) : now;
 }
 
 graph::Module run_one_pass(const graph::Module& module, const std::string& pass,

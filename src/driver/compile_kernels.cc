@@ -18,7 +18,8 @@ constexpr size_t kMaxText = size_t{64} << 20, kMaxKernels = 65536, kMaxNodes = 2
 class NodeCount {
  public:
   void add(const loop::ExprRef& root) {
-    loop::post_order(root, [this](const loop::ExprRef&) { ++count_; }, &seen_);
+    loop::post_order(
+        root, [this](const loop::ExprRef&) { ++count_; }, &seen_);
   }
   size_t count() const { return count_; }
 

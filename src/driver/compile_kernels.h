@@ -14,8 +14,8 @@ namespace tenon::driver {
 std::string kernels_text(const graph::Module& lowered);
 
 // A kernel object for this machine of such a text, which may come from anybody: every access of its
-// code is checked. Throws Error: Damaged for what is no such text or is too large for a kernel; what
-// poll throws when the call that asks for it should stop. `file` names the file, for errors.
+// code is checked. Throws Error: Damaged for what is no such text or is too large for a kernel;
+// what poll throws when the call that asks for it should stop. `file` names the file, for errors.
 std::vector<uint8_t> compile_kernels(std::string_view text, const std::string& file);
 
 // Registers "tenon.compile_kernels": (bytes text, string file) -> bytes. The runtime calls it to

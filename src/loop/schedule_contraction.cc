@@ -55,12 +55,14 @@ class ContractionSchedule {
     collapse(all);
     if (!classify()) return nullptr;
     cut_tiles();
+    find_panels();
     find_direct_operands();
 
     auto block_m = var("block_m", i64), block_n = var("block_n", i64);
     std::vector<Axis> tasks = batch_;
     tasks.push_back({block_m, ceildiv(rows_, Dim(block_rows_))});
-    tasks.push_back({block_n, ceildiv(x_.extent, Dim(block_columns_))});
+    tasks.push_back({block_n, panels_ ? ceildiv(panels_->extent, Dim(tiling_.column_tiles))
+                                      : ceildiv(x_.extent, Dim(block_columns_))});
     auto m0 = var("m0", i64), n0 = var("n0", i64), m_count = var("rows", i64),
          n_count = var("columns", i64);
     if (!a_direct_) a_pack_ = buffer("a_pack", w_.accumulate, {Dim(block_rows_) * row_stride_});
@@ -68,11 +70,13 @@ class ContractionSchedule {
     StmtRef body = columns(m0, m_count, n0, n_count);
     if (!a_direct_) body = alloc(a_pack_, seq({pack_a(m0, m_count), body}));
     ExprRef rows_left = difference(dim_value(rows_), m0);
-    ExprRef columns_left = difference(dim_value(x_.extent), n0);
+    // Columns are counted in panels where `b` is packed in such.
+    const int64_t block_n_size = panels_ ? tiling_.column_tiles : block_columns_;
+    ExprRef columns_left = difference(dim_value(panels_ ? panels_->extent : x_.extent), n0);
     body = let(m0, scaled(block_m, block_rows_),
-               let(n0, scaled(block_n, block_columns_),
+               let(n0, scaled(block_n, block_n_size),
                    let(m_count, smaller(index(block_rows_), rows_left),
-                       let(n_count, smaller(index(block_columns_), columns_left), body))));
+                       let(n_count, smaller(index(block_n_size), columns_left), body))));
     StmtRef tiles = outer_loops(tasks, true, body);
     if (rows_.is_const() || !is_contiguous(b_, x_)) return tiles;
     return if_then(less(dim_value(rows_), index(kFewRows)), few_rows(), tiles);
@@ -121,10 +125,10 @@ class ContractionSchedule {
   // The tiling that was chosen for this shape, cut down to it.
   void cut_tiles() {
     const bool runs = runs_through(a_);
-    tiling_ = options_.tiling({runs ? ContractionKind::kProduct : ContractionKind::kConvolution,
-                               w_.accumulate, rows_.as_const(), x_.extent.as_const(),
-                               depth_.as_const()},
-                              options_.target);
+    tiling_ =
+        options_.tiling({runs ? ContractionKind::kProduct : ContractionKind::kConvolution,
+                         w_.accumulate, rows_.as_const(), x_.extent.as_const(), depth_.as_const()},
+                        options_.target);
     lanes_ = std::clamp<int64_t>(options_.target.vector_bytes / w_.accumulate.bytes(), 2, 64);
     tile_rows_ = tiling_.rows;
     if (auto m = rows_.as_const()) tile_rows_ = std::min(tile_rows_, *m);
@@ -177,6 +181,16 @@ class ContractionSchedule {
   bool is_contiguous(const ExprRef& e, const Axis& axis) const {
     auto c = load_coefficient(e, axis);
     return c && c->is_const(1);
+  }
+
+  // Where `b` lies in panels as wide as a tile, the axis before its columns counts them: a block
+  // takes several, so that the rows of `a` are packed once for all of them.
+  void find_panels() {
+    if (batch_.empty() || !x_.extent.is_const(width_)) return;
+    const Axis& last = batch_.back();
+    if (last.var != w_.axes[w_.axes.size() - 2].var || uses(a_, last) || !uses(b_, last)) return;
+    panels_ = last;
+    batch_.pop_back();
   }
 
   // Symbolic sizes may be the long steps that a tiling rules out.
@@ -296,6 +310,11 @@ class ContractionSchedule {
         tile_m, index(0), quotient(sum(m_count, index(tile_rows_ - 1)), index(tile_rows_)),
         ForKind::kSerial, let(first, scaled(tile_m, tile_rows_), tile(m0, m_count, first, n)));
     StmtRef body = b_direct_ ? tiles : seq({pack_b(n), tiles});
+    if (panels_) {
+      body = let(n, index(0), let(panels_->var, sum(n0, tile_n), body));
+      body = for_loop(tile_n, index(0), n_count, ForKind::kSerial, body);
+      return b_direct_ ? body : alloc(b_pack_, body);
+    }
     body = for_loop(tile_n, index(0), quotient(sum(n_count, index(width_ - 1)), index(width_)),
                     ForKind::kSerial, let(n, sum(n0, scaled(tile_n, width_)), body));
     return b_direct_ ? body : alloc(b_pack_, body);
@@ -385,6 +404,7 @@ class ContractionSchedule {
   ExprRef a_, b_;
   Axis x_;
   std::vector<Axis> m_, batch_;
+  std::optional<Axis> panels_;
   Dim rows_ = 1, depth_ = 1, row_stride_ = 1;
   Tiling tiling_;
   int64_t lanes_ = 0, width_ = 0, tile_rows_ = 0, block_rows_ = 0, block_columns_ = 0;

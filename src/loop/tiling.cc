@@ -20,7 +20,12 @@ struct Row {
 constexpr Row kTable[] = {
 #define TENON_TILING(kind, dtype, vector_bytes, vector_registers, rows, columns, depth, tile_rows, \
                      tile_vectors, row_tiles, column_tiles, direct_depth, direct_columns)          \
-  {ContractionKind::kind, dtype, {vector_bytes, vector_registers}, rows, columns, depth,           \
+  {ContractionKind::kind,                                                                          \
+   dtype,                                                                                          \
+   {vector_bytes, vector_registers},                                                               \
+   rows,                                                                                           \
+   columns,                                                                                        \
+   depth,                                                                                          \
    {tile_rows, tile_vectors, row_tiles, column_tiles, direct_depth, direct_columns}},
 #include "loop/tilings.def"
 #undef TENON_TILING

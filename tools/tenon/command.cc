@@ -121,10 +121,11 @@ void check_folder_writable(const std::string& folder) {
 void CompileFlags::add_to(CLI::App* command, bool writes_file) {
   CLI::Option* cpu =
       add_repeated(command, "--cpu", cpus,
-                   writes_file ? "CPU to compile for: native (unless given), x86-64-v2, -v3, -v4, or a\n"
-                                 "name such as znver4; again for another in the same file"
-                               : "CPU to compile for: native (unless given), x86-64-v2, -v3, -v4, or a\n"
-                                 "name such as znver4")
+                   writes_file
+                       ? "CPU to compile for: native (unless given), x86-64-v2, -v3, -v4, or a\n"
+                         "name such as znver4; again for another in the same file"
+                       : "CPU to compile for: native (unless given), x86-64-v2, -v3, -v4, or a\n"
+                         "name such as znver4")
           ->group("Compilation");
   if (!writes_file) cpu->expected(1);
   compilation_.push_back(cpu);
@@ -191,15 +192,16 @@ void CompileFlags::check_no_sizes(const std::string& text) const {
 
 driver::CompileOptions CompileFlags::options() const {
   driver::CompileOptions options;
-  const std::string architecture = target.empty() ? std::string(codegen::host_architecture())
-                                                  : codegen::architecture_of(target);
+  const std::string architecture =
+      target.empty() ? std::string(codegen::host_architecture()) : codegen::architecture_of(target);
   const bool foreign = architecture != codegen::host_architecture();
   if (libraries == "onednn" && (foreign || keep_computes)) {
-    throw Error(ErrorKind::Usage, cat("--libraries onednn and ", foreign ? cat("--target ", target)
-                                                                         : "--keep-computes",
-                                      " exclude each other"))
-        .help(foreign ? "leave out --libraries: the bridge to oneDNN is for this machine's architecture"
-                      : "leave out one: a library's work has no compute to keep");
+    throw Error(ErrorKind::Usage,
+                cat("--libraries onednn and ",
+                    foreign ? cat("--target ", target) : "--keep-computes", " exclude each other"))
+        .help(foreign
+                  ? "leave out --libraries: the bridge to oneDNN is for this machine's architecture"
+                  : "leave out one: a library's work has no compute to keep");
   }
   options.targets.clear();
   for (const std::string& cpu : cpus) {
@@ -207,8 +209,8 @@ driver::CompileOptions CompileFlags::options() const {
         codegen::parse_target(cpu, target.empty() ? std::string() : architecture);
     for (const codegen::Target& other : options.targets) {
       if (other.architecture != added.architecture) {
-        throw Error(ErrorKind::Usage, cat("--cpu ", other.cpu, " and --cpu ", cpu,
-                                          " are of different architectures"))
+        throw Error(ErrorKind::Usage,
+                    cat("--cpu ", other.cpu, " and --cpu ", cpu, " are of different architectures"))
             .help("write a file for each");
       }
       if (other.features != added.features) continue;

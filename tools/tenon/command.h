@@ -55,7 +55,7 @@ struct CompileFlags {
   int level = 2;
   std::vector<std::string> dims;    // "batch=1"
   std::vector<std::string> shapes;  // "x=1x3x224x224"
-  std::string libraries;  // empty: onednn where it can be used
+  std::string libraries;            // empty: onednn where it can be used
   bool keep_computes = false;
   int64_t fold_limit = driver::CompileOptions().fold_limit;
   int64_t fold_work = driver::CompileOptions().fold_work;

@@ -28,7 +28,8 @@ Disassembler disassembler_for(const std::string& triple) {
   Disassembler made(LLVMCreateDisasm(triple.c_str(), nullptr, 0, nullptr, nullptr),
                     &LLVMDisasmDispose);
   if (!made) {
-    throw Error(ErrorKind::Unsupported, cat("this LLVM has no disassembler for ", printable(triple)));
+    throw Error(ErrorKind::Unsupported,
+                cat("this LLVM has no disassembler for ", printable(triple)));
   }
   LLVMSetDisasmOptions(made.get(), LLVMDisassembler_Option_PrintImmHex);
   return made;

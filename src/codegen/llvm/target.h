@@ -30,8 +30,8 @@ struct Target {
 // The machine that this process runs on.
 Target host_target();
 
-// A CPU of an architecture ("x86_64" or "aarch64"; the host's unless given): "native", where that is
-// the host's; a level ("x86-64", "x86-64-v2", "-v3", "-v4", "aarch64"); or a CPU by LLVM's name
+// A CPU of an architecture ("x86_64" or "aarch64"; the host's unless given): "native", where that
+// is the host's; a level ("x86-64", "x86-64-v2", "-v3", "-v4", "aarch64"); or a CPU by LLVM's name
 // ("znver4", "cortex-a76"). An Error (Usage) for any other text. Code for AArch64 uses the base
 // architecture; a CPU's name tunes it.
 Target parse_target(std::string_view text, std::string_view architecture = {});

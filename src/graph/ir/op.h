@@ -184,6 +184,9 @@ struct Operator {
   bool cheap = false;
   LayoutRule layout = LayoutRule::kByKind;
   bool view = false;  // the result is operand 0's elements in order: no data moves
+  // A contraction reads through it at the cost of index arithmetic alone, so that it is fused into
+  // one and never folded.
+  bool read_through = false;
 };
 
 // The attributes of a call, checked against the entry, in its order, with defaults filled in. An

@@ -24,8 +24,8 @@ std::string to_text(const FunctionRef& function, const PrintOptions& options = {
 
 std::string to_text(const loop::KernelInterfaceRef& kernel, std::string_view name);
 
-// The kernels and computes of a text that holds nothing else, so that reading it reads no other file
-// and infers nothing. Throws Error (Usage) at the place that is wrong.
+// The kernels and computes of a text that holds nothing else, so that reading it reads no other
+// file and infers nothing. Throws Error (Usage) at the place that is wrong.
 Map<String, loop::KernelInterfaceRef> parse_kernels(std::string_view text, std::string_view name);
 
 // Writes the text to `path` and, where constants are large, their elements to `path`.weights beside

@@ -8,10 +8,12 @@
 
 #include "graph/ir/interfaces.h"
 #include "graph/ir/module.h"
+#include "loop/tiling.h"
 
 namespace tenon::graph {
 
 struct PassContext {
+  loop::TargetFacts target;  // the lowest CPU that code is made for
   int level =
       2;  // -O: 0 nothing that can be left out, 1 simplify and fold, 2 and 3 fuse and lay out
   int64_t fold_limit = int64_t{1} << 30;  // bytes that folding may make

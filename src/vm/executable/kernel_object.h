@@ -36,9 +36,8 @@ struct KernelObject : Object {
   // The first object of the unit that this machine can run, or that one with only the CPU features
   // `available` could; an Unsupported error that lists what each lacks when there is none. Null
   // when the unit has none.
-  static Ref<KernelObject> open_best(
-      const Unit& unit, const std::string& name,
-      const std::optional<std::vector<std::string>>& available = {});
+  static Ref<KernelObject> open_best(const Unit& unit, const std::string& name,
+                                     const std::optional<std::vector<std::string>>& available = {});
 };
 
 }  // namespace tenon::vm

@@ -84,11 +84,13 @@ void Program::refuse_native() const {
   const bool has_computes = unit_.find_section(kComputesTag) != nullptr;
   if (unit_.libraries.empty() && (unit_.kernels.empty() || has_computes)) return;
   throw Error(ErrorKind::Unsupported, cat(name_, " can't be loaded as a file that isn't trusted"))
-      .found(unit_.libraries.empty() ? "native code without the computes that it was made of"
-                                     : cat("a need for the library ", printable(unit_.libraries[0])))
+      .found(unit_.libraries.empty()
+                 ? "native code without the computes that it was made of"
+                 : cat("a need for the library ", printable(unit_.libraries[0])))
       .expected("bytecode that calls functions registered for files, and kernels as computes")
       .help(
-          "compile it with --keep-computes, or load it as trusted if you trust its sender as you do "
+          "compile it with --keep-computes, or load it as trusted if you trust its sender as you "
+          "do "
           "for a program");
 }
 
