@@ -59,6 +59,7 @@ ModuleWriter::ModuleWriter(llvm::Module& m, const Target& t)
   parallel_for_type = llvm::FunctionType::get(i32, {pointer, pointer, pointer, i64, i64}, false);
   allocate_type = llvm::FunctionType::get(pointer, {pointer, pointer, i64}, false);
   release_type = llvm::FunctionType::get(nothing, {pointer, pointer}, false);
+  poll_type = llvm::FunctionType::get(i32, {pointer}, false);
 }
 
 namespace {
