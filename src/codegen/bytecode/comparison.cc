@@ -16,11 +16,12 @@ constexpr std::array<std::pair<int64_t, int64_t>, 5> kOrders = {
 
 struct Comparison {
   Opcode opcode;
+  Opcode exchanged;  // None where no opcode is
   bool (*holds)(int64_t a, int64_t b);
 
-  constexpr uint32_t orders(bool exchanged) const {
+  constexpr uint32_t orders() const {
     uint32_t set = 0;
-    for (const auto& [a, b] : kOrders) set = set << 1 | (exchanged ? holds(b, a) : holds(a, b));
+    for (const auto& [a, b] : kOrders) set = set << 1 | holds(a, b);
     return set;
   }
 };
@@ -28,7 +29,7 @@ struct Comparison {
 constexpr Comparison kComparisons[] = {
 #define TENON_OPCODE(...)
 #define TENON_COMPARISON(identifier, mnemonic, number, exchanged, condition, ...) \
-  {Opcode::identifier, [](int64_t a, int64_t b) { return condition; }},
+  {Opcode::identifier, Opcode::exchanged, [](int64_t a, int64_t b) { return condition; }},
 #include "vm/isa/opcodes.def"
 };
 
@@ -39,24 +40,22 @@ const Comparison* find(Opcode opcode) {
   return nullptr;
 }
 
-std::optional<Opcode> that_holds_in(uint32_t orders) {
-  for (const Comparison& comparison : kComparisons) {
-    if (comparison.orders(false) == orders) return comparison.opcode;
-  }
-  return std::nullopt;
-}
-
 }  // namespace
 
 std::optional<Opcode> negate(Opcode opcode) {
   const Comparison* comparison = find(opcode);
   if (!comparison) return std::nullopt;
-  return that_holds_in(~comparison->orders(false) & ((1u << kOrders.size()) - 1));
+  const uint32_t others = ~comparison->orders() & ((1u << kOrders.size()) - 1);
+  for (const Comparison& other : kComparisons) {
+    if (other.orders() == others) return other.opcode;
+  }
+  return std::nullopt;
 }
 
 std::optional<Opcode> exchange(Opcode opcode) {
   const Comparison* comparison = find(opcode);
-  return comparison ? that_holds_in(comparison->orders(true)) : std::nullopt;
+  if (!comparison || comparison->exchanged == Opcode::None) return std::nullopt;
+  return comparison->exchanged;
 }
 
 }  // namespace tenon::codegen

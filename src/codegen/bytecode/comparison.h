@@ -1,5 +1,4 @@
-// Comparisons of integers turned round, as branches and loops want them; from their conditions in
-// opcodes.def.
+// Comparisons of integers turned round, as branches and loops want them; from opcodes.def.
 #pragma once
 
 #include <optional>
