@@ -11,14 +11,19 @@
 namespace tenon::loop {
 namespace {
 
-constexpr std::string_view kUnaryNames[] = {
-    "-",    "abs",  "!",    "~",     "sign",    "floor", "ceil",  "trunc", "round", "sqrt",
-    "exp",  "log",  "tanh", "erf",   "sigmoid", "sin",   "cos",   "tan",   "asin",  "acos",
-    "atan", "sinh", "cosh", "asinh", "acosh",   "atanh", "isnan", "isinf"};
-// Infix where it starts with no letter.
-constexpr std::string_view kBinaryNames[] = {"+",   "-",     "*",   "/",   "floordiv", "mod", "rem",
-                                             "pow", "atan2", "min", "max", "==",       "!=",  "<",
-                                             "<=",  "&",     "|",   "^",   "<<",       ">>"};
+// The sign that stands before an operand; empty for operations that are written by their word.
+std::string_view sign_of(UnaryOp op) {
+  switch (op) {
+    case UnaryOp::kNeg:
+      return "-";
+    case UnaryOp::kNot:
+      return "!";
+    case UnaryOp::kBitNot:
+      return "~";
+    default:
+      return {};
+  }
+}
 
 std::string literal_text(const Literal& l) {
   if (l.dtype.is_bool()) return l.bits ? "true" : "false";
@@ -100,13 +105,14 @@ std::string expr_text(const ExprRef& root, Names* names,
       }
       case ExprKind::kUnary: {
         const auto& u = static_cast<const Unary&>(*e);
-        std::string_view name = kUnaryNames[static_cast<size_t>(u.op)];
-        p.text = name.size() == 1 ? cat(name, wrapped(u.a)) : cat(name, "(", plain(u.a), ")");
+        const std::string_view sign = sign_of(u.op);
+        p.text =
+            sign.empty() ? cat(info(u.op).word, "(", plain(u.a), ")") : cat(sign, wrapped(u.a));
         break;
       }
       case ExprKind::kBinary: {
         const auto& b = static_cast<const Binary&>(*e);
-        std::string_view name = kBinaryNames[static_cast<size_t>(b.op)];
+        std::string_view name = info(b.op).word;
         if (name[0] >= 'a' && name[0] <= 'z') {
           p.text = cat(name, "(", plain(b.a), ", ", plain(b.b), ")");
         } else {
