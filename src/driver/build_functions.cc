@@ -71,7 +71,7 @@ void need(const Function& function, const char* what) {
   if (!function) throw Error(ErrorKind::Usage, cat(what, " is none, not a function"));
 }
 
-// What a host builds: variables in an array, an operand back.
+// A host's function from an array of variables to an operand.
 graph::Builder::LoopBody body_of(const Function& function, const char* what) {
   need(function, what);
   return [function](const std::vector<Operand>& variables) {

@@ -1,5 +1,5 @@
-// Packed functions that build graph IR: a graph::Builder as an object of the host's, step by step.
-// functions.def says what each does.
+// Packed functions with which a host builds graph IR step by step, through a graph::Builder object.
+// functions.def documents them.
 #pragma once
 
 #include "graph/ir/builder.h"
@@ -17,11 +17,11 @@ struct BuilderObj : Object {
 };
 using BuilderRef = Ref<BuilderObj>;
 
-// The types of this file, for messages that name them. Again is fine.
+// Registers this file's types, so that messages can name them. May be called repeatedly.
 void register_build_types();
 
-// An operand, or a number, truth, tensor, shape or string that becomes a constant, is an operand
-// wherever one is taken; a type may be given as text, and a size as an integer or as text.
+// Every operand may also be given as a number, boolean, tensor, shape or string, which becomes a
+// constant; a type also as text, and a size as an integer or text.
 graph::TypeRef build_type(const String& text);
 graph::Operand build_constant(const Any& value);
 BuilderRef build_begin(const Any& globals);

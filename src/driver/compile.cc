@@ -26,7 +26,7 @@ namespace tenon::driver {
 
 namespace {
 
-// Each function's results by the names that the importer or the text gave them.
+// The names of each function's results, as given by the importer or the text.
 codegen::ResultNames result_names(const graph::Module& module) {
   codegen::ResultNames names;
   for (const auto& [name, function] : module->functions) {
@@ -55,7 +55,7 @@ void refuse_other_devices(const graph::BlockRef& block) {
   }
 }
 
-// A text may place tensors in memory itself.
+// A textual program may place tensors in memory itself; its plan must be sound.
 void require_sound_memory(const graph::Module& module) {
   try {
     graph::verify_memory_plan(module);
@@ -77,7 +77,7 @@ void check_result(std::string_view step, const graph::Module& module) {
   }
 }
 
-// Runs a step, checks and reports what it made.
+// Runs a step, then checks and reports its result.
 template <class Step>
 graph::Module timed(std::string_view name, const CompileOptions& options, const Step& step) {
   const auto start = std::chrono::steady_clock::now();
@@ -91,7 +91,7 @@ graph::Module timed(std::string_view name, const CompileOptions& options, const 
   return now;
 }
 
-// Loop nests in place of computes.
+// Replaces computes by loop nests.
 graph::Module schedule(const graph::Module& module, const CompileOptions& options) {
   loop::ScheduleOptions how;
   how.level = options.level == 0 ? 0 : 1;
@@ -108,7 +108,7 @@ graph::Module schedule(const graph::Module& module, const CompileOptions& option
 // What passes see beside the module, for one compilation.
 class Pipeline {
  public:
-  // Folding computes for a fixed baseline, so that the same input gives the same bytes everywhere.
+  // Folding runs kernels for a fixed baseline CPU, so that its results don't depend on the host.
   explicit Pipeline(const CompileOptions& options)
       : options_(options), evaluator_(codegen::baseline_target()) {
     initialise();
@@ -123,7 +123,7 @@ class Pipeline {
     return timed(pass.name, options_, [&] { return pass.run(module, cx_); });
   }
 
-  // A registered function as a pass. What it returns is never trusted.
+  // Runs a registered function as a pass, and always checks what it returns.
   graph::Module run(const std::string& name, const Function& pass, const graph::Module& module) {
     const auto start = std::chrono::steady_clock::now();
     std::optional<Phase> phase(std::in_place, name, Phase::Within::Included);

@@ -15,58 +15,58 @@ namespace tenon::driver {
 
 struct CompileOptions {
   codegen::Target target;  // host_target() unless said otherwise
-  // -O: 0 plain loops, each operator its own kernel; 1 folding and planning; 2 fusion, layouts and
-  // libraries; 3 libraries compute ReLU and Clip too, where NaN becomes a bound.
+  // -O: 0 plain loops, one kernel per operator; 1 folding and memory planning; 2 fusion, layouts
+  // and libraries; 3 libraries also compute ReLU and Clip, which turns NaN into a bound.
   int level = 2;
   bool libraries = true;                  // --libraries onednn|none
-  int64_t fold_limit = int64_t{1} << 30;  // bytes that folding may make
+  int64_t fold_limit = int64_t{1} << 30;  // bytes of constants that folding may create
   int64_t fold_work = int64_t{1} << 33;   // elements that its kernels may store (loop/work.h)
-  int threads = 0;  // that compile kernels; 0: as many as this process may use
+  int threads = 0;  // for compiling kernels; 0: as many as this process may use
 
   // Called after each step that ran, with the module it returned and the seconds it took.
   std::function<void(std::string_view pass, const graph::Module& module, double seconds)>
       after_pass;
-  std::string stop_after;  // a step's name: run_passes ends there
-  // The passes that run, in this order, in place of those that `level` asks for. A name is a pass's
-  // or a registered function's (run_one_pass).
+  std::string stop_after;  // the name of the last step that run_passes runs
+  // The passes to run, in this order, instead of those of `level`. A name is that of a pass or of a
+  // registered function (see run_one_pass).
   std::optional<std::vector<std::string>> passes;
 #ifdef NDEBUG
   bool check_after_each = false;
 #else
-  bool check_after_each = true;  // a pass whose result the checker refuses is our bug: Internal
+  bool check_after_each = true;  // throws Internal when the checker rejects a pass's result
 #endif
-  // Text of the kernels' LLVM IR or assembly is appended here when not null.
+  // When not null, the kernels' LLVM IR or assembly is appended as text.
   std::string* ir_text = nullptr;
   std::string* assembly_text = nullptr;
 };
 
-// The process's tables: types, operators, library functions. Safe to call again; every entry point
-// of the driver does.
+// Fills the process's tables of types, operators and library functions, once. Every entry point of
+// the driver calls it.
 void initialise();
 
-// Unsupported for a module with tensors on other devices than the host: nothing here carries a
-// device from a tensor to the memory and kernels of its results, or interprets them anywhere else.
+// Throws Unsupported if the module has tensors on devices other than the host. Neither the compiler
+// nor the evaluator propagates a tensor's device to the memory and kernels of its results.
 void refuse_other_devices(const graph::Module& module);
 
-// The step after all passes, which makes a loop nest of each compute for options.target. Only code
-// generation needs it; --dump-after and --stop-after take its name like a pass's.
+// The step after all passes, which turns each compute into a loop nest for options.target. Only
+// code generation needs it; --dump-after and --stop-after accept its name like that of a pass.
 inline constexpr std::string_view kScheduleStep = "schedule";
 
-// The passes that options.level asks for, in the order of passes.def.
+// Runs options.passes, or else the passes of options.level in the order of passes.def.
 graph::Module run_passes(const graph::Module& module, const CompileOptions& options);
 
-// One step by its name, whatever the level: kScheduleStep, one of all_passes(), or a registered
-// function `pass(module, context)`, which returns a module. Its `context` is a map: level, cpu,
-// vector_bytes (of the target's registers), fold_limit. The checker runs on what it returns, and a
-// module that it refuses is a Usage error of the pass. A Usage error, too, when there is neither of
-// that name.
+// Runs one step by name, whatever the level: kScheduleStep, one of all_passes(), or a registered
+// function `pass(module, context)` that returns a module. Its `context` is a map of level, cpu,
+// vector_bytes (of the target's vector registers) and fold_limit. Throws Usage if no step has that
+// name, or if the checker rejects what a registered function returns.
 graph::Module run_one_pass(const graph::Module& module, const std::string& pass,
                            const CompileOptions& options);
 
-// Throws that error.
+// Throws Usage unless run_one_pass knows the name.
 void require_pass(const std::string& name);
 
-// A lowered module (the result of all passes) as a unit with its kernels scheduled and compiled.
+// Schedules and compiles the kernels of a lowered module (the result of all passes) and emits its
+// functions as bytecode.
 vm::Unit generate_code(const graph::Module& lowered, const CompileOptions& options);
 
 // run_passes, then generate_code.

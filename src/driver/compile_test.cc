@@ -8,7 +8,7 @@
 namespace tenon::driver {
 namespace {
 
-// Values that die together give their registers back in one order, whatever their addresses.
+// Values that die together release their registers in an order that doesn't depend on addresses.
 constexpr const char* kProgram = R"(
   fn @main(%x: tensor[n, 4; f32], %w: tensor[4, 8; f32], %v: tensor[8; f32]) -> tensor[n, 8; f32] {
     %a = matmul(%x, %w)

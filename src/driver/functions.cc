@@ -19,7 +19,7 @@
 namespace tenon::driver {
 namespace {
 
-// A module that a host hands in: it may have made it by hand, or read it from anywhere.
+// Checks a module from the host, which may have built it by hand.
 const graph::Module& checked(const graph::Module& module) {
   if (!module) throw Error(ErrorKind::Usage, "the module is none");
   graph::check_module(module);
@@ -143,17 +143,17 @@ std::vector<Entry> entries() {
 
 constexpr char kIntroduction[] = R"(# The compiler's library
 
-<!-- Written from src/driver/functions.def: TENON_BLESS=1 tenon_driver_test writes it anew. -->
+<!-- Generated from src/driver/functions.def; TENON_BLESS=1 tenon_driver_test rewrites it. -->
 
-`libtenon_compiler.so` is the compiler for programs that use the runtime's shared library. A host
+`libtenon_compiler.so` provides the compiler to programs that use the runtime's shared library. A host
 loads it once with `tenon_library_load("tenon_compiler", &module)`, which registers the functions
 below for the process; `tenon_function_find` then finds them, and `tenon_function_call` calls them.
 `examples/compile` is a C program that compiles a model and runs it.
 
 Modules, functions, operands and types are objects: `tenon_type_key` names their type, and
-`tenon_object_field` reads their fields. They are immutable; a pass returns another module.
+`tenon_object_field` reads their fields. They are immutable; a pass returns a new module.
 
-Errors are those of the command line, as `tenon_last_error` and `tenon_error_take` tell them. The
+Errors are the same as on the command line; `tenon_last_error` and `tenon_error_take` return them. The
 library must come from the same build as the runtime, and is refused otherwise.
 
 ## Options
@@ -163,12 +163,12 @@ Options are a map from names to values, or `none`. An unknown name is an error.
 | of | option | type | default | meaning |
 | --- | --- | --- | --- | --- |
 | import | `dims` | map to int | `{}` | sizes of symbolic dimensions, by the model's names |
-| import | `shapes` | map to shape | `{}` | shapes of inputs; -1 leaves a size open |
-| compile | `cpu` | string | `"native"` | as `tenon compile --cpu` takes it |
+| import | `shapes` | map to shape | `{}` | shapes of inputs; -1 leaves a size symbolic |
+| compile | `cpu` | string | `"native"` | as for `tenon compile --cpu` |
 | compile | `level` | int | 2 | the optimisation level, 0 to 3 |
 | compile | `libraries` | string | `"onednn"` | `"none"` for Tenon's own kernels alone |
-| compile | `fold_limit` | int | 1 GiB | bytes of constants that may be computed ahead |
-| compile | `fold_work` | int | 2^33 | elements that computing ahead may store |
+| compile | `fold_limit` | int | 1 GiB | bytes of constants that constant folding may create |
+| compile | `fold_work` | int | 2^33 | elements that constant folding may store |
 | compile | `threads` | int | 0 | threads that compile kernels; 0 for all |
 | compile | `passes` | array of strings | by level | the passes that run, in this order |
 | interpret | `cpu` | string | `"native"` | what its kernels are compiled for |
@@ -176,10 +176,10 @@ Options are a map from names to values, or `none`. An unknown name is an error.
 
 ## Passes of your own
 
-A pass is a function `pass(module, context)` that returns a module: register it under a name
+A pass is a function `pass(module, context)` that returns a module. Register it under a name
 (`tenon_function_register`) and put the name into `passes`. `context` is a map with `level`, `cpu`,
-`vector_bytes` (of one vector register) and `fold_limit`. Whatever it returns is checked before the
-next pass sees it.
+`vector_bytes` (the size of a vector register) and `fold_limit`. Its result is checked before the
+next pass runs.
 )";
 
 }  // namespace

@@ -1,4 +1,4 @@
-// The compiler's packed functions: what libtenon_compiler.so registers, for hosts in any language.
+// The compiler's packed functions, which libtenon_compiler.so registers for hosts in any language.
 // functions.def lists them with their signatures.
 #pragma once
 
@@ -6,10 +6,10 @@
 
 namespace tenon::driver {
 
-// Registers all of them. A Usage error when one of the names is taken.
+// Registers all of them. Throws Usage if one of the names is taken.
 void register_compiler_functions();
 
-// docs/compiler-library.md.
+// The text of docs/compiler-library.md.
 std::string compiler_functions_document();
 
 }  // namespace tenon::driver

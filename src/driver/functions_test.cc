@@ -147,8 +147,8 @@ TEST(Json, AModuleComesBackEqual) {
   EXPECT_EQ(call("tenon.print", module).as<String>(), call("tenon.print", back).as<String>());
 }
 
-// Each reference to another node is left out, and replaced by one to another node: what is read is
-// an error or a module that the checker took.
+// Each reference to a node is removed or redirected to another node: reading must give an error or
+// a module that the checker accepts.
 TEST(Json, AModuleThatIsDamagedIsAnErrorAndNoCrash) {
   const std::string text = call("tenon.to_json", parsed(R"(
 fn @main(%x: tensor[n; f32], %k: i64) -> (tensor[n; f32], i64) {

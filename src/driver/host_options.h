@@ -1,5 +1,5 @@
-// Options that a host hands in as a map of strings to values: read one by one, so that what is left
-// is a mistake.
+// Options that a host passes as a map from strings to values. Each option is taken by name; any
+// that remain are mistakes.
 #pragma once
 
 #include <optional>
@@ -16,10 +16,10 @@ namespace tenon::driver {
 
 class HostOptions {
  public:
-  // `given` is a map, or None for no options; a Usage error for anything else.
+  // `given` is a map, or None for no options. Throws Usage for anything else.
   explicit HostOptions(const Any& given);
 
-  // The option; nothing where it isn't given or None. A Usage error when it is of another type.
+  // The option, or nullopt if it is absent or None. Throws Usage if it has another type.
   template <class T>
   std::optional<T> take(const char* name) {
     const Any* value = find(name);
@@ -27,7 +27,7 @@ class HostOptions {
     if (!value->is<T>()) fail_type(name, AnyTraits<T>::name(), *value);
     return value->as<T>();
   }
-  // A Usage error that names an option that nobody took.
+  // Throws a Usage error that names an option that was not taken, if there is one.
   void require_all_taken() const;
 
  private:
@@ -38,9 +38,9 @@ class HostOptions {
   std::set<std::string, std::less<>> taken_;
 };
 
-// cpu, level, libraries, fold_limit, fold_work, threads, passes.
+// Takes cpu, level, libraries, fold_limit, fold_work, threads and passes.
 CompileOptions take_compile_options(HostOptions& options);
-// dims, shapes.
+// Takes dims and shapes.
 onnx::ImportOptions take_import_options(HostOptions& options);
 
 }  // namespace tenon::driver

@@ -1,5 +1,5 @@
-// What imported models compute: built by hand, imported, evaluated. For what has to hold whatever
-// way a model takes, with sizes and operands known at import or only when it runs.
+// What imported models compute: each is built by hand, imported and evaluated. These tests cover
+// what must hold whether sizes and operands are known at import or only at run time.
 #include <gtest/gtest.h>
 
 #include "driver/compile.h"
@@ -24,7 +24,7 @@ Ints counted(int64_t n) {
   return out;
 }
 
-// The elements of the first result, all of i64.
+// The elements of the first result, which is a tensor of i64.
 Ints run(const ModelMaker& m, const std::vector<Any>& args) {
   initialise();
   graph::Module module = onnx::import_model(m.model).module;

@@ -18,7 +18,7 @@ namespace {
 constexpr char kKinds[] =
     "an ONNX model, a program in Tenon's language, assembly, or an executable";
 
-// How many bytes tell whether a file is text.
+// How many bytes is_text looks at.
 constexpr size_t kTextHead = 512;
 
 bool is_text(std::string_view content) {
@@ -39,7 +39,7 @@ std::optional<SourceKind> kind_of(std::string_view content) {
   return std::nullopt;
 }
 
-// What a file was meant to be: the reader of that kind then says what is wrong with it.
+// What a file is meant to be, so that the reader of that kind reports what is wrong with it.
 std::optional<SourceKind> kind_by_name(const std::string& name) {
   const std::string extension = std::filesystem::path(name).extension();
   if (extension == ".onnx" || extension == ".pb") return SourceKind::Model;

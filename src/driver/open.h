@@ -1,6 +1,6 @@
-// What a user names on a command line or hands to the compiler's library: a model, a program in
-// Tenon's language, assembly, or an executable. Which of them a file is, its content says, never
-// its name.
+// Opens what a user names on a command line or passes to the compiler's library: a model, a program
+// in Tenon's language, assembly, or an executable. The content decides which of them a file is; the
+// name counts only where the content is unrecognisable.
 #pragma once
 
 #include <cstdint>
@@ -17,38 +17,37 @@ namespace tenon::driver {
 enum class SourceKind : uint8_t {
   Model,       // ONNX
   Program,     // text in Tenon's language
-  Assembly,    // text of the machine's code
-  Executable,  // what compilation writes
+  Assembly,    // bytecode as text
+  Executable,  // a .tnx file
 };
 
 struct Source {
-  std::string name;       // the path, or what errors call it
-  std::string directory;  // where a model's external data lies; empty: it is refused
+  std::string name;       // the path, or the name for errors
+  std::string directory;  // of a model's external data, which is refused when this is empty
   SourceKind kind = SourceKind::Program;
   Ref<vm::FileBytes> bytes;
 
   std::string_view content() const { return bytes->view(); }
-  // Whether it is a graph, which can be compiled and interpreted; else it is code of the machine.
+  // Whether it is a graph, which can be compiled and interpreted; otherwise it is bytecode.
   bool is_graph() const { return kind == SourceKind::Model || kind == SourceKind::Program; }
 };
 
-// Maps a regular file. A Usage error when it can't be read, or when neither its content nor, for
-// content that nothing recognises (an empty file, a damaged one), the ending of its name says which
-// kind it is.
+// Maps a regular file. Throws Usage if it can't be read, or if neither its content nor, for
+// unrecognisable content (an empty or damaged file), its file extension identifies its kind.
 Source open_source(const std::string& path);
-// The same for bytes in memory, which are copied. External data of a model is then refused; the
-// weights of a program are looked up beside `name`.
+// The same for bytes in memory, which are copied. A model's external data is refused; a program's
+// weights are looked up beside `name`.
 Source source_of(std::string_view bytes, const std::string& name);
 
-// The ONNX model as data. A Usage error when the source is no model.
+// The ONNX model as data. Throws Usage if the source is not a model.
 onnx::Model read_model(const Source& source);
 
-// The module of a model or program, checked. `options` are for models. A Usage error for code of
-// the machine; otherwise what import_model, parse_module and check_module throw.
+// The checked module of a model or program. `options` apply to models. Throws Usage for bytecode,
+// and what import_model, parse_module and check_module throw.
 graph::Module read_module(const Source& source, const onnx::ImportOptions& options = {});
 
-// The code of an executable or of assembly; a Usage error for a graph. An executable's is read and
-// verified, and nothing of it is linked or opened; assembly isn't verified yet.
+// The code of an executable or of assembly. Throws Usage for a graph. An executable is read and
+// verified, but not linked, and its kernels aren't opened; assembly is not verified.
 vm::Unit read_code(const Source& source);
 
 }  // namespace tenon::driver

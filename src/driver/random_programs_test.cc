@@ -1,7 +1,7 @@
-// Every pass preserves what the reference evaluator computes: random programs of all operators,
-// with transpositions and constants about them, evaluated after each pass that changed them. And
-// what they are compiled to computes the same, with libraries and without, with a memory that is
-// poisoned and without. A part of the programs meets NaN, infinities, -0 and subnormal numbers.
+// Every pass preserves what the reference evaluator computes, and compiled programs compute the
+// same, with libraries and without, with poisoned memory and without. The programs are random: all
+// operators, surrounded by transpositions and constants; some get NaN, infinities, -0 and subnormal
+// numbers as inputs.
 #include <gtest/gtest.h>
 
 #include <limits>
@@ -38,7 +38,8 @@ Tensor transposed(const Tensor& x, const std::vector<int64_t>& perm) {
   return run("transpose", {x}, attrs({{"perm", attr_ints(perm)}}));
 }
 
-// A third of the elements of a floating tensor become what arithmetic treats specially.
+// Replaces a third of a floating-point tensor's elements by values that arithmetic treats
+// specially.
 void put_special_values(const Tensor& x, Random& random) {
   constexpr double kInf = std::numeric_limits<double>::infinity();
   const double tiny = x.dtype() == f16 ? 6e-8 : x.dtype() == f32 ? 1e-40 : 5e-324;
@@ -51,7 +52,7 @@ void put_special_values(const Tensor& x, Random& random) {
   }
 }
 
-// Ends a program in a pointwise operator and perhaps a transposition.
+// Appends a pointwise operator and perhaps a transposition.
 void finish(Builder& b, Operand y, Random& random, Program* program) {
   if (const auto* type = type_as<TensorType>(type_of(y)); type && type->dtype.is_float()) {
     const auto bound = [&](int64_t quarters) {
@@ -136,8 +137,8 @@ Program random_program(const Operator& op, uint64_t seed, Sizes sizes) {
   return program;
 }
 
-// What libraries take: a product or a convolution with much of what may follow it. Every third seed
-// has special values.
+// Programs for libraries: a product or a convolution and operators that may be fused into it. Every
+// third seed has special values.
 Program library_program(uint64_t seed, Sizes sizes) {
   Random random(seed * 17 + 3);
   Program program;
@@ -153,7 +154,7 @@ Program library_program(uint64_t seed, Sizes sizes) {
     return constant(random_tensor(f32, shape, random, -8, 8));
   };
   const int64_t rows = random.between(9, 40), inner = random.between(1, 40);
-  const int64_t columns = random.between(41, 60);  // no size is another's
+  const int64_t columns = random.between(41, 60);  // all sizes differ
   Operand y;
   if (random.coin()) {
     const Operand x = param({rows, inner});
@@ -184,7 +185,7 @@ void expect_same(const std::vector<Any>& found, const std::vector<Any>& expected
   }
 }
 
-// As above, where infinities have their signs, too.
+// As above, but infinities must also have the same sign.
 void expect_same_specials(const std::vector<Any>& found, const std::vector<Any>& expected) {
   ASSERT_EQ(found.size(), expected.size());
   for (size_t i = 0; i < found.size(); ++i) {
@@ -210,12 +211,12 @@ void expect_same_specials(const std::vector<Any>& found, const std::vector<Any>&
 
 class RandomPrograms : public testing::TestWithParam<Sizes> {
  protected:
-  // Calls `body` with each program and what the evaluator makes of it.
+  // Calls `body` with each program and the evaluator's results.
   template <class Body>
   void for_each_program(ReferenceEvaluator& evaluator, const Body& body) {
     for (const Operator* op : OperatorTable::global().all()) {
       if (op->sample == nullptr) continue;
-      // Those that choose_layouts moves transpositions through need chances of rank 4.
+      // Operators that choose_layouts moves transpositions through need more samples of rank 4.
       const bool moves = op->layout == LayoutRule::kNamedAxes || op->kind == OpKind::kBroadcast;
       for (uint64_t seed = 0; seed < (moves ? 6u : 2u); ++seed) {
         SCOPED_TRACE(cat(op->name, ", seed ", seed));
@@ -225,7 +226,7 @@ class RandomPrograms : public testing::TestWithParam<Sizes> {
           program = random_program(*op, seed, GetParam());
           expected = evaluate(evaluator, program.module, program.inputs);
         } catch (const Error& error) {
-          // The sample's sizes can't be told as symbols, or its elements are no valid operands.
+          // The sample's sizes can't become symbols, or its elements are not valid operands.
           if (error.kind() == ErrorKind::Internal) throw;
           continue;
         }
@@ -246,7 +247,7 @@ TEST_P(RandomPrograms, KeepTheirMeaningInEveryPass) {
   for_each_program(evaluator, [&](const Program& program, const std::vector<Any>& expected) {
     graph::Module before = program.module;
     options.after_pass = [&](std::string_view pass, const graph::Module& now, double) {
-      // The evaluator knows no memory; what these two do is for the machine to show, below.
+      // The evaluator doesn't model memory; the next test covers these two on the machine.
       if (pass == "make_allocation_explicit" || pass == "plan_memory") return;
       if (structural_equal(Any(now), Any(before))) return;
       SCOPED_TRACE(cat("after ", pass));

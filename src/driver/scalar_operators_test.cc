@@ -1,5 +1,5 @@
-// Every operator that claims a meaning on scalars has it in the type rule, in the evaluator and in
-// bytecode, and the three agree with the scalar semantics of its element.
+// Every operator that claims to be defined on scalars has a type rule, is evaluated and is compiled
+// to bytecode, and all agree with the scalar semantics of its element.
 #include <gtest/gtest.h>
 
 #include "driver/compile.h"
@@ -20,7 +20,7 @@ const std::vector<int64_t> kIntegers = {0,  1,   -1,      2,         -2,        
                                         7,  -7,  31,      62,        63,        64,
                                         65, -64, 1 << 20, INT64_MAX, INT64_MIN, INT64_MIN + 1};
 
-// What computing an element gives: its value, or nullopt for a division by zero.
+// The value of an element, or nullopt for a division by zero.
 using Result = std::optional<Any>;
 
 template <class Run>
@@ -46,7 +46,7 @@ class ScalarOperators : public testing::Test {
     vm::register_builtins();
   }
 
-  // The call with all operands as parameters, of `dtypes` (void: absent), or with those after the
+  // The call with all operands as parameters of `dtypes` (void: absent), or with all after the
   // first as constants.
   static graph::Module program(const Operator& op, const std::vector<DataType>& dtypes,
                                const Attrs& attributes, const std::vector<Any>& values,
@@ -73,7 +73,7 @@ class ScalarOperators : public testing::Test {
     CompileOptions options;
     options.target = codegen::baseline_target();
     options.libraries = false;
-    options.level = 0;  // what folds at other levels is the machine's here
+    options.level = 0;  // so that the machine computes what other levels would fold
     return vm::Program::from_unit(generate_code(run_passes(module, options), options), {});
   }
 
@@ -121,7 +121,7 @@ class ScalarOperators : public testing::Test {
       const Result ran = result_of([&] { return machine.call("main", views); });
       EXPECT_EQ(text_of(evaluated), text_of(want));
       EXPECT_EQ(text_of(ran), text_of(want));
-      if (turn % 7 == 0 && at.size() > 1) {  // constants have other forms of instructions
+      if (turn % 7 == 0 && at.size() > 1) {  // instructions have other forms for constants
         const auto fixed = compiled(program(op, dtypes, attributes, values, true));
         vm::Machine other(fixed, {});
         const Result found = result_of([&] { return other.call("main", {views.data(), 1}); });
@@ -160,7 +160,7 @@ TEST_F(ScalarOperators, MeanTheSameEverywhere) {
       } else {
         try_operator(*op, dtypes);
       }
-      // Without what may be absent.
+      // Without optional operands.
       for (size_t i = 0; i < dtypes.size(); ++i) {
         if (op->operands[i].arity != OperandSpec::kOptional) continue;
         std::vector<DataType> fewer = dtypes;

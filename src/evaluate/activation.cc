@@ -13,9 +13,10 @@ std::vector<int64_t> elements(const Any& found) {
     for (int64_t i = 0; i < tensor->count(); ++i) {
       const DataType dtype = tensor->dtype();
       if (dtype == u64 || !(dtype.is_int() || dtype.is_bool())) {
-        throw Error(ErrorKind::Runtime, cat("sizes are read from integers of at most 64 bits with "
-                                            "a sign or 32 without, not ",
-                                            to_text(dtype)));
+        throw Error(ErrorKind::Runtime,
+                    cat("sizes can only be read from signed integers, or unsigned ones of at most "
+                        "32 bits, not ",
+                        to_text(dtype)));
       }
       out.push_back(loop::scalar_load(dtype, tensor->data_as<char>() + i * dtype.bytes()));
     }
@@ -94,7 +95,7 @@ void Activation::bind_type(const TypeRef& type, const Any& found, const std::str
   if (!tensor_type) return;
   auto tensor = found.try_as<Tensor>();
   if (!tensor || !*tensor || tensor->dtype() != tensor_type->dtype) {
-    throw Error(ErrorKind::Usage, cat(what, " is no tensor of ", to_text(tensor_type->dtype)));
+    throw Error(ErrorKind::Usage, cat(what, " is not a tensor of ", to_text(tensor_type->dtype)));
   }
   if (tensor_type->dims_known) bind_dims(tensor_type->dims, tensor->shape(), what, compound);
   if (tensor_type->value_known) bind_elements(tensor_type->values, found, what, compound);

@@ -14,7 +14,7 @@ class Activation {
  public:
   explicit Activation(const Slots& slots) : slots_(slots), values_(slots.size()) {}
 
-  // That one takes, but for what its values are.
+  // The size of an activation, without its values' payloads.
   static size_t bytes(const Slots& slots) {
     return sizeof(Activation) + slots.size() * sizeof(Any);
   }
@@ -24,29 +24,30 @@ class Activation {
   // None for an absent operand.
   Any value(const Operand& operand) const;
 
-  // A Runtime error where a symbol has no value.
+  // Throws Runtime if a symbol has no value.
   int64_t size(const Dim& dim) const;
   std::vector<int64_t> sizes(const Array<Dim>& dims) const;
 
-  // Sets the parameters and binds the sizes that their types name. Errors: Usage for a tensor of
-  // another dtype or none, Runtime for another shape.
+  // Sets the parameters and binds the symbols in their types. Throws Usage for an argument that is
+  // not a tensor of the right dtype, Runtime for a wrong shape.
   void bind_params(const FunctionExpr& function, std::span<const Any> args);
-  // The value whose shape, or elements, are matched. Errors: Runtime when they don't.
+  // Matches a value's shape or elements and returns the value. Throws Runtime on a mismatch.
   Any match_shape(const MatchShape& match);
-  // A Runtime error where the condition does not hold.
+  // Throws Runtime if the condition does not hold.
   void check(const Check& check) const;
 
-  // Sizes bound in a block are the block's own: the next turn of a loop binds them anew. A block
-  // asks for the count when it begins, and has those from there on forgotten when it ends.
+  // Sizes bound in a block are local to it: the next iteration of a loop binds them anew. A block
+  // saves bound_sizes() when it begins and passes it to forget_sizes_from() when it ends.
   size_t bound_sizes() const { return bound_.size(); }
   void forget_sizes_from(size_t count);
 
  private:
-  // Symbols that stand alone are bound where they have no value yet. What is computed of symbols is
-  // compared when `compound` is set, after all that stand alone.
+  // Binds dimensions that are a single symbol without a value. With `compound`, compares the other
+  // dimensions instead; that must happen after all single symbols are bound.
   void bind_dims(const Array<Dim>& dims, std::span<const int64_t> found, const std::string& what,
                  bool compound);
-  // The elements of a small integer tensor, a shape or a scalar, none of them a negative size.
+  // The same for the elements of a small integer tensor, shape or scalar. Negative sizes are
+  // errors.
   void bind_elements(const Array<Dim>& dims, const Any& found, const std::string& what,
                      bool compound);
   void bind_type(const TypeRef& type, const Any& found, const std::string& what, bool compound);

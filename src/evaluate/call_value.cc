@@ -21,7 +21,7 @@ std::vector<TypeRef> fields_of(const TypeRef& type) {
   return {type};
 }
 
-// A scalar where a kernel wants a tensor of rank 0.
+// Converts a scalar to the tensor of rank 0 that a kernel takes.
 Any as_tensor(const Any& found, const TypeRef& type) {
   auto* scalar = type.as<ScalarType>();
   if (!scalar) return found;
@@ -32,7 +32,7 @@ Any as_tensor(const Any& found, const TypeRef& type) {
   return tensor;
 }
 
-// The sizes that a kernel's symbols have in a call: its arguments are its tensors, then integers.
+// The values of a kernel's symbols in a call. Its arguments are its tensors, then its integers.
 DimEnv symbols_of(const loop::KernelInterface& kernel, const std::vector<Any>& args) {
   std::unordered_map<std::string, int64_t> sizes;
   size_t next = 0;
@@ -126,7 +126,7 @@ Any call_intrinsic(MemoryIntrinsic intrinsic, const Binding& binding, const Call
       return reshaped(call, binding.var->type, activation);
     case MemoryIntrinsic::kStorage:
     case MemoryIntrinsic::kTensor:
-      break;  // the evaluator runs what comes before memory is made explicit
+      break;  // the evaluator runs modules before memory is made explicit
   }
   throw Error(ErrorKind::Unsupported, binding.span,
               cat("'", call.callee, "' is compiled, but not interpreted"))

@@ -1,13 +1,13 @@
-// Calls that end at once, with no block to run: of kernels, packed functions and operators.
+// Calls that run no block: of kernels, packed functions and operators.
 #pragma once
 
 #include "evaluate/activation.h"
 
 namespace tenon::graph {
 
-// The value of `binding`, which calls `call`: by `kernel` where it has one. Throws what the callee
-// raises, and Unsupported for a closure's call. What a kernel stores, as it is estimated, is taken
-// off `stores_left` beforehand (ReferenceEvaluator).
+// The value of `binding`, whose right-hand side is `call`; `kernel` is its kernel or null. Throws
+// what the callee throws, and Unsupported for a call of a closure. Before a kernel runs, its
+// estimated number of stores is subtracted from `stores_left` (see ReferenceEvaluator).
 Any call_value(const Binding& binding, const Call& call, const PreparedKernel* kernel,
                const Activation& activation, double* stores_left);
 

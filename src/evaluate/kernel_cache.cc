@@ -12,14 +12,14 @@
 namespace tenon::graph {
 namespace {
 
-// `name`, or the first of `name_1`, `name_2`, ... that is not in `taken`, which gets it.
+// The first of `name`, `name_1`, `name_2`, ... that is not in `taken`; adds it to `taken`.
 std::string untaken(const std::string& name, std::unordered_set<std::string>* taken) {
   std::string found = name;
   for (int i = 1; !taken->insert(found).second; ++i) found = cat(name, "_", i);
   return found;
 }
 
-// `args` as for a compiled kernel: inputs, destinations, integers.
+// `args` are those of a compiled kernel: inputs, destinations, integers.
 void walk(const loop::KernelInterfaceRef& interface, const std::vector<Any>& args) {
   const loop::KernelInterface& kernel = *interface;
   std::vector<Tensor> inputs;

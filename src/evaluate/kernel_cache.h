@@ -1,4 +1,4 @@
-// Kernels that are ready to be called in this process: compiled and opened, or to be walked.
+// Kernels that are ready to be called in this process: compiled and loaded, or walked.
 #pragma once
 
 #include <list>
@@ -14,43 +14,43 @@
 
 namespace tenon::graph {
 
-// How kernels run, from the fastest to the one that shares least with what it tests.
+// How kernels run, from the fastest mode to the most independent of what it tests.
 enum class KernelMode : uint8_t {
-  kScheduled,  // operators by the schedules that fit them, compiled
-  kPlain,      // operators by plain loops in the order of their stages, compiled
-  kWalked,     // computes, walked by loop/evaluator an element at a time: no schedules, no code
+  kScheduled,  // scheduled for the target and compiled
+  kPlain,      // as plain loops in the order of their stages, compiled
+  kWalked,     // computes, walked by loop/evaluator element by element: no schedules, no code
 };
 
 struct PreparedKernel {
-  loop::KernelInterfaceRef kernel;  // held: its address may be part of its key
-  loop::KernelRef nest;             // its loops, by which its work is estimated
+  loop::KernelInterfaceRef kernel;  // kept alive: its address may be part of its key
+  loop::KernelRef nest;             // its loops, for estimating its work
   Ref<vm::KernelObject> object;
   vm::KernelEntryFunction entry = nullptr;  // null: walked
 
-  // Inputs, outputs and integers in `args`. Throws what the kernel raises.
+  // `args` are inputs, outputs, then integers. Throws what the kernel throws.
   void call(const std::vector<Any>& args) const;
 };
 using PreparedKernelRef = std::shared_ptr<const PreparedKernel>;
 
-// The last ones that were asked for; whoever holds another has it still. Keys are the caller's: two
-// kernels under one key must compute the same. Not shared by threads.
+// A cache of the most recently used kernels; evicted ones live on while they are referenced. The
+// caller chooses keys: two kernels with one key must compute the same. Not thread-safe.
 class KernelCache {
  public:
-  // Each keeps a page or more mapped and, with those that were compiled with it, an open object.
+  // Each kernel keeps at least a page mapped; kernels compiled together share a loaded object.
   static constexpr size_t kCapacity = 512;
 
   explicit KernelCache(codegen::Target target, KernelMode mode = KernelMode::kScheduled,
                        size_t capacity = kCapacity);
 
-  // Null when there is none under the key (any more).
+  // Null if the cache doesn't hold the key.
   PreparedKernelRef find(const std::string& key);
 
   struct Request {
     std::string key, name;
     loop::KernelInterfaceRef kernel;
   };
-  // In the order of `requests`; what is compiled is compiled into one object. Errors of a compiled
-  // kernel carry its name, with a number behind it where several have one name.
+  // Prepares kernels, in the order of `requests`, and compiles those that need it into one object.
+  // Errors of a compiled kernel carry its name, numbered if several have the same name.
   std::vector<PreparedKernelRef> prepare(const std::vector<Request>& requests);
 
   size_t size() const { return by_key_.size(); }
@@ -65,7 +65,7 @@ class KernelCache {
   codegen::Target target_;
   KernelMode mode_;
   size_t capacity_;
-  std::list<Entry> by_use_;  // the latest first
+  std::list<Entry> by_use_;  // most recently used first
   std::unordered_map<std::string, std::list<Entry>::iterator> by_key_;
 };
 

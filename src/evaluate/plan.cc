@@ -9,8 +9,7 @@
 namespace tenon::graph {
 namespace {
 
-// The call as a function of its operands, of which absent ones are no parameters. `result` builds
-// what it gives.
+// The call as a function whose parameters are its present operands. `result` builds its result.
 template <class F>
 FunctionRef function_of_operands(const Binding& binding, const Call& call, const F& result) {
   Builder b;
@@ -36,7 +35,7 @@ FunctionRef expanded_call(const Binding& binding, const Call& call, const Operat
   });
 }
 
-// The kernels that the calls of one block take: those that the cache has, and those to be made.
+// The kernels that the calls of one block need: those in the cache, and those to prepare.
 class Requests {
  public:
   explicit Requests(KernelCache& cache) : cache_(cache) {}
@@ -82,7 +81,7 @@ void Plan::add_slots(const FunctionExpr& function, Slots* slots) {
   add_slots(*function.body, slots);
 }
 
-// Recurses over nesting, and over operators that are made of others.
+// Recurses into nested blocks and expansions of operators.
 void Plan::add_slots(const Block& block, Slots* slots) {
   for (const auto& binding : block.bindings) {
     slots->try_emplace(binding->var.get(), slots->size());
@@ -95,7 +94,7 @@ void Plan::add_slots(const Block& block, Slots* slots) {
     FunctionRef& made = expansions_[binding.get()];
     if (!made) made = expanded_call(*binding, *binding->value.as<Call>(), *op);
     for (const auto& inner : made->body->bindings) {
-      // Its symbols would be taken for the caller's.
+      // Its symbols would clash with the caller's.
       TENON_ASSERT(!inner->value.as<MatchShape>(), op->name, " binds sizes where it is expanded");
     }
     add_slots(*made, slots);

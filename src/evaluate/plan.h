@@ -1,7 +1,7 @@
-// What the evaluator finds out about a program before it runs a part of it: slots for the variables
-// of a function when it is first called; for a block when it first begins, a kernel for each of its
-// calls that takes one, made together. What is never reached is never prepared. Operators that are
-// defined by others are made of them.
+// What the evaluator computes about a program before it runs a part of it: slots for a function's
+// variables when it is first called, and the kernels of a block's calls, compiled together, when
+// the block first begins. Code that is never reached is never prepared. Composite operators are
+// expanded.
 #pragma once
 
 #include <unordered_map>
@@ -13,7 +13,7 @@
 
 namespace tenon::graph {
 
-// Where a function's variables lie in its activations.
+// The index of each variable of a function in its activations.
 using Slots = std::unordered_map<const Var*, uint32_t>;
 
 class Plan {
@@ -21,15 +21,14 @@ class Plan {
   Plan(const Module& module, KernelCache* cache) : module_(module), cache_(*cache) {}
 
   const Slots& slots_of(const FunctionExpr& function);
-  // Before any binding of the block is evaluated; blocks within it have their own turn. The
-  // function that holds it has its slots.
+  // Call it before evaluating the block's bindings and after slots_of() for its function. Nested
+  // blocks are prepared separately.
   void prepare(const Block& block);
 
-  // Null for a binding that is no call of a kernel, or of an operator that has one.
+  // Null unless the binding calls a kernel or an operator that has one.
   const PreparedKernel* kernel_of(const Binding& binding) const;
-  // The operators that a binding's operator is made of, as a function of its operands. It runs in
-  // the caller's activation, which has slots for it and knows the sizes that its types name. Null
-  // for all other bindings.
+  // The expansion of a composite operator as a function of its operands, or null. It runs in the
+  // caller's activation, which has slots for its variables and knows the sizes in its types.
   const FunctionExpr* expansion_of(const Binding& binding) const;
 
  private:

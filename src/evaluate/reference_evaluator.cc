@@ -10,15 +10,15 @@
 namespace tenon::graph {
 namespace {
 
-// The unit is no array, as in the machine.
+// The unit is not an array, as in the machine.
 Any tuple_of(const Array<Any>& fields) {
   return fields.empty() ? Any() : Any(fields);
 }
 
-// One run of a function: the stack of blocks that have begun.
+// One run of a function: the stack of active blocks.
 //
-// A frame's current binding waits for the frame above it; a frame that ends hands its result down
-// to that binding. What it means there is told by the block's role.
+// A frame's current binding waits for the frame above it. A frame that ends passes its result to
+// that binding; the block's role decides how the binding uses it.
 class Run {
  public:
   Run(ReferenceEvaluator& evaluator, const Module& module, Plan& plan)
@@ -30,7 +30,7 @@ class Run {
       while (!frames_.empty()) step();
       return std::move(result_);
     } catch (Error& error) {
-      // The innermost binding that has a place.
+      // The innermost binding that has a source location.
       for (size_t i = frames_.size(); i > 0 && error.span().empty(); --i) {
         const Frame& frame = frames_[i - 1];
         if (frame.next < frame.block->bindings.size()) error.at(current(frame).span);
@@ -75,7 +75,7 @@ class Run {
     begin(function.body, Role::kFunction);
   }
 
-  // The current binding of the last frame, or the end of its block.
+  // Evaluates the current binding of the last frame, or ends its block.
   void step() {
     const Frame& frame = frames_.back();
     if (frame.next == frame.block->bindings.size()) return end();
@@ -117,7 +117,7 @@ class Run {
     begin(loop.condition, Role::kCondition);
   }
 
-  // What no block and no call computes.
+  // The value of a binding that runs no block and is not a call.
   Any simple_value(const Binding& binding) {
     const ExprRef& e = binding.value;
     if (auto* tuple = e.as<Tuple>()) {
@@ -149,7 +149,7 @@ class Run {
     finish(binding, std::move(value));
   }
 
-  // Of the last frame's block.
+  // Ends the last frame's block.
   void end() {
     const Frame ended = frames_.back();
     Any result = value(ended.block->result);
@@ -195,7 +195,7 @@ class Run {
   ReferenceEvaluator& evaluator_;
   const Module& module_;
   Plan& plan_;
-  std::deque<Activation> activations_;  // of the functions that have begun; none ever moves
+  std::deque<Activation> activations_;  // of the active functions, at stable addresses
   size_t activation_bytes_ = 0;
   std::vector<Frame> frames_;
   Any result_;

@@ -1,11 +1,10 @@
-// The reference evaluator: runs graph IR by walking it, each operator by its own unfused lowering.
-// It is what `--mode interpret` runs, what folding computes with, and what passes are tested
-// against. Kernels are prepared block by block, when a block first begins: what a run does not
-// reach is never compiled.
+// The reference evaluator runs graph IR by walking it, each operator by its own unfused lowering.
+// `--mode interpret` and constant folding use it, and passes are tested against it. Kernels are
+// prepared block by block, when a block first begins: code that a run doesn't reach isn't compiled.
 //
-// Values are Anys: tensors, integers, floats, booleans, Shapes, and Arrays for tuples. Sizes are
-// looked up where types name them. Results are fresh tensors or parts of the arguments. Calls and
-// nested blocks lie on a stack of its own, so that depth costs memory and nothing else.
+// Values are Anys: tensors, integers, floats, booleans, Shapes, and Arrays for tuples. Results are
+// fresh tensors or parts of the arguments. Calls and nested blocks are kept on a heap-allocated
+// stack, so that deep recursion costs only memory.
 #pragma once
 
 #include <functional>
@@ -21,20 +20,19 @@ class ReferenceEvaluator : public Evaluator {
   // Called with each value that an operator or kernel computes, for `--save-values`.
   using Observer = std::function<void(const Binding& binding, const Any& value)>;
 
-  // By schedules and compiled, unless another mode is asked for: passes and code generation are
-  // tested against kWalked, which shares neither with them.
+  // Passes and code generation are tested against kWalked, which uses neither.
   explicit ReferenceEvaluator(codegen::Target target, KernelMode mode = KernelMode::kScheduled)
       : cache_(std::move(target), mode) {}
 
   std::vector<Any> run(const Module& module, const FunctionRef& function,
                        const std::vector<Any>& args) override;
 
-  // Activations of functions at once, as the machine counts its frames, and what they and the
-  // blocks that have begun take; beyond either run throws Error (Runtime).
+  // Limits on the number of nested activations, counted like the machine's frames, and on the bytes
+  // of activations and active blocks. `run` throws Runtime when one is exceeded.
   size_t max_depth = 1 << 20;
   size_t max_stack_bytes = size_t{1} << 30;
-  // What kernels may still store, in all runs together, by an estimate that is the same on every
-  // machine (loop/work.h). A kernel that would store more isn't run: an Error (Runtime).
+  // How many elements kernels may still store, over all runs, by an estimate that is the same on
+  // every machine (loop/work.h). `run` throws Runtime instead of running a kernel that exceeds it.
   double stores_left = std::numeric_limits<double>::infinity();
   Observer observer;
 

@@ -57,7 +57,7 @@ TEST_F(ReferenceEvaluatorTest, RunsOperatorsOnSymbolicShapes) {
   EXPECT_EQ(values_of(run(text, {floats({1}, {5})})[0]), (std::vector<float>{10}));
 }
 
-// Kernel objects of earlier runs stay open: a later one must not be taken for one of them.
+// Kernel objects of earlier runs stay open and must not be confused with later ones.
 TEST_F(ReferenceEvaluatorTest, KeepsTheKernelsOfSeveralRunsApart) {
   const char* unary = R"(fn @main(%x: tensor[2; f32]) -> tensor[2; f32] { %y = neg(%x)  %y })";
   const char* binary =
@@ -122,7 +122,7 @@ TEST_F(ReferenceEvaluatorTest, CallsAndBlocksTakeNoNativeStack) {
   EXPECT_EQ(run(recursion(90).c_str(), {Any(int64_t{3000})}, "deeper")[0].as<int64_t>(), 3000);
 }
 
-// What calls what is walked as a list, too.
+// Planning a long chain of calls doesn't recurse either.
 TEST_F(ReferenceEvaluatorTest, AChainOfManyFunctionsIsPlannedAndRun) {
   constexpr int kFunctions = 30'000;
   std::string text = "fn @f0(%n: i64) -> i64 { %n }\n";
@@ -148,7 +148,7 @@ TEST_F(ReferenceEvaluatorTest, LimitsWhatItsStackTakes) {
             "error: test.tn:7:7: the call ran out of stack\n"
             "  expected  at most 1048576 bytes\n"
             "  help: look for a recursion without end");
-  // What has ended takes nothing.
+  // Blocks that have ended don't count.
   const char* text = R"(
     fn @same(%n: i64) -> i64 { %n }
     fn @main(%n: i64) -> i64 {
@@ -199,7 +199,7 @@ TEST_F(ReferenceEvaluatorTest, LoopsTakeManyTurnsAndNone) {
   EXPECT_EQ(none[1].as<int64_t>(), 1);
 }
 
-// An operator that others define is planned once, whatever shapes it meets.
+// A composite operator is planned once for all shapes.
 TEST_F(ReferenceEvaluatorTest, AnExpandedOperatorIsCompiledForAllShapes) {
   const char* text = R"(
     fn @main(%x: tensor[n; f32], %z: tensor[2 * n; f32], %k: i64) -> tensor[rank=1; f32] {

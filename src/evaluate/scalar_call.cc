@@ -23,8 +23,8 @@ bool truth(const Any& condition) {
   return condition.as<int64_t>() != 0;
 }
 
-// Expressions fold where they are made, so that of literals the operator's element is one; only a
-// division by zero stays.
+// Scalar expressions fold as they are built, so an operator's element over literals is a literal;
+// only a division by zero doesn't fold.
 Any scalar_call(const Call& call, const Activation& activation) {
   const InferContext cx(call, nullptr);
   TENON_ASSERT(cx.op().element, "operator ", call.callee, " is not defined on scalars");

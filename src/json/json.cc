@@ -8,7 +8,7 @@ namespace tenon {
 
 namespace {
 
-// The length of the UTF-8 sequence at the start of `s` (Unicode's table 3-7); 0 when it is none.
+// The length of the UTF-8 sequence at the start of `s` (Unicode's table 3-7); 0 if it is invalid.
 size_t utf8_length(std::string_view s) {
   auto byte = [&](size_t i) { return static_cast<unsigned char>(s[i]); };
   auto tail = [&](size_t i, unsigned low = 0x80, unsigned high = 0xbf) {
@@ -42,8 +42,8 @@ void append_utf8(std::string& out, uint32_t c) {
   }
 }
 
-// Of a number's first digit that is not 0, as JSON writes numbers; exponents beyond 10^15 count as
-// that, which no text is long enough to make up for.
+// The power of ten of a JSON number's first nonzero digit. Exponents are capped at 10^15, more than
+// the digits of any text can compensate for.
 int64_t power_of_ten(std::string_view number) {
   int64_t power = -1, exponent = 0;
   bool found = false, fraction = false;
@@ -102,7 +102,7 @@ class Parser {
     return true;
   }
 
-  // Recursion ends at the depth limit, which callers keep small.
+  // The depth limit bounds the recursion; callers keep it small.
   Json value(int depth) {
     skip_space();
     Json v;
@@ -157,7 +157,7 @@ class Parser {
     for (const auto& m : v.object) names.push_back(m.name);
     std::sort(names.begin(), names.end());
     auto twice = std::adjacent_find(names.begin(), names.end());
-    if (twice != names.end()) fail_at(v.offset, cat("the name ", quoted(*twice), " stands twice"));
+    if (twice != names.end()) fail_at(v.offset, cat("the name ", quoted(*twice), " appears twice"));
   }
 
   uint32_t hex4() {
@@ -202,17 +202,17 @@ class Parser {
         uint32_t u = hex4();
         if (u >= 0xd800 && u <= 0xdbff && take_word("\\u")) {
           uint32_t low = hex4();
-          if (low < 0xdc00 || low > 0xdfff) fail("half of a surrogate pair");
+          if (low < 0xdc00 || low > 0xdfff) fail("an unpaired surrogate");
           u = 0x10000 + ((u - 0xd800) << 10) + (low - 0xdc00);
         } else if (u >= 0xd800 && u <= 0xdfff) {
-          fail("half of a surrogate pair");
+          fail("an unpaired surrogate");
         }
         append_utf8(out, u);
         return;
       }
       default:
         --at_;
-        fail("an escape that JSON doesn't have");
+        fail("an unknown escape sequence");
     }
   }
 
@@ -230,7 +230,7 @@ class Parser {
         continue;
       }
       size_t n = utf8_length(text_.substr(at_));
-      if (n == 0) fail("a byte that isn't UTF-8");
+      if (n == 0) fail("a byte that is not valid UTF-8");
       out.append(text_.substr(at_, n));
       at_ += n;
     }
@@ -267,7 +267,7 @@ class Parser {
     const char* end = text_.data() + at_;
     auto status = std::from_chars(begin, end, v.number).ec;
     if (status != std::errc()) {
-      // Too large, or too small to tell from zero: from_chars leaves the value alone.
+      // The number overflows or underflows; from_chars doesn't set the value.
       if (power_of_ten({begin, at_ - start}) >= 0) {
         fail_at(start, "a number beyond a double's range");
       }

@@ -1,4 +1,4 @@
-// JSON (RFC 8259): a small reader and writer for the runtime and its files.
+// JSON (RFC 8259): a small reader and writer.
 #pragma once
 
 #include <cstddef>
@@ -18,15 +18,15 @@ struct Json {
 
   Kind kind = Kind::Null;
   bool boolean = false;
-  int64_t integer = 0;  // a number without fraction and exponent that fits
-  double number = 0;    // any number, Int's too
+  int64_t integer = 0;  // of Int: a number that fits and has neither fraction nor exponent
+  double number = 0;    // of Int and Float
   std::string string;
   std::vector<Json> array;
-  std::vector<Member> object;  // in the text's order
-  size_t offset = 0;           // of its first byte in the text
+  std::vector<Member> object;  // in the order of the text
+  size_t offset = 0;           // of the value's first byte in the text
 
   bool is_null() const { return kind == Kind::Null; }
-  // The member of that name, or null; null for what is no object.
+  // The member of that name, or null if there is none or this is not an object.
   const Json* find(std::string_view name) const;
 };
 
@@ -36,19 +36,19 @@ struct Json::Member {
 };
 
 struct JsonLimits {
-  int depth = 64;  // of arrays and objects within each other
+  int depth = 64;  // of nested arrays and objects
 };
 
-// Reads one value and nothing after it. What is wrong is an error of `kind` with line, column and
-// byte in the text called `source`: bad syntax, text that isn't UTF-8, a name twice in an object,
-// depth.
+// Parses a text that consists of one value. Throws an error of `kind`, with line, column and byte
+// in the text called `source`, for bad syntax, invalid UTF-8, duplicate names in an object, and
+// excessive nesting.
 Json parse_json(std::string_view text, ErrorKind kind = ErrorKind::Usage,
                 std::string_view source = "JSON", JsonLimits limits = {});
-// The error that such text has something wrong at `offset`.
+// The error for a problem at `offset` of such a text.
 Error json_error(std::string_view text, ErrorKind kind, std::string_view source, size_t offset,
                  std::string message);
 
-// Writes text piece by piece, with commas and, unless `indent` is 0, lines.
+// Writes text piece by piece and inserts commas and, unless `indent` is 0, line breaks.
 class JsonWriter {
  public:
   explicit JsonWriter(int indent = 0) : indent_(indent) {}
@@ -62,9 +62,9 @@ class JsonWriter {
   JsonWriter& value(int64_t i);
   JsonWriter& value(int32_t i) { return value(int64_t{i}); }
   JsonWriter& value(uint64_t i);
-  // Finite ones so that they read back equal and as floats; others become null.
+  // Finite numbers read back equal and as floats; others become null.
   JsonWriter& value(double d);
-  JsonWriter& value(std::string_view s);  // bytes that aren't UTF-8 become U+FFFD
+  JsonWriter& value(std::string_view s);  // invalid UTF-8 becomes U+FFFD
   JsonWriter& value(const char* s) { return value(std::string_view(s)); }
   std::string take() { return std::move(out_); }
 

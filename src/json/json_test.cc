@@ -73,11 +73,12 @@ TEST(Json, SaysWhereItIsWrong) {
             "x: a number needs digits after its point @ line 1, column 3, byte 2");
   EXPECT_EQ(message_of("1e999"), "x: a number beyond a double's range @ line 1, column 1, byte 0");
   EXPECT_EQ(message_of("\"a"), "x: the text ends within a string @ line 1, column 3, byte 2");
-  EXPECT_EQ(message_of("\"\\ud800\""), "x: half of a surrogate pair @ line 1, column 8, byte 7");
-  EXPECT_EQ(message_of("\"\xff\""), "x: a byte that isn't UTF-8 @ line 1, column 2, byte 1");
-  EXPECT_EQ(message_of("\"\xc0\x80\""), "x: a byte that isn't UTF-8 @ line 1, column 2, byte 1");
+  EXPECT_EQ(message_of("\"\\ud800\""), "x: an unpaired surrogate @ line 1, column 8, byte 7");
+  EXPECT_EQ(message_of("\"\xff\""), "x: a byte that is not valid UTF-8 @ line 1, column 2, byte 1");
+  EXPECT_EQ(message_of("\"\xc0\x80\""),
+            "x: a byte that is not valid UTF-8 @ line 1, column 2, byte 1");
   EXPECT_EQ(message_of("{\"a\":1,\"a\":2}"),
-            "x: the name \"a\" stands twice @ line 1, column 1, byte 0");
+            "x: the name \"a\" appears twice @ line 1, column 1, byte 0");
 }
 
 TEST(Json, EndsAtTheDepthLimit) {

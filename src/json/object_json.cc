@@ -82,7 +82,7 @@ bool bytes_of_base64(std::string_view text, std::string& out) {
   return true;
 }
 
-// A span lies within its node: as a value it is a map made anew for each look.
+// A span is part of its node; as a value it is a map that is created on each access.
 bool is_span(const Child& c) {
   return c.field && c.field->kind == FieldKind::Span;
 }
@@ -117,7 +117,8 @@ class Numbering {
   void enter(Any value) {
     ValueClass c = class_of(value);
     if (c == ValueClass::Identity) {
-      throw Error(ErrorKind::Usage, cat("a ", type_name(value.type_index), " has no form in JSON"));
+      throw Error(ErrorKind::Usage,
+                  cat("a ", type_name(value.type_index), " can't be written as JSON"));
     }
     if (c == ValueClass::Plain && value.type_index != TypeIndex::Tensor) return;
     if (!numbers.emplace(value.v.object, -1).second) return;  // objects can't form cycles
@@ -202,7 +203,8 @@ class Writer {
         break;
     }
     if (!v.is_object()) {
-      throw Error(ErrorKind::Usage, cat("a ", type_name(v.type_index), " has no form in JSON"));
+      throw Error(ErrorKind::Usage,
+                  cat("a ", type_name(v.type_index), " can't be written as JSON"));
     }
     out_.begin_object().key("node").value(numbering_.numbers.at(v.v.object)).end_object();
   }
@@ -262,7 +264,7 @@ class Writer {
 
   void tensor(const Tensor& t) {
     if (t.device().device_type != kDLCPU) {
-      throw Error(ErrorKind::Usage, "a tensor on a device has no form in JSON");
+      throw Error(ErrorKind::Usage, "a tensor on a device can't be written as JSON");
     }
     Tensor c = t.compacted();
     std::string_view bytes(static_cast<const char*>(c.data()), static_cast<size_t>(c.bytes()));
@@ -288,9 +290,9 @@ class Reader {
     const Json* nodes = document.find("nodes");
     if (!version || version->kind != Json::Kind::Int || !root || !nodes ||
         nodes->kind != Json::Kind::Array) {
-      fail(document, "not a value of Tenon's: it needs \"tenon\", \"root\" and \"nodes\"");
+      fail(document, "not a Tenon value: it needs \"tenon\", \"root\" and \"nodes\"");
     }
-    if (version->integer != 1) fail(*version, "a version that isn't known");
+    if (version->integer != 1) fail(*version, "an unknown version");
     for (const Json& n : nodes->array) nodes_.push_back(node(n));
     return value(*root);
   }
@@ -318,7 +320,7 @@ class Reader {
   }
   DataType dtype(const Json& j) const {
     auto t = parse_dtype(string(j));
-    if (!t) fail(j, "no element type");
+    if (!t) fail(j, "not an element type");
     return *t;
   }
 
@@ -362,10 +364,10 @@ class Reader {
       if (!bytes_of_hex(string(inner), bytes)) fail(inner, "expected hexadecimal digits");
       return tag == "text" ? Any(String(bytes)) : Any(Bytes(bytes));
     }
-    fail(j, cat("a form that isn't known: ", quoted(tag)));
+    fail(j, cat("an unknown form: ", quoted(tag)));
   }
 
-  // A map, which setting the field checks.
+  // Returns a map, which is checked when the field is set.
   Any span(const Json& j) const {
     Map<String, Any> parts;
     for (const auto& [key, part] : j.object) {
@@ -394,7 +396,7 @@ class Reader {
     if (j.kind != Json::Kind::Object) fail(j, "expected a node");
     if (const Json* type = j.find("$type")) return record(j, *type);
     if (const Json* dtype_name = j.find("tensor")) return tensor(j, *dtype_name);
-    if (j.object.size() != 1) fail(j, "a node of no known form");
+    if (j.object.size() != 1) fail(j, "a node of an unknown form");
     const auto& [tag, inner] = j.object[0];
     if (tag == "array") {
       Array<Any> out;
@@ -406,12 +408,12 @@ class Reader {
       for (const Json& e : array(inner)) {
         if (array(e).size() != 2) fail(e, "expected a key and a value");
         Any key = value(e.array[0]);
-        if (out.contains(key)) fail(e, "a key stands twice");
+        if (out.contains(key)) fail(e, "a key appears twice");
         out.set(std::move(key), value(e.array[1]));
       }
       return out;
     }
-    fail(j, "a node of no known form");
+    fail(j, "a node of an unknown form");
   }
 
   Any record(const Json& j, const Json& type) const {

@@ -80,9 +80,9 @@ TEST_F(ObjectJson, SaysWhereItIsWrong) {
   EXPECT_EQ(message(R"({"array": [{"node": -1}]})"), "x: no node before this one has that number");
   EXPECT_EQ(message(R"({"array": [[1]]})"), "x: an array must be a node of its own");
   EXPECT_EQ(message(R"({"map": [[1]]})"), "x: expected a key and a value");
-  EXPECT_EQ(message(R"({"map": [[1, 2], [1, 3]]})"), "x: a key stands twice");
+  EXPECT_EQ(message(R"({"map": [[1, 2], [1, 3]]})"), "x: a key appears twice");
   EXPECT_EQ(message(R"({"array": [{"shape": [1.5]}]})"), "x: expected an integer");
-  EXPECT_EQ(message(R"({"array": [{"dtype": "f33"}]})"), "x: no element type");
+  EXPECT_EQ(message(R"({"array": [{"dtype": "f33"}]})"), "x: not an element type");
   EXPECT_EQ(message(R"({"array": [{"bytes": "0"}]})"), "x: expected hexadecimal digits");
   EXPECT_EQ(message(R"({"array": [{"float": "0xg"}]})"), "x: expected the bits of a float");
   EXPECT_EQ(message(R"({"tensor": "int8", "shape": [2], "data": "AA=="})"),
@@ -90,7 +90,7 @@ TEST_F(ObjectJson, SaysWhereItIsWrong) {
   EXPECT_EQ(message(R"({"tensor": "int8", "shape": [1], "data": "A=A="})"), "x: expected base 64");
   EXPECT_EQ(message(R"({"tensor": "int8", "shape": [-1], "data": ""})"),
             "x: data of 0 bytes for int8[-1]");
-  EXPECT_EQ(message("{}"), "x: a node of no known form");
+  EXPECT_EQ(message("{}"), "x: a node of an unknown form");
   EXPECT_THROW(from_json("[]"), Error);
   EXPECT_THROW(from_json(R"({"tenon": 2, "root": 1, "nodes": []})"), Error);
 }
