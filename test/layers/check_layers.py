@@ -2,9 +2,11 @@
 """Checks every #include of src, tools, test, bench and examples against layers.txt.
 
 A file belongs to the longest folder of layers.txt that holds it; it may include its own folder and
-those its line lists (`*`: all of them). A `*_test.cc` may also include what its folder's `+test`
-line lists. A header that a line `<PREFIX>: FOLDER...` names may be included from those folders only. A source with a header of its own name includes that first, which proves that
-the header compiles alone (the other headers get a generated source each: cmake/layers.cmake).
+those its line lists (`*`: all of them). Tests (`*_test.cc`, `*_testing.h`) may also include what
+their folder's `+test` line lists. An edge that no #include uses is a violation as well. A header
+that a line `<PREFIX>: FOLDER...` names may be included from those folders only. A source with a
+header of its own name includes that first, which proves that the header compiles alone (the other
+headers get a generated source each: cmake/layers.cmake).
 
 Usage: check_layers.py [ROOT]; exits 1 after a line for each violation:
   src/vm/isa/a.cc:3: includes loop/ir.h of src/loop; src/vm/isa may include src/support src/object
@@ -18,6 +20,7 @@ from pathlib import Path
 WALKED = ("include", "src", "tools", "test", "bench", "examples")
 SUFFIXES = (".h", ".cc", ".c", ".inc", ".def")
 INCLUDE = re.compile(r'\s*#\s*include\s*([<"])([^>"]+)[>"]')
+TESTS = ("_test.cc", "_testing.h")
 LINE = re.compile(r"(<?[\w./+*-]+>?):\s*(.*)")
 # Not layers: input to tests, and programs built against an installed Tenon or a peer.
 PUBLIC = "include/tenon"
@@ -31,6 +34,8 @@ class Layers:
         self.extra_for_tests: dict[str, list[str]] = {}
         self.external: dict[str, list[str]] = {}
         self.errors: list[str] = []
+        # The edges that no #include has used so far: (name of the line, folder) to the line's number.
+        self.unused: dict[tuple[str, str], int] = {}
         for number, line in enumerate(text.splitlines(), 1):
             line = line.split("#")[0].strip()
             match = LINE.fullmatch(line)
@@ -43,6 +48,9 @@ class Layers:
             if name.startswith("<"):
                 self.external[name.strip("<>")] = folders
                 continue
+            for other in folders:
+                if other not in ("*", PUBLIC):
+                    self.unused[name, other] = number
             if name.endswith("+test"):
                 self.extra_for_tests[name.removesuffix("+test")] = folders
                 continue
@@ -78,11 +86,10 @@ def check_file(root: Path, path: str, layers: Layers) -> list[str]:
     folder = layers.folder_of(path)
     if folder is None:
         return [f"{path}:1: stands in no folder of layers.txt"]
-    if folder == PUBLIC:
-        allowed = []
-    else:
-        allowed = [PUBLIC] + layers.allowed[folder]
-    if path.endswith("_test.cc"):
+    allowed = [] if folder == PUBLIC else [PUBLIC] + layers.allowed[folder]
+    line_of_tests = f"{folder}+test"
+    is_test = path.endswith(TESTS)
+    if is_test:
         allowed = allowed + layers.extra_for_tests.get(folder, [])
     own_header = re.sub(r"(_test)?\.cc?$", ".h", path)
     first_quoted = None
@@ -104,7 +111,9 @@ def check_file(root: Path, path: str, layers: Layers) -> list[str]:
         other = layers.folder_of(target)
         if other is None:
             errors.append(f"{path}:{number}: includes {name}, which stands in no folder of layers.txt")
-        elif other != folder and other not in allowed and "*" not in allowed:
+            continue
+        layers.unused.pop((line_of_tests if is_test else folder, other), None)
+        if other != folder and other not in allowed and "*" not in allowed:
             may = " ".join(allowed[1:]) or "nothing else"
             errors.append(f"{path}:{number}: includes {name} of {other}; {folder} may include {may}")
     if path.endswith(".cc") and not path.endswith("_test.cc") and (root / own_header).exists():
@@ -127,6 +136,8 @@ def check(root: Path) -> tuple[int, list[str]]:
                     files += 1
                     path = str(Path(directory, name).relative_to(root))
                     errors += check_file(root, path, layers)
+    for (name, other), number in layers.unused.items():
+        errors.append(f"layers.txt:{number}: nothing in {name} includes {other}")
     return files, errors
 
 

@@ -21,7 +21,7 @@ GOOD = {
     "src/low/a_test.cc": '#include "low/a.h"\n#include "mid/b.h"\n',
     "src/mid/b.h": '#include "low/a.h"\n#include <heavy/h.h>\n#include "tenon/c_api.h"\n',
     "src/mid/deep/c.cc": '#include "mid/b.h"\n#include "schema_generated.h"\n',
-    "src/top/t.cc": '#include "mid/b.h"\n',
+    "src/top/t.cc": '#include "mid/b.h"\n#include "low/a.h"\n',
     "include/tenon/c_api.h": "#include <stdint.h>\n",
     "test/e2e/x_test.cc": '#include "top/t.h"\n#include "low/a.h"\n',
 }
@@ -52,6 +52,29 @@ class CheckLayersTest(unittest.TestCase):
             ["src/low/c.cc:1: includes mid/b.h of src/mid; src/low may include nothing else"],
         )
 
+    def test_headers_for_tests_may_include_what_tests_may(self):
+        self.assertEqual(self.violations({"src/low/a_testing.h": '#include "mid/b.h"\n'}), [])
+
+    def test_edges_that_nothing_uses(self):
+        self.assertEqual(
+            self.violations({"src/top/t.cc": '#include "mid/b.h"\n', "src/low/a_test.cc": ""}),
+            [
+                "layers.txt:4: nothing in src/top includes src/low",
+                "layers.txt:5: nothing in src/low+test includes src/mid",
+            ],
+        )
+
+    def test_an_edge_that_only_tests_use_belongs_to_their_line(self):
+        self.assertEqual(
+            self.violations(
+                {
+                    "src/top/t.cc": '#include "mid/b.h"\n',
+                    "src/top/t_test.cc": '#include "low/a.h"\n',
+                }
+            ),
+            ["layers.txt:4: nothing in src/top includes src/low"],
+        )
+
     def test_relative_include_cannot_slip_past(self):
         self.assertEqual(
             self.violations({"src/low/c.cc": '#include "../mid/b.h"\n'}),
@@ -60,14 +83,14 @@ class CheckLayersTest(unittest.TestCase):
 
     def test_third_party_header_outside_its_folder(self):
         self.assertEqual(
-            self.violations({"src/top/t.cc": "#include <heavy/h.h>\n"}),
-            ["src/top/t.cc:1: includes heavy/h.h; only src/mid may"],
+            self.violations({"src/top/u.cc": "#include <heavy/h.h>\n"}),
+            ["src/top/u.cc:1: includes heavy/h.h; only src/mid may"],
         )
 
     def test_third_party_header_in_quotes(self):
         self.assertEqual(
-            self.violations({"src/top/t.cc": '#include "heavy/h.h"\n'}),
-            ["src/top/t.cc:1: includes heavy/h.h; only src/mid may"],
+            self.violations({"src/top/u.cc": '#include "heavy/h.h"\n'}),
+            ["src/top/u.cc:1: includes heavy/h.h; only src/mid may"],
         )
 
     def test_public_header_includes_nothing_of_ours(self):
@@ -94,7 +117,10 @@ class CheckLayersTest(unittest.TestCase):
     def test_layers_only_look_down(self):
         self.assertEqual(
             self.violations({}, LAYERS.replace("src/low:  ", "src/low: src/top")),
-            ["layers.txt:2: src/low may not include src/top: it does not stand above it"],
+            [
+                "layers.txt:2: src/low may not include src/top: it does not stand above it",
+                "layers.txt:2: nothing in src/low includes src/top",
+            ],
         )
 
 
