@@ -1,4 +1,4 @@
-// Every library that may be offered calls, in order of preference.
+// The offers of all libraries, in order of preference.
 #pragma once
 
 #include <vector>

@@ -17,7 +17,7 @@ const TensorType* known_f32(const Operand& operand) {
   return tensor && tensor->dtype == f32 ? tensor : nullptr;
 }
 
-// The one element of a constant f32 tensor or of a scalar.
+// The element of a constant f32 tensor of one element or of a constant scalar.
 std::optional<double> constant_element(const Operand& operand) {
   auto* constant = operand.as<Constant>();
   if (!constant) return std::nullopt;
@@ -26,13 +26,14 @@ std::optional<double> constant_element(const Operand& operand) {
   return *tensor->data_as<float>();
 }
 
-// A base call with what follows it, up to the root, whose binding the library's call replaces.
+// A base call and the calls that follow it, up to the root, whose binding the library call
+// replaces.
 struct Match {
   Ref<const Call> base;
-  Operand bias, residual;  // operands of the old function
+  Operand bias, residual;  // of the original function
   Activation activation = Activation::None;
   double alpha = 0, beta = 0;
-  Span span;  // of all that the call replaces
+  Span span;  // of all calls that are replaced
 };
 
 class Matcher {
@@ -74,7 +75,7 @@ class Matcher {
     for (const Dim& dim : w->dims) {
       if (dim.is_const(0)) return false;
     }
-    // Groups of one channel with several filters each run oneDNN's reference code.
+    // oneDNN runs its reference code for groups of one channel with several filters each.
     const int64_t groups = call.attrs.at("groups").as<int64_t>();
     const Dim& inputs = w->dims[w->dims.size() - 2];
     const Dim& filters = w->dims[w->dims.size() - 1];
@@ -85,8 +86,8 @@ class Matcher {
     if (call.kind != CalleeKind::kOperator || !(call.callee == "matmul")) return false;
     auto *a = known_f32(call.args[0]), *b = known_f32(call.args[1]);
     if (!a || !b || a->rank < 2 || b->rank < 2 || a->rank > 6 || b->rank > 6) return false;
-    // A few rows times a matrix that the caches hold are sooner multiplied than handed over: own
-    // kernels take 0.2 to 9 us for 1 to 8 rows and 64 x 64 to 256 x 256, oneDNN 1.2 to 11 (Zen 4).
+    // For a few rows times a matrix that fits the caches, our own kernels are faster: they take 0.2
+    // to 9 us for 1 to 8 rows and 64 x 64 to 256 x 256, oneDNN 1.2 to 11 (Zen 4).
     constexpr int64_t kFewRows = 8, kSmallMatrix = 1 << 16;
     auto rows = a->dims[a->dims.size() - 2].as_const(), inner = a->dims.back().as_const(),
          columns = b->dims.back().as_const();
@@ -96,7 +97,7 @@ class Matcher {
     return !(a->rank == 2 && rows && *rows <= kFewRows && small_matrix);
   }
 
-  // Follows single uses from the base: bias, residual, activation, each at most once.
+  // Follows single uses from the base: a bias, a residual and an activation, each at most once.
   void extend(Ref<const Call> base, const Binding& binding,
               const std::unordered_map<const Var*, const Binding*>& consumer) {
     const bool product = base->callee == "matmul";
@@ -109,7 +110,7 @@ class Matcher {
     const Binding* root = &binding;
     while (!open_inner && match.activation == Activation::None && uses_[root->var.get()] == 1) {
       auto next = consumer.find(root->var.get());
-      // The other operand's chain may have taken that call already.
+      // The chain of the other operand may already contain that call.
       if (next == consumer.end()) break;
       const Var* taken = next->second->var.get();
       if (roots.contains(taken) || inner.contains(taken)) break;
@@ -138,7 +139,7 @@ class Matcher {
       match->residual = other;
       return true;
     }
-    // oneDNN's relu and clip give for NaN what they give for the least number.
+    // oneDNN's relu and clip turn NaN into the lower bound.
     if (nan_may_vanish_ && call->callee == "relu") {
       match->activation = Activation::Relu;
     } else if (nan_may_vanish_ && call->callee == "clip" && call->args.size() == 3 &&
@@ -172,7 +173,7 @@ class Partitioner : public Rewriter {
       return it->second.base->callee == "conv" ? convolution(var, it->second)
                                                : product(var, it->second);
     }
-    if (matcher_->inner.contains(var.get())) return var;  // part of a later root
+    if (matcher_->inner.contains(var.get())) return var;  // part of a later root's match
     return keep(var, value);
   }
 
@@ -203,7 +204,7 @@ class Partitioner : public Rewriter {
                 /*first_two_mapped=*/true);
   }
 
-  // The operand of a transpose instead of its result; already an operand of the new function.
+  // Looks through a transpose; returns an operand of the new function and the permutation.
   std::pair<Operand, std::vector<int64_t>> through_transpose(const Operand& old) {
     const Operand now = mapped(old);
     const ExprRef definition = builder().definition_of(now);

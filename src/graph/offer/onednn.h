@@ -1,5 +1,5 @@
-// What oneDNN takes: channels-last convolutions and matrix products of f32, with the bias, the
-// residual and the activation that follow, and with transpositions of a product's operands.
+// oneDNN takes channels-last convolutions and matrix products of f32, with the bias, residual and
+// activation that follow them, and with transposes of a product's operands.
 #pragma once
 
 #include "graph/ir/interfaces.h"

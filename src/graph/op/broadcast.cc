@@ -20,9 +20,9 @@ Scalar floor_divide(const InferContext&, const Elements& x) {
   return x[0]->dtype.is_float() ? unary(UnaryOp::kFloor, x[0] / x[1]) : floor_div(x[0], x[1]);
 }
 
-// ---- what is known of elements ----
+// ---- carried elements ----
 
-// What is known of one element, from what is known of the operands' elements.
+// A result element as an expression of the operands' elements, if it is known.
 using ValueOf = std::optional<Dim> (*)(const Dim& a, const Dim& b);
 
 std::optional<Dim> known_sum(const Dim& a, const Dim& b) {
@@ -110,7 +110,7 @@ std::optional<Dim> known_xor(const Dim& a, const Dim& b) {
   return std::nullopt;
 }
 
-// The elements of operand i, repeated to `count` of them.
+// The elements of operand i, broadcast to `count` elements.
 Values repeated(const InferContext& cx, size_t i, int64_t count) {
   auto values = values_of(cx, i);
   if (!values) return std::nullopt;
@@ -132,7 +132,7 @@ Values binary_values(const InferContext& cx, const TensorType& result) {
     std::optional<Dim> value;
     try {
       value = kValue((*a)[i], (*b)[i]);
-    } catch (const Error&) {  // past 64 bits: the element wraps, which no Dim can say
+    } catch (const Error&) {  // the element would wrap, which a Dim can't express
     }
     if (!value) return std::nullopt;
     out.push_back(*value);
@@ -181,9 +181,9 @@ const Function kFunctions[] = {
     {"bitwise_and", kInts, plain<BinaryOp::kAnd>, nullptr, "a and b, bit by bit"},
     {"bitwise_or", kInts, plain<BinaryOp::kOr>, nullptr, "a or b, bit by bit"},
     {"bitwise_xor", kInts, plain<BinaryOp::kXor>, nullptr, "a or b, not both, bit by bit"},
-    {"shift_left", kInts, plain<BinaryOp::kShl>, nullptr, "a * 2^b; past the width it is 0"},
+    {"shift_left", kInts, plain<BinaryOp::kShl>, nullptr, "a * 2^b; 0 if b is at least the width"},
     {"shift_right", kInts, plain<BinaryOp::kShr>, nullptr,
-     "floor(a / 2^b); past the width it is 0"},
+     "floor(a / 2^b); 0 if b is at least the width"},
 };
 
 // ---- pow ----
@@ -193,7 +193,7 @@ TypeRef infer_pow(InferContext& cx) {
   return tensor_type(dtype, broadcast_operands(cx));
 }
 
-// An integer to the power of a float is computed in the wider of the float and f64.
+// An integer raised to a float is computed in f64.
 Scalar power(const InferContext&, const Elements& x) {
   const Scalar &a = x[0], &b = x[1];
   if (a->dtype == b->dtype) return binary(BinaryOp::kPow, a, b);
@@ -225,7 +225,7 @@ Values where_values(const InferContext& cx, const TensorType& result) {
   if (!x || !y) return std::nullopt;
   auto condition = repeated(cx, 0, *count);
   for (size_t i = 0; i < x->size(); ++i) {
-    if ((*x)[i] == (*y)[i]) continue;  // the same whatever the condition is
+    if ((*x)[i] == (*y)[i]) continue;  // doesn't depend on the condition
     if (!condition || !(*condition)[i].is_const()) return std::nullopt;
     if ((*condition)[i].is_const(0)) (*x)[i] = (*y)[i];
   }
@@ -234,7 +234,7 @@ Values where_values(const InferContext& cx, const TensorType& result) {
 
 Sample sample_where(const Operator& op, uint64_t seed) {
   Random random(seed + 1);
-  // Two operands as of any binary operator, and a condition of the shape of one of them.
+  // Two operands as for any binary operator, and a condition with the shape of one of them.
   Operator of_two = op;
   of_two.operands.erase(of_two.operands.begin());
   Sample s = sample_pointwise(of_two, seed);
@@ -314,7 +314,7 @@ void register_broadcast(OperatorTable& table) {
                                     {"min", kNumbers, OperandSpec::kOptional},
                                     {"max", kNumbers, OperandSpec::kOptional}},
                        .attrs = {},
-                       .summary = "min(max(x, min), max); an absent bound bounds nothing",
+                       .summary = "min(max(x, min), max); an absent bound has no effect",
                        .infer = nullptr,
                        .element = clip,
                        .value = clip_values,

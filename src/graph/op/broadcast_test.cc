@@ -14,7 +14,7 @@ int64_t bits(double x) {
   return static_cast<int64_t>(x);
 }
 
-// Divisors of integers aren't 0.
+// Integer divisors that are not 0.
 Tensor divisor(size_t operand, const Sample& sample, Random& random) {
   const auto* t = type_as<TensorType>(sample.operands[operand]);
   if (operand == 0 || t->dtype.is_float()) return Tensor();

@@ -44,15 +44,15 @@ void require_operands(InferContext& cx) {
   }
 }
 
-// Channel `c` of `per_group` in group `group`, of `channels` in all.
+// The channel with index `c` within `group`, which has `per_group` of all `channels`.
 Scalar channel_of(const Scalar& group, const Scalar& c, const Dim& per_group, int64_t groups,
                   const Dim& channels) {
   Scalar channel = groups == 1 ? c : per_group.is_const(1) ? group : group * size(per_group) + c;
   return within(channel, per_group * groups, channels);
 }
 
-// The group of channel `m`, of `channels`; the rest of channels that the groups can't share evenly,
-// which inference refuses, counts to the last.
+// The group of channel `m` of `channels`. Clamped to the last group, since a hostile caller may
+// pass a number of channels that the groups don't divide, which inference refuses.
 Scalar group_of(const Scalar& m, const Dim& channels, int64_t groups) {
   if (groups == 1) return index(0);
   Dim per_group = floordiv(channels, groups);
@@ -60,7 +60,7 @@ Scalar group_of(const Scalar& m, const Dim& channels, int64_t groups) {
   return proves_equal(per_group * groups, channels) ? group : min_of(group, index(groups - 1));
 }
 
-// The sum, plus the bias if there is one, in the result's dtype.
+// Adds the stage that adds the bias, if any, and converts to the result's dtype.
 void add_result(const LowerContext& cx, const Layout& layout, const std::vector<Dim>& extents,
                 const std::function<Scalar(const Indices&, const Indices&)>& body,
                 std::vector<StageRef>* stages) {
@@ -138,7 +138,7 @@ loop::ComputeRef lower_conv(const LowerContext& cx) {
 
 // ---- conv_transpose ----
 
-// Each x spreads over the result: x at place t adds to place t * stride - before + k * dilation.
+// Element t of x contributes to places t * stride - before + k * dilation of the result.
 TypeRef infer_conv_transpose(InferContext& cx) {
   require_operands(cx);
   const TensorType &x = cx.tensor(0), &w = cx.tensor(1);

@@ -1,4 +1,4 @@
-// docs/operators.md, written from the operator table.
+// Generates docs/operators.md from the operator table.
 #include <map>
 
 #include "graph/ir/op.h"

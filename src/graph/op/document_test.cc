@@ -9,7 +9,7 @@
 namespace tenon::graph {
 namespace {
 
-// TENON_BLESS=1 writes the file instead.
+// With TENON_BLESS=1, writes the file instead.
 TEST(Document, IsWhatTheTableSays) {
   register_operators();
   const char* path = "docs/operators.md";

@@ -24,7 +24,7 @@ Scalar relu(const InferContext&, const Elements& x) {
   return x[0]->dtype.is_unsigned_int() ? x[0] : max_of(x[0], number(x[0]->dtype, 0));
 }
 
-// Written so that nothing overflows: the greater of x and 0 is all that large results are made of.
+// max(x, 0) + log(1 + exp(-|x|)), which doesn't overflow.
 Scalar softplus(const InferContext&, const Elements& x) {
   const DataType dtype = wide(x[0]->dtype);
   const Scalar v = as(dtype, x[0]), one = number(dtype, 1), zero = number(dtype, 0);

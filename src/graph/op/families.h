@@ -1,4 +1,4 @@
-// The operator families, one source file each; register.h adds them all.
+// The operator families, one source file each; register_operators() adds them all.
 #pragma once
 
 #include "graph/ir/op.h"

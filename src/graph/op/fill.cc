@@ -71,7 +71,7 @@ Values range_values(const InferContext& cx, const TensorType& result) {
   std::vector<Dim> out;
   try {
     for (int64_t i = 0; i < *count; ++i) out.push_back(start->front() + delta->front() * i);
-  } catch (const Error&) {  // past 64 bits an element wraps
+  } catch (const Error&) {  // an element would wrap
     return std::nullopt;
   }
   return fitting(result.dtype, out);
@@ -114,7 +114,7 @@ Sample sample_eye(const Operator&, uint64_t seed) {
 
 // ---- shape_of, size_of ----
 
-// The axes that shape_of tells, as ONNX's Shape clamps them.
+// The range of axes that shape_of returns, clamped like ONNX's Shape.
 std::pair<int64_t, int64_t> told_axes(const InferContext& cx, int64_t rank) {
   auto clamped = [&](int64_t at) {
     if (at < 0) at += rank;
@@ -188,7 +188,8 @@ TypeRef infer_one_hot(InferContext& cx) {
   return tensor_type(values.dtype, dims);
 }
 
-// An index of -depth ... -1 counts from the end; any other that is out of range is off everywhere.
+// An index in -depth ... -1 counts from the end; any other index out of range gives only off
+// values.
 loop::ComputeRef lower_one_hot(const LowerContext& cx) {
   const BufferRef &indices = cx.input(0), &values = cx.input(1), &y = cx.output();
   int64_t axis = cx.info().axis(cx.info().attr_int("axis"), cx.info().tensor(0).rank + 1);
@@ -229,7 +230,7 @@ loop::ComputeRef lower_trilu(const LowerContext& cx) {
   bool upper = cx.info().attr_bool("upper");
   return cx.compute({map_stage(cx.output(), [&](const Indices& i) {
     Scalar k = cx.info().has(1) ? only_element(cx.input(1)) : index(0);
-    // The offset may be any i64, so it is compared and not added to.
+    // The offset may be any i64; adding to it could overflow.
     Scalar distance = i[i.size() - 1] - i[i.size() - 2];
     Scalar kept = upper ? le(k, distance) : le(distance, k);
     return select(kept, load(x, i), number(x->dtype, 0));
@@ -270,15 +271,15 @@ void register_fill(OperatorTable& table) {
              .attrs = {{"shape", AttrKind::kDims, nullptr, "of the result, two sizes"},
                        {"k", AttrKind::kInt, "0", "the diagonal: column - row"},
                        {"dtype", AttrKind::kDType, "f32", "of the result"}},
-             .summary = "1 on a diagonal, 0 elsewhere",
+             .summary = "ones on a diagonal, zeros elsewhere",
              .infer = infer_eye,
              .lower = lower_eye,
              .sample = sample_eye});
   table.add({.name = "shape_of",
              .kind = OpKind::kMovement,
              .operands = {{"x", kAll}},
-             .attrs = {{"start", AttrKind::kInt, "0", "first axis told; clamped"},
-                       {"end", AttrKind::kInt, "64", "axis after the last told; clamped"}},
+             .attrs = {{"start", AttrKind::kInt, "0", "first axis; clamped"},
+                       {"end", AttrKind::kInt, "64", "axis after the last; clamped"}},
              .summary = "the sizes of x (i64)",
              .infer = infer_shape_of,
              .lower = lower_shape_of,
@@ -298,19 +299,20 @@ void register_fill(OperatorTable& table) {
        .kind = OpKind::kMovement,
        .operands = {{"indices", kNumbers}, {"values", kAll}},
        .attrs = {{"depth", AttrKind::kDim, nullptr, "size of the new axis"},
-                 {"axis", AttrKind::kInt, "-1", "where the new axis is"}},
+                 {"axis", AttrKind::kInt, "-1", "position of the new axis"}},
        .summary = "values[1] where the place on the new axis is the index, values[0] elsewhere",
        .infer = infer_one_hot,
        .lower = lower_one_hot,
        .sample = sample_one_hot});
-  table.add({.name = "trilu",
-             .kind = OpKind::kMovement,
-             .operands = {{"x", kAll}, {"k", only(i64), OperandSpec::kOptional}},
-             .attrs = {{"upper", AttrKind::kBool, "true", "which triangle stays"}},
-             .summary = "one triangle of the last two axes, 0 elsewhere; k moves the diagonal",
-             .infer = infer_trilu,
-             .lower = lower_trilu,
-             .sample = sample_trilu});
+  table.add(
+      {.name = "trilu",
+       .kind = OpKind::kMovement,
+       .operands = {{"x", kAll}, {"k", only(i64), OperandSpec::kOptional}},
+       .attrs = {{"upper", AttrKind::kBool, "true", "keep the upper triangle, else the lower"}},
+       .summary = "one triangle of the last two axes, 0 elsewhere; k shifts the diagonal",
+       .infer = infer_trilu,
+       .lower = lower_trilu,
+       .sample = sample_trilu});
 }
 
 }  // namespace tenon::graph

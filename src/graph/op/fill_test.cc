@@ -140,7 +140,7 @@ TEST(Pad, AgreesWithItsDefinition) {
       Index at = i;
       for (size_t k = 0; k < i.size(); ++k) {
         int64_t low = std::max<int64_t>(0, -before[k]);
-        int64_t high = x.shape[k] - std::max<int64_t>(0, -after[k]) - 1;  // what cropping leaves
+        int64_t high = x.shape[k] - std::max<int64_t>(0, -after[k]) - 1;  // after cropping
         int64_t p = i[k] - before[k];
         while (p < low || p > high) {
           if (mode == "constant") return;
@@ -171,7 +171,7 @@ TEST(Pad, NothingToCopyIsAnError) {
             "operator 'pad': axis 0: what is left to pad: 0 is greater than -1");
 }
 
-// The place of the parameter for an element: by tensor, axis or block.
+// The parameter for an element: per tensor, axis or block.
 double parameter(const Trial& t, size_t operand, const Index& i) {
   Nd p(t.operands[operand]);
   size_t axis = static_cast<size_t>(t.integer("axis"));

@@ -1,5 +1,5 @@
-// Operators that pick elements by indices that are data. An index of -n ... -1 counts from the end;
-// any other that is out of range is an error at run time.
+// Operators that pick elements by indices that are data. An index in -n ... -1 counts from the end;
+// any other index out of range is an error at run time.
 #include "graph/op/families.h"
 #include "graph/op/index.h"
 #include "graph/op/rule.h"
@@ -106,7 +106,7 @@ Sample sample_gather_elements(const Operator& op, uint64_t seed) {
 
 // ---- gather_nd ----
 
-// How many axes of x an index tuple names.
+// How many axes of x an index tuple indexes.
 int64_t tuple_length(const InferContext& cx, size_t i) {
   const TensorType& indices = cx.tensor(i);
   if (indices.rank == 0) cx.fail(cat(cx.operand_text(i), " has rank 0, expected at least 1"));

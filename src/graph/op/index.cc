@@ -17,8 +17,8 @@ Scalar number(DataType dtype, double value) {
 
 Scalar window(const Dim& start, const Dim& length, const Dim& extent) {
   if (proves_nonnegative(start) && proves_less_equal(start + length, extent)) return size(start);
-  // The start is checked against the starts that are possible. (A negative start counts from their
-  // end, and is in range too; that it is refused is the `check` binding's business.)
+  // Checks the start against the number of possible starts. (A negative start counts from the end,
+  // so it is in range too; the `check` binding refuses it.)
   return loop::checked_index(size(start), extent - length + 1);
 }
 
@@ -54,7 +54,7 @@ Scalar flatten(const Indices& indices, const std::vector<Dim>& dims) {
 
 Indices unflatten(const Scalar& offset, const std::vector<Dim>& dims) {
   Indices out(dims.size(), index(0));
-  // The outermost dimension that is not 1 takes what is left, without a remainder.
+  // The outermost dimension that is not 1 takes the remaining quotient and needs no modulo.
   size_t first = 0;
   while (first < dims.size() && dims[first].is_const(1)) ++first;
   Scalar rest = offset;

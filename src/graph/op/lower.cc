@@ -13,7 +13,7 @@ namespace {
 
 using loop::Buffer;
 
-// Dims of a tensor or scalar type.
+// The dimensions of a tensor or scalar type.
 std::vector<Dim> dims_of(const TypeRef& type) {
   if (type.as<ScalarType>()) return {};
   auto* tensor = type.as<TensorType>();
@@ -119,7 +119,7 @@ std::optional<Obstacle> find_obstacle(const FunctionExpr& f) {
     if (binding->value.is<Check>()) continue;
     auto* call = binding->value.as<Call>();
     const Operator* op = operator_of(binding->value);
-    if (!op) return Obstacle{binding->span, "what is no call of an operator"};
+    if (!op) return Obstacle{binding->span, "something other than an operator call"};
     if (!op->lower) return Obstacle{binding->span, cat("operator '", op->name, "'")};
     for (const Operand& arg : call->args) {
       auto* constant = arg ? arg.as<Constant>() : nullptr;
@@ -135,7 +135,7 @@ std::optional<Obstacle> find_obstacle(const FunctionExpr& f) {
     results.insert(binding->var.get());
   }
   if (!results.contains(f.body->result.get())) {
-    return Obstacle{f.span, "a result that none of its calls gives"};
+    return Obstacle{f.span, "a result that none of its calls computes"};
   }
   return std::nullopt;
 }
@@ -146,7 +146,7 @@ loop::ComputeRef lower_primitive(const FunctionRef& primitive) {
   compute->inputs = Array<Ref<const Buffer>>(lowered.params);
   compute->stages = Array<Ref<const loop::Stage>>(lowered.stages);
   compute->outputs = Array<Ref<const Buffer>>(lowered.outputs);
-  compute->in_bounds = true;  // as operators lower
+  compute->in_bounds = true;  // lowerings stay in range
   return loop::inline_stages(compute);
 }
 

@@ -1,4 +1,4 @@
-// Lowering of primitive functions: calls of operators, of which each has a Compute, to one Compute.
+// Lowers primitive functions, whose operators each have a Compute, to one joined Compute.
 #pragma once
 
 #include <optional>
@@ -11,10 +11,11 @@ namespace tenon::graph {
 
 // The kernel of `primitive`: its inputs are the parameters in order, its outputs the result or the
 // fields of a tuple. Symbols keep their names; constants of one element become literals. The joined
-// Compute is simplified (loop::inline_stages). `primitive` has no obstacle.
+// Compute is simplified (loop::inline_stages). find_obstacle() must have found nothing.
 loop::ComputeRef lower_primitive(const FunctionRef& primitive);
 
-// Why a function can't be one kernel. What fusion makes has none; a program may ask for any.
+// Why a function can't be one kernel. Functions that fusion makes have no obstacle; functions that
+// a program marks as primitive may.
 struct Obstacle {
   Span span;
   std::string found;

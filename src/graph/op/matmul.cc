@@ -1,4 +1,4 @@
-// The matrix product, as numpy.matmul has it: batches broadcast, operands of rank 1 are a row on
+// The matrix product, as in numpy.matmul: batches broadcast, and operands of rank 1 are a row on
 // the left and a column on the right, whose axis the result drops. f16 is summed in f32.
 #include "graph/op/families.h"
 #include "graph/op/index.h"
@@ -10,8 +10,8 @@ namespace {
 // The operands as stacks of matrices.
 struct Product {
   std::vector<Dim> a_batch, b_batch;
-  std::optional<Dim> rows, columns;  // absent: the operand is a vector
-  Dim a_depth, b_depth;              // the size summed over, in each operand
+  std::optional<Dim> rows, columns;  // nullopt if the operand is a vector
+  Dim a_depth, b_depth;              // the size of the summed axis in each operand
 };
 
 Product product_of(const std::vector<Dim>& a, const std::vector<Dim>& b) {
@@ -59,7 +59,7 @@ loop::ComputeRef lower_matmul(const LowerContext& cx) {
     auto matrix = [&](const BufferRef& m, const Indices& rest) {
       Indices at = batch_index;
       std::vector<Dim> space = batch, own = dims_of(m);
-      // A vector has no batch; a matrix has the product's, broadcast.
+      // A vector has no batch; a matrix has the product's batch, broadcast.
       if (m->shape.size() == 1) at.clear(), space.clear();
       for (size_t r = 0; r < rest.size(); ++r) {
         at.push_back(rest[r]);

@@ -1,5 +1,4 @@
-// Operators that place each operand element somewhere else: reshape, transpose, expand, concat,
-// split, slice, tile.
+// Operators that move elements: reshape, transpose, expand, concat, split, slice, tile.
 #include "graph/op/families.h"
 #include "graph/op/index.h"
 #include "graph/op/rule.h"
@@ -7,7 +6,7 @@
 namespace tenon::graph {
 namespace {
 
-// The only operand's values, for operators that keep the order of elements.
+// The carried values of the only operand, for operators that keep the order of elements.
 Values same_values(const InferContext& cx, const TensorType& result) {
   auto count = carried_count(result);
   auto values = values_of(cx, 0);
@@ -31,7 +30,7 @@ TypeRef infer_reshape(InferContext& cx) {
   return tensor_type(x.dtype, shape);
 }
 
-// Cuts both shapes into groups of axes that hold equally many elements, so that an index needs
+// Splits both shapes into groups of axes with equally many elements, so that an index needs
 // divisions only within a group: [b, s, h*d] -> [b*s, h, d] is {b, s | h*d} and {b*s | h, d}.
 loop::ComputeRef lower_reshape(const LowerContext& cx) {
   const BufferRef &x = cx.input(0), &y = cx.output();
@@ -79,7 +78,7 @@ Sample sample_reshape(const Operator&, uint64_t seed) {
   Random random(seed);
   std::vector<int64_t> shape = random.shape(0, 4), to;
   int64_t run = 1;
-  for (int64_t n : shape) {  // joins some neighbours
+  for (int64_t n : shape) {  // merges some neighbouring axes
     run *= n;
     if (random.coin()) to.push_back(run), run = 1;
   }

@@ -111,7 +111,7 @@ TEST(Movement, SliceStepsEitherWay) {
   });
 }
 
-// A kernel may be called with a start that inference could not know: it stops, and reads nothing.
+// A kernel that is called with a start that inference could not know stops and reads nothing.
 TEST(Movement, SliceChecksAStartThatIsNotProved) {
   register_operators();
   Dim n = Dim::symbol("n"), start = Dim::symbol("start");

@@ -1,8 +1,8 @@
 // Normalisations: softmax and its logarithm over one axis; layer, rms, instance, group and batch
 // norm; local response normalisation. f16 is computed in f32 throughout.
 //
-// Variances are the mean of squared distances from the mean, found first: the difference of the
-// mean square and the square of the mean cancels.
+// A variance is computed as the mean of squared distances from the mean, because the mean square
+// minus the squared mean suffers from cancellation.
 #include "graph/op/families.h"
 #include "graph/op/rows.h"
 #include "graph/op/rule.h"
@@ -28,7 +28,7 @@ struct Moments {
   std::vector<StageRef> stages;
 };
 
-// mean, sum: where the results are wanted, else buffers of their own.
+// `mean` receives the means; if null, they get a buffer of their own.
 Moments moments(const Rows& rows, const BufferRef& x, double epsilon, BufferRef mean = nullptr,
                 BufferRef inverse = nullptr) {
   DataType dtype = wide(x->dtype);
@@ -59,7 +59,7 @@ TypeRef infer_softmax(InferContext& cx) {
   return tensor_type(x.dtype, dims_of(x));
 }
 
-// Softmax, or its logarithm.
+// Softmax or its logarithm.
 template <bool kLogarithm>
 loop::ComputeRef lower_softmax(const LowerContext& cx) {
   const BufferRef &x = cx.input(0), &y = cx.output();
@@ -88,7 +88,7 @@ Sample sample_softmax(const Operator& op, uint64_t seed) {
 
 // ---- layer_norm, rms_norm ----
 
-// Operand i broadcasts to x without widening it.
+// Requires that operand i broadcasts to x without widening it.
 void require_fits(InferContext& cx, size_t i, const std::vector<Dim>& dims) {
   std::vector<Dim> own = dims_of(cx.tensor(i));
   if (own.size() > dims.size()) {
@@ -101,7 +101,7 @@ void require_fits(InferContext& cx, size_t i, const std::vector<Dim>& dims) {
   }
 }
 
-// Loads operand i, which inference showed to fit the axes of x, at an element of x.
+// Loads an operand that broadcasts to x, at an element of x.
 Scalar load_fitting(const BufferRef& b, const Indices& element, const std::vector<Dim>& dims) {
   size_t skipped = dims.size() - b->shape.size();
   Indices indices;
@@ -131,7 +131,7 @@ TypeRef infer_layer_norm(InferContext& cx) {
   return tuple_type({y, statistic, statistic});
 }
 
-// y = x_hat * scale + bias, in the wider dtype of x; the last stage of a normalisation.
+// The last stage of a normalisation: y = x_hat * scale + bias, computed in wide(dtype of x).
 Scalar scaled(const LowerContext& cx, const Scalar& normalized, const Indices& i) {
   std::vector<Dim> dims = dims_of(cx.input(0));
   DataType dtype = normalized->dtype;
@@ -204,7 +204,7 @@ Sample sample_rms_norm(const Operator& op, uint64_t seed) {
 
 // ---- norms with parameters per channel ----
 
-// Operand i is [C].
+// Requires that operand i has the shape [C].
 void require_channels(InferContext& cx, size_t i, const Dim& channels) {
   require_rank(cx, i, 1);
   cx.require_equal(cx.tensor(i).dims[0], channels,
@@ -247,7 +247,7 @@ loop::ComputeRef lower_instance_norm(const LowerContext& cx) {
   return cx.compute(m.stages);
 }
 
-// As instance norm over [N, groups, C / groups, ...], which is how the stages read x.
+// An instance norm of x seen as [N, groups, C / groups, ...].
 loop::ComputeRef lower_group_norm(const LowerContext& cx) {
   const InferContext& info = cx.info();
   const BufferRef &x = cx.input(0), &y = cx.output();
@@ -268,7 +268,7 @@ loop::ComputeRef lower_group_norm(const LowerContext& cx) {
                   }));
   m.stages.push_back(map_stage(y, [&](const Indices& i) {
     Scalar group = floor_div(i[1], size(per_group));
-    // Channels beyond the last whole group would name a group that isn't there.
+    // Channels beyond the last whole group have no group of their own.
     if (!proves_equal(per_group * groups, channels)) group = min_of(group, index(groups - 1));
     Indices r = {i[0], group};
     Scalar normalized = (wide_load(x, i) - load(m.mean, r)) * load(m.inverse_deviation, r);
@@ -306,8 +306,8 @@ TypeRef infer_batch_norm(InferContext& cx) {
   return tensor_type(x.dtype, dims_of(x));
 }
 
-// y = (x - mean) * (scale / sqrt(var + epsilon)) + bias, with the factor first so that it is one
-// value per channel.
+// y = (x - mean) * (scale / sqrt(var + epsilon)) + bias, where the factor is computed once per
+// channel.
 loop::ComputeRef lower_batch_norm(const LowerContext& cx) {
   const InferContext& info = cx.info();
   const BufferRef &x = cx.input(0), &y = cx.output();
@@ -357,7 +357,7 @@ TypeRef infer_lrn(InferContext& cx) {
   return tensor_type(x.dtype, dims_of(x));
 }
 
-// The window of channel c is [c - floor((size - 1) / 2), c + ceil((size - 1) / 2)], within the
+// The window of channel c is [c - floor((size - 1) / 2), c + ceil((size - 1) / 2)], clipped to the
 // axis.
 loop::ComputeRef lower_lrn(const LowerContext& cx) {
   const InferContext& info = cx.info();

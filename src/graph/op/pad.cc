@@ -1,4 +1,4 @@
-// Padding. Negative pads crop, and cropping comes first: what is left is then padded.
+// Padding. Negative pads crop; cropping happens before padding.
 #include "graph/op/families.h"
 #include "graph/op/index.h"
 #include "graph/op/rule.h"
@@ -26,7 +26,7 @@ Pads pads_of(const InferContext& cx, int64_t rank) {
   return p;
 }
 
-// How many elements a pad takes away.
+// How many elements a pad removes.
 Dim cropped(const Dim& pad) {
   return max(Dim(0) - pad, 0);
 }
@@ -49,8 +49,8 @@ TypeRef infer_pad(InferContext& cx) {
   return tensor_type(x.dtype, dims);
 }
 
-// Place of x for place `i` of the result, for modes that copy elements of x: those of m elements
-// from `low` on, mirrored, repeated or the nearest.
+// The place in x for place `i` of the result, for modes that copy elements of x: the m elements
+// from `low` on are mirrored, repeated or extended.
 Scalar source(const std::string& mode, const Scalar& i, const Dim& before, const Dim& after,
               const Dim& extent) {
   if (before.is_const(0) && after.is_const(0)) return i;
@@ -65,7 +65,7 @@ Scalar source(const std::string& mode, const Scalar& i, const Dim& before, const
     Scalar turn = modulo(place, size(max(period, 1)));
     place = select(lt(turn, size(m)), turn, size(period) - turn);
   }
-  // None of them has a place in range when there is nothing to copy.
+  // If there is nothing to copy, no place is in range.
   return place + window(low, 1, low + m);
 }
 

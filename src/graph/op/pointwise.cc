@@ -12,7 +12,7 @@ DataType dtype_of(const TypeRef& type) {
   return scalar ? scalar->dtype : type_as<TensorType>(type)->dtype;
 }
 
-// `element` over variables.
+// The element's expression over variables.
 Scalar symbolic_element(const Operator& op, const InferContext& cx) {
   Elements x;
   for (size_t i = 0; i < cx.arg_count(); ++i) {

@@ -1,5 +1,5 @@
-// Pointwise operators: those whose entry has `element`. Their type rule, lowering and sample follow
-// from it; so do, elsewhere, their meaning on scalars and their cost.
+// Pointwise operators: those whose entry has `element`. Their type rule, lowering, sample, cost and
+// meaning on scalars are derived from it.
 #pragma once
 
 #include "graph/op/rule.h"
@@ -7,14 +7,13 @@
 
 namespace tenon::graph {
 
-using Elements = std::vector<Scalar>;  // one per operand, null where it is absent
+using Elements = std::vector<Scalar>;  // one per operand, null if absent
 
-// Fills in what a pointwise entry leaves out of `infer`, `lower` and `sample`: the operands have
-// one dtype and are broadcast to each other; the result has the dtype of `element`.
+// Fills in `infer`, `lower` and `sample` of a pointwise entry unless they are set: the operands
+// have one dtype and are broadcast to each other; the result has the dtype of `element`.
 Operator pointwise(Operator op);
 
-// Whether operands of the set can be integers or truths in registers: the scalars that the machine
-// computes with.
+// Whether the set contains i64 or bool, the scalars that the machine computes with in registers.
 inline bool has_integers(DtypeSet dtypes) {
   return contains(dtypes, i64) || contains(dtypes, boolean);
 }
@@ -22,11 +21,11 @@ inline bool has_integers(DtypeSet dtypes) {
 // The shape that all present operands are broadcast to.
 std::vector<Dim> broadcast_operands(InferContext& cx);
 
-// One or two operands of one dtype that broadcast to each other, as many as `op` has.
+// A sample with as many operands as `op` has, of one dtype, that broadcast to each other.
 Sample sample_pointwise(const Operator& op, uint64_t seed);
 
-// Whether an element of the call's result costs more to compute again than to read back: it takes a
-// division, a root or more. `op`, the call's, is elementwise or broadcast.
+// Whether recomputing a result element costs more than reading it back, that is, takes at least a
+// division or a root. `op` is the call's operator, elementwise or broadcast.
 bool is_costly(const Operator& op, const Call& call);
 
 }  // namespace tenon::graph

@@ -1,5 +1,5 @@
-// Pooling over 1 to 3 spatial axes. Places outside of x are left out: of a maximum, of a sum, and
-// of an average's count unless it includes the padding.
+// Pooling over 1 to 3 spatial axes. Places outside x don't count, except in the divisor of an
+// average that includes the padding.
 #include "graph/op/families.h"
 #include "graph/op/spatial.h"
 
@@ -36,7 +36,7 @@ Ref<const TensorType> pooled_type(InferContext& cx) {
                      pool.layout.join(x.dims[0], x.dims[pool.layout.channel_axis()], places));
 }
 
-// The place in `padded` of entry `k` of the window of result element `i`.
+// The index in `padded` of entry `k` of the window of result element `i`.
 Indices source_of(const Pool& pool, const Indices& i, const Indices& k) {
   Indices o = pool.layout.places(i), places;
   for (size_t s = 0; s < k.size(); ++s) {
@@ -55,7 +55,7 @@ TypeRef infer_max_pool(InferContext& cx) {
 }
 
 // The flat index in x of the greatest entry of each window; the first of equal ones. Entries
-// outside of x don't take part, also where all of x is as low as they are.
+// outside x never win, even if all of x has the lowest value.
 void add_indices(const LowerContext& cx, const Pool& pool, std::vector<StageRef>* stages) {
   const BufferRef& x = cx.input(0);
   BufferRef entry = loop::buffer("entry", i64, dims_of(cx.output()));
@@ -116,7 +116,7 @@ TypeRef infer_sum_pool(InferContext& cx) {
 // How many entries of window `o` lie in [low, high), counted from the window's first padded place.
 Scalar entries_within(const Window& w, const Scalar& o, const Dim& low, const Dim& high) {
   Scalar start = o * index(w.stride);
-  // The first entry at or behind `place`: ceil((place - start) / dilation), within the kernel.
+  // The first entry at or after `place`: ceil((place - start) / dilation), clamped to the kernel.
   auto first_from = [&](const Dim& place) {
     Scalar distance = size(place) - start;
     if (w.dilation != 1) {
@@ -145,7 +145,7 @@ loop::ComputeRef lower_sum(const LowerContext& cx, bool average) {
     Indices o = pool.layout.places(i);
     for (size_t s = 0; s < o.size(); ++s) {
       const Window& w = pool.windows[s];
-      // Without ceil_mode every window lies within the padding.
+      // Without ceil_mode every window lies within the padded axis.
       bool whole = with_pads ? !pool.ceil : !w.may_leave(pool.ceil);
       count = count * (whole       ? size(w.kernel)
                        : with_pads ? entries_within(w, o[s], 0, w.padded())

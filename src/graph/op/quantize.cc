@@ -1,5 +1,5 @@
-// Linear quantisation: y = saturate(round(x / scale) + zero_point), and back. Scale and zero point
-// are per tensor, per place on an axis, or per block of an axis.
+// Linear quantisation, y = saturate(round(x / scale) + zero_point), and its inverse. Scale and zero
+// point are per tensor, per index of an axis, or per block of an axis.
 #include "graph/op/families.h"
 #include "graph/op/index.h"
 #include "graph/op/rule.h"
@@ -152,7 +152,7 @@ TypeRef infer_dynamic(InferContext& cx) {
   return tuple_type({tensor_type(u8, dims_of(x)), tensor_type(f32, {}), tensor_type(u8, {})});
 }
 
-// The range is that of x widened to hold 0, which is so represented exactly.
+// The range is that of x extended to include 0, so that 0 is represented exactly.
 Operand expand_dynamic(Builder& b, const Call& call) {
   const Operand& x = call.args[0];
   std::vector<int64_t> axes;

@@ -1,4 +1,4 @@
-// Reductions over given axes. Sums of f16 are kept in f32, those of a mean of integers in i64.
+// Reductions over given axes. Sums of f16 are kept in f32, sums for a mean of integers in i64.
 #include "graph/op/families.h"
 #include "graph/op/rows.h"
 #include "graph/op/rule.h"
@@ -30,7 +30,7 @@ TypeRef infer_mean(InferContext& cx) {
 loop::ComputeRef lower_rows(const LowerContext& cx, Reduction reduction, bool mean) {
   const BufferRef &x = cx.input(0), &y = cx.output();
   Rows rows = rows_of(cx.info(), cx.info().tensor(0));
-  // The greatest of booleans is their disjunction.
+  // The maximum of booleans is their disjunction.
   if (x->dtype.is_bool() && reduction == Reduction::kMax) reduction = Reduction::kOr;
   if (x->dtype.is_bool() && reduction == Reduction::kMin) reduction = Reduction::kAnd;
 
@@ -59,7 +59,7 @@ loop::ComputeRef lower_mean(const LowerContext& cx) {
   return lower_rows(cx, Reduction::kSum, true);
 }
 
-// Shape arithmetic reduces lists of sizes to one: a product of dimensions, mostly.
+// Carried values: shape arithmetic reduces lists of sizes, mostly to a product of dimensions.
 template <Reduction kReduction>
 Values reduced_values(const InferContext& cx, const TensorType& result) {
   auto values = values_of(cx, 0);
@@ -87,7 +87,7 @@ Values reduced_values(const InferContext& cx, const TensorType& result) {
           return std::nullopt;
       }
     }
-  } catch (const Error&) {  // past 64 bits the result wraps
+  } catch (const Error&) {  // the result would wrap
     return std::nullopt;
   }
   return fitting(result.dtype, {out});
@@ -114,7 +114,7 @@ TypeRef infer_arg(InferContext& cx) {
   return tensor_type(i64, Rows(dims_of(x), {axis}, cx.attr_bool("keepdims")).reduced_dims());
 }
 
-// The index of the greatest or least element; of equal ones kFirst or kLast.
+// The index of the greatest or least element; kFirst or kLast decides among equal ones.
 template <Reduction kFirst, Reduction kLast>
 loop::ComputeRef lower_arg(const LowerContext& cx) {
   const InferContext& info = cx.info();
@@ -148,17 +148,17 @@ struct Function {
 
 const Function kFunctions[] = {
     {"reduce_sum", kNumbers, infer_reduce, lower_reduce<Reduction::kSum>,
-     reduced_values<Reduction::kSum>, "the sum; of nothing it is 0"},
+     reduced_values<Reduction::kSum>, "the sum; 0 for no elements"},
     {"reduce_prod", kNumbers, infer_reduce, lower_reduce<Reduction::kProd>,
-     reduced_values<Reduction::kProd>, "the product; of nothing it is 1"},
+     reduced_values<Reduction::kProd>, "the product; 1 for no elements"},
     {"reduce_mean", kNumbers, infer_mean, lower_mean, nullptr,
-     "the mean; of nothing it is NaN, and for integers an error"},
+     "the mean; for no elements NaN, or an error for integers"},
     {"reduce_max", kAll, infer_reduce, lower_reduce<Reduction::kMax>,
      reduced_values<Reduction::kMax>,
-     "the greatest; NaN if any is; of nothing the least value of the dtype"},
+     "the greatest; NaN if any is; for no elements the least value of the dtype"},
     {"reduce_min", kAll, infer_reduce, lower_reduce<Reduction::kMin>,
      reduced_values<Reduction::kMin>,
-     "the least; NaN if any is; of nothing the greatest value of the dtype"},
+     "the least; NaN if any is; for no elements the greatest value of the dtype"},
     {"reduce_and", kBools, infer_reduce, lower_reduce<Reduction::kAnd>, nullptr,
      "whether all are true"},
     {"reduce_or", kBools, infer_reduce, lower_reduce<Reduction::kOr>, nullptr,
@@ -169,25 +169,26 @@ const Function kFunctions[] = {
 
 void register_reduce(OperatorTable& table) {
   for (const Function& f : kFunctions) {
-    table.add({.name = f.name,
-               .kind = OpKind::kReduction,
-               .operands = {{"x", f.dtypes}},
-               .attrs = {{"axes", AttrKind::kInts, nullptr, "reduced; none of an empty list"},
-                         {"keepdims", AttrKind::kBool, "false", "reduced axes stay, of size 1"}},
-               .summary = f.summary,
-               .infer = f.infer,
-               .lower = f.lower,
-               .value = f.value,
-               .sample = sample_reduce,
-               .layout = LayoutRule::kNamedAxes});
+    table.add(
+        {.name = f.name,
+         .kind = OpKind::kReduction,
+         .operands = {{"x", f.dtypes}},
+         .attrs = {{"axes", AttrKind::kInts, nullptr, "to reduce; an empty list reduces none"},
+                   {"keepdims", AttrKind::kBool, "false", "keep reduced axes with size 1"}},
+         .summary = f.summary,
+         .infer = f.infer,
+         .lower = f.lower,
+         .value = f.value,
+         .sample = sample_reduce,
+         .layout = LayoutRule::kNamedAxes});
   }
   auto index_of = [&](const char* name, const char* summary, LowerFn lower) {
     table.add({.name = name,
                .kind = OpKind::kReduction,
                .operands = {{"x", kNumbers}},
                .attrs = {{"axis", AttrKind::kInt, "0", "reduced"},
-                         {"keepdims", AttrKind::kBool, "false", "the axis stays, of size 1"},
-                         {"select_last", AttrKind::kBool, "false", "of equal ones, the last"}},
+                         {"keepdims", AttrKind::kBool, "false", "keep the axis with size 1"},
+                         {"select_last", AttrKind::kBool, "false", "the last of equal ones"}},
                .summary = summary,
                .infer = infer_arg,
                .lower = lower,

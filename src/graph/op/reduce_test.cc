@@ -3,7 +3,7 @@
 namespace tenon::graph {
 namespace {
 
-// Where the element at `i` goes, when `axes` are reduced.
+// The index of the result of the element at `i` when `axes` are reduced.
 std::vector<int64_t> reduced_index(const std::vector<int64_t>& i, const std::set<int64_t>& axes,
                                    bool keepdims) {
   std::vector<int64_t> out;
@@ -85,7 +85,7 @@ TEST(Reduce, HalfSumsAreKeptInSinglePrecision) {
     loop::scalar_store(f16, static_cast<char*>(x.data()) + 2 * i, loop::float_bits(1));
   }
   Tensor y = run("reduce_sum", {x}, attrs({{"axes", attr_ints({0})}}));
-  EXPECT_EQ(Nd(y).data[0], 4096);  // sums in f16 stay at 2048
+  EXPECT_EQ(Nd(y).data[0], 4096);  // a sum in f16 would stop at 2048
 }
 
 TEST(Reduce, ArgmaxAndArgminSelectTheEndAskedFor) {

@@ -1,4 +1,4 @@
-// Fills the operator table. Called once, before any use of it; a second call does nothing.
+// Fills the operator table. Call it before using the table; further calls do nothing.
 #pragma once
 
 #include <string>
@@ -7,7 +7,7 @@ namespace tenon::graph {
 
 void register_operators();
 
-// docs/operators.md, from the table.
+// The text of docs/operators.md.
 std::string operators_document();
 
 }  // namespace tenon::graph

@@ -1,10 +1,10 @@
-// Resize, as ONNX's operator has it since version 18.
+// Resize, as in ONNX's operator since version 18.
 //
-// The place of each result element in x is found per axis, in f32. `nearest` copies the nearest
-// element; `linear` and `cubic` weigh the elements around the place, one axis after the other,
-// since the weights of several axes multiply. Elements beyond the border repeat the last one. With
-// `antialias` and a scale below 1 the weights' function is stretched by 1 / scale, which reaches
-// more elements.
+// The place of each result element in x is computed per axis, in f32. `nearest` copies the nearest
+// element. `linear` and `cubic` compute a weighted sum of the elements around the place, one axis
+// after the other, since the weights are separable. Places beyond the border use the last element.
+// With `antialias` and a scale below 1 the kernel is stretched by 1 / scale and covers more
+// elements.
 #include <cmath>
 
 #include "graph/op/families.h"
@@ -21,7 +21,7 @@ struct Mode {
   double cubic_a, extrapolation;
   bool exclude_outside, antialias;
   std::vector<Dim> sizes;
-  std::vector<double> scales;  // empty: sizes over dims
+  std::vector<double> scales;  // if empty, sizes / dims
 
   bool crops() const { return coordinates == "tf_crop_and_resize"; }
 };
@@ -131,7 +131,7 @@ struct Axis {
     Scalar middle = (at + half) / scale() - half;
     if (c == "pytorch_half_pixel") return select(one_element, real(0), middle);
     if (c == "half_pixel_symmetric") {
-      // The middle of the result is the middle of x, also where the size was rounded.
+      // The centre of the result is the centre of x, even if the size was rounded.
       Scalar adjustment = as(f32, size(out)) / (scale() * as(f32, size(in)));
       return as(f32, size(in)) * half * (real(1) - adjustment) + middle;
     }
@@ -152,15 +152,15 @@ struct Axis {
     return in_x(as(i64, rounded));
   }
 
-  // The nearest element that exists; x has some, or the kernel stops.
+  // Clamped to x; the kernel stops with an error if x is empty.
   Scalar in_x(const Scalar& i) const { return clamp(i, in) + window(0, 1, in); }
 
-  // By how much the weights' function is stretched: the scale where it is below 1.
+  // The inverse of the factor by which the kernel is stretched: the scale if it is below 1.
   Scalar stretch() const { return mode.antialias ? min_of(scale(), real(1)) : real(1); }
-  // Half the width of the weights' function, before it is stretched.
+  // Half the width of the unstretched kernel.
   int64_t radius() const { return mode.mode == "linear" ? 1 : 2; }
-  // ceil(radius / stretch), or more (a scale is no less than the sizes' quotient): how many
-  // elements on each side have a weight.
+  // How many elements on each side have a weight: an upper bound of ceil(radius / stretch), since a
+  // scale is at least the quotient of the sizes.
   Dim reach() const {
     if (!mode.antialias) return radius();
     if (mode.scales.empty()) return max(ceildiv(in * radius(), out), radius());
@@ -172,7 +172,7 @@ struct Axis {
   Scalar weight(const Scalar& distance) const {
     Scalar d = unary(UnaryOp::kAbs, distance), one = real(1);
     if (mode.mode == "linear") return max_of(one - d, real(0));
-    // Keys's cubic convolution kernel.
+    // Keys' cubic convolution kernel.
     double a = mode.cubic_a;
     Scalar near = ((real(a + 2) * d - real(a + 3)) * d) * d + one;
     Scalar far = ((real(a) * d - real(5 * a)) * d + real(8 * a)) * d - real(4 * a);
@@ -182,7 +182,7 @@ struct Axis {
   struct Tap {
     Scalar element, weight;
   };
-  // The `t`-th element around `place` and its weight, not yet divided by their sum.
+  // The `t`-th element around `place` and its weight, before normalisation.
   Tap tap(const Scalar& place, const Scalar& t) const {
     Scalar base = floor_of(place);
     Scalar offset = t - size(reach() - 1);
@@ -198,7 +198,7 @@ struct Axis {
   }
 };
 
-// Resizes one axis of `x` into `y`; dtype of the sums is y's.
+// Resizes one axis of `x` into `y`; sums have the dtype of y.
 void add_weighted(const Axis& a, const BufferRef& x, const BufferRef& y,
                   std::vector<StageRef>* stages) {
   DataType dtype = y->dtype;

@@ -1,5 +1,4 @@
-// Reductions over some axes of a buffer, and what is computed per row of them: shared by reductions
-// and normalisations.
+// Reductions over some axes of a buffer, for reduction operators and normalisations.
 //
 //   x[a, b, c] reduced over {1}:  out[a, c], or out[a, 1, c] with the axes kept
 #pragma once
@@ -15,10 +14,10 @@ class Rows {
 
   const std::vector<Dim>& reduced_dims() const { return reduced_dims_; }  // of a result
   const std::vector<Dim>& extents() const { return extents_; }            // of the axes reduced
-  // How many elements each result is made of.
+  // The number of elements in a row.
   Dim count() const { return product(extents_); }
 
-  // The index of an element, from its row's index and its place in the row.
+  // The index of an element, from its row's index and its index within the row.
   Indices element(const Indices& row, const Indices& place) const;
   // The index of the row of an element.
   Indices row(const Indices& element) const;

@@ -84,7 +84,7 @@ Values fitting(DataType dtype, std::vector<Dim> values) {
                                          : (int64_t{1} << dtype.bits) - 1;
   for (const Dim& d : values) {
     if (proves_less_equal(low, d) && proves_less_equal(d, high)) continue;
-    // Exporters compute shapes in i32; no other type is worth a check at run time.
+    // Exporters compute shapes in i32; only for it a check at run time is worthwhile.
     bool out = proves_less_equal(d, low - 1) || proves_less_equal(high + 1, d);
     if (dtype != i32 || out) return std::nullopt;
   }

@@ -1,4 +1,4 @@
-// What type rules share: relations between operands, the propagation of element values, and random
+// Helpers of type rules: relations between operands, propagation of element values, and random
 // operands for samples. Errors name the operator and the operand.
 #pragma once
 
@@ -23,22 +23,22 @@ void require_one_element(const InferContext& cx, size_t i);
 // ---- shapes ----
 
 std::vector<Dim> dims_of(const TensorType& type);
-// The axes made >= 0, sorted; fails on one that is out of range or given twice.
+// The axes as numbers >= 0, sorted; fails if one is out of range or given twice.
 std::vector<int64_t> normalized_axes(const InferContext& cx, const std::vector<int64_t>& axes,
                                      int64_t rank);
-// A list attribute with one entry per axis; `fallback` everywhere when it is empty.
+// A list attribute with one entry per axis; an empty list means `fallback` for every axis.
 std::vector<int64_t> per_axis(const InferContext& cx, const char* name, int64_t count,
                               int64_t fallback);
 
 // ---- values ----
 
 using Values = std::optional<std::vector<Dim>>;
-// What is known of the elements of operand i, of rank 0 or 1.
+// The elements of operand i, of rank 0 or 1, if its type carries them.
 Values values_of(const InferContext& cx, size_t i);
-// The number of elements of a result whose values may be carried; nullopt where they can't be.
+// The number of elements of a result if its type may carry them.
 std::optional<int64_t> carried_count(const TensorType& type);
-// The values, where the dtype is an integer that is proved to hold them all; of i32, unless one is
-// proved not to fit, since inference then requires that they do.
+// The values if the dtype is an integer type that provably holds them all; for i32, unless one
+// provably doesn't fit, since inference then inserts a check.
 Values fitting(DataType dtype, std::vector<Dim> values);
 
 // ---- samples ----
@@ -46,10 +46,10 @@ Values fitting(DataType dtype, std::vector<Dim> values);
 class Random {
  public:
   explicit Random(uint64_t seed) : engine_(seed) {}
-  int64_t between(int64_t low, int64_t high);  // both included
+  int64_t between(int64_t low, int64_t high);  // inclusive
   bool coin() { return between(0, 1) == 1; }
   DataType dtype(DtypeSet set);
-  std::vector<int64_t> shape(int64_t min_rank, int64_t max_rank);  // sizes 1 to 4, seldom 0
+  std::vector<int64_t> shape(int64_t min_rank, int64_t max_rank);  // sizes 1 to 4, rarely 0
   template <class T>
   T pick(const std::vector<T>& from) {
     return from[static_cast<size_t>(between(0, static_cast<int64_t>(from.size()) - 1))];

@@ -1,5 +1,5 @@
-// For this room's tests: runs one operator by its lowering and loop's evaluator, on random
-// operands, and compares with an oracle that computes in doubles.
+// For the tests of this folder: runs one operator on random operands, by its lowering and the loop
+// evaluator, and compares with an oracle that computes in doubles.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -18,11 +18,11 @@
 
 namespace tenon::graph {
 
-// How the sizes of operands are told to the operator.
+// How the operand types express sizes.
 enum class Sizes {
   kConstant,
   kSymbols,   // a symbol per size: equal sizes are known to be equal
-  kDistinct,  // a symbol per axis of each operand: nothing is proved
+  kDistinct,  // a symbol per axis of each operand: nothing can be proved
 };
 
 struct Run {
@@ -30,7 +30,7 @@ struct Run {
   Array<TypeRef> types;  // one per result
 };
 
-// The type of an operand as `sizes` tells it.
+// The type of an operand with its sizes expressed as `sizes` says.
 inline TypeRef told_type(const Tensor& t, Sizes sizes, size_t operand) {
   std::vector<Dim> dims;
   for (size_t i = 0; i < t.shape().size(); ++i) {
@@ -136,7 +136,7 @@ inline std::vector<int64_t> shape_of_tensor(const Tensor& t) {
   return std::vector<int64_t>(t.shape().begin(), t.shape().end());
 }
 
-// An array of doubles: operands as oracles see them, and results as they want them.
+// An array of doubles: an oracle's operands and results.
 struct Nd {
   std::vector<int64_t> shape;
   std::vector<double> data;
@@ -188,7 +188,7 @@ inline void for_each_index(const std::vector<int64_t>& shape,
   }
 }
 
-// The shape is the oracle's; integers agree after wrapping, floats within a tolerance of the dtype.
+// Shapes are equal, integers agree after wrapping, and floats within a tolerance of the dtype.
 inline void expect_equal(const Tensor& found, const Nd& expected, double factor = 1) {
   ASSERT_EQ(shape_of_tensor(found), expected.shape);
   Nd f(found);
@@ -211,7 +211,7 @@ inline void expect_equal(const Tensor& found, const Nd& expected, double factor 
   }
 }
 
-// Operands for a sample; `fill` may make one itself, and returns a null tensor where it doesn't.
+// Operands for a sample. `fill` makes those that must not be random, and returns null for others.
 using Fill = std::function<Tensor(size_t operand, const Sample& sample, Random& random)>;
 inline std::vector<Tensor> operands_for(const Sample& sample, Random& random,
                                         const Fill& fill = nullptr) {
@@ -236,7 +236,7 @@ inline std::vector<int64_t> sample_shape(const Sample& s, size_t i) {
   return shape;
 }
 
-// Runs `name` on `count` samples and gives each to `check` with its operands and results.
+// Runs `name` on `count` samples and passes each to `check` with its operands and results.
 struct Trial {
   Attrs attrs;  // completed
   std::vector<Tensor> operands;
@@ -278,7 +278,7 @@ inline void try_samples(const std::string& name, int count,
       try {
         trial.results = run_operator(name, trial.operands, sample.attrs, sizes).results;
       } catch (const Error& e) {
-        // Some operators need a number where a symbol stands.
+        // Some operators need constant sizes.
         bool excused =
             sizes != Sizes::kConstant && e.message().find("must be a number") != std::string::npos;
         ASSERT_TRUE(excused) << name << " on sample " << seed << ", sizes "
@@ -293,7 +293,7 @@ inline void try_samples(const std::string& name, int count,
   }
 }
 
-// The error that the type rule gives for operands of these types.
+// The message of the type rule's error for operands of these types.
 inline std::string type_error(const std::string& name, const std::vector<TypeRef>& operands,
                               const Attrs& given = {}) {
   register_operators();

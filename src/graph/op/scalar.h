@@ -1,5 +1,5 @@
 // Scalar expressions in operator notation, for lowerings: `a * b + c` instead of nested `binary`s.
-// Operands of one operator agree in dtype; nothing converts implicitly.
+// The operands of an operator have the same dtype; nothing converts implicitly.
 #pragma once
 
 #include <vector>
@@ -64,11 +64,11 @@ inline Scalar either(const Scalar& a, const Scalar& b) {
   return binary(BinaryOp::kOr, a, b);
 }
 
-// A size as an i64 scalar; a constant one as a literal, so that it folds.
+// A size as an i64 scalar; a constant size becomes a literal, so that it folds.
 Scalar size(const Dim& d);
-// The cast, or `a` itself where it has that dtype already.
+// `a` cast to the dtype, or `a` itself if it already has it.
 Scalar as(DataType dtype, const Scalar& a);
-// A number in a dtype, integer or not.
+// A literal of any numeric dtype.
 Scalar number(DataType dtype, double value);
 
 }  // namespace tenon::graph

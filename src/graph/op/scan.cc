@@ -12,7 +12,7 @@ TypeRef infer_scan(InferContext& cx) {
   return tensor_type(x.dtype, dims_of(x));
 }
 
-// The running result of `kOp`, which begins with `kFirst`.
+// The running result of `kOp`, starting from `kFirst`.
 template <BinaryOp kOp, int kFirst>
 loop::ComputeRef lower_scan(const LowerContext& cx) {
   const InferContext& info = cx.info();
@@ -59,8 +59,8 @@ void register_scan(OperatorTable& table) {
     table.add({.name = name,
                .kind = OpKind::kOpaque,
                .operands = {{"x", kNumbers}},
-               .attrs = {{"axis", AttrKind::kInt, nullptr, "along which to run"},
-                         {"exclusive", AttrKind::kBool, "false", "an element's own is left out"},
+               .attrs = {{"axis", AttrKind::kInt, nullptr, "to run along"},
+                         {"exclusive", AttrKind::kBool, "false", "leaves out the element itself"},
                          {"reverse", AttrKind::kBool, "false", "from the end"}},
                .summary = summary,
                .infer = infer_scan,

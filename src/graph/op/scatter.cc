@@ -1,5 +1,5 @@
 // Operators that write updates into a copy of x at indices that are data. Indices are as in gather.
-// Where several updates have one place they apply in row-major order.
+// Several updates of one element are applied in row-major order.
 #include "graph/op/families.h"
 #include "graph/op/rule.h"
 #include "graph/op/stages.h"
@@ -94,7 +94,7 @@ size_t tuple_length(const InferContext& cx) {
   return static_cast<size_t>(*length);
 }
 
-// One update per index tuple, of the shape of what the tuple leaves of x.
+// The shape of the updates: one slice of x per index tuple.
 std::vector<Dim> update_space(const InferContext& cx) {
   const TensorType &x = cx.tensor(0), &indices = cx.tensor(1);
   std::vector<Dim> space(indices.dims.begin(), indices.dims.end() - 1);

@@ -1,5 +1,5 @@
-// Operators whose result size depends on data, and those that sort: packed functions of
-// src/library/core, called with the operands (None for an absent one), then the attributes.
+// Operators whose result size depends on data, and operators that sort. Packed functions of
+// src/library/core compute them, called with the operands (None if absent), then the attributes.
 #include "graph/op/families.h"
 #include "graph/op/rule.h"
 
@@ -140,7 +140,7 @@ TypeRef infer_reshape_dims(InferContext& cx) {
   return tensor_type(i64, {cx.tensor(0).dims[0]});
 }
 
-// Where the list itself is known, the sizes are, too.
+// Carries the sizes if the list itself is known.
 Values reshape_values(const InferContext& cx, const TensorType&) {
   auto shape = values_of(cx, 0), x = values_of(cx, 1);
   if (!shape || !x) return std::nullopt;
@@ -156,7 +156,7 @@ Values reshape_values(const InferContext& cx, const TensorType&) {
       if (i >= x->size()) return std::nullopt;
       d = (*x)[i];
     } else if (!proves_less_equal(1, d)) {
-      // Zero or negative for all that is known: left to the function.
+      // May be 0 or negative: left to the function at run time.
       if (!proves_nonnegative(d) || !cx.attr_bool("allowzero")) return std::nullopt;
     }
     known = known * d;
@@ -185,7 +185,7 @@ TypeRef infer_slice_bounds(InferContext& cx) {
   return tuple_type({per_axis, per_axis, per_axis});
 }
 
-// One axis is cut, so that no axis is named twice.
+// Slices one axis, so that no axis appears twice.
 Sample sample_slice_bounds(const Operator&, uint64_t seed) {
   Random random(seed);
   return {{sample_tensor(i64, {random.between(1, 4)}), sample_tensor(i64, {1}),
@@ -232,21 +232,22 @@ void register_search(OperatorTable& table) {
   table.add(packed("topk", "tenon.topk", {{"x", kNumbers}},
                    {{"k", AttrKind::kDim, nullptr, "how many"},
                     {"axis", AttrKind::kInt, "-1", "along which"},
-                    {"largest", AttrKind::kBool, "true", "the greatest, or the least"},
-                    {"sorted", AttrKind::kBool, "true", "in order, or any order"}},
+                    {"largest", AttrKind::kBool, "true", "take the greatest, else the least"},
+                    {"sorted", AttrKind::kBool, "true", "sort the results, else any order"}},
                    "the k greatest or least elements and their indices; of equal ones the first",
                    infer_topk, sample_topk));
   table.add(packed("compress", "tenon.compress", {{"x", kAll}, {"condition", kBools}},
-                   {{"axis", AttrKind::kInt, "0", "along which to keep"},
-                    {"flatten", AttrKind::kBool, "false", "keep of the flat elements instead"}},
+                   {{"axis", AttrKind::kInt, "0", "to select along"},
+                    {"flatten", AttrKind::kBool, "false", "select from the flattened elements"}},
                    "the slices of x whose condition is true; those beyond it are dropped",
                    infer_compress, sample_compress));
-  table.add(packed("unique", "tenon.unique", {{"x", kAll}},
-                   {{"axis", AttrKind::kInt, "0", "whose slices are compared"},
-                    {"flatten", AttrKind::kBool, "false", "compare the flat elements instead"},
-                    {"sorted", AttrKind::kBool, "true", "in rising order, or of appearance"}},
-                   "distinct slices: (values, first index, index of each input's, counts)",
-                   infer_unique, sample_unique));
+  table.add(packed(
+      "unique", "tenon.unique", {{"x", kAll}},
+      {{"axis", AttrKind::kInt, "0", "of the slices"},
+       {"flatten", AttrKind::kBool, "false", "compare the flattened elements"},
+       {"sorted", AttrKind::kBool, "true", "sort the slices, else keep their order of appearance"}},
+      "distinct slices: (values, first index, index of each input's, counts)", infer_unique,
+      sample_unique));
   table.add(packed("non_max_suppression", "tenon.non_max_suppression",
                    {{"boxes", only(f32)},
                     {"scores", only(f32)},
@@ -255,7 +256,7 @@ void register_search(OperatorTable& table) {
                     {"score_threshold", only(f32), kOptional}},
                    {{"center_point_box", AttrKind::kBool, "false",
                      "boxes are [x, y, width, height] and not two corners [y, x, y, x]"}},
-                   "boxes [B, N, 4] that overlap no better one, as (batch, class, box)",
+                   "boxes [B, N, 4] that don't overlap a better one, as (batch, class, box)",
                    infer_non_max_suppression, sample_non_max_suppression));
   table.add(packed("append", "tenon.append", {{"x", kAll}, {"row", kAll}}, {},
                    "x [n, s...] with the row [s...] behind its last; in place at x's last use",
@@ -275,8 +276,8 @@ void register_search(OperatorTable& table) {
                    infer_slice_bounds, sample_slice_bounds));
   Operator range_count = packed("range_count", "tenon.shape.range_count",
                                 {{"start", kNumbers}, {"limit", kNumbers}, {"delta", kNumbers}}, {},
-                                "how many elements a range has (i64, rank 0)", infer_range_count,
-                                nullptr, range_count_values);
+                                "the number of elements of a range (i64, rank 0)",
+                                infer_range_count, nullptr, range_count_values);
   range_count.no_sample = "fails on a delta of 0, and samples choose no elements";
   table.add(std::move(range_count));
 }

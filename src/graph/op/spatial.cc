@@ -31,7 +31,7 @@ Scalar Window::place(const Scalar& o, const Scalar& k) const {
 bool Window::may_leave(bool ceil) const {
   if (!proves_less_equal(before, 0)) return true;
   if (!ceil && proves_less_equal(after, 0)) return false;
-  // Behind the last entry of the last window.
+  // The end of the last window.
   return !proves_less_equal((count(ceil) - 1) * stride + reach() - before, extent);
 }
 

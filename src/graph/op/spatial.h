@@ -1,5 +1,5 @@
-// What convolution and pooling share: where the axes of a layout are, and the windows that slide
-// over the spatial ones.
+// Shared by convolution and pooling: the axes of a layout, and the windows that slide over the
+// spatial axes.
 //
 //   "NCHW": [N, C, s1, s2, ...]   "NHWC": [N, s1, s2, ..., C]   for any number of spatial axes
 #pragma once
@@ -16,7 +16,7 @@ struct Layout {
   size_t channel_axis() const { return channels_last ? spatial + 1 : 1; }
   size_t spatial_axis(size_t k) const { return (channels_last ? 1 : 2) + k; }
 
-  // A list for all axes from the parts.
+  // Joins per-axis values into a list in the order of the layout.
   template <class T>
   std::vector<T> join(const T& batch, const T& channel, const std::vector<T>& places) const {
     std::vector<T> out = {batch};
@@ -25,7 +25,7 @@ struct Layout {
     if (channels_last) out.push_back(channel);
     return out;
   }
-  // The spatial entries of a list for all axes.
+  // The spatial entries of a list over all axes.
   template <class T>
   std::vector<T> places(const std::vector<T>& all) const {
     auto begin = all.begin() + static_cast<std::ptrdiff_t>(spatial_axis(0));
@@ -33,7 +33,8 @@ struct Layout {
   }
 };
 
-// The layout of operand 0, whose rank and "layout" attribute are checked; 1 to 3 spatial axes.
+// The layout of operand 0, which has 1 to 3 spatial axes; checks its rank and the attribute
+// "layout".
 Layout layout_of(const InferContext& cx);
 
 // One spatial axis: windows of `kernel` places, `dilation` apart, start every `stride` places of an
@@ -42,31 +43,31 @@ struct Window {
   Dim extent, kernel, before, after;
   int64_t stride = 1, dilation = 1;
 
-  // From a window's first place to behind its last.
+  // The distance from a window's first place to one past its last.
   Dim reach() const { return (kernel - 1) * dilation + 1; }
   Dim padded() const { return extent + before + after; }
-  // How many windows fit; with `ceil` also a last one that only starts within extent and `before`.
+  // How many windows fit; with `ceil`, including a last one that starts within extent and `before`.
   Dim count(bool ceil) const;
-  // The place of x under window `o`, entry `k`; may lie outside of x.
+  // The place in x of entry `k` of window `o`; may lie outside x.
   Scalar place(const Scalar& o, const Scalar& k) const;
-  // Whether some entry of the `count(ceil)` windows can lie outside of x, as far as is proved.
+  // False only if all entries of the `count(ceil)` windows provably lie within x.
   bool may_leave(bool ceil) const;
 };
 
-// The windows of the "strides", "pads" and "dilations" attributes; fails unless they fit the axes.
-// `kernel` has one size per spatial axis.
+// The windows that the attributes "strides", "pads" and "dilations" describe; fails if they don't
+// match the axes. `kernel` has one size per spatial axis.
 std::vector<Window> windows_of(const InferContext& cx, const Layout& layout,
                                const std::vector<Dim>& kernel);
 // Requires that a window fits into each padded axis.
 void require_windows_fit(InferContext& cx, const std::vector<Window>& windows);
 
-// x with the windows' padding around the spatial axes that a window may leave, filled with `fill`;
-// adds the stage that makes it, or gives x itself where none does. `padded_place` indexes it.
+// x padded with `fill` along the spatial axes that a window may leave, or x itself if there are
+// none. Adds the stage that makes it. `padded_place` gives indices into it.
 BufferRef padded(const BufferRef& x, const Layout& layout, const std::vector<Window>& windows,
                  bool ceil, const Scalar& fill, std::vector<StageRef>* stages);
 Scalar padded_place(const Window& window, bool ceil, const Scalar& o, const Scalar& k);
 
-// Attributes that conv and the pools have in common.
+// Attributes shared by convolution and pooling.
 AttrSpec strides_attr();
 AttrSpec pads_attr();
 AttrSpec dilations_attr();

@@ -47,7 +47,7 @@ struct Spatial {
         pads(t.sizes("pads")) {
     if (last) x = channels_first(x);
   }
-  // The place in x under window `o`, entry `k`, for all spatial axes; false when it is outside.
+  // The place in x of entry `k` of window `o`, for all spatial axes; false if it is outside.
   bool place(const Index& o, const Index& k, Index* at) const {
     for (size_t s = 0; s < n; ++s) {
       int64_t p = o[s + 2] * strides[s] - pads[s] + k[s] * dilations[s];

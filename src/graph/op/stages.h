@@ -5,8 +5,8 @@
 
 namespace tenon::graph {
 
-// out[i...] = body(i...), along `axis` in rising order: body may load `out` at lower indices there,
-// and guards the first element itself.
+// out[i...] = body(i...), in increasing order along `axis`: body may load `out` at lower indices of
+// that axis, and must guard the first element itself.
 StageRef scan_stage(const BufferRef& out, int64_t axis,
                     const std::function<Scalar(const Indices& indices)>& body);
 

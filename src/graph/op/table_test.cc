@@ -3,7 +3,7 @@
 namespace tenon::graph {
 namespace {
 
-// Operands that are indices must be in range, divisors not zero; 0 and 1 are both.
+// Elements that are valid as indices and as divisors.
 Tensor small(size_t operand, const Sample& sample, Random& random) {
   const auto* t = type_as<TensorType>(sample.operands[operand]);
   return t->dtype.is_float() ? Tensor()
@@ -23,8 +23,8 @@ TEST(Table, EveryOperatorHasASampleThatItsRuleTakesOrSaysWhyNot) {
   }
 }
 
-// Nothing in a lowering may depend on what a size is: the same elements must come out when sizes
-// are symbols, whether inference could prove their relations or not.
+// Lowerings must give the same elements for constant and symbolic sizes, whether or not inference
+// can prove relations between the sizes.
 TEST(Table, LoweringsAgreeForConstantAndSymbolicSizes) {
   register_operators();
   for (const Operator* op : OperatorTable::global().all()) {

@@ -1,4 +1,5 @@
-// Shape arithmetic stays symbolic: what a program computes of sizes is known while it is compiled.
+// Shape arithmetic stays symbolic: the values that a program computes from sizes are known at
+// compile time.
 #include "graph/op/run_operator.h"
 
 namespace tenon::graph {
@@ -15,7 +16,7 @@ TypeRef known_scalar(const Dim& value) {
   return with_values(tensor_type(i64, {}), {value});
 }
 
-// The values that the result of a call carries, as text; "unknown" when it carries none.
+// The values that the result type of a call carries, as text, or "unknown".
 std::string values(const std::string& name, const std::vector<TypeRef>& operands,
                    const Attrs& given = {}) {
   register_operators();
@@ -88,8 +89,7 @@ TEST(Value, OfArithmetic) {
   EXPECT_EQ(values("range_count", {known_scalar(0), n, known_scalar(2)}), "floordiv(n + 1, 2)");
 }
 
-// Division truncates towards zero, floordiv doesn't: they are the same only where nothing is
-// negative.
+// Division truncates towards zero and floordiv doesn't, so they agree only on nonnegative numbers.
 TEST(Value, OfADivisionIsKnownWhereItIsRight) {
   EXPECT_EQ(values("div", {known_scalar(-7), known_scalar(2)}), "-3");
   EXPECT_EQ(values("floor_div", {known_scalar(-7), known_scalar(2)}), "-4");
@@ -100,7 +100,7 @@ TEST(Value, OfADivisionIsKnownWhereItIsRight) {
   EXPECT_EQ(values("add", {known_scalar(INT64_MAX), known_scalar(1)}), "unknown");
 }
 
-// A type that might not hold an element carries none, but for i32, where its range is required.
+// A type that might not hold an element carries none, except for i32, whose range is checked.
 TEST(Value, OfTypesThatHoldIt) {
   TypeRef n = known_scalar(sym("n")), less = known_scalar(sym("n") - 1);
   TypeRef digit = known_scalar(mod(sym("n"), 10));

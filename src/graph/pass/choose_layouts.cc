@@ -38,11 +38,11 @@ Operand image_op_last(Builder& b, const Call& call) {
   return transposed(b, b.op(call.callee, args, attributes), kToFirst);
 }
 
-// ---- transposes move down through what does not mind ----
+// ---- moving transposes down ----
 // With t = transpose(s, p): op(t) = transpose(op'(s), p), where axis a of t is axis p[a] of s.
 
-// An operand of t's rank in the order of s: one that is transposed alike, or a constant, which is
-// transposed back at compile time. Null for others.
+// An operand of t's rank with its axes in the order of s: the source of the same transpose, or a
+// constant, which is transposed back at compile time. Null for others.
 Operand permuted_back(Builder& b, const Operand& operand, const Transposed& t) {
   if (auto other = as_transposed(b, operand); other && other->perm == t.perm) return other->source;
   return operand.is<Constant>() ? transposed(b, operand, inverse_permutation(t.perm)) : Operand();
@@ -64,7 +64,7 @@ Operand sink_broadcast(Builder& b, const Call& call, const Transposed& t) {
     } else if (product({type->dims.begin(), type->dims.end()}).is_const(1)) {
       args.push_back(type->rank == 0 ? arg : reshaped(b, arg, {}));
     } else {
-      // A constant of lower rank is given t's first.
+      // A constant of lower rank is first reshaped to t's rank.
       Operand back;
       if (type->dims.size() == rank) {
         back = permuted_back(b, arg, t);
@@ -80,7 +80,7 @@ Operand sink_broadcast(Builder& b, const Call& call, const Transposed& t) {
   return transposed(b, b.op(call.callee, args, call.attrs), t.perm);
 }
 
-// The attributes of a call on t as they are for s; nullopt where an axis would vanish.
+// The attributes of a call on t, translated to the axes of s; nullopt if an axis would vanish.
 std::optional<Attrs> attributes_before(const Call& call, const Transposed& t) {
   const int64_t rank = static_cast<int64_t>(t.perm.size());
   auto axis_before = [&](int64_t axis) {

@@ -1,5 +1,5 @@
-// choose_layouts: convolutions and poolings of images run channels-last: transposes are put around
-// them, and moved, cancelled and folded by the rules of simplify.
+// choose_layouts: makes convolutions and poolings of images channels-last. It puts transposes
+// around them and moves these through other operators; simplify's rules cancel and fold them.
 #pragma once
 
 #include "graph/pass/pass.h"

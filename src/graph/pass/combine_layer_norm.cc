@@ -8,7 +8,7 @@
 namespace tenon::graph {
 namespace {
 
-// A chain that was found, by the operands of the function that is read.
+// A chain that was found; its operands belong to the original function.
 struct Chain {
   Operand x, scale, bias;
   int64_t axis;
@@ -22,11 +22,11 @@ class Finder {
     read(function->body);
   }
 
-  // The chains by the variable that each ends in.
+  // The chains, keyed by the variable of their last binding.
   std::unordered_map<const Var*, Chain> take() { return std::move(chains_); }
 
  private:
-  // A chain lies within one block: nothing moves into a loop.
+  // A chain lies within one block, so nothing moves into a loop.
   void read(const BlockRef& block) {
     for (const auto& binding : block->bindings) {
       for_each_block(binding->value, [this](const BlockRef& inner) { read(inner); });
@@ -53,7 +53,7 @@ class Finder {
     return it == uses_.end() ? 0 : it->second;
   }
 
-  // The call of `name` that `operand` is bound to, if it has just so many uses.
+  // The call of `name` that `operand` is bound to, if it has exactly `uses` uses.
   const Call* call_of(const Operand& operand, std::string_view name, int64_t uses) const {
     auto* var = operand.as<Var>();
     auto it = var ? bindings_.find(var) : bindings_.end();
@@ -67,7 +67,7 @@ class Finder {
     return all;
   }
 
-  // The mean over the last axes, kept as 1, and the first of them.
+  // A mean over the last axes, kept as size 1; `axis` receives the first of them.
   const Call* mean_of(const Operand& operand, int64_t* axis) const {
     const Call* mean = call_of(operand, "reduce_mean", 1);
     const TensorType* type = mean ? known_tensor(mean->args[0]) : nullptr;
@@ -108,7 +108,7 @@ class Finder {
     return mul && mul->args[0] == x && mul->args[1] == x;
   }
 
-  // A product with the scale, or a sum with the bias, continues the chain that one operand ends.
+  // Extends the chain that one operand ends by a product with the scale or a sum with the bias.
   void extend(const Binding& binding, const Call& call, Operand Chain::*part) {
     for (int side : {0, 1}) {
       auto* end = call.args[side].as<Var>();
@@ -162,7 +162,7 @@ class Combiner : public Rewriter {
 }  // namespace
 
 Module combine_layer_norm(const Module& module, PassContext& cx) {
-  // What the chains were made of is used no more.
+  // The parts of the chains are dead now.
   return remove_dead_code(Combiner().run(module), cx);
 }
 

@@ -1,4 +1,4 @@
-// combine_layer_norm: a layer normalisation that a model spells out is one call of layer_norm.
+// combine_layer_norm: replaces a layer normalisation that is written out by one call of layer_norm.
 //
 //   mean     = reduce_mean(x)                over the last axes, kept as 1
 //   centred  = sub(x, mean)
@@ -6,7 +6,7 @@
 //   y        = div(centred, sqrt(add(variance, epsilon)))
 //   mul(y, scale), add(that, bias)           each where it broadcasts to the normalised axes
 //
-// What stands between is used by the chain alone, so nothing is computed twice.
+// The intermediate values must have no other uses, so that nothing is computed twice.
 #pragma once
 
 #include "graph/pass/pass.h"

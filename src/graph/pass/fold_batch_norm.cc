@@ -32,8 +32,8 @@ std::optional<std::vector<double>> constant_elements(const Operand& operand) {
   return std::vector<double>(tensor->data_as<float>(), tensor->data_as<float>() + count);
 }
 
-// Whether x * k + (bias - mean * k) is (x - mean) * k + bias for every x but for rounding. Not
-// where one of the numbers is infinite or no number: then the two differ in what becomes NaN.
+// Whether x * k + (bias - mean * k) equals (x - mean) * k + bias for every x, up to rounding. It
+// does not if one of the numbers is infinite or NaN: then different x give NaN.
 bool is_affine(const Call& norm, DataType dtype) {
   const auto scale = constant_elements(norm.args[1]), bias = constant_elements(norm.args[2]),
              mean = constant_elements(norm.args[3]), variance = constant_elements(norm.args[4]);
@@ -66,8 +66,8 @@ class Folder : public Rewriter {
     }
     const Call* norm = as_op(value, "batch_norm");
     if (!norm || !tensor_of(norm->args[0]).dims_known) return keep(var, value);
-    // y = (x - mean) / sqrt(variance + epsilon) * scale + bias = x * k + c, k and c of one element
-    // a channel.
+    // y = (x - mean) / sqrt(variance + epsilon) * scale + bias = x * k + c, where k and c have one
+    // element per channel.
     Builder& b = builder();
     const TensorType& x = tensor_of(norm->args[0]);
     const DataType dtype = x.dtype;

@@ -1,5 +1,5 @@
-// fold_batch_norm: a batch norm behind a convolution goes into its weights and bias; any other
-// becomes one multiplication and one addition.
+// fold_batch_norm: folds a batch norm after a convolution into its weights and bias, and turns any
+// other into one multiplication and one addition.
 #pragma once
 
 #include "graph/pass/pass.h"

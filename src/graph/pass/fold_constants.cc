@@ -20,22 +20,22 @@ std::optional<int64_t> constant_bytes(const TypeRef& type) {
   return bytes_of(*tensor).as_const();
 }
 
-// The bindings of one function that depend on constants alone, and those of them that the rest
-// uses.
+// The bindings of one function that depend only on constants, and the variables among them that
+// other bindings use.
 struct Foldable {
   std::vector<Ref<const Binding>> bindings;
   std::vector<VarRef> results;
 };
 
-// What folding may still make, in bytes.
+// How many bytes folding may still create.
 struct Budget {
-  int64_t stored;    // values that stand in memory
-  int64_t computed;  // these, and those that fuse into what uses them
+  int64_t stored;    // values that are stored in memory
+  int64_t computed;  // these, and values that fuse into their uses
 };
 
 class Finder {
  public:
-  // What is found is taken off the budget.
+  // Subtracts the bytes of what it finds from the budget.
   explicit Finder(Budget* budget) : budget_(budget) {}
 
   Foldable find(const FunctionRef& function) {
@@ -81,13 +81,13 @@ class Finder {
     return bytes && *bytes <= budget_->computed && *bytes <= budget_->stored + fused_bytes(*call);
   }
 
-  // The bytes of operands that are computed where they are used and nowhere else.
+  // The bytes of operands that are used only by this call and thus fuse into it.
   int64_t fused_bytes(const Call& call) const {
     int64_t all = 0;
     std::unordered_map<const Object*, int64_t> here;
     for (const Operand& arg : call.args) {
       auto member = members_.find(arg.get());
-      // At the last of its occurrences here, there must be none elsewhere.
+      // Counts it at its last occurrence in this call, if it has no other uses.
       if (member == members_.end() || ++here[arg.get()] != uses_.at(arg.as<Var>())) continue;
       const OpKind kind = operator_of(member->second->value)->kind;
       if (kind == OpKind::kElementwise || kind == OpKind::kBroadcast || kind == OpKind::kMovement) {
@@ -112,7 +112,7 @@ FunctionRef as_function(const Foldable& part, std::span<const VarRef> wanted) {
   return outline.finish("folded", outline.builder().tuple(results));
 }
 
-// Replaces the folded variables by their values; what computed them goes with the dead code.
+// Replaces the folded variables by their values; their bindings become dead code.
 class Replacer : public Rewriter {
  public:
   explicit Replacer(std::unordered_map<const Object*, Operand> values)
@@ -130,8 +130,8 @@ class Replacer : public Rewriter {
 
 using Constants = std::unordered_map<const Object*, Operand>;
 
-// Computes `wanted`. When that fails, its halves are computed apart, so that only what cannot be
-// computed is left out.
+// Computes `wanted`. If that fails, it computes both halves separately, so that only the failing
+// values are left out.
 void compute(const Foldable& part, std::span<const VarRef> wanted, PassContext& cx,
              Constants* constants) {
   if (wanted.empty()) return;
@@ -169,7 +169,8 @@ FunctionRef fold(const FunctionRef& function, PassContext& cx, Budget* budget) {
 Module fold_constants(const Module& module, PassContext& cx) {
   if (!cx.evaluator) return module;
   Map<String, FunctionRef> functions;
-  constexpr int64_t kFusedShare = 16;  // work per byte that is kept; weights that models compute
+  constexpr int64_t kFusedShare =
+      16;  // bytes computed per byte stored, for weights that models compute
   Budget budget{cx.fold_limit,
                 cx.fold_limit > INT64_MAX / kFusedShare ? INT64_MAX : cx.fold_limit * kFusedShare};
   for (const auto& [name, function] : module->functions) {

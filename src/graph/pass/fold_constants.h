@@ -1,10 +1,11 @@
-// fold_constants: what depends on constants alone is computed now, by the operators' own lowerings.
+// fold_constants: computes bindings that depend only on constants, by the operators' own lowerings.
 //
-// What reads only constants is taken out as one function without parameters, fused and lowered like
-// any other, and run by the Evaluator; its results become constants. Bindings are taken in order
-// until the values that stand in memory reach the fold limit of the module, or those that fuse into
-// what uses them sixteen times that. What fails to compute stays, and fails where it runs: an index
-// out of range in code that may never run, or more work than the Evaluator is to do.
+// Such bindings are outlined into one function without parameters, which is fused and lowered like
+// any other and run by the Evaluator; its results become constants. Bindings are taken in order
+// until the values that are stored in memory reach the module's fold limit, or all values,
+// including those that fuse into their uses, sixteen times that limit. A binding whose computation
+// fails stays in the program: an index may be out of range in code that never runs, or the work may
+// exceed the Evaluator's limit.
 #pragma once
 
 #include "graph/pass/pass.h"

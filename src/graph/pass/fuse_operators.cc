@@ -41,14 +41,14 @@ struct Node {
   int group = -1;
 };
 
-// The groups of one block. A member's index is its place among the block's bindings.
+// The groups of one block. A member is the index of a binding of the block.
 class Grouping {
  public:
   Grouping(const BlockRef& block, const std::unordered_map<const Var*, int64_t>& uses)
       : uses_(uses) {
     for (const auto& binding : block->bindings) {
       Node node{binding.get(), binding->value.as<Call>(), operator_of(binding->value)};
-      // A view moves no data, so there is nothing to fuse it with.
+      // A view moves no data, so fusing it gains nothing.
       if (node.op && (!node.op->lower || node.op->view)) node.op = nullptr;
       if (node.op && binding->var->type.as<ScalarType>()) node.op = nullptr;
       index_[binding->var.get()] = static_cast<int>(nodes_.size());
@@ -81,7 +81,7 @@ class Grouping {
  private:
   static constexpr size_t kMaxMembers = 64;
 
-  // Producers are tried from the last to the first, so that all consumers of one are decided first.
+  // Tries producers from last to first, so that all consumers of a producer are decided before it.
   void grow(int group, int root, std::vector<int>* members) {
     const OpKind root_kind = nodes_[root].op->kind;
     if (root_kind == OpKind::kOpaque || nodes_[root].binding->var->type.as<TupleType>()) return;
@@ -106,7 +106,7 @@ class Grouping {
     auto uses = uses_.find(nodes_[i].binding->var.get());
     auto consumers = consumers_.find(i);
     if (uses == uses_.end() || consumers == consumers_.end()) return false;
-    // A use as the block's result or in a nested block is no consumer here.
+    // Uses as the block's result or in a nested block can't be fused.
     if (static_cast<int64_t>(consumers->second.size()) != uses->second) return false;
     return std::all_of(consumers->second.begin(), consumers->second.end(),
                        [&](int c) { return nodes_[c].group == group; });
@@ -114,7 +114,7 @@ class Grouping {
 
   bool only_pointwise_after(int group, int i, const std::vector<int>& members) const {
     const TypeRef& type = nodes_[i].binding->var->type;
-    // A member on another branch of the group does not see the anchor's result.
+    // Members on other branches of the group don't depend on the anchor.
     const std::unordered_set<int> below = reached_from(i, group);
     return std::ranges::all_of(members, [&](int m) {
       const Node& node = nodes_[m];
@@ -142,7 +142,7 @@ class Grouping {
     const TypeRef& type = p.binding->var->type;
     for (int c : consumers_.at(i)) {
       const Node& consumer = nodes_[c];
-      // Contractions read each element many times over, and their schedules want plain buffers.
+      // Contractions read each element many times, and their schedules need plain buffers.
       if (consumer.op->kind == OpKind::kContraction) return false;
       if (is_expensive(*p.op, *p.call) && consumer.op->kind == OpKind::kMovement) return false;
       if (is_expensive(*p.op, *p.call) && consumer.op->kind == OpKind::kBroadcast &&
@@ -182,13 +182,13 @@ class Fuser : public Rewriter {
 
   Operand rewrite(const VarRef& var, const ExprRef& value) override {
     if (auto it = roots_.find(var.get()); it != roots_.end()) return emit(it->second);
-    if (inner_.contains(var.get())) return var;  // used by its own group only
+    if (inner_.contains(var.get())) return var;  // used only in its own group
     return keep(var, value);
   }
 
  private:
-  // A program may ask for one kernel of what can't be one, after other passes at the latest: then
-  // it is a function like others.
+  // A program's primitive function that can't be one kernel, perhaps only after other passes,
+  // becomes an ordinary function.
   static Module with_kernels_only(const Module& module) {
     Map<String, FunctionRef> functions = module->functions;
     for (const auto& [name, function] : module->functions) {
@@ -219,8 +219,8 @@ class Fuser : public Rewriter {
     }
   }
 
-  // The group as a function of the values that it takes from outside; constants of one element stay
-  // inside, where they become literals.
+  // Makes the group a function of its outside operands. Constants of one element stay inside and
+  // become literals.
   Operand emit(const Group& group) {
     std::vector<Operand> outside;
     Outline outline;
@@ -238,7 +238,7 @@ class Fuser : public Rewriter {
       }
     }
     import_sizes(group, &outline, &outside);
-    // Inference repeats the conditions that the caller checked: the function stands on its own.
+    // Inference repeats the checks that the caller made, so the function is self-contained.
     Operand result;
     for (const auto& member : group.members) result = outline.copy_checked(*member);
     outline.builder().at(span);
@@ -250,7 +250,7 @@ class Fuser : public Rewriter {
                                 root->name);
   }
 
-  // The name of the function in the module: groups that compute the same share one.
+  // The name of the function in the module; equal groups share one function.
   String add_function(const FunctionRef& group) {
     const std::string wanted = fused_name(*group);
     String name(wanted);
@@ -266,8 +266,8 @@ class Fuser : public Rewriter {
     return name;
   }
 
-  // Sizes that stand only inside expressions (4*n), or in attributes, are bound by the values of
-  // one more parameter, which lowering drops again: a kernel takes its sizes as integers.
+  // Symbols that appear only inside expressions (4*n) or in attributes are bound by an additional
+  // parameter, which lowering removes again, because a kernel takes such sizes as integers.
   void import_sizes(const Group& group, Outline* outline, std::vector<Operand>* outside) {
     std::vector<std::string> bound, used;
     for (const Operand& operand : *outside) {
@@ -302,7 +302,7 @@ class Fuser : public Rewriter {
 }  // namespace
 
 std::string fused_name(const FunctionExpr& group) {
-  constexpr size_t kMaxOperators = 60;  // bytes of their names
+  constexpr size_t kMaxOperators = 60;  // bytes of operator names
   std::string name = "fused";
   for (const auto& binding : group.body->bindings) {
     if (auto* call = binding->value.as<Call>()) name += cat("_", call->callee);

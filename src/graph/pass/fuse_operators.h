@@ -1,14 +1,14 @@
 // fuse_operators: groups calls of operators into primitive functions, each of which becomes one
 // kernel.
 //
-// A group has one result, its root, the last of its calls. A producer joins the group of its
-// consumers when all its uses are in that group and
-//   - it is elementwise, broadcast or movement, and would not be computed many times over, or
-//   - it is a reduction, normalisation or contraction, the group has none yet, and every call
-//   between
-//     it and the root is elementwise or broadcast over its very shape.
-// Growing backwards from the root with that rule never makes a cycle: no path leaves a group and
-// comes back. After the pass every call of an operator that has a lowering stands in a primitive
+// A group has one result: its last call, the root. A producer joins the group of its consumers if
+// all its uses are in that group and
+//   - it is elementwise, broadcast or movement, and fusing it doesn't repeat costly work, or
+//   - it is a reduction, normalisation or contraction, the group has none yet, and all calls from
+//   it
+//     to the root are elementwise or broadcast and have its shape.
+// Groups grow backwards from the root, so no path leaves a group and returns to it, and fusion
+// makes no cycles. After the pass, every call of an operator with a lowering is in a primitive
 // function.
 #pragma once
 
@@ -18,8 +18,8 @@ namespace tenon::graph {
 
 Module fuse_operators(const Module& module, PassContext& cx);
 
-// The name of a group's function: its operators, and digits of a hash of what it computes. So it is
-// the same wherever the group stands, whatever else the module holds.
+// The name of a group's function: its operators and digits of a hash of its content, so that it
+// depends on nothing else in the module.
 std::string fused_name(const FunctionExpr& group);
 
 }  // namespace tenon::graph

@@ -28,8 +28,8 @@ std::vector<std::string> symbols_of(const FunctionRef& primitive) {
   return names;
 }
 
-// Whether each parameter is an operand of the body. The others only bind sizes, which a kernel
-// takes as integers.
+// Whether each parameter is used in the body. The others only bind sizes, which a kernel takes as
+// integers.
 std::vector<bool> used_params(const FunctionRef& primitive) {
   const auto uses = count_uses(primitive);
   std::vector<bool> used;
@@ -53,8 +53,8 @@ Attrs substitute_attrs(const Attrs& attrs, const DimSubstitution& map) {
   return out;
 }
 
-// The primitive with its symbols called s0, s1, ..., without what only guards or binds them.
-// `number` gets the place in `symbols` of each new name.
+// The primitive with its symbols renamed to s0, s1, ..., without checks and parameters that only
+// bind sizes. `number` receives the index in `symbols` of each new name.
 FunctionRef rename_symbols(const FunctionRef& primitive, const std::vector<std::string>& symbols,
                            std::unordered_map<std::string, size_t>* number) {
   std::unordered_map<std::string, std::string> names;
@@ -75,7 +75,7 @@ FunctionRef rename_symbols(const FunctionRef& primitive, const std::vector<std::
   }
   for (const auto& binding : primitive->body->bindings) {
     auto* call = binding->value.as<Call>();
-    if (!call) continue;  // a check: its condition holds where the kernel is called
+    if (!call) continue;  // a check, which the kernel's caller makes
     outline.copy(*binding, substitute(without_known_values(binding->var->type), rename),
                  substitute_attrs(call->attrs, rename));
   }
@@ -87,7 +87,7 @@ class KernelCaller : public Rewriter {
  public:
   Module lower(const Module& module) {
     source_ = module;
-    kernels_ = module->kernels;  // those that the program has in text
+    kernels_ = module->kernels;  // those of the program's text
     Map<String, FunctionRef> rest;
     for (const auto& [name, function] : module->functions) {
       if (!function->attrs.find("primitive")) rest.set(name, function);
@@ -105,8 +105,8 @@ class KernelCaller : public Rewriter {
     if (!found || !(*found)->attrs.find("primitive")) return keep(var, value);
     const Use& use = kernel_for(*found);
     const DimSubstitution here = symbols_here(**found, *call);
-    // What fusion groups was checked before already; a program's own function may count on checks
-    // of its own.
+    // The checks of a fused group were already made by its caller; a program's own function may
+    // rely on its own checks.
     for (const auto& binding : (*found)->body->bindings) {
       if (auto* check = binding->value.as<Check>()) {
         builder().check(check->kind, tenon::substitute(check->left, here),
@@ -123,7 +123,7 @@ class KernelCaller : public Rewriter {
     for (size_t i = 0; i < used.size(); ++i) {
       if (used[i]) args.push_back(call->args[i]);
     }
-    // A kernel with one output gives the tensor itself.
+    // A kernel with one output returns the tensor itself.
     auto* tuple = var->type.as<TupleType>();
     const bool wrapped = tuple && tuple->fields.size() == 1;
     const TypeRef type = wrapped ? tuple->fields[0] : var->type;
@@ -135,7 +135,7 @@ class KernelCaller : public Rewriter {
   }
 
  private:
-  // What a function's symbols are worth where it is called.
+  // The values of a function's symbols at a call.
   static DimSubstitution symbols_here(const FunctionExpr& function, const Call& call) {
     const TypeRef type = type_of(function);
     const Instance instance =
@@ -163,7 +163,7 @@ class KernelCaller : public Rewriter {
     };
   }
 
-  // An operator that a packed function computes: called with all operands, then the attributes.
+  // Calls the packed function of an operator with all operands, then the attributes.
   Operand rewrite_operator(const VarRef& var, const ExprRef& value, const Call& call) {
     const Operator* op = operator_of(call);
     if (!op || !op->packed) return keep(var, value);
@@ -172,7 +172,7 @@ class KernelCaller : public Rewriter {
 
   struct Use {
     String name;
-    std::vector<size_t> integers;  // which of the primitive's symbols (symbols_of) each one is
+    std::vector<size_t> integers;  // for each integer, the index of its symbol in symbols_of
   };
 
   const Use& kernel_for(const FunctionRef& primitive) {
@@ -186,14 +186,15 @@ class KernelCaller : public Rewriter {
           .help("leave out primitive=true");
     }
     const std::vector<std::string> symbols = symbols_of(primitive);
-    std::unordered_map<std::string, size_t> number;  // by the new name
+    std::unordered_map<std::string, size_t> number;  // keyed by the new name
     const FunctionRef renamed = rename_symbols(primitive, symbols, &number);
-    // Equality of functions ignores names and spans; the bucket keeps it cheap.
+    // Equality of functions ignores names and spans; the hash bucket keeps comparisons few.
     const uint64_t hash = structural_hash(Any(renamed));
     for (auto& [other, use] : by_hash_[hash]) {
       if (structural_equal(Any(other), Any(renamed))) return it->second = use;
     }
-    // With its symbols renamed, a fused group is named anew: its kernel may be that of others, too.
+    // A fused group is named again with its symbols renamed, because other groups may share its
+    // kernel.
     const bool fused = primitive->name == fused_name(*primitive);
     const std::string name =
         free_name(fused ? fused_name(*renamed) : primitive->name.str(), kernels_);
@@ -216,7 +217,7 @@ class KernelCaller : public Rewriter {
 }  // namespace
 
 Module lower_to_kernels(const Module& module, PassContext& cx) {
-  // Arguments that only bound a primitive function's sizes may be unused now.
+  // Arguments that only bound sizes of a primitive function may be unused now.
   return remove_dead_code(KernelCaller().lower(module), cx);
 }
 

@@ -22,22 +22,22 @@ std::vector<TypeRef> result_types(const TypeRef& type) {
                : std::vector<TypeRef>{type};
 }
 
-// Which operands of kernel calls their results may overwrite: tensors that this block makes, that
-// nothing holds but the block, and whose last use the call is.
+// Finds the operands of kernel calls that results may overwrite: tensors that this block creates,
+// that nothing else references, and whose last use is the call.
 class Overwrites {
  public:
   Overwrites(const Module& module, const FunctionRef& function) : module_(module) {
     visit(function->body);
   }
 
-  // The operand whose memory a result of the call takes over; -1 for none.
+  // The operand whose memory a result of the call reuses, or -1.
   int64_t operand_of(const Var* result, size_t index) const {
     auto it = taken_.find({result, index});
     return it == taken_.end() ? -1 : it->second;
   }
 
  private:
-  // A tensor of the block, which only calls that keep nothing have used so far.
+  // A tensor of the block that has only been used by calls that don't retain it.
   struct Own {
     int64_t last_use = -1;
     bool held = false;
@@ -159,7 +159,7 @@ class Allocator : public Rewriter {
                   type, hint);
   }
 
-  // A packed function that writes its one result into a tensor behind its operands.
+  // Calls a packed function that writes its one result into a tensor after its operands.
   Operand call_with_destination(const Call& call, const VarRef& var) {
     Operand result = new_tensor(var->type, var->name);
     std::vector<Operand> args(call.args.begin(), call.args.end());

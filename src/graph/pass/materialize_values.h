@@ -1,5 +1,5 @@
-// materialize_values: an integer tensor whose elements its type carries as expressions is made from
-// them (memory.values), so that what computed it goes. Shape arithmetic ends here.
+// materialize_values: builds an integer tensor whose type carries its elements from these
+// expressions (memory.values), so that the shape arithmetic that computed it becomes dead.
 #pragma once
 
 #include "graph/pass/pass.h"

@@ -1,4 +1,5 @@
-// partition_to_offers: each library takes the calls that it is better at, in order of preference.
+// partition_to_offers: replaces calls that a library computes faster, libraries in order of
+// preference.
 #pragma once
 
 #include "graph/pass/pass.h"

@@ -1,5 +1,5 @@
-// What every pass sees: `Module pass(const Module&, PassContext&)`, one per file, listed in
-// passes.def. Passes are pure: they return another module and keep nothing between runs.
+// Passes are functions `Module pass(const Module&, PassContext&)`, one per file, listed in
+// passes.def. They are pure: they return a new module and keep no state between runs.
 #pragma once
 
 #include <cstdint>
@@ -12,10 +12,9 @@
 namespace tenon::graph {
 
 struct PassContext {
-  int level =
-      2;  // -O: 0 nothing that can be left out, 1 simplify and fold, 2 and 3 fuse and lay out
-  int64_t fold_limit = int64_t{1} << 30;  // bytes that folding may make
-  Evaluator* evaluator = nullptr;         // null: nothing is folded
+  int level = 2;                          // -O (CompileOptions::level)
+  int64_t fold_limit = int64_t{1} << 30;  // bytes of constants that folding may create
+  Evaluator* evaluator = nullptr;         // null: no folding
   std::vector<Offer*> offers;             // in order of preference
 };
 
@@ -23,13 +22,13 @@ using PassFn = Module (*)(const Module&, PassContext&);
 
 struct Pass {
   const char* name;  // the flag: --dump-after=NAME
-  int min_level;     // the least -O that runs it
+  int min_level;     // the lowest -O that runs it
   const char* summary;
   PassFn run;
 };
 
-// All passes in the order of passes.def, which is the order they run in.
+// All passes in the order of passes.def, in which they run.
 const std::vector<Pass>& all_passes();
-const Pass* find_pass(std::string_view name);  // null: unknown
+const Pass* find_pass(std::string_view name);  // null if unknown
 
 }  // namespace tenon::graph

@@ -19,7 +19,7 @@ Dim align_up(const Dim& bytes) {
   return ceildiv(bytes, Dim(kTensorAlignment)) * Dim(kTensorAlignment);
 }
 
-// A tensor made in a block, with the bindings between which its storage is in use.
+// A tensor created in a block, with the range of bindings in which its storage is in use.
 struct Value {
   const Var* storage = nullptr;
   const Var* tensor = nullptr;
@@ -28,8 +28,8 @@ struct Value {
   bool escapes = false;
 };
 
-// The tensors of one block and how long they live. Uses inside nested blocks count at the binding
-// that holds the block.
+// The tensors of one block and their lifetimes. Uses inside a nested block count as uses by the
+// binding that contains the block.
 class Lifetimes {
  public:
   explicit Lifetimes(const BlockRef& block) {
@@ -93,8 +93,8 @@ class Lifetimes {
     for_each_block(value, [&](const BlockRef& inner) { visit_nested(inner, at, captures); });
   }
 
-  // Conservative: what a nested block touches lives to its binding, and what it does anything with
-  // but call kernels and make views escapes; so does all that a closure captures.
+  // Conservative: a value that a nested block uses lives until the block's binding, and escapes
+  // unless all its uses there are kernel calls and views. Values that a closure captures escape.
   void visit_nested(const BlockRef& block, int64_t at, bool captures) {
     for (const auto& binding : block->bindings) {
       auto* call = binding->value.as<Call>();
@@ -139,21 +139,22 @@ bool overlap(const Value& a, const Value& b) {
   return a.begin <= b.end && b.begin <= a.end;
 }
 
-// Where each value of a block lives.
+// The place of each value of a block.
 struct Plan {
   struct Place {
     int64_t offset = 0;           // in the arena
-    const Var* shared = nullptr;  // or the storage of an earlier value that is taken over
+    const Var* shared = nullptr;  // or the storage of an earlier value, which is reused
   };
-  std::unordered_map<const Var*, Place> places;  // by the storage variable
+  std::unordered_map<const Var*, Place> places;  // keyed by the storage variable
   int64_t arena_bytes = 0;
 };
 
-// What would not fit below keeps storage of its own, and fails alone when it is allocated.
+// A value that doesn't fit below this limit keeps a storage of its own, so that only its allocation
+// fails.
 constexpr int64_t kMaxArenaBytes = int64_t{1} << 40;
 
-// First fit, largest first: the classic heuristic for offsets of intervals; near the lower bound on
-// networks, which have few long-lived values.
+// First fit, largest first: the classic heuristic for placing intervals. It comes close to the
+// lower bound on networks, which have few long-lived values.
 void place_constant_sizes(const std::vector<Value>& values, Plan* plan) {
   struct Placed {
     const Value* value;
@@ -168,7 +169,7 @@ void place_constant_sizes(const std::vector<Value>& values, Plan* plan) {
   if (order.size() < 2) return;
   std::stable_sort(order.begin(), order.end(),
                    [](const Placed& a, const Placed& b) { return a.bytes > b.bytes; });
-  std::vector<Placed> placed;  // by offset
+  std::vector<Placed> placed;  // sorted by offset
   for (Placed& p : order) {
     int64_t offset = 0;
     for (const Placed& other : placed) {
@@ -187,7 +188,7 @@ void place_constant_sizes(const std::vector<Value>& values, Plan* plan) {
   }
 }
 
-// A value of symbolic size takes over the storage of one that is dead and provably as large.
+// Lets a value of symbolic size reuse the storage of a dead value that is provably as large.
 void share_symbolic_sizes(const std::vector<Value>& values, Plan* plan) {
   struct Block {
     const Var* storage;
@@ -214,7 +215,7 @@ void share_symbolic_sizes(const std::vector<Value>& values, Plan* plan) {
 class Planner : public Rewriter {
  protected:
   void enter(const FunctionRef& function) override {
-    arenas_.clear();  // keyed by plans, whose addresses the next ones may have
+    arenas_.clear();  // keyed by the addresses of plans, which may be reused
     plans_.clear();
     plan(function->body);
   }

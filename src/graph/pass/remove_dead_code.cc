@@ -8,8 +8,8 @@
 namespace tenon::graph {
 namespace {
 
-// Whether the binding stays when nothing uses its value. A check guards what comes after it, a
-// match_shape binds symbols, and a loop may not end.
+// Whether the binding must stay even if its value is unused. A check guards later bindings, a
+// match_shape binds symbols, and a loop may not terminate.
 bool stays_unused(const Binding& binding) {
   const ExprRef& value = binding.value;
   if (value.is<Check>() || value.is<MatchShape>() || value.is<Loop>()) return true;

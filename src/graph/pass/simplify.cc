@@ -11,8 +11,8 @@
 namespace tenon::graph {
 namespace {
 
-// Calls made so far whose value a later equal one may share, innermost block last. What an Ordered
-// call might have changed is shared within one block only, up to the next Ordered call.
+// The calls so far whose value a later equal call may share, innermost block last. Calls that read
+// state are shared only within one block, up to the next Ordered call.
 class Available {
  public:
   void open() { scopes_.emplace_back(); }
@@ -21,7 +21,7 @@ class Available {
     scopes_.pop_back();
     if (changed && !scopes_.empty()) change_state();
   }
-  // State changes here: what was read before may differ now.
+  // State may change here, so values that were read before can't be shared any more.
   void change_state() {
     scopes_.back().reads.clear();
     scopes_.back().changes_state = true;
@@ -125,7 +125,7 @@ class Simplifier : public Rewriter {
     return result;
   }
 
-  // The constant that the type says the value is, when it says so in numbers.
+  // The value as a constant, if the type carries it as numbers.
   static Operand known_value(const TensorType& type) {
     if (!type.value_known) return Operand();
     std::vector<int64_t> elements;
@@ -148,7 +148,7 @@ Operand constant_integers(const TensorType& type, const std::vector<int64_t>& el
   Tensor tensor = Tensor::empty(shape, type.dtype);
   const int64_t bytes = type.dtype.bytes();
   auto* out = static_cast<char*>(tensor.data());
-  // Little-endian: the low bytes of each element, as the integer dtypes store it.
+  // Copies the low bytes of each element (little-endian).
   for (size_t i = 0; i < elements.size(); ++i) {
     std::memcpy(out + static_cast<int64_t>(i) * bytes, &elements[i], static_cast<size_t>(bytes));
   }

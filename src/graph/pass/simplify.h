@@ -1,11 +1,11 @@
-// simplify: removes what need not be computed.
+// simplify: removes work that is not needed.
 //
-//   - operators that expand into others (ExpandFn) are expanded
-//   - an integer tensor whose type carries all its elements is a constant, or made from its sizes
-//   - calls on constants are folded by the Evaluator, up to the fold limit
-//   - equal pure bindings are one (common subexpressions)
-//   - bindings whose result nothing uses go, with the errors they could have raised
-//   - identities: see the rules in simplify_rules.cc
+//   - expands composite operators (ExpandFn)
+//   - replaces an integer tensor whose type carries only numbers by a constant
+//   - drops checks that are proved, and takes fields of known tuples
+//   - applies the rules of simplify_rules.cc
+//   - merges equal calls without side effects (common subexpressions)
+//   - drops unused bindings, including any errors that they would raise
 #pragma once
 
 #include "graph/pass/pass.h"
@@ -14,7 +14,7 @@ namespace tenon::graph {
 
 Module simplify(const Module& module, PassContext& cx);
 
-// Only the last: bindings that nothing uses.
+// Only drops unused bindings.
 Module remove_dead_code(const Module& module, PassContext& cx);
 
 }  // namespace tenon::graph

@@ -35,7 +35,7 @@ Operand reshape_of_reshape(Builder& b, const Call& call, const TypeRef&) {
   return Operand();
 }
 
-// transpose(transpose(x)) is one; the identity is none.
+// Merges two transposes into one, and drops the identity.
 Operand transpose_of_transpose(Builder& b, const Call& call, const TypeRef&) {
   std::vector<int64_t> perm = permutation_of(call);
   if (is_identity(perm)) return call.args[0];
@@ -47,7 +47,7 @@ Operand transpose_of_transpose(Builder& b, const Call& call, const TypeRef&) {
   return Operand();
 }
 
-// A transposition that moves only axes of size 1 is a reshape, which moves no data.
+// A transpose that moves only axes of size 1 becomes a reshape, which moves no data.
 Operand transpose_as_reshape(Builder& b, const Call& call, const TypeRef& type) {
   auto* from = known_tensor(type_of(call.args[0]));
   auto* to = known_tensor(type);
@@ -84,7 +84,7 @@ Operand no_padding(Builder&, const Call& call, const TypeRef&) {
   return call.args[0];
 }
 
-// x to the power 2 is x * x, to the last bit.
+// pow(x, 2) is bitwise equal to x * x.
 Operand square(Builder& b, const Call& call, const TypeRef& type) {
   if (single_number(call.args[1]) != 2.0 || !same_tensor(type_of(call.args[0]), type)) {
     return Operand();
@@ -92,7 +92,7 @@ Operand square(Builder& b, const Call& call, const TypeRef& type) {
   return b.op("mul", {call.args[0], call.args[0]});
 }
 
-// x * 1, x / 1 and x - 0 are x, also for -0 and NaN; x + 0 is not, for -0.
+// x * 1, x / 1 and x - 0 are x, even for -0 and NaN; -0 + 0 is not -0.
 template <int kNeutral>
 Operand neutral_right(Builder&, const Call& call, const TypeRef& type) {
   auto value = single_number(call.args[1]);

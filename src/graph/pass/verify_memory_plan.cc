@@ -1,8 +1,8 @@
-// The plan's verifier shares nothing with the planner: it reads the finished module, takes each
-// tensor's place from the intrinsics alone, follows what each value may share memory with (views, a
-// branch's results, fields of tuples, what a call may return), and compares every pair of tensors
-// in one storage. A kernel may write over an operand where it says so, and then nothing reads a
-// view of what stood there before.
+// The verifier shares no code with the planner. It reads the finished module, takes each tensor's
+// place from the intrinsics alone, tracks which memory each value may share (views, results of
+// branches, fields of tuples, results of calls), and compares every pair of tensors in one storage.
+// A kernel may overwrite an operand that it declares in place; nothing may read the operand's views
+// afterwards.
 #include <algorithm>
 #include <set>
 #include <unordered_map>
@@ -20,7 +20,7 @@ struct Placed {
   const Var* storage;
   Dim begin, end;               // bytes
   int64_t first = 0, last = 0;  // bindings of the block
-  int64_t overwritten = -1;     // the last binding that did
+  int64_t overwritten = -1;     // the last binding that overwrote it
 };
 
 class Verifier {
@@ -33,7 +33,7 @@ class Verifier {
   }
 
  private:
-  using Places = std::set<size_t>;  // indices of what a value may share memory with
+  using Places = std::set<size_t>;  // indices of the tensors that a value may share memory with
 
   void block(const BlockRef& block) {
     std::vector<Placed> outer_placed = std::move(placed_);
@@ -64,7 +64,7 @@ class Verifier {
     placed_ = std::move(outer_placed);
   }
 
-  // Marks what the operand may be as alive now.
+  // Marks all tensors that the operand may share memory with as alive now.
   Places use(const Operand& operand) {
     auto* var = operand.as<Var>();
     auto it = var ? may_be_.find(var) : may_be_.end();
@@ -80,7 +80,7 @@ class Verifier {
     return it->second;
   }
 
-  // Everything that the value uses is alive now; returns what it may be.
+  // Marks everything that the value uses as alive now; returns the value's places.
   Places visit(const ExprRef& value) {
     Places operands, results;
     for_each_operand(value, [&](const Operand& operand) { operands.merge(use(operand)); });
@@ -105,11 +105,11 @@ class Verifier {
     return results;
   }
 
-  // What a kernel writes and reads at once must be a pair of which it says that this is right.
+  // A kernel may write a tensor that it also reads only if it declares the pair in place.
   void overwrite(const Call& call) {
     const loop::KernelInterface& kernel = *module_->kernels.at(call.callee);
     const size_t inputs = kernel.inputs.size();
-    if (call.args.size() == inputs) return;  // its results are values yet
+    if (call.args.size() == inputs) return;  // its results are still values
     for (size_t out = 0; out < kernel.outputs.size(); ++out) {
       const Places written = use(call.args[inputs + out]);
       for (size_t in = 0; in < inputs; ++in) {
@@ -145,8 +145,8 @@ class Verifier {
 
   const Module& module_;
   std::string name_;
-  std::unordered_map<const Var*, int64_t> made_;  // by which binding
-  std::vector<Placed> placed_;                    // of the block
+  std::unordered_map<const Var*, int64_t> made_;  // the binding that makes each variable
+  std::vector<Placed> placed_;                    // the tensors of the block
   std::unordered_map<const Var*, Places> may_be_;
   int64_t at_ = 0;
 };

@@ -10,7 +10,7 @@ namespace {
 
 using testing::HasSubstr;
 
-// What the verifier says of the program; "" when it finds nothing.
+// The verifier's error for the program, or "".
 std::string verdict(const std::string& text) {
   register_graph_types();
   register_operators();
@@ -22,7 +22,8 @@ std::string verdict(const std::string& text) {
   }
 }
 
-// A module whose main has two tensors in one storage; `middle` stands between their bindings.
+// Verifies a module whose main has two tensors in one storage; `middle` lies between their
+// bindings.
 std::string verified(const std::string& middle, int offset_of_b) {
   const std::string text = cat(R"(
     fn @use(%x: tensor[4; f32]) -> tensor[4; f32] { %x }
@@ -64,7 +65,7 @@ TEST(VerifyMemoryPlan, AllowsAPlaceThatIsDead) {
   EXPECT_EQ(verified(kNotAtAll, 0), "");
 }
 
-// A kernel that writes over the tensor which it reads; `claim` is what it says of that.
+// Verifies a kernel that overwrites the tensor that it reads; `claim` is its declaration of that.
 std::string verified_in_place(const std::string& claim, const std::string& read_last) {
   const std::string text = cat(R"(
     kernel @twice(%x: tensor[4; f32]) -> (%y: tensor[4; f32]) )",
