@@ -56,7 +56,7 @@ void require_countable(const TypeRef& type, const Span& span) {
     }
     for (const Dim& d : t->dims) bytes = bytes * d;
   } catch (const Error&) {
-    throw Error(ErrorKind::Usage, span, "a tensor has more bytes than 64 bits count")
+    throw Error(ErrorKind::Usage, span, "a tensor has more bytes than 64 bits can count")
         .found(to_text(type))
         .expected("sizes whose product with the element's size is below 2^63");
   }

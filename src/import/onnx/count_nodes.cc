@@ -38,7 +38,7 @@ class Counter {
   }
 
  private:
-  // Functions that call each other twice would be walked 2^depth times.
+  // Cached, because functions that call each other twice would be walked 2^depth times.
   const NodeCount& of(const ModelFunction& f, int depth) {
     auto [found, fresh] = counted_.try_emplace(&f);
     if (fresh) found->second = of(f.nodes, depth);

@@ -1,4 +1,4 @@
-// How many nodes a model has, by operator, with those of inner graphs and of called functions.
+// Counts a model's nodes by operator, including those of inner graphs and of called functions.
 #pragma once
 
 #include <map>
@@ -9,20 +9,20 @@
 namespace tenon::onnx {
 
 struct NodeCount {
-  int64_t nodes = 0;                         // calls of functions among them
+  int64_t nodes = 0;                         // including calls of functions
   std::map<std::string, int64_t> operators;  // "Conv", "com.microsoft:Gelu"; without such calls
 };
 
-// Each node counts once for every way that leads to it, however often an import builds it.
-// Saturates; functions nested deeper than an import allows count no further.
+// A function's nodes count once per call of the function, however often an import builds them.
+// Saturates; functions nested deeper than an import allows are not counted.
 NodeCount count_nodes(const Model& model);
 
-// By which a model's functions are found.
+// The key of a function in a model.
 std::string function_key(const std::string& domain, const std::string& name,
                          const std::string& overload);
-std::string op_text(const Node& node);  // as NodeCount names it
+std::string op_text(const Node& node);  // the operator's name in NodeCount
 
-// Functions may call functions to this depth.
+// How deep calls of functions may nest.
 inline constexpr int kMaxFunctionDepth = 50;
 
 }  // namespace tenon::onnx

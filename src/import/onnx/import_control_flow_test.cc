@@ -37,7 +37,7 @@ TEST_F(ImportControlFlow, AKnownConditionTakesItsBranchAlone) {
   EXPECT_EQ(import_model(m.model).module->functions.at("main")->body->bindings.size(), 1u);
 }
 
-// As PyTorch's exporter asks whether a tensor has a batch.
+// The condition with which PyTorch's exporter tests whether a tensor has a batch.
 TEST_F(ImportControlFlow, AConditionOnARankTakesItsBranchAlone) {
   M m;
   m.input("x", {"n", 4}).ints("two", {2}, true);
@@ -156,7 +156,7 @@ TEST_F(ImportControlFlow, InnerGraphsThatMakeNoResultAreRefused) {
          {M::body("then_branch", graph_of({}, "lost")), M::body("else_branch", graph_of({}, "x"))});
   m.output("y");
   EXPECT_EQ(error_of(m).rows()[2].text,
-            "output 'lost' of an inner graph of '/If', which nothing makes");
+            "output 'lost' of an inner graph of '/If', which nothing defines");
 }
 
 TEST_F(ImportControlFlow, ShortConstantLoopsAreUnrolled) {

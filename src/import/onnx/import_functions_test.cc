@@ -41,7 +41,7 @@ TEST_F(ImportFunctions, FunctionsThatCallThemselvesAreRefused) {
   m.input("x", {4}).node("ScaledRelu", {"x"}, {"y"}, {}, "my").output("y");
   EXPECT_EQ(error_of(m).render(), R"(error: m.onnx nests functions too deeply
   where     function 'ScaledRelu'
-  found     functions that call each other without end, or more deeply than that
+  found     functions that call each other recursively or too deeply
   expected  at most 50 levels)");
 }
 
@@ -116,7 +116,7 @@ TEST_F(ImportFunctions, FunctionsThatMakeNoResultAreRefused) {
   m.model.functions[0].outputs = {"lost"};
   m.input("x", {4}).node("ScaledRelu", {"x"}, {"y"}, {}, "my").output("y");
   EXPECT_EQ(error_of(m).render(), R"(error: m.onnx breaks ONNX's rules
-  found     output 'lost' of the function 'ScaledRelu', which nothing makes
+  found     output 'lost' of the function 'ScaledRelu', which nothing defines
   expected  the name of an input or of a node's output
   help: export the model again, or correct it; `onnx.checker` lists what is wrong)");
 }

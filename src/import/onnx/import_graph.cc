@@ -13,8 +13,8 @@ namespace tenon::onnx {
 
 namespace {
 
-// How many nodes may be translated: a few hundred bytes of functions that call functions could
-// otherwise ask for 2^50, and the bodies of nested loops are built several times each.
+// How many nodes may be translated. A few hundred bytes of functions that call functions could
+// otherwise expand to 2^50 nodes, and the bodies of nested loops are built several times each.
 constexpr int64_t kMaxTranslated = 1'000'000;
 
 constexpr const char* kSources = "the name of an input, an initializer or a node's output";
@@ -50,7 +50,7 @@ class GraphImporter {
     }
     for (const TensorData& t : graph.initializers) {
       if (scope.has(t.name)) {
-        invalid(model_, cat("initializer '", printable(t.name), "', which something else makes"),
+        invalid(model_, cat("initializer '", printable(t.name), "', which is already defined"),
                 "one definition of each name");
       }
       if (t.tensor) {
@@ -71,7 +71,7 @@ class GraphImporter {
       const Scope::Slot* slot = scope.find(v.name);
       if (slot == nullptr) {
         if (!out_.unsupported.empty()) continue;
-        invalid(model_, cat("output '", printable(v.name), "', which nothing makes"), kSources);
+        invalid(model_, cat("output '", printable(v.name), "', which nothing defines"), kSources);
       }
       TENON_ASSERT(!slot->unusable || !out_.unsupported.empty(), "'", v.name,
                    "' is unusable for no reason");
@@ -88,8 +88,8 @@ class GraphImporter {
   // ---- nodes ----
 
   void run_nodes(const std::vector<Node>& list, Scope& scope) {
-    // Before they are ordered: a node that defines again what the graph has would look like a
-    // cycle.
+    // Checked before sorting, since a node that redefines one of the graph's names would look like
+    // a cycle.
     for (const Node& n : list) {
       for (const std::string& name : n.outputs) {
         if (!name.empty() && scope.has(name)) defined_twice(n, name);
@@ -141,11 +141,11 @@ class GraphImporter {
 
   [[noreturn]] void defined_twice(const Node& n, const std::string& name) const {
     throw against_rules(model_, n)
-        .found(cat("output '", printable(name), "', which something else makes"))
+        .found(cat("output '", printable(name), "', which is already defined"))
         .expected("one definition of each name");
   }
 
-  // False when an operand comes from a node that can't be imported.
+  // Returns false if an operand comes from a node that can't be imported.
   bool collect_inputs(const Node& n, const Scope& scope, Operands* out) const {
     bool usable = true;
     for (const std::string& name : n.inputs) {
@@ -156,7 +156,7 @@ class GraphImporter {
       const Scope::Slot* slot = scope.find(name);
       if (slot == nullptr) {
         throw against_rules(model_, n)
-            .found(cat("operand '", printable(name), "', which nothing makes"))
+            .found(cat("operand '", printable(name), "', which nothing defines"))
             .expected(kSources);
       }
       usable = usable && !slot->unusable;
@@ -165,7 +165,7 @@ class GraphImporter {
     return usable;
   }
 
-  // Outputs for which `values` has none are unusable.
+  // Outputs without a value in `values` become unusable.
   void define_outputs(const Node& n, const Operands& values, Scope& scope) {
     for (size_t i = 0; i < n.outputs.size(); ++i) {
       const std::string& name = n.outputs[i];
@@ -181,8 +181,8 @@ class GraphImporter {
 
   // ---- inner graphs ----
 
-  // The graph's outputs, its inputs' names bound to `inputs`; nothing where a node in it can't be
-  // imported.
+  // Binds the names of the graph's inputs to `inputs` and returns its outputs, or nullopt if a node
+  // in it can't be imported.
   std::optional<Operands> run_inner_graph(const Node& node, const Graph& graph,
                                           const Operands& inputs, const Scope& outer) {
     if (graph.inputs.size() != inputs.size()) {
@@ -204,7 +204,7 @@ class GraphImporter {
       if (slot == nullptr) {
         invalid(model_,
                 cat("output '", printable(v.name), "' of an inner graph of '", printable(node.name),
-                    "', which nothing makes"),
+                    "', which nothing defines"),
                 kSources);
       }
       if (slot->unusable) return std::nullopt;
@@ -214,7 +214,7 @@ class GraphImporter {
     return out;
   }
 
-  // Lists what can't be imported in the inner graphs of a node that isn't translated.
+  // Lists unsupported nodes in the inner graphs of a node that isn't translated.
   void look_through(const Node& n, const Scope& scope) {
     for (const Attribute& a : n.attributes) {
       if (a.graph == nullptr) continue;
@@ -230,7 +230,7 @@ class GraphImporter {
     }
   }
 
-  // A result may be an operand of a function that the function's call leaves out.
+  // Throws if the result is an operand of a function that its call leaves out.
   void check_present(const Scope::Slot& slot, const std::string& name,
                      const std::string& of) const {
     if (slot.unusable || slot.value) return;
@@ -245,7 +245,7 @@ class GraphImporter {
     if (scope.function_depth() >= kMaxFunctionDepth) {
       throw Error(ErrorKind::Usage, cat(printable(model_.file), " nests functions too deeply"))
           .where(cat("function '", printable(f.name), "'"))
-          .found("functions that call each other without end, or more deeply than that")
+          .found("functions that call each other recursively or too deeply")
           .expected(cat("at most ", kMaxFunctionDepth, " levels"));
     }
     check_opsets(model_, f.opsets);
@@ -270,7 +270,7 @@ class GraphImporter {
       if (slot == nullptr) {
         invalid(model_,
                 cat("output '", printable(name), "' of the function '", printable(f.name),
-                    "', which nothing makes"),
+                    "', which nothing defines"),
                 "the name of an input or of a node's output");
       }
       check_present(*slot, name, cat("function '", printable(f.name), "'"));

@@ -1,4 +1,4 @@
-// A model's graph to the body of @main.
+// Translates a model's graph to the body of @main.
 #pragma once
 
 #include <string>
@@ -8,15 +8,15 @@
 
 namespace tenon::onnx {
 
-// What importing found, as far as it came.
+// The result of importing, as far as it got.
 struct ImportedGraph {
-  graph::FunctionRef main;  // null while something is unsupported
+  graph::FunctionRef main;  // null if something is unsupported
   std::vector<ModelReport::Value> inputs, outputs;
-  std::vector<std::string> symbols;  // of the inputs' shapes
+  std::vector<std::string> symbols;  // in the inputs' shapes
   std::vector<UnsupportedNode> unsupported;
 };
 
-// Throws Usage for a graph that breaks ONNX's rules; `out` then holds what was found before.
+// Throws Usage for a graph that breaks ONNX's rules; `out` then has what was found until there.
 void import_graph(const Model& model, const ImportOptions& options, ImportedGraph* out);
 
 }  // namespace tenon::onnx

@@ -19,7 +19,7 @@ std::string opset_text(const Model& model) {
 }
 
 [[noreturn]] void refuse(const Model& model, const std::vector<UnsupportedNode>& unsupported) {
-  // Inputs and initializers of a type that isn't implemented stand in the table too.
+  // The table also lists inputs and initializers of types that aren't implemented.
   const int64_t count =
       std::count_if(unsupported.begin(), unsupported.end(),
                     [](const UnsupportedNode& u) { return u.op.empty() || u.op[0] != '('; });

@@ -1,9 +1,9 @@
-// ONNX models to graph IR.
+// Imports ONNX models as graph IR.
 //
-// The module has one function, @main: its parameters are the graph's inputs that are no
-// initializers, its result the graph's output, or a tuple of several. Initializers become constants
-// that share the model's memory. Model functions are expanded in place. Every binding's span names
-// the node it came from.
+// The module has one function, @main. Its parameters are the graph's inputs that are not
+// initializers; its result is the graph's output, or a tuple of several. Initializers become
+// constants that share the model's memory. Model functions are expanded inline. Every binding's
+// span names the node that it came from.
 #pragma once
 
 #include <map>
@@ -16,10 +16,10 @@
 namespace tenon::onnx {
 
 struct ImportOptions {
-  // Sizes for symbolic dimensions, by the model's name of the symbol or by ours.
+  // Sizes for symbolic dimensions, by the symbol's name in the model or in graph IR.
   std::map<std::string, int64_t> dims;
-  // Shapes for inputs, by name; -1 leaves a dimension as the model has it. The only way to import a
-  // model that does not say an input's rank.
+  // Shapes for inputs, by name; -1 leaves a dimension as in the model. Required for inputs whose
+  // rank the model doesn't state.
   std::map<std::string, std::vector<int64_t>> shapes;
 };
 
@@ -38,7 +38,7 @@ struct UnsupportedNode {
   std::string node, op, reason;
 };
 
-// What a model is, without compiling it. Types are text as graph IR prints them.
+// Information about a model, without compiling it. Types are in the text form of graph IR.
 struct ModelReport {
   struct Value {
     std::string name, type;
@@ -47,13 +47,13 @@ struct ModelReport {
   int64_t ir_version = 0;
   std::map<std::string, int64_t> opsets;  // "" is ai.onnx
   std::vector<Value> inputs, outputs;
-  std::vector<std::string> symbols;          // of the inputs' shapes
+  std::vector<std::string> symbols;          // in the inputs' shapes
   std::map<std::string, int64_t> operators;  // "Conv", "com.microsoft:Gelu": how many nodes, with
                                              // those of inner graphs and expanded functions
   int64_t nodes = 0;
   int64_t constants = 0, constant_bytes = 0;
   std::vector<UnsupportedNode> unsupported;
-  std::string problem;  // another reason why it cannot be imported, as an error prints; else empty
+  std::string problem;  // the text of another error that prevents importing, or empty
   ErrorKind problem_kind = ErrorKind::Usage;
 };
 

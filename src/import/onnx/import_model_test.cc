@@ -124,8 +124,8 @@ TEST_F(ImportModel, CyclesAreRefused) {
   m.input("x", {4}).node("Add", {"x", "z"}, {"y"}).node("Relu", {"y"}, {"z"}).output("z");
   EXPECT_EQ(error_of(m).render(), R"(error: /Add: the graph's nodes form a cycle
   where     node '/Add' (Add) of m.onnx
-  found     it needs its own result, or that of a node that does
-  expected  nodes that need only what others make
+  found     it depends on its own result, or on a node that does
+  expected  nodes that depend only on results of others
   help: export the model again, or correct it)");
 }
 
@@ -134,7 +134,7 @@ TEST_F(ImportModel, NamesThatNothingMakesAreRefused) {
   m.input("x", {4}).node("Add", {"x", "ghost"}, {"y"}).output("y");
   EXPECT_EQ(error_of(m).render(), R"(error: /Add: m.onnx breaks ONNX's rules
   where     node '/Add' (Add) of m.onnx
-  found     operand 'ghost', which nothing makes
+  found     operand 'ghost', which nothing defines
   expected  the name of an input, an initializer or a node's output
   help: export the model again, or correct it; `onnx.checker` lists what is wrong)");
   M out;
@@ -147,7 +147,7 @@ TEST_F(ImportModel, NamesMadeTwiceAreRefused) {
   m.input("x", {4}).node("Relu", {"x"}, {"y"}).node("Exp", {"x"}, {"y"}).output("y");
   EXPECT_EQ(error_of(m).render(), R"(error: /Exp: m.onnx breaks ONNX's rules
   where     node '/Exp' (Exp) of m.onnx
-  found     output 'y', which something else makes
+  found     output 'y', which is already defined
   expected  one definition of each name
   help: export the model again, or correct it; `onnx.checker` lists what is wrong)");
 }
@@ -174,14 +174,14 @@ TEST_F(ImportModel, TensorsWithMoreBytesThan64BitsCountNameTheNode) {
   M m;
   m.input("x", {1 << 30, 1}).ints("shape", {1 << 30, 1 << 30, 8});
   m.node("Expand", {"x", "shape"}, {"y"}).output("y");
-  EXPECT_EQ(error_of(m).render(), R"(error: /Expand: a tensor has more bytes than 64 bits count
+  EXPECT_EQ(error_of(m).render(), R"(error: /Expand: a tensor has more bytes than 64 bits can count
   where     node '/Expand' (Expand) of m.onnx
   operands  x: tensor[1073741824, 1; f32], shape: tensor[3; i64] = [1073741824, 1073741824, 8]
   found     tensor[1073741824, 1073741824, 8; f32]
   expected  sizes whose product with the element's size is below 2^63)");
   M input;
   input.input("x", {1 << 30, 1 << 30, 8}).node("Relu", {"x"}, {"y"}).output("y");
-  EXPECT_EQ(error_of(input).message(), "a tensor has more bytes than 64 bits count");
+  EXPECT_EQ(error_of(input).message(), "a tensor has more bytes than 64 bits can count");
   M empty;
   empty.input("x", {1 << 30, 1 << 30, 8, 0}).node("Relu", {"x"}, {"y"}).output("y");
   EXPECT_NO_THROW(text(empty));

@@ -65,7 +65,7 @@ TEST_F(ImportShapes, ShapesFromInputsAreMatched) {
 )");
 }
 
-// ---- numbers that sizes are made of ----
+// ---- numbers in sizes ----
 
 template <class T>
 TensorData constant_of(const std::string& name, DataType dtype, const std::vector<T>& values,
@@ -98,7 +98,7 @@ TEST_F(ImportShapes, SizesThatNoIntegerHoldsAreRefused) {
     Error e = error_of(one_hot(constant_of<float>("depth", f32, {depth}, {})));
     EXPECT_EQ(e.kind(), ErrorKind::Usage);
     EXPECT_NE(e.render().find(cat("  found     a depth of ", static_cast<double>(depth),
-                                  "\n  expected  a number that 64 bits hold\n")),
+                                  "\n  expected  a number that fits 64 bits\n")),
               std::string::npos)
         << e.render();
   }
@@ -107,7 +107,7 @@ TEST_F(ImportShapes, SizesThatNoIntegerHoldsAreRefused) {
   where     node '/Resize' (Resize) of m.onnx
   operands  x: tensor[1152921504606846976; f32], scales: tensor[1; f32]
   found     a size of 1.152921504606847e+24
-  expected  a number that 64 bits hold
+  expected  a number that fits 64 bits
   help: export the model again, or correct the node)");
 }
 

@@ -1,4 +1,4 @@
-// For tests of the importer: models made by hand, and the text or the error that they give.
+// For tests of the importer: builds models by hand and returns their text or error.
 #pragma once
 
 #include <gmock/gmock.h>

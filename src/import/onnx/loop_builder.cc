@@ -12,7 +12,7 @@ using graph::TypeRef;
 
 constexpr int64_t kMaxUnrolled = 16;
 
-// A loop variable: which of its sizes stay as they are at the start.
+// A loop variable and which of its sizes never change.
 struct Variable {
   DataType dtype;
   Dims dims;
@@ -47,7 +47,7 @@ class Maker {
   }
 
  private:
-  // Builds the body in blocks that are thrown away until the types of its variables hold.
+  // Builds the body in temporary blocks until the types of its variables reach a fixed point.
   void find_types() {
     for (bool changed = true; changed;) {
       changed = false;
@@ -77,7 +77,7 @@ class Maker {
       for (const Dim& d : y.dims) collect_symbols(d, &symbols);
       for (const std::string& s : symbols) {
         if (!cx_.b.in_scope(s)) {
-          cx_.unsupported("outputs of a shape known only inside the loop not implemented");
+          cx_.unsupported("outputs whose shape is known only inside the loop not implemented");
         }
       }
     }
@@ -98,7 +98,7 @@ class Maker {
     return changed;
   }
 
-  // `value` with the sizes that don't vary, and symbols for those that do.
+  // `value` with its constant sizes known, and symbols for the sizes that vary.
   Operand known(const Operand& value, const Variable& v) {
     if (v.fixed()) return value;
     Dims dims;
@@ -197,7 +197,7 @@ class Maker {
   NodeContext& cx_;
   const LoopSpec& spec_;
   std::vector<Variable> variables_, yields_;
-  bool conditional_ = false;  // the body decides whether to go on
+  bool conditional_ = false;  // the body decides whether to continue
 };
 
 }  // namespace

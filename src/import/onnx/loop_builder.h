@@ -1,4 +1,4 @@
-// Loops whose variables may change their shape, and which collect what each iteration yields.
+// Loops whose variables may change shape and which stack the values that each iteration yields.
 #pragma once
 
 #include "import/onnx/node_context.h"
@@ -6,19 +6,19 @@
 namespace tenon::onnx {
 
 struct LoopStep {
-  Operand go_on;    // whether another iteration follows; null: yes
-  Operands states;  // as many as there are variables
+  Operand go_on;    // whether to continue; null: yes
+  Operands states;  // one per variable
   Operands yields;  // stacked along a new first axis over the iterations
 };
 
 struct LoopSpec {
-  Operand limit;             // the number of iterations, i64[]; null: without end
-  std::optional<Dim> count;  // the same, where it is known as an expression
-  Operand go_on;             // whether to begin at all, bool[]; null: yes
+  Operand limit;             // the number of iterations, i64[]; null: unlimited
+  std::optional<Dim> count;  // `limit` as an expression, if known
+  Operand go_on;             // whether to run the first iteration, bool[]; null: yes
   Operands init;
   size_t yields = 0;
-  // One iteration. `index` is i64[]. Nothing where a node in it cannot be imported. Called several
-  // times: to find the types, then to build.
+  // Builds one iteration. `index` is i64[]. Returns nullopt if a node in it can't be imported.
+  // Called several times: to find the types, then to build.
   std::function<std::optional<LoopStep>(const Operand& index, const Operands& states)> step;
 };
 

@@ -8,13 +8,13 @@
 
 namespace tenon::onnx {
 
-// The whole file as read-only storage that unmaps itself when the last tensor over it dies. An
-// empty file gives empty storage. Throws Usage when it can't be read or is no regular file (`name`
-// is how the error calls it).
+// Maps the whole file as read-only storage, which is unmapped when its last tensor dies. An empty
+// file gives empty storage. Throws Usage if it can't be read or is not a regular file; `name` is
+// its name in errors.
 Ref<StorageObj> map_file(const std::string& path, const std::string& name);
 
-// The path of an external data file beside the model in `directory`. Refuses with Usage whatever
-// would leave that folder: an absolute path, "..", a symbolic link that leads out of it.
+// The path of an external data file of a model in `directory`. Throws Usage for anything that would
+// leave that folder: an absolute path, "..", a symbolic link to the outside.
 std::string resolve_external(const std::string& directory, const std::string& location,
                              const std::string& tensor);
 

@@ -1,8 +1,8 @@
-// An ONNX model as plain data, freed of protobuf: what read_model makes and the importer walks.
+// An ONNX model as plain data without protobuf: read_model makes it and the importer walks it.
 //
-// Nothing here has been checked beyond its own well-formedness: names may clash, graphs may have
-// cycles, operators may not exist. Tensor data is shared, never copied: it lies in the mapping of
-// an external file or in the bytes that parsing made.
+// Only the well-formedness of the data is checked: names may clash, graphs may have cycles,
+// operators may not exist. Tensor data is shared, never copied: it lies in a mapped external file
+// or in the parsed bytes.
 #pragma once
 
 #include <cstdint>
@@ -16,14 +16,14 @@
 
 namespace tenon::onnx {
 
-// A constant tensor. One whose elements the importer has no type for holds no tensor and says why.
+// A constant tensor. If its element type isn't implemented, it holds no tensor but a problem.
 struct TensorData {
   std::string name;
   int32_t type = 0;  // TensorProto.DataType
   std::vector<int64_t> dims;
-  Tensor tensor;                     // null when `problem` is set
+  Tensor tensor;                     // null if `problem` is set
   std::string problem;               // "float8e4m3fn is not implemented"
-  std::vector<std::string> strings;  // of a string tensor, whose `problem` is set too
+  std::vector<std::string> strings;  // of a string tensor, which also has a `problem`
 };
 
 struct Dimension {
@@ -67,7 +67,7 @@ struct Attribute {
     kTypes,
   };
   std::string name;
-  std::string reference;  // inside a function: the caller's attribute that gives the value
+  std::string reference;  // inside a function: the call's attribute that has the value
   Kind kind = kUndefined;
   double f = 0;
   int64_t i = 0;
@@ -117,11 +117,11 @@ struct Model {
   std::vector<ModelFunction> functions;
 };
 
-// "float8e4m3fn", or "type 77" for a number that the format doesn't know.
+// "float8e4m3fn", or "type 77" for an unknown number.
 std::string data_type_name(int32_t type);
-// The type as a tensor's; nothing for those that aren't implemented.
+// The dtype of tensors of this type; nullopt if it isn't implemented.
 std::optional<DataType> dtype_of(int32_t type);
-// The inverse; 0 for a type that ONNX has no number for.
+// The inverse of dtype_of; 0 if ONNX has no such type.
 int32_t data_type_of(DataType dtype);
 
 }  // namespace tenon::onnx

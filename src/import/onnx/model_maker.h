@@ -20,7 +20,7 @@ struct ModelMaker {
     model.graph.name = "g";
   }
 
-  // Dimensions: a number, a symbol, or "" for unknown. `type` as TensorProto.DataType.
+  // A dimension is a number, a symbol, or "" for unknown. `type` is a TensorProto.DataType.
   using Size = std::variant<int, const char*>;
   static Value value(const std::string& name, int32_t type, std::initializer_list<Size> shape) {
     Value v;

@@ -12,7 +12,7 @@ using graph::attrs;
 // ---- operands ----
 
 Operand NodeContext::in(size_t i) const {
-  if (!has(i)) invalid(cat("no operand ", i, ", counted from 0"), "one that is there");
+  if (!has(i)) invalid(cat("no operand ", i, ", counted from 0"), "an existing operand");
   return inputs_[i];
 }
 
@@ -54,7 +54,7 @@ DataType NodeContext::dtype(const Operand& x) const {
 
 namespace {
 
-// Element i as loop::scalar_load gives it: an integer by its value, a u64 by its bits.
+// Element i as loaded by loop::scalar_load: the value of an integer, the bits of a u64.
 int64_t element_bits(const Tensor& t, int64_t i) {
   return loop::scalar_load(t.dtype(), static_cast<const char*>(t.data()) + i * t.dtype().bytes());
 }
@@ -78,7 +78,7 @@ std::optional<Ints> NodeContext::ints(const Operand& x) const {
     }
     return out;
   }
-  // Lists too long for a type to carry, and constants of other integer types.
+  // For lists that are too long for a type to carry, and constants of other integer types.
   Tensor t = constant_of(x);
   if (!t || t.rank() > 1 || !(t.dtype().is_int() || t.dtype().is_bool())) return std::nullopt;
   for (int64_t i = 0; i < t.count(); ++i) {
@@ -119,7 +119,7 @@ std::optional<double> NodeContext::number(const Operand& x) const {
 
 int64_t NodeContext::to_integer(double v, const char* what) const {
   if (!(v >= -0x1p63 && v < 0x1p63)) {
-    invalid(cat(what, " of ", v), "a number that 64 bits hold");
+    invalid(cat(what, " of ", v), "a number that fits 64 bits");
   }
   return static_cast<int64_t>(v);
 }
@@ -141,7 +141,7 @@ const Attribute* NodeContext::attr(const char* name, Attribute::Kind kind) const
                                          "a tensor",       "a graph", "floats", "ints",
                                          "strings",        "tensors", "graphs", "a sparse tensor",
                                          "sparse tensors", "a type",  "types"};
-    // An empty list may have been written with any list's type.
+    // An empty list may have any list type.
     bool empty_list =
         a->floats.empty() && a->ints.empty() && a->strings.empty() &&
         (kind == Attribute::kInts || kind == Attribute::kFloats || kind == Attribute::kStrings) &&
@@ -312,7 +312,7 @@ Operand NodeContext::expand(const Operand& x, const Dims& shape) const {
 Operand NodeContext::unsqueeze(const Operand& x, const Ints& axes) const {
   Dims from = dims(x), to;
   size_t total = from.size() + axes.size(), next = 0;
-  this->axes(axes, static_cast<int64_t>(total));  // fails for one that the result doesn't have
+  this->axes(axes, static_cast<int64_t>(total));  // throws for axes out of range
   for (size_t i = 0; i < total; ++i) {
     bool added = std::find(axes.begin(), axes.end(), static_cast<int64_t>(i)) != axes.end();
     to.push_back(added ? Dim(1) : from[next++]);
@@ -388,7 +388,7 @@ Operand NodeContext::dims_tensor(const Dims& values) const {
     if (auto c = d.as_const()) constants.push_back(*c);
   }
   if (constants.size() == values.size()) return ints_tensor(constants);
-  // A shape is the only tensor made of sizes; nothing but its type is ever used.
+  // Only shape_of makes a tensor of sizes. The tensor whose shape is taken is never computed.
   return op("shape_of", {full(boolean, 0, values)});
 }
 
@@ -400,7 +400,7 @@ Operand NodeContext::dim_scalar(const Dim& value) const {
 
 namespace {
 
-// The factors of a product of sizes, numbers apart.
+// The factors of a product of sizes, with the constant factor separate.
 void factors(const Dim& d, int64_t* number, Dims* out) {
   if (auto c = d.as_const()) {
     if (__builtin_mul_overflow(*number, *c, number)) {

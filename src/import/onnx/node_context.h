@@ -1,8 +1,8 @@
 // What a node's translation sees: the node's operands and attributes, and the builder.
 //
-// Reading an attribute marks it as honoured; the importer refuses a node with attributes that
-// nobody read. Axes and shapes are read as integers or as symbolic sizes: `values` are those that
-// inference carries, `elements` are bound by a match where it doesn't.
+// Reading an attribute marks it as supported; the importer refuses a node with unread attributes.
+// Axes and shapes are read as integers or as symbolic sizes: `values` returns the elements that the
+// type carries; `elements` binds them with a match if the type doesn't.
 #pragma once
 
 #include <functional>
@@ -19,12 +19,12 @@ namespace tenon::onnx {
 using graph::Operand;
 using Operands = std::vector<Operand>;
 
-// Sizes of a tensor. An axis that it doesn't have is a model's mistake, found where it is asked
-// for: ranks are the model's, so any index that a translation uses may be beyond them.
+// The sizes of a tensor. Indexing it checks the axis, because ranks come from the model and may be
+// smaller than a translation expects.
 class Dims : public std::vector<Dim> {
  public:
   using std::vector<Dim>::vector;
-  Dims(std::vector<Dim> dims) : std::vector<Dim>(std::move(dims)) {}  // NOLINT: the same thing
+  Dims(std::vector<Dim> dims) : std::vector<Dim>(std::move(dims)) {}  // NOLINT: implicit on purpose
   Dim& operator[](size_t i) {
     require(i);
     return data()[i];
@@ -48,8 +48,8 @@ class Dims : public std::vector<Dim> {
 
 using Ints = std::vector<int64_t>;
 
-// Walks a graph inside the node: binds the names of its inputs to `inputs` and gives its outputs,
-// or nothing where a node in it cannot be imported.
+// Walks a graph inside the node: binds the names of its inputs to `inputs` and returns its outputs,
+// or nullopt if a node in it can't be imported.
 using InnerGraph =
     std::function<std::optional<Operands>(const Graph& graph, const Operands& inputs)>;
 
@@ -73,15 +73,15 @@ class NodeContext {
   // ---- operands ----
   size_t count() const { return inputs_.size(); }
   bool has(size_t i) const { return i < inputs_.size() && inputs_[i]; }
-  Operand in(size_t i) const;   // fails where it is absent
-  Operand opt(size_t i) const;  // null where it is absent
+  Operand in(size_t i) const;   // throws if absent
+  Operand opt(size_t i) const;  // null if absent
   const Operands& all() const { return inputs_; }
-  // Casts the operands of one element type to another, for what follows.
+  // Replaces the operands of one element type by casts to another.
   void cast_inputs(DataType from, DataType to);
-  bool wants(size_t output) const;  // the node names that output
+  bool wants(size_t output) const;  // whether the node names that output
   size_t outputs() const { return node_.outputs.size(); }
 
-  // Of operand i; fails unless it is a tensor of known rank.
+  // The sizes of operand i; throws unless it is a tensor of known rank.
   Dims dims(size_t i) const { return dims(in(i)); }
   int64_t rank(size_t i) const { return static_cast<int64_t>(dims(i).size()); }
   DataType dtype(size_t i) const { return dtype(in(i)); }
@@ -90,20 +90,20 @@ class NodeContext {
   DataType dtype(const Operand& x) const;
 
   // ---- operands as data ----
-  // The elements of a small integer tensor, where its type carries them.
+  // The elements of a small integer tensor, if its type carries them.
   std::optional<Dims> values(const Operand& x) const;
-  // The same, where they are all constant; any list of integers that an i64 holds.
+  // The same if all are constant; also works for long constant lists whose elements fit an i64.
   std::optional<Ints> ints(const Operand& x) const;
-  // The same; a node whose operand is computed is refused, naming it as `what`.
+  // The same for operand i; refuses the node if they are computed at run time. `what` names them.
   Ints const_ints(size_t i, const char* what) const;
-  // Carried, or bound by a match (then they are >= 0).
+  // The elements, carried by the type or bound by a match, which requires them to be >= 0.
   Dims elements(const Operand& x) const;
-  // The one element of a constant; nothing where it is computed.
+  // The element of a constant with one element; nullopt if it is computed.
   std::optional<double> number(const Operand& x) const;
   double const_number(size_t i, const char* what, double otherwise) const;
-  // A number of the model's, truncated; fails for NaN and what an i64 doesn't hold.
+  // A number in the model, truncated; throws for NaN and numbers that don't fit an i64.
   int64_t to_integer(double value, const char* what) const;
-  // The tensor of a constant; null where it is computed.
+  // The tensor of a constant; null if it is computed.
   Tensor constant_of(const Operand& x) const;
 
   // ---- attributes ----
@@ -116,27 +116,27 @@ class NodeContext {
   Ints attr_ints(const char* name, Ints otherwise = {}) const;
   std::vector<double> attr_floats(const char* name, std::vector<double> otherwise = {}) const;
   std::vector<std::string> attr_strings(const char* name) const;
-  Tensor attr_tensor(const char* name) const;  // null where it is absent
+  Tensor attr_tensor(const char* name) const;  // null if absent
   const Graph& attr_graph(const char* name) const;
   DataType attr_dtype(const char* name, DataType otherwise) const;
-  // Reads an attribute without effect here.
+  // Marks an attribute that has no effect as read.
   void ignore(const char* name) const { read_.insert(name); }
-  // The first attribute that nobody read; null when there is none.
+  // The first unread attribute, or null.
   const Attribute* unread() const;
 
   // ---- failures ----
   [[noreturn]] void unsupported(const std::string& reason) const;
-  // The node depends on one in an inner graph that cannot be imported, and that is listed already.
+  // Gives up because a node in an inner graph, which is already listed, can't be imported.
   [[noreturn]] void give_up() const { unsupported(""); }
-  // The node breaks ONNX's rules.
+  // Throws the error for a node that breaks ONNX's rules.
   [[noreturn]] void invalid(const std::string& found, const std::string& expected) const;
-  // An axis in [-rank, rank), made >= 0.
+  // Maps an axis in [-rank, rank) to [0, rank); throws for others.
   int64_t axis(int64_t value, int64_t rank) const;
   Ints axes(const Ints& values, int64_t rank) const;
   static Ints axes_below(int64_t rank);  // 0, 1, ... rank - 1
 
-  // The result of `make` for the axis of `rank` that a tensor of one integer names at run time,
-  // which is checked to be one of the candidates. Each must yield the same type, but for sizes.
+  // The result of `make` for the axis that a tensor of one integer names at run time, which is
+  // checked to be one of the candidates. All candidates must yield the same type except for sizes.
   Operand for_axis(const Operand& axis, int64_t rank, const Ints& candidates,
                    const std::function<Operand(int64_t axis)>& make) const;
 
@@ -148,12 +148,12 @@ class NodeContext {
   Operand transpose(const Operand& x, const Ints& perm) const;
   Operand cast(const Operand& x, DataType dtype) const;
   Operand expand(const Operand& x, const Dims& shape) const;
-  Operand unsqueeze(const Operand& x, const Ints& axes) const;  // axes of the result, >= 0
+  Operand unsqueeze(const Operand& x, const Ints& axes) const;  // of the result, >= 0
   Operand squeeze(const Operand& x, const Ints& axes) const;    // of x, >= 0
   Operand concat(const Operands& parts, int64_t axis) const;
   // Elements [start, start + size) of one axis.
   Operand slice(const Operand& x, int64_t axis, const Dim& start, const Dim& size) const;
-  // The elements along `axis` in reverse.
+  // The elements in reverse order along `axis`.
   Operand reversed(const Operand& x, int64_t axis) const;
   Operand reduce(std::string_view name, const Operand& x, const Ints& axes, bool keepdims) const;
   Operand scalar(DataType dtype, double value) const;
@@ -161,7 +161,7 @@ class NodeContext {
   Operand integer(int64_t value) const;  // i64[]
   Operand full(DataType dtype, double value, const Dims& shape) const;
   Operand ints_tensor(const Ints& values) const;  // i64[n]
-  // A tensor i64[n] of symbolic sizes, or i64[] for one; constant where they are.
+  // A tensor i64[n] of sizes, or i64[] for one size; a constant if the sizes are constant.
   Operand dims_tensor(const Dims& values) const;
   Operand dim_scalar(const Dim& value) const;
   Operand add(const Operand& x, const Operand& y) const { return op("add", {x, y}); }
@@ -179,8 +179,8 @@ class NodeContext {
   mutable std::set<std::string, std::less<>> read_;
 };
 
-// A translation whose float16 operands are computed with in float32 and rounded once at the end, as
-// runtimes do, for compositions that would else round at every step.
+// A translation that computes float16 operands in float32 and rounds once at the end, as runtimes
+// do, for compositions that would otherwise round at every step.
 template <Translate Make>
 Operands widened(NodeContext& cx) {
   if (cx.count() == 0 || !cx.has(0) || cx.dtype(0) != f16) return Make(cx);
@@ -192,9 +192,9 @@ Operands widened(NodeContext& cx) {
   return out;
 }
 
-// Quotients of sizes, with what provably cancels left out.
+// The quotient of two products of sizes, with common factors cancelled.
 Dim divide(const Dims& dividend, const Dims& divisor);
-// A constant of one element type, from doubles converted as `cast` does.
+// A constant tensor of doubles converted to `dtype` as by `cast`.
 Tensor make_tensor(DataType dtype, const Ints& shape, const std::vector<double>& values);
 // Element i of a tensor on the CPU.
 double element(const Tensor& t, int64_t i);

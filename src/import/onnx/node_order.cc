@@ -12,8 +12,8 @@ namespace {
 
 using Makers = std::unordered_map<std::string_view, size_t>;
 
-// Adds the nodes that make what `node` reads, inner graphs included. `hidden` counts the names that
-// the inner graphs around give another meaning.
+// Adds the nodes that compute what `node` and its inner graphs read. `hidden` counts the names that
+// the surrounding inner graphs redefine.
 void collect(const Node& node, const Makers& makers,
              std::unordered_map<std::string_view, int>* hidden, std::vector<size_t>* out) {
   auto add = [&](const std::string& name) {
@@ -93,8 +93,8 @@ std::vector<size_t> node_order(const std::vector<Node>& nodes, const std::string
   throw Error(ErrorKind::Usage, Span::node(nodes[stuck].name), "the graph's nodes form a cycle")
       .where(cat("node '", printable(nodes[stuck].name), "' (", printable(nodes[stuck].op), ") of ",
                  printable(file)))
-      .found("it needs its own result, or that of a node that does")
-      .expected("nodes that need only what others make")
+      .found("it depends on its own result, or on a node that does")
+      .expected("nodes that depend only on results of others")
       .help("export the model again, or correct it");
 }
 

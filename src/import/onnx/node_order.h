@@ -1,5 +1,5 @@
-// The order in which a graph's nodes can be run. ONNX asks for a topological one, but models in
-// which nodes stand otherwise are about, and other importers sort them.
+// The order in which a graph's nodes can be run. ONNX requires nodes to be sorted topologically,
+// but there are models whose nodes are not, and other importers sort them.
 #pragma once
 
 #include <vector>
@@ -8,9 +8,10 @@
 
 namespace tenon::onnx {
 
-// Indices of `nodes` so that each comes after those that make its operands, inner graphs' included;
-// as listed where that is such an order, else the least change. Of Constant nodes that define one
-// name only the last is in it, as if they were initializers. Throws Usage for a cycle.
+// The indices of `nodes` in a topological order, which considers the operands of inner graphs. It
+// is the given order if that is topological, else changes it as little as possible. Of several
+// Constant nodes that define one name, only the last is included, as for initializers. Throws Usage
+// for a cycle.
 std::vector<size_t> node_order(const std::vector<Node>& nodes, const std::string& file);
 
 }  // namespace tenon::onnx

@@ -1,4 +1,4 @@
-// The importer's table: what ONNX operators mean in graph IR, by domain, name and first version.
+// The importer's table of translations of ONNX operators, by domain, name and first version.
 #pragma once
 
 #include <map>
@@ -12,7 +12,7 @@ namespace tenon::onnx {
 
 class NodeContext;
 
-// Builds what a node computes and returns its outputs, as many as it has; null ones are absent.
+// Builds what a node computes and returns all of its outputs; a null output is absent.
 using Translate = std::vector<graph::Operand> (*)(NodeContext& cx);
 
 inline constexpr int64_t kNewestOpset = 28;
@@ -20,12 +20,12 @@ inline constexpr const char* kMicrosoft = "com.microsoft";
 
 class OpTable {
  public:
-  // The table of all families, made on first use.
+  // The table of all families, which is built on first use.
   static const OpTable& global();
 
-  // An operator as of version `since` of its domain, up to the next row of the same name.
+  // Adds an operator for versions of its domain from `since` to the next row of the same name.
   void add(std::string_view op, int64_t since, Translate translate, std::string_view domain = "");
-  // Null: there is no such operator at that version.
+  // Null if there is no such operator in that version.
   Translate find(std::string_view domain, std::string_view op, int64_t version) const;
   // "Conv" and "com.microsoft:Gelu" with their first versions, in order.
   std::vector<std::pair<std::string, int64_t>> all() const;
@@ -34,7 +34,7 @@ class OpTable {
   std::map<std::string, std::map<int64_t, Translate>, std::less<>> rows_;
 };
 
-// One per family.
+// One function per family.
 void register_elementwise(OpTable& table);
 void register_activation(OpTable& table);
 void register_reduce(OpTable& table);

@@ -1,4 +1,4 @@
-// Activations: those that are no operator of ours are put together from arithmetic.
+// Activations. Those without an operator of graph IR are composed from arithmetic.
 
 #include <cmath>
 #include <functional>
@@ -136,7 +136,7 @@ Operands thresholded_relu(NodeContext& cx) {
   return {cx.op("where", {cx.op("greater", {x, alpha}), x, cx.scalar_like(x, 0)})};
 }
 
-// x + bias below -lambd, else x - bias above lambd, else 0. Integers are computed with as reals.
+// x + bias below -lambd, x - bias above lambd, else 0. Integers are computed as floats.
 Operands shrink(NodeContext& cx) {
   DataType dtype = cx.dtype(0);
   Operand x = dtype.is_float() ? cx.in(0) : cx.cast(cx.in(0), f64);
@@ -148,7 +148,7 @@ Operands shrink(NodeContext& cx) {
   return {cx.cast(y, dtype)};
 }
 
-// Until opset 13, the rows are all that follows `axis`, flattened; `rows` gets [before, after].
+// Before opset 13, the axes from `axis` on are flattened to one row; `rows` gets [before, after].
 Operands rows_before_13(NodeContext& cx, const std::function<Operand(const Operand&)>& rows) {
   Operand x = cx.in(0);
   Dims shape = cx.dims(x);
@@ -188,7 +188,7 @@ Operands log_softmax(NodeContext& cx) {
   return {cx.op("log_softmax", {cx.in(0)}, attrs({{"axis", axis}}))};
 }
 
-// 1 at the first greatest element along an axis.
+// 1 at the first of the greatest elements along an axis, else 0.
 Operand hardmax_along(NodeContext& cx, const Operand& x, int64_t axis) {
   Operand best = cx.op("argmax", {x}, attrs({{"axis", axis}, {"keepdims", false}}));
   Operand off_on = graph::constant(make_tensor(cx.dtype(x), {2}, {0, 1}));

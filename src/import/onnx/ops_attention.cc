@@ -1,4 +1,4 @@
-// Attention and what belongs to it.
+// Attention and related operators.
 
 #include <cmath>
 
@@ -23,7 +23,7 @@ Operand merge_heads(NodeContext& cx, const Operand& x) {
   return cx.reshape(y, {d[0], d[1], d[2] * d[3]});
 }
 
-// Each head `times` over, copies beside each other.
+// Repeats each head `times` times, with copies next to each other.
 Operand repeat_heads(NodeContext& cx, const Operand& x, int64_t times) {
   if (times == 1) return x;
   Dims d = cx.dims(x);
@@ -40,7 +40,7 @@ Operand places(NodeContext& cx, const Dim& count, size_t axis, size_t rank) {
   return cx.reshape(i, shape);
 }
 
-// The additive mask where `allowed` is a boolean tensor.
+// The additive mask for a boolean tensor `allowed`.
 Operand bias_of(NodeContext& cx, const Operand& allowed, DataType dtype) {
   return cx.op("where", {allowed, cx.scalar(dtype, 0), cx.scalar(dtype, -INFINITY)});
 }
@@ -49,8 +49,8 @@ Operand plus(NodeContext& cx, const Operand& a, const Operand& b) {
   return a ? cx.add(a, b) : b;
 }
 
-// What is added to the scores [batch, heads, queries, keys]: the given mask, the causal one, the
-// window and the padding. Null where there is nothing to add.
+// The sum of the masks for the scores [batch, heads, queries, keys]: the given mask, the causal
+// mask, the window and the padding. Null if there are none.
 Operand attention_bias(NodeContext& cx, DataType dtype, const Dim& queries, const Dim& keys,
                        const Dim& past) {
   Operand bias;
@@ -59,7 +59,7 @@ Operand attention_bias(NodeContext& cx, DataType dtype, const Dim& queries, cons
     bool boolean_mask = cx.dtype(mask).is_bool();
     int64_t rank = cx.rank(mask);
     Dim missing = keys - cx.dims(mask).back();
-    if (!missing.is_const(0)) {  // keys that the mask leaves out are not attended to
+    if (!missing.is_const(0)) {  // keys beyond the mask are not attended to
       Dims before(static_cast<size_t>(rank), Dim(0)), after = before;
       after.back() = missing;
       Operand fill = boolean_mask ? cx.scalar(boolean, 0) : cx.scalar_like(mask, -INFINITY);
@@ -74,7 +74,8 @@ Operand attention_bias(NodeContext& cx, DataType dtype, const Dim& queries, cons
   }
   bool causal = cx.attr_bool("is_causal", false);
   int64_t left = cx.attr_int("left_window_size", -1), right = cx.attr_int("right_window_size", -1);
-  // Query i stands at i + offset among the keys: after the cache's, or at the end of those in use.
+  // Query i has position i + offset among the keys: after the cached keys, or at the end of the
+  // keys in use.
   if (causal || left >= 0 || right >= 0) {
     Operand i = places(cx, queries, 2, 4), j = places(cx, keys, 3, 4);
     if (cx.has(6) && past.is_const(0)) {
@@ -134,7 +135,7 @@ Operands attention(NodeContext& cx) {
   k = repeat_heads(cx, k, *heads / *groups);
   v = repeat_heads(cx, v, *heads / *groups);
 
-  Operand factor;  // the root of the scale, for Q and K each
+  Operand factor;  // the square root of the scale, for both Q and K
   if (cx.attr_float("scale", 0) != 0) {
     factor = cx.scalar(dtype, std::sqrt(cx.attr_float("scale", 0)));
   } else if (auto n = size.as_const()) {
@@ -159,7 +160,7 @@ Operands attention(NodeContext& cx) {
   DataType precision = cx.attr_dtype("softmax_precision", dtype);
   Operand weights = cx.op("softmax", {cx.cast(scores, precision)}, attrs({{"axis", -1}}));
   if (bias) {
-    // A query that may attend to nothing gets zeros, not the softmax of nothing.
+    // A query that may not attend to any key gives zeros instead of NaN.
     Operand top = cx.reduce("reduce_max", bias, {cx.rank(bias) - 1}, true);
     Operand nothing = cx.op("is_inf", {top}, attrs({{"detect_positive", false}}));
     weights = cx.op("where", {nothing, cx.scalar(precision, 0), weights});
@@ -217,7 +218,7 @@ Operands rotary_embedding(NodeContext& cx) {
   return {cx.reshape(cx.transpose(y, {0, 2, 1, 3}), shape)};
 }
 
-// A depthwise convolution along time that looks back only, and the inputs that the next call needs.
+// A causal depthwise convolution along time, and the inputs that the next call needs.
 Operands causal_conv_with_state(NodeContext& cx) {
   Operand x = cx.in(0), w = cx.in(1);
   Dims d = cx.dims(x), wd = cx.dims(w);
@@ -237,9 +238,10 @@ Operands causal_conv_with_state(NodeContext& cx) {
   return {y, rest};
 }
 
-// Attention with a state [batch, heads, d_k, d_v] in place of a cache, as a loop over time: the
-// state decays (gated), what it would answer is taken from the value (delta), key times value is
-// added, and the query reads. query, key, value, past_state, decay, beta -> output, present_state
+// Attention with a state [batch, heads, d_k, d_v] instead of a cache, as a loop over time. Each
+// step decays the state (gated), subtracts the state's prediction from the value (delta), adds key
+// times value to the state, and reads it with the query. query, key, value, past_state, decay, beta
+// -> output, present_state
 Operands linear_attention(NodeContext& cx) {
   int64_t q_heads = cx.attr_int("q_num_heads"), kv_heads = cx.attr_int("kv_num_heads");
   cx.ignore("chunk_size");  // a hint

@@ -1,4 +1,4 @@
-// Control flow: inner graphs as blocks.
+// Control flow, whose inner graphs become blocks.
 
 #include <algorithm>
 
@@ -23,7 +23,7 @@ Operands if_node(NodeContext& cx) {
                    " outputs"),
                "as many of both");
   }
-  // A branch that is known to be taken needs no `if`; the other one isn't looked at.
+  // A constant condition needs no `if`; the branch that isn't taken is ignored.
   if (auto known = cx.number(cx.in(0))) {
     auto results = cx.run_graph(*known != 0 ? then_graph : else_graph, {});
     if (!results) cx.give_up();
@@ -31,12 +31,11 @@ Operands if_node(NodeContext& cx) {
   }
   size_t count = then_graph.outputs.size();
   if (count == 0) return {};
-  // What PyTorch exports for squeeze(axis): if the axis has size 1 it goes, else the tensor stays
-  // as it is. No later operator could know the rank, so the axis is checked to be 1.
+  // PyTorch exports squeeze(axis) as: if the axis has size 1, squeeze, else keep the tensor. Later
+  // operators need to know the rank, so the axis is checked to be 1.
   if (only(then_graph, {"Squeeze", "Constant"}) && only(else_graph, {"Identity"})) {
     Dim holds = cx.elements(cx.cast(cx.in(0), i64)).at(0);
-    cx.b.check(graph::CheckKind::kEqual, holds, 1,
-               "the branch that squeezes is compiled, the one that keeps the axis is not");
+    cx.b.check(graph::CheckKind::kEqual, holds, 1, "only the branch that squeezes is compiled");
     auto results = cx.run_graph(then_graph, {});
     if (!results) cx.give_up();
     return *results;
@@ -48,7 +47,7 @@ Operands if_node(NodeContext& cx) {
     return [&]() -> Operand {
       auto results = cx.run_graph(graph, {});
       if (!results) {
-        // The block must have a result; the node is given up once both were looked through.
+        // The block must have a result; the importer gives up the node after both branches.
         failed = true;
         return cx.integer(0);
       }
@@ -81,7 +80,7 @@ Operands loop_node(NodeContext& cx) {
   const Graph& body = cx.attr_graph("body");
   if (cx.count() < 2)
     cx.invalid(cat(cx.count(), " operands"),
-               "trip count and condition at least, by their empty names");
+               "at least a trip count and a condition, which may have empty names");
   size_t variables = cx.count() - 2;
   if (body.outputs.size() < variables + 1) {
     cx.invalid(cat("a body with ", body.outputs.size(), " outputs"),

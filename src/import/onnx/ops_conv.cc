@@ -48,7 +48,7 @@ Operands conv(NodeContext& cx) {
   return {convolve(cx, cx.in(0), cx.in(1), cx.opt(2))};
 }
 
-// A parameter per output channel of weights [M, ...].
+// Reshapes a parameter per output channel to match weights [M, ...].
 Operand per_channel(NodeContext& cx, const Operand& p, int64_t rank) {
   if (cx.rank(p) != 1 || cx.dims(p)[0].is_const(1)) return cx.reshape(p, {});
   Dims shape(static_cast<size_t>(rank), Dim(1));
@@ -86,8 +86,8 @@ Operands qlinear_conv(NodeContext& cx) {
   return {cx.cast(cx.add(y, cx.cast(zero, f32)), cx.dtype(7))};
 }
 
-// The result's size is stride (in - 1) + output_padding + reach - pads; output_shape gives the size
-// and leaves the pads to be found.
+// The result's size is stride (in - 1) + output_padding + reach - pads; if output_shape gives the
+// size, the pads follow from it.
 Operands conv_transpose(NodeContext& cx) {
   Operand x = cx.in(0), w = cx.in(1);
   Dims spatial = spatial_sizes(cx, x);
@@ -100,7 +100,7 @@ Operands conv_transpose(NodeContext& cx) {
   if (extra.size() != rank)
     cx.invalid(cat("output_padding has ", extra.size(), " entries"),
                cat(rank, ", one for each spatial axis"));
-  // Some write the batch and channels too.
+  // Some exporters include batch and channels.
   if (wanted.size() == rank + 2) wanted.erase(wanted.begin(), wanted.begin() + 2);
   if (!wanted.empty() && wanted.size() != rank)
     cx.invalid(cat("output_shape has ", wanted.size(), " entries"),
@@ -112,7 +112,7 @@ Operands conv_transpose(NodeContext& cx) {
       Dim size = wanted.empty() ? spatial[i] * window.strides[i] : Dim(wanted[i]);
       Dim total = (spatial[i] - 1) * window.strides[i] + extra[i] +
                   (kernel[i] - 1) * window.dilations[i] + 1 - size;
-      // Too small a result is made by padding, too large a one by output_padding.
+      // A smaller result needs pads, a larger one output_padding.
       if (auto t = total.as_const(); t && *t < 0) {
         extra[i] -= *t;
         total = 0;

@@ -1,4 +1,4 @@
-// Tensors made of nothing: constants, fills, ranges.
+// Operators that create tensors: constants, fills, ranges.
 
 #include <cmath>
 
@@ -46,7 +46,7 @@ Operands range(NodeContext& cx) {
   std::optional<Dim> count;
   auto a = cx.values(start), b = cx.values(limit), d = cx.values(delta);
   auto known_step = a && b && d ? (*d)[0].as_const() : std::nullopt;
-  if (known_step && *known_step != INT64_MIN) {  // whose size no step of that sign has
+  if (known_step && *known_step != INT64_MIN) {  // INT64_MIN can't be negated
     int64_t step = *known_step;
     if (step == 0) cx.invalid("a delta of 0", "another number");
     Dim span = step > 0 ? (*b)[0] - (*a)[0] : (*a)[0] - (*b)[0];
@@ -76,7 +76,7 @@ Operands eye_like(NodeContext& cx) {
                        {"dtype", Any(cx.attr_dtype("dtype", cx.dtype(0)))}}))};
 }
 
-// 2 pi i / n for i < size, in double precision; n = size, or size - 1 when symmetric.
+// 2 pi i / n for i < size, in double precision; n is size, or size - 1 if symmetric.
 struct Window {
   Operand angle;
   DataType dtype;

@@ -1,8 +1,9 @@
-// Einsum: by transposes, sums and one matrix product per operand after the first.
+// Einsum, as transposes, sums and one matrix product per operand after the first.
 //
-// An operand's repeated labels are taken from its diagonal first. Two operands are then multiplied
-// label by label: those in both and still needed are batch axes, those in both and not needed are
-// contracted, the others stay free; labels that only one has and nobody needs are summed before.
+// First, an operand with repeated labels is replaced by its diagonal. Then operands are multiplied
+// two at a time: labels of both that are still needed become batch axes, labels of both that are
+// not needed are contracted, and the others stay free. Labels of only one operand that are not
+// needed are summed before.
 
 #include <algorithm>
 #include <string>
@@ -17,7 +18,7 @@ using graph::attrs;
 
 constexpr size_t kMaxTerms = 64;
 
-// An operand with a letter per axis; the axes of an ellipsis have the letters from 0x80 on.
+// An operand with a letter per axis; the axes of an ellipsis have letters from 0x80 on.
 struct Term {
   Operand value;
   std::string labels;
@@ -31,7 +32,7 @@ char ellipsis_label(size_t i) {
   return static_cast<char>(0x80 + i);
 }
 
-// The letters of a term of the equation; "..." stands for `own` axes, the last of `ellipsis`.
+// The letters of a term of the equation; "..." stands for `own` axes, the last ones of `ellipsis`.
 std::string labels_of(NodeContext& cx, const std::string& text, size_t own, size_t ellipsis) {
   std::string out;
   for (size_t i = 0; i < text.size(); ++i) {
@@ -48,7 +49,7 @@ std::string labels_of(NodeContext& cx, const std::string& text, size_t own, size
   return out;
 }
 
-// x[i, i] along two axes: their product selected by a mask of ones, summed over the second.
+// x[i, i] along two axes: selects the diagonal with a mask and sums over the second axis.
 Term diagonal(NodeContext& cx, Term t) {
   for (size_t i = 0; i < t.labels.size(); ++i) {
     size_t j;
@@ -119,7 +120,7 @@ Term multiply(NodeContext& cx, Term left, Term right, const std::string& needed)
                        cx.reshape(arranged(cx, right, batch + columns), r));
     return out;
   }
-  // A size of 1 stands for as many as the other operand has.
+  // A size of 1 broadcasts to the size in the other operand.
   for (char c : contracted) {
     size_t i = left.labels.find(c), j = right.labels.find(c);
     Dims l = cx.dims(left.value), r = cx.dims(right.value);
@@ -194,7 +195,7 @@ Operands einsum(NodeContext& cx) {
   if (arrow != std::string::npos) {
     out = labels_of(cx, output, ellipsis, ellipsis);
   } else {
-    // The ellipsis, then the letters that stand once, in order.
+    // The ellipsis, then the letters that appear once, in order.
     for (size_t k = 0; k < ellipsis; ++k) out += ellipsis_label(k);
     for (char c = 'A'; c <= 'z'; ++c) {
       if (std::count(all.begin(), all.end(), c) == 1) out += c;

@@ -1,4 +1,4 @@
-// Arithmetic, comparison, logic, bits and casts: one operator of ours for one of ONNX's.
+// Arithmetic, comparison, logic, bits and casts: mostly one operator of graph IR per ONNX operator.
 
 #include <algorithm>
 #include <cmath>
@@ -12,14 +12,14 @@ namespace {
 
 using graph::attrs;
 
-// Our operator of the same meaning as the node's; the table is below.
+// The graph IR operator with the same meaning as the node's; the table is below.
 const char* ours(const NodeContext& cx);
 
 Operands unary(NodeContext& cx) {
   return {cx.op(ours(cx), {cx.in(0)})};
 }
 
-// Before opset 7, `broadcast` and `axis` told where the second operand's shape lies in the first's.
+// Before opset 7, `broadcast` and `axis` specify which axes the second operand is broadcast along.
 Operands binary_operands(NodeContext& cx) {
   Operand x = cx.in(0), y = cx.in(1);
   if (cx.version() >= 7) return {x, y};
@@ -43,7 +43,7 @@ Operands binary(NodeContext& cx) {
   return {cx.op(ours(cx), xy)};
 }
 
-// What an operator on single numbers or truths gives where they are known.
+// The result of an operator on known single numbers or booleans.
 std::optional<bool> outcome(NodeContext& cx, const char* name, const Operands& operands) {
   std::vector<loop::ExprRef> known;
   for (const Operand& x : operands) {
@@ -56,7 +56,7 @@ std::optional<bool> outcome(NodeContext& cx, const char* name, const Operands& o
   return loop::as_int(info.op().element(info, known)) == 1;
 }
 
-// Exporters ask for ranks and sizes in conditions of If: one that is known decides its branch.
+// Exporters compare ranks and sizes in conditions of If; a known result decides the branch.
 Operands decided(NodeContext& cx) {
   cx.ignore("consumed_inputs");
   Operands operands = cx.count() == 1 ? Operands{cx.in(0)} : binary_operands(cx);
@@ -68,7 +68,7 @@ Operands decided(NodeContext& cx) {
   return {graph::constant(make_tensor(boolean, ones, {*known ? 1.0 : 0.0}))};
 }
 
-// The folding of a variadic operator: Max, Min, Sum, Mean.
+// Folds the operands of a variadic operator: Max, Min, Sum, Mean.
 Operand fold(NodeContext& cx, const char* name) {
   Operand out = cx.in(0);
   for (size_t i = 1; i < cx.count(); ++i) out = cx.op(name, {out, cx.in(i)});
@@ -111,13 +111,13 @@ Operands is_inf(NodeContext& cx) {
 }
 
 Operands cast_to(NodeContext& cx) {
-  cx.ignore("saturate");  // concerns 8-bit floats alone
+  cx.ignore("saturate");  // only affects 8-bit floats
   cx.ignore("round_mode");
   if (!cx.has_attr("to")) cx.invalid("no attribute 'to'", "the element type to cast to");
   return {cx.cast(cx.in(0), cx.attr_dtype("to", f32))};
 }
 
-// Before opset 6 the type was text.
+// Before opset 6, the type was given as text.
 Operands cast_to_named(NodeContext& cx) {
   std::string to = cx.attr_string("to", "");
   for (char& c : to) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
@@ -142,7 +142,7 @@ Operands where(NodeContext& cx) {
   return {cx.op("where", {cx.in(0), cx.in(1), cx.in(2)})};
 }
 
-// Clip: bounds as attributes until opset 11, as operands since.
+// Clip: bounds are attributes before opset 11, operands since.
 Operands clip_attributes(NodeContext& cx) {
   cx.ignore("consumed_inputs");
   Operand low, high;
@@ -154,14 +154,15 @@ Operands clip_attributes(NodeContext& cx) {
 
 Operands clip(NodeContext& cx) {
   auto bound = [&](size_t i) {
-    // Some exporters write rank 1.
+    // Some exporters write bounds of rank 1.
     return cx.has(i) ? cx.reshape(cx.in(i), {}) : Operand();
   };
   if (!cx.has(1) && !cx.has(2)) return {cx.in(0)};
   return {cx.op("clip", {cx.in(0), bound(1), bound(2)})};
 }
 
-// Training drops elements, unless the ratio is 0; where only running tells, it is checked then.
+// Refuses to drop elements, as training does unless the ratio is 0. Checked at run time if the
+// operands are computed.
 void refuse_to_drop(NodeContext& cx) {
   auto training = cx.number(cx.in(2));
   std::optional<double> ratio = cx.has(1) ? cx.number(cx.in(1)) : 0.5;
@@ -184,7 +185,7 @@ Operands dropout(NodeContext& cx) {
   if (cx.has(2)) refuse_to_drop(cx);
   Operands out = {cx.in(0)};
   if (cx.wants(1)) {
-    // The mask of what is kept; before version 12 runtimes leave it empty.
+    // The mask of kept elements; before version 12, runtimes leave it empty.
     DataType mask = cx.version() >= 10 ? boolean : cx.dtype(0);
     out.push_back(cx.full(mask, cx.version() >= 12 ? 1 : 0, cx.dims(0)));
   }
@@ -198,7 +199,7 @@ Operands sign_bit_cast(NodeContext& cx) {
   return {cx.in(0)};
 }
 
-// Operators that mean what one of ours does.
+// Operators with the same meaning as one of graph IR.
 struct Same {
   std::string_view op;
   int64_t since;

@@ -126,7 +126,7 @@ Operands non_max_suppression(NodeContext& cx) {
                 attrs({{"center_point_box", cx.attr_bool("center_point_box", false)}}))};
 }
 
-// Writes `update` into a cache along an axis, at one place per batch element.
+// Writes `update` into a cache along an axis, at one position per batch element.
 Operands tensor_scatter(NodeContext& cx) {
   std::string mode = cx.attr_string("mode", "linear");
   if (mode != "linear" && mode != "circular") cx.invalid(cat("mode=", mode), "linear or circular");

@@ -9,7 +9,7 @@ namespace {
 using graph::attrs;
 
 // -weight[target] * log_prob[n, target, ...], summed or averaged; elements whose target is
-// `ignore_index` count as nothing.
+// `ignore_index` don't count.
 Operand negative_log_likelihood(NodeContext& cx, const Operand& log_prob, const Operand& target,
                                 const Operand& weight) {
   std::string reduction = cx.attr_string("reduction", "mean");

@@ -1,4 +1,4 @@
-// Matrix products, those of integers included.
+// Matrix products, including those of integers.
 
 #include "import/onnx/node_context.h"
 
@@ -23,8 +23,7 @@ Operands matmul(NodeContext& cx) {
   return {cx.op("matmul", {cx.in(0), cx.in(1)})};
 }
 
-// A product of scaled integers rounds once where alpha and beta are whole numbers, as they mostly
-// are.
+// Integer products are exact if alpha and beta are integers, as they mostly are.
 Operands gemm(NodeContext& cx) {
   double alpha = cx.attr_float("alpha", 1), beta = cx.attr_float("beta", 1);
   bool trans_a = cx.attr_bool("transA", false), trans_b = cx.attr_bool("transB", false);
@@ -45,7 +44,7 @@ Operands gemm(NodeContext& cx) {
   return {out};
 }
 
-// com.microsoft: transposes beside the batch axes, and a factor.
+// com.microsoft: a product with transposes of the last two axes and a factor.
 Operands fused_matmul(NodeContext& cx) {
   double alpha = cx.attr_float("alpha", 1);
   if (cx.attr_bool("transBatchA", false) || cx.attr_bool("transBatchB", false)) {
@@ -57,7 +56,7 @@ Operands fused_matmul(NodeContext& cx) {
   return {scaled(cx, cx.op("matmul", {a, b}), alpha)};
 }
 
-// x - zero point, as i32. A rank-1 zero point is one per row of A, or per column of B.
+// x - zero point, as i32. A zero point of rank 1 has one element per row of A, or per column of B.
 Operand centered(NodeContext& cx, size_t operand, size_t zero, bool rows) {
   Operand x = cx.cast(cx.in(operand), i32);
   if (!cx.has(zero)) return x;
@@ -87,7 +86,7 @@ Operands dynamic_quantize_matmul(NodeContext& cx) {
   return {cx.has(4) ? cx.add(y, cx.in(4)) : y};
 }
 
-// Scales and zero points of the rows of A stand on the axis before the last.
+// Moves scales and zero points of the rows of A to the axis before the last.
 Operand row_parameter(NodeContext& cx, size_t i) {
   Operand p = cx.in(i);
   return cx.rank(p) == 1 && !cx.dims(p)[0].is_const(1) ? cx.unsqueeze(p, {1}) : p;

@@ -35,7 +35,7 @@ Operands instance_normalization(NodeContext& cx) {
                 attrs({{"epsilon", cx.attr_float("epsilon", 1e-5)}}))};
 }
 
-// Until opset 21 scale and bias are per group.
+// Before opset 21, scale and bias are per group.
 Operands group_normalization(NodeContext& cx) {
   int64_t groups = cx.attr_int("num_groups");
   if (groups <= 0) cx.invalid(cat("num_groups=", groups), "1 or more");
@@ -138,7 +138,7 @@ void register_norm(OpTable& t) {
   t.add("BatchNormalization", 1, batch_normalization);
   t.add("InstanceNormalization", 1, instance_normalization);
   t.add("GroupNormalization", 18, group_normalization);
-  t.add("LayerNormalization", 1, layer_normalization);  // of 17, but used before
+  t.add("LayerNormalization", 1, layer_normalization);  // since 17, but models use it earlier
   t.add("LayerNormalization", 1, layer_normalization, kMicrosoft);
   t.add("RMSNormalization", 23, rms_normalization);
   t.add("SimplifiedLayerNormalization", 1, rms_normalization);

@@ -8,19 +8,19 @@ namespace {
 
 using graph::attrs;
 
-// An axis counts only where the scale is no single number.
+// The axis; it has no meaning if the scale is a single number.
 int64_t quantised_axis(NodeContext& cx) {
   int64_t axis = cx.attr_int("axis", 1);
   return cx.rank(1) == 0 || cx.dims(1)[0].is_const(1) ? axis : cx.axis(axis, cx.rank(0));
 }
 
 Operands quantize_linear(NodeContext& cx) {
-  cx.ignore("saturate");  // concerns 8-bit floats alone
+  cx.ignore("saturate");  // only affects 8-bit floats
   cx.attr_dtype("precision", f32);
   DataType dtype = cx.attr_dtype("output_dtype", cx.has(2) ? cx.dtype(2) : u8);
   Operand x = cx.in(0), scale = cx.in(1);
   int64_t axis = quantised_axis(cx), rank = cx.rank(x);
-  if (axis < -rank || axis >= rank) axis = 0;  // of no concern: one scale for all
+  if (axis < -rank || axis >= rank) axis = 0;  // irrelevant: one scale for all elements
   return {cx.op(
       "quantize_linear", {x, scale, cx.opt(2)},
       attrs(

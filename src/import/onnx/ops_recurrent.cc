@@ -1,7 +1,7 @@
 // RNN, GRU and LSTM, as loops over time.
 //
-// The products with the input are taken for all steps at once: x W^T + biases, [seq, batch,
-// gates*H]; a step adds h R^T and applies the gates. Sequences that end early keep their state and
+// The products with the input are computed for all steps at once: x W^T + biases, [seq, batch,
+// gates*H]. A step adds h R^T and applies the gates. Sequences that end early keep their state and
 // yield 0.
 
 #include <algorithm>
@@ -26,7 +26,7 @@ Operand apply(NodeContext& cx, const Activation& f, const Operand& x) {
   if (n == "sigmoid" || n == "tanh" || n == "relu") return cx.op(n, {x});
   if (n == "affine") return cx.add(cx.mul(x, number(f.alpha)), number(f.beta));
   if (n == "leakyrelu") return activation::leaky_relu(cx, x, f.alpha);
-  // Of x = alpha too, which the operator of this name makes 0.
+  // Keeps x = alpha, unlike the operator of this name, which makes it 0.
   if (n == "thresholdedrelu") {
     return cx.op("where", {cx.op("less", {x, number(f.alpha)}), number(0), x});
   }
@@ -78,7 +78,7 @@ class Recurrence {
     return apply(cx_, activations_[direction * per_direction_ + which], v);
   }
 
-  // Part `index` of `parts` along the last axis, each H wide.
+  // `count` parts from part `index` on, along the last axis; each is H wide.
   Operand part(const Operand& x, int64_t index, int64_t count = 1) {
     return cx_.slice(x, cx_.rank(x) - 1, hidden_ * index, hidden_ * count);
   }
@@ -94,17 +94,18 @@ class Recurrence {
     Operand all = cx_.in(operand);
     if (batch_first_) all = cx_.transpose(all, {1, 0, 2});
     Operand start = of_direction(all, d);
-    // Its batch may have a name of its own.
+    // The batch of an initial state may have a symbol of its own.
     const Dims shape = {batch_, hidden_};
     return cx_.dims(start) == shape ? start : cx_.b.match_shape(start, shape);
   }
 
-  // A cell: from x W^T + bias of one step, [batch, gates*H], and the states to the next states, of
-  // which the first is what is yielded.
+  // A cell maps x W^T + bias of one step, [batch, gates*H], and the states to the next states, and
+  // yields the first of them.
   using Cell = std::function<Operands(const Operand& x, const Operands& states)>;
   using MakeCell = std::function<Cell(size_t direction)>;
 
-  // [Y, Y_h, Y_c...]: yields, then the last states. `input_bias` is added for all steps at once.
+  // Returns [Y, Y_h, Y_c...]: the yields, then the last states. `input_bias` is added for all steps
+  // at once.
   Operands run(size_t states, const std::function<Operand(size_t d)>& input_bias,
                const MakeCell& make_cell) {
     Operands all_yields;
@@ -148,7 +149,7 @@ class Recurrence {
   }
 
  private:
-  // The steps in reverse: of each sequence's own length where they differ.
+  // Reverses the steps, of each sequence by its own length.
   Operand reversed(const Operand& x) {
     if (lengths_ && !seq_.is_const(1)) {
       return cx_.op("reverse_sequence", {x, lengths_},
@@ -168,7 +169,7 @@ class Recurrence {
     if (names.size() != per_direction_ * backwards_.size()) {
       cx_.invalid(cat(names.size(), " activations"), cat(per_direction_ * backwards_.size()));
     }
-    // Each function that has a parameter takes the next of the list.
+    // Each function with a parameter takes the next one of the list.
     std::vector<double> alphas = cx_.attr_floats("activation_alpha"),
                         betas = cx_.attr_floats("activation_beta");
     size_t next_alpha = 0, next_beta = 0;

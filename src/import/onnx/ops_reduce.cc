@@ -1,4 +1,4 @@
-// Reductions: over axes given as an attribute, later as an operand; none given means all.
+// Reductions over axes that are an attribute or, in later versions, an operand; no axes means all.
 
 #include "import/onnx/node_context.h"
 
@@ -14,8 +14,8 @@ struct Plan {
   bool keepdims = true;
 };
 
-// `make` for the node's axes. One axis that only running tells becomes a choice; several are
-// refused.
+// Calls `make` for the node's axes. One axis that is computed at run time becomes a choice; several
+// are refused.
 Operands over_axes(NodeContext& cx, const std::function<Operand(const Plan&)>& make) {
   Plan p;
   p.x = cx.in(0);
@@ -28,7 +28,7 @@ Operands over_axes(NodeContext& cx, const std::function<Operand(const Plan&)>& m
     int64_t length = shape.size() == 1 ? shape[0].as_const().value_or(-1) : -1;
     auto known = cx.ints(cx.in(1));
     given = true;
-    if (length == 0) known = Ints();  // whatever it holds at run time
+    if (length == 0) known = Ints();  // computed, but empty
     if (known) {
       p.axes = cx.axes(*known, rank);
     } else if (length == 1) {
@@ -70,7 +70,7 @@ Operands sum_square(NodeContext& cx) {
   return over_axes(cx, [&](const Plan& p) { return sum_of_squares(cx, p, p.x); });
 }
 
-// The roots and logarithms of integers are taken in f64.
+// Roots and logarithms of integers are computed in f64.
 Operand real(NodeContext& cx, const Operand& x) {
   return cx.dtype(x).is_float() ? x : cx.cast(x, f64);
 }
@@ -89,7 +89,7 @@ Operands log_sum(NodeContext& cx) {
   });
 }
 
-// max + log(sum(exp(x - max))); an infinite maximum is left out, so that no inf - inf arises.
+// max + log(sum(exp(x - max))); an infinite maximum is replaced by 0 to avoid inf - inf.
 Operands log_sum_exp(NodeContext& cx) {
   return over_axes(cx, [&](const Plan& p) {
     Operand x = real(cx, p.x);

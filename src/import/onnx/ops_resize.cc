@@ -1,4 +1,4 @@
-// Resize and Upsample: the sizes that scales ask for, and the conventions of each version.
+// Resize and Upsample: sizes from scales, and the conventions of each version.
 
 #include <cmath>
 
@@ -11,7 +11,7 @@ namespace {
 using graph::attr_dims;
 using graph::attrs;
 
-// floor(size * scale), in float32 as ONNX Runtime has it.
+// floor(size * scale), computed in float32 as in ONNX Runtime.
 Dim scaled(NodeContext& cx, const Dim& size, double scale) {
   if (!(scale > 0) || scale > 1e6)
     cx.invalid(cat("a scale of ", scale), "a positive number, at most 1e6");
@@ -29,7 +29,7 @@ Dim scaled(NodeContext& cx, const Dim& size, double scale) {
   return cx.elements(cx.cast(cx.op("floor", {product}), i64))[0];
 }
 
-// Constant scales, floats of one per axis; nothing where they are computed.
+// Constant scales, one per axis; nullopt if they are computed.
 std::optional<std::vector<double>> floats_of(NodeContext& cx, const Operand& x) {
   Tensor t = cx.constant_of(x);
   if (!t) return std::nullopt;
@@ -42,7 +42,7 @@ bool is_empty(NodeContext& cx, size_t i) {
   return !cx.has(i) || (cx.rank(i) == 1 && cx.dims(i)[0].is_const(0));
 }
 
-// floor(shape of x * scales) with computed scales.
+// floor(shape of x * scales) for computed scales.
 Dims scaled_at_run_time(NodeContext& cx, const Operand& x, const Operand& scales) {
   Operand sizes = cx.mul(cx.cast(cx.op("shape_of", {x}), f32), cx.cast(scales, f32));
   return cx.elements(cx.cast(cx.op("floor", {sizes}), i64));
@@ -50,7 +50,7 @@ Dims scaled_at_run_time(NodeContext& cx, const Operand& x, const Operand& scales
 
 // ---- before version 11 ----
 
-// Scales below 1 round the place up, others down; the axes of each kind are resized in turn.
+// Scales below 1 round the place up, others down, so the axes of each kind are resized separately.
 Operand resize_nearest_simple(NodeContext& cx, const Operand& x,
                               const std::vector<double>& scales) {
   Operand y = x;
@@ -108,7 +108,7 @@ Operands resize_10(NodeContext& cx) {
 
 // ---- since version 11 ----
 
-// The region of all axes: [starts, ends], the whole of those that `axes` leaves out.
+// The region for all axes as [starts, ends]: all of an axis that is not in `axes`.
 Operand whole_roi(NodeContext& cx, const Operand& roi, const Ints& axes, size_t rank) {
   if (axes.size() == rank) return cx.cast(roi, f32);
   std::vector<double> all(2 * rank, 0);
@@ -120,7 +120,7 @@ Operand whole_roi(NodeContext& cx, const Operand& roi, const Ints& axes, size_t 
                attrs({{"axis", 0}}));
 }
 
-// One scale for all axes: the least or greatest that the sizes ask for.
+// Uses one scale for all axes: the least or greatest that the sizes require.
 void keep_aspect(NodeContext& cx, const std::string& policy, const Ints& axes, Dims* sizes,
                  std::vector<double>* scales) {
   if (policy != "not_larger" && policy != "not_smaller") {

@@ -1,4 +1,4 @@
-// Sampling at computed places: GridSample.
+// Sampling at computed positions: GridSample.
 
 #include "import/onnx/node_context.h"
 
@@ -8,10 +8,10 @@ namespace {
 
 using graph::attrs;
 
-// Elements around the places along one axis, all [N, Q]: where they are, what they weigh, and
-// whether they exist.
+// The elements around the sampled places along one axis: their indices, weights, and whether they
+// exist, all [N, Q].
 struct Tap {
-  Operand index, weight, exists;  // weight and exists may be null: 1 and yes
+  Operand index, weight, exists;  // a null weight is 1, a null `exists` is true
 };
 
 class Sampler {
@@ -80,7 +80,7 @@ class Sampler {
     if (mode_ == "linear") {
       return {tap(base, cx_.sub(one, t), length), tap(cx_.add(base, one), t, length)};
     }
-    // Keys's cubic convolution with a = -0.75.
+    // Keys' cubic convolution kernel with a = -0.75.
     const double a = -0.75;
     auto near = [&](const Operand& d) {
       Operand poly = cx_.sub(cx_.mul(number(a + 2), d), number(a + 3));
@@ -104,20 +104,20 @@ class Sampler {
       out.exists = cx_.op("logical_and",
                           {cx_.op("less_equal", {zero, at}), cx_.op("less_equal", {at, last})});
     } else if (padding_ == "reflection") {
-      // Back and forth between the borders: a triangle wave.
+      // Reflects between the borders: a triangle wave.
       Operand low = align_ ? zero : number(-0.5);
       Operand span = cx_.op("maximum", {align_ ? last : length, number(1)});
       Operand twice = cx_.mul(span, number(2));
       Operand phase = cx_.op("mod", {cx_.sub(at, low), twice});
       at = cx_.add(low, cx_.op("minimum", {phase, cx_.sub(twice, phase)}));
     }
-    // Rounded: a reflected place is a whole number but for the error of the sums before.
+    // Rounded, since a reflected place is an integer up to rounding errors.
     at = cx_.op("clip", {cx_.op("round", {at}), zero, last});
     out.index = cx_.cast(at, i64);
     return out;
   }
 
-  // Adds weight * x at one combination of taps.
+  // Adds weight * x for one combination of taps.
   void add(const Operand& flat, const Dims& spatial, const std::vector<std::vector<Tap>>& taps,
            const std::vector<size_t>& choice, Operand* sum) {
     Operand index, weight, exists;

@@ -1,4 +1,4 @@
-// Shapes and the arrangement of elements.
+// Operators on shapes and the arrangement of elements.
 
 #include <algorithm>
 
@@ -24,9 +24,8 @@ Operands size(NodeContext& cx) {
   return {cx.op("size_of", {cx.in(0)})};
 }
 
-// Resolves 0 (copy, unless `allowzero`) and -1 (what is left) of a shape that is known as
-// expressions. A symbolic entry is taken as a size: it is checked to be no negative number, and one
-// that turns out 0 means 0.
+// Resolves 0 (copy, unless `allowzero`) and -1 (the rest) in a shape that is known as expressions.
+// A symbolic entry is taken as a size: it is checked not to be negative, and 0 at run time means 0.
 Dims resolve(NodeContext& cx, const Dims& from, const Dims& wanted, bool allowzero) {
   Dims out;
   std::optional<size_t> rest;
@@ -43,7 +42,7 @@ Dims resolve(NodeContext& cx, const Dims& from, const Dims& wanted, bool allowze
       rest = i;
       out.push_back(1);
     } else {
-      if (c && *c < 0) cx.invalid(cat("a size of ", *c), "a size, or -1 for what is left");
+      if (c && *c < 0) cx.invalid(cat("a size of ", *c), "a size, or -1 for the rest");
       cx.b.check(CheckKind::kLessEqual, 0, wanted[i], "reshape: a size below 0");
       out.push_back(wanted[i]);
     }
@@ -54,7 +53,7 @@ Dims resolve(NodeContext& cx, const Dims& from, const Dims& wanted, bool allowze
     bool zero =
         std::any_of(others.begin(), others.end(), [](const Dim& d) { return d.is_const(0); });
     if (zero)
-      cx.invalid("a -1 beside a 0 in the shape, with allowzero", "sizes that tell what is left");
+      cx.invalid("both -1 and 0 in the shape, with allowzero", "sizes that determine the rest");
     out[*rest] = divide(from, others);
   }
   return out;
@@ -88,21 +87,22 @@ Operands flatten(NodeContext& cx) {
   return {cx.reshape(cx.in(0), {product(head), product(tail)})};
 }
 
-// The axes as an attribute until opset 13, as an operand since.
+// The axes, which are an attribute before opset 13 and an operand since.
 std::optional<Ints> axes_of(NodeContext& cx) {
   if (cx.has(1)) return cx.const_ints(1, "axes");
   if (cx.has_attr("axes")) return cx.attr_ints("axes");
   return std::nullopt;
 }
 
-// One axis that only running tells.
+// Whether the node has one axis that is computed at run time.
 bool runtime_axis(NodeContext& cx) {
   if (!cx.has(1) || cx.ints(cx.in(1))) return false;
   Dims shape = cx.dims(1);
   return shape.empty() || (shape.size() == 1 && shape[0].is_const(1));
 }
 
-// The axes of size 1. A size known only at run time decides the rank, so it is checked to differ.
+// The axes of size 1. Sizes that are only known at run time are checked not to be 1, because the
+// rank depends on them.
 Ints axes_of_size_one(NodeContext& cx) {
   Ints out;
   Dims sizes = cx.dims(0);
@@ -111,9 +111,10 @@ Ints axes_of_size_one(NodeContext& cx) {
     if (n.is_const(1)) {
       out.push_back(static_cast<int64_t>(i));
     } else if (!proves_differ(n, 1)) {
-      cx.b.check(CheckKind::kLessEqual, 1, max(n - 1, 1 - n),
-                 cat("squeeze without axes keeps axis ", i, " of size ", to_text(n),
-                     ", which is 1 here; for that compile with sizes given (--dim or --shape)"));
+      cx.b.check(
+          CheckKind::kLessEqual, 1, max(n - 1, 1 - n),
+          cat("squeeze without axes keeps axis ", i, " of size ", to_text(n),
+              ", which is 1 here; compile with fixed sizes (--dim or --shape) to remove it"));
     }
   }
   return out;
@@ -177,7 +178,7 @@ Operands split(NodeContext& cx) {
   } else {
     int64_t parts = cx.attr_int("num_outputs", static_cast<int64_t>(cx.outputs()));
     if (parts <= 0 || parts > 100000) cx.invalid(cat("num_outputs=", parts), "1 to 100000");
-    // Of equal size but for the last, which may be smaller.
+    // Parts of equal size, except that the last may be smaller.
     Dim each = cx.version() >= 18 ? ceildiv(whole, parts) : floordiv(whole, parts);
     sizes.assign(static_cast<size_t>(parts - 1), each);
     sizes.push_back(whole - each * (parts - 1));
@@ -193,7 +194,7 @@ Operands expand(NodeContext& cx) {
 
 Operands tile(NodeContext& cx) {
   Dims repeats;
-  if (cx.version() < 6) {  // one axis, told by an operand
+  if (cx.version() < 6) {  // one axis, given as an operand
     Ints axis = cx.const_ints(2, "axis");
     repeats.assign(static_cast<size_t>(cx.rank(0)), Dim(1));
     if (axis.size() != 1) cx.invalid(cat("an axis of ", axis.size(), " elements"), "one");

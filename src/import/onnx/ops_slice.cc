@@ -13,7 +13,7 @@ using graph::attr_dims;
 using graph::attr_ints;
 using graph::attrs;
 
-// A bound counted from the end where it is negative; nothing where its sign is not known.
+// A bound that counts from the end if it is negative; nullopt if its sign is not known.
 std::optional<Dim> from_front(const Dim& bound, const Dim& size) {
   if (auto c = bound.as_const()) return *c < 0 ? size + *c : bound;
   if (proves_nonnegative(bound)) return bound;
@@ -31,7 +31,7 @@ bool before(const Dim& bound) {
   return c && *c <= -std::numeric_limits<int32_t>::max();
 }
 
-// a <= b or b <= a proved: no min or max is left in the text.
+// min(a, b), simplified if a <= b or b <= a can be proved.
 Dim least(const Dim& a, const Dim& b) {
   return proves_less_equal(a, b) ? a : proves_less_equal(b, a) ? b : min(a, b);
 }
@@ -43,8 +43,8 @@ struct Range {
   Dim start, size;
 };
 
-// The elements that ONNX's start:end:step selects of `size`: as numpy has it, but that a start
-// before the first element is the first one for a negative step, too.
+// The elements that ONNX's start:end:step selects of `size`. As in numpy, except that with a
+// negative step a start before the first element is clamped to the first element.
 std::optional<Range> range_of(const Dim& start, const Dim& end, int64_t step, const Dim& size) {
   auto first = before(start) ? Dim(0) : beyond(start) ? size : from_front(start, size);
   if (!first) return std::nullopt;
@@ -54,8 +54,8 @@ std::optional<Range> range_of(const Dim& start, const Dim& end, int64_t step, co
     Dim low = greatest(least(*first, size), 0), high = greatest(least(*last, size), 0);
     return Range{low, greatest(ceildiv(high - low, step), 0)};
   }
-  // Backwards from `first`, of [0, size - 1], down to the one after `last`, which may be -1. Of no
-  // elements both are -1.
+  // Backwards from `first` in [0, size - 1], down to the element after `last`, which may be -1. If
+  // there are no elements, both are -1.
   auto last = beyond(end) ? size : before(end) ? std::optional<Dim>(-1) : from_front(end, size);
   if (!last) return std::nullopt;
   Dim high = least(greatest(*first, 0), size - 1), low = greatest(least(*last, size - 1), -1);
@@ -75,7 +75,7 @@ Operand slice_known(NodeContext& cx, const Operand& x, const Dims& starts, const
     firsts[a] = range->start;
     sizes[a] = range->size;
     strides[a] = steps[i];
-    // One element needs no step, none needs no start.
+    // One element needs no step; no elements need no start.
     if (range->size.is_const(0)) firsts[a] = 0;
     if (range->size.is_const(0) || range->size.is_const(1)) strides[a] = 1;
   }
@@ -102,7 +102,7 @@ Operands slice_attributes(NodeContext& cx) {
   return {y};
 }
 
-// With steps that only running tells, even their sign: the places taken of each axis are data.
+// For steps that are computed at run time, even their sign: gathers computed indices of each axis.
 Operand slice_by_indices(NodeContext& cx, Operand x, const Operand& starts, const Operand& ends,
                          const std::optional<Ints>& axes) {
   Operand on = axes ? cx.ints_tensor(*axes) : cx.cast(cx.in(3), i64);
@@ -147,7 +147,7 @@ Operands slice(NodeContext& cx) {
     Operand y = slice_known(cx, x, *known_starts, *known_ends, *axes, *steps, &done);
     if (done) return {y};
   }
-  // Bounds whose sign, or axes that, only running tells.
+  // The axes, or the signs of bounds, are only known at run time.
   Ints all_steps(static_cast<size_t>(cx.rank(0)), 1);
   if (axes) {
     for (size_t i = 0; i < n; ++i) all_steps[static_cast<size_t>((*axes)[i])] = (*steps)[i];
@@ -201,7 +201,7 @@ Operands pad_attributes(NodeContext& cx) {
   return {padded(cx, Dims(pads.begin(), pads.end()), all_axes(cx), value)};
 }
 
-// Pads of axes that only running tells, put at their places among those of all axes.
+// Scatters pads of axes that are computed at run time into a list for all axes.
 Operand spread_pads(NodeContext& cx) {
   Operand rank = cx.integer(cx.rank(0));
   Operand begins = cx.op("mod", {cx.cast(cx.in(3), i64), rank});  // makes negative axes positive
@@ -223,7 +223,7 @@ Operands pad(NodeContext& cx) {
   return {padded(cx, cx.elements(pads), axes, value)};
 }
 
-// Axes cropped or padded about their middle to the sizes of an operand.
+// Crops or pads axes around their centre to the sizes of an operand.
 Operands center_crop_pad(NodeContext& cx) {
   Ints axes = cx.has_attr("axes") ? cx.axes(cx.attr_ints("axes"), cx.rank(0)) : all_axes(cx);
   Dims wanted = cx.elements(cx.in(1)), sizes = cx.dims(0);
@@ -232,7 +232,7 @@ Operands center_crop_pad(NodeContext& cx) {
   Dims before(sizes.size(), Dim(0)), after(sizes.size(), Dim(0));
   for (size_t i = 0; i < axes.size(); ++i) {
     size_t a = static_cast<size_t>(axes[i]);
-    // Cropping rounds the start down, padding too: both are floor(difference / 2) in size.
+    // Cropping and padding both round down: they take floor(difference / 2) at the start.
     Dim grow = max(wanted[i] - sizes[a], 0), crop = max(sizes[a] - wanted[i], 0);
     Dim front = floordiv(grow, 2) - floordiv(crop, 2);
     before[a] = front;

@@ -57,7 +57,7 @@ class Taker {
     }
     for (int64_t d : out.dims) {
       if (!zero && __builtin_mul_overflow(count_, d, &count_)) {
-        throw damaged().found("more elements than 64 bits count").expected(kFewElements);
+        throw damaged().found("more elements than 64 bits can count").expected(kFewElements);
       }
     }
     if (zero) count_ = 0;
@@ -75,14 +75,14 @@ class Taker {
     }
     dtype_ = *dtype;
     if (__builtin_mul_overflow(count_, dtype_.bytes(), &bytes_)) {
-      throw damaged().found("more bytes than 64 bits count").expected(kFewElements);
+      throw damaged().found("more bytes than 64 bits can count").expected(kFewElements);
     }
     out.tensor = elements(out.dims);
     return out;
   }
 
  private:
-  static constexpr const char* kFewElements = "sizes that memory can hold";
+  static constexpr const char* kFewElements = "sizes that fit memory";
 
   Error damaged() const {
     return Error(ErrorKind::Damaged, cat("tensor '", printable(what_), "' is damaged"));
@@ -130,7 +130,7 @@ class Taker {
     }
   }
 
-  // A field whose elements lie as the tensor's do: its memory is taken over.
+  // Takes over the memory of a field whose elements have the tensor's layout.
   template <class F>
   Tensor whole(F& field, const char* name, const std::vector<int64_t>& dims) {
     if (field.size() != count_) throw wrong_count(name, field.size(), "elements", count_);
@@ -192,8 +192,8 @@ class Taker {
     return {file, offset};
   }
 
-  // A view of the elements, or a copy where they are not as kernels take them: at an address of
-  // their size's multiple, and a boolean 0 or 1.
+  // A view of the elements, or a copy if kernels can't take them as they are: if they are
+  // misaligned or a boolean is neither 0 nor 1.
   Tensor over(const Place& place, const std::vector<int64_t>& dims) {
     const auto* data = static_cast<const uint8_t*>(place.storage->data) + place.offset;
     size_t size = static_cast<size_t>(bytes_);

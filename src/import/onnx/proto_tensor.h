@@ -1,4 +1,4 @@
-// TensorProto to Tensor. Private to the files that see protobuf.
+// Converts TensorProto to Tensor. Private to the files that use protobuf.
 #pragma once
 
 #include <map>
@@ -9,7 +9,7 @@
 
 namespace tenon::onnx {
 
-// The files beside a model that hold its data, each mapped once.
+// A model's external data files, each mapped once.
 class ExternalFiles {
  public:
   explicit ExternalFiles(std::string directory) : directory_(std::move(directory)) {}
@@ -21,9 +21,9 @@ class ExternalFiles {
   std::map<std::string, Ref<StorageObj>> files_;
 };
 
-// Takes the elements out of `proto` without copying them where they lie as a tensor wants them.
-// `what` names the tensor in errors; `external` null refuses external data. Throws Damaged where
-// sizes disagree. An element type without implementation gives a TensorData with a `problem`.
+// Moves the elements out of `proto`, without copying them if they have a tensor's layout. `what`
+// names the tensor in errors; a null `external` refuses external data. Throws Damaged if sizes
+// disagree. For an element type that isn't implemented, returns a TensorData with a `problem`.
 TensorData take_tensor(schema::TensorProto& proto, const std::string& what,
                        ExternalFiles* external);
 

@@ -13,7 +13,7 @@ namespace tenon::onnx {
 
 namespace {
 
-// Copies the messages' structure and takes their payloads. Recursion is bounded by the parser's.
+// Copies the messages' structure and moves their payloads. The parser's limit bounds the recursion.
 class Reader {
  public:
   explicit Reader(ExternalFiles* external) : external_(external) {}
@@ -101,7 +101,7 @@ class Reader {
     return out;
   }
 
-  // IR version 1 had no type field: the one that holds a value tells.
+  // IR version 1 has no type field; the field that has a value determines the type.
   static Attribute::Kind kind_of(const schema::AttributeProto& a) {
     if (a.type() != schema::AttributeProto::UNDEFINED || !a.ref_attr_name().empty()) {
       switch (a.type()) {
@@ -192,7 +192,7 @@ class Reader {
 }  // namespace
 
 Model parse_model(std::string_view bytes, const std::string& name, const std::string& directory) {
-  Error damaged(ErrorKind::Damaged, cat(printable(name), " is no ONNX model"));
+  Error damaged(ErrorKind::Damaged, cat(printable(name), " is not an ONNX model"));
   if (bytes.size() > static_cast<size_t>(std::numeric_limits<int>::max())) {
     throw damaged.found(cat(bytes.size(), " bytes"))
         .expected("less than 2 GiB")
@@ -204,7 +204,7 @@ Model parse_model(std::string_view bytes, const std::string& name, const std::st
   coded.SetTotalBytesLimit(std::numeric_limits<int>::max());
   coded.SetRecursionLimit(kMaxMessageDepth);
   if (!proto.ParseFromCodedStream(&coded) || !coded.ConsumedEntireMessage()) {
-    throw damaged.found(cat(bytes.size(), " bytes that are no ModelProto"))
+    throw damaged.found(cat(bytes.size(), " bytes that are not a ModelProto"))
         .help("the file may be cut off; compare its size with the original's");
   }
   if (!proto.has_graph()) {
@@ -213,7 +213,7 @@ Model parse_model(std::string_view bytes, const std::string& name, const std::st
         .help("the file may be cut off; compare its size with the original's");
   }
   if (proto.ir_version() > kNewestIrVersion) {
-    throw Error(ErrorKind::Unsupported, cat(printable(name), " is of a later ONNX format"))
+    throw Error(ErrorKind::Unsupported, cat(printable(name), " has a later ONNX format version"))
         .found(cat("IR version ", proto.ir_version()))
         .expected(cat("at most ", kNewestIrVersion))
         .help("export it with an earlier version of the onnx package");

@@ -1,4 +1,4 @@
-// Reads .onnx files: protobuf bytes to Model.
+// Reads .onnx files: converts protobuf bytes to a Model.
 #pragma once
 
 #include <string>
@@ -8,13 +8,13 @@
 
 namespace tenon::onnx {
 
-// Parses the file, mapping external data from its folder. Throws Usage when a file can't be read or
-// its path is refused, Damaged when the bytes are no model, Unsupported when it is of an IR version
-// later than kNewestIrVersion.
+// Parses the file and maps external data from its folder. Throws Usage if a file can't be read or
+// its path is refused, Damaged if the bytes are not a model, Unsupported for IR versions later than
+// kNewestIrVersion.
 Model read_model(const std::string& path);
 
-// The same from memory: `name` is the model's name in errors, external data is looked up in
-// `directory`, or refused when that is empty.
+// The same from memory. `name` is the model's name in errors. External data is looked up in
+// `directory`, or refused if that is empty.
 Model parse_model(std::string_view bytes, const std::string& name,
                   const std::string& directory = "");
 
@@ -22,7 +22,7 @@ Model parse_model(std::string_view bytes, const std::string& name,
 bool begins_like_model(std::string_view bytes);
 
 inline constexpr int64_t kNewestIrVersion = 14;
-// Messages (graphs in attributes) nest up to this depth.
+// How deep messages (graphs in attributes) may nest.
 inline constexpr int kMaxMessageDepth = 100;
 
 }  // namespace tenon::onnx

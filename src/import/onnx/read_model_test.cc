@@ -137,7 +137,7 @@ TEST_F(ReadModel, RefusesALaterFormatByNumber) {
   m.set_ir_version(99);
   m.mutable_graph();
   write("m.onnx", m.SerializeAsString());
-  EXPECT_EQ(error().render(), R"(error: m.onnx is of a later ONNX format
+  EXPECT_EQ(error().render(), R"(error: m.onnx has a later ONNX format version
   found     IR version 99
   expected  at most 14
   help: export it with an earlier version of the onnx package)");

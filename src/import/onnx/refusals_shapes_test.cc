@@ -1,4 +1,4 @@
-// Refusals of operators that make, move and choose elements, and of control flow.
+// Refusals of operators that create, move and select elements, and of control flow.
 #include "graph/op/register.h"
 #include "import/onnx/refusals_testing.h"
 
@@ -27,7 +27,7 @@ TEST_F(RefusalsOfShapes, Control) {
        {"i"},
        {M::body("body", body(2, {}, {}))},
        "1 operands",
-       "trip count and condition at least, by their empty names"},
+       "at least a trip count and a condition, which may have empty names"},
       {"Loop",
        17,
        {"i", "", "f"},
@@ -73,13 +73,13 @@ TEST_F(RefusalsOfShapes, Control) {
 }
 
 TEST_F(RefusalsOfShapes, LoopsWhoseShapesOnlyTheBodyKnows) {
-  // Yields the places of what is not 0, as many as there are.
+  // Yields the indices of nonzero elements, whose number depends on data.
   Graph yields = body(2, {identity("in1", "c"), M::make_node("NonZero", {"outside"}, {"places"})},
                       {"c", "places"});
   Graph grows = body(3, {identity("in1", "c"), M::make_node("Unsqueeze", {"in2", "axis"}, {"v"})},
                      {"c", "v"});
   for (auto& [graph, reason] :
-       {std::pair{yields, "outputs of a shape known only inside the loop not implemented"},
+       {std::pair{yields, "outputs whose shape is known only inside the loop not implemented"},
         {grows, "loop variables of changing rank not implemented"}}) {
     M m;
     m.input("n", {}, 7).input("outside", {4}).ints("axis", {0});
@@ -224,13 +224,13 @@ TEST_F(RefusalsOfShapes, Shapes) {
        "a 0 at 2 of the shape, to keep that size",
        "positions below 2, the operand's rank"},
       {"Reshape", 17, {"f 2 3", "= -1 -1"}, {}, "two -1 in the shape", "one at most"},
-      {"Reshape", 17, {"f 2 3", "= -2 3"}, {}, "a size of -2", "a size, or -1 for what is left"},
+      {"Reshape", 17, {"f 2 3", "= -2 3"}, {}, "a size of -2", "a size, or -1 for the rest"},
       {"Reshape",
        17,
        {"f 0 3", "= 0 -1"},
        {M::integer("allowzero", 1)},
-       "a -1 beside a 0 in the shape, with allowzero",
-       "sizes that tell what is left"},
+       "both -1 and 0 in the shape, with allowzero",
+       "sizes that determine the rest"},
       {"Flatten", 17, {"f 2 3"}, {M::integer("axis", 3)}, "axis 3", "0 to 2"},
       {"Unsqueeze", 11, {"f 2 3"}, {}, "no axes", "the axes to insert"},
       {"Transpose",

@@ -1,4 +1,4 @@
-// Refusals of operators that compute.
+// Refusals of arithmetic operators.
 #include "graph/op/register.h"
 #include "import/onnx/refusals_testing.h"
 
@@ -12,7 +12,7 @@ class RefusalsOfComputation : public Refusals {
 
 TEST_F(RefusalsOfComputation, Operands) {
   broken({
-      {"MatMul", 17, {"f 2 2"}, {}, "no operand 1, counted from 0", "one that is there"},
+      {"MatMul", 17, {"f 2 2"}, {}, "no operand 1, counted from 0", "an existing operand"},
       {"Softmax",
        17,
        {"f 2 2"},

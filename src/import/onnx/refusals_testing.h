@@ -1,5 +1,5 @@
-// For tests of what a node says when it breaks ONNX's rules or asks for what is not implemented:
-// one row for each such message of the ops_*.cc files.
+// For tests of errors of nodes that break ONNX's rules or aren't implemented: one row for each such
+// message of the ops_*.cc files.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -10,9 +10,9 @@
 namespace tenon::onnx {
 using M = ModelMaker;
 
-// An operand: a float32 input "f 2 n *", an int64 input "i 2", a bool input "b 2", an input of
-// unknown rank "f ?", a constant "= 0 -1", a float
-// constant "~ 0.5 2" or of rank 0 "~ 0.5", or "" for none.
+// An operand is a float32 input "f 2 n *", an int64 input "i 2", a bool input "b 2", an input of
+// unknown rank "f ?", an integer constant "= 0 -1", a float constant "~ 0.5 2" or of rank 0 "~
+// 0.5", or "" for none.
 struct Refusal {
   const char* op;
   int64_t opset;

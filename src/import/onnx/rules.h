@@ -8,9 +8,9 @@
 
 namespace tenon::onnx {
 
-// Without what was found and expected.
+// The error for a model, to which the caller adds what was found and expected.
 Error against_rules(const Model& model);
-// The same, at a node.
+// The same for a node.
 Error against_rules(const Model& model, const Node& node);
 [[noreturn]] void invalid(const Model& model, const std::string& found,
                           const std::string& expected);
@@ -18,7 +18,7 @@ Error against_rules(const Model& model, const Node& node);
 // "node 'conv1' (Conv) of resnet.onnx".
 std::string node_text(const Model& model, const Node& node);
 
-// Throws Unsupported for operators of a version that is later than Tenon knows.
+// Throws Unsupported for operator versions that are later than those that Tenon knows.
 void check_opsets(const Model& model, const OpsetImports& opsets);
 
 }  // namespace tenon::onnx

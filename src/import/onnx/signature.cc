@@ -8,7 +8,7 @@ namespace tenon::onnx {
 
 namespace {
 
-// A symbol of graph IR: a letter or underscore, then letters, digits, underscores.
+// The name as a symbol of graph IR: a letter or underscore, then letters, digits, underscores.
 std::string symbol_text(std::string_view name) {
   std::string out;
   for (char c : name) {
@@ -21,7 +21,7 @@ std::string symbol_text(std::string_view name) {
   return out;
 }
 
-// Why an input can't have the type; empty when it can.
+// Why an input can't have the type, or "".
 std::string type_problem(const ValueType& type) {
   switch (type.kind) {
     case ValueType::kTensor:
@@ -107,7 +107,7 @@ Dim Signature::size_of(const Dimension& d, const std::string& input, size_t axis
       .first->second;
 }
 
-// The size given for a symbol, by ONNX's name of it or by the one that a signature shows.
+// The size given for a symbol, by its name in ONNX or in the signature.
 Dim Signature::given_or_fresh(const std::string& name, const std::string& symbol) {
   offered_.push_back(symbol);
   auto given = options_.dims.find(name);

@@ -1,5 +1,5 @@
-// A model's inputs as parameters of @main: their types, with symbols for the sizes that the model
-// leaves open and the caller doesn't give.
+// A model's inputs as parameters of @main: their types, with symbols for sizes that neither the
+// model nor the caller fixes.
 #pragma once
 
 #include <map>
@@ -15,19 +15,19 @@ namespace tenon::onnx {
 
 class Signature {
  public:
-  // Makes a parameter for each input of the model's graph that is no initializer, and defines it in
-  // `scope`. An input of a type that isn't implemented is defined as unusable and listed. Throws
-  // Usage for inputs that break ONNX's rules or don't fit the shapes given for them.
+  // Makes a parameter for each input of the model's graph that is not an initializer, and defines
+  // it in `scope`. An input whose type isn't implemented is defined as unusable and listed. Throws
+  // Usage for inputs that break ONNX's rules or don't match the shapes given for them.
   Signature(const Model& model, const ImportOptions& options, graph::Builder& builder,
             Scope& scope);
 
-  // Throws Usage for given shapes and sizes that belong to no input.
+  // Throws Usage for given shapes and sizes that don't belong to any input.
   void check_given() const;
 
-  // The inputs, in the order of the parameters; the reason instead of a type that isn't
-  // implemented.
+  // The inputs in the order of the parameters; instead of a type that isn't implemented, the
+  // reason.
   std::vector<ModelReport::Value> types;
-  std::vector<std::string> symbols;  // of the inputs' sizes
+  std::vector<std::string> symbols;  // in the inputs' sizes
   std::vector<UnsupportedNode> unsupported;
 
  private:
@@ -38,9 +38,9 @@ class Signature {
   const Model& model_;
   const ImportOptions& options_;
   graph::Builder& builder_;
-  std::map<std::string, Dim> symbol_names_;  // by the model's names
-  std::vector<std::string> offered_;         // the inputs' symbols, as a signature shows them
-  std::set<std::string> used_;               // the given sizes that had a symbol to fix
+  std::map<std::string, Dim> symbol_names_;  // keyed by the model's names
+  std::vector<std::string> offered_;         // the inputs' symbols, as in the signature
+  std::set<std::string> used_;               // the given sizes that fixed a symbol
 };
 
 }  // namespace tenon::onnx

@@ -10,9 +10,9 @@ namespace tenon::onnx {
 
 namespace {
 
-// Serialized sequences and optional values carry no mark that tells them from a tensor, nor from
-// one another; but their fields 3 and 5 hold whole messages, with an element type, where a tensor's
-// hold a segment and numbers.
+// Serialized sequences and optional values have no marker that distinguishes them from a tensor or
+// from each other. But their fields 3 and 5 hold messages with an element type, whereas those of a
+// tensor hold a segment and numbers.
 bool holds_sequence_or_optional(std::string_view bytes) {
   schema::SequenceProto s;
   if (!s.ParsePartialFromArray(bytes.data(), static_cast<int>(bytes.size()))) return false;
@@ -28,7 +28,7 @@ bool holds_sequence_or_optional(std::string_view bytes) {
 }  // namespace
 
 Tensor decode_tensor(std::string_view bytes, std::string_view name) {
-  Error damaged(ErrorKind::Damaged, cat(printable(name), " is no serialized ONNX tensor"));
+  Error damaged(ErrorKind::Damaged, cat(printable(name), " is not a serialized ONNX tensor"));
   if (bytes.size() > static_cast<size_t>(std::numeric_limits<int>::max())) {
     throw damaged.found(cat(bytes.size(), " bytes")).expected("less than 2 GiB");
   }
@@ -40,7 +40,7 @@ Tensor decode_tensor(std::string_view bytes, std::string_view name) {
                 cat(printable(name), " holds a sequence or an optional value"))
         .help("sequences and optional values are not implemented");
   }
-  if (!parsed) throw damaged.found(cat(bytes.size(), " bytes that are no TensorProto"));
+  if (!parsed) throw damaged.found(cat(bytes.size(), " bytes that are not a TensorProto"));
   TensorData data = take_tensor(proto, std::string(name), nullptr);
   if (!data.tensor) {
     if (data.type == schema::TensorProto::UNDEFINED) {

@@ -125,10 +125,10 @@ TEST(TensorFile, RefusesSegments) {
 
 TEST(TensorFile, RefusesWhatIsNoTensor) {
   EXPECT_EQ(error_of([&] { decode_tensor("\x0a\xff", "x.pb"); }).render(),
-            "error: x.pb is no serialized ONNX tensor\n"
-            "  found     2 bytes that are no TensorProto");
+            "error: x.pb is not a serialized ONNX tensor\n"
+            "  found     2 bytes that are not a TensorProto");
   EXPECT_EQ(error_of([&] { decode_tensor("", "x.pb"); }).render(),
-            "error: x.pb is no serialized ONNX tensor\n"
+            "error: x.pb is not a serialized ONNX tensor\n"
             "  found     no element type");
 }
 

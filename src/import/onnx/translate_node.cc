@@ -19,7 +19,7 @@ std::string operands_text(const Node& n, const Operands& operands) {
   return printable(join(parts, ", "));
 }
 
-// What of the node the translation left out; empty when nothing.
+// The attribute or output that the translation didn't handle, or "".
 std::string left_out(const NodeContext& cx, const Operands& results) {
   if (const Attribute* a = cx.unread()) return cat("attribute '", a->name, "' not implemented");
   for (size_t i = 0; i < cx.outputs(); ++i) {
@@ -30,7 +30,7 @@ std::string left_out(const NodeContext& cx, const Operands& results) {
   return "";
 }
 
-// Sizes that only running tells get symbols, so that whatever reads the value knows its rank.
+// Gives symbols to sizes that are only known at run time, so that users of the value know its rank.
 Operand with_symbols(graph::Builder& builder, const Operand& value) {
   if (!value) return value;
   const auto* t = graph::type_as<graph::TensorType>(graph::type_of(value));

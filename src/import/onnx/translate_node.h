@@ -1,4 +1,4 @@
-// One node to graph IR, by its row of the operator table.
+// Translates one node to graph IR, by its row of the operator table.
 #pragma once
 
 #include <string>
@@ -7,10 +7,10 @@
 
 namespace tenon::onnx {
 
-// What became of a node.
+// The result of translating a node.
 struct Translation {
-  Operands results;  // empty where the node can't be imported
-  // Why it can't. Empty where the reason lies in an inner graph, which has been listed.
+  Operands results;  // empty if the node can't be imported
+  // Why it can't, or empty if the reason lies in an inner graph and has been listed.
   std::string problem;
 };
 

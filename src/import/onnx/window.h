@@ -1,4 +1,4 @@
-// The attributes that convolution and pooling share: kernel, strides, dilations, padding.
+// The attributes shared by convolution and pooling: kernel, strides, dilations, padding.
 #pragma once
 
 #include "import/onnx/node_context.h"
@@ -12,11 +12,11 @@ struct Window {
   graph::Attrs attrs() const;  // strides, dilations, pads
 };
 
-// Reads strides, dilations, pads and auto_pad for `spatial` sizes (those of the input). SAME pads
-// so that the result has ceil(size / stride) elements.
+// Reads strides, dilations, pads and auto_pad. `spatial` are the input's spatial sizes. SAME pads
+// such that the result has ceil(size / stride) elements.
 Window read_window(NodeContext& cx, const Ints& kernel, const Dims& spatial);
 
-// The sizes of `operand`'s axes from `first` on; refused where they are not constant.
+// The sizes of `operand`'s axes from `first` on; refuses the node if they are not constant.
 Ints constant_sizes(NodeContext& cx, const Operand& operand, size_t first, const char* what);
 
 }  // namespace tenon::onnx
