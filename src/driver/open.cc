@@ -111,7 +111,7 @@ graph::Module read_module(const Source& source, const onnx::ImportOptions& optio
       break;
   }
   throw wrong_kind(source, source.kind == SourceKind::Assembly ? "is assembly, which holds no graph"
-                                                               : "is compiled already")
+                                                               : "is already compiled")
       .expected("an ONNX model or a program in Tenon's language");
 }
 

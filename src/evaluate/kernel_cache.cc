@@ -103,7 +103,7 @@ std::vector<PreparedKernelRef> KernelCache::compile(const std::vector<Request>& 
 }
 
 void KernelCache::add(const std::string& key, PreparedKernelRef kernel) {
-  TENON_ASSERT(!by_key_.contains(key), "kernel ", key, " is compiled already");
+  TENON_ASSERT(!by_key_.contains(key), "kernel ", key, " is already compiled");
   by_use_.emplace_front(key, std::move(kernel));
   by_key_[key] = by_use_.begin();
   if (by_use_.size() <= capacity_) return;

@@ -1,4 +1,4 @@
-// tenon asm and tenon disasm: the machine's code as text, and back.
+// tenon asm and tenon disasm: bytecode from text and to text.
 #include <unistd.h>
 
 #include <cstdio>
@@ -16,7 +16,7 @@
 namespace tenon::tool {
 namespace {
 
-// Nobody reads megabytes of digits, and a terminal takes long to show them.
+// Refuses to flood a terminal with megabytes of digits.
 void check_fits_terminal(const std::string& file, const std::string& text) {
   constexpr size_t kMost = 256 << 10;
   if (text.size() <= kMost || isatty(STDOUT_FILENO) == 0) return;
@@ -31,7 +31,8 @@ void add_asm_commands(CLI::App* app, int*) {
   auto* assemble =
       app->add_subcommand("asm", "assemble the machine's code from text into a .tnx file");
   assemble->footer(
-      "docs/assembly.md explains the text, docs/isa.md the instructions.\n\n  tenon asm sum.tna -o "
+      "docs/assembly.md documents the text, docs/isa.md the instructions.\n\n  tenon asm sum.tna "
+      "-o "
       "sum.tnx");
   auto source = std::make_shared<std::string>(), output = std::make_shared<std::string>();
   assemble->add_option("FILE", *source, "assembly (.tna)")->required();
@@ -55,9 +56,8 @@ void add_asm_commands(CLI::App* app, int*) {
 
   auto* disassemble = app->add_subcommand("disasm", "print a .tnx file as assembly");
   disassemble->footer(
-      "`tenon asm` takes what is printed: it has every constant and the native code in full, "
-      "which\n"
-      "the text of `tenon dump` leaves out.\n\n"
+      "The output is input for `tenon asm`: unlike `tenon dump`, it has all constants and native\n"
+      "code in full.\n\n"
       "  tenon disasm model.tnx -o model.tna");
   auto file = std::make_shared<std::string>(), text_file = std::make_shared<std::string>();
   disassemble->add_option("FILE", *file, ".tnx")->required();

@@ -1,4 +1,4 @@
-// tenon bench: how fast a function runs, and where the time goes.
+// tenon bench: measures how fast a function runs and where the time goes.
 #include <sys/resource.h>
 
 #include <algorithm>
@@ -38,8 +38,8 @@ std::string time_text(double ms) {
   return text;
 }
 
-// Times of calls in memory that does not grow with their number: counts of buckets, each 1/256 of a
-// power of two of nanoseconds wide, so that what is read back is at most 0.2 % off.
+// A histogram of call times in constant memory. A bucket is 1/256 of a power of two of nanoseconds
+// wide, so percentiles are at most 0.2 % off.
 class Latencies {
  public:
   void add(Clock::duration took) {
@@ -84,7 +84,7 @@ class Latencies {
   double sum_ns_ = 0;
 };
 
-// A thread whose failure `get` throws; without a `get`, its end is waited for.
+// Starts a thread. `get` rethrows its failure; the destructor waits for its end.
 std::future<void> start_worker(const std::function<void()>& work, int concurrency) {
   try {
     return std::async(std::launch::async, work);
@@ -214,7 +214,7 @@ struct BenchCommand {
     std::printf("outside kernels %8.2f %%\n", number("outside_kernels") * 100);
   }
 
-  // A table of kernels and, where one serves several nodes, the slowest of its calls.
+  // Prints a table of kernels and, if one serves several nodes, a table of the slowest calls.
   static void print(const Profile& measured, int calls) {
     auto table = [&](const std::vector<KernelTime>& rows, const char* title) {
       std::printf("\n%13s %6s %6s  %-40s %s\n", "time", "share", "calls", title, "from");
@@ -242,8 +242,7 @@ struct BenchCommand {
 void add_bench_command(CLI::App* app, int*) {
   auto* command = app->add_subcommand("bench", "measure load time, latency, throughput and memory");
   command->footer(
-      "Inputs that are not given are random with a fixed seed (integers 0 or 1), sizes not given "
-      "are 1.\n\n"
+      "Missing inputs are random with a fixed seed (integers 0 or 1); missing sizes are 1.\n\n"
       "  tenon bench resnet50.tnx --threads 1 --duration 5 --profile\n"
       "  tenon bench bert.tnx --dim batch=1 --dim sequence=128 --json");
   auto state = std::make_shared<BenchCommand>();

@@ -1,5 +1,5 @@
-// tenon check: runs ONNX's test cases, each in a process of its own, so that a crash or a hang of
-// one is that one's failure.
+// tenon check: runs ONNX's test cases, each in its own process, so that a crash or hang fails only
+// that case.
 #include <poll.h>
 #include <signal.h>
 #include <sys/resource.h>
@@ -37,7 +37,7 @@ struct Result {
   std::string reason;
 };
 
-// Folders below `path` that hold a model.onnx, or `path`'s own file.
+// The models (model.onnx) in folders below `path`, or `path` itself if it is a file.
 void find_cases(const fs::path& path, std::vector<fs::path>* cases) {
   if (fs::is_regular_file(path)) {
     cases->push_back(path);
@@ -54,7 +54,7 @@ void find_cases(const fs::path& path, std::vector<fs::path>* cases) {
   }
 }
 
-// The rows of an error after its message, with "; " between.
+// Joins the rows of an error with "; ".
 std::string one_line(const std::string& text) {
   std::string out;
   for (size_t at = 0; at < text.size();) {
@@ -98,7 +98,7 @@ struct CheckCommand {
   vm::MachineOptions machine_options;
   int* exit_code = nullptr;
 
-  // Runs @main on inputs.
+  // Runs @main on its inputs.
   using Run = std::function<std::vector<Any>(const std::vector<Any>&)>;
 
   Run compiled(const graph::Module& module, const std::string& name) const {
@@ -127,7 +127,7 @@ struct CheckCommand {
       return {Outcome::Skipped, cat("no test_data_set_N beside it; `tenon inspect ", model.string(),
                                     "` describes the model")};
     }
-    // Ranks of inputs that the model leaves open, as the data has them.
+    // The ranks of inputs for which the model states none, taken from the data.
     std::map<std::string, std::vector<int64_t>> ranks;
     const driver::Source source = driver::open_source(model.string());
     const onnx::ModelReport report = onnx::inspect_model(driver::read_model(source));
@@ -215,8 +215,7 @@ struct CheckCommand {
 
   void run() {
     if (mode == "interpret" && machine_options.poison) {
-      throw Error(ErrorKind::Usage,
-                  "--poison is for the machine, which --mode interpret does without")
+      throw Error(ErrorKind::Usage, "--poison has no effect with --mode interpret")
           .help("leave out --poison, or --mode interpret");
     }
     driver::initialise();
@@ -257,7 +256,7 @@ struct CheckCommand {
     summarise(cases, results);
   }
 
-  // Reads what the children say until one ends (its pid becomes 0, kept in ended_).
+  // Reads the children's output until one ends; its pid becomes 0 and is kept in ended_.
   void wait_for(std::vector<Job>& running) {
     ended_.assign(running.size(), 0);
     bool any = false;
@@ -329,8 +328,9 @@ void add_check_command(CLI::App* app, int* exit_code) {
   auto* command = app->add_subcommand(
       "check", "run ONNX test cases: model.onnx with test_data_set_N beside it");
   command->footer(
-      "Every case runs in a process of its own. A line says why a case failed; the last line "
-      "counts.\n\n"
+      "Every case runs in its own process. A line per failed or skipped case gives the reason; "
+      "the\n"
+      "last line has the counts.\n\n"
       "  tenon check onnx/node --filter 'test_add*'");
   auto state = std::make_shared<CheckCommand>();
   state->exit_code = exit_code;

@@ -20,7 +20,7 @@ int current_verbosity = 1;
 int64_t number(std::string_view text, const std::string& flag) {
   const auto value = parse_number<int64_t>(text);
   if (!value || *value < 0) {
-    throw Error(ErrorKind::Usage, cat(flag, ": '", text, "' is no size"))
+    throw Error(ErrorKind::Usage, cat(flag, ": '", text, "' is not a size"))
         .expected("an integer, 0 or larger");
   }
   return *value;
@@ -63,8 +63,8 @@ CLI::Validator between(int64_t least, int64_t most) {
       [=](const std::string& text) -> std::string {
         const auto value = parse_number<int64_t>(text);
         if (value && *value >= least && *value <= most) return "";
-        return most == INT64_MAX ? cat("'", text, "' is no integer from ", least, " on")
-                                 : cat("'", text, "' is no integer from ", least, " to ", most);
+        return most == INT64_MAX ? cat("'", text, "' is not an integer >= ", least)
+                                 : cat("'", text, "' is not an integer from ", least, " to ", most);
       },
       "");
 }
@@ -74,16 +74,16 @@ CLI::Validator not_negative() {
       [](const std::string& text) -> std::string {
         const auto value = parse_number<double>(text);
         if (value && std::isfinite(*value) && *value >= 0) return "";
-        return cat("'", text, "' is no number that is 0 or larger");
+        return cat("'", text, "' is not a number >= 0");
       },
       "");
 }
 
 void check_not_input(const std::string& input, const std::string& output, const std::string& flag) {
-  std::error_code missing;  // then the two are not the same
+  std::error_code missing;  // if set, a file is missing and the two differ
   if (!std::filesystem::equivalent(input, output, missing) || missing) return;
-  throw Error(ErrorKind::Usage, cat(flag, ": ", output, " is the file that is read"))
-      .help(cat("it would be lost; write another file than ", input));
+  throw Error(ErrorKind::Usage, cat(flag, ": ", output, " is also the input file"))
+      .help(cat("it would be overwritten; choose an output other than ", input));
 }
 
 void check_writable(const std::string& path) {
@@ -129,9 +129,9 @@ void CompileFlags::add_to(CLI::App* command) {
       command
           ->add_option(
               "-O", level,
-              "0: plain loops, an operator a kernel;\n1: folds constants and plans memory;\n"
-              "2: fuses operators, lays out images channels-last,\n   uses libraries;\n"
-              "3: libraries do ReLU and Clip too, where NaN becomes a bound")
+              "0: plain loops, one kernel per operator;\n1: fold constants and plan memory;\n"
+              "2: fuse operators, make images channels-last,\n   use libraries;\n"
+              "3: libraries also compute ReLU and Clip, which turns NaN into a bound")
           ->check(CLI::IsMember({0, 1, 2, 3}))
           ->capture_default_str()
           ->group("Compilation"));
@@ -144,32 +144,31 @@ void CompileFlags::add_to(CLI::App* command) {
           ->check(CLI::IsMember({"onednn", "none"}))
           ->capture_default_str()
           ->group("Compilation"));
-  compilation_.push_back(command
-                             ->add_option("--fold-limit", fold_limit,
-                                          "bytes of constants that compilation may compute ahead")
-                             ->check(between(0))
-                             ->capture_default_str()
-                             ->group("Compilation"));
-  compilation_.push_back(command
-                             ->add_option("--fold-work", fold_work,
-                                          "elements that may be computed for constants ahead")
-                             ->check(between(0))
-                             ->capture_default_str()
-                             ->group("Compilation"));
+  compilation_.push_back(
+      command->add_option("--fold-limit", fold_limit, "bytes of constants that folding may create")
+          ->check(between(0))
+          ->capture_default_str()
+          ->group("Compilation"));
+  compilation_.push_back(
+      command
+          ->add_option("--fold-work", fold_work, "elements that folding of constants may compute")
+          ->check(between(0))
+          ->capture_default_str()
+          ->group("Compilation"));
 }
 
 void CompileFlags::check_unused(const std::string& executable) const {
   for (const CLI::Option* option : compilation_) {
     if (option->count() == 0) continue;
-    throw Error(ErrorKind::Usage, cat(option->get_name(), " is of no use for ", executable,
-                                      ", which is compiled already"))
+    throw Error(ErrorKind::Usage, cat(option->get_name(), " has no effect on ", executable,
+                                      ", which is already compiled"))
         .help(cat("give ", option->get_name(), " to `tenon compile`, or leave it out"));
   }
 }
 
 void CompileFlags::check_no_sizes(const std::string& text) const {
   if (dims.empty() && shapes.empty()) return;
-  throw Error(ErrorKind::Usage, "--dim and --shape are of no use for a program in text")
+  throw Error(ErrorKind::Usage, "--dim and --shape have no effect on a textual program")
       .help(cat("write the sizes in ", text));
 }
 

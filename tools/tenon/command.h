@@ -1,4 +1,4 @@
-// What the commands share: options that several have, and how they report.
+// Shared by commands: common options and reporting.
 #pragma once
 
 #include <CLI/App.hpp>
@@ -16,39 +16,39 @@ namespace tenon::tool {
 // -v and -q: 0 quiet, 1 the default, 2 verbose.
 int verbosity();
 void set_verbosity(int level);
-// A line of progress on standard error, at the default verbosity and above; what a terminal would
-// obey in it is escaped.
+// Prints a line of progress to standard error, at the default verbosity and above. Control
+// characters are escaped.
 void progress(const std::string& line);
 void detail(const std::string& line);  // with -v only
 
-// An option that may be given again: each time it takes one value, so that what follows it stays
-// what it is.
+// Adds an option that may be repeated. It takes exactly one value each time, so that the arguments
+// after it are not taken as further values.
 template <class T>
 CLI::Option* add_repeated(CLI::App* command, const std::string& flags, T& values,
                           const std::string& description) {
   return command->add_option(flags, values, description)->allow_extra_args(false);
 }
-// A check of an option's value: an integer, not below `least` nor above `most`.
+// Validates that an option's value is an integer in [least, most].
 CLI::Validator between(int64_t least, int64_t most = INT64_MAX);
-// A finite number, not below 0.
+// Validates that a value is a finite number >= 0.
 CLI::Validator not_negative();
 
-// Refuses to write `output` where it is the file that is read, by whichever of its names; `flag`
-// names it.
+// Refuses to overwrite the input file, under any of its names. `flag` is the option that names
+// `output`.
 void check_not_input(const std::string& input, const std::string& output, const std::string& flag);
-// Refuses a file that OutputFile (support/output_file.h) could not write, before work that would be
-// lost. A file is replaced by a new one, for which its folder must be writable.
+// Refuses a file that OutputFile (support/output_file.h) could not write, before the work is done.
+// Since a file is replaced by a new one, its folder must be writable.
 void check_writable(const std::string& path);
 
-// Refuses a folder, which is made where it does not exist, that no file can be written into.
+// Creates a folder if it does not exist, and refuses it if files can't be written into it.
 void check_folder_writable(const std::string& folder);
 
-// Of --poison, where a machine runs (vm::MachineOptions).
+// The help of --poison, for commands that run a machine (vm::MachineOptions).
 inline constexpr char kPoisonHelp[] =
     "debug the memory plan: storage reads as bytes 0xff (NaN, -1) before it\n"
     "is first written and after its last use";
 
-// How a program is compiled, wherever a model or program is taken.
+// Compilation options of the commands that take a model or program.
 struct CompileFlags {
   std::string cpu = "native";
   int level = 2;
@@ -59,19 +59,19 @@ struct CompileFlags {
   int64_t fold_work = driver::CompileOptions().fold_work;
 
   void add_to(CLI::App* command);
-  // Refuses what only compilation heeds, for an executable.
+  // Refuses options that only affect compilation, for an executable.
   void check_unused(const std::string& executable) const;
-  // Refuses sizes for a program in text, which has them written.
+  // Refuses sizes for a textual program, which states them itself.
   void check_no_sizes(const std::string& text) const;
   driver::CompileOptions options() const;
   std::map<std::string, int64_t> dim_values() const;
   std::map<std::string, std::vector<int64_t>> shape_values() const;
 
  private:
-  std::vector<const CLI::Option*> compilation_;  // of no use once a program is compiled
+  std::vector<const CLI::Option*> compilation_;  // options without effect on an executable
 };
 
-// Each adds one command; its callback runs the command and sets the exit code.
+// Each function adds one command, whose callback runs it and sets the exit code.
 void add_compile_command(CLI::App* app, int* exit_code);
 void add_run_command(CLI::App* app, int* exit_code);
 void add_check_command(CLI::App* app, int* exit_code);

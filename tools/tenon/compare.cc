@@ -33,7 +33,7 @@ std::string position(const Tensor& tensor, int64_t at) {
   return cat("[", out, "]");
 }
 
-// For numbers that are not the same.
+// For numbers that are not equal.
 bool beyond(double found, double expected, const Tolerance& tolerance) {
   if (!std::isfinite(found) || !std::isfinite(expected)) return true;
   return std::abs(expected - found) > tolerance.atol + tolerance.rtol * std::abs(expected);
@@ -104,7 +104,7 @@ Difference compare(const Tensor& found, const Tensor& expected, const Tolerance&
     return out;
   }
   const bool exact = !expected.dtype().is_float();
-  const bool wide = expected.dtype() == i64 || expected.dtype() == u64;  // a double holds not all
+  const bool wide = expected.dtype() == i64 || expected.dtype() == u64;  // may not fit a double
   int64_t worst = -1;
   double worst_excess = 0;
   for (int64_t i = 0, n = expected.count(); i < n; ++i) {

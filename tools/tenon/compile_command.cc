@@ -1,4 +1,4 @@
-// tenon compile: a model or program into a .tnx file.
+// tenon compile: compiles a model or program to a .tnx file.
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
@@ -25,7 +25,7 @@ struct CompileCommand {
       std::printf("%-28s -O%d  %s\n", pass.name, pass.min_level, pass.summary);
     }
     std::printf("%-28s -O0  %s\n", std::string(driver::kScheduleStep).c_str(),
-                "computes into loop nests for --cpu, before code is made");
+                "turn computes into loop nests for --cpu, before code generation");
   }
 
   static void require_pass(const std::string& name) {
@@ -48,15 +48,16 @@ struct CompileCommand {
   // Options that would be ignored are refused.
   void check_flags() const {
     if (!stop_after.empty() && !output.empty()) {
-      throw Error(ErrorKind::Usage, "--output is of no use with --stop-after")
-          .help("compilation then ends with a module, which is printed: write that with > FILE.tn");
+      throw Error(ErrorKind::Usage, "--output has no effect with --stop-after")
+          .help(
+              "compilation then ends with a module, which is printed: redirect it with > FILE.tn");
     }
     if (!dump_dir.empty() && dump_after.empty()) {
       throw Error(ErrorKind::Usage, "--dump-dir needs --dump-after")
           .help("say after which pass, or --dump-after all");
     }
     if (output == "-" && (time_passes || (!dump_after.empty() && dump_dir.empty()))) {
-      throw Error(ErrorKind::Usage, "--output - takes standard output for the file")
+      throw Error(ErrorKind::Usage, "--output - writes the file to standard output")
           .help(time_passes ? "--time-passes prints there too: write a file"
                             : "--dump-after prints there too: add --dump-dir FOLDER");
     }
@@ -124,8 +125,8 @@ void add_compile_command(CLI::App* app, int*) {
   auto* command =
       app->add_subcommand("compile", "compile an ONNX model or a .tn program to a .tnx file");
   command->footer(
-      "Sizes that the model leaves open stay open: one file serves every batch and length.\n"
-      "Fix them with --dim or --shape when they never change.\n\n"
+      "Symbolic sizes of the model stay symbolic: one file serves every batch size and length.\n"
+      "Fix them with --dim or --shape if they never change.\n\n"
       "  tenon compile resnet50.onnx -o resnet50.tnx\n"
       "  tenon compile bert.onnx --cpu x86-64-v3 --dim batch=1");
   auto state = std::make_shared<CompileCommand>();
@@ -144,7 +145,7 @@ void add_compile_command(CLI::App* app, int*) {
       ->group("Inspection");
   command
       ->add_flag("--time-passes", state->time_passes,
-                 "print how long each pass and each other part took")
+                 "print how long each pass and each other phase took")
       ->group("Inspection");
   command->callback([state] { state->run(); });
 }

@@ -1,4 +1,4 @@
-// tenon completion: a script for the shell, made from the commands' own options.
+// tenon completion: a shell script, generated from the commands' options.
 #include <algorithm>
 #include <cstdio>
 
@@ -23,7 +23,7 @@ std::string names_of(const CLI::App& command) {
   return join(names, " ");
 }
 
-// The words that an option's value may be, or often is; empty where it may be anything.
+// The possible or typical values of an option; empty if it may be anything.
 std::string values_of(const CLI::Option& option) {
   if (option.check_lname("cpu")) return "native x86-64-v2 x86-64-v3 x86-64-v4";
   if (option.check_lname("stop-after") || option.check_lname("dump-after") ||
@@ -34,7 +34,7 @@ std::string values_of(const CLI::Option& option) {
     passes.emplace_back(driver::kScheduleStep);
     return join(passes, " ");
   }
-  // A check for one of several words says them: "TEXT:{onednn,none}".
+  // The type name of an option with fixed values lists them: "TEXT:{onednn,none}".
   const std::string type = option.get_type_name();
   const size_t open = type.find('{'), close = type.find('}');
   if (open == std::string::npos || close == std::string::npos) return "";
@@ -68,7 +68,7 @@ std::string branch_of(const CLI::App& command, const std::string& global) {
   return out + " ;;\n";
 }
 
-// bash has "=" as a word of its own. The options before the command take no values.
+// bash splits words at "=". The options before the command take no values.
 constexpr char kScript[] = R"(_tenon() {
   local current="${COMP_WORDS[COMP_CWORD]}" previous="${COMP_WORDS[COMP_CWORD-1]}"
   local command= offered= files=1 i
@@ -96,7 +96,7 @@ void add_completion_command(CLI::App* app, int*) {
   auto* command = app->add_subcommand(
       "completion", "print a completion script: eval \"$(tenon completion bash)\"");
   command->footer(
-      "In ~/.bashrc, or with zsh for bash in ~/.zshrc:\n\n"
+      "Put this line into ~/.bashrc, or with zsh instead of bash into ~/.zshrc:\n\n"
       "  eval \"$(tenon completion bash)\"");
   auto shell = std::make_shared<std::string>("bash");
   command->add_option("SHELL", *shell, "bash or zsh")->check(CLI::IsMember({"bash", "zsh"}));

@@ -1,4 +1,4 @@
-// tenon dump: what is in a .tnx file, for a person; tenon verify: whether it may be run.
+// tenon dump: shows the contents of a .tnx file; tenon verify: checks whether it is valid.
 #include <cstdio>
 #include <map>
 
@@ -18,7 +18,7 @@ uint64_t constant_bytes(const vm::Unit& unit) {
   return static_cast<uint64_t>(bytes);
 }
 
-// Calls f(function, instruction) on every instruction.
+// Calls f(function, instruction) for every instruction.
 template <class F>
 void for_each_instruction(const vm::FunctionUnit& function, const F& f) {
   vm::Instruction instruction;
@@ -28,7 +28,7 @@ void for_each_instruction(const vm::FunctionUnit& function, const F& f) {
   }
 }
 
-// Elements of a constant that a person still reads.
+// Constants with more elements are elided.
 constexpr int64_t kShownElements = 64;
 
 void print_text(const vm::Unit& unit, bool in_full) {
@@ -93,14 +93,14 @@ bool is_written(const vm::Instruction& instruction, uint32_t word) {
          vm::dim_text(instruction.arg(word - 1), instruction.arg(word)).starts_with("->");
 }
 
-// A name within quotes of DOT.
+// A name for a quoted string in DOT.
 std::string label_text(const std::string& name) {
   const std::string text = tenon::quoted(name);
   return text.substr(1, text.size() - 2);
 }
 
-// Each function as a graph: an edge from what writes a register to what reads it, in the order of
-// the code.
+// Prints each function as a graph with an edge from the instruction that writes a register to those
+// that read it, in the order of the code.
 void print_graph(const vm::Unit& unit) {
   std::printf("digraph program {\n  node [shape=box, fontname=monospace];\n");
   int64_t next = 0;
@@ -180,7 +180,7 @@ void add_dump_commands(CLI::App* app, int*) {
   dump->add_flag(
       "--text", *text,
       "the code as assembly, without constants of more than 64 elements and native code");
-  dump->add_flag("--full", *full, "with --text: those, too");
+  dump->add_flag("--full", *full, "with --text: include those, too");
   dump->add_flag("--stats", *stats, "sections, counts and sizes (the default)");
   dump->add_flag("--graph", *graph, "instructions and registers as a graph for Graphviz (DOT)");
   dump->add_flag("--memory", *memory, "what each function allocates");
@@ -202,12 +202,12 @@ void add_dump_commands(CLI::App* app, int*) {
 
   auto* verify = app->add_subcommand("verify", "check a .tnx file without running anything of it");
   verify->footer(
-      "Exit code 0: every section has its hash, and every instruction keeps the rules of\n"
-      "docs/isa.md; 4: not. Loading checks the same, except for the weights' hash: no value in "
-      "them\n"
-      "can do harm, and reading them all would take long. Files of format 1 have no such hash. "
-      "Hashes\n"
-      "find damage; only the sender's checksum finds a file that somebody changed on purpose.\n\n"
+      "Exit code 0: every section matches its hash and every instruction follows the rules of\n"
+      "docs/isa.md; otherwise 4. Loading checks the same except the hash of the weights, because "
+      "no\n"
+      "weight can do harm and reading all of them takes long. Files of format 1 have no such "
+      "hash.\n"
+      "Hashes detect damage; only a checksum from the sender detects deliberate changes.\n\n"
       "  tenon verify model.tnx");
   auto verified = std::make_shared<std::string>();
   verify->add_option("FILE", *verified, ".tnx")->required();

@@ -17,7 +17,7 @@ class Cutter {
          const driver::CompileOptions& options, const std::vector<Any>& inputs)
       : module_(module), name_(function), options_(options), inputs_(inputs) {}
 
-  // What the compiled function gives when these are its results.
+  // The results of the compiled function if it returned `wanted`.
   std::vector<Any> results(const std::vector<Operand>& wanted) const {
     const FunctionRef whole = *module_->functions.find(name_);
     std::vector<Ref<const graph::Binding>> bindings(whole->body->bindings.begin(),

@@ -1,4 +1,4 @@
-// Where a compiled program first computes something else than the interpreted one.
+// Finds the first operator whose compiled result differs from the interpreted one.
 #pragma once
 
 #include <optional>
@@ -11,7 +11,7 @@
 
 namespace tenon::tool {
 
-// A tensor that interpreting the function's own block gave.
+// A tensor that a binding of the function's outermost block has when interpreted.
 struct InterpretedValue {
   Ref<const graph::Binding> binding;
   Any value;
@@ -22,11 +22,10 @@ struct FirstDifference {
   Difference difference;
 };
 
-// The first of `expected`, in the order of the program, which the compiled program does not give
-// within the tolerance. All are asked for at once, which leaves them unfused; where that gives no
-// difference, the program is cut behind one after the other, found by halving: a difference that
-// comes of fusion is named at the first cut that shows it, unless a later operator hides it from
-// the cuts between.
+// The first of `expected`, in program order, that the compiled program does not reproduce within
+// the tolerance. First, all values become results at once, which leaves them unfused. If none
+// differs, the program is cut off after single values, chosen by bisection. This finds differences
+// caused by fusion, unless a later operator hides the difference at a cut.
 std::optional<FirstDifference> first_difference(const graph::Module& module,
                                                 const std::string& function,
                                                 const driver::CompileOptions& options,

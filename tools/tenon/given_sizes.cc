@@ -10,7 +10,7 @@
 namespace tenon::tool {
 namespace {
 
-// A size of a type; text that a stranger's file has there is one symbol.
+// The size in a type. Text that is not a size, in an untrusted file, counts as one symbol.
 Dim size_of(const vm::SignatureDim& dim) {
   if (dim.is_constant()) return dim.value;
   try {
@@ -20,12 +20,12 @@ Dim size_of(const vm::SignatureDim& dim) {
   }
 }
 
-// A symbol as text has it: within quotes where it is no identifier.
+// A symbol as written in types: quoted unless it is an identifier.
 std::string symbol_text(std::string_view symbol) {
   return graph::dim_text(Dim::symbol(symbol));
 }
 
-// What --dim says of a symbol, by its name with or without quotes.
+// The size that --dim gives to a symbol, by its name with or without quotes.
 std::optional<int64_t> given_size(std::string_view symbol, const GivenSizes& given) {
   auto found = given.dims.find(std::string(symbol));
   if (found == given.dims.end()) found = given.dims.find(tenon::quoted(symbol));
@@ -60,7 +60,7 @@ void check_sizes(const FunctionSignature& signature, const GivenSizes& given) {
     if (std::find(names.begin(), names.end(), name) != names.end()) continue;
     throw Error(ErrorKind::Usage,
                 cat("--shape ", name, ": '", signature.name, "' has no such input"))
-        .expected(names.empty() ? "none: it takes nothing" : join(names, ", "));
+        .expected(names.empty() ? "none: it takes no inputs" : join(names, ", "));
   }
 }
 
@@ -68,7 +68,7 @@ std::vector<int64_t> random_shape(const vm::Param& param, const GivenSizes& give
                                   std::vector<std::string>* chosen) {
   if (auto shape = given.shapes.find(param.name); shape != given.shapes.end()) return shape->second;
   auto fail = [&](const std::string& found) {
-    return Error(ErrorKind::Usage, cat("input '", param.name, "' cannot be made up"))
+    return Error(ErrorKind::Usage, cat("input '", param.name, "' cannot be generated"))
         .found(found)
         .help(cat("give it with --input ", param.name, "=FILE, or its shape with --shape ",
                   param.name, "=2x3"));
@@ -107,7 +107,7 @@ void check_given_sizes(const vm::Param& param, const Any& value, const GivenSize
     asked = shape->second;
   } else if (param.type.dims_known && param.type.dims.size() == asked.size()) {
     for (size_t i = 0; i < asked.size(); ++i) {
-      if (param.type.dims[i].is_constant()) continue;  // the program says it better
+      if (param.type.dims[i].is_constant()) continue;  // the program reports a mismatch itself
       const auto size = evaluate(size_of(param.type.dims[i]), [&](std::string_view symbol) {
         return given_size(symbol, given);
       });

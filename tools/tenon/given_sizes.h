@@ -1,4 +1,4 @@
-// The sizes that --dim and --shape give, and what they make of a function's types.
+// The sizes that --dim and --shape give, applied to a function's types.
 #pragma once
 
 #include <cstdint>
@@ -15,17 +15,17 @@ struct GivenSizes {
   std::map<std::string, std::vector<int64_t>> shapes;  // of inputs
 };
 
-// A Usage error for --dim and --shape that name no symbol and no input of the function. (Those of
-// an ONNX model are the importer's, after which its sizes have no names.)
+// Throws Usage for a --dim or --shape that doesn't name a symbol or an input of the function. (For
+// an ONNX model, the importer checks them, since it replaces the names.)
 void check_sizes(const FunctionSignature& signature, const GivenSizes& given);
 
-// The shape of a random tensor for a parameter. Symbols that are not given are 1, and their names
-// go into `chosen`. A Usage error where the type does not say the shape, or says one that can't be.
+// The shape of a random tensor for a parameter. Symbols that are not given are 1 and are added to
+// `chosen`. Throws Usage if the type does not determine the shape or the shape is invalid.
 std::vector<int64_t> random_shape(const vm::Param& param, const GivenSizes& given,
                                   std::vector<std::string>* chosen);
 
-// A Usage error for a tensor that is not of the size that --dim or --shape gives: a compiled
-// program takes any size, and so would not object.
+// Throws Usage for a tensor whose sizes differ from those of --dim or --shape. A compiled program
+// accepts any size, so it would not report this.
 void check_given_sizes(const vm::Param& param, const Any& value, const GivenSizes& given);
 
 }  // namespace tenon::tool

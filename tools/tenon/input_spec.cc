@@ -18,7 +18,7 @@
 namespace tenon::tool {
 namespace {
 
-// An integer type's least and greatest value; those of u64 as the bits of an int64_t.
+// An integer type's least and greatest value; those of u64 are the bits of an int64_t.
 struct Bounds {
   int64_t low, high;
 };
@@ -45,7 +45,7 @@ std::string numbers_of(DataType dtype) {
   return cat(name, " from ", bounds.low, " to ", bounds.high);
 }
 
-// An integer or boolean of that type, exactly; the bits of one of u64.
+// Parses an integer or boolean of that type exactly; a u64 is returned as its bits.
 std::optional<int64_t> parse_integer(std::string_view text, DataType dtype) {
   if (dtype.is_bool() && text == "true") return 1;
   if (dtype.is_bool() && text == "false") return 0;
@@ -58,7 +58,7 @@ std::optional<int64_t> parse_integer(std::string_view text, DataType dtype) {
   return value && *value >= bounds.low && *value <= bounds.high ? value : std::nullopt;
 }
 
-// A float that the type can hold, infinities and NaN among them.
+// Parses a float that the type can hold, including infinities and NaN.
 std::optional<double> parse_float(std::string_view text, DataType dtype) {
   const auto value = parse_number<double>(text);
   if (!value || (std::isfinite(*value) && std::abs(*value) > greatest(dtype))) return std::nullopt;
@@ -100,7 +100,7 @@ Range parse_range(std::string_view spec, DataType dtype) {
       return range;
     }
   }
-  throw Error(ErrorKind::Usage, cat("'", spec, "' is no range"))
+  throw Error(ErrorKind::Usage, cat("'", spec, "' is not a range"))
       .expected(
           cat("LOW..HIGH, such as random:0..9, with LOW not above HIGH, both ", numbers_of(dtype)));
 }
@@ -146,7 +146,7 @@ Any random_value(const vm::Param& param, const InputFlags& flags, std::string_vi
   return random_tensor(shape, param.type.dtype, range, generator);
 }
 
-// A number for a scalar; nullopt where the text is none that its type holds.
+// The value of a scalar; nullopt if the text is not a number that its type can hold.
 std::optional<Any> scalar_value(DataType dtype, std::string_view text) {
   if (dtype.is_float()) {
     const auto number = parse_float(text, dtype);
@@ -167,12 +167,12 @@ Tensor rank_0(DataType dtype, const Any& value) {
   return tensor;
 }
 
-// What a file or number gives a parameter.
+// The value of a parameter from a file or number.
 Any given_value(const vm::Param& param, const std::string& text) {
   using Kind = vm::SignatureType::Kind;
   if (param.type.kind == Kind::Scalar) {
     if (auto value = scalar_value(param.type.dtype, text)) return *value;
-    throw Error(ErrorKind::Usage, cat("--input ", param.name, "=", text, " is no value"))
+    throw Error(ErrorKind::Usage, cat("--input ", param.name, "=", text, " is not a valid value"))
         .expected(cat("a number of ", numbers_of(param.type.dtype)));
   }
   if (param.type.kind == Kind::Tensor && param.type.rank == 0) {
@@ -181,7 +181,7 @@ Any given_value(const vm::Param& param, const std::string& text) {
   return read_tensor(text);
 }
 
-// Each input's name with what is given for it, once.
+// Maps each input's name to the text given for it; refuses duplicates.
 std::map<std::string, std::string> read_specs(const std::vector<std::string>& inputs) {
   std::map<std::string, std::string> specs;
   for (const std::string& input : inputs) {
@@ -205,7 +205,7 @@ Tensor read_tensor(const std::string& path) {
   const std::string extension = std::filesystem::path(path).extension();
   if (extension == ".npy") return read_npy(path);
   if (extension == ".pb") return onnx::read_tensor_file(path);
-  throw Error(ErrorKind::Usage, cat(path, " is no tensor file"))
+  throw Error(ErrorKind::Usage, cat(path, " is not a tensor file"))
       .expected(".npy (NumPy) or .pb (ONNX TensorProto); or random, random:LOW..HIGH");
 }
 
@@ -213,7 +213,7 @@ std::string file_of_name(const std::string& folder, const std::string& name) {
   const std::filesystem::path inside = std::filesystem::path(name).lexically_normal();
   if (inside.is_absolute() || inside.empty() || *inside.begin() == "..") {
     throw Error(ErrorKind::Usage, cat("'", name, "' leads out of the folder ", folder))
-        .help("a file that isn't yours may have such names; give each value by its file instead");
+        .help("an untrusted file may have such names; give a file for each value instead");
   }
   return cat(folder, "/", name, ".npy");
 }
@@ -229,7 +229,7 @@ std::vector<std::string> numbered_files(const std::string& folder, const std::st
 
 namespace {
 
-// A name that isn't one of the function's is what went wrong, not the input that then lacks.
+// Refuses unknown names first, since a misspelt name also leaves an input missing.
 void check_names(const FunctionSignature& signature,
                  const std::map<std::string, std::string>& specs) {
   std::vector<std::string> names;
@@ -237,7 +237,7 @@ void check_names(const FunctionSignature& signature,
   for (const auto& [name, spec] : specs) {
     if (std::find(names.begin(), names.end(), name) != names.end()) continue;
     Error error(ErrorKind::Usage, cat("'", signature.name, "' has no input '", name, "'"));
-    error.expected(names.empty()       ? "none: it takes nothing"
+    error.expected(names.empty()       ? "none: it takes no inputs"
                    : names.size() == 1 ? names[0]
                                        : cat("one of ", join(names, ", ")));
     const std::string near = nearest(name, names);

@@ -22,19 +22,19 @@ struct InputFlags {
 
 struct Inputs {
   std::vector<Any> values;
-  // What was chosen for the user: "input x is random, seed 0, n = 1".
+  // Choices that were made for the user: "random inputs, seed 0: x", "sizes taken as 1: n".
   std::vector<std::string> notes;
 };
 
-// A value for every parameter. With `random_rest`, parameters that the flags say nothing of get
-// seeded random values; without, that is a Usage error that names them.
+// A value for every parameter. With `random_rest`, parameters that the flags don't mention get
+// seeded random values; otherwise such a parameter is a Usage error.
 Inputs make_inputs(const FunctionSignature& signature, const InputFlags& flags, bool random_rest);
 
-// A tensor file by its extension: .npy or .pb.
+// Reads a tensor file by its extension, .npy or .pb.
 Tensor read_tensor(const std::string& path);
 
-// FOLDER/NAME.npy. A Usage error for a name, chosen by whoever wrote the program, that leads out of
-// the folder.
+// FOLDER/NAME.npy. Throws Usage for a name that leads out of the folder, since names come from the
+// program's author.
 std::string file_of_name(const std::string& folder, const std::string& name);
 
 // The files NAME_0.pb, NAME_1.pb, ... of a folder, in order.

@@ -1,4 +1,4 @@
-// tenon inspect: what a model is, without compiling it; tenon ops: what is supported.
+// tenon inspect: describes a model without compiling it; tenon ops: lists supported operators.
 #include <cstdio>
 
 #include "graph/ir/op.h"
@@ -12,12 +12,12 @@
 namespace tenon::tool {
 namespace {
 
-// A line of names that a stranger may have chosen.
+// Prints a line that may contain names from an untrusted file.
 void print_line(const std::string& line) {
   std::printf("%s\n", printable(line).c_str());
 }
 
-// Returns the exit code: of an import, which would fail in the same way.
+// Returns the exit code that importing the model would give.
 int inspect_onnx(const driver::Source& source) {
   const onnx::ModelReport report = onnx::inspect_model(driver::read_model(source));
   std::string head = cat(source.name, ": ONNX, IR version ", report.ir_version);
@@ -42,7 +42,7 @@ int inspect_onnx(const driver::Source& source) {
   for (const auto& node : report.unsupported) {
     print_line(cat("  unsupported: ", node.node, "  ", node.op, "  ", node.reason));
   }
-  // A problem's text is an error as it prints, of several lines, escaped.
+  // The problem is the text of an error, which has several lines and is already escaped.
   if (!report.problem.empty()) {
     std::printf("  cannot be imported: %s\n", report.problem.c_str());
     return exit_code(report.problem_kind);
@@ -52,7 +52,7 @@ int inspect_onnx(const driver::Source& source) {
   return 0;
 }
 
-// Nothing of the file is linked or opened: only looked at.
+// Describes bytecode without linking it or opening its kernels.
 void inspect_code(const vm::Unit& unit) {
   for (const vm::FunctionUnit& function : unit.functions) {
     if (function.exported) std::printf("%s", signature_text(signature_of(function)).c_str());
@@ -97,9 +97,8 @@ void add_inspect_command(CLI::App* app, int* exit_code) {
   auto* command =
       app->add_subcommand("inspect", "describe a model or executable without compiling it");
   command->footer(
-      "Every node that cannot be imported is listed with its reason, and the exit code is the one\n"
-      "that compiling would end with: 3 where something is not supported. Nothing of a file is "
-      "run.\n\n"
+      "Lists every node that cannot be imported, with the reason. The exit code is that of\n"
+      "compiling: 3 if something is not supported. Nothing in the file is run.\n\n"
       "  tenon inspect model.onnx\n"
       "  tenon inspect model.tnx");
   auto file = std::make_shared<std::string>();
@@ -121,7 +120,7 @@ void add_ops_command(CLI::App* app, int*) {
   auto* command =
       app->add_subcommand("ops", "list the operators: ONNX's that are imported, and Tenon's own");
   command->footer(
-      "A line is an operator and the version since when it is imported.\n\n"
+      "Each line has an operator and the first version that can be imported.\n\n"
       "  tenon ops\n"
       "  tenon ops --ir");
   auto own = std::make_shared<bool>(false);

@@ -1,4 +1,4 @@
-// The `tenon` command: its commands, errors as text, exit codes.
+// The `tenon` command: builds the commands, prints errors, sets exit codes.
 #include <limits.h>
 #include <sys/auxv.h>
 #include <unistd.h>
@@ -22,28 +22,28 @@
 namespace tenon::tool {
 namespace {
 
-// oneDNN's threads are OpenMP's, which reads from the environment, before main, for how long idle
-// ones spin: milliseconds unless told. On a machine with other work that multiplies the latency of
-// small models (docs/benchmarks.md), so the command starts itself anew with a bound.
+// oneDNN uses OpenMP, whose idle threads spin for milliseconds by default. On a machine with other
+// work this multiplies the latency of small models (docs/benchmarks.md). OpenMP reads its settings
+// from the environment before main, so the command re-executes itself with a bound.
 void bound_spinning(char** argv) {
   if (getenv("GOMP_SPINCOUNT") || getenv("OMP_WAIT_POLICY")) return;
-  // A dynamic loader that was started with this file as its argument, for which the kernel loads no
-  // other, is what would be started anew.
+  // If the dynamic loader was started with this file as its argument (the kernel then loads no
+  // other loader), /proc/self/exe is the loader, which must not be re-executed.
   if (getauxval(AT_BASE) == 0) return;
   char self[PATH_MAX];
   const ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
   if (length <= 0) return;
   self[length] = 0;
   setenv("GOMP_SPINCOUNT", "1000", 1);
-  execv(self, argv);  // returns only where it failed: then threads spin
+  execv(self, argv);  // returns only on failure; then threads spin
 }
 
-// A signal that ends the process leaves no temporary file behind.
+// Removes temporary files when a signal ends the process.
 void clean_up_on_signals() {
   struct sigaction action {};
   action.sa_handler = [](int signal) {
     remove_temporary_files();
-    raise(signal);  // with the action that SA_RESETHAND has restored
+    raise(signal);  // with the default action, which SA_RESETHAND restored
   };
   action.sa_flags = static_cast<int>(SA_RESETHAND | SA_NODEFER);
   for (const int signal : {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGPIPE}) {
@@ -60,7 +60,7 @@ int report(const Error& error) {
   return error.exit_code();
 }
 
-// What is wrong with the arguments, and where the right ones stand.
+// The error for wrong arguments, with a pointer to the right help.
 Error usage_error(CLI::App& app, const CLI::ParseError& error) {
   const std::vector<CLI::App*> chosen = app.get_subcommands();
   const std::vector<std::string> rest = app.remaining(/*recurse=*/true);
@@ -85,7 +85,7 @@ Error usage_error(CLI::App& app, const CLI::ParseError& error) {
       .help(near.empty() ? help : cat("did you mean `tenon ", near, "`? ", help));
 }
 
-// A disk that is full shows only when what was printed is written.
+// Flushes standard output, because errors such as a full disk only show then.
 int finish(int exit_code) {
   if (std::fflush(stdout) == 0 && !std::ferror(stdout)) return exit_code;
   return report(
@@ -95,23 +95,22 @@ int finish(int exit_code) {
 int run(int argc, char** argv) {
   CLI::App app{"Tenon: compiles machine-learning programs and runs them.", "tenon"};
   app.footer(
-      "`tenon COMMAND --help` explains a command. A model's way from file to numbers:\n\n"
-      "  tenon inspect model.onnx               what it takes, gives and needs\n"
-      "  tenon compile model.onnx -o model.tnx  once\n"
-      "  tenon run model.tnx --input x=x.npy    as often as you like; without inputs: its "
-      "signature\n"
-      "  tenon bench model.tnx                  how fast, and where the time goes\n\n"
-      "Exit codes: 0 done, 1 results differ, 2 usage or input, 3 unsupported, 4 damaged file,\n"
-      "5 failed or stopped by a limit at run time, 70 our bug.\n"
-      "`tenon completion --help` says how the shell completes commands and options.");
+      "`tenon COMMAND --help` documents a command. To run a model:\n\n"
+      "  tenon inspect model.onnx               show inputs, outputs and operators\n"
+      "  tenon compile model.onnx -o model.tnx  compile it once\n"
+      "  tenon run model.tnx --input x=x.npy    run it; without inputs, print its signature\n"
+      "  tenon bench model.tnx                  measure how fast it is and where time goes\n\n"
+      "Exit codes: 0 success, 1 results differ, 2 wrong usage or input, 3 unsupported,\n"
+      "4 damaged file, 5 failed or stopped by a limit at run time, 70 a bug in Tenon.\n"
+      "`tenon completion --help` explains how to set up completion in a shell.");
   app.set_version_flag("--version", [] { return version_text(); });
   app.require_subcommand(1);
   app.set_help_all_flag("--help-all", "help for every command");
   int exit_code = 0;
   app.add_flag_callback(
-      "-v,--verbose", [] { set_verbosity(2); }, "say more");
+      "-v,--verbose", [] { set_verbosity(2); }, "print details");
   app.add_flag_callback(
-      "-q,--quiet", [] { set_verbosity(0); }, "say only results and errors");
+      "-q,--quiet", [] { set_verbosity(0); }, "print only results and errors");
   app.fallthrough();
   add_compile_command(&app, &exit_code);
   add_run_command(&app, &exit_code);
@@ -133,7 +132,7 @@ int run(int argc, char** argv) {
   return finish(exit_code);
 }
 
-// What was thrown, told to the user. It may take memory, and throw where there is none.
+// Runs the command and reports exceptions. Reporting may allocate and thus throw again.
 int run_and_report(int argc, char** argv) try {
   return run(argc, argv);
 } catch (const Error& error) {

@@ -25,11 +25,11 @@ constexpr Name kNames[] = {{"|b1", boolean}, {"|i1", i8},  {"<i2", i16}, {"<i4",
                            {"<u8", u64},     {"<f2", f16}, {"<f4", f32}, {"<f8", f64}};
 
 [[noreturn]] void damaged(const std::string& path, const std::string& why) {
-  throw Error(ErrorKind::Damaged, cat(path, " is no .npy file that can be read: ", why))
+  throw Error(ErrorKind::Damaged, cat(path, " is not a valid .npy file: ", why))
       .help("write it with numpy.save, in C order");
 }
 
-// What follows `key: ` in the header, a Python dictionary written by NumPy.
+// The text after `key: ` in the header, which is a Python dictionary written by NumPy.
 std::string_view value_of(const std::string& path, std::string_view header, std::string_view key) {
   const size_t at = header.find(key);
   if (at == std::string_view::npos) damaged(path, cat("its header has no ", key));
@@ -44,7 +44,7 @@ std::string_view value_of(const std::string& path, std::string_view header, std:
 std::vector<int64_t> read_shape(const std::string& path, std::string_view text) {
   const size_t end = text.find(')');
   if (text.empty() || text.front() != '(' || end == std::string_view::npos) {
-    damaged(path, "its shape is no tuple");
+    damaged(path, "its shape is not a tuple");
   }
   std::vector<int64_t> shape;
   for (const char *at = text.data() + 1, *stop = text.data() + end; at < stop;) {
@@ -54,7 +54,7 @@ std::vector<int64_t> read_shape(const std::string& path, std::string_view text) 
     }
     int64_t size = 0;
     auto [next, error] = std::from_chars(at, stop, size);
-    if (error != std::errc() || size < 0) damaged(path, "its shape is no tuple of sizes");
+    if (error != std::errc() || size < 0) damaged(path, "its shape is not a tuple of sizes");
     shape.push_back(size);
     at = next;
   }
@@ -71,8 +71,8 @@ std::string read_file(const std::string& path) {
   std::ifstream in(path, std::ios::binary);
   std::string bytes;
   if (std::filesystem::is_regular_file(path)) {
-    // At once: a size that no memory holds is an error, not a process that grows until it is
-    // killed.
+    // Allocates everything at once, so that a huge file fails immediately instead of growing the
+    // process until it is killed.
     bytes.resize(in ? std::filesystem::file_size(path) : 0);
     in.read(bytes.data(), static_cast<std::streamsize>(bytes.size()));
   } else {
@@ -87,12 +87,13 @@ std::string read_file(const std::string& path) {
 Tensor read_npy(const std::string& path) {
   const std::string bytes = read_file(path);
   const std::string_view all = bytes;
-  if (!all.starts_with(kMagic) || all.size() < 12) damaged(path, "it does not start as one");
+  if (!all.starts_with(kMagic) || all.size() < 12) damaged(path, "it has the wrong magic number");
   const int version = static_cast<unsigned char>(all[6]);
   size_t length = 0;
   const size_t fixed = version == 1 ? 10 : 12;
   for (size_t i = fixed; i-- > 8;) length = length << 8 | static_cast<unsigned char>(all[i]);
-  if (version < 1 || version > 3 || length > all.size() - fixed) damaged(path, "its header is cut");
+  if (version < 1 || version > 3 || length > all.size() - fixed)
+    damaged(path, "its header is truncated");
   const std::string_view header = all.substr(fixed, length);
 
   if (value_of(path, header, "'fortran_order'").starts_with("True")) {

@@ -1,4 +1,4 @@
-// NumPy's .npy format, versions 1 to 3, C order, little-endian: the format of numpy.lib.format.
+// NumPy's .npy format (numpy.lib.format), versions 1 to 3, C order, little-endian.
 #pragma once
 
 #include <string>
@@ -7,12 +7,12 @@
 
 namespace tenon::tool {
 
-// Throws Error: Usage when the file can't be read or holds a dtype that tensors do not have;
-// Damaged when it is no .npy file.
+// Throws Usage if the file can't be read or has an unsupported dtype, Damaged if it is not a .npy
+// file.
 Tensor read_npy(const std::string& path);
 void write_npy(const std::string& path, const Tensor& tensor);
 
-// The whole file; Usage with the system's reason when it can't be read.
+// Reads the whole file. Throws Usage with the system's reason if it can't be read.
 std::string read_file(const std::string& path);
 
 }  // namespace tenon::tool

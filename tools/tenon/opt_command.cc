@@ -1,4 +1,4 @@
-// tenon opt: passes on a program in text, the tool of the golden tests.
+// tenon opt: runs passes on a program and prints it; used by the golden tests.
 #include <cstdio>
 
 #include "evaluate/reference_evaluator.h"
@@ -30,13 +30,13 @@ std::vector<std::string> split(const std::string& list) {
 void add_opt_command(CLI::App* app, int*) {
   auto* command = app->add_subcommand("opt", "run passes on a program and print it");
   command->footer(
-      "`tenon compile --list-passes` lists the passes. Without any it checks the program.\n\n"
+      "`tenon compile --list-passes` lists the passes. Without passes, checks the program.\n\n"
       "  tenon opt program.tn --passes simplify,fuse_operators");
   auto file = std::make_shared<std::string>();
   auto passes = std::make_shared<std::string>();
   auto flags = std::make_shared<CompileFlags>();
   command->add_option("FILE", *file, "program (.tn) or model (.onnx)")->required();
-  command->add_option("--passes", *passes, "names with commas between; none: check and print");
+  command->add_option("--passes", *passes, "names separated by commas; empty: check and print");
   flags->add_to(command);
   command->callback([=] {
     const driver::Source source = driver::open_source(*file);

@@ -7,7 +7,7 @@
 
 namespace tenon::tool {
 
-// The number that the whole text is; nothing where it is none, or none that a T holds.
+// Parses the whole text as a number; nullopt if it is not a number or does not fit T.
 template <class T>
 std::optional<T> parse_number(std::string_view text) {
   T value = 0;

@@ -1,4 +1,4 @@
-// Time in kernels and packed functions, by the call that it was spent in.
+// Time spent in kernels and packed functions, by call.
 #pragma once
 
 #include <chrono>
@@ -13,16 +13,16 @@
 
 namespace tenon::tool {
 
-// What calls of one kernel took, of one place in the code or of several, without what the kernel
-// called in its turn.
+// The time of calls of one kernel, from one place in the code or several, without the functions
+// that it calls.
 struct KernelTime {
   std::string name;
   int64_t calls = 0;
   double total_ms = 0;
-  Span from;  // without a place where calls of several are counted
+  Span from;  // empty if calls from several places are counted
 };
 
-// See `Machine::set_instrument`; for one machine, whose program outlives it.
+// See `Machine::set_instrument`. For one machine; its program must outlive the profile.
 class Profile {
  public:
   explicit Profile(const vm::Program& program) : program_(program) {}
@@ -30,8 +30,8 @@ class Profile {
   vm::CallAction see(const vm::CallEvent& event);
 
   double inside_ms() const { return inside_ms_; }
-  std::vector<KernelTime> by_site() const;    // a row for each call in the code; slowest first
-  std::vector<KernelTime> by_kernel() const;  // the same, calls of one kernel together
+  std::vector<KernelTime> by_site() const;    // a row per call in the code; slowest first
+  std::vector<KernelTime> by_kernel() const;  // a row per kernel; slowest first
 
  private:
   using Clock = std::chrono::steady_clock;
@@ -39,7 +39,7 @@ class Profile {
 
   struct Running {
     Clock::time_point start;
-    double callees_ms = 0;  // of what a packed function called back
+    double callees_ms = 0;  // of calls that the packed function made
   };
 
   const vm::Program& program_;

@@ -166,7 +166,7 @@ std::string signature_text(const FunctionSignature& signature) {
 
 std::vector<Any> results_of(const Any& result, const vm::SignatureType& type) {
   if (type.kind != vm::SignatureType::Kind::Tuple) return {result};
-  if (result.is_none()) return {};  // the unit
+  if (result.is_none()) return {};  // the unit value
   const auto fields = result.as<Array<Any>>();
   return {fields.begin(), fields.end()};
 }

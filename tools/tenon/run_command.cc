@@ -1,4 +1,4 @@
-// tenon run: a function on inputs, with its results printed, stored or compared.
+// tenon run: runs a function on inputs and prints, stores or compares its results.
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
@@ -34,16 +34,14 @@ struct RunCommand {
   int threads = 0;
   bool untrusted = false;
   std::vector<CLI::Option*> tolerances;
-  std::vector<CLI::Option*> of_machine;  // which interpretation does without
+  std::vector<CLI::Option*> of_machine;  // without effect on interpretation
   int* exit_code = nullptr;
 
-  // Options that would be ignored are refused, each with what it needs.
+  // Refuses options that would be ignored.
   void check_flags() const {
     for (const CLI::Option* option : of_machine) {
       if (mode != "interpret" || option->count() == 0) continue;
-      throw Error(ErrorKind::Usage, cat(option->get_name(),
-                                        " is for the machine, which --mode "
-                                        "interpret does without"))
+      throw Error(ErrorKind::Usage, cat(option->get_name(), " has no effect with --mode interpret"))
           .help(cat("leave out ", option->get_name(), ", or --mode interpret"));
     }
     for (const CLI::Option* option : tolerances) {
@@ -65,8 +63,8 @@ struct RunCommand {
         .expected("an ONNX model or a program: code of the machine holds no graph");
   }
 
-  // The signature alone needs nothing of the file linked or opened. False when the function takes
-  // nothing, and so can be run, or isn't there.
+  // Prints the signature without linking the file or opening its kernels. Returns false if the
+  // function takes no inputs, so that it can run, or doesn't exist.
   bool print_signature_of_code(const driver::Source& source) const {
     const vm::Unit unit = driver::read_code(source);
     const int64_t index = unit.find_function(function);
@@ -78,7 +76,7 @@ struct RunCommand {
     return true;
   }
 
-  // Without inputs the signature is printed; that is not what an option about results asks for.
+  // Without inputs only the signature is printed, so options that concern results are refused.
   void check_nothing_asked() const {
     const char* asked = !expect.empty()         ? "--expect"
                         : !outputs.empty()      ? "--output"
@@ -89,7 +87,7 @@ struct RunCommand {
         .help("give --input NAME=... for each input, or --inputs FOLDER");
   }
 
-  // Of the call; memory and time hold for loading, too.
+  // Sets the limits of the call; memory and time also apply to loading.
   void set_limits() {
     if (fuel) limits.fuel = *fuel;
     if (deadline_ms) limits.deadline = std::chrono::milliseconds(*deadline_ms);
@@ -106,14 +104,14 @@ struct RunCommand {
       throw Error(ErrorKind::Usage, cat("--untrusted is for executables, not ", file))
           .help(
               "compiling makes native kernels, which nothing checks while they run: leave out "
-              "--untrusted if you trust its sender as you do for a program");
+              "--untrusted if you trust the sender as for any program");
     }
     try {
       return open_program(std::move(source), flags, /*trusted=*/false, loading);
     } catch (Error& error) {
       if (error.kind() == ErrorKind::Unsupported) {
         error.help(
-            "leave out --untrusted if you trust its sender as you do for a program; else "
+            "leave out --untrusted if you trust the sender as for any program; otherwise "
             "run it where it can do no harm");
       }
       throw;
@@ -194,11 +192,11 @@ struct RunCommand {
     for (char& c : name) {
       if (!std::isalnum(static_cast<unsigned char>(c))) c = '_';
     }
-    constexpr size_t kLongest = 200;  // file systems take 255 bytes
+    constexpr size_t kLongest = 200;  // file systems allow 255 bytes
     return name.substr(0, kLongest);
   }
 
-  // Which output `NAME=FILE` names.
+  // The index of the output that `NAME=FILE` names.
   static size_t output_index(const std::vector<std::string>& names, const std::string& output) {
     const size_t equals = output.find('=');
     size_t i = 0;
@@ -220,7 +218,7 @@ struct RunCommand {
     }
   }
 
-  // The files of --expect, one for each output: output_0.pb, ..., else NAME.npy.
+  // The files of --expect, one per output: output_0.pb, ..., or NAME.npy.
   std::vector<std::string> expected_files(const std::vector<std::string>& names) const {
     const std::string wanted =
         "a folder with output_0.pb, output_1.pb, ... or NAME.npy: one for each output";
@@ -244,7 +242,7 @@ struct RunCommand {
     for (size_t i = 0; i < files.size() && i < results.size(); ++i) {
       const auto found = results[i].try_as<Tensor>();
       if (!found || !*found) {
-        throw Error(ErrorKind::Usage, cat("--expect: output '", names[i], "' is no tensor"))
+        throw Error(ErrorKind::Usage, cat("--expect: output '", names[i], "' is not a tensor"))
             .found(value_text(results[i]));
       }
       const Difference d = compare(*found, read_tensor(files[i]), tolerance);
@@ -260,10 +258,10 @@ struct RunCommand {
     }
   }
 
-  // Runs the graph operator by operator, and where results differ names the first that does.
+  // Runs the graph operator by operator and names the first operator whose result differs.
   void compare_modes(const ProgramFile& program, const std::vector<Any>& values,
                      const std::vector<Any>& results, const std::vector<std::string>& names) {
-    std::unordered_set<const graph::Binding*> own;  // of the function, in no nested block
+    std::unordered_set<const graph::Binding*> own;  // bindings of the outermost block
     const graph::FunctionRef compared = *program.module->functions.find(function);
     for (const auto& binding : compared->body->bindings) own.insert(binding.get());
     std::vector<InterpretedValue> seen;
@@ -298,18 +296,18 @@ struct RunCommand {
 void add_run_command(CLI::App* app, int* exit_code) {
   auto* command = app->add_subcommand("run", "run a function of an executable, model or program");
   command->footer(
-      "Without inputs it prints the function's signature. An input is a file (.npy, .pb), a "
-      "number\n"
-      "for a scalar or a tensor of rank 0, or random: numbers from -1 to 1, integers 0 or 1, or\n"
-      "LO..HI, both included; sizes that --dim or --shape do not give are then 1. --expect "
-      "compares\n"
-      "with stored outputs, --compare with the graph walked operator by operator, and names the\n"
-      "first that differs. A file whose sender you do not trust is run with --untrusted: it may\n"
-      "then bring no native code and no library, and --fuel, --deadline and --memory end what "
-      "does\n"
-      "not end by itself. Native kernels cannot be checked before they run, so that every file\n"
-      "with any is refused; a program in text or a model is, too, as compiling makes such "
-      "kernels.\n"
+      "Without inputs, prints the function's signature. An input is a file (.npy, .pb), a number\n"
+      "for a scalar or a tensor of rank 0, or random: floats from -1 to 1, integers 0 or 1, or\n"
+      "numbers in LO..HI, inclusive; sizes of random inputs that --dim or --shape do not give are "
+      "1.\n"
+      "--expect compares with stored outputs; --compare compares with the graph walked operator "
+      "by\n"
+      "operator and names the first operator that differs.\n"
+      "Run a file from a sender that you do not trust with --untrusted, and set --fuel, "
+      "--deadline\n"
+      "and --memory to stop runaway programs. --untrusted refuses libraries and native kernels,\n"
+      "which cannot be checked before they run; so it also refuses models and textual programs,\n"
+      "whose compilation makes native kernels.\n"
       "\n"
       "  tenon run mnist.onnx --input image=digit.npy\n"
       "  tenon run bert.tnx --dim batch=1 --dim seq=7 --input ids=random:0..99 --input "

@@ -46,8 +46,8 @@ std::string element_text(const Tensor& tensor, int64_t i) {
 
 namespace {
 
-constexpr int kDeepest = 6;       // tuples in each other
-constexpr size_t kLongest = 400;  // of a value of any other type
+constexpr int kDeepest = 6;       // nested tuples
+constexpr size_t kLongest = 400;  // characters of any other value
 
 std::string tensor_text(const Tensor& tensor, int64_t count) {
   std::string out = cat(to_text(tensor.dtype()), "[");

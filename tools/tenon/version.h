@@ -1,4 +1,4 @@
-// What `tenon --version` prints: Tenon's, LLVM's and oneDNN's versions, and the CPU.
+// The output of `tenon --version`: Tenon's, LLVM's and oneDNN's versions, and the CPU.
 #pragma once
 
 #include <string>

@@ -87,7 +87,7 @@ void Program::link(const ProgramOptions& options, LoadBudget& budget) {
         .found(unit_.kernels.empty() ? cat("a need for the library ", printable(unit_.libraries[0]))
                                      : "native code")
         .expected("bytecode that calls functions registered for files")
-        .help("load it as trusted if you trust its sender as you do for a program");
+        .help("load it as trusted if you trust the sender as for any program");
   }
   idle_.reserve(kIdleMachines);  // so that giving a machine back can't fail
   std::vector<std::string> missing_libraries;
