@@ -259,7 +259,7 @@ void register_search(OperatorTable& table) {
                    "boxes [B, N, 4] that don't overlap a better one, as (batch, class, box)",
                    infer_non_max_suppression, sample_non_max_suppression));
   table.add(packed("append", "tenon.append", {{"x", kAll}, {"row", kAll}}, {},
-                   "x [n, s...] with the row [s...] behind its last; in place at x's last use",
+                   "x [n, s...] with the row [s...] appended; in place at x's last use",
                    infer_append, sample_append));
   table.add(packed("reshape_dims", "tenon.shape.reshape",
                    {{"shape", only(i64)}, {"x_shape", only(i64)}},

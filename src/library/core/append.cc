@@ -17,8 +17,8 @@ bool fits(const Tensor& x, const Tensor& row) {
          std::equal(row.shape().begin(), row.shape().end(), x.shape().begin() + 1);
 }
 
-// Whether the memory behind x is free for `bytes` in all: x and its storage have one holder, this
-// function, and the storage is one that the call may write.
+// Whether x can grow in place to `bytes` in all: only this function references x and its storage,
+// and the call may write to the storage.
 bool has_room(const CallContext* call, const Tensor& x, size_t bytes) {
   const auto* storage = x->owner.as<StorageObj>();
   if (!call || !storage || !x->unique() || !storage->unique()) return false;
@@ -28,7 +28,7 @@ bool has_room(const CallContext* call, const Tensor& x, size_t bytes) {
   return before <= storage->size && bytes <= storage->size - before;
 }
 
-// Memory for `bytes` of elements and half as many more, or no more where that is too much.
+// Memory for `bytes` of elements plus half as many again, or exactly `bytes` if that is too much.
 Ref<StorageObj> growing(size_t bytes) {
   try {
     return allocate_storage(bytes + bytes / 2);
@@ -52,7 +52,7 @@ Tensor appended(Tensor x, const Tensor& row, const CallContext* call) {
   } else {
     y = Tensor::over(growing(whole), 0, x.dtype(), shape);
     copy_memory(y.data(), x.data(), whole - last);
-    // Whoever still holds what would be taken in place is to see it.
+    // In poisoning mode, anything that still references the old memory shall notice.
     if (taken) fill_memory(x.data(), kPoison, whole - last);
   }
   copy_memory(static_cast<char*>(y.data()) + (whole - last), row.data(), last);
@@ -73,7 +73,7 @@ int append(void* self, const AnyView* args, int32_t n, Any* result) {
       require_host(kName, "x", x);
       require_host(kName, "row", row);
       if (!fits(x, row)) {
-        throw Error(ErrorKind::Runtime, cat(kName, ": the row is none of x"))
+        throw Error(ErrorKind::Runtime, cat(kName, ": the row does not match x"))
             .found(tensor_type_text(row.dtype(), row.shape()))
             .expected(cat("a row of ", tensor_type_text(x.dtype(), x.shape())));
       }

@@ -1,8 +1,8 @@
-// tenon.append(x [n, s...], row [s...]) -> [n + 1, s...]: x with the row behind its last.
+// tenon.append(x [n, s...], row [s...]) -> [n + 1, s...]: x with the row appended.
 //
-// At x's last use, where nobody else holds its memory, the row is written behind it and the memory
-// becomes the result's; memory grows by half of itself, so that n appends copy O(n) elements.
-// Everywhere else the result is a copy.
+// At x's last use, if nothing else references its memory, the row is written in place and the
+// result takes over the memory, which grows by half its size when full, so that n appends copy O(n)
+// elements. Otherwise the result is a copy.
 #pragma once
 
 #include "object/function.h"

@@ -13,7 +13,7 @@ uint64_t bits_of(DataType dtype, const void* element) {
   return bits;
 }
 
-// The bits of a float without its sign, beyond which there are only NaNs.
+// The bits of infinity. Greater bits, without the sign, are NaNs.
 uint64_t infinity_bits(DataType dtype) {
   if (dtype == f16) return 0x7c00;
   if (dtype == bf16) return 0x7f80;
@@ -69,7 +69,7 @@ uint64_t element_key(DataType dtype, const void* element) {
   if (!dtype.is_float()) return bits;
   uint64_t magnitude = bits & ~sign;
   if (magnitude > infinity_bits(dtype)) return ~uint64_t{0};
-  // Negative floats order against their magnitude; both zeros are the middle.
+  // Negative floats are ordered by decreasing magnitude; both zeros map to the middle.
   return bits & sign ? sign - magnitude : sign + magnitude;
 }
 

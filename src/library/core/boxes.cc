@@ -45,7 +45,7 @@ std::optional<T> scalar_of(std::string_view name, const Tensor& t, DataType dtyp
   return value;
 }
 
-// A tensor's elements; they may be unaligned.
+// A tensor's elements, which may be unaligned.
 class Floats {
  public:
   Floats(std::string_view name, const Tensor& t) {

@@ -1,4 +1,4 @@
-// The functions as a compiled program calls them: by name, through the registry.
+// Calls the functions like a compiled program does: by name, through the registry.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -107,7 +107,7 @@ TEST(Append, PutsARowBehindTheLast) {
 
 TEST(Append, RefusesWhatIsNoRow) {
   Tensor x = floats({1, 2}, {1, 2});
-  const std::string none = "tenon.append: the row is none of x";
+  const std::string none = "tenon.append: the row does not match x";
   EXPECT_EQ(failure("tenon.append", x, floats({3}, {1, 2, 3})), none);
   EXPECT_EQ(failure("tenon.append", x, floats({1, 2}, {1, 2})), none);
   EXPECT_EQ(failure("tenon.append", x, ints({1, 2})), none);
@@ -209,7 +209,7 @@ TEST(ReshapeSizes, RefusesWhatDoesNotFit) {
             "tenon.shape.reshape: the sizes [9223372036854775807, 3] have too many elements");
 }
 
-// start, end, step over 10 elements, as Python slices.
+// start, end and step over n elements, as in Python slices.
 std::pair<Ints, Ints> bounds(int64_t start, int64_t end, int64_t step, int64_t n = 10) {
   Tensor none;
   auto both = call("tenon.shape.slice", ints({n}), ints({start}), ints({end}), none, ints({step}))
@@ -267,7 +267,7 @@ TEST(Arguments, AreCheckedBeforeTheyAreRead) {
   EXPECT_EQ(failure("tenon.nonzero", packed), "tenon.nonzero: 'x' is int8x4, which it can't take");
 }
 
-// A call whose limits the test decides.
+// A call with limits that the test sets.
 struct TestCall : CallContext {
   bool stopped = false;
   size_t limit = ~size_t{0}, counted = 0, most = 0;
@@ -298,7 +298,7 @@ struct TestCall : CallContext {
   }
 };
 
-// A call whose program gives `x` away.
+// A call whose program passes its last reference to `x`.
 struct GivesAway : TestCall {
   Tensor x;
   bool poison = false;
@@ -324,7 +324,7 @@ TEST(Append, GrowsInPlaceOrPoisonsWhatItWouldHaveTaken) {
     register_core_library();
     const Function append = function_named("tenon.append");
     const Tensor row = tensor<uint8_t>(u8, {}, {8});
-    const AnyView args[] = {AnyView(context.x), AnyView(row)};  // no hold of x beside the context's
+    const AnyView args[] = {AnyView(context.x), AnyView(row)};  // only the context references x
     Any result;
     ASSERT_EQ(append.call(args, 2, &result), 0);
     const Tensor y = result.as<Tensor>();
@@ -388,7 +388,7 @@ TEST(Unique, SlicesWithoutElementsAreEqual) {
   EXPECT_EQ(data_of<int64_t>(unique(1)), Ints({0}));
   EXPECT_EQ(data_of<int64_t>(unique(2)), Ints({0, 0, 0}));
   EXPECT_EQ(data_of<int64_t>(unique(3)), Ints({3}));
-  // A result of 64 GiB is one that the call's limit has to allow.
+  // The call's limit applies to a result of 64 GiB.
   TestCall context;
   context.limit = 1 << 20;
   CallContext::Scope scope(&context);

@@ -19,7 +19,7 @@ Tensor flattened(const Tensor& x, bool flatten) {
   return flatten ? x.reshaped(std::vector<int64_t>{x.count()}) : x;
 }
 
-// The slices of x along `axis` that are named, in that order.
+// The slices of x along `axis` at these indices, in that order.
 Tensor take(const Tensor& x, int64_t axis, std::span<const int64_t> indices) {
   std::vector<int64_t> dims = dims_of(x);
   dims[static_cast<size_t>(axis)] = static_cast<int64_t>(indices.size());
@@ -136,7 +136,7 @@ Tensor compress(const Tensor& given, const Tensor& condition, int64_t axis, int6
 
 namespace {
 
-// [values, first, inverse, counts] of x without elements: its slices, if it has any, are equal.
+// [values, first, inverse, counts] for x without elements: all slices, if any, are equal.
 Array<Any> unique_of_empty(const Tensor& x, int64_t axis) {
   int64_t n = x.dim(static_cast<int32_t>(axis));
   Tensor inverse = allocate_tensor(std::vector<int64_t>{n}, i64);
@@ -157,7 +157,7 @@ Array<Any> unique(const Tensor& given, int64_t axis, int64_t flatten, int64_t so
   axis = flatten ? 0 : axis_of("tenon.unique", axis, x);
   if (x.count() == 0) return unique_of_empty(x, axis);
   Slices s(x, axis);
-  // keys[j]: those of slice j, in row-major order.
+  // keys[j]: the keys of slice j, in row-major order.
   size_t n = static_cast<size_t>(s.n), width = static_cast<size_t>(s.outer * s.inner);
   Scratch<uint64_t> keys(n * width);
   const char* data = static_cast<const char*>(x.data());
@@ -172,7 +172,7 @@ Array<Any> unique(const Tensor& given, int64_t axis, int64_t flatten, int64_t so
       }
     }
   }
-  // Below, at, or above zero as slice a orders before, like, or after slice b.
+  // Negative, zero or positive if slice a is less than, equal to or greater than slice b.
   auto compared = [&](int64_t a, int64_t b) {
     const uint64_t *p = keys.data() + static_cast<size_t>(a) * width,
                    *q = keys.data() + static_cast<size_t>(b) * width;
@@ -182,7 +182,7 @@ Array<Any> unique(const Tensor& given, int64_t axis, int64_t flatten, int64_t so
     }
     return 0;
   };
-  // 0, 1, ... up to a count.
+  // 0, 1, ..., count - 1.
   auto numbers = [&](size_t count) {
     Scratch<int64_t> all(count);
     for (size_t i = 0; i < count; ++i) {
@@ -201,7 +201,7 @@ Array<Any> unique(const Tensor& given, int64_t axis, int64_t flatten, int64_t so
   for (size_t i = 0; i < n; ++i) {
     ticker.tick();
     if (i == 0 || compared(order[i], order[i - 1]) != 0) {
-      first.push_back(order[i]);  // equals are in their order, so this is the first of them
+      first.push_back(order[i]);  // the sort is stable, so this is the first of equal slices
       counts.push_back(0);
     }
     ++counts.back();

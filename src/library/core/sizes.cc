@@ -12,7 +12,7 @@ namespace {
 constexpr std::string_view kReshape = "tenon.shape.reshape", kSlice = "tenon.shape.slice",
                            kRange = "tenon.shape.range_count";
 
-// Wide enough for every sum and quotient of two i64.
+// Holds every sum and quotient of two i64.
 __extension__ using Wide = __int128;
 
 std::string list_text(const std::vector<int64_t>& values) {
@@ -32,7 +32,7 @@ int64_t checked_product(const std::vector<int64_t>& sizes) {
   return product;
 }
 
-// How many steps lead from `start` to before `end`.
+// The number of steps from `start` to before `end`.
 Wide steps_between(Wide start, Wide end, Wide step) {
   Wide way = step > 0 ? end - start : start - end, size = step > 0 ? step : -step;
   return way <= 0 ? 0 : (way + size - 1) / size;
@@ -133,7 +133,7 @@ Array<Any> slice_bounds(const Tensor& x_shape, const Tensor& starts, const Tenso
       int64_t end = clamped(to[i], forward ? 0 : -1, forward ? n : n - 1);
       sizes[axis] = static_cast<int64_t>(steps_between(start, end, by[i]));
       first[axis] = sizes[axis] > 0 ? start : 0;
-      if (sizes[axis] > 1) strides[axis] = by[i];  // else no step is taken
+      if (sizes[axis] > 1) strides[axis] = by[i];  // otherwise there is no step
     }
   }
   return {list_of(first), list_of(sizes), list_of(strides)};

@@ -1,4 +1,4 @@
-// Sizes that depend on data: what reshape, slice and range need to know before they can run.
+// Sizes that depend on data, for reshape, slice and range.
 #pragma once
 
 #include "object/array.h"
@@ -6,13 +6,13 @@
 
 namespace tenon::core {
 
-// `shape` (i64[n]) with one -1 resolved to what is left of the elements of `x_shape`, and each 0 to
-// the size of x at its place unless `allowzero`.
+// `shape` (i64[n]) with a -1 replaced by the size that the elements of x require, and, unless
+// `allowzero`, each 0 by the size of x at that index.
 Tensor reshape_sizes(const Tensor& shape, const Tensor& x_shape, int64_t allowzero);
 
-// [starts, sizes, steps], i64[rank] each, of ONNX's Slice: starts and ends are clamped to x,
-// negative ones count from the end; `axes` (null: the first ones) and `steps` (null: 1) go with
-// them. An empty slice starts at 0. The step of a slice of one element is 1.
+// [starts, sizes, steps], i64[rank] each, of ONNX's Slice. Starts and ends are clamped to x, and
+// negative ones count from the end. `axes` may be null (the first axes), and so may `steps` (all
+// 1). An empty slice starts at 0. The step of a slice of one element is 1.
 Array<Any> slice_bounds(const Tensor& x_shape, const Tensor& starts, const Tensor& ends,
                         const Tensor& axes, const Tensor& steps);
 

@@ -50,7 +50,7 @@ void check_tensors(const Convolution& c) {
   if (c.out->layout & LayoutWord::kReadOnly) fail("'out' is read-only");
 }
 
-// Everything else that oneDNN would take on trust; it depends on the key alone.
+// Checks everything else that oneDNN doesn't check. Depends only on the key.
 void check_sizes(const Convolution& c) {
   const int64_t rank = c.x.rank(), spatial = rank - 2;
   const int64_t channels = c.x.dim(static_cast<int32_t>(rank - 1));
@@ -72,7 +72,7 @@ void check_sizes(const Convolution& c) {
     const auto at = static_cast<size_t>(i);
     const auto axis = static_cast<int32_t>(i);
     const int64_t begin = c.pads[at], end = c.pads[at + static_cast<size_t>(spatial)];
-    // So that no sum or product below overflows; oneDNN itself counts windows in 32 bits.
+    // Keeps sums and products below from overflowing; oneDNN itself counts windows in 32 bits.
     auto within = [](int64_t v, int64_t least) { return v >= least && v <= INT32_MAX; };
     if (!within(c.strides[at], 1) || !within(c.dilations[at], 1) || !within(begin, 0) ||
         !within(end, 0) || !within(c.weights.dim(axis), 1) || !within(c.x.dim(axis + 1), 0)) {
@@ -90,7 +90,7 @@ void check_sizes(const Convolution& c) {
   }
 }
 
-// [N, s..., C] as oneDNN counts axes, N C s..., channels-last in memory.
+// [N, s..., C] in oneDNN's order of axes, N C s..., channels-last in memory.
 memory::desc image(const Tensor& tensor) {
   const int32_t rank = tensor.rank();
   Dims dims{tensor.dim(0), tensor.dim(rank - 1)}, strides{tensor.strides()[0], 1};

@@ -1,4 +1,4 @@
-// The packed functions of this folder, as register.cc lists them.
+// The packed functions of this folder, which register.cc registers.
 #pragma once
 
 #include "library/signatures/signatures.h"
@@ -6,7 +6,7 @@
 
 namespace tenon::onednn {
 
-// An argument, seen without touching its count.
+// An argument, without changing its reference count.
 template <class T>
 const T& in_place(const AnyView& argument) {
   if (!AnyTraits<T>::is(argument)) argument.as<T>();  // throws
@@ -23,7 +23,7 @@ inline void require_arity(const library::Signature& function, int32_t count) {
               cat(function.name, ": takes ", function.arity(), " arguments, got ", count));
 }
 
-// Arguments as their signatures have them; errors are thrown.
+// Their arguments are those of their signatures; errors are thrown.
 void convolution(const AnyView* args, int32_t count, Any* result);
 void matmul(const AnyView* args, int32_t count, Any* result);
 

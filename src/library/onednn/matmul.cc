@@ -25,7 +25,7 @@ consteval size_t at(std::string_view argument) {
   throw Error(ErrorKind::Runtime, cat(kName, ": ", what));
 }
 
-// `tensor` seen through a permutation of its axes, with 1s in front up to `rank`.
+// `tensor` with its axes permuted, and leading axes of size 1 up to `rank`.
 memory::desc permuted(const Tensor& tensor, const Shape& perm, size_t rank) {
   const size_t own = static_cast<size_t>(tensor.rank());
   if (perm.size() != own) fail("a permutation does not fit its operand");
@@ -34,13 +34,13 @@ memory::desc permuted(const Tensor& tensor, const Shape& perm, size_t rank) {
   for (size_t i = 0; i < own; ++i) {
     const int64_t axis = perm[i];
     if (axis < 0 || axis >= static_cast<int64_t>(own) || seen[static_cast<size_t>(axis)]) {
-      fail("a permutation names an axis twice or none");
+      fail("a permutation has a repeated or invalid axis");
     }
     seen[static_cast<size_t>(axis)] = true;
     dims[rank - own + i] = tensor.dim(static_cast<int32_t>(axis));
     strides[rank - own + i] = tensor.strides()[static_cast<size_t>(axis)];
   }
-  // A leading 1 gets the stride that a compact tensor would have there.
+  // A leading axis gets the stride that it would have in a compact tensor.
   for (size_t i = rank - own; i-- > 0;) {
     strides[i] = tensor.count() == 0 ? 1 : strides[i + 1] * dims[i + 1];
   }
@@ -94,7 +94,7 @@ void check_sizes(const Product& p) {
   }
 }
 
-// Batches of `a` over one matrix `b` are one taller matrix: the form that oneDNN is fastest at.
+// Merges the batches of `a` into one taller matrix, for a single matrix `b`; oneDNN is fastest so.
 memory::desc flattened(const memory::desc& desc) {
   const Dims dims = desc.dims();
   int64_t rows = 1;
@@ -165,11 +165,11 @@ void run(const Product& p) {
   key.add(static_cast<int64_t>(p.activation));
   key.add(double{p.alpha});
   key.add(double{p.beta});
-  key.add(int64_t{p.b.constant()});  // packed only then
+  key.add(int64_t{p.b.constant()});  // only constants are packed
   run_planned(key, [&] { return make(p); }, {p.a, p.b, p.bias, p.residual, p.out});
 }
 
-// Zeros of the shape of `tensor`, with 1 for the size of `axis`, which is 0.
+// Zeros with the shape of `tensor`, except that the size of `axis` is 1 instead of 0.
 Tensor zeros_like(const Tensor& tensor, int64_t axis) {
   std::vector<int64_t> shape(tensor.shape().begin(), tensor.shape().end());
   shape[static_cast<size_t>(axis)] = 1;
@@ -178,7 +178,8 @@ Tensor zeros_like(const Tensor& tensor, int64_t axis) {
   return zeros;
 }
 
-// Sums of nothing are 0, which oneDNN does not compute: those of a product of zeros are, too.
+// A product with inner size 0 is 0, but oneDNN doesn't compute it; a product of zeros gives the
+// same.
 void run_without_inner(const Product& p) {
   check_sizes(p);
   const Tensor a = zeros_like(p.a, p.a_perm[p.a_perm.size() - 1]);

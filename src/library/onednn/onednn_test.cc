@@ -1,5 +1,5 @@
-// The functions as bytecode calls them. What they compute is tested where they are offered; here,
-// that every argument is checked.
+// Calls the functions like bytecode does and tests that every argument is checked. Tests of the
+// offers cover what they compute.
 #include <gtest/gtest.h>
 #include <omp.h>
 #include <sys/wait.h>
@@ -104,7 +104,7 @@ TEST(MatMul, ShapesThatDoNotFitAreRefused) {
   EXPECT_EQ(product(ones({3, 2}), ones({3, 4}), ones({2, 5}), Shape({1, 0})),
             "onednn.matmul: out has another shape");
   EXPECT_EQ(product(ones({3, 2}), ones({3, 4}), ones({2, 4}), Shape({1, 1})),
-            "onednn.matmul: a permutation names an axis twice or none");
+            "onednn.matmul: a permutation has a repeated or invalid axis");
 }
 
 int64_t packings() {
@@ -118,7 +118,7 @@ TEST(Packing, IsKeptForAConstantAndNothingElse) {
   int64_t before = packings();
   EXPECT_EQ(c.run(), "a value");
   EXPECT_EQ(packings(), before + 1);
-  // Read-only here, but somebody may write it: as arguments of programs are.
+  // Read-only here but writable by others, like the arguments of a program.
   Tensor weights = c.weights;
   c.weights = weights.as_read_only();
   EXPECT_EQ(c.run(), "a value");
@@ -179,7 +179,7 @@ TEST(Threads, AreLentToLoops) {
   GTEST_SKIP() << "not lent under the thread sanitizer";
 #endif
   register_onednn();
-  function_named("onednn.lend_threads")();  // as a program that uses it
+  function_named("onednn.lend_threads")();  // like a program that uses it
   ThreadsScope scope(3);
   std::atomic<int> in_team{0};
   parallel_for(
@@ -188,7 +188,7 @@ TEST(Threads, AreLentToLoops) {
   EXPECT_EQ(in_team, 3);
 
   set_thread_team(nullptr);
-  function_named("onednn.lend_threads")();  // the next program takes nothing back
+  function_named("onednn.lend_threads")();  // the next program changes nothing
   std::atomic<int> outside{0};
   parallel_for(
       3, 1, [&](int64_t, int64_t) { outside += !omp_in_parallel(); }, true);

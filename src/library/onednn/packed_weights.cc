@@ -11,8 +11,7 @@
 namespace tenon::onednn {
 namespace {
 
-// A reference that does not keep the value alive, only its header, so that its address is not given
-// to another object meanwhile.
+// A weak reference: it keeps only the object's header alive, so that its address isn't reused.
 class WeakTensor {
  public:
   explicit WeakTensor(TensorObj* object) : object_(object) {
@@ -32,7 +31,7 @@ class WeakTensor {
   TensorObj* object_;
 };
 
-// Made when the first call asks, filled by one of those that do.
+// Created by the first call that needs it and filled by one of the calls that need it.
 struct Slot {
   std::mutex mutex;
   std::shared_ptr<const dnnl::memory> memory;
@@ -55,8 +54,8 @@ Cache& cache() {
   return *instance;
 }
 
-// The tensor by which a constant is known: of one that another library made, that one, which the
-// tensors that are wrapped around it for each call share.
+// The tensor that identifies a constant. For a constant of another library it is that library's
+// tensor, which the wrappers that are made for each call share.
 TensorObj* identity_of(const Tensor& tensor) {
   auto* wrapped = tensor->owner.as<TensorObj>();
   return wrapped ? wrapped : tensor.get();

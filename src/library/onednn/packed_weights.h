@@ -1,4 +1,4 @@
-// Weights in the form that a primitive asks for.
+// Weights in the layouts that primitives require.
 #pragma once
 
 #include <memory>
@@ -9,18 +9,18 @@
 
 namespace tenon::onednn {
 
-// `weights`, whose memory is described by `from`, in the form `to`; packed once for a constant, and
-// kept until forget_unused() finds it gone. What is returned owns its memory. Any thread.
+// `weights`, whose memory `from` describes, in the layout `to`. A constant is packed once and kept
+// until forget_unused() finds that it is gone. The returned memory owns its buffer. Thread-safe.
 std::shared_ptr<const dnnl::memory> packed_weights(const Tensor& weights,
                                                    const dnnl::memory::desc& from,
                                                    const dnnl::memory::desc& to);
-// Lets go of what was packed from constants that no longer exist.
+// Frees weights that were packed from constants that no longer exist.
 void forget_unused();
 
 int64_t packing_count();  // how often weights have been packed
 int64_t packed_count();   // how many packed constants are kept
 
-// Memory of 64-byte alignment; a Runtime error when there is none.
+// Allocates memory aligned to 64 bytes. Throws Runtime if there is none.
 std::shared_ptr<void> allocate(size_t bytes);
 
 }  // namespace tenon::onednn

@@ -16,8 +16,8 @@
 namespace tenon::onednn {
 namespace {
 
-// oneDNN's objects for the operands of one call at a time. They are kept: making them takes longer
-// than a small product.
+// oneDNN's objects for the operands of one call at a time. They are reused, because creating them
+// takes longer than a small product.
 struct Frame {
   dnnl::memory source, weights, bias, residual, out, scratchpad;
 };
@@ -43,7 +43,7 @@ class CachedPlan {
   const Plan plan_;
   const bool packs_;
   std::mutex mutex_;
-  std::vector<std::unique_ptr<Frame>> idle_;  // as many as calls have run at once
+  std::vector<std::unique_ptr<Frame>> idle_;  // at most as many as there were concurrent calls
 };
 
 struct Cache {
@@ -55,7 +55,7 @@ struct Cache {
   struct Equal {
     bool operator()(const Key* a, const Key* b) const { return *a == *b; }
   };
-  std::list<Entry> by_use;  // the most recent first
+  std::list<Entry> by_use;  // most recently used first
   std::unordered_map<const Key*, std::list<Entry>::iterator, Hash, Equal> by_key;
 };
 
@@ -72,7 +72,7 @@ std::shared_ptr<CachedPlan> find(Cache& c, const Key& key) {
   return it->second->second;
 }
 
-// The plan, or that which another thread has kept meanwhile.
+// Adds the plan, or returns the one that another thread added in the meantime.
 std::shared_ptr<CachedPlan> keep(Cache& c, const Key& key, std::shared_ptr<CachedPlan> made) {
   std::lock_guard lock(c.mutex);
   if (auto it = c.by_key.find(&key); it != c.by_key.end()) return it->second->second;
@@ -85,7 +85,7 @@ std::shared_ptr<CachedPlan> keep(Cache& c, const Key& key, std::shared_ptr<Cache
   return made;
 }
 
-// Bytes that count for the memory limit of the call.
+// Bytes that count towards the memory limit of the call.
 class Counted {
  public:
   explicit Counted(size_t bytes) : call_(CallContext::current()), bytes_(bytes) {
@@ -101,7 +101,7 @@ class Counted {
   const size_t bytes_;
 };
 
-// Scratch of this thread, grown as needed.
+// This thread's scratch memory, which grows as needed.
 void* scratch(size_t bytes) {
   thread_local std::shared_ptr<void> memory;
   thread_local size_t size = 0;
@@ -207,7 +207,7 @@ bool Key::operator==(const Key& other) const {
          std::equal(words_.begin(), words_.begin() + size_, other.words_.begin());
 }
 
-// FNV-1a, by words.
+// FNV-1a over words.
 size_t Key::hash() const {
   uint64_t h = 14695981039346656037u;
   for (size_t i = 0; i < size_; ++i) h = (h ^ static_cast<uint64_t>(words_[i])) * 1099511628211u;
@@ -261,7 +261,7 @@ void require_f32(const Tensor& tensor, std::string_view function, const char* na
       (tensor->layout & LayoutWord::kCompact) && (rank < 0 || tensor.rank() == rank)) {
     return;
   }
-  throw Error(ErrorKind::Runtime, cat(function, ": '", name, "' is no compact float32 tensor",
+  throw Error(ErrorKind::Runtime, cat(function, ": '", name, "' is not a compact float32 tensor",
                                       rank < 0 ? "" : cat(" of rank ", rank), " on the CPU"));
 }
 

@@ -1,4 +1,4 @@
-// Primitives by what they were made for.
+// A cache of primitives, keyed by everything that they depend on.
 #pragma once
 
 #include <array>
@@ -19,25 +19,25 @@ struct Operands {
   const Tensor &source, &weights, &bias, &residual, &out;
 };
 
-// A primitive, and how the operands lie in memory. `residual` lies as `out` does. Where the
-// primitive wants other weights than the caller has, they are packed.
+// A primitive and the layouts of its operands. `residual` has the layout of `out`. Weights are
+// packed if the primitive requires another layout than the caller's.
 struct Plan {
   dnnl::primitive primitive;
   dnnl::memory::desc source, given_weights, weights, bias, out;
   size_t scratchpad_bytes = 0;
-  int32_t threads = 1;  // that oneDNN divided the work for
+  int32_t threads = 1;  // for which oneDNN divided the work
 };
 
 // Everything that a plan, and the checks before it, depend on.
 class Key {
  public:
-  // 1 for convolutions, 2 for products; the number of usable threads goes with it.
+  // `function` is 1 for convolutions, 2 for products. Also adds the number of usable threads.
   explicit Key(int64_t function);
 
   void add(int64_t value);
   void add(double value);
   void add(std::span<const int64_t> values);
-  void add(const Tensor& tensor);  // its shape, or that it is null
+  void add(const Tensor& tensor);  // adds its shape, or that it is null
 
   bool operator==(const Key& other) const;
   size_t hash() const;
@@ -47,8 +47,8 @@ class Key {
   size_t size_ = 0;
 };
 
-// Runs the plan of that key, made by `make` when there is none: there belong all checks of what the
-// key says. The least recently used plans go beyond kMaxPrimitives. Any thread.
+// Runs the plan for the key. If there is none, `make` makes it and checks everything that the key
+// covers. Beyond kMaxPrimitives, the least recently used plans are evicted. Thread-safe.
 void run_planned(const Key& key, const std::function<Plan()>& make, const Operands& operands);
 inline constexpr size_t kMaxPrimitives = 1024;
 
@@ -56,8 +56,8 @@ inline constexpr size_t kMaxPrimitives = 1024;
 dnnl::post_ops post_operations(const dnnl::memory::desc* residual, library::Activation activation,
                                float alpha, float beta);
 
-// Throws Error (Runtime) with the function's name unless `tensor` is a compact f32 tensor on the
-// CPU of that rank (-1: any).
+// Throws Runtime with the function's name unless `tensor` is a compact f32 tensor on the CPU with
+// that rank (-1: any rank).
 void require_f32(const Tensor& tensor, std::string_view function, const char* name,
                  int64_t rank = -1);
 

@@ -14,7 +14,7 @@
 namespace tenon {
 
 namespace {
-// Once: a host that took its threads back keeps them.
+// Lends the threads only once, so that a host can withdraw them.
 void lend_threads() {
   static std::once_flag once;
   std::call_once(once, [] {
@@ -24,7 +24,7 @@ void lend_threads() {
 }  // namespace
 
 void register_onednn_functions() {
-  // oneDNN's own cache would keep primitives that ours has let go.
+  // oneDNN's own cache would keep primitives that ours has evicted.
   dnnl::set_primitive_cache_capacity(0);
   Registration functions;
   library::add(functions, library::signature("onednn.convolution"),

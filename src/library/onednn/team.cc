@@ -15,21 +15,22 @@ namespace tenon::onednn {
 
 namespace {
 
-// Some microseconds of one thread: on a quiet machine small networks gain nothing below; on a busy
-// one they wait ten times as long for a thread that doesn't run as the work takes.
+// A few microseconds of one thread. On an idle machine, small networks gain nothing from threads
+// below this; on a busy one, waiting for a thread that doesn't run takes ten times as long as the
+// work.
 constexpr double kWorthAThread = 1 << 18;
 
 std::atomic<bool> started{false};
 std::atomic<bool> lost{false};
 
-// A fork leaves the child without the team's threads, and OpenMP would wait for them for ever: the
-// child's loops run on the process's pool, and primitives on the thread that calls.
+// After a fork, the child doesn't have the team's threads, and OpenMP would wait for them forever.
+// So the child's loops run on the process's pool, and primitives on the calling thread.
 void note_start() {
   if (started.exchange(true)) return;
   pthread_atfork(nullptr, nullptr, [] { lost = true; });
 }
 
-// OpenMP ends the process where it gets no thread, so it is tried once, and what comes is enough.
+// OpenMP ends the process if it can't create a thread, so this tries once how many can be created.
 int32_t granted_threads() {
   static const int32_t granted = [] {
     std::atomic<bool> done{false};

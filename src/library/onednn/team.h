@@ -1,8 +1,7 @@
 // oneDNN's threads: an OpenMP team for each thread that calls it.
 //
-// It is lent to the loops of Tenon's own kernels too. Idle threads spin for a while before they
-// sleep, so two sets of threads would keep each other from the processors between a model's short
-// layers.
+// Tenon's own kernels use it too. Idle threads spin for a while before they sleep, so with two sets
+// of threads, one would occupy the processors that the other needs between a model's short layers.
 #pragma once
 
 #include <cstdint>
@@ -11,18 +10,18 @@
 
 namespace tenon::onednn {
 
-// For set_thread_team. Null under the thread sanitizer, which doesn't see how OpenMP's threads
-// wait.
+// The team for set_thread_team. Null under the thread sanitizer, which doesn't understand OpenMP's
+// synchronisation.
 const ThreadTeam* lent_team();
 
-// Threads that oneDNN may use on this thread now: the thread's setting, at most one for each
-// processor and as many as the system grants; one where they were lost in a fork.
+// How many threads oneDNN may use on this thread now: the thread's setting, at most one per
+// processor and as many as the system grants; one after a fork, which loses the threads.
 int32_t usable_threads();
-// Those, or one for less work than is worth waking others for.
+// The same, but one if the work is not worth waking other threads.
 int32_t threads_worth(double multiplications);
 
-// How many threads OpenMP uses on this thread, as long as it lives: this many; then what the host
-// had set. A team is all usable threads or one alone: OpenMP ends the threads by which it shrinks.
+// Sets how many threads OpenMP uses on this thread; the destructor restores the host's setting. A
+// team has either all usable threads or one, because OpenMP ends threads when a team shrinks.
 class TeamScope {
  public:
   explicit TeamScope(int32_t threads);

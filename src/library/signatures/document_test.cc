@@ -61,7 +61,7 @@ std::string row(const Signature& s) {
              " | ", to_text(s.effect), " | ", s.summary, " |\n");
 }
 
-// docs/packed-functions.md.
+// The text of docs/packed-functions.md.
 std::string document() {
   std::string out =
       "# Packed functions\n\n"
@@ -84,7 +84,7 @@ std::string document() {
   return out;
 }
 
-// TENON_BLESS=1 writes the file instead.
+// With TENON_BLESS=1, writes the file instead.
 TEST(Document, IsWhatTheTableSays) {
   const char* path = "docs/packed-functions.md";
   if (std::getenv("TENON_BLESS") != nullptr) std::ofstream(path) << document();
@@ -103,7 +103,7 @@ TEST(Signatures, GiveEachArgumentAPosition) {
   EXPECT_EQ(argument(signature("onednn.matmul"), "out"), 4u);
   EXPECT_EQ(argument(signature("onednn.matmul"), "beta"), 9u);
   EXPECT_EQ(matmul.arity(), 10u);
-  // A result that is returned is no argument.
+  // A result that is returned is not an argument.
   EXPECT_EQ(signature("tenon.topk").position("values"), signature("tenon.topk").arity());
 }
 

@@ -1,12 +1,12 @@
-// The form of a library function: what the compiler that calls it and the library that implements
-// it agree on. signatures.h lists every one.
+// The signature of a library function, shared by the compiler that calls it and the library that
+// implements it. signatures.h lists all of them.
 //
 // A packed function gets its arguments by position:
 //
 //     operands..., [results...,] attributes...
 //
-// An absent operand is None. The results stand there only when the function writes them into
-// tensors that the caller made; otherwise it returns its one result, or an array of several.
+// An absent operand is None. Results are passed only if the function writes them into tensors from
+// the caller; otherwise it returns its single result, or an array of several.
 #pragma once
 
 #include <cstddef>
@@ -26,7 +26,7 @@ enum class ValueKind : uint8_t {
   Shape,  // a list of at most kMaxRank integers, none negative
   Array,
   Any,
-  Choice,  // one of a list of names; its index is what is passed
+  Choice,  // one of a list of names, passed as its index
 };
 
 struct Choices {
@@ -41,7 +41,7 @@ struct Parameter {
   Choices choices = {};   // of a Choice
 };
 
-// Parameters by value, so that a Signature is one constant.
+// Parameters by value, so that a Signature is a single constant.
 struct Parameters {
   static constexpr size_t kMost = 8;
 
@@ -61,26 +61,26 @@ struct Parameters {
 
 struct Signature {
   std::string_view name;
-  // The shared library that has it, by the name that a file asks for; empty for the runtime's own.
+  // The shared library that has it, by its name in files; empty for the runtime.
   std::string_view library = {};
   Parameters operands = {};
   Parameters results = {};
-  bool writes_results = false;  // into tensors that the caller passes, of known dimensions
+  bool writes_results = false;  // into tensors of known dimensions from the caller
   Parameters attributes = {};
   Effect effect = Effect::Pure;
-  // It keeps an argument after it returns, or its result shares an argument's memory: planned
+  // It retains an argument after it returns, or its result shares an argument's memory, so planned
   // memory can't be passed to it.
   bool keeps_arguments = false;
-  // A file of an untrusted sender may call it: it checks every argument, allocates through the
-  // machine, and polls while it works.
+  // Untrusted files may call it: it checks every argument, allocates through the machine, and polls
+  // while it works.
   bool for_files = false;
   std::string_view summary = {};
 
-  // How many arguments it is called with.
+  // The number of arguments that it is called with.
   constexpr size_t arity() const {
     return operands.size() + (writes_results ? results.size() : 0) + attributes.size();
   }
-  // The position of the argument of that name; arity() when there is none.
+  // The position of the argument with that name, or arity().
   constexpr size_t position(std::string_view argument) const {
     size_t at = 0;
     for (const Parameter& p : operands) {

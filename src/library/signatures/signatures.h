@@ -1,9 +1,8 @@
-// Every library function that a program may call by name: those of the runtime (`vm.*` and
+// All library functions that a program may call by name: those of the runtime (`vm.*` and
 // `tenon.*`, src/vm/builtin and src/library/core) and those of libraries that a file names.
 //
-// Operators, offers and the emitter read a call's form here; so do the functions themselves, with
-// `argument`, so that neither side counts positions. docs/packed-functions.md is made from this
-// table.
+// Callers (operators, offers, the emitter) and implementations use the same rows and look up
+// positions with `argument`. docs/packed-functions.md is generated from this table.
 #pragma once
 
 #include <span>
@@ -14,8 +13,8 @@
 
 namespace tenon::library {
 
-// What oneDNN applies behind a convolution or product; Clip is to [alpha, beta]. Files hold the
-// numbers, which never change.
+// What oneDNN applies after a convolution or product; Clip clips to [alpha, beta]. Files contain
+// these numbers, so they never change.
 enum class Activation : int64_t { None, Relu, Clip, GeluErf, Tanh, Sigmoid };
 inline constexpr std::string_view kActivationNames[] = {"none",     "relu", "clip",
                                                         "gelu_erf", "tanh", "sigmoid"};
@@ -50,7 +49,7 @@ constexpr Parameter choice(std::string_view name, Choices choices) {
   return {name, ValueKind::Choice, false, choices};
 }
 
-// clang-format off: a row each
+// clang-format off: keeps the rows readable
 inline constexpr Signature kTable[] = {
     // ---- the machine: src/vm/builtin ----
     {.name = "vm.tensor_copy",
@@ -77,7 +76,7 @@ inline constexpr Signature kTable[] = {
      .operands = {array("array")},
      .results = {integer("size")},
      .for_files = true,
-     .summary = "how many elements an array has"},
+     .summary = "the number of elements of an array"},
     {.name = "vm.array_get",
      .operands = {array("array"), integer("index")},
      .results = {any("element")},
@@ -88,7 +87,7 @@ inline constexpr Signature kTable[] = {
      .results = {array("longer")},
      .keeps_arguments = true,
      .for_files = true,
-     .summary = "the array with a value behind its last element; in place at the last use of its "
+     .summary = "the array with a value appended; in place at the last use of its "
                 "only owner"},
 
     // ---- the core library: src/library/core ----
@@ -102,19 +101,20 @@ inline constexpr Signature kTable[] = {
      .results = {tensor("values"), tensor("indices")},
      .attributes = {integer("k"), integer("axis"), truth("largest"), truth("sorted")},
      .for_files = true,
-     .summary = "the k greatest or least elements along an axis, and where they stood"},
+     .summary = "the k greatest or least elements along an axis, and their indices"},
     {.name = "tenon.compress",
      .operands = {tensor("x"), tensor("condition")},
      .results = {tensor("selected")},
      .attributes = {integer("axis"), truth("flatten")},
      .for_files = true,
-     .summary = "the slices along an axis whose entry of the condition is true"},
+     .summary = "the slices along an axis whose entry in the condition is true"},
     {.name = "tenon.unique",
      .operands = {tensor("x")},
      .results = {tensor("values"), tensor("first"), tensor("inverse"), tensor("counts")},
      .attributes = {integer("axis"), truth("flatten"), truth("sorted")},
      .for_files = true,
-     .summary = "the distinct slices along an axis, where each first stands, and how often"},
+     .summary =
+         "the distinct slices along an axis, their first indices, each slice's number, and counts"},
     {.name = "tenon.non_max_suppression",
      .operands = {tensor("boxes"), tensor("scores"), optional("max_output"),
                   optional("iou_threshold"), optional("score_threshold")},
@@ -127,19 +127,19 @@ inline constexpr Signature kTable[] = {
      .results = {tensor("longer")},
      .keeps_arguments = true,
      .for_files = true,
-     .summary = "x with the row behind its last; in place at the last use of its only owner"},
+     .summary = "x with the row appended; in place at the last use of its only owner"},
     {.name = "tenon.shape.reshape",
      .operands = {tensor("shape"), tensor("x_shape")},
      .results = {tensor("dims")},
      .attributes = {truth("allowzero")},
      .for_files = true,
-     .summary = "the dimensions that a reshape with -1 and 0 in its shape means"},
+     .summary = "the dimensions of a reshape whose shape may contain -1 and 0"},
     {.name = "tenon.shape.slice",
      .operands = {tensor("x_shape"), tensor("starts"), tensor("ends"), optional("axes"),
                   optional("steps")},
      .results = {tensor("starts"), tensor("sizes"), tensor("steps")},
      .for_files = true,
-     .summary = "i64[rank] each: where a slice begins, its sizes, its steps"},
+     .summary = "i64[rank] each: the first elements, sizes and steps of a slice"},
     {.name = "tenon.shape.range_count",
      .operands = {tensor("start"), tensor("limit"), tensor("delta")},
      .results = {tensor("count")},
@@ -156,7 +156,7 @@ inline constexpr Signature kTable[] = {
      .attributes = {shape("strides"), shape("dilations"), shape("pads"), integer("groups"),
                     choice("activation", kActivations), number("alpha"), number("beta")},
      .summary = "activation(x * weights + bias + residual), channels last, f32"},
-    // a and b permuted by a_perm and b_perm, then multiplied as numpy.matmul does with rank >= 2
+    // a and b permuted by a_perm and b_perm, then multiplied as by numpy.matmul for rank >= 2
     {.name = "onednn.matmul",
      .library = "onednn",
      .operands = {tensor("a"), tensor("b"), optional("bias"), optional("residual")},
@@ -171,7 +171,7 @@ inline constexpr Signature kTable[] = {
 
 inline constexpr std::span<const Signature> kSignatures = detail::kTable;
 
-// Null for a function that no library here has: a host's own.
+// Null for functions of the host.
 constexpr const Signature* find_signature(std::string_view name) {
   for (const Signature& s : kSignatures) {
     if (s.name == name) return &s;
@@ -179,21 +179,21 @@ constexpr const Signature* find_signature(std::string_view name) {
   return nullptr;
 }
 
-// The row of that name; a name without a row doesn't compile.
+// The row of that name; an unknown name doesn't compile.
 consteval const Signature& signature(std::string_view name) {
   const Signature* found = find_signature(name);
   if (!found) throw "no library function has this name";
   return *found;
 }
 
-// The position of an argument; a name that the function doesn't have doesn't compile.
+// The position of an argument; an unknown name doesn't compile.
 consteval size_t argument(const Signature& function, std::string_view name) {
   const size_t at = function.position(name);
   if (at == function.arity()) throw "the function has no argument of this name";
   return at;
 }
 
-// Adds the function that has the signature, with what the signature says of it.
+// Registers the function with its signature.
 inline void add(Registration& to, const Signature& signature, Function function) {
   to.add(signature.name, std::move(function), {.for_files = signature.for_files});
 }

@@ -1,5 +1,5 @@
-// libtenon_onednn.so: oneDNN's functions for programs that use the runtime's shared library, which
-// loads it when a file names the library "onednn".
+// libtenon_onednn.so: oneDNN's functions for programs that use the runtime's shared library. The
+// runtime loads it when a file names the library "onednn".
 #include "library/onednn/register.h"
 #include "object/function.h"
 
