@@ -19,7 +19,7 @@ class HostOptions {
   // `given` is a map, or None for no options. Throws Usage for anything else.
   explicit HostOptions(const Any& given);
 
-  // The option, or nullopt if it is absent or None. Throws Usage if it has another type.
+  // The option, or nullopt if it is absent or None. Throws Usage if it has the wrong type.
   template <class T>
   std::optional<T> take(const char* name) {
     const Any* value = find(name);

@@ -189,7 +189,7 @@ Attrs complete_attrs(const Operator& op, const Attrs& given) {
         value->is_none() && may_be_absent ? *value : coerce(spec.kind, *value);
     if (!coerced) {
       throw Error(ErrorKind::Usage,
-                  cat("operator '", op.name, "': attribute '", spec.name, "' is of another kind"))
+                  cat("operator '", op.name, "': attribute '", spec.name, "' has the wrong kind"))
           .found(type_name(value->type_index))
           .expected(kind_name(spec.kind));
     }
@@ -207,7 +207,8 @@ Attrs complete_attrs(const Operator& op, const Attrs& given) {
 }
 
 void OperatorTable::add(Operator op) {
-  TENON_ASSERT(op.name && *op.name && !find(op.name), "operator '", op.name, "' is there already");
+  TENON_ASSERT(op.name && *op.name && !find(op.name), "operator '", op.name,
+               "' is already defined");
   TENON_ASSERT(op.infer, op.name, " has no type rule");
   TENON_ASSERT((op.lower != nullptr) + (op.expand != nullptr) + (op.packed != nullptr) == 1,
                op.name, " must say in exactly one way what it computes");

@@ -128,7 +128,7 @@ void Builder::check(CheckKind kind, const Dim& left, const Dim& right, std::stri
   bind_typed(c, unit_type());
 }
 
-// Arguments of known functions get the sizes that the parameters ask for.
+// Refines the arguments of known functions to the sizes that the parameters require.
 ExprRef Builder::refine_arguments(const ExprRef& value) {
   const auto* call = value.as<Call>();
   if (!call) return value;
@@ -161,7 +161,7 @@ ExprRef Builder::refine_arguments(const ExprRef& value) {
   return changed ? ExprRef(changed) : value;
 }
 
-// `raw`, whose type left out what only running tells, matched with `type`.
+// Matches `raw`, whose type omits sizes that are only known at run time, with `type`.
 Operand Builder::match_fresh(const Operand& raw, const TypeRef& type) {
   if (const auto* t = type_as<TensorType>(type)) {
     return t->dims_known ? match_shape(raw, t->dims.to_vector()) : raw;
@@ -195,10 +195,12 @@ Operand Builder::bind_as(ExprRef value, TypeRef stated, std::string_view hint) {
   if (!is_subtype(known, stated)) {
     throw Error(ErrorKind::Usage, span_,
                 cat("the type stated for ", hint.empty() ? "this value" : cat("%", hint),
-                    " is not what is inferred"))
+                    " differs from the inferred type"))
         .found(to_text(stated), "stated")
         .expected(to_text(known), "inferred")
-        .help("a type may say less than what is inferred; match_shape and check say more");
+        .help(
+            "a stated type may be less precise than the inferred one; match_shape and check make "
+            "it more precise");
   }
   std::vector<std::string> names;
   collect_symbols(stated, &names);
@@ -243,7 +245,7 @@ std::vector<Operand> Builder::ops(std::string_view name, const std::vector<Opera
   const auto* u = type_as<TupleType>(t);
   if (!u) return {all};
   std::vector<Operand> out;
-  // Where the tuple was put together for its fresh sizes, its parts are at hand.
+  // If the tuple was just built for its fresh sizes, its fields are available.
   const auto& bindings = scopes_.back().bindings;
   if (!bindings.empty() && bindings.back()->var == all) {
     if (const auto* made = bindings.back()->value.as<Tuple>()) {
@@ -357,7 +359,7 @@ Operand Builder::refine(const Operand& value, const TypeRef& type, const std::st
   }
   std::vector<std::pair<Dim, Dim>> unproved;
   if (!fits(have, type, &unproved)) {
-    throw Error(ErrorKind::Usage, span_, cat(what, " has another type"))
+    throw Error(ErrorKind::Usage, span_, cat(what, " has the wrong type"))
         .found(to_text(have))
         .expected(to_text(type));
   }
@@ -427,7 +429,7 @@ Operand Builder::loop(const std::vector<std::string>& names, const std::vector<T
   begin_block();
   Operand next = body(vars);
   TypeRef result = types.size() == 1 ? types[0] : tuple_type(types);
-  e->body = finish_block(refine(next, result, "what the loop's body yields"));
+  e->body = finish_block(refine(next, result, "the result of the loop's body"));
   span_ = at;
   return bind(e);
 }

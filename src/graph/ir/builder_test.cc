@@ -181,7 +181,7 @@ TEST_F(BuilderTest, AttributesAreCheckedAndCompleted) {
   EXPECT_THAT(error([&] {
                 b.op("softmax", {x}, attrs({{"axis", "a"}}));
               }),
-              HasSubstr("attribute 'axis' is of another kind"));
+              HasSubstr("attribute 'axis' has the wrong kind"));
   EXPECT_THAT(error([&] { b.op("reshape", {x}); }), HasSubstr("needs the attribute 'shape'"));
   EXPECT_THAT(error([&] {
                 b.op("softmax", {x}, attrs({{"axis", 1}}));

@@ -38,7 +38,7 @@ class FunctionChecker {
   }
 
  private:
-  // What a block brings into scope, taken out again at its end.
+  // The names that a block brings into scope; they are removed at its end.
   struct Level {
     std::vector<const Var*> vars;
     std::vector<std::string> symbols, checks;
@@ -71,7 +71,7 @@ class FunctionChecker {
     std::set<std::string> outer_vars = type_vars_;
     for (const String& p : f.type_params) {
       if (!type_vars_.insert(p.str()).second) {
-        fail(span_, cat("the type parameter ", p, " is there already"));
+        fail(span_, cat("the type parameter ", p, " is already defined"));
       }
     }
     for (const VarRef& p : f.params) {
@@ -81,7 +81,7 @@ class FunctionChecker {
     for (const VarRef& p : f.params) define(p);
     if (f.self) {
       if (!same_type(f.self->type, type_of(f))) {
-        fail(span_, cat(text_of(*f.self), " has another type than its function"));
+        fail(span_, cat(text_of(*f.self), " does not have the type of its function"));
       }
       define(f.self);
     }
@@ -92,7 +92,7 @@ class FunctionChecker {
     type_vars_ = std::move(outer_vars);
   }
 
-  // Within a level that the caller opened, with the block's own variables.
+  // Checks a block within a level that the caller opened and that has the block's own variables.
   void block(const BlockRef& b) {
     if (!b) fail(span_, "a block is missing");
     if (++blocks_ > kMaxNesting) {
@@ -134,7 +134,7 @@ class FunctionChecker {
     type(b.var->type);
     if (!is_subtype(known, b.var->type)) {
       throw Error(ErrorKind::Usage, span_,
-                  cat("the type of ", text_of(*b.var), " is not what its value gives"))
+                  cat("the type of ", text_of(*b.var), " doesn't match its value"))
           .found(to_text(b.var->type))
           .expected(to_text(known), "inferred, or less");
     }
@@ -145,7 +145,7 @@ class FunctionChecker {
     define(b.var);
   }
 
-  // The blocks of a right-hand side, each with the variables that it has from it.
+  // Checks the blocks of a right-hand side, each with the variables that it introduces.
   void inside(const ExprRef& value) {
     if (const auto* f = value.as<FunctionExpr>()) {
       function(*f);
@@ -186,7 +186,7 @@ class FunctionChecker {
     Enter body_level(this);
     block(l.body);
     fit(type_of(l.body->result), types.size() == 1 ? types[0] : tuple_type(types),
-        "what the loop's body yields");
+        "the result of the loop's body");
   }
 
   // ---- right-hand sides ----
@@ -229,7 +229,7 @@ class FunctionChecker {
     if (c.result_type) type(c.result_type);
   }
 
-  // Values don't change: what a kernel writes is memory that was made for its result.
+  // Values are immutable, so a kernel may only write to memory that was made for its result.
   void destinations(const Call& c) {
     const loop::KernelInterfaceRef* kernel =
         c.kind == CalleeKind::kKernel ? signatures_.kernels.find(c.callee) : nullptr;
@@ -254,7 +254,7 @@ class FunctionChecker {
   void fit(const TypeRef& from, const TypeRef& to, const char* what) {
     std::vector<std::pair<Dim, Dim>> unproved;
     if (!fits(from, to, &unproved)) {
-      throw Error(ErrorKind::Usage, span_, cat(what, " has another type"))
+      throw Error(ErrorKind::Usage, span_, cat(what, " has the wrong type"))
           .found(to_text(from))
           .expected(to_text(to));
     }
@@ -269,13 +269,13 @@ class FunctionChecker {
 
   // ---- variables, constants, attributes ----
 
-  // Those that mean something; any other is carried along.
+  // Checks the attributes that have a meaning; others are kept as they are.
   void function_attrs(const FunctionExpr& f) {
     for (const char* name : {"export", "primitive"}) {
       const Any* value = f.attrs.find(name);
       if (!value || value->type_index == TypeIndex::Bool) continue;
       throw Error(ErrorKind::Usage, span_,
-                  cat("@", name_, ": the attribute '", name, "' is no truth value"))
+                  cat("@", name_, ": the attribute '", name, "' is not a boolean"))
           .found(type_name(value->type_index))
           .expected("true or false");
     }
@@ -309,7 +309,8 @@ class FunctionChecker {
       return;
     }
     const auto* c = o.as<Constant>();
-    if (!c) fail(span_, "an operand is no variable and no constant: bind it to a variable first");
+    if (!c)
+      fail(span_, "an operand is neither a variable nor a constant: bind it to a variable first");
     constant(*c);
   }
 
@@ -341,7 +342,7 @@ class FunctionChecker {
         expected = type_of(constant_string(""));
     }
     if (same_type(c.type, expected)) return;
-    throw Error(ErrorKind::Usage, span_, "a constant has another type than its value")
+    throw Error(ErrorKind::Usage, span_, "a constant's type does not match its value")
         .found(to_text(c.type))
         .expected(to_text(expected));
   }
@@ -460,7 +461,7 @@ class FunctionChecker {
   int64_t fresh_ = 0;
   std::set<std::string> type_vars_;
   std::unordered_set<const Var*> bound_, visible_;
-  std::unordered_set<const Var*> memory_;  // that memory intrinsics made
+  std::unordered_set<const Var*> memory_;  // results of memory intrinsics
   std::multiset<std::string, std::less<>> symbols_, checks_;
 };
 
@@ -472,7 +473,7 @@ void check_adts(const Module& module) {
   for (const auto& [name, adt] : module->adts) {
     auto bad = [&, n = name](const std::string& what) { fail({}, cat("type ", n, ": ", what)); };
     if (prelude().contains(name)) bad("the prelude has a type of this name");
-    if (adt->name != name) bad(cat("it calls itself ", adt->name));
+    if (adt->name != name) bad(cat("it is named ", adt->name));
     if (adt->constructors.empty()) bad("it has no constructor");
     for (const auto& c : adt->constructors) {
       for (const TypeRef& field : c->fields) {
@@ -480,7 +481,7 @@ void check_adts(const Module& module) {
         collect_symbols(field, &symbols);
         if (symbols.empty()) continue;
         bad(cat("a field of ", c->name, " has the size ", symbols[0],
-                ", which nothing binds; a size that differs leaves the rank: tensor[rank=1; f32]"));
+                ", which nothing binds; if sizes differ, state the rank: tensor[rank=1; f32]"));
       }
       if (!constructors.insert(c->name.str()).second) {
         bad(cat("there is another constructor ", c->name));

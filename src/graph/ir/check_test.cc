@@ -1,5 +1,5 @@
-// Rules that text can't break: the parser and the builder keep them by construction. The others
-// have files in test/golden/graph/invalid.
+// Rules that text can't break because the parser and the builder enforce them. The other rules have
+// files in test/golden/graph/invalid.
 #include "graph/ir/check.h"
 
 #include <gmock/gmock.h>
@@ -74,7 +74,7 @@ TEST_F(CheckTest, AcceptsAFunction) {
 
 TEST_F(CheckTest, OperandsAreVariablesOrConstants) {
   block->result = bind("y", relu(relu(x)), x->type);
-  EXPECT_THAT(error(), HasSubstr("/b: an operand is no variable and no constant"));
+  EXPECT_THAT(error(), HasSubstr("/b: an operand is neither a variable nor a constant"));
 }
 
 TEST_F(CheckTest, VariablesAreBoundBeforeUse) {
@@ -115,7 +115,7 @@ TEST_F(CheckTest, SymbolsAreBoundBeforeUse) {
 
 TEST_F(CheckTest, TypesAreAsTheRulesInfer) {
   block->result = bind("y", relu(x), tensor_type(i64, {n}));
-  EXPECT_THAT(error(), HasSubstr("the type of %y is not what its value gives"));
+  EXPECT_THAT(error(), HasSubstr("the type of %y doesn't match its value"));
 }
 
 TEST_F(CheckTest, ConditionsAreProvedOrChecked) {
@@ -146,9 +146,9 @@ TEST_F(CheckTest, AKernelTakesIntegersOnly) {
   c->callee = "k";
   c->attrs = attrs({{"step", Any(int64_t{1})}});
   block->result = bind("y", c, x->type);
-  EXPECT_THAT(error(kernel), HasSubstr("kernel @k takes no such attribute 'step'"));
+  EXPECT_THAT(error(kernel), HasSubstr("kernel @k has no attribute 'step'"));
   c->attrs = attrs({{"integers", Any(int64_t{1})}});
-  EXPECT_THAT(error(kernel), HasSubstr("kernel @k takes no such attribute 'integers'"));
+  EXPECT_THAT(error(kernel), HasSubstr("kernel @k has no attribute 'integers'"));
 }
 
 TEST_F(CheckTest, ConstantsHaveTheTypeOfTheirValue) {
@@ -164,7 +164,7 @@ TEST_F(CheckTest, ConstantsHaveTheTypeOfTheirValue) {
         return t;
       }(),
       tuple_type({scalar_type(f32)}));
-  EXPECT_THAT(error(), HasSubstr("a constant has another type than its value"));
+  EXPECT_THAT(error(), HasSubstr("a constant's type does not match its value"));
 }
 
 TEST_F(CheckTest, BindingsHaveASpan) {

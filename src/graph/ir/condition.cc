@@ -4,7 +4,7 @@
 
 namespace tenon::graph {
 
-// Equal and broadcast conditions don't care for the order of their sides.
+// Equal and broadcast conditions are symmetric.
 std::string check_key(CheckKind kind, const Dim& left, const Dim& right) {
   std::string a = to_text(left), b = to_text(right);
   if (kind != CheckKind::kLessEqual && b < a) std::swap(a, b);

@@ -1,4 +1,4 @@
-// Conditions on sizes: what a `check` binding says, and when it needs no saying.
+// Conditions on sizes, as in `check` bindings, and whether they can be proved.
 #pragma once
 
 #include <string>
@@ -7,15 +7,15 @@
 
 namespace tenon::graph {
 
-// The same text for conditions that say the same.
+// A key that is equal for equivalent conditions.
 std::string check_key(CheckKind kind, const Dim& left, const Dim& right);
 bool proved(CheckKind kind, const Dim& left, const Dim& right);
 bool refuted(CheckKind kind, const Dim& left, const Dim& right);
 // "n == 2*m"
 std::string condition_text(CheckKind kind, const Dim& left, const Dim& right);
 
-// Throws Error (Usage) at `span` when a tensor of `type`, or of a field of it, has more bytes than
-// 64 bits count, as far as its sizes tell. What holds a value has passed this.
+// Throws Usage at `span` if a tensor of `type`, or of one of its fields, provably has more bytes
+// than 64 bits can count. The types of all values have passed this check.
 void require_countable(const TypeRef& type, const Span& span);
 
 }  // namespace tenon::graph

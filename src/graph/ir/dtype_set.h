@@ -1,4 +1,4 @@
-// Sets of element types: what an operand of an operator may hold.
+// Sets of element types that an operand of an operator may have.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ constexpr DtypeSet operator|(DtypeSet a, DtypeSet b) {
   return static_cast<DtypeSet>(static_cast<uint32_t>(a) | static_cast<uint32_t>(b));
 }
 
-// The set of the one type; of a type that no set names, the empty set.
+// The set of one type; empty if no bit represents the type.
 DtypeSet only(DataType dtype);
 
 inline constexpr DtypeSet kBools{0x1};
@@ -27,10 +27,10 @@ inline constexpr DtypeSet kIndices{0x18};    // i32 i64
 inline constexpr DtypeSet kInts = kSigned | kUnsigned;
 inline constexpr DtypeSet kNumbers = kInts | kFloats;
 inline constexpr DtypeSet kAll = kNumbers | kBools;
-inline constexpr DtypeSet kAny{0xffffffff};  // also those that no bit names
+inline constexpr DtypeSet kAny{0xffffffff};  // including types without a bit
 
 bool contains(DtypeSet set, DataType dtype);
-// The named types of the set, in the order of the bits.
+// The types of the set in the order of their bits.
 std::vector<DataType> members(DtypeSet set);
 // "a number", "a float", "int32 or int64"
 std::string describe(DtypeSet set);

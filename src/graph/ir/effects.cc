@@ -13,7 +13,7 @@ Effect effect_of(const Call& call, const TypeRef& type) {
     case CalleeKind::kOperator:
       return Effect::Pure;
     case CalleeKind::kKernel: {
-      // Without a value it writes a destination.
+      // Without a value, it writes to destinations.
       auto* tuple = type.as<TupleType>();
       return tuple && tuple->fields.empty() ? Effect::Ordered : Effect::Pure;
     }

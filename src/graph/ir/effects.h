@@ -1,4 +1,4 @@
-// What evaluating a binding does beside giving its value (object/effect.h).
+// Side effects of evaluating a binding (object/effect.h).
 #pragma once
 
 #include "graph/ir/expr.h"
@@ -6,11 +6,11 @@
 
 namespace tenon::graph {
 
-// The strongest effect of the binding's right-hand side and of the blocks that run with it. A
-// function literal only makes a closure: calling one, or a global function, may do anything.
-// Checks, which may end the call, change no state. Results of memory intrinsics are Pure.
+// The strongest effect of the binding's right-hand side and of its nested blocks. A function
+// literal only creates a closure; calling a closure or a global function may have any effect.
+// Checks may end the call but change no state. Results of memory intrinsics are Pure.
 Effect effect_of(const Binding& binding);
-// Of a call whose value has this type.
+// The effect of a call whose value has this type.
 Effect effect_of(const Call& call, const TypeRef& type);
 
 }  // namespace tenon::graph

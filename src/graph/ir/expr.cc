@@ -4,7 +4,7 @@
 
 namespace tenon::graph {
 
-// Struct `Field` of this room hides reflection's.
+// graph::Field hides the Field of reflection.
 using TableField = ::tenon::Field;
 
 const TypeInfo& Expr::type_info() {
@@ -158,7 +158,7 @@ TypeRef type_of(const Operand& operand) {
 }
 
 const TensorType* known_tensor(const Operand& operand) {
-  return known_tensor(type_of(operand));  // the operand holds its type
+  return known_tensor(type_of(operand));  // the operand keeps its type alive
 }
 
 TypeRef type_of(const FunctionExpr& function) {
@@ -179,7 +179,7 @@ std::vector<Dim> elements(const Tensor& t) {
   return out;
 }
 
-// The elements of a small integer tensor as numbers, or nothing where they aren't carried.
+// The elements of a small integer tensor as numbers, or nullopt if types don't carry them.
 std::optional<std::vector<Dim>> carried_values(const Tensor& t) {
   DataType d = t.dtype();
   if (t.rank() > 1 || t.count() > kMaxCarriedValues || !t.compact() ||
@@ -232,7 +232,7 @@ Operand constant_bool(bool value) {
 
 Operand constant_float(DataType dtype, double value) {
   TENON_ASSERT(dtype == f32 || dtype == f64, "a float scalar of ", short_name(dtype));
-  // Narrowing a NaN would lose payload bits on some machines only; it is stored as given.
+  // A NaN is stored as given, since narrowing loses payload bits on some machines.
   if (dtype == f32 && value == value) value = static_cast<float>(value);
   return make_constant(value, scalar_type(dtype));
 }

@@ -1,13 +1,13 @@
-// Expressions of graph IR: A-normal form, always.
+// Expressions of graph IR, in A-normal form.
 //
 //   function = parameters, block        block = bindings `x = e`, result operand
 //   operand  = variable | constant      e = call | fn | if | match | loop | tuple | field
 //                                           | constructor | match_shape | check
 //
-// Every node is immutable and shared freely between modules. Names of variables are hints for
-// people: identity is the node. Equality ignores spans and names. A null operand is an absent
-// optional operand, `()` in text. Whoever walks recurses only over nesting, which readers limit to
-// kMaxNesting; never over bindings.
+// Nodes are immutable and may be shared between modules. Names of variables are only hints; the
+// node is the variable's identity. Equality ignores spans and names. A null operand is an absent
+// optional operand, `()` in text. Walks recurse only over nesting, which readers limit to
+// kMaxNesting, never over bindings.
 #pragma once
 
 #include "graph/ir/type.h"
@@ -36,7 +36,7 @@ using VarRef = Ref<const Var>;
 
 struct Constant : Expr {
   Any value;     // Tensor, integer, float, boolean, String or Shape; never copied
-  TypeRef type;  // carries element values where small and integer
+  TypeRef type;  // carries the elements of small integer tensors
   String name;   // of the weight it came from; may be empty
   TENON_TYPE(TypeIndex::GraphBegin + 0x22);
 };
@@ -70,10 +70,10 @@ enum class CalleeKind : uint8_t {
   kPacked,    // callee: registered name; result_type: stated
 };
 
-// Named attribute values, in the order of the operator's entry; see AttrKind in op.h for what an
-// Any may hold.
+// Named attribute values, in the order of the operator's entry; AttrKind in op.h lists the types of
+// values.
 using Attrs = Map<String, Any>;
-// Every symbol of the dimensions among the values, each once, after those already in `names`.
+// Appends each symbol in dimensions among the values to `names`, unless it is already there.
 void collect_symbols(const Attrs& attrs, std::vector<std::string>* names);
 
 struct Call : Expr {
@@ -82,13 +82,13 @@ struct Call : Expr {
   Operand closure;
   Array<Operand> args;
   Attrs attrs;
-  TypeRef result_type;  // kernels and packed functions: stated; else null
+  TypeRef result_type;  // stated for kernels and packed functions; else null
   TENON_TYPE(TypeIndex::GraphBegin + 0x23);
 };
 
 struct FunctionExpr : Expr {
-  String name;  // for people: a global's name (the module's key decides), or a literal's
-  VarRef self;  // literals that call themselves: bound in body; else null
+  String name;  // a hint: the name of a literal, or of a global, whose name is the module's key
+  VarRef self;  // the variable for recursive literals, visible in body; else null
   Array<String> type_params;
   Array<VarRef> params;
   TypeRef result_type;
@@ -106,7 +106,7 @@ struct If : Expr {
 };
 
 // loop (x: T = init, ...) while { condition block } { body block yielding the next values }.
-// Result: the variables when the condition turned false: one alone, several as a tuple.
+// Result: the variables when the condition became false; several variables as a tuple.
 struct Loop : Expr {
   Array<VarRef> vars;
   Array<Operand> init;
@@ -116,7 +116,7 @@ struct Loop : Expr {
 };
 
 struct Pattern : Object {
-  String constructor;  // empty: matches anything
+  String constructor;  // if empty, matches anything
   Array<VarRef> fields;
   TENON_TYPE(TypeIndex::GraphBegin + 0x42);
 };
@@ -146,10 +146,10 @@ struct Construct : Expr {
   TENON_TYPE(TypeIndex::GraphBegin + 0x2a);
 };
 
-// Checks value's shape against `dims` and binds symbols that are new in `dims`; the result is the
-// value with these dims. With `elements`, `dims` are the elements of a rank-0 or rank-1 integer
-// tensor, a shape or a scalar instead, and the result's type carries them; symbols bound so are
-// checked to be >= 0.
+// Checks the value's shape against `dims` and binds new symbols in `dims`; the result is the value
+// with these dimensions. With `elements`, `dims` are the elements of an integer tensor of rank 0 or
+// 1, a shape or a scalar instead, and the result's type carries them; symbols that are bound this
+// way are checked to be >= 0.
 struct MatchShape : Expr {
   Operand value;
   Array<Dim> dims;
@@ -159,22 +159,23 @@ struct MatchShape : Expr {
 
 enum class CheckKind : uint8_t { kEqual, kLessEqual, kBroadcast /* equal, or one is 1 */ };
 
-// A condition that inference could not prove; later code may assume it. Result: unit.
+// Checks a condition that inference could not prove; later bindings may assume it. Result: the
+// unit.
 struct Check : Expr {
   CheckKind kind = CheckKind::kEqual;
   Dim left, right;
-  String message;  // what fails, in the user's terms: "conv2d: channels of input and weight"
+  String message;  // what is checked, for the user: "conv2d: channels of input and weight"
   TENON_TYPE(TypeIndex::GraphBegin + 0x2c);
 };
 
-// A call of what `callee` names; `result_type` is that of a kernel or packed function.
+// A call of `callee`; `result_type` is for kernels and packed functions.
 Ref<const Call> make_call(CalleeKind kind, std::string_view callee, Array<Operand> args,
                           Attrs attrs = {}, TypeRef result_type = {});
 
 // The type of an operand; the unit for an absent one.
 TypeRef type_of(const Operand& operand);
-// The operand's type where it is a tensor's of known dimensions; null for other types and for an
-// optional operand left out.
+// The operand's type if it is a tensor of known dimensions; null for other types and absent
+// operands.
 const TensorType* known_tensor(const Operand& operand);
 
 // A tensor constant; the type carries the elements of small integer and boolean tensors.

@@ -117,8 +117,7 @@ class Inference {
   }
 
  private:
-  // Sizes that a right-hand side states are told in symbols that are bound before it; those that
-  // match_shape binds are its own.
+  // Sizes in a right-hand side may use only symbols in scope, except those that match_shape binds.
   void require_bound(const ExprRef& value) {
     std::vector<std::string> names, own;
     if (const auto* c = value.as<Call>()) {
@@ -154,7 +153,7 @@ class Inference {
         TypeRef t = type_of(c.closure);
         const auto* f = type_as<FunctionType>(t);
         if (!f) {
-          throw Error(ErrorKind::Usage, "what is called is no function").found(to_text(t));
+          throw Error(ErrorKind::Usage, "the callee is not a function").found(to_text(t));
         }
         return function_call(*f, c, "the closure");
       }
@@ -196,7 +195,7 @@ class Inference {
       any_scalar |= scalar;
       all_scalars &= scalar;
     }
-    if (any_scalar && !op->scalars) cx.fail("it takes tensors, and an operand is a scalar");
+    if (any_scalar && !op->scalars) cx.fail("it takes tensors, but an operand is a scalar");
     cx.require_dtypes();
     TypeRef result = op->infer(cx);
     if (const auto* t = type_as<TensorType>(result); t && op->value && can_carry(*t)) {
@@ -222,7 +221,7 @@ class Inference {
     }
     if (c.args.size() < least || c.args.size() > most) {
       throw Error(ErrorKind::Usage,
-                  cat("operator '", op.name, "' is called with another number of operands"))
+                  cat("operator '", op.name, "' is called with the wrong number of operands"))
           .found(cat(c.args.size()))
           .expected(most == SIZE_MAX ? cat(least, " or more")
                     : most == least  ? cat(least)
@@ -253,8 +252,8 @@ class Inference {
     return t.rank == 0 || (t.dims[0].is_const() && *t.dims[0].as_const() <= kMaxCarriedValues);
   }
 
-  // Sizes larger than this are left to run time: through shapes that are computed of shapes they
-  // would grow without bound (in a decoder, threefold with every layer).
+  // Larger sizes are left to run time. Where shapes are computed from shapes, they would otherwise
+  // grow without bound (in a decoder, threefold with every layer).
   static constexpr int kMaxSizeNodes = 128;
 
   static bool is_small(const Dim& d) {
@@ -300,7 +299,7 @@ class Inference {
     return out;
   }
 
-  // Numbers that leave 64 bits wrap when the program runs, but not as sizes: then nothing is known.
+  // Numbers beyond 64 bits wrap at run time, which sizes can't express, so nothing is known then.
   static std::optional<std::vector<Dim>> values_of(const Operator& op, const InferContext& cx,
                                                    const TensorType& t) {
     try {
@@ -311,7 +310,8 @@ class Inference {
     }
   }
 
-  // An i32 that would wrap is not the size that its type carries. What operands carry is checked.
+  // Requires that i32 elements don't wrap, since the type carries them as sizes. Elements of
+  // operands were checked before.
   static void require_in_i32(InferContext& cx, const std::vector<Dim>& values) {
     for (const Dim& v : values) {
       if (carried_in_i32(cx, v)) continue;
@@ -330,14 +330,14 @@ class Inference {
   }
 
   static TypeRef as_scalar(const InferContext& cx, const TypeRef& result) {
-    if (result.is<ScalarType>()) return result;  // the rule said so itself
+    if (result.is<ScalarType>()) return result;  // the rule returned a scalar type
     const auto* t = type_as<TensorType>(result);
     if (!t || t->rank != 0) {
-      cx.fail(cat("of scalars it gives ", to_text(result), ", which is no scalar"));
+      cx.fail(cat("on scalars it gives ", to_text(result), ", which is not a scalar"));
     }
     if (!is_scalar_dtype(t->dtype)) {
       cx.fail(
-          cat("of scalars it gives ", short_name(t->dtype), "; a scalar is bool, i64, f32 or f64"));
+          cat("on scalars it gives ", short_name(t->dtype), "; a scalar is bool, i64, f32 or f64"));
     }
     auto s = make<ScalarType>();
     s->dtype = t->dtype;
@@ -350,10 +350,10 @@ class Inference {
     TypeRef t = type_of(condition);
     if (const auto* s = type_as<ScalarType>(t); s && s->dtype == boolean) return;
     if (const auto* x = type_as<TensorType>(t); x && x->dtype == boolean) {
-      if (!x->dims_known && x->rank != kUnknownRank) return;  // one element: checked when it runs
+      if (!x->dims_known && x->rank != kUnknownRank) return;  // checked at run time
       if (x->dims_known && !proves_differ(product(x->dims.to_vector()), 1)) return;
     }
-    throw Error(ErrorKind::Usage, cat("the condition of ", what, " is no truth value"))
+    throw Error(ErrorKind::Usage, cat("the condition of ", what, " is not a boolean"))
         .found(to_text(t))
         .expected("bool, or a tensor of one bool");
   }
@@ -384,10 +384,9 @@ class Inference {
     }
     check_condition(e.condition->result, "`loop`");
     TypeRef result = types.size() == 1 ? types[0] : tuple_type(types);
-    // What isn't proved here is checked by the body's own bindings: whoever ends the body sees to
-    // it.
+    // Unproved conditions are checked by bindings in the body, which its builder adds.
     std::vector<Ref<const Check>> inside;
-    require_fit(type_of(e.body->result), result, "what the loop's body yields", &inside);
+    require_fit(type_of(e.body->result), result, "the result of the loop's body", &inside);
     return result;
   }
 
@@ -441,21 +440,22 @@ class Inference {
     for (const auto& one : adt.constructors) {
       if (one->name == p.constructor) c = one.get();
     }
-    if (!c) fail(cat(p.constructor, " is no constructor of ", adt.name));
+    if (!c) fail(cat(p.constructor, " is not a constructor of ", adt.name));
     if (std::find(seen->begin(), seen->end(), p.constructor.view()) != seen->end()) {
       fail(cat("a second arm for ", p.constructor, " is never reached"));
     }
     seen->push_back(p.constructor.str());
     if (p.fields.size() != c->fields.size()) {
       throw Error(ErrorKind::Usage,
-                  cat("the pattern ", p.constructor, " has another number of fields"))
+                  cat("the pattern ", p.constructor, " has the wrong number of fields"))
           .found(cat(p.fields.size()))
           .expected(cat(c->fields.size()));
     }
     Array<TypeRef> fields = constructor_fields({&adt, c}, type.args);
     for (size_t i = 0; i < fields.size(); ++i) {
       if (!is_subtype(fields[i], p.fields[i]->type)) {
-        throw Error(ErrorKind::Usage, cat("field ", i, " of ", p.constructor, " has another type"))
+        throw Error(ErrorKind::Usage,
+                    cat("field ", i, " of ", p.constructor, " has the wrong type"))
             .found(to_text(p.fields[i]->type))
             .expected(to_text(fields[i]));
       }
@@ -465,7 +465,7 @@ class Inference {
   TypeRef field(const Field& e) {
     TypeRef t = type_of(e.tuple);
     const auto* u = type_as<TupleType>(t);
-    if (!u) throw Error(ErrorKind::Usage, "a field of what is no tuple").found(to_text(t));
+    if (!u) throw Error(ErrorKind::Usage, "field access on a non-tuple").found(to_text(t));
     if (e.index < 0 || e.index >= static_cast<int64_t>(u->fields.size())) {
       throw Error(ErrorKind::Usage, cat("there is no field ", e.index)).found(to_text(t));
     }
@@ -476,13 +476,13 @@ class Inference {
     ConstructorRef c = find_constructor(*options_.signatures, e.constructor);
     if (!c.adt) fail(cat("there is no constructor ", e.constructor));
     if (e.type_args.size() != c.adt->type_params.size()) {
-      throw Error(ErrorKind::Usage, cat(e.constructor, " takes another number of type arguments"))
+      throw Error(ErrorKind::Usage, cat(e.constructor, " has the wrong number of type arguments"))
           .found(cat(e.type_args.size()))
           .expected(cat(c.adt->type_params.size()));
     }
     Array<TypeRef> fields = constructor_fields(c, e.type_args);
     if (e.fields.size() != fields.size()) {
-      throw Error(ErrorKind::Usage, cat(e.constructor, " takes another number of fields"))
+      throw Error(ErrorKind::Usage, cat(e.constructor, " has the wrong number of fields"))
           .found(cat(e.fields.size()))
           .expected(cat(fields.size()));
     }
@@ -520,7 +520,7 @@ class Inference {
     if (const auto* x = type_as<TensorType>(t)) {
       if (x->dims_known) refute(x->dims, dims, t);
       if (x->rank != kUnknownRank && x->rank != static_cast<int64_t>(dims.size())) {
-        throw Error(ErrorKind::Usage, "the value has another rank")
+        throw Error(ErrorKind::Usage, "the value has the wrong rank")
             .found(to_text(t))
             .expected(dims_text(dims));
       }
@@ -545,7 +545,7 @@ class Inference {
   static TypeRef match_shape_value(const ShapeType& s, const TypeRef& t, const Array<Dim>& dims) {
     if (s.dims_known) refute(s.dims, dims, t);
     if (s.rank != kUnknownRank && s.rank != static_cast<int64_t>(dims.size())) {
-      throw Error(ErrorKind::Usage, "the shape has another rank")
+      throw Error(ErrorKind::Usage, "the shape has the wrong rank")
           .found(to_text(t))
           .expected(dims_text(dims));
     }

@@ -1,5 +1,6 @@
-// Inference: the type of a right-hand side from the types of its operands. One routine serves the
-// builder, which acts on what it could not prove, and the checker, which demands that somebody has.
+// Inference of the type of a right-hand side from the types of its operands. The builder adds
+// checks for conditions that inference can't prove; the checker requires that they have been
+// checked.
 #pragma once
 
 #include <functional>
@@ -11,7 +12,7 @@
 
 namespace tenon::graph {
 
-// What a body may name beside its variables.
+// The globals that a body may name.
 struct Signatures {
   Map<String, TypeRef> functions;  // FunctionType each
   Map<String, loop::KernelInterfaceRef> kernels;
@@ -26,32 +27,32 @@ struct ConstructorRef {
   const Constructor* constructor = nullptr;
 };
 ConstructorRef find_constructor(const Signatures& signatures, std::string_view name);
-// The fields of a constructor for these type arguments.
+// The field types of a constructor for these type arguments.
 Array<TypeRef> constructor_fields(const ConstructorRef& c, const Array<TypeRef>& type_args);
 
 struct Inferred {
   TypeRef type;
-  // `type` with every size spelt out, where `type` names large ones by fresh symbols; else null.
-  // The value itself has this type, so that it can be lowered; what follows works with the names.
+  // If `type` names large sizes by fresh symbols, the type with all sizes written out; else null.
+  // The value itself has this type, so that it can be lowered; later bindings use the symbols.
   TypeRef spelt_out;
   std::vector<Ref<const Check>> conditions;  // not proved
-  std::vector<std::string> fresh;            // symbols in `type` that only running tells
+  std::vector<std::string> fresh;            // symbols in `type` that are bound at run time
 
-  // What is known of the value before match_shape has bound the fresh symbols.
+  // The value's type with fresh symbols erased, before match_shape binds them.
   TypeRef known() const;
 };
 
 struct InferOptions {
   const Signatures* signatures = nullptr;
   std::function<Dim(std::string_view hint)> fresh;
-  // Whether a symbol is bound where the right-hand side stands.
+  // Whether a symbol is in scope at the right-hand side.
   std::function<bool(std::string_view)> in_scope;
 };
 
-// Throws Error (Usage) without a span: the caller knows it.
+// Throws Usage without a span, which the caller adds.
 Inferred infer_type(const ExprRef& value, const InferOptions& options);
 
-// The type with everything that is told in `symbols` left to the rank.
+// The type without dimensions and values that mention `symbols`; ranks are kept.
 TypeRef erase(const TypeRef& type, const std::vector<std::string>& symbols);
 
 }  // namespace tenon::graph

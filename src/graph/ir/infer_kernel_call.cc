@@ -5,14 +5,16 @@
 namespace tenon::graph {
 namespace {
 
-// A symbol that no argument tells would be taken for the caller's of the same name.
+// Requires that the arguments determine all symbols of the result; others would clash with symbols
+// of the caller.
 void require_told(const TypeRef& result, const Matching& arguments, std::string_view kernel) {
   std::vector<std::string> names;
   collect_symbols(result, &names);
   for (const std::string& name : names) {
     if (arguments.find(name)) continue;
-    throw Error(ErrorKind::Usage, cat("kernel @", kernel, ": the arguments don't tell the size ",
-                                      name, " of its result"))
+    throw Error(ErrorKind::Usage,
+                cat("kernel @", kernel, ": the arguments don't determine the size ", name,
+                    " of its result"))
         .found(to_text(result))
         .help(cat("state the result: kernel @", kernel, "(...) -> tensor[...]"));
   }
@@ -41,25 +43,24 @@ TypeRef infer_kernel_call(const Call& c, const loop::KernelInterface& k) {
                                          : tuple_type(results);
   if (c.args.size() != ft->params.size()) {
     throw Error(ErrorKind::Usage,
-                cat("kernel @", c.callee, " is called with another number of arguments"))
+                cat("kernel @", c.callee, " is called with the wrong number of arguments"))
         .found(cat(c.args.size()))
         .expected(cat(k.inputs.size(), " inputs, and ", k.outputs.size(), " destinations or none"));
   }
-  // The integers come first: they bind symbols that no shape binds.
+  // Integers first, since they bind symbols that no shape binds.
   Array<Operand> args = c.args;
   Array<Dim> integers;
   for (const auto& [name, value] : c.attrs) {
     auto dims = value.try_as<Array<Dim>>();
     if (name != "integers" || !dims) {
-      throw Error(ErrorKind::Usage,
-                  cat("kernel @", c.callee, " takes no such attribute '", name, "'"))
+      throw Error(ErrorKind::Usage, cat("kernel @", c.callee, " has no attribute '", name, "'"))
           .found(type_name(value.type_index))
           .expected("integers=[sizes]");
     }
     integers = *dims;
   }
   if (integers.size() != k.integers.size()) {
-    throw Error(ErrorKind::Usage, cat("kernel @", c.callee, " takes another number of integers"))
+    throw Error(ErrorKind::Usage, cat("kernel @", c.callee, " has the wrong number of integers"))
         .found(cat(integers.size()))
         .expected(cat(k.integers.size()));
   }
@@ -73,7 +74,7 @@ TypeRef infer_kernel_call(const Call& c, const loop::KernelInterface& k) {
     return s ? TypeRef(tensor_type(s->dtype, {})) : t;
   };
   for (size_t i = 0; i < args.size(); ++i) m.match(ft->params[i], arg_type(i));
-  // What isn't proved needs no check of its own: the kernel's entry checks it.
+  // Unproved conditions need no check binding, since the kernel's entry checks them.
   std::vector<Ref<const Check>> by_entry;
   for (size_t i = 0; i < args.size(); ++i) {
     TypeRef want = m.apply(ft->params[i]), have = arg_type(i);

@@ -6,8 +6,8 @@
 
 namespace tenon::graph {
 
-// The result of `call`, whose callee is `kernel`: its outputs, or the unit where the call gives
-// destinations for them. Throws Error (Usage) without a span where the arguments don't fit.
+// The result type of `call`, whose callee is `kernel`: its outputs, or the unit if the call passes
+// destinations for them. Throws Usage without a span if the arguments don't match.
 TypeRef infer_kernel_call(const Call& call, const loop::KernelInterface& kernel);
 
 }  // namespace tenon::graph

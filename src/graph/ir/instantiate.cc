@@ -8,7 +8,7 @@ void require_fit(const TypeRef& from, const TypeRef& to, const std::string& what
                  std::vector<Ref<const Check>>* conditions) {
   std::vector<std::pair<Dim, Dim>> unproved;
   if (!fits(from, to, &unproved)) {
-    throw Error(ErrorKind::Usage, cat(what, " has another type"))
+    throw Error(ErrorKind::Usage, cat(what, " has the wrong type"))
         .found(to_text(from))
         .expected(to_text(to));
   }
@@ -86,7 +86,7 @@ TypeRef Matching::apply(const TypeRef& type) const {
 Instance instantiate(const FunctionType& callee, const Array<Operand>& args,
                      const std::string& what) {
   if (args.size() != callee.params.size()) {
-    throw Error(ErrorKind::Usage, cat(what, " is called with another number of arguments"))
+    throw Error(ErrorKind::Usage, cat(what, " is called with the wrong number of arguments"))
         .found(cat(args.size()))
         .expected(cat(callee.params.size()), to_text(make<FunctionType>(callee)));
   }
@@ -101,7 +101,7 @@ Instance instantiate(const FunctionType& callee, const Array<Operand>& args,
   for (const String& name : callee.type_params) {
     if (!m.type_args().contains(name)) {
       throw Error(ErrorKind::Usage,
-                  cat(what, ": the arguments don't tell the type parameter ", name));
+                  cat(what, ": the arguments don't determine the type parameter ", name));
     }
   }
   out.result = m.apply(callee.result);

@@ -1,4 +1,4 @@
-// Matching the parameters of what is called with the arguments of a call.
+// Matches the parameters of a callee with the arguments of a call.
 #pragma once
 
 #include <string>
@@ -9,8 +9,8 @@
 
 namespace tenon::graph {
 
-// A call of a function of type `callee`: its type parameters and the symbols of its parameters are
-// matched with the arguments. `what` names the callee in errors.
+// Instantiates a function type for a call: matches its type parameters and the symbols of its
+// parameters with the arguments. `what` names the callee in errors.
 struct Instance {
   TypeRef result;
   Array<TypeRef> params;  // instantiated
@@ -20,18 +20,18 @@ struct Instance {
 Instance instantiate(const FunctionType& callee, const Array<Operand>& args,
                      const std::string& what);
 
-// What the types of arguments bind: type parameters and symbols that stand alone in a parameter's
-// type. Whether the rest agrees is asked afterwards, by require_fit with `apply`'s type.
+// Binds type parameters, and symbols that are a whole dimension or element of a parameter, to the
+// types of arguments. Afterwards, require_fit with the result of `apply` checks everything else.
 class Matching {
  public:
   explicit Matching(const Array<String>& type_params) : type_params_(type_params) {}
 
-  void bind(std::string_view symbol, const Dim& value);  // the first binding stays
+  void bind(std::string_view symbol, const Dim& value);  // keeps an earlier binding
   void match(const TypeRef& param, const TypeRef& arg);
 
-  const Dim* find(std::string_view symbol) const;  // null: not bound
+  const Dim* find(std::string_view symbol) const;  // null if not bound
   const Map<String, TypeRef>& type_args() const { return type_args_; }
-  // The type with all that is bound replaced.
+  // The type with all bound names replaced.
   TypeRef apply(const TypeRef& type) const;
 
  private:
@@ -43,8 +43,8 @@ class Matching {
   std::vector<std::pair<std::string, Dim>> bound_;
 };
 
-// `from` must fit `to`, else a Usage error about `what`; equalities of sizes that aren't proved are
-// added to `conditions`.
+// Throws a Usage error about `what` unless `from` fits `to`. Unproved equalities of sizes are added
+// to `conditions`.
 void require_fit(const TypeRef& from, const TypeRef& to, const std::string& what,
                  std::vector<Ref<const Check>>* conditions);
 

@@ -1,4 +1,4 @@
-// What passes need of rooms that they may not include: the driver hands these in.
+// Interfaces to layers that passes may not include; the driver provides the implementations.
 #pragma once
 
 #include <vector>
@@ -7,23 +7,23 @@
 
 namespace tenon::graph {
 
-// Computes functions on constants, by the operators' own lowerings or by the module's kernels.
+// Evaluates functions on constants, by the operators' lowerings or the module's kernels.
 class Evaluator {
  public:
   virtual ~Evaluator() = default;
-  // Runs `function`, whose calls name kernels and functions of `module`, on `args`; the results are
-  // the fields of a tuple, else one. Throws Error when it fails.
+  // Runs `function`, whose calls name kernels and functions of `module`, on `args`. Returns the
+  // fields of a tuple, or the single result. Throws what the function raises.
   virtual std::vector<Any> run(const Module& module, const FunctionRef& function,
                                const std::vector<Any>& args) = 0;
 };
 
-// What an external library can take.
+// The calls that an external library can take.
 class Offer {
  public:
   virtual ~Offer() = default;
   virtual const char* library() const = 0;
-  // A rewrite of `module` in which the calls that the library takes are packed calls to it. Below
-  // -O3 they keep to docs/semantics.md, NaN included.
+  // Rewrites calls that the library takes into packed calls to it. Below -O3, these follow
+  // docs/semantics.md, including NaN.
   virtual Module partition(const Module& module, int level) = 0;
 };
 

@@ -21,7 +21,7 @@ const std::vector<Form>& forms() {
   static const std::vector<Form> table = {
       {MemoryIntrinsic::kStorage,
        kMemoryStorage,
-       "(size=dim) -> opaque[\"storage\"], with device=N where it isn't the host's",
+       "(size=dim) -> opaque[\"storage\"], with device=N unless it is on the host",
        0,
        {{"size", AttrKind::kDim}},
        {{kDeviceAttr, AttrKind::kInt}}},
@@ -80,7 +80,7 @@ bool is_storage(const TypeRef& type) {
   return opaque && opaque->key == kStorageType;
 }
 
-// Whether `type` is a tensor's of the dimensions that the attribute "shape" gives.
+// Whether `type` is a tensor type with the dimensions of the attribute "shape".
 bool has_stated_shape(const Call& call, const TypeRef& type) {
   auto* tensor = known_tensor(type);
   const auto shape = call.attrs.at("shape").as<Array<Dim>>();
@@ -128,7 +128,7 @@ bool check_intrinsic(const Call& call) {
   const std::string name = call.callee.str();
   if (const Form* form = form_named(name)) {
     if (!operands_and_attrs_fit(call, *form) || !result_fits(call, form->intrinsic)) {
-      throw Error(ErrorKind::Usage, cat("the call of '", name, "' is of another form"))
+      throw Error(ErrorKind::Usage, cat("the call of '", name, "' has the wrong form"))
           .expected(cat("packed \"", name, "\"", form->text));
     }
     return true;

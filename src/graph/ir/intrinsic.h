@@ -1,5 +1,5 @@
-// Memory made explicit: the packed names that passes after lowering use, which the emitter turns
-// into instructions. They stand in text as calls of packed functions like any other.
+// Memory intrinsics: packed functions that passes after lowering use and the emitter turns into
+// instructions. In text they are calls of packed functions like any other.
 //
 //   memory.storage(){size: dim, device: int}             -> opaque["storage"]; without a device, on
 //                                                           the host
@@ -22,20 +22,20 @@ inline constexpr char kMemoryTensor[] = "memory.tensor";
 inline constexpr char kMemoryReshape[] = "memory.reshape";
 inline constexpr char kMemoryValues[] = "memory.values";
 
-// Of a storage: an index into the module's devices, as a tensor type has it.
+// An attribute of a storage: the device as in a tensor type.
 inline constexpr char kDeviceAttr[] = "device";
 
 inline constexpr char kStorageType[] = "storage";
 
-// Which intrinsic a right-hand side calls, if any.
+// The intrinsic that a call calls, if any.
 std::optional<MemoryIntrinsic> memory_intrinsic(const Call& call);
 std::optional<MemoryIntrinsic> memory_intrinsic(const ExprRef& value);
 
-// Whether the call is one of an intrinsic. Throws Error (Usage) for an intrinsic's call of another
-// form than the list above, and for any other name that begins with "memory.".
+// Whether the call calls an intrinsic. Throws Usage for a call of an intrinsic that doesn't have
+// the form in the list above, and for other names that begin with "memory.".
 bool check_intrinsic(const Call& call);
 
-// Every planned offset and storage is aligned to this.
+// The alignment of every storage and planned offset.
 inline constexpr int64_t kTensorAlignment = 64;
 
 }  // namespace tenon::graph

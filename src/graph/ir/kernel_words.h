@@ -24,7 +24,7 @@ std::optional<uint8_t> index_of(const std::string_view (&words)[N], std::string_
   return std::nullopt;
 }
 
-// The operation that is written so.
+// The index of the operation with that name.
 inline std::optional<uint8_t> index_of(std::span<const loop::ScalarOpInfo> ops,
                                        std::string_view word) {
   for (size_t i = 0; i < ops.size(); ++i) {

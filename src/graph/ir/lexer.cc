@@ -34,7 +34,7 @@ void Source::excerpt(Error* e, const Span& span) const {
   }
   size_t start = lines_[static_cast<size_t>(span.line) - 1];
   size_t end = std::min(text_.find('\n', start), text_.size());
-  // A window of the line around the place.
+  // The part of the line around the column.
   constexpr size_t kWidth = 90;
   size_t column = span.column > 0 ? static_cast<size_t>(span.column) - 1 : 0;
   size_t from = column > kWidth - 20 ? column - (kWidth - 20) : 0;
@@ -52,7 +52,7 @@ void Source::fail(size_t at, const std::string& message, const std::string& expe
   throw e;
 }
 
-// A string whose opening quote is at *i; its content, and *i behind the closing quote.
+// The content of the string whose opening quote is at *i; sets *i to after the closing quote.
 std::string_view Source::unescape(size_t* i) {
   size_t open = *i, start = open + 1, p = start;
   std::string* copy = nullptr;
@@ -163,7 +163,7 @@ Token Source::next(size_t* i) {
   if (std::string_view("()[]{},:;=<+-*/&|^~._?").find(c) != std::string_view::npos) {
     return token(TokenKind::kSign, at + 1);
   }
-  fail(at, "this is no part of the language", "");
+  fail(at, "this character is not part of the language", "");
 }
 
 std::vector<Token> Source::tokens() {

@@ -37,10 +37,10 @@ class Source {
   // `text` must outlive the source.
   Source(std::string_view text, std::string_view name) : text_(text), name_(name) {}
 
-  // Linear in the text. Throws Error (Usage) for a byte or word that is no token.
+  // Takes linear time. Throws Usage for a byte or word that is not a token.
   std::vector<Token> tokens();
   Span span(uint32_t offset) const;
-  // Shows line `line` with a mark below `column`: rows for an error.
+  // Adds rows to an error that show the span's line with a mark below its column.
   void excerpt(Error* e, const Span& span) const;
   const std::string& name() const { return name_; }
   std::string_view text() const { return text_; }

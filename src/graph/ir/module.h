@@ -1,4 +1,5 @@
-// A module: global functions, kernels, algebraic data types. Immutable; a pass returns another one.
+// A module has global functions, kernels and algebraic data types. It is immutable; a pass returns
+// a new module.
 #pragma once
 
 #include "graph/ir/expr.h"
@@ -21,10 +22,9 @@ struct AdtDefinition : Object {
 
 struct ModuleNode : Object {
   Map<String, FunctionRef> functions;  // insertion order is printing order
-  // What code is made of: computes, as lowering makes them, and loop nests that a program in text
-  // brings (loop::Kernel).
+  // Computes, which lowering makes, and loop nests from textual programs (loop::Kernel).
   Map<String, loop::KernelInterfaceRef> kernels;
-  Map<String, Ref<const AdtDefinition>> adts;  // beside the prelude's option and list
+  Map<String, Ref<const AdtDefinition>> adts;  // in addition to the prelude's option and list
   TENON_TYPE(TypeIndex::GraphBegin + 0x45);
 };
 using Module = Ref<const ModuleNode>;
@@ -36,7 +36,7 @@ Module make_module(Map<String, FunctionRef> functions,
 // option[T] = None | Some(T)   list[T] = Nil | Cons(T, list[T])
 const Map<String, Ref<const AdtDefinition>>& prelude();
 
-// The tables of all types of this room (and of src/loop), once before use; again is fine.
+// Registers the types of this folder and of src/loop. Call it before use; may be called repeatedly.
 void register_graph_types();
 
 }  // namespace tenon::graph

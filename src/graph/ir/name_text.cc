@@ -38,7 +38,7 @@ std::string symbol_text(std::string_view name) {
   return bare ? std::string(name) : quoted(name);
 }
 
-// Depth is limited by src/loop.
+// src/loop limits the depth.
 void append(const DimNode& n, std::string* out) {
   auto list = [&](const char* name) {
     *out += name;
@@ -112,7 +112,7 @@ std::string dim_text(const Dim& d) {
 
 namespace {
 
-// "1" reads as an integer: a float has a point or an exponent.
+// Makes sure that a float has a point or an exponent, since "1" reads as an integer.
 std::string with_point(std::string text) {
   return text.find_first_of(".en") == std::string::npos ? text + ".0" : text;
 }

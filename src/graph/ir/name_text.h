@@ -1,4 +1,4 @@
-// Names and sizes in IR text: bare where they read back as one word, in quotes otherwise.
+// Names and sizes in IR text: bare if they read back as one word, otherwise quoted.
 #pragma once
 
 #include <string>
@@ -9,17 +9,17 @@
 
 namespace tenon::graph {
 
-// Letters, digits and underscores.
+// Whether the name consists of letters, digits and underscores.
 bool is_bare_name(std::string_view name);
 // `name` after % or @.
 std::string name_text(std::string_view name);
-// A size: symbols that would read as something else are quoted.
+// A size as text. Symbols that would read as something else are quoted.
 std::string dim_text(const Dim& d);
-// Words that no type, symbol or constructor may be named by, bare.
+// Whether the word can't be the unquoted name of a type, symbol or constructor.
 bool is_reserved(std::string_view word);
 
-// A float so that it reads back with the same bits: `0.5`, `1.0`, `-inf`, `nan`, and other NaNs as
-// `nan(0x...)` with all bits of a double.
+// A float as text that reads back with the same bits: `0.5`, `1.0`, `-inf`, `nan`, and other NaNs
+// as `nan(0x...)` with all bits of a double.
 std::string float_text(double value);
 // An element of a tensor, in the precision of its type; NaNs with all bits of the type.
 std::string element_text(DataType dtype, const void* element);

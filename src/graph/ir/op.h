@@ -1,6 +1,6 @@
-// The operator table: everything that the compiler knows of an operator, in one entry.
+// The operator table: everything that the compiler knows about an operator, in one entry.
 //
-// Nothing else lists operators. Shapes are attributes of kind kDims, not operands: whoever builds a
+// Nothing else lists operators. Shapes are attributes of kind kDims, not operands: the builder of a
 // call reads them from an operand's carried values, or binds them with match_shape first.
 #pragma once
 
@@ -28,11 +28,11 @@ enum class OpKind : uint8_t {
   kOpaque,
 };
 
-// How a call follows when the axes of operand 0 are permuted.
+// How a call changes if the axes of operand 0 are permuted.
 enum class LayoutRule : uint8_t {
-  kByKind,  // elementwise and broadcast operators don't mind; others stay as they are
-  // Its attributes name the axes and follow them: `axis`, `axes` (kept as 1), `before` and `after`
-  // (one size per axis); operands of operand 0's rank are permuted alike, others stay.
+  kByKind,  // elementwise and broadcast operators don't change; others can't be permuted
+  // Attributes that name axes are permuted: `axis`, `axes` (kept as size 1), `before` and `after`
+  // (one size per axis). Operands of the rank of operand 0 are permuted too, others are not.
   kNamedAxes,
   kImage,  // has an attribute `layout`: channels first (NCHW, weights OIHW) or last (NHWC, HWIO)
 };
@@ -52,38 +52,38 @@ enum class AttrKind : uint8_t {
 struct AttrSpec {
   const char* name;
   AttrKind kind;
-  // The default as text in IR syntax ("[1, 1]", "0", "false", "NCHW"); "()": absent unless given;
-  // null: required.
+  // The default as text in IR syntax ("[1, 1]", "0", "false", "NCHW"). "()" means optional without
+  // a default, null means required.
   const char* default_text = nullptr;
   const char* meaning = "";
-  Any default_value = {};  // default_text, read by OperatorTable::add
+  Any default_value = {};  // default_text, parsed by OperatorTable::add
 };
 
 struct OperandSpec {
   const char* name;
-  DtypeSet dtypes = kAny;  // of a tensor or scalar; relations between operands are the type rule's
+  DtypeSet dtypes = kAny;  // of a tensor or scalar; the type rule checks relations between operands
   enum Arity : uint8_t { kOne, kOptional, kVariadic /* last; one or more */ } arity = kOne;
 };
 
 struct Operator;
 
-// What a type rule sees and reports.
+// The context of a type rule: the call, and requirements that the rule states.
 class InferContext {
  public:
-  // `call` is of an operator of the table.
+  // `call` must call an operator of the table.
   InferContext(const Call& call, std::function<Dim(std::string_view hint)> fresh);
 
   const Call& call() const { return call_; }
   const Operator& op() const { return op_; }
   size_t arg_count() const { return call_.args.size(); }
   bool has(size_t i) const;
-  // Operand i as a tensor of known dims; errors name the operator and the operand. A scalar is
-  // taken as a tensor of rank 0.
+  // Operand i as a tensor of known dimensions; errors name the operator and the operand. A scalar
+  // counts as a tensor of rank 0.
   const TensorType& tensor(size_t i) const;
   TypeRef type(size_t i) const;
-  // "operand 'x'", or "operand 'x' 2" of a variadic one: operand i in messages.
+  // Operand i in messages: "operand 'x'", or "operand 'x' 2" if variadic.
   std::string operand_text(size_t i) const;
-  // Fails unless each tensor or scalar operand has a dtype that its spec takes.
+  // Throws unless each tensor or scalar operand has a dtype that its spec allows.
   void require_dtypes() const;
 
   int64_t attr_int(const char* name) const;
@@ -95,19 +95,20 @@ class InferContext {
   std::vector<double> attr_floats(const char* name) const;
   Dim attr_dim(const char* name) const;
   std::vector<Dim> attr_dims(const char* name) const;
-  bool has_attr(const char* name) const;  // false where it is absent, see AttrSpec::default_text
+  bool has_attr(const char* name) const;  // false if it is absent (AttrSpec::default_text)
 
-  // Throws Error (Usage) that names the operator.
+  // Throws a Usage error that names the operator.
   [[noreturn]] void fail(const std::string& what) const;
-  // An axis in [-rank, rank), made >= 0; fails otherwise.
+  // Maps an axis in [-rank, rank) to [0, rank); throws otherwise.
   int64_t axis(int64_t value, int64_t rank) const;
 
-  // A new symbol for a size that is known only at run time; the builder binds it by match_shape.
+  // A new symbol for a size that is known only at run time; the builder binds it with match_shape.
   Dim fresh(std::string_view hint);
-  // Requires the condition: proved, refuted (fails), or left to a `check` binding.
+  // Requires the condition: throws if it is refuted, and leaves it to a `check` binding if it is
+  // neither proved nor refuted.
   void require_equal(const Dim& a, const Dim& b, const std::string& message);
   void require_less_equal(const Dim& a, const Dim& b, const std::string& message);
-  // The broadcast of two sizes; a require of kBroadcast where unproved.
+  // The broadcast of two sizes; requires that they can be broadcast.
   Dim broadcast(const Dim& a, const Dim& b, const std::string& message);
   std::vector<Dim> broadcast_shapes(const std::vector<std::vector<Dim>>& shapes);
 
@@ -124,15 +125,16 @@ class InferContext {
   mutable std::vector<Ref<const TensorType>> scalars_;  // scalar operands as tensors of rank 0
 };
 
-// What a lowering sees. Buffers of tensor operands and results have their types' dims.
+// The context of a lowering. Buffers of tensor operands and results have the dimensions of their
+// types.
 class LowerContext {
  public:
-  // One input per operand, null where it is absent.
+  // One input per operand, null if it is absent.
   LowerContext(const Call& call, std::vector<Ref<const loop::Buffer>> inputs,
                std::vector<Ref<const loop::Buffer>> outputs);
   // Attribute access and has() as in InferContext.
   const InferContext& info() const { return info_; }
-  // Operand i's buffer; absent operands have none (asserts).
+  // The buffer of operand i, which must be present.
   const Ref<const loop::Buffer>& input(size_t i) const;
   const Ref<const loop::Buffer>& output(size_t i = 0) const;
   // A Compute over all present inputs and all outputs.
@@ -144,7 +146,7 @@ class LowerContext {
 };
 
 using InferFn = TypeRef (*)(InferContext& cx);
-// One element of the result as an expression of one element of each operand (null: absent).
+// A result element as an expression of one element of each operand (null if absent).
 using ElementFn = loop::ExprRef (*)(const InferContext& cx,
                                     const std::vector<loop::ExprRef>& operands);
 using LowerFn = loop::ComputeRef (*)(const LowerContext& cx);
@@ -153,7 +155,7 @@ using ExpandFn = Operand (*)(Builder& b, const Call& call);
 // The elements of a small integer result as expressions, or nullopt.
 using ValueFn = std::optional<std::vector<Dim>> (*)(const InferContext& cx,
                                                     const TensorType& result);
-// A random valid call, for tests and generators of programs: attributes and operand types.
+// A random valid call, for tests and program generators: attributes and operand types.
 struct Sample {
   std::vector<TypeRef> operands;
   Attrs attrs;
@@ -168,36 +170,36 @@ struct Operator {
   const char* summary;  // one line of docs/operators.md
   InferFn infer;
   // What an elementwise or broadcast operator computes. Its lowering, its meaning on scalars (in
-  // the evaluator and in bytecode) and its cost follow from it.
+  // the evaluator and in bytecode) and its cost are derived from it.
   ElementFn element = nullptr;
-  // Exactly one of the three says how it is computed.
+  // Exactly one of these three defines how the operator is computed.
   LowerFn lower = nullptr;
   ExpandFn expand = nullptr;
   const char* packed = nullptr;  // a registered function: called with the operands, then the
                                  // attributes in order; allocates its results
   ValueFn value = nullptr;
   SampleFn sample = nullptr;
-  const char* no_sample = nullptr;  // why there is none
+  const char* no_sample = nullptr;  // why there is no sample
   bool scalars = false;             // also defined on scalars, in registers; needs `element`
-  // Of an elementwise or broadcast operator without `element`: recomputing an element of the result
-  // costs no more than reading it back.
+  // For elementwise and broadcast operators without `element`: recomputing a result element costs
+  // no more than reading it back.
   bool cheap = false;
   LayoutRule layout = LayoutRule::kByKind;
   bool view = false;  // the result is operand 0's elements in order: no data moves
 };
 
-// The attributes of a call, checked against the entry, in its order, with defaults filled in. An
-// int is accepted for a float, numbers for dims. Throws Error (Usage) that names operator and
-// attribute.
+// Checks the attributes of a call against the entry and returns them in the entry's order, with
+// defaults filled in. Accepts an int for a float and numbers for dimensions. Throws a Usage error
+// that names the operator and the attribute.
 Attrs complete_attrs(const Operator& op, const Attrs& given);
 const char* kind_name(AttrKind kind);  // "int", "list of ints"
 
-// The table is filled once, by register_operators() of graph/op, before any use.
+// register_operators() of graph/op fills the table once, before any use.
 class OperatorTable {
  public:
   static OperatorTable& global();
   void add(Operator op);                              // asserts the entry's own rules
-  const Operator* find(std::string_view name) const;  // null: unknown
+  const Operator* find(std::string_view name) const;  // null if unknown
   std::vector<const Operator*> all() const;           // by name
 
  private:

@@ -1,4 +1,4 @@
-// Outlining: calls of a block become a function of their own.
+// Outlining: moves calls of a block into a new function.
 #pragma once
 
 #include <string_view>
@@ -11,18 +11,19 @@ namespace tenon::graph {
 
 class Outline {
  public:
-  // Values from outside are parameters, which come before any call, or stand as they are.
+  // Makes a value from outside a parameter; call it before any copy. Others are used as they are.
   Operand param(const Operand& outside, std::string_view name, TypeRef type);
   Operand param(std::string_view name, TypeRef type) { return builder_.param(name, type); }
 
-  // Copies the binding of a call, its operands mapped, with this type and these attributes.
+  // Copies the binding of a call with mapped operands, and with this type and these attributes.
   Operand copy(const Binding& binding, TypeRef type, Attrs attrs);
   Operand copy(const Binding& binding);
-  // The same, inferring the type again: conditions of the call that aren't proved become checks of
-  // the new function.
+  // The same, but infers the type again: unproved conditions of the call become checks in the new
+  // function.
   Operand copy_checked(const Binding& binding);
 
-  // What stands for `outside` here: a parameter, a copied binding's variable, or itself.
+  // The operand for `outside` in the new function: a parameter, a copied binding's variable, or
+  // itself.
   Operand mapped(const Operand& outside) const;
   Array<Operand> mapped(const Array<Operand>& outside) const;
 

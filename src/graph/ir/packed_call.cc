@@ -24,7 +24,7 @@ bool is_unit(const TypeRef& type) {
   return tuple && tuple->fields.empty();
 }
 
-// The index of a choice's name; the count of choices when there is none.
+// The index of a choice's name, or the number of choices if it is unknown.
 size_t choice_index(const Parameter& parameter, const Any& value) {
   size_t i = 0;
   if (!String::accepts(value)) return parameter.choices.count;
@@ -88,7 +88,7 @@ void check_signature(const Call& call, const Signature& signature) {
                             call.args.size() == operands + signature.results.size() &&
                             is_unit(call.result_type);
   if (call.args.size() != operands && !destinations) {
-    throw usage(call, "is called with another number of operands than it takes")
+    throw usage(call, "is called with the wrong number of operands")
         .found(counted(call.args.size(), "operand"))
         .expected(counted(operands, "operand"))
         .help("write () for an operand that is absent");
@@ -144,7 +144,7 @@ void check_promises(const Call& call) {
   }
   if (const Any* none = call.attrs.find(kNoRetainAttr)) {
     if (none->type_index != TypeIndex::Bool || !none->as<bool>()) {
-      throw usage(call, cat("has the attribute '", kNoRetainAttr, "', which is only ever true"))
+      throw usage(call, cat("has the attribute '", kNoRetainAttr, "', which can only be true"))
           .help("leave it out where the function keeps an argument");
     }
   }

@@ -1,9 +1,9 @@
-// What the compiler knows of a packed call. The form of a library function stands in
-// library/signatures; of any other function, a host's own, the call itself says what it promises:
+// Properties of packed calls. Library functions have a row in library/signatures. For other
+// functions, those of the host, attributes of the call state the properties:
 //
-//   effect="pure"|"reads"|"ordered"   ordered when left out (object/effect.h)
-//   destinations=1                    it writes its one result into a tensor behind the operands
-//   no_retain=true                    it keeps none of its arguments after it returns
+//   effect="pure"|"reads"|"ordered"   ordered if omitted (object/effect.h)
+//   destinations=1                    it writes its one result into a tensor after the operands
+//   no_retain=true                    it retains none of its arguments after it returns
 #pragma once
 
 #include <utility>
@@ -18,31 +18,32 @@ inline constexpr char kEffectAttr[] = "effect";
 inline constexpr char kDestinationsAttr[] = "destinations";
 inline constexpr char kNoRetainAttr[] = "no_retain";
 
-// The form of the library function that a packed call names; null for a host's own function and for
-// calls of other kinds.
+// The signature of the library function that a packed call names; null for functions of the host
+// and for other calls.
 const library::Signature* signature_of(const Call& call);
 
-// The functions below take packed calls that are no memory intrinsic.
+// The functions below take packed calls that are not memory intrinsics.
 
-// The effect of the function that is called, as its signature or the call states it.
+// The effect of the function that is called, as stated by its signature or the call.
 Effect effect_of_function(const Call& call);
-// The effect of the call. A call whose value is the unit is made for what it does, so it is Ordered
-// whatever it promises.
+// The effect of the call. A call that returns the unit is made for its effect, so it is always
+// Ordered.
 Effect effect_of_packed(const Call& call);
-// It keeps an argument, or shares an argument's memory with its result.
+// Whether it retains an argument, or its result shares memory with an argument.
 bool keeps_arguments(const Call& call);
-// It gives its result as a value so far, and will write it into a tensor behind the operands.
+// Whether it returns its result as a value for now, and will write it into a tensor after the
+// operands.
 bool awaits_destination(const Call& call);
-// The attributes that are passed to the function, in the order in which it takes them.
+// The attributes that are passed to the function, in its order.
 std::vector<std::pair<String, Any>> passed_attributes(const Call& call);
 
-// The call of the packed function that computes the operator (Operator::packed): optional operands
-// that were left out become absent ones.
+// The call of the packed function that computes the operator (Operator::packed). Omitted optional
+// operands become absent ones.
 Ref<const Call> as_packed_call(const Operator& op, const Call& call, const TypeRef& type);
 
-// Throws Error (Usage) unless the call has the form that its signature or intrinsic gives, names no
-// unknown memory intrinsic, promises what can be promised, and states no elements of its result,
-// which nobody would check.
+// Throws Usage unless the call matches its signature or intrinsic, has only valid properties, and
+// does not state elements of its result, which would not be checked. Unknown names that begin with
+// "memory." are also errors.
 void check_packed_call(const Call& call);
 
 }  // namespace tenon::graph

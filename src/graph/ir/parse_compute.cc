@@ -1,4 +1,4 @@
-// Computes in module text.
+// Parses computes in module text.
 
 #include "graph/ir/kernel_words.h"
 #include "graph/ir/name_text.h"
@@ -48,7 +48,7 @@ class ComputeParser : ScalarParser {
   }
 
  private:
-  // Scratch of each stage is a level of nesting to whoever walks the loops that are made of them.
+  // The scratch of each stage becomes a level of nesting in the loop nest.
   static constexpr size_t kMaxStages = 500;
 
   Ref<const loop::Stage> stage() {
@@ -73,7 +73,7 @@ class ComputeParser : ScalarParser {
     }
     const Token out = p_.peek();
     s->out = buffer();
-    // A scan alone may read its own result.
+    // Only a scan may read its own result.
     const bool reads_itself = s->kind == loop::StageKind::kScan;
     if (!reads_itself) forget(out.text);
     if (!p_.accept_word("at")) p_.fail("'at' is missing", "%y: tensor[n; f32] at [%i] { ... }");

@@ -1,4 +1,4 @@
-// Blocks and right-hand sides of IR text.
+// Parses blocks and right-hand sides of IR text.
 
 #include <algorithm>
 
@@ -21,7 +21,7 @@ void Parser::leave() {
 
 void Parser::declare(const Token& token, const Operand& value) {
   if (!names_.known.emplace(token.text, value).second) {
-    fail_at(token, cat("%", name_text(token.text), " is bound already"), "another name");
+    fail_at(token, cat("%", name_text(token.text), " is already bound"), "another name");
   }
   names_.levels.back().push_back(token.text);
 }
@@ -57,7 +57,7 @@ Operand Parser::operand() {
 
 // ---- blocks ----
 
-// `{ bindings result }`; the caller has begun the builder's block and declared its variables.
+// `{ bindings result }`; the caller must have begun the builder's block and declared its variables.
 BlockRef Parser::block(const char* where, const TypeRef& refine_to, const std::string& what) {
   Nest nest(this, &block_depth_);
   expect("{", where);
@@ -92,7 +92,7 @@ Operand Parser::block_body(const TypeRef& refine_to, const std::string& what) {
   return builder_.refine(result, refine_to, what);
 }
 
-// One `%x = ...`, `%a, %b = ...` or `check`; false at the block's result.
+// Parses one `%x = ...`, `%a, %b = ...` or `check`; returns false at the block's result.
 bool Parser::binding() {
   const Token first = peek();
   builder_.at(source_.span(first.begin));
@@ -208,7 +208,7 @@ Parser::Rhs Parser::rhs() {
       return {f, nullptr};
     }
     if (accept("(")) return {call(CalleeKind::kClosure, "", v), nullptr};
-    fail_at(t, "a variable alone is no right-hand side",
+    fail_at(t, "a variable alone is not a right-hand side",
             "a call, as in %f(...), or a field, as in %t.0");
   }
   if (t.kind == TokenKind::kGlobal) {
@@ -244,7 +244,7 @@ Parser::Rhs Parser::rhs() {
   }
   if (find_constructor(signatures_, t.text).adt) return {construct(t.text), nullptr};
   if (!peek().is("(")) {
-    fail_at(t, cat("'", t.text, "' is no right-hand side"),
+    fail_at(t, cat("'", t.text, "' is not a right-hand side"),
             "a call, constant, tuple, if, loop, match or fn");
   }
   if (!OperatorTable::global().find(t.text)) {
@@ -261,7 +261,7 @@ Parser::Rhs Parser::rhs() {
   return {call(CalleeKind::kOperator, t.text, nullptr), nullptr};
 }
 
-// Behind `(`.
+// Parses a call after its `(`.
 ExprRef Parser::call(CalleeKind kind, std::string_view callee, Operand closure) {
   auto c = make<Call>();
   c->kind = kind;
@@ -309,7 +309,7 @@ ExprRef Parser::construct(std::string_view name) {
   if (stated) list("]", "after type arguments", [&] { c->type_args.push_back(type()); });
   if (accept("(")) list(")", "after fields", [&] { c->fields.push_back(operand()); });
   if (stated || ref.adt->type_params.empty()) return c;
-  // The type arguments follow from the fields where they can.
+  // Infers the type arguments from the fields if possible.
   auto f = make<FunctionType>();
   f->type_params = ref.adt->type_params;
   f->params = ref.constructor->fields;
@@ -359,7 +359,7 @@ ExprRef Parser::loop() {
     for (const std::string& s : symbols) {
       if (!builder_.in_scope(s)) {
         fail_at(tokens[i], cat("the symbol ", s, " is not bound before the loop"),
-                "sizes that every turn keeps; a size that changes leaves the rank");
+                "sizes that no iteration changes; state only the rank if a size changes");
       }
     }
     e->vars.push_back(v);
@@ -370,7 +370,7 @@ ExprRef Parser::loop() {
     builder_.begin_block();
     (condition ? e->condition : e->body) =
         block(condition ? "after 'while'" : "after the condition", condition ? nullptr : all,
-              "what the loop's body yields");
+              "the result of the loop's body");
     leave();
   }
   builder_.at(source_.span(first.begin));
@@ -403,11 +403,11 @@ ExprRef Parser::match() {
     Array<TypeRef> types;
     if (name.text != "_") {
       if (!adt || !ref.adt || ref.adt->name != adt->name) {
-        fail_at(name, cat(name.text, " is no constructor of ", to_text(t)));
+        fail_at(name, cat(name.text, " is not a constructor of ", to_text(t)));
       }
       types = constructor_fields(ref, adt->args);
       if (types.size() != fields.size()) {
-        fail_at(name, cat(name.text, " has another number of fields"),
+        fail_at(name, cat(name.text, " has the wrong number of fields"),
                 cat(types.size(), ", not ", fields.size()));
       }
     }

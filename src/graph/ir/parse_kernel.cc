@@ -1,4 +1,4 @@
-// Loop nests in module text.
+// Parses loop nests in module text.
 
 #include "graph/ir/kernel_words.h"
 #include "graph/ir/name_text.h"
@@ -38,14 +38,14 @@ class KernelParser : ScalarParser {
  private:
   // ---- statements ----
 
-  // What a block holds so far: statements, or a scope (let, scratch) that takes the rest.
+  // A part of a block: a statement, or a scope (let, scratch) that contains the rest of the block.
   struct Part {
     loop::StmtRef stmt;
     Ref<loop::Let> let;
     Ref<loop::Alloc> alloc;
   };
 
-  // Of statements from the last to the first.
+  // Makes one statement of several, given from last to first.
   static loop::StmtRef as_stmt(const std::vector<loop::StmtRef>& reversed) {
     if (reversed.size() == 1) return reversed[0];
     auto s = make<loop::Seq>();
@@ -67,7 +67,7 @@ class KernelParser : ScalarParser {
     scopes_open_ -= scope_.size();
     scope_.swap(outer_scope);
     close_parts(std::move(outer_parts));
-    // From the back: each scope takes what follows it.
+    // From back to front: each scope contains what follows it.
     std::vector<loop::StmtRef> rest;
     for (size_t i = parts.size(); i-- > 0;) {
       Part& part = parts[i];
@@ -134,7 +134,7 @@ class KernelParser : ScalarParser {
       s->buffer = buffer();
       return Part{{}, {}, s};
     }
-    p_.fail_at(t, cat("'", t.text, "' is no statement of a kernel"),
+    p_.fail_at(t, cat("'", t.text, "' is not a statement of a kernel"),
                "for, parallel, vector, unrolled, if, let, scratch, a store");
   }
 
@@ -158,7 +158,7 @@ class KernelParser : ScalarParser {
   loop::StmtRef store() {
     Token name = p_.take();
     Ref<const loop::Buffer> b = find(name).buffer;
-    if (!b) p_.fail_at(name, cat("%", name_text(name.text), " is no buffer"), "a buffer");
+    if (!b) p_.fail_at(name, cat("%", name_text(name.text), " is not a buffer"), "a buffer");
     auto s = make<loop::Store>();
     s->buffer = b;
     s->indices = indices(name, *b);
@@ -167,11 +167,10 @@ class KernelParser : ScalarParser {
     return s;
   }
 
-  static constexpr size_t kMaxScopes =
-      2000;  // each is a level of nesting to whoever walks a kernel
+  static constexpr size_t kMaxScopes = 2000;  // each is a level of nesting in the kernel
 
   size_t scopes_open_ = 0;
-  std::vector<std::string_view> scope_;  // what lets and scratches of the block declared
+  std::vector<std::string_view> scope_;  // names that lets and scratches of the block declared
 };
 
 loop::KernelInterfaceRef Parser::kernel(const Item& item) {

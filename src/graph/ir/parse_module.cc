@@ -1,4 +1,4 @@
-// Modules of IR text, and the cursor over tokens.
+// Parses modules of IR text; the cursor over tokens.
 
 #include <algorithm>
 
@@ -85,7 +85,7 @@ Parser::Nest::Nest(Parser* p, int* depth) : depth_(depth) {
 
 Parser::Parser(std::string_view text, std::string_view name) : source_(text, name) {}
 
-// The token behind the `}` that closes the `{` at `from`.
+// The index of the token after the `}` that closes the `{` at `from`.
 size_t Parser::skip_braces(size_t from) {
   int64_t depth = 0;
   for (size_t i = from; i < tokens_.size(); ++i) {
@@ -95,7 +95,7 @@ size_t Parser::skip_braces(size_t from) {
   fail_at(tokens_[from], "this block has no end", "a closing '}'");
 }
 
-// Where every item starts, so that all signatures are known before a body is read.
+// Finds where every item starts, so that all signatures are known before a body is parsed.
 std::vector<Parser::Item> Parser::items() {
   std::vector<Item> out;
   std::set<std::pair<std::string_view, std::string_view>> seen;
@@ -117,10 +117,10 @@ std::vector<Parser::Item> Parser::items() {
     // A compute is a kernel to its callers.
     const std::string_view space = item.kind == "compute" ? "kernel" : item.kind;
     if (!seen.emplace(space, item.name).second) {
-      fail_at(tokens_[item.at + 1], cat(item.kind, " ", item.name, " is there already"),
+      fail_at(tokens_[item.at + 1], cat(item.kind, " ", item.name, " is already defined"),
               "another name");
     }
-    // Its body is the first `{` outside brackets; a tensor's elements don't occur in signatures.
+    // The body starts at the first `{` outside brackets; signatures have no elements of tensors.
     while (!peek().is("{")) {
       if (peek().kind == TokenKind::kEnd) fail("'{' is missing", "a body");
       take();
@@ -221,7 +221,7 @@ FunctionRef Parser::function(const Item& item, const Signature& s) {
     throw Error(ErrorKind::Usage, source_.span(first.begin),
                 cat("the symbol ", name, " of @", item.name, " is not bound"))
         .expected("a parameter in whose type it stands alone, as in tensor[n; f32]")
-        .help("a result's size that only running tells leaves the rank: tensor[rank=1; f32]");
+        .help("for a size that is known only at run time, state the rank: tensor[rank=1; f32]");
   }
   at_ = item.body;
   Nest nest(this, &block_depth_);
@@ -273,7 +273,7 @@ Module Parser::module() {
     }
     return make_module(functions, signatures_.kernels, adts_);
   } catch (Error& e) {
-    // What has no place of its own belongs to the binding that is being made.
+    // Errors without a location get that of the current binding.
     if (!builder_.span().empty()) e.at(builder_.span());
     if (!tokens_.empty()) e.at(here());
     source_.excerpt(&e, e.span());
@@ -301,7 +301,7 @@ bool begins_like_module(std::string_view text) {
   }
   const size_t end = std::min(text.find_first_of(" \t\r\n"), text.size());
   const std::string_view word = text.substr(0, end);
-  // Assembly has lines that begin with `kernel` too, with names of another sign.
+  // Assembly also has lines that begin with `kernel`, but its names begin with `$`.
   if (word == "kernel") return text.find('@') == text.find_first_not_of(" \t\r\n", end);
   return word == "weights" || word == "type" || word == "fn";
 }

@@ -10,7 +10,7 @@
 namespace tenon::graph {
 namespace {
 
-// What the operation takes, for an error.
+// The operand types of an operation, for an error.
 const char* operands_of(const loop::ScalarOpInfo& op) {
   const bool bools = takes(op, boolean), ints = takes(op, i64), floats = takes(op, f64);
   if (bools) return ints ? "an integer or bool" : "bool";
@@ -66,7 +66,7 @@ Array<String> ScalarParser::integers() {
 
 void ScalarParser::declare(const Token& name, Named value) {
   if (!names_.emplace(name.text, std::move(value)).second) {
-    p_.fail_at(name, cat("%", name_text(name.text), " is bound already"), "another name");
+    p_.fail_at(name, cat("%", name_text(name.text), " is already bound"), "another name");
   }
 }
 
@@ -82,7 +82,7 @@ void ScalarParser::part() {
   const Token t = p_.take();
   p_.expect("=", "after a part's name");
   if (!temps_.emplace(t.text, expr()).second) {
-    p_.fail_at(t, cat("$", t.text, " is bound already"), "another number");
+    p_.fail_at(t, cat("$", t.text, " is already bound"), "another number");
   }
   temps_here_.push_back(t.text);
 }
@@ -127,7 +127,7 @@ loop::ExprRef ScalarParser::expr_of(DataType dtype, const char* what) {
   return e;
 }
 
-// An operand, or two with a sign between them.
+// An operand, or two with an infix operator between them.
 loop::ExprRef ScalarParser::expr() {
   Parser::Nest nest(&p_, &p_.value_depth_);
   loop::ExprRef a = term();
@@ -139,7 +139,7 @@ loop::ExprRef ScalarParser::expr() {
   loop::ExprRef e = binary(sign, *op, a, term());
   const Token& more = p_.peek();
   if (more.kind == TokenKind::kSign && index_of(loop::binary_ops(), more.text)) {
-    p_.fail("a second sign without parentheses", "(a + b) + c");
+    p_.fail("two operators without parentheses", "(a + b) + c");
   }
   return e;
 }

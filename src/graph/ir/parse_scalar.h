@@ -1,7 +1,7 @@
-// Scalar expressions of kernels in module text: what parse_kernel.cc and parse_compute.cc share.
+// Parses scalar expressions of kernels, for parse_kernel.cc and parse_compute.cc.
 //
-// Shared parts of expressions have names (`$3 = ...`) before what uses them first, so that a graph
-// of nodes is read back as it was, and not as a tree.
+// Shared parts of expressions are named (`$3 = ...`) before their first use, so that a DAG of nodes
+// reads back as a DAG and not as a tree.
 #pragma once
 
 #include <string_view>
@@ -21,10 +21,10 @@ class ScalarParser {
   Ref<const loop::Buffer> buffer();
   // `(%x: tensor[n; f32], ...)`
   Array<Ref<const loop::Buffer>> buffers(const char* what);
-  // `integers(n, m)`, where it stands.
+  // `integers(n, m)`, if present.
   Array<String> integers();
 
-  struct Named {  // one of the two
+  struct Named {  // one of the two is set
     Ref<const loop::Buffer> buffer;
     Ref<const loop::Var> var;
   };
@@ -33,16 +33,16 @@ class ScalarParser {
   void forget(std::string_view name) { names_.erase(name); }
   const Named& find(const Token& name);
 
-  // `$3 = ...`; its name holds until the end of the innermost block.
+  // `$3 = ...`; the name is visible until the end of the innermost block.
   void part();
-  // A block of parts: `open_parts` before it, `close_parts` with the result behind it.
+  // A block of parts: call `open_parts` before it and `close_parts` with the result after it.
   std::vector<std::string_view> open_parts();
   void close_parts(std::vector<std::string_view> outer);
 
-  // `[...]` behind the buffer called `name`.
+  // `[...]` after the buffer `name`.
   Array<loop::ExprRef> indices(const Token& name, const loop::Buffer& b);
   loop::ExprRef expr_of(DataType dtype, const char* what);
-  // An operand, or two with a sign between them.
+  // An operand, or two with an infix operator between them.
   loop::ExprRef expr();
 
   Parser& p_;

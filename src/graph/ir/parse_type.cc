@@ -1,4 +1,4 @@
-// Types and sizes of IR text.
+// Parses types and sizes of IR text.
 
 #include <charconv>
 
@@ -9,21 +9,22 @@
 namespace tenon::graph {
 
 namespace {
-// More names and numbers in one size than any real program has: bounds the time to add them up.
+// A limit on names and numbers in one size, which bounds the time to normalise it. No real program
+// reaches it.
 constexpr size_t kMaxDimAtoms = 2048;
 }  // namespace
 
 Dim Parser::size() {
   tokens_ = source_.tokens();
   Dim d = dim();
-  if (peek().kind != TokenKind::kEnd) fail("a size has ended", "nothing more");
+  if (peek().kind != TokenKind::kEnd) fail("unexpected text after a size", "nothing more");
   return d;
 }
 
 TypeRef Parser::whole_type() {
   tokens_ = source_.tokens();
   TypeRef t = type();
-  if (peek().kind != TokenKind::kEnd) fail("a type has ended", "nothing more");
+  if (peek().kind != TokenKind::kEnd) fail("unexpected text after a type", "nothing more");
   return t;
 }
 
@@ -67,7 +68,7 @@ Dim Parser::dim_factor() {
   const Token& t = peek();
   if (t.is("-")) {
     Nest nest(this, &dim_depth_);
-    // The least integer has no positive counterpart.
+    // The least integer can't be parsed as a negated number.
     if (peek(1).kind == TokenKind::kInt) return Dim(int_value("a size"));
     take();
     return Dim(0) - dim_factor();
@@ -166,7 +167,7 @@ Ref<const TensorType> Parser::tensor_type_() {
     if (!accept_word("device")) fail("'device' is missing", "device=1");
     expect("=", "after 'device'");
     t->device = int_value("a device");
-    if (t->device < 0) fail("a device is counted from 0");
+    if (t->device < 0) fail("a device can't be negative");
   }
   expect("]", "after the element type");
   return t;
@@ -181,7 +182,7 @@ Array<String> Parser::type_params() {
       fail("the name of a type parameter is missing", "a word such as T");
     }
     if (!type_vars_.insert(t.text).second) {
-      fail(cat("the type parameter ", t.text, " is there already"));
+      fail(cat("the type parameter ", t.text, " is already defined"));
     }
     out.push_back(String(take().text));
   });
@@ -201,7 +202,7 @@ TypeRef Parser::type() {
     bool fits = x->dims_known && x->rank <= 1 &&
                 (x->rank == 0 ? Dim(1) : x->dims[0]).is_const(static_cast<int64_t>(values.size()));
     if (!integers || !fits || values.size() > static_cast<size_t>(kMaxCarriedValues)) {
-      fail_at(at, cat(to_text(t), " has no such elements"),
+      fail_at(at, cat(to_text(t), " can't have these elements"),
               cat("an integer tensor of rank 0 or 1 with as many elements, ", kMaxCarriedValues,
                   " at most"));
     }
@@ -209,7 +210,7 @@ TypeRef Parser::type() {
   }
   const auto* s = type_as<ScalarType>(t);
   if (!s || s->dtype != i64 || values.size() != 1) {
-    fail_at(at, cat(to_text(t), " has no such elements"), "one element of an i64");
+    fail_at(at, cat(to_text(t), " can't have these elements"), "one element of an i64");
   }
   auto out = make<ScalarType>(*s);
   out->value_known = true;
@@ -291,7 +292,7 @@ TypeRef Parser::plain_type() {
   std::vector<TypeRef> args;
   if (accept("[")) list("]", "after type arguments", [&] { args.push_back(type()); });
   if (args.size() != arity->second) {
-    fail_at(t, cat("the type ", t.text, " takes another number of type arguments"),
+    fail_at(t, cat("the type ", t.text, " has the wrong number of type arguments"),
             cat(arity->second, ", not ", args.size()));
   }
   return adt_type(t.text, args);

@@ -1,4 +1,4 @@
-// Constants and attributes of IR text.
+// Parses constants and attributes of IR text.
 
 #include <bit>
 #include <charconv>
@@ -40,9 +40,9 @@ uint64_t bits_of(std::string_view hex_token, bool* ok) {
 
 }  // namespace
 
-// A float by value; for a NaN by its bits in `dtype`, the double that has these bits (f64) or, for
-// narrower types, a double that carries them in its lowest bits behind a NaN's exponent: `element`
-// takes them out again.
+// A float. A NaN that is given by its bits in `dtype` becomes the double with these bits (f64) or,
+// for narrower types, a NaN that carries them in its lowest bits, from which `element` extracts
+// them.
 double Parser::float_value(DataType dtype) {
   Token first = peek();
   bool negative = accept("-");
@@ -63,12 +63,12 @@ double Parser::float_value(DataType dtype) {
       if (dtype.bits < 64 && bits >> dtype.bits) fail_at(first, "these bits don't fit the type");
       d = std::bit_cast<double>(0x7ff4000000000000 | bits);
     }
-    if (!std::isnan(d)) fail_at(first, "these bits are no NaN");
+    if (!std::isnan(d)) fail_at(first, "these bits are not a NaN");
     return d;
   } else if (t.kind == TokenKind::kInt || t.kind == TokenKind::kFloat) {
     auto [end, ec] = std::from_chars(t.text.data(), t.text.data() + t.text.size(), v);
     if (ec == std::errc::result_out_of_range) {
-      // Too small is 0 or a denormal; too large is no number of the type.
+      // A number that is too small becomes 0 or a denormal; one that is too large is an error.
       v = std::strtod(std::string(t.text).c_str(), nullptr);
       if (std::isinf(v)) fail_at(t, cat(t.text, " is too large for a float"), "inf");
     }
@@ -76,7 +76,7 @@ double Parser::float_value(DataType dtype) {
     fail_at(first, "a number is missing", "such as 0.5, -2, inf or nan");
   }
   if (dtype != f64 && std::isfinite(v) && v != 0) {
-    // Narrower types are read in one rounding: their shortest text is shortest for a float.
+    // Narrower types are parsed as a float, to round only once; their text is shortest for a float.
     float f = 0;
     auto [end, ec] = std::from_chars(t.text.data(), t.text.data() + t.text.size(), f);
     if (ec == std::errc()) v = f;
@@ -96,7 +96,7 @@ void Parser::element(DataType dtype, void* out) {
       if (dtype == bf16) bits = plain ? 0x7fc0 : bits & 0xffff;
       std::memcpy(out, &bits, static_cast<size_t>(dtype.bytes()));  // little-endian
       double back = loop::as_float(loop::scalar_load(dtype, out));
-      if (!std::isnan(back)) fail_at(first, cat("these bits are no NaN of ", short_name(dtype)));
+      if (!std::isnan(back)) fail_at(first, cat("these bits are not a NaN of ", short_name(dtype)));
       return;
     }
     if (dtype == f32) {
@@ -235,7 +235,7 @@ Operand Parser::tensor_constant() {
               "a text written with its weights beside it, or the elements");
     }
     auto bytes = byte_count(shape, type->dtype);
-    // Each element takes a token, so a size beyond the text is a mistake found before allocation.
+    // Each element is at least one token, so sizes beyond the text are refused before allocation.
     if (!bytes || *element_count(shape) > static_cast<int64_t>(tokens_.size())) {
       fail_at(first, "this constant has fewer elements than its type says");
     }
@@ -261,7 +261,7 @@ const WeightFile& Parser::weights(const Token& key) {
   if (weights_path_.empty()) {
     fail_at(key, "this text names no weight file", "`weights \"FILE\"` before the first function");
   }
-  // Beside the text; nothing outside its folder is read.
+  // The file lies beside the text; files outside its folder are refused.
   std::string_view path = weights_path_;
   if (path.starts_with('/') || path.find("..") != std::string_view::npos) {
     fail_at(key, cat("the weight file ", quoted(path), " lies outside the text's folder"));
@@ -283,7 +283,7 @@ Any Parser::any_value() {
   Nest nest(this, &value_depth_);
   const Token t = peek();
   if (accept("(")) {
-    expect(")", "after '(': only the absent value () starts so");
+    expect(")", "after '(': only () can start like this");
     return Any();
   }
   if (accept("[")) {
@@ -321,7 +321,7 @@ Any Parser::attr_value(AttrKind kind) {
   return any_value();
 }
 
-// `name=value, ...` up to `close`, which is taken.
+// `name=value, ...` up to and including `close`.
 Attrs Parser::attr_list(std::string_view close, const Operator* op) {
   Attrs out;
   list(close, "after attributes", [&] {

@@ -1,8 +1,8 @@
-// The parser of IR text: recursive descent over tokens; the grammar is docs/language.md. Functions
-// are built by Builder, so that what is parsed is typed and in A-normal form.
+// The parser of IR text: recursive descent over tokens; docs/language.md has the grammar. Builder
+// builds the functions, so that they are typed and in A-normal form.
 //
-// Recursion is bounded by kMaxNesting for each of blocks, types, sizes, attribute lists and scalar
-// expressions. Time is linear in the text but for type rules.
+// kMaxNesting bounds the nesting of blocks, types, sizes, attribute lists and scalar expressions,
+// each separately. Except for type rules, parsing takes linear time.
 #pragma once
 
 #include <map>
@@ -82,15 +82,15 @@ class Parser {
   TypeRef plain_type();
   Ref<const TensorType> tensor_type_();
   DataType dtype();
-  // The element type that the word names, of those that tensors have.
+  // The element type that the word names, if tensors may have it.
   static std::optional<DataType> element_type(const Token& t);
   Array<String> type_params();
 
   // ---- constants and attributes (parse_value.cc) ----
-  Operand constant_();  // null: no constant starts here
+  Operand constant_();  // null if no constant starts here
   bool starts_constant() const;
   Operand tensor_constant();
-  double float_value(DataType dtype);  // also integers, signs, inf, nan
+  double float_value(DataType dtype);  // including integers, signs, inf and nan
   void element(DataType dtype, void* out);
   int64_t int_value(const char* what);
   Any attr_value(AttrKind kind);
@@ -99,7 +99,7 @@ class Parser {
   const WeightFile& weights(const Token& key);
 
   // ---- blocks and right-hand sides (parse_expr.cc) ----
-  struct Names {  // what is visible, with what each level added
+  struct Names {  // the visible names, and those that each level added
     std::unordered_map<std::string_view, Operand> known;
     std::vector<std::vector<std::string_view>> levels;
   };
@@ -132,7 +132,7 @@ class Parser {
   friend class ComputeParser;
   loop::KernelInterfaceRef kernel(const Item& item);
   loop::KernelInterfaceRef compute(const Item& item);
-  // An error of loop::check as the user's mistake, at the item.
+  // Converts an error of loop::check to a Usage error at the item.
   [[noreturn]] void breaks_rule(const Item& item, const Error& error) const;
 
   Source source_;

@@ -1,4 +1,4 @@
-// Text that nobody wrote: mutants of valid programs are read, or refused as the user's mistake.
+// Mutants of valid programs must parse or give a Usage error.
 #include <gtest/gtest.h>
 
 #include <random>
@@ -22,7 +22,7 @@ class Mutants : public ::testing::Test {
     try {
       Module m = parse_module(text, "mutant.tn");
       check_module(m);
-      // What was read can be written and read again.
+      // A module that was parsed can be printed and parsed again.
       std::string once = to_text(m);
       if (once.find("{...}") == std::string::npos) {
         EXPECT_EQ(to_text(parse_module(once, "once.tn")), once) << text;
@@ -81,7 +81,7 @@ TEST_F(Mutants, OfRandomModules) {
   for (uint64_t seed = 0; seed < 40; ++seed) texts.push_back(to_text(random_module(seed)));
   for (int i = 0; i < 3000; ++i) {
     std::string t = texts[below(texts.size())];
-    // Around one function, so that mistakes are reached.
+    // Mutates one function, so that most of the text stays valid.
     for (size_t edits = 1 + below(3); edits > 0; --edits) {
       size_t at = below(t.size());
       switch (below(6)) {
@@ -141,11 +141,11 @@ TEST_F(Mutants, LongAndDeepText) {
     }
     return s;
   }() + "}");
-  // Tuples of one value twice, again and again: a type that doubles.
+  // Repeated tuples of one value twice: the type doubles each time.
   std::string doubling = head + "%a0 = (%x, %x) ";
   for (int i = 1; i < 200; ++i) doubling += cat("%a", i, " = (%a", i - 1, ", %a", i - 1, ") ");
   read(doubling + "%x }");
-  // Many bindings are linear.
+  // Many bindings take linear time.
   std::string bindings = head + "%v0 = add(%x, 1) ";
   for (int i = 1; i < 5000; ++i) bindings += cat("%v", i, " = mul(%v", i - 1, ", 2)\n");
   read(bindings + "%v4999 }");

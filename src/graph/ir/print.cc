@@ -1,4 +1,4 @@
-// The printer of IR text; its reader is parser.h, and docs/language.md has the grammar.
+// The printer of IR text; docs/language.md has the grammar.
 
 #include <set>
 #include <unordered_map>
@@ -18,7 +18,7 @@ namespace tenon::graph {
 
 namespace {
 
-// Keys for the large constants of a module, one per tensor, in order of appearance.
+// The keys of the large constants of a module, one per tensor, in order of appearance.
 class Weights {
  public:
   std::string key(const Tensor& tensor, std::string_view name) {
@@ -112,7 +112,7 @@ class Printer {
     return out + "]";
   }
 
-  // From the type parameters to the closing brace.
+  // Prints a function from its type parameters to the closing brace.
   void function_rest(int indent, const FunctionExpr& f) {
     out_ += type_params(f.type_params) + "(";
     for (size_t i = 0; i < f.params.size(); ++i) {
@@ -126,7 +126,7 @@ class Printer {
 
   // ---- names ----
 
-  // Each variable has one name in its whole function.
+  // The name of a variable, which is unique in its function.
   const std::string& name_of(const Var& v) {
     auto [at, is_new] = names_.try_emplace(&v);
     if (!is_new) return at->second;
@@ -138,7 +138,7 @@ class Printer {
     return at->second = "%" + name_text(name);
   }
 
-  // Which variables are read: a check's unit is seldom one of them. Recurses over nesting.
+  // Collects the variables that are read; the unit of a check rarely is. Recurses over nesting.
   void collect_reads(const Block& b) {
     for (const auto& binding : b.bindings) {
       const ExprRef& e = binding->value;
@@ -302,7 +302,7 @@ class Printer {
     return out;
   }
 
-  // Attributes that have their default are left out.
+  // Omits attributes that have their default.
   std::string attrs_text(const Attrs& attrs, const Operator* op) {
     std::string out;
     for (const auto& [name, value] : attrs) {

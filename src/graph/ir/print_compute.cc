@@ -72,7 +72,7 @@ class ComputePrinter : ScalarPrinter {
     }
   }
 
-  // The lines of a block and what closes it; `result` prints the parts that it names.
+  // Prints the lines of a block and its end; `result` prints the named parts.
   template <class F>
   void block(const F& result) {
     std::vector<const Expr*> outer = open_parts();

@@ -45,8 +45,9 @@ class KernelPrinter : ScalarPrinter {
     out_ += "}";
   }
 
-  // What a block is written as: a Seq by its statements, unless it has exactly one, which would
-  // read as that statement alone. A scope that ends the block takes its body's lines behind it.
+  // Prints the statements of a block. A Seq is printed as its statements, unless it has exactly
+  // one, which would read back as that statement. The body of a scope at the end of the block
+  // follows it.
   void statements(int indent, StmtRef s) {
     while (true) {
       if (s->kind == StmtKind::kSeq) {

@@ -1,5 +1,5 @@
-// Kernels in module text: loop nests, whose reader is parse_kernel.cc, and computes, whose reader
-// is parse_compute.cc.
+// Prints kernels in module text: loop nests, which parse_kernel.cc reads, and computes, which
+// parse_compute.cc reads.
 #pragma once
 
 #include <string>
@@ -9,8 +9,8 @@
 
 namespace tenon::graph {
 
-// Appends `kernel @name(...) -> (...) { ... }` or `compute @name(...) -> (...) { ... }`, and a line
-// feed.
+// Appends `kernel @name(...) -> (...) { ... }` or `compute @name(...) -> (...) { ... }` and a
+// newline.
 void print_kernel(const loop::KernelInterfaceRef& kernel, std::string_view name, std::string* out);
 void print_compute(const loop::Compute& compute, std::string_view name, std::string* out);
 

@@ -112,7 +112,7 @@ std::string ScalarPrinter::expr(int indent, const ExprRef& root) {
       parts[e.get()] = {known->second, true, 0};
       return;
     }
-    // A node all of whose uses lie in named parts is visited but not printed.
+    // A node whose uses all lie in named parts is visited but not printed.
     Part p = part(*e, parts);
     bool shared = uses_[e.get()] > 1 && !is_leaf(*e);
     if (shared || (p.depth > kMaxDepth && e != root) || p.text.size() > 2000) {

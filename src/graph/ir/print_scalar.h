@@ -1,5 +1,5 @@
-// Scalar expressions in module text: what the printers of loop nests and computes share; the reader
-// is parse_scalar.cc.
+// Prints scalar expressions in module text, for the printers of loop nests and computes;
+// parse_scalar.cc reads them.
 #pragma once
 
 #include <string>
@@ -19,22 +19,23 @@ class ScalarPrinter {
   void pad(int indent) { out_.append(static_cast<size_t>(indent) * 2, ' '); }
   void line(int indent, std::string_view text);
 
-  // The object's name, made from `wanted` where it has none yet.
+  // The object's name; a new object gets a unique name made from `wanted`.
   std::string unique(const Object* o, std::string_view wanted);
-  void forget(const Object* o);  // so that another may take its name
+  void forget(const Object* o);  // makes its name available again
   std::string buffer_type(const loop::Buffer& b);
   std::string buffers(const Array<Ref<const loop::Buffer>>& list);
-  static std::string integers(const Array<String>& names);  // ` integers(n, m)`, or nothing
+  static std::string integers(const Array<String>& names);  // ` integers(n, m)`, or ""
 
-  // What is printed next: parts that occur in it several times get names. Called once for each of
-  // its expressions, with one `seen`.
+  // Gives names to parts that occur several times in what is printed next. Call it for each of its
+  // expressions with the same `seen`.
   void count_uses(const loop::ExprRef& root, std::unordered_set<const loop::Expr*>* seen);
-  // A part's name holds until its block ends: a variable of another loop may look the same.
+  // A part's name is visible until its block ends, since variables of other loops may have the same
+  // name.
   std::vector<const loop::Expr*> open_parts();
   void close_parts(std::vector<const loop::Expr*> outer);
-  // The text, after lines that name the parts which are shared or nested deep.
+  // The text of an expression. Prints lines that name shared and deeply nested parts first.
   std::string expr(int indent, const loop::ExprRef& root);
-  std::string exprs(int indent, const Array<loop::ExprRef>& list);  // with commas between
+  std::string exprs(int indent, const Array<loop::ExprRef>& list);  // separated by commas
 
   std::string& out_;
   std::unordered_map<const loop::Expr*, int> uses_;

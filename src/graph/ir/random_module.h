@@ -1,4 +1,4 @@
-// Random modules that keep every rule and have every construct of graph IR: for round trips.
+// Random valid modules with every construct of graph IR, for tests of round trips.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,7 @@
 
 namespace tenon::graph {
 
-// The same module for the same seed. Needs the operators of register_test_operators.
+// The module of a seed. Uses the operators of register_test_operators.
 Module random_module(uint64_t seed);
 
 }  // namespace tenon::graph

@@ -563,8 +563,7 @@ namespace {
 TEST(RandomModule, IsValidAndReadsBackEqual) {
   register_test_operators();
   register_graph_types();
-  const char* more =
-      std::getenv("TENON_RANDOM_MODULES");  // how many; by default what takes seconds
+  const char* more = std::getenv("TENON_RANDOM_MODULES");  // how many; the default takes seconds
   const uint64_t count = more ? std::stoull(more) : 300;
   for (uint64_t seed = 0; seed < count; ++seed) {
     Module m = random_module(seed);

@@ -1,5 +1,5 @@
-// The walk that most passes are made of: a function is rebuilt binding by binding, and a pass says
-// what to put in the place of each.
+// The base of most passes: a walk that rebuilds functions binding by binding. The pass decides what
+// replaces each binding.
 #pragma once
 
 #include <optional>
@@ -10,29 +10,29 @@
 
 namespace tenon::graph {
 
-// Subclasses override `rewrite`. Nested blocks are walked in order; recursion is over nesting only.
+// Subclasses override `rewrite`. Nested blocks are walked in order; only nesting is recursive.
 class Rewriter {
  public:
   virtual ~Rewriter() = default;
 
-  // Every function of `module` rewritten; kernels and data types are kept.
+  // Rewrites every function of `module`; keeps kernels and data types.
   Module run(const Module& module);
   FunctionRef run(const FunctionRef& function);
 
  protected:
-  // What the binding `var = value` becomes; `value`'s operands are already the new ones. Returns
-  // the operand that stands for `var` from here on. The default keeps it.
+  // Rewrites the binding `var = value`, where the operands of `value` are already replaced. Returns
+  // the operand that replaces `var`. The default keeps the binding.
   virtual Operand rewrite(const VarRef& var, const ExprRef& value);
-  // Whether the binding goes, blocks and all; nothing that stays may use its variable.
+  // Whether to drop the binding and its blocks; no remaining binding may use its variable.
   virtual bool drops(const Binding& binding) const;
-  // Before a function's bindings are walked.
+  // Called before a function's bindings are walked.
   virtual void enter(const FunctionRef& function);
-  // Around each block, the function's own too.
+  // Called around each block, including that of the function.
   virtual void open_block() {}
   virtual void close_block() {}
 
   Operand keep(const VarRef& var, const ExprRef& value);
-  // The new operand for an old one.
+  // The operand that replaces an old one.
   Operand mapped(const Operand& old) const;
   std::vector<Operand> mapped(const Array<Operand>& old) const;
   void map(const VarRef& old, const Operand& now);
@@ -55,10 +55,10 @@ class Rewriter {
   std::unordered_map<const Var*, Operand> map_;
 };
 
-// Types of the module's functions, for builders.
+// The types of the module's functions, for builders.
 GlobalTypes global_types(const Module& module);
 
-// `wanted`, or with a number behind it if `taken` has that name.
+// `wanted`, with a number appended if `taken` has that name.
 template <class Value>
 std::string free_name(std::string_view wanted, const Map<String, Value>& taken) {
   std::string name(wanted);
@@ -66,20 +66,20 @@ std::string free_name(std::string_view wanted, const Map<String, Value>& taken) 
   return name;
 }
 
-// `module` with its functions replaced.
+// `module` with other functions.
 Module with_functions(const Module& module, Map<String, FunctionRef> functions);
 
-// How often each variable is used in a function, nested blocks included.
+// How often each variable is used in a function, including nested blocks.
 std::unordered_map<const Var*, int64_t> count_uses(const FunctionRef& function);
 
-// The operator of a call, or null for a call of anything else and for what is not a call.
+// The operator of a call, or null for other calls and values.
 const Operator* operator_of(const Call& call);
 const Operator* operator_of(const ExprRef& value);
 // `value` as a call of the operator `name`, or null.
 const Call* as_op(const ExprRef& value, std::string_view name);
-// The axes of a call of `transpose`, none negative.
+// The permutation of a call of `transpose`, without negative axes.
 std::vector<int64_t> permutation_of(const Call& transpose);
-// The one element of a constant tensor of floats or of i32 or i64, whatever its rank.
+// The element of a constant tensor of floats, i32 or i64 with one element, of any rank.
 std::optional<double> single_number(const Operand& operand);
 
 }  // namespace tenon::graph

@@ -1,4 +1,4 @@
-// The order of types by what they know, and the comparison that leaves sizes to run time.
+// The subtype order of types, and the comparison that leaves sizes to run time.
 
 #include <algorithm>
 
@@ -41,8 +41,8 @@ bool tensor_fits(const TensorType& from, const TensorType& to, Unproved* unprove
   return from.value_known && dims_fit(from.values, to.values, unproved);
 }
 
-// `type` with the symbols that its parameters bind called a0, a1, ... in order of appearance, so
-// that function types which differ in these names alone are the same.
+// `type` with the symbols that its parameters bind renamed to a0, a1, ... in order of appearance,
+// so that function types that differ only in these names are equal.
 TypeRef with_canonical_names(const FunctionType& type) {
   std::vector<std::string> own;
   for (const TypeRef& p : type.params) collect_binding_symbols(p, &own);
@@ -164,7 +164,7 @@ bool fits(const TypeRef& from, const TypeRef& to, Unproved* unproved) {
       return all_fit(from.as<TupleType>()->fields, to.as<TupleType>()->fields);
     case FunctionType::kTypeIndex:
       return function_fits(*from.as<FunctionType>(), *to.as<FunctionType>());
-    // Values are immutable, so containers are covariant; but no check reaches into one.
+    // Values are immutable, so containers are covariant; but elements can't be checked at run time.
     case ArrayType::kTypeIndex:
       return is_subtype(from.as<ArrayType>()->element, to.as<ArrayType>()->element);
     case AdtType::kTypeIndex: {

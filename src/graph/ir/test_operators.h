@@ -1,11 +1,12 @@
-// A handful of operators for the tests of this room, which stands below the real table.
+// A few operators for the tests of this folder, which can't use graph/op.
 #pragma once
 
 #include "graph/ir/builder.h"
 
 namespace tenon::graph {
 
-// relu add sub mul less matmul nonzero reshape shape_of concat split; once, again is fine.
+// Registers relu add sub mul less matmul nonzero reshape shape_of concat split. May be called
+// repeatedly.
 void register_test_operators();
 
 }  // namespace tenon::graph

@@ -93,7 +93,7 @@ Values value_sub(const InferContext& cx, const TensorType&) {
 Operator entry(const char* name, OpKind kind, std::vector<OperandSpec> operands, InferFn infer,
                std::vector<AttrSpec> attrs = {}) {
   Operator op{name, kind, std::move(operands), std::move(attrs), "of tests", infer};
-  op.lower = [](const LowerContext&) { return loop::ComputeRef(); };  // never asked for
+  op.lower = [](const LowerContext&) { return loop::ComputeRef(); };  // never called
   return op;
 }
 

@@ -1,5 +1,5 @@
-// The text of graph IR: what is printed parses back to an equal module, for every module.
-// The grammar is docs/language.md.
+// The text of graph IR. Every module that is printed parses back to an equal module.
+// docs/language.md has the grammar.
 #pragma once
 
 #include <string>
@@ -12,9 +12,9 @@ namespace tenon::graph {
 inline constexpr int64_t kMaxInlineElements = 64;
 
 struct PrintOptions {
-  // Constants over kMaxInlineElements are written as references into this file (path as written in
-  // the text, beside which it lies) when set, and are elided otherwise; the parser refuses the
-  // elided form by name. `save_module` writes the file.
+  // If set, constants with more than kMaxInlineElements elements are printed as references to this
+  // file, a path relative to the text, which `save_module` writes. Otherwise they are elided, which
+  // the parser refuses with an error that names the constant.
   std::string weights_path;
   bool show_spans = false;
 };
@@ -24,21 +24,21 @@ std::string to_text(const FunctionRef& function, const PrintOptions& options = {
 
 std::string to_text(const loop::KernelInterfaceRef& kernel, std::string_view name);
 
-// Writes the text to `path` and, where constants are large, their elements to `path`.weights beside
-// it. Throws Error (Usage) when a file can't be written.
+// Writes the text to `path` and the elements of large constants to `path`.weights. Throws Usage if
+// a file can't be written.
 void save_module(const Module& module, const std::string& path);
 
-// Throws Error (Usage) with line and column. `name` is the file's name in errors; weight files are
-// looked up beside it. Calls are type-checked as they are built.
+// Parses a module. `name` is the file's name in errors; weight files are looked up beside it. Calls
+// are type-checked as they are built. Throws Usage with line and column.
 Module parse_module(std::string_view text, std::string_view name);
 
-// A type, such as `tensor[n, 4; f32]`. Throws Error (Usage) for text that is none.
+// Parses a type such as `tensor[n, 4; f32]`. Throws Usage if the text is not a type.
 TypeRef parse_type(std::string_view text);
 
-// Whether the first word that is no comment begins a module.
+// Whether the first word after comments begins a module.
 bool begins_like_module(std::string_view text);
 
-// A size as types have it, such as `2*n + 1`. Throws Error (Usage) for text that is none.
+// Parses a size such as `2*n + 1`. Throws Usage if the text is not a size.
 Dim parse_size(std::string_view text);
 
 }  // namespace tenon::graph

@@ -33,7 +33,7 @@ class TextTest : public ::testing::Test {
     }
     return "no error";
   }
-  // The text of the parsed module, which must itself parse back to an equal one.
+  // Parses the text, prints the module, and requires that this parses back to an equal module.
   std::string again(std::string_view text) {
     Module m = parse_module(text, "t.tn");
     check_module(m);

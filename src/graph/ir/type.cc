@@ -189,8 +189,7 @@ bool is_scalar_dtype(DataType dtype) {
 
 namespace {
 
-// A copy of `type` whose sizes and parts went through the functions; the type itself if nothing
-// changed is not promised.
+// `type` with the functions applied to its sizes and parts. May copy it even if nothing changes.
 template <class OnDim, class OnType>
 TypeRef rebuild(const TypeRef& type, const OnDim& on_dim, const OnType& on_type) {
   auto dims = [&](const Array<Dim>& list) {
@@ -320,7 +319,7 @@ void collect_symbols(const TypeRef& type, std::vector<std::string>* names) {
       });
 }
 
-// Calls `f` on each type directly inside.
+// Calls `f` on each direct part of the type.
 template <class F>
 void for_each_part(const TypeRef& type, const F& f) {
   rebuild(

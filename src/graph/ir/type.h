@@ -36,7 +36,7 @@ inline constexpr int64_t kMaxCarriedValues = 64;
 struct TensorType : Type {
   DataType dtype;
   int64_t rank = kUnknownRank;
-  bool dims_known = false;  // then dims.size() == rank
+  bool dims_known = false;  // if true, dims.size() == rank
   Array<Dim> dims;
   bool value_known = false;  // then values has one expression per element
   Array<Dim> values;
@@ -58,7 +58,7 @@ struct ShapeType : Type {
   TENON_TYPE(TypeIndex::GraphBegin + 0x3);
 };
 
-struct TupleType : Type {  // the empty tuple is the unit
+struct TupleType : Type {  // the empty tuple is the unit type
   Array<TypeRef> fields;
   TENON_TYPE(TypeIndex::GraphBegin + 0x4);
 };
@@ -95,11 +95,11 @@ struct OpaqueType : Type {
 Ref<const TensorType> tensor_type(DataType dtype, const std::vector<Dim>& dims);
 Ref<const TensorType> tensor_type_of_rank(DataType dtype, int64_t rank);
 Ref<const TensorType> tensor_type_unknown(DataType dtype);
-// `type` with element values; type's dims are constant and hold values.size() elements.
+// `type` with element values. Its dimensions must be constant, with values.size() elements in all.
 Ref<const TensorType> with_values(const Ref<const TensorType>& type,
                                   const std::vector<Dim>& values);
 Ref<const TensorType> without_values(const Ref<const TensorType>& type);
-// `type` with no element values carried anywhere in it.
+// `type` without carried element values, also in its parts.
 TypeRef without_known_values(const TypeRef& type);
 TypeRef scalar_type(DataType dtype);
 TypeRef shape_type(const std::vector<Dim>& dims);
@@ -109,47 +109,45 @@ TypeRef array_type(TypeRef element);
 TypeRef adt_type(std::string_view name, const std::vector<TypeRef>& args);
 TypeRef function_type(const std::vector<TypeRef>& params, TypeRef result);
 
-// Down-casts: null when `type` is of another kind.
+// Downcasts; null if `type` has another kind.
 template <class T>
 const T* type_as(const TypeRef& type) {
   return type.template as<T>();
 }
 
-// The type where it is a tensor's of known dimensions, else null.
+// The type if it is a tensor type of known dimensions, else null.
 const TensorType* known_tensor(const TypeRef& type);
 bool same_type(const TypeRef& a, const TypeRef& b);
-// Whether both are tensors whose dimensions are known and proved equal for all values of their
-// symbols; element types and element values may differ.
+// Whether both are tensor types whose dimensions are known and provably equal for all values of
+// their symbols; element types and element values may differ.
 bool same_dims(const TypeRef& a, const TypeRef& b);
-// The same, of one element type.
+// The same, and they have the same element type.
 bool same_tensor(const TypeRef& a, const TypeRef& b);
-// Whether a value of type `from` may stand where `to` is declared: equal, or less is known by `to`.
-// Sizes must be proved equal.
+// Whether `from` is a subtype of `to`: equal to it or more precise. Sizes must be provably equal.
 bool is_subtype(const TypeRef& from, const TypeRef& to);
-// The same where sizes that can't be told apart count as equal; these pairs (from's, to's) are
-// appended to `unproved`. False where no run could make `from` fit.
+// The same, but sizes that may be equal count as equal; these pairs (from's, to's) are appended to
+// `unproved`. False if `from` can't fit at run time.
 bool fits(const TypeRef& from, const TypeRef& to, std::vector<std::pair<Dim, Dim>>* unproved);
-// What both are: the join of an `if`'s arms. Null when there is none.
+// The most precise common supertype, for the arms of an `if`. Null if there is none.
 TypeRef join(const TypeRef& a, const TypeRef& b);
 TypeRef substitute(const TypeRef& type, const DimSubstitution& map);
 TypeRef substitute_type_vars(const TypeRef& type, const Map<String, TypeRef>& map);
-// Every symbol of the type, each once. The symbols that the parameters of a function type within it
-// bind are its own and don't count.
+// Appends each symbol of the type once. Symbols that parameters of a nested function type bind are
+// local to that type and are not included.
 void collect_symbols(const TypeRef& type, std::vector<std::string>* names);
-// The symbols that a value of the type binds: those that stand alone as a dimension or an element
+// Appends the symbols that a value of the type binds: those that are a whole dimension or element
 // of it, or of a field of a tuple.
 void collect_binding_symbols(const TypeRef& type, std::vector<std::string>* names);
-// The type without what is told in symbols that `keep` refuses: such dimensions leave the rank,
-// such elements are dropped.
+// Drops dimensions and values that mention symbols that `keep` rejects; ranks are kept.
 TypeRef erase_symbols(const TypeRef& type, const std::function<bool(std::string_view)>& keep);
 
-// The device of the first tensor in the type that is not the host's; 0 where all are.
+// The device of the first tensor in the type that is not on the host, or 0.
 int64_t other_device(const TypeRef& type);
-// Whether a function in it has type parameters.
+// Whether a function type in it has type parameters.
 bool has_type_parameters(const TypeRef& type);
 
-// Types that are larger or deeper than this are refused by whoever makes bindings: nested tuples of
-// one value double at every step.
+// Bindings may not have larger or deeper types. Nested tuples of one value twice double the size at
+// every step.
 inline constexpr int kMaxTypeSize = 4096;
 // The number of nodes in a type as a tree, counting up to kMaxTypeSize + 1, and its depth.
 struct TypeMeasure {
@@ -158,11 +156,11 @@ struct TypeMeasure {
 TypeMeasure measure(const TypeRef& type);
 
 std::string to_text(const TypeRef& type);
-// "f32", "i64", "bool": as IR text and messages write element types.
+// "f32", "i64", "bool": the element type in IR text and messages.
 std::string short_name(DataType dtype);
-// bool, i64, f32, f64: what a register holds.
+// Whether registers can hold the type: bool, i64, f32, f64.
 bool is_scalar_dtype(DataType dtype);
-// The shape in messages and text: "[n, 4]".
+// The shape as in messages and text: "[n, 4]".
 std::string dims_text(const Array<Dim>& dims);
 
 }  // namespace tenon::graph

@@ -1,11 +1,12 @@
-// The parts of a right-hand side, for whoever walks graph IR.
+// Walks over the parts of a right-hand side.
 #pragma once
 
 #include "graph/ir/expr.h"
 
 namespace tenon::graph {
 
-// Calls `f` on each operand of a right-hand side, absent ones too, those inside nested blocks not.
+// Calls `f` on each operand of a right-hand side, including absent ones, but not those in nested
+// blocks.
 template <class F>
 void for_each_operand(const ExprRef& value, const F& f) {
   if (auto* call = value.as<Call>()) {
@@ -28,7 +29,7 @@ void for_each_operand(const ExprRef& value, const F& f) {
   }
 }
 
-// Calls `f` on each block directly inside a right-hand side.
+// Calls `f` on each direct block of a right-hand side.
 template <class F>
 void for_each_block(const ExprRef& value, const F& f) {
   if (auto* branch = value.as<If>()) {

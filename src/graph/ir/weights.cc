@@ -24,7 +24,7 @@ constexpr NamedDtype kDtypes[] = {
 };
 
 [[noreturn]] void damaged(const std::string& path, const std::string& what) {
-  throw Error(ErrorKind::Damaged, cat(path, " is no weight file"))
+  throw Error(ErrorKind::Damaged, cat(path, " is not a weight file"))
       .found(what)
       .expected("safetensors, as the printer writes it");
 }
@@ -53,7 +53,7 @@ WeightFile::WeightFile(const std::string& path) {
   if (!in) damaged(path, "it ended while it was read");
 
   nlohmann::json json = nlohmann::json::parse(header, nullptr, false);
-  if (!json.is_object()) damaged(path, "its header is no JSON object");
+  if (!json.is_object()) damaged(path, "its header is not a JSON object");
   for (const auto& item : json.items()) {
     const std::string& key = item.key();
     const nlohmann::json& entry = item.value();
@@ -65,7 +65,7 @@ WeightFile::WeightFile(const std::string& path) {
       bad("dtype, shape and data_offsets are needed");
     }
     auto natural = [&](const nlohmann::json& j) {
-      if (!j.is_number_unsigned() || j.get<uint64_t>() > INT64_MAX) bad("a size is no number");
+      if (!j.is_number_unsigned() || j.get<uint64_t>() > INT64_MAX) bad("a size is not a number");
       return static_cast<int64_t>(j.get<uint64_t>());
     };
     DataType dtype;
@@ -84,7 +84,7 @@ WeightFile::WeightFile(const std::string& path) {
     const char* data = all.data_as<char>() + begin;
     Tensor tensor;
     if (reinterpret_cast<uintptr_t>(data) % static_cast<uintptr_t>(dtype.bytes()) != 0) {
-      tensor = Tensor::empty(shape, dtype);  // unaligned: a copy
+      tensor = Tensor::empty(shape, dtype);  // copies unaligned data
       std::memcpy(tensor.data(), data, static_cast<size_t>(*bytes));
     } else {
       tensor = Tensor::view(data, shape, dtype, all.ref());

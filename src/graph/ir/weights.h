@@ -1,4 +1,4 @@
-// Weight files: the constants of a module beside its text, in the safetensors format.
+// Weight files hold the large constants of a textual module, in the safetensors format.
 //
 //   8 bytes   n, little-endian
 //   n bytes   JSON: {"key": {"dtype": "F32", "shape": [2, 3], "data_offsets": [0, 24]}, ...}
@@ -16,18 +16,17 @@ namespace tenon::graph {
 
 class WeightFile {
  public:
-  // Reads the whole file into memory that its tensors share. Throws Error: Usage when it can't be
-  // opened, Damaged for what is no weight file.
+  // Reads the whole file into memory that its tensors share. Throws Usage if it can't be opened,
+  // Damaged if it is not a weight file.
   explicit WeightFile(const std::string& path);
-  // Null: there is none of that key.
+  // Null if there is no such key.
   Tensor find(std::string_view key) const;
 
  private:
   std::map<std::string, Tensor, std::less<>> tensors_;
 };
 
-// Throws Error (Usage) when the file can't be written, and for an element type without a name in
-// the format.
+// Throws Usage if the file can't be written or the format has no name for an element type.
 void write_weights(const std::string& path,
                    const std::vector<std::pair<std::string, Tensor>>& tensors);
 
