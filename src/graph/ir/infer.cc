@@ -3,8 +3,9 @@
 #include <algorithm>
 
 #include "graph/ir/infer_kernel_call.h"
+#include "graph/ir/infer_match_shape.h"
+#include "graph/ir/infer_operator_call.h"
 #include "graph/ir/instantiate.h"
-#include "graph/ir/intrinsic.h"
 #include "graph/ir/packed_call.h"
 
 namespace tenon::graph {
@@ -100,7 +101,7 @@ class Inference {
         out_.type = construct(*value.as<Construct>());
         break;
       case MatchShape::kTypeIndex:
-        out_.type = match_shape(*value.as<MatchShape>());
+        out_.type = infer_match_shape(*value.as<MatchShape>());
         break;
       case Check::kTypeIndex:
         out_.type = unit_type();
@@ -143,7 +144,7 @@ class Inference {
   TypeRef call(const Call& c) {
     switch (c.kind) {
       case CalleeKind::kOperator:
-        return operator_call(c);
+        return infer_operator_call(c, options_, &out_);
       case CalleeKind::kGlobal: {
         const TypeRef* t = options_.signatures->functions.find(c.callee);
         if (!t) fail(cat("there is no function @", c.callee));
@@ -172,178 +173,8 @@ class Inference {
 
   TypeRef function_call(const FunctionType& f, const Call& c, const std::string& what) {
     Instance instance = instantiate(f, c.args, what);
-    append(std::move(instance.conditions));
+    for (auto& c : instance.conditions) out_.conditions.push_back(std::move(c));
     return instance.result;
-  }
-
-  TypeRef operator_call(const Call& c) {
-    const Operator* op = OperatorTable::global().find(c.callee);
-    if (!op) {
-      throw Error(ErrorKind::Usage, cat("there is no operator '", c.callee, "'"))
-          .help("`tenon ops --ir` lists the operators");
-    }
-    check_arity(*op, c);
-    InferContext cx(c, [&](std::string_view hint) {
-      Dim d = options_.fresh(hint);
-      out_.fresh.push_back(d.node().name.str());
-      return d;
-    });
-    bool any_scalar = false, all_scalars = !c.args.empty();
-    for (const Operand& a : c.args) {
-      if (!a) continue;
-      bool scalar = type_as<ScalarType>(type_of(a)) != nullptr;
-      any_scalar |= scalar;
-      all_scalars &= scalar;
-    }
-    if (any_scalar && !op->scalars) cx.fail("it takes tensors, but an operand is a scalar");
-    cx.require_dtypes();
-    TypeRef result = op->infer(cx);
-    if (const auto* t = type_as<TensorType>(result); t && op->value && can_carry(*t)) {
-      if (auto values = values_of(*op, cx, *t)) {
-        if (t->dtype == i32) require_in_i32(cx, *values);
-        result = with_values(share(t), *values);
-      }
-    }
-    if (TypeRef small = with_small_sizes(result); small != result) {
-      out_.spelt_out = result;
-      result = small;
-    }
-    append(cx.conditions());
-    if (any_scalar && all_scalars) return as_scalar(cx, result);
-    return result;
-  }
-
-  void check_arity(const Operator& op, const Call& c) {
-    size_t least = 0, most = op.operands.size();
-    for (const OperandSpec& spec : op.operands) {
-      if (spec.arity != OperandSpec::kOptional) ++least;
-      if (spec.arity == OperandSpec::kVariadic) most = SIZE_MAX;
-    }
-    if (c.args.size() < least || c.args.size() > most) {
-      throw Error(ErrorKind::Usage,
-                  cat("operator '", op.name, "' is called with the wrong number of operands"))
-          .found(cat(c.args.size()))
-          .expected(most == SIZE_MAX ? cat(least, " or more")
-                    : most == least  ? cat(least)
-                                     : cat(least, " to ", most),
-                    operand_names(op));
-    }
-    for (size_t i = 0; i < c.args.size(); ++i) {
-      const OperandSpec& spec = op.operands[std::min(i, op.operands.size() - 1)];
-      if (!c.args[i] && spec.arity == OperandSpec::kOne) {
-        fail(cat("operator '", op.name, "': operand '", spec.name, "' is absent"));
-      }
-    }
-  }
-
-  static std::string operand_names(const Operator& op) {
-    std::vector<std::string> names;
-    for (const OperandSpec& spec : op.operands) {
-      names.push_back(cat(spec.name, spec.arity == OperandSpec::kOptional   ? "?"
-                                     : spec.arity == OperandSpec::kVariadic ? "..."
-                                                                            : ""));
-    }
-    return tenon::join(names, ", ");
-  }
-
-  static bool can_carry(const TensorType& t) {
-    if (!t.dims_known || t.rank > 1 || t.value_known) return false;
-    if (!t.dtype.is_int() && !t.dtype.is_bool()) return false;
-    return t.rank == 0 || (t.dims[0].is_const() && *t.dims[0].as_const() <= kMaxCarriedValues);
-  }
-
-  // Larger sizes are left to run time. Where shapes are computed from shapes, they would otherwise
-  // grow without bound (in a decoder, threefold with every layer).
-  static constexpr int kMaxSizeNodes = 128;
-
-  static bool is_small(const Dim& d) {
-    int count = 0;
-    std::vector<const DimNode*> stack = {&d.node()};
-    while (!stack.empty()) {
-      const DimNode* n = stack.back();
-      stack.pop_back();
-      if (++count > kMaxSizeNodes) return false;
-      for (const auto& a : n->args) stack.push_back(a.get());
-    }
-    return true;
-  }
-
-  static bool are_small(const Array<Dim>& dims) {
-    return std::all_of(dims.begin(), dims.end(), is_small);
-  }
-
-  TypeRef with_small_sizes(const TypeRef& type) {
-    if (const auto* u = type_as<TupleType>(type)) {
-      auto out = make<TupleType>();
-      bool changed = false;
-      for (const TypeRef& f : u->fields) {
-        out->fields.push_back(with_small_sizes(f));
-        changed = changed || out->fields.back() != f;
-      }
-      if (!changed) return type;
-      return out;
-    }
-    const auto* t = type_as<TensorType>(type);
-    if (!t || (are_small(t->dims) && are_small(t->values))) return type;
-    auto out = make<TensorType>(*t);
-    if (!are_small(t->values)) {
-      out->value_known = false;
-      out->values.clear();
-    }
-    for (size_t i = 0; i < t->dims.size(); ++i) {
-      if (is_small(t->dims[i])) continue;
-      Dim d = options_.fresh("size");
-      out_.fresh.push_back(d.node().name.str());
-      out->dims.set(i, d);
-    }
-    return out;
-  }
-
-  // Numbers beyond 64 bits wrap at run time, which sizes can't express, so nothing is known then.
-  static std::optional<std::vector<Dim>> values_of(const Operator& op, const InferContext& cx,
-                                                   const TensorType& t) {
-    try {
-      return op.value(cx, t);
-    } catch (const Error& e) {
-      if (e.kind() == ErrorKind::Internal) throw;
-      return std::nullopt;
-    }
-  }
-
-  // Requires that i32 elements don't wrap, since the type carries them as sizes. Elements of
-  // operands were checked before.
-  static void require_in_i32(InferContext& cx, const std::vector<Dim>& values) {
-    for (const Dim& v : values) {
-      if (carried_in_i32(cx, v)) continue;
-      cx.require_less_equal(INT32_MIN, v, "a size computed in i32");
-      cx.require_less_equal(v, INT32_MAX, "a size computed in i32");
-    }
-  }
-
-  static bool carried_in_i32(const InferContext& cx, const Dim& v) {
-    return std::any_of(cx.call().args.begin(), cx.call().args.end(), [&](const Operand& a) {
-      TypeRef type = type_of(a);
-      const auto* t = type_as<TensorType>(type);
-      return t && t->dtype == i32 && t->value_known &&
-             std::find(t->values.begin(), t->values.end(), v) != t->values.end();
-    });
-  }
-
-  static TypeRef as_scalar(const InferContext& cx, const TypeRef& result) {
-    if (result.is<ScalarType>()) return result;  // the rule returned a scalar type
-    const auto* t = type_as<TensorType>(result);
-    if (!t || t->rank != 0) {
-      cx.fail(cat("on scalars it gives ", to_text(result), ", which is not a scalar"));
-    }
-    if (!is_scalar_dtype(t->dtype)) {
-      cx.fail(
-          cat("on scalars it gives ", short_name(t->dtype), "; a scalar is bool, i64, f32 or f64"));
-    }
-    auto s = make<ScalarType>();
-    s->dtype = t->dtype;
-    s->value_known = t->value_known && t->dtype == i64;
-    if (s->value_known) s->value = t->values[0];
-    return s;
   }
 
   void check_condition(const Operand& condition, const char* what) {
@@ -491,98 +322,6 @@ class Inference {
                   &out_.conditions);
     }
     return adt_type(c.adt->name, e.type_args.to_vector());
-  }
-
-  TypeRef match_shape(const MatchShape& e) {
-    TypeRef t = type_of(e.value);
-    if (!e.elements || type_as<ShapeType>(t)) require_rank(e.dims.size());
-    return e.elements ? match_elements(t, e.dims) : match_dims(t, e.dims);
-  }
-
-  static void require_rank(size_t rank) {
-    if (rank <= static_cast<size_t>(kMaxRank)) return;
-    throw Error(ErrorKind::Usage, "more dimensions than a shape has")
-        .found(cat(rank))
-        .expected(cat("at most ", kMaxRank));
-  }
-
-  static void refute(const Array<Dim>& known, const Array<Dim>& stated, const TypeRef& t) {
-    bool differ = known.size() != stated.size();
-    for (size_t i = 0; !differ && i < known.size(); ++i)
-      differ = proves_differ(known[i], stated[i]);
-    if (!differ) return;
-    throw Error(ErrorKind::Usage, "the value can't match")
-        .found(to_text(t))
-        .expected(dims_text(stated));
-  }
-
-  TypeRef match_dims(const TypeRef& t, const Array<Dim>& dims) {
-    if (const auto* x = type_as<TensorType>(t)) {
-      if (x->dims_known) refute(x->dims, dims, t);
-      if (x->rank != kUnknownRank && x->rank != static_cast<int64_t>(dims.size())) {
-        throw Error(ErrorKind::Usage, "the value has the wrong rank")
-            .found(to_text(t))
-            .expected(dims_text(dims));
-      }
-      auto out = make<TensorType>(*x);
-      out->rank = static_cast<int64_t>(dims.size());
-      out->dims_known = true;
-      out->dims = dims;
-      if (x->value_known && !dims_const(dims)) {
-        out->value_known = false;
-        out->values.clear();
-      }
-      return out;
-    }
-    if (const auto* s = type_as<ShapeType>(t)) return match_shape_value(*s, t, dims);
-    throw Error(ErrorKind::Usage, "match_shape needs a tensor or a shape").found(to_text(t));
-  }
-
-  static bool dims_const(const Array<Dim>& dims) {
-    return std::all_of(dims.begin(), dims.end(), [](const Dim& d) { return d.is_const(); });
-  }
-
-  static TypeRef match_shape_value(const ShapeType& s, const TypeRef& t, const Array<Dim>& dims) {
-    if (s.dims_known) refute(s.dims, dims, t);
-    if (s.rank != kUnknownRank && s.rank != static_cast<int64_t>(dims.size())) {
-      throw Error(ErrorKind::Usage, "the shape has the wrong rank")
-          .found(to_text(t))
-          .expected(dims_text(dims));
-    }
-    return shape_type(dims.to_vector());
-  }
-
-  TypeRef match_elements(const TypeRef& t, const Array<Dim>& elements) {
-    if (const auto* s = type_as<ScalarType>(t); s && s->dtype == i64) {
-      if (elements.size() != 1) {
-        throw Error(ErrorKind::Usage, "a scalar has one element").found(dims_text(elements));
-      }
-      if (s->value_known) refute({s->value}, elements, t);
-      auto out = make<ScalarType>(*s);
-      out->value_known = true;
-      out->value = elements[0];
-      return out;
-    }
-    if (const auto* h = type_as<ShapeType>(t)) return match_shape_value(*h, t, elements);
-    const auto* x = type_as<TensorType>(t);
-    if (!x || !x->dtype.is_int()) {
-      throw Error(ErrorKind::Usage,
-                  "match_elements needs a small integer tensor, a shape or an i64")
-          .found(to_text(t));
-    }
-    int64_t count = static_cast<int64_t>(elements.size());
-    if (!x->dims_known || x->rank > 1 || count > kMaxCarriedValues ||
-        !(x->rank == 0 ? Dim(1) : x->dims[0]).is_const(count)) {
-      throw Error(ErrorKind::Usage, cat("match_elements needs a tensor of rank 0 or 1 with ", count,
-                                        count == 1 ? " element" : " elements"))
-          .found(to_text(t));
-    }
-    if (x->value_known) refute(x->values, elements, t);
-    return with_values(without_values(share(x)), elements.to_vector());
-  }
-
-  void append(std::vector<Ref<const Check>> more) {
-    for (auto& c : more) out_.conditions.push_back(std::move(c));
   }
 
   const InferOptions& options_;
