@@ -1,7 +1,7 @@
 cmake_minimum_required(VERSION 3.25)
 # Run with -P: writes OUTPUT, a source file that defines kBuildId (src/object/library.h): a hash of
 # FACTS (the compiler and its flags) and of all sources below the FOLDERS of ROOT. The file is only
-# touched when the id changes.
+# written when the id changes.
 set(files)
 foreach(folder ${FOLDERS})
   file(GLOB_RECURSE found RELATIVE "${ROOT}" "${ROOT}/${folder}/*.h" "${ROOT}/${folder}/*.cc"

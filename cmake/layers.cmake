@@ -1,10 +1,10 @@
-# One static library per line of layers.txt, named after its folder
-# (src/vm/isa -> tenon_vm_isa), and one test program per folder that holds
-# *_test.cc (tenon_vm_isa_test). A folder's own link libraries and generated
-# sources stand in FOLDER/layer.cmake, read with TARGET_NAME set.
+# Makes a static library per line of layers.txt, named after its folder
+# (src/vm/isa -> tenon_vm_isa), and a test program per folder that has
+# *_test.cc files (tenon_vm_isa_test). FOLDER/layer.cmake, read with
+# TARGET_NAME set, adds link libraries and generated sources.
 #
-# Every header compiles alone: one with a source of its name is included first there (test/layers
-# checks that); each other gets a generated source in TARGET_headers, which tenon_headers builds.
+# Every header must compile alone. A header with a source of its name is included first there
+# (test/layers checks that); others get a generated source in TARGET_headers, which tenon_headers builds.
 
 function(tenon_layer_target folder out)
   string(REGEX REPLACE "^src/" "" name "${folder}")
@@ -20,12 +20,12 @@ function(tenon_add_layer folder)
   list(FILTER tests INCLUDE REGEX "_test\\.cc$")
   tenon_layer_target(${folder} TARGET_NAME)
 
-  # A folder of headers alone still gets a target for its edges.
+  # A folder with only headers still gets a target for its edges.
   if(sources)
     add_library(${TARGET_NAME} STATIC ${sources})
     set(scope PUBLIC)
     if(TENON_LAYER_OF_RUNTIME)
-      # The runtime's version script says what it exports; nothing is replaced when it is loaded.
+      # The runtime's version script defines its exports, which can't be interposed.
       target_compile_options(${TARGET_NAME} PRIVATE -fvisibility=default -fno-semantic-interposition)
       set_property(GLOBAL APPEND PROPERTY TENON_RUNTIME_LAYERS ${TARGET_NAME})
     else()
@@ -119,10 +119,10 @@ function(tenon_add_layers)
   endif()
 endfunction()
 
-# A shared object of Tenon's own that takes the object layer from tenon_runtime: SOURCES and the
-# layers LAYERS, with the libraries that these link to, which stay hidden. It exports its entry point
-# alone (src/object/library.h). What the runtime itself does not need of the layers WITHOUT_STATE, and
-# so does not have, it takes from their archives: no variable of theirs may be meant to exist once.
+# Makes a shared library that uses the object layer of tenon_runtime: SOURCES and the layers LAYERS with
+# the libraries that these link to, which stay hidden. It exports only its entry point
+# (src/object/library.h). It links the archives of the layers WITHOUT_STATE for parts that the runtime
+# doesn't contain, so these layers must not have variables that must exist only once per process.
 function(tenon_add_shared target)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;LAYERS;WITHOUT_STATE")
   add_library(${target} SHARED ${arg_SOURCES})

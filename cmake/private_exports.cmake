@@ -1,8 +1,8 @@
 cmake_minimum_required(VERSION 3.25)
-# Run with -P: writes OUTPUT, a linker's version script for the runtime: the C interface under
-# TENON_1, and under TENON_PRIVATE_<build id> what the archives USERS (of the compiler's library and
-# the bridges) need of the archives RUNTIME. NM lists symbols; BUILD_ID_SOURCE is what
-# build_id.cmake wrote.
+# Run with -P: writes OUTPUT, the linker's version script for the runtime: the C interface under
+# TENON_1, and under TENON_PRIVATE_<build id> the symbols of the archives RUNTIME that the archives
+# USERS (of the compiler's library and the bridges) need. NM lists symbols; BUILD_ID_SOURCE is the
+# output of build_id.cmake.
 function(symbols out)
   execute_process(COMMAND "${NM}" --format=just-symbols ${ARGN} OUTPUT_VARIABLE text
     ERROR_QUIET COMMAND_ERROR_IS_FATAL ANY)
@@ -14,7 +14,7 @@ endfunction()
 set(needed)
 if(USERS)
   symbols(undefined --undefined-only ${USERS})
-  # What a user defines as well, such as an instance of a template, it has of its own.
+  # Symbols that a user also defines, such as instances of templates, are not imported.
   symbols(own --defined-only --extern-only ${USERS})
   symbols(defined --defined-only --extern-only ${RUNTIME})
   list(APPEND own "")

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Sums JUnit files and prints `N passed, N failed, N skipped`, after the failures and skips by name.
+"""Sums JUnit files: lists failed and skipped tests, then prints `N passed, N failed, N skipped`.
 
-A test that was not run, was disabled or skipped itself counts as skipped and is listed with its
-reason, so that none vanishes from the count. Exits 1 when a test failed, or when none passed.
+Tests that were not run, are disabled or skipped themselves count as skipped and are listed with their
+reason, so that no test vanishes from the count. Exits with 1 if a test failed or none passed.
 """
 
 import re
@@ -14,7 +14,7 @@ FORBIDDEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
 
 
 def reason(case: ElementTree.Element) -> str:
-    """The line in which a skipped test says why, else the runner's own word."""
+    """The reason that a skipped test printed, else the runner's status."""
     skipped = case.find("skipped")
     word = skipped.get("message", "") if skipped is not None else case.get("status", "")
     output = [line.strip() for line in (case.findtext("system-out") or "").splitlines()]
@@ -29,7 +29,7 @@ def reason(case: ElementTree.Element) -> str:
 def main() -> int:
     passed, failed, skipped = 0, [], []
     for path in sys.argv[1:]:
-        # A test may print bytes that XML does not allow; ctest writes them as they are.
+        # Tests may print bytes that XML does not allow, and ctest writes them unchanged.
         text = FORBIDDEN.sub("?", Path(path).read_text(errors="replace"))
         for case in ElementTree.fromstring(text).iter("testcase"):
             status = case.get("status")

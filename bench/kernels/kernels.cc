@@ -1,8 +1,8 @@
-// How fast schedules are on one thread: per kernel the best time of several, with its arithmetic
-// and memory rates, for sizes known when compiling and for symbolic ones. The last lines give this
-// machine's own copy and multiply-add rates from the same run, to compare with.
+// Measures schedules on one thread: the best time of several for each kernel, with its arithmetic
+// and memory rates, for constant and for symbolic sizes. The last lines give this machine's copy
+// and multiply-add rates from the same run, for comparison.
 //
-//   bench_kernels [WORD] [--text]    kernels whose name holds WORD; --text prints them
+//   bench_kernels [WORD] [--text]    kernels whose name contains WORD; --text prints them
 #include <dlfcn.h>
 #include <sys/mman.h>
 #include <time.h>
@@ -53,7 +53,7 @@ ComputeRef compute_of(std::vector<BufferRef> inputs, std::vector<Ref<const Stage
                       Array<BufferRef>(outputs), /*in_bounds=*/true);
 }
 
-// A compute over sizes; `flops` and `bytes` of one run.
+// A compute for given sizes; `flops` and `bytes` are those of one run.
 struct Case {
   std::string name;
   std::vector<int64_t> sizes;
@@ -318,7 +318,7 @@ struct Host : vm::KernelRuntime {
   }
 };
 
-// Of this thread's own time: others on the machine don't count.
+// CPU time of this thread, since the machine may be shared.
 double seconds() {
   timespec t;
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);

@@ -3,9 +3,9 @@
 
 Usage: agree.py --tenon PROGRAM [--model BERT.onnx] [--shapes 1x8,2x16,...] [--tolerance T]
 
-The model is compiled once; each shape runs from that one file. Inputs are seeded: random tokens, and
-a mask whose last tokens are hidden in every second row. Prints a line per shape with the greatest
-error relative to the greatest magnitude of the output; exits 1 when one is above the tolerance.
+The model is compiled once; every shape runs from that file. Inputs are seeded: random tokens, and a
+mask that hides the last tokens of every second row. Prints a line per shape with the greatest error
+relative to the greatest magnitude of the output; exits with 1 if one exceeds the tolerance.
 """
 
 import argparse

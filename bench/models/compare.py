@@ -4,14 +4,14 @@
 Usage: compare.py --tenon PROGRAM [--models FOLDER] [--filled FOLDER] [--loops] [--only NAME,...]
                   [--threads 1,2] [--rounds N] [--seconds S] [--compile-flags FLAGS] [--json FILE]
 
-  --models FOLDER  what make_models.py makes, made there if it is missing
-  --loops          an LSTM of 2,000 steps and a Loop of 1,000 turns instead of the networks
+  --models FOLDER  the models of make_models.py, which are made there if they are missing
+  --loops          an LSTM of 2,000 steps and a Loop of 1,000 iterations instead of the networks
   --filled FOLDER  a folder of ONNX's vision networks with weights (`resnet50/model.onnx`, ...);
                    without it these networks are left out
 
-fp32 throughout. Every engine gets the same seeded inputs, batch 1. Engines take turns, one timed
-stretch each per round, so that a slow moment of the machine falls on all; a figure is the median over
-the rounds of the median latency of a stretch. Ratios are Tenon's time through the peer's: below 1 is
+Everything is fp32. Every engine gets the same seeded inputs, batch 1. Engines take turns, one timed
+run each per round, so that a slow moment of the machine affects all of them; a figure is the median
+over the rounds of a run's median latency. Ratios are Tenon's time divided by the peer's: below 1 is
 faster. `difference` is the greatest |Tenon - ONNX Runtime| over all outputs, relative to the
 greatest magnitude.
 """
@@ -93,7 +93,7 @@ def timed_stretch(call, seconds: float) -> list[float]:
 
 
 def peer_main(engine: str, path: str, inputs_file: str, threads: int) -> None:
-    """A peer's own process: loads the model, then times a stretch for each line on its input."""
+    """The process of a peer: loads the model, then makes a timed run for each line on its input."""
     inputs = dict(np.load(inputs_file))
     if engine == "onnxruntime":
         import onnxruntime
@@ -152,7 +152,7 @@ class Peer:
 
 
 class Tenon:
-    """Compiled once; each stretch is a `tenon bench` of its own."""
+    """Compiled once; each timed run is a separate `tenon bench`."""
 
     def __init__(self, tenon: Path, model: Model, inputs: dict, folder: Path, flags: list[str]):
         self.tenon, self.file = tenon, folder / f"{model.path.parent.name}-{model.path.stem}.tnx"

@@ -1,19 +1,19 @@
 #!/usr/bin/env python3
-"""Builds the benchmark models that no data set holds: MobileNetV2, BERT-base, loops; random weights.
+"""Builds benchmark models that aren't in any data set, with random weights: MobileNetV2, BERT-base, loops.
 
 Usage: make_models.py OUT_FOLDER [mobilenetv2|bert|lstm|loop]... [--layers N --hidden N --heads N]
                       [--fused-layer-norm]
 
-The graphs have the form that PyTorch's exporter gives them: batch normalisation folded into the
+The graphs have the form that PyTorch's exporter writes: batch normalisation folded into the
 convolutions, sizes computed by Shape, Gather and Concat, GELU as Erf, layer normalisation as nine
 nodes (or one LayerNormalization of opset 17 with --fused-layer-norm). The same arguments give the
-same bytes. Weights of BERT lie in a file of their own beside the model (438 MB).
+same bytes. The weights of BERT are in a separate file beside the model (438 MB).
 
   mobilenetv2.onnx  image: float[1, 3, 224, 224] -> logits: float[1, 1000]
   bert.onnx         input_ids, attention_mask, token_type_ids: int64[batch, sequence]
                     -> last_hidden_state: float[batch, sequence, 768], pooler_output: float[batch, 768]
   lstm.onnx         x: float[steps, 1, 32] -> y: float[steps, 1, 1, 64], last_h, last_c
-  loop.onnx         x: float[64] -> last: float[64], rows: float[1000, 64], a Loop of 1,000 turns
+  loop.onnx         x: float[64] -> last: float[64], rows: float[1000, 64], a Loop of 1,000 iterations
 """
 
 import argparse
@@ -170,7 +170,7 @@ def bert(layers: int, hidden: int, heads: int, fused_layer_norm: bool) -> onnx.M
     x = g.add("Add", [x, places], "/embeddings/Add_1")
     x = layer_norm(x, "embeddings.LayerNorm")
 
-    # The mask as an addend: 0 where attended, the least float elsewhere.
+    # The additive mask: 0 where attended, the lowest float elsewhere.
     mask = g.add("Unsqueeze", ["attention_mask", g.ints(1)], "/Unsqueeze")
     mask = g.add("Unsqueeze", [mask, g.ints(2)], "/Unsqueeze_1")
     mask = g.add("Cast", [mask], "/Cast", to=TensorProto.FLOAT)

@@ -3,9 +3,9 @@
 //   bench_random_lengths BERT.tnx [--calls 10000] [--longest 128] [--threads 1]
 //
 // Prints anonymous memory along the way, which must be flat after the first fifth of the calls (by
-// then most shapes were seen, and the bounded cache of oneDNN's primitives is full), and the
-// latency of shapes that were not seen before beside that of the same shapes called again. Exits
-// with 1 when memory grew by more than 2 % and 8 MB.
+// then most shapes have been seen, and the bounded cache of oneDNN's primitives is full), and the
+// latency of shapes on their first call and on later calls. Exits with 1 if memory grew by more
+// than 2 % and 8 MB.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -27,7 +27,7 @@ namespace {
 
 using namespace tenon;
 
-// Memory that is the process's own: pages of the mapped file come and go as the system likes.
+// The process's anonymous memory; the system may drop and reload pages of mapped files.
 double anonymous_mb() {
   std::ifstream file("/proc/self/status");
   for (std::string line; std::getline(file, line);) {

@@ -4,12 +4,12 @@ a table of times, ratios and budgets.
 
 Usage: compare.py --tenon build/release/bench/vm/bench_vm [--lua PROGRAM] [--rounds N] [--json FILE]
 
-Engines take turns, one process each per round, so that a slow moment of the machine falls on all. A
-process prints nanoseconds of CPU time per operation, each the median of several; a time in the table
-is the median over the rounds, and a ratio is the median of the rounds' ratios of Tenon's time to the
-peer's: below 1 is faster. Tenon has two rows, of hand-written assembly and of the same program
-compiled from its language (.tn), whose ratio to the assembly is in a column of its own. An engine
-that isn't installed is left out.
+Engines take turns, one process each per round, so that a slow moment of the machine affects all of
+them. A process prints nanoseconds of CPU time per operation, each the median of several. A time in the
+table is the median over the rounds; a ratio is the median over the rounds of Tenon's time divided by
+the peer's: below 1 is faster. Tenon has two rows: hand-written assembly, and the same program compiled
+from its language (.tn), whose ratio to the assembly has a separate column. Engines that aren't
+installed are left out.
 """
 
 import argparse
@@ -25,7 +25,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 PEERS = {"tvm": "TVM", "iree": "IREE", "lua": "Lua"}
 REQUIREMENTS = "install bench/vm/requirements.txt into the Python that runs this"
-# Rows of Tenon in the JSON: of assembly, and of what the compiler made of programs.tn.
+# Rows of Tenon in the JSON: of assembly, and of the compiled programs.tn.
 SOURCES = {"rows": "assembly", "compiled": ".tn"}
 
 
@@ -64,7 +64,7 @@ def run(command: list) -> dict:
 
 
 def ratio(rounds: list[dict], row: Row, source: str, peer: str) -> float | None:
-    """Of Tenon's time to the peer's, or of the compiled program's to the assembly's."""
+    """The ratio of Tenon's time to the peer's, or of the compiled program's to the assembly's."""
     if peer not in rounds[0]:
         return None
     key = row.key if peer == "tenon" else row.of_peer()

@@ -1,5 +1,5 @@
-"""IREE's rows, as JSON: its VM on iree.mlir and iree_recursion.mlir, nanoseconds of CPU time per
-operation, the median of several. With `depth`: how deep a recursion gets.
+"""Prints IREE's rows as JSON: nanoseconds of CPU time per operation of its VM on iree.mlir and
+iree_recursion.mlir, the median of several. With `depth`: how deep a recursion gets.
 """
 
 import json

@@ -1,6 +1,6 @@
-// Tenon's rows, as JSON: nanoseconds of CPU time per operation, the median of several, of the
-// assembly below ("rows") and of programs.tn ("compiled"). With "depth": what a recursion 1,000,000
-// deep needs of memory.
+// Prints Tenon's rows as JSON: nanoseconds of CPU time per operation, the median of several, of the
+// assembly below ("rows") and of programs.tn ("compiled"). With "depth": the memory of a recursion
+// of depth 1,000,000.
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
@@ -21,7 +21,7 @@
 namespace {
 
 using namespace tenon;
-// Processor time of this thread: the machine may be shared.
+// CPU time of this thread, since the machine may be shared.
 double now() {
   timespec t{};
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
@@ -174,7 +174,7 @@ vm::KernelEntryFunction kernel_entry(Ref<vm::KernelObject>& keep) {
   return keep->find("add");
 }
 
-// What the programs call that is no bytecode.
+// The native functions that the programs call.
 vm::ProgramOptions options(Ref<vm::KernelObject>& keep) {
   Function empty =
       Function::from_c([](void*, const AnyView*, int32_t, Any*) { return 0; }, nullptr, nullptr);
@@ -213,7 +213,7 @@ int64_t fib_calls(int64_t n) {
 constexpr int64_t kN = 400'000, kFib = 27;
 
 void print_assembled(vm::Machine& m) {
-  // Without elements a kernel only checks.
+  // Without elements, a kernel only checks its arguments.
   Tensor x = Tensor::empty({32, 32}, f32), none = Tensor::empty({0, 4, 4, 4}, f32);
   const double packed = nanoseconds(m, kN, "empty", kN, x, x, x);
   std::printf("\"packed\": %.3f, ", packed);
@@ -248,7 +248,7 @@ void print_rows() {
   std::printf("}}\n");
 }
 
-// Of this process, the greatest so far.
+// The process's peak memory so far.
 double resident_megabytes() {
   std::ifstream status("/proc/self/status");
   for (std::string word; status >> word;) {

@@ -1,9 +1,9 @@
-"""TVM's rows, as JSON: its Relax VM on instructions that are emitted by hand, nanoseconds of CPU time
-per operation, the median of several. With `depth`: how deep a recursion gets.
+"""Prints TVM's rows as JSON: nanoseconds of CPU time per operation of its Relax VM on hand-emitted
+instructions, the median of several. With `depth`: how deep a recursion gets.
 
-Each row is a function of 256 times the operation, called 256 times by another one, so that Python's
-part is paid once for 65536 operations. That VM has no integer instructions: what a program does to
-integers are calls of compiled functions, here `add` and `less`.
+Each row is a function that repeats the operation 256 times, called 256 times by another one, so that
+Python's overhead occurs once per 65536 operations. That VM has no integer instructions: integer
+arithmetic is calls of compiled functions, here `add` and `less`.
 """
 
 import json
@@ -61,7 +61,7 @@ def nanoseconds(f, count: int, *arguments) -> float:
 
 
 def repeated(operation, *arguments, before=None) -> float:
-    """Nanoseconds of what `operation(builder)` emits, in a function of these arguments."""
+    """Nanoseconds of the instructions that `operation(builder)` emits, in a function of these arguments."""
 
     def emit(b):
         if before:
@@ -97,7 +97,7 @@ def call(b):
 
 
 def allocate(b):
-    """Storage and a tensor in it; both are dropped, as compiled programs do it."""
+    """Allocates storage and a tensor in it, and drops both like compiled programs do."""
     b.emit_call(
         "vm.builtin.alloc_storage",
         args=[b.vm_state(), (4096,), b.imm(0), b.convert_constant(tvm.DataType("uint8")),
@@ -117,7 +117,7 @@ STORE, LOAD = 1, 1  # codes of match_shape and make_shape
 
 
 def shape(b):
-    """Binds both axes of a tensor to places of the heap and makes a shape of them."""
+    """Binds both axes of a tensor to slots of the heap and makes a shape of them."""
     b.emit_call(
         "vm.builtin.match_shape",
         args=[b.r(0), b.r(1), b.imm(2), b.imm(STORE), b.imm(0), b.imm(STORE), b.imm(1),
@@ -189,7 +189,7 @@ def rows() -> dict[str, float]:
 
 
 def depth() -> dict:
-    """The greatest depth that returns: a child process tries each, since one too deep ends it."""
+    """The greatest depth that returns. A child process tries each, since a stack overflow ends it."""
     down = machine(loops)["down"]
     end = "reached"
 

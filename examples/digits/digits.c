@@ -1,11 +1,12 @@
-// The demo's program: reads handwritten digits with a compiled network, on the public C API alone.
+// The demo program: classifies handwritten digits with a compiled network, using only the public C
+// API.
 //
-//   digits DIGITS.tnx FOLDER     FOLDER holds images.npy, labels.npy and probabilities.npy
+//   digits DIGITS.tnx FOLDER     FOLDER has images.npy, labels.npy and probabilities.npy
 //
-// Shows some images with the digit that was read, the accuracy and the greatest difference from
-// what the training framework stored, one file serving three batch sizes, and latency. Then it
-// damages the file, gives a wrong shape and runs out of fuel: three errors, after which the same
-// machine answers again. Exits with 0 only when every step went as it should.
+// Shows some images with their predicted digits, the accuracy and the greatest difference from the
+// output of the training framework, three batch sizes served by one file, and latency. Then it
+// damages the file, passes a wrong shape and runs out of fuel: three errors, after which the same
+// machine still works. Exits with 0 only if every step succeeds.
 #include <inttypes.h>
 #include <math.h>
 #include <stdint.h>
@@ -24,7 +25,7 @@ static void fail(const char* what) {
   exit(1);
 }
 
-// ---- The held-back data: .npy files of format 1.0, little-endian, row-major -------------------
+// ---- The held-out data: .npy files of format 1.0, little-endian, row-major --------------------
 
 // The elements of FOLDER/NAME, which must have dtype `descr`; `count` gets their number.
 static void* read_npy(const char* folder, const char* name, const char* descr, size_t size,
@@ -62,7 +63,7 @@ static int greatest(const float* row) {
   return best;
 }
 
-// Images side by side, two characters a pixel, and below each what was read.
+// Prints images side by side, two characters per pixel, with the predicted digit below each.
 static void show_images(const float* images, const int64_t* labels, const float* probabilities,
                         const int64_t* chosen, int count) {
   static const char* const shades[] = {"  ", "\u2591\u2591", "\u2592\u2592", "\u2593\u2593",
@@ -107,8 +108,8 @@ static void release_nothing(DLManagedTensor* self) {
   (void)self;
 }
 
-// Gives the network `count` images of `height` by 8 pixels, without copying them, and puts its
-// float[count, 10] answer into `result`. 0, or -1 and an error waits.
+// Runs the network on `count` images of `height` by 8 pixels, without copying them, and stores its
+// float[count, 10] output in `result`. Returns 0, or -1 with a pending error.
 static int read_digits(const tenon_any* machine, const float* images, int64_t count, int64_t height,
                        tenon_any* result) {
   int64_t shape[4] = {count, 1, height, kSide};
@@ -123,7 +124,7 @@ static int read_digits(const tenon_any* machine, const float* images, int64_t co
   return code;
 }
 
-// The same, with the answer copied to `probabilities`; an error ends the demo.
+// The same, but copies the output to `probabilities`; an error ends the demo.
 static void read_into(const tenon_any* machine, const float* images, int64_t count,
                       float* probabilities) {
   tenon_any result = TENON_NONE_VALUE;
@@ -153,7 +154,7 @@ static void print_latency(const tenon_any* machine, const float* images, int64_t
 
 // ---- Breaking things --------------------------------------------------------------------------
 
-// Prints the error that must wait.
+// Prints the pending error, which must have `code`.
 static void show_error(const char* title, int code) {
   const char* text = code == 0 ? NULL : tenon_last_error();
   if (!text) fail(title);
@@ -169,7 +170,7 @@ static void flip_a_byte(const char* path) {
   char* bytes = malloc(size);
   if (!bytes || fread(bytes, 1, size, file) != size) fail(path);
   fclose(file);
-  // The last kilobytes hold native code and what describes it; constants come before them.
+  // The last kilobytes contain native code and its description, after the constants.
   bytes[size - size / 8] ^= 0x10;
   char damaged[4096];
   snprintf(damaged, sizeof damaged, "%s.damaged", path);
@@ -200,7 +201,7 @@ int main(int argc, char** argv) {
   if (!answers || !again) fail("out of memory");
   read_into(&machine, images, count, answers);
 
-  printf("\n== Images that it never saw, and the digit that it read\n\n");
+  printf("\n== Images that it never saw, and the digits that it predicts\n\n");
   int64_t chosen[kPerRow], wrong[kPerRow];
   int rights = 0, framework_rights = 0, shown_wrong = 0;
   double difference = 0;
@@ -211,7 +212,7 @@ int main(int argc, char** argv) {
     if (!right && shown_wrong < kPerRow) wrong[shown_wrong++] = i;
     for (int digit = 0; digit < kDigits; ++digit) {
       const double d = fabs((double)answers[i * kDigits + digit] - stored[i * kDigits + digit]);
-      if (!(d <= difference)) difference = d;  // a NaN stays
+      if (!(d <= difference)) difference = d;  // keeps a NaN
     }
   }
   for (int row = 0; row < 2; ++row) {
@@ -219,11 +220,11 @@ int main(int argc, char** argv) {
     show_images(images, labels, answers, chosen, kPerRow);
   }
   if (shown_wrong) {
-    printf("  and some that it read wrongly:\n\n");
+    printf("  and some that it gets wrong:\n\n");
     show_images(images, labels, answers, wrong, shown_wrong);
   }
 
-  printf("== How good it is, on %" PRId64 " held-back images\n", count);
+  printf("== Accuracy on %" PRId64 " held-out images\n", count);
   printf("  Tenon               %d right  %.2f %%\n", rights, 100.0 * rights / (double)count);
   printf("  training framework  %d right  %.2f %%\n", framework_rights,
          100.0 * framework_rights / (double)count);
@@ -254,7 +255,7 @@ int main(int argc, char** argv) {
   printf("\n== Latency (of a tiny network: 34,000 weights)\n");
   for (size_t b = 0; b < 2; ++b) print_latency(&machine, images, batches[b], again);
 
-  printf("\n== Now break things\n\n");
+  printf("\n== Errors\n\n");
   flip_a_byte(argv[1]);
   tenon_any result = TENON_NONE_VALUE;
   show_error("images of 7 rows", read_digits(&machine, images, 1, kSide - 1, &result));
@@ -267,7 +268,7 @@ int main(int argc, char** argv) {
   if (tenon_machine_set_limits(&machine, &limits) != 0) fail(tenon_last_error());
   read_into(&machine, images, count, again);
   if (memcmp(answers, again, answer_bytes) != 0) fail("the machine answers differently now");
-  printf("== And the same machine answers again: all %" PRId64 " as before\n", count);
+  printf("== The same machine still works: all %" PRId64 " results as before\n", count);
 
   tenon_any_release(&machine);
   tenon_any_release(&program);

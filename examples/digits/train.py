@@ -1,16 +1,16 @@
 #!/usr/bin/env python3
-"""Trains the small convolutional network of this example with JAX and writes what the demo needs.
+"""Trains the small convolutional network of this example with JAX and writes the files of the demo.
 
 The data is scikit-learn's bundled set of handwritten digits: 1797 images of 8 by 8 pixels, values 0
-to 16, in the order of their writers. The last 397 are held back, so that their writers are mostly
-new to the network. Written beside this file:
+to 16, in the order of their writers. The last 397 are held out, so that most of their writers are new
+to the network. Writes beside this file:
 
   digits.onnx         images: float[batch, 1, 8, 8] (0..16) -> probabilities: float[batch, 10]
-  images.npy          the held-back images, float32[397, 1, 8, 8]
-  labels.npy          what their writers meant, int64[397]
-  probabilities.npy   what JAX answers to them with the exported weights, float32[397, 10]
+  images.npy          the held-out images, float32[397, 1, 8, 8]
+  labels.npy          their labels, int64[397]
+  probabilities.npy   JAX's output for them with the exported weights, float32[397, 10]
 
-Run it with the packages of requirements.txt; a minute on one core. The demo uses the committed files.
+Run it with the packages of requirements.txt; it takes a minute on one core. The demo uses the committed files.
 """
 
 from pathlib import Path
@@ -108,7 +108,7 @@ def train(images, labels):
 
 
 def onnx_model(trained: dict, running: dict) -> onnx.ModelProto:
-    """The network as an exporter writes it: batch normalisation and activation as nodes of their own."""
+    """The network in the form of an exporter: batch normalisation and activations are separate nodes."""
     weights = {"pixel_scale": PIXEL_SCALE, **trained, **running}
     nodes = [helper.make_node("Mul", ["images", "pixel_scale"], ["scaled"], "/scale")]
     x = "scaled"
@@ -159,7 +159,7 @@ def main() -> None:
     held_back = images[-HELD_BACK:]
     probabilities = np.asarray(jax.nn.softmax(logits(trained, running, held_back, training=False)[0]))
     right = int((probabilities.argmax(1) == labels[-HELD_BACK:]).sum())
-    print(f"held back: {right} of {HELD_BACK} right ({100 * right / HELD_BACK:.2f} %)")
+    print(f"held out: {right} of {HELD_BACK} right ({100 * right / HELD_BACK:.2f} %)")
     onnx.save(onnx_model(trained, running), HERE / "digits.onnx")
     np.save(HERE / "images.npy", held_back)
     np.save(HERE / "labels.npy", labels[-HELD_BACK:])

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Runs ONNX's cases of one family and compares with the list of those that pass.
+"""Runs ONNX's cases of one family and compares the results with the list of passing cases.
 
 Usage: onnx_cases.py --tenon PROGRAM FAMILY [--bless] [--jobs N] [-- CHECK ARGUMENT...]
 
 FAMILY is a folder of $TENON_ONNX_DATA (by default ../shared/onnx beside the checkout) such as `node`;
-passing/FAMILY.txt lists the names that must pass. Fails when one of them does not, or when any case
-crashes or hangs. --bless adds those that newly pass; taking one away is an edit by hand, with its
-reason. Exits with 77, which counts as skipped, where the data is not there.
+passing/FAMILY.txt lists the cases that must pass. Fails if one of them does not, or if any case
+crashes or hangs. --bless adds cases that newly pass; remove a case by hand, with the reason. Exits
+with 77, which counts as skipped, if the data is missing.
 """
 
 import argparse
@@ -37,7 +37,7 @@ def main() -> int:
         print(f"skipped: no ONNX cases at {folder}; TENON_ONNX_DATA names their folder")
         return 77
     command = [options.tenon, "check", folder, "--json", "-q", "--jobs", options.jobs]
-    # A hang is told from a large model on a busy machine.
+    # Long enough for a large model on a busy machine.
     command += ["--timeout", "900", "--atol", ATOL.get(options.family, "1e-7"), *options.rest]
     done = subprocess.run([str(part) for part in command], capture_output=True, text=True)
     try:

@@ -1,4 +1,4 @@
-// PROGRAM COUNT FIRST [FILE...]: which mutants or programs it makes, and of what.
+// The command line PROGRAM COUNT FIRST [FILE...] of the mutant programs.
 #pragma once
 
 #include <charconv>
@@ -14,13 +14,13 @@ namespace tenon::fuzz {
 struct Arguments {
   enum class Files : uint8_t { Some, None };
 
-  uint64_t first = 0, end = 0;  // numbers of mutants
+  uint64_t first = 0, end = 0;  // the range of mutant numbers
   std::vector<std::string> files;
 
   uint64_t count() const { return end - first; }
 };
 
-// Ends the program, with 2, where they are others.
+// Exits with 2 if the arguments are invalid.
 inline Arguments read_arguments(int argc, char** argv,
                                 Arguments::Files files = Arguments::Files::Some) {
   Arguments a;

@@ -1,8 +1,8 @@
-// What a mutant may take, and what is kept of one that is a finding. A program calls set_bounds
-// once, begin_mutant before each mutant and end_mutants at the end. The current mutant always lies
-// in the file that TENON_FINDING names ("finding.bin"), so that whatever ends the program leaves it
-// there, and its number is printed: a crash, a sanitizer's report, more seconds or memory than
-// allowed. finding() keeps one whose mistake was caught, and goes on.
+// Limits for mutants, and storage of findings. A program calls set_bounds once, begin_mutant before
+// each mutant and end_mutants at the end. The file that TENON_FINDING names ("finding.bin") always
+// has the current mutant, so that it is left behind, and its number printed, whatever ends the
+// program: a crash, a sanitizer's report, or exceeding the limits. finding() keeps a mutant whose
+// failure was caught, and continues.
 #pragma once
 
 #include <fcntl.h>
@@ -34,9 +34,9 @@ struct Bounds {
   static inline int file = -1;
   static inline const std::string* mutant = nullptr;
   static inline unsigned seconds = 0;
-  static inline int waits = 0;             // of `seconds` each, for the mutant
+  static inline int waits = 0;             // how often `seconds` have passed for this mutant
   static inline int64_t cpu_at_begin = 0;  // nanoseconds
-  static inline char name[40];             // of the mutant, for handlers: "mutant 17"
+  static inline char name[40];             // the mutant's name for handlers: "mutant 17"
   static inline long findings = 0;
 };
 
@@ -46,7 +46,7 @@ inline int64_t cpu_time() {
   return now.tv_sec * 1'000'000'000 + now.tv_nsec;
 }
 
-// As a signal handler may.
+// Async-signal-safe.
 inline void say_finding(const char* what) {
   for (const char* text : {"finding: ", static_cast<const char*>(Bounds::name), what, "\n"}) {
     [[maybe_unused]] auto written = write(2, text, std::strlen(text));
@@ -59,7 +59,7 @@ inline void say_finding(const char* what) {
 extern "C" inline __attribute__((used, visibility("default"))) void __asan_on_error() {
   tenon::fuzz::say_finding(" makes a sanitizer report");
 }
-// The sanitizer's own bounds: its reservation of address space rules out RLIMIT_AS.
+// The sanitizer's own limits. RLIMIT_AS can't be used, because it reserves address space.
 extern "C" inline __attribute__((used, visibility("default"))) const char*
 __asan_default_options() {
   return "max_allocation_size_mb=1024:hard_rss_limit_mb=3072:detect_leaks=1";
@@ -82,7 +82,7 @@ inline void set_bounds(unsigned seconds) {
   }
   Bounds::seconds = seconds;
   std::signal(SIGALRM, [](int) {
-    // A machine that is busy, or a process that was stopped, is no finding; waiting for ever is.
+    // A busy machine or a stopped process is not a finding; waiting forever is.
     constexpr int kWaits = 10;
     const bool worked = cpu_time() - Bounds::cpu_at_begin > Bounds::seconds * int64_t{500'000'000};
     if (!worked && ++Bounds::waits < kWaits) {
@@ -93,7 +93,7 @@ inline void set_bounds(unsigned seconds) {
     std::abort();
   });
 #ifndef TENON_FUZZ_ASAN
-  // Of data, not of address space: guarded_memory.cc reserves more of that than it uses.
+  // Limits data, not address space, of which guarded_memory.cc reserves more than it uses.
   rlimit memory{rlim_t{4} << 30, rlim_t{4} << 30};
   setrlimit(RLIMIT_DATA, &memory);
 #endif

@@ -1,4 +1,4 @@
-// What libFuzzer's targets share: how a finding ends them.
+// Shared by libFuzzer targets: ends the program on a finding.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// libFuzzer's target for what programs mean: the first eight bytes are the number of a random graph
-// (test/random), which is run in every way. Two ways that differ are a finding.
+// libFuzzer target for the semantics of programs: the first eight bytes are the number of a random
+// graph (test/random), which is run in every way. A difference is a finding.
 #include <cstring>
 
 #include "check_program.h"

@@ -1,5 +1,5 @@
-// What is done to a module of graph IR of unknown origin, from a model or from text: it is checked,
-// printed, and takes the passes of the compiler, the result of each being checked.
+// The target for graph IR from an untrusted model or text: checks and prints the module, runs the
+// compiler's passes, and checks the result of each.
 #pragma once
 
 #include "codegen/llvm/target.h"
@@ -11,7 +11,7 @@ namespace tenon::fuzz {
 
 struct GraphTarget {
   int level = 2;
-  // Folding, with native code, which costs a hundred times the rest.
+  // Whether to fold constants, which uses native code and costs a hundred times the rest.
   bool fold = false;
 };
 
@@ -20,7 +20,7 @@ inline driver::CompileOptions compile_options(const GraphTarget& target) {
   options.target = codegen::host_target();
   options.level = target.level;
   options.threads = 1;
-  options.fold_limit = target.fold ? 1 << 16 : -1;  // not even nothing
+  options.fold_limit = target.fold ? 1 << 16 : -1;  // -1 disables folding, even of empty tensors
   options.check_after_each = true;
   options.after_pass = [](std::string_view, const graph::Module& m, double) { graph::to_text(m); };
   return options;
@@ -30,13 +30,13 @@ inline graph::Module lower(const graph::Module& module, const GraphTarget& targe
   return driver::run_passes(module, compile_options(target));
 }
 
-// Reads a program in text as `tenon compile` does. Returns what is a finding, or "".
+// Reads a textual program like `tenon compile`. Returns a finding, or "".
 inline std::string run_graph_text(std::string_view text, const GraphTarget& target) {
   try {
     const graph::Module module = graph::parse_module(text, "mutant.tn");
     graph::check_module(module);
     const std::string once = graph::to_text(module);
-    // Large constants are left out, and then it can't be read again.
+    // A text with elided constants can't be parsed again.
     if (once.find("{...}") == std::string::npos) {
       try {
         const std::string twice = graph::to_text(graph::parse_module(once, "once.tn"));

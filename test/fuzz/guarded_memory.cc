@@ -1,8 +1,8 @@
-// Native kernels carry no sanitizer's checks. Linked into a program with --wrap=aligned_alloc and
-// --wrap=free, this puts all memory of tensors into pages of its own: the end of a block lies at
-// the end of a page (as far as its alignment allows), pages around it and those of freed blocks
-// can't be touched. A kernel that reads or writes outside of its arguments, or after they are
-// freed, ends the program.
+// Native kernels have no sanitizer checks. Linked into a program with --wrap=aligned_alloc and
+// --wrap=free, this allocates the memory of tensors in separate pages: a block ends at the end of a
+// page (as far as its alignment allows), and pages around it and those of freed blocks are
+// inaccessible. A kernel that accesses memory outside its arguments, or freed memory, ends the
+// program.
 #include <sys/mman.h>
 
 #include <cstdint>
@@ -14,7 +14,7 @@
 namespace {
 
 constexpr size_t kPage = 4096;
-constexpr size_t kArena = size_t{1} << 36;  // address space; freed blocks come back after a round
+constexpr size_t kArena = size_t{1} << 36;  // address space; freed blocks are reused after a round
 
 class Guarded {
  public:
@@ -45,7 +45,7 @@ class Guarded {
       std::fprintf(stderr, "finding: free of memory that is not allocated\n");
       std::abort();
     }
-    // Mapped anew, so that the memory is given back.
+    // Mapped again, so that the memory is returned to the system.
     mmap(block->first, block->second, PROT_NONE, kFlags | MAP_FIXED, -1, 0);
     live_.erase(block);
   }
@@ -59,7 +59,7 @@ class Guarded {
     begin_ = next_ = static_cast<char*>(arena);
   }
 
-  // The next `pages` bytes that hold no live block, with a page before and after them.
+  // The next `pages` bytes without a live block, including a guard page before and after them.
   char* find(size_t pages) {
     for (int round = 0; round < 2; ++round, next_ = begin_) {
       char* at = next_ + kPage;

@@ -34,7 +34,7 @@ uint32_t index(Choices& choices, size_t size) {
   return static_cast<uint32_t>(choices.below(size));
 }
 
-// The operands of one instruction.
+// Chooses the operands of one instruction.
 class LineMaker {
  public:
   LineMaker(Choices& choices, const OpcodeInfo& info, const Scope& scope, const vm::Unit& unit)
@@ -50,14 +50,14 @@ class LineMaker {
   }
 
  private:
-  // The length of the list, on which the operands before it may have a say.
+  // The length of the list, which may depend on the operands before it.
   uint64_t items() {
     if (!function_) return rank_ == 0 ? 1 : choices_.below(4);
     const size_t parameters = unit_.functions[*function_].params.size();
     return info_.calls() ? parameters : choices_.below(parameters + 1);
   }
 
-  // False where the scope has nothing of that kind.
+  // Returns false if the scope has nothing of that kind.
   bool operand(OperandKind kind) {
     switch (kind) {
       case OperandKind::Def:
@@ -145,7 +145,7 @@ class LineMaker {
         return used();
     }
   }
-  // Forward by a few instructions, at times anywhere.
+  // A few instructions ahead, rarely anywhere.
   Arg label() {
     const uint64_t ahead = 1 + choices_.below(3);
     return Arg::label(choices_.one_in(4) ? index(choices_, scope_.lines + 1)
@@ -161,7 +161,7 @@ class LineMaker {
   std::optional<int64_t> rank_;
 };
 
-// What every unit offers to its functions.
+// Adds the tables that the functions of every unit may use.
 void add_tables(vm::Unit& unit) {
   const std::vector<float> elements(6, 1.0f);
   const std::vector<int64_t> sizes = {2, 3}, count = {2};
@@ -237,14 +237,14 @@ class Grower {
  private:
   vm::FunctionUnit& function() { return made_.unit.functions.back(); }
 
-  // The function with its end: a tuple of all registers.
+  // Sets the function's code including its end, which returns a tuple of all registers.
   void set_code() {
     std::vector<Line> whole = lines_;
     std::vector<Arg> all = {Arg::reg(0)};
     for (uint32_t r = 0; r < scope_.registers; ++r) all.push_back(Arg::reg(r));
     whole.push_back({vm::Opcode::AllocTuple, std::move(all)});
     whole.push_back({vm::Opcode::Ret, {Arg::reg(0)}});
-    // Labels past the lines go to that end.
+    // Labels after the last line refer to that end.
     for (Line& line : whole) {
       for (Arg& a : line.operands) {
         const auto end = static_cast<uint32_t>(lines_.size());
@@ -254,7 +254,7 @@ class Grower {
     function().code = encode(whole);
   }
 
-  // Few choices of operands have the types that some instructions need.
+  // Tries several times, since some instructions need operands of rare types.
   void try_opcode(const OpcodeInfo& info) {
     for (int i = 0; i < 4 && !try_line(info); ++i) {
     }
@@ -283,8 +283,8 @@ class Grower {
     return true;
   }
 
-  // Does the function return? An error is a reason to drop the instruction; one that says that the
-  // program was refused, or that the machine is wrong, is passed on.
+  // Whether the function returns. If it gives an error, the instruction is dropped; an error that
+  // the program was refused or that the machine misbehaves is rethrown.
   bool runs(Any* result) {
     try {
       vm::Machine m(vm::Program::from_unit(made_.unit), tight_limits());

@@ -1,4 +1,4 @@
-// The generator follows the table: every instruction and every rule of the verifier is reached.
+// The generator reaches every instruction of the table and every rule of the verifier.
 #include "instruction_generator.h"
 
 #include <gtest/gtest.h>
@@ -50,8 +50,8 @@ TEST(InstructionGenerator, RepeatsAProgramOfItsSeed) {
 TEST(InstructionGenerator, RunsEveryInstruction) {
   vm::register_builtins();
   std::set<vm::Opcode> executed;
-  // All but `fatal`, which stands only where nothing reaches it. How many programs that takes
-  // depends on the table; 100 have been enough.
+  // All opcodes except `fatal`, which is never reached in functions that return. How many programs
+  // this takes depends on the table; 100 have been enough.
   for (uint64_t seed = 0; seed < 1000 && executed.size() < vm::all_opcodes().size() - 1; ++seed) {
     Choices choices(seed);
     const GeneratedUnit made = make_unit(choices);
@@ -64,7 +64,7 @@ TEST(InstructionGenerator, RunsEveryInstruction) {
   }
 }
 
-// The rule that a unit is refused by; "" for none.
+// The rule that a unit violates, or "".
 std::string refusal(const vm::Unit& unit, const vm::VerifyContext& context) {
   const std::string error = failure_of([&] { vm::verify(unit, context); });
   for (vm::Rule rule : vm::all_rules()) {
@@ -94,8 +94,8 @@ TEST(NearMiss, BreaksEachRuleAlone) {
   }
 }
 
-// Each row of the table by itself: what fits its operands is accepted, and an operand word of
-// another kind, too few or too many are refused.
+// For each row of the table, matching operands are accepted, and operand words of other kinds, too
+// few or too many are refused.
 TEST(NearMiss, IsFoundInEveryOperandOfEveryInstruction) {
   vm::Unit tables = units()[0].unit;
   tables.functions.resize(1);

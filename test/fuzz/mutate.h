@@ -16,7 +16,7 @@ class Mutator {
  public:
   explicit Mutator(uint64_t seed) : random_(seed) {}
 
-  // A mutant of `bytes`, with parts of `other` spliced in at times.
+  // A mutant of `bytes`, sometimes with parts of `other` spliced in.
   std::string mutant(const std::string& bytes, const std::string& other) {
     std::string out = bytes;
     int changes = 1 + static_cast<int>(below(4));

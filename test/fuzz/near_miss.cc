@@ -15,7 +15,7 @@ using vm::OperandKind;
 using vm::Rule;
 using vm::Word;
 
-// An instruction of a unit and, where it is about one, an operand word.
+// An instruction of a unit and optionally one of its operand words.
 struct Place {
   vm::FunctionUnit* function;
   uint32_t offset;
@@ -52,7 +52,7 @@ class Breaker {
     }
   }
 
-  // One of the instructions that the predicate takes.
+  // A random instruction that satisfies the predicate.
   template <class F>
   std::optional<Place> instruction(const F& takes) {
     std::vector<Place> places;
@@ -63,7 +63,7 @@ class Breaker {
     return choices_.of(places);
   }
 
-  // One of the operand words that the predicate takes.
+  // A random operand word that satisfies the predicate.
   template <class F>
   std::optional<Place> operand(const F& takes) {
     std::vector<Place> places;
@@ -87,12 +87,12 @@ class Breaker {
     });
   }
 
-  // The operand's word becomes `word`; false without an operand.
+  // Replaces the operand's word; returns false if there is no operand.
   static bool set(const std::optional<Place>& place, Word word) {
     if (place) place->operand() = word;
     return place.has_value();
   }
-  // An index just past its table.
+  // Sets an index to just past the end of its table.
   bool set_index(const std::optional<Place>& place, size_t size) {
     if (!place) return false;
     const Arg old(place->operand());
@@ -100,8 +100,7 @@ class Breaker {
     return set(place, Arg(old.kind(), past).word);
   }
 
-  // Operand words are added to the end of the instruction (at least one), or taken away; jumps
-  // follow.
+  // Adds operand words at the end of the instruction or removes them, and adjusts jumps.
   void resize_operands(const Place& place, uint32_t count, Word filling) {
     const auto old = static_cast<uint32_t>(place.instruction.operands.size());
     std::vector<Word>& code = place.function->code;
@@ -161,7 +160,7 @@ bool Breaker::break_operand_kind() {
   uint32_t part = 0;
   const OperandKind kind = place->kind(&part);
   const uint16_t accepted = vm::accepted_kinds(kind, part);
-  std::vector<uint64_t> others = {vm::kArgKinds, 255};  // no kinds at all
+  std::vector<uint64_t> others = {vm::kArgKinds, 255};  // invalid kinds
   for (uint64_t k = 0; k < vm::kArgKinds; ++k) {
     if (!(accepted & 1u << k)) others.push_back(k);
   }
@@ -208,7 +207,7 @@ bool Breaker::break_constant_type() {
   return set(place, Arg::constant(unit_.add_constant(Any(int64_t{7}))).word);
 }
 
-// Into an instruction that has operands, or to the end of the code.
+// Sets a label to the middle of an instruction or to the end of the code.
 bool Breaker::break_label() {
   const std::optional<Place> label = operand_word({ArgKind::Label});
   if (!label) return false;

@@ -1,4 +1,4 @@
-// Programs that break one rule of the verifier (vm/isa/rules.def), and that one alone.
+// Makes programs that violate exactly one rule of the verifier (vm/isa/rules.def).
 #pragma once
 
 #include <string_view>
@@ -8,12 +8,12 @@
 
 namespace tenon::fuzz {
 
-// Changes a unit that the verifier accepts, or the format that it is verified as, so that it breaks
-// the rule. False where the unit offers no place for that, as one without calls has none for arity;
-// then it is unchanged.
+// Changes a unit that the verifier accepts, or the format version that it is verified as, so that
+// it violates the rule. Returns false, without a change, if this unit can't violate it; for
+// example, arity needs a call.
 bool break_rule(Choices& choices, vm::Rule rule, vm::Unit& unit, vm::VerifyContext& context);
 
-// Why break_rule can't break that rule in any unit; "" for a rule that it breaks.
+// Why break_rule can't violate that rule in any unit, or "".
 std::string_view unbreakable(vm::Rule rule);
 
 }  // namespace tenon::fuzz

@@ -1,4 +1,4 @@
-// libFuzzer's target for .onnx files; external data is refused, and native code isn't made.
+// libFuzzer target for .onnx files; external data is refused, and no native code is generated.
 #include "fuzzer.h"
 #include "onnx_target.h"
 

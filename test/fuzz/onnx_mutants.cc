@@ -1,7 +1,7 @@
 // onnx_mutants COUNT FIRST FILE.onnx...: makes mutants FIRST to FIRST + COUNT - 1 of the models,
-// two thirds of them messages again (wire_mutate.h), and does to each what a person does to a model
-// (onnx_target.h); one in a hundred is compiled and run as well. It exits with 0 when each gave a
-// model or an error. Build it with a sanitizer preset.
+// two thirds of them valid messages (wire_mutate.h), and processes each like a user's model
+// (onnx_target.h); one in a hundred is also compiled and run. Exits with 0 if each gave a model or
+// an error. Build it with a sanitizer preset.
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -57,7 +57,7 @@ int main(int argc, char** argv) {
   long stages[6] = {};
   std::set<std::string> seen;
   for (uint64_t number = arguments.first; number < arguments.end; ++number) {
-    // A mutant depends on its number alone, so that it can be made again without the others.
+    // A mutant depends only on its number, so that it can be made again without the others.
     Mutator mutator(number);
     const Seed& base = seeds[mutator.below(seeds.size())];
     const Seed& other = seeds[mutator.below(seeds.size())];

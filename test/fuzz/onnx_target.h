@@ -1,6 +1,5 @@
-// What is done to an .onnx of unknown origin: all that a person does with one. It is inspected,
-// imported and lowered; some are compiled and run. Every outcome but a model, or an error that
-// isn't our bug, is a finding.
+// The target for untrusted .onnx files: inspects, imports and lowers a model; compiles and runs
+// some. Every outcome except a model, or an error that isn't a bug of Tenon, is a finding.
 #pragma once
 
 #include "graph_target.h"
@@ -10,7 +9,7 @@
 
 namespace tenon::fuzz {
 
-// How far a model came.
+// How far a model got.
 enum class OnnxStage : uint8_t { Refused, Read, Imported, Lowered, Compiled, Ran };
 
 struct OnnxOutcome {
@@ -21,7 +20,7 @@ struct OnnxOutcome {
 struct OnnxTarget {
   std::string directory;  // of external data; "" refuses it
   int level = 2;
-  bool native = false;  // folding and code generation, and a call with arguments of zeros
+  bool native = false;  // also fold constants, generate code, and call it with zeros
 };
 
 inline OnnxOutcome run_onnx(std::string_view bytes, const OnnxTarget& target) {
@@ -47,7 +46,7 @@ inline OnnxOutcome run_onnx(std::string_view bytes, const OnnxTarget& target) {
     if (run_unit(std::move(unit), {}).values > 0) outcome.stage = OnnxStage::Ran;
   } catch (const Error& e) {
     const std::string text = e.render();
-    // Once a model is imported, all that may still be wrong with it is that it is too much.
+    // After a model is imported, it may only fail by exceeding limits.
     const bool bug = e.kind() == ErrorKind::Internal ||
                      (outcome.stage == OnnxStage::Imported && e.kind() != ErrorKind::Unsupported);
     if (bug) outcome.problem = text;

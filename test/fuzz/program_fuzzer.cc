@@ -1,4 +1,4 @@
-// libFuzzer's target for programs made from the table of instructions: the input makes the
+// libFuzzer target for programs generated from the table of instructions; the input makes the
 // generator's choices.
 #include "fuzzer.h"
 #include "program_target.h"

@@ -1,5 +1,5 @@
-// What is done to a generated program: it is written, read and run, and refused once for each rule
-// of the verifier that is broken in it.
+// The target for generated programs: writes, reads and runs a program, then violates each rule of
+// the verifier in it, which must refuse it.
 #pragma once
 
 #include "instruction_generator.h"
@@ -15,7 +15,7 @@ struct ProgramOutcome {
   std::string problem;  // of a finding
 };
 
-// Breaks the rule in the unit; what is a finding, or "".
+// Violates the rule in the unit; returns a finding, or "".
 inline std::string refuse(Choices& choices, vm::Rule rule, vm::Unit unit, int* refused) {
   vm::VerifyContext context;
   if (!break_rule(choices, rule, unit, context)) return "";

@@ -1,5 +1,4 @@
-// libFuzzer's target for programs in graph IR's text: read, checked, printed and read again,
-// lowered.
+// libFuzzer target for textual programs: parses, checks, prints, parses again and lowers them.
 #include "fuzzer.h"
 #include "graph_target.h"
 

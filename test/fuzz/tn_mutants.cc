@@ -1,9 +1,9 @@
-// tn_mutants COUNT FIRST FILE.tn...: makes mutants FIRST to FIRST + COUNT - 1 of programs in text:
-// numbers, names and signs changed, now and then a part repeated or dropped. Each that is still a
-// program is compiled and its functions are called, kernels of its own included, in a process of
-// its own: a kernel that the mutant wrote may run for ever, which is no finding. It exits with 0
-// when each gave values or errors. Build it with a sanitizer preset; kernels, which carry no
-// sanitizer's checks, find their tensors between pages that can't be touched (guarded_memory.cc).
+// tn_mutants COUNT FIRST FILE.tn...: makes mutants FIRST to FIRST + COUNT - 1 of textual programs:
+// changes numbers, names and operators, sometimes repeats or drops a part. A mutant that is still a
+// program is compiled and its functions are called, including its own kernels, in a separate
+// process, because a mutant's kernel may run forever, which is not a finding. Exits with 0 if each
+// gave values or errors. Build it with a sanitizer preset; kernels have no sanitizer checks, so
+// their tensors lie between guard pages (guarded_memory.cc).
 #include <sys/wait.h>
 
 #include <algorithm>
@@ -22,9 +22,10 @@ namespace {
 using namespace tenon;
 using namespace tenon::fuzz;
 
-constexpr unsigned kSeconds = 5;  // of a process
+constexpr unsigned kSeconds = 5;  // per process
 
-// Words, numbers with their sign, strings and single signs; blanks belong to what precedes them.
+// Splits into words, numbers with their sign, strings and punctuation; blanks belong to the token
+// before them.
 std::vector<std::string> tokens_of(const std::string& text) {
   std::vector<std::string> out;
   auto is_word = [](char c) {
@@ -71,7 +72,7 @@ class TextMutator {
     return word + token.substr(token.find_last_not_of(" \n\t") + 1);
   }
 
-  // A place of that class, `at` or the next.
+  // The next token of that class, from `at` on.
   static size_t place(const std::vector<std::string>& tokens, size_t at, Class c) {
     for (size_t tries = 0; tries < tokens.size() && class_of(tokens[at]) != c; ++tries) {
       at = (at + 1) % tokens.size();
@@ -79,8 +80,8 @@ class TextMutator {
     return at;
   }
 
-  // Most changes leave a program that can be read: a word takes the place of another of its class,
-  // and a variable that of one close by.
+  // Most changes keep the program parsable: they replace a token by another of its class, and a
+  // variable by a nearby one.
   void change(std::vector<std::string>& tokens) {
     const size_t any = m_.below(tokens.size());
     static constexpr Class kClasses[] = {kNumber,   kNumber, kNumber, kVariable,
@@ -143,10 +144,10 @@ class TextMutator {
   Mutator m_;
 };
 
-// The codes of processes; any other, as a sanitizer's, is a finding.
+// Exit codes of processes; any other code, such as a sanitizer's, is a finding.
 enum Outcome : int { kRefused = 40, kLowered, kRan, kFinding };
 
-// What a process of its own does with a mutant.
+// Processes a mutant in its own process.
 Outcome run_mutant(const std::string& text, uint64_t number) {
   GraphTarget target;
   target.level = number % 4 ? 2 : 0;
@@ -179,7 +180,7 @@ int main(int argc, char** argv) {
   for (const std::string& file : arguments.files) {
     std::ifstream in(file, std::ios::binary);
     seeds.emplace_back(std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>());
-    // LLVM and others make what they keep before the processes part.
+    // Lets LLVM and others initialise before the process forks.
     if (run_mutant(seeds.back(), 0) == kRefused) {
       std::fprintf(stderr, "left out %s: it does not run\n", file.c_str());
       seeds.pop_back();

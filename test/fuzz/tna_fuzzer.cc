@@ -1,5 +1,5 @@
-// libFuzzer's target for assembly: assembled, printed and assembled again to the same unit, written
-// and read, verified, run.
+// libFuzzer target for assembly: assembles it, prints it and assembles that to the same unit,
+// writes and reads the unit, verifies and runs it.
 #include "fuzzer.h"
 #include "tnx_target.h"
 #include "vm/asm/assemble.h"

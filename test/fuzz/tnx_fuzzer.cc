@@ -1,5 +1,5 @@
-// libFuzzer's target for .tnx files; hashes aren't checked, so that it reaches what lies behind,
-// and native code isn't run.
+// libFuzzer target for .tnx files. Hashes aren't checked, to reach the code behind the check, and
+// native code isn't run.
 #include "fuzzer.h"
 #include "tnx_target.h"
 

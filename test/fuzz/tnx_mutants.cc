@@ -1,18 +1,17 @@
 // tnx_mutants COUNT FIRST FILE...: makes mutants FIRST to FIRST + COUNT - 1 of executables (.tnx),
-// of assembly (.tna) and of what models and programs compile to (.onnx, .tn), loads them and calls
-// their functions under tight limits (tnx_target.h). Of eight mutants
+// assembly (.tna) and compiled models and programs (.onnx, .tn), loads them and calls their
+// functions under tight limits (tnx_target.h). By the mutant's number modulo eight:
 //
-//   0 1 2  are sound files with some words of code changed: the verifier is asked
-//   3 4    are sound files whose names, constants or functions are changed or exchanged, so that
-//          kernels are called with what they weren't compiled for: their entries are asked
-//   5      have any bytes changed but those of kernels, and hashes that fit
-//   6      have any bytes changed, and no more: the hashes are asked
-//   7      have bytes of kernels changed: refused by the hash or, the hash repaired, verified but
-//          not run unless the native code itself is the seed's
+//   0 1 2  some words of code of a valid file are changed: tests the verifier
+//   3 4    names, constants or functions of a valid file are changed or exchanged, so that kernels
+//          get arguments that they weren't compiled for: tests their entries
+//   5      any bytes except those of kernels are changed, and the hashes updated
+//   6      any bytes are changed, but not the hashes: tests the hashes
+//   7      bytes of kernels are changed: refused because of the hash or, if it is updated, verified
+//          but not run unless the native code is still that of the seed
 //
-// It exits with 0 when each gave values or errors. Build it with a sanitizer preset; kernels, which
-// carry no sanitizer's checks, find their tensors between pages that can't be touched
-// (guarded_memory.cc).
+// Exits with 0 if each gave values or errors. Build it with a sanitizer preset; kernels have no
+// sanitizer checks, so their tensors lie between guard pages (guarded_memory.cc).
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -168,7 +167,7 @@ class Mutants {
     }
   }
 
-  // Of other sizes or another dtype; small, so that it can't be what takes the memory.
+  // A tensor of other sizes or another dtype; small, so that it doesn't exhaust the memory.
   Tensor other_tensor(const Tensor& old) {
     static const DataType kTypes[] = {f32, f64, f16, i8, i32, i64, u8, boolean};
     std::vector<int64_t> sizes(old.shape().begin(), old.shape().end());
@@ -205,8 +204,8 @@ class Mutants {
     const vm::SectionEntry kernels = section(seed_.bytes, vm::SectionId::Kernels);
     const std::string& other = seeds_[m_.below(seeds_.size())].bytes;
     std::string bytes = seed_.bytes;
-    // Before the kernels or behind them; now and then a length changes, and with it all that
-    // follows.
+    // Changes bytes before or after the kernels; sometimes changes the length, which moves
+    // everything after it.
     const size_t end = kernels.offset + kernels.size;
     if (m_.below(4) == 0 && end < bytes.size()) {
       bytes = bytes.substr(0, end) + m_.mutant(bytes.substr(end), other);
@@ -264,7 +263,7 @@ int main(int argc, char** argv) {
 
   long loaded = 0, foreign = 0, values = 0, errors = 0;
   for (uint64_t number = arguments.first; number < arguments.end; ++number) {
-    // A mutant depends on its number alone, so that it can be made again without the others.
+    // A mutant depends only on its number, so that it can be made again without the others.
     const Mutants::Mutant mutant = Mutants(seeds, number).make();
     begin_mutant(number, mutant.bytes);
     TnxOutcome outcome = run_tnx(mutant.bytes, true, kernels);

@@ -1,5 +1,5 @@
-// What is done to a .tnx of unknown origin: load it, and run what it exports under tight limits.
-// Every outcome but a value or an error that isn't our bug is a finding.
+// The target for untrusted .tnx files: loads a file and runs its exported functions under tight
+// limits. Every outcome except a value, or an error that isn't a bug of Tenon, is a finding.
 #pragma once
 
 #include <cstring>
@@ -17,7 +17,7 @@
 
 namespace tenon::fuzz {
 
-// Arguments for a parameter: what its type says, and things that it doesn't expect.
+// An argument for a parameter: one of its type, or something that it doesn't expect.
 inline Any argument(const vm::SignatureType& type, uint64_t choice) {
   using Kind = vm::SignatureType::Kind;
   switch (choice % 8) {
@@ -46,12 +46,12 @@ inline Any argument(const vm::SignatureType& type, uint64_t choice) {
 
 struct TnxOutcome {
   bool loaded = false;
-  bool foreign = false;  // has native code that isn't trusted: verified, not run
+  bool foreign = false;  // has untrusted native code: verified, but not run
   int values = 0, errors = 0;
   std::string problem;  // of a finding
 };
 
-// Calls each function of a unit, first as its types say, then with arguments of other kinds.
+// Calls each function of a unit, first with arguments of its types, then with others.
 inline TnxOutcome run_unit(vm::Unit unit, const vm::ReadOptions& read) {
   TnxOutcome outcome;
   vm::ProgramOptions options;
@@ -87,8 +87,8 @@ inline TnxOutcome run_unit(vm::Unit unit, const vm::ReadOptions& read) {
   return outcome;
 }
 
-// `trusted_kernels`: the native code that may be opened. A file with other code is only verified;
-// as one that isn't trusted it must be refused.
+// `trusted_kernels` is the native code that may be opened. A file with other code is only verified,
+// and must be refused as an untrusted file.
 inline TnxOutcome run_tnx(const std::string& bytes, bool check_hashes,
                           const std::vector<std::string>& trusted_kernels) {
   vm::register_builtins();

@@ -1,7 +1,7 @@
-// vm_programs COUNT FIRST: makes programs FIRST to FIRST + COUNT - 1 from the table of
+// vm_programs COUNT FIRST: generates programs FIRST to FIRST + COUNT - 1 from the table of
 // instructions, writes and reads them, and calls their functions under tight limits (tnx_target.h);
-// then breaks each rule of the verifier in each, which must refuse it by that rule. Exits with 0
-// when all did what they should. A program depends on its number alone.
+// then violates each rule of the verifier in each, which must refuse it because of that rule. Exits
+// with 0 if there is no finding. A program depends only on its number.
 #include <cstdio>
 
 #include "arguments.h"

@@ -1,7 +1,7 @@
-// Mutants of protobuf messages that are messages again: fields dropped, repeated, swapped, taken
-// from elsewhere, with other numbers, texts and values; at times a length that lies. They reach
-// what lies behind the parser, where mutants of mere bytes seldom get. No schema is known: bytes
-// that read as a message are taken for one.
+// Mutants of protobuf messages that are still messages: fields are dropped, repeated, swapped or
+// copied from elsewhere, and get other numbers, texts and values; sometimes a length is wrong. They
+// reach code behind the parser, unlike most mutants of plain bytes. Without a schema, bytes that
+// parse as a message count as one.
 #pragma once
 
 #include <optional>
@@ -25,7 +25,7 @@ struct WireField {
 
 class WireReader {
  public:
-  // The fields of `bytes`, inner messages to a depth of 64; nothing when they are no message.
+  // The fields of `bytes`, with inner messages up to a depth of 64; nullopt if it is not a message.
   static std::optional<std::vector<WireField>> read(std::string_view bytes, int depth = 0) {
     WireReader r{bytes};
     std::vector<WireField> out;
@@ -64,7 +64,7 @@ class WireReader {
   }
 
  private:
-  static constexpr uint64_t kLargestNumber = 40;  // of ONNX's fields: 26
+  static constexpr uint64_t kLargestNumber = 40;  // ONNX's fields have numbers up to 26
 
   explicit WireReader(std::string_view bytes) : rest_(bytes) {}
 
@@ -116,7 +116,7 @@ class WireMutator {
  public:
   explicit WireMutator(Mutator& mutator) : m_(mutator) {}
 
-  // A mutant of the message, with parts of `other`'s at times.
+  // A mutant of the message, sometimes with parts of `other`.
   std::string mutant(const std::vector<WireField>& message, const std::vector<WireField>& other) {
     WireField root;
     root.is_message = true;
@@ -177,7 +177,7 @@ class WireMutator {
           at.field().lie = static_cast<int64_t>(m_.below(2) ? m_.below(9) : m_.below(1000)) - 4;
         }
         break;
-      case 6: {  // within another copy of itself: nesting
+      case 6: {  // nested in a copy of itself
         WireField copy = at.field();
         if (copy.is_message) at.field().fields.push_back(std::move(copy));
         break;
@@ -188,7 +188,7 @@ class WireMutator {
     }
   }
 
-  // By a field of the same number and type from `from`.
+  // Replaces a field by one of `from` with the same number and type.
   void replace(const Place& at, const std::vector<WireField>& from) {
     std::vector<const WireField*> all, like;
     collect(from, &all);
@@ -215,7 +215,7 @@ class WireMutator {
     }
     switch (m_.below(6)) {
       case 0:
-      case 1: {  // another text of this message: operands and names cross over
+      case 1: {  // another text of this message, to exchange operands and names
         const WireField& from = places[m_.below(places.size())].field();
         if (!from.is_message && from.type == WireField::kBytes) f.bytes = std::string(from.bytes);
         break;

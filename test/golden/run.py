@@ -4,11 +4,12 @@
 Usage: run.py [--tenon PROGRAM] [--bless] [--roundtrip] [FILE or FOLDER...]
 
   --tenon PROGRAM  the `tenon` to test; by default the newest one below build/
-  --bless          write what the commands print as the expected text
-  --roundtrip      instead check that each valid .tn case prints to a text that prints to itself
-  --poison         run programs with `--poison`, in files that run any; nothing else may differ
+  --bless          write the output of the commands as the expected text
+  --roundtrip      instead check that the printed text of each valid .tn case prints to itself
+  --poison         run programs with `--poison`, in files that run any; the output must be the same
 
-Without files: every golden file below this folder. Exits 1 after a diff for each file that differs.
+Without files: every golden file below this folder. Prints a diff for each file that differs, and then
+exits with 1.
 """
 
 import argparse
@@ -41,7 +42,7 @@ class Command:
 
 @dataclass
 class Case:
-    """One program of a file: what stands between two `-----` lines."""
+    """One program of a file: the text between two `-----` lines."""
 
     first_line: int
     lines: list[str]  # without EXPECT blocks
@@ -129,7 +130,7 @@ class Runner:
 
 
 def padded(case: Case) -> str:
-    """The case alone, at its line numbers; without notes, since an error may quote its line."""
+    """The case alone, at its line numbers; without error comments, since an error may quote its line."""
     lines = [
         NOTE.sub("", line) if number in case.notes else line
         for number, line in enumerate(case.lines, case.first_line)
@@ -138,7 +139,7 @@ def padded(case: Case) -> str:
 
 
 def poisoned(golden: Golden) -> Golden | None:
-    """The file with --poison in every command that runs a machine; None where none does, or some do already."""
+    """The file with --poison in every command that runs a machine; None if none does or some already have it."""
     if any("--poison" in command.text for command in golden.commands):
         return None
     commands = [Command(c.exit_code, RUNS_A_MACHINE.sub(r"tenon \1 --poison", c.text)) for c in golden.commands]
@@ -146,7 +147,7 @@ def poisoned(golden: Golden) -> Golden | None:
 
 
 def errors_of(output: str, name: str) -> list[tuple[int, str, str]]:
-    """(line, message, whole text) of each error in the output; line 0 where it names none."""
+    """(line, message, whole text) of each error in the output; line 0 if it names none."""
     found = []
     for paragraph in re.split(r"^(?=error: )", output, flags=re.M):
         if not paragraph.startswith("error: "):
@@ -160,7 +161,7 @@ def errors_of(output: str, name: str) -> list[tuple[int, str, str]]:
 
 
 def check_notes(golden: Golden, case: Case, output: str) -> list[str]:
-    """What is wrong with the errors beside their lines: missing ones and unexpected ones."""
+    """The missing and unexpected errors, compared with the error comments."""
     problems = []
     left = errors_of(output, golden.path.name)
     for at, (line, text) in sorted(case.notes.items()):
@@ -244,7 +245,7 @@ def bless_notes(golden: Golden, case: Case, output: str) -> list[str]:
 
 
 def bless(runner: Runner, golden: Golden) -> list[str]:
-    """Rewrites the file; returns what can't be blessed: a wrong exit code."""
+    """Rewrites the file; returns wrong exit codes, which can't be blessed."""
     problems, parts = [], []
     for case in golden.cases:
         ran = outputs_of(runner, golden, case)
@@ -267,7 +268,7 @@ def bless(runner: Runner, golden: Golden) -> list[str]:
 
 
 def check_roundtrip(runner: Runner, golden: Golden) -> list[str]:
-    """What a valid program prints to must parse, and print to itself."""
+    """Checks that the printed text of a valid program parses and prints to itself."""
     problems = []
     for case in golden.cases:
         if case.notes or golden.path.suffix != ".tn" or not golden.commands[0].text.startswith("tenon"):
@@ -292,7 +293,7 @@ def find_tenon() -> Path:
 
 
 def files_below(path: Path) -> list[Path]:
-    """Golden files: all but this runner's own, and what a folder named `data` holds for commands."""
+    """All golden files: not the runner's own files or those in folders named `data`."""
     if path.is_file():
         return [path]
     files = (p for p in path.rglob("*") if p.is_file() and "data" not in p.relative_to(path).parts)
@@ -301,7 +302,7 @@ def files_below(path: Path) -> list[Path]:
 
 
 def lacks_what_it_needs(file: Path) -> bool:
-    """Whether the file's head says `NEEDS: pty` where pseudo-terminals can't be opened."""
+    """Whether the file's head says `NEEDS: pty` but pseudo-terminals can't be opened."""
     if not NEEDS_PTY.search(file.read_text()):
         return False
     try:

@@ -1,4 +1,4 @@
-"""The golden runner, run with a small script in place of `tenon`."""
+"""Tests the golden runner with a small script in place of `tenon`."""
 
 import contextlib
 import io

@@ -23,7 +23,7 @@ foreach(line "input  n: i64" "input  x: tensor\\[batch, 3; f32\\]" "result \\[40
   endif()
 endforeach()
 
-# A file that names a library finds it beside the runtime, where there is one.
+# A file that names a library finds it beside the runtime, if it is installed.
 if(ONEDNN)
   run("${CMAKE_COMMAND}" --install "${BUILD}" --prefix "${WORK}/prefix" --component onednn)
   run("${MAKE_TNX}" "${SOURCE}/test/install/matmul.tna" "${WORK}/matmul.tnx")
@@ -31,7 +31,7 @@ if(ONEDNN)
   if(NOT out MATCHES "result float32\\[2, 2\\]\nfirst  3\n")
     message(FATAL_ERROR "a product by oneDNN printed:\n${out}")
   endif()
-  # Constants are packed once, though each call wraps them anew for the bridge.
+  # Constants are packed once, although each call wraps them again for the bridge.
   string(REPEAT "0000803f" 1024 ones)
   file(READ "${SOURCE}/test/install/packing.tna" text)
   string(REPLACE "ONES" "${ones}" text "${text}")
@@ -43,7 +43,7 @@ if(ONEDNN)
   endif()
 endif()
 
-# A program that links the runtime alone loads the compiler's library, compiles a model and runs it.
+# A program that links only the runtime loads the compiler's library, compiles a model and runs it.
 if(COMPILER)
   run("${CMAKE_COMMAND}" --install "${BUILD}" --prefix "${WORK}/prefix" --component compiler)
   run("${CMAKE_COMMAND}" -S "${SOURCE}/examples/compile" -B "${WORK}/compile"
@@ -55,7 +55,7 @@ if(COMPILER)
       message(FATAL_ERROR "no line '${line}' in:\n${out}")
     endif()
   endforeach()
-  # A library of another build is refused, with both builds named.
+  # A library of another build is refused with an error that names both builds.
   file(GLOB library "${WORK}/prefix/lib*/libtenon_compiler.so" "${WORK}/prefix/lib*/*/libtenon_compiler.so")
   run("${PYTHON}" "${SOURCE}/test/install/other_build.py" "${library}")
   execute_process(COMMAND "${WORK}/compile/compile" "${SOURCE}/examples/digits/digits.onnx"

@@ -1,4 +1,4 @@
-// make_tnx TEXT.tna OUT.tnx: assembles a file, for tests that run without the compiler.
+// make_tnx TEXT.tna OUT.tnx: assembles a file, for tests without the compiler.
 #include <cstdio>
 #include <fstream>
 #include <iterator>

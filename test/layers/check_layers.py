@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 """Checks every #include of src, tools, test, bench and examples against layers.txt.
 
-A file belongs to the longest folder of layers.txt that holds it; it may include its own folder and
-those its line lists (`*`: all of them). Tests (`*_test.cc`, `*_testing.h`) may also include what
-their folder's `+test` line lists. An edge that no #include uses is a violation as well. A header
-that a line `<PREFIX>: FOLDER...` names may be included from those folders only. A source with a
-header of its own name includes that first, which proves that the header compiles alone (the other
-headers get a generated source each: cmake/layers.cmake).
+A file belongs to the longest folder of layers.txt that contains it. It may include its own folder and
+those in the folder's line (`*`: all folders). Tests (`*_test.cc`, `*_testing.h`) may also include the
+folders of the `+test` line. An edge that no #include uses is a violation too. Only the folders of a line
+`<PREFIX>: FOLDER...` may include headers with that prefix. A source that has a header of its name must
+include it first, which proves that the header compiles alone (other headers get a generated source:
+cmake/layers.cmake).
 
 Usage: check_layers.py [ROOT]; exits 1 after a line for each violation:
   src/vm/isa/a.cc:3: includes loop/ir.h of src/loop; src/vm/isa may include src/support src/object
@@ -27,7 +27,7 @@ PUBLIC = "include/tenon"
 
 
 class Layers:
-    """layers.txt: folders with what they may include, in order, lowest first."""
+    """The content of layers.txt: folders and what they may include, lowest first."""
 
     def __init__(self, text: str):
         self.allowed: dict[str, list[str]] = {}
@@ -62,7 +62,7 @@ class Layers:
             self.allowed[name] = folders
 
     def folder_of(self, path: str) -> str | None:
-        """The longest folder of layers.txt that holds `path`, a file relative to the root."""
+        """The longest folder of layers.txt that contains `path`, a file relative to the root."""
         parts = path.split("/")[:-1]
         while parts:
             folder = "/".join(parts)
@@ -124,12 +124,12 @@ def check_file(root: Path, path: str, layers: Layers) -> list[str]:
 
 
 def check(root: Path) -> tuple[int, list[str]]:
-    """Number of files walked, and the violations."""
+    """Returns the number of files checked, and the violations."""
     layers = Layers((root / "layers.txt").read_text())
     errors, files = list(layers.errors), 0
     for top in WALKED:
         for directory, folders, names in os.walk(root / top):
-            # A folder's `testdata` is input to a test, not source of this tree.
+            # `testdata` folders contain inputs of tests, not sources of this tree.
             folders[:] = sorted(f for f in folders if f not in ("testdata", "build"))
             for name in sorted(names):
                 if name.endswith(SUFFIXES):

@@ -1,4 +1,4 @@
-"""The layers check finds what it is for: run on a small tree that breaks each rule once."""
+"""Tests the layers check on a small tree that violates each rule once."""
 
 import tempfile
 import unittest

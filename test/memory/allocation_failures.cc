@@ -1,7 +1,7 @@
 // Lets the Nth allocation of a process fail, for every N, while it loads a program and calls it
-// through the C interface: `once`, or with all that follow (`lasting`). Each time there must be an
-// error with a text and nothing leaked, and the same work must succeed afterwards. Both in a
-// process that does it for the first time (cold) and in one that has done it before (warm).
+// through the C interface: only that one (`once`), or also all later ones (`lasting`). Each failure
+// must give an error with a text and leak nothing, and the same work must succeed afterwards, both
+// in a process that does it for the first time (cold) and in one that has done it before (warm).
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -32,7 +32,7 @@ void __libc_free(void*);
 
 namespace {
 
-// Allocations of the thread that counts; other threads' always succeed.
+// Whether allocations of this thread count; those of other threads always succeed.
 constinit thread_local bool counting = false;
 constinit long seen = 0, fail_at = -1, failures = 0;
 constinit bool lasting = false;
@@ -138,7 +138,7 @@ int host_fails(void*, const tenon_any*, int32_t, tenon_any*) {
   return -1;
 }
 
-// All that is tried; the line where it failed, or 0.
+// Does the work; returns the line where it failed, or 0.
 int work(const std::string& bytes) {
 #define TRY(call) \
   if ((call) != 0) return __LINE__
@@ -170,7 +170,7 @@ int work(const std::string& bytes) {
   TRY(tenon_any_repr(&result, &text));
   TRY(tenon_shape_create(dims, 1, &shape));
   TRY(tenon_array_create(args, 2, &result));
-  // A failure that the program is to have: its text, and that of another, are whole.
+  // An expected failure of the program: the text of the error must be complete.
   if (tenon_machine_call(&machine, "fails", &x.any, 1, &result) == 0) return __LINE__;
   const char* error = tenon_last_error();
   if (!error || !std::strstr(error, "as it was asked to")) {
@@ -182,7 +182,7 @@ int work(const std::string& bytes) {
 }
 
 struct Outcome {
-  bool reached = false;  // the allocation that was to fail
+  bool reached = false;  // whether the failing allocation was reached
   int line = 0;
 };
 
@@ -198,7 +198,7 @@ Outcome work_with_failure(const std::string& bytes, long number) {
   return o;
 }
 
-// The waiting error's text is short and plain; "" where none waits.
+// The text of the pending error, or "".
 std::string error_text() {
   const char* text = tenon_last_error();
   return text ? text : "";
@@ -210,7 +210,8 @@ int complain(const char* state, long number, const char* what, int line, const s
   return 1;
 }
 
-// Fails, then succeeds. 0, 1, or 2 where there was no such allocation.
+// Does the work with the failure, then without. Returns 0 or 1, or 2 if there was no such
+// allocation.
 int try_one(const char* state, const std::string& bytes, long number) {
   const Outcome failed = work_with_failure(bytes, number);
   const std::string error = error_text();
@@ -235,7 +236,7 @@ int warm(const std::string& bytes) {
     const long before = live;
     const int code = try_one("warm", bytes, number);
     if (code == 1) return 1;
-    // The text of an error stays until the next one.
+    // The text of an error is kept until the next one.
     if (live > before + 2) {
       return complain("warm", number,
                       std::to_string(live - before).append(" blocks leaked").c_str(), 0, "");
@@ -272,7 +273,7 @@ int cold(const std::string& bytes) {
 int main(int argc, char** argv) {
   lasting = argc == 2 && std::strcmp(argv[1], "lasting") == 0;
   const std::string bytes = tenon::vm::write_to_bytes(tenon::vm::assemble(kProgram));
-  const int first = cold(bytes);  // in children: this process stays cold
+  const int first = cold(bytes);  // in child processes, so that this one stays cold
   return first ? first : warm(bytes);
 }
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Our schema of ONNX's messages has the fields, numbers and types of the `onnx` package's.
+"""Tests that our schema of ONNX's messages has the fields, numbers and types of the `onnx` package.
 
 Usage: compare_schema_test.py PATH/onnx.proto. Exits with 77 where onnx or protoc is missing.
 """
@@ -25,7 +25,7 @@ LABELS = {1: "optional", 2: "required", 3: "repeated"}
 
 
 def describe_message(message, prefix, out):
-    """Adds `name -> description` of a message's fields, and of what is nested in it."""
+    """Adds `name -> description` of a message's fields and of nested messages."""
     name = prefix + message.name
     out[name] = {"message"}
     for field in message.field:

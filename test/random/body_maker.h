@@ -1,4 +1,4 @@
-// The body of one random function, made operator by operator.
+// Makes the body of one random function, operator by operator.
 #pragma once
 
 #include <functional>
@@ -12,20 +12,21 @@ namespace tenon::random_programs {
 
 struct Value {
   graph::Operand x;
-  // Computed without rounding, so that steps (floor, comparisons, arg...) may follow.
+  // Computed without rounding, so that discontinuous operators (floor, comparisons, arg...) may
+  // follow.
   bool exact = true;
-  double bound = 5;  // of |x|, by and large
+  double bound = 5;  // an approximate bound of |x|
 };
 
-// A function that bodies may call: of a tensor, or of a count and a tensor where it calls itself,
-// with a result of the tensor's type.
+// A function that bodies may call. It takes a tensor or, if it is recursive, a count and a tensor,
+// and its result has the tensor's type.
 struct Helper {
   std::string name;
   graph::TypeRef type;
   bool counts = false;
 };
 
-// Builds one function's body, and those of its blocks.
+// Builds one function's body and its nested blocks.
 class BodyMaker {
  public:
   BodyMaker(graph::Random& random, graph::Builder& builder, const std::vector<Helper>& helpers)
@@ -35,11 +36,11 @@ class BodyMaker {
     values_.push_back({x, exact, bound});
   }
 
-  // Adds one operator or construct; does nothing where its choice does not fit.
+  // Adds one random operator or construct; does nothing if no value fits it.
   void step(int depth);
   // The function's result: up to three of the last values.
   graph::Operand result();
-  // A float tensor changed by a few operators that keep its type.
+  // Applies a few operators that keep the type to a float tensor.
   graph::Operand changed(graph::Operand x);
 
  private:
@@ -51,7 +52,7 @@ class BodyMaker {
   static std::vector<Dim> dims(const Value& v) { return tensor(v).dims.to_vector(); }
   static size_t rank(const Value& v) { return tensor(v).dims.size(); }
 
-  // One of the values that fit, a late one more often; null if none does.
+  // One of the values that satisfy `fits`, preferably a late one; null if there is none.
   const Value* pick(const std::function<bool(const Value&)>& fits);
   const Value* pick_float(size_t least_rank = 0, size_t greatest_rank = 4);
   const Value* pick_exact(size_t least_rank = 0);
@@ -61,7 +62,7 @@ class BodyMaker {
 
   // ---- adding ----
 
-  // Values that have grown are bent back.
+  // Adds a value; reduces it first if its bound has grown too large.
   void put(graph::Operand x, bool exact, double bound);
   void put(const graph::Operand& x, const Value& like) { put(x, like.exact, like.bound); }
 
@@ -73,15 +74,15 @@ class BodyMaker {
 
   void smooth();
   void exact_function();
-  // Two values, one of which is broadcast to the other without a check.
+  // Two values, one of which broadcasts to the other without a check.
   void arithmetic();
   void scale();
-  // where(x < y, a, b): a comparison of exact values.
+  // where(x < y, a, b), where x and y are exact.
   void choose();
   void reduce();
   void normalise();
   void transpose();
-  // Two axes become one, or an axis of 1 comes.
+  // Merges two axes or inserts an axis of size 1.
   void flatten();
   void join_axis();
   void cut();
@@ -94,16 +95,16 @@ class BodyMaker {
   void scan();
   // Floats to integers and back.
   void integers();
-  // What exporters make of shapes: sizes as data.
+  // Sizes as data, as in exported models.
   void shape_data();
-  // Packed functions whose results' sizes depend on data.
+  // Packed functions whose result sizes depend on data.
   void search();
   void scalars();
 
   // ---- constructs (body_maker.cc) ----
 
   graph::Operand changed_once(const graph::Operand& x);
-  // Values made meanwhile are those of a nested block.
+  // Values that `body` makes are local to a nested block.
   graph::Operand in_block(const std::function<graph::Operand()>& body);
   graph::Operand condition();
   void branch();

@@ -1,4 +1,4 @@
-// One operator each, of values that fit it.
+// Functions that add one operator each, on values that fit it.
 #include <algorithm>
 #include <cmath>
 #include <span>
@@ -15,7 +15,7 @@ namespace {
 constexpr int64_t kOneValue[] = {1};
 constexpr std::span<const int64_t> kOne{kOneValue};
 
-// Whether sizes `from` are broadcast to `to` without a check.
+// Whether sizes `from` broadcast to `to` without a check.
 bool broadcasts(const std::vector<Dim>& from, const std::vector<Dim>& to) {
   if (from.size() > to.size()) return false;
   for (size_t i = 0; i < from.size(); ++i) {
@@ -122,7 +122,7 @@ void BodyMaker::normalise() {
   if (!v) return;
   const auto axis = static_cast<int64_t>(axis_of(*v));
   if (r_.coin()) return put(b_.op("softmax", {v->x}, attrs({{"axis", axis}})), false, 1);
-  // An epsilon that keeps rows of equal elements from blowing up what rounding left.
+  // The epsilon is large, so that rounding errors in rows of equal elements are not amplified.
   put(b_.op("layer_norm", {v->x}, attrs({{"axis", axis}, {"epsilon", 0.5}})), false, 4);
 }
 
@@ -336,7 +336,7 @@ void BodyMaker::scalars() {
   y = b_.op("clip", {y, constant_int(-9), constant_int(9)});
   values_.push_back({y, true, 9});
   if (r_.coin()) return;
-  // Beside a tensor a scalar is one of rank 0.
+  // With a tensor operand, a scalar counts as a tensor of rank 0.
   const Value* x = pick_float();
   if (!x) return;
   const Operand as_float =

@@ -30,7 +30,7 @@ bool agree(DataType dtype, double found, double expected) {
   return std::fabs(found - expected) <= kTolerance * (1 + std::fabs(expected));
 }
 
-// "" where the two agree.
+// How two results differ, or "".
 std::string difference(const Any& found, const Any& expected) {
   const auto f = found.try_as<Tensor>(), e = expected.try_as<Tensor>();
   if (f.has_value() != e.has_value()) return "one result is a tensor, the other none";
@@ -93,7 +93,7 @@ class Checker {
   }
 
  private:
-  struct Found {};  // failure_ says what
+  struct Found {};  // thrown when failure_ is set
 
   std::vector<Any> evaluate(const graph::Module& module) {
     return evaluator_.run(module, *module->functions.find("main"), inputs_);
@@ -129,7 +129,7 @@ class Checker {
     if (checks_.passes) {
       options.after_pass = [&](std::string_view pass, const graph::Module& now, double) {
         where_ = cat(way, ", after ", pass);
-        // The evaluator knows neither memory nor libraries: those are for the machine to show.
+        // The evaluator supports neither explicit memory nor libraries; the machine tests those.
         explicit_memory |= pass == "make_allocation_explicit";
         if (libraries || explicit_memory) return;
         if (structural_equal(Any(now), Any(before))) return;

@@ -1,5 +1,5 @@
-// What a compiler may not change: the passes, code and memory of a program against an evaluator
-// that shares no schedule and no back end with them.
+// Compares the passes, code and memory of a program with an evaluator that shares neither schedules
+// nor the back end with them.
 #pragma once
 
 #include <string>
@@ -15,9 +15,9 @@ struct Checks {
   std::vector<int> levels = {0, 1, 2, 3};
 };
 
-// Runs @main on `inputs` in every way that `checks` asks for, and says where two of them differ, or
-// where the compiler fails; "" when all agree. Programs that fail in the reference (an index out of
-// range, say) have nothing to compare: "" too.
+// Runs @main on `inputs` in every way that `checks` selects. Returns where results differ or the
+// compiler fails, or "" if all agree. Also returns "" if the program fails in the reference (for
+// example, an index is out of range).
 std::string find_difference(const graph::Module& module, const std::vector<Any>& inputs,
                             const Checks& checks);
 

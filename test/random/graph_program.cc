@@ -23,7 +23,7 @@ FunctionRef make_helper(Random& random, const Helper& helper, const std::vector<
     for (int64_t n = random.between(1, 3); n > 0; --n) maker.step(1);
     return b.finish_as(helper.name, maker.changed(x), helper.type);
   }
-  // Calls itself, in tail position or not.
+  // A recursive function, in tail position or not.
   const Operand n = b.param("n", scalar_type(i64)), x = b.param("x", helper.type);
   const bool tail = random.coin();
   const Operand result = b.if_(
@@ -89,7 +89,7 @@ graph::Module graph_program(uint64_t seed, bool symbolic) {
     try {
       return make_program(random, symbolic);
     } catch (const Error& error) {
-      // Sizes that are 0, or smaller than a window, are refused by some operators: another try.
+      // Some operators refuse sizes that are 0 or smaller than a window; tries again.
       if (error.kind() != ErrorKind::Usage) throw;
     }
   }

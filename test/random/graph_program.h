@@ -1,8 +1,8 @@
 // Random programs: graphs of 5 to 20 operators with branches, loops, calls and recursion.
 //
-// A program is typed as it is made, by the builder, so that every one is valid. Values are kept
-// small and functions smooth where errors of rounding meet them: two correct executions agree
-// within `kTolerance`, and what differs by more is a bug.
+// The builder types a program as it is made, so every program is valid. Values are kept small, and
+// functions of inexact values are continuous, so that two correct executions agree within
+// `kTolerance`; a larger difference is a bug.
 #pragma once
 
 #include <cstdint>
@@ -15,13 +15,12 @@ namespace tenon::random_programs {
 // |found - expected| <= kTolerance * (1 + |expected|)
 inline constexpr double kTolerance = 2e-3;
 
-// The module of number `seed`; its entry is @main. With `symbolic`, the sizes of @main's parameters
-// are symbols, else numbers.
+// The module for `seed`, with entry @main. With `symbolic`, the sizes of @main's parameters are
+// symbols instead of numbers.
 graph::Module graph_program(uint64_t seed, bool symbolic);
 
-// Inputs for `function`, of its parameters' types: sizes from 1 to 4, seldom 0, one for each
-// symbol; floats are small multiples of 1/4, and with `special` NaN and -0 among them; integers
-// from -3 to 3.
+// Inputs of the types of `function`'s parameters. Each symbol is a size from 1 to 4, rarely 0;
+// floats are small multiples of 1/4, with `special` also NaN and -0; integers are from -3 to 3.
 std::vector<Any> random_inputs(const graph::FunctionExpr& function, uint64_t seed, bool special);
 
 }  // namespace tenon::random_programs

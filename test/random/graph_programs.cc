@@ -1,9 +1,9 @@
 // graph_programs COUNT FIRST [FOLDER]   checks the random programs FIRST to FIRST + COUNT - 1, each
-//                                       with static and with symbolic sizes; COUNT 0: without end.
-//                                       Findings go to FOLDER (by default here) as NUMBER.tn.
-// graph_programs FILE.tn SEED           checks @main of a program in text, on inputs of that seed.
+//                                       with static and symbolic sizes; forever if COUNT is 0.
+//                                       Writes findings to FOLDER (default: here) as NUMBER.tn.
+// graph_programs FILE.tn SEED           checks @main of a textual program on inputs of that seed.
 //
-// Exits with 1 after a finding: two ways to run a program that differ, or a compiler that fails.
+// Exits with 1 after a finding: results differ or the compiler fails.
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
@@ -22,7 +22,7 @@ using namespace tenon::random_programs;
 
 constexpr int kFound = 1, kUsage = 2;
 
-// Every third seed has NaN among its inputs, which -O3 gives up behind products.
+// Every third seed has NaN among its inputs, which -O3 may lose after products.
 std::string check(const graph::Module& module, uint64_t seed) {
   const bool special = seed % 3 == 0;
   Checks checks;

@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
-"""Makes a failing program small: deletes bindings and functions and shrinks numbers while it still fails.
+"""Minimises a failing program: deletes bindings and functions and shrinks numbers while it still fails.
 
 Usage: minimise.py FILE.tn -- COMMAND...
 
-COMMAND is run with the path of each candidate in place of FILE.tn, and fails as the original did
-when it exits with the same code, not 0. So for a finding of `graph_programs` with seed 17:
+COMMAND is run with the path of each candidate in place of FILE.tn. A candidate fails like the original
+if the command exits with the same code, not 0. For a finding of `graph_programs` with seed 17:
 
   minimise.py 17.tn -- build/dev/test/random/graph_programs 17.tn 17
 
-Prints the smallest program that it finds, as a golden file: with a RUN line that compares the
-compiled program with the interpreted one. A finding that this line does not show needs another.
+Prints the smallest program that it finds as a golden file, with a RUN line that compares the compiled
+program with the interpreted one. If that line does not reproduce the finding, write another.
 """
 
 import re
@@ -24,7 +24,7 @@ TIMEOUT_S = 60
 
 
 class Failure:
-    """Whether a text still fails as the first one did."""
+    """Whether a text still fails like the original."""
 
     def __init__(self, path, command):
         self.path, self.command = path, command
@@ -51,7 +51,7 @@ class Failure:
 
 
 def without_lines(lines, failure):
-    """Deletes ranges of lines, long ones first: bindings, arms, functions that nothing calls."""
+    """Deletes ranges of lines, long ones first: bindings, arms, unused functions."""
     size = max(1, len(lines) // 2)
     while size >= 1:
         at = 0
@@ -66,7 +66,7 @@ def without_lines(lines, failure):
 
 
 def without_bindings(lines, failure):
-    """Deletes a binding whose uses become one of its operands, from the last to the first."""
+    """Deletes bindings, last first, and replaces their uses by one of their operands."""
     for at in reversed(range(len(lines))):
         match = BINDING.match(lines[at])
         if not match:
@@ -80,7 +80,7 @@ def without_bindings(lines, failure):
 
 
 def with_smaller_numbers(lines, failure):
-    """Makes each number 1, 0 or half of what it is."""
+    """Replaces each number by 1, 0 or half of its value."""
     number = re.compile(r"(?<![\w.%@])\d+(?![\w.])")
     for at in range(len(lines)):
         place = 0

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""minimise.py keeps what a failure needs and drops the rest."""
+"""Tests that minimise.py keeps what a failure needs and drops the rest."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-// Random graphs for a fixed number of seeds; `graph_programs` goes on without end.
+// Random graphs for a fixed number of seeds; `graph_programs` can run forever.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -22,7 +22,7 @@ class GraphPrograms : public testing::TestWithParam<bool> {
       const bool special = seed % 3 == 0;
       const auto inputs = random_inputs(**module->functions.find("main"), seed, special);
       Checks here = checks;
-      if (special) std::erase(here.levels, 3);  // which gives up NaN behind products
+      if (special) std::erase(here.levels, 3);  // which may lose NaN after products
       const std::string found = find_difference(module, inputs, here);
       ASSERT_EQ(found, "") << "in\n" << graph::to_text(module);
     }
@@ -41,8 +41,8 @@ TEST_P(GraphPrograms, ComputeTheSameOnTheMachine) {
 INSTANTIATE_TEST_SUITE_P(Sizes, GraphPrograms, testing::Bool(),
                          [](const auto& info) { return info.param ? "Symbolic" : "Static"; });
 
-// What the generator promises: programs with branches, loops, calls and sizes known only at run
-// time, of 5 operators and more.
+// The generator makes programs with branches, loops, calls and sizes known only at run time, of 5
+// operators and more.
 TEST(GraphProgram, MakesEveryConstruct) {
   driver::initialise();
   int branches = 0, loops = 0, calls = 0, matches = 0, small = 0;
@@ -62,10 +62,10 @@ TEST(GraphProgram, MakesEveryConstruct) {
   EXPECT_LT(small, 5);
 }
 
-// A wrong result is found: the check compares something.
+// The check finds a wrong result.
 TEST(CheckProgram, FindsAProgramThatTheEvaluatorsDisagreeAbout) {
   driver::initialise();
-  // Of -O3 a library may forget NaN behind a ReLU; its own kernels don't.
+  // At -O3 a library may lose NaN after a ReLU; Tenon's own kernels don't.
   const graph::Module module = graph::parse_module(R"(
     fn @main(%x: tensor[16, 512; f32], %w: tensor[512, 64; f32]) -> tensor[16, 64; f32] {
       %0 = log(%x)

@@ -1,4 +1,4 @@
-"""The test count is truthful: each status that ctest writes lands in its sum."""
+"""Tests that count_tests.py counts each status that ctest writes in the right sum."""
 
 import subprocess
 import sys

@@ -1,8 +1,8 @@
-// Runs test/golden/vm/data/*.tna: assembly whose comments say what to call and what comes of it.
+// Runs test/golden/vm/data/*.tna: assembly whose comments state calls and their results.
 //
 //   ; call NAME(VALUE, ...) = VALUE      a value as assembly writes constants; (a, b) for a tuple
 //   ; call NAME(VALUE, ...) fails: TEXT  the error contains the text
-//   ; refused RULE: TEXT                 the verifier refuses the file by that rule
+//   ; refused RULE: TEXT                 the file violates that rule of the verifier
 //
 // Every file must also survive: text -> unit -> text -> unit, and unit -> .tnx -> unit.
 // TENON_BLESS=1 rewrites the results of calls.
@@ -59,7 +59,7 @@ Any parse_value(LineCursor& in) {
   return Any(fields);
 }
 
-// Errors align their columns: runs of spaces count as one.
+// Errors align columns, so runs of spaces count as one.
 std::string squeezed(std::string_view text) {
   std::string out;
   for (char c : text) {
@@ -68,7 +68,7 @@ std::string squeezed(std::string_view text) {
   return out;
 }
 
-// What the host offers to the files.
+// The host functions and options for the files.
 ProgramOptions options_for_files() {
   static const bool once = [] {
     register_builtins();
@@ -84,7 +84,7 @@ ProgramOptions options_for_files() {
     register_typed("test.address_of_elements", [](const Tensor& t) {
       return static_cast<int64_t>(reinterpret_cast<intptr_t>(t.data()));
     });
-    // Through C, where values enter from outside.
+    // Through C, like values from a host.
     register_function("test.same", Function::from_c(
                                        [](void*, const AnyView* args, int32_t, Any* result) {
                                          *result = Any(args[0]);
@@ -149,7 +149,7 @@ TEST_P(GoldenFile, DoesWhatItSays) {
       EXPECT_THAT(e.render(), testing::HasSubstr(line.substr(colon + 2)));
       EXPECT_EQ(e.kind(), ErrorKind::Damaged);
     }
-    // The same from a file, hashes and all: what is damaged so can't be loaded.
+    // A file with the same damage and valid hashes can't be loaded.
     EXPECT_THROW(Program::load_bytes(write_to_bytes(unit)), Error);
   }
   if (refused) return;
@@ -208,14 +208,14 @@ INSTANTIATE_TEST_SUITE_P(Vm, GoldenFile, testing::ValuesIn(files()), [](const au
   return name;
 });
 
-// Each rule that assembly can break has a file that breaks it.
+// Each rule that assembly can violate has a file that violates it.
 TEST(GoldenFiles, BreakEveryRuleOfCode) {
   std::string all;
   for (const auto& path : files()) {
     std::ifstream in(path);
     all.append(std::istreambuf_iterator<char>(in), {});
   }
-  // These are about the file around the code; their tests are in vm/executable.
+  // These rules concern the file around the code; vm/executable tests them.
   const std::vector<Rule> elsewhere = {Rule::OpcodeSince, Rule::ConstantForm, Rule::KernelClosed,
                                        Rule::SignatureText, Rule::TableSize};
   for (Rule rule : all_rules()) {
@@ -224,7 +224,7 @@ TEST(GoldenFiles, BreakEveryRuleOfCode) {
   }
 }
 
-// Each instruction is in some file.
+// Each instruction appears in a file.
 TEST(GoldenFiles, UseEveryInstruction) {
   std::vector<bool> used(256);
   for (const auto& path : files()) {

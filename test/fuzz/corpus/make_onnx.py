@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Writes the small models of onnx/: the seeds of onnx_mutants and onnx_fuzzer.
+"""Writes the small models of onnx/, the seeds of onnx_mutants and onnx_fuzzer.
 
-Each shows one part of the format or of the importer; together they are a few KB. The committed files
-are what the tests use; run this (with the packages of test/requirements.txt) after a change.
+Each model covers one part of the format or of the importer; together they have a few KB. The tests use
+the committed files; after a change, run this with the packages of test/requirements.txt.
 """
 
 from pathlib import Path
@@ -38,7 +38,7 @@ def save(name, nodes, inputs, outputs, initializers=(), opset=17, functions=(), 
 
 
 def if_and_loop():
-    """Both branches see the outer names; the loop carries a value and stacks what it yields."""
+    """Both branches see the outer names; the loop carries a value and stacks its yields."""
     then = h.make_graph([h.make_node("Add", ["x", "x"], ["t"])], "then", [], [value("t", ["n"])])
     other = h.make_graph([h.make_node("Neg", ["x"], ["e"])], "else", [], [value("e", ["n"])])
     body = h.make_graph(
@@ -192,7 +192,7 @@ def symbols():
 
 
 def initializers():
-    """Every place and type that elements of a tensor may have."""
+    """Every field and type that elements of a tensor may have."""
     arrays = {
         T.FLOAT: [1.5, -0.0], T.DOUBLE: [1e300, 2], T.INT64: [-1, 2**40], T.INT32: [7, -7], T.UINT64: [1, 2**63],
         T.UINT32: [1, 2**31], T.INT16: [-5, 5], T.UINT16: [5, 65535], T.INT8: [-128, 127], T.UINT8: [0, 255],
@@ -258,7 +258,7 @@ def vision():
 
 
 def encoder():
-    """One layer of BERT's kind: embeddings, attention, normalisation, an activation."""
+    """A layer like BERT's: embeddings, attention, normalisation, an activation."""
     size, heads = 8, 2
     dense = lambda x, w, y: [h.make_node("MatMul", [x, w], [f"{y}_p"]), h.make_node("Add", [f"{y}_p", "b"], [y])]
     split = lambda x, y, perm: [
@@ -347,7 +347,7 @@ def indexing():
 
 
 def refused():
-    """What cannot be imported: the tables of reasons."""
+    """Models that can't be imported, with the tables of reasons."""
     sparse = h.make_sparse_tensor(const("v", np.float32([1])), const("i", np.int64([3])), [8])
     nodes = [
         h.make_node("StringNormalizer", ["s"], ["n"], stopwords=["a", "the"]),
