@@ -3,23 +3,17 @@
 // and multiply-add rates from the same run, for comparison.
 //
 //   bench_kernels [WORD] [--text]    kernels whose name contains WORD; --text prints them
-#include <dlfcn.h>
-#include <sys/mman.h>
-#include <time.h>
-#include <unistd.h>
-
+//   bench_kernels --peak             only the multiply-add rate, in GFLOP/s
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <functional>
 #include <string>
 
-#include "codegen/llvm/emit.h"
+#include "bench/kernels/measure.h"
+#include "codegen/llvm/target.h"
 #include "loop/inline_stages.h"
 #include "loop/schedule.h"
-#include "object/tensor.h"
 #include "support/error.h"
-#include "vm/executable/kernel_abi.h"
 
 namespace tenon {
 namespace {
@@ -293,48 +287,6 @@ std::vector<Case> cases() {
 
 // ---- running
 
-struct Host : vm::KernelRuntime {
-  Host() {
-    abi_version = vm::kKernelAbiVersion;
-    size = sizeof(vm::KernelRuntime);
-    raise = [](const vm::KernelRuntime*, const char* kernel, vm::KernelError code, int32_t argument,
-               int32_t axis, int64_t found, int64_t expected) -> int32_t {
-      std::printf("%s: error %d, argument %d, axis %d, found %lld, expected %lld\n", kernel,
-                  static_cast<int>(code), argument, axis, static_cast<long long>(found),
-                  static_cast<long long>(expected));
-      return 1;
-    };
-    parallel_for = [](const vm::KernelRuntime*, vm::KernelBody body, void* context, int64_t count,
-                      int64_t) -> int32_t { return body(context, 0, count); };
-    allocate = [](const vm::KernelRuntime*, const char*, uint64_t bytes) -> void* {
-      static thread_local std::vector<std::pair<void*, uint64_t>> kept;
-      for (auto& [p, n] : kept) {
-        if (n >= bytes) return p;
-      }
-      kept.emplace_back(std::aligned_alloc(64, (bytes + 127) & ~uint64_t{63}), bytes);
-      return kept.back().first;
-    };
-    release = [](const vm::KernelRuntime*, void*) {};
-  }
-};
-
-// CPU time of this thread, since the machine may be shared.
-double seconds() {
-  timespec t;
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-  return static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec);
-}
-
-double best_time(const std::function<void()>& run) {
-  double best = 1e9, begin = seconds();
-  for (int i = 0; i < 5 || seconds() - begin < 0.25; ++i) {
-    double t = seconds();
-    run();
-    best = std::min(best, seconds() - t);
-  }
-  return best;
-}
-
 double compile_seconds;  // of the last kernel
 
 double measure(const Case& c, bool symbolic, bool print) {
@@ -342,60 +294,25 @@ double measure(const Case& c, bool symbolic, bool print) {
   for (size_t i = 0; i < c.sizes.size(); ++i) {
     dims.push_back(symbolic ? Dim::symbol(cat("d", i)) : Dim(c.sizes[i]));
   }
-  ComputeRef compute = inline_stages(c.build(dims));
-  codegen::Target target = codegen::host_target();
   ScheduleOptions options;
-  options.target = target.facts();
-  KernelRef kernel = lower(*compute, c.name, options);
-  if (print) std::printf("%s", to_text(*kernel).c_str());
-  std::string assembly;
-  codegen::EmitOptions emit;
-  if (print) emit.assembly_text = &assembly;
-  double begin = seconds();
-  std::vector<uint8_t> object = codegen::compile_kernels({kernel}, target, emit);
-  compile_seconds = seconds() - begin;
-  if (print) std::printf("%s", assembly.c_str());
-  int fd = memfd_create("kernels", MFD_CLOEXEC);
-  if (write(fd, object.data(), object.size()) != static_cast<ssize_t>(object.size())) std::abort();
-  void* library = dlopen(cat("/proc/self/fd/", fd).c_str(), RTLD_NOW | RTLD_LOCAL);
-  close(fd);
-  if (!library) throw Error(ErrorKind::Internal, dlerror());
-  auto* table = static_cast<const vm::KernelTable*>(dlsym(library, vm::kKernelTableSymbol));
-
-  DimEnv env = [&](std::string_view s) -> std::optional<int64_t> {
+  options.target = codegen::host_target().facts();
+  const auto size = [&](std::string_view s) -> std::optional<int64_t> {
     return c.sizes[static_cast<size_t>(std::stoi(std::string(s.substr(1))))];
   };
-  std::vector<Any> arguments;
-  for (const auto& list : {kernel->inputs, kernel->outputs}) {
-    for (const auto& b : list) {
-      std::vector<int64_t> shape;
-      for (const Dim& d : b->shape) shape.push_back(*evaluate(d, env));
-      Tensor t = Tensor::empty(shape, b->dtype);
-      for (int64_t i = 0; i < t.count(); ++i) {
-        if (b->dtype == f32) t.data_as<float>()[i] = static_cast<float>(i % 17) * 0.1f;
-        if (b->dtype == i64) t.data_as<int64_t>()[i] = i * 37 % 1000;
-      }
-      arguments.push_back(Any(t));
-    }
-  }
-  for (const String& s : kernel->integers) arguments.push_back(Any(*env(s.view())));
-  Host host;
-  double t = best_time([&] {
-    Any result;
-    if (table->entries[0].function(&host, arguments.data(), static_cast<int32_t>(arguments.size()),
-                                   &result) != 0) {
-      std::abort();
-    }
-  });
-  dlclose(library);
-  return t;
+  std::string text;
+  const bench::OpenedKernel kernel(lower(*inline_stages(c.build(dims)), c.name, options), size,
+                                   print ? &text : nullptr);
+  std::printf("%s", text.c_str());
+  compile_seconds = kernel.compile_seconds();
+  return bench::best_time([&] { kernel.run(); });
 }
 
 void machine() {
   std::vector<float> a(1 << 18), b(1 << 18);
-  double t = best_time([&] { std::memcpy(b.data(), a.data(), a.size() * 4); });
+  double t = bench::best_time([&] { std::memcpy(b.data(), a.data(), a.size() * 4); });
   std::printf("memcpy, 1 MB               %8.1f GB/s read and written\n",
               2 * 4.0 * double(a.size()) / t / 1e9);
+  std::printf("multiply-add in registers  %8.1f GFLOP/s\n", bench::peak_flops() / 1e9);
 }
 
 }  // namespace
@@ -406,6 +323,10 @@ int main(int argc, char** argv) {
   std::string word;
   bool print = false;
   for (int i = 1; i < argc; ++i) {
+    if (std::string(argv[i]) == "--peak") {
+      std::printf("%.1f\n", bench::peak_flops() / 1e9);
+      return 0;
+    }
     if (std::string(argv[i]) == "--text") {
       print = true;
     } else {

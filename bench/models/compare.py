@@ -3,7 +3,10 @@
 
 Usage: compare.py --tenon PROGRAM [--models FOLDER] [--filled FOLDER] [--loops] [--only NAME,...]
                   [--threads 1,2] [--rounds N] [--seconds S] [--compile-flags FLAGS] [--json FILE]
+                  [--peak PROGRAM]
 
+  --peak PROGRAM   bench_kernels, which measures what one core can do in registers, in turns with the
+                   rest; by default the one in the build folder of --tenon
   --models FOLDER  the models of make_models.py, which are made there if they are missing
   --loops          an LSTM of 2,000 steps and a Loop of 1,000 iterations instead of the networks
   --filled FOLDER  a folder of ONNX's vision networks with weights (`resnet50/model.onnx`, ...);
@@ -12,8 +15,10 @@ Usage: compare.py --tenon PROGRAM [--models FOLDER] [--filled FOLDER] [--loops] 
 Everything is fp32. Every engine gets the same seeded inputs, batch 1. Engines take turns, one timed
 run each per round, so that a slow moment of the machine affects all of them; a figure is the median
 over the rounds of a run's median latency. Ratios are Tenon's time divided by the peer's: below 1 is
-faster. `difference` is the greatest |Tenon - ONNX Runtime| over all outputs, relative to the
-greatest magnitude.
+faster. `own` is Tenon compiled with --libraries none: only its own kernels. GFLOP/s count the
+multiplications and additions of convolutions, matrix products and recurrent layers, divided by the
+time of the whole model; `peak` is the median of one core's rate over the same rounds. `difference`
+is the greatest |Tenon - ONNX Runtime| over all outputs, relative to the greatest magnitude.
 """
 
 import argparse
@@ -154,8 +159,11 @@ class Peer:
 class Tenon:
     """Compiled once; each timed run is a separate `tenon bench`."""
 
-    def __init__(self, tenon: Path, model: Model, inputs: dict, folder: Path, flags: list[str]):
-        self.tenon, self.file = tenon, folder / f"{model.path.parent.name}-{model.path.stem}.tnx"
+    def __init__(
+        self, tenon: Path, model: Model, inputs: dict, folder: Path, flags: list[str], kind: str
+    ):
+        self.tenon = tenon
+        self.file = folder / f"{model.path.parent.name}-{model.path.stem}-{kind}.tnx"
         self.compile_s = None
         if not self.file.exists():
             start = time.perf_counter()
@@ -208,27 +216,85 @@ def output_names(model: Model) -> list[str]:
     return [value.name for value in onnx.load(model.path, load_external_data=False).graph.output]
 
 
+def with_sizes(model: Model, inputs: dict):
+    """The model with the shapes of `inputs`, and of all that follows from them."""
+    import onnx
+
+    loaded = onnx.load(model.path, load_external_data=False)
+    for value in loaded.graph.input:
+        if value.name not in inputs:
+            continue
+        shape = value.type.tensor_type.shape
+        del shape.dim[:]
+        for size in inputs[value.name].shape:
+            shape.dim.add().dim_value = size
+    del loaded.graph.value_info[:]
+    for value in loaded.graph.output:
+        value.type.tensor_type.ClearField("shape")
+    return onnx.shape_inference.infer_shapes(loaded, data_prop=True).graph
+
+
+def flops_of(model: Model, inputs: dict) -> float | None:
+    """Multiplications and additions of one run; None where a shape is not known."""
+    graph = with_sizes(model, inputs)
+    shapes = {tensor.name: list(tensor.dims) for tensor in graph.initializer}
+    for value in (*graph.input, *graph.value_info, *graph.output):
+        dims = value.type.tensor_type.shape.dim
+        shapes[value.name] = [d.dim_value if d.HasField("dim_value") else None for d in dims]
+    for node in graph.node:
+        if node.op_type == "Constant" and node.attribute[0].HasField("t"):
+            shapes[node.output[0]] = list(node.attribute[0].t.dims)
+    total = 0.0
+    for node in graph.node:
+        of = [shapes.get(name, [None]) for name in (*node.input, node.output[0])]
+        if node.op_type == "Conv":  # each output element: a window over its group's channels
+            sizes = [*of[-1], *of[1][1:]]
+        elif node.op_type in ("MatMul", "Gemm"):
+            transposed = any(a.name == "transA" and a.i for a in node.attribute)
+            sizes = [*of[-1], of[0][-2 if transposed else -1]]
+        elif node.op_type in ("LSTM", "GRU", "RNN"):  # steps, batch; both weights
+            steps, batch = of[0][:2]
+            weights = [a * b if a and b else None for a, b in (of[1][1:], of[2][1:])]
+            sizes = [steps, batch, sum(weights) if None not in weights else None]
+        elif node.op_type in ("Loop", "Scan", "If"):
+            return None  # what its bodies do depends on the run
+        else:
+            continue
+        if any(size is None for size in sizes):
+            return None
+        total += 2 * float(np.prod(np.array(sizes, dtype=np.float64)))
+    return total or None
+
+
 def measure(model: Model, options, flags: list[str], folder: Path) -> list[dict]:
     """A row per thread count."""
     inputs = make_inputs(model)
     inputs_file = folder / "inputs.npz"
     np.savez(inputs_file, **inputs)
-    tenon = Tenon(options.tenon, model, inputs, folder, flags)
+    tenon = Tenon(options.tenon, model, inputs, folder, flags, "libraries")
+    own = Tenon(options.tenon, model, inputs, folder, [*flags, "--libraries", "none"], "own")
+    flops = flops_of(model, inputs)
     rows = []
     for threads in options.threads:
         peers = {engine: Peer(engine, model, inputs_file, threads) for engine in PEERS}
         stored = np.load(f"{inputs_file}.onnxruntime.npz")
         expected = [(name, stored[f"arr_{i}"]) for i, name in enumerate(output_names(model))]
         row = {"model": model.name, "threads": threads, "compile_s": tenon.compile_s}
+        row |= {"own_compile_s": own.compile_s, "flops": flops}
         row["difference"] = tenon.difference(expected, folder)
-        times: dict[str, list[float]] = {"tenon": [], **{engine: [] for engine in PEERS}}
+        times: dict[str, list[float]] = {"tenon": [], "own": [], **{e: [] for e in PEERS}}
+        peaks = []
         for _ in range(options.rounds):
             times["tenon"].append(tenon.median_ms(options.seconds, threads))
+            times["own"].append(own.median_ms(options.seconds, threads))
+            if options.peak:
+                peaks.append(float(subprocess.check_output([options.peak, "--peak"])))
             for engine in PEERS:
                 times[engine].append(peers[engine].median_ms(options.seconds))
         for engine, peer in peers.items():
             row[f"{engine}_version"] = peer.version
             peer.close()
+        row["peak_gflops"] = statistics.median(peaks) if peaks else None
         row |= {f"{engine}_ms": statistics.median(values) for engine, values in times.items()}
         rows.append(row)
         print(f"{model.name}, {threads} threads: {row['tenon_ms']:.2f} ms", file=sys.stderr)
@@ -247,10 +313,14 @@ def table(rows: list[dict]) -> str:
         lines += [
             f"Latency in ms, fp32, batch 1, {threads} thread{'s' * (threads > 1)}:",
             "",
-            f"| model | Tenon | ONNX Runtime {ort} | OpenVINO {vino} | to ORT | to OpenVINO "
-            "| to the better | difference |",
-            "| --- | --- | --- | --- | --- | --- | --- | --- |",
+            f"| model | Tenon | own | ONNX Runtime {ort} | OpenVINO {vino} | to ORT | to OpenVINO "
+            "| to the better | GFLOP/s | own | peak | difference |",
+            "| --- " * 12 + "|",
         ]
+
+        def rate(row: dict, key: str) -> str:
+            return f"{row['flops'] / row[key] / 1e6:.0f}" if row["flops"] else "-"
+
         ratios = {"ort": [], "vino": [], "better": []}
         for row in chosen:
             ours, a, b = row["tenon_ms"], row["onnxruntime_ms"], row["openvino_ms"]
@@ -258,12 +328,14 @@ def table(rows: list[dict]) -> str:
             ratios["vino"].append(ours / b)
             ratios["better"].append(ours / min(a, b))
             lines.append(
-                f"| {row['model']} | {ours:.2f} | {a:.2f} | {b:.2f} | {ours / a:.2f} | {ours / b:.2f} "
-                f"| {ours / min(a, b):.2f} | {row['difference']:.1e} |"
+                f"| {row['model']} | {ours:.2f} | {row['own_ms']:.2f} | {a:.2f} | {b:.2f} "
+                f"| {ours / a:.2f} | {ours / b:.2f} | {ours / min(a, b):.2f} "
+                f"| {rate(row, 'tenon_ms')} | {rate(row, 'own_ms')} "
+                f"| {row['peak_gflops'] or 0:.0f} | {row['difference']:.1e} |"
             )
         means = [geometric_mean(ratios[key]) for key in ("ort", "vino", "better")]
         lines.append(
-            f"| geometric mean | | | | {means[0]:.2f} | {means[1]:.2f} | {means[2]:.2f} | |"
+            f"| geometric mean | | | | | {means[0]:.2f} | {means[1]:.2f} | {means[2]:.2f} | | | | |"
         )
         lines.append("")
     return "\n".join(lines)
@@ -281,9 +353,13 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=2.0)
     parser.add_argument("--compile-flags", default="")
     parser.add_argument("--json", type=Path, help="also write the rows there")
+    parser.add_argument("--peak", type=Path, help="bench_kernels")
     options = parser.parse_args()
     options.threads = [int(n) for n in options.threads.split(",")]
     options.tenon = options.tenon.resolve()
+    if not options.peak:
+        beside = options.tenon.parents[2] / "bench" / "kernels" / "bench_kernels"
+        options.peak = beside if beside.exists() else None
     rows, failed = [], []
     for model in find_models(options.models, options.filled, options.loops):
         if options.only and model.name not in options.only.split(","):

@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <chrono>
+#include <ranges>
 
 #include "codegen/bytecode/emit.h"
 #include "codegen/llvm/emit.h"
 #include "device/parallel.h"
+#include "driver/compile_kernels.h"
 #include "evaluate/reference_evaluator.h"
 #include "graph/ir/check.h"
 #include "graph/ir/module.h"
@@ -92,10 +94,11 @@ graph::Module timed(std::string_view name, const CompileOptions& options, const 
 }
 
 // Replaces computes by loop nests.
-graph::Module schedule(const graph::Module& module, const CompileOptions& options) {
+graph::Module schedule(const graph::Module& module, const codegen::Target& target,
+                       const CompileOptions& options) {
   loop::ScheduleOptions how;
   how.level = options.level == 0 ? 0 : 1;
-  how.target = options.target.facts();
+  how.target = target.facts();
   return timed(kScheduleStep, options, [&] {
     Map<String, loop::KernelInterfaceRef> nests;
     for (const auto& [name, kernel] : module->kernels) {
@@ -105,13 +108,44 @@ graph::Module schedule(const graph::Module& module, const CompileOptions& option
   });
 }
 
+// The lowest first.
+std::vector<codegen::Target> in_order(const CompileOptions& options) {
+  TENON_ASSERT(!options.targets.empty(), "code is made for no target");
+  std::vector<codegen::Target> targets = options.targets;
+  std::ranges::sort(targets, codegen::is_lower);
+  return targets;
+}
+
+// Code of all kernels for one target.
+vm::KernelTarget compile_for(const codegen::Target& target, const graph::Module& lowered,
+                             const CompileOptions& options) {
+  const graph::Module scheduled = schedule(lowered, target, options);
+  Array<loop::KernelRef> kernels;
+  for (const auto& [name, nest] : scheduled->kernels) {
+    kernels.push_back(loop::KernelRef(nest.as<loop::Kernel>()));
+  }
+  codegen::EmitOptions emit;
+  emit.optimisation = options.level == 0 ? 1 : 2;
+  emit.threads = options.threads > 0 ? options.threads : available_threads();
+  emit.ir_text = options.ir_text;
+  emit.assembly_text = options.assembly_text;
+  const std::vector<uint8_t> object = codegen::compile_kernels(kernels, target, emit);
+  vm::KernelTarget native;
+  native.triple = target.triple();
+  native.cpu = target.cpu;
+  native.cpu_features = target.features;
+  native.images.push_back({vm::ImageKind::Elf, "", {object.begin(), object.end()}});
+  return native;
+}
+
 // What passes see beside the module, for one compilation.
 class Pipeline {
  public:
   // Folding runs kernels for a fixed baseline CPU, so that its results don't depend on the host.
   explicit Pipeline(const CompileOptions& options)
-      : options_(options), evaluator_(codegen::baseline_target()) {
+      : options_(options), lowest_(in_order(options)[0]), evaluator_(codegen::baseline_target()) {
     initialise();
+    cx_.target = lowest_.facts();
     cx_.level = options.level;
     cx_.fold_limit = options.fold_limit;
     evaluator_.stores_left = static_cast<double>(options.fold_work);
@@ -155,12 +189,13 @@ class Pipeline {
  private:
   Map<String, Any> context_of_functions() const {
     return {{"level", cx_.level},
-            {"cpu", String(options_.target.cpu)},
-            {"vector_bytes", options_.target.vector_bytes},
+            {"cpu", String(lowest_.cpu)},
+            {"vector_bytes", lowest_.vector_bytes},
             {"fold_limit", cx_.fold_limit}};
   }
 
   const CompileOptions& options_;
+  const codegen::Target lowest_;
   graph::ReferenceEvaluator evaluator_;
   graph::PassContext cx_;
 };
@@ -204,12 +239,12 @@ graph::Module run_passes(const graph::Module& module, const CompileOptions& opti
     now = pipeline.run(pass, now);
     if (options.stop_after == pass.name) return now;
   }
-  return options.stop_after == kScheduleStep ? schedule(now, options) : now;
+  return options.stop_after == kScheduleStep ? schedule(now, in_order(options)[0], options) : now;
 }
 
 graph::Module run_one_pass(const graph::Module& module, const std::string& pass,
                            const CompileOptions& options) {
-  if (pass == kScheduleStep) return schedule(module, options);
+  if (pass == kScheduleStep) return schedule(module, in_order(options)[0], options);
   return Pipeline(options).run(pass, module);
 }
 
@@ -238,24 +273,13 @@ vm::Unit generate_code(const graph::Module& lowered, const CompileOptions& optio
     }
   }
   if (lowered->kernels.empty()) return unit;
-  const graph::Module scheduled = schedule(lowered, options);
-  Array<loop::KernelRef> kernels;
-  for (const auto& [name, nest] : scheduled->kernels) {
-    kernels.push_back(loop::KernelRef(nest.as<loop::Kernel>()));
+  if (options.keep_computes) {
+    unit.sections.push_back({std::string(vm::kComputesTag), kernels_text(lowered)});
   }
-
-  codegen::EmitOptions emit;
-  emit.optimisation = options.level == 0 ? 1 : 2;
-  emit.threads = options.threads > 0 ? options.threads : available_threads();
-  emit.ir_text = options.ir_text;
-  emit.assembly_text = options.assembly_text;
-  const std::vector<uint8_t> object = codegen::compile_kernels(kernels, options.target, emit);
-  vm::KernelTarget native;
-  native.triple = options.target.triple();
-  native.cpu = options.target.cpu;
-  native.cpu_features = options.target.features;
-  native.images.push_back({vm::ImageKind::Elf, "", {object.begin(), object.end()}});
-  unit.kernels.push_back(std::move(native));
+  // A loader takes the first that its machine can run, so the highest comes first.
+  for (const codegen::Target& target : in_order(options) | std::views::reverse) {
+    unit.kernels.push_back(compile_for(target, lowered, options));
+  }
   return unit;
 }
 

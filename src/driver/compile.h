@@ -14,11 +14,14 @@
 namespace tenon::driver {
 
 struct CompileOptions {
-  codegen::Target target;  // host_target() unless said otherwise
+  // The CPUs that code is made for: at least one, all of one architecture. Graph passes choose for
+  // the lowest of them (codegen::is_lower); loops and code are made for each.
+  std::vector<codegen::Target> targets = {codegen::host_target()};
   // -O: 0 plain loops, one kernel per operator; 1 folding and memory planning; 2 fusion, layouts
   // and libraries; 3 libraries also compute ReLU and Clip, which turns NaN into a bound.
   int level = 2;
-  bool libraries = true;                  // --libraries onednn|none
+  bool libraries = true;       // --libraries onednn|none
+  bool keep_computes = false;  // store the computes beside native code, for untrusted loads
   int64_t fold_limit = int64_t{1} << 30;  // bytes of constants that folding may create
   int64_t fold_work = int64_t{1} << 33;   // elements that its kernels may store (loop/work.h)
   int threads = 0;  // for compiling kernels; 0: as many as this process may use
@@ -48,8 +51,9 @@ void initialise();
 // nor the evaluator propagates a tensor's device to the memory and kernels of its results.
 void refuse_other_devices(const graph::Module& module);
 
-// The step after all passes, which turns each compute into a loop nest for options.target. Only
-// code generation needs it; --dump-after and --stop-after accept its name like that of a pass.
+// The step after all passes, which turns each compute into a loop nest, once per target. Only code
+// generation needs it. --dump-after and --stop-after accept its name like that of a pass, and show
+// the nests for the lowest target.
 inline constexpr std::string_view kScheduleStep = "schedule";
 
 // Runs options.passes, or else the passes of options.level in the order of passes.def.

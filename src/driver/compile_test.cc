@@ -2,7 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <cstring>
+
 #include "graph/ir/text.h"
+#include "vm/executable/cpu_features.h"
+#include "vm/executable/kernel_object.h"
 #include "vm/executable/write_file.h"
 
 namespace tenon::driver {
@@ -24,7 +28,7 @@ constexpr const char* kProgram = R"(
 std::string compile_to_bytes(const std::string& text, int level) {
   initialise();
   CompileOptions options;
-  options.target = codegen::parse_target("x86-64-v3");
+  options.targets = {codegen::parse_target("x86-64-v3")};
   options.level = level;
   return vm::write_to_bytes(compile(graph::parse_module(text, "test.tn"), options));
 }
@@ -39,6 +43,45 @@ TEST_P(CompileTest, GivesTheSameBytesEveryTime) {
     noise.emplace_back(static_cast<size_t>(1000 * i + 17), 'x');
     EXPECT_EQ(compile_to_bytes(text, GetParam()), first);
   }
+}
+
+vm::Unit compile_for(const std::vector<const char*>& cpus) {
+  initialise();
+  CompileOptions options;
+  options.targets.clear();
+  for (const char* cpu : cpus) options.targets.push_back(codegen::parse_target(cpu));
+  return compile(graph::parse_module(kProgram, "test.tn"), options);
+}
+
+// The features of the code that a machine with those of `cpu` would take.
+std::vector<std::string> taken_on(const vm::Unit& unit, const char* cpu) {
+  const Ref<vm::KernelObject> object =
+      vm::KernelObject::open_best(unit, "test", codegen::parse_target(cpu).features);
+  vm::CpuFeatureSet features;
+  std::memcpy(features.data(), object->table->cpu_features, sizeof object->table->cpu_features);
+  return vm::cpu_feature_names(features);
+}
+
+TEST(CompileForSeveralCpus, TheLoaderTakesTheBestThatTheMachineCanRun) {
+  const vm::Unit unit = compile_for({"x86-64-v2", "x86-64-v4", "x86-64-v3"});
+  ASSERT_EQ(unit.kernels.size(), 3u);
+  for (const char* cpu : {"x86-64-v2", "x86-64-v3"}) {
+    const std::vector<std::string> wanted = codegen::parse_target(cpu).features;
+    if (!vm::missing_cpu_features(wanted).empty()) continue;
+    EXPECT_EQ(taken_on(unit, cpu), wanted);
+  }
+  EXPECT_THROW(vm::KernelObject::open_best(unit, "test", codegen::parse_target("x86-64").features),
+               Error);
+}
+
+TEST(CompileForSeveralCpus, BytesDoNotDependOnTheirOrder) {
+  EXPECT_EQ(vm::write_to_bytes(compile_for({"x86-64-v2", "x86-64-v3"})),
+            vm::write_to_bytes(compile_for({"x86-64-v3", "x86-64-v2"})));
+}
+
+TEST(CompileForSeveralCpus, ALowerOneIsTheSameCodeAsItsOwnFile) {
+  const vm::Unit both = compile_for({"x86-64-v2", "x86-64-v3"}), low = compile_for({"x86-64-v2"});
+  EXPECT_EQ(both.kernels[1].host_object()->bytes, low.kernels[0].host_object()->bytes);
 }
 
 INSTANTIATE_TEST_SUITE_P(Levels, CompileTest, testing::Values(0, 1, 2));

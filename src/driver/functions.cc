@@ -4,6 +4,7 @@
 
 #include "driver/build_functions.h"
 #include "driver/compile.h"
+#include "driver/compile_kernels.h"
 #include "driver/host_options.h"
 #include "driver/open.h"
 #include "evaluate/reference_evaluator.h"
@@ -96,6 +97,11 @@ Bytes compile_function(const graph::Module& module, const Any& options) {
   return Bytes(vm::write_to_bytes(compile(checked(module), compile_options)));
 }
 
+Bytes compile_kernels_function(const Bytes& computes, const String& file) {
+  const std::vector<uint8_t> object = compile_kernels(computes.view(), file.str());
+  return Bytes({reinterpret_cast<const char*>(object.data()), object.size()});
+}
+
 Any interpret(const graph::Module& module, const String& function, const Array<Any>& arguments,
               const Any& options) {
   HostOptions given(options);
@@ -164,9 +170,11 @@ Options are a map from names to values, or `none`. An unknown name is an error.
 | --- | --- | --- | --- | --- |
 | import | `dims` | map to int | `{}` | sizes of symbolic dimensions, by the model's names |
 | import | `shapes` | map to shape | `{}` | shapes of inputs; -1 leaves a size symbolic |
-| compile | `cpu` | string | `"native"` | as for `tenon compile --cpu` |
+| compile | `target` | string | this machine's | a triple: `"x86_64-linux-gnu"` or `"aarch64-linux-gnu"` |
+| compile | `cpu` | string or array | `"native"` | as for `tenon compile --cpu`; several CPUs for one file with code for each |
 | compile | `level` | int | 2 | the optimisation level, 0 to 3 |
-| compile | `libraries` | string | `"onednn"` | `"none"` for Tenon's own kernels alone |
+| compile | `libraries` | string | `"onednn"` where available | `"none"` for Tenon's own kernels alone |
+| compile | `keep_computes` | bool | false | store what kernels compute beside their code; implies `libraries` `\"none\"` |
 | compile | `fold_limit` | int | 1 GiB | bytes of constants that constant folding may create |
 | compile | `fold_work` | int | 2^33 | elements that constant folding may store |
 | compile | `threads` | int | 0 | threads that compile kernels; 0 for all |

@@ -1,5 +1,6 @@
 #include "driver/host_options.h"
 
+#include "driver/code_choice.h"
 #include "object/reflect.h"
 #include "object/shape.h"
 
@@ -17,6 +18,16 @@ HostOptions::HostOptions(const Any& given) {
 const Any* HostOptions::find(const char* name) {
   taken_.emplace(name);
   return given_.find(name);
+}
+
+std::vector<std::string> HostOptions::take_names(const char* name) {
+  const Any* value = find(name);
+  if (!value || value->is_none()) return {};
+  if (value->is<String>()) return {value->as<String>().str()};
+  if (!value->is<Array<String>>()) fail_type(name, "a string or an array of strings", *value);
+  std::vector<std::string> names;
+  for (const String& each : value->as<Array<String>>()) names.push_back(each.str());
+  return names;
 }
 
 void HostOptions::fail_type(const char* name, const std::string& wanted, const Any& found) {
@@ -38,20 +49,23 @@ void HostOptions::require_all_taken() const {
 
 CompileOptions take_compile_options(HostOptions& given) {
   CompileOptions options;
-  options.target = codegen::parse_target(given.take<String>("cpu").value_or("native").view());
   options.level = given.take<int>("level").value_or(options.level);
   if (options.level < 0 || options.level > 3) {
     throw Error(ErrorKind::Usage, "option level is out of range")
         .found(cat(options.level))
         .expected("0, 1, 2 or 3");
   }
-  const String libraries = given.take<String>("libraries").value_or("onednn");
-  if (libraries != "onednn" && libraries != "none") {
+  CodeChoice code;
+  code.target = given.take<String>("target").value_or("").str();
+  code.cpus = given.take_names("cpu");
+  code.libraries = given.take<String>("libraries").value_or("").str();
+  if (!code.libraries.empty() && code.libraries != "onednn" && code.libraries != "none") {
     throw Error(ErrorKind::Usage, "option libraries has an unknown value")
-        .found(quoted(libraries))
+        .found(quoted(code.libraries))
         .expected("\"onednn\" or \"none\"");
   }
-  options.libraries = libraries == "onednn";
+  code.keep_computes = given.take<bool>("keep_computes").value_or(false);
+  code.apply_to(&options);
   options.fold_limit = given.take<int64_t>("fold_limit").value_or(options.fold_limit);
   options.fold_work = given.take<int64_t>("fold_work").value_or(options.fold_work);
   options.threads = given.take<int>("threads").value_or(options.threads);

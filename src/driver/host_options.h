@@ -6,6 +6,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "driver/compile.h"
 #include "import/onnx/import_model.h"
@@ -27,6 +28,8 @@ class HostOptions {
     if (!value->is<T>()) fail_type(name, AnyTraits<T>::name(), *value);
     return value->as<T>();
   }
+  // Takes one name or several: a string or an array of strings. Empty if not given.
+  std::vector<std::string> take_names(const char* name);
   // Throws a Usage error that names an option that was not taken, if there is one.
   void require_all_taken() const;
 
@@ -38,7 +41,7 @@ class HostOptions {
   std::set<std::string, std::less<>> taken_;
 };
 
-// Takes cpu, level, libraries, fold_limit, fold_work, threads and passes.
+// Takes target, cpu, level, libraries, keep_computes, fold_limit, fold_work, threads and passes.
 CompileOptions take_compile_options(HostOptions& options);
 // Takes dims and shapes.
 onnx::ImportOptions take_import_options(HostOptions& options);

@@ -241,7 +241,7 @@ TEST_P(RandomPrograms, KeepTheirMeaningInEveryPass) {
   initialise();
   ReferenceEvaluator evaluator(codegen::baseline_target(), KernelMode::kWalked);
   CompileOptions options;
-  options.target = codegen::baseline_target();
+  options.targets = {codegen::baseline_target()};
   options.libraries = false;
   int compared = 0;
   for_each_program(evaluator, [&](const Program& program, const std::vector<Any>& expected) {
@@ -278,7 +278,7 @@ TEST_P(RandomPrograms, ComputeTheSameOnTheMachine) {
   register_onednn();
   ReferenceEvaluator evaluator(codegen::baseline_target(), KernelMode::kWalked);
   CompileOptions options;
-  options.target = codegen::host_target();
+  options.targets = {codegen::host_target()};
   options.threads = 1;
   int compared = 0, offered = 0;
   auto compare = [&](const Program& program, const std::vector<Any>& expected) {

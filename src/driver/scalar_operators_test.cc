@@ -71,7 +71,7 @@ class ScalarOperators : public testing::Test {
 
   static Ref<vm::Program> compiled(const graph::Module& module) {
     CompileOptions options;
-    options.target = codegen::baseline_target();
+    options.targets = {codegen::baseline_target()};
     options.libraries = false;
     options.level = 0;  // so that the machine computes what other levels would fold
     return vm::Program::from_unit(generate_code(run_passes(module, options), options), {});

@@ -4,20 +4,16 @@
 #include <string_view>
 
 #include "loop/kernel.h"
+#include "loop/tiling.h"
 
 namespace tenon::loop {
-
-// What schedules know of the CPU that a kernel is made for.
-struct TargetFacts {
-  int64_t vector_bytes = 32;  // of one vector register
-  int64_t vector_registers = 16;
-};
 
 struct ScheduleOptions {
   // 0: plain loops in the order of the stages, each stage in scratch of its own; the oracle.
   // 1: the schedules that fit the shape of the Compute.
   int level = 1;
   TargetFacts target;
+  ChooseTiling tiling = tabled_tiling;
 };
 
 // The one way from a Compute to a loop nest. The kernel has the interface of `compute`, which is a

@@ -54,13 +54,15 @@ class ContractionSchedule {
     for (Work& a : after_) all.push_back(&a);
     collapse(all);
     if (!classify()) return nullptr;
-    choose_tile();
-    choose_operands();
+    cut_tiles();
+    find_panels();
+    find_direct_operands();
 
     auto block_m = var("block_m", i64), block_n = var("block_n", i64);
     std::vector<Axis> tasks = batch_;
     tasks.push_back({block_m, ceildiv(rows_, Dim(block_rows_))});
-    tasks.push_back({block_n, ceildiv(x_.extent, Dim(block_columns_))});
+    tasks.push_back({block_n, panels_ ? ceildiv(panels_->extent, Dim(tiling_.column_tiles))
+                                      : ceildiv(x_.extent, Dim(block_columns_))});
     auto m0 = var("m0", i64), n0 = var("n0", i64), m_count = var("rows", i64),
          n_count = var("columns", i64);
     if (!a_direct_) a_pack_ = buffer("a_pack", w_.accumulate, {Dim(block_rows_) * row_stride_});
@@ -68,11 +70,13 @@ class ContractionSchedule {
     StmtRef body = columns(m0, m_count, n0, n_count);
     if (!a_direct_) body = alloc(a_pack_, seq({pack_a(m0, m_count), body}));
     ExprRef rows_left = difference(dim_value(rows_), m0);
-    ExprRef columns_left = difference(dim_value(x_.extent), n0);
+    // Columns are counted in panels where `b` is packed in such.
+    const int64_t block_n_size = panels_ ? tiling_.column_tiles : block_columns_;
+    ExprRef columns_left = difference(dim_value(panels_ ? panels_->extent : x_.extent), n0);
     body = let(m0, scaled(block_m, block_rows_),
-               let(n0, scaled(block_n, block_columns_),
+               let(n0, scaled(block_n, block_n_size),
                    let(m_count, smaller(index(block_rows_), rows_left),
-                       let(n_count, smaller(index(block_columns_), columns_left), body))));
+                       let(n_count, smaller(index(block_n_size), columns_left), body))));
     StmtRef tiles = outer_loops(tasks, true, body);
     if (rows_.is_const() || !is_contiguous(b_, x_)) return tiles;
     return if_then(less(dim_value(rows_), index(kFewRows)), few_rows(), tiles);
@@ -118,15 +122,25 @@ class ContractionSchedule {
     return !few(rows_, 2) && !few(x_.extent, 4) && !few(depth_, 3);
   }
 
-  void choose_tile() {
+  // The tiling that was chosen for this shape, cut down to it.
+  void cut_tiles() {
+    const bool runs = runs_through(a_);
+    tiling_ =
+        options_.tiling({runs ? ContractionKind::kProduct : ContractionKind::kConvolution,
+                         w_.accumulate, rows_.as_const(), x_.extent.as_const(), depth_.as_const()},
+                        options_.target);
     lanes_ = std::clamp<int64_t>(options_.target.vector_bytes / w_.accumulate.bytes(), 2, 64);
-    auto n = x_.extent.as_const();
-    vectors_ = n && *n <= lanes_ ? 1 : 2;
-    bool many = options_.target.vector_registers >= 32;
-    tile_rows_ = many ? (vectors_ == 1 ? 16 : 12) : (vectors_ == 1 ? 8 : 6);
+    tile_rows_ = tiling_.rows;
     if (auto m = rows_.as_const()) tile_rows_ = std::min(tile_rows_, *m);
-    width_ = lanes_ * vectors_;
+    width_ = lanes_ * tiling_.vectors;
+    block_rows_ = tile_rows_ * tiling_.row_tiles;
+    if (auto m = rows_.as_const()) block_rows_ = std::min(block_rows_, rounded(*m, tile_rows_));
+    block_columns_ = width_ * tiling_.column_tiles;
+    if (auto n = x_.extent.as_const()) {
+      block_columns_ = std::min(block_columns_, rounded(*n, width_));
+    }
   }
+  static int64_t rounded(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
 
   // Is the sum over k one run through memory for every load?
   bool runs_through(const ExprRef& e) const {
@@ -169,20 +183,23 @@ class ContractionSchedule {
     return c && c->is_const(1);
   }
 
-  // Memory that is read in steps of a page or so meets in few lines of the cache, and symbolic
-  // sizes may be such: those operands are packed.
-  void choose_operands() {
+  // Where `b` lies in panels as wide as a tile, the axis before its columns counts them: a block
+  // takes several, so that the rows of `a` are packed once for all of them.
+  void find_panels() {
+    if (batch_.empty() || !x_.extent.is_const(width_)) return;
+    const Axis& last = batch_.back();
+    if (last.var != w_.axes[w_.axes.size() - 2].var || uses(a_, last) || !uses(b_, last)) return;
+    panels_ = last;
+    batch_.pop_back();
+  }
+
+  // Symbolic sizes may be the long steps that a tiling rules out.
+  void find_direct_operands() {
     auto n = x_.extent.as_const(), k = depth_.as_const();
-    a_direct_ = only_loads_use(a_, m_) && runs_through(a_) && k && *k <= 512;
+    a_direct_ = only_loads_use(a_, m_) && runs_through(a_) && k && *k <= tiling_.direct_depth;
     b_direct_ = only_loads_use(b_, {x_}) && runs_through(b_) && is_contiguous(b_, x_) && n &&
-                *n % width_ == 0 && *n <= 768;
-    block_rows_ = tile_rows_ * 8;
+                *n % width_ == 0 && *n <= tiling_.direct_columns;
     row_stride_ = depth_ + Dim(lanes_);
-    block_columns_ = width_ * 8;
-    if (auto m = rows_.as_const()) {
-      block_rows_ = std::min(block_rows_, (*m + tile_rows_ - 1) / tile_rows_ * tile_rows_);
-    }
-    if (n) block_columns_ = std::min(block_columns_, (*n + width_ - 1) / width_ * width_);
   }
 
   // ---- positions
@@ -255,7 +272,7 @@ class ContractionSchedule {
     if (is_contiguous(b_, x_)) {
       auto fill = [&](bool masked) {
         std::vector<StmtRef> all;
-        for (int64_t u = 0; u < vectors_; ++u) {
+        for (int64_t u = 0; u < tiling_.vectors; ++u) {
           ExprRef column = sum(index(u * lanes_), lane), at = sum(n, column);
           ExprRef value = substitute(b_, {{x_.var.get(), at}});
           if (masked) value = select(less(at, end), value, zero());
@@ -293,6 +310,11 @@ class ContractionSchedule {
         tile_m, index(0), quotient(sum(m_count, index(tile_rows_ - 1)), index(tile_rows_)),
         ForKind::kSerial, let(first, scaled(tile_m, tile_rows_), tile(m0, m_count, first, n)));
     StmtRef body = b_direct_ ? tiles : seq({pack_b(n), tiles});
+    if (panels_) {
+      body = let(n, index(0), let(panels_->var, sum(n0, tile_n), body));
+      body = for_loop(tile_n, index(0), n_count, ForKind::kSerial, body);
+      return b_direct_ ? body : alloc(b_pack_, body);
+    }
     body = for_loop(tile_n, index(0), quotient(sum(n_count, index(width_ - 1)), index(width_)),
                     ForKind::kSerial, let(n, sum(n0, scaled(tile_n, width_)), body));
     return b_direct_ ? body : alloc(b_pack_, body);
@@ -322,7 +344,7 @@ class ContractionSchedule {
     }
     auto each_vector = [&](const std::function<StmtRef(int64_t place)>& body) {
       std::vector<StmtRef> all;
-      for (int64_t i = 0; i < tile_rows_ * vectors_; ++i) {
+      for (int64_t i = 0; i < tile_rows_ * tiling_.vectors; ++i) {
         all.push_back(for_loop(lane, index(0), index(lanes_), ForKind::kVector, body(i * lanes_)));
       }
       return seq(all);
@@ -334,14 +356,14 @@ class ContractionSchedule {
       return store(done, {at}, load(acc, {at}));
     });
     std::vector<StmtRef> steps;
-    for (int64_t u = 0; u < vectors_; ++u) {
+    for (int64_t u = 0; u < tiling_.vectors; ++u) {
       ExprRef column = sum(index(u * lanes_), lane);
       ExprRef b =
           b_direct_ ? b_at(k, sum(n, column)) : load(b_pack_, {sum(scaled(k, width_), column)});
       auto value = var("b", w_.accumulate);
       std::vector<StmtRef> adds;
       for (int64_t i = 0; i < tile_rows_; ++i) {
-        ExprRef at = sum(index((i * vectors_ + u) * lanes_), lane);
+        ExprRef at = sum(index((i * tiling_.vectors + u) * lanes_), lane);
         ExprRef product = binary(BinaryOp::kMul, a[static_cast<size_t>(i)], value);
         adds.push_back(store(acc, {at}, sum(load(acc, {at}), product)));
       }
@@ -382,8 +404,10 @@ class ContractionSchedule {
   ExprRef a_, b_;
   Axis x_;
   std::vector<Axis> m_, batch_;
+  std::optional<Axis> panels_;
   Dim rows_ = 1, depth_ = 1, row_stride_ = 1;
-  int64_t lanes_ = 0, vectors_ = 0, width_ = 0, tile_rows_ = 0, block_rows_ = 0, block_columns_ = 0;
+  Tiling tiling_;
+  int64_t lanes_ = 0, width_ = 0, tile_rows_ = 0, block_rows_ = 0, block_columns_ = 0;
   bool a_direct_ = false, b_direct_ = false;
   Ref<const Buffer> a_pack_, b_pack_;
 };

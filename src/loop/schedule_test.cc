@@ -131,7 +131,7 @@ struct Agreement {
   void check(const ComputeRef& c, const std::vector<Tensor>& inputs, double tolerance = 1e-5) {
     for (int64_t bytes : {16, 64}) {
       ScheduleOptions options;
-      options.target.vector_bytes = bytes;
+      options.target = {bytes, bytes >= 64 ? 32 : 16};
       KernelRef kernel = lower(*c, "k", options);
       std::vector<Tensor> found = evaluate(*kernel, inputs), expected = evaluate(*c, inputs);
       for (size_t i = 0; i < found.size(); ++i) {

@@ -17,7 +17,7 @@ struct GraphTarget {
 
 inline driver::CompileOptions compile_options(const GraphTarget& target) {
   driver::CompileOptions options;
-  options.target = codegen::host_target();
+  options.targets = {codegen::host_target()};
   options.level = target.level;
   options.threads = 1;
   options.fold_limit = target.fold ? 1 << 16 : -1;  // -1 disables folding, even of empty tensors

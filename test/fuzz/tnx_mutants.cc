@@ -42,7 +42,7 @@ struct Seed {
 
 vm::Unit compile(const graph::Module& module) {
   driver::CompileOptions options;
-  options.target = codegen::host_target();
+  options.targets = {codegen::host_target()};
   return driver::compile(module, options);
 }
 

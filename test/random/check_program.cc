@@ -117,7 +117,7 @@ class Checker {
 
   void compile(int level, bool libraries) {
     driver::CompileOptions options;
-    options.target = codegen::host_target();
+    options.targets = {codegen::host_target()};
     options.level = level;
     options.libraries = libraries;
     options.threads = 1;

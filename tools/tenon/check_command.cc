@@ -114,7 +114,7 @@ struct CheckCommand {
   }
 
   Run interpreted(const graph::Module& module) const {
-    auto evaluator = std::make_shared<graph::ReferenceEvaluator>(codegen::parse_target(flags.cpu));
+    auto evaluator = std::make_shared<graph::ReferenceEvaluator>(flags.options().targets.front());
     return [module, evaluator](const std::vector<Any>& inputs) {
       return evaluator->run(module, module->functions.at("main"), inputs);
     };

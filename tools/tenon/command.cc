@@ -118,13 +118,29 @@ void check_folder_writable(const std::string& folder) {
   throw Error(ErrorKind::Usage, cat("cannot write into ", folder, ": ", std::strerror(reason)));
 }
 
-void CompileFlags::add_to(CLI::App* command) {
-  compilation_.push_back(
-      command
-          ->add_option("--cpu", cpu,
-                       "CPU to compile for: native, x86-64-v2, -v3, -v4, or a name such as znver4")
-          ->capture_default_str()
-          ->group("Compilation"));
+void CompileFlags::add_to(CLI::App* command, bool writes_file) {
+  CLI::Option* cpu =
+      add_repeated(command, "--cpu", code.cpus,
+                   writes_file
+                       ? "CPU to compile for: native (unless given), x86-64-v2, -v3, -v4, or a\n"
+                         "name such as znver4; may be repeated for code for several CPUs"
+                       : "CPU to compile for: native (unless given), x86-64-v2, -v3, -v4, or a\n"
+                         "name such as znver4")
+          ->group("Compilation");
+  if (!writes_file) cpu->expected(1);
+  compilation_.push_back(cpu);
+  if (writes_file) {
+    command
+        ->add_option("--target", code.target,
+                     "what the file runs on: x86_64-linux-gnu, aarch64-linux-gnu; this machine's\n"
+                     "unless given. Another than this machine's implies --libraries none")
+        ->group("Compilation");
+    command
+        ->add_flag("--keep-computes", code.keep_computes,
+                   "store what kernels compute beside their code, so that a loader that\n"
+                   "doesn't trust the file compiles them anew; implies --libraries none")
+        ->group("Compilation");
+  }
   compilation_.push_back(
       command
           ->add_option(
@@ -140,9 +156,10 @@ void CompileFlags::add_to(CLI::App* command) {
   add_repeated(command, "--shape", shapes, "shape of an input: x=1x3x224x224")
       ->group("Compilation");
   compilation_.push_back(
-      command->add_option("--libraries", libraries, "onednn, or none for Tenon's own kernels alone")
+      command
+          ->add_option("--libraries", code.libraries,
+                       "onednn (unless given), or none for Tenon's own kernels alone")
           ->check(CLI::IsMember({"onednn", "none"}))
-          ->capture_default_str()
           ->group("Compilation"));
   compilation_.push_back(
       command->add_option("--fold-limit", fold_limit, "bytes of constants that folding may create")
@@ -174,9 +191,8 @@ void CompileFlags::check_no_sizes(const std::string& text) const {
 
 driver::CompileOptions CompileFlags::options() const {
   driver::CompileOptions options;
-  options.target = codegen::parse_target(cpu);
+  code.apply_to(&options);
   options.level = level;
-  options.libraries = libraries == "onednn";
   options.fold_limit = fold_limit;
   options.fold_work = fold_work;
   return options;

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "driver/code_choice.h"
 #include "driver/compile.h"
 
 namespace tenon::tool {
@@ -50,15 +51,15 @@ inline constexpr char kPoisonHelp[] =
 
 // Compilation options of the commands that take a model or program.
 struct CompileFlags {
-  std::string cpu = "native";
+  driver::CodeChoice code;
   int level = 2;
   std::vector<std::string> dims;    // "batch=1"
   std::vector<std::string> shapes;  // "x=1x3x224x224"
-  std::string libraries = "onednn";
   int64_t fold_limit = driver::CompileOptions().fold_limit;
   int64_t fold_work = driver::CompileOptions().fold_work;
 
-  void add_to(CLI::App* command);
+  // `writes_file` also adds the options that only matter in a file, such as code for several CPUs.
+  void add_to(CLI::App* command, bool writes_file = false);
   // Refuses options that only affect compilation, for an executable.
   void check_unused(const std::string& executable) const;
   // Refuses sizes for a textual program, which states them itself.

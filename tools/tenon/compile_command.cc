@@ -15,6 +15,12 @@
 namespace tenon::tool {
 namespace {
 
+std::string cpu_names(const driver::CompileOptions& options) {
+  std::vector<std::string> names;
+  for (const codegen::Target& target : options.targets) names.push_back(target.cpu);
+  return join(names, " and ");
+}
+
 struct CompileCommand {
   std::string input, output, dump_after, dump_dir, stop_after;
   bool list_passes = false, time_passes = false;
@@ -86,7 +92,9 @@ struct CompileCommand {
       return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     };
     driver::CompileOptions options = flags.options();
-    detail(cat("target: ", codegen::to_text(options.target)));
+    for (const codegen::Target& target : options.targets) {
+      detail(cat("target: ", codegen::to_text(target)));
+    }
     graph::Module module = read_module(source, flags);
     progress(cat(input, ": read in ", static_cast<int64_t>(seconds() * 1000), " ms"));
     int index = 0;
@@ -104,7 +112,7 @@ struct CompileCommand {
     vm::Unit unit = driver::generate_code(lowered, options);
     const size_t bytes = vm::save(unit, output);
     progress(cat(output, ": ", bytes / 1024, " KB, ", counted(lowered->kernels.size(), "kernel"),
-                 " for ", options.target.cpu, ", compiled in ",
+                 " for ", cpu_names(options), ", compiled in ",
                  static_cast<int64_t>(seconds() * 1000), " ms"));
     if (time_passes) print_times(times);
   }
@@ -133,7 +141,7 @@ void add_compile_command(CLI::App* app, int*) {
   command->add_option("FILE", state->input, "model (.onnx) or program (.tn)");
   command->add_option("-o,--output", state->output,
                       "the file to write, - for standard output; FILE.tnx unless given");
-  state->flags.add_to(command);
+  state->flags.add_to(command, /*writes_file=*/true);
   command
       ->add_option("--dump-after", state->dump_after, "print the module after a pass, or after all")
       ->group("Inspection");

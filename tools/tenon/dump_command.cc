@@ -2,6 +2,7 @@
 #include <cstdio>
 #include <map>
 
+#include "codegen/llvm/disassemble.h"
 #include "support/error.h"
 #include "tools/tenon/command.h"
 #include "tools/tenon/program_file.h"
@@ -82,6 +83,15 @@ void print_stats(const vm::LoadedUnit& loaded, const std::string& path) {
   }
   for (const auto& [mnemonic, count] : counts) {
     std::printf("  %8lld  %s\n", static_cast<long long>(count), mnemonic.c_str());
+  }
+}
+
+void print_native(const vm::Unit& unit) {
+  for (const vm::KernelTarget& target : unit.kernels) {
+    const vm::KernelImage* object = target.host_object();
+    if (!object) continue;
+    std::printf("; %s, %s\n%s", printable(target.triple).c_str(), printable(target.cpu).c_str(),
+                codegen::disassemble(object->bytes).c_str());
   }
 }
 
@@ -176,6 +186,7 @@ void add_dump_commands(CLI::App* app, int*) {
   auto text = std::make_shared<bool>(false), stats = std::make_shared<bool>(false);
   auto full = std::make_shared<bool>(false);
   auto graph = std::make_shared<bool>(false), memory = std::make_shared<bool>(false);
+  auto native = std::make_shared<bool>(false);
   dump->add_option("FILE", *file, ".tnx")->required();
   dump->add_flag(
       "--text", *text,
@@ -184,10 +195,11 @@ void add_dump_commands(CLI::App* app, int*) {
   dump->add_flag("--stats", *stats, "sections, counts and sizes (the default)");
   dump->add_flag("--graph", *graph, "instructions and registers as a graph for Graphviz (DOT)");
   dump->add_flag("--memory", *memory, "what each function allocates");
+  dump->add_flag("--native", *native, "the native code as assembly, for each CPU that it is for");
   dump->callback([=] {
-    if (*text + *stats + *graph + *memory > 1) {
+    if (*text + *stats + *graph + *memory + *native > 1) {
       throw Error(ErrorKind::Usage,
-                  "more than one of --text, --stats, --graph and --memory is given")
+                  "more than one of --text, --stats, --graph, --memory and --native is given")
           .help("each prints another form of the file: give one at a time");
     }
     if (*full && !*text) {
@@ -197,7 +209,8 @@ void add_dump_commands(CLI::App* app, int*) {
     if (*text) print_text(loaded.unit, *full);
     if (*graph) print_graph(loaded.unit);
     if (*memory) print_memory(loaded.unit);
-    if (*stats || !(*text || *graph || *memory)) print_stats(loaded, *file);
+    if (*native) print_native(loaded.unit);
+    if (*stats || !(*text || *graph || *memory || *native)) print_stats(loaded, *file);
   });
 
   auto* verify = app->add_subcommand("verify", "check a .tnx file without running anything of it");

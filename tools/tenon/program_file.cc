@@ -3,6 +3,7 @@
 #include <chrono>
 
 #include "codegen/bytecode/emit.h"
+#include "driver/functions.h"
 #include "library/onednn/register.h"
 #include "support/error.h"
 #include "tools/tenon/tensor_text.h"
@@ -30,6 +31,8 @@ void prepare_runtime() {
   driver::initialise();
   vm::register_builtins();
   register_onednn();
+  static const bool once = (driver::register_compiler_functions(), true);
+  (void)once;
 }
 
 Ref<vm::Program> compile_in_memory(const graph::Module& module,

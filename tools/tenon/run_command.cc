@@ -111,8 +111,8 @@ struct RunCommand {
     } catch (Error& error) {
       if (error.kind() == ErrorKind::Unsupported) {
         error.help(
-            "leave out --untrusted if you trust the sender as for any program; otherwise "
-            "run it where it can do no harm");
+            "leave out --untrusted if you trust the sender as for any program; otherwise ask for a "
+            "file compiled with --keep-computes, or run it where it can do no harm");
       }
       throw;
     }
@@ -169,7 +169,7 @@ struct RunCommand {
                              graph::ReferenceEvaluator::Observer observer) {
     std::optional<ThreadsScope> limited;
     if (threads > 0) limited.emplace(threads);
-    graph::ReferenceEvaluator evaluator(codegen::parse_target(flags.cpu));
+    graph::ReferenceEvaluator evaluator(flags.options().targets.front());
     if (!save_values.empty()) {
       std::filesystem::create_directories(save_values);
       int64_t index = 0;

@@ -43,10 +43,11 @@ namespace tenon::codegen {
 
 // ---- the module ---------------------------------------------------------------------------------
 
-ModuleWriter::ModuleWriter(llvm::Module& m, const Target& t)
+ModuleWriter::ModuleWriter(llvm::Module& m, const Target& t, bool clear)
     : module(m),
       context(m.getContext()),
       target(t),
+      clear_scratch(clear),
       math(m, t, [this](llvm::Function* f) { prepare(f); }),
       i1(llvm::Type::getInt1Ty(context)),
       i8(llvm::Type::getInt8Ty(context)),
@@ -59,6 +60,7 @@ ModuleWriter::ModuleWriter(llvm::Module& m, const Target& t)
   parallel_for_type = llvm::FunctionType::get(i32, {pointer, pointer, pointer, i64, i64}, false);
   allocate_type = llvm::FunctionType::get(pointer, {pointer, pointer, i64}, false);
   release_type = llvm::FunctionType::get(nothing, {pointer, pointer}, false);
+  poll_type = llvm::FunctionType::get(i32, {pointer}, false);
 }
 
 namespace {
@@ -245,7 +247,7 @@ class ModuleCompiler {
     module.setDataLayout(machine_->createDataLayout());
     module.setPICLevel(llvm::PICLevel::BigPIC);
     {
-      ModuleWriter writer(module, target_);
+      ModuleWriter writer(module, target_, options_.clear_scratch);
       write(writer);
     }
     std::string problems;

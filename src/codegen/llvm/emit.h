@@ -24,6 +24,9 @@ struct EmitOptions {
   // Where the module's LLVM IR and assembly are appended as text, when not null: for `--dump`.
   std::string* ir_text = nullptr;
   std::string* assembly_text = nullptr;
+  // Scratch memory on the stack is zero before a kernel uses it, for kernels that anybody may have
+  // written. Workspace of the runtime is zero where the machine is untrusted.
+  bool clear_scratch = false;
   // Threads to compile a large set of kernels with. The bytes are the same for every number.
   int threads = 1;
 };

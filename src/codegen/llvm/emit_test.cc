@@ -106,7 +106,7 @@ TEST(Emit, AnUnknownProcessorIsTheUsersMistake) {
     FAIL();
   } catch (const Error& e) {
     EXPECT_EQ(e.kind(), ErrorKind::Usage);
-    EXPECT_EQ(e.message(), "unknown CPU 'z80'");
+    EXPECT_EQ(e.message(), "unknown x86_64 CPU 'z80'");
   }
 }
 
@@ -134,6 +134,22 @@ TEST(Emit, ParallelLoopsBecomeTasksThatCaptureTheirSurroundings) {
       opened.call("tasks", {numbers({300, 500}), numbers({300}), Tensor::empty({300, 500}, f32)}),
       0);
   EXPECT_EQ(opened.parallel_calls, 1);
+}
+
+// Reads what nothing wrote: what lay there before may be anybody's.
+TEST(Emit, ClearedScratchOnTheStackIsZero) {
+  auto c = buffer("c", f32, {100}), t = buffer("t", f32, {100});
+  auto i = var("i", i64);
+  KernelRef k =
+      kernel("peek", {}, {c},
+             scratch(t, nest(i, dim_value(100), ForKind::kSerial, put(c, {i}, at(t, {i})))));
+  EmitOptions options;
+  options.clear_scratch = true;
+  OpenedKernels opened(compile_kernels({k}, host_target(), options));
+  const Tensor result = numbers({100});
+  ASSERT_EQ(opened.call("peek", {result}), 0);
+  const auto* values = static_cast<const float*>(result.data());
+  for (int64_t at = 0; at < 100; ++at) EXPECT_EQ(values[at], 0) << at;
 }
 
 TEST(Emit, RefusedWorkspaceStopsTheKernel) {

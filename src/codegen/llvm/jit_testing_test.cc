@@ -42,6 +42,10 @@ OpenedKernels::OpenedKernels(const std::vector<uint8_t>& object) {
     --static_owner(self)->workspaces_held;
     std::free(workspace);
   };
+  runtime_->poll = [](const vm::KernelRuntime* self) -> int32_t {
+    OpenedKernels* owner = static_owner(self);
+    return ++owner->polls >= owner->polls_until_stop ? -1 : 0;
+  };
   object_ = vm::KernelObject::open({reinterpret_cast<const char*>(object.data()), object.size()},
                                    "kernels under test");
 }

@@ -8,6 +8,7 @@
 //     function       the LLVM function: entry and exit, what is in scope (Env), sizes, errors
 //     facts          what is known of expressions before they are emitted
 //     statement      loops, choices, variables, stores; parallel.cc turns parallel loops into tasks
+//     interrupt      lets loops be stopped
 //     scratch        storage for what statements allocate
 //     expression     scalar expressions, one element or one vector of lanes at a time
 //     operator       their operators, on evaluated operands
@@ -35,15 +36,16 @@
 namespace tenon::codegen {
 
 struct ModuleWriter {
-  ModuleWriter(llvm::Module& m, const Target& t);
+  ModuleWriter(llvm::Module& m, const Target& t, bool clear_scratch);
 
   llvm::Module& module;
   llvm::LLVMContext& context;
   const Target& target;
+  const bool clear_scratch;  // EmitOptions
   Math math;
   llvm::IntegerType *i1, *i8, *i16, *i32, *i64;
   llvm::PointerType* pointer;
-  llvm::FunctionType *raise_type, *parallel_for_type, *allocate_type, *release_type;
+  llvm::FunctionType *raise_type, *parallel_for_type, *allocate_type, *release_type, *poll_type;
 
   void prepare(llvm::Function* function) const;  // target and other attributes
   llvm::Function* function(llvm::Type* result, llvm::ArrayRef<llvm::Type*> parameters,

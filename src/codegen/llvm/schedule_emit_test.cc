@@ -11,6 +11,60 @@ namespace {
 
 using namespace loop;
 
+// relu(x[rows, depth] * w[depth, panels * width] + 1), where w lies in panels.
+ComputeRef packed_product(const Dim& rows, const Dim& depth, int64_t panels, int64_t width) {
+  auto x = buffer("x", f32, {rows, depth}), w = buffer("w", f32, {panels, depth, width});
+  auto p = buffer("p", f32, {rows, panels * width}), y = buffer("y", f32, {rows, panels * width});
+  const ExprRef by = index(width);
+  return compute_of({x, w},
+                    {reduce_stage(p, Reduction::kSum, {depth},
+                                  [&](const Indices& i, const Indices& k) {
+                                    ExprRef panel = binary(BinaryOp::kFloorDiv, i[1], by),
+                                            column = binary(BinaryOp::kMod, i[1], by);
+                                    return at(x, {i[0], k[0]}) * at(w, {panel, k[0], column});
+                                  }),
+                     map_stage(y,
+                               [&](const Indices& i) {
+                                 return binary(BinaryOp::kMax, at(p, i) + literal(f32, 1),
+                                               literal(f32, 0));
+                               })},
+                    {y});
+}
+
+TEST(ScheduleEmit, PanelsOfAPackedOperandAreReadWhereTheyLie) {
+  const Dim n = Dim::symbol("n"), k = Dim::symbol("k");
+  std::mt19937 rng(5);
+  for (const char* cpu : {"x86-64-v2", "native"}) {
+    const Target target = parse_target(cpu);
+    const int64_t lanes = target.vector_bytes / 4;
+    for (const int64_t width : {lanes, 2 * lanes, int64_t{6}}) {
+      for (const int64_t rows : {1, 3, 30}) {
+        for (const int64_t depth : {5, 700}) {
+          for (const bool symbolic : {false, true}) {
+            SCOPED_TRACE(cat(cpu, " ", width, " ", rows, " ", depth, symbolic ? " symbolic" : ""));
+            const ComputeRef c =
+                symbolic ? packed_product(n, k, 20, width) : packed_product(rows, depth, 20, width);
+            ScheduleOptions options;
+            options.target = target.facts();
+            const KernelRef kernel = lower(*c, "product", options);
+            const Tensor x = random_tensor(f32, {rows, depth}, &rng),
+                         w = random_tensor(f32, {20, depth, width}, &rng);
+            Tensor y = Tensor::empty({rows, 20 * width}, f32);
+            OpenedKernels opened(compile_kernels({kernel}, target));
+            ASSERT_EQ(opened.call("product", {x, w, y}), 0);
+            expect_close(y, evaluate(*c, {x, w}, {{"n", rows}, {"k", depth}})[0], 1e-4);
+            // Nothing is packed again where a panel is as wide as a tile.
+            const bool wide = rows > 1 && width % lanes == 0;
+            if (wide) {
+              EXPECT_EQ(to_text(*kernel).find("b_pack"), std::string::npos);
+            }
+          }
+        }
+      }
+    }
+  }
+}
+
 void compare(unsigned first, unsigned end, const Target& target, int level = 1) {
   Array<KernelRef> kernels;
   for (unsigned seed = first; seed < end; ++seed) {

@@ -10,6 +10,8 @@ namespace tenon::codegen {
 namespace {
 
 constexpr int64_t kStackPerBuffer = 16 << 10, kStackPerFunction = 48 << 10;
+// Clearing is inlined, as a kernel object imports no memset.
+constexpr int64_t kClearedPerBuffer = 2 << 10;
 constexpr int64_t kAlignment = 64;
 
 using Buffers = std::vector<const loop::Buffer*>;
@@ -121,13 +123,19 @@ Addresses reserve_scratch(FunctionWriter& f, const Facts& facts, const loop::Stm
   Addresses addresses;
   Buffers large;
   int64_t on_stack = 0;
+  const int64_t most = f.m.clear_scratch ? kClearedPerBuffer : kStackPerBuffer;
   for (const loop::Buffer* buffer : allocated(body)) {
     const auto bytes = small_size(*buffer, facts.lanes_of(*buffer));
-    if (bytes && on_stack + *bytes <= kStackPerFunction) {
+    if (bytes && *bytes <= most && on_stack + *bytes <= kStackPerFunction) {
       on_stack += *bytes;
       const int64_t aligned = std::max((*bytes + kAlignment - 1) & -kAlignment, kAlignment);
-      addresses[buffer] =
+      llvm::Value* slot =
           f.stack_slot(f.m.i8, static_cast<uint64_t>(aligned), static_cast<uint64_t>(kAlignment));
+      addresses[buffer] = slot;
+      if (f.m.clear_scratch) {
+        f.entry.CreateMemSetInline(slot, llvm::MaybeAlign(kAlignment), f.entry.getInt8(0),
+                                   f.entry.getInt64(static_cast<uint64_t>(aligned)));
+      }
     } else {
       large.push_back(buffer);
     }

@@ -39,6 +39,7 @@ StatementWriter::StatementWriter(FunctionWriter& f, Facts& facts, const AliasSco
       alias_(alias),
       memory_(f, facts, alias),
       expressions_(f, facts, memory_),
+      stores_(f),
       scratch_(reserve_scratch(f, facts, body)) {}
 
 void StatementWriter::statement(const loop::Stmt& s) {
@@ -154,7 +155,8 @@ void StatementWriter::body(const loop::For& loop, Variable variable) {
 //   if (extent > 0) do { body } while (++i < begin + extent)
 //
 // In a kernel that isn't in bounds, begin + extent may overflow; counting `extent` turns can't.
-void StatementWriter::count(llvm::Value* begin, llvm::Value* extent, const loop::For& loop) {
+void StatementWriter::turns(llvm::Value* begin, llvm::Value* extent, const loop::For& loop,
+                            bool counted) {
   if (auto* known = llvm::dyn_cast<llvm::ConstantInt>(extent); known && known->isOne()) {
     return body(loop, {{begin}});
   }
@@ -168,11 +170,56 @@ void StatementWriter::count(llvm::Value* begin, llvm::Value* extent, const loop:
   llvm::PHINode* i = b_.CreatePHI(f_.m.i64, 2, std::string(loop.var->name));
   i->addIncoming(fits ? begin : b_.getInt64(0), before);
   body(loop, {{fits ? i : b_.CreateAdd(begin, i)}});
+  if (counted) stores_.spend(b_.getInt64(1));
   llvm::Value* next = b_.CreateAdd(i, b_.getInt64(1), "", false, true);
   i->addIncoming(next, b_.GetInsertBlock());
   llvm::BranchInst* back = b_.CreateCondBr(b_.CreateICmpSLT(next, end), turn, after);
   if (facts_.is_scheduled()) leave_loop_alone(back);
   b_.SetInsertPoint(after);
+}
+
+//   do { part = min(left, most); turns of part; spend; begin += part } while ((left -= part) > 0)
+//
+// Every part but the last makes about as many stores as lie between two polls.
+void StatementWriter::turns_in_parts(llvm::Value* begin, llvm::Value* extent, const loop::For& loop,
+                                     int64_t stores) {
+  const int64_t most = std::max<int64_t>(1, StoreCount::kBetweenPolls / stores);
+  llvm::BasicBlock* part_block = f_.block("part");
+  llvm::BasicBlock* after = f_.block("end.parts");
+  llvm::BasicBlock* before = b_.GetInsertBlock();
+  b_.CreateCondBr(b_.CreateICmpSGT(extent, b_.getInt64(0)), part_block, after);
+  b_.SetInsertPoint(part_block);
+  llvm::PHINode* first = b_.CreatePHI(f_.m.i64, 2);
+  llvm::PHINode* left = b_.CreatePHI(f_.m.i64, 2);
+  first->addIncoming(begin, before);
+  left->addIncoming(extent, before);
+  llvm::Value* part = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, left,
+                                               b_.getInt64(static_cast<uint64_t>(most)));
+  turns(first, part, loop);
+  stores_.spend(b_.CreateMul(part, b_.getInt64(static_cast<uint64_t>(stores))));
+  llvm::Value* next = b_.CreateAdd(first, part, "", false, f_.kernel.in_bounds);
+  llvm::Value* rest = b_.CreateSub(left, part, "", false, true);
+  first->addIncoming(next, b_.GetInsertBlock());
+  left->addIncoming(rest, b_.GetInsertBlock());
+  b_.CreateCondBr(b_.CreateICmpSGT(rest, b_.getInt64(0)), part_block, after);
+  b_.SetInsertPoint(after);
+}
+
+void StatementWriter::count(llvm::Value* begin, llvm::Value* extent, const loop::For& loop) {
+  const auto inner = stores_.uncounted(*loop.body);
+  if (!inner) return turns(begin, extent, loop, /*counted=*/true);
+  const int64_t stores = std::max<int64_t>(*inner, 1);
+  auto* known = llvm::dyn_cast<llvm::ConstantInt>(extent);
+  const int64_t most = StoreCount::kBetweenPolls / stores;
+  if (known == nullptr || known->getSExtValue() > most) {
+    return turns_in_parts(begin, extent, loop, stores);
+  }
+  turns(begin, extent, loop);
+  const int64_t all = std::max<int64_t>(known->getSExtValue(), 0) * stores;
+  // What is less counts in the loop around this one, unless that takes this for a parallel loop.
+  if (all > StoreCount::kUncounted || loop.loop == ForKind::kParallel) {
+    stores_.spend(b_.getInt64(static_cast<uint64_t>(all)));
+  }
 }
 
 void StatementWriter::unrolled_loop(const loop::For& loop, int64_t extent) {

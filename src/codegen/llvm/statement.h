@@ -9,6 +9,7 @@
 #include "codegen/llvm/expression.h"
 #include "codegen/llvm/facts.h"
 #include "codegen/llvm/function.h"
+#include "codegen/llvm/interrupt.h"
 #include "codegen/llvm/memory.h"
 
 namespace tenon::codegen {
@@ -20,7 +21,7 @@ class StatementWriter {
                   const loop::StmtRef& body);
 
   void statement(const loop::Stmt& s);
-  // A loop of any kind as one that counts `extent` turns from `begin`.
+  // A loop of any kind as one that counts `extent` turns from `begin`. It can be stopped.
   void count(llvm::Value* begin, llvm::Value* extent, const loop::For& loop);
 
  private:
@@ -32,6 +33,11 @@ class StatementWriter {
   void if_statement(const loop::If& s);
   void let(const loop::Let& s);
   void alloc(const loop::Alloc& s);
+  // The turns of a counting loop; with `counted`, each counts as a store.
+  void turns(llvm::Value* begin, llvm::Value* extent, const loop::For& loop, bool counted = false);
+  // The same in parts, between which the runtime may be asked; a turn makes `stores`.
+  void turns_in_parts(llvm::Value* begin, llvm::Value* extent, const loop::For& loop,
+                      int64_t stores);
   // Binds the variable for the body.
   void body(const loop::For& loop, Variable variable);
 
@@ -45,6 +51,7 @@ class StatementWriter {
   const AliasScopes& alias_;
   MemoryWriter memory_;
   ExpressionWriter expressions_;
+  StoreCount stores_;
   std::unordered_map<const loop::Buffer*, llvm::Value*> scratch_;
   std::vector<const loop::Stmt*> enclosing_;
   int64_t copies_ = 1;  // of what is being written, made by the unrolled loops around it

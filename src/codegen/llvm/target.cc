@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "llvm/Config/llvm-config.h"
+#include "llvm/TargetParser/AArch64TargetParser.h"
 #include "llvm/TargetParser/Host.h"
 #include "llvm/TargetParser/X86TargetParser.h"
 #include "support/error.h"
@@ -48,8 +49,16 @@ Target aarch64(std::string_view cpu) {
   Target t;
   t.architecture = "aarch64";
   t.cpu = cpu;
-  t.tune = "generic";
+  t.tune = cpu == "aarch64" ? "generic" : cpu;
   return t;
+}
+
+[[noreturn]] void unknown_cpu(std::string_view text, std::string_view architecture,
+                              std::string_view levels, std::string_view march) {
+  throw Error(ErrorKind::Usage, cat("unknown ", architecture, " CPU '", text, "'"))
+      .expected(cat(architecture == kHostArchitecture ? "native, " : "", levels,
+                    ", or a CPU by LLVM's name"))
+      .help(cat("`llc -march=", march, " -mcpu=help` lists LLVM's names"));
 }
 
 }  // namespace
@@ -77,17 +86,40 @@ Target host_target() {
   return x86(cpu, cpu, available);
 }
 
-Target parse_target(std::string_view text) {
-  if (text == "native") return host_target();
-  if (text == "aarch64") return aarch64(text);
+std::string_view host_architecture() {
+  return kHostArchitecture;
+}
+
+std::string architecture_of(std::string_view triple) {
+  const std::string_view architecture = triple.substr(0, triple.find('-'));
+  const bool known = architecture == "x86_64" || architecture == "aarch64";
+  for (std::string_view rest : {"", "-linux-gnu", "-unknown-linux-gnu"}) {
+    if (known && triple.substr(architecture.size()) == rest) return std::string(architecture);
+  }
+  throw Error(ErrorKind::Usage, cat("unknown target '", triple, "'"))
+      .expected("x86_64-linux-gnu or aarch64-linux-gnu");
+}
+
+bool is_lower(const Target& a, const Target& b) {
+  if (a.features.size() != b.features.size()) return a.features.size() < b.features.size();
+  return a.cpu < b.cpu;
+}
+
+Target parse_target(std::string_view text, std::string_view architecture) {
+  if (architecture.empty()) architecture = text == "aarch64" ? text : kHostArchitecture;
+  if (text == "native" && architecture == kHostArchitecture) return host_target();
+  if (architecture == "aarch64") {
+    if (text != "aarch64" && !llvm::AArch64::parseCpu({text.data(), text.size()})) {
+      unknown_cpu(text, architecture, "aarch64", "aarch64");
+    }
+    return aarch64(text);
+  }
   llvm::SmallVector<llvm::StringRef, 128> known;
   llvm::X86::fillValidCPUArchList(known, /*Only64Bit=*/true);
   if (std::find(known.begin(), known.end(), llvm::StringRef(text.data(), text.size())) ==
-      known.end())
-    throw Error(ErrorKind::Usage, cat("unknown CPU '", text, "'"))
-        .expected(
-            "native, x86-64, x86-64-v2, x86-64-v3, x86-64-v4, aarch64, or a CPU by LLVM's name")
-        .help("`llc -march=x86-64 -mcpu=help` lists LLVM's names");
+      known.end()) {
+    unknown_cpu(text, architecture, "x86-64, x86-64-v2, x86-64-v3, x86-64-v4", "x86-64");
+  }
   llvm::SmallVector<llvm::StringRef, 64> listed;
   llvm::X86::getFeaturesForCPU({text.data(), text.size()}, listed);
   std::vector<std::string_view> available;
@@ -96,8 +128,12 @@ Target parse_target(std::string_view text) {
   return x86(text, is_level ? "generic" : text, available);
 }
 
+Target base_target(std::string_view architecture) {
+  return parse_target(architecture == "aarch64" ? "aarch64" : "x86-64-v2", architecture);
+}
+
 Target baseline_target() {
-  return parse_target(kHostArchitecture == "aarch64" ? "aarch64" : "x86-64-v2");
+  return base_target(kHostArchitecture);
 }
 
 std::string to_text(const Target& target) {

@@ -30,12 +30,26 @@ struct Target {
 // The machine that this process runs on.
 Target host_target();
 
-// "native", an architecture level ("x86-64", "x86-64-v2", "-v3", "-v4", "aarch64"), or a CPU by
-// LLVM's name ("znver4", "skylake-avx512"). An Error (Usage) for any other text.
-Target parse_target(std::string_view text);
+// A CPU of an architecture ("x86_64" or "aarch64"; the host's unless given): "native", where that
+// is the host's; a level ("x86-64", "x86-64-v2", "-v3", "-v4", "aarch64"); or a CPU by LLVM's name
+// ("znver4", "cortex-a76"). An Error (Usage) for any other text. Code for AArch64 uses the base
+// architecture; a CPU's name tunes it.
+Target parse_target(std::string_view text, std::string_view architecture = {});
 
-// What constants are folded with, the same on every machine of an architecture: x86-64-v2 or
-// aarch64. Its results don't depend on the machine that compiles, and any supported one runs it.
+// The architecture of a triple such as "aarch64-linux-gnu". An Error (Usage) for others than those
+// that code can be made for: x86_64 and aarch64, on Linux.
+std::string architecture_of(std::string_view triple);
+std::string_view host_architecture();
+
+// Orders targets of one architecture from the one that is fit for most machines up: by the number
+// of features, then by name.
+bool is_lower(const Target& a, const Target& b);
+
+// The CPU that code for another machine is made for where none is named: x86-64-v2 or aarch64.
+Target base_target(std::string_view architecture);
+
+// What constants are folded with, the same on every machine of an architecture: its base
+// target. Its results don't depend on the machine that compiles, and any supported one runs it.
 Target baseline_target();
 
 std::string llvm_version();  // "19.1.7"

@@ -186,6 +186,9 @@ struct Operator {
   bool cheap = false;
   LayoutRule layout = LayoutRule::kByKind;
   bool view = false;  // the result is operand 0's elements in order: no data moves
+  // A contraction reads through it at the cost of index arithmetic alone, so that it is fused into
+  // one and never folded.
+  bool read_through = false;
 };
 
 // Checks the attributes of a call against the entry and returns them in the entry's order, with

@@ -96,14 +96,17 @@ size_t Parser::skip_braces(size_t from) {
 }
 
 // Finds where every item starts, so that all signatures are known before a body is parsed.
-std::vector<Parser::Item> Parser::items() {
+std::vector<Parser::Item> Parser::items(bool kernels_only) {
   std::vector<Item> out;
   std::set<std::pair<std::string_view, std::string_view>> seen;
-  if (peek().word("weights")) {
+  if (peek().word("weights") && !kernels_only) {
     take();
     weights_path_ = expect_kind(TokenKind::kString, "the name of a weight file in quotes");
   }
   while (peek().kind != TokenKind::kEnd) {
+    if (kernels_only && !peek().word("kernel") && !peek().word("compute")) {
+      fail("this text holds kernels alone", "kernel or compute");
+    }
     Item item{at_, 0, peek().text, {}};
     if (accept_word("type")) {
       Token name = peek();
@@ -234,10 +237,32 @@ FunctionRef Parser::function(const Item& item, const Signature& s) {
   return builder_.finish_as(item.name, result, s.result, s.attrs, s.type_params);
 }
 
+void Parser::add_kernel(const Item& item) {
+  at_ = item.at;
+  if (item.kind == "kernel") signatures_.kernels.set(String(item.name), kernel(item));
+  if (item.kind == "compute") signatures_.kernels.set(String(item.name), compute(item));
+}
+
+void Parser::show(Error* error) const {
+  if (!tokens_.empty()) error->at(here());
+  source_.excerpt(error, error->span());
+}
+
+Map<String, loop::KernelInterfaceRef> Parser::kernels() {
+  try {
+    tokens_ = source_.tokens();
+    for (const Item& item : items(/*kernels_only=*/true)) add_kernel(item);
+    return signatures_.kernels;
+  } catch (Error& e) {
+    show(&e);
+    throw;
+  }
+}
+
 Module Parser::module() {
   try {
     tokens_ = source_.tokens();
-    std::vector<Item> all = items();
+    std::vector<Item> all = items(/*kernels_only=*/false);
     for (const auto& [name, adt] : prelude()) adt_arity_[name.view()] = adt->type_params.size();
     for (const Item& item : all) {
       if (item.kind == "type") adt_names(item);
@@ -247,14 +272,7 @@ Module Parser::module() {
     }
     std::vector<Signature> signatures;
     for (const Item& item : all) {
-      if (item.kind == "kernel") {
-        at_ = item.at;
-        signatures_.kernels.set(String(item.name), kernel(item));
-      }
-      if (item.kind == "compute") {
-        at_ = item.at;
-        signatures_.kernels.set(String(item.name), compute(item));
-      }
+      add_kernel(item);
       if (item.kind != "fn") continue;
       at_ = item.at + 2;
       signatures.push_back(signature());
@@ -275,10 +293,13 @@ Module Parser::module() {
   } catch (Error& e) {
     // Errors without a location get that of the current binding.
     if (!builder_.span().empty()) e.at(builder_.span());
-    if (!tokens_.empty()) e.at(here());
-    source_.excerpt(&e, e.span());
+    show(&e);
     throw;
   }
+}
+
+Map<String, loop::KernelInterfaceRef> parse_kernels(std::string_view text, std::string_view name) {
+  return Parser(text, name).kernels();
 }
 
 Module parse_module(std::string_view text, std::string_view name) {

@@ -19,6 +19,7 @@ class Parser {
  public:
   Parser(std::string_view text, std::string_view name);
   Module module();
+  Map<String, loop::KernelInterfaceRef> kernels();
   Dim size();
   TypeRef whole_type();
 
@@ -60,7 +61,10 @@ class Parser {
     size_t body = 0;  // of functions: the token `{`
     std::string_view kind, name;
   };
-  std::vector<Item> items();
+  std::vector<Item> items(bool kernels_only);
+  void show(Error* error) const;  // where in the text it is
+  // Parses the item, a kernel or compute, into signatures_.
+  void add_kernel(const Item& item);
   size_t skip_braces(size_t from);
   void adt_names(const Item& item);
   void adt_constructors(const Item& item);

@@ -10,6 +10,7 @@ void register_broadcast(OperatorTable& table);
 void register_reduce(OperatorTable& table);
 void register_norm(OperatorTable& table);
 void register_matmul(OperatorTable& table);
+void register_pack(OperatorTable& table);
 void register_conv(OperatorTable& table);
 void register_pool(OperatorTable& table);
 void register_movement(OperatorTable& table);

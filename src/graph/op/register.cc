@@ -12,6 +12,7 @@ void register_operators() {
     register_reduce(table);
     register_norm(table);
     register_matmul(table);
+    register_pack(table);
     register_conv(table);
     register_pool(table);
     register_movement(table);

@@ -72,7 +72,7 @@ class Finder {
 
   bool may_fold(const Binding& binding) const {
     const Operator* op = operator_of(binding.value);
-    if (!op || (!op->lower && !op->view)) return false;
+    if (!op || op->read_through || (!op->lower && !op->view)) return false;
     auto bytes = constant_bytes(binding.var->type);
     auto* call = binding.value.as<Call>();
     for (const Operand& arg : call->args) {

@@ -143,7 +143,7 @@ class Grouping {
     for (int c : consumers_.at(i)) {
       const Node& consumer = nodes_[c];
       // Contractions read each element many times, and their schedules need plain buffers.
-      if (consumer.op->kind == OpKind::kContraction) return false;
+      if (consumer.op->kind == OpKind::kContraction && !p.op->read_through) return false;
       if (is_expensive(*p.op, *p.call) && consumer.op->kind == OpKind::kMovement) return false;
       if (is_expensive(*p.op, *p.call) && consumer.op->kind == OpKind::kBroadcast &&
           !same_dims(consumer.binding->var->type, type) && !is_single_element(type)) {

@@ -8,6 +8,7 @@
 #include "graph/pass/lower_to_kernels.h"
 #include "graph/pass/make_allocation_explicit.h"
 #include "graph/pass/materialize_values.h"
+#include "graph/pass/pack_constants.h"
 #include "graph/pass/partition_to_offers.h"
 #include "graph/pass/plan_memory.h"
 #include "graph/pass/simplify.h"

@@ -8,10 +8,12 @@
 
 #include "graph/ir/interfaces.h"
 #include "graph/ir/module.h"
+#include "loop/tiling.h"
 
 namespace tenon::graph {
 
 struct PassContext {
+  loop::TargetFacts target;               // the lowest CPU that code is made for
   int level = 2;                          // -O (CompileOptions::level)
   int64_t fold_limit = int64_t{1} << 30;  // bytes of constants that folding may create
   Evaluator* evaluator = nullptr;         // null: no folding

@@ -2,6 +2,7 @@
 
 #include <dlfcn.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstring>
 
@@ -97,12 +98,19 @@ Ref<KernelObject> KernelObject::open(std::string_view elf, const std::string& na
   return object;
 }
 
-Ref<KernelObject> KernelObject::open_best(const Unit& unit, const std::string& name) {
+Ref<KernelObject> KernelObject::open_best(
+    const Unit& unit, const std::string& name,
+    const std::optional<std::vector<std::string>>& available) {
   if (unit.kernels.empty()) return {};
   std::vector<std::string> reasons;
   for (const KernelTarget& k : unit.kernels) {
     std::string_view architecture = std::string_view(k.triple).substr(0, k.triple.find('-'));
     auto missing = missing_cpu_features(k.cpu_features);
+    if (available) {
+      for (const std::string& feature : k.cpu_features) {
+        if (std::ranges::find(*available, feature) == available->end()) missing.push_back(feature);
+      }
+    }
     if (architecture != kHostArchitecture) {
       reasons.push_back(cat("code for ", printable(k.triple)));
     } else if (!missing.empty()) {

@@ -1,6 +1,7 @@
 // A kernel object, opened: native code of a file, as trusted as any program.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -32,9 +33,11 @@ struct KernelObject : Object {
   // ABI version and for CPU features that this machine lacks, by name. `name` is the file's, for
   // errors.
   static Ref<KernelObject> open(std::string_view elf, const std::string& name);
-  // The first object of the unit that this machine can run; an Unsupported error that lists what
-  // each lacks when there is none. Null when the unit has none.
-  static Ref<KernelObject> open_best(const Unit& unit, const std::string& name);
+  // The first object of the unit that this machine can run, or that one with only the CPU features
+  // `available` could; an Unsupported error that lists what each lacks when there is none. Null
+  // when the unit has none.
+  static Ref<KernelObject> open_best(const Unit& unit, const std::string& name,
+                                     const std::optional<std::vector<std::string>>& available = {});
 };
 
 }  // namespace tenon::vm

@@ -79,16 +79,40 @@ Ref<Program> Program::from_unit(Unit unit, ProgramOptions options) {
   return program;
 }
 
+// What an untrusted file may not bring: libraries, and kernels as native code alone.
+void Program::refuse_native() const {
+  const bool has_computes = unit_.find_section(kComputesTag) != nullptr;
+  if (unit_.libraries.empty() && (unit_.kernels.empty() || has_computes)) return;
+  throw Error(ErrorKind::Unsupported, cat(name_, " can't be loaded as a file that isn't trusted"))
+      .found(unit_.libraries.empty()
+                 ? "native code without the computes that it was made of"
+                 : cat("a need for the library ", printable(unit_.libraries[0])))
+      .expected("bytecode that calls functions registered for files, and kernels as computes")
+      .help(
+          "compile it with --keep-computes, or load it as trusted if you trust its sender as you "
+          "do "
+          "for a program");
+}
+
+// Native code for this machine of the computes that the file carries; its own is ignored.
+Ref<KernelObject> Program::compile_computes() const {
+  const std::string* computes = unit_.find_section(kComputesTag);
+  if (!computes) return {};
+  const Function compile = find_function("tenon.compile_kernels");
+  if (!compile) {
+    throw Error(ErrorKind::Unsupported, cat(name_, " can't be loaded as a file that isn't trusted"))
+        .found("kernels as computes, and no function tenon.compile_kernels in this process")
+        .expected("the compiler's library, which compiles them")
+        .help("load libtenon_compiler first, or load the file as trusted");
+  }
+  const Any object = compile(Bytes(*computes), String(name_));
+  return KernelObject::open(object.as<Bytes>().view(), name_);
+}
+
 void Program::link(const ProgramOptions& options, LoadBudget& budget) {
   register_vm_types();
   trusted_ = options.trusted;
-  if (!options.trusted && (!unit_.kernels.empty() || !unit_.libraries.empty())) {
-    throw Error(ErrorKind::Unsupported, cat(name_, " can't be loaded as a file that isn't trusted"))
-        .found(unit_.kernels.empty() ? cat("a need for the library ", printable(unit_.libraries[0]))
-                                     : "native code")
-        .expected("bytecode that calls functions registered for files")
-        .help("load it as trusted if you trust the sender as for any program");
-  }
+  if (!options.trusted) refuse_native();
   idle_.reserve(kIdleMachines);  // so that giving a machine back can't fail
   std::vector<std::string> missing_libraries;
   for (const std::string& name : unit_.libraries) {
@@ -121,7 +145,8 @@ void Program::link(const ProgramOptions& options, LoadBudget& budget) {
                                    [](const PackedName& p) { return p.kernel; });
   if (needs_kernels) {
     try {
-      kernels_ = KernelObject::open_best(unit_, name_);
+      kernels_ = options.trusted ? KernelObject::open_best(unit_, name_, options.cpu_features)
+                                 : compile_computes();
     } catch (const Error&) {
       if (!options.allow_missing) throw;
     }

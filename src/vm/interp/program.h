@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -29,6 +30,9 @@ struct ProgramOptions {
   // Folders where the shared objects of libraries that are not in the process yet are looked for:
   // the library that a file calls NAME is "libtenon_NAME.so" (object/library.h).
   std::vector<std::string> library_dirs;
+  // The CPU features that the machine is taken to have, by the names of cpu_features.def: code that
+  // needs others is not chosen. Those of this machine unless given.
+  std::optional<std::vector<std::string>> cpu_features;
   // Leaves slots without a function empty: calling one is an error. For tools that only look.
   bool allow_missing = false;
   // Where the constants are that the file leaves out.
@@ -95,6 +99,8 @@ class Program : public Object {
 
   static Ref<Program> read(const Ref<FileBytes>& file, ProgramOptions& options, LoadBudget& budget);
   void link(const ProgramOptions& options, LoadBudget& budget);
+  void refuse_native() const;
+  Ref<KernelObject> compile_computes() const;
   void set_target(PackedSlot& slot, std::unique_ptr<PackedTarget> target) const;
   // Calls a function value outside of any machine's call.
   Any call_on_idle(const FunctionCode& code, std::span<const Any> captures,

@@ -1,0 +1,99 @@
+#include "driver/compile_kernels.h"
+
+#include "codegen/llvm/emit.h"
+#include "device/call_context.h"
+#include "driver/compile.h"
+#include "graph/ir/text.h"
+#include "loop/schedule.h"
+#include "loop/walk.h"
+
+namespace tenon::driver {
+namespace {
+
+// Schedules and LLVM take more than linear time of a large expression, and can't be stopped inside
+// one kernel; no model's kernels come near these.
+constexpr size_t kMaxText = size_t{64} << 20, kMaxKernels = 65536, kMaxNodes = 20000;
+
+class NodeCount {
+ public:
+  void add(const loop::ExprRef& root) {
+    loop::post_order(
+        root, [this](const loop::ExprRef&) { ++count_; }, &seen_);
+  }
+  size_t count() const { return count_; }
+
+ private:
+  loop::Seen seen_;
+  size_t count_ = 0;
+};
+
+// Nodes of all expressions, and statements or stages.
+size_t size_of(const loop::KernelInterfaceRef& kernel) {
+  NodeCount nodes;
+  size_t parts = 0;
+  if (auto* compute = kernel.as<loop::Compute>()) {
+    for (const auto& stage : compute->stages) {
+      ++parts;
+      for (const loop::ExprRef& e : loop::stage_exprs(*stage)) nodes.add(e);
+    }
+  } else {
+    loop::for_each_stmt(kernel.as<loop::Kernel>()->body, [&](const loop::StmtRef& s) {
+      ++parts;
+      for (const loop::ExprRef& e : loop::direct_exprs(*s)) nodes.add(e);
+    });
+  }
+  return parts + nodes.count();
+}
+
+Error damaged(const std::string& file, std::string_view found, std::string_view expected) {
+  return Error(ErrorKind::Damaged, cat("the kernels of ", file, " can't be compiled"))
+      .found(found)
+      .expected(expected)
+      .help("compile it again, or compare checksums with its sender");
+}
+
+Map<String, loop::KernelInterfaceRef> read_kernels(std::string_view text, const std::string& file) {
+  if (text.size() > kMaxText) {
+    throw damaged(file, bytes_text(text.size()), cat("at most ", bytes_text(kMaxText)));
+  }
+  Map<String, loop::KernelInterfaceRef> kernels;
+  try {
+    kernels = graph::parse_kernels(text, cat("kernels of ", file));
+  } catch (const Error& error) {
+    if (error.kind() != ErrorKind::Usage) throw;
+    throw damaged(file, error.message(), "computes as `tenon compile --keep-computes` writes them")
+        .at(error.span());
+  }
+  if (kernels.size() > kMaxKernels) {
+    throw damaged(file, cat(kernels.size(), " kernels"), cat("at most ", kMaxKernels));
+  }
+  return kernels;
+}
+
+}  // namespace
+
+std::string kernels_text(const graph::Module& lowered) {
+  return graph::to_text(graph::make_module({}, lowered->kernels));
+}
+
+std::vector<uint8_t> compile_kernels(std::string_view text, const std::string& file) {
+  initialise();
+  const codegen::Target target = codegen::host_target();
+  loop::ScheduleOptions how;
+  how.target = target.facts();
+  Array<loop::KernelRef> nests;
+  for (const auto& [name, kernel] : read_kernels(text, file)) {
+    poll();
+    if (const size_t nodes = size_of(kernel); nodes > kMaxNodes) {
+      throw damaged(file, cat("kernel '", printable(name.view()), "' of ", nodes, " expressions"),
+                    cat("at most ", kMaxNodes));
+    }
+    nests.push_back(loop::loop_nest(kernel, name, how));
+  }
+  poll();
+  codegen::EmitOptions emit;
+  emit.clear_scratch = true;
+  return codegen::compile_kernels(nests, target, emit);
+}
+
+}  // namespace tenon::driver

@@ -1,0 +1,101 @@
+// Packing of the right operand of sums of products, so that a panel of columns is one run of
+// memory:
+//
+//   x[k..., n]  ->  y[n / width, k..., width]      y[p, k..., c] = x[k..., p*width + c]
+//
+// pack makes it, at compile time where x is constant; unpack undoes it, which costs index
+// arithmetic alone inside the kernel that reads it.
+#include "graph/op/families.h"
+#include "graph/op/index.h"
+#include "graph/op/rule.h"
+
+namespace tenon::graph {
+namespace {
+
+int64_t width_of(const InferContext& cx) {
+  const int64_t width = cx.attr_int("width");
+  if (width < 1) cx.fail(cat("'width' is ", width, ", expected at least 1"));
+  return width;
+}
+
+TypeRef infer_pack(InferContext& cx) {
+  const TensorType& x = cx.tensor(0);
+  const int64_t width = width_of(cx);
+  if (x.rank == 0) cx.fail("operand 0 ('x') has rank 0, expected at least 1");
+  std::vector<Dim> dims = dims_of(x);
+  const Dim panels = floordiv(dims.back(), Dim(width));
+  cx.require_equal(panels * Dim(width), dims.back(),
+                   "a multiple of 'width' and the last axis of 'x'");
+  dims.pop_back();
+  dims.insert(dims.begin(), panels);
+  dims.push_back(Dim(width));
+  return tensor_type(x.dtype, dims);
+}
+
+loop::ComputeRef lower_pack(const LowerContext& cx) {
+  const BufferRef &x = cx.input(0), &y = cx.output();
+  return cx.compute({map_stage(y, [&](const Indices& i) {
+    const Scalar column = i.front() * size(y->shape.back()) + i.back();
+    Indices at(i.begin() + 1, i.end() - 1);
+    at.push_back(within(column, y->shape.front() * y->shape.back(), x->shape.back()));
+    return load(x, at);
+  })});
+}
+
+Sample sample_pack(const Operator&, uint64_t seed) {
+  Random random(seed);
+  std::vector<int64_t> shape = random.shape(1, 4);
+  const int64_t width = random.between(1, 3);
+  shape.back() *= width;
+  return {{sample_tensor(random.dtype(kAll), shape)}, attrs({{"width", Any(width)}})};
+}
+
+TypeRef infer_unpack(InferContext& cx) {
+  const TensorType& x = cx.tensor(0);
+  if (x.rank < 2) cx.fail(cat("operand 0 ('x') has rank ", x.rank, ", expected at least 2"));
+  std::vector<Dim> dims = dims_of(x);
+  const Dim columns = dims.front() * dims.back();
+  dims.erase(dims.begin());
+  dims.back() = columns;
+  return tensor_type(x.dtype, dims);
+}
+
+loop::ComputeRef lower_unpack(const LowerContext& cx) {
+  const BufferRef &x = cx.input(0), &y = cx.output();
+  return cx.compute({map_stage(y, [&](const Indices& i) {
+    const Scalar width = size(x->shape.back());
+    Indices at(i.begin(), i.end() - 1);
+    at.insert(at.begin(), floor_div(i.back(), width));
+    at.push_back(modulo(i.back(), width));
+    return load(x, at);
+  })});
+}
+
+Sample sample_unpack(const Operator&, uint64_t seed) {
+  Random random(seed);
+  return {{sample_tensor(random.dtype(kAll), random.shape(2, 5))}, {}};
+}
+
+}  // namespace
+
+void register_pack(OperatorTable& table) {
+  table.add({.name = "pack",
+             .kind = OpKind::kMovement,
+             .operands = {{"x", kAll}},
+             .attrs = {{"width", AttrKind::kInt, nullptr, "columns of a panel"}},
+             .summary = "the last axis in panels: [k..., n] to [n/width, k..., width]",
+             .infer = infer_pack,
+             .lower = lower_pack,
+             .sample = sample_pack});
+  table.add({.name = "unpack",
+             .kind = OpKind::kMovement,
+             .operands = {{"x", kAll}},
+             .attrs = {},
+             .summary = "undoes pack: [n/width, k..., width] to [k..., n]",
+             .infer = infer_unpack,
+             .lower = lower_unpack,
+             .sample = sample_unpack,
+             .read_through = true});
+}
+
+}  // namespace tenon::graph

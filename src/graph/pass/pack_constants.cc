@@ -1,0 +1,80 @@
+#include "graph/pass/pack_constants.h"
+
+#include <algorithm>
+
+#include "graph/ir/rewrite.h"
+
+namespace tenon::graph {
+namespace {
+
+using loop::ContractionKind;
+
+// Operators whose operand 1 is the right operand of a sum of products over all its axes but the
+// last, the columns.
+struct Rule {
+  const char* name;
+  ContractionKind kind;
+  bool (*applies)(const Call& call, const TensorType& right);
+};
+
+bool is_matrix(const Call&, const TensorType& right) {
+  return right.rank == 2;
+}
+
+bool is_channels_last(const Call& call, const TensorType&) {
+  return call.attrs.at("layout").as<String>() == "NHWC" &&
+         call.attrs.at("groups").as<int64_t>() == 1;
+}
+
+constexpr Rule kRules[] = {{"matmul", ContractionKind::kProduct, is_matrix},
+                           {"conv", ContractionKind::kConvolution, is_channels_last}};
+
+class Packer : public Rewriter {
+ public:
+  explicit Packer(const PassContext& cx) : cx_(cx) {}
+
+ protected:
+  Operand rewrite(const VarRef& var, const ExprRef& value) override {
+    auto* call = value.as<Call>();
+    if (!call || call->kind != CalleeKind::kOperator) return keep(var, value);
+    const auto rule =
+        std::ranges::find_if(kRules, [&](const Rule& r) { return call->callee == r.name; });
+    if (rule == std::end(kRules)) return keep(var, value);
+    const int64_t width = panel_width(*rule, *call, var->type);
+    if (width == 0) return keep(var, value);
+    std::vector<Operand> args(call->args.begin(), call->args.end());
+    args[1] =
+        builder().op("unpack", {builder().op("pack", {args[1]}, attrs({{"width", Any(width)}}))});
+    return builder().bind_as(make<Call>(call->kind, call->callee, Operand(), Array<Operand>(args),
+                                        call->attrs, TypeRef()),
+                             var->type, var->name);
+  }
+
+ private:
+  // 0: it stays as it is.
+  int64_t panel_width(const Rule& rule, const Call& call, const TypeRef& result) const {
+    if (!call.args[1].is<Constant>()) return 0;
+    const TensorType* right = known_tensor(call.args[1]);
+    const TensorType* type = known_tensor(result);
+    if (!right || !type || right->dtype != f32 || !rule.applies(call, *right)) return 0;
+    int64_t depth = 1;
+    for (const Dim& d : right->dims) depth *= d.as_const().value_or(0);
+    const int64_t columns = right->dims.back().as_const().value_or(0);
+    if (depth == 0 || depth * right->dtype.bytes() > cx_.fold_limit) return 0;
+    depth /= columns;
+    const loop::Tiling tiling =
+        loop::tabled_tiling({rule.kind, right->dtype, std::nullopt, columns, depth}, cx_.target);
+    const int64_t width = tiling.vectors * (cx_.target.vector_bytes / right->dtype.bytes());
+    return columns > width && columns % width == 0 ? width : 0;
+  }
+
+  const PassContext& cx_;
+};
+
+}  // namespace
+
+Module pack_constants(const Module& module, PassContext& cx) {
+  return cx.evaluator ? Packer(cx).run(module) : module;
+}
+
+}  // namespace tenon::graph
