@@ -104,9 +104,10 @@ TEST(ImportedSqueeze, WithoutAxesRefusesASymbolicSizeThatIsOne) {
     FAIL() << "nothing was thrown";
   } catch (const Error& e) {
     EXPECT_EQ(e.kind(), ErrorKind::Runtime);
-    EXPECT_EQ(e.message(),
-              "squeeze without axes keeps axis 0 of size n, which is 1 here; for that compile with "
-              "sizes given (--dim or --shape): found 1 (1) and 0 (max(n - 1, -n + 1))");
+    EXPECT_EQ(
+        e.message(),
+        "squeeze without axes keeps axis 0 of size n, which is 1 here; compile with fixed sizes "
+        "(--dim or --shape) to remove it: found 1 (1) and 0 (max(n - 1, -n + 1))");
   }
 }
 
