@@ -64,7 +64,8 @@ void require_sound_memory(const graph::Module& module) {
   } catch (const Error& error) {
     if (error.kind() != ErrorKind::Internal) throw;
     throw Error(ErrorKind::Usage, error.message())
-        .help("give what lives together places of its own, or leave memory to the compiler");
+        .help(
+            "give values that are alive together separate places, or leave memory to the compiler");
   }
 }
 
@@ -138,7 +139,7 @@ vm::KernelTarget compile_for(const codegen::Target& target, const graph::Module&
   return native;
 }
 
-// What passes see beside the module, for one compilation.
+// The context of passes, for one compilation.
 class Pipeline {
  public:
   // Folding runs kernels for a fixed baseline CPU, so that its results don't depend on the host.

@@ -18,7 +18,7 @@
 namespace tenon::driver {
 namespace {
 
-using namespace graph;  // NOLINT: this test speaks of graph IR only
+using namespace graph;  // NOLINT: this test uses only graph IR
 
 struct Program {
   graph::Module module;

@@ -14,7 +14,7 @@
 namespace tenon::driver {
 namespace {
 
-using namespace graph;  // NOLINT: this test speaks of graph IR only
+using namespace graph;  // NOLINT: this test uses only graph IR
 
 const std::vector<int64_t> kIntegers = {0,  1,   -1,      2,         -2,        3,
                                         7,  -7,  31,      62,        63,        64,

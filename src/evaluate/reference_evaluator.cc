@@ -62,14 +62,14 @@ class Run {
     if (activations_.size() >= evaluator_.max_depth) {
       throw Error(ErrorKind::Runtime, "the call went too deep")
           .expected(cat("at most ", evaluator_.max_depth, " frames"))
-          .help("give the call a greater depth, or look for a recursion without end");
+          .help("give the call a greater depth, or look for infinite recursion");
     }
     const Slots& slots = plan_.slots_of(function);
     activation_bytes_ += Activation::bytes(slots);
     if (activation_bytes_ + frames_.size() * sizeof(Frame) > evaluator_.max_stack_bytes) {
       throw Error(ErrorKind::Runtime, "the call ran out of stack")
           .expected(cat("at most ", evaluator_.max_stack_bytes, " bytes"))
-          .help("look for a recursion without end");
+          .help("look for infinite recursion");
     }
     activations_.emplace_back(slots).bind_params(function, args);
     begin(function.body, Role::kFunction);

@@ -139,7 +139,7 @@ TEST_F(ReferenceEvaluatorTest, LimitsDepthWhereTheLastCallStands) {
   EXPECT_EQ(error_of(recursion(2).c_str(), {Any(int64_t{10})}, "deeper"),
             "error: test.tn:8:7: the call went too deep\n"
             "  expected  at most 10 frames\n"
-            "  help: give the call a greater depth, or look for a recursion without end");
+            "  help: give the call a greater depth, or look for infinite recursion");
 }
 
 TEST_F(ReferenceEvaluatorTest, LimitsWhatItsStackTakes) {
@@ -147,7 +147,7 @@ TEST_F(ReferenceEvaluatorTest, LimitsWhatItsStackTakes) {
   EXPECT_EQ(error_of(recursion(1).c_str(), {Any(int64_t{1 << 16})}, "deeper"),
             "error: test.tn:7:7: the call ran out of stack\n"
             "  expected  at most 1048576 bytes\n"
-            "  help: look for a recursion without end");
+            "  help: look for infinite recursion");
   // Blocks that have ended don't count.
   const char* text = R"(
     fn @same(%n: i64) -> i64 { %n }

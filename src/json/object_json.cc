@@ -337,7 +337,7 @@ class Reader {
       case Json::Kind::String:
         return String(j.string);
       case Json::Kind::Array:
-        fail(j, "an array must be a node of its own");
+        fail(j, "an array must be a separate node");
       case Json::Kind::Object:
         break;
     }

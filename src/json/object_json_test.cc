@@ -78,7 +78,7 @@ TEST_F(ObjectJson, SaysWhereItIsWrong) {
             "x: test.Kinds has no field \"cache\"");
   EXPECT_EQ(message(R"({"array": [{"node": 0}]})"), "x: no node before this one has that number");
   EXPECT_EQ(message(R"({"array": [{"node": -1}]})"), "x: no node before this one has that number");
-  EXPECT_EQ(message(R"({"array": [[1]]})"), "x: an array must be a node of its own");
+  EXPECT_EQ(message(R"({"array": [[1]]})"), "x: an array must be a separate node");
   EXPECT_EQ(message(R"({"map": [[1]]})"), "x: expected a key and a value");
   EXPECT_EQ(message(R"({"map": [[1, 2], [1, 3]]})"), "x: a key appears twice");
   EXPECT_EQ(message(R"({"array": [{"shape": [1.5]}]})"), "x: expected an integer");

@@ -84,7 +84,7 @@ def parse(path: Path) -> Golden:
         elif block is not None and line.startswith(comment):
             block.append(line[len(comment) :].removeprefix(" "))
         elif block is not None and line.strip():
-            raise Malformed(f"{path}:{number}: the program goes on after its EXPECT block")
+            raise Malformed(f"{path}:{number}: the program continues after its EXPECT block")
         elif block is None:
             note = NOTE.search(line)
             if note and note.group("comment") == comment:

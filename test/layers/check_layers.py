@@ -57,7 +57,7 @@ class Layers:
             for folder in folders:
                 if folder not in self.allowed and folder not in ("*", PUBLIC):
                     self.errors.append(
-                        f"layers.txt:{number}: {name} may not include {folder}: it does not stand above it"
+                        f"layers.txt:{number}: {name} may not include {folder}: it is not above it"
                     )
             self.allowed[name] = folders
 
@@ -85,7 +85,7 @@ def check_file(root: Path, path: str, layers: Layers) -> list[str]:
     errors = []
     folder = layers.folder_of(path)
     if folder is None:
-        return [f"{path}:1: stands in no folder of layers.txt"]
+        return [f"{path}:1: is not in any folder of layers.txt"]
     allowed = [] if folder == PUBLIC else [PUBLIC] + layers.allowed[folder]
     line_of_tests = f"{folder}+test"
     is_test = path.endswith(TESTS)
@@ -110,7 +110,7 @@ def check_file(root: Path, path: str, layers: Layers) -> list[str]:
             first_quoted = (number, target)
         other = layers.folder_of(target)
         if other is None:
-            errors.append(f"{path}:{number}: includes {name}, which stands in no folder of layers.txt")
+            errors.append(f"{path}:{number}: includes {name}, which is not in any folder of layers.txt")
             continue
         layers.unused.pop((line_of_tests if is_test else folder, other), None)
         if other != folder and other not in allowed and "*" not in allowed:

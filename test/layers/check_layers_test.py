@@ -111,14 +111,14 @@ class CheckLayersTest(unittest.TestCase):
     def test_folder_without_a_line(self):
         self.assertEqual(
             self.violations({"src/stray/s.cc": ""}),
-            ["src/stray/s.cc:1: stands in no folder of layers.txt"],
+            ["src/stray/s.cc:1: is not in any folder of layers.txt"],
         )
 
     def test_layers_only_look_down(self):
         self.assertEqual(
             self.violations({}, LAYERS.replace("src/low:  ", "src/low: src/top")),
             [
-                "layers.txt:2: src/low may not include src/top: it does not stand above it",
+                "layers.txt:2: src/low may not include src/top: it is not above it",
                 "layers.txt:2: nothing in src/low includes src/top",
             ],
         )

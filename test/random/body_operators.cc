@@ -8,7 +8,7 @@
 
 namespace tenon::random_programs {
 
-using namespace graph;  // NOLINT: this file speaks of graph IR only
+using namespace graph;  // NOLINT: this file uses only graph IR
 
 namespace {
 

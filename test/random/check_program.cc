@@ -17,7 +17,7 @@
 namespace tenon::random_programs {
 namespace {
 
-using namespace graph;  // NOLINT: this file speaks of graph IR, and names the VM's things in full
+using namespace graph;  // NOLINT: this file uses graph IR, and qualifies names of the VM
 
 double element(const Tensor& t, int64_t i) {
   const int64_t bits = loop::scalar_load(t.dtype(), t.data_as<char>() + i * t.dtype().bytes());

@@ -10,7 +10,7 @@
 namespace tenon::random_programs {
 namespace {
 
-using namespace graph;  // NOLINT: this file speaks of graph IR only
+using namespace graph;  // NOLINT: this file uses only graph IR
 
 FunctionRef make_helper(Random& random, const Helper& helper, const std::vector<Helper>& before,
                         const GlobalTypes& types) {

@@ -237,7 +237,7 @@ void OperatorTable::add(Operator op) {
   entries_.push_back(std::make_unique<Operator>(std::move(op)));
 }
 
-// ---- for whoever builds calls ----
+// ---- helpers to build calls ----
 
 Attrs attrs(std::initializer_list<std::pair<const char*, Any>> list) {
   Attrs out;

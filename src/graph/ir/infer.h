@@ -16,7 +16,7 @@ namespace tenon::graph {
 struct Signatures {
   Map<String, TypeRef> functions;  // FunctionType each
   Map<String, loop::KernelInterfaceRef> kernels;
-  Map<String, Ref<const AdtDefinition>> adts;  // beside the prelude's
+  Map<String, Ref<const AdtDefinition>> adts;  // in addition to the prelude's
 
   static Signatures of(const Module& module);
 };

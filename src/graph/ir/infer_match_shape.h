@@ -6,7 +6,7 @@
 namespace tenon::graph {
 
 // The type of the value that `e` matches, with the dimensions or elements that `e` states. Throws
-// Error (Usage) without a span where the value can't have them, whatever its unknown sizes are.
+// Usage without a span if the value can't have them for any values of its unknown sizes.
 TypeRef infer_match_shape(const MatchShape& e);
 
 }  // namespace tenon::graph

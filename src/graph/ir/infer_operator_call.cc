@@ -66,7 +66,7 @@ bool are_small(const Array<Dim>& dims) {
   return std::all_of(dims.begin(), dims.end(), is_small);
 }
 
-// `type` with symbols that `fresh` makes for large sizes; the type itself where none is large.
+// `type` with large sizes replaced by symbols from `fresh`; the type itself if no size is large.
 template <class Fresh>
 TypeRef with_small_sizes(const TypeRef& type, const Fresh& fresh) {
   if (const auto* u = type_as<TupleType>(type)) {

@@ -1,13 +1,13 @@
-// The type of a call of an operator: what its rule says, kept to sizes of a bounded length.
+// The type of a call of an operator: the result of its type rule, with sizes of bounded length.
 #pragma once
 
 #include "graph/ir/infer.h"
 
 namespace tenon::graph {
 
-// The type of `c`, whose callee is an operator. Appends the symbols that it makes and the
-// conditions that it can't prove to `out`, and sets `out->spelt_out` where the type names large
-// sizes by symbols. Throws Error (Usage) without a span.
+// The type of `c`, whose callee is an operator. Appends new symbols and unproved conditions to
+// `out`, and sets `out->spelt_out` if the type names large sizes by symbols. Throws Usage without a
+// span.
 TypeRef infer_operator_call(const Call& c, const InferOptions& options, Inferred* out);
 
 }  // namespace tenon::graph

@@ -6,7 +6,7 @@
 
 namespace tenon::graph {
 
-// ---- what a type rule sees ----
+// ---- the context of type rules ----
 
 namespace {
 
@@ -175,7 +175,7 @@ std::vector<Dim> InferContext::broadcast_shapes(const std::vector<std::vector<Di
   return out;
 }
 
-// ---- what a lowering sees ----
+// ---- the context of lowerings ----
 
 LowerContext::LowerContext(const Call& call, std::vector<Ref<const loop::Buffer>> inputs,
                            std::vector<Ref<const loop::Buffer>> outputs)

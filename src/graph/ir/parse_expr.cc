@@ -49,7 +49,7 @@ Operand Parser::operand() {
   }
   if (starts_constant()) return constant_();
   if ((t.kind == TokenKind::kWord || t.kind == TokenKind::kGlobal) && peek(1).is("(")) {
-    fail(cat("the call of ", t.text, " can't stand inside another expression"),
+    fail(cat("the call of ", t.text, " can't be nested in another expression"),
          "a variable or a constant: bind the call to a variable first");
   }
   fail("an operand is missing", "a variable, a constant, or () for an absent one");
@@ -127,7 +127,7 @@ bool Parser::binding() {
   }
   if (!r.value) {
     if (stated || targets.size() > 1) {
-      fail_at(first, "a name for a constant has no type of its own", "%name = constant");
+      fail_at(first, "a name for a constant can't have a type", "%name = constant");
     }
     declare(first, r.constant);
     return true;

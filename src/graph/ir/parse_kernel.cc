@@ -148,7 +148,7 @@ class KernelParser : ScalarParser {
     if (!p_.accept_word("from")) p_.fail("'from' is missing", "for %i from 0 count n { ... }");
     s->begin = expr_of(i64, "where the loop begins");
     if (!p_.accept_word("count")) p_.fail("'count' is missing", "for %i from 0 count n { ... }");
-    s->extent = expr_of(i64, "the number of turns");
+    s->extent = expr_of(i64, "the number of iterations");
     s->var = new_var(name, i64);
     s->body = block();
     forget(name.text);

@@ -223,7 +223,7 @@ FunctionRef Parser::function(const Item& item, const Signature& s) {
     if (builder_.in_scope(name)) continue;
     throw Error(ErrorKind::Usage, source_.span(first.begin),
                 cat("the symbol ", name, " of @", item.name, " is not bound"))
-        .expected("a parameter in whose type it stands alone, as in tensor[n; f32]")
+        .expected("a parameter with it as a dimension, as in tensor[n; f32]")
         .help("for a size that is known only at run time, state the rank: tensor[rank=1; f32]");
   }
   at_ = item.body;

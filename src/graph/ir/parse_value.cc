@@ -232,7 +232,7 @@ Operand Parser::tensor_constant() {
       take();
       std::string which = accept_word("as") ? cat(" ", quoted(peek().text)) : "";
       fail_at(first, cat("the elements of this constant", which, " are left out (`{...}`)"),
-              "a text written with its weights beside it, or the elements");
+              "a text that was written with its weight file, or the elements");
     }
     auto bytes = byte_count(shape, type->dtype);
     // Each element is at least one token, so sizes beyond the text are refused before allocation.

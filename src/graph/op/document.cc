@@ -80,15 +80,16 @@ std::string operators_document() {
   for (const Operator* op : OperatorTable::global().all()) sections[op->kind] += entry(*op);
   std::string out =
       "# Operators\n\n"
-      "Generated from the operator table (src/graph/op); don't edit. `x?` may be absent, `x...` "
-      "stands\n"
-      "for one or more. Operands of one operator have one dtype, which is the result's, unless "
+      "Generated from the operator table (src/graph/op); don't edit. `x?` may be absent; `x...` "
+      "is one\n"
+      "or more operands. Unless stated otherwise, the operands of an operator and its result have "
       "the\n"
-      "line says otherwise; that is bool, an integer of 8 to 64 bits, f16, f32 or f64, where no\n"
-      "other types are named. Axes may be negative. Sizes may be symbolic. Broadcasting is "
-      "numpy's.\n"
-      "An operator \"carries sizes\" when the elements of a small integer result are known as\n"
-      "expressions wherever those of its operands are.\n\n";
+      "same dtype, which may be bool, an integer of 8 to 64 bits, f16, f32 or f64. Axes may be\n"
+      "negative. Sizes may be symbolic. Broadcasting is as in numpy. An operator \"carries sizes\" "
+      "if\n"
+      "the elements of a small integer result are known as expressions whenever those of its "
+      "operands\n"
+      "are.\n\n";
   for (const auto& [kind, text] : sections) out += cat("## ", kind_title(kind), "\n\n", text);
   while (out.size() > 1 && out[out.size() - 2] == '\n') out.pop_back();
   return out;

@@ -165,10 +165,10 @@ TEST(Pad, NothingToCopyIsAnError) {
                        attrs({{"before", attr_dims({Dim(1)})},
                               {"after", attr_dims({Dim(0)})},
                               {"mode", String("edge")}})),
-            "operator 'pad': axis 0: what is left to pad: 1 is greater than 0");
+            "operator 'pad': axis 0: size after cropping: 1 is greater than 0");
   EXPECT_EQ(type_error("pad", {tensor_type(f32, {2})},
                        attrs({{"before", attr_dims({Dim(-3)})}, {"after", attr_dims({Dim(0)})}})),
-            "operator 'pad': axis 0: what is left to pad: 0 is greater than -1");
+            "operator 'pad': axis 0: size after cropping: 0 is greater than -1");
 }
 
 // The parameter for an element: per tensor, axis or block.

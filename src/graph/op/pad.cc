@@ -43,7 +43,7 @@ TypeRef infer_pad(InferContext& cx) {
     Dim left = dims[i] - cropped(p.before[i]) - cropped(p.after[i]);
     bool pads = !p.before[i].is_const(0) || !p.after[i].is_const(0);
     cx.require_less_equal(p.mode != "constant" && pads ? 1 : 0, left,
-                          cat("axis ", i, ": what is left to pad"));
+                          cat("axis ", i, ": size after cropping"));
     dims[i] = dims[i] + p.before[i] + p.after[i];
   }
   return tensor_type(x.dtype, dims);

@@ -212,7 +212,7 @@ void register_quantize(OperatorTable& table) {
              .kind = OpKind::kOpaque,
              .operands = {{"x", only(f32)}},
              .attrs = {},
-             .summary = "x (f32) as u8 by its own range: (y, scale, zero_point)",
+             .summary = "x (f32) quantised to u8 by its own range: (y, scale, zero_point)",
              .infer = infer_dynamic,
              .expand = expand_dynamic,
              .sample = sample_dynamic});

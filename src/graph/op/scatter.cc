@@ -110,7 +110,7 @@ TypeRef infer_scatter_nd(InferContext& cx) {
   require_rank(cx, 2, static_cast<int64_t>(space.size()));
   for (size_t i = 0; i < space.size(); ++i) {
     cx.require_equal(cx.tensor(2).dims[i], space[i],
-                     cat("axis ", i, " of 'updates' and of what 'indices' names"));
+                     cat("axis ", i, " of 'updates' and of the slices that 'indices' selects"));
   }
   return tensor_type(cx.tensor(0).dtype, dims_of(cx.tensor(0)));
 }

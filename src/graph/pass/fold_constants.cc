@@ -35,7 +35,7 @@ struct Budget {
 
 class Finder {
  public:
-  // Subtracts the bytes of what it finds from the budget.
+  // Subtracts the bytes of the bindings that it finds from the budget.
   explicit Finder(Budget* budget) : budget_(budget) {}
 
   Foldable find(const FunctionRef& function) {

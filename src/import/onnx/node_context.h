@@ -40,7 +40,7 @@ class Dims : public std::vector<Dim> {
  private:
   void require(size_t i) const {
     if (i < size()) return;
-    throw Error(ErrorKind::Usage, "an operand's rank is not what the operator asks for")
+    throw Error(ErrorKind::Usage, "an operand's rank is not what the operator requires")
         .found(cat("rank ", size()))
         .expected(cat("more than ", i == SIZE_MAX ? 0 : i));
   }

@@ -38,13 +38,13 @@ void Dispatch::grow_stack(Machine& m, const AnyView* top, const Machine::Frame* 
   if (reinterpret_cast<const char*>(top) > m.registers_.begin() + m.stack_bytes_) {
     throw Error(ErrorKind::Runtime, "the call ran out of stack")
         .expected(cat("at most ", bytes_text(m.stack_bytes_), " of registers"))
-        .help("give the machine a larger stack, or look for a recursion without end");
+        .help("give the machine a larger stack, or look for infinite recursion");
   }
   const auto* frames_begin = reinterpret_cast<Machine::Frame*>(m.frames_.end()) - m.depth_;
   if (frame < frames_begin) {
     throw Error(ErrorKind::Runtime, "the call went too deep")
         .expected(cat("at most ", m.depth_, " frames"))
-        .help("give the call a greater depth, or look for a recursion without end");
+        .help("give the call a greater depth, or look for infinite recursion");
   }
   // Both watermarks rise in steps, so that what is committed is known and counts as memory.
   size_t before = m.stack_committed();
