@@ -112,8 +112,8 @@ double peak_flops() {
   constexpr int64_t kChains = 12, kSteps = 100000;
   const TargetFacts target = codegen::host_target().facts();
   const int64_t lanes = target.vector_bytes / 4;
-  // Sums that depend on themselves alone, enough of them to hide the latency of one step. They
-  // approach b / (1 - a): nothing overflows or becomes denormal.
+  // Enough independent sums to hide the latency of one step. They approach b / (1 - a), so nothing
+  // overflows or becomes denormal.
   auto x = buffer("x", f32, {lanes}), y = buffer("y", f32, {kChains * lanes}),
        acc = buffer("acc", f32, {kChains * lanes});
   auto lane = var("lane", i64), step = var("step", i64);

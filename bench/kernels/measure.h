@@ -1,4 +1,4 @@
-// Running one kernel on one thread, over and over.
+// Runs one kernel repeatedly on one thread.
 #pragma once
 
 #include <functional>
@@ -10,16 +10,16 @@
 
 namespace tenon::bench {
 
-// This thread's own time: others on the machine don't count.
+// CPU time of this thread, since the machine may be shared.
 double seconds();
-// The best time of several runs, within `budget` seconds or so.
+// The best time of several runs, within about `budget` seconds.
 double best_time(const std::function<void()>& run, double budget = 0.25);
 
-// A kernel compiled for this machine and opened, with arguments of the sizes that its symbols have.
+// A kernel that is compiled for this machine and loaded, with arguments of the given sizes.
 class OpenedKernel {
  public:
   using Sizes = std::function<std::optional<int64_t>(std::string_view symbol)>;
-  // `text`, when not null, gets the loop nest and its assembly.
+  // If not null, `text` receives the loop nest and its assembly.
   OpenedKernel(const loop::KernelRef& kernel, const Sizes& sizes, std::string* text = nullptr);
   ~OpenedKernel();
   OpenedKernel(const OpenedKernel&) = delete;
@@ -34,7 +34,8 @@ class OpenedKernel {
   double compile_seconds_ = 0;
 };
 
-// Multiplications and additions of f32 per second in registers, one thread: what no kernel exceeds.
+// Multiplications and additions of f32 per second in registers, on one thread: an upper bound for
+// kernels.
 double peak_flops();
 
 }  // namespace tenon::bench

@@ -1,11 +1,11 @@
-// Measures tilings of sums of products on this machine, and writes the table that schedules choose
-// from: the rows of this machine's kind of vector registers are replaced, all others stay.
+// Measures tilings of sums of products on this machine and writes the table that schedules choose
+// from. It replaces the rows for this machine's kind of vector registers and keeps all others.
 //
-//   bench_tilings [--write src/loop/tilings.def]    without it the rows are printed
+//   bench_tilings [--write src/loop/tilings.def]    without --write, prints the rows
 //
-// Each row is measured on the shapes listed with it; the best is what takes the least of the
-// geometric mean of their times. Run it on a quiet machine: a row that changes changes every file
-// that is compiled for such CPUs.
+// Each row is measured on the shapes listed with it; the best tiling has the lowest geometric mean
+// of their times. Run it on an idle machine: changing a row changes every file that is compiled for
+// such CPUs.
 #include <cmath>
 #include <cstdio>
 #include <fstream>
@@ -33,7 +33,7 @@ ComputeRef product(int64_t m, int64_t k, int64_t n) {
   return whole_kernel({a, b}, {stage}, {y}, /*in_bounds=*/true);
 }
 
-// 3x3, channels last, without padding: h and w are of the result.
+// 3x3, channels last, without padding; h and w are those of the result.
 ComputeRef convolution(int64_t size, int64_t in, int64_t out) {
   auto x = buffer("x", f32, {size + 2, size + 2, in}), w = buffer("w", f32, {3, 3, in, out}),
        y = buffer("y", f32, {size, size, out});
@@ -49,7 +49,7 @@ ComputeRef convolution(int64_t size, int64_t in, int64_t out) {
 
 struct Row {
   const char* kind;
-  const char* columns;  // in vectors, as the table has it
+  const char* columns;  // in vectors, as in the table
   std::vector<ComputeRef> shapes;
 };
 
@@ -79,8 +79,8 @@ double cost(const Row& row, const Tiling& tiling, const TargetFacts& target) {
   return sum;
 }
 
-// First the register tile, then the block of a task, then which operands are read where they lie:
-// each with what was best before it.
+// Chooses first the register tile, then the block of a task, then which operands are read in place,
+// each with the best choices before it.
 Tiling best_tiling(const Row& row, const TargetFacts& target) {
   Tiling best;
   double least = HUGE_VAL;
@@ -93,7 +93,7 @@ Tiling best_tiling(const Row& row, const TargetFacts& target) {
   };
   for (int64_t vectors = 1; vectors <= 4; ++vectors) {
     for (int64_t tile_rows = 4; tile_rows <= 16; tile_rows += 2) {
-      // Sums, a row of the right operand, and one element of the left.
+      // Registers for the sums, a row of the right operand, and one element of the left operand.
       const int64_t registers = tile_rows * vectors + vectors + 1;
       if (registers > target.vector_registers || registers * 2 < target.vector_registers) continue;
       Tiling t;

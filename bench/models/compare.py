@@ -217,7 +217,7 @@ def output_names(model: Model) -> list[str]:
 
 
 def with_sizes(model: Model, inputs: dict):
-    """The model with the shapes of `inputs`, and of all that follows from them."""
+    """The model with the shapes of `inputs` and all inferred shapes."""
     import onnx
 
     loaded = onnx.load(model.path, load_external_data=False)
@@ -235,7 +235,7 @@ def with_sizes(model: Model, inputs: dict):
 
 
 def flops_of(model: Model, inputs: dict) -> float | None:
-    """Multiplications and additions of one run; None where a shape is not known."""
+    """Multiplications and additions of one run; None if a shape is not known."""
     graph = with_sizes(model, inputs)
     shapes = {tensor.name: list(tensor.dims) for tensor in graph.initializer}
     for value in (*graph.input, *graph.value_info, *graph.output):

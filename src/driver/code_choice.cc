@@ -9,7 +9,7 @@ void require_apart(const codegen::Target& a, const codegen::Target& b) {
   if (a.architecture != b.architecture) {
     throw Error(ErrorKind::Usage,
                 cat("the CPUs ", a.cpu, " and ", b.cpu, " are of different architectures"))
-        .help("write a file for each");
+        .help("compile a file for each");
   }
   if (a.features == b.features) {
     throw Error(ErrorKind::Usage, cat("the CPUs ", a.cpu, " and ", b.cpu,
@@ -26,11 +26,11 @@ void CodeChoice::apply_to(CompileOptions* options) const {
   const bool foreign = architecture != codegen::host_architecture();
   if (libraries == "onednn" && foreign) {
     throw Error(ErrorKind::Usage, cat("libraries onednn can't be used with target ", target))
-        .help("leave libraries out: oneDNN is called on this machine's architecture only");
+        .help("leave libraries out: oneDNN is only used for this machine's architecture");
   }
   if (libraries == "onednn" && keep_computes) {
     throw Error(ErrorKind::Usage, "libraries onednn can't be used with keep-computes")
-        .help("leave out one: what a library computes has no compute to keep");
+        .help("leave out one: a library call has no compute to keep");
   }
   options->targets.clear();
   for (const std::string& cpu : cpus) {

@@ -109,15 +109,15 @@ graph::Module schedule(const graph::Module& module, const codegen::Target& targe
   });
 }
 
-// The lowest first.
+// The targets, lowest first.
 std::vector<codegen::Target> in_order(const CompileOptions& options) {
-  TENON_ASSERT(!options.targets.empty(), "code is made for no target");
+  TENON_ASSERT(!options.targets.empty(), "there is no target");
   std::vector<codegen::Target> targets = options.targets;
   std::ranges::sort(targets, codegen::is_lower);
   return targets;
 }
 
-// Code of all kernels for one target.
+// The code of all kernels for one target.
 vm::KernelTarget compile_for(const codegen::Target& target, const graph::Module& lowered,
                              const CompileOptions& options) {
   const graph::Module scheduled = schedule(lowered, target, options);
@@ -277,7 +277,7 @@ vm::Unit generate_code(const graph::Module& lowered, const CompileOptions& optio
   if (options.keep_computes) {
     unit.sections.push_back({std::string(vm::kComputesTag), kernels_text(lowered)});
   }
-  // A loader takes the first that its machine can run, so the highest comes first.
+  // The loader takes the first one that its machine can run, so the highest comes first.
   for (const codegen::Target& target : in_order(options) | std::views::reverse) {
     unit.kernels.push_back(compile_for(target, lowered, options));
   }

@@ -14,8 +14,8 @@
 namespace tenon::driver {
 
 struct CompileOptions {
-  // The CPUs that code is made for: at least one, all of one architecture. Graph passes choose for
-  // the lowest of them (codegen::is_lower); loops and code are made for each.
+  // The target CPUs: at least one, all of one architecture. Graph passes optimise for the lowest of
+  // them (codegen::is_lower); loop nests and code are generated for each.
   std::vector<codegen::Target> targets = {codegen::host_target()};
   // -O: 0 plain loops, one kernel per operator; 1 folding and memory planning; 2 fusion, layouts
   // and libraries; 3 libraries also compute ReLU and Clip, which turns NaN into a bound.

@@ -10,8 +10,8 @@
 namespace tenon::driver {
 namespace {
 
-// Schedules and LLVM take more than linear time of a large expression, and can't be stopped inside
-// one kernel; no model's kernels come near these.
+// Limits, because schedules and LLVM take more than linear time for large expressions and can't be
+// interrupted within a kernel. Kernels of models stay far below them.
 constexpr size_t kMaxText = size_t{64} << 20, kMaxKernels = 65536, kMaxNodes = 20000;
 
 class NodeCount {
@@ -27,7 +27,7 @@ class NodeCount {
   size_t count_ = 0;
 };
 
-// Nodes of all expressions, and statements or stages.
+// Counts the nodes of all expressions, and statements or stages.
 size_t size_of(const loop::KernelInterfaceRef& kernel) {
   NodeCount nodes;
   size_t parts = 0;

@@ -1,4 +1,4 @@
-// Kernels that a file carries as what they compute, and code made of them where the file is loaded.
+// Stores the computes of kernels in a file, and compiles them when the file is loaded.
 #pragma once
 
 #include <cstdint>
@@ -10,12 +10,12 @@
 
 namespace tenon::driver {
 
-// The kernels of a lowered module as text: what --keep-computes stores in a file.
+// The kernels of a lowered module as text, which --keep-computes stores in a file.
 std::string kernels_text(const graph::Module& lowered);
 
-// A kernel object for this machine of such a text, which may come from anybody: every access of its
-// code is checked. Throws Error: Damaged for what is no such text or is too large for a kernel;
-// what poll throws when the call that asks for it should stop. `file` names the file, for errors.
+// Compiles such a text, which may be untrusted, to a kernel object for this machine whose code
+// checks every access. Throws Damaged if the text is invalid or too large for a kernel, and what
+// poll throws if the calling program should stop. `file` is the file's name in errors.
 std::vector<uint8_t> compile_kernels(std::string_view text, const std::string& file);
 
 }  // namespace tenon::driver

@@ -174,7 +174,7 @@ Options are a map from names to values, or `none`. An unknown name is an error.
 | compile | `cpu` | string or array | `"native"` | as for `tenon compile --cpu`; several CPUs for one file with code for each |
 | compile | `level` | int | 2 | the optimisation level, 0 to 3 |
 | compile | `libraries` | string | `"onednn"` where available | `"none"` for Tenon's own kernels alone |
-| compile | `keep_computes` | bool | false | store what kernels compute beside their code; implies `libraries` `\"none\"` |
+| compile | `keep_computes` | bool | false | also store the computes of kernels, beside their code; implies `libraries` `"none"` |
 | compile | `fold_limit` | int | 1 GiB | bytes of constants that constant folding may create |
 | compile | `fold_work` | int | 2^33 | elements that constant folding may store |
 | compile | `threads` | int | 0 | threads that compile kernels; 0 for all |

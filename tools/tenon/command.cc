@@ -122,9 +122,9 @@ void CompileFlags::add_to(CLI::App* command, bool writes_file) {
   CLI::Option* cpu =
       add_repeated(command, "--cpu", code.cpus,
                    writes_file
-                       ? "CPU to compile for: native (unless given), x86-64-v2, -v3, -v4, or a\n"
+                       ? "CPU to compile for: native (the default), x86-64-v2, -v3, -v4, or a\n"
                          "name such as znver4; may be repeated for code for several CPUs"
-                       : "CPU to compile for: native (unless given), x86-64-v2, -v3, -v4, or a\n"
+                       : "CPU to compile for: native (the default), x86-64-v2, -v3, -v4, or a\n"
                          "name such as znver4")
           ->group("Compilation");
   if (!writes_file) cpu->expected(1);
@@ -132,13 +132,13 @@ void CompileFlags::add_to(CLI::App* command, bool writes_file) {
   if (writes_file) {
     command
         ->add_option("--target", code.target,
-                     "what the file runs on: x86_64-linux-gnu, aarch64-linux-gnu; this machine's\n"
-                     "unless given. Another than this machine's implies --libraries none")
+                     "what the file runs on: x86_64-linux-gnu, aarch64-linux-gnu; by default this\n"
+                     "machine. A target of another architecture implies --libraries none")
         ->group("Compilation");
     command
         ->add_flag("--keep-computes", code.keep_computes,
-                   "store what kernels compute beside their code, so that a loader that\n"
-                   "doesn't trust the file compiles them anew; implies --libraries none")
+                   "also store the computes of kernels, so that a loader that doesn't trust\n"
+                   "the file can compile them again; implies --libraries none")
         ->group("Compilation");
   }
   compilation_.push_back(
@@ -158,7 +158,7 @@ void CompileFlags::add_to(CLI::App* command, bool writes_file) {
   compilation_.push_back(
       command
           ->add_option("--libraries", code.libraries,
-                       "onednn (unless given), or none for Tenon's own kernels alone")
+                       "onednn (the default), or none for only Tenon's own kernels")
           ->check(CLI::IsMember({"onednn", "none"}))
           ->group("Compilation"));
   compilation_.push_back(

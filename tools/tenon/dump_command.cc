@@ -195,7 +195,7 @@ void add_dump_commands(CLI::App* app, int*) {
   dump->add_flag("--stats", *stats, "sections, counts and sizes (the default)");
   dump->add_flag("--graph", *graph, "instructions and registers as a graph for Graphviz (DOT)");
   dump->add_flag("--memory", *memory, "what each function allocates");
-  dump->add_flag("--native", *native, "the native code as assembly, for each CPU that it is for");
+  dump->add_flag("--native", *native, "the native code as assembly, for each of its CPUs");
   dump->callback([=] {
     if (*text + *stats + *graph + *memory + *native > 1) {
       throw Error(ErrorKind::Usage,

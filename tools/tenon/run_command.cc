@@ -305,9 +305,11 @@ void add_run_command(CLI::App* app, int* exit_code) {
       "operator and names the first operator that differs.\n"
       "Run a file from a sender that you do not trust with --untrusted, and set --fuel, "
       "--deadline\n"
-      "and --memory to stop runaway programs. --untrusted refuses libraries and native kernels,\n"
-      "which cannot be checked before they run; so it also refuses models and textual programs,\n"
-      "whose compilation makes native kernels.\n"
+      "and --memory to stop runaway programs. --untrusted refuses libraries, models and textual\n"
+      "programs. It also refuses native kernels, which cannot be checked before they run, unless\n"
+      "the file was compiled with --keep-computes: then they are compiled again when it is "
+      "loaded,\n"
+      "with every access checked.\n"
       "\n"
       "  tenon run mnist.onnx --input image=digit.npy\n"
       "  tenon run bert.tnx --dim batch=1 --dim seq=7 --input ids=random:0..99 --input "
@@ -347,8 +349,8 @@ void add_run_command(CLI::App* app, int* exit_code) {
   command->add_option("--save-values", state->save_values,
                       "with --mode interpret: store every operator's value in this folder");
   command->add_flag("--untrusted", state->untrusted,
-                    "run bytecode alone: refuse a .tnx with native kernels (most that\n"
-                    "`tenon compile` writes), libraries, or functions not for strangers' files");
+                    "refuse libraries, functions that are not for untrusted files, and native\n"
+                    "kernels (which are compiled again if --keep-computes stored them)");
   command->add_option("--threads", state->threads, "threads for kernels; 0: all")
       ->check(between(0, 4096))
       ->group("Limits");

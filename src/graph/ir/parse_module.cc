@@ -105,7 +105,7 @@ std::vector<Parser::Item> Parser::items(bool kernels_only) {
   }
   while (peek().kind != TokenKind::kEnd) {
     if (kernels_only && !peek().word("kernel") && !peek().word("compute")) {
-      fail("this text holds kernels alone", "kernel or compute");
+      fail("this text may only contain kernels", "kernel or compute");
     }
     Item item{at_, 0, peek().text, {}};
     if (accept_word("type")) {

@@ -62,7 +62,7 @@ class Parser {
     std::string_view kind, name;
   };
   std::vector<Item> items(bool kernels_only);
-  void show(Error* error) const;  // where in the text it is
+  void show(Error* error) const;  // adds the location in the text
   // Parses the item, a kernel or compute, into signatures_.
   void add_kernel(const Item& item);
   size_t skip_braces(size_t from);

@@ -1,10 +1,9 @@
-// Packing of the right operand of sums of products, so that a panel of columns is one run of
-// memory:
+// Packs the right operand of sums of products, so that a panel of columns is contiguous in memory:
 //
 //   x[k..., n]  ->  y[n / width, k..., width]      y[p, k..., c] = x[k..., p*width + c]
 //
-// pack makes it, at compile time where x is constant; unpack undoes it, which costs index
-// arithmetic alone inside the kernel that reads it.
+// For a constant x, `pack` runs at compile time. `unpack` is the inverse and costs only index
+// arithmetic inside the kernel that reads it.
 #include "graph/op/families.h"
 #include "graph/op/index.h"
 #include "graph/op/rule.h"

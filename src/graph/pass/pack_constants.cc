@@ -9,8 +9,8 @@ namespace {
 
 using loop::ContractionKind;
 
-// Operators whose operand 1 is the right operand of a sum of products over all its axes but the
-// last, the columns.
+// Operators whose operand 1 is the right operand of a sum of products over all its axes except the
+// last, which is the columns.
 struct Rule {
   const char* name;
   ContractionKind kind;
@@ -51,7 +51,7 @@ class Packer : public Rewriter {
   }
 
  private:
-  // 0: it stays as it is.
+  // The width of a panel; 0 if the operand stays as it is.
   int64_t panel_width(const Rule& rule, const Call& call, const TypeRef& result) const {
     if (!call.args[1].is<Constant>()) return 0;
     const TensorType* right = known_tensor(call.args[1]);

@@ -1,8 +1,8 @@
-// pack_constants: the constant right operand of a matrix product or convolution of our own is
-// packed in panels of the columns that a tile takes, and unpacked inside the kernel that reads it.
+// pack_constants: packs the constant right operand of Tenon's own matrix products and convolutions
+// into panels as wide as a tile, and unpacks it inside the kernel that reads it.
 //
-// Folding then packs it once, at compile time, where the kernel would at each call. The width of a
-// panel is a choice of the graph: it is made for the lowest CPU of the file.
+// Folding then packs it once, at compile time, instead of the kernel on each call. The width of a
+// panel is part of the graph, so it is chosen for the lowest CPU of the file.
 #pragma once
 
 #include "graph/pass/pass.h"
