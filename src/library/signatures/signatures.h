@@ -193,13 +193,22 @@ consteval size_t argument(const Signature& function, std::string_view name) {
   return at;
 }
 
-// Registers the function with its signature.
-inline void add(Registration& to, const Signature& signature, Function function) {
-  to.add(signature.name, std::move(function), {.for_files = signature.for_files});
+// What the registry keeps of a signature. It is a constant, so that a library that registers
+// functions does not contain the table.
+struct Registrant {
+  consteval Registrant(const Signature& signature)
+      : name(signature.name), flags{.for_files = signature.for_files} {}
+  std::string_view name;
+  FunctionFlags flags;
+};
+
+// Registers the function with its signature, as in `add(functions, signature("vm.array_get"), f)`.
+inline void add(Registration& to, const Registrant& registrant, Function function) {
+  to.add(registrant.name, std::move(function), registrant.flags);
 }
 template <class F>
-void add_typed(Registration& to, const Signature& signature, F body) {
-  to.add_typed(signature.name, std::move(body), {.for_files = signature.for_files});
+void add_typed(Registration& to, const Registrant& registrant, F body) {
+  to.add_typed(registrant.name, std::move(body), registrant.flags);
 }
 
 }  // namespace tenon::library

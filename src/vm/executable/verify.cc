@@ -215,7 +215,7 @@ class Verifier {
     Bounds bounds{f.register_count, static_cast<uint32_t>(unit_.constants.size()),
                   static_cast<uint32_t>(unit_.functions.size()),
                   static_cast<uint32_t>(unit_.packed.size()), static_cast<uint32_t>(f.code.size())};
-    starts_.assign(f.code.size(), false);
+    starts_ = std::vector<bool>(f.code.size());
     uint32_t index = 0, at = 0;
     auto broken = [&](Rule rule, std::string_view found, std::string_view expected) {
       uint64_t byte = (code_begin + at) * sizeof(Word);

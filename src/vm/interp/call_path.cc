@@ -187,8 +187,7 @@ void Dispatch::packed_call(Machine& m, const Op& op, AnyView* base) {
 }
 
 AnyView* Dispatch::last_use(Machine& m, const Object* function, int32_t i) {
-  static const void* const handler = handlers()[static_cast<size_t>(Handler::CallPacked)];
-  if (!m.pc_ || m.pc_->handler != handler) return nullptr;
+  if (!m.pc_ || m.pc_->handler != address_of(Handler::CallPacked)) return nullptr;
   const CallOperands& e = m.pc_->as<CallOperands>();
   const PackedTarget* target = e.slot->target.load(std::memory_order_acquire);
   if (!target || target->owner.get() != function) return nullptr;

@@ -134,7 +134,6 @@ int32_t Decoder::distance(Arg label, uint32_t index) const {
 }
 
 void Decoder::run() {
-  handlers_ = Dispatch::handlers();
   const std::vector<FunctionUnit>& functions = p_.unit_.functions;
   size_t total = 2, registers = 0;
   for (const FunctionUnit& f : functions) {
@@ -169,12 +168,8 @@ void Decoder::run() {
 
 void Decoder::add(const Op& op, Handler handler, uint32_t offset) {
   p_.ops_.push_back(op);
-  p_.ops_.back().handler = address(handler);
+  p_.ops_.back().handler = Dispatch::address_of(handler);
   p_.op_offsets_.push_back(offset);
-}
-
-const void* Decoder::address(Handler handler) const {
-  return handlers_[static_cast<size_t>(handler)];
 }
 
 // A call of one argument in a register finds its callee by the distance.
@@ -183,7 +178,7 @@ void Decoder::link(Op& op) {
   const int64_t distance = (o.callee->entry - &op) * static_cast<int64_t>(sizeof(Op));
   if (!fits_32(distance)) return;
   op.c = static_cast<int32_t>(distance);
-  op.handler = address(o.args[0].last ? Handler::CallOneLast : Handler::CallOne);
+  op.handler = Dispatch::address_of(o.args[0].last ? Handler::CallOneLast : Handler::CallOne);
 }
 
 void Decoder::function(FunctionCode& code, const FunctionUnit& unit) {
@@ -229,7 +224,7 @@ void Decoder::fuse(uint32_t first, uint32_t count) {
 
 void Decoder::change(Op& op, uint32_t index, Handler handler) {
   chosen_[index] = handler;
-  op.handler = address(handler);
+  op.handler = Dispatch::address_of(handler);
 }
 
 // A comparison and an `if` on its result.

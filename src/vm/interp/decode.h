@@ -44,7 +44,6 @@ class Decoder {
   void fuse_step(Op* op, uint32_t index, const Fusion& f);
   void add(const Op& op, Handler handler, uint32_t offset);
   void change(Op& op, uint32_t index, Handler handler);
-  const void* address(Handler handler) const;
 
   // Each fills the Op of an instruction, whose index is given where it may jump, and returns the
   // form to run.
@@ -74,7 +73,6 @@ class Decoder {
 
   Program& p_;
   LoadBudget& budget_;
-  const void* const* handlers_ = nullptr;
   const FunctionCode* function_ = nullptr;  // the one being decoded
   std::vector<int32_t> op_of_word_;
   std::vector<Handler> chosen_;             // of the function's Ops

@@ -252,19 +252,24 @@ inline void place(const std::vector<ValueRef>& args, AnyView* base, AnyView* fra
 
 }  // namespace
 
-const void* const* Dispatch::handlers() {
-  return loop(nullptr);
+const void* Dispatch::address_of(Handler handler) {
+  return loop(nullptr, handler);
 }
 void Dispatch::run(Machine& machine) {
-  loop(&machine);
+  loop(&machine, Handler::Exit);
 }
 
-const void* const* Dispatch::loop(Machine* machine) {
-  static const void* const kHandlers[] = {
-#define TENON_HANDLER(identifier) &&handle_##identifier,
+const void* Dispatch::loop(Machine* machine, Handler asked) {
+  if (!machine) {
+    // Distances instead of addresses, which a shared library would relocate one by one.
+    static const int32_t kDistances[] = {
+#define TENON_HANDLER(identifier)                                  \
+  static_cast<int32_t>(static_cast<char*>(&&handle_##identifier) - \
+                       static_cast<char*>(&&handle_Exit)),
 #include "vm/interp/handlers.def"
-  };
-  if (!machine) return kHandlers;
+    };
+    return static_cast<char*>(&&handle_Exit) + kDistances[static_cast<size_t>(asked)];
+  }
 
   Machine& m = *machine;
   const Op* pc = m.pc_;

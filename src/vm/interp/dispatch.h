@@ -8,8 +8,8 @@ namespace tenon::vm {
 
 class Dispatch {
  public:
-  // The address of each handler's code, by Handler: what the pre-decoder writes into the Ops.
-  static const void* const* handlers();
+  // Where a handler's code begins: what the pre-decoder writes into the Ops.
+  static const void* address_of(Handler handler);
   // Runs from the machine's pc until the entry's Exit. Throws what the call fails with; the
   // machine's pc, base, top and frame then say where.
   static void run(Machine& machine);
@@ -24,7 +24,8 @@ class Dispatch {
   static AnyView* last_use(Machine& m, const Object* function, int32_t i);
 
  private:
-  static const void* const* loop(Machine* machine);
+  // Runs the machine; without one, returns the address of the handler's code.
+  static const void* loop(Machine* machine, Handler asked);
 
   // The parts of handlers that are long or rare (call_path.cc).
   static void grow_stack(Machine& m, const AnyView* top, const Machine::Frame* frame);
