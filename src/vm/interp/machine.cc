@@ -96,8 +96,7 @@ bool Machine::may_write(const Tensor& tensor) const {
   return storage && pool_->is_of_call(*storage);
 }
 
-void Machine::protect(Any* value) const {
-  if (value->type_index != TypeIndex::Tensor) return;
+void Machine::protect_tensor(Any* value) const {
   const Tensor& t = payload_as<Tensor>(*value);
   if (!t.read_only() && !may_write(t)) *value = Any(t.as_read_only());
 }

@@ -115,7 +115,9 @@ class Machine final : private CallContext {
     return ClosureObj::of(*program_, code, captures, account_);
   }
   // The value as the program may hold it: a tensor that it may not write becomes read-only.
-  void protect(Any* value) const;
+  void protect(Any* value) const {
+    if (value->type_index == TypeIndex::Tensor) protect_tensor(value);
+  }
   // Of a tensor that was just made in a storage of the program's: see Pool::put_in_slot.
   void put_in_slot(const Tensor& tensor) { pool_->put_in_slot(tensor); }
 
@@ -128,6 +130,8 @@ class Machine final : private CallContext {
     const Op* pc;   // of the call instruction that made the frame above
     AnyView* base;  // of the caller
   };
+  void protect_tensor(Any* value) const;
+
   class Current;
   class Outermost;
   class Nested;
