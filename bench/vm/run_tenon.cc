@@ -188,9 +188,10 @@ vm::ProgramOptions options(Ref<vm::KernelObject>& keep) {
 }
 
 struct Bench {
-  Ref<vm::KernelObject> kernels;
-  vm::Machine assembled{vm::Program::from_unit(vm::assemble(kProgram), options(kernels))};
-  vm::Machine compiled{vm::Program::load(TENON_BENCH_PROGRAMS, options(kernels))};
+  Ref<vm::KernelObject> kernels;  // of both programs: it must outlive them
+  vm::ProgramOptions linking = options(kernels);
+  vm::Machine assembled{vm::Program::from_unit(vm::assemble(kProgram), linking)};
+  vm::Machine compiled{vm::Program::load(TENON_BENCH_PROGRAMS, linking)};
 };
 
 template <class... Args>
