@@ -42,8 +42,8 @@ class Activation {
   void forget_sizes_from(size_t count);
 
  private:
-  // Binds dimensions that are a single symbol without a value. With `compound`, compares the other
-  // dimensions instead; that must happen after all single symbols are bound.
+  // Binds dimensions that are a symbol without a value, and compares constants and bound symbols.
+  // Compares expressions only with `compound`, which must follow the binding of all symbols.
   void bind_dims(const Array<Dim>& dims, std::span<const int64_t> found, const std::string& what,
                  bool compound);
   // The same for the elements of a small integer tensor, shape or scalar. Negative sizes are

@@ -169,8 +169,7 @@ FunctionRef fold(const FunctionRef& function, PassContext& cx, Budget* budget) {
 Module fold_constants(const Module& module, PassContext& cx) {
   if (!cx.evaluator) return module;
   Map<String, FunctionRef> functions;
-  constexpr int64_t kFusedShare =
-      16;  // bytes computed per byte stored, for weights that models compute
+  constexpr int64_t kFusedShare = 16;  // bytes computed per byte stored
   Budget budget{cx.fold_limit,
                 cx.fold_limit > INT64_MAX / kFusedShare ? INT64_MAX : cx.fold_limit * kFusedShare};
   for (const auto& [name, function] : module->functions) {

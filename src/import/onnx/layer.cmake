@@ -1,5 +1,5 @@
-# Code of the schema is generated into the build folder; protobuf's headers are seen by this layer
-# alone, and its warnings are not ours.
+# The schema's code is generated into the build folder. Only this layer sees protobuf's headers, whose
+# warnings are disabled.
 find_package(Protobuf REQUIRED)
 set(schema_dir "${PROJECT_BINARY_DIR}/generated/import/onnx")
 file(MAKE_DIRECTORY "${schema_dir}")
