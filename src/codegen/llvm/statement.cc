@@ -39,7 +39,7 @@ StatementWriter::StatementWriter(FunctionWriter& f, Facts& facts, const AliasSco
       alias_(alias),
       memory_(f, facts, alias),
       expressions_(f, facts, memory_),
-      stores_(f),
+      work_(f),
       scratch_(reserve_scratch(f, facts, body)) {}
 
 void StatementWriter::statement(const loop::Stmt& s) {
@@ -156,7 +156,7 @@ void StatementWriter::body(const loop::For& loop, Variable variable) {
 //
 // In a kernel that isn't in bounds, begin + extent may overflow; counting `extent` turns can't.
 void StatementWriter::turns(llvm::Value* begin, llvm::Value* extent, const loop::For& loop,
-                            bool counted) {
+                            int64_t counted) {
   if (auto* known = llvm::dyn_cast<llvm::ConstantInt>(extent); known && known->isOne()) {
     return body(loop, {{begin}});
   }
@@ -169,8 +169,8 @@ void StatementWriter::turns(llvm::Value* begin, llvm::Value* extent, const loop:
   b_.SetInsertPoint(turn);
   llvm::PHINode* i = b_.CreatePHI(f_.m.i64, 2, std::string(loop.var->name));
   i->addIncoming(fits ? begin : b_.getInt64(0), before);
+  if (counted > 0) work_.spend(b_.getInt64(static_cast<uint64_t>(counted)));
   body(loop, {{fits ? i : b_.CreateAdd(begin, i)}});
-  if (counted) stores_.spend(b_.getInt64(1));
   llvm::Value* next = b_.CreateAdd(i, b_.getInt64(1), "", false, true);
   i->addIncoming(next, b_.GetInsertBlock());
   llvm::BranchInst* back = b_.CreateCondBr(b_.CreateICmpSLT(next, end), turn, after);
@@ -178,12 +178,12 @@ void StatementWriter::turns(llvm::Value* begin, llvm::Value* extent, const loop:
   b_.SetInsertPoint(after);
 }
 
-//   do { part = min(left, most); turns of part; spend; begin += part } while ((left -= part) > 0)
+//   do { part = min(left, most); spend; turns of part; begin += part } while ((left -= part) > 0)
 //
-// Every part but the last makes about as many stores as lie between two polls.
+// Every part except the last does about as much work as lies between two polls.
 void StatementWriter::turns_in_parts(llvm::Value* begin, llvm::Value* extent, const loop::For& loop,
-                                     int64_t stores) {
-  const int64_t most = std::max<int64_t>(1, StoreCount::kBetweenPolls / stores);
+                                     int64_t work) {
+  const int64_t most = WorkCount::kBetweenPolls / work + 1;
   llvm::BasicBlock* part_block = f_.block("part");
   llvm::BasicBlock* after = f_.block("end.parts");
   llvm::BasicBlock* before = b_.GetInsertBlock();
@@ -195,8 +195,8 @@ void StatementWriter::turns_in_parts(llvm::Value* begin, llvm::Value* extent, co
   left->addIncoming(extent, before);
   llvm::Value* part = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, left,
                                                b_.getInt64(static_cast<uint64_t>(most)));
+  work_.spend(b_.CreateMul(part, b_.getInt64(static_cast<uint64_t>(work))));
   turns(first, part, loop);
-  stores_.spend(b_.CreateMul(part, b_.getInt64(static_cast<uint64_t>(stores))));
   llvm::Value* next = b_.CreateAdd(first, part, "", false, f_.kernel.in_bounds);
   llvm::Value* rest = b_.CreateSub(left, part, "", false, true);
   first->addIncoming(next, b_.GetInsertBlock());
@@ -206,20 +206,22 @@ void StatementWriter::turns_in_parts(llvm::Value* begin, llvm::Value* extent, co
 }
 
 void StatementWriter::count(llvm::Value* begin, llvm::Value* extent, const loop::For& loop) {
-  const auto inner = stores_.uncounted(*loop.body);
-  if (!inner) return turns(begin, extent, loop, /*counted=*/true);
-  const int64_t stores = std::max<int64_t>(*inner, 1);
+  const auto inner = work_.uncounted(*loop.body);
+  if (!inner) return turns(begin, extent, loop, 1);
+  const int64_t work = std::max<int64_t>(*inner, 1);
   auto* known = llvm::dyn_cast<llvm::ConstantInt>(extent);
-  const int64_t most = StoreCount::kBetweenPolls / stores;
+  const int64_t most = WorkCount::kBetweenPolls / work;
   if (known == nullptr || known->getSExtValue() > most) {
-    return turns_in_parts(begin, extent, loop, stores);
+    return work >= WorkCount::kWorthCounting ? turns(begin, extent, loop, work)
+                                             : turns_in_parts(begin, extent, loop, work);
+  }
+  // Less is counted by the loop around this one, unless that takes this for a parallel loop. What
+  // is counted is counted before, as registers are free then that the loop may fill.
+  const int64_t all = std::max<int64_t>(known->getSExtValue(), 0) * work;
+  if (all > WorkCount::kUncounted || loop.loop == ForKind::kParallel) {
+    work_.spend(b_.getInt64(static_cast<uint64_t>(all)));
   }
   turns(begin, extent, loop);
-  const int64_t all = std::max<int64_t>(known->getSExtValue(), 0) * stores;
-  // What is less counts in the loop around this one, unless that takes this for a parallel loop.
-  if (all > StoreCount::kUncounted || loop.loop == ForKind::kParallel) {
-    stores_.spend(b_.getInt64(static_cast<uint64_t>(all)));
-  }
 }
 
 void StatementWriter::unrolled_loop(const loop::For& loop, int64_t extent) {

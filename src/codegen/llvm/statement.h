@@ -33,11 +33,10 @@ class StatementWriter {
   void if_statement(const loop::If& s);
   void let(const loop::Let& s);
   void alloc(const loop::Alloc& s);
-  // The turns of a counting loop; with `counted`, each counts as a store.
-  void turns(llvm::Value* begin, llvm::Value* extent, const loop::For& loop, bool counted = false);
-  // The same in parts, between which the runtime may be asked; a turn makes `stores`.
-  void turns_in_parts(llvm::Value* begin, llvm::Value* extent, const loop::For& loop,
-                      int64_t stores);
+  // The turns of a counting loop, each of which counts as work of `counted`.
+  void turns(llvm::Value* begin, llvm::Value* extent, const loop::For& loop, int64_t counted = 0);
+  // The same in parts, between which the runtime may be asked; a turn does `work`.
+  void turns_in_parts(llvm::Value* begin, llvm::Value* extent, const loop::For& loop, int64_t work);
   // Binds the variable for the body.
   void body(const loop::For& loop, Variable variable);
 
@@ -51,7 +50,7 @@ class StatementWriter {
   const AliasScopes& alias_;
   MemoryWriter memory_;
   ExpressionWriter expressions_;
-  StoreCount stores_;
+  WorkCount work_;
   std::unordered_map<const loop::Buffer*, llvm::Value*> scratch_;
   std::vector<const loop::Stmt*> enclosing_;
   int64_t copies_ = 1;  // of what is being written, made by the unrolled loops around it

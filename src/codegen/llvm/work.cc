@@ -1,6 +1,5 @@
 #include "codegen/llvm/work.h"
 
-#include <algorithm>
 #include <unordered_map>
 
 #include "loop/cost.h"
@@ -15,8 +14,6 @@ using loop::StmtKind;
 
 namespace {
 
-constexpr uint64_t kLanesOfWork = 8;
-
 class WorkEstimate {
  public:
   WorkEstimate(FunctionWriter& f, const loop::Var* var, llvm::Value* begin)
@@ -25,8 +22,8 @@ class WorkEstimate {
   llvm::Value* work_of(const loop::Stmt& s) {
     switch (s.kind) {
       case StmtKind::kStore:
-        return b_.getInt64(static_cast<uint64_t>(std::max<int64_t>(
-            1, loop::cost(static_cast<const loop::Store&>(s).value) / loop::kSimpleCost)));
+        return b_.getInt64(
+            static_cast<uint64_t>(work_of_store(static_cast<const loop::Store&>(s))));
       case StmtKind::kFor: {
         const auto& loop = static_cast<const loop::For&>(s);
         llvm::Value* extent = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smax,
@@ -99,6 +96,10 @@ class WorkEstimate {
 };
 
 }  // namespace
+
+int64_t work_of_store(const loop::Store& store) {
+  return 1 + loop::cost(store.value) / loop::kSimpleCost;
+}
 
 llvm::Value* work_per_turn(FunctionWriter& f, const loop::For& loop, llvm::Value* begin) {
   llvm::Value* work = WorkEstimate(f, loop.var.get(), begin).work_of(*loop.body);
