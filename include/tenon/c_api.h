@@ -1,17 +1,16 @@
 /* Tenon's C interface: the one header that stays stable. C11 or C++.
  *
- * Every function that can fail returns 0 for success and -1 for an error, which then waits on the
- * calling thread until it is taken (tenon_last_error, tenon_error_take) or replaced by a later one.
- * Nothing is thrown. A `tenon_any*` named `out` must be initialised (to TENON_NONE_VALUE, or hold
- * something that is then released); on failure it is left alone. What is put into it is owned by
- * the caller, who releases it with tenon_any_release. Arguments are borrowed for the call.
+ * A function that can fail returns 0 for success and -1 for an error. The error then waits on the
+ * calling thread until it is taken (tenon_last_error, tenon_error_take) or replaced by a later
+ * one. No function throws. A `tenon_any*` named `out` must be initialised: it is TENON_NONE_VALUE,
+ * or holds a value, which is then released. On failure it is left unchanged. The caller owns what
+ * is stored there and releases it with tenon_any_release. Arguments are borrowed for the call.
  *
- * A struct that later versions may extend begins with its size, which the caller sets to the sizeof
- * that it was compiled with. Fields that a caller's version lacks have their defaults; a size that
- * the library doesn't know is a Usage error.
+ * A struct that later versions may extend begins with its size, which the caller sets to its own
+ * sizeof. Fields missing from the caller's version take their defaults; a size that the library
+ * doesn't know is a Usage error.
  *
- * Layouts are those of tvm-ffi 0.1: values and objects can be exchanged with it.
- */
+ * The layouts are those of tvm-ffi 0.1, so values and objects can be exchanged with it. */
 #ifndef TENON_C_API_H_
 #define TENON_C_API_H_
 
@@ -32,14 +31,14 @@
 extern "C" {
 #endif
 
-/* The version that the library was built as; equal to TENON_C_API_VERSION when they fit. */
+/* The TENON_C_API_VERSION that the library was built with. */
 TENON_API int32_t tenon_c_api_version(void);
-/* "0.1.0"; lives for ever. */
+/* For example "0.1.0". Valid for the life of the process. */
 TENON_API const char* tenon_version(void);
 
 /* ---- Values ---------------------------------------------------------------------------------- */
 
-/* The types of values that cross this interface. */
+/* The types of values that cross this interface (tenon_any.type_index). */
 enum {
   TENON_NONE = 0,
   TENON_INT = 1,
@@ -48,10 +47,10 @@ enum {
   TENON_POINTER = 4,
   TENON_DTYPE = 5,
   TENON_DEVICE = 6,
-  TENON_RAW_STRING = 8,    /* v.c_str, ends in a zero; as an argument only: it is copied */
+  TENON_RAW_STRING = 8,    /* v.c_str, NUL-terminated; only as an argument: it is copied */
   TENON_SMALL_STRING = 11, /* small_length bytes in v.bytes; use tenon_string_view */
   TENON_SMALL_BYTES = 12,
-  TENON_OBJECT_BEGIN = 64, /* from here on: v.object, counted */
+  TENON_OBJECT_BEGIN = 64, /* from here on: v.object, reference-counted */
   TENON_STRING = 65,
   TENON_BYTES = 66,
   TENON_ERROR = 67,
@@ -61,18 +60,18 @@ enum {
   TENON_ARRAY = 0x100000,
   TENON_MAP = 0x100001,
   TENON_MODULE = 0x100003
-  /* Other objects have other numbers from 0x100000 on: tenon_object_type_key names their types. */
+  /* Other objects have numbers above 0x100000; tenon_type_key names their types. */
 };
 
 /* The header of every object. Use tenon_object_retain and tenon_object_release. */
 typedef struct tenon_object {
   uint64_t counts; /* strong in the low 32 bits, weak in the high ones */
   int32_t type_index;
-  uint32_t reserved; /* the library's own */
+  uint32_t reserved; /* for the library */
   void (*deleter)(void* self, int flags);
 } tenon_object;
 
-/* A value: 16 bytes. What it doesn't use is zero. */
+/* A value: 16 bytes. Unused bytes are zero. */
 typedef struct tenon_any {
   int32_t type_index;
   uint32_t small_length;
@@ -95,161 +94,160 @@ typedef struct tenon_any {
     }                    \
   }
 
-/* Bytes that somebody else owns. Text of ours ends in a zero beyond `size`. */
+/* Borrowed bytes. Text from this library is NUL-terminated; `size` doesn't count the NUL. */
 typedef struct tenon_text {
   const char* data;
   size_t size;
 } tenon_text;
 
-/* Null is allowed. */
+/* NULL is allowed. */
 TENON_API void tenon_object_retain(tenon_object* object);
 TENON_API void tenon_object_release(tenon_object* object);
-/* Releases what the value owns and makes it None. */
+/* Releases the value's contents and makes it None. */
 TENON_API void tenon_any_release(tenon_any* value);
-/* Makes `out` another owner of the value. What comes from outside is checked, as arguments are. */
+/* Stores another reference to the value in `out`. Foreign values are checked, as arguments are. */
 TENON_API int tenon_any_copy(const tenon_any* value, tenon_any* out);
-/* The value as text for a person, as a string. */
+/* The value as human-readable text, a string. */
 TENON_API int tenon_any_repr(const tenon_any* value, tenon_any* out);
 
 TENON_API int tenon_string_create(const char* data, size_t size, tenon_any* out);
 TENON_API int tenon_bytes_create(const void* data, size_t size, tenon_any* out);
-/* The bytes of a string or of bytes, borrowed from *value itself: they move with it when it is
- * short. {NULL, 0} for anything else. */
+/* The bytes of a string or bytes value; {NULL, 0} for any other type. A short string is stored in
+ * *value itself, so the view is valid only while *value stays in place. */
 TENON_API tenon_text tenon_string_view(const tenon_any* value);
 
 TENON_API int tenon_shape_create(const int64_t* dims, size_t rank, tenon_any* out);
-/* The numbers of a shape, borrowed, and their count; NULL and 0 for anything else. */
+/* The dimensions of a shape, borrowed, and their count; NULL and 0 for any other type. */
 TENON_API const int64_t* tenon_shape_view(const tenon_any* value, size_t* rank);
 
 /* An array of copies of `items`. */
 TENON_API int tenon_array_create(const tenon_any* items, size_t size, tenon_any* out);
-/* -1, without an error, for anything else. */
+/* -1, without an error, for any other type. */
 TENON_API int64_t tenon_array_size(const tenon_any* value);
 TENON_API int tenon_array_get(const tenon_any* value, size_t index, tenon_any* out);
 
-/* A map of `size` keys to values, which are copied; it keeps their order. Of equal keys the last
- * counts. Keys are compared by content; a tensor may be one, an error or a function only as
- * itself. */
+/* A map with `size` entries, in the given order; keys and values are copied. If a key occurs twice,
+ * its last value counts. Strings, bytes and numbers are compared by content as keys, other objects
+ * by identity. */
 TENON_API int tenon_map_create(const tenon_any* keys, const tenon_any* values, size_t size,
                                tenon_any* out);
-/* -1, without an error, for anything else. */
+/* -1, without an error, for any other type. */
 TENON_API int64_t tenon_map_size(const tenon_any* value);
-/* The value of a key: 1, or 0 when there is none, and then `out` is left alone. -1 is an error. */
+/* Looks a key up: 1 when found, 0 when absent (`out` is then left unchanged), -1 for an error. */
 TENON_API int tenon_map_get(const tenon_any* map, const tenon_any* key, tenon_any* out);
-/* The entry at a place from 0 to the size, in the map's order; either pointer may be NULL. */
+/* The entry at `index`, below the size, in the map's order; `key` and `value` may be NULL. */
 TENON_API int tenon_map_entry(const tenon_any* map, size_t index, tenon_any* key, tenon_any* value);
 
 /* ---- Objects and their fields ---------------------------------------------------------------- */
 
 /* The name of a value's type, as a string: "int", "tensor", "graph.Module". */
 TENON_API int tenon_type_key(const tenon_any* value, tenon_any* out);
-/* The names of an object's fields, in order: an array of strings. It is empty for values without
- * fields, such as numbers, tensors and functions. */
+/* The names of an object's fields, in order: an array of strings. Empty for types without fields,
+ * such as numbers, tensors and functions. */
 TENON_API int tenon_object_fields(const tenon_any* object, tenon_any* out);
-/* A field's value. An error that lists the fields when there is none of that name. Objects are
- * immutable; a value that isn't an object itself, such as a source span, is a copy. */
+/* A field's value. An unknown name is an error that lists the fields. Objects are immutable; a
+ * field that isn't itself a value, such as a source span, is copied. */
 TENON_API int tenon_object_field(const tenon_any* object, const char* field, tenon_any* out);
-/* Whether two values are equal in type and content: 1 or 0. -1 is an error. */
+/* Whether two values are equal in type and content: 1 or 0; -1 for an error. */
 TENON_API int tenon_any_equal(const tenon_any* a, const tenon_any* b);
 
 /* ---- Tensors --------------------------------------------------------------------------------- */
 
-/* Takes over the managed tensor without copying its data; its deleter runs when the last use ends,
- * or at once on failure. The unversioned form can't say whether it may be written: `read_only`
- * does. */
+/* Takes ownership of the managed tensor without copying its data. Its deleter runs when the last
+ * reference ends, or at once on failure. The unversioned struct can't say whether its data may be
+ * written, so `read_only` does. */
 TENON_API int tenon_tensor_from_dlpack(DLManagedTensor* tensor, int read_only, tenon_any* out);
 TENON_API int tenon_tensor_from_dlpack_versioned(DLManagedTensorVersioned* tensor, tenon_any* out);
 /* Shares the tensor's data; the receiver calls the managed tensor's deleter. The unversioned form
- * fails for a read-only tensor, which it couldn't say. */
+ * fails for a read-only tensor, because it can't express that. */
 TENON_API int tenon_tensor_to_dlpack(const tenon_any* tensor, DLManagedTensor** out);
 TENON_API int tenon_tensor_to_dlpack_versioned(const tenon_any* tensor,
                                                DLManagedTensorVersioned** out);
-/* A new compact tensor; its elements aren't initialised. */
+/* A new compact tensor with uninitialised elements. */
 TENON_API int tenon_tensor_create(const int64_t* shape, int32_t rank, DLDataType dtype,
                                   DLDevice device, tenon_any* out);
-/* The tensor's description and data, borrowed; NULL for anything else. */
+/* The tensor's description and data, borrowed; NULL for any other type. */
 TENON_API const DLTensor* tenon_tensor_view(const tenon_any* tensor);
 
 enum {
-  TENON_TENSOR_READ_ONLY = 1, /* nobody may write into it here */
-  TENON_TENSOR_CONSTANT = 2   /* its elements never change: what is made of them may be kept */
+  TENON_TENSOR_READ_ONLY = 1, /* must not be written through this reference */
+  TENON_TENSOR_CONSTANT = 2   /* elements never change; derived results may be cached */
 };
-/* Which of these hold; 0 for anything else. */
+/* The flags that are set; 0 for any other type. */
 TENON_API int32_t tenon_tensor_flags(const tenon_any* tensor);
 
 /* ---- Functions ------------------------------------------------------------------------------- */
 
-/* What is called: 0, or -1 after tenon_error_set. `args` are borrowed; `result` is None on entry
- * and what is put there is the caller's. One that fails and leaves no error gets one that says so;
- * an error that waited before the call is not taken for its own. */
+/* The callee: returns 0, or -1 after tenon_error_set. `args` are borrowed. `result` is None on
+ * entry; the caller owns what is stored there. If the callee returns -1 without setting an error,
+ * the caller gets a generic one, never an error that waited before the call. */
 typedef int (*tenon_packed_call)(void* context, const tenon_any* args, int32_t n,
                                  tenon_any* result);
 
-/* A function that calls `call(context, ...)`; `release(context)`, which may be NULL, runs when the
- * last use ends. On failure `release` isn't called. */
+/* A function that calls `call(context, ...)`. `release(context)`, if not NULL, runs when the last
+ * reference ends; it isn't called on failure. */
 TENON_API int tenon_function_create(tenon_packed_call call, void* context,
                                     void (*release)(void* context), tenon_any* out);
 TENON_API int tenon_function_call(const tenon_any* function, const tenon_any* args, int32_t n,
                                   tenon_any* result);
 
-/* How many threads a function that is called now may use: the limit of the machine that calls it,
- * or all that the process may use. */
+/* The number of threads that the function running now may use: the limit of the calling machine, or
+ * all that are available to the process. */
 TENON_API int32_t tenon_function_threads(void);
 
-/* Lends threads to the loops of kernels, in place of the runtime's own. `run` calls
- * work(context, place) on the calling thread and on up to threads - 1 others at once, and returns
- * when all of them have returned; fewer is right too. `place` is best a small number of each
- * thread's own, the same in every loop: it chooses the part of a loop that the thread begins with,
- * and so what its processor's cache holds. `count` tells how many a loop may use by default. Both
- * are called by any thread, for ever; NULL for both gives the runtime's own threads back. Without
- * TENON_REPLACE an earlier choice stays, and that is no error: so a library that is loaded with a
- * program lends its threads only to a host that has chosen nothing. */
+/* Makes the loops of kernels run on the host's threads instead of the runtime's own. `run` calls
+ * work(context, place) on the calling thread and on up to threads - 1 others concurrently, and
+ * returns when all of these calls have returned; fewer threads are allowed. `place` selects the
+ * part of the loop that a thread starts with; for cache locality, each thread should pass its own
+ * small number, the same in every loop. `count` returns the number of threads that a loop uses by
+ * default. Both may be called from any thread until the process ends. NULL for both restores the
+ * runtime's own threads. Without TENON_REPLACE, an earlier choice stays and the call still
+ * succeeds; so a library that a program loads can't override the host's choice. */
 typedef void (*tenon_threads_run)(void (*work)(void* context, int32_t place), void* context,
                                   int32_t threads);
 TENON_API int tenon_threads_lend(tenon_threads_run run, int32_t (*count)(void), int32_t flags);
 
 enum {
-  TENON_FOR_FILES = 1, /* files from untrusted senders may link it: it checks every argument */
-  TENON_REPLACE = 4,   /* take the place of a function of that name */
-  /* Called without arguments when a program that uses the function's library is loaded, and when
+  TENON_FOR_FILES = 1, /* untrusted files may link it: it validates every argument */
+  TENON_REPLACE = 4,   /* replace an existing function of that name */
+  /* Called without arguments when a program that uses the function's library is loaded, or when
    * such a program ends (tenon_library_load). */
   TENON_AT_PROGRAM_START = 8,
   TENON_AT_PROGRAM_END = 16
 };
-/* Makes a function known by name to this process, executables included. */
+/* Registers a function by name in this process, where executables find it too. */
 TENON_API int tenon_function_register(const char* name, const tenon_any* function, int32_t flags);
-/* An error that names the nearest one when there is none. */
+/* An unknown name is an error that suggests the nearest one. */
 TENON_API int tenon_function_find(const char* name, tenon_any* out);
 
 /* ---- Modules and libraries ------------------------------------------------------------------- */
 
-/* A module is a set of named functions from one source: a library, an executable, the host. It can
- * import others; a function that it lacks is then looked up in them, in their order, depth first.
- */
+/* A module is a set of named functions from one source: a library, an executable or the host. It
+ * can import other modules, which are searched in order and depth first for functions that it
+ * lacks. */
 
-/* A module of the host's: `functions` is a map from names to functions. */
+/* A module of host functions: `functions` maps names to functions. */
 TENON_API int tenon_module_create(const char* name, const tenon_any* functions, tenon_any* out);
 /* The names of the module's own functions: an array of strings. */
 TENON_API int tenon_module_functions(const tenon_any* module, tenon_any* out);
-/* The function of that name in the module or its imports; an error that lists what there is when
- * there is none. */
+/* Finds a function in the module or its imports. An unknown name is an error that lists the
+ * functions. */
 TENON_API int tenon_module_function(const tenon_any* module, const char* name, tenon_any* out);
-/* An error when that would make a cycle. Not while other threads use the module. */
+/* Fails if this would make a cycle. No other thread may use the module at the same time. */
 TENON_API int tenon_module_import(const tenon_any* module, const tenon_any* imported);
 
-/* Loads the library of that name ("tenon_compiler"), once for the process: a shared object
- * libNAME.so beside the runtime's own or in one of the folders of `search`, a list of `folders`
- * strings (NULL and 0 for none). The library registers its functions, which tenon_function_find
- * then finds; `out`, which may be NULL, becomes the module that has them. It stays loaded.
+/* Loads a library ("tenon_compiler") once per process, from libNAME.so beside the runtime's shared
+ * object or in one of the `folders` strings of `search` (NULL and 0 for none). The library
+ * registers its functions, so that tenon_function_find finds them. `out`, which may be NULL,
+ * receives the module of these functions. The library is never unloaded.
  *
  * A library exports
  *
  *   int tenon_register_library(void);
  *
- * which calls tenon_function_register for each function and returns 0, or leaves an error waiting
- * and returns -1. Tenon's own libraries are refused unless they come from the runtime's build. A
- * program whose file names the library "x" loads "tenon_x", and looks its functions up there first.
- */
+ * which calls tenon_function_register for each function and returns 0, or sets an error and
+ * returns -1. Tenon's own libraries must come from the same build as the runtime. A program whose
+ * file names the library "x" loads "tenon_x" and looks its functions up there first. */
 TENON_API int tenon_library_load(const char* name, const char* const* search, size_t folders,
                                  tenon_any* out);
 
@@ -263,73 +261,74 @@ enum {
   TENON_ERROR_INTERNAL = 4
 };
 
-/* Takes the waiting error and returns its whole text, ending in a zero, which lives until the next
- * call of this function on this thread; NULL when none waits. */
+/* Takes the waiting error and returns its full text, valid until the next call of this function on
+ * this thread. NULL if no error waits. */
 TENON_API const char* tenon_last_error(void);
-/* Takes the waiting error as a value; None when none waits. */
+/* Takes the waiting error as a value; None if there is none. */
 TENON_API void tenon_error_take(tenon_any* out);
-/* Lets an error wait, for a function that is about to return -1. */
+/* Sets the waiting error, for a function that is about to return -1. */
 TENON_API void tenon_error_set(int32_t kind, const char* message);
-/* Lets an error that was taken wait again; it stays the caller's too. */
+/* Makes a taken error wait again; the caller keeps its reference. */
 TENON_API int tenon_error_restore(const tenon_any* error);
-/* One of the kinds above; -1 for what is no error. */
+/* One of the kinds above; -1 for any other type. */
 TENON_API int32_t tenon_error_kind(const tenon_any* error);
 /* The message alone, borrowed from the error. */
 TENON_API tenon_text tenon_error_message(const tenon_any* error);
-/* The whole text, as a string. */
+/* The full text, as a string. */
 TENON_API int tenon_error_text(const tenon_any* error, tenon_any* out);
 
 /* ---- Executables ----------------------------------------------------------------------------- */
 
 enum {
-  /* The file's sender isn't trusted: only functions registered with TENON_FOR_FILES, no library, no
-   * native code; else it is refused with the reason. */
+  /* The file's sender isn't trusted. Its native code is ignored: the compiler's library compiles
+   * the kernels from the computes in the file. A file that has libraries, kernels without computes,
+   * or functions not registered with TENON_FOR_FILES is refused. */
   TENON_UNTRUSTED = 1
 };
 
-/* How a program is loaded; limits are -1 for none. */
+/* Options for loading a program. A limit of -1 means none. */
 typedef struct tenon_load_options {
   uint32_t size;       /* sizeof(tenon_load_options) */
   int32_t flags;       /* 0 or TENON_UNTRUSTED */
   int64_t deadline_ns; /* from the start of loading */
-  int64_t memory;      /* bytes that loading allocates; a file that is mapped doesn't count */
-  /* Modules in which the functions that the program calls are looked up first, in their order:
-   * before the libraries that its file names, and before the functions that are registered. */
+  int64_t memory;      /* bytes that loading may allocate, excluding a mapped file */
+  /* Modules searched first, in order, for the functions that the program calls: before the
+   * libraries that its file names and before the registered functions. */
   const tenon_any* modules;
   size_t module_count;
 } tenon_load_options;
 #define TENON_LOAD_DEFAULTS \
   { sizeof(tenon_load_options), 0, -1, -1, NULL, 0 }
 
-/* Maps a .tnx file, checks all of it, and links it: its functions must be registered before. The
- * program is immutable and may be shared by threads. The file may be replaced or removed
- * afterwards, but not be made shorter; one that is untrusted is copied, so that this matters to it
- * no more. */
+/* Maps a .tnx file, verifies it, and links it; the functions that it calls must be registered
+ * before. The program is immutable and may be shared by threads. The file may be replaced or
+ * removed afterwards, but not truncated; an untrusted file is copied, so that later changes don't
+ * matter. */
 TENON_API int tenon_program_load(const char* path, tenon_any* out);
-/* NULL for the defaults. */
+/* `options` may be NULL for the defaults. */
 TENON_API int tenon_program_load_with(const char* path, const tenon_load_options* options,
                                       tenon_any* out);
-/* The same for a file in memory, which is copied. */
+/* Loads a file from memory, which is copied. */
 TENON_API int tenon_program_from_bytes(const void* data, size_t size,
                                        const tenon_load_options* options, tenon_any* out);
-/* The names of the functions that can be called: an array of strings. */
+/* The names of the exported functions: an array of strings. */
 TENON_API int tenon_program_functions(const tenon_any* program, tenon_any* out);
 
 /* A parameter or result of a function, borrowed from the program. */
 typedef struct tenon_value_info {
   uint32_t size;    /* sizeof(tenon_value_info), set by the caller; the library fills in the rest */
-  tenon_text name;  /* empty for a result without a name */
-  tenon_text type;  /* "tensor[batch, 3; f32]", "i64", ...: all that the file says */
+  tenon_text name;  /* empty for an unnamed result */
+  tenon_text type;  /* "tensor[batch, 3; f32]", "i64", ...: as the file states it */
   int32_t kind;     /* TENON_TENSOR, TENON_SHAPE, TENON_INT, TENON_BOOL, TENON_FLOAT, TENON_ARRAY,
                      * TENON_FUNCTION, or TENON_NONE for anything else */
   DLDataType dtype; /* of a tensor or number */
-  int32_t rank;     /* of a tensor or shape; -1 unknown */
-  const int64_t* dims;       /* rank numbers, -1 where the file has a symbol; NULL when unknown */
-  const tenon_text* symbols; /* rank texts: "batch", "3"; NULL when unknown */
+  int32_t rank;     /* of a tensor or shape; -1 if unknown */
+  const int64_t* dims;       /* rank numbers, -1 for a symbolic dimension; NULL if unknown */
+  const tenon_text* symbols; /* rank texts: "batch", "3"; NULL if unknown */
 } tenon_value_info;
 
-/* How many parameters and results a function has; either pointer may be NULL. A function whose
- * result is a tuple has as many results as that has fields, and returns an array. */
+/* The numbers of parameters and results of a function; either pointer may be NULL. A function whose
+ * result is a tuple returns an array, and has one result for each field of the tuple. */
 TENON_API int tenon_program_signature(const tenon_any* program, const char* function,
                                       int32_t* params, int32_t* results);
 TENON_API int tenon_program_param(const tenon_any* program, const char* function, int32_t index,
@@ -337,49 +336,48 @@ TENON_API int tenon_program_param(const tenon_any* program, const char* function
 TENON_API int tenon_program_result(const tenon_any* program, const char* function, int32_t index,
                                    tenon_value_info* out);
 
-/* Limits of each call; -1 for none. */
+/* Limits of each call. -1 means no limit, unless stated otherwise. */
 typedef struct tenon_limits {
-  uint32_t size;       /* sizeof(tenon_limits); fields beyond it have no limit */
-  int32_t threads;     /* of parallel loops; 0 for all that the process may use. oneDNN's are made
-                          for each thread that calls: n callers take n times as many */
+  uint32_t size;       /* sizeof(tenon_limits); later fields are unlimited */
+  int32_t threads;     /* of parallel loops; 0 for all available. oneDNN creates threads per calling
+                          thread: n callers use n times as many */
   int64_t fuel;        /* function entries and backward jumps */
   int64_t deadline_ns; /* from the call's start */
-  int64_t memory;      /* bytes of stack, tensors, other values, and functions' workspace; what a
-                          library in a shared object of its own works with doesn't count */
+  int64_t memory;      /* bytes of stack, tensors, other values and functions' workspace, excluding
+                          what libraries in their own shared objects use internally */
   int64_t depth;       /* frames; -1 for the default, 1048576 */
   int64_t stack_bytes; /* of registers; -1 for the default, 256 MiB */
 } tenon_limits;
 #define TENON_NO_LIMITS \
   { sizeof(tenon_limits), 0, -1, -1, -1, -1, -1 }
 
-/* A function of the program as a value, which may be called by any thread, by several at once, and
- * be passed to programs. Each call is held to `limits`; NULL for none. A call within a machine's
- * call is held to what is left of that call's limits as well. */
+/* A function of the program as a value. Any number of threads may call it at once, and it can be
+ * passed to programs. `limits` (NULL for none) apply to each call; a call made while a machine runs
+ * also draws on what is left of that machine's limits. */
 TENON_API int tenon_program_function(const tenon_any* program, const char* name,
                                      const tenon_limits* limits, tenon_any* out);
 
-/* All of the program's functions as a module, each such a value. */
+/* All exported functions as a module of such function values. */
 TENON_API int tenon_program_module(const tenon_any* program, const tenon_limits* limits,
                                    tenon_any* out);
 
-/* What a machine runs on: a stack, memory pools, and limits. One call at a time; make one for each
- * thread. It stays usable after every error. */
+/* A machine runs a program's functions: it has a stack, memory pools and limits. It runs one call
+ * at a time, so each thread needs its own. It stays usable after every error. */
 TENON_API int tenon_machine_create(const tenon_any* program, tenon_any* out);
-/* Calls a function by name. Tensors are passed without copying where they are compact. The program
- * can read them but not write into them; a tensor that it returns as it came is read-only. Function
- * values that it returns carry the machine's limits: each call of one is held to them. */
+/* Calls a function by name. Compact tensors are passed without copying. The program can read
+ * argument tensors but not write to them; one that it returns unchanged is read-only. Function
+ * values that it returns carry the machine's limits: each call of one is subject to them. */
 TENON_API int tenon_machine_call(const tenon_any* machine, const char* function,
                                  const tenon_any* args, int32_t n, tenon_any* result);
 
-/* Not while a call runs. Function values that earlier calls returned keep their limits. */
+/* No call may be running. Function values returned by earlier calls keep their old limits. */
 TENON_API int tenon_machine_set_limits(const tenon_any* machine, const tenon_limits* limits);
-/* Stops the running call with an error; from any thread. So it does the calls that the host makes
- * of function values which this machine's calls returned, and calls of other machines that packed
- * functions make within one of these. Without any, nothing happens. */
+/* Stops the running call with an error; may be called from any thread. Also stops calls by the host
+ * of function values that this machine returned, and calls of other machines made by packed
+ * functions within the call. Has no effect if nothing is running. */
 TENON_API int tenon_machine_cancel(const tenon_any* machine);
-/* The same for a function value of a program: stops its calls, and those of function values which
- * they returned, that the host makes outside of any machine's call. A Usage error for a function
- * that is no program's. */
+/* Stops the host's direct calls of a program's function value, and of function values that these
+ * calls returned. A Usage error if the function doesn't come from a program. */
 TENON_API int tenon_function_cancel(const tenon_any* function);
 
 #ifdef __cplusplus

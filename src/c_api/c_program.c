@@ -1,5 +1,5 @@
-/* The C interface as a C program uses it; run by object_test.cc and executable_test.cc. Returns 0,
- * or the failing line. */
+/* Uses the C interface as a C program would; run by object_test.cc and executable_test.cc. Returns
+ * 0, or the number of the line that failed. */
 #include <string.h>
 
 #include "c_api/layout_asserts.h"
@@ -109,7 +109,7 @@ static int maps(void) {
   CHECK(tenon_map_entry(&map, 0, &key, &value) == 0 && key.v.i == 1 && value.v.i == 10);
   CHECK(tenon_map_entry(&map, 1, NULL, NULL) == 0);
   CHECK(tenon_map_entry(&map, 2, &key, &value) == -1);
-  CHECK(strstr(tenon_last_error(), "there is no entry of this number") != NULL);
+  CHECK(strstr(tenon_last_error(), "a map has no entry at this index") != NULL);
   CHECK(tenon_map_size(&keys[0]) == -1);
   CHECK(tenon_map_get(&keys[0], &keys[0], &value) == -1 && tenon_last_error() != NULL);
   CHECK(tenon_any_equal(&map, &map) == 1 && tenon_any_equal(&map, &keys[0]) == 0);
@@ -180,7 +180,7 @@ int tenon_test_c_program(void) {
   return tensors();
 }
 
-/* The executable of executable_test.cc: @main(x, n) gives (x, n + 1). */
+/* The executable of executable_test.cc: @main(x, n) returns (x, n + 1). */
 int tenon_test_c_executable(const void* data, size_t size) {
   tenon_any module = TENON_NONE_VALUE;
   tenon_any program = TENON_NONE_VALUE, machine = TENON_NONE_VALUE, result = TENON_NONE_VALUE;

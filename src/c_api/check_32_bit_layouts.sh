@@ -1,7 +1,7 @@
 #!/bin/sh
-# check_32_bit_layouts.sh C_COMPILER CXX_COMPILER: compiles what asserts the layouts for pointers of 32 bits,
-# with integers of 64 bits aligned to 8 bytes as WebAssembly and most processors have them. Run in the root of
-# the tree. Exits with 77 where the compilers can't.
+# check_32_bit_layouts.sh C_COMPILER CXX_COMPILER: compiles the layout assertions for 32-bit
+# pointers, with 64-bit integers aligned to 8 bytes, as on WebAssembly and most processors. Run
+# from the root of the tree. Exits with 77 if the compilers don't support that target.
 set -e
 flags="-m32 -malign-double -fsyntax-only -Isrc -Iinclude"
 printf '#include <stdint.h>\n#include <string>\n' | $2 $flags -x c++ - 2>/dev/null || {

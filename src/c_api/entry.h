@@ -1,5 +1,5 @@
-// What every function of the C interface does: turns C's values into ours, and exceptions into an
-// error that waits on the thread.
+// What every function of the C interface does: converts C's values to ours, and exceptions to the
+// thread's waiting error.
 #pragma once
 
 #include <cstring>
@@ -14,19 +14,19 @@ inline const AnyView& view(const tenon_any* a) {
   return *reinterpret_cast<const AnyView*>(a);
 }
 
-// The object that a value of this type holds, or null: also when it says that it holds one.
+// The object in a value of type T; null for any other type and for a null object pointer.
 template <class T>
 const T* object_in(const tenon_any* a) {
   return a && type_is<T>(a->type_index) ? static_cast<const T*>(view(a).v.object) : nullptr;
 }
 
-// Puts a value into the caller's `out`, which may hold another.
+// Stores a value in the caller's `out`, releasing what `out` held.
 inline void give(tenon_any* out, Any value) {
   if (out->type_index >= TENON_OBJECT_BEGIN && !out->v.object) out->type_index = TENON_NONE;
   *reinterpret_cast<Any*>(out) = std::move(value);
 }
 
-// Runs `body`; 0, or -1 and what it threw waits.
+// Runs `body` and returns 0; if it throws, sets the waiting error and returns -1.
 template <class F>
 int guard(F&& body) noexcept {
   try {
@@ -41,8 +41,8 @@ inline void need(bool good, const char* what) {
   if (!good) throw Error(ErrorKind::Usage, what);
 }
 
-// How much of a struct T that begins with its size the caller has, whose first version had `first`
-// bytes. A Usage error for a size that no version has.
+// Returns how much of the size-prefixed struct T the caller provides; `first` is the size of the
+// struct's first version. A Usage error for a size that no version has.
 template <class T>
 size_t known_size(const T& given, size_t first, const char* name) {
   if (given.size < first || given.size > sizeof(T)) {
@@ -54,14 +54,14 @@ size_t known_size(const T& given, size_t first, const char* name) {
   return given.size;
 }
 
-// Such a struct as the caller gave it; fields that the caller's version lacks are as in `defaults`.
+// Reads a size-prefixed struct; fields missing from the caller's version are taken from `defaults`.
 template <class T>
 T with_defaults(const T& given, T defaults, size_t first, const char* name) {
   std::memcpy(static_cast<void*>(&defaults), &given, known_size(given, first, name));
   return defaults;
 }
 
-// The value as a T, admitted from outside; a Usage error when it is none.
+// The value as a T, through `admit`; a Usage error if it isn't one.
 template <class T>
 T take(const tenon_any* a, const char* what) {
   need(a != nullptr, what);

@@ -24,8 +24,7 @@ using vm::Machine;
 using vm::Program;
 using vm::SignatureType;
 
-// What a function's parameters and results look like from C; texts borrow from the program's unit
-// or from `held`.
+// A parameter or result as C sees it; texts borrow from the program's unit or from this struct.
 struct ValueInfo {
   std::string name, type;
   std::vector<int64_t> dims;
@@ -51,7 +50,7 @@ struct MachineHandle : Object {
   explicit MachineHandle(std::unique_ptr<Machine> m) : machine(std::move(m)) {}
 };
 
-// Makes their names known to messages.
+// Registers the handles' type names, for messages.
 void register_handles() {
   static const TypeInfo program = type_of<ProgramHandle>("tenon.Program", {}),
                         machine = type_of<MachineHandle>("tenon.Machine", {});
@@ -95,7 +94,7 @@ std::unique_ptr<ValueInfo> value_info(const std::string& name, const SignatureTy
       v->dims.push_back(d.value);
       v->symbols.push_back(text_of(d.text));  // the unit lives as long as the program
     }
-    v->dims.push_back(0);  // so that rank 0 has a pointer too
+    v->dims.push_back(0);  // so that rank 0 also has a non-null pointer
     v->symbols.push_back({});
     v->info.dims = v->dims.data();
     v->info.symbols = v->symbols.data();
@@ -118,27 +117,27 @@ SignatureInfo signature_of(const vm::FunctionUnit& f) {
 template <class T>
 T& handle(const tenon_any* a, const char* what) {
   need(a != nullptr, what);
-  auto* object = view(a).as_object<T>();  // null also where the value says that it holds one
+  auto* object = view(a).as_object<T>();  // may be null even if the type index matches
   if (!object) throw Error(ErrorKind::Usage, what).found(type_name(view(a).type_index));
   return *object;
 }
 ProgramHandle& program_of(const tenon_any* a) {
-  return handle<ProgramHandle>(a, "this is no program");
+  return handle<ProgramHandle>(a, "not a program");
 }
 MachineHandle& machine_of(const tenon_any* a) {
-  return handle<MachineHandle>(a, "this is no machine");
+  return handle<MachineHandle>(a, "not a machine");
 }
 
-// -1 stands for no limit.
+// Maps -1 to `none`.
 int64_t or_none(int64_t v, int64_t none) {
-  need(v >= -1, "a limit is negative; -1 is none");
+  need(v >= -1, "a limit is negative; use -1 for none");
   return v == -1 ? none : v;
 }
 
 vm::ProgramOptions options_of(const tenon_load_options* given) {
   tenon_load_options load = TENON_LOAD_DEFAULTS;
   if (given) load = c_api::with_defaults(*given, load, sizeof load, "tenon_load_options");
-  need((load.flags & ~TENON_UNTRUSTED) == 0, "these are no flags of a program");
+  need((load.flags & ~TENON_UNTRUSTED) == 0, "unknown flags for loading a program");
   vm::register_builtins();
   vm::ProgramOptions options;
   options.trusted = !(load.flags & TENON_UNTRUSTED);
@@ -146,8 +145,8 @@ vm::ProgramOptions options_of(const tenon_load_options* given) {
   options.limits.deadline =
       std::chrono::nanoseconds(or_none(load.deadline_ns, options.limits.deadline.count()));
   options.limits.memory = static_cast<size_t>(or_none(load.memory, 0));
-  need(load.memory != 0, "a memory limit of 0 leaves nothing to load into; -1 is none");
-  need(load.modules || load.module_count == 0, "the modules are missing");
+  need(load.memory != 0, "the memory limit for loading is 0; use -1 for none");
+  need(load.modules || load.module_count == 0, "modules must not be NULL");
   for (size_t i = 0; i < load.module_count; ++i) {
     options.modules.push_back(c_api::take<Module>(load.modules + i, "this is not a module"));
   }
@@ -165,14 +164,14 @@ void give_program(tenon_any* out, Ref<Program> program) {
 
 const SignatureInfo& signature_named(const tenon_any* program, const char* function) {
   ProgramHandle& h = program_of(program);
-  need(function != nullptr, "a function's name is missing");
+  need(function != nullptr, "the function's name must not be NULL");
   return h.signatures[h.program->exported(function)];
 }
 
 void value_at(const std::vector<std::unique_ptr<ValueInfo>>& values, int32_t index,
               tenon_value_info* out) {
   if (index < 0 || static_cast<size_t>(index) >= values.size()) {
-    throw Error(ErrorKind::Usage, "there is no parameter or result of this number")
+    throw Error(ErrorKind::Usage, "a function has no parameter or result at this index")
         .found(cat(index))
         .expected(cat("a number below ", values.size()));
   }
@@ -189,11 +188,11 @@ vm::Limits limits_of(const tenon_limits& given) {
   l.fuel = or_none(limits.fuel, l.fuel);
   l.deadline = std::chrono::nanoseconds(or_none(limits.deadline_ns, l.deadline.count()));
   l.memory = static_cast<size_t>(or_none(limits.memory, 0));
-  need(limits.memory != 0, "a memory limit of 0 leaves no stack; -1 is none");
+  need(limits.memory != 0, "the memory limit of a call is 0; use -1 for none");
   l.depth = static_cast<uint32_t>(std::min<int64_t>(or_none(limits.depth, l.depth), 1 << 28));
   l.stack_bytes =
       static_cast<size_t>(or_none(limits.stack_bytes, static_cast<int64_t>(l.stack_bytes)));
-  need(limits.threads >= 0, "a number of threads is negative; 0 is all");
+  need(limits.threads >= 0, "the number of threads is negative; use 0 for all");
   l.threads = limits.threads;
   return l;
 }
@@ -208,7 +207,7 @@ int tenon_program_load(const char* path, tenon_any* out) {
 
 int tenon_program_load_with(const char* path, const tenon_load_options* options, tenon_any* out) {
   return guard([&] {
-    need(path && out, "a path or the place for the program is missing");
+    need(path && out, "path and out must not be NULL");
     give_program(out, Program::load(path, options_of(options)));
   });
 }
@@ -216,7 +215,7 @@ int tenon_program_load_with(const char* path, const tenon_load_options* options,
 int tenon_program_from_bytes(const void* data, size_t size, const tenon_load_options* options,
                              tenon_any* out) {
   return guard([&] {
-    need((data || size == 0) && out, "bytes or the place for the program are missing");
+    need((data || size == 0) && out, "data and out must not be NULL");
     give_program(out,
                  Program::load_bytes({static_cast<const char*>(data), size}, options_of(options)));
   });
@@ -224,7 +223,7 @@ int tenon_program_from_bytes(const void* data, size_t size, const tenon_load_opt
 
 int tenon_program_functions(const tenon_any* program, tenon_any* out) {
   return guard([&] {
-    need(out != nullptr, "the place for the names is missing");
+    need(out != nullptr, "out must not be NULL");
     Array<Any> names;
     for (const vm::FunctionUnit& f : program_of(program).program->unit().functions) {
       if (f.exported) names.push_back(Any(f.name));
@@ -245,7 +244,7 @@ int tenon_program_signature(const tenon_any* program, const char* function, int3
 int tenon_program_param(const tenon_any* program, const char* function, int32_t index,
                         tenon_value_info* out) {
   return guard([&] {
-    need(out != nullptr, "the place for the answer is missing");
+    need(out != nullptr, "out must not be NULL");
     value_at(signature_named(program, function).params, index, out);
   });
 }
@@ -253,14 +252,14 @@ int tenon_program_param(const tenon_any* program, const char* function, int32_t 
 int tenon_program_result(const tenon_any* program, const char* function, int32_t index,
                          tenon_value_info* out) {
   return guard([&] {
-    need(out != nullptr, "the place for the answer is missing");
+    need(out != nullptr, "out must not be NULL");
     value_at(signature_named(program, function).results, index, out);
   });
 }
 
 int tenon_machine_create(const tenon_any* program, tenon_any* out) {
   return guard([&] {
-    need(out != nullptr, "the place for the machine is missing");
+    need(out != nullptr, "out must not be NULL");
     auto machine = std::make_unique<Machine>(program_of(program).program);
     give(out, Any(Ref<Object>(make<MachineHandle>(std::move(machine)))));
   });
@@ -269,7 +268,7 @@ int tenon_machine_create(const tenon_any* program, tenon_any* out) {
 int tenon_program_function(const tenon_any* program, const char* name, const tenon_limits* limits,
                            tenon_any* out) {
   return guard([&] {
-    need(name && out, "a function's name or the place for it is missing");
+    need(name && out, "name and out must not be NULL");
     const Program& p = *program_of(program).program;
     give(out, Any(p.function(name, limits ? limits_of(*limits) : vm::Limits())));
   });
@@ -277,7 +276,7 @@ int tenon_program_function(const tenon_any* program, const char* name, const ten
 
 int tenon_program_module(const tenon_any* program, const tenon_limits* limits, tenon_any* out) {
   return guard([&] {
-    need(out, "the place for the module is missing");
+    need(out, "out must not be NULL");
     const Program& p = *program_of(program).program;
     give(out, p.module(limits ? limits_of(*limits) : vm::Limits()));
   });
@@ -287,7 +286,7 @@ int tenon_function_cancel(const tenon_any* function) {
   return guard([&] {
     const bool is_function = c_api::object_in<FunctionObj>(function) != nullptr;
     auto* closure = is_function ? vm::ClosureObj::of_program(view(function), nullptr) : nullptr;
-    need(closure != nullptr, "this is no function of a program");
+    need(closure != nullptr, "not a function of a program");
     closure->cancel();
   });
 }
@@ -295,9 +294,10 @@ int tenon_function_cancel(const tenon_any* function) {
 int tenon_machine_call(const tenon_any* machine, const char* function, const tenon_any* args,
                        int32_t n, tenon_any* result) {
   return guard([&] {
-    need(function && result && n >= 0 && (args || n == 0), "part of the call is missing");
+    need(function && result && n >= 0 && (args || n == 0),
+         "function, args and result must not be NULL");
     std::span<const AnyView> views(reinterpret_cast<const AnyView*>(args), static_cast<size_t>(n));
-    // A function that the call runs may release the caller's hold on the machine.
+    // A packed function called here may release the caller's reference to the machine.
     const Ref<MachineHandle> held(&machine_of(machine));
     give(result, held->machine->call(function, views));
   });
@@ -305,7 +305,7 @@ int tenon_machine_call(const tenon_any* machine, const char* function, const ten
 
 int tenon_machine_set_limits(const tenon_any* machine, const tenon_limits* limits) {
   return guard([&] {
-    need(limits != nullptr, "the limits are missing");
+    need(limits != nullptr, "limits must not be NULL");
     machine_of(machine).machine->set_limits(limits_of(*limits));
   });
 }

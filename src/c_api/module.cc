@@ -20,7 +20,7 @@ using c_api::object_in;
 using c_api::take;
 using c_api::view;
 
-// The table of a value's type; null when it has none.
+// The TypeInfo of a value's type; null if it has none.
 const TypeInfo* table_of(const tenon_any* value) {
   return value && value->v.object && value->type_index >= TENON_ARRAY
              ? find_type(value->v.object->type_index)
@@ -39,13 +39,13 @@ std::vector<const Field*> visible_fields(const tenon_any* value) {
 
 const MapObj& map_of(const tenon_any* value) {
   const auto* map = object_in<MapObj>(value);
-  if (!map) throw Error(ErrorKind::Usage, "this is not a map");
+  if (!map) throw Error(ErrorKind::Usage, "not a map");
   return *map;
 }
 
 Module module_of(const tenon_any* value) {
-  need(object_in<ModuleObj>(value), "this is not a module");
-  return take<Module>(value, "this is not a module");
+  need(object_in<ModuleObj>(value), "not a module");
+  return take<Module>(value, "not a module");
 }
 
 }  // namespace
@@ -54,8 +54,7 @@ extern "C" {
 
 int tenon_map_create(const tenon_any* keys, const tenon_any* values, size_t size, tenon_any* out) {
   return guard([&] {
-    need(out && (size == 0 || (keys && values)),
-         "keys, values or the place for the map is missing");
+    need(out && (size == 0 || (keys && values)), "keys, values and out must not be NULL");
     Map<Any, Any> map;
     for (size_t i = 0; i < size; ++i) map.set(admit(view(keys + i)), admit(view(values + i)));
     give(out, Any(map));
@@ -70,7 +69,7 @@ int64_t tenon_map_size(const tenon_any* value) {
 int tenon_map_get(const tenon_any* map, const tenon_any* key, tenon_any* out) {
   int found = 0;
   const int code = guard([&] {
-    need(key && out, "the key or the place for its value is missing");
+    need(key && out, "key and out must not be NULL");
     const MapObj& m = map_of(map);
     const Map<Any, Any> values{Ref<Object>(const_cast<MapObj*>(&m))};
     const Any wanted = admit(view(key));
@@ -86,7 +85,7 @@ int tenon_map_entry(const tenon_any* map, size_t index, tenon_any* key, tenon_an
   return guard([&] {
     const MapObj& m = map_of(map);
     if (index >= m.entries.size()) {
-      throw Error(ErrorKind::Usage, "there is no entry of this number")
+      throw Error(ErrorKind::Usage, "a map has no entry at this index")
           .found(cat(index))
           .expected(cat("a number below ", m.entries.size()));
     }
@@ -98,14 +97,14 @@ int tenon_map_entry(const tenon_any* map, size_t index, tenon_any* key, tenon_an
 
 int tenon_type_key(const tenon_any* value, tenon_any* out) {
   return guard([&] {
-    need(value && out, "the value or the place for its type is missing");
+    need(value && out, "value and out must not be NULL");
     give(out, Any(type_name(value->type_index)));
   });
 }
 
 int tenon_object_fields(const tenon_any* object, tenon_any* out) {
   return guard([&] {
-    need(object && out, "the object or the place for its fields is missing");
+    need(object && out, "object and out must not be NULL");
     Array<String> names;
     for (const Field* field : visible_fields(object)) names.push_back(String(field->name));
     give(out, Any(names));
@@ -114,7 +113,7 @@ int tenon_object_fields(const tenon_any* object, tenon_any* out) {
 
 int tenon_object_field(const tenon_any* object, const char* field, tenon_any* out) {
   return guard([&] {
-    need(object && field && out, "the object, the field's name or the place for it is missing");
+    need(object && field && out, "object, field and out must not be NULL");
     std::vector<std::string> names;
     for (const Field* known : visible_fields(object)) {
       if (std::strcmp(known->name, field) == 0) {
@@ -124,14 +123,14 @@ int tenon_object_field(const tenon_any* object, const char* field, tenon_any* ou
     }
     throw Error(ErrorKind::Usage,
                 cat(type_name(object->type_index), " has no field ", quoted(field)))
-        .expected(names.empty() ? "nothing: it has no fields" : join(names, ", "));
+        .expected(names.empty() ? "no field: the type has none" : join(names, ", "));
   });
 }
 
 int tenon_any_equal(const tenon_any* a, const tenon_any* b) {
   int equal = 0;
   const int code = guard([&] {
-    need(a && b, "a value is missing");
+    need(a && b, "a and b must not be NULL");
     equal = structural_equal(admit(view(a)), admit(view(b))) ? 1 : 0;
   });
   return code == 0 ? equal : -1;
@@ -139,13 +138,11 @@ int tenon_any_equal(const tenon_any* a, const tenon_any* b) {
 
 int tenon_module_create(const char* name, const tenon_any* functions, tenon_any* out) {
   return guard([&] {
-    need(name && functions && out,
-         "the name, the functions or the place for the module is missing");
-    const auto given =
-        take<Map<String, Function>>(functions, "this is not a map from names to functions");
+    need(name && functions && out, "name, functions and out must not be NULL");
+    const auto given = take<Map<String, Function>>(functions, "not a map from names to functions");
     std::vector<std::string> names;
     for (const auto& [key, function] : given) {
-      need(static_cast<bool>(function), "a function of the module is none");
+      need(static_cast<bool>(function), "a function of the module is None");
       names.push_back(key.str());
     }
     give(out, Module(
@@ -160,7 +157,7 @@ int tenon_module_create(const char* name, const tenon_any* functions, tenon_any*
 
 int tenon_module_functions(const tenon_any* module, tenon_any* out) {
   return guard([&] {
-    need(out, "the place for the names is missing");
+    need(out, "out must not be NULL");
     Array<String> names;
     for (const std::string& name : module_of(module).get()->names) names.push_back(String(name));
     give(out, Any(names));
@@ -169,7 +166,7 @@ int tenon_module_functions(const tenon_any* module, tenon_any* out) {
 
 int tenon_module_function(const tenon_any* module, const char* name, tenon_any* out) {
   return guard([&] {
-    need(name && out, "the function's name or the place for it is missing");
+    need(name && out, "name and out must not be NULL");
     give(out, module_of(module).at(name));
   });
 }
@@ -181,10 +178,10 @@ int tenon_module_import(const tenon_any* module, const tenon_any* imported) {
 int tenon_library_load(const char* name, const char* const* search, size_t folders,
                        tenon_any* out) {
   return guard([&] {
-    need(name && (search || folders == 0), "the library's name or a folder is missing");
+    need(name && (search || folders == 0), "name and search must not be NULL");
     std::vector<std::string> all{c_api::own_folder()};
     for (size_t i = 0; i < folders; ++i) {
-      need(search[i], "a folder is missing");
+      need(search[i], "a folder of search must not be NULL");
       all.emplace_back(search[i]);
     }
     Module library = load_library(name, all);

@@ -24,11 +24,11 @@ using c_api::object_in;
 using c_api::take;
 using c_api::view;
 
-// Arguments from outside, admitted; of the usual few no memory is taken.
+// Arguments from outside, admitted. The first few need no allocation.
 class Arguments {
  public:
   Arguments(const tenon_any* args, int32_t n) {
-    need(n >= 0 && (n == 0 || args), "arguments are missing");
+    need(n >= 0 && (n == 0 || args), "args must not be NULL, nor n negative");
     if (n > kInline) many_.resize(static_cast<size_t>(n));
     data_ = n > kInline ? many_.data() : few_;
     for (int32_t i = 0; i < n; ++i) data_[i] = admit(view(args + i));
@@ -75,26 +75,26 @@ void tenon_any_release(tenon_any* value) {
 }
 int tenon_any_copy(const tenon_any* value, tenon_any* out) {
   return guard([&] {
-    need(value && out, "a value is missing");
+    need(value && out, "value and out must not be NULL");
     give(out, admit(view(value)));
   });
 }
 int tenon_any_repr(const tenon_any* value, tenon_any* out) {
   return guard([&] {
-    need(value && out, "a value is missing");
+    need(value && out, "value and out must not be NULL");
     give(out, Any(repr(admit(view(value)))));
   });
 }
 
 int tenon_string_create(const char* data, size_t size, tenon_any* out) {
   return guard([&] {
-    need((data || size == 0) && out, "a string's data is missing");
+    need((data || size == 0) && out, "data and out must not be NULL");
     give(out, String(std::string_view(data ? data : "", size)));
   });
 }
 int tenon_bytes_create(const void* data, size_t size, tenon_any* out) {
   return guard([&] {
-    need((data || size == 0) && out, "the data of bytes is missing");
+    need((data || size == 0) && out, "data and out must not be NULL");
     give(out, Bytes(std::string_view(data ? static_cast<const char*>(data) : "", size)));
   });
 }
@@ -107,7 +107,7 @@ tenon_text tenon_string_view(const tenon_any* value) {
 
 int tenon_shape_create(const int64_t* dims, size_t rank, tenon_any* out) {
   return guard([&] {
-    need((dims || rank == 0) && out, "a shape's dimensions are missing");
+    need((dims || rank == 0) && out, "dims and out must not be NULL");
     give(out, Shape(std::span(dims, rank)));
   });
 }
@@ -119,7 +119,7 @@ const int64_t* tenon_shape_view(const tenon_any* value, size_t* rank) {
 
 int tenon_array_create(const tenon_any* items, size_t size, tenon_any* out) {
   return guard([&] {
-    need((items || size == 0) && out, "an array's items are missing");
+    need((items || size == 0) && out, "items and out must not be NULL");
     Array<Any> array;
     array.reserve(size);
     for (size_t i = 0; i < size; ++i) array.push_back(admit(view(items + i)));
@@ -132,8 +132,8 @@ int64_t tenon_array_size(const tenon_any* value) {
 }
 int tenon_array_get(const tenon_any* value, size_t index, tenon_any* out) {
   return guard([&] {
-    auto array = take<Array<Any>>(value, "an element is asked of what is no array");
-    need(out, "a place for the result is missing");
+    auto array = take<Array<Any>>(value, "not an array");
+    need(out, "out must not be NULL");
     if (index >= array.size()) {
       throw Error(ErrorKind::Usage, cat("element ", index, " of an array of ", array.size()));
     }
@@ -144,34 +144,34 @@ int tenon_array_get(const tenon_any* value, size_t index, tenon_any* out) {
 int tenon_tensor_from_dlpack(DLManagedTensor* tensor, int read_only, tenon_any* out) {
   return guard([&] {
     Tensor t = Tensor::from_dlpack(tensor, read_only != 0);
-    need(out, "a place for the result is missing");
+    need(out, "out must not be NULL");
     give(out, t);
   });
 }
 int tenon_tensor_from_dlpack_versioned(DLManagedTensorVersioned* tensor, tenon_any* out) {
   return guard([&] {
     Tensor t = Tensor::from_dlpack(tensor);
-    need(out, "a place for the result is missing");
+    need(out, "out must not be NULL");
     give(out, t);
   });
 }
 int tenon_tensor_to_dlpack(const tenon_any* tensor, DLManagedTensor** out) {
   return guard([&] {
-    need(out, "a place for the result is missing");
-    *out = take<Tensor>(tensor, "a DLPack tensor is asked of what is no tensor").to_dlpack();
+    need(out, "out must not be NULL");
+    *out = take<Tensor>(tensor, "not a tensor").to_dlpack();
   });
 }
 int tenon_tensor_to_dlpack_versioned(const tenon_any* tensor, DLManagedTensorVersioned** out) {
   return guard([&] {
-    need(out, "a place for the result is missing");
-    *out =
-        take<Tensor>(tensor, "a DLPack tensor is asked of what is no tensor").to_dlpack_versioned();
+    need(out, "out must not be NULL");
+    *out = take<Tensor>(tensor, "not a tensor").to_dlpack_versioned();
   });
 }
 int tenon_tensor_create(const int64_t* shape, int32_t rank, DLDataType dtype, DLDevice device,
                         tenon_any* out) {
   return guard([&] {
-    need(rank >= 0 && (shape || rank == 0) && out, "a tensor's shape is missing");
+    need(rank >= 0 && (shape || rank == 0) && out,
+         "shape and out must not be NULL, nor rank negative");
     if (rank > kMaxRank) {
       throw Error(ErrorKind::Usage, "a tensor has too many dimensions")
           .found(cat(rank))
@@ -179,7 +179,7 @@ int tenon_tensor_create(const int64_t* shape, int32_t rank, DLDataType dtype, DL
     }
     DataType t = dtype;
     if (!is_tensor_dtype(t)) {
-      throw Error(ErrorKind::Unsupported, cat("elements of type ", to_text(t)));
+      throw Error(ErrorKind::Unsupported, cat("a tensor can't have elements of type ", to_text(t)));
     }
     give(out, allocate_tensor(std::span(shape, static_cast<size_t>(rank)), t, device));
   });
@@ -202,8 +202,9 @@ int32_t tenon_function_threads(void) {
 
 int tenon_threads_lend(tenon_threads_run run, int32_t (*count)(void), int32_t flags) {
   return guard([&] {
-    need(!run == !count, "threads to lend need both functions, or neither");
-    // Loops may still use an earlier team, so that none is ever freed; one lent again is found.
+    need(!run == !count, "run and count must both be functions or both be NULL");
+    // Loops may still use an earlier team, so teams are never freed; one that is lent again is
+    // reused.
     static std::mutex mutex;
     static auto* const teams = new std::deque<ThreadTeam>;
     static bool chosen = false;
@@ -220,7 +221,7 @@ int tenon_threads_lend(tenon_threads_run run, int32_t (*count)(void), int32_t fl
 int tenon_function_create(tenon_packed_call call, void* context, void (*release)(void* context),
                           tenon_any* out) {
   return guard([&] {
-    need(call && out, "a function needs something to call");
+    need(call && out, "call and out must not be NULL");
     give(out, Function::from_c(reinterpret_cast<PackedCall>(call), context, release));
   });
 }
@@ -228,7 +229,7 @@ int tenon_function_call(const tenon_any* function, const tenon_any* args, int32_
                         tenon_any* result) {
   int code = 0;
   int guarded = guard([&] {
-    Function f = take<Function>(function, "what is called is no function");
+    Function f = take<Function>(function, "the called value is not a function");
     Arguments arguments(args, n);
     Any value;
     code = f.call(arguments.data(), n, &value);
@@ -239,18 +240,18 @@ int tenon_function_call(const tenon_any* function, const tenon_any* args, int32_
 
 int tenon_function_register(const char* name, const tenon_any* function, int32_t flags) {
   return guard([&] {
-    need(name, "a function's name is missing");
+    need(name, "name must not be NULL");
     FunctionFlags f;
     f.for_files = (flags & TENON_FOR_FILES) != 0;
     f.at_program_start = (flags & TENON_AT_PROGRAM_START) != 0;
     f.at_program_end = (flags & TENON_AT_PROGRAM_END) != 0;
-    register_function(name, take<Function>(function, "what is registered is no function"), f,
+    register_function(name, take<Function>(function, "the registered value is not a function"), f,
                       (flags & TENON_REPLACE) != 0);
   });
 }
 int tenon_function_find(const char* name, tenon_any* out) {
   return guard([&] {
-    need(name && out, "a function's name is missing");
+    need(name && out, "name and out must not be NULL");
     give(out, function_named(name));
   });
 }
@@ -278,7 +279,7 @@ void tenon_error_set(int32_t kind, const char* message) {
 int tenon_error_restore(const tenon_any* error) {
   return guard([&] {
     const ErrorObj* e = object_in<ErrorObj>(error);
-    need(e, "what is to wait is no error");
+    need(e, "not an error");
     set_error_object(Ref<ErrorObj>(const_cast<ErrorObj*>(e)));
   });
 }
@@ -293,7 +294,7 @@ tenon_text tenon_error_message(const tenon_any* error) {
 int tenon_error_text(const tenon_any* error, tenon_any* out) {
   return guard([&] {
     const ErrorObj* e = object_in<ErrorObj>(error);
-    need(e && out, "what is to be told is no error");
+    need(e && out, "not an error, or out is NULL");
     give(out, Any(error_of(*e).render()));
   });
 }

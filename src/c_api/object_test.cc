@@ -122,7 +122,7 @@ TEST(CApi, ArgumentsFromOutsideAreCopiedOrRefused) {
   EXPECT_NE(std::string(tenon_last_error()).find("a bare DLTensor*"), std::string::npos);
   EXPECT_EQ(tenon_function_call(&raw, nullptr, 0, result), -1);
   EXPECT_EQ(tenon_function_call(&function, nullptr, 1, result), -1);
-  EXPECT_STREQ(tenon_last_error(), "error: arguments are missing");
+  EXPECT_STREQ(tenon_last_error(), "error: args must not be NULL, nor n negative");
 }
 
 TEST(CApi, ManyArgumentsArePassed) {
@@ -152,7 +152,7 @@ TEST(CApi, AHostFunctionsResultIsAdmitted) {
   ASSERT_EQ(tenon_function_create(returns_unknown, nullptr, nullptr, function), 0);
   Out result;
   EXPECT_EQ(tenon_function_call(function, nullptr, 0, result), -1);
-  EXPECT_NE(std::string(tenon_last_error()).find("doesn't take"), std::string::npos);
+  EXPECT_NE(std::string(tenon_last_error()).find("doesn't accept"), std::string::npos);
 }
 
 TEST(CApi, AForeignFunctionIsWrapped) {
@@ -261,8 +261,8 @@ TEST(CApi, AFunctionThatFailsSilentlyIsSaidToHave) {
   tenon_error_set(TENON_ERROR_USAGE, "an older error");
   EXPECT_EQ(tenon_function_call(function, nullptr, 0, result), -1);
   EXPECT_STREQ(tenon_last_error(),
-               "error: a function of the host failed without saying why\n"
-               "  help: it has to leave an error before it returns non-zero");
+               "error: a function of the host failed without setting an error\n"
+               "  help: call tenon_error_set before returning non-zero");
   EXPECT_EQ(tenon_last_error(), nullptr);
 }
 
@@ -317,7 +317,7 @@ TEST(CApi, LendsThreads) {
   asked = 0, sum();
   EXPECT_EQ(asked, 0);
   EXPECT_EQ(tenon_threads_lend(run, nullptr, 0), -1);
-  EXPECT_STREQ(tenon_last_error(), "error: threads to lend need both functions, or neither");
+  EXPECT_STREQ(tenon_last_error(), "error: run and count must both be functions or both be NULL");
   EXPECT_EQ(tenon_threads_lend(nullptr, nullptr, TENON_REPLACE), 0);
   EXPECT_EQ(thread_team().run, run_on_pool);
   EXPECT_EQ(tenon_threads_lend(run, count, 0), 0);  // that was a choice, too

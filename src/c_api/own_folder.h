@@ -1,4 +1,4 @@
-// Where the shared object of this code lies: libraries lie beside it.
+// The folder of the shared object that contains this code; Tenon's libraries lie beside it.
 #pragma once
 
 #include <string>

@@ -1,6 +1,6 @@
-// CallContext: what functions below the machine find of the call that they work for: whether it
-// should stop, and memory under its limit. The machine sets it for its thread while a call runs;
-// parallel loops carry it to the threads that help.
+// CallContext: how code below the machine learns about the running call: whether it should stop,
+// and memory under its limit. The machine sets it for its thread while a call runs; parallel loops
+// set it on their worker threads.
 #pragma once
 
 #include <cstddef>
@@ -11,32 +11,33 @@
 
 namespace tenon {
 
-// The byte that poisoning writes: floats of it are NaN, integers -1 or the largest of their type.
+// The byte that poisoning writes: as a float it reads as NaN, as an integer as -1 or the largest
+// value.
 inline constexpr int kPoison = 0xff;
 
 class CallContext : public MemoryAccount {
  public:
-  // Of this thread; null when it works for no call.
+  // This thread's context; null outside of a call.
   static CallContext* current();
 
-  // Throws when the call was cancelled or its deadline has passed. Any thread.
+  // Throws if the call was cancelled or its deadline has passed. Thread-safe.
   virtual void poll() = 0;
-  // Memory on the CPU that counts for the call's limit; null on the threads that help.
+  // CPU memory that counts for the call's limit; null on worker threads.
   virtual Ref<StorageObj> allocate(size_t bytes, size_t alignment) = 0;
   // The byte that new memory is filled with before the program may read it: kPoison when poisoning,
-  // 0 for a program that isn't trusted, which is to see nothing that others left there; none else.
+  // 0 for an untrusted program, which must not see other data; otherwise none.
   virtual std::optional<int> fill_byte() const { return std::nullopt; }
-  // Whether functions may change the tensor: only what the call itself allocated is the program's.
+  // Whether functions may modify the tensor: only if the running call allocated it.
   virtual bool may_write(const Tensor& tensor) const = 0;
-  // Whether memory is filled with kPoison once what lay there is dead.
+  // Whether memory is filled with kPoison after its last use.
   virtual bool poisons() const { return false; }
 
-  // An argument of `function`, the object whose packed call this is, to change: moved out of the
-  // program's register where the call is its last use, so that it may be changed in place; else
-  // shared. args[i] is not to be looked at afterwards.
+  // Takes argument i of `function`, the object being called, in order to modify it. The value is
+  // moved out of the program's register if this call is its last use, so that it may be modified in
+  // place; otherwise it is shared. args[i] must not be used afterwards.
   virtual Any take(const Object* function, const AnyView* args, int32_t i);
 
-  // Makes a context the thread's current one for as long as it lives.
+  // Makes a context current on this thread for as long as it lives.
   class Scope {
    public:
     explicit Scope(CallContext* context);
@@ -52,15 +53,14 @@ class CallContext : public MemoryAccount {
   ~CallContext() = default;
 };
 
-// Throws when the call that this thread works for should stop; for functions that take long.
+// Throws if this thread's call should stop; for functions that take long.
 void poll();
 
-// Asks that now and then: for inner loops, each step a subtraction.
+// Polls at intervals, for inner loops: each step costs a subtraction.
 class Ticker {
  public:
   void tick() { take(1); }
-  // A step that copies so many bytes; more than a few megabytes are better copied in parts
-  // (bulk.h).
+  // Counts a step that copies `bytes`; copy more than a few megabytes in parts (bulk.h).
   void tick(size_t bytes) { take(1 + static_cast<int64_t>(bytes / kBytesPerStep)); }
 
  private:

@@ -13,7 +13,7 @@ int32_t count() {
 
 void* allocate(int32_t, size_t bytes, size_t alignment) {
   if (alignment < kDataAlignment) alignment = kDataAlignment;
-  size_t rounded;  // aligned_alloc wants a multiple of the alignment
+  size_t rounded;  // aligned_alloc requires a multiple of the alignment
   if (__builtin_add_overflow(bytes, alignment - 1, &rounded)) return nullptr;
   rounded &= ~(alignment - 1);
   return std::aligned_alloc(alignment, rounded ? rounded : alignment);

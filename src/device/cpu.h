@@ -1,4 +1,4 @@
-// The CPU as a device: 64-byte aligned memory from the C library; copies are done when they return.
+// The CPU as a device: 64-byte aligned memory from the C library; copies are synchronous.
 #pragma once
 
 #include "device/device.h"

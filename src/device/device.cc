@@ -71,8 +71,8 @@ Ref<StorageObj> allocate_storage(size_t bytes, DLDevice device) {
 Tensor allocate_tensor(std::span<const int64_t> shape, DataType dtype, DLDevice device) {
   auto bytes = byte_count(shape, dtype);
   if (!bytes) {
-    throw Error(ErrorKind::Runtime,
-                cat("a tensor ", tensor_type_text(dtype, shape), " has no size"));
+    throw Error(ErrorKind::Runtime, cat("a tensor ", tensor_type_text(dtype, shape),
+                                        " is too large or has a negative size"));
   }
   return Tensor::over(allocate_storage(static_cast<size_t>(*bytes), device), 0, dtype, shape);
 }
@@ -90,7 +90,7 @@ void copy_tensor(const Tensor& from, const Tensor& to) {
   }
   if (to.read_only()) throw Error(ErrorKind::Usage, "the target of a copy is read-only");
   if (!same_device && !is_host(from.device()) && !is_host(to.device())) {
-    throw Error(ErrorKind::Usage, cat("no copy goes from ", to_text(from.device()), " to ",
+    throw Error(ErrorKind::Usage, cat("can't copy from ", to_text(from.device()), " to ",
                                       to_text(to.device()), " directly"))
         .help("copy through the host");
   }
@@ -100,7 +100,7 @@ void copy_tensor(const Tensor& from, const Tensor& to) {
   if (bytes == 0) return;
   auto* target = static_cast<char*>(to.data());
   const auto* source = static_cast<const char*>(from.data());
-  // Two tensors on the host may overlap, which a copy of the whole allows and one in parts doesn't.
+  // Two tensors on the host may overlap, which is only safe when the whole is copied at once.
   const bool whole = target < source + bytes && source < target + bytes;
   auto copy = [&](size_t at, size_t n) {
     if (table.copy(device.device_id, target + at, source + at, n) != 0) throw take_error();

@@ -49,11 +49,11 @@ namespace {
 
 constexpr int32_t kMostThreads = 1024;
 constexpr int32_t kMostShares = 64;
-constexpr int64_t kSlices = 4;  // a share is taken in about so many portions
+constexpr int64_t kSlices = 4;  // portions per share, roughly
 
-// A loop in progress: every thread that takes part calls `work`. Each begins with a share of its
-// own, the same part of the range in loop after loop: what one loop wrote, the next reads from the
-// same processor's cache. Who is done helps the others.
+// A loop in progress: every participating thread calls `work`. Each starts with its own share, the
+// same part of the range in every loop, so that it reads what the previous loop wrote from its
+// processor's cache. A thread that is done helps the others.
 class Progress {
  public:
   Progress(const ParallelLoop& loop, int64_t grain, int64_t chunks, int32_t threads)
@@ -71,20 +71,20 @@ class Progress {
     }
   }
 
-  // As many chunks as nobody else has taken.
+  // Runs chunks until none are left.
   void work(int32_t place) {
     struct Inside {
       bool outer = std::exchange(inside_loop, true);
       ~Inside() { inside_loop = outer; }
     } inside;
     CallContext::Scope scope(call_);
-    const auto own = static_cast<uint32_t>(place);  // a host's, any number
+    const auto own = static_cast<uint32_t>(place);  // from a host, so any number
     for (uint32_t i = 0; i < count_; ++i) {
       if (!take_all(shares_[(own % count_ + i) % count_])) return;
     }
   }
 
-  // When all threads have left.
+  // Called after all threads have left.
   int finish() {
     if (error_code_ != 0) set_error_object(std::move(error_));
     return error_code_;
@@ -96,7 +96,7 @@ class Progress {
     int64_t end;
   };
 
-  // False when the loop has failed.
+  // Returns false if the loop has failed.
   bool take_all(Share& share) {
     while (!failed_.load(std::memory_order_relaxed)) {
       const int64_t first = share.next.fetch_add(portion_, std::memory_order_relaxed);
@@ -118,9 +118,9 @@ class Progress {
     const int64_t end = last == chunks_ ? loop_.n : last * grain_;
     int code;
     try {
-      poll();  // portions of what is left follow each other for as long as the loop takes
+      poll();  // so that the loop is interrupted between portions
       code = loop_.body(loop_.context, begin, end);
-    } catch (...) {  // a worker has nobody above it who could catch
+    } catch (...) {  // nothing above a worker could catch it
       code = set_current_exception();
     }
     if (code == 0) return true;
@@ -138,12 +138,12 @@ class Progress {
   CallContext* const call_;
   const int64_t grain_, chunks_;
   const uint32_t count_;                   // of shares
-  const int64_t portion_;                  // chunks that are taken at once
+  const int64_t portion_;                  // chunks taken at once
   std::array<Share, kMostShares> shares_;  // the first count_
 
   std::atomic<bool> failed_{false};
   std::mutex error_mutex_;
-  int64_t error_at_ = 0;  // the range of the kept error begins here
+  int64_t error_at_ = 0;  // start of the range whose error is kept
   int error_code_ = 0;
   Ref<ErrorObj> error_;
 };

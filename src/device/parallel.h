@@ -1,9 +1,9 @@
-// parallel_for: the one way that anything in Tenon uses several threads.
+// parallel_for: the only way that Tenon uses several threads.
 //
-// A range [0, n) is cut into chunks of `grain` indices (the last may be shorter). A body gets whole
-// chunks, several in a row when that is cheaper, or with `each_chunk` exactly one: then what it
-// sees doesn't depend on the number of threads. The calling thread works too; a body that calls
-// parallel_for again runs it alone. A host, or a library, with threads of its own can lend them.
+// A range [0, n) is split into chunks of `grain` indices (the last may be shorter). A body gets
+// whole chunks: several consecutive ones when that is cheaper or, with `each_chunk`, exactly one,
+// so that its view doesn't depend on the number of threads. The calling thread takes part; a nested
+// parallel_for runs on its thread alone. A host or a library can lend its threads.
 #pragma once
 
 #include <cstdint>
@@ -11,38 +11,37 @@
 
 namespace tenon {
 
-// Handles [begin, end). Non-zero stops the loop soon; an error then waits on the thread that ran it
-// and is moved to the caller's.
+// Handles [begin, end). A non-zero result stops the loop soon; the error waiting on the thread that
+// ran the body is moved to the calling thread.
 using ParallelBody = int (*)(void* context, int64_t begin, int64_t end);
 
 struct ParallelLoop {
   int64_t n = 0;
   int64_t grain = 1;  // at least 1
   bool each_chunk = false;
-  int32_t threads = 0;  // at most so many; 0 for this thread's setting
+  int32_t threads = 0;  // the most to use; 0 for this thread's setting
   ParallelBody body = nullptr;
   void* context = nullptr;
 };
 
-// Where the threads of loops come from; what a loop is (chunks, errors, nesting) is the same for
-// all.
+// The source of a loop's threads. Chunks, errors and nesting are the same for all teams.
 struct ThreadTeam {
-  // Calls work(context, place) here and on up to threads - 1 others at once, and returns when all
-  // of them have returned. Fewer is right too, the caller alone even: what one doesn't do, another
-  // does. `place`, 0 or more, is better the same for a thread each time, and another than the
-  // others'. `work` throws nothing.
+  // Calls work(context, place) on this thread and on up to threads - 1 others concurrently, and
+  // returns when all of these calls have returned. Fewer threads are allowed, even the caller
+  // alone: the others do the remaining work. `place`, 0 or more, should be the same for a thread
+  // each time and different from the others'. `work` throws nothing.
   void (*run)(void (*work)(void* context, int32_t place), void* context, int32_t threads);
-  int32_t (*thread_count)();  // that a loop may use by default
+  int32_t (*thread_count)();  // threads that a loop uses by default
 };
 
-// The pool of this process is the default. The team must live for ever.
+// By default the pool of this process. The team must never be destroyed.
 const ThreadTeam& thread_team();
-void set_thread_team(const ThreadTeam* team);  // null: the default again
+void set_thread_team(const ThreadTeam* team);  // null restores the default
 
-// The threads that the affinity mask and the cgroup's quota allow; at least 1.
+// The number of threads that the affinity mask and the cgroup's quota allow; at least 1.
 int32_t available_threads();
 
-// Sets how many threads loops on this thread may use; 0 for all that are available.
+// Sets how many threads loops on this thread may use; 0 for all available.
 class ThreadsScope {
  public:
   explicit ThreadsScope(int32_t threads);
@@ -52,13 +51,13 @@ class ThreadsScope {
  private:
   int32_t before_;
 };
-int32_t threads_in_scope();  // the setting; without one, all that are available
+int32_t threads_in_scope();  // the setting; if there is none, all available
 
-// Runs the loop; 0, or the code of the failed body with the lowest range among those that ran: its
-// error waits on this thread. Nothing is thrown, whatever the team does. The threads that help work
-// for the same call (call_context.h) as this one.
+// Runs the loop. Returns 0, or the code of the failed body with the lowest range among those that
+// ran, whose error then waits on this thread. Never throws, whatever the team does. Worker threads
+// have the same call context (call_context.h) as this one.
 int try_parallel(const ParallelLoop& loop) noexcept;
-// The same, and throws the error. Inside `f(begin, end)` exceptions may be thrown.
+// The same, but throws the error. `f(begin, end)` may throw.
 void run_parallel(const ParallelLoop& loop);
 
 namespace detail {

@@ -122,7 +122,7 @@ TEST(Parallel, AnErrorReachesTheCaller) {
       EXPECT_EQ(e.kind(), ErrorKind::Usage);
     }
     EXPECT_FALSE(has_error());
-    int64_t after = 0;  // the pool goes on
+    int64_t after = 0;  // the pool still works
     ThreadsScope one(1);
     parallel_for(10, 1, [&](int64_t b, int64_t e) { after += e - b; });
     EXPECT_EQ(after, 10);
@@ -166,7 +166,7 @@ TEST(Parallel, AChildOfAForkGetsThreadsOfItsOwn) {
   EXPECT_EQ(status, 0);
 }
 
-// A body of a kind that must not throw, and does.
+// A body that must not throw, but does.
 TEST(Parallel, ABodyThatThrowsIsAnErrorOfTheLoop) {
   ThreadsScope scope(2);
   ParallelLoop loop;
@@ -178,7 +178,7 @@ TEST(Parallel, ABodyThatThrowsIsAnErrorOfTheLoop) {
     EXPECT_NE(try_parallel(loop), 0);
     EXPECT_EQ(take_error().message(), "out of memory");
   }
-  // The thread still uses others: nothing thinks that it is inside of a loop.
+  // The thread still uses others: it no longer counts as inside a loop.
   std::atomic<int> here{0}, elsewhere{0};
   const std::thread::id caller = std::this_thread::get_id();
   for (int i = 0; i < 1000 && elsewhere == 0; ++i) {
@@ -251,7 +251,7 @@ TEST(Parallel, AThreadBeginsWithTheShareOfItsPlace) {
   EXPECT_EQ(order(0), (std::vector<int64_t>{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}));
   EXPECT_EQ(order(2), (std::vector<int64_t>{6, 7, 8, 9, 0, 1, 2, 3, 4, 5}));
   EXPECT_EQ(order(7), order(3));
-  EXPECT_EQ(order(-1).size(), 10u);  // whatever a host says
+  EXPECT_EQ(order(-1).size(), 10u);  // a host may pass anything
   set_thread_team(nullptr);
 }
 
@@ -260,7 +260,7 @@ TEST(Parallel, AHostCanLendItsThreads) {
   static const ThreadTeam team = {[](void (*work)(void*, int32_t), void* context, int32_t threads) {
                                     asked = threads;
                                     std::thread other(work, context, 1);
-                                    other.join();  // it takes everything, and that is right
+                                    other.join();  // it may do all the work
                                     work(context, 0);
                                   },
                                   [] { return int32_t{3}; }};

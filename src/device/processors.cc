@@ -39,8 +39,7 @@ std::string read_file(const std::string& path) {
 }
 
 int32_t affinity_count() {
-  // The kernel's mask may be larger than cpu_set_t holds; the call fails until ours is large
-  // enough.
+  // The kernel's mask may be larger than cpu_set_t; the call fails until ours is large enough.
   for (size_t cpus = 1024; cpus <= (1 << 20); cpus *= 4) {
     std::vector<unsigned long> mask(cpus / (8 * sizeof(unsigned long)));
     auto* set = reinterpret_cast<cpu_set_t*>(mask.data());
@@ -55,7 +54,7 @@ int32_t smaller_limit(int32_t a, int32_t b) {  // 0 is no limit
   return std::min(a, b);
 }
 
-// The limit of a cgroup and of those above it, under `root`, where `read` reads one.
+// The lowest limit of a cgroup and its parents under `root`; `read` reads one cgroup's.
 template <class Read>
 int32_t walk_parents(const std::string& root, std::string path, Read read) {
   int32_t limit = read(root);

@@ -1,6 +1,6 @@
-// Scratch<T>: a vector for a function's own work, which counts for the memory limit of the call
-// that it works for. Elements that are made without a value have none: clearing gigabytes that are
-// written next would take long.
+// Scratch<T>: a vector for a function's workspace, which counts for the memory limit of the running
+// call. Elements constructed without a value are uninitialised, since clearing gigabytes that are
+// about to be overwritten would take long.
 #pragma once
 
 #include <limits>
@@ -18,7 +18,7 @@ template <class T>
 class ScratchAllocator {
  public:
   using value_type = T;
-  // Memory goes back to the call that it came from.
+  // Memory is returned to the call that it came from.
   using propagate_on_container_move_assignment = std::true_type;
   using propagate_on_container_swap = std::true_type;
 

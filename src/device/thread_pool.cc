@@ -14,7 +14,7 @@ namespace tenon {
 namespace {
 
 constexpr int32_t kMostWorkers = 1024;
-constexpr int kSpins = 4000;  // of about 10 ns: loops follow each other closely within a model
+constexpr int kSpins = 4000;  // of about 10 ns: a model's loops follow each other closely
 
 void relax() {
 #if defined(__x86_64__)
@@ -22,12 +22,12 @@ void relax() {
 #endif
 }
 
-// Work in progress; lives on its caller's stack, which waits until no worker looks at it.
+// Work in progress. It lives on its caller's stack; the caller waits until no worker uses it.
 struct Job {
   void (*work)(void* context, int32_t place);
   void* context;
-  int32_t wanted = 0;           // workers that may still join, under the pool's mutex
-  std::atomic<int> workers{0};  // that are inside `work`; entered under the pool's mutex
+  int32_t wanted = 0;           // workers that may still join; guarded by the pool's mutex
+  std::atomic<int> workers{0};  // inside `work`; incremented under the pool's mutex
 };
 
 class Pool {
@@ -50,7 +50,7 @@ class Pool {
       auto at = std::find(jobs_.begin(), jobs_.end(), &job);
       if (at != jobs_.end()) jobs_.erase(at);
     }
-    // Nobody can join any more; those inside are at their last portion.
+    // No worker can join any more; those inside are at their last portion.
     for (int spins = 0; job.workers.load(std::memory_order_acquire) != 0; ++spins) {
       if (spins < kSpins) {
         relax();
@@ -71,17 +71,17 @@ class Pool {
     std::lock_guard lock(making);
     Pool* p = pool_.load();
     if (!p) {
-      // A fork leaves the child without these threads: it starts with a new pool and lets this one
-      // lie, whose mutex may be locked for ever.
+      // After a fork the child doesn't have these threads, and the mutex may be locked for ever: it
+      // leaks this pool and starts with a new one.
       static const int registered = pthread_atfork(nullptr, nullptr, [] { pool_.store(nullptr); });
       (void)registered;
-      p = new Pool;  // never deleted: threads may run until the process ends
+      p = new Pool;  // never destroyed: threads may run until the process ends
       pool_.store(p, std::memory_order_release);
     }
     return *p;
   }
 
-  // With the mutex held. Where the system has no more threads or no memory, fewer help, or none.
+  // Call with the mutex held. If the system has no more threads or no memory, fewer or none help.
   void offer(Job& job, int32_t helpers) noexcept {
     try {
       while (static_cast<int32_t>(count_) < std::min(helpers, kMostWorkers)) {
@@ -127,15 +127,16 @@ class Pool {
         seen = offers_.load(std::memory_order_relaxed);
       }
       job->work(job->context, place);
-      job->workers.fetch_sub(1, std::memory_order_release);  // the job may be gone from here on
+      job->workers.fetch_sub(1,
+                             std::memory_order_release);  // the job may be destroyed from here on
     }
   }
 
   static constinit std::atomic<Pool*> pool_;
   std::mutex mutex_;
   std::condition_variable wake_;
-  std::vector<Job*> jobs_;           // that want workers, oldest first
-  std::atomic<uint64_t> offers_{0};  // jobs ever offered: what a spinning thread watches
+  std::vector<Job*> jobs_;           // that still need workers, oldest first
+  std::atomic<uint64_t> offers_{0};  // the number of jobs ever offered, watched by spinning threads
   size_t count_ = 0;
   int32_t sleeping_ = 0;
 };

@@ -62,7 +62,7 @@ class Run {
     if (activations_.size() >= evaluator_.max_depth) {
       throw Error(ErrorKind::Runtime, "the call went too deep")
           .expected(cat("at most ", evaluator_.max_depth, " frames"))
-          .help("give the call a greater depth, or look for infinite recursion");
+          .help("raise the call's depth limit, or look for infinite recursion");
     }
     const Slots& slots = plan_.slots_of(function);
     activation_bytes_ += Activation::bytes(slots);

@@ -139,7 +139,7 @@ TEST_F(ReferenceEvaluatorTest, LimitsDepthWhereTheLastCallStands) {
   EXPECT_EQ(error_of(recursion(2).c_str(), {Any(int64_t{10})}, "deeper"),
             "error: test.tn:8:7: the call went too deep\n"
             "  expected  at most 10 frames\n"
-            "  help: give the call a greater depth, or look for infinite recursion");
+            "  help: raise the call's depth limit, or look for infinite recursion");
 }
 
 TEST_F(ReferenceEvaluatorTest, LimitsWhatItsStackTakes) {

@@ -64,7 +64,7 @@ bool divides(const Dim& by, const Dim& d) {
   return !by.is_const(0) && floordiv(d, by) * by == d;
 }
 
-// Whether a term holds an element that was loaded: such integers may be anything and wrap, where
+// Whether a term contains a loaded element: such integers can have any value and wrap, whereas
 // indices, sizes and checked indices stay far from the limits.
 bool holds_data(const Sum& s) {
   Seen seen;
@@ -105,12 +105,12 @@ class IndexSimplifier {
       if (holds_data(s)) return e;
       return b.op == BinaryOp::kFloorDiv ? quotient(s, *by) : remainder(s, *by);
     } catch (const Error&) {
-      return e;  // a size overflows: left as it is
+      return e;  // a size overflows: left unchanged
     }
   }
 
-  // A sum of more terms, or terms nested deeper, is no index that an operator makes: what is left
-  // then counts as one term. A graph of shared nodes may stand for a sum without end.
+  // Operators don't make indices with more terms or deeper nesting; the rest then counts as one
+  // term. A graph of shared nodes may stand for an unlimited sum.
   static constexpr int kMostSteps = 1000, kMostLevels = 50;
 
   void split(const ExprRef& e, const Dim& scale, Sum* out, int* steps) {
@@ -141,7 +141,7 @@ class IndexSimplifier {
     return binary(BinaryOp::kAdd, e, dim_value(s.constant));
   }
 
-  // The greatest value of something that is never below 0.
+  // The maximum of an expression that is never negative.
   std::optional<Dim> top(const ExprRef& e, int levels = kMostLevels) const {
     if (e->kind == ExprKind::kVar) {
       auto it = top_.find(static_cast<const Var*>(e.get()));
@@ -158,7 +158,7 @@ class IndexSimplifier {
     return std::nullopt;
   }
 
-  // Is 0 <= s < limit?
+  // Whether 0 <= s < limit.
   bool within(const Sum& s, const Dim& limit) const {
     if (!proves_nonnegative(s.constant)) return false;
     Dim greatest = s.constant;
@@ -167,11 +167,11 @@ class IndexSimplifier {
       if (!t || !proves_nonnegative(c)) return false;
       greatest = greatest + c * *t;
     }
-    // c * (extent - 1) with extent 0 is negative; there is no element then.
+    // c * (extent - 1) is negative for extent 0, but then there is no element.
     return proves_less_equal(greatest + Dim(1), limit);
   }
 
-  // Moves the terms that `by` divides, divided, out of `s`.
+  // Moves the terms divisible by `by` out of `s`, divided by it.
   static Sum take_multiples(Sum* s, const Dim& by) {
     Sum taken, rest;
     for (const auto& [atom, c] : s->terms) {

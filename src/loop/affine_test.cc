@@ -63,7 +63,7 @@ TEST(Affine, SimplifiedIndicesKeepTheirValue) {
       if (pick(3) == 0) e = e + times(j, Dim(pick(5)));
     }
     ExprRef s = simplify_indices(e, ranges);
-    // One kernel writes both at every point.
+    // One kernel writes both for every point.
     auto before = buffer("before", i64, {ranges[0].extent, ranges[1].extent, ranges[2].extent});
     auto after = buffer("after", i64, before->shape.to_vector());
     auto stage = [&](const Ref<const Buffer>& out, const ExprRef& body) {

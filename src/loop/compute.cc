@@ -73,7 +73,7 @@ ExprRef load_broadcast(const Ref<const Buffer>& b, const std::vector<ExprRef>& i
     } else if (size == space[skipped + i] || lower_bound(size).value_or(0) >= 2) {
       at.push_back(whole);
     } else {
-      // Stride 0 where the size is 1. (Of size 0 nothing is loaded.)
+      // Stride 0 if the size is 1. (Nothing is loaded if the size is 0.)
       at.push_back(binary(BinaryOp::kMul, whole, dim_value(min(Dim(1), size - Dim(1)))));
     }
   }
@@ -101,7 +101,7 @@ ExprRef identity(Reduction r, DataType t) {
     default:
       break;
   }
-  TENON_ASSERT(false, "reduction ", r, " starts with no value");
+  TENON_ASSERT(false, "reduction ", r, " has no initial value");
   return nullptr;
 }
 
@@ -166,19 +166,18 @@ struct Checker {
     });
   }
 
-  // Truths have no arithmetic, and floats no bits.
+  // Booleans have no arithmetic, and floats no bit operations.
   void reduces(Reduction r, DataType t) {
     if (r == Reduction::kSum || r == Reduction::kProd) {
       require(!t.is_bool(), "sums and products are of numbers");
     } else if (r == Reduction::kAnd || r == Reduction::kOr) {
-      require(!t.is_float(), "and, or combine integers or truths");
+      require(!t.is_float(), "and, or combine integers or booleans");
     }
   }
 
   void check_stage(const Stage& s) {
     stage = &s;
-    require(static_cast<bool>(s.out) && !known.contains(s.out.get()),
-            "a stage has a buffer of its own");
+    require(static_cast<bool>(s.out) && !known.contains(s.out.get()), "a stage has its own buffer");
     require(s.axes.size() == s.out->shape.size(), "one axis per dimension of the result");
     require(s.reduce_axes.size() == s.reduce_extents.size(), "one extent per reduced axis");
     std::unordered_set<const Var*> vars;
@@ -186,7 +185,7 @@ struct Checker {
     std::unordered_set<const Var*> reduced;
     for (const auto& a : s.reduce_axes) reduced.insert(a.get());
     require(vars.size() == s.axes.size() && reduced.size() == s.reduce_axes.size(),
-            "axes differ from one another");
+            "axes are distinct");
 
     if (s.kind == StageKind::kReduce) vars.insert(reduced.begin(), reduced.end());
     expr(s.body, vars);
@@ -210,7 +209,7 @@ struct Checker {
         }
         require(s.accumulate.is_void() || s.reduction == Reduction::kSum ||
                     s.reduction == Reduction::kProd,
-                "sums and products alone accumulate in a dtype of their own");
+                "only sums and products have their own accumulator dtype");
         reduces(s.reduction, accumulator_type(s));
         break;
       case StageKind::kScatter:
@@ -222,7 +221,7 @@ struct Checker {
         }
         expr(s.update, reduced);
         require(s.update->dtype == s.out->dtype, "the update's dtype is the result's");
-        require(!is_arg_reduction(s.reduction), "a scatter has an operator or none");
+        require(!is_arg_reduction(s.reduction), "a scatter has a combining operator or none");
         reduces(s.reduction, s.out->dtype);
         break;
     }
@@ -252,11 +251,11 @@ void check(const Compute& compute) {
   }
 }
 
-// ---- the interface that follows from the stages
+// ---- the interface derived from the stages
 
 namespace {
 
-// Every size that the compute names, parameters first.
+// Visits every size in the compute, parameters first.
 void for_each_dim(const Compute& c, const std::function<void(const Dim&)>& visit) {
   auto shape = [&](const Buffer& b) {
     for (const Dim& d : b.shape) visit(d);
@@ -300,8 +299,8 @@ Array<String> unbound_symbols(const Compute& c) {
   return integers;
 }
 
-// Pairs of an output and an input of the same type, which the kernel reads nowhere but at the
-// element that it writes, for that write.
+// Pairs of an output and an input of the same type, where the kernel reads the input only at the
+// element that it writes, and only for that write.
 Array<Array<int64_t>> in_place_pairs(const Compute& c) {
   Array<Array<int64_t>> pairs;
   for (size_t o = 0; o < c.outputs.size(); ++o) {
@@ -353,7 +352,7 @@ void check_whole(const Compute& compute) {
   check(compute);
   Checker c{compute, {}};
   c.require(compute.integers.to_vector() == unbound_symbols(compute).to_vector(),
-            "integers are the symbols that no parameter binds, in the order of their appearance");
+            "integers are the symbols that no parameter binds, in order of appearance");
   const Array<Array<int64_t>> pairs = in_place_pairs(compute);
   bool same = pairs.size() == compute.in_place.size();
   for (size_t i = 0; same && i < pairs.size(); ++i) {

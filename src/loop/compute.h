@@ -1,7 +1,7 @@
-// Compute descriptions: what an operator's lowering returns, and what fusion joins.
+// Compute descriptions: the result of an operator's lowering, and what fusion combines.
 //
-// A Compute says which element of which buffer is which scalar expression; it has no loops, order
-// or storage: schedules (loop/schedule.h) make those. It is a list of stages in dependency order; a
+// A Compute defines every element of every buffer as a scalar expression; it has no loops, order or
+// storage, which schedules (loop/schedule.h) add. It is a list of stages in dependency order; a
 // stage reads the inputs and the results of earlier stages. Outputs are results of stages.
 //
 //   softmax over the last axis of x[n, m]:
@@ -27,7 +27,7 @@ enum class StageKind : uint8_t {
 };
 
 enum class Reduction : uint8_t {
-  kNone,  // scatter only: the update replaces
+  kNone,  // scatter only: the update replaces the element
   kSum,
   kProd,
   kMax,
@@ -39,7 +39,7 @@ enum class Reduction : uint8_t {
   kArgMinFirst,
   kArgMinLast,  // one reduce axis; out is i64: its index
 };
-// As texts name them.
+// The names in text.
 inline constexpr std::string_view kReductionNames[] = {
     "set", "sum",          "prod",        "max",          "min",        "and",
     "or",  "argmax_first", "argmax_last", "argmin_first", "argmin_last"};
@@ -54,12 +54,13 @@ struct Stage : Object {
   Reduction reduction = Reduction::kNone;
   Array<Ref<const Var>> reduce_axes;
   Array<Dim> reduce_extents;
-  // The dtype in which a kSum or kProd accumulates (f32 for f16); the body is cast to it, the
-  // result to out's. void: the body's. All other reductions have a body of out's dtype.
+  // The dtype in which a kSum or kProd accumulates (f32 for f16): the body is converted to it, and
+  // the result to out's dtype. void: the body's dtype. All other reductions have a body of out's
+  // dtype.
   DataType accumulate;
 
   // A sum of products where one factor is `select(inside, x, 0)` for padding: the zeros may be left
-  // out instead of multiplied, which shows only beside an infinity or a NaN.
+  // out instead of multiplied, which only makes a difference next to an infinity or a NaN.
   bool padding_is_skippable = false;
 
   int64_t scan_axis = 0;
@@ -70,23 +71,22 @@ struct Stage : Object {
   TENON_TYPE(TypeIndex::LoopBegin + 0x2);
 };
 
-// A kernel as its callers see it. What it does is stated by what derives from this: a Compute, or a
-// loop nest (loop/kernel.h).
+// A kernel as its callers see it. Derived types define its computation: a Compute, or a loop nest
+// (loop/kernel.h).
 //
 // The parameters are the input buffers, then the output buffers, then integers: the symbols that no
-// parameter's dimension binds. A symbol that stands alone as a parameter's dimension is bound by
-// that tensor; every other dimension must agree with its expression, which the kernel's entry
-// checks.
+// parameter's dimension binds. A symbol that alone is a parameter's dimension is bound by that
+// tensor; every other dimension must equal its expression, which the kernel's entry checks.
 struct KernelInterface : Object {
   Array<Ref<const Buffer>> inputs;
   Array<Ref<const Buffer>> outputs;
   Array<String> integers;  // symbols passed as integers
-  // Pairs (output, input) that may be the same memory: every element is read before, and only for,
-  // the write of the same element.
+  // Pairs (output, input) that may share memory: every element is read before, and only for, the
+  // write of the same element.
   Array<Array<int64_t>> in_place;
-  // Whether every access lies within its buffer and no index overflows by construction, as in what
-  // operators lower to. Not a reflected field, so that nothing which is read can claim it: in all
-  // other kernels, code checks each access and stops the kernel with an error.
+  // Whether every access is within its buffer and no index overflows, by construction, as in
+  // lowered operators. Not a reflected field, so that no external data can claim it: in all other
+  // kernels, code checks each access and stops the kernel with an error.
   bool in_bounds = false;
   TENON_BASE_TYPE(TypeIndex::LoopBegin + 0x30, TypeIndex::LoopBegin + 0x3f);
 };
@@ -99,8 +99,8 @@ struct Compute : KernelInterface {
 };
 using ComputeRef = Ref<const Compute>;
 
-// A Compute whose `integers` and `in_place` follow from its stages: a whole kernel. Integers are
-// ordered by their first appearance.
+// A whole kernel: a Compute with `integers` and `in_place` derived from its stages. Integers are
+// ordered by first appearance.
 ComputeRef whole_kernel(Array<Ref<const Buffer>> inputs, Array<Ref<const Stage>> stages,
                         Array<Ref<const Buffer>> outputs, bool in_bounds);
 
@@ -116,23 +116,23 @@ Ref<const Stage> reduce_stage(
 
 Ref<const Buffer> buffer(std::string_view name, DataType dtype, const std::vector<Dim>& shape);
 
-// Load `b`, whose shape broadcasts to the space of `indices` (aligned at the last axis): index 0
-// where the size is 1, a run-time choice where it is an unproved broadcast.
+// Loads `b`, whose shape broadcasts to the space of `indices` (aligned at the last axis): index 0
+// if the size is 1, a run-time choice if the broadcast isn't proved.
 ExprRef load_broadcast(const Ref<const Buffer>& b, const std::vector<ExprRef>& indices,
                        const std::vector<Dim>& space);
 
-// The value that a reduction starts with, in `dtype`; none for kNone and the positions of extremes.
+// A reduction's initial value in `dtype`; null for kNone and arg reductions.
 ExprRef identity(Reduction reduction, DataType dtype);
 // One step of a reduction; `acc` and `value` agree in dtype.
 ExprRef combine(Reduction reduction, const ExprRef& acc, const ExprRef& value);
 bool is_arg_reduction(Reduction reduction);
-// The dtype that a reduction of a stage accumulates in: `accumulate` for sums and products, else
-// the body's.
+// The accumulator dtype of a stage's reduction: `accumulate` for sums and products, otherwise the
+// body's.
 DataType accumulator_type(const Stage& stage);
 
-// Throws Error (Internal) with the stage that breaks a rule above.
+// Throws an Internal error that names the stage that breaks a rule above.
 void check(const Compute& compute);
-// The same, and that `integers` and `in_place` are those of whole_kernel.
+// Also checks that `integers` and `in_place` are those of whole_kernel.
 void check_whole(const Compute& compute);
 
 std::string to_text(const Compute& compute);

@@ -71,7 +71,7 @@ Dim dim_terms::make_node(DimKind kind, const std::vector<Dim>& args, int64_t val
 Dim::Dim(int64_t value) {
   constexpr int64_t kFirst = -16, kLast = 256;
   static const std::vector<Dim>& cached = *[] {
-    auto* all = new std::vector<Dim>();  // for the whole process: Dims may outlive static objects
+    auto* all = new std::vector<Dim>();  // never destroyed: Dims may outlive static objects
     for (int64_t v = kFirst; v <= kLast; ++v) all->push_back(make_node(DimKind::kConst, {}, v));
     return all;
   }();

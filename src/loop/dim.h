@@ -1,9 +1,9 @@
 // Symbolic integers: the sizes in tensor types, kernels and memory plans.
 //
-// A Dim is an integer expression over named symbols, kept in a canonical form: a sum of products
-// with integer coefficients, whose factors are symbols or the atoms floordiv, mod, min, max and
-// bcast. Two Dims that the canonical form can tell equal are structurally equal, so `a == b` is a
-// proof of equality (and `a != b` proves nothing: use `proves_differ`).
+// A Dim is an integer expression over named symbols in canonical form: a sum of products with
+// integer coefficients, whose factors are symbols or the atoms floordiv, mod, min, max and bcast.
+// Dims with the same canonical form are structurally equal, so `a == b` is a proof of equality (but
+// `a != b` proves nothing: use `proves_differ`).
 //
 // A symbol stands for an integer >= 0 and is identified by its name within one function. Symbols
 // are bound by the shapes of parameters or by `match_shape`.
@@ -33,8 +33,8 @@ enum class DimKind : uint8_t {
   kMod,       // args: dividend, divisor; the sign of the divisor
   kMin,
   kMax,
-  // The broadcast of two sizes that are equal or of which one is 1, not known which: the other
-  // one where one is 1, else their common value. Evaluation with unequal sizes is an error.
+  // The broadcast of two sizes that are equal, or of which one is 1: the other one if one is 1,
+  // otherwise their common value. Evaluation with incompatible sizes is an error.
   kBcast,
 };
 
@@ -44,14 +44,14 @@ struct DimNode : Object {
   String name;
   Array<Ref<const DimNode>> args;
 
-  // Of the fields above; not fields of their own to reflection. 0: not computed.
+  // Derived from the fields above, so not reflected. 0 means not computed.
   uint64_t hash = 0;
   uint32_t depth = 1;
 
   TENON_TYPE(TypeIndex::LoopBegin + 0);
 };
 
-// What a symbol is worth; nullopt where unknown.
+// A symbol's value; nullopt if unknown.
 using DimEnv = std::function<std::optional<int64_t>(std::string_view symbol)>;
 using DimSubstitution = std::function<std::optional<Dim>(std::string_view symbol)>;
 
@@ -76,20 +76,20 @@ class Dim : public Handle {
   static std::string type_text() { return "size"; }
 };
 
-// A number for hash tables; equal Dims have equal ones.
+// Equal Dims have equal hashes.
 uint64_t hash(const Dim& d);
 
-// Makes a Dim of a node that was read from outside (JSON): the same, canonical. Errors as those of
-// construction, and Error (Damaged) for a node with the wrong number of arguments.
+// The canonical Dim for a node that was read from outside (JSON). Errors as for construction, and a
+// Damaged error for a node with the wrong number of arguments.
 Dim canonical(const Ref<const DimNode>& node);
 
-// Construction canonicalises. Constant arithmetic that overflows int64 throws Error (Usage), and so
-// does an expression beyond 4096 terms or 200 levels. floordiv and mod may cancel common factors
-// (n*m / n is m), as if no divisor were 0.
+// Construction canonicalises. A Usage error if constant arithmetic overflows int64 or an expression
+// exceeds 4096 terms or 200 levels. floordiv and mod may cancel common factors (n*m / n is m) as if
+// no divisor were 0.
 Dim operator+(const Dim& a, const Dim& b);
 Dim operator-(const Dim& a, const Dim& b);
 Dim operator*(const Dim& a, const Dim& b);
-Dim floordiv(const Dim& a, const Dim& b);  // division by the constant 0 throws Error (Usage)
+Dim floordiv(const Dim& a, const Dim& b);  // division by the constant 0 is a Usage error
 Dim mod(const Dim& a, const Dim& b);
 Dim min(const Dim& a, const Dim& b);
 Dim max(const Dim& a, const Dim& b);
@@ -98,17 +98,19 @@ Dim bcast(const Dim& a,
 Dim ceildiv(const Dim& a, const Dim& b);
 Dim product(const std::vector<Dim>& dims);
 
-// Proofs. `true` is certain; `false` says only that no proof was found.
+// Proofs. `true` is certain; `false` only means that no proof was found.
 bool proves_equal(const Dim& a, const Dim& b);
 bool proves_differ(const Dim& a, const Dim& b);
 bool proves_nonnegative(const Dim& d);
 bool proves_less_equal(const Dim& a, const Dim& b);
-std::optional<int64_t> lower_bound(const Dim& d);  // of every value, symbols being >= 0
+std::optional<int64_t> lower_bound(const Dim& d);  // of every value, for symbols >= 0
 std::optional<int64_t> upper_bound(const Dim& d);
 
-std::optional<int64_t> evaluate(const Dim& d, const DimEnv& env);  // nullopt: unknown or overflow
+std::optional<int64_t> evaluate(const Dim& d,
+                                const DimEnv& env);  // nullopt if unknown or on overflow
 Dim substitute(const Dim& d, const DimSubstitution& map);
-void collect_symbols(const Dim& d, std::vector<std::string>* names);  // each once, in first use
+void collect_symbols(const Dim& d,
+                     std::vector<std::string>* names);  // without duplicates, by first use
 
 // Text as in graph IR: `n`, `2*n + 1`, `floordiv(n, 2)`, `bcast(n, m)`.
 std::string to_text(const Dim& d);

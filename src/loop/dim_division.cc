@@ -1,5 +1,5 @@
-// floordiv and mod of Dims: what divides is taken out, common factors cancel, and what bounds
-// decide is a constant.
+// floordiv and mod of Dims: multiples of the divisor are split off, common factors cancel, and
+// results that bounds determine become constants.
 #include <numeric>
 
 #include "loop/dim_terms.h"
@@ -33,7 +33,8 @@ Terms negated(Terms t) {
   return t;
 }
 
-// Divides `rest` and `divisor` by the atoms that all their terms share. True if there were any.
+// Divides `rest` and `divisor` by the atoms common to all their terms. Returns whether there were
+// any.
 bool cancel_atoms(Terms* rest, Term* divisor) {
   bool changed = false;
   for (size_t i = 0; i < divisor->atoms.size();) {
@@ -56,7 +57,7 @@ bool cancel_atoms(Terms* rest, Term* divisor) {
   return changed;
 }
 
-// The greatest divisor of all coefficients; the constant term's is left out if `skip_constant`.
+// The greatest common divisor of all coefficients, excluding the constant term if `skip_constant`.
 int64_t common_coefficient(const Terms& terms, int64_t g, bool skip_constant) {
   for (const Term& t : terms) {
     if (skip_constant && t.atoms.empty()) continue;
@@ -65,8 +66,8 @@ int64_t common_coefficient(const Terms& terms, int64_t g, bool skip_constant) {
   return g;
 }
 
-// Splits into terms that the divisor divides (returned, divided) and the others (left in `terms`);
-// a constant leaves its remainder.
+// Splits off the multiples of the divisor (returned, divided) from the other terms (left in
+// `terms`); of a constant, the remainder is left.
 Terms take_multiples(Terms* terms, const Term& divisor) {
   Terms quotient, rest;
   for (Term& t : *terms) {
@@ -85,7 +86,7 @@ Terms take_multiples(Terms* terms, const Term& divisor) {
   return quotient;
 }
 
-// The atom if the sum is a single one with coefficient 1.
+// The atom, if the sum consists of a single atom with coefficient 1.
 const DimNode* sole_atom(const Terms& terms) {
   if (terms.size() != 1 || terms[0].coefficient != 1 || terms[0].atoms.size() != 1) return nullptr;
   return terms[0].atoms[0];
@@ -159,7 +160,7 @@ Dim mod(const Dim& a, const Dim& b) {
   bool constant = d.atoms.empty();
   take_multiples(&rest, d);
   if (constant) {
-    // mod(x, k*d) inside counts as x.
+    // mod(x, k*d) within the sum counts as x.
     for (Term& t : rest) {
       t.coefficient = floor_remainder(t.coefficient, d.coefficient);
       if (t.atoms.size() != 1 || t.atoms[0]->kind != DimKind::kMod) continue;

@@ -1,4 +1,4 @@
-// min, max and bcast of Dims: arguments that bounds or proofs decide go.
+// min, max and bcast of Dims: drops arguments that bounds or proofs make redundant.
 #include <algorithm>
 
 #include "loop/dim_terms.h"
@@ -25,7 +25,7 @@ void sort_unique(std::vector<Dim>* args) {
   args->erase(std::unique(args->begin(), args->end()), args->end());
 }
 
-// The least or greatest of the arguments: drops each that another one provably covers.
+// The minimum or maximum of the arguments: drops each that another one provably covers.
 Dim extreme(DimKind kind, const Dim& a, const Dim& b) {
   if (a == b) return a;
   auto covers = [&](const Dim& x, const Dim& y) {
@@ -41,7 +41,8 @@ Dim extreme(DimKind kind, const Dim& a, const Dim& b) {
     for (size_t j = i + 1; j < args.size() && !covered; ++j) covered = covers(args[j], args[i]);
     if (!covered) kept.push_back(args[i]);
   }
-  // Two that cover each other (equal, not seen to be) must not both go.
+  // Two arguments that cover each other (equal but not recognised as such) must not both be
+  // dropped.
   if (kept.empty()) return args[0];
   return kept.size() == 1 ? kept[0] : make_node(kind, kept);
 }
@@ -62,7 +63,7 @@ Dim bcast(const Dim& a, const Dim& b) {
   flatten(DimKind::kBcast, a, &args);
   flatten(DimKind::kBcast, b, &args);
   sort_unique(&args);
-  std::optional<int64_t> size;  // all others are this or 1
+  std::optional<int64_t> size;  // all other sizes are this or 1
   for (const Dim& d : args) {
     if (!d.is_const() || d.is_const(1)) continue;
     if (size && *size != d.node().value) {
@@ -77,7 +78,7 @@ Dim bcast(const Dim& a, const Dim& b) {
     if (auto lo = lower_bound(d); lo && *lo >= 2) return d;
   }
   std::erase_if(args, [](const Dim& d) { return d.is_const(1); });
-  // Of sizes that prove equal the shortest is kept.
+  // Of sizes that are provably equal, keeps the shortest.
   std::vector<Dim> kept;
   for (const Dim& d : args) {
     auto same =

@@ -17,7 +17,7 @@ namespace {
 using dim_terms::Term;
 using dim_terms::Terms;
 
-// Empty means unbounded on that side.
+// nullopt means unbounded on that side.
 struct Interval {
   std::optional<int64_t> lo, hi;
 };
@@ -57,7 +57,7 @@ Interval multiply(const Interval& a, const Interval& b) {
 
 Interval quotient(const Interval& a, const Interval& b) {
   if (!b.lo || *b.lo < 0) return {};
-  // The divisor isn't 0, whatever its interval says.
+  // The divisor isn't 0, even if its interval contains 0.
   int64_t least = std::max<int64_t>(*b.lo, 1);
   Interval r;
   if (a.lo) {
@@ -85,13 +85,13 @@ Interval remainder(const Interval& a, const Interval& b) {
   return r;
 }
 
-// What one question has found so far. Sizes share parts, so that each part is bounded once; and the
-// search for a proof branches, so that it ends after so many steps, always the same for the same
-// question.
+// The state of one query. Sizes share parts, so each part is bounded only once; and since the
+// search for a proof branches, it ends after a fixed number of steps, deterministically.
 struct Question {
   static constexpr int kSteps = 2000;
 
-  std::unordered_map<const DimNode*, std::pair<Ref<const DimNode>, Interval>> known;  // held: keys
+  std::unordered_map<const DimNode*, std::pair<Ref<const DimNode>, Interval>>
+      known;  // keeps the keys alive
   int steps = 0;
 
   static Question*& current() {
@@ -142,7 +142,7 @@ Interval compute_bounds(const DimNode& n) {
         r.hi = r.hi && b.hi ? std::optional(std::max(*r.hi, *b.hi)) : std::nullopt;
         r.lo = r.lo && b.lo ? std::max(*r.lo, *b.lo) : (r.lo ? r.lo : b.lo);
         break;
-      case DimKind::kBcast:  // the value is that of one of the arguments
+      case DimKind::kBcast:  // the value is one of the arguments'
         r.lo = r.lo && b.lo ? std::optional(std::min(*r.lo, *b.lo)) : std::nullopt;
         r.hi = r.hi && b.hi ? std::optional(std::max(*r.hi, *b.hi)) : std::nullopt;
         break;
@@ -155,7 +155,7 @@ Interval compute_bounds(const DimNode& n) {
 
 bool nonnegative(const Dim& d, int depth);
 
-// Replaces one atom of one term by something that can only make the sum smaller, and tries again.
+// Replaces an atom of a term by something that can only make the sum smaller, and tries again.
 // floordiv(x, c) lies between (x - c + 1) / c and x / c: the sum is multiplied by c first.
 bool relax(const Dim& d, const Terms& terms, int depth) {
   for (const Term& t : terms) {
@@ -228,13 +228,13 @@ bool nonnegative(const Dim& d, int depth) {
   return relax(d, terms, depth);
 }
 
-constexpr uint32_t kLargest = 120;  // nodes of an expression that is worth a proof
+constexpr uint32_t kLargest = 120;  // the most nodes of an expression to try proofs on
 
 bool is_large(const Dim& d) {
   return dim_terms::node_count(d, kLargest + 1) > kLargest;
 }
 
-// A symbol and the value of it at which two arguments of a min or max meet.
+// A symbol and its value at which two arguments of a min or max are equal.
 struct Pivot {
   std::string symbol;
   int64_t value;
@@ -263,7 +263,8 @@ std::optional<Pivot> find_pivot(const DimNode& n) {
   return std::nullopt;
 }
 
-// Does `holds` hold of `d` on both sides of a pivot, where the symbol is value + t and value - t?
+// Whether `holds` is true of `d` on both sides of a pivot, with the symbol replaced by value + t
+// and value - t.
 bool by_cases(const Dim& d, int depth, const std::function<bool(const Dim&, int)>& holds) {
   if (depth == 0 || is_large(d)) return false;
   auto pivot = find_pivot(d.node());
@@ -275,7 +276,7 @@ bool by_cases(const Dim& d, int depth, const std::function<bool(const Dim&, int)
     });
     return holds(side, depth - 1);
   };
-  // Symbols are not negative: with a negative value there is one side only.
+  // Symbols are not negative: with a negative value there is only one side.
   return with(Dim(std::max<int64_t>(pivot->value, 0)) + t) &&
          (pivot->value < 0 || with(Dim(pivot->value) - t));
 }
@@ -346,7 +347,7 @@ bool proves_differ(const Dim& a, const Dim& b) {
   try {
     Dim d = a - b;
     if (d.is_const()) return !d.is_const(0);
-    // c + g*(...) is never 0 when g does not divide c.
+    // c + g*(...) is never 0 if g does not divide c.
     int64_t g = 0, constant = 0;
     for (const Term& t : dim_terms::of(d)) {
       if (t.atoms.empty()) {

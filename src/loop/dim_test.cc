@@ -89,7 +89,7 @@ TEST(Dim, Proofs) {
 }
 
 TEST(Dim, CasesOfMinAndMaxAreTriedApart) {
-  // What GPT-2 makes of its causal mask: rows [n, n + 1) of 8, then the same again for its result.
+  // The sizes in GPT-2's causal mask: rows [n, n + 1) of 8, then the same again for the result.
   Dim rows = min(Dim(8), n + Dim(1)) - min(n, Dim(8));
   Dim again = max(Dim(0), min(Dim(8), n + rows) - min(n, Dim(8)));
   EXPECT_TRUE(proves_equal(rows, again));
@@ -200,7 +200,7 @@ TEST(Dim, RandomExpressionsKeepTheirValue) {
     ++compared;
     ASSERT_EQ(evaluate(d, env), v) << to_text(d) << " for a, b, c = " << r.values["a"] << ", "
                                    << r.values["b"] << ", " << r.values["c"];
-    // Bounds and proofs hold for this value.
+    // Bounds and proofs must hold for this value.
     if (auto lo = lower_bound(d)) {
       ASSERT_LE(*lo, *v) << to_text(d);
     }

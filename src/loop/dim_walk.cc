@@ -1,4 +1,4 @@
-// Evaluates, rebuilds and searches Dims.
+// Evaluating, rebuilding and searching Dims.
 #include <algorithm>
 
 #include "loop/dim_terms.h"

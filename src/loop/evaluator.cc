@@ -21,14 +21,14 @@ struct Memory {
   void* element(int64_t i) { return data + i * dtype.bytes(); }
 };
 
-// An expression laid out for evaluation: nodes in post-order, with values that are good for one
-// evaluation.
+// An expression prepared for evaluation: its nodes in post-order, each with a value that is valid
+// for one evaluation.
 struct Plan {
   struct Node {
     const Expr* expr;
     std::vector<size_t> operands;
     int64_t value = 0;
-    uint64_t epoch = 0;  // of the evaluation that `value` belongs to
+    uint64_t epoch = 0;  // the evaluation that `value` belongs to
   };
   std::vector<Node> nodes;  // the root last
   ExprRef root;
@@ -109,7 +109,7 @@ class Evaluator {
 
   void set(const Ref<const Var>& v, int64_t value) { vars_[v.get()] = value; }
 
-  // Nothing recurses over expressions; of a Select only the chosen side is visited.
+  // Doesn't recurse over expressions; evaluates only the chosen side of a Select.
   int64_t eval(const ExprRef& e) {
     Plan& plan = plan_of(e);
     uint64_t epoch = ++epoch_;
@@ -236,7 +236,7 @@ class Evaluator {
     }
   }
 
-  // Calls `body` at every point, in row-major order.
+  // Calls `body` for every point, in row-major order.
   void for_each_point(const Array<Ref<const Var>>& vars, const Array<Dim>& extents,
                       const std::function<void(const std::vector<int64_t>&)>& body) {
     std::vector<int64_t> sizes, at(vars.size(), 0);

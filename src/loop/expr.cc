@@ -42,7 +42,8 @@ ExprRef make_binary(BinaryOp op, ExprRef a, ExprRef b) {
   return e;
 }
 
-// Arithmetic on sizes stays a size. Null: no such operation, or one that fails on constants.
+// Arithmetic on sizes gives a size. Null if there is no such operation, or if it fails on
+// constants.
 ExprRef fold_dims(BinaryOp op, const Dim& a, const Dim& b) {
   bool by_zero = b.is_const(0) && (op == BinaryOp::kFloorDiv || op == BinaryOp::kMod);
   if (by_zero) return nullptr;
@@ -83,7 +84,7 @@ ExprRef fold_dims(BinaryOp op, const Dim& a, const Dim& b) {
   }
 }
 
-// Identities that hold for every value, NaN, infinities and -0 included.
+// Identities that hold for every value, including NaN, infinities and -0.
 ExprRef fold_identity(BinaryOp op, const ExprRef& a, const ExprRef& b) {
   bool integral = !a->dtype.is_float();
   switch (op) {
@@ -127,7 +128,7 @@ ExprRef fold_identity(BinaryOp op, const ExprRef& a, const ExprRef& b) {
   return nullptr;
 }
 
-// (x + c) + d and the like, on indices: constants come last and meet.
+// (x + c) + d and similar index expressions: moves constants last and combines them.
 ExprRef fold_nested(BinaryOp op, const ExprRef& a, const ExprRef& b) {
   if (a->dtype != i64 || (op != BinaryOp::kAdd && op != BinaryOp::kSub)) return nullptr;
   if (op == BinaryOp::kAdd && as_dim(a) && !as_dim(b)) return binary(op, b, a);
@@ -224,7 +225,7 @@ ExprRef binary(BinaryOp op, ExprRef a, ExprRef b) {
     if (auto v = scalar_binary(op, a->dtype, x->bits, y->bits)) {
       return make_literal(result_of(info(op), a->dtype), *v);
     }
-    return make_binary(op, std::move(a), std::move(b));  // fails when it runs
+    return make_binary(op, std::move(a), std::move(b));  // fails at run time
   }
   if (a->dtype == i64) {
     auto p = as_dim(a), q = as_dim(b);

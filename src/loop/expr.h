@@ -1,7 +1,7 @@
 // Scalar expressions: what a kernel computes for one element.
 //
 // Expressions are immutable trees that may share nodes; a shared node is computed once per point of
-// the loop nest that holds it. Every node has a dtype. Index arithmetic is i64.
+// its loop nest. Every node has a dtype. Index arithmetic is i64.
 #pragma once
 
 #include "loop/dim.h"
@@ -10,8 +10,8 @@
 
 namespace tenon::loop {
 
-// A region of elements, row-major and compact. Identity is the node: two buffers of the same name
-// are two buffers.
+// A region of elements, row-major and compact. Identified by the node: two buffers of the same name
+// are distinct.
 struct Buffer : Object {
   String name;
   DataType dtype;
@@ -43,7 +43,7 @@ struct Expr : Object {
 };
 using ExprRef = Ref<const Expr>;
 
-// A loop index or a Let-bound scalar. Identity is the node.
+// A loop index or a Let-bound scalar. Identified by the node.
 struct Var : Expr {
   Var() : Expr(ExprKind::kVar) {}
   String name;
@@ -51,9 +51,9 @@ struct Var : Expr {
   TENON_TYPE(TypeIndex::LoopBegin + 0x11);
 };
 
-// A literal. Integers and booleans are in `bits` by their value (i8 -1 is -1, u8 255 is 255; u64 by
-// its bits); floats as the bits of a double, which holds every f16 and f32 exactly. The semantics
-// of operations on this form are in loop/scalar.h.
+// A literal. `bits` holds integers and booleans by value (i8 -1 is -1, u8 255 is 255; u64 as its
+// bits) and floats as the bits of a double, which represents every f16 and f32 exactly.
+// loop/scalar.h defines operations on this form.
 struct Literal : Expr {
   Literal() : Expr(ExprKind::kLiteral) {}
   int64_t bits = 0;
@@ -61,7 +61,7 @@ struct Literal : Expr {
   TENON_TYPE(TypeIndex::LoopBegin + 0x12);
 };
 
-// A size as a scalar, i64.
+// A size as an i64 scalar.
 struct DimValue : Expr {
   DimValue() : Expr(ExprKind::kDimValue) {}
   Dim dim;
@@ -69,8 +69,8 @@ struct DimValue : Expr {
   TENON_TYPE(TypeIndex::LoopBegin + 0x13);
 };
 
-// buffer[indices], indices i64 and in range by construction. One index per dimension; in a kernel
-// also a single one for a buffer of any other rank: the row-major offset in elements.
+// buffer[indices], with i64 indices in range by construction. One index per dimension; in a kernel,
+// alternatively a single index for a buffer of any rank: the row-major offset in elements.
 struct Load : Expr {
   Load() : Expr(ExprKind::kLoad) {}
   Ref<const Buffer> buffer;
@@ -95,8 +95,8 @@ struct Binary : Expr {
   TENON_TYPE(TypeIndex::LoopBegin + 0x16);
 };
 
-// Only the chosen side is evaluated where a side loads: a guard of an out-of-range access is
-// written as a Select.
+// If a side contains a load, only the chosen side is evaluated: an access that may be out of range
+// is guarded by a Select.
 struct Select : Expr {
   Select() : Expr(ExprKind::kSelect) {}
   ExprRef condition;  // bool
@@ -105,7 +105,7 @@ struct Select : Expr {
   TENON_TYPE(TypeIndex::LoopBegin + 0x17);
 };
 
-// Float to integer truncates, saturates, NaN gives 0; to bool is != 0.
+// Float to integer truncates and saturates, and NaN gives 0; conversion to bool is != 0.
 struct Cast : Expr {
   Cast() : Expr(ExprKind::kCast) {}
   ExprRef a;
@@ -113,8 +113,8 @@ struct Cast : Expr {
   TENON_TYPE(TypeIndex::LoopBegin + 0x18);
 };
 
-// An index that came from data: -extent <= index < extent, a negative one counts from the end;
-// anything else stops the kernel with an index-out-of-range error. Result: 0 <= i64 < extent.
+// An index from data: -extent <= index < extent; a negative index counts from the end, and any
+// other value stops the kernel with an index-out-of-range error. Result: 0 <= i64 < extent.
 struct CheckedIndex : Expr {
   CheckedIndex() : Expr(ExprKind::kCheckedIndex) {}
   ExprRef index;
@@ -123,13 +123,13 @@ struct CheckedIndex : Expr {
   TENON_TYPE(TypeIndex::LoopBegin + 0x19);
 };
 
-// Constructors; they check dtypes (TENON_ASSERT) and fold literals. Operands of a Binary agree in
-// dtype.
+// Constructors: they check dtypes (TENON_ASSERT) and fold literals. The operands of a Binary have
+// the same dtype.
 Ref<const Var> var(std::string_view name, DataType dtype);
 ExprRef literal(DataType dtype, double value);
 ExprRef literal_int(DataType dtype, int64_t value);
 ExprRef literal_from_memory(DataType dtype,
-                            const void* element);  // one element as a tensor holds it
+                            const void* element);  // one element as stored in a tensor
 ExprRef index(int64_t value);                      // an i64 literal
 ExprRef dim_value(const Dim& d);
 ExprRef load(const Ref<const Buffer>& buffer, Array<ExprRef> indices);
@@ -139,15 +139,16 @@ ExprRef select(ExprRef condition, ExprRef if_true, ExprRef if_false);
 ExprRef cast(DataType dtype, ExprRef a);
 ExprRef checked_index(ExprRef index, Dim extent);
 
-// The value of an integer or boolean literal; nullopt for all else.
+// The value of an integer or boolean literal; nullopt for anything else.
 std::optional<int64_t> as_int(const ExprRef& e);
 // The Dim of an i64 literal or DimValue.
 std::optional<Dim> as_dim(const ExprRef& e);
 
-// An expression on one line, for messages; shared parts are named: `t0 * t0 where t0 = x[i] + 1`.
+// One line of text, for messages; shared parts get names: `t0 * t0 where t0 = x[i] + 1`.
 std::string to_text(const ExprRef& e);
 
-// The identities of kMax and kMin: -infinity and infinity for floats, else the extreme integers.
+// The identities of kMax and kMin: -infinity and infinity for floats, otherwise the extreme
+// integers.
 ExprRef lowest(DataType dtype);
 ExprRef highest(DataType dtype);
 

@@ -10,12 +10,13 @@
 namespace tenon::loop {
 namespace {
 
-// A body up to this is computed again where it is read rather than kept in memory.
+// The most costly body that is recomputed wherever it is read instead of stored.
 constexpr int64_t kCheap = 5 * kSimpleCost;
 
-// Is an element read at `at` read again at another point of the stage? (A yes may be wrong.)
+// Whether an element read at `at` is read again at another point of the stage. (May be true
+// wrongly.)
 bool repeats(const Stage& s, const Array<ExprRef>& at) {
-  std::unordered_map<const Var*, bool> reduced;  // those whose extent may exceed 1
+  std::unordered_map<const Var*, bool> reduced;  // those with an extent that may exceed 1
   for (size_t i = 0; i < s.axes.size(); ++i) {
     if (!s.out->shape[i].is_const(1)) reduced[s.axes[i].get()] = false;
   }
@@ -38,7 +39,7 @@ bool repeats(const Stage& s, const Array<ExprRef>& at) {
 }
 
 struct Uses {
-  int sites = 0;  // loads, of different places
+  int sites = 0;  // loads of different places
   bool repeated = false;
 };
 
@@ -82,7 +83,7 @@ class Inliner {
     return std::find(compute_.outputs.begin(), compute_.outputs.end(), b) != compute_.outputs.end();
   }
 
-  // Two nodes that load one place of one stage count once.
+  // Two nodes that load the same place of the same stage count once.
   bool same_as_last(const Stage& s, const Load& l) {
     auto& [stage, places] = last_[l.buffer.get()];
     if (stage != &s) {
@@ -99,7 +100,7 @@ class Inliner {
   bool is_inlined(const Stage& s) const {
     if (s.kind != StageKind::kMap || is_output(s.out)) return false;
     auto it = uses_.find(s.out.get());
-    if (it == uses_.end()) return false;  // dead
+    if (it == uses_.end()) return false;  // unused
     bool once = it->second.sites == 1 && !it->second.repeated;
     return once || cost(s.body) <= kCheap;
   }

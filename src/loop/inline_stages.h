@@ -1,14 +1,14 @@
-// Inlining of stages: graph fusion concatenates the stages of several operators, connected by their
-// buffers; inlining leaves those that are worth a buffer.
+// Inlining of stages. Graph fusion concatenates the stages of several operators, connected by
+// buffers; inlining keeps only the buffers that are worthwhile.
 #pragma once
 
 #include "loop/compute.h"
 
 namespace tenon::loop {
 
-// Substitutes map stages into the stages that read them, where that does not repeat expensive work,
-// and drops stages that nothing reads. Outputs stay stages. Inputs that nothing reads any more stay
-// in `inputs`: they are the kernel's parameters. The result is a whole kernel.
+// Substitutes map stages into the stages that read them, unless that repeats expensive work, and
+// drops unused stages. Outputs remain stages. Unused inputs stay in `inputs`, since they are the
+// kernel's parameters. The result is a whole kernel.
 ComputeRef inline_stages(const ComputeRef& compute);
 
 }  // namespace tenon::loop

@@ -99,7 +99,7 @@ struct Checker {
   const Kernel& kernel;
   std::unordered_set<const Buffer*> readable, writable;
   std::unordered_set<const Var*> vars;
-  std::set<std::string, std::less<>> symbols;  // that parameters and integers bind
+  std::set<std::string, std::less<>> symbols;  // bound by parameters and integers
 
   void require(bool holds, std::string_view rule) {
     if (holds) return;
@@ -147,7 +147,7 @@ struct Checker {
             cat("a variable is bound once at a time: ", v->name));
   }
 
-  // Statements nest as deep as a kernel's loops, which schedules bound.
+  // Statements nest as deep as a kernel's loops, which schedules limit.
   void stmt(const StmtRef& s, bool in_loop, bool in_vector) {
     require(static_cast<bool>(s), "a statement isn't null");
     for (const ExprRef& e : direct_exprs(*s)) expr(e);
@@ -158,10 +158,9 @@ struct Checker {
                 "loops count in i64");
         bool constant = f.loop == ForKind::kVector || f.loop == ForKind::kUnrolled;
         require(!constant || as_int(f.extent), "vector and unrolled loops have constant extents");
-        require(f.loop != ForKind::kParallel || !in_loop,
-                "a parallel loop stands in no other loop");
+        require(f.loop != ForKind::kParallel || !in_loop, "a parallel loop is an outermost loop");
         require(!in_vector || f.loop == ForKind::kUnrolled,
-                "a vector loop holds no loop but unrolled ones");
+                "a vector loop contains only unrolled loops");
         bind(f.var);
         stmt(f.body, true, in_vector || f.loop == ForKind::kVector);
         vars.erase(f.var.get());
@@ -206,7 +205,7 @@ struct Checker {
 void check(const Kernel& kernel) {
   Checker c{kernel, {}, {}, {}, {}};
   for (const String& name : kernel.integers) {
-    c.require(c.symbols.insert(name.str()).second, cat("an integer is named once: ", name));
+    c.require(c.symbols.insert(name.str()).second, cat("integers are distinct: ", name));
   }
   for (const auto* parameters : {&kernel.inputs, &kernel.outputs}) {
     for (const auto& b : *parameters) {

@@ -1,4 +1,4 @@
-// Kernels: loop nests over buffers, what the back end translates to machine code.
+// Kernels: loop nests over buffers, which the back end translates to machine code.
 #pragma once
 
 #include "loop/compute.h"
@@ -25,10 +25,10 @@ struct Seq : Stmt {
 
 enum class ForKind : uint8_t {
   kSerial,
-  kParallel,  // iterations are independent; outermost only
-  // Constant extent, a power of two; the body is emitted as vector operations. Its accesses are
-  // best `uniform + var` (contiguous) or free of var (uniform); an If or Select whose condition
-  // depends on var masks what it guards. It holds no other loop but kUnrolled ones.
+  kParallel,  // iterations are independent; only outermost
+  // Constant extent, a power of two; the body is emitted as vector operations. Accesses should be
+  // `uniform + var` (contiguous) or independent of var (uniform); an If or Select with a condition
+  // that depends on var masks what it guards. Contains no loops except kUnrolled ones.
   kVector,
   kUnrolled,  // constant extent
 };
@@ -56,11 +56,11 @@ struct If : Stmt {
   If() : Stmt(StmtKind::kIf) {}
   ExprRef condition;
   StmtRef then_body;
-  StmtRef else_body;  // null: nothing
+  StmtRef else_body;  // may be null
   TENON_TYPE(TypeIndex::LoopBegin + 0x24);
 };
 
-// A scalar named for the statements of `body`.
+// Binds a variable to a scalar for the statements of `body`.
 struct Let : Stmt {
   Let() : Stmt(StmtKind::kLet) {}
   Ref<const Var> var;
@@ -69,8 +69,8 @@ struct Let : Stmt {
   TENON_TYPE(TypeIndex::LoopBegin + 0x25);
 };
 
-// Scratch storage that lives for `body`: registers or the stack where small and constant, else
-// workspace of the runtime.
+// Scratch storage that lives during `body`: registers or the stack if small and constant, otherwise
+// workspace from the runtime.
 struct Alloc : Stmt {
   Alloc() : Stmt(StmtKind::kAlloc) {}
   Ref<const Buffer> buffer;
@@ -87,20 +87,21 @@ using KernelRef = Ref<const Kernel>;
 
 // Constructors. A null or empty statement is an empty Seq.
 StmtRef seq(std::vector<StmtRef> body);  // nested Seqs are flattened
-StmtRef for_loop(const Ref<const Var>& v, const ExprRef& begin, const ExprRef& extent, ForKind loop,
-                 const StmtRef& body);  // without a body or with extent 0 nothing; extent 1 a Let
+StmtRef for_loop(
+    const Ref<const Var>& v, const ExprRef& begin, const ExprRef& extent, ForKind loop,
+    const StmtRef& body);  // empty if the body is empty or the extent is 0; a Let for extent 1
 StmtRef store(const Ref<const Buffer>& buffer, Array<ExprRef> indices, const ExprRef& value);
 StmtRef if_then(const ExprRef& condition, const StmtRef& then_body, const StmtRef& else_body = {});
 StmtRef let(const Ref<const Var>& v, const ExprRef& value, const StmtRef& body);
 StmtRef alloc(const Ref<const Buffer>& buffer, const StmtRef& body);
 bool is_empty(const StmtRef& s);
 
-// The kernel under another name.
+// The kernel with another name.
 KernelRef renamed(const Kernel& kernel, std::string_view name);
 
-// Throws Error (Internal) with the statement that breaks a rule: variables and buffers are in scope
-// and bound once, symbols are bound by parameters, index counts and dtypes fit, vector and unrolled
-// loops have constant extents, a parallel loop stands in no other loop, inputs aren't written.
+// Throws an Internal error with the statement that breaks a rule: variables and buffers are in
+// scope and bound once, symbols are bound by parameters, index counts and dtypes match, vector and
+// unrolled loops have constant extents, a parallel loop is outermost, inputs aren't written.
 void check(const Kernel& kernel);
 std::string to_text(const Kernel& kernel);
 

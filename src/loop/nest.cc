@@ -35,7 +35,7 @@ std::vector<Ref<const Var>> Work::vars() const {
 
 namespace {
 
-// An axis of the list and the size by which its variable is divided somewhere in `body`.
+// An axis of the list, and a size by which its variable is divided somewhere in `body`.
 struct Split {
   size_t axis;
   Dim by;
@@ -119,7 +119,7 @@ StmtRef store_result(const Work& w, const ExprRef& value) {
 
 namespace {
 
-// Does `v` stand anywhere but in the index of a load?
+// Whether `v` occurs anywhere except in the index of a load.
 bool used_outside_loads(const ExprRef& root, const Ref<const Var>& v) {
   std::vector<ExprRef> stack{root};
   Seen seen;
@@ -179,7 +179,7 @@ void collapse_list(const std::vector<Work*>& works, std::vector<Axis> Work::*lis
     bool joins = std::all_of(works.begin(), works.end(),
                              [&](const Work* w) { return can_join(*w, outer, inner); });
     if (!joins) continue;
-    // All accesses run through the pair as one: the inner variable takes the whole range.
+    // All accesses treat the pair as one: the inner variable takes the whole range.
     edit_all([&](std::vector<Axis>* all) {
       all->erase(all->begin() + static_cast<std::ptrdiff_t>(i - 1));
       (*all)[i - 1].extent = outer.extent * inner.extent;
@@ -238,7 +238,7 @@ StmtRef vector_range(const Ref<const Var>& v, const ExprRef& begin, const ExprRe
 }
 
 ExprRef hoist(const ExprRef& root, const std::vector<Ref<const Var>>& inner, Lets* lets) {
-  // What is always computed: not below a side of a Select.
+  // The parts that are always computed: not within a side of a Select.
   Seen always;
   std::vector<ExprRef> stack{root};
   while (!stack.empty()) {
@@ -271,7 +271,7 @@ ExprRef hoist(const ExprRef& root, const std::vector<Ref<const Var>>& inner, Let
     if (keeps) costly.insert(e.get());
     if (fails) may_fail.insert(e.get());
   });
-  // The greatest such parts, from the root down.
+  // The largest such parts, from the root down.
   std::unordered_map<const Expr*, ExprRef> named;
   Seen seen;
   stack.push_back(root);
@@ -289,7 +289,7 @@ ExprRef hoist(const ExprRef& root, const std::vector<Ref<const Var>>& inner, Let
     for (const ExprRef& o : operands(*e)) stack.push_back(o);
   }
   if (named.empty()) return root;
-  // Rewriting by identity of the old nodes.
+  // Rewrites by identity of the old nodes.
   std::unordered_map<const Expr*, ExprRef> made = named;
   Seen done;
   for (const auto& [old, v] : named) done.insert(old);

@@ -1,5 +1,5 @@
 // Random computes for tests: chains of stages of every kind, over symbolic and constant sizes, with
-// the sizes and inputs to run them on.
+// sizes and inputs to run them.
 #pragma once
 
 #include <algorithm>
@@ -68,8 +68,8 @@ class RandomCompute {
     return k.buffer;
   }
 
-  // A buffer made before, at indices that are in range: variables of its extents, constants, and
-  // at times a shifted one under a guard.
+  // An earlier buffer at indices in range: variables with its extents, constants, and sometimes a
+  // guarded shifted variable.
   ExprRef random_load(const std::vector<ExprRef>& vars, const std::vector<Size>& extents,
                       size_t before) {
     const Known& k = known_[static_cast<size_t>(pick(static_cast<int>(before)))];
@@ -82,7 +82,7 @@ class RandomCompute {
       }
       if (fitting.empty()) {
         if (d.size == 0) guard = literal_int(boolean, 0);
-        // Symbolic sizes may be 0: the place is looked at only where it exists.
+        // Symbolic sizes may be 0: the element is accessed only if it exists.
         guard = binary(BinaryOp::kAnd, guard, binary(BinaryOp::kLt, index(0), dim_value(d.dim)));
         at_element.push_back(index(0));
         continue;
@@ -131,7 +131,8 @@ class RandomCompute {
 
   Ref<const Stage> make_stage(int number, bool last) {
     size_t before = known_.size();
-    std::vector<Size> shape = known_[before - 1].dims;  // likely to join the stage before
+    std::vector<Size> shape =
+        known_[before - 1].dims;  // likely to be fused with the previous stage
     if (pick(3) == 0) {
       shape.clear();
       for (int r = pick(4); r > 0; --r) shape.push_back(dims_[static_cast<size_t>(pick(5))]);
@@ -142,7 +143,7 @@ class RandomCompute {
     std::vector<Size> over;
     if (kind >= 3) {
       for (int r = pick(2); r >= 0; --r) over.push_back(dims_[static_cast<size_t>(pick(5))]);
-      if (shape.size() > 1 && pick(2) == 0) {  // an axis goes
+      if (shape.size() > 1 && pick(2) == 0) {  // drop an axis
         over = {shape.back()};
         shape.pop_back();
       }

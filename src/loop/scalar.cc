@@ -13,7 +13,7 @@ double round_narrow(double x, int fraction_bits, int least_exponent, double grea
   if (x == 0 || !std::isfinite(x)) return x;
   int e = std::max(std::ilogb(x), least_exponent);
   double quantum = std::ldexp(1.0, e - fraction_bits);
-  double r = std::nearbyint(x / quantum) * quantum;  // exact: the quotient has few bits
+  double r = std::nearbyint(x / quantum) * quantum;  // exact, since the quotient has few bits
   return std::fabs(r) > greatest ? std::copysign(INFINITY, r) : r;
 }
 
@@ -175,7 +175,7 @@ int64_t int_power(DataType t, int64_t base, int64_t exponent) {
   if (t.is_signed_int() && exponent < 0) {  // 1 / base^n, truncated
     if (base == 1) return 1;
     if (base == -1) return exponent % 2 ? -1 : 1;
-    return 0;  // of 0 too: no integer is infinite
+    return 0;  // also for 0, since no integer is infinite
   }
   uint64_t r = 1, b = static_cast<uint64_t>(base);
   for (auto e = static_cast<uint64_t>(exponent); e; e >>= 1, b *= b) {
@@ -203,7 +203,7 @@ std::optional<int64_t> int_binary(BinaryOp op, DataType t, int64_t x, int64_t y)
       if (y == 0) return std::nullopt;
       bool quotient = op == BinaryOp::kDiv || op == BinaryOp::kFloorDiv;
       if (!is_signed) return value(quotient ? ux / uy : ux % uy);
-      if (y == -1) return quotient ? value(-ux) : 0;  // the one quotient that overflows wraps
+      if (y == -1) return quotient ? value(-ux) : 0;  // the only quotient that overflows wraps
       int64_t q = x / y, r = x % y;
       bool adjust = r != 0 && (r < 0) != (y < 0);
       if (op == BinaryOp::kFloorDiv && adjust) --q;
@@ -290,7 +290,7 @@ int64_t scalar_cast(DataType to, DataType from, int64_t a) {
   }
   if (!to.is_float()) return wrap_to(to, a);
   bool whole = from.is_unsigned_int() && a < 0;
-  // To f32 in one rounding; the narrow types go through f32.
+  // To f32 in one rounding; the narrow types are rounded from f32.
   auto to_double = [&] {
     return whole ? static_cast<double>(static_cast<uint64_t>(a)) : static_cast<double>(a);
   };

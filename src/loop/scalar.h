@@ -1,7 +1,7 @@
-// What scalar operations mean, exactly: the semantics of docs/semantics.md on one element. Constant
-// folding and the evaluator share it.
+// The exact semantics of scalar operations: docs/semantics.md for one element. Used by constant
+// folding and the evaluator.
 //
-// A scalar is an int64_t in the form of Literal::bits: integers and booleans by value (u64 by its
+// A scalar is an int64_t in the form of Literal::bits: integers and booleans by value (u64 as its
 // bits), floats as the bits of a double. f16 and bf16 are computed in f32 and rounded.
 #pragma once
 
@@ -28,11 +28,11 @@ inline int64_t float_bits(double d) {
 double round_to(DataType dtype, double value);
 
 int64_t scalar_unary(UnaryOp op, DataType dtype, int64_t a);
-// `dtype` is the operands'. nullopt: integer division or remainder by zero.
+// `dtype` is the operands'. nullopt for integer division or remainder by zero.
 std::optional<int64_t> scalar_binary(BinaryOp op, DataType dtype, int64_t a, int64_t b);
 int64_t scalar_cast(DataType to, DataType from, int64_t a);
 
-// One element of a tensor's memory, and back.
+// Reads and writes one element in a tensor's memory.
 int64_t scalar_load(DataType dtype, const void* element);
 void scalar_store(DataType dtype, void* element, int64_t value);
 

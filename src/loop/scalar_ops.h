@@ -9,9 +9,9 @@
 
 namespace tenon::loop {
 
-// What an operation computes is defined by loop/scalar.h and docs/semantics.md: integers wrap; a
-// shift past the width gives 0; kMin and kMax propagate NaN. Integer division and remainder by zero
-// stop the kernel with an error.
+// loop/scalar.h and docs/semantics.md define what an operation computes: integers wrap; a shift
+// past the width gives 0; kMin and kMax propagate NaN. Integer division and remainder by zero stop
+// the kernel with an error.
 enum class UnaryOp : uint8_t {
 #define TENON_UNARY(op, word, operands, result, cost) op,
 #define TENON_BINARY(op, word, operands, result, fails, integer_cost, float_cost)
@@ -29,21 +29,21 @@ enum class BinaryOp : uint8_t {
 };
 
 enum class ScalarCost : uint8_t {
-  kSimple,          // an instruction or two
-  kDivision,        // some times as much: divisions, square roots
+  kSimple,          // one or two instructions
+  kDivision,        // several times that: divisions, square roots
   kTranscendental,  // a polynomial or a loop
 };
 
-// What the table says of an operation.
+// A row of the table.
 struct ScalarOpInfo {
   std::string_view word;
   uint8_t operands;  // classes of types, see takes()
-  bool tests;        // the result is a truth, else of the operands' type
-  bool fails;        // on an integer divisor of 0
+  bool tests;        // the result is a boolean, otherwise of the operands' type
+  bool fails;        // for an integer divisor of 0
   ScalarCost integer_cost, float_cost;
 };
 
-// Rows of the table; a row's index is the enumerator's value.
+// The table's rows; a row's index is the enumerator's value.
 std::span<const ScalarOpInfo> unary_ops();
 std::span<const ScalarOpInfo> binary_ops();
 inline const ScalarOpInfo& info(UnaryOp op) {
@@ -56,7 +56,7 @@ inline const ScalarOpInfo& info(BinaryOp op) {
 // Whether the operation is defined on operands of this type.
 bool takes(const ScalarOpInfo& op, DataType dtype);
 
-// What one evaluation costs on operands of this type.
+// The cost of one evaluation on operands of this type.
 inline ScalarCost cost_of(const ScalarOpInfo& op, DataType dtype) {
   return dtype.is_float() ? op.float_cost : op.integer_cost;
 }

@@ -1,4 +1,4 @@
-// Schedules: from what is computed (a Compute) to in which order (a Kernel).
+// Schedules: turn a Compute (what is computed) into a Kernel (in which order).
 #pragma once
 
 #include <string_view>
@@ -9,19 +9,18 @@
 namespace tenon::loop {
 
 struct ScheduleOptions {
-  // 0: plain loops in the order of the stages, each stage in scratch of its own; the oracle.
-  // 1: the schedules that fit the shape of the Compute.
+  // 0: plain loops in the order of the stages, each stage in its own scratch: the oracle. 1:
+  // schedules that suit the Compute's shape.
   int level = 1;
   TargetFacts target;
   ChooseTiling tiling = tabled_tiling;
 };
 
-// The one way from a Compute to a loop nest. The kernel has the interface of `compute`, which is a
-// whole kernel (whole_kernel). Accesses are trusted as far as the compute's are (`in_bounds`).
+// The only way from a Compute to a loop nest. `compute` must be a whole kernel (whole_kernel), and
+// the result has its interface. Accesses are trusted if the compute's are (`in_bounds`).
 KernelRef lower(const Compute& compute, std::string_view name, const ScheduleOptions& options);
 
-// The loop nest of either kind of kernel: a Compute is lowered, a loop nest kept as it is; under
-// `name`.
+// The loop nest of either kind of kernel, under `name`: a Compute is lowered, a loop nest is kept.
 KernelRef loop_nest(const KernelInterfaceRef& kernel, std::string_view name,
                     const ScheduleOptions& options);
 

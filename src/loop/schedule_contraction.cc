@@ -2,11 +2,11 @@
 //
 //   result[batch, m, n] = sum over k of a[batch, m, k] * b[batch, k, n]
 //
-// n is the last axis of the result, m all axes that only `a` has, k all that is summed over. Tiles
-// of rows x columns are accumulated in registers, over all of k, from columns of `b` that are
-// packed side by side (unless they lie so) and rows of `a`, which are packed if k isn't one run of
-// memory (as in a convolution: that is im2col, a block of rows at a time). After a tile the
-// pointwise stages that follow run on it while it is in the first cache.
+// n is the last axis of the result, m all axes that only `a` has, k all axes that are summed over.
+// Tiles of rows x columns are accumulated in registers over all of k, from columns of `b` that are
+// packed side by side (unless they already are) and rows of `a`, which are packed if k isn't
+// contiguous (as in a convolution: this is im2col, one block of rows at a time). The pointwise
+// stages that follow run on each tile while it is in the first-level cache.
 //
 // Padding is multiplied as zeros.
 #include <algorithm>
@@ -70,7 +70,7 @@ class ContractionSchedule {
     StmtRef body = columns(m0, m_count, n0, n_count);
     if (!a_direct_) body = alloc(a_pack_, seq({pack_a(m0, m_count), body}));
     ExprRef rows_left = difference(dim_value(rows_), m0);
-    // Columns are counted in panels where `b` is packed in such.
+    // If `b` is packed in panels, columns are counted in panels.
     const int64_t block_n_size = panels_ ? tiling_.column_tiles : block_columns_;
     ExprRef columns_left = difference(dim_value(panels_ ? panels_->extent : x_.extent), n0);
     body = let(m0, scaled(block_m, block_rows_),
@@ -83,7 +83,7 @@ class ContractionSchedule {
   }
 
  private:
-  // Row by row: a row times a matrix reads each element of `b` once, and packing would cost more
+  // Row by row: a row times a matrix reads each element of `b` once, so packing would cost more
   // than it gains.
   StmtRef few_rows() {
     Work row = w_;
@@ -122,7 +122,7 @@ class ContractionSchedule {
     return !few(rows_, 2) && !few(x_.extent, 4) && !few(depth_, 3);
   }
 
-  // The tiling that was chosen for this shape, cut down to it.
+  // The tiling chosen for this shape, reduced to its size.
   void cut_tiles() {
     const bool runs = runs_through(a_);
     tiling_ =
@@ -142,7 +142,7 @@ class ContractionSchedule {
   }
   static int64_t rounded(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
 
-  // Is the sum over k one run through memory for every load?
+  // Whether every load is contiguous along the sum over k.
   bool runs_through(const ExprRef& e) const {
     for (const Load* l : loads_in(e)) {
       if (l->indices.empty()) continue;
@@ -156,7 +156,7 @@ class ContractionSchedule {
     return true;
   }
   bool only_loads_use(const ExprRef& e, const std::vector<Axis>& axes) const {
-    // Casts around a load at most: what is direct is computed again for every tile.
+    // Allows only casts around a load: a direct operand is recomputed for every tile.
     const Expr* inner = e.get();
     while (inner->kind == ExprKind::kCast) inner = static_cast<const Cast*>(inner)->a.get();
     if (inner->kind != ExprKind::kLoad) return false;
@@ -183,8 +183,8 @@ class ContractionSchedule {
     return c && c->is_const(1);
   }
 
-  // Where `b` lies in panels as wide as a tile, the axis before its columns counts them: a block
-  // takes several, so that the rows of `a` are packed once for all of them.
+  // If `b` is in panels as wide as a tile, the axis before its columns counts them: a block takes
+  // several panels, so that the rows of `a` are packed once for all of them.
   void find_panels() {
     if (batch_.empty() || !x_.extent.is_const(width_)) return;
     const Axis& last = batch_.back();
@@ -212,14 +212,14 @@ class ContractionSchedule {
     }
     return k;
   }
-  // Binds the reduced variables so that an operand that runs through k lies at `k`.
+  // Binds the reduced variables so that an operand contiguous in k is at `k`.
   VarMap depth_at(const ExprRef& k) const {
     VarMap at;
     for (const Axis& a : w_.reduce) at[a.var.get()] = index(0);
     at[w_.reduce.back().var.get()] = k;
     return at;
   }
-  // Lets for the axes of m at row `m`; the variables are fresh when `values` is given.
+  // Lets for the axes of m at row `m`; with `values`, the variables are fresh.
   Lets row_axes(const ExprRef& m, VarMap* values) const {
     Lets lets;
     auto rest = var("row", i64);
@@ -285,7 +285,7 @@ class ContractionSchedule {
       };
       return if_then(binary(BinaryOp::kLe, sum(n, index(width_)), end), fill(false), fill(true));
     }
-    // A column at a time, a cache line's worth of k at once. Columns beyond the last repeat it.
+    // One column at a time, a cache line of k at once. Columns beyond the last repeat it.
     constexpr int64_t kLine = 16;
     auto column = var("column", i64), line = var("line", i64);
     ExprRef first = scaled(line, kLine), depth = dim_value(k.extent);
@@ -320,13 +320,13 @@ class ContractionSchedule {
     return b_direct_ ? body : alloc(b_pack_, body);
   }
 
-  // Rows first.. of the block that starts at m0, columns n...
+  // Rows first... of the block that starts at m0, columns n...
   StmtRef tile(const ExprRef& m0, const ExprRef& m_count, const ExprRef& first, const ExprRef& n) {
     auto acc = buffer("acc", w_.accumulate, {Dim(tile_rows_ * width_)});
     auto done = buffer("tile", w_.accumulate, {Dim(tile_rows_ * width_)});
     auto lane = var("lane", i64), k = var("k", i64);
 
-    // Rows beyond the last compute that one again; they aren't stored.
+    // Rows beyond the last compute it again and aren't stored.
     Lets lets;
     std::vector<ExprRef> a;
     for (int64_t i = 0; i < tile_rows_; ++i) {
@@ -381,7 +381,7 @@ class ContractionSchedule {
     return substitute(b_, values);
   }
 
-  // What follows the sum, on the rows and columns of the tile that exist.
+  // Applies the stages after the sum to the rows and columns of the tile that exist.
   StmtRef finish(const Ref<const Buffer>& done, const ExprRef& m0, const ExprRef& m_count,
                  const ExprRef& first, const ExprRef& n) {
     auto i = var("tile_row", i64);

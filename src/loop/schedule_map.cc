@@ -1,5 +1,5 @@
-// Elementwise work, broadcasts and movements: vectors along the last axis; blocks where an operand
-// runs across it.
+// Elementwise work, broadcasts and data movement: vectors along the last axis; blocks if an operand
+// crosses it.
 #include "loop/affine.h"
 #include "loop/nest.h"
 #include "loop/walk.h"
@@ -7,10 +7,10 @@
 namespace tenon::loop {
 namespace {
 
-constexpr int64_t kBlock = 8192;  // elements of a flat loop that one task takes at least
+constexpr int64_t kBlock = 8192;  // minimum number of elements per task of a flat loop
 constexpr int64_t kTile = 8;      // of a transposition: rows and columns
 
-// The axis along which a load that crosses the last axis lies contiguous; -1 if there is none.
+// The contiguous axis of a load that crosses the last axis; -1 if there is none.
 int crossing_axis(const Work& w) {
   const Axis& x = w.axes.back();
   for (const Load* l : loads_in(w.body)) {
@@ -25,8 +25,8 @@ int crossing_axis(const Work& w) {
   return -1;
 }
 
-// Tiles of kTile x kTile, whose lines stay in the cache while both operands are walked. The last
-// axis is unrolled; what is left over at its end is a plain loop.
+// Tiles of kTile x kTile, whose lines stay in the cache while both operands are traversed. The last
+// axis is unrolled; its remainder is a plain loop.
 StmtRef transposition(const Work& w, size_t crossing, bool parallel) {
   Axis y = w.axes[crossing], x = w.axes.back();
   StmtRef element = store_result(w, w.body);
@@ -67,10 +67,10 @@ StmtRef schedule_map(Work w, const ScheduleOptions& options, bool parallel) {
   StmtRef body;
   if (w.axes.size() > 1) {
     std::vector<Axis> outer(w.axes.begin(), w.axes.end() - 1);
-    // What was hoisted may fail, and isn't computed where there is no element.
+    // Hoisted parts may fail, so they aren't computed if there is no element.
     StmtRef row = if_then(lets.empty() ? literal_int(boolean, 1) : less(index(0), extent),
                           with_lets(lets, run(index(0), extent)));
-    // What depends on no inner axis is computed before its loop: once per outer index.
+    // Parts that depend on no inner axis are computed before its loop, once per outer index.
     return outer_loops(outer, parallel, row);
   }
   auto known = x.extent.as_const();

@@ -15,7 +15,7 @@ Array<ExprRef> as_indices(const Array<Ref<const Var>>& axes) {
   return at;
 }
 
-// Does `value` take the place of `best`? NaN counts as the extreme; of equals the first or last.
+// Whether `value` replaces `best`. NaN counts as the extreme; among equals, the first or last wins.
 ExprRef replaces(Reduction r, const ExprRef& value, const ExprRef& best) {
   bool greatest = r == Reduction::kArgMaxFirst || r == Reduction::kArgMaxLast;
   bool last = r == Reduction::kArgMaxLast || r == Reduction::kArgMinLast;
@@ -23,7 +23,7 @@ ExprRef replaces(Reduction r, const ExprRef& value, const ExprRef& best) {
   ExprRef better = op(last ? BinaryOp::kLe : BinaryOp::kLt, low, high);
   if (!value->dtype.is_float()) return better;
   ExprRef value_nan = unary(UnaryOp::kIsNan, value), best_nan = unary(UnaryOp::kIsNan, best);
-  // Comparisons with NaN are false, so `better` holds only between numbers.
+  // Comparisons with NaN are false, so `better` is true only between numbers.
   ExprRef by_nan = last ? value_nan : op(BinaryOp::kAnd, value_nan, unary(UnaryOp::kNot, best_nan));
   return op(BinaryOp::kOr, better, by_nan);
 }
@@ -54,7 +54,7 @@ StmtRef serial_loops(const Array<Ref<const Var>>& vars, const Array<Dim>& extent
 }
 
 StmtRef plain_updates(const Stage& s) {
-  // Each index is named: it is used twice, and may be checked.
+  // Each index gets a name: it is used twice, and may be checked.
   std::vector<Ref<const Var>> at;
   Array<ExprRef> where;
   for (size_t i = 0; i < s.scatter_indices.size(); ++i) {

@@ -1,23 +1,23 @@
-// Plain loops for one stage: level 0, and what a stage without a better schedule falls back to.
+// Plain loops for one stage: level 0, and the fallback for stages without a better schedule.
 #pragma once
 
 #include "loop/kernel.h"
 
 namespace tenon::loop {
 
-// Loops over all axes of the stage in order, which write its buffer. With `clear_scans` a scan's
-// buffer is zeroed first: one that may read elements before it has written them finds nothing that
-// memory held before.
+// Loops over all axes of the stage in order, which write its buffer. With `clear_scans`, a scan's
+// buffer is zeroed first, so that a scan that may read elements before writing them never sees old
+// memory contents.
 StmtRef plain_stage(const Stage& stage, bool clear_scans);
 
-// The updates of a scatter, without its first values.
+// The updates of a scatter, without the initial values.
 StmtRef plain_updates(const Stage& scatter);
 
 // Serial loops around `body`, the first variable outermost.
 StmtRef serial_loops(const Array<Ref<const Var>>& vars, const Array<Dim>& extents, StmtRef body);
 
-// The statements that reduce the stage's body at one point of its axes, with `reduce` around the
-// steps and `finish` given the result.
+// The statements that reduce the stage's body at one point of its axes; `finish` makes a statement
+// from the result.
 StmtRef plain_reduction(const Stage& stage,
                         const std::function<StmtRef(const ExprRef& result)>& finish);
 

@@ -1,5 +1,5 @@
 // Reductions: vectors along the reduced axis with partial results per lane, or along an axis of the
-// result, whichever the operands lie along. How a sum is split depends on the shape alone.
+// result, whichever the operands are contiguous in. How a sum is split depends only on the shape.
 #include <algorithm>
 
 #include "loop/affine.h"
@@ -77,7 +77,7 @@ class ReductionSchedule {
     std::vector<StmtRef> begin;
     for (int64_t u = 0; u < unroll; ++u) begin.push_back(fill(u * lanes));
 
-    // The body at k = first + lane, into acc[place + lane].
+    // Adds the body at k = first + lane to acc[place + lane].
     auto add = [&](const ExprRef& first, int64_t place, const ExprRef& end) {
       ExprRef at = sum(index(place), lane), element = sum(first, lane);
       ExprRef v = substitute(value(), {{k.var.get(), element}});
@@ -107,7 +107,7 @@ class ReductionSchedule {
       body = for_loop(w_.reduce[i].var, index(0), dim_value(w_.reduce[i].extent), ForKind::kSerial,
                       body);
     }
-    // Halves meet until one element is left.
+    // Combines halves until one element is left.
     std::vector<StmtRef> finish;
     for (int64_t half = width / 2; half >= 1; half /= 2) {
       int64_t n = std::min(half, lanes);
@@ -125,13 +125,13 @@ class ReductionSchedule {
 
   // ---- vectors along the last axis of the result
 
-  // Bounds of a reduced variable: conditions of a Select move from the body to the loop, where the
-  // other side is what the reduction starts with.
+  // The bounds of a reduced variable: conditions of a Select move from the body to the loop if the
+  // Select's other side is the reduction's identity.
   struct Range {
     ExprRef begin, end;
   };
 
-  // At most kMostConditions: a graph of shared nodes may stand for a conjunction without end.
+  // At most kMostConditions: a graph of shared nodes may stand for an unlimited conjunction.
   static constexpr size_t kMostConditions = 100;
 
   static void split_conditions(const ExprRef& root, std::vector<ExprRef>* all) {
@@ -150,13 +150,14 @@ class ReductionSchedule {
     }
   }
 
-  // Tightens the range of the one reduced variable that the condition bounds. False: it stays.
+  // Tightens the range of the only reduced variable that the condition bounds. False if the
+  // condition must stay.
   bool bound(const ExprRef& condition, std::vector<Range>* ranges) const {
     if (condition->kind != ExprKind::kBinary) return false;
     const auto& b = static_cast<const Binary&>(*condition);
     if (b.a->dtype != i64 || (b.op != BinaryOp::kLt && b.op != BinaryOp::kLe)) return false;
     if (depends_on(condition, w_.axes.back().var)) return false;
-    // 0 <= f, where f = b - a (less 1 if strict)
+    // 0 <= f, with f = b - a (minus 1 if strict)
     ExprRef f = difference(b.b, b.a);
     if (b.op == BinaryOp::kLt) f = difference(f, index(1));
     int which = -1;
@@ -212,7 +213,7 @@ class ReductionSchedule {
     return ranges;
   }
 
-  // `unroll` vectors of results from x0 on; with `end`, those below it only.
+  // `unroll` vectors of results starting at x0; with `end`, only results below it.
   StmtRef result_block(const ExprRef& x0, int64_t lanes, int64_t unroll, const ExprRef& end) {
     const Axis& x = w_.axes.back();
     auto acc = buffer("acc", w_.accumulate, {Dim(lanes * unroll)});
@@ -256,7 +257,7 @@ class ReductionSchedule {
     bool split_here = parallel_ && outer.empty();
     ExprRef extent = dim_value(x.extent), done = index(0);
     std::vector<StmtRef> parts;
-    // Blocks of several vectors, then of fewer, then a part of one.
+    // Blocks of several vectors, then of fewer, then part of one.
     std::vector<int64_t> sizes{across_, 4, 1};
     if (auto known = x.extent.as_const()) {
       int64_t vectors = *known / lanes_;
@@ -286,11 +287,11 @@ class ReductionSchedule {
 
   Work w_;
   int64_t lanes_;
-  int64_t across_;  // vectors of results at once, so that runs of memory are long
+  int64_t across_;  // vectors of results at once, for long runs of memory
   bool parallel_;
 };
 
-// Padding of a product's operand guards the whole product, so that it can bound the loops.
+// The padding of a product's operand guards the whole product, so that it can bound the loops.
 ExprRef with_padding_outside(const ExprRef& body) {
   if (body->kind != ExprKind::kBinary) return body;
   const auto& product = static_cast<const Binary&>(*body);

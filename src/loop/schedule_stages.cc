@@ -1,6 +1,6 @@
-// Stages that agree in their first axes, such as those of a softmax, share the loops over these:
-// the rest of each is computed in turn per row, and what only they read is scratch of one row,
-// which stays in the cache. Others follow one another, each with a nest of its own.
+// Stages that agree in their first axes, such as a softmax's, share the loops over these: the rest
+// of each is computed in turn per row, and intermediate results are scratch of one row, which stays
+// in the cache. Other stages follow one another, each with its own nest.
 #include "loop/schedule_stages.h"
 
 #include <algorithm>
@@ -74,7 +74,7 @@ class StageSchedule {
     return plain_stage(s, !c_.in_bounds);
   }
 
-  // How many first axes the stages [begin, end) share; 0 if they are better kept apart.
+  // The number of leading axes that the stages [begin, end) share; 0 if they are better kept apart.
   size_t common_depth(size_t begin, size_t end) const {
     const Stage& first = *c_.stages[begin];
     size_t depth = first.axes.size(), most = 0;
@@ -97,17 +97,17 @@ class StageSchedule {
       }
       results.insert(s.out.get());
     }
-    // One row leaves the other threads idle.
+    // A single row would leave the other threads idle.
     Dim rows = 1;
     for (size_t k = 0; k < depth; ++k) rows = rows * first.out->shape[k];
     if (rows.is_const(1)) return 0;
-    // Elementwise work keeps an axis for its vectors.
+    // Elementwise work keeps one axis for its vectors.
     if (!reduces && depth == most) depth = depth == 0 ? 0 : depth - 1;
     return depth;
   }
 
-  // The sum of products at stage `begin`, and the pointwise stages right after it that read it (or
-  // each other) at their own point: these become part of its nest. Also the first stage that isn't.
+  // The sum of products at stage `begin`, merged with the pointwise stages right after it that read
+  // it (or each other) at their own point. Also returns the first stage that isn't merged.
   std::pair<StmtRef, size_t> contraction(size_t begin) {
     const Stage& s = *c_.stages[begin];
     auto sum = var("sum", accumulator_type(s));
@@ -220,7 +220,7 @@ class StageSchedule {
 
   const Compute& c_;
   const ScheduleOptions& options_;
-  std::unordered_set<const Buffer*> scratch_;  // results that exist a row at a time
+  std::unordered_set<const Buffer*> scratch_;  // results of which only one row exists at a time
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Level 1: groups the stages of a compute and gives each group a nest.
+// Level 1: groups a compute's stages and gives each group a nest.
 #pragma once
 
 #include "loop/schedule.h"

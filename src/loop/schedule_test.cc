@@ -94,7 +94,8 @@ TEST(Schedule, ReductionsAreOfTypesThatHaveTheirOperator) {
     return std::string();
   };
   EXPECT_NE(rule(t, Reduction::kSum).find("sums and products are of numbers"), std::string::npos);
-  EXPECT_NE(rule(x, Reduction::kAnd).find("and, or combine integers or truths"), std::string::npos);
+  EXPECT_NE(rule(x, Reduction::kAnd).find("and, or combine integers or booleans"),
+            std::string::npos);
   EXPECT_EQ(rule(t, Reduction::kOr), "");
   EXPECT_EQ(rule(t, Reduction::kMax), "");
 }
@@ -258,7 +259,7 @@ TEST(Schedule, RowsOfStages) {
   Agreement a;
   for (int64_t cols : {1, 7, 64, 130}) a.check(softmax(), {a.random({3, cols})});
   ScheduleOptions options;
-  // The sums live in scratch of one row.
+  // The sums are in scratch of one row.
   EXPECT_NE(to_text(*lower(*softmax(), "k", options)).find("scratch top: float32[]"),
             std::string::npos);
 }
@@ -293,7 +294,7 @@ TEST(Schedule, GatheredRows) {
   Tensor bad = a.random({1}, i64, 1);
   bad.data_as<int64_t>()[0] = 4;
   EXPECT_THROW(evaluate(*kernel, {a.random({4, 19}), bad}), Error);
-  // No element, no error.
+  // No elements, no error.
   EXPECT_NO_THROW(evaluate(*kernel, {a.random({4, 0}), bad}));
 }
 

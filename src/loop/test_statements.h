@@ -1,4 +1,4 @@
-// Statements and kernels for tests, each in one call.
+// For tests: statements and kernels, each in one call.
 #pragma once
 
 #include <string>
@@ -47,7 +47,7 @@ inline ExprRef less(const ExprRef& a, const ExprRef& b) {
   return binary(BinaryOp::kLt, a, b);
 }
 
-// Its accesses are not known to be in bounds.
+// Its accesses aren't known to be in bounds.
 inline KernelRef kernel(const std::string& name, std::vector<Ref<const Buffer>> inputs,
                         std::vector<Ref<const Buffer>> outputs, const StmtRef& body,
                         std::vector<String> integers = {}) {

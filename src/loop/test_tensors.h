@@ -1,4 +1,4 @@
-// For this room's tests: short ways to write computes, random tensors, comparison within a bound.
+// For this folder's tests: concise computes, random tensors, comparison with a tolerance.
 #pragma once
 
 #include <gtest/gtest.h>

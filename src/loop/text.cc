@@ -1,4 +1,4 @@
-// Expressions, computes and kernels as text for people, golden tests and error messages.
+// Expressions, computes and kernels as text, for people, golden tests and error messages.
 #include <charconv>
 #include <cmath>
 #include <unordered_map>
@@ -11,7 +11,7 @@
 namespace tenon::loop {
 namespace {
 
-// The sign that stands before an operand; empty for operations that are written by their word.
+// The sign written before an operand; empty for operations written as a word.
 std::string_view sign_of(UnaryOp op) {
   switch (op) {
     case UnaryOp::kNeg:
@@ -38,7 +38,7 @@ std::string literal_text(const Literal& l) {
                         : cat(l.bits, ":", l.dtype);
 }
 
-// Distinct names for variables and buffers: a name that two share gets a number.
+// Distinct names for variables and buffers: a shared name gets a number.
 class Names {
  public:
   std::string of(const Object* o, std::string_view wanted) {
@@ -60,8 +60,8 @@ class Names {
   int temporaries_ = 0;
 };
 
-// An expression's text. Parts that are long and shared, or nested deep, are named first: pairs of
-// name and text go to `named` in order.
+// An expression's text. Long shared parts and deeply nested parts are named first: pairs of name
+// and text are appended to `named` in order.
 std::string expr_text(const ExprRef& root, Names* names,
                       std::vector<std::pair<std::string, std::string>>* named) {
   std::unordered_map<const Expr*, int> uses;
@@ -219,7 +219,7 @@ class Printer {
     }
   }
 
-  // As deep as the kernel's loops.
+  // Recurses as deep as the kernel's loops.
   void stmt(int indent, const StmtRef& s) {
     if (!s) return line(indent, "null");
     switch (s->kind) {

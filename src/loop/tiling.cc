@@ -13,7 +13,7 @@ struct Row {
   ContractionKind kind;
   DataType dtype;
   TargetFacts target;
-  int64_t rows, columns, depth;  // the greatest that fit; columns in vectors
+  int64_t rows, columns, depth;  // the largest that fit; columns in vectors
   Tiling tiling;
 };
 
@@ -41,7 +41,7 @@ Tiling tabled_tiling(const ContractionShape& shape, const TargetFacts& target) {
   const int64_t lanes = std::max<int64_t>(target.vector_bytes / shape.dtype.bytes(), 1);
   std::optional<int64_t> vectors;
   if (shape.columns) vectors = (*shape.columns + lanes - 1) / lanes;
-  // A dtype without rows of its own takes those of f32.
+  // A dtype without its own rows uses those of f32.
   const bool listed =
       std::ranges::any_of(kTable, [&](const Row& row) { return row.dtype == shape.dtype; });
   for (const Row& row : kTable) {

@@ -1,4 +1,4 @@
-// The tables of fields of this room's types.
+// The field tables of this folder's types.
 #include "loop/types.h"
 
 #include "loop/kernel.h"

@@ -1,4 +1,4 @@
-// Makes this room's types known to printing and JSON.
+// Registers this folder's types for printing and JSON.
 #pragma once
 
 namespace tenon::loop {

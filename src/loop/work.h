@@ -1,4 +1,4 @@
-// How much a kernel has to do, before it runs: for limits on work.
+// Estimates how much work a kernel does before it runs, for limits on work.
 #pragma once
 
 #include "loop/dim.h"
@@ -6,9 +6,9 @@
 
 namespace tenon::loop {
 
-// An estimate of the elements that a run of the kernel stores, intermediate ones included: sizes
-// that depend on outer loops are as in their first turn, and of two branches the longer one counts.
-// `symbols` gives the kernel's symbols; a size that it doesn't know counts as 1.
+// Estimates the number of elements that a run of the kernel stores, including intermediate ones.
+// Sizes that depend on outer loops are taken from the first iteration, and of two branches the
+// longer one counts. `symbols` gives the kernel's symbols; an unknown size counts as 1.
 double stores_of(const Kernel& kernel, const DimEnv& symbols);
 
 }  // namespace tenon::loop

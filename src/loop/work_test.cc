@@ -26,7 +26,7 @@ TEST(Work, IsTheStoresOfAllTurns) {
   EXPECT_EQ(work(loop(i, dim_value(n), both({one, one}))), 2000);
   EXPECT_EQ(work(loop(i, dim_value(Dim::symbol("other")), one)), 1);
   EXPECT_EQ(work(loop(i, index(-5), one)), 0);
-  // A tile's rest: as in the first turn.
+  // A tile's remainder: as in the first iteration.
   const ExprRef rest =
       binary(BinaryOp::kMin, index(64),
              binary(BinaryOp::kSub, dim_value(n), binary(BinaryOp::kMul, i, index(64))));

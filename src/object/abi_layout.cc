@@ -7,14 +7,13 @@
 #include "object/string.h"
 #include "object/tensor.h"
 
-// The types derive from Object, so they aren't of standard layout; on the platforms that Tenon
-// supports a single base without virtual functions lies at offset zero.
+// The types derive from Object, so they aren't standard-layout; on all supported platforms a single
+// base without virtual functions lies at offset zero.
 #pragma GCC diagnostic ignored "-Winvalid-offsetof"
 
 namespace tenon {
 
-// Pointers and size_t have 32 or 64 bits; integers of 64 bits are aligned to 8 bytes in either
-// case.
+// Pointers and size_t have 32 or 64 bits; 64-bit integers are aligned to 8 bytes in either case.
 constexpr size_t kPointer = sizeof(void*);
 static_assert(sizeof(size_t) == kPointer && alignof(int64_t) == 8 && alignof(uint64_t) == 8);
 constexpr size_t up8(size_t n) {

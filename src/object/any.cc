@@ -59,7 +59,7 @@ std::string type_name(int32_t index) {
 }
 
 void AnyView::fail(const std::string& wanted) const {
-  throw Error(ErrorKind::Usage, cat("a value is no ", wanted))
+  throw Error(ErrorKind::Usage, cat("a value is not of type ", wanted))
       .expected(wanted)
       .found(type_name(type_index));
 }

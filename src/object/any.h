@@ -1,13 +1,13 @@
 // Any, a value of any type in 16 bytes, and AnyView, the same without ownership.
 //
 //   byte 0  int32   type_index
-//        4  uint32  length of a small string; zero for all else
-//        8  payload: int64, double, bool, dtype, device, pointer, object, or up to 7 bytes and a
-//        zero
+//        4  uint32  length of a small string; otherwise zero
+//        8  payload: int64, double, bool, dtype, device, pointer, object, or 7 bytes and a NUL
 //
-// An Any owns its object; an AnyView borrows it from somebody who outlives it. Any derives from
-// AnyView and adds no field, so an array of one is an array of the other. What a C++ type looks
-// like in an Any is told by AnyTraits; a handle is a class of one pointer, derived from Handle.
+// An Any owns its object; an AnyView borrows it from an owner that outlives the view. Any derives
+// from AnyView and adds no field, so an array of one can be read as an array of the other.
+// AnyTraits define how a C++ type is stored in an Any. A handle is a class of one pointer, derived
+// from Handle.
 #pragma once
 
 #include <concepts>
@@ -31,7 +31,7 @@ class Any;
 template <class T>
 struct AnyTraits;  // put(AnyView&, const T&), is(const AnyView&), get(const AnyView&), name()
 
-// What values whose C++ type is `T` look like from outside: one pointer to an object, or null.
+// Base of value types that hold one pointer to an object, or null.
 class Handle {
  public:
   Handle() = default;
@@ -87,12 +87,12 @@ class AnyView {
   bool is_object() const { return type_index >= TypeIndex::ObjectBegin; }
   Object* object() const { return is_object() ? v.object : nullptr; }
 
-  // Holds this a T? Handles and Refs that may be null accept None.
+  // Whether this holds a T. Handles and Refs that may be null accept None.
   template <class T>
   bool is() const {
     return AnyTraits<T>::is(*this);
   }
-  // The value as a T; a Usage error naming both types when it is none.
+  // The value as a T; a Usage error that names both types if it isn't one.
   template <class T>
   T as() const {
     if (!AnyTraits<T>::is(*this)) [[unlikely]]
@@ -104,15 +104,15 @@ class AnyView {
     if (!AnyTraits<T>::is(*this)) return std::nullopt;
     return AnyTraits<T>::get(*this);
   }
-  // The object as a T (a type derived from Object) if it is one, else null; borrowed.
+  // The object as a T (a type derived from Object), or null if it isn't one; borrowed.
   template <class T>
   T* as_object() const {
     return is_object() && type_is<std::remove_const_t<T>>(type_index) ? static_cast<T*>(v.object)
                                                                       : nullptr;
   }
 
-  // Same type and same payload; strings and bytes by content. Objects are equal when identical:
-  // structural_equal in reflect.h looks inside.
+  // Same type and same payload; strings and bytes by content, other objects by identity.
+  // (structural_equal in reflect.h compares objects by content.)
   bool same(const AnyView& o) const {
     return type_index == o.type_index && small_length == o.small_length && v.bits == o.v.bits
                ? true
@@ -135,8 +135,8 @@ class Any : public AnyView {
     o.small_length = 0;
     o.v.bits = 0;
   }
-  // Copies what the view shows. Raw strings and bytes (which tvm-ffi's callers may pass) become
-  // strings of ours; a bare DLTensor* is refused with a Usage error.
+  // Copies the viewed value. Raw strings and bytes (which tvm-ffi's callers may pass) become String
+  // and Bytes; a bare DLTensor* is a Usage error.
   explicit Any(const AnyView& o) : AnyView(o) {
     if (is_object()) {
       retain(v.object);
@@ -175,13 +175,13 @@ class Any : public AnyView {
     static_cast<AnyView&>(o) = t;
   }
   void reset() { *this = Any(); }
-  // Takes over a count that the caller holds.
+  // Takes over a reference that the caller holds.
   static Any adopt(AnyView view) {
     Any a;
     static_cast<AnyView&>(a) = view;
     return a;
   }
-  // Hands this Any's count to the caller and leaves None.
+  // Hands this Any's reference to the caller and leaves None.
   AnyView leak() {
     AnyView view = *this;
     type_index = TypeIndex::None;
@@ -199,7 +199,7 @@ class Any : public AnyView {
 static_assert(sizeof(AnyView) == 16 && sizeof(Any) == 16);
 static_assert(offsetof(AnyView, small_length) == 4 && offsetof(AnyView, v) == 8);
 
-// "Int", "Str", "Tensor", or a registered type's key.
+// "int", "string", "tensor", or a registered type's key.
 std::string type_name(int32_t type_index);
 
 template <>
@@ -312,9 +312,9 @@ struct AnyTraits<Ref<T>> {
   static std::string name() { return type_name(T::kTypeIndex); }
 };
 
-// Handles say `static bool accepts(const AnyView&)`, `static std::string type_text()`, and, when
-// null means an empty value and not None, `static Object* empty_value()` (an object that lives for
-// ever).
+// Handles define `static bool accepts(const AnyView&)`, `static std::string type_text()`, and, if
+// null means an empty value and not None, `static Object* empty_value()` (an object that is never
+// destroyed).
 template <class T>
 requires std::is_base_of_v<Handle, T>
 struct AnyTraits<T> {
@@ -331,9 +331,9 @@ struct AnyTraits<T> {
   static std::string name() { return T::type_text(); }
 };
 
-// A reference to the T inside an Any that is known to hold one, without touching a count. Possible
-// for what lies in the payload as it is: 64-bit numbers, booleans, dtypes, Refs, handles, Any
-// itself.
+// A reference to the T inside an Any that is known to hold one, without touching the reference
+// count. Works for types stored unchanged in the payload: 64-bit numbers, booleans, dtypes, Refs,
+// handles, Any itself.
 template <class T>
 const T& payload_as(const AnyView& a) {
   if constexpr (std::is_base_of_v<AnyView, T> || sizeof(T) == sizeof(AnyView)) {

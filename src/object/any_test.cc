@@ -35,7 +35,7 @@ TEST(Any, ZeroesWhatItDoesNotUse) {  // tvm-ffi compares and hashes the bits
 
 TEST(Any, RefusesAnotherTypeByName) {
   EXPECT_EQ(failure_of([] { Any("x").as<int64_t>(); }),
-            "error: a value is no int64\n  expected  int64\n  found     string");
+            "error: a value is not of type int64\n  expected  int64\n  found     string");
   EXPECT_FALSE(Any(300).is<uint8_t>());
   EXPECT_FALSE(Any(-1).is<uint32_t>());
   EXPECT_FALSE(Any(1).is<bool>());

@@ -18,7 +18,7 @@ Ref<ArrayObj> ArrayObj::with_capacity(int64_t capacity) {
 }
 
 ArrayObj* ArrayObj::empty() {
-  static ArrayObj* const object = with_capacity(0).leak();  // lives for ever
+  static ArrayObj* const object = with_capacity(0).leak();  // never destroyed
   return object;
 }
 

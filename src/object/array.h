@@ -1,5 +1,5 @@
-// Array<T>: a sequence with value semantics. Copies share one object; a change to a shared one
-// copies it first. The elements are Anys, so every Array<T> is the same object type. Null is empty.
+// Array<T>: a sequence with value semantics. Copies share one object; changing a shared one copies
+// it first. The elements are Anys, so every Array<T> has the same object type. Null is empty.
 //
 //   object: header, byte 24 int64 size, 32 int64 capacity, 40 the elements
 #pragma once
@@ -42,7 +42,7 @@ class ArrayBase : public Handle {
 
  protected:
   const ArrayObj* get() const { return static_cast<const ArrayObj*>(ref_.get()); }
-  // An object that only this handle holds, with room for `extra` more elements.
+  // An object that only this handle references, with room for `extra` more elements.
   ArrayObj* own(int64_t extra);
   void push_any(Any value);
   void set_any(size_t i, Any value);
@@ -55,7 +55,7 @@ class ArrayBase : public Handle {
 template <class T>
 class Array : public ArrayBase {
   static_assert(!std::is_same_v<T, float> && !std::is_same_v<T, std::string>,
-                "elements are seen in place: double and String are");
+                "elements are accessed in place: use double and String");
 
  public:
   using Element = T;
@@ -97,7 +97,7 @@ class Array : public ArrayBase {
     ++i;
   }
   Array(It first, It last) { append(first, last); }
-  // An array of a type is one of its base.
+  // An array of a type converts to an array of its base.
   template <class U>
   requires(!std::is_same_v<U, T> && (std::is_convertible_v<const U&, T> && std::is_class_v<U>))
       Array(const Array<U>& o) {
@@ -108,9 +108,9 @@ class Array : public ArrayBase {
     }
   }
 
-  // Borrowed from the array: good until it changes or dies.
+  // Borrowed from the array: valid until it changes or is destroyed.
   const T& operator[](size_t i) const { return payload_as<T>(get()->begin()[i]); }
-  const T& at(size_t i) const {  // an Internal error beyond the end
+  const T& at(size_t i) const {  // out of range is an Internal error
     check_index(i);
     return (*this)[i];
   }

@@ -83,7 +83,7 @@ std::optional<DataType> parse_dtype(std::string_view text) {
 
 DataType dtype_named(std::string_view text) {
   if (auto t = parse_dtype(text)) return *t;
-  throw Error(ErrorKind::Usage, cat(quoted(text), " is no element type"))
+  throw Error(ErrorKind::Usage, cat(quoted(text), " is not an element type"))
       .expected("float16 float32 float64 bfloat16 int8..int64 uint8..uint64 bool");
 }
 

@@ -1,4 +1,4 @@
-// DataType: the type of a tensor's elements, DLPack's triple with names.
+// DataType: the type of a tensor's elements: DLPack's code, bits and lanes, with named types.
 #pragma once
 
 #include <cstdint>
@@ -25,11 +25,11 @@ struct DataType {
   constexpr operator DLDataType() const { return DLDataType{code, bits, lanes}; }
   constexpr bool operator==(const DataType&) const = default;
 
-  // One word of the three, as it lies in memory on a little-endian machine.
+  // The three fields in one word, as in memory on a little-endian machine.
   constexpr uint32_t word() const {
     return uint32_t{code} | uint32_t{bits} << 8 | uint32_t{lanes} << 16;
   }
-  // Bytes that an element takes: those narrower than a byte take one.
+  // Bytes of an element; an element narrower than a byte takes a whole byte.
   constexpr int64_t bytes() const { return (int64_t{bits} * lanes + 7) / 8; }
 
   constexpr bool is_float() const { return code == kDLFloat || code == kDLBfloat; }
@@ -47,7 +47,7 @@ inline constexpr DataType i8{kDLInt, 8}, i16{kDLInt, 16}, i32{kDLInt, 32}, i64{k
 inline constexpr DataType u8{kDLUInt, 8}, u16{kDLUInt, 16}, u32{kDLUInt, 32}, u64{kDLUInt, 64};
 inline constexpr DataType boolean{kDLBool, 8};  // one byte, 0 or 1; written "bool"
 
-// The low bits of an integer as a value of an integer type (it wraps); of bool: != 0.
+// Wraps an integer to an integer type; for bool, returns value != 0.
 constexpr int64_t wrap_to(DataType dtype, int64_t value) {
   if (dtype.is_bool()) return value != 0;
   const int shift = 64 - dtype.bits;
@@ -56,14 +56,14 @@ constexpr int64_t wrap_to(DataType dtype, int64_t value) {
                                : static_cast<int64_t>(up >> shift);
 }
 
-// The number that an f16's bits stand for.
+// The value of an f16, given its bits.
 double half_value(uint16_t bits);
 
 // "float32", "int64", "bool", "bfloat16", "float32x4"; "void" for none.
 std::string to_text(DataType t);
-// Reads that, and the short forms "f32", "i64", "u8". Nothing when it is no type.
+// Parses these names and the short forms "f32", "i64", "u8"; nullopt for any other text.
 std::optional<DataType> parse_dtype(std::string_view text);
-// As above; a Usage error for text that is no type.
+// The same, but a Usage error for any other text.
 DataType dtype_named(std::string_view text);
 
 }  // namespace tenon

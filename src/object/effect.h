@@ -1,4 +1,4 @@
-// What a call does beside giving its value.
+// The side effects of a call.
 #pragma once
 
 #include <cstdint>
@@ -7,15 +7,15 @@
 
 namespace tenon {
 
-// Stored in files: the numbers never change. A larger one allows the compiler less.
+// Stored in files, so the numbers never change. A larger number is more restrictive.
 enum class Effect : uint8_t {
-  // The value depends on the arguments alone. Equal calls may be shared, unused ones dropped, and
-  // any of them moved.
+  // The result depends only on the arguments. Calls may be merged, dropped if unused, and moved
+  // freely.
   Pure = 0,
-  // The value also depends on state that Ordered calls may change. It may be shared or dropped, but
-  // never moves across an Ordered call.
+  // The result also depends on state that Ordered calls may change. Calls may be merged or dropped
+  // but never move across an Ordered call.
   Reads = 1,
-  // May change state that others observe: made exactly once, in program order.
+  // May change state that others observe: executed exactly once, in program order.
   Ordered = 2,
 };
 
@@ -24,7 +24,7 @@ inline constexpr std::string_view kEffectNames[] = {"pure", "reads", "ordered"};
 constexpr std::string_view to_text(Effect effect) {
   return kEffectNames[static_cast<size_t>(effect)];
 }
-// Nothing for a text that names no effect.
+// Nullopt for an unknown name.
 constexpr std::optional<Effect> effect_named(std::string_view name) {
   for (size_t i = 0; i < std::size(kEffectNames); ++i) {
     if (kEffectNames[i] == name) return static_cast<Effect>(i);

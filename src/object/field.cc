@@ -1,4 +1,4 @@
-// Reading and writing one field through its table's row.
+// Reading and writing a field through its table's row.
 #include <cstring>
 
 #include "object/reflect.h"
@@ -176,7 +176,7 @@ const Field* missing_field(const Object& o) {
   if (!type) return nullptr;
   for (const Field* f : all_fields(*type)) {
     if (f->flags & (kOptional | kHidden)) continue;
-    // An array or map of any value may have None in it, as a field of any value may be None.
+    // Arrays and maps of Any may contain None, as fields of type Any may.
     auto holds_any = [&] { return f->type_text && f->type_text().ends_with(" any"); };
     if (f->kind == FieldKind::Object && !at<Ref<Object>>(o, *f)) return f;
     if (f->kind == FieldKind::Array && !holds_any()) {

@@ -21,8 +21,7 @@ void put_waiting(ErrorObj* error) noexcept {
   if (ErrorObj* before = Waiting::exchange(error)) release(before);
 }
 
-// What waits where there is no memory for an error: one object for all threads, never changed or
-// freed.
+// Waits if there is no memory for an error: one object for all threads, never changed or freed.
 ErrorObj* out_of_memory_object() noexcept {
   static ErrorObj* const object = [] {
     alignas(ErrorObj) static unsigned char memory[sizeof(ErrorObj)];
@@ -53,7 +52,7 @@ void change_backtrace(void* self, const StringCell* backtrace, int32_t mode) {
     if (mode == 0) e->backtrace_text.clear();
     e->backtrace_text.append(text_of_cell(*backtrace));
     copy_to_cell(e->backtrace_text, e->backtrace);
-  } catch (...) {  // without memory the backtrace stays shorter
+  } catch (...) {  // out of memory: the backtrace is truncated
   }
 }
 }  // namespace
@@ -123,7 +122,7 @@ void set_error(ErrorKind kind, std::string_view message) noexcept {
 Error take_error() noexcept {
   Ref<ErrorObj> taken = take_error_object();
   try {
-    if (!taken) return Error(ErrorKind::Internal, "a call failed without saying why");
+    if (!taken) return Error(ErrorKind::Internal, "a call failed without setting an error");
     return error_of(*taken);
   } catch (...) {
     return Error::out_of_memory();
@@ -140,7 +139,7 @@ int set_current_exception() noexcept {
   } catch (const std::exception& e) {
     set_error(ErrorKind::Runtime, e.what());
   } catch (...) {
-    set_error(ErrorKind::Runtime, "an exception that is no std::exception");
+    set_error(ErrorKind::Runtime, "an exception that is not a std::exception");
   }
   return -1;
 }
@@ -174,26 +173,26 @@ struct CFunction : FunctionObj {
   }
 };
 
-// A value from outside whose count, if it has one, is ours to drop.
+// A value from outside, whose reference (if any) the caller gives up.
 static Any admit_result(AnyView value) {
-  if (!value.v.p) return admit(value);  // refused: it holds nothing to drop
+  if (!value.v.p) return admit(value);  // a null object is refused: there is nothing to release
   Any owned = Any::adopt(value);
   return admit(owned);
 }
 
 static int call_c(void* self, const AnyView* args, int32_t n, Any* result) {
   auto* f = static_cast<CFunction*>(static_cast<FunctionObj*>(self));
-  // An error that waits from before is not this call's.
+  // An error that waited before the call must not be taken for this call's.
   Ref<ErrorObj> before;
   if (has_error()) [[unlikely]]
     before = take_error_object();
   int code = f->inner(f->context, args, n, result);
   if (code != 0) {
-    // What a failed call left as its result isn't looked at, nor released: it may be anything.
+    // The result of a failed call is neither read nor released: it may be anything.
     static_cast<AnyView&>(*result) = AnyView();
     if (!has_error()) {
-      set_error(Error(ErrorKind::Runtime, "a function of the host failed without saying why")
-                    .help("it has to leave an error before it returns non-zero"));
+      set_error(Error(ErrorKind::Runtime, "a function of the host failed without setting an error")
+                    .help("call tenon_error_set before returning non-zero"));
     }
     return code;
   }

@@ -2,11 +2,11 @@
 //
 //   int call(void* self, const AnyView* args, int32_t n, Any* result)
 //
-// `self` is the function object. Arguments are borrowed for the call; the result is owned by the
-// caller, who passes in None. Non-zero means an error, which waits in this thread's slot. No C++
-// exception crosses a call.
+// `self` is the function object. Arguments are borrowed for the call. The caller passes None in
+// `result` and owns the value stored there. Non-zero means that the thread's waiting error is set.
+// No C++ exception crosses a call.
 //
-//   object: header, byte 24 call, 32 null (tvm-ffi's cell), 40 what the function owns
+//   object: header, byte 24 call, 32 null (tvm-ffi's cell), 40 fields of our own
 #pragma once
 
 #include <array>
@@ -27,34 +27,35 @@ struct FunctionObj : Object {
   static constexpr int32_t kTypeIndex = TypeIndex::Function;
   static constexpr int32_t kTypeLast = kTypeIndex;
   PackedCall call = nullptr;
-  void* cpp_call = nullptr;  // tvm-ffi's shortcut between its own; never read
-  // Past the published cell. Functions own all sorts of things, yet have one deleter, which shows
-  // that they are ours; it passes on to the type's own.
+  void* cpp_call = nullptr;  // used between tvm-ffi's own functions; never read
+  // Past the published cell. All our functions share one deleter, so that it identifies them; it
+  // calls the type's own.
   void (*type_deleter)(void* self, int flags) = nullptr;
 
   bool is_ours() const { return deleter == &delete_function; }
-  // Out of line: it has one address, in whichever shared object functions are made.
+  // Out of line, so that it has the same address in every shared object.
   static void delete_function(void* self, int flags);
 };
 
-// The error that waits on this thread. Without memory for it, an error that says so waits instead.
+// Sets the thread's waiting error. If there is no memory for it, an out-of-memory error waits
+// instead.
 void set_error(const Error& error) noexcept;
 void set_error(ErrorKind kind, std::string_view message) noexcept;
-// Takes it; an Internal error if a call failed and left none.
+// Takes the waiting error; an Internal error if a call failed without setting one.
 Error take_error() noexcept;
 bool has_error() noexcept;
-// Stores what is being handled in a catch block; returns -1.
+// Sets the exception being handled in a catch block as the waiting error; returns -1.
 int set_current_exception() noexcept;
 
-// The error as an object: kind, message and backtrace at tvm-ffi's offsets, with our Error behind.
+// An error as an object: kind, message and backtrace at tvm-ffi's offsets, followed by our Error.
 struct ErrorObj : Object {
   static constexpr int32_t kTypeIndex = TypeIndex::Error;
   static constexpr int32_t kTypeLast = kTypeIndex;
   StringCell kind{}, message{}, backtrace{};
   void (*update_backtrace)(void* self, const StringCell* backtrace, int32_t mode) = nullptr;
-  Object* cause_chain = nullptr;    // owned, of tvm-ffi's
-  Object* extra_context = nullptr;  // owned, of tvm-ffi's
-  // Past the published cell: ours only.
+  Object* cause_chain = nullptr;    // owned; used by tvm-ffi
+  Object* extra_context = nullptr;  // owned; used by tvm-ffi
+  // Past the published cell: only in our objects.
   std::shared_ptr<const Error> error;
   std::string kind_text, message_text, backtrace_text;
 
@@ -62,7 +63,7 @@ struct ErrorObj : Object {
   bool is_ours() const { return deleter == &delete_object<ErrorObj>; }
   static Ref<ErrorObj> of(const Error& e);
 };
-// The error that an error object, ours or foreign, tells of.
+// The Error in an error object of ours, or one that describes a foreign one.
 Error error_of(const ErrorObj& object);
 Ref<ErrorObj> take_error_object() noexcept;
 void set_error_object(Ref<ErrorObj> object) noexcept;
@@ -75,7 +76,7 @@ struct Closure : FunctionObj {
   explicit Closure(F f) : body(std::move(f)) {}
 };
 
-// Runs `body(args, n, result)`, and turns what it throws into an error.
+// Runs `body(args, n, result)`, and sets what it throws as the waiting error.
 template <class F>
 int call_closure(void* self, const AnyView* args, int32_t n, Any* result) {
   try {
@@ -104,7 +105,8 @@ struct Signature<R (C::*)(A...) const> : Signature<R(A...)> {};
 [[noreturn]] void fail_argument(std::string_view name, int32_t i, const std::string& wanted,
                                 const AnyView& found);
 
-// An argument as its parameter's type. `const Handle&` is seen in place, without touching a count.
+// Converts an argument to its parameter's type. A `const Handle&` refers to the argument in place,
+// without touching its reference count.
 template <class A>
 decltype(auto) unpack(std::string_view name, const AnyView* args, int32_t i) {
   using T = std::remove_cvref_t<A>;
@@ -139,9 +141,9 @@ class Function : public Handle {
     made->call = &detail::call_closure<F>;
     return adopt(std::move(made));
   }
-  // From any callable with one signature. Arguments are checked and converted; a mismatch is a
-  // Usage error that names the function and the argument. Take handles by `const&`: nothing is
-  // counted.
+  // From any callable with a single signature. Arguments are checked and converted; a mismatch is a
+  // Usage error that names the function and the argument. Take handles by `const&`, which avoids
+  // reference counting.
   template <class F>
   static Function from_typed(F body, std::string name = "") {
     using S = detail::Signature<std::remove_cvref_t<F>>;
@@ -154,16 +156,16 @@ class Function : public Handle {
                                                   std::make_index_sequence<wanted>());
     });
   }
-  // A C function with a context, which `release` (may be null) frees with the function. It belongs
-  // to the outside: its results are admitted.
+  // A C function with a context. `release`, which may be null, frees the context when the function
+  // is destroyed. Results are admitted, since they come from outside.
   static Function from_c(PackedCall call, void* context, void (*release)(void* context));
 
   FunctionObj* get() const { return static_cast<FunctionObj*>(ref_.get()); }
-  // The bare call: 0, or an error waits.
+  // The bare call: returns 0, or sets the waiting error.
   int call(const AnyView* args, int32_t n, Any* result) const {
     return get()->call(get(), args, n, result);
   }
-  // Calls, and throws what it fails with.
+  // Calls the function, and throws its error.
   Any operator()(const auto&... args) const {
     // Arguments that only an Any can hold (std::string) are owned by `held` during the call.
     std::array<AnyView, sizeof...(args) + 1> views;

@@ -33,8 +33,8 @@ TEST(Registry, ALibraryIsRegisteredWholeOrNotAtAll) {
   library.add_typed("test.first", body);
   library.add_typed("test.taken", body);
   EXPECT_EQ(failure_of([&] { library.commit(); }),
-            "error: a function \"test.taken\" is registered already\n"
-            "  help: say that it is to be replaced, or choose another name");
+            "error: a function \"test.taken\" is already registered\n"
+            "  help: set the replace flag, or choose another name");
   EXPECT_FALSE(find_function("test.first"));
   unregister_function("test.taken");
   library.commit();
@@ -73,7 +73,7 @@ TEST(Function, OtherExceptionsBecomeRuntimeErrors) {
   auto f = Function::from_typed([] { throw std::logic_error("oops"); });
   EXPECT_EQ(failure_of([&] { f(); }), "error: oops");
   auto g = Function::from_typed([] { throw 3; });
-  EXPECT_EQ(failure_of([&] { g(); }), "error: an exception that is no std::exception");
+  EXPECT_EQ(failure_of([&] { g(); }), "error: an exception that is not a std::exception");
   auto h = Function::from_typed([] { throw std::bad_alloc(); });
   EXPECT_EQ(failure_of([&] { h(); }), "error: out of memory");
 }
@@ -146,8 +146,8 @@ TEST(Registry, FindsByNameAndRefusesATakenOne) {
   EXPECT_EQ(function_named("test.twice")(3).as<int64_t>(), 6);
   EXPECT_TRUE(find_registered("test.twice")->flags.for_files);
   EXPECT_EQ(failure_of([] { register_typed("test.twice", [] {}); }),
-            "error: a function \"test.twice\" is registered already\n"
-            "  help: say that it is to be replaced, or choose another name");
+            "error: a function \"test.twice\" is already registered\n"
+            "  help: set the replace flag, or choose another name");
   EXPECT_EQ(failure_of([] { function_named("test.twise"); }),
             "error: no function \"test.twise\" is registered\n  help: did you mean test.twice?");
   register_function("test.twice", Function::from_typed([](int64_t x) { return 3 * x; }), {}, true);

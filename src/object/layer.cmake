@@ -1,4 +1,4 @@
-# kBuildId (library.h) is a hash of what the runtime is made of.
+# kBuildId (library.h) is a hash of the runtime's sources.
 file(STRINGS "${PROJECT_SOURCE_DIR}/layers.txt" runtime_lines)
 set(runtime_folders include)
 foreach(line ${runtime_lines})

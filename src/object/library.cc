@@ -17,7 +17,7 @@ struct Libraries {
   std::map<std::string, Module> by_name;
 };
 Libraries& libraries() {
-  static Libraries* const all = new Libraries;  // lives for ever: threads may still look up at exit
+  static Libraries* const all = new Libraries;  // never destroyed: threads may still use it at exit
   return *all;
 }
 
@@ -41,7 +41,8 @@ Module module_of(const std::string& name, const std::vector<RegisteredFunction>&
   return module;
 }
 
-// The loader's reason, or, where it names the private symbols of another build, that.
+// Reports the loader's reason, or that the library comes from another build if the reason names
+// that build's private symbols.
 Error cannot_open(const std::string& path, const std::string& reason) {
   const size_t at = reason.find(kPrivateVersion);
   if (at == std::string::npos) {
@@ -50,7 +51,7 @@ Error cannot_open(const std::string& path, const std::string& reason) {
   const size_t begin = at + sizeof kPrivateVersion - 1;
   const size_t end = reason.find_first_not_of("0123456789abcdef", begin);
   return Error(ErrorKind::Unsupported,
-               cat("library ", path, " belongs to another build of Tenon than this runtime"))
+               cat("library ", path, " comes from another build of Tenon than this runtime"))
       .found(cat("build ", reason.substr(begin, end - begin)))
       .expected(cat("build ", kBuildId))
       .help("install the runtime and its libraries from one build");
@@ -60,7 +61,7 @@ using Entry = int (*)();
 
 Entry open_entry(const std::string& path) {
   void* handle =
-      dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);  // stays open: functions of it are kept
+      dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);  // never closed: its functions are kept
   if (!handle) {
     const char* reason = dlerror();
     throw cannot_open(path, reason ? reason : "no reason given");
@@ -97,7 +98,7 @@ bool is_library_name(std::string_view name) {
 
 Module load_library(const std::string& name, std::span<const std::string> folders) {
   if (!is_library_name(name)) {
-    throw Error(ErrorKind::Usage, cat("this is not the name of a library: ", quoted(name)))
+    throw Error(ErrorKind::Usage, cat("not a valid library name: ", quoted(name)))
         .expected("letters, digits and '_', without a path, \"lib\" or \".so\"");
   }
   {

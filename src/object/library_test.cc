@@ -47,8 +47,7 @@ TEST(Library, ThatFailsRegistersNothingAndCanBeDefinedLater) {
 
 TEST(Library, HasANameAndNoPath) {
   for (const char* name : {"", "../x", "a/b", "lib.so"}) {
-    EXPECT_THAT(failure_of([&] { load_library(name, {}); }),
-                HasSubstr("this is not the name of a library"));
+    EXPECT_THAT(failure_of([&] { load_library(name, {}); }), HasSubstr("not a valid library name"));
   }
   EXPECT_FALSE(load_library("test_nowhere", {}));
 }

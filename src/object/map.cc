@@ -67,7 +67,7 @@ bool MapObj::erase(const AnyView& key) {
 }
 
 Object* MapBase::empty_object() {
-  static MapObj* const object = make<MapObj>().leak();  // lives for ever
+  static MapObj* const object = make<MapObj>().leak();  // never destroyed
   return object;
 }
 

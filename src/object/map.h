@@ -1,6 +1,6 @@
-// Map<K, V>: a hash map in order of insertion, with value semantics like Array. Keys that are
-// strings or bytes compare by content, numbers by type and bits, objects by identity. Null is
-// empty.
+// Map<K, V>: a hash map in insertion order, with value semantics like Array. Keys are compared by
+// AnyView::same: strings and bytes by content, numbers by type and bits, other objects by identity.
+// Null is empty.
 #pragma once
 
 #include <cstddef>
@@ -14,8 +14,7 @@
 
 namespace tenon {
 
-// Hash of a value under `AnyView::same`. The same in every process, unless it is an object's
-// address.
+// Hash under `AnyView::same`. The same in every process, except for objects compared by address.
 uint64_t same_hash(const AnyView& a);
 
 struct MapEntry {
@@ -25,8 +24,9 @@ struct MapEntry {
 struct MapObj : Object {
   static constexpr int32_t kTypeIndex = TypeIndex::Map;
   static constexpr int32_t kTypeLast = kTypeIndex;
-  std::vector<MapEntry> entries;  // in order of insertion
-  std::vector<uint32_t> slots;    // open addressing: entry's number + 1, or 0; power of two
+  std::vector<MapEntry> entries;  // in insertion order
+  std::vector<uint32_t>
+      slots;  // open addressing: entry index + 1, or 0 if free; size is a power of two
 
   const MapEntry* find(const AnyView& key) const;
   void set(Any key, Any value);
@@ -46,7 +46,7 @@ class MapBase : public Handle {
 
  protected:
   const MapObj* get() const { return static_cast<const MapObj*>(ref_.get()); }
-  MapObj* own();  // an object that only this handle holds
+  MapObj* own();  // an object that only this handle references
   const MapEntry* find_any(const AnyView& key) const { return ref_ ? get()->find(key) : nullptr; }
   [[noreturn]] void fail_missing(const AnyView& key) const;
 };
@@ -78,12 +78,12 @@ class Map : public MapBase {
   }
 
   bool contains(const K& key) const { return find_any(AnyView(key)) != nullptr; }
-  // The value, borrowed until the map changes or dies; null when there is none.
+  // The value, borrowed until the map changes or is destroyed; null if the key is absent.
   const V* find(const K& key) const {
     const MapEntry* e = find_any(AnyView(key));
     return e ? &payload_as<V>(e->value) : nullptr;
   }
-  const V& at(const K& key) const {  // a Usage error that names the key when there is none
+  const V& at(const K& key) const {  // a Usage error that names a missing key
     const MapEntry* e = find_any(AnyView(key));
     if (!e) fail_missing(AnyView(key));
     return payload_as<V>(e->value);

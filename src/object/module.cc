@@ -25,10 +25,11 @@ Function find_in(ModuleObj* m, const std::string& name) {
   Function f = m->lookup ? m->lookup(name) : Function();
   if (!f) return f;
   std::lock_guard lock(m->mutex);
-  return m->cache.emplace(name, std::move(f)).first->second;  // of two at once the first stays
+  return m->cache.emplace(name, std::move(f))
+      .first->second;  // a concurrent look-up may have added it first
 }
 
-// Visits a module and what it imports, each once, depth first; until `visit` returns true.
+// Visits a module and its imports, each once, depth first, until `visit` returns true.
 template <class Visit>
 void walk_imports(ModuleObj* root, Visit visit) {
   std::unordered_set<ModuleObj*> seen{root};

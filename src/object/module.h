@@ -1,4 +1,4 @@
-// Module: named functions from one source (a shared object, an executable, a remote), with imports.
+// Module: named functions from one source (a library, an executable, the host), with imports.
 #pragma once
 
 #include <functional>
@@ -16,15 +16,15 @@ struct ModuleObj : Object {
   static constexpr int32_t kTypeIndex = TypeIndex::Module;
   static constexpr int32_t kTypeLast = kTypeIndex;
 
-  // Finds a function of this source itself; a null Function when it has none. Called once per name.
+  // Finds one of the source's own functions; null if there is none. Called once per name.
   using Lookup = std::function<Function(std::string_view name)>;
 
   std::string kind;  // "library", "executable"
   std::string name;
   Lookup lookup;
-  std::vector<std::string> names;  // the functions that it lists, in order
-  // Of a library: called without arguments when a program that uses it is linked, and when one
-  // ends.
+  std::vector<std::string> names;  // of its own functions, in order
+  // For libraries: called without arguments when a program that uses the library is linked, and
+  // when such a program ends.
   std::vector<Function> at_program_start, at_program_end;
   std::vector<Ref<ModuleObj>> imports;
   Ref<Object> owner;  // kept alive as long as the module
@@ -40,12 +40,12 @@ class Module : public Handle {
          std::vector<std::string> names = {}, Ref<Object> owner = {});
 
   ModuleObj* get() const { return static_cast<ModuleObj*>(ref_.get()); }
-  // The function of that name here or, `with_imports`, in an import, depth first in their order; a
-  // null Function when there is none. Thread-safe; found functions are remembered.
+  // Finds a function here or, `with_imports`, in an import, in order and depth first; null if there
+  // is none. Thread-safe; results are cached.
   Function find(std::string_view name, bool with_imports = true) const;
-  // The same; a Usage error that lists what there is when there is none.
+  // The same, but a missing name is a Usage error that lists the functions.
   Function at(std::string_view name) const;
-  // A Usage error when that would make a cycle. Not while other threads look up.
+  // A Usage error if this would make a cycle. No other thread may look functions up meanwhile.
   void import(const Module& other) const;
 
   static bool accepts(const AnyView& a) { return a.type_index == TypeIndex::Module || a.is_none(); }

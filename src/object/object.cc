@@ -4,8 +4,8 @@ namespace tenon {
 namespace detail {
 
 namespace {
-// Values that died while another was being destroyed. An object nobody else can reach (no weak
-// counts but the shared one) links through its own counts, so that queueing can't fail.
+// Values that died while another was being destroyed. An object that nobody else can reach (its
+// only weak count is the shared one) is linked through its counts, so that queueing can't fail.
 struct Node {
   Object* object;
   Node* next;
@@ -13,7 +13,7 @@ struct Node {
 struct Turn {
   bool active = false;
   Object* whole = nullptr;  // to destroy and free; linked through `counts`
-  Node* values = nullptr;   // to destroy only: somebody holds a weak count
+  Node* values = nullptr;   // to destroy only: there are other weak references
 };
 constinit thread_local Turn turn __attribute__((tls_model("initial-exec")));
 
@@ -34,8 +34,8 @@ void stay_saturated(Object* o) {
 
 void release_rare(Object* o, uint64_t counts_before) {
   if (static_cast<uint32_t>(counts_before) >= Object::kSaturated) return stay_saturated(o);
-  // What other holders wrote before they let go is seen from here on. (A fence would do it too, but
-  // the thread sanitizer doesn't follow fences.)
+  // Makes the writes of other owners before their release visible. (A fence would do too, but the
+  // thread sanitizer doesn't support fences.)
   (void)__atomic_load_n(&o->counts, __ATOMIC_ACQUIRE);
   if (counts_before == Object::kCountsOfNew) {
     o->deleter(o, Object::kBoth);

@@ -1,15 +1,15 @@
-// Object, the counted header that every heap value starts with, and Ref, a pointer that holds one.
+// Object, the reference-counted header of every heap value, and Ref, an owning pointer to one.
 //
-//   byte 0   uint64  counts: strong in the low half, weak in the high half (1 for all strong ones)
+//   byte 0   uint64  counts: strong in the low half; weak in the high half, plus 1 for all strong
 //        8   int32   type_index
-//       12   uint32  number of the budget that the object's memory counts for; zero for none
+//       12   uint32  number of the budget that counts the object's memory; zero for none
 //       16   deleter(self, flags): flags 1 destroy the value, 2 free the memory, 3 both
 //       24   the type's own fields
 //
 // The layout and the protocol are tvm-ffi's, so that each side can release the other's objects.
 // Types derive from Object (or from one another), have no virtual functions, and are made by
-// `make`. Destroying a value never recurses over what it owns: objects that die meanwhile wait in a
-// list.
+// `make`. Destroying a value never recurses over what it owns: objects that die meanwhile are
+// queued.
 #pragma once
 
 #include <cstddef>
@@ -31,8 +31,8 @@ struct Object {
   static constexpr uint64_t kOneStrong = 1;
   static constexpr uint64_t kOneWeak = uint64_t{1} << 32;
   static constexpr uint64_t kCountsOfNew = kOneStrong | kOneWeak;
-  // A strong count that reaches kSaturated stays where it is, and the object lives for ever: the
-  // count can't wrap and free an object that is still in use.
+  // A strong count that reaches kSaturated stays saturated and the object is never freed, so that
+  // the count can't wrap and free an object in use.
   static constexpr uint32_t kSaturated = uint32_t{1} << 31;
   static constexpr uint64_t kCountsOfImmortal = kOneWeak | kSaturated | kSaturated >> 2;
   enum DeleterFlags : int { kDestroy = 1, kFree = 2, kBoth = 3 };
@@ -42,11 +42,11 @@ struct Object {
   uint32_t budget = 0;
   union {
     void (*deleter)(void* self, int flags) = nullptr;
-    uint64_t deleter_room;  // so that with pointers of 32 bits no field of a derived type lies here
+    uint64_t deleter_room;  // with 32-bit pointers, keeps fields of derived types out
   };
 
   Object() = default;
-  // A copy is a new object: it takes the fields of a derived type, never the header.
+  // Copies a derived type's fields but never the header: a copy is a new object.
   Object(const Object&) noexcept {}
   Object& operator=(const Object&) noexcept { return *this; }
 
@@ -62,7 +62,7 @@ struct Object {
 static_assert(sizeof(Object) == 24 && offsetof(Object, type_index) == 8 &&
               offsetof(Object, deleter) == 16);
 
-// Is a value of that type index a T? Derived types are numbered within their base's range.
+// Whether a value of that type index is a T. Derived types are numbered within their base's range.
 template <class T>
 constexpr bool type_is(int32_t index) {
   if constexpr (T::kTypeIndex == T::kTypeLast) {
@@ -73,13 +73,13 @@ constexpr bool type_is(int32_t index) {
 }
 
 namespace detail {
-// Of an object whose count is saturated: keeps it in the middle of the saturated range.
+// Moves a saturated count back to the middle of the saturated range.
 void stay_saturated(Object* o);
-// The release of the last count, or of one that is saturated.
+// Handles the release of the last reference or of a saturated count.
 void release_rare(Object* o, uint64_t counts_before);
-// Runs `o`'s deleter body now, or later if a value is being destroyed on this thread.
+// Runs `o`'s deleter body now, or later if this thread is destroying another value.
 void destroy_in_turn(Object* o, int flags, void (*body)(Object*, int));
-constexpr int kInTurn = 1 << 16;  // set in the flags of a deleter's second entry
+constexpr int kInTurn = 1 << 16;  // flag: the deleter was called for a queued object
 }  // namespace detail
 
 inline void retain(const Object* o) {
@@ -92,14 +92,15 @@ inline void retain(const Object* o) {
 inline void release(const Object* o) {
   auto* m = const_cast<Object*>(o);
   uint64_t before = __atomic_fetch_sub(&m->counts, Object::kOneStrong, __ATOMIC_RELEASE);
-  // One comparison for a count of 1 and for the saturated ones: 1 - 2 wraps to above them.
+  // One comparison covers a count of 1 and the saturated ones: 1 - 2 wraps to above them.
   if (static_cast<uint32_t>(before) - 2 >= Object::kSaturated - 2) [[unlikely]] {
     detail::release_rare(m, before);
   }
 }
 
 namespace detail {
-// The bytes of an object: a type with memory behind its fields tells how much by `tail_bytes`.
+// The bytes of an object. `tail_bytes` of a type with memory behind its fields gives that memory's
+// size.
 template <class T>
 size_t bytes_of(const T& t) {
   if constexpr (requires { t.tail_bytes(); }) {
@@ -108,7 +109,7 @@ size_t bytes_of(const T& t) {
     return sizeof(T);
   }
 }
-// Memory for an object, and the number of the budget that it counts for.
+// Memory for an object, and the number of the budget that counts it.
 struct ObjectMemory {
   void* at;
   uint32_t budget;
@@ -119,15 +120,15 @@ inline ObjectMemory object_memory(size_t bytes) {
     return {counted_memory(bytes), budget->number()};
   return {::operator new(bytes), 0};
 }
-// Undoes it for an object that didn't come to be.
+// Frees the memory of an object whose construction failed.
 inline void drop_object_memory(ObjectMemory memory, size_t bytes) {
   if (memory.budget) ObjectBudget::give_back(memory.budget, bytes);
   ::operator delete(memory.at);
 }
 }  // namespace detail
 
-// What a type's deleter does. A type whose fields own no other objects, or only leaves, says
-// `static constexpr bool kLeaf = true` and is destroyed on the spot.
+// A type's deleter. A type whose fields own no other objects, or only leaves, declares `static
+// constexpr bool kLeaf = true` and is destroyed without queueing.
 template <class T>
 void delete_object(void* self, int flags) {
   auto body = [](Object* o, int f) {
@@ -149,7 +150,7 @@ void delete_object(void* self, int flags) {
 template <class T>
 class Ref;
 
-// Fills in the header of an object in memory from `object_memory`; the count starts at one.
+// Initialises the header of an object in memory from `object_memory`; the count starts at one.
 template <class T>
 void init_header(T* t, uint32_t budget) {
   static_assert(!std::is_polymorphic_v<T>, "a virtual table would take the header's place");
@@ -161,7 +162,7 @@ void init_header(T* t, uint32_t budget) {
 
 template <class T, class... Args>
 Ref<T> make(Args&&... args);
-// As `make`, with `extra_bytes` of memory behind the object, which its `tail_bytes` then tells.
+// Like `make`, with `extra_bytes` of memory behind the object, which its `tail_bytes` must report.
 template <class T, class... Args>
 Ref<T> make_with_tail(size_t extra_bytes, Args&&... args);
 
@@ -173,7 +174,7 @@ class Ref {
 
   Ref() = default;
   Ref(std::nullptr_t) {}
-  explicit Ref(T* object) : ptr_(object) {  // shares: the count goes up
+  explicit Ref(T* object) : ptr_(object) {  // adds a reference
     if (ptr_) retain(ptr_);
   }
   Ref(const Ref& o) : Ref(o.ptr_) {}
@@ -197,13 +198,13 @@ class Ref {
     return *this;
   }
 
-  // Takes over a count that the caller holds.
+  // Takes over a reference that the caller holds.
   static Ref adopt(T* object) {
     Ref r;
     r.ptr_ = object;
     return r;
   }
-  // Hands the count to the caller.
+  // Hands the reference to the caller.
   T* leak() { return std::exchange(ptr_, nullptr); }
 
   T* get() const { return ptr_; }
@@ -217,7 +218,7 @@ class Ref {
   }
   bool operator==(std::nullptr_t) const { return ptr_ == nullptr; }
 
-  // The object as a U if it is one, else null; borrowed.
+  // The object as a U, or null if it isn't one; borrowed.
   template <class U>
   auto as() const {
     using R = std::conditional_t<std::is_const_v<T>, const U, U>;
@@ -227,7 +228,7 @@ class Ref {
   bool is() const {
     return ptr_ && type_is<U>(ptr_->type_index);
   }
-  // The same, counted; null if it isn't one.
+  // The same as an owning Ref.
   template <class U>
   auto cast() const {
     using R = std::conditional_t<std::is_const_v<T>, const U, U>;
@@ -245,7 +246,7 @@ template <class T, class... Args>
 Ref<T> make_with_tail(size_t extra_bytes, Args&&... args) {
   static_assert(alignof(T) <= __STDCPP_DEFAULT_NEW_ALIGNMENT__);
   static_assert(requires(const T& t) { t.tail_bytes(); });
-  if (extra_bytes > PTRDIFF_MAX) throw std::bad_alloc();  // their sum with the fields could wrap
+  if (extra_bytes > PTRDIFF_MAX) throw std::bad_alloc();  // adding the fields' size could wrap
   detail::ObjectMemory memory = detail::object_memory(sizeof(T) + extra_bytes);
   T* t;
   try {
@@ -287,12 +288,12 @@ Ref<T> share(T* object) {
 
 }  // namespace tenon
 
-// Inside a type: its number, and the declaration of its table of fields (defined with reflect.h).
+// Declares a type's number and its table of fields (defined with reflect.h).
 #define TENON_TYPE(index)                          \
   static constexpr int32_t kTypeIndex = (index);   \
   static constexpr int32_t kTypeLast = kTypeIndex; \
   static const ::tenon::TypeInfo& type_info()
-// The same for a base: the types derived from it are numbered up to `last`.
+// The same for a base; types derived from it are numbered up to `last`.
 #define TENON_BASE_TYPE(index, last)             \
   static constexpr int32_t kTypeIndex = (index); \
   static constexpr int32_t kTypeLast = (last);   \

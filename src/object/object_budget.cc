@@ -15,15 +15,15 @@ constinit thread_local ObjectBudget* object_budget __attribute__((tls_model("ini
 namespace {
 
 constexpr size_t kStep = size_t{16} << 10;
-constexpr size_t kKept = 4 * kStep;  // what is charged beyond what is alive, at most
+constexpr size_t kKept = 4 * kStep;  // the most that is charged beyond the live bytes
 
-// What an allocator takes for so many bytes: they, a word, and up to a multiple of 16.
+// The bytes that an allocator takes for a request: a word more, rounded up to a multiple of 16.
 size_t taken_for(size_t bytes) {
   return (bytes + 8 + 15) & ~size_t{15};
 }
 
-// The budgets in force, by number modulo the count of places: where other threads leave what they
-// give back. A budget that dies frees its place; what comes later for its number is dropped.
+// The budgets in force, by number modulo the number of places: other threads record here what they
+// give back. A budget that dies frees its place; later returns for its number are dropped.
 struct Place {
   std::atomic<uint32_t> number{0};
   std::atomic<size_t> returned{0};
@@ -77,7 +77,7 @@ void ObjectBudget::take(size_t bytes) {
 }
 
 void ObjectBudget::charge() {
-  // Objects that died on other threads don't count any more.
+  // Objects that died on other threads no longer count.
   live_ -= place_of(number_).returned.exchange(0, std::memory_order_relaxed);
   if (live_ <= charged_) return;
   size_t more = live_ - charged_;
@@ -105,8 +105,8 @@ void ObjectBudget::give_back(uint32_t number, size_t bytes) noexcept {
       budget->settle();
     return;
   }
-  // On another thread, or under a call within the one that made it. A budget that takes the place
-  // at this very moment gets a few bytes too many.
+  // On another thread, or within a nested call. If another budget takes the place at this very
+  // moment, it is credited with a few bytes too many.
   Place& place = place_of(number);
   if (place.number.load(std::memory_order_relaxed) == number) {
     place.returned.fetch_add(taken_for(bytes), std::memory_order_relaxed);

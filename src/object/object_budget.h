@@ -1,10 +1,10 @@
-// ObjectBudget: counts the memory of the objects that are made while a call with a memory limit
-// runs, so that a program can't take more in small pieces than its limit allows.
+// ObjectBudget: counts the memory of objects made during a call with a memory limit, so that a
+// program can't exceed the limit with many small objects.
 //
-// While one is in force on a thread, every object that `make` makes there counts and carries the
-// budget's number in its header; destroying it gives its bytes back, from whatever thread. Objects
-// that outlive the budget count for nobody. Bytes are taken from the account in steps, so that an
-// object costs some additions.
+// While a budget is in force on a thread, every object that `make` makes there is counted and
+// carries the budget's number in its header; destroying it, on any thread, gives its bytes back.
+// Objects that outlive the budget are no longer counted. Bytes are taken from the account in large
+// steps, so that counting an object costs a few additions.
 #pragma once
 
 #include <cstddef>
@@ -12,13 +12,13 @@
 
 namespace tenon {
 
-// What a budget takes from: the memory limit of a call. Any thread may ask.
+// The memory limit of a call, which budgets draw on. Thread-safe.
 class MemoryAccount {
  public:
-  // False when so many bytes more are not to be had.
+  // Returns false if that many more bytes would exceed the limit.
   virtual bool count_memory(size_t bytes) = 0;
   virtual void discount_memory(size_t bytes) = 0;
-  // Throws what a call that asked for too much fails with.
+  // Throws the error of a call that exceeds its limit.
   [[noreturn]] virtual void fail_memory(size_t bytes) = 0;
 
  protected:
@@ -27,8 +27,8 @@ class MemoryAccount {
 
 class ObjectBudget {
  public:
-  // In force on this thread until it dies, in the place of an outer one; null counts nothing. A
-  // Runtime error when too many are in force in this process.
+  // In force on this thread while it lives, replacing an outer one; a null account counts nothing.
+  // A Runtime error if too many budgets are in force in this process.
   explicit ObjectBudget(MemoryAccount* account);
   ~ObjectBudget();
   ObjectBudget(const ObjectBudget&) = delete;
@@ -37,7 +37,7 @@ class ObjectBudget {
   uint32_t number() const { return number_; }
   size_t counted() const { return live_; }  // bytes of objects that are alive
 
-  // For `make` and what undoes it. `take` throws what the account fails with.
+  // For `make` and the deleters. `take` throws the account's error.
   void take(size_t bytes);
   static void give_back(uint32_t number, size_t bytes) noexcept;
 
@@ -49,14 +49,14 @@ class ObjectBudget {
   ObjectBudget* outer_;
   uint32_t number_ = 0;
   size_t live_ = 0;
-  size_t charged_ = 0;  // what was taken of the account, never less than `live_`
+  size_t charged_ = 0;  // taken from the account, at least `live_`
 };
 
 namespace detail {
-// Of this thread; null when nothing counts.
+// This thread's budget; null if nothing is counted.
 extern constinit thread_local ObjectBudget* object_budget
     __attribute__((tls_model("initial-exec")));
-// Memory that counts for `object_budget`.
+// Allocates memory that counts for `object_budget`.
 void* counted_memory(size_t bytes);
 }  // namespace detail
 

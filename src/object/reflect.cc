@@ -16,7 +16,7 @@ struct KeyTable {
   std::map<std::string_view, const TypeInfo*> types;
 };
 KeyTable& key_table() {
-  static KeyTable* const table = new KeyTable;  // lives for ever: values may outlive static ones
+  static KeyTable* const table = new KeyTable;  // never destroyed: values may outlive statics
   return *table;
 }
 }  // namespace

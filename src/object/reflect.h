@@ -1,5 +1,5 @@
-// Reflection: one table of fields per type, and what is made of it: equality, hashing, printing and
-// JSON, each one routine that walks tables. None of them recurses over data.
+// Reflection: one table of fields per type, from which equality, hashing, printing and JSON are
+// derived, each by one routine that walks tables. None of them recurses over data.
 //
 //   struct Call : Expr {
 //     Ref<const Expr> callee;
@@ -15,8 +15,8 @@
 //     return info;
 //   }
 //
-// A base's fields come first and aren't repeated. `register_types` makes types known by number and
-// by key, which printing and JSON need.
+// A base's fields come first and aren't repeated. `register_types` makes types findable by number
+// and by key, which printing and JSON need.
 #pragma once
 
 #include <cstddef>
@@ -38,13 +38,13 @@ namespace tenon {
 
 enum class FieldKind : uint8_t {
   Bool,
-  UInt8,  // enumerations of a byte too
+  UInt8,  // also one-byte enumerations
   Int32,
   Int64,
   Double,
   DataType,
   Device,
-  Any,     // String and Bytes too
+  Any,     // also String and Bytes
   Object,  // a Ref or a handle: one pointer, null is None
   Array,   // null is empty
   Map,     // null is empty
@@ -54,11 +54,11 @@ enum class FieldKind : uint8_t {
 };
 
 enum FieldFlags : uint8_t {
-  kIgnored = 1,  // by equality and hashing: spans, local names
-  kBinds = 2,    // a variable, or an array of them, that is defined here
-  kHidden = 4,   // by printing and JSON as well: caches
-  // Its object may be None, or an element of its array; whoever makes objects from what strangers
-  // wrote refuses None in other fields (missing_field).
+  kIgnored = 1,  // ignored by equality and hashing: spans, local names
+  kBinds = 2,    // defines a variable, or an array of them
+  kHidden = 4,   // ignored by printing and JSON as well: caches
+  // Its object, or an element of its array, may be None. Code that makes objects from external data
+  // refuses None in other fields (missing_field).
   kOptional = 8,
 };
 
@@ -67,26 +67,27 @@ struct Field {
   uint32_t offset;
   FieldKind kind;
   uint8_t flags;
-  // May the field hold it? And what it holds, in words. For kinds Any, Object, Array, Map, Shape.
+  // For kinds Any, Object, Array, Map, Shape: whether the field can hold the value, and what it can
+  // hold, in words.
   bool (*accepts)(const AnyView&);
   std::string (*type_text)();
-  // The names of an enumeration's values, from 0 on; seen from outside the value is its name.
+  // The names of an enumeration's values, from 0; reflection shows the name as the value.
   std::span<const char* const> names;
 };
 
 enum TypeFlags : uint32_t {
-  kVariable = 1,  // equal to the variable that it is matched with where both are defined
+  kVariable = 1,  // equal to the variable matched with it at their definitions
 };
 
 struct TypeInfo {
   int32_t type_index;
-  int32_t type_last;  // of the types derived from it; type_index when there can be none
+  int32_t type_last;  // of the derived types; type_index if there can be none
   std::string_view type_key;
   const TypeInfo* parent;  // null below Object
   uint32_t size;
   uint32_t flags;
-  std::span<const Field> fields;  // without the parents'
-  Ref<Object> (*make)();          // an empty one; null for a base that can't be made
+  std::span<const Field> fields;  // excluding the parents'
+  Ref<Object> (*make)();          // an empty object; null for an abstract base
 };
 
 namespace detail {
@@ -120,7 +121,7 @@ constexpr FieldKind field_kind() {
   else if constexpr ((std::is_integral_v<M> || std::is_enum_v<M>)&&sizeof(M) == 4)
     return FieldKind::Int32;
   else {
-    static_assert(std::is_integral_v<M> && sizeof(M) == 8, "no field can be of this type");
+    static_assert(std::is_integral_v<M> && sizeof(M) == 8, "unsupported field type");
     return FieldKind::Int64;
   }
 }
@@ -149,7 +150,7 @@ Field field(const char* name, M T::*member, uint8_t flags = 0) {
   return f;
 }
 
-// A field whose type is an enumeration, with the names of its values from 0 on.
+// A field of an enumeration type, with the names of its values from 0.
 template <class T, class M, size_t N>
 requires std::is_enum_v<M> Field field(const char* name, M T::*member,
                                        const char* const (&names)[N], uint8_t flags = 0) {
@@ -168,42 +169,42 @@ TypeInfo type_of(std::string_view key, std::span<const Field> fields,
   return info;
 }
 
-// An Internal error when a number or key is taken by another type, a number lies outside its
-// parent's range, or a parent isn't registered before. Registering again is fine. Thread-safe.
+// An Internal error if a number or key is taken by another type, a number lies outside its parent's
+// range, or a parent isn't registered before. Registering a type again has no effect. Thread-safe.
 void register_types(std::span<const TypeInfo* const> types);
 void register_types(std::initializer_list<const TypeInfo*> types);
-// Null when there is none.
+// Null if there is none.
 const TypeInfo* find_type(int32_t index);
 const TypeInfo* find_type(std::string_view key);
 
 // All fields of a type, its parents' first.
 std::vector<const Field*> all_fields(const TypeInfo& type);
-// A field's value, borrowed from the object where it can be; strings of kind StdString and spans
-// are copied (a span becomes a map of file, line, column and nodes, or None when empty).
+// A field's value, borrowed from the object if possible; strings of kind StdString and spans are
+// copied (a span becomes a map of file, line, column and nodes, or None if empty).
 Any get_field(const Object& object, const Field& field);
-// A Usage error when the field can't hold the value.
+// A Usage error if the field can't hold the value.
 void set_field(Object& object, const Field& field, const AnyView& value);
 
-// The first field that lacks an object: None, or an array or map with None in it, where the field's
-// flags don't allow it. Null when there is none. Fields of any value may hold None.
+// The first field that lacks a required object: a None, or an array or map that contains None, in a
+// field without kOptional. Null if there is none. Fields of type Any may hold None.
 const Field* missing_field(const Object& object);
 
 struct EqualOptions {
-  // Variables that neither side defines match each other in order of appearance.
+  // Variables that neither side defines are matched in order of appearance.
   bool map_free_variables = false;
 };
-// Same types and same fields all the way down. Fields flagged kIgnored don't count. A variable
-// equals the one it was matched with at its definition (kBinds); a free one only itself. Floats are
-// equal by bits. Tensors are equal by dtype, shape and bytes on the CPU, elsewhere by identity.
-// Types without a table (functions, modules) are equal when identical. Maps whose keys are all
-// strings or numbers are compared without regard to order.
+// Compares types and fields recursively, except fields flagged kIgnored. A variable equals the one
+// matched with it at its definition (kBinds); a free variable equals only itself. Floats are
+// compared by bits. Tensors are compared by dtype, shape and bytes on the CPU, elsewhere by
+// identity, and types without a table (functions, modules) by identity. The order of a map's
+// entries doesn't matter if all keys are strings or numbers.
 bool structural_equal(const AnyView& a, const AnyView& b, EqualOptions options = {});
-// Equal values have equal hashes, in every process; objects compared by identity hash by their
-// type.
+// Equal values have equal hashes, the same in every process; objects compared by identity hash by
+// their type.
 uint64_t structural_hash(const AnyView& a, EqualOptions options = {});
 
-// The value for a person: 3, "text", [1, 2], {"k": 1}, float32[2, 3], graph.Call(callee=..., ...).
-// Ends in "..." after `limit` bytes.
+// Human-readable text: 3, "text", [1, 2], {"k": 1}, float32[2, 3], graph.Call(callee=..., ...).
+// Truncated with "..." after `limit` bytes.
 std::string repr(const AnyView& value, size_t limit = 1 << 16);
 
 }  // namespace tenon

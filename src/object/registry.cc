@@ -11,13 +11,13 @@ struct Registry {
   std::map<std::string, RegisteredFunction, std::less<>> functions;
 };
 Registry& registry() {
-  static Registry* const r = new Registry;  // lives for ever: threads may still look up at exit
+  static Registry* const r = new Registry;  // never destroyed: threads may still use it at exit
   return *r;
 }
 
 RegisteredFunction entry_of(std::string_view name, Function function, FunctionFlags flags) {
   if (name.empty() || !function) {
-    throw Error(ErrorKind::Usage, "a function needs a name and a body to be registered");
+    throw Error(ErrorKind::Usage, "registering a function needs a name and a function");
   }
   return {std::string(name), std::move(function), flags};
 }
@@ -25,8 +25,8 @@ RegisteredFunction entry_of(std::string_view name, Function function, FunctionFl
 constinit thread_local RegistrationLog* log_of_thread = nullptr;
 
 [[noreturn]] void fail_taken(std::string_view name) {
-  throw Error(ErrorKind::Usage, cat("a function ", quoted(name), " is registered already"))
-      .help("say that it is to be replaced, or choose another name");
+  throw Error(ErrorKind::Usage, cat("a function ", quoted(name), " is already registered"))
+      .help("set the replace flag, or choose another name");
 }
 }  // namespace
 
@@ -42,7 +42,7 @@ void register_function(std::string_view name, Function function, FunctionFlags f
     r.functions.emplace(std::move(key), std::move(entry));
   } else if (replace) {
     if (log_of_thread) log_of_thread->functions.push_back(entry);
-    std::swap(at->second, entry);  // the old one dies after the lock
+    std::swap(at->second, entry);  // the old one is destroyed after the lock is released
     lock.unlock();
   } else {
     fail_taken(name);
@@ -63,7 +63,7 @@ void Registration::commit() {
   if (log_of_thread) {
     for (const auto& [name, entry] : functions_) log_of_thread->functions.push_back(entry);
   }
-  r.functions.merge(functions_);  // moves the nodes: nothing is allocated
+  r.functions.merge(functions_);  // moves the nodes without allocating
 }
 
 RegistrationLog::RegistrationLog() : outer_(std::exchange(log_of_thread, this)) {}

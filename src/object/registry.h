@@ -1,5 +1,5 @@
-// The registry: functions by name, for the whole process. Filled by explicit calls, one list per
-// library; thread-safe.
+// The registry: the process's functions by name, filled by explicit calls, one list per library.
+// Thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -15,10 +15,10 @@
 namespace tenon {
 
 struct FunctionFlags {
-  // A file of an untrusted sender may link it: it checks every argument, and allocates through the
-  // machine.
+  // Files from untrusted senders may link it: it validates every argument, and allocates through
+  // the machine.
   bool for_files = false;
-  // Called without arguments when a program that uses the function's library is linked, and when
+  // Called without arguments when a program that uses the function's library is linked, or when
   // such a program ends (library.h).
   bool at_program_start = false;
   bool at_program_end = false;
@@ -30,16 +30,16 @@ struct RegisteredFunction {
   FunctionFlags flags;
 };
 
-// A Usage error when the name is taken, unless `replace`; or when it is empty.
+// A Usage error if the name is empty, or is taken and `replace` isn't set.
 void register_function(std::string_view name, Function function, FunctionFlags flags = {},
                        bool replace = false);
-// Registers a C++ callable, as Function::from_typed makes it.
+// Registers a C++ callable, wrapped by Function::from_typed.
 template <class F>
 void register_typed(std::string_view name, F body, FunctionFlags flags = {}) {
   register_function(name, Function::from_typed(std::move(body), std::string(name)), flags);
 }
-// The functions of a library, which are registered together: `commit` makes all of them known, or
-// none when it throws, so that a first use that failed for lack of memory can be tried again.
+// The functions of a library, registered together: `commit` registers all of them, or none if it
+// throws, so that a first use that ran out of memory can be tried again.
 class Registration {
  public:
   void add(std::string_view name, Function function, FunctionFlags flags = {});
@@ -47,14 +47,14 @@ class Registration {
   void add_typed(std::string_view name, F body, FunctionFlags flags = {}) {
     add(name, Function::from_typed(std::move(body), std::string(name)), flags);
   }
-  // A Usage error when one of the names is taken.
+  // A Usage error if one of the names is taken.
   void commit();
 
  private:
   std::map<std::string, RegisteredFunction, std::less<>> functions_;
 };
 
-// While it lives, collects what this thread registers.
+// Records what this thread registers while it lives.
 class RegistrationLog {
  public:
   RegistrationLog();
@@ -69,10 +69,10 @@ class RegistrationLog {
 };
 
 bool unregister_function(std::string_view name);
-// Null when there is none.
+// Null if there is none.
 Function find_function(std::string_view name);
 std::optional<RegisteredFunction> find_registered(std::string_view name);
-// A Usage error that names the nearest one when there is none.
+// A Usage error that suggests the nearest name if there is none.
 Function function_named(std::string_view name);
 std::vector<std::string> registered_names();  // sorted
 

@@ -1,4 +1,4 @@
-// Printing of any value for a person.
+// Human-readable text of any value.
 #include "object/device_name.h"
 #include "object/tensor.h"
 #include "object/walk.h"
@@ -80,7 +80,7 @@ class Printer {
     bool has_value;
   };
 
-  // Puts what `value` is made of on the stack, last piece first.
+  // Pushes the parts of `value` on the stack, last first.
   void print(const Any& value) {
     ValueClass c = class_of(value);
     if (c == ValueClass::Plain || c == ValueClass::Identity) {
@@ -88,7 +88,7 @@ class Printer {
       return;
     }
     std::vector<Child> children;
-    if (c == ValueClass::Map) {  // for a person in order of insertion
+    if (c == ValueClass::Map) {  // in insertion order, as users expect
       for (const auto& e : static_cast<const MapObj*>(value.v.object)->entries) {
         children.push_back({nullptr, e.key});
         children.push_back({nullptr, e.value});

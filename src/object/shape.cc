@@ -20,7 +20,7 @@ bool Shape::operator==(const Shape& o) const {
 }
 
 Object* Shape::empty_value() {
-  static ShapeObj* const object = ShapeObj::of({}).leak();  // lives for ever
+  static ShapeObj* const object = ShapeObj::of({}).leak();  // never destroyed
   return object;
 }
 

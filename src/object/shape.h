@@ -50,9 +50,9 @@ class Shape : public Handle {
 
 std::string to_text(std::span<const int64_t> dims);  // "[2, 48]"
 std::string to_text(const Shape& shape);
-// The product of the dimensions; nothing when one is negative or the product overflows. A zero
-// makes it zero however large the others are. Inline and without branches: every allocation asks
-// for it.
+// The product of the dimensions; nullopt if one is negative or the product overflows. With a zero,
+// the product is zero however large the others are. Inline and branch-free, since every allocation
+// computes it.
 inline std::optional<int64_t> element_count(std::span<const int64_t> dims) {
   int64_t n = 1;
   bool overflow = false, zero = false, negative = false;
@@ -65,7 +65,7 @@ inline std::optional<int64_t> element_count(std::span<const int64_t> dims) {
     return std::nullopt;
   return zero ? 0 : n;
 }
-// The bytes of a compact tensor; nothing when one is negative or the size overflows.
+// The bytes of a compact tensor; nullopt if a dimension is negative or the size overflows.
 inline std::optional<int64_t> byte_count(std::span<const int64_t> dims, DataType dtype) {
   auto n = element_count(dims);
   int64_t bytes;

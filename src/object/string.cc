@@ -9,7 +9,7 @@ namespace tenon::detail {
 namespace {
 template <class T>
 AnyView new_object(std::string_view text) {
-  if (text.size() >= PTRDIFF_MAX) throw std::bad_alloc();  // before a byte is added
+  if (text.size() >= PTRDIFF_MAX) throw std::bad_alloc();  // adding the NUL must not overflow
   auto made = make_with_tail<T>(text.size() + 1, StringCell{nullptr, text.size()});
   char* bytes = reinterpret_cast<char*>(made.get() + 1);
   std::memcpy(bytes, text.data(), text.size());

@@ -1,5 +1,5 @@
-// String and Bytes: immutable text and bytes. Up to 7 bytes lie inside the value (as in an Any);
-// more in a counted object, whose bytes end in a zero that isn't counted.
+// String and Bytes: immutable text and bytes. Up to 7 bytes are stored inline (as in an Any), more
+// in a reference-counted object. Both are NUL-terminated; the size excludes the NUL.
 //
 //   object: header, byte 24 const char* data, 32 size_t size (tvm-ffi's cell), 40 the bytes
 #pragma once
@@ -131,7 +131,7 @@ struct AnyTraits<Bytes> {
   static Bytes get(const AnyView& a) { return payload_as<Bytes>(a); }
   static std::string name() { return "bytes"; }
 };
-// Into an Any only: a view would point to a string that nobody owns.
+// Only for Any: a view would borrow a string that nobody owns.
 template <>
 struct AnyTraits<std::string> {
   static void take(AnyView& a, const std::string& s) {

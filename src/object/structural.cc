@@ -1,12 +1,11 @@
 // Structural equality and hashing, with the matching of variables.
 //
-// Equality walks both values at once, depth first in the order of fields, so that a definition is
-// met before its uses. A pair of objects that was compared once isn't compared again: the answer is
-// a conjunction, and matches between variables are only ever added, so one comparison is enough.
-// That keeps shared subvalues linear.
+// Equality walks both values at once, depth first in field order, so that definitions come before
+// uses. A pair of objects is compared only once: the result is a conjunction, and matches between
+// variables are only ever added. That keeps the comparison of shared subvalues linear.
 //
-// A hash is made bottom-up and remembered per object. A variable counts as the number of its
-// definition, which doesn't depend on how much is shared.
+// Hashes are computed bottom-up and cached per object. A variable hashes as the number of its
+// definition, which doesn't depend on sharing.
 #include <unordered_map>
 #include <unordered_set>
 
@@ -28,7 +27,8 @@ bool is_variable(const AnyView& v) {
 
 struct PairHash {
   size_t operator()(const std::pair<const Object*, const Object*>& p) const {
-    // The first is mixed before the second comes in: their distance is often the same.
+    // Mix the first pointer before adding the second: the distance between the two is often
+    // constant.
     return combine(combine(0, reinterpret_cast<uintptr_t>(p.first)),
                    reinterpret_cast<uintptr_t>(p.second));
   }
@@ -72,7 +72,7 @@ class Comparison {
     auto from = backward_.find(b);
     if (to != forward_.end() || from != backward_.end()) {
       bool match = to != forward_.end() && to->second == b && from != backward_.end();
-      // A use before the definition leaves the definition's own fields still to compare.
+      // If a use came before the definition, the definition's own fields haven't been compared yet.
       return match && (!t.binds || !seen_binding_.emplace(a, b).second || push_children(t));
     }
     if (!t.binds && a != b && !options_.map_free_variables) return false;
@@ -84,7 +84,7 @@ class Comparison {
   }
 
   bool push_children(const Task& t) {
-    auto &a = children_a_, &b = children_b_;  // kept for their memory
+    auto &a = children_a_, &b = children_b_;  // reused to avoid allocating
     a.clear();
     b.clear();
     detail::append_children(t.a, kIgnored, a);
@@ -147,7 +147,7 @@ class Hashing {
     }
   };
 
-  // Opens a frame, or gives the hash when it needs none.
+  // Opens a frame, or returns the hash if no frame is needed.
   bool enter(Any value, bool binds, uint64_t& hash) {
     ValueClass c = class_of(value);
     if (c == ValueClass::Plain) {
@@ -164,8 +164,7 @@ class Hashing {
       auto at = numbers_.find(value.v.object);
       bool known = at != numbers_.end();
       if (!known && !binds && !options_.map_free_variables) {
-        hash =
-            seed;  // a free variable: only identical ones are equal, and its address isn't stable
+        hash = seed;  // a free variable equals only itself, but its address isn't stable
         return false;
       }
       if (!known) at = numbers_.emplace(value.v.object, numbers_.size()).first;

@@ -13,8 +13,8 @@ namespace {
 
 constexpr uint64_t kFlagMask = ~LayoutWord::kTypeMask;
 
-// The strides of a compact, row-major tensor, in elements. They can't overflow where the element
-// count doesn't; where a dimension is zero they don't matter and may wrap.
+// The strides of a compact, row-major tensor, in elements. They don't overflow if the element count
+// doesn't; if a dimension is zero they are unused and may wrap.
 void fill_strides(std::span<const int64_t> shape, int64_t* strides) {
   uint64_t n = 1;
   for (size_t i = shape.size(); i-- > 0;) {
@@ -36,7 +36,7 @@ bool is_compact(const DLTensor& t) {
   return true;
 }
 
-// A tensor object with the given fields; `strides` may be null for compact ones.
+// Makes a tensor object; `strides` may be null for compact ones.
 Ref<TensorObj> new_tensor(void* data, uint64_t byte_offset, DLDevice device, DataType dtype,
                           std::span<const int64_t> shape, const int64_t* strides, Ref<Object> owner,
                           uint64_t flags) {
@@ -97,16 +97,17 @@ bool is_tensor_dtype(DataType t) {
 
 namespace {
 
-// A view of a tensor from outside, once it is found to be one that we can hold.
+// A view of a foreign tensor, after checking that we can represent it.
 Ref<TensorObj> wrap(const DLTensor& t, Ref<Object> owner, uint64_t flags) {
   auto refuse = [](std::string_view why) {
-    throw Error(ErrorKind::Usage, "a DLPack tensor can't be taken").found(why);
+    throw Error(ErrorKind::Usage, "invalid DLPack tensor").found(why);
   };
   if (t.ndim < 0 || t.ndim > kMaxRank) refuse(cat(t.ndim, " dimensions"));
   if (t.ndim > 0 && !t.shape) refuse("no shape");
   DataType dtype = t.dtype;
   if (!is_tensor_dtype(dtype)) {
-    throw Error(ErrorKind::Unsupported, cat("elements of type ", to_text(dtype)))
+    throw Error(ErrorKind::Unsupported,
+                cat("a tensor can't have elements of type ", to_text(dtype)))
         .expected("bool, int8..int64, uint8..uint64, float16, bfloat16, float32, float64");
   }
   std::span<const int64_t> shape(t.shape, static_cast<size_t>(t.ndim));
@@ -151,7 +152,7 @@ Ref<Object> owner_of(Managed* managed) {
   }
 }
 
-// What a DLPack consumer holds of us: the managed tensor with a count of ours behind it.
+// What a DLPack consumer holds: the managed tensor and a reference to ours.
 template <class Managed>
 struct Export {
   Managed managed;
@@ -183,7 +184,7 @@ Tensor Tensor::over(Ref<StorageObj> storage, uint64_t offset, DataType dtype,
   if (storage->flags & StorageObj::kIsReadOnly) flags |= LayoutWord::kReadOnly;
   DLDevice device = storage->device;
   void* data = storage->data;
-  if (device.device_type == kDLCPU) {  // elsewhere an address isn't one to add to
+  if (device.device_type == kDLCPU) {  // on other devices, `data` may not be an address
     data = static_cast<char*>(data) + offset;
     offset = 0;
   }
@@ -206,7 +207,7 @@ Tensor Tensor::copy_of_bytes(std::span<const int64_t> shape, DataType dtype, con
                              size_t bytes) {
   Tensor t = empty(shape, dtype);
   if (static_cast<size_t>(t.bytes()) != bytes) {
-    throw Error(ErrorKind::Usage, "data of another size than the tensor's")
+    throw Error(ErrorKind::Usage, "the data's size is not the tensor's")
         .expected(cat(t.bytes(), " bytes"), to_text(t))
         .found(cat(bytes, " bytes"));
   }
@@ -224,7 +225,7 @@ Tensor Tensor::view(const void* data, std::span<const int64_t> shape, DataType d
 Tensor Tensor::reshaped(std::span<const int64_t> to) const {
   auto n = element_count(to);
   if (!compact() || !n || *n != count() || to.size() > kMaxRank) {
-    throw Error(ErrorKind::Runtime, "a tensor can't be given this shape")
+    throw Error(ErrorKind::Runtime, "a tensor can't be reshaped")
         .expected(cat(count(), " elements, compact"))
         .found(cat(to_text(to), compact() ? "" : " for a strided tensor"));
   }
@@ -300,7 +301,7 @@ Tensor Tensor::from_dlpack(DLManagedTensorVersioned* managed) {
   if (!managed) throw Error(ErrorKind::Usage, "a DLPack tensor is null");
   Ref<Object> owner = owner_of(managed);
   if (managed->version.major != DLPACK_MAJOR_VERSION) {
-    throw Error(ErrorKind::Unsupported, "a DLPack tensor of another version")
+    throw Error(ErrorKind::Unsupported, "a DLPack tensor of an unsupported version")
         .expected(cat(DLPACK_MAJOR_VERSION, ".x"))
         .found(cat(managed->version.major, '.', managed->version.minor));
   }
@@ -310,8 +311,8 @@ Tensor Tensor::from_dlpack(DLManagedTensorVersioned* managed) {
 
 DLManagedTensor* Tensor::to_dlpack(bool allow_read_only) const {
   if (read_only() && !allow_read_only) {
-    throw Error(ErrorKind::Usage, "a read-only tensor can't be given out without saying so")
-        .help("ask for the versioned form of DLPack");
+    throw Error(ErrorKind::Usage, "unversioned DLPack can't express that a tensor is read-only")
+        .help("request a versioned DLPack tensor");
   }
   return export_tensor<DLManagedTensor>(get());
 }
@@ -343,7 +344,7 @@ Any admit(const AnyView& value) {
       t == TypeIndex::RawStr || t == TypeIndex::ByteArrayPtr || t >= TypeIndex::ObjectBegin;
   if (points && !value.v.p) {
     throw Error(ErrorKind::Usage, cat("a value of type ", type_name(t), " is a null pointer"))
-        .help("pass None where there is no value");
+        .help("pass None for no value");
   }
   if (t < TypeIndex::ObjectBegin) {
     bool known = t >= TypeIndex::None && t <= TypeIndex::SmallBytes &&
@@ -357,7 +358,7 @@ Any admit(const AnyView& value) {
   } else if (t == TypeIndex::Function) {
     auto* function = static_cast<FunctionObj*>(value.v.object);
     if (function->is_ours()) return Any(value);
-    // What a foreign function returns has to be admitted as well.
+    // The results of a foreign function must be admitted as well.
     Object* held = Ref<Object>(function).leak();
     return Any(Function::from_c(
         [](void* self, const AnyView* args, int32_t n, Any* result) {
@@ -369,9 +370,9 @@ Any admit(const AnyView& value) {
              (t >= TypeIndex::OursBegin && t < TypeIndex::OursEnd)) {
     return Any(value);
   }
-  Error e(ErrorKind::Usage, "a value of a type that Tenon doesn't take");
+  Error e(ErrorKind::Usage, "a value of a type that Tenon doesn't accept");
   e.found(t == TypeIndex::DLTensorPtr ? "a bare DLTensor*" : type_name(t));
-  if (t == TypeIndex::DLTensorPtr) e.help("pass a managed DLPack tensor, which can be kept");
+  if (t == TypeIndex::DLTensorPtr) e.help("pass a managed DLPack tensor, which can be owned");
   throw e;
 }
 

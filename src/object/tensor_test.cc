@@ -102,7 +102,7 @@ TEST(Tensor, ReshapesWithoutCopying) {
   EXPECT_EQ(r.data(), t.data());
   EXPECT_EQ(r.strides()[0], 4);
   EXPECT_EQ(failure_of([&] { t.reshaped(Shape{5}.dims()); }),
-            "error: a tensor can't be given this shape\n"
+            "error: a tensor can't be reshaped\n"
             "  expected  12 elements, compact\n"
             "  found     [5]");
 }
@@ -199,7 +199,7 @@ TEST(Dlpack, WhatCannotBeTakenIsDeletedAndSaid) {
       {[](Foreign& f) { f.versioned.dl_tensor.data = nullptr; }, "found     no data"},
       {[](Foreign& f) { f.versioned.dl_tensor.dtype.bits = 4; }, "elements of type int4"},
       {[](Foreign& f) { f.versioned.dl_tensor.dtype.lanes = 2; }, "elements of type int32x2"},
-      {[](Foreign& f) { f.versioned.version.major = 2; }, "another version"},
+      {[](Foreign& f) { f.versioned.version.major = 2; }, "unsupported version"},
   };
   for (const Case& c : cases) {
     Foreign f;
@@ -228,8 +228,8 @@ TEST(Dlpack, GoesOutSharingTheData) {
 TEST(Dlpack, AReadOnlyTensorGoesOutOnlyInTheFormThatSaysSo) {
   Tensor t = iota({2}).as_read_only();
   EXPECT_EQ(failure_of([&] { t.to_dlpack(); }),
-            "error: a read-only tensor can't be given out without saying so\n"
-            "  help: ask for the versioned form of DLPack");
+            "error: unversioned DLPack can't express that a tensor is read-only\n"
+            "  help: request a versioned DLPack tensor");
   DLManagedTensorVersioned* m = t.to_dlpack_versioned();
   EXPECT_EQ(m->flags, DLPACK_FLAG_BITMASK_READ_ONLY);
   m->deleter(m);
@@ -280,9 +280,9 @@ TEST(Admit, RefusesWhatWeDoNotKnow) {
   bare.type_index = TypeIndex::DLTensorPtr;
   bare.v.p = &dl;
   EXPECT_EQ(failure_of([&] { admit(bare); }),
-            "error: a value of a type that Tenon doesn't take\n"
+            "error: a value of a type that Tenon doesn't accept\n"
             "  found     a bare DLTensor*\n"
-            "  help: pass a managed DLPack tensor, which can be kept");
+            "  help: pass a managed DLPack tensor, which can be owned");
   Object foreign;
   foreign.counts = Object::kCountsOfNew;
   for (int32_t index : {71, 72, 73, 74, 128, 5000, 10, 13, -1}) {

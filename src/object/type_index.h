@@ -1,7 +1,7 @@
-// The numbers that name types in an Any and in an object's header.
+// The type numbers in an Any and in an object's header.
 //
-// Below 0x100000 they are tvm-ffi 0.1's. From there on they are ours, in one block per room; each
-// room numbers its types within its block by hand and never reuses a number.
+// Below 0x100000 they are tvm-ffi 0.1's. The rest are ours, in one block per folder; each folder
+// numbers its types within its block by hand and never reuses a number.
 #pragma once
 
 #include <cstdint>

@@ -36,7 +36,7 @@ bool is_text(const AnyView& a) {
   return String::accepts(a) || Bytes::accepts(a);
 }
 
-// An order among keys that are strings, bytes or numbers.
+// Orders keys that are strings, bytes or numbers.
 bool key_less(const MapEntry* a, const MapEntry* b) {
   auto rank = [](const Any& k) {
     return String::accepts(k) ? 1000 : Bytes::accepts(k) ? 1001 : k.type_index;
@@ -63,7 +63,7 @@ uint64_t tensor_hash(const Tensor& t) {
   uint64_t h = combine(TypeIndex::Tensor, t.dtype().word());
   for (int64_t d : t.shape()) h = combine(h, static_cast<uint64_t>(d));
   if (t.device().device_type != kDLCPU) return h;
-  // A sample is enough to tell constants apart, and a hash must not read a model's weights.
+  // A sample suffices to tell constants apart; hashing must not read all of a model's weights.
   constexpr size_t kSample = 4096;
   Tensor c = t.compacted();
   const char* data = static_cast<const char*>(c.data());
@@ -75,7 +75,8 @@ uint64_t tensor_hash(const Tensor& t) {
 }
 
 void append_fields(const Object& o, const TypeInfo& type, uint8_t skip, std::vector<Child>& out) {
-  if (type.parent) append_fields(o, *type.parent, skip, out);  // as deep as types are derived
+  if (type.parent)
+    append_fields(o, *type.parent, skip, out);  // recurses only as deep as the inheritance
   for (const Field& f : type.fields) {
     if (!(f.flags & skip)) out.push_back({&f, get_field(o, f)});
   }

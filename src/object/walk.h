@@ -1,5 +1,4 @@
-// What lies inside a value, one level down: the step that equality, hashing, printing and JSON
-// share.
+// The children of a value: the step that equality, hashing, printing and JSON share.
 #pragma once
 
 #include <cstdint>
@@ -19,19 +18,19 @@ enum class ValueClass : uint8_t {
   Array,
   Map,
   Record,    // has a table of fields
-  Identity,  // functions, modules, errors: only identical ones are equal
+  Identity,  // functions, modules, errors: compared by identity
 };
 ValueClass class_of(const AnyView& value);
 
-// The entries of a map in an order that doesn't depend on insertion when all keys are strings or
-// numbers; else as inserted (and `sorted` is false).
+// A map's entries in an order independent of insertion if all keys are strings or numbers;
+// otherwise in insertion order, with `sorted` false.
 std::vector<const MapEntry*> canonical_entries(const MapObj& map, bool& sorted);
 
 // Appends the children of an array, a map (key, value, key, value; canonical order) or a record
 // (without fields that have any of the flags in `skip`).
 void append_children(const AnyView& value, uint8_t skip, std::vector<Child>& out);
 
-// Are two values of class Plain equal? Floats by bits.
+// Compares two values of class Plain; floats by bits.
 bool plain_equal(const AnyView& a, const AnyView& b);
 uint64_t plain_hash(const AnyView& a);
 

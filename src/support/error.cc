@@ -95,15 +95,15 @@ Error Error::out_of_memory() noexcept {
   alignas(Data) static unsigned char memory[sizeof(Data)];  // never destroyed
   static auto* const data =
       new (memory) Data{ErrorKind::Runtime, "out of memory", {}, {}, {}, {}, {}, {}};
-  return Error(std::shared_ptr<Data>(std::shared_ptr<Data>(), data));  // owned by nobody
+  return Error(std::shared_ptr<Data>(std::shared_ptr<Data>(), data));  // not owned
 }
 
 namespace {
-constinit std::mutex rendering;  // guards the rendered text, which copies on several threads share
+constinit std::mutex rendering;  // guards the rendered text, which copies share between threads
 }
 
 Error::Data& Error::own() {
-  if (data_.use_count() != 1) {  // shared, or nobody's
+  if (data_.use_count() != 1) {  // shared, or not owned
     std::lock_guard lock(rendering);
     data_ = std::make_shared<Data>(*data_);
   }
@@ -151,7 +151,7 @@ Error& Error::at(const Span& span) {
 
 namespace {
 
-// Columns in characters, not bytes: UTF-8's continuation bytes take no room.
+// Counts characters, not bytes: UTF-8 continuation bytes have no width.
 size_t width(std::string_view text) {
   return static_cast<size_t>(std::count_if(text.begin(), text.end(), [](char c) {
     return (static_cast<unsigned char>(c) & 0xc0) != 0x80;
@@ -162,7 +162,7 @@ void pad_to(std::string& out, size_t have, size_t want) {
   if (want > have) out.append(want - have, ' ');
 }
 
-// Text of several lines continues below its first line's column.
+// Indents the second and later lines to the column of the first.
 void append_indented(std::string& out, std::string_view text, size_t indent) {
   for (char c : text) {
     out.push_back(c);

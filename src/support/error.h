@@ -1,8 +1,7 @@
-// Errors: what every failing part of Tenon throws, and the text that a person reads.
+// Errors: what every failing part of Tenon throws, and its text for users.
 //
-// An Error has a kind, a message of one line, and below it rows (where, found, expected, rule, at),
-// at most one table, a backtrace of the machine and one line of help. `render` prints the forms
-// that the golden tests keep:
+// An Error has a kind, a one-line message, and below it rows (where, found, expected, rule, at), at
+// most one table, a backtrace of the machine and one help text. `render` prints:
 //
 //   error: input 'mask' does not fit bert.tnx
 //     expected  int64[batch=2, seq=32]   bound by 'ids'
@@ -24,19 +23,19 @@ namespace tenon {
 
 enum class ErrorKind : uint8_t {
   Usage,        // the user's mistake: arguments, inputs, programs; exit code 2
-  Unsupported,  // valid, but not implemented; 3
-  Damaged,      // bytes that no writer of ours made; 4
+  Unsupported,  // valid but not supported; 3
+  Damaged,      // a malformed or corrupt file; 4
   Runtime,      // a failure or a limit at run time; 5
   Internal,     // our bug; 70
 };
 
 std::string_view kind_name(ErrorKind kind);  // "Usage", ...
-// The kind of that name; Runtime for a name that isn't ours (an error of a foreign function).
+// The kind of that name; Runtime for an unknown name (an error of a foreign function).
 ErrorKind kind_of_name(std::string_view name);
 int exit_code(ErrorKind kind);
 
-// Where a piece of a program comes from: a file and line, or ONNX node names (several once nodes
-// have been fused). Empty when unknown.
+// The source of a piece of a program: a file and line, or ONNX node names (several after nodes have
+// been fused). Empty if unknown.
 struct Span {
   std::string file;
   int32_t line = 0;    // from 1; 0 when unknown
@@ -46,31 +45,31 @@ struct Span {
   static Span at(std::string file, int32_t line, int32_t column = 0);
   static Span node(std::string name);
   bool empty() const { return file.empty() && line == 0 && nodes.empty(); }
-  // The first's place with the nodes of both, each named once, in order.
+  // The place of `a` with the nodes of both, without repetition, in order.
   static Span merge(const Span& a, const Span& b);
   bool operator==(const Span&) const = default;
 };
-// "fib.tn:12:3", "/conv1, /relu1", or both: "net.tn:4 (/conv1)"; "" when empty. Six nodes at most,
-// then "and 3 more".
+// "fib.tn:12:3", "/conv1, /relu1", or both: "net.tn:4 (/conv1)"; "" when empty. After six nodes,
+// "and 3 more".
 std::string to_text(const Span& span);
 
 class Error : public std::exception {
  public:
-  // A line below the message; `note` stands in a column of its own.
+  // A line below the message; `note` is printed in a column of its own.
   struct Row {
     std::string label, text, note;
   };
 
-  // Texts are taken as views: a throw then constructs no string, which is most of its code.
+  // Views, so that a throw constructs no string: that would be most of its code.
   Error(ErrorKind kind, std::string_view message);
   Error(ErrorKind kind, const Span& span, std::string_view message);
-  // What is thrown where memory ran out: making and copying it takes none.
+  // For when memory has run out: creating and copying it allocates nothing.
   static Error out_of_memory() noexcept;
 
   // Each adds a row and returns this error, so that they chain before the throw:
   //   throw Error(ErrorKind::Usage, "...").expected("...").help("...");
   Error& row(std::string_view label, std::string_view text, std::string_view note = {});
-  Error& first_row(std::string_view label, std::string_view text);  // above those that it has
+  Error& first_row(std::string_view label, std::string_view text);  // above the existing rows
   Error& where(std::string_view text, std::string_view note = {});
   Error& found(std::string_view text, std::string_view note = {});
   Error& expected(std::string_view text, std::string_view note = {});
@@ -78,7 +77,7 @@ class Error : public std::exception {
   Error& help(std::string_view text);            // the last one set is printed
   Error& table(std::vector<std::string> cells);  // the first is the heading; columns are aligned
   Error& frame(std::string_view text);           // of the machine, innermost first
-  Error& at(const Span& span);                   // sets the span if there is none yet
+  Error& at(const Span& span);                   // sets the span unless there is one
 
   ErrorKind kind() const { return data_->kind; }
   const std::string& message() const { return data_->message; }
@@ -101,7 +100,7 @@ class Error : public std::exception {
     std::vector<std::vector<std::string>> table;
     std::vector<std::string> frames;
   };
-  // Before a change: copies share the data, so that copying can't throw.
+  // Call before a change: copies share the data, so that copying can't throw.
   Data& own();
   explicit Error(std::shared_ptr<Data> data) : data_(std::move(data)) {}
   std::shared_ptr<Data> data_;
@@ -112,7 +111,7 @@ class Error : public std::exception {
 
 }  // namespace tenon
 
-// An Internal error when `condition` is false; what follows it is joined to the message.
+// Throws an Internal error if `condition` is false; the other arguments are joined to its message.
 #define TENON_ASSERT(condition, ...)                 \
   (__builtin_expect(static_cast<bool>(condition), 1) \
        ? static_cast<void>(0)                        \

@@ -1,12 +1,12 @@
-// What is left of the thread's native stack, for what recurses on it.
+// The remaining native stack of this thread, for recursive code.
 #pragma once
 
 #include <cstddef>
 
 namespace tenon {
 
-// Bytes between here and the end of this thread's stack; SIZE_MAX where it can't be told: on a
-// stack that isn't the thread's own (a coroutine's, a signal's).
+// Bytes from here to the end of this thread's stack. SIZE_MAX if unknown: on a stack that isn't the
+// thread's own (a coroutine's, a signal handler's).
 size_t native_stack_left() noexcept;
 
 }  // namespace tenon

@@ -21,7 +21,7 @@ namespace tenon {
 namespace {
 
 // The named temporaries, in memory that a signal handler can read at any time. A file that finds no
-// free slot, or whose name is too long for one, is removed by its owner only.
+// free slot, or whose name is too long for one, is removed only by its OutputFile.
 struct Slot {
   enum State : int { Free, Filling, Named };
   std::atomic<int> state{Free};
@@ -50,16 +50,16 @@ std::string folder_of(const std::string& path) {
   return slash == 0 ? "/" : path.substr(0, slash);
 }
 
-// Whose entries are descriptors of processes, not files that can be replaced.
+// /proc, whose entries describe processes and can't be replaced.
 bool is_proc(const std::string& folder) {
   struct statfs status {};
   return statfs(folder.c_str(), &status) == 0 &&
          static_cast<unsigned long>(status.f_type) == PROC_SUPER_MAGIC;
 }
 
-// Where symbolic links lead, up to the first entry of /proc. Also when there is nothing yet.
+// Follows symbolic links, up to the first entry of /proc. The file needn't exist.
 std::string follow_links(std::string path) {
-  constexpr int kMostLinks = 40;  // as the kernel
+  constexpr int kMostLinks = 40;  // like the kernel
   for (int i = 0; i < kMostLinks && !is_proc(folder_of(path)); ++i) {
     char link[PATH_MAX];
     const ssize_t length = readlink(path.c_str(), link, sizeof link);
@@ -70,11 +70,11 @@ std::string follow_links(std::string path) {
   return path;
 }
 
-// A name beside `target` that nobody can guess; empty where the system gives no random bytes.
+// An unguessable name beside `target`; empty if the system gives no random bytes.
 std::string name_beside(const std::string& target) {
   unsigned char random[12];
   if (getrandom(random, sizeof random, 0) != sizeof random) return {};
-  // Of the target's name as much as fits into a name.
+  // As much of the target's name as fits.
   const size_t slash = target.rfind('/') + 1;
   std::string name = cat(target.substr(0, slash), ".", target.substr(slash, NAME_MAX - 40), ".");
   for (unsigned char byte : random) {
@@ -99,7 +99,7 @@ void OutputFile::fail(int code) const {
 OutputFile::OutputFile(std::string path, std::string target)
     : path_(std::move(path)), target_(std::move(target)) {}
 
-// Delegates, so that the destructor cleans up when this body throws.
+// Delegates, so that the destructor runs if this body throws.
 OutputFile::OutputFile(const std::string& path, Temporary temporary)
     : OutputFile(path, path == "-" ? path : follow_links(path)) {
   if (!open_in_place()) open_beside(temporary);
@@ -114,7 +114,7 @@ OutputFile::~OutputFile() {
 bool OutputFile::open_in_place() {
   if (path_ == "-") {
     in_place_ = true;
-    std::fflush(stdout);  // what was printed comes first
+    std::fflush(stdout);  // earlier output comes first
     fd_ = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 0);
     if (fd_ < 0) fail(errno);
     return true;
@@ -125,7 +125,7 @@ bool OutputFile::open_in_place() {
     fail(errno);
   }
   if (S_ISREG(status.st_mode) && !is_proc(folder_of(target_))) {
-    // A file that may not be written isn't replaced either.
+    // A file that may not be written must not be replaced either.
     if (access(target_.c_str(), W_OK) != 0) fail(errno);
     return false;
   }
@@ -137,13 +137,13 @@ bool OutputFile::open_in_place() {
 
 void OutputFile::open_beside(Temporary temporary) {
   if (target_.empty() || target_.ends_with('/')) fail(target_.empty() ? ENOENT : EISDIR);
-  // A file without a name gets one through /proc.
+  // An unnamed file gets its name through /proc.
   if (temporary == Temporary::Any && access("/proc/self/fd", X_OK) == 0) {
     fd_ = open(folder_of(target_).c_str(), O_WRONLY | O_TMPFILE | O_CLOEXEC, 0666);
   }
   if (fd_ < 0) open_named();
   struct stat status {};
-  // The old file's owner too, where the system lets us.
+  // Keep the old file's owner too, where permitted.
   if (stat(target_.c_str(), &status) == 0 &&
       ((fchown(fd_, status.st_uid, status.st_gid) != 0 && errno != EPERM && errno != EINVAL) ||
        fchmod(fd_, status.st_mode & 0777) != 0)) {
@@ -151,10 +151,9 @@ void OutputFile::open_beside(Temporary temporary) {
   }
 }
 
-// Opens the temporary under a name of its own; where there is an open one without a name, that is
-// what gets the name.
+// Opens a named temporary; if an unnamed file is open, gives it that name instead.
 void OutputFile::open_named() {
-  constexpr int kTries = 16;  // each fails only where 96 random bits collide
+  constexpr int kTries = 16;  // a try fails only if 96 random bits collide
   for (int i = 0; i < kTries; ++i) {
     std::string name = name_beside(target_);
     if (name.empty()) fail(EIO);
@@ -200,7 +199,7 @@ void OutputFile::commit() {
 
 void OutputFile::replace() {
   if (temporary_.empty()) {
-    // linkat never replaces: with a file in the way, a name for a moment and then a rename.
+    // linkat never replaces: if the target exists, link to a temporary name and rename.
     if (linkat(AT_FDCWD, cat("/proc/self/fd/", fd_).c_str(), AT_FDCWD, target_.c_str(),
                AT_SYMLINK_FOLLOW) == 0) {
       return;

@@ -169,11 +169,11 @@ TEST_P(OutputFileTest, WhatAPathThroughProcNamesIsWrittenInto) {
   fs::create_symlink(cat("/proc/self/fd/", fd), path("link"));
   write(path("link"), "new");
   close(fd);
-  EXPECT_EQ(get(path("same")), "new");  // so it wasn't replaced
+  EXPECT_EQ(get(path("same")), "new");  // it wasn't replaced
   EXPECT_TRUE(fs::is_symlink(path("link")));
 }
 
-// The name is the attacker's guess: with a link in its place nothing else is written.
+// An attacker's link at the temporary's name must not redirect the write.
 TEST_P(OutputFileTest, HasATemporaryThatNobodyElseCanName) {
   OutputFile one(path("file"), GetParam()), two(path("file"), GetParam());
   const std::vector<std::string> found = names();

@@ -1,5 +1,5 @@
-// Phases: the named parts of a long operation, timed for whoever asks (`tenon compile
-// --time-passes`). Where nobody does, a phase costs two reads of a thread-local pointer.
+// Phases: the named parts of a long operation, with their times (`tenon compile --time-passes`).
+// When nothing collects them, a phase costs two reads of a thread-local pointer.
 //
 //   PhaseTimes times;                  // from here on, on this thread
 //   { Phase phase("import"); ... }
@@ -15,7 +15,7 @@ namespace tenon {
 
 class Phase;
 
-// Collects the times of this thread's phases while it lives, in the place of an outer one.
+// While it lives, collects the times of this thread's phases, instead of an outer one.
 class PhaseTimes {
  public:
   PhaseTimes();
@@ -25,9 +25,9 @@ class PhaseTimes {
 
   struct Row {
     std::string name;
-    double seconds = 0;  // without the phases within it that have rows of their own
+    double seconds = 0;  // excluding nested phases that have rows of their own
   };
-  // One for each name, in the order in which they first began.
+  // One row per name, in order of first start.
   const std::vector<Row>& rows() const { return rows_; }
 
  private:
@@ -41,8 +41,8 @@ class PhaseTimes {
 class Phase {
  public:
   enum class Within : uint8_t {
-    OwnRows,   // phases within it have rows of their own
-    Included,  // they count as part of it
+    OwnRows,   // nested phases have rows of their own
+    Included,  // nested phases count as part of this one
   };
   explicit Phase(std::string_view name, Within within = Within::OwnRows);
   ~Phase();
@@ -50,7 +50,7 @@ class Phase {
   Phase& operator=(const Phase&) = delete;
 
  private:
-  PhaseTimes* times_;  // null where nobody asks, or within a phase that includes it
+  PhaseTimes* times_;  // null if nothing collects, or within a phase that includes this one
   Phase* outer_ = nullptr;
   size_t row_ = 0;
   Within within_;

@@ -1,4 +1,4 @@
-// For tests: what a call throws, as text.
+// For tests: the text of the error that a call throws.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace tenon {
 
-// The whole error as a person reads it, or "no error".
+// The whole rendered error, or "no error".
 template <class F>
 std::string failure_of(F&& f) {
   try {

@@ -97,9 +97,9 @@ void append_escaped(std::string& out, unsigned char c) {
   }
 }
 
-// The bytes of the character that begins at `at`; 0 where nothing begins that a terminal shows as
-// itself: a control character (the 32 behind ASCII too, which some terminals obey), one that turns
-// the direction of the text around it or breaks its line, or a byte that is no UTF-8.
+// The length of the character at `at` if a terminal shows it as itself, else 0: for control
+// characters (also U+0080 to U+009F, which some terminals obey), characters that change the
+// direction of text or break the line, and invalid UTF-8.
 size_t shown_bytes(std::string_view text, size_t at) {
   const auto first = static_cast<unsigned char>(text[at]);
   if (first < 0x80) return first >= 0x20 && first != 0x7f;
@@ -118,7 +118,7 @@ size_t shown_bytes(std::string_view text, size_t at) {
   return code < kLeast[size] || code > 0x10ffff || surrogate || code < 0xa0 || directs ? 0 : size;
 }
 
-// Appends what is shown as itself, and escapes the other bytes and `more`.
+// Appends printable characters as they are, and escapes other bytes and the bytes in `more`.
 void append_shown(std::string& out, std::string_view text, std::string_view kept,
                   std::string_view more) {
   for (size_t at = 0; at < text.size();) {
@@ -142,7 +142,7 @@ std::string printable(std::string_view text, bool keep_lines) {
 }
 
 namespace {
-// Levenshtein's distance, one row at a time.
+// Levenshtein distance, one row at a time.
 size_t edit_distance(std::string_view a, std::string_view b) {
   std::vector<size_t> row(b.size() + 1);
   for (size_t j = 0; j <= b.size(); ++j) row[j] = j;
@@ -160,10 +160,10 @@ size_t edit_distance(std::string_view a, std::string_view b) {
 }  // namespace
 
 std::string nearest(std::string_view name, const std::vector<std::string>& candidates) {
-  constexpr size_t kLongest = 200;  // a hostile name must not cost time
+  constexpr size_t kLongest = 200;  // bounds the time that a hostile name takes
   if (name.size() > kLongest) return "";
   std::string best;
-  size_t best_distance = name.size() / 3 + 2;  // farther than that it helps nobody
+  size_t best_distance = name.size() / 3 + 2;  // a more distant name wouldn't help
   for (const auto& c : candidates) {
     if (c.size() > kLongest) continue;
     size_t d = edit_distance(name, c);

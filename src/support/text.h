@@ -16,7 +16,7 @@ void append_text(std::string& out, char c);
 void append_text(std::string& out, bool b);  // "true" or "false"
 void append_text(std::string& out, long long v);
 void append_text(std::string& out, unsigned long long v);
-// The shortest text that reads back as the same double: "1", "0.1", "1e+30", "inf", "nan".
+// The shortest text that parses to the same double: "1", "0.1", "1e+30", "inf", "nan".
 void append_text(std::string& out, double v);
 void append_text(std::string& out, float v);
 
@@ -41,7 +41,7 @@ void append_one(std::string& out, const T& value) {
 }
 }  // namespace detail
 
-// Joins its arguments: strings, characters, booleans, numbers, and whatever has a `to_text`.
+// Concatenates strings, characters, booleans, numbers, and whatever has a `to_text`.
 template <class... Args>
 std::string cat(const Args&... args) {
   std::string out;
@@ -53,17 +53,17 @@ std::string cat(const Args&... args) {
 std::string hex(uint64_t value);
 // "1 node", "2 nodes".
 std::string counted(uint64_t count, std::string_view what);
-// "1 byte", "512 bytes", "10485760 bytes (10 MB)": from 1 KB on with the unit, of 1024s, that reads
-// best.
+// "1 byte", "512 bytes", "10485760 bytes (10 MB)": from 1 KB on with a readable unit (1 KB is 1024
+// bytes).
 std::string bytes_text(uint64_t bytes);
 // The parts with `separator` between them.
 std::string join(const std::vector<std::string>& parts, std::string_view separator);
-// Makes text safe for a terminal: control characters (line feed too unless `keep_lines`), those
-// that turn the direction of text, and bytes that are no UTF-8 become \n, \t or \x1b forms.
+// Makes text safe for a terminal: control characters (except line feed if `keep_lines`), characters
+// that change the direction of text, and invalid UTF-8 become \n, \t or \x1b forms.
 std::string printable(std::string_view text, bool keep_lines = false);
-// The candidate that looks most like `name`, for "did you mean"; empty when none is close.
+// The candidate closest to `name`, for "did you mean"; empty when none is close.
 std::string nearest(std::string_view name, const std::vector<std::string>& candidates);
-// The text in double quotes, with ", \ and what `printable` escapes escaped.
+// The text in double quotes; ", \ and whatever `printable` escapes are escaped.
 std::string quoted(std::string_view text);
 
 }  // namespace tenon

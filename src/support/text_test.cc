@@ -60,8 +60,8 @@ TEST(Text, EscapesWhatATerminalWouldObey) {
 }
 
 TEST(Text, EscapesBytesThatAreNoUtf8) {
-  EXPECT_EQ(printable("\xc3"), "\\xc3");           // cut
-  EXPECT_EQ(printable("\xc0\xaf"), "\\xc0\\xaf");  // longer than it need be
+  EXPECT_EQ(printable("\xc3"), "\\xc3");           // truncated
+  EXPECT_EQ(printable("\xc0\xaf"), "\\xc0\\xaf");  // overlong
   EXPECT_EQ(printable("\xe0\x9f\xbf"), "\\xe0\\x9f\\xbf");
   EXPECT_EQ(printable("\xed\xa0\x80"), "\\xed\\xa0\\x80");  // half of a surrogate pair
   EXPECT_EQ(printable("\xf4\x90\x80\x80"), "\\xf4\\x90\\x80\\x80");

@@ -1,7 +1,7 @@
-// ThreadSlot: one pointer per thread and tag, which is dropped when the thread ends.
+// ThreadSlot: one pointer per thread and tag, released when the thread ends.
 //
-// A thread_local object with a destructor takes memory on its thread's first use, and ends the
-// process when there is none. This takes none, so that it works where memory has just run out.
+// A thread_local object with a destructor allocates on its thread's first use, and ends the process
+// if that fails. This allocates nothing, so that it works when memory has just run out.
 #pragma once
 
 #include <pthread.h>
@@ -14,10 +14,10 @@ template <class T, void (*kDrop)(T*)>
 class ThreadSlot {
  public:
   static T* get() noexcept { return value; }
-  // Puts `next` into this thread's slot and returns what was there, which is the caller's now.
+  // Puts `next` into this thread's slot and returns the previous pointer, which the caller owns.
   static T* exchange(T* next) noexcept {
     if (next && !is_dropped_at_exit) {
-      // Without memory for the key's value, what the thread leaves at its end is lost; no more.
+      // If there is no memory for the key's value, the pointer leaks when the thread ends.
       static const Key key;
       is_dropped_at_exit = key.made && pthread_setspecific(key.key, &value) == 0;
     }

@@ -118,7 +118,7 @@ FunctionSignature signature_of(const graph::Module& module, const std::string& f
     }
     throw Error(ErrorKind::Usage,
                 cat(printable(file), " has no function '", printable(function), "'"))
-        .expected(names.empty() ? "nothing: it exports no function" : join(names, ", "));
+        .expected(names.empty() ? "no name: it exports no functions" : join(names, ", "));
   }
   FunctionSignature signature{function, {}, codegen::signature_type((*found)->result_type), {}};
   for (const graph::VarRef& param : (*found)->params) {

@@ -31,7 +31,7 @@ std::vector<uint32_t> count_uses(const VirtualCode& code) {
   return uses;
 }
 
-// Of `variable`; the immediate may come first in an addition.
+// Whether it adds a constant to `variable`; the immediate of an addition may come first.
 bool adds_constant(const VirtualInstruction& instruction, Register variable) {
   if (instruction.opcode != Opcode::Add && instruction.opcode != Opcode::Sub) return false;
   const Arg a = instruction.operands[1], b = instruction.operands[2];
@@ -40,8 +40,8 @@ bool adds_constant(const VirtualInstruction& instruction, Register variable) {
          a.is(vm::ArgKind::Immediate);
 }
 
-// The register that the loop's condition compares with another value; puts a variable of the loop
-// first.
+// The register that the loop's condition compares with another value; if that is a loop variable,
+// makes it the first operand.
 std::optional<Register> compared(VirtualBlock* test, const std::vector<Register>& variables) {
   if (test->instructions.empty() || !test->value.is_register()) return std::nullopt;
   VirtualInstruction& comparison = test->instructions.back();
@@ -66,7 +66,7 @@ void arrange_counters(VirtualCode* code) {
   for (const VirtualLoop& loop : code->loops()) {
     VirtualBlock& latch = code->block(loop.latch);
     const std::vector<Register>& variables = code->block(loop.header).params;
-    std::unordered_map<Register, Register> next;  // next value, variable
+    std::unordered_map<Register, Register> next;  // next value to variable
     for (size_t i = 0; i < variables.size(); ++i) {
       if (latch.args[i].is_register() && uses[latch.args[i].index()] == 1) {
         next[latch.args[i].index()] = variables[i];
@@ -76,7 +76,7 @@ void arrange_counters(VirtualCode* code) {
     std::vector<VirtualInstruction> counters;
     for (uint32_t place = places[loop.body]; place <= places[loop.latch]; ++place) {
       VirtualBlock& block = code->block(code->order()[place]);
-      if (block.loop != latch.loop) continue;  // an inner loop runs it more than once
+      if (block.loop != latch.loop) continue;  // in an inner loop, so it may run more than once
       std::erase_if(block.instructions, [&](const VirtualInstruction& instruction) {
         if (instruction.operands.empty() || !instruction.operands[0].is_register()) return false;
         const auto counter = next.find(instruction.operands[0].index());

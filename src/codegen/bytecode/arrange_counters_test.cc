@@ -8,7 +8,7 @@ namespace {
 using vm::Arg;
 using vm::Opcode;
 
-// loop (i = 0, x = 0) while n > i { i + 1 and x + i in that order }
+// loop (i = 0, x = 0) while n > i { i + 1 and x + i, in that order }
 struct Counting {
   VirtualCode code;
   Arg i, next;

@@ -12,8 +12,8 @@ namespace tenon::codegen {
 
 namespace {
 
-// Groups of virtual registers that share one, as a union-find forest whose roots know when any of
-// the group is live.
+// Groups of virtual registers that share a frame register: a union-find forest whose roots have the
+// live ranges of their group.
 class Groups {
  public:
   explicit Groups(const Liveness& liveness)
@@ -29,8 +29,8 @@ class Groups {
     return r;
   }
 
-  // Joins the groups of a and b unless both are live somewhere. The fewer ranges go to the more, so
-  // that a range moves a logarithmic number of times at most.
+  // Joins the groups of a and b unless both are live at some position. The smaller set of ranges is
+  // merged into the larger, so that each range moves at most a logarithmic number of times.
   void join(Register a, Register b) {
     a = root(a);
     b = root(b);
@@ -46,14 +46,14 @@ class Groups {
   }
 
   bool is_live(Register root) const { return !ranges_[root].empty(); }
-  // From the first position of any of the group to behind the last.
+  // From the first position of any range of the group to the end of the last.
   LiveRange hull(Register root) const {
     return {ranges_[root].begin()->first, ranges_[root].rbegin()->second};
   }
 
  private:
   std::vector<Register> parents_;
-  std::vector<std::map<uint32_t, uint32_t>> ranges_;  // from, to; of roots
+  std::vector<std::map<uint32_t, uint32_t>> ranges_;  // start, end; only for roots
 };
 
 void coalesce(const VirtualCode& code, Groups* groups) {

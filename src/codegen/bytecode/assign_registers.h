@@ -1,4 +1,4 @@
-// Registers of the frame for virtual ones, so that few are needed and few moves remain.
+// Assigns virtual registers to registers of the frame, using few registers and few moves.
 #pragma once
 
 #include <cstdint>
@@ -9,14 +9,14 @@
 namespace tenon::codegen {
 
 struct Assignment {
-  std::vector<uint32_t> registers;  // by virtual register; of one without ranges meaningless
+  std::vector<uint32_t> registers;  // by virtual register; unspecified for one without ranges
   uint32_t count = 0;               // the frame's size
 };
 
-// First coalesces: what an edge passes and the parameter that takes it share a register where their
-// ranges don't meet, those of inner loops first. Then gives each group the lowest register that is
-// free from the group's first position to its last (linear scan; Poletto and Sarkar, 1999). The
-// function's parameters are in registers 0, 1, ...
+// First coalesces: an edge's argument and its parameter share a register if their ranges don't
+// overlap, starting with inner loops. Then gives each group the lowest register that is free from
+// the group's first position to its last (linear scan; Poletto and Sarkar, 1999). The function's
+// parameters are in registers 0, 1, ...
 Assignment assign_registers(const VirtualCode& code, const Liveness& liveness);
 
 }  // namespace tenon::codegen

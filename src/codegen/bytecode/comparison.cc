@@ -9,14 +9,14 @@ using vm::Opcode;
 
 namespace {
 
-// How two integers may stand to each other, with signs and without: a comparison is the set of
-// those in which it holds, a bit each.
+// The possible relations of two integers, signed and unsigned. A comparison is the set of relations
+// for which it holds, as bits.
 constexpr std::array<std::pair<int64_t, int64_t>, 5> kOrders = {
     {{0, 0}, {0, 1}, {1, 0}, {-1, 0}, {0, -1}}};
 
 struct Comparison {
   Opcode opcode;
-  Opcode exchanged;  // None where no opcode is
+  Opcode exchanged;  // None if there is none
   bool (*holds)(int64_t a, int64_t b);
 
   constexpr uint32_t orders() const {

@@ -1,4 +1,4 @@
-// Comparisons of integers turned round, as branches and loops want them; from opcodes.def.
+// Negated and exchanged integer comparisons, for branches and loops; from opcodes.def.
 #pragma once
 
 #include <optional>
@@ -7,8 +7,8 @@
 
 namespace tenon::codegen {
 
-// The comparison that holds exactly when `opcode` doesn't; none where there is none, and for other
-// instructions.
+// The comparison that holds exactly when `opcode` doesn't; nullopt if there is none or `opcode`
+// isn't a comparison.
 std::optional<vm::Opcode> negate(vm::Opcode opcode);
 
 // The comparison of b and a that holds exactly when `opcode` of a and b does.

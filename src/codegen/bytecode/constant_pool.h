@@ -1,4 +1,5 @@
-// Constants of a unit, each value once; of tensors, whose bytes may be gigabytes, each object once.
+// A unit's constants without duplicates: by value, except tensors, whose bytes may be gigabytes, by
+// object.
 #pragma once
 
 #include <string>
@@ -14,7 +15,7 @@ class ConstantPool {
   explicit ConstantPool(vm::Unit* unit) : unit_(unit) {}
   uint32_t of(const graph::Constant& constant);
   uint32_t of_text(const std::string& text) { return of_value(Any(String(text))); }
-  // `name` is that of a value's first use.
+  // `name` applies to a value's first use.
   uint32_t of_value(const Any& value, const String& name = "");
 
  private:

@@ -20,15 +20,15 @@ namespace {
       .help(help);
 }
 
-// A model may name its inputs and results as it likes; a file's names hold no control characters.
-// Appended to `names`, none of which it may equal.
+// Appends a name to `names`. A model may use any names for its inputs and results, but a file's
+// names contain no control characters and must differ.
 void add_name(const char* what, const FunctionExpr& function, std::string_view name,
               std::vector<std::string>* names) {
   const std::string written = printable(name);
   require_name(what, written, function.span);
   if (std::ranges::find(*names, written) != names->end()) {
-    refuse(function, cat("two ", what, "s are written ", quoted(written)),
-           "rename one: in a compiled file control characters are written as escapes");
+    refuse(function, cat("two ", what, "s have the name ", quoted(written)),
+           "rename one: in a compiled file, control characters become escapes");
   }
   names->push_back(written);
 }
@@ -42,7 +42,7 @@ void emit_signature(const FunctionExpr& function, const Array<String>* result_na
   }
   if (function.params.size() > vm::kMaxParams) {
     refuse(function, cat("it has ", function.params.size(), " parameters"),
-           cat("a function of bytecode has at most ", vm::kMaxParams, ": pass some as a tuple"));
+           cat("a bytecode function has at most ", vm::kMaxParams, ": pass some as a tuple"));
   }
   if (auto* exported = function.attrs.find("export")) out->exported = exported->as<bool>();
   std::vector<std::string> names;
@@ -64,7 +64,7 @@ vm::SignatureType signature_type(const graph::TypeRef& type) {
 vm::Unit emit_unit(const graph::Module& module, const ResultNames& result_names) {
   vm::Unit unit;
   unit.producer = "tenon 0.1.0";
-  // Every function has its place before any body is emitted: calls go forward and back.
+  // Assign every function's index before any body is emitted: calls go in both directions.
   FunctionIndices indices;
   for (const auto& [name, function] : module->functions) {
     indices.emplace(name.view(), static_cast<uint32_t>(unit.functions.size()));
@@ -83,8 +83,8 @@ vm::Unit emit_unit(const graph::Module& module, const ResultNames& result_names)
     write_code(code, liveness, assign_registers(code, liveness), index, &out);
     if (out.register_count > vm::kMaxRegisters) {
       refuse(*function, cat("it keeps ", out.register_count, " values and sizes at once"),
-             cat("a function of bytecode has at most ", vm::kMaxRegisters,
-                 " registers: make two functions of it"));
+             cat("a bytecode function has at most ", vm::kMaxRegisters,
+                 " registers: split it into two functions"));
     }
     ++index;
   }

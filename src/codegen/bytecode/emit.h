@@ -1,8 +1,8 @@
-// Emission: a lowered module becomes a Unit of the machine.
+// Emission: turns a lowered module into a Unit.
 //
-// What is left of graph IR at this point: kernel calls with destinations, calls of globals and
-// packed functions, the memory intrinsics (graph/pass/intrinsic.h), arithmetic on scalars, if,
-// loop, tuples, match_shape and check. Whatever else is met is refused with its span.
+// At this point graph IR has only kernel calls with destinations, calls of globals and packed
+// functions, the memory intrinsics (graph/pass/intrinsic.h), scalar arithmetic, if, loop, tuples,
+// match_shape and check. Anything else is refused with its span.
 #pragma once
 
 #include <string>
@@ -16,11 +16,11 @@ namespace tenon::codegen {
 // Names of the fields of a function's result, for the signature; may be empty.
 using ResultNames = Map<String, Array<String>>;
 
-// The type as a function's signature in a file states it: values that are known are left out.
+// The type as a function's signature in a file states it, without known values.
 vm::SignatureType signature_type(const graph::TypeRef& type);
 
-// `module`'s functions as bytecode. Constants are borrowed, not copied; kernels are named, their
-// object is the caller's to add.
+// Emits `module`'s functions as bytecode. Constants are borrowed, not copied; kernels are referred
+// to by name, and the caller adds their object.
 vm::Unit emit_unit(const graph::Module& module, const ResultNames& result_names = {});
 
 }  // namespace tenon::codegen

@@ -16,7 +16,7 @@ vm::Unit emitted(const std::string& text, const ResultNames& names = {}) {
   return emit_unit(graph::parse_module(text, "test.tn"), names);
 }
 
-// `x` through `count` branches, beside a value that is used behind all of them.
+// Passes `x` through `count` branches, next to a value that is used after all of them.
 vm::FunctionUnit branches(int count) {
   std::string text =
       "fn @main(%c: bool, %kept: tensor[2; f32], %x0: i64) -> (i64, tensor[2; f32]) {\n";
@@ -35,7 +35,7 @@ TEST(Emit, NeedsAFewRegistersForThousandsOfBranches) {
             (many.code.size() - branches(2550).code.size()) * 2);
 }
 
-// Sizes that are computed one after another share registers.
+// Sizes computed one after another share registers.
 TEST(Emit, NeedsAFewRegistersForThousandsOfSizes) {
   std::string text = "fn @main(%x: tensor[n; f32]) -> () {\n";
   for (int i = 0; i < 3000; ++i)

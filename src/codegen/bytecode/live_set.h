@@ -1,6 +1,6 @@
-// Sets of registers for liveness: persistent, so that the sets of neighbouring blocks share all
-// that they have in common. A set is a radix tree whose equal parts are mostly the same nodes;
-// changing an element copies the path to it, and comparing two sets costs what they differ in.
+// Persistent sets of registers for liveness, so that neighbouring blocks' sets share what they have
+// in common. A set is a radix tree, and equal subtrees are mostly shared; changing an element
+// copies the path to it, and comparing two sets takes time in proportion to their difference.
 #pragma once
 
 #include <array>
@@ -9,7 +9,7 @@
 
 namespace tenon::codegen {
 
-// Owns the nodes of all its sets; a set is a number, and 0 is the empty one.
+// Owns the nodes of all its sets. A set is an index; 0 is the empty set.
 class LiveSets {
  public:
   using Set = uint32_t;
@@ -20,7 +20,7 @@ class LiveSets {
   Set insert(Set set, uint32_t element) { return change(set, element, levels_, true); }
   Set erase(Set set, uint32_t element) { return change(set, element, levels_, false); }
   Set unite(Set a, Set b) { return unite(a, b, levels_); }
-  // Calls f on each element of `a` that `b` lacks, in ascending order.
+  // Calls f on each element of `a` that isn't in `b`, in ascending order.
   template <class F>
   void for_each_missing(Set a, Set b, const F& f) const {
     missing(a, b, levels_, 0, f);
@@ -30,7 +30,7 @@ class LiveSets {
   static constexpr uint32_t kLeafBits = 6, kNodeBits = 4;
   using Node = std::array<Set, 1 << kNodeBits>;
 
-  // Of the child of a node at `level` that holds the element.
+  // The index of the child that contains the element, for a node at `level`.
   static uint32_t slot(uint32_t element, uint32_t level) {
     return (element >> (kLeafBits + kNodeBits * (level - 1))) & ((1 << kNodeBits) - 1);
   }
@@ -54,8 +54,8 @@ class LiveSets {
     }
   }
 
-  uint32_t levels_ = 0;              // of nodes above the leaves
-  std::vector<Node> nodes_{Node{}};  // the first is empty
+  uint32_t levels_ = 0;              // levels of nodes above the leaves
+  std::vector<Node> nodes_{Node{}};  // the first is the empty set
   std::vector<uint64_t> leaves_{0};
 };
 

@@ -10,8 +10,8 @@ using vm::Arg;
 
 namespace {
 
-// One walk through the blocks from the last to the first. `open_` says of each register where the
-// range ends that it is in at the present position.
+// One walk through the blocks from the last to the first. `open_` has, for each register, the end
+// of the range that it is in at the current position.
 class Analysis {
  public:
   explicit Analysis(VirtualCode* code)
@@ -23,7 +23,7 @@ class Analysis {
     live_in_.resize(code_.block_count(), 0);
     number();
     collect_uses_in_loops();
-    LiveSets::Set next = 0;  // live at the start of the block behind
+    LiveSets::Set next = 0;  // live at the start of the next block
     uint32_t end = end_;
     for (size_t i = code_.order().size(); i-- > 0;) {
       const BlockId id = code_.order()[i];
@@ -56,7 +56,8 @@ class Analysis {
     end_ = position;
   }
 
-  // What a loop uses of outside is live all through it: it may turn again.
+  // A register from outside that a loop uses is live throughout the loop: there may be another
+  // iteration.
   void collect_uses_in_loops() {
     if (code_.loops().empty()) return;
     used_in_loop_.resize(code_.loops().size(), 0);
@@ -69,7 +70,7 @@ class Analysis {
         for (uint32_t l = block.loop; l != kNoLoop; l = code_.loops()[l].parent) {
           if (places[definitions_[r]] >= places[code_.loops()[l].header]) break;
           const LiveSets::Set with = sets_.insert(used_in_loop_[l], r);
-          if (with == used_in_loop_[l]) break;  // then the loops around have it too
+          if (with == used_in_loop_[l]) break;  // then the enclosing loops have it too
           used_in_loop_[l] = with;
         }
       };
@@ -108,8 +109,8 @@ class Analysis {
     return 0;
   }
 
-  // What is live where the loop turns: what it uses of outside, and what is used behind it and not
-  // made in its condition.
+  // The registers live at the loop's back edge: those from outside that it uses, and those used
+  // after it but not defined in its condition.
   LiveSets::Set live_around(uint32_t index) {
     const VirtualLoop& loop = code_.loops()[index];
     LiveSets::Set live = live_in_[loop.exit];
@@ -127,7 +128,8 @@ class Analysis {
     return sets_.unite(live, used_in_loop_[index]);
   }
 
-  // Walks back through the block from what is live at its end; what is live at its start.
+  // Walks backwards through the block, from what is live at its end; returns what is live at its
+  // start.
   LiveSets::Set through_block(BlockId id, LiveSets::Set live, uint32_t end) {
     VirtualBlock& block = code_.block(id);
     auto use = [&](Arg& arg, uint32_t to, bool movable) {
@@ -137,7 +139,7 @@ class Analysis {
       if (movable && code_.owns(r)) arg = Arg::last(r);
       if (definitions_[r] != id) live = sets_.insert(live, r);
     };
-    // False when nothing reads what is written there.
+    // Returns false if the value written here is never read.
     auto define = [&](Register r, uint32_t at) {
       if (!open_[r]) return false;
       close(r, at);
@@ -157,7 +159,7 @@ class Analysis {
       registers_.clear();
       for_each_register(instruction,
                         [&](uint32_t at, Role role) { registers_.emplace_back(at, role); });
-      // An instruction that writes several registers may write one before it has read all.
+      // An instruction that writes several registers may write one before it has read all operands.
       uint32_t read_until = position + 1, written = 0;
       for (const auto& [at, role] : registers_) written += role == Role::Def;
       const vm::OperandSpec& last = vm::info_of(instruction.opcode).specs().back();
@@ -201,13 +203,13 @@ class Analysis {
 
   VirtualCode& code_;
   LiveSets sets_;
-  std::vector<uint32_t> open_;  // 0: in no range
+  std::vector<uint32_t> open_;  // 0 if not in a range
   std::vector<uint32_t> starts_;
   uint32_t end_ = 0;
   std::vector<BlockId> definitions_;                  // by register
   std::vector<LiveSets::Set> live_in_;                // by block
   std::vector<LiveSets::Set> used_in_loop_;           // by loop: registers made outside
-  std::vector<std::pair<uint32_t, Role>> registers_;  // of the instruction at hand
+  std::vector<std::pair<uint32_t, Role>> registers_;  // of the current instruction
   Liveness out_;
 };
 

@@ -1,5 +1,5 @@
-// Liveness of virtual registers, per edge of control flow: where each one holds a value that is
-// still used, where a value must be released, and which use is a value's last.
+// Liveness of virtual registers, per control-flow edge: where each one holds a value that is still
+// used, where a value must be released, and which use is the last.
 #pragma once
 
 #include <cstdint>
@@ -9,23 +9,24 @@
 
 namespace tenon::codegen {
 
-// Positions count through the blocks in their order. A block begins at an even position with its
-// parameters; then each instruction, and the block's exit, takes two: one at which it reads its
-// operands and one at which it writes its results.
+// Positions number the blocks' code in order. A block starts at an even position with its
+// parameters; then each instruction, and the block's exit, takes two positions: one for reading its
+// operands and one for writing its results.
 struct LiveRange {
-  uint32_t from = 0, to = 0;  // the position behind the last
+  uint32_t from = 0, to = 0;  // half-open: `to` is excluded
   bool operator==(const LiveRange&) const = default;
 };
 
 struct Liveness {
-  // By register: ascending, with a gap between two. None of a register that is never written.
+  // By register: in ascending order, with gaps between them. Empty for a register that is never
+  // written.
   std::vector<std::vector<LiveRange>> ranges;
-  // By block: the registers to release at its start, which a branch to it leaves behind.
+  // By block: registers to release at its start, because a branch to it leaves them behind.
   std::vector<std::vector<Register>> kills;
 };
 
-// Marks the last uses of registers that own their value; drops results that nothing reads. Takes
-// time near linear in the size of the code: what lives across many blocks costs nothing in them.
+// Marks the last uses of owning registers and drops results that are never read. Takes nearly
+// linear time: a register that lives across many blocks costs nothing in them.
 Liveness analyse_liveness(VirtualCode* code);
 
 }  // namespace tenon::codegen

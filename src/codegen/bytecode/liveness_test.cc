@@ -110,7 +110,8 @@ TEST(Liveness, KeepsWhatALoopUsesUntilTheLoopEnds) {
   const Liveness liveness = analyse_liveness(&loop.code);
   EXPECT_EQ(loop.code.block(loop.body).instructions[0].operands[1], loop.used);
   EXPECT_THAT(liveness.kills[loop.exit], ElementsAre(loop.used.index()));
-  // What the condition makes for the code behind the loop is released when the loop goes on.
+  // A value that the condition defines for the code after the loop is released when the loop
+  // continues.
   EXPECT_THAT(liveness.kills[loop.body], ElementsAre(loop.behind.index()));
 }
 
@@ -118,7 +119,7 @@ TEST(Liveness, CoversTheLoopWithWhatIsUsedBehindIt) {
   LoopCode loop;
   const Liveness liveness = analyse_liveness(&loop.code);
   EXPECT_EQ(liveness.ranges[loop.kept.index()].size(), 1u);
-  // Made anew by each turn: a range in the condition, one behind the loop.
+  // Defined anew in each iteration: one range in the condition, one after the loop.
   EXPECT_EQ(liveness.ranges[loop.behind.index()].size(), 2u);
 }
 

@@ -11,7 +11,7 @@
 
 namespace tenon::codegen {
 
-using namespace graph;  // NOLINT: this file speaks of graph IR only
+using namespace graph;  // NOLINT: this file is about graph IR only
 using vm::Arg;
 using vm::Opcode;
 
@@ -25,7 +25,7 @@ Array<Dim> dims_attr(const Call& call, const char* name) {
   return call.attrs.at(name).as<Array<Dim>>();
 }
 
-// Whether a constant of bytecode can hold the value.
+// Whether the value can be a constant in bytecode.
 bool has_constant_form(const Any& value) {
   switch (value.type_index) {
     case TypeIndex::Bool:
@@ -83,7 +83,7 @@ void FunctionLowering::lower_call(const Binding& binding, const Call& call, bool
   }
 }
 
-// Kernels take tensors alone.
+// Kernels take only tensors.
 Arg FunctionLowering::as_tensor(const Operand& operand, DataType dtype) {
   if (auto* constant = operand.as<Constant>()) {
     Tensor tensor = Tensor::empty({}, dtype);
@@ -118,8 +118,8 @@ Arg FunctionLowering::attribute(std::string_view name, const Any& value) {
     if (count <= static_cast<size_t>(kMaxRank) && !has_negative) return;
     refuse(cat("a list in the attribute '", name, "' has ",
                has_negative ? std::string("a negative number") : counted(count, "number")),
-           cat("bytecode passes a list as a shape, of at most ", kMaxRank,
-               " numbers from 0; pass others as a tensor"));
+           cat("bytecode passes a list as a shape, which has at most ", kMaxRank,
+               " numbers, none negative; pass other lists as a tensor"));
   };
   if (auto dims = value.try_as<Array<Dim>>()) {
     require_shape(dims->size(), false);
@@ -132,16 +132,16 @@ Arg FunctionLowering::attribute(std::string_view name, const Any& value) {
     const std::vector<int64_t> numbers(integers->begin(), integers->end());
     require_shape(numbers.size(), std::ranges::any_of(numbers, [](int64_t n) { return n < 0; }));
     if (element_count(numbers)) return Arg::constant(constants_.of_value(Any(Shape(numbers))));
-    // A constant shape counts its elements; one that is made does not.
+    // Elements of a constant shape are reference-counted; a new one isn't.
     return attribute(name, Any(Array<Dim>(std::vector<Dim>(numbers.begin(), numbers.end()))));
   }
   if (auto integer = value.try_as<int64_t>(); integer && vm::fits_immediate(*integer)) {
     return Arg::imm(*integer);
   }
   if (!has_constant_form(value)) {
-    refuse(cat("no constant of bytecode holds the attribute '", name, "', of kind ",
+    refuse(cat("bytecode can't hold the attribute '", name, "', of kind ",
                type_name(value.type_index)),
-           "give a number, truth, string, element type, size, or a list of integers or sizes");
+           "use a number, boolean, string, element type, size, or a list of integers or sizes");
   }
   return Arg::constant(constants_.of_value(value));
 }

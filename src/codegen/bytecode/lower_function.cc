@@ -6,7 +6,7 @@
 
 namespace tenon::codegen {
 
-using namespace graph;  // NOLINT: this file speaks of graph IR only
+using namespace graph;  // NOLINT: this file is about graph IR only
 using vm::Arg;
 
 void require_name(const char* what, std::string_view name, const Span& span) {
@@ -41,7 +41,7 @@ bool owns(const TypeRef& type) {
 Arg FunctionLowering::value(const Operand& operand) {
   if (!operand || is_unit(type_of(operand))) return Arg::none();
   if (auto* constant = operand.as<Constant>()) {
-    // A boolean stays one: as an immediate it would be an integer to whoever takes it.
+    // A boolean stays a constant: as an immediate it would become an integer.
     const Any& known = constant->value;
     if (known.type_index == TypeIndex::Int && vm::fits_immediate(known.v.i)) {
       return Arg::imm(known.v.i);
@@ -196,7 +196,7 @@ void FunctionLowering::lower_if(const Binding& binding, const If& branch, bool t
   const VarRef& var = binding.var;
   const BlockId then_block = code_.make_block(), else_block = code_.make_block();
   const BlockId join = code_.make_block();
-  // What the join takes: nothing, the value, or a tuple's fields.
+  // The join's parameters: none, the value, or a tuple's fields.
   auto* tuple = var->type.as<TupleType>();
   const bool by_fields = tuple && !uses_.whole.contains(var.get());
   const bool used = uses_.used.contains(var.get()) && !is_unit(var->type);
@@ -238,7 +238,7 @@ void FunctionLowering::lower_if(const Binding& binding, const If& branch, bool t
 
 void FunctionLowering::lower_loop(const Binding& binding, const Loop& loop) {
   const BlockId header = code_.make_block(), body = code_.make_block(), exit = code_.make_block();
-  // The header's parameters are the variables, but for units.
+  // The header's parameters are the loop's variables, except those of unit type.
   std::vector<Arg> vars;
   auto jump = [&](std::vector<Arg> values) {
     std::vector<Arg> given;

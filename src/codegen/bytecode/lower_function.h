@@ -15,16 +15,16 @@
 
 namespace tenon::codegen {
 
-// Index in the unit by name.
+// Function index in the unit, by name.
 using FunctionIndices = std::unordered_map<std::string_view, uint32_t>;
 
-// Throws Error (Unsupported) unless the file format can hold the name.
+// Throws an Unsupported error unless the file format can hold the name.
 void require_name(const char* what, std::string_view name, const Span& span);
 
 class FunctionLowering {
  public:
-  // `function` is functions[self]. Constants, packed names and spans go to `unit`, whose pool
-  // `constants` is.
+  // `function` is functions[self]. Constants, packed names and spans are added to `unit`;
+  // `constants` is the unit's pool.
   FunctionLowering(vm::Unit* unit, ConstantPool* constants, const FunctionIndices& functions,
                    const graph::FunctionExpr& function, uint32_t self)
       : unit_(*unit),
@@ -33,7 +33,7 @@ class FunctionLowering {
         function_(function),
         self_(self) {}
 
-  // Once. Throws Error (Unsupported) with the span of what bytecode can't hold.
+  // Call once. Throws an Unsupported error, with the span, for what bytecode can't express.
   VirtualCode run();
 
  private:
@@ -41,14 +41,15 @@ class FunctionLowering {
   using Opcode = vm::Opcode;
 
   // ---- blocks (lower_function.cc) ----
-  // With `tail`, the block's result is the function's, and a call of it leaves the frame.
+  // With `tail`, the block's result is the function's, and a call in tail position reuses the
+  // frame.
   void lower_block(const graph::BlockRef& block, bool tail);
   void lower_binding(const graph::Binding& binding, bool tail);
-  // Whether the binding needs none: a tuple of which only fields are read, or a field of one.
+  // Whether the binding needs no code: a tuple of which only fields are read, or a field of one.
   bool bind_without_code(const graph::Binding& binding);
   void lower_if(const graph::Binding& binding, const graph::If& branch, bool tail);
   void lower_loop(const graph::Binding& binding, const graph::Loop& loop);
-  // The one element of a boolean tensor, or the scalar: 0 or not.
+  // The scalar, or the only element of a boolean tensor, to be compared with 0.
   Arg truth(const graph::Operand& condition);
 
   // ---- calls (lower_call.cc) ----
@@ -59,7 +60,7 @@ class FunctionLowering {
   void lower_kernel(const graph::Call& call);
   // The scalar as a tensor of rank 0.
   Arg as_tensor(const graph::Operand& operand, DataType dtype);
-  // Of the module, by its index.
+  // The module's device with that index.
   Arg device(int64_t index) const;
   // An attribute's value as an argument of a packed call.
   Arg attribute(std::string_view name, const Any& value);
@@ -74,9 +75,9 @@ class FunctionLowering {
   std::vector<Arg> values(const Array<graph::Operand>& operands);
   // The fields of a tuple.
   std::vector<Arg> fields(const graph::Operand& tuple);
-  Arg load(Arg value);  // an immediate or a constant, into a register
+  Arg load(Arg value);  // loads an immediate or a constant into a register
 
-  // The register that the variable is bound to; none where nothing reads it, or it is the unit.
+  // The register that the variable is bound to; none if nothing reads it or it has unit type.
   Arg define(const graph::VarRef& var);
 
   [[noreturn]] void refuse(const std::string& what, std::string_view help = {}) const;
@@ -92,7 +93,8 @@ class FunctionLowering {
   Span span_;
 
   std::unordered_map<const graph::Var*, Arg> values_;
-  std::unordered_map<const graph::Var*, std::vector<Arg>> fields_;  // of tuples that aren't made
+  std::unordered_map<const graph::Var*, std::vector<Arg>>
+      fields_;  // of tuples that aren't materialised
 };
 
 }  // namespace tenon::codegen

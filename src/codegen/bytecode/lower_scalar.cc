@@ -1,5 +1,5 @@
-// Operators on scalars: the element expression of the operator's entry, one instruction per
-// operation, on integers and truths in registers.
+// Scalar operators: the element expression of the operator's entry, with one instruction per
+// operation, on integers and booleans in registers.
 #include <algorithm>
 #include <unordered_map>
 
@@ -10,7 +10,7 @@
 
 namespace tenon::codegen {
 
-using namespace graph;  // NOLINT: this file speaks of graph IR only
+using namespace graph;  // NOLINT: this file is about graph IR only
 using loop::BinaryOp;
 using loop::ExprKind;
 using loop::ExprRef;
@@ -20,7 +20,7 @@ using vm::Opcode;
 
 namespace {
 
-// The instruction that computes an operation on two integers or truths.
+// The instruction for an operation on two integers or booleans.
 std::optional<Opcode> opcode_of(BinaryOp op) {
   switch (op) {
     case BinaryOp::kAdd:
@@ -57,7 +57,7 @@ std::optional<Opcode> opcode_of(BinaryOp op) {
       return Opcode::Xor;
     case BinaryOp::kShl:
       return Opcode::Shl;
-    case BinaryOp::kShr:  // of i64, the one integer type of scalars, which has a sign
+    case BinaryOp::kShr:  // arithmetic: scalars' only integer type is the signed i64
       return Opcode::Ashr;
     case BinaryOp::kPow:
     case BinaryOp::kAtan2:
@@ -67,7 +67,7 @@ std::optional<Opcode> opcode_of(BinaryOp op) {
 }
 
 bool is_float_operation(const loop::Expr& e) {
-  if (e.kind == ExprKind::kSelect) return false;  // moves values of any type
+  if (e.kind == ExprKind::kSelect) return false;  // selects values of any type
   bool found = e.dtype.is_float();
   loop::for_operands(e, [&](const ExprRef& x) { found = found || x->dtype.is_float(); });
   return found;
@@ -89,8 +89,8 @@ void FunctionLowering::lower_scalar_op(const Call& call, const TypeRef& type, Ar
   }
   const ExprRef root = op->element(InferContext(call, nullptr), elements);
 
-  std::unordered_map<const loop::Expr*, Arg> computed;  // parts of the root
-  // A part as an operand that is read as an integer; a constant truth must not become one.
+  std::unordered_map<const loop::Expr*, Arg> computed;  // subexpressions of the root
+  // A subexpression as an operand read as an integer; a constant boolean must not become one.
   auto part = [&](const ExprRef& e, bool keeps_truth) {
     if (auto it = operands.find(e.get()); it != operands.end()) {
       return keeps_truth ? in_register(*it->second) : integer(*it->second);
@@ -114,7 +114,7 @@ void FunctionLowering::lower_scalar_op(const Call& call, const TypeRef& type, Ar
       code_.emit(Opcode::Sub, {to, Arg::imm(0), a});
     } else if (e.op == UnaryOp::kNot || e.op == UnaryOp::kBitNot) {
       code_.emit(Opcode::Not, {to, a});
-    } else if (e.op == UnaryOp::kAbs) {  // the greater of a and -a, which wraps
+    } else if (e.op == UnaryOp::kAbs) {  // the maximum of a and -a, which wraps
       const Arg negated = temporary();
       code_.emit(Opcode::Sub, {negated, Arg::imm(0), a});
       code_.emit(Opcode::Max, {to, a, negated});
@@ -140,7 +140,7 @@ void FunctionLowering::lower_scalar_op(const Call& call, const TypeRef& type, Ar
   auto emit = [&](const loop::Expr& e, Arg to) {
     if (is_float_operation(e)) {
       refuse(cat(call.callee,
-                 " of floating scalars is parsed and checked, but not run by this version"),
+                 " on floating-point scalars is parsed and checked, but not run by this version"),
              "use a tensor of rank 0 instead, such as tensor[f32]");
     }
     if (e.kind == ExprKind::kUnary) return unary(static_cast<const loop::Unary&>(e), to);

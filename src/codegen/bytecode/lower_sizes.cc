@@ -4,7 +4,7 @@
 
 namespace tenon::codegen {
 
-using namespace graph;  // NOLINT: this file speaks of graph IR only
+using namespace graph;  // NOLINT: this file is about graph IR only
 using vm::Arg;
 using vm::DimPattern;
 using vm::Opcode;
@@ -98,7 +98,7 @@ std::vector<DimPattern> SizeLowering::patterns(const Array<Dim>& dims, std::vect
       out.push_back(DimPattern::equals(*constant));
     } else if (dim.kind() == DimKind::kSymbol && !is_bound(dim)) {
       if (std::ranges::find(fresh, dim, &std::pair<Dim, Arg>::first) != fresh.end()) {
-        // [n, n]: the second one is compared once the first is stored.
+        // [n, n]: the second one is compared after the first is stored.
         out.push_back(DimPattern::ignore());
         later->push_back(i);
       } else {
@@ -129,7 +129,7 @@ void SizeLowering::match_dims(Arg value, const Array<Dim>& dims,
 void SizeLowering::match_elements(Arg source, const TypeRef& type, const Array<Dim>& dims,
                                   std::vector<Postponed>* postponed) {
   if (type.as<ShapeType>()) return match_dims(source, dims, postponed);
-  // Each element is read into a register, then matched as a value.
+  // Each element is read into a register and then matched as a value.
   std::vector<Arg> elements;
   if (type.as<ScalarType>()) {
     elements.push_back(source);
@@ -204,7 +204,7 @@ void SizeLowering::match_type(Arg value, const TypeRef& type, std::vector<Postpo
 void SizeLowering::match_parameters(const Array<VarRef>& params, const std::vector<Arg>& values) {
   std::vector<Postponed> postponed;
   for (size_t i = 0; i < params.size(); ++i) match_type(values[i], params[i]->type, &postponed);
-  // What a later parameter binds may stand in an earlier one's expression.
+  // An earlier parameter's expression may use symbols that a later one binds.
   match_postponed(postponed);
 }
 

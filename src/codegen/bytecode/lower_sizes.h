@@ -1,5 +1,5 @@
-// Lowers dimensions: symbols and what is computed of them in registers, the matches that bind
-// symbols, and checks.
+// Lowers dimensions: symbols and computed sizes in registers, the matches that bind symbols, and
+// checks.
 #pragma once
 
 #include <unordered_map>
@@ -16,7 +16,7 @@ class SizeLowering {
  public:
   SizeLowering(VirtualCode* code, ConstantPool* constants) : code_(*code), constants_(*constants) {}
 
-  // What is bound and computed while one exists is known only until its end: a block's own.
+  // What is bound and computed while a Scope exists is forgotten at its end: one per block.
   class Scope {
    public:
     explicit Scope(SizeLowering* sizes) : sizes_(*sizes), begin_(sizes_.in_scope_.size()) {}
@@ -42,8 +42,8 @@ class SizeLowering {
   struct DimHash {
     size_t operator()(const Dim& dim) const { return hash(dim); }
   };
-  // Dimensions that are compared once all symbols of a match are bound: those of `value`'s shape,
-  // or elements that were read into registers.
+  // Dimensions compared after all symbols of a match are bound: those of `value`'s shape, or
+  // elements that were read into registers.
   struct Postponed {
     vm::Arg value;
     Array<Dim> dims;
@@ -55,8 +55,8 @@ class SizeLowering {
   void forget(size_t begin);
   bool is_bound(const Dim& dim) const;
   vm::Arg compute(const Dim& dim);
-  // Patterns of a match; dimensions that must be computed from symbols bound by the same match are
-  // ignored there and returned in `later`.
+  // A match's patterns. Dimensions computed from symbols that the same match binds are ignored
+  // there and returned in `later`.
   std::vector<vm::DimPattern> patterns(const Array<Dim>& dims, std::vector<size_t>* later);
   void match_dims(vm::Arg value, const Array<Dim>& dims, std::vector<Postponed>* postponed);
   void match_elements(vm::Arg source, const graph::TypeRef& type, const Array<Dim>& dims,
@@ -67,7 +67,7 @@ class SizeLowering {
   VirtualCode& code_;
   ConstantPool& constants_;
   std::unordered_map<Dim, vm::Arg, DimHash> known_;  // symbols and computed sizes
-  std::vector<Dim> in_scope_;                        // the keys of known_, as they came
+  std::vector<Dim> in_scope_;                        // the keys of known_, in insertion order
 };
 
 }  // namespace tenon::codegen

@@ -6,12 +6,11 @@
 
 namespace tenon::codegen {
 
-using namespace graph;  // NOLINT: this file speaks of graph IR only
+using namespace graph;  // NOLINT: this file is about graph IR only
 
 namespace {
 
-// Goes through bindings from the last to the first, so that all uses of a variable are known where
-// it is bound.
+// Visits bindings from last to first, so that all uses of a variable are known at its binding.
 class Walk {
  public:
   void block(const BlockRef& block, bool whole) {
@@ -33,7 +32,8 @@ class Walk {
 
   void value(const ExprRef& value, bool whole) {
     if (auto* loop = value.as<Loop>()) {
-      block(loop->body, loop->vars.size() == 1);  // of several the body's tuple is taken apart
+      block(loop->body,
+            loop->vars.size() == 1);  // with several variables, only the tuple's fields are used
       block(loop->condition, true);
     } else {
       const bool yields = value.is<If>();

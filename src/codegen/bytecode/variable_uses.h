@@ -1,4 +1,4 @@
-// How a function's variables are used: whether at all, and tuples whether as a whole.
+// How a function's variables are used: whether at all, and for tuples, whether as a whole.
 #pragma once
 
 #include <unordered_set>
@@ -9,8 +9,8 @@ namespace tenon::codegen {
 
 struct VariableUses {
   std::unordered_set<const graph::Var*> used;
-  // Used otherwise than by taking a field. A tuple that an `if` yields is used as the value of the
-  // `if` is.
+  // Used in other ways than taking a field. A tuple that an `if` yields is used as the `if`'s value
+  // is.
   std::unordered_set<const graph::Var*> whole;
 };
 

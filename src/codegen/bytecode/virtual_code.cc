@@ -25,7 +25,7 @@ Arg VirtualCode::add_param(BlockId block, bool owns) {
 }
 
 void VirtualCode::start(BlockId block) {
-  TENON_ASSERT(ended_, "a block is started within another");
+  TENON_ASSERT(ended_, "a block starts within another");
   order_.push_back(block);
   blocks_[block].loop = loop_;
   current_ = block;

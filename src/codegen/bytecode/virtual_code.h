@@ -1,23 +1,22 @@
-// Virtual code: one function between graph IR and bytecode, as instructions of the machine over any
+// Virtual code: the form of a function between graph IR and bytecode: machine instructions over any
 // number of virtual registers, in blocks with explicit edges.
 //
-//   block 0 (r0 r1):                a block's parameters are registers that its incoming edges
-//   write
+//   block 0 (r0 r1):                a block's parameters, written by its incoming edges
 //     r2 = lt r0, 1
 //     branch r2, block 1, block 2
 //   block 1:
 //     return r1
 //   block 2:
 //     r3 = sub r0, 1
-//     self_call (r3 r1)             to block 0, whose parameters are the function's
+//     self_call (r3 r1)             a jump to block 0, whose parameters are the function's
 //
 // It is in SSA form: a register is written once, by an instruction or as a block's parameter, and
-// that definition dominates every use. Blocks are in an order in which every edge leads to a later
-// block except those back to the header of a loop and those of self calls; a loop's blocks stand
-// together, its header first. A block with two successors passes no arguments, and both successors
-// have it as their only predecessor, so that every edge has a place of its own for code.
+// that definition dominates every use. Blocks are ordered so that every edge leads to a later
+// block, except back edges to a loop's header and self calls; a loop's blocks are contiguous,
+// header first. A block with two successors passes no arguments and is the only predecessor of
+// both, so that every edge has its own place for code.
 //
-// Operands are vm::Args whose register indices are virtual. Last uses are marked by liveness.
+// Operands are vm::Args with virtual register indices. Liveness marks last uses.
 #pragma once
 
 #include <cstdint>
@@ -43,9 +42,9 @@ struct VirtualInstruction {
 enum class Exit : uint8_t {
   Jump,      // to target, with args
   Branch,    // to target if value is not 0, else to otherwise
-  Return,    // of value
+  Return,    // returns value
   SelfCall,  // a tail call of this function with args: to block 0
-  Left,      // the last instruction has left the frame already
+  Left,      // the last instruction has already left the frame
 };
 
 inline constexpr uint32_t kNoLoop = UINT32_MAX;
@@ -58,11 +57,11 @@ struct VirtualBlock {
   vm::Arg value = vm::Arg::none();
   BlockId target = 0, otherwise = 0;
   std::vector<vm::Arg> args;  // one per parameter of the target
-  uint32_t loop = kNoLoop;    // the innermost one around it
+  uint32_t loop = kNoLoop;    // the innermost enclosing loop
 };
 
-// while: header ... test, where test branches to the body or to `exit`; body ... latch, which jumps
-// back to the header. Both parts are ranges of blocks, one behind the other.
+// A while loop: header ... test, where test branches to the body or to `exit`; body ... latch,
+// which jumps back to the header. Both parts are consecutive ranges of blocks.
 struct VirtualLoop {
   BlockId header = 0, test = 0, body = 0, latch = 0, exit = 0;
   uint32_t parent = kNoLoop;
@@ -72,13 +71,13 @@ struct VirtualLoop {
 class VirtualCode {
  public:
   // ---- building ----
-  // `owns`: it may hold an object, which must be released. Registers of integers and booleans
-  // don't.
+  // `owns`: whether it may hold an object, which must be released; integers and booleans own
+  // nothing.
   Register make_register(bool owns);
   vm::Arg make(bool owns) { return vm::Arg::reg(make_register(owns)); }
   BlockId make_block();
   vm::Arg add_param(BlockId block, bool owns);
-  // Instructions from here on belong to `block`, which comes next in the order.
+  // Starts `block`, next in the order: following instructions are added to it.
   void start(BlockId block);
   void set_span(uint32_t span) { span_ = span; }
 
@@ -88,7 +87,7 @@ class VirtualCode {
   void match_tensor(vm::Arg value, DataType dtype, std::span<const vm::DimPattern> dims);
   void match_prim_value(vm::Arg value, const vm::DimPattern& expected);
 
-  // Each ends the current block.
+  // Each of these ends the current block.
   void jump(BlockId target, std::vector<vm::Arg> args = {});
   void branch(vm::Arg condition, BlockId target, BlockId otherwise);
   void ret(vm::Arg value);
@@ -97,18 +96,18 @@ class VirtualCode {
   bool ended() const { return ended_; }
   BlockId current() const { return current_; }
 
-  // Blocks that are started from here on belong to a loop with that header; until end_loop.
+  // Blocks started from here until end_loop belong to the loop with that header.
   uint32_t begin_loop(BlockId header, BlockId exit);
   VirtualLoop& loop(uint32_t index) { return loops_[index]; }
   void end_loop();
 
-  // ---- looking ----
+  // ---- inspecting ----
   const std::vector<BlockId>& order() const { return order_; }
   VirtualBlock& block(BlockId id) { return blocks_[id]; }
   const VirtualBlock& block(BlockId id) const { return blocks_[id]; }
   uint32_t block_count() const { return static_cast<uint32_t>(blocks_.size()); }
   const std::vector<VirtualLoop>& loops() const { return loops_; }
-  // The place of each block in the order.
+  // Each block's position in the order.
   std::vector<uint32_t> places() const;
   uint32_t loop_depth(BlockId id) const;
   uint32_t register_count() const { return static_cast<uint32_t>(owns_.size()); }
@@ -155,7 +154,7 @@ void for_each_register(const VirtualInstruction& instruction, const F& f) {
   }
 }
 
-// One line per instruction, as in the picture above; for tests and failed assertions.
+// One line per instruction, as shown above; for tests and failed assertions.
 std::string to_text(const VirtualCode& code);
 
 }  // namespace tenon::codegen

@@ -16,16 +16,16 @@ namespace {
 
 constexpr BlockId kNoBlock = UINT32_MAX;
 
-// ---- the moves of an edge ----
+// ---- moves on edges ----
 
-// What an edge passes to the parameters of its target happens all at once; here it is put in an
-// order in which nothing is overwritten before it is read.
+// An edge passes its arguments to the target's parameters simultaneously; this orders the moves so
+// that nothing is overwritten before it is read.
 class ParallelMoves {
  public:
-  // `scratch` is a register that nothing else uses.
+  // `scratch` is an otherwise unused register.
   ParallelMoves(vm::CodeBuilder* out, uint32_t scratch) : out_(*out), scratch_(scratch) {}
 
-  // `source` may be a register of the frame, at its last use where it dies on the edge.
+  // `source` may be a register of the frame, marked as a last use if it dies on the edge.
   void add(uint32_t to, Arg source) {
     if (!source.is_register()) {
       loads_.push_back({to, source});
@@ -37,9 +37,9 @@ class ParallelMoves {
     if (from != to) moves_[to] = from;
   }
 
-  // Whether the scratch register was needed.
+  // Returns whether the scratch register was needed.
   bool write() {
-    std::vector<uint32_t> ready;  // nothing still reads what they overwrite
+    std::vector<uint32_t> ready;  // nothing still reads the value that they overwrite
     for (const auto& [to, from] : moves_) {
       if (!readers_[to]) ready.push_back(to);
     }
@@ -87,10 +87,10 @@ class ParallelMoves {
 
   vm::CodeBuilder& out_;
   uint32_t scratch_;
-  std::map<uint32_t, uint32_t> moves_;              // to, from
-  std::unordered_map<uint32_t, uint32_t> readers_;  // by register: how many still read it
+  std::map<uint32_t, uint32_t> moves_;              // destination, source
+  std::unordered_map<uint32_t, uint32_t> readers_;  // by register: the number of pending reads
   std::unordered_map<uint32_t, bool> dying_;
-  std::vector<std::pair<uint32_t, Arg>> loads_;  // of what is in no register
+  std::vector<std::pair<uint32_t, Arg>> loads_;  // of values that aren't in registers
 };
 
 // ---- blocks ----
@@ -118,7 +118,7 @@ class Writer {
   }
 
  private:
-  // Where control gets that goes to a block: past those that do nothing, which aren't written.
+  // Finds where each block's jumps lead: past empty blocks, which aren't written.
   void find_destinations() {
     destinations_.resize(code_.block_count());
     for (size_t i = code_.order().size(); i-- > 0;) {
@@ -127,7 +127,7 @@ class Writer {
       const bool passes = i > 0 && !headed_by(id) && block.exit == Exit::Jump &&
                           block.instructions.empty() && liveness_.kills[id].empty() &&
                           moves_nothing(block);
-      // A loop's header comes before its latch, and stands for itself.
+      // A loop's header precedes its latch and isn't skipped.
       const bool turns = passes && headed_by(block.target);
       destinations_[id] = !passes ? id : turns ? block.target : destinations_[block.target];
     }
@@ -142,7 +142,7 @@ class Writer {
     return true;
   }
 
-  // Appends blocks [first, last) of the order to the layout: of a loop, the body before the
+  // Appends blocks [first, last) of the order to the layout, with a loop's body before its
   // condition.
   void arrange(size_t first, size_t last) {
     const std::vector<BlockId>& order = code_.order();
@@ -178,7 +178,7 @@ class Writer {
     const VirtualBlock& block = code_.block(id);
     out_.bind(labels_[id]);
     write_kills(block, liveness_.kills[id]);
-    // The comparison that a branch negates is written with it.
+    // A comparison that the branch negates is written with the branch.
     const size_t count = block.instructions.size();
     const bool negates =
         block.exit == Exit::Branch && !goes_to(block.target, next) && negated_comparison(block);
@@ -191,7 +191,7 @@ class Writer {
   }
 
   void write_kills(const VirtualBlock& block, const std::vector<Register>& kills) {
-    // Leaving the frame releases what is in it.
+    // Leaving the frame releases its registers.
     if (kills.empty() || (block.instructions.empty() && block.exit == Exit::Return)) return;
     out_.set_span(block.instructions.empty() ? block.exit_span : block.instructions[0].span);
     std::vector<Arg> registers;
@@ -240,8 +240,8 @@ class Writer {
     if (moves.write()) used_scratch_ = true;
   }
 
-  // `if` jumps when its operand is 0, and so does a branch whose target comes next. To jump when it
-  // isn't, a comparison is negated; another value is compared with 0 by if_eq, which jumps when
+  // `if` jumps if its operand is 0, which suits a branch whose target comes next. To jump if it
+  // isn't 0, a comparison is negated; any other value is compared with 0 by if_eq, which jumps if
   // they differ.
   void write_branch(const VirtualBlock& block, BlockId next) {
     const Arg condition = place(block.value);
@@ -266,14 +266,14 @@ class Writer {
   bool goes_to(BlockId id, BlockId next) const { return destinations_[id] == next; }
   Arg to(BlockId id) const { return out_.to(labels_[destinations_[id]]); }
 
-  // The opcode that is the opposite of the comparison that the block ends with, where only its
-  // branch reads the result.
+  // The negated opcode of the comparison that ends the block, if only the block's branch reads its
+  // result.
   std::optional<Opcode> negated_comparison(const VirtualBlock& block) const {
     if (!block.value.is_register() || block.instructions.empty()) return std::nullopt;
     const VirtualInstruction& last = block.instructions.back();
     const auto negated = negate(last.opcode);
     if (!negated || last.operands[0] != Arg::reg(block.value.index())) return std::nullopt;
-    // Its one range ends at the branch.
+    // Its only range ends at the branch.
     const auto& ranges = liveness_.ranges[block.value.index()];
     const bool only_here = ranges.size() == 1 && ranges[0].to - ranges[0].from <= 2;
     return only_here ? negated : std::nullopt;

@@ -1,4 +1,4 @@
-// Virtual code with its registers assigned, as the words of a function.
+// Writes virtual code with assigned registers as a function's code words.
 #pragma once
 
 #include "codegen/bytecode/assign_registers.h"
@@ -6,8 +6,8 @@
 
 namespace tenon::codegen {
 
-// Sets out's code, spans and register_count. Loops are rotated: the condition stands behind the
-// body, so that a turn takes one jump. `self` is the function's index in the unit, for self calls.
+// Sets out's code, spans and register_count. Loops are rotated: the condition comes after the body,
+// so that an iteration takes one jump. `self` is the function's index in the unit, for self calls.
 void write_code(const VirtualCode& code, const Liveness& liveness, const Assignment& assignment,
                 uint32_t self, vm::FunctionUnit* out);
 

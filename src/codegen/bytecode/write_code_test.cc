@@ -34,8 +34,8 @@ std::vector<std::string> mnemonics(const vm::FunctionUnit& unit) {
   return out;
 }
 
-// A self call whose arguments are the function's own parameters in any order, some several times,
-// and constants: what the registers hold where the call stands.
+// A self call whose arguments are constants and the function's own parameters, in any order and
+// possibly repeated: compares what the registers hold at the call.
 TEST(WriteCode, PassesEdgesAllAtOnce) {
   std::mt19937 random(7);
   for (int round = 0; round < 2000; ++round) {
@@ -52,7 +52,7 @@ TEST(WriteCode, PassesEdgesAllAtOnce) {
     code.self_call(args);
     const vm::FunctionUnit unit = written(&code);
 
-    // Values 0, 1, ...; -1 is None. A value that an owner holds twice was copied.
+    // Values 0, 1, ...; -1 is None. A value with two owners was copied.
     std::vector<int64_t> registers(unit.register_count, -1);
     for (uint32_t i = 0; i < count; ++i) registers[i] = i;
     for (const vm::Instruction& in : instructions(unit)) {
@@ -110,8 +110,8 @@ TEST(WriteCode, PutsTheConditionBehindTheBody) {
             (std::vector<std::string>{"load_int", "goto", "add", "ge", "if", "ret"}));
 }
 
-// An arm that yields what lies in the right register already has no code. if_eq jumps when its
-// operands differ.
+// An arm whose result already is in the right register has no code. if_eq jumps if its operands
+// differ.
 TEST(WriteCode, JumpsPastAnEmptyArm) {
   VirtualCode code;
   const BlockId entry = code.make_block(), yes = code.make_block(), no = code.make_block(),

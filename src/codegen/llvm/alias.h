@@ -1,5 +1,5 @@
-// Tells LLVM which buffers an access can't touch: all but its own and those that may share its
-// memory in place. Private to this folder: it shows LLVM types.
+// Alias information for LLVM: an access touches only its own buffer and those that may share its
+// memory in place. Private to this folder: it exposes LLVM types.
 #pragma once
 
 #include <unordered_map>
@@ -11,7 +11,8 @@ namespace tenon::codegen {
 
 class AliasScopes {
  public:
-  // Of every buffer in the kernel; of none where it has many, since the lists grow with the square.
+  // Covers every buffer of the kernel, or none if there are many, since the lists grow
+  // quadratically.
   AliasScopes(llvm::LLVMContext& context, const loop::Kernel& kernel);
   void annotate(llvm::Instruction* access, const loop::Buffer& buffer) const;
 

@@ -1,5 +1,5 @@
-// Kernels that nobody vouches for, as those of a program in text: whatever their indices are, an
-// access outside its buffer stops them with an error.
+// Kernels whose bounds aren't trusted, such as those of a program in text: whatever their indices,
+// an access outside its buffer stops them with an error.
 #include <gtest/gtest.h>
 
 #include "codegen/llvm/jit_testing.h"
@@ -9,7 +9,7 @@
 namespace tenon::codegen {
 namespace {
 
-using namespace loop;  // NOLINT: the vocabulary of the kernels below
+using namespace loop;  // NOLINT: for the kernels below
 using vm::KernelError;
 
 const Dim n = Dim::symbol("n"), m = Dim::symbol("m"), k = Dim::symbol("k");
@@ -32,7 +32,7 @@ Tensor zeros(const std::vector<int64_t>& shape, DataType t = f32) {
   return x;
 }
 
-// Calls the kernel at every level of optimisation: an error with this index and limit.
+// Calls the kernel at every optimisation level and expects an error with this index and limit.
 void expect_stopped(const KernelRef& kernel, const std::vector<Any>& arguments, int64_t found,
                     int64_t expected, KernelError code = KernelError::OutsideBuffer) {
   for (int level : {0, 1, 2}) {
@@ -79,14 +79,14 @@ TEST(Bounds, OfEachDimensionAndOfTheWhole) {
     return kernel({a}, {c}, put(c, {index(0)}, at(a, where)));
   };
   expect_runs(reads({index(1), index(2)}), arguments);
-  // Within the tensor's memory, but not within its row.
+  // Within the tensor's memory but not within its row.
   expect_stopped(reads({index(0), index(3)}), arguments, 3, 3);
   expect_stopped(reads({index(1), index(-1)}), arguments, -1, 3);
   expect_stopped(reads({index(2), index(0)}), arguments, 2, 2);
   expect_runs(reads({index(5)}), arguments);
   expect_stopped(reads({index(6)}), arguments, 6, 6);
   expect_stopped(reads({index(INT64_MIN)}), arguments, INT64_MIN, 6);
-  // An empty tensor has no element, however large its other size is.
+  // An empty tensor has no elements, however large its other size.
   expect_stopped(reads({index(0), index(0)}), {zeros({0, int64_t{1} << 40}), zeros({1})}, 0, 0);
   expect_stopped(reads({index(0)}), {zeros({0, int64_t{1} << 40}), zeros({1})}, 0, 0);
 
@@ -125,10 +125,10 @@ TEST(Bounds, OnlyWhereAnAccessIsMade) {
             body(when(inside,
                       put(y, {i}, select(less(i, index(2)), at(x, {i + index(3)}), number(0)))))),
         arguments);
-    // One element for all lanes, none of which runs.
+    // One element for all lanes, none of which is active.
     expect_runs(kernel({x}, {y}, body(when(less(i, index(0)), put(y, {index(99)}, at(x, {i}))))),
                 arguments);
-    // The first lane is one of those that don't run.
+    // The first lane is inactive.
     expect_runs(kernel({x}, {y},
                        body(when(binary(BinaryOp::kAnd, less(index(1), i), less(i, index(7))),
                                  put(y, {i - index(2)}, at(x, {i - index(2)}))))),
@@ -138,11 +138,11 @@ TEST(Bounds, OnlyWhereAnAccessIsMade) {
   }
 }
 
-// Arithmetic of indices wraps; nothing may be concluded from that it "can't".
+// Index arithmetic wraps; nothing may be assumed about it.
 TEST(Bounds, OfIndicesThatOverflow) {
   const Tensor eight = zeros({8});
   auto where = buffer("where", i64, {Dim(1)}), c = buffer("c", i64, {Dim(4)});
-  // 2^32 * 2^32 wraps to 0; shifted it would be at most 1 if it were taken for positive.
+  // 2^32 * 2^32 wraps to 0; shifted, it would be at most 1 if it were assumed to be positive.
   for (auto [value, found] : {std::pair{int64_t{3} << 30, int64_t{-2}}, {int64_t{1} << 31, 1}}) {
     Tensor given = zeros({1}, i64), out = zeros({4}, i64);
     given.data_as<int64_t>()[0] = value;
@@ -157,7 +157,7 @@ TEST(Bounds, OfIndicesThatOverflow) {
       EXPECT_EQ(out.data_as<int64_t>()[found], 7);
     }
   }
-  // Loops whose end overflows, from sizes that the caller chooses.
+  // Loops whose end overflows, with sizes that the caller chooses.
   for (ForKind kind : {ForKind::kSerial, ForKind::kParallel}) {
     KernelRef loops =
         kernel({}, {y}, nest(i, dim_value(k), index(4), kind, put(y, {i}, number(1))), {"k"});
@@ -178,7 +178,7 @@ TEST(Bounds, OfIndicesThatOverflow) {
   }
 }
 
-// What was never written is anything, but the same wherever it is used.
+// Uninitialised memory has any value, but the same wherever it is used.
 TEST(Bounds, OfIndicesThatWereNeverWritten) {
   auto never = buffer("never", i64, {Dim(2)}), seen = buffer("seen", i64, {Dim(1)});
   auto c = buffer("c", f32, {Dim(1)});
@@ -215,16 +215,16 @@ TEST(Bounds, OfScratch) {
   expect_stopped(with(large, {index(2), index(5)}), arguments, 5, 5);
   expect_stopped(with(large, {index(15)}), arguments, 15, 15);
   expect_stopped(with(product, {index(25)}), arguments, 25, 25);
-  // 2^32 * 2^32 elements are not 0.
+  // 2^32 * 2^32 elements are not 0 elements.
   expect_stopped(with(product, {index(0)}), {zeros({3}), int64_t{1} << 32}, 0, 0,
                  KernelError::Overflow);
-  // Nor are 2^62 elements of four bytes, of constant size: as much as there is no memory for.
+  // Nor are 2^62 elements of four bytes, of constant size: there is never memory for so many.
   auto endless = buffer("endless", f32, {Dim(int64_t{1} << 62)}),
        wide = buffer("wide", f32, {Dim(int64_t{1} << 31), Dim(int64_t{1} << 31)});
   for (const auto& b : {endless, wide}) {
     expect_stopped(with(b, {index(1 << 20)}), arguments, 0, 0, KernelError::Overflow);
   }
-  // A vector's lanes have one each.
+  // Each lane of a vector has its own scratch.
   auto lanes = [&](const ExprRef& where) {
     return kernel(
         {}, {c},
@@ -251,7 +251,7 @@ TEST(Bounds, AnErrorNamesTheArgumentAndItsAxis) {
   EXPECT_EQ(raised(scratch(t, put(t, {index(4)}, number(1)))), Where(-1, 0));
 }
 
-// Fewer than no elements hold no index; compared without signs they would hold every one.
+// A negative number of elements has no valid index; an unsigned comparison would accept all.
 TEST(Bounds, OfCheckedIndicesIntoLessThanNothing) {
   for (ForKind kind : {ForKind::kSerial, ForKind::kVector}) {
     KernelRef reads = kernel(
@@ -264,7 +264,7 @@ TEST(Bounds, OfCheckedIndicesIntoLessThanNothing) {
   }
 }
 
-// A size that the caller computes may be anything that fits the tensors.
+// A size that the caller computes may be any value that fits the tensors.
 TEST(Bounds, SizesDividedByZeroAreRefused) {
   auto a = buffer("a", f32, {floordiv(Dim(8), k)}), c = buffer("c", f32, {Dim(1)});
   KernelRef reads = kernel({a}, {c}, put(c, {index(0)}, at(a, {index(0)})), {"k"});

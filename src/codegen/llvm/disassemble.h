@@ -1,4 +1,4 @@
-// Native code as assembly, for a person to read.
+// Native code as assembly text for people.
 #pragma once
 
 #include <string>
@@ -6,9 +6,9 @@
 
 namespace tenon::codegen {
 
-// The code of a kernel object, an instruction per line behind its address; bytes that are no
-// instruction as `.byte`. Throws Error: Damaged when `elf` is not an ELF object, Unsupported for an
-// architecture that this LLVM has no disassembler for.
+// The code of a kernel object, with one instruction per line after its address; invalid bytes are
+// shown as `.byte`. Errors: Damaged if `elf` is not an ELF object; Unsupported for an architecture
+// that this LLVM can't disassemble.
 std::string disassemble(std::string_view elf);
 
 }  // namespace tenon::codegen

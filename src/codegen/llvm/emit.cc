@@ -36,7 +36,7 @@
 #include "support/error.h"
 #include "support/phase.h"
 
-// GCC takes LLVM's `new` with room for operands for an ordinary one.
+// GCC mistakes LLVM's `new` with room for operands for an ordinary one.
 #pragma GCC diagnostic ignored "-Wmismatched-new-delete"
 
 namespace tenon::codegen {
@@ -84,7 +84,7 @@ void ModuleWriter::prepare(llvm::Function* f) const {
   f->addFnAttr("tune-cpu", target.tune);
   f->addFnAttr("prefer-vector-width", std::to_string(target.vector_bytes * 8));
   f->addFnAttr("min-legal-vector-width", std::to_string(target.vector_bytes * 8));
-  f->addFnAttr("no-builtins");  // no call to memset and the like may appear
+  f->addFnAttr("no-builtins");  // calls to memset and similar functions must not appear
   f->setDoesNotThrow();
 }
 
@@ -136,7 +136,7 @@ namespace {
 
 constexpr size_t kKernelsPerModule = 24;
 
-// LLVM 21 began to take Triple where there was text before, and 22 went on.
+// LLVM 21 replaced text by Triple in some functions, and 22 in others.
 #if LLVM_VERSION_MAJOR >= 21
 llvm::Triple triple(const Target& target) {
   return llvm::Triple(target.triple());
@@ -167,7 +167,7 @@ std::unique_ptr<llvm::TargetMachine> target_machine(const Target& target, int op
 #endif
   if (found == nullptr)
     throw Error(ErrorKind::Unsupported,
-                cat("this LLVM makes no code for ", target.architecture, ": ", error));
+                cat("this LLVM can't generate code for ", target.architecture, ": ", error));
   llvm::TargetOptions options;
   options.AllowFPOpFusion = llvm::FPOpFusion::Standard;
   return std::unique_ptr<llvm::TargetMachine>(found->createTargetMachine(
@@ -184,7 +184,7 @@ void optimise(llvm::Module& module, llvm::TargetMachine& machine, int level) {
   llvm::PipelineTuningOptions tuning;
   tuning.SLPVectorization = false;
   llvm::PassBuilder builder(&machine, tuning);
-  // Nothing may turn into a call of the C library.
+  // Nothing may become a call of the C library.
   llvm::TargetLibraryInfoImpl library((llvm::Triple(module.getTargetTriple())));
   library.disableAllFunctions();
   functions.registerPass([&] { return llvm::TargetLibraryAnalysis(library); });
@@ -197,7 +197,7 @@ void optimise(llvm::Module& module, llvm::TargetMachine& machine, int level) {
   if (level >= 2) {
     passes = builder.buildPerModuleDefaultPipeline(llvm::OptimizationLevel::O2);
   } else {
-    // What loop nests that are already scheduled need, each once: schedules have done the rest.
+    // The passes that loop nests still need after scheduling, each once.
     llvm::FunctionPassManager f;
     f.addPass(llvm::SROAPass(llvm::SROAOptions::ModifyCFG));
     f.addPass(llvm::EarlyCSEPass(true));
@@ -228,7 +228,7 @@ void optimise(llvm::Module& module, llvm::TargetMachine& machine, int level) {
   passes.run(module, modules);
 }
 
-// What turns modules for one target into object files.
+// Compiles modules for one target to object files.
 class ModuleCompiler {
  public:
   ModuleCompiler(const Target& target, const EmitOptions& options, std::string* ir,
@@ -285,7 +285,7 @@ class ModuleCompiler {
   std::string *ir_, *assembly_;
 };
 
-// Entries are hidden symbols, which the table refers to.
+// Entries are hidden symbols that the table refers to.
 std::string entry_symbol(size_t kernel) {
   return cat("tenon.entry.", kernel);
 }
@@ -297,7 +297,7 @@ void write_kernel(ModuleWriter& m, const loop::Kernel& kernel, size_t index) {
   entry->setVisibility(llvm::GlobalValue::HiddenVisibility);
 }
 
-// The exported table, in the order of `kernels`: by name.
+// The exported table, in the order of `kernels`: sorted by name.
 void write_table(ModuleWriter& m, const std::vector<loop::KernelRef>& kernels) {
   auto* entry_type = llvm::StructType::get(m.context, {m.pointer, m.pointer});
   auto* function_type =
@@ -331,7 +331,7 @@ void write_table(ModuleWriter& m, const std::vector<loop::KernelRef>& kernels) {
                            table, vm::kKernelTableSymbol);
 }
 
-// The code that all kernel objects for a target share, compiled once per process.
+// The code shared by all kernel objects for a target, compiled once per process.
 std::string shared_code(const Target& target) {
   static std::mutex mutex;
   static std::map<std::string, std::string> objects;
@@ -359,7 +359,7 @@ std::vector<uint8_t> compile_kernels(const Array<loop::KernelRef>& kernels, cons
     check_nesting(*kernel);
   }
 
-  // How kernels are shared out depends on their number alone, so the bytes do too.
+  // How kernels are distributed over modules depends only on their number, so the bytes do too.
   const size_t modules =
       std::max<size_t>(1, (sorted.size() + kKernelsPerModule - 1) / kKernelsPerModule);
   std::vector<std::string> objects(modules), ir(modules), assembly(modules);

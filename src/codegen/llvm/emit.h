@@ -1,11 +1,11 @@
-// Compiles kernels of loop IR to machine code: the one way from loop/kernel.h to something that
-// runs. Ahead-of-time compilation, folding, `run` on a model and tests all take it; they differ in
+// Compiles kernels of loop IR to machine code: the only way from loop/kernel.h to runnable code.
+// Ahead-of-time compilation, folding, `run` on a model and tests all use it, and differ only in
 // where they put the bytes.
 //
 //   loop IR -> LLVM IR -> object file -> closed shared object (vm/executable/kernel_abi.h)
 //
-// The bytes depend on the kernels, the target and the options alone. An entry checks its arguments
-// (entry.cc); bodies assume what was checked.
+// The bytes depend only on the kernels, the target and the options. An entry checks its arguments
+// (entry.cc); bodies rely on these checks.
 #pragma once
 
 #include <cstdint>
@@ -18,21 +18,21 @@
 namespace tenon::codegen {
 
 struct EmitOptions {
-  // 0: quickest to compile; 1: all passes that scheduled loops gain from; 2: LLVM's own -O2, which
-  // takes twice as long and is what `tenon` compiles with above -O0.
+  // 0: fastest to compile; 1: all passes that scheduled loops benefit from; 2: LLVM's own -O2,
+  // which takes twice as long and which `tenon` uses above -O0.
   int optimisation = 1;
-  // Where the module's LLVM IR and assembly are appended as text, when not null: for `--dump`.
+  // If not null, the module's LLVM IR and assembly are appended as text: for `--dump`.
   std::string* ir_text = nullptr;
   std::string* assembly_text = nullptr;
-  // Scratch memory on the stack is zero before a kernel uses it, for kernels that anybody may have
-  // written. Workspace of the runtime is zero where the machine is untrusted.
+  // Zeroes scratch on the stack before a kernel uses it, for kernels from untrusted sources. (The
+  // runtime's workspace is zero if the machine is untrusted.)
   bool clear_scratch = false;
-  // Threads to compile a large set of kernels with. The bytes are the same for every number.
+  // The number of threads for compiling many kernels. Doesn't change the bytes.
   int threads = 1;
 };
 
-// A kernel object with one entry per kernel, named as the kernel; names must differ. Throws Error:
-// Unsupported for a dtype without code; Internal for IR that breaks its rules, or our bug.
+// A kernel object with one entry per kernel, named like the kernel; names must differ. Errors:
+// Unsupported for a dtype without code generation; Internal for invalid IR or a bug.
 std::vector<uint8_t> compile_kernels(const Array<loop::KernelRef>& kernels, const Target& target,
                                      const EmitOptions& options = {});
 

@@ -1,4 +1,5 @@
-// Kernels from loop IR through LLVM, LLD and dlopen, against loop/evaluator.h.
+// Kernels compiled from loop IR by LLVM and LLD and loaded by dlopen, compared with
+// loop/evaluator.h.
 #include "codegen/llvm/emit.h"
 
 #include <gtest/gtest.h>
@@ -11,14 +12,14 @@
 namespace tenon::codegen {
 namespace {
 
-using namespace loop;  // NOLINT: the vocabulary of the kernels below
+using namespace loop;  // NOLINT: for the kernels below
 
 StmtRef nest(const Ref<const Var>& v, const ExprRef& extent, ForKind kind, const StmtRef& body) {
   return nest(v, index(0), extent, kind, body);
 }
 
-// Compiles, runs with new outputs, and compares with the evaluator: with accesses that are checked,
-// and without.
+// Compiles, runs with new outputs, and compares with the evaluator, both with and without checked
+// accesses.
 void expect_as_evaluated(const KernelRef& given, const std::vector<Tensor>& inputs,
                          const Symbols& symbols = {}, double tolerance = 1e-6,
                          bool in_bounds = true) {
@@ -136,7 +137,7 @@ TEST(Emit, ParallelLoopsBecomeTasksThatCaptureTheirSurroundings) {
   EXPECT_EQ(opened.parallel_calls, 1);
 }
 
-// Reads what nothing wrote: what lay there before may be anybody's.
+// Reads uninitialised scratch, where anybody's data may have been.
 TEST(Emit, ClearedScratchOnTheStackIsZero) {
   auto c = buffer("c", f32, {100}), t = buffer("t", f32, {100});
   auto i = var("i", i64);
@@ -225,7 +226,7 @@ TEST(Vector, AccessesOfEveryStride) {
   auto i = var("i", i64), j = var("j", i64), v = var("v", i64);
   ExprRef column = j * index(8) + v;
   ExprRef reversed = index(31) - column;
-  // Contiguous, strided, backwards, the same for all, two columns for one element, by remainder.
+  // Contiguous, strided, backwards, uniform, two columns per element, by remainder.
   ExprRef sum = at(a, {i, column}) + at(t, {column, i}) + at(line, {reversed}) + at(one, {i}) +
                 at(line, {binary(BinaryOp::kFloorDiv, column, index(2))}) +
                 at(line, {binary(BinaryOp::kMod, column, index(16))}) +
@@ -244,7 +245,7 @@ TEST(Vector, ConditionsOfLanesMaskLoadsAndStores) {
   auto j = var("j", i64), v = var("v", i64);
   ExprRef i = j * index(8) + v;
   ExprRef inside = less(i, dim_value(n));
-  // Beyond n nothing may be read: the tensor ends there.
+  // Nothing beyond n may be read: the tensor ends there.
   ExprRef guarded = select(inside, at(a, {i}), literal(f32, -1));
   ExprRef strided =
       select(less(i * index(2), dim_value(n)), at(a, {i * index(2)}), literal(f32, 3));
@@ -281,14 +282,14 @@ TEST(Vector, ScratchOfLanesAndUnrolledLoopsWithinThem) {
 TEST(Vector, LoopsThatLanesCannotShareRunInOrder) {
   auto a = buffer("a", f32, {Dim(8)}), c = buffer("c", f32, {Dim(1)});
   auto v = var("v", i64), i = var("i", i64);
-  // Every lane adds to one element.
+  // Every lane adds to the same element.
   StmtRef body = both(
       {put(c, {index(0)}, literal(f32, 0)),
        nest(v, index(8), ForKind::kVector, put(c, {index(0)}, at(c, {index(0)}) + at(a, {v})))});
   expect_as_evaluated(kernel("sum", {a}, {c}, body), {numbers({8})}, {}, 1e-5);
 }
 
-// What lanes keep in scratch may differ between them, like the lanes' numbers.
+// Values in per-lane scratch may differ between lanes, like lane numbers.
 TEST(Vector, LoopsThatScratchOfLanesGovernsRunInOrder) {
   auto s = buffer("s", i64, {Dim(1)}), y = buffer("y", i64, {Dim(16)});
   auto i = var("i", i64), j = var("j", i64);
@@ -332,7 +333,7 @@ TEST(Vector, LetsKeepTheirValueAndTheirStride) {
       {numbers({64})}, {}, 1e-5);
 }
 
-// A chain of choices over shared values is linear in its length.
+// A chain of choices over shared values takes time linear in its length.
 TEST(Emit, SharedNodesAreComputedOnce) {
   auto a = buffer("a", f32, {Dim(16)}), c = buffer("c", f32, {Dim(16)});
   auto i = var("i", i64);
@@ -346,8 +347,7 @@ TEST(Emit, SharedNodesAreComputedOnce) {
                         {numbers({16})}, {}, 1e-4);
 }
 
-// Wherever an expression stands, in loops of either kind: none is walked on the native stack before
-// that.
+// Wherever an expression is, in loops of either kind: nothing recurses over it before this check.
 TEST(Emit, TooDeepNestingIsAnError) {
   auto a = buffer("a", f32, {Dim(8)}), b = buffer("b", i64, {Dim(1)}),
        c = buffer("c", f32, {Dim(8)});
@@ -387,7 +387,7 @@ TEST(Emit, TooDeepNestingIsAnError) {
   }
 }
 
-// What is known of a variable is what is known of its value, so that lets nest expressions, too.
+// Facts about a variable come from its value, so lets nest expressions too.
 TEST(Emit, TooDeepNestingThroughLetsIsAnError) {
   auto a = buffer("a", f32, {Dim(1)}), c = buffer("c", f32, {Dim(1)});
   auto i = var("i", i64);

@@ -1,13 +1,13 @@
-// The packed entry of a kernel. It is where safety is made: the caller may be hostile bytecode, so
+// The packed entry of a kernel. Safety depends on it: the caller may be hostile bytecode, so
 // everything that the body assumes is checked here, on every call.
 //
 //   count of arguments -> tags -> one word per tensor (dtype, rank, device, compact, writable)
 //     -> sizes (symbols bound, the rest compared) -> data (null, alignment, overlap) -> body
 //
-// Each step folds its comparisons into one branch that is never taken in a correct program. Behind
-// it, `refuse` (refuse.cc) walks a description of the parameters, finds what was wrong and raises
-// it. A tensor's cached word may be read, since values from outside are rewrapped before they reach
-// a register (object/tensor.h); it is exact, so it alone decides.
+// Each step combines its comparisons into one branch that is never taken in a correct program. If
+// it is taken, `refuse` (refuse.cc) walks a description of the parameters, finds the problem and
+// raises the error. A tensor's cached word may be read, since values from outside are rewrapped
+// before they reach a register (object/tensor.h); it is exact, so no other check is needed.
 #include <algorithm>
 
 #include "codegen/llvm/entry_layout.h"
@@ -21,7 +21,7 @@ namespace {
 
 using vm::KernelError;
 
-// The kernel's tensors as the entry sees them.
+// A tensor parameter of the kernel.
 struct Parameter {
   Parameter(const loop::Buffer* b, bool output, int32_t i)
       : buffer(b), is_output(output), index(i) {}
@@ -77,7 +77,7 @@ class EntryWriter {
   }
   llvm::Value* tag(int32_t argument) { return at(m_.i32, arguments_, argument * kAnySize); }
 
-  // Goes on where `suspicious` is 0.
+  // Continues if `suspicious` is 0, otherwise branches to `refuse`.
   void refuse_unless_zero(llvm::Value* suspicious, llvm::BasicBlock* refuse) {
     if (auto* c = llvm::dyn_cast<llvm::Constant>(suspicious); c != nullptr && c->isNullValue())
       return;
@@ -158,7 +158,7 @@ class EntryWriter {
       b_.restoreIP(here);
       return failed;
     });
-    // Sizes that only the body computes can't overflow either.
+    // Sizes computed only by the body must not overflow either.
     for (const Dim& d : kernel_dims(kernel_)) dims.write(d);
 
     for (Parameter& p : parameters_) {
@@ -176,7 +176,7 @@ class EntryWriter {
           }
         }
         p.expected.push_back(expected);
-        if (expected != p.dims[axis])  // else the symbol is bound here
+        if (expected != p.dims[axis])  // otherwise the symbol is bound here
           wrong_ = b_.CreateOr(wrong_, b_.CreateXor(p.dims[axis], expected));
       }
     }
@@ -186,7 +186,8 @@ class EntryWriter {
     for (Parameter& p : parameters_) {
       p.data = b_.CreateAdd(at(m_.i64, p.tensor, kData), at(m_.i64, p.tensor, kByteOffset));
       const int64_t element = p.buffer->dtype.bytes();
-      // Of the expected sizes: tensors of one shape share the product, and other sizes are refused.
+      // From the expected sizes: tensors of the same shape share the product, and other sizes are
+      // refused.
       p.bytes = number(element);
       for (llvm::Value* size : p.expected) p.bytes = b_.CreateMul(p.bytes, size);
       wrong_ = b_.CreateOr(wrong_, b_.CreateAnd(p.data, number(element - 1)));
@@ -225,8 +226,8 @@ class EntryWriter {
     return false;
   }
 
-  // Two ranges are apart when each begins at or after the end of the other, modulo 2^64. An empty
-  // one overlaps nothing.
+  // Two ranges are disjoint if each begins at or after the end of the other, modulo 2^64. An empty
+  // range overlaps nothing.
   llvm::Value* overlap(const Parameter& a, const Parameter& b) {
     llvm::Value* meet = b_.CreateOr(b_.CreateICmpULT(b_.CreateSub(a.data, b.data), b.bytes),
                                     b_.CreateICmpULT(b_.CreateSub(b.data, a.data), a.bytes));
@@ -235,7 +236,7 @@ class EntryWriter {
     return may_share(a, b) ? b_.CreateAnd(meet, b_.CreateICmpNE(a.data, b.data)) : meet;
   }
 
-  // The parameters as `refuse` reads them: see entry_layout.h.
+  // The parameters in the form that `refuse` reads: see entry_layout.h.
   llvm::Constant* description() {
     if (description_ != nullptr) return description_;
     size_t rank = 0;
@@ -284,7 +285,7 @@ class EntryWriter {
   llvm::Constant* description_ = nullptr;
   std::vector<Parameter> parameters_;
   std::map<std::string, llvm::Value*> symbols_;
-  std::vector<std::pair<Dim, llvm::Value*>> expected_sizes_;  // of parameters, the symbolic ones
+  std::vector<std::pair<Dim, llvm::Value*>> expected_sizes_;  // symbolic sizes of parameters
 };
 
 }  // namespace

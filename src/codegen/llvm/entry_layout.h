@@ -1,11 +1,12 @@
-// What entries read of their arguments, and what they tell `refuse` of their parameters.
+// The layouts that entries read their arguments in, and their descriptions of parameters for
+// `refuse`.
 #pragma once
 
 #include <cstdint>
 
 namespace tenon::codegen {
 
-// Byte offsets in an Any and in a TensorObj, which object/abi_layout.cc asserts.
+// Byte offsets in an Any and in a TensorObj, asserted by object/abi_layout.cc.
 inline constexpr int64_t kAnySize = 16, kAnyPayload = 8;
 inline constexpr int64_t kData = 24, kDevice = 32, kRank = 40, kDtype = 44, kShape = 48,
                          kStrides = 56, kByteOffset = 64, kLayout = 72;
@@ -25,9 +26,9 @@ inline constexpr int64_t kDescribedTensors = 0, kDescribedInputs = 1, kDescribed
                          kDescribedStep = 3, kDescribedPairs = 4, kDescriptionHead = 5;
 inline constexpr uint64_t kTensorWords = 2;
 
-// i32 refuse(runtime, name, description, arguments, count, sizes): finds what is wrong with the
-// arguments of an entry and raises it. `sizes` are the ones that the entry computed, or null when
-// it hadn't come that far.
+// i32 refuse(runtime, name, description, arguments, count, sizes): finds what is wrong with an
+// entry's arguments and raises the error. `sizes` are those that the entry computed, or null if it
+// hadn't computed them yet.
 inline constexpr char kRefuseSymbol[] = "tenon.refuse";
 
 }  // namespace tenon::codegen

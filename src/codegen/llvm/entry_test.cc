@@ -1,4 +1,4 @@
-// Every argument that an entry must refuse, and what it says of it.
+// Every kind of argument that an entry must refuse, and its error.
 #include <gtest/gtest.h>
 
 #include "codegen/llvm/jit_testing.h"
@@ -8,7 +8,7 @@
 namespace tenon::codegen {
 namespace {
 
-using namespace loop;  // NOLINT: the vocabulary of the kernels below
+using namespace loop;  // NOLINT: for the kernels below
 using vm::KernelError;
 
 const Dim n = Dim::symbol("n"), m = Dim::symbol("m"), k = Dim::symbol("k");
@@ -95,7 +95,7 @@ TEST(Entry, TakesWhatFits) {
   auto arguments = good();
   ASSERT_EQ(subject().call("subject", arguments), 0);
   EXPECT_EQ(arguments[2].as<Tensor>().data_as<float>()[8], 7);
-  // Empty tensors, of any address.
+  // Empty tensors at any address.
   EXPECT_EQ(subject().call("subject", {Tensor::empty({0, 2}, f32), Tensor::empty({2, 4}, i32),
                                        Tensor::empty({0, 3}, f32), int64_t{7}}),
             0);
@@ -146,7 +146,7 @@ TEST(Entry, RefusesSizesThatDisagree) {
 }
 
 TEST(Entry, RefusesSizesThatOverflowOrDoNotBroadcast) {
-  // Tensors without elements may have huge sizes: their products must not wrap.
+  // Tensors without elements may have huge sizes; their products must not wrap.
   const int64_t huge = int64_t{1} << 40;
   auto empty = [](std::vector<int64_t> shape) {
     static float element;
@@ -162,7 +162,7 @@ TEST(Entry, RefusesSizesThatOverflowOrDoNotBroadcast) {
     Tensor wide = empty({huge, 0});
     EXPECT_NE(subject().call("product", {wide, one, Tensor::empty({0}, f32)}), 0);
   } catch (const Error&) {
-    // A tensor that can't be made needs no check.
+    // A tensor that can't exist needs no check.
   }
 }
 
@@ -211,7 +211,7 @@ TEST(Entry, RefusesOutputsThatOverlap) {
   EXPECT_EQ(subject().call("subject", arguments), 0) << "side by side";
   arguments[0] = view(14, {3, 2});
   expect_refused(arguments, KernelError::Overlap, 2, -1, 0, 0);
-  // In place only where declared, and only as a whole.
+  // Only in place where declared, and only as a whole.
   EXPECT_EQ(subject().call("in_place", {view(0, {8}), view(0, {8})}), 0);
   expect_refused({view(0, {8}), view(1, {8})}, KernelError::Overlap, 1, -1, 0, 0, "in_place");
   EXPECT_EQ(subject().call("in_place", {view(3, {0}), view(3, {0})}), 0)

@@ -79,7 +79,7 @@ Value ExpressionWriter::compute(const loop::Expr& e) {
               cat("kernel '", f_.kernel.name, "' holds an unknown expression"));
 }
 
-// A value that is the same in all lanes and may fail, under a mask: computed if any lane runs.
+// A value that is uniform across lanes and may fail, under a mask: computed if any lane is active.
 Value ExpressionWriter::for_some_lane(const loop::Expr& e) {
   llvm::BasicBlock* before = b_.GetInsertBlock();
   llvm::BasicBlock* some = f_.block("some.lane");
@@ -99,7 +99,6 @@ Value ExpressionWriter::for_some_lane(const loop::Expr& e) {
 }
 
 // ---- indices
-// -------------------------------------------------------------------------------------
 
 llvm::Value* ExpressionWriter::first_lane(const loop::Expr& e) {
   if (!facts_.varies(e)) return value(e).v;
@@ -116,14 +115,14 @@ MemoryWriter::Address ExpressionWriter::address(const loop::Buffer& buffer,
   return memory_.address(buffer, strides, [&](size_t k, bool per_lane) {
     if (f_.kernel.in_bounds)
       return per_lane ? f_.broadcast(value(*indices[k])) : first_lane(*indices[k]);
-    // The value that was checked is the value that is used: evaluated again, it could be another.
+    // Use the value that was checked: evaluated again, it could differ.
     Value v = inside(*indices[k], buffer, flat ? -1 : static_cast<int32_t>(k));
     if (per_lane) return f_.broadcast(v);
     return v.lanes ? b_.CreateExtractElement(v.v, uint64_t{0}) : v.v;
   });
 }
 
-// An index that must lie within an axis, or, of axis -1, within all elements.
+// An index that must lie within an axis or, for axis -1, within all elements.
 Value ExpressionWriter::inside(const loop::Expr& index, const loop::Buffer& buffer, int32_t axis) {
   llvm::Value* extent = memory_.extent(buffer, axis);
   Value v = value(index);
@@ -136,7 +135,7 @@ Value ExpressionWriter::checked_index(const loop::CheckedIndex& e) {
   const bool is_signed = e.index->dtype.is_signed_int();
   Num index = {&b_, operators_.convert(a.v, e.index->dtype, i64)};
   // A hostile caller's sizes may make the extent negative. No index is valid then, but the unsigned
-  // comparison below would admit any.
+  // comparison below would accept any.
   llvm::Value* extent = f_.dim(e.extent);
   if (!proves_nonnegative(e.extent))
     extent = f_.entry.CreateBinaryIntrinsic(llvm::Intrinsic::smax, extent, f_.entry.getInt64(0));
@@ -151,7 +150,6 @@ Value ExpressionWriter::checked_index(const loop::CheckedIndex& e) {
 }
 
 // ---- choices
-// -------------------------------------------------------------------------------------
 
 Value ExpressionWriter::select(const loop::Select& e) {
   Value condition = value(*e.condition);
@@ -167,7 +165,7 @@ Value ExpressionWriter::select(const loop::Select& e) {
           lanes};
 }
 
-// A side that can fail runs in the lanes that choose it.
+// Evaluates a side that can fail only in the lanes that choose it.
 Value ExpressionWriter::select_by_lane(const loop::Select& e, llvm::Value* condition) {
   auto side = [&](const loop::Expr& s, llvm::Value* mask) {
     if (!facts_.can_fail(s)) return f_.broadcast(value(s));
@@ -203,8 +201,8 @@ Value ExpressionWriter::select_by_branch(const loop::Select& e, llvm::Value* con
   return {result, lanes};
 }
 
-// Computes what both sides always compute before the branch, once: a chain of choices over a shared
-// value would otherwise double in size with each link.
+// Computes what both sides always compute once, before the branch: otherwise a chain of choices
+// over a shared value would double in size with each link.
 void ExpressionWriter::compute_shared(const loop::Select& e) {
   std::unordered_set<const loop::Expr*> yes_nodes, no_nodes;
   always_computed(*e.if_true, &yes_nodes);

@@ -1,5 +1,5 @@
-// Scalar expressions of loop IR as LLVM values: of one element, or of all lanes of a vector loop.
-// Private to this folder: it shows LLVM types.
+// Scalar expressions of loop IR as LLVM values, for one element or for all lanes of a vector loop.
+// Private to this folder: it exposes LLVM types.
 #pragma once
 
 #include <unordered_map>
@@ -17,8 +17,8 @@ class ExpressionWriter {
   ExpressionWriter(FunctionWriter& f, Facts& facts, MemoryWriter& memory)
       : f_(f), b_(f.b), facts_(facts), memory_(memory), operators_(f, facts) {}
 
-  // A shared node is computed once per scope. What a scope computes is forgotten at its end: the
-  // code behind it may be reached by another way.
+  // A shared node is computed once per scope. Values are forgotten at the end of their scope,
+  // because the code after it may be reached by another path.
   class Scope {
    public:
     explicit Scope(ExpressionWriter& w) : memo_(w.memo_) { memo_.emplace_back(); }
@@ -30,13 +30,13 @@ class ExpressionWriter {
     std::vector<std::unordered_map<const loop::Expr*, Value>>& memo_;
   };
 
-  // In a scope of its own.
+  // Evaluates `e` in a scope of its own.
   Value evaluate(const loop::Expr& e);
-  // The rest is called within a scope.
+  // The following must be called within a scope.
   Value value(const loop::Expr& e);
-  // The value in lane 0 of an i64 whose lanes are a known stride apart.
+  // The value in lane 0 of an i64 whose lanes have a known stride.
   llvm::Value* first_lane(const loop::Expr& e);
-  // Where buffer[indices] lies; in a kernel that isn't in bounds, stops it if that is outside.
+  // The address of buffer[indices]; in a kernel that isn't in bounds, stops it if that is outside.
   MemoryWriter::Address address(const loop::Buffer& buffer, const Array<loop::ExprRef>& indices);
 
  private:

@@ -1,5 +1,5 @@
-// Every scalar operator in every element type, one element at a time and in vector lanes, against
-// the evaluator's arithmetic (loop/scalar.h).
+// Every scalar operator on every element type, one element at a time and in vector lanes, compared
+// with the evaluator's arithmetic (loop/scalar.h).
 #include <gtest/gtest.h>
 
 #include "codegen/llvm/jit_testing.h"
@@ -9,13 +9,13 @@
 namespace tenon::codegen {
 namespace {
 
-using namespace loop;  // NOLINT: the vocabulary of the kernels below
+using namespace loop;  // NOLINT: for the kernels below
 
 constexpr int64_t kCount = 256;
 const std::vector<DataType> kDataTypes = {boolean, i8,  i16, i32,  i64, u8, u16,
                                           u32,     u64, f16, bf16, f32, f64};
 
-// Numbers that break things, then random ones.
+// Difficult numbers, then random ones.
 Tensor awkward(DataType t, uint32_t seed) {
   std::mt19937_64 rng(seed);
   Tensor x = Tensor::empty({kCount}, t);
@@ -87,10 +87,10 @@ struct Case {
   DataType result;
   std::function<ExprRef(const std::vector<ExprRef>&)> expression;
   std::function<std::optional<int64_t>(const std::vector<int64_t>&)> expected;
-  int units = 0;  // in the last place that may differ
+  int units = 0;  // allowed difference in units in the last place
 };
 
-// Floats within `units` of the type's last place, all NaNs alike, zeros by sign too.
+// Floats within `units` of the type's last place, all NaNs equal, zeros compared with their sign.
 bool agree(DataType t, int64_t found, int64_t expected, int units) {
   if (!t.is_float()) return found == expected;
   double a = as_float(found), b = as_float(expected);

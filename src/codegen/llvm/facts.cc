@@ -23,7 +23,7 @@ std::optional<int64_t> literal_value(const loop::Expr& e) {
   return std::nullopt;
 }
 
-// Made only of literals and sizes.
+// Whether it consists only of literals and sizes.
 bool is_size(const loop::Expr& e) {
   if (e.kind == ExprKind::kLiteral || e.kind == ExprKind::kDimValue) return true;
   return e.kind == ExprKind::kBinary && is_size(*static_cast<const loop::Binary&>(e).a) &&
@@ -66,7 +66,7 @@ unsigned Facts::lanes_of(const loop::Buffer& buffer) const {
 void Facts::define(const loop::Var& var, Definition definition) {
   auto [it, is_new] = definitions_.try_emplace(&var, definition);
   if (is_new || it->second == definition) return;
-  // Statements beside each other may bind the same variable: what was known no longer holds.
+  // Sibling statements may bind the same variable: earlier facts no longer hold.
   it->second = definition;
   nonnegative_.clear();
   varies_.clear();
@@ -130,7 +130,7 @@ bool Facts::nonnegative(const loop::Expr& e) {
   return result;
 }
 
-// Literals are kept small, so that what is computed from them and from sizes is far from overflow.
+// Literals are kept small, so that values computed from them and from sizes are far from overflow.
 bool Facts::find_nonnegative(const loop::Expr& e) {
   switch (e.kind) {
     case ExprKind::kLiteral: {
@@ -172,7 +172,7 @@ bool Facts::find_nonnegative(const loop::Expr& e) {
   }
 }
 
-// Looks through few levels, which is all that index arithmetic has.
+// Looks only a few levels deep, which suffices for index arithmetic.
 int64_t Facts::first_lane_multiple(const loop::Expr& e, int levels) {
   if (levels == 0) return 1;
   constexpr int64_t kAny = int64_t{1} << 30;
@@ -234,7 +234,7 @@ std::optional<int64_t> Facts::find_lane_stride(const loop::Expr& e) {
       if (*left == 0 && factor && small(*factor)) return *right * *factor;
       return std::nullopt;
     }
-    // All lanes lie within one period if the first one is at a multiple of the width.
+    // All lanes lie within one period if lane 0 is at a multiple of the width.
     case BinaryOp::kFloorDiv:
     case BinaryOp::kMod: {
       auto period = literal_value(*b.b);
@@ -257,7 +257,7 @@ bool Facts::can_vectorise(const loop::Stmt& s, bool masked) {
         if (lane_stride(*index) != 0) return !is_private;
       return is_private || (!masked && !varies(*store.value));
     }
-    case StmtKind::kFor:  // of constant extent: it is unrolled
+    case StmtKind::kFor:  // has a constant extent: it is unrolled
       if (varies(*static_cast<const loop::For&>(s).begin)) return false;
       break;
     case StmtKind::kLet:

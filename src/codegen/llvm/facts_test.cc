@@ -1,4 +1,4 @@
-// What is known of expressions, and in which vector loops lanes can run together.
+// Facts about expressions, and which vector loops can run their lanes together.
 #include "codegen/llvm/facts.h"
 
 #include <gtest/gtest.h>
@@ -9,7 +9,7 @@
 namespace tenon::codegen {
 namespace {
 
-using namespace loop;  // NOLINT: the vocabulary of the kernels below
+using namespace loop;  // NOLINT: for the kernels below
 
 const Ref<const Buffer> x = buffer("x", i64, {Dim::symbol("n")}),
                         y = buffer("y", i64, {Dim::symbol("n")}), one = buffer("s", i64, {Dim(1)});

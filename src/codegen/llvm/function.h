@@ -1,12 +1,13 @@
-// The LLVM function being written, a kernel's body or a parallel loop's task, and what every part
-// of the translation asks of it: blocks, sizes, stack slots, lanes, and stopping with an error.
+// The LLVM function being written, either a kernel's body or a parallel loop's task, and the
+// services that all parts of the translation use: blocks, sizes, stack slots, lanes, and stopping
+// with an error.
 //
 //   entry     stack slots and sizes, which all later code may use
-//   reserve   asks for workspace (scratch.cc); only where it is needed
+//   reserve   requests workspace (scratch.cc); only if needed
 //   start...  the statements
 //   exit      releases the workspace and returns the code: 0, or what raise returned
 //
-// Private to this folder: it shows LLVM types.
+// Private to this folder: it exposes LLVM types.
 #pragma once
 
 #include <functional>
@@ -25,12 +26,12 @@ struct Value {
 
 struct Variable {
   Value value;
-  // The value in lane 0, of a variable whose lanes are a known stride apart.
+  // The value in lane 0, for a variable whose lanes have a known stride.
   llvm::Value* first_lane = nullptr;
 };
 
-// The values in scope. A task begins with a copy of its caller's, in which parallel_loop.cc
-// replaces each value by what the task reads from its context.
+// The values in scope. A task starts with a copy of its caller's Env, in which parallel.cc replaces
+// each value by one that the task reads from its context.
 struct Env {
   llvm::Value* runtime = nullptr;                                // the KernelRuntime*
   std::map<std::string, llvm::Value*, std::less<>> symbols;      // i64
@@ -41,27 +42,27 @@ struct Env {
 // The lanes of the vector loop being written.
 struct Lanes {
   unsigned width = 1;           // 1 outside vector loops
-  llvm::Value* mask = nullptr;  // which of them run, one i1 each; null: all
+  llvm::Value* mask = nullptr;  // the active lanes, one i1 each; null if all are active
 };
 
 struct FunctionWriter {
-  // `function` is empty.
+  // `function` must be empty.
   FunctionWriter(ModuleWriter& m, const loop::Kernel& kernel, llvm::Function* function);
-  // Ends the function, which returns 0 from where `b` is.
+  // Ends the function, which returns 0 from the current position of `b`.
   void finish();
 
   llvm::BasicBlock* block(const char* name);
   llvm::AllocaInst* stack_slot(llvm::Type* type, uint64_t count, uint64_t alignment);
   llvm::Value* dim(const Dim& d);  // i64, computed once, in `entry`
-  // Runs the block `reserve` between `entry` and `start`, to which it branches; the exit releases
-  // `workspace`.
+  // Inserts the block `reserve` between `entry` and `start`, to which it must branch; the exit
+  // releases `workspace`.
   void use_workspace(llvm::BasicBlock* reserve, llvm::Value* workspace);
 
-  // Ends the block: goes to the exit with an i32.
+  // Ends the block with a jump to the exit, returning an i32.
   void return_code(llvm::Value* code);
-  // Stops the kernel with an error if `condition` holds: an i1, or one per lane, which then counts
-  // where the mask is set, and `found` has one value per lane, of which the first failing lane's is
-  // reported. `found` and `expected` are i64s; null stands for 0.
+  // Stops the kernel with an error if `condition` holds. The condition is an i1, or one i1 per
+  // lane; then only active lanes count, `found` has one value per lane, and the first failing
+  // lane's value is reported. `found` and `expected` are i64s; null means 0.
   void stop_if(llvm::Value* condition, vm::KernelError code, llvm::Value* found,
                llvm::Value* expected, int32_t argument = -1, int32_t axis = -1);
 
@@ -74,7 +75,7 @@ struct FunctionWriter {
   ModuleWriter& m;
   const loop::Kernel& kernel;
   Builder entry;
-  Builder b;  // where the code goes on
+  Builder b;  // the current position
   llvm::BasicBlock* start;
   Env env;
   Lanes lanes;

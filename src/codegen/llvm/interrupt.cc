@@ -82,7 +82,8 @@ void WorkCount::spend(llvm::Value* work) {
   llvm::CallInst* code = b.CreateCall(
       m.poll_type, m.runtime_function(b, f_.env.runtime, offsetof(vm::KernelRuntime, poll)),
       {f_.env.runtime});
-  // It touches nothing that the kernel does, whose loads and stores need not be kept apart from it.
+  // It touches none of the kernel's memory, so the kernel's loads and stores may be moved across
+  // it.
   code->setMemoryEffects(llvm::MemoryEffects::inaccessibleMemOnly());
   code->setDoesNotThrow();
   b.CreateCondBr(b.CreateICmpNE(code, b.getInt32(0)), stop, go_on, m.unlikely());

@@ -36,7 +36,7 @@ class WorkCount {
   std::optional<int64_t> at_most(const loop::Expr& e) const;
 
   FunctionWriter& f_;
-  llvm::AllocaInst* left_ = nullptr;  // until the runtime is asked
+  llvm::AllocaInst* left_ = nullptr;  // work left until the next poll
   std::unordered_map<const loop::Stmt*, std::optional<int64_t>> uncounted_;
   std::unordered_map<const loop::Var*, int64_t> at_most_;  // of variables of lets
 };

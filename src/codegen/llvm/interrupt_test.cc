@@ -1,4 +1,4 @@
-// Kernels ask whether their call is to stop, however their loops are nested.
+// Kernels poll whether their call should stop, however their loops are nested.
 #include <gtest/gtest.h>
 
 #include "codegen/llvm/emit.h"
@@ -9,11 +9,11 @@
 namespace tenon::codegen {
 namespace {
 
-using namespace loop;  // NOLINT: the vocabulary of the kernels below
+using namespace loop;  // NOLINT: for the kernels below
 
 constexpr int64_t kForever = int64_t{1} << 50;
 
-// Runs `body`, which stores into c of one element and may read the integers "n" and "m".
+// Runs `body`, which stores to `c`, a buffer of one element, and may read the integers "n" and "m".
 struct Outcome {
   int32_t code;
   int64_t polls;
@@ -74,7 +74,7 @@ TEST_F(Interrupt, SmallWorkIsNotInterrupted) {
 }
 
 TEST_F(Interrupt, CountsEveryTurnAcrossParts) {
-  // 3,000,000 additions of 1 in f64 are exact, whatever the parts.
+  // 3,000,000 additions of 1 in f64 are exact, however they are split.
   auto sum = buffer("c", f64, {Dim(1)});
   const StmtRef add = put(sum, {index(0)}, at(sum, {index(0)}) + literal(f64, 1));
   OpenedKernels opened(

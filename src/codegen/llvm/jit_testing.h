@@ -1,5 +1,5 @@
-// For this room's tests: opens a kernel object in this process and calls its entries as the machine
-// does, with a runtime of the test's own that records the error raised last.
+// For this folder's tests: opens a kernel object in this process and calls its entries as the
+// machine does, with a runtime that records the last raised error.
 #pragma once
 
 #include <map>
@@ -30,7 +30,7 @@ class OpenedKernels {
 
   const vm::KernelTable& table() const { return *object_->table; }
   vm::KernelEntryFunction entry(const std::string& name) const;
-  // 0, or the code of a failure, which `raised` then describes.
+  // Returns 0, or the code of a failure that `raised` describes.
   int32_t call(const std::string& name, std::vector<Any> arguments);
 
   Raised raised;

@@ -23,7 +23,7 @@ OpenedKernels::OpenedKernels(const std::vector<uint8_t>& object) {
     static_owner(self)->raised = {code, kernel, argument, axis, found, expected};
     return 1000 + static_cast<int32_t>(code);
   };
-  // Chunks from the last to the first: a body that needs an order shows.
+  // Runs chunks from last to first, to detect bodies that depend on their order.
   runtime_->parallel_for = [](const vm::KernelRuntime* self, vm::KernelBody body, void* context,
                               int64_t count, int64_t grain) -> int32_t {
     ++static_owner(self)->parallel_calls;

@@ -1,5 +1,5 @@
-# LLVM 19 to 22 and LLD as libraries. LLVM's own CMake files give the folder that a bare
-# find_package(LLVM) would miss, and LLD's stand beside them.
+# LLVM 19 to 22 and LLD as libraries. llvm-config locates CMake files that a plain
+# find_package(LLVM) would miss; LLD's are next to them.
 if(NOT LLVM_DIR)
   find_program(TENON_LLVM_CONFIG NAMES llvm-config-22 llvm-config-21 llvm-config-20 llvm-config-19 llvm-config)
   if(TENON_LLVM_CONFIG)
@@ -22,10 +22,10 @@ else()
 endif()
 target_link_libraries(${TARGET_NAME} PRIVATE lldELF lldCommon ${llvm_libraries} ${CMAKE_DL_LIBS})
 
-# LLVM is built without RTTI and exceptions; the files that derive from its classes follow it.
+# LLVM is built without RTTI and exceptions; files that derive from its classes must match.
 set_source_files_properties("${dir}/link.cc" PROPERTIES COMPILE_OPTIONS "-fno-rtti")
 
-# The headers that show LLVM's types are private, but compile alone too.
+# Headers that expose LLVM's types are private, but must also compile alone.
 if(TENON_BUILD_TESTS)
   cmake_language(EVAL CODE "cmake_language(DEFER CALL target_include_directories
     ${TARGET_NAME}_headers SYSTEM PRIVATE ${LLVM_INCLUDE_DIRS})")

@@ -31,8 +31,8 @@ std::vector<uint8_t> link_closed(const std::vector<std::string>& objects,
   const std::string output = pipe.path();
 
   const char* emulation = architecture == "aarch64" ? "aarch64linux" : "elf_x86_64";
-  // One page size for code and data keeps small objects small; separate-code would pad each
-  // segment. `now` and `relro` make everything but the heap read-only once it is open.
+  // A single page size for code and data keeps small objects small; separate-code would pad each
+  // segment. `now` and `relro` make everything but the heap read-only once the object is open.
   std::vector<const char*> arguments = {"ld.lld",
                                         "-shared",
                                         "-m",

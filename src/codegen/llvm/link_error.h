@@ -1,5 +1,5 @@
-// Throws for link.cc, which is compiled without RTTI, as LLVM may be: there a throw would come with
-// type information of its own for the class, which linkers refuse beside that of error.cc.
+// Throws for link.cc, which is compiled without RTTI because LLVM may be: a throw there would emit
+// its own type information for the class, which linkers refuse next to that of error.cc.
 #pragma once
 
 #include "support/error.h"

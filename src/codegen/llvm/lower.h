@@ -1,25 +1,25 @@
-// The translation of one kernel into LLVM IR functions: what all its files share.
+// The translation of a kernel into LLVM IR functions: declarations shared by all its files.
 //
 // clang-format off
 //   emit.cc        the module: attributes, passes, object file, table
 //   entry.cc       the packed entry, which checks every argument; refuse.cc reports what was wrong
 //   nesting.cc     refuses kernels that are nested too deeply
 //   body.cc        the body, composed of
-//     function       the LLVM function: entry and exit, what is in scope (Env), sizes, errors
-//     facts          what is known of expressions before they are emitted
+//     function       the LLVM function: entry and exit, values in scope (Env), sizes, errors
+//     facts          facts about expressions, known before they are emitted
 //     statement      loops, choices, variables, stores; parallel.cc turns parallel loops into tasks
 //     interrupt      lets loops be stopped
-//     scratch        storage for what statements allocate
-//     expression     scalar expressions, one element or one vector of lanes at a time
+//     scratch        storage that statements allocate
+//     expression     scalar expressions, for one element or one vector of lanes
 //     operator       their operators, on evaluated operands
-//     memory         loads and stores; element: dtypes in registers and memory; alias: what is apart
-//     work           how much work a loop is
+//     memory         loads and stores; element: dtypes in registers and memory; alias: alias scopes
+//     work           estimates how much work a loop is
 //   size           sizes: expressions of symbols
 //   math*.cc       the mathematical functions; numeric.h: LLVM values with C++ operators
 // clang-format on
 //
 // A body is `i32 (runtime*, buffer pointers..., symbols as i64...)`: it returns 0 or what raise
-// returned. Private to this folder: it shows LLVM types.
+// returned. Private to this folder: it exposes LLVM types.
 #pragma once
 
 #include <map>
@@ -47,14 +47,14 @@ struct ModuleWriter {
   llvm::PointerType* pointer;
   llvm::FunctionType *raise_type, *parallel_for_type, *allocate_type, *release_type, *poll_type;
 
-  void prepare(llvm::Function* function) const;  // target and other attributes
+  void prepare(llvm::Function* function) const;  // sets target and other attributes
   llvm::Function* function(llvm::Type* result, llvm::ArrayRef<llvm::Type*> parameters,
                            const std::string& name);
-  llvm::Constant* text(std::string_view text);  // nul-terminated, shared
+  llvm::Constant* text(std::string_view text);  // NUL-terminated, shared
   llvm::Value* field(Builder& b, llvm::Type* type, llvm::Value* base, int64_t offset) const;
   // The runtime's function at an offset of KernelRuntime.
   llvm::Value* runtime_function(Builder& b, llvm::Value* runtime, size_t offset) const;
-  // raise(...): an i32, never 0.
+  // Calls raise(...); the result is an i32 and never 0.
   llvm::Value* raise(Builder& b, llvm::Value* runtime, const loop::Kernel& kernel,
                      vm::KernelError code, int32_t argument, int32_t axis, llvm::Value* found,
                      llvm::Value* expected);
@@ -69,15 +69,15 @@ struct ModuleWriter {
   std::map<std::string, llvm::Constant*, std::less<>> texts_;
 };
 
-// Throws Error (Unsupported) for a kernel whose expressions are nested deeper than the native stack
-// can take, since the translation recurses over them. A variable counts as deep as the value that
-// `let` binds it to, because what is known of it is found out from that value.
+// Throws an Unsupported error for a kernel with expressions too deep for the native stack, since
+// the translation recurses over them. A variable has the depth of the value that its `let` binds,
+// since facts about it are derived from that value.
 void check_nesting(const loop::Kernel& kernel);
 
-// Writes `i32 NAME(void* runtime, const Any* args, i32 n, Any* result)` around a body.
+// Writes the entry `i32 NAME(void* runtime, const Any* args, i32 n, Any* result)` for a body.
 llvm::Function* write_entry(ModuleWriter& m, const loop::Kernel& kernel, llvm::Function* body);
 void write_refuse(ModuleWriter& m);
-// The name of its functions. LLVM reserves names that begin with "llvm.".
+// The base name of the kernel's functions. LLVM reserves names that begin with "llvm.".
 std::string symbol_of(const loop::Kernel& kernel);
 llvm::Function* write_body(ModuleWriter& m, const loop::Kernel& kernel);
 }  // namespace tenon::codegen

@@ -14,7 +14,7 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kNotANumber = std::numeric_limits<double>::quiet_NaN();
 constexpr double kLog2E = 0x1.71547652b82fep+0;
 
-// Adding and subtracting this rounds to an integer, whose value the sum's last bits then hold.
+// Adding and subtracting this rounds to an integer, which the sum's low bits then contain.
 double rounding_magic(Num x) {
   return x.is_f32() ? 0x1.8p23 : 0x1.8p52;
 }
@@ -22,7 +22,7 @@ unsigned fraction_bits(Num x) {
   return x.is_f32() ? 23 : 52;
 }
 
-// The smaller; `x` when it is NaN.
+// The smaller value; `x` if it is NaN.
 Num limit_above(Num x, double limit) {
   return pick(x.f(limit) < x, limit, x);
 }
@@ -55,8 +55,8 @@ Num Math::call(const std::string& name, bool inlined, const std::vector<Num>& ar
   if (function == nullptr) {
     std::vector<llvm::Type*> types;
     for (const Num& a : arguments) types.push_back(a.type());
-    // The result's type is known once the body is written: write it into a function that returns
-    // the first argument's type, which all functions here do.
+    // The result type is known only once the body is written, so write it into a function that
+    // returns the first argument's type, as all functions here do.
     function = llvm::Function::Create(llvm::FunctionType::get(types[0], types, false),
                                       llvm::Function::InternalLinkage, full_name, module_);
     prepare_(function);
@@ -176,7 +176,7 @@ Num Math::round(loop::UnaryOp how, Num x) {
         return intrinsic(llvm::Intrinsic::roundeven, x);
     }
   }
-  // Without an instruction: adding 2^23 or 2^52 leaves no fraction; larger values have none.
+  // Without the instruction: adding 2^23 or 2^52 removes the fraction; larger values have none.
   const double limit = x.is_f32() ? 0x1p23 : 0x1p52;
   Num a = absolute(x);
   Num even = copy_sign((a + limit) - limit, x);
@@ -221,7 +221,7 @@ Num Math::power_of_two(Num n_bits) {
   return shl(add(n_bits, narrow ? 127 : 1023), narrow ? 23 : 52).float_bits();
 }
 
-// In two steps, so that results below the normal range round once and those above overflow.
+// In two steps, so that results below the normal range round only once and those above overflow.
 Num Math::scaled(Num x, Num n_bits) {
   Num half = ashr(n_bits, 1);
   return x * power_of_two(half) * power_of_two(sub(n_bits, half));
@@ -234,21 +234,21 @@ Num Math::exp(Num x) {
   return scaled(exp_minus_1(e.r) + 1.0, e.n_bits);
 }
 
-// e^x - 1 for x >= 0, of which no more than `limit` counts.
+// e^x - 1 for x >= 0, with x clamped to `limit`.
 Num Math::expm1_nonnegative(Num x, double limit) {
   Exponent e = split_exponent(limit_above(x, limit));
   Num scale = power_of_two(e.n_bits);
   return mad(exp_minus_1(e.r), scale, scale - 1.0);
 }
 
-// With E = e^(2|x|) - 1, tanh |x| = E / (E + 2), accurate near 0 too.
+// With E = e^(2|x|) - 1, tanh |x| = E / (E + 2), which is accurate near 0 too.
 Num Math::tanh(Num x) {
   Num doubled = absolute(x) * 2.0;
   Num e = expm1_nonnegative(doubled, x.is_f32() ? 20 : 44);
   return copy_sign(e / (e + 2.0), x);
 }
 
-// e^-|x| can't overflow, and keeps the accuracy of the tail below 0.
+// e^-|x| can't overflow, and keeps the tail below 0 accurate.
 Num Math::sigmoid(Num x) {
   Num t = exp(-absolute(x));
   return pick(x < 0.0, t, x.f(1)) / (1.0 + t);
@@ -262,7 +262,7 @@ namespace {
 
 struct Mantissa {
   Num f;  // x = 2^n (1 + f), 1 + f in [sqrt(1/2), sqrt(2))
-  Num n;  // a float
+  Num n;  // as a float
 };
 Mantissa split_mantissa(Num x) {
   const bool narrow = x.is_f32();
@@ -303,7 +303,7 @@ Num Math::log_f64(Num x) {
   return log_special(x, mad(m.n, c::kLn2Parts64[0], m.f - (half_square - low)));
 }
 
-// The rounding of 1 + x is put back to first order.
+// Corrects the rounding of 1 + x to first order.
 Num Math::log1p(Num x) {
   Num u = 1.0 + x;
   Num correction = (x - (u - 1.0)) / u;
@@ -323,8 +323,8 @@ Num Math::erf_f32(Num x) {
   return copy_sign(value, x);
 }
 
-// The Taylor series around the nearest multiple of 1/8, whose coefficients are Hermite polynomials
-// of it: with g0 = 1, g1 = -2c, g(k+1) = -2 (c g(k) + g(k-1)) / (k+1),
+// The Taylor series around the nearest multiple of 1/8, c, whose coefficients are Hermite
+// polynomials in c: with g0 = 1, g1 = -2c, g(k+1) = -2 (c g(k) + g(k-1)) / (k+1),
 //   erf(c + d) = erf(c) + erf'(c) sum g(k) d^(k+1) / (k+1).
 Num Math::erf_f64(Num x) {
   Num a = limit_above(absolute(x), 6);
@@ -359,7 +359,7 @@ Num Math::from_half(Num bits) {
   }
   Num wide = {&b, b.CreateZExt(bits.v, bits.shape_of(b.getInt32Ty()))};
   Num magnitude = shl(wide & 0x7fff, 13);
-  // The exponent of a half is 112 less in bias; the product is exact for denormals too.
+  // The bias of a half's exponent is 112 less; the product is exact for denormals too.
   Num value = (magnitude.float_bits() * 0x1p112).int_bits();
   Num special = !below(magnitude, 0x7c00u << 13);
   value = pick(special, magnitude | 0x7f800000, value);
@@ -375,9 +375,9 @@ Num Math::to_half(Num x) {
   Num bits = x.int_bits();
   Num magnitude = bits & 0x7fffffff;
   Num nan = !below(magnitude, 0x7f800001);
-  Num huge = !below(magnitude, 0x47800000);  // from 2^16 on
+  Num huge = !below(magnitude, 0x47800000);  // 2^16 or more
   Num tiny = below(magnitude, 0x38800000);   // below 2^-14: a denormal half
-  // 0.5 has the unit of the denormal halves as its own: the addition rounds to it.
+  // 0.5 has the same unit in the last place as denormal halves: the addition rounds to it.
   Num denormal = sub((magnitude.float_bits() + 0.5).int_bits(), 0x3f000000);
   Num odd = lshr(magnitude, 13) & 1;
   Num normal = lshr(add(add(sub(magnitude, 112u << 23), 0xfff), odd), 13);

@@ -1,10 +1,11 @@
-// The mathematical functions of kernels, as LLVM IR: no call leaves the kernel object.
+// The mathematical functions of kernels as LLVM IR: no call leaves the kernel object.
 //
-// Each function exists once per module, element type and number of lanes, and is made on first use.
-// exp, log, tanh, erf and sigmoid have f32 forms of their own and inline into vector loops; the
-// rest of f32 is computed in f64 and rounded. README.md lists the error bounds, which math_test.cc
-// asserts. Sources: Cody and Waite's and Payne and Hanek's argument reductions, Dekker's products,
-// polynomials of our own (minimax.py). Private to this folder: it shows LLVM types.
+// Each function exists once per module, element type and number of lanes, and is generated on first
+// use. exp, log, tanh, erf and sigmoid have their own f32 forms and are inlined into vector loops;
+// the rest of f32 is computed in f64 and rounded. README.md lists the error bounds, which
+// math_test.cc asserts. Sources: Cody and Waite's and Payne and Hanek's argument reductions,
+// Dekker's products, our own polynomials (minimax.py). Private to this folder: it exposes LLVM
+// types.
 #pragma once
 
 #include <functional>
@@ -18,38 +19,40 @@ namespace tenon::codegen {
 
 class Math {
  public:
-  // `prepare` sets the attributes that every function of the module has.
+  // `prepare` sets the attributes of every function of the module.
   Math(llvm::Module& module, const Target& target, std::function<void(llvm::Function*)> prepare);
 
-  // kExp ... kAtanh of f32 or f64, scalar or vector.
+  // kExp ... kAtanh on f32 or f64, scalar or vector.
   Num unary(loop::UnaryOp op, Num x);
-  // kPow, kAtan2 of f32 or f64, scalar or vector; kRem (C's fmod, exact), scalar.
+  // kPow, kAtan2 on f32 or f64, scalar or vector; kRem (C's fmod, exact) on scalars.
   Num binary(loop::BinaryOp op, Num a, Num b);
-  // a to the b, scalar integers: wraps; a negative exponent gives 0 but for bases 1 and -1.
+  // a to the power b, scalar integers: wraps; a negative exponent gives 0 except for bases 1 and
+  // -1.
   Num integer_power(Num a, Num b, bool is_signed);
 
   // Rounding to an integral float: kFloor, kCeil, kTrunc, kRoundEven.
   Num round(loop::UnaryOp how, Num x);
 
-  // 16-bit floats are stored as their bits and computed with as f32; `to_` rounds to even.
+  // 16-bit floats are stored as their bits and computed in f32; `to_` rounds to even.
   Num from_half(Num bits);
   Num to_half(Num x);
   Num from_bfloat(Num bits);
   Num to_bfloat(Num x);
-  // f64 to f32 with the last bit set where inexact: rounding that to 16 bits rounds once.
+  // f64 to f32, with the last bit set if inexact: rounding that to 16 bits then rounds only once.
   Num round_to_odd(Num x);
 
  private:
   using Body = std::function<Num(const std::vector<Num>&)>;
-  // Calls the module's function of that name for these argument types; `body` writes it if new.
+  // Calls the module's function of that name for these argument types; `body` writes it if it is
+  // new.
   Num call(const std::string& name, bool inlined, const std::vector<Num>& arguments,
            const Body& body);
 
-  // math.cc: the exponential family, in the precision of the argument.
+  // math.cc: the exponential family, in the argument's precision.
   struct Exponent {
     Num r;       // |r| <= ln2/2
     Num n;       // x = n ln2 + r, an integer
-    Num n_bits;  // the same as an integer
+    Num n_bits;  // n in an integer type
   };
   Exponent split_exponent(Num x);
   Num exp_minus_1(Num r);         // e^r - 1 for |r| <= ln2/2
@@ -69,7 +72,7 @@ class Math {
 
   // math_trig.cc, in f64.
   struct Reduced {
-    Num quadrant;  // an integer; its last two bits count
+    Num quadrant;  // an integer, of which the last two bits matter
     Num r, r_low;  // the rest, |r| <= pi/4
   };
   Reduced reduce(Num x);

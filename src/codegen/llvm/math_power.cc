@@ -1,4 +1,4 @@
-// Powers and remainders: what needs more than the working precision.
+// Powers and remainders: functions that need more than the working precision.
 #include <limits>
 
 #include "codegen/llvm/coefficients.h"
@@ -12,7 +12,7 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kNotANumber = std::numeric_limits<double>::quiet_NaN();
 }  // namespace
 
-// Both are exact (Knuth's sum, Dekker's product) where nothing overflows.
+// Both are exact (Knuth's sum, Dekker's product) unless they overflow.
 Math::Double2 Math::sum(Num a, Num b) {
   Num s = a + b;
   Num b_part = s - a;
@@ -63,8 +63,8 @@ Math::Double2 Math::precise_log(Num x) {
   return sum(second.high, low);
 }
 
-// |x|^y = e^(y log |x|), then the sign and IEEE 754's special cases. Where the result is rounded to
-// f32 afterwards, a plain f64 logarithm is precise enough.
+// x|^y = e^(y log |x|), then the sign and IEEE 754's special cases. If the result is rounded to f32
+// afterwards, a plain f64 logarithm is precise enough.
 Num Math::pow(Num x, Num y, bool precise) {
   Num a = absolute(x);
   Num value = a;
@@ -85,14 +85,14 @@ Num Math::pow(Num x, Num y, bool precise) {
   Num half = y * 0.5;
   Num odd = integral & (absolute(y) < 0x1p53) & !(round(loop::UnaryOp::kTrunc, half) == half);
   Num negative = {x.b, x.b->CreateICmpSLT(x.int_bits().v, x.int_bits().i(0).v)};
-  value = pick(a == 1.0, 1.0, value);  // also to an infinite power
+  value = pick(a == 1.0, 1.0, value);  // also for an infinite exponent
   value = pick(negative & odd, -value, value);
   value = pick((x < 0.0) & (a < kInfinity) & !integral, kNotANumber, value);
   value = pick(is_nan(x) | is_nan(y), kNotANumber, value);
   return pick((y == 0.0) | (x == 1.0), 1.0, value);
 }
 
-// Exact, by long division on the mantissas, 11 bits of the quotient at a time.
+// Exact: long division on the mantissas, 11 bits of the quotient at a time.
 Num Math::remainder(Num x, Num y) {
   Builder& b = *x.b;
   llvm::Function* function = b.GetInsertBlock()->getParent();
@@ -137,7 +137,7 @@ Num Math::remainder(Num x, Num y) {
   left->addIncoming(b.CreateSub(left, step), more);
   b.CreateBr(loop);
 
-  // rest 2^(y_exponent - 1075): as two exact factors, the result being representable.
+  // rest 2^(y_exponent - 1075), as two exact factors, since the result is representable.
   b.SetInsertPoint(end);
   Num magnitude = {&b, b.CreateUIToFP(rest, b.getDoubleTy())};
   Num up = {&b, b.CreateICmpSGT(y_exponent.v, b.getInt64(1075))};
@@ -156,7 +156,7 @@ Num Math::remainder(Num x, Num y) {
   return {&b, result};
 }
 
-// By squaring.
+// By repeated squaring.
 Num Math::integer_power(Num base, Num exponent, bool is_signed) {
   return call(is_signed ? "power.s" : "power.u", false, {base, exponent}, [&](auto& p) {
     Num x = p[0], n = p[1];

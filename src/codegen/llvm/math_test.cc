@@ -1,6 +1,6 @@
-// The error bounds of README.md's table, in units in the last place of the exact result, over dense
+// The error bounds in README.md's table, in units in the last place of the exact result, over dense
 // sweeps of the arguments: every exponent, both signs, denormals, infinities and NaN. The reference
-// is long double's 64-bit mantissa.
+// is long double, with a 64-bit mantissa.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -12,7 +12,7 @@
 namespace tenon::codegen {
 namespace {
 
-using namespace loop;  // NOLINT: the vocabulary of the kernels below
+using namespace loop;  // NOLINT: for the kernels below
 
 struct Bound {
   const char* name;
@@ -91,7 +91,7 @@ double value_of(uint64_t bits) {
   }
 }
 
-// `count` arguments spread over all bit patterns, and as many over [-20, 20].
+// `count` arguments spread over all bit patterns, and as many in [-20, 20].
 template <class T>
 Tensor sweep(int64_t count, uint64_t seed) {
   Tensor x = Tensor::empty({count * 2 + 16}, sizeof(T) == 4 ? f32 : f64);
@@ -111,7 +111,7 @@ Tensor sweep(int64_t count, uint64_t seed) {
   return x;
 }
 
-// The distance from the exact result in units of the last place that T has there.
+// The distance from the exact result in units of T's last place there.
 template <class T>
 double units_off(T found, long double exact) {
   if (std::isnan(exact)) return std::isnan(found) ? 0 : INFINITY;
@@ -179,7 +179,7 @@ void check_binary(const char* cpu) {
     kernels.push_back(
         map_kernel(b.name, t, 8, 2, [&](auto& x) { return binary(b.op, x[0], x[1]); }));
   OpenedKernels opened(compile_kernels(kernels, parse_target(cpu)));
-  // All pairs of special values among random pairs, half of moderate size.
+  // All pairs of special values among random pairs, half of which have moderate size.
   Tensor x = sweep<T>(50000, 6), y = sweep<T>(50000, 7);
   std::mt19937_64 rng(8);
   for (int64_t i = 0; i < x.count(); ++i)
@@ -189,7 +189,7 @@ void check_binary(const char* cpu) {
     x.data_as<T>()[i] = x.data_as<T>()[x.count() - 16 + i / 16];
     y.data_as<T>()[i] = sweep<T>(1, 1).template data_as<T>()[2 + i % 16];
   }
-  for (int64_t i = 256; i < 40000; i += 2) {  // powers near 1 and whole exponents
+  for (int64_t i = 256; i < 40000; i += 2) {  // bases near 1 and integral exponents
     x.data_as<T>()[i] = static_cast<T>(0.5 + static_cast<double>(rng() % 100000) / 50000);
     y.data_as<T>()[i] = static_cast<T>(static_cast<double>(rng() % 2000) - 1000);
   }

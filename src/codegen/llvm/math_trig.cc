@@ -22,8 +22,8 @@ Num finite_or_nan(Num x, Num result) {
 
 }  // namespace
 
-// x = quadrant * pi/2 + r. Below 2^26 by subtracting the quadrant's multiples of the parts of pi/2,
-// which are exact products (Cody and Waite); above by Payne and Hanek's multiplication.
+// x = quadrant * pi/2 + r. Below 2^26, subtracts the quadrant's multiples of the parts of pi/2,
+// which are exact products (Cody and Waite); above that, uses Payne and Hanek's multiplication.
 Math::Reduced Math::reduce(Num x) {
   Builder& b = *x.b;
   Num shifted = mad(x, kTwoOverPiNear, x.f(kMagic));
@@ -166,7 +166,7 @@ Num Math::sine(const Reduced& a) {
   return a.r + tail;
 }
 
-// 1 - r^2/2 is rounded; what that lost is put back.
+// 1 - r^2/2 is rounded; the rounding error is added back.
 Num Math::cosine(const Reduced& a) {
   Num z = a.r * a.r;
   Num half = z * 0.5;
@@ -203,7 +203,7 @@ Num Math::atan(Num x) {
 
 Num Math::atan2(Num y, Num x) {
   Num a = absolute(y), d = absolute(x);
-  // Out of reach of overflow and denormal quotients.
+  // Scales to avoid overflow and denormal quotients.
   Num larger = pick(a > d, a, d);
   Num scale = pick(larger > 0x1p900, a.f(0x1p-200), pick(larger < 0x1p-900, a.f(0x1p200), 1.0));
   Num both_infinite = (a == kInfinity) & (d == kInfinity);

@@ -5,8 +5,7 @@
 
 namespace tenon::codegen {
 
-// ---- where
-// ---------------------------------------------------------------------------------------
+// ---- addresses
 
 MemoryWriter::Address MemoryWriter::address(
     const loop::Buffer& buffer, llvm::ArrayRef<std::optional<int64_t>> strides,
@@ -15,7 +14,7 @@ MemoryWriter::Address MemoryWriter::address(
   const size_t count = strides.size();
   TENON_ASSERT(count == rank || count == 1, "kernel '", f_.kernel.name, "' reads buffer '",
                buffer.name, "' of rank ", rank, " with ", count, " indices");
-  // How far apart the elements of an axis are.
+  // The distance between the elements of an axis.
   std::vector<llvm::Value*> scales(count, b_.getInt64(1));
   for (size_t k = count; k-- > 1;)
     scales[k - 1] = f_.entry.CreateMul(scales[k], f_.dim(buffer.shape[k]), "", true, true);
@@ -31,7 +30,7 @@ MemoryWriter::Address MemoryWriter::address(
     }
   }
   llvm::Value* offset = nullptr;
-  const bool fits = f_.kernel.in_bounds;  // elsewhere, lanes that don't run may overflow
+  const bool fits = f_.kernel.in_bounds;  // otherwise, inactive lanes may overflow
   for (size_t k = 0; k < count; ++k) {
     llvm::Value* position = index(k, !stride);
     llvm::Value* scale = stride ? scales[k] : f_.all_lanes(scales[k]);
@@ -44,7 +43,7 @@ MemoryWriter::Address MemoryWriter::address(
 
 llvm::Value* MemoryWriter::extent(const loop::Buffer& buffer, int32_t axis) {
   if (axis >= 0) return f_.dim(buffer.shape[static_cast<size_t>(axis)]);
-  // The kernel has the buffer, so the product doesn't overflow.
+  // The buffer exists, so the product doesn't overflow.
   llvm::Value* count = f_.entry.getInt64(1);
   for (const Dim& d : buffer.shape) count = f_.entry.CreateMul(count, f_.dim(d));
   return count;
@@ -58,7 +57,7 @@ void MemoryWriter::require_inside(Value index, llvm::Value* extent, const loop::
              vm::KernelError::OutsideBuffer, found, extent, argument_of(buffer), axis);
 }
 
-// The place of a buffer among the kernel's arguments; -1 of scratch.
+// The index of a buffer among the kernel's arguments; -1 for scratch.
 int32_t MemoryWriter::argument_of(const loop::Buffer& buffer) const {
   int32_t argument = 0;
   for (const auto* list : {&f_.kernel.inputs, &f_.kernel.outputs}) {
@@ -78,7 +77,7 @@ MemoryWriter::Elements MemoryWriter::elements(const loop::Buffer& buffer) const 
           llvm::Align(static_cast<uint64_t>(buffer.dtype.bytes()))};
 }
 
-// Scratch of the lanes is laid out as [element][lane].
+// Per-lane scratch is laid out as [element][lane].
 MemoryWriter::Address MemoryWriter::of_lanes(const loop::Buffer& buffer, Address at) {
   const unsigned lanes = facts_.lanes_of(buffer);
   if (lanes == 1 || !f_.in_lanes()) return at;
@@ -87,7 +86,7 @@ MemoryWriter::Address MemoryWriter::of_lanes(const loop::Buffer& buffer, Address
   return {b_.CreateAdd(b_.CreateMul(at.offset, f_.all_lanes(b_.getInt64(lanes))), lane), {}};
 }
 
-// The offset in one lane, of a known stride.
+// The offset in one lane, for a known stride.
 llvm::Value* MemoryWriter::nth_lane(const Address& at, unsigned lane) {
   return b_.CreateAdd(at.offset, b_.getInt64(static_cast<uint64_t>(*at.stride * lane)), "", false,
                       true);
@@ -106,14 +105,13 @@ llvm::Value* MemoryWriter::element(const Elements& e, llvm::Value* offset) {
   return b_.CreateInBoundsGEP(e.type, e.data, offset);
 }
 
-// The address of lane 0, which may lie anywhere if that lane doesn't run.
+// The address of lane 0, which may be outside the buffer if that lane is inactive.
 llvm::Value* MemoryWriter::first_of_row(const Elements& e, llvm::Value* offset) {
   if (f_.lanes.mask != nullptr && !f_.kernel.in_bounds) return b_.CreateGEP(e.type, e.data, offset);
   return element(e, offset);
 }
 
 // ---- loads
-// ---------------------------------------------------------------------------------------
 
 Value MemoryWriter::load(const loop::Buffer& buffer, Address at) {
   const Elements e = elements(buffer);
@@ -138,7 +136,7 @@ llvm::Value* MemoryWriter::load_lanes(const Elements& e, const Address& at) {
         e.buffer);
   }
   if (at.stride && mask == nullptr) {
-    // Scalar loads cost what a gather does and need no addresses in vectors.
+    // Scalar loads cost as much as a gather and need no vectors of addresses.
     llvm::Value* result = llvm::PoisonValue::get(vector);
     for (unsigned lane = 0; lane < f_.lanes.width; ++lane)
       result = b_.CreateInsertElement(result, load_one(e, nth_lane(at, lane)), lane);
@@ -150,15 +148,14 @@ llvm::Value* MemoryWriter::load_lanes(const Elements& e, const Address& at) {
       e.buffer);
 }
 
-// Scratch that nothing was written to has no fixed value: a value computed from it could be one
-// where it is checked and another where it is used, so in checked kernels it is frozen.
+// Uninitialised scratch has no fixed value: a value computed from it could differ between its check
+// and its use, so it is frozen in checked kernels.
 llvm::Value* MemoryWriter::read(llvm::Instruction* load, const loop::Buffer& buffer) {
   alias_.annotate(load, buffer);
   return f_.kernel.in_bounds ? load : b_.CreateFreeze(load);
 }
 
 // ---- stores
-// --------------------------------------------------------------------------------------
 
 void MemoryWriter::store(const loop::Buffer& buffer, Address at, Value value) {
   const Elements e = elements(buffer);

@@ -1,5 +1,5 @@
-// Where an element is, and how it is read and written: by one lane or by all lanes of a vector loop
-// at once. Private to this folder: it shows LLVM types.
+// The addresses of elements, and how elements are read and written, by one lane or by all lanes of
+// a vector loop. Private to this folder: it exposes LLVM types.
 #pragma once
 
 #include <optional>
@@ -16,20 +16,20 @@ class MemoryWriter {
   MemoryWriter(FunctionWriter& f, const Facts& facts, const AliasScopes& alias)
       : f_(f), b_(f.b), facts_(facts), alias_(alias) {}
 
-  // Where an access lands, in elements from the buffer's first.
+  // The position of an access, in elements from the buffer's first.
   struct Address {
-    llvm::Value* offset = nullptr;  // of lane 0 when `stride` is known; else one per lane
-    std::optional<int64_t> stride;  // from lane to lane
+    llvm::Value* offset = nullptr;  // of lane 0 if `stride` is known; otherwise one per lane
+    std::optional<int64_t> stride;  // between adjacent lanes
   };
-  // The address at indices whose strides from lane to lane are `strides`: one index per dimension,
-  // or one alone, counting elements in row-major order. `index(k, per_lane)` emits index k: as a
-  // vector if `per_lane`, else as a scalar, the value in lane 0.
+  // The address at indices whose strides between lanes are `strides`: one index per dimension, or a
+  // single index that counts elements in row-major order. `index(k, per_lane)` emits index k: as a
+  // vector if `per_lane`, otherwise as a scalar, the value in lane 0.
   Address address(const loop::Buffer& buffer, llvm::ArrayRef<std::optional<int64_t>> strides,
                   llvm::function_ref<llvm::Value*(size_t k, bool per_lane)> index);
 
-  // The size of an axis; of axis -1, the number of elements.
+  // The size of an axis or, for axis -1, the number of elements.
   llvm::Value* extent(const loop::Buffer& buffer, int32_t axis);
-  // Stops the kernel unless 0 <= index < extent, in the lanes that run.
+  // Stops the kernel unless 0 <= index < extent in the active lanes.
   void require_inside(Value index, llvm::Value* extent, const loop::Buffer& buffer, int32_t axis);
 
   Value load(const loop::Buffer& buffer, Address at);
@@ -39,7 +39,7 @@ class MemoryWriter {
  private:
   struct Elements {
     const loop::Buffer& buffer;
-    llvm::Type* type;  // of one, in memory
+    llvm::Type* type;  // of an element in memory
     llvm::Value* data;
     llvm::Align alignment;
   };

@@ -9,7 +9,7 @@ namespace tenon::codegen {
 
 namespace {
 
-constexpr int kMaxDepth = 2000;  // of nested expressions: what the native stack can take
+constexpr int kMaxDepth = 2000;  // of nested expressions, bounded by the native stack
 
 }  // namespace
 
@@ -20,7 +20,7 @@ void check_nesting(const loop::Kernel& kernel) {
     loop::post_order(
         root,
         [&](const loop::ExprRef& e) {
-          int depth = depths[e.get()];  // of a variable, that of the value which `let` gave it
+          int depth = depths[e.get()];  // for a variable, the depth of its `let` value
           loop::for_operands(
               *e, [&](const loop::ExprRef& a) { depth = std::max(depth, depths.at(a.get())); });
           depths[e.get()] = depth + 1;

@@ -1,7 +1,8 @@
-// Arithmetic on LLVM values with C++ operators, so that the functions in math*.cc read as formulas.
+// Arithmetic on LLVM values with C++ operators, so that the functions in math*.cc read like
+// formulas.
 //
 // A Num is a scalar or a vector of floats, integers or booleans; a constant takes the type of the
-// other operand. Private to this folder: it shows LLVM types.
+// other operand. Private to this folder: it exposes LLVM types.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +24,7 @@ struct Num {
   // Constants of this type.
   Num f(double c) const { return with(llvm::ConstantFP::get(type(), c)); }
   Num i(uint64_t c) const { return with(llvm::ConstantInt::get(type(), c)); }
-  // This shape (lanes) with another element.
+  // This shape (lanes) with another element type.
   llvm::Type* shape_of(llvm::Type* element) const {
     auto* vector = llvm::dyn_cast<llvm::VectorType>(type());
     return vector ? llvm::VectorType::get(element, vector->getElementCount()) : element;
@@ -82,7 +83,7 @@ inline Num operator/(double c, Num a) {
   return a.f(c) / a;
 }
 
-// Ordered comparisons: false when an operand is NaN.
+// Ordered comparisons: false if an operand is NaN.
 inline Num operator<(Num a, Num c) {
   return a.with(a.b->CreateFCmpOLT(a.v, c.v));
 }
@@ -111,7 +112,7 @@ inline Num is_nan(Num a) {
   return a.with(a.b->CreateFCmpUNO(a.v, a.v));
 }
 
-// On integers and booleans.
+// For integers and booleans.
 inline Num operator&(Num a, Num c) {
   return a.with(a.b->CreateAnd(a.v, c.v));
 }
@@ -190,7 +191,7 @@ inline Num copy_sign(Num magnitude, Num sign) {
   return magnitude.with(
       magnitude.b->CreateBinaryIntrinsic(llvm::Intrinsic::copysign, magnitude.v, sign.v));
 }
-// a * c + d, rounded once where that is fast, else twice.
+// a * c + d, rounded once if that is fast, otherwise twice.
 inline Num mad(Num a, Num c, Num d) {
   return a.with(a.b->CreateIntrinsic(llvm::Intrinsic::fmuladd, {a.type()}, {a.v, c.v, d.v}));
 }

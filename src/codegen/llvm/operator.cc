@@ -13,7 +13,7 @@ using loop::UnaryOp;
 
 namespace {
 
-// The constant that `v` is, or that all its lanes are.
+// The constant that `v` is, or that all its lanes are; null if there is none.
 llvm::ConstantFP* splat_constant(llvm::Value* v) {
   auto* c = llvm::dyn_cast<llvm::Constant>(v);
   if (c != nullptr && c->getType()->isVectorTy()) c = c->getSplatValue();
@@ -143,7 +143,7 @@ llvm::Value* OperatorWriter::float_binary(const loop::Binary& e, llvm::Value* a,
       return rounded(b_.CreateFDiv(a, b), t);
     case BinaryOp::kFloorDiv:
       return rounded(f_.m.math.round(UnaryOp::kFloor, x / y).v, t);
-    // The hardware's minimum gives its second operand where one is NaN: a number first.
+    // The hardware's minimum returns its second operand if one is NaN: replace NaN first.
     case BinaryOp::kMin:
     case BinaryOp::kMax: {
       auto better = [&](Num p, Num q) { return e.op == BinaryOp::kMin ? p < q : p > q; };
@@ -156,7 +156,7 @@ llvm::Value* OperatorWriter::float_binary(const loop::Binary& e, llvm::Value* a,
         if (exponent->isExactlyValue(2.0)) return rounded((x * x).v, t);
         if (exponent->isExactlyValue(3.0)) return rounded((x * x * x).v, t);
         if (exponent->isExactlyValue(-1.0)) return rounded((1.0 / x).v, t);
-        // A power of -0 is 0, and one of -infinity is infinite, unlike roots.
+        // A power of -0 is 0, and a power of -infinity is infinite, unlike roots.
         if (exponent->isExactlyValue(0.5)) {
           const double infinity = std::numeric_limits<double>::infinity();
           return rounded(pick(x == -infinity, infinity, square_root(x + 0.0)).v, t);
@@ -258,7 +258,7 @@ llvm::Value* OperatorWriter::integer_division(const loop::Binary& e, llvm::Value
     if (remainder) return (x & (known->getZExtValue() - 1)).v;
     return ashr(x, known->getValue().logBase2()).v;
   }
-  // The one quotient that overflows is that by -1, which is a negation.
+  // The only quotient that overflows is by -1, which is a negation.
   Num minus_one = same(y, ~uint64_t{0});
   Num divisor = known != nullptr && !known->isMinusOne() ? y : pick(minus_one, y.i(1), y);
   Num quotient = {&b_, b_.CreateSDiv(x.v, divisor.v)};

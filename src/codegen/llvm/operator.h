@@ -1,6 +1,6 @@
 // The operators of scalar expressions on evaluated operands: arithmetic, comparisons, conversions
-// and literals. docs/semantics.md says what each computes. Private to this folder: it shows LLVM
-// types.
+// and literals. docs/semantics.md defines what each computes. Private to this folder: it exposes
+// LLVM types.
 #pragma once
 
 #include "codegen/llvm/facts.h"
@@ -15,7 +15,7 @@ class OperatorWriter {
   Value literal(const loop::Literal& e);
   Value unary(const loop::Unary& e, Value a);
   Value binary(const loop::Binary& e, Value a, Value b);
-  // Of two scalars, or of two vectors, of integers or booleans.
+  // For two scalars, or two vectors, of integers or booleans.
   llvm::Value* integer_binary(const loop::Binary& e, llvm::Value* a, llvm::Value* b);
   llvm::Value* convert(llvm::Value* v, DataType from, DataType to);
 
@@ -23,7 +23,7 @@ class OperatorWriter {
   llvm::Value* integer_division(const loop::Binary& e, llvm::Value* a, llvm::Value* b);
   llvm::Value* float_binary(const loop::Binary& e, llvm::Value* a, llvm::Value* b);
   llvm::Value* rounded(llvm::Value* v, DataType t);
-  // Applies a function of scalars to the operands, which are scalars or vectors, lane by lane.
+  // Applies a function on scalars to the operands (scalars or vectors), lane by lane.
   llvm::Value* per_lane(llvm::ArrayRef<llvm::Value*> operands,
                         const std::function<llvm::Value*(llvm::ArrayRef<llvm::Value*>)>& f);
 

@@ -55,7 +55,7 @@ void OutputPipe::finish() {
   reader_.join();
 }
 
-// To the end in any case, since a writer would wait for a reader that stopped.
+// Reads to the end in any case: otherwise a writer would wait for a reader that stopped.
 void OutputPipe::read_all() noexcept {
   uint8_t buffer[1 << 16];
   for (;;) {

@@ -1,4 +1,4 @@
-// A path that takes what is written to it into memory: the linker's output, without a file. The
+// A path whose written content is collected in memory: the linker's output, without a file. The
 // linker builds its output in memory before it opens a path that isn't a regular file.
 #pragma once
 
@@ -12,15 +12,15 @@ namespace tenon::codegen {
 
 class OutputPipe {
  public:
-  // A Runtime error when the system gives no pipe or no thread.
+  // A Runtime error if the system provides no pipe or no thread.
   OutputPipe();
   OutputPipe(const OutputPipe&) = delete;
   OutputPipe& operator=(const OutputPipe&) = delete;
   ~OutputPipe();
 
-  // To be opened for writing, in this process, until `take`.
+  // To be opened for writing, in this process, before `take`.
   std::string path() const;
-  // All that was written, once whoever opened the path has closed it.
+  // Everything that was written, once the writer has closed the path.
   std::vector<uint8_t> take();
 
  private:

@@ -1,10 +1,9 @@
-// Parallel loops. Each becomes a function of its own, a task, which runs a range of the turns:
+// Parallel loops. Each becomes a function of its own, a task, which runs a range of iterations:
 //
-//   i32 task(context*, i64 first, i64 end)     turns [first, end), counted from 0
+//   i32 task(context*, i64 first, i64 end)     iterations [first, end), counted from 0
 //
-// Tasks read what they use of their surroundings from the context, which lies on the caller's
-// stack: an 8-byte slot each for the runtime, the loop's begin, and the buffers, symbols and
-// variables in scope.
+// Tasks read the values that they use from the context, which is on the caller's stack: an 8-byte
+// slot each for the runtime, the loop's begin, and the buffers, symbols and variables in scope.
 #include "codegen/llvm/statement.h"
 #include "codegen/llvm/work.h"
 #include "support/error.h"
@@ -15,11 +14,11 @@ using loop::StmtKind;
 
 namespace {
 
-// What one thread takes at once: much less than kWorthThreads, so that threads end together.
+// Work that a thread takes at once: much less than kWorthThreads, so that threads end together.
 constexpr int64_t kWorkPerChunk = 1 << 12;
 
-// Replaces each value of the caller by that of the task, which is a constant or read from its
-// context. Returns the context.
+// Replaces each value of the caller by the task's, which is a constant or read from its context.
+// Returns the context.
 llvm::Value* pass(FunctionWriter& f, FunctionWriter* task, llvm::Value* task_context,
                   const std::vector<llvm::Value**>& values) {
   llvm::AllocaInst* context = f.stack_slot(f.m.i64, values.size(), 8);
@@ -33,8 +32,8 @@ llvm::Value* pass(FunctionWriter& f, FunctionWriter* task, llvm::Value* task_con
   return context;
 }
 
-// Runs all turns here if they are few or cheap, else shares them between the runtime's threads.
-// Returns the code of the failure that stopped them, or 0.
+// Runs all iterations here if they are few or cheap, otherwise distributes them over the runtime's
+// threads. Returns the code of the failure that stopped them, or 0.
 llvm::Value* run_task(FunctionWriter& f, llvm::Function* task, llvm::Value* context,
                       llvm::Value* extent, llvm::Value* work_per_turn) {
   Builder& b = f.b;
@@ -64,7 +63,7 @@ llvm::Value* run_task(FunctionWriter& f, llvm::Function* task, llvm::Value* cont
 
 }  // namespace
 
-// All values of an environment, in an order that doesn't depend on the addresses of nodes.
+// All values of an environment, in an order that doesn't depend on nodes' addresses.
 std::vector<llvm::Value**> StatementWriter::values_of(Env& env) const {
   std::vector<llvm::Value**> values = {&env.runtime};
   auto add_buffer = [&](const loop::Buffer* buffer) {

@@ -1,5 +1,5 @@
-// `refuse`: says what is wrong with the arguments of a kernel. It runs once an entry has found that
-// something is, and is one function for all entries of a kernel object.
+// `refuse`: finds what is wrong with a kernel's arguments, after an entry has detected a problem.
+// One function for all entries of a kernel object.
 #include "codegen/llvm/entry_layout.h"
 #include "codegen/llvm/lower.h"
 #include "object/tensor.h"
@@ -43,7 +43,7 @@ class RefuseWriter {
         V told = element(record(t), b_.CreateAdd(axis, number(kTensorWords)));
         V computed = b_.CreateICmpSLT(told, zero());
         V there = b_.CreateGEP(m_.i64, f_->getArg(5), b_.CreateNot(told));
-        // Without computed sizes the address isn't read: a constant stands in.
+        // If sizes weren't computed, the address isn't read: a constant is used instead.
         V usable = b_.CreateAnd(computed, b_.CreateIsNotNull(f_->getArg(5)));
         V wanted = b_.CreateLoad(m_.i64, b_.CreateSelect(usable, there, record(t)));
         V size = element(shape, axis);
@@ -62,7 +62,7 @@ class RefuseWriter {
     for_each(inputs, tensors, [&](V output) {
       for_each(zero(), tensors, [&](V other) { overlap(output, other); });
     });
-    // Nothing: then an entry and this function disagree, and the call is refused all the same.
+    // Nothing found: the entry and this function disagree, but the call is refused all the same.
     b_.CreateRet(raise(KernelError::NotCompact, minus_one(), minus_one(), zero(), zero()));
   }
 
@@ -160,7 +160,8 @@ class RefuseWriter {
     };
     raise_if(b_.CreateAnd(is_output, has(LayoutWord::kReadOnly)), KernelError::NotWritable, t,
              minus_one(), zero(), zero());
-    // Which axis isn't compact: the last one whose stride isn't the product of the sizes after it.
+    // The axis that isn't compact: the last one whose stride isn't the product of the sizes after
+    // it.
     V strides = m_.field(b_, m_.pointer, tensor, kStrides);
     V shape = m_.field(b_, m_.pointer, tensor, kShape);
     V strided = b_.CreateAnd(b_.CreateNot(has(LayoutWord::kCompact)), b_.CreateIsNotNull(strides));

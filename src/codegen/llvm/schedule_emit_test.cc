@@ -1,4 +1,4 @@
-// Schedules and code together: random computes, compiled, against the evaluator.
+// Schedules and code generation together: random computes, compiled, compared with the evaluator.
 #include <gtest/gtest.h>
 
 #include "codegen/llvm/jit_testing.h"
@@ -11,7 +11,7 @@ namespace {
 
 using namespace loop;
 
-// relu(x[rows, depth] * w[depth, panels * width] + 1), where w lies in panels.
+// relu(x[rows, depth] * w[depth, panels * width] + 1), with w in panels.
 ComputeRef packed_product(const Dim& rows, const Dim& depth, int64_t panels, int64_t width) {
   auto x = buffer("x", f32, {rows, depth}), w = buffer("w", f32, {panels, depth, width});
   auto p = buffer("p", f32, {rows, panels * width}), y = buffer("y", f32, {rows, panels * width});
@@ -53,7 +53,7 @@ TEST(ScheduleEmit, PanelsOfAPackedOperandAreReadWhereTheyLie) {
             OpenedKernels opened(compile_kernels({kernel}, target));
             ASSERT_EQ(opened.call("product", {x, w, y}), 0);
             expect_close(y, evaluate(*c, {x, w}, {{"n", rows}, {"k", depth}})[0], 1e-4);
-            // Nothing is packed again where a panel is as wide as a tile.
+            // Nothing is repacked if a panel is as wide as a tile.
             const bool wide = rows > 1 && width % lanes == 0;
             if (wide) {
               EXPECT_EQ(to_text(*kernel).find("b_pack"), std::string::npos);
@@ -106,8 +106,8 @@ TEST(ScheduleEmit, RandomComputesOnTheBaseline) {
   compare(100, 150, baseline_target());
 }
 
-// A map is cut into parts whose sizes are computed in the loop; what they come to decides, in
-// vectors of two elements too.
+// A map's parts have sizes computed in the loop, and their values decide whether it is shared; also
+// in vectors of two elements.
 TEST(ScheduleEmit, AMapIsSharedWhereItsWorkIsWorthIt) {
   const Dim n = Dim::symbol("n");
   for (const Dim& rows : {n, Dim(300)}) {

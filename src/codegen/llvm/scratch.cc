@@ -10,14 +10,14 @@ namespace tenon::codegen {
 namespace {
 
 constexpr int64_t kStackPerBuffer = 16 << 10, kStackPerFunction = 48 << 10;
-// Clearing is inlined, as a kernel object imports no memset.
+// Clearing is inlined, since a kernel object can't import memset.
 constexpr int64_t kClearedPerBuffer = 2 << 10;
 constexpr int64_t kAlignment = 64;
 
 using Buffers = std::vector<const loop::Buffer*>;
 using Addresses = std::unordered_map<const loop::Buffer*, llvm::Value*>;
 
-// Each once, in the order of their statements.
+// Without duplicates, in statement order.
 Buffers allocated(const loop::StmtRef& body) {
   Buffers buffers;
   std::unordered_set<const loop::Buffer*> seen;
@@ -38,7 +38,7 @@ Buffers allocated(const loop::StmtRef& body) {
   return buffers;
 }
 
-// The bytes of a buffer that may lie on the stack.
+// The size of a buffer in bytes if it may be on the stack.
 std::optional<int64_t> small_size(const loop::Buffer& buffer, unsigned lanes) {
   int64_t bytes = buffer.dtype.bytes() * lanes;
   for (const Dim& d : buffer.shape) {
@@ -51,7 +51,7 @@ std::optional<int64_t> small_size(const loop::Buffer& buffer, unsigned lanes) {
   return bytes;
 }
 
-// Computes how much workspace buffers take together and asks the runtime for it.
+// Computes the total workspace of buffers and requests it from the runtime.
 class Workspace {
  public:
   Workspace(FunctionWriter& f, const Facts& facts)
@@ -84,7 +84,7 @@ class Workspace {
       (*addresses)[buffers[i]] = r_.CreateGEP(m.i8, workspace, offsets[i]);
     r_.CreateCondBr(r_.CreateIsNull(workspace), refused, f_.start, m.unlikely());
     r_.SetInsertPoint(refused);
-    r_.CreateRet(r_.getInt32(static_cast<uint32_t>(-1)));  // the runtime has the error
+    r_.CreateRet(r_.getInt32(static_cast<uint32_t>(-1)));  // the runtime has set the error
     f_.use_workspace(first, workspace);
   }
 
@@ -114,7 +114,7 @@ class Workspace {
   FunctionWriter& f_;
   const Facts& facts_;
   Builder r_;
-  llvm::Value* overflow_ = nullptr;  // an i1: some size so far doesn't fit
+  llvm::Value* overflow_ = nullptr;  // an i1: whether some size so far overflows
 };
 
 }  // namespace

@@ -40,7 +40,7 @@ std::vector<Dim> kernel_dims(const loop::Kernel& kernel) {
     }
     for (const loop::ExprRef& e : loop::direct_exprs(*s)) loop::post_order(e, visit, &seen);
   });
-  // Each once; atoms can't overflow.
+  // Without duplicates; atoms can't overflow.
   std::vector<Dim> unique;
   for (const Dim& d : dims) {
     if (d.kind() == DimKind::kConst || d.kind() == DimKind::kSymbol) continue;

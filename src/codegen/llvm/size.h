@@ -1,4 +1,4 @@
-// Sizes as LLVM values: which of them a kernel has, and the code that computes one.
+// Sizes as LLVM values: the sizes that a kernel has, and the code that computes them.
 #pragma once
 
 #include <functional>
@@ -12,15 +12,15 @@
 
 namespace tenon::codegen {
 
-// The integer parameters of a kernel's body: the symbols that its parameters' shapes bind, in the
-// order of first appearance, then its integers.
+// The integer parameters of a kernel's body: the symbols that its parameters' shapes bind, in order
+// of first appearance, then its integers.
 std::vector<std::string> kernel_symbols(const loop::Kernel& kernel);
-// Every size that the kernel's body computes, each once.
+// Every size that the kernel's body computes, without duplicates.
 std::vector<Dim> kernel_dims(const loop::Kernel& kernel);
 
 // Emits sizes. With `on_failure`, a result that overflows, a division by 0 or a broadcast of
-// unequal sizes branches to the block that it returns; without, arithmetic wraps and a division by
-// 0 gives 0.
+// incompatible sizes branches to the block that it returns; without it, arithmetic wraps and
+// division by 0 gives 0.
 class DimWriter {
  public:
   using OnFailure = std::function<llvm::BasicBlock*(vm::KernelError code, llvm::Value* found,

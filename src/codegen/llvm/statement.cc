@@ -13,9 +13,9 @@ using loop::StmtKind;
 namespace {
 
 constexpr size_t kMaxNesting = 500;   // of statements
-constexpr int64_t kMaxCopies = 4096;  // of a statement, by unrolled loops around it
+constexpr int64_t kMaxCopies = 4096;  // of a statement, made by enclosing unrolled loops
 
-// Has LLVM neither vectorise nor unroll the loop that `back` closes.
+// Keeps LLVM from vectorising or unrolling the loop that `back` closes.
 void leave_loop_alone(llvm::BranchInst* back) {
   llvm::LLVMContext& context = back->getContext();
   auto* disable_vectors = llvm::MDNode::get(
@@ -131,10 +131,9 @@ void StatementWriter::if_statement(const loop::If& s) {
 }
 
 // ---- loops
-// ---------------------------------------------------------------------------------------
 
-// Which loops stand in which is checked before (loop::check): parallel ones in no other, and in
-// vector ones only unrolled ones.
+// loop::check has verified the nesting of loops: a parallel loop is outermost, and a vector loop
+// contains only unrolled ones.
 void StatementWriter::for_loop(const loop::For& loop) {
   facts_.define(loop);
   if (loop.loop == ForKind::kParallel) return parallel_loop(loop);
@@ -154,7 +153,8 @@ void StatementWriter::body(const loop::For& loop, Variable variable) {
 
 //   if (extent > 0) do { body } while (++i < begin + extent)
 //
-// In a kernel that isn't in bounds, begin + extent may overflow; counting `extent` turns can't.
+// In a kernel that isn't in bounds, begin + extent may overflow; counting `extent` iterations
+// can't.
 void StatementWriter::turns(llvm::Value* begin, llvm::Value* extent, const loop::For& loop,
                             int64_t counted) {
   if (auto* known = llvm::dyn_cast<llvm::ConstantInt>(extent); known && known->isOne()) {

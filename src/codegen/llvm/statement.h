@@ -1,5 +1,5 @@
 // The statements of a function: loops, stores, choices, variables and storage; parallel loops are
-// in parallel.cc. Private to this folder: it shows LLVM types.
+// in parallel.cc. Private to this folder: it exposes LLVM types.
 #pragma once
 
 #include <unordered_map>
@@ -16,12 +16,13 @@ namespace tenon::codegen {
 
 class StatementWriter {
  public:
-  // Reserves the scratch of `body`, which is what will be written.
+  // Reserves the scratch of `body`, which must be the statement written afterwards.
   StatementWriter(FunctionWriter& f, Facts& facts, const AliasScopes& alias,
                   const loop::StmtRef& body);
 
   void statement(const loop::Stmt& s);
-  // A loop of any kind as one that counts `extent` turns from `begin`. It can be stopped.
+  // Writes a loop of any kind as one that counts `extent` iterations from `begin` and can be
+  // stopped.
   void count(llvm::Value* begin, llvm::Value* extent, const loop::For& loop);
 
  private:
@@ -53,7 +54,7 @@ class StatementWriter {
   WorkCount work_;
   std::unordered_map<const loop::Buffer*, llvm::Value*> scratch_;
   std::vector<const loop::Stmt*> enclosing_;
-  int64_t copies_ = 1;  // of what is being written, made by the unrolled loops around it
+  int64_t copies_ = 1;  // of the current statement, made by enclosing unrolled loops
 };
 
 }  // namespace tenon::codegen

@@ -36,7 +36,7 @@ Target x86(std::string_view cpu, std::string_view tune,
   t.cpu = cpu;
   t.tune = tune;
   for (std::string_view name : kKnownFeatures) {
-    // No kernel uses tile registers, and asking for them would cost a system call on load.
+    // Kernels don't use tile registers, and requesting them would cost a system call on load.
     if (name.substr(0, 4) == "amx-") continue;
     if (std::find(available.begin(), available.end(), name) != available.end())
       t.features.emplace_back(name);
@@ -57,7 +57,7 @@ Target aarch64(std::string_view cpu) {
                               std::string_view levels, std::string_view march) {
   throw Error(ErrorKind::Usage, cat("unknown ", architecture, " CPU '", text, "'"))
       .expected(cat(architecture == kHostArchitecture ? "native, " : "", levels,
-                    ", or a CPU by LLVM's name"))
+                    ", or LLVM's name of a CPU"))
       .help(cat("`llc -march=", march, " -mcpu=help` lists LLVM's names"));
 }
 

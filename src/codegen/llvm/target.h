@@ -1,8 +1,8 @@
-// What kernels are compiled for: an architecture and the CPU features that they may use.
+// The target of compiled kernels: an architecture and the CPU features that code may use.
 //
-// A feature that isn't listed is never used, so a kernel object needs exactly the features that its
-// table names (vm/executable/cpu_features.def) beyond the architecture's first version. `tune` only
-// picks instruction costs.
+// Code uses only the listed features, so a kernel object needs exactly the features that its table
+// names (vm/executable/cpu_features.def) beyond the architecture's first version. `tune` only
+// affects instruction costs.
 #pragma once
 
 #include <cstdint>
@@ -15,9 +15,9 @@
 namespace tenon::codegen {
 
 struct Target {
-  std::string architecture;  // "x86_64" or "aarch64"
-  std::string cpu;           // as --cpu takes it and messages print it: "znver4", "x86-64-v3"
-  std::string tune;          // LLVM's name of the CPU to tune for
+  std::string architecture;           // "x86_64" or "aarch64"
+  std::string cpu;                    // as in --cpu and in messages: "znver4", "x86-64-v3"
+  std::string tune;                   // LLVM's name of the CPU to tune for
   std::vector<std::string> features;  // LLVM's names, in the order of their numbers
   int64_t vector_bytes = 16;          // of one vector register
 
@@ -30,31 +30,31 @@ struct Target {
 // The machine that this process runs on.
 Target host_target();
 
-// A CPU of an architecture ("x86_64" or "aarch64"; the host's unless given): "native", where that
-// is the host's; a level ("x86-64", "x86-64-v2", "-v3", "-v4", "aarch64"); or a CPU by LLVM's name
-// ("znver4", "cortex-a76"). An Error (Usage) for any other text. Code for AArch64 uses the base
-// architecture; a CPU's name tunes it.
+// Parses a CPU of an architecture ("x86_64" or "aarch64"; by default the host's): "native", if that
+// is the host's; a level ("x86-64", "x86-64-v2", "-v3", "-v4", "aarch64"); or LLVM's name of a CPU
+// ("znver4", "cortex-a76"). A Usage error for any other text. Code for AArch64 uses the base
+// architecture; the CPU's name only tunes it.
 Target parse_target(std::string_view text, std::string_view architecture = {});
 
-// The architecture of a triple such as "aarch64-linux-gnu". An Error (Usage) for others than those
-// that code can be made for: x86_64 and aarch64, on Linux.
+// The architecture of a triple such as "aarch64-linux-gnu". A Usage error for unsupported triples:
+// only x86_64 and aarch64 on Linux are supported.
 std::string architecture_of(std::string_view triple);
 std::string_view host_architecture();
 
-// Orders targets of one architecture from the one that is fit for most machines up: by the number
+// Orders targets of one architecture, starting with those that run on most machines: by the number
 // of features, then by name.
 bool is_lower(const Target& a, const Target& b);
 
-// The CPU that code for another machine is made for where none is named: x86-64-v2 or aarch64.
+// The default CPU for code for another machine: x86-64-v2 or aarch64.
 Target base_target(std::string_view architecture);
 
-// What constants are folded with, the same on every machine of an architecture: its base
-// target. Its results don't depend on the machine that compiles, and any supported one runs it.
+// The target for folding constants: the architecture's base target. Results then don't depend on
+// the machine that compiles, and run on any supported machine.
 Target baseline_target();
 
 std::string llvm_version();  // "19.1.7"
 
-// "znver4 (avx2 fma ... )": what is stored in a file and shown to a person.
+// Text for files and people: "znver4 (avx2 fma ... )".
 std::string to_text(const Target& target);
 
 }  // namespace tenon::codegen

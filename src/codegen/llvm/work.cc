@@ -33,7 +33,7 @@ class WorkEstimate {
                                                         work_of(*loop.body));
         llvm::Value* most = b_.getInt64(kWorthThreads);
         llvm::Value* work = b_.CreateExtractValue(product, 0);
-        if (loop.loop == ForKind::kVector) {  // rounded up: narrow vectors are work too
+        if (loop.loop == ForKind::kVector) {  // rounded up, since narrow vectors are work too
           work = b_.CreateUDiv(b_.CreateAdd(work, b_.getInt64(kLanesOfWork - 1)),
                                b_.getInt64(kLanesOfWork));
         }
@@ -55,7 +55,8 @@ class WorkEstimate {
   }
 
  private:
-  // The value of an i64 in the first turn of every loop around it, as far as that is known before.
+  // The value of an i64 in the first iteration of every enclosing loop, or a guess if it isn't
+  // known.
   llvm::Value* size_or_guess(const loop::Expr& e) {
     switch (e.kind) {
       case ExprKind::kLiteral:
@@ -87,12 +88,12 @@ class WorkEstimate {
       default:
         break;
     }
-    return b_.getInt64(4);  // known only when the loop runs: most loops have a few turns
+    return b_.getInt64(4);  // known only when the loop runs: most loops have a few iterations
   }
 
   FunctionWriter& f_;
   Builder& b_;
-  std::unordered_map<const loop::Var*, llvm::Value*> guesses_;  // of variables in the loop
+  std::unordered_map<const loop::Var*, llvm::Value*> guesses_;  // of the loop's variables
 };
 
 }  // namespace

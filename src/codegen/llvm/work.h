@@ -1,5 +1,5 @@
-// How much work a loop is, estimated while the kernel runs, when the sizes are known. Private to
-// this folder: it shows LLVM types.
+// Estimates how much work a loop is, while the kernel runs, when the sizes are known. Private to
+// this folder: it exposes LLVM types.
 #pragma once
 
 #include <cstdint>

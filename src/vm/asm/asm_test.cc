@@ -116,25 +116,24 @@ TEST(Assembler, RegistersThatNoFrameHasReadBackAsWords) {
 
 TEST(Assembler, AnErrorPointsAtItsPlace) {
   EXPECT_EQ(error_of_text("func @f(n: i64) {\n  %1 = addd %0, 1\n}\n"),
-            "error: t.tna:2:8: no instruction is called 'addd'\n"
+            "error: t.tna:2:8: unknown instruction 'addd'\n"
             "  where       %1 = addd %0, 1\n"
             "                   ^");
 }
 
 TEST(Assembler, RefusesWhatItCannotEncode) {
   EXPECT_THAT(error_of_text("func @f() {\n ret %70000\n}"),
-              HasSubstr("no frame has this register"));
+              HasSubstr("the register's number is too large"));
   EXPECT_THAT(error_of_text("func @f() {\n ret 99999999999999999\n}"), HasSubstr("56 bits"));
   EXPECT_THAT(error_of_text("func @f() {\n goto nowhere\n}"), HasSubstr("no label 'nowhere'"));
   EXPECT_THAT(error_of_text("func @f() {\n ret 1, 2\n}"), HasSubstr("end of the line"));
   EXPECT_THAT(error_of_text("func @f() {\n %0 = ret 1\n}"), HasSubstr("'ret' has no result"));
   EXPECT_THAT(error_of_text("func @f() {\n add 1, 2\n}"), HasSubstr("'add' has a result"));
   EXPECT_THAT(error_of_text("func @f() {\n %0 = add 1\n}"), HasSubstr("'add' needs 'b'"));
-  EXPECT_THAT(error_of_text("func @f() {\n if #0, a\n}"), HasSubstr("can't take #0"));
-  EXPECT_THAT(error_of_text("func @f() {\n %0 = call @g\n}"),
-              HasSubstr("no function is called 'g'"));
+  EXPECT_THAT(error_of_text("func @f() {\n if #0, a\n}"), HasSubstr("doesn't accept #0"));
+  EXPECT_THAT(error_of_text("func @f() {\n %0 = call @g\n}"), HasSubstr("no function named 'g'"));
   EXPECT_THAT(error_of_text("func @f() {\n a:\n a:\n}"), HasSubstr("twice"));
-  EXPECT_THAT(error_of_text("func @f() {\n"), HasSubstr("has no end"));
+  EXPECT_THAT(error_of_text("func @f() {\n"), HasSubstr("isn't closed"));
   EXPECT_THAT(error_of_text("func @f(x: tensor[2) {\n}"), HasSubstr("not a type"));
   EXPECT_THAT(error_of_text("const = tensor[3; i8] {1, 2}"), HasSubstr("3 elements"));
   EXPECT_THAT(error_of_text("const = tensor[1; i8] {200}"), HasSubstr("doesn't fit"));

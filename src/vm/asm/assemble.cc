@@ -16,19 +16,19 @@
 namespace tenon::vm {
 namespace {
 
-// The first words of lines outside of functions.
+// The statements outside of functions, by their first words.
 const std::vector<std::string> kStatements = {"producer", "library", "span",   "const",
                                               "packed",   "kernel",  "target", "image",
                                               "section",  "local",   "func"};
 
-// Ordered, since names of a file could be chosen to collide in a hash table.
+// Ordered, since a file's author could choose names that collide in a hash table.
 using NameTable = std::map<std::string, uint32_t, std::less<>>;
 
-// The code of the function that is being read.
+// The function that is being read.
 struct OpenFunction {
   FunctionUnit unit;
   bool registers_given = false;
-  uint32_t highest_register = 0;  // plus one
+  uint32_t highest_register = 0;  // the highest register's number plus one
   NameTable labels;
   struct Use {
     uint32_t word;
@@ -45,7 +45,7 @@ class Assembler {
   Unit run() {
     for_each_line([&](LineCursor in) { collect_names(in); });
     for_each_line([&](LineCursor in) { statement(in); });
-    if (open_) last_.fail("the function has no end", "a line with '}'");
+    if (open_) last_.fail("the function isn't closed", "a line with '}'");
     return std::move(unit_);
   }
 
@@ -151,7 +151,7 @@ class Assembler {
     unit_.kernels.push_back(std::move(k));
   }
 
-  // Of the target above it.
+  // Belongs to the target above it.
   void image(LineCursor& in) {
     if (unit_.kernels.empty()) in.fail("an image belongs to a target", "a line 'target' above");
     KernelImage image;
@@ -161,19 +161,19 @@ class Assembler {
     const auto* known = std::find(std::begin(kImageKindNames), std::end(kImageKindNames), kind);
     if (known == std::end(kImageKindNames)) {
       std::vector<std::string> names(std::begin(kImageKindNames), std::end(kImageKindNames));
-      in.fail(cat("no kind of image is called '", kind, "'"), join(names, ", "), at);
+      in.fail(cat("unknown kind of image '", kind, "'"), join(names, ", "), at);
     }
     image.kind = static_cast<ImageKind>(known - std::begin(kImageKindNames));
     if (in.peek() == '"') image.architecture = in.string();
     at = in.position();
     if (!in.take_word("hex")) in.fail("the image's bytes are missing", "hex \"...\"");
     std::string digits = in.string();
-    if (digits.size() % 2) in.fail("these are not bytes", "an even number of digits", at);
+    if (digits.size() % 2) in.fail("invalid bytes", "an even number of digits", at);
     for (size_t i = 0; i < digits.size(); i += 2) {
       unsigned byte = 0;
       auto [end, error] = std::from_chars(digits.data() + i, digits.data() + i + 2, byte, 16);
       if (error != std::errc() || end != digits.data() + i + 2) {
-        in.fail("these are not bytes", "hexadecimal digits", at);
+        in.fail("invalid bytes", "hexadecimal digits", at);
       }
       image.bytes += static_cast<char>(byte);
     }
@@ -220,7 +220,8 @@ class Assembler {
     for (OpenFunction::Use& use : open_->uses) {
       auto found = open_->labels.find(use.label);
       if (found == open_->labels.end())
-        use.where.fail(cat("no label '", use.label, "' in @", open_->unit.name), "a label of it");
+        use.where.fail(cat("no label '", use.label, "' in @", open_->unit.name),
+                       "a label in this function");
       open_->unit.code[use.word] = Arg::label(found->second).word;
     }
     if (!open_->registers_given) open_->unit.register_count = open_->highest_register;
@@ -237,7 +238,7 @@ class Assembler {
     size_t begin = in.position();
     if (in.take_word("registers")) {
       uint64_t n = in.unsigned_integer();
-      if (n > UINT32_MAX) in.fail("this frame is too large", cat("at most ", kMaxRegisters));
+      if (n > UINT32_MAX) in.fail("the frame is too large", cat("at most ", kMaxRegisters));
       f.register_count = static_cast<uint32_t>(n);
       open_->registers_given = true;
     } else if (in.take_word("results")) {
@@ -245,7 +246,7 @@ class Assembler {
       while (in.take(','));
     } else if (in.take_word("at")) {
       uint64_t n = in.unsigned_integer();
-      if (n > UINT32_MAX) in.fail("this is no span", cat("at most ", kMaxSpans), begin);
+      if (n > UINT32_MAX) in.fail("not a span", cat("at most ", kMaxSpans), begin);
       f.spans.push_back({static_cast<uint32_t>(f.code.size()), static_cast<uint32_t>(n)});
     } else if (in.take_word(".word")) {
       f.code.push_back(in.unsigned_integer());
@@ -254,13 +255,13 @@ class Assembler {
       in.need(':');
       auto offset = static_cast<uint32_t>(f.code.size());
       if (!open_->labels.emplace(label, offset).second) {
-        in.fail(cat("label '", label, "' stands here twice"), "each label once", begin);
+        in.fail(cat("label '", label, "' is defined twice"), "each label once", begin);
       }
     } else {
       instruction(in);
     }
     in.need_end();
-    if (f.code.size() > kMaxCodeWords) in.fail("this function is too long");
+    if (f.code.size() > kMaxCodeWords) in.fail("the function is too long");
   }
 
   static bool is_label(LineCursor in) {
@@ -282,7 +283,7 @@ class Assembler {
     at = in.position();
     std::string_view mnemonic = in.name();
     const OpcodeInfo* info = find_opcode(mnemonic);
-    if (!info) in.fail(cat("no instruction is called '", mnemonic, "'"), "", at);
+    if (!info) in.fail(cat("unknown instruction '", mnemonic, "'"), "", at);
     auto start = static_cast<uint32_t>(f.code.size());
     f.code.push_back(0);
     auto specs = info->specs();
@@ -316,7 +317,7 @@ class Assembler {
     f.code[start] = encode_header(info->opcode, words);
     Instruction made{info, std::span(f.code).subspan(start + 1)};
     if (auto v = check_operand_kinds(made)) {
-      in.fail(cat("'", mnemonic, "' can't take ", v->found), v->expected, begin);
+      in.fail(cat("'", mnemonic, "' doesn't accept ", v->found), v->expected, begin);
     }
   }
 
@@ -324,7 +325,8 @@ class Assembler {
     in.need('%');
     size_t at = in.position();
     uint64_t n = in.unsigned_integer();
-    if (n >= kMaxRegisters) in.fail("no frame has this register", cat("below ", kMaxRegisters), at);
+    if (n >= kMaxRegisters)
+      in.fail("the register's number is too large", cat("below ", kMaxRegisters), at);
     auto index = static_cast<uint32_t>(n);
     open_->highest_register = std::max(open_->highest_register, index + 1);
     return may_be_last && in.take('!') ? Arg::last(index) : Arg::reg(index);
@@ -334,7 +336,7 @@ class Assembler {
     size_t at = in.position();
     int64_t v = in.integer();
     if (!fits_immediate(v)) {
-      in.fail("this integer doesn't fit an operand", "56 bits; use load_const with a constant", at);
+      in.fail("the integer doesn't fit an operand", "56 bits; use load_const with a constant", at);
     }
     return Arg::imm(v);
   }
@@ -351,7 +353,7 @@ class Assembler {
     std::string name = in.name_or_string();
     auto found = names.find(name);
     if (found == names.end()) {
-      in.fail(cat("no ", what, " is called '", name, "'"), cat("one that this file declares"), at);
+      in.fail(cat("no ", what, " named '", name, "'"), cat("one that this file declares"), at);
     }
     return found->second;
   }
@@ -364,7 +366,7 @@ class Assembler {
     std::string label(in.name());
     if (label == "L" && in.take('+')) {
       uint64_t n = in.unsigned_integer();
-      if (n > UINT32_MAX) in.fail("this is no word offset", "", at);
+      if (n > UINT32_MAX) in.fail("not a word offset", "", at);
       return push(Arg::label(static_cast<uint32_t>(n)));
     }
     LineCursor where = in;
@@ -387,7 +389,7 @@ class Assembler {
       push(code(DimMatch::Store));
       push(register_operand(in, false));
     } else {
-      in.fail("this is no pattern of a dimension", "*, =3, =%1 or ->%1");
+      in.fail("not a dimension pattern", "*, =3, =%1 or ->%1");
     }
   }
 
@@ -421,7 +423,7 @@ class Assembler {
     if (in.take('@')) return push(Arg::func(index_or_name(in, functions_, "function")));
     if (in.take('$')) return push(Arg::packed(index_or_name(in, packed_, "packed function")));
     if (c == '-' || (c >= '0' && c <= '9')) return push(immediate(in));
-    in.fail(cat("this is no operand for '", spec.name(), "'"), std::string(form_of(spec.kind)));
+    in.fail(cat("not an operand for '", spec.name(), "'"), std::string(form_of(spec.kind)));
   }
 
   std::string_view text_, name_;
@@ -445,7 +447,7 @@ bool begins_like_assembly(std::string_view text) {
     text = end == std::string_view::npos ? "" : text.substr(end + 1);
     if (in.at_end()) continue;
     for (const std::string& word : kStatements) {
-      // A program in Tenon's language may begin with a kernel too, whose name has another sign.
+      // A program in Tenon's language may also start with a kernel, whose name has another sigil.
       if (in.take_word(word)) return word != "kernel" || in.take('$');
     }
     return false;

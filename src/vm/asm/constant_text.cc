@@ -77,10 +77,10 @@ struct TensorType {
   std::vector<int64_t> shape;
 };
 
-// Of a constant: the dimensions are numbers.
+// A constant's type: its dimensions are numbers.
 TensorType parse_tensor_type(LineCursor& in) {
   size_t start = in.position();
-  std::string_view text = in.balanced_until(" \t");  // the type holds its spaces in brackets
+  std::string_view text = in.balanced_until(" \t");  // spaces within the type are in brackets
   SignatureType type;
   try {
     type = parse_signature_type(text);
@@ -89,11 +89,11 @@ TensorType parse_tensor_type(LineCursor& in) {
   }
   std::vector<int64_t> shape;
   for (const SignatureDim& d : type.dims) {
-    if (!d.is_constant()) in.fail("a constant's dimensions are numbers", "a number", start);
+    if (!d.is_constant()) in.fail("a constant's dimensions must be numbers", "a number", start);
     shape.push_back(d.value);
   }
   if (!type.dims_known || !is_tensor_dtype(type.dtype)) {
-    in.fail("no constant has this type", "a tensor with numbers for dimensions", start);
+    in.fail("a constant can't have this type", "a tensor with numbers for dimensions", start);
   }
   return {type.dtype, std::move(shape)};
 }
@@ -103,7 +103,7 @@ Any parse_tensor(LineCursor& in) {
   const auto [dtype, shape] = parse_tensor_type(in);
   auto bytes = byte_count(shape, dtype);
   constexpr int64_t kMaxWritten = int64_t{1} << 40;
-  if (!bytes || *bytes > kMaxWritten) in.fail("this tensor is too large", "", start);
+  if (!bytes || *bytes > kMaxWritten) in.fail("the tensor is too large", "", start);
 
   if (in.take_word("elided")) {
     in.fail("the data of this constant was elided when the text was printed",
@@ -132,7 +132,7 @@ Any parse_tensor(LineCursor& in) {
               data_at);
     }
   }
-  // Only now: the text holds as much as the tensor takes.
+  // Allocate only now: the text is known to be as large as the tensor.
   Tensor t = Tensor::empty(shape, dtype);
   for (size_t i = 0; i < values.size(); ++i) {
     store_int(t.data(), dtype, static_cast<int64_t>(i), values[i]);
@@ -141,7 +141,7 @@ Any parse_tensor(LineCursor& in) {
     unsigned byte = 0;
     auto [end, error] = std::from_chars(hex.data() + i, hex.data() + i + 2, byte, 16);
     if (error != std::errc() || end != hex.data() + i + 2) {
-      in.fail("these are not bytes", "hexadecimal digits", data_at);
+      in.fail("invalid bytes", "hexadecimal digits", data_at);
     }
     t.data_as<unsigned char>()[i / 2] = static_cast<unsigned char>(byte);
   }
@@ -160,7 +160,7 @@ Any parse_float(LineCursor& in) {
   double v = 0;
   auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), v);
   if (error != std::errc() || end != text.data() + text.size() || text.empty()) {
-    in.fail("this is no number", "a float", at);
+    in.fail("not a number", "a float", at);
   }
   return Any(v);
 }
@@ -174,7 +174,7 @@ std::string dtype_operand_text(DataType t) {
 DataType parse_dtype_operand(LineCursor& in) {
   size_t at = in.position();
   auto t = parse_dtype(in.name());
-  if (!t) in.fail("this is no element type", "a dtype such as f32, i64 or bool", at);
+  if (!t) in.fail("not an element type", "a dtype such as f32, i64 or bool", at);
   return *t;
 }
 
@@ -189,7 +189,7 @@ DLDevice parse_device_operand(LineCursor& in) {
     auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), type);
     if (error != std::errc() || end != name.data() + name.size() || type < 0) type = 0;
   }
-  if (type == 0 || id > 0xffffff) in.fail("this is no device", "a device such as cpu:0", at);
+  if (type == 0 || id > 0xffffff) in.fail("not a device", "a device such as cpu:0", at);
   return {static_cast<DLDeviceType>(type), static_cast<int32_t>(id)};
 }
 
@@ -219,7 +219,7 @@ LateTensor parse_late_tensor(LineCursor& in) {
     const size_t at = in.position();
     const uint64_t alignment = in.unsigned_integer();
     if (alignment > kMaxStorageAlignment) {
-      in.fail("this alignment is too large", cat("at most ", kMaxStorageAlignment), at);
+      in.fail("the alignment is too large", cat("at most ", kMaxStorageAlignment), at);
     }
     late.alignment = static_cast<uint32_t>(alignment);
   }
@@ -279,7 +279,7 @@ Any parse_constant(LineCursor& in) {
     in.set_position(at);
     return parse_tensor(in);
   }
-  in.fail("this is no constant", "a number, string, float, shape, tensor, dtype or device");
+  in.fail("not a constant", "a number, string, float, shape, tensor, dtype or device");
 }
 
 }  // namespace tenon::vm

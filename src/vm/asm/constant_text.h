@@ -14,16 +14,17 @@
 
 namespace tenon::vm {
 
-// Tensors over `max_elements` are printed as `elided`, which the assembler refuses.
+// Tensors with more than `max_elements` elements are printed as `elided`, which the assembler
+// refuses.
 std::string constant_text(const AnyView& value, int64_t max_elements);
 Any parse_constant(LineCursor& in);
-// What follows `late`, of a tensor that is bound when the program is loaded.
+// The text after `late`: a tensor that is bound when the program is loaded.
 std::string late_tensor_text(const LateTensor& late);
 LateTensor parse_late_tensor(LineCursor& in);
 
 std::string hex_bytes(std::string_view bytes);
 
-// Operands that assembly spells out.
+// Operands that assembly writes out.
 std::string dtype_operand_text(DataType t);
 DataType parse_dtype_operand(LineCursor& in);
 DLDevice parse_device_operand(LineCursor& in);

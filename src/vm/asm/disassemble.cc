@@ -12,14 +12,14 @@
 namespace tenon::vm {
 namespace {
 
-// A name as it can stand after @ or $: bare where it can't be taken for a number.
+// A name after @ or $: unquoted if it can't be mistaken for a number.
 std::string name_text(std::string_view name) {
   bool bare = !name.empty() && !(name[0] >= '0' && name[0] <= '9');
   for (char c : name) bare = bare && LineCursor::is_name_byte(c);
   return bare ? std::string(name) : quoted(name);
 }
 
-// Whether the assembler reads the instruction's text back; it refuses registers that no frame has.
+// Whether the assembler accepts the instruction's text; it refuses registers beyond any frame.
 bool reads_back(const Instruction& in) {
   if (check_operand_kinds(in)) return false;
   for (Word w : in.operands) {
@@ -28,7 +28,7 @@ bool reads_back(const Instruction& in) {
   return true;
 }
 
-// Which word offsets begin an instruction that prints as one; the others print as words.
+// The word offsets of instructions that print as such; everything else prints as words.
 std::set<uint32_t> instruction_starts(std::span<const Word> code) {
   std::set<uint32_t> starts;
   for (uint32_t at = 0; at < code.size();) {
@@ -128,7 +128,7 @@ class Printer {
     return out + "}\n";
   }
 
-  // Appends the instruction at `at`; returns its words.
+  // Appends the instruction at `at`; returns its number of words.
   uint32_t print(const FunctionUnit& f, uint32_t at, std::string& out) {
     if (!starts_.contains(at)) {
       out += at < f.code.size() ? cat(".word ", hex(f.code[at])) : ".word outside";
@@ -193,7 +193,7 @@ class Printer {
     }
   }
 
-  // By name where the name leads back to this entry, by number otherwise.
+  // By name if the name refers to this entry, otherwise by number.
   template <class T>
   static std::string table_name(uint32_t index, const std::map<std::string_view, uint32_t>& names,
                                 const std::vector<T>& table) {

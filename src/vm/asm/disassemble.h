@@ -1,5 +1,5 @@
-// The disassembler: a Unit as text that the assembler reads back to the same Unit. It prints any
-// unit, also one that the verifier refuses.
+// The disassembler: prints any Unit, even one that the verifier refuses, as text that the assembler
+// reads back to the same Unit.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@ namespace tenon::vm {
 struct DisassembleOptions {
   // Tensor constants with more elements are printed as `elided`, which doesn't read back.
   int64_t max_constant_elements = INT64_MAX;
-  // Kernel objects in full; otherwise a comment with their size, and the text lacks them.
+  // Print kernel objects in full; otherwise only a comment with their size.
   bool kernel_objects = true;
   bool spans = true;
 };

@@ -57,7 +57,7 @@ void LineCursor::need(char c) {
 }
 
 void LineCursor::need_end() {
-  if (!at_end()) fail("more than the line should have", "the end of the line");
+  if (!at_end()) fail("unexpected text after the statement", "the end of the line");
 }
 
 std::string_view LineCursor::name() {
@@ -110,7 +110,7 @@ std::string LineCursor::string() {
         fail("not an escape", "\\n \\t \\r \\\" \\\\ or \\x and two digits");
     }
   }
-  fail("this string has no end", "a closing double quote");
+  fail("the string isn't closed", "a closing double quote");
 }
 
 std::string LineCursor::name_or_string() {
@@ -125,7 +125,7 @@ uint64_t LineCursor::unsigned_integer() {
   uint64_t value = 0;
   auto [end, error] = std::from_chars(rest.data() + prefix, rest.data() + rest.size(), value, base);
   if (error != std::errc()) {
-    fail(error == std::errc::result_out_of_range ? "this number takes more than 64 bits"
+    fail(error == std::errc::result_out_of_range ? "the number doesn't fit 64 bits"
                                                  : "this line is not assembly",
          "an integer");
   }
@@ -138,7 +138,7 @@ int64_t LineCursor::integer() {
   bool negative = take('-');
   uint64_t value = unsigned_integer();
   if (value > (uint64_t{1} << 63) - (negative ? 0 : 1)) {
-    fail("this number takes more than 64 bits", "a signed integer", begin);
+    fail("the number doesn't fit 64 bits", "a signed integer", begin);
   }
   return static_cast<int64_t>(negative ? 0 - value : value);
 }
@@ -154,7 +154,7 @@ std::string_view LineCursor::balanced_until(std::string_view ends) {
       at_ = line_.find('"', at_ + 1);
       if (at_ == std::string_view::npos) {
         at_ = line_.size();
-        fail("this string has no end", "a closing double quote");
+        fail("the string isn't closed", "a closing double quote");
       }
     }
     if (c == '(' || c == '[') ++depth;
@@ -165,7 +165,7 @@ std::string_view LineCursor::balanced_until(std::string_view ends) {
 
 void LineCursor::fail(std::string message, std::string expected, size_t at) const {
   if (at == SIZE_MAX) at = at_;
-  // The line is shown from near the error on, so that a long one stays readable.
+  // Shows a long line only around the error, to keep it readable.
   size_t first = at > 60 ? at - 60 : 0;
   std::string shown = printable(line_.substr(first, 100));
   std::string caret(printable(line_.substr(first, at - first)).size(), ' ');

@@ -1,5 +1,5 @@
-// A reader of one line of assembly, for tokens as the text form has them. Errors name the place and
-// show the line with a caret below it.
+// Reads the tokens of one line of assembly. Errors name the place and show the line with a caret
+// below it.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ class LineCursor {
   LineCursor(std::string_view file, std::string_view line, int32_t number)
       : file_(file), line_(line), number_(number) {}
 
-  // Past spaces; at a comment (";") the line ends.
+  // Skips spaces and a comment (";").
   void skip();
   bool at_end();
   size_t position() const { return at_; }
@@ -24,7 +24,7 @@ class LineCursor {
   char peek();  // 0 at the end
 
   bool take(char c);
-  // The word `w`, not followed by a byte of a name.
+  // Accepts the word `w` unless a name character follows it.
   bool take_word(std::string_view w);
   void need(char c);
   void need_end();
@@ -33,12 +33,12 @@ class LineCursor {
   std::string_view name();  // letters, digits, '_', '.', not empty
   std::string string();     // in double quotes, escapes as `quoted` writes them
   std::string name_or_string();
-  int64_t integer();  // decimal or 0x...; the whole 64 bits
+  int64_t integer();  // decimal or 0x...; any 64-bit value
   uint64_t unsigned_integer();
-  // The bytes up to one of `ends` that no bracket, parenthesis or quotes hold.
+  // The bytes up to one of `ends` outside of brackets, parentheses and quotes.
   std::string_view balanced_until(std::string_view ends);
 
-  // At the byte `at` of the line (default: the current one).
+  // Throws an error at byte `at` of the line (default: the current one).
   [[noreturn]] void fail(std::string message, std::string expected = "",
                          size_t at = SIZE_MAX) const;
 

@@ -36,9 +36,9 @@ Shape tensor_to_shape(const Tensor& t) {
            t.dim(0) <= kMaxRank,
        "vm.tensor_to_shape needs a compact int64[n] on the CPU, n at most 32", t);
   std::vector<int64_t> dims(static_cast<size_t>(t.dim(0)));
-  t.copy_elements(dims.data());  // they may be unaligned
+  t.copy_elements(dims.data());  // the elements may be unaligned
   if (!element_count(dims)) {
-    throw Error(ErrorKind::Runtime, "these elements are no shape")
+    throw Error(ErrorKind::Runtime, "the elements are not a shape")
         .found(tenon::to_text(std::span<const int64_t>(dims)));
   }
   return Shape(dims);
@@ -94,13 +94,13 @@ void register_builtins() {
       need(static_cast<bool>(to), "vm.tensor_copy_to needs tensors", to);
       CallContext* call = CallContext::current();
       need(!call || call->may_write(to),
-           "vm.tensor_copy_to writes only into what its program allocated", to);
+           "vm.tensor_copy_to writes only to tensors that its program allocated", to);
       copy_tensor(from, to);
     });
     add_typed(functions, signature("vm.shape_to_tensor"), &shape_to_tensor);
     add_typed(functions, signature("vm.tensor_to_shape"), &tensor_to_shape);
-    // Arrays are values: a changed one is another. At its last use it is changed in place, when
-    // nobody else holds it.
+    // Arrays are values: changing one makes a new array. If this is the last use of the only
+    // reference, the array is changed in place.
     add_typed(functions, signature("vm.array_size"),
               [](const Array<Any>& a) { return static_cast<int64_t>(a.size()); });
     add_typed(functions, signature("vm.array_get"),

@@ -25,7 +25,7 @@ void add(CpuFeatureSet& set, int bit) {
 }
 
 #if defined(__x86_64__)
-// Where cpuid tells of each feature, and the state that the system must save for it (bits of XCR0).
+// The cpuid bit of each feature, and the state that the system must save for it (bits of XCR0).
 struct CpuidBit {
   FeatureName name;
   uint32_t leaf, subleaf;

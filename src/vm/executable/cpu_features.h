@@ -1,4 +1,4 @@
-// CPU features by name and number (cpu_features.def), and which of them this machine has.
+// CPU features by name and number (cpu_features.def), and those of this machine.
 #pragma once
 
 #include <array>
@@ -13,15 +13,17 @@ namespace tenon::vm {
 
 using CpuFeatureSet = std::array<uint64_t, kCpuFeatureWords>;
 
-// The bit of the feature, or -1 when the table doesn't list it.
+// The bit of the feature, or -1 if the table doesn't list it.
 int cpu_feature_bit(std::string_view name);
-// The listed ones of `names`; others don't matter to a kernel object and are left out.
+// The features in `names` that the table lists; others don't matter to a kernel object and are
+// ignored.
 CpuFeatureSet cpu_feature_set(const std::vector<std::string>& names);
 std::vector<std::string> cpu_feature_names(const CpuFeatureSet& set);
 
-// What the processor has and the operating system saves. The names in table order.
+// The features that the processor has and the operating system supports, in table order.
 const CpuFeatureSet& host_cpu_features();
-// Those needed that this machine lacks; a name that the table doesn't list counts as lacking.
+// The needed features that this machine lacks; a feature that the table doesn't list counts as
+// lacking.
 std::vector<std::string> missing_cpu_features(const std::vector<std::string>& needed);
 
 }  // namespace tenon::vm

@@ -13,7 +13,7 @@ namespace {
 
 constexpr uint64_t kPage = 4096;
 
-// Of memory, as the object's own addresses count it.
+// A range of memory, in the object's own addresses.
 struct Range {
   uint64_t begin = 0, size = 0;
   uint64_t end() const { return begin + size; }
@@ -22,11 +22,10 @@ struct Range {
   }
 };
 
-// What the dynamic loader reads, it reads from memory while relocations are being written: a
-// relocation that changed the table of relocations, a symbol or the dynamic section would make the
-// loader do what this check never saw. So all of it lies in segments that aren't writable, apart
-// from the dynamic section, which linkers place among writable data; relocations must stay clear of
-// that.
+// The dynamic loader reads its tables from memory while it applies relocations: a relocation that
+// changed the relocation table, a symbol or the dynamic section would make the loader do what this
+// check never saw. So these tables must lie in segments that aren't writable. Linkers place the
+// dynamic section among writable data, so relocations must not touch it instead.
 class ElfCheck {
  public:
   explicit ElfCheck(std::string_view bytes) : bytes_(bytes) {}
@@ -41,7 +40,7 @@ class ElfCheck {
 
  private:
   struct Load {
-    Range memory, file;  // `file` has the bytes of the file that lie at the start of `memory`
+    Range memory, file;  // `file`: the bytes mapped at the start of `memory`
     uint64_t offset = 0;
     bool writable = false;
   };
@@ -55,11 +54,11 @@ class ElfCheck {
 
   std::optional<std::string> header() {
     if (!read(0, &header_) || std::memcmp(header_.e_ident, ELFMAG, SELFMAG) != 0) {
-      return "bytes that are no ELF file";
+      return "not an ELF file";
     }
     if (header_.e_ident[EI_CLASS] != ELFCLASS64 || header_.e_ident[EI_DATA] != ELFDATA2LSB ||
         header_.e_type != ET_DYN || header_.e_phentsize != sizeof(Elf64_Phdr)) {
-      return "an ELF file that is no 64-bit little-endian shared object";
+      return "not a 64-bit little-endian ELF shared object";
     }
     if (header_.e_machine != EM_X86_64 && header_.e_machine != EM_AARCH64) {
       return cat("code for machine ", header_.e_machine);
@@ -113,24 +112,24 @@ class ElfCheck {
     if (loads_.empty() || dynamic.empty()) return "no loadable segment or no dynamic section";
     if (dynamic.size() > 1) return "two dynamic sections";
     dynamic_ = {dynamic[0].p_vaddr, dynamic[0].p_filesz};
-    // The loader reads it at its address.
+    // The loader reads it at its memory address.
     const Load* lies_in = file_bytes(dynamic_);
     if (!lies_in || offset_of(*lies_in, dynamic_) != dynamic[0].p_offset) {
-      return "a dynamic section that lies elsewhere in memory";
+      return "a dynamic section at a different place in memory";
     }
     for (const Elf64_Phdr& p : relro) {
       const Load* in = memory(p.p_vaddr, 0);
-      // To the end of the page, which nothing else lies on.
+      // Up to the end of the page, which nothing else uses.
       const uint64_t end = in ? (in->memory.end() + kPage - 1) / kPage * kPage : 0;
       if (!in || !in->writable || p.p_memsz > end - p.p_vaddr) {
-        return "a range outside of its data that becomes read-only";
+        return "a range to be made read-only outside of its data";
       }
     }
     for (const Elf64_Phdr& p : headers) {
       const Range range{p.p_vaddr, uint64_t{header_.e_phnum} * sizeof p};
       const Load* in = read_only(range);
       if (!in || offset_of(*in, range) != header_.e_phoff) {
-        return "program headers that lie elsewhere in memory";
+        return "program headers at a different place in memory";
       }
     }
     return std::nullopt;
@@ -144,7 +143,7 @@ class ElfCheck {
     if ((p.p_flags & PF_W) && (p.p_flags & PF_X)) {
       return "a segment that is writable and executable";
     }
-    // Whole pages are mapped: on a page that two segments share, the second one's bytes lie.
+    // Whole pages are mapped: if two segments shared a page, it would have the second one's bytes.
     if (p.p_memsz && p.p_vaddr / kPage < next_page_) return "segments that overlap in memory";
     next_page_ = (p.p_vaddr + p.p_memsz + kPage - 1) / kPage;
     if (p.p_vaddr % kPage != p.p_offset % kPage) return "a segment that can't be mapped";
@@ -153,19 +152,19 @@ class ElfCheck {
     return std::nullopt;
   }
 
-  // The segment that holds a range of memory; null when none does.
+  // The segment that contains a range of memory; null if there is none.
   const Load* memory(uint64_t address, uint64_t size) const {
     for (const Load& l : loads_) {
       if (l.memory.holds({address, size})) return &l;
     }
     return nullptr;
   }
-  // The same when the range's bytes stand in the file.
+  // The same, if the range's bytes are in the file.
   const Load* file_bytes(const Range& range) const {
     const Load* l = memory(range.begin, range.size);
     return l && l->file.holds(range) ? l : nullptr;
   }
-  // And when nothing can change them.
+  // The same, if nothing can change the bytes.
   const Load* read_only(const Range& range) const {
     const Load* l = file_bytes(range);
     return l && !l->writable ? l : nullptr;
@@ -174,14 +173,14 @@ class ElfCheck {
     return l.offset + (range.begin - l.memory.begin);
   }
 
-  // The bytes of a table that the loader reads; nothing when it could change or isn't there.
+  // The bytes of a table that the loader reads; nullopt if they could change or are missing.
   std::optional<std::string_view> table(uint64_t address, uint64_t size) const {
     const Load* l = read_only({address, size});
     if (!l) return std::nullopt;
     return bytes_.substr(offset_of(*l, {address, size}), size);
   }
 
-  // The loader takes the last one where a tag stands twice; so does this.
+  // If a tag is repeated, the loader uses the last entry, and so does this.
   std::optional<std::string> dynamic_section() {
     const uint64_t begin = offset_of(*file_bytes(dynamic_), dynamic_);
     for (uint64_t at = 0; at + sizeof(Elf64_Dyn) <= dynamic_.size; at += sizeof(Elf64_Dyn)) {
@@ -197,7 +196,7 @@ class ElfCheck {
     const uint64_t value = d.d_un.d_val;
     switch (d.d_tag) {
       case DT_NEEDED:
-        return "a library that it needs";
+        return "a needed library";
       case DT_INIT:
       case DT_FINI:
       case DT_INIT_ARRAY:
@@ -234,10 +233,10 @@ class ElfCheck {
         rela_size_ = value;
         break;
       case DT_RELAENT:
-        if (value != sizeof(Elf64_Rela)) return "relocations of another size";
+        if (value != sizeof(Elf64_Rela)) return "relocations of the wrong size";
         break;
       case DT_SYMENT:
-        if (value != sizeof(Elf64_Sym)) return "symbols of another size";
+        if (value != sizeof(Elf64_Sym)) return "symbols of the wrong size";
         break;
       case DT_RELACOUNT:
         relative_ = value;
@@ -249,7 +248,7 @@ class ElfCheck {
     return std::nullopt;
   }
 
-  // How many dynamic symbols there are, from the hash table by which the loader finds them.
+  // The number of dynamic symbols, from the hash table that the loader searches.
   std::optional<uint64_t> symbol_count() const {
     struct {
       uint32_t buckets, first, bloom_words, shift;
@@ -257,7 +256,7 @@ class ElfCheck {
     auto bytes = table(gnu_hash_, sizeof head);
     if (!bytes) return std::nullopt;
     std::memcpy(&head, bytes->data(), sizeof head);
-    // The loader divides by these, and masks with them.
+    // The loader divides by and masks with these.
     if (head.buckets == 0 || head.bloom_words == 0 || head.shift >= 64 ||
         (head.bloom_words & (head.bloom_words - 1)) != 0) {
       return std::nullopt;
@@ -285,7 +284,7 @@ class ElfCheck {
 
   std::optional<std::string> symbols() {
     auto count = symbol_count();
-    if (!count) return "no readable GNU hash table of its symbols in read-only memory";
+    if (!count) return "no valid GNU hash table of its symbols in read-only memory";
     auto bytes = table(symtab_, *count <= bytes_.size() ? *count * sizeof(Elf64_Sym) : UINT64_MAX);
     if (!bytes) return "a symbol table outside of its read-only memory";
     auto names = table(strtab_, strtab_size_);
@@ -296,7 +295,7 @@ class ElfCheck {
       Elf64_Sym s;
       std::memcpy(&s, bytes->data() + i * sizeof s, sizeof s);
       if (s.st_shndx == SHN_UNDEF) return "an imported symbol";
-      if (ELF64_ST_TYPE(s.st_info) == STT_GNU_IFUNC) return "a symbol that code resolves";
+      if (ELF64_ST_TYPE(s.st_info) == STT_GNU_IFUNC) return "an indirect function";
       if (ELF64_ST_TYPE(s.st_info) == STT_TLS) return "thread-local storage";
       if (s.st_name >= names->size()) return "a symbol without a name";
       if (!memory(s.st_value, s.st_size)) return "a symbol outside of its memory";
@@ -304,11 +303,11 @@ class ElfCheck {
     return std::nullopt;
   }
 
-  // Only those that add the address at which the object lies: no symbol is looked up, in this
+  // Allows only relocations that add the object's load address: no symbol is looked up, in this
   // object or any other.
   std::optional<std::string> relocations() {
-    // The loader believes how many are relative, wherever the table ends.
-    if (relative_ > rela_size_ / sizeof(Elf64_Rela)) return "fewer relocations than it counts";
+    // The loader trusts the count of relative relocations, wherever the table ends.
+    if (relative_ > rela_size_ / sizeof(Elf64_Rela)) return "fewer relocations than its count";
     if (rela_ == 0 && rela_size_ == 0) return std::nullopt;
     auto bytes = table(rela_, rela_size_);
     if (!bytes || rela_size_ % sizeof(Elf64_Rela)) {
@@ -333,7 +332,7 @@ class ElfCheck {
   std::string_view bytes_;
   Elf64_Ehdr header_{};
   std::vector<Load> loads_;
-  uint64_t next_page_ = 0;  // the first behind the segments so far
+  uint64_t next_page_ = 0;  // the first page behind the segments so far
   Range dynamic_;
   uint64_t symtab_ = 0, strtab_ = 0, strtab_size_ = 0, gnu_hash_ = 0, rela_ = 0, rela_size_ = 0,
            relative_ = 0;

@@ -1,5 +1,5 @@
-// Is an ELF shared object closed? A kernel object must be before the dynamic loader sees it: it
-// imports nothing, needs no library, and runs nothing when it is opened.
+// Checks that an ELF shared object is closed: it imports nothing, needs no library, and runs
+// nothing when opened. A kernel object must be closed before the dynamic loader sees it.
 #pragma once
 
 #include <optional>
@@ -8,8 +8,8 @@
 
 namespace tenon::vm {
 
-// Nothing when it is; else what it has that a kernel object must not have. Reads only within
-// `bytes`, whatever they are.
+// Returns nullopt for a closed object, otherwise what it has that a kernel object must not have.
+// Reads only within `bytes`, whatever they are.
 std::optional<std::string> why_not_closed(std::string_view bytes);
 
 }  // namespace tenon::vm

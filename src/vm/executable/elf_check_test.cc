@@ -20,7 +20,7 @@
 namespace tenon::vm {
 namespace {
 
-// An ELF of this process imports, needs libraries and has constructors.
+// Any ELF library of this process has imports, needs libraries and has constructors.
 std::string a_real_library() {
   for (const char* path : {"/lib/x86_64-linux-gnu/libm.so.6", "/usr/lib/libm.so.6",
                            "/lib64/libm.so.6", "/lib/aarch64-linux-gnu/libm.so.6"}) {
@@ -53,7 +53,7 @@ TEST(ElfCheck, ReadsWithinItsBytesWhateverTheyAre) {
   EXPECT_TRUE(why_not_closed("").has_value());
 }
 
-// A closed kernel object with a tripwire (test_tripwire.c), and where its parts lie.
+// A closed kernel object with a tripwire (test_tripwire.c), and the places of its parts.
 class Object {
  public:
   Object() {
@@ -64,7 +64,7 @@ class Object {
     }
     for (Elf64_Rela* r = relocations();
          r < relocations() + entry(DT_RELASZ)->d_un.d_val / sizeof *r; ++r) {
-      // The pointers of the kernel's entry and of the table's last member.
+      // The pointers to the kernel's entry and to the table's last member.
       const auto addend = static_cast<uint64_t>(r->r_addend);
       if (is(addend, PF_X)) tripwire = addend;
       if (r->r_offset == symbol()->st_value + symbol()->st_size - 8) room = addend;
@@ -113,7 +113,7 @@ class Object {
   }
 };
 
-// What becomes of a process that opens the object without a check: its status.
+// Opens the object in a child process, without a check; returns the child's status.
 int status_of_opening(const std::string& elf) {
   const pid_t child = fork();
   if (child == 0) {
@@ -137,7 +137,7 @@ TEST(ElfCheck, TakesWhatTheCompilerMakes) {
 }
 
 #if defined(__x86_64__)
-// A table of relocations among writable data: the first one makes the second call the tripwire.
+// A relocation table in writable data, whose first relocation makes the second call the tripwire.
 TEST(ElfCheck, RefusesRelocationsThatChangeRelocations) {
   Object object;
   object.symbol()->st_shndx = SHN_ABS;
@@ -196,10 +196,10 @@ TEST(ElfCheck, RefusesWhatItDoesNotKnow) {
   for (size_t i = 0; i < relro.header()->e_phnum; ++i) {
     if (relro.segment(i)->p_type == PT_GNU_RELRO) relro.segment(i)->p_memsz = 1 << 20;
   }
-  EXPECT_EQ(relro.refusal(), "a range outside of its data that becomes read-only");
+  EXPECT_EQ(relro.refusal(), "a range to be made read-only outside of its data");
 }
 
-// Whatever the check lets through, the loader opens or refuses without running anything of it.
+// If the check accepts an object, the loader opens or refuses it without running any of its code.
 TEST(ElfCheck, NothingRunsWhileWhatItTakesIsOpened) {
   const Object whole;
   uint64_t random = 1;
@@ -210,8 +210,8 @@ TEST(ElfCheck, NothingRunsWhileWhatItTakesIsOpened) {
   int taken = 0;
   for (int i = 0; i < 5000; ++i) {
     Object object = whole;
-    // Words of the tables that the loader reads get each other's values, addresses and small
-    // changes.
+    // Words of the tables that the loader reads are replaced by each other, by addresses, and by
+    // values with small changes.
     const std::vector<std::pair<char*, size_t>> tables = {
         {object.elf.data(), 64 + object.header()->e_phnum * sizeof(Elf64_Phdr)},
         {object.elf.data() + object.dynamic, 10 * sizeof(Elf64_Dyn)},

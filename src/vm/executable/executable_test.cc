@@ -88,7 +88,7 @@ TEST(File, ConstantsAreUsedWhereTheFileIsMapped) {
   auto* data = static_cast<const char*>(unit.constants[0].value.as<Tensor>().data());
   EXPECT_GE(data, file->data);
   EXPECT_LT(data, file->data + file->size);
-  file = {};  // the constants keep it
+  file = {};  // the constants keep it alive
   EXPECT_EQ(unit.constants[0].value.as<Tensor>().data_as<float>()[0], 1);
 }
 
@@ -108,10 +108,10 @@ TEST(File, UnknownSectionsAreSkippedUnlessTheyAreRequired) {
   EXPECT_EQ(loaded.table.entries.size(), 6u);
   EXPECT_TRUE(loaded.unit.sections.empty());
   EXPECT_EQ(write_to_bytes(loaded.unit), write_to_bytes(sample()));
-  // Flags are the section's own business as long as nobody must know it.
+  // Other flags of a section that isn't required are ignored.
   EXPECT_EQ(failure_of([] { load(with_unknown_section(0x80)); }), "no error");
   const std::string error = failure_of([] { load(with_unknown_section(kSectionRequired)); });
-  EXPECT_THAT(error, HasSubstr("<memory> needs what this build doesn't know"));
+  EXPECT_THAT(error, HasSubstr("<memory> needs a feature that this build doesn't have"));
   EXPECT_THAT(error, HasSubstr("a section \"ABCD\""));
   EXPECT_THAT(error, HasSubstr("globals, constants, primitives, code, kernels, debug, computes"));
 }
@@ -172,7 +172,8 @@ TEST(LateConstants, AreSharedWhereTheirDataIsAligned) {
   ASSERT_TRUE(unit.constants[0].late && unit.constants[0].value.is_none());
   const Tensor all = Tensor::empty({64}, f32);
   for (int i = 0; i < 64; ++i) all.data_as<float>()[i] = static_cast<float>(i);
-  for (const int64_t offset : {0, 8}) {  // of 64 and of 32 bytes, as other weight files have it
+  for (const int64_t offset :
+       {0, 8}) {  // alignments of 64 and of 32 bytes, as in other weight files
     Unit bound = unit;
     bind_late_constants(
         bound,
@@ -193,7 +194,7 @@ TEST(LateConstants, AreSharedWhereTheirDataIsAligned) {
 TEST(LateConstants, ThatAreMissingOrOfAnotherTypeAreNamed) {
   Unit unit = assemble("const \"w\" = late tensor[2; f32]\nfunc @f() {\n ret #0\n}\n");
   EXPECT_THAT(failure_of([&] { bind_late_constants(unit, {}, "net.tnx"); }),
-              HasSubstr("net.tnx needs weights that it was loaded without\n  found     no w"));
+              HasSubstr("net.tnx needs weights that weren't provided\n  found     no w"));
   const std::string error = failure_of([&] {
     bind_late_constants(
         unit, [](std::string_view) { return Tensor::empty({3}, f32); }, "net.tnx");
@@ -219,7 +220,7 @@ TEST(Verify, SectionForm) {
 
 TEST(File, PathsThatCannotBeReadOrWrittenAreUsageErrors) {
   EXPECT_THAT(failure_of([] { map_file("/nowhere/x.tnx"); }), HasSubstr("No such file"));
-  EXPECT_THAT(failure_of([] { map_file("/"); }), HasSubstr("is no regular file"));
+  EXPECT_THAT(failure_of([] { map_file("/"); }), HasSubstr("not a regular file"));
   EXPECT_THAT(failure_of([] { save(sample(), "/nowhere/x.tnx"); }), HasSubstr("No such file"));
 }
 
@@ -227,8 +228,8 @@ TEST(Damage, IsFoundWhereverAByteIsFlipped) {
   const std::string bytes = write_to_bytes(sample());
   const SectionTable table = read_section_table(bytes, "test", true);
   for (size_t at = 0; at < bytes.size(); ++at) {
-    // Only `tenon verify` checks the hash of constants' data, and padding between sections says
-    // nothing.
+    // Only `tenon verify` checks the hash of constants' data, and padding between sections is
+    // ignored.
     bool read = at < sizeof(FileHeader) + table.entries.size() * sizeof(SectionEntry);
     bool checked = read;
     for (const SectionEntry& s : table.entries) {
@@ -259,10 +260,10 @@ TEST(Damage, IsNamedByItsSection) {
   std::string bytes = write_to_bytes(sample());
   bytes[read_section_table(bytes, "test", true).find(SectionId::Code)->offset + 2] ^= 1;
   EXPECT_THAT(failure_of([&] { load(bytes); }), HasSubstr("section code"));
-  EXPECT_THAT(failure_of([&] { load("not a tnx file at all"); }), HasSubstr("is no .tnx file"));
+  EXPECT_THAT(failure_of([&] { load("not a tnx file at all"); }), HasSubstr("is not a .tnx file"));
 }
 
-// Lists then lie at addresses that their elements' type doesn't like: UBSan sees it.
+// Lists are then misaligned for their element type: UBSan sees it.
 TEST(Damage, OfOffsetsIsReadOrRefused) {
   const std::string bytes = write_to_bytes(sample());
   const SectionTable table = read_section_table(bytes, "test", true);
@@ -305,7 +306,7 @@ TEST(Verify, ConstantForm) {
   Unit unit = sample();
   unit.constants[2].value = Any(Shape({-1, 2}));
   EXPECT_THAT(failure_of([&] { verify(unit); }), HasSubstr("constant-form"));
-  // In the file: the tensor's byte count is damaged and the hashes repaired.
+  // The tensor's byte count in the file is damaged, and the hashes are repaired.
   std::string bytes = write_to_bytes(sample());
   size_t broken = 0;
   for (size_t at = 0; at + 8 <= bytes.size(); at += 4) {
@@ -336,7 +337,7 @@ TEST(Verify, OpcodeSince) {
   EXPECT_EQ(failure_of([&] { verify(unit); }), "no error");
   const std::string error = failure_of([&] { verify(unit, {.name = "old", .version = 1}); });
   EXPECT_THAT(error, HasSubstr("opcode-since"));
-  EXPECT_THAT(error, HasSubstr("ashr, which format 2 brought"));
+  EXPECT_THAT(error, HasSubstr("ashr of format 2"));
 }
 
 TEST(Verify, TableSize) {

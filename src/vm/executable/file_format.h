@@ -6,13 +6,13 @@
 //    16  uint64 size of the file
 //    24  uint64 hash of the section table, seeded with the hash of the 24 bytes before it
 //    32  section table, 48 bytes per section:
-//            4 bytes tag        of kSections, or one that this build doesn't know
+//            4 bytes tag        of kSections, or an unknown one
 //            uint32 flags       bit 0: a reader that doesn't know the tag must refuse the file
 //            uint64 offset      ascending
 //            uint64 size
 //            uint64 checked     leading bytes whose hash every reader checks
 //            uint64 hash        of those
-//            uint64 data_hash   of the rest, which `tenon verify` checks; 0 when there is none
+//            uint64 data_hash   of the rest, which `tenon verify` checks; 0 if there is none
 //        ...sections, in the same order, zeros between
 //
 //    GLOB  globals     flatbuffer Globals
@@ -21,13 +21,13 @@
 //    CODE  code        64-bit words
 //    KERN  kernels     directory + data
 //    DBUG  debug       flatbuffer Debug
-//    CMPT  computes    the kernels' computes, as whoever compiles them on load writes them
+//    CMPT  computes    the kernels' computes, in the encoding of the compiler that wrote them
 //
 // A directory is a uint64 with the byte size of the flatbuffer that follows; data blocks start at
-// multiples of 64. Hashes are XXH64 (hash.h). A section that says nothing is left out.
+// multiples of 64. Hashes are XXH64 (hash.h). Empty sections are omitted.
 //
 // Format 1 had exactly the first six sections, in this order, without tags: its table has 32 bytes
-// per section, uint64 offset, size, checked, hash.
+// per section: uint64 offset, size, checked, hash.
 #pragma once
 
 #include <cstddef>
@@ -38,8 +38,8 @@ namespace tenon::vm {
 
 inline constexpr unsigned char kMagic[8] = {0x89, 'T', 'N', 'X', '\r', '\n', 0x1a, '\n'};
 
-// Whether the bytes are meant as an executable: its name alone, so that one whose line ends a
-// transfer as text has changed still counts.
+// Whether the bytes are meant to be an executable. Checks only the name in the magic, so that it
+// also recognises files whose line ends were changed by a transfer as text.
 constexpr bool begins_like_executable(std::string_view bytes) {
   return bytes.size() >= 4 && bytes.substr(1, 3) == "TNX";
 }
@@ -59,7 +59,7 @@ inline constexpr SectionInfo kSections[] = {
 constexpr const SectionInfo& section_info(SectionId id) {
   return kSections[static_cast<uint32_t>(id)];
 }
-inline constexpr uint32_t kSectionRequired = 1;  // of the flags
+inline constexpr uint32_t kSectionRequired = 1;  // bit of the flags
 inline constexpr uint32_t kFormat1Sections = 6;
 
 struct FileHeader {

@@ -1,4 +1,4 @@
-// XXH64, the 64-bit hash of the .tnx sections: it finds damage, it doesn't resist forgery.
+// XXH64, the 64-bit hash of .tnx sections: it detects damage but doesn't resist forgery.
 // Algorithm: Yann Collet's xxHash specification, version 0.1.1.
 #pragma once
 
@@ -8,12 +8,12 @@
 
 namespace tenon::vm {
 
-// Of bytes that come in pieces: how they are cut makes no difference.
+// Hashes bytes passed in pieces; the result doesn't depend on the division.
 class Xxh64 {
  public:
   explicit Xxh64(uint64_t seed = 0);
   void update(std::string_view bytes);
-  // Of the bytes so far.
+  // The hash of the bytes so far.
   uint64_t digest() const;
 
  private:
@@ -21,7 +21,7 @@ class Xxh64 {
 
   uint64_t seed_, lanes_[4];
   uint64_t size_ = 0;
-  unsigned char buffer_[32];  // what follows the last whole stripe
+  unsigned char buffer_[32];  // the bytes after the last whole stripe
   size_t buffered_ = 0;
 };
 

@@ -1,4 +1,4 @@
-// What a kernel's refusal means, in words: for every host of kernels.
+// The error for a kernel's refusal, for every host of kernels.
 #pragma once
 
 #include "support/error.h"

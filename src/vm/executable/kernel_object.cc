@@ -23,9 +23,9 @@ constexpr std::string_view kHostArchitecture = "aarch64";
 constexpr std::string_view kHostArchitecture = "unknown";
 #endif
 
-// A path to the descriptor that no other open object has: the dynamic loader takes a path that it
-// knows for the object that it has, and descriptors' numbers come again. Each bit of a counter is
-// spelt "//" or "/./", which name the same folder.
+// A path to the descriptor that no other open object was opened by: the dynamic loader returns the
+// same object for a known path, and descriptor numbers are reused. Each bit of a counter is written
+// as "//" or "/./", which name the same folder.
 std::string unique_path(int fd) {
   static std::atomic<uint32_t> next{0};
   std::string path = "/proc/self/fd/";
@@ -66,17 +66,18 @@ Ref<KernelObject> KernelObject::open(std::string_view elf, const std::string& na
   object->handle = dlopen(unique_path(file.descriptor()).c_str(), RTLD_NOW | RTLD_LOCAL);
   const char* reason = object->handle ? nullptr : dlerror();
   auto damaged = [&](std::string_view found, std::string_view expected) {
-    return Error(ErrorKind::Damaged, cat(name, ": its native code can't be used; nothing was run"))
+    return Error(ErrorKind::Damaged,
+                 cat(name, ": its native code can't be loaded; nothing was run"))
         .found(found)
         .expected(expected)
         .help("compile it again, or compare checksums with its sender");
   };
-  if (!object->handle) throw damaged(reason ? reason : "no reason", "an object that can be opened");
+  if (!object->handle) throw damaged(reason ? reason : "no reason", "a loadable shared object");
   object->table = static_cast<const KernelTable*>(dlsym(object->handle, kKernelTableSymbol));
   const KernelTable* table = object->table;
   if (!table) throw damaged("no kernel table", cat("the symbol ", kKernelTableSymbol));
   if (table->abi_version != kKernelAbiVersion) {
-    throw Error(ErrorKind::Unsupported, cat(name, " has native code of another kernel ABI"))
+    throw Error(ErrorKind::Unsupported, cat(name, " has native code for another kernel ABI"))
         .found(cat("version ", table->abi_version))
         .expected(cat("version ", kKernelAbiVersion))
         .help("compile it again with this version");
@@ -92,7 +93,7 @@ Ref<KernelObject> KernelObject::open(std::string_view elf, const std::string& na
   for (uint32_t i = 0; i < table->count; ++i) {
     const KernelEntry& e = table->entries[i];
     if (!e.name || !e.function || (i && std::strcmp(table->entries[i - 1].name, e.name) >= 0)) {
-      throw damaged(cat("kernel table entry ", i), "entries with names that ascend");
+      throw damaged(cat("kernel table entry ", i), "entries sorted by name");
     }
   }
   return object;

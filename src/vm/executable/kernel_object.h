@@ -1,4 +1,4 @@
-// A kernel object, opened: native code of a file, as trusted as any program.
+// An open kernel object: native code from a file, as trusted as any program.
 #pragma once
 
 #include <optional>
@@ -24,18 +24,18 @@ struct KernelObject : Object {
   KernelObject(const KernelObject&) = delete;
   ~KernelObject();
 
-  // Null when there is none of that name. Names ascend, so this is a binary search.
+  // Null if there is none of that name. A binary search.
   KernelEntryFunction find(std::string_view name) const;
   std::vector<std::string> names() const;
 
-  // Opens a closed ELF shared object: a copy in an anonymous file, bound at once, its names kept to
-  // itself. Errors: Damaged when it isn't closed or exports no sound table, Unsupported for another
-  // ABI version and for CPU features that this machine lacks, by name. `name` is the file's, for
-  // errors.
+  // Opens a closed ELF shared object from a copy in an anonymous file, binding all symbols at once
+  // and keeping its names private. Errors: Damaged if it isn't closed or exports no valid table;
+  // Unsupported for another ABI version and, by name, for CPU features that this machine lacks.
+  // `name` is the file's, for errors.
   static Ref<KernelObject> open(std::string_view elf, const std::string& name);
-  // The first object of the unit that this machine can run, or that one with only the CPU features
-  // `available` could; an Unsupported error that lists what each lacks when there is none. Null
-  // when the unit has none.
+  // The unit's first object that this machine can run, or could run if it had only the CPU features
+  // `available`. Null if the unit has no objects. If none fits, an Unsupported error lists the
+  // reasons.
   static Ref<KernelObject> open_best(const Unit& unit, const std::string& name,
                                      const std::optional<std::vector<std::string>>& available = {});
 };

@@ -33,8 +33,8 @@ int32_t run_loop(const KernelRuntime*, KernelBody body, void* context, int64_t c
   return try_parallel(loop);
 }
 
-// Ahead of every workspace: the call that it counts for and its size. A whole alignment, so that
-// the rest is aligned.
+// Precedes every workspace: the call that it counts for, and its size. Its size is a multiple of
+// the alignment, so that the workspace is aligned.
 struct alignas(kDataAlignment) Workspace {
   CallContext* call;
   size_t bytes;
@@ -64,7 +64,7 @@ void* allocate(const KernelRuntime* self, const char* kernel, uint64_t bytes) {
   if (byte) {
     try {
       fill_memory(workspace + 1, *byte, total - sizeof(Workspace));
-    } catch (...) {  // the call is to stop
+    } catch (...) {  // the call should stop
       give_back(self, workspace + 1);
       set_current_exception();
       return nullptr;
@@ -73,7 +73,7 @@ void* allocate(const KernelRuntime* self, const char* kernel, uint64_t bytes) {
   return workspace + 1;
 }
 
-// This runtime drives no devices but the CPU, whose kernels are called.
+// This runtime drives no device but the CPU, whose kernels are called directly.
 int32_t launch(const KernelRuntime* self, const KernelLaunch* launch) {
   const int64_t device = static_cast<int64_t>(static_cast<uint32_t>(launch->device_type)) |
                          static_cast<int64_t>(launch->device_index) << 32;

@@ -27,7 +27,7 @@ TEST(KernelRuntime, WorkspaceOfNoBytesIsStillWorkspace) {
   runtime.release(&runtime, nullptr);
 }
 
-// What a program that isn't trusted may be shown through a kernel that reads before it writes.
+// What an untrusted program may see through a kernel that reads memory before writing it.
 TEST(KernelRuntime, WorkspaceIsFilledWhereTheCallAsksForIt) {
   struct Clears final : CallContext {
     bool stops = false;
@@ -56,12 +56,12 @@ TEST(KernelRuntime, WorkspaceIsFilledWhereTheCallAsksForIt) {
   EXPECT_THAT(take_error().render(), HasSubstr("stopped"));
 }
 
-// Also where adding what stands ahead of the workspace would overflow.
+// Also if adding the header's size would overflow.
 TEST(KernelRuntime, WorkspaceThatNoMachineHasIsAnErrorOfTheKernel) {
   const KernelRuntime& runtime = kernel_runtime();
   for (uint64_t bytes : {uint64_t{1} << 48, UINT64_MAX}) {
     EXPECT_EQ(runtime.allocate(&runtime, "shift", bytes), nullptr);
-    EXPECT_THAT(take_error().render(), HasSubstr("kernel 'shift': there is not enough memory"));
+    EXPECT_THAT(take_error().render(), HasSubstr("kernel 'shift': not enough memory"));
   }
 }
 
@@ -86,7 +86,7 @@ TEST(KernelRuntime, WithoutDevicesLaunchesNothing) {
   launch.device_index = 1;
   EXPECT_NE(runtime.launch(&runtime, &launch), 0);
   const std::string error = take_error().render();
-  EXPECT_THAT(error, HasSubstr("kernel 'scale': this runtime has no such device"));
+  EXPECT_THAT(error, HasSubstr("kernel 'scale': this runtime doesn't have the device"));
   EXPECT_THAT(error, HasSubstr("cuda:1"));
 }
 

@@ -1,4 +1,4 @@
-// Constants that a file leaves out: tensors that whoever loads it gives, by name.
+// Constants that a file leaves out: tensors provided by name when the file is loaded.
 #pragma once
 
 #include <functional>
@@ -10,13 +10,13 @@
 
 namespace tenon::vm {
 
-// The tensor of that name, on the CPU; a null one when there is none.
+// The tensor of that name, on the CPU; null if there is none.
 using WeightSource = std::function<Tensor(std::string_view name)>;
 
-// Gives every late constant of the unit its tensor, whose elements may never change again. It is
-// shared, read-only, unless its data is less aligned than the constant needs or not compact: then
-// it is copied. Usage errors name the constants that `source` (which may be empty) doesn't have,
-// and one whose tensor has another type. `name` is the file's, for errors.
+// Binds every late constant of the unit to its tensor, whose elements must never change afterwards.
+// The tensor is shared, read-only, or copied if its data isn't compact or is less aligned than the
+// constant requires. Usage errors name the constants that `source` (which may be empty) doesn't
+// have, or one whose tensor has the wrong type. `name` is the file's, for errors.
 void bind_late_constants(Unit& unit, const WeightSource& source, const std::string& name);
 
 }  // namespace tenon::vm

@@ -1,4 +1,4 @@
-# The readers and writers of the file's metadata are generated from its schema.
+# The code that reads and writes the file's metadata is generated from its schema.
 find_program(TENON_FLATC flatc REQUIRED)
 set(tnx_generated "${PROJECT_BINARY_DIR}/generated/vm/executable/tnx_generated.h")
 add_custom_command(
@@ -8,11 +8,11 @@ add_custom_command(
   DEPENDS "${PROJECT_SOURCE_DIR}/src/vm/executable/tnx.fbs"
   COMMENT "Generating tnx_generated.h")
 target_sources(${TARGET_NAME} PRIVATE "${tnx_generated}")
-# For generated_schema.h, which the headers test compiles too.
+# For generated_schema.h, which the headers test also compiles.
 target_include_directories(${TARGET_NAME} SYSTEM PUBLIC "${PROJECT_BINARY_DIR}/generated")
 target_link_libraries(${TARGET_NAME} PUBLIC ${CMAKE_DL_LIBS})
 
-# Tests make their files from assembly, which the layer itself must not see.
+# Tests assemble their files, which the layer itself must not depend on.
 if(TARGET ${TARGET_NAME}_test)
   target_link_libraries(${TARGET_NAME}_test PRIVATE tenon_vm_asm)
   set(tripwire "${PROJECT_BINARY_DIR}/test_tripwire.so")

@@ -25,13 +25,13 @@ void LoadBudget::check() const {
   if (end_ == Clock::time_point::max() || Clock::now() < end_) return;
   throw Error(ErrorKind::Runtime, cat("loading ", name_, " ran past its deadline"))
       .expected(cat("at most ", static_cast<double>(limits_.deadline.count()) * 1e-6, " ms"))
-      .help("give loading a later deadline");
+      .help("raise the deadline for loading");
 }
 
 void LoadBudget::out_of_memory() const {
-  throw Error(ErrorKind::Runtime, cat("loading ", name_, " takes more memory than it may"))
-      .expected(cat("at most ", bytes_text(limits_.memory), ", the memory limit"))
-      .help("give loading a higher memory limit");
+  throw Error(ErrorKind::Runtime, cat("loading ", name_, " exceeds its memory limit"))
+      .expected(cat("at most ", bytes_text(limits_.memory), ""))
+      .help("raise the memory limit for loading");
 }
 
 }  // namespace tenon::vm

@@ -1,4 +1,4 @@
-// What loading a file may use, from its first byte to the code that runs.
+// Limits on loading a file, from its first byte to runnable code.
 #pragma once
 
 #include <atomic>
@@ -10,30 +10,29 @@
 namespace tenon::vm {
 
 struct LoadLimits {
-  // Of memory that loading allocates; 0 for no cap. A file that is mapped doesn't count, a copy
-  // does.
+  // Bytes that loading may allocate; 0 for no limit. A copy of the file counts, a mapping doesn't.
   size_t memory = 0;
-  std::chrono::nanoseconds deadline = std::chrono::nanoseconds::max();  // from its start
-  // Loading stops soon after this has become true; any thread may set it.
+  std::chrono::nanoseconds deadline = std::chrono::nanoseconds::max();  // from the start
+  // Loading stops soon after this becomes true; any thread may set it.
   const std::atomic<bool>* cancel = nullptr;
 };
 
 // What is left of the limits while a file is loaded. Errors are Runtime and name the file.
 class LoadBudget {
  public:
-  // The time begins.
+  // The deadline counts from here.
   LoadBudget(const LoadLimits& limits, std::string name);
 
-  // Before that much is allocated.
+  // Call before allocating.
   void allocate(size_t bytes) {
     allocated_ += bytes;
     if (allocated_ > most_) out_of_memory();
   }
-  // After each piece of work of less than a few microseconds.
+  // Call after each piece of work of less than a few microseconds.
   void poll() {
     if (++polls_ % 1024 == 0) check();
   }
-  // After a longer one.
+  // Call after a longer one.
   void check() const;
 
   size_t allocated() const { return allocated_; }

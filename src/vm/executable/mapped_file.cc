@@ -27,7 +27,7 @@ namespace {
   throw Error(ErrorKind::Usage, cat(path, ": ", what, ": ", std::strerror(code)));
 }
 
-// A regular file that is open for reading.
+// A regular file, open for reading.
 struct OpenFile {
   explicit OpenFile(const std::string& path)
       // O_NONBLOCK: opening a named pipe must not wait for a writer.
@@ -36,7 +36,7 @@ struct OpenFile {
     struct stat status {};
     if (fstat(fd, &status) != 0 || !S_ISREG(status.st_mode)) {
       close(fd);
-      throw Error(ErrorKind::Usage, cat(path, ": is no regular file"));
+      throw Error(ErrorKind::Usage, cat(path, ": not a regular file"));
     }
     size = static_cast<size_t>(status.st_size);
   }
@@ -48,7 +48,7 @@ struct OpenFile {
   size_t size = 0;
 };
 
-// Of at least one byte, aligned as a file's sections are.
+// Allocates at least one byte, aligned like a file's sections.
 char* allocate(size_t size) {
   void* memory = std::aligned_alloc(kFileAlignment, align_up(size + 1));
   if (!memory) throw Error(ErrorKind::Runtime, cat("no memory for ", size, " bytes"));
@@ -76,12 +76,12 @@ Ref<FileBytes> read_whole_file(const std::string& path, LoadBudget* budget) {
   char* memory = allocate(in.size);
   file->data = memory;
   file->memory = FileBytes::Memory::Allocated;
-  constexpr size_t kPart = 8 << 20;  // a few milliseconds
+  constexpr size_t kPart = 8 << 20;  // takes a few milliseconds
   while (file->size < in.size) {
     const ssize_t n = read(in.fd, memory + file->size, std::min(kPart, in.size - file->size));
     if (n < 0 && errno == EINTR) continue;
     if (n < 0) fail(path, "can't be read", errno);
-    if (n == 0) break;  // it became shorter; what is missing is found as damage
+    if (n == 0) break;  // the file was truncated: the reader will report it as damaged
     file->size += static_cast<size_t>(n);
     if (budget) budget->check();
   }

@@ -1,4 +1,4 @@
-// A file's bytes in memory, for as long as anybody holds them.
+// A file's bytes in memory.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace tenon::vm {
 
-// Bytes at a 64-byte aligned address, read-only, that die with the object.
+// Read-only bytes at a 64-byte aligned address, freed with the object.
 struct FileBytes : Object {
   static constexpr bool kLeaf = true;
   static constexpr int32_t kTypeIndex = TypeIndex::VmBegin + 0;
@@ -26,15 +26,15 @@ struct FileBytes : Object {
   std::string_view view() const { return {data, size}; }
 };
 
-// Maps the file: it may not become shorter while the bytes are in use, or reading them ends the
-// process (SIGBUS). Usage errors name the path and the system's reason.
+// Maps the file. Truncating it while the bytes are in use ends the process (SIGBUS). Usage errors
+// name the path and the system's reason.
 Ref<FileBytes> map_file(const std::string& path);
-// Reads the file into memory, so that whoever can write it can't change or end anything later. The
-// size counts on `budget` before it is allocated, and reading is polled, where there is one.
+// Reads the file into memory, so that later writes to it have no effect. If there is a budget, the
+// size is counted before it is allocated, and reading is polled.
 Ref<FileBytes> read_whole_file(const std::string& path, LoadBudget* budget = nullptr);
 // A copy.
 Ref<FileBytes> copy_bytes(std::string_view bytes);
-// The bytes themselves, which `owner` keeps alive; copied when they aren't aligned to 64.
+// Borrows the bytes, which `owner` keeps alive; copies them if they aren't aligned to 64.
 Ref<FileBytes> borrow_bytes(std::string_view bytes, Ref<Object> owner);
 
 }  // namespace tenon::vm

@@ -46,13 +46,13 @@ class Reader {
     throw_damaged(options_.name, where, found, expected);
   }
   static std::string_view name_of(SectionId id) { return section_info(id).name; }
-  // Empty for a section that the file doesn't have.
+  // Empty if the file doesn't have the section.
   std::string_view section(SectionId id) const {
     const SectionEntry* entry = out_.table.find(id);
     return entry ? bytes_.substr(entry->offset, entry->size) : std::string_view();
   }
 
-  // A flatbuffer's root, verified; null for a section that is empty.
+  // A flatbuffer's verified root; null for an empty section.
   template <class T>
   const T* root(SectionId id, std::string_view bytes) const {
     if (bytes.empty()) return nullptr;
@@ -63,19 +63,19 @@ class Reader {
               cat("at most ", bytes_text(kMaxBytes), " of metadata"));
     }
     budget_.check();
-    // A table takes 8 bytes at least, so more of them than that are one table counted often.
+    // A table takes at least 8 bytes; more tables than that share bytes.
     constexpr flatbuffers::uoffset_t kMaxDepth = 16;
     auto max_tables = static_cast<flatbuffers::uoffset_t>(bytes.size() / 8 + 16);
     flatbuffers::Verifier verifier(reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size(),
                                    kMaxDepth, max_tables);
     if (!verifier.VerifyBuffer<T>(nullptr)) {
-      damaged(cat("section ", name_of(id)), "offsets that lead out of it",
-              "metadata of its schema");
+      damaged(cat("section ", name_of(id)), "offsets outside of the section",
+              "metadata that fits its schema");
     }
     return flatbuffers::GetRoot<T>(bytes.data());
   }
 
-  // The flatbuffer of a section that begins with a directory.
+  // The flatbuffer of a section that starts with a directory.
   std::string_view directory(SectionId id) const {
     std::string_view bytes = section(id);
     if (bytes.empty()) return {};
@@ -101,7 +101,7 @@ class Reader {
     return bytes.substr(begin, size);
   }
 
-  // Offsets may share what they lead to: what is copied of a file is limited by its size.
+  // Offsets may share their targets: what is copied from a file is limited by its size.
   void charge(uint64_t bytes) {
     budget_.allocate(bytes);
     budget_.poll();
@@ -112,7 +112,7 @@ class Reader {
     constexpr uint64_t kShared = 32, kSmall = 1 << 20;
     if (copied_ > kShared * metadata + kSmall) {
       damaged("metadata", cat("more than ", copied_, " bytes of text and lists"),
-              cat("what ", metadata, " bytes of metadata can say"));
+              cat("at most what ", metadata, " bytes of metadata can hold"));
     }
   }
   std::string text(const flatbuffers::String* s) {
@@ -233,7 +233,7 @@ class Reader {
     }
   }
 
-  // The flatbuffers' verifier looks after the alignment of a list's length, not of its elements.
+  // FlatBuffers' verifier checks the alignment of a list's length, not of its elements.
   static std::vector<int64_t> sizes(const tnx::Constant& c) {
     std::vector<int64_t> out(c.shape() ? c.shape()->size() : 0);
     for (size_t i = 0; i < out.size(); ++i) {
@@ -250,7 +250,7 @@ class Reader {
     if (!is_tensor_dtype(dtype)) {
       throw verification_error(options_.name, Rule::DtypeKnown,
                                cat("constant ", out_.unit.constants.size()), to_text(dtype),
-                               "an element type of the machine's tensors");
+                               "an element type that tensors can have");
     }
     auto bytes = byte_count(shape, dtype);
     if (!bytes || static_cast<uint64_t>(*bytes) != c.data_bytes()) {
@@ -273,8 +273,8 @@ class Reader {
     }
   }
 
-  // Files of format 1 say none. The strongest effect, which nothing may be done with, stands for
-  // one that this build doesn't know.
+  // Files of format 1 have none. An unknown effect is read as the strongest, which forbids
+  // everything.
   static Effect effect_of(const tnx::Primitive& p) {
     if (p.kernel()) return Effect::Pure;
     return p.effect() <= tnx::Effect_MAX ? static_cast<Effect>(p.effect()) : Effect::Ordered;
@@ -285,10 +285,10 @@ class Reader {
     uint64_t next = 0;
     for (size_t i = 0; i < code_ranges_.size(); ++i) {
       auto [begin, words] = code_ranges_[i];
-      // One after another, so that no bytes are read twice.
+      // In order, so that no bytes are read twice.
       if (begin != next || words > bytes.size() / sizeof(Word) - next) {
         damaged(cat("globals, function ", i), cat(words, " words of code from word ", begin),
-                cat("code from word ", next, " on, within ", bytes.size() / sizeof(Word)));
+                cat("code from word ", next, ", within ", bytes.size() / sizeof(Word)));
       }
       next += words;
       budget_.allocate(words * sizeof(Word));
@@ -324,18 +324,18 @@ class Reader {
 
   std::string image_bytes(uint64_t begin, uint64_t size) {
     const std::string_view bytes = block(SectionId::Kernels, out_.unit.kernels.size(), begin, size);
-    // One after another, so that no bytes are read twice.
+    // In order, so that no bytes are read twice.
     if (begin < images_end_) {
       damaged(cat("section ", name_of(SectionId::Kernels), ", entry ", out_.unit.kernels.size()),
               cat("native code at ", hex(begin)),
-              cat("code behind that of the entry before, from ", hex(images_end_), " on"));
+              cat("code behind the previous entry's, from ", hex(images_end_), " on"));
     }
     images_end_ = begin + size;
     budget_.allocate(size);
     return std::string(bytes);
   }
 
-  // Sections that others write and read.
+  // Sections that this reader only carries as bytes.
   void carried() {
     const std::string_view computes = section(SectionId::Computes);
     if (computes.empty()) return;
@@ -384,7 +384,7 @@ class Reader {
   LoadBudget& budget_;
   LoadedUnit out_;
   uint64_t copied_ = 0;
-  uint64_t images_end_ = 0;  // of those read so far
+  uint64_t images_end_ = 0;  // of the images read so far
   std::vector<std::pair<uint64_t, uint32_t>> code_ranges_;
 };
 

@@ -1,5 +1,5 @@
-// Reading a .tnx file: everything is checked, whatever the bytes are, before anything is built from
-// it. Damage is an error that says where; it is never a crash, a hang, or memory beyond a small
+// Reading a .tnx file. Everything is checked before anything is built from it, for any bytes:
+// damage is an error that states its place, never a crash, a hang, or memory beyond a small
 // multiple of the file's size.
 #pragma once
 
@@ -14,18 +14,18 @@ namespace tenon::vm {
 
 struct ReadOptions {
   std::string name = "<memory>";  // the file, in errors
-  // Fuzzers repair nothing and switch the hashes off, so that what lies behind them is tested.
+  // Fuzzers switch the hashes off, so that the code behind them is tested.
   bool check_hashes = true;
-  LoadBudget* budget = nullptr;  // what loading takes is taken from; without one, there is no limit
+  LoadBudget* budget = nullptr;  // draws on it; null for no limit
 };
 
 struct LoadedUnit {
-  Unit unit;  // tensor constants lie in the file's bytes, which they keep alive, read-only
+  Unit unit;  // tensor constants borrow the file's bytes, read-only, and keep them alive
   SectionTable table;
 };
 
-// Reads and verifies (verify.h). Damaged errors; Unsupported ones for a later format and for
-// sections that a reader must know and this one doesn't.
+// Reads and verifies (verify.h). Errors: Damaged; Unsupported for a later format and for an unknown
+// section that is required.
 LoadedUnit read_unit(const Ref<FileBytes>& file, const ReadOptions& options = {});
 
 }  // namespace tenon::vm

@@ -67,9 +67,9 @@ class TableReader {
 
   void header() {
     if (file_.size() < sizeof kMagic || std::memcmp(file_.data(), kMagic, sizeof kMagic) != 0) {
-      throw Error(ErrorKind::Damaged, cat(name_, " is no .tnx file"))
-          .found(cat(quoted(file_.substr(0, 8)), file_.size() < 8 ? ", and no more" : ""))
-          .expected("the 8 bytes that every .tnx begins with")
+      throw Error(ErrorKind::Damaged, cat(name_, " is not a .tnx file"))
+          .found(cat(quoted(file_.substr(0, 8)), file_.size() < 8 ? ", then the file ends" : ""))
+          .expected("the 8 bytes at the start of every .tnx file")
           .help("`tenon compile` makes one from a model");
     }
     if (file_.size() < 16) damaged("header", cat(file_.size(), " bytes"), "a whole header");
@@ -156,7 +156,7 @@ class TableReader {
   [[noreturn]] void unsupported(std::string_view found) const {
     std::vector<std::string> names;
     for (const SectionInfo& info : kSections) names.emplace_back(info.name);
-    throw Error(ErrorKind::Unsupported, cat(name_, " needs what this build doesn't know"))
+    throw Error(ErrorKind::Unsupported, cat(name_, " needs a feature that this build doesn't have"))
         .found(found)
         .expected(cat("the sections ", join(names, ", ")))
         .help("use a newer tenon, or compile the model with this one");

@@ -12,31 +12,31 @@ namespace tenon::vm {
 
 struct SectionTable {
   uint32_t version = 0;
-  std::vector<SectionEntry> entries;  // in the file's order; those of format 1 have tags too
+  std::vector<SectionEntry> entries;  // in the file's order; format 1's get tags too
 
-  // Null when the file has none.
+  // Null if the file has none.
   const SectionEntry* find(SectionId id) const;
 };
 
-// "constants", or the tag in quotes of a section that this build doesn't know.
+// "constants", or an unknown section's tag in quotes.
 std::string section_name(const SectionEntry& entry);
 
-// Reads and checks the table: places, and the hashes of what readers read unless `check_hashes` is
-// false. Damaged errors, and Unsupported ones for a later format and for a required section that
-// this build doesn't know. `name` is the file's, in errors.
+// Reads and checks the table: offsets and sizes and, unless `check_hashes` is false, the hashes of
+// the bytes that readers read. Errors: Damaged; Unsupported for a later format and for an unknown
+// section that is required. `name` is the file's, for errors.
 SectionTable read_section_table(std::string_view file, const std::string& name, bool check_hashes,
                                 LoadBudget* budget = nullptr);
 
-// Checks the hashes of data that reading a file leaves alone, such as weights. Damaged errors.
-// False when the file has such data and, being of format 1, no hash of it.
+// Checks the hashes of data that reading a file skips, such as weights (Damaged errors). Returns
+// false if the file has such data but no hash of it, because it has format 1.
 bool check_data_hashes(std::string_view file, const SectionTable& table, const std::string& name);
 
-// The error for bytes that don't fit together.
+// Throws the error for inconsistent bytes.
 [[noreturn]] void throw_damaged(std::string_view name, std::string_view where,
                                 std::string_view found, std::string_view expected);
 
-// Sets every hash, and the file's size, to what the bytes give: for tests and fuzzers. False when
-// the bytes have no whole section table.
+// Updates every hash and the file's size: for tests and fuzzers. Returns false if the bytes have no
+// whole section table.
 bool repair_hashes(std::string& file);
 
 }  // namespace tenon::vm

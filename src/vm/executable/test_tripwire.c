@@ -1,5 +1,5 @@
-// A kernel object for tests, closed as the compiler builds them, with code that ends the process:
-// if that runs while the object is opened, the check let something through.
+// A kernel object for tests, closed like those that the compiler builds, with code that ends the
+// process: if it runs while the object is opened, the check has missed something.
 #include <stdint.h>
 
 #if defined(__x86_64__)
@@ -19,7 +19,7 @@ static int32_t tripwire(void* self, const void* args, int32_t n, void* result) {
   return 0;
 }
 
-// Room among the writable data for a table that a test puts there.
+// Space in the writable data for a table that a test writes there.
 static uint64_t room[32] = {1, 2, 3};
 
 struct entry {

@@ -53,8 +53,8 @@ class Verifier {
     throw verification_error(context_.name, rule, where, found, expected);
   }
 
-  // A name that stands twice. The names are sorted, since whoever writes a file can choose them so
-  // that they collide in a hash table.
+  // Finds a repeated name. Sorts the names, since the writer of a file could choose names that
+  // collide in a hash table.
   std::optional<std::string_view> repeated(std::vector<std::string_view> names) {
     std::sort(names.begin(), names.end(), [this](std::string_view a, std::string_view b) {
       budget_.poll();
@@ -101,8 +101,7 @@ class Verifier {
     if (v.type_index == TypeIndex::Tensor) {
       Tensor t = v.as<Tensor>();
       if (!is_tensor_dtype(t.dtype())) {
-        fail(Rule::DtypeKnown, where, to_text(t.dtype()),
-             "an element type of the machine's tensors");
+        fail(Rule::DtypeKnown, where, to_text(t.dtype()), "an element type that tensors can have");
       }
       if (!t.compact() || t.device().device_type != kDLCPU) {
         fail(Rule::ConstantForm, where, to_text(t), "a compact tensor on the CPU");
@@ -110,12 +109,12 @@ class Verifier {
     } else if (v.type_index == TypeIndex::Shape) {
       Shape s = v.as<Shape>();
       if (s.size() > kMaxRank || !element_count(s.dims())) {
-        fail(Rule::ConstantForm, where, to_text(s), "dimensions that are no less than 0");
+        fail(Rule::ConstantForm, where, to_text(s), "dimensions that are not negative");
       }
     } else if (v.type_index == TypeIndex::DataType) {
       if (!is_tensor_dtype(v.as<DataType>())) {
         fail(Rule::DtypeKnown, where, to_text(v.as<DataType>()),
-             "an element type of the machine's tensors");
+             "an element type that tensors can have");
       }
     } else if (v.is_object() && !String::accepts(v)) {
       fail(Rule::ConstantForm, where, type_name(v.type_index),
@@ -127,8 +126,7 @@ class Verifier {
     name(c.name, where);
     const LateTensor& late = *c.late;
     if (!is_tensor_dtype(late.dtype)) {
-      fail(Rule::DtypeKnown, where, to_text(late.dtype),
-           "an element type of the machine's tensors");
+      fail(Rule::DtypeKnown, where, to_text(late.dtype), "an element type that tensors can have");
     }
     auto bytes = late.shape.size() <= kMaxRank ? byte_count(late.shape, late.dtype) : std::nullopt;
     if (!bytes || static_cast<uint64_t>(*bytes) > kMaxStorageBytes) {
@@ -146,8 +144,8 @@ class Verifier {
     bool needs_kernels = false;
     for (const PackedName& p : unit_.packed) needs_kernels = needs_kernels || p.kernel;
     if (needs_kernels && unit_.kernels.empty() && !unit_.find_section(kComputesTag)) {
-      fail(Rule::KernelNames, "primitive names", "kernels among them, and no code for any target",
-           "kernel objects or computes that hold them");
+      fail(Rule::KernelNames, "primitive names", "kernels, but no code for any target",
+           "kernel objects or computes");
     }
     for (size_t i = 0; i < unit_.kernels.size(); ++i) {
       const KernelTarget& target = unit_.kernels[i];
@@ -177,7 +175,7 @@ class Verifier {
       for (size_t k = 0; k < i; ++k) taken = taken || unit_.sections[k].tag == s.tag;
       if (plain && !taken && !s.bytes.empty() && s.bytes.size() <= kMaxSectionBytes) continue;
       fail(Rule::SectionForm, cat("section ", quoted(s.tag)), bytes_text(s.bytes.size()),
-           cat("a tag of its own, four letters or digits, and 1 to ", kMaxSectionBytes, " bytes"));
+           cat("a unique tag of four letters or digits, and 1 to ", kMaxSectionBytes, " bytes"));
     }
   }
 
@@ -236,8 +234,7 @@ class Verifier {
         }
       }
       if (in.info->since > version_) {
-        broken(Rule::OpcodeSince,
-               cat(in.info->mnemonic, ", which format ", in.info->since, " brought"),
+        broken(Rule::OpcodeSince, cat(in.info->mnemonic, " of format ", in.info->since),
                cat("instructions of format ", version_));
       }
       auto violation = check_operand_kinds(in);
@@ -257,9 +254,9 @@ class Verifier {
     }
     if (!ends) {
       --index;
-      broken(Rule::FallsOffEnd, "code that runs on past its end", "ret, goto, switch or fatal");
+      broken(Rule::FallsOffEnd, "code that continues past its end", "ret, goto, switch or fatal");
     }
-    // Jumps, now that the instructions are known.
+    // Check jumps, now that the instructions are known.
     for (at = 0, index = 0; at < f.code.size(); ++index) {
       Instruction in;
       decode(f.code, at, &in);
@@ -277,7 +274,7 @@ class Verifier {
     spans(f);
   }
 
-  // What the operands' kinds demand of the unit's tables.
+  // Checks operands against the unit's tables.
   template <class Broken>
   void instruction(const Instruction& in, const Broken& broken) {
     uint32_t word = 0;

@@ -59,16 +59,16 @@ std::string globals_section(const Unit& unit) {
   return finish(b, tnx::CreateGlobals(b, functions_vector, libraries, producer).Union());
 }
 
-// A section's bytes: those that were made for it, then blocks of data that lie elsewhere, such as
-// weights, which are never copied.
+// A section's bytes: its own, then blocks of data such as weights, which are borrowed, never
+// copied.
 class SectionBytes {
  public:
   SectionBytes() = default;
   explicit SectionBytes(std::string bytes) : head_(std::move(bytes)), size_(head_.size()) {}
 
-  // A directory (file_format.h) that `build` makes, which adds the blocks to the section that it is
-  // given. The directory's size depends on nothing that its offsets say, so it is built twice: once
-  // to learn where the data begins.
+  // A section with a directory (file_format.h) from `build`, which adds the blocks to the section
+  // passed to it. The directory's size doesn't depend on its offsets, so it is built twice: the
+  // first time to learn where the data starts.
   template <class Build>
   static SectionBytes with_directory(const Build& build) {
     SectionBytes measured, out;
@@ -83,7 +83,7 @@ class SectionBytes {
     return out;
   }
 
-  // The block's place, from the start of the section; what it views must stay.
+  // Returns the block's offset in the section; `block` must stay alive.
   uint64_t add(std::string_view block) {
     const uint64_t offset = align_up(size_);
     blocks_.push_back({offset, block});
@@ -93,7 +93,7 @@ class SectionBytes {
 
   std::string_view head() const { return head_; }
   uint64_t size() const { return size_; }
-  // Every byte behind the head, in pieces.
+  // Visits every byte after the head, in pieces.
   template <class F>
   void for_each_data(const F& f) const {
     static constexpr char kZeros[kFileAlignment] = {};
@@ -264,7 +264,7 @@ struct WholeFile {
   void add(std::string_view tag, bool required, SectionBytes section) {
     if (section.size() == 0) return;
     SectionEntry entry{};
-    TENON_ASSERT(tag.size() == sizeof entry.tag, quoted(tag), " is no tag");
+    TENON_ASSERT(tag.size() == sizeof entry.tag, quoted(tag), " is not a tag");
     std::memcpy(entry.tag, tag.data(), sizeof entry.tag);
     entry.flags = required ? kSectionRequired : 0;
     entry.size = section.size();
@@ -284,7 +284,7 @@ struct WholeFile {
     add(section_info(id).tag, section_info(id).required, std::move(section));
   }
 
-  // Gives the sections their places.
+  // Assigns the sections' offsets.
   void finish() {
     uint64_t end = sizeof header + table.size() * sizeof(SectionEntry);
     for (SectionEntry& entry : table) {
@@ -303,7 +303,7 @@ struct WholeFile {
     return {reinterpret_cast<const char*>(table.data()), table.size() * sizeof(SectionEntry)};
   }
 
-  // Every byte, in pieces.
+  // Visits every byte, in pieces.
   template <class F>
   void for_each(const F& f) const {
     static constexpr char kZeros[kFileAlignment] = {};

@@ -1,4 +1,4 @@
-// Writing a Unit as a .tnx file. The same unit gives the same bytes, on every machine.
+// Writing a Unit as a .tnx file. The same unit gives the same bytes on every machine.
 #pragma once
 
 #include <string>
@@ -7,12 +7,12 @@
 
 namespace tenon::vm {
 
-// The file's bytes. The unit isn't verified; an Internal error for a constant that no file can hold
-// (an object other than Tensor, Shape or string; a tensor that isn't compact on the CPU).
+// The file's bytes. The unit isn't verified. An Internal error for a constant that a file can't
+// hold (an object other than Tensor, Shape or string; a tensor that isn't compact on the CPU).
 std::string write_to_bytes(const Unit& unit);
 
-// Verifies the unit (verify.h), then writes the file whole or not at all (support/output_file.h:
-// `-` is standard output, devices and pipes are written into). Returns the bytes written.
+// Verifies the unit (verify.h), then writes the file whole or not at all (support/output_file.h;
+// `-` is standard output; devices and pipes are written in place). Returns the number of bytes.
 size_t save(const Unit& unit, const std::string& path);
 
 }  // namespace tenon::vm

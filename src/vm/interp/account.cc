@@ -33,7 +33,7 @@ Ref<Account> Account::of(const Limits& limits) {
 Ref<Account> Account::stricter(const Ref<Account>& outer, const Ref<Account>& inner) {
   if (inner == outer) return inner;
   const Limits &a = outer->limits, &b = inner->limits;
-  // 0 stands for no limit of memory and of threads: one less is the greatest number.
+  // Limits of 0 mean none for memory and threads: subtracting one makes 0 the largest number.
   auto smaller = [](auto x, auto y) {
     using Unsigned = std::make_unsigned_t<decltype(x)>;
     return static_cast<Unsigned>(x) - Unsigned{1} < static_cast<Unsigned>(y) - Unsigned{1} ? x : y;

@@ -76,7 +76,7 @@ func @host(f: any) -> any {
 }
 )";
 
-// `failure` is what $host.try saw.
+// `failure` is the error that $host.try saw.
 struct Two {
   std::string failure = "none";
   Ref<Program> makes = program_of(assemble(kMakes)), calls;
@@ -100,14 +100,15 @@ TEST(Account, AFunctionValueKeepsTheLimitsOfTheMachineThatMadeIt) {
   Two two;
   Function f = two.made("make_spin", {.fuel = 1000});
   EXPECT_THAT(failure_of([&] { f(); }), HasSubstr("at most 1000 function entries"));
-  EXPECT_THAT(failure_of([&] { f(); }), HasSubstr("ran out of fuel"));  // each call has all of it
+  EXPECT_THAT(failure_of([&] { f(); }),
+              HasSubstr("ran out of fuel"));                   // each call has the full limit
   f = two.made("make_spin", {.deadline = milliseconds(300)});  // enough to make it, on any machine
   EXPECT_THAT(failure_of([&] { f(); }), HasSubstr("at most 300 ms"));
   f = two.made("make_hoard", {.memory = 1 << 20});
   EXPECT_THAT(failure_of([&] { f(); }), HasSubstr("memory limit"));
   f = two.made("make_deep", {.depth = 100});
   EXPECT_THAT(failure_of([&] { f(); }), HasSubstr("at most 100 frames"));
-  // And so does what it makes.
+  // The limit also applies to function values that it makes.
   Function maker = two.made("make_maker", {.fuel = 1000});
   EXPECT_THAT(failure_of([&] { maker().as<Function>()(); }), HasSubstr("ran out of fuel"));
 }
@@ -157,7 +158,7 @@ TEST(Account, AFunctionsOwnLimitsHoldWithinACallAndEndWithIt) {
   EXPECT_EQ(
       m.call("try_then_count", two.made("make_hoard", {.memory = 1 << 20}), 5000).as<int64_t>(), 1);
   EXPECT_THAT(two.failure, HasSubstr("memory limit"));
-  // The outer call pays for what they used.
+  // Their use counts for the outer call.
   m.set_limits({.fuel = 5500});
   EXPECT_THAT(
       failure_of([&] { m.call("try_then_count", two.made("make_spin", {.fuel = 1000}), 5000); }),
@@ -178,7 +179,7 @@ TEST(Account, AnotherMachinesCallWithinACallIsHeldToIt) {
   EXPECT_EQ(inner.call("seven").as<int64_t>(), 7);
 }
 
-// Cancels until the call has ended; what it failed with.
+// Cancels until the call has ended; returns the call's error.
 template <class Call, class Cancel>
 std::string cancelled(Call&& call, Cancel&& cancel) {
   std::atomic<bool> ended{false};
@@ -198,7 +199,8 @@ TEST(Account, CancellingTheMachineStopsItsFunctionValues) {
   Two two;
   Machine m(two.makes);
   Function f = m.call("make_spin").as<Function>();
-  m.set_limits({.fuel = 100});  // of later calls; what was made before is still this machine's
+  m.set_limits(
+      {.fuel = 100});  // of later calls; earlier function values still belong to this machine
   EXPECT_FALSE(m.cancel());
   EXPECT_THAT(cancelled([&] { f(); }, [&] { m.cancel(); }), HasSubstr("was cancelled"));
 }
@@ -262,7 +264,7 @@ TEST(Nesting, EndsWhereTheNativeStackDoes) {
                                     options);
   Function nest = program->function("nest");
   EXPECT_EQ(nest(nest, 150).as<int64_t>(), 0);
-  // As small as a thread may be that runs anything here.
+  // The smallest stack on which a thread can run this.
   struct Thread {
     Function nest;
     std::string failure;

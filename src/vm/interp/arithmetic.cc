@@ -11,10 +11,10 @@ namespace arithmetic {
 namespace {
 
 void check_divisor(int64_t b) {
-  if (b == 0) throw Error(ErrorKind::Runtime, "an integer is divided by zero");
+  if (b == 0) throw Error(ErrorKind::Runtime, "integer division by zero");
 }
 
-// The quotients of -1 are apart: -2^63 / -1 wraps, where the processor's division would trap.
+// Division by -1 is separate: -2^63 / -1 wraps, where the processor's division would trap.
 bool op_floordiv(int64_t a, int64_t b, int64_t* r) {
   check_divisor(b);
   if (b == -1) return op_sub(0, a, r);
@@ -58,7 +58,7 @@ bool op_xor(int64_t a, int64_t b, int64_t* r) {
   return true;
 }
 
-// As docs/semantics.md has it: shifts by the width or more, read as an unsigned number, give 0.
+// Per docs/semantics.md, shift amounts of the width or more, read as unsigned numbers, give 0.
 bool op_shl(int64_t a, int64_t b, int64_t* r) {
   *r = bits(b) < 64 ? wrapped(bits(a) << b) : 0;
   return true;
@@ -115,7 +115,8 @@ constexpr auto kByNumber = index_by_number();
 
 const BinaryOperation& binary_operation(Opcode opcode) {
   const size_t index = kByNumber.at(static_cast<size_t>(opcode));
-  TENON_ASSERT(index < std::size(kOperations), info_of(opcode).mnemonic, " is no binary operation");
+  TENON_ASSERT(index < std::size(kOperations), info_of(opcode).mnemonic,
+               " is not a binary operation");
   return kOperations[index];
 }
 

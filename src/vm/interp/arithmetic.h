@@ -1,7 +1,7 @@
-// The binary operations on integers of 64 bits: a function op_MNEMONIC for each row of opcodes.def
-// that is a TENON_FAST_BINARY, here, for the dispatch loop to inline, or a TENON_BINARY, in
-// arithmetic.cc. It stores the result and returns true, or returns false on an overflow that is an
-// error; other errors it throws.
+// The binary operations on 64-bit integers: a function op_MNEMONIC for each TENON_FAST_BINARY row
+// of opcodes.def, here, so that the dispatch loop can inline it, and for each TENON_BINARY row, in
+// arithmetic.cc. Each stores the result and returns true, or returns false for an overflow that is
+// an error; it throws other errors.
 #pragma once
 
 #include <cstdint>
@@ -23,12 +23,12 @@ struct BinaryOperation {
   bool (*compute)(int64_t a, int64_t b, int64_t* r);
 };
 
-// Of an opcode whose class is Binary or Comparison.
+// For an opcode of class Binary or Comparison.
 const BinaryOperation& binary_operation(Opcode opcode);
 
 namespace arithmetic {
 
-// Two's complement, where C++ leaves overflow undefined.
+// Two's complement; C++ leaves signed overflow undefined.
 constexpr int64_t wrapped(uint64_t v) {
   return static_cast<int64_t>(v);
 }

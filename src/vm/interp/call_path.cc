@@ -1,4 +1,4 @@
-// The parts of the dispatch loop's calls that are long or rare.
+// The long or rare parts of the dispatch loop's calls.
 #include <algorithm>
 
 #include "object/tensor.h"
@@ -15,7 +15,7 @@ void Dispatch::fail_fuel(Machine& m) {
   m.fuel_ = 0;
   throw Error(ErrorKind::Runtime, "the call ran out of fuel")
       .expected(cat("at most ", m.in_force_.fuel, " function entries and backward jumps"))
-      .help("give the call a higher fuel limit");
+      .help("raise the call's fuel limit");
 }
 
 void Dispatch::fail_interrupted(Machine& m) {
@@ -24,7 +24,7 @@ void Dispatch::fail_interrupted(Machine& m) {
   using std::chrono::duration_cast;
   throw Error(ErrorKind::Runtime, "the call ran past its deadline")
       .expected(cat("at most ", static_cast<double>(m.in_force_.deadline.count()) * 1e-6, " ms"))
-      .help("give the call a later deadline");
+      .help("raise the call's deadline");
 }
 
 void Dispatch::stop_if_asked(Machine& m) {
@@ -38,15 +38,15 @@ void Dispatch::grow_stack(Machine& m, const AnyView* top, const Machine::Frame* 
   if (reinterpret_cast<const char*>(top) > m.registers_.begin() + m.stack_bytes_) {
     throw Error(ErrorKind::Runtime, "the call ran out of stack")
         .expected(cat("at most ", bytes_text(m.stack_bytes_), " of registers"))
-        .help("give the machine a larger stack, or look for infinite recursion");
+        .help("raise the machine's stack limit, or look for infinite recursion");
   }
   const auto* frames_begin = reinterpret_cast<Machine::Frame*>(m.frames_.end()) - m.depth_;
   if (frame < frames_begin) {
     throw Error(ErrorKind::Runtime, "the call went too deep")
         .expected(cat("at most ", m.depth_, " frames"))
-        .help("give the call a greater depth, or look for infinite recursion");
+        .help("raise the call's depth limit, or look for infinite recursion");
   }
-  // Both watermarks rise in steps, so that what is committed is known and counts as memory.
+  // Both watermarks rise in steps, so that the committed size is known and counts as memory.
   size_t before = m.stack_committed();
   auto used = static_cast<size_t>(reinterpret_cast<const char*>(top) - m.registers_.begin());
   auto limit =
@@ -58,11 +58,11 @@ void Dispatch::grow_stack(Machine& m, const AnyView* top, const Machine::Frame* 
   while (frames < depth) frames = std::min(frames * 2, size_t{m.depth_});
   size_t after = limit + frames * sizeof(Machine::Frame);
   if (after > before && !m.pool_->count_outside(after - before)) {
-    throw Error(ErrorKind::Runtime, "the call would use more memory than it may")
+    throw Error(ErrorKind::Runtime, "the call would exceed its memory limit")
         .found(cat("a stack of ", bytes_text(after), ", besides ", bytes_text(m.pool_->used()),
                    " of storage"))
-        .expected(cat("at most ", bytes_text(m.pool_->cap()), ", the memory limit"))
-        .help("give the call a higher memory limit");
+        .expected(cat("at most ", bytes_text(m.pool_->cap()), ""))
+        .help("raise the call's memory limit");
   }
   m.register_limit_ = reinterpret_cast<AnyView*>(m.registers_.begin() + limit);
   m.frame_limit_ = reinterpret_cast<Machine::Frame*>(m.frames_.end()) - frames;
@@ -74,7 +74,7 @@ void Dispatch::fail_not_int(Machine& m) {
   TENON_ASSERT(code, "an integer was missing outside of any function");
   Instruction in;
   decode(m.program_->function_unit(*code).code, offset, &in);
-  // A comparison may have run together with the branch behind it.
+  // The comparison may have been fused with the following branch.
   for (uint32_t i = 0; i < in.operands.size(); ++i) {
     Arg a = in.arg(i);
     if (in.info->spec_at(i).kind != OperandKind::Int || !a.is_register()) continue;
@@ -84,10 +84,10 @@ void Dispatch::fail_not_int(Machine& m) {
         .found(cat(type_name(v.type_index), " in register ", to_text(a)));
   }
   throw Error(ErrorKind::Internal,
-              cat(in.info->mnemonic, " found no integer where there are some"));
+              cat(in.info->mnemonic, " failed although its operands are integers"));
 }
 
-// From the file's instruction: the pre-decoder may have exchanged the operands.
+// Reads the file's instruction: the pre-decoder may have exchanged the operands.
 void Dispatch::fail_overflow(Machine& m) {
   uint32_t offset = 0;
   const FunctionCode* code = m.program_->locate(m.pc_, &offset);
@@ -101,9 +101,9 @@ void Dispatch::fail_overflow(Machine& m) {
 }
 
 void fail_size_overflow(int64_t a, int64_t b) {
-  throw Error(ErrorKind::Runtime, "an integer of a shape overflows 64 bits")
-      .found(cat("a computation from ", a, " and ", b))
-      .help("the sizes of the inputs are too large together");
+  throw Error(ErrorKind::Runtime, "a size computation overflows 64 bits")
+      .found(cat("operands ", a, " and ", b))
+      .help("the inputs' sizes are too large");
 }
 
 void Dispatch::fail_packed(const PackedSlot& slot) {
@@ -116,7 +116,7 @@ namespace {
 
 constexpr size_t kOnStack = 24;
 
-// The arguments of a packed call, side by side; borrowed.
+// A packed call's arguments, contiguous and borrowed.
 class Borrowed {
  public:
   Borrowed(const CallOperands& e, size_t from, const AnyView* base) {
@@ -140,11 +140,11 @@ class Borrowed {
  private:
   const AnyView* args_;
   size_t count_;
-  alignas(AnyView) char small_[kOnStack * sizeof(AnyView)];  // not initialised
+  alignas(AnyView) char small_[kOnStack * sizeof(AnyView)];  // uninitialised
   std::vector<AnyView> large_;
 };
 
-// A tensor that another library made is rewrapped: only of ours may the layout word be read.
+// Rewraps a tensor that another library made: only ours have a layout word.
 inline void admit_result(Any* result) {
   if (result->type_index == TypeIndex::Tensor &&
       !static_cast<TensorObj*>(result->v.object)->is_ours()) [[unlikely]] {
@@ -177,7 +177,7 @@ void Dispatch::packed_call(Machine& m, const Op& op, AnyView* base) {
     admit_result(&result);
     m.protect(&result);
     if (m.attention_.load(std::memory_order_relaxed)) [[unlikely]] {
-      Borrowed left(e, 0, base);  // what the call took is gone
+      Borrowed left(e, 0, base);  // excluding what the call took
       instrument(m, op, false, left.span(), &result);
       stop_if_asked(m);
     }
@@ -216,7 +216,7 @@ void Dispatch::call_value(Machine& m, const Op& op, AnyView* base, AnyView calle
 
 const FunctionCode* Dispatch::closure_code(Machine& m, const Op& op, const AnyView& callee) {
   if (callee.type_index != TypeIndex::Function) {
-    throw Error(ErrorKind::Runtime, "what is called is no function")
+    throw Error(ErrorKind::Runtime, "the called value is not a function")
         .found(type_name(callee.type_index));
   }
   const ClosureObj* closure = ClosureObj::of_program(callee, m.program_);
@@ -239,7 +239,7 @@ AnyView Dispatch::captured(Machine& m, const Any& capture, AnyView* slot) {
   return value.leak();
 }
 
-// The callee takes over the frame: its arguments are gathered above it, then moved down.
+// The callee reuses the frame: its arguments are gathered above it, then moved down.
 void Dispatch::tail_arguments(Machine& m, const Op& op, const FunctionCode& code, AnyView* base,
                               const AnyView* closure) {
   if (m.fuel_ < 0) fail_fuel(m);
@@ -275,13 +275,13 @@ void Dispatch::tail_arguments(Machine& m, const Op& op, const FunctionCode& code
 
 bool Dispatch::instrument(Machine& m, const Op& op, bool before, std::span<const AnyView> args,
                           Any* result) {
-  // What another Program's code does within a call isn't told of its own: it is one call here.
+  // Another Program's code counts as one call and isn't instrumented.
   if (!m.instrument_ || m.program_ != m.home_) return false;
   CallEvent event;
   event.before = before;
   uint32_t offset = 0;
   const FunctionCode* caller = m.program_->locate(&op, &offset);
-  if (!caller) return false;  // the host's own call
+  if (!caller) return false;  // called by the host
   event.caller = m.program_->function_unit(*caller).name;
   event.caller_index = caller->index;
   event.offset = offset;
@@ -313,7 +313,7 @@ bool Dispatch::before_call(Machine& m, const Op& op, AnyView* base, AnyView* res
 }
 
 void Dispatch::after_call(Machine& m, const Op& op, AnyView* result) {
-  // The register owns what it holds, as an Any does.
+  // The register owns its value, as an Any does.
   instrument(m, op, false, {}, static_cast<Any*>(result));
 }
 

@@ -129,7 +129,7 @@ TEST(Nesting, SharesTheOuterCallsDeadline) {
               HasSubstr("deadline"));
 }
 
-// Objects whose release calls the machine, which then runs above all that lives.
+// Objects whose release calls the machine, which then runs above all live registers.
 constexpr char kReleases[] = R"(
 packed $host.object
 func @down(n: i64) -> i64 {
@@ -267,7 +267,7 @@ TEST(Linking, MissingFunctionsAreNamed) {
       HasSubstr("no nowhere"));
   EXPECT_THAT(failure_of([] { program_of(assemble("library \"../x\"\nfunc @f() {\n ret 1\n}")); }),
               HasSubstr("no ../x"));
-  // One that lies there and can't be opened says why.
+  // A library that exists but can't be opened is an error with the reason.
   std::string dir = testing::TempDir(), path = dir + "/libtenon_broken.so";
   std::ofstream(path) << "no shared object at all, but long enough to look like a file";
   ProgramOptions beside;
@@ -324,7 +324,7 @@ local func @hidden() -> i64 {
   EXPECT_EQ(library.get()->kind, "executable");
   EXPECT_EQ(library.get()->names, std::vector<std::string>{"twice"});
   EXPECT_FALSE(library.find("hidden"));
-  EXPECT_EQ(library.find("twice").get(), library.find("twice").get());  // remembered
+  EXPECT_EQ(library.find("twice").get(), library.find("twice").get());  // cached
   ProgramOptions options;
   options.modules = {library};
   Machine machine(program_of(assemble(R"(
@@ -354,7 +354,7 @@ TEST(Linking, UntrustedFilesGetFunctionsForFilesOnly) {
   EXPECT_THAT(failure_of([&] {
                 program_of(assemble("library \"onednn\"\nfunc @f() {\n ret 1\n}"), untrusted);
               }),
-              HasSubstr("isn't trusted"));
+              HasSubstr("as an untrusted file"));
   unregister_function("test.for_files");
   unregister_function("test.for_us");
 }
@@ -454,7 +454,7 @@ TEST(Kernels, WorkspaceCountsOnEveryThread) {
   limits.threads = 4;
   Machine m(program_of(with_kernels(kKernels)), limits);
   m.call("workspaces", 1000);
-  // One fits, four do not; and where one thread took all the iterations, nothing would be shown.
+  // One fits, four do not; if one thread took all the iterations, this would show nothing.
   std::string error = "no error";
   for (int i = 0; i < 1000 && error == "no error"; ++i) {
     error = failure_of([&] { m.call("workspaces", 600'000); });
@@ -513,19 +513,19 @@ TEST(Kernels, BytesOfAFileAreReadOnce) {
   const SectionTable table = read_section_table(bytes, "test", true);
   const SectionEntry& section = *table.find(SectionId::Kernels);
   const uint64_t first = bytes.find(elf) - section.offset;
-  // One of the words of the directory is where the second object lies: it moves to the first's.
+  // One word of the directory is the second object's offset: change it to the first's.
   int refused = 0;
   for (uint64_t at = section.offset + 8; at + 8 <= section.offset + first; at += 4) {
     std::string damaged = bytes;
     std::memcpy(damaged.data() + at, &first, sizeof first);
     repair_hashes(damaged);
     std::string error = failure_of([&] { Program::load_bytes(damaged); });
-    refused += error.find("code behind that of the entry before") != std::string::npos;
+    refused += error.find("code behind the previous entry") != std::string::npos;
   }
   EXPECT_GT(refused, 0);
 }
 
-// The program headers of a kernel object, to be changed.
+// The program headers of a kernel object, to be modified.
 struct Headers {
   std::string elf = with_kernels(kKernels).kernels[0].host_object()->bytes;
   std::vector<Elf64_Phdr*> loads;
@@ -545,10 +545,10 @@ TEST(Kernels, AreCheckedWhereTheLoaderReads) {
   EXPECT_EQ(Headers().refusal(), "none");
   Headers moved;
   moved.dynamic->p_vaddr -= 16;
-  EXPECT_EQ(moved.refusal(), "a dynamic section that lies elsewhere in memory");
+  EXPECT_EQ(moved.refusal(), "a dynamic section at a different place in memory");
   Headers outside;
   outside.dynamic->p_vaddr = 1 << 30;
-  EXPECT_EQ(outside.refusal(), "a dynamic section that lies elsewhere in memory");
+  EXPECT_EQ(outside.refusal(), "a dynamic section at a different place in memory");
   Headers twice;
   ASSERT_GE(twice.loads.size(), 2u);
   twice.loads[1]->p_type = PT_DYNAMIC;

@@ -31,7 +31,7 @@ class Deadline::Timer {
     return key;
   }
 
-  // After this the word isn't touched any more.
+  // Afterwards the word isn't touched any more.
   void remove(const Key& key) {
     std::lock_guard lock(mutex_);
     entries_.erase(key);
@@ -48,8 +48,8 @@ class Deadline::Timer {
     std::lock_guard lock(making);
     Timer* timer = instance_.load();
     if (!timer) {
-      // A fork leaves the child without the thread: it starts with a new timer and lets this one
-      // lie, whose mutex may be locked for ever.
+      // After a fork the child doesn't have the thread, and the mutex may be locked for ever: it
+      // leaks this timer and starts with a new one.
       static const int registered =
           pthread_atfork(nullptr, nullptr, [] { instance_.store(nullptr); });
       (void)registered;
@@ -70,8 +70,8 @@ class Deadline::Timer {
       auto first = entries_.begin();
       Clock::time_point when = first->first.first;
       if (when > Clock::now()) {
-        // The entry may go while this waits: then it wakes for nothing, which costs less than a
-        // wake-up for each call.
+        // If the entry is removed meanwhile, this wakes up needlessly, which is cheaper than waking
+        // the thread for every call.
         wakes_at_ = when;
         changed_.wait_until(lock, when);
         continue;

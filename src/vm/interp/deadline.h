@@ -1,6 +1,6 @@
 // One timer thread per process sets the interrupt word of calls whose deadline has passed. It
-// starts with the first deadline and sleeps while there is none. A forked child has a timer of its
-// own; a call that itself forks goes on in the child without its deadline.
+// starts with the first deadline and sleeps while there is none. A forked child has its own timer;
+// a call that itself forks continues in the child without its deadline.
 #pragma once
 
 #include <atomic>
@@ -13,7 +13,7 @@ namespace tenon::vm {
 class Deadline {
  public:
   using Clock = std::chrono::steady_clock;
-  // Until this object dies, `*word` gets `bits` or-ed in once `when` has passed.
+  // While this object lives, `bits` are or-ed into `*word` once `when` has passed.
   Deadline(std::atomic<uint32_t>* word, uint32_t bits, Clock::time_point when);
   ~Deadline();
   Deadline(const Deadline&) = delete;

@@ -10,7 +10,7 @@
 
 namespace tenon::vm {
 
-// What the pre-decoder makes of a comparison with an `if` behind it, and with a counter before it.
+// The fused forms of a comparison: with a following `if`, and also with a preceding counter.
 struct Fusion {
   Handler comparison, branch, step;
   bool has_immediate;
@@ -18,20 +18,20 @@ struct Fusion {
 
 namespace {
 
-// A register in an Op.
+// A register as an Op stores it.
 int32_t offset(Arg a) {
   return static_cast<int32_t>(a.index()) * kRegisterBytes;
 }
 int32_t destination(Arg a) {
   return a.is_none() ? -1 : offset(a);
 }
-// A jump in an Op, from its distance in Ops.
+// A jump as an Op stores it, given its distance in Ops.
 int32_t jump(int32_t distance) {
   return distance * static_cast<int32_t>(sizeof(Op));
 }
 static_assert(kMaxCodeWords * sizeof(Op) <= uint64_t{1} << 31);
 
-// Of all opcodes, their general form.
+// The general form of every opcode.
 constexpr auto kGeneral = [] {
   std::array<Handler, kOpcodeNumbers> table{};
 #define TENON_OPCODE(identifier, ...) \
@@ -44,10 +44,10 @@ Handler general(Opcode opcode) {
   return kGeneral[static_cast<size_t>(opcode)];
 }
 
-// The forms of a binary operation for two registers, and for a register and an immediate.
+// A binary operation's forms for two registers, and for a register and an immediate.
 struct FastForms {
   Opcode opcode;
-  Opcode exchanged;  // gives the same with the operands exchanged; None where no opcode does
+  Opcode exchanged;  // gives the same with exchanged operands; None if there is none
   Handler rr, ri;
 };
 constexpr FastForms kFastForms[] = {
@@ -66,7 +66,7 @@ constexpr Fusion kFusions[] = {
 #include "vm/isa/opcodes.def"
 };
 
-// The row of a table whose `field` is that; null when there is none.
+// The first row whose `field` equals `value`; null if there is none.
 template <class Row, size_t N, class T>
 const Row* find(const Row (&table)[N], T Row::*field, T value) {
   for (const Row& row : table) {
@@ -75,8 +75,8 @@ const Row* find(const Row (&table)[N], T Row::*field, T value) {
   return nullptr;
 }
 
-// Whether a tail call goes to the function that it stands in, with each parameter's next value in
-// the parameter's own register.
+// Whether a tail call calls its own function, with each argument already in its parameter's
+// register.
 bool is_in_place(const CallOperands& o, const FunctionCode* function) {
   if (o.callee != function) return false;
   for (size_t i = 0; i < o.args.size(); ++i) {
@@ -147,9 +147,9 @@ void Decoder::run() {
   budget_.allocate(total * (sizeof(Op) + sizeof(uint32_t)) +
                    functions.size() * sizeof(FunctionCode));
   last_reader_.resize(registers);
-  p_.ops_.reserve(total);  // pointers into it stay
+  p_.ops_.reserve(total);  // pointers into it stay valid
   p_.op_offsets_.reserve(total);
-  // What the entry's frame returns to: a call that writes its register 0, then the exit.
+  // The entry frame returns to these: a call that writes its register 0, then the exit.
   for (int i = 0; i < 2; ++i) {
     Op op;
     op.frame = kRegisterBytes;
@@ -172,7 +172,7 @@ void Decoder::add(const Op& op, Handler handler, uint32_t offset) {
   p_.op_offsets_.push_back(offset);
 }
 
-// A call of one argument in a register finds its callee by the distance.
+// A call with one register argument stores its callee as a distance.
 void Decoder::link(Op& op) {
   const auto& o = op.as<CallOperands>();
   const int64_t distance = (o.callee->entry - &op) * static_cast<int64_t>(sizeof(Op));
@@ -209,7 +209,7 @@ void Decoder::function(FunctionCode& code, const FunctionUnit& unit) {
   fuse(code.first_op, code.op_count);
 }
 
-// From the end, so that a comparison that is a loop's own has its branch before its counter comes.
+// Backwards, so that a loop's comparison is fused with its branch before its counter is considered.
 void Decoder::fuse(uint32_t first, uint32_t count) {
   for (uint32_t i = count; i-- > 0;) {
     Op* op = &p_.ops_[first + i];
@@ -227,7 +227,7 @@ void Decoder::change(Op& op, uint32_t index, Handler handler) {
   op.handler = Dispatch::address_of(handler);
 }
 
-// A comparison and an `if` on its result.
+// Fuses a comparison and an `if` on its result.
 void Decoder::fuse_branch(Op* op, uint32_t index, const Fusion& f) {
   const Op& branch = op[1];
   if (chosen_[index + 1] != Handler::If || branch.a != op->a) return;
@@ -239,7 +239,7 @@ void Decoder::fuse_branch(Op* op, uint32_t index, const Fusion& f) {
   }
 }
 
-// A register's addition to itself before them, by which a loop counts.
+// Fuses a preceding addition to a register, as in a counting loop.
 void Decoder::fuse_step(Op* op, uint32_t index, const Fusion& f) {
   const bool adds = chosen_[index] == Handler::AddRI;
   if (!adds && chosen_[index] != Handler::SubRI) return;
@@ -253,7 +253,7 @@ void Decoder::fuse_step(Op* op, uint32_t index, const Fusion& f) {
   op->step = {static_cast<int32_t>(by), op[2].b + jump(2)};
 }
 
-// The values among the operands, in their order, and the dtype and device.
+// Reads the value operands, in order, and the dtype and device.
 void Decoder::read_operands(Operands& o, const Instruction& in) {
   for (uint32_t i = 0; i < in.operands.size(); ++i) {
     const Arg a = in.arg(i);
@@ -277,7 +277,7 @@ void Decoder::read_operands(Operands& o, const Instruction& in) {
         o.releases = o.releases || o.args.back().last;
         break;
       default:
-        break;  // left to those whose class has them
+        break;  // handled by the classes that have them
     }
   }
   if (o.releases) keep_last_use_of_each(o.args, last_reader_);

@@ -1,4 +1,4 @@
-// The pre-decoder: verified code to the form that the dispatch loop runs.
+// The pre-decoder: turns verified code into the form that the dispatch loop runs.
 #pragma once
 
 #include <cstdint>
@@ -10,9 +10,9 @@ namespace tenon::vm {
 
 struct Fusion;
 
-// Operands are read before a last use leaves None: of the arguments in one register, some of them
-// last uses, only the last one becomes a last use. `last_reader` is scratch space, indexed by
-// register. Args is a span of ValueRef. Takes time linear in their number.
+// Operands are read before a last use clears its register: if several arguments are one register
+// and some of them last uses, only the last argument remains a last use. `last_reader` is scratch
+// space, indexed by register. Args is a span of ValueRef. Takes linear time.
 template <class Args>
 void keep_last_use_of_each(Args&& args, std::vector<uint32_t>& last_reader) {
   const auto count = static_cast<uint32_t>(args.size());
@@ -30,7 +30,7 @@ void keep_last_use_of_each(Args&& args, std::vector<uint32_t>& last_reader) {
   }
 }
 
-// Fills the program's ops from its unit, which must have been verified.
+// Fills the program's ops from its unit, which must be verified.
 class Decoder {
  public:
   Decoder(Program& program, LoadBudget& budget) : p_(program), budget_(budget) {}
@@ -45,8 +45,8 @@ class Decoder {
   void add(const Op& op, Handler handler, uint32_t offset);
   void change(Op& op, uint32_t index, Handler handler);
 
-  // Each fills the Op of an instruction, whose index is given where it may jump, and returns the
-  // form to run.
+  // Each fills an instruction's Op and returns the form to run; `index` is the instruction's, for
+  // jumps.
   Handler instruction(Op& op, const Instruction& in, uint32_t index);
   Handler plain(Op& op, const Instruction& in);
   Handler function_value(Op& op, const Instruction& in);
@@ -62,7 +62,7 @@ class Decoder {
   Handler move(Op& op, const Instruction& in);
   Handler load_int(Op& op, const Instruction& in);
 
-  // Operands of that type, owned by the program; the Op gets those that are Operands.
+  // Operands of type T, owned by the program; stores them in the Op if they derive from Operands.
   template <class T>
   T& operands(Op& op);
   void read_operands(Operands& o, const Instruction& in);
@@ -73,10 +73,10 @@ class Decoder {
 
   Program& p_;
   LoadBudget& budget_;
-  const FunctionCode* function_ = nullptr;  // the one being decoded
+  const FunctionCode* function_ = nullptr;  // being decoded
   std::vector<int32_t> op_of_word_;
   std::vector<Handler> chosen_;             // of the function's Ops
-  std::vector<uint32_t> last_reader_;       // of each register, of the instruction at hand
+  std::vector<uint32_t> last_reader_;       // of each register, in the current instruction
   std::vector<size_t> one_argument_calls_;  // indices of their Ops
 };
 

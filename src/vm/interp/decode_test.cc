@@ -1,5 +1,5 @@
-// What the pre-decoder makes of instructions: every form of each binary operation of the table
-// gives what its function gives, and the work on an instruction is linear in its operands.
+// Pre-decoding: every form of each binary operation gives the same result as its function, and
+// decoding an instruction takes time linear in its operands.
 #include "vm/interp/decode.h"
 
 #include <gmock/gmock.h>
@@ -21,7 +21,7 @@ constexpr int64_t kNumbers[] = {
     INT64_MIN, kMinImmediate, -65,           -8,       -3, -1, 0, 1, 2, 5, 62, 63,
     64,        100,           kMaxImmediate, INT64_MAX};
 
-// What the operation gives; nothing when it is an error.
+// The operation's result; nullopt for an error.
 std::optional<Any> expected(Opcode opcode, int64_t a, int64_t b) {
   const BinaryOperation& operation = binary_operation(opcode);
   int64_t r = 0;
@@ -58,7 +58,7 @@ FunctionUnit operation(Opcode opcode, Operand a, Operand b) {
   return function("operation", code);
 }
 
-// The result is dropped; what is wrong is an error all the same.
+// The result is dropped, but errors are still reported.
 FunctionUnit dropped(Opcode opcode, Operand a, Operand b) {
   CodeBuilder code;
   code.emit(opcode, {Arg::none(), a.arg(), b.arg()});
@@ -165,7 +165,7 @@ std::vector<OpcodeInfo> binary_opcodes() {
 INSTANTIATE_TEST_SUITE_P(All, BinaryForms, testing::ValuesIn(binary_opcodes()),
                          [](const auto& info) { return std::string(info.param.mnemonic); });
 
-// A list of arguments that counts what is looked at.
+// A list of arguments that counts accesses.
 struct CountedArgs {
   std::vector<ValueRef> refs;
   mutable size_t looks = 0;
@@ -187,7 +187,7 @@ TEST(LastUses, OnlyTheLastOperandOfARegisterKeepsOne) {
   EXPECT_THAT(last, testing::ElementsAre(false, false, false, false, true, true));
 }
 
-// A hostile file has 65536 operands of one register in each instruction.
+// A hostile file has 65536 operands, all the same register, in each instruction.
 TEST(LastUses, TakeTimeLinearInTheOperands) {
   std::vector<uint32_t> scratch(2);
   for (size_t n : {1000u, 2000u, 65536u}) {
@@ -198,7 +198,7 @@ TEST(LastUses, TakeTimeLinearInTheOperands) {
   }
 }
 
-// The verifier bounds these lists; the array that they fill has a bound of its own.
+// The verifier bounds these lists; the array that they fill also checks its bound.
 TEST(Dims, RefuseMoreThanATensorHas) {
   const Any three(int64_t{3});
   std::vector<ValueRef> refs(kMaxRank, ValueRef{&three, 0, false});

@@ -6,7 +6,7 @@
 #include "vm/interp/arithmetic.h"
 #include "vm/interp/slow_path.h"
 
-// Computed gotos: each handler ends in its own indirect jump, which branch predictors like.
+// Computed gotos: each handler ends in its own indirect jump, which helps branch prediction.
 #pragma GCC diagnostic ignored "-Wpedantic"
 
 namespace tenon::vm {
@@ -17,8 +17,8 @@ namespace tenon::vm {
     goto * pc->handler; \
   } while (0)
 
-// The loop's state lives in locals, which the machine sees from here on: before everything that
-// throws, looks at the machine or may run foreign code, as a release may.
+// The loop's state is in local variables. This saves it to the machine, before anything that
+// throws, reads the machine or may run foreign code (as releasing an object may).
 #define SAVE()                     \
   do {                             \
     m.pc_ = pc;                    \
@@ -27,7 +27,7 @@ namespace tenon::vm {
     m.frame_ = record;             \
   } while (0)
 
-// A register's new value, which is owned; the old one is released.
+// Writes a register with an owned value and releases the old one.
 #define PUT(reg, owned)                         \
   do {                                          \
     AnyView& destination = (reg);               \
@@ -42,8 +42,8 @@ namespace tenon::vm {
 #define PUT_INT(reg, value) PUT(reg, scalar(TypeIndex::Int, (value)))
 #define PUT_BOOL(reg, value) PUT(reg, scalar(TypeIndex::Bool, (value)))
 
-// A taken backward jump costs a unit of fuel and looks at the interrupt word. `fused` is how many
-// instructions later the jump stands that was fused into this one; the distance is from here.
+// A taken backward jump costs a unit of fuel and checks the interrupt word. The jump was fused into
+// this instruction from `fused` instructions later; the distance is relative to this one.
 #define JUMP_OF(fused, distance)                                                       \
   do {                                                                                 \
     const int64_t by = (distance);                                                     \
@@ -58,7 +58,8 @@ namespace tenon::vm {
   } while (0)
 #define JUMP(distance) JUMP_OF(0, distance)
 
-// Enters the function at `entry` in a frame above this one, which the expression `arguments` fills.
+// Enters the function at `entry` in a frame above this one; the expression `arguments` fills the
+// frame.
 #define CALL(entry, arguments)                                                                  \
   do {                                                                                          \
     if (m.attention_.load(std::memory_order_relaxed)) [[unlikely]] {                            \
@@ -79,7 +80,7 @@ namespace tenon::vm {
     goto * pc->handler;                                                                         \
   } while (0)
 
-// The frame's registers from `first` on become None.
+// Sets the frame's registers from `first` on to None.
 #define CLEAR_FROM(first)                                     \
   do {                                                        \
     AnyView* const end = &at(base, pc->frame);                \
@@ -93,7 +94,7 @@ namespace tenon::vm {
     }                                                         \
   } while (0)
 
-// Leaves the frame: its registers become None, and `value`, which is owned, goes to the caller.
+// Leaves the frame: clears its registers, and passes `value`, which is owned, to the caller.
 #define RETURN(value)              \
   do {                             \
     CLEAR_FROM(base);              \
@@ -109,8 +110,8 @@ namespace tenon::vm {
     NEXT();                        \
   } while (0)
 
-// The handlers of the forms of binary operations. Each defines a and b, as the table's conditions
-// name them.
+// The handlers of the binary operations' forms. Each defines a and b, the names that the table's
+// conditions use.
 #define BINARY(identifier, expression)                        \
   handle_##identifier##RR : {                                 \
     const AnyView &x = at(base, pc->b), &y = at(base, pc->c); \
@@ -139,7 +140,7 @@ namespace tenon::vm {
     PUT_BOOL(at(base, pc->a), (condition)); \
     NEXT();                                 \
   }
-// What ends a comparison that was fused with the branch that stands `fused` instructions later.
+// The end of a comparison fused with a branch `fused` instructions later.
 #define BRANCH_ON(reg, condition, fused, otherwise) \
   const bool holds = (condition);                   \
   PUT_BOOL((reg), holds);                           \
@@ -161,7 +162,7 @@ namespace tenon::vm {
     const int64_t a = x.v.i, b = pc->imm;                     \
     BRANCH_ON(at(base, pc->a), condition, 1, pc->c)           \
   }
-// The counter is an integer already: nothing to release.
+// The counter already is an integer, so there is nothing to release.
 #define STEP(identifier, condition)                              \
   handle_##identifier##StepRR : {                                \
     AnyView& counter = at(base, pc->a);                          \
@@ -187,7 +188,7 @@ namespace tenon::vm {
     BRANCH_ON(at(base, pc->b), condition, 2, pc->step.otherwise) \
   }
 
-// By class: what the slow path runs, and what has its handler written out below.
+// By class: opcodes that the slow path runs, and opcodes with handlers written out below.
 #define SLOW(identifier, mnemonic)          \
   handle_##identifier : {                   \
     SAVE();                                 \
@@ -236,7 +237,7 @@ inline RegisterWords taken(AnyView& v) {
   return w;
 }
 
-// The arguments into a new frame, whose registers are None.
+// Places the arguments in a new frame, whose registers are None.
 inline void place(const std::vector<ValueRef>& args, AnyView* base, AnyView* frame) {
   for (const ValueRef& ref : args) {
     if (ref.constant) {
@@ -274,7 +275,7 @@ const void* Dispatch::loop(Machine* machine, Handler asked) {
   Machine& m = *machine;
   const Op* pc = m.pc_;
   AnyView* base = m.base_;
-  Machine::Frame* record = m.frame_;  // the caller's
+  Machine::Frame* record = m.frame_;  // the caller's record
   goto * pc->handler;
 
   // ---- control ----
@@ -285,7 +286,7 @@ handle_RetRegister : {
   }
   AnyView& returned = at(base, pc->a);
   const RegisterWords value = read_words(returned);
-  returned.type_index = TypeIndex::None;  // not released with the frame
+  returned.type_index = TypeIndex::None;  // so that it isn't released with the frame
   RETURN(value);
 }
 handle_Ret : {
@@ -423,7 +424,7 @@ handle_TailCallClosure : {
   goto * pc->handler;
 }
 return_register_0 : {
-  // The frame has a register: a tail call that has a closure operand, or space that is made here.
+  // The frame has a register: that of a tail call's closure operand, or space made here.
   const RegisterWords value = taken(base[0]);
   RETURN(value);
 }
@@ -451,7 +452,7 @@ handle_Kill:
   for (int32_t reg : pc->as<RegisterOperands>().registers) put(base[reg], AnyView());
   NEXT();
 
-  // ---- what the slow path runs ----
+  // ---- the slow path's instructions ----
 #define TENON_OPCODE(identifier, mnemonic, number, op_class, ...) \
   HANDLER_OF_##op_class(identifier, mnemonic)
 #include "vm/isa/opcodes.def"
@@ -466,7 +467,7 @@ handle_Kill:
   STEP(identifier, condition)
 #include "vm/isa/opcodes.def"
 
-  // Their general form: two immediates, results that are dropped, the rarer operations.
+  // Their general form: two immediates, dropped results, rarer operations.
 #define TENON_OPCODE(...)
 #define TENON_BINARY(identifier, ...) handle_##identifier:
 #define TENON_COMPARISON(identifier, ...) handle_##identifier:

@@ -8,26 +8,26 @@ namespace tenon::vm {
 
 class Dispatch {
  public:
-  // Where a handler's code begins: what the pre-decoder writes into the Ops.
+  // The address of a handler's code, which the pre-decoder writes into the Ops.
   static const void* address_of(Handler handler);
-  // Runs from the machine's pc until the entry's Exit. Throws what the call fails with; the
-  // machine's pc, base, top and frame then say where.
+  // Runs from the machine's pc until the entry's Exit. Throws the call's error; the machine's pc,
+  // base, top and frame then give its place.
   static void run(Machine& machine);
-  // Throws when the call was cancelled or its deadline has passed.
+  // Throws if the call was cancelled or its deadline has passed.
   static void stop(Machine& m) { stop_if_asked(m); }
-  // Makes room up to `top` and `frame`, or throws the limit that forbids it; fuel's too.
+  // Makes room up to `top` and `frame`, or throws if a limit (or fuel) is exceeded.
   static void grow(Machine& m, const AnyView* top, const Machine::Frame* frame) {
     grow_stack(m, top, frame);
   }
-  // The register of argument i when the machine's instruction is a packed call of that function
-  // object and that register's last use; else null.
+  // The register of argument i if the machine's instruction is a packed call of that function
+  // object and the register's last use; otherwise null.
   static AnyView* last_use(Machine& m, const Object* function, int32_t i);
 
  private:
   // Runs the machine; without one, returns the address of the handler's code.
   static const void* loop(Machine* machine, Handler asked);
 
-  // The parts of handlers that are long or rare (call_path.cc).
+  // The long or rare parts of handlers (call_path.cc).
   static void grow_stack(Machine& m, const AnyView* top, const Machine::Frame* frame);
   static void stop_if_asked(Machine& m);
   [[noreturn]] static void fail_interrupted(Machine& m);
@@ -36,26 +36,27 @@ class Dispatch {
   [[noreturn]] static void fail_overflow(Machine& m);
   [[noreturn]] static void fail_packed(const PackedSlot& slot);
   static void packed_call(Machine& m, const Op& op, AnyView* base);
-  // A function value that isn't a closure of this program. `result_to` null drops the result.
+  // Calls a function value that isn't a closure of this program. A null `result_to` drops the
+  // result.
   static void call_value(Machine& m, const Op& op, AnyView* base, AnyView callee,
                          AnyView* result_to);
-  // The code of a closure of this program, its arity checked; null for any other function.
+  // The code of a closure of this program, after checking its arity; null for any other function.
   static const FunctionCode* closure_code(Machine& m, const Op& op, const AnyView& callee);
-  // A capture as the callee may hold it, owned. The registers below `slot` are live meanwhile.
+  // A capture, owned and protected for the callee. The registers below `slot` stay live meanwhile.
   static AnyView captured(Machine& m, const Any& capture, AnyView* slot);
   static void tail_arguments(Machine& m, const Op& op, const FunctionCode& code, AnyView* base,
                              const AnyView* closure);
-  // True when the instrument skips the call, whose result is then written.
+  // Returns true if the instrument skips the call; the result is then already written.
   static bool before_call(Machine& m, const Op& op, AnyView* base, AnyView* result_to);
   static void after_call(Machine& m, const Op& op, AnyView* result);
-  // The same for a result that lies in no register; the caller owns what comes back.
+  // The same for a result that isn't in a register; the caller owns the returned value.
   static AnyView after_call_of_constant(Machine& m, const Op& op, const AnyView& result);
   static bool instrument(Machine& m, const Op& op, bool before, std::span<const AnyView> args,
                          Any* result);
 };
 
-// Registers are read and written as two words of 8 bytes: a load of 16 bytes would wait for the
-// stores of 8 before it to reach the cache.
+// Registers are read and written as two 8-byte words: a 16-byte load would stall on preceding
+// 8-byte stores.
 struct RegisterWords {
   uint64_t head;  // type index, and zero or a small string's length
   uint64_t payload;
@@ -78,15 +79,15 @@ inline Object* object_of(RegisterWords w) {
   return reinterpret_cast<Object*>(w.payload);
 }
 
-// A register's new value; the old one is released.
+// Writes a register and releases its old value.
 inline void put_words(AnyView& reg, RegisterWords owned) {
   RegisterWords old = read_words(reg);
   write_words(reg, owned);
   if (is_object(old)) [[unlikely]]
     release(object_of(old));
 }
-// Of a value that was just made: put together from its fields, since reading them as words would
-// wait for their stores of 4 bytes.
+// For a value just made: assembled from its fields, since reading it as words would stall on its
+// 4-byte stores.
 inline RegisterWords words_of(AnyView v) {
   return {static_cast<uint32_t>(v.type_index) | static_cast<uint64_t>(v.small_length) << 32,
           v.v.bits};
@@ -98,8 +99,8 @@ inline void put_result(AnyView* base, int32_t offset, Any&& value) {
   if (offset >= 0) put(at(base, offset), value.leak());
 }
 
-// Out of line: the compiler would make a subtraction and a comparison of the two comparisons, of
-// which the first almost always settles it.
+// Out of line: otherwise the compiler would merge the two comparisons into a subtraction and a
+// comparison, although the first almost always decides.
 [[gnu::noinline, gnu::cold]] bool is_boolean(const AnyView& v);
 inline bool is_integer(const AnyView& v) {
   return v.type_index == TypeIndex::Int || is_boolean(v);
@@ -109,10 +110,10 @@ inline const AnyView& value_of(const ValueRef& ref, const AnyView* base) {
   return ref.constant ? *ref.constant : base[ref.reg];
 }
 
-// An integer operation on `a` and `b` that must not overflow did.
+// Reports that an operation on sizes `a` and `b` overflowed.
 [[noreturn]] void fail_size_overflow(int64_t a, int64_t b);
 
-// Registers that an instruction used for the last time become None.
+// Clears the registers that an instruction used for the last time.
 inline void release_last_uses(const Operands& o, AnyView* base) {
   if (!o.releases) return;
   for (const ValueRef& ref : o.args) {

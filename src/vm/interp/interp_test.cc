@@ -110,7 +110,7 @@ TEST(Machine, TailCallsTakeNoStack) {
   EXPECT_EQ(m.call("loop_by_moving_tail", 1'000'000).as<int64_t>(), 7);
 }
 
-// A tail call whose arguments lie in place already is a jump; it shows nowhere else.
+// A tail call whose arguments are in place is a jump; nothing else differs.
 TEST(Machine, TailCallsInPlaceAreTailCalls) {
   for (const char* function : {"loop_by_tail", "loop_by_moving_tail"}) {
     Limits limits;
@@ -132,7 +132,7 @@ TEST(Machine, TailCallsInPlaceAreTailCalls) {
     });
     EXPECT_EQ(m.call(function, 3).as<int64_t>(), 7);
     EXPECT_THAT(seen, testing::ElementsAre(2, 1, 0)) << function;
-    EXPECT_EQ(returns, 0) << function;  // the end is that of the host's own call
+    EXPECT_EQ(returns, 0) << function;  // its end is the end of the host's call
     m.set_instrument([](const CallEvent& event) {
       if (event.before) *event.result = Any(int64_t{100});
       return event.before ? CallAction::Skip : CallAction::Continue;
@@ -157,7 +157,7 @@ TEST(Machine, FuelStopsCallsAndLoopsAndTheMachineAnswersAgain) {
   EXPECT_EQ(m.fuel_left(), 1000 - 1 - 100);  // the entry, and a backward jump per iteration
 }
 
-// A counter, a comparison and a branch, which run as one.
+// A counter, a comparison and a branch, fused into one.
 constexpr char kSteps[] = R"(
 func @up(n: i64) -> i64 {
   %1 = load_int 0
@@ -266,7 +266,7 @@ TEST(Machine, DeadlineStopsALoopInAForkedChild) {
   EXPECT_THAT(failure_of([&] { m.call("spin"); }), HasSubstr("deadline"));
   pid_t child = fork();
   if (child == 0) {
-    alarm(30);  // ends the child where no deadline does
+    alarm(30);  // ends the child if the deadline doesn't
     _exit(failure_of([&] { m.call("spin"); }).find("deadline") == std::string::npos);
   }
   int status = 1;
@@ -276,7 +276,7 @@ TEST(Machine, DeadlineStopsALoopInAForkedChild) {
 
 TEST(Machine, OneCancelFromAnotherThreadStopsOneCall) {
   Machine m(program_of(assemble(kFib)));
-  EXPECT_FALSE(m.cancel());  // nothing runs: nothing happens
+  EXPECT_FALSE(m.cancel());  // nothing runs, so it has no effect
   EXPECT_EQ(m.call("fib", 5).as<int64_t>(), 5);
   for (int i = 0; i < 500; ++i) {
     std::thread other([&] {
@@ -312,7 +312,7 @@ TEST(Machine, ACancelBetweenCallsHitsNone) {
   }
   stop = true;
   other.join();
-  EXPECT_LE(stopped, hits);  // a call that was about to end ends
+  EXPECT_LE(stopped, hits);  // a call that was about to end may end normally
 }
 
 TEST(Machine, DepthIsLimitedAndTheErrorNamesFrames) {
@@ -406,7 +406,7 @@ TEST(Machine, MemoryLimitCountsTheStack) {
   Limits limits;
   limits.memory = 1 << 20;
   Machine m(program_of(assemble(kFib)), limits);
-  EXPECT_THAT(failure_of([&] { m.call("down", 1'000'000); }), HasSubstr("more memory than it may"));
+  EXPECT_THAT(failure_of([&] { m.call("down", 1'000'000); }), HasSubstr("exceed its memory limit"));
   EXPECT_EQ(m.call("down", 1000).as<int64_t>(), 1000);
 }
 

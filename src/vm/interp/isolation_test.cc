@@ -1,5 +1,5 @@
-// What a program may read and write: memory that others left is not shown to a program that isn't
-// trusted, and nobody writes into what the machine didn't allocate for its program in this call.
+// What a program may read and write: an untrusted program never sees memory contents of others, and
+// nothing writes to memory that the machine didn't allocate for its program in this call.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -96,7 +96,7 @@ TEST(Isolation, AFunctionOfAnUntrustedProgramIsClearedForOnTheMachineOfAnother) 
   EXPECT_TRUE(all_zero(m.call("call", other->function("f"), bytes_of(300'000))));
 }
 
-// $host.write writes the way kernels and library functions may: where it isn't told not to.
+// $host.write writes as kernels and library functions may: only where `may_write` allows it.
 constexpr char kWrites[] = R"(
 packed $host.write
 packed $host.own

@@ -1,13 +1,13 @@
-# Each handler of the loop must keep its own indirect jump, and pc and base their registers.
+# Keeps each handler's own indirect jump, and pc and base in registers.
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   set_source_files_properties(src/vm/interp/dispatch.cc PROPERTIES COMPILE_OPTIONS
     "-fno-gcse;-fno-tree-slp-vectorize;--param=max-goto-duplication-insns=64")
 endif()
 
 if(TARGET ${TARGET_NAME}_test)
-  # Tests are written in assembly, which the layer itself must not see.
+  # Tests are written in assembly, which the layer itself must not depend on.
   target_link_libraries(${TARGET_NAME}_test PRIVATE tenon_vm_asm)
-  # A kernel object, built by hand as the compiler builds them: closed, whatever the preset.
+  # A kernel object, built like those of the compiler: closed, whatever the preset.
   set(kernels "${PROJECT_BINARY_DIR}/test_kernels.so")
   add_custom_command(OUTPUT "${kernels}"
     COMMAND "${CMAKE_C_COMPILER}" -O1 -fPIC -shared -nostdlib -fvisibility=hidden

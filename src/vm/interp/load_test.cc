@@ -1,4 +1,4 @@
-// What loading costs, and that its limits hold, whatever the file is.
+// The cost of loading, and its limits, for any file.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <malloc.h>
@@ -43,8 +43,8 @@ Unit of_functions(int n) {
   return unit;
 }
 
-// Sixteen bytes that std::hash of libstdc++ (MurmurHash64A, with a seed that is always the same)
-// takes for the same as every other name of this function: the second half undoes the first.
+// Sixteen bytes whose libstdc++ std::hash (MurmurHash64A with a fixed seed) is the same for every
+// argument: the second half cancels the first.
 std::string colliding_name(uint64_t first_half) {
   constexpr uint64_t kMul = (uint64_t{0xc6a4a793} << 32) + uint64_t{0x5bd1e995};
   constexpr uint64_t kSeed = 0xc70f6907u;
@@ -95,7 +95,7 @@ Unit of_spans(int n) {
   return assemble(text + " ret 1\n}\n");
 }
 
-// Calls whose every argument is at its last use.
+// Calls with every argument at its last use.
 Unit of_last_uses(int n) {
   std::string text = "packed $test.nothing\nfunc @f() {\n _ = call_packed $test.nothing";
   for (int i = 0; i < n; ++i) text += cat(", %", i, "!");
@@ -117,7 +117,7 @@ Unit of_matched_dims(int n) {
 struct Kind {
   const char* name;
   Unit (*make)(int n);
-  int n;  // the smaller file's; it takes milliseconds
+  int n;  // size of the smaller file, which takes milliseconds
 };
 std::ostream& operator<<(std::ostream& out, const Kind& kind) {
   return out << kind.name;
@@ -162,7 +162,7 @@ TEST_P(Loading, TakesTimeInProportion) {
   const std::string small = write_to_bytes(GetParam().make(GetParam().n));
   const std::string large = write_to_bytes(GetParam().make(GetParam().n * 8));
   const double once = seconds_to_load(small), again = seconds_to_load(large);
-  // 64 times where something is quadratic.
+  // A factor of 64 would be quadratic.
   EXPECT_LT(again, 24 * once + 0.002) << once;
 }
 
@@ -174,7 +174,7 @@ TEST_P(Loading, TakesTheMemoryThatItCounts) {
   const Ref<Program> program = Program::load_bytes(bytes, options);
   const size_t taken = mallinfo2().uordblks + mallinfo2().hblkhd - before;
   size_t counted = options.limits.memory;
-  while (counted > 1024) {  // to a quarter: the least limit under which it can be loaded
+  while (counted > 1024) {  // to a quarter: finds the smallest limit that suffices
     ProgramOptions less = options;
     less.limits.memory = counted * 3 / 4;
     if (failure_of([&] { Program::load_bytes(bytes, less); }) != "no error") break;
@@ -191,7 +191,7 @@ TEST(LoadLimits, EndLoadingWithAnErrorThatNamesTheFile) {
   memory.read.name = "big.tnx";
   memory.limits.memory = 100000;
   const std::string error = failure_of([&] { Program::load_bytes(bytes, memory); });
-  EXPECT_THAT(error, HasSubstr("loading big.tnx takes more memory than it may"));
+  EXPECT_THAT(error, HasSubstr("loading big.tnx exceeds its memory limit"));
   EXPECT_THAT(error, HasSubstr("at most 100000 bytes"));
   ProgramOptions deadline;
   deadline.limits.deadline = std::chrono::nanoseconds(0);

@@ -26,7 +26,7 @@ bool scalar_fits(DataType dtype, int32_t found) {
   return found == TypeIndex::Int;
 }
 
-// Whether the value fits; a tuple's parts are left to the caller.
+// Whether the value fits; the caller checks a tuple's parts.
 bool fits(const SignatureType& type, const AnyView& value) {
   switch (type.kind) {
     case Kind::Tensor: {
@@ -40,7 +40,7 @@ bool fits(const SignatureType& type, const AnyView& value) {
       return value.type_index == TypeIndex::Shape &&
              dims_fit(type, payload_as<Shape>(value).dims());
     case Kind::Tuple: {
-      if (type.parts.empty() && value.is_none()) return true;  // the unit
+      if (type.parts.empty() && value.is_none()) return true;  // the unit value
       const auto* parts = value.as_object<ArrayObj>();
       return parts && parts->size == static_cast<int64_t>(type.parts.size());
     }
@@ -69,7 +69,7 @@ std::string found_text(const AnyView& value) {
 [[noreturn]] void fail(const FunctionUnit& function, const std::string& which,
                        const SignatureType& type, const AnyView& value) {
   throw Error(ErrorKind::Runtime, cat("function '", printable(function.name), "' returned ", which,
-                                      "something else than its signature says"))
+                                      "a value that doesn't match its signature"))
       .found(found_text(value))
       .expected(printable(to_text(type)));
 }

@@ -1,4 +1,4 @@
-// What a function returned, compared with the result that its signature tells callers to expect.
+// Checks a function's returned value against its signature.
 #pragma once
 
 #include "object/any.h"
@@ -6,9 +6,9 @@
 
 namespace tenon::vm {
 
-// A Runtime error that names the function when the value is of another kind, element type, rank or
-// known size than the signature says; in a tuple, when one of its parts is. Sizes that are symbols,
-// and what lies in arrays and cells, are not looked at.
+// A Runtime error that names the function if the value's kind, element type, rank or constant sizes
+// differ from the signature's; the same for the parts of a tuple. Symbolic sizes and the contents
+// of arrays and cells aren't checked.
 void check_result(const FunctionUnit& function, const AnyView& value);
 
 }  // namespace tenon::vm

@@ -12,7 +12,7 @@
 namespace tenon::vm {
 namespace {
 
-// What a function of that result type fails with when it returns the value; "" where it fits.
+// The error when a function of that result type returns the value; "" if it fits.
 std::string refusal(const std::string& type, const Any& value) {
   Machine m(program_of(assemble(cat("func @f(x: any) -> ", type, " {\n  ret %0!\n}"))));
   try {
@@ -26,11 +26,11 @@ std::string refusal(const std::string& type, const Any& value) {
 TEST(Result, MustBeWhatTheSignatureSays) {
   Machine m(program_of(assemble("func @unset() -> i64 {\n  ret %0\n}")));
   EXPECT_EQ(failure_of([&] { m.call("unset"); }),
-            "error: function 'unset' returned something else than its signature says\n"
+            "error: function 'unset' returned a value that doesn't match its signature\n"
             "  found     None\n"
             "  expected  i64");
   EXPECT_EQ(refusal("(i64, bool)", Any(Array<Any>{Any(1), Any(1.5)})),
-            "error: function 'f' returned as result 1 something else than its signature says\n"
+            "error: function 'f' returned as result 1 a value that doesn't match its signature\n"
             "  found     float\n"
             "  expected  bool");
 }

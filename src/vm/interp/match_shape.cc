@@ -1,4 +1,4 @@
-// Matching shapes, dtypes and integers, and the errors that say which input doesn't fit.
+// Matching shapes, dtypes and integers, and errors that name the mismatched input.
 #include <span>
 
 #include "object/shape.h"
@@ -18,7 +18,7 @@ std::string value_text(const AnyView& v) {
   return type_name(v.type_index);
 }
 
-// Whether the parameter's register holds it until the instruction at `offset`: nothing before that
+// Whether the register holds its parameter until the instruction at `offset`: nothing before that
 // jumps, writes the register or moves the value out.
 bool still_holds_parameter(const FunctionUnit& unit, uint32_t reg, uint32_t offset) {
   for (uint32_t at = 0; at < offset;) {
@@ -40,7 +40,7 @@ bool still_holds_parameter(const FunctionUnit& unit, uint32_t reg, uint32_t offs
   return true;
 }
 
-// The parameters up to the one that the instruction matches; none when it matches something else.
+// The parameters up to the one that the instruction matches; empty if it matches something else.
 std::span<const Param> params_up_to_matched(Machine& m, const Op& op) {
   uint32_t offset = 0;
   const FunctionCode* code = m.program().locate(&op, &offset);
@@ -51,7 +51,7 @@ std::span<const Param> params_up_to_matched(Machine& m, const Op& op) {
   return std::span<const Param>(unit.params).first(static_cast<size_t>(ref.reg) + 1);
 }
 
-// The size that a tensor parameter is declared with at an axis; null when it names none.
+// The size that a tensor parameter declares for an axis; null if it declares none.
 const SignatureDim* declared_dim(const Param& param, size_t axis) {
   const SignatureType& type = param.type;
   if (type.kind != SignatureType::Kind::Tensor || !type.dims_known || axis >= type.dims.size()) {
@@ -60,7 +60,7 @@ const SignatureDim* declared_dim(const Param& param, size_t axis) {
   return type.dims[axis].is_constant() ? nullptr : &type.dims[axis];
 }
 
-// The parameter among `params` that bound the size of that name, the last one apart.
+// The parameter that bound the size of that name, among all but the last of `params`.
 const Param* binder_of(std::span<const Param> params, const std::string& size) {
   for (const Param& param : params.first(params.size() - 1)) {
     for (size_t i = 0; i < param.type.dims.size(); ++i) {
@@ -73,13 +73,13 @@ const Param* binder_of(std::span<const Param> params, const std::string& size) {
 
 constexpr size_t kNoAxis = SIZE_MAX;
 
-// An error that names the parameter that the value is, where it is one, and the one that bound the
-// size of the axis that differs.
+// An error that names the parameter that holds the value, if any, and the parameter that bound the
+// mismatched axis's size.
 Error mismatch(Machine& m, const Op& op, const AnyView& value, std::string_view note,
                std::string_view expected, size_t axis = kNoAxis) {
   const std::span<const Param> params = params_up_to_matched(m, op);
   if (params.empty()) {
-    Error error(ErrorKind::Runtime, "a value does not fit what the program expects here");
+    Error error(ErrorKind::Runtime, "a value does not match what the program expects here");
     return error.expected(expected).found(value_text(value), note);
   }
   const std::string program = printable(m.program().name());
@@ -98,7 +98,7 @@ Error mismatch(Machine& m, const Op& op, const AnyView& value, std::string_view 
                 program, "`"));
 }
 
-// The number that is expected; "*" for any.
+// The expected number; "*" for any.
 std::string pattern_text(const DimCheck& check, const AnyView* base) {
   switch (check.match) {
     case DimMatch::EqualsImmediate:
@@ -110,7 +110,7 @@ std::string pattern_text(const DimCheck& check, const AnyView* base) {
   }
 }
 
-// "int64[batch=2, seq]": of a parameter with the names of its sizes.
+// For a parameter, with the names of its sizes: "int64[batch=2, seq]".
 std::string expected_shape(Machine& m, const Op& op, const AnyView* base, DataType dtype) {
   const std::span<const Param> params = params_up_to_matched(m, op);
   std::string out = dtype.is_void() ? "shape [" : cat(to_text(dtype), "[");
@@ -124,7 +124,7 @@ std::string expected_shape(Machine& m, const Op& op, const AnyView* base, DataTy
   return out + "]";
 }
 
-// True when `dim` is what the check demands; a Store always is, and is left to the caller.
+// Whether `dim` passes the check. A Store always does; the caller performs it.
 bool satisfies(const DimCheck& check, int64_t dim, const AnyView* base) {
   switch (check.match) {
     case DimMatch::EqualsImmediate:
@@ -143,7 +143,7 @@ void store(AnyView* base, int32_t reg, int64_t dim) {
   put(base[reg], v);
 }
 
-// The value that is matched may lie in a register that is stored to: it is kept by the caller.
+// The matched value may be in a register that is stored to: the caller keeps it alive.
 void match_dims(Machine& m, const Op& op, AnyView* base, const AnyView& value,
                 std::span<const int64_t> dims, DataType dtype) {
   const std::vector<DimCheck>& checks = op.as<MatchOperands>().dims;
@@ -157,7 +157,7 @@ void match_dims(Machine& m, const Op& op, AnyView* base, const AnyView& value,
   }
 }
 
-// True when a Store goes to the register that holds the value itself.
+// Whether a Store writes the register that holds the value itself.
 bool overwrites(const MatchOperands& o) {
   if (o.args[0].constant) return false;
   for (const DimCheck& check : o.dims) {

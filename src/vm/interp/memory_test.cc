@@ -134,7 +134,7 @@ TEST(Pool, AStreamOfSizesLeavesMemoryFlat) {
     random = random * 6364136223846793005u + 1442695040888963407u;
     m.call("churn", 2, static_cast<int64_t>((random >> 33) % (4 << 20)));
   }
-  // At most what lies free by the policy: 16 MiB or the peak of a call.
+  // The policy's maximum of free memory: 16 MiB or a call's peak.
   EXPECT_LE(m.stats().cached_memory, size_t{24} << 20);
 }
 
@@ -176,7 +176,7 @@ TEST(Memory, IsOnTheCpuAlone) {
 }
 
 TEST(Machine, PoisonsStorageThatIsFreed) {
-  // Where the tensor was that a host function is shown.
+  // The address of the tensor that a host function sees.
   const char* seen = nullptr;
   Function look = Function::from_typed([&](const Tensor& x) { seen = x.data_as<char>(); });
   Function byte = Function::from_typed([&] { return static_cast<int64_t>(seen[0] & 0xff); });
@@ -207,7 +207,7 @@ TEST(Machine, MemoryLimitCountsEveryKindOfObject) {
   Machine m(program_of(assemble(kAllocates)), limits);
   for (const char* function : {"cells", "tuples", "captures", "shapes", "storages"}) {
     EXPECT_THAT(failure_of([&] { m.call(function); }), HasSubstr("memory limit")) << function;
-    EXPECT_EQ(m.call("wide", 100'000).as<int64_t>(), 1);  // what dies stops counting
+    EXPECT_EQ(m.call("wide", 100'000).as<int64_t>(), 1);  // freed objects stop counting
   }
   int64_t four = 4;
   Tensor x = Tensor::empty(std::span(&four, 1), f32);

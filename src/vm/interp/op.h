@@ -1,6 +1,6 @@
-// The pre-decoded form of code: what the dispatch loop runs. One Op per instruction of the file, at
-// the same index, so that jumps and backtraces need no maps; where a fused Op does the work of two
-// instructions, the second one stays behind it for those who jump there.
+// The pre-decoded form of code, which the dispatch loop runs: one Op per instruction of the file,
+// at the same index, so that jumps and backtraces need no maps. If a fused Op does the work of two
+// instructions, the second one stays behind it for jumps that target it.
 #pragma once
 
 #include <atomic>
@@ -23,9 +23,9 @@ enum class Handler : uint16_t {
   kCount
 };
 
-// A value operand: a register (moved out at its last use) or a value that the Program holds.
+// A value operand: a register (moved out at its last use) or a constant held by the Program.
 struct ValueRef {
-  const AnyView* constant = nullptr;  // not null: that value, borrowed
+  const AnyView* constant = nullptr;  // if not null, this value, borrowed
   int32_t reg = 0;
   bool last = false;
 };
@@ -33,34 +33,34 @@ struct ValueRef {
 struct FunctionCode;
 struct PackedSlot;
 
-// What an Op needs beyond its own fields, by the class of its instruction; owned by the Program.
+// The operands that don't fit in an Op, by the instruction's class; owned by the Program.
 struct OpData {
   virtual ~OpData() = default;
 };
 
-// Plain: the operands that are values, in order; the dtype and the device, if there are any.
+// Plain: the value operands in order, and the dtype and device, if any.
 struct Operands : OpData {
   std::vector<ValueRef> args;
   DataType dtype;
   DLDevice device = kCpu;
-  bool releases = false;  // some argument is at its last use
+  bool releases = false;  // whether some argument is a last use
 };
 
-// Call, Function. A call's arguments are the last ones of `args`; before them stands a closure that
-// is called.
+// Call, Function. A call's arguments are the last of `args`, preceded by the closure if one is
+// called.
 struct CallOperands : Operands {
   const FunctionCode* callee = nullptr;
   PackedSlot* slot = nullptr;
-  // The arguments are registers one after another: the call can pass them where they lie.
+  // Whether the arguments are consecutive registers, so that the call can pass them in place.
   bool contiguous = false;
 };
 
 // Kill, Unpack.
 struct RegisterOperands : Operands {
-  std::vector<int32_t> registers;  // that are written; -1 drops a result
+  std::vector<int32_t> registers;  // written registers; -1 drops a result
 };
 
-// What a dimension must satisfy.
+// A condition on a dimension.
 struct DimCheck {
   DimMatch match = DimMatch::Ignore;
   int32_t reg = -1;   // EqualsRegister, Store
@@ -72,7 +72,7 @@ struct MatchOperands : Operands {
   std::vector<DimCheck> dims;
 };
 
-// Binary, Comparison: their general form.
+// The general form of Binary and Comparison.
 struct BinaryOperands : OpData {
   ValueRef a, b;
   const BinaryOperation* operation = nullptr;
@@ -91,12 +91,12 @@ struct SwitchOperands : OpData {
 
 // Of a Step form.
 struct Step {
-  int32_t by;         // is added to the counter
+  int32_t by;         // added to the counter
   int32_t otherwise;  // the jump
 };
 
-// Registers, jump distances and the frame's size are in bytes here, so that an address is one
-// addition; in the operands above they are numbers of registers and of Ops.
+// Registers, jump distances and the frame's size are in bytes here, so that computing an address
+// takes one addition; in the operands above they are numbers of registers and Ops.
 struct Op {
   const void* handler = nullptr;
   int32_t a = 0;  // mostly the destination register, -1 for none
@@ -112,7 +112,7 @@ struct Op {
     const SwitchOperands* cases;
   };
 
-  // The operands as what the instruction's class makes them.
+  // The operands, as the type of the instruction's class.
   template <class T>
   const T& as() const {
     return static_cast<const T&>(*operands);
@@ -136,14 +136,14 @@ struct FunctionCode {
   int32_t registers = 0;
 };
 
-// What a packed call goes to. Immutable, so that a slot changes as a whole.
+// The target of packed calls. Immutable, so that a slot changes atomically.
 struct PackedTarget {
   PackedCall call = nullptr;
   void* self = nullptr;
   Ref<Object> owner;  // keeps `self` alive
 };
 
-// A slot of the Program's table of packed functions: the only part of a Program that may change.
+// A slot in the Program's table of packed functions: the only mutable part of a Program.
 struct PackedSlot {
   std::atomic<const PackedTarget*> target{nullptr};
   std::string name;

@@ -1,5 +1,5 @@
-// What the slow path's instructions read from their operands, each checked before it is used.
-// `what` says in an error what the value is for.
+// How the slow path's instructions read their operands, checking each before use. `what` is the
+// value's purpose, for errors.
 #pragma once
 
 #include <span>
@@ -15,7 +15,7 @@ namespace tenon::vm {
 inline int64_t integer(const ValueRef& ref, const AnyView* base, const char* what) {
   const AnyView& v = value_of(ref, base);
   if (!is_integer(v)) [[unlikely]] {
-    throw Error(ErrorKind::Runtime, cat("an integer is needed for ", what))
+    throw Error(ErrorKind::Runtime, cat("an integer is required for ", what))
         .found(type_name(v.type_index));
   }
   return v.v.i;
@@ -23,7 +23,7 @@ inline int64_t integer(const ValueRef& ref, const AnyView* base, const char* wha
 
 inline const Tensor& tensor(const AnyView& v, const char* what) {
   if (v.type_index != TypeIndex::Tensor) [[unlikely]] {
-    throw Error(ErrorKind::Runtime, cat("a tensor is needed for ", what))
+    throw Error(ErrorKind::Runtime, cat("a tensor is required for ", what))
         .found(type_name(v.type_index));
   }
   return payload_as<Tensor>(v);
@@ -31,7 +31,7 @@ inline const Tensor& tensor(const AnyView& v, const char* what) {
 
 inline std::span<const int64_t> shape_value(const AnyView& v, const char* what) {
   if (v.type_index != TypeIndex::Shape) {
-    throw Error(ErrorKind::Runtime, cat("a shape is needed for ", what))
+    throw Error(ErrorKind::Runtime, cat("a shape is required for ", what))
         .found(type_name(v.type_index));
   }
   return payload_as<Shape>(v).dims();
@@ -42,7 +42,7 @@ class Dims {
  public:
   Dims(std::span<const ValueRef> refs, const AnyView* base, const char* what)
       : count_(refs.size()) {
-    // The table bounds these lists, and the verifier enforces it; this is memory safety.
+    // The table bounds these lists and the verifier enforces that; this check is for memory safety.
     TENON_ASSERT(count_ <= std::size(dims_), count_, " dimensions of ", what);
     for (size_t i = 0; i < count_; ++i) {
       dims_[i] = integer(refs[i], base, what);

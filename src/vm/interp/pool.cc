@@ -14,7 +14,7 @@ namespace tenon::vm {
 namespace {
 
 constexpr size_t kMinBlock = 64;
-// Free memory that a pool may hold whatever its use was.
+// Free memory that a pool may keep regardless of its use.
 constexpr size_t kKeepAlways = size_t{16} << 20;
 thread_local char thread_mark;
 
@@ -66,10 +66,10 @@ bool Pool::count_outside(size_t bytes) {
 }
 
 void Pool::fail_cap(size_t bytes) const {
-  throw Error(ErrorKind::Runtime, "the call would use more memory than it may")
-      .found(cat(bytes_text(bytes), " more, besides ", bytes_text(counted()), " in use"))
-      .expected(cat("at most ", bytes_text(cap_), ", the memory limit"))
-      .help("give the call a higher memory limit");
+  throw Error(ErrorKind::Runtime, "the call would exceed its memory limit")
+      .found(cat(bytes_text(bytes), " more, in addition to ", bytes_text(counted()), " in use"))
+      .expected(cat("at most ", bytes_text(cap_), ""))
+      .help("raise the call's memory limit");
 }
 
 PoolBlock* Pool::find_free(uint32_t size_class) {
@@ -88,7 +88,7 @@ PoolBlock* Pool::find_free(uint32_t size_class) {
 PoolBlock* Pool::allocate(size_t bytes, size_t alignment) {
   constexpr size_t kMost = size_t{1} << 48;
   if (bytes > kMost) {
-    throw Error(ErrorKind::Runtime, cat("a storage block of ", bytes, " bytes is more than any"));
+    throw Error(ErrorKind::Runtime, cat("a storage block of ", bytes, " bytes is too large"));
   }
   if (returned_.load(std::memory_order_relaxed)) [[unlikely]]
     collect();
@@ -119,7 +119,7 @@ void Pool::put_in_slot(const Tensor& tensor) {
   auto* whole = tensor->owner.as<StorageObj>();
   if (!poisons() || !whole || !is_of_call(*whole)) return;
   PoolBlock* slot = new_header(tensor.data(), static_cast<size_t>(tensor.bytes()));
-  if (!slot) return;  // then it is not poisoned, which no program depends on
+  if (!slot) return;  // not poisoned then, which no program depends on
   slot->counts = Object::kCountsOfNew;
   slot->size = slot->capacity;
   slot->call = call_;
@@ -164,8 +164,8 @@ PoolBlock* Pool::new_block(uint32_t size_class, size_t bytes, size_t alignment) 
   return block;
 }
 
-// Before the device is asked for more: free blocks give way, the largest first, as far as they are
-// more than what was ever in use at once.
+// Called before requesting more memory from the device: frees unused blocks, largest first, down to
+// the peak of memory ever in use.
 void Pool::make_room(size_t bytes) {
   size_t keep = std::max(high_, kKeepAlways);
   while (cached_ + bytes > keep && cached_ > 0) {
@@ -195,7 +195,7 @@ void Pool::trim() {
   cached_ = 0;
 }
 
-// By the owner: into the free list of its class.
+// By the owner: puts the block into its class's free list.
 void Pool::take_back(PoolBlock* block) {
   if (block->size_class == kClasses) {
     free_block(block);
@@ -218,11 +218,11 @@ void Pool::collect() {
 }
 
 void Pool::delete_block(void* self, int flags) {
-  if (!(flags & Object::kFree)) return;  // the memory is given back with the object
+  if (!(flags & Object::kFree)) return;  // the memory is returned with the object
   auto* block = static_cast<PoolBlock*>(static_cast<StorageObj*>(self));
   Pool* pool = block->pool;
   if (pool->poisons()) fill(block);
-  if (block->owner) {  // a slot, which holds the block that it lies in
+  if (block->owner) {  // a slot, which keeps its block alive
     delete block;
     return;
   }
@@ -249,7 +249,7 @@ void Pool::close() {
 
 void Pool::drop() {
   if (holders_.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
-  // The last one: nobody can return a block any more.
+  // This is the last reference, so no block can be returned any more.
   PoolBlock* list = returned_.exchange(nullptr, std::memory_order_acquire);
   while (list) {
     PoolBlock* next = list->next;

@@ -15,7 +15,7 @@ namespace {
 
 constexpr size_t kIdleMachines = 8;
 
-// The library that a file calls NAME is "tenon_NAME" to the process. Null when there is none.
+// A file's library NAME is "tenon_NAME" in the process. Null if there is none.
 Module library_named(const std::string& name, const ProgramOptions& options) {
   if (!is_library_name(name)) return Module();
   return load_library(cat("tenon_", name), options.library_dirs);
@@ -29,7 +29,7 @@ Program::Program() {
 }
 
 Program::~Program() {
-  idle_.clear();  // machines look at the code
+  idle_.clear();  // machines refer to the code
 }
 
 Program::Libraries::~Libraries() {
@@ -70,7 +70,7 @@ Ref<Program> Program::from_unit(Unit unit, ProgramOptions options) {
   auto program = make<Program>();
   program->name_ = options.read.name;
   verify(unit, {.name = options.read.name, .budget = &budget});
-  // Constants are such, wherever they come from.
+  // Constants never change, whatever their source.
   for (Constant& c : unit.constants) {
     if (c.value.type_index == TypeIndex::Tensor) c.value = Any(c.value.as<Tensor>().as_constant());
   }
@@ -79,29 +79,28 @@ Ref<Program> Program::from_unit(Unit unit, ProgramOptions options) {
   return program;
 }
 
-// What an untrusted file may not bring: libraries, and kernels as native code alone.
+// Refuses what an untrusted file must not have: libraries, and native kernels without their
+// computes.
 void Program::refuse_native() const {
   const bool has_computes = unit_.find_section(kComputesTag) != nullptr;
   if (unit_.libraries.empty() && (unit_.kernels.empty() || has_computes)) return;
-  throw Error(ErrorKind::Unsupported, cat(name_, " can't be loaded as a file that isn't trusted"))
-      .found(unit_.libraries.empty()
-                 ? "native code without the computes that it was made of"
-                 : cat("a need for the library ", printable(unit_.libraries[0])))
+  throw Error(ErrorKind::Unsupported, cat(name_, " can't be loaded as an untrusted file"))
+      .found(unit_.libraries.empty() ? "native code without its computes"
+                                     : cat("the required library ", printable(unit_.libraries[0])))
       .expected("bytecode that calls functions registered for files, and kernels as computes")
       .help(
-          "compile it with --keep-computes, or load it as trusted if you trust its sender as you "
-          "do "
-          "for a program");
+          "compile it with --keep-computes, or load it as trusted if you trust its sender like "
+          "that of a program");
 }
 
-// Native code for this machine of the computes that the file carries; its own is ignored.
+// Compiles the file's computes for this machine; the file's own native code is ignored.
 Ref<KernelObject> Program::compile_computes() const {
   const std::string* computes = unit_.find_section(kComputesTag);
   if (!computes) return {};
   const Function compile = find_function("tenon.compile_kernels");
   if (!compile) {
-    throw Error(ErrorKind::Unsupported, cat(name_, " can't be loaded as a file that isn't trusted"))
-        .found("kernels as computes, and no function tenon.compile_kernels in this process")
+    throw Error(ErrorKind::Unsupported, cat(name_, " can't be loaded as an untrusted file"))
+        .found("kernels as computes, but no function tenon.compile_kernels in this process")
         .expected("the compiler's library, which compiles them")
         .help("load libtenon_compiler first, or load the file as trusted");
   }
@@ -113,7 +112,7 @@ void Program::link(const ProgramOptions& options, LoadBudget& budget) {
   register_vm_types();
   trusted_ = options.trusted;
   if (!options.trusted) refuse_native();
-  idle_.reserve(kIdleMachines);  // so that giving a machine back can't fail
+  idle_.reserve(kIdleMachines);  // so that returning a machine can't fail
   std::vector<std::string> missing_libraries;
   for (const std::string& name : unit_.libraries) {
     Module library;
@@ -137,7 +136,7 @@ void Program::link(const ProgramOptions& options, LoadBudget& budget) {
 
   if (!options.allow_missing) bind_late_constants(unit_, options.weights, name_);
 
-  // All else has been checked: now the native code is opened.
+  // Everything else has been checked: now open the native code.
   std::vector<std::string> missing;
   budget.allocate(unit_.packed.size() * (sizeof(PackedSlot) + sizeof(PackedTarget)));
   slots_ = std::make_unique<PackedSlot[]>(unit_.packed.size());
@@ -195,7 +194,7 @@ void Program::link(const ProgramOptions& options, LoadBudget& budget) {
     if (more) missing.resize(kShown);
     throw Error(ErrorKind::Unsupported,
                 cat(name_, " calls functions that ",
-                    options.trusted ? "nobody has registered" : "no file of its kind may call"))
+                    options.trusted ? "aren't registered" : "untrusted files may not call"))
         .found(cat("no ", join(missing, ", "), more ? cat(", and ", more, " more") : ""))
         .help(options.trusted ? "register them before you load it"
                               : "register them with the flag for_files, or load it as trusted");
@@ -233,7 +232,7 @@ uint32_t Program::exported(std::string_view function) const {
     if (f.exported) names.push_back(printable(f.name));
   }
   throw Error(ErrorKind::Usage, cat(name_, " has no function '", printable(function), "'"))
-      .expected(names.empty() ? "nothing: it exports no function" : join(names, ", "));
+      .expected(names.empty() ? "no name: it exports no functions" : join(names, ", "));
 }
 
 const FunctionCode* Program::locate(const Op* op, uint32_t* offset) const {

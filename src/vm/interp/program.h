@@ -1,5 +1,6 @@
 // Program: an executable with its functions resolved, its constants bound and its code pre-decoded.
-// Immutable and shared by threads; only the slots of packed functions may change, each as a whole.
+// Immutable and shared by threads, except that the slots of packed functions may change,
+// atomically.
 #pragma once
 
 #include <cstdint>
@@ -23,23 +24,24 @@ namespace tenon::vm {
 class Machine;
 
 struct ProgramOptions {
-  // The untrusted policy: only functions registered `for_files`, no library, no native code.
+  // If false, the untrusted policy: only functions registered `for_files`, no library, and kernels
+  // only compiled from the file's computes.
   bool trusted = true;
   // Searched for packed functions before the registry.
   std::vector<Module> modules;
-  // Folders where the shared objects of libraries that are not in the process yet are looked for:
-  // the library that a file calls NAME is "libtenon_NAME.so" (object/library.h).
+  // Folders searched for the shared objects of libraries that aren't loaded yet: a file's library
+  // NAME is "libtenon_NAME.so" (object/library.h).
   std::vector<std::string> library_dirs;
-  // The CPU features that the machine is taken to have, by the names of cpu_features.def: code that
-  // needs others is not chosen. Those of this machine unless given.
+  // The CPU features (names of cpu_features.def) that selected code may use; by default those of
+  // this machine.
   std::optional<std::vector<std::string>> cpu_features;
-  // Leaves slots without a function empty: calling one is an error. For tools that only look.
+  // Leaves slots without a function empty; calling one is an error. For tools that only inspect.
   bool allow_missing = false;
-  // Where the constants are that the file leaves out.
+  // The source of constants that the file leaves out.
   WeightSource weights;
-  // For loading, linking included; calls have limits of their own (account.h).
+  // Limits for loading, including linking; calls have their own limits (account.h).
   LoadLimits limits;
-  ReadOptions read;  // its budget is what `limits` says
+  ReadOptions read;  // its budget is set from `limits`
 };
 
 class Program : public Object {
@@ -47,14 +49,14 @@ class Program : public Object {
   static constexpr int32_t kTypeIndex = TypeIndex::VmBegin + 2;
   static constexpr int32_t kTypeLast = kTypeIndex;
 
-  // Maps, verifies and links the file; one that isn't trusted is copied instead of mapped. Errors:
-  // Usage for a file that can't be read, Damaged for its bytes, Unsupported for libraries,
-  // functions and CPU features that are missing, by name, Runtime for a limit.
+  // Maps, verifies and links the file; an untrusted file is copied, not mapped. Errors: Usage for a
+  // file that can't be read; Damaged for its content; Unsupported for missing libraries, functions
+  // and CPU features, by name; Runtime for a limit.
   static Ref<Program> load(const std::string& path, ProgramOptions options = {});
-  // The same for bytes; they are copied unless `owner` keeps them.
+  // The same for bytes, which are copied unless `owner` keeps them alive.
   static Ref<Program> load_bytes(std::string_view bytes, ProgramOptions options = {},
                                  Ref<Object> owner = {});
-  // Verifies and links a unit that was made in memory.
+  // Verifies and links a unit made in memory.
   static Ref<Program> from_unit(Unit unit, ProgramOptions options = {});
 
   Program();
@@ -62,32 +64,33 @@ class Program : public Object {
 
   const Unit& unit() const { return unit_; }
   const std::string& name() const { return name_; }
-  // Null when there is none.
+  // Null if there is none.
   const FunctionCode* find(std::string_view function) const;
-  // Index of an exported function; a Usage error that lists what there is when there is none.
+  // The index of an exported function; a Usage error that lists the functions if there is none.
   uint32_t exported(std::string_view function) const;
   const FunctionCode& code(uint32_t function_index) const { return functions_[function_index]; }
   const FunctionUnit& function_unit(const FunctionCode& code) const {
     return unit_.functions[code.index];
   }
   bool has_native_code() const { return kernels_ != nullptr; }
-  // Whether it was loaded by the policy for trusted files (ProgramOptions).
+  // Whether it was loaded as a trusted file (ProgramOptions).
   bool trusted() const { return trusted_; }
-  // Another number for each Program of the process; never 0.
+  // A number unique to this Program in the process; never 0.
   uint64_t number() const { return number_; }
 
-  // An exported function as a value, which anybody may call, on any thread and several at once.
-  // Each call is held to `limits`. A Usage error as of `exported`.
+  // An exported function as a value, which any number of threads may call at once. `limits` apply
+  // to each call. Errors as for `exported`.
   Function function(std::string_view name, const Limits& limits = {}) const;
-  // The exported functions as a module of kind "executable": each as `function` makes it.
+  // The exported functions as a module of kind "executable", each made by `function`.
   Module module(const Limits& limits = {}) const;
 
-  // The function that holds the op, and the word offset of its instruction; null outside of code.
+  // The function that contains the op, and the word offset of its instruction; null outside of
+  // code.
   const FunctionCode* locate(const Op* op, uint32_t* offset) const;
-  // "fused_add at net.tn:12:3, instruction 17: call_packed" of an op: a backtrace's line.
+  // A backtrace line for an op: "fused_add at net.tn:12:3, instruction 17: call_packed".
   std::string frame_text(const Op* op) const;
 
-  // Puts another function in the place of a packed one, for all machines from their next call on.
+  // Replaces a packed function, for all machines from their next call on.
   void replace_packed(uint32_t index, Function function) const;
   const PackedSlot& slot(uint32_t index) const { return slots_[index]; }
 
@@ -108,7 +111,8 @@ class Program : public Object {
   std::unique_ptr<Machine> take_idle() const;
   void give_idle(std::unique_ptr<Machine> machine) const noexcept;
 
-  // Destroyed after the constants: libraries keep what they made of these until the program's end.
+  // Destroyed after the constants: libraries keep data derived from constants until the program's
+  // end.
   struct Libraries {
     std::vector<Module> used;
     ~Libraries();
@@ -124,8 +128,8 @@ class Program : public Object {
   std::vector<std::unique_ptr<Any>> immediates_;
   mutable std::unique_ptr<PackedSlot[]> slots_;
   Ref<KernelObject> kernels_;
-  mutable std::mutex mutex_;  // of what follows
-  // Targets are kept as long as the Program: a machine may still be in a replaced one.
+  mutable std::mutex mutex_;  // guards the following members
+  // Targets live as long as the Program: a machine may still be running a replaced one.
   mutable std::vector<std::unique_ptr<PackedTarget>> targets_;
   mutable std::vector<std::unique_ptr<Machine>> idle_;
 };

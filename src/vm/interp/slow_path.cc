@@ -42,7 +42,7 @@ void op_narrow(Machine&, const Op& op, AnyView* base) {
   int64_t v = integer(op.operands->args[0], base, "narrow");
   DataType t = op.operands->dtype;
   if (!t.is_int() && !t.is_bool()) {
-    throw Error(ErrorKind::Runtime, "narrow wraps to integers only").found(to_text(t));
+    throw Error(ErrorKind::Runtime, "narrow converts only to integers").found(to_text(t));
   }
   put_result(base, op.a, scalar(wrap_to(t, v), t.is_bool()));
 }
@@ -85,8 +85,8 @@ void op_load_packed(Machine&, const Op& op, AnyView* base) {
         ErrorKind::Runtime,
         cat("no packed function '", printable(op.as<CallOperands>().slot->name), "' is linked"));
   }
-  // A kernel has no object of its own: it is wrapped, with what keeps its code. The target itself
-  // is the Program's, which the value may outlive.
+  // A kernel has no function object: it is wrapped together with the owner of its code. The target
+  // itself belongs to the Program, which the value may outlive.
   bool is_object = target->owner && target->owner->type_index == TypeIndex::Function;
   Function f =
       is_object
@@ -154,7 +154,7 @@ void op_get_field(Machine& m, const Op& op, AnyView* base) {
         .expected(cat("0 to ", size - 1));
   }
   Any field = begin[index];
-  m.protect(&field);  // a container of the caller's may hold it
+  m.protect(&field);  // it may come from the caller's container
   release_last_uses(*op.operands, base);
   put_result(base, op.a, std::move(field));
 }

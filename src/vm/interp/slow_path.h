@@ -1,7 +1,7 @@
-// Instructions whose work is more than a few machine instructions: the function op_MNEMONIC for
-// each opcode whose class in the table is Plain, Function, Unpack or Match, and `binary` for the
-// general form of binary operations. Each reads its operands from the frame at `base`, writes its
-// result, releases last uses, and throws what is wrong. None enters other code of the program.
+// Instructions that need more than a few machine instructions: the function op_MNEMONIC for each
+// opcode of class Plain, Function, Unpack or Match, and `binary` for the general form of binary
+// operations. Each reads its operands from the frame at `base`, writes its result, releases last
+// uses, and throws errors. None enters other code of the program.
 #pragma once
 
 #include "vm/interp/machine.h"
@@ -9,7 +9,7 @@
 
 namespace tenon::vm::slow_path {
 
-// Declared for all rows; only those of the classes above are defined.
+// Declared for all rows, defined only for those of the classes above.
 #define TENON_OPCODE(identifier, mnemonic, ...) \
   void op_##mnemonic(Machine& m, const Op& op, AnyView* base);
 #include "vm/isa/opcodes.def"

@@ -16,7 +16,7 @@ namespace {
 StorageObj* storage(const AnyView& v) {
   auto* s = v.as_object<StorageObj>();
   if (!s) {
-    throw Error(ErrorKind::Runtime, "a storage is needed for a tensor")
+    throw Error(ErrorKind::Runtime, "a storage is required for a tensor")
         .found(type_name(v.type_index));
   }
   return s;
@@ -28,7 +28,7 @@ void op_alloc_storage(Machine& m, const Op& op, AnyView* base) {
   const Operands& o = *op.operands;
   int64_t size = integer(o.args[0], base, "a storage's size");
   if (size < 0 || static_cast<uint64_t>(size) > kMaxStorageBytes) {
-    throw Error(ErrorKind::Runtime, "a storage can't have this size")
+    throw Error(ErrorKind::Runtime, "invalid storage size")
         .found(cat(size, " bytes"))
         .expected(cat("0 to ", kMaxStorageBytes));
   }
@@ -49,7 +49,7 @@ void tensor_in_storage(Machine& m, const Op& op, AnyView* base, std::span<const 
   Tensor made = Tensor::over(std::move(held), static_cast<uint64_t>(offset), o.dtype, dims);
   m.put_in_slot(made);
   Any value(std::move(made));
-  m.protect(&value);  // the storage may be of an earlier call
+  m.protect(&value);  // the storage may be from an earlier call
   put_result(base, op.a, std::move(value));
 }
 
@@ -63,7 +63,7 @@ void op_alloc_tensor(Machine& m, const Op& op, AnyView* base) {
 void op_alloc_tensor_reg(Machine& m, const Op& op, AnyView* base) {
   const AnyView& shape = value_of(op.operands->args[2], base);
   shape_value(shape, "a tensor");
-  Any held(shape);  // it may be at its last use
+  Any held(shape);  // this may be its last use
   tensor_in_storage(m, op, base, payload_as<Shape>(held).dims());
 }
 
@@ -124,7 +124,7 @@ Any read_element(const Tensor& t, int64_t i) {
   if (d == u32) return Any(element<uint32_t>(data, i));
   if (d == f32) return Any(element<float>(data, i));
   if (d == f64) return Any(element<double>(data, i));
-  throw Error(ErrorKind::Runtime, "elements of this type don't fit a register")
+  throw Error(ErrorKind::Runtime, "a register can't hold elements of this type")
       .found(to_text(d))
       .expected("integers of at most 64 bits with a sign or 32 without, bool, float32 or float64");
 }
@@ -138,7 +138,7 @@ void write_element(void* to, DataType d, const AnyView& v) {
     return;
   }
   if (!is_integer(v)) {
-    throw Error(ErrorKind::Runtime, "an integer is needed for an element of make_tensor")
+    throw Error(ErrorKind::Runtime, "an integer is required for an element of make_tensor")
         .found(type_name(v.type_index));
   }
   if (!d.is_int() && !d.is_bool()) {
@@ -153,11 +153,11 @@ void write_element(void* to, DataType d, const AnyView& v) {
 
 void op_read_elements(Machine&, const Op& op, AnyView* base) {
   const RegisterOperands& o = op.as<RegisterOperands>();
-  Any held(value_of(o.args[0], base));  // a register may be written while it is read
+  Any held(value_of(o.args[0], base));  // its register may be written while it is read
   const Tensor& t = tensor(held, "read_elements");
   if (t.rank() > 1 || t.count() != static_cast<int64_t>(o.registers.size()) || !t.compact() ||
       t.device().device_type != kDLCPU) {
-    throw Error(ErrorKind::Runtime, "read_elements finds another tensor than it expects")
+    throw Error(ErrorKind::Runtime, "read_elements got an unexpected tensor")
         .found(to_text(t))
         .expected(cat("a compact tensor on the CPU of rank 0 or 1 with ", o.registers.size(),
                       o.registers.size() == 1 ? " element" : " elements"));

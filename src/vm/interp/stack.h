@@ -1,5 +1,5 @@
-// Address space for a machine's stack: reserved at once, committed as it is touched, never moved.
-// Fresh pages read as zeros, which is None in every register.
+// Address space for a machine's stack: reserved up front, committed when touched, never moved.
+// Fresh pages are zero, which reads as None in every register.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +9,7 @@ namespace tenon::vm {
 class Reservation {
  public:
   Reservation() = default;
-  explicit Reservation(size_t bytes);  // a Runtime error when the system refuses
+  explicit Reservation(size_t bytes);  // a Runtime error if the system refuses
   Reservation(Reservation&& other) noexcept;
   Reservation& operator=(Reservation&& other) noexcept;
   ~Reservation();
@@ -17,9 +17,9 @@ class Reservation {
   char* begin() const { return begin_; }
   char* end() const { return begin_ + size_; }
   size_t size() const { return size_; }
-  // Gives the pages of bytes from..end back to the system; they read as zeros again.
+  // Returns the pages from byte `from` to the end to the system; they read as zeros again.
   void discard(size_t from) const;
-  // The same for the pages of bytes 0..to.
+  // The same for the pages of bytes 0 to `to`.
   void discard_before(size_t to) const;
 
  private:

@@ -57,7 +57,7 @@ static int32_t doubled(void* self, const any* args, int32_t n, any* result) {
   return r->parallel_for(r, double_some, &d, count_of(args), 16);
 }
 
-// Takes args[0] bytes of workspace and gives them back.
+// Allocates args[0] bytes of workspace and releases them.
 static int32_t workspace(void* self, const any* args, int32_t n, any* result) {
   const runtime* r = self;
   if (n != 1) return r->raise(r, "workspace", 1, -1, -1, n, 1);

@@ -1,4 +1,4 @@
-// For tests: programs of units, and errors as text (support/test_error.h).
+// For tests: programs from units, and errors as text (support/test_error.h).
 #pragma once
 
 #include "support/test_error.h"

@@ -6,7 +6,7 @@
 namespace tenon::vm {
 namespace {
 
-// A closure called from outside of the dispatch loop.
+// Runs a closure that is called from outside of the dispatch loop.
 int call_closure_object(void* self, const AnyView* args, int32_t n, Any* result) {
   try {
     auto* closure = static_cast<ClosureObj*>(static_cast<FunctionObj*>(self));

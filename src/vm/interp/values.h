@@ -22,31 +22,31 @@ struct AdtObj : Object {
 struct FunctionCode;
 class Program;
 
-// A function of a Program with its first arguments. As a Function it can be called by anybody: on
-// this thread's current machine, within the call that runs there, else on an idle one of the
-// Program; always held to its account as well.
+// A function of a Program with its first arguments. It can be called as a Function: on this
+// thread's current machine, within the call that runs there, or on an idle machine of the Program;
+// in either case its account's limits apply.
 struct ClosureObj : FunctionObj {
   Ref<Object> program;  // the Program
   Ref<Account> account;
   const FunctionCode* code = nullptr;
-  std::span<Any> captures;  // behind the object
+  std::span<Any> captures;  // stored behind the object
 
   ~ClosureObj();
   size_t tail_bytes() const { return captures.size_bytes(); }
 
-  // Its captures are None until they are set; Function::adopt makes it a value.
+  // Captures are None until they are set; Function::adopt makes it a value.
   static Ref<ClosureObj> of(const Program& program, const FunctionCode& code, size_t captures,
                             Ref<Account> account);
-  // What a call from outside of the dispatch loop does; throws.
+  // Called from outside of the dispatch loop; throws.
   Any call_from_host(std::span<const AnyView> args);
-  // Stops the calls of this function value, and of those that they made, which run on machines that
-  // the host doesn't have; from any thread. Whether there was one.
+  // Stops the running calls of this function value, and those that they made, on machines that the
+  // host doesn't own; from any thread. Returns whether there were any.
   bool cancel() const;
-  // The object as a closure of `program` (of any when null), else null.
+  // The object as a closure of `program` (of any program if null), or null.
   static ClosureObj* of_program(const AnyView& value, const Program* program);
 };
 
-// Makes AdtObj known to printing, equality and JSON.
+// Registers AdtObj for printing, equality and JSON.
 void register_vm_types();
 
 }  // namespace tenon::vm

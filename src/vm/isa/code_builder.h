@@ -1,4 +1,4 @@
-// CodeBuilder: writes the code of one function, instruction by instruction, with labels.
+// CodeBuilder: writes one function's code, instruction by instruction, with labels.
 //
 //   CodeBuilder b;
 //   Label small = b.make_label();
@@ -9,8 +9,8 @@
 //   b.emit(Opcode::Ret, {Arg::last(0)});
 //   function.code = b.finish(&function.spans);
 //
-// Operand counts and kinds are checked as they are emitted (an Internal error); ranges are checked
-// by the verifier, once the whole unit is known.
+// Operand counts and kinds are checked as instructions are emitted (an Internal error); ranges are
+// checked by the verifier, once the whole unit is known.
 #pragma once
 
 #include <initializer_list>
@@ -25,7 +25,7 @@ struct Label {
   uint32_t id = 0;
 };
 
-// What a dimension must satisfy, for match_shape, match_tensor and match_prim_value.
+// A condition on a dimension, for match_shape, match_tensor and match_prim_value.
 struct DimPattern {
   DimMatch match = DimMatch::Ignore;
   Arg operand = Arg::none();
@@ -39,12 +39,12 @@ struct DimPattern {
 class CodeBuilder {
  public:
   Label make_label();
-  // The label is the next instruction. Once per label.
+  // Places the label at the next instruction. Call once per label.
   void bind(Label label);
-  // The operand that jumps there; bound later or earlier.
+  // An operand that jumps to the label, which may be bound before or after.
   Arg to(Label label) const;
 
-  // Instructions from here on come from spans[span] of the unit.
+  // Attributes the following instructions to spans[span] of the unit.
   void set_span(uint32_t span);
 
   void emit(Opcode opcode, std::span<const Arg> operands, std::span<const Arg> list = {});
@@ -52,23 +52,23 @@ class CodeBuilder {
     emit(opcode, std::span<const Arg>(operands.begin(), operands.size()), list);
   }
 
-  // The instructions whose operands take two words.
+  // Instructions with two-word operands.
   void match_shape(Arg value, std::span<const DimPattern> dims);
   void match_tensor(Arg value, DataType dtype, std::span<const DimPattern> dims);
   void match_prim_value(Arg value, DimPattern expected);
   void switch_on(Arg value, Label otherwise, std::span<const std::pair<int64_t, Label>> cases);
 
-  // R[dst] := value, through a constant of the unit when it doesn't fit an immediate.
+  // R[dst] := value, through a constant of the unit if it doesn't fit an immediate.
   void load_int(Unit& unit, uint32_t dst, int64_t value);
 
   uint32_t size() const { return static_cast<uint32_t>(code_.size()); }  // in words
-  // Resolves the labels and hands over the code; every label used must be bound.
+  // Resolves the labels and returns the code; every label used must be bound.
   std::vector<Word> finish(std::vector<CodeSpan>* spans);
 
  private:
   std::vector<Word> code_;
   std::vector<CodeSpan> spans_;
-  std::vector<int64_t> label_offsets_;  // -1: not bound
+  std::vector<int64_t> label_offsets_;  // -1 if not bound
   std::vector<uint32_t> fixups_;        // words that hold a label's id
 };
 

@@ -1,4 +1,4 @@
-// Operand words and instructions as they stand in a file; opcodes.def draws the layout.
+// Operand words and instructions as stored in a file; opcodes.def draws the layout.
 #pragma once
 
 #include <cstdint>
@@ -52,7 +52,7 @@ struct Arg {
 
   static constexpr Arg reg(uint32_t index) { return {ArgKind::Register, index}; }
   static constexpr Arg last(uint32_t index) { return {ArgKind::LastUse, index}; }
-  static Arg imm(int64_t value);  // an Internal error when it doesn't fit 56 bits
+  static Arg imm(int64_t value);  // an Internal error if it doesn't fit 56 bits
   static constexpr Arg constant(uint32_t index) { return {ArgKind::Constant, index}; }
   static constexpr Arg func(uint32_t index) { return {ArgKind::Function, index}; }
   static constexpr Arg packed(uint32_t index) { return {ArgKind::Packed, index}; }
@@ -65,7 +65,7 @@ struct Arg {
   }
   static constexpr Arg none() { return {ArgKind::None, 0}; }
 
-  // May be no ArgKind when the word comes from a file.
+  // May not be a valid ArgKind if the word comes from a file.
   constexpr ArgKind kind() const { return static_cast<ArgKind>(word >> 56); }
   constexpr int64_t value() const { return static_cast<int64_t>(word << 8) >> 8; }
   constexpr uint64_t bits() const { return word & kValueMask; }
@@ -95,7 +95,7 @@ constexpr Word encode_header(Opcode opcode, uint32_t operand_words) {
   return Word{operand_words} << 32 | static_cast<uint16_t>(opcode);
 }
 
-// An instruction within code that it borrows.
+// A decoded instruction; it borrows the code.
 struct Instruction {
   const OpcodeInfo* info = nullptr;
   std::span<const Word> operands;
@@ -103,18 +103,18 @@ struct Instruction {
   Opcode opcode() const { return info->opcode; }
   Arg arg(uint32_t i) const { return Arg(operands[i]); }
   uint32_t words() const { return 1 + static_cast<uint32_t>(operands.size()); }
-  // The operand words of the list at the end.
+  // The operand words of the list operand.
   std::span<const Word> list() const { return operands.subspan(info->fixed_words); }
 };
 
-// Reads the instruction at `offset`. False when there is none: the offset is outside, the opcode
+// Decodes the instruction at `offset`. Returns false if the offset is out of range, the opcode is
 // unknown, reserved bits are set, or the operands don't fit in the code; `rule` then names the
-// verifier's rule. Operand counts and kinds are not looked at.
+// verifier's rule. Doesn't check operand counts and kinds.
 bool decode(std::span<const Word> code, uint32_t offset, Instruction* out,
             std::string_view* rule = nullptr);
 
 // An operand word as text: "%3", "%3!", "-7", "#2", "@1", "$1", "L40", "float32", "cpu:0", "_".
-// Functions, packed functions and labels by number; the disassembler puts names there.
+// Functions, packed functions and labels are shown by number; the disassembler inserts names.
 std::string to_text(Arg arg);
 // A dim operand: "*", "=3", "=%2", "->%2".
 std::string dim_text(Arg code, Arg value);

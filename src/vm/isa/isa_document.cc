@@ -7,7 +7,7 @@
 namespace tenon::vm {
 namespace {
 
-// How an instruction is written in assembly: "%dst = add a, b".
+// An instruction's assembly syntax: "%dst = add a, b".
 std::string syntax(const OpcodeInfo& info) {
   std::string out, separator = " ";
   auto specs = info.specs();
@@ -43,13 +43,13 @@ std::string flags(const OpcodeInfo& info) {
 constexpr std::string_view kIntroduction = R"(# The instruction set
 
 Generated from `src/vm/isa/opcodes.def`, `operand_kinds.def`, `rules.def` and `counterparts.def`; the
-comment at the head of the first is the manual of encoding and notation. A test compares this page.
+comment at the top of `opcodes.def` is the manual of encoding and notation. A test keeps this page up to date.
 
 A function's code is a sequence of 64-bit words: for each instruction a header (opcode in bits 0-15,
-operand words in bits 32-63, zeros between) and its operands (kind in bits 56-63, value below).
-Parameters arrive in registers 0, 1, ...; all other registers begin as None. `R[x]` is the register
-that operand `x` names, `V(x)` its value whatever its kind. Operands are read before registers are
-written.
+number of operand words in bits 32-63, zeros between) and its operands (kind in bits 56-63, value below).
+Parameters arrive in registers 0, 1, ...; all other registers start as None. `R[x]` is the register
+that operand `x` names, and `V(x)` the operand's value, whatever its kind. Operands are read before
+registers are written.
 
 ## Instructions
 
@@ -70,15 +70,15 @@ std::string isa_document() {
                operands(info), "` | ", semantics, " | ", flags(info), " | ", info.since, " |\n");
   }
   out += R"(
-Flags: after an instruction that `ends`, control never reaches the next one; an instrument sees one
-that `calls`, before and after; one that `jumps` has labels among its operands.
+Flags: `ends`: control never reaches the next instruction; `calls`: instruments see the instruction,
+before and after; `jumps`: there are labels among its operands.
 
 ## Operand kinds
 
-`name:kind*` is a list of any length, `name:kind*rank` one of at most as many items as a tensor may
-have dimensions.
+`name:kind*` is a list of any length, `name:kind*rank` a list with at most as many items as a tensor
+may have dimensions.
 
-| kind | what it is |
+| kind | meaning |
 | --- | --- |
 )";
   for (OperandKind kind : all_operand_kinds()) {
@@ -87,10 +87,10 @@ have dimensions.
   out += R"(
 ## The verifier's rules
 
-One linear pass over a file checks them before anything of it runs. About the types of values in
-registers it proves nothing: an instruction compares the tag before it reads a payload.
+The verifier checks these rules in one linear pass before any of a file's code runs. It proves nothing
+about the types of values in registers: an instruction compares the tag before it reads a payload.
 
-| rule | demands |
+| rule | requirement |
 | --- | --- |
 )";
   for (Rule rule : all_rules()) out += cat("| ", rule_name(rule), " | ", rule_text(rule), " |\n");
@@ -101,7 +101,7 @@ registers it proves nothing: an instruction compares the tag before it reads a p
   out += R"(
 ## Counterparts
 
-What the instructions and built-ins of the published machines are here.
+The instructions and built-ins of published machines, and their counterparts in Tenon.
 
 | document | there | here |
 | --- | --- | --- |

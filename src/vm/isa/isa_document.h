@@ -1,4 +1,4 @@
-// docs/isa.md, made from the tables.
+// Generates docs/isa.md from the tables.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
-// What a file may ask for at most. The verifier refuses more, so that nothing behind it needs to
-// think about sizes that overflow or exhaust memory before a limit of the call is reached.
+// The maximum sizes in a file. The verifier enforces them, so that later code needn't consider
+// sizes that overflow or exhaust memory before a call's limit applies.
 #pragma once
 
 #include <cstdint>
@@ -14,22 +14,23 @@ inline constexpr uint32_t kMaxConstants = 1u << 20;
 inline constexpr uint32_t kMaxPacked = 1u << 20;
 inline constexpr uint32_t kMaxLibraries = 256;
 inline constexpr uint32_t kMaxKernelTargets = 64;
-inline constexpr uint32_t kMaxKernelImages = 64;  // of one target
+inline constexpr uint32_t kMaxKernelImages = 64;  // per target
 inline constexpr uint32_t kMaxSections = 64;
-inline constexpr uint64_t kMaxSectionBytes = uint64_t{1} << 30;  // of one that a Unit only carries
+inline constexpr uint64_t kMaxSectionBytes = uint64_t{1}
+                                             << 30;  // of a section that a Unit carries as bytes
 inline constexpr uint32_t kMaxSpans = 1u << 24;
 
-// Of one function. A frame of kMaxRegisters takes 1 MiB of register stack.
+// Per function. A frame of kMaxRegisters takes 1 MiB of register stack.
 inline constexpr uint32_t kMaxRegisters = 1u << 16;
 inline constexpr uint32_t kMaxParams = 1u << 12;
 inline constexpr uint32_t kMaxCodeWords = 1u << 26;
 
-// Of one instruction: operand words after the header.
+// Per instruction: operand words after the header.
 inline constexpr uint32_t kMaxOperandWords = 1u << 16;
 
-inline constexpr uint32_t kMaxRank = 32;  // as object/tensor.h has it
+inline constexpr uint32_t kMaxRank = 32;  // the same as in object/tensor.h
 inline constexpr uint32_t kMaxNameBytes = 1u << 16;
-// Of a printed type; nesting is limited so that reading one needs little native stack.
+// Of a type's text; nesting is limited so that parsing needs little native stack.
 inline constexpr uint32_t kMaxTypeBytes = 1u << 20;
 inline constexpr uint32_t kMaxTypeDepth = 64;
 

@@ -15,7 +15,7 @@ constexpr ShortText<6> kKindNames[] = {
 #include "vm/isa/operand_kinds.def"
 };
 
-// A failure from here on is a compile error: the table is parsed by the compiler.
+// The compiler parses the table: an error from here on is a compile error.
 constexpr OperandKind parse_kind(std::string_view text) {
   for (size_t i = 0; i < std::size(kKinds); ++i) {
     if (kKindNames[i] == text) return kKinds[i];
@@ -40,7 +40,7 @@ constexpr OperandSpec parse_operand(std::string_view item) {
   return spec;
 }
 
-// Does the layout that the pre-decoder chooses by class hold such an operand?
+// Whether the operand layout of this class can hold the operand.
 constexpr bool class_holds(OpClass op_class, const OperandSpec& spec) {
   switch (spec.kind) {
     case OperandKind::Def:
@@ -77,7 +77,8 @@ constexpr OpcodeInfo parse_row(Opcode opcode, std::string_view mnemonic, OpClass
     }
     OperandSpec& spec = info.operands[info.operand_count++];
     spec = parse_operand(operands.substr(0, end));
-    if (!class_holds(op_class, spec)) throw std::logic_error("an operand that the class lacks");
+    if (!class_holds(op_class, spec))
+      throw std::logic_error("an operand that the class doesn't support");
     if (!spec.list) info.fixed_words += words_of(spec.kind);
     operands = end == std::string_view::npos ? "" : operands.substr(end + 1);
   }

@@ -1,4 +1,4 @@
-// Opcodes as data: the rows of opcodes.def, with their operand lists taken apart.
+// Opcodes as data: the rows of opcodes.def, with parsed operand lists.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@
 namespace tenon::vm {
 
 enum class Opcode : uint16_t {
-  None = 0,  // no instruction
+  None = 0,  // not an instruction
 #define TENON_OPCODE(identifier, mnemonic, number, ...) identifier = number,
 #include "vm/isa/opcodes.def"
 };
@@ -22,14 +22,14 @@ enum OpcodeFlags : uint8_t {
   kEnds = 1,  // control never reaches the next instruction
 };
 
-// How the pre-decoder lays out an instruction's operands (vm/interp/op.h), and who runs it: the
-// dispatch loop itself, or a function of vm/interp/slow_path.h.
+// How the pre-decoder lays out an instruction's operands (vm/interp/op.h), and what executes it:
+// the dispatch loop itself or a function of vm/interp/slow_path.h.
 enum class OpClass : uint8_t {
   // A function of the slow path:
-  Plain,     // on values, a dtype and a device, with at most one result
-  Function,  // that makes a value of a function or packed function
-  Unpack,    // with a list of results
-  Match,     // that compares dimensions
+  Plain,     // takes values, a dtype and a device; at most one result
+  Function,  // makes a value of a function or packed function
+  Unpack,    // has a list of results
+  Match,     // compares dimensions
   // The dispatch loop:
   Binary,      // a function of vm/interp/arithmetic.h on two integers
   Comparison,  // the row's condition on two integers
@@ -39,12 +39,12 @@ enum class OpClass : uint8_t {
   If,
   IfEq,
   Switch,
-  Move,  // of any value
+  Move,  // copies or moves any value
   LoadInt,
   Kill,
 };
 
-// What an operand may be: the rows of operand_kinds.def.
+// The kinds of operand: the rows of operand_kinds.def.
 enum class OperandKind : uint8_t {
 #define TENON_OPERAND_KIND(identifier, ...) identifier,
 #include "vm/isa/operand_kinds.def"
@@ -56,7 +56,8 @@ std::string_view meaning_of(OperandKind kind);  // for documents, not for the ru
 constexpr uint32_t words_of(OperandKind kind) {
   return kind == OperandKind::Dim || kind == OperandKind::Case ? 2 : 1;
 }
-// Of the operand's only word. The second word of a `dim` may name a register that is written too.
+// Whether the operand's first word is written. (The second word of a `dim` may name a written
+// register too.)
 constexpr bool writes_register(OperandKind kind) {
   return kind == OperandKind::Def || kind == OperandKind::Reg;
 }
@@ -64,7 +65,7 @@ constexpr bool writes_register(OperandKind kind) {
 struct OperandSpec {
   ShortText<13> short_name;
   OperandKind kind = OperandKind::Def;
-  bool list = false;          // any number of them; only the last operand
+  bool list = false;          // of any length; only the last operand
   bool rank_bounded = false;  // a list of at most kMaxRank
 
   constexpr std::string_view name() const { return short_name; }
@@ -80,11 +81,11 @@ struct OpcodeInfo {
   uint32_t since = 0;
   OperandSpec operands[kMaxOperands];
   uint8_t operand_count = 0;
-  uint32_t fixed_words = 0;  // of the operands before the list
+  uint32_t fixed_words = 0;  // words of the operands before the list
 
   constexpr std::span<const OperandSpec> specs() const { return {operands, operand_count}; }
   constexpr bool has_list() const { return operand_count && operands[operand_count - 1].list; }
-  // A first operand that is written: assembly puts it before "=".
+  // Whether the first operand is written: assembly puts it before "=".
   constexpr bool has_result() const {
     return operand_count && operands[0].kind == OperandKind::Def && !operands[0].list;
   }
@@ -95,22 +96,23 @@ struct OpcodeInfo {
     return false;
   }
   constexpr bool ends() const { return flags & kEnds; }
-  // An instrument sees it, before and after.
+  // Whether instruments see it, before and after.
   constexpr bool calls() const { return op_class == OpClass::Call; }
   constexpr bool jumps() const {
     return has_operand(OperandKind::Label) || has_operand(OperandKind::Case);
   }
-  // The spec of operand word `word_index`, and for Dim and Case which of its two words that is.
+  // The spec of operand word `word_index`; for Dim and Case, `part` is which of the operand's two
+  // words that is.
   const OperandSpec& spec_at(uint32_t word_index, uint32_t* part = nullptr) const;
 };
 
 // All rows, in the order of opcodes.def.
 std::span<const OpcodeInfo> all_opcodes();
-// Null when no instruction has that number or mnemonic.
+// Null if no instruction has that number or mnemonic.
 const OpcodeInfo* find_opcode(uint32_t number);
 const OpcodeInfo* find_opcode(std::string_view mnemonic);
 const OpcodeInfo& info_of(Opcode opcode);
-// The line of register-transfer semantics: for documents, not for the runtime.
+// The instruction's semantics in register-transfer style: for documents, not for the runtime.
 std::string_view semantics_of(Opcode opcode);
 
 }  // namespace tenon::vm

@@ -40,7 +40,7 @@ constexpr uint16_t kDtype = bit(ArgKind::Dtype);
 constexpr uint16_t kDevice = bit(ArgKind::Device);
 constexpr uint16_t kNone = bit(ArgKind::None);
 
-// Of the first word of an operand.
+// The ArgKinds that an operand kind's first word accepts.
 constexpr uint16_t kAccepts[] = {
 #define TENON_OPERAND_KIND(identifier, name, accepts, ...) accepts,
 #include "vm/isa/operand_kinds.def"
@@ -66,7 +66,7 @@ std::string kinds_text(const OperandSpec& spec, uint16_t allowed) {
   return cat(join(names, ", "), " for '", spec.name(), "'");
 }
 
-// Bits of an operand word that its kind leaves unused.
+// Whether bits that the word's kind doesn't use are set.
 bool has_reserved_bits(Arg a) {
   switch (a.kind()) {
     case ArgKind::Immediate:
@@ -105,7 +105,7 @@ std::optional<Violation> check_immediate(const Instruction& in, uint32_t i, Oper
     ArgKind wanted = v == 0 ? ArgKind::None : v == 1 ? ArgKind::Immediate : ArgKind::Register;
     if (!operand.is(wanted)) {
       return Violation{Rule::OperandKind, i + 1, to_text(operand),
-                       v == 0   ? "_ for a dimension that is ignored"
+                       v == 0   ? "_ for an ignored dimension"
                        : v == 1 ? "an immediate to compare a dimension with"
                                 : "a register for a dimension"};
     }
@@ -150,14 +150,14 @@ std::optional<Violation> check_operand_kinds(const Instruction& in) {
       return Violation{Rule::OperandKind, i, to_text(a), kinds_text(spec, allowed)};
     }
     if (has_reserved_bits(a)) {
-      return Violation{Rule::ReservedBits, i, hex(a.word), "zero in the bits that are not used"};
+      return Violation{Rule::ReservedBits, i, hex(a.word), "zeros in unused bits"};
     }
     if (a.is(ArgKind::Immediate)) {
       if (auto v = check_immediate(in, i, spec.kind, part)) return v;
     }
     if (a.is(ArgKind::Dtype) && !is_tensor_dtype(a.as_dtype())) {
       return Violation{Rule::DtypeKnown, i, to_text(a.as_dtype()),
-                       "an element type of the machine's tensors"};
+                       "an element type that tensors can have"};
     }
     if (a.is(ArgKind::Device) &&
         (a.as_device().device_type != kDLCPU || a.as_device().device_id != 0)) {

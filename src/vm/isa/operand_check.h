@@ -1,5 +1,5 @@
-// What the table says about an instruction's operands, as checks: the verifier runs them over every
-// instruction of a file, the builder over every one that it emits, the assembler over every line.
+// The checks on operands that follow from the table: the verifier runs them on every instruction of
+// a file, the builder on every emitted one, the assembler on every line.
 #pragma once
 
 #include <cstdint>
@@ -26,10 +26,10 @@ struct Violation {
   std::string found, expected;
 };
 
-// The kinds of operand word that may stand at word `part` of an operand, as bits 1 << ArgKind.
+// The kinds of operand word accepted at word `part` of an operand, as bits 1 << ArgKind.
 uint16_t accepted_kinds(OperandKind kind, uint32_t part);
 
-// How large the tables are that operands index.
+// The sizes of the tables that operands index.
 struct Bounds {
   uint32_t registers = 0;
   uint32_t constants = 0;
@@ -38,9 +38,9 @@ struct Bounds {
   uint32_t code_words = 0;
 };
 
-// Count, kinds, and immediates whose meaning limits them.
+// Checks counts, kinds, and immediates with a restricted range.
 std::optional<Violation> check_operand_kinds(const Instruction& instruction);
-// Indices; the kinds must have been checked.
+// Checks indices; kinds must have been checked before.
 std::optional<Violation> check_operand_ranges(const Instruction& instruction, const Bounds& bounds);
 
 }  // namespace tenon::vm

@@ -1,5 +1,5 @@
-// Text of at most N bytes in place: a table of such holds no pointers, which a shared library
-// would relocate one by one.
+// Text of at most N bytes, stored inline: a table of these has no pointers, which a shared library
+// would have to relocate one by one.
 #pragma once
 
 #include <algorithm>

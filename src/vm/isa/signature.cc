@@ -64,7 +64,7 @@ class Reader {
     return text_.substr(begin, at_ - begin);
   }
 
-  // A dimension's text runs to a comma, semicolon or bracket that no parenthesis holds.
+  // A dimension's text extends to a comma, semicolon or bracket outside of parentheses.
   std::string_view dim_token() {
     skip();
     size_t begin = at_;
@@ -110,7 +110,7 @@ class Reader {
     } while (take(','));
     t.rank = static_cast<int64_t>(t.dims.size());
   }
-  // "tensor[f32]" has no dimensions; whether that is what follows the bracket.
+  // "tensor[f32]" has no dimensions; returns whether this form follows the bracket.
   bool scalar_tensor(SignatureType& t) {
     size_t end = text_.find_first_of("];", at_);
     if (end == std::string_view::npos || text_[end] != ']' ||

@@ -1,9 +1,9 @@
-// The types of a function's parameters and result as a file carries them: text in the notation of
-// graph IR, and what a caller needs of it taken apart. The machine itself never relies on them:
-// the code checks what it needs (match_tensor and its kin).
+// The types of a function's parameters and result as stored in a file: text in the notation of
+// graph IR, and its parsed form for callers. The machine itself never relies on them: the code
+// checks what it needs (match_tensor and similar instructions).
 //
 //   tensor[n, 3, 2*m; f32]   dimensions known, as integers or expressions over symbols
-//   tensor[rank=4; f32]      rank known            tensor[*; f32]   nothing known
+//   tensor[rank=4; f32]      only the rank known   tensor[*; f32]   nothing known
 //   i64  bool  f32           a scalar              shape[n, 4]  shape[rank=2]  shape[*]
 //   (T, U)   fn(T, U) -> R   array[T]   list[T] (algebraic data type)   opaque["key"]   any
 #pragma once
@@ -19,7 +19,7 @@ namespace tenon::vm {
 
 struct SignatureDim {
   std::string text;    // "3", "n", "2*m + 1"
-  int64_t value = -1;  // of a constant, else -1
+  int64_t value = -1;  // of a constant dimension, otherwise -1
 
   static SignatureDim constant(int64_t value);
   static SignatureDim symbolic(std::string text);
@@ -32,8 +32,8 @@ struct SignatureType {
 
   Kind kind = Kind::Any;
   DataType dtype;                    // Tensor, Scalar
-  int64_t rank = -1;                 // Tensor, Shape; -1 unknown
-  bool dims_known = false;           // then dims.size() == rank
+  int64_t rank = -1;                 // Tensor, Shape; -1 if unknown
+  bool dims_known = false;           // if so, dims.size() == rank
   std::vector<SignatureDim> dims;    // Tensor, Shape
   std::vector<SignatureType> parts;  // Tuple; Function: parameters, then the result; Array, Adt
   std::string name;                  // Adt, Opaque
@@ -43,11 +43,12 @@ struct SignatureType {
   bool operator==(const SignatureType&) const = default;
 };
 
-// "f32", "i64", "bool", "bf16", "f32x4": the short names, which parse_dtype reads back.
+// "f32", "i64", "bool", "bf16", "f32x4": the short names, which parse_dtype accepts.
 std::string short_dtype(DataType t);
 
 std::string to_text(const SignatureType& type);
-// Reads that text (spaces are free); a Usage error that says what is wrong and at which column.
+// Parses such text (spaces are allowed anywhere); a Usage error states the column and what is
+// wrong.
 SignatureType parse_signature_type(std::string_view text);
 
 }  // namespace tenon::vm

@@ -1,6 +1,5 @@
-// A Unit: a whole program of the machine in memory, the same content as a .tnx file. The assembler
-// and the compiler's emitter build one; vm/executable saves and loads it; the disassembler prints
-// it.
+// A Unit: a whole program in memory, with the same content as a .tnx file. The assembler and the
+// compiler's emitter build units; vm/executable saves and loads them; the disassembler prints them.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +21,7 @@ struct Param {
   SignatureType type;
 };
 
-// From code word `offset` on, up to the next one, instructions come from spans[span] of the unit.
+// From code word `offset` up to the next CodeSpan, instructions come from spans[span] of the unit.
 struct CodeSpan {
   uint32_t offset = 0;
   uint32_t span = 0;
@@ -31,7 +30,7 @@ struct CodeSpan {
 
 struct FunctionUnit {
   std::string name;
-  // May the host call it? Names of others are for people only.
+  // Whether the host may call it. Other functions' names are only for people.
   bool exported = true;
   std::vector<Param> params;  // arrive in registers 0, 1, ...
   SignatureType result;
@@ -42,33 +41,33 @@ struct FunctionUnit {
   std::vector<CodeSpan> spans;  // offsets ascending
 };
 
-// What a tensor must be that takes the place of a constant which the file leaves out.
+// The required type of a tensor that is bound to a late constant, whose value the file leaves out.
 struct LateTensor {
   DataType dtype;
   std::vector<int64_t> shape;
-  uint32_t alignment = 64;  // of its data, a power of two; data with less is copied
+  uint32_t alignment = 64;  // of its data, a power of two; less aligned data is copied
 };
 
-// A Tensor (compact, on the CPU), Shape, string, integer, float, boolean, dtype or device. Tensor
-// memory is borrowed through the value: nothing is copied until the file is written.
+// A Tensor (compact, on the CPU), Shape, string, integer, float, boolean, dtype or device. The
+// value keeps tensor memory alive: nothing is copied until the file is written.
 struct Constant {
-  std::string name;  // for people, and the key of a late one; else it may be empty
-  Any value;         // None of a late one, until it is bound
+  std::string name;  // for people, and the key of a late constant; otherwise optional
+  Any value;         // None for a late constant until it is bound
   std::optional<LateTensor> late;
 };
 
-// A function that isn't bytecode: what call_packed names.
+// A function that isn't bytecode: the callee of call_packed.
 struct PackedName {
   std::string name;
-  // In a kernel object of this file; otherwise a function registered with the host or found in one
-  // of the libraries.
+  // Whether it is in a kernel object of this file; otherwise it is a function registered with the
+  // host or found in one of the libraries.
   bool kernel = false;
-  Effect effect = Effect::Ordered;  // Pure of a kernel
+  Effect effect = Effect::Ordered;  // always Pure for a kernel
   bool operator==(const PackedName&) const = default;
 };
 
-// What the bytes of a kernel image are. The numbers stand in files and never change; readers skip
-// kinds that they don't know.
+// The format of a kernel image. The numbers are stored in files and never change; readers skip
+// unknown kinds.
 enum class ImageKind : uint8_t {
   Elf = 0,      // a closed shared object (vm/executable/kernel_abi.h)
   Ptx = 1,      // NVIDIA's assembly, as text
@@ -82,29 +81,28 @@ inline std::string_view to_text(ImageKind kind) {
 
 struct KernelImage {
   ImageKind kind = ImageKind::Elf;
-  std::string architecture;  // of a device's code, such as "sm_80"; empty for the host's
+  std::string architecture;  // of device code, such as "sm_80"; empty for host code
   std::string bytes;
 };
 
-// The kernels for one target: code for its host and for the devices that it drives.
+// The kernels for one target: code for a host and the devices that it drives.
 struct KernelTarget {
-  std::string triple;  // LLVM's, of the host
-  std::string cpu;     // what it was compiled for, for people
-  std::vector<std::string>
-      cpu_features;  // that the host's code needs, as cpu_features.def names them
+  std::string triple;                     // LLVM's, of the host
+  std::string cpu;                        // the CPU it was compiled for, for people
+  std::vector<std::string> cpu_features;  // required by the host code, named as in cpu_features.def
   std::vector<KernelImage> images;
 
-  // The host's ELF object; null when there is none.
+  // The host's ELF object; null if there is none.
   const KernelImage* host_object() const;
 };
 
-// A section of the file that the machine itself has no use for.
+// A section of the file that the machine itself doesn't use.
 struct UnitSection {
   std::string tag;  // four letters or digits
   std::string bytes;
   bool operator==(const UnitSection&) const = default;
 };
-// The kernels' computes, from which they can be compiled anew.
+// The kernels' computes, from which the kernels can be recompiled.
 inline constexpr std::string_view kComputesTag = "CMPT";
 
 struct Unit {
@@ -114,18 +112,18 @@ struct Unit {
   std::vector<KernelTarget> kernels;
   std::vector<Span> spans;
   std::vector<std::string> libraries;  // needed, by name: "onednn"
-  std::vector<UnitSection> sections;   // a reader leaves out those with a tag that it doesn't know
+  std::vector<UnitSection> sections;   // readers drop sections with unknown tags
   std::string producer;                // "tenon 0.1.0", for people
 
-  // Index of the function of that name, or -1.
+  // The index of the function of that name, or -1.
   int64_t find_function(std::string_view name) const;
-  // Index of the packed function, added when it isn't there yet. Of several effects that are stated
-  // for one function, the strongest holds.
+  // The index of the packed function, added if necessary. If different effects are stated for one
+  // function, the strongest applies.
   uint32_t packed_index(std::string_view name, bool kernel, Effect effect = Effect::Ordered);
   uint32_t add_constant(Any value, std::string name = "");
-  // The bytes of the section; null when there is none.
+  // The bytes of the section; null if there is none.
   const std::string* find_section(std::string_view tag) const;
-  // Index of the span, sharing the last one when equal.
+  // The index of the span; an equal last span is reused.
   uint32_t add_span(const Span& span);
 };
 
