@@ -70,7 +70,7 @@ void WorkCount::spend(llvm::Value* work) {
     left_ = f_.stack_slot(m.i64, 1, 8);
     f_.entry.CreateStore(f_.entry.getInt64(kBetweenPolls), left_, /*isVolatile=*/true);
   }
-  // Volatile: a register that lives through all loops would cost more than this does.
+  // Volatile: a register that is live through all loops would cost more.
   llvm::Value* left = b.CreateSub(b.CreateLoad(m.i64, left_, /*isVolatile=*/true), work);
   b.CreateStore(left, left_, /*isVolatile=*/true);
   llvm::BasicBlock* ask = f_.block("ask");

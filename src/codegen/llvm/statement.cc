@@ -180,7 +180,7 @@ void StatementWriter::turns(llvm::Value* begin, llvm::Value* extent, const loop:
 
 //   do { part = min(left, most); spend; turns of part; begin += part } while ((left -= part) > 0)
 //
-// Every part except the last does about as much work as lies between two polls.
+// Every part except the last does about as much work as is allowed between two polls.
 void StatementWriter::turns_in_parts(llvm::Value* begin, llvm::Value* extent, const loop::For& loop,
                                      int64_t work) {
   const int64_t most = WorkCount::kBetweenPolls / work + 1;
@@ -215,8 +215,8 @@ void StatementWriter::count(llvm::Value* begin, llvm::Value* extent, const loop:
     return work >= WorkCount::kWorthCounting ? turns(begin, extent, loop, work)
                                              : turns_in_parts(begin, extent, loop, work);
   }
-  // Less is counted by the loop around this one, unless that takes this for a parallel loop. What
-  // is counted is counted before, as registers are free then that the loop may fill.
+  // Less work is counted by the enclosing loop, unless this is a parallel loop. Work is counted
+  // before it is done, when registers that the loop may fill are still free.
   const int64_t all = std::max<int64_t>(known->getSExtValue(), 0) * work;
   if (all > WorkCount::kUncounted || loop.loop == ForKind::kParallel) {
     work_.spend(b_.getInt64(static_cast<uint64_t>(all)));

@@ -34,11 +34,11 @@ class StatementWriter {
   void if_statement(const loop::If& s);
   void let(const loop::Let& s);
   void alloc(const loop::Alloc& s);
-  // The turns of a counting loop, each of which counts as work of `counted`.
+  // The iterations of a counting loop, each of which counts as `counted` work.
   void turns(llvm::Value* begin, llvm::Value* extent, const loop::For& loop, int64_t counted = 0);
-  // The same in parts, between which the runtime may be asked; a turn does `work`.
+  // The same in parts, between which the runtime may be polled; an iteration does `work`.
   void turns_in_parts(llvm::Value* begin, llvm::Value* extent, const loop::For& loop, int64_t work);
-  // Binds the variable for the body.
+  // Binds the variable and writes the body.
   void body(const loop::For& loop, Variable variable);
 
   // ---- parallel.cc

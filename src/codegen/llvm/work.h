@@ -8,18 +8,18 @@
 
 namespace tenon::codegen {
 
-// Work is counted in scalar operations; kLanesOfWork of them count as one in a vector loop.
+// Work is counted in scalar operations; in a vector loop, kLanesOfWork operations count as one.
 inline constexpr int64_t kLanesOfWork = 8;
 
-// From this much work on, a few microseconds, it is worth it to share a loop between threads: with
-// less, one thread is done before another has begun.
+// From this much work on (a few microseconds), distributing a loop over threads pays off: with
+// less, one thread is done before another has started.
 inline constexpr int64_t kWorthThreads = 1 << 15;
 
-// Of the value and of the store itself.
+// The work of the value and of the store itself.
 int64_t work_of_store(const loop::Store& store);
 
-// Emits the work of one turn of a loop that begins at `begin`, at least 1: that of its first turn,
-// which stands for the others. Beyond kWorthThreads it isn't exact.
+// Emits the work of one iteration of a loop that begins at `begin`, at least 1, taken from the
+// first iteration. Not exact beyond kWorthThreads.
 llvm::Value* work_per_turn(FunctionWriter& f, const loop::For& loop, llvm::Value* begin);
 
 }  // namespace tenon::codegen

@@ -24,7 +24,7 @@ class Dispatch {
   static AnyView* last_use(Machine& m, const Object* function, int32_t i);
 
  private:
-  // Runs the machine; without one, returns the address of the handler's code.
+  // Runs the machine; if it is null, returns the address of the handler's code.
   static const void* loop(Machine* machine, Handler asked);
 
   // The long or rare parts of handlers (call_path.cc).
