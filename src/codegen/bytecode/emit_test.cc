@@ -52,7 +52,7 @@ TEST(Emit, RefusesTwoResultsOfOneName) {
     emitted(text, names);
     FAIL();
   } catch (const Error& e) {
-    EXPECT_THAT(e.render(), HasSubstr("two results are written"));
+    EXPECT_THAT(e.render(), HasSubstr("two results have the name"));
   }
   names.set("main", Array<String>{String("a"), String("b")});
   EXPECT_EQ(emitted(text, names).functions[0].result_names.size(), 2u);
