@@ -10,10 +10,10 @@
 # spend their time: they are compiled with CMAKE_CXX_FLAGS_RELEASE like everything else. bench/vm and
 # scripts/runtime-size measure the result.
 set(TENON_FAST_SOURCES
-  src/object/any.cc src/object/array.cc src/object/map.cc src/object/object.cc src/object/shape.cc
-  src/object/string.cc src/object/tensor.cc
+  src/object/any.cc src/object/array.cc src/object/function.cc src/object/map.cc src/object/object.cc
+  src/object/shape.cc src/object/string.cc src/object/tensor.cc
   src/vm/executable/hash.cc
-  src/vm/interp/arithmetic.cc src/vm/interp/call_path.cc src/vm/interp/dispatch.cc
+  src/vm/interp/arithmetic.cc src/vm/interp/call_path.cc src/vm/interp/dispatch.cc src/vm/interp/machine.cc
   src/vm/interp/match_shape.cc src/vm/interp/pool.cc src/vm/interp/slow_path_tensors.cc)
 set(TENON_SIZE_OPTIONS -Os)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_GREATER_EQUAL 12)
@@ -29,6 +29,12 @@ function(tenon_layer_target folder out)
   string(REPLACE "/" "_" name "${name}")
   set(${out} "tenon_${name}" PARENT_SCOPE)
 endfunction()
+
+foreach(source ${TENON_FAST_SOURCES})
+  if(NOT EXISTS "${PROJECT_SOURCE_DIR}/${source}")
+    message(FATAL_ERROR "TENON_FAST_SOURCES names ${source}, which doesn't exist")
+  endif()
+endforeach()
 
 function(tenon_add_layer folder)
   set(dir "${PROJECT_SOURCE_DIR}/${folder}")
