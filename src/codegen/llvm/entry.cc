@@ -122,7 +122,9 @@ class EntryWriter {
     for (const String& name : kernel_.integers) {
       llvm::Value* v = payload(index, m_.i64);
       llvm::Value* other = b_.CreateXor(tag(index), b_.getInt32(TypeIndex::Int));
-      wrong = b_.CreateOr(wrong, b_.CreateOr(b_.CreateZExt(other, m_.i64), b_.CreateLShr(v, 63)));
+      llvm::Value* no_integer = b_.CreateZExt(other, m_.i64);
+      llvm::Value* negative = b_.CreateLShr(v, 63);
+      wrong = b_.CreateOr(wrong, b_.CreateOr(no_integer, negative));
       symbols_[name.str()] = v;
       ++index;
     }
@@ -184,14 +186,16 @@ class EntryWriter {
 
   void data() {
     for (Parameter& p : parameters_) {
-      p.data = b_.CreateAdd(at(m_.i64, p.tensor, kData), at(m_.i64, p.tensor, kByteOffset));
+      llvm::Value* start = at(m_.i64, p.tensor, kData);
+      p.data = b_.CreateAdd(start, at(m_.i64, p.tensor, kByteOffset));
       const int64_t element = p.buffer->dtype.bytes();
       // From the expected sizes: tensors of the same shape share the product, and other sizes are
       // refused.
       p.bytes = number(element);
       for (llvm::Value* size : p.expected) p.bytes = b_.CreateMul(p.bytes, size);
       wrong_ = b_.CreateOr(wrong_, b_.CreateAnd(p.data, number(element - 1)));
-      flag(b_.CreateAnd(b_.CreateIsNull(p.data), b_.CreateIsNotNull(p.bytes)));
+      llvm::Value* null = b_.CreateIsNull(p.data);
+      flag(b_.CreateAnd(null, b_.CreateIsNotNull(p.bytes)));
     }
     for (const Parameter& output : parameters_) {
       if (!output.is_output) continue;
@@ -229,9 +233,11 @@ class EntryWriter {
   // Two ranges are disjoint if each begins at or after the end of the other, modulo 2^64. An empty
   // range overlaps nothing.
   llvm::Value* overlap(const Parameter& a, const Parameter& b) {
-    llvm::Value* meet = b_.CreateOr(b_.CreateICmpULT(b_.CreateSub(a.data, b.data), b.bytes),
-                                    b_.CreateICmpULT(b_.CreateSub(b.data, a.data), a.bytes));
-    llvm::Value* both = b_.CreateAnd(b_.CreateIsNotNull(a.bytes), b_.CreateIsNotNull(b.bytes));
+    llvm::Value* a_in_b = b_.CreateICmpULT(b_.CreateSub(a.data, b.data), b.bytes);
+    llvm::Value* b_in_a = b_.CreateICmpULT(b_.CreateSub(b.data, a.data), a.bytes);
+    llvm::Value* meet = b_.CreateOr(a_in_b, b_in_a);
+    llvm::Value* a_has_bytes = b_.CreateIsNotNull(a.bytes);
+    llvm::Value* both = b_.CreateAnd(a_has_bytes, b_.CreateIsNotNull(b.bytes));
     meet = b_.CreateAnd(meet, both);
     return may_share(a, b) ? b_.CreateAnd(meet, b_.CreateICmpNE(a.data, b.data)) : meet;
   }

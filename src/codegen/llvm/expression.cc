@@ -104,7 +104,9 @@ llvm::Value* ExpressionWriter::first_lane(const loop::Expr& e) {
   if (!facts_.varies(e)) return value(e).v;
   if (e.kind == ExprKind::kVar) return f_.env.vars.at(static_cast<const loop::Var*>(&e)).first_lane;
   const auto& binary = static_cast<const loop::Binary&>(e);
-  return operators_.integer_binary(binary, first_lane(*binary.a), first_lane(*binary.b));
+  llvm::Value* a = first_lane(*binary.a);
+  llvm::Value* b = first_lane(*binary.b);
+  return operators_.integer_binary(binary, a, b);
 }
 
 MemoryWriter::Address ExpressionWriter::address(const loop::Buffer& buffer,

@@ -95,10 +95,9 @@ llvm::Value* MemoryWriter::nth_lane(const Address& at, unsigned lane) {
 // The offsets in all lanes, as a vector.
 llvm::Value* MemoryWriter::every_lane(const Address& at) {
   if (!at.stride) return at.offset;
-  llvm::Value* lane = f_.lane_numbers();
-  return b_.CreateAdd(
-      f_.all_lanes(at.offset),
-      b_.CreateMul(lane, f_.all_lanes(b_.getInt64(static_cast<uint64_t>(*at.stride)))));
+  llvm::Value* stride = f_.all_lanes(b_.getInt64(static_cast<uint64_t>(*at.stride)));
+  llvm::Value* distance = b_.CreateMul(f_.lane_numbers(), stride);
+  return b_.CreateAdd(f_.all_lanes(at.offset), distance);
 }
 
 llvm::Value* MemoryWriter::element(const Elements& e, llvm::Value* offset) {

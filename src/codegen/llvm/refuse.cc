@@ -53,8 +53,9 @@ class RefuseWriter {
     });
     for_each(zero(), tensors, [&](V t) {
       V data = data_of(t), bytes = bytes_of(t);
-      raise_if(b_.CreateAnd(b_.CreateIsNull(data), b_.CreateIsNotNull(bytes)),
-               KernelError::NullData, t, minus_one(), zero(), zero());
+      V null = b_.CreateIsNull(data);
+      raise_if(b_.CreateAnd(null, b_.CreateIsNotNull(bytes)), KernelError::NullData, t, minus_one(),
+               zero(), zero());
       V unit = element(record(t), number(1));
       V rest = b_.CreateAnd(data, b_.CreateSub(unit, number(1)));
       raise_if(b_.CreateIsNotNull(rest), KernelError::Alignment, t, minus_one(), rest, unit);
@@ -81,7 +82,8 @@ class RefuseWriter {
   V record(V t) {
     V pairs = word(description(), kDescribedPairs), step = word(description(), kDescribedStep);
     V start = b_.CreateAdd(b_.CreateShl(pairs, 1), number(kDescriptionHead));
-    return b_.CreateGEP(m_.i64, description(), b_.CreateAdd(start, b_.CreateMul(t, step)));
+    V base = description();
+    return b_.CreateGEP(m_.i64, base, b_.CreateAdd(start, b_.CreateMul(t, step)));
   }
   V data_of(V t) {
     V tensor = object(t);
@@ -164,11 +166,13 @@ class RefuseWriter {
     // it.
     V strides = m_.field(b_, m_.pointer, tensor, kStrides);
     V shape = m_.field(b_, m_.pointer, tensor, kShape);
-    V strided = b_.CreateAnd(b_.CreateNot(has(LayoutWord::kCompact)), b_.CreateIsNotNull(strides));
+    V not_compact = b_.CreateNot(has(LayoutWord::kCompact));
+    V strided = b_.CreateAnd(not_compact, b_.CreateIsNotNull(strides));
     fold(zero(), b_.CreateSelect(strided, rank, zero()), number(1), [&](V i, V product) {
       V axis = b_.CreateSub(b_.CreateSub(rank, number(1)), i);
       V size = element(shape, axis), stride = element(strides, axis);
-      V wrong = b_.CreateAnd(b_.CreateICmpNE(size, number(1)), b_.CreateICmpNE(stride, product));
+      V not_one = b_.CreateICmpNE(size, number(1));
+      V wrong = b_.CreateAnd(not_one, b_.CreateICmpNE(stride, product));
       raise_if(wrong, KernelError::NotCompact, t, axis, stride, product);
       return b_.CreateMul(product, size);
     });
@@ -177,19 +181,21 @@ class RefuseWriter {
   void overlap(V output, V other) {
     V a = data_of(output), b = data_of(other);
     V a_bytes = bytes_of(output), b_bytes = bytes_of(other);
-    V meet = b_.CreateOr(b_.CreateICmpULT(b_.CreateSub(a, b), b_bytes),
-                         b_.CreateICmpULT(b_.CreateSub(b, a), a_bytes));
-    meet =
-        b_.CreateAnd(meet, b_.CreateAnd(b_.CreateIsNotNull(a_bytes), b_.CreateIsNotNull(b_bytes)));
+    V a_in_b = b_.CreateICmpULT(b_.CreateSub(a, b), b_bytes);
+    V b_in_a = b_.CreateICmpULT(b_.CreateSub(b, a), a_bytes);
+    V a_has_bytes = b_.CreateIsNotNull(a_bytes), b_has_bytes = b_.CreateIsNotNull(b_bytes);
+    V meet = b_.CreateAnd(b_.CreateOr(a_in_b, b_in_a), b_.CreateAnd(a_has_bytes, b_has_bytes));
     meet = b_.CreateAnd(meet, b_.CreateICmpNE(output, other));
     V shared = fold(zero(), word(description(), kDescribedPairs), zero(), [&](V i, V found) {
       V at = b_.CreateAdd(b_.CreateShl(i, 1), number(kDescriptionHead));
       V first = element(description(), at);
       V second = element(description(), b_.CreateAdd(at, number(1)));
-      V same = b_.CreateAnd(b_.CreateICmpEQ(first, output), b_.CreateICmpEQ(second, other));
+      V is_output = b_.CreateICmpEQ(first, output), is_other = b_.CreateICmpEQ(second, other);
+      V same = b_.CreateAnd(is_output, is_other);
       return b_.CreateOr(found, b_.CreateZExt(same, m_.i64));
     });
-    V allowed = b_.CreateAnd(b_.CreateIsNotNull(shared), b_.CreateICmpEQ(a, b));
+    V may_share = b_.CreateIsNotNull(shared);
+    V allowed = b_.CreateAnd(may_share, b_.CreateICmpEQ(a, b));
     raise_if(b_.CreateAnd(meet, b_.CreateNot(allowed)), KernelError::Overlap, output, minus_one(),
              other, zero());
   }

@@ -79,14 +79,17 @@ llvm::Value* DimWriter::floor_division(llvm::Value* a, llvm::Value* c, bool rema
   llvm::Value* divisor = b_.CreateSelect(b_.CreateOr(by_zero, minus_one), b_.getInt64(1), c);
   llvm::Value* quotient = b_.CreateSDiv(a, divisor);
   llvm::Value* rest = b_.CreateSub(a, b_.CreateMul(quotient, divisor));
-  llvm::Value* wrong_side =
-      b_.CreateAnd(b_.CreateICmpNE(rest, zero), b_.CreateICmpSLT(b_.CreateXor(rest, c), zero));
-  llvm::Value* result =
-      remainder
-          ? b_.CreateSelect(wrong_side, b_.CreateAdd(rest, c), rest)
-          : b_.CreateSelect(
-                minus_one, b_.CreateSub(zero, a),
-                b_.CreateSelect(wrong_side, b_.CreateSub(quotient, b_.getInt64(1)), quotient));
+  llvm::Value* has_rest = b_.CreateICmpNE(rest, zero);
+  llvm::Value* signs_differ = b_.CreateICmpSLT(b_.CreateXor(rest, c), zero);
+  llvm::Value* wrong_side = b_.CreateAnd(has_rest, signs_differ);
+  llvm::Value* result = nullptr;
+  if (remainder) {
+    result = b_.CreateSelect(wrong_side, b_.CreateAdd(rest, c), rest);
+  } else {
+    llvm::Value* negated = b_.CreateSub(zero, a);
+    llvm::Value* below = b_.CreateSub(quotient, b_.getInt64(1));
+    result = b_.CreateSelect(minus_one, negated, b_.CreateSelect(wrong_side, below, quotient));
+  }
   return b_.CreateSelect(by_zero, zero, result);
 }
 
@@ -131,10 +134,11 @@ llvm::Value* DimWriter::write(const DimNode& d) {
       case DimKind::kBcast: {
         llvm::Value* one = b_.getInt64(1);
         llvm::Value* a_is_one = b_.CreateICmpEQ(a, one);
-        if (on_failure_)
-          fail_if(b_.CreateAnd(b_.CreateAnd(b_.CreateNot(a_is_one), b_.CreateICmpNE(v, one)),
-                               b_.CreateICmpNE(a, v)),
-                  KernelError::Dimension, v, a);
+        if (on_failure_) {
+          llvm::Value* a_counts = b_.CreateNot(a_is_one);
+          llvm::Value* both_count = b_.CreateAnd(a_counts, b_.CreateICmpNE(v, one));
+          fail_if(b_.CreateAnd(both_count, b_.CreateICmpNE(a, v)), KernelError::Dimension, v, a);
+        }
         result = b_.CreateSelect(a_is_one, v, a);
         break;
       }

@@ -142,7 +142,9 @@ void StatementWriter::for_loop(const loop::For& loop) {
     const int64_t extent = loop::as_int(loop.extent).value();
     if (extent <= kMaxCopies && copies_ * extent <= kMaxCopies) return unrolled_loop(loop, extent);
   }
-  count(expressions_.evaluate(*loop.begin).v, expressions_.evaluate(*loop.extent).v, loop);
+  llvm::Value* begin = expressions_.evaluate(*loop.begin).v;
+  llvm::Value* extent = expressions_.evaluate(*loop.extent).v;
+  count(begin, extent, loop);
 }
 
 void StatementWriter::body(const loop::For& loop, Variable variable) {
