@@ -15,6 +15,9 @@ TEST(Device, HasNamesBothWays) {
   EXPECT_EQ(to_text(DLDevice{kDLCUDA, 1}), "cuda:1");
   EXPECT_EQ(parse_device("cuda:1")->device_type, kDLCUDA);
   EXPECT_EQ(parse_device("cpu")->device_id, 0);
+  // A kind without a name here has its number.
+  EXPECT_EQ(to_text(DLDevice{static_cast<DLDeviceType>(99), 3}), "device99:3");
+  EXPECT_EQ(parse_device("device99:3")->device_type, 99);
   for (auto bad : {"", "cpu:", "cpu:x", "cpu:-1", "gpu", "cpu:1 "}) {
     EXPECT_FALSE(parse_device(bad)) << bad;
   }

@@ -183,14 +183,9 @@ DLDevice parse_device_operand(LineCursor& in) {
   std::string_view name = in.name();
   in.need(':');
   uint64_t id = in.unsigned_integer();
-  int type = name == "cpu" ? kDLCPU : name == "cuda" ? kDLCUDA : name == "opencl" ? kDLOpenCL : 0;
-  if (name.starts_with("device")) {
-    name.remove_prefix(6);
-    auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), type);
-    if (error != std::errc() || end != name.data() + name.size() || type < 0) type = 0;
-  }
-  if (type == 0 || id > 0xffffff) in.fail("not a device", "a device such as cpu:0", at);
-  return {static_cast<DLDeviceType>(type), static_cast<int32_t>(id)};
+  const auto device = parse_device(cat(name, ':', id));
+  if (!device || id > 0xffffff) in.fail("not a device", "a device such as cpu:0", at);
+  return *device;
 }
 
 std::string hex_bytes(std::string_view bytes) {
