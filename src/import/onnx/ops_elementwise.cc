@@ -192,11 +192,17 @@ Operands dropout(NodeContext& cx) {
   return out;
 }
 
-Operands sign_bit_cast(NodeContext& cx) {
+// Between integers of one width a cast keeps the bits, as it does from a boolean to a byte.
+Operands bit_cast(NodeContext& cx) {
   if (!cx.has_attr("to")) cx.invalid("no attribute 'to'", "the element type to cast to");
-  DataType to = cx.attr_dtype("to", f32);
-  if (to != cx.dtype(0)) cx.unsupported("reinterpreting bits not implemented");
-  return {cx.in(0)};
+  const DataType from = cx.dtype(0), to = cx.attr_dtype("to", f32);
+  const bool keeps_bits =
+      (from.is_int() || from.is_bool()) && to.is_int() && from.bytes() == to.bytes();
+  if (from != to && !keeps_bits) {
+    cx.unsupported(cat("reinterpreting the bits of ", graph::short_name(from), " as ",
+                       graph::short_name(to), " is not implemented"));
+  }
+  return {cx.cast(cx.in(0), to)};
 }
 
 // Operators with the same meaning as one of graph IR.
@@ -270,7 +276,7 @@ void register_elementwise(OpTable& t) {
   t.add("Cast", 1, cast_to_named);
   t.add("Cast", 6, cast_to);
   t.add("CastLike", 15, cast_like);
-  t.add("BitCast", 26, sign_bit_cast);
+  t.add("BitCast", 26, bit_cast);
   t.add("Identity", 1, identity);
   t.add("Where", 9, where);
   t.add("Clip", 1, clip_attributes);

@@ -252,7 +252,11 @@ TEST_F(RefusalsOfComputation, Elementwise) {
       {"Cast", 5, {"f 2"}, {M::text("to", "STRING")}, "to=string not implemented"},
       {"Cast", 17, {"f 2"}, {M::integer("to", 16)}, "to=bfloat16 is not implemented"},
       {"Dropout", 17, {"f 2", "~ 0.5", "= 1"}, {}, "training_mode=1 not implemented"},
-      {"BitCast", 26, {"f 2"}, {M::integer("to", 6)}, "reinterpreting bits not implemented"},
+      {"BitCast",
+       26,
+       {"f 2"},
+       {M::integer("to", 6)},
+       "reinterpreting the bits of f32 as i32 is not implemented"},
   });
 }
 
