@@ -14,7 +14,8 @@ set(TENON_FAST_SOURCES
   src/object/shape.cc src/object/string.cc src/object/tensor.cc
   src/vm/executable/hash.cc
   src/vm/interp/arithmetic.cc src/vm/interp/call_path.cc src/vm/interp/dispatch.cc src/vm/interp/machine.cc
-  src/vm/interp/match_shape.cc src/vm/interp/pool.cc src/vm/interp/slow_path_tensors.cc)
+  src/vm/interp/machine_call.cc src/vm/interp/match_shape.cc src/vm/interp/pool.cc
+  src/vm/interp/slow_path_tensors.cc)
 set(TENON_SIZE_OPTIONS -Os)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_GREATER_EQUAL 12)
   # Together these save a tenth more than -Os: GCC 12 calls even the constructor of a view of a literal
