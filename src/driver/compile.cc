@@ -191,7 +191,10 @@ class Pipeline {
   Map<String, Any> context_of_functions() const {
     return {{"level", cx_.level},
             {"cpu", String(lowest_.cpu)},
-            {"vector_bytes", lowest_.vector_bytes},
+            {"vector_bytes", cx_.target.vector_bytes},
+            {"vector_registers", cx_.target.vector_registers},
+            {"l2_bytes", cx_.target.l2_bytes},
+            {"dot_products", cx_.target.dot_products},
             {"fold_limit", cx_.fold_limit}};
   }
 

@@ -60,9 +60,9 @@ inline constexpr std::string_view kScheduleStep = "schedule";
 graph::Module run_passes(const graph::Module& module, const CompileOptions& options);
 
 // Runs one step by name, whatever the level: kScheduleStep, one of all_passes(), or a registered
-// function `pass(module, context)` that returns a module. Its `context` is a map of level, cpu,
-// vector_bytes (of the target's vector registers) and fold_limit. Throws Usage if no step has that
-// name, or if the checker rejects what a registered function returns.
+// function `pass(module, context)` that returns a module. Its `context` is a map of level,
+// fold_limit, cpu and the target's facts by the names of loop::TargetFacts. Throws Usage if no step
+// has that name, or if the checker rejects what a registered function returns.
 graph::Module run_one_pass(const graph::Module& module, const std::string& pass,
                            const CompileOptions& options);
 

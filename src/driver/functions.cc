@@ -185,9 +185,10 @@ Options are a map from names to values, or `none`. An unknown name is an error.
 ## Passes of your own
 
 A pass is a function `pass(module, context)` that returns a module. Register it under a name
-(`tenon_function_register`) and put the name into `passes`. `context` is a map with `level`, `cpu`,
-`vector_bytes` (the size of a vector register) and `fold_limit`. Its result is checked before the
-next pass runs.
+(`tenon_function_register`) and put the name into `passes`. `context` is a map with `level`,
+`fold_limit` and facts of the target: `cpu`, `vector_bytes` (the size of a vector register),
+`vector_registers`, `l2_bytes` (the size of a core's second-level cache) and `dot_products` (whether
+one instruction adds products of 8-bit integers). Its result is checked before the next pass runs.
 )";
 
 }  // namespace

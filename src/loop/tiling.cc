@@ -12,7 +12,7 @@ constexpr int64_t kAny = std::numeric_limits<int64_t>::max();
 struct Row {
   ContractionKind kind;
   DataType dtype;
-  TargetFacts target;
+  int64_t vector_bytes, vector_registers;
   int64_t rows, columns, depth;  // the largest that fit; columns in vectors
   Tiling tiling;
 };
@@ -22,7 +22,8 @@ constexpr Row kTable[] = {
                      tile_vectors, row_tiles, column_tiles, direct_depth, direct_columns)          \
   {ContractionKind::kind,                                                                          \
    dtype,                                                                                          \
-   {vector_bytes, vector_registers},                                                               \
+   vector_bytes,                                                                                   \
+   vector_registers,                                                                               \
    rows,                                                                                           \
    columns,                                                                                        \
    depth,                                                                                          \
@@ -33,6 +34,16 @@ constexpr Row kTable[] = {
 
 bool fits(std::optional<int64_t> size, int64_t most) {
   return most == kAny || (size && *size <= most);
+}
+
+// A block packs rows of the left operand and reads them once per panel of columns, so they should
+// stay in the second-level cache, which they share with that panel.
+Tiling within_cache(Tiling tiling, const ContractionShape& shape, const TargetFacts& target) {
+  if (!shape.depth || *shape.depth <= 0) return tiling;
+  const int64_t row_bytes = *shape.depth * shape.dtype.bytes();
+  const int64_t rows = target.l2_bytes / 2 / row_bytes;
+  tiling.row_tiles = std::clamp<int64_t>(rows / tiling.rows, 1, tiling.row_tiles);
+  return tiling;
 }
 
 }  // namespace
@@ -46,9 +57,10 @@ Tiling tabled_tiling(const ContractionShape& shape, const TargetFacts& target) {
       std::ranges::any_of(kTable, [&](const Row& row) { return row.dtype == shape.dtype; });
   for (const Row& row : kTable) {
     if (row.kind == shape.kind && row.dtype == (listed ? shape.dtype : f32) &&
-        row.target == target && fits(shape.rows, row.rows) && fits(vectors, row.columns) &&
-        fits(shape.depth, row.depth)) {
-      return row.tiling;
+        row.vector_bytes == target.vector_bytes &&
+        row.vector_registers == target.vector_registers && fits(shape.rows, row.rows) &&
+        fits(vectors, row.columns) && fits(shape.depth, row.depth)) {
+      return within_cache(row.tiling, shape, target);
     }
   }
   TENON_ASSERT(false, "no tiling for vectors of ", target.vector_bytes, " bytes in ",

@@ -14,6 +14,8 @@ namespace tenon::loop {
 struct TargetFacts {
   int64_t vector_bytes = 32;  // of one vector register
   int64_t vector_registers = 16;
+  int64_t l2_bytes = 512 << 10;  // of one core's second-level cache
+  bool dot_products = false;  // adds products of 8-bit integers to 32-bit ones in one instruction
   bool operator==(const TargetFacts&) const = default;
 };
 

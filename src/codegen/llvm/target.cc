@@ -68,8 +68,15 @@ bool Target::has(std::string_view feature) const {
 }
 
 loop::TargetFacts Target::facts() const {
+  loop::TargetFacts facts;
+  facts.vector_bytes = vector_bytes;
   // AVX-512 doubles the number of vector registers; AArch64 always has 32.
-  return {vector_bytes, vector_bytes >= 64 || architecture == "aarch64" ? 32 : 16};
+  facts.vector_registers = vector_bytes >= 64 || architecture == "aarch64" ? 32 : 16;
+  // The smallest cache of common CPUs with such vectors. It depends on the CPU's name alone, so
+  // that the same --cpu gives the same code on every machine.
+  facts.l2_bytes = vector_bytes >= 64 ? 1 << 20 : vector_bytes >= 32 ? 512 << 10 : 256 << 10;
+  facts.dot_products = has("avx512vnni") || has("avxvnni");
+  return facts;
 }
 
 std::string Target::triple() const {
