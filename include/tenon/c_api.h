@@ -296,9 +296,13 @@ typedef struct tenon_load_options {
    * libraries that its file names and before the registered functions. */
   const tenon_any* modules;
   size_t module_count;
+  /* A map from names to tensors on the CPU: the weights that the file leaves out, and any others.
+   * The program shares them, so their elements must not change while it lives; one that isn't
+   * compact, or less aligned than the file says, is copied. NULL for none. */
+  const tenon_any* weights;
 } tenon_load_options;
 #define TENON_LOAD_DEFAULTS \
-  { sizeof(tenon_load_options), 0, -1, -1, NULL, 0 }
+  { sizeof(tenon_load_options), 0, -1, -1, NULL, 0, NULL }
 
 /* Maps a .tnx file, verifies it, and links it; the functions that it calls must be registered
  * before. The program is immutable and may be shared by threads. The file may be replaced or

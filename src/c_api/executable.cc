@@ -8,6 +8,7 @@
 #include "c_api/entry.h"
 #include "c_api/own_folder.h"
 #include "object/array.h"
+#include "object/map.h"
 #include "object/reflect.h"
 #include "support/text.h"
 #include "vm/builtin/register.h"
@@ -136,7 +137,10 @@ int64_t or_none(int64_t v, int64_t none) {
 
 vm::ProgramOptions options_of(const tenon_load_options* given) {
   tenon_load_options load = TENON_LOAD_DEFAULTS;
-  if (given) load = c_api::with_defaults(*given, load, sizeof load, "tenon_load_options");
+  if (given) {
+    constexpr size_t kFirst = offsetof(tenon_load_options, weights);
+    load = c_api::with_defaults(*given, load, kFirst, "tenon_load_options");
+  }
   need((load.flags & ~TENON_UNTRUSTED) == 0, "unknown flags for loading a program");
   vm::register_builtins();
   vm::ProgramOptions options;
@@ -149,6 +153,14 @@ vm::ProgramOptions options_of(const tenon_load_options* given) {
   need(load.modules || load.module_count == 0, "modules must not be NULL");
   for (size_t i = 0; i < load.module_count; ++i) {
     options.modules.push_back(c_api::take<Module>(load.modules + i, "this is not a module"));
+  }
+  if (load.weights) {
+    const char* what = "the weights are not a map from names to tensors";
+    const auto weights = c_api::take<Map<String, Tensor>>(load.weights, what);
+    options.weights = [weights](std::string_view name) {
+      const Tensor* found = weights.find(String(name));
+      return found ? *found : Tensor();
+    };
   }
   return options;
 }

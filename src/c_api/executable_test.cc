@@ -351,6 +351,47 @@ TEST(CPrograms, AreLoadedWithinLimits) {
   EXPECT_THAT(error_of(options), HasSubstr("set its first member to sizeof(tenon_load_options)"));
 }
 
+TEST(CPrograms, GetTheWeightsThatTheirFilesLeaveOut) {
+  const std::string bytes =
+      bytes_of("const \"w\" = late tensor[2; f32]\nfunc @main() -> any {\n ret #0\n}\n");
+  Out program, machine, weight, name, weights, result;
+  auto error_of = [&](const tenon_any* given) -> std::string {
+    tenon_load_options options = TENON_LOAD_DEFAULTS;
+    options.weights = given;
+    if (tenon_program_from_bytes(bytes.data(), bytes.size(), &options, program) == 0) return "";
+    return tenon_last_error();
+  };
+  EXPECT_THAT(error_of(nullptr), HasSubstr("found     no w"));
+
+  const int64_t shape[] = {2};
+  ASSERT_EQ(tenon_tensor_create(shape, 1, f32, kCpu, weight), 0);
+  static_cast<float*>(tenon_tensor_view(&weight.value)->data)[1] = 3;
+  ASSERT_EQ(tenon_string_create("w", 1, name), 0);
+  ASSERT_EQ(tenon_map_create(&name.value, &weight.value, 1, weights), 0);
+  EXPECT_EQ(error_of(&weights.value), "");
+  ASSERT_EQ(tenon_machine_create(program, machine), 0);
+  ASSERT_EQ(tenon_machine_call(machine, "main", nullptr, 0, result), 0);
+  EXPECT_EQ(result.view().as<Tensor>().data_as<float>()[1], 3);
+
+  ASSERT_EQ(tenon_tensor_create(shape, 1, i32, kCpu, weight), 0);
+  ASSERT_EQ(tenon_map_create(&name.value, &weight.value, 1, weights), 0);
+  EXPECT_THAT(error_of(&weights.value), HasSubstr("expected  float32[2]"));
+  ASSERT_EQ(tenon_map_create(&name.value, &name.value, 1, weights), 0);
+  EXPECT_THAT(error_of(&weights.value),
+              HasSubstr("the weights are not a map from names to tensors"));
+  EXPECT_THAT(error_of(&weight.value),
+              HasSubstr("the weights are not a map from names to tensors"));
+}
+
+TEST(CPrograms, OfAnEarlierVersionOfTheOptionsHaveNoWeights) {
+  const std::string bytes = bytes_of(kProgram);
+  Out program, junk;
+  tenon_load_options options = TENON_LOAD_DEFAULTS;
+  options.size = offsetof(tenon_load_options, weights);
+  options.weights = junk;  // not a map, and not read
+  EXPECT_EQ(tenon_program_from_bytes(bytes.data(), bytes.size(), &options, program), 0);
+}
+
 TEST(CPrograms, UntrustedOnesGetFunctionsForFilesAndNoLibrary) {
   Out program;
   auto load = [&](std::string_view text, int32_t flags) {

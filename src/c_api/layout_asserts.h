@@ -21,11 +21,11 @@ static_assert(sizeof(((tenon_any*)0)->v) == 8, "value");
 static_assert(sizeof(tenon_text) == 2 * sizeof(void*), "text");
 static_assert(offsetof(tenon_text, size) == sizeof(void*), "text");
 
-static_assert(sizeof(tenon_load_options) == 24 + 2 * sizeof(void*), "load options");
-static_assert(offsetof(tenon_load_options, deadline_ns) == 8, "load options");
-
 /* Pointers have 32 or 64 bits; 64-bit integers are aligned to 8 bytes in either case. */
 #define TENON_UP8(n) (((n) + 7) / 8 * 8)
+static_assert(sizeof(tenon_load_options) == TENON_UP8(24 + 3 * sizeof(void*)), "load options");
+static_assert(offsetof(tenon_load_options, deadline_ns) == 8, "load options");
+static_assert(offsetof(tenon_load_options, weights) == 24 + 2 * sizeof(void*), "load options");
 static_assert(sizeof(DLDataType) == 4 && sizeof(DLDevice) == 8, "DLPack");
 static_assert(sizeof(DLTensor) == TENON_UP8(16 + 3 * sizeof(void*)) + 8, "DLPack");
 static_assert(offsetof(DLTensor, device) == sizeof(void*), "DLPack");

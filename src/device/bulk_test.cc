@@ -64,16 +64,5 @@ TEST(Bulk, SoDoesACopyBetweenTensors) {
   EXPECT_EQ(to.data_as<char>()[size - 1], 3);
 }
 
-TEST(Ticker, AsksByStepsAndByBytes) {
-  StopsAt call;
-  CallContext::Scope scope(&call);
-  Ticker steps, bytes;
-  for (int i = 0; i < 10'000; ++i) steps.tick();
-  EXPECT_EQ(call.polls, 2);
-  call.polls = 0;
-  for (int i = 0; i < 10; ++i) bytes.tick(size_t{4} << 20);
-  EXPECT_EQ(call.polls, 10);
-}
-
 }  // namespace
 }  // namespace tenon

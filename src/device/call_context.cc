@@ -14,20 +14,11 @@ Any CallContext::take(const Object* /*function*/, const AnyView* args, int32_t i
   return Any(args[i]);
 }
 
-CallContext::Scope::Scope(CallContext* context) : outer_(current_context) {
+CallContext::Scope::Scope(CallContext* context) : poller_(context), outer_(current_context) {
   current_context = context;
 }
 CallContext::Scope::~Scope() {
   current_context = outer_;
-}
-
-void poll() {
-  if (current_context) current_context->poll();
-}
-
-void Ticker::ask() {
-  left_ = kSteps;
-  poll();
 }
 
 }  // namespace tenon

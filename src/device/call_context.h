@@ -8,6 +8,7 @@
 
 #include "object/object_budget.h"
 #include "object/tensor.h"
+#include "support/poll.h"
 
 namespace tenon {
 
@@ -15,13 +16,11 @@ namespace tenon {
 // value.
 inline constexpr int kPoison = 0xff;
 
-class CallContext : public MemoryAccount {
+class CallContext : public MemoryAccount, public Poller {
  public:
   // This thread's context; null outside of a call.
   static CallContext* current();
 
-  // Throws if the call was cancelled or its deadline has passed. Thread-safe.
-  virtual void poll() = 0;
   // CPU memory that counts for the call's limit; null on worker threads.
   virtual Ref<StorageObj> allocate(size_t bytes, size_t alignment) = 0;
   // The byte that new memory is filled with before the program may read it: kPoison when poisoning,
@@ -46,32 +45,12 @@ class CallContext : public MemoryAccount {
     Scope& operator=(const Scope&) = delete;
 
    private:
+    Poller::Scope poller_;
     CallContext* outer_;
   };
 
  protected:
   ~CallContext() = default;
-};
-
-// Throws if this thread's call should stop; for functions that take long.
-void poll();
-
-// Polls at intervals, for inner loops: each step costs a subtraction.
-class Ticker {
- public:
-  void tick() { take(1); }
-  // Counts a step that copies `bytes`; copy more than a few megabytes in parts (bulk.h).
-  void tick(size_t bytes) { take(1 + static_cast<int64_t>(bytes / kBytesPerStep)); }
-
- private:
-  void take(int64_t steps) {
-    if ((left_ -= steps) <= 0) [[unlikely]]
-      ask();
-  }
-  void ask();
-  static constexpr int64_t kSteps = 4096;
-  static constexpr size_t kBytesPerStep = 512;
-  int64_t left_ = kSteps;
 };
 
 }  // namespace tenon

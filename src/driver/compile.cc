@@ -7,6 +7,7 @@
 #include "codegen/bytecode/emit.h"
 #include "codegen/llvm/emit.h"
 #include "device/parallel.h"
+#include "device/work_budget.h"
 #include "driver/compile_kernels.h"
 #include "evaluate/reference_evaluator.h"
 #include "graph/ir/check.h"
@@ -73,6 +74,7 @@ void check_result(std::string_view step, const graph::Module& module) {
   try {
     graph::check_module(module);
   } catch (const Error& error) {
+    if (error.kind() == ErrorKind::Runtime) throw;  // a limit of the work
     Error bug(ErrorKind::Internal, error.span(),
               cat("pass ", step, " made a module that the checker refuses: ", error.message()));
     for (const Error::Row& row : error.rows()) bug.row(row.label, row.text, row.note);
@@ -84,6 +86,7 @@ void check_result(std::string_view step, const graph::Module& module) {
 template <class Step>
 graph::Module timed(std::string_view name, const CompileOptions& options, const Step& step) {
   const auto start = std::chrono::steady_clock::now();
+  poll();
   graph::Module now = [&] {
     Phase phase(name, Phase::Within::Included);
     return step();
@@ -103,6 +106,7 @@ graph::Module schedule(const graph::Module& module, const codegen::Target& targe
   return timed(kScheduleStep, options, [&] {
     Map<String, loop::KernelInterfaceRef> nests;
     for (const auto& [name, kernel] : module->kernels) {
+      poll();
       nests.set(name, loop::loop_nest(kernel, name, how));
     }
     return graph::make_module(module->functions, nests, module->adts);
@@ -138,6 +142,17 @@ vm::KernelTarget compile_for(const codegen::Target& target, const graph::Module&
   native.images.push_back({vm::ImageKind::Elf, "", {object.begin(), object.end()}});
   return native;
 }
+
+// Holds this thread's work to options.limits.
+class Limited {
+ public:
+  explicit Limited(const CompileOptions& options)
+      : budget_(options.limits, "compiling", "a module"), scope_(&budget_) {}
+
+ private:
+  WorkBudget budget_;
+  WorkBudget::Scope scope_;
+};
 
 // The context of passes, for one compilation.
 class Pipeline {
@@ -227,6 +242,7 @@ void refuse_other_devices(const graph::Module& module) {
 }
 
 graph::Module run_passes(const graph::Module& module, const CompileOptions& options) {
+  const Limited limited(options);
   refuse_other_devices(module);
   require_sound_memory(module);
   Pipeline pipeline(options);
@@ -263,6 +279,7 @@ void require_pass(const std::string& name) {
 }
 
 vm::Unit generate_code(const graph::Module& lowered, const CompileOptions& options) {
+  const Limited limited(options);
   vm::Unit unit = [&] {
     Phase phase("bytecode");
     return codegen::emit_unit(lowered, result_names(lowered));
@@ -288,7 +305,10 @@ vm::Unit generate_code(const graph::Module& lowered, const CompileOptions& optio
 }
 
 vm::Unit compile(const graph::Module& module, const CompileOptions& options) {
-  return generate_code(run_passes(module, options), options);
+  const Limited limited(options);
+  CompileOptions parts = options;
+  parts.limits = {};
+  return generate_code(run_passes(module, parts), parts);
 }
 
 }  // namespace tenon::driver

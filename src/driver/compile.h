@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "codegen/llvm/target.h"
+#include "device/work_budget.h"
 #include "graph/ir/module.h"
 #include "vm/isa/unit.h"
 
@@ -25,6 +26,9 @@ struct CompileOptions {
   int64_t fold_limit = int64_t{1} << 30;  // bytes of constants that folding may create
   int64_t fold_work = int64_t{1} << 33;   // elements that its kernels may store (loop/work.h)
   int threads = 0;  // for compiling kernels; 0: as many as this process may use
+  // For one call of run_passes, generate_code or compile. Memory that LLVM and LLD work with
+  // doesn't count, and they are interrupted between passes and between kernels.
+  WorkLimits limits;
 
   // Called after each step that ran, with the module it returned and the seconds it took.
   std::function<void(std::string_view pass, const graph::Module& module, double seconds)>

@@ -30,6 +30,8 @@ const graph::Module& checked(const graph::Module& module) {
 graph::Module open_module(const String& path, const Any& options) {
   HostOptions given(options);
   const onnx::ImportOptions import = take_import_options(given);
+  WorkBudget budget(take_limits(given), "reading", path.str());
+  const WorkBudget::Scope scope(&budget);
   given.require_all_taken();
   return read_module(open_source(path.str()), import);
 }
@@ -37,6 +39,8 @@ graph::Module open_module(const String& path, const Any& options) {
 graph::Module import_onnx(const Bytes& model, const Any& options) {
   HostOptions given(options);
   const onnx::ImportOptions import = take_import_options(given);
+  WorkBudget budget(take_limits(given), "reading", "model");
+  const WorkBudget::Scope scope(&budget);
   given.require_all_taken();
   return onnx::import_model(onnx::parse_model(model.view(), "model"), import).module;
 }
@@ -107,6 +111,8 @@ Any interpret(const graph::Module& module, const String& function, const Array<A
   HostOptions given(options);
   const String cpu = given.take<String>("cpu").value_or("native");
   const auto max_depth = given.take<int64_t>("max_depth");
+  WorkBudget budget(take_limits(given), "interpreting", function.str());
+  const WorkBudget::Scope scope(&budget);
   given.require_all_taken();
   refuse_other_devices(checked(module));
   const graph::FunctionRef* found = module->functions.find(function);
@@ -170,6 +176,7 @@ Options are a map from names to values, or `none`. An unknown name is an error.
 | --- | --- | --- | --- | --- |
 | import | `dims` | map to int | `{}` | sizes of symbolic dimensions, by the model's names |
 | import | `shapes` | map to shape | `{}` | shapes of inputs; -1 leaves a size symbolic |
+| import | `deadline_ns`, `memory` | int | -1 | limits, below |
 | compile | `target` | string | this machine's | a triple: `"x86_64-linux-gnu"` or `"aarch64-linux-gnu"` |
 | compile | `cpu` | string or array | `"native"` | as for `tenon compile --cpu`; several CPUs for one file with code for each |
 | compile | `level` | int | 2 | the optimisation level, 0 to 3 |
@@ -179,8 +186,19 @@ Options are a map from names to values, or `none`. An unknown name is an error.
 | compile | `fold_work` | int | 2^33 | elements that constant folding may store |
 | compile | `threads` | int | 0 | threads that compile kernels; 0 for all |
 | compile | `passes` | array of strings | by level | the passes that run, in this order |
+| compile | `deadline_ns`, `memory` | int | -1 | limits, below |
 | interpret | `cpu` | string | `"native"` | what its kernels are compiled for |
 | interpret | `max_depth` | int | 1048576 | calls that may nest |
+| interpret | `deadline_ns`, `memory` | int | -1 | limits, below |
+
+## Limits
+
+`deadline_ns` is how many nanoseconds the function may take, and `memory` how many bytes of objects and
+tensors it may allocate; -1 means no limit. A function that reaches a limit fails with a Runtime error;
+the same call can succeed with a higher limit. LLVM and LLD are interrupted only between passes and
+between kernels, and the memory that they and protobuf work with doesn't count: `tenon compile --isolate`
+limits that too. A function that runs within a machine's call is also held to that call's limits, and
+stops when the machine is cancelled.
 
 ## Passes of your own
 

@@ -76,6 +76,30 @@ TEST(CompilerFunctions, InterpretWhatIsNotCompiled) {
               HasSubstr("takes another number of arguments"));
 }
 
+TEST(CompilerFunctions, AreHeldToLimits) {
+  const Map<String, Any> late{{"deadline_ns", 0}}, small{{"memory", 1}}, wide{{"memory", 1 << 28}};
+  const graph::Module module = parsed(kTwice);
+  for (const char* name : {"tenon.compile", "tenon.interpret"}) {
+    auto run = [&](const Map<String, Any>& options) {
+      return failure_of([&] {
+        const Function f = function_named(name);
+        if (name == std::string_view("tenon.compile")) {
+          f(module, options);
+        } else {
+          f(module, "main", Array<Any>({Any(Tensor::empty({2}, f32))}), options);
+        }
+      });
+    };
+    EXPECT_THAT(run(late), HasSubstr("ran past its deadline")) << name;
+    EXPECT_THAT(run(small), HasSubstr("exceeds its memory limit")) << name;
+    EXPECT_EQ(run(wide), "no error") << name;
+  }
+  EXPECT_THAT(failure_of([&] {
+                call("tenon.run_passes", module, Any(), Map<String, Any>{{"memory", 0}});
+              }),
+              HasSubstr("option memory is out of range"));
+}
+
 TEST(CompilerFunctions, RefuseOptionsThatTheyDoNotKnow) {
   auto compile = [](const Map<String, Any>& options) {
     return failure_of([&] { call("tenon.compile", parsed(kTwice), options); });

@@ -69,11 +69,32 @@ CompileOptions take_compile_options(HostOptions& given) {
   options.fold_limit = given.take<int64_t>("fold_limit").value_or(options.fold_limit);
   options.fold_work = given.take<int64_t>("fold_work").value_or(options.fold_work);
   options.threads = given.take<int>("threads").value_or(options.threads);
+  options.limits = take_limits(given);
   if (const auto passes = given.take<Array<String>>("passes")) {
     options.passes.emplace();
     for (const String& name : *passes) options.passes->push_back(name.str());
   }
   return options;
+}
+
+WorkLimits take_limits(HostOptions& given) {
+  WorkLimits limits;
+  const auto take = [&](const char* name) {
+    const int64_t value = given.take<int64_t>(name).value_or(-1);
+    if (value < -1 || (value == 0 && name == std::string_view("memory"))) {
+      throw Error(ErrorKind::Usage, cat("option ", name, " is out of range"))
+          .found(cat(value))
+          .expected("a number above 0, or -1 for no limit");
+    }
+    return value;
+  };
+  if (const int64_t deadline = take("deadline_ns"); deadline >= 0) {
+    limits.deadline = std::chrono::nanoseconds(deadline);
+  }
+  if (const int64_t memory = take("memory"); memory > 0) {
+    limits.memory = static_cast<size_t>(memory);
+  }
+  return limits;
 }
 
 onnx::ImportOptions take_import_options(HostOptions& given) {

@@ -41,7 +41,10 @@ class HostOptions {
   std::set<std::string, std::less<>> taken_;
 };
 
-// Takes target, cpu, level, libraries, keep_computes, fold_limit, fold_work, threads and passes.
+// Takes deadline_ns and memory: -1 for no limit.
+WorkLimits take_limits(HostOptions& options);
+// Takes target, cpu, level, libraries, keep_computes, fold_limit, fold_work, threads, passes and
+// the limits.
 CompileOptions take_compile_options(HostOptions& options);
 // Takes dims and shapes.
 onnx::ImportOptions take_import_options(HostOptions& options);

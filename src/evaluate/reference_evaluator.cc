@@ -6,6 +6,7 @@
 #include "evaluate/call_value.h"
 #include "evaluate/plan.h"
 #include "evaluate/scalar_call.h"
+#include "support/poll.h"
 
 namespace tenon::graph {
 namespace {
@@ -77,6 +78,7 @@ class Run {
 
   // Evaluates the current binding of the last frame, or ends its block.
   void step() {
+    poll();
     const Frame& frame = frames_.back();
     if (frame.next == frame.block->bindings.size()) return end();
     const Binding& binding = current(frame);

@@ -7,6 +7,7 @@
 #include "loop/scalar.h"
 #include "loop/walk.h"
 #include "support/error.h"
+#include "support/poll.h"
 
 namespace tenon::loop {
 namespace {
@@ -198,6 +199,7 @@ class Evaluator {
         const auto& f = static_cast<const For&>(*s);
         int64_t begin = eval(f.begin), extent = eval(f.extent);
         for (int64_t i = 0; i < extent; ++i) {
+          ticker_.tick();
           set(f.var, begin + (f.loop == ForKind::kParallel ? extent - 1 - i : i));
           run(f.body);
         }
@@ -243,6 +245,7 @@ class Evaluator {
     for (const Dim& d : extents) sizes.push_back(size(d));
     if (std::any_of(sizes.begin(), sizes.end(), [](int64_t n) { return n <= 0; })) return;
     for (;;) {
+      ticker_.tick();
       for (size_t i = 0; i < at.size(); ++i) set(vars[i], at[i]);
       body(at);
       size_t i = at.size();
@@ -365,6 +368,7 @@ class Evaluator {
   Symbols symbols_;
   std::unordered_map<const Var*, int64_t> vars_;
   std::unordered_map<const Buffer*, Memory> memory_;
+  Ticker ticker_;
   std::unordered_map<const Expr*, Plan> plans_;
   uint64_t epoch_ = 0;
 };

@@ -74,6 +74,7 @@ size_t checked_bytes(std::span<const int64_t> shape, DataType dtype) {
 
 void free_heap(StorageObj* s) {
   ::operator delete (s->data, std::align_val_t{kDataAlignment});
+  if (s->budget) ObjectBudget::give_back(s->budget, s->size);
 }
 
 }  // namespace
@@ -191,16 +192,20 @@ Tensor Tensor::over(Ref<StorageObj> storage, uint64_t offset, DataType dtype,
   return Tensor(new_tensor(data, offset, device, dtype, shape, nullptr, std::move(storage), flags));
 }
 
-Tensor Tensor::empty(std::span<const int64_t> shape, DataType dtype) {
-  size_t bytes = std::max<size_t>(1, checked_bytes(shape, dtype));
+Ref<StorageObj> heap_storage(size_t bytes) {
+  auto none = [&] { return Error(ErrorKind::Runtime, cat("no memory for ", bytes, " bytes")); };
+  if (bytes > kAddressSpace) throw none();
   auto s = make<StorageObj>();
-  if (bytes <= kAddressSpace) {
-    s->data = ::operator new (bytes, std::align_val_t{kDataAlignment}, std::nothrow);
-  }
-  if (!s->data) throw Error(ErrorKind::Runtime, cat("no memory for ", bytes, " bytes"));
-  s->size = bytes;
-  s->free = &free_heap;
-  return over(std::move(s), 0, dtype, shape);
+  s->size = std::max<size_t>(1, bytes);
+  if (s->budget) detail::object_budget->take(s->size);
+  s->free = &free_heap;  // from here on, what was counted is given back
+  s->data = ::operator new (s->size, std::align_val_t{kDataAlignment}, std::nothrow);
+  if (!s->data) throw none();
+  return s;
+}
+
+Tensor Tensor::empty(std::span<const int64_t> shape, DataType dtype) {
+  return over(heap_storage(checked_bytes(shape, dtype)), 0, dtype, shape);
 }
 
 Tensor Tensor::copy_of_bytes(std::span<const int64_t> shape, DataType dtype, const void* data,

@@ -66,6 +66,10 @@ struct StorageObj : Object {
   }
 };
 
+// New memory on the C++ heap, of at least one byte, aligned to kDataAlignment and not initialised.
+// It counts for the thread's ObjectBudget as long as it lives. A Runtime error when there is none.
+Ref<StorageObj> heap_storage(size_t bytes);
+
 struct TensorObj : Object {
   static constexpr int32_t kTypeIndex = TypeIndex::Tensor;
   static constexpr int32_t kTypeLast = kTypeIndex;

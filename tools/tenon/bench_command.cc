@@ -95,7 +95,7 @@ std::future<void> start_worker(const std::function<void()>& work, int concurrenc
 }
 
 struct BenchCommand {
-  std::string file, function = "main";
+  std::string file, function = "main", weights;
   InputFlags inputs;
   CompileFlags flags;
   int threads = 0, concurrency = 1, warmup = 3;
@@ -106,7 +106,8 @@ struct BenchCommand {
     inputs.sizes = {flags.dim_values(), flags.shape_values()};
     driver::Source source = driver::open_source(file);
     if (!source.is_graph()) flags.check_unused(file);
-    const ProgramFile program = open_program(std::move(source), flags);
+    const ProgramFile program =
+        open_program(std::move(source), flags, {.weights = weight_source(weights)});
     const FunctionSignature signature = program.signature(function);
     if (program.source.kind != driver::SourceKind::Model) check_sizes(signature, inputs.sizes);
     const Inputs given = make_inputs(signature, inputs, /*random_rest=*/true);
@@ -251,6 +252,7 @@ void add_bench_command(CLI::App* app, int*) {
   add_repeated(command, "--input,-i", state->inputs.inputs,
                "NAME=F.npy, F.pb, random[:LO..HI] or a number; once for each input");
   command->add_option("--inputs", state->inputs.folder, "folder with input_0.pb, ... or NAME.npy");
+  command->add_option("--weights", state->weights, kWeightsHelp);
   command->add_option("--seed", state->inputs.seed, "of random inputs")->capture_default_str();
   command->add_option("--threads", state->threads, "threads for kernels; 0: all")
       ->check(between(0, 4096));

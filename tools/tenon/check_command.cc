@@ -1,9 +1,6 @@
 // tenon check: runs ONNX's test cases, each in its own process, so that a crash or hang fails only
 // that case.
 #include <poll.h>
-#include <signal.h>
-#include <sys/resource.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <fnmatch.h>
@@ -18,9 +15,11 @@
 #include "evaluate/reference_evaluator.h"
 #include "import/onnx/import_model.h"
 #include "support/error.h"
+#include "tools/tenon/child_process.h"
 #include "tools/tenon/command.h"
 #include "tools/tenon/compare.h"
 #include "tools/tenon/input_spec.h"
+#include "tools/tenon/limit_flags.h"
 #include "tools/tenon/npy.h"
 #include "tools/tenon/program_file.h"
 #include "vm/interp/machine.h"
@@ -94,7 +93,7 @@ struct CheckCommand {
   int jobs = 0;
   int timeout_seconds = 120;
   bool json = false;
-  vm::Limits limits;
+  LimitFlags limit_flags;
   vm::MachineOptions machine_options;
   int* exit_code = nullptr;
 
@@ -104,6 +103,10 @@ struct CheckCommand {
   Run compiled(const graph::Module& module, const std::string& name) const {
     driver::CompileOptions options = flags.options();
     options.threads = 1;
+    const WorkLimits work = limit_flags.work();
+    vm::Limits limits;
+    limits.deadline = work.deadline;
+    limits.memory = work.memory;
     auto machine = std::make_shared<vm::Machine>(compile_in_memory(module, options, name), limits,
                                                  machine_options);
     const vm::SignatureType type = signature_of(module, "main", name).result;
@@ -127,6 +130,8 @@ struct CheckCommand {
       return {Outcome::Skipped, cat("no test_data_set_N beside it; `tenon inspect ", model.string(),
                                     "` describes the model")};
     }
+    WorkBudget budget(limit_flags.work(), "checking", model.string());
+    const WorkBudget::Scope scope(&budget);
     // The ranks of inputs for which the model states none, taken from the data.
     std::map<std::string, std::vector<int64_t>> ranks;
     const driver::Source source = driver::open_source(model.string());
@@ -162,24 +167,15 @@ struct CheckCommand {
   }
 
   struct Job {
-    pid_t pid = 0;
-    int pipe = -1;
+    std::unique_ptr<ChildProcess> child;
     size_t index = 0;
     std::chrono::steady_clock::time_point end;
-    std::string text;
-    bool timed_out = false;
+    std::string text;  // what it has said
+    bool over = false, timed_out = false;
   };
 
   Job start(const std::vector<fs::path>& cases, size_t index) const {
-    int ends[2];
-    if (pipe(ends) != 0) throw Error(ErrorKind::Runtime, cat("pipe: ", std::strerror(errno)));
-    std::fflush(nullptr);
-    const pid_t pid = fork();
-    if (pid < 0) throw Error(ErrorKind::Runtime, cat("fork: ", std::strerror(errno)));
-    if (pid == 0) {
-      close(ends[0]);
-      const rlimit no_core{0, 0};
-      setrlimit(RLIMIT_CORE, &no_core);
+    auto work = [&](int pipe) {
       Result result;
       try {
         result = run_case(cases[index]);
@@ -188,27 +184,26 @@ struct CheckCommand {
       } catch (const std::exception& error) {
         result = {Outcome::Failed, cat("error: ", error.what())};
       }
-      std::string text = cat(static_cast<int>(result.outcome), result.reason);
+      const std::string text = cat(static_cast<int>(result.outcome), result.reason);
       for (size_t at = 0; at < text.size();) {
-        const ssize_t n = write(ends[1], text.data() + at, text.size() - at);
+        const ssize_t n = write(pipe, text.data() + at, text.size() - at);
         if (n <= 0) break;
         at += static_cast<size_t>(n);
       }
-      _exit(0);
-    }
-    close(ends[1]);
-    return {pid,   ends[0],
-            index, std::chrono::steady_clock::now() + std::chrono::seconds(timeout_seconds),
-            "",    false};
+      return 0;
+    };
+    return {std::make_unique<ChildProcess>(work, limit_flags.work().memory),
+            index,
+            std::chrono::steady_clock::now() + std::chrono::seconds(timeout_seconds),
+            "",
+            false,
+            false};
   }
 
-  Result finish(const Job& job) const {
-    close(job.pipe);
-    int status = 0;
-    waitpid(job.pid, &status, 0);
+  Result finish(Job& job) const {
     if (job.timed_out) return {Outcome::Failed, cat("did not end within ", timeout_seconds, " s")};
-    if (WIFSIGNALED(status))
-      return {Outcome::Failed, cat("crashed: ", strsignal(WTERMSIG(status)))};
+    const ChildProcess::End ended = job.child->wait();
+    if (ended.signal != 0) return {Outcome::Failed, crash_text(ended.signal)};
     if (job.text.empty()) return {Outcome::Failed, "ended without a result"};
     return {static_cast<Outcome>(job.text[0] - '0'), job.text.substr(1)};
   }
@@ -241,48 +236,34 @@ struct CheckCommand {
     while (done < cases.size()) {
       while (next < cases.size() && running.size() < width) running.push_back(start(cases, next++));
       wait_for(running);
-      for (size_t i = 0; i < running.size();) {
-        if (running[i].pid != 0) {
-          ++i;
-          continue;
-        }
-        running[i].pid = ended_[i];
-        results[running[i].index] = finish(running[i]);
-        report(cases[running[i].index], results[running[i].index], ++done, cases.size());
-        running.erase(running.begin() + static_cast<int64_t>(i));
-        ended_.erase(ended_.begin() + static_cast<int64_t>(i));
+      for (Job& job : running) {
+        if (!job.over) continue;
+        results[job.index] = finish(job);
+        report(cases[job.index], results[job.index], ++done, cases.size());
       }
+      std::erase_if(running, [](const Job& job) { return job.over; });
     }
     summarise(cases, results);
   }
 
-  // Reads the children's output until one ends; its pid becomes 0 and is kept in ended_.
-  void wait_for(std::vector<Job>& running) {
-    ended_.assign(running.size(), 0);
-    bool any = false;
-    while (!any) {
+  // Reads the children's output until one ends.
+  static void wait_for(std::vector<Job>& running) {
+    const auto is_over = [](const Job& job) { return job.over; };
+    while (std::none_of(running.begin(), running.end(), is_over)) {
       std::vector<pollfd> polls;
       polls.reserve(running.size());
-      for (const Job& job : running) polls.push_back({job.pipe, POLLIN, 0});
-      poll(polls.data(), polls.size(), 200);
+      for (const Job& job : running) polls.push_back({job.child->pipe(), POLLIN, 0});
+      ::poll(polls.data(), polls.size(), 200);
       for (size_t i = 0; i < running.size(); ++i) {
         Job& job = running[i];
-        bool over = false;
         if (polls[i].revents != 0) {
           char buffer[4096];
-          const ssize_t n = read(job.pipe, buffer, sizeof buffer);
+          const ssize_t n = read(job.child->pipe(), buffer, sizeof buffer);
           if (n > 0) job.text.append(buffer, static_cast<size_t>(n));
-          over = n <= 0;
+          job.over = n <= 0;
         }
-        if (!over && std::chrono::steady_clock::now() > job.end) {
-          kill(job.pid, SIGKILL);
-          job.timed_out = over = true;
-        }
-        if (over) {
-          ended_[i] = job.pid;
-          job.pid = 0;
-          any = true;
-        }
+        job.timed_out = !job.over && std::chrono::steady_clock::now() > job.end;
+        job.over = job.over || job.timed_out;
       }
     }
   }
@@ -318,8 +299,6 @@ struct CheckCommand {
     std::printf("%zu passed, %zu failed, %zu skipped\n", counts[0], counts[1], counts[2]);
     if (counts[1] > 0) *exit_code = 1;
   }
-
-  std::vector<pid_t> ended_;
 };
 
 }  // namespace
@@ -356,6 +335,7 @@ void add_check_command(CLI::App* app, int* exit_code) {
       ->check(CLI::IsMember({"bytecode", "interpret"}))
       ->capture_default_str();
   command->add_flag("--poison", state->machine_options.poison, kPoisonHelp);
+  state->limit_flags.add_to(command, "a case may");
   state->flags.add_to(command);
   command->callback([state] { state->run(); });
 }

@@ -2,12 +2,17 @@
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
+#include <optional>
 
+#include "driver/late_weights.h"
 #include "graph/ir/text.h"
+#include "graph/ir/weights.h"
 #include "graph/pass/pass.h"
 #include "support/error.h"
 #include "support/phase.h"
+#include "tools/tenon/child_process.h"
 #include "tools/tenon/command.h"
+#include "tools/tenon/limit_flags.h"
 #include "tools/tenon/npy.h"
 #include "tools/tenon/program_file.h"
 #include "vm/executable/write_file.h"
@@ -22,9 +27,11 @@ std::string cpu_names(const driver::CompileOptions& options) {
 }
 
 struct CompileCommand {
-  std::string input, output, dump_after, dump_dir, stop_after;
-  bool list_passes = false, time_passes = false;
+  std::string input, output, weights, dump_after, dump_dir, stop_after;
+  bool list_passes = false, time_passes = false, isolate = false;
   CompileFlags flags;
+  LimitFlags limits;
+  int* exit_code = nullptr;
 
   void list() const {
     for (const graph::Pass& pass : graph::all_passes()) {
@@ -70,6 +77,18 @@ struct CompileCommand {
     if (!dump_dir.empty()) check_folder_writable(dump_dir);
   }
 
+  void check_weights() const {
+    if (!stop_after.empty()) {
+      throw Error(ErrorKind::Usage, "--external-weights has no effect with --stop-after")
+          .help("compilation then ends with a module: leave out one of them");
+    }
+    check_not_input(input, weights, "--external-weights");
+    if (weights == output) {
+      throw Error(ErrorKind::Usage, "--external-weights and --output name the same file")
+          .help("give the weights a file of their own, such as MODEL.safetensors");
+    }
+  }
+
   void run() {
     if (list_passes) return list();
     if (input.empty()) {
@@ -79,13 +98,35 @@ struct CompileCommand {
     require_pass(stop_after);
     require_pass(dump_after);
     check_flags();
-    const driver::Source source = driver::open_source(input);
-    if (source.kind == driver::SourceKind::Program) flags.check_no_sizes(input);
     if (output.empty()) output = std::filesystem::path(input).replace_extension(".tnx").string();
+    if (!weights.empty()) check_weights();
+    // They are this process's, so that a child that doesn't reach its end leaves nothing of them.
+    Outputs outputs;
     if (stop_after.empty()) {
       check_not_input(input, output, "--output");
-      check_writable(output);
+      outputs.program.emplace(output);
+      if (!weights.empty()) outputs.weights.emplace(weights);
     }
+    if (isolate) {
+      *exit_code = run_in_child(limits.work(), "compiling", input, [&] { compile(&outputs); });
+      if (*exit_code != 0) return;
+    } else {
+      compile(&outputs);
+    }
+    if (outputs.weights) outputs.weights->commit();  // before what needs them
+    if (outputs.program) outputs.program->commit();
+  }
+
+  // What is written: no program with --stop-after.
+  struct Outputs {
+    std::optional<OutputFile> program, weights;
+  };
+
+  void compile(Outputs* outputs) const {
+    WorkBudget budget(limits.work(), "compiling", input);
+    const WorkBudget::Scope scope(&budget);
+    const driver::Source source = driver::open_source(input);
+    if (source.kind == driver::SourceKind::Program) flags.check_no_sizes(input);
     PhaseTimes times;
     const auto start = std::chrono::steady_clock::now();
     auto seconds = [&] {
@@ -104,13 +145,16 @@ struct CompileCommand {
       if (!time_passes) detail(cat("  ", pass, ": ", static_cast<int64_t>(took * 1000), " ms"));
     };
     const graph::Module lowered = driver::run_passes(module, options);
-    if (!stop_after.empty()) {
+    if (!outputs->program) {
       if (dump_after.empty()) std::printf("%s\n", graph::to_text(lowered).c_str());
       if (time_passes) print_times(times);
       return;
     }
     vm::Unit unit = driver::generate_code(lowered, options);
-    const size_t bytes = vm::save(unit, output);
+    if (outputs->weights) {
+      graph::write_weights(*outputs->weights, driver::leave_out_weights(unit));
+    }
+    const size_t bytes = vm::write(unit, *outputs->program, output);
     progress(cat(output, ": ", bytes / 1024, " KB, ", counted(lowered->kernels.size(), "kernel"),
                  " for ", cpu_names(options), ", compiled in ",
                  static_cast<int64_t>(seconds() * 1000), " ms"));
@@ -129,7 +173,7 @@ struct CompileCommand {
 
 }  // namespace
 
-void add_compile_command(CLI::App* app, int*) {
+void add_compile_command(CLI::App* app, int* exit_code) {
   auto* command =
       app->add_subcommand("compile", "compile an ONNX model or a .tn program to a .tnx file");
   command->footer(
@@ -138,10 +182,20 @@ void add_compile_command(CLI::App* app, int*) {
       "  tenon compile resnet50.onnx -o resnet50.tnx\n"
       "  tenon compile bert.onnx --cpu x86-64-v3 --dim batch=1");
   auto state = std::make_shared<CompileCommand>();
+  state->exit_code = exit_code;
   command->add_option("FILE", state->input, "model (.onnx) or program (.tn)");
   command->add_option("-o,--output", state->output,
                       "the file to write, - for standard output; FILE.tnx unless given");
+  command->add_option("--external-weights", state->weights,
+                      "write large constants to this safetensors file instead; give it to\n"
+                      "`tenon run --weights`");
   state->flags.add_to(command, /*writes_file=*/true);
+  state->limits.add_to(command, "compiling may");
+  command
+      ->add_flag("--isolate", state->isolate,
+                 "compile in a child process: a crash of it, or lack of memory, is an error,\n"
+                 "and --memory holds for the whole process")
+      ->group("Limits");
   command
       ->add_option("--dump-after", state->dump_after, "print the module after a pass, or after all")
       ->group("Inspection");

@@ -5,6 +5,7 @@
 #include "codegen/llvm/disassemble.h"
 #include "support/error.h"
 #include "tools/tenon/command.h"
+#include "tools/tenon/limit_flags.h"
 #include "tools/tenon/program_file.h"
 #include "vm/asm/disassemble.h"
 
@@ -224,7 +225,11 @@ void add_dump_commands(CLI::App* app, int*) {
       "  tenon verify model.tnx");
   auto verified = std::make_shared<std::string>();
   verify->add_option("FILE", *verified, ".tnx")->required();
+  auto limits = std::make_shared<LimitFlags>();
+  limits->add_to(verify, "verifying may");
   verify->callback([=] {
+    WorkBudget budget(limits->work(), "verifying", *verified);
+    const WorkBudget::Scope scope(&budget);
     const Ref<vm::FileBytes> bytes = vm::map_file(*verified);
     const vm::LoadedUnit loaded = vm::read_unit(bytes, {.name = *verified});
     const bool data_hashed = vm::check_data_hashes(bytes->view(), loaded.table, *verified);

@@ -7,6 +7,7 @@
 #include "import/onnx/op_table.h"
 #include "support/error.h"
 #include "tools/tenon/command.h"
+#include "tools/tenon/limit_flags.h"
 #include "tools/tenon/program_file.h"
 
 namespace tenon::tool {
@@ -103,8 +104,12 @@ void add_inspect_command(CLI::App* app, int* exit_code) {
       "  tenon inspect model.tnx");
   auto file = std::make_shared<std::string>();
   command->add_option("FILE", *file, "executable, ONNX model, program, or assembly")->required();
-  command->callback([file, exit_code] {
+  auto limits = std::make_shared<LimitFlags>();
+  limits->add_to(command, "reading the file may");
+  command->callback([file, limits, exit_code] {
     driver::initialise();
+    WorkBudget budget(limits->work(), "reading", *file);
+    const WorkBudget::Scope scope(&budget);
     const driver::Source source = driver::open_source(*file);
     if (source.kind == driver::SourceKind::Model) {
       *exit_code = inspect_onnx(source);

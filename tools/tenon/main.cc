@@ -3,20 +3,14 @@
 #include <sys/auxv.h>
 #include <unistd.h>
 
-#include <cerrno>
 #include <csignal>
-#include <cstdio>
 #include <cstdlib>
-#include <cstring>
-#include <exception>
-#include <filesystem>
-#include <new>
-#include <system_error>
 
 #include "object/function.h"
 #include "support/error.h"
 #include "support/output_file.h"
 #include "tools/tenon/command.h"
+#include "tools/tenon/report.h"
 #include "tools/tenon/version.h"
 
 namespace tenon::tool {
@@ -54,12 +48,6 @@ void clean_up_on_signals() {
   }
 }
 
-int report(const Error& error) {
-  std::fflush(stdout);
-  std::fprintf(stderr, "%s\n", error.render().c_str());
-  return error.exit_code();
-}
-
 // The error for wrong arguments, with a pointer to the right help.
 Error usage_error(CLI::App& app, const CLI::ParseError& error) {
   const std::vector<CLI::App*> chosen = app.get_subcommands();
@@ -83,13 +71,6 @@ Error usage_error(CLI::App& app, const CLI::ParseError& error) {
   const std::string near = nearest(rest[0], names);
   return Error(ErrorKind::Usage, cat("there is no command '", rest[0], "'"))
       .help(near.empty() ? help : cat("did you mean `tenon ", near, "`? ", help));
-}
-
-// Flushes standard output, because errors such as a full disk only show then.
-int finish(int exit_code) {
-  if (std::fflush(stdout) == 0 && !std::ferror(stdout)) return exit_code;
-  return report(
-      Error(ErrorKind::Usage, cat("cannot write standard output: ", std::strerror(errno))));
 }
 
 int run(int argc, char** argv) {
@@ -132,27 +113,6 @@ int run(int argc, char** argv) {
   return finish(exit_code);
 }
 
-// Runs the command and reports exceptions. Reporting may allocate and thus throw again.
-int run_and_report(int argc, char** argv) try {
-  return run(argc, argv);
-} catch (const Error& error) {
-  return report(error);
-} catch (const std::filesystem::filesystem_error& error) {
-  const std::string path = error.path1().string();
-  return report(Error(ErrorKind::Usage,
-                      cat(path.empty() ? "the file system" : path, ": ", error.code().message())));
-} catch (const std::system_error& error) {
-  return report(Error(ErrorKind::Runtime, "the system refused a resource")
-                    .found(error.what())
-                    .help("a limit of the process or the user may be reached: ulimit -a"));
-} catch (const std::bad_alloc&) {
-  return report(Error(ErrorKind::Runtime, "out of memory")
-                    .help("give it less to do at once, or the process more memory"));
-} catch (const std::exception& error) {
-  return report(
-      Error(ErrorKind::Internal, error.what()).help("this is a bug in tenon; please report it"));
-}
-
 }  // namespace
 }  // namespace tenon::tool
 
@@ -160,9 +120,8 @@ int main(int argc, char** argv) {
   tenon::tool::bound_spinning(argv);
   try {
     tenon::tool::clean_up_on_signals();
-    return tenon::tool::run_and_report(argc, argv);
+    return tenon::tool::run(argc, argv);
   } catch (...) {
-    std::fputs("error: out of memory\n", stderr);
-    return tenon::exit_code(tenon::ErrorKind::Runtime);
+    return tenon::tool::report_exception();
   }
 }

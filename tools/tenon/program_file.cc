@@ -4,6 +4,7 @@
 
 #include "codegen/bytecode/emit.h"
 #include "driver/functions.h"
+#include "graph/ir/weights.h"
 #include "library/onednn/register.h"
 #include "support/error.h"
 #include "tools/tenon/tensor_text.h"
@@ -43,16 +44,28 @@ Ref<vm::Program> compile_in_memory(const graph::Module& module,
   return vm::Program::from_unit(driver::compile(module, options), load);
 }
 
-ProgramFile open_program(driver::Source source, const CompileFlags& flags, bool trusted,
-                         const vm::LoadLimits& limits) {
+vm::WeightSource weight_source(const std::string& path) {
+  if (path.empty()) return {};
+  return [file = std::make_shared<const graph::WeightFile>(path)](std::string_view name) {
+    return file->find(name);
+  };
+}
+
+ProgramFile open_program(driver::Source source, const CompileFlags& flags,
+                         const OpenOptions& options) {
+  if (options.weights && source.is_graph()) {
+    throw Error(ErrorKind::Usage, cat("--weights has no effect on ", printable(source.name)))
+        .help("leave it out: it is for executables that were compiled with --external-weights");
+  }
   ProgramFile file;
   file.source = std::move(source);
   prepare_runtime();
   vm::ProgramOptions load;
-  load.trusted = trusted;
+  load.trusted = options.trusted;
+  load.weights = options.weights;
   load.read.name = file.source.name;
   auto start = std::chrono::steady_clock::now();
-  load.limits = limits;
+  load.limits = options.limits;
   if (file.source.kind == driver::SourceKind::Executable) {
     file.program = vm::Program::load_bytes(file.source.content(), load, file.source.bytes);
     file.load_seconds = seconds_since(start);
@@ -60,6 +73,8 @@ ProgramFile open_program(driver::Source source, const CompileFlags& flags, bool 
   }
   vm::Unit unit;
   if (file.source.is_graph()) {
+    WorkBudget budget(options.limits, "compiling", file.source.name);
+    const WorkBudget::Scope scope(&budget);
     file.module = read_module(file.source, flags);
     unit = driver::compile(file.module, flags.options());
     file.compile_seconds = seconds_since(start);
@@ -72,7 +87,9 @@ ProgramFile open_program(driver::Source source, const CompileFlags& flags, bool 
   return file;
 }
 
-ProgramFile open_graph(driver::Source source, const CompileFlags& flags) {
+ProgramFile open_graph(driver::Source source, const CompileFlags& flags, const WorkLimits& limits) {
+  WorkBudget budget(limits, "reading", source.name);
+  const WorkBudget::Scope scope(&budget);
   ProgramFile file;
   file.source = std::move(source);
   file.module = read_module(file.source, flags);

@@ -40,12 +40,26 @@ void prepare_runtime();
 graph::Module read_module(const driver::Source& source, const CompileFlags& flags,
                           const std::map<std::string, std::vector<int64_t>>& ranks = {});
 
-// Loads or compiles a file. For bytecode, `trusted` is the loader's policy (ProgramOptions) and
-// `limits` apply while loading.
-ProgramFile open_program(driver::Source source, const CompileFlags& flags, bool trusted = true,
-                         const vm::LoadLimits& limits = {});
+struct OpenOptions {
+  bool trusted = true;            // the loader's policy for bytecode (ProgramOptions)
+  WorkLimits limits = {};         // apply to compiling a file, and to loading one
+  vm::WeightSource weights = {};  // for the constants that an executable leaves out
+};
+
+// The help text of --weights, which `weight_source` reads.
+inline constexpr char kWeightsHelp[] =
+    "safetensors file with the weights that an executable leaves out\n"
+    "(`tenon compile --external-weights`)";
+// An empty source for an empty path.
+vm::WeightSource weight_source(const std::string& path);
+
+// Loads or compiles a file. Throws a Usage error for weights that a model or program in text has no
+// use for.
+ProgramFile open_program(driver::Source source, const CompileFlags& flags,
+                         const OpenOptions& options = {});
 // Only reads a model or program, for the interpreter, without compiling it.
-ProgramFile open_graph(driver::Source source, const CompileFlags& flags);
+ProgramFile open_graph(driver::Source source, const CompileFlags& flags,
+                       const WorkLimits& limits = {});
 Ref<vm::Program> compile_in_memory(const graph::Module& module,
                                    const driver::CompileOptions& options, const std::string& name);
 

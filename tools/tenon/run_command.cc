@@ -13,6 +13,7 @@
 #include "tools/tenon/compare.h"
 #include "tools/tenon/first_difference.h"
 #include "tools/tenon/input_spec.h"
+#include "tools/tenon/limit_flags.h"
 #include "tools/tenon/npy.h"
 #include "tools/tenon/program_file.h"
 #include "tools/tenon/tensor_text.h"
@@ -22,14 +23,16 @@ namespace tenon::tool {
 namespace {
 
 struct RunCommand {
-  std::string file, function = "main", mode = "bytecode", compare_with, expect, save_values;
+  std::string file, function = "main", mode = "bytecode", compare_with, expect, save_values,
+                    weights;
   std::vector<std::string> outputs;
   InputFlags inputs;
   CompileFlags flags;
   Tolerance tolerance;
   vm::Limits limits;
   vm::MachineOptions machine_options;
-  std::optional<int64_t> fuel, deadline_ms, memory_mb;
+  LimitFlags limit_flags;
+  std::optional<int64_t> fuel;
   std::optional<uint32_t> depth;
   int threads = 0;
   bool untrusted = false;
@@ -54,6 +57,10 @@ struct RunCommand {
           .help("only the interpreter has every operator's value: compiled code joins operators");
     }
     if (!save_values.empty()) check_folder_writable(save_values);
+    if (!weights.empty() && mode == "interpret") {
+      throw Error(ErrorKind::Usage, "--weights has no effect with --mode interpret")
+          .help("a model or program in text has its weights: leave out --weights");
+    }
   }
 
   void check_flags_of_code() const {
@@ -66,6 +73,8 @@ struct RunCommand {
   // Prints the signature without linking the file or opening its kernels. Returns false if the
   // function takes no inputs, so that it can run, or doesn't exist.
   bool print_signature_of_code(const driver::Source& source) const {
+    WorkBudget budget(limit_flags.work(), "reading", file);
+    const WorkBudget::Scope scope(&budget);
     const vm::Unit unit = driver::read_code(source);
     const int64_t index = unit.find_function(function);
     if (index < 0) return false;
@@ -87,19 +96,20 @@ struct RunCommand {
         .help("give --input NAME=... for each input, or --inputs FOLDER");
   }
 
-  // Sets the limits of the call; memory and time also apply to loading.
+  // Sets the limits of the call; memory and time also apply to reading, compiling and loading.
   void set_limits() {
     if (fuel) limits.fuel = *fuel;
-    if (deadline_ms) limits.deadline = std::chrono::milliseconds(*deadline_ms);
-    if (memory_mb) limits.memory = static_cast<size_t>(*memory_mb) << 20;
+    limits.deadline = limit_flags.work().deadline;
+    limits.memory = limit_flags.work().memory;
     if (depth) limits.depth = *depth;
     limits.threads = threads;
   }
 
   ProgramFile open(driver::Source source) const {
-    if (mode == "interpret") return open_graph(std::move(source), flags);
-    const vm::LoadLimits loading{.memory = limits.memory, .deadline = limits.deadline};
-    if (!untrusted) return open_program(std::move(source), flags, /*trusted=*/true, loading);
+    if (mode == "interpret") return open_graph(std::move(source), flags, limit_flags.work());
+    const OpenOptions options{
+        .trusted = !untrusted, .limits = limit_flags.work(), .weights = weight_source(weights)};
+    if (!untrusted) return open_program(std::move(source), flags, options);
     if (source.is_graph()) {
       throw Error(ErrorKind::Usage, cat("--untrusted is for executables, not ", file))
           .help(
@@ -107,7 +117,7 @@ struct RunCommand {
               "--untrusted if you trust the sender as for any program");
     }
     try {
-      return open_program(std::move(source), flags, /*trusted=*/false, loading);
+      return open_program(std::move(source), flags, options);
     } catch (Error& error) {
       if (error.kind() == ErrorKind::Unsupported) {
         error.help(
@@ -167,6 +177,8 @@ struct RunCommand {
 
   std::vector<Any> interpret(const ProgramFile& program, const std::vector<Any>& values,
                              graph::ReferenceEvaluator::Observer observer) {
+    WorkBudget budget(limit_flags.work(), "interpreting", file);
+    const WorkBudget::Scope scope(&budget);
     std::optional<ThreadsScope> limited;
     if (threads > 0) limited.emplace(threads);
     graph::ReferenceEvaluator evaluator(flags.options().targets.front());
@@ -326,6 +338,7 @@ void add_run_command(CLI::App* app, int* exit_code) {
                "NAME=F.npy, F.pb, random[:LO..HI] or a number; once for each input");
   command->add_option("--inputs", state->inputs.folder, "folder with input_0.pb, ... or NAME.npy");
   command->add_option("--seed", state->inputs.seed, "of random inputs")->capture_default_str();
+  command->add_option("--weights", state->weights, kWeightsHelp);
   add_repeated(command, "--output,-o", state->outputs, "NAME=F.npy: store an output");
   command->add_option(
       "--expect", state->expect,
@@ -354,15 +367,11 @@ void add_run_command(CLI::App* app, int* exit_code) {
   command->add_option("--threads", state->threads, "threads for kernels; 0: all")
       ->check(between(0, 4096))
       ->group("Limits");
-  auto limit = [&](const char* name, auto& value, const char* description, CLI::Validator check) {
-    state->of_machine.push_back(
-        command->add_option(name, value, description)->check(check)->group("Limits"));
-  };
-  constexpr int64_t kMostDeadline = int64_t{1000} * 3600 * 24 * 365;
-  limit("--fuel", state->fuel, "calls and backward jumps that it may make", between(0));
-  limit("--deadline", state->deadline_ms, "milliseconds that it may take",
-        between(1, kMostDeadline));
-  limit("--memory", state->memory_mb, "megabytes that it may allocate", between(1, 1 << 26));
+  state->of_machine.push_back(
+      command->add_option("--fuel", state->fuel, "calls and backward jumps that it may make")
+          ->check(between(0))
+          ->group("Limits"));
+  state->limit_flags.add_to(command, "opening the file, and then the call, may each");
   command->add_option("--depth", state->depth, "calls that may nest")
       ->check(between(1, 1 << 30))
       ->group("Limits");

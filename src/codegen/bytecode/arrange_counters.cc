@@ -5,6 +5,7 @@
 #include <unordered_map>
 
 #include "codegen/bytecode/comparison.h"
+#include "support/poll.h"
 
 namespace tenon::codegen {
 
@@ -18,9 +19,11 @@ std::vector<uint32_t> count_uses(const VirtualCode& code) {
   auto use = [&](Arg arg) {
     if (arg.is_register()) ++uses[arg.index()];
   };
+  Ticker ticker;
   for (BlockId id : code.order()) {
     const VirtualBlock& block = code.block(id);
     for (const VirtualInstruction& instruction : block.instructions) {
+      ticker.tick();
       for_each_register(instruction, [&](uint32_t i, Role role) {
         if (role != Role::Def) use(instruction.operands[i]);
       });

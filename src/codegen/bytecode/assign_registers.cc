@@ -7,6 +7,7 @@
 #include <queue>
 
 #include "support/error.h"
+#include "support/poll.h"
 
 namespace tenon::codegen {
 
@@ -71,7 +72,11 @@ void coalesce(const VirtualCode& code, Groups* groups) {
     }
   }
   std::ranges::stable_sort(copies, std::greater(), &Copy::depth);
-  for (const Copy& copy : copies) groups->join(copy.from, copy.to);
+  Ticker ticker;
+  for (const Copy& copy : copies) {
+    ticker.tick();
+    groups->join(copy.from, copy.to);
+  }
 }
 
 }  // namespace
@@ -102,7 +107,9 @@ Assignment assign_registers(const VirtualCode& code, const Liveness& liveness) {
   using Until = std::pair<uint32_t, uint32_t>;  // position, register
   std::priority_queue<Until, std::vector<Until>, std::greater<>> taken;
   std::priority_queue<uint32_t, std::vector<uint32_t>, std::greater<>> free;
+  Ticker ticker;
   for (const auto& [hull, root] : intervals) {
+    ticker.tick();
     while (!taken.empty() && taken.top().first <= hull.from) {
       free.push(taken.top().second);
       taken.pop();

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "codegen/bytecode/live_set.h"
+#include "support/poll.h"
 
 namespace tenon::codegen {
 
@@ -47,6 +48,7 @@ class Analysis {
       const VirtualBlock& block = code_.block(id);
       for (Register r : block.params) definitions_[r] = id;
       for (const VirtualInstruction& instruction : block.instructions) {
+        ticker_.tick();
         for_each_register(instruction, [&](uint32_t i, Role role) {
           if (role == Role::Def) definitions_[instruction.operands[i].index()] = id;
         });
@@ -75,6 +77,7 @@ class Analysis {
         }
       };
       for (const VirtualInstruction& instruction : block.instructions) {
+        ticker_.tick();
         for_each_register(instruction, [&](uint32_t i, Role role) {
           if (role != Role::Def) use(instruction.operands[i]);
         });
@@ -119,6 +122,7 @@ class Analysis {
       const VirtualBlock& block = code_.block(*it);
       for (Register r : block.params) live = sets_.erase(live, r);
       for (const VirtualInstruction& instruction : block.instructions) {
+        ticker_.tick();
         for_each_register(instruction, [&](uint32_t i, Role role) {
           if (role == Role::Def) live = sets_.erase(live, instruction.operands[i].index());
         });
@@ -153,6 +157,7 @@ class Analysis {
     }
     if (block.value.is_register()) use(block.value, position + 1, block.exit == Exit::Return);
     for (size_t i = block.instructions.size(); i-- > 0;) {
+      ticker_.tick();
       position -= 2;
       VirtualInstruction& instruction = block.instructions[i];
       std::vector<Arg>& operands = instruction.operands;
@@ -203,6 +208,7 @@ class Analysis {
 
   VirtualCode& code_;
   LiveSets sets_;
+  Ticker ticker_;
   std::vector<uint32_t> open_;  // 0 if not in a range
   std::vector<uint32_t> starts_;
   uint32_t end_ = 0;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "support/poll.h"
 #include "vm/isa/limits.h"
 
 namespace tenon::codegen {
@@ -127,6 +128,7 @@ VirtualCode FunctionLowering::run() {
 
 void FunctionLowering::lower_block(const BlockRef& block, bool tail) {
   for (const auto& binding : block->bindings) {
+    poll();
     span_ = binding->span;
     const bool is_result = binding == block->bindings.back() &&
                            block->result.get() == static_cast<const Object*>(binding->var.get());

@@ -5,6 +5,7 @@
 #include <unordered_map>
 
 #include "codegen/bytecode/comparison.h"
+#include "support/poll.h"
 
 namespace tenon::codegen {
 
@@ -183,6 +184,7 @@ class Writer {
     const bool negates =
         block.exit == Exit::Branch && !goes_to(block.target, next) && negated_comparison(block);
     for (size_t i = 0; i < count - negates; ++i) {
+      ticker_.tick();
       const VirtualInstruction& instruction = block.instructions[i];
       out_.set_span(instruction.span);
       write(instruction.opcode, instruction);
@@ -280,6 +282,7 @@ class Writer {
   }
 
   const VirtualCode& code_;
+  Ticker ticker_;
   const Liveness& liveness_;
   const std::vector<uint32_t>& registers_;
   uint32_t count_;

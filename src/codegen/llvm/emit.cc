@@ -13,6 +13,7 @@
 #include "llvm/Analysis/LoopAnalysisManager.h"
 #include "llvm/Analysis/TargetLibraryInfo.h"
 #include "llvm/IR/LegacyPassManager.h"
+#include "llvm/IR/PassInstrumentation.h"
 #include "llvm/IR/Verifier.h"
 #include "llvm/MC/TargetRegistry.h"
 #include "llvm/Passes/PassBuilder.h"
@@ -35,6 +36,7 @@
 #include "llvm/Transforms/Vectorize/LoopVectorize.h"
 #include "support/error.h"
 #include "support/phase.h"
+#include "support/poll.h"
 
 // GCC mistakes LLVM's `new` with room for operands for an ordinary one.
 #pragma GCC diagnostic ignored "-Wmismatched-new-delete"
@@ -176,14 +178,39 @@ std::unique_ptr<llvm::TargetMachine> target_machine(const Target& target, int op
       optimisation == 0 ? llvm::CodeGenOptLevel::Less : llvm::CodeGenOptLevel::Default));
 }
 
+// Asks from inside LLVM, which can't be left by an exception, whether to stop.
+class Stop {
+ public:
+  bool asked() noexcept {
+    if (reason_) return true;
+    try {
+      poll();
+    } catch (...) {
+      reason_ = std::current_exception();
+    }
+    return reason_ != nullptr;
+  }
+  void rethrow() const {
+    if (reason_) std::rethrow_exception(reason_);
+  }
+
+ private:
+  std::exception_ptr reason_;
+};
+
 void optimise(llvm::Module& module, llvm::TargetMachine& machine, int level) {
+  // When the work is to stop, what is left of the passes is skipped.
+  Stop stop;
+  llvm::PassInstrumentationCallbacks callbacks;
+  callbacks.registerShouldRunOptionalPassCallback(
+      [&stop](llvm::StringRef, llvm::Any) { return !stop.asked(); });
   llvm::LoopAnalysisManager loops;
   llvm::FunctionAnalysisManager functions;
   llvm::CGSCCAnalysisManager components;
   llvm::ModuleAnalysisManager modules;
   llvm::PipelineTuningOptions tuning;
   tuning.SLPVectorization = false;
-  llvm::PassBuilder builder(&machine, tuning);
+  llvm::PassBuilder builder(&machine, tuning, std::nullopt, &callbacks);
   // Nothing may become a call of the C library.
   llvm::TargetLibraryInfoImpl library((llvm::Triple(module.getTargetTriple())));
   library.disableAllFunctions();
@@ -226,6 +253,7 @@ void optimise(llvm::Module& module, llvm::TargetMachine& machine, int level) {
     passes.addPass(llvm::createModuleToFunctionPassAdaptor(std::move(f)));
   }
   passes.run(module, modules);
+  stop.rethrow();
 }
 
 // Compiles modules for one target to object files.
@@ -371,8 +399,10 @@ std::vector<uint8_t> compile_kernels(const Array<loop::KernelRef>& kernels, cons
         ModuleCompiler compiler(target, options, options.ir_text ? &ir[i] : nullptr,
                                 options.assembly_text ? &assembly[i] : nullptr);
         objects[i] = compiler.compile([&](ModuleWriter& m) {
-          for (size_t k = i * sorted.size() / modules; k < (i + 1) * sorted.size() / modules; ++k)
+          for (size_t k = i * sorted.size() / modules; k < (i + 1) * sorted.size() / modules; ++k) {
+            poll();
             write_kernel(m, *sorted[k], k);
+          }
           if (i == 0) write_table(m, sorted);
         });
       } catch (...) {
@@ -384,7 +414,10 @@ std::vector<uint8_t> compile_kernels(const Array<loop::KernelRef>& kernels, cons
   std::vector<std::thread> others;
   for (size_t i = 1;
        i < std::min<size_t>(modules, static_cast<size_t>(std::max(1, options.threads))); ++i)
-    others.emplace_back(work);
+    others.emplace_back([&, poller = Poller::current()] {
+      Poller::Scope scope(poller);
+      work();
+    });
   work();
   for (std::thread& t : others) t.join();
   for (const std::exception_ptr& failure : failures)

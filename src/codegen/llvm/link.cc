@@ -66,9 +66,16 @@ std::vector<uint8_t> link_closed(const std::vector<std::string>& objects,
     lld::Result result = lld::lldMain(arguments, out, err, {{lld::Gnu, &lld::elf::link}});
     linker_usable = result.canRunAgain;
     err.flush();
-    if (result.retCode != 0)
+    if (result.retCode != 0) {
+      // Its files are in memory: where it can't open one, the process has no file descriptor left.
+      if (complaints.find("cannot open ") != std::string::npos ||
+          complaints.find("failed to open ") != std::string::npos)
+        raise(Error(ErrorKind::Runtime, "cannot link kernels")
+                  .found(complaints)
+                  .help("a limit of the process or the user may be reached: ulimit -a"));
       raise(Error(ErrorKind::Internal, "generated kernels do not link into a closed object")
                 .found(complaints));
+    }
   }
   return pipe.take();
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "graph/ir/condition.h"
+#include "support/poll.h"
 
 namespace tenon::graph {
 
@@ -89,6 +90,7 @@ Inferred Builder::infer(const ExprRef& value) {
 }
 
 VarRef Builder::push(ExprRef value, TypeRef type, std::string_view hint) {
+  poll();
   TENON_ASSERT(!span_.empty(), "a binding without a span: call Builder::at first");
   require_countable(type, span_);
   auto v = make<Var>();

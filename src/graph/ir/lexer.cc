@@ -1,4 +1,5 @@
 #include "graph/ir/lexer.h"
+#include "support/poll.h"
 
 #include <algorithm>
 
@@ -176,8 +177,10 @@ std::vector<Token> Source::tokens() {
     lines_.push_back(static_cast<uint32_t>(p + 1));
   }
   std::vector<Token> out;
+  Ticker ticker;
   size_t i = 0;
   while (true) {
+    ticker.tick();
     while (i < text_.size() &&
            (text_[i] == ' ' || text_[i] == '\n' || text_[i] == '\t' || text_[i] == '\r')) {
       ++i;
@@ -186,6 +189,10 @@ std::vector<Token> Source::tokens() {
     if (text_.substr(i, 2) == "//") {
       i = std::min(text_.find('\n', i), text_.size());
       continue;
+    }
+    if (out.size() == out.capacity()) {  // it doubles
+      const size_t more = std::max<size_t>(out.capacity(), 1) * sizeof(Token);
+      counted_.push_back(std::make_unique<CountedBytes>(more));
     }
     out.push_back(next(&i));
   }

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "object/counted_bytes.h"
 #include "support/error.h"
 
 namespace tenon::graph {
@@ -54,6 +55,7 @@ class Source {
   std::string name_;
   std::vector<uint32_t> lines_;  // where each line starts
   std::vector<std::unique_ptr<std::string>> unescaped_;
+  std::vector<std::unique_ptr<CountedBytes>> counted_;  // the tokens
 };
 
 }  // namespace tenon::graph

@@ -9,6 +9,7 @@
 #include "graph/ir/name_text.h"
 #include "graph/ir/parser.h"
 #include "loop/scalar.h"
+#include "support/poll.h"
 
 namespace tenon::graph {
 
@@ -241,10 +242,12 @@ Operand Parser::tensor_constant() {
     }
     value = Tensor::empty(shape, type->dtype);
     int64_t count = 0, size = type->dtype.bytes();
+    Ticker ticker;
     list("}", "after a tensor's elements", [&] {
       if (count >= value.count()) {
         fail("this constant has more elements than its type says", cat(value.count()));
       }
+      ticker.tick();
       element(type->dtype, value.data_as<char>() + size * count++);
     });
     if (count != value.count()) {

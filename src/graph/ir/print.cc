@@ -13,6 +13,7 @@
 #include "graph/ir/weights.h"
 #include "object/reflect.h"
 #include "support/output_file.h"
+#include "support/poll.h"
 
 namespace tenon::graph {
 
@@ -153,6 +154,7 @@ class Printer {
   void block(int indent, const Block& b) {
     out_ += "{\n";
     for (const auto& binding : b.bindings) {
+      poll();
       pad(indent + 1);
       const Var& v = *binding->var;
       bool statement = binding->value.is<Check>() && read_.count(&v) == 0;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "graph/ir/expr.h"
+#include "support/poll.h"
 
 namespace tenon::graph {
 
@@ -9,6 +10,7 @@ namespace tenon::graph {
 // blocks.
 template <class F>
 void for_each_operand(const ExprRef& value, const F& f) {
+  poll();
   if (auto* call = value.as<Call>()) {
     if (call->closure) f(call->closure);
     for (const Operand& arg : call->args) f(arg);
@@ -32,6 +34,7 @@ void for_each_operand(const ExprRef& value, const F& f) {
 // Calls `f` on each direct block of a right-hand side.
 template <class F>
 void for_each_block(const ExprRef& value, const F& f) {
+  poll();
   if (auto* branch = value.as<If>()) {
     f(branch->then_block);
     f(branch->else_block);

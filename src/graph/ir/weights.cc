@@ -7,7 +7,6 @@
 #include <nlohmann/json.hpp>
 
 #include "support/error.h"
-#include "support/output_file.h"
 
 namespace tenon::graph {
 
@@ -100,6 +99,12 @@ Tensor WeightFile::find(std::string_view key) const {
 
 void write_weights(const std::string& path,
                    const std::vector<std::pair<std::string, Tensor>>& tensors) {
+  OutputFile out(path);
+  write_weights(out, tensors);
+  out.commit();
+}
+
+void write_weights(OutputFile& out, const std::vector<std::pair<std::string, Tensor>>& tensors) {
   nlohmann::ordered_json header = nlohmann::ordered_json::object();
   int64_t offset = 0;
   for (const auto& [key, tensor] : tensors) {
@@ -119,13 +124,11 @@ void write_weights(const std::string& path,
   std::string text = header.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
   text.append((8 - text.size() % 8) % 8, ' ');  // so that the data is aligned
   const uint64_t size = text.size();
-  OutputFile out(path);
   out.write({reinterpret_cast<const char*>(&size), sizeof size});
   out.write(text);
   for (const auto& [_, tensor] : tensors) {
     out.write({tensor.data_as<char>(), static_cast<size_t>(tensor.bytes())});
   }
-  out.commit();
 }
 
 }  // namespace tenon::graph

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "object/tensor.h"
+#include "support/output_file.h"
 
 namespace tenon::graph {
 
@@ -29,5 +30,7 @@ class WeightFile {
 // Throws Usage if the file can't be written or the format has no name for an element type.
 void write_weights(const std::string& path,
                    const std::vector<std::pair<std::string, Tensor>>& tensors);
+// The same into a file that the caller commits.
+void write_weights(OutputFile& out, const std::vector<std::pair<std::string, Tensor>>& tensors);
 
 }  // namespace tenon::graph

@@ -10,6 +10,7 @@
 #include "graph/pass/lower_to_kernels.h"
 #include "graph/pass/make_allocation_explicit.h"
 #include "graph/pass/simplify.h"
+#include "support/poll.h"
 
 namespace tenon::graph {
 namespace {
@@ -145,6 +146,7 @@ void compute(const Foldable& part, std::span<const VarRef> wanted, PassContext& 
     values = cx.evaluator->run(lowered, *lowered->functions.find(folded->name), {});
   } catch (const Error& error) {
     if (error.kind() == ErrorKind::Internal) throw;
+    poll();  // what is to stop all of compiling doesn't only leave this value out
     if (wanted.size() == 1) return;
     const size_t half = wanted.size() / 2;
     compute(part, wanted.first(half), cx, constants);

@@ -2,6 +2,7 @@
 
 #include <limits>
 
+#include "support/poll.h"
 #include "support/text.h"
 
 namespace tenon::onnx {
@@ -23,6 +24,7 @@ class Counter {
   NodeCount of(const std::vector<Node>& nodes, int depth) {
     NodeCount out;
     for (const Node& n : nodes) {
+      poll();
       add(&out.nodes, 1);
       auto function = functions_.find(function_key(n.domain, n.op, n.overload));
       if (function != functions_.end()) {

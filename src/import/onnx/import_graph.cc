@@ -8,6 +8,7 @@
 #include "import/onnx/scope.h"
 #include "import/onnx/signature.h"
 #include "import/onnx/translate_node.h"
+#include "support/poll.h"
 
 namespace tenon::onnx {
 
@@ -49,6 +50,7 @@ class GraphImporter {
       scope.define_unusable(name);
     }
     for (const TensorData& t : graph.initializers) {
+      poll();
       if (scope.has(t.name)) {
         invalid(model_, cat("initializer '", printable(t.name), "', which is already defined"),
                 "one definition of each name");
@@ -128,6 +130,7 @@ class GraphImporter {
   }
 
   void count_translated() {
+    poll();
     if (++translated_ <= kMaxTranslated) return;
     throw Error(ErrorKind::Usage, cat(printable(model_.file), " is too large"))
         .found(cat("more than ", kMaxTranslated,

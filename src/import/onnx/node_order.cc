@@ -1,4 +1,5 @@
 #include "import/onnx/node_order.h"
+#include "support/poll.h"
 
 #include <algorithm>
 #include <functional>
@@ -48,7 +49,9 @@ bool is_constant(const Node& n) {
 std::vector<size_t> node_order(const std::vector<Node>& nodes, const std::string& file) {
   Makers makers;
   std::vector<bool> replaced(nodes.size(), false);
+  Ticker ticker;
   for (size_t i = 0; i < nodes.size(); ++i) {
+    ticker.tick();
     for (const std::string& name : nodes[i].outputs) {
       if (name.empty()) continue;
       auto [made, first] = makers.emplace(name, i);
@@ -62,6 +65,7 @@ std::vector<size_t> node_order(const std::vector<Node>& nodes, const std::string
   std::vector<size_t> waiting(nodes.size(), 0);
   for (size_t i = 0; i < nodes.size(); ++i) {
     if (replaced[i]) continue;
+    ticker.tick();
     std::vector<size_t> needs;
     std::unordered_map<std::string_view, int> hidden;
     collect(nodes[i], makers, &hidden, &needs);
@@ -79,6 +83,7 @@ std::vector<size_t> node_order(const std::vector<Node>& nodes, const std::string
   std::vector<size_t> order;
   size_t done = 0;
   while (!ready.empty()) {
+    ticker.tick();
     size_t i = ready.top();
     ready.pop();
     ++done;

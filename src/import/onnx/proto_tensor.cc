@@ -5,6 +5,8 @@
 #include <cstring>
 
 #include "import/onnx/mapped_file.h"
+#include "object/counted_bytes.h"
+#include "support/poll.h"
 
 namespace tenon::onnx {
 
@@ -24,13 +26,15 @@ namespace {
 // Storage that owns a C++ container of elements.
 template <class C>
 Ref<StorageObj> own(C&& container, size_t bytes) {
-  auto* held = new std::remove_cvref_t<C>(std::move(container));
-  auto storage = make<StorageObj>();
-  storage->context = held;
-  storage->free = [](StorageObj* self) {
-    delete static_cast<std::remove_cvref_t<C>*>(self->context);
+  struct Held {
+    CountedBytes counted;
+    std::remove_cvref_t<C> container;
   };
-  storage->data = const_cast<void*>(static_cast<const void*>(held->data()));
+  auto storage = make<StorageObj>();
+  auto* held = new Held{CountedBytes(bytes), std::move(container)};
+  storage->context = held;
+  storage->free = [](StorageObj* self) { delete static_cast<Held*>(self->context); };
+  storage->data = const_cast<void*>(static_cast<const void*>(held->container.data()));
   storage->size = bytes;
   storage->flags = StorageObj::kIsReadOnly;
   return storage;
@@ -144,7 +148,11 @@ class Taker {
     if (field.size() != count_) throw wrong_count(name, field.size(), "elements", count_);
     Tensor out = Tensor::empty(dims, dtype_);
     T* to = out.data_as<T>();
-    for (auto v : field) *to++ = static_cast<T>(v);
+    Ticker ticker;
+    for (auto v : field) {
+      ticker.tick();
+      *to++ = static_cast<T>(v);
+    }
     return out.as_read_only();
   }
 

@@ -3,11 +3,15 @@
 #include <google/protobuf/io/coded_stream.h>
 #include <google/protobuf/io/zero_copy_stream_impl_lite.h>
 
+#include <exception>
 #include <filesystem>
 #include <limits>
 
 #include "import/onnx/mapped_file.h"
+#include "import/onnx/message_memory.h"
 #include "import/onnx/proto_tensor.h"
+#include "object/counted_bytes.h"
+#include "support/poll.h"
 
 namespace tenon::onnx {
 
@@ -41,8 +45,10 @@ class Reader {
     Graph out;
     out.name = g.name();
     out.nodes = nodes(*g.mutable_node());
-    for (auto& t : *g.mutable_initializer())
+    for (auto& t : *g.mutable_initializer()) {
+      poll();
       out.initializers.push_back(take_tensor(t, t.name(), external_));
+    }
     for (const auto& t : g.sparse_initializer())
       out.sparse_initializers.push_back(t.values().name());
     for (const auto& v : g.input()) out.inputs.push_back(value(v));
@@ -69,6 +75,7 @@ class Reader {
     std::vector<Node> out;
     out.reserve(static_cast<size_t>(field.size()));
     for (auto& n : field) {
+      poll();
       Node node;
       node.op = n.op_type();
       node.domain = n.domain() == "ai.onnx" ? "" : n.domain();
@@ -189,6 +196,37 @@ class Reader {
   ExternalFiles* external_;
 };
 
+// The bytes in blocks, between which it asks whether to stop. Protobuf can't be left by an
+// exception, but the input can end.
+class PolledInput final : public google::protobuf::io::ZeroCopyInputStream {
+ public:
+  explicit PolledInput(std::string_view bytes)
+      : blocks_(bytes.data(), static_cast<int>(bytes.size()), kBlock) {}
+
+  bool Next(const void** data, int* size) override {
+    if (stopped_) return false;
+    try {
+      poll();
+    } catch (...) {
+      stopped_ = std::current_exception();
+      return false;
+    }
+    return blocks_.Next(data, size);
+  }
+  void BackUp(int count) override { blocks_.BackUp(count); }
+  bool Skip(int count) override { return blocks_.Skip(count); }
+  int64_t ByteCount() const override { return blocks_.ByteCount(); }
+
+  void rethrow() const {
+    if (stopped_) std::rethrow_exception(stopped_);
+  }
+
+ private:
+  static constexpr int kBlock = 1 << 20;
+  google::protobuf::io::ArrayInputStream blocks_;
+  std::exception_ptr stopped_;
+};
+
 }  // namespace
 
 Model parse_model(std::string_view bytes, const std::string& name, const std::string& directory) {
@@ -198,12 +236,15 @@ Model parse_model(std::string_view bytes, const std::string& name, const std::st
         .expected("less than 2 GiB")
         .help("export it with external data");
   }
+  const CountedBytes parsing(message_memory(bytes));
   schema::ModelProto proto;
-  google::protobuf::io::ArrayInputStream input(bytes.data(), static_cast<int>(bytes.size()));
+  PolledInput input(bytes);
   google::protobuf::io::CodedInputStream coded(&input);
   coded.SetTotalBytesLimit(std::numeric_limits<int>::max());
   coded.SetRecursionLimit(kMaxMessageDepth);
-  if (!proto.ParseFromCodedStream(&coded) || !coded.ConsumedEntireMessage()) {
+  const bool parsed = proto.ParseFromCodedStream(&coded) && coded.ConsumedEntireMessage();
+  input.rethrow();
+  if (!parsed) {
     throw damaged.found(cat(bytes.size(), " bytes that are not a ModelProto"))
         .help("the file may be cut off; compare its size with the original's");
   }

@@ -1,12 +1,17 @@
 #include "import/onnx/read_model.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
 
+#include "import/onnx/message_memory.h"
+#include "object/object_budget.h"
 #include "onnx.pb.h"
+#include "support/poll.h"
+#include "support/test_error.h"
 
 namespace tenon::onnx {
 namespace {
@@ -162,6 +167,74 @@ TEST_F(ReadModel, NamesUnnamedNodes) {
   m.mutable_graph()->add_node()->set_op_type("Add");
   Model model = parse_model(m.SerializeAsString(), "m.onnx");
   EXPECT_EQ(model.graph.nodes[1].name, "Add_1");
+}
+
+// Two bytes are a node.
+std::string of_empty_nodes(int n) {
+  schema::ModelProto model;
+  for (int i = 0; i < n; ++i) model.mutable_graph()->add_node();
+  return model.SerializeAsString();
+}
+
+TEST(MessageMemory, CountsMessagesAsTheyAreInMemory) {
+  const std::string bytes = of_empty_nodes(10'000);
+  EXPECT_LT(bytes.size(), 20'100U);
+  EXPECT_GT(message_memory(bytes), 10'000 * (sizeof(schema::NodeProto) + sizeof(Node)));
+
+  schema::ModelProto weights;
+  weights.mutable_graph()->add_initializer()->set_raw_data(std::string(1 << 20, 'x'));
+  EXPECT_LT(message_memory(weights.SerializeAsString()), (1U << 20) + 4096);
+}
+
+TEST(MessageMemory, TakesAnyBytes) {
+  std::string bytes = of_empty_nodes(50);
+  for (size_t i = 0; i < bytes.size(); ++i) {
+    for (int value : {0x00, 0x0a, 0x7f, 0xff}) {
+      std::string damaged = bytes;
+      damaged[i] = static_cast<char>(value);
+      EXPECT_LT(message_memory(damaged), 1'000'000U);
+      EXPECT_LT(message_memory(damaged.substr(0, i)), 1'000'000U);
+    }
+  }
+}
+
+struct AtMost final : MemoryAccount {
+  size_t left;
+  explicit AtMost(size_t bytes) : left(bytes) {}
+  bool count_memory(size_t bytes) override {
+    if (bytes > left) return false;
+    left -= bytes;
+    return true;
+  }
+  void discount_memory(size_t bytes) override { left += bytes; }
+  [[noreturn]] void fail_memory(size_t) override {
+    throw Error(ErrorKind::Runtime, "over the limit");
+  }
+};
+
+TEST(ReadModelLimits, RefuseAModelBeforeItIsParsed) {
+  AtMost account(1 << 20);
+  ObjectBudget budget(&account);
+  EXPECT_THAT(failure_of([] { parse_model(of_empty_nodes(10'000), "m"); }),
+              testing::HasSubstr("over the limit"));
+  parse_model(of_empty_nodes(10), "m");
+}
+
+struct Stops final : Poller {
+  int left;
+  explicit Stops(int polls) : left(polls) {}
+  void poll() override {
+    if (--left < 0) throw Error(ErrorKind::Runtime, "stopped");
+  }
+};
+
+TEST(ReadModelLimits, StopBetweenBlocksOfTheFile) {
+  schema::ModelProto model;
+  model.mutable_graph()->add_initializer()->set_raw_data(std::string(8 << 20, 'x'));
+  const std::string bytes = model.SerializeAsString();
+  Stops stops(3);
+  Poller::Scope scope(&stops);
+  EXPECT_THAT(failure_of([&] { parse_model(bytes, "m"); }), testing::HasSubstr("stopped"));
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
 #include "vm/executable/hash.h"
+#include "support/poll.h"
 
 #include <algorithm>
 #include <bit>
@@ -51,7 +52,13 @@ void Xxh64::update(std::string_view bytes) {
     stripe(buffer_);
     buffered_ = 0;
   }
-  for (; left >= sizeof buffer_; p += sizeof buffer_, left -= sizeof buffer_) stripe(p);
+  constexpr size_t kPart = size_t{8} << 20;  // a few milliseconds
+  while (left >= sizeof buffer_) {
+    const size_t part = std::min(left, kPart) / sizeof buffer_ * sizeof buffer_;
+    for (const auto* end = p + part; p < end; p += sizeof buffer_) stripe(p);
+    left -= part;
+    if (left >= sizeof buffer_) poll();
+  }
   if (left) std::memcpy(buffer_, p, left);
   buffered_ = left;
 }

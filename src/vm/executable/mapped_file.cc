@@ -69,7 +69,7 @@ Ref<FileBytes> map_file(const std::string& path) {
   return file;
 }
 
-Ref<FileBytes> read_whole_file(const std::string& path, LoadBudget* budget) {
+Ref<FileBytes> read_whole_file(const std::string& path, WorkBudget* budget) {
   const OpenFile in(path);
   if (budget) budget->allocate(in.size);
   auto file = make<FileBytes>();
@@ -83,7 +83,7 @@ Ref<FileBytes> read_whole_file(const std::string& path, LoadBudget* budget) {
     if (n < 0) fail(path, "can't be read", errno);
     if (n == 0) break;  // the file was truncated: the reader will report it as damaged
     file->size += static_cast<size_t>(n);
-    if (budget) budget->check();
+    if (budget) budget->poll();
   }
   return file;
 }

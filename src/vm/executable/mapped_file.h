@@ -4,8 +4,8 @@
 #include <string>
 #include <string_view>
 
+#include "device/work_budget.h"
 #include "object/object.h"
-#include "vm/executable/load_limits.h"
 
 namespace tenon::vm {
 
@@ -31,7 +31,7 @@ struct FileBytes : Object {
 Ref<FileBytes> map_file(const std::string& path);
 // Reads the file into memory, so that later writes to it have no effect. If there is a budget, the
 // size is counted before it is allocated, and reading is polled.
-Ref<FileBytes> read_whole_file(const std::string& path, LoadBudget* budget = nullptr);
+Ref<FileBytes> read_whole_file(const std::string& path, WorkBudget* budget = nullptr);
 // A copy.
 Ref<FileBytes> copy_bytes(std::string_view bytes);
 // Borrows the bytes, which `owner` keeps alive; copies them if they aren't aligned to 64.

@@ -20,7 +20,7 @@ class Reader {
       : file_(file),
         bytes_(file->view()),
         options_(options),
-        unlimited_({}, options.name),
+        unlimited_({}, "loading", options.name),
         budget_(options.budget ? *options.budget : unlimited_) {}
 
   LoadedUnit run() {
@@ -62,7 +62,7 @@ class Reader {
       damaged(cat("section ", name_of(id)), bytes_text(bytes.size()),
               cat("at most ", bytes_text(kMaxBytes), " of metadata"));
     }
-    budget_.check();
+    budget_.poll();
     // A table takes at least 8 bytes; more tables than that share bytes.
     constexpr flatbuffers::uoffset_t kMaxDepth = 16;
     auto max_tables = static_cast<flatbuffers::uoffset_t>(bytes.size() / 8 + 16);
@@ -104,7 +104,7 @@ class Reader {
   // Offsets may share their targets: what is copied from a file is limited by its size.
   void charge(uint64_t bytes) {
     budget_.allocate(bytes);
-    budget_.poll();
+    budget_.tick();
     copied_ += bytes;
     uint64_t metadata = 0;
     for (const SectionEntry& s : out_.table.entries) metadata += s.checked;
@@ -380,8 +380,8 @@ class Reader {
   const Ref<FileBytes>& file_;
   std::string_view bytes_;
   const ReadOptions& options_;
-  LoadBudget unlimited_;
-  LoadBudget& budget_;
+  WorkBudget unlimited_;
+  WorkBudget& budget_;
   LoadedUnit out_;
   uint64_t copied_ = 0;
   uint64_t images_end_ = 0;  // of the images read so far

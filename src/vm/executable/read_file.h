@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "vm/executable/load_limits.h"
+#include "device/work_budget.h"
 #include "vm/executable/mapped_file.h"
 #include "vm/executable/section_table.h"
 #include "vm/isa/unit.h"
@@ -16,7 +16,7 @@ struct ReadOptions {
   std::string name = "<memory>";  // the file, in errors
   // Fuzzers switch the hashes off, so that the code behind them is tested.
   bool check_hashes = true;
-  LoadBudget* budget = nullptr;  // draws on it; null for no limit
+  WorkBudget* budget = nullptr;  // draws on it; null for no limit
 };
 
 struct LoadedUnit {

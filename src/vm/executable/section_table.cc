@@ -45,7 +45,7 @@ const SectionInfo* known(const SectionEntry& entry) {
 
 class TableReader {
  public:
-  TableReader(std::string_view file, const std::string& name, bool check_hashes, LoadBudget* budget)
+  TableReader(std::string_view file, const std::string& name, bool check_hashes, WorkBudget* budget)
       : file_(file), name_(name), check_hashes_(check_hashes), budget_(budget) {}
 
   SectionTable run() {
@@ -148,7 +148,7 @@ class TableReader {
     Xxh64 hash;
     for (; !bytes.empty(); bytes.remove_prefix(std::min(kPart, bytes.size()))) {
       hash.update(bytes.substr(0, kPart));
-      if (budget_) budget_->check();
+      if (budget_) budget_->poll();
     }
     return hash.digest();
   }
@@ -165,7 +165,7 @@ class TableReader {
   std::string_view file_;
   const std::string& name_;
   bool check_hashes_;
-  LoadBudget* budget_;
+  WorkBudget* budget_;
   FileHeader header_{};
   SectionTable table_;
 };
@@ -194,7 +194,7 @@ std::string section_name(const SectionEntry& entry) {
 }
 
 SectionTable read_section_table(std::string_view file, const std::string& name, bool check_hashes,
-                                LoadBudget* budget) {
+                                WorkBudget* budget) {
   return TableReader(file, name, check_hashes, budget).run();
 }
 

@@ -5,8 +5,8 @@
 #include <string_view>
 #include <vector>
 
+#include "device/work_budget.h"
 #include "vm/executable/file_format.h"
-#include "vm/executable/load_limits.h"
 
 namespace tenon::vm {
 
@@ -25,7 +25,7 @@ std::string section_name(const SectionEntry& entry);
 // the bytes that readers read. Errors: Damaged; Unsupported for a later format and for an unknown
 // section that is required. `name` is the file's, for errors.
 SectionTable read_section_table(std::string_view file, const std::string& name, bool check_hashes,
-                                LoadBudget* budget = nullptr);
+                                WorkBudget* budget = nullptr);
 
 // Checks the hashes of data that reading a file skips, such as weights (Damaged errors). Returns
 // false if the file has such data but no hash of it, because it has format 1.

@@ -22,7 +22,7 @@ class Verifier {
       : unit_(unit),
         context_(context),
         version_(context.version ? context.version : kFormatVersion),
-        unlimited_({}, context.name),
+        unlimited_({}, "loading", context.name),
         budget_(context.budget ? *context.budget : unlimited_) {}
 
   void run() {
@@ -57,7 +57,7 @@ class Verifier {
   // collide in a hash table.
   std::optional<std::string_view> repeated(std::vector<std::string_view> names) {
     std::sort(names.begin(), names.end(), [this](std::string_view a, std::string_view b) {
-      budget_.poll();
+      budget_.tick();
       return a < b;
     });
     auto twice = std::adjacent_find(names.begin(), names.end());
@@ -80,7 +80,7 @@ class Verifier {
   }
 
   void name(const std::string& text, std::string_view where) {
-    budget_.poll();
+    budget_.tick();
     if (text.empty() || text.size() > kMaxNameBytes) {
       fail(Rule::NameText, where, cat("a name of ", text.size(), " bytes"),
            cat("1 to ", kMaxNameBytes, " bytes"));
@@ -224,7 +224,7 @@ class Verifier {
     };
     bool ends = false;
     while (at < f.code.size()) {
-      budget_.poll();
+      budget_.tick();
       starts_[at] = true;
       Instruction in;
       std::string_view rule;
@@ -316,8 +316,8 @@ class Verifier {
   const Unit& unit_;
   const VerifyContext& context_;
   uint32_t version_;
-  LoadBudget unlimited_;
-  LoadBudget& budget_;
+  WorkBudget unlimited_;
+  WorkBudget& budget_;
   std::vector<bool> starts_;
 };
 

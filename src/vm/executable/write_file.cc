@@ -346,17 +346,22 @@ std::string write_to_bytes(const Unit& unit) {
   return out;
 }
 
-size_t save(const Unit& unit, const std::string& path) {
+size_t write(const Unit& unit, OutputFile& out, const std::string& name) {
   {
     Phase verifying("verify");
-    verify(unit, {.name = path});
+    verify(unit, {.name = name});
   }
   Phase writing("write");
-  OutputFile out(path);
   const WholeFile file = whole_file(unit);
   file.for_each([&](std::string_view bytes) { out.write(bytes); });
-  out.commit();
   return file.header.file_size;
+}
+
+size_t save(const Unit& unit, const std::string& path) {
+  OutputFile out(path);
+  const size_t bytes = write(unit, out, path);
+  out.commit();
+  return bytes;
 }
 
 }  // namespace tenon::vm

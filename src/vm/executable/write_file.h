@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "support/output_file.h"
 #include "vm/isa/unit.h"
 
 namespace tenon::vm {
@@ -11,7 +12,11 @@ namespace tenon::vm {
 // hold (an object other than Tensor, Shape or string; a tensor that isn't compact on the CPU).
 std::string write_to_bytes(const Unit& unit);
 
-// Verifies the unit (verify.h), then writes the file whole or not at all (support/output_file.h;
+// Verifies the unit (verify.h), then writes its bytes; the caller commits the file. `name` is the
+// file's, for errors. Returns the bytes written.
+size_t write(const Unit& unit, OutputFile& out, const std::string& name);
+
+// Verifies the unit, then writes the file whole or not at all (support/output_file.h;
 // `-` is standard output; devices and pipes are written in place). Returns the number of bytes.
 size_t save(const Unit& unit, const std::string& path);
 

@@ -194,7 +194,7 @@ void Decoder::function(FunctionCode& code, const FunctionUnit& unit) {
     at += in.words();
   }
   for (uint32_t at = 0, index = 0; at < unit.code.size(); ++index) {
-    budget_.poll();
+    budget_.tick();
     Instruction in;
     decode(unit.code, at, &in);
     if (in.operands.size() > 3) budget_.allocate(in.operands.size() * sizeof(ValueRef));

@@ -33,7 +33,7 @@ void keep_last_use_of_each(Args&& args, std::vector<uint32_t>& last_reader) {
 // Fills the program's ops from its unit, which must be verified.
 class Decoder {
  public:
-  Decoder(Program& program, LoadBudget& budget) : p_(program), budget_(budget) {}
+  Decoder(Program& program, WorkBudget& budget) : p_(program), budget_(budget) {}
   void run();
 
  private:
@@ -72,7 +72,7 @@ class Decoder {
   int32_t distance(Arg label, uint32_t index) const;
 
   Program& p_;
-  LoadBudget& budget_;
+  WorkBudget& budget_;
   const FunctionCode* function_ = nullptr;  // being decoded
   std::vector<int32_t> op_of_word_;
   std::vector<Handler> chosen_;             // of the function's Ops

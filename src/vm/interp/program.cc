@@ -43,20 +43,22 @@ Program::Libraries::~Libraries() {
 
 Ref<Program> Program::load(const std::string& path, ProgramOptions options) {
   if (options.read.name == ReadOptions().name) options.read.name = path;
-  LoadBudget budget(options.limits, options.read.name);
+  WorkBudget budget(options.limits, "loading", options.read.name);
+  CallContext::Scope scope(&budget);
   return read(options.trusted ? map_file(path) : read_whole_file(path, &budget), options, budget);
 }
 
 Ref<Program> Program::load_bytes(std::string_view bytes, ProgramOptions options,
                                  Ref<Object> owner) {
-  LoadBudget budget(options.limits, options.read.name);
+  WorkBudget budget(options.limits, "loading", options.read.name);
+  CallContext::Scope scope(&budget);
   if (owner) return read(borrow_bytes(bytes, std::move(owner)), options, budget);
   budget.allocate(bytes.size());
   return read(copy_bytes(bytes), options, budget);
 }
 
 Ref<Program> Program::read(const Ref<FileBytes>& file, ProgramOptions& options,
-                           LoadBudget& budget) {
+                           WorkBudget& budget) {
   options.read.budget = &budget;
   auto program = make<Program>();
   program->name_ = options.read.name;
@@ -66,7 +68,8 @@ Ref<Program> Program::read(const Ref<FileBytes>& file, ProgramOptions& options,
 }
 
 Ref<Program> Program::from_unit(Unit unit, ProgramOptions options) {
-  LoadBudget budget(options.limits, options.read.name);
+  WorkBudget budget(options.limits, "loading", options.read.name);
+  CallContext::Scope scope(&budget);
   auto program = make<Program>();
   program->name_ = options.read.name;
   verify(unit, {.name = options.read.name, .budget = &budget});
@@ -108,7 +111,7 @@ Ref<KernelObject> Program::compile_computes() const {
   return KernelObject::open(object.as<Bytes>().view(), name_);
 }
 
-void Program::link(const ProgramOptions& options, LoadBudget& budget) {
+void Program::link(const ProgramOptions& options, WorkBudget& budget) {
   register_vm_types();
   trusted_ = options.trusted;
   if (!options.trusted) refuse_native();

@@ -40,7 +40,7 @@ struct ProgramOptions {
   // The source of constants that the file leaves out.
   WeightSource weights;
   // Limits for loading, including linking; calls have their own limits (account.h).
-  LoadLimits limits;
+  WorkLimits limits;
   ReadOptions read;  // its budget is set from `limits`
 };
 
@@ -100,8 +100,8 @@ class Program : public Object {
   friend class Machine;
   friend struct ClosureObj;
 
-  static Ref<Program> read(const Ref<FileBytes>& file, ProgramOptions& options, LoadBudget& budget);
-  void link(const ProgramOptions& options, LoadBudget& budget);
+  static Ref<Program> read(const Ref<FileBytes>& file, ProgramOptions& options, WorkBudget& budget);
+  void link(const ProgramOptions& options, WorkBudget& budget);
   void refuse_native() const;
   Ref<KernelObject> compile_computes() const;
   void set_target(PackedSlot& slot, std::unique_ptr<PackedTarget> target) const;

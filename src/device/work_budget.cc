@@ -1,0 +1,76 @@
+#include "device/work_budget.h"
+
+#include <utility>
+
+#include "object/tensor.h"
+#include "support/error.h"
+#include "support/text.h"
+
+namespace tenon {
+
+WorkBudget::WorkBudget(const WorkLimits& limits, std::string activity, std::string name)
+    : limits_(limits),
+      activity_(std::move(activity)),
+      name_(std::move(name)),
+      outer_(CallContext::current()),
+      end_(Clock::time_point::max()),
+      most_(limits.memory ? limits.memory : SIZE_MAX) {
+  const auto now = Clock::now();
+  if (limits.deadline < end_ - now) {
+    end_ = now + std::chrono::duration_cast<Clock::duration>(limits.deadline);
+  }
+}
+
+WorkBudget::~WorkBudget() {
+  if (outer_) outer_->discount_memory(allocated());
+}
+
+bool WorkBudget::is_cancelled() const {
+  return limits_.cancel && limits_.cancel->load(std::memory_order_relaxed);
+}
+
+bool WorkBudget::is_expired() const {
+  return end_ != Clock::time_point::max() && Clock::now() >= end_;
+}
+
+void WorkBudget::poll() {
+  if (outer_) outer_->poll();
+  if (is_cancelled()) {
+    throw Error(ErrorKind::Runtime, cat(activity_, " ", printable(name_), " was cancelled"));
+  }
+  if (!is_expired()) return;
+  throw Error(ErrorKind::Runtime, cat(activity_, " ", printable(name_), " ran past its deadline"))
+      .expected(cat("at most ", static_cast<double>(limits_.deadline.count()) * 1e-6, " ms"))
+      .help(cat("raise the deadline for ", activity_));
+}
+
+bool WorkBudget::count_memory(size_t bytes) {
+  if (is_cancelled() || is_expired()) return false;
+  size_t before = allocated_.load(std::memory_order_relaxed);
+  do {
+    if (bytes > most_ - before) return false;
+  } while (!allocated_.compare_exchange_weak(before, before + bytes, std::memory_order_relaxed));
+  if (!outer_ || outer_->count_memory(bytes)) return true;
+  allocated_.fetch_sub(bytes, std::memory_order_relaxed);
+  return false;
+}
+
+void WorkBudget::discount_memory(size_t bytes) {
+  allocated_.fetch_sub(bytes, std::memory_order_relaxed);
+  if (outer_) outer_->discount_memory(bytes);
+}
+
+void WorkBudget::fail_memory(size_t bytes) {
+  poll();
+  if (outer_ && bytes <= most_ - allocated()) outer_->fail_memory(bytes);
+  throw Error(ErrorKind::Runtime,
+              cat(activity_, " ", printable(name_), " exceeds its memory limit"))
+      .expected(cat("at most ", bytes_text(limits_.memory)))
+      .help(cat("raise the memory limit for ", activity_));
+}
+
+Ref<StorageObj> WorkBudget::allocate(size_t bytes, size_t /*alignment*/) {
+  return heap_storage(bytes);
+}
+
+}  // namespace tenon

@@ -1,0 +1,86 @@
+// WorkBudget: what work outside of a machine's calls may use: reading a file, compiling, loading.
+//
+//   WorkBudget budget({.memory = 1 << 30, .deadline = 10s}, "compiling", "m.onnx");
+//   WorkBudget::Scope scope(&budget);  // from here on, this thread's work is held to it
+//
+// Work within other work (a function of a program that loads a program) draws on the outer budget
+// or call as well.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "device/call_context.h"
+
+namespace tenon {
+
+struct WorkLimits {
+  // Of memory that the work allocates: objects (graph IR among them), tensors, and what readers
+  // and writers count themselves; 0 for no cap. Files that are mapped don't count, copies do.
+  size_t memory = 0;
+  std::chrono::nanoseconds deadline = std::chrono::nanoseconds::max();  // from its start
+  // The work stops soon after this has become true; any thread may set it.
+  const std::atomic<bool>* cancel = nullptr;
+
+  bool operator==(const WorkLimits&) const = default;
+};
+
+// What is left of the limits. Errors are Runtime and name the activity ("compiling") and its
+// object.
+class WorkBudget final : public CallContext {
+ public:
+  // The time begins.
+  WorkBudget(const WorkLimits& limits, std::string activity, std::string name);
+  ~WorkBudget();
+  WorkBudget(const WorkBudget&) = delete;
+  WorkBudget& operator=(const WorkBudget&) = delete;
+
+  // Before that much is allocated. Throws when it is more than is left.
+  void allocate(size_t bytes) {
+    if (!count_memory(bytes)) fail_memory(bytes);
+  }
+  // After each piece of work of less than a few microseconds; not from several threads.
+  void tick() {
+    if (++ticks_ % 1024 == 0) poll();
+  }
+
+  // After a longer one, from any thread.
+  void poll() override;
+
+  size_t allocated() const { return allocated_.load(std::memory_order_relaxed); }
+
+  // False for an expired deadline too: what then can't go on is told why by fail_memory.
+  bool count_memory(size_t bytes) override;
+  void discount_memory(size_t bytes) override;
+  [[noreturn]] void fail_memory(size_t bytes) override;
+  Ref<StorageObj> allocate(size_t bytes, size_t alignment) override;
+  bool may_write(const Tensor& tensor) const override { return !tensor.read_only(); }
+
+  // Holds this thread's work, and the objects that it makes, to the budget.
+  class Scope {
+   public:
+    explicit Scope(WorkBudget* budget) : context_(budget), objects_(budget) {}
+
+   private:
+    CallContext::Scope context_;
+    ObjectBudget objects_;
+  };
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  bool is_cancelled() const;
+  bool is_expired() const;
+
+  WorkLimits limits_;
+  std::string activity_, name_;
+  CallContext* outer_;
+  Clock::time_point end_;
+  size_t most_;
+  std::atomic<size_t> allocated_{0};
+  uint32_t ticks_ = 0;
+};
+
+}  // namespace tenon

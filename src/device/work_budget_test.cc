@@ -1,0 +1,78 @@
+#include "device/work_budget.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "object/array.h"
+#include "support/test_error.h"
+
+namespace tenon {
+namespace {
+
+using std::chrono::nanoseconds;
+using testing::HasSubstr;
+
+TEST(WorkBudget, StopsAtItsDeadline) {
+  WorkBudget budget({.deadline = nanoseconds(0)}, "compiling", "m.onnx");
+  WorkBudget::Scope scope(&budget);
+  const std::string error = failure_of([] { poll(); });
+  EXPECT_THAT(error, HasSubstr("compiling m.onnx ran past its deadline"));
+  EXPECT_THAT(error, HasSubstr("expected  at most 0 ms"));
+  EXPECT_THAT(error, HasSubstr("help: raise the deadline for compiling"));
+}
+
+TEST(WorkBudget, StopsWhenItIsCancelled) {
+  std::atomic<bool> stop = false;
+  WorkBudget budget({.cancel = &stop}, "compiling", "m.onnx");
+  WorkBudget::Scope scope(&budget);
+  EXPECT_EQ(failure_of([] { poll(); }), "no error");
+  stop = true;
+  EXPECT_THAT(failure_of([] { poll(); }), HasSubstr("compiling m.onnx was cancelled"));
+}
+
+TEST(WorkBudget, CountsTensorsAndObjectsForAsLongAsTheyLive) {
+  WorkBudget budget({.memory = 1 << 20}, "compiling", "m.onnx");
+  WorkBudget::Scope scope(&budget);
+  auto tensor = [] { return Tensor::empty({600'000}, u8); };
+  for (int i = 0; i < 5; ++i) tensor();  // each is gone before the next
+  const Tensor one = tensor();
+  const std::string error = failure_of([&] { tensor(); });
+  EXPECT_THAT(error, HasSubstr("compiling m.onnx exceeds its memory limit"));
+  EXPECT_THAT(error, HasSubstr("at most 1048576 bytes (1 MB)"));
+  EXPECT_THAT(failure_of([] {
+                Array<Any> list;
+                for (;;) list = Array<Any>({Any(list)});
+              }),
+              HasSubstr("exceeds its memory limit"));
+}
+
+TEST(WorkBudget, MakingObjectsPolls) {
+  std::atomic<bool> stop = true;
+  WorkBudget budget({.cancel = &stop}, "compiling", "m.onnx");
+  WorkBudget::Scope scope(&budget);
+  EXPECT_THAT(failure_of([] {
+                Array<Any> list;
+                for (;;) list = Array<Any>({Any(list)});
+              }),
+              HasSubstr("compiling m.onnx was cancelled"));
+}
+
+TEST(WorkBudget, DrawsOnTheOneAroundIt) {
+  WorkBudget outer({.memory = 1000}, "compiling", "m.onnx");
+  WorkBudget::Scope scope(&outer);
+  {
+    WorkBudget inner({}, "loading", "k.tnx");
+    inner.allocate(900);
+    EXPECT_EQ(outer.allocated(), 900U);
+    EXPECT_THAT(failure_of([&] { inner.allocate(101); }),
+                HasSubstr("compiling m.onnx exceeds its memory limit"));
+    inner.allocate(100);
+  }
+  EXPECT_EQ(outer.allocated(), 0U);
+  WorkBudget strict({.memory = 10}, "loading", "k.tnx");
+  EXPECT_THAT(failure_of([&] { strict.allocate(11); }),
+              HasSubstr("loading k.tnx exceeds its memory limit"));
+}
+
+}  // namespace
+}  // namespace tenon

@@ -1,0 +1,41 @@
+#include "driver/late_weights.h"
+
+#include <unordered_set>
+
+#include "support/text.h"
+
+namespace tenon::driver {
+namespace {
+
+constexpr int64_t kLeastBytes = 1024;
+// Of GGUF's tensors, too, which are then bound without a copy.
+constexpr uint32_t kAlignment = 32;
+
+}  // namespace
+
+std::vector<std::pair<std::string, Tensor>> leave_out_weights(vm::Unit& unit) {
+  std::vector<std::pair<std::string, Tensor>> weights;
+  std::unordered_set<std::string> taken;
+  for (const vm::Constant& c : unit.constants) taken.insert(c.name);
+  std::unordered_set<std::string> used;
+  for (vm::Constant& c : unit.constants) {
+    const auto tensor = c.value.try_as<Tensor>();
+    if (c.late || !tensor || !*tensor || tensor->bytes() < kLeastBytes) continue;
+    std::string name = printable(c.name);
+    if (name.empty() || !used.insert(name).second) {
+      const std::string base = name.empty() ? "weight" : name;
+      for (int64_t i = 1;; ++i) {
+        name = cat(base, "_", i);
+        if (!taken.contains(name) && used.insert(name).second) break;
+      }
+    }
+    weights.emplace_back(name, *tensor);
+    c.late = vm::LateTensor{
+        tensor->dtype(), {tensor->shape().begin(), tensor->shape().end()}, kAlignment};
+    c.name = std::move(name);
+    c.value = Any();
+  }
+  return weights;
+}
+
+}  // namespace tenon::driver

@@ -1,0 +1,174 @@
+#include "tools/tenon/child_process.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <climits>
+#include <cstdio>
+#include <cstring>
+#include <memory>
+#include <utility>
+
+#include "support/text.h"
+#include "tools/tenon/report.h"
+
+namespace tenon::tool {
+namespace {
+
+Error refused(const char* what) {
+  return Error(ErrorKind::Runtime, "a child process can't be started")
+      .found(cat(what, ": ", std::strerror(errno)))
+      .help("a limit of the process or the user may be reached: ulimit -a");
+}
+
+// What this process has allocated: writable memory of its own.
+size_t allocated() {
+  const std::unique_ptr<FILE, int (*)(FILE*)> file(std::fopen("/proc/self/statm", "r"), &fclose);
+  size_t pages[6] = {};  // in all, resident, shared, text, 0, data and stack
+  for (size_t& count : pages) {
+    if (!file || std::fscanf(file.get(), "%zu", &count) != 1) return 0;
+  }
+  return pages[5] * static_cast<size_t>(sysconf(_SC_PAGESIZE));
+}
+
+// In the child.
+[[noreturn]] void run_child(const std::function<int(int)>& body, int pipe, pid_t parent,
+                            size_t memory) {
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (getppid() != parent) _exit(0);  // it ended before that
+  const rlimit no_core{0, 0};
+  setrlimit(RLIMIT_CORE, &no_core);
+  int code = 0;
+  try {
+    if (memory != 0) {
+      // What is mapped from files, and shared, doesn't count.
+      const rlim_t all = allocated() + memory;
+      const rlimit most{all, all};
+      if (setrlimit(RLIMIT_DATA, &most) != 0) throw refused("setrlimit");
+    }
+    code = body(pipe);
+  } catch (...) {
+    code = report_exception();
+  }
+  _exit(finish(code));
+}
+
+// Waits for the end of the pipe; false when the time comes first.
+bool ends_before(int pipe, std::chrono::steady_clock::time_point end) {
+  for (;;) {
+    int timeout = -1;
+    if (end != std::chrono::steady_clock::time_point::max()) {
+      const auto left =
+          std::chrono::ceil<std::chrono::milliseconds>(end - std::chrono::steady_clock::now());
+      timeout = static_cast<int>(std::clamp<int64_t>(left.count(), 0, INT_MAX));
+    }
+    pollfd waiting{pipe, POLLIN, 0};
+    const int ready = ::poll(&waiting, 1, timeout);
+    if (ready > 0) return true;
+    if (ready == 0 && std::chrono::steady_clock::now() >= end) return false;
+  }
+}
+
+}  // namespace
+
+ChildProcess::ChildProcess(const std::function<int(int pipe)>& body, size_t memory) {
+  int ends[2];
+  if (::pipe2(ends, O_CLOEXEC) != 0) throw refused("pipe");
+  std::fflush(nullptr);  // or both would write what waits
+  const pid_t parent = getpid();
+  pid_ = fork();
+  if (pid_ < 0) {
+    const Error error = refused("fork");
+    close(ends[0]);
+    close(ends[1]);
+    throw error;
+  }
+  if (pid_ == 0) {
+    close(ends[0]);
+    run_child(body, ends[1], parent, memory);
+  }
+  close(ends[1]);
+  pipe_ = ends[0];
+}
+
+ChildProcess::~ChildProcess() {
+  if (pid_ > 0) {
+    kill();
+    wait();
+  }
+  close(pipe_);
+}
+
+void ChildProcess::kill() {
+  if (pid_ > 0) ::kill(pid_, SIGKILL);
+}
+
+ChildProcess::End ChildProcess::wait() {
+  int status = 0;
+  while (waitpid(pid_, &status, 0) < 0 && errno == EINTR) {
+  }
+  pid_ = 0;
+  if (WIFSIGNALED(status)) return {0, WTERMSIG(status)};
+  return {WEXITSTATUS(status), 0};
+}
+
+std::string crash_text(int signal) {
+  switch (signal) {
+    case SIGKILL:
+      return "the process was killed, as the system does when memory runs out";
+    case SIGBUS:
+      return "the process crashed: a file became shorter while it was read, or a disk failed";
+    case SIGABRT:
+    case SIGFPE:
+    case SIGILL:
+    case SIGSEGV:
+    case SIGSYS:
+    case SIGTRAP:
+      return cat("the process crashed: ", strsignal(signal));
+    default:
+      return cat("the process was ended: ", strsignal(signal));
+  }
+}
+
+int run_in_child(const WorkLimits& limits, const std::string& activity, const std::string& name,
+                 const std::function<void()>& work) {
+  using Clock = std::chrono::steady_clock;
+  // The child sees its deadline itself, wherever it polls; what doesn't poll is ended.
+  constexpr auto kGrace = std::chrono::milliseconds(500);
+  const auto now = Clock::now();
+  auto end = Clock::time_point::max();
+  if (limits.deadline < end - now - kGrace) {
+    end = now + std::chrono::duration_cast<Clock::duration>(limits.deadline) + kGrace;
+  }
+  ChildProcess child(
+      [&](int) {
+        work();
+        return 0;
+      },
+      limits.memory);
+  if (!ends_before(child.pipe(), end)) {
+    throw Error(ErrorKind::Runtime, cat(activity, " ", printable(name), " ran past its deadline"))
+        .expected(cat("at most ", static_cast<double>(limits.deadline.count()) * 1e-6, " ms"))
+        .help(cat("raise the deadline for ", activity));
+  }
+  const ChildProcess::End ended = child.wait();
+  if (ended.signal == 0) return ended.exit_code;
+  Error error(ErrorKind::Runtime,
+              cat(activity, " ", printable(name), " failed, and nothing was written"));
+  error.found(crash_text(ended.signal));
+  // Libraries abort where they find no memory.
+  if (ended.signal == SIGKILL || (ended.signal == SIGABRT && limits.memory != 0)) {
+    error.help(cat("raise the memory limit for ", activity, ", or use a machine with more"));
+  }
+  throw error;
+}
+
+}  // namespace tenon::tool

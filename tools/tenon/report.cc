@@ -1,0 +1,62 @@
+#include "tools/tenon/report.h"
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <exception>
+#include <filesystem>
+#include <new>
+#include <system_error>
+
+#include "support/text.h"
+
+namespace tenon::tool {
+namespace {
+
+// Needs memory for the text, and throws where there is none.
+int report_handled() {
+  try {
+    throw;
+  } catch (const Error& error) {
+    return report(error);
+  } catch (const std::filesystem::filesystem_error& error) {
+    const std::string path = error.path1().string();
+    return report(Error(ErrorKind::Usage, cat(path.empty() ? "the file system" : path, ": ",
+                                              error.code().message())));
+  } catch (const std::system_error& error) {
+    return report(Error(ErrorKind::Runtime, "the system refused a resource")
+                      .found(error.what())
+                      .help("a limit of the process or the user may be reached: ulimit -a"));
+  } catch (const std::bad_alloc&) {
+    return report(Error(ErrorKind::Runtime, "out of memory")
+                      .help("give it less to do at once, or the process more memory"));
+  } catch (const std::exception& error) {
+    return report(
+        Error(ErrorKind::Internal, error.what()).help("this is a bug in tenon; please report it"));
+  }
+}
+
+}  // namespace
+
+int report(const Error& error) {
+  std::fflush(stdout);
+  std::fprintf(stderr, "%s\n", error.render().c_str());
+  return error.exit_code();
+}
+
+int report_exception() {
+  try {
+    return report_handled();
+  } catch (...) {
+    std::fputs("error: out of memory\n", stderr);
+    return exit_code(ErrorKind::Runtime);
+  }
+}
+
+int finish(int exit_code) {
+  if (std::fflush(stdout) == 0 && !std::ferror(stdout)) return exit_code;
+  return report(
+      Error(ErrorKind::Usage, cat("cannot write standard output: ", std::strerror(errno))));
+}
+
+}  // namespace tenon::tool
