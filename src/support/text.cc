@@ -49,6 +49,43 @@ void append_text(std::string& out, float v) {
   }
 }
 
+std::string detail::join_pieces(uint64_t kinds, const Piece* pieces, size_t count) {
+  std::string out;
+  for (size_t i = 0; i < count; ++i, kinds >>= kPieceKindBits) {
+    const Piece& piece = pieces[i];
+    switch (static_cast<PieceKind>(kinds & ((1 << kPieceKindBits) - 1))) {
+      case PieceKind::Literal:
+        out.append(piece.literal);
+        break;
+      case PieceKind::String:
+        out.append(*piece.string);
+        break;
+      case PieceKind::View:
+        out.append(*piece.view);
+        break;
+      case PieceKind::Integer:
+        append_text(out, piece.integer);
+        break;
+      case PieceKind::Natural:
+        append_text(out, piece.natural);
+        break;
+      case PieceKind::Double:
+        append_text(out, piece.number);
+        break;
+      case PieceKind::Float:
+        append_text(out, static_cast<float>(piece.number));
+        break;
+      case PieceKind::Bool:
+        append_text(out, piece.natural != 0);
+        break;
+      case PieceKind::Char:
+        append_text(out, static_cast<char>(piece.natural));
+        break;
+    }
+  }
+  return out;
+}
+
 std::string hex(uint64_t value) {
   char buffer[32];
   auto end = std::to_chars(buffer, buffer + sizeof buffer, value, 16).ptr;

@@ -21,32 +21,104 @@ void append_text(std::string& out, double v);
 void append_text(std::string& out, float v);
 
 namespace detail {
+
+// An argument of `cat` as one word, so that a call costs little code: most of them are on paths
+// that fail. Strings are pointed to; a literal is measured only when it is joined.
+union Piece {
+  const char* literal;
+  const std::string* string;
+  const std::string_view* view;
+  long long integer;
+  unsigned long long natural;
+  double number;
+};
+enum class PieceKind : uint8_t {
+  Literal,
+  String,
+  View,
+  Integer,
+  Natural,
+  Double,
+  Float,
+  Bool,
+  Char
+};
+inline constexpr size_t kPieceKindBits = 4;
+
 template <class T>
-void append_one(std::string& out, const T& value) {
-  using U = std::remove_cvref_t<T>;
-  if constexpr (std::is_same_v<U, bool> || std::is_same_v<U, char> || std::is_same_v<U, float> ||
-                std::is_same_v<U, double>) {
-    append_text(out, value);
-  } else if constexpr (std::is_enum_v<U>) {
-    append_text(out, static_cast<long long>(value));
-  } else if constexpr (std::signed_integral<U>) {
-    append_text(out, static_cast<long long>(value));
-  } else if constexpr (std::unsigned_integral<U>) {
-    append_text(out, static_cast<unsigned long long>(value));
-  } else if constexpr (std::is_convertible_v<const U&, std::string_view>) {
-    append_text(out, static_cast<std::string_view>(value));
+constexpr PieceKind piece_kind() {
+  if constexpr (std::is_same_v<T, bool>)
+    return PieceKind::Bool;
+  else if constexpr (std::is_same_v<T, char>)
+    return PieceKind::Char;
+  else if constexpr (std::is_same_v<T, float>)
+    return PieceKind::Float;
+  else if constexpr (std::is_same_v<T, double>)
+    return PieceKind::Double;
+  else if constexpr (std::is_enum_v<T> || std::signed_integral<T>)
+    return PieceKind::Integer;
+  else if constexpr (std::unsigned_integral<T>)
+    return PieceKind::Natural;
+  else if constexpr (std::is_same_v<T, std::string_view>)
+    return PieceKind::View;
+  else if constexpr (std::is_convertible_v<const T&, const char*>)
+    return PieceKind::Literal;
+  else
+    return PieceKind::String;
+}
+
+template <class T>
+Piece piece(const T& value) {
+  constexpr PieceKind kind = piece_kind<T>();
+  if constexpr (kind == PieceKind::Literal)
+    return {.literal = value};
+  else if constexpr (kind == PieceKind::String)
+    return {.string = &value};
+  else if constexpr (kind == PieceKind::View)
+    return {.view = &value};
+  else if constexpr (kind == PieceKind::Double || kind == PieceKind::Float)
+    return {.number = value};
+  else if constexpr (kind == PieceKind::Integer)
+    return {.integer = static_cast<long long>(value)};
+  else
+    return {.natural = static_cast<unsigned long long>(value)};
+}
+
+// As something that `piece` takes.
+template <class T>
+decltype(auto) printable_value(const T& value) {
+  if constexpr (std::is_arithmetic_v<T> || std::is_enum_v<T> || std::is_same_v<T, std::string> ||
+                std::is_convertible_v<const T&, const char*>) {
+    return (value);
+  } else if constexpr (std::is_convertible_v<const T&, std::string_view>) {
+    return static_cast<std::string_view>(value);
   } else {
-    append_text(out, std::string_view(to_text(value)));  // found by argument-dependent lookup
+    return to_text(value);  // found by argument-dependent lookup
   }
+}
+
+// `kinds` has four bits for each piece, the first piece's lowest.
+std::string join_pieces(uint64_t kinds, const Piece* pieces, size_t count);
+
+template <class... T>
+std::string cat_values(const T&... values) {
+  static_assert(sizeof...(T) * kPieceKindBits <= 64, "too many arguments: join them in two steps");
+  uint64_t kinds = 0;
+  size_t at = 0;
+  ((kinds |= static_cast<uint64_t>(piece_kind<T>()) << kPieceKindBits * at++), ...);
+  const Piece pieces[] = {piece(values)...};
+  return join_pieces(kinds, pieces, sizeof...(T));
 }
 }  // namespace detail
 
 // Concatenates strings, characters, booleans, numbers, and whatever has a `to_text`.
 template <class... Args>
 std::string cat(const Args&... args) {
-  std::string out;
-  (detail::append_one(out, args), ...);
-  return out;
+  if constexpr (sizeof...(args) == 0)
+    return {};
+  else
+    return detail::cat_values<std::remove_cvref_t<decltype(detail::printable_value(args))>...>(
+        detail::printable_value(args)...);
 }
 
 // "0x1a40".
