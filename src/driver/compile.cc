@@ -115,8 +115,8 @@ graph::Module schedule(const graph::Module& module, const codegen::Target& targe
 
 // The targets, lowest first.
 std::vector<codegen::Target> in_order(const CompileOptions& options) {
-  TENON_ASSERT(!options.targets.empty(), "there is no target");
   std::vector<codegen::Target> targets = options.targets;
+  if (targets.empty()) targets = {codegen::host_target()};
   std::ranges::sort(targets, codegen::is_lower);
   return targets;
 }

@@ -15,9 +15,9 @@
 namespace tenon::driver {
 
 struct CompileOptions {
-  // The target CPUs: at least one, all of one architecture. Graph passes optimise for the lowest of
-  // them (codegen::is_lower); loop nests and code are generated for each.
-  std::vector<codegen::Target> targets = {codegen::host_target()};
+  // The target CPUs, all of one architecture; none for this machine's. Graph passes optimise for
+  // the lowest of them (codegen::is_lower); loop nests and code are generated for each.
+  std::vector<codegen::Target> targets;
   // -O: 0 plain loops, one kernel per operator; 1 folding and memory planning; 2 fusion, layouts
   // and libraries; 3 libraries also compute ReLU and Clip, which turns NaN into a bound.
   int level = 2;

@@ -48,7 +48,6 @@ TEST_P(CompileTest, GivesTheSameBytesEveryTime) {
 vm::Unit compile_for(const std::vector<const char*>& cpus) {
   initialise();
   CompileOptions options;
-  options.targets.clear();
   for (const char* cpu : cpus) options.targets.push_back(codegen::parse_target(cpu));
   return compile(graph::parse_module(kProgram, "test.tn"), options);
 }
