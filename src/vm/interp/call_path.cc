@@ -158,7 +158,7 @@ inline void admit_result(Any* result) {
 }  // namespace
 
 void Dispatch::packed_call(Machine& m, const Op& op, AnyView* base) {
-  const CallOperands& e = op.as<CallOperands>();
+  const CallOperands& e = op.as<OpClass::Call>();
   const PackedTarget* target = e.slot->target.load(std::memory_order_acquire);
   if (!target) [[unlikely]] {
     throw Error(ErrorKind::Runtime,
@@ -188,7 +188,7 @@ void Dispatch::packed_call(Machine& m, const Op& op, AnyView* base) {
 
 AnyView* Dispatch::last_use(Machine& m, const Object* function, int32_t i) {
   if (!m.pc_ || m.pc_->handler != address_of(Handler::CallPacked)) return nullptr;
-  const CallOperands& e = m.pc_->as<CallOperands>();
+  const CallOperands& e = m.pc_->as<OpClass::Call>();
   const PackedTarget* target = e.slot->target.load(std::memory_order_acquire);
   if (!target || target->owner.get() != function) return nullptr;
   if (i < 0 || static_cast<size_t>(i) >= e.args.size()) return nullptr;
@@ -198,7 +198,7 @@ AnyView* Dispatch::last_use(Machine& m, const Object* function, int32_t i) {
 
 void Dispatch::call_value(Machine& m, const Op& op, AnyView* base, AnyView callee,
                           AnyView* result_to) {
-  const CallOperands& e = op.as<CallOperands>();
+  const CallOperands& e = op.as<OpClass::Call>();
   Borrowed args(e, 1, base);
   auto* function = static_cast<FunctionObj*>(callee.v.object);
   Ref<Object> keep(function);
@@ -246,7 +246,7 @@ void Dispatch::tail_arguments(Machine& m, const Op& op, const FunctionCode& code
   AnyView* const end = &at(base, op.frame);
   AnyView* const gathered = std::max(end, base + code.registers);
   if (gathered + code.params > m.register_limit_) grow_stack(m, gathered + code.params, m.frame_);
-  const CallOperands& e = op.as<CallOperands>();
+  const CallOperands& e = op.as<OpClass::Call>();
   AnyView* to = gathered;
   if (closure) {
     for (const Any& capture :
@@ -285,7 +285,7 @@ bool Dispatch::instrument(Machine& m, const Op& op, bool before, std::span<const
   event.caller = m.program_->function_unit(*caller).name;
   event.caller_index = caller->index;
   event.offset = offset;
-  const CallOperands& e = op.as<CallOperands>();
+  const CallOperands& e = op.as<OpClass::Call>();
   if (e.slot) {
     event.kind = e.slot->kernel ? CallEvent::Kind::Kernel : CallEvent::Kind::Packed;
     event.callee = e.slot->name;
@@ -303,7 +303,7 @@ bool Dispatch::before_call(Machine& m, const Op& op, AnyView* base, AnyView* res
   stop_if_asked(m);
   Any result;
   {
-    const auto& o = op.as<CallOperands>();
+    const auto& o = op.as<OpClass::Call>();
     Borrowed args(o, o.callee ? 0 : 1, base);
     if (!instrument(m, op, true, args.span(), &result)) return false;
   }

@@ -91,8 +91,9 @@ bool fits_32(int64_t v) {
 
 }  // namespace
 
-template <class T>
-T& Decoder::operands(Op& op) {
+template <OpClass op_class>
+OperandsOf<op_class>& Decoder::operands(Op& op) {
+  using T = OperandsOf<op_class>;
   budget_.allocate(sizeof(T));
   auto owned = std::make_unique<T>();
   T& made = *owned;
@@ -174,7 +175,7 @@ void Decoder::add(const Op& op, Handler handler, uint32_t offset) {
 
 // A call with one register argument stores its callee as a distance.
 void Decoder::link(Op& op) {
-  const auto& o = op.as<CallOperands>();
+  const auto& o = op.as<OpClass::Call>();
   const int64_t distance = (o.callee->entry - &op) * static_cast<int64_t>(sizeof(Op));
   if (!fits_32(distance)) return;
   op.c = static_cast<int32_t>(distance);
@@ -285,7 +286,7 @@ void Decoder::read_operands(Operands& o, const Instruction& in) {
 
 Handler Decoder::plain(Op& op, const Instruction& in) {
   if (in.info->has_result()) op.a = destination(in.arg(0));
-  read_operands(operands<Operands>(op), in);
+  read_operands(operands<OpClass::Plain>(op), in);
   return general(in.opcode());
 }
 
@@ -299,7 +300,7 @@ void Decoder::read_function(CallOperands& o, const Instruction& in) {
 
 Handler Decoder::function_value(Op& op, const Instruction& in) {
   op.a = destination(in.arg(0));
-  auto& o = operands<CallOperands>(op);
+  auto& o = operands<OpClass::Function>(op);
   read_operands(o, in);
   read_function(o, in);
   return general(in.opcode());
@@ -307,7 +308,7 @@ Handler Decoder::function_value(Op& op, const Instruction& in) {
 
 Handler Decoder::call(Op& op, const Instruction& in) {
   if (in.info->has_result()) op.a = destination(in.arg(0));
-  auto& o = operands<CallOperands>(op);
+  auto& o = operands<OpClass::Call>(op);
   read_operands(o, in);
   read_function(o, in);
   const auto arguments = std::span(o.args).last(in.list().size());
@@ -329,7 +330,7 @@ Handler Decoder::call(Op& op, const Instruction& in) {
 }
 
 Handler Decoder::registers(Op& op, const Instruction& in) {
-  auto& o = operands<RegisterOperands>(op);
+  auto& o = operands<OpClass::Unpack>(op);
   read_operands(o, in);
   for (const Word word : in.list()) {
     const Arg a(word);
@@ -339,7 +340,7 @@ Handler Decoder::registers(Op& op, const Instruction& in) {
 }
 
 Handler Decoder::match(Op& op, const Instruction& in) {
-  auto& o = operands<MatchOperands>(op);
+  auto& o = operands<OpClass::Match>(op);
   read_operands(o, in);
   for (uint32_t i = 0; i < in.operands.size(); ++i) {
     if (in.info->spec_at(i).kind != OperandKind::Dim) continue;
@@ -370,7 +371,7 @@ Handler Decoder::binary(Op& op, const Instruction& in) {
     op.imm = b.value();
     return forms->ri;
   }
-  auto& o = operands<BinaryOperands>(op);
+  auto& o = operands<OpClass::Binary>(op);
   o.a = value(in.arg(1), true);
   o.b = value(in.arg(2), true);
   o.operation = &binary_operation(in.opcode());
@@ -405,7 +406,7 @@ Handler Decoder::if_equal(Op& op, const Instruction& in, uint32_t index) {
 }
 
 Handler Decoder::switch_on(Op& op, const Instruction& in, uint32_t index) {
-  auto& o = operands<SwitchOperands>(op);
+  auto& o = operands<OpClass::Switch>(op);
   op.cases = &o;
   o.value = value(in.arg(0), true);
   o.otherwise = distance(in.arg(1), index);
@@ -433,7 +434,7 @@ Handler Decoder::move(Op& op, const Instruction& in) {
     return source.is(ArgKind::LastUse) ? Handler::MoveLast : Handler::MoveRegister;
   }
   if (op.a < 0 && source.is(ArgKind::LastUse)) {
-    operands<RegisterOperands>(op).registers = {static_cast<int32_t>(source.index())};
+    operands<OpClass::Kill>(op).registers = {static_cast<int32_t>(source.index())};
     return Handler::Kill;
   }
   if (op.a < 0) return go_to(op, 1);

@@ -63,8 +63,8 @@ class Decoder {
   Handler load_int(Op& op, const Instruction& in);
 
   // Operands of type T, owned by the program; stores them in the Op if they derive from Operands.
-  template <class T>
-  T& operands(Op& op);
+  template <OpClass op_class>
+  OperandsOf<op_class>& operands(Op& op);
   void read_operands(Operands& o, const Instruction& in);
   void read_function(CallOperands& o, const Instruction& in);
   ValueRef value(Arg arg, bool is_int = false);

@@ -339,7 +339,7 @@ handle_Switch : {
 
   // ---- calls ----
 handle_Call:
-  CALL(pc->as<CallOperands>().callee->entry, place(pc->operands->args, base, frame));
+  CALL(pc->as<Opcode::Call>().callee->entry, place(pc->operands->args, base, frame));
 handle_CallOne:
   CALL(ahead(pc, pc->c), write_words(*frame, shared(at(base, pc->b))));
 handle_CallOneLast:
@@ -350,7 +350,7 @@ handle_TailCall : {
     if (before_call(m, *pc, base, &base[0])) goto return_register_0;
   }
   --m.fuel_;
-  const FunctionCode& callee = *pc->as<CallOperands>().callee;
+  const FunctionCode& callee = *pc->as<Opcode::TailCall>().callee;
   tail_arguments(m, *pc, callee, base, nullptr);
   pc = callee.entry;
   goto * pc->handler;
@@ -372,7 +372,7 @@ handle_CallPacked:
   NEXT();
 handle_CallClosure : {
   SAVE();
-  const CallOperands& o = pc->as<CallOperands>();
+  const CallOperands& o = pc->as<Opcode::CallClosure>();
   const AnyView value = value_of(o.args[0], base);
   if (m.attention_.load(std::memory_order_relaxed)) [[unlikely]] {
     if (before_call(m, *pc, base, pc->a >= 0 ? &at(base, pc->a) : nullptr)) NEXT();
@@ -449,7 +449,7 @@ handle_LoadInt:
   NEXT();
 handle_Kill:
   SAVE();
-  for (int32_t reg : pc->as<RegisterOperands>().registers) put(base[reg], AnyView());
+  for (int32_t reg : pc->as<Opcode::Kill>().registers) put(base[reg], AnyView());
   NEXT();
 
   // ---- the slow path's instructions ----

@@ -115,7 +115,7 @@ std::string expected_shape(Machine& m, const Op& op, const AnyView* base, DataTy
   const std::span<const Param> params = params_up_to_matched(m, op);
   std::string out = dtype.is_void() ? "shape [" : cat(to_text(dtype), "[");
   size_t axis = 0;
-  for (const DimCheck& check : op.as<MatchOperands>().dims) {
+  for (const DimCheck& check : op.as<OpClass::Match>().dims) {
     std::string size = pattern_text(check, base);
     const SignatureDim* named = params.empty() ? nullptr : declared_dim(params.back(), axis);
     if (named) size = size == "*" ? printable(named->text) : cat(printable(named->text), "=", size);
@@ -146,7 +146,7 @@ void store(AnyView* base, int32_t reg, int64_t dim) {
 // The matched value may be in a register that is stored to: the caller keeps it alive.
 void match_dims(Machine& m, const Op& op, AnyView* base, const AnyView& value,
                 std::span<const int64_t> dims, DataType dtype) {
-  const std::vector<DimCheck>& checks = op.as<MatchOperands>().dims;
+  const std::vector<DimCheck>& checks = op.as<OpClass::Match>().dims;
   if (dims.size() != checks.size()) [[unlikely]] {
     throw mismatch(m, op, value, cat("rank ", dims.size()), expected_shape(m, op, base, dtype));
   }
@@ -169,7 +169,7 @@ bool overwrites(const MatchOperands& o) {
 }  // namespace
 
 void op_match_shape(Machine& m, const Op& op, AnyView* base) {
-  const MatchOperands& o = op.as<MatchOperands>();
+  const MatchOperands& o = op.as<Opcode::MatchShape>();
   Any keep;
   const bool over = overwrites(o);
   if (over) [[unlikely]]
@@ -186,7 +186,7 @@ void op_match_shape(Machine& m, const Op& op, AnyView* base) {
 }
 
 void op_match_tensor(Machine& m, const Op& op, AnyView* base) {
-  const MatchOperands& o = op.as<MatchOperands>();
+  const MatchOperands& o = op.as<Opcode::MatchTensor>();
   Any keep;
   const bool over = overwrites(o);
   if (over) [[unlikely]]
@@ -213,7 +213,7 @@ void op_match_dtype(Machine& m, const Op& op, AnyView* base) {
 }
 
 void op_match_prim_value(Machine& m, const Op& op, AnyView* base) {
-  const MatchOperands& o = op.as<MatchOperands>();
+  const MatchOperands& o = op.as<Opcode::MatchPrimValue>();
   const DimCheck& check = o.dims[0];
   const AnyView value = value_of(o.args[0], base);
   if (!is_integer(value) || !satisfies(check, value.v.i, base)) {

@@ -89,6 +89,26 @@ struct SwitchOperands : OpData {
   std::vector<Case> cases;
 };
 
+// The type of the operands that the pre-decoder makes for a class. Other classes have only an Op.
+template <OpClass op_class>
+struct OperandsOfClass;
+#define TENON_OPERANDS_OF(op_class, operands) \
+  template <>                                 \
+  struct OperandsOfClass<OpClass::op_class> { \
+    using Type = operands;                    \
+  };
+TENON_OPERANDS_OF(Plain, Operands)
+TENON_OPERANDS_OF(Function, CallOperands)
+TENON_OPERANDS_OF(Call, CallOperands)
+TENON_OPERANDS_OF(Kill, RegisterOperands)
+TENON_OPERANDS_OF(Unpack, RegisterOperands)
+TENON_OPERANDS_OF(Match, MatchOperands)
+TENON_OPERANDS_OF(Binary, BinaryOperands)
+TENON_OPERANDS_OF(Switch, SwitchOperands)
+#undef TENON_OPERANDS_OF
+template <OpClass op_class>
+using OperandsOf = typename OperandsOfClass<op_class>::Type;
+
 // Of a Step form.
 struct Step {
   int32_t by;         // added to the counter
@@ -112,10 +132,14 @@ struct Op {
     const SwitchOperands* cases;
   };
 
-  // The operands, as the type of the instruction's class.
-  template <class T>
-  const T& as() const {
-    return static_cast<const T&>(*operands);
+  // The operands of an instruction of that class, or of the opcode's class in the table.
+  template <OpClass op_class>
+  const OperandsOf<op_class>& as() const {
+    return static_cast<const OperandsOf<op_class>&>(*operands);
+  }
+  template <Opcode opcode>
+  const OperandsOf<class_of(opcode)>& as() const {
+    return as<class_of(opcode)>();
   }
 };
 static_assert(sizeof(Op) == 32);

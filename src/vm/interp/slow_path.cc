@@ -79,11 +79,12 @@ void op_fatal(Machine&, const Op& op, AnyView*) {
 }
 
 void op_load_packed(Machine&, const Op& op, AnyView* base) {
-  const PackedTarget* target = op.as<CallOperands>().slot->target.load(std::memory_order_acquire);
+  const PackedTarget* target =
+      op.as<Opcode::LoadPacked>().slot->target.load(std::memory_order_acquire);
   if (!target) {
-    throw Error(
-        ErrorKind::Runtime,
-        cat("no packed function '", printable(op.as<CallOperands>().slot->name), "' is linked"));
+    throw Error(ErrorKind::Runtime,
+                cat("no packed function '", printable(op.as<Opcode::LoadPacked>().slot->name),
+                    "' is linked"));
   }
   // A kernel has no function object: it is wrapped together with the owner of its code. The target
   // itself belongs to the Program, which the value may outlive.
@@ -171,7 +172,7 @@ void op_get_tag(Machine&, const Op& op, AnyView* base) {
 }
 
 void op_alloc_closure(Machine& m, const Op& op, AnyView* base) {
-  const CallOperands& o = op.as<CallOperands>();
+  const CallOperands& o = op.as<Opcode::AllocClosure>();
   Ref<ClosureObj> closure = m.new_closure(*o.callee, o.args.size());
   for (size_t i = 0; i < o.args.size(); ++i) {
     closure->captures[i] = Any(value_of(o.args[i], base));

@@ -152,7 +152,7 @@ void write_element(void* to, DataType d, const AnyView& v) {
 }  // namespace
 
 void op_read_elements(Machine&, const Op& op, AnyView* base) {
-  const RegisterOperands& o = op.as<RegisterOperands>();
+  const RegisterOperands& o = op.as<Opcode::ReadElements>();
   Any held(value_of(o.args[0], base));  // its register may be written while it is read
   const Tensor& t = tensor(held, "read_elements");
   if (t.rank() > 1 || t.count() != static_cast<int64_t>(o.registers.size()) || !t.compact() ||

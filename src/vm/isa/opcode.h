@@ -106,6 +106,19 @@ struct OpcodeInfo {
   const OperandSpec& spec_at(uint32_t word_index, uint32_t* part = nullptr) const;
 };
 
+// The opcode's class in the table.
+constexpr OpClass class_of(Opcode opcode) {
+  switch (opcode) {
+#define TENON_OPCODE(identifier, mnemonic, number, op_class, ...) \
+  case Opcode::identifier:                                        \
+    return OpClass::op_class;
+#include "vm/isa/opcodes.def"
+    case Opcode::None:
+      break;
+  }
+  return {};
+}
+
 // All rows, in the order of opcodes.def.
 std::span<const OpcodeInfo> all_opcodes();
 // Null if no instruction has that number or mnemonic.
