@@ -220,7 +220,8 @@ Any build_node(const String& type_key, const Map<String, Any>& fields) {
   if (!type || !type->make) {
     throw Error(ErrorKind::Usage, cat("no type ", quoted(type_key), " can be made"));
   }
-  const std::vector<const Field*> known = all_fields(*type);
+  std::vector<const Field*> known = all_fields(*type);
+  std::erase_if(known, [](const Field* field) { return field->flags & kHidden; });
   Ref<Object> made = type->make();
   for (const auto& [name, value] : fields) {
     const auto at = std::find_if(known.begin(), known.end(),
@@ -233,10 +234,7 @@ Any build_node(const String& type_key, const Map<String, Any>& fields) {
     }
     set_field(*made, **at, value);
   }
-  if (const Field* field = missing_field(*made)) {
-    throw Error(ErrorKind::Usage,
-                cat(type_key.view(), " lacks an object in its field ", field->name));
-  }
+  complete(*made);
   return made;
 }
 

@@ -208,6 +208,34 @@ fn @main(%x: tensor[n; f32], %k: i64) -> (tensor[n; f32], i64) {
   EXPECT_GT(read, 0);
 }
 
+// The kind of each size is replaced by each other kind: reading must give an error or a size that
+// arithmetic makes, whether the size is in a module or alone.
+TEST(Json, ASizeThatArithmeticDoesNotMakeIsRefused) {
+  const graph::Module module =
+      parsed("fn @main(%x: tensor[n, m, 2*n + m, floordiv(n, 2), min(n, m); f32]) -> i64 { 7 }");
+  const auto& type =
+      *module->functions.find("main")->get()->params[0]->type.as<graph::TensorType>();
+  const std::string mark = "\"kind\":";
+  int refused = 0;
+  for (const Any& value : {Any(module), Any(type.dims[2])}) {
+    const std::string text = call("tenon.to_json", value, 0).as<String>().str();
+    for (size_t at = text.find(mark); at != std::string::npos; at = text.find(mark, at + 1)) {
+      for (char kind = '0'; kind <= '9'; ++kind) {
+        std::string mutant = text;
+        mutant[at + mark.size()] = kind;
+        try {
+          const Any read = call("tenon.from_json", mutant);
+          if (read.is<graph::Module>()) call("tenon.print", read);
+        } catch (const Error& error) {
+          EXPECT_NE(error.kind(), ErrorKind::Internal) << error.render();
+          refused += error.render().find("not in canonical form") != std::string::npos;
+        }
+      }
+    }
+  }
+  EXPECT_GT(refused, 50);
+}
+
 // ---- building ----
 
 TEST(Build, MakesAModuleStepByStep) {

@@ -428,19 +428,24 @@ class Reader {
         if (name == f->name && !(f->flags & kHidden)) field = f;
       }
       if (!field) fail(inner, cat(info->type_key, " has no field ", quoted(name)));
-      try {
-        set_field(*made, *field, value(inner));
-      } catch (const Error& e) {
-        if (e.kind() != ErrorKind::Usage || e.rows().empty() || e.rows()[0].label == "where") throw;
-        Error located = json_error(text_, kind_, source_, inner.offset, e.message());
-        for (const auto& r : e.rows()) located.row(r.label, r.text, r.note);
-        throw located;
-      }
+      const Any given = value(inner);
+      at(inner, [&] { set_field(*made, *field, given); });
     }
-    if (const Field* field = missing_field(*made)) {
-      fail(j, cat(info->type_key, " lacks an object in its field ", field->name));
-    }
+    at(j, [&] { complete(*made); });
     return made;
+  }
+
+  // An error of `step` says where in the text it was.
+  template <class Step>
+  void at(const Json& j, const Step& step) const {
+    try {
+      step();
+    } catch (const Error& e) {
+      if (e.kind() != ErrorKind::Usage) throw;
+      Error located = json_error(text_, kind_, source_, j.offset, e.message());
+      for (const auto& r : e.rows()) located.row(r.label, r.text, r.note);
+      throw located;
+    }
   }
 
   Any tensor(const Json& j, const Json& dtype_name) const {

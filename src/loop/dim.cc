@@ -34,7 +34,13 @@ const TypeInfo& DimNode::type_info() {
                                  field("args", &DimNode::args),
                                  field("hash", &DimNode::hash, kIgnored | kHidden),
                                  field("depth", &DimNode::depth, kIgnored | kHidden)};
-  static const TypeInfo info = type_of<DimNode>("loop.Dim", fields);
+  static const TypeInfo info = [] {
+    TypeInfo made = type_of<DimNode>("loop.Dim", fields);
+    made.complete = [](Object& object) {
+      dim_terms::complete_node(static_cast<DimNode*>(&object));
+    };
+    return made;
+  }();
   return info;
 }
 

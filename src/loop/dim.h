@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -79,10 +80,6 @@ class Dim : public Handle {
 // Equal Dims have equal hashes.
 uint64_t hash(const Dim& d);
 
-// The canonical Dim for a node that was read from outside (JSON). Errors as for construction, and a
-// Damaged error for a node with the wrong number of arguments.
-Dim canonical(const Ref<const DimNode>& node);
-
 // Construction canonicalises. A Usage error if constant arithmetic overflows int64 or an expression
 // exceeds 4096 terms or 200 levels. floordiv and mod may cancel common factors (n*m / n is m) as if
 // no divisor were 0.
@@ -97,6 +94,16 @@ Dim bcast(const Dim& a,
           const Dim& b);  // equal -> that; a constant 1 -> the other; const c > 1 -> c
 Dim ceildiv(const Dim& a, const Dim& b);
 Dim product(const std::vector<Dim>& dims);
+
+// The functions of sizes: their names in text, and how to apply them.
+struct DimFunction {
+  DimKind kind;
+  const char* name;
+  Dim (*apply)(const Dim& a, const Dim& b);
+};
+std::span<const DimFunction> dim_functions();
+const DimFunction* find_dim_function(DimKind kind);           // null for other kinds
+const DimFunction* find_dim_function(std::string_view name);  // null if there is none
 
 // Proofs. `true` is certain; `false` only means that no proof was found.
 bool proves_equal(const Dim& a, const Dim& b);

@@ -161,7 +161,7 @@ bool relax(const Dim& d, const Terms& terms, int depth) {
   for (const Term& t : terms) {
     for (size_t i = 0; i < t.atoms.size(); ++i) {
       const DimNode& atom = *t.atoms[i];
-      if (atom.kind <= DimKind::kMul) continue;
+      if (!find_dim_function(atom.kind)) continue;
       Term others{t.coefficient, {}};
       for (size_t j = 0; j < t.atoms.size(); ++j) {
         if (j != i) others.atoms.push_back(t.atoms[j]);

@@ -6,6 +6,8 @@
 #include <map>
 #include <random>
 
+#include "loop/types.h"
+#include "object/reflect.h"
 #include "support/error.h"
 
 namespace tenon {
@@ -129,16 +131,66 @@ TEST(Dim, SubstitutionCanonicalises) {
   EXPECT_EQ(r, n * Dim(3));
 }
 
-TEST(Dim, CanonicalMendsNodesFromOutside) {
-  auto zero = make<DimNode>();
-  auto sum = make<DimNode>();
-  sum->kind = DimKind::kAdd;
-  sum->args = {Ref<const DimNode>(&n.node()), Ref<const DimNode>(zero)};
-  EXPECT_EQ(canonical(sum), n);
-  auto bad = make<DimNode>();
-  bad->kind = DimKind::kMod;
-  bad->args = {Ref<const DimNode>(&n.node())};
-  EXPECT_THROW(canonical(bad), Error);
+// A copy of the node without what construction adds to its fields, completed.
+Dim completed(const Dim& d) {
+  loop::register_loop_types();
+  auto node = make<DimNode>();
+  node->kind = d.node().kind;
+  node->value = d.node().value;
+  node->name = d.node().name;
+  node->args = d.node().args;
+  complete(*node);
+  return Dim(Ref<const DimNode>(std::move(node)));
+}
+
+TEST(Dim, NodesFromOutsideAreCompleted) {
+  for (const Dim& d : {Dim(7), n, n + m, n * Dim(3), Dim(2) * n * m + m + Dim(1), n * n,
+                       floordiv(n, Dim(2)), mod(n, m), min(n, m), max(n, m), bcast(n, m)}) {
+    const Dim again = completed(d);
+    EXPECT_EQ(again, d);
+    EXPECT_EQ(hash(again), hash(d));
+    EXPECT_EQ(again.node().depth, d.node().depth);
+  }
+}
+
+TEST(Dim, NodesFromOutsideThatArithmeticDoesNotMakeAreRefused) {
+  loop::register_loop_types();
+  using Args = std::vector<Dim>;
+  const auto refused = [](DimKind kind, const Args& args, int64_t value = 0,
+                          const char* name = "") {
+    auto node = make<DimNode>();
+    node->kind = kind;
+    node->value = value;
+    node->name = name;
+    for (const Dim& a : args) node->args.push_back(Ref<const DimNode>(&a.node()));
+    EXPECT_THROW(complete(*node), Error) << static_cast<int>(kind) << " of " << args.size();
+  };
+  for (DimKind kind : {DimKind::kAdd, DimKind::kMul, DimKind::kFloorDiv, DimKind::kMod,
+                       DimKind::kMin, DimKind::kMax, DimKind::kBcast}) {
+    refused(kind, {});
+    refused(kind, {n});
+    refused(kind, {n, m}, 1);
+    refused(kind, {n, m}, 0, "k");
+  }
+  refused(DimKind::kFloorDiv, {n, m, n});
+  refused(DimKind::kFloorDiv, {n, Dim(0)});
+  refused(DimKind::kMod, {n, n});
+  refused(DimKind::kAdd, {n, Dim(0)});
+  refused(DimKind::kAdd, {n, n});
+  refused(DimKind::kAdd, {n + m, n * n});
+  refused(DimKind::kMul, {Dim(1), n});
+  refused(DimKind::kMul, {n, Dim(2)});
+  refused(DimKind::kMul, {n + m, n});
+  refused(DimKind::kMin, {n, n});
+  refused(DimKind::kSymbol, {});
+  refused(DimKind::kConst, {n, m});
+  refused(static_cast<DimKind>(9), {n, m});
+}
+
+TEST(Dim, NodesFromOutsideMayNotMakeTreesOfAnySize) {
+  loop::register_loop_types();
+  Dim d = n;
+  EXPECT_THROW(for (int i = 0; i < 100; ++i) d = completed(floordiv(d, d + Dim(1))), Error);
 }
 
 // A random expression, and the same computed without canonicalisation.

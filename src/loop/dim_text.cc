@@ -42,23 +42,8 @@ void print(const DimNode& n, std::string* out) {
     default:
       break;
   }
-  switch (n.kind) {
-    case DimKind::kFloorDiv:
-      *out += "floordiv(";
-      break;
-    case DimKind::kMod:
-      *out += "mod(";
-      break;
-    case DimKind::kMin:
-      *out += "min(";
-      break;
-    case DimKind::kMax:
-      *out += "max(";
-      break;
-    default:
-      *out += "bcast(";
-      break;
-  }
+  *out += find_dim_function(n.kind)->name;
+  *out += "(";
   for (size_t i = 0; i < n.args.size(); ++i) {
     if (i) *out += ", ";
     print(*n.args[i], out);

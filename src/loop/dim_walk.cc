@@ -9,6 +9,7 @@ namespace tenon {
 
 using dim_terms::floor_quotient;
 using dim_terms::floor_remainder;
+using dim_terms::Terms;
 
 namespace {
 
@@ -58,66 +59,114 @@ std::optional<int64_t> evaluate_node(const DimNode& n, const DimEnv& env) {
   return acc;
 }
 
-// Applies the node's operator to new arguments.
+constexpr DimFunction kFunctions[] = {{DimKind::kFloorDiv, "floordiv", floordiv},
+                                      {DimKind::kMod, "mod", mod},
+                                      {DimKind::kMin, "min", min},
+                                      {DimKind::kMax, "max", max},
+                                      {DimKind::kBcast, "bcast", bcast}};
+
+// A node of `kind` over new arguments.
 Dim rebuild(DimKind kind, const std::vector<Dim>& args) {
+  const DimFunction* function = find_dim_function(kind);
   Dim acc = args[0];
   for (size_t i = 1; i < args.size(); ++i) {
-    switch (kind) {
-      case DimKind::kAdd:
-        acc = acc + args[i];
-        break;
-      case DimKind::kMul:
-        acc = acc * args[i];
-        break;
-      case DimKind::kFloorDiv:
-        acc = floordiv(acc, args[i]);
-        break;
-      case DimKind::kMod:
-        acc = mod(acc, args[i]);
-        break;
-      case DimKind::kMin:
-        acc = min(acc, args[i]);
-        break;
-      case DimKind::kMax:
-        acc = max(acc, args[i]);
-        break;
-      case DimKind::kBcast:
-        acc = bcast(acc, args[i]);
-        break;
-      case DimKind::kConst:
-      case DimKind::kSymbol:
-        break;
-    }
+    acc = function                ? function->apply(acc, args[i])
+          : kind == DimKind::kAdd ? acc + args[i]
+                                  : acc * args[i];
   }
   return acc;
 }
 
-Dim canonical_node(const DimNode& n, uint32_t level) {
-  if (level > dim_terms::kMaxDepth)
-    throw Error(ErrorKind::Damaged, "a size expression is nested too deep");
-  if (n.kind == DimKind::kConst) return Dim(n.value);
-  if (n.kind == DimKind::kSymbol) {
-    if (n.name.empty()) throw Error(ErrorKind::Damaged, "a symbol of a size has no name");
-    return Dim::symbol(n.name.view());
+// Of a sum: its terms are in order, without two of one monomial, and none is 0.
+bool is_canonical_sum(const DimNode& n) {
+  Terms terms, sorted;
+  for (const auto& arg : n.args) {
+    if (arg->kind == DimKind::kAdd) return false;
+    dim_terms::append(*arg, 1, &terms);
   }
-  bool two = n.kind == DimKind::kFloorDiv || n.kind == DimKind::kMod;
-  if (n.kind > DimKind::kBcast || n.args.size() < 2 || (two && n.args.size() != 2)) {
-    throw Error(ErrorKind::Damaged,
-                cat("a size expression of kind ", n.kind, " has ", n.args.size(), " arguments"));
+  sorted = terms;
+  dim_terms::normalise(&sorted);
+  return std::equal(terms.begin(), terms.end(), sorted.begin(), sorted.end(),
+                    [](const dim_terms::Term& a, const dim_terms::Term& b) {
+                      return a.coefficient == b.coefficient &&
+                             dim_terms::compare(a.atoms, b.atoms) == 0;
+                    });
+}
+
+// Of a product: at most one number, first, that is neither 0 nor 1, and atoms in order.
+bool is_canonical_product(const DimNode& n) {
+  for (size_t i = 0; i < n.args.size(); ++i) {
+    const DimNode& factor = *n.args[i];
+    if (factor.kind == DimKind::kAdd || factor.kind == DimKind::kMul) return false;
+    if (factor.kind == DimKind::kConst && (i > 0 || factor.value == 0 || factor.value == 1)) {
+      return false;
+    }
+    if (i > 0 && n.args[i - 1]->kind != DimKind::kConst &&
+        dim_terms::compare(*n.args[i - 1], factor) > 0) {
+      return false;
+    }
   }
+  return true;
+}
+
+// More arguments of one function are not read: proofs compare them in pairs.
+constexpr size_t kMaxReadArguments = 64;
+
+bool is_canonical_call(const DimNode& n) {
+  if (!find_dim_function(n.kind) || n.args.size() > kMaxReadArguments) return false;
   std::vector<Dim> args;
-  for (const Ref<const DimNode>& a : n.args) {
-    if (!a) throw Error(ErrorKind::Damaged, "a size expression has an empty argument");
-    args.push_back(canonical_node(*a, level + 1));
-  }
-  return rebuild(n.kind, args);
+  for (const auto& arg : n.args) args.emplace_back(arg);
+  const Dim made = rebuild(n.kind, args);
+  return dim_terms::compare(made.node(), n) == 0;
+}
+
+bool is_canonical(const DimNode& n) {
+  if (n.kind == DimKind::kConst) return n.name.empty() && n.args.empty();
+  if (n.value != 0) return false;
+  if (n.kind == DimKind::kSymbol) return !n.name.empty() && n.args.empty();
+  const bool two = n.kind == DimKind::kFloorDiv || n.kind == DimKind::kMod;
+  if (!n.name.empty() || n.args.size() < 2 || (two && n.args.size() > 2)) return false;
+  if (n.kind == DimKind::kAdd) return is_canonical_sum(n);
+  if (n.kind == DimKind::kMul) return is_canonical_product(n);
+  return is_canonical_call(n);
 }
 
 }  // namespace
 
-Dim canonical(const Ref<const DimNode>& node) {
-  if (!node) throw Error(ErrorKind::Damaged, "a size expression is empty");
-  return canonical_node(*node, 1);
+void dim_terms::complete_node(DimNode* node) {
+  // Shared nodes could make a tree of any size, which comparing walks.
+  if (node_count(Dim(Ref<const DimNode>(node)), kMaxTerms + 1) > kMaxTerms) {
+    throw Error(ErrorKind::Usage, "a size expression is too large")
+        .expected(cat("at most ", kMaxTerms, " parts"));
+  }
+  if (!is_canonical(*node)) {
+    throw Error(ErrorKind::Usage, "a size expression is not in canonical form")
+        .found(cat("kind ", static_cast<int>(node->kind), " with ",
+                   counted(node->args.size(), "argument")))
+        .expected("a node as arithmetic on sizes makes it");
+  }
+  const std::vector<Dim> args(node->args.begin(), node->args.end());
+  const Dim made = make_node(node->kind, args, node->value, node->name.view());
+  node->hash = made.node().hash;
+  node->depth = made.node().depth;
+}
+
+std::span<const DimFunction> dim_functions() {
+  return kFunctions;
+}
+
+const DimFunction* find_dim_function(DimKind kind) {
+  for (const DimFunction& f : kFunctions) {
+    if (f.kind == kind) return &f;
+  }
+  return nullptr;
+}
+
+const DimFunction* find_dim_function(std::string_view name) {
+  for (const DimFunction& f : kFunctions) {
+    if (f.name == name) return &f;
+  }
+  return nullptr;
 }
 
 std::optional<int64_t> evaluate(const Dim& d, const DimEnv& env) {

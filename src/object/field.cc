@@ -171,10 +171,10 @@ void set_field(Object& o, const Field& f, const AnyView& value) {
   }
 }
 
-const Field* missing_field(const Object& o) {
-  const TypeInfo* type = find_type(o.type_index);
-  if (!type) return nullptr;
-  for (const Field* f : all_fields(*type)) {
+namespace {
+
+const Field* missing_field(const Object& o, const TypeInfo& type) {
+  for (const Field* f : all_fields(type)) {
     if (f->flags & (kOptional | kHidden)) continue;
     // Arrays and maps of Any may contain None, as fields of type Any may.
     auto holds_any = [&] { return f->type_text && f->type_text().ends_with(" any"); };
@@ -191,6 +191,20 @@ const Field* missing_field(const Object& o) {
     }
   }
   return nullptr;
+}
+
+}  // namespace
+
+void complete(Object& object) {
+  const TypeInfo* type = find_type(object.type_index);
+  if (!type) return;
+  if (const Field* field = missing_field(object, *type)) {
+    throw Error(ErrorKind::Usage,
+                cat(type->type_key, " lacks an object in its field ", field->name));
+  }
+  for (; type; type = type->parent) {
+    if (type->complete) type->complete(object);
+  }
 }
 
 }  // namespace tenon

@@ -88,6 +88,9 @@ struct TypeInfo {
   uint32_t flags;
   std::span<const Field> fields;  // excluding the parents'
   Ref<Object> (*make)();          // an empty object; null for an abstract base
+  // Checks that an object's fields agree with each other, and computes its hidden fields. Throws a
+  // Usage error. Null if any values of the fields agree.
+  void (*complete)(Object& object) = nullptr;
 };
 
 namespace detail {
@@ -162,7 +165,8 @@ requires std::is_enum_v<M> Field field(const char* name, M T::*member,
 template <class T>
 TypeInfo type_of(std::string_view key, std::span<const Field> fields,
                  const TypeInfo* parent = nullptr, uint32_t flags = 0) {
-  TypeInfo info{T::kTypeIndex, T::kTypeLast, key, parent, sizeof(T), flags, fields, nullptr};
+  TypeInfo info{T::kTypeIndex, T::kTypeLast, key,     parent, sizeof(T),
+                flags,         fields,       nullptr, nullptr};
   if constexpr (std::is_default_constructible_v<T>) {
     info.make = [] { return Ref<Object>(tenon::make<T>()); };
   }
@@ -185,9 +189,10 @@ Any get_field(const Object& object, const Field& field);
 // A Usage error if the field can't hold the value.
 void set_field(Object& object, const Field& field, const AnyView& value);
 
-// The first field that lacks a required object: a None, or an array or map that contains None, in a
-// field without kOptional. Null if there is none. Fields of type Any may hold None.
-const Field* missing_field(const Object& object);
+// The last step in making an object from fields that come from outside. Throws a Usage error if a
+// field lacks a required object (a None, or an array or map that contains None, in a field without
+// kOptional; fields of type Any may hold None), or if the type's own `complete` does.
+void complete(Object& object);
 
 struct EqualOptions {
   // Variables that neither side defines are matched in order of appearance.

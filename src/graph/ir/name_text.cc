@@ -23,12 +23,12 @@ std::string name_text(std::string_view name) {
 
 bool is_reserved(std::string_view word) {
   static constexpr std::string_view words[] = {
-      "array", "at",       "attrs",  "check", "device", "dim",    "else",  "false",
-      "fn",    "from",     "if",     "inf",   "kernel", "loop",   "match", "match_elements",
-      "nan",   "opaque",   "packed", "rank",  "shape",  "tensor", "true",  "type",
-      "while", "floordiv", "mod",    "min",   "max",    "bcast",  "as",    "match_shape"};
+      "array", "at",     "attrs",      "check", "device", "dim",    "else",  "false",
+      "fn",    "from",   "if",         "inf",   "kernel", "loop",   "match", "match_elements",
+      "nan",   "opaque", "packed",     "rank",  "shape",  "tensor", "true",  "type",
+      "while", "as",     "match_shape"};
   return std::find(std::begin(words), std::end(words), word) != std::end(words) ||
-         parse_dtype(word).has_value();
+         find_dim_function(word) || parse_dtype(word).has_value();
 }
 
 namespace {
@@ -40,14 +40,6 @@ std::string symbol_text(std::string_view name) {
 
 // src/loop limits the depth.
 void append(const DimNode& n, std::string* out) {
-  auto list = [&](const char* name) {
-    *out += name;
-    for (size_t i = 0; i < n.args.size(); ++i) {
-      *out += i ? ", " : "(";
-      append(*n.args[i], out);
-    }
-    *out += ")";
-  };
   switch (n.kind) {
     case DimKind::kConst:
       *out += cat(n.value);
@@ -87,16 +79,13 @@ void append(const DimNode& n, std::string* out) {
         if (sum) *out += ")";
       }
       return;
-    case DimKind::kFloorDiv:
-      return list("floordiv");
-    case DimKind::kMod:
-      return list("mod");
-    case DimKind::kMin:
-      return list("min");
-    case DimKind::kMax:
-      return list("max");
-    case DimKind::kBcast:
-      return list("bcast");
+    default:
+      *out += find_dim_function(n.kind)->name;
+      for (size_t i = 0; i < n.args.size(); ++i) {
+        *out += i ? ", " : "(";
+        append(*n.args[i], out);
+      }
+      *out += ")";
   }
 }
 

@@ -83,14 +83,11 @@ Dim Parser::dim_factor() {
   if (t.kind != TokenKind::kWord) fail("a size is missing", "a number or a symbol");
   std::string_view name = t.text;
   if (peek(1).is("(")) {
-    Dim (*op)(const Dim&, const Dim&) = name == "floordiv" ? tenon::floordiv
-                                        : name == "mod"    ? tenon::mod
-                                        : name == "min"    ? tenon::min
-                                        : name == "max"    ? tenon::max
-                                        : name == "bcast"  ? tenon::bcast
-                                                           : nullptr;
-    if (!op) {
-      fail(cat("there is no function of sizes '", name, "'"), "floordiv, mod, min, max or bcast");
+    const DimFunction* function = find_dim_function(name);
+    if (!function) {
+      std::vector<std::string> names;
+      for (const DimFunction& f : dim_functions()) names.emplace_back(f.name);
+      fail(cat("there is no function of sizes '", name, "'"), tenon::join(names, ", "));
     }
     take();
     take();
@@ -98,11 +95,11 @@ Dim Parser::dim_factor() {
     expect(",", "between two sizes");
     Dim b = dim();
     while (accept(",")) {  // a canonical min or max may have more
-      a = op(a, b);
+      a = function->apply(a, b);
       b = dim();
     }
     expect(")", "after two sizes");
-    return op(a, b);
+    return function->apply(a, b);
   }
   if (is_reserved(name)) {
     fail(cat("'", name, "' is a word of the language"),
