@@ -16,7 +16,7 @@
 #include "graph/offer/offers.h"
 #include "graph/op/register.h"
 #include "graph/pass/pass.h"
-#include "graph/pass/plan_memory.h"
+#include "graph/pass/verify_memory_plan.h"
 #include "library/core/register.h"
 #include "library/signatures/signatures.h"
 #include "loop/schedule.h"

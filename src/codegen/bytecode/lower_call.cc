@@ -108,8 +108,7 @@ void FunctionLowering::lower_kernel(const Call& call) {
     for (const Arg& integer : sizes_.sizes(dims_attr(call, "integers"))) args.push_back(integer);
   }
   require_name("kernel", call.callee, span_);
-  code_.emit(Opcode::CallPacked,
-             {Arg::none(), Arg::packed(unit_.packed_index(call.callee, /*kernel=*/true))}, args);
+  code_.emit(Opcode::CallPacked, {Arg::none(), Arg::packed(packed_.kernel(call.callee))}, args);
 }
 
 Arg FunctionLowering::attribute(std::string_view name, const Any& value) {
@@ -161,22 +160,18 @@ void FunctionLowering::lower_packed(const Call& call, Arg dst) {
     args.push_back(attribute(name.view(), value));
   }
   code_.emit(Opcode::CallPacked,
-             {dst, Arg::packed(unit_.packed_index(call.callee, /*kernel=*/false,
-                                                  effect_of_function(call)))},
-             args);
+             {dst, Arg::packed(packed_.function(call.callee, effect_of_function(call)))}, args);
 }
 
 void FunctionLowering::lower_intrinsic(MemoryIntrinsic intrinsic, const Call& call,
                                        const TypeRef& type, Arg dst) {
   if (dst.is_none()) return;
   switch (intrinsic) {
-    case MemoryIntrinsic::kStorage: {
-      const Any* device = call.attrs.find(kDeviceAttr);
+    case MemoryIntrinsic::kStorage:
       code_.emit(Opcode::AllocStorage,
                  {dst, sizes_.size(dim_attr(call, "size")), Arg::imm(kTensorAlignment),
-                  this->device(device ? device->as<int64_t>() : 0)});
+                  device(device_of_storage(call))});
       break;
-    }
     case MemoryIntrinsic::kTensor: {
       const Arg offset = sizes_.size(dim_attr(call, "offset"));
       const std::vector<Arg> dims = sizes_.sizes(dims_attr(call, "shape"));

@@ -84,7 +84,7 @@ bool is_storage(const TypeRef& type) {
 bool has_stated_shape(const Call& call, const TypeRef& type) {
   auto* tensor = known_tensor(type);
   const auto shape = call.attrs.at("shape").as<Array<Dim>>();
-  return tensor && same_dims(type, tensor_type(tensor->dtype, {shape.begin(), shape.end()}));
+  return tensor && same_dims(type, tensor_type(tensor->dtype, shape.to_vector()));
 }
 
 bool result_fits(const Call& call, MemoryIntrinsic intrinsic) {
@@ -122,6 +122,18 @@ std::optional<MemoryIntrinsic> memory_intrinsic(const Call& call) {
 std::optional<MemoryIntrinsic> memory_intrinsic(const ExprRef& value) {
   auto* call = value.as<Call>();
   return call ? memory_intrinsic(*call) : std::nullopt;
+}
+
+Attrs storage_attrs(const Dim& bytes, int64_t device) {
+  Attrs storage;
+  storage.set("size", Any(bytes.ref()));
+  if (device != 0) storage.set(String(kDeviceAttr), Any(device));
+  return storage;
+}
+
+int64_t device_of_storage(const Call& call) {
+  const Any* device = call.attrs.find(kDeviceAttr);
+  return device ? device->as<int64_t>() : 0;
 }
 
 bool check_intrinsic(const Call& call) {

@@ -27,6 +27,10 @@ inline constexpr char kDeviceAttr[] = "device";
 
 inline constexpr char kStorageType[] = "storage";
 
+// The attributes of a storage of `bytes` on `device`, and its device.
+Attrs storage_attrs(const Dim& bytes, int64_t device);
+int64_t device_of_storage(const Call& call);
+
 // The intrinsic that a call calls, if any.
 std::optional<MemoryIntrinsic> memory_intrinsic(const Call& call);
 std::optional<MemoryIntrinsic> memory_intrinsic(const ExprRef& value);

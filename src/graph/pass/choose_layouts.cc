@@ -61,7 +61,7 @@ Operand sink_broadcast(Builder& b, const Call& call, const Transposed& t) {
       args.push_back(arg);
     } else if (!type || type->dims.size() > rank) {
       return Operand();
-    } else if (product({type->dims.begin(), type->dims.end()}).is_const(1)) {
+    } else if (product(type->dims.to_vector()).is_const(1)) {
       args.push_back(type->rank == 0 ? arg : reshaped(b, arg, {}));
     } else {
       // A constant of lower rank is first reshaped to t's rank.

@@ -3,7 +3,7 @@
 #include <unordered_map>
 
 #include "graph/ir/rewrite.h"
-#include "graph/pass/simplify.h"
+#include "graph/pass/remove_dead_code.h"
 
 namespace tenon::graph {
 namespace {

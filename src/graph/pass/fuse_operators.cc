@@ -26,7 +26,7 @@ bool is_anchor(OpKind kind) {
 
 bool is_single_element(const TypeRef& type) {
   const TensorType* t = known_tensor(type);
-  return t && product({t->dims.begin(), t->dims.end()}).is_const(1);
+  return t && product(t->dims.to_vector()).is_const(1);
 }
 
 // Whether recomputing one element costs more than reading it back from memory.

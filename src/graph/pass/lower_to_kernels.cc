@@ -9,7 +9,7 @@
 #include "graph/ir/rewrite.h"
 #include "graph/op/lower.h"
 #include "graph/pass/fuse_operators.h"
-#include "graph/pass/simplify.h"
+#include "graph/pass/remove_dead_code.h"
 #include "object/reflect.h"
 
 namespace tenon::graph {

@@ -132,8 +132,7 @@ class Allocator : public Rewriter {
     if (op && op->view) {
       auto* type = var->type.as<TensorType>();
       return packed(kMemoryReshape, {call->args[0]},
-                    attrs({{"shape", attr_dims({type->dims.begin(), type->dims.end()})}}),
-                    var->type, var->name);
+                    attrs({{"shape", attr_dims(type->dims.to_vector())}}), var->type, var->name);
     }
     return keep(var, value);
   }
@@ -150,13 +149,12 @@ class Allocator : public Rewriter {
     TENON_ASSERT(tensor && tensor->dims_known, "a kernel's result has known dimensions, not ",
                  to_text(type));
     static const TypeRef storage_type = make<OpaqueType>(String(kStorageType));
-    Attrs place = attrs({{"size", Any(bytes_of(*tensor).ref())}});
-    if (tensor->device) place.set(String(kDeviceAttr), Any(tensor->device));
-    Operand storage = packed(kMemoryStorage, {}, place, storage_type, "s");
-    return packed(kMemoryTensor, {storage},
-                  attrs({{"offset", Any(Dim(0).ref())},
-                         {"shape", attr_dims({tensor->dims.begin(), tensor->dims.end()})}}),
-                  type, hint);
+    Operand storage = packed(kMemoryStorage, {}, storage_attrs(bytes_of(*tensor), tensor->device),
+                             storage_type, "s");
+    return packed(
+        kMemoryTensor, {storage},
+        attrs({{"offset", Any(Dim(0).ref())}, {"shape", attr_dims(tensor->dims.to_vector())}}),
+        type, hint);
   }
 
   // Calls a packed function that writes its one result into a tensor after its operands.
@@ -184,7 +182,7 @@ class Allocator : public Rewriter {
 }  // namespace
 
 Dim bytes_of(const TensorType& type) {
-  return product({type.dims.begin(), type.dims.end()}) * Dim(type.dtype.bytes());
+  return product(type.dims.to_vector()) * Dim(type.dtype.bytes());
 }
 
 Module make_allocation_explicit(const Module& module, PassContext&) {

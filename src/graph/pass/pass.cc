@@ -11,6 +11,7 @@
 #include "graph/pass/pack_constants.h"
 #include "graph/pass/partition_to_offers.h"
 #include "graph/pass/plan_memory.h"
+#include "graph/pass/remove_dead_code.h"
 #include "graph/pass/simplify.h"
 
 namespace tenon::graph {

@@ -1,12 +1,14 @@
 #include "graph/pass/plan_memory.h"
 
 #include <algorithm>
+#include <map>
 #include <unordered_map>
 #include <unordered_set>
 
 #include "graph/ir/intrinsic.h"
 #include "graph/ir/packed_call.h"
 #include "graph/ir/rewrite.h"
+#include "graph/pass/verify_memory_plan.h"
 
 namespace tenon::graph {
 namespace {
@@ -23,6 +25,7 @@ Dim align_up(const Dim& bytes) {
 struct Value {
   const Var* storage = nullptr;
   const Var* tensor = nullptr;
+  int64_t device = 0;
   Dim bytes;
   int64_t begin = 0, end = 0;  // indices of bindings
   bool escapes = false;
@@ -48,6 +51,7 @@ class Lifetimes {
     if (intrinsic == MemoryIntrinsic::kStorage) {
       Value v;
       v.storage = binding.var.get();
+      v.device = device_of_storage(*value.as<Call>());
       v.bytes = Dim(value.as<Call>()->attrs.at("size").as<Ref<const DimNode>>());
       v.begin = v.end = at;
       owner_[v.storage] = static_cast<int64_t>(values_.size());
@@ -139,7 +143,7 @@ bool overlap(const Value& a, const Value& b) {
   return a.begin <= b.end && b.begin <= a.end;
 }
 
-// The place of each value of a block.
+// The places of a block's values on one device.
 struct Plan {
   struct Place {
     int64_t offset = 0;           // in the arena
@@ -147,6 +151,7 @@ struct Plan {
   };
   std::unordered_map<const Var*, Place> places;  // keyed by the storage variable
   int64_t arena_bytes = 0;
+  int64_t device = 0;
 };
 
 // A value that doesn't fit below this limit keeps a storage of its own, so that only its allocation
@@ -228,7 +233,7 @@ class Planner : public Rewriter {
       const auto& [plan, place] = it->second;
       if (place.shared) return storages_[var.get()] = storages_.at(place.shared);
       Operand& arena = arenas_[plan];
-      if (!arena) arena = allocate(Dim(plan->arena_bytes), var->type);
+      if (!arena) arena = allocate(*plan, var->type);
       offsets_[var.get()] = place.offset;
       return arena;
     }
@@ -247,11 +252,14 @@ class Planner : public Rewriter {
  private:
   void plan(const BlockRef& block) {
     Lifetimes lifetimes(block);
-    auto plan_of_block = std::make_unique<Plan>();
-    place_constant_sizes(lifetimes.values(), plan_of_block.get());
-    share_symbolic_sizes(lifetimes.values(), plan_of_block.get());
-    for (const auto& [storage, place] : plan_of_block->places) {
-      places_[storage] = {plan_of_block.get(), place};
+    std::map<int64_t, std::vector<Value>> by_device;
+    for (const Value& value : lifetimes.values()) by_device[value.device].push_back(value);
+    for (const auto& [device, values] : by_device) {
+      Plan& plan = *plans_.emplace_back(std::make_unique<Plan>());
+      plan.device = device;
+      place_constant_sizes(values, &plan);
+      share_symbolic_sizes(values, &plan);
+      for (const auto& [storage, place] : plan.places) places_[storage] = {&plan, place};
     }
     for (const auto& binding : block->bindings) {
       if (memory_intrinsic(binding->value) == MemoryIntrinsic::kTensor) {
@@ -259,13 +267,13 @@ class Planner : public Rewriter {
       }
       for_each_block(binding->value, [this](const BlockRef& inner) { plan(inner); });
     }
-    plans_.push_back(std::move(plan_of_block));
   }
 
-  Operand allocate(const Dim& bytes, const TypeRef& type) {
-    return builder().bind_typed(make_call(CalleeKind::kPacked, kMemoryStorage, {},
-                                          attrs({{"size", Any(align_up(bytes).ref())}}), type),
-                                type, "arena");
+  Operand allocate(const Plan& plan, const TypeRef& type) {
+    const Dim bytes = align_up(Dim(plan.arena_bytes));
+    return builder().bind_typed(
+        make_call(CalleeKind::kPacked, kMemoryStorage, {}, storage_attrs(bytes, plan.device), type),
+        type, "arena");
   }
 
   std::vector<std::unique_ptr<Plan>> plans_;

@@ -5,7 +5,7 @@
 // value is dead and whose size provably covers it. A value that may escape keeps a storage of its
 // own: the block's result, fields of tuples, and operands of anything except kernels, views,
 // match_shape and, outside nested blocks, packed functions that retain nothing. Using a view uses
-// its source.
+// its source. The memory of each device is planned separately.
 #pragma once
 
 #include "graph/pass/pass.h"
@@ -13,8 +13,5 @@
 namespace tenon::graph {
 
 Module plan_memory(const Module& module, PassContext& cx);
-
-// Verifies the memory plan of a finished module: throws Internal if two live values overlap.
-void verify_memory_plan(const Module& module);
 
 }  // namespace tenon::graph

@@ -1,9 +1,10 @@
+#include "graph/pass/remove_dead_code.h"
+
 #include <algorithm>
 #include <unordered_set>
 
 #include "graph/ir/effects.h"
 #include "graph/ir/rewrite.h"
-#include "graph/pass/simplify.h"
 
 namespace tenon::graph {
 namespace {

@@ -5,6 +5,7 @@
 #include "graph/ir/effects.h"
 #include "graph/ir/intrinsic.h"
 #include "graph/ir/rewrite.h"
+#include "graph/pass/remove_dead_code.h"
 #include "graph/pass/simplify_rules.h"
 #include "object/reflect.h"
 

@@ -14,7 +14,4 @@ namespace tenon::graph {
 
 Module simplify(const Module& module, PassContext& cx);
 
-// Only drops unused bindings.
-Module remove_dead_code(const Module& module, PassContext& cx);
-
 }  // namespace tenon::graph

@@ -14,12 +14,12 @@ using Rule = Operand (*)(Builder& b, const Call& call, const TypeRef& type);
 
 std::vector<int64_t> ints(const Call& call, const char* name) {
   auto array = call.attrs.at(name).as<Array<int64_t>>();
-  return {array.begin(), array.end()};
+  return array.to_vector();
 }
 
 std::vector<Dim> dims(const Call& call, const char* name) {
   auto array = call.attrs.at(name).as<Array<Dim>>();
-  return {array.begin(), array.end()};
+  return array.to_vector();
 }
 
 // ---- the rules ----
@@ -57,8 +57,7 @@ Operand transpose_as_reshape(Builder& b, const Call& call, const TypeRef& type) 
     if (!from->dims[axis].is_const(1)) moved.push_back(axis);
   }
   if (!std::is_sorted(moved.begin(), moved.end())) return Operand();
-  return b.op("reshape", {call.args[0]},
-              attrs({{"shape", attr_dims({to->dims.begin(), to->dims.end()})}}));
+  return b.op("reshape", {call.args[0]}, attrs({{"shape", attr_dims(to->dims.to_vector())}}));
 }
 
 Operand concat_of_one(Builder&, const Call& call, const TypeRef&) {

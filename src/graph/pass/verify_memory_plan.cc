@@ -1,8 +1,5 @@
-// The verifier shares no code with the planner. It reads the finished module, takes each tensor's
-// place from the intrinsics alone, tracks which memory each value may share (views, results of
-// branches, fields of tuples, results of calls), and compares every pair of tensors in one storage.
-// A kernel may overwrite an operand that it declares in place; nothing may read the operand's views
-// afterwards.
+#include "graph/pass/verify_memory_plan.h"
+
 #include <algorithm>
 #include <set>
 #include <unordered_map>
@@ -10,7 +7,6 @@
 #include "graph/ir/intrinsic.h"
 #include "graph/ir/packed_call.h"
 #include "graph/ir/rewrite.h"
-#include "graph/pass/plan_memory.h"
 
 namespace tenon::graph {
 namespace {
@@ -48,8 +44,7 @@ class Verifier {
       if (memory_intrinsic(binding.value) == MemoryIntrinsic::kTensor) {
         auto* type = binding.var->type.as<TensorType>();
         const Dim offset(call->attrs.at("offset").as<Ref<const DimNode>>());
-        const Dim bytes =
-            product({type->dims.begin(), type->dims.end()}) * Dim(type->dtype.bytes());
+        const Dim bytes = product(type->dims.to_vector()) * Dim(type->dtype.bytes());
         may_be_[binding.var.get()] = {placed_.size()};
         placed_.push_back(
             {binding.var.get(), call->args[0].as<Var>(), offset, offset + bytes, at_, at_});

@@ -1,9 +1,10 @@
+#include "graph/pass/verify_memory_plan.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "graph/ir/text.h"
 #include "graph/op/register.h"
-#include "graph/pass/plan_memory.h"
 
 namespace tenon::graph {
 namespace {
