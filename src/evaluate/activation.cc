@@ -83,8 +83,8 @@ void Activation::bind_type(const TypeRef& type, const Any& found, const std::str
     if (shape->dims_known) bind_elements(shape->dims, found, what, compound);
     return;
   }
+  if (is_unit(type)) return;  // no array
   if (auto* tuple = type.as<TupleType>()) {
-    if (tuple->fields.empty()) return;  // the unit is no array
     const auto fields = found.as<Array<Any>>();
     for (size_t i = 0; i < tuple->fields.size(); ++i) {
       bind_type(tuple->fields[i], fields.at(i), what, compound);

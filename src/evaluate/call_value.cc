@@ -17,7 +17,7 @@ namespace tenon::graph {
 namespace {
 
 std::vector<TypeRef> fields_of(const TypeRef& type) {
-  if (auto* tuple = type.as<TupleType>()) return {tuple->fields.begin(), tuple->fields.end()};
+  if (auto* tuple = type.as<TupleType>()) return tuple->fields.to_vector();
   return {type};
 }
 

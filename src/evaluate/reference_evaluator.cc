@@ -209,9 +209,8 @@ std::vector<Any> ReferenceEvaluator::run(const Module& module, const FunctionRef
                                          const std::vector<Any>& args) {
   Plan plan(module, &cache_);
   Any result = Run(*this, module, plan).run(*function, args);
-  const auto* tuple = function->result_type.as<TupleType>();
-  if (!tuple) return {result};
-  if (tuple->fields.empty()) return {};
+  if (!function->result_type.is<TupleType>()) return {result};
+  if (is_unit(function->result_type)) return {};
   auto fields = result.as<Array<Any>>();
   return {fields.begin(), fields.end()};
 }

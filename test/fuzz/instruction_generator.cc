@@ -172,7 +172,7 @@ void add_tables(vm::Unit& unit) {
     unit.add_constant(value);
   }
   for (const std::string& name : registered_names()) {
-    if (find_registered(name)->flags.for_files) unit.packed_index(name, false);
+    if (find_registered(name)->flags.for_files) unit.packed.push_back({name, false});
   }
 }
 

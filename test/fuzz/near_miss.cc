@@ -318,7 +318,7 @@ bool Breaker::break_rule(Rule rule) {
       unit_.sections.push_back({"T\n", "bytes"});
       return true;
     case Rule::KernelNames:
-      unit_.packed_index("kernel", true);
+      unit_.packed.push_back({"kernel", true, Effect::Pure});
       return true;
     case Rule::SignatureText:
     case Rule::KernelClosed:

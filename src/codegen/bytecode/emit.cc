@@ -63,7 +63,7 @@ vm::SignatureType signature_type(const graph::TypeRef& type) {
 
 vm::Unit emit_unit(const graph::Module& module, const ResultNames& result_names) {
   vm::Unit unit;
-  unit.producer = "tenon 0.1.0";
+  unit.producer = "tenon " TENON_VERSION;
   // Assign every function's index before any body is emitted: calls go in both directions.
   FunctionIndices indices;
   for (const auto& [name, function] : module->functions) {
@@ -73,11 +73,13 @@ vm::Unit emit_unit(const graph::Module& module, const ResultNames& result_names)
     unit.functions.push_back(std::move(f));
   }
   ConstantPool constants(&unit);
+  PackedTable packed(&unit);
   uint32_t index = 0;
   for (const auto& [name, function] : module->functions) {
     vm::FunctionUnit& out = unit.functions[index];
     emit_signature(*function, result_names.find(name), &out);
-    VirtualCode code = FunctionLowering(&unit, &constants, indices, *function, index).run();
+    VirtualCode code =
+        FunctionLowering(&unit, &constants, &packed, indices, *function, index).run();
     arrange_counters(&code);
     const Liveness liveness = analyse_liveness(&code);
     write_code(code, liveness, assign_registers(code, liveness), index, &out);

@@ -25,11 +25,6 @@ void FunctionLowering::refuse(const std::string& what, std::string_view help) co
 
 namespace {
 
-bool is_unit(const TypeRef& type) {
-  auto* tuple = type.as<TupleType>();
-  return tuple && tuple->fields.empty();
-}
-
 // Integers, booleans and floats own nothing.
 bool owns(const TypeRef& type) {
   return !type.is<ScalarType>() && !is_unit(type);

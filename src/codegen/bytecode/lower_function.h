@@ -8,6 +8,7 @@
 
 #include "codegen/bytecode/constant_pool.h"
 #include "codegen/bytecode/lower_sizes.h"
+#include "codegen/bytecode/packed_table.h"
 #include "codegen/bytecode/variable_uses.h"
 #include "codegen/bytecode/virtual_code.h"
 #include "graph/ir/intrinsic.h"
@@ -24,11 +25,13 @@ void require_name(const char* what, std::string_view name, const Span& span);
 class FunctionLowering {
  public:
   // `function` is functions[self]. Constants, packed names and spans are added to `unit`;
-  // `constants` is the unit's pool.
-  FunctionLowering(vm::Unit* unit, ConstantPool* constants, const FunctionIndices& functions,
-                   const graph::FunctionExpr& function, uint32_t self)
+  // `constants` and `packed` are the unit's tables.
+  FunctionLowering(vm::Unit* unit, ConstantPool* constants, PackedTable* packed,
+                   const FunctionIndices& functions, const graph::FunctionExpr& function,
+                   uint32_t self)
       : unit_(*unit),
         constants_(*constants),
+        packed_(*packed),
         functions_(functions),
         function_(function),
         self_(self) {}
@@ -84,6 +87,7 @@ class FunctionLowering {
 
   vm::Unit& unit_;
   ConstantPool& constants_;
+  PackedTable& packed_;
   const FunctionIndices& functions_;
   const graph::FunctionExpr& function_;
   uint32_t self_;

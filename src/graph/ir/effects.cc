@@ -12,11 +12,9 @@ Effect effect_of(const Call& call, const TypeRef& type) {
   switch (call.kind) {
     case CalleeKind::kOperator:
       return Effect::Pure;
-    case CalleeKind::kKernel: {
+    case CalleeKind::kKernel:
       // Without a value, it writes to destinations.
-      auto* tuple = type.as<TupleType>();
-      return tuple && tuple->fields.empty() ? Effect::Ordered : Effect::Pure;
-    }
+      return is_unit(type) ? Effect::Ordered : Effect::Pure;
     case CalleeKind::kPacked:
       return memory_intrinsic(call) ? Effect::Pure : effect_of_packed(call);
     case CalleeKind::kGlobal:

@@ -19,11 +19,6 @@ bool is_promise(const String& attribute) {
   return attribute == kEffectAttr || attribute == kDestinationsAttr || attribute == kNoRetainAttr;
 }
 
-bool is_unit(const TypeRef& type) {
-  auto* tuple = type.as<TupleType>();
-  return tuple && tuple->fields.empty();
-}
-
 // The index of a choice's name, or the number of choices if it is unknown.
 size_t choice_index(const Parameter& parameter, const Any& value) {
   size_t i = 0;

@@ -156,6 +156,11 @@ TypeRef unit_type() {
   return unit;
 }
 
+bool is_unit(const TypeRef& type) {
+  const auto* tuple = type_as<TupleType>(type);
+  return tuple && tuple->fields.empty();
+}
+
 TypeRef array_type(TypeRef element) {
   auto t = make<ArrayType>();
   t->element = std::move(element);

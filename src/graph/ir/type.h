@@ -105,6 +105,7 @@ TypeRef scalar_type(DataType dtype);
 TypeRef shape_type(const std::vector<Dim>& dims);
 TypeRef tuple_type(const std::vector<TypeRef>& fields);
 TypeRef unit_type();
+bool is_unit(const TypeRef& type);
 TypeRef array_type(TypeRef element);
 TypeRef adt_type(std::string_view name, const std::vector<TypeRef>& args);
 TypeRef function_type(const std::vector<TypeRef>& params, TypeRef result);

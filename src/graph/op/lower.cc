@@ -19,7 +19,7 @@ std::vector<Dim> dims_of(const TypeRef& type) {
   auto* tensor = type.as<TensorType>();
   TENON_ASSERT(tensor && tensor->dims_known, "lowering needs a tensor of known dimensions, not ",
                to_text(type));
-  return {tensor->dims.begin(), tensor->dims.end()};
+  return tensor->dims.to_vector();
 }
 
 DataType dtype_of(const TypeRef& type) {

@@ -1,7 +1,5 @@
 #include "vm/isa/unit.h"
 
-#include <algorithm>
-
 namespace tenon::vm {
 
 int64_t Unit::find_function(std::string_view name) const {
@@ -23,17 +21,6 @@ const std::string* Unit::find_section(std::string_view tag) const {
     if (section.tag == tag) return &section.bytes;
   }
   return nullptr;
-}
-
-uint32_t Unit::packed_index(std::string_view name, bool kernel, Effect effect) {
-  for (size_t i = 0; i < packed.size(); ++i) {
-    PackedName& known = packed[i];
-    if (known.name != name || known.kernel != kernel) continue;
-    if (!kernel) known.effect = std::max(known.effect, effect);
-    return static_cast<uint32_t>(i);
-  }
-  packed.push_back({std::string(name), kernel, kernel ? Effect::Pure : effect});
-  return static_cast<uint32_t>(packed.size() - 1);
 }
 
 uint32_t Unit::add_constant(Any value, std::string name) {

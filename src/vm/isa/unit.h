@@ -117,9 +117,6 @@ struct Unit {
 
   // The index of the function of that name, or -1.
   int64_t find_function(std::string_view name) const;
-  // The index of the packed function, added if necessary. If different effects are stated for one
-  // function, the strongest applies.
-  uint32_t packed_index(std::string_view name, bool kernel, Effect effect = Effect::Ordered);
   uint32_t add_constant(Any value, std::string name = "");
   // The bytes of the section; null if there is none.
   const std::string* find_section(std::string_view tag) const;
