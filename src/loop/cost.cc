@@ -17,6 +17,8 @@ ScalarCost class_of(const Expr& e) {
   return ScalarCost::kSimple;
 }
 
+}  // namespace
+
 int64_t own_cost(const Expr& e) {
   switch (e.kind) {
     case ExprKind::kVar:
@@ -37,8 +39,6 @@ int64_t own_cost(const Expr& e) {
   }
   return kTranscendentalCost;
 }
-
-}  // namespace
 
 int64_t cost(const ExprRef& root) {
   int64_t total = 0;

@@ -15,6 +15,9 @@ inline constexpr int64_t kSimpleCost = 4, kDivisionCost = 5 * kSimpleCost,
 // loop.
 int64_t cost(const ExprRef& root);
 
+// The cost of the node itself, excluding its operands.
+int64_t own_cost(const Expr& e);
+
 // Whether the node itself, excluding its operands, is worth keeping in a variable instead of
 // recomputing it in every iteration of a loop.
 bool is_costly(const Expr& e);

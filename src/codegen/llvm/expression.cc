@@ -46,6 +46,7 @@ Value ExpressionWriter::value(const loop::Expr& e) {
 }
 
 Value ExpressionWriter::compute(const loop::Expr& e) {
+  f_.count_cost(e);
   switch (e.kind) {
     case ExprKind::kDimValue:
       return {f_.dim(static_cast<const loop::DimValue&>(e).dim)};

@@ -1,9 +1,23 @@
 #include "codegen/llvm/function.h"
 
 #include "codegen/llvm/size.h"
+#include "loop/cost.h"
 #include "support/error.h"
 
 namespace tenon::codegen {
+
+namespace {
+
+constexpr int64_t kMaxBlocks = 1 << 14, kMaxCost = int64_t{1} << 23;
+
+void require_few(const loop::Kernel& kernel, int64_t found, int64_t most, std::string_view what) {
+  if (found <= most) return;
+  throw Error(ErrorKind::Unsupported, cat("kernel '", kernel.name, "' needs too much code"))
+      .expected(cat("at most ", most, ' ', what))
+      .help("unroll less, or store values that several selects share");
+}
+
+}  // namespace
 
 FunctionWriter::FunctionWriter(ModuleWriter& module, const loop::Kernel& k, llvm::Function* f)
     : m(module),
@@ -31,7 +45,13 @@ void FunctionWriter::finish() {
   end.CreateRet(exit_code_);
 }
 
+void FunctionWriter::count_cost(const loop::Expr& e) {
+  cost_ += loop::own_cost(e) * lanes.width;
+  require_few(kernel, cost_, kMaxCost, "units of cost, each copy counted");
+}
+
 llvm::BasicBlock* FunctionWriter::block(const char* name) {
+  require_few(kernel, ++blocks_, kMaxBlocks, "basic blocks, each copy counted");
   return llvm::BasicBlock::Create(m.context, name, function_, exit_);
 }
 

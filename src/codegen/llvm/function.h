@@ -51,7 +51,13 @@ struct FunctionWriter {
   // Ends the function, which returns 0 from the current position of `b`.
   void finish();
 
+  // A new block. Throws Error (Unsupported) if the function has too many (see count_cost).
   llvm::BasicBlock* block(const char* name);
+  // Counts an expression that is about to be written, by its cost (loop/cost.h) in all lanes.
+  // Throws Error (Unsupported) if the function becomes so large that LLVM, which takes more than
+  // linear time, would take longer than a few seconds. Unrolled loops, lanes and selects repeat
+  // expressions, so a short text may need very much code.
+  void count_cost(const loop::Expr& e);
   llvm::AllocaInst* stack_slot(llvm::Type* type, uint64_t count, uint64_t alignment);
   llvm::Value* dim(const Dim& d);  // i64, computed once, in `entry`
   // Inserts the block `reserve` between `entry` and `start`, to which it must branch; the exit
@@ -83,6 +89,7 @@ struct FunctionWriter {
  private:
   llvm::Function* function_;
   llvm::BasicBlock* exit_;
+  int64_t blocks_ = 0, cost_ = 0;
   llvm::PHINode* exit_code_;
   llvm::BasicBlock* reserve_ = nullptr;
   llvm::Value* workspace_ = nullptr;

@@ -1,0 +1,55 @@
+// Kernels whose code would be far longer than their text are refused before LLVM gets them.
+#include <gtest/gtest.h>
+
+#include "codegen/llvm/emit.h"
+#include "loop/test_statements.h"
+#include "loop/test_tensors.h"
+
+namespace tenon::codegen {
+namespace {
+
+using namespace loop;  // NOLINT: the vocabulary of the kernels below
+
+const Dim n = Dim::symbol("n");
+const Ref<const Buffer> x = buffer("x", f32, {n}), y = buffer("y", f32, {n});
+const Ref<const Var> i = var("i", i64);
+
+void expect_too_much_code(const StmtRef& body, const std::string& limit) {
+  try {
+    compile_kernels({kernel("long", {x}, {y}, body)}, host_target());
+    ADD_FAILURE() << "it compiles";
+  } catch (const Error& e) {
+    EXPECT_EQ(e.kind(), ErrorKind::Unsupported);
+    EXPECT_EQ(e.message(), "kernel 'long' needs too much code");
+    EXPECT_NE(e.render().find(limit), std::string::npos) << e.render();
+  }
+}
+
+// A value that is used on both sides of a select, but always computed on neither, is written on
+// each, so that every level doubles the code.
+TEST(CodeSize, SelectsThatDoubleTheirOperandsAreAnError) {
+  auto element = [](int64_t k) { return at(x, {i + index(k)}); };
+  auto below = [&](int64_t k) {
+    return binary(BinaryOp::kLt, element(k), literal(f32, static_cast<double>(k)));
+  };
+  ExprRef value = element(0);
+  for (int64_t level = 0; level < 40; ++level) {
+    const ExprRef yes = select(below(3 * level), value, literal(f32, 1));
+    const ExprRef no = select(below(3 * level + 1), value, literal(f32, 2));
+    value = select(below(3 * level + 2), yes + element(1), no + element(2));
+  }
+  expect_too_much_code(nest(i, index(0), dim_value(n), ForKind::kSerial, put(y, {i}, value)),
+                       "at most 16384 basic blocks");
+}
+
+TEST(CodeSize, UnrolledLoopsOfVectorsAreAnError) {
+  auto u = var("u", i64);
+  ExprRef value = at(x, {i});
+  for (int k = 0; k < 30; ++k) value = unary(UnaryOp::kExp, value + at(x, {u}));
+  const StmtRef copies = nest(u, index(0), index(64), ForKind::kUnrolled, put(y, {i}, value));
+  expect_too_much_code(nest(i, index(0), index(64), ForKind::kVector, copies),
+                       "at most 8388608 units of cost");
+}
+
+}  // namespace
+}  // namespace tenon::codegen
