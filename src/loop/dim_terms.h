@@ -22,8 +22,8 @@ inline constexpr size_t kMaxTerms = 4096;
 // A node made of these parts unchanged; the caller must canonicalise.
 Dim make_node(DimKind kind, const std::vector<Dim>& args, int64_t value = 0,
               std::string_view name = {});
-// Completes a node that was read from outside and whose arguments are complete: computes its hash and
-// depth. Throws a Usage error unless the node is as construction makes it.
+// Completes a node that was read from outside and whose arguments are complete: computes its hash
+// and depth. Throws a Usage error unless the node is as construction makes it.
 void complete_node(DimNode* node);
 // Throws a Usage error: a size overflows 64 bits in `what`.
 [[noreturn]] void overflow(const char* what);

@@ -86,6 +86,9 @@ void ModuleWriter::prepare(llvm::Function* f) const {
   f->addFnAttr("tune-cpu", target.tune);
   f->addFnAttr("prefer-vector-width", std::to_string(target.vector_bytes * 8));
   f->addFnAttr("min-legal-vector-width", std::to_string(target.vector_bytes * 8));
+  // A frame larger than a page touches each of its pages in order, so that a stack that is too
+  // small ends in its guard page.
+  f->addFnAttr("probe-stack", "inline-asm");
   f->addFnAttr("no-builtins");  // calls to memset and similar functions must not appear
   f->setDoesNotThrow();
 }

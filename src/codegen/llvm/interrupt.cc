@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "codegen/llvm/work.h"
+#include "loop/cost.h"
 #include "loop/walk.h"
 
 namespace tenon::codegen {
@@ -37,30 +38,38 @@ std::optional<int64_t> WorkCount::at_most(const loop::Expr& e) const {
   return std::nullopt;
 }
 
-std::optional<int64_t> WorkCount::uncounted(const loop::Stmt& s) {
-  if (auto known = uncounted_.find(&s); known != uncounted_.end()) return known->second;
+WorkCount::Work WorkCount::work_of(const loop::Stmt& s) {
+  if (auto known = known_.find(&s); known != known_.end()) return known->second;
   if (s.kind == StmtKind::kLet) {
     const auto& let = static_cast<const loop::Let&>(s);
     at_most_.erase(let.var.get());
     if (const auto most = at_most(*let.value)) at_most_[let.var.get()] = *most;
   }
-  std::optional<int64_t> work = 0;
-  if (s.kind == StmtKind::kStore) work = work_of_store(static_cast<const loop::Store&>(s));
+  int64_t own = s.kind == StmtKind::kStore ? loop::kSimpleCost : 0;
+  for (const loop::ExprRef& e : loop::direct_exprs(s)) own += loop::cost(e);
+  own = (own + loop::kSimpleCost - 1) / loop::kSimpleCost;
+  Work inner;
   for (const loop::StmtRef& child : loop::direct_bodies(s)) {
-    const auto inner = uncounted(*child);
-    work = work && inner ? std::optional(*work + *inner) : std::nullopt;
+    const Work of_child = work_of(*child);
+    inner.uncounted += of_child.uncounted;
+    inner.counts_itself |= of_child.counts_itself;
   }
-  if (s.kind == StmtKind::kFor && work) {
+  if (s.kind == StmtKind::kFor) {
     const auto& loop = static_cast<const loop::For&>(s);
     const auto turns = at_most(*loop.extent);
-    const int64_t each = std::max<int64_t>(*work, 1);
+    const int64_t each = std::max<int64_t>(inner.uncounted, 1);
     // The tasks of a parallel loop count for themselves.
-    const bool small = turns && loop.loop != ForKind::kParallel && *turns <= kUncounted / each;
-    work = small ? std::optional(each * std::max<int64_t>(*turns, 1)) : std::nullopt;
-    if (small && loop.loop == ForKind::kVector) work = (*work + kLanesOfWork - 1) / kLanesOfWork;
+    if (inner.counts_itself || loop.loop == ForKind::kParallel || !turns ||
+        *turns > kUncounted / each) {
+      inner = {0, true};
+    } else {
+      inner.uncounted = each * std::max<int64_t>(*turns, 0);
+      if (loop.loop == ForKind::kVector) {
+        inner.uncounted = (inner.uncounted + kLanesOfWork - 1) / kLanesOfWork;
+      }
+    }
   }
-  if (work && *work > kUncounted) work = std::nullopt;
-  return uncounted_[&s] = work;
+  return known_[&s] = {own + inner.uncounted, inner.counts_itself};
 }
 
 void WorkCount::spend(llvm::Value* work) {

@@ -25,9 +25,12 @@ class WorkCount {
 
   explicit WorkCount(FunctionWriter& f) : f_(f) {}
 
-  // The maximum work of a statement, if it is constant and at most kUncounted; nullopt if the
-  // statement counts its own work.
-  std::optional<int64_t> uncounted(const loop::Stmt& s);
+  // What the loop around a statement counts for it.
+  struct Work {
+    int64_t uncounted = 0;       // the most work that isn't counted within the statement
+    bool counts_itself = false;  // there are loops in it, or it is one, that count their own work
+  };
+  Work work_of(const loop::Stmt& s);
   // Counts work (an i64) that is about to be done, and polls the runtime once enough has been
   // counted. If the call should stop, the function returns.
   void spend(llvm::Value* work);
@@ -38,7 +41,7 @@ class WorkCount {
 
   FunctionWriter& f_;
   llvm::AllocaInst* left_ = nullptr;  // work left until the next poll
-  std::unordered_map<const loop::Stmt*, std::optional<int64_t>> uncounted_;
+  std::unordered_map<const loop::Stmt*, Work> known_;
   std::unordered_map<const loop::Var*, int64_t> at_most_;  // of let variables
 };
 

@@ -58,6 +58,16 @@ TEST_F(Interrupt, StopsNests) {
   stops(serial(k, index(5000), serial(j, index(50'000), serial(i, index(50'000), turn))), 0, 0);
 }
 
+// A turn whose work is in the value of a let, beside an inner loop that hardly runs.
+TEST_F(Interrupt, CountsWorkOutsideOfStores) {
+  ExprRef value = cast(f64, i);
+  for (int levels = 0; levels < 100; ++levels) value = unary(UnaryOp::kExp, value);
+  const StmtRef body =
+      let(var("v", f64), value, both({serial(j, m, turn), serial(k, index(1), turn)}));
+  const Outcome stopped = run(c, serial(i, n, body), 10'000, 0, 1);
+  EXPECT_EQ(stopped.code, -1);
+}
+
 TEST_F(Interrupt, StopsTasksOfParallelLoops) {
   stops(nest(j, index(0), n, ForKind::kParallel, serial(i, m, turn)), 3, kForever);
 }

@@ -208,22 +208,19 @@ void StatementWriter::turns_in_parts(llvm::Value* begin, llvm::Value* extent, co
 }
 
 void StatementWriter::count(llvm::Value* begin, llvm::Value* extent, const loop::For& loop) {
-  const auto inner = work_.uncounted(*loop.body);
-  if (!inner) return turns(begin, extent, loop, 1);
-  const int64_t work = std::max<int64_t>(*inner, 1);
+  if (!work_.work_of(loop).counts_itself) return turns(begin, extent, loop);
+  const WorkCount::Work inner = work_.work_of(*loop.body);
+  const int64_t work = std::max<int64_t>(inner.uncounted, 1);
+  if (inner.counts_itself) return turns(begin, extent, loop, work);
   auto* known = llvm::dyn_cast<llvm::ConstantInt>(extent);
-  const int64_t most = WorkCount::kBetweenPolls / work;
-  if (known == nullptr || known->getSExtValue() > most) {
-    return work >= WorkCount::kWorthCounting ? turns(begin, extent, loop, work)
-                                             : turns_in_parts(begin, extent, loop, work);
-  }
-  // Less work is counted by the enclosing loop, unless this is a parallel loop. Work is counted
-  // before it is done, when registers that the loop may fill are still free.
-  const int64_t all = std::max<int64_t>(known->getSExtValue(), 0) * work;
-  if (all > WorkCount::kUncounted || loop.loop == ForKind::kParallel) {
+  if (known != nullptr && known->getSExtValue() <= WorkCount::kBetweenPolls / work) {
+    // Work is counted before it is done, when registers that the loop may fill are still free.
+    const int64_t all = std::max<int64_t>(known->getSExtValue(), 0) * work;
     work_.spend(b_.getInt64(static_cast<uint64_t>(all)));
+    return turns(begin, extent, loop);
   }
-  turns(begin, extent, loop);
+  return work >= WorkCount::kWorthCounting ? turns(begin, extent, loop, work)
+                                           : turns_in_parts(begin, extent, loop, work);
 }
 
 void StatementWriter::unrolled_loop(const loop::For& loop, int64_t extent) {
