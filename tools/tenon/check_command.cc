@@ -20,7 +20,6 @@
 #include "tools/tenon/compare.h"
 #include "tools/tenon/input_spec.h"
 #include "tools/tenon/limit_flags.h"
-#include "tools/tenon/npy.h"
 #include "tools/tenon/program_file.h"
 #include "vm/interp/machine.h"
 

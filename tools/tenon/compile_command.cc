@@ -13,7 +13,6 @@
 #include "tools/tenon/child_process.h"
 #include "tools/tenon/command.h"
 #include "tools/tenon/limit_flags.h"
-#include "tools/tenon/npy.h"
 #include "tools/tenon/program_file.h"
 #include "vm/executable/write_file.h"
 

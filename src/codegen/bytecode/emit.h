@@ -1,7 +1,7 @@
 // Emission: turns a lowered module into a Unit.
 //
 // At this point graph IR has only kernel calls with destinations, calls of globals and packed
-// functions, the memory intrinsics (graph/pass/intrinsic.h), scalar arithmetic, if, loop, tuples,
+// functions, the memory intrinsics (graph/ir/intrinsic.h), scalar arithmetic, if, loop, tuples,
 // match_shape and check. Anything else is refused with its span.
 #pragma once
 

@@ -14,6 +14,11 @@ using loop::StmtKind;
 
 namespace {
 
+// The work of the value and of the store itself.
+int64_t work_of_store(const loop::Store& store) {
+  return 1 + loop::cost(store.value) / loop::kSimpleCost;
+}
+
 class WorkEstimate {
  public:
   WorkEstimate(FunctionWriter& f, const loop::Var* var, llvm::Value* begin)
@@ -97,10 +102,6 @@ class WorkEstimate {
 };
 
 }  // namespace
-
-int64_t work_of_store(const loop::Store& store) {
-  return 1 + loop::cost(store.value) / loop::kSimpleCost;
-}
 
 llvm::Value* work_per_turn(FunctionWriter& f, const loop::For& loop, llvm::Value* begin) {
   llvm::Value* work = WorkEstimate(f, loop.var.get(), begin).work_of(*loop.body);

@@ -15,9 +15,6 @@ inline constexpr int64_t kLanesOfWork = 8;
 // less, one thread is done before another has started.
 inline constexpr int64_t kWorthThreads = 1 << 15;
 
-// The work of the value and of the store itself.
-int64_t work_of_store(const loop::Store& store);
-
 // Emits the work of one iteration of a loop that begins at `begin`, at least 1, taken from the
 // first iteration. Not exact beyond kWorthThreads.
 llvm::Value* work_per_turn(FunctionWriter& f, const loop::For& loop, llvm::Value* begin);
