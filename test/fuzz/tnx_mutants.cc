@@ -1,6 +1,6 @@
 // tnx_mutants COUNT FIRST FILE...: makes mutants FIRST to FIRST + COUNT - 1 of executables (.tnx),
 // assembly (.tna) and compiled models and programs (.onnx, .tn), loads them and calls their
-// functions under tight limits (tnx_target.h). By the mutant's number modulo eight:
+// functions under tight limits (tnx_target.h). By the mutant's number modulo ten:
 //
 //   0 1 2  some words of code of a valid file are changed: tests the verifier
 //   3 4    names, constants or functions of a valid file are changed or exchanged, so that kernels
@@ -9,6 +9,8 @@
 //   6      any bytes are changed, but not the hashes: tests the hashes
 //   7      bytes of kernels are changed: refused because of the hash or, if it is updated, verified
 //          but not run unless the native code is still that of the seed
+//   8 9    the computes of a file are changed, and it is loaded as a file that isn't trusted: tests
+//          that whatever they compute, they can be compiled and stay within their tensors
 //
 // Exits with 0 if each gave values or errors. Build it with a sanitizer preset; kernels have no
 // sanitizer checks, so their tensors lie between guard pages (guarded_memory.cc).
@@ -20,10 +22,12 @@
 #include "bounds.h"
 #include "codegen/llvm/target.h"
 #include "driver/compile.h"
+#include "driver/functions.h"
 #include "graph/ir/text.h"
 #include "import/onnx/import_model.h"
 #include "library/onednn/register.h"
 #include "mutate.h"
+#include "text_mutate.h"
 #include "tnx_target.h"
 #include "vm/asm/assemble.h"
 #include "vm/executable/write_file.h"
@@ -40,21 +44,26 @@ struct Seed {
   vm::Unit unit;
 };
 
-vm::Unit compile(const graph::Module& module) {
-  driver::CompileOptions options;
-  options.targets = {codegen::host_target()};
-  return driver::compile(module, options);
+Seed seed_of(std::string bytes) {
+  vm::Unit unit = vm::read_unit(vm::copy_bytes(bytes)).unit;
+  return {std::move(bytes), std::move(unit)};
 }
 
-Seed read_seed(const std::string& path) {
+// What is compiled gives two seeds: one may use libraries, the other carries its computes.
+void add_seeds(const std::string& path, std::vector<Seed>* seeds) {
   const std::string extension = std::filesystem::path(path).extension();
   std::ifstream in(path, std::ios::binary);
   std::string bytes{std::istreambuf_iterator<char>(in), {}};
   if (extension == ".tna") bytes = vm::write_to_bytes(vm::assemble(bytes, path));
-  if (extension == ".tn") bytes = vm::write_to_bytes(compile(graph::parse_module(bytes, path)));
-  if (extension == ".onnx") bytes = vm::write_to_bytes(compile(onnx::import_model(path).module));
-  vm::Unit unit = vm::read_unit(vm::copy_bytes(bytes)).unit;
-  return {std::move(bytes), std::move(unit)};
+  if (extension != ".tn" && extension != ".onnx") return seeds->push_back(seed_of(bytes));
+  const graph::Module module =
+      extension == ".tn" ? graph::parse_module(bytes, path) : onnx::import_model(path).module;
+  for (const bool computes : {false, true}) {
+    driver::CompileOptions options;
+    options.libraries = !computes;
+    options.keep_computes = computes;
+    seeds->push_back(seed_of(vm::write_to_bytes(driver::compile(module, options))));
+  }
 }
 
 class Mutants {
@@ -64,11 +73,12 @@ class Mutants {
 
   struct Mutant {
     std::string bytes;
-    bool refused = false;  // by a hash: loading it is a finding
+    bool refused = false;    // by a hash: loading it is a finding
+    bool untrusted = false;  // to be loaded as a file that isn't trusted
   };
 
   Mutant make() {
-    switch (number_ % 8) {
+    switch (number_ % 10) {
       case 0:
       case 1:
       case 2:
@@ -80,8 +90,10 @@ class Mutants {
         return {with_changed_sections()};
       case 6:
         return {m_.mutant(seed_.bytes, seeds_[m_.below(seeds_.size())].bytes)};
-      default:
+      case 7:
         return with_changed_kernels();
+      default:
+        return with_changed_computes();
     }
   }
 
@@ -233,6 +245,28 @@ class Mutants {
     return out;
   }
 
+  Mutant with_changed_computes() {
+    size_t at = m_.below(seeds_.size());
+    for (size_t tries = 0; !seeds_[at].unit.find_section(vm::kComputesTag) && tries < seeds_.size();
+         ++tries) {
+      at = (at + 1) % seeds_.size();
+    }
+    vm::Unit unit = seeds_[at].unit;
+    std::string* computes = computes_of(unit);
+    if (!computes) return {with_changed_code()};
+    *computes =
+        m_.below(8) ? TextMutator(number_).mutant(*computes) : m_.mutant(*computes, seed_.bytes);
+    if (m_.below(4) == 0) change_part(unit);
+    return {.bytes = vm::write_to_bytes(unit), .untrusted = true};
+  }
+
+  static std::string* computes_of(vm::Unit& unit) {
+    for (vm::UnitSection& section : unit.sections) {
+      if (section.tag == vm::kComputesTag) return &section.bytes;
+    }
+    return nullptr;
+  }
+
   const std::vector<Seed>& seeds_;
   uint64_t number_;
   Mutator m_;
@@ -245,42 +279,47 @@ int main(int argc, char** argv) {
   const Arguments arguments = read_arguments(argc, argv);
   driver::initialise();
   register_onednn();
+  driver::register_compiler_functions();
   vm::register_builtins();
   std::vector<Seed> seeds;
   std::vector<std::string> kernels;
   for (const std::string& file : arguments.files) {
     try {
-      seeds.push_back(read_seed(file));
-      for (const auto& target : seeds.back().unit.kernels) {
-        for (const auto& image : target.images) kernels.push_back(image.bytes);
-      }
+      add_seeds(file, &seeds);
     } catch (const Error& e) {
       std::fprintf(stderr, "left out %s: %s\n", file.c_str(), e.message().c_str());
     }
   }
   if (seeds.empty()) return 2;
+  for (const Seed& seed : seeds) {
+    for (const auto& target : seed.unit.kernels) {
+      for (const auto& image : target.images) kernels.push_back(image.bytes);
+    }
+  }
   set_bounds(kSeconds);
 
-  long loaded = 0, foreign = 0, values = 0, errors = 0;
+  long loaded = 0, foreign = 0, compiled = 0, values = 0, errors = 0;
   for (uint64_t number = arguments.first; number < arguments.end; ++number) {
     // A mutant depends only on its number, so that it can be made again without the others.
     const Mutants::Mutant mutant = Mutants(seeds, number).make();
     begin_mutant(number, mutant.bytes);
-    TnxOutcome outcome = run_tnx(mutant.bytes, true, kernels);
+    TnxOutcome outcome =
+        mutant.untrusted ? run_untrusted(mutant.bytes) : run_tnx(mutant.bytes, true, kernels);
     if (mutant.refused && (outcome.loaded || outcome.foreign)) {
       outcome.problem = "a changed kernel section passed its hash";
     }
     if (!outcome.problem.empty()) finding(cat("mutant ", number, ": ", outcome.problem));
     loaded += outcome.loaded;
+    compiled += outcome.loaded && mutant.untrusted;
     foreign += outcome.foreign;
     values += outcome.values;
     errors += outcome.errors;
   }
   end_mutants();
   std::printf(
-      "%llu mutants: %ld loaded, %ld with foreign kernels left alone, %ld calls gave values, %ld "
-      "errors; %ld findings\n",
-      static_cast<unsigned long long>(arguments.count()), loaded, foreign, values, errors,
+      "%llu mutants: %ld loaded, of these %ld with changed computes; %ld with foreign kernels left "
+      "alone; %ld calls gave values, %ld errors; %ld findings\n",
+      static_cast<unsigned long long>(arguments.count()), loaded, compiled, foreign, values, errors,
       Bounds::findings);
   return Bounds::findings ? 1 : 0;
 }

@@ -51,19 +51,16 @@ struct TnxOutcome {
   std::string problem;  // of a finding
 };
 
-// Calls each function of a unit, first with arguments of its types, then with others.
-inline TnxOutcome run_unit(vm::Unit unit, const vm::ReadOptions& read) {
+// Calls each function of a program, first with arguments of its types, then with others.
+inline TnxOutcome run_program(const Ref<vm::Program>& program) {
   TnxOutcome outcome;
-  vm::ProgramOptions options;
-  options.read = read;
-  options.allow_missing = true;
   vm::Limits limits;
   limits.fuel = 5000;
   limits.memory = 8 << 20;
   limits.depth = 200;
   limits.deadline = std::chrono::seconds(5);
   limits.threads = 1;
-  vm::Machine m(vm::Program::from_unit(std::move(unit), options), limits);
+  vm::Machine m(program, limits);
   outcome.loaded = true;
   const auto& functions = m.program().unit().functions;
   constexpr size_t kFunctions = 40;
@@ -83,6 +80,27 @@ inline TnxOutcome run_unit(vm::Unit unit, const vm::ReadOptions& read) {
       }
       if (args.empty()) break;
     }
+  }
+  return outcome;
+}
+
+inline TnxOutcome run_unit(vm::Unit unit, const vm::ReadOptions& read) {
+  vm::ProgramOptions options;
+  options.read = read;
+  options.allow_missing = true;
+  return run_program(vm::Program::from_unit(std::move(unit), options));
+}
+
+// Loads a file that isn't trusted, whose kernels are compiled if it carries their computes.
+inline TnxOutcome run_untrusted(const std::string& bytes) {
+  TnxOutcome outcome;
+  try {
+    vm::ProgramOptions options;
+    options.trusted = false;
+    options.limits.deadline = std::chrono::seconds(5);
+    outcome = run_program(vm::Program::load_bytes(bytes, options));
+  } catch (const Error& e) {
+    if (e.kind() == ErrorKind::Internal) outcome.problem = e.render();
   }
   return outcome;
 }
