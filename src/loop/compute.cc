@@ -175,9 +175,16 @@ struct Checker {
     }
   }
 
+  void sizes(const Buffer& b) {
+    for (const Dim& d : b.shape) {
+      require(d.as_const().value_or(0) >= 0, cat("a size of ", b.name, " isn't negative"));
+    }
+  }
+
   void check_stage(const Stage& s) {
     stage = &s;
     require(static_cast<bool>(s.out) && !known.contains(s.out.get()), "a stage has its own buffer");
+    sizes(*s.out);
     require(s.axes.size() == s.out->shape.size(), "one axis per dimension of the result");
     require(s.reduce_axes.size() == s.reduce_extents.size(), "one extent per reduced axis");
     std::unordered_set<const Var*> vars;
@@ -235,6 +242,7 @@ void check(const Compute& compute) {
   Checker c{compute, {}};
   for (const auto& b : compute.inputs) {
     c.require(static_cast<bool>(b) && c.known.insert(b.get()).second, "inputs are distinct");
+    c.sizes(*b);
   }
   size_t inputs = c.known.size();
   for (const auto& s : compute.stages) {

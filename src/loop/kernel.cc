@@ -136,6 +136,13 @@ struct Checker {
     }
   }
 
+  void sizes(const Buffer& b) {
+    for (const Dim& d : b.shape) {
+      size(d);
+      require(d.as_const().value_or(0) >= 0, cat("a size of ", b.name, " isn't negative"));
+    }
+  }
+
   void access(const Ref<const Buffer>& b, const Array<ExprRef>& indices) {
     require(indices.size() == b->shape.size() || indices.size() == 1,
             cat("buffer ", b->name, " is indexed by dimension or by one offset"));
@@ -185,7 +192,7 @@ struct Checker {
         const auto& a = static_cast<const Alloc&>(*s);
         require(readable.insert(a.buffer.get()).second,
                 cat("scratch is allocated once at a time: ", a.buffer->name));
-        for (const Dim& d : a.buffer->shape) size(d);
+        sizes(*a.buffer);
         writable.insert(a.buffer.get());
         stmt(a.body, in_loop, in_vector);
         readable.erase(a.buffer.get());
@@ -216,7 +223,7 @@ void check(const Kernel& kernel) {
   }
   for (const auto* parameters : {&kernel.inputs, &kernel.outputs}) {
     for (const auto& b : *parameters) {
-      for (const Dim& d : b->shape) c.size(d);
+      c.sizes(*b);
     }
   }
   for (const auto& b : kernel.inputs) c.readable.insert(b.get());

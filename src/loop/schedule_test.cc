@@ -79,6 +79,29 @@ TEST(Schedule, MalformedComputesAreReported) {
   }
 }
 
+// The sizes of parameters are described to native code, where a negative number is a symbol's
+// place.
+TEST(Schedule, NegativeSizesAreRefused) {
+  const auto refused = [](const std::function<void()>& make, const std::string& rule) {
+    try {
+      make();
+      FAIL() << rule;
+    } catch (const Error& e) {
+      EXPECT_NE(e.render().find(rule), std::string::npos) << e.render();
+    }
+  };
+  auto x = buffer("x", f32, {n, Dim(-3)}), y = buffer("y", f32, {n});
+  auto first = [&](const Indices& i) { return at(x, Indices{i[0], literal_int(i64, 0)}); };
+  refused([&] { compute_of({x}, {map_stage(y, first)}, {y}); }, "a size of x isn't negative");
+  auto z = buffer("z", f32, {Dim(-1)});
+  auto one = [](const Indices&) { return literal(f32, 1); };
+  refused([&] { compute_of({}, {map_stage(z, one)}, {z}); }, "a size of z isn't negative");
+  auto k = make<Kernel>();
+  k->name = "k";
+  k->inputs = {x};
+  refused([&] { check(*k); }, "a size of x isn't negative");
+}
+
 TEST(Schedule, ReductionsAreOfTypesThatHaveTheirOperator) {
   auto t = buffer("t", boolean, {n}), x = buffer("x", f32, {n});
   const auto rule = [&](const Ref<const Buffer>& in, Reduction reduction) {

@@ -7,8 +7,8 @@
 //          get arguments that they weren't compiled for: tests their entries
 //   5      any bytes except those of kernels are changed, and the hashes updated
 //   6      any bytes are changed, but not the hashes: tests the hashes
-//   7      bytes of kernels are changed: refused because of the hash or, if it is updated, verified
-//          but not run unless the native code is still that of the seed
+//   7      bytes of kernels are changed: refused because of the hash or, if it is updated, because
+//          the native code isn't that of the seed; only a file with its computes runs then
 //   8 9    the computes of a file are changed, and it is loaded as a file that isn't trusted: tests
 //          that whatever they compute, they can be compiled and stay within their tensors
 //
@@ -317,8 +317,9 @@ int main(int argc, char** argv) {
   }
   end_mutants();
   std::printf(
-      "%llu mutants: %ld loaded, of these %ld with changed computes; %ld with foreign kernels left "
-      "alone; %ld calls gave values, %ld errors; %ld findings\n",
+      "%llu mutants: %ld loaded, of these %ld with changed computes; %ld with foreign kernels, "
+      "which "
+      "didn't run; %ld calls gave values, %ld errors; %ld findings\n",
       static_cast<unsigned long long>(arguments.count()), loaded, compiled, foreign, values, errors,
       Bounds::findings);
   return Bounds::findings ? 1 : 0;

@@ -46,7 +46,7 @@ inline Any argument(const vm::SignatureType& type, uint64_t choice) {
 
 struct TnxOutcome {
   bool loaded = false;
-  bool foreign = false;  // has untrusted native code: verified, but not run
+  bool foreign = false;  // has untrusted native code, which must not run
   int values = 0, errors = 0;
   std::string problem;  // of a finding
 };
@@ -105,8 +105,8 @@ inline TnxOutcome run_untrusted(const std::string& bytes) {
   return outcome;
 }
 
-// `trusted_kernels` is the native code that may be opened. A file with other code is only verified,
-// and must be refused as an untrusted file.
+// `trusted_kernels` is the native code that may be opened. A file with other code is loaded as one
+// that isn't trusted: it must be refused, unless it carries computes to compile instead.
 inline TnxOutcome run_tnx(const std::string& bytes, bool check_hashes,
                           const std::vector<std::string>& trusted_kernels) {
   vm::register_builtins();
@@ -124,11 +124,12 @@ inline TnxOutcome run_tnx(const std::string& bytes, bool check_hashes,
       }
     }
     if (!outcome.foreign) return run_unit(std::move(unit), read);
-    vm::ProgramOptions untrusted;
-    untrusted.read = read;
-    untrusted.trusted = false;
-    vm::Program::from_unit(std::move(unit), untrusted);
-    outcome.problem = "native code was taken from a file that isn't trusted";
+    const bool computes = unit.find_section(vm::kComputesTag) != nullptr;
+    outcome = run_untrusted(bytes);
+    outcome.foreign = true;
+    if (outcome.loaded && !computes) {
+      outcome.problem = "native code was taken from a file that isn't trusted";
+    }
   } catch (const Error& e) {
     if (e.kind() == ErrorKind::Internal) outcome.problem = e.render();
   }
