@@ -1,5 +1,7 @@
 #include "driver/code_choice.h"
 
+#include <algorithm>
+
 #include "support/error.h"
 
 namespace tenon::driver {
@@ -20,29 +22,33 @@ void require_apart(const codegen::Target& a, const codegen::Target& b) {
 
 }  // namespace
 
-void CodeChoice::apply_to(CompileOptions* options) const {
-  const std::string architecture =
-      target.empty() ? std::string(codegen::host_architecture()) : codegen::architecture_of(target);
+CodeChoice choose_code(const CompileOptions& options) {
+  const std::string architecture = options.target.empty()
+                                       ? std::string(codegen::host_architecture())
+                                       : codegen::architecture_of(options.target);
   const bool foreign = architecture != codegen::host_architecture();
-  if (libraries == "onednn" && foreign) {
-    throw Error(ErrorKind::Usage, cat("libraries onednn can't be used with target ", target))
+  if (options.libraries == "onednn" && foreign) {
+    throw Error(ErrorKind::Usage,
+                cat("libraries onednn can't be used with target ", options.target))
         .help("leave libraries out: oneDNN is only used for this machine's architecture");
   }
-  if (libraries == "onednn" && keep_computes) {
+  if (options.libraries == "onednn" && options.keep_computes) {
     throw Error(ErrorKind::Usage, "libraries onednn can't be used with keep-computes")
         .help("leave out one: a library call has no compute to keep");
   }
-  options->targets.clear();
-  for (const std::string& cpu : cpus) {
-    const codegen::Target added = codegen::parse_target(cpu, target.empty() ? "" : architecture);
-    for (const codegen::Target& other : options->targets) require_apart(other, added);
-    options->targets.push_back(added);
+  CodeChoice code;
+  for (const std::string& cpu : options.cpu) {
+    const codegen::Target added =
+        codegen::parse_target(cpu, options.target.empty() ? "" : architecture);
+    for (const codegen::Target& other : code.targets) require_apart(other, added);
+    code.targets.push_back(added);
   }
-  if (cpus.empty()) {
-    options->targets = {foreign ? codegen::base_target(architecture) : codegen::host_target()};
+  if (code.targets.empty()) {
+    code.targets = {foreign ? codegen::base_target(architecture) : codegen::host_target()};
   }
-  options->libraries = libraries != "none" && !foreign && !keep_computes;
-  options->keep_computes = keep_computes;
+  std::ranges::sort(code.targets, codegen::is_lower);
+  code.libraries = options.libraries != "none" && !foreign && !options.keep_computes;
+  return code;
 }
 
 }  // namespace tenon::driver

@@ -1,24 +1,22 @@
-// The user's choice of target machines and libraries, from flags of the command line or options of
-// the compiler's library.
+// What the options target, cpu, libraries and keep_computes choose together.
 #pragma once
 
-#include <string>
 #include <vector>
 
+#include "codegen/llvm/target.h"
 #include "driver/compile.h"
 
 namespace tenon::driver {
 
 struct CodeChoice {
-  std::string target;             // a triple; empty: this machine's
-  std::vector<std::string> cpus;  // empty: native, or the baseline of another architecture
-  std::string libraries;          // "onednn" or "none"; empty: onednn if it can be used
-  bool keep_computes = false;
-
-  // Sets the targets, libraries and keep_computes of `options`. Throws Usage for an unknown target
-  // or CPU, for two CPUs of different architectures or with the same features, and for a library
-  // that the other choices exclude.
-  void apply_to(CompileOptions* options) const;
+  // Lowest first (codegen::is_lower), all of one architecture; never empty. Graph passes optimise
+  // for the first; loop nests and code are generated for each.
+  std::vector<codegen::Target> targets;
+  bool libraries = true;  // whether calls of libraries may replace kernels
 };
+
+// Throws Usage for an unknown target or CPU, for two CPUs of different architectures or with the
+// same features, and for libraries that the other options exclude.
+CodeChoice choose_code(const CompileOptions& options);
 
 }  // namespace tenon::driver

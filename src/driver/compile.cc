@@ -1,13 +1,13 @@
 #include "driver/compile.h"
 
 #include <algorithm>
-#include <chrono>
 #include <ranges>
 
 #include "codegen/bytecode/emit.h"
 #include "codegen/llvm/emit.h"
 #include "device/parallel.h"
 #include "device/work_budget.h"
+#include "driver/code_choice.h"
 #include "driver/compile_kernels.h"
 #include "evaluate/reference_evaluator.h"
 #include "graph/ir/check.h"
@@ -83,17 +83,16 @@ void check_result(std::string_view step, const graph::Module& module) {
 }
 
 // Runs a step, then checks and reports its result.
-template <class Step>
-graph::Module timed(std::string_view name, const CompileOptions& options, const Step& step) {
-  const auto start = std::chrono::steady_clock::now();
+template <class Body>
+graph::Module run_step(std::string_view name, const CompileOptions& options, const Body& body) {
   poll();
+  double seconds = 0;
   graph::Module now = [&] {
-    Phase phase(name, Phase::Within::Included);
-    return step();
+    Phase phase(name, Phase::Within::Included, &seconds);
+    return body();
   }();
-  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
   if (options.check_after_each) check_result(name, now);
-  if (options.after_pass) options.after_pass(name, now, took.count());
+  if (options.after_pass) options.after_pass(name, now, seconds);
   return now;
 }
 
@@ -103,7 +102,7 @@ graph::Module schedule(const graph::Module& module, const codegen::Target& targe
   loop::ScheduleOptions how;
   how.level = options.level == 0 ? 0 : 1;
   how.target = target.facts();
-  return timed(kScheduleStep, options, [&] {
+  return run_step(kScheduleStep, options, [&] {
     Map<String, loop::KernelInterfaceRef> nests;
     for (const auto& [name, kernel] : module->kernels) {
       poll();
@@ -111,14 +110,6 @@ graph::Module schedule(const graph::Module& module, const codegen::Target& targe
     }
     return graph::make_module(module->functions, nests, module->adts);
   });
-}
-
-// The targets, lowest first.
-std::vector<codegen::Target> in_order(const CompileOptions& options) {
-  std::vector<codegen::Target> targets = options.targets;
-  if (targets.empty()) targets = {codegen::host_target()};
-  std::ranges::sort(targets, codegen::is_lower);
-  return targets;
 }
 
 // The code of all kernels for one target.
@@ -159,25 +150,31 @@ class Pipeline {
  public:
   // Folding runs kernels for a fixed baseline CPU, so that its results don't depend on the host.
   explicit Pipeline(const CompileOptions& options)
-      : options_(options), lowest_(in_order(options)[0]), evaluator_(codegen::baseline_target()) {
+      : options_(options), evaluator_(codegen::baseline_target()) {
     initialise();
+    const CodeChoice code = choose_code(options);
+    lowest_ = code.targets[0];
     cx_.target = lowest_.facts();
     cx_.level = options.level;
     cx_.fold_limit = options.fold_limit;
     evaluator_.stores_left = static_cast<double>(options.fold_work);
     cx_.evaluator = &evaluator_;
-    if (options.libraries) cx_.offers = graph::all_offers();
+    if (code.libraries) cx_.offers = graph::all_offers();
   }
 
-  graph::Module run(const graph::Pass& pass, const graph::Module& module) {
-    return timed(pass.name, options_, [&] { return pass.run(module, cx_); });
+  graph::Module run(const std::string& name, const graph::Module& module) {
+    require_pass(name);
+    if (name == kScheduleStep) return schedule(module, lowest_, options_);
+    return run_step(name, options_, [&] {
+      const graph::Pass* pass = graph::find_pass(name);
+      return pass ? pass->run(module, cx_) : call(name, module);
+    });
   }
 
-  // Runs a registered function as a pass, and always checks what it returns.
-  graph::Module run(const std::string& name, const Function& pass, const graph::Module& module) {
-    const auto start = std::chrono::steady_clock::now();
-    std::optional<Phase> phase(std::in_place, name, Phase::Within::Included);
-    const Any returned = pass(module, context_of_functions());
+ private:
+  // Calls a registered function as a pass, and always checks what it returns.
+  graph::Module call(const std::string& name, const graph::Module& module) const {
+    const Any returned = function_named(name)(module, context_of_functions());
     if (returned.is_none() || !returned.is<graph::Module>()) {
       throw Error(ErrorKind::Usage, cat("pass ", name, " returned no module"))
           .found(repr(returned, 200));
@@ -190,19 +187,9 @@ class Pipeline {
       error.first_row("pass", name);
       throw;
     }
-    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
-    phase.reset();
-    if (options_.after_pass) options_.after_pass(name, now, took.count());
     return now;
   }
 
-  graph::Module run(const std::string& name, const graph::Module& module) {
-    if (const graph::Pass* pass = graph::find_pass(name)) return run(*pass, module);
-    require_pass(name);
-    return run(name, function_named(name), module);
-  }
-
- private:
   Map<String, Any> context_of_functions() const {
     return {{"level", cx_.level},
             {"cpu", String(lowest_.cpu)},
@@ -214,12 +201,37 @@ class Pipeline {
   }
 
   const CompileOptions& options_;
-  const codegen::Target lowest_;
+  codegen::Target lowest_;
   graph::ReferenceEvaluator evaluator_;
   graph::PassContext cx_;
 };
 
+// What run_passes runs by default. Code generation schedules for each target itself, so that step
+// is only run to be shown.
+std::vector<std::string> steps_of_level(const CompileOptions& options) {
+  std::vector<std::string> names;
+  for (const Step& step : all_steps()) {
+    const bool shown = options.stop_after == kScheduleStep;
+    if (step.name == kScheduleStep && !shown) continue;
+    if (options.level >= step.level) names.push_back(step.name);
+  }
+  return names;
+}
+
 }  // namespace
+
+const std::vector<Step>& all_steps() {
+  static const std::vector<Step> steps = [] {
+    std::vector<Step> all;
+    for (const graph::Pass& pass : graph::all_passes()) {
+      all.push_back({pass.name, pass.min_level, pass.summary});
+    }
+    all.push_back({std::string(kScheduleStep), 0,
+                   "turn computes into loop nests for the CPU, before code generation"});
+    return all;
+  }();
+  return steps;
+}
 
 void initialise() {
   static const bool once = [] {
@@ -247,31 +259,22 @@ graph::Module run_passes(const graph::Module& module, const CompileOptions& opti
   require_sound_memory(module);
   Pipeline pipeline(options);
   graph::Module now = module;
-  if (options.passes) {
-    for (const std::string& pass : *options.passes) {
-      now = pipeline.run(pass, now);
-      if (options.stop_after == pass) break;
-    }
-    return now;
+  for (const std::string& step : options.passes ? *options.passes : steps_of_level(options)) {
+    now = pipeline.run(step, now);
+    if (options.stop_after == step) break;
   }
-  for (const graph::Pass& pass : graph::all_passes()) {
-    if (options.level < pass.min_level) continue;
-    now = pipeline.run(pass, now);
-    if (options.stop_after == pass.name) return now;
-  }
-  return options.stop_after == kScheduleStep ? schedule(now, in_order(options)[0], options) : now;
+  return now;
 }
 
 graph::Module run_one_pass(const graph::Module& module, const std::string& pass,
                            const CompileOptions& options) {
-  if (pass == kScheduleStep) return schedule(module, in_order(options)[0], options);
   return Pipeline(options).run(pass, module);
 }
 
 void require_pass(const std::string& name) {
-  if (name == kScheduleStep || graph::find_pass(name) || find_function(name)) return;
   std::vector<std::string> names;
-  for (const graph::Pass& pass : graph::all_passes()) names.push_back(pass.name);
+  for (const Step& step : all_steps()) names.push_back(step.name);
+  if (std::ranges::find(names, name) != names.end() || find_function(name)) return;
   const std::string near = nearest(name, names);
   throw Error(ErrorKind::Usage, cat("there is no pass '", printable(name), "'"))
       .help(cat(near.empty() ? "" : cat("did you mean ", near, "? "),
@@ -298,7 +301,7 @@ vm::Unit generate_code(const graph::Module& lowered, const CompileOptions& optio
     unit.sections.push_back({std::string(vm::kComputesTag), kernels_text(lowered)});
   }
   // The loader takes the first one that its machine can run, so the highest comes first.
-  for (const codegen::Target& target : in_order(options) | std::views::reverse) {
+  for (const codegen::Target& target : choose_code(options).targets | std::views::reverse) {
     unit.kernels.push_back(compile_for(target, lowered, options));
   }
   return unit;

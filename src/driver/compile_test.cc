@@ -4,6 +4,7 @@
 
 #include <cstring>
 
+#include "codegen/llvm/target.h"
 #include "graph/ir/text.h"
 #include "vm/executable/cpu_features.h"
 #include "vm/executable/kernel_object.h"
@@ -28,7 +29,7 @@ constexpr const char* kProgram = R"(
 std::string compile_to_bytes(const std::string& text, int level) {
   initialise();
   CompileOptions options;
-  options.targets = {codegen::parse_target("x86-64-v3")};
+  options.cpu = {"x86-64-v3"};
   options.level = level;
   return vm::write_to_bytes(compile(graph::parse_module(text, "test.tn"), options));
 }
@@ -45,10 +46,10 @@ TEST_P(CompileTest, GivesTheSameBytesEveryTime) {
   }
 }
 
-vm::Unit compile_for(const std::vector<const char*>& cpus) {
+vm::Unit compile_for(const std::vector<std::string>& cpus) {
   initialise();
   CompileOptions options;
-  for (const char* cpu : cpus) options.targets.push_back(codegen::parse_target(cpu));
+  options.cpu = cpus;
   return compile(graph::parse_module(kProgram, "test.tn"), options);
 }
 

@@ -71,9 +71,9 @@ Any from_json_function(const String& text) {
 
 Array<Any> list_passes() {
   Array<Any> out;
-  for (const graph::Pass& pass : graph::all_passes()) {
+  for (const Step& step : all_steps()) {
     out.push_back(Map<String, Any>{
-        {"name", String(pass.name)}, {"level", pass.min_level}, {"summary", String(pass.summary)}});
+        {"name", String(step.name)}, {"level", step.level}, {"summary", String(step.summary)}});
   }
   return out;
 }
@@ -109,8 +109,7 @@ Bytes compile_kernels_function(const Bytes& computes, const String& file) {
 Any interpret(const graph::Module& module, const String& function, const Array<Any>& arguments,
               const Any& options) {
   HostOptions given(options);
-  const String cpu = given.take<String>("cpu").value_or("native");
-  const auto max_depth = given.take<int64_t>("max_depth");
+  const InterpretOptions interpret_options = take_interpret_options(given);
   WorkBudget budget(take_limits(given), "interpreting", function.str());
   const WorkBudget::Scope scope(&budget);
   given.require_all_taken();
@@ -127,8 +126,8 @@ Any interpret(const graph::Module& module, const String& function, const Array<A
         .found(cat(arguments.size()))
         .expected(cat((*found)->params.size()));
   }
-  graph::ReferenceEvaluator evaluator(codegen::parse_target(cpu));
-  if (max_depth) evaluator.max_depth = static_cast<size_t>(std::max<int64_t>(*max_depth, 0));
+  graph::ReferenceEvaluator evaluator(codegen::parse_target(interpret_options.cpu));
+  evaluator.max_depth = static_cast<size_t>(interpret_options.max_depth);
   const std::vector<Any> results = evaluator.run(module, *found, arguments.to_vector());
   if (!(*found)->result_type.is<graph::TupleType>()) return results[0];
   return Array<Any>(results.begin(), results.end());
@@ -172,24 +171,10 @@ library must come from the same build as the runtime, and is refused otherwise.
 
 Options are a map from names to values, or `none`. An unknown name is an error.
 
-| of | option | type | default | meaning |
-| --- | --- | --- | --- | --- |
-| import | `dims` | map to int | `{}` | sizes of symbolic dimensions, by the model's names |
-| import | `shapes` | map to shape | `{}` | shapes of inputs; -1 leaves a size symbolic |
-| import | `deadline_ns`, `memory` | int | -1 | limits, below |
-| compile | `target` | string | this machine's | a triple: `"x86_64-linux-gnu"` or `"aarch64-linux-gnu"` |
-| compile | `cpu` | string or array | `"native"` | as for `tenon compile --cpu`; several CPUs for one file with code for each |
-| compile | `level` | int | 2 | the optimisation level, 0 to 3 |
-| compile | `libraries` | string | `"onednn"` where available | `"none"` for Tenon's own kernels alone |
-| compile | `keep_computes` | bool | false | also store the computes of kernels, beside their code; implies `libraries` `"none"` |
-| compile | `fold_limit` | int | 1 GiB | bytes of constants that constant folding may create |
-| compile | `fold_work` | int | 2^33 | elements that constant folding may store |
-| compile | `threads` | int | 0 | threads that compile kernels; 0 for all |
-| compile | `passes` | array of strings | by level | the passes that run, in this order |
-| compile | `deadline_ns`, `memory` | int | -1 | limits, below |
-| interpret | `cpu` | string | `"native"` | what its kernels are compiled for |
-| interpret | `max_depth` | int | 1048576 | calls that may nest |
-| interpret | `deadline_ns`, `memory` | int | -1 | limits, below |
+)";
+
+constexpr char kLimitsAndPasses[] = R"(
+In `shapes`, -1 leaves a size symbolic. For several CPUs, the file has code for each.
 
 ## Limits
 
@@ -222,7 +207,7 @@ void register_compiler_functions() {
 }
 
 std::string compiler_functions_document() {
-  std::string out = kIntroduction;
+  std::string out = cat(kIntroduction, options_document(), kLimitsAndPasses);
   for (const Entry& entry : entries()) {
     if (entry.group) {
       out += cat("\n## ", entry.group, "\n");

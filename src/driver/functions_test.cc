@@ -9,6 +9,7 @@
 #include <sstream>
 
 #include "graph/ir/module.h"
+#include "loop/kernel.h"
 #include "object/array.h"
 #include "object/library.h"
 #include "object/map.h"
@@ -110,6 +111,20 @@ TEST(CompilerFunctions, RefuseOptionsThatTheyDoNotKnow) {
   EXPECT_THAT(compile({{"libraries", "mkl"}}), HasSubstr("option libraries has an unknown value"));
   EXPECT_THAT(failure_of([] { call("tenon.compile", parsed(kTwice), 3); }),
               HasSubstr("the options are not a map"));
+}
+
+// Every step that tenon.list_passes names, the last of which makes loop nests, can be run by name.
+TEST(ListPasses, NamesWhatRunPassesTakes) {
+  Array<String> names;
+  for (const Any& row : call("tenon.list_passes").as<Array<Any>>()) {
+    names.push_back(row.as<Map<String, Any>>().at("name").as<String>());
+  }
+  EXPECT_EQ(names[names.size() - 1], "schedule");
+  const auto module = call("tenon.run_passes", parsed(kTwice), names, Any()).as<graph::Module>();
+  ASSERT_FALSE(module->kernels.empty());
+  for (const auto& [name, kernel] : module->kernels) {
+    EXPECT_NE(kernel.as<loop::Kernel>(), nullptr) << name.view();
+  }
 }
 
 // ---- passes of the host's ----

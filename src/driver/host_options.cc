@@ -1,10 +1,120 @@
 #include "driver/host_options.h"
 
-#include "driver/code_choice.h"
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <type_traits>
+#include <vector>
+
+#include "driver/options.h"
+#include "object/array.h"
 #include "object/reflect.h"
 #include "object/shape.h"
 
 namespace tenon::driver {
+namespace {
+
+using Names = std::vector<std::string>;
+
+// Reads a host's value; returns false if it has the wrong type.
+template <class Passed, class T>
+bool read_as(const Any& given, T* value) {
+  if (!given.is<Passed>()) return false;
+  *value = T(given.as<Passed>());
+  return true;
+}
+bool read(const Any& given, bool* value) {
+  return read_as<bool>(given, value);
+}
+bool read(const Any& given, int* value) {
+  return read_as<int>(given, value);
+}
+bool read(const Any& given, int64_t* value) {
+  return read_as<int64_t>(given, value);
+}
+bool read(const Any& given, std::string* value) {
+  return read_as<String>(given, value);
+}
+bool read(const Any& given, Names* value) {
+  if (given.is<String>()) {
+    *value = {given.as<String>().str()};
+    return true;
+  }
+  if (!given.is<Array<String>>()) return false;
+  for (const String& each : given.as<Array<String>>()) value->push_back(each.str());
+  return true;
+}
+bool read(const Any& given, std::optional<Names>* value) {
+  return !given.is<String>() && read(given, &value->emplace());
+}
+bool read(const Any& given, std::map<std::string, int64_t>* value) {
+  if (!given.is<Map<String, int64_t>>()) return false;
+  for (const auto& [name, size] : given.as<Map<String, int64_t>>()) (*value)[name.str()] = size;
+  return true;
+}
+bool read(const Any& given, std::map<std::string, std::vector<int64_t>>* value) {
+  if (!given.is<Map<String, Shape>>()) return false;
+  for (const auto& [name, shape] : given.as<Map<String, Shape>>()) {
+    (*value)[name.str()] = {shape.begin(), shape.end()};
+  }
+  return true;
+}
+
+// The name of a type in documents and errors.
+template <class T>
+constexpr const char* kTypeName = nullptr;
+template <>
+constexpr const char* kTypeName<bool> = "bool";
+template <>
+constexpr const char* kTypeName<int> = "int";
+template <>
+constexpr const char* kTypeName<int64_t> = "int";
+template <>
+constexpr const char* kTypeName<std::string> = "string";
+template <>
+constexpr const char* kTypeName<Names> = "string or array of strings";
+template <>
+constexpr const char* kTypeName<std::optional<Names>> = "array of strings";
+template <>
+constexpr const char* kTypeName<std::map<std::string, int64_t>> = "map of string to int";
+template <>
+constexpr const char* kTypeName<std::map<std::string, std::vector<int64_t>>> =
+    "map of string to shape";
+
+template <class T>
+void require_allowed(const char* name, const Allowed& allowed, const T& value) {
+  if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool>) {
+    const bool inside = value >= allowed.least && value <= allowed.most;
+    if (inside || (allowed.minus_one && value == -1)) return;
+    throw Error(ErrorKind::Usage, cat("option ", name, " is out of range"))
+        .found(cat(value))
+        .expected(allowed.most < INT64_MAX
+                      ? cat("an integer from ", allowed.least, " to ", allowed.most)
+                      : cat("an integer >= ", allowed.least, allowed.minus_one ? ", or -1" : ""));
+  }
+  if constexpr (std::is_same_v<T, std::string>) {
+    if (allowed.words.empty() || allowed.other_words) return;
+    if (std::ranges::find(allowed.words, value) != allowed.words.end()) return;
+    throw Error(ErrorKind::Usage, cat("option ", name, " has an unknown value"))
+        .found(quoted(value))
+        .expected(cat("one of ", join(allowed.words, ", ")));
+  }
+}
+
+// Reads an option into `value`, which keeps its default if the option is not given.
+template <class T>
+void take(HostOptions& options, const char* name, const Allowed& allowed, T* value) {
+  const Any* given = options.take(name);
+  if (!given) return;
+  if (!read(*given, value)) {
+    throw Error(ErrorKind::Usage, cat("option ", name, " has the wrong type"))
+        .expected(kTypeName<T>)
+        .found(repr(*given, 200));
+  }
+  require_allowed(name, allowed, *value);
+}
+
+}  // namespace
 
 HostOptions::HostOptions(const Any& given) {
   if (given.is_none()) return;
@@ -15,25 +125,10 @@ HostOptions::HostOptions(const Any& given) {
   given_ = given.as<Map<String, Any>>();
 }
 
-const Any* HostOptions::find(const char* name) {
+const Any* HostOptions::take(const char* name) {
   taken_.emplace(name);
-  return given_.find(name);
-}
-
-std::vector<std::string> HostOptions::take_names(const char* name) {
-  const Any* value = find(name);
-  if (!value || value->is_none()) return {};
-  if (value->is<String>()) return {value->as<String>().str()};
-  if (!value->is<Array<String>>()) fail_type(name, "a string or an array of strings", *value);
-  std::vector<std::string> names;
-  for (const String& each : value->as<Array<String>>()) names.push_back(each.str());
-  return names;
-}
-
-void HostOptions::fail_type(const char* name, const std::string& wanted, const Any& found) {
-  throw Error(ErrorKind::Usage, cat("option ", name, " has the wrong type"))
-      .expected(wanted)
-      .found(repr(found, 200));
+  const Any* value = given_.find(name);
+  return value && !value->is_none() ? value : nullptr;
 }
 
 void HostOptions::require_all_taken() const {
@@ -47,67 +142,84 @@ void HostOptions::require_all_taken() const {
   }
 }
 
+onnx::ImportOptions take_import_options(HostOptions& given) {
+  onnx::ImportOptions options;
+#define TENON_IMPORT_OPTION(name, ...) take(given, #name, any_value(), &options.name);
+#include "driver/options.def"
+  return options;
+}
+
 CompileOptions take_compile_options(HostOptions& given) {
   CompileOptions options;
-  options.level = given.take<int>("level").value_or(options.level);
-  if (options.level < 0 || options.level > 3) {
-    throw Error(ErrorKind::Usage, "option level is out of range")
-        .found(cat(options.level))
-        .expected("0, 1, 2 or 3");
-  }
-  CodeChoice code;
-  code.target = given.take<String>("target").value_or("").str();
-  code.cpus = given.take_names("cpu");
-  code.libraries = given.take<String>("libraries").value_or("").str();
-  if (!code.libraries.empty() && code.libraries != "onednn" && code.libraries != "none") {
-    throw Error(ErrorKind::Usage, "option libraries has an unknown value")
-        .found(quoted(code.libraries))
-        .expected("\"onednn\" or \"none\"");
-  }
-  code.keep_computes = given.take<bool>("keep_computes").value_or(false);
-  code.apply_to(&options);
-  options.fold_limit = given.take<int64_t>("fold_limit").value_or(options.fold_limit);
-  options.fold_work = given.take<int64_t>("fold_work").value_or(options.fold_work);
-  options.threads = given.take<int>("threads").value_or(options.threads);
+#define TENON_COMPILE_OPTION(type, name, initial, initial_text, allowed, ...) \
+  take(given, #name, allowed, &options.name);
+#include "driver/options.def"
   options.limits = take_limits(given);
-  if (const auto passes = given.take<Array<String>>("passes")) {
-    options.passes.emplace();
-    for (const String& name : *passes) options.passes->push_back(name.str());
-  }
+  return options;
+}
+
+InterpretOptions take_interpret_options(HostOptions& given) {
+  InterpretOptions options;
+#define TENON_INTERPRET_OPTION(type, name, initial, allowed, meaning) \
+  take(given, #name, allowed, &options.name);
+#include "driver/options.def"
   return options;
 }
 
 WorkLimits take_limits(HostOptions& given) {
+#define TENON_LIMIT_OPTION(name, allowed, meaning) \
+  int64_t name = -1;                               \
+  take(given, #name, allowed, &name);
+#include "driver/options.def"
   WorkLimits limits;
-  const auto take = [&](const char* name) {
-    const int64_t value = given.take<int64_t>(name).value_or(-1);
-    if (value < -1 || (value == 0 && name == std::string_view("memory"))) {
-      throw Error(ErrorKind::Usage, cat("option ", name, " is out of range"))
-          .found(cat(value))
-          .expected("a number above 0, or -1 for no limit");
-    }
-    return value;
-  };
-  if (const int64_t deadline = take("deadline_ns"); deadline >= 0) {
-    limits.deadline = std::chrono::nanoseconds(deadline);
-  }
-  if (const int64_t memory = take("memory"); memory > 0) {
-    limits.memory = static_cast<size_t>(memory);
-  }
+  if (deadline_ns >= 0) limits.deadline = std::chrono::nanoseconds(deadline_ns);
+  if (memory > 0) limits.memory = static_cast<size_t>(memory);
   return limits;
 }
 
-onnx::ImportOptions take_import_options(HostOptions& given) {
-  onnx::ImportOptions options;
-  if (const auto dims = given.take<Map<String, int64_t>>("dims")) {
-    for (const auto& [name, size] : *dims) options.dims[name.str()] = size;
+namespace {
+
+// A row of the table. Line breaks in the meaning are the command line's.
+std::string document_row(const char* kind, const char* name, const char* type,
+                         const std::string& initial, std::string_view meaning) {
+  std::string out = cat("| ", kind, " | `", name, "` | ", type, " | ", initial, " | ");
+  for (size_t i = 0; i < meaning.size(); ++i) {
+    const bool space = meaning[i] == '\n' || meaning[i] == ' ';
+    if (!space) out += meaning[i];
+    if (space && out.back() != ' ') out += ' ';
   }
-  if (const auto shapes = given.take<Map<String, Shape>>("shapes")) {
-    for (const auto& [name, shape] : *shapes) {
-      options.shapes[name.str()] = {shape.begin(), shape.end()};
-    }
-  }
-  return options;
+  return out + " |\n";
+}
+
+// The default in the table: the row's text, or else the value.
+template <class T>
+std::string default_text(std::string_view text, const T& value) {
+  if (!text.empty()) return std::string(text);
+  if constexpr (std::is_same_v<T, std::string>) return cat("`", quoted(value), "`");
+  if constexpr (std::is_arithmetic_v<T>) return cat(value);
+  return "`{}`";
+}
+
+}  // namespace
+
+std::string options_document() {
+  std::string out =
+      "| of | option | type | default | meaning |\n"
+      "| --- | --- | --- | --- | --- |\n";
+#define TENON_ROW(kind, fields, text, name, meaning)                   \
+  out += document_row(kind, #name, kTypeName<decltype(fields().name)>, \
+                      default_text(text, fields().name), meaning);
+#define TENON_IMPORT_OPTION(name, flag, example, meaning) \
+  TENON_ROW("import", onnx::ImportOptions, "", name, meaning)
+#define TENON_COMPILE_OPTION(type, name, initial, text, allowed, flag, meaning) \
+  TENON_ROW("compile", CompileOptions, text, name, meaning)
+#define TENON_INTERPRET_OPTION(type, name, initial, allowed, meaning) \
+  TENON_ROW("interpret", InterpretOptions, "", name, meaning)
+#define TENON_LIMIT_OPTION(name, allowed, meaning) \
+  out += document_row("all", #name, kTypeName<int64_t>, "-1", meaning);
+#include "driver/options.def"
+#undef TENON_ROW
+  return out;
 }
 
 }  // namespace tenon::driver

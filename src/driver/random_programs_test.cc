@@ -6,6 +6,7 @@
 
 #include <limits>
 
+#include "codegen/llvm/target.h"
 #include "driver/compile.h"
 #include "evaluate/reference_evaluator.h"
 #include "graph/ir/text.h"
@@ -241,8 +242,8 @@ TEST_P(RandomPrograms, KeepTheirMeaningInEveryPass) {
   initialise();
   ReferenceEvaluator evaluator(codegen::baseline_target(), KernelMode::kWalked);
   CompileOptions options;
-  options.targets = {codegen::baseline_target()};
-  options.libraries = false;
+  options.cpu = {codegen::baseline_target().cpu};
+  options.libraries = "none";
   int compared = 0;
   for_each_program(evaluator, [&](const Program& program, const std::vector<Any>& expected) {
     graph::Module before = program.module;
@@ -278,13 +279,12 @@ TEST_P(RandomPrograms, ComputeTheSameOnTheMachine) {
   register_onednn();
   ReferenceEvaluator evaluator(codegen::baseline_target(), KernelMode::kWalked);
   CompileOptions options;
-  options.targets = {codegen::host_target()};
   options.threads = 1;
   int compared = 0, offered = 0;
   auto compare = [&](const Program& program, const std::vector<Any>& expected) {
     graph::Module own;
     for (const bool libraries : {false, true}) {
-      options.libraries = libraries;
+      options.libraries = libraries ? "onednn" : "none";
       const graph::Module lowered = run_passes(program.module, options);
       if (libraries && structural_equal(Any(lowered), Any(own))) continue;
       offered += libraries;

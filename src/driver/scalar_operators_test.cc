@@ -2,6 +2,7 @@
 // to bytecode, and all agree with the scalar semantics of its element.
 #include <gtest/gtest.h>
 
+#include "codegen/llvm/target.h"
 #include "driver/compile.h"
 #include "evaluate/reference_evaluator.h"
 #include "graph/ir/text.h"
@@ -71,8 +72,8 @@ class ScalarOperators : public testing::Test {
 
   static Ref<vm::Program> compiled(const graph::Module& module) {
     CompileOptions options;
-    options.targets = {codegen::baseline_target()};
-    options.libraries = false;
+    options.cpu = {codegen::baseline_target().cpu};
+    options.libraries = "none";
     options.level = 0;  // so that the machine computes what other levels would fold
     return vm::Program::from_unit(generate_code(run_passes(module, options), options), {});
   }

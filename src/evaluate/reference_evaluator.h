@@ -29,7 +29,8 @@ class ReferenceEvaluator : public Evaluator {
 
   // Limits on the number of nested activations, counted like the machine's frames, and on the bytes
   // of activations and active blocks. `run` throws Runtime when one is exceeded.
-  size_t max_depth = 1 << 20;
+  static constexpr int64_t kMaxDepth = 1 << 20;
+  size_t max_depth = kMaxDepth;
   size_t max_stack_bytes = size_t{1} << 30;
   // How many elements kernels may still store, over all runs, by an estimate that is the same on
   // every machine (loop/work.h). `run` throws Runtime instead of running a kernel that exceeds it.

@@ -13,7 +13,9 @@ PhaseTimes::~PhaseTimes() {
   times_of_thread = outer_;
 }
 
-Phase::Phase(std::string_view name, Within within) : times_(times_of_thread), within_(within) {
+Phase::Phase(std::string_view name, Within within, double* seconds)
+    : times_(times_of_thread), within_(within), seconds_(seconds) {
+  if (times_ || seconds_) begin_ = std::chrono::steady_clock::now();
   if (!times_) return;
   outer_ = times_->innermost_;
   if (outer_ && outer_->within_ == Within::Included) {
@@ -26,12 +28,13 @@ Phase::Phase(std::string_view name, Within within) : times_(times_of_thread), wi
   row_ = static_cast<size_t>(at - rows.begin());
   if (at == rows.end()) rows.push_back({std::string(name)});
   times_->innermost_ = this;
-  begin_ = std::chrono::steady_clock::now();
 }
 
 Phase::~Phase() {
-  if (!times_) return;
+  if (!times_ && !seconds_) return;
   const auto took = std::chrono::steady_clock::now() - begin_;
+  if (seconds_) *seconds_ = std::chrono::duration<double>(took).count();
+  if (!times_) return;
   times_->rows_[row_].seconds += std::chrono::duration<double>(took - of_inner_).count();
   if (outer_) outer_->of_inner_ += took;
   times_->innermost_ = outer_;

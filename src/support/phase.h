@@ -44,7 +44,8 @@ class Phase {
     OwnRows,   // nested phases have rows of their own
     Included,  // nested phases count as part of this one
   };
-  explicit Phase(std::string_view name, Within within = Within::OwnRows);
+  // Sets `seconds`, if given, to how long the phase took, whether or not something collects.
+  explicit Phase(std::string_view name, Within within = Within::OwnRows, double* seconds = nullptr);
   ~Phase();
   Phase(const Phase&) = delete;
   Phase& operator=(const Phase&) = delete;
@@ -54,6 +55,7 @@ class Phase {
   Phase* outer_ = nullptr;
   size_t row_ = 0;
   Within within_;
+  double* seconds_;
   std::chrono::steady_clock::time_point begin_;
   std::chrono::steady_clock::duration of_inner_{};
 };

@@ -2,7 +2,6 @@
 // compiler's passes, and checks the result of each.
 #pragma once
 
-#include "codegen/llvm/target.h"
 #include "driver/compile.h"
 #include "graph/ir/check.h"
 #include "graph/ir/text.h"
@@ -17,7 +16,6 @@ struct GraphTarget {
 
 inline driver::CompileOptions compile_options(const GraphTarget& target) {
   driver::CompileOptions options;
-  options.targets = {codegen::host_target()};
   options.level = target.level;
   options.threads = 1;
   options.fold_limit = target.fold ? 1 << 16 : -1;  // -1 disables folding, even of empty tensors

@@ -60,7 +60,6 @@ void add_seeds(const std::string& path, std::vector<Seed>* seeds) {
       extension == ".tn" ? graph::parse_module(bytes, path) : onnx::import_model(path).module;
   for (const bool computes : {false, true}) {
     driver::CompileOptions options;
-    options.libraries = !computes;
     options.keep_computes = computes;
     seeds->push_back(seed_of(vm::write_to_bytes(driver::compile(module, options))));
   }

@@ -12,8 +12,8 @@
 #include <system_error>
 
 #include "support/error.h"
+#include "tools/tenon/call_flags.h"
 #include "tools/tenon/command.h"
-#include "tools/tenon/input_spec.h"
 #include "tools/tenon/profile.h"
 #include "tools/tenon/program_file.h"
 #include "vm/interp/machine.h"
@@ -94,11 +94,8 @@ std::future<void> start_worker(const std::function<void()>& work, int concurrenc
   }
 }
 
-struct BenchCommand {
-  std::string file, function = "main", weights;
-  InputFlags inputs;
-  CompileFlags flags;
-  int threads = 0, concurrency = 1, warmup = 3;
+struct BenchCommand : CallFlags {
+  int concurrency = 1, warmup = 3;
   double duration = 3;
   bool profile = false, json = false;
 
@@ -247,15 +244,7 @@ void add_bench_command(CLI::App* app, int*) {
       "  tenon bench resnet50.tnx --threads 1 --duration 5 --profile\n"
       "  tenon bench bert.tnx --dim batch=1 --dim sequence=128 --json");
   auto state = std::make_shared<BenchCommand>();
-  command->add_option("FILE", state->file, ".tnx, .onnx or .tn")->required();
-  command->add_option("--function,-f", state->function, "function to call")->capture_default_str();
-  add_repeated(command, "--input,-i", state->inputs.inputs,
-               "NAME=F.npy, F.pb, random[:LO..HI] or a number; once for each input");
-  command->add_option("--inputs", state->inputs.folder, "folder with input_0.pb, ... or NAME.npy");
-  command->add_option("--weights", state->weights, kWeightsHelp);
-  command->add_option("--seed", state->inputs.seed, "of random inputs")->capture_default_str();
-  command->add_option("--threads", state->threads, "threads for kernels; 0: all")
-      ->check(between(0, 4096));
+  state->CallFlags::add_to(command);
   command->add_option("--warmup", state->warmup, "calls before measuring")
       ->check(between(0, INT32_MAX))
       ->capture_default_str();
@@ -269,7 +258,6 @@ void add_bench_command(CLI::App* app, int*) {
   command->add_flag("--profile", state->profile,
                     "tables of kernels, and of their slowest calls, with their ONNX nodes");
   command->add_flag("--json", state->json, "print JSON");
-  state->flags.add_to(command);
   command->callback([state] { state->run(); });
 }
 

@@ -12,6 +12,7 @@
 #include <functional>
 #include <nlohmann/json.hpp>
 
+#include "driver/code_choice.h"
 #include "evaluate/reference_evaluator.h"
 #include "import/onnx/import_model.h"
 #include "support/error.h"
@@ -86,7 +87,7 @@ std::vector<fs::path> data_sets(const fs::path& folder) {
 
 struct CheckCommand {
   std::vector<std::string> paths;
-  std::string filter, mode = "bytecode";
+  std::string filter, mode = kBytecode;
   Tolerance tolerance;
   CompileFlags flags;
   int jobs = 0;
@@ -100,7 +101,7 @@ struct CheckCommand {
   using Run = std::function<std::vector<Any>(const std::vector<Any>&)>;
 
   Run compiled(const graph::Module& module, const std::string& name) const {
-    driver::CompileOptions options = flags.options();
+    driver::CompileOptions options = flags.options;
     options.threads = 1;
     const WorkLimits work = limit_flags.work();
     vm::Limits limits;
@@ -116,7 +117,8 @@ struct CheckCommand {
   }
 
   Run interpreted(const graph::Module& module) const {
-    auto evaluator = std::make_shared<graph::ReferenceEvaluator>(flags.options().targets.front());
+    auto evaluator = std::make_shared<graph::ReferenceEvaluator>(
+        driver::choose_code(flags.options).targets.front());
     return [module, evaluator](const std::vector<Any>& inputs) {
       return evaluator->run(module, module->functions.at("main"), inputs);
     };
@@ -142,7 +144,7 @@ struct CheckCommand {
           std::vector<int64_t>(static_cast<size_t>(read_tensor(first[i]).rank()), -1);
     }
     const graph::Module module = read_module(source, flags, ranks);
-    const Run run = mode == "interpret" ? interpreted(module) : compiled(module, model.string());
+    const Run run = mode == kInterpret ? interpreted(module) : compiled(module, model.string());
     for (const fs::path& set : sets) {
       std::vector<Any> inputs;
       for (const std::string& file : numbered_files(set.string(), "input")) {
@@ -208,7 +210,7 @@ struct CheckCommand {
   }
 
   void run() {
-    if (mode == "interpret" && machine_options.poison) {
+    if (mode == kInterpret && machine_options.poison) {
       throw Error(ErrorKind::Usage, "--poison has no effect with --mode interpret")
           .help("leave out --poison, or --mode interpret");
     }
@@ -314,12 +316,7 @@ void add_check_command(CLI::App* app, int* exit_code) {
   state->exit_code = exit_code;
   command->add_option("PATH", state->paths, "folders that are searched for cases, or models")
       ->required();
-  command->add_option("--rtol", state->tolerance.rtol, "relative tolerance")
-      ->check(not_negative())
-      ->capture_default_str();
-  command->add_option("--atol", state->tolerance.atol, "absolute tolerance")
-      ->check(not_negative())
-      ->capture_default_str();
+  add_tolerances(command, &state->tolerance);
   command->add_option("--jobs,-j", state->jobs, "cases at a time; 0: as many as there are cores")
       ->check(between(0, 1024));
   command->add_option("--filter", state->filter,
@@ -328,11 +325,7 @@ void add_check_command(CLI::App* app, int* exit_code) {
       ->check(between(1, 1000000))
       ->capture_default_str();
   command->add_flag("--json", state->json, "print every case as JSON before the last line");
-  command
-      ->add_option("--mode", state->mode,
-                   "bytecode, or interpret: walk the graph, operator by operator")
-      ->check(CLI::IsMember({"bytecode", "interpret"}))
-      ->capture_default_str();
+  add_mode(command, state->mode);
   command->add_flag("--poison", state->machine_options.poison, kPoisonHelp);
   state->limit_flags.add_to(command, "a case may");
   state->flags.add_to(command);

@@ -4,11 +4,13 @@
 
 #include <cerrno>
 #include <cmath>
+#include <concepts>
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
 #include <optional>
 
+#include "driver/options.h"
 #include "support/error.h"
 #include "tools/tenon/parse_number.h"
 
@@ -79,6 +81,21 @@ CLI::Validator not_negative() {
       "");
 }
 
+void add_mode(CLI::App* command, std::string& mode) {
+  command
+      ->add_option("--mode", mode, "bytecode, or interpret: walk the graph, operator by operator")
+      ->check(CLI::IsMember({kBytecode, kInterpret}))
+      ->capture_default_str();
+}
+
+std::vector<CLI::Option*> add_tolerances(CLI::App* command, Tolerance* tolerance) {
+  const auto add = [&](const char* name, double& value, const char* meaning) {
+    return command->add_option(name, value, meaning)->check(not_negative())->capture_default_str();
+  };
+  return {add("--rtol", tolerance->rtol, "relative tolerance of comparisons"),
+          add("--atol", tolerance->atol, "absolute tolerance of comparisons")};
+}
+
 void check_not_input(const std::string& input, const std::string& output, const std::string& flag) {
   std::error_code missing;  // if set, a file is missing and the two differ
   if (!std::filesystem::equivalent(input, output, missing) || missing) return;
@@ -118,60 +135,51 @@ void check_folder_writable(const std::string& folder) {
   throw Error(ErrorKind::Usage, cat("cannot write into ", folder, ": ", std::strerror(reason)));
 }
 
+namespace {
+
+// An option of driver/options.def as a flag.
+CLI::Option* add_flag(CLI::App* command, const char* name, bool& value, const char* meaning,
+                      const driver::Allowed&) {
+  return command->add_flag(name, value, meaning);
+}
+CLI::Option* add_flag(CLI::App* command, const char* name, std::vector<std::string>& value,
+                      const char* meaning, const driver::Allowed&) {
+  return add_repeated(command, name, value, meaning);
+}
+CLI::Option* add_flag(CLI::App* command, const char* name, std::string& value, const char* meaning,
+                      const driver::Allowed& allowed) {
+  CLI::Option* option = command->add_option(name, value, meaning);
+  if (!allowed.words.empty() && !allowed.other_words) option->check(CLI::IsMember(allowed.words));
+  return option;
+}
+template <std::integral T>
+CLI::Option* add_flag(CLI::App* command, const char* name, T& value, const char* meaning,
+                      const driver::Allowed& allowed) {
+  return command->add_option(name, value, meaning)
+      ->check(between(allowed.least, allowed.most))
+      ->capture_default_str();
+}
+
+}  // namespace
+
 void CompileFlags::add_to(CLI::App* command, bool writes_file) {
-  CLI::Option* cpu =
-      add_repeated(command, "--cpu", code.cpus,
-                   writes_file
-                       ? "CPU to compile for: native (the default), x86-64-v2, -v3, -v4, or a\n"
-                         "name such as znver4; may be repeated for code for several CPUs"
-                       : "CPU to compile for: native (the default), x86-64-v2, -v3, -v4, or a\n"
-                         "name such as znver4")
-          ->group("Compilation");
-  if (!writes_file) cpu->expected(1);
-  compilation_.push_back(cpu);
-  if (writes_file) {
-    command
-        ->add_option("--target", code.target,
-                     "what the file runs on: x86_64-linux-gnu, aarch64-linux-gnu; by default this\n"
-                     "machine. A target of another architecture implies --libraries none")
-        ->group("Compilation");
-    command
-        ->add_flag("--keep-computes", code.keep_computes,
-                   "also store the computes of kernels, so that a loader that doesn't trust\n"
-                   "the file can compile them again; implies --libraries none")
-        ->group("Compilation");
-  }
-  compilation_.push_back(
-      command
-          ->add_option(
-              "-O", level,
-              "0: plain loops, one kernel per operator;\n1: fold constants and plan memory;\n"
-              "2: fuse operators, make images channels-last,\n   use libraries;\n"
-              "3: libraries also compute ReLU and Clip, which turns NaN into a bound")
-          ->check(CLI::IsMember({0, 1, 2, 3}))
-          ->capture_default_str()
-          ->group("Compilation"));
-  add_repeated(command, "--dim", dims, "size of a symbolic dimension: batch=1")
-      ->group("Compilation");
-  add_repeated(command, "--shape", shapes, "shape of an input: x=1x3x224x224")
-      ->group("Compilation");
-  compilation_.push_back(
-      command
-          ->add_option("--libraries", code.libraries,
-                       "onednn (the default), or none for only Tenon's own kernels")
-          ->check(CLI::IsMember({"onednn", "none"}))
-          ->group("Compilation"));
-  compilation_.push_back(
-      command->add_option("--fold-limit", fold_limit, "bytes of constants that folding may create")
-          ->check(between(0))
-          ->capture_default_str()
-          ->group("Compilation"));
-  compilation_.push_back(
-      command
-          ->add_option("--fold-work", fold_work, "elements that folding of constants may compute")
-          ->check(between(0))
-          ->capture_default_str()
-          ->group("Compilation"));
+  const auto add = [&](const driver::Flag& flag, const char* meaning,
+                       const driver::Allowed& allowed, auto& value) {
+    if (flag.only_files && !writes_file) return;
+    CLI::Option* option = add_flag(command, flag.name, value, meaning, allowed);
+    option->group("Compilation");
+    if (option->get_items_expected_max() > 1) {
+      if (writes_file) option->description(cat(meaning, "; may be repeated"));
+      if (!writes_file) option->expected(1);
+    }
+    compilation_.push_back(option);
+  };
+#define TENON_COMPILE_OPTION(type, name, initial, text, allowed, flag, meaning) \
+  add(driver::flag, meaning, driver::allowed, options.name);
+#define TENON_HOST_OPTION(...)
+#define TENON_IMPORT_OPTION(name, flag, example, meaning) \
+  add_repeated(command, flag, name, cat(meaning, ", such as " example))->group("Compilation");
+#include "driver/options.def"
 }
 
 void CompileFlags::check_unused(const std::string& executable) const {
@@ -187,15 +195,6 @@ void CompileFlags::check_no_sizes(const std::string& text) const {
   if (dims.empty() && shapes.empty()) return;
   throw Error(ErrorKind::Usage, "--dim and --shape have no effect on a textual program")
       .help(cat("write the sizes in ", text));
-}
-
-driver::CompileOptions CompileFlags::options() const {
-  driver::CompileOptions options;
-  code.apply_to(&options);
-  options.level = level;
-  options.fold_limit = fold_limit;
-  options.fold_work = fold_work;
-  return options;
 }
 
 std::map<std::string, int64_t> CompileFlags::dim_values() const {

@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "driver/code_choice.h"
 #include "driver/compile.h"
+#include "tools/tenon/compare.h"
 
 namespace tenon::tool {
 
@@ -44,6 +44,12 @@ void check_writable(const std::string& path);
 // Creates a folder if it does not exist, and refuses it if files can't be written into it.
 void check_folder_writable(const std::string& folder);
 
+// --mode: how the commands that compute results run a program.
+inline constexpr char kBytecode[] = "bytecode", kInterpret[] = "interpret";
+void add_mode(CLI::App* command, std::string& mode);
+// --rtol and --atol.
+std::vector<CLI::Option*> add_tolerances(CLI::App* command, Tolerance* tolerance);
+
 // The help of --poison, for commands that run a machine (vm::MachineOptions).
 inline constexpr char kPoisonHelp[] =
     "debug the memory plan: storage reads as bytes 0xff (NaN, -1) before it\n"
@@ -51,20 +57,17 @@ inline constexpr char kPoisonHelp[] =
 
 // Compilation options of the commands that take a model or program.
 struct CompileFlags {
-  driver::CodeChoice code;
-  int level = 2;
+  driver::CompileOptions options;
   std::vector<std::string> dims;    // "batch=1"
   std::vector<std::string> shapes;  // "x=1x3x224x224"
-  int64_t fold_limit = driver::CompileOptions().fold_limit;
-  int64_t fold_work = driver::CompileOptions().fold_work;
 
-  // `writes_file` also adds the options that only matter in a file, such as code for several CPUs.
+  // Adds the flags of driver/options.def. Those that only matter in a file, such as code for
+  // several CPUs, are for commands that write one.
   void add_to(CLI::App* command, bool writes_file = false);
   // Refuses options that only affect compilation, for an executable.
   void check_unused(const std::string& executable) const;
   // Refuses sizes for a textual program, which states them itself.
   void check_no_sizes(const std::string& text) const;
-  driver::CompileOptions options() const;
   std::map<std::string, int64_t> dim_values() const;
   std::map<std::string, std::vector<int64_t>> shape_values() const;
 

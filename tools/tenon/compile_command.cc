@@ -4,10 +4,10 @@
 #include <filesystem>
 #include <optional>
 
+#include "driver/code_choice.h"
 #include "driver/late_weights.h"
 #include "graph/ir/text.h"
 #include "graph/ir/weights.h"
-#include "graph/pass/pass.h"
 #include "support/error.h"
 #include "support/phase.h"
 #include "tools/tenon/child_process.h"
@@ -19,9 +19,9 @@
 namespace tenon::tool {
 namespace {
 
-std::string cpu_names(const driver::CompileOptions& options) {
+std::string cpu_names(const std::vector<codegen::Target>& targets) {
   std::vector<std::string> names;
-  for (const codegen::Target& target : options.targets) names.push_back(target.cpu);
+  for (const codegen::Target& target : targets) names.push_back(target.cpu);
   return join(names, " and ");
 }
 
@@ -33,11 +33,9 @@ struct CompileCommand {
   int* exit_code = nullptr;
 
   void list() const {
-    for (const graph::Pass& pass : graph::all_passes()) {
-      std::printf("%-28s -O%d  %s\n", pass.name, pass.min_level, pass.summary);
+    for (const driver::Step& step : driver::all_steps()) {
+      std::printf("%-28s -O%d  %s\n", step.name.c_str(), step.level, step.summary.c_str());
     }
-    std::printf("%-28s -O0  %s\n", std::string(driver::kScheduleStep).c_str(),
-                "turn computes into loop nests for --cpu, before code generation");
   }
 
   static void require_pass(const std::string& name) {
@@ -131,8 +129,9 @@ struct CompileCommand {
     auto seconds = [&] {
       return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     };
-    driver::CompileOptions options = flags.options();
-    for (const codegen::Target& target : options.targets) {
+    driver::CompileOptions options = flags.options;
+    const std::vector<codegen::Target> targets = driver::choose_code(options).targets;
+    for (const codegen::Target& target : targets) {
       detail(cat("target: ", codegen::to_text(target)));
     }
     graph::Module module = read_module(source, flags);
@@ -155,7 +154,7 @@ struct CompileCommand {
     }
     const size_t bytes = vm::write(unit, *outputs->program, output);
     progress(cat(output, ": ", bytes / 1024, " KB, ", counted(lowered->kernels.size(), "kernel"),
-                 " for ", cpu_names(options), ", compiled in ",
+                 " for ", cpu_names(targets), ", compiled in ",
                  static_cast<int64_t>(seconds() * 1000), " ms"));
     if (time_passes) print_times(times);
   }

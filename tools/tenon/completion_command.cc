@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <cstdio>
 
-#include "graph/pass/pass.h"
+#include "driver/options.h"
 #include "tools/tenon/command.h"
 
 namespace tenon::tool {
@@ -23,15 +23,27 @@ std::string names_of(const CLI::App& command) {
   return join(names, " ");
 }
 
-// The possible or typical values of an option; empty if it may be anything.
+// The possible or typical values of an option of the compiler.
+std::string values_of(const driver::Allowed& allowed) {
+  std::vector<std::string> values = allowed.words;
+  constexpr int64_t kMost = 16;
+  if (allowed.least >= 0 && allowed.most < kMost) {
+    for (int64_t i = allowed.least; i <= allowed.most; ++i) values.push_back(cat(i));
+  }
+  return join(values, " ");
+}
+
+// The same for any option; empty if it may be anything.
 std::string values_of(const CLI::Option& option) {
-  if (option.check_lname("cpu")) return "native x86-64-v2 x86-64-v3 x86-64-v4";
+#define TENON_COMPILE_OPTION(type, field, initial, text, allowed, flag, meaning) \
+  if (option.check_name(driver::flag.name)) return values_of(driver::allowed);
+#define TENON_HOST_OPTION(...)
+#include "driver/options.def"
   if (option.check_lname("stop-after") || option.check_lname("dump-after") ||
       option.check_lname("passes")) {
     std::vector<std::string> passes;
     if (option.check_lname("dump-after")) passes.emplace_back("all");
-    for (const graph::Pass& pass : graph::all_passes()) passes.emplace_back(pass.name);
-    passes.emplace_back(driver::kScheduleStep);
+    for (const driver::Step& step : driver::all_steps()) passes.push_back(step.name);
     return join(passes, " ");
   }
   // The type name of an option with fixed values lists them: "TEXT:{onednn,none}".
@@ -102,10 +114,20 @@ void add_completion_command(CLI::App* app, int*) {
   command->add_option("SHELL", *shell, "bash or zsh")->check(CLI::IsMember({"bash", "zsh"}));
   command->callback([app, shell] {
     const std::string global = names_of(*app);
+    // Options of the command line that also apply after a command.
+    std::vector<std::string> kept;
+    for (const CLI::Option* option : app->get_options()) {
+      if (option == app->get_help_ptr() || option == app->get_help_all_ptr() ||
+          option == app->get_version_ptr()) {
+        continue;
+      }
+      for (const std::string& name : names_of(*option)) kept.push_back(name);
+    }
+    const std::string everywhere = join(kept, " ");
     std::string commands, branches;
     for (const CLI::App* sub : app->get_subcommands([](CLI::App*) { return true; })) {
       commands += cat(sub->get_name(), " ");
-      branches += branch_of(*sub, "--verbose -v --quiet -q");
+      branches += branch_of(*sub, everywhere);
     }
     if (*shell == "zsh") std::printf("autoload -U +X bashcompinit && bashcompinit\n");
     std::printf(kScript, cat(commands, global).c_str(), branches.c_str());

@@ -44,7 +44,7 @@ void add_opt_command(CLI::App* app, int*) {
     graph::Module module = read_module(source, *flags);
     graph::check_module(module);
     for (const std::string& name : split(*passes)) {
-      module = driver::run_one_pass(module, name, flags->options());
+      module = driver::run_one_pass(module, name, flags->options);
       graph::check_module(module);
     }
     std::printf("%s", graph::to_text(module).c_str());

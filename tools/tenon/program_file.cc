@@ -76,7 +76,7 @@ ProgramFile open_program(driver::Source source, const CompileFlags& flags,
     WorkBudget budget(options.limits, "compiling", file.source.name);
     const WorkBudget::Scope scope(&budget);
     file.module = read_module(file.source, flags);
-    unit = driver::compile(file.module, flags.options());
+    unit = driver::compile(file.module, flags.options);
     file.compile_seconds = seconds_since(start);
     start = std::chrono::steady_clock::now();
   } else {

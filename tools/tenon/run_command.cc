@@ -7,8 +7,10 @@
 
 #include "codegen/llvm/target.h"
 #include "device/parallel.h"
+#include "driver/code_choice.h"
 #include "evaluate/reference_evaluator.h"
 #include "support/error.h"
+#include "tools/tenon/call_flags.h"
 #include "tools/tenon/command.h"
 #include "tools/tenon/compare.h"
 #include "tools/tenon/first_difference.h"
@@ -22,19 +24,15 @@
 namespace tenon::tool {
 namespace {
 
-struct RunCommand {
-  std::string file, function = "main", mode = "bytecode", compare_with, expect, save_values,
-                    weights;
+struct RunCommand : CallFlags {
+  std::string mode = kBytecode, compare_with, expect, save_values;
   std::vector<std::string> outputs;
-  InputFlags inputs;
-  CompileFlags flags;
   Tolerance tolerance;
   vm::Limits limits;
   vm::MachineOptions machine_options;
   LimitFlags limit_flags;
   std::optional<int64_t> fuel;
   std::optional<uint32_t> depth;
-  int threads = 0;
   bool untrusted = false;
   std::vector<CLI::Option*> tolerances;
   std::vector<CLI::Option*> of_machine;  // without effect on interpretation
@@ -43,7 +41,7 @@ struct RunCommand {
   // Refuses options that would be ignored.
   void check_flags() const {
     for (const CLI::Option* option : of_machine) {
-      if (mode != "interpret" || option->count() == 0) continue;
+      if (mode != kInterpret || option->count() == 0) continue;
       throw Error(ErrorKind::Usage, cat(option->get_name(), " has no effect with --mode interpret"))
           .help(cat("leave out ", option->get_name(), ", or --mode interpret"));
     }
@@ -52,12 +50,12 @@ struct RunCommand {
       throw Error(ErrorKind::Usage, cat(option->get_name(), " needs --expect or --compare"))
           .help("nothing is compared without them");
     }
-    if (!save_values.empty() && mode != "interpret") {
+    if (!save_values.empty() && mode != kInterpret) {
       throw Error(ErrorKind::Usage, "--save-values needs --mode interpret")
           .help("only the interpreter has every operator's value: compiled code joins operators");
     }
     if (!save_values.empty()) check_folder_writable(save_values);
-    if (!weights.empty() && mode == "interpret") {
+    if (!weights.empty() && mode == kInterpret) {
       throw Error(ErrorKind::Usage, "--weights has no effect with --mode interpret")
           .help("a model or program in text has its weights: leave out --weights");
     }
@@ -65,7 +63,7 @@ struct RunCommand {
 
   void check_flags_of_code() const {
     flags.check_unused(file);
-    if (mode != "interpret" && compare_with.empty()) return;
+    if (mode != kInterpret && compare_with.empty()) return;
     throw Error(ErrorKind::Usage, cat(file, " cannot be interpreted"))
         .expected("an ONNX model or a program: code of the machine holds no graph");
   }
@@ -106,7 +104,7 @@ struct RunCommand {
   }
 
   ProgramFile open(driver::Source source) const {
-    if (mode == "interpret") return open_graph(std::move(source), flags, limit_flags.work());
+    if (mode == kInterpret) return open_graph(std::move(source), flags, limit_flags.work());
     const OpenOptions options{
         .trusted = !untrusted, .limits = limit_flags.work(), .weights = weight_source(weights)};
     if (!untrusted) return open_program(std::move(source), flags, options);
@@ -155,9 +153,8 @@ struct RunCommand {
     if (!expect.empty()) expected = expected_files(names);
     Inputs given = make_inputs(signature, inputs, /*random_rest=*/false);
     for (const std::string& note : given.notes) progress(note);
-    const std::vector<Any> results = mode == "interpret"
-                                         ? interpret(program, given.values, nullptr)
-                                         : execute(program, signature, given.values);
+    const std::vector<Any> results = mode == kInterpret ? interpret(program, given.values, nullptr)
+                                                        : execute(program, signature, given.values);
     for (size_t i = 0; i < results.size(); ++i) {
       const bool tuple = signature.result.kind == vm::SignatureType::Kind::Tuple;
       const vm::SignatureType& type = tuple ? signature.result.parts[i] : signature.result;
@@ -181,7 +178,7 @@ struct RunCommand {
     const WorkBudget::Scope scope(&budget);
     std::optional<ThreadsScope> limited;
     if (threads > 0) limited.emplace(threads);
-    graph::ReferenceEvaluator evaluator(flags.options().targets.front());
+    graph::ReferenceEvaluator evaluator(driver::choose_code(flags.options).targets.front());
     if (!save_values.empty()) {
       std::filesystem::create_directories(save_values);
       int64_t index = 0;
@@ -295,7 +292,7 @@ struct RunCommand {
     if (!differ) return;
     *exit_code = 1;
     const auto first =
-        first_difference(program.module, function, flags.options(), values, seen, tolerance);
+        first_difference(program.module, function, flags.options, values, seen, tolerance);
     if (!first) return;
     std::printf("first to differ: %s, greatest difference %s\n  %s\n",
                 printable(tenon::to_text(first->span)).c_str(),
@@ -331,42 +328,22 @@ void add_run_command(CLI::App* app, int* exit_code) {
       "  tenon run found.tnx --untrusted --fuel 1000000 --memory 100 --input x=x.npy");
   auto state = std::make_shared<RunCommand>();
   state->exit_code = exit_code;
-  command->add_option("FILE", state->file, "executable, ONNX model, program, or assembly")
-      ->required();
-  command->add_option("--function,-f", state->function, "function to call")->capture_default_str();
-  add_repeated(command, "--input,-i", state->inputs.inputs,
-               "NAME=F.npy, F.pb, random[:LO..HI] or a number; once for each input");
-  command->add_option("--inputs", state->inputs.folder, "folder with input_0.pb, ... or NAME.npy");
-  command->add_option("--seed", state->inputs.seed, "of random inputs")->capture_default_str();
-  command->add_option("--weights", state->weights, kWeightsHelp);
+  state->CallFlags::add_to(command);
   add_repeated(command, "--output,-o", state->outputs, "NAME=F.npy: store an output");
   command->add_option(
       "--expect", state->expect,
       "folder with output_0.pb, ... or NAME.npy: compare; exit code 1 if they differ");
-  auto tolerance = [&](const char* name, double& value, const char* description) {
-    state->tolerances.push_back(command->add_option(name, value, description)
-                                    ->check(not_negative())
-                                    ->capture_default_str());
-  };
-  tolerance("--rtol", state->tolerance.rtol, "relative tolerance of --expect and --compare");
-  tolerance("--atol", state->tolerance.atol, "absolute tolerance of --expect and --compare");
-  command
-      ->add_option("--mode", state->mode,
-                   "bytecode, or interpret: walk the graph, operator by operator")
-      ->check(CLI::IsMember({"bytecode", "interpret"}))
-      ->capture_default_str();
+  state->tolerances = add_tolerances(command, &state->tolerance);
+  add_mode(command, state->mode);
   command
       ->add_option("--compare", state->compare_with,
                    "interpret: run both ways and name the first node that differs")
-      ->check(CLI::IsMember({"interpret"}));
+      ->check(CLI::IsMember({kInterpret}));
   command->add_option("--save-values", state->save_values,
                       "with --mode interpret: store every operator's value in this folder");
   command->add_flag("--untrusted", state->untrusted,
                     "refuse libraries, functions that are not for untrusted files, and native\n"
                     "kernels (which are compiled again if --keep-computes stored them)");
-  command->add_option("--threads", state->threads, "threads for kernels; 0: all")
-      ->check(between(0, 4096))
-      ->group("Limits");
   state->of_machine.push_back(
       command->add_option("--fuel", state->fuel, "calls and backward jumps that it may make")
           ->check(between(0))
@@ -377,7 +354,6 @@ void add_run_command(CLI::App* app, int* exit_code) {
       ->group("Limits");
   state->of_machine.push_back(
       command->add_flag("--poison", state->machine_options.poison, kPoisonHelp));
-  state->flags.add_to(command);
   command->callback([state] { state->run(); });
 }
 

@@ -1,0 +1,50 @@
+// What the rows of options.def say about an option, besides its type and default.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace tenon::driver {
+
+// The values that an option takes.
+struct Allowed {
+  int64_t least = INT64_MIN, most = INT64_MAX;  // of integers
+  bool minus_one = false;                       // -1 as well
+  std::vector<std::string> words = {};          // of texts; all if empty
+  bool other_words = false;                     // `words` are only examples
+};
+
+inline Allowed any_value() {
+  return {};
+}
+inline Allowed from_to(int64_t least, int64_t most) {
+  return {.least = least, .most = most};
+}
+inline Allowed at_least(int64_t least) {
+  return {.least = least};
+}
+inline Allowed positive_or_minus_one() {
+  return {.least = 1, .minus_one = true};
+}
+inline Allowed one_of(std::vector<std::string> words) {
+  return {.words = std::move(words)};
+}
+inline Allowed such_as(std::vector<std::string> words) {
+  return {.words = std::move(words), .other_words = true};
+}
+
+// The option on the command line.
+struct Flag {
+  const char* name;
+  bool only_files = false;  // only of commands that write a file
+};
+inline Flag flag(const char* name) {
+  return {name};
+}
+inline Flag file_flag(const char* name) {
+  return {name, true};
+}
+
+}  // namespace tenon::driver
