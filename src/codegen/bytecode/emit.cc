@@ -1,6 +1,6 @@
 #include "codegen/bytecode/emit.h"
 
-#include <algorithm>
+#include <unordered_set>
 
 #include "codegen/bytecode/arrange_counters.h"
 #include "codegen/bytecode/lower_function.h"
@@ -20,17 +20,17 @@ namespace {
       .help(help);
 }
 
-// Appends a name to `names`. A model may use any names for its inputs and results, but a file's
-// names contain no control characters and must differ.
-void add_name(const char* what, const FunctionExpr& function, std::string_view name,
-              std::vector<std::string>* names) {
+// `name` as a file has it, which is added to `names`. A model may use any names for its inputs and
+// results, but a file's names contain no control characters and must differ.
+std::string add_name(const char* what, const FunctionExpr& function, std::string_view name,
+                     std::unordered_set<std::string>* names) {
   const std::string written = printable(name);
   require_name(what, written, function.span);
-  if (std::ranges::find(*names, written) != names->end()) {
+  if (!names->insert(written).second) {
     refuse(function, cat("two ", what, "s have the name ", quoted(written)),
            "rename one: in a compiled file, control characters become escapes");
   }
-  names->push_back(written);
+  return written;
 }
 
 void emit_signature(const FunctionExpr& function, const Array<String>* result_names,
@@ -45,14 +45,17 @@ void emit_signature(const FunctionExpr& function, const Array<String>* result_na
            cat("a bytecode function has at most ", vm::kMaxParams, ": pass some as a tuple"));
   }
   if (auto* exported = function.attrs.find("export")) out->exported = exported->as<bool>();
-  std::vector<std::string> names;
+  std::unordered_set<std::string> names;
   for (const VarRef& param : function.params) {
-    add_name("parameter", function, param->name, &names);
-    out->params.push_back({names.back(), signature_type(param->type)});
+    const std::string name = add_name("parameter", function, param->name, &names);
+    out->params.push_back({name, signature_type(param->type)});
   }
   out->result = signature_type(function.result_type);
   if (!result_names) return;
-  for (const String& name : *result_names) add_name("result", function, name, &out->result_names);
+  names.clear();
+  for (const String& name : *result_names) {
+    out->result_names.push_back(add_name("result", function, name, &names));
+  }
 }
 
 }  // namespace

@@ -43,6 +43,7 @@ class Analysis {
     starts_.resize(code_.block_count());
     definitions_.resize(code_.register_count(), 0);
     uint32_t position = 0;
+    places_ = code_.places();
     for (BlockId id : code_.order()) {
       starts_[id] = position;
       const VirtualBlock& block = code_.block(id);
@@ -63,14 +64,13 @@ class Analysis {
   void collect_uses_in_loops() {
     if (code_.loops().empty()) return;
     used_in_loop_.resize(code_.loops().size(), 0);
-    const std::vector<uint32_t> places = code_.places();
     for (BlockId id : code_.order()) {
       const VirtualBlock& block = code_.block(id);
       auto use = [&](Arg arg) {
         if (!arg.is_register()) return;
         const Register r = arg.index();
         for (uint32_t l = block.loop; l != kNoLoop; l = code_.loops()[l].parent) {
-          if (places[definitions_[r]] >= places[code_.loops()[l].header]) break;
+          if (places_[definitions_[r]] >= places_[code_.loops()[l].header]) break;
           const LiveSets::Set with = sets_.insert(used_in_loop_[l], r);
           if (with == used_in_loop_[l]) break;  // then the enclosing loops have it too
           used_in_loop_[l] = with;
@@ -117,8 +117,7 @@ class Analysis {
   LiveSets::Set live_around(uint32_t index) {
     const VirtualLoop& loop = code_.loops()[index];
     LiveSets::Set live = live_in_[loop.exit];
-    const auto first = std::ranges::find(code_.order(), loop.header);
-    for (auto it = first;; ++it) {
+    for (auto it = code_.order().begin() + places_[loop.header];; ++it) {
       const VirtualBlock& block = code_.block(*it);
       for (Register r : block.params) live = sets_.erase(live, r);
       for (const VirtualInstruction& instruction : block.instructions) {
@@ -209,7 +208,8 @@ class Analysis {
   VirtualCode& code_;
   LiveSets sets_;
   Ticker ticker_;
-  std::vector<uint32_t> open_;  // 0 if not in a range
+  std::vector<uint32_t> open_;    // 0 if not in a range
+  std::vector<uint32_t> places_;  // of blocks in the order
   std::vector<uint32_t> starts_;
   uint32_t end_ = 0;
   std::vector<BlockId> definitions_;                  // by register

@@ -1,7 +1,5 @@
 #include "graph/ir/instantiate.h"
 
-#include <algorithm>
-
 namespace tenon::graph {
 
 void require_fit(const TypeRef& from, const TypeRef& to, const std::string& what,
@@ -22,14 +20,12 @@ void require_fit(const TypeRef& from, const TypeRef& to, const std::string& what
 }
 
 const Dim* Matching::find(std::string_view symbol) const {
-  for (const auto& [name, dim] : bound_) {
-    if (name == symbol) return &dim;
-  }
-  return nullptr;
+  auto at = bound_.find(symbol);
+  return at == bound_.end() ? nullptr : &at->second;
 }
 
 void Matching::bind(std::string_view symbol, const Dim& value) {
-  if (!find(symbol)) bound_.emplace_back(std::string(symbol), value);
+  if (!find(symbol)) bound_.emplace(symbol, value);
 }
 
 void Matching::match_dim(const Dim& param, const Dim& arg) {
@@ -42,8 +38,7 @@ void Matching::match_dims(const Array<Dim>& param, const Array<Dim>& arg) {
 
 void Matching::match(const TypeRef& param, const TypeRef& arg) {
   if (!param || !arg) return;
-  if (const auto* v = type_as<TypeVar>(param);
-      v && std::find(type_params_.begin(), type_params_.end(), v->name) != type_params_.end()) {
+  if (const auto* v = type_as<TypeVar>(param); v && type_params_.contains(v->name.str())) {
     const TypeRef* known = type_args_.find(v->name);
     TypeRef both = known ? join(*known, arg) : arg;
     if (both) type_args_.set(v->name, both);

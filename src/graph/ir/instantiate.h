@@ -1,8 +1,10 @@
 // Matches the parameters of a callee with the arguments of a call.
 #pragma once
 
+#include <functional>
+#include <map>
 #include <string>
-#include <utility>
+#include <unordered_set>
 #include <vector>
 
 #include "graph/ir/expr.h"
@@ -24,7 +26,9 @@ Instance instantiate(const FunctionType& callee, const Array<Operand>& args,
 // types of arguments. Afterwards, require_fit with the result of `apply` checks everything else.
 class Matching {
  public:
-  explicit Matching(const Array<String>& type_params) : type_params_(type_params) {}
+  explicit Matching(const Array<String>& type_params) {
+    for (const String& name : type_params) type_params_.insert(name.str());
+  }
 
   void bind(std::string_view symbol, const Dim& value);  // keeps an earlier binding
   void match(const TypeRef& param, const TypeRef& arg);
@@ -38,9 +42,9 @@ class Matching {
   void match_dims(const Array<Dim>& param, const Array<Dim>& arg);
   void match_dim(const Dim& param, const Dim& arg);
 
-  Array<String> type_params_;
+  std::unordered_set<std::string> type_params_;
   Map<String, TypeRef> type_args_;
-  std::vector<std::pair<std::string, Dim>> bound_;
+  std::map<std::string, Dim, std::less<>> bound_;
 };
 
 // Throws a Usage error about `what` unless `from` fits `to`. Unproved equalities of sizes are added

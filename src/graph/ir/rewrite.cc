@@ -59,13 +59,14 @@ std::vector<int64_t> permutation_of(const Call& transpose) {
 
 Module Rewriter::run(const Module& module) {
   module_ = module;
+  globals_ = global_types(module);
   Map<String, FunctionRef> functions;
   for (const auto& [name, function] : module->functions) functions.set(name, run(function));
   return with_functions(module, std::move(functions));
 }
 
 FunctionRef Rewriter::run(const FunctionRef& function) {
-  Builder builder(module_ ? global_types(module_) : GlobalTypes{});
+  Builder builder(globals_);
   builder_ = &builder;
   map_.clear();
   builder.at(function->span);

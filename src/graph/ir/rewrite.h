@@ -51,6 +51,7 @@ class Rewriter {
   VarRef walk_var(const VarRef& var);
 
   Module module_;
+  GlobalTypes globals_;  // the types of the module's functions
   Builder* builder_ = nullptr;
   std::unordered_map<const Var*, Operand> map_;
 };

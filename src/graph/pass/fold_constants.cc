@@ -132,10 +132,11 @@ class Replacer : public Rewriter {
 using Constants = std::unordered_map<const Object*, Operand>;
 
 // Computes `wanted`. If that fails, it computes both halves separately, so that only the failing
-// values are left out.
+// values are left out, until `failures_left` have failed: each attempt takes time for all of
+// `part`.
 void compute(const Foldable& part, std::span<const VarRef> wanted, PassContext& cx,
-             Constants* constants) {
-  if (wanted.empty()) return;
+             int* failures_left, Constants* constants) {
+  if (wanted.empty() || *failures_left == 0) return;
   const FunctionRef folded = as_function(part, wanted);
   Map<String, FunctionRef> functions;
   functions.set(folded->name, folded);
@@ -147,10 +148,11 @@ void compute(const Foldable& part, std::span<const VarRef> wanted, PassContext& 
   } catch (const Error& error) {
     if (error.kind() == ErrorKind::Internal) throw;
     poll();  // what is to stop all of compiling doesn't only leave this value out
+    --*failures_left;
     if (wanted.size() == 1) return;
     const size_t half = wanted.size() / 2;
-    compute(part, wanted.first(half), cx, constants);
-    compute(part, wanted.subspan(half), cx, constants);
+    compute(part, wanted.first(half), cx, failures_left, constants);
+    compute(part, wanted.subspan(half), cx, failures_left, constants);
     return;
   }
   for (size_t i = 0; i < wanted.size(); ++i) {
@@ -162,7 +164,8 @@ void compute(const Foldable& part, std::span<const VarRef> wanted, PassContext& 
 FunctionRef fold(const FunctionRef& function, PassContext& cx, Budget* budget) {
   const Foldable part = Finder(budget).find(function);
   Constants constants;
-  compute(part, part.results, cx, &constants);
+  int failures_left = 64;  // enough to find some failing values among thousands
+  compute(part, part.results, cx, &failures_left, &constants);
   return constants.empty() ? function : Replacer(std::move(constants)).run(function);
 }
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <functional>
+#include <set>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -86,7 +88,17 @@ class Grouping {
     const OpKind root_kind = nodes_[root].op->kind;
     if (root_kind == OpKind::kOpaque || nodes_[root].binding->var->type.as<TupleType>()) return;
     bool anchored = is_anchor(root_kind);
-    for (int i = root - 1; i >= 0 && members->size() < kMaxMembers; --i) {
+    std::set<int, std::greater<>> producers;  // of members
+    auto add_producers = [&](int member) {
+      for (const Operand& operand : nodes_[member].call->args) {
+        if (auto it = index_.find(operand.as<Var>()); it != index_.end())
+          producers.insert(it->second);
+      }
+    };
+    add_producers(root);
+    while (!producers.empty() && members->size() < kMaxMembers) {
+      const int i = *producers.begin();
+      producers.erase(producers.begin());
       Node& p = nodes_[i];
       if (!p.op || p.group >= 0 || !all_uses_in(group, i)) continue;
       const OpKind kind = p.op->kind;
@@ -99,6 +111,7 @@ class Grouping {
       }
       p.group = group;
       members->push_back(i);
+      add_producers(i);
     }
   }
 
@@ -115,7 +128,7 @@ class Grouping {
   bool only_pointwise_after(int group, int i, const std::vector<int>& members) const {
     const TypeRef& type = nodes_[i].binding->var->type;
     // Members on other branches of the group don't depend on the anchor.
-    const std::unordered_set<int> below = reached_from(i, group);
+    const std::unordered_set<int> below = reached_from(i, group, members.front());
     return std::ranges::all_of(members, [&](int m) {
       const Node& node = nodes_[m];
       return !below.contains(m) ||
@@ -123,10 +136,15 @@ class Grouping {
     });
   }
 
-  std::unordered_set<int> reached_from(int i, int group) const {
+  // The members after i that use its value.
+  std::unordered_set<int> reached_from(int i, int group, int root) const {
     std::unordered_set<int> reached;
     std::vector<int> open = {i};
     while (!open.empty()) {
+      if (open.back() == root) {  // what uses it is outside
+        open.pop_back();
+        continue;
+      }
       auto consumers = consumers_.find(open.back());
       open.pop_back();
       if (consumers == consumers_.end()) continue;

@@ -1,5 +1,6 @@
 #include "graph/pass/lower_to_kernels.h"
 
+#include <deque>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -113,16 +114,10 @@ class KernelCaller : public Rewriter {
                         tenon::substitute(check->right, here), check->message.view());
       }
     }
-    const std::vector<std::string> symbols = symbols_of(*found);
     std::vector<Dim> integers;
-    for (size_t number : use.integers) {
-      integers.push_back(tenon::substitute(Dim::symbol(symbols.at(number)), here));
-    }
-    const std::vector<bool> used = used_params(*found);
+    for (const Dim& integer : use.integers) integers.push_back(tenon::substitute(integer, here));
     std::vector<Operand> args;
-    for (size_t i = 0; i < used.size(); ++i) {
-      if (used[i]) args.push_back(call->args[i]);
-    }
+    for (size_t i : use.params) args.push_back(call->args[i]);
     // A kernel with one output returns the tensor itself.
     auto* tuple = var->type.as<TupleType>();
     const bool wrapped = tuple && tuple->fields.size() == 1;
@@ -170,9 +165,11 @@ class KernelCaller : public Rewriter {
     return builder().bind_typed(as_packed_call(*op, call, var->type), var->type, var->name);
   }
 
+  // How calls of a primitive function become calls of a kernel.
   struct Use {
-    String name;
-    std::vector<size_t> integers;  // for each integer, the index of its symbol in symbols_of
+    String name;                 // the kernel's
+    std::vector<Dim> integers;   // the function's symbols that it takes as integers
+    std::vector<size_t> params;  // the parameters that are operands
   };
 
   const Use& kernel_for(const FunctionRef& primitive) {
@@ -186,12 +183,31 @@ class KernelCaller : public Rewriter {
           .help("leave out primitive=true");
     }
     const std::vector<std::string> symbols = symbols_of(primitive);
+    const Lowered& lowered = lower(primitive, symbols);
+    Use use{lowered.name, {}, {}};
+    for (size_t number : lowered.integers) use.integers.push_back(Dim::symbol(symbols[number]));
+    const std::vector<bool> used = used_params(primitive);
+    for (size_t i = 0; i < used.size(); ++i) {
+      if (used[i]) use.params.push_back(i);
+    }
+    return it->second = std::move(use);
+  }
+
+  // A kernel that was made of a primitive function.
+  struct Lowered {
+    FunctionRef renamed;
+    String name;
+    std::vector<size_t> integers;  // the numbers of their symbols
+  };
+
+  // Equal primitives share a kernel.
+  const Lowered& lower(const FunctionRef& primitive, const std::vector<std::string>& symbols) {
     std::unordered_map<std::string, size_t> number;  // keyed by the new name
     const FunctionRef renamed = rename_symbols(primitive, symbols, &number);
     // Equality of functions ignores names and spans; the hash bucket keeps comparisons few.
-    const uint64_t hash = structural_hash(Any(renamed));
-    for (auto& [other, use] : by_hash_[hash]) {
-      if (structural_equal(Any(other), Any(renamed))) return it->second = use;
+    std::deque<Lowered>& bucket = by_hash_[structural_hash(Any(renamed))];
+    for (const Lowered& other : bucket) {
+      if (structural_equal(Any(other.renamed), Any(renamed))) return other;
     }
     // A fused group is named again with its symbols renamed, because other groups may share its
     // kernel.
@@ -199,19 +215,18 @@ class KernelCaller : public Rewriter {
     const std::string name =
         free_name(fused ? fused_name(*renamed) : primitive->name.str(), kernels_);
     const loop::ComputeRef compute = lower_primitive(renamed);
-    Use use{String(name), {}};
+    Lowered& made = bucket.emplace_back(Lowered{renamed, String(name), {}});
     for (const String& integer : compute->integers) {
-      use.integers.push_back(number.at(integer.str()));
+      made.integers.push_back(number.at(integer.str()));
     }
-    kernels_.set(use.name, compute);
-    by_hash_[hash].emplace_back(renamed, use);
-    return it->second = use;
+    kernels_.set(made.name, compute);
+    return made;
   }
 
   Module source_;
   Map<String, loop::KernelInterfaceRef> kernels_;
   std::unordered_map<const Object*, Use> uses_;
-  std::unordered_map<uint64_t, std::vector<std::pair<FunctionRef, Use>>> by_hash_;
+  std::unordered_map<uint64_t, std::deque<Lowered>> by_hash_;
 };
 
 }  // namespace

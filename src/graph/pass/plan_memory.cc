@@ -1,13 +1,17 @@
 #include "graph/pass/plan_memory.h"
 
 #include <algorithm>
+#include <functional>
 #include <map>
+#include <queue>
+#include <set>
 #include <unordered_map>
 #include <unordered_set>
 
 #include "graph/ir/intrinsic.h"
 #include "graph/ir/packed_call.h"
 #include "graph/ir/rewrite.h"
+#include "graph/pass/arena.h"
 #include "graph/pass/verify_memory_plan.h"
 
 namespace tenon::graph {
@@ -139,10 +143,6 @@ class Lifetimes {
   std::unordered_map<const Var*, int64_t> owner_;
 };
 
-bool overlap(const Value& a, const Value& b) {
-  return a.begin <= b.end && b.begin <= a.end;
-}
-
 // The places of a block's values on one device.
 struct Plan {
   struct Place {
@@ -161,59 +161,64 @@ constexpr int64_t kMaxArenaBytes = int64_t{1} << 40;
 // First fit, largest first: the classic heuristic for placing intervals. It comes close to the
 // lower bound on networks, which have few long-lived values.
 void place_constant_sizes(const std::vector<Value>& values, Plan* plan) {
-  struct Placed {
+  struct Sized {
     const Value* value;
-    int64_t offset, bytes;
+    int64_t bytes;
   };
-  std::vector<Placed> order;
+  std::vector<Sized> order;
+  int64_t last = 0;
   for (const Value& v : values) {
-    if (!v.escapes && v.bytes.is_const() && *v.bytes.as_const() <= kMaxArenaBytes) {
-      order.push_back({&v, 0, align_up(std::max<int64_t>(*v.bytes.as_const(), 1))});
-    }
+    if (v.escapes || !v.bytes.is_const() || *v.bytes.as_const() > kMaxArenaBytes) continue;
+    order.push_back({&v, align_up(std::max<int64_t>(*v.bytes.as_const(), 1))});
+    last = std::max(last, v.end);
   }
   if (order.size() < 2) return;
-  std::stable_sort(order.begin(), order.end(),
-                   [](const Placed& a, const Placed& b) { return a.bytes > b.bytes; });
-  std::vector<Placed> placed;  // sorted by offset
-  for (Placed& p : order) {
-    int64_t offset = 0;
-    for (const Placed& other : placed) {
-      if (!overlap(*p.value, *other.value)) continue;
-      if (offset + p.bytes <= other.offset) break;
-      offset = std::max(offset, other.offset + other.bytes);
-    }
-    if (p.bytes > kMaxArenaBytes - offset) continue;
-    p.offset = offset;
-    placed.insert(
-        std::upper_bound(placed.begin(), placed.end(), p,
-                         [](const Placed& a, const Placed& b) { return a.offset < b.offset; }),
-        p);
-    plan->places[p.value->storage] = {offset, nullptr};
-    plan->arena_bytes = std::max(plan->arena_bytes, offset + p.bytes);
+  std::ranges::stable_sort(order, std::greater(), &Sized::bytes);
+  Arena arena(last + 1);
+  for (const auto& [value, bytes] : order) {
+    const Lifetime life{value->begin, value->end};
+    const int64_t offset = arena.find(life, bytes);
+    if (bytes > kMaxArenaBytes - offset) continue;
+    arena.take(life, offset, bytes);
+    plan->places[value->storage] = {offset, nullptr};
   }
+  plan->arena_bytes = arena.bytes();
 }
 
 // Lets a value of symbolic size reuse the storage of a dead value that is provably as large.
 void share_symbolic_sizes(const std::vector<Value>& values, Plan* plan) {
+  constexpr int kMaxTried = 256;
   struct Block {
     const Var* storage;
     Dim bytes;
-    int64_t end;
   };
   std::vector<Block> blocks;
+  using Until = std::pair<int64_t, size_t>;  // binding, block
+  std::priority_queue<Until, std::vector<Until>, std::greater<>> used;
+  std::set<size_t> unused;
   for (const Value& v : values) {
     if (v.escapes || v.bytes.is_const()) continue;
-    auto fits = [&](const Block& block) {
-      return block.end < v.begin &&
-             (proves_equal(block.bytes, v.bytes) || proves_less_equal(v.bytes, block.bytes));
-    };
-    auto it = std::find_if(blocks.begin(), blocks.end(), fits);
-    if (it == blocks.end()) {
-      blocks.push_back({v.storage, v.bytes, v.end});
-      continue;
+    for (; !used.empty() && used.top().first < v.begin; used.pop()) {
+      unused.insert(used.top().second);
     }
-    plan->places[v.storage] = {0, it->storage};
-    it->end = v.end;
+    const auto fits = [&](size_t block) {
+      const Dim& bytes = blocks[block].bytes;
+      return proves_equal(bytes, v.bytes) || proves_less_equal(v.bytes, bytes);
+    };
+    int tried = 0;
+    auto it = unused.begin();
+    while (it != unused.end() && !fits(*it)) {
+      it = ++tried < kMaxTried ? std::next(it) : unused.end();
+    }
+    size_t block = blocks.size();
+    if (it == unused.end()) {
+      blocks.push_back({v.storage, v.bytes});
+    } else {
+      block = *it;
+      unused.erase(it);
+      plan->places[v.storage] = {0, blocks[block].storage};
+    }
+    used.emplace(v.end, block);
   }
 }
 

@@ -59,7 +59,7 @@ class Available {
     for (const Operand& arg : call.args) {
       h = (h ^ reinterpret_cast<uintptr_t>(arg.get())) * 0x9e3779b97f4a7c15;
     }
-    return h;
+    return h ^ structural_hash(Any(call.attrs));
   }
   static bool same(const Call& a, const Call& b) {
     if (a.kind != b.kind || !(a.callee == b.callee) || a.args.size() != b.args.size()) return false;

@@ -94,5 +94,35 @@ TEST(VerifyMemoryPlan, LetsAKernelOverwriteWhatItSays) {
               HasSubstr("%view is read after %a was overwritten"));
 }
 
+// A program with `count` tensors in one storage, at places that `offset` gives, all alive at the
+// end.
+template <class Offset>
+std::string many_in_one_storage(int count, const Offset& offset) {
+  std::string body, names;
+  for (int i = 0; i < count; ++i) {
+    body += cat("%t", i, R"( = packed "memory.tensor"(%s, offset=dim()", offset(i),
+                "), shape=[dim(4)]) -> tensor[4; f32]\n");
+    names += cat(i ? ", %t" : "%t", i);
+  }
+  return cat(R"(
+    fn @main(%n: i64 = [n]) -> i64 {
+      %s = packed "memory.storage"(size=dim(64*n)) -> opaque["storage"]
+      )",
+             body, "%all = (", names, ")\n1 }");
+}
+
+TEST(VerifyMemoryPlan, LimitsWhatIsAliveAtSymbolicPlaces) {
+  EXPECT_EQ(verdict(many_in_one_storage(64, [](int i) { return cat(i * 16, " + 16*n"); })), "");
+  EXPECT_THAT(verdict(many_in_one_storage(65, [](int i) { return cat(i * 16, " + 16*n"); })),
+              HasSubstr("more than 64 tensors are alive together in %s"));
+  EXPECT_EQ(verdict(many_in_one_storage(200, [](int i) { return cat(i * 16); })), "");
+}
+
+TEST(VerifyMemoryPlan, LimitsWhatAValueMayShareMemoryWith) {
+  EXPECT_EQ(verdict(many_in_one_storage(256, [](int i) { return cat(i * 16); })), "");
+  EXPECT_THAT(verdict(many_in_one_storage(257, [](int i) { return cat(i * 16); })),
+              HasSubstr("a value may share memory with more than 256 tensors"));
+}
+
 }  // namespace
 }  // namespace tenon::graph

@@ -14,7 +14,7 @@ struct NodeCount {
 };
 
 // A function's nodes count once per call of the function, however often an import builds them.
-// Saturates; functions nested deeper than an import allows are not counted.
+// Saturates. Functions that call themselves, which an import refuses, are not counted.
 NodeCount count_nodes(const Model& model);
 
 // The key of a function in a model.

@@ -18,6 +18,17 @@ namespace {
 // otherwise expand to 2^50 nodes, and the bodies of nested loops are built several times each.
 constexpr int64_t kMaxTranslated = 1'000'000;
 
+// A node with many operands or long attributes counts as several.
+constexpr size_t kPartsPerNode = 64;
+
+size_t parts_of(const Node& node) {
+  size_t parts = node.inputs.size() + node.outputs.size();
+  for (const Attribute& a : node.attributes) {
+    parts += 1 + a.ints.size() + a.floats.size() + a.strings.size();
+  }
+  return parts;
+}
+
 constexpr const char* kSources = "the name of an input, an initializer or a node's output";
 
 class GraphImporter {
@@ -101,7 +112,7 @@ class GraphImporter {
   }
 
   void run_node(const Node& node, Scope& scope) {
-    count_translated();
+    count_translated(1 + parts_of(node) / kPartsPerNode);
     Node storage;
     const Node& n = scope.resolve(node, &storage);
     if (auto f = functions_.find(function_key(n.domain, n.op, n.overload)); f != functions_.end()) {
@@ -129,9 +140,10 @@ class GraphImporter {
     define_outputs(n, translation.results, scope);
   }
 
-  void count_translated() {
+  void count_translated(size_t count = 1) {
     poll();
-    if (++translated_ <= kMaxTranslated) return;
+    translated_ += static_cast<int64_t>(count);
+    if (translated_ <= kMaxTranslated) return;
     throw Error(ErrorKind::Usage, cat(printable(model_.file), " is too large"))
         .found(cat("more than ", kMaxTranslated,
                    " nodes once functions are expanded, loops unrolled and their bodies built"))
@@ -251,6 +263,9 @@ class GraphImporter {
           .found("functions that call each other recursively or too deeply")
           .expected(cat("at most ", kMaxFunctionDepth, " levels"));
     }
+    // What is read of the function for each call, besides its nodes.
+    count_translated((f.inputs.size() + f.outputs.size() + f.defaults.size() + f.opsets.size()) /
+                     kPartsPerNode);
     check_opsets(model_, f.opsets);
     Operands operands;
     collect_inputs(n, scope, &operands);
