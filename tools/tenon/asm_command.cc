@@ -5,9 +5,9 @@
 #include <filesystem>
 
 #include "support/error.h"
+#include "support/input_file.h"
 #include "support/output_file.h"
 #include "tools/tenon/command.h"
-#include "tools/tenon/npy.h"
 #include "tools/tenon/program_file.h"
 #include "vm/asm/assemble.h"
 #include "vm/asm/disassemble.h"

@@ -1,14 +1,11 @@
 #include "tools/tenon/npy.h"
 
-#include <cerrno>
 #include <charconv>
 #include <cstring>
-#include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <optional>
 
 #include "support/error.h"
+#include "support/input_file.h"
 #include "support/output_file.h"
 
 namespace tenon::tool {
@@ -63,26 +60,6 @@ std::vector<int64_t> read_shape(const std::string& path, std::string_view text) 
 }
 
 }  // namespace
-
-std::string read_file(const std::string& path) {
-  if (std::filesystem::is_directory(path)) {
-    throw Error(ErrorKind::Usage, cat("cannot read ", path, ": it is a folder"));
-  }
-  std::ifstream in(path, std::ios::binary);
-  std::string bytes;
-  if (std::filesystem::is_regular_file(path)) {
-    // Allocates everything at once, so that a huge file fails immediately instead of growing the
-    // process until it is killed.
-    bytes.resize(in ? std::filesystem::file_size(path) : 0);
-    in.read(bytes.data(), static_cast<std::streamsize>(bytes.size()));
-  } else {
-    bytes.assign(std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>());
-  }
-  if (!in || in.bad()) {
-    throw Error(ErrorKind::Usage, cat("cannot read ", path, ": ", std::strerror(errno)));
-  }
-  return bytes;
-}
 
 Tensor read_npy(const std::string& path) {
   const std::string bytes = read_file(path);

@@ -12,7 +12,4 @@ namespace tenon::tool {
 Tensor read_npy(const std::string& path);
 void write_npy(const std::string& path, const Tensor& tensor);
 
-// Reads the whole file. Throws Usage with the system's reason if it can't be read.
-std::string read_file(const std::string& path);
-
 }  // namespace tenon::tool

@@ -1,41 +1,21 @@
 #include "import/onnx/mapped_file.h"
 
-#include <fcntl.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
-#include <cerrno>
-#include <cstring>
 #include <filesystem>
+
+#include "support/error.h"
+#include "support/input_file.h"
 
 namespace tenon::onnx {
 
-Ref<StorageObj> map_file(const std::string& path, const std::string& name) {
-  // O_NONBLOCK: opening a named pipe must not wait for a writer.
-  int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  if (fd < 0) {
-    throw Error(ErrorKind::Usage, cat("cannot open ", name)).found(std::strerror(errno));
-  }
-  struct stat st {};
-  if (::fstat(fd, &st) != 0 || !S_ISREG(st.st_mode)) {
-    ::close(fd);
-    throw Error(ErrorKind::Usage, cat("cannot read ", name)).found("no regular file");
-  }
+Ref<StorageObj> map_file(const std::string& path) {
+  const InputFile file(path);
   auto storage = make<StorageObj>();
   storage->flags = StorageObj::kIsReadOnly;
-  storage->size = static_cast<size_t>(st.st_size);
-  if (storage->size > 0) {
-    void* data = ::mmap(nullptr, storage->size, PROT_READ, MAP_PRIVATE, fd, 0);
-    if (data == MAP_FAILED) {
-      int why = errno;
-      ::close(fd);
-      throw Error(ErrorKind::Usage, cat("cannot map ", name)).found(std::strerror(why));
-    }
-    storage->data = data;
-    storage->free = [](StorageObj* self) { ::munmap(self->data, self->size); };
-  }
-  ::close(fd);
+  storage->data = const_cast<void*>(file.map());
+  storage->size = file.size();
+  if (storage->data) storage->free = [](StorageObj* self) { ::munmap(self->data, self->size); };
   return storage;
 }
 

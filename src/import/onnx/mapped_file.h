@@ -8,10 +8,9 @@
 
 namespace tenon::onnx {
 
-// Maps the whole file as read-only storage, which is unmapped when its last tensor dies. An empty
-// file gives empty storage. Throws Usage if it can't be read or is not a regular file; `name` is
-// its name in errors.
-Ref<StorageObj> map_file(const std::string& path, const std::string& name);
+// Maps the whole file as read-only storage, which is unmapped when its last tensor dies. Throws
+// what InputFile throws (support/input_file.h).
+Ref<StorageObj> map_file(const std::string& path);
 
 // The path of an external data file of a model in `directory`. Throws Usage for anything that would
 // leave that folder: an absolute path, "..", a symbolic link to the outside.

@@ -16,7 +16,7 @@ const Ref<StorageObj>& ExternalFiles::open(const std::string& location, const st
   std::string path = resolve_external(directory_, location, tensor);
   auto found = files_.find(path);
   if (found == files_.end()) {
-    found = files_.emplace(path, map_file(path, cat("'", printable(location), "'"))).first;
+    found = files_.emplace(path, map_file(path)).first;
   }
   return found->second;
 }

@@ -271,7 +271,7 @@ Model parse_model(std::string_view bytes, const std::string& name, const std::st
 Model read_model(const std::string& path) {
   std::filesystem::path p(path);
   std::string name = p.filename().string();
-  Ref<StorageObj> file = map_file(path, cat("'", path, "'"));
+  Ref<StorageObj> file = map_file(path);
   std::string directory = p.has_parent_path() ? p.parent_path().string() : ".";
   return parse_model({static_cast<const char*>(file->data), file->size}, name, directory);
 }

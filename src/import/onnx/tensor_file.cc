@@ -70,7 +70,7 @@ std::string encode_tensor(const Tensor& tensor, std::string_view tensor_name) {
 
 Tensor read_tensor_file(const std::string& path) {
   std::string name = std::filesystem::path(path).filename().string();
-  Ref<StorageObj> file = map_file(path, name);
+  Ref<StorageObj> file = map_file(path);
   return decode_tensor({static_cast<const char*>(file->data), file->size}, name);
 }
 
