@@ -37,6 +37,7 @@
 #include "support/error.h"
 #include "support/phase.h"
 #include "support/poll.h"
+#include "vm/executable/cpu_features.h"
 
 // GCC mistakes LLVM's `new` with room for operands for an ordinary one.
 #pragma GCC diagnostic ignored "-Wmismatched-new-delete"
@@ -346,14 +347,7 @@ void write_table(ModuleWriter& m, const std::vector<loop::KernelRef>& kernels) {
   }
   auto* entries_type = llvm::ArrayType::get(entry_type, entries.size());
   auto* list = m.constant(llvm::ConstantArray::get(entries_type, entries), "entries");
-  uint64_t words[vm::kCpuFeatureWords] = {};
-  const std::pair<int, const char*> numbered[] = {
-#define TENON_CPU_FEATURE(number, name) {number, name},
-#include "vm/executable/cpu_features.def"
-#undef TENON_CPU_FEATURE
-  };
-  for (const auto& [bit, name] : numbered)
-    if (m.target.has(name)) words[bit / 64] |= uint64_t{1} << (bit % 64);
+  const vm::CpuFeatureSet words = vm::cpu_feature_set(m.target.features);
   llvm::Constant* table =
       llvm::ConstantStruct::getAnon({llvm::ConstantInt::get(m.i32, vm::kKernelAbiVersion),
                                      llvm::ConstantInt::get(m.i32, kernels.size()),

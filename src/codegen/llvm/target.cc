@@ -19,7 +19,7 @@ constexpr std::string_view kHostArchitecture = "x86_64";
 #endif
 
 constexpr std::string_view kKnownFeatures[] = {
-#define TENON_CPU_FEATURE(number, name) name,
+#define TENON_CPU_FEATURE(number, name, ...) name,
 #include "vm/executable/cpu_features.def"
 #undef TENON_CPU_FEATURE
 };
