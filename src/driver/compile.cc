@@ -29,17 +29,6 @@ namespace tenon::driver {
 
 namespace {
 
-// The names of each function's results, as given by the importer or the text.
-codegen::ResultNames result_names(const graph::Module& module) {
-  codegen::ResultNames names;
-  for (const auto& [name, function] : module->functions) {
-    if (auto* results = function->attrs.find("results")) {
-      names.set(name, results->as<Array<String>>());
-    }
-  }
-  return names;
-}
-
 void refuse_other_devices(const graph::TypeRef& type, const Span& span) {
   if (const int64_t device = graph::other_device(type)) {
     throw Error(ErrorKind::Unsupported, span,
@@ -285,7 +274,7 @@ vm::Unit generate_code(const graph::Module& lowered, const CompileOptions& optio
   const Limited limited(options);
   vm::Unit unit = [&] {
     Phase phase("bytecode");
-    return codegen::emit_unit(lowered, result_names(lowered));
+    return codegen::emit_unit(lowered);
   }();
   for (const vm::PackedName& packed : unit.packed) {
     const library::Signature* signature =

@@ -20,7 +20,7 @@ FunctionRef function_of_operands(const Binding& binding, const Call& call, const
                          : Operand());
   }
   Operand made = result(b, make_call(call.kind, call.callee, params, call.attrs));
-  return b.finish("single", made, attrs({{"primitive", Any(true)}}));
+  return b.finish("single", made, attrs({{kPrimitiveAttr, Any(true)}}));
 }
 
 FunctionRef single_call(const Binding& binding, const Call& call) {

@@ -81,12 +81,8 @@ void print_signature(const String& name, const graph::FunctionRef& function) {
     types.clear();
     for (const graph::TypeRef& field : tuple->fields) types.push_back(graph::to_text(field));
   }
-  std::vector<std::string> names;
-  if (const Any* given = function->attrs.find("results")) {
-    const auto results = given->try_as<Array<String>>();
-    if (results) names.assign(results->begin(), results->end());
-  }
-  names = output_names(names, types.size());
+  const Array<String> given = function->result_names();
+  const std::vector<std::string> names = output_names({given.begin(), given.end()}, types.size());
   for (size_t i = 0; i < types.size(); ++i) outputs.push_back({names[i], types[i]});
   print_line(std::string(name));
   std::printf("%s", signature_lines(inputs, outputs).c_str());

@@ -123,15 +123,11 @@ FunctionSignature signature_of(const vm::FunctionUnit& function) {
 
 FunctionSignature signature_of(const graph::Module& module, const std::string& function,
                                const std::string& file) {
-  auto exported = [](const graph::FunctionRef& f) {
-    const Any* given = f->attrs.find("export");
-    return !given || given->as<bool>();
-  };
   const graph::FunctionRef* found = module->functions.find(function);
-  if (!found || !exported(*found)) {
+  if (!found || !(*found)->is_exported()) {
     std::vector<std::string> names;
     for (const auto& [name, f] : module->functions) {
-      if (exported(f)) names.push_back(printable(name));
+      if (f->is_exported()) names.push_back(printable(name));
     }
     throw Error(ErrorKind::Usage,
                 cat(printable(file), " has no function '", printable(function), "'"))
@@ -141,10 +137,8 @@ FunctionSignature signature_of(const graph::Module& module, const std::string& f
   for (const graph::VarRef& param : (*found)->params) {
     signature.params.push_back({printable(param->name), codegen::signature_type(param->type)});
   }
-  if (const Any* names = (*found)->attrs.find("results")) {
-    for (const String& name : names->as<Array<String>>()) {
-      signature.result_names.push_back(printable(name));
-    }
+  for (const String& name : (*found)->result_names()) {
+    signature.result_names.push_back(printable(name));
   }
   return signature;
 }

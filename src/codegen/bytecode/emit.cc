@@ -33,8 +33,7 @@ std::string add_name(const char* what, const FunctionExpr& function, std::string
   return written;
 }
 
-void emit_signature(const FunctionExpr& function, const Array<String>* result_names,
-                    vm::FunctionUnit* out) {
+void emit_signature(const FunctionExpr& function, vm::FunctionUnit* out) {
   require_name("function", function.name, function.span);
   if (has_type_parameters(type_of(function))) {
     refuse(function, "type parameters are parsed and checked, but not run by this version",
@@ -44,16 +43,15 @@ void emit_signature(const FunctionExpr& function, const Array<String>* result_na
     refuse(function, cat("it has ", function.params.size(), " parameters"),
            cat("a bytecode function has at most ", vm::kMaxParams, ": pass some as a tuple"));
   }
-  if (auto* exported = function.attrs.find("export")) out->exported = exported->as<bool>();
+  out->exported = function.is_exported();
   std::unordered_set<std::string> names;
   for (const VarRef& param : function.params) {
     const std::string name = add_name("parameter", function, param->name, &names);
     out->params.push_back({name, signature_type(param->type)});
   }
   out->result = signature_type(function.result_type);
-  if (!result_names) return;
   names.clear();
-  for (const String& name : *result_names) {
+  for (const String& name : function.result_names()) {
     out->result_names.push_back(add_name("result", function, name, &names));
   }
 }
@@ -64,7 +62,7 @@ vm::SignatureType signature_type(const graph::TypeRef& type) {
   return vm::parse_signature_type(to_text(graph::without_known_values(type)));
 }
 
-vm::Unit emit_unit(const graph::Module& module, const ResultNames& result_names) {
+vm::Unit emit_unit(const graph::Module& module) {
   vm::Unit unit;
   unit.producer = "tenon " TENON_VERSION;
   // Assign every function's index before any body is emitted: calls go in both directions.
@@ -80,7 +78,7 @@ vm::Unit emit_unit(const graph::Module& module, const ResultNames& result_names)
   uint32_t index = 0;
   for (const auto& [name, function] : module->functions) {
     vm::FunctionUnit& out = unit.functions[index];
-    emit_signature(*function, result_names.find(name), &out);
+    emit_signature(*function, &out);
     VirtualCode code =
         FunctionLowering(&unit, &constants, &packed, indices, *function, index).run();
     arrange_counters(&code);

@@ -13,14 +13,11 @@
 
 namespace tenon::codegen {
 
-// Names of the fields of a function's result, for the signature; may be empty.
-using ResultNames = Map<String, Array<String>>;
-
 // The type as a function's signature in a file states it, without known values.
 vm::SignatureType signature_type(const graph::TypeRef& type);
 
 // Emits `module`'s functions as bytecode. Constants are borrowed, not copied; kernels are referred
 // to by name, and the caller adds their object.
-vm::Unit emit_unit(const graph::Module& module, const ResultNames& result_names = {});
+vm::Unit emit_unit(const graph::Module& module);
 
 }  // namespace tenon::codegen

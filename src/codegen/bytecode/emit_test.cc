@@ -10,10 +10,10 @@ namespace {
 
 using testing::HasSubstr;
 
-vm::Unit emitted(const std::string& text, const ResultNames& names = {}) {
+vm::Unit emitted(const std::string& text) {
   graph::register_graph_types();
   graph::register_operators();
-  return emit_unit(graph::parse_module(text, "test.tn"), names);
+  return emit_unit(graph::parse_module(text, "test.tn"));
 }
 
 // Passes `x` through `count` branches, next to a value that is used after all of them.
@@ -45,17 +45,16 @@ TEST(Emit, NeedsAFewRegistersForThousandsOfSizes) {
 }
 
 TEST(Emit, RefusesTwoResultsOfOneName) {
-  const std::string text = "fn @main(%x: i64) -> (i64, i64) {\n  (%x, %x)\n}\n";
-  ResultNames names;
-  names.set("main", Array<String>{String("a\n"), String("a\\n")});
+  const auto text = [](const char* names) {
+    return cat("fn @main(%x: i64) -> (i64, i64) attrs(results=", names, ") {\n  (%x, %x)\n}\n");
+  };
   try {
-    emitted(text, names);
+    emitted(text(R"(["a\n", "a\\n"])"));
     FAIL();
   } catch (const Error& e) {
     EXPECT_THAT(e.render(), HasSubstr("two results have the name"));
   }
-  names.set("main", Array<String>{String("a"), String("b")});
-  EXPECT_EQ(emitted(text, names).functions[0].result_names.size(), 2u);
+  EXPECT_EQ(emitted(text(R"(["a", "b"])")).functions[0].result_names.size(), 2u);
 }
 
 }  // namespace

@@ -269,9 +269,8 @@ class FunctionChecker {
 
   // ---- variables, constants, attributes ----
 
-  // Checks the attributes that have a meaning; others are kept as they are.
   void function_attrs(const FunctionExpr& f) {
-    for (const char* name : {"export", "primitive"}) {
+    for (const char* name : {kExportAttr, kPrimitiveAttr}) {
       const Any* value = f.attrs.find(name);
       if (!value || value->type_index == TypeIndex::Bool) continue;
       throw Error(ErrorKind::Usage, span_,
@@ -279,7 +278,7 @@ class FunctionChecker {
           .found(type_name(value->type_index))
           .expected("true or false");
     }
-    const Any* results = f.attrs.find("results");
+    const Any* results = f.attrs.find(kResultsAttr);
     if (!results) return;
     const auto* tuple = type_as<TupleType>(f.result_type);
     const size_t count = tuple ? tuple->fields.size() : 1;
@@ -288,8 +287,9 @@ class FunctionChecker {
         names && (names->empty() || names->size() == count) &&
         std::none_of(names->begin(), names->end(), [](const String& name) { return name.empty(); });
     if (named) return;
-    throw Error(ErrorKind::Usage, span_,
-                cat("@", name_, ": the attribute 'results' doesn't name the function's results"))
+    throw Error(
+        ErrorKind::Usage, span_,
+        cat("@", name_, ": the attribute '", kResultsAttr, "' doesn't name the function's results"))
         .found(names ? cat(counted(names->size(), "name")) : type_name(results->type_index))
         .expected(cat("a list of ", counted(count, "string"), ", none of them empty"));
   }

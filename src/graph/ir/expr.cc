@@ -265,4 +265,24 @@ void collect_symbols(const Attrs& attrs, std::vector<std::string>* names) {
   for (const auto& [_, value] : attrs) collect_symbols_of_value(value, names, 0);
 }
 
+namespace {
+
+bool truth_of(const Attrs& attrs, const char* name, bool absent) {
+  const Any* value = attrs.find(name);
+  return value ? value->as<bool>() : absent;
+}
+
+}  // namespace
+
+bool FunctionExpr::is_primitive() const {
+  return truth_of(attrs, kPrimitiveAttr, false);
+}
+bool FunctionExpr::is_exported() const {
+  return truth_of(attrs, kExportAttr, true);
+}
+Array<String> FunctionExpr::result_names() const {
+  const Any* names = attrs.find(kResultsAttr);
+  return names ? names->as<Array<String>>() : Array<String>();
+}
+
 }  // namespace tenon::graph

@@ -86,6 +86,11 @@ struct Call : Expr {
   TENON_TYPE(TypeIndex::GraphBegin + 0x23);
 };
 
+// The attributes of functions that have a meaning; others are kept as they are.
+inline constexpr char kPrimitiveAttr[] = "primitive";  // true: a fused group, lowered to one kernel
+inline constexpr char kExportAttr[] = "export";        // false: not callable from outside
+inline constexpr char kResultsAttr[] = "results";      // names of the result, or of its fields
+
 struct FunctionExpr : Expr {
   String name;  // a hint: the name of a literal, or of a global, whose name is the module's key
   VarRef self;  // the variable for recursive literals, visible in body; else null
@@ -93,8 +98,13 @@ struct FunctionExpr : Expr {
   Array<VarRef> params;
   TypeRef result_type;
   BlockRef body;
-  Attrs attrs;  // "primitive": a fused group, lowered to one kernel; "export": false hides it
+  Attrs attrs;
   Span span;
+
+  // What the attributes say, once check.h has checked them.
+  bool is_primitive() const;
+  bool is_exported() const;
+  Array<String> result_names() const;  // of a tuple, one per field; empty if it has none
   TENON_TYPE(TypeIndex::GraphBegin + 0x24);
 };
 using FunctionRef = Ref<const FunctionExpr>;

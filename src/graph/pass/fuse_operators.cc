@@ -193,7 +193,7 @@ class Fuser : public Rewriter {
   void enter(const FunctionRef& function) override {
     roots_.clear();
     inner_.clear();
-    if (function->attrs.find("primitive")) return;
+    if (function->is_primitive()) return;
     const auto uses = count_uses(function);
     plan(function->body, uses);
   }
@@ -210,9 +210,9 @@ class Fuser : public Rewriter {
   static Module with_kernels_only(const Module& module) {
     Map<String, FunctionRef> functions = module->functions;
     for (const auto& [name, function] : module->functions) {
-      if (!function->attrs.find("primitive") || !find_obstacle(*function)) continue;
+      if (!function->is_primitive() || !find_obstacle(*function)) continue;
       auto plain = make<FunctionExpr>(*function);
-      plain->attrs.erase("primitive");
+      plain->attrs.erase(kPrimitiveAttr);
       functions.set(name, plain);
     }
     return with_functions(module, std::move(functions));
@@ -261,7 +261,7 @@ class Fuser : public Rewriter {
     for (const auto& member : group.members) result = outline.copy_checked(*member);
     outline.builder().at(span);
     const String name =
-        add_function(outline.finish("fused", result, attrs({{"primitive", Any(true)}})));
+        add_function(outline.finish("fused", result, attrs({{kPrimitiveAttr, Any(true)}})));
     const VarRef& root = group.members.back()->var;
     builder().at(span);
     return builder().bind_typed(make_call(CalleeKind::kGlobal, name.view(), outside), root->type,

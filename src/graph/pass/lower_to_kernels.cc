@@ -91,7 +91,7 @@ class KernelCaller : public Rewriter {
     kernels_ = module->kernels;  // those of the program's text
     Map<String, FunctionRef> rest;
     for (const auto& [name, function] : module->functions) {
-      if (!function->attrs.find("primitive")) rest.set(name, function);
+      if (!function->is_primitive()) rest.set(name, function);
     }
     Module rewritten = run(make_module(rest, module->kernels, module->adts));
     return make_module(rewritten->functions, kernels_, module->adts);
@@ -103,7 +103,7 @@ class KernelCaller : public Rewriter {
     if (call && call->kind == CalleeKind::kOperator) return rewrite_operator(var, value, *call);
     if (!call || call->kind != CalleeKind::kGlobal) return keep(var, value);
     auto found = source_->functions.find(call->callee);
-    if (!found || !(*found)->attrs.find("primitive")) return keep(var, value);
+    if (!found || !(*found)->is_primitive()) return keep(var, value);
     const Use& use = kernel_for(*found);
     const DimSubstitution here = symbols_here(**found, *call);
     // The checks of a fused group were already made by its caller; a program's own function may

@@ -95,7 +95,7 @@ class GraphImporter {
     }
     if (!out_.unsupported.empty()) return;
     out_.main = builder_.finish("main", results.size() == 1 ? results[0] : builder_.tuple(results),
-                                graph::attrs({{"results", Any(names)}}));
+                                graph::attrs({{graph::kResultsAttr, Any(names)}}));
   }
 
   // ---- nodes ----
