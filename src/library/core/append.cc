@@ -1,4 +1,9 @@
-#include "library/core/append.h"
+// tenon.append(x [n, s...], row [s...]) -> [n + 1, s...]: x with the row appended.
+//
+// At x's last use, if nothing else references its memory, the row is written in place and the
+// result takes over the memory, which grows by half its size when full, so that n appends copy O(n)
+// elements. Otherwise the result is a copy.
+#include "library/core/functions.h"
 
 #include <algorithm>
 #include <vector>
@@ -90,10 +95,10 @@ int append(void* self, const AnyView* args, int32_t n, Any* result) {
 
 }  // namespace
 
-Function append_function() {
-  auto made = make<FunctionObj>();
-  made->call = &append;
-  return Function::adopt(std::move(made));
+void register_append(Registration& functions) {
+  auto function = make<FunctionObj>();
+  function->call = &append;
+  library::add(functions, library::signature(kName), Function::adopt(std::move(function)));
 }
 
 }  // namespace tenon::core

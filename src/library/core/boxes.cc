@@ -1,4 +1,5 @@
-#include "library/core/boxes.h"
+// Non-maximum suppression of boxes, as in ONNX's operator.
+#include "library/core/functions.h"
 
 #include <algorithm>
 #include <array>
@@ -65,8 +66,12 @@ class Floats {
   const char* data_;
 };
 
-}  // namespace
-
+// Boxes are f32[batches, n, 4], scores f32[batches, classes, n]; the result is i64[count, 3] of
+// (batch, class, box). A box is two opposite corners (y1, x1, y2, x2) in any order, or centre and
+// size (x, y, width, height). For each batch and class, up to `max_output` (default 0) boxes are
+// selected by decreasing score, if it is above `score_threshold`, unless they overlap a selected
+// box by more than the share `iou_threshold` (default 0) of their union. The last three tensors are
+// null or have one element.
 Tensor non_max_suppression(const Tensor& boxes, const Tensor& scores, const Tensor& max_output,
                            const Tensor& iou_threshold, const Tensor& score_threshold,
                            int64_t center_point_box) {
@@ -119,6 +124,12 @@ Tensor non_max_suppression(const Tensor& boxes, const Tensor& scores, const Tens
   Tensor y = allocate_tensor(std::vector<int64_t>{static_cast<int64_t>(taken.size()), 3}, i64);
   copy_memory(y.data(), taken.data(), taken.size() * sizeof(taken[0]));
   return y;
+}
+
+}  // namespace
+
+void register_boxes(Registration& functions) {
+  library::add_typed(functions, library::signature(kName), non_max_suppression);
 }
 
 }  // namespace tenon::core

@@ -1,4 +1,5 @@
-#include "library/core/search.h"
+// Searching and sorting: the functions behind nonzero, topk, compress and unique.
+#include "library/core/functions.h"
 
 #include <algorithm>
 #include <cstring>
@@ -6,6 +7,7 @@
 #include "device/bulk.h"
 #include "device/scratch.h"
 #include "library/core/argument.h"
+#include "object/array.h"
 
 namespace tenon::core {
 namespace {
@@ -40,8 +42,8 @@ Tensor take(const Tensor& x, int64_t axis, std::span<const int64_t> indices) {
   return y;
 }
 
-}  // namespace
-
+// i64[rank, count] (rank 1 for a scalar): the indices of nonzero elements in row-major order, one
+// column per element.
 Tensor nonzero(const Tensor& x) {
   require_host("tenon.nonzero", "x", x);
   const char* data = static_cast<const char*>(x.data());
@@ -67,6 +69,8 @@ Tensor nonzero(const Tensor& x) {
   return y;
 }
 
+// [values, indices (i64)] of the k greatest or least elements along an axis, in order; the first of
+// equal ones. NaN is the greatest. `sorted` has no effect: the results are always sorted.
 Array<Any> topk(const Tensor& x, int64_t k, int64_t axis, int64_t largest, int64_t /*sorted*/) {
   require_host("tenon.topk", "x", x);
   axis = axis_of("tenon.topk", axis, x);
@@ -112,6 +116,8 @@ Array<Any> topk(const Tensor& x, int64_t k, int64_t axis, int64_t largest, int64
   return {values, indices};
 }
 
+// The slices along `axis` (elements of the flattened tensor if `flatten`) whose entry in
+// `condition` is true. `condition` is a list of booleans, which may be shorter than the axis.
 Tensor compress(const Tensor& given, const Tensor& condition, int64_t axis, int64_t flatten) {
   require_host("tenon.compress", "x", given);
   require_host("tenon.compress", "condition", condition);
@@ -134,8 +140,6 @@ Tensor compress(const Tensor& given, const Tensor& condition, int64_t axis, int6
   return take(x, axis, kept);
 }
 
-namespace {
-
 // [values, first, inverse, counts] for x without elements: all slices, if any, are equal.
 Array<Any> unique_of_empty(const Tensor& x, int64_t axis) {
   int64_t n = x.dim(static_cast<int32_t>(axis));
@@ -149,8 +153,8 @@ Array<Any> unique_of_empty(const Tensor& x, int64_t axis) {
   return {take(x, axis, first), list_of(first), inverse, list_of(counts)};
 }
 
-}  // namespace
-
+// [values, first, inverse, counts] of the distinct slices along `axis` (elements if `flatten`), in
+// increasing order or, without `sorted`, in order of appearance. NaNs are equal to each other.
 Array<Any> unique(const Tensor& given, int64_t axis, int64_t flatten, int64_t sorted) {
   require_host("tenon.unique", "x", given);
   Tensor x = flattened(given, flatten != 0);
@@ -227,6 +231,15 @@ Array<Any> unique(const Tensor& given, int64_t axis, int64_t flatten, int64_t so
     first = std::move(first_seen), counts = std::move(counts_seen);
   }
   return {take(x, axis, first), list_of(first), list_of(inverse), list_of(counts)};
+}
+
+}  // namespace
+
+void register_search(Registration& functions) {
+  library::add_typed(functions, library::signature("tenon.nonzero"), nonzero);
+  library::add_typed(functions, library::signature("tenon.topk"), topk);
+  library::add_typed(functions, library::signature("tenon.compress"), compress);
+  library::add_typed(functions, library::signature("tenon.unique"), unique);
 }
 
 }  // namespace tenon::core

@@ -1,10 +1,13 @@
-#include "library/core/sizes.h"
+// Sizes that depend on data, for reshape, slice and range.
+#include "library/core/functions.h"
 
 #include <algorithm>
 #include <cmath>
 #include <cstring>
 
 #include "library/core/argument.h"
+#include "object/array.h"
+#include "object/shape.h"
 
 namespace tenon::core {
 namespace {
@@ -15,10 +18,8 @@ constexpr std::string_view kReshape = "tenon.shape.reshape", kSlice = "tenon.sha
 // Holds every sum and quotient of two i64.
 __extension__ using Wide = __int128;
 
-std::string list_text(const std::vector<int64_t>& values) {
-  std::vector<std::string> parts;
-  for (int64_t v : values) parts.push_back(cat(v));
-  return cat("[", join(parts, ", "), "]");
+std::string list_text(std::span<const int64_t> values) {
+  return to_text(values);
 }
 
 int64_t checked_product(const std::vector<int64_t>& sizes) {
@@ -66,8 +67,8 @@ Wide integer_of(const Tensor& t) {
   return static_cast<int64_t>((bits ^ sign) - sign);
 }
 
-}  // namespace
-
+// `shape` (i64[n]) with a -1 replaced by the size that the elements of x require, and, unless
+// `allowzero`, each 0 by the size of x at that index.
 Tensor reshape_sizes(const Tensor& shape, const Tensor& x_shape, int64_t allowzero) {
   std::vector<int64_t> sizes = integers_of(kReshape, "shape", shape);
   std::vector<int64_t> x = integers_of(kReshape, "x_shape", x_shape);
@@ -98,6 +99,9 @@ Tensor reshape_sizes(const Tensor& shape, const Tensor& x_shape, int64_t allowze
   return list_of(sizes);
 }
 
+// [starts, sizes, steps], i64[rank] each, of ONNX's Slice. Starts and ends are clamped to x, and
+// negative ones count from the end. `axes` may be null (the first axes), and so may `steps` (all
+// 1). An empty slice starts at 0. The step of a slice of one element is 1.
 Array<Any> slice_bounds(const Tensor& x_shape, const Tensor& starts, const Tensor& ends,
                         const Tensor& axes, const Tensor& steps) {
   std::vector<int64_t> sizes = integers_of(kSlice, "x_shape", x_shape);
@@ -139,6 +143,8 @@ Array<Any> slice_bounds(const Tensor& x_shape, const Tensor& starts, const Tenso
   return {list_of(first), list_of(sizes), list_of(strides)};
 }
 
+// max(0, ceil((limit - start) / delta)), i64 of rank 0; the operands have one element and one
+// dtype.
 Tensor range_count(const Tensor& start, const Tensor& limit, const Tensor& delta) {
   const std::pair<std::string_view, const Tensor*> all[] = {
       {"start", &start}, {"limit", &limit}, {"delta", &delta}};
@@ -166,6 +172,14 @@ Tensor range_count(const Tensor& start, const Tensor& limit, const Tensor& delta
   Tensor y = allocate_tensor({}, i64);
   *y.data_as<int64_t>() = count;
   return y;
+}
+
+}  // namespace
+
+void register_sizes(Registration& functions) {
+  library::add_typed(functions, library::signature(kReshape), reshape_sizes);
+  library::add_typed(functions, library::signature(kSlice), slice_bounds);
+  library::add_typed(functions, library::signature(kRange), range_count);
 }
 
 }  // namespace tenon::core
