@@ -271,21 +271,13 @@ void for_each_dim(const Compute& c, const std::function<void(const Dim&)>& visit
   for (const auto* list : {&c.inputs, &c.outputs}) {
     for (const auto& b : *list) shape(*b);
   }
-  Seen seen;
   for (const auto& s : c.stages) {
     shape(*s->out);
     for (const Dim& d : s->reduce_extents) visit(d);
-    for (const ExprRef& root : stage_exprs(*s)) {
-      post_order(
-          root,
-          [&](const ExprRef& e) {
-            if (e->kind == ExprKind::kDimValue) visit(static_cast<const DimValue&>(*e).dim);
-            if (e->kind == ExprKind::kCheckedIndex) {
-              visit(static_cast<const CheckedIndex&>(*e).extent);
-            }
-          },
-          &seen);
-    }
+    for_each_expr(*s, [&](const ExprRef& e) {
+      if (e->kind == ExprKind::kDimValue) visit(static_cast<const DimValue&>(*e).dim);
+      if (e->kind == ExprKind::kCheckedIndex) visit(static_cast<const CheckedIndex&>(*e).extent);
+    });
   }
 }
 
@@ -318,22 +310,14 @@ Array<Array<int64_t>> in_place_pairs(const Compute& c) {
       bool fits = true, read = false;
       for (const auto& s : c.stages) {
         bool writes = s->out.get() == &out && s->kind == StageKind::kMap;
-        Seen seen;
-        for (const ExprRef& root : stage_exprs(*s)) {
-          post_order(
-              root,
-              [&](const ExprRef& e) {
-                if (e->kind != ExprKind::kLoad) return;
-                const auto& l = static_cast<const Load&>(*e);
-                if (l.buffer.get() != &in) return;
-                read = true;
-                fits = fits && writes;
-                for (size_t k = 0; k < l.indices.size(); ++k) {
-                  fits = fits && l.indices[k].get() == s->axes[k].get();
-                }
-              },
-              &seen);
-        }
+        for_each_load(*s, [&](const Load& l) {
+          if (l.buffer.get() != &in) return;
+          read = true;
+          fits = fits && writes;
+          for (size_t k = 0; k < l.indices.size(); ++k) {
+            fits = fits && l.indices[k].get() == s->axes[k].get();
+          }
+        });
       }
       if (fits && read) pairs.push_back({static_cast<int64_t>(o), static_cast<int64_t>(i)});
     }

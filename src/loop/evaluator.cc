@@ -6,6 +6,7 @@
 
 #include "loop/scalar.h"
 #include "loop/walk.h"
+#include "object/shape.h"
 #include "support/error.h"
 #include "support/poll.h"
 
@@ -169,12 +170,9 @@ class Evaluator {
       }
     }
     if (!inside) {
-      std::string index, shape;
-      for (int64_t i : at) index += cat(index.empty() ? "" : ", ", i);
-      for (int64_t s : m.shape) shape += cat(shape.empty() ? "" : ", ", s);
       throw Error(ErrorKind::Internal, cat("access outside buffer ", b.name))
-          .found(cat("[", index, "]"))
-          .expected(cat("within [", shape, "]"));
+          .found(tenon::to_text(std::span<const int64_t>(at)))
+          .expected(cat("within ", tenon::to_text(std::span<const int64_t>(m.shape))));
     }
     return offset;
   }

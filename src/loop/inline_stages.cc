@@ -47,20 +47,12 @@ class Inliner {
  public:
   explicit Inliner(const Compute& c) : compute_(c) {
     for (const auto& s : c.stages) {
-      Seen seen;
-      for (const ExprRef& root : stage_exprs(*s)) {
-        post_order(
-            root,
-            [&](const ExprRef& e) {
-              if (e->kind != ExprKind::kLoad) return;
-              const auto& l = static_cast<const Load&>(*e);
-              Uses& u = uses_[l.buffer.get()];
-              if (same_as_last(*s, l)) return;
-              ++u.sites;
-              u.repeated = u.repeated || s->kind == StageKind::kScan || repeats(*s, l.indices);
-            },
-            &seen);
-      }
+      for_each_load(*s, [&](const Load& l) {
+        Uses& u = uses_[l.buffer.get()];
+        if (same_as_last(*s, l)) return;
+        ++u.sites;
+        u.repeated = u.repeated || s->kind == StageKind::kScan || repeats(*s, l.indices);
+      });
     }
   }
 
@@ -142,16 +134,7 @@ class Inliner {
     for (size_t i = stages.size(); i-- > 0;) {
       if (!live.contains(stages[i]->out.get())) continue;
       kept.push_back(stages[i]);
-      Seen seen;
-      for (const ExprRef& root : stage_exprs(*stages[i])) {
-        post_order(
-            root,
-            [&](const ExprRef& e) {
-              if (e->kind == ExprKind::kLoad)
-                live[static_cast<const Load&>(*e).buffer.get()] = true;
-            },
-            &seen);
-      }
+      for_each_load(*stages[i], [&](const Load& l) { live[l.buffer.get()] = true; });
     }
     std::reverse(kept.begin(), kept.end());
     return kept;

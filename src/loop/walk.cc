@@ -104,6 +104,17 @@ std::vector<ExprRef> stage_exprs(const Stage& s) {
   return all;
 }
 
+void for_each_expr(const Stage& s, const std::function<void(const ExprRef&)>& visit) {
+  Seen seen;
+  for (const ExprRef& root : stage_exprs(s)) post_order(root, visit, &seen);
+}
+
+void for_each_load(const Stage& s, const std::function<void(const Load&)>& visit) {
+  for_each_expr(s, [&](const ExprRef& e) {
+    if (e->kind == ExprKind::kLoad) visit(static_cast<const Load&>(*e));
+  });
+}
+
 std::vector<ExprRef> direct_exprs(const Stmt& s) {
   switch (s.kind) {
     case StmtKind::kFor:

@@ -70,6 +70,10 @@ bool depends_on(const ExprRef& e, const Ref<const Var>& v);
 
 // Every expression of a stage.
 std::vector<ExprRef> stage_exprs(const Stage& s);
+// Visits every node of a stage's expressions once, operands first.
+void for_each_expr(const Stage& s, const std::function<void(const ExprRef&)>& visit);
+// The same for its loads.
+void for_each_load(const Stage& s, const std::function<void(const Load&)>& visit);
 
 // Every expression directly in the statement (not in its body).
 std::vector<ExprRef> direct_exprs(const Stmt& s);
