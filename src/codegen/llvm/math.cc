@@ -183,19 +183,26 @@ Num Math::round(loop::UnaryOp how, Num x) {
   Num result = even;
   Num one = copy_sign(x.f(1), x);
   switch (how) {
-    case Op::kFloor:
-      result = pick(even > x, even - 1.0, even);
+    case Op::kFloor: {
+      Num above = even > x;
+      result = pick(above, even - 1.0, even);
       break;
-    case Op::kCeil:
-      result = pick(even < x, even + 1.0, even);
+    }
+    case Op::kCeil: {
+      Num below = even < x;
+      result = pick(below, even + 1.0, even);
       break;
-    case Op::kTrunc:
-      result = pick(absolute(even) > a, even - one, even);
+    }
+    case Op::kTrunc: {
+      Num away = absolute(even) > a;
+      result = pick(away, even - one, even);
       break;
+    }
     default:
       break;
   }
-  return pick(a < limit, copy_sign(result, x), x);
+  Num small = a < limit;
+  return pick(small, copy_sign(result, x), x);
 }
 
 // ---- the exponential family ----------------------------------------------------------------
@@ -224,7 +231,8 @@ Num Math::power_of_two(Num n_bits) {
 // In two steps, so that results below the normal range round only once and those above overflow.
 Num Math::scaled(Num x, Num n_bits) {
   Num half = ashr(n_bits, 1);
-  return x * power_of_two(half) * power_of_two(sub(n_bits, half));
+  Num once = x * power_of_two(half);
+  return once * power_of_two(sub(n_bits, half));
 }
 
 Num Math::exp(Num x) {
@@ -238,7 +246,8 @@ Num Math::exp(Num x) {
 Num Math::expm1_nonnegative(Num x, double limit) {
   Exponent e = split_exponent(limit_above(x, limit));
   Num scale = power_of_two(e.n_bits);
-  return mad(exp_minus_1(e.r), scale, scale - 1.0);
+  Num rest = exp_minus_1(e.r);
+  return mad(rest, scale, scale - 1.0);
 }
 
 // With E = e^(2|x|) - 1, tanh |x| = E / (E + 2), which is accurate near 0 too.
@@ -251,7 +260,8 @@ Num Math::tanh(Num x) {
 // e^-|x| can't overflow, and keeps the tail below 0 accurate.
 Num Math::sigmoid(Num x) {
   Num t = exp(-absolute(x));
-  return pick(x < 0.0, t, x.f(1)) / (1.0 + t);
+  Num numerator = pick(x < 0.0, t, x.f(1));
+  return numerator / (1.0 + t);
 }
 
 Num Math::log(Num x) {
@@ -286,7 +296,8 @@ Num log_special(Num x, Num result) {
 Num Math::log_f32(Num x) {
   Mantissa m = split_mantissa(x);
   Num square = m.f * m.f;
-  Num tail = m.f * square * polynomial(m.f, c::kLogF32);
+  Num cube = m.f * square;
+  Num tail = cube * polynomial(m.f, c::kLogF32);
   tail = mad(m.n, c::kLn2Parts32[1], tail);
   tail = mad(square, -0.5, tail);
   return log_special(x, mad(m.n, c::kLn2Parts32[0], m.f + tail));
@@ -299,7 +310,8 @@ Num Math::log_f64(Num x) {
   Num z = s * s;
   Num rest = z * polynomial(z, c::kLogF64);
   Num half_square = m.f * m.f * 0.5;
-  Num low = mad(s, half_square + rest, m.n * c::kLn2Parts64[1]);
+  Num series = half_square + rest;
+  Num low = mad(s, series, m.n * c::kLn2Parts64[1]);
   return log_special(x, mad(m.n, c::kLn2Parts64[0], m.f - (half_square - low)));
 }
 
@@ -318,8 +330,10 @@ Num Math::erf(Num x) {
 Num Math::erf_f32(Num x) {
   Num a = limit_above(absolute(x), 3.925);
   Num z = a * a;
-  Num value = a * polynomial(z, c::kErfNumF32) / polynomial(z, c::kErfDenF32);
-  value = limit_above(pick(a < 3.925, value, pick(is_nan(a), a, 1.0)), 1.0);
+  Num numerator = a * polynomial(z, c::kErfNumF32);
+  Num value = numerator / polynomial(z, c::kErfDenF32);
+  Num beyond = pick(is_nan(a), a, 1.0);
+  value = limit_above(pick(a < 3.925, value, beyond), 1.0);
   return copy_sign(value, x);
 }
 
@@ -331,8 +345,8 @@ Num Math::erf_f64(Num x) {
   Num shifted = mad(a, 8.0, a.f(0x1.8p52));
   Num eighths = shifted - 0x1.8p52;
   Num in_range = a >= 0.0;  // not NaN
-  Num index = pick(in_range, sub(shifted.int_bits(), shifted.f(0x1.8p52).int_bits()),
-                   shifted.int_bits().i(0));
+  Num bits = shifted.int_bits();
+  Num index = pick(in_range, sub(bits, shifted.f(0x1.8p52).int_bits()), bits.i(0));
   Num center = eighths * 0.125;
   Num d = a - center;
   constexpr int kTerms = 15;
@@ -343,8 +357,9 @@ Num Math::erf_f64(Num x) {
   }
   Num series = g[kTerms - 1] * (1.0 / kTerms);
   for (int k = kTerms - 1; k-- > 0;) series = mad(series, d, g[k] * (1.0 / (k + 1)));
-  Num value = table("tenon.erf.slope", c::kErfSlope, index) * (d * series) +
-              table("tenon.erf.at", c::kErfAt, index);
+  Num at = table("tenon.erf.at", c::kErfAt, index);
+  Num slope = table("tenon.erf.slope", c::kErfSlope, index);
+  Num value = slope * (d * series) + at;
   value = limit_above(value, 1.0);
   return copy_sign(pick(in_range, value, a), x);
 }
@@ -396,17 +411,21 @@ Num Math::from_bfloat(Num bits) {
 Num Math::to_bfloat(Num x) {
   Builder& b = *x.b;
   Num bits = x.int_bits();
-  Num rounded = add(add(bits, 0x7fff), lshr(bits, 16) & 1);
-  Num result = lshr(pick(is_nan(x), bits | 0x400000, rounded), 16);
+  Num odd = lshr(bits, 16) & 1;
+  Num rounded = add(add(bits, 0x7fff), odd);
+  Num quiet = bits | 0x400000;
+  Num result = lshr(pick(is_nan(x), quiet, rounded), 16);
   return {&b, b.CreateTrunc(result.v, x.shape_of(b.getInt16Ty()))};
 }
 
 Num Math::round_to_odd(Num x) {
   Num narrow = x.to_f32();
   Num back = narrow.to_f64();
-  Num inexact = (back < x) | (back > x);
+  Num below_x = back<x, above_x = back> x;
+  Num inexact = below_x | above_x;
   Num bits = narrow.int_bits();
-  Num away = absolute(back) > absolute(x);
+  Num magnitude = absolute(x);
+  Num away = absolute(back) > magnitude;
   Num towards_zero = pick(away, sub(bits, 1), bits);
   return pick(inexact, towards_zero | 1, bits).float_bits();
 }

@@ -6,6 +6,10 @@
 // math_test.cc asserts. Sources: Cody and Waite's and Payne and Hanek's argument reductions,
 // Dekker's products, our own polynomials (minimax.py). Private to this folder: it exposes LLVM
 // types.
+//
+// C++ leaves the order in which arguments and operands are evaluated to its compiler. So that every
+// build of Tenon emits the same code, at most one argument of a call here emits code; others are
+// named before it.
 #pragma once
 
 #include <functional>

@@ -16,7 +16,8 @@ constexpr double kNotANumber = std::numeric_limits<double>::quiet_NaN();
 Math::Double2 Math::sum(Num a, Num b) {
   Num s = a + b;
   Num b_part = s - a;
-  return {s, (a - (s - b_part)) + (b - b_part)};
+  Num a_error = a - (s - b_part), b_error = b - b_part;
+  return {s, a_error + b_error};
 }
 
 Math::Double2 Math::product(Num a, Num b) {
@@ -29,8 +30,10 @@ Math::Double2 Math::product(Num a, Num b) {
     return Double2{high, v - high};
   };
   Double2 x = split(a), y = split(b);
-  Num low = ((x.high * y.high - p) + x.high * y.low + x.low * y.high) + x.low * y.low;
-  return {p, low};
+  Num low = x.high * y.high - p;
+  low = low + x.high * y.low;
+  low = low + x.low * y.high;
+  return {p, low + x.low * y.low};
 }
 
 // With s = f / (2+f): log(1+f) = 2s + (2/3) s^3 + s^5 T(s^2), the first two terms as sums of two
@@ -46,20 +49,28 @@ Math::Double2 Math::precise_log(Num x) {
   Double2 denominator = sum(f.f(2), f);
   Num s = f / denominator.high;
   Double2 back = product(s, denominator.high);
-  Num rest = ((f - back.high) - back.low) - s * denominator.low;
+  Num of_s = s * denominator.low;
+  Num rest = ((f - back.high) - back.low) - of_s;
   Num s_low = rest / denominator.high;
   Double2 square = product(s, s);
   square.low = square.low + s * s_low * 2.0;
   Double2 cube = product(s, square.high);
-  cube.low = cube.low + (s * square.low + s_low * square.high);
+  Num cross = s * square.low;
+  cross = cross + s_low * square.high;
+  cube.low = cube.low + cross;
   Double2 third = product(cube.high, cube.high.f(c::kTwoThirds[0]));
-  third.low = third.low + cube.low * c::kTwoThirds[0] + cube.high * c::kTwoThirds[1];
+  third.low = third.low + cube.low * c::kTwoThirds[0];
+  third.low = third.low + cube.high * c::kTwoThirds[1];
   Num z = square.high;
-  Num tail = cube.high * z * polynomial(z, c::kLogTail);
+  Num fifth = cube.high * z;
+  Num tail = fifth * polynomial(z, c::kLogTail);
 
-  Double2 first = sum(n * c::kLn2Parts64[0], s * 2.0);
+  Num n_high = n * c::kLn2Parts64[0], n_low = n * c::kLn2Parts64[1];
+  Double2 first = sum(n_high, s * 2.0);
   Double2 second = sum(first.high, third.high);
-  Num low = first.low + second.low + (n * c::kLn2Parts64[1] + s_low * 2.0) + (third.low + tail);
+  Num low = first.low + second.low;
+  low = low + (n_low + s_low * 2.0);
+  low = low + (third.low + tail);
   return sum(second.high, low);
 }
 
@@ -69,13 +80,15 @@ Num Math::pow(Num x, Num y, bool precise) {
   Num a = absolute(x);
   Num value = a;
   if (precise) {
-    Num positive = (a > 0.0) & (a < kInfinity);
+    Num above = a > 0.0, finite = a < kInfinity;
+    Num positive = above & finite;
     Double2 log = precise_log(pick(positive, a, 1.0));
     log.high = pick(positive, log.high, log_f64(a));
     Double2 power = product(y, log.high);
     Num tame = absolute(power.high) < 800.0;
     Num low = pick(tame, power.low + y * log.low, 0.0);
-    Num limited = pick(power.high > 800.0, 800.0, pick(power.high < -800.0, -800.0, power.high));
+    Num limited = pick(power.high < -800.0, -800.0, power.high);
+    limited = pick(power.high > 800.0, 800.0, limited);
     Exponent e = split_exponent(limited);
     value = scaled(exp_minus_1(e.r + low) + 1.0, e.n_bits);
   } else {
@@ -83,13 +96,21 @@ Num Math::pow(Num x, Num y, bool precise) {
   }
   Num integral = round(loop::UnaryOp::kTrunc, y) == y;
   Num half = y * 0.5;
-  Num odd = integral & (absolute(y) < 0x1p53) & !(round(loop::UnaryOp::kTrunc, half) == half);
-  Num negative = {x.b, x.b->CreateICmpSLT(x.int_bits().v, x.int_bits().i(0).v)};
+  Num exact = absolute(y) < 0x1p53;
+  Num whole_half = round(loop::UnaryOp::kTrunc, half) == half;
+  Num odd = (integral & exact) & !whole_half;
+  Num bits = x.int_bits();
+  Num negative = {x.b, x.b->CreateICmpSLT(bits.v, bits.i(0).v)};
   value = pick(a == 1.0, 1.0, value);  // also for an infinite exponent
-  value = pick(negative & odd, -value, value);
-  value = pick((x < 0.0) & (a < kInfinity) & !integral, kNotANumber, value);
-  value = pick(is_nan(x) | is_nan(y), kNotANumber, value);
-  return pick((y == 0.0) | (x == 1.0), 1.0, value);
+  Num negated = -value;
+  value = pick(negative & odd, negated, value);
+  Num below = x < 0.0, finite = a < kInfinity;
+  Num fraction = !integral;
+  value = pick((below & finite) & fraction, kNotANumber, value);
+  Num x_nan = is_nan(x), y_nan = is_nan(y);
+  value = pick(x_nan | y_nan, kNotANumber, value);
+  Num y_zero = y == 0.0, x_one = x == 1.0;
+  return pick(y_zero | x_one, 1.0, value);
 }
 
 // Exact: long division on the mantissas, 11 bits of the quotient at a time.
@@ -100,7 +121,8 @@ Num Math::remainder(Num x, Num y) {
     return llvm::BasicBlock::Create(b.getContext(), name, function);
   };
   Num ax = absolute(x), ay = absolute(y);
-  Num ordinary = (ax < kInfinity) & (ay > 0.0) & (ax >= ay) & (ay < kInfinity);
+  Num x_finite = ax<kInfinity, y_positive = ay> 0.0, not_less = ax >= ay, y_finite = ay < kInfinity;
+  Num ordinary = x_finite & y_positive & not_less & y_finite;
   // |x| < |y|: x itself. Infinite or NaN x, zero or NaN y: NaN.
   Num simple = pick((ax < ay), x, kNotANumber);
   llvm::BasicBlock* start = b.GetInsertBlock();
@@ -171,7 +193,8 @@ Num Math::integer_power(Num base, Num exponent, bool is_signed) {
     Num minus_one = same(x, ~uint64_t{0});
     Num odd = same(n & 1, 1);
     // 1 / x, truncated.
-    Num inverse = pick(minus_one, pick(odd, x, x.i(1)), pick(same(x, 1), x.i(1), x.i(0)));
+    Num of_one = pick(same(x, 1), x.i(1), x.i(0));
+    Num inverse = pick(minus_one, pick(odd, x, x.i(1)), of_one);
     llvm::Value* negative = is_signed ? b.CreateICmpSLT(n.v, n.i(0).v) : b.getFalse();
     b.CreateCondBr(negative, end, loop);
     b.SetInsertPoint(loop);
@@ -184,7 +207,8 @@ Num Math::integer_power(Num base, Num exponent, bool is_signed) {
     b.CreateCondBr(b.CreateICmpEQ(rest, n.i(0).v), done, more);
     b.SetInsertPoint(more);
     Num r = {&b, result}, s = {&b, square}, k = {&b, rest};
-    result->addIncoming(pick(same(k & 1, 1), mul(r, s), r).v, more);
+    Num multiplied = mul(r, s);
+    result->addIncoming(pick(same(k & 1, 1), multiplied, r).v, more);
     square->addIncoming(mul(s, s).v, more);
     rest->addIncoming(lshr(k, 1).v, more);
     b.CreateBr(loop);

@@ -29,12 +29,16 @@ Math::Reduced Math::reduce(Num x) {
   Num shifted = mad(x, kTwoOverPiNear, x.f(kMagic));
   Num n = shifted - kMagic;
   Num quadrant = sub(shifted.int_bits(), shifted.f(kMagic).int_bits());
-  Double2 first = sum(x - n * c::kHalfPiParts[0], -(n * c::kHalfPiParts[1]));
+  Num nearest = x - n * c::kHalfPiParts[0];
+  Double2 first = sum(nearest, -(n * c::kHalfPiParts[1]));
   Double2 second = sum(first.high, -(n * c::kHalfPiParts[2]));
-  Num low = (first.low + second.low) - n * c::kHalfPiParts[3];
+  Num low = first.low + second.low;
+  low = low - n * c::kHalfPiParts[3];
   Double2 rest = sum(second.high, low);
 
-  Num large = (absolute(x) >= kLargeArgument) & (absolute(x) < kInfinity);
+  Num magnitude = absolute(x);
+  Num beyond = magnitude >= kLargeArgument, finite = magnitude < kInfinity;
+  Num large = beyond & finite;
   llvm::Function* function = b.GetInsertBlock()->getParent();
   auto* slow = llvm::BasicBlock::Create(b.getContext(), "large", function);
   auto* done = llvm::BasicBlock::Create(b.getContext(), "reduced", function);
@@ -109,9 +113,12 @@ Math::Reduced Math::reduce_large(Num x) {
     // P in three words, from the least significant.
     auto wide = [&](Num v) { return Num{&in, in.CreateZExt(v.v, in.getInt128Ty())}; };
     auto narrow = [&](Num v) { return Num{&in, in.CreateTrunc(v.v, in.getInt64Ty())}; };
-    Num low = mul(wide(mantissa), wide(window[2]));
-    Num middle = add(mul(wide(mantissa), wide(window[1])), lshr(low, 64));
-    Num top = add(mul(mantissa, window[0]), narrow(lshr(middle, 64)));
+    Num factor = wide(mantissa);
+    Num low = mul(factor, wide(window[2]));
+    Num middle = mul(factor, wide(window[1]));
+    middle = add(middle, lshr(low, 64));
+    Num top = mul(mantissa, window[0]);
+    top = add(top, narrow(lshr(middle, 64)));
     Num p0 = narrow(low), p1 = narrow(middle), p2 = top;
 
     Num quadrant = lshr(p2, 62);
@@ -144,7 +151,8 @@ Math::Reduced Math::reduce_large(Num x) {
     Num lower = to_double(low_int) * scale * 0x1p-53;
     // times pi/2
     Double2 scaled_high = product(high, high.f(c::kHalfPi[0]));
-    Num scaled_low = scaled_high.low + high * c::kHalfPi[1] + lower * c::kHalfPi[0];
+    Num scaled_low = scaled_high.low + high * c::kHalfPi[1];
+    scaled_low = scaled_low + lower * c::kHalfPi[0];
     Double2 r = sum(scaled_high.high, scaled_low);
     Num negative = {&in, in.CreateICmpSLT(value.int_bits().v, bits.i(0).v)};
     Num flip = negative ^ up;
@@ -162,8 +170,9 @@ Math::Reduced Math::reduce_large(Num x) {
 
 Num Math::sine(const Reduced& a) {
   Num z = a.r * a.r;
-  Num tail = mad(a.r * z, polynomial(z, c::kSin), a.r_low * mad(z, -0.5, z.f(1)));
-  return a.r + tail;
+  Num cube = a.r * z;
+  Num series = polynomial(z, c::kSin);
+  return a.r + mad(cube, series, a.r_low * mad(z, -0.5, z.f(1)));
 }
 
 // 1 - r^2/2 is rounded; the rounding error is added back.
@@ -171,28 +180,35 @@ Num Math::cosine(const Reduced& a) {
   Num z = a.r * a.r;
   Num half = z * 0.5;
   Num near = 1.0 - half;
-  Num tail = mad(z * z, polynomial(z, c::kCos), -(a.r * a.r_low));
+  Num fourth = z * z;
+  Num series = polynomial(z, c::kCos);
+  Num tail = mad(fourth, series, -(a.r * a.r_low));
   return near + (((1.0 - near) - half) + tail);
 }
 
 Num Math::sin(Num x) {
   Reduced a = reduce(x);
-  Num value = pick(same(a.quadrant & 1, 0), sine(a), cosine(a));
-  value = pick(same(a.quadrant & 2, 0), value, -value);
+  Num s = sine(a), k = cosine(a);
+  Num value = pick(same(a.quadrant & 1, 0), s, k);
+  Num negated = -value;
+  value = pick(same(a.quadrant & 2, 0), value, negated);
   return finite_or_nan(x, pick(x == 0.0, x, value));
 }
 
 Num Math::cos(Num x) {
   Reduced a = reduce(x);
-  Num value = pick(same(a.quadrant & 1, 0), cosine(a), sine(a));
-  return finite_or_nan(x, pick(same(add(a.quadrant, 1) & 2, 0), value, -value));
+  Num s = sine(a), k = cosine(a);
+  Num value = pick(same(a.quadrant & 1, 0), k, s);
+  Num negated = -value;
+  return finite_or_nan(x, pick(same(add(a.quadrant, 1) & 2, 0), value, negated));
 }
 
 Num Math::tan(Num x) {
   Reduced a = reduce(x);
   Num s = sine(a), k = cosine(a);
   Num even = same(a.quadrant & 1, 0);
-  Num value = pick(even, s, -k) / pick(even, k, s);
+  Num numerator = pick(even, s, -k);
+  Num value = numerator / pick(even, k, s);
   return finite_or_nan(x, pick(x == 0.0, x, value));
 }
 
@@ -205,48 +221,76 @@ Num Math::atan2(Num y, Num x) {
   Num a = absolute(y), d = absolute(x);
   // Scales to avoid overflow and denormal quotients.
   Num larger = pick(a > d, a, d);
-  Num scale = pick(larger > 0x1p900, a.f(0x1p-200), pick(larger < 0x1p-900, a.f(0x1p200), 1.0));
-  Num both_infinite = (a == kInfinity) & (d == kInfinity);
+  Num scale = pick(larger < 0x1p-900, a.f(0x1p200), 1.0);
+  scale = pick(larger > 0x1p900, 0x1p-200, scale);
+  Num a_infinite = a == kInfinity, d_infinite = d == kInfinity;
+  Num both_infinite = a_infinite & d_infinite;
   a = pick(both_infinite, 1.0, a * scale);
   d = pick(both_infinite, 1.0, d * scale);
   const double tan_pi_8 = 0x1.a827999fcef32p-2, tan_3pi_8 = 0x1.3504f333f9de6p+1;
   Num steep = a > d * tan_3pi_8;
-  Num middle = (a > d * tan_pi_8) & !steep;
-  Num up = pick(steep, -d, pick(middle, a - d, a));
+  Num middle = !steep;
+  middle = (a > d * tan_pi_8) & middle;
+  Num up = pick(middle, a - d, a);
+  up = pick(steep, -d, up);
   Num down = pick(steep, a, pick(middle, a + d, d));
   Num t = up / down;
   t = pick(down == 0.0, 0.0, t);
   Num z = t * t;
-  Num series = mad(t * z, polynomial(z, c::kAtan), t);
+  Num cube = t * z;
+  Num series = mad(cube, polynomial(z, c::kAtan), t);
   Num base = pick(steep, t.f(c::kHalfPi[0]), pick(middle, c::kHalfPi[0] / 2, t.f(0)));
   Num base_low = pick(steep, t.f(c::kHalfPi[1]), pick(middle, c::kHalfPi[1] / 2, t.f(0)));
   Num angle = base + (series + base_low);
-  Num behind = {x.b, x.b->CreateICmpSLT(x.int_bits().v, x.int_bits().i(0).v)};  // -0 too
+  Num bits = x.int_bits();
+  Num behind = {x.b, x.b->CreateICmpSLT(bits.v, bits.i(0).v)};  // -0 too
   angle = pick(behind, (angle.f(2 * c::kHalfPi[0]) - angle) + 2 * c::kHalfPi[1], angle);
   angle = copy_sign(angle, y);
-  return pick(is_nan(x) | is_nan(y), x + y, angle);
+  Num x_nan = is_nan(x), y_nan = is_nan(y);
+  Num undefined = x_nan | y_nan;
+  return pick(undefined, x + y, angle);
 }
 
+namespace {
+
 // asin(s) = s + s^3 P(s^2) for |s| <= 1/2; beyond, from asin(x) = pi/2 - 2 asin(sqrt((1 - x) / 2)).
-Num Math::asin(Num x) {
+struct ArcSine {
+  Num magnitude, far;  // |x|, and whether it is beyond 1/2
+  Num z;               // s^2
+
+  Num value(Num s) const {
+    Num cube = s * z;
+    return mad(cube, polynomial(z, c::kAsin), s);
+  }
+};
+ArcSine arc_sine(Num x) {
   Num a = absolute(x);
   Num far = a > 0.5;
-  Num z = pick(far, (1.0 - a) * 0.5, a * a);
-  Num s = pick(far, square_root(z), a);
-  Num value = mad(s * z, polynomial(z, c::kAsin), s);
-  value = pick(far, c::kHalfPi[0] - (value * 2.0 - c::kHalfPi[1]), value);
-  return pick(a > 1.0, kNotANumber, copy_sign(value, x));
+  Num square = a * a;
+  return {a, far, pick(far, (1.0 - a) * 0.5, square)};
+}
+
+}  // namespace
+
+Num Math::asin(Num x) {
+  ArcSine a = arc_sine(x);
+  Num s = pick(a.far, square_root(a.z), a.magnitude);
+  Num value = a.value(s);
+  value = pick(a.far, c::kHalfPi[0] - (value * 2.0 - c::kHalfPi[1]), value);
+  value = copy_sign(value, x);
+  return pick(a.magnitude > 1.0, kNotANumber, value);
 }
 
 Num Math::acos(Num x) {
-  Num a = absolute(x);
-  Num far = a > 0.5;
-  Num z = pick(far, (1.0 - a) * 0.5, a * a);
-  Num s = pick(far, square_root(z), x);
-  Num value = mad(s * z, polynomial(z, c::kAsin), s);
+  ArcSine a = arc_sine(x);
+  Num s = pick(a.far, square_root(a.z), x);
+  Num value = a.value(s);
   Num near_value = c::kHalfPi[0] - (value - c::kHalfPi[1]);
-  Num far_value = pick(x > 0.0, value * 2.0, 2 * c::kHalfPi[0] - (value * 2.0 - 2 * c::kHalfPi[1]));
-  return pick(a > 1.0, kNotANumber, pick(far, far_value, near_value));
+  Num doubled = value * 2.0;
+  Num far_value = 2 * c::kHalfPi[0] - (doubled - 2 * c::kHalfPi[1]);
+  far_value = pick(x > 0.0, doubled, far_value);
+  value = pick(a.far, far_value, near_value);
+  return pick(a.magnitude > 1.0, kNotANumber, value);
 }
 
 Num Math::sinh(Num x) {
@@ -254,15 +298,18 @@ Num Math::sinh(Num x) {
   Num e = expm1_nonnegative(a, 40);
   Num near = (e + e / (e + 1.0)) * 0.5;
   Num root = exp(a * 0.5);  // e^a may overflow where e^a / 2 doesn't
-  return copy_sign(pick(a > 40.0, root * 0.5 * root, near), x);
+  Num large = root * 0.5 * root;
+  return copy_sign(pick(a > 40.0, large, near), x);
 }
 
 Num Math::cosh(Num x) {
   Num a = absolute(x);
   Num root = exp(a * 0.5);
   Num e = exp(pick(a > 40.0, 40.0, a));
-  Num near = e * 0.5 + 0.5 / e;
-  return pick(a > 40.0, root * 0.5 * root, near);
+  Num near = e * 0.5;
+  near = near + 0.5 / e;
+  Num large = root * 0.5 * root;
+  return pick(a > 40.0, large, near);
 }
 
 namespace {
@@ -273,20 +320,24 @@ Num Math::asinh(Num x) {
   Num a = absolute(x);
   Num square = a * a;
   Num near = log1p(a + square / (1.0 + square_root(square + 1.0)));
-  return copy_sign(pick(a > 0x1p28, log_f64(a) + kLn2, near), x);
+  Num large = log_f64(a) + kLn2;
+  return copy_sign(pick(a > 0x1p28, large, near), x);
 }
 
 Num Math::acosh(Num x) {
   Num t = x - 1.0;
-  Num near = log1p(t + square_root(t * 2.0 + t * t));
-  Num value = pick(x > 0x1p28, log_f64(x) + kLn2, near);
+  Num square = t * t;
+  Num near = log1p(t + square_root(t * 2.0 + square));
+  Num large = log_f64(x) + kLn2;
+  Num value = pick(x > 0x1p28, large, near);
   return pick(x < 1.0, kNotANumber, value);
 }
 
 Num Math::atanh(Num x) {
   Num a = absolute(x);
-  Num value = log1p(a * 2.0 / (1.0 - a)) * 0.5;
-  return pick(a > 1.0, kNotANumber, copy_sign(value, x));
+  Num doubled = a * 2.0;
+  Num value = copy_sign(log1p(doubled / (1.0 - a)) * 0.5, x);
+  return pick(a > 1.0, kNotANumber, value);
 }
 
 }  // namespace tenon::codegen
