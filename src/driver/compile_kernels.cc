@@ -6,6 +6,7 @@
 #include "graph/ir/text.h"
 #include "loop/schedule.h"
 #include "loop/walk.h"
+#include "vm/executable/file_format.h"
 
 namespace tenon::driver {
 namespace {
@@ -49,7 +50,7 @@ Error damaged(const std::string& file, std::string_view found, std::string_view 
   return Error(ErrorKind::Damaged, cat("the kernels of ", file, " can't be compiled"))
       .found(found)
       .expected(expected)
-      .help("compile it again, or compare checksums with its sender");
+      .help(vm::kDamagedHelp);
 }
 
 Map<String, loop::KernelInterfaceRef> read_kernels(std::string_view text, const std::string& file) {

@@ -27,6 +27,22 @@ TEST(Phase, RowsAddUpByNameInTheOrderOfTheirBeginnings) {
   EXPECT_GE(times.rows()[1].seconds, 0.002);
 }
 
+TEST(Phase, TellsWhoAsksHowLongItTook) {
+  double alone = 0, collected = 0;
+  {
+    Phase phase("alone", Phase::Within::OwnRows, &alone);
+    wait();
+  }
+  EXPECT_GE(alone, 0.002);
+  PhaseTimes times;
+  {
+    Phase outer("outer", Phase::Within::Included);
+    Phase inner("inner", Phase::Within::OwnRows, &collected);
+    wait();
+  }
+  EXPECT_GE(collected, 0.002);
+}
+
 TEST(Phase, AnInnerPhaseIsNotCountedTwice) {
   PhaseTimes times;
   const auto begin = std::chrono::steady_clock::now();

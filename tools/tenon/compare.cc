@@ -11,12 +11,6 @@
 namespace tenon::tool {
 namespace {
 
-std::string type_text(const Tensor& tensor) {
-  std::string out = cat(to_text(tensor.dtype()), "[");
-  for (int32_t i = 0; i < tensor.rank(); ++i) out += cat(i ? ", " : "", tensor.dim(i));
-  return out + "]";
-}
-
 uint64_t word(const Tensor& tensor, int64_t i) {
   uint64_t value;
   std::memcpy(&value, tensor.data_as<char>() + i * int64_t{sizeof value}, sizeof value);
@@ -100,7 +94,7 @@ Difference compare(const Tensor& found, const Tensor& expected, const Tolerance&
                                      expected.shape().begin(), expected.shape().end());
   if (found.dtype() != expected.dtype() || !same_shape) {
     out.equal = false;
-    out.reason = cat("expected ", type_text(expected), ", found ", type_text(found));
+    out.reason = cat("expected ", to_text(expected), ", found ", to_text(found));
     return out;
   }
   const bool exact = !expected.dtype().is_float();

@@ -116,9 +116,7 @@ void check_given_sizes(const vm::Param& param, const Any& value, const GivenSize
   }
   if (std::equal(found.begin(), found.end(), asked.begin(), asked.end())) return;
   auto text = [&](std::span<const int64_t> sizes) {
-    std::vector<std::string> parts;
-    for (const int64_t size : sizes) parts.push_back(cat(size));
-    return cat(to_text(tensor->dtype()), "[", join(parts, ", "), "]");
+    return tensor_type_text(tensor->dtype(), sizes);
   };
   const char* flag = shape != given.shapes.end() ? "--shape" : "--dim";
   throw Error(ErrorKind::Usage, cat("input '", param.name, "' does not fit ", flag))

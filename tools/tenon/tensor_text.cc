@@ -50,9 +50,7 @@ constexpr int kDeepest = 6;       // nested tuples
 constexpr size_t kLongest = 400;  // characters of any other value
 
 std::string tensor_text(const Tensor& tensor, int64_t count) {
-  std::string out = cat(to_text(tensor.dtype()), "[");
-  for (int32_t i = 0; i < tensor.rank(); ++i) out += cat(i ? ", " : "", tensor.dim(i));
-  out += "] = ";
+  std::string out = cat(to_text(tensor), " = ");
   if (tensor.rank() == 0) return out + element_text(tensor, 0);
   const int64_t total = tensor.count();
   out += "[";

@@ -13,11 +13,11 @@
 namespace tenon::graph {
 
 struct PassContext {
-  loop::TargetFacts target;               // the lowest CPU that code is made for
-  int level = 2;                          // -O (CompileOptions::level)
-  int64_t fold_limit = int64_t{1} << 30;  // bytes of constants that folding may create
-  Evaluator* evaluator = nullptr;         // null: no folding
-  std::vector<Offer*> offers;             // in order of preference
+  loop::TargetFacts target;  // the lowest CPU that code is made for
+  int level = 0;             // the options level and fold_limit (driver/options.def)
+  int64_t fold_limit = 0;
+  Evaluator* evaluator = nullptr;  // null: no folding
+  std::vector<Offer*> offers;      // in order of preference
 };
 
 using PassFn = Module (*)(const Module&, PassContext&);

@@ -92,6 +92,10 @@ struct SectionEntry1 {  // of format 1
 static_assert(sizeof(SectionEntry1) == 32);
 
 inline constexpr uint64_t kFileAlignment = 64;
+
+// What to do about bytes that can't be what a writer wrote.
+inline constexpr char kDamagedHelp[] = "compile it again, or compare checksums with its sender";
+
 // `alignment` is a power of two.
 constexpr uint64_t align_up(uint64_t n, uint64_t alignment = kFileAlignment) {
   return (n + alignment - 1) & ~(alignment - 1);

@@ -10,6 +10,7 @@
 #include "support/text.h"
 #include "vm/executable/cpu_features.h"
 #include "vm/executable/elf_check.h"
+#include "vm/executable/file_format.h"
 #include "vm/executable/verify.h"
 
 namespace tenon::vm {
@@ -70,7 +71,7 @@ Ref<KernelObject> KernelObject::open(std::string_view elf, const std::string& na
                  cat(name, ": its native code can't be loaded; nothing was run"))
         .found(found)
         .expected(expected)
-        .help("compile it again, or compare checksums with its sender");
+        .help(kDamagedHelp);
   };
   if (!object->handle) throw damaged(reason ? reason : "no reason", "a loadable shared object");
   object->table = static_cast<const KernelTable*>(dlsym(object->handle, kKernelTableSymbol));

@@ -178,7 +178,7 @@ void throw_damaged(std::string_view name, std::string_view where, std::string_vi
       .where(where)
       .found(found)
       .expected(expected)
-      .help("compile it again, or compare checksums with its sender");
+      .help(kDamagedHelp);
 }
 
 const SectionEntry* SectionTable::find(SectionId id) const {

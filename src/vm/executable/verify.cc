@@ -332,7 +332,7 @@ Error verification_error(std::string_view name, Rule rule, std::string_view wher
   Error e(ErrorKind::Damaged, cat(name, " failed verification; nothing was run"));
   e.where(where).found(found).expected(expected);
   e.rule(cat(rule_name(rule), ", docs/isa.md"));
-  e.help("compile it again, or compare checksums with its sender");
+  e.help(kDamagedHelp);
   return e;
 }
 

@@ -210,7 +210,7 @@ void expect_same_specials(const std::vector<Any>& found, const std::vector<Any>&
   }
 }
 
-class RandomPrograms : public testing::TestWithParam<Sizes> {
+class RandomOperators : public testing::TestWithParam<Sizes> {
  protected:
   // Calls `body` with each program and the evaluator's results.
   template <class Body>
@@ -238,7 +238,7 @@ class RandomPrograms : public testing::TestWithParam<Sizes> {
   }
 };
 
-TEST_P(RandomPrograms, KeepTheirMeaningInEveryPass) {
+TEST_P(RandomOperators, KeepTheirMeaningInEveryPass) {
   initialise();
   ReferenceEvaluator evaluator(codegen::baseline_target(), KernelMode::kWalked);
   CompileOptions options;
@@ -273,7 +273,7 @@ std::vector<Any> run_compiled(const Ref<vm::Program>& program, const std::vector
   return {result};
 }
 
-TEST_P(RandomPrograms, ComputeTheSameOnTheMachine) {
+TEST_P(RandomOperators, ComputeTheSameOnTheMachine) {
   initialise();
   vm::register_builtins();
   register_onednn();
@@ -308,7 +308,8 @@ TEST_P(RandomPrograms, ComputeTheSameOnTheMachine) {
   EXPECT_GT(offered, 12);
 }
 
-INSTANTIATE_TEST_SUITE_P(Sizes, RandomPrograms, testing::Values(Sizes::kConstant, Sizes::kSymbols));
+INSTANTIATE_TEST_SUITE_P(Sizes, RandomOperators,
+                         testing::Values(Sizes::kConstant, Sizes::kSymbols));
 
 }  // namespace
 }  // namespace tenon::driver
