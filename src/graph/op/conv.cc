@@ -1,4 +1,6 @@
 // Convolution and its transpose over 1 to 3 spatial axes. f16 is summed in f32.
+#include <utility>
+
 #include "graph/op/families.h"
 #include "graph/op/spatial.h"
 
@@ -60,6 +62,19 @@ Scalar group_of(const Scalar& m, const Dim& channels, int64_t groups) {
   return proves_equal(per_group * groups, channels) ? group : min_of(group, index(groups - 1));
 }
 
+// What both operators sum over: the kernel's places and the channels, which come innermost where
+// they are contiguous.
+std::vector<Dim> summed_extents(const Layout& layout, std::vector<Dim> kernel,
+                                const Dim& channels) {
+  kernel.insert(layout.channels_last ? kernel.end() : kernel.begin(), channels);
+  return kernel;
+}
+// The channel and the kernel's place that such indices name.
+std::pair<Scalar, Indices> channel_and_entry(const Layout& layout, const Indices& r) {
+  if (layout.channels_last) return {r.back(), Indices(r.begin(), r.end() - 1)};
+  return {r.front(), Indices(r.begin() + 1, r.end())};
+}
+
 // Adds the stage that adds the bias, if any, and converts to the result's dtype.
 void add_result(const LowerContext& cx, const Layout& layout, const std::vector<Dim>& extents,
                 const std::function<Scalar(const Indices&, const Indices&)>& body,
@@ -115,13 +130,10 @@ loop::ComputeRef lower_conv(const LowerContext& cx) {
   std::vector<StageRef> stages;
   BufferRef source = padded(x, layout, windows, false, number(x->dtype, 0), &stages);
 
-  // Channels are summed innermost where they are contiguous.
   const Dim& per_group = w->shape[weight.in_axis()];
-  std::vector<Dim> extents = kernel;
-  extents.insert(layout.channels_last ? extents.end() : extents.begin(), per_group);
+  std::vector<Dim> extents = summed_extents(layout, kernel, per_group);
   auto body = [&](const Indices& i, const Indices& r) {
-    Scalar c = layout.channels_last ? r.back() : r.front();
-    Indices k(r.begin() + (layout.channels_last ? 0 : 1), r.end() - (layout.channels_last ? 1 : 0));
+    const auto [c, k] = channel_and_entry(layout, r);
     Scalar m = i[layout.channel_axis()];
     Indices o = layout.places(i), places;
     for (size_t s = 0; s < k.size(); ++s) {
@@ -179,11 +191,9 @@ loop::ComputeRef lower_conv_transpose(const LowerContext& cx) {
   std::vector<Window> windows = windows_of(info, layout, kernel);
   const Dim &channels = x->shape[layout.channel_axis()], &out = w->shape[weight.out_axis()];
   Dim per_group = groups == 1 ? channels : floordiv(channels, groups);
-  std::vector<Dim> extents = kernel;
-  extents.insert(layout.channels_last ? extents.end() : extents.begin(), per_group);
+  std::vector<Dim> extents = summed_extents(layout, kernel, per_group);
   auto body = [&](const Indices& i, const Indices& r) {
-    Scalar c = layout.channels_last ? r.back() : r.front();
-    Indices k(r.begin() + (layout.channels_last ? 0 : 1), r.end() - (layout.channels_last ? 1 : 0));
+    const auto [c, k] = channel_and_entry(layout, r);
     Scalar m = i[layout.channel_axis()];
     Indices o = layout.places(i), places;
     Scalar hit;
