@@ -204,7 +204,7 @@ int tenon_test_c_executable(const void* data, size_t size) {
   CHECK(tenon_program_from_bytes(data, size, &untrusted, &program) == 0);
   untrusted.modules = &next;
   CHECK(tenon_program_from_bytes(data, size, &untrusted, &program) == -1);
-  CHECK(strstr(tenon_last_error(), "not a module") != NULL);
+  CHECK(strstr(tenon_last_error(), "modules[0] of tenon_load_options is not a module") != NULL);
   tenon_any_release(&module);
   tenon_any_release(&program); /* the machine keeps it */
   limits.fuel = 100;

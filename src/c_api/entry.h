@@ -41,16 +41,18 @@ inline void need(bool good, const char* what) {
   if (!good) throw Error(ErrorKind::Usage, what);
 }
 
+[[noreturn]] inline void fail_size(size_t given, size_t first, size_t last, const char* name) {
+  throw Error(ErrorKind::Usage, cat("a ", name, " has a size that this library doesn't know"))
+      .found(cat(given, " bytes"))
+      .expected(first == last ? cat(first) : cat(first, " to ", last))
+      .help(cat("set its first member to sizeof(", name, ")"));
+}
+
 // Returns how much of the size-prefixed struct T the caller provides; `first` is the size of the
 // struct's first version. A Usage error for a size that no version has.
 template <class T>
 size_t known_size(const T& given, size_t first, const char* name) {
-  if (given.size < first || given.size > sizeof(T)) {
-    throw Error(ErrorKind::Usage, cat("a ", name, " has a size that this library doesn't know"))
-        .found(cat(given.size, " bytes"))
-        .expected(first == sizeof(T) ? cat(first) : cat(first, " to ", sizeof(T)))
-        .help(cat("set its first member to sizeof(", name, ")"));
-  }
+  if (given.size < first || given.size > sizeof(T)) fail_size(given.size, first, sizeof(T), name);
   return given.size;
 }
 

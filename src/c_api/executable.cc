@@ -152,7 +152,8 @@ vm::ProgramOptions options_of(const tenon_load_options* given) {
   need(load.memory != 0, "the memory limit for loading is 0; use -1 for none");
   need(load.modules || load.module_count == 0, "modules must not be NULL");
   for (size_t i = 0; i < load.module_count; ++i) {
-    options.modules.push_back(c_api::take<Module>(load.modules + i, "this is not a module"));
+    const std::string what = cat("modules[", i, "] of tenon_load_options is not a module");
+    options.modules.push_back(c_api::take<Module>(load.modules + i, what.c_str()));
   }
   if (load.weights) {
     const char* what = "the weights are not a map from names to tensors";

@@ -38,8 +38,8 @@ class WorkBudget final : public CallContext {
   WorkBudget(const WorkBudget&) = delete;
   WorkBudget& operator=(const WorkBudget&) = delete;
 
-  // Before that much is allocated. Throws when it is more than is left.
-  void allocate(size_t bytes) {
+  // Call before that much is allocated. Throws if it is more than is left.
+  void charge(size_t bytes) {
     if (!count_memory(bytes)) fail_memory(bytes);
   }
   // After each piece of work of less than a few microseconds; not from several threads.

@@ -62,15 +62,15 @@ TEST(WorkBudget, DrawsOnTheOneAroundIt) {
   WorkBudget::Scope scope(&outer);
   {
     WorkBudget inner({}, "loading", "k.tnx");
-    inner.allocate(900);
+    inner.charge(900);
     EXPECT_EQ(outer.allocated(), 900U);
-    EXPECT_THAT(failure_of([&] { inner.allocate(101); }),
+    EXPECT_THAT(failure_of([&] { inner.charge(101); }),
                 HasSubstr("compiling m.onnx exceeds its memory limit"));
-    inner.allocate(100);
+    inner.charge(100);
   }
   EXPECT_EQ(outer.allocated(), 0U);
   WorkBudget strict({.memory = 10}, "loading", "k.tnx");
-  EXPECT_THAT(failure_of([&] { strict.allocate(11); }),
+  EXPECT_THAT(failure_of([&] { strict.charge(11); }),
               HasSubstr("loading k.tnx exceeds its memory limit"));
 }
 

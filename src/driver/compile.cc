@@ -286,9 +286,7 @@ vm::Unit generate_code(const graph::Module& lowered, const CompileOptions& optio
     }
   }
   if (lowered->kernels.empty()) return unit;
-  if (options.keep_computes) {
-    unit.sections.push_back({std::string(vm::kComputesTag), kernels_text(lowered)});
-  }
+  if (options.keep_computes) unit.computes = kernels_text(lowered);
   // The loader takes the first one that its machine can run, so the highest comes first.
   for (const codegen::Target& target : choose_code(options).targets | std::views::reverse) {
     unit.kernels.push_back(compile_for(target, lowered, options));

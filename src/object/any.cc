@@ -5,7 +5,7 @@
 
 namespace tenon {
 
-std::string type_name(int32_t index) {
+[[gnu::cold]] std::string type_name(int32_t index) {
   switch (index) {
     case TypeIndex::None:
       return "None";
@@ -58,7 +58,7 @@ std::string type_name(int32_t index) {
   return cat("type ", index);
 }
 
-void AnyView::fail(const std::string& wanted) const {
+[[gnu::cold]] void AnyView::fail(const std::string& wanted) const {
   throw Error(ErrorKind::Usage, cat("a value is not of type ", wanted))
       .expected(wanted)
       .found(type_name(type_index));

@@ -22,7 +22,7 @@ void put_waiting(ErrorObj* error) noexcept {
 }
 
 // Waits if there is no memory for an error: one object for all threads, never changed or freed.
-ErrorObj* out_of_memory_object() noexcept {
+[[gnu::cold]] ErrorObj* out_of_memory_object() noexcept {
   static ErrorObj* const object = [] {
     alignas(ErrorObj) static unsigned char memory[sizeof(ErrorObj)];
     auto* made = new (memory) ErrorObj;
@@ -46,7 +46,7 @@ std::string_view text_of_cell(const StringCell& cell) {
   return cell.data ? std::string_view(cell.data, cell.size) : std::string_view();
 }
 
-void change_backtrace(void* self, const StringCell* backtrace, int32_t mode) {
+[[gnu::cold]] void change_backtrace(void* self, const StringCell* backtrace, int32_t mode) {
   auto* e = static_cast<ErrorObj*>(self);
   try {
     if (mode == 0) e->backtrace_text.clear();
@@ -62,7 +62,7 @@ ErrorObj::~ErrorObj() {
   if (extra_context) release(extra_context);
 }
 
-Ref<ErrorObj> ErrorObj::of(const Error& e) {
+[[gnu::cold]] Ref<ErrorObj> ErrorObj::of(const Error& e) {
   auto o = make<ErrorObj>();
   o->error = std::make_shared<const Error>(e);
   o->kind_text = kind_name(e.kind());
@@ -75,7 +75,7 @@ Ref<ErrorObj> ErrorObj::of(const Error& e) {
   return o;
 }
 
-Error error_of(const ErrorObj& object) {
+[[gnu::cold]] Error error_of(const ErrorObj& object) {
   if (&object == out_of_memory_object()) return Error::out_of_memory();
   if (object.is_ours() && object.error) return *object.error;
   std::string_view kind = text_of_cell(object.kind);
@@ -93,7 +93,7 @@ Error error_of(const ErrorObj& object) {
   return e;
 }
 
-void set_error_object(Ref<ErrorObj> object) noexcept {
+[[gnu::cold]] void set_error_object(Ref<ErrorObj> object) noexcept {
   put_waiting(object.leak());
 }
 Ref<ErrorObj> take_error_object() noexcept {
@@ -103,7 +103,7 @@ bool has_error() noexcept {
   return Waiting::get() != nullptr;
 }
 
-void set_error(const Error& error) noexcept {
+[[gnu::cold]] void set_error(const Error& error) noexcept {
   try {
     put_waiting(ErrorObj::of(error).leak());
   } catch (...) {
@@ -111,7 +111,7 @@ void set_error(const Error& error) noexcept {
   }
 }
 
-void set_error(ErrorKind kind, std::string_view message) noexcept {
+[[gnu::cold]] void set_error(ErrorKind kind, std::string_view message) noexcept {
   try {
     set_error(Error(kind, message));
   } catch (...) {
@@ -152,13 +152,13 @@ std::string_view call_name(std::string_view name) {
 }
 }  // namespace
 
-void fail_count(std::string_view name, int32_t wanted, int32_t n) {
+[[gnu::cold]] void fail_count(std::string_view name, int32_t wanted, int32_t n) {
   throw Error(ErrorKind::Usage, cat(call_name(name), " takes ", wanted,
                                     wanted == 1 ? " argument, not " : " arguments, not ", n));
 }
 
-void fail_argument(std::string_view name, int32_t i, const std::string& wanted,
-                   const AnyView& found) {
+[[gnu::cold]] void fail_argument(std::string_view name, int32_t i, const std::string& wanted,
+                                 const AnyView& found) {
   throw Error(ErrorKind::Usage, cat("argument ", i, " of ", call_name(name), " has the wrong type"))
       .expected(wanted)
       .found(type_name(found.type_index));

@@ -336,7 +336,7 @@ int64_t Tensor::bytes() const {
   return count() * dtype().bytes();
 }
 
-std::string tensor_type_text(DataType dtype, std::span<const int64_t> shape) {
+[[gnu::cold]] std::string tensor_type_text(DataType dtype, std::span<const int64_t> shape) {
   return to_text(dtype) + to_text(shape);
 }
 std::string to_text(const Tensor& t) {

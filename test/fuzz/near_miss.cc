@@ -314,9 +314,6 @@ bool Breaker::break_rule(Rule rule) {
     case Rule::ConstantForm:
       unit_.add_constant(Any(Array<Any>{Any(int64_t{1})}));
       return true;
-    case Rule::SectionForm:
-      unit_.sections.push_back({"T\n", "bytes"});
-      return true;
     case Rule::KernelNames:
       unit_.packed.push_back({"kernel", true, Effect::Pure});
       return true;

@@ -246,24 +246,16 @@ class Mutants {
 
   Mutant with_changed_computes() {
     size_t at = m_.below(seeds_.size());
-    for (size_t tries = 0; !seeds_[at].unit.find_section(vm::kComputesTag) && tries < seeds_.size();
-         ++tries) {
+    for (size_t tries = 0; seeds_[at].unit.computes.empty() && tries < seeds_.size(); ++tries) {
       at = (at + 1) % seeds_.size();
     }
     vm::Unit unit = seeds_[at].unit;
-    std::string* computes = computes_of(unit);
-    if (!computes) return {with_changed_code()};
-    *computes =
-        m_.below(8) ? TextMutator(number_).mutant(*computes) : m_.mutant(*computes, seed_.bytes);
+    std::string& computes = unit.computes;
+    if (computes.empty()) return {with_changed_code()};
+    computes =
+        m_.below(8) ? TextMutator(number_).mutant(computes) : m_.mutant(computes, seed_.bytes);
     if (m_.below(4) == 0) change_part(unit);
     return {.bytes = vm::write_to_bytes(unit), .untrusted = true};
-  }
-
-  static std::string* computes_of(vm::Unit& unit) {
-    for (vm::UnitSection& section : unit.sections) {
-      if (section.tag == vm::kComputesTag) return &section.bytes;
-    }
-    return nullptr;
   }
 
   const std::vector<Seed>& seeds_;

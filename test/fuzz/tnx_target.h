@@ -124,7 +124,7 @@ inline TnxOutcome run_tnx(const std::string& bytes, bool check_hashes,
       }
     }
     if (!outcome.foreign) return run_unit(std::move(unit), read);
-    const bool computes = unit.find_section(vm::kComputesTag) != nullptr;
+    const bool computes = !unit.computes.empty();
     outcome = run_untrusted(bytes);
     outcome.foreign = true;
     if (outcome.loaded && !computes) {

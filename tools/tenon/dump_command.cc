@@ -96,14 +96,6 @@ void print_native(const vm::Unit& unit) {
   }
 }
 
-bool is_written(const vm::Instruction& instruction, uint32_t word) {
-  uint32_t part = 0;
-  const vm::OperandSpec& spec = instruction.info->spec_at(word, &part);
-  if (vm::writes_register(spec.kind)) return true;
-  return spec.kind == vm::OperandKind::Dim && part == 1 &&
-         vm::dim_text(instruction.arg(word - 1), instruction.arg(word)).starts_with("->");
-}
-
 // A name for a quoted string in DOT.
 std::string label_text(const std::string& name) {
   const std::string text = tenon::quoted(name);
@@ -139,7 +131,7 @@ void print_graph(const vm::Unit& unit) {
       for (uint32_t i = 0; i < instruction.operands.size(); ++i) {
         const vm::Arg arg = instruction.arg(i);
         if (!arg.is_register()) continue;
-        if (is_written(instruction, i)) {
+        if (vm::writes_register(instruction, i)) {
           written.push_back(arg.index());
         } else if (auto it = writer.find(arg.index()); it != writer.end()) {
           std::printf("    n%lld -> n%lld;\n", static_cast<long long>(it->second),

@@ -9,6 +9,7 @@
 #include "device/bulk.h"
 #include "device/scratch.h"
 #include "library/core/argument.h"
+#include "library/core/order.h"
 
 namespace tenon::core {
 namespace {
@@ -100,7 +101,7 @@ Tensor non_max_suppression(const Tensor& boxes, const Tensor& scores, const Tens
         bool above = least ? score(i) > *least : score(i) == score(i);
         if (above) order.push_back(i);
       }
-      std::sort(order.begin(), order.end(), [&](int64_t i, int64_t j) {
+      sort_numbers(order, [&](int64_t i, int64_t j) {
         ticker.tick();
         return score(i) != score(j) ? score(i) > score(j) : i < j;
       });

@@ -7,6 +7,7 @@
 #include "device/bulk.h"
 #include "device/scratch.h"
 #include "library/core/argument.h"
+#include "library/core/order.h"
 #include "object/array.h"
 
 namespace tenon::core {
@@ -196,7 +197,7 @@ Array<Any> unique(const Tensor& given, int64_t axis, int64_t flatten, int64_t so
     return all;
   };
   Scratch<int64_t> order = numbers(n);
-  std::sort(order.begin(), order.end(), [&](int64_t a, int64_t b) {
+  sort_numbers(order, [&](int64_t a, int64_t b) {
     int found = compared(a, b);
     return found != 0 ? found < 0 : a < b;
   });
@@ -213,7 +214,7 @@ Array<Any> unique(const Tensor& given, int64_t axis, int64_t flatten, int64_t so
   }
   if (!sorted) {
     Scratch<int64_t> rank = numbers(first.size()), place(first.size());
-    std::sort(rank.begin(), rank.end(), [&](int64_t a, int64_t b) {
+    sort_numbers(rank, [&](int64_t a, int64_t b) {
       ticker.tick();
       return first[static_cast<size_t>(a)] < first[static_cast<size_t>(b)];
     });

@@ -70,7 +70,7 @@ image elf hex "7f454c46"
 image ptx "sm_80" hex "2e"
 image "opencl-c" hex ""
 target "aarch64" "cortex-a76" {}
-section "CMPT" "two\nlines, \"quoted\""
+computes "two\nlines, \"quoted\""
 
 func @main(x: tensor[n, 3; f32], "in:1": any) -> (tensor[n, 3; f32], i64) {
   registers 8

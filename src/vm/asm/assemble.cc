@@ -19,7 +19,7 @@ namespace {
 // The statements outside of functions, by their first words.
 const std::vector<std::string> kStatements = {"producer", "library", "span",   "const",
                                               "packed",   "kernel",  "target", "image",
-                                              "section",  "local",   "func"};
+                                              "computes", "local",   "func"};
 
 // Ordered, since a file's author could choose names that collide in a hash table.
 using NameTable = std::map<std::string, uint32_t, std::less<>>;
@@ -106,11 +106,8 @@ class Assembler {
       target(in);
     } else if (in.take_word("image")) {
       image(in);
-    } else if (in.take_word("section")) {
-      UnitSection section;
-      section.tag = in.string();
-      section.bytes = in.string();
-      unit_.sections.push_back(std::move(section));
+    } else if (in.take_word("computes")) {
+      unit_.computes = in.string();
     } else if (in.take_word("local")) {
       if (!in.take_word("func")) in.fail("this line is not assembly", "'func'");
       function(in, false);

@@ -76,10 +76,9 @@ class Printer {
                  name_text(p.name), "\n");
     }
     for (const KernelTarget& k : unit_.kernels) out += target(k);
-    for (const UnitSection& s : unit_.sections) {
-      const std::string head = cat("section ", quoted(s.tag));
-      out += options_.kernel_objects ? cat(head, " ", quoted(s.bytes), "\n")
-                                     : cat("; ", head, " of ", s.bytes.size(), " bytes\n");
+    if (!unit_.computes.empty()) {
+      out += options_.kernel_objects ? cat("computes ", quoted(unit_.computes), "\n")
+                                     : cat("; computes of ", unit_.computes.size(), " bytes\n");
     }
     for (const FunctionUnit& f : unit_.functions) out += (out.empty() ? "" : "\n") + function(f);
     return out;

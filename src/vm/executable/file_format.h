@@ -6,7 +6,7 @@
 //    16  uint64 size of the file
 //    24  uint64 hash of the section table, seeded with the hash of the 24 bytes before it
 //    32  section table, 48 bytes per section:
-//            4 bytes tag        of kSections, or an unknown one
+//            4 bytes tag        of sections.def, or an unknown one
 //            uint32 flags       bit 0: a reader that doesn't know the tag must refuse the file
 //            uint64 offset      ascending
 //            uint64 size
@@ -15,19 +15,10 @@
 //            uint64 data_hash   of the rest, which `tenon verify` checks; 0 if there is none
 //        ...sections, in the same order, zeros between
 //
-//    GLOB  globals     flatbuffer Globals
-//    CNST  constants   directory + data; only the directory is `checked`
-//    PRIM  primitives  flatbuffer Primitives
-//    CODE  code        64-bit words
-//    KERN  kernels     directory + data
-//    DBUG  debug       flatbuffer Debug
-//    CMPT  computes    the kernels' computes, in the encoding of the compiler that wrote them
+// sections.def lists the sections. Hashes are XXH64 (hash.h). Empty sections are omitted.
 //
-// A directory is a uint64 with the byte size of the flatbuffer that follows; data blocks start at
-// multiples of 64. Hashes are XXH64 (hash.h). Empty sections are omitted.
-//
-// Format 1 had exactly the first six sections, in this order, without tags: its table has 32 bytes
-// per section: uint64 offset, size, checked, hash.
+// Format 1 had exactly the sections of that format, in their order, without tags: its table has 32
+// bytes per section: uint64 offset, size, checked, hash.
 #pragma once
 
 #include <cstddef>
@@ -44,23 +35,39 @@ constexpr bool begins_like_executable(std::string_view bytes) {
   return bytes.size() >= 4 && bytes.substr(1, 3) == "TNX";
 }
 
-enum class SectionId : uint32_t { Globals, Constants, Primitives, Code, Kernels, Debug, Computes };
+enum class SectionId : uint32_t {
+#define TENON_SECTION(identifier, ...) identifier,
+#include "vm/executable/sections.def"
+#undef TENON_SECTION
+};
+
+enum class SectionContent : uint8_t { Whole, Directory, DirectoryAlone };
 
 struct SectionInfo {
   std::string_view tag, name;
   bool required;
+  uint32_t since;  // the first version of the format that has it
+  SectionContent content;
+
+  constexpr bool checked_whole() const { return content != SectionContent::DirectoryAlone; }
 };
 // By SectionId.
 inline constexpr SectionInfo kSections[] = {
-    {"GLOB", "globals", true},   {"CNST", "constants", true}, {"PRIM", "primitives", true},
-    {"CODE", "code", true},      {"KERN", "kernels", true},   {"DBUG", "debug", false},
-    {"CMPT", "computes", false},
+#define TENON_SECTION(identifier, tag, name, required, format, content, holds) \
+  {tag, name, required, format, SectionContent::content},
+#include "vm/executable/sections.def"
+#undef TENON_SECTION
 };
 constexpr const SectionInfo& section_info(SectionId id) {
   return kSections[static_cast<uint32_t>(id)];
 }
 inline constexpr uint32_t kSectionRequired = 1;  // bit of the flags
-inline constexpr uint32_t kFormat1Sections = 6;
+constexpr uint32_t count_format_1_sections() {
+  uint32_t count = 0;
+  for (const SectionInfo& info : kSections) count += info.since == 1;
+  return count;
+}
+inline constexpr uint32_t kFormat1Sections = count_format_1_sections();
 
 struct FileHeader {
   unsigned char magic[8];

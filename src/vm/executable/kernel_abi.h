@@ -28,7 +28,8 @@ inline constexpr uint32_t kKernelAbiVersion = 1;
 inline constexpr char kKernelTableSymbol[] = "tenon_kernel_table";
 
 // Why a kernel refused its arguments or stopped. `raise` turns this into an error that names the
-// kernel, the argument, the axis, and the found and expected values.
+// kernel, the argument, the axis, and the found and expected values. Files contain the numbers:
+// they never change.
 enum class KernelError : int32_t {
   ArgumentCount = 1,     // found n, expected n
   NotATensor = 2,        // of `argument`; found its type index
@@ -46,7 +47,6 @@ enum class KernelError : int32_t {
   NegativeSize = 14,   // found the size
   OutOfMemory = 15,    // found the bytes requested
   NullData = 16,       // a tensor with elements but without data
-  IntegerRange = 17,   // of `argument`; found the value, expected the limit
   Overflow = 18,       // a size product overflows
   OutsideBuffer = 19,  // an access out of bounds; of `axis` (-1: of all elements); found the index,
                        // expected below the size

@@ -8,6 +8,7 @@
 #include "device/call_context.h"
 #include "object/function.h"
 #include "object/tensor.h"
+#include "vm/executable/kernel_error.h"
 
 namespace tenon::vm {
 namespace {
@@ -74,6 +75,31 @@ TEST(KernelRuntime, WhatABodyReturnsEndsTheLoop) {
   void* context = const_cast<KernelRuntime*>(&runtime);
   EXPECT_NE(runtime.parallel_for(&runtime, refuse, context, 10, 1), 0);
   EXPECT_THAT(take_error().render(), HasSubstr("kernel 'divide'"));
+}
+
+TEST(KernelError, NamesWhatWasFoundAndExpected) {
+  const auto text = [](KernelError code, int32_t argument, int32_t axis, int64_t found,
+                       int64_t expected) {
+    return kernel_error("k", code, argument, axis, found, expected).render();
+  };
+  EXPECT_EQ(text(KernelError::Device, 2, -1, kDLCUDA | int64_t{1} << 32, kDLCPU),
+            "error: kernel 'k': argument 2 is on the wrong device\n"
+            "  found     cuda:1\n  expected  cpu:0");
+  EXPECT_EQ(text(KernelError::Dtype, 0, -1, i8.word(), f32.word()),
+            "error: kernel 'k': argument 0 has the wrong dtype\n"
+            "  found     int8\n  expected  float32");
+  EXPECT_EQ(text(KernelError::IndexOutOfRange, -1, -1, 7, 5),
+            "error: kernel 'k': an index is out of range\n"
+            "  found     7\n  expected  from -5 to 4");
+  EXPECT_EQ(text(KernelError::OutsideBuffer, -1, 1, 3, 0),
+            "error: kernel 'k': an access lies outside axis 1 of scratch\n"
+            "  found     index 3\n  expected  none: there are no elements");
+  for (int32_t code = 1; code <= static_cast<int32_t>(KernelError::NoDevice); ++code) {
+    const bool unused = code == 17;
+    EXPECT_EQ(text(KernelError{code}, 0, 0, 1, 1).find("stopped with code") != std::string::npos,
+              unused)
+        << code;
+  }
 }
 
 TEST(KernelRuntime, WithoutDevicesLaunchesNothing) {

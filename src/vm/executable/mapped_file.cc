@@ -40,7 +40,7 @@ Ref<FileBytes> map_file(const std::string& path) {
 
 Ref<FileBytes> read_whole_file(const std::string& path, WorkBudget* budget) {
   InputFile in(path);
-  if (budget) budget->allocate(in.size());
+  if (budget) budget->charge(in.size());
   auto file = make<FileBytes>();
   char* memory = allocate(in.size());
   file->data = memory;

@@ -31,7 +31,7 @@ class Reader {
     code();
     kernels();
     debug();
-    carried();
+    computes();
     const SectionEntry* code = out_.table.find(SectionId::Code);
     verify(out_.unit, {.name = options_.name,
                        .version = out_.table.version,
@@ -82,10 +82,11 @@ class Reader {
     uint64_t size = 0;
     if (bytes.size() < 8) damaged(cat("section ", name_of(id)), "less than 8 bytes", "a directory");
     std::memcpy(&size, bytes.data(), 8);
+    const bool alone = section_info(id).content == SectionContent::DirectoryAlone;
     const uint64_t checked = out_.table.find(id)->checked;
-    if (size > bytes.size() - 8 || (id == SectionId::Constants && checked != size + 8)) {
+    if (size > bytes.size() - 8 || (alone && checked != size + 8)) {
       damaged(cat("section ", name_of(id)), cat("a directory of ", size, " bytes"),
-              cat(id == SectionId::Constants ? checked - 8 : bytes.size() - 8));
+              cat(alone ? checked - 8 : bytes.size() - 8));
     }
     return bytes.substr(8, size);
   }
@@ -103,7 +104,7 @@ class Reader {
 
   // Offsets may share their targets: what is copied from a file is limited by its size.
   void charge(uint64_t bytes) {
-    budget_.allocate(bytes);
+    budget_.charge(bytes);
     budget_.tick();
     copied_ += bytes;
     uint64_t metadata = 0;
@@ -155,14 +156,14 @@ class Reader {
     if (!functions) return;
     limit(SectionId::Globals, functions->size(), kMaxFunctions, "functions");
     for (const tnx::Function* f : *functions) {
-      budget_.allocate(sizeof(FunctionUnit) + sizeof(code_ranges_[0]));
+      budget_.charge(sizeof(FunctionUnit) + sizeof(code_ranges_[0]));
       FunctionUnit out;
       out.name = text(f->name());
       out.exported = f->exported();
       if (const auto* params = f->params()) {
         limit(SectionId::Globals, params->size(), kMaxParams, "parameters");
         for (const tnx::Param* p : *params) {
-          budget_.allocate(sizeof(Param));
+          budget_.charge(sizeof(Param));
           out.params.push_back({text(p->name()), type(p->type(), out.name)});
         }
       }
@@ -180,7 +181,7 @@ class Reader {
     if (!root_table || !root_table->entries()) return;
     limit(SectionId::Constants, root_table->entries()->size(), kMaxConstants, "constants");
     for (const tnx::Constant* c : *root_table->entries()) {
-      budget_.allocate(sizeof(Constant) + sizeof(TensorObj));
+      budget_.charge(sizeof(Constant) + sizeof(TensorObj));
       Constant out{text(c->name()), {}, {}};
       if (c->kind() == tnx::ConstantKind_LateTensor) {
         charge(c->shape() ? 8 * uint64_t{c->shape()->size()} : 0);
@@ -268,7 +269,7 @@ class Reader {
     if (!root_table || !root_table->entries()) return;
     limit(SectionId::Primitives, root_table->entries()->size(), kMaxPacked, "primitive names");
     for (const tnx::Primitive* p : *root_table->entries()) {
-      budget_.allocate(sizeof(PackedName));
+      budget_.charge(sizeof(PackedName));
       out_.unit.packed.push_back({text(p->name()), p->kernel(), effect_of(*p)});
     }
   }
@@ -291,7 +292,7 @@ class Reader {
                 cat("code from word ", next, ", within ", bytes.size() / sizeof(Word)));
       }
       next += words;
-      budget_.allocate(words * sizeof(Word));
+      budget_.charge(words * sizeof(Word));
       std::vector<Word>& code = out_.unit.functions[i].code;
       code.resize(words);
       if (words)
@@ -331,21 +332,14 @@ class Reader {
               cat("code behind the previous entry's, from ", hex(images_end_), " on"));
     }
     images_end_ = begin + size;
-    budget_.allocate(size);
+    budget_.charge(size);
     return std::string(bytes);
   }
 
-  // Sections that this reader only carries as bytes.
-  void carried() {
-    const std::string_view computes = section(SectionId::Computes);
-    if (computes.empty()) return;
-    if (computes.size() > kMaxSectionBytes) {
-      throw verification_error(options_.name, Rule::TableSize, "section computes",
-                               bytes_text(computes.size()),
-                               cat("at most ", bytes_text(kMaxSectionBytes)));
-    }
-    budget_.allocate(computes.size());
-    out_.unit.sections.push_back({std::string(kComputesTag), std::string(computes)});
+  void computes() {
+    const std::string_view bytes = section(SectionId::Computes);
+    budget_.charge(bytes.size());
+    out_.unit.computes = bytes;
   }
 
   void debug() {
@@ -355,7 +349,7 @@ class Reader {
     if (const auto* spans = root_table->spans()) {
       limit(SectionId::Debug, spans->size(), kMaxSpans, "spans");
       for (const tnx::Span* s : *spans) {
-        budget_.allocate(sizeof(Span));
+        budget_.charge(sizeof(Span));
         Span span = Span::at(text(s->file()), s->line(), s->column());
         span.nodes = texts(s->nodes());
         unit.spans.push_back(std::move(span));

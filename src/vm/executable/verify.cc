@@ -1,7 +1,6 @@
 #include "vm/executable/verify.h"
 
 #include <algorithm>
-#include <iterator>
 #include <optional>
 #include <vector>
 
@@ -31,7 +30,6 @@ class Verifier {
     for (const PackedName& p : unit_.packed) name(p.name, "primitive names");
     for (const std::string& l : unit_.libraries) name(l, "libraries");
     kernels();
-    sections();
     std::vector<std::string_view> names;
     for (const FunctionUnit& f : unit_.functions) {
       name(f.name, "functions");
@@ -65,7 +63,7 @@ class Verifier {
     return *twice;
   }
 
-  void at_most(size_t n, uint32_t limit, const char* what) {
+  void at_most(size_t n, size_t limit, const char* what) {
     if (n > limit) fail(Rule::TableSize, what, cat(n), cat("at most ", limit));
   }
 
@@ -75,7 +73,7 @@ class Verifier {
     at_most(unit_.packed.size(), kMaxPacked, "primitive names");
     at_most(unit_.libraries.size(), kMaxLibraries, "libraries");
     at_most(unit_.kernels.size(), kMaxKernelTargets, "targets of kernels");
-    at_most(unit_.sections.size(), kMaxSections - std::size(kSections), "sections");
+    at_most(unit_.computes.size(), kMaxComputesBytes, "bytes of computes");
     at_most(unit_.spans.size(), kMaxSpans, "spans");
   }
 
@@ -143,7 +141,7 @@ class Verifier {
   void kernels() {
     bool needs_kernels = false;
     for (const PackedName& p : unit_.packed) needs_kernels = needs_kernels || p.kernel;
-    if (needs_kernels && unit_.kernels.empty() && !unit_.find_section(kComputesTag)) {
+    if (needs_kernels && unit_.kernels.empty() && unit_.computes.empty()) {
       fail(Rule::KernelNames, "primitive names", "kernels, but no code for any target",
            "kernel objects or computes");
     }
@@ -157,25 +155,6 @@ class Verifier {
                "a shared object that imports nothing and runs nothing when opened");
         }
       }
-    }
-  }
-
-  void sections() {
-    for (size_t i = 0; i < unit_.sections.size(); ++i) {
-      const UnitSection& s = unit_.sections[i];
-      bool plain = s.tag.size() == sizeof SectionEntry::tag;
-      for (char c : s.tag) {
-        plain =
-            plain && ((c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'));
-      }
-      bool taken = false;
-      for (const SectionInfo& info : kSections) {
-        taken = taken || (info.tag == s.tag && s.tag != kComputesTag);
-      }
-      for (size_t k = 0; k < i; ++k) taken = taken || unit_.sections[k].tag == s.tag;
-      if (plain && !taken && !s.bytes.empty() && s.bytes.size() <= kMaxSectionBytes) continue;
-      fail(Rule::SectionForm, cat("section ", quoted(s.tag)), bytes_text(s.bytes.size()),
-           cat("a unique tag of four letters or digits, and 1 to ", kMaxSectionBytes, " bytes"));
     }
   }
 
@@ -227,11 +206,9 @@ class Verifier {
       budget_.tick();
       starts_[at] = true;
       Instruction in;
-      std::string_view rule;
+      Rule rule{};
       if (!decode(f.code, at, &in, &rule)) {
-        for (Rule r : all_rules()) {
-          if (rule_name(r) == rule) broken(r, cat("word ", hex(f.code[at])), "an instruction");
-        }
+        broken(rule, cat("word ", hex(f.code[at])), "an instruction");
       }
       if (in.info->since > version_) {
         broken(Rule::OpcodeSince, cat(in.info->mnemonic, " of format ", in.info->since),

@@ -261,27 +261,23 @@ struct WholeFile {
   std::vector<SectionEntry> table;
   std::vector<SectionBytes> sections;
 
-  void add(std::string_view tag, bool required, SectionBytes section) {
+  void add(SectionId id, SectionBytes section) {
     if (section.size() == 0) return;
+    const SectionInfo& info = section_info(id);
     SectionEntry entry{};
-    TENON_ASSERT(tag.size() == sizeof entry.tag, quoted(tag), " is not a tag");
-    std::memcpy(entry.tag, tag.data(), sizeof entry.tag);
-    entry.flags = required ? kSectionRequired : 0;
+    std::memcpy(entry.tag, info.tag.data(), sizeof entry.tag);
+    entry.flags = info.required ? kSectionRequired : 0;
     entry.size = section.size();
     Phase hashing("hash");
-    const bool hashed_whole = tag != section_info(SectionId::Constants).tag;
     Xxh64 checked, data;
     checked.update(section.head());
     section.for_each_data(
-        [&](std::string_view bytes) { (hashed_whole ? checked : data).update(bytes); });
-    entry.checked = hashed_whole ? section.size() : section.head().size();
+        [&](std::string_view bytes) { (info.checked_whole() ? checked : data).update(bytes); });
+    entry.checked = info.checked_whole() ? section.size() : section.head().size();
     entry.hash = checked.digest();
     entry.data_hash = entry.checked == entry.size ? 0 : data.digest();
     table.push_back(entry);
     sections.push_back(std::move(section));
-  }
-  void add(SectionId id, SectionBytes section) {
-    add(section_info(id).tag, section_info(id).required, std::move(section));
   }
 
   // Assigns the sections' offsets.
@@ -327,11 +323,9 @@ WholeFile whole_file(const Unit& unit) {
   file.add(SectionId::Code, SectionBytes(code_section(unit)));
   if (!unit.kernels.empty()) file.add(SectionId::Kernels, kernels_section(unit));
   if (has_spans(unit)) file.add(SectionId::Debug, SectionBytes(debug_section(unit)));
-  for (const UnitSection& section : unit.sections) {
-    SectionBytes bytes;
-    bytes.add(section.bytes);
-    file.add(section.tag, /*required=*/false, std::move(bytes));
-  }
+  SectionBytes computes;
+  if (!unit.computes.empty()) computes.add(unit.computes);
+  file.add(SectionId::Computes, std::move(computes));
   file.finish();
   return file;
 }

@@ -11,14 +11,14 @@ bool is_boolean(const AnyView& v) {
   return v.type_index == TypeIndex::Bool;
 }
 
-void Dispatch::fail_fuel(Machine& m) {
+[[gnu::cold]] void Dispatch::fail_fuel(Machine& m) {
   m.fuel_ = 0;
   throw Error(ErrorKind::Runtime, "the call ran out of fuel")
       .expected(cat("at most ", m.in_force_.fuel, " function entries and backward jumps"))
       .help("raise the call's fuel limit");
 }
 
-void Dispatch::fail_interrupted(Machine& m) {
+[[gnu::cold]] void Dispatch::fail_interrupted(Machine& m) {
   uint32_t word = m.attention_.load(std::memory_order_relaxed);
   if (word & Machine::kCancelled) throw Error(ErrorKind::Runtime, "the call was cancelled");
   using std::chrono::duration_cast;
@@ -68,7 +68,7 @@ void Dispatch::grow_stack(Machine& m, const AnyView* top, const Machine::Frame* 
   m.frame_limit_ = reinterpret_cast<Machine::Frame*>(m.frames_.end()) - frames;
 }
 
-void Dispatch::fail_not_int(Machine& m) {
+[[gnu::cold]] void Dispatch::fail_not_int(Machine& m) {
   uint32_t offset = 0;
   const FunctionCode* code = m.program_->locate(m.pc_, &offset);
   TENON_ASSERT(code, "an integer was missing outside of any function");
@@ -88,7 +88,7 @@ void Dispatch::fail_not_int(Machine& m) {
 }
 
 // Reads the file's instruction: the pre-decoder may have exchanged the operands.
-void Dispatch::fail_overflow(Machine& m) {
+[[gnu::cold]] void Dispatch::fail_overflow(Machine& m) {
   uint32_t offset = 0;
   const FunctionCode* code = m.program_->locate(m.pc_, &offset);
   TENON_ASSERT(code, "an integer overflowed outside of any function");
@@ -106,7 +106,7 @@ void fail_size_overflow(int64_t a, int64_t b) {
       .help("the inputs' sizes are too large");
 }
 
-void Dispatch::fail_packed(const PackedSlot& slot) {
+[[gnu::cold]] void Dispatch::fail_packed(const PackedSlot& slot) {
   Error error = take_error();
   error.frame(cat(slot.kernel ? "in kernel " : "in packed function ", printable(slot.name)));
   throw error;
@@ -273,8 +273,8 @@ void Dispatch::tail_arguments(Machine& m, const Op& op, const FunctionCode& code
   m.top_ = base + code.registers;
 }
 
-bool Dispatch::instrument(Machine& m, const Op& op, bool before, std::span<const AnyView> args,
-                          Any* result) {
+[[gnu::cold]] bool Dispatch::instrument(Machine& m, const Op& op, bool before,
+                                        std::span<const AnyView> args, Any* result) {
   // Another Program's code counts as one call and isn't instrumented.
   if (!m.instrument_ || m.program_ != m.home_) return false;
   CallEvent event;
@@ -299,7 +299,8 @@ bool Dispatch::instrument(Machine& m, const Op& op, bool before, std::span<const
   return m.instrument_(event) == CallAction::Skip && before;
 }
 
-bool Dispatch::before_call(Machine& m, const Op& op, AnyView* base, AnyView* result_to) {
+[[gnu::cold]] bool Dispatch::before_call(Machine& m, const Op& op, AnyView* base,
+                                         AnyView* result_to) {
   stop_if_asked(m);
   Any result;
   {

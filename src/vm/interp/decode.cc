@@ -94,7 +94,7 @@ bool fits_32(int64_t v) {
 template <OpClass op_class>
 OperandsOf<op_class>& Decoder::operands(Op& op) {
   using T = OperandsOf<op_class>;
-  budget_.allocate(sizeof(T));
+  budget_.charge(sizeof(T));
   auto owned = std::make_unique<T>();
   T& made = *owned;
   p_.operands_.push_back(std::move(owned));
@@ -103,7 +103,7 @@ OperandsOf<op_class>& Decoder::operands(Op& op) {
 }
 
 const AnyView* Decoder::pooled(Any value) {
-  budget_.allocate(sizeof(Any));
+  budget_.charge(sizeof(Any));
   p_.immediates_.push_back(std::make_unique<Any>(std::move(value)));
   return p_.immediates_.back().get();
 }
@@ -145,8 +145,7 @@ void Decoder::run() {
       at += in.words();
     }
   }
-  budget_.allocate(total * (sizeof(Op) + sizeof(uint32_t)) +
-                   functions.size() * sizeof(FunctionCode));
+  budget_.charge(total * (sizeof(Op) + sizeof(uint32_t)) + functions.size() * sizeof(FunctionCode));
   last_reader_.resize(registers);
   p_.ops_.reserve(total);  // pointers into it stay valid
   p_.op_offsets_.reserve(total);
@@ -198,7 +197,7 @@ void Decoder::function(FunctionCode& code, const FunctionUnit& unit) {
     budget_.tick();
     Instruction in;
     decode(unit.code, at, &in);
-    if (in.operands.size() > 3) budget_.allocate(in.operands.size() * sizeof(ValueRef));
+    if (in.operands.size() > 3) budget_.charge(in.operands.size() * sizeof(ValueRef));
     Op op;
     op.a = -1;
     op.frame = code.registers * kRegisterBytes;

@@ -14,11 +14,9 @@ class Dispatch {
   // base, top and frame then give its place.
   static void run(Machine& machine);
   // Throws if the call was cancelled or its deadline has passed.
-  static void stop(Machine& m) { stop_if_asked(m); }
+  static void stop_if_asked(Machine& m);
   // Makes room up to `top` and `frame`, or throws if a limit (or fuel) is exceeded.
-  static void grow(Machine& m, const AnyView* top, const Machine::Frame* frame) {
-    grow_stack(m, top, frame);
-  }
+  static void grow_stack(Machine& m, const AnyView* top, const Machine::Frame* frame);
   // The register of argument i if the machine's instruction is a packed call of that function
   // object and the register's last use; otherwise null.
   static AnyView* last_use(Machine& m, const Object* function, int32_t i);
@@ -28,8 +26,6 @@ class Dispatch {
   static const void* loop(Machine* machine, Handler asked);
 
   // The long or rare parts of handlers (call_path.cc).
-  static void grow_stack(Machine& m, const AnyView* top, const Machine::Frame* frame);
-  static void stop_if_asked(Machine& m);
   [[noreturn]] static void fail_interrupted(Machine& m);
   [[noreturn]] static void fail_fuel(Machine& m);
   [[noreturn]] static void fail_not_int(Machine& m);

@@ -65,7 +65,7 @@ Machine::~Machine() {
 }
 
 void Machine::poll() {
-  Dispatch::stop(*this);
+  Dispatch::stop_if_asked(*this);
 }
 
 bool Machine::may_write(const Tensor& tensor) const {

@@ -261,7 +261,7 @@ Any Machine::enter(const Program& program, const FunctionCode& code, std::span<c
   Frame* const record = frame_ - 1;
   --fuel_;
   if (base + code.registers > register_limit_ || record < frame_limit_ || fuel_ < 0) {
-    Dispatch::grow(*this, base + code.registers, record);
+    Dispatch::grow_stack(*this, base + code.registers, record);
   }
   // Owned before anything is placed: preparing an argument may fail.
   AnyView* to = base;
@@ -283,7 +283,7 @@ Any Machine::enter(const Program& program, const FunctionCode& code, std::span<c
     base_ = base;
     top_ = base + code.registers;
     pc_ = code.entry;
-    Dispatch::stop(*this);
+    Dispatch::stop_if_asked(*this);
     Dispatch::run(*this);
   } catch (const Error& e) {
     Error error = e;

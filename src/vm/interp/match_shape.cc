@@ -28,12 +28,7 @@ bool still_holds_parameter(const FunctionUnit& unit, uint32_t reg, uint32_t offs
     for (uint32_t i = 0; i < in.operands.size(); ++i) {
       const Arg arg = in.arg(i);
       if (arg == Arg::last(reg)) return false;
-      if (arg != Arg::reg(reg)) continue;
-      uint32_t part = 0;
-      const OperandKind kind = in.info->spec_at(i, &part).kind;
-      const bool stores = kind == OperandKind::Dim && part == 1 &&
-                          in.arg(i - 1).value() == static_cast<int64_t>(DimMatch::Store);
-      if (writes_register(kind) || stores) return false;
+      if (arg == Arg::reg(reg) && writes_register(in, i)) return false;
     }
     at += in.words();
   }
@@ -41,7 +36,7 @@ bool still_holds_parameter(const FunctionUnit& unit, uint32_t reg, uint32_t offs
 }
 
 // The parameters up to the one that the instruction matches; empty if it matches something else.
-std::span<const Param> params_up_to_matched(Machine& m, const Op& op) {
+[[gnu::cold]] std::span<const Param> params_up_to_matched(Machine& m, const Op& op) {
   uint32_t offset = 0;
   const FunctionCode* code = m.program().locate(&op, &offset);
   const ValueRef& ref = op.operands->args[0];
@@ -75,8 +70,8 @@ constexpr size_t kNoAxis = SIZE_MAX;
 
 // An error that names the parameter that holds the value, if any, and the parameter that bound the
 // mismatched axis's size.
-Error mismatch(Machine& m, const Op& op, const AnyView& value, std::string_view note,
-               std::string_view expected, size_t axis = kNoAxis) {
+[[gnu::cold]] Error mismatch(Machine& m, const Op& op, const AnyView& value, std::string_view note,
+                             std::string_view expected, size_t axis = kNoAxis) {
   const std::span<const Param> params = params_up_to_matched(m, op);
   if (params.empty()) {
     Error error(ErrorKind::Runtime, "a value does not match what the program expects here");
@@ -111,7 +106,8 @@ std::string pattern_text(const DimCheck& check, const AnyView* base) {
 }
 
 // For a parameter, with the names of its sizes: "int64[batch=2, seq]".
-std::string expected_shape(Machine& m, const Op& op, const AnyView* base, DataType dtype) {
+[[gnu::cold]] std::string expected_shape(Machine& m, const Op& op, const AnyView* base,
+                                         DataType dtype) {
   const std::span<const Param> params = params_up_to_matched(m, op);
   std::string out = dtype.is_void() ? "shape [" : cat(to_text(dtype), "[");
   size_t axis = 0;

@@ -65,7 +65,7 @@ bool Pool::count_outside(size_t bytes) {
   return true;
 }
 
-void Pool::fail_cap(size_t bytes) const {
+[[gnu::cold]] void Pool::fail_cap(size_t bytes) const {
   throw Error(ErrorKind::Runtime, "the call would exceed its memory limit")
       .found(cat(bytes_text(bytes), " more, in addition to ", bytes_text(counted()), " in use"))
       .expected(cat("at most ", bytes_text(cap_), ""))

@@ -21,6 +21,14 @@ Module library_named(const std::string& name, const ProgramOptions& options) {
   return load_library(cat("tenon_", name), options.library_dirs);
 }
 
+std::unique_ptr<PackedTarget> target_of(const Function& function) {
+  auto target = std::make_unique<PackedTarget>();
+  target->call = function.get()->call;
+  target->self = function.get();
+  target->owner = function.ref();
+  return target;
+}
+
 }  // namespace
 
 Program::Program() {
@@ -53,7 +61,7 @@ Ref<Program> Program::load_bytes(std::string_view bytes, ProgramOptions options,
   WorkBudget budget(options.limits, "loading", options.read.name);
   CallContext::Scope scope(&budget);
   if (owner) return read(borrow_bytes(bytes, std::move(owner)), options, budget);
-  budget.allocate(bytes.size());
+  budget.charge(bytes.size());
   return read(copy_bytes(bytes), options, budget);
 }
 
@@ -85,8 +93,7 @@ Ref<Program> Program::from_unit(Unit unit, ProgramOptions options) {
 // Refuses what an untrusted file must not have: libraries, and native kernels without their
 // computes.
 void Program::refuse_native() const {
-  const bool has_computes = unit_.find_section(kComputesTag) != nullptr;
-  if (unit_.libraries.empty() && (unit_.kernels.empty() || has_computes)) return;
+  if (unit_.libraries.empty() && (unit_.kernels.empty() || !unit_.computes.empty())) return;
   throw Error(ErrorKind::Unsupported, cat(name_, " can't be loaded as an untrusted file"))
       .found(unit_.libraries.empty() ? "native code without its computes"
                                      : cat("the required library ", printable(unit_.libraries[0])))
@@ -98,8 +105,7 @@ void Program::refuse_native() const {
 
 // Compiles the file's computes for this machine; the file's own native code is ignored.
 Ref<KernelObject> Program::compile_computes() const {
-  const std::string* computes = unit_.find_section(kComputesTag);
-  if (!computes) return {};
+  if (unit_.computes.empty()) return {};
   const Function compile = find_function("tenon.compile_kernels");
   if (!compile) {
     throw Error(ErrorKind::Unsupported, cat(name_, " can't be loaded as an untrusted file"))
@@ -107,7 +113,7 @@ Ref<KernelObject> Program::compile_computes() const {
         .expected("the compiler's library, which compiles them")
         .help("load libtenon_compiler first, or load the file as trusted");
   }
-  const Any object = compile(Bytes(*computes), String(name_));
+  const Any object = compile(Bytes(unit_.computes), String(name_));
   return KernelObject::open(object.as<Bytes>().view(), name_);
 }
 
@@ -116,7 +122,16 @@ void Program::link(const ProgramOptions& options, WorkBudget& budget) {
   trusted_ = options.trusted;
   if (!options.trusted) refuse_native();
   idle_.reserve(kIdleMachines);  // so that returning a machine can't fail
-  std::vector<std::string> missing_libraries;
+  use_libraries(options);
+  if (!options.allow_missing) bind_late_constants(unit_, options.weights, name_);
+  // Everything else has been checked: now open the native code.
+  open_kernels(options);
+  link_packed(options, budget);
+  Decoder(*this, budget).run();
+}
+
+void Program::use_libraries(const ProgramOptions& options) {
+  std::vector<std::string> missing;
   for (const std::string& name : unit_.libraries) {
     Module library;
     try {
@@ -125,84 +140,78 @@ void Program::link(const ProgramOptions& options, WorkBudget& budget) {
       if (!options.allow_missing) throw;
     }
     if (!library) {
-      missing_libraries.push_back(printable(name));
+      missing.push_back(printable(name));
       continue;
     }
     for (const Function& start : library.get()->at_program_start) start();
     libraries_.used.push_back(std::move(library));
   }
-  if (!missing_libraries.empty() && !options.allow_missing) {
-    throw Error(ErrorKind::Unsupported, cat(name_, " needs libraries that this process lacks"))
-        .found(cat("no ", join(missing_libraries, ", ")))
-        .help("use a build of tenon that has them, or compile with --libraries none");
+  if (missing.empty() || options.allow_missing) return;
+  throw Error(ErrorKind::Unsupported, cat(name_, " needs libraries that this process lacks"))
+      .found(cat("no ", join(missing, ", ")))
+      .help("use a build of tenon that has them, or compile with --libraries none");
+}
+
+void Program::open_kernels(const ProgramOptions& options) {
+  if (std::none_of(unit_.packed.begin(), unit_.packed.end(),
+                   [](const PackedName& p) { return p.kernel; })) {
+    return;
   }
+  try {
+    kernels_ = options.trusted ? KernelObject::open_best(unit_, name_, options.cpu_features)
+                               : compile_computes();
+  } catch (const Error&) {
+    if (!options.allow_missing) throw;
+  }
+}
 
-  if (!options.allow_missing) bind_late_constants(unit_, options.weights, name_);
-
-  // Everything else has been checked: now open the native code.
-  std::vector<std::string> missing;
-  budget.allocate(unit_.packed.size() * (sizeof(PackedSlot) + sizeof(PackedTarget)));
+void Program::link_packed(const ProgramOptions& options, WorkBudget& budget) {
+  budget.charge(unit_.packed.size() * (sizeof(PackedSlot) + sizeof(PackedTarget)));
   slots_ = std::make_unique<PackedSlot[]>(unit_.packed.size());
-  bool needs_kernels = std::any_of(unit_.packed.begin(), unit_.packed.end(),
-                                   [](const PackedName& p) { return p.kernel; });
-  if (needs_kernels) {
-    try {
-      kernels_ = options.trusted ? KernelObject::open_best(unit_, name_, options.cpu_features)
-                                 : compile_computes();
-    } catch (const Error&) {
-      if (!options.allow_missing) throw;
-    }
-  }
+  std::vector<std::string> missing;
   for (size_t i = 0; i < unit_.packed.size(); ++i) {
     const PackedName& p = unit_.packed[i];
-    PackedSlot& slot = slots_[i];
-    slot.name = p.name;
-    slot.kernel = p.kernel;
-    auto target = std::make_unique<PackedTarget>();
-    if (p.kernel) {
-      KernelEntryFunction entry = kernels_ ? kernels_->find(p.name) : nullptr;
-      if (!entry) {
-        missing.push_back(cat("kernel ", printable(p.name)));
-        continue;
-      }
-      target->call = entry;
-      target->self = const_cast<KernelRuntime*>(&kernel_runtime());
-      target->owner = kernels_;
+    slots_[i].name = p.name;
+    slots_[i].kernel = p.kernel;
+    if (auto target = p.kernel ? kernel_target(p.name) : function_target(p.name, options)) {
+      set_target(slots_[i], std::move(target));
     } else {
-      Function f;
-      for (const std::span<const Module> modules :
-           {std::span<const Module>(options.modules), std::span<const Module>(libraries_.used)}) {
-        for (const Module& module : modules) {
-          if (!f) f = module.find(p.name);
-        }
-      }
-      if (!f) {
-        auto registered = find_registered(p.name);
-        if (registered && (options.trusted || registered->flags.for_files))
-          f = registered->function;
-      }
-      if (!f) {
-        missing.push_back(cat("function ", printable(p.name)));
-        continue;
-      }
-      target->call = f.get()->call;
-      target->self = f.get();
-      target->owner = f.ref();
+      missing.push_back(cat(p.kernel ? "kernel " : "function ", printable(p.name)));
     }
-    set_target(slot, std::move(target));
   }
-  if (!missing.empty() && !options.allow_missing) {
-    constexpr size_t kShown = 8;
-    size_t more = missing.size() > kShown ? missing.size() - kShown : 0;
-    if (more) missing.resize(kShown);
-    throw Error(ErrorKind::Unsupported,
-                cat(name_, " calls functions that ",
-                    options.trusted ? "aren't registered" : "untrusted files may not call"))
-        .found(cat("no ", join(missing, ", "), more ? cat(", and ", more, " more") : ""))
-        .help(options.trusted ? "register them before you load it"
-                              : "register them with the flag for_files, or load it as trusted");
+  if (missing.empty() || options.allow_missing) return;
+  constexpr size_t kShown = 8;
+  const size_t more = missing.size() > kShown ? missing.size() - kShown : 0;
+  missing.resize(missing.size() - more);
+  throw Error(ErrorKind::Unsupported,
+              cat(name_, " calls functions that ",
+                  options.trusted ? "aren't registered" : "untrusted files may not call"))
+      .found(cat("no ", join(missing, ", "), more ? cat(", and ", more, " more") : ""))
+      .help(options.trusted ? "register them before you load it"
+                            : "register them with the flag for_files, or load it as trusted");
+}
+
+std::unique_ptr<PackedTarget> Program::kernel_target(const std::string& name) const {
+  const KernelEntryFunction entry = kernels_ ? kernels_->find(name) : nullptr;
+  if (!entry) return nullptr;
+  auto target = std::make_unique<PackedTarget>();
+  target->call = entry;
+  target->self = const_cast<KernelRuntime*>(&kernel_runtime());
+  target->owner = kernels_;
+  return target;
+}
+
+std::unique_ptr<PackedTarget> Program::function_target(const std::string& name,
+                                                       const ProgramOptions& options) const {
+  for (const std::span<const Module> modules :
+       {std::span<const Module>(options.modules), std::span<const Module>(libraries_.used)}) {
+    for (const Module& module : modules) {
+      if (const Function f = module.find(name)) return target_of(f);
+    }
   }
-  Decoder(*this, budget).run();
+  const auto registered = find_registered(name);
+  if (!registered || !(options.trusted || registered->flags.for_files)) return nullptr;
+  return target_of(registered->function);
 }
 
 void Program::set_target(PackedSlot& slot, std::unique_ptr<PackedTarget> target) const {
@@ -215,11 +224,7 @@ void Program::replace_packed(uint32_t index, Function function) const {
   if (index >= unit_.packed.size() || !function) {
     throw Error(ErrorKind::Usage, "there is no such packed function to replace");
   }
-  auto target = std::make_unique<PackedTarget>();
-  target->call = function.get()->call;
-  target->self = function.get();
-  target->owner = function.ref();
-  set_target(slots_[index], std::move(target));
+  set_target(slots_[index], target_of(function));
 }
 
 const FunctionCode* Program::find(std::string_view function) const {

@@ -103,6 +103,13 @@ class Program : public Object {
   static Ref<Program> read(const Ref<FileBytes>& file, ProgramOptions& options, WorkBudget& budget);
   void link(const ProgramOptions& options, WorkBudget& budget);
   void refuse_native() const;
+  void use_libraries(const ProgramOptions& options);
+  void open_kernels(const ProgramOptions& options);
+  void link_packed(const ProgramOptions& options, WorkBudget& budget);
+  // What calls of the file's packed function of that name run; null if it is missing.
+  std::unique_ptr<PackedTarget> kernel_target(const std::string& name) const;
+  std::unique_ptr<PackedTarget> function_target(const std::string& name,
+                                                const ProgramOptions& options) const;
   Ref<KernelObject> compile_computes() const;
   void set_target(PackedSlot& slot, std::unique_ptr<PackedTarget> target) const;
   // Calls a function value outside of any machine's call.

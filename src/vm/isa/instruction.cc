@@ -12,20 +12,34 @@ Arg Arg::imm(int64_t value) {
   return {ArgKind::Immediate, value};
 }
 
-bool decode(std::span<const Word> code, uint32_t offset, Instruction* out, std::string_view* rule) {
-  auto fail = [&](std::string_view name) {
-    if (rule) *rule = name;
+bool decode(std::span<const Word> code, uint32_t offset, Instruction* out, Rule* broken) {
+  auto fail = [&](Rule rule) {
+    if (broken) *broken = rule;
     return false;
   };
-  if (offset >= code.size()) return fail("ends-in-code");
+  if (offset >= code.size()) return fail(Rule::EndsInCode);
   Word header = code[offset];
   out->info = find_opcode(static_cast<uint32_t>(header & 0xffff));
-  if (!out->info) return fail("opcode-known");
-  if (header >> 16 & 0xffff) return fail("reserved-bits");
+  if (!out->info) return fail(Rule::OpcodeKnown);
+  if (header >> 16 & 0xffff) return fail(Rule::ReservedBits);
   uint64_t count = header >> 32;
-  if (count > kMaxOperandWords || count > code.size() - offset - 1) return fail("ends-in-code");
+  if (count > kMaxOperandWords || count > code.size() - offset - 1) return fail(Rule::EndsInCode);
   out->operands = code.subspan(offset + 1, count);
   return true;
+}
+
+bool writes_register(const Instruction& instruction, uint32_t word) {
+  uint32_t part = 0;
+  switch (instruction.info->spec_at(word, &part).kind) {
+    case OperandKind::Def:
+    case OperandKind::Reg:
+      return true;
+    case OperandKind::Dim:
+      return part == 1 &&
+             instruction.arg(word - 1).value() == static_cast<int64_t>(DimMatch::Store);
+    default:
+      return false;
+  }
 }
 
 std::string to_text(Arg arg) {

@@ -8,6 +8,7 @@
 #include "object/dtype.h"
 #include "tenon/dlpack.h"
 #include "vm/isa/opcode.h"
+#include "vm/isa/rule.h"
 
 namespace tenon::vm {
 
@@ -108,10 +109,13 @@ struct Instruction {
 };
 
 // Decodes the instruction at `offset`. Returns false if the offset is out of range, the opcode is
-// unknown, reserved bits are set, or the operands don't fit in the code; `rule` then names the
-// verifier's rule. Doesn't check operand counts and kinds.
-bool decode(std::span<const Word> code, uint32_t offset, Instruction* out,
-            std::string_view* rule = nullptr);
+// unknown, reserved bits are set, or the operands don't fit in the code; `broken` is then the rule
+// that this violates. Doesn't check operand counts and kinds.
+bool decode(std::span<const Word> code, uint32_t offset, Instruction* out, Rule* broken = nullptr);
+
+// Whether the instruction, whose operand kinds are right, writes the register in operand word
+// `word`.
+bool writes_register(const Instruction& instruction, uint32_t word);
 
 // An operand word as text: "%3", "%3!", "-7", "#2", "@1", "$1", "L40", "float32", "cpu:0", "_".
 // Functions, packed functions and labels are shown by number; the disassembler inserts names.

@@ -46,20 +46,20 @@ TEST(Arg, HoldsItsKindAndValue) {
 
 TEST(Decode, RefusesWhatIsNoInstruction) {
   Instruction in;
-  std::string_view rule;
+  Rule rule{};
   std::vector<Word> code = {encode_header(Opcode::Ret, 1), Arg::reg(0).word};
   EXPECT_TRUE(decode(code, 0, &in));
   EXPECT_FALSE(decode(code, 2, &in, &rule));
-  EXPECT_EQ(rule, "ends-in-code");
+  EXPECT_EQ(rule, Rule::EndsInCode);
   code[0] = encode_header(Opcode::Ret, 2);
   EXPECT_FALSE(decode(code, 0, &in, &rule));
-  EXPECT_EQ(rule, "ends-in-code");
+  EXPECT_EQ(rule, Rule::EndsInCode);
   code[0] = encode_header(Opcode{0x7777}, 1);
   EXPECT_FALSE(decode(code, 0, &in, &rule));
-  EXPECT_EQ(rule, "opcode-known");
+  EXPECT_EQ(rule, Rule::OpcodeKnown);
   code[0] = encode_header(Opcode::Ret, 1) | 1 << 16;
   EXPECT_FALSE(decode(code, 0, &in, &rule));
-  EXPECT_EQ(rule, "reserved-bits");
+  EXPECT_EQ(rule, Rule::ReservedBits);
 }
 
 TEST(Rules, HaveDifferentNames) {

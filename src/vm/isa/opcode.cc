@@ -23,10 +23,25 @@ constexpr OperandKind parse_kind(std::string_view text) {
   throw std::logic_error("unknown operand kind");
 }
 
-constexpr OperandSpec parse_operand(std::string_view item) {
+// The distinct names of operands.
+struct OperandNames {
+  ShortText<13> names[36];  // a table with more does not compile
+  uint8_t count = 0;
+
+  // Adds the name unless it is there.
+  constexpr uint8_t index_of(std::string_view name) {
+    for (uint8_t i = 0; i < count; ++i) {
+      if (names[i] == name) return i;
+    }
+    names[count] = name;
+    return count++;
+  }
+};
+
+constexpr OperandSpec parse_operand(std::string_view item, OperandNames& names) {
   OperandSpec spec;
   const size_t colon = item.find(':');
-  spec.short_name = item.substr(0, colon);
+  spec.name_index = names.index_of(item.substr(0, colon));
   std::string_view kind = item.substr(colon + 1);
   const size_t star = kind.find('*');
   if (star != std::string_view::npos) {
@@ -62,39 +77,55 @@ constexpr bool class_holds(OpClass op_class, const OperandSpec& spec) {
   }
 }
 
-constexpr OpcodeInfo parse_row(Opcode opcode, std::string_view mnemonic, OpClass op_class,
-                               std::string_view operands, unsigned flags, uint32_t since) {
+constexpr OpcodeInfo parse_row(OperandNames& names, Opcode opcode, std::string_view mnemonic,
+                               OpClass op_class, std::string_view operands, unsigned flags,
+                               unsigned since) {
   OpcodeInfo info;
   info.opcode = opcode;
   info.mnemonic = mnemonic;
   info.op_class = op_class;
   info.flags = static_cast<uint8_t>(flags);
-  info.since = since;
+  info.since = static_cast<uint8_t>(since);
   while (!operands.empty()) {
     const size_t end = operands.find(' ');
     if (info.operand_count == kMaxOperands || info.has_list()) {
       throw std::logic_error("too many operands, or a list before the last one");
     }
     OperandSpec& spec = info.operands[info.operand_count++];
-    spec = parse_operand(operands.substr(0, end));
+    spec = parse_operand(operands.substr(0, end), names);
     if (!class_holds(op_class, spec))
       throw std::logic_error("an operand that the class doesn't support");
-    if (!spec.list) info.fixed_words += words_of(spec.kind);
+    if (!spec.list) info.fixed_words = static_cast<uint8_t>(info.fixed_words + words_of(spec.kind));
     operands = end == std::string_view::npos ? "" : operands.substr(end + 1);
   }
   return info;
 }
 
-constexpr OpcodeInfo kOpcodes[] = {
-#define TENON_OPCODE(identifier, mnemonic, number, op_class, operands, flags, since, semantics) \
-  parse_row(Opcode::identifier, #mnemonic, OpClass::op_class, operands, flags, since),
+constexpr size_t kRows = 0
+#define TENON_OPCODE(...) +1
 #include "vm/isa/opcodes.def"
+    ;
+struct Table {
+  OperandNames names;
+  std::array<OpcodeInfo, kRows> rows;
 };
+constexpr Table parse_table() {
+  Table table;
+  OperandNames& names = table.names;
+  table.rows = {
+#define TENON_OPCODE(identifier, mnemonic, number, op_class, operands, flags, since, semantics) \
+  parse_row(names, Opcode::identifier, #mnemonic, OpClass::op_class, operands, flags, since),
+#include "vm/isa/opcodes.def"
+  };
+  return table;
+}
+constexpr Table kTable = parse_table();
+constexpr const std::array<OpcodeInfo, kRows>& kOpcodes = kTable.rows;
 
 constexpr auto index_by_number() {
   std::array<int16_t, kOpcodeNumbers> index{};
   index.fill(-1);
-  for (size_t i = 0; i < std::size(kOpcodes); ++i) {
+  for (size_t i = 0; i < kOpcodes.size(); ++i) {
     auto& slot = index.at(static_cast<size_t>(kOpcodes[i].opcode));
     if (slot >= 0 || kOpcodes[i].opcode == Opcode::None)
       throw std::logic_error("number used twice");
@@ -132,6 +163,10 @@ std::string_view meaning_of(OperandKind kind) {
 #include "vm/isa/operand_kinds.def"
   }
   return "";
+}
+
+std::string_view OperandSpec::name() const {
+  return kTable.names.names[name_index];
 }
 
 const OperandSpec& OpcodeInfo::spec_at(uint32_t word_index, uint32_t* part) const {

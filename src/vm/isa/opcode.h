@@ -56,19 +56,14 @@ std::string_view meaning_of(OperandKind kind);  // for documents, not for the ru
 constexpr uint32_t words_of(OperandKind kind) {
   return kind == OperandKind::Dim || kind == OperandKind::Case ? 2 : 1;
 }
-// Whether the operand's first word is written. (The second word of a `dim` may name a written
-// register too.)
-constexpr bool writes_register(OperandKind kind) {
-  return kind == OperandKind::Def || kind == OperandKind::Reg;
-}
 
 struct OperandSpec {
-  ShortText<13> short_name;
+  uint8_t name_index = 0;  // many operands share a name
   OperandKind kind = OperandKind::Def;
   bool list = false;          // of any length; only the last operand
   bool rank_bounded = false;  // a list of at most kMaxRank
 
-  constexpr std::string_view name() const { return short_name; }
+  std::string_view name() const;
 };
 
 inline constexpr int kMaxOperands = 5;
@@ -78,10 +73,10 @@ struct OpcodeInfo {
   ShortText<18> mnemonic;
   OpClass op_class{};
   uint8_t flags = 0;
-  uint32_t since = 0;
-  OperandSpec operands[kMaxOperands];
+  uint8_t since = 0;
   uint8_t operand_count = 0;
-  uint32_t fixed_words = 0;  // words of the operands before the list
+  uint8_t fixed_words = 0;  // words of the operands before the list
+  OperandSpec operands[kMaxOperands];
 
   constexpr std::span<const OperandSpec> specs() const { return {operands, operand_count}; }
   constexpr bool has_list() const { return operand_count && operands[operand_count - 1].list; }

@@ -10,22 +10,6 @@ namespace {
 
 static_assert(kMaxRank == tenon::kMaxRank);
 
-constexpr std::string_view kRuleNames[] = {
-#define TENON_RULE(identifier, name, text) name,
-#include "vm/isa/rules.def"
-#undef TENON_RULE
-};
-constexpr std::string_view kRuleTexts[] = {
-#define TENON_RULE(identifier, name, text) text,
-#include "vm/isa/rules.def"
-#undef TENON_RULE
-};
-constexpr Rule kAllRules[] = {
-#define TENON_RULE(identifier, name, text) Rule::identifier,
-#include "vm/isa/rules.def"
-#undef TENON_RULE
-};
-
 constexpr uint16_t bit(ArgKind kind) {
   return static_cast<uint16_t>(1u << static_cast<int>(kind));
 }
@@ -114,16 +98,6 @@ std::optional<Violation> check_immediate(const Instruction& in, uint32_t i, Oper
 }
 
 }  // namespace
-
-std::string_view rule_name(Rule rule) {
-  return kRuleNames[static_cast<size_t>(rule)];
-}
-std::string_view rule_text(Rule rule) {
-  return kRuleTexts[static_cast<size_t>(rule)];
-}
-std::span<const Rule> all_rules() {
-  return kAllRules;
-}
 
 std::optional<Violation> check_operand_kinds(const Instruction& in) {
   const OpcodeInfo& info = *in.info;

@@ -5,20 +5,11 @@
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <string_view>
 
 #include "vm/isa/instruction.h"
+#include "vm/isa/rule.h"
 
 namespace tenon::vm {
-
-enum class Rule : uint8_t {
-#define TENON_RULE(identifier, name, text) identifier,
-#include "vm/isa/rules.def"
-#undef TENON_RULE
-};
-std::string_view rule_name(Rule rule);  // "register-range"
-std::string_view rule_text(Rule rule);
-std::span<const Rule> all_rules();
 
 struct Violation {
   Rule rule{};

@@ -16,13 +16,6 @@ const KernelImage* KernelTarget::host_object() const {
   return nullptr;
 }
 
-const std::string* Unit::find_section(std::string_view tag) const {
-  for (const UnitSection& section : sections) {
-    if (section.tag == tag) return &section.bytes;
-  }
-  return nullptr;
-}
-
 uint32_t Unit::add_constant(Any value, std::string name) {
   constants.push_back({std::move(name), std::move(value), std::nullopt});
   return static_cast<uint32_t>(constants.size() - 1);

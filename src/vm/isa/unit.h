@@ -96,15 +96,6 @@ struct KernelTarget {
   const KernelImage* host_object() const;
 };
 
-// A section of the file that the machine itself doesn't use.
-struct UnitSection {
-  std::string tag;  // four letters or digits
-  std::string bytes;
-  bool operator==(const UnitSection&) const = default;
-};
-// The kernels' computes, from which the kernels can be recompiled.
-inline constexpr std::string_view kComputesTag = "CMPT";
-
 struct Unit {
   std::vector<FunctionUnit> functions;
   std::vector<Constant> constants;
@@ -112,14 +103,14 @@ struct Unit {
   std::vector<KernelTarget> kernels;
   std::vector<Span> spans;
   std::vector<std::string> libraries;  // needed, by name: "onednn"
-  std::vector<UnitSection> sections;   // readers drop sections with unknown tags
-  std::string producer;                // "tenon 0.1.0", for people
+  // The kernels' computes, from which they can be compiled again, in the encoding of the compiler
+  // that wrote them; may be empty.
+  std::string computes;
+  std::string producer;  // "tenon 0.1.0", for people
 
   // The index of the function of that name, or -1.
   int64_t find_function(std::string_view name) const;
   uint32_t add_constant(Any value, std::string name = "");
-  // The bytes of the section; null if there is none.
-  const std::string* find_section(std::string_view tag) const;
   // The index of the span; an equal last span is reused.
   uint32_t add_span(const Span& span);
 };
