@@ -7,11 +7,12 @@
 # (test/layers checks that); others get a generated source in TARGET_headers, which tenon_headers builds.
 
 # In a Release build, the runtime's sources are compiled for size, except for these, in which programs
-# spend their time: they are compiled with CMAKE_CXX_FLAGS_RELEASE like everything else. bench/vm and
-# scripts/runtime-size measure the result.
+# spend their time: they are compiled with CMAKE_CXX_FLAGS_RELEASE like everything else. GCC also
+# optimises the runtime's shared library as a whole when it links it, which makes it a twelfth smaller.
+# bench/vm and scripts/runtime-size measure the result.
 set(TENON_FAST_SOURCES
-  src/object/any.cc src/object/array.cc src/object/function.cc src/object/map.cc src/object/object.cc
-  src/object/shape.cc src/object/string.cc src/object/tensor.cc
+  src/object/any.cc src/object/array.cc src/object/function.cc src/object/object.cc
+  src/object/shape.cc src/object/tensor.cc src/library/core/argument.cc src/library/core/order.cc
   src/vm/executable/hash.cc
   src/vm/interp/arithmetic.cc src/vm/interp/call_path.cc src/vm/interp/dispatch.cc src/vm/interp/machine.cc
   src/vm/interp/machine_call.cc src/vm/interp/match_shape.cc src/vm/interp/pool.cc
@@ -24,6 +25,25 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_G
   set(TENON_SIZE_OPTIONS -Oz --param=max-inline-insns-size=2 -fno-omit-frame-pointer
     -fno-expensive-optimizations -fno-gcse -fno-move-loop-invariants -fno-tree-loop-im)
 endif()
+# Whether the runtime's shared library is made of objects for link-time optimisation (LTO) instead of the
+# layers' archives, which other programs link.
+set(TENON_LTO OFF)
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_BUILD_TYPE STREQUAL "Release" AND NOT TENON_SANITIZE)
+  set(TENON_LTO ON)
+endif()
+# LTO would split the labels of the dispatch loop, whose distances it needs, between two sections.
+set(TENON_SOURCES_WITHOUT_LTO src/vm/interp/dispatch.cc)
+
+# Sources of the runtime without process-wide state that the libraries of tenon_add_shared contain
+# themselves, so that the runtime needn't export them.
+set(TENON_COPIED_SOURCES
+  src/support/input_file.cc src/support/memory_file.cc src/support/output_file.cc src/support/text.cc
+  src/object/device_name.cc src/object/dtype.cc src/object/field.cc src/object/structural.cc
+  src/object/walk.cc)
+list(JOIN TENON_COPIED_SOURCES "|" TENON_COPIED_OBJECTS)
+string(REPLACE "." "\\." TENON_COPIED_OBJECTS "${TENON_COPIED_OBJECTS}")
+set(TENON_COPIED_OBJECTS
+  "$<FILTER:$<TARGET_OBJECTS:tenon_support>;$<TARGET_OBJECTS:tenon_object>,INCLUDE,${TENON_COPIED_OBJECTS}>")
 
 function(tenon_layer_target folder out)
   string(REGEX REPLACE "^src/" "" name "${folder}")
@@ -90,9 +110,33 @@ function(tenon_add_layer folder)
   if(EXISTS "${dir}/layer.cmake")
     include("${dir}/layer.cmake")
   endif()
+  if(sources AND TENON_LAYER_OF_RUNTIME AND TENON_LTO)
+    tenon_add_lto_objects(${TARGET_NAME})
+  endif()
   if(TENON_BUILD_TESTS)
     tenon_check_headers(${folder} ${TARGET_NAME})
   endif()
+endfunction()
+
+# Compiles the layer's sources for LTO, as TARGET_lto, and adds the objects to TENON_LTO_OBJECTS.
+function(tenon_add_lto_objects target)
+  get_target_property(sources ${target} SOURCES)
+  set(objects $<TARGET_OBJECTS:${target}_lto>)
+  foreach(source ${TENON_SOURCES_WITHOUT_LTO})
+    if("${PROJECT_SOURCE_DIR}/${source}" IN_LIST sources)
+      list(REMOVE_ITEM sources "${PROJECT_SOURCE_DIR}/${source}")
+      string(REPLACE "." "\\." pattern "${source}")
+      list(APPEND objects "$<FILTER:$<TARGET_OBJECTS:${target}>,INCLUDE,${pattern}>")
+    endif()
+  endforeach()
+  add_library(${target}_lto OBJECT EXCLUDE_FROM_ALL ${sources})
+  # The thread's waiting error is at a known distance from its pointer, instead of behind a call that costs
+  # every packed call a quarter more. That takes about 130 bytes of the memory that glibc keeps for this.
+  target_compile_options(${target}_lto PRIVATE $<TARGET_PROPERTY:${target},COMPILE_OPTIONS> -flto
+    -ftls-model=initial-exec)
+  target_compile_definitions(${target}_lto PRIVATE $<TARGET_PROPERTY:${target},COMPILE_DEFINITIONS>)
+  target_include_directories(${target}_lto PRIVATE $<TARGET_PROPERTY:${target},INCLUDE_DIRECTORIES>)
+  set_property(GLOBAL APPEND PROPERTY TENON_LTO_OBJECTS ${objects})
 endfunction()
 
 function(tenon_check_headers folder target)
@@ -152,8 +196,9 @@ endfunction()
 
 # Makes a shared library that uses the object layer of tenon_runtime: SOURCES and the layers LAYERS with
 # the libraries that these link to, which stay hidden. It exports only its entry point
-# (src/object/library.h). It takes the parts that the runtime doesn't export from the archives of the layers
-# WITHOUT_STATE, so these layers must not have variables that must exist only once per process.
+# (src/object/library.h). What the runtime doesn't export, it takes from TENON_COPIED_SOURCES and from the
+# archives of the layers WITHOUT_STATE, so none of these may have variables that must exist only once per
+# process.
 function(tenon_add_shared target)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;LAYERS;WITHOUT_STATE")
   add_library(${target} SHARED ${arg_SOURCES})
@@ -161,6 +206,7 @@ function(tenon_add_shared target)
   get_property(others GLOBAL PROPERTY TENON_COMPILER_LAYERS)
   list(APPEND layers ${others})
   target_include_directories(${target} PRIVATE "${PROJECT_SOURCE_DIR}/src" "${PROJECT_SOURCE_DIR}/include")
+  target_sources(${target} PRIVATE ${TENON_COPIED_OBJECTS})
   target_link_libraries(${target} PRIVATE tenon_runtime)
   foreach(layer ${arg_LAYERS})
     target_sources(${target} PRIVATE $<TARGET_OBJECTS:${layer}>)

@@ -1,12 +1,14 @@
 cmake_minimum_required(VERSION 3.25)
 # Run with -P: writes OUTPUT, the linker's version script for the runtime: the C interface under
 # TENON_1, and under TENON_PRIVATE_<build id> the symbols of the archives RUNTIME that the archives
-# USERS (of the compiler's library and the bridges) need. NM lists symbols; BUILD_ID_SOURCE is the
+# and objects USERS (of the compiler's library and the bridges) need. NM lists symbols; BUILD_ID_SOURCE is the
 # output of build_id.cmake.
 function(symbols out)
   execute_process(COMMAND "${NM}" --format=just-symbols ${ARGN} OUTPUT_VARIABLE text
     ERROR_QUIET COMMAND_ERROR_IS_FATAL ANY)
-  string(REGEX MATCHALL "_Z[A-Za-z0-9_.]+" names "${text}")
+  # Not the local references to symbols, such as DW.ref._ZTIN5tenon5ErrorE.
+  string(REGEX MATCHALL "\n_Z[A-Za-z0-9_.]+" names "\n${text}")
+  list(TRANSFORM names STRIP)
   list(REMOVE_DUPLICATES names)
   set(${out} "${names}" PARENT_SCOPE)
 endfunction()

@@ -1,8 +1,9 @@
 // Prints Tenon's rows as JSON: nanoseconds of CPU time per operation, the median of several, of the
 // assembly below ("rows") and of programs.tn ("compiled"). With "depth": the memory of a recursion
-// of depth 1,000,000.
+// of depth 1,000,000. The programs run in the runtime's shared library, through its C interface.
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <ctime>
 #include <fstream>
@@ -11,12 +12,9 @@
 
 #include "codegen/llvm/emit.h"
 #include "loop/schedule.h"
-#include "object/function.h"
-#include "object/tensor.h"
+#include "tenon/c_api.h"
 #include "vm/asm/assemble.h"
-#include "vm/executable/kernel_object.h"
-#include "vm/executable/kernel_runtime.h"
-#include "vm/interp/machine.h"
+#include "vm/executable/write_file.h"
 
 namespace {
 
@@ -30,7 +28,7 @@ double now() {
 
 constexpr char kProgram[] = R"(
 packed $empty
-packed $kernel
+kernel $add
 func @empty(n: i64, x: any, y: any, z: any) {
 again:
   %4 = lt %0, 1
@@ -56,14 +54,14 @@ again:
   if %4, more
   ret _
 more:
-  _ = call_packed $kernel, %1, %2, %3
-  _ = call_packed $kernel, %1, %2, %3
-  _ = call_packed $kernel, %1, %2, %3
-  _ = call_packed $kernel, %1, %2, %3
-  _ = call_packed $kernel, %1, %2, %3
-  _ = call_packed $kernel, %1, %2, %3
-  _ = call_packed $kernel, %1, %2, %3
-  _ = call_packed $kernel, %1, %2, %3
+  _ = call_packed $add, %1, %2, %3
+  _ = call_packed $add, %1, %2, %3
+  _ = call_packed $add, %1, %2, %3
+  _ = call_packed $add, %1, %2, %3
+  _ = call_packed $add, %1, %2, %3
+  _ = call_packed $add, %1, %2, %3
+  _ = call_packed $add, %1, %2, %3
+  _ = call_packed $add, %1, %2, %3
   %0 = sub %0, 8
   goto again
 }
@@ -155,8 +153,8 @@ big:
 }
 )";
 
-// z[n, c, h, w] = x + y
-vm::KernelEntryFunction kernel_entry(Ref<vm::KernelObject>& keep) {
+// The machine code of `add`: z[n, c, h, w] = x + y.
+vm::KernelTarget add_kernel() {
   using namespace loop;  // NOLINT: the vocabulary of the kernel
   std::vector<Dim> d;
   for (const char* symbol : {"n", "c", "h", "w"}) d.push_back(Dim::symbol(symbol));
@@ -169,33 +167,82 @@ vm::KernelEntryFunction kernel_entry(Ref<vm::KernelObject>& keep) {
   ScheduleOptions options;
   options.target = target.facts();
   std::vector<uint8_t> object = codegen::compile_kernels({lower(*sum, "add", options)}, target);
-  keep = vm::KernelObject::open({reinterpret_cast<const char*>(object.data()), object.size()},
-                                "kernel");
-  return keep->find("add");
+  return {target.triple(),
+          target.cpu,
+          target.features,
+          {{vm::ImageKind::Elf, "", {object.begin(), object.end()}}}};
 }
 
-// The native functions that the programs call.
-vm::ProgramOptions options(Ref<vm::KernelObject>& keep) {
-  Function empty =
-      Function::from_c([](void*, const AnyView*, int32_t, Any*) { return 0; }, nullptr, nullptr);
-  auto* runtime = const_cast<vm::KernelRuntime*>(&vm::kernel_runtime());
-  Function kernel = Function::from_c(kernel_entry(keep), runtime, nullptr);
-  vm::ProgramOptions options;
-  options.modules = {Module("bench", "bench", [empty, kernel](std::string_view name) {
-    return name == "empty" ? empty : kernel;
-  })};
-  return options;
+// The file of the assembly.
+std::string assembled_file() {
+  vm::Unit unit = vm::assemble(kProgram);
+  unit.kernels.push_back(add_kernel());
+  return vm::write_to_bytes(unit);
 }
 
-struct Bench {
-  Ref<vm::KernelObject> kernels;  // of both programs: it must outlive them
-  vm::ProgramOptions linking = options(kernels);
-  vm::Machine assembled{vm::Program::from_unit(vm::assemble(kProgram), linking)};
-  vm::Machine compiled{vm::Program::load(TENON_BENCH_PROGRAMS, linking)};
+void require(int result) {
+  if (result == 0) return;
+  std::fprintf(stderr, "%s\n", tenon_last_error());
+  std::exit(1);
+}
+
+struct Value {
+  tenon_any any = TENON_NONE_VALUE;
+
+  Value() = default;
+  Value(int64_t n) {
+    any.type_index = TENON_INT;
+    any.v.i = n;
+  }
+  Value(Value&& other) noexcept : any(other.any) { other.any = TENON_NONE_VALUE; }
+  ~Value() { tenon_any_release(&any); }
 };
 
+Value tensor(const std::vector<int64_t>& shape) {
+  Value out;
+  require(tenon_tensor_create(shape.data(), static_cast<int32_t>(shape.size()), {kDLFloat, 32, 1},
+                              {kDLCPU, 0}, &out.any));
+  return out;
+}
+
+// The native function that the programs call.
+void register_empty() {
+  Value empty;
+  require(tenon_function_create([](void*, const tenon_any*, int32_t, tenon_any*) { return 0; },
+                                nullptr, nullptr, &empty.any));
+  require(tenon_function_register("empty", &empty.any, 0));
+}
+
+class Machine {
+ public:
+  explicit Machine(const Value& program) {
+    require(tenon_machine_create(&program.any, &machine_.any));
+  }
+  template <class... Args>
+  void call(const char* function, const Args&... given) {
+    const tenon_any args[] = {given.any...};
+    Value result;
+    require(tenon_machine_call(&machine_.any, function, args, sizeof...(given), &result.any));
+  }
+
+ private:
+  Value machine_;
+};
+
+Machine assembled() {
+  Value program;
+  const std::string file = assembled_file();
+  require(tenon_program_from_bytes(file.data(), file.size(), nullptr, &program.any));
+  return Machine(program);
+}
+Machine compiled() {
+  Value program;
+  require(tenon_program_load(TENON_BENCH_PROGRAMS, &program.any));
+  return Machine(program);
+}
+
 template <class... Args>
-double nanoseconds(vm::Machine& machine, int64_t count, const char* function, const Args&... args) {
+double nanoseconds(Machine& machine, int64_t count, const char* function, const Args&... args) {
   constexpr size_t kRepeat = 9;
   double times[kRepeat];
   for (double& t : times) {
@@ -213,39 +260,39 @@ int64_t fib_calls(int64_t n) {
 
 constexpr int64_t kN = 400'000, kFib = 27;
 
-void print_assembled(vm::Machine& m) {
+void print_assembled(Machine& m) {
   // Without elements, a kernel only checks its arguments.
-  Tensor x = Tensor::empty({32, 32}, f32), none = Tensor::empty({0, 4, 4, 4}, f32);
-  const double packed = nanoseconds(m, kN, "empty", kN, x, x, x);
+  const Value x = tensor({32, 32}), none = tensor({0, 4, 4, 4}), n(kN);
+  const double packed = nanoseconds(m, kN, "empty", n, x, x, x);
   std::printf("\"packed\": %.3f, ", packed);
-  std::printf("\"kernel\": %.3f, ", nanoseconds(m, kN, "kernel", kN, none, none) - packed);
-  std::printf("\"call\": %.3f, ", nanoseconds(m, kN, "calls", kN, x));
-  std::printf("\"pool\": %.3f, ", nanoseconds(m, kN, "allocate", kN));
-  std::printf("\"pool_one\": %.3f, ", nanoseconds(m, kN, "new_tensor", kN));
-  std::printf("\"shape\": %.3f, ", nanoseconds(m, kN, "shapes", kN, x));
-  std::printf("\"loop\": %.3f, ", nanoseconds(m, kN, "loop", kN));
-  std::printf("\"sum\": %.3f, ", nanoseconds(m, kN, "sum", kN));
-  std::printf("\"fib\": %.3f", nanoseconds(m, fib_calls(kFib), "fib", kFib));
+  std::printf("\"kernel\": %.3f, ", nanoseconds(m, kN, "kernel", n, none, none) - packed);
+  std::printf("\"call\": %.3f, ", nanoseconds(m, kN, "calls", n, x));
+  std::printf("\"pool\": %.3f, ", nanoseconds(m, kN, "allocate", n));
+  std::printf("\"pool_one\": %.3f, ", nanoseconds(m, kN, "new_tensor", n));
+  std::printf("\"shape\": %.3f, ", nanoseconds(m, kN, "shapes", n, x));
+  std::printf("\"loop\": %.3f, ", nanoseconds(m, kN, "loop", n));
+  std::printf("\"sum\": %.3f, ", nanoseconds(m, kN, "sum", n));
+  std::printf("\"fib\": %.3f", nanoseconds(m, fib_calls(kFib), "fib", Value(kFib)));
 }
 
-void print_compiled(vm::Machine& m) {
-  Tensor x = Tensor::empty({32, 32}, f32);
-  const double packed = nanoseconds(m, kN, "packed", kN, x, x, x);
+void print_compiled(Machine& m) {
+  const Value x = tensor({32, 32}), n(kN);
+  const double packed = nanoseconds(m, kN, "packed", n, x, x, x);
   std::printf("\"packed\": %.3f, ", packed);
-  std::printf("\"call\": %.3f, ", nanoseconds(m, kN, "call", kN, x));
-  std::printf("\"pool\": %.3f, ", nanoseconds(m, kN, "pool", kN));
-  std::printf("\"shape\": %.3f, ", nanoseconds(m, kN, "shape", kN, x) - packed);
-  std::printf("\"loop\": %.3f, ", nanoseconds(m, kN, "loop", kN));
-  std::printf("\"sum\": %.3f, ", nanoseconds(m, kN, "sum", kN));
-  std::printf("\"fib\": %.3f", nanoseconds(m, fib_calls(kFib), "fib", kFib));
+  std::printf("\"call\": %.3f, ", nanoseconds(m, kN, "call", n, x));
+  std::printf("\"pool\": %.3f, ", nanoseconds(m, kN, "pool", n));
+  std::printf("\"shape\": %.3f, ", nanoseconds(m, kN, "shape", n, x) - packed);
+  std::printf("\"loop\": %.3f, ", nanoseconds(m, kN, "loop", n));
+  std::printf("\"sum\": %.3f, ", nanoseconds(m, kN, "sum", n));
+  std::printf("\"fib\": %.3f", nanoseconds(m, fib_calls(kFib), "fib", Value(kFib)));
 }
 
 void print_rows() {
-  Bench b;
+  Machine of_assembly = assembled(), of_language = compiled();
   std::printf("{\"rows\": {");
-  print_assembled(b.assembled);
+  print_assembled(of_assembly);
   std::printf("}, \"compiled\": {");
-  print_compiled(b.compiled);
+  print_compiled(of_language);
   std::printf("}}\n");
 }
 
@@ -260,11 +307,11 @@ double resident_megabytes() {
 }
 
 void print_depth() {
-  Bench b;
+  Machine machine = compiled();
   constexpr int64_t kDepth = 1'000'000;
-  b.compiled.call("down", int64_t{1});
+  machine.call("down", Value(1));
   double before = resident_megabytes();
-  b.compiled.call("down", kDepth);
+  machine.call("down", Value(kDepth));
   std::printf("{\"depth\": %lld, \"end\": \"reached\", \"megabytes\": %.0f}\n",
               static_cast<long long>(kDepth), resident_megabytes() - before);
 }
@@ -273,6 +320,7 @@ void print_depth() {
 
 int main(int argc, char** argv) {
   try {
+    register_empty();
     if (argc > 1 && std::strcmp(argv[1], "depth") == 0) {
       print_depth();
     } else {
