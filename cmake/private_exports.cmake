@@ -1,8 +1,8 @@
 cmake_minimum_required(VERSION 3.25)
 # Run with -P: writes OUTPUT, the linker's version script for the runtime: the C interface under
 # TENON_1, and under TENON_PRIVATE_<build id> the symbols of the archives RUNTIME that the archives
-# and objects USERS (of the compiler's library and the bridges) need. NM lists symbols; BUILD_ID_SOURCE is the
-# output of build_id.cmake.
+# and objects USERS (of the compiler's library and the bridges) need. NM lists symbols;
+# BUILD_ID_SOURCE is the output of build_id.cmake.
 function(symbols out)
   execute_process(COMMAND "${NM}" --format=just-symbols ${ARGN} OUTPUT_VARIABLE text
     ERROR_QUIET COMMAND_ERROR_IS_FATAL ANY)
