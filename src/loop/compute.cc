@@ -2,6 +2,7 @@
 
 #include <unordered_set>
 
+#include "loop/symbol_set.h"
 #include "loop/walk.h"
 #include "support/error.h"
 
@@ -290,7 +291,7 @@ Array<String> unbound_symbols(const Compute& c) {
       }
     }
   }
-  std::vector<std::string> all;
+  SymbolSet all;
   for_each_dim(c, [&](const Dim& d) { collect_symbols(d, &all); });
   Array<String> integers;
   for (const std::string& s : all) {

@@ -24,6 +24,7 @@
 namespace tenon {
 
 class Dim;
+class SymbolSet;  // loop/symbol_set.h
 
 enum class DimKind : uint8_t {
   kConst,     // value
@@ -116,8 +117,7 @@ std::optional<int64_t> upper_bound(const Dim& d);
 std::optional<int64_t> evaluate(const Dim& d,
                                 const DimEnv& env);  // nullopt if unknown or on overflow
 Dim substitute(const Dim& d, const DimSubstitution& map);
-void collect_symbols(const Dim& d,
-                     std::vector<std::string>* names);  // without duplicates, by first use
+void collect_symbols(const Dim& d, SymbolSet* symbols);  // in the order of their first use
 
 // Text as in graph IR: `n`, `2*n + 1`, `floordiv(n, 2)`, `bcast(n, m)`.
 std::string to_text(const Dim& d);

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "loop/dim_terms.h"
+#include "loop/symbol_set.h"
 #include "support/error.h"
 #include "support/text.h"
 
@@ -186,14 +187,10 @@ Dim substitute(const Dim& d, const DimSubstitution& map) {
   return changed ? rebuild(n.kind, args) : d;
 }
 
-void collect_symbols(const Dim& d, std::vector<std::string>* names) {
+void collect_symbols(const Dim& d, SymbolSet* symbols) {
   const DimNode& n = d.node();
-  if (n.kind == DimKind::kSymbol) {
-    if (std::find(names->begin(), names->end(), n.name.view()) == names->end()) {
-      names->push_back(n.name.str());
-    }
-  }
-  for (const Ref<const DimNode>& a : n.args) collect_symbols(Dim(a), names);
+  if (n.kind == DimKind::kSymbol) symbols->add(n.name.view());
+  for (const Ref<const DimNode>& a : n.args) collect_symbols(Dim(a), symbols);
 }
 
 }  // namespace tenon

@@ -3,6 +3,7 @@
 #include <set>
 #include <unordered_set>
 
+#include "loop/symbol_set.h"
 #include "loop/walk.h"
 #include "support/error.h"
 
@@ -128,7 +129,7 @@ struct Checker {
   }
 
   void size(const Dim& d) {
-    std::vector<std::string> names;
+    SymbolSet names;
     collect_symbols(d, &names);
     for (const std::string& name : names) {
       require(symbols.contains(name),

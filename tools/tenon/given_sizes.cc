@@ -5,6 +5,7 @@
 
 #include "graph/ir/name_text.h"
 #include "graph/ir/text.h"
+#include "loop/symbol_set.h"
 #include "support/error.h"
 
 namespace tenon::tool {
@@ -32,7 +33,7 @@ std::optional<int64_t> given_size(std::string_view symbol, const GivenSizes& giv
   return found == given.dims.end() ? std::nullopt : std::optional(found->second);
 }
 
-void append_symbols(const vm::SignatureType& type, std::vector<std::string>* symbols) {
+void append_symbols(const vm::SignatureType& type, SymbolSet* symbols) {
   for (const vm::SignatureDim& dim : type.dims) collect_symbols(size_of(dim), symbols);
   for (const vm::SignatureType& part : type.parts) append_symbols(part, symbols);
 }
@@ -40,7 +41,8 @@ void append_symbols(const vm::SignatureType& type, std::vector<std::string>* sym
 }  // namespace
 
 void check_sizes(const FunctionSignature& signature, const GivenSizes& given) {
-  std::vector<std::string> symbols, names, texts;
+  SymbolSet symbols;
+  std::vector<std::string> names, texts;
   for (const vm::Param& param : signature.params) {
     append_symbols(param.type, &symbols);
     names.push_back(param.name);

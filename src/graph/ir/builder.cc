@@ -9,12 +9,10 @@ namespace tenon::graph {
 
 namespace {
 
-bool mentions(const TypeRef& type, const std::vector<std::string>& symbols) {
-  std::vector<std::string> names;
+bool mentions(const TypeRef& type, const SymbolSet& symbols) {
+  SymbolSet names;
   collect_symbols(type, &names);
-  return std::any_of(names.begin(), names.end(), [&](const std::string& n) {
-    return std::find(symbols.begin(), symbols.end(), n) != symbols.end();
-  });
+  return std::ranges::any_of(names, [&](const std::string& n) { return symbols.contains(n); });
 }
 
 Signatures of_globals(GlobalTypes globals) {
@@ -59,7 +57,7 @@ void Builder::bind_symbol(const std::string& name) {
 }
 
 void Builder::bind_symbols(const TypeRef& type) {
-  std::vector<std::string> names;
+  SymbolSet names;
   collect_binding_symbols(type, &names);
   for (const std::string& n : names) bind_symbol(n);
 }
@@ -204,7 +202,7 @@ Operand Builder::bind_as(ExprRef value, TypeRef stated, std::string_view hint) {
             "a stated type may be less precise than the inferred one; match_shape and check make "
             "it more precise");
   }
-  std::vector<std::string> names;
+  SymbolSet names;
   collect_symbols(stated, &names);
   for (const std::string& n : names) {
     if (in_scope(n) || value.is<MatchShape>()) continue;
@@ -482,11 +480,10 @@ FunctionRef Builder::make_function(std::string_view name, const Operand& result,
 }
 
 FunctionRef Builder::finish(std::string_view name, const Operand& result, Attrs attrs) {
-  std::vector<std::string> bound;
+  SymbolSet bound;
   for (const VarRef& p : params_) collect_binding_symbols(p->type, &bound);
-  TypeRef type = erase_symbols(type_of(result), [&](std::string_view n) {
-    return std::find(bound.begin(), bound.end(), n) != bound.end();
-  });
+  TypeRef type =
+      erase_symbols(type_of(result), [&](std::string_view n) { return bound.contains(n); });
   return make_function(name, result, type, std::move(attrs), {});
 }
 

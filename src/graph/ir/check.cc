@@ -68,7 +68,6 @@ class FunctionChecker {
 
   void function(const FunctionExpr& f) {
     Enter level(this);
-    std::set<std::string> outer_vars = type_vars_;
     for (const String& p : f.type_params) {
       if (!type_vars_.insert(p.str()).second) {
         fail(span_, cat("the type parameter ", p, " is already defined"));
@@ -89,7 +88,7 @@ class FunctionChecker {
     attrs(f.attrs);
     block(f.body);
     fit(type_of(f.body->result), f.result_type, "the function's result");
-    type_vars_ = std::move(outer_vars);
+    for (const String& p : f.type_params) type_vars_.erase(p.str());
   }
 
   // Checks a block within a level that the caller opened and that has the block's own variables.
@@ -373,12 +372,12 @@ class FunctionChecker {
   }
 
   void bind_symbols(const TypeRef& t) {
-    std::vector<std::string> names;
+    SymbolSet names;
     collect_binding_symbols(t, &names);
     for (const std::string& n : names) bind_symbol(n);
   }
 
-  void symbols(const std::vector<std::string>& names) {
+  void symbols(const SymbolSet& names) {
     for (const std::string& n : names) {
       if (symbols_.find(n) == symbols_.end()) {
         fail(span_, cat("the symbol ", n, " is not bound here"));
@@ -387,7 +386,7 @@ class FunctionChecker {
   }
 
   void dim(const Dim& d) {
-    std::vector<std::string> names;
+    SymbolSet names;
     tenon::collect_symbols(d, &names);
     symbols(names);
   }
@@ -396,7 +395,7 @@ class FunctionChecker {
     if (!t) fail(span_, "a type is missing");
     TypeMeasure m = measure(t);
     if (m.size > kMaxTypeSize || m.depth > kMaxNesting) fail(span_, "a type is too large");
-    std::vector<std::string> names;
+    SymbolSet names;
     collect_symbols(t, &names);
     symbols(names);
     well_formed(t);
@@ -432,15 +431,17 @@ class FunctionChecker {
     } else if (const auto* u = type_as<TupleType>(t)) {
       for (const TypeRef& f : u->fields) well_formed(f);
     } else if (const auto* f = type_as<FunctionType>(t)) {
-      std::set<std::string> outer = type_vars_;
-      for (const String& p : f->type_params) type_vars_.insert(p.str());
+      std::vector<std::string> own;  // those that don't have the name of an outer one
+      for (const String& p : f->type_params) {
+        if (type_vars_.insert(p.str()).second) own.push_back(p.str());
+      }
       for (const TypeRef& p : f->params) well_formed(p);
       well_formed(f->result);
-      type_vars_ = std::move(outer);
+      for (const std::string& p : own) type_vars_.erase(p);
     } else if (const auto* a = type_as<ArrayType>(t)) {
       well_formed(a->element);
     } else if (const auto* d = type_as<AdtType>(t)) {
-      const AdtDefinition* adt = find_adt(signatures_, d->name);
+      const AdtDefinition* adt = signatures_.find_type(d->name);
       if (!adt) fail(span_, cat("there is no type ", d->name));
       if (adt->type_params.size() != d->args.size()) {
         fail(span_, cat("the type ", d->name, " takes ", adt->type_params.size(),
@@ -478,7 +479,7 @@ void check_adts(const Module& module) {
     if (adt->constructors.empty()) bad("it has no constructor");
     for (const auto& c : adt->constructors) {
       for (const TypeRef& field : c->fields) {
-        std::vector<std::string> symbols;
+        SymbolSet symbols;
         collect_symbols(field, &symbols);
         if (symbols.empty()) continue;
         bad(cat("a field of ", c->name, " has the size ", symbols[0],

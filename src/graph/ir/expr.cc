@@ -249,20 +249,20 @@ Operand constant_string(std::string_view value) {
 
 namespace {
 
-void collect_symbols_of_value(const Any& value, std::vector<std::string>* names, int depth) {
+void collect_symbols_of_value(const Any& value, SymbolSet* symbols, int depth) {
   if (Dim::accepts(value)) {
-    tenon::collect_symbols(value.as<Dim>(), names);
+    tenon::collect_symbols(value.as<Dim>(), symbols);
   } else if (value.type_index == TypeIndex::Array && depth < kMaxNesting) {
     for (const Any& item : value.as<Array<Any>>()) {
-      collect_symbols_of_value(item, names, depth + 1);
+      collect_symbols_of_value(item, symbols, depth + 1);
     }
   }
 }
 
 }  // namespace
 
-void collect_symbols(const Attrs& attrs, std::vector<std::string>* names) {
-  for (const auto& [_, value] : attrs) collect_symbols_of_value(value, names, 0);
+void collect_symbols(const Attrs& attrs, SymbolSet* symbols) {
+  for (const auto& [_, value] : attrs) collect_symbols_of_value(value, symbols, 0);
 }
 
 namespace {

@@ -73,8 +73,8 @@ enum class CalleeKind : uint8_t {
 // Named attribute values, in the order of the operator's entry; AttrKind in op.h lists the types of
 // values.
 using Attrs = Map<String, Any>;
-// Appends each symbol in dimensions among the values to `names`, unless it is already there.
-void collect_symbols(const Attrs& attrs, std::vector<std::string>* names);
+// Adds the symbols in dimensions among the values.
+void collect_symbols(const Attrs& attrs, SymbolSet* symbols);
 
 struct Call : Expr {
   CalleeKind kind = CalleeKind::kOperator;

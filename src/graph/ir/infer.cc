@@ -1,6 +1,7 @@
 #include "graph/ir/infer.h"
 
-#include <algorithm>
+#include <string_view>
+#include <unordered_set>
 
 #include "graph/ir/infer_kernel_call.h"
 #include "graph/ir/infer_match_shape.h"
@@ -22,22 +23,36 @@ Signatures Signatures::of(const Module& module) {
   Signatures s;
   for (const auto& [name, f] : module->functions) s.functions.set(name, type_of(*f));
   s.kernels = module->kernels;
-  s.adts = module->adts;
+  for (const auto& [_, adt] : module->adts) s.add_type(adt);
   return s;
 }
 
-const AdtDefinition* find_adt(const Signatures& signatures, std::string_view name) {
-  if (const auto* d = signatures.adts.find(String(name))) return d->get();
-  const auto* d = prelude().find(String(name));
-  return d ? d->get() : nullptr;
+void Signatures::add_type(const Ref<const AdtDefinition>& adt) {
+  types_.set(adt->name, adt);
+  for (size_t i = 0; i < adt->constructors.size(); ++i) {
+    const String& name = adt->constructors[i]->name;
+    if (type_of_constructor_.contains(name)) continue;
+    type_of_constructor_.set(name, adt);
+    place_of_constructor_.set(name, static_cast<int64_t>(i));
+  }
 }
 
-ConstructorRef find_constructor(const Signatures& signatures, std::string_view name) {
-  for (const auto* adts : {&signatures.adts, &prelude()}) {
-    for (const auto& [_, adt] : *adts) {
-      for (const auto& c : adt->constructors) {
-        if (c->name == name) return {adt.get(), c.get()};
-      }
+const AdtDefinition* Signatures::find_type(std::string_view name) const {
+  const auto* adt = types_.find(String(name));
+  if (!adt) adt = prelude().find(String(name));
+  return adt ? adt->get() : nullptr;
+}
+
+ConstructorRef Signatures::find_constructor(std::string_view name) const {
+  const auto* adt =
+      type_of_constructor_.empty() ? nullptr : type_of_constructor_.find(String(name));
+  if (adt) {
+    const auto place = static_cast<size_t>(place_of_constructor_.at(String(name)));
+    return {adt->get(), (*adt)->constructors[place].get()};
+  }
+  for (const auto& [_, adt] : prelude()) {
+    for (const auto& c : adt->constructors) {
+      if (c->name == name) return {adt.get(), c.get()};
     }
   }
   return {};
@@ -55,10 +70,8 @@ TypeRef Inferred::known() const {
   return erase(spelt_out ? spelt_out : type, fresh);
 }
 
-TypeRef erase(const TypeRef& type, const std::vector<std::string>& symbols) {
-  return erase_symbols(type, [&](std::string_view name) {
-    return std::find(symbols.begin(), symbols.end(), name) == symbols.end();
-  });
+TypeRef erase(const TypeRef& type, const SymbolSet& symbols) {
+  return erase_symbols(type, [&](std::string_view name) { return !symbols.contains(name); });
 }
 
 namespace {
@@ -120,7 +133,7 @@ class Inference {
  private:
   // Sizes in a right-hand side may use only symbols in scope, except those that match_shape binds.
   void require_bound(const ExprRef& value) {
-    std::vector<std::string> names, own;
+    SymbolSet names, own;
     if (const auto* c = value.as<Call>()) {
       collect_symbols(c->attrs, &names);
       if (c->result_type) collect_symbols(c->result_type, &names);
@@ -129,15 +142,16 @@ class Inference {
       tenon::collect_symbols(k->right, &names);
     } else if (const auto* m = value.as<MatchShape>()) {
       for (const Dim& d : m->dims) {
-        if (d.kind() == DimKind::kSymbol) own.push_back(d.node().name.str());
+        if (d.kind() == DimKind::kSymbol) own.add(d.node().name.view());
         tenon::collect_symbols(d, &names);
       }
     } else if (const auto* k = value.as<Construct>()) {
       for (const TypeRef& t : k->type_args) collect_symbols(t, &names);
     }
     for (const std::string& n : names) {
-      bool bound = options_.in_scope(n) || std::find(own.begin(), own.end(), n) != own.end();
-      if (!bound) fail(cat("the symbol ", n, " is not bound here"));
+      if (!options_.in_scope(n) && !own.contains(n)) {
+        fail(cat("the symbol ", n, " is not bound here"));
+      }
     }
   }
 
@@ -228,10 +242,10 @@ class Inference {
       throw Error(ErrorKind::Usage, "match needs a value of an algebraic data type")
           .found(to_text(t));
     }
-    const AdtDefinition* adt = find_adt(*options_.signatures, a->name);
+    const AdtDefinition* adt = options_.signatures->find_type(a->name);
     if (!adt) fail(cat("there is no type ", a->name));
     if (e.patterns.size() != e.arms.size()) fail("a match needs one arm per pattern");
-    std::vector<std::string> seen;
+    std::unordered_set<std::string_view> seen;
     bool covered = false;
     TypeRef result;
     for (size_t i = 0; i < e.patterns.size(); ++i) {
@@ -247,12 +261,11 @@ class Inference {
       result = both;
     }
     std::vector<std::string> missing;
-    for (const auto& c : adt->constructors) {
-      if (std::find(seen.begin(), seen.end(), c->name.view()) == seen.end()) {
-        missing.push_back(c->name.str());
-      }
+    for (size_t i = 0; !covered && i < adt->constructors.size(); ++i) {
+      const String& name = adt->constructors[i]->name;
+      if (!seen.contains(name.view())) missing.push_back(name.str());
     }
-    if (!covered && !missing.empty()) {
+    if (!missing.empty()) {
       fail(cat("match does not cover all of ", to_text(t), ": not ", tenon::join(missing, ", "),
                "; `_` covers the rest"));
     }
@@ -261,28 +274,25 @@ class Inference {
   }
 
   void pattern(const Pattern& p, const AdtDefinition& adt, const AdtType& type, bool covered,
-               std::vector<std::string>* seen) {
+               std::unordered_set<std::string_view>* seen) {
     if (covered) fail("an arm after `_` is never reached");
     if (p.constructor.empty()) {
       if (!p.fields.empty()) fail("`_` binds no fields");
       return;
     }
-    const Constructor* c = nullptr;
-    for (const auto& one : adt.constructors) {
-      if (one->name == p.constructor) c = one.get();
-    }
-    if (!c) fail(cat(p.constructor, " is not a constructor of ", adt.name));
-    if (std::find(seen->begin(), seen->end(), p.constructor.view()) != seen->end()) {
+    const ConstructorRef found = options_.signatures->find_constructor(p.constructor);
+    if (found.adt != &adt) fail(cat(p.constructor, " is not a constructor of ", adt.name));
+    const Constructor* c = found.constructor;
+    if (!seen->insert(c->name.view()).second) {
       fail(cat("a second arm for ", p.constructor, " is never reached"));
     }
-    seen->push_back(p.constructor.str());
     if (p.fields.size() != c->fields.size()) {
       throw Error(ErrorKind::Usage,
                   cat("the pattern ", p.constructor, " has the wrong number of fields"))
           .found(cat(p.fields.size()))
           .expected(cat(c->fields.size()));
     }
-    Array<TypeRef> fields = constructor_fields({&adt, c}, type.args);
+    Array<TypeRef> fields = constructor_fields(found, type.args);
     for (size_t i = 0; i < fields.size(); ++i) {
       if (!is_subtype(fields[i], p.fields[i]->type)) {
         throw Error(ErrorKind::Usage,
@@ -304,7 +314,7 @@ class Inference {
   }
 
   TypeRef construct(const Construct& e) {
-    ConstructorRef c = find_constructor(*options_.signatures, e.constructor);
+    ConstructorRef c = options_.signatures->find_constructor(e.constructor);
     if (!c.adt) fail(cat("there is no constructor ", e.constructor));
     if (e.type_args.size() != c.adt->type_params.size()) {
       throw Error(ErrorKind::Usage, cat(e.constructor, " has the wrong number of type arguments"))

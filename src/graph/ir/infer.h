@@ -13,20 +13,28 @@
 namespace tenon::graph {
 
 // The globals that a body may name.
-struct Signatures {
-  Map<String, TypeRef> functions;  // FunctionType each
-  Map<String, loop::KernelInterfaceRef> kernels;
-  Map<String, Ref<const AdtDefinition>> adts;  // in addition to the prelude's
-
-  static Signatures of(const Module& module);
-};
-
-const AdtDefinition* find_adt(const Signatures& signatures, std::string_view name);
 struct ConstructorRef {
   const AdtDefinition* adt = nullptr;  // null: unknown
   const Constructor* constructor = nullptr;
 };
-ConstructorRef find_constructor(const Signatures& signatures, std::string_view name);
+class Signatures {
+ public:
+  static Signatures of(const Module& module);
+
+  Map<String, TypeRef> functions;  // FunctionType each
+  Map<String, loop::KernelInterfaceRef> kernels;
+
+  // Data types, in addition to the prelude's.
+  void add_type(const Ref<const AdtDefinition>& adt);
+  const AdtDefinition* find_type(std::string_view name) const;  // null: unknown
+  ConstructorRef find_constructor(std::string_view name) const;
+
+ private:
+  Map<String, Ref<const AdtDefinition>> types_;
+  // By constructor: its type, and its place among the type's constructors.
+  Map<String, Ref<const AdtDefinition>> type_of_constructor_;
+  Map<String, int64_t> place_of_constructor_;
+};
 // The field types of a constructor for these type arguments.
 Array<TypeRef> constructor_fields(const ConstructorRef& c, const Array<TypeRef>& type_args);
 
@@ -36,7 +44,7 @@ struct Inferred {
   // The value itself has this type, so that it can be lowered; later bindings use the symbols.
   TypeRef spelt_out;
   std::vector<Ref<const Check>> conditions;  // not proved
-  std::vector<std::string> fresh;            // symbols in `type` that are bound at run time
+  SymbolSet fresh;                           // symbols in `type` that are bound at run time
 
   // The value's type with fresh symbols erased, before match_shape binds them.
   TypeRef known() const;
@@ -53,6 +61,6 @@ struct InferOptions {
 Inferred infer_type(const ExprRef& value, const InferOptions& options);
 
 // The type without dimensions and values that mention `symbols`; ranks are kept.
-TypeRef erase(const TypeRef& type, const std::vector<std::string>& symbols);
+TypeRef erase(const TypeRef& type, const SymbolSet& symbols);
 
 }  // namespace tenon::graph

@@ -8,7 +8,7 @@ namespace {
 // Requires that the arguments determine all symbols of the result; others would clash with symbols
 // of the caller.
 void require_told(const TypeRef& result, const Matching& arguments, std::string_view kernel) {
-  std::vector<std::string> names;
+  SymbolSet names;
   collect_symbols(result, &names);
   for (const std::string& name : names) {
     if (arguments.find(name)) continue;

@@ -151,7 +151,7 @@ TypeRef infer_operator_call(const Call& c, const InferOptions& options, Inferred
   check_arity(*op, c);
   auto fresh = [&](std::string_view hint) {
     Dim d = options.fresh(hint);
-    out->fresh.push_back(d.node().name.str());
+    out->fresh.add(d.node().name.view());
     return d;
   };
   InferContext cx(c, fresh);

@@ -242,7 +242,7 @@ Parser::Rhs Parser::rhs() {
     expect("(", "before arguments");
     return {call(CalleeKind::kPacked, name, nullptr), nullptr};
   }
-  if (find_constructor(signatures_, t.text).adt) return {construct(t.text), nullptr};
+  if (signatures_.find_constructor(t.text).adt) return {construct(t.text), nullptr};
   if (!peek().is("(")) {
     fail_at(t, cat("'", t.text, "' is not a right-hand side"),
             "a call, constant, tuple, if, loop, match or fn");
@@ -302,7 +302,7 @@ ExprRef Parser::call(CalleeKind kind, std::string_view callee, Operand closure) 
 
 // Some(%x)  Cons[T](%x, %xs)  Nil[i64]()
 ExprRef Parser::construct(std::string_view name) {
-  ConstructorRef ref = find_constructor(signatures_, name);
+  ConstructorRef ref = signatures_.find_constructor(name);
   auto c = make<Construct>();
   c->constructor = name;
   bool stated = accept("[");
@@ -354,7 +354,7 @@ ExprRef Parser::loop() {
     auto v = make<Var>();
     v->name = tokens[i].text;
     v->type = types[i];
-    std::vector<std::string> symbols;
+    SymbolSet symbols;
     collect_symbols(types[i], &symbols);
     for (const std::string& s : symbols) {
       if (!builder_.in_scope(s)) {
@@ -399,7 +399,7 @@ ExprRef Parser::match() {
       }
     }
     expect("=>", "between a pattern and its arm");
-    ConstructorRef ref = find_constructor(signatures_, name.text);
+    ConstructorRef ref = signatures_.find_constructor(name.text);
     Array<TypeRef> types;
     if (name.text != "_") {
       if (!adt || !ref.adt || ref.adt->name != adt->name) {
@@ -433,7 +433,6 @@ ExprRef Parser::function_literal() {
   auto f = make<FunctionExpr>();
   std::optional<Token> self;
   if (peek().kind == TokenKind::kVar) self = take();
-  std::set<std::string_view> outer = type_vars_;
   f->type_params = type_params();
   f->span = source_.span(first.begin);
   enter();
@@ -450,7 +449,7 @@ ExprRef Parser::function_literal() {
   expect("->", "before a function's result");
   f->result_type = type();
   for (const VarRef& p : f->params) {
-    std::vector<std::string> symbols;
+    SymbolSet symbols;
     collect_symbols(p->type, &symbols);
     if (p == f->params.back()) collect_symbols(f->result_type, &symbols);
     for (const std::string& s : symbols) {
@@ -471,7 +470,7 @@ ExprRef Parser::function_literal() {
   }
   f->body = block("before a function's body", f->result_type, "the function's result");
   leave();
-  type_vars_ = std::move(outer);
+  forget_type_params(f->type_params);
   builder_.at(f->span);
   return f;
 }

@@ -1,6 +1,7 @@
 // Parses modules of IR text; the cursor over tokens.
 
 #include <algorithm>
+#include <unordered_set>
 
 #include "graph/ir/name_text.h"
 #include "graph/ir/parser.h"
@@ -154,15 +155,17 @@ void Parser::adt_constructors(const Item& item) {
   type_vars_.clear();
   d->type_params = type_params();
   expect("{", "before constructors");
+  std::unordered_set<std::string_view> own;
   list("}", "after constructors", [&] {
     Token name = peek();
     auto c = make<Constructor>();
     c->name = expect_word("a constructor");
     bool upper = name.text[0] >= 'A' && name.text[0] <= 'Z';
     if (!upper) fail_at(name, "a constructor starts with a capital", "a name such as Some");
-    bool taken = find_constructor(signatures_, name.text).adt != nullptr;
-    for (const auto& other : d->constructors) taken |= other->name == name.text;
-    if (taken) fail_at(name, cat("there is a constructor ", name.text, " already"), "another name");
+    const bool is_taken =
+        signatures_.find_constructor(name.text).adt || !own.insert(name.text).second;
+    if (is_taken)
+      fail_at(name, cat("there is a constructor ", name.text, " already"), "another name");
     if (accept("(")) list(")", "after fields", [&] { c->fields.push_back(type()); });
     d->constructors.push_back(c);
   });
@@ -172,7 +175,7 @@ void Parser::adt_constructors(const Item& item) {
             "at least one");
   }
   adts_.set(d->name, d);
-  signatures_.adts = adts_;
+  signatures_.add_type(d);
 }
 
 Parser::Signature Parser::signature() {
@@ -213,7 +216,7 @@ FunctionRef Parser::function(const Item& item, const Signature& s) {
     if (tokens_[at_].is(")") || tokens_[at_].is("]")) --depth;
     if (depth == 1 && tokens_[at_].kind == TokenKind::kVar) tokens.push_back(tokens_[at_]);
   }
-  std::vector<std::string> symbols;
+  SymbolSet symbols;
   for (const auto& [name, t] : s.params) {
     declare(tokens[p++], builder_.param(name, t));
     collect_symbols(t, &symbols);

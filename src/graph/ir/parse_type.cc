@@ -188,6 +188,10 @@ Array<String> Parser::type_params() {
   return out;
 }
 
+void Parser::forget_type_params(const Array<String>& names) {
+  for (const String& name : names) type_vars_.erase(name.view());
+}
+
 TypeRef Parser::type() {
   Nest nest(this, &type_depth_);
   TypeRef t = plain_type();
@@ -264,14 +268,13 @@ TypeRef Parser::plain_type() {
     return o;
   }
   if (t.text == "fn") {
-    std::set<std::string_view> outer = type_vars_;
     auto f = make<FunctionType>();
     f->type_params = type_params();
     expect("(", "before a function's parameters");
     list(")", "after a function's parameters", [&] { f->params.push_back(type()); });
     expect("->", "before a function's result");
     f->result = type();
-    type_vars_ = std::move(outer);
+    forget_type_params(f->type_params);
     return f;
   }
   if (auto d = parse_dtype(t.text)) {

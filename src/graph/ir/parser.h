@@ -88,7 +88,8 @@ class Parser {
   DataType dtype();
   // The element type that the word names, if tensors may have it.
   static std::optional<DataType> element_type(const Token& t);
-  Array<String> type_params();
+  Array<String> type_params();  // known until they are forgotten
+  void forget_type_params(const Array<String>& names);
 
   // ---- constants and attributes (parse_value.cc) ----
   Operand constant_();  // null if no constant starts here

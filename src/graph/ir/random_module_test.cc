@@ -195,7 +195,7 @@ class RandomModule {
   Module make_one() {
     data_type();
     std::vector<std::string> names = {"main", "helper", "odd name/1"};
-    signatures_.adts = adts_;
+    for (const auto& [_, adt] : adts_) signatures_.add_type(adt);
     signatures_.kernels.set("k", RandomKernel(&r_).make_kernel("k"));
     const auto seed = static_cast<unsigned>(r_.bits());
     signatures_.kernels.set("odd compute", loop::RandomCompute(seed).compute());

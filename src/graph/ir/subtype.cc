@@ -1,6 +1,7 @@
 // The subtype order of types, and the comparison that leaves sizes to run time.
 
 #include <algorithm>
+#include <unordered_map>
 
 #include "graph/ir/type.h"
 
@@ -44,12 +45,14 @@ bool tensor_fits(const TensorType& from, const TensorType& to, Unproved* unprove
 // `type` with the symbols that its parameters bind renamed to a0, a1, ... in order of appearance,
 // so that function types that differ only in these names are equal.
 TypeRef with_canonical_names(const FunctionType& type) {
-  std::vector<std::string> own;
+  SymbolSet own;
   for (const TypeRef& p : type.params) collect_binding_symbols(p, &own);
+  std::unordered_map<std::string_view, size_t> number;
+  for (const std::string& name : own) number.emplace(name, number.size());
   DimSubstitution rename = [&](std::string_view name) -> std::optional<Dim> {
-    auto at = std::find(own.begin(), own.end(), name);
-    if (at == own.end()) return std::nullopt;
-    return Dim::symbol(cat("\x01", at - own.begin()));
+    auto at = number.find(name);
+    if (at == number.end()) return std::nullopt;
+    return Dim::symbol(cat("\x01", at->second));
   };
   auto out = make<FunctionType>();
   Map<String, TypeRef> vars;

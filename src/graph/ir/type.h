@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "loop/dim.h"
+#include "loop/symbol_set.h"
 #include "object/dtype.h"
 #include "object/map.h"
 
@@ -133,12 +134,12 @@ bool fits(const TypeRef& from, const TypeRef& to, std::vector<std::pair<Dim, Dim
 TypeRef join(const TypeRef& a, const TypeRef& b);
 TypeRef substitute(const TypeRef& type, const DimSubstitution& map);
 TypeRef substitute_type_vars(const TypeRef& type, const Map<String, TypeRef>& map);
-// Appends each symbol of the type once. Symbols that parameters of a nested function type bind are
-// local to that type and are not included.
-void collect_symbols(const TypeRef& type, std::vector<std::string>* names);
-// Appends the symbols that a value of the type binds: those that are a whole dimension or element
-// of it, or of a field of a tuple.
-void collect_binding_symbols(const TypeRef& type, std::vector<std::string>* names);
+// Adds the symbols of the type. Symbols that parameters of a nested function type bind are local to
+// that type and are not included.
+void collect_symbols(const TypeRef& type, SymbolSet* symbols);
+// Adds the symbols that a value of the type binds: those that are a whole dimension or element of
+// it, or of a field of a tuple.
+void collect_binding_symbols(const TypeRef& type, SymbolSet* symbols);
 // Drops dimensions and values that mention symbols that `keep` rejects; ranks are kept.
 TypeRef erase_symbols(const TypeRef& type, const std::function<bool(std::string_view)>& keep);
 

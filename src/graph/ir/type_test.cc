@@ -89,9 +89,9 @@ TEST(Type, ErasedSymbolsLeaveTheRank) {
 
 TEST(Type, TheSymbolsOfAFunctionTypeAreItsOwn) {
   TypeRef f = function_type({tensor_type(f32, {n})}, tensor_type(f32, {n, m}));
-  std::vector<std::string> names;
-  collect_symbols(f, &names);
-  EXPECT_EQ(names, std::vector<std::string>{"m"});
+  SymbolSet symbols;
+  collect_symbols(f, &symbols);
+  EXPECT_EQ(symbols.names(), std::vector<std::string>{"m"});
   TypeRef replaced = substitute(f, [](std::string_view) { return Dim(7); });
   EXPECT_EQ(to_text(replaced), "fn(tensor[n; f32]) -> tensor[n, 7; f32]");
 }

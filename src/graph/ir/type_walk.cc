@@ -61,29 +61,19 @@ TypeRef rebuild(const TypeRef& type, const OnDim& on_dim, const OnType& on_type)
   }
 }
 
-bool contains(const std::vector<std::string>& names, std::string_view name) {
-  return std::find(names.begin(), names.end(), name) != names.end();
-}
-
-std::vector<std::string> own_symbols(const FunctionType& type) {
-  std::vector<std::string> own;
+SymbolSet own_symbols(const FunctionType& type) {
+  SymbolSet own;
   for (const TypeRef& p : type.params) collect_binding_symbols(p, &own);
   return own;
-}
-
-void add_new(std::vector<std::string>* names, const std::vector<std::string>& more) {
-  for (const std::string& n : more) {
-    if (!contains(*names, n)) names->push_back(n);
-  }
 }
 
 }  // namespace
 
 TypeRef substitute(const TypeRef& type, const DimSubstitution& map) {
   if (const auto* f = type_as<FunctionType>(type)) {
-    std::vector<std::string> own = own_symbols(*f);
+    const SymbolSet own = own_symbols(*f);
     DimSubstitution outer = [&](std::string_view name) -> std::optional<Dim> {
-      return contains(own, name) ? std::nullopt : map(name);
+      return own.contains(name) ? std::nullopt : map(name);
     };
     return rebuild(
         type, [](const Dim& d) { return d; },
@@ -111,28 +101,26 @@ TypeRef substitute_type_vars(const TypeRef& type, const Map<String, TypeRef>& ma
       [&](const TypeRef& t) { return substitute_type_vars(t, map); });
 }
 
-void collect_symbols(const TypeRef& type, std::vector<std::string>* names) {
+void collect_symbols(const TypeRef& type, SymbolSet* symbols) {
   if (!type) return;
   if (const auto* f = type_as<FunctionType>(type)) {
-    std::vector<std::string> inside, own = own_symbols(*f), free;
+    const SymbolSet own = own_symbols(*f);
+    SymbolSet inside;
     for (const TypeRef& p : f->params) collect_symbols(p, &inside);
     collect_symbols(f->result, &inside);
-    for (const std::string& n : inside) {
-      if (!contains(own, n)) free.push_back(n);
+    for (const std::string& name : inside) {
+      if (!own.contains(name)) symbols->add(name);
     }
-    add_new(names, free);
     return;
   }
   rebuild(
       type,
       [&](const Dim& d) {
-        std::vector<std::string> of_dim;
-        tenon::collect_symbols(d, &of_dim);
-        add_new(names, of_dim);
+        tenon::collect_symbols(d, symbols);
         return d;
       },
       [&](const TypeRef& t) {
-        collect_symbols(t, names);
+        collect_symbols(t, symbols);
         return t;
       });
 }
@@ -164,11 +152,9 @@ bool has_type_parameters(const TypeRef& type) {
   return found;
 }
 
-void collect_binding_symbols(const TypeRef& type, std::vector<std::string>* names) {
+void collect_binding_symbols(const TypeRef& type, SymbolSet* symbols) {
   auto one = [&](const Dim& d) {
-    if (d.kind() == DimKind::kSymbol && !contains(*names, d.node().name.view())) {
-      names->push_back(d.node().name.str());
-    }
+    if (d.kind() == DimKind::kSymbol) symbols->add(d.node().name.view());
   };
   if (const auto* t = type_as<TensorType>(type)) {
     for (const Dim& d : t->dims) one(d);
@@ -178,15 +164,15 @@ void collect_binding_symbols(const TypeRef& type, std::vector<std::string>* name
   } else if (const auto* h = type_as<ShapeType>(type)) {
     for (const Dim& d : h->dims) one(d);
   } else if (const auto* u = type_as<TupleType>(type)) {
-    for (const TypeRef& f : u->fields) collect_binding_symbols(f, names);
+    for (const TypeRef& f : u->fields) collect_binding_symbols(f, symbols);
   }
 }
 
 TypeRef erase_symbols(const TypeRef& type, const std::function<bool(std::string_view)>& keep) {
   auto told = [&](const Array<Dim>& dims) {
-    std::vector<std::string> names;
-    for (const Dim& d : dims) tenon::collect_symbols(d, &names);
-    return std::all_of(names.begin(), names.end(), [&](const auto& n) { return keep(n); });
+    SymbolSet symbols;
+    for (const Dim& d : dims) tenon::collect_symbols(d, &symbols);
+    return std::all_of(symbols.begin(), symbols.end(), [&](const auto& n) { return keep(n); });
   };
   if (const auto* t = type_as<TensorType>(type)) {
     if (told(t->dims) && told(t->values)) return type;

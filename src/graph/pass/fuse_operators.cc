@@ -287,7 +287,7 @@ class Fuser : public Rewriter {
   // Symbols that appear only inside expressions (4*n) or in attributes are bound by an additional
   // parameter, which lowering removes again, because a kernel takes such sizes as integers.
   void import_sizes(const Group& group, Outline* outline, std::vector<Operand>* outside) {
-    std::vector<std::string> bound, used;
+    SymbolSet bound, used;
     for (const Operand& operand : *outside) {
       collect_binding_symbols(type_of(operand), &bound);
       collect_symbols(type_of(operand), &used);
@@ -298,7 +298,7 @@ class Fuser : public Rewriter {
     }
     std::vector<Dim> sizes;
     for (const std::string& symbol : used) {
-      if (std::ranges::find(bound, symbol) == bound.end()) sizes.push_back(Dim::symbol(symbol));
+      if (!bound.contains(symbol)) sizes.push_back(Dim::symbol(symbol));
     }
     for (size_t done = 0; done < sizes.size(); done += kMaxCarriedValues) {
       const size_t count = std::min<size_t>(kMaxCarriedValues, sizes.size() - done);

@@ -17,8 +17,8 @@ namespace tenon::graph {
 namespace {
 
 // Symbols of the types and attributes of a primitive function, in the order of first appearance.
-std::vector<std::string> symbols_of(const FunctionRef& primitive) {
-  std::vector<std::string> names;
+SymbolSet symbols_of(const FunctionRef& primitive) {
+  SymbolSet names;
   for (const VarRef& param : primitive->params) collect_symbols(param->type, &names);
   for (const auto& binding : primitive->body->bindings) {
     auto* call = binding->value.as<Call>();
@@ -56,7 +56,7 @@ Attrs substitute_attrs(const Attrs& attrs, const DimSubstitution& map) {
 
 // The primitive with its symbols renamed to s0, s1, ..., without checks and parameters that only
 // bind sizes. `number` receives the index in `symbols` of each new name.
-FunctionRef rename_symbols(const FunctionRef& primitive, const std::vector<std::string>& symbols,
+FunctionRef rename_symbols(const FunctionRef& primitive, const SymbolSet& symbols,
                            std::unordered_map<std::string, size_t>* number) {
   std::unordered_map<std::string, std::string> names;
   for (size_t i = 0; i < symbols.size(); ++i) {
@@ -182,7 +182,7 @@ class KernelCaller : public Rewriter {
           .expected("calls of operators that have kernels, on tensors of known dimensions")
           .help("leave out primitive=true");
     }
-    const std::vector<std::string> symbols = symbols_of(primitive);
+    const SymbolSet symbols = symbols_of(primitive);
     const Lowered& lowered = lower(primitive, symbols);
     Use use{lowered.name, {}, {}};
     for (size_t number : lowered.integers) use.integers.push_back(Dim::symbol(symbols[number]));
@@ -201,7 +201,7 @@ class KernelCaller : public Rewriter {
   };
 
   // Equal primitives share a kernel.
-  const Lowered& lower(const FunctionRef& primitive, const std::vector<std::string>& symbols) {
+  const Lowered& lower(const FunctionRef& primitive, const SymbolSet& symbols) {
     std::unordered_map<std::string, size_t> number;  // keyed by the new name
     const FunctionRef renamed = rename_symbols(primitive, symbols, &number);
     // Equality of functions ignores names and spans; the hash bucket keeps comparisons few.

@@ -46,7 +46,7 @@ class GraphImporter {
     Scope scope(model_.opsets);
     const Signature signature(model_, options_, builder_, scope);
     out_.inputs = signature.types;
-    out_.symbols = signature.symbols;
+    out_.symbols = signature.symbols.names();
     out_.unsupported = signature.unsupported;
     signature.check_given();
     add_initializers(model_.graph, scope);

@@ -73,7 +73,7 @@ class Maker {
       if (!step) cx_.give_up();
     }
     for (const Variable& y : yields_) {
-      std::vector<std::string> symbols;
+      SymbolSet symbols;
       for (const Dim& d : y.dims) collect_symbols(d, &symbols);
       for (const std::string& s : symbols) {
         if (!cx_.b.in_scope(s)) {

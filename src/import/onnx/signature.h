@@ -27,7 +27,7 @@ class Signature {
   // The inputs in the order of the parameters; instead of a type that isn't implemented, the
   // reason.
   std::vector<ModelReport::Value> types;
-  std::vector<std::string> symbols;  // in the inputs' sizes
+  SymbolSet symbols;  // in the inputs' sizes
   std::vector<UnsupportedNode> unsupported;
 
  private:
