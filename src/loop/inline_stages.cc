@@ -1,6 +1,8 @@
 #include "loop/inline_stages.h"
 
 #include <algorithm>
+#include <map>
+#include <set>
 #include <unordered_map>
 
 #include "loop/cost.h"
@@ -82,11 +84,7 @@ class Inliner {
       stage = &s;
       places.clear();
     }
-    std::vector<const Expr*> place;
-    for (const ExprRef& i : l.indices) place.push_back(i.get());
-    if (std::find(places.begin(), places.end(), place) != places.end()) return true;
-    places.push_back(std::move(place));
-    return false;
+    return !places.insert(place_of(l)).second;
   }
 
   bool is_inlined(const Stage& s) const {
@@ -103,18 +101,13 @@ class Inliner {
     auto it = inlined_.find(l.buffer.get());
     if (it == inlined_.end()) return e;
     // The same place of the same stage gives the same node, so that it is computed once.
-    std::vector<const Expr*> place;
-    for (const ExprRef& i : l.indices) place.push_back(i.get());
-    auto& known = values_[l.buffer.get()];
-    for (const auto& [p, load, value] : known) {
-      if (p == place) return value;
-    }
+    auto [known, is_new] = values_[l.buffer.get()].try_emplace(place_of(l));
+    if (!is_new) return known->second.value;
     const Stage& s = *it->second;
     VarMap axes;
     for (size_t i = 0; i < s.axes.size(); ++i) axes[s.axes[i].get()] = l.indices[i];
-    ExprRef value = substitute(s.body, axes);
-    known.push_back({std::move(place), e, value});
-    return value;
+    known->second = {e, substitute(s.body, axes)};
+    return known->second.value;
   }
 
   Ref<const Stage> rewritten(const Ref<const Stage>& s) {
@@ -140,17 +133,23 @@ class Inliner {
     return kept;
   }
 
+  // The indices of a load, which identify what it reads while they are alive.
+  using Place = std::vector<const Expr*>;
+  static Place place_of(const Load& l) {
+    Place place;
+    for (const ExprRef& i : l.indices) place.push_back(i.get());
+    return place;
+  }
+
   struct Known {
-    std::vector<const Expr*> place;
     ExprRef load, value;  // the load keeps its indices alive
   };
 
   const Compute& compute_;
   std::unordered_map<const Buffer*, Uses> uses_;
-  std::unordered_map<const Buffer*, std::pair<const Stage*, std::vector<std::vector<const Expr*>>>>
-      last_;
+  std::unordered_map<const Buffer*, std::pair<const Stage*, std::set<Place>>> last_;
   std::unordered_map<const Buffer*, Ref<const Stage>> inlined_;
-  std::unordered_map<const Buffer*, std::vector<Known>> values_;
+  std::unordered_map<const Buffer*, std::map<Place, Known>> values_;
 };
 
 }  // namespace
