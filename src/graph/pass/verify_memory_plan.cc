@@ -19,15 +19,17 @@ struct Placed {
   Dim begin, end;               // bytes
   int64_t first = 0, last = 0;  // bindings of the block
   int64_t overwritten = -1;     // the last binding that overwrote it
-  // If no other tensor of the block is in its storage: the last binding where a kernel writes it.
-  // Values made after that need not be told apart from others.
+  // Set if no other tensor of the block is in its storage: the last binding in which a kernel
+  // writes it. Values that share its memory after that aren't tracked, as nothing changes it any
+  // more.
   std::optional<int64_t> last_write = std::nullopt;
 };
 
 // The plans that the compiler makes stay far below these limits.
-constexpr size_t kMaxPlaces = 256;  // tensors that one value may share memory with
-constexpr size_t kMaxSymbolicPlaces =
-    64;  // tensors alive together in a storage, at symbolic places
+// Tensors that one value may share memory with.
+constexpr size_t kMaxPlaces = 256;
+// Tensors alive together in a storage, some of them at symbolic places.
+constexpr size_t kMaxSymbolicPlaces = 64;
 
 // Whether the tensors lie apart in their storage.
 bool apart(const Placed& a, const Placed& b) {
