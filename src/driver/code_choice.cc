@@ -13,10 +13,16 @@ void require_apart(const codegen::Target& a, const codegen::Target& b) {
                 cat("the CPUs ", a.cpu, " and ", b.cpu, " are of different architectures"))
         .help("compile a file for each");
   }
+  if (a.cpu == b.cpu) {
+    throw Error(ErrorKind::Usage, cat("the CPU ", a.cpu, " is given twice")).help("leave one out");
+  }
   if (a.features == b.features) {
-    throw Error(ErrorKind::Usage, cat("the CPUs ", a.cpu, " and ", b.cpu,
-                                      a.cpu == b.cpu ? " are the same" : " have the same features"))
-        .help("leave one out: a machine that runs code for one runs code for the other");
+    throw Error(ErrorKind::Usage,
+                cat("code for ", a.cpu, " and code for ", b.cpu, " need the same CPU features"))
+        .help(a.architecture == "aarch64"
+                  ? "leave one out: a machine chooses code by its features, and a CPU of aarch64 "
+                    "only tunes code that runs on all of them"
+                  : "leave one out: a machine chooses code by its features");
   }
 }
 

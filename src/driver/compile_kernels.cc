@@ -6,6 +6,7 @@
 #include "graph/ir/text.h"
 #include "loop/schedule.h"
 #include "loop/walk.h"
+#include "support/phase.h"
 #include "vm/executable/file_format.h"
 
 namespace tenon::driver {
@@ -78,6 +79,7 @@ std::string kernels_text(const graph::Module& lowered) {
 }
 
 std::vector<uint8_t> compile_kernels(std::string_view text, const std::string& file) {
+  Phase phase(kCompileKernelsPhase, Phase::Within::Included);
   initialise();
   const codegen::Target target = codegen::host_target();
   loop::ScheduleOptions how;

@@ -13,6 +13,9 @@ namespace tenon::driver {
 // The kernels of a lowered module as text, which --keep-computes stores in a file.
 std::string kernels_text(const graph::Module& lowered);
 
+// The phase (support/phase.h) that compile_kernels reports.
+inline constexpr std::string_view kCompileKernelsPhase = "compile_kernels";
+
 // Compiles such a text, which may be untrusted, to a kernel object for this machine whose code
 // checks every access. Throws Damaged if the text is invalid or too large for a kernel, and what
 // poll throws if the calling program should stop. `file` is the file's name in errors.

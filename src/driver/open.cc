@@ -15,8 +15,10 @@
 namespace tenon::driver {
 namespace {
 
-constexpr char kKinds[] =
-    "an ONNX model, a program in Tenon's language, assembly, or an executable";
+std::string all_kinds() {
+  return cat(to_text(SourceKind::Model), ", ", to_text(SourceKind::Program), ", ",
+             to_text(SourceKind::Assembly), ", or ", to_text(SourceKind::Executable));
+}
 
 // How many bytes is_text looks at.
 constexpr size_t kTextHead = 512;
@@ -49,14 +51,42 @@ std::optional<SourceKind> kind_by_name(const std::string& name) {
   return std::nullopt;
 }
 
+// Files that are often mistaken for models, by their first bytes.
+struct Foreign {
+  std::string_view magic;
+  const char* name;
+  const char* help;
+};
+constexpr Foreign kForeign[] = {
+    {"PK\x03\x04", "a zip archive, such as a PyTorch checkpoint",
+     "export the model to ONNX: torch.onnx.export"},
+    {"\x89HDF", "an HDF5 file, such as a Keras model", "export the model to ONNX: tf2onnx"},
+    {"GGUF", "a GGUF file", "export the model to ONNX from its original form"},
+    {"\x93NUMPY", "a NumPy array", "arrays are inputs: --input NAME=FILE.npy"},
+    {"\x89PNG", "a PNG image", "convert it to an array: --input NAME=FILE.npy"},
+    {"\xff\xd8\xff", "a JPEG image", "convert it to an array: --input NAME=FILE.npy"},
+    {"\177ELF", "a native program or library", "a library of functions is loaded by its host"},
+};
+
+void refuse_foreign(const Source& source) {
+  for (const Foreign& foreign : kForeign) {
+    if (!source.content().starts_with(foreign.magic)) continue;
+    throw Error(ErrorKind::Usage, cat(printable(source.name), " is not a file that Tenon can read"))
+        .found(foreign.name)
+        .expected(all_kinds())
+        .help(foreign.help);
+  }
+}
+
 Source recognise(Source source) {
+  refuse_foreign(source);
   std::optional<SourceKind> kind = kind_of(source.content());
   if (!kind) kind = kind_by_name(source.name);
   if (!kind) {
     Error error(ErrorKind::Usage,
                 cat(printable(source.name), " is not a file that Tenon can read"));
     if (source.content().empty()) error.found("an empty file");
-    throw error.expected(kKinds);
+    throw error.expected(all_kinds());
   }
   source.kind = *kind;
   return source;
@@ -68,9 +98,23 @@ Error wrong_kind(const Source& source, std::string_view found) {
 
 }  // namespace
 
+std::string_view to_text(SourceKind kind) {
+  switch (kind) {
+    case SourceKind::Model:
+      return "an ONNX model";
+    case SourceKind::Program:
+      return "a program in Tenon's language";
+    case SourceKind::Assembly:
+      return "assembly";
+    case SourceKind::Executable:
+      break;
+  }
+  return "an executable";
+}
+
 Source open_source(const std::string& path) {
   if (std::error_code ignored; std::filesystem::is_directory(path, ignored)) {
-    throw Error(ErrorKind::Usage, cat(printable(path), " is a folder")).expected(kKinds);
+    throw Error(ErrorKind::Usage, cat(printable(path), " is a folder")).expected(all_kinds());
   }
   Source source;
   source.name = path;

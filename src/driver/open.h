@@ -20,6 +20,8 @@ enum class SourceKind : uint8_t {
   Assembly,    // bytecode as text
   Executable,  // a .tnx file
 };
+// "an ONNX model".
+std::string_view to_text(SourceKind kind);
 
 struct Source {
   std::string name;       // the path, or the name for errors

@@ -14,6 +14,7 @@ struct Allowed {
   bool minus_one = false;                       // -1 as well
   std::vector<std::string> words = {};          // of texts; all if empty
   bool other_words = false;                     // `words` are only examples
+  bool bytes = false;                           // an integer that counts bytes
 };
 
 inline Allowed any_value() {
@@ -24,6 +25,9 @@ inline Allowed from_to(int64_t least, int64_t most) {
 }
 inline Allowed at_least(int64_t least) {
   return {.least = least};
+}
+inline Allowed bytes() {
+  return {.least = 0, .bytes = true};
 }
 inline Allowed positive_or_minus_one() {
   return {.least = 1, .minus_one = true};

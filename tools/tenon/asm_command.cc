@@ -2,15 +2,15 @@
 #include <unistd.h>
 
 #include <cstdio>
-#include <filesystem>
 
 #include "support/error.h"
-#include "support/input_file.h"
 #include "support/output_file.h"
 #include "tools/tenon/command.h"
+#include "tools/tenon/file_argument.h"
 #include "tools/tenon/program_file.h"
 #include "vm/asm/assemble.h"
 #include "vm/asm/disassemble.h"
+#include "vm/executable/file_format.h"
 #include "vm/executable/write_file.h"
 
 namespace tenon::tool {
@@ -35,20 +35,26 @@ void add_asm_commands(CLI::App* app, int*) {
       "-o "
       "sum.tnx");
   auto source = std::make_shared<std::string>(), output = std::make_shared<std::string>();
-  assemble->add_option("FILE", *source, "assembly (.tna)")->required();
-  assemble->add_option("-o,--output", *output,
-                       "the file to write, - for standard output; FILE.tnx unless given");
+  assemble->add_option("FILE", *source, "assembly (.tna); - for standard input")->required();
+  assemble->add_option("-o,--output", *output, kOutputHelp);
   assemble->callback([=] {
-    if (output->empty())
-      *output = std::filesystem::path(*source).replace_extension(".tnx").string();
+    if (output->empty()) *output = default_output(*source, ".tnx");
     check_not_input(*source, *output, "--output");
+    check_not_terminal(*output);
     check_writable(*output);
-    const vm::Unit unit = vm::assemble(read_file(*source), *source);
+    const std::string text = read_input(*source);
+    const std::string name = input_name(*source);
+    if (vm::begins_like_executable(text)) {
+      throw Error(ErrorKind::Usage, cat(printable(name), " is an executable"))
+          .expected("assembly")
+          .help(cat("`tenon disasm ", printable(*source), "` prints it as assembly"));
+    }
+    const vm::Unit unit = vm::assemble(text, name);
     size_t bytes = 0;
     try {
       bytes = vm::save(unit, *output);
     } catch (Error& error) {
-      if (error.kind() == ErrorKind::Damaged) error.help(cat("correct ", *source));
+      if (error.kind() == ErrorKind::Damaged) error.help(cat("correct ", name));
       throw;
     }
     progress(cat(*output, ": ", bytes, " bytes"));
@@ -60,7 +66,7 @@ void add_asm_commands(CLI::App* app, int*) {
       "code in full.\n\n"
       "  tenon disasm model.tnx -o model.tna");
   auto file = std::make_shared<std::string>(), text_file = std::make_shared<std::string>();
-  disassemble->add_option("FILE", *file, ".tnx")->required();
+  disassemble->add_option("FILE", *file, ".tnx; - for standard input")->required();
   disassemble->add_option("-o,--output", *text_file,
                           "the file to write; standard output unless given");
   disassemble->callback([=] {
@@ -68,7 +74,7 @@ void add_asm_commands(CLI::App* app, int*) {
       check_not_input(*file, *text_file, "--output");
       check_writable(*text_file);
     }
-    const std::string text = vm::disassemble(load_unit(*file).unit);
+    const std::string text = vm::disassemble(load_unit(open_executable(*file)).unit);
     if (!text_file->empty()) {
       write_file(*text_file, text);
       progress(cat(*text_file, ": ", bytes_text(text.size())));

@@ -14,8 +14,10 @@
 #include "support/error.h"
 #include "tools/tenon/call_flags.h"
 #include "tools/tenon/command.h"
+#include "tools/tenon/file_argument.h"
 #include "tools/tenon/profile.h"
 #include "tools/tenon/program_file.h"
+#include "tools/tenon/quantity.h"
 #include "vm/interp/machine.h"
 
 namespace tenon::tool {
@@ -96,12 +98,13 @@ std::future<void> start_worker(const std::function<void()>& work, int concurrenc
 
 struct BenchCommand : CallFlags {
   int concurrency = 1, warmup = 3;
-  double duration = 3;
+  std::chrono::nanoseconds duration = std::chrono::seconds(3);
   bool profile = false, json = false;
 
   void run() {
     inputs.sizes = {flags.dim_values(), flags.shape_values()};
-    driver::Source source = driver::open_source(file);
+    driver::Source source = open_input(file);
+    file = source.name;
     if (!source.is_graph()) flags.check_unused(file);
     const ProgramFile program =
         open_program(std::move(source), flags, {.weights = weight_source(weights)});
@@ -125,7 +128,7 @@ struct BenchCommand : CallFlags {
     }
     std::vector<Latencies> times(static_cast<size_t>(concurrency));
     auto work = [&](vm::Machine& machine, Latencies* out) {
-      const auto end = Clock::now() + std::chrono::duration<double>(duration);
+      const auto end = Clock::now() + duration;
       do {
         const auto begin = Clock::now();
         machine.call(function, views);
@@ -215,12 +218,14 @@ struct BenchCommand : CallFlags {
   // Prints a table of kernels and, if one serves several nodes, a table of the slowest calls.
   static void print(const Profile& measured, int calls) {
     auto table = [&](const std::vector<KernelTime>& rows, const char* title) {
-      std::printf("\n%13s %6s %6s  %-40s %s\n", "time", "share", "calls", title, "from");
+      std::printf("\n%13s %6s %6s %13s  %-40s %s\n", "time", "share", "calls", "per call", title,
+                  "from");
       for (const KernelTime& row : rows) {
-        std::printf("%s %5.1f%% %6lld  %-40s %s\n", time_text(row.total_ms / calls).c_str(),
+        std::printf("%s %5.1f%% %6lld %s  %-40s %s\n", time_text(row.total_ms / calls).c_str(),
                     100 * row.total_ms / measured.inside_ms(),
-                    static_cast<long long>(row.calls / calls), printable(row.name).c_str(),
-                    printable(to_text(row.from)).c_str());
+                    static_cast<long long>(row.calls / calls),
+                    time_text(row.total_ms / static_cast<double>(row.calls)).c_str(),
+                    printable(row.name).c_str(), printable(to_text(row.from)).c_str());
       }
     };
     const std::vector<KernelTime> kernels = measured.by_kernel();
@@ -248,9 +253,8 @@ void add_bench_command(CLI::App* app, int*) {
   command->add_option("--warmup", state->warmup, "calls before measuring")
       ->check(between(0, INT32_MAX))
       ->capture_default_str();
-  command->add_option("--duration", state->duration, "seconds to measure")
-      ->check(not_negative())
-      ->capture_default_str();
+  add_duration(command, "--duration", state->duration, kSeconds, Zero::Accepted,
+               "how long to measure, such as 500ms or 10s; in seconds without a unit");
   command
       ->add_option("--concurrency", state->concurrency, "machines, a thread each, on one program")
       ->check(between(1, 1024))

@@ -22,6 +22,7 @@
 #include "tools/tenon/input_spec.h"
 #include "tools/tenon/limit_flags.h"
 #include "tools/tenon/program_file.h"
+#include "tools/tenon/quantity.h"
 #include "vm/interp/machine.h"
 
 namespace tenon::tool {
@@ -39,7 +40,7 @@ struct Result {
 // The models (model.onnx) in folders below `path`, or `path` itself if it is a file.
 void find_cases(const fs::path& path, std::vector<fs::path>* cases) {
   if (fs::is_regular_file(path)) {
-    cases->push_back(path);
+    cases->push_back(path.has_parent_path() ? path : "." / path);
     return;
   }
   if (!fs::is_directory(path)) {
@@ -91,7 +92,7 @@ struct CheckCommand {
   Tolerance tolerance;
   CompileFlags flags;
   int jobs = 0;
-  int timeout_seconds = 120;
+  std::chrono::nanoseconds timeout = std::chrono::seconds(120);
   bool json = false;
   LimitFlags limit_flags;
   vm::MachineOptions machine_options;
@@ -195,14 +196,16 @@ struct CheckCommand {
     };
     return {std::make_unique<ChildProcess>(work, limit_flags.work().memory),
             index,
-            std::chrono::steady_clock::now() + std::chrono::seconds(timeout_seconds),
+            std::chrono::steady_clock::now() + timeout,
             "",
             false,
             false};
   }
 
   Result finish(Job& job) const {
-    if (job.timed_out) return {Outcome::Failed, cat("did not end within ", timeout_seconds, " s")};
+    if (job.timed_out)
+      return {Outcome::Failed,
+              cat("did not end within ", std::chrono::duration<double>(timeout).count(), " s")};
     const ChildProcess::End ended = job.child->wait();
     if (ended.signal != 0) return {Outcome::Failed, crash_text(ended.signal)};
     if (job.text.empty()) return {Outcome::Failed, "ended without a result"};
@@ -321,9 +324,8 @@ void add_check_command(CLI::App* app, int* exit_code) {
       ->check(between(0, 1024));
   command->add_option("--filter", state->filter,
                       "only cases whose name or path matches this pattern");
-  command->add_option("--timeout", state->timeout_seconds, "seconds for one case")
-      ->check(between(1, 1000000))
-      ->capture_default_str();
+  add_duration(command, "--timeout", state->timeout, kSeconds, Zero::Refused,
+               "time for one case, such as 30s or 5m; in seconds without a unit");
   command->add_flag("--json", state->json, "print every case as JSON before the last line");
   add_mode(command, state->mode);
   command->add_flag("--poison", state->machine_options.poison, kPoisonHelp);

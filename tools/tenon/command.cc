@@ -13,6 +13,7 @@
 #include "driver/options.h"
 #include "support/error.h"
 #include "tools/tenon/parse_number.h"
+#include "tools/tenon/quantity.h"
 
 namespace tenon::tool {
 namespace {
@@ -97,6 +98,7 @@ std::vector<CLI::Option*> add_tolerances(CLI::App* command, Tolerance* tolerance
 }
 
 void check_not_input(const std::string& input, const std::string& output, const std::string& flag) {
+  if (input == "-") return;
   std::error_code missing;  // if set, a file is missing and the two differ
   if (!std::filesystem::equivalent(input, output, missing) || missing) return;
   throw Error(ErrorKind::Usage, cat(flag, ": ", output, " is also the input file"))
@@ -155,6 +157,9 @@ CLI::Option* add_flag(CLI::App* command, const char* name, std::string& value, c
 template <std::integral T>
 CLI::Option* add_flag(CLI::App* command, const char* name, T& value, const char* meaning,
                       const driver::Allowed& allowed) {
+  if constexpr (std::is_same_v<T, int64_t>) {
+    if (allowed.bytes) return add_size(command, name, value, kBytes, Zero::Accepted, meaning);
+  }
   return command->add_option(name, value, meaning)
       ->check(between(allowed.least, allowed.most))
       ->capture_default_str();
@@ -169,8 +174,11 @@ void CompileFlags::add_to(CLI::App* command, bool writes_file) {
     CLI::Option* option = add_flag(command, flag.name, value, meaning, allowed);
     option->group("Compilation");
     if (option->get_items_expected_max() > 1) {
-      if (writes_file) option->description(cat(meaning, "; may be repeated"));
-      if (!writes_file) option->expected(1);
+      if (writes_file) {
+        option->delimiter(',')->description(cat(meaning, "; several, separated by commas"));
+      } else {
+        option->expected(1);
+      }
     }
     compilation_.push_back(option);
   };

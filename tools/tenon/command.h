@@ -82,6 +82,7 @@ void add_check_command(CLI::App* app, int* exit_code);
 void add_bench_command(CLI::App* app, int* exit_code);
 void add_inspect_command(CLI::App* app, int* exit_code);
 void add_ops_command(CLI::App* app, int* exit_code);
+void add_targets_command(CLI::App* app, int* exit_code);
 void add_opt_command(CLI::App* app, int* exit_code);
 void add_asm_commands(CLI::App* app, int* exit_code);   // asm, disasm
 void add_dump_commands(CLI::App* app, int* exit_code);  // dump, verify

@@ -12,6 +12,7 @@
 #include "support/phase.h"
 #include "tools/tenon/child_process.h"
 #include "tools/tenon/command.h"
+#include "tools/tenon/file_argument.h"
 #include "tools/tenon/limit_flags.h"
 #include "tools/tenon/program_file.h"
 #include "vm/executable/write_file.h"
@@ -94,18 +95,20 @@ struct CompileCommand {
     }
     require_pass(stop_after);
     require_pass(dump_after);
+    if (output.empty() && stop_after.empty()) output = default_output(input, ".tnx");
     check_flags();
-    if (output.empty()) output = std::filesystem::path(input).replace_extension(".tnx").string();
     if (!weights.empty()) check_weights();
     // They are this process's, so that a child that doesn't reach its end leaves nothing of them.
     Outputs outputs;
     if (stop_after.empty()) {
       check_not_input(input, output, "--output");
+      check_not_terminal(output);
       outputs.program.emplace(output);
       if (!weights.empty()) outputs.weights.emplace(weights);
     }
     if (isolate) {
-      *exit_code = run_in_child(limits.work(), "compiling", input, [&] { compile(&outputs); });
+      *exit_code =
+          run_in_child(limits.work(), "compiling", input_name(input), [&] { compile(&outputs); });
       if (*exit_code != 0) return;
     } else {
       compile(&outputs);
@@ -120,10 +123,10 @@ struct CompileCommand {
   };
 
   void compile(Outputs* outputs) const {
-    WorkBudget budget(limits.work(), "compiling", input);
+    WorkBudget budget(limits.work(), "compiling", input_name(input));
     const WorkBudget::Scope scope(&budget);
-    const driver::Source source = driver::open_source(input);
-    if (source.kind == driver::SourceKind::Program) flags.check_no_sizes(input);
+    const driver::Source source = open_input(input);
+    if (source.kind == driver::SourceKind::Program) flags.check_no_sizes(source.name);
     PhaseTimes times;
     const auto start = std::chrono::steady_clock::now();
     auto seconds = [&] {
@@ -135,7 +138,7 @@ struct CompileCommand {
       detail(cat("target: ", codegen::to_text(target)));
     }
     graph::Module module = read_module(source, flags);
-    progress(cat(input, ": read in ", static_cast<int64_t>(seconds() * 1000), " ms"));
+    progress(cat(source.name, ": read in ", static_cast<int64_t>(seconds() * 1000), " ms"));
     int index = 0;
     options.stop_after = stop_after;
     options.after_pass = [&](std::string_view pass, const graph::Module& now, double took) {
@@ -181,9 +184,8 @@ void add_compile_command(CLI::App* app, int* exit_code) {
       "  tenon compile bert.onnx --cpu x86-64-v3 --dim batch=1");
   auto state = std::make_shared<CompileCommand>();
   state->exit_code = exit_code;
-  command->add_option("FILE", state->input, "model (.onnx) or program (.tn)");
-  command->add_option("-o,--output", state->output,
-                      "the file to write, - for standard output; FILE.tnx unless given");
+  command->add_option("FILE", state->input, "model (.onnx) or program (.tn); - for standard input");
+  command->add_option("-o,--output", state->output, kOutputHelp);
   command->add_option("--external-weights", state->weights,
                       "write large constants to this safetensors file instead; give it to\n"
                       "`tenon run --weights`");

@@ -5,6 +5,7 @@
 #include "codegen/llvm/disassemble.h"
 #include "support/error.h"
 #include "tools/tenon/command.h"
+#include "tools/tenon/file_argument.h"
 #include "tools/tenon/limit_flags.h"
 #include "tools/tenon/program_file.h"
 #include "vm/asm/disassemble.h"
@@ -145,6 +146,14 @@ void print_graph(const vm::Unit& unit) {
   std::printf("}\n");
 }
 
+const char* native_code_text(const vm::Unit& unit) {
+  if (unit.kernels.empty()) return "no native code";
+  return !unit.computes.empty()
+             ? "native code, which is as trusted as any program, and the computes that untrusted "
+               "loads compile instead"
+             : "native code, which is as trusted as any program";
+}
+
 void print_memory(const vm::Unit& unit) {
   for (const vm::FunctionUnit& function : unit.functions) {
     uint64_t fixed = 0, open = 0, storages = 0;
@@ -180,7 +189,7 @@ void add_dump_commands(CLI::App* app, int*) {
   auto full = std::make_shared<bool>(false);
   auto graph = std::make_shared<bool>(false), memory = std::make_shared<bool>(false);
   auto native = std::make_shared<bool>(false);
-  dump->add_option("FILE", *file, ".tnx")->required();
+  dump->add_option("FILE", *file, ".tnx; - for standard input")->required();
   dump->add_flag(
       "--text", *text,
       "the code as assembly, without constants of more than 64 elements and native code");
@@ -198,12 +207,13 @@ void add_dump_commands(CLI::App* app, int*) {
     if (*full && !*text) {
       throw Error(ErrorKind::Usage, "--full needs --text").help("the other forms hold no elements");
     }
-    const vm::LoadedUnit loaded = load_unit(*file);
+    const driver::Source source = open_executable(*file);
+    const vm::LoadedUnit loaded = load_unit(source);
     if (*text) print_text(loaded.unit, *full);
     if (*graph) print_graph(loaded.unit);
     if (*memory) print_memory(loaded.unit);
     if (*native) print_native(loaded.unit);
-    if (*stats || !(*text || *graph || *memory || *native)) print_stats(loaded, *file);
+    if (*stats || !(*text || *graph || *memory || *native)) print_stats(loaded, source.name);
   });
 
   auto* verify = app->add_subcommand("verify", "check a .tnx file without running anything of it");
@@ -214,27 +224,35 @@ void add_dump_commands(CLI::App* app, int*) {
       "weight can do harm and reading all of them takes long. Files of format 1 have no such "
       "hash.\n"
       "Hashes detect damage; only a checksum from the sender detects deliberate changes.\n\n"
-      "  tenon verify model.tnx");
+      "  tenon verify model.tnx\n"
+      "  tenon verify found.tnx --untrusted --deadline 10s --memory 1GB");
   auto verified = std::make_shared<std::string>();
-  verify->add_option("FILE", *verified, ".tnx")->required();
+  verify->add_option("FILE", *verified, ".tnx; - for standard input")->required();
   auto limits = std::make_shared<LimitFlags>();
   limits->add_to(verify, "verifying may");
+  auto untrusted = std::make_shared<bool>(false);
+  auto weights = std::make_shared<std::string>();
+  CLI::Option* load =
+      verify->add_flag("--untrusted", *untrusted,
+                       "also load it like `tenon run --untrusted`, which compiles its kernels;\n"
+                       "exit code 3 if that would be refused");
+  verify->add_option("--weights", *weights, kWeightsHelp)->needs(load);
   verify->callback([=] {
-    WorkBudget budget(limits->work(), "verifying", *verified);
+    WorkBudget budget(limits->work(), "verifying", input_name(*verified));
     const WorkBudget::Scope scope(&budget);
-    const Ref<vm::FileBytes> bytes = vm::map_file(*verified);
-    const vm::LoadedUnit loaded = vm::read_unit(bytes, {.name = *verified});
-    const bool data_hashed = vm::check_data_hashes(bytes->view(), loaded.table, *verified);
-    std::printf("%s: verified; %s%s", printable(*verified).c_str(),
+    const driver::Source source = open_executable(*verified);
+    const vm::LoadedUnit loaded = load_unit(source);
+    const bool data_hashed = vm::check_data_hashes(source.content(), loaded.table, source.name);
+    std::printf("%s: verified; %s%s, %s\n", printable(source.name).c_str(),
                 counted(loaded.unit.functions.size(), "function").c_str(),
                 data_hashed || constant_bytes(loaded.unit) == 0
                     ? ""
-                    : ", weights without a hash (format 1)");
-    if (loaded.unit.kernels.empty()) {
-      std::printf(", no native code\n");
-    } else {
-      std::printf(", native code, which is as trusted as any program\n");
-    }
+                    : ", weights without a hash (format 1)",
+                native_code_text(loaded.unit));
+    if (!*untrusted) return;
+    open_program(source, {},
+                 {.trusted = false, .limits = limits->work(), .weights = weight_source(*weights)});
+    std::printf("%s: accepted as an untrusted file\n", printable(source.name).c_str());
   });
 }
 

@@ -12,6 +12,7 @@
 #include "import/onnx/tensor_file.h"
 #include "loop/scalar.h"
 #include "support/error.h"
+#include "tools/tenon/available_memory.h"
 #include "tools/tenon/npy.h"
 #include "tools/tenon/parse_number.h"
 
@@ -131,6 +132,20 @@ Tensor random_tensor(const std::vector<int64_t>& shape, DataType dtype, const Ra
   return tensor;
 }
 
+// Refuses a tensor that is larger than the memory that is left. The system would grant it, and end
+// the process while it is filled.
+void require_memory(const vm::Param& param, const std::vector<int64_t>& shape) {
+  const auto most = static_cast<double>(available_memory());
+  double bytes = static_cast<double>(param.type.dtype.bytes());
+  for (const int64_t size : shape) bytes *= static_cast<double>(size);
+  if (bytes <= most) return;
+  const auto text = [](double size) { return cat(std::round(size / (1 << 20)), " MB"); };
+  throw Error(ErrorKind::Runtime, cat("not enough memory for random input '", param.name, "'"))
+      .found(cat(text(bytes), " for ", tensor_type_text(param.type.dtype, shape)))
+      .expected(cat("at most ", text(most), ", which are available"))
+      .help("give smaller sizes with --dim or --shape");
+}
+
 Any random_value(const vm::Param& param, const InputFlags& flags, std::string_view spec,
                  std::mt19937_64& generator, std::vector<std::string>* chosen) {
   using Kind = vm::SignatureType::Kind;
@@ -142,6 +157,7 @@ Any random_value(const vm::Param& param, const InputFlags& flags, std::string_vi
     return is_float ? Any(*one.data_as<double>()) : Any(*one.data_as<int64_t>());
   }
   const std::vector<int64_t> shape = random_shape(param, flags.sizes, chosen);
+  require_memory(param, shape);
   const Range range = parse_range(spec, param.type.dtype);
   return random_tensor(shape, param.type.dtype, range, generator);
 }

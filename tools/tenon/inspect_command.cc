@@ -7,6 +7,7 @@
 #include "import/onnx/op_table.h"
 #include "support/error.h"
 #include "tools/tenon/command.h"
+#include "tools/tenon/file_argument.h"
 #include "tools/tenon/limit_flags.h"
 #include "tools/tenon/program_file.h"
 
@@ -61,6 +62,9 @@ void inspect_code(const vm::Unit& unit) {
   for (const vm::KernelTarget& target : unit.kernels) {
     print_line(cat("native code for ", target.triple, ", ", target.cpu));
   }
+  if (!unit.computes.empty()) {
+    print_line("computes of its kernels, for untrusted loads and other machines");
+  }
   for (const std::string& library : unit.libraries) {
     print_line(cat("needs library ", library));
   }
@@ -99,14 +103,17 @@ void add_inspect_command(CLI::App* app, int* exit_code) {
       "  tenon inspect model.onnx\n"
       "  tenon inspect model.tnx");
   auto file = std::make_shared<std::string>();
-  command->add_option("FILE", *file, "executable, ONNX model, program, or assembly")->required();
+  command
+      ->add_option("FILE", *file,
+                   "executable, ONNX model, program, or assembly;\n- for standard input")
+      ->required();
   auto limits = std::make_shared<LimitFlags>();
   limits->add_to(command, "reading the file may");
   command->callback([file, limits, exit_code] {
     driver::initialise();
-    WorkBudget budget(limits->work(), "reading", *file);
+    WorkBudget budget(limits->work(), "reading", input_name(*file));
     const WorkBudget::Scope scope(&budget);
-    const driver::Source source = driver::open_source(*file);
+    const driver::Source source = open_input(*file);
     if (source.kind == driver::SourceKind::Model) {
       *exit_code = inspect_onnx(source);
       return;

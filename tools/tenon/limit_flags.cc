@@ -4,25 +4,25 @@
 #include <CLI/Formatter.hpp>
 
 #include "support/text.h"
-#include "tools/tenon/command.h"
+#include "tools/tenon/quantity.h"
 
 namespace tenon::tool {
 
 void LimitFlags::add_to(CLI::App* command, const std::string& what) {
-  constexpr int64_t kMostDeadline = int64_t{1000} * 3600 * 24 * 365;
-  constexpr int64_t kMostMemory = int64_t{1} << 26;
-  command->add_option("--deadline", deadline_ms, cat("milliseconds that ", what, " take"))
-      ->check(between(1, kMostDeadline))
+  add_duration(
+      command, "--deadline", deadline_, kMilliseconds, Zero::Refused,
+      cat("time that ", what, " take, such as 250ms or 5s; in milliseconds without a unit"))
       ->group("Limits");
-  command->add_option("--memory", memory_mb, cat("megabytes that ", what, " allocate"))
-      ->check(between(1, kMostMemory))
+  add_size(
+      command, "--memory", memory_, kMegabytes, Zero::Refused,
+      cat("memory that ", what, " allocate, such as 512MB or 2GB; in megabytes without a unit"))
       ->group("Limits");
 }
 
 WorkLimits LimitFlags::work() const {
   WorkLimits limits;
-  if (deadline_ms) limits.deadline = std::chrono::milliseconds(*deadline_ms);
-  if (memory_mb) limits.memory = static_cast<size_t>(*memory_mb) << 20;
+  limits.deadline = deadline_;
+  limits.memory = static_cast<size_t>(memory_);
   return limits;
 }
 

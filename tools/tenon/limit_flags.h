@@ -2,20 +2,23 @@
 #pragma once
 
 #include <CLI/App.hpp>
+#include <chrono>
 #include <cstdint>
-#include <optional>
 #include <string>
 
 #include "device/work_budget.h"
 
 namespace tenon::tool {
 
-struct LimitFlags {
-  std::optional<int64_t> deadline_ms, memory_mb;
-
+class LimitFlags {
+ public:
   // `what` is bounded: "compiling may".
   void add_to(CLI::App* command, const std::string& what);
   WorkLimits work() const;
+
+ private:
+  std::chrono::nanoseconds deadline_ = WorkLimits().deadline;
+  int64_t memory_ = 0;  // bytes; 0: no limit
 };
 
 }  // namespace tenon::tool

@@ -32,8 +32,10 @@ void bound_spinning(char** argv) {
   execv(self, argv);  // returns only on failure; then threads spin
 }
 
-// Removes temporary files when a signal ends the process.
+// Removes temporary files when a signal ends the process. A file that would exceed the limit on
+// file sizes is an error of the write, not a signal.
 void clean_up_on_signals() {
+  signal(SIGXFSZ, SIG_IGN);
   struct sigaction action {};
   action.sa_handler = [](int signal) {
     remove_temporary_files();
@@ -99,6 +101,7 @@ int run(int argc, char** argv) {
   add_bench_command(&app, &exit_code);
   add_inspect_command(&app, &exit_code);
   add_ops_command(&app, &exit_code);
+  add_targets_command(&app, &exit_code);
   add_opt_command(&app, &exit_code);
   add_asm_commands(&app, &exit_code);
   add_dump_commands(&app, &exit_code);

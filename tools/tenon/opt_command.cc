@@ -7,6 +7,7 @@
 #include "graph/pass/pass.h"
 #include "support/error.h"
 #include "tools/tenon/command.h"
+#include "tools/tenon/file_argument.h"
 #include "tools/tenon/program_file.h"
 
 namespace tenon::tool {
@@ -35,18 +36,29 @@ void add_opt_command(CLI::App* app, int*) {
   auto file = std::make_shared<std::string>();
   auto passes = std::make_shared<std::string>();
   auto flags = std::make_shared<CompileFlags>();
-  command->add_option("FILE", *file, "program (.tn) or model (.onnx)")->required();
+  auto output = std::make_shared<std::string>();
+  command->add_option("FILE", *file, "program (.tn) or model (.onnx); - for standard input")
+      ->required();
   command->add_option("--passes", *passes, "names separated by commas; empty: check and print");
+  command->add_option("-o,--output", *output,
+                      "the file to write, and large constants to FILE.weights beside it;\n"
+                      "by default the program is printed, without its large constants");
   flags->add_to(command);
   command->callback([=] {
-    const driver::Source source = driver::open_source(*file);
-    if (source.kind == driver::SourceKind::Program) flags->check_no_sizes(*file);
+    const bool prints = output->empty() || *output == "-";
+    if (!prints) {
+      check_not_input(*file, *output, "--output");
+      check_writable(*output);
+    }
+    const driver::Source source = open_input(*file);
+    if (source.kind == driver::SourceKind::Program) flags->check_no_sizes(source.name);
     graph::Module module = read_module(source, *flags);
     graph::check_module(module);
     for (const std::string& name : split(*passes)) {
       module = driver::run_one_pass(module, name, flags->options);
       graph::check_module(module);
     }
+    if (!prints) return graph::save_module(module, *output);
     std::printf("%s", graph::to_text(module).c_str());
   });
 }

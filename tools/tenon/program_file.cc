@@ -1,12 +1,15 @@
 #include "tools/tenon/program_file.h"
 
+#include <algorithm>
 #include <chrono>
 
 #include "codegen/bytecode/emit.h"
+#include "driver/compile_kernels.h"
 #include "driver/functions.h"
 #include "graph/ir/weights.h"
 #include "library/onednn/register.h"
 #include "support/error.h"
+#include "support/phase.h"
 #include "tools/tenon/tensor_text.h"
 #include "vm/builtin/register.h"
 
@@ -51,8 +54,48 @@ vm::WeightSource weight_source(const std::string& path) {
   };
 }
 
+namespace {
+
+// Runs `load`, which returns the program, and measures how long it takes.
+template <class Load>
+void load_into(ProgramFile* file, const OpenOptions& options, const Load& load) {
+  const auto start = std::chrono::steady_clock::now();
+  PhaseTimes phases;
+  try {
+    file->program = load();
+  } catch (Error& error) {
+    if (!options.trusted && error.kind() == ErrorKind::Unsupported) {
+      error.help(
+          "leave out --untrusted if you trust the sender as for any program; otherwise ask for a "
+          "file compiled with --keep-computes, or run it where it can do no harm");
+    }
+    throw;
+  }
+  file->load_seconds = seconds_since(start);
+  for (const PhaseTimes::Row& phase : phases.rows()) {
+    if (phase.name != driver::kCompileKernelsPhase) continue;
+    const std::vector<vm::PackedName>& functions = file->program->unit().packed;
+    const auto kernels = std::ranges::count_if(functions, &vm::PackedName::kernel);
+    progress(cat(file->source.name, ": ", counted(static_cast<uint64_t>(kernels), "kernel"),
+                 " compiled from its computes in ", static_cast<int64_t>(phase.seconds * 1000),
+                 " ms"));
+    file->load_seconds -= phase.seconds;
+    file->compile_seconds += phase.seconds;
+  }
+}
+
+[[noreturn]] void refuse_untrusted(const std::string& name) {
+  throw Error(ErrorKind::Usage, cat("--untrusted is for executables, not ", printable(name)))
+      .help(
+          "compiling makes native kernels, which nothing checks while they run: leave out "
+          "--untrusted if you trust the sender as for any program");
+}
+
+}  // namespace
+
 ProgramFile open_program(driver::Source source, const CompileFlags& flags,
                          const OpenOptions& options) {
+  if (!options.trusted && source.is_graph()) refuse_untrusted(source.name);
   if (options.weights && source.is_graph()) {
     throw Error(ErrorKind::Usage, cat("--weights has no effect on ", printable(source.name)))
         .help("leave it out: it is for executables that were compiled with --external-weights");
@@ -64,26 +107,25 @@ ProgramFile open_program(driver::Source source, const CompileFlags& flags,
   load.trusted = options.trusted;
   load.weights = options.weights;
   load.read.name = file.source.name;
-  auto start = std::chrono::steady_clock::now();
   load.limits = options.limits;
   if (file.source.kind == driver::SourceKind::Executable) {
-    file.program = vm::Program::load_bytes(file.source.content(), load, file.source.bytes);
-    file.load_seconds = seconds_since(start);
+    load_into(&file, options, [&] {
+      return vm::Program::load_bytes(file.source.content(), load, file.source.bytes);
+    });
     return file;
   }
   vm::Unit unit;
   if (file.source.is_graph()) {
+    const auto start = std::chrono::steady_clock::now();
     WorkBudget budget(options.limits, "compiling", file.source.name);
     const WorkBudget::Scope scope(&budget);
     file.module = read_module(file.source, flags);
     unit = driver::compile(file.module, flags.options);
     file.compile_seconds = seconds_since(start);
-    start = std::chrono::steady_clock::now();
   } else {
     unit = driver::read_code(file.source);
   }
-  file.program = vm::Program::from_unit(std::move(unit), load);
-  file.load_seconds = seconds_since(start);
+  load_into(&file, options, [&] { return vm::Program::from_unit(std::move(unit), load); });
   return file;
 }
 
@@ -97,10 +139,10 @@ ProgramFile open_graph(driver::Source source, const CompileFlags& flags, const W
   return file;
 }
 
-vm::LoadedUnit load_unit(const std::string& path) {
+vm::LoadedUnit load_unit(const driver::Source& executable) {
   vm::ReadOptions options;
-  options.name = path;
-  return vm::read_unit(vm::map_file(path), options);
+  options.name = executable.name;
+  return vm::read_unit(executable.bytes, options);
 }
 
 std::vector<std::string> output_names(std::vector<std::string> given, size_t count) {

@@ -27,6 +27,7 @@ struct ProgramFile {
   driver::Source source;
   graph::Module module;      // null for bytecode
   Ref<vm::Program> program;  // null if the module is interpreted
+  // Kernels that were compiled from a file's computes while it was loaded count as compiled.
   double compile_seconds = 0, load_seconds = 0;
 
   FunctionSignature signature(const std::string& function) const;
@@ -53,8 +54,8 @@ inline constexpr char kWeightsHelp[] =
 // An empty source for an empty path.
 vm::WeightSource weight_source(const std::string& path);
 
-// Loads or compiles a file. Throws a Usage error for weights that a model or program in text has no
-// use for.
+// Loads or compiles a file, and reports kernels that it compiles from a file's computes. Throws
+// Usage for weights that a model or program in text has no use for, and for one that is untrusted.
 ProgramFile open_program(driver::Source source, const CompileFlags& flags,
                          const OpenOptions& options = {});
 // Only reads a model or program, for the interpreter, without compiling it.
@@ -64,7 +65,7 @@ Ref<vm::Program> compile_in_memory(const graph::Module& module,
                                    const driver::CompileOptions& options, const std::string& name);
 
 // Reads and verifies an executable for inspection, without linking it or opening its kernels.
-vm::LoadedUnit load_unit(const std::string& path);
+vm::LoadedUnit load_unit(const driver::Source& executable);
 
 FunctionSignature signature_of(const vm::FunctionUnit& function);
 FunctionSignature signature_of(const vm::Program& program, const std::string& function);

@@ -10,9 +10,11 @@
 #include "driver/code_choice.h"
 #include "evaluate/reference_evaluator.h"
 #include "support/error.h"
+#include "tools/tenon/available_memory.h"
 #include "tools/tenon/call_flags.h"
 #include "tools/tenon/command.h"
 #include "tools/tenon/compare.h"
+#include "tools/tenon/file_argument.h"
 #include "tools/tenon/first_difference.h"
 #include "tools/tenon/input_spec.h"
 #include "tools/tenon/limit_flags.h"
@@ -94,48 +96,48 @@ struct RunCommand : CallFlags {
         .help("give --input NAME=... for each input, or --inputs FOLDER");
   }
 
-  // Sets the limits of the call; memory and time also apply to reading, compiling and loading.
+  // Sets the limits of the call; memory and time also apply to what comes before it. By default a
+  // call may use all memory that is left, so that a mistyped size is an error: the system would end
+  // the process.
   void set_limits() {
     if (fuel) limits.fuel = *fuel;
     limits.deadline = limit_flags.work().deadline;
     limits.memory = limit_flags.work().memory;
+    if (limits.memory == 0) limits.memory = static_cast<size_t>(available_memory());
     if (depth) limits.depth = *depth;
     limits.threads = threads;
+  }
+
+  Inputs make_inputs_within_limits(const FunctionSignature& signature) const {
+    WorkBudget budget(limit_flags.work(), "reading", cat("the inputs of ", file));
+    const WorkBudget::Scope scope(&budget);
+    return make_inputs(signature, inputs, /*random_rest=*/false);
+  }
+
+  // An untrusted file is copied, so that it can't change after it has been verified.
+  driver::Source read() const {
+    WorkBudget budget(limit_flags.work(), "reading", input_name(file));
+    const WorkBudget::Scope scope(&budget);
+    return open_input(file, untrusted ? Access::Copied : Access::Mapped);
   }
 
   ProgramFile open(driver::Source source) const {
     if (mode == kInterpret) return open_graph(std::move(source), flags, limit_flags.work());
     const OpenOptions options{
         .trusted = !untrusted, .limits = limit_flags.work(), .weights = weight_source(weights)};
-    if (!untrusted) return open_program(std::move(source), flags, options);
-    if (source.is_graph()) {
-      throw Error(ErrorKind::Usage, cat("--untrusted is for executables, not ", file))
-          .help(
-              "compiling makes native kernels, which nothing checks while they run: leave out "
-              "--untrusted if you trust the sender as for any program");
-    }
-    try {
-      return open_program(std::move(source), flags, options);
-    } catch (Error& error) {
-      if (error.kind() == ErrorKind::Unsupported) {
-        error.help(
-            "leave out --untrusted if you trust the sender as for any program; otherwise ask for a "
-            "file compiled with --keep-computes, or run it where it can do no harm");
-      }
-      throw;
-    }
+    return open_program(std::move(source), flags, options);
   }
 
   void run() {
     inputs.sizes = {flags.dim_values(), flags.shape_values()};
     check_flags();
-    driver::Source source = driver::open_source(file);
+    driver::Source source = read();
+    file = source.name;
     const bool is_model = source.kind == driver::SourceKind::Model;
     if (!source.is_graph()) {
       check_flags_of_code();
       if (!inputs.given() && print_signature_of_code(source)) return;
     }
-    set_limits();
     const ProgramFile program = open(std::move(source));
     const FunctionSignature signature = program.signature(function);
     if (!inputs.given() && !signature.params.empty()) {
@@ -147,12 +149,15 @@ struct RunCommand : CallFlags {
     const std::vector<std::string> names = signature.outputs();
     for (const std::string& output : outputs) {
       output_index(names, output);
-      check_writable(output.substr(output.find('=') + 1));
+      const std::string path = output.substr(output.find('=') + 1);
+      check_array_file(path);
+      check_writable(path);
     }
     std::vector<std::string> expected;
     if (!expect.empty()) expected = expected_files(names);
-    Inputs given = make_inputs(signature, inputs, /*random_rest=*/false);
+    const Inputs given = make_inputs_within_limits(signature);
     for (const std::string& note : given.notes) progress(note);
+    set_limits();
     const std::vector<Any> results = mode == kInterpret ? interpret(program, given.values, nullptr)
                                                         : execute(program, signature, given.values);
     for (size_t i = 0; i < results.size(); ++i) {
@@ -210,11 +215,26 @@ struct RunCommand : CallFlags {
     const size_t equals = output.find('=');
     size_t i = 0;
     while (i < names.size() && names[i] != output.substr(0, equals)) ++i;
+    if (equals + 1 == output.size()) {
+      throw Error(ErrorKind::Usage, cat("--output ", output, " names no file"))
+          .expected(cat("--output ", output, "FILE.npy"));
+    }
     if (equals == std::string::npos || i == names.size()) {
       throw Error(ErrorKind::Usage, cat("--output ", output, " names no output"))
           .expected(cat("NAME=FILE.npy with NAME one of ", join(names, ", ")));
     }
     return i;
+  }
+
+  // An output is written as NumPy's format, so another file extension is a mistake. Devices and
+  // pipes have any name.
+  static void check_array_file(const std::string& path) {
+    std::error_code ignored;
+    const bool replaced =
+        std::filesystem::is_regular_file(path, ignored) || !std::filesystem::exists(path, ignored);
+    if (path == "-" || !replaced || path.ends_with(".npy")) return;
+    throw Error(ErrorKind::Usage, cat("--output: ", path, " is not a .npy file"))
+        .help("outputs are written in NumPy's format: give a name that ends in .npy");
   }
 
   void store(const std::vector<std::string>& names, const std::vector<Any>& results) const {
@@ -341,14 +361,16 @@ void add_run_command(CLI::App* app, int* exit_code) {
       ->check(CLI::IsMember({kInterpret}));
   command->add_option("--save-values", state->save_values,
                       "with --mode interpret: store every operator's value in this folder");
-  command->add_flag("--untrusted", state->untrusted,
-                    "refuse libraries, functions that are not for untrusted files, and native\n"
-                    "kernels (which are compiled again if --keep-computes stored them)");
+  state->of_machine.push_back(
+      command->add_flag("--untrusted", state->untrusted,
+                        "refuse libraries, functions that are not for untrusted files, and native\n"
+                        "kernels (which are compiled again if --keep-computes stored them);\n"
+                        "`tenon verify --untrusted` says beforehand whether that works"));
   state->of_machine.push_back(
       command->add_option("--fuel", state->fuel, "calls and backward jumps that it may make")
           ->check(between(0))
           ->group("Limits"));
-  state->limit_flags.add_to(command, "opening the file, and then the call, may each");
+  state->limit_flags.add_to(command, "opening the file, reading its inputs, and the call may each");
   command->add_option("--depth", state->depth, "calls that may nest")
       ->check(between(1, 1 << 30))
       ->group("Limits");

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "codegen/llvm/cpu_names.h"
 #include "llvm/Config/llvm-config.h"
 #include "llvm/TargetParser/AArch64TargetParser.h"
 #include "llvm/TargetParser/Host.h"
@@ -53,12 +54,36 @@ Target aarch64(std::string_view cpu) {
   return t;
 }
 
-[[noreturn]] void unknown_cpu(std::string_view text, std::string_view architecture,
-                              std::string_view levels, std::string_view march) {
-  throw Error(ErrorKind::Usage, cat("unknown ", architecture, " CPU '", text, "'"))
-      .expected(cat(architecture == kHostArchitecture ? "native, " : "", levels,
-                    ", or LLVM's name of a CPU"))
-      .help(cat("`llc -march=", march, " -mcpu=help` lists LLVM's names"));
+bool contains(const std::vector<std::string>& names, const std::string& name) {
+  return std::ranges::find(names, name) != names.end();
+}
+
+// The names that stand for a version of an architecture instead of a CPU.
+std::vector<std::string> level_names(std::string_view architecture) {
+  if (architecture == "aarch64") return {"aarch64"};
+  return {"x86-64", "x86-64-v2", "x86-64-v3", "x86-64-v4"};
+}
+
+bool is_level(const std::string& cpu, std::string_view architecture) {
+  return contains(level_names(architecture), cpu);
+}
+
+bool is_cpu(const std::string& text, std::string_view architecture) {
+  return contains(cpu_names(architecture), text);
+}
+
+[[noreturn]] void unknown_cpu(const std::string& text, std::string_view architecture) {
+  std::string help = "`tenon targets` lists the names";
+  for (std::string_view other : kArchitectures) {
+    if (other == architecture || !is_cpu(text, other)) continue;
+    help = cat("it is one of ", other, ": choose the target ", other, "-linux-gnu");
+  }
+  const std::string near = nearest(text, cpu_names(architecture));
+  if (!near.empty()) help = cat("did you mean ", near, "? ", help);
+  throw Error(ErrorKind::Usage, cat("unknown ", architecture, " CPU '", printable(text), "'"))
+      .expected(cat(architecture == kHostArchitecture ? "native, " : "",
+                    join(level_names(architecture), ", "), ", or the name of a CPU"))
+      .help(help);
 }
 
 }  // namespace
@@ -97,9 +122,25 @@ std::string_view host_architecture() {
   return kHostArchitecture;
 }
 
+std::vector<std::string> cpu_names(std::string_view architecture) {
+  llvm::SmallVector<llvm::StringRef, 128> known;
+  if (architecture == "aarch64") {
+    llvm::AArch64::fillValidCPUArchList(known);
+  } else {
+    llvm::X86::fillValidCPUArchList(known, /*Only64Bit=*/true);
+  }
+  std::vector<std::string> names = level_names(architecture), others;
+  for (llvm::StringRef name : known) {
+    if (!is_level(name.str(), architecture)) others.push_back(name.str());
+  }
+  std::ranges::sort(others);
+  names.insert(names.end(), others.begin(), others.end());
+  return names;
+}
+
 std::string architecture_of(std::string_view triple) {
   const std::string_view architecture = triple.substr(0, triple.find('-'));
-  const bool known = architecture == "x86_64" || architecture == "aarch64";
+  const bool known = std::ranges::find(kArchitectures, architecture) != std::end(kArchitectures);
   for (std::string_view rest : {"", "-linux-gnu", "-unknown-linux-gnu"}) {
     if (known && triple.substr(architecture.size()) == rest) return std::string(architecture);
   }
@@ -115,24 +156,22 @@ bool is_lower(const Target& a, const Target& b) {
 Target parse_target(std::string_view text, std::string_view architecture) {
   if (architecture.empty()) architecture = text == "aarch64" ? text : kHostArchitecture;
   if (text == "native" && architecture == kHostArchitecture) return host_target();
-  if (architecture == "aarch64") {
-    if (text != "aarch64" && !llvm::AArch64::parseCpu({text.data(), text.size()})) {
-      unknown_cpu(text, architecture, "aarch64", "aarch64");
-    }
-    return aarch64(text);
-  }
-  llvm::SmallVector<llvm::StringRef, 128> known;
-  llvm::X86::fillValidCPUArchList(known, /*Only64Bit=*/true);
-  if (std::find(known.begin(), known.end(), llvm::StringRef(text.data(), text.size())) ==
-      known.end()) {
-    unknown_cpu(text, architecture, "x86-64, x86-64-v2, x86-64-v3, x86-64-v4", "x86-64");
-  }
+  const std::string name(text);
+  if (!is_cpu(name, architecture)) unknown_cpu(name, architecture);
+  if (architecture == "aarch64") return aarch64(text);
   llvm::SmallVector<llvm::StringRef, 64> listed;
   llvm::X86::getFeaturesForCPU({text.data(), text.size()}, listed);
+  // A CPU doesn't list what its features imply: x86-64-v4 has AVX512BW, and so AVX512F.
+  llvm::StringMap<bool> implied;
+  for (llvm::StringRef feature : listed) {
+    implied[feature] = true;
+    llvm::X86::updateImpliedFeatures(feature, true, implied);
+  }
   std::vector<std::string_view> available;
-  for (llvm::StringRef feature : listed) available.emplace_back(feature.data(), feature.size());
-  const bool is_level = text.substr(0, 6) == "x86-64";
-  return x86(text, is_level ? "generic" : text, available);
+  for (const auto& feature : implied) {
+    if (feature.second) available.emplace_back(feature.first().data(), feature.first().size());
+  }
+  return x86(text, is_level(name, architecture) ? "generic" : text, available);
 }
 
 Target base_target(std::string_view architecture) {

@@ -185,7 +185,8 @@ class Taker {
     if (external_ == nullptr) {
       throw Error(ErrorKind::Usage, cat("tensor '", printable(what_), "' has external data"))
           .found(cat("location ", tenon::quoted(location)))
-          .expected("its elements in the tensor itself");
+          .expected("its elements in the tensor itself")
+          .help("open the model by its path: the data is searched beside it");
     }
     const Ref<StorageObj>& file = external_->open(location, what_);
     uint64_t bytes = static_cast<uint64_t>(bytes_);

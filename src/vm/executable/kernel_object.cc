@@ -126,7 +126,11 @@ Ref<KernelObject> KernelObject::open_best(
   throw Error(ErrorKind::Unsupported, cat(name, " has no native code that this machine can run"))
       .found(join(reasons, "; "))
       .expected(cat("code for ", kHostArchitecture, " with features of this machine"))
-      .help("compile it for this machine, or for --cpu x86-64-v3");
+      .help(!unit.computes.empty()
+                ? "load libtenon_compiler, which can compile the file's computes, or compile the "
+                  "file for this machine"
+                : "compile it for this machine, or with --keep-computes, so that it is compiled "
+                  "for this machine when it is loaded");
 }
 
 }  // namespace tenon::vm

@@ -15,6 +15,24 @@ namespace {
 
 constexpr size_t kIdleMachines = 8;
 
+// Of the compiler's library: compiles the computes of a file.
+constexpr char kCompileKernels[] = "tenon.compile_kernels";
+
+// The file's native code; null if this machine can run none of it, and the file's computes can be
+// compiled instead.
+Ref<KernelObject> open_native(const Unit& unit, const std::string& name,
+                              const ProgramOptions& options) {
+  try {
+    return KernelObject::open_best(unit, name, options.cpu_features);
+  } catch (const Error& error) {
+    // Code that is compiled here would use more features than the options allow.
+    const bool can_compile =
+        !unit.computes.empty() && !options.cpu_features && find_function(kCompileKernels);
+    if (error.kind() != ErrorKind::Unsupported || !can_compile) throw;
+    return {};
+  }
+}
+
 // A file's library NAME is "tenon_NAME" in the process. Null if there is none.
 Module library_named(const std::string& name, const ProgramOptions& options) {
   if (!is_library_name(name)) return Module();
@@ -106,12 +124,13 @@ void Program::refuse_native() const {
 // Compiles the file's computes for this machine; the file's own native code is ignored.
 Ref<KernelObject> Program::compile_computes() const {
   if (unit_.computes.empty()) return {};
-  const Function compile = find_function("tenon.compile_kernels");
+  const Function compile = find_function(kCompileKernels);
   if (!compile) {
-    throw Error(ErrorKind::Unsupported, cat(name_, " can't be loaded as an untrusted file"))
-        .found("kernels as computes, but no function tenon.compile_kernels in this process")
+    throw Error(ErrorKind::Unsupported, cat(name_, " has kernels that this process can't compile"))
+        .found(cat("kernels as computes, but no function ", kCompileKernels, " in this process"))
         .expected("the compiler's library, which compiles them")
-        .help("load libtenon_compiler first, or load the file as trusted");
+        .help(trusted_ ? "load libtenon_compiler first"
+                       : "load libtenon_compiler first, or load the file as trusted");
   }
   const Any object = compile(Bytes(unit_.computes), String(name_));
   return KernelObject::open(object.as<Bytes>().view(), name_);
@@ -158,8 +177,8 @@ void Program::open_kernels(const ProgramOptions& options) {
     return;
   }
   try {
-    kernels_ = options.trusted ? KernelObject::open_best(unit_, name_, options.cpu_features)
-                               : compile_computes();
+    if (options.trusted) kernels_ = open_native(unit_, name_, options);
+    if (!kernels_) kernels_ = compile_computes();
   } catch (const Error&) {
     if (!options.allow_missing) throw;
   }

@@ -1,0 +1,38 @@
+// FILE arguments: a path, or - for standard input and output.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "driver/open.h"
+
+namespace tenon::tool {
+
+// The name of a FILE in messages: its path, or <stdin>.
+std::string input_name(const std::string& path);
+
+// All bytes of a file; standard input and pipes are read to their end. They count for the memory
+// limit of this thread's work, and waiting for them is polled (support/poll.h). Throws Usage if the
+// file can't be read.
+std::string read_input(const std::string& path);
+
+// Opens a file with driver::open_source. Standard input and pipes are read first; a model's
+// external data is then refused. With Access::Copied, a file is read as well, so that nobody can
+// change the bytes any more.
+enum class Access : bool { Mapped, Copied };
+driver::Source open_input(const std::string& path, Access access = Access::Mapped);
+// The same for commands that take only executables. Throws Usage, with what to do, for the rest.
+driver::Source open_executable(const std::string& path);
+
+// The help of --output where default_output applies.
+inline constexpr char kOutputHelp[] =
+    "the file to write, - for standard output; FILE.tnx unless given,\n"
+    "or standard output if FILE is -";
+// Where a command writes when it isn't told: beside the input, with its own extension, or to
+// standard output if that is where the input comes from.
+std::string default_output(const std::string& input, std::string_view extension);
+
+// Refuses to write something other than text to a terminal.
+void check_not_terminal(const std::string& output);
+
+}  // namespace tenon::tool
