@@ -1,5 +1,7 @@
 #include "codegen/llvm/alias.h"
 
+#include <set>
+#include <utility>
 #include <vector>
 
 #include "llvm/IR/MDBuilder.h"
@@ -11,13 +13,17 @@ namespace {
 
 constexpr size_t kMaxBuffers = 64;
 
-bool may_share_memory(const loop::Kernel& kernel, const loop::Buffer* a, const loop::Buffer* b) {
+using Pairs = std::set<std::pair<const loop::Buffer*, const loop::Buffer*>>;
+
+Pairs pairs_that_may_share_memory(const loop::Kernel& kernel) {
+  Pairs pairs;
   for (const auto& pair : kernel.in_place) {
     const auto* out = kernel.outputs[static_cast<size_t>(pair[0])].get();
     const auto* in = kernel.inputs[static_cast<size_t>(pair[1])].get();
-    if ((a == out && b == in) || (a == in && b == out)) return true;
+    pairs.emplace(out, in);
+    pairs.emplace(in, out);
   }
-  return false;
+  return pairs;
 }
 
 }  // namespace
@@ -31,6 +37,7 @@ AliasScopes::AliasScopes(llvm::LLVMContext& context, const loop::Kernel& kernel)
       buffers.push_back(static_cast<const loop::Alloc&>(*s).buffer.get());
   });
   if (buffers.size() > kMaxBuffers) return;
+  const Pairs may_share = pairs_that_may_share_memory(kernel);
   llvm::MDBuilder metadata(context);
   llvm::MDNode* domain = metadata.createAnonymousAliasScopeDomain();
   std::vector<llvm::MDNode*> scopes;
@@ -39,7 +46,7 @@ AliasScopes::AliasScopes(llvm::LLVMContext& context, const loop::Kernel& kernel)
   for (size_t k = 0; k < buffers.size(); ++k) {
     std::vector<llvm::Metadata*> others;
     for (size_t i = 0; i < buffers.size(); ++i)
-      if (buffers[i] != buffers[k] && !may_share_memory(kernel, buffers[i], buffers[k]))
+      if (buffers[i] != buffers[k] && !may_share.contains({buffers[i], buffers[k]}))
         others.push_back(scopes[i]);
     scopes_[buffers[k]] = {llvm::MDNode::get(context, scopes[k]),
                            llvm::MDNode::get(context, others)};

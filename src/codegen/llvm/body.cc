@@ -9,14 +9,14 @@ std::string symbol_of(const loop::Kernel& kernel) {
   return cat(kernel.name.view().starts_with("llvm.") ? "kernel." : "", kernel.name);
 }
 
-llvm::Function* write_body(ModuleWriter& m, const loop::Kernel& kernel) {
+llvm::Function* write_body(ModuleWriter& m, const loop::Kernel& kernel, CodeSize& size) {
   const std::vector<std::string> symbols = kernel_symbols(kernel);
   std::vector<llvm::Type*> types(1 + kernel.inputs.size() + kernel.outputs.size(), m.pointer);
   types.resize(types.size() + symbols.size(), m.i64);
   llvm::Function* function = m.function(m.i32, types, cat(symbol_of(kernel), ".body"));
   function->addFnAttr(llvm::Attribute::NoInline);
 
-  FunctionWriter f(m, kernel, function);
+  FunctionWriter f(m, kernel, size, function);
   llvm::Argument* argument = function->arg_begin();
   f.env.runtime = argument++;
   for (const auto* buffers : {&kernel.inputs, &kernel.outputs})

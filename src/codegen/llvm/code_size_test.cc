@@ -14,15 +14,18 @@ const Dim n = Dim::symbol("n");
 const Ref<const Buffer> x = buffer("x", f32, {n}), y = buffer("y", f32, {n});
 const Ref<const Var> i = var("i", i64);
 
-void expect_too_much_code(const StmtRef& body, const std::string& limit) {
+void expect_too_much_code(const KernelRef& k, const std::string& limit) {
   try {
-    compile_kernels({kernel("long", {x}, {y}, body)}, host_target());
+    compile_kernels({k}, host_target());
     ADD_FAILURE() << "it compiles";
   } catch (const Error& e) {
     EXPECT_EQ(e.kind(), ErrorKind::Unsupported);
     EXPECT_EQ(e.message(), "kernel 'long' needs too much code");
     EXPECT_NE(e.render().find(limit), std::string::npos) << e.render();
   }
+}
+void expect_too_much_code(const StmtRef& body, const std::string& limit) {
+  expect_too_much_code(kernel("long", {x}, {y}, body), limit);
 }
 
 // A value that is used on both sides of a select, but always computed on neither, is written on
@@ -49,6 +52,53 @@ TEST(CodeSize, UnrolledLoopsOfVectorsAreAnError) {
   const StmtRef copies = nest(u, index(0), index(64), ForKind::kUnrolled, put(y, {i}, value));
   expect_too_much_code(nest(i, index(0), index(64), ForKind::kVector, copies),
                        "at most 8388608 units of cost");
+}
+
+// Each task is a function, but the kernel's functions count together.
+TEST(CodeSize, TasksCountTogether) {
+  std::vector<StmtRef> loops;
+  for (int k = 0; k < 40; ++k) {
+    auto u = var("u", i64), p = var("p", i64);
+    const StmtRef stores =
+        nest(u, index(0), index(500), ForKind::kUnrolled, put(y, {p}, at(x, {u})));
+    loops.push_back(nest(p, index(0), dim_value(n), ForKind::kParallel, stores));
+  }
+  expect_too_much_code(both(loops), "at most 16384 basic blocks");
+}
+
+TEST(CodeSize, ManyParametersAreAnError) {
+  auto with = [](size_t tensors, size_t rank) {
+    std::vector<Ref<const Buffer>> inputs;
+    for (size_t t = 0; t < tensors; ++t) {
+      Array<Dim> shape;
+      for (size_t axis = 0; axis < rank; ++axis)
+        shape.push_back(Dim::symbol(cat("s", rank * t + axis)));
+      auto b = make<Buffer>(*buffer(cat("x", t), f32, {}));
+      b->shape = shape;
+      inputs.push_back(b);
+    }
+    return kernel("long", inputs, {y}, put(y, {index(0)}, literal(f32, 1)));
+  };
+  expect_too_much_code(with(2048, 0), "at most 2048 tensors and integers");
+  expect_too_much_code(with(32, 32), "at most 1024 symbols");
+}
+
+// Each output is checked for overlap with each other tensor: in a loop, once there are many.
+TEST(CodeSize, EntriesOfManyTensorsGrowLinearly) {
+  auto length = [](int tensors) {
+    std::vector<Ref<const Buffer>> inputs, outputs;
+    for (int t = 0; t < tensors; ++t) {
+      inputs.push_back(buffer(cat("x", t), f32, {n}));
+      outputs.push_back(buffer(cat("y", t), f32, {n}));
+    }
+    EmitOptions options;
+    std::string text;
+    options.ir_text = &text;
+    compile_kernels({kernel("wide", inputs, outputs, put(outputs[0], {index(0)}, literal(f32, 1)))},
+                    host_target(), options);
+    return static_cast<double>(text.size());
+  };
+  EXPECT_LT(length(200), 2.3 * length(100));
 }
 
 }  // namespace

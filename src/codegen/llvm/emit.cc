@@ -9,31 +9,14 @@
 
 #include "codegen/llvm/link.h"
 #include "codegen/llvm/lower.h"
-#include "llvm/Analysis/CGSCCPassManager.h"
-#include "llvm/Analysis/LoopAnalysisManager.h"
-#include "llvm/Analysis/TargetLibraryInfo.h"
-#include "llvm/IR/LegacyPassManager.h"
-#include "llvm/IR/PassInstrumentation.h"
+#include "codegen/llvm/passes.h"
+#include "codegen/llvm/stack_use.h"
 #include "llvm/IR/Verifier.h"
 #include "llvm/MC/TargetRegistry.h"
-#include "llvm/Passes/PassBuilder.h"
 #include "llvm/Support/TargetSelect.h"
 #include "llvm/Support/raw_ostream.h"
 #include "llvm/Target/TargetMachine.h"
-#include "llvm/Transforms/IPO/AlwaysInliner.h"
-#include "llvm/Transforms/IPO/GlobalDCE.h"
-#include "llvm/Transforms/InstCombine/InstCombine.h"
-#include "llvm/Transforms/Scalar/ADCE.h"
-#include "llvm/Transforms/Scalar/EarlyCSE.h"
-#include "llvm/Transforms/Scalar/GVN.h"
-#include "llvm/Transforms/Scalar/IndVarSimplify.h"
-#include "llvm/Transforms/Scalar/LICM.h"
-#include "llvm/Transforms/Scalar/LoopDeletion.h"
-#include "llvm/Transforms/Scalar/SROA.h"
-#include "llvm/Transforms/Scalar/SimpleLoopUnswitch.h"
-#include "llvm/Transforms/Scalar/SimplifyCFG.h"
 #include "llvm/Transforms/Utils/Cloning.h"
-#include "llvm/Transforms/Vectorize/LoopVectorize.h"
 #include "support/error.h"
 #include "support/phase.h"
 #include "support/poll.h"
@@ -182,83 +165,8 @@ std::unique_ptr<llvm::TargetMachine> target_machine(const Target& target, int op
       optimisation == 0 ? llvm::CodeGenOptLevel::Less : llvm::CodeGenOptLevel::Default));
 }
 
-// Asks from inside LLVM, which can't be left by an exception, whether to stop.
-class Stop {
- public:
-  bool asked() noexcept {
-    if (reason_) return true;
-    try {
-      poll();
-    } catch (...) {
-      reason_ = std::current_exception();
-    }
-    return reason_ != nullptr;
-  }
-  void rethrow() const {
-    if (reason_) std::rethrow_exception(reason_);
-  }
-
- private:
-  std::exception_ptr reason_;
-};
-
-void optimise(llvm::Module& module, llvm::TargetMachine& machine, int level) {
-  // When the work is to stop, what is left of the passes is skipped.
-  Stop stop;
-  llvm::PassInstrumentationCallbacks callbacks;
-  callbacks.registerShouldRunOptionalPassCallback(
-      [&stop](llvm::StringRef, llvm::Any) { return !stop.asked(); });
-  llvm::LoopAnalysisManager loops;
-  llvm::FunctionAnalysisManager functions;
-  llvm::CGSCCAnalysisManager components;
-  llvm::ModuleAnalysisManager modules;
-  llvm::PipelineTuningOptions tuning;
-  tuning.SLPVectorization = false;
-  llvm::PassBuilder builder(&machine, tuning, std::nullopt, &callbacks);
-  // Nothing may become a call of the C library.
-  llvm::TargetLibraryInfoImpl library((llvm::Triple(module.getTargetTriple())));
-  library.disableAllFunctions();
-  functions.registerPass([&] { return llvm::TargetLibraryAnalysis(library); });
-  builder.registerModuleAnalyses(modules);
-  builder.registerCGSCCAnalyses(components);
-  builder.registerFunctionAnalyses(functions);
-  builder.registerLoopAnalyses(loops);
-  builder.crossRegisterProxies(loops, functions, components, modules);
-  llvm::ModulePassManager passes;
-  if (level >= 2) {
-    passes = builder.buildPerModuleDefaultPipeline(llvm::OptimizationLevel::O2);
-  } else {
-    // The passes that loop nests still need after scheduling, each once.
-    llvm::FunctionPassManager f;
-    f.addPass(llvm::SROAPass(llvm::SROAOptions::ModifyCFG));
-    f.addPass(llvm::EarlyCSEPass(true));
-    f.addPass(llvm::SimplifyCFGPass());
-    f.addPass(llvm::InstCombinePass());
-    llvm::LoopPassManager invariants;
-    invariants.addPass(llvm::LICMPass(llvm::LICMOptions()));
-    if (level >= 1) invariants.addPass(llvm::SimpleLoopUnswitchPass(false, true));
-    f.addPass(llvm::createFunctionToLoopPassAdaptor(std::move(invariants), /*UseMemorySSA=*/true));
-    if (level >= 1) {
-      f.addPass(llvm::GVNPass());
-      llvm::LoopPassManager induction;
-      induction.addPass(llvm::IndVarSimplifyPass());
-      induction.addPass(llvm::LoopDeletionPass());
-      f.addPass(llvm::createFunctionToLoopPassAdaptor(std::move(induction)));
-      f.addPass(llvm::LoopVectorizePass(llvm::LoopVectorizeOptions(false, false)));
-      f.addPass(llvm::InstCombinePass());
-      llvm::LoopPassManager again;
-      again.addPass(llvm::LICMPass(llvm::LICMOptions()));
-      f.addPass(llvm::createFunctionToLoopPassAdaptor(std::move(again), true));
-    }
-    f.addPass(llvm::SimplifyCFGPass());
-    f.addPass(llvm::ADCEPass());
-    passes.addPass(llvm::AlwaysInlinerPass(/*InsertLifetime=*/false));
-    passes.addPass(llvm::GlobalDCEPass());
-    passes.addPass(llvm::createModuleToFunctionPassAdaptor(std::move(f)));
-  }
-  passes.run(module, modules);
-  stop.rethrow();
-}
+// Their entries in a module.
+using KernelNames = std::map<const llvm::Function*, std::string>;
 
 // Compiles modules for one target to object files.
 class ModuleCompiler {
@@ -271,6 +179,7 @@ class ModuleCompiler {
         ir_(ir),
         assembly_(assembly) {}
 
+  // `write` returns the kernels that it wrote.
   template <class Write>
   std::string compile(Write&& write) {
     llvm::LLVMContext context;
@@ -278,9 +187,10 @@ class ModuleCompiler {
     module.setTargetTriple(triple(target_));
     module.setDataLayout(machine_->createDataLayout());
     module.setPICLevel(llvm::PICLevel::BigPIC);
+    KernelNames kernels;
     {
       ModuleWriter writer(module, target_, options_.clear_scratch);
-      write(writer);
+      kernels = write(writer);
     }
     std::string problems;
     llvm::raw_string_ostream problem_stream(problems);
@@ -293,24 +203,15 @@ class ModuleCompiler {
       module.print(out, nullptr);
     }
     if (assembly_ != nullptr)
-      *assembly_ += generate(*llvm::CloneModule(module), llvm::CodeGenFileType::AssemblyFile);
-    return generate(module, llvm::CodeGenFileType::ObjectFile);
+      *assembly_ +=
+          generate(*llvm::CloneModule(module), *machine_, llvm::CodeGenFileType::AssemblyFile);
+    StackUse stack(module);
+    std::string object = generate(module, *machine_, llvm::CodeGenFileType::ObjectFile);
+    stack.check(kernels);
+    return object;
   }
 
  private:
-  std::string generate(llvm::Module& module, llvm::CodeGenFileType type) {
-    llvm::SmallVector<char, 0> bytes;
-    llvm::raw_svector_ostream out(bytes);
-    llvm::legacy::PassManager passes;
-    llvm::TargetLibraryInfoImpl library((llvm::Triple(module.getTargetTriple())));
-    library.disableAllFunctions();
-    passes.add(new llvm::TargetLibraryInfoWrapperPass(library));
-    if (machine_->addPassesToEmitFile(passes, out, nullptr, type, /*DisableVerify=*/true))
-      throw Error(ErrorKind::Internal, "LLVM can't write object files for this target");
-    passes.run(module);
-    return std::string(bytes.data(), bytes.size());
-  }
-
   const Target& target_;
   const EmitOptions& options_;
   std::unique_ptr<llvm::TargetMachine> machine_;
@@ -322,11 +223,14 @@ std::string entry_symbol(size_t kernel) {
   return cat("tenon.entry.", kernel);
 }
 
-void write_kernel(ModuleWriter& m, const loop::Kernel& kernel, size_t index) {
-  llvm::Function* entry = write_entry(m, kernel, write_body(m, kernel));
+llvm::Function* write_kernel(ModuleWriter& m, const loop::Kernel& kernel, size_t index) {
+  CodeSize size(kernel);
+  llvm::Function* body = write_body(m, kernel, size);
+  llvm::Function* entry = write_entry(m, kernel, body, size);
   entry->setName(entry_symbol(index));
   entry->setLinkage(llvm::GlobalValue::ExternalLinkage);
   entry->setVisibility(llvm::GlobalValue::HiddenVisibility);
+  return entry;
 }
 
 // The exported table, in the order of `kernels`: sorted by name.
@@ -364,7 +268,10 @@ std::string shared_code(const Target& target) {
   std::string& object = objects[cat(target.architecture, " ", target.tune, " ", to_text(target))];
   if (object.empty()) {
     const EmitOptions options;
-    object = ModuleCompiler(target, options, nullptr, nullptr).compile(write_refuse);
+    object = ModuleCompiler(target, options, nullptr, nullptr).compile([](ModuleWriter& m) {
+      write_checks(m);
+      return KernelNames();
+    });
   }
   return object;
 }
@@ -396,11 +303,13 @@ std::vector<uint8_t> compile_kernels(const Array<loop::KernelRef>& kernels, cons
         ModuleCompiler compiler(target, options, options.ir_text ? &ir[i] : nullptr,
                                 options.assembly_text ? &assembly[i] : nullptr);
         objects[i] = compiler.compile([&](ModuleWriter& m) {
+          KernelNames names;
           for (size_t k = i * sorted.size() / modules; k < (i + 1) * sorted.size() / modules; ++k) {
             poll();
-            write_kernel(m, *sorted[k], k);
+            names[write_kernel(m, *sorted[k], k)] = sorted[k]->name.str();
           }
           if (i == 0) write_table(m, sorted);
+          return names;
         });
       } catch (...) {
         failures[i] = std::current_exception();

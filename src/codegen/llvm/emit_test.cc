@@ -8,6 +8,8 @@
 #include "loop/schedule.h"
 #include "loop/test_statements.h"
 #include "loop/test_tensors.h"
+#include "support/error.h"
+#include "support/poll.h"
 
 namespace tenon::codegen {
 namespace {
@@ -406,6 +408,47 @@ TEST(Emit, TooDeepNestingThroughLetsIsAnError) {
       compile_kernels({kernel("deep", {a}, {c}, nest(i, index(1), ForKind::kSerial, body), {"k"})},
                       host_target()),
       Error);
+}
+
+// Counts polls, and throws at one of them.
+class CountingPoller final : public Poller {
+ public:
+  explicit CountingPoller(int stop_at = 0) : stop_at_(stop_at) {}
+  void poll() override {
+    if (++polls == stop_at_) throw Error(ErrorKind::Runtime, "stopped");
+  }
+  int polls = 0;
+
+ private:
+  int stop_at_;
+};
+
+TEST(Emit, StopsBetweenFunctionsAndCanCompileLater) {
+  Array<KernelRef> kernels;
+  for (int i = 0; i < 10; ++i) {
+    auto k = make<Kernel>(*add_kernel());
+    k->name = cat("add", i);
+    kernels.push_back(k);
+  }
+  auto polls_with = [&](std::string* assembly) {
+    CountingPoller poller;
+    Poller::Scope scope(&poller);
+    EmitOptions options;
+    options.assembly_text = assembly;
+    compile_kernels(kernels, host_target(), options);
+    return poller.polls;
+  };
+  std::string assembly;
+  polls_with(nullptr);  // compiles what is shared by all objects of this process
+  const int once = polls_with(nullptr), generated_twice = polls_with(&assembly);
+  // Each kernel is an entry and a body.
+  EXPECT_GE(generated_twice - once, 20);
+  for (int stop_at = 1; stop_at <= once; stop_at += stop_at < once - 40 ? 17 : 1) {
+    CountingPoller poller(stop_at);
+    Poller::Scope scope(&poller);
+    EXPECT_THROW(compile_kernels(kernels, host_target()), Error);
+  }
+  EXPECT_EQ(polls_with(nullptr), once);
 }
 
 }  // namespace

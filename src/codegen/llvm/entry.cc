@@ -6,9 +6,12 @@
 //
 // Each step combines its comparisons into one branch that is never taken in a correct program. If
 // it is taken, `refuse` (refuse.cc) walks a description of the parameters, finds the problem and
-// raises the error. A tensor's cached word may be read, since values from outside are rewrapped
+// raises the error. (An entry with many tensors calls `check`, which walks the description in any
+// case.) A tensor's cached word may be read, since values from outside are rewrapped
 // before they reach a register (object/tensor.h); it is exact, so no other check is needed.
 #include <algorithm>
+#include <set>
+#include <unordered_map>
 
 #include "codegen/llvm/entry_layout.h"
 #include "codegen/llvm/lower.h"
@@ -20,6 +23,9 @@ namespace tenon::codegen {
 namespace {
 
 using vm::KernelError;
+
+// A kernel with more tensors, different sizes, or outputs is checked in loops.
+constexpr size_t kMaxInline = 64, kMaxInlineOutputs = 8;
 
 // A tensor parameter of the kernel.
 struct Parameter {
@@ -37,10 +43,24 @@ struct Parameter {
 
 class EntryWriter {
  public:
-  EntryWriter(ModuleWriter& m, const loop::Kernel& kernel) : m_(m), kernel_(kernel), b_(m.context) {
+  EntryWriter(ModuleWriter& m, const loop::Kernel& kernel, CodeSize& size)
+      : m_(m), kernel_(kernel), size_(size), b_(m.context) {
     int32_t index = 0;
     for (const auto& buffer : kernel.inputs) parameters_.emplace_back(buffer.get(), false, index++);
     for (const auto& buffer : kernel.outputs) parameters_.emplace_back(buffer.get(), true, index++);
+    for (const Parameter& p : parameters_)
+      for (const Dim& d : p.buffer->shape)
+        if (!d.is_const()) expected_sizes_.try_emplace(d, expected_sizes_.size());
+    expected_values_.resize(expected_sizes_.size());
+    is_wide_ = parameters_.size() > kMaxInline || expected_sizes_.size() > kMaxInline ||
+               kernel.outputs.size() > kMaxInlineOutputs;
+    const auto inputs = static_cast<int32_t>(kernel.inputs.size());
+    for (const auto& pair : kernel.in_place) {
+      const Parameter& output = parameters_[static_cast<size_t>(pair[0] + inputs)];
+      const Parameter& input = parameters_[static_cast<size_t>(pair[1])];
+      if (output.buffer->dtype.bytes() == input.buffer->dtype.bytes())
+        may_share_.emplace(output.index, input.index);
+    }
   }
 
   llvm::Function* write(llvm::Function* body) {
@@ -49,23 +69,51 @@ class EntryWriter {
     runtime_ = function_->getArg(0);
     arguments_ = function_->getArg(1);
     b_.SetInsertPoint(llvm::BasicBlock::Create(m_.context, "entry", function_));
+    const std::vector<std::string> symbols = kernel_symbols(kernel_);
+    size_.add_parameters(parameters_.size() + kernel_.integers.size(), symbols.size());
+    if (is_wide_) {
+      check_in_loops();
+    } else {
+      check_inline();
+    }
+    std::vector<llvm::Value*> values = {runtime_};
+    for (const Parameter& p : parameters_) values.push_back(b_.CreateIntToPtr(p.data, m_.pointer));
+    for (const std::string& symbol : symbols) values.push_back(symbols_.at(symbol));
+    b_.CreateRet(b_.CreateCall(body, values));
+    return function_;
+  }
+
+ private:
+  void check_inline() {
     refuse_ = block("refuse");
     count();
     tensors();
     integers();
     sizes();
+    compare_sizes();
     data();
-    std::vector<llvm::Value*> values = {runtime_};
-    for (const Parameter& p : parameters_) values.push_back(b_.CreateIntToPtr(p.data, m_.pointer));
-    for (const std::string& symbol : kernel_symbols(kernel_)) values.push_back(symbols_.at(symbol));
-    b_.CreateRet(b_.CreateCall(body, values));
+    auto here = b_.saveIP();
     b_.SetInsertPoint(refuse_);
-    call_refuse(llvm::ConstantPointerNull::get(m_.pointer));
-    return function_;
+    b_.CreateRet(call(m_.refuse(), no_sizes()));
+    b_.restoreIP(here);
   }
 
- private:
+  // Inline, the checks of many tensors would be one large block, in which LLVM takes more than
+  // linear time, and those of overlap quadratic in length.
+  void check_in_loops() {
+    check(no_sizes());
+    auto index = static_cast<int32_t>(parameters_.size());
+    for (const String& name : kernel_.integers) symbols_[name.str()] = payload(index++, m_.i64);
+    for (Parameter& p : parameters_) p.tensor = payload(p.index, m_.pointer);
+    sizes();
+    for (const Parameter& p : parameters_)
+      for (const Dim& d : p.buffer->shape) expected_size(d);
+    check(stored_sizes());
+    for (Parameter& p : parameters_) p.data = data_of(p);
+  }
+
   llvm::BasicBlock* block(const char* name) {
+    size_.add_block();
     return llvm::BasicBlock::Create(m_.context, name, function_);
   }
   llvm::Value* number(int64_t v) { return b_.getInt64(static_cast<uint64_t>(v)); }
@@ -85,9 +133,20 @@ class EntryWriter {
     b_.CreateCondBr(b_.CreateIsNotNull(suspicious), refuse, good, m_.unlikely());
     b_.SetInsertPoint(good);
   }
-  void call_refuse(llvm::Value* sizes) {
-    b_.CreateRet(b_.CreateCall(m_.refuse(), {runtime_, m_.text(kernel_.name), description(),
-                                             arguments_, function_->getArg(2), sizes}));
+  llvm::Value* call(llvm::Function* function, llvm::Value* sizes) {
+    return b_.CreateCall(function, {runtime_, m_.text(kernel_.name), description(), arguments_,
+                                    function_->getArg(2), sizes});
+  }
+  llvm::Value* no_sizes() { return llvm::ConstantPointerNull::get(m_.pointer); }
+  // Continues if `check` finds nothing.
+  void check(llvm::Value* sizes) {
+    llvm::Value* code = call(m_.check(), sizes);
+    llvm::BasicBlock* bad = block("bad");
+    llvm::BasicBlock* good = block("good");
+    b_.CreateCondBr(b_.CreateIsNotNull(code), bad, good, m_.unlikely());
+    b_.SetInsertPoint(bad);
+    b_.CreateRet(code);
+    b_.SetInsertPoint(good);
   }
 
   void count() {
@@ -131,52 +190,55 @@ class EntryWriter {
     refuse_unless_zero(wrong, refuse_);
   }
 
+  // Binds symbols and computes sizes.
   void sizes() {
     for (Parameter& p : parameters_) {
       const size_t rank = p.buffer->shape.size();
       if (rank == 0) continue;
       p.shape = at(m_.pointer, p.tensor, kShape);
       for (size_t axis = 0; axis < rank; ++axis) {
+        const Dim& d = p.buffer->shape[axis];
+        const bool is_symbol = d.kind() == DimKind::kSymbol;
+        if (is_wide_ && !(is_symbol && !symbols_.contains(d.node().name.str()))) continue;
         llvm::Value* size = at(m_.i64, p.shape, static_cast<int64_t>(8 * axis));
         p.dims.push_back(size);
-        const Dim& d = p.buffer->shape[axis];
-        if (d.kind() == DimKind::kSymbol) symbols_.try_emplace(d.node().name.str(), size);
+        if (is_symbol) symbols_.try_emplace(d.node().name.str(), size);
       }
     }
-    auto symbol = [&](std::string_view name) {
-      auto it = symbols_.find(std::string(name));
-      TENON_ASSERT(it != symbols_.end(), "kernel '", kernel_.name, "' doesn't bind symbol '", name,
-                   "'");
-      return it->second;
-    };
-    llvm::BasicBlock* overflow = nullptr;
-    DimWriter dims(b_, symbol, [&](KernelError code, llvm::Value* found, llvm::Value* expected) {
-      if (code == KernelError::Overflow && overflow != nullptr) return overflow;
-      llvm::BasicBlock* failed = block("size");
-      if (code == KernelError::Overflow) overflow = failed;
-      auto here = b_.saveIP();
-      b_.SetInsertPoint(failed);
-      b_.CreateRet(m_.raise(b_, runtime_, kernel_, code, -1, -1, found, expected));
-      b_.restoreIP(here);
-      return failed;
-    });
     // Sizes computed only by the body must not overflow either.
-    for (const Dim& d : kernel_dims(kernel_)) dims.write(d);
+    for (const Dim& d : kernel_dims(kernel_)) dims_.write(d);
+  }
 
+  llvm::Value* symbol(std::string_view name) {
+    auto it = symbols_.find(std::string(name));
+    TENON_ASSERT(it != symbols_.end(), "kernel '", kernel_.name, "' doesn't bind symbol '", name,
+                 "'");
+    return it->second;
+  }
+
+  llvm::BasicBlock* size_failure(KernelError code, llvm::Value* found, llvm::Value* expected) {
+    if (code == KernelError::Overflow && overflow_ != nullptr) return overflow_;
+    llvm::BasicBlock* failed = block("size");
+    if (code == KernelError::Overflow) overflow_ = failed;
+    auto here = b_.saveIP();
+    b_.SetInsertPoint(failed);
+    b_.CreateRet(m_.raise(b_, runtime_, kernel_, code, -1, -1, found, expected));
+    b_.restoreIP(here);
+    return failed;
+  }
+
+  // What a parameter's size must be; computed once if it isn't constant.
+  llvm::Value* expected_size(const Dim& d) {
+    if (auto known = d.as_const()) return number(*known);
+    llvm::Value*& value = expected_values_[expected_sizes_.at(d)];
+    if (value == nullptr) value = dims_.write(d);
+    return value;
+  }
+
+  void compare_sizes() {
     for (Parameter& p : parameters_) {
       for (size_t axis = 0; axis < p.dims.size(); ++axis) {
-        const Dim& d = p.buffer->shape[axis];
-        llvm::Value* expected = nullptr;
-        if (auto known = d.as_const()) {
-          expected = number(*known);
-        } else {
-          for (const auto& [computed, v] : expected_sizes_)
-            if (computed == d) expected = v;
-          if (expected == nullptr) {
-            expected = dims.write(d);
-            expected_sizes_.emplace_back(d, expected);
-          }
-        }
+        llvm::Value* expected = expected_size(p.buffer->shape[axis]);
         p.expected.push_back(expected);
         if (expected != p.dims[axis])  // otherwise the symbol is bound here
           wrong_ = b_.CreateOr(wrong_, b_.CreateXor(p.dims[axis], expected));
@@ -184,10 +246,14 @@ class EntryWriter {
     }
   }
 
+  llvm::Value* data_of(const Parameter& p) {
+    llvm::Value* start = at(m_.i64, p.tensor, kData);
+    return b_.CreateAdd(start, at(m_.i64, p.tensor, kByteOffset));
+  }
+
   void data() {
     for (Parameter& p : parameters_) {
-      llvm::Value* start = at(m_.i64, p.tensor, kData);
-      p.data = b_.CreateAdd(start, at(m_.i64, p.tensor, kByteOffset));
+      p.data = data_of(p);
       const int64_t element = p.buffer->dtype.bytes();
       // From the expected sizes: tensors of the same shape share the product, and other sizes are
       // refused.
@@ -207,27 +273,22 @@ class EntryWriter {
     refuse_unless_zero(wrong_, refuse);
     auto here = b_.saveIP();
     b_.SetInsertPoint(refuse);
-    llvm::Value* sizes = llvm::ConstantPointerNull::get(m_.pointer);
-    if (!expected_sizes_.empty()) {
-      Builder first(&function_->getEntryBlock(), function_->getEntryBlock().begin());
-      sizes = first.CreateAlloca(llvm::ArrayType::get(m_.i64, expected_sizes_.size()));
-      for (size_t i = 0; i < expected_sizes_.size(); ++i)
-        b_.CreateStore(expected_sizes_[i].second, b_.CreateConstGEP1_64(m_.i64, sizes, i));
-    }
-    call_refuse(sizes);
+    b_.CreateRet(call(m_.refuse(), stored_sizes()));
     b_.restoreIP(here);
   }
-  void flag(llvm::Value* condition) {
-    wrong_ = b_.CreateOr(wrong_, b_.CreateZExt(condition, m_.i64));
+
+  // The address of the symbolic sizes of parameters, in the order of `expected_sizes_`.
+  llvm::Value* stored_sizes() {
+    Builder first(&function_->getEntryBlock(), function_->getEntryBlock().begin());
+    const size_t count = std::max<size_t>(expected_values_.size(), 1);
+    llvm::Value* sizes = first.CreateAlloca(llvm::ArrayType::get(m_.i64, count));
+    for (size_t i = 0; i < expected_values_.size(); ++i)
+      b_.CreateStore(expected_values_[i], b_.CreateConstGEP1_64(m_.i64, sizes, i));
+    return sizes;
   }
 
-  bool may_share(const Parameter& output, const Parameter& other) const {
-    const auto inputs = static_cast<int32_t>(kernel_.inputs.size());
-    if (other.is_output || output.buffer->dtype.bytes() != other.buffer->dtype.bytes())
-      return false;
-    for (const auto& pair : kernel_.in_place)
-      if (pair[0] == output.index - inputs && pair[1] == other.index) return true;
-    return false;
+  void flag(llvm::Value* condition) {
+    wrong_ = b_.CreateOr(wrong_, b_.CreateZExt(condition, m_.i64));
   }
 
   // Two ranges are disjoint if each begins at or after the end of the other, modulo 2^64. An empty
@@ -239,7 +300,9 @@ class EntryWriter {
     llvm::Value* a_has_bytes = b_.CreateIsNotNull(a.bytes);
     llvm::Value* both = b_.CreateAnd(a_has_bytes, b_.CreateIsNotNull(b.bytes));
     meet = b_.CreateAnd(meet, both);
-    return may_share(a, b) ? b_.CreateAnd(meet, b_.CreateICmpNE(a.data, b.data)) : meet;
+    return may_share_.contains({a.index, b.index})
+               ? b_.CreateAnd(meet, b_.CreateICmpNE(a.data, b.data))
+               : meet;
   }
 
   // The parameters in the form that `refuse` reads: see entry_layout.h.
@@ -247,16 +310,12 @@ class EntryWriter {
     if (description_ != nullptr) return description_;
     size_t rank = 0;
     for (const Parameter& p : parameters_) rank = std::max(rank, p.buffer->shape.size());
-    std::vector<uint64_t> pairs;
-    for (const Parameter& output : parameters_)
-      for (const Parameter& other : parameters_)
-        if (output.is_output && may_share(output, other)) {
-          pairs.push_back(static_cast<uint64_t>(output.index));
-          pairs.push_back(static_cast<uint64_t>(other.index));
-        }
     std::vector<uint64_t> words = {parameters_.size(), kernel_.inputs.size(),
-                                   kernel_.integers.size(), kTensorWords + rank, pairs.size() / 2};
-    words.insert(words.end(), pairs.begin(), pairs.end());
+                                   kernel_.integers.size(), kTensorWords + rank, may_share_.size()};
+    for (const auto& [output, input] : may_share_) {
+      words.push_back(static_cast<uint64_t>(output));
+      words.push_back(static_cast<uint64_t>(input));
+    }
     for (const Parameter& p : parameters_) {
       words.push_back(expected_word(p));
       words.push_back(static_cast<uint64_t>(p.buffer->dtype.bytes()));
@@ -264,13 +323,8 @@ class EntryWriter {
         uint64_t size = 0;
         if (axis < p.buffer->shape.size()) {
           const Dim& d = p.buffer->shape[axis];
-          if (auto known = d.as_const()) {
-            size = static_cast<uint64_t>(*known);
-          } else {
-            auto it = std::find_if(expected_sizes_.begin(), expected_sizes_.end(),
-                                   [&](const auto& s) { return s.first == d; });
-            size = ~static_cast<uint64_t>(it - expected_sizes_.begin());
-          }
+          const auto known = d.as_const();
+          size = known ? static_cast<uint64_t>(*known) : ~expected_sizes_.at(d);
         }
         words.push_back(size);
       }
@@ -282,7 +336,9 @@ class EntryWriter {
 
   ModuleWriter& m_;
   const loop::Kernel& kernel_;
+  CodeSize& size_;
   Builder b_;
+  bool is_wide_ = false;
   llvm::Function* function_ = nullptr;
   llvm::BasicBlock* refuse_ = nullptr;
   llvm::Value* runtime_ = nullptr;
@@ -291,13 +347,22 @@ class EntryWriter {
   llvm::Constant* description_ = nullptr;
   std::vector<Parameter> parameters_;
   std::map<std::string, llvm::Value*> symbols_;
-  std::vector<std::pair<Dim, llvm::Value*>> expected_sizes_;  // symbolic sizes of parameters
+  llvm::BasicBlock* overflow_ = nullptr;
+  std::set<std::pair<int32_t, int32_t>> may_share_;  // an output and the input whose place it takes
+  // The symbolic sizes of parameters, and their values once they are written.
+  std::unordered_map<Dim, uint64_t, DimHash> expected_sizes_;
+  std::vector<llvm::Value*> expected_values_;
+  DimWriter dims_{b_, size_, [this](std::string_view name) { return symbol(name); },
+                  [this](KernelError code, llvm::Value* found, llvm::Value* expected) {
+                    return size_failure(code, found, expected);
+                  }};
 };
 
 }  // namespace
 
-llvm::Function* write_entry(ModuleWriter& m, const loop::Kernel& kernel, llvm::Function* body) {
-  return EntryWriter(m, kernel).write(body);
+llvm::Function* write_entry(ModuleWriter& m, const loop::Kernel& kernel, llvm::Function* body,
+                            CodeSize& size) {
+  return EntryWriter(m, kernel, size).write(body);
 }
 
 }  // namespace tenon::codegen

@@ -26,9 +26,10 @@ inline constexpr int64_t kDescribedTensors = 0, kDescribedInputs = 1, kDescribed
                          kDescribedStep = 3, kDescribedPairs = 4, kDescriptionHead = 5;
 inline constexpr uint64_t kTensorWords = 2;
 
-// i32 refuse(runtime, name, description, arguments, count, sizes): finds what is wrong with an
-// entry's arguments and raises the error. `sizes` are those that the entry computed, or null if it
-// hadn't computed them yet.
-inline constexpr char kRefuseSymbol[] = "tenon.refuse";
+// i32 check(runtime, name, description, arguments, count, sizes): raises an error for what is wrong
+// with an entry's arguments, or returns 0. `sizes` are those that the entry computed; before it has
+// computed them, null: then no data is checked, and sizes only if they are constant.
+// i32 refuse(...) has the same parameters and never returns 0.
+inline constexpr char kCheckSymbol[] = "tenon.check", kRefuseSymbol[] = "tenon.refuse";
 
 }  // namespace tenon::codegen

@@ -61,7 +61,24 @@ const OpenedKernels& opened() {
     product->inputs = {p, r};
     product->outputs = {q};
     product->body = nest(i, dim_value(n * m), zero);
-    return compile_kernels({kernel, in_place, product}, host_target());
+
+    // b0[n + m], ..., b8[n + m] from a0[n], ..., a60[n], c[m], which are checked in loops. Each bJ
+    // may take c's place.
+    auto wide = make<Kernel>();
+    wide->name = "wide";
+    std::vector<Ref<const Buffer>> from, to;
+    for (int a = 0; a <= 60; ++a) from.push_back(buffer(cat("a", a), f32, {n}));
+    from.push_back(buffer("c", f32, {m}));
+    for (int b = 0; b <= 8; ++b) to.push_back(buffer(cat("b", b), f32, {n + m}));
+    wide->inputs = Array<Ref<const Buffer>>(from.begin(), from.end());
+    wide->outputs = Array<Ref<const Buffer>>(to.begin(), to.end());
+    wide->in_place = {Array<int64_t>{0, 61}, Array<int64_t>{8, 61}};
+    auto last = make<Store>();
+    last->buffer = to[8];
+    last->indices = {index(0)};
+    last->value = at(from[60], {index(0)}) + cast(f32, dim_value(m));
+    wide->body = last;
+    return compile_kernels({kernel, in_place, product, wide}, host_target());
   }());
   return kernels;
 }
@@ -216,6 +233,59 @@ TEST(Entry, RefusesOutputsThatOverlap) {
   expect_refused({view(0, {8}), view(1, {8})}, KernelError::Overlap, 1, -1, 0, 0, "in_place");
   EXPECT_EQ(subject().call("in_place", {view(3, {0}), view(3, {0})}), 0)
       << "nothing overlaps nothing";
+}
+
+TEST(Entry, OfManyTensorsChecksTheSame) {
+  auto all = [] {
+    std::vector<Any> arguments;
+    for (int a = 0; a <= 60; ++a) arguments.emplace_back(Tensor::empty({1}, f32));
+    arguments.emplace_back(Tensor::empty({2}, f32));
+    for (int b = 0; b <= 8; ++b) arguments.emplace_back(Tensor::empty({3}, f32));
+    return arguments;
+  };
+  auto changed = [&](size_t i, Any value) {
+    auto arguments = all();
+    arguments[i] = std::move(value);
+    return arguments;
+  };
+  auto good = all();
+  good[60].as<Tensor>().data_as<float>()[0] = 5;
+  ASSERT_EQ(subject().call("wide", good), 0);
+  EXPECT_EQ(good[70].as<Tensor>().data_as<float>()[0], 7);
+
+  auto short_of_one = all();
+  short_of_one.pop_back();
+  expect_refused(short_of_one, KernelError::ArgumentCount, -1, -1, 70, 71, "wide");
+  expect_refused(changed(70, Any()), KernelError::NotATensor, 70, -1, TypeIndex::None,
+                 TypeIndex::Tensor, "wide");
+  expect_refused(changed(60, Tensor::empty({1}, f64)), KernelError::Dtype, 60, -1, f64.word(),
+                 f32.word(), "wide");
+  expect_refused(changed(3, Tensor::empty({1, 1}, f32)), KernelError::Rank, 3, -1, 2, 1, "wide");
+  expect_refused(changed(60, Tensor::empty({2}, f32)), KernelError::Dimension, 60, 0, 2, 1, "wide");
+  expect_refused(changed(69, Tensor::empty({2}, f32)), KernelError::Dimension, 69, 0, 2, 3, "wide");
+  expect_refused(changed(70, Tensor::empty({3}, f32).as_read_only()), KernelError::NotWritable, 70,
+                 -1, 0, 0, "wide");
+
+  auto storage = Tensor::empty({100}, f32);
+  auto view = [&](int64_t offset, int64_t size) {
+    return Tensor::view(storage.data_as<float>() + offset, std::vector<int64_t>{size}, f32,
+                        storage.ref(), false);
+  };
+  auto overlapping = changed(2, view(2, 1));
+  overlapping[66] = view(0, 3);
+  expect_refused(overlapping, KernelError::Overlap, 66, -1, 2, 0, "wide");
+  overlapping[66] = view(3, 3);
+  EXPECT_EQ(subject().call("wide", overlapping), 0) << "side by side";
+  overlapping[70] = view(5, 3);
+  expect_refused(overlapping, KernelError::Overlap, 66, -1, 70, 0, "wide");
+  auto shared = changed(61, view(0, 2));
+  shared[62] = view(0, 3);
+  EXPECT_EQ(subject().call("wide", shared), 0) << "in place";
+  shared[62] = view(1, 3);
+  expect_refused(shared, KernelError::Overlap, 62, -1, 61, 0, "wide");
+  shared[62] = all()[62];
+  shared[63] = view(0, 3);
+  expect_refused(shared, KernelError::Overlap, 63, -1, 61, 0, "wide");
 }
 
 }  // namespace

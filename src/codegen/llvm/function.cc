@@ -6,22 +6,11 @@
 
 namespace tenon::codegen {
 
-namespace {
-
-constexpr int64_t kMaxBlocks = 1 << 14, kMaxCost = int64_t{1} << 23;
-
-void require_few(const loop::Kernel& kernel, int64_t found, int64_t most, std::string_view what) {
-  if (found <= most) return;
-  throw Error(ErrorKind::Unsupported, cat("kernel '", kernel.name, "' needs too much code"))
-      .expected(cat("at most ", most, ' ', what))
-      .help("unroll less, or store values that several selects share");
-}
-
-}  // namespace
-
-FunctionWriter::FunctionWriter(ModuleWriter& module, const loop::Kernel& k, llvm::Function* f)
+FunctionWriter::FunctionWriter(ModuleWriter& module, const loop::Kernel& k, CodeSize& code_size,
+                               llvm::Function* f)
     : m(module),
       kernel(k),
+      size(code_size),
       entry(llvm::BasicBlock::Create(m.context, "entry", f)),
       b(m.context),
       start(llvm::BasicBlock::Create(m.context, "start", f)),
@@ -46,12 +35,11 @@ void FunctionWriter::finish() {
 }
 
 void FunctionWriter::count_cost(const loop::Expr& e) {
-  cost_ += loop::own_cost(e) * lanes.width;
-  require_few(kernel, cost_, kMaxCost, "units of cost, each copy counted");
+  size.add_cost(loop::own_cost(e) * lanes.width);
 }
 
 llvm::BasicBlock* FunctionWriter::block(const char* name) {
-  require_few(kernel, ++blocks_, kMaxBlocks, "basic blocks, each copy counted");
+  size.add_block();
   return llvm::BasicBlock::Create(m.context, name, function_, exit_);
 }
 
@@ -66,7 +54,7 @@ llvm::Value* FunctionWriter::dim(const Dim& d) {
   if (auto c = d.as_const()) return entry.getInt64(static_cast<uint64_t>(*c));
   auto [it, is_new] = dims_.try_emplace(&d.node());
   if (is_new)
-    it->second = DimWriter(entry, [this](std::string_view name) {
+    it->second = DimWriter(entry, size, [this](std::string_view name) {
                    auto s = env.symbols.find(name);
                    TENON_ASSERT(s != env.symbols.end(), "kernel '", kernel.name,
                                 "' doesn't bind symbol '", name, "'");

@@ -14,6 +14,7 @@
 #include <map>
 #include <unordered_map>
 
+#include "codegen/llvm/code_size.h"
 #include "codegen/llvm/lower.h"
 
 namespace tenon::codegen {
@@ -47,16 +48,14 @@ struct Lanes {
 
 struct FunctionWriter {
   // `function` must be empty.
-  FunctionWriter(ModuleWriter& m, const loop::Kernel& kernel, llvm::Function* function);
+  FunctionWriter(ModuleWriter& m, const loop::Kernel& kernel, CodeSize& size,
+                 llvm::Function* function);
   // Ends the function, which returns 0 from the current position of `b`.
   void finish();
 
-  // A new block. Throws Error (Unsupported) if the function has too many (see count_cost).
+  // A new block, which counts in `size`.
   llvm::BasicBlock* block(const char* name);
-  // Counts an expression that is about to be written, by its cost (loop/cost.h) in all lanes.
-  // Throws Error (Unsupported) if the function becomes so large that LLVM, which takes more than
-  // linear time, would take longer than a few seconds. Unrolled loops, lanes and selects repeat
-  // expressions, so a short text may need very much code.
+  // Counts an expression that is about to be written in `size`.
   void count_cost(const loop::Expr& e);
   llvm::AllocaInst* stack_slot(llvm::Type* type, uint64_t count, uint64_t alignment);
   llvm::Value* dim(const Dim& d);  // i64, computed once, in `entry`
@@ -80,16 +79,17 @@ struct FunctionWriter {
 
   ModuleWriter& m;
   const loop::Kernel& kernel;
+  CodeSize& size;
   Builder entry;
   Builder b;  // the current position
   llvm::BasicBlock* start;
   Env env;
   Lanes lanes;
+  int64_t stack_bytes = 0;  // of buffers on the stack, here and in the functions around a task
 
  private:
   llvm::Function* function_;
   llvm::BasicBlock* exit_;
-  int64_t blocks_ = 0, cost_ = 0;
   llvm::PHINode* exit_code_;
   llvm::BasicBlock* reserve_ = nullptr;
   llvm::Value* workspace_ = nullptr;

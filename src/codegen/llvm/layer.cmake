@@ -24,6 +24,9 @@ target_link_libraries(${TARGET_NAME} PRIVATE lldELF lldCommon ${llvm_libraries} 
 
 # LLVM is built without RTTI and exceptions; files that derive from its classes must match.
 set_source_files_properties("${dir}/link.cc" PROPERTIES COMPILE_OPTIONS "-fno-rtti")
+if(NOT LLVM_ENABLE_RTTI)  # it derives a class from one of LLVM's
+  set_source_files_properties("${dir}/passes.cc" PROPERTIES COMPILE_OPTIONS "-fno-rtti")
+endif()
 
 # Headers that expose LLVM's types are private, but must also compile alone.
 if(TENON_BUILD_TESTS)

@@ -1,8 +1,10 @@
 // The translation of a kernel into LLVM IR functions: declarations shared by all its files.
 //
 // clang-format off
-//   emit.cc        the module: attributes, passes, object file, table
+//   emit.cc        the module: attributes, object file, table; passes: LLVM's
 //   entry.cc       the packed entry, which checks every argument; refuse.cc reports what was wrong
+//   code_size      refuses kernels that need too much code
+//   stack_use      refuses kernels that need too much native stack
 //   nesting.cc     refuses kernels that are nested too deeply
 //   body.cc        the body, composed of
 //     function       the LLVM function: entry and exit, values in scope (Env), sizes, errors
@@ -26,6 +28,7 @@
 #include <string>
 #include <string_view>
 
+#include "codegen/llvm/code_size.h"
 #include "codegen/llvm/math.h"
 #include "codegen/llvm/target.h"
 #include "llvm/IR/MDBuilder.h"
@@ -63,9 +66,13 @@ struct ModuleWriter {
   }
   // A private constant; equal ones may share an address.
   llvm::GlobalVariable* constant(llvm::Constant* data, const char* name);
-  llvm::Function* refuse();  // declared here, written by write_refuse
+  // See entry_layout.h. Declared here, written by write_checks.
+  llvm::Function* check();
+  llvm::Function* refuse();
 
  private:
+  llvm::Function* shared_function(const char* name);
+
   std::map<std::string, llvm::Constant*, std::less<>> texts_;
 };
 
@@ -75,9 +82,10 @@ struct ModuleWriter {
 void check_nesting(const loop::Kernel& kernel);
 
 // Writes the entry `i32 NAME(void* runtime, const Any* args, i32 n, Any* result)` for a body.
-llvm::Function* write_entry(ModuleWriter& m, const loop::Kernel& kernel, llvm::Function* body);
-void write_refuse(ModuleWriter& m);
+llvm::Function* write_entry(ModuleWriter& m, const loop::Kernel& kernel, llvm::Function* body,
+                            CodeSize& size);
+void write_checks(ModuleWriter& m);  // the bodies of check and refuse
 // The base name of the kernel's functions. LLVM reserves names that begin with "llvm.".
 std::string symbol_of(const loop::Kernel& kernel);
-llvm::Function* write_body(ModuleWriter& m, const loop::Kernel& kernel);
+llvm::Function* write_body(ModuleWriter& m, const loop::Kernel& kernel, CodeSize& size);
 }  // namespace tenon::codegen

@@ -6,6 +6,7 @@
 // slot each for the runtime, the loop's begin, and the buffers, symbols and variables in scope.
 #include "codegen/llvm/statement.h"
 #include "codegen/llvm/work.h"
+#include "loop/cost.h"
 #include "support/error.h"
 
 namespace tenon::codegen {
@@ -94,11 +95,13 @@ void StatementWriter::parallel_loop(const loop::For& loop) {
   ModuleWriter& m = f_.m;
   llvm::Function* function =
       m.function(m.i32, {m.pointer, m.i64, m.i64}, cat(symbol_of(f_.kernel), ".task"));
-  FunctionWriter task(m, f_.kernel, function);
+  FunctionWriter task(m, f_.kernel, f_.size, function);
   task.env = f_.env;
+  task.stack_bytes = f_.stack_bytes;
   llvm::Value* task_begin = begin;
   std::vector<llvm::Value**> values = values_of(task.env);
   values.insert(values.begin() + 1, &task_begin);
+  f_.size.add_cost(loop::kSimpleCost * static_cast<int64_t>(values.size()));
   llvm::Value* context = pass(f_, &task, function->getArg(0), values);
 
   StatementWriter turns(task, facts_, alias_, loop.body);

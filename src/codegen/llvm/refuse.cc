@@ -1,5 +1,6 @@
-// `refuse`: finds what is wrong with a kernel's arguments, after an entry has detected a problem.
-// One function for all entries of a kernel object.
+// `check`: walks the description of a kernel's parameters and raises an error for the first
+// argument that is wrong. `refuse` calls it after an entry has detected a problem. One function
+// each for all entries of a kernel object.
 #include "codegen/llvm/entry_layout.h"
 #include "codegen/llvm/lower.h"
 #include "object/tensor.h"
@@ -10,9 +11,9 @@ namespace {
 using vm::KernelError;
 using V = llvm::Value*;
 
-class RefuseWriter {
+class CheckWriter {
  public:
-  RefuseWriter(ModuleWriter& m, llvm::Function* f)
+  CheckWriter(ModuleWriter& m, llvm::Function* f)
       : m_(m), f_(f), b_(llvm::BasicBlock::Create(m.context, "entry", f)) {}
 
   void write() {
@@ -51,6 +52,12 @@ class RefuseWriter {
         raise_if(b_.CreateICmpNE(size, wanted), KernelError::Dimension, t, axis, size, wanted);
       });
     });
+    llvm::BasicBlock* last = block("data");
+    llvm::BasicBlock* no_sizes = block("no.sizes");
+    b_.CreateCondBr(b_.CreateIsNull(f_->getArg(5)), no_sizes, last);
+    b_.SetInsertPoint(no_sizes);
+    b_.CreateRet(b_.getInt32(0));
+    b_.SetInsertPoint(last);
     for_each(zero(), tensors, [&](V t) {
       V data = data_of(t), bytes = bytes_of(t);
       V null = b_.CreateIsNull(data);
@@ -61,9 +68,24 @@ class RefuseWriter {
       raise_if(b_.CreateIsNotNull(rest), KernelError::Alignment, t, minus_one(), rest, unit);
     });
     for_each(inputs, tensors, [&](V output) {
-      for_each(zero(), tensors, [&](V other) { overlap(output, other); });
+      V bytes = bytes_of(output);
+      for_each(zero(), tensors, [&](V other) { overlap(output, bytes, other); });
     });
-    // Nothing found: the entry and this function disagree, but the call is refused all the same.
+    b_.CreateRet(b_.getInt32(0));
+  }
+
+  // The function that calls `check`, which finds something.
+  void write_refuse() {
+    std::vector<V> arguments;
+    for (llvm::Argument& a : f_->args()) arguments.push_back(&a);
+    V code = b_.CreateCall(m_.check(), arguments);
+    llvm::BasicBlock* found = block("found");
+    llvm::BasicBlock* nothing = block("nothing");
+    b_.CreateCondBr(b_.CreateIsNotNull(code), found, nothing);
+    b_.SetInsertPoint(found);
+    b_.CreateRet(code);
+    // The entry and `check` disagree, but the call is refused all the same.
+    b_.SetInsertPoint(nothing);
     b_.CreateRet(raise(KernelError::NotCompact, minus_one(), minus_one(), zero(), zero()));
   }
 
@@ -178,14 +200,18 @@ class RefuseWriter {
     });
   }
 
-  void overlap(V output, V other) {
+  void overlap(V output, V a_bytes, V other) {
     V a = data_of(output), b = data_of(other);
-    V a_bytes = bytes_of(output), b_bytes = bytes_of(other);
+    V b_bytes = bytes_of(other);
     V a_in_b = b_.CreateICmpULT(b_.CreateSub(a, b), b_bytes);
     V b_in_a = b_.CreateICmpULT(b_.CreateSub(b, a), a_bytes);
     V a_has_bytes = b_.CreateIsNotNull(a_bytes), b_has_bytes = b_.CreateIsNotNull(b_bytes);
     V meet = b_.CreateAnd(b_.CreateOr(a_in_b, b_in_a), b_.CreateAnd(a_has_bytes, b_has_bytes));
     meet = b_.CreateAnd(meet, b_.CreateICmpNE(output, other));
+    llvm::BasicBlock* meeting = block("meet");
+    llvm::BasicBlock* after = block("apart");
+    b_.CreateCondBr(meet, meeting, after);
+    b_.SetInsertPoint(meeting);
     V shared = fold(zero(), word(description(), kDescribedPairs), zero(), [&](V i, V found) {
       V at = b_.CreateAdd(b_.CreateShl(i, 1), number(kDescriptionHead));
       V first = element(description(), at);
@@ -196,8 +222,9 @@ class RefuseWriter {
     });
     V may_share = b_.CreateIsNotNull(shared);
     V allowed = b_.CreateAnd(may_share, b_.CreateICmpEQ(a, b));
-    raise_if(b_.CreateAnd(meet, b_.CreateNot(allowed)), KernelError::Overlap, output, minus_one(),
-             other, zero());
+    raise_if(b_.CreateNot(allowed), KernelError::Overlap, output, minus_one(), other, zero());
+    b_.CreateBr(after);
+    b_.SetInsertPoint(after);
   }
 
   ModuleWriter& m_;
@@ -207,19 +234,28 @@ class RefuseWriter {
 
 }  // namespace
 
-llvm::Function* ModuleWriter::refuse() {
-  if (llvm::Function* f = module.getFunction(kRefuseSymbol)) return f;
-  llvm::Function* f =
-      function(i32, {pointer, pointer, pointer, pointer, i32, pointer}, kRefuseSymbol);
+llvm::Function* ModuleWriter::shared_function(const char* name) {
+  if (llvm::Function* f = module.getFunction(name)) return f;
+  llvm::Function* f = function(i32, {pointer, pointer, pointer, pointer, i32, pointer}, name);
   f->setLinkage(llvm::GlobalValue::ExternalLinkage);
   f->setVisibility(llvm::GlobalValue::HiddenVisibility);
   f->setDSOLocal(true);
+  return f;
+}
+
+llvm::Function* ModuleWriter::check() {
+  return shared_function(kCheckSymbol);
+}
+
+llvm::Function* ModuleWriter::refuse() {
+  llvm::Function* f = shared_function(kRefuseSymbol);
   f->addFnAttr(llvm::Attribute::Cold);
   return f;
 }
 
-void write_refuse(ModuleWriter& m) {
-  RefuseWriter(m, m.refuse()).write();
+void write_checks(ModuleWriter& m) {
+  CheckWriter(m, m.check()).write();
+  CheckWriter(m, m.refuse()).write_refuse();
 }
 
 }  // namespace tenon::codegen

@@ -3,13 +3,15 @@
 #include <algorithm>
 #include <optional>
 
+#include "loop/cost.h"
 #include "loop/walk.h"
 
 namespace tenon::codegen {
 
 namespace {
 
-constexpr int64_t kStackPerBuffer = 16 << 10, kStackPerFunction = 48 << 10;
+// Half of vm::kKernelStack leaves room for spilled registers.
+constexpr int64_t kStackPerBuffer = 16 << 10, kStackPerKernel = vm::kKernelStack / 2;
 // Clearing is inlined, since a kernel object can't import memset.
 constexpr int64_t kClearedPerBuffer = 2 << 10;
 constexpr int64_t kAlignment = 64;
@@ -103,6 +105,7 @@ class Workspace {
     llvm::Value* bytes =
         r_.getInt64(static_cast<uint64_t>(buffer.dtype.bytes() * facts_.lanes_of(buffer)));
     for (const Dim& d : buffer.shape) {
+      f_.size.add_cost(loop::kSimpleCost);
       llvm::Value* extent = f_.dim(d);
       overflow_ = r_.CreateOr(overflow_, r_.CreateICmpSLT(extent, r_.getInt64(0)));
       bytes = checked(llvm::Intrinsic::umul_with_overflow, bytes, extent);
@@ -122,12 +125,11 @@ class Workspace {
 Addresses reserve_scratch(FunctionWriter& f, const Facts& facts, const loop::StmtRef& body) {
   Addresses addresses;
   Buffers large;
-  int64_t on_stack = 0;
   const int64_t most = f.m.clear_scratch ? kClearedPerBuffer : kStackPerBuffer;
   for (const loop::Buffer* buffer : allocated(body)) {
     const auto bytes = small_size(*buffer, facts.lanes_of(*buffer));
-    if (bytes && *bytes <= most && on_stack + *bytes <= kStackPerFunction) {
-      on_stack += *bytes;
+    if (bytes && *bytes <= most && f.stack_bytes + *bytes <= kStackPerKernel) {
+      f.stack_bytes += *bytes;
       const int64_t aligned = std::max((*bytes + kAlignment - 1) & -kAlignment, kAlignment);
       llvm::Value* slot =
           f.stack_slot(f.m.i8, static_cast<uint64_t>(aligned), static_cast<uint64_t>(kAlignment));

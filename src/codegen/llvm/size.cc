@@ -1,8 +1,9 @@
 #include "codegen/llvm/size.h"
 
-#include <algorithm>
+#include <unordered_set>
 
 #include "llvm/IR/MDBuilder.h"
+#include "loop/cost.h"
 #include "loop/walk.h"
 
 namespace tenon::codegen {
@@ -11,9 +12,9 @@ using vm::KernelError;
 
 std::vector<std::string> kernel_symbols(const loop::Kernel& kernel) {
   std::vector<std::string> names;
-  auto add = [&](std::string name) {
-    if (std::find(names.begin(), names.end(), name) == names.end())
-      names.push_back(std::move(name));
+  std::unordered_set<std::string> seen;
+  auto add = [&](const std::string& name) {
+    if (seen.insert(name).second) names.push_back(name);
   };
   for (const auto* buffers : {&kernel.inputs, &kernel.outputs})
     for (const auto& buffer : *buffers)
@@ -42,10 +43,10 @@ std::vector<Dim> kernel_dims(const loop::Kernel& kernel) {
   });
   // Without duplicates; atoms can't overflow.
   std::vector<Dim> unique;
+  std::unordered_set<Dim, DimHash> found;
   for (const Dim& d : dims) {
     if (d.kind() == DimKind::kConst || d.kind() == DimKind::kSymbol) continue;
-    if (std::none_of(unique.begin(), unique.end(), [&](const Dim& u) { return u == d; }))
-      unique.push_back(d);
+    if (found.insert(d).second) unique.push_back(d);
   }
   return unique;
 }
@@ -53,6 +54,7 @@ std::vector<Dim> kernel_dims(const loop::Kernel& kernel) {
 void DimWriter::fail_if(llvm::Value* condition, KernelError code, llvm::Value* found,
                         llvm::Value* expected) {
   if (auto* c = llvm::dyn_cast<llvm::Constant>(condition); c != nullptr && c->isNullValue()) return;
+  size_.add_block();
   llvm::BasicBlock* failed = on_failure_(code, found, expected);
   llvm::BasicBlock* good =
       llvm::BasicBlock::Create(b_.getContext(), "fits", b_.GetInsertBlock()->getParent());
@@ -109,6 +111,7 @@ llvm::Value* DimWriter::write(const DimNode& d) {
       result = v;
       continue;
     }
+    size_.add_cost(loop::kSimpleCost);
     llvm::Value* a = result;
     switch (d.kind) {
       case DimKind::kAdd:

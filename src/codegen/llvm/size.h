@@ -6,11 +6,16 @@
 #include <string_view>
 #include <vector>
 
+#include "codegen/llvm/code_size.h"
 #include "codegen/llvm/numeric.h"
 #include "loop/kernel.h"
 #include "vm/executable/kernel_abi.h"
 
 namespace tenon::codegen {
+
+struct DimHash {
+  size_t operator()(const Dim& d) const { return hash(d); }
+};
 
 // The integer parameters of a kernel's body: the symbols that its parameters' shapes bind, in order
 // of first appearance, then its integers.
@@ -18,16 +23,16 @@ std::vector<std::string> kernel_symbols(const loop::Kernel& kernel);
 // Every size that the kernel's body computes, without duplicates.
 std::vector<Dim> kernel_dims(const loop::Kernel& kernel);
 
-// Emits sizes. With `on_failure`, a result that overflows, a division by 0 or a broadcast of
-// incompatible sizes branches to the block that it returns; without it, arithmetic wraps and
-// division by 0 gives 0.
+// Emits sizes, and counts their code. With `on_failure`, a result that overflows, a division by 0
+// or a broadcast of incompatible sizes branches to the block that it returns; without it,
+// arithmetic wraps and division by 0 gives 0.
 class DimWriter {
  public:
   using OnFailure = std::function<llvm::BasicBlock*(vm::KernelError code, llvm::Value* found,
                                                     llvm::Value* expected)>;
-  DimWriter(Builder& b, std::function<llvm::Value*(std::string_view)> symbol,
+  DimWriter(Builder& b, CodeSize& size, std::function<llvm::Value*(std::string_view)> symbol,
             OnFailure on_failure = nullptr)
-      : b_(b), symbol_(std::move(symbol)), on_failure_(std::move(on_failure)) {}
+      : b_(b), size_(size), symbol_(std::move(symbol)), on_failure_(std::move(on_failure)) {}
   llvm::Value* write(const Dim& d) { return write(d.node()); }
 
  private:
@@ -38,6 +43,7 @@ class DimWriter {
   llvm::Value* floor_division(llvm::Value* a, llvm::Value* b, bool remainder);
 
   Builder& b_;
+  CodeSize& size_;
   std::function<llvm::Value*(std::string_view)> symbol_;
   OnFailure on_failure_;
 };

@@ -102,6 +102,11 @@ struct KernelRuntime {
   int32_t (*poll)(const KernelRuntime* self);
 };
 
+// The native stack in bytes that a kernel may use on each thread that runs it, for its own frames
+// and those of parallel_for. The compiler refuses kernels that may need more; a call of a program
+// fails on a thread with less left.
+inline constexpr size_t kKernelStack = size_t{64} << 10;
+
 using KernelEntryFunction = int32_t (*)(void* self, const AnyView* args, int32_t count,
                                         Any* result);
 

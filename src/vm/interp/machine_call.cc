@@ -15,8 +15,9 @@ namespace tenon::vm {
 namespace {
 
 constexpr int kMaxNesting = 200;
-// What the native stack must have left for a call within another one.
-constexpr size_t kNestedStack = size_t{64} << 10;
+// What the native stack must have left for a call: for the machine and the runtime's functions, and
+// for a kernel.
+constexpr size_t kCallStack = (size_t{32} << 10) + kKernelStack;
 
 constinit thread_local Machine* current_machine = nullptr;
 constinit thread_local int nesting = 0;
@@ -194,15 +195,17 @@ Any Machine::call_code(const Program& program, const FunctionCode& code,
         .expected(cat(static_cast<size_t>(code.params) - captures.size(), " for '",
                       printable(unit.name), "'"));
   }
-  if (nesting >= kMaxNesting || (nesting > 0 && native_stack_left() < kNestedStack)) {
+  if (nesting >= kMaxNesting) {
     throw Error(ErrorKind::Runtime, "calls between the host and programs are nested too deep")
-        .found(nesting >= kMaxNesting ? cat(nesting, " calls within each other")
-                                      : cat(bytes_text(native_stack_left()),
-                                            " left of the thread's native stack after ", nesting,
-                                            nesting == 1 ? " call" : " calls"))
-        .expected(cat("at most ", kMaxNesting, " within each other, with ",
-                      bytes_text(kNestedStack), " of stack left for each"))
+        .found(cat(nesting, " calls within each other"))
+        .expected(cat("at most ", kMaxNesting))
         .help("let the program call its own functions directly");
+  }
+  if (const size_t left = native_stack_left(); left < kCallStack) {
+    throw Error(ErrorKind::Runtime, "the thread's native stack is too small for the call")
+        .found(cat(bytes_text(left), " left, within ", nesting, nesting == 1 ? " call" : " calls"))
+        .expected(bytes_text(kCallStack))
+        .help("nest fewer calls between the host and programs, or give the thread a larger stack");
   }
   struct Nest {
     Nest() { ++nesting; }
