@@ -6,6 +6,7 @@
 #include <map>
 #include <random>
 
+#include "loop/dim_sum.h"
 #include "loop/types.h"
 #include "object/reflect.h"
 #include "support/error.h"
@@ -21,6 +22,18 @@ TEST(Dim, SumsAreCanonical) {
   EXPECT_EQ(n - n, Dim(0));
   EXPECT_EQ((n + Dim(1)) * (n - Dim(1)), n * n - Dim(1));
   EXPECT_NE(n, m);
+}
+
+TEST(Dim, ManySizesAddUpAtOnce) {
+  DimSum sum;
+  EXPECT_EQ(sum.total(), Dim(0));
+  sum.add(n * m + Dim(3));
+  sum.add(k, -1);
+  sum.add(Dim(0), 5);
+  sum.add(n + k + k, 2);
+  EXPECT_EQ(sum.total(), n * m + n + n + k + k + k + Dim(3));
+  sum.add(Dim(INT64_MAX));
+  EXPECT_THROW(sum.total(), Error);
 }
 
 TEST(Dim, PrintsAsGraphText) {

@@ -45,6 +45,7 @@ void Parser::fail(const std::string& message, const std::string& expected) const
 }
 
 const Token& Parser::take() {
+  ticker_.tick();
   const Token& t = peek();
   if (at_ + 1 < tokens_.size()) ++at_;
   return t;

@@ -4,6 +4,7 @@
 
 #include "graph/ir/name_text.h"
 #include "graph/ir/parser.h"
+#include "loop/dim_sum.h"
 #include "object/tensor.h"
 
 namespace tenon::graph {
@@ -33,14 +34,16 @@ Dim Parser::dim() {
   Nest nest(this, &dim_depth_);
   Token first = peek();
   try {
-    Dim d = dim_term();
+    DimSum sum;
+    sum.add(dim_term());
     while (true) {
       if (accept("+")) {
-        d = d + dim_term();
+        sum.add(dim_term());
       } else if (accept("-")) {
-        d = d - dim_term();
+        sum.add(dim_term(), -1);
       } else {
-        return d;
+        poll();  // large sums and products take long
+        return sum.total();
       }
     }
   } catch (Error& e) {  // overflow, division by zero, too many terms
@@ -56,6 +59,7 @@ Dim Parser::dim_term() {
     size_t terms =
         std::max<size_t>(d.node().args.size(), 1) * std::max<size_t>(e.node().args.size(), 1);
     if (terms > kMaxDimAtoms) fail("this size has too many terms", cat("at most ", kMaxDimAtoms));
+    poll();
     d = d * e;
   }
   return d;

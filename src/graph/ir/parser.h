@@ -12,6 +12,7 @@
 #include "graph/ir/builder.h"
 #include "graph/ir/lexer.h"
 #include "graph/ir/weights.h"
+#include "support/poll.h"
 
 namespace tenon::graph {
 
@@ -143,6 +144,7 @@ class Parser {
   Source source_;
   std::vector<Token> tokens_;
   size_t at_ = 0;
+  Ticker ticker_;  // of tokens
   int block_depth_ = 0, type_depth_ = 0, dim_depth_ = 0, value_depth_ = 0;
   size_t dim_atoms_ = 0;
   std::set<std::string_view> type_vars_;

@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <time.h>
 
 #include <cmath>
 #include <cstring>
@@ -12,6 +13,7 @@
 #include "graph/ir/check.h"
 #include "graph/ir/test_operators.h"
 #include "object/reflect.h"
+#include "support/poll.h"
 #include "support/test_error.h"
 
 namespace tenon::graph {
@@ -302,6 +304,49 @@ TEST_F(TextTest, ErrorsShowThePlace) {
             "  expected  a parameter, or a variable that is bound before\n"
             "  2         |   %y = relu(%z)\n"
             "            |             ^");
+}
+
+double cpu_seconds() {
+  timespec t{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+  return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_nsec) * 1e-9;
+}
+
+TEST_F(TextTest, ParsesLongSumsOfSizesInLinearTime) {
+  auto seconds = [](int terms) {
+    std::string sum = "s0";
+    for (int i = 1; i < terms; ++i) sum += cat(" + s", i);
+    double least = 1e9;
+    for (int attempt = 0; attempt < 3; ++attempt) {
+      const double start = cpu_seconds();
+      for (int i = 0; i < 10; ++i) parse_size(sum);
+      least = std::min(least, cpu_seconds() - start);
+    }
+    return least;
+  };
+  // Sorting adds a logarithm. Adding one term after the other took four times as long.
+  EXPECT_LT(seconds(2000), 3 * seconds(1000));
+}
+
+class PollCount final : public Poller {
+ public:
+  void poll() override { ++polls; }
+  int polls = 0;
+};
+
+TEST_F(TextTest, ParsingIsPolled) {
+  auto polls = [](const std::function<void()>& parse) {
+    PollCount count;
+    Poller::Scope scope(&count);
+    parse();
+    return count.polls;
+  };
+  EXPECT_GE(polls([] { parse_size("n + m"); }), 1);
+  EXPECT_GE(polls([] { parse_size("(n + m) * (n + 1)"); }), 3);
+  // 11 tokens each, and a poll per 4096 of them: when they are read, and when they are parsed.
+  std::string kernel = "kernel @k(%x: tensor[n; f32]) -> (%y: tensor[n; f32]) {\n";
+  for (int i = 0; i < 4096; ++i) kernel += "  %y[0] = %x[0] + 1.0\n";
+  EXPECT_GE(polls([&] { parse_kernels(kernel + "}\n", "k.tn"); }), 20);
 }
 
 }  // namespace
