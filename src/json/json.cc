@@ -4,6 +4,8 @@
 #include <charconv>
 #include <cmath>
 
+#include "support/poll.h"
+
 namespace tenon {
 
 namespace {
@@ -104,6 +106,7 @@ class Parser {
 
   // The depth limit bounds the recursion; callers keep it small.
   Json value(int depth) {
+    ticker_.tick();
     skip_space();
     Json v;
     v.offset = at_;
@@ -220,6 +223,7 @@ class Parser {
     std::string out;
     ++at_;
     while (true) {
+      ticker_.tick();
       if (at_ == text_.size()) fail("the text ends within a string");
       unsigned char c = static_cast<unsigned char>(text_[at_]);
       if (c == '"') break;
@@ -282,6 +286,7 @@ class Parser {
   std::string_view source_;
   JsonLimits limits_;
   size_t at_ = 0;
+  Ticker ticker_;
 };
 
 }  // namespace
@@ -351,8 +356,10 @@ JsonWriter& JsonWriter::close(char c) {
 
 namespace {
 void append_json_string(std::string& out, std::string_view s) {
+  Ticker ticker;
   out.push_back('"');
   while (!s.empty()) {
+    ticker.tick();
     size_t n = utf8_length(s);
     char c = s[0];
     if (n == 0) {

@@ -9,6 +9,7 @@
 #include "object/device_name.h"
 #include "object/tensor.h"
 #include "object/walk.h"
+#include "support/poll.h"
 
 namespace tenon {
 
@@ -23,7 +24,9 @@ constexpr char kBase64[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz
 
 std::string hex_of(std::string_view bytes) {
   std::string out;
+  Ticker ticker;
   for (unsigned char c : bytes) {
+    ticker.tick();
     out.push_back(kHexDigits[c >> 4]);
     out.push_back(kHexDigits[c & 15]);
   }
@@ -38,7 +41,9 @@ int hex_digit(char c) {
 
 bool bytes_of_hex(std::string_view text, std::string& out) {
   if (text.size() % 2) return false;
+  Ticker ticker;
   for (size_t i = 0; i < text.size(); i += 2) {
+    ticker.tick();
     int high = hex_digit(text[i]), low = hex_digit(text[i + 1]);
     if (high < 0 || low < 0) return false;
     out.push_back(static_cast<char>(high * 16 + low));
@@ -48,7 +53,9 @@ bool bytes_of_hex(std::string_view text, std::string& out) {
 
 std::string base64_of(std::string_view bytes) {
   std::string out;
+  Ticker ticker;
   for (size_t i = 0; i < bytes.size(); i += 3) {
+    ticker.tick();
     uint32_t group = 0;
     for (size_t k = 0; k < 3; ++k) {
       group = group << 8 | (i + k < bytes.size() ? static_cast<unsigned char>(bytes[i + k]) : 0u);
@@ -62,7 +69,9 @@ std::string base64_of(std::string_view bytes) {
 
 bool bytes_of_base64(std::string_view text, std::string& out) {
   if (text.size() % 4) return false;
+  Ticker ticker;
   for (size_t i = 0; i < text.size(); i += 4) {
+    ticker.tick();
     uint32_t group = 0;
     size_t padding = 0;
     for (size_t k = 0; k < 4; ++k) {
@@ -94,8 +103,10 @@ class Numbering {
   std::vector<Any> order;
 
   void visit(const AnyView& root) {
+    Ticker ticker;
     enter(Any(root));
     while (!frames_.empty()) {
+      ticker.tick();
       Frame& f = frames_.back();
       if (f.next == f.children.size()) {
         numbers[f.value.v.object] = static_cast<int64_t>(order.size());
@@ -163,6 +174,7 @@ class Writer {
   }
 
   void value(const AnyView& v) {
+    ticker_.tick();
     switch (v.type_index) {
       case TypeIndex::None:
         out_.null();
@@ -275,6 +287,7 @@ class Writer {
 
   JsonWriter out_;
   Numbering numbering_;
+  Ticker ticker_;
 };
 
 class Reader {
@@ -325,6 +338,7 @@ class Reader {
   }
 
   Any value(const Json& j) const {
+    ticker_.tick();
     switch (j.kind) {
       case Json::Kind::Null:
         return Any();
@@ -466,6 +480,7 @@ class Reader {
   ErrorKind kind_;
   std::string_view source_;
   std::vector<Any> nodes_;
+  mutable Ticker ticker_;
 };
 
 }  // namespace

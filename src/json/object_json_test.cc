@@ -5,7 +5,9 @@
 #include <cmath>
 
 #include "object/function.h"
+#include "object/tensor.h"
 #include "object/test_records.h"
+#include "support/poll.h"
 
 namespace tenon {
 namespace {
@@ -17,6 +19,27 @@ TEST_F(ObjectJson, DoesNotRecurseOverDepth) {
   auto leaf = a;
   for (int i = 0; i < kDeep / 5; ++i) a = add(std::move(a), leaf);
   EXPECT_TRUE(structural_equal(a, from_json(to_json(a)), {true}));
+}
+
+class PollCount final : public Poller {
+ public:
+  void poll() override { ++polls; }
+  int polls = 0;
+};
+
+TEST_F(ObjectJson, IsPolledBothWays) {
+  const Any elements = Array<Any>(std::vector<Any>(100000, Any(int64_t{1})));
+  const Any tensor = Tensor::empty({1 << 20}, f32), bytes = Bytes(std::string(1 << 20, 'b'));
+  const Any text = String(std::string(1 << 20, 't'));
+  for (const Any& value : {elements, tensor, bytes, text}) {
+    PollCount count;
+    Poller::Scope scope(&count);
+    const std::string json = to_json(value);
+    EXPECT_GE(count.polls, 20);
+    count.polls = 0;
+    (void)from_json(json);
+    EXPECT_GE(count.polls, 20);
+  }
 }
 
 TEST_F(ObjectJson, KeepsEveryKind) {

@@ -7,6 +7,7 @@
 #include <map>
 #include <optional>
 
+#include "support/poll.h"
 #include "support/text.h"
 #include "vm/asm/constant_text.h"
 #include "vm/asm/line_cursor.h"
@@ -53,7 +54,9 @@ class Assembler {
   template <class F>
   void for_each_line(F&& f) {
     std::string_view rest = text_;
+    Ticker ticker;
     for (int32_t number = 1; !rest.empty(); ++number) {
+      ticker.tick();
       size_t end = rest.find('\n');
       LineCursor in(name_, rest.substr(0, end), number);
       rest = end == std::string_view::npos ? "" : rest.substr(end + 1);

@@ -1,8 +1,9 @@
 #include "vm/asm/disassemble.h"
 
 #include <map>
-#include <set>
+#include <vector>
 
+#include "support/poll.h"
 #include "support/text.h"
 #include "vm/asm/constant_text.h"
 #include "vm/asm/line_cursor.h"
@@ -28,13 +29,22 @@ bool reads_back(const Instruction& in) {
   return true;
 }
 
+// A bit per word of code.
+using Offsets = std::vector<bool>;
+
+bool contains(const Offsets& offsets, uint64_t at) {
+  return at < offsets.size() && offsets[at];
+}
+
 // The word offsets of instructions that print as such; everything else prints as words.
-std::set<uint32_t> instruction_starts(std::span<const Word> code) {
-  std::set<uint32_t> starts;
+Offsets instruction_starts(std::span<const Word> code) {
+  Offsets starts(code.size());
+  Ticker ticker;
   for (uint32_t at = 0; at < code.size();) {
+    ticker.tick();
     Instruction in;
     if (decode(code, at, &in) && reads_back(in)) {
-      starts.insert(at);
+      starts[at] = true;
       at += in.words();
     } else {
       ++at;
@@ -113,13 +123,15 @@ class Printer {
       out += cat("  results ", join(names, ", "), "\n");
     }
     starts_ = instruction_starts(f.code);
-    std::set<uint32_t> targets = label_targets(f);
+    const Offsets targets = label_targets(f);
     auto span = f.spans.begin();
+    Ticker ticker;
     for (uint32_t at = 0; at < f.code.size();) {
+      ticker.tick();
       for (; options_.spans && span != f.spans.end() && span->offset <= at; ++span) {
         out += cat("  at ", span->span, "\n");
       }
-      if (targets.contains(at)) out += cat("L", at, ":\n");
+      if (targets[at]) out += cat("L", at, ":\n");
       out += "  ";
       at += print(f, at, out);
       out += "\n";
@@ -129,7 +141,7 @@ class Printer {
 
   // Appends the instruction at `at`; returns its number of words.
   uint32_t print(const FunctionUnit& f, uint32_t at, std::string& out) {
-    if (!starts_.contains(at)) {
+    if (!starts_[at]) {
       out += at < f.code.size() ? cat(".word ", hex(f.code[at])) : ".word outside";
       return 1;
     }
@@ -147,14 +159,17 @@ class Printer {
   }
 
  private:
-  std::set<uint32_t> label_targets(const FunctionUnit& f) const {
-    std::set<uint32_t> targets;
-    for (uint32_t at : starts_) {
+  Offsets label_targets(const FunctionUnit& f) const {
+    Offsets targets(f.code.size());
+    Ticker ticker;
+    for (uint32_t at = 0; at < f.code.size(); ++at) {
+      if (!starts_[at]) continue;
+      ticker.tick();
       Instruction in;
       decode(f.code, at, &in);
       for (Word w : in.operands) {
-        if (Arg(w).is(ArgKind::Label) && starts_.contains(Arg(w).index())) {
-          targets.insert(Arg(w).index());
+        if (Arg(w).is(ArgKind::Label) && contains(starts_, Arg(w).index())) {
+          targets[Arg(w).index()] = true;
         }
       }
     }
@@ -162,7 +177,7 @@ class Printer {
   }
 
   std::string label_text(Arg a) const {
-    return starts_.contains(a.index()) ? cat("L", a.index()) : cat("L+", a.index());
+    return contains(starts_, a.index()) ? cat("L", a.index()) : cat("L+", a.index());
   }
 
   uint32_t print_operand(const Instruction& in, uint32_t i, std::string& out) {
@@ -206,7 +221,7 @@ class Printer {
   const Unit& unit_;
   const DisassembleOptions& options_;
   std::map<std::string_view, uint32_t> functions_, packed_;
-  std::set<uint32_t> starts_;
+  Offsets starts_;
 };
 
 }  // namespace
