@@ -53,7 +53,8 @@ def main() -> int:
                     if done.returncode == whole.returncode:
                         continue
                     stopped += 1
-                    if done.returncode == OUT_OF_MEMORY and done.stderr.startswith("error: "):
+                    errors = [line for line in done.stderr.splitlines() if line.startswith("error: ")]
+                    if done.returncode == OUT_OF_MEMORY and errors:
                         continue
                     failures += 1
                     how = "and all later ones" if lasting else "alone"
