@@ -176,12 +176,14 @@ def main() -> int:
             failures += not good
             seconds = " ".join(f"{measured.least[n][0]:6.2f}" for n in sizes)
             space = " ".join(f"{measured.least[n][1] / 1024:6.0f}" for n in sizes)
-            row = f"{sizes[0]:7} {seconds} s {max(time, 0) ** 0.5:5.2f} {space} MB {max(memory, 0) ** 0.5:5.2f}"
+            row = f"{sizes[0]:7} {seconds} {'G' if options.instructions else 's'} {max(time, 0) ** 0.5:5.2f}"
+            if not options.instructions:
+                row += f" {space} MB {max(memory, 0) ** 0.5:5.2f}"
             print(f"{shape.label:42} {row}{'' if good else '  FAILED'}", flush=True)
             if not good and options.phases and COMMANDS[shape.command][0] == "compile":
                 measured.print_phases(sizes)
-    print(f"{len(chosen)} shapes, {failures} failed. Columns: n, the CPU time of each size, its mean growth per doubling,")
-    print(f"and the same for memory. Growth may be {limit**0.5:.1f}.")
+    print(f"{len(chosen)} shapes, {failures} failed. Columns: n, the CPU time (s) or instructions (G) of each size, the mean")
+    print(f"growth per doubling, and the same for memory. Growth may be {limit**0.5:.1f}.")
     return 1 if failures else 0
 
 
