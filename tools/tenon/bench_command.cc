@@ -12,6 +12,7 @@
 #include <system_error>
 
 #include "support/error.h"
+#include "tools/tenon/available_memory.h"
 #include "tools/tenon/call_flags.h"
 #include "tools/tenon/command.h"
 #include "tools/tenon/file_argument.h"
@@ -115,6 +116,7 @@ struct BenchCommand : CallFlags {
     std::vector<AnyView> views(given.values.begin(), given.values.end());
     vm::Limits limits;
     limits.threads = threads;
+    limits.memory = static_cast<size_t>(available_memory());  // as in `tenon run`
 
     vm::Machine first(program.program, limits);
     auto start = Clock::now();

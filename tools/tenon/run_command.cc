@@ -332,6 +332,7 @@ void add_run_command(CLI::App* app, int* exit_code) {
       "--expect compares with stored outputs; --compare compares with the graph walked operator "
       "by\n"
       "operator and names the first operator that differs.\n"
+      "Without --memory, a call may use the memory that the system has left.\n"
       "Run a file from a sender that you do not trust with --untrusted, and set --fuel, "
       "--deadline\n"
       "and --memory to stop runaway programs. --untrusted refuses libraries, models and textual\n"
