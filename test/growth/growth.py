@@ -3,9 +3,9 @@
 
 Usage: growth.py TENON [--json CLIENT] [--seconds S | --instructions] [--phases] [--list] [FILTER...]
 
-Without --seconds, each shape of shapes.py is measured in its first size and in four times that. With it, the
-sizes are n, 2n and 4n, where the command needs at least S seconds of CPU time for n. FILTERs choose shapes whose
-label, as --list prints it, contains one of them.
+Without --seconds, each shape is measured in its first size and in four times that. With it, the sizes are n, 2n and
+4n, where the command needs at least S seconds of CPU time for n. FILTERs choose shapes whose label, as --list prints
+it, contains one of them.
 
 Fails if user CPU time or peak memory grow by more than 2.3 for each doubling. Without --seconds, 3 is allowed,
 because small amounts vary and growing inputs leave the processor's caches: work in proportion to the input takes 2.2
@@ -24,7 +24,13 @@ import sys
 import tempfile
 from pathlib import Path
 
-from shapes import COMMANDS, READERS, Shape, shapes
+import assembly_shapes
+import graph_shapes
+import onnx_shapes
+import tensor_shapes
+from shapes import COMMANDS, READERS, Shape
+
+SHAPES = graph_shapes.SHAPES + tensor_shapes.SHAPES + assembly_shapes.SHAPES + onnx_shapes.SHAPES
 
 LIMIT = 2.3  # per doubling
 SHORT_LIMIT = 3.0
@@ -153,7 +159,7 @@ def main() -> int:
         programs["json"] = str(Path(options.json).resolve())
     chosen = [
         s
-        for s in shapes()
+        for s in SHAPES
         if (options.json or s.command != "json")
         and (not options.filter or any(f in s.label for f in options.filter))
     ]

@@ -2,7 +2,7 @@
 
 import struct
 
-FLOAT, INT64 = 1, 7
+FLOAT, INT64, BOOL = 1, 7, 9
 
 
 def varint(value: int) -> bytes:
@@ -49,6 +49,18 @@ def tensor(name: str, dims: list[int], values: list, element: int = FLOAT) -> by
     return message(*[(1, d) for d in dims], (2, element), (8, name), (9, raw))
 
 
+def graph(
+    name: str,
+    nodes: list[bytes],
+    inputs: list[bytes],
+    outputs: list[bytes],
+    weights: list[bytes] = [],
+    infos: list[bytes] = [],
+) -> bytes:
+    parts = [(1, n) for n in nodes] + [(2, name)] + [(5, w) for w in weights]
+    return message(*parts, *[(11, i) for i in inputs], *[(12, o) for o in outputs], *[(13, i) for i in infos])
+
+
 def model(
     nodes: list[bytes],
     inputs: list[bytes],
@@ -57,7 +69,6 @@ def model(
     infos: list[bytes] = [],
     functions: list[bytes] = [],
 ) -> bytes:
-    parts = [(1, n) for n in nodes] + [(2, "graph")] + [(5, w) for w in weights]
-    parts += [(11, i) for i in inputs] + [(12, o) for o in outputs] + [(13, i) for i in infos]
     opsets = [(8, message((1, domain), (2, version))) for domain, version in (("", 17), ("local", 1))]
-    return message((1, 8), *opsets, (7, message(*parts)), *[(25, f) for f in functions])
+    body = graph("graph", nodes, inputs, outputs, weights, infos)
+    return message((1, 8), *opsets, (7, body), *[(25, f) for f in functions])
