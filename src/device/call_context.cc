@@ -10,6 +10,10 @@ CallContext* CallContext::current() {
   return current_context;
 }
 
+void CallContext::charge_current(size_t bytes) {
+  if (current_context && !current_context->count_memory(bytes)) current_context->fail_memory(bytes);
+}
+
 Any CallContext::take(const Object* /*function*/, const AnyView* args, int32_t i) {
   return Any(args[i]);
 }

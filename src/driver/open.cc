@@ -112,13 +112,13 @@ std::string_view to_text(SourceKind kind) {
   return "an executable";
 }
 
-Source open_source(const std::string& path) {
+Source open_source(const std::string& path, FileAccess access) {
   if (std::error_code ignored; std::filesystem::is_directory(path, ignored)) {
     throw Error(ErrorKind::Usage, cat(printable(path), " is a folder")).expected(all_kinds());
   }
   Source source;
   source.name = path;
-  source.bytes = vm::map_file(path);
+  source.bytes = access == FileAccess::Copied ? vm::read_whole_file(path) : vm::map_file(path);
   const std::filesystem::path folder = std::filesystem::path(path).parent_path();
   source.directory = folder.empty() ? "." : folder.string();
   return recognise(std::move(source));

@@ -34,9 +34,14 @@ struct Source {
   bool is_graph() const { return kind == SourceKind::Model || kind == SourceKind::Program; }
 };
 
-// Maps a regular file. Throws Usage if it can't be read, or if neither its content nor, for
+enum class FileAccess : uint8_t {
+  Mapped,  // the cheaper one
+  Copied,  // nobody can change the bytes any more; they count for the memory of this thread's work
+};
+
+// Opens a regular file. Throws Usage if it can't be read, or if neither its content nor, for
 // unrecognisable content (an empty or damaged file), its file extension identifies its kind.
-Source open_source(const std::string& path);
+Source open_source(const std::string& path, FileAccess access = FileAccess::Mapped);
 // The same for bytes in memory, which are copied. A model's external data is refused; a program's
 // weights are looked up beside `name`.
 Source source_of(std::string_view bytes, const std::string& name);

@@ -178,7 +178,7 @@ struct Checker {
 
   void sizes(const Buffer& b) {
     for (const Dim& d : b.shape) {
-      require(d.as_const().value_or(0) >= 0, cat("a size of ", b.name, " isn't negative"));
+      require(may_be_size(d), cat("a size of ", b.name, " isn't negative"));
     }
   }
 

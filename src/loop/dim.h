@@ -111,6 +111,9 @@ bool proves_equal(const Dim& a, const Dim& b);
 bool proves_differ(const Dim& a, const Dim& b);
 bool proves_nonnegative(const Dim& d);
 bool proves_less_equal(const Dim& a, const Dim& b);
+// False for a negative constant, which can't be the size of a dimension. Other sizes are checked
+// when their symbols are bound.
+bool may_be_size(const Dim& d);
 std::optional<int64_t> lower_bound(const Dim& d);  // of every value, for symbols >= 0
 std::optional<int64_t> upper_bound(const Dim& d);
 

@@ -327,6 +327,10 @@ bool proves_nonnegative(const Dim& d) {
   }
 }
 
+bool may_be_size(const Dim& d) {
+  return d.as_const().value_or(0) >= 0;
+}
+
 bool proves_less_equal(const Dim& a, const Dim& b) {
   if (a == b) return true;
   if (auto x = a.as_const(), y = b.as_const(); x && y) return *x <= *y;

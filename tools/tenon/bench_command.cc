@@ -103,7 +103,7 @@ struct BenchCommand : CallFlags {
   bool profile = false, json = false;
 
   void run() {
-    inputs.sizes = {flags.dim_values(), flags.shape_values()};
+    inputs.sizes = flags.import_options();
     driver::Source source = open_input(file);
     file = source.name;
     if (!source.is_graph()) flags.check_unused(file);

@@ -20,28 +20,41 @@ namespace {
 
 int current_verbosity = 1;
 
-int64_t number(std::string_view text, const std::string& flag) {
+void read(std::string_view text, const std::string& flag, int64_t* size) {
   const auto value = parse_number<int64_t>(text);
   if (!value || *value < 0) {
     throw Error(ErrorKind::Usage, cat(flag, ": '", text, "' is not a size"))
         .expected("an integer, 0 or larger");
   }
-  return *value;
+  *size = *value;
 }
 
-std::pair<std::string, std::string> key_and_value(const std::string& text, const std::string& flag,
-                                                  const std::string& example) {
-  const size_t equals = text.rfind('=');
-  if (equals == std::string::npos || equals == 0 || equals + 1 == text.size()) {
-    throw Error(ErrorKind::Usage, cat(flag, ": '", text, "' is not of the form NAME=VALUE"))
-        .expected(cat("such as ", flag, " ", example));
+// Sizes separated by x.
+void read(std::string_view text, const std::string& flag, std::vector<int64_t>* sizes) {
+  for (size_t at = 0; at <= text.size();) {
+    const size_t end = std::min(text.find('x', at), text.size());
+    read(text.substr(at, end - at), flag, &sizes->emplace_back());
+    at = end + 1;
   }
-  return {text.substr(0, equals), text.substr(equals + 1)};
 }
 
-Error given_twice(const std::string& flag, const std::string& name) {
-  return Error(ErrorKind::Usage, cat(flag, ": '", name, "' is given twice"))
-      .help(cat("leave out one ", flag, " ", name, "=..."));
+// The values of a flag that is given as NAME=VALUE.
+template <typename T>
+void read_named(const std::vector<std::string>& given, const std::string& flag,
+                const std::string& example, std::map<std::string, T>* values) {
+  for (const std::string& text : given) {
+    const size_t equals = text.rfind('=');
+    if (equals == std::string::npos || equals == 0 || equals + 1 == text.size()) {
+      throw Error(ErrorKind::Usage, cat(flag, ": '", text, "' is not of the form NAME=VALUE"))
+          .expected(cat("such as ", flag, " ", example));
+    }
+    const auto [value, is_new] = values->try_emplace(text.substr(0, equals));
+    if (!is_new) {
+      throw Error(ErrorKind::Usage, cat(flag, ": '", value->first, "' is given twice"))
+          .help(cat("leave out one ", flag, " ", value->first, "=..."));
+    }
+    read(std::string_view(text).substr(equals + 1), flag, &value->second);
+  }
 }
 
 }  // namespace
@@ -205,27 +218,11 @@ void CompileFlags::check_no_sizes(const std::string& text) const {
       .help(cat("write the sizes in ", text));
 }
 
-std::map<std::string, int64_t> CompileFlags::dim_values() const {
-  std::map<std::string, int64_t> out;
-  for (const std::string& dim : dims) {
-    auto [name, value] = key_and_value(dim, "--dim", "batch=1");
-    if (!out.emplace(name, number(value, "--dim")).second) throw given_twice("--dim", name);
-  }
-  return out;
-}
-
-std::map<std::string, std::vector<int64_t>> CompileFlags::shape_values() const {
-  std::map<std::string, std::vector<int64_t>> out;
-  for (const std::string& shape : shapes) {
-    auto [name, value] = key_and_value(shape, "--shape", "x=1x3x224x224");
-    if (out.contains(name)) throw given_twice("--shape", name);
-    std::vector<int64_t>& sizes = out[name];
-    for (size_t at = 0; at <= value.size();) {
-      const size_t end = std::min(value.find('x', at), value.size());
-      sizes.push_back(number(std::string_view(value).substr(at, end - at), "--shape"));
-      at = end + 1;
-    }
-  }
+onnx::ImportOptions CompileFlags::import_options() const {
+  onnx::ImportOptions out;
+#define TENON_IMPORT_OPTION(name, flag, example, meaning) \
+  read_named(name, flag, example, &out.name);
+#include "driver/options.def"
   return out;
 }
 

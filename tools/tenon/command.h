@@ -5,11 +5,11 @@
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
 #include <cstdint>
-#include <map>
 #include <string>
 #include <vector>
 
 #include "driver/compile.h"
+#include "import/onnx/import_model.h"
 #include "tools/tenon/compare.h"
 
 namespace tenon::tool {
@@ -68,8 +68,8 @@ struct CompileFlags {
   void check_unused(const std::string& executable) const;
   // Refuses sizes for a textual program, which states them itself.
   void check_no_sizes(const std::string& text) const;
-  std::map<std::string, int64_t> dim_values() const;
-  std::map<std::string, std::vector<int64_t>> shape_values() const;
+  // The values of --dim and --shape. Throws Usage for malformed ones, and for a name given twice.
+  onnx::ImportOptions import_options() const;
 
  private:
   std::vector<const CLI::Option*> compilation_;  // options without effect on an executable

@@ -49,11 +49,6 @@ void wait_for_bytes(const Stream& stream) {
   }
 }
 
-void count_memory(size_t bytes) {
-  CallContext* context = CallContext::current();
-  if (context && !context->count_memory(bytes)) context->fail_memory(bytes);
-}
-
 std::string read_stream(const std::string& path) {
   const Stream stream(path);
   std::string bytes;
@@ -62,7 +57,7 @@ std::string read_stream(const std::string& path) {
     wait_for_bytes(stream);
     if (bytes.size() - size < kPart) {
       const size_t more = std::max(kPart, bytes.size());
-      count_memory(more);
+      CallContext::charge_current(more);
       bytes.resize(bytes.size() + more);
     }
     const ssize_t n = read(stream.fd, bytes.data() + size, kPart);
@@ -91,16 +86,9 @@ std::string read_input(const std::string& path) {
   return is_stream(path) ? read_stream(path) : read_file(path);
 }
 
-driver::Source open_input(const std::string& path, Access access) {
-  if (is_stream(path)) {
-    return driver::source_of(read_stream(path), input_name(path));
-  }
-  driver::Source source = driver::open_source(path);
-  if (access == Access::Copied) {
-    count_memory(source.bytes->size);
-    source.bytes = vm::read_whole_file(path);
-  }
-  return source;
+driver::Source open_input(const std::string& path, driver::FileAccess access) {
+  if (is_stream(path)) return driver::source_of(read_stream(path), input_name(path));
+  return driver::open_source(path, access);
 }
 
 driver::Source open_executable(const std::string& path) {

@@ -17,10 +17,9 @@ std::string input_name(const std::string& path);
 std::string read_input(const std::string& path);
 
 // Opens a file with driver::open_source. Standard input and pipes are read first; a model's
-// external data is then refused. With Access::Copied, a file is read as well, so that nobody can
-// change the bytes any more.
-enum class Access : bool { Mapped, Copied };
-driver::Source open_input(const std::string& path, Access access = Access::Mapped);
+// external data is then refused.
+driver::Source open_input(const std::string& path,
+                          driver::FileAccess access = driver::FileAccess::Mapped);
 // The same for commands that take only executables. Throws Usage, with what to do, for the rest.
 driver::Source open_executable(const std::string& path);
 

@@ -2,18 +2,16 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <string>
 #include <vector>
 
+#include "import/onnx/import_model.h"
 #include "tools/tenon/program_file.h"
 
 namespace tenon::tool {
 
-struct GivenSizes {
-  std::map<std::string, int64_t> dims;                 // of symbols, by their names
-  std::map<std::string, std::vector<int64_t>> shapes;  // of inputs
-};
+// Those of models and of other programs alike.
+using GivenSizes = onnx::ImportOptions;
 
 // Throws Usage for a --dim or --shape that doesn't name a symbol or an input of the function. (For
 // an ONNX model, the importer checks them, since it replaces the names.)

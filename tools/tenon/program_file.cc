@@ -24,10 +24,8 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
 
 graph::Module read_module(const driver::Source& source, const CompileFlags& flags,
                           const std::map<std::string, std::vector<int64_t>>& ranks) {
-  onnx::ImportOptions options;
-  options.dims = flags.dim_values();
-  options.shapes = ranks;
-  for (auto& [name, shape] : flags.shape_values()) options.shapes[name] = shape;
+  onnx::ImportOptions options = flags.import_options();
+  for (auto& [name, shape] : ranks) options.shapes.try_emplace(name, shape);
   return driver::read_module(source, options);
 }
 

@@ -118,7 +118,8 @@ struct RunCommand : CallFlags {
   driver::Source read() const {
     WorkBudget budget(limit_flags.work(), "reading", input_name(file));
     const WorkBudget::Scope scope(&budget);
-    return open_input(file, untrusted ? Access::Copied : Access::Mapped);
+    using driver::FileAccess;
+    return open_input(file, untrusted ? FileAccess::Copied : FileAccess::Mapped);
   }
 
   ProgramFile open(driver::Source source) const {
@@ -129,7 +130,7 @@ struct RunCommand : CallFlags {
   }
 
   void run() {
-    inputs.sizes = {flags.dim_values(), flags.shape_values()};
+    inputs.sizes = flags.import_options();
     check_flags();
     driver::Source source = read();
     file = source.name;

@@ -9,15 +9,12 @@
 #include "llvm/TargetParser/X86TargetParser.h"
 #include "support/error.h"
 #include "support/text.h"
+#include "vm/executable/cpu_features.h"
 
 namespace tenon::codegen {
 namespace {
 
-#if defined(__aarch64__)
-constexpr std::string_view kHostArchitecture = "aarch64";
-#else
-constexpr std::string_view kHostArchitecture = "x86_64";
-#endif
+using vm::kHostArchitecture;
 
 constexpr std::string_view kKnownFeatures[] = {
 #define TENON_CPU_FEATURE(number, name, ...) name,

@@ -410,7 +410,7 @@ class FunctionChecker {
             .expected(cat("at most ", kMaxRank));
       }
       bool dims_fit = !x->dims_known || static_cast<int64_t>(x->dims.size()) == x->rank;
-      for (const Dim& d : x->dims) dims_fit = dims_fit && d.as_const().value_or(0) >= 0;
+      for (const Dim& d : x->dims) dims_fit = dims_fit && may_be_size(d);
       if (!dims_fit || x->rank < kUnknownRank ||
           (x->value_known && !(x->dims_known && x->rank <= 1))) {
         fail(span_, cat("the type ", to_text(t), " contradicts itself"));

@@ -156,7 +156,7 @@ Ref<const TensorType> Parser::tensor_type_() {
     do {
       const Token at = peek();
       sizes.push_back(dim());
-      if (sizes.back().as_const().value_or(0) < 0) fail_at(at, "a size is not negative");
+      if (!may_be_size(sizes.back())) fail_at(at, "a size is not negative");
     } while (accept(","));
     if (sizes.size() > static_cast<size_t>(kMaxRank)) {
       fail("this tensor has too many dimensions", cat("at most ", kMaxRank));

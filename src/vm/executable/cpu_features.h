@@ -1,4 +1,4 @@
-// CPU features by name and number (cpu_features.def), and those of this machine.
+// CPU features by name and number (cpu_features.def), and what this machine has.
 #pragma once
 
 #include <array>
@@ -10,6 +10,15 @@
 #include "vm/executable/kernel_abi.h"
 
 namespace tenon::vm {
+
+// As in kernel objects and in the names of targets.
+#if defined(__x86_64__)
+inline constexpr std::string_view kHostArchitecture = "x86_64";
+#elif defined(__aarch64__)
+inline constexpr std::string_view kHostArchitecture = "aarch64";
+#else
+inline constexpr std::string_view kHostArchitecture = "unknown";  // runs no kernel object
+#endif
 
 using CpuFeatureSet = std::array<uint64_t, kCpuFeatureWords>;
 

@@ -16,14 +16,6 @@
 namespace tenon::vm {
 namespace {
 
-#if defined(__x86_64__)
-constexpr std::string_view kHostArchitecture = "x86_64";
-#elif defined(__aarch64__)
-constexpr std::string_view kHostArchitecture = "aarch64";
-#else
-constexpr std::string_view kHostArchitecture = "unknown";
-#endif
-
 // A path to the descriptor that no other open object was opened by: the dynamic loader returns the
 // same object for a known path, and descriptor numbers are reused. Each bit of a counter is written
 // as "//" or "/./", which name the same folder.

@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "device/call_context.h"
 #include "support/error.h"
 #include "support/input_file.h"
 #include "support/text.h"
@@ -38,9 +39,9 @@ Ref<FileBytes> map_file(const std::string& path) {
   return file;
 }
 
-Ref<FileBytes> read_whole_file(const std::string& path, WorkBudget* budget) {
+Ref<FileBytes> read_whole_file(const std::string& path) {
   InputFile in(path);
-  if (budget) budget->charge(in.size());
+  CallContext::charge_current(in.size());
   auto file = make<FileBytes>();
   char* memory = allocate(in.size());
   file->data = memory;
@@ -50,7 +51,7 @@ Ref<FileBytes> read_whole_file(const std::string& path, WorkBudget* budget) {
     const size_t n = in.read(memory + file->size, std::min(kPart, in.size() - file->size));
     if (n == 0) break;  // the file was truncated: the reader will report it as damaged
     file->size += n;
-    if (budget) budget->poll();
+    poll();
   }
   return file;
 }

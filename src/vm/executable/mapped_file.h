@@ -4,7 +4,6 @@
 #include <string>
 #include <string_view>
 
-#include "device/work_budget.h"
 #include "object/object.h"
 
 namespace tenon::vm {
@@ -29,9 +28,9 @@ struct FileBytes : Object {
 // Maps the file. Truncating it while the bytes are in use ends the process (SIGBUS). Usage errors
 // name the path and the system's reason.
 Ref<FileBytes> map_file(const std::string& path);
-// Reads the file into memory, so that later writes to it have no effect. If there is a budget, the
-// size is counted before it is allocated, and reading is polled.
-Ref<FileBytes> read_whole_file(const std::string& path, WorkBudget* budget = nullptr);
+// Reads the file into memory, so that later writes to it have no effect. The size counts for the
+// memory of this thread's work (device/call_context.h), and reading is polled.
+Ref<FileBytes> read_whole_file(const std::string& path);
 // A copy.
 Ref<FileBytes> copy_bytes(std::string_view bytes);
 // Borrows the bytes, which `owner` keeps alive; copies them if they aren't aligned to 64.

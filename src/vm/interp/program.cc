@@ -71,7 +71,7 @@ Ref<Program> Program::load(const std::string& path, ProgramOptions options) {
   if (options.read.name == ReadOptions().name) options.read.name = path;
   WorkBudget budget(options.limits, "loading", options.read.name);
   CallContext::Scope scope(&budget);
-  return read(options.trusted ? map_file(path) : read_whole_file(path, &budget), options, budget);
+  return read(options.trusted ? map_file(path) : read_whole_file(path), options, budget);
 }
 
 Ref<Program> Program::load_bytes(std::string_view bytes, ProgramOptions options,
