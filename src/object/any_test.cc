@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "object/array.h"
 #include "object/function.h"
 #include "object/map.h"
@@ -203,6 +205,46 @@ TEST(Map, TellsKeysOfDifferentTypesApart) {
   m.set(true, "bool");
   m.set(1.0, "float");
   EXPECT_EQ(m.size(), 3u);
+}
+
+// The longest run of slots that a search must walk along.
+size_t longest_search(const MapObj& map) {
+  size_t longest = 0, run = 0;
+  for (uint32_t slot : map.slots) {
+    run = slot == 0 ? 0 : run + 1;
+    longest = std::max(longest, run);
+  }
+  return longest;
+}
+
+// Keys that all collide under hashes that anybody can compute: the finaliser of splitmix64, and
+// FNV-1a of text followed by it.
+TEST(Map, SpreadsKeysThatCollideUnderKnownHashes) {
+  auto collides = [](uint64_t hash) {
+    hash = (hash ^ hash >> 30) * 0xbf58476d1ce4e5b9u;
+    hash = (hash ^ hash >> 27) * 0x94d049bb133111ebu;
+    return ((hash ^ hash >> 31) & 2047) == 0;
+  };
+  auto fnv = [](std::string_view text) {
+    uint64_t h = 0xcbf29ce484222325u;
+    for (char c : text) h = (h ^ static_cast<uint8_t>(c)) * 0x100000001b3u;
+    return h;
+  };
+  Map<int64_t, bool> integers;
+  for (int64_t i = 0; integers.size() < 1000; ++i) {
+    const uint64_t tagged = static_cast<uint64_t>(i) ^ uint64_t { TypeIndex::Int } << 56;
+    if (collides(tagged)) integers.set(i, true);
+  }
+  Map<String, bool> texts;
+  for (int64_t i = 0; texts.size() < 1000; ++i) {
+    const std::string text = cat("key ", i);
+    if (collides(fnv(text))) texts.set(text, true);
+  }
+  for (const Any& map : {Any(integers), Any(texts)}) {
+    const MapObj& object = *map.as_object<MapObj>();
+    ASSERT_EQ(object.slots.size(), 2048u);
+    EXPECT_LT(longest_search(object), 200u);
+  }
 }
 
 TEST(Shape, CountsElementsWithoutOverflow) {

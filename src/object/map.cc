@@ -1,25 +1,19 @@
 #include "object/map.h"
 
 #include "object/reflect.h"
-#include "object/walk.h"
+#include "support/keyed_hash.h"
 
 namespace tenon {
 
 namespace {
-uint64_t mix(uint64_t x) {  // the finaliser of splitmix64 (Steele, Lea, Flood 2014)
-  x ^= x >> 30;
-  x *= 0xbf58476d1ce4e5b9u;
-  x ^= x >> 27;
-  x *= 0x94d049bb133111ebu;
-  return x ^ (x >> 31);
-}
-}  // namespace
 
+// Under AnyView::same. Keyed, because a map's keys may come from an untrusted file.
 uint64_t same_hash(const AnyView& a) {
-  if (String::accepts(a)) return mix(detail::hash_text(detail::text_of(a)));
-  if (Bytes::accepts(a)) return mix(detail::hash_text(detail::text_of(a)) + 1);
-  return mix(a.v.bits ^ static_cast<uint64_t>(a.type_index) << 56);
+  if (String::accepts(a) || Bytes::accepts(a)) return keyed_hash(detail::text_of(a));
+  return keyed_hash(static_cast<uint64_t>(a.type_index), a.v.bits);
 }
+
+}  // namespace
 
 const MapEntry* MapObj::find(const AnyView& key) const {
   if (slots.empty()) return nullptr;

@@ -14,9 +14,6 @@
 
 namespace tenon {
 
-// Hash under `AnyView::same`. The same in every process, except for objects compared by address.
-uint64_t same_hash(const AnyView& a);
-
 struct MapEntry {
   Any key, value;
 };

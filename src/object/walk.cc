@@ -129,7 +129,7 @@ bool plain_equal(const AnyView& a, const AnyView& b) {
 }
 
 uint64_t plain_hash(const AnyView& a) {
-  if (is_text(a)) return same_hash(a);
+  if (is_text(a)) return mix(hash_text(text_of(a)) + (Bytes::accepts(a) ? 1 : 0));
   if (a.type_index == TypeIndex::Shape) {
     uint64_t h = TypeIndex::Shape;
     for (int64_t d : payload_as<Shape>(a)) h = combine(h, static_cast<uint64_t>(d));

@@ -34,13 +34,16 @@ void append_children(const AnyView& value, uint8_t skip, std::vector<Child>& out
 bool plain_equal(const AnyView& a, const AnyView& b);
 uint64_t plain_hash(const AnyView& a);
 
-inline uint64_t combine(uint64_t h, uint64_t x) {  // the finaliser of splitmix64 over a running sum
-  h = (h + 0x9e3779b97f4a7c15u) ^ x;
+// The same in every process: names of kernels depend on these hashes.
+inline uint64_t mix(uint64_t h) {  // the finaliser of splitmix64 (Steele, Lea, Flood 2014)
   h ^= h >> 30;
   h *= 0xbf58476d1ce4e5b9u;
   h ^= h >> 27;
   h *= 0x94d049bb133111ebu;
   return h ^ (h >> 31);
+}
+inline uint64_t combine(uint64_t h, uint64_t x) {
+  return mix((h + 0x9e3779b97f4a7c15u) ^ x);
 }
 uint64_t hash_text(std::string_view text);  // FNV-1a, 64 bits
 
