@@ -6,7 +6,7 @@ namespace tenon::codegen {
 
 namespace {
 
-constexpr int64_t kMaxBlocks = 1 << 14, kMaxCost = int64_t{1} << 23;
+constexpr int64_t kMaxBlocks = 3 << 10, kMaxCost = int64_t{1} << 23;
 constexpr int64_t kMaxParameters = 2048, kMaxSymbols = 1024;
 
 constexpr std::string_view kShorter = "unroll less, or store values that several selects share";

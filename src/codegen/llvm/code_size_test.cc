@@ -1,6 +1,8 @@
 // Kernels whose code would be far longer than their text are refused before LLVM gets them.
 #include <gtest/gtest.h>
 
+#include <ctime>
+
 #include "codegen/llvm/emit.h"
 #include "loop/test_statements.h"
 #include "loop/test_tensors.h"
@@ -42,16 +44,72 @@ TEST(CodeSize, SelectsThatDoubleTheirOperandsAreAnError) {
     value = select(below(3 * level + 2), yes + element(1), no + element(2));
   }
   expect_too_much_code(nest(i, index(0), dim_value(n), ForKind::kSerial, put(y, {i}, value)),
-                       "at most 16384 basic blocks");
+                       "at most 3072 basic blocks");
 }
 
 TEST(CodeSize, UnrolledLoopsOfVectorsAreAnError) {
   auto u = var("u", i64);
+  const ExprRef element = at(x, {u});
   ExprRef value = at(x, {i});
-  for (int k = 0; k < 30; ++k) value = unary(UnaryOp::kExp, value + at(x, {u}));
+  for (int k = 0; k < 30; ++k) value = unary(UnaryOp::kExp, value + element);
   const StmtRef copies = nest(u, index(0), index(64), ForKind::kUnrolled, put(y, {i}, value));
   expect_too_much_code(nest(i, index(0), index(64), ForKind::kVector, copies),
                        "at most 8388608 units of cost");
+}
+
+// LLVM takes more than linear time, so the limits are what bounds the time of a whole kernel.
+double seconds_to_compile(const KernelRef& k) {
+  const std::clock_t start = std::clock();
+  compile_kernels({k}, host_target());
+  return static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC;
+}
+
+TEST(CodeSize, KernelsNearTheLimitOfBlocksCompileInSeconds) {
+  auto loops = [](int64_t count) {
+    std::vector<StmtRef> all;
+    for (int64_t k = 0; k < count; ++k) {
+      auto v = var("v", i64);
+      const ExprRef value = at(x, {v}) + literal(f32, static_cast<double>(k));
+      all.push_back(nest(v, index(0), dim_value(n), ForKind::kSerial, put(y, {v}, value)));
+    }
+    return kernel("long", {x}, {y}, both(all));
+  };
+  EXPECT_LT(seconds_to_compile(loops(250)), 20);
+  expect_too_much_code(loops(300), "at most 3072 basic blocks");
+}
+
+// Of checked loads, which make blocks.
+TEST(CodeSize, LongChainsOfChoicesAreAnError) {
+  const ExprRef first = at(x, {i});
+  ExprRef value = first;
+  for (int64_t k = 1; k < 1000; ++k) {
+    value = select(less(first, literal(f32, static_cast<double>(k))), at(x, {i + index(k)}), value);
+  }
+  expect_too_much_code(nest(i, index(0), dim_value(n), ForKind::kSerial, put(y, {i}, value)),
+                       "at most 3072 basic blocks");
+}
+
+// Each task's context takes part of the stack. LLVM would take a minute to find out how much.
+TEST(CodeSize, TasksThatNeedTooMuchStackAreRefusedAtOnce) {
+  std::vector<StmtRef> loops;
+  std::vector<Ref<const Buffer>> buffers;
+  for (int k = 0; k < 170; ++k) {
+    auto p = var("p", i64);
+    buffers.push_back(buffer(cat("s", k), f32, {n}));
+    loops.push_back(
+        nest(p, index(0), dim_value(n), ForKind::kParallel,
+             put(buffers.back(), {p}, at(k == 0 ? x : buffers[buffers.size() - 2], {p}))));
+  }
+  StmtRef body = both(loops);
+  for (const auto& b : buffers) body = scratch(b, body);
+  const std::clock_t start = std::clock();
+  try {
+    compile_kernels({kernel("long", {x}, {y}, body)}, host_target());
+    ADD_FAILURE() << "it compiles";
+  } catch (const Error& e) {
+    EXPECT_EQ(e.message(), "kernel 'long' needs too much stack");
+  }
+  EXPECT_LT(std::clock() - start, CLOCKS_PER_SEC);
 }
 
 // Each task is a function, but the kernel's functions count together.
@@ -63,7 +121,7 @@ TEST(CodeSize, TasksCountTogether) {
         nest(u, index(0), index(500), ForKind::kUnrolled, put(y, {p}, at(x, {u})));
     loops.push_back(nest(p, index(0), dim_value(n), ForKind::kParallel, stores));
   }
-  expect_too_much_code(both(loops), "at most 16384 basic blocks");
+  expect_too_much_code(both(loops), "at most 3072 basic blocks");
 }
 
 TEST(CodeSize, ManyParametersAreAnError) {

@@ -1,6 +1,7 @@
 #include "codegen/llvm/function.h"
 
 #include "codegen/llvm/size.h"
+#include "codegen/llvm/stack_use.h"
 #include "loop/cost.h"
 #include "support/error.h"
 
@@ -44,6 +45,8 @@ llvm::BasicBlock* FunctionWriter::block(const char* name) {
 }
 
 llvm::AllocaInst* FunctionWriter::stack_slot(llvm::Type* type, uint64_t count, uint64_t alignment) {
+  slot_bytes_ += count * m.module.getDataLayout().getTypeAllocSize(type);
+  if (slot_bytes_ > vm::kKernelStack) throw too_much_stack(kernel.name, slot_bytes_);
   Builder first(&function_->getEntryBlock(), function_->getEntryBlock().begin());
   llvm::AllocaInst* slot = first.CreateAlloca(llvm::ArrayType::get(type, count));
   slot->setAlignment(llvm::Align(alignment));

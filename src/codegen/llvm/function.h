@@ -57,6 +57,8 @@ struct FunctionWriter {
   llvm::BasicBlock* block(const char* name);
   // Counts an expression that is about to be written in `size`.
   void count_cost(const loop::Expr& e);
+  // Throws Error (Unsupported) if the slots alone exceed vm::kKernelStack: LLVM takes long for
+  // functions with very many.
   llvm::AllocaInst* stack_slot(llvm::Type* type, uint64_t count, uint64_t alignment);
   llvm::Value* dim(const Dim& d);  // i64, computed once, in `entry`
   // Inserts the block `reserve` between `entry` and `start`, to which it must branch; the exit
@@ -93,6 +95,7 @@ struct FunctionWriter {
   llvm::PHINode* exit_code_;
   llvm::BasicBlock* reserve_ = nullptr;
   llvm::Value* workspace_ = nullptr;
+  uint64_t slot_bytes_ = 0;
   std::unordered_map<const DimNode*, llvm::Value*> dims_;
 };
 

@@ -5,7 +5,6 @@
 #include "llvm/IR/DiagnosticPrinter.h"
 #include "llvm/IR/Instructions.h"
 #include "llvm/Support/raw_ostream.h"
-#include "support/error.h"
 #include "vm/executable/kernel_abi.h"
 
 namespace tenon::codegen {
@@ -16,6 +15,13 @@ namespace {
 constexpr uint64_t kParallelForStack = 8 << 10;
 
 }  // namespace
+
+Error too_much_stack(std::string_view kernel, uint64_t bytes) {
+  return Error(ErrorKind::Unsupported, cat("kernel '", kernel, "' needs too much stack"))
+      .found(cat(bytes, " bytes for buffers and values that don't fit into registers"))
+      .expected(cat("at most ", vm::kKernelStack))
+      .help("use narrower vectors, unroll less, or split it into kernels with fewer loops");
+}
 
 StackUse::StackUse(llvm::Module& module) : module_(module) {
   module.getContext().setDiagnosticHandlerCallBack(&StackUse::note, this);
@@ -61,10 +67,7 @@ void StackUse::check(const std::map<const llvm::Function*, std::string>& entries
   for (const llvm::Function& f : module_) {  // in the module's order, so that errors don't vary
     auto entry = entries.find(&f);
     if (entry == entries.end() || needed(f) <= vm::kKernelStack) continue;
-    throw Error(ErrorKind::Unsupported, cat("kernel '", entry->second, "' needs too much stack"))
-        .found(cat(needed(f), " bytes for buffers and values that don't fit into registers"))
-        .expected(cat("at most ", vm::kKernelStack))
-        .help("use narrower vectors, or unroll less");
+    throw too_much_stack(entry->second, needed(f));
   }
 }
 

@@ -6,11 +6,16 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <string_view>
 
 #include "llvm/IR/DiagnosticInfo.h"
 #include "llvm/IR/Module.h"
+#include "support/error.h"
 
 namespace tenon::codegen {
+
+// The error for a kernel that needs `bytes`, more than vm::kKernelStack.
+Error too_much_stack(std::string_view kernel, uint64_t bytes);
 
 // Collects what LLVM reports while it generates a module's code: the functions' frames, and errors,
 // which it would otherwise answer by ending the process.
