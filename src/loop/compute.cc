@@ -188,6 +188,9 @@ struct Checker {
     sizes(*s.out);
     require(s.axes.size() == s.out->shape.size(), "one axis per dimension of the result");
     require(s.reduce_axes.size() == s.reduce_extents.size(), "one extent per reduced axis");
+    for (const Dim& d : s.reduce_extents) {
+      require(may_be_size(d), "the extent of a reduced axis isn't negative");
+    }
     std::unordered_set<const Var*> vars;
     for (const auto& a : s.axes) vars.insert(a.get());
     std::unordered_set<const Var*> reduced;

@@ -252,6 +252,7 @@ std::optional<Pivot> find_pivot(const DimNode& n) {
         if (terms.size() == 2) {
           if (!terms[1].atoms.empty()) continue;
           constant = terms[1].coefficient;
+          if (constant == INT64_MIN) continue;
         }
         return Pivot{terms[0].atoms[0]->name.str(), -constant * terms[0].coefficient};
       }

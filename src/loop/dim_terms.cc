@@ -168,7 +168,7 @@ std::optional<Terms> divide_exactly(Terms a, const Terms& b) {
   for (int step = 0; !a.empty(); ++step) {
     if (step == 64) return std::nullopt;
     std::optional<Term> q = divide(a[0], b[0]);
-    if (!q) return std::nullopt;
+    if (!q || q->coefficient == INT64_MIN) return std::nullopt;
     Terms product = multiply({Term{-q->coefficient, q->atoms}}, b);
     a.insert(a.end(), product.begin(), product.end());
     normalise(&a);

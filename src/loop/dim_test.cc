@@ -64,6 +64,13 @@ TEST(Dim, DivisionCancelsFactors) {
   EXPECT_EQ(floordiv(n * m, n * k), floordiv(m, k));
 }
 
+TEST(Dim, DivisionOfTheLeastCoefficient) {
+  const Dim least(INT64_MIN), divisor = n + m;
+  EXPECT_EQ(to_text(floordiv(least * divisor, divisor)),
+            cat("floordiv(", to_text(least * divisor), ", ", to_text(divisor), ")"));
+  EXPECT_FALSE(proves_nonnegative(min(n, least)));
+}
+
 TEST(Dim, RemaindersReduce) {
   EXPECT_EQ(mod(n * Dim(4) + Dim(6), Dim(4)), Dim(2));
   EXPECT_EQ(mod(n * Dim(2) + Dim(1), Dim(4)), mod(n, Dim(2)) * Dim(2) + Dim(1));

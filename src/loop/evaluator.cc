@@ -78,12 +78,14 @@ class Evaluator {
   Memory& allocate(const Buffer& b) {
     Memory m;
     m.dtype = b.dtype;
-    m.count = 1;
-    for (const Dim& d : b.shape) {
-      m.shape.push_back(std::max<int64_t>(size(d), 0));
-      m.count *= m.shape.back();
+    for (const Dim& d : b.shape) m.shape.push_back(std::max<int64_t>(size(d), 0));
+    const auto bytes = byte_count(m.shape, b.dtype);
+    if (!bytes || static_cast<size_t>(*bytes) > m.own.max_size()) {
+      throw Error(ErrorKind::Runtime, cat("buffer ", b.name, " exceeds the address space"))
+          .found(cat("sizes ", tenon::to_text(std::span<const int64_t>(m.shape))));
     }
-    m.own.assign(static_cast<size_t>(m.count * b.dtype.bytes()), static_cast<char>(0xcd));
+    m.count = *bytes / b.dtype.bytes();
+    m.own.assign(static_cast<size_t>(*bytes), static_cast<char>(0xcd));
     Memory& placed = memory_[&b] = std::move(m);
     placed.data = placed.own.data();
     return placed;
@@ -164,9 +166,9 @@ class Evaluator {
       offset = at[0];
       inside = offset >= 0 && offset < m.count;
     } else {
-      for (size_t i = 0; i < at.size(); ++i) {
-        inside = inside && at[i] >= 0 && at[i] < m.shape[i];
-        offset = offset * m.shape[i] + at[i];
+      for (size_t i = 0; i < at.size() && inside; ++i) {
+        inside = at[i] >= 0 && at[i] < m.shape[i];
+        if (inside) offset = offset * m.shape[i] + at[i];
       }
     }
     if (!inside) {
@@ -198,7 +200,10 @@ class Evaluator {
         int64_t begin = eval(f.begin), extent = eval(f.extent);
         for (int64_t i = 0; i < extent; ++i) {
           ticker_.tick();
-          set(f.var, begin + (f.loop == ForKind::kParallel ? extent - 1 - i : i));
+          // Wraps, as in compiled kernels.
+          const int64_t step = f.loop == ForKind::kParallel ? extent - 1 - i : i;
+          set(f.var,
+              static_cast<int64_t>(static_cast<uint64_t>(begin) + static_cast<uint64_t>(step)));
           run(f.body);
         }
         return;
@@ -348,7 +353,8 @@ class Evaluator {
       case ExprKind::kCast:
         return scalar_cast(e.dtype, static_cast<const Cast&>(e).a->dtype, a[0]);
       case ExprKind::kCheckedIndex: {
-        int64_t extent = size(static_cast<const CheckedIndex&>(e).extent);
+        const int64_t extent =
+            std::max<int64_t>(size(static_cast<const CheckedIndex&>(e).extent), 0);
         if (a[0] < -extent || a[0] >= extent) {
           throw Error(ErrorKind::Runtime, "index out of range")
               .found(cat(a[0]))

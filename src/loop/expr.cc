@@ -268,7 +268,7 @@ ExprRef checked_index(ExprRef i, Dim extent) {
   if (auto v = as_int(i)) {
     auto size = extent.as_const();
     if (*v >= 0 && (size ? *v < *size : proves_less_equal(Dim(*v) + Dim(1), extent))) return i;
-    if (*v < 0 && size && *v >= -*size) return index(*v + *size);
+    if (*v < 0 && size && *size >= 0 && *v >= -*size) return index(*v + *size);
   }
   auto e = make<CheckedIndex>();
   e->dtype = i64;

@@ -53,6 +53,11 @@ TEST(Expr, FloatIdentitiesRespectNanAndSignedZero) {
   EXPECT_NE(binary(BinaryOp::kSub, x, literal(f32, -0.0)), x);
 }
 
+TEST(Expr, NoIndexIsKnownToLieInLessThanNothing) {
+  EXPECT_EQ(checked_index(index(-5), Dim(INT64_MIN))->kind, ExprKind::kCheckedIndex);
+  EXPECT_EQ(checked_index(index(-1), Dim(-1))->kind, ExprKind::kCheckedIndex);
+}
+
 TEST(Expr, KnownIndicesNeedNoCheck) {
   EXPECT_EQ(as_int(checked_index(index(-1), Dim(4))), 3);
   EXPECT_EQ(as_int(checked_index(index(0), n + Dim(1))), 0);

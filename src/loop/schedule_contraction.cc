@@ -134,13 +134,15 @@ class ContractionSchedule {
     if (auto m = rows_.as_const()) tile_rows_ = std::min(tile_rows_, *m);
     width_ = lanes_ * tiling_.vectors;
     block_rows_ = tile_rows_ * tiling_.row_tiles;
-    if (auto m = rows_.as_const()) block_rows_ = std::min(block_rows_, rounded(*m, tile_rows_));
     block_columns_ = width_ * tiling_.column_tiles;
-    if (auto n = x_.extent.as_const()) {
-      block_columns_ = std::min(block_columns_, rounded(*n, width_));
-    }
+    cut_block(rows_, tile_rows_, &block_rows_);
+    cut_block(x_.extent, width_, &block_columns_);
   }
-  static int64_t rounded(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
+  // To as many tiles as a constant extent fills, the last one perhaps in part.
+  static void cut_block(const Dim& extent, int64_t tile, int64_t* block) {
+    const auto n = extent.as_const();
+    if (n && *n < *block) *block = (*n + tile - 1) / tile * tile;
+  }
 
   // Whether every load is contiguous along the sum over k.
   bool runs_through(const ExprRef& e) const {

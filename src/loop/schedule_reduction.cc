@@ -170,7 +170,7 @@ class ReductionSchedule {
       which = static_cast<int>(i);
       c = *d->as_const();
     }
-    if (which < 0 || !loads_in(f).empty()) return false;
+    if (which < 0 || c == INT64_MIN || !loads_in(f).empty()) return false;
     const Axis& axis = w_.reduce[static_cast<size_t>(which)];
     ExprRef rest = substitute(f, {{axis.var.get(), index(0)}});
     Range& r = (*ranges)[static_cast<size_t>(which)];

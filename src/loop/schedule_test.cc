@@ -96,10 +96,73 @@ TEST(Schedule, NegativeSizesAreRefused) {
   auto z = buffer("z", f32, {Dim(-1)});
   auto one = [](const Indices&) { return literal(f32, 1); };
   refused([&] { compute_of({}, {map_stage(z, one)}, {z}); }, "a size of z isn't negative");
+  auto sum = [&] {
+    return reduce_stage(y, Reduction::kSum, {Dim(-2)},
+                        [](const Indices&, const Indices&) { return literal(f32, 1); });
+  };
+  refused([&] { compute_of({}, {sum()}, {y}); }, "the extent of a reduced axis isn't negative");
   auto k = make<Kernel>();
   k->name = "k";
   k->inputs = {x};
   refused([&] { check(*k); }, "a size of x isn't negative");
+}
+
+// Sizes that no tensor has may stand in a file.
+TEST(Schedule, TilingsOfTheLargestExtents) {
+  const TargetFacts target;
+  auto tiling = [&](std::optional<int64_t> rows, std::optional<int64_t> columns,
+                    std::optional<int64_t> depth) {
+    return tabled_tiling({ContractionKind::kProduct, f32, rows, columns, depth}, target);
+  };
+  const Tiling any = tiling({}, {}, {}), wide = tiling(INT64_MAX, INT64_MAX, {});
+  EXPECT_EQ(wide.rows, any.rows);
+  EXPECT_EQ(wide.vectors, any.vectors);
+  EXPECT_EQ(tiling({}, {}, int64_t{1} << 62).row_tiles, 1);
+}
+
+TEST(Schedule, ComputesOfTheLargestExtents) {
+  for (int64_t extent : {INT64_MAX, INT64_MAX - 1, int64_t{1} << 62, int64_t{1} << 31}) {
+    for (int axis = 0; axis < 3; ++axis) {
+      Dim sizes[] = {n, m, k};
+      sizes[axis] = Dim(extent);
+      const auto [rows, columns, depth] = sizes;
+      auto a = buffer("a", f32, {rows, depth}), b = buffer("b", f32, {depth, columns}),
+           y = buffer("y", f32, {rows, columns}), z = buffer("z", f32, {rows, columns});
+      const auto product =
+          reduce_stage(y, Reduction::kSum, {depth}, [&](const Indices& i, const Indices& r) {
+            return at(a, {i[0], r[0]}) * at(b, {r[0], i[1]});
+          });
+      const auto twice = map_stage(z, [&](const Indices& i) { return at(y, i) + at(y, i); });
+      const auto compute = compute_of({a, b}, {product, twice}, {z});
+      try {
+        check(*lower(*compute, "k", {}));
+      } catch (const Error& e) {
+        EXPECT_EQ(e.kind(), ErrorKind::Usage) << e.render();
+        EXPECT_NE(e.message().find("a size overflows 64 bits"), std::string::npos) << e.render();
+      }
+    }
+  }
+}
+
+// Of intermediate results, whose sizes no tensor has checked.
+TEST(Schedule, TheEvaluatorRefusesBuffersThatNoMemoryHolds) {
+  auto x = buffer("x", f32, {n}), y = buffer("y", f32, {n});
+  const Dim half = Dim(int64_t{1} << 32);
+  auto huge = buffer("huge", f32, {half, half});
+  const auto compute = compute_of({x},
+                                  {map_stage(huge, [](const Indices&) { return literal(f32, 1); }),
+                                   map_stage(y,
+                                             [&](const Indices& i) {
+                                               return at(huge, {i[0], i[0]}) + at(x, i);
+                                             })},
+                                  {y});
+  try {
+    evaluate(*compute, {Tensor::empty({2}, f32)});
+    FAIL() << "it is evaluated";
+  } catch (const Error& e) {
+    EXPECT_EQ(e.kind(), ErrorKind::Runtime);
+    EXPECT_EQ(e.message(), "buffer huge exceeds the address space");
+  }
 }
 
 TEST(Schedule, ReductionsAreOfTypesThatHaveTheirOperator) {

@@ -40,8 +40,8 @@ bool fits(std::optional<int64_t> size, int64_t most) {
 // stay in the second-level cache, which they share with that panel.
 Tiling within_cache(Tiling tiling, const ContractionShape& shape, const TargetFacts& target) {
   if (!shape.depth || *shape.depth <= 0) return tiling;
-  const int64_t row_bytes = *shape.depth * shape.dtype.bytes();
-  const int64_t rows = target.l2_bytes / 2 / row_bytes;
+  // The bytes of a row may exceed int64.
+  const int64_t rows = target.l2_bytes / 2 / shape.dtype.bytes() / *shape.depth;
   tiling.row_tiles = std::clamp<int64_t>(rows / tiling.rows, 1, tiling.row_tiles);
   return tiling;
 }
@@ -51,7 +51,7 @@ Tiling within_cache(Tiling tiling, const ContractionShape& shape, const TargetFa
 Tiling tabled_tiling(const ContractionShape& shape, const TargetFacts& target) {
   const int64_t lanes = std::max<int64_t>(target.vector_bytes / shape.dtype.bytes(), 1);
   std::optional<int64_t> vectors;
-  if (shape.columns) vectors = (*shape.columns + lanes - 1) / lanes;
+  if (shape.columns) vectors = *shape.columns / lanes + (*shape.columns % lanes > 0);
   // A dtype without its own rows uses those of f32.
   const bool listed =
       std::ranges::any_of(kTable, [&](const Row& row) { return row.dtype == shape.dtype; });

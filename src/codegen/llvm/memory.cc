@@ -5,6 +5,14 @@
 
 namespace tenon::codegen {
 
+namespace {
+
+// In elements. Multiples of larger ones could overflow; lanes that far apart are addressed one by
+// one.
+constexpr int64_t kMaxStride = int64_t{1} << 40;
+
+}  // namespace
+
 // ---- addresses
 
 MemoryWriter::Address MemoryWriter::address(
@@ -23,10 +31,14 @@ MemoryWriter::Address MemoryWriter::address(
   for (size_t k = 0; k < count && stride; ++k) {
     auto* scale = llvm::dyn_cast<llvm::ConstantInt>(scales[k]);
     if (strides[k] == 0) continue;
-    if (!strides[k] || !scale) {
+    int64_t step = 0, total = 0;
+    if (!strides[k] || !scale ||
+        __builtin_mul_overflow(*strides[k], scale->getSExtValue(), &step) ||
+        __builtin_add_overflow(*stride, step, &total) || total > kMaxStride ||
+        total < -kMaxStride) {
       stride = std::nullopt;
     } else {
-      *stride += *strides[k] * scale->getSExtValue();
+      stride = total;
     }
   }
   llvm::Value* offset = nullptr;

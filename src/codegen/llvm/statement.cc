@@ -139,8 +139,8 @@ void StatementWriter::for_loop(const loop::For& loop) {
   if (loop.loop == ForKind::kParallel) return parallel_loop(loop);
   if (auto width = vector_width(loop)) return vector_loop(loop, *width);
   if (loop.loop == ForKind::kUnrolled) {
-    const int64_t extent = loop::as_int(loop.extent).value();
-    if (extent <= kMaxCopies && copies_ * extent <= kMaxCopies) return unrolled_loop(loop, extent);
+    const int64_t extent = std::max<int64_t>(loop::as_int(loop.extent).value(), 0);
+    if (extent <= kMaxCopies / copies_) return unrolled_loop(loop, extent);
   }
   llvm::Value* begin = expressions_.evaluate(*loop.begin).v;
   llvm::Value* extent = expressions_.evaluate(*loop.extent).v;
