@@ -122,11 +122,11 @@ Program random_program(const Operator& op, uint64_t seed, Sizes sizes) {
       for (size_t k = 0; k < perm.size(); ++k) back[static_cast<size_t>(perm[k])] = k;
       const Tensor stored = transposed(x, back);
       program.inputs.emplace_back(stored);
-      operands.push_back(b.param(cat("x", i), told_type(stored, sizes, 0)));
+      operands.push_back(b.param(cat("x", i), operand_type(stored, sizes, 0)));
       transposes.push_back({i, perm});
     } else {
       program.inputs.emplace_back(x);
-      operands.push_back(b.param(cat("x", i), told_type(x, sizes, 0)));
+      operands.push_back(b.param(cat("x", i), operand_type(x, sizes, 0)));
     }
   }
   for (const Transposed& t : transposes) {
@@ -149,7 +149,7 @@ Program library_program(uint64_t seed, Sizes sizes) {
     const Tensor x = random_tensor(f32, shape, random, -8, 8);
     if (seed % 3 == 0) put_special_values(x, random);
     program.inputs.emplace_back(x);
-    return b.param(cat("x", program.inputs.size()), told_type(x, sizes, 0));
+    return b.param(cat("x", program.inputs.size()), operand_type(x, sizes, 0));
   };
   auto weights = [&](const std::vector<int64_t>& shape) {
     return constant(random_tensor(f32, shape, random, -8, 8));

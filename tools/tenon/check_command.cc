@@ -140,7 +140,7 @@ struct CheckCommand {
     const onnx::ModelReport report = onnx::inspect_model(driver::read_model(source));
     const std::vector<std::string> first = numbered_files(sets[0].string(), "input");
     for (size_t i = 0; i < first.size() && i < report.inputs.size(); ++i) {
-      if (report.inputs[i].type.find('*') == std::string::npos) continue;
+      if (report.inputs[i].rank_known) continue;
       ranks[report.inputs[i].name] =
           std::vector<int64_t>(static_cast<size_t>(read_tensor(first[i]).rank()), -1);
     }

@@ -1,8 +1,8 @@
 // Emission: turns a lowered module into a Unit.
 //
-// At this point graph IR has only kernel calls with destinations, calls of globals and packed
-// functions, the memory intrinsics (graph/ir/intrinsic.h), scalar arithmetic, if, loop, tuples,
-// match_shape and check. Anything else is refused with its span.
+// At this point graph IR has only kernel calls with destinations, calls of globals, closures and
+// packed functions, the memory intrinsics (graph/ir/intrinsic.h), scalar arithmetic, if, loop,
+// tuples, match_shape and check. Anything else is refused with its span.
 #pragma once
 
 #include <string>

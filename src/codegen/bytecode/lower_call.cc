@@ -17,14 +17,6 @@ using vm::Opcode;
 
 namespace {
 
-Dim dim_attr(const Call& call, const char* name) {
-  return Dim(call.attrs.at(name).as<Ref<const DimNode>>());
-}
-
-Array<Dim> dims_attr(const Call& call, const char* name) {
-  return call.attrs.at(name).as<Array<Dim>>();
-}
-
 // Whether the value can be a constant in bytecode.
 bool has_constant_form(const Any& value) {
   switch (value.type_index) {
@@ -104,9 +96,7 @@ void FunctionLowering::lower_kernel(const Call& call) {
     auto* scalar = type.as<ScalarType>();
     args.push_back(scalar ? as_tensor(operand, scalar->dtype) : value(operand));
   }
-  if (call.attrs.find("integers")) {
-    for (const Arg& integer : sizes_.sizes(dims_attr(call, "integers"))) args.push_back(integer);
-  }
+  for (const Arg& integer : sizes_.sizes(kernel_integers(call))) args.push_back(integer);
   require_name("kernel", call.callee, span_);
   code_.emit(Opcode::CallPacked, {Arg::none(), Arg::packed(packed_.kernel(call.callee))}, args);
 }
@@ -169,19 +159,19 @@ void FunctionLowering::lower_intrinsic(MemoryIntrinsic intrinsic, const Call& ca
   switch (intrinsic) {
     case MemoryIntrinsic::kStorage:
       code_.emit(Opcode::AllocStorage,
-                 {dst, sizes_.size(dim_attr(call, "size")), Arg::imm(kTensorAlignment),
+                 {dst, sizes_.size(bytes_of_storage(call)), Arg::imm(kTensorAlignment),
                   device(device_of_storage(call))});
       break;
     case MemoryIntrinsic::kTensor: {
-      const Arg offset = sizes_.size(dim_attr(call, "offset"));
-      const std::vector<Arg> dims = sizes_.sizes(dims_attr(call, "shape"));
+      const Arg offset = sizes_.size(offset_of_tensor(call));
+      const std::vector<Arg> dims = sizes_.sizes(stated_shape(call));
       const Arg storage = in_register(call.args[0]);
       code_.emit(Opcode::AllocTensor,
                  {dst, storage, offset, Arg::dtype(type.as<TensorType>()->dtype)}, dims);
       break;
     }
     case MemoryIntrinsic::kReshape: {
-      const std::vector<Arg> dims = sizes_.sizes(dims_attr(call, "shape"));
+      const std::vector<Arg> dims = sizes_.sizes(stated_shape(call));
       const Arg tensor = value(call.args[0]);
       code_.emit(Opcode::ReshapeTensor, {dst, tensor}, dims);
       break;
@@ -189,7 +179,7 @@ void FunctionLowering::lower_intrinsic(MemoryIntrinsic intrinsic, const Call& ca
     case MemoryIntrinsic::kValues: {
       auto* tensor = type.as<TensorType>();
       code_.emit(Opcode::MakeTensor, {dst, Arg::dtype(tensor->dtype), Arg::imm(tensor->rank)},
-                 sizes_.sizes(dims_attr(call, "values")));
+                 sizes_.sizes(stated_values(call)));
       break;
     }
   }

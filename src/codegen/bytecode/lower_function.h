@@ -69,6 +69,7 @@ class FunctionLowering {
   Arg attribute(std::string_view name, const Any& value);
 
   // ---- operators on scalars (lower_scalar.cc) ----
+  class ScalarLowering;
   void lower_scalar_op(const graph::Call& call, const graph::TypeRef& type, Arg dst);
 
   // ---- operands ----

@@ -75,60 +75,115 @@ bool is_float_operation(const loop::Expr& e) {
 
 }  // namespace
 
-void FunctionLowering::lower_scalar_op(const Call& call, const TypeRef& type, Arg dst) {
-  const Operator* op = OperatorTable::global().find(call.callee);
-  TENON_ASSERT(type.as<ScalarType>() && op && op->element, "operator ", call.callee,
-               " was not lowered; its result is ", to_text(type));
-  if (dst.is_none()) return;
-  std::unordered_map<const loop::Expr*, const Operand*> operands;
-  std::vector<ExprRef> elements(std::max(call.args.size(), op->operands.size()));
-  for (size_t i = 0; i < call.args.size(); ++i) {
-    if (!call.args[i]) continue;
-    elements[i] = loop::var(op->operands[i].name, type_of(call.args[i]).as<ScalarType>()->dtype);
-    operands[elements[i].get()] = &call.args[i];
+// One call: its operands and the operator's element expression over them.
+class FunctionLowering::ScalarLowering {
+ public:
+  ScalarLowering(FunctionLowering& function, const Call& call, const Operator& op)
+      : function_(function), code_(function.code_), call_(call) {
+    std::vector<ExprRef> elements(std::max(call.args.size(), op.operands.size()));
+    for (size_t i = 0; i < call.args.size(); ++i) {
+      if (!call.args[i]) continue;
+      elements[i] = loop::var(op.operands[i].name, type_of(call.args[i]).as<ScalarType>()->dtype);
+      operands_[elements[i].get()] = &call.args[i];
+    }
+    root_ = op.element(InferContext(call, nullptr), elements);
   }
-  const ExprRef root = op->element(InferContext(call, nullptr), elements);
 
-  std::unordered_map<const loop::Expr*, Arg> computed;  // subexpressions of the root
-  // A subexpression as an operand read as an integer; a constant boolean must not become one.
-  auto part = [&](const ExprRef& e, bool keeps_truth) {
-    if (auto it = operands.find(e.get()); it != operands.end()) {
-      return keeps_truth ? in_register(*it->second) : integer(*it->second);
-    }
-    if (auto it = computed.find(e.get()); it != computed.end()) return it->second;
-    const int64_t known = *loop::as_int(e);
-    if (!e->dtype.is_bool()) return integer(constant_int(known));
-    return keeps_truth ? in_register(constant_bool(known != 0)) : Arg::imm(known);
-  };
-  auto part_value = [&](const ExprRef& e) {
-    auto it = operands.find(e.get());
-    return it != operands.end() ? value(*it->second) : part(e, true);
-  };
-  auto temporary = [&] { return code_.make(/*owns=*/false); };
-  auto undefined = [&] {
-    refuse(cat("operator ", call.callee, " is not defined on scalars in registers"));
-  };
-  auto unary = [&](const loop::Unary& e, Arg to) {
-    const Arg a = part(e.a, e.dtype.is_bool());
-    if (e.op == UnaryOp::kNeg) {
-      code_.emit(Opcode::Sub, {to, Arg::imm(0), a});
-    } else if (e.op == UnaryOp::kNot || e.op == UnaryOp::kBitNot) {
-      code_.emit(Opcode::Not, {to, a});
-    } else if (e.op == UnaryOp::kAbs) {  // the maximum of a and -a, which wraps
-      const Arg negated = temporary();
-      code_.emit(Opcode::Sub, {negated, Arg::imm(0), a});
-      code_.emit(Opcode::Max, {to, a, negated});
-    } else if (e.op == UnaryOp::kSign) {
-      const Arg below = temporary();
-      code_.emit(Opcode::Min, {below, a, Arg::imm(1)});
-      code_.emit(Opcode::Max, {to, below, Arg::imm(-1)});
+  // Emits the expression, whose value goes to `dst`.
+  void lower(Arg dst) {
+    loop::post_order(root_, [&](const ExprRef& e) {
+      if (e == root_ || is_ready(e)) return;
+      const Arg result = temporary();
+      emit(*e, result);
+      computed_[e.get()] = result;
+    });
+    if (is_ready(root_)) {
+      code_.emit(Opcode::Move, {dst, value_of(root_)});
     } else {
-      undefined();
+      emit(*root_, dst);
     }
-  };
-  auto binary = [&](const loop::Binary& e, Arg to) {
+  }
+
+ private:
+  // Whether the expression needs no instruction: an operand or a literal.
+  bool is_ready(const ExprRef& e) const {
+    return operands_.contains(e.get()) || loop::as_int(e).has_value();
+  }
+
+  // A subexpression as an operand that is read as an integer. With `keeps_truth`, a constant
+  // boolean stays one.
+  Arg part(const ExprRef& e, bool keeps_truth) {
+    if (auto it = operands_.find(e.get()); it != operands_.end()) {
+      return keeps_truth ? function_.in_register(*it->second) : function_.integer(*it->second);
+    }
+    if (auto it = computed_.find(e.get()); it != computed_.end()) return it->second;
+    const int64_t known = *loop::as_int(e);
+    if (!e->dtype.is_bool()) return function_.integer(constant_int(known));
+    return keeps_truth ? function_.in_register(constant_bool(known != 0)) : Arg::imm(known);
+  }
+
+  // A subexpression as an operand of any type.
+  Arg value_of(const ExprRef& e) {
+    auto it = operands_.find(e.get());
+    return it != operands_.end() ? function_.value(*it->second) : part(e, /*keeps_truth=*/true);
+  }
+
+  Arg temporary() { return code_.make(/*owns=*/false); }
+
+  void emit(const loop::Expr& e, Arg to) {
+    if (is_float_operation(e)) {
+      function_.refuse(
+          cat(call_.callee,
+              " on floating-point scalars is parsed and checked, but not run by this version"),
+          "use a tensor of rank 0 instead, such as tensor[f32]");
+    }
+    switch (e.kind) {
+      case ExprKind::kUnary:
+        return unary(static_cast<const loop::Unary&>(e), to);
+      case ExprKind::kBinary:
+        return binary(static_cast<const loop::Binary&>(e), to);
+      case ExprKind::kCast: {
+        const Arg a = part(static_cast<const loop::Cast&>(e).a, /*keeps_truth=*/false);
+        return code_.emit(Opcode::Narrow, {to, a, Arg::dtype(e.dtype)});
+      }
+      case ExprKind::kSelect:
+        return select(static_cast<const loop::Select&>(e), to);
+      case ExprKind::kVar:
+      case ExprKind::kLiteral:
+      case ExprKind::kDimValue:
+      case ExprKind::kLoad:
+      case ExprKind::kCheckedIndex:
+        break;
+    }
+    TENON_ASSERT(false, "an element of a scalar that loads");
+  }
+
+  void unary(const loop::Unary& e, Arg to) {
+    const Arg a = part(e.a, e.dtype.is_bool());
+    switch (e.op) {
+      case UnaryOp::kNeg:
+        return code_.emit(Opcode::Sub, {to, Arg::imm(0), a});
+      case UnaryOp::kNot:
+      case UnaryOp::kBitNot:
+        return code_.emit(Opcode::Not, {to, a});
+      case UnaryOp::kAbs: {  // the maximum of a and -a, which wraps
+        const Arg negated = temporary();
+        code_.emit(Opcode::Sub, {negated, Arg::imm(0), a});
+        return code_.emit(Opcode::Max, {to, a, negated});
+      }
+      case UnaryOp::kSign: {
+        const Arg below = temporary();
+        code_.emit(Opcode::Min, {below, a, Arg::imm(1)});
+        return code_.emit(Opcode::Max, {to, below, Arg::imm(-1)});
+      }
+      default:
+        refuse_operator();
+    }
+  }
+
+  void binary(const loop::Binary& e, Arg to) {
     std::optional<Opcode> opcode = opcode_of(e.op);
-    if (!opcode) undefined();
+    if (!opcode) refuse_operator();
     const bool keeps_truth = e.dtype.is_bool() && !info(e.op).tests;
     Arg a = part(e.a, keeps_truth), b = part(e.b, keeps_truth);
     if (const auto exchanged = exchange(*opcode); a.is(vm::ArgKind::Immediate) && exchanged) {
@@ -136,36 +191,31 @@ void FunctionLowering::lower_scalar_op(const Call& call, const TypeRef& type, Ar
       std::swap(a, b);
     }
     code_.emit(*opcode, {to, a, b});
-  };
-  auto emit = [&](const loop::Expr& e, Arg to) {
-    if (is_float_operation(e)) {
-      refuse(cat(call.callee,
-                 " on floating-point scalars is parsed and checked, but not run by this version"),
-             "use a tensor of rank 0 instead, such as tensor[f32]");
-    }
-    if (e.kind == ExprKind::kUnary) return unary(static_cast<const loop::Unary&>(e), to);
-    if (e.kind == ExprKind::kBinary) return binary(static_cast<const loop::Binary&>(e), to);
-    if (e.kind == ExprKind::kCast) {
-      code_.emit(Opcode::Narrow,
-                 {to, part(static_cast<const loop::Cast&>(e).a, false), Arg::dtype(e.dtype)});
-      return;
-    }
-    TENON_ASSERT(e.kind == ExprKind::kSelect, "an element of a scalar that loads");
-    const auto& s = static_cast<const loop::Select&>(e);
-    code_.emit(Opcode::Select,
-               {to, part(s.condition, true), part_value(s.if_true), part_value(s.if_false)});
-  };
-  loop::post_order(root, [&](const ExprRef& e) {
-    if (e == root || operands.contains(e.get()) || loop::as_int(e)) return;
-    const Arg result = temporary();
-    emit(*e, result);
-    computed[e.get()] = result;
-  });
-  if (operands.contains(root.get()) || loop::as_int(root)) {
-    code_.emit(Opcode::Move, {dst, part_value(root)});
-  } else {
-    emit(*root, dst);
   }
+
+  void select(const loop::Select& e, Arg to) {
+    const Arg condition = part(e.condition, /*keeps_truth=*/true);
+    const Arg if_true = value_of(e.if_true), if_false = value_of(e.if_false);
+    code_.emit(Opcode::Select, {to, condition, if_true, if_false});
+  }
+
+  [[noreturn]] void refuse_operator() const {
+    function_.refuse(cat("operator ", call_.callee, " is not defined on scalars in registers"));
+  }
+
+  FunctionLowering& function_;
+  VirtualCode& code_;
+  const Call& call_;
+  ExprRef root_;
+  std::unordered_map<const loop::Expr*, const Operand*> operands_;  // by the variable for them
+  std::unordered_map<const loop::Expr*, Arg> computed_;             // subexpressions of root_
+};
+
+void FunctionLowering::lower_scalar_op(const Call& call, const TypeRef& type, Arg dst) {
+  const Operator* op = OperatorTable::global().find(call.callee);
+  TENON_ASSERT(type.as<ScalarType>() && op && op->element, "operator ", call.callee,
+               " was not lowered; its result is ", to_text(type));
+  if (!dst.is_none()) ScalarLowering(*this, call, *op).lower(dst);
 }
 
 }  // namespace tenon::codegen

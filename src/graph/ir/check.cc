@@ -269,7 +269,7 @@ class FunctionChecker {
   // ---- variables, constants, attributes ----
 
   void function_attrs(const FunctionExpr& f) {
-    for (const char* name : {kExportAttr, kPrimitiveAttr}) {
+    for (const char* name : {kExportAttr, kPrimitiveAttr, kFusedAttr}) {
       const Any* value = f.attrs.find(name);
       if (!value || value->type_index == TypeIndex::Bool) continue;
       throw Error(ErrorKind::Usage, span_,

@@ -261,6 +261,11 @@ void collect_symbols_of_value(const Any& value, SymbolSet* symbols, int depth) {
 
 }  // namespace
 
+Array<Dim> kernel_integers(const Call& call) {
+  const Any* integers = call.attrs.find(kIntegersAttr);
+  return integers ? integers->as<Array<Dim>>() : Array<Dim>();
+}
+
 void collect_symbols(const Attrs& attrs, SymbolSet* symbols) {
   for (const auto& [_, value] : attrs) collect_symbols_of_value(value, symbols, 0);
 }
@@ -276,6 +281,9 @@ bool truth_of(const Attrs& attrs, const char* name, bool absent) {
 
 bool FunctionExpr::is_primitive() const {
   return truth_of(attrs, kPrimitiveAttr, false);
+}
+bool FunctionExpr::is_fused() const {
+  return truth_of(attrs, kFusedAttr, false);
 }
 bool FunctionExpr::is_exported() const {
   return truth_of(attrs, kExportAttr, true);

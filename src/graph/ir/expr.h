@@ -66,7 +66,7 @@ enum class CalleeKind : uint8_t {
   kGlobal,    // callee: a function of the module
   kClosure,   // closure: the function value
   kKernel,    // callee: a kernel of the module; args: inputs; results by value before explicit
-              // allocation, then destinations follow the inputs; attrs "integers": its Dims
+              // allocation, then destinations follow the inputs; attrs: kIntegersAttr
   kPacked,    // callee: registered name; result_type: stated
 };
 
@@ -86,8 +86,13 @@ struct Call : Expr {
   TENON_TYPE(TypeIndex::GraphBegin + 0x23);
 };
 
+// The one attribute of a kernel call: an Array<Dim>, the kernel's integers.
+inline constexpr char kIntegersAttr[] = "integers";
+Array<Dim> kernel_integers(const Call& call);  // empty if the call has none
+
 // The attributes of functions that have a meaning; others are kept as they are.
-inline constexpr char kPrimitiveAttr[] = "primitive";  // true: a fused group, lowered to one kernel
+inline constexpr char kPrimitiveAttr[] = "primitive";  // true: lowered to one kernel
+inline constexpr char kFusedAttr[] = "fused";          // true: a primitive that fusion made
 inline constexpr char kExportAttr[] = "export";        // false: not callable from outside
 inline constexpr char kResultsAttr[] = "results";      // names of the result, or of its fields
 
@@ -103,6 +108,7 @@ struct FunctionExpr : Expr {
 
   // What the attributes say, once check.h has checked them.
   bool is_primitive() const;
+  bool is_fused() const;
   bool is_exported() const;
   Array<String> result_names() const;  // of a tuple, one per field; empty if it has none
   TENON_TYPE(TypeIndex::GraphBegin + 0x24);

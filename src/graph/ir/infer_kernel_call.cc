@@ -49,16 +49,14 @@ TypeRef infer_kernel_call(const Call& c, const loop::KernelInterface& k) {
   }
   // Integers first, since they bind symbols that no shape binds.
   Array<Operand> args = c.args;
-  Array<Dim> integers;
   for (const auto& [name, value] : c.attrs) {
-    auto dims = value.try_as<Array<Dim>>();
-    if (name != "integers" || !dims) {
+    if (name != kIntegersAttr || !value.try_as<Array<Dim>>()) {
       throw Error(ErrorKind::Usage, cat("kernel @", c.callee, " has no attribute '", name, "'"))
           .found(type_name(value.type_index))
           .expected("integers=[sizes]");
     }
-    integers = *dims;
   }
+  const Array<Dim> integers = kernel_integers(c);
   if (integers.size() != k.integers.size()) {
     throw Error(ErrorKind::Usage, cat("kernel @", c.callee, " has the wrong number of integers"))
         .found(cat(integers.size()))

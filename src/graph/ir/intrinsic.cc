@@ -8,6 +8,9 @@ namespace tenon::graph {
 
 namespace {
 
+constexpr char kSizeAttr[] = "size", kDeviceAttr[] = "device";
+constexpr char kOffsetAttr[] = "offset", kShapeAttr[] = "shape", kValuesAttr[] = "values";
+
 struct Form {
   MemoryIntrinsic intrinsic;
   const char* name;
@@ -23,23 +26,23 @@ const std::vector<Form>& forms() {
        kMemoryStorage,
        "(size=dim) -> opaque[\"storage\"], with device=N unless it is on the host",
        0,
-       {{"size", AttrKind::kDim}},
+       {{kSizeAttr, AttrKind::kDim}},
        {{kDeviceAttr, AttrKind::kInt}}},
       {MemoryIntrinsic::kTensor,
        kMemoryTensor,
        "(storage, offset=dim, shape=[dims]) -> a tensor of that shape",
        1,
-       {{"offset", AttrKind::kDim}, {"shape", AttrKind::kDims}}},
+       {{kOffsetAttr, AttrKind::kDim}, {kShapeAttr, AttrKind::kDims}}},
       {MemoryIntrinsic::kReshape,
        kMemoryReshape,
        "(x, shape=[dims]) -> a tensor of that shape and x's element type",
        1,
-       {{"shape", AttrKind::kDims}}},
+       {{kShapeAttr, AttrKind::kDims}}},
       {MemoryIntrinsic::kValues,
        kMemoryValues,
        "(values=[dims]) -> a tensor of as many integers or booleans, of rank 0 or 1",
        0,
-       {{"values", AttrKind::kDims}}},
+       {{kValuesAttr, AttrKind::kDims}}},
   };
   return table;
 }
@@ -80,11 +83,10 @@ bool is_storage(const TypeRef& type) {
   return opaque && opaque->key == kStorageType;
 }
 
-// Whether `type` is a tensor type with the dimensions of the attribute "shape".
+// Whether `type` is a tensor type of the call's stated shape.
 bool has_stated_shape(const Call& call, const TypeRef& type) {
   auto* tensor = known_tensor(type);
-  const auto shape = call.attrs.at("shape").as<Array<Dim>>();
-  return tensor && same_dims(type, tensor_type(tensor->dtype, shape.to_vector()));
+  return tensor && same_dims(type, tensor_type(tensor->dtype, stated_shape(call).to_vector()));
 }
 
 bool result_fits(const Call& call, MemoryIntrinsic intrinsic) {
@@ -101,7 +103,7 @@ bool result_fits(const Call& call, MemoryIntrinsic intrinsic) {
     }
     case MemoryIntrinsic::kValues: {
       auto* tensor = known_tensor(type);
-      const auto values = call.attrs.at("values").as<Array<Dim>>();
+      const Array<Dim> values = stated_values(call);
       return tensor && (tensor->dtype.is_int() || tensor->dtype.is_bool()) && tensor->rank <= 1 &&
              product(tensor->dims.to_vector()).is_const(static_cast<int64_t>(values.size())) &&
              (!tensor->value_known ||
@@ -126,14 +128,49 @@ std::optional<MemoryIntrinsic> memory_intrinsic(const ExprRef& value) {
 
 Attrs storage_attrs(const Dim& bytes, int64_t device) {
   Attrs storage;
-  storage.set("size", Any(bytes.ref()));
-  if (device != 0) storage.set(String(kDeviceAttr), Any(device));
+  storage.set(kSizeAttr, Any(bytes));
+  if (device != 0) storage.set(kDeviceAttr, Any(device));
   return storage;
+}
+
+Dim bytes_of_storage(const Call& call) {
+  return call.attrs.at(kSizeAttr).as<Dim>();
 }
 
 int64_t device_of_storage(const Call& call) {
   const Any* device = call.attrs.find(kDeviceAttr);
   return device ? device->as<int64_t>() : 0;
+}
+
+Attrs tensor_attrs(const Dim& offset, const Array<Dim>& shape) {
+  Attrs tensor;
+  tensor.set(kOffsetAttr, Any(offset));
+  tensor.set(kShapeAttr, Any(shape));
+  return tensor;
+}
+
+Dim offset_of_tensor(const Call& call) {
+  return call.attrs.at(kOffsetAttr).as<Dim>();
+}
+
+Attrs reshape_attrs(const Array<Dim>& shape) {
+  Attrs reshape;
+  reshape.set(kShapeAttr, Any(shape));
+  return reshape;
+}
+
+Array<Dim> stated_shape(const Call& call) {
+  return call.attrs.at(kShapeAttr).as<Array<Dim>>();
+}
+
+Attrs values_attrs(const Array<Dim>& all) {
+  Attrs values;
+  values.set(kValuesAttr, Any(all));
+  return values;
+}
+
+Array<Dim> stated_values(const Call& call) {
+  return call.attrs.at(kValuesAttr).as<Array<Dim>>();
 }
 
 bool check_intrinsic(const Call& call) {

@@ -22,14 +22,18 @@ inline constexpr char kMemoryTensor[] = "memory.tensor";
 inline constexpr char kMemoryReshape[] = "memory.reshape";
 inline constexpr char kMemoryValues[] = "memory.values";
 
-// An attribute of a storage: the device as in a tensor type.
-inline constexpr char kDeviceAttr[] = "device";
-
 inline constexpr char kStorageType[] = "storage";
 
-// The attributes of a storage of `bytes` on `device`, and its device.
-Attrs storage_attrs(const Dim& bytes, int64_t device);
+// The attributes of a call of each intrinsic, and what a call's attributes say.
+Attrs storage_attrs(const Dim& bytes, int64_t device);  // the device as in a tensor type
+Dim bytes_of_storage(const Call& call);
 int64_t device_of_storage(const Call& call);
+Attrs tensor_attrs(const Dim& offset, const Array<Dim>& shape);
+Dim offset_of_tensor(const Call& call);
+Attrs reshape_attrs(const Array<Dim>& shape);
+Array<Dim> stated_shape(const Call& call);  // of a tensor or reshape
+Attrs values_attrs(const Array<Dim>& all);
+Array<Dim> stated_values(const Call& call);
 
 // The intrinsic that a call calls, if any.
 std::optional<MemoryIntrinsic> memory_intrinsic(const Call& call);

@@ -195,57 +195,86 @@ std::optional<Span> Parser::stated_span() {
 
 // ---- right-hand sides ----
 
+namespace {
+constexpr char kRightHandSides[] = "a call, constant, tuple, if, loop, match or fn";
+}  // namespace
+
 Parser::Rhs Parser::rhs() {
-  const Token t = peek();
   if (starts_constant()) return {nullptr, constant_()};
-  if (t.kind == TokenKind::kVar) {
-    Operand v = variable(t);
-    take();
-    if (accept(".")) {
-      auto f = make<Field>();
-      f->tuple = v;
-      f->index = int_value("a field's number");
-      return {f, nullptr};
-    }
-    if (accept("(")) return {call(CalleeKind::kClosure, "", v), nullptr};
-    fail_at(t, "a variable alone is not a right-hand side",
-            "a call, as in %f(...), or a field, as in %t.0");
-  }
+  return {expression(), nullptr};
+}
+
+ExprRef Parser::expression() {
+  const Token t = peek();
+  if (t.kind == TokenKind::kVar) return of_variable();
   if (t.kind == TokenKind::kGlobal) {
     take();
     expect("(", "before arguments");
-    return {call(CalleeKind::kGlobal, t.text, nullptr), nullptr};
+    return call(CalleeKind::kGlobal, t.text, nullptr);
   }
-  if (accept("(")) {
-    auto tuple = make<Tuple>();
-    list(")", "after a tuple's fields", [&] { tuple->fields.push_back(operand()); });
-    return {tuple, nullptr};
+  if (t.is("(")) return tuple();
+  if (t.kind != TokenKind::kWord) fail("a right-hand side is missing", kRightHandSides);
+  static constexpr struct {
+    std::string_view word;
+    ExprRef (Parser::*parse)();
+  } kKeywords[] = {
+      {"if", &Parser::if_},
+      {"loop", &Parser::loop},
+      {"match", &Parser::match},
+      {"fn", &Parser::function_literal},
+      {"match_shape", &Parser::match_shape},
+      {"match_elements", &Parser::match_shape},
+      {"kernel", &Parser::kernel_call},
+      {"packed", &Parser::packed_call},
+  };
+  for (const auto& keyword : kKeywords) {
+    if (t.text == keyword.word) return (this->*keyword.parse)();
   }
-  if (t.kind != TokenKind::kWord) {
-    fail("a right-hand side is missing", "a call, constant, tuple, if, loop, match or fn");
-  }
-  if (t.text == "if") return {if_(), nullptr};
-  if (t.text == "loop") return {loop(), nullptr};
-  if (t.text == "match") return {match(), nullptr};
-  if (t.text == "fn") return {function_literal(), nullptr};
+  if (signatures_.find_constructor(t.text).adt) return construct();
+  return operator_call();
+}
+
+// %t.0  %f(%x)
+ExprRef Parser::of_variable() {
+  const Token t = peek();
+  Operand v = variable(t);
   take();
-  if (t.text == "match_shape" || t.text == "match_elements") {
-    return {match_shape(t.text == "match_elements"), nullptr};
+  if (accept(".")) {
+    auto f = make<Field>();
+    f->tuple = v;
+    f->index = int_value("a field's number");
+    return f;
   }
-  if (t.text == "kernel") {
-    std::string_view name = expect_kind(TokenKind::kGlobal, "a kernel's name, as in @name");
-    expect("(", "before arguments");
-    return {call(CalleeKind::kKernel, name, nullptr), nullptr};
-  }
-  if (t.text == "packed") {
-    std::string_view name = expect_kind(TokenKind::kString, "a function's name in quotes");
-    expect("(", "before arguments");
-    return {call(CalleeKind::kPacked, name, nullptr), nullptr};
-  }
-  if (signatures_.find_constructor(t.text).adt) return {construct(t.text), nullptr};
+  if (accept("(")) return call(CalleeKind::kClosure, "", v);
+  fail_at(t, "a variable alone is not a right-hand side",
+          "a call, as in %f(...), or a field, as in %t.0");
+}
+
+ExprRef Parser::tuple() {
+  take();
+  auto tuple = make<Tuple>();
+  list(")", "after a tuple's fields", [&] { tuple->fields.push_back(operand()); });
+  return tuple;
+}
+
+ExprRef Parser::kernel_call() {
+  take();
+  std::string_view name = expect_kind(TokenKind::kGlobal, "a kernel's name, as in @name");
+  expect("(", "before arguments");
+  return call(CalleeKind::kKernel, name, nullptr);
+}
+
+ExprRef Parser::packed_call() {
+  take();
+  std::string_view name = expect_kind(TokenKind::kString, "a function's name in quotes");
+  expect("(", "before arguments");
+  return call(CalleeKind::kPacked, name, nullptr);
+}
+
+ExprRef Parser::operator_call() {
+  const Token t = take();
   if (!peek().is("(")) {
-    fail_at(t, cat("'", t.text, "' is not a right-hand side"),
-            "a call, constant, tuple, if, loop, match or fn");
+    fail_at(t, cat("'", t.text, "' is not a right-hand side"), kRightHandSides);
   }
   if (!OperatorTable::global().find(t.text)) {
     Error e(ErrorKind::Usage, source_.span(t.begin), cat("there is no operator '", t.text, "'"));
@@ -258,7 +287,7 @@ Parser::Rhs Parser::rhs() {
     throw e.help("`tenon ops --ir` lists the operators");
   }
   take();
-  return {call(CalleeKind::kOperator, t.text, nullptr), nullptr};
+  return call(CalleeKind::kOperator, t.text, nullptr);
 }
 
 // Parses a call after its `(`.
@@ -275,10 +304,10 @@ ExprRef Parser::call(CalleeKind kind, std::string_view callee, Operand closure) 
       if (kind == CalleeKind::kGlobal || kind == CalleeKind::kClosure) {
         fail("a function takes no attributes", "operands");
       }
-      if (kind == CalleeKind::kKernel && peek().text == "integers") {
+      if (kind == CalleeKind::kKernel && peek().text == kIntegersAttr) {
         take();
         take();
-        c->attrs.set("integers", Any(Array<Dim>(dims("before a kernel's integers"))));
+        c->attrs.set(kIntegersAttr, Any(Array<Dim>(dims("before a kernel's integers"))));
         accept(",");
         expect(")", "after a kernel's integers");
       } else {
@@ -301,7 +330,8 @@ ExprRef Parser::call(CalleeKind kind, std::string_view callee, Operand closure) 
 }
 
 // Some(%x)  Cons[T](%x, %xs)  Nil[i64]()
-ExprRef Parser::construct(std::string_view name) {
+ExprRef Parser::construct() {
+  const std::string_view name = take().text;
   ConstructorRef ref = signatures_.find_constructor(name);
   auto c = make<Construct>();
   c->constructor = name;
@@ -475,9 +505,10 @@ ExprRef Parser::function_literal() {
   return f;
 }
 
-ExprRef Parser::match_shape(bool elements) {
+// match_shape(%x, [n, 4])  match_elements(%x, [n, 4])
+ExprRef Parser::match_shape() {
   auto m = make<MatchShape>();
-  m->elements = elements;
+  m->elements = take().word("match_elements");
   expect("(", "before a value");
   m->value = operand();
   expect(",", "between a value and sizes");

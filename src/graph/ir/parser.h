@@ -123,13 +123,19 @@ class Parser {
     Operand constant;  // of an alias
   };
   Rhs rhs();
+  ExprRef expression();  // a right-hand side that isn't a constant
   ExprRef call(CalleeKind kind, std::string_view callee, Operand closure);
-  ExprRef construct(std::string_view name);
+  ExprRef of_variable();
+  ExprRef tuple();
+  ExprRef kernel_call();
+  ExprRef packed_call();
+  ExprRef operator_call();
+  ExprRef construct();
   ExprRef if_();
   ExprRef loop();
   ExprRef match();
   ExprRef function_literal();
-  ExprRef match_shape(bool elements);
+  ExprRef match_shape();
   std::optional<Span> stated_span();
 
   // ---- kernels (parse_scalar.cc, parse_kernel.cc, parse_compute.cc) ----

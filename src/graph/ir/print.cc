@@ -161,8 +161,8 @@ class Printer {
       const auto* literal = binding->value.as<FunctionExpr>();
       if (!statement) {
         out_ += name_of(v);
-        bool told = literal && same_type(v.type, type_of(*literal));
-        if (!told) out_ += ": " + graph::to_text(v.type);
+        bool stated = literal && same_type(v.type, type_of(*literal));  // by the literal
+        if (!stated) out_ += ": " + graph::to_text(v.type);
         out_ += " = ";
       }
       rhs(indent + 1, binding->value);
@@ -296,9 +296,9 @@ class Printer {
         break;
     }
     std::string args = operands(c.args), attrs;
-    const Any* integers =
-        c.kind == CalleeKind::kKernel && c.attrs.size() == 1 ? c.attrs.find("integers") : nullptr;
-    attrs = integers ? "integers=" + dims(integers->as<Array<Dim>>()) : attrs_text(c.attrs, op);
+    const bool integers =
+        c.kind == CalleeKind::kKernel && c.attrs.size() == 1 && c.attrs.contains(kIntegersAttr);
+    attrs = integers ? cat(kIntegersAttr, "=", dims(kernel_integers(c))) : attrs_text(c.attrs, op);
     out += cat("(", args, !args.empty() && !attrs.empty() ? ", " : "", attrs, ")");
     if (c.result_type) out += " -> " + graph::to_text(c.result_type);
     return out;

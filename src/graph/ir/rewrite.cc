@@ -149,6 +149,10 @@ Operand Rewriter::walk(const Ref<const Binding>& binding) {
   }
   if (auto* match = value.as<Match>()) return walk_match(*binding, *match);
   if (auto* literal = value.as<FunctionExpr>()) return walk_literal(*binding, *literal);
+  for_each_block(value, [&](const BlockRef&) {
+    TENON_ASSERT(false, "no rewriting of the blocks of a right-hand side of type ",
+                 value->type_index);
+  });
   return rewrite(binding->var, with_mapped_operands(value));
 }
 
@@ -190,20 +194,7 @@ Operand Rewriter::walk_literal(const Binding& binding, const FunctionExpr& liter
 ExprRef Rewriter::with_mapped_operands(const ExprRef& value) {
   bool changed = false;
   for_each_operand(value, [&](const Operand& o) { changed |= mapped(o) != o; });
-  if (!changed) return value;
-  if (auto* call = value.as<Call>()) {
-    return make<Call>(call->kind, call->callee, mapped(call->closure),
-                      Array<Operand>(mapped(call->args)), call->attrs, call->result_type);
-  }
-  if (auto* tuple = value.as<Tuple>()) return make<Tuple>(Array<Operand>(mapped(tuple->fields)));
-  if (auto* field = value.as<Field>()) return make<Field>(mapped(field->tuple), field->index);
-  if (auto* c = value.as<Construct>()) {
-    return make<Construct>(c->constructor, c->type_args, Array<Operand>(mapped(c->fields)));
-  }
-  if (auto* m = value.as<MatchShape>()) {
-    return make<MatchShape>(mapped(m->value), m->dims, m->elements);
-  }
-  return value;
+  return changed ? map_operands(value, [this](const Operand& o) { return mapped(o); }) : value;
 }
 
 std::optional<double> single_number(const Operand& operand) {

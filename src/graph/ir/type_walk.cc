@@ -169,27 +169,27 @@ void collect_binding_symbols(const TypeRef& type, SymbolSet* symbols) {
 }
 
 TypeRef erase_symbols(const TypeRef& type, const std::function<bool(std::string_view)>& keep) {
-  auto told = [&](const Array<Dim>& dims) {
+  auto keeps_all = [&](const Array<Dim>& dims) {
     SymbolSet symbols;
     for (const Dim& d : dims) tenon::collect_symbols(d, &symbols);
     return std::all_of(symbols.begin(), symbols.end(), [&](const auto& n) { return keep(n); });
   };
   if (const auto* t = type_as<TensorType>(type)) {
-    if (told(t->dims) && told(t->values)) return type;
+    if (keeps_all(t->dims) && keeps_all(t->values)) return type;
     auto out = make<TensorType>(*t);
     out->value_known = false;
     out->values.clear();
-    if (!told(t->dims)) {
+    if (!keeps_all(t->dims)) {
       out->dims_known = false;
       out->dims.clear();
     }
     return out;
   }
   if (const auto* s = type_as<ScalarType>(type)) {
-    return !s->value_known || told({s->value}) ? type : scalar_type(s->dtype);
+    return !s->value_known || keeps_all({s->value}) ? type : scalar_type(s->dtype);
   }
   if (const auto* h = type_as<ShapeType>(type)) {
-    if (told(h->dims)) return type;
+    if (keeps_all(h->dims)) return type;
     auto out = make<ShapeType>();
     out->rank = h->rank;
     return out;

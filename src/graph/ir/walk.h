@@ -1,51 +1,107 @@
 // Walks over the parts of a right-hand side.
 #pragma once
 
+#include <tuple>
+#include <type_traits>
+
 #include "graph/ir/expr.h"
 #include "support/poll.h"
 
 namespace tenon::graph {
+
+namespace detail {
+
+// The members of a kind of right-hand side that hold operands, each an Operand or an
+// Array<Operand>, and those that hold blocks, each a BlockRef or an Array<BlockRef>.
+template <class Node, class Operands, class Blocks>
+struct Parts {
+  using Kind = Node;
+  Operands operands;
+  Blocks blocks;
+};
+template <class Node, class... Operands, class... Blocks>
+constexpr auto parts(const std::tuple<Operands...>& operands, const std::tuple<Blocks...>& blocks) {
+  return Parts<Node, std::tuple<Operands...>, std::tuple<Blocks...>>{operands, blocks};
+}
+
+// Every kind of right-hand side. Members are in the order of evaluation.
+inline constexpr std::tuple kRightHandSides = {
+    parts<Call>(std::tuple(&Call::closure, &Call::args), {}),
+    parts<FunctionExpr>({}, std::tuple(&FunctionExpr::body)),
+    parts<If>(std::tuple(&If::condition), std::tuple(&If::then_block, &If::else_block)),
+    parts<Loop>(std::tuple(&Loop::init), std::tuple(&Loop::condition, &Loop::body)),
+    parts<Match>(std::tuple(&Match::value), std::tuple(&Match::arms)),
+    parts<Tuple>(std::tuple(&Tuple::fields), {}),
+    parts<Field>(std::tuple(&Field::tuple), {}),
+    parts<Construct>(std::tuple(&Construct::fields), {}),
+    parts<MatchShape>(std::tuple(&MatchShape::value), {}),
+    parts<Check>({}, {}),
+};
+
+// Calls `f(node, parts)` with the right-hand side as its own type and its row of the table.
+template <class F>
+void with_parts(const ExprRef& value, const F& f) {
+  auto try_kind = [&](const auto& parts) {
+    using Kind = typename std::remove_cvref_t<decltype(parts)>::Kind;
+    if (value->type_index != Kind::kTypeIndex) return false;
+    f(static_cast<const Kind&>(*value), parts);
+    return true;
+  };
+  TENON_ASSERT(value, "a binding without a right-hand side");
+  const bool known =
+      std::apply([&](const auto&... parts) { return (try_kind(parts) || ...); }, kRightHandSides);
+  TENON_ASSERT(known, "no right-hand side has the type ", value->type_index);
+}
+
+template <class Part, class F>
+void for_each_item(const Part& part, const F& f) {
+  if constexpr (std::is_same_v<Part, Operand> || std::is_same_v<Part, BlockRef>) {
+    f(part);
+  } else {
+    for (const auto& item : part) f(item);
+  }
+}
+
+}  // namespace detail
 
 // Calls `f` on each operand of a right-hand side, including absent ones, but not those in nested
 // blocks.
 template <class F>
 void for_each_operand(const ExprRef& value, const F& f) {
   poll();
-  if (auto* call = value.as<Call>()) {
-    if (call->closure) f(call->closure);
-    for (const Operand& arg : call->args) f(arg);
-  } else if (auto* branch = value.as<If>()) {
-    f(branch->condition);
-  } else if (auto* loop = value.as<Loop>()) {
-    for (const Operand& init : loop->init) f(init);
-  } else if (auto* match = value.as<Match>()) {
-    f(match->value);
-  } else if (auto* tuple = value.as<Tuple>()) {
-    for (const Operand& field : tuple->fields) f(field);
-  } else if (auto* field = value.as<Field>()) {
-    f(field->tuple);
-  } else if (auto* construct = value.as<Construct>()) {
-    for (const Operand& field : construct->fields) f(field);
-  } else if (auto* bound = value.as<MatchShape>()) {
-    f(bound->value);
-  }
+  detail::with_parts(value, [&](const auto& node, const auto& parts) {
+    std::apply([&](auto... member) { (detail::for_each_item(node.*member, f), ...); },
+               parts.operands);
+  });
 }
 
 // Calls `f` on each direct block of a right-hand side.
 template <class F>
 void for_each_block(const ExprRef& value, const F& f) {
   poll();
-  if (auto* branch = value.as<If>()) {
-    f(branch->then_block);
-    f(branch->else_block);
-  } else if (auto* loop = value.as<Loop>()) {
-    f(loop->condition);
-    f(loop->body);
-  } else if (auto* match = value.as<Match>()) {
-    for (const BlockRef& arm : match->arms) f(arm);
-  } else if (auto* function = value.as<FunctionExpr>()) {
-    f(function->body);
-  }
+  detail::with_parts(value, [&](const auto& node, const auto& parts) {
+    std::apply([&](auto... member) { (detail::for_each_item(node.*member, f), ...); },
+               parts.blocks);
+  });
+}
+
+// The right-hand side with `f(operand)` in place of each operand; blocks are shared.
+template <class F>
+ExprRef map_operands(const ExprRef& value, const F& f) {
+  ExprRef mapped;
+  detail::with_parts(value, [&](const auto& node, const auto& parts) {
+    auto copy = make<std::remove_cvref_t<decltype(node)>>(node);
+    auto map_part = [&](auto& part) {
+      if constexpr (std::is_same_v<std::remove_cvref_t<decltype(part)>, Operand>) {
+        part = f(part);
+      } else {
+        part = part.map(f);
+      }
+    };
+    std::apply([&](auto... member) { (map_part((*copy).*member), ...); }, parts.operands);
+    mapped = copy;
+  });
+  return mapped;
 }
 
 }  // namespace tenon::graph

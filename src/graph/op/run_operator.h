@@ -31,7 +31,7 @@ struct Run {
 };
 
 // The type of an operand with its sizes expressed as `sizes` says.
-inline TypeRef told_type(const Tensor& t, Sizes sizes, size_t operand) {
+inline TypeRef operand_type(const Tensor& t, Sizes sizes, size_t operand) {
   std::vector<Dim> dims;
   for (size_t i = 0; i < t.shape().size(); ++i) {
     int64_t n = t.shape()[i];
@@ -85,7 +85,7 @@ inline Run run_operator(const std::string& name, const std::vector<Tensor>& oper
   std::vector<TypeRef> types;
   std::vector<Tensor> present;
   for (size_t i = 0; i < operands.size(); ++i) {
-    types.push_back(operands[i] ? told_type(operands[i], sizes, i) : unit_type());
+    types.push_back(operands[i] ? operand_type(operands[i], sizes, i) : unit_type());
     if (operands[i]) present.push_back(operands[i]);
   }
   Ref<const Call> call = make_call(name, types, given);

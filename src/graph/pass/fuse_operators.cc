@@ -185,7 +185,12 @@ class Fuser : public Rewriter {
   Module fuse(const Module& module) {
     Module rewritten = run(with_kernels_only(module));
     Map<String, FunctionRef> functions = rewritten->functions;
-    for (const auto& [name, function] : made_) functions.set(name, function);
+    for (const auto& [name, group] : made_) {
+      auto fused = make<FunctionExpr>(*group);
+      fused->name = name;
+      fused->attrs.set(kFusedAttr, Any(true));
+      functions.set(name, fused);
+    }
     return with_functions(rewritten, std::move(functions));
   }
 
@@ -213,6 +218,7 @@ class Fuser : public Rewriter {
       if (!function->is_primitive() || !find_obstacle(*function)) continue;
       auto plain = make<FunctionExpr>(*function);
       plain->attrs.erase(kPrimitiveAttr);
+      plain->attrs.erase(kFusedAttr);
       functions.set(name, plain);
     }
     return with_functions(module, std::move(functions));
@@ -278,9 +284,7 @@ class Fuser : public Rewriter {
       if (!made && !module()->functions.contains(name)) break;
       name = String(cat(wanted, "_", i));
     }
-    auto named = make<FunctionExpr>(*group);
-    named->name = name;
-    made_.set(name, named);
+    made_.set(name, group);
     return name;
   }
 
@@ -304,9 +308,9 @@ class Fuser : public Rewriter {
       const size_t count = std::min<size_t>(kMaxCarriedValues, sizes.size() - done);
       const std::vector<Dim> some(sizes.begin() + done, sizes.begin() + done + count);
       const TypeRef type = with_values(tensor_type(i64, {Dim(some.size())}), some);
-      outside->push_back(builder().bind_typed(make_call(CalleeKind::kPacked, kMemoryValues, {},
-                                                        attrs({{"values", attr_dims(some)}}), type),
-                                              type, "sizes"));
+      outside->push_back(builder().bind_typed(
+          make_call(CalleeKind::kPacked, kMemoryValues, {}, values_attrs(some), type), type,
+          "sizes"));
       outline->param("sizes", type);
     }
   }

@@ -18,8 +18,8 @@ namespace tenon::graph {
 
 Module fuse_operators(const Module& module, PassContext& cx);
 
-// The name of a group's function: its operators and digits of a hash of its content, so that it
-// depends on nothing else in the module.
+// A name for a group's function, or for its kernel: its operators and digits of a hash of its
+// content, so that it depends on nothing else in the module.
 std::string fused_name(const FunctionExpr& group);
 
 }  // namespace tenon::graph

@@ -80,7 +80,8 @@ FunctionRef rename_symbols(const FunctionRef& primitive, const SymbolSet& symbol
     outline.copy(*binding, substitute(without_known_values(binding->var->type), rename),
                  substitute_attrs(call->attrs, rename));
   }
-  return outline.finish(primitive->name, outline.mapped(primitive->body->result), primitive->attrs);
+  return outline.finish(primitive->name, outline.mapped(primitive->body->result),
+                        attrs({{kPrimitiveAttr, Any(true)}}));
 }
 
 // Replaces calls of primitive functions by calls of kernels.
@@ -124,7 +125,7 @@ class KernelCaller : public Rewriter {
     const TypeRef type = wrapped ? tuple->fields[0] : var->type;
     const Operand result =
         builder().bind_typed(make_call(CalleeKind::kKernel, use.name, args,
-                                       attrs({{"integers", attr_dims(integers)}}), type),
+                                       attrs({{kIntegersAttr, attr_dims(integers)}}), type),
                              type, var->name);
     return wrapped ? builder().tuple({result}) : result;
   }
@@ -211,9 +212,8 @@ class KernelCaller : public Rewriter {
     }
     // A fused group is named again with its symbols renamed, because other groups may share its
     // kernel.
-    const bool fused = primitive->name == fused_name(*primitive);
     const std::string name =
-        free_name(fused ? fused_name(*renamed) : primitive->name.str(), kernels_);
+        free_name(primitive->is_fused() ? fused_name(*renamed) : primitive->name.str(), kernels_);
     const loop::ComputeRef compute = lower_primitive(renamed);
     Lowered& made = bucket.emplace_back(Lowered{renamed, String(name), {}});
     for (const String& integer : compute->integers) {

@@ -131,8 +131,8 @@ class Allocator : public Rewriter {
     const Operator* op = operator_of(value);
     if (op && op->view) {
       auto* type = var->type.as<TensorType>();
-      return packed(kMemoryReshape, {call->args[0]},
-                    attrs({{"shape", attr_dims(type->dims.to_vector())}}), var->type, var->name);
+      return packed(kMemoryReshape, {call->args[0]}, reshape_attrs(type->dims), var->type,
+                    var->name);
     }
     return keep(var, value);
   }
@@ -151,10 +151,7 @@ class Allocator : public Rewriter {
     static const TypeRef storage_type = make<OpaqueType>(String(kStorageType));
     Operand storage = packed(kMemoryStorage, {}, storage_attrs(bytes_of(*tensor), tensor->device),
                              storage_type, "s");
-    return packed(
-        kMemoryTensor, {storage},
-        attrs({{"offset", Any(Dim(0).ref())}, {"shape", attr_dims(tensor->dims.to_vector())}}),
-        type, hint);
+    return packed(kMemoryTensor, {storage}, tensor_attrs(Dim(0), tensor->dims), type, hint);
   }
 
   // Calls a packed function that writes its one result into a tensor after its operands.

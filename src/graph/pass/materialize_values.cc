@@ -13,8 +13,7 @@ class Materializer : public Rewriter {
     const bool constant_time = type && type->value_known && type->rank <= 1;
     if (!constant_time || !operator_of(value)) return keep(var, value);
     return builder().bind_typed(
-        make_call(CalleeKind::kPacked, kMemoryValues, {},
-                  attrs({{"values", attr_dims(type->values.to_vector())}}), var->type),
+        make_call(CalleeKind::kPacked, kMemoryValues, {}, values_attrs(type->values), var->type),
         var->type, var->name);
   }
 };

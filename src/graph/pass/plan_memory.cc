@@ -56,7 +56,7 @@ class Lifetimes {
       Value v;
       v.storage = binding.var.get();
       v.device = device_of_storage(*value.as<Call>());
-      v.bytes = Dim(value.as<Call>()->attrs.at("size").as<Ref<const DimNode>>());
+      v.bytes = bytes_of_storage(*value.as<Call>());
       v.begin = v.end = at;
       owner_[v.storage] = static_cast<int64_t>(values_.size());
       values_.push_back(v);
@@ -246,8 +246,7 @@ class Planner : public Rewriter {
       auto* call = value.as<Call>();
       auto offset = offsets_.find(source_of_.at(var.get()));
       if (offset == offsets_.end()) return keep(var, value);
-      Attrs attributes = call->attrs;
-      attributes.set("offset", Any(Dim(offset->second).ref()));
+      const Attrs attributes = tensor_attrs(Dim(offset->second), stated_shape(*call));
       return keep(var,
                   make_call(call->kind, call->callee, call->args, attributes, call->result_type));
     }

@@ -87,7 +87,7 @@ class Verifier {
       auto* call = binding.value.as<Call>();
       if (memory_intrinsic(binding.value) == MemoryIntrinsic::kTensor) {
         auto* type = binding.var->type.as<TensorType>();
-        const Dim offset(call->attrs.at("offset").as<Ref<const DimNode>>());
+        const Dim offset = offset_of_tensor(*call);
         const Dim bytes = product(type->dims.to_vector()) * Dim(type->dtype.bytes());
         may_be_[binding.var.get()] = {placed_.size()};
         const Var* storage = call->args[0].as<Var>();

@@ -90,8 +90,8 @@ class GraphImporter {
                    "' is unusable for no reason");
       results.push_back(slot->value);
       names.push_back(String(v.name));
-      out_.outputs.push_back(
-          {v.name, slot->value ? to_text(graph::type_of(slot->value)) : "unknown"});
+      out_.outputs.push_back(slot->value ? report_value(v.name, graph::type_of(slot->value))
+                                         : ModelReport::Value{v.name, "unknown"});
     }
     if (!out_.unsupported.empty()) return;
     out_.main = builder_.finish("main", results.size() == 1 ? results[0] : builder_.tuple(results),

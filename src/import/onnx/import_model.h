@@ -42,6 +42,7 @@ struct UnsupportedNode {
 struct ModelReport {
   struct Value {
     std::string name, type;
+    bool rank_known = true;
   };
   std::string file, producer;
   int64_t ir_version = 0;

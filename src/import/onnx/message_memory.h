@@ -1,5 +1,5 @@
-// How much memory a model takes once protobuf has parsed it, found out before: protobuf itself
-// can't be told a limit, and two bytes of a file can become a message of two hundred.
+// How much memory a model will take once protobuf has parsed it. protobuf itself accepts no limit,
+// and two bytes of a file can become a message of two hundred.
 #pragma once
 
 #include <cstddef>

@@ -44,6 +44,11 @@ std::string type_problem(const ValueType& type) {
 
 }  // namespace
 
+ModelReport::Value report_value(const std::string& name, const graph::TypeRef& type) {
+  const auto* tensor = type.as<graph::TensorType>();
+  return {name, to_text(type), !tensor || tensor->rank != graph::kUnknownRank};
+}
+
 Signature::Signature(const Model& model, const ImportOptions& options, graph::Builder& builder,
                      Scope& scope)
     : model_(model), options_(options), builder_(builder) {
@@ -64,7 +69,7 @@ Signature::Signature(const Model& model, const ImportOptions& options, graph::Bu
       continue;
     }
     const graph::TypeRef type = type_of(v);
-    types.push_back({v.name, to_text(type)});
+    types.push_back(report_value(v.name, type));
     graph::collect_symbols(type, &symbols);
     scope.define(v.name, builder.param(v.name, type));
   }

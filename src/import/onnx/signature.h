@@ -13,6 +13,8 @@
 
 namespace tenon::onnx {
 
+ModelReport::Value report_value(const std::string& name, const graph::TypeRef& type);
+
 class Signature {
  public:
   // Makes a parameter for each input of the model's graph that is not an initializer, and defines
