@@ -19,38 +19,37 @@ void require_apart(const codegen::Target& a, const codegen::Target& b) {
   if (a.features == b.features) {
     throw Error(ErrorKind::Usage,
                 cat("code for ", a.cpu, " and code for ", b.cpu, " need the same CPU features"))
-        .help(a.architecture == "aarch64"
-                  ? "leave one out: a machine chooses code by its features, and a CPU of aarch64 "
-                    "only tunes code that runs on all of them"
-                  : "leave one out: a machine chooses code by its features");
+        .help(codegen::architecture(a.architecture).uses_features
+                  ? "leave one out: a machine chooses code by its features"
+                  : cat("leave one out: a machine chooses code by its features, and a CPU of ",
+                        a.architecture, " only tunes code that runs on all of them"));
   }
 }
 
 }  // namespace
 
 CodeChoice choose_code(const CompileOptions& options) {
-  const std::string architecture = options.target.empty()
-                                       ? std::string(codegen::host_architecture())
-                                       : codegen::architecture_of(options.target);
-  const bool foreign = architecture != codegen::host_architecture();
+  const codegen::Architecture* wanted =
+      options.target.empty() ? nullptr : &codegen::architecture_of(options.target);
+  CodeChoice code;
+  for (const std::string& cpu : options.cpu) {
+    const codegen::Target added = codegen::parse_target(cpu, wanted);
+    for (const codegen::Target& other : code.targets) require_apart(other, added);
+    code.targets.push_back(added);
+  }
+  if (code.targets.empty()) {
+    const bool elsewhere = wanted && wanted->name != codegen::host_architecture().name;
+    code.targets = {elsewhere ? codegen::base_target(*wanted) : codegen::host_target()};
+  }
+  const std::string& architecture = code.targets[0].architecture;
+  const bool foreign = architecture != codegen::host_architecture().name;
   if (options.libraries == "onednn" && foreign) {
-    throw Error(ErrorKind::Usage,
-                cat("libraries onednn can't be used with target ", options.target))
+    throw Error(ErrorKind::Usage, cat("libraries onednn can't be used in code for ", architecture))
         .help("leave libraries out: oneDNN is only used for this machine's architecture");
   }
   if (options.libraries == "onednn" && options.keep_computes) {
     throw Error(ErrorKind::Usage, "libraries onednn can't be used with keep-computes")
         .help("leave out one: a library call has no compute to keep");
-  }
-  CodeChoice code;
-  for (const std::string& cpu : options.cpu) {
-    const codegen::Target added =
-        codegen::parse_target(cpu, options.target.empty() ? "" : architecture);
-    for (const codegen::Target& other : code.targets) require_apart(other, added);
-    code.targets.push_back(added);
-  }
-  if (code.targets.empty()) {
-    code.targets = {foreign ? codegen::base_target(architecture) : codegen::host_target()};
   }
   std::ranges::sort(code.targets, codegen::is_lower);
   code.libraries = options.libraries != "none" && !foreign && !options.keep_computes;

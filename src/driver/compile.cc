@@ -89,7 +89,7 @@ graph::Module run_step(std::string_view name, const CompileOptions& options, con
 graph::Module schedule(const graph::Module& module, const codegen::Target& target,
                        const CompileOptions& options) {
   loop::ScheduleOptions how;
-  how.level = options.level == 0 ? 0 : 1;
+  how.level = options.level == 0 ? loop::ScheduleLevel::kPlain : loop::ScheduleLevel::kShaped;
   how.target = target.facts();
   return run_step(kScheduleStep, options, [&] {
     Map<String, loop::KernelInterfaceRef> nests;
@@ -110,7 +110,8 @@ vm::KernelTarget compile_for(const codegen::Target& target, const graph::Module&
     kernels.push_back(loop::KernelRef(nest.as<loop::Kernel>()));
   }
   codegen::EmitOptions emit;
-  emit.optimisation = options.level == 0 ? 1 : 2;
+  emit.optimisation =
+      options.level == 0 ? codegen::Optimisation::kLoops : codegen::Optimisation::kAll;
   emit.threads = options.threads > 0 ? options.threads : available_threads();
   emit.ir_text = options.ir_text;
   emit.assembly_text = options.assembly_text;
@@ -146,7 +147,7 @@ class Pipeline {
     cx_.target = lowest_.facts();
     cx_.level = options.level;
     cx_.fold_limit = options.fold_limit;
-    evaluator_.stores_left = static_cast<double>(options.fold_work);
+    evaluator_.work_left = static_cast<double>(options.fold_work);
     cx_.evaluator = &evaluator_;
     if (code.libraries) cx_.offers = graph::all_offers();
   }
@@ -180,13 +181,13 @@ class Pipeline {
   }
 
   Map<String, Any> context_of_functions() const {
-    return {{"level", cx_.level},
-            {"cpu", String(lowest_.cpu)},
-            {"vector_bytes", cx_.target.vector_bytes},
-            {"vector_registers", cx_.target.vector_registers},
-            {"l2_bytes", cx_.target.l2_bytes},
-            {"dot_products", cx_.target.dot_products},
-            {"fold_limit", cx_.fold_limit}};
+    return {
+        {"level", cx_.level},
+        {"fold_limit", cx_.fold_limit},
+        {"cpu", String(lowest_.cpu)},
+#define TENON_TARGET_FACT(type, name, ...) {#name, cx_.target.name},
+#include "loop/target_facts.def"
+    };
   }
 
   const CompileOptions& options_;

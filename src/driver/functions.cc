@@ -188,11 +188,14 @@ stops when the machine is cancelled.
 ## Passes of your own
 
 A pass is a function `pass(module, context)` that returns a module. Register it under a name
-(`tenon_function_register`) and put the name into `passes`. `context` is a map with `level`,
-`fold_limit` and facts of the target: `cpu`, `vector_bytes` (the size of a vector register),
-`vector_registers`, `l2_bytes` (the size of a core's second-level cache) and `dot_products` (whether
-one instruction adds products of 8-bit integers). Its result is checked before the next pass runs.
-)";
+(`tenon_function_register`) and put the name into `passes`. Its result is checked before the next
+pass runs. `context` is a map with the options `level` and `fold_limit`, the `cpu`, and these facts
+about it:
+
+)"
+#define TENON_TARGET_FACT(type, name, initial, meaning) "- `" #name "`: " meaning "\n"
+#include "loop/target_facts.def"
+    ;
 
 }  // namespace
 

@@ -152,8 +152,7 @@ TEST(HostPass, RunsWhereThePipelineNamesIt) {
                           Array<String>{"simplify", "test.pass"}, Map<String, Any>{{"level", 1}});
   EXPECT_TRUE(result.as<graph::Module>()->functions.contains("other"));
   EXPECT_EQ(seen.at("level").as<int>(), 1);
-  for (const char* key :
-       {"cpu", "fold_limit", "vector_bytes", "vector_registers", "l2_bytes", "dot_products"})
+  for (const char* key : {"cpu", "fold_limit", "vector_bytes", "dot_products"})
     EXPECT_TRUE(seen.contains(key));
 }
 

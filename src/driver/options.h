@@ -6,6 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include "codegen/llvm/architecture.h"
+
 namespace tenon::driver {
 
 // The values that an option takes.

@@ -53,20 +53,20 @@ DimEnv symbols_of(const loop::KernelInterface& kernel, const std::vector<Any>& a
   };
 }
 
-void take_stores(const PreparedKernel& kernel, const std::vector<Any>& args, double* stores_left) {
-  if (std::isinf(*stores_left)) return;
-  const double stores = loop::stores_of(*kernel.nest, symbols_of(*kernel.kernel, args));
-  if (stores > *stores_left) {
+void spend_work(const PreparedKernel& kernel, const std::vector<Any>& args, double* work_left) {
+  if (std::isinf(*work_left)) return;
+  const double work = loop::work_of(*kernel.nest, symbols_of(*kernel.kernel, args));
+  if (work > *work_left) {
     throw Error(ErrorKind::Runtime,
                 cat("kernel '", kernel.nest->name, "' takes more work than may be done here"))
-        .found(cat("about ", stores, " elements"))
-        .expected(cat("at most ", *stores_left));
+        .found(cat("about ", work, " elements"))
+        .expected(cat("at most ", *work_left));
   }
-  *stores_left -= stores;
+  *work_left -= work;
 }
 
 Any call_kernel(const Binding& binding, const Call& call, const PreparedKernel& kernel,
-                const Activation& activation, double* stores_left) {
+                const Activation& activation, double* work_left) {
   std::vector<Any> args;
   for (const Operand& arg : call.args) {
     if (arg) args.push_back(as_tensor(activation.value(arg), type_of(arg)));
@@ -77,14 +77,14 @@ Any call_kernel(const Binding& binding, const Call& call, const PreparedKernel& 
     results.emplace_back(allocate_tensor(activation.sizes(tensor->dims), tensor->dtype));
   }
   args.insert(args.end(), results.begin(), results.end());
-  if (auto* integers = call.attrs.find("integers"); integers && call.kind == CalleeKind::kKernel) {
-    for (const Dim& dim : integers->as<Array<Dim>>()) args.emplace_back(activation.size(dim));
-  } else {
+  if (call.kind == CalleeKind::kKernel) {
+    for (const Dim& dim : kernel_integers(call)) args.emplace_back(activation.size(dim));
+  } else {  // made of this call, with its symbols
     for (const String& name : kernel.kernel->integers) {
       args.emplace_back(activation.size(Dim::symbol(name)));
     }
   }
-  take_stores(kernel, args, stores_left);
+  spend_work(kernel, args, work_left);
   kernel.call(args);
   if (results.empty()) return Any();  // the unit
   return binding.var->type.is<TupleType>() ? Any(Array<Any>(results)) : results[0];
@@ -101,7 +101,7 @@ Any values_tensor(const Call& call, const TypeRef& type, const Activation& activ
   const DataType dtype = tensor_type->dtype;
   Tensor tensor = allocate_tensor(activation.sizes(tensor_type->dims), dtype);
   auto* element = static_cast<char*>(tensor.data());
-  for (int64_t number : activation.sizes(call.attrs.at("values").as<Array<Dim>>())) {
+  for (int64_t number : activation.sizes(stated_values(call))) {
     loop::scalar_store(dtype, element, number);
     element += dtype.bytes();
   }
@@ -151,9 +151,9 @@ Any call_packed(const Call& call, const Activation& activation) {
 }  // namespace
 
 Any call_value(const Binding& binding, const Call& call, const PreparedKernel* kernel,
-               const Activation& activation, double* stores_left) {
+               const Activation& activation, double* work_left) {
   const TypeRef& type = binding.var->type;
-  if (kernel) return call_kernel(binding, call, *kernel, activation, stores_left);
+  if (kernel) return call_kernel(binding, call, *kernel, activation, work_left);
   if (auto intrinsic = memory_intrinsic(call)) {
     return call_intrinsic(*intrinsic, binding, call, activation);
   }

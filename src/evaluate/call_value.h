@@ -7,8 +7,8 @@ namespace tenon::graph {
 
 // The value of `binding`, whose right-hand side is `call`; `kernel` is its kernel or null. Throws
 // what the callee throws, and Unsupported for a call of a closure. Before a kernel runs, its
-// estimated number of stores is subtracted from `stores_left` (see ReferenceEvaluator).
+// estimated work is subtracted from `work_left` (see ReferenceEvaluator).
 Any call_value(const Binding& binding, const Call& call, const PreparedKernel* kernel,
-               const Activation& activation, double* stores_left);
+               const Activation& activation, double* work_left);
 
 }  // namespace tenon::graph

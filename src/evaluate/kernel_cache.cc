@@ -66,11 +66,12 @@ std::vector<PreparedKernelRef> KernelCache::prepare(const std::vector<Request>& 
   std::vector<PreparedKernelRef> prepared;
   if (mode_ == KernelMode::kWalked) {
     for (const Request& request : requests) {
-      prepared.push_back(std::make_shared<PreparedKernel>(
-          PreparedKernel{request.kernel,
-                         loop::loop_nest(request.kernel, request.name,
-                                         loop::ScheduleOptions{.level = 0, .target = {}}),
-                         nullptr, nullptr}));
+      prepared.push_back(std::make_shared<PreparedKernel>(PreparedKernel{
+          request.kernel,
+          loop::loop_nest(
+              request.kernel, request.name,
+              loop::ScheduleOptions{.level = loop::ScheduleLevel::kPlain, .target = {}}),
+          nullptr, nullptr}));
     }
   } else {
     prepared = compile(requests);
@@ -81,7 +82,8 @@ std::vector<PreparedKernelRef> KernelCache::prepare(const std::vector<Request>& 
 
 std::vector<PreparedKernelRef> KernelCache::compile(const std::vector<Request>& requests) const {
   loop::ScheduleOptions schedule;
-  schedule.level = mode_ == KernelMode::kScheduled ? 1 : 0;
+  schedule.level =
+      mode_ == KernelMode::kScheduled ? loop::ScheduleLevel::kShaped : loop::ScheduleLevel::kPlain;
   schedule.target = target_.facts();
   Array<loop::KernelRef> named;
   std::unordered_set<std::string> taken;
@@ -89,7 +91,7 @@ std::vector<PreparedKernelRef> KernelCache::compile(const std::vector<Request>& 
     named.push_back(loop::loop_nest(request.kernel, untaken(request.name, &taken), schedule));
   }
   codegen::EmitOptions options;
-  options.optimisation = 1;
+  options.optimisation = codegen::Optimisation::kLoops;
   const std::vector<uint8_t> bytes = codegen::compile_kernels(named, target_, options);
   const Ref<vm::KernelObject> object = vm::KernelObject::open(
       std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size()),

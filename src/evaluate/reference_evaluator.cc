@@ -110,7 +110,7 @@ class Run {
       begin(expansion->body, Role::kExpansion);
     } else {
       finish_call(binding, call_value(binding, called, plan_.kernel_of(binding), activation(),
-                                      &evaluator_.stores_left));
+                                      &evaluator_.work_left));
     }
   }
 

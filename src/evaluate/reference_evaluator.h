@@ -32,9 +32,9 @@ class ReferenceEvaluator : public Evaluator {
   static constexpr int64_t kMaxDepth = 1 << 20;
   size_t max_depth = kMaxDepth;
   size_t max_stack_bytes = size_t{1} << 30;
-  // How many elements kernels may still store, over all runs, by an estimate that is the same on
-  // every machine (loop/work.h). `run` throws Runtime instead of running a kernel that exceeds it.
-  double stores_left = std::numeric_limits<double>::infinity();
+  // The work that kernels may still do, over all runs, by an estimate that is the same on every
+  // machine (loop/work.h). `run` throws Runtime instead of running a kernel that exceeds it.
+  double work_left = std::numeric_limits<double>::infinity();
   Observer observer;
 
   const KernelCache& kernels() const { return cache_; }

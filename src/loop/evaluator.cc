@@ -299,7 +299,9 @@ class Evaluator {
     int64_t best = 0, place = 0;
     for_each_point(s.reduce_axes, s.reduce_extents, [&](const std::vector<int64_t>& at) {
       int64_t v = eval(s.body);
-      auto is_nan = [&](int64_t x) { return scalar_unary(UnaryOp::kIsNan, t, x) != 0; };
+      auto is_nan = [&](int64_t x) {
+        return t.is_float() && scalar_unary(UnaryOp::kIsNan, t, x) != 0;
+      };
       bool take = at[0] == 0;
       if (!take && is_nan(v)) {
         take = last || !is_nan(best);

@@ -268,10 +268,7 @@ double round_to(DataType dtype, double value) {
 }
 
 int64_t scalar_unary(UnaryOp op, DataType dtype, int64_t a) {
-  if (!dtype.is_float()) {
-    if (op == UnaryOp::kIsNan || op == UnaryOp::kIsInf) return 0;
-    return int_unary(op, dtype, a);
-  }
+  if (!dtype.is_float()) return int_unary(op, dtype, a);
   double x = as_float(a);
   if (op == UnaryOp::kIsNan) return std::isnan(x);
   if (op == UnaryOp::kIsInf) return std::isinf(x);

@@ -35,7 +35,8 @@ KernelRef lower(const Compute& compute, std::string_view name, const ScheduleOpt
   k->integers = compute.integers;
   k->in_place = compute.in_place;
   k->in_bounds = compute.in_bounds;
-  k->body = options.level == 0 ? plain_compute(compute) : schedule_stages(compute, options);
+  k->body = options.level == ScheduleLevel::kPlain ? plain_compute(compute)
+                                                   : schedule_stages(compute, options);
   check(*k);
   return k;
 }

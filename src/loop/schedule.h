@@ -1,6 +1,7 @@
 // Schedules: turn a Compute (what is computed) into a Kernel (in which order).
 #pragma once
 
+#include <cstdint>
 #include <string_view>
 
 #include "loop/kernel.h"
@@ -8,10 +9,13 @@
 
 namespace tenon::loop {
 
+enum class ScheduleLevel : uint8_t {
+  kPlain,   // loops in the order of the stages, each stage in its own scratch: the oracle
+  kShaped,  // schedules that suit the Compute's shape
+};
+
 struct ScheduleOptions {
-  // 0: plain loops in the order of the stages, each stage in its own scratch: the oracle. 1:
-  // schedules that suit the Compute's shape.
-  int level = 1;
+  ScheduleLevel level = ScheduleLevel::kShaped;
   TargetFacts target;
   ChooseTiling tiling = tabled_tiling;
 };

@@ -31,7 +31,7 @@ ComputeRef softmax() {
 
 TEST(Schedule, PlainSoftmax) {
   ScheduleOptions options;
-  options.level = 0;
+  options.level = ScheduleLevel::kPlain;
   EXPECT_EQ(to_text(*lower(*softmax(), "softmax", options)),
             R"(kernel softmax(x: float32[n, m]) -> y: float32[n, m]:
   scratch top: float32[n]
@@ -59,7 +59,7 @@ TEST(Schedule, UnboundSymbolsBecomeIntegers) {
   auto c = compute_of(
       {x}, {map_stage(y, [&](const Indices&) { return cast(f32, dim_value(k * n)); })}, {y});
   ScheduleOptions options;
-  options.level = 0;
+  options.level = ScheduleLevel::kPlain;
   KernelRef kernel = lower(*c, "k", options);
   std::string names;
   for (const String& s : kernel->integers) names += s.str() + " ";
@@ -204,7 +204,7 @@ TEST(Schedule, AnInterfaceFollowsFromTheStages) {
 TEST(Schedule, PlainLoopsAgreeWithTheCompute) {
   std::mt19937 rng(1);
   ScheduleOptions options;
-  options.level = 0;
+  options.level = ScheduleLevel::kPlain;
   Tensor x = random_tensor(f32, {3, 5}, &rng);
   ComputeRef c = softmax();
   expect_close(evaluate(*lower(*c, "k", options), {x})[0], evaluate(*c, {x})[0], 0);
@@ -548,7 +548,7 @@ TEST(Schedule, RandomComputesAgreeAtEveryLevel) {
     SCOPED_TRACE(cat("seed ", seed, "\n", to_text(*r.compute())));
     std::vector<Tensor> expected = evaluate(*r.compute(), r.inputs(), r.symbols());
     ComputeRef inlined = inline_stages(r.compute());
-    for (int level : {0, 1}) {
+    for (ScheduleLevel level : {ScheduleLevel::kPlain, ScheduleLevel::kShaped}) {
       ScheduleOptions options;
       options.level = level;
       options.target.vector_bytes = seed % 2 ? 16 : 32;

@@ -10,12 +10,9 @@
 
 namespace tenon::loop {
 
-// What schedules know about the target CPU.
 struct TargetFacts {
-  int64_t vector_bytes = 32;  // of one vector register
-  int64_t vector_registers = 16;
-  int64_t l2_bytes = 512 << 10;  // of one core's second-level cache
-  bool dot_products = false;  // adds products of 8-bit integers to 32-bit ones in one instruction
+#define TENON_TARGET_FACT(type, name, initial, meaning) type name = initial;
+#include "loop/target_facts.def"
   bool operator==(const TargetFacts&) const = default;
 };
 

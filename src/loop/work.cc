@@ -88,7 +88,7 @@ class Estimate {
 
 }  // namespace
 
-double stores_of(const Kernel& kernel, const DimEnv& symbols) {
+double work_of(const Kernel& kernel, const DimEnv& symbols) {
   return Estimate(symbols).of(*kernel.body);
 }
 

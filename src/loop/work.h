@@ -6,9 +6,9 @@
 
 namespace tenon::loop {
 
-// Estimates the number of elements that a run of the kernel stores, including intermediate ones.
-// Sizes that depend on outer loops are taken from the first iteration, and of two branches the
-// longer one counts. `symbols` gives the kernel's symbols; an unknown size counts as 1.
-double stores_of(const Kernel& kernel, const DimEnv& symbols);
+// Estimates the work of a run of the kernel: the elements that it stores, including intermediate
+// ones. Sizes that depend on outer loops are taken from the first iteration, and of two branches
+// the longer one counts. `symbols` gives the kernel's symbols; an unknown size counts as 1.
+double work_of(const Kernel& kernel, const DimEnv& symbols);
 
 }  // namespace tenon::loop

@@ -16,7 +16,7 @@ TEST(Work, IsTheStoresOfAllTurns) {
     return nest(v, index(0), extent, ForKind::kSerial, body);
   };
   auto work = [&](const StmtRef& body) {
-    return stores_of(*kernel("k", {}, {c}, body), [](std::string_view name) {
+    return work_of(*kernel("k", {}, {c}, body), [](std::string_view name) {
       return name == "n" ? std::optional<int64_t>(1000) : std::nullopt;
     });
   };

@@ -143,6 +143,7 @@ int run_in_child(const WorkLimits& limits, const std::string& activity, const st
   using Clock = std::chrono::steady_clock;
   // The child sees its deadline itself, wherever it polls; what doesn't poll is ended.
   constexpr auto kGrace = std::chrono::milliseconds(500);
+  WorkBudget budget(limits, activity, name);
   const auto now = Clock::now();
   auto end = Clock::time_point::max();
   if (limits.deadline < end - now - kGrace) {
@@ -154,11 +155,7 @@ int run_in_child(const WorkLimits& limits, const std::string& activity, const st
         return 0;
       },
       limits.memory);
-  if (!ends_before(child.pipe(), end)) {
-    throw Error(ErrorKind::Runtime, cat(activity, " ", printable(name), " ran past its deadline"))
-        .expected(cat("at most ", static_cast<double>(limits.deadline.count()) * 1e-6, " ms"))
-        .help(cat("raise the deadline for ", activity));
-  }
+  if (!ends_before(child.pipe(), end)) budget.poll();  // throws: the deadline has passed
   const ChildProcess::End ended = child.wait();
   if (ended.signal == 0) return ended.exit_code;
   Error error(ErrorKind::Runtime,

@@ -1,19 +1,19 @@
 // tenon targets: lists the targets and CPUs that kernels can be compiled for.
 #include <cstdio>
 
-#include "codegen/llvm/cpu_names.h"
+#include "codegen/llvm/architecture.h"
 #include "codegen/llvm/target.h"
 #include "tools/tenon/command.h"
 
 namespace tenon::tool {
 namespace {
 
-void print_cpus(std::string_view architecture) {
+void print_cpus(const codegen::Architecture& architecture) {
   const std::vector<std::string> names = codegen::cpu_names(architecture);
   size_t width = 0;
   for (const std::string& name : names) width = std::max(width, name.size());
   for (const std::string& name : names) {
-    const loop::TargetFacts facts = codegen::parse_target(name, architecture).facts();
+    const loop::TargetFacts facts = codegen::parse_target(name, &architecture).facts();
     std::printf("  %-*s  %lld-byte vectors%s\n", static_cast<int>(width), name.c_str(),
                 static_cast<long long>(facts.vector_bytes),
                 facts.dot_products ? ", dot products of int8" : "");
@@ -32,10 +32,10 @@ void add_targets_command(CLI::App* app, int*) {
       "  tenon compile model.onnx --cpu x86-64-v3,x86-64-v4\n"
       "  tenon compile model.onnx --target aarch64-linux-gnu --cpu cortex-a76");
   command->callback([] {
-    for (const std::string_view architecture : codegen::kArchitectures) {
-      const bool host = architecture == codegen::host_architecture();
+    for (const codegen::Architecture& architecture : codegen::architectures()) {
+      const bool host = architecture.name == codegen::host_architecture().name;
       std::printf(
-          "%s-linux-gnu%s\n", std::string(architecture).c_str(),
+          "%s%s\n", architecture.triple().c_str(),
           host ? cat(" (this machine: native is ", codegen::host_target().cpu, ")").c_str() : "");
       print_cpus(architecture);
     }

@@ -13,7 +13,8 @@ llvm::Function* write_body(ModuleWriter& m, const loop::Kernel& kernel, CodeSize
   const std::vector<std::string> symbols = kernel_symbols(kernel);
   std::vector<llvm::Type*> types(1 + kernel.inputs.size() + kernel.outputs.size(), m.pointer);
   types.resize(types.size() + symbols.size(), m.i64);
-  llvm::Function* function = m.function(m.i32, types, cat(symbol_of(kernel), ".body"));
+  llvm::Function* function =
+      m.function(llvm::FunctionType::get(m.i32, types, false), cat(symbol_of(kernel), ".body"));
   function->addFnAttr(llvm::Attribute::NoInline);
 
   FunctionWriter f(m, kernel, size, function);

@@ -32,10 +32,12 @@ Tensor zeros(const std::vector<int64_t>& shape, DataType t = f32) {
   return x;
 }
 
+constexpr Optimisation kLevels[] = {Optimisation::kLeast, Optimisation::kLoops, Optimisation::kAll};
+
 // Calls the kernel at every optimisation level and expects an error with this index and limit.
 void expect_stopped(const KernelRef& kernel, const std::vector<Any>& arguments, int64_t found,
                     int64_t expected, KernelError code = KernelError::OutsideBuffer) {
-  for (int level : {0, 1, 2}) {
+  for (Optimisation level : kLevels) {
     EmitOptions options;
     options.optimisation = level;
     OpenedKernels opened(compile_kernels({kernel}, host_target(), options));
@@ -47,7 +49,7 @@ void expect_stopped(const KernelRef& kernel, const std::vector<Any>& arguments, 
   }
 }
 void expect_runs(const KernelRef& kernel, const std::vector<Any>& arguments) {
-  for (int level : {0, 1, 2}) {
+  for (Optimisation level : kLevels) {
     EmitOptions options;
     options.optimisation = level;
     OpenedKernels opened(compile_kernels({kernel}, host_target(), options));
@@ -186,7 +188,7 @@ TEST(Bounds, OfIndicesThatWereNeverWritten) {
   KernelRef stores =
       kernel({}, {c, seen},
              scratch(never, seq({put(seen, {index(0)}, value), put(c, {value}, number(1))})));
-  for (int level : {0, 1, 2}) {
+  for (Optimisation level : kLevels) {
     EmitOptions options;
     options.optimisation = level;
     OpenedKernels opened(compile_kernels({stores}, host_target(), options));

@@ -40,14 +40,7 @@ ModuleWriter::ModuleWriter(llvm::Module& m, const Target& t, bool clear)
       i16(llvm::Type::getInt16Ty(context)),
       i32(llvm::Type::getInt32Ty(context)),
       i64(llvm::Type::getInt64Ty(context)),
-      pointer(llvm::PointerType::get(context, 0)) {
-  llvm::Type* nothing = llvm::Type::getVoidTy(context);
-  raise_type = llvm::FunctionType::get(i32, {pointer, pointer, i32, i32, i32, i64, i64}, false);
-  parallel_for_type = llvm::FunctionType::get(i32, {pointer, pointer, pointer, i64, i64}, false);
-  allocate_type = llvm::FunctionType::get(pointer, {pointer, pointer, i64}, false);
-  release_type = llvm::FunctionType::get(nothing, {pointer, pointer}, false);
-  poll_type = llvm::FunctionType::get(i32, {pointer}, false);
-}
+      pointer(llvm::PointerType::get(context, 0)) {}
 
 namespace {
 
@@ -58,8 +51,8 @@ std::string feature_text(const Target& target) {
   return text;
 }
 
-std::string base_cpu(const Target& target) {
-  return target.architecture == "aarch64" ? "generic" : "x86-64";
+const char* base_cpu(const Target& target) {
+  return architecture(target.architecture).base_cpu;
 }
 
 }  // namespace
@@ -77,10 +70,8 @@ void ModuleWriter::prepare(llvm::Function* f) const {
   f->setDoesNotThrow();
 }
 
-llvm::Function* ModuleWriter::function(llvm::Type* result, llvm::ArrayRef<llvm::Type*> parameters,
-                                       const std::string& name) {
-  auto* f = llvm::Function::Create(llvm::FunctionType::get(result, parameters, false),
-                                   llvm::Function::InternalLinkage, name, module);
+llvm::Function* ModuleWriter::function(llvm::FunctionType* type, const std::string& name) {
+  auto* f = llvm::Function::Create(type, llvm::Function::InternalLinkage, name, module);
   prepare(f);
   return f;
 }
@@ -106,17 +97,12 @@ llvm::Value* ModuleWriter::field(Builder& b, llvm::Type* type, llvm::Value* base
   return b.CreateLoad(type, b.CreateConstInBoundsGEP1_64(i8, base, static_cast<uint64_t>(offset)));
 }
 
-llvm::Value* ModuleWriter::runtime_function(Builder& b, llvm::Value* runtime, size_t offset) const {
-  return field(b, pointer, runtime, static_cast<int64_t>(offset));
-}
-
 llvm::Value* ModuleWriter::raise(Builder& b, llvm::Value* runtime, const loop::Kernel& kernel,
                                  vm::KernelError code, int32_t argument, int32_t axis,
                                  llvm::Value* found, llvm::Value* expected) {
-  return b.CreateCall(raise_type, runtime_function(b, runtime, offsetof(vm::KernelRuntime, raise)),
-                      {runtime, text(kernel.name), b.getInt32(static_cast<uint32_t>(code)),
-                       b.getInt32(static_cast<uint32_t>(argument)),
-                       b.getInt32(static_cast<uint32_t>(axis)), found, expected});
+  return call(b, runtime, &vm::KernelRuntime::raise, text(kernel.name),
+              b.getInt32(static_cast<uint32_t>(code)), b.getInt32(static_cast<uint32_t>(argument)),
+              b.getInt32(static_cast<uint32_t>(axis)), found, expected);
 }
 
 // ---- from a module to bytes ---------------------------------------------------------------------
@@ -136,17 +122,16 @@ std::string triple(const Target& target) {
 }
 #endif
 
-std::unique_ptr<llvm::TargetMachine> target_machine(const Target& target, int optimisation) {
+std::unique_ptr<llvm::TargetMachine> target_machine(const Target& target,
+                                                    Optimisation optimisation) {
   static std::once_flag once;
   std::call_once(once, [] {
-    LLVMInitializeX86TargetInfo();
-    LLVMInitializeX86Target();
-    LLVMInitializeX86TargetMC();
-    LLVMInitializeX86AsmPrinter();
-    LLVMInitializeAArch64TargetInfo();
-    LLVMInitializeAArch64Target();
-    LLVMInitializeAArch64TargetMC();
-    LLVMInitializeAArch64AsmPrinter();
+#define TENON_ARCHITECTURE(name, llvm_name, ...) \
+  LLVMInitialize##llvm_name##TargetInfo();       \
+  LLVMInitialize##llvm_name##Target();           \
+  LLVMInitialize##llvm_name##TargetMC();         \
+  LLVMInitialize##llvm_name##AsmPrinter();
+#include "codegen/llvm/architectures.def"
   });
   std::string error;
 #if LLVM_VERSION_MAJOR >= 22
@@ -162,7 +147,8 @@ std::unique_ptr<llvm::TargetMachine> target_machine(const Target& target, int op
   return std::unique_ptr<llvm::TargetMachine>(found->createTargetMachine(
       triple(target), base_cpu(target), feature_text(target), options, llvm::Reloc::PIC_,
       llvm::CodeModel::Small,
-      optimisation == 0 ? llvm::CodeGenOptLevel::Less : llvm::CodeGenOptLevel::Default));
+      optimisation == Optimisation::kLeast ? llvm::CodeGenOptLevel::Less
+                                           : llvm::CodeGenOptLevel::Default));
 }
 
 // Their entries in a module.
@@ -236,8 +222,7 @@ llvm::Function* write_kernel(ModuleWriter& m, const loop::Kernel& kernel, size_t
 // The exported table, in the order of `kernels`: sorted by name.
 void write_table(ModuleWriter& m, const std::vector<loop::KernelRef>& kernels) {
   auto* entry_type = llvm::StructType::get(m.context, {m.pointer, m.pointer});
-  auto* function_type =
-      llvm::FunctionType::get(m.i32, {m.pointer, m.pointer, m.i32, m.pointer}, false);
+  auto* function_type = abi_function<vm::KernelEntryFunction>(m.context);
   std::vector<llvm::Constant*> entries;
   for (size_t i = 0; i < kernels.size(); ++i) {
     llvm::Function* f = m.module.getFunction(entry_symbol(i));
@@ -335,7 +320,7 @@ std::vector<uint8_t> compile_kernels(const Array<loop::KernelRef>& kernels, cons
   objects.push_back(shared_code(target));
   compiling.reset();
   Phase linking("link");
-  return link_closed(objects, target.architecture, vm::kKernelTableSymbol);
+  return link_closed(objects, architecture(target.architecture).emulation, vm::kKernelTableSymbol);
 }
 
 }  // namespace tenon::codegen

@@ -17,10 +17,14 @@
 
 namespace tenon::codegen {
 
+enum class Optimisation : uint8_t {
+  kLeast,  // fastest to compile
+  kLoops,  // all passes that scheduled loops benefit from
+  kAll,    // LLVM's own -O2, which takes twice as long and which `tenon` uses above -O0
+};
+
 struct EmitOptions {
-  // 0: fastest to compile; 1: all passes that scheduled loops benefit from; 2: LLVM's own -O2,
-  // which takes twice as long and which `tenon` uses above -O0.
-  int optimisation = 1;
+  Optimisation optimisation = Optimisation::kLoops;
   // If not null, the module's LLVM IR and assembly are appended as text: for `--dump`.
   std::string* ir_text = nullptr;
   std::string* assembly_text = nullptr;

@@ -2,14 +2,32 @@
 // `refuse`.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+
+#include "object/any.h"
+#include "object/tensor.h"
 
 namespace tenon::codegen {
 
-// Byte offsets in an Any and in a TensorObj, asserted by object/abi_layout.cc.
-inline constexpr int64_t kAnySize = 16, kAnyPayload = 8;
-inline constexpr int64_t kData = 24, kDevice = 32, kRank = 40, kDtype = 44, kShape = 48,
-                         kStrides = 56, kByteOffset = 64, kLayout = 72;
+// The layouts of this process are those of the targets, which have 64-bit pointers too.
+static_assert(sizeof(void*) == 8);
+
+// Byte offsets in an Any and in a TensorObj.
+inline constexpr int64_t kAnySize = sizeof(Any), kAnyPayload = offsetof(AnyView, v);
+#pragma GCC diagnostic push
+// object/abi_layout.cc says why this is right for these types.
+#pragma GCC diagnostic ignored "-Winvalid-offsetof"
+inline constexpr int64_t kDlTensor = offsetof(TensorObj, dl);
+inline constexpr int64_t kLayout = offsetof(TensorObj, layout);
+#pragma GCC diagnostic pop
+inline constexpr int64_t kData = kDlTensor + offsetof(DLTensor, data);
+inline constexpr int64_t kDevice = kDlTensor + offsetof(DLTensor, device);
+inline constexpr int64_t kRank = kDlTensor + offsetof(DLTensor, ndim);
+inline constexpr int64_t kDtype = kDlTensor + offsetof(DLTensor, dtype);
+inline constexpr int64_t kShape = kDlTensor + offsetof(DLTensor, shape);
+inline constexpr int64_t kStrides = kDlTensor + offsetof(DLTensor, strides);
+inline constexpr int64_t kByteOffset = kDlTensor + offsetof(DLTensor, byte_offset);
 
 // A description is an array of 64-bit words:
 //

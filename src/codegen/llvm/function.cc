@@ -28,10 +28,7 @@ void FunctionWriter::finish() {
   entry.CreateBr(reserve_ ? reserve_ : start);
   return_code(b.getInt32(0));
   Builder end(exit_);
-  if (workspace_ != nullptr)
-    end.CreateCall(m.release_type,
-                   m.runtime_function(end, env.runtime, offsetof(vm::KernelRuntime, release)),
-                   {env.runtime, workspace_});
+  if (workspace_ != nullptr) m.call(end, env.runtime, &vm::KernelRuntime::release, workspace_);
   end.CreateRet(exit_code_);
 }
 

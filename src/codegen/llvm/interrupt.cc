@@ -88,9 +88,7 @@ void WorkCount::spend(llvm::Value* work) {
   b.CreateCondBr(b.CreateICmpSLE(left, b.getInt64(0)), ask, go_on, m.unlikely());
   b.SetInsertPoint(ask);
   b.CreateStore(b.getInt64(kBetweenPolls), left_, /*isVolatile=*/true);
-  llvm::CallInst* code = b.CreateCall(
-      m.poll_type, m.runtime_function(b, f_.env.runtime, offsetof(vm::KernelRuntime, poll)),
-      {f_.env.runtime});
+  llvm::CallInst* code = m.call(b, f_.env.runtime, &vm::KernelRuntime::poll);
   // It touches none of the kernel's memory, so the kernel's loads and stores may be moved across
   // it.
   code->setMemoryEffects(llvm::MemoryEffects::inaccessibleMemOnly());

@@ -14,8 +14,8 @@ LLD_HAS_DRIVER(elf)
 
 namespace tenon::codegen {
 
-std::vector<uint8_t> link_closed(const std::vector<std::string>& objects,
-                                 std::string_view architecture, std::string_view exported_symbol) {
+std::vector<uint8_t> link_closed(const std::vector<std::string>& objects, const char* emulation,
+                                 std::string_view exported_symbol) {
   static std::mutex linker_mutex;
   static bool linker_usable = true;
 
@@ -30,7 +30,6 @@ std::vector<uint8_t> link_closed(const std::vector<std::string>& objects,
   OutputPipe pipe;
   const std::string output = pipe.path();
 
-  const char* emulation = architecture == "aarch64" ? "aarch64linux" : "elf_x86_64";
   // A single page size for code and data keeps small objects small; separate-code would pad each
   // segment. `now` and `relro` make everything but the heap read-only once the object is open.
   std::vector<const char*> arguments = {"ld.lld",

@@ -12,9 +12,9 @@
 
 namespace tenon::codegen {
 
-// `objects` are object files for `architecture`, "x86_64" or "aarch64". Thread-safe; calls are
+// `objects` are object files of the emulation (Architecture::emulation). Thread-safe; calls are
 // serialised, since the linker keeps global state.
-std::vector<uint8_t> link_closed(const std::vector<std::string>& objects,
-                                 std::string_view architecture, std::string_view exported_symbol);
+std::vector<uint8_t> link_closed(const std::vector<std::string>& objects, const char* emulation,
+                                 std::string_view exported_symbol);
 
 }  // namespace tenon::codegen

@@ -17,6 +17,7 @@
 //     memory         loads and stores; element: dtypes in registers and memory; alias: alias scopes
 //     work           estimates how much work a loop is
 //   size           sizes: expressions of symbols
+//   abi.h          LLVM's types for those of the kernel ABI
 //   math*.cc       the mathematical functions; numeric.h: LLVM values with C++ operators
 // clang-format on
 //
@@ -28,6 +29,7 @@
 #include <string>
 #include <string_view>
 
+#include "codegen/llvm/abi.h"
 #include "codegen/llvm/code_size.h"
 #include "codegen/llvm/math.h"
 #include "codegen/llvm/target.h"
@@ -37,6 +39,12 @@
 #include "vm/executable/kernel_abi.h"
 
 namespace tenon::codegen {
+
+// The argument of a call for one parameter in C++.
+template <class Parameter>
+struct ArgumentFor {
+  using Type = llvm::Value*;
+};
 
 struct ModuleWriter {
   ModuleWriter(llvm::Module& m, const Target& t, bool clear_scratch);
@@ -48,15 +56,21 @@ struct ModuleWriter {
   Math math;
   llvm::IntegerType *i1, *i8, *i16, *i32, *i64;
   llvm::PointerType* pointer;
-  llvm::FunctionType *raise_type, *parallel_for_type, *allocate_type, *release_type, *poll_type;
 
   void prepare(llvm::Function* function) const;  // sets target and other attributes
-  llvm::Function* function(llvm::Type* result, llvm::ArrayRef<llvm::Type*> parameters,
-                           const std::string& name);
+  llvm::Function* function(llvm::FunctionType* type, const std::string& name);
   llvm::Constant* text(std::string_view text);  // NUL-terminated, shared
   llvm::Value* field(Builder& b, llvm::Type* type, llvm::Value* base, int64_t offset) const;
-  // The runtime's function at an offset of KernelRuntime.
-  llvm::Value* runtime_function(Builder& b, llvm::Value* runtime, size_t offset) const;
+  // Calls a function of the runtime, such as &KernelRuntime::poll, with the arguments after `self`.
+  template <class Result, class... Parameters>
+  llvm::CallInst* call(Builder& b, llvm::Value* runtime,
+                       Result (*vm::KernelRuntime::*function)(const vm::KernelRuntime* self,
+                                                              Parameters...),
+                       typename ArgumentFor<Parameters>::Type... arguments) const {
+    llvm::Value* address = field(b, pointer, runtime, runtime_offset(function));
+    auto* type = abi_function<Result (*)(const vm::KernelRuntime*, Parameters...)>(context);
+    return b.CreateCall(type, address, {runtime, arguments...});
+  }
   // Calls raise(...); the result is an i32 and never 0.
   llvm::Value* raise(Builder& b, llvm::Value* runtime, const loop::Kernel& kernel,
                      vm::KernelError code, int32_t argument, int32_t axis, llvm::Value* found,

@@ -42,9 +42,9 @@ std::string type_suffix(llvm::Type* type) {
 
 Math::Math(llvm::Module& module, const Target& target, std::function<void(llvm::Function*)> prepare)
     : module_(module),
-      has_fma_(target.architecture == "aarch64" || target.has("fma")),
-      has_rounding_(target.architecture == "aarch64" || target.has("sse4.1")),
-      has_f16c_(target.architecture == "aarch64" || target.has("f16c")),
+      has_fma_(target.has("fma")),
+      has_rounding_(target.has("sse4.1")),
+      has_f16c_(target.has("f16c")),
       prepare_(std::move(prepare)) {}
 
 Num Math::call(const std::string& name, bool inlined, const std::vector<Num>& arguments,

@@ -42,7 +42,6 @@ struct Num {
     return is_f32() ? *this : with(b->CreateFPTrunc(v, shape_of(b->getFloatTy())));
   }
   // An integral float that fits, as an integer of the same width.
-  Num to_int() const { return with(b->CreateFPToSI(v, shape_of(b->getIntNTy(bits())))); }
   Num to_float(llvm::Type* element) const { return with(b->CreateSIToFP(v, shape_of(element))); }
 };
 

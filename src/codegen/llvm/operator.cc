@@ -75,9 +75,6 @@ Value OperatorWriter::unary(const loop::Unary& e, Value a) {
       case UnaryOp::kTrunc:
       case UnaryOp::kRoundEven:
         return a;
-      case UnaryOp::kIsNan:
-      case UnaryOp::kIsInf:
-        return done({&b_, llvm::Constant::getNullValue(x.shape_of(f_.m.i1))});
       default:
         no_code("a function of real numbers", t);
     }

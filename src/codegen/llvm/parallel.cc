@@ -49,11 +49,8 @@ llvm::Value* run_task(FunctionWriter& f, llvm::Function* task, llvm::Value* cont
   llvm::Value* code_alone = b.CreateCall(task, {context, b.getInt64(0), extent});
   b.CreateBr(done);
   b.SetInsertPoint(together);
-  llvm::Value* runtime = f.env.runtime;
   llvm::Value* code_together =
-      b.CreateCall(f.m.parallel_for_type,
-                   f.m.runtime_function(b, runtime, offsetof(vm::KernelRuntime, parallel_for)),
-                   {runtime, task, context, extent, grain});
+      f.m.call(b, f.env.runtime, &vm::KernelRuntime::parallel_for, task, context, extent, grain);
   b.CreateBr(done);
   b.SetInsertPoint(done);
   llvm::PHINode* code = b.CreatePHI(f.m.i32, 2);
@@ -94,7 +91,7 @@ void StatementWriter::parallel_loop(const loop::For& loop) {
   llvm::Value* extent = expressions_.evaluate(*loop.extent).v;
   ModuleWriter& m = f_.m;
   llvm::Function* function =
-      m.function(m.i32, {m.pointer, m.i64, m.i64}, cat(symbol_of(f_.kernel), ".task"));
+      m.function(abi_function<vm::KernelBody>(m.context), cat(symbol_of(f_.kernel), ".task"));
   FunctionWriter task(m, f_.kernel, f_.size, function);
   task.env = f_.env;
   task.stack_bytes = f_.stack_bytes;

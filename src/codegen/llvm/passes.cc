@@ -82,7 +82,7 @@ class EmptyRestWhenStopped final : public llvm::FunctionPass {
 
 }  // namespace
 
-void optimise(llvm::Module& module, llvm::TargetMachine& machine, int level) {
+void optimise(llvm::Module& module, llvm::TargetMachine& machine, Optimisation level) {
   // When the work is to stop, what is left of the passes is skipped.
   Stop stop;
   llvm::PassInstrumentationCallbacks callbacks;
@@ -105,7 +105,7 @@ void optimise(llvm::Module& module, llvm::TargetMachine& machine, int level) {
   builder.registerLoopAnalyses(loops);
   builder.crossRegisterProxies(loops, functions, components, modules);
   llvm::ModulePassManager passes;
-  if (level >= 2) {
+  if (level == Optimisation::kAll) {
     passes = builder.buildPerModuleDefaultPipeline(llvm::OptimizationLevel::O2);
   } else {
     // The passes that loop nests still need after scheduling, each once.
@@ -116,9 +116,10 @@ void optimise(llvm::Module& module, llvm::TargetMachine& machine, int level) {
     f.addPass(llvm::InstCombinePass());
     llvm::LoopPassManager invariants;
     invariants.addPass(llvm::LICMPass(llvm::LICMOptions()));
-    if (level >= 1) invariants.addPass(llvm::SimpleLoopUnswitchPass(false, true));
+    if (level != Optimisation::kLeast)
+      invariants.addPass(llvm::SimpleLoopUnswitchPass(false, true));
     f.addPass(llvm::createFunctionToLoopPassAdaptor(std::move(invariants), /*UseMemorySSA=*/true));
-    if (level >= 1) {
+    if (level != Optimisation::kLeast) {
       f.addPass(llvm::GVNPass());
       llvm::LoopPassManager induction;
       induction.addPass(llvm::IndVarSimplifyPass());

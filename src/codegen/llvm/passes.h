@@ -5,13 +5,13 @@
 
 #include <string>
 
+#include "codegen/llvm/emit.h"
 #include "llvm/IR/Module.h"
 #include "llvm/Target/TargetMachine.h"
 
 namespace tenon::codegen {
 
-// `level` is EmitOptions::optimisation.
-void optimise(llvm::Module& module, llvm::TargetMachine& machine, int level);
+void optimise(llvm::Module& module, llvm::TargetMachine& machine, Optimisation level);
 // The module as an object file or as assembly. The module can't be used afterwards.
 std::string generate(llvm::Module& module, llvm::TargetMachine& machine,
                      llvm::CodeGenFileType type);

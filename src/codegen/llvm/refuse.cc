@@ -41,14 +41,14 @@ class CheckWriter {
       V tensor = object(t), rank = rank_of(tensor),
         shape = m_.field(b_, m_.pointer, tensor, kShape);
       for_each(zero(), rank, [&](V axis) {
-        V told = element(record(t), b_.CreateAdd(axis, number(kTensorWords)));
-        V computed = b_.CreateICmpSLT(told, zero());
-        V there = b_.CreateGEP(m_.i64, f_->getArg(5), b_.CreateNot(told));
+        V described = element(record(t), b_.CreateAdd(axis, number(kTensorWords)));
+        V computed = b_.CreateICmpSLT(described, zero());
+        V there = b_.CreateGEP(m_.i64, f_->getArg(5), b_.CreateNot(described));
         // If sizes weren't computed, the address isn't read: a constant is used instead.
         V usable = b_.CreateAnd(computed, b_.CreateIsNotNull(f_->getArg(5)));
         V wanted = b_.CreateLoad(m_.i64, b_.CreateSelect(usable, there, record(t)));
         V size = element(shape, axis);
-        wanted = b_.CreateSelect(usable, wanted, b_.CreateSelect(computed, size, told));
+        wanted = b_.CreateSelect(usable, wanted, b_.CreateSelect(computed, size, described));
         raise_if(b_.CreateICmpNE(size, wanted), KernelError::Dimension, t, axis, size, wanted);
       });
     });
@@ -84,9 +84,9 @@ class CheckWriter {
     b_.CreateCondBr(b_.CreateIsNotNull(code), found, nothing);
     b_.SetInsertPoint(found);
     b_.CreateRet(code);
-    // The entry and `check` disagree, but the call is refused all the same.
+    // A bug: the entry and `check` disagree.
     b_.SetInsertPoint(nothing);
-    b_.CreateRet(raise(KernelError::NotCompact, minus_one(), minus_one(), zero(), zero()));
+    b_.CreateRet(raise(KernelError::ChecksDisagree, minus_one(), minus_one(), zero(), zero()));
   }
 
  private:
@@ -122,11 +122,11 @@ class CheckWriter {
     return llvm::BasicBlock::Create(m_.context, name, f_);
   }
   V raise(KernelError code, V argument, V axis, V found, V expected) {
-    auto narrow = [&](V v) { return b_.CreateTrunc(v, m_.i32); };
-    return b_.CreateCall(m_.raise_type,
-                         m_.runtime_function(b_, f_->getArg(0), offsetof(vm::KernelRuntime, raise)),
-                         {f_->getArg(0), f_->getArg(1), b_.getInt32(static_cast<uint32_t>(code)),
-                          narrow(argument), narrow(axis), found, expected});
+    V narrow_argument = b_.CreateTrunc(argument, m_.i32);
+    V narrow_axis = b_.CreateTrunc(axis, m_.i32);
+    return m_.call(b_, f_->getArg(0), &vm::KernelRuntime::raise, f_->getArg(1),
+                   b_.getInt32(static_cast<uint32_t>(code)), narrow_argument, narrow_axis, found,
+                   expected);
   }
   void raise_if(V condition, KernelError code, V argument, V axis, V found, V expected) {
     llvm::BasicBlock* bad = block("bad");
@@ -236,7 +236,9 @@ class CheckWriter {
 
 llvm::Function* ModuleWriter::shared_function(const char* name) {
   if (llvm::Function* f = module.getFunction(name)) return f;
-  llvm::Function* f = function(i32, {pointer, pointer, pointer, pointer, i32, pointer}, name);
+  llvm::Function* f = function(
+      llvm::FunctionType::get(i32, {pointer, pointer, pointer, pointer, i32, pointer}, false),
+      name);
   f->setLinkage(llvm::GlobalValue::ExternalLinkage);
   f->setVisibility(llvm::GlobalValue::HiddenVisibility);
   f->setDSOLocal(true);

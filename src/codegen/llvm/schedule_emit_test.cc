@@ -65,7 +65,8 @@ TEST(ScheduleEmit, PanelsOfAPackedOperandAreReadWhereTheyLie) {
   }
 }
 
-void compare(unsigned first, unsigned end, const Target& target, int level = 1) {
+void compare(unsigned first, unsigned end, const Target& target,
+             ScheduleLevel level = ScheduleLevel::kShaped) {
   Array<KernelRef> kernels;
   for (unsigned seed = first; seed < end; ++seed) {
     ScheduleOptions options;
@@ -100,7 +101,7 @@ TEST(ScheduleEmit, RandomComputesOnThisMachine) {
   compare(0, 100, host_target());
 }
 TEST(ScheduleEmit, RandomComputesWithPlainLoops) {
-  compare(150, 200, host_target(), 0);
+  compare(150, 200, host_target(), ScheduleLevel::kPlain);
 }
 TEST(ScheduleEmit, RandomComputesOnTheBaseline) {
   compare(100, 150, baseline_target());

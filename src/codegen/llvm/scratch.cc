@@ -79,9 +79,8 @@ class Workspace {
     r_.CreateRet(m.raise(r_, runtime, f_.kernel, vm::KernelError::Overflow, -1, -1, r_.getInt64(0),
                          r_.getInt64(0)));
     r_.SetInsertPoint(ask);
-    llvm::Value* workspace = r_.CreateCall(
-        m.allocate_type, m.runtime_function(r_, runtime, offsetof(vm::KernelRuntime, allocate)),
-        {runtime, m.text(f_.kernel.name), total});
+    llvm::Value* workspace =
+        m.call(r_, runtime, &vm::KernelRuntime::allocate, m.text(f_.kernel.name), total);
     for (size_t i = 0; i < buffers.size(); ++i)
       (*addresses)[buffers[i]] = r_.CreateGEP(m.i8, workspace, offsets[i]);
     r_.CreateCondBr(r_.CreateIsNull(workspace), refused, f_.start, m.unlikely());

@@ -10,17 +10,20 @@
 #include <string_view>
 #include <vector>
 
+#include "codegen/llvm/architecture.h"
 #include "loop/schedule.h"
 
 namespace tenon::codegen {
 
 struct Target {
-  std::string architecture;           // "x86_64" or "aarch64"
+  std::string architecture;           // a name of architectures.def
   std::string cpu;                    // as in --cpu and in messages: "znver4", "x86-64-v3"
   std::string tune;                   // LLVM's name of the CPU to tune for
   std::vector<std::string> features;  // LLVM's names, in the order of their numbers
   int64_t vector_bytes = 16;          // of one vector register
 
+  // Whether code may use the feature of cpu_features.def, or on another architecture instructions
+  // that do the same.
   bool has(std::string_view feature) const;
   loop::TargetFacts facts() const;
   std::string triple() const;  // "x86_64-unknown-linux-gnu"
@@ -30,23 +33,17 @@ struct Target {
 // The machine that this process runs on.
 Target host_target();
 
-// Parses a CPU of an architecture ("x86_64" or "aarch64"; by default the host's): "native", if that
-// is the host's; a level ("x86-64", "x86-64-v2", "-v3", "-v4", "aarch64"); or LLVM's name of a CPU
-// ("znver4", "cortex-a76"). A Usage error for any other text. Code for AArch64 uses the base
-// architecture; the CPU's name only tunes it.
-Target parse_target(std::string_view text, std::string_view architecture = {});
-
-// The architecture of a triple such as "aarch64-linux-gnu". A Usage error for unsupported triples:
-// only x86_64 and aarch64 on Linux are supported.
-std::string architecture_of(std::string_view triple);
-std::string_view host_architecture();
+// Parses a CPU: "native", a level ("x86-64-v3", "aarch64") or LLVM's name ("znver4", "cortex-a76").
+// It must be one of `architecture`, and of this machine's for "native"; by default a level chooses
+// its own architecture, and other names are of this machine's. A Usage error for any other text.
+Target parse_target(std::string_view text, const Architecture* architecture = nullptr);
 
 // Orders targets of one architecture, starting with those that run on most machines: by the number
 // of features, then by name.
 bool is_lower(const Target& a, const Target& b);
 
-// The default CPU for code for another machine: x86-64-v2 or aarch64.
-Target base_target(std::string_view architecture);
+// The target for any machine of an architecture: its default CPU.
+Target base_target(const Architecture& architecture);
 
 // The target for folding constants: the architecture's base target. Results then don't depend on
 // the machine that compiles, and run on any supported machine.

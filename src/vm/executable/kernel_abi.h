@@ -51,6 +51,7 @@ enum class KernelError : int32_t {
   OutsideBuffer = 19,  // an access out of bounds; of `axis` (-1: of all elements); found the index,
                        // expected below the size
   NoDevice = 20,       // a launch; expected type | index << 32 of the device
+  ChecksDisagree = 21,  // the entry refused arguments in which it then finds nothing wrong
 };
 
 // A chunk of a parallel loop: iterations begin..end. A non-zero result, which must come from

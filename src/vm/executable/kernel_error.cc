@@ -38,6 +38,7 @@ constexpr Texts kTexts[] = {
     {KernelError::Overflow, "a product of sizes overflows"},
     {KernelError::OutsideBuffer, "an access lies outside[ axis %x of] %a|index %n|%R"},
     {KernelError::NoDevice, "this runtime doesn't have the device||%V"},
+    {KernelError::ChecksDisagree, "the entry refused arguments that its checks accept"},
 };
 
 std::string dtype_text(int64_t word) {
@@ -113,7 +114,10 @@ Error kernel_error(const char* kernel, KernelError code, int32_t argument, int32
     }
   }
   if (texts[0].empty()) texts[0] = cat("stopped with code ", static_cast<int32_t>(code));
-  Error error(ErrorKind::Runtime, cat("kernel '", kernel, "': ", texts[0]));
+  const bool is_bug = code == KernelError::ChecksDisagree;
+  Error error(is_bug ? ErrorKind::Internal : ErrorKind::Runtime,
+              cat("kernel '", kernel, "': ", texts[0]));
+  if (is_bug) error.help("this is a bug in Tenon; please report it with the program that shows it");
   if (!texts[1].empty()) error.found(texts[1]);
   if (!texts[2].empty()) error.expected(texts[2]);
   return error;

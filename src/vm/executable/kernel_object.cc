@@ -81,7 +81,9 @@ Ref<KernelObject> KernelObject::open(std::string_view elf, const std::string& na
   if (!missing.empty()) {
     throw Error(ErrorKind::Unsupported, cat(name, " needs CPU features that this machine lacks"))
         .found(cat("no ", join(missing, ", ")))
-        .help("compile it for this machine, or for --cpu x86-64-v3");
+        .help(
+            "compile it for this machine, or for a CPU with fewer features: `tenon targets` lists "
+            "them");
   }
   for (uint32_t i = 0; i < table->count; ++i) {
     const KernelEntry& e = table->entries[i];

@@ -94,7 +94,10 @@ TEST(KernelError, NamesWhatWasFoundAndExpected) {
   EXPECT_EQ(text(KernelError::OutsideBuffer, -1, 1, 3, 0),
             "error: kernel 'k': an access lies outside axis 1 of scratch\n"
             "  found     index 3\n  expected  none: there are no elements");
-  for (int32_t code = 1; code <= static_cast<int32_t>(KernelError::NoDevice); ++code) {
+  EXPECT_EQ(text(KernelError::ChecksDisagree, -1, -1, 0, 0),
+            "internal error: kernel 'k': the entry refused arguments that its checks accept\n"
+            "  help: this is a bug in Tenon; please report it with the program that shows it");
+  for (int32_t code = 1; code <= static_cast<int32_t>(KernelError::ChecksDisagree); ++code) {
     const bool unused = code == 17;
     EXPECT_EQ(text(KernelError{code}, 0, 0, 1, 1).find("stopped with code") != std::string::npos,
               unused)

@@ -1,0 +1,42 @@
+// LLVM's types for the C types of the kernel ABI (vm/executable/kernel_abi.h), so that generated
+// code calls the runtime as the header declares it. Private to this folder: it exposes LLVM types.
+#pragma once
+
+#include <type_traits>
+
+#include "llvm/IR/DerivedTypes.h"
+#include "vm/executable/kernel_abi.h"
+
+namespace tenon::codegen {
+
+template <class T>
+llvm::Type* abi_type(llvm::LLVMContext& context) {
+  if constexpr (std::is_void_v<T>) {
+    return llvm::Type::getVoidTy(context);
+  } else if constexpr (std::is_pointer_v<T>) {
+    return llvm::PointerType::get(context, 0);
+  } else {
+    static_assert(std::is_integral_v<T> || std::is_enum_v<T>);
+    return llvm::IntegerType::get(context, 8 * sizeof(T));
+  }
+}
+
+template <class Result, class... Parameters>
+llvm::FunctionType* abi_function(llvm::LLVMContext& context, Result (*)(Parameters...)) {
+  return llvm::FunctionType::get(abi_type<Result>(context), {abi_type<Parameters>(context)...},
+                                 false);
+}
+// The type of functions that a pointer type such as KernelBody points to.
+template <class Pointer>
+llvm::FunctionType* abi_function(llvm::LLVMContext& context) {
+  return abi_function(context, Pointer{});
+}
+
+// The offset of a member of KernelRuntime.
+template <class Member>
+int64_t runtime_offset(Member vm::KernelRuntime::*member) {
+  static constexpr vm::KernelRuntime layout{};
+  return reinterpret_cast<const char*>(&(layout.*member)) - reinterpret_cast<const char*>(&layout);
+}
+
+}  // namespace tenon::codegen
