@@ -1,7 +1,6 @@
 // The C interface's programs and machines.
 
 #include <cstring>
-#include <limits>
 #include <memory>
 #include <vector>
 
@@ -189,25 +188,25 @@ void value_at(const std::vector<std::unique_ptr<ValueInfo>>& values, int32_t ind
         .expected(cat("a number below ", values.size()));
   }
   const size_t size = c_api::known_size(*out, sizeof(tenon_value_info), "tenon_value_info");
-  const auto told = static_cast<uint32_t>(size);
   std::memcpy(static_cast<void*>(out), &values[static_cast<size_t>(index)]->info, size);
-  out->size = told;
+  out->size = static_cast<uint32_t>(size);
 }
 
 vm::Limits limits_of(const tenon_limits& given) {
   const tenon_limits limits =
       c_api::with_defaults(given, TENON_NO_LIMITS, sizeof(tenon_limits), "tenon_limits");
-  vm::Limits l;
-  l.fuel = or_none(limits.fuel, l.fuel);
-  l.deadline = std::chrono::nanoseconds(or_none(limits.deadline_ns, l.deadline.count()));
-  l.memory = static_cast<size_t>(or_none(limits.memory, 0));
   need(limits.memory != 0, "the memory limit of a call is 0; use -1 for none");
-  l.depth = static_cast<uint32_t>(std::min<int64_t>(or_none(limits.depth, l.depth), 1 << 28));
-  l.stack_bytes =
-      static_cast<size_t>(or_none(limits.stack_bytes, static_cast<int64_t>(l.stack_bytes)));
   need(limits.threads >= 0, "the number of threads is negative; use 0 for all");
-  l.threads = limits.threads;
-  return l;
+  vm::Limits out;
+  // A new limit doesn't compile here until it is named, and set below.
+  auto& [fuel, deadline, memory, depth, stack_bytes, threads] = out;
+  fuel = or_none(limits.fuel, fuel);
+  deadline = std::chrono::nanoseconds(or_none(limits.deadline_ns, deadline.count()));
+  memory = static_cast<size_t>(or_none(limits.memory, 0));
+  depth = static_cast<uint32_t>(std::min<int64_t>(or_none(limits.depth, depth), 1 << 28));
+  stack_bytes = static_cast<size_t>(or_none(limits.stack_bytes, static_cast<int64_t>(stack_bytes)));
+  threads = limits.threads;
+  return out;
 }
 
 }  // namespace

@@ -3,6 +3,4 @@ target_compile_definitions(${TARGET_NAME} PRIVATE "TENON_VERSION=\"${PROJECT_VER
 # The test includes a C program, so that the interface is compiled as C too.
 if(TENON_BUILD_TESTS)
   target_sources(${TARGET_NAME}_test PRIVATE "${CMAKE_CURRENT_LIST_DIR}/c_program.c")
-  # Its executables are written in assembly, which the layer itself must not depend on.
-  target_link_libraries(${TARGET_NAME}_test PRIVATE tenon_vm_asm)
 endif()

@@ -23,9 +23,38 @@ static_assert(offsetof(tenon_text, size) == sizeof(void*), "text");
 
 /* Pointers have 32 or 64 bits; 64-bit integers are aligned to 8 bytes in either case. */
 #define TENON_UP8(n) (((n) + 7) / 8 * 8)
+#define TENON_UP_TO_POINTER(n) (((n) + sizeof(void*) - 1) / sizeof(void*) * sizeof(void*))
 static_assert(sizeof(tenon_load_options) == TENON_UP8(24 + 3 * sizeof(void*)), "load options");
+static_assert(offsetof(tenon_load_options, flags) == 4, "load options");
 static_assert(offsetof(tenon_load_options, deadline_ns) == 8, "load options");
+static_assert(offsetof(tenon_load_options, memory) == 16, "load options");
+static_assert(offsetof(tenon_load_options, modules) == 24, "load options");
+static_assert(offsetof(tenon_load_options, module_count) == 24 + sizeof(void*), "load options");
 static_assert(offsetof(tenon_load_options, weights) == 24 + 2 * sizeof(void*), "load options");
+
+static_assert(sizeof(tenon_limits) == 48, "limits");
+static_assert(offsetof(tenon_limits, size) == 0, "limits");
+static_assert(offsetof(tenon_limits, threads) == 4, "limits");
+static_assert(offsetof(tenon_limits, fuel) == 8, "limits");
+static_assert(offsetof(tenon_limits, deadline_ns) == 16, "limits");
+static_assert(offsetof(tenon_limits, memory) == 24, "limits");
+static_assert(offsetof(tenon_limits, depth) == 32, "limits");
+static_assert(offsetof(tenon_limits, stack_bytes) == 40, "limits");
+
+static_assert(offsetof(tenon_value_info, size) == 0, "value info");
+static_assert(offsetof(tenon_value_info, name) == sizeof(void*), "value info");
+static_assert(offsetof(tenon_value_info, type) == 3 * sizeof(void*), "value info");
+static_assert(offsetof(tenon_value_info, kind) == 5 * sizeof(void*), "value info");
+static_assert(offsetof(tenon_value_info, dtype) == 4 + 5 * sizeof(void*), "value info");
+static_assert(offsetof(tenon_value_info, rank) == 8 + 5 * sizeof(void*), "value info");
+static_assert(offsetof(tenon_value_info, dims) == TENON_UP_TO_POINTER(12 + 5 * sizeof(void*)),
+              "value info");
+static_assert(offsetof(tenon_value_info, symbols) ==
+                  offsetof(tenon_value_info, dims) + sizeof(void*),
+              "value info");
+static_assert(sizeof(tenon_value_info) == offsetof(tenon_value_info, symbols) + sizeof(void*),
+              "value info");
+
 static_assert(sizeof(DLDataType) == 4 && sizeof(DLDevice) == 8, "DLPack");
 static_assert(sizeof(DLTensor) == TENON_UP8(16 + 3 * sizeof(void*)) + 8, "DLPack");
 static_assert(offsetof(DLTensor, device) == sizeof(void*), "DLPack");
@@ -40,3 +69,4 @@ static_assert(offsetof(DLManagedTensorVersioned, deleter) == 8 + sizeof(void*), 
 static_assert(offsetof(DLManagedTensorVersioned, flags) == 8 + 2 * sizeof(void*), "DLPack");
 static_assert(offsetof(DLManagedTensorVersioned, dl_tensor) == 16 + 2 * sizeof(void*), "DLPack");
 #undef TENON_UP8
+#undef TENON_UP_TO_POINTER

@@ -42,6 +42,23 @@ class Arguments {
   Any* data_;
 };
 
+// Two enumerations can't be compared directly.
+constexpr bool same(int32_t c_number, int32_t type_index) {
+  return c_number == type_index;
+}
+static_assert(same(TENON_NONE, TypeIndex::None) && same(TENON_INT, TypeIndex::Int) &&
+              same(TENON_BOOL, TypeIndex::Bool) && same(TENON_FLOAT, TypeIndex::Float) &&
+              same(TENON_POINTER, TypeIndex::OpaquePtr) && same(TENON_DTYPE, TypeIndex::DataType) &&
+              same(TENON_DEVICE, TypeIndex::Device) && same(TENON_RAW_STRING, TypeIndex::RawStr) &&
+              same(TENON_SMALL_STRING, TypeIndex::SmallStr) &&
+              same(TENON_SMALL_BYTES, TypeIndex::SmallBytes) &&
+              same(TENON_OBJECT_BEGIN, TypeIndex::ObjectBegin) &&
+              same(TENON_STRING, TypeIndex::Str) && same(TENON_BYTES, TypeIndex::Bytes) &&
+              same(TENON_ERROR, TypeIndex::Error) && same(TENON_FUNCTION, TypeIndex::Function) &&
+              same(TENON_SHAPE, TypeIndex::Shape) && same(TENON_TENSOR, TypeIndex::Tensor) &&
+              same(TENON_ARRAY, TypeIndex::Array) && same(TENON_MAP, TypeIndex::Map) &&
+              same(TENON_MODULE, TypeIndex::Module));
+
 constexpr int32_t kKinds = TENON_ERROR_INTERNAL + 1;
 static_assert(TENON_ERROR_USAGE == static_cast<int>(ErrorKind::Usage) &&
               TENON_ERROR_UNSUPPORTED == static_cast<int>(ErrorKind::Unsupported) &&

@@ -1,10 +1,7 @@
 # kBuildId (library.h) is a hash of the runtime's sources.
-file(STRINGS "${PROJECT_SOURCE_DIR}/layers.txt" runtime_lines)
 set(runtime_folders include)
-foreach(line ${runtime_lines})
-  if(line MATCHES "^# ----")
-    break()
-  elseif(line MATCHES "^([a-z0-9_/]+):")
+foreach(line ${TENON_RUNTIME_LINES})
+  if(line MATCHES "^([a-z0-9_/]+):")
     list(APPEND runtime_folders "${CMAKE_MATCH_1}")
   endif()
 endforeach()

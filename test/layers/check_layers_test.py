@@ -11,6 +11,7 @@ src/low:   # the lowest
 src/mid:   src/low
 src/top:   src/low src/mid
 src/low+test: src/mid
+end of runtime
 test:      *
 <heavy/>:  src/mid
 """

@@ -89,9 +89,14 @@ int32_t poll_call(const KernelRuntime*) {
   }
 }
 
-constexpr KernelRuntime kRuntime = {
-    kKernelAbiVersion, sizeof(KernelRuntime), &raise, &run_loop, &allocate, &give_back, &launch,
-    &poll_call};
+constexpr KernelRuntime kRuntime = {.abi_version = kKernelAbiVersion,
+                                    .size = sizeof(KernelRuntime),
+                                    .raise = &raise,
+                                    .parallel_for = &run_loop,
+                                    .allocate = &allocate,
+                                    .release = &give_back,
+                                    .launch = &launch,
+                                    .poll = &poll_call};
 
 }  // namespace
 

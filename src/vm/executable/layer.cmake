@@ -12,9 +12,7 @@ target_sources(${TARGET_NAME} PRIVATE "${tnx_generated}")
 target_include_directories(${TARGET_NAME} SYSTEM PUBLIC "${PROJECT_BINARY_DIR}/generated")
 target_link_libraries(${TARGET_NAME} PUBLIC ${CMAKE_DL_LIBS})
 
-# Tests assemble their files, which the layer itself must not depend on.
 if(TARGET ${TARGET_NAME}_test)
-  target_link_libraries(${TARGET_NAME}_test PRIVATE tenon_vm_asm)
   set(tripwire "${PROJECT_BINARY_DIR}/test_tripwire.so")
   add_custom_command(OUTPUT "${tripwire}"
     COMMAND "${CMAKE_C_COMPILER}" -O1 -fPIC -shared -nostdlib -fvisibility=hidden

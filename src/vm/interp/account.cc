@@ -5,6 +5,28 @@
 
 namespace tenon::vm {
 
+namespace {
+
+// Of limits where 0 means none: subtracting one makes that the largest number.
+template <class T>
+T smaller(T x, T y) {
+  using Unsigned = std::make_unsigned_t<T>;
+  return static_cast<Unsigned>(x) - Unsigned{1} < static_cast<Unsigned>(y) - Unsigned{1} ? x : y;
+}
+
+Limits stricter_of(const Limits& a, const Limits& b) {
+  // A new limit doesn't compile here until it is named, and used below.
+  const auto& [fuel, deadline, memory, depth, stack_bytes, threads] = a;
+  return {.fuel = std::min(fuel, b.fuel),
+          .deadline = std::min(deadline, b.deadline),
+          .memory = smaller(memory, b.memory),
+          .depth = std::min(depth, b.depth),
+          .stack_bytes = std::min(stack_bytes, b.stack_bytes),
+          .threads = smaller(threads, b.threads)};
+}
+
+}  // namespace
+
 RunningCalls::Entry::Entry(Ref<RunningCalls> calls, std::atomic<uint32_t>* word)
     : calls_(std::move(calls)), word_(word) {
   std::lock_guard lock(calls_->mutex_);
@@ -33,18 +55,7 @@ Ref<Account> Account::of(const Limits& limits) {
 Ref<Account> Account::stricter(const Ref<Account>& outer, const Ref<Account>& inner) {
   if (inner == outer) return inner;
   const Limits &a = outer->limits, &b = inner->limits;
-  // Limits of 0 mean none for memory and threads: subtracting one makes 0 the largest number.
-  auto smaller = [](auto x, auto y) {
-    using Unsigned = std::make_unsigned_t<decltype(x)>;
-    return static_cast<Unsigned>(x) - Unsigned{1} < static_cast<Unsigned>(y) - Unsigned{1} ? x : y;
-  };
-  Limits both;
-  both.fuel = std::min(a.fuel, b.fuel);
-  both.deadline = std::min(a.deadline, b.deadline);
-  both.memory = smaller(a.memory, b.memory);
-  both.depth = std::min(a.depth, b.depth);
-  both.stack_bytes = std::min(a.stack_bytes, b.stack_bytes);
-  both.threads = smaller(a.threads, b.threads);
+  const Limits both = stricter_of(a, b);
   if (both == b) return inner;
   if (both == a) return outer;
   return make<Account>(both, inner->calls);

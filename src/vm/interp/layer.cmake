@@ -5,8 +5,6 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
 endif()
 
 if(TARGET ${TARGET_NAME}_test)
-  # Tests are written in assembly, which the layer itself must not depend on.
-  target_link_libraries(${TARGET_NAME}_test PRIVATE tenon_vm_asm)
   # A kernel object, built like those of the compiler: closed, whatever the preset.
   set(kernels "${PROJECT_BINARY_DIR}/test_kernels.so")
   add_custom_command(OUTPUT "${kernels}"
