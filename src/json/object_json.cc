@@ -33,24 +33,6 @@ std::string hex_of(std::string_view bytes) {
   return out;
 }
 
-int hex_digit(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  return -1;
-}
-
-bool bytes_of_hex(std::string_view text, std::string& out) {
-  if (text.size() % 2) return false;
-  Ticker ticker;
-  for (size_t i = 0; i < text.size(); i += 2) {
-    ticker.tick();
-    int high = hex_digit(text[i]), low = hex_digit(text[i + 1]);
-    if (high < 0 || low < 0) return false;
-    out.push_back(static_cast<char>(high * 16 + low));
-  }
-  return true;
-}
-
 std::string base64_of(std::string_view bytes) {
   std::string out;
   Ticker ticker;
@@ -373,10 +355,10 @@ class Reader {
     }
     if (tag == "float") return float_of(inner);
     if (tag == "span") return span(inner);
-    std::string bytes;
     if (tag == "bytes" || tag == "text") {
-      if (!bytes_of_hex(string(inner), bytes)) fail(inner, "expected hexadecimal digits");
-      return tag == "text" ? Any(String(bytes)) : Any(Bytes(bytes));
+      const auto bytes = bytes_of_hex(string(inner));
+      if (!bytes) fail(inner, "expected hexadecimal digits");
+      return tag == "text" ? Any(String(*bytes)) : Any(Bytes(*bytes));
     }
     fail(j, cat("an unknown form: ", quoted(tag)));
   }

@@ -5,6 +5,8 @@
 #include <cmath>
 #include <iterator>
 
+#include "support/poll.h"
+
 namespace tenon {
 
 void append_text(std::string& out, std::string_view text) {
@@ -110,6 +112,36 @@ std::string join(const std::vector<std::string>& parts, std::string_view separat
   for (size_t i = 0; i < parts.size(); ++i) {
     if (i) out.append(separator);
     out.append(parts[i]);
+  }
+  return out;
+}
+
+std::string join_some(std::vector<std::string> parts) {
+  constexpr size_t kShown = 8;
+  const size_t more = parts.size() - std::min(kShown, parts.size());
+  if (more) {
+    parts.resize(kShown);
+    parts.push_back(cat("and ", more, " more"));
+  }
+  return join(parts, ", ");
+}
+
+int hex_digit(char c) {
+  if (c >= '0' && c <= '9') return c - '0';
+  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
+  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
+  return -1;
+}
+
+std::optional<std::string> bytes_of_hex(std::string_view digits) {
+  if (digits.size() % 2) return std::nullopt;
+  std::string out;
+  Ticker ticker;
+  for (size_t i = 0; i < digits.size(); i += 2) {
+    ticker.tick();
+    const int high = hex_digit(digits[i]), low = hex_digit(digits[i + 1]);
+    if (high < 0 || low < 0) return std::nullopt;
+    out.push_back(static_cast<char>(high * 16 + low));
   }
   return out;
 }

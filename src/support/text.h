@@ -4,6 +4,7 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -130,6 +131,12 @@ std::string counted(uint64_t count, std::string_view what);
 std::string bytes_text(uint64_t bytes);
 // The parts with `separator` between them.
 std::string join(const std::vector<std::string>& parts, std::string_view separator);
+// The first parts, for an error: "a, b" or, of many, "a, b, ..., h, and 12 more".
+std::string join_some(std::vector<std::string> parts);
+// The value of a hexadecimal digit of either case; -1 for any other character.
+int hex_digit(char c);
+// The bytes that pairs of hexadecimal digits stand for; nullopt for any other text. Polls.
+std::optional<std::string> bytes_of_hex(std::string_view digits);
 // Makes text safe for a terminal: control characters (except line feed if `keep_lines`), characters
 // that change the direction of text, and invalid UTF-8 become \n, \t or \x1b forms.
 std::string printable(std::string_view text, bool keep_lines = false);

@@ -81,5 +81,17 @@ TEST(Text, Joins) {
   EXPECT_EQ(join({}, ", "), "");
 }
 
+TEST(Text, ListsTheFirstOfManyParts) {
+  EXPECT_EQ(join_some({"a", "b"}), "a, b");
+  EXPECT_EQ(join_some(std::vector<std::string>(8, "a")), "a, a, a, a, a, a, a, a");
+  EXPECT_EQ(join_some(std::vector<std::string>(20, "a")), "a, a, a, a, a, a, a, a, and 12 more");
+}
+
+TEST(Text, ReadsBytesInHexadecimal) {
+  EXPECT_EQ(bytes_of_hex("00fFa1"), std::string("\x00\xff\xa1", 3));
+  EXPECT_EQ(bytes_of_hex(""), "");
+  for (const char* bad : {"0", "0g", "0x", " 00", "-1"}) EXPECT_EQ(bytes_of_hex(bad), std::nullopt);
+}
+
 }  // namespace
 }  // namespace tenon

@@ -1,11 +1,11 @@
 #include "vm/asm/assemble.h"
 
 #include <algorithm>
-#include <charconv>
 #include <functional>
 #include <iterator>
 #include <map>
 #include <optional>
+#include <span>
 
 #include "support/poll.h"
 #include "support/text.h"
@@ -16,11 +16,6 @@
 
 namespace tenon::vm {
 namespace {
-
-// The statements outside of functions, by their first words.
-const std::vector<std::string> kStatements = {"producer", "library", "span",   "const",
-                                              "packed",   "kernel",  "target", "image",
-                                              "computes", "local",   "func"};
 
 // Ordered, since a file's author could choose names that collide in a hash table.
 using NameTable = std::map<std::string, uint32_t, std::less<>>;
@@ -48,6 +43,26 @@ class Assembler {
     for_each_line([&](LineCursor in) { statement(in); });
     if (open_) last_.fail("the function isn't closed", "a line with '}'");
     return std::move(unit_);
+  }
+
+  // Outside of functions, a line is a statement, which its first word selects.
+  struct Statement {
+    std::string_view word;
+    void (Assembler::*read)(LineCursor&);
+  };
+  static std::span<const Statement> statements() {
+    static constexpr Statement kStatements[] = {{"producer", &Assembler::producer},
+                                                {"library", &Assembler::library},
+                                                {"span", &Assembler::span},
+                                                {"const", &Assembler::constant},
+                                                {"packed", &Assembler::packed},
+                                                {"kernel", &Assembler::kernel},
+                                                {"target", &Assembler::target},
+                                                {"image", &Assembler::image},
+                                                {"computes", &Assembler::computes},
+                                                {"local", &Assembler::local_function},
+                                                {"func", &Assembler::exported_function}};
+    return kStatements;
   }
 
  private:
@@ -82,44 +97,45 @@ class Assembler {
   void statement(LineCursor& in) {
     last_ = in;
     if (open_) return body_line(in);
-    if (in.take_word("producer")) {
-      unit_.producer = in.string();
-    } else if (in.take_word("library")) {
-      unit_.libraries.push_back(in.string());
-    } else if (in.take_word("span")) {
-      span(in);
-    } else if (in.take_word("const")) {
-      Constant c;
-      if (in.peek() == '"') c.name = in.string();
-      in.need('=');
-      if (in.take_word("late")) {
-        c.late = parse_late_tensor(in);
-      } else {
-        c.value = parse_constant(in);
-      }
-      unit_.constants.push_back(std::move(c));
-    } else if (in.take_word("packed") || in.take_word("kernel")) {
-      LineCursor again = in;
-      again.set_position(0);
-      bool kernel = again.take_word("kernel");
-      const Effect effect = take_effect(in).value_or(kernel ? Effect::Pure : Effect::Ordered);
-      in.need('$');
-      unit_.packed.push_back({in.name_or_string(), kernel, effect});
-    } else if (in.take_word("target")) {
-      target(in);
-    } else if (in.take_word("image")) {
-      image(in);
-    } else if (in.take_word("computes")) {
-      unit_.computes = in.string();
-    } else if (in.take_word("local")) {
-      if (!in.take_word("func")) in.fail("this line is not assembly", "'func'");
-      function(in, false);
-    } else if (in.take_word("func")) {
-      function(in, true);
-    } else {
-      in.fail("this line is not assembly", join(kStatements, ", "));
+    for (const auto& [word, read] : statements()) {
+      if (!in.take_word(word)) continue;
+      (this->*read)(in);
+      if (!open_) in.need_end();
+      return;
     }
-    if (!open_) in.need_end();
+    std::vector<std::string> words;
+    for (const Statement& s : statements()) words.emplace_back(s.word);
+    in.fail("this line is not assembly", join(words, ", "));
+  }
+
+  void producer(LineCursor& in) { unit_.producer = in.string(); }
+  void library(LineCursor& in) { unit_.libraries.push_back(in.string()); }
+  void computes(LineCursor& in) { unit_.computes = in.string(); }
+  void packed(LineCursor& in) { primitive(in, false); }
+  void kernel(LineCursor& in) { primitive(in, true); }
+  void exported_function(LineCursor& in) { function(in, true); }
+
+  void local_function(LineCursor& in) {
+    if (!in.take_word("func")) in.fail("this line is not assembly", "'func'");
+    function(in, false);
+  }
+
+  void constant(LineCursor& in) {
+    Constant c;
+    if (in.peek() == '"') c.name = in.string();
+    in.need('=');
+    if (in.take_word("late")) {
+      c.late = parse_late_tensor(in);
+    } else {
+      c.value = parse_constant(in);
+    }
+    unit_.constants.push_back(std::move(c));
+  }
+
+  void primitive(LineCursor& in, bool is_kernel) {
+    const Effect effect = take_effect(in).value_or(is_kernel ? Effect::Pure : Effect::Ordered);
+    in.need('$');
+    unit_.packed.push_back({in.name_or_string(), is_kernel, effect});
   }
 
   void span(LineCursor& in) {
@@ -132,8 +148,8 @@ class Assembler {
   }
 
   static std::optional<Effect> take_effect(LineCursor& in) {
-    for (const Effect effect : {Effect::Pure, Effect::Reads, Effect::Ordered}) {
-      if (in.take_word(to_text(effect))) return effect;
+    for (const std::string_view name : kEffectNames) {
+      if (in.take_word(name)) return effect_named(name);
     }
     return std::nullopt;
   }
@@ -165,18 +181,8 @@ class Assembler {
     }
     image.kind = static_cast<ImageKind>(known - std::begin(kImageKindNames));
     if (in.peek() == '"') image.architecture = in.string();
-    at = in.position();
     if (!in.take_word("hex")) in.fail("the image's bytes are missing", "hex \"...\"");
-    std::string digits = in.string();
-    if (digits.size() % 2) in.fail("invalid bytes", "an even number of digits", at);
-    for (size_t i = 0; i < digits.size(); i += 2) {
-      unsigned byte = 0;
-      auto [end, error] = std::from_chars(digits.data() + i, digits.data() + i + 2, byte, 16);
-      if (error != std::errc() || end != digits.data() + i + 2) {
-        in.fail("invalid bytes", "hexadecimal digits", at);
-      }
-      image.bytes += static_cast<char>(byte);
-    }
+    image.bytes = in.hex_string();
     unit_.kernels.back().images.push_back(std::move(image));
   }
 
@@ -446,7 +452,7 @@ bool begins_like_assembly(std::string_view text) {
     LineCursor in("", text.substr(0, end), 1);
     text = end == std::string_view::npos ? "" : text.substr(end + 1);
     if (in.at_end()) continue;
-    for (const std::string& word : kStatements) {
+    for (const auto& [word, read] : Assembler::statements()) {
       // A program in Tenon's language may also start with a kernel, whose name has another sigil.
       if (in.take_word(word)) return word != "kernel" || in.take('$');
     }

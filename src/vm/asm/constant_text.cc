@@ -109,12 +109,12 @@ Any parse_tensor(LineCursor& in) {
     in.fail("the data of this constant was elided when the text was printed",
             "text printed with all constants");
   }
-  std::string hex;
+  std::string data;
   std::vector<int64_t> values;
   size_t data_at = in.position();
   if (in.take_word("hex")) {
-    hex = in.string();
-    if (hex.size() != 2 * static_cast<size_t>(*bytes)) {
+    data = in.hex_string();
+    if (data.size() != static_cast<size_t>(*bytes)) {
       in.fail("the bytes don't fit the shape", cat(2 * *bytes, " hexadecimal digits"), data_at);
     }
   } else {
@@ -137,14 +137,7 @@ Any parse_tensor(LineCursor& in) {
   for (size_t i = 0; i < values.size(); ++i) {
     store_int(t.data(), dtype, static_cast<int64_t>(i), values[i]);
   }
-  for (size_t i = 0; i < hex.size(); i += 2) {
-    unsigned byte = 0;
-    auto [end, error] = std::from_chars(hex.data() + i, hex.data() + i + 2, byte, 16);
-    if (error != std::errc() || end != hex.data() + i + 2) {
-      in.fail("invalid bytes", "hexadecimal digits", data_at);
-    }
-    t.data_as<unsigned char>()[i / 2] = static_cast<unsigned char>(byte);
-  }
+  std::copy(data.begin(), data.end(), t.data_as<char>());
   return Any(t);
 }
 

@@ -5,17 +5,6 @@
 #include "support/text.h"
 
 namespace tenon::vm {
-namespace {
-
-int hex_digit(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-  return -1;
-}
-
-}  // namespace
-
 bool LineCursor::is_name_byte(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
          c == '.';
@@ -111,6 +100,14 @@ std::string LineCursor::string() {
     }
   }
   fail("the string isn't closed", "a closing double quote");
+}
+
+std::string LineCursor::hex_string() {
+  skip();
+  const size_t begin = at_;
+  auto bytes = bytes_of_hex(string());
+  if (!bytes) fail("invalid bytes", "pairs of hexadecimal digits", begin);
+  return std::move(*bytes);
 }
 
 std::string LineCursor::name_or_string() {

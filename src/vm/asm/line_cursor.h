@@ -30,8 +30,9 @@ class LineCursor {
   void need_end();
 
   static bool is_name_byte(char c);
-  std::string_view name();  // letters, digits, '_', '.', not empty
-  std::string string();     // in double quotes, escapes as `quoted` writes them
+  std::string_view name();   // letters, digits, '_', '.', not empty
+  std::string string();      // in double quotes, escapes as `quoted` writes them
+  std::string hex_string();  // pairs of hexadecimal digits in double quotes, as bytes
   std::string name_or_string();
   int64_t integer();  // decimal or 0x...; any 64-bit value
   uint64_t unsigned_integer();

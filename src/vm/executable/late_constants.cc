@@ -44,11 +44,8 @@ void bind_late_constants(Unit& unit, const WeightSource& source, const std::stri
     }
   }
   if (missing.empty()) return;
-  constexpr size_t kShown = 8;
-  const size_t more = missing.size() > kShown ? missing.size() - kShown : 0;
-  missing.resize(missing.size() - more);
   throw Error(ErrorKind::Usage, cat(name, " needs weights that weren't provided"))
-      .found(cat("no ", join(missing, ", "), more ? cat(", and ", more, " more") : ""))
+      .found(cat("no ", join_some(missing)))
       .help("load it with the weight file that it was compiled with");
 }
 
