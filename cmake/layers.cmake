@@ -16,7 +16,7 @@ set(TENON_FAST_SOURCES
   src/library/core/argument.cc src/library/core/order.cc
   src/vm/executable/hash.cc
   src/vm/interp/arithmetic.cc src/vm/interp/call_path.cc src/vm/interp/dispatch.cc src/vm/interp/machine.cc
-  src/vm/interp/machine_call.cc src/vm/interp/match_shape.cc src/vm/interp/pool.cc
+  src/vm/interp/machine_call.cc src/vm/interp/pool.cc src/vm/interp/slow_path_shapes.cc
   src/vm/interp/slow_path_tensors.cc)
 set(TENON_SIZE_OPTIONS -Os)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_GREATER_EQUAL 12)

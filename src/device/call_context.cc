@@ -10,7 +10,7 @@ CallContext* CallContext::current() {
   return current_context;
 }
 
-void CallContext::charge_current(size_t bytes) {
+void charge(size_t bytes) {
   if (current_context && !current_context->count_memory(bytes)) current_context->fail_memory(bytes);
 }
 

@@ -20,9 +20,6 @@ class CallContext : public MemoryAccount, public Poller {
  public:
   // This thread's context; null outside of a call.
   static CallContext* current();
-  // Counts memory for this thread's call, if there is one, until the call ends. Call it before that
-  // much is allocated. Throws Runtime if it is more than is left.
-  static void charge_current(size_t bytes);
 
   // CPU memory that counts for the call's limit; null on worker threads.
   virtual Ref<StorageObj> allocate(size_t bytes, size_t alignment) = 0;
@@ -55,5 +52,9 @@ class CallContext : public MemoryAccount, public Poller {
  protected:
   ~CallContext() = default;
 };
+
+// Counts memory for this thread's call or other limited work, if there is any, until that ends;
+// call it before that much is allocated. Throws Runtime if it is more than is left.
+void charge(size_t bytes);
 
 }  // namespace tenon

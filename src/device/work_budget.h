@@ -3,6 +3,7 @@
 //   WorkBudget budget({.memory = 1 << 30, .deadline = 10s}, "compiling", "m.onnx");
 //   WorkBudget::Scope scope(&budget);  // from here on, this thread's work is held to it
 //
+// The work itself needs no budget: it calls `poll` and `charge` (call_context.h), or has a Ticker.
 // Work within other work (a function of a program that loads a program) draws on the outer budget
 // or call as well.
 #pragma once
@@ -38,21 +39,11 @@ class WorkBudget final : public CallContext {
   WorkBudget(const WorkBudget&) = delete;
   WorkBudget& operator=(const WorkBudget&) = delete;
 
-  // Call before that much is allocated. Throws if it is more than is left.
-  void charge(size_t bytes) {
-    if (!count_memory(bytes)) fail_memory(bytes);
-  }
-  // After each piece of work of less than a few microseconds; not from several threads.
-  void tick() {
-    if (++ticks_ % 1024 == 0) poll();
-  }
-
-  // After a longer one, from any thread.
   void poll() override;
 
   size_t allocated() const { return allocated_.load(std::memory_order_relaxed); }
 
-  // False for an expired deadline too: what then can't go on is told why by fail_memory.
+  // Also false once the deadline has passed; fail_memory then reports that.
   bool count_memory(size_t bytes) override;
   void discount_memory(size_t bytes) override;
   [[noreturn]] void fail_memory(size_t bytes) override;
@@ -80,7 +71,6 @@ class WorkBudget final : public CallContext {
   Clock::time_point end_;
   size_t most_;
   std::atomic<size_t> allocated_{0};
-  uint32_t ticks_ = 0;
 };
 
 }  // namespace tenon

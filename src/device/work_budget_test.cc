@@ -62,16 +62,17 @@ TEST(WorkBudget, DrawsOnTheOneAroundIt) {
   WorkBudget::Scope scope(&outer);
   {
     WorkBudget inner({}, "loading", "k.tnx");
-    inner.charge(900);
+    CallContext::Scope within(&inner);
+    charge(900);
     EXPECT_EQ(outer.allocated(), 900U);
-    EXPECT_THAT(failure_of([&] { inner.charge(101); }),
+    EXPECT_THAT(failure_of([] { charge(101); }),
                 HasSubstr("compiling m.onnx exceeds its memory limit"));
-    inner.charge(100);
+    charge(100);
   }
   EXPECT_EQ(outer.allocated(), 0U);
   WorkBudget strict({.memory = 10}, "loading", "k.tnx");
-  EXPECT_THAT(failure_of([&] { strict.charge(11); }),
-              HasSubstr("loading k.tnx exceeds its memory limit"));
+  CallContext::Scope within(&strict);
+  EXPECT_THAT(failure_of([] { charge(11); }), HasSubstr("loading k.tnx exceeds its memory limit"));
 }
 
 }  // namespace

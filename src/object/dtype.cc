@@ -81,12 +81,6 @@ std::optional<DataType> parse_dtype(std::string_view text) {
   return DataType(family->code, bits, lanes);
 }
 
-DataType dtype_named(std::string_view text) {
-  if (auto t = parse_dtype(text)) return *t;
-  throw Error(ErrorKind::Usage, cat(quoted(text), " is not an element type"))
-      .expected("float16 float32 float64 bfloat16 int8..int64 uint8..uint64 bool");
-}
-
 // A sign, 5 bits of exponent, 10 of fraction.
 double half_value(uint16_t bits) {
   int exponent = bits >> 10 & 31, fraction = bits & 1023;

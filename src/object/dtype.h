@@ -29,6 +29,13 @@ struct DataType {
   constexpr uint32_t word() const {
     return uint32_t{code} | uint32_t{bits} << 8 | uint32_t{lanes} << 16;
   }
+  static constexpr DataType from_word(uint32_t word) {
+    DataType t;
+    t.code = static_cast<uint8_t>(word);
+    t.bits = static_cast<uint8_t>(word >> 8);
+    t.lanes = static_cast<uint16_t>(word >> 16);
+    return t;
+  }
   // Bytes of an element; an element narrower than a byte takes a whole byte.
   constexpr int64_t bytes() const { return (int64_t{bits} * lanes + 7) / 8; }
 
@@ -63,7 +70,5 @@ double half_value(uint16_t bits);
 std::string to_text(DataType t);
 // Parses these names and the short forms "f32", "i64", "u8"; nullopt for any other text.
 std::optional<DataType> parse_dtype(std::string_view text);
-// The same, but a Usage error for any other text.
-DataType dtype_named(std::string_view text);
 
 }  // namespace tenon

@@ -84,7 +84,6 @@ class Error : public std::exception {
   const Span& span() const { return data_->span; }
   const std::vector<Row>& rows() const { return data_->rows; }
   const std::vector<std::string>& backtrace() const { return data_->frames; }
-  const std::string& help_text() const { return data_->help; }
   int exit_code() const { return tenon::exit_code(kind()); }
 
   // The whole text, without a final line feed. Control bytes in it are escaped.

@@ -4,6 +4,7 @@
 
 #include "object/array.h"
 #include "object/string.h"
+#include "object/tensor.h"
 #include "vm/isa/limits.h"
 
 namespace tenon::fuzz {
@@ -143,7 +144,7 @@ bool Breaker::break_operand_count() {
     resize_operands(*place, count + 1 + index(choices_, 3), Arg::none().word);
   } else if (info.specs().back().rank_bounded) {
     const uint32_t width = words_of(info.specs().back().kind);
-    resize_operands(*place, info.fixed_words + (vm::kMaxRank + 1) * width, Arg::none().word);
+    resize_operands(*place, info.fixed_words + (kMaxRank + 1) * width, Arg::none().word);
   } else if (words_of(info.specs().back().kind) > 1) {
     resize_operands(*place, count + 1, Arg::none().word);
   } else if (info.fixed_words > 0) {

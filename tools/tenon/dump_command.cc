@@ -9,6 +9,7 @@
 #include "tools/tenon/limit_flags.h"
 #include "tools/tenon/program_file.h"
 #include "vm/asm/disassemble.h"
+#include "vm/isa/operand_index.h"
 
 namespace tenon::tool {
 namespace {
@@ -21,13 +22,13 @@ uint64_t constant_bytes(const vm::Unit& unit) {
   return static_cast<uint64_t>(bytes);
 }
 
-// Calls f(function, instruction) for every instruction.
+// Calls f(instruction) for every instruction.
 template <class F>
 void for_each_instruction(const vm::FunctionUnit& function, const F& f) {
   vm::Instruction instruction;
   for (uint32_t at = 0; at < function.code.size() && vm::decode(function.code, at, &instruction);
        at += instruction.words()) {
-    f(at, instruction);
+    f(instruction);
   }
 }
 
@@ -79,7 +80,7 @@ void print_stats(const vm::LoadedUnit& loaded, const std::string& path) {
     std::printf("  needs library %s\n", printable(library).c_str());
   std::map<std::string, int64_t> counts;
   for (const vm::FunctionUnit& function : unit.functions) {
-    for_each_instruction(function, [&](uint32_t, const vm::Instruction& instruction) {
+    for_each_instruction(function, [&](const vm::Instruction& instruction) {
       ++counts[std::string(instruction.info->mnemonic)];
     });
   }
@@ -117,7 +118,7 @@ void print_graph(const vm::Unit& unit) {
       std::printf("    n%lld [label=\"%s\", shape=ellipse];\n", static_cast<long long>(next++),
                   label_text(function.params[i].name).c_str());
     }
-    for_each_instruction(function, [&](uint32_t, const vm::Instruction& instruction) {
+    for_each_instruction(function, [&](const vm::Instruction& instruction) {
       const int64_t node = next++;
       std::string label(instruction.info->mnemonic);
       for (vm::Word word : instruction.operands) {
@@ -132,7 +133,7 @@ void print_graph(const vm::Unit& unit) {
       for (uint32_t i = 0; i < instruction.operands.size(); ++i) {
         const vm::Arg arg = instruction.arg(i);
         if (!arg.is_register()) continue;
-        if (vm::writes_register(instruction, i)) {
+        if (vm::role_of(instruction, i) == vm::OperandRole::Writes) {
           written.push_back(arg.index());
         } else if (auto it = writer.find(arg.index()); it != writer.end()) {
           std::printf("    n%lld -> n%lld;\n", static_cast<long long>(it->second),
@@ -157,10 +158,10 @@ const char* native_code_text(const vm::Unit& unit) {
 void print_memory(const vm::Unit& unit) {
   for (const vm::FunctionUnit& function : unit.functions) {
     uint64_t fixed = 0, open = 0, storages = 0;
-    for_each_instruction(function, [&](uint32_t, const vm::Instruction& instruction) {
+    for_each_instruction(function, [&](const vm::Instruction& instruction) {
       if (instruction.opcode() != vm::Opcode::AllocStorage) return;
       ++storages;
-      const vm::Arg size = instruction.arg(1);
+      const vm::Arg size = instruction.arg(vm::operand(vm::Opcode::AllocStorage, "size"));
       if (size.is(vm::ArgKind::Immediate)) {
         fixed += static_cast<uint64_t>(size.value());
       } else {

@@ -57,7 +57,7 @@ std::string read_stream(const std::string& path) {
     wait_for_bytes(stream);
     if (bytes.size() - size < kPart) {
       const size_t more = std::max(kPart, bytes.size());
-      CallContext::charge_current(more);
+      charge(more);
       bytes.resize(bytes.size() + more);
     }
     const ssize_t n = read(stream.fd, bytes.data() + size, kPart);

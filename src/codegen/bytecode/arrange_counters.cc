@@ -6,13 +6,19 @@
 
 #include "codegen/bytecode/comparison.h"
 #include "support/poll.h"
+#include "vm/isa/operand_index.h"
 
 namespace tenon::codegen {
 
 using vm::Arg;
 using vm::Opcode;
+using vm::OperandRole;
 
 namespace {
+
+// The operands of binary operations, comparisons among them.
+constexpr uint32_t kResult = vm::operand(Opcode::Add, "dst"), kLeft = vm::operand(Opcode::Add, "a"),
+                   kRight = vm::operand(Opcode::Add, "b");
 
 std::vector<uint32_t> count_uses(const VirtualCode& code) {
   std::vector<uint32_t> uses(code.register_count(), 0);
@@ -24,8 +30,8 @@ std::vector<uint32_t> count_uses(const VirtualCode& code) {
     const VirtualBlock& block = code.block(id);
     for (const VirtualInstruction& instruction : block.instructions) {
       ticker.tick();
-      for_each_register(instruction, [&](uint32_t i, Role role) {
-        if (role != Role::Def) use(instruction.operands[i]);
+      for_each_register(instruction, [&](uint32_t i, OperandRole role) {
+        if (role != OperandRole::Writes) use(instruction.operands[i]);
       });
     }
     use(block.value);
@@ -37,7 +43,7 @@ std::vector<uint32_t> count_uses(const VirtualCode& code) {
 // Whether it adds a constant to `variable`; the immediate of an addition may come first.
 bool adds_constant(const VirtualInstruction& instruction, Register variable) {
   if (instruction.opcode != Opcode::Add && instruction.opcode != Opcode::Sub) return false;
-  const Arg a = instruction.operands[1], b = instruction.operands[2];
+  const Arg a = instruction.operands[kLeft], b = instruction.operands[kRight];
   if (a == Arg::reg(variable)) return b.is(vm::ArgKind::Immediate);
   return instruction.opcode == Opcode::Add && b == Arg::reg(variable) &&
          a.is(vm::ArgKind::Immediate);
@@ -49,16 +55,16 @@ std::optional<Register> compared(VirtualBlock* test, const std::vector<Register>
   if (test->instructions.empty() || !test->value.is_register()) return std::nullopt;
   VirtualInstruction& comparison = test->instructions.back();
   const auto exchanged = exchange(comparison.opcode);
-  if (!exchanged || comparison.operands[0] != test->value) return std::nullopt;
+  if (!exchanged || comparison.operands[kResult] != test->value) return std::nullopt;
   auto is_variable = [&](Arg arg) {
     return arg.is_register() && std::ranges::find(variables, arg.index()) != variables.end();
   };
-  if (!is_variable(comparison.operands[1]) && is_variable(comparison.operands[2])) {
-    std::swap(comparison.operands[1], comparison.operands[2]);
+  if (!is_variable(comparison.operands[kLeft]) && is_variable(comparison.operands[kRight])) {
+    std::swap(comparison.operands[kLeft], comparison.operands[kRight]);
     comparison.opcode = *exchanged;
   }
-  if (!is_variable(comparison.operands[1])) return std::nullopt;
-  return comparison.operands[1].index();
+  if (!is_variable(comparison.operands[kLeft])) return std::nullopt;
+  return comparison.operands[kLeft].index();
 }
 
 }  // namespace
@@ -81,15 +87,16 @@ void arrange_counters(VirtualCode* code) {
       VirtualBlock& block = code->block(code->order()[place]);
       if (block.loop != latch.loop) continue;  // in an inner loop, so it may run more than once
       std::erase_if(block.instructions, [&](const VirtualInstruction& instruction) {
-        if (instruction.operands.empty() || !instruction.operands[0].is_register()) return false;
-        const auto counter = next.find(instruction.operands[0].index());
+        if (!vm::info_of(instruction.opcode).has_result()) return false;
+        const Arg result = instruction.operands[kResult];
+        const auto counter = result.is_register() ? next.find(result.index()) : next.end();
         if (counter == next.end() || !adds_constant(instruction, counter->second)) return false;
         counters.push_back(instruction);
         return true;
       });
     }
     std::ranges::stable_sort(counters, std::less(), [&](const VirtualInstruction& instruction) {
-      return next.at(instruction.operands[0].index()) == tested;
+      return next.at(instruction.operands[kResult].index()) == tested;
     });
     latch.instructions.insert(latch.instructions.end(), counters.begin(), counters.end());
   }

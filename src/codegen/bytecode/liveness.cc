@@ -8,6 +8,7 @@
 namespace tenon::codegen {
 
 using vm::Arg;
+using vm::OperandRole;
 
 namespace {
 
@@ -50,8 +51,8 @@ class Analysis {
       for (Register r : block.params) definitions_[r] = id;
       for (const VirtualInstruction& instruction : block.instructions) {
         ticker_.tick();
-        for_each_register(instruction, [&](uint32_t i, Role role) {
-          if (role == Role::Def) definitions_[instruction.operands[i].index()] = id;
+        for_each_register(instruction, [&](uint32_t i, OperandRole role) {
+          if (role == OperandRole::Writes) definitions_[instruction.operands[i].index()] = id;
         });
       }
       position += 2 * static_cast<uint32_t>(block.instructions.size() + 2);
@@ -78,8 +79,8 @@ class Analysis {
       };
       for (const VirtualInstruction& instruction : block.instructions) {
         ticker_.tick();
-        for_each_register(instruction, [&](uint32_t i, Role role) {
-          if (role != Role::Def) use(instruction.operands[i]);
+        for_each_register(instruction, [&](uint32_t i, OperandRole role) {
+          if (role != OperandRole::Writes) use(instruction.operands[i]);
         });
       }
       use(block.value);
@@ -122,8 +123,9 @@ class Analysis {
       for (Register r : block.params) live = sets_.erase(live, r);
       for (const VirtualInstruction& instruction : block.instructions) {
         ticker_.tick();
-        for_each_register(instruction, [&](uint32_t i, Role role) {
-          if (role == Role::Def) live = sets_.erase(live, instruction.operands[i].index());
+        for_each_register(instruction, [&](uint32_t i, OperandRole role) {
+          if (role == OperandRole::Writes)
+            live = sets_.erase(live, instruction.operands[i].index());
         });
       }
       if (*it == loop.test) break;
@@ -162,16 +164,16 @@ class Analysis {
       std::vector<Arg>& operands = instruction.operands;
       registers_.clear();
       for_each_register(instruction,
-                        [&](uint32_t at, Role role) { registers_.emplace_back(at, role); });
+                        [&](uint32_t at, OperandRole role) { registers_.emplace_back(at, role); });
       // An instruction that writes several registers may write one before it has read all operands.
       uint32_t read_until = position + 1, written = 0;
-      for (const auto& [at, role] : registers_) written += role == Role::Def;
+      for (const auto& [at, role] : registers_) written += role == OperandRole::Writes;
       const vm::OperandSpec& last = vm::info_of(instruction.opcode).specs().back();
       const bool writes_list =
           last.list && (last.kind == vm::OperandKind::Def || last.kind == vm::OperandKind::Dim);
       if (writes_list && written) read_until = position + 2;
       for (const auto& [at, role] : registers_) {
-        if (role != Role::Def || define(operands[at].index(), position + 1)) continue;
+        if (role != OperandRole::Writes || define(operands[at].index(), position + 1)) continue;
         const bool is_dim =
             vm::info_of(instruction.opcode).spec_at(at).kind == vm::OperandKind::Dim;
         if (is_dim) operands[at - 1] = Arg::imm(static_cast<int64_t>(vm::DimMatch::Ignore));
@@ -179,7 +181,8 @@ class Analysis {
       }
       for (size_t k = registers_.size(); k-- > 0;) {
         const auto& [at, role] = registers_[k];
-        if (role != Role::Def) use(operands[at], read_until, role == Role::MovableUse);
+        if (role != OperandRole::Writes)
+          use(operands[at], read_until, role == OperandRole::ReadsValue);
       }
     }
     const uint32_t start = position - 2;
@@ -212,10 +215,10 @@ class Analysis {
   std::vector<uint32_t> places_;  // of blocks in the order
   std::vector<uint32_t> starts_;
   uint32_t end_ = 0;
-  std::vector<BlockId> definitions_;                  // by register
-  std::vector<LiveSets::Set> live_in_;                // by block
-  std::vector<LiveSets::Set> used_in_loop_;           // by loop: registers made outside
-  std::vector<std::pair<uint32_t, Role>> registers_;  // of the current instruction
+  std::vector<BlockId> definitions_;                         // by register
+  std::vector<LiveSets::Set> live_in_;                       // by block
+  std::vector<LiveSets::Set> used_in_loop_;                  // by loop: registers made outside
+  std::vector<std::pair<uint32_t, OperandRole>> registers_;  // of the current instruction
   Liveness out_;
 };
 

@@ -40,29 +40,16 @@ void VirtualCode::emit(Opcode opcode, std::initializer_list<Arg> operands,
   blocks_[current_].instructions.push_back(std::move(instruction));
 }
 
-namespace {
-
-std::vector<Arg> words(std::span<const DimPattern> dims) {
-  std::vector<Arg> list;
-  for (const DimPattern& dim : dims) {
-    list.push_back(Arg::imm(static_cast<int64_t>(dim.match)));
-    list.push_back(dim.operand);
-  }
-  return list;
-}
-
-}  // namespace
-
 void VirtualCode::match_shape(Arg value, std::span<const DimPattern> dims) {
-  emit(Opcode::MatchShape, {value}, words(dims));
+  emit(Opcode::MatchShape, {value}, vm::dim_operands(dims));
 }
 
 void VirtualCode::match_tensor(Arg value, DataType dtype, std::span<const DimPattern> dims) {
-  emit(Opcode::MatchTensor, {value, Arg::dtype(dtype)}, words(dims));
+  emit(Opcode::MatchTensor, {value, Arg::dtype(dtype)}, vm::dim_operands(dims));
 }
 
 void VirtualCode::match_prim_value(Arg value, const DimPattern& expected) {
-  emit(Opcode::MatchPrimValue, {value}, words({&expected, 1}));
+  emit(Opcode::MatchPrimValue, {value}, vm::dim_operands({&expected, 1}));
 }
 
 VirtualBlock& VirtualCode::end(Exit exit) {

@@ -126,31 +126,16 @@ class VirtualCode {
   bool ended_ = true;
 };
 
-// What an instruction does with a register operand.
-enum class Role : uint8_t {
-  Def,
-  Use,
-  MovableUse,  // a use that may be marked as the register's last
-};
-
-// Calls f(operand index, role) for each operand of the instruction that names a register.
+// Calls f(operand index, role) for each operand of the instruction that names a register. Only a
+// ReadsValue may be marked as the register's last use.
 template <class F>
 void for_each_register(const VirtualInstruction& instruction, const F& f) {
-  using vm::OperandKind;
   const vm::OpcodeInfo& info = vm::info_of(instruction.opcode);
   for (uint32_t i = 0; i < instruction.operands.size(); ++i) {
-    const vm::Arg operand = instruction.operands[i];
-    const OperandKind kind = info.spec_at(i).kind;
-    if (kind == OperandKind::Dim) {  // two words
-      const auto match = static_cast<vm::DimMatch>(operand.value());
-      ++i;
-      if (match == vm::DimMatch::Store) f(i, Role::Def);
-      if (match == vm::DimMatch::EqualsRegister) f(i, Role::Use);
-    } else if (operand.is_register()) {
-      f(i, kind == OperandKind::Def   ? Role::Def
-           : kind == OperandKind::Int ? Role::Use
-                                      : Role::MovableUse);
-    }
+    if (!instruction.operands[i].is_register()) continue;
+    uint32_t part = 0;
+    const vm::OperandKind kind = info.spec_at(i, &part).kind;
+    f(i, vm::role_of(kind, part, instruction.operands[i - part]));
   }
 }
 

@@ -12,6 +12,7 @@ namespace tenon::codegen {
 using vm::Arg;
 using vm::ArgKind;
 using vm::Opcode;
+using vm::OperandRole;
 
 namespace {
 
@@ -203,7 +204,8 @@ class Writer {
 
   void write(Opcode opcode, const VirtualInstruction& instruction) {
     std::vector<Arg> operands = instruction.operands;
-    for_each_register(instruction, [&](uint32_t i, Role) { operands[i] = place(operands[i]); });
+    for_each_register(instruction,
+                      [&](uint32_t i, OperandRole) { operands[i] = place(operands[i]); });
     out_.emit(opcode, operands);
   }
 

@@ -141,26 +141,33 @@ TEST(Assembler, RefusesWhatItCannotEncode) {
   EXPECT_THAT(error_of_text("const = tensor[99999999999, 99999999999; f32] hex \"\""),
               HasSubstr("too large"));
   EXPECT_THAT(error_of_text("const = \"a"), HasSubstr("closing double quote"));
+  EXPECT_THAT(error_of_text("const = tensor[1; i8] hex \"00ff\""),
+              HasSubstr("2 hexadecimal digits"));
+  for (const char* bytes : {"0", "0g"}) {
+    const std::string line = cat("image elf hex \"", bytes, "\"");
+    EXPECT_THAT(error_of_text(cat("target \"t\" \"c\" {}\n", line)),
+                HasSubstr("t.tna:2:15: invalid bytes"));
+    EXPECT_THAT(error_of_text(cat("const = tensor[1; i8] hex \"", bytes, "\"")),
+                HasSubstr("pairs of hexadecimal digits"));
+  }
   EXPECT_THAT(error_of_text("nonsense"), HasSubstr("producer, library"));
 }
 
 TEST(CodeBuilder, MakesWhatTheAssemblerMakes) {
-  Unit unit;
   CodeBuilder b;
   Label end = b.make_label();
   const DimPattern dims[] = {DimPattern::store(1), DimPattern::equals(3),
                              DimPattern::equals_register(1), DimPattern::ignore()};
-  b.match_tensor(Arg::reg(0), f32, dims);
+  b.emit(Opcode::MatchTensor, {Arg::reg(0), Arg::dtype(f32)}, dim_operands(dims));
   b.emit(Opcode::If, {Arg::reg(1), b.to(end)});
-  b.load_int(unit, 2, INT64_MIN);
+  b.emit(Opcode::LoadInt, {Arg::reg(2), Arg::imm(-7)});
   b.bind(end);
   b.emit(Opcode::Ret, {Arg::last(0)});
   std::vector<CodeSpan> spans;
   std::vector<Word> code = b.finish(&spans);
   Unit text = assemble(
-      "const = -9223372036854775808\n"
       "func @f(x: any) {\n match_tensor %0, f32, ->%1, =3, =%1, *\n if %1, e\n"
-      " %2 = load_const #0\ne:\n ret %0!\n}");
+      " %2 = load_int -7\ne:\n ret %0!\n}");
   EXPECT_EQ(code, text.functions[0].code);
 }
 

@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <filesystem>
 
+#include "device/work_budget.h"
 #include "object/shape.h"
 #include "object/tensor.h"
 #include "support/test_error.h"
@@ -214,6 +215,26 @@ TEST(File, PathsThatCannotBeReadOrWrittenAreUsageErrors) {
   EXPECT_THAT(failure_of([] { map_file("/nowhere/x.tnx"); }), HasSubstr("No such file"));
   EXPECT_THAT(failure_of([] { map_file("/"); }), HasSubstr("not a regular file"));
   EXPECT_THAT(failure_of([] { save(sample(), "/nowhere/x.tnx"); }), HasSubstr("No such file"));
+}
+
+TEST(File, ReadingIsHeldToTheThreadsLimits) {
+  const std::string bytes = write_to_bytes(sample());
+  {
+    WorkBudget budget({.memory = 100}, "reading", "t.tnx");
+    const CallContext::Scope scope(&budget);
+    EXPECT_THAT(failure_of([&] { load(bytes); }), HasSubstr("t.tnx exceeds its memory limit"));
+  }
+  const std::atomic<bool> stop = true;
+  WorkBudget budget({.cancel = &stop}, "reading", "t.tnx");
+  const CallContext::Scope scope(&budget);
+  EXPECT_THAT(failure_of([&] { load(bytes); }), HasSubstr("reading t.tnx was cancelled"));
+}
+
+TEST(Verifier, ListsTheInstructionsThatMayEndAFunction) {
+  const Unit unit = assemble("func @f() {\n %0 = load_int 1\n}");
+  EXPECT_THAT(
+      failure_of([&] { verify(unit); }),
+      HasSubstr("one of ret, goto, switch, fatal, tail_call, tail_call_closure as the last"));
 }
 
 TEST(Damage, IsFoundWhereverAByteIsFlipped) {

@@ -41,14 +41,6 @@ constexpr Texts kTexts[] = {
     {KernelError::ChecksDisagree, "the entry refused arguments that its checks accept"},
 };
 
-std::string dtype_text(int64_t word) {
-  DataType t;
-  t.code = static_cast<uint8_t>(word);
-  t.bits = static_cast<uint8_t>(word >> 8);
-  t.lanes = static_cast<uint16_t>(word >> 16);
-  return to_text(t);
-}
-
 std::string device_text(int64_t word) {
   return to_text(
       DLDevice{static_cast<DLDeviceType>(word & 0xffffffff), static_cast<int32_t>(word >> 32)});
@@ -69,9 +61,9 @@ struct Values {
       case 'N':
         return cat(expected);
       case 'd':
-        return dtype_text(found);
+        return to_text(DataType::from_word(static_cast<uint32_t>(found)));
       case 'D':
-        return dtype_text(expected);
+        return to_text(DataType::from_word(static_cast<uint32_t>(expected)));
       case 'v':
         return device_text(found);
       case 'V':

@@ -41,7 +41,7 @@ Ref<FileBytes> map_file(const std::string& path) {
 
 Ref<FileBytes> read_whole_file(const std::string& path) {
   InputFile in(path);
-  CallContext::charge_current(in.size());
+  charge(in.size());
   auto file = make<FileBytes>();
   char* memory = allocate(in.size());
   file->data = memory;

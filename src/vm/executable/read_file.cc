@@ -3,6 +3,7 @@
 #include <cstring>
 #include <iterator>
 
+#include "device/call_context.h"
 #include "object/shape.h"
 #include "object/string.h"
 #include "object/tensor.h"
@@ -17,14 +18,10 @@ namespace {
 class Reader {
  public:
   Reader(const Ref<FileBytes>& file, const ReadOptions& options)
-      : file_(file),
-        bytes_(file->view()),
-        options_(options),
-        unlimited_({}, "loading", options.name),
-        budget_(options.budget ? *options.budget : unlimited_) {}
+      : file_(file), bytes_(file->view()), options_(options) {}
 
   LoadedUnit run() {
-    out_.table = read_section_table(bytes_, options_.name, options_.check_hashes, &budget_);
+    out_.table = read_section_table(bytes_, options_.name, options_.check_hashes);
     globals();
     constants();
     primitives();
@@ -35,8 +32,7 @@ class Reader {
     const SectionEntry* code = out_.table.find(SectionId::Code);
     verify(out_.unit, {.name = options_.name,
                        .version = out_.table.version,
-                       .code_offset = code ? code->offset : 0,
-                       .budget = &budget_});
+                       .code_offset = code ? code->offset : 0});
     return std::move(out_);
   }
 
@@ -62,7 +58,7 @@ class Reader {
       damaged(cat("section ", name_of(id)), bytes_text(bytes.size()),
               cat("at most ", bytes_text(kMaxBytes), " of metadata"));
     }
-    budget_.poll();
+    poll();
     // A table takes at least 8 bytes; more tables than that share bytes.
     constexpr flatbuffers::uoffset_t kMaxDepth = 16;
     auto max_tables = static_cast<flatbuffers::uoffset_t>(bytes.size() / 8 + 16);
@@ -103,9 +99,9 @@ class Reader {
   }
 
   // Offsets may share their targets: what is copied from a file is limited by its size.
-  void charge(uint64_t bytes) {
-    budget_.charge(bytes);
-    budget_.tick();
+  void charge_copied(uint64_t bytes) {
+    charge(bytes);
+    ticker_.tick();
     copied_ += bytes;
     uint64_t metadata = 0;
     for (const SectionEntry& s : out_.table.entries) metadata += s.checked;
@@ -117,7 +113,7 @@ class Reader {
     }
   }
   std::string text(const flatbuffers::String* s) {
-    charge(sizeof(std::string) + (s ? s->size() : 0));
+    charge_copied(sizeof(std::string) + (s ? s->size() : 0));
     return s ? std::string(s->data(), s->size()) : std::string();
   }
   std::vector<std::string> texts(
@@ -130,7 +126,7 @@ class Reader {
   }
 
   SignatureType type(const flatbuffers::String* s, const std::string& function) {
-    charge(sizeof(SignatureType) + 8 * (s ? uint64_t{s->size()} : 0));
+    charge_copied(sizeof(SignatureType) + 8 * (s ? uint64_t{s->size()} : 0));
     try {
       return parse_signature_type(s ? std::string_view(s->data(), s->size()) : "any");
     } catch (const Error& e) {
@@ -156,14 +152,14 @@ class Reader {
     if (!functions) return;
     limit(SectionId::Globals, functions->size(), kMaxFunctions, "functions");
     for (const tnx::Function* f : *functions) {
-      budget_.charge(sizeof(FunctionUnit) + sizeof(code_ranges_[0]));
+      charge(sizeof(FunctionUnit) + sizeof(code_ranges_[0]));
       FunctionUnit out;
       out.name = text(f->name());
       out.exported = f->exported();
       if (const auto* params = f->params()) {
         limit(SectionId::Globals, params->size(), kMaxParams, "parameters");
         for (const tnx::Param* p : *params) {
-          budget_.charge(sizeof(Param));
+          charge(sizeof(Param));
           out.params.push_back({text(p->name()), type(p->type(), out.name)});
         }
       }
@@ -181,10 +177,10 @@ class Reader {
     if (!root_table || !root_table->entries()) return;
     limit(SectionId::Constants, root_table->entries()->size(), kMaxConstants, "constants");
     for (const tnx::Constant* c : *root_table->entries()) {
-      budget_.charge(sizeof(Constant) + sizeof(TensorObj));
+      charge(sizeof(Constant) + sizeof(TensorObj));
       Constant out{text(c->name()), {}, {}};
       if (c->kind() == tnx::ConstantKind_LateTensor) {
-        charge(c->shape() ? 8 * uint64_t{c->shape()->size()} : 0);
+        charge_copied(c->shape() ? 8 * uint64_t{c->shape()->size()} : 0);
         out.late = LateTensor{dtype_of(c->bits()), sizes(*c), c->alignment()};
       } else {
         out.value = constant(*c);
@@ -199,11 +195,12 @@ class Reader {
   }
 
   static DataType dtype_of(uint64_t bits) {
-    return Arg(ArgKind::Dtype, static_cast<int64_t>(bits)).as_dtype();
+    return DataType::from_word(static_cast<uint32_t>(bits));
   }
 
   Any constant(const tnx::Constant& c) {
-    charge((c.text() ? c.text()->size() : 0) + (c.shape() ? 8 * uint64_t{c.shape()->size()} : 0));
+    charge_copied((c.text() ? c.text()->size() : 0) +
+                  (c.shape() ? 8 * uint64_t{c.shape()->size()} : 0));
     switch (c.kind()) {
       case tnx::ConstantKind_None:
         return Any();
@@ -269,7 +266,7 @@ class Reader {
     if (!root_table || !root_table->entries()) return;
     limit(SectionId::Primitives, root_table->entries()->size(), kMaxPacked, "primitive names");
     for (const tnx::Primitive* p : *root_table->entries()) {
-      budget_.charge(sizeof(PackedName));
+      charge(sizeof(PackedName));
       out_.unit.packed.push_back({text(p->name()), p->kernel(), effect_of(*p)});
     }
   }
@@ -277,6 +274,10 @@ class Reader {
   // Files of format 1 have none. An unknown effect is read as the strongest, which forbids
   // everything.
   static Effect effect_of(const tnx::Primitive& p) {
+    static_assert(tnx::Effect_Pure == static_cast<int>(Effect::Pure) &&
+                  tnx::Effect_Reads == static_cast<int>(Effect::Reads) &&
+                  tnx::Effect_Ordered == static_cast<int>(Effect::Ordered) &&
+                  tnx::Effect_MAX == tnx::Effect_Ordered);
     if (p.kernel()) return Effect::Pure;
     return p.effect() <= tnx::Effect_MAX ? static_cast<Effect>(p.effect()) : Effect::Ordered;
   }
@@ -292,7 +293,7 @@ class Reader {
                 cat("code from word ", next, ", within ", bytes.size() / sizeof(Word)));
       }
       next += words;
-      budget_.charge(words * sizeof(Word));
+      charge(words * sizeof(Word));
       std::vector<Word>& code = out_.unit.functions[i].code;
       code.resize(words);
       if (words)
@@ -332,13 +333,13 @@ class Reader {
               cat("code behind the previous entry's, from ", hex(images_end_), " on"));
     }
     images_end_ = begin + size;
-    budget_.charge(size);
+    charge(size);
     return std::string(bytes);
   }
 
   void computes() {
     const std::string_view bytes = section(SectionId::Computes);
-    budget_.charge(bytes.size());
+    charge(bytes.size());
     out_.unit.computes = bytes;
   }
 
@@ -349,7 +350,7 @@ class Reader {
     if (const auto* spans = root_table->spans()) {
       limit(SectionId::Debug, spans->size(), kMaxSpans, "spans");
       for (const tnx::Span* s : *spans) {
-        budget_.charge(sizeof(Span));
+        charge(sizeof(Span));
         Span span = Span::at(text(s->file()), s->line(), s->column());
         span.nodes = texts(s->nodes());
         unit.spans.push_back(std::move(span));
@@ -364,7 +365,7 @@ class Reader {
     for (uint32_t i = 0; i < functions->size(); ++i) {
       const auto* list = functions->Get(i)->spans();
       if (!list) continue;
-      charge(sizeof(CodeSpan) * uint64_t{list->size()});
+      charge_copied(sizeof(CodeSpan) * uint64_t{list->size()});
       for (const tnx::CodeSpan* s : *list) {
         unit.functions[i].spans.push_back({s->offset(), s->span()});
       }
@@ -374,8 +375,7 @@ class Reader {
   const Ref<FileBytes>& file_;
   std::string_view bytes_;
   const ReadOptions& options_;
-  WorkBudget unlimited_;
-  WorkBudget& budget_;
+  Ticker ticker_;
   LoadedUnit out_;
   uint64_t copied_ = 0;
   uint64_t images_end_ = 0;  // of the images read so far

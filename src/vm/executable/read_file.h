@@ -5,7 +5,6 @@
 
 #include <string>
 
-#include "device/work_budget.h"
 #include "vm/executable/mapped_file.h"
 #include "vm/executable/section_table.h"
 #include "vm/isa/unit.h"
@@ -16,7 +15,6 @@ struct ReadOptions {
   std::string name = "<memory>";  // the file, in errors
   // Fuzzers switch the hashes off, so that the code behind them is tested.
   bool check_hashes = true;
-  WorkBudget* budget = nullptr;  // draws on it; null for no limit
 };
 
 struct LoadedUnit {
@@ -24,8 +22,8 @@ struct LoadedUnit {
   SectionTable table;
 };
 
-// Reads and verifies (verify.h). Errors: Damaged; Unsupported for a later format and for an unknown
-// section that is required.
+// Reads and verifies (verify.h), under the thread's current limits (device/call_context.h). Errors:
+// Damaged; Unsupported for a later format and for an unknown section that is required.
 LoadedUnit read_unit(const Ref<FileBytes>& file, const ReadOptions& options = {});
 
 }  // namespace tenon::vm

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "support/error.h"
+#include "support/poll.h"
 #include "support/text.h"
 #include "vm/executable/hash.h"
 #include "vm/isa/limits.h"
@@ -45,8 +46,8 @@ const SectionInfo* known(const SectionEntry& entry) {
 
 class TableReader {
  public:
-  TableReader(std::string_view file, const std::string& name, bool check_hashes, WorkBudget* budget)
-      : file_(file), name_(name), check_hashes_(check_hashes), budget_(budget) {}
+  TableReader(std::string_view file, const std::string& name, bool check_hashes)
+      : file_(file), name_(name), check_hashes_(check_hashes) {}
 
   SectionTable run() {
     header();
@@ -148,7 +149,7 @@ class TableReader {
     Xxh64 hash;
     for (; !bytes.empty(); bytes.remove_prefix(std::min(kPart, bytes.size()))) {
       hash.update(bytes.substr(0, kPart));
-      if (budget_) budget_->poll();
+      poll();
     }
     return hash.digest();
   }
@@ -165,7 +166,6 @@ class TableReader {
   std::string_view file_;
   const std::string& name_;
   bool check_hashes_;
-  WorkBudget* budget_;
   FileHeader header_{};
   SectionTable table_;
 };
@@ -193,9 +193,8 @@ std::string section_name(const SectionEntry& entry) {
   return info ? std::string(info->name) : quoted(entry.tag_text());
 }
 
-SectionTable read_section_table(std::string_view file, const std::string& name, bool check_hashes,
-                                WorkBudget* budget) {
-  return TableReader(file, name, check_hashes, budget).run();
+SectionTable read_section_table(std::string_view file, const std::string& name, bool check_hashes) {
+  return TableReader(file, name, check_hashes).run();
 }
 
 bool check_data_hashes(std::string_view file, const SectionTable& table, const std::string& name) {

@@ -5,7 +5,6 @@
 #include <string_view>
 #include <vector>
 
-#include "device/work_budget.h"
 #include "vm/executable/file_format.h"
 
 namespace tenon::vm {
@@ -24,8 +23,7 @@ std::string section_name(const SectionEntry& entry);
 // Reads and checks the table: offsets and sizes and, unless `check_hashes` is false, the hashes of
 // the bytes that readers read. Errors: Damaged; Unsupported for a later format and for an unknown
 // section that is required. `name` is the file's, for errors.
-SectionTable read_section_table(std::string_view file, const std::string& name, bool check_hashes,
-                                WorkBudget* budget = nullptr);
+SectionTable read_section_table(std::string_view file, const std::string& name, bool check_hashes);
 
 // Checks the hashes of data that reading a file skips, such as weights (Damaged errors). Returns
 // false if the file has such data but no hash of it, because it has format 1.

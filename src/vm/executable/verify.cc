@@ -7,6 +7,7 @@
 #include "object/shape.h"
 #include "object/string.h"
 #include "object/tensor.h"
+#include "support/poll.h"
 #include "support/text.h"
 #include "vm/executable/elf_check.h"
 #include "vm/executable/file_format.h"
@@ -20,9 +21,7 @@ class Verifier {
   Verifier(const Unit& unit, const VerifyContext& context)
       : unit_(unit),
         context_(context),
-        version_(context.version ? context.version : kFormatVersion),
-        unlimited_({}, "loading", context.name),
-        budget_(context.budget ? *context.budget : unlimited_) {}
+        version_(context.version ? context.version : kFormatVersion) {}
 
   void run() {
     table_sizes();
@@ -55,7 +54,7 @@ class Verifier {
   // collide in a hash table.
   std::optional<std::string_view> repeated(std::vector<std::string_view> names) {
     std::sort(names.begin(), names.end(), [this](std::string_view a, std::string_view b) {
-      budget_.tick();
+      ticker_.tick();
       return a < b;
     });
     auto twice = std::adjacent_find(names.begin(), names.end());
@@ -78,7 +77,7 @@ class Verifier {
   }
 
   void name(const std::string& text, std::string_view where) {
-    budget_.tick();
+    ticker_.tick();
     if (text.empty() || text.size() > kMaxNameBytes) {
       fail(Rule::NameText, where, cat("a name of ", text.size(), " bytes"),
            cat("1 to ", kMaxNameBytes, " bytes"));
@@ -203,7 +202,7 @@ class Verifier {
     };
     bool ends = false;
     while (at < f.code.size()) {
-      budget_.tick();
+      ticker_.tick();
       starts_[at] = true;
       Instruction in;
       Rule rule{};
@@ -231,7 +230,12 @@ class Verifier {
     }
     if (!ends) {
       --index;
-      broken(Rule::FallsOffEnd, "code that continues past its end", "ret, goto, switch or fatal");
+      std::vector<std::string> endings;
+      for (const OpcodeInfo& info : all_opcodes()) {
+        if (info.ends()) endings.emplace_back(info.mnemonic);
+      }
+      broken(Rule::FallsOffEnd, "code that continues past its end",
+             cat("one of ", join(endings, ", "), " as the last instruction"));
     }
     // Check jumps, now that the instructions are known.
     for (at = 0, index = 0; at < f.code.size(); ++index) {
@@ -293,8 +297,7 @@ class Verifier {
   const Unit& unit_;
   const VerifyContext& context_;
   uint32_t version_;
-  WorkBudget unlimited_;
-  WorkBudget& budget_;
+  Ticker ticker_;
   std::vector<bool> starts_;
 };
 

@@ -9,7 +9,6 @@
 #include <cstdint>
 #include <string>
 
-#include "device/work_budget.h"
 #include "vm/isa/operand_check.h"
 #include "vm/isa/unit.h"
 
@@ -19,7 +18,6 @@ struct VerifyContext {
   std::string name = "program";  // the file, in errors
   uint32_t version = 0;          // its format; 0 for the format that this build writes
   uint64_t code_offset = 0;      // of the code section in the file; 0 if there is none
-  WorkBudget* budget = nullptr;  // as in ReadOptions
 };
 
 // Throws a Damaged error for the first broken rule.

@@ -15,8 +15,8 @@ struct Cycle {
   size_t frames() const { return length * times; }
 };
 
-// The cycle that covers the most of the `depth` frames from `first` on, where frame i stands at
-// op(i); one frame, once, where nothing repeats often enough for a line that says so.
+// The cycle that covers the most of the `depth` frames from `first` on, where frame i is at op(i).
+// One frame, once, if nothing repeats often enough to be worth counting.
 template <class F>
 Cycle cycle_from(size_t first, size_t depth, const F& op) {
   constexpr size_t kLongest = 8, kFewestTimes = 3;

@@ -4,6 +4,7 @@
 #include "object/tensor.h"
 #include "support/text.h"
 #include "vm/interp/dispatch.h"
+#include "vm/isa/operand_index.h"
 
 namespace tenon::vm {
 
@@ -70,14 +71,14 @@ void Dispatch::grow_stack(Machine& m, const AnyView* top, const Machine::Frame* 
 
 [[gnu::cold]] void Dispatch::fail_not_int(Machine& m) {
   uint32_t offset = 0;
-  const FunctionCode* code = m.program_->locate(m.pc_, &offset);
+  const FunctionCode* code = m.program_->decoded().locate(m.pc_, &offset);
   TENON_ASSERT(code, "an integer was missing outside of any function");
   Instruction in;
   decode(m.program_->function_unit(*code).code, offset, &in);
   // The comparison may have been fused with the following branch.
   for (uint32_t i = 0; i < in.operands.size(); ++i) {
     Arg a = in.arg(i);
-    if (in.info->spec_at(i).kind != OperandKind::Int || !a.is_register()) continue;
+    if (role_of(in, i) != OperandRole::ReadsInteger || !a.is_register()) continue;
     const AnyView& v = m.base_[a.index()];
     if (is_integer(v)) continue;
     throw Error(ErrorKind::Runtime, cat(in.info->mnemonic, " needs an integer"))
@@ -90,14 +91,14 @@ void Dispatch::grow_stack(Machine& m, const AnyView* top, const Machine::Frame* 
 // Reads the file's instruction: the pre-decoder may have exchanged the operands.
 [[gnu::cold]] void Dispatch::fail_overflow(Machine& m) {
   uint32_t offset = 0;
-  const FunctionCode* code = m.program_->locate(m.pc_, &offset);
+  const FunctionCode* code = m.program_->decoded().locate(m.pc_, &offset);
   TENON_ASSERT(code, "an integer overflowed outside of any function");
   Instruction in;
   decode(m.program_->function_unit(*code).code, offset, &in);
-  auto operand = [&](uint32_t i) {
+  auto value = [&](uint32_t i) {
     return in.arg(i).is_register() ? m.base_[in.arg(i).index()].v.i : in.arg(i).value();
   };
-  fail_size_overflow(operand(1), operand(2));
+  fail_size_overflow(value(operand(Opcode::Add, "a")), value(operand(Opcode::Add, "b")));
 }
 
 void fail_size_overflow(int64_t a, int64_t b) {
@@ -199,7 +200,7 @@ AnyView* Dispatch::last_use(Machine& m, const Object* function, int32_t i) {
 void Dispatch::call_value(Machine& m, const Op& op, AnyView* base, AnyView callee,
                           AnyView* result_to) {
   const CallOperands& e = op.as<OpClass::Call>();
-  Borrowed args(e, 1, base);
+  Borrowed args(e, kClosureArguments, base);
   auto* function = static_cast<FunctionObj*>(callee.v.object);
   Ref<Object> keep(function);
   Any result;
@@ -221,14 +222,8 @@ const FunctionCode* Dispatch::closure_code(Machine& m, const Op& op, const AnyVi
   }
   const ClosureObj* closure = ClosureObj::of_program(callee, m.program_);
   if (!closure) return nullptr;
-  const size_t arguments = op.operands->args.size() - 1;
-  const size_t given = closure->captures.size() + arguments;
-  if (given != static_cast<size_t>(closure->code->params)) {
-    throw Error(ErrorKind::Runtime, "a closure is called with the wrong number of arguments")
-        .found(cat(arguments))
-        .expected(cat(static_cast<size_t>(closure->code->params) - closure->captures.size(),
-                      " for '", printable(m.program_->function_unit(*closure->code).name), "'"));
-  }
+  const size_t arguments = op.operands->args.size() - kClosureArguments;
+  m.program_->check_arity(*closure->code, closure->captures.size(), arguments, ErrorKind::Runtime);
   return closure->code;
 }
 
@@ -255,7 +250,7 @@ void Dispatch::tail_arguments(Machine& m, const Op& op, const FunctionCode& code
       ++to;
     }
   }
-  for (size_t i = closure ? 1 : 0; i < e.args.size(); ++i) {
+  for (size_t i = closure ? kClosureArguments : 0; i < e.args.size(); ++i) {
     const ValueRef& ref = e.args[i];
     if (ref.last) {
       *to++ = base[ref.reg];
@@ -280,7 +275,7 @@ void Dispatch::tail_arguments(Machine& m, const Op& op, const FunctionCode& code
   CallEvent event;
   event.before = before;
   uint32_t offset = 0;
-  const FunctionCode* caller = m.program_->locate(&op, &offset);
+  const FunctionCode* caller = m.program_->decoded().locate(&op, &offset);
   if (!caller) return false;  // called by the host
   event.caller = m.program_->function_unit(*caller).name;
   event.caller_index = caller->index;
@@ -305,7 +300,7 @@ void Dispatch::tail_arguments(Machine& m, const Op& op, const FunctionCode& code
   Any result;
   {
     const auto& o = op.as<OpClass::Call>();
-    Borrowed args(o, o.callee ? 0 : 1, base);
+    Borrowed args(o, o.callee ? 0 : kClosureArguments, base);
     if (!instrument(m, op, true, args.span(), &result)) return false;
   }
   release_last_uses(*op.operands, base);

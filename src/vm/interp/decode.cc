@@ -4,18 +4,14 @@
 #include <array>
 #include <type_traits>
 
+#include "device/call_context.h"
 #include "support/error.h"
+#include "support/poll.h"
 #include "vm/interp/dispatch.h"
 #include "vm/isa/limits.h"
+#include "vm/isa/operand_index.h"
 
 namespace tenon::vm {
-
-// The fused forms of a comparison: with a following `if`, and also with a preceding counter.
-struct Fusion {
-  Handler comparison, branch, step;
-  bool has_immediate;
-};
-
 namespace {
 
 // A register as an Op stores it.
@@ -58,6 +54,11 @@ constexpr FastForms kFastForms[] = {
 #include "vm/isa/opcodes.def"
 };
 
+// The fused forms of a comparison: with a following `if`, and also with a preceding counter.
+struct Fusion {
+  Handler comparison, branch, step;
+  bool has_immediate;
+};
 constexpr Fusion kFusions[] = {
 #define TENON_OPCODE(...)
 #define TENON_COMPARISON(identifier, ...)                                                   \
@@ -89,23 +90,73 @@ bool fits_32(int64_t v) {
   return v == static_cast<int32_t>(v);
 }
 
-}  // namespace
+class Decoder {
+ public:
+  Decoder(const Unit& unit, std::span<PackedSlot> slots) : unit_(unit), slots_(slots) {}
+  DecodedCode run();
+
+ private:
+  void function(FunctionCode& code, const FunctionUnit& unit);
+  void link(Op& op);
+  void fuse(uint32_t first, uint32_t count);
+  void fuse_branch(Op* op, uint32_t index, const Fusion& f);
+  void fuse_step(Op* op, uint32_t index, const Fusion& f);
+  void add(const Op& op, Handler handler, uint32_t offset);
+  void change(Op& op, uint32_t index, Handler handler);
+
+  // Each fills an instruction's Op, whose `a` is the destination, and returns the form to run;
+  // `index` is the instruction's, for jumps.
+  Handler instruction(Op& op, const Instruction& in, uint32_t index);
+  Handler plain(Op& op, const Instruction& in);
+  Handler function_value(Op& op, const Instruction& in);
+  Handler call(Op& op, const Instruction& in);
+  Handler registers(Op& op, const Instruction& in);
+  Handler match(Op& op, const Instruction& in);
+  Handler binary(Op& op, const Instruction& in);
+  Handler go_to(Op& op, int32_t distance);
+  Handler if_true(Op& op, const Instruction& in, uint32_t index);
+  Handler if_equal(Op& op, const Instruction& in, uint32_t index);
+  Handler switch_on(Op& op, const Instruction& in, uint32_t index);
+  Handler ret(Op& op, const Instruction& in);
+  Handler move(Op& op, const Instruction& in);
+  Handler load_int(Op& op, const Instruction& in);
+
+  // Operands of that class, owned by the result; stores them in the Op if they derive from
+  // Operands.
+  template <OpClass op_class>
+  OperandsOf<op_class>& operands(Op& op);
+  void read_operands(Operands& o, const Instruction& in);
+  void read_function(CallOperands& o, const Instruction& in);
+  ValueRef value(Arg arg, bool is_int = false);
+  const AnyView* pooled(Any value);
+  int32_t distance(Arg label, uint32_t index) const;
+
+  const Unit& unit_;
+  std::span<PackedSlot> slots_;
+  DecodedCode out_;
+  Ticker ticker_;
+  const FunctionCode* function_ = nullptr;  // being decoded
+  std::vector<int32_t> op_of_word_;
+  std::vector<Handler> chosen_;             // of the function's Ops
+  std::vector<uint32_t> last_reader_;       // of each register, in the current instruction
+  std::vector<size_t> one_argument_calls_;  // indices of their Ops
+};
 
 template <OpClass op_class>
 OperandsOf<op_class>& Decoder::operands(Op& op) {
   using T = OperandsOf<op_class>;
-  budget_.charge(sizeof(T));
+  charge(sizeof(T));
   auto owned = std::make_unique<T>();
   T& made = *owned;
-  p_.operands_.push_back(std::move(owned));
+  out_.operands.push_back(std::move(owned));
   if constexpr (std::is_base_of_v<Operands, T>) op.operands = &made;
   return made;
 }
 
 const AnyView* Decoder::pooled(Any value) {
-  budget_.charge(sizeof(Any));
-  p_.immediates_.push_back(std::make_unique<Any>(std::move(value)));
-  return p_.immediates_.back().get();
+  charge(sizeof(Any));
+  out_.values.push_back(std::make_unique<Any>(std::move(value)));
+  return out_.values.back().get();
 }
 
 ValueRef Decoder::value(Arg arg, bool is_int) {
@@ -118,7 +169,7 @@ ValueRef Decoder::value(Arg arg, bool is_int) {
       ref.reg = static_cast<int32_t>(arg.index());
       break;
     case ArgKind::Constant:
-      ref.constant = &p_.unit_.constants[arg.index()].value;
+      ref.constant = &unit_.constants[arg.index()].value;
       break;
     case ArgKind::Immediate:
       ref.constant = pooled(Any(arg.value()));
@@ -134,8 +185,8 @@ int32_t Decoder::distance(Arg label, uint32_t index) const {
   return op_of_word_[label.index()] - static_cast<int32_t>(index);
 }
 
-void Decoder::run() {
-  const std::vector<FunctionUnit>& functions = p_.unit_.functions;
+DecodedCode Decoder::run() {
+  const std::vector<FunctionUnit>& functions = unit_.functions;
   size_t total = 2, registers = 0;
   for (const FunctionUnit& f : functions) {
     registers = std::max<size_t>(registers, f.register_count);
@@ -145,31 +196,32 @@ void Decoder::run() {
       at += in.words();
     }
   }
-  budget_.charge(total * (sizeof(Op) + sizeof(uint32_t)) + functions.size() * sizeof(FunctionCode));
+  charge(total * (sizeof(Op) + sizeof(uint32_t)) + functions.size() * sizeof(FunctionCode));
   last_reader_.resize(registers);
-  p_.ops_.reserve(total);  // pointers into it stay valid
-  p_.op_offsets_.reserve(total);
+  out_.ops.reserve(total);  // pointers into it stay valid
+  out_.op_offsets.reserve(total);
   // The entry frame returns to these: a call that writes its register 0, then the exit.
   for (int i = 0; i < 2; ++i) {
     Op op;
     op.frame = kRegisterBytes;
     add(op, Handler::Exit, 0);
   }
-  p_.functions_.resize(functions.size());
+  out_.functions.resize(functions.size());
   for (uint32_t i = 0; i < functions.size(); ++i) {
-    FunctionCode& code = p_.functions_[i];
+    FunctionCode& code = out_.functions[i];
     code.index = i;
     code.params = static_cast<int32_t>(functions[i].params.size());
     code.registers = static_cast<int32_t>(functions[i].register_count);
   }
-  for (uint32_t i = 0; i < functions.size(); ++i) function(p_.functions_[i], functions[i]);
-  for (size_t i : one_argument_calls_) link(p_.ops_[i]);
+  for (uint32_t i = 0; i < functions.size(); ++i) function(out_.functions[i], functions[i]);
+  for (size_t i : one_argument_calls_) link(out_.ops[i]);
+  return std::move(out_);
 }
 
 void Decoder::add(const Op& op, Handler handler, uint32_t offset) {
-  p_.ops_.push_back(op);
-  p_.ops_.back().handler = Dispatch::address_of(handler);
-  p_.op_offsets_.push_back(offset);
+  out_.ops.push_back(op);
+  out_.ops.back().handler = Dispatch::address_of(handler);
+  out_.op_offsets.push_back(offset);
 }
 
 // A call with one register argument stores its callee as a distance.
@@ -183,8 +235,8 @@ void Decoder::link(Op& op) {
 
 void Decoder::function(FunctionCode& code, const FunctionUnit& unit) {
   function_ = &code;
-  code.first_op = static_cast<uint32_t>(p_.ops_.size());
-  code.entry = p_.ops_.data() + code.first_op;
+  code.first_op = static_cast<uint32_t>(out_.ops.size());
+  code.entry = out_.ops.data() + code.first_op;
   op_of_word_.assign(unit.code.size(), -1);
   chosen_.clear();
   for (uint32_t at = 0, index = 0; at < unit.code.size(); ++index) {
@@ -194,25 +246,25 @@ void Decoder::function(FunctionCode& code, const FunctionUnit& unit) {
     at += in.words();
   }
   for (uint32_t at = 0, index = 0; at < unit.code.size(); ++index) {
-    budget_.tick();
+    ticker_.tick();
     Instruction in;
     decode(unit.code, at, &in);
-    if (in.operands.size() > 3) budget_.charge(in.operands.size() * sizeof(ValueRef));
+    if (in.operands.size() > 3) charge(in.operands.size() * sizeof(ValueRef));
     Op op;
-    op.a = -1;
+    op.a = in.info->has_result() ? destination(in.arg(0)) : -1;
     op.frame = code.registers * kRegisterBytes;
     chosen_.push_back(instruction(op, in, index));
     add(op, chosen_.back(), at);
     at += in.words();
   }
-  code.op_count = static_cast<uint32_t>(p_.ops_.size()) - code.first_op;
+  code.op_count = static_cast<uint32_t>(out_.ops.size()) - code.first_op;
   fuse(code.first_op, code.op_count);
 }
 
 // Backwards, so that a loop's comparison is fused with its branch before its counter is considered.
 void Decoder::fuse(uint32_t first, uint32_t count) {
   for (uint32_t i = count; i-- > 0;) {
-    Op* op = &p_.ops_[first + i];
+    Op* op = &out_.ops[first + i];
     if (i + 1 < count) {
       if (const Fusion* f = find(kFusions, &Fusion::comparison, chosen_[i])) fuse_branch(op, i, *f);
     }
@@ -253,38 +305,37 @@ void Decoder::fuse_step(Op* op, uint32_t index, const Fusion& f) {
   op->step = {static_cast<int32_t>(by), op[2].b + jump(2)};
 }
 
-// Reads the value operands, in order, and the dtype and device.
+// Reads the value operands, in order, and the dtype and device. Written registers, functions and
+// pairs are left to the classes that have them.
 void Decoder::read_operands(Operands& o, const Instruction& in) {
   for (uint32_t i = 0; i < in.operands.size(); ++i) {
     const Arg a = in.arg(i);
-    switch (const OperandKind kind = in.info->spec_at(i).kind) {
-      case OperandKind::Dtype:
+    const OperandRole role = role_of(in.info->spec_at(i).kind);
+    switch (role) {
+      case OperandRole::Dtype:
         o.dtype = a.as_dtype();
         break;
-      case OperandKind::Device:
+      case OperandRole::Device:
         o.device = a.as_device();
         break;
-      case OperandKind::Use:
-      case OperandKind::Value:
-      case OperandKind::Int:
-      case OperandKind::Imm:
-      case OperandKind::Align:
-      case OperandKind::Tag:
-      case OperandKind::Rank:
-      case OperandKind::Const:
-      case OperandKind::Text:
-        o.args.push_back(value(a, kind == OperandKind::Int));
+      case OperandRole::ReadsValue:
+      case OperandRole::ReadsInteger:
+      case OperandRole::Literal:
+        o.args.push_back(value(a, role == OperandRole::ReadsInteger));
         o.releases = o.releases || o.args.back().last;
         break;
-      default:
-        break;  // handled by the classes that have them
+      case OperandRole::Writes:
+      case OperandRole::Callee:
+      case OperandRole::Target:
+      case OperandRole::Pair:
+      case OperandRole::Unused:
+        break;
     }
   }
   if (o.releases) keep_last_use_of_each(o.args, last_reader_);
 }
 
 Handler Decoder::plain(Op& op, const Instruction& in) {
-  if (in.info->has_result()) op.a = destination(in.arg(0));
   read_operands(operands<OpClass::Plain>(op), in);
   return general(in.opcode());
 }
@@ -292,13 +343,12 @@ Handler Decoder::plain(Op& op, const Instruction& in) {
 void Decoder::read_function(CallOperands& o, const Instruction& in) {
   for (const Word word : in.operands) {
     const Arg a(word);
-    if (a.is(ArgKind::Function)) o.callee = &p_.functions_[a.index()];
-    if (a.is(ArgKind::Packed)) o.slot = &p_.slots_[a.index()];
+    if (a.is(ArgKind::Function)) o.callee = &out_.functions[a.index()];
+    if (a.is(ArgKind::Packed)) o.slot = &slots_[a.index()];
   }
 }
 
 Handler Decoder::function_value(Op& op, const Instruction& in) {
-  op.a = destination(in.arg(0));
   auto& o = operands<OpClass::Function>(op);
   read_operands(o, in);
   read_function(o, in);
@@ -306,7 +356,6 @@ Handler Decoder::function_value(Op& op, const Instruction& in) {
 }
 
 Handler Decoder::call(Op& op, const Instruction& in) {
-  if (in.info->has_result()) op.a = destination(in.arg(0));
   auto& o = operands<OpClass::Call>(op);
   read_operands(o, in);
   read_function(o, in);
@@ -317,13 +366,13 @@ Handler Decoder::call(Op& op, const Instruction& in) {
                    arguments[i].reg == arguments[0].reg + static_cast<int32_t>(i);
   }
   if (in.opcode() == Opcode::TailCall && is_in_place(o, function_)) {
-    op.a = jump(-static_cast<int32_t>(p_.ops_.size() - function_->first_op));
+    op.a = jump(-static_cast<int32_t>(out_.ops.size() - function_->first_op));
     op.b = function_->params * kRegisterBytes;
     return Handler::TailCallInPlace;
   }
   if (o.callee && !in.info->ends() && arguments.size() == 1 && o.contiguous) {
     op.b = arguments[0].reg * kRegisterBytes;
-    one_argument_calls_.push_back(p_.ops_.size());
+    one_argument_calls_.push_back(out_.ops.size());
   }
   return general(in.opcode());
 }
@@ -354,8 +403,9 @@ Handler Decoder::match(Op& op, const Instruction& in) {
 }
 
 Handler Decoder::binary(Op& op, const Instruction& in) {
-  op.a = destination(in.arg(0));
-  Arg a = in.arg(1), b = in.arg(2);
+  // The operands of every row that the table's macros for binary operations make.
+  constexpr uint32_t kLeft = operand(Opcode::Add, "a"), kRight = operand(Opcode::Add, "b");
+  Arg a = in.arg(kLeft), b = in.arg(kRight);
   const FastForms* forms = find(kFastForms, &FastForms::opcode, in.opcode());
   if (forms && a.is(ArgKind::Immediate) && b.is_register() && forms->exchanged != Opcode::None) {
     std::swap(a, b);
@@ -371,8 +421,8 @@ Handler Decoder::binary(Op& op, const Instruction& in) {
     return forms->ri;
   }
   auto& o = operands<OpClass::Binary>(op);
-  o.a = value(in.arg(1), true);
-  o.b = value(in.arg(2), true);
+  o.a = value(in.arg(kLeft), true);
+  o.b = value(in.arg(kRight), true);
   o.operation = &binary_operation(in.opcode());
   op.binary = &o;
   return general(in.opcode());
@@ -384,8 +434,8 @@ Handler Decoder::go_to(Op& op, int32_t distance) {
 }
 
 Handler Decoder::if_true(Op& op, const Instruction& in, uint32_t index) {
-  const Arg condition = in.arg(0);
-  const int32_t otherwise = distance(in.arg(1), index);
+  const Arg condition = in.arg(operand(Opcode::If, "cond"));
+  const int32_t otherwise = distance(in.arg(operand(Opcode::If, "otherwise")), index);
   if (!condition.is_register()) return go_to(op, condition.value() ? 1 : otherwise);
   op.a = offset(condition);
   op.b = jump(otherwise);
@@ -393,8 +443,8 @@ Handler Decoder::if_true(Op& op, const Instruction& in, uint32_t index) {
 }
 
 Handler Decoder::if_equal(Op& op, const Instruction& in, uint32_t index) {
-  Arg a = in.arg(0), b = in.arg(1);
-  const int32_t otherwise = distance(in.arg(2), index);
+  Arg a = in.arg(operand(Opcode::IfEq, "a")), b = in.arg(operand(Opcode::IfEq, "b"));
+  const int32_t otherwise = distance(in.arg(operand(Opcode::IfEq, "otherwise")), index);
   if (!a.is_register()) std::swap(a, b);
   if (!a.is_register()) return go_to(op, a.value() == b.value() ? 1 : otherwise);
   op.a = offset(a);
@@ -407,8 +457,8 @@ Handler Decoder::if_equal(Op& op, const Instruction& in, uint32_t index) {
 Handler Decoder::switch_on(Op& op, const Instruction& in, uint32_t index) {
   auto& o = operands<OpClass::Switch>(op);
   op.cases = &o;
-  o.value = value(in.arg(0), true);
-  o.otherwise = distance(in.arg(1), index);
+  o.value = value(in.arg(operand(Opcode::Switch, "value")), true);
+  o.otherwise = distance(in.arg(operand(Opcode::Switch, "otherwise")), index);
   const auto cases = in.list();
   for (size_t i = 0; i < cases.size(); i += 2) {
     o.cases.push_back({Arg(cases[i]).value(), distance(Arg(cases[i + 1]), index)});
@@ -417,17 +467,17 @@ Handler Decoder::switch_on(Op& op, const Instruction& in, uint32_t index) {
 }
 
 Handler Decoder::ret(Op& op, const Instruction& in) {
-  if (in.arg(0).is_register()) {
-    op.a = offset(in.arg(0));
+  const Arg returned = in.arg(operand(Opcode::Ret, "value"));
+  if (returned.is_register()) {
+    op.a = offset(returned);
     return Handler::RetRegister;
   }
-  op.constant = value(in.arg(0)).constant;
+  op.constant = value(returned).constant;
   return Handler::Ret;
 }
 
 Handler Decoder::move(Op& op, const Instruction& in) {
-  op.a = destination(in.arg(0));
-  const Arg source = in.arg(1);
+  const Arg source = in.arg(operand(Opcode::Move, "src"));  // or load_const's constant
   if (op.a >= 0 && source.is_register()) {
     op.b = offset(source);
     return source.is(ArgKind::LastUse) ? Handler::MoveLast : Handler::MoveRegister;
@@ -442,9 +492,8 @@ Handler Decoder::move(Op& op, const Instruction& in) {
 }
 
 Handler Decoder::load_int(Op& op, const Instruction& in) {
-  op.a = destination(in.arg(0));
   if (op.a < 0) return go_to(op, 1);
-  op.imm = in.arg(1).value();
+  op.imm = in.arg(operand(Opcode::LoadInt, "value")).value();
   return Handler::LoadInt;
 }
 
@@ -467,7 +516,7 @@ Handler Decoder::instruction(Op& op, const Instruction& in, uint32_t index) {
     case OpClass::Return:
       return ret(op, in);
     case OpClass::Goto:
-      return go_to(op, distance(in.arg(0), index));
+      return go_to(op, distance(in.arg(operand(Opcode::Goto, "target")), index));
     case OpClass::If:
       return if_true(op, in, index);
     case OpClass::IfEq:
@@ -480,6 +529,25 @@ Handler Decoder::instruction(Op& op, const Instruction& in, uint32_t index) {
       return load_int(op, in);
   }
   TENON_ASSERT(false, "an opcode without a class");
+}
+
+}  // namespace
+
+const FunctionCode* DecodedCode::locate(const Op* op, uint32_t* offset) const {
+  if (!op || op < ops.data() || op >= ops.data() + ops.size()) return nullptr;
+  const auto index = static_cast<uint32_t>(op - ops.data());
+  const auto after =
+      std::upper_bound(functions.begin(), functions.end(), index,
+                       [](uint32_t i, const FunctionCode& f) { return i < f.first_op; });
+  if (after == functions.begin()) return nullptr;
+  const FunctionCode& code = *(after - 1);
+  if (index >= code.first_op + code.op_count) return nullptr;
+  if (offset) *offset = op_offsets[index];
+  return &code;
+}
+
+DecodedCode predecode(const Unit& unit, std::span<PackedSlot> slots) {
+  return Decoder(unit, slots).run();
 }
 
 }  // namespace tenon::vm

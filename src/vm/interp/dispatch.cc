@@ -373,7 +373,7 @@ handle_CallPacked:
 handle_CallClosure : {
   SAVE();
   const CallOperands& o = pc->as<Opcode::CallClosure>();
-  const AnyView value = value_of(o.args[0], base);
+  const AnyView value = value_of(o.args[kClosure], base);
   if (m.attention_.load(std::memory_order_relaxed)) [[unlikely]] {
     if (before_call(m, *pc, base, pc->a >= 0 ? &at(base, pc->a) : nullptr)) NEXT();
   }
@@ -394,7 +394,7 @@ handle_CallClosure : {
                 may_need_protection ? words_of(captured(m, capture, slot)) : shared(capture));
     ++slot;
   }
-  for (size_t i = 1; i < o.args.size(); ++i) {
+  for (size_t i = kClosureArguments; i < o.args.size(); ++i) {
     write_words(*slot++, shared(value_of(o.args[i], base)));
   }
   *--record = {pc, base};
@@ -409,7 +409,7 @@ handle_CallClosure : {
 }
 handle_TailCallClosure : {
   SAVE();
-  const AnyView value = value_of(pc->operands->args[0], base);
+  const AnyView value = value_of(pc->operands->args[kClosure], base);
   if (m.attention_.load(std::memory_order_relaxed)) [[unlikely]] {
     if (before_call(m, *pc, base, &base[0])) goto return_register_0;
   }

@@ -3,8 +3,15 @@
 
 #include "vm/interp/machine.h"
 #include "vm/interp/op.h"
+#include "vm/isa/operand_index.h"
 
 namespace tenon::vm {
+
+// The operands of a call of a closure: the closure, then the arguments.
+inline constexpr size_t kClosure = value_operand(Opcode::CallClosure, "callee"),
+                        kClosureArguments = value_operand(Opcode::CallClosure, "args");
+static_assert(value_operand(Opcode::TailCallClosure, "callee") == kClosure &&
+              value_operand(Opcode::TailCallClosure, "args") == kClosureArguments);
 
 class Dispatch {
  public:

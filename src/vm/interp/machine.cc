@@ -172,7 +172,7 @@ bool Machine::cancel() {
   while (!(now & kIdle) && !runs) {
     runs = attention_.compare_exchange_weak(now, now | kCancelled, std::memory_order_relaxed);
   }
-  // Behind it: a call within that one which enters itself later looks at the word (Outermost).
+  // Must follow: a call within that one which registers later reads the word itself (Outermost).
   return calls_->interrupt(kCancelled) || runs;
 }
 

@@ -87,6 +87,8 @@ class Machine final : private CallContext {
     return call(function, std::span(static_cast<const AnyView*>(held), sizeof...(Args)));
   }
 
+  // The limits with those raised that are below what every call needs.
+  static Limits checked(Limits limits);
   // No call may be running. A Runtime error, which leaves the old limits, if the system has no
   // address space for the stack.
   void set_limits(const Limits& limits);
@@ -125,7 +127,7 @@ class Machine final : private CallContext {
  private:
   friend class Dispatch;
   friend struct ClosureObj;
-  friend class Program;
+  friend class IdleMachines;
 
   struct Frame {
     const Op* pc;   // of the call instruction that made the frame above
@@ -165,7 +167,6 @@ class Machine final : private CallContext {
 
   // The pool of a device: there is only the CPU's.
   Pool& pool_on(DLDevice device) const;
-  static Limits checked(Limits limits);
   void reserve(const Limits& limits);
   size_t stack_committed() const;
   // Calls a function of `program`, which may differ from the machine's. `account` is that of the

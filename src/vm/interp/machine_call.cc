@@ -93,7 +93,8 @@ class Machine::Outermost {
     if (outer_) outer_->fuel_ -= limits_.fuel - std::max<int64_t>(m_.fuel_, 0);
     m_.end_call();
   }
-  // In force while the call runs; what may fail, once this object stands.
+  // In force while the call runs. Separate, since its steps may throw: the Outermost, which exists
+  // by then, restores the machine.
   struct Bounds {
     explicit Bounds(Outermost& call) : objects(call.limits_.memory ? &call.m_ : nullptr) {
       Machine& m = call.m_;
@@ -174,7 +175,7 @@ class Machine::Nested {
 
  private:
   Machine& m_;
-  Ref<Account> account_;  // what was in force, as what follows
+  Ref<Account> account_;  // before this call, like the next three
   InForce in_force_;
   int64_t fuel_;
   size_t cap_;
@@ -189,12 +190,7 @@ Any Machine::call_code(const Program& program, const FunctionCode& code,
                        std::span<const Any> captures, std::span<const AnyView> args,
                        const Ref<Account>& account) {
   const FunctionUnit& unit = program.function_unit(code);
-  if (captures.size() + args.size() != static_cast<size_t>(code.params)) {
-    throw Error(ErrorKind::Usage, "a closure is called with the wrong number of arguments")
-        .found(cat(args.size()))
-        .expected(cat(static_cast<size_t>(code.params) - captures.size(), " for '",
-                      printable(unit.name), "'"));
-  }
+  program.check_arity(code, captures.size(), args.size(), ErrorKind::Usage);
   if (nesting >= kMaxNesting) {
     throw Error(ErrorKind::Runtime, "calls between the host and programs are nested too deep")
         .found(cat(nesting, " calls within each other"))
@@ -236,8 +232,8 @@ Any Machine::call_code(const Program& program, const FunctionCode& code,
 
 Any Machine::enter(const Program& program, const FunctionCode& code, std::span<const Any> captures,
                    std::span<const AnyView> args) {
-  // Puts back what the call around this one was at. After an error it first clears the registers
-  // that this one used.
+  // Restores the state of the call around this one. After an error, first clears the registers that
+  // this one used.
   struct Entered {
     Machine& m;
     const Program* program = m.program_;
@@ -280,7 +276,7 @@ Any Machine::enter(const Program& program, const FunctionCode& code, std::span<c
       *to++ = prepare(argument).leak();
       top_ = to;
     }
-    record->pc = program.ops_.data();
+    record->pc = program.decoded().ops.data();
     record->base = start;
     frame_ = record;
     base_ = base;

@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -23,7 +24,8 @@ enum class Handler : uint16_t {
   kCount
 };
 
-// A value operand: a register (moved out at its last use) or a constant held by the Program.
+// A value operand: a register (moved out at its last use), a constant of the unit, or a value that
+// the DecodedCode owns.
 struct ValueRef {
   const AnyView* constant = nullptr;  // if not null, this value, borrowed
   int32_t reg = 0;
@@ -33,7 +35,7 @@ struct ValueRef {
 struct FunctionCode;
 struct PackedSlot;
 
-// The operands that don't fit in an Op, by the instruction's class; owned by the Program.
+// The operands that don't fit in an Op, by the instruction's class; owned by the DecodedCode.
 struct OpData {
   virtual ~OpData() = default;
 };
@@ -172,6 +174,19 @@ struct PackedSlot {
   std::atomic<const PackedTarget*> target{nullptr};
   std::string name;
   bool kernel = false;
+};
+
+// A unit's code, pre-decoded (decode.h). Ops and FunctionCodes stay in place when it is moved.
+struct DecodedCode {
+  std::vector<FunctionCode> functions;  // at the same indices as in the unit
+  std::vector<Op> ops;                  // of all functions; 0 and 1 are the entry's
+  std::vector<uint32_t> op_offsets;     // word offset of each op's instruction in its function
+  std::vector<std::unique_ptr<OpData>> operands;
+  std::vector<std::unique_ptr<Any>> values;  // written in the code as immediates, or None
+
+  // The function that contains the op, and the word offset of its instruction; null outside of
+  // functions.
+  const FunctionCode* locate(const Op* op, uint32_t* offset) const;
 };
 
 }  // namespace tenon::vm

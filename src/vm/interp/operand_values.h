@@ -1,5 +1,5 @@
-// How the slow path's instructions read their operands, checking each before use. `what` is the
-// value's purpose, for errors.
+// How the slow path's instructions read their operands, by the names that opcodes.def gives them
+// and checking each before use. `what` is the value's purpose, for errors.
 #pragma once
 
 #include <span>
@@ -9,8 +9,37 @@
 #include "support/error.h"
 #include "support/text.h"
 #include "vm/interp/dispatch.h"
+#include "vm/isa/operand_index.h"
 
 namespace tenon::vm {
+
+// The values of one instruction; a name that its row doesn't have doesn't compile.
+//
+//   const Values<Opcode::GetField> in(op);
+//   int64_t index = integer(in["index"], base, "get_field");
+template <Opcode opcode>
+class Values {
+ public:
+  explicit Values(const Op& op) : args_(op.as<opcode>().args) {}
+
+  struct Name {
+    consteval Name(const char* name) : index(value_operand(opcode, name)) {}
+    uint32_t index;
+  };
+  const ValueRef& operator[](Name name) const { return args_[name.index]; }
+  // The items of a list.
+  std::span<const ValueRef> list(Name name) const { return args_.subspan(name.index); }
+
+ private:
+  std::span<const ValueRef> args_;
+};
+
+// Ends an instruction: clears the registers that it used for the last time, one of which may be the
+// destination, then writes the result.
+inline void finish(const Op& op, AnyView* base, Any result) {
+  release_last_uses(*op.operands, base);
+  put_result(base, op.a, std::move(result));
+}
 
 inline int64_t integer(const ValueRef& ref, const AnyView* base, const char* what) {
   const AnyView& v = value_of(ref, base);
@@ -21,7 +50,13 @@ inline int64_t integer(const ValueRef& ref, const AnyView* base, const char* wha
   return v.v.i;
 }
 
-inline const Tensor& tensor(const AnyView& v, const char* what) {
+// A value that is written in the code.
+inline int64_t literal(const ValueRef& ref) {
+  return ref.constant->v.i;
+}
+
+inline const Tensor& tensor(const ValueRef& ref, const AnyView* base, const char* what) {
+  const AnyView& v = value_of(ref, base);
   if (v.type_index != TypeIndex::Tensor) [[unlikely]] {
     throw Error(ErrorKind::Runtime, cat("a tensor is required for ", what))
         .found(type_name(v.type_index));

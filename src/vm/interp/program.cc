@@ -13,8 +13,6 @@
 namespace tenon::vm {
 namespace {
 
-constexpr size_t kIdleMachines = 8;
-
 // Of the compiler's library: compiles the computes of a file.
 constexpr char kCompileKernels[] = "tenon.compile_kernels";
 
@@ -54,10 +52,6 @@ Program::Program() {
   number_ = last.fetch_add(1, std::memory_order_relaxed) + 1;
 }
 
-Program::~Program() {
-  idle_.clear();  // machines refer to the code
-}
-
 Program::Libraries::~Libraries() {
   for (const Module& library : used) {
     for (const Function& end : library.get()->at_program_end) {
@@ -71,25 +65,23 @@ Ref<Program> Program::load(const std::string& path, ProgramOptions options) {
   if (options.read.name == ReadOptions().name) options.read.name = path;
   WorkBudget budget(options.limits, "loading", options.read.name);
   CallContext::Scope scope(&budget);
-  return read(options.trusted ? map_file(path) : read_whole_file(path), options, budget);
+  return read(options.trusted ? map_file(path) : read_whole_file(path), options);
 }
 
 Ref<Program> Program::load_bytes(std::string_view bytes, ProgramOptions options,
                                  Ref<Object> owner) {
   WorkBudget budget(options.limits, "loading", options.read.name);
   CallContext::Scope scope(&budget);
-  if (owner) return read(borrow_bytes(bytes, std::move(owner)), options, budget);
-  budget.charge(bytes.size());
-  return read(copy_bytes(bytes), options, budget);
+  if (owner) return read(borrow_bytes(bytes, std::move(owner)), options);
+  charge(bytes.size());
+  return read(copy_bytes(bytes), options);
 }
 
-Ref<Program> Program::read(const Ref<FileBytes>& file, ProgramOptions& options,
-                           WorkBudget& budget) {
-  options.read.budget = &budget;
+Ref<Program> Program::read(const Ref<FileBytes>& file, const ProgramOptions& options) {
   auto program = make<Program>();
   program->name_ = options.read.name;
   program->unit_ = read_unit(file, options.read).unit;
-  program->link(options, budget);
+  program->link(options);
   return program;
 }
 
@@ -98,13 +90,13 @@ Ref<Program> Program::from_unit(Unit unit, ProgramOptions options) {
   CallContext::Scope scope(&budget);
   auto program = make<Program>();
   program->name_ = options.read.name;
-  verify(unit, {.name = options.read.name, .budget = &budget});
+  verify(unit, {.name = options.read.name});
   // Constants never change, whatever their source.
   for (Constant& c : unit.constants) {
     if (c.value.type_index == TypeIndex::Tensor) c.value = Any(c.value.as<Tensor>().as_constant());
   }
   program->unit_ = std::move(unit);
-  program->link(options, budget);
+  program->link(options);
   return program;
 }
 
@@ -136,17 +128,16 @@ Ref<KernelObject> Program::compile_computes() const {
   return KernelObject::open(object.as<Bytes>().view(), name_);
 }
 
-void Program::link(const ProgramOptions& options, WorkBudget& budget) {
+void Program::link(const ProgramOptions& options) {
   register_vm_types();
   trusted_ = options.trusted;
   if (!options.trusted) refuse_native();
-  idle_.reserve(kIdleMachines);  // so that returning a machine can't fail
   use_libraries(options);
   if (!options.allow_missing) bind_late_constants(unit_, options.weights, name_);
   // Everything else has been checked: now open the native code.
   open_kernels(options);
-  link_packed(options, budget);
-  Decoder(*this, budget).run();
+  link_packed(options);
+  decoded_ = predecode(unit_, {slots_.get(), unit_.packed.size()});
 }
 
 void Program::use_libraries(const ProgramOptions& options) {
@@ -184,8 +175,8 @@ void Program::open_kernels(const ProgramOptions& options) {
   }
 }
 
-void Program::link_packed(const ProgramOptions& options, WorkBudget& budget) {
-  budget.charge(unit_.packed.size() * (sizeof(PackedSlot) + sizeof(PackedTarget)));
+void Program::link_packed(const ProgramOptions& options) {
+  charge(unit_.packed.size() * (sizeof(PackedSlot) + sizeof(PackedTarget)));
   slots_ = std::make_unique<PackedSlot[]>(unit_.packed.size());
   std::vector<std::string> missing;
   for (size_t i = 0; i < unit_.packed.size(); ++i) {
@@ -199,13 +190,10 @@ void Program::link_packed(const ProgramOptions& options, WorkBudget& budget) {
     }
   }
   if (missing.empty() || options.allow_missing) return;
-  constexpr size_t kShown = 8;
-  const size_t more = missing.size() > kShown ? missing.size() - kShown : 0;
-  missing.resize(missing.size() - more);
   throw Error(ErrorKind::Unsupported,
               cat(name_, " calls functions that ",
                   options.trusted ? "aren't registered" : "untrusted files may not call"))
-      .found(cat("no ", join(missing, ", "), more ? cat(", and ", more, " more") : ""))
+      .found(cat("no ", join_some(missing)))
       .help(options.trusted ? "register them before you load it"
                             : "register them with the flag for_files, or load it as trusted");
 }
@@ -248,7 +236,7 @@ void Program::replace_packed(uint32_t index, Function function) const {
 
 const FunctionCode* Program::find(std::string_view function) const {
   int64_t i = unit_.find_function(function);
-  return i < 0 ? nullptr : &functions_[static_cast<size_t>(i)];
+  return i < 0 ? nullptr : &decoded_.functions[static_cast<size_t>(i)];
 }
 
 uint32_t Program::exported(std::string_view function) const {
@@ -262,21 +250,17 @@ uint32_t Program::exported(std::string_view function) const {
       .expected(names.empty() ? "no name: it exports no functions" : join(names, ", "));
 }
 
-const FunctionCode* Program::locate(const Op* op, uint32_t* offset) const {
-  if (!op || op < ops_.data() || op >= ops_.data() + ops_.size()) return nullptr;
-  auto index = static_cast<uint32_t>(op - ops_.data());
-  auto after = std::upper_bound(functions_.begin(), functions_.end(), index,
-                                [](uint32_t i, const FunctionCode& f) { return i < f.first_op; });
-  if (after == functions_.begin()) return nullptr;
-  const FunctionCode& code = *(after - 1);
-  if (index >= code.first_op + code.op_count) return nullptr;
-  if (offset) *offset = op_offsets_[index];
-  return &code;
+void Program::fail_arity(const FunctionCode& code, size_t captures, size_t arguments,
+                         ErrorKind kind) const {
+  throw Error(kind, "a closure is called with the wrong number of arguments")
+      .found(cat(arguments))
+      .expected(cat(static_cast<size_t>(code.params) - captures, " for '",
+                    printable(function_unit(code).name), "'"));
 }
 
 std::string Program::frame_text(const Op* op) const {
   uint32_t offset = 0;
-  const FunctionCode* code = locate(op, &offset);
+  const FunctionCode* code = decoded_.locate(op, &offset);
   if (!code) return "the host";
   const FunctionUnit& f = function_unit(*code);
   std::string out = printable(f.name);
@@ -288,12 +272,12 @@ std::string Program::frame_text(const Op* op) const {
   }
   Instruction in;
   decode(f.code, offset, &in);
-  out += cat(", instruction ", op - ops_.data() - code->first_op, ": ", in.info->mnemonic);
+  out += cat(", instruction ", op - code->entry, ": ", in.info->mnemonic);
   return out;
 }
 
 Function Program::function(std::string_view name, const Limits& limits) const {
-  const FunctionCode& code = functions_[exported(name)];
+  const FunctionCode& code = decoded_.functions[exported(name)];
   return Function::adopt(ClosureObj::of(*this, code, 0, Account::of(Machine::checked(limits))));
 }
 
@@ -310,34 +294,6 @@ Module Program::module(const Limits& limits) const {
         return found ? program->function(function, limits) : Function();
       },
       std::move(names));
-}
-
-Any Program::call_on_idle(const FunctionCode& code, std::span<const Any> captures,
-                          std::span<const AnyView> args, const Ref<Account>& account) const {
-  struct Lent {
-    const Program& program;
-    std::unique_ptr<Machine> machine;
-    ~Lent() { program.give_idle(std::move(machine)); }
-  } lent{*this, take_idle()};
-  lent.machine->work_for(account);
-  return lent.machine->call_code(*this, code, captures, args, account);
-}
-
-std::unique_ptr<Machine> Program::take_idle() const {
-  {
-    std::lock_guard lock(mutex_);
-    if (!idle_.empty()) {
-      auto machine = std::move(idle_.back());
-      idle_.pop_back();
-      return machine;
-    }
-  }
-  return std::unique_ptr<Machine>(new Machine(Machine::Unowned(), this));
-}
-
-void Program::give_idle(std::unique_ptr<Machine> machine) const noexcept {
-  std::lock_guard lock(mutex_);
-  if (idle_.size() < idle_.capacity()) idle_.push_back(std::move(machine));
 }
 
 }  // namespace tenon::vm

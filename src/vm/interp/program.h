@@ -12,16 +12,16 @@
 #include <string_view>
 #include <vector>
 
+#include "device/work_budget.h"
 #include "object/module.h"
 #include "vm/executable/kernel_object.h"
 #include "vm/executable/late_constants.h"
 #include "vm/executable/read_file.h"
+#include "vm/interp/idle_machines.h"
 #include "vm/interp/op.h"
 #include "vm/interp/values.h"
 
 namespace tenon::vm {
-
-class Machine;
 
 struct ProgramOptions {
   // If false, the untrusted policy: only functions registered `for_files`, no library, and kernels
@@ -41,7 +41,7 @@ struct ProgramOptions {
   WeightSource weights;
   // Limits for loading, including linking; calls have their own limits (account.h).
   WorkLimits limits;
-  ReadOptions read;  // its budget is set from `limits`
+  ReadOptions read;
 };
 
 class Program : public Object {
@@ -60,7 +60,6 @@ class Program : public Object {
   static Ref<Program> from_unit(Unit unit, ProgramOptions options = {});
 
   Program();
-  ~Program();
 
   const Unit& unit() const { return unit_; }
   const std::string& name() const { return name_; }
@@ -68,11 +67,13 @@ class Program : public Object {
   const FunctionCode* find(std::string_view function) const;
   // The index of an exported function; a Usage error that lists the functions if there is none.
   uint32_t exported(std::string_view function) const;
-  const FunctionCode& code(uint32_t function_index) const { return functions_[function_index]; }
+  const FunctionCode& code(uint32_t function_index) const {
+    return decoded_.functions[function_index];
+  }
   const FunctionUnit& function_unit(const FunctionCode& code) const {
     return unit_.functions[code.index];
   }
-  bool has_native_code() const { return kernels_ != nullptr; }
+  const DecodedCode& decoded() const { return decoded_; }
   // Whether it was loaded as a trusted file (ProgramOptions).
   bool trusted() const { return trusted_; }
   // A number unique to this Program in the process; never 0.
@@ -84,40 +85,42 @@ class Program : public Object {
   // The exported functions as a module of kind "executable", each made by `function`.
   Module module(const Limits& limits = {}) const;
 
-  // The function that contains the op, and the word offset of its instruction; null outside of
-  // code.
-  const FunctionCode* locate(const Op* op, uint32_t* offset) const;
+  // Calls one of its functions, after captures, on a machine that nobody else uses: for function
+  // values that are called outside of any machine's call.
+  Any call_on_idle(const FunctionCode& code, std::span<const Any> captures,
+                   std::span<const AnyView> args, const Ref<Account>& account) const {
+    return idle_.call(*this, code, captures, args, account);
+  }
+
   // A backtrace line for an op: "fused_add at net.tn:12:3, instruction 17: call_packed".
   std::string frame_text(const Op* op) const;
 
+  // Throws an error of that kind unless the function, called as a closure with so many captures,
+  // takes so many arguments.
+  void check_arity(const FunctionCode& code, size_t captures, size_t arguments,
+                   ErrorKind kind) const {
+    if (captures + arguments != static_cast<size_t>(code.params)) [[unlikely]]
+      fail_arity(code, captures, arguments, kind);
+  }
+
   // Replaces a packed function, for all machines from their next call on.
   void replace_packed(uint32_t index, Function function) const;
-  const PackedSlot& slot(uint32_t index) const { return slots_[index]; }
 
  private:
-  friend class Decoder;
-  friend class Dispatch;
-  friend class Machine;
-  friend struct ClosureObj;
-
-  static Ref<Program> read(const Ref<FileBytes>& file, ProgramOptions& options, WorkBudget& budget);
-  void link(const ProgramOptions& options, WorkBudget& budget);
+  [[noreturn]] void fail_arity(const FunctionCode& code, size_t captures, size_t arguments,
+                               ErrorKind kind) const;
+  static Ref<Program> read(const Ref<FileBytes>& file, const ProgramOptions& options);
+  void link(const ProgramOptions& options);
   void refuse_native() const;
   void use_libraries(const ProgramOptions& options);
   void open_kernels(const ProgramOptions& options);
-  void link_packed(const ProgramOptions& options, WorkBudget& budget);
+  void link_packed(const ProgramOptions& options);
   // What calls of the file's packed function of that name run; null if it is missing.
   std::unique_ptr<PackedTarget> kernel_target(const std::string& name) const;
   std::unique_ptr<PackedTarget> function_target(const std::string& name,
                                                 const ProgramOptions& options) const;
   Ref<KernelObject> compile_computes() const;
   void set_target(PackedSlot& slot, std::unique_ptr<PackedTarget> target) const;
-  // Calls a function value outside of any machine's call.
-  Any call_on_idle(const FunctionCode& code, std::span<const Any> captures,
-                   std::span<const AnyView> args, const Ref<Account>& account) const;
-  std::unique_ptr<Machine> take_idle() const;
-  void give_idle(std::unique_ptr<Machine> machine) const noexcept;
-
   // Destroyed after the constants: libraries keep data derived from constants until the program's
   // end.
   struct Libraries {
@@ -128,17 +131,13 @@ class Program : public Object {
   std::string name_;
   bool trusted_ = true;
   uint64_t number_;
-  std::vector<FunctionCode> functions_;
-  std::vector<Op> ops_;               // of all functions; 0 and 1 are the entry's
-  std::vector<uint32_t> op_offsets_;  // word offset of each op's instruction
-  std::vector<std::unique_ptr<OpData>> operands_;
-  std::vector<std::unique_ptr<Any>> immediates_;
+  DecodedCode decoded_;
   mutable std::unique_ptr<PackedSlot[]> slots_;
   Ref<KernelObject> kernels_;
-  mutable std::mutex mutex_;  // guards the following members
+  mutable std::mutex mutex_;  // guards targets_
   // Targets live as long as the Program: a machine may still be running a replaced one.
   mutable std::vector<std::unique_ptr<PackedTarget>> targets_;
-  mutable std::vector<std::unique_ptr<Machine>> idle_;
+  IdleMachines idle_;  // destroyed first: machines refer to the code
 };
 
 }  // namespace tenon::vm

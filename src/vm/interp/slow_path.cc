@@ -33,38 +33,39 @@ void binary(Machine&, const Op& op, AnyView* base) {
 }
 
 void op_not(Machine&, const Op& op, AnyView* base) {
-  int64_t v = integer(op.operands->args[0], base, "not");
-  bool is_bool = value_of(op.operands->args[0], base).type_index == TypeIndex::Bool;
-  put_result(base, op.a, is_bool ? Any(v == 0) : Any(~v));
+  const Values<Opcode::Not> in(op);
+  const int64_t v = integer(in["a"], base, "not");
+  const bool is_bool = value_of(in["a"], base).type_index == TypeIndex::Bool;
+  finish(op, base, is_bool ? Any(v == 0) : Any(~v));
 }
 
 void op_narrow(Machine&, const Op& op, AnyView* base) {
-  int64_t v = integer(op.operands->args[0], base, "narrow");
-  DataType t = op.operands->dtype;
+  const Values<Opcode::Narrow> in(op);
+  const int64_t v = integer(in["a"], base, "narrow");
+  const DataType t = op.operands->dtype;
   if (!t.is_int() && !t.is_bool()) {
     throw Error(ErrorKind::Runtime, "narrow converts only to integers").found(to_text(t));
   }
-  put_result(base, op.a, scalar(wrap_to(t, v), t.is_bool()));
+  finish(op, base, scalar(wrap_to(t, v), t.is_bool()));
 }
 
 void op_select(Machine&, const Op& op, AnyView* base) {
-  const Operands& o = *op.operands;
-  const ValueRef& chosen = o.args[integer(o.args[0], base, "select") ? 1 : 2];
-  Any value(value_of(chosen, base));
-  release_last_uses(*op.operands, base);
-  put_result(base, op.a, std::move(value));
+  const Values<Opcode::Select> in(op);
+  const bool holds = integer(in["cond"], base, "select") != 0;
+  finish(op, base, Any(value_of(holds ? in["a"] : in["b"], base)));
 }
 
 void op_check(Machine&, const Op& op, AnyView* base) {
-  const Operands& o = *op.operands;
-  if (integer(o.args[0], base, "check")) [[likely]]
+  const Values<Opcode::Check> in(op);
+  if (integer(in["cond"], base, "check")) [[likely]]
     return;
-  std::string_view form = o.args[1].constant->as<std::string_view>();
+  const auto form = in["message"].constant->as<std::string_view>();
+  const std::span<const ValueRef> values = in.list("values");
   std::string message;
-  size_t next = 2;
+  size_t next = 0;
   for (size_t i = 0; i < form.size(); ++i) {
-    if (form.substr(i, 2) == "{}" && next < o.args.size()) {
-      message += cat(integer(o.args[next++], base, "a message"));
+    if (form.substr(i, 2) == "{}" && next < values.size()) {
+      message += cat(integer(values[next++], base, "a message"));
       ++i;
     } else {
       message += form[i];
@@ -74,8 +75,9 @@ void op_check(Machine&, const Op& op, AnyView* base) {
 }
 
 void op_fatal(Machine&, const Op& op, AnyView*) {
-  throw Error(ErrorKind::Runtime,
-              printable(op.operands->args[0].constant->as<std::string_view>(), true));
+  const Values<Opcode::Fatal> in(op);
+  const auto message = in["message"].constant->as<std::string_view>();
+  throw Error(ErrorKind::Runtime, printable(message, true));
 }
 
 void op_load_packed(Machine&, const Op& op, AnyView* base) {
@@ -96,47 +98,44 @@ void op_load_packed(Machine&, const Op& op, AnyView* base) {
                                       const AnyView* args, int32_t n, Any* result) {
               if (call(self, args, n, result) != 0) throw take_error();
             });
-  put_result(base, op.a, Any(f));
+  finish(op, base, Any(f));
 }
 
 void op_is_none(Machine&, const Op& op, AnyView* base) {
-  bool none = value_of(op.operands->args[0], base).is_none();
-  release_last_uses(*op.operands, base);
-  put_result(base, op.a, Any(none));
+  const Values<Opcode::IsNone> in(op);
+  finish(op, base, Any(value_of(in["value"], base).is_none()));
 }
 
 // ---- data types and closures ----
 
 namespace {
 
-Array<Any> gather(const Operands& o, size_t from, AnyView* base) {
+Array<Any> gather(std::span<const ValueRef> refs, const AnyView* base) {
   Array<Any> fields;
-  fields.reserve(o.args.size() - from);
-  for (size_t i = from; i < o.args.size(); ++i) {
-    fields.push_back(Any(value_of(o.args[i], base)));
-  }
+  fields.reserve(refs.size());
+  for (const ValueRef& ref : refs) fields.push_back(Any(value_of(ref, base)));
   return fields;
 }
 
 }  // namespace
 
 void op_alloc_adt(Machine&, const Op& op, AnyView* base) {
+  const Values<Opcode::AllocAdt> in(op);
   auto cell = make<AdtObj>();
-  cell->tag = op.operands->args[0].constant->v.i;
-  cell->fields = gather(*op.operands, 1, base);
-  release_last_uses(*op.operands, base);
-  put_result(base, op.a, Any(std::move(cell)));
+  cell->tag = literal(in["tag"]);
+  cell->fields = gather(in.list("fields"), base);
+  finish(op, base, Any(std::move(cell)));
 }
 
 void op_alloc_tuple(Machine&, const Op& op, AnyView* base) {
-  Array<Any> fields = gather(*op.operands, 0, base);
-  release_last_uses(*op.operands, base);
-  put_result(base, op.a, Any(fields));
+  const Values<Opcode::AllocTuple> in(op);
+  finish(op, base, Any(gather(in.list("fields"), base)));
 }
 
 void op_get_field(Machine& m, const Op& op, AnyView* base) {
-  const AnyView& object = value_of(op.operands->args[0], base);
-  int64_t index = integer(op.operands->args[1], base, "get_field");
+  const Values<Opcode::GetField> in(op);
+  const AnyView& object = value_of(in["object"], base);
+  const int64_t index = integer(in["index"], base, "get_field");
   const Any* begin = nullptr;
   int64_t size = 0;
   if (const auto* cell = object.as_object<AdtObj>()) {
@@ -156,29 +155,26 @@ void op_get_field(Machine& m, const Op& op, AnyView* base) {
   }
   Any field = begin[index];
   m.protect(&field);  // it may come from the caller's container
-  release_last_uses(*op.operands, base);
-  put_result(base, op.a, std::move(field));
+  finish(op, base, std::move(field));
 }
 
 void op_get_tag(Machine&, const Op& op, AnyView* base) {
-  const AnyView& object = value_of(op.operands->args[0], base);
+  const Values<Opcode::GetTag> in(op);
+  const AnyView& object = value_of(in["object"], base);
   const auto* cell = object.as_object<AdtObj>();
   if (!cell) {
     throw Error(ErrorKind::Runtime, "get_tag needs a cell").found(type_name(object.type_index));
   }
-  int64_t tag = cell->tag;
-  release_last_uses(*op.operands, base);
-  put_result(base, op.a, Any(tag));
+  finish(op, base, Any(cell->tag));
 }
 
 void op_alloc_closure(Machine& m, const Op& op, AnyView* base) {
-  const CallOperands& o = op.as<Opcode::AllocClosure>();
-  Ref<ClosureObj> closure = m.new_closure(*o.callee, o.args.size());
-  for (size_t i = 0; i < o.args.size(); ++i) {
-    closure->captures[i] = Any(value_of(o.args[i], base));
+  const std::span captures = Values<Opcode::AllocClosure>(op).list("captures");
+  Ref<ClosureObj> closure = m.new_closure(*op.as<Opcode::AllocClosure>().callee, captures.size());
+  for (size_t i = 0; i < captures.size(); ++i) {
+    closure->captures[i] = Any(value_of(captures[i], base));
   }
-  release_last_uses(o, base);
-  put_result(base, op.a, Any(Function::adopt(std::move(closure))));
+  finish(op, base, Any(Function::adopt(std::move(closure))));
 }
 
 }  // namespace tenon::vm::slow_path

@@ -25,28 +25,31 @@ StorageObj* storage(const AnyView& v) {
 }  // namespace
 
 void op_alloc_storage(Machine& m, const Op& op, AnyView* base) {
-  const Operands& o = *op.operands;
-  int64_t size = integer(o.args[0], base, "a storage's size");
+  const Values<Opcode::AllocStorage> in(op);
+  const int64_t size = integer(in["size"], base, "a storage's size");
   if (size < 0 || static_cast<uint64_t>(size) > kMaxStorageBytes) {
     throw Error(ErrorKind::Runtime, "invalid storage size")
         .found(cat(size, " bytes"))
         .expected(cat("0 to ", kMaxStorageBytes));
   }
-  const auto alignment = static_cast<size_t>(o.args[1].constant->v.i);
-  put_result(base, op.a, Any(m.allocate_storage(static_cast<size_t>(size), alignment, o.device)));
+  const auto alignment = static_cast<size_t>(literal(in["alignment"]));
+  finish(op, base,
+         Any(m.allocate_storage(static_cast<size_t>(size), alignment, op.operands->device)));
 }
 
 namespace {
 
+// For both instructions that make a tensor in a storage, whose first operands are the same.
 void tensor_in_storage(Machine& m, const Op& op, AnyView* base, std::span<const int64_t> dims) {
-  const Operands& o = *op.operands;
-  int64_t offset = integer(o.args[1], base, "a tensor's offset");
+  const Values<Opcode::AllocTensor> in(op);
+  const int64_t offset = integer(in["offset"], base, "a tensor's offset");
   if (offset < 0) {
     throw Error(ErrorKind::Runtime, "a tensor's offset is negative").found(cat(offset));
   }
-  Ref<StorageObj> held(storage(value_of(o.args[0], base)));
+  Ref<StorageObj> held(storage(value_of(in["storage"], base)));
   release_last_uses(*op.operands, base);
-  Tensor made = Tensor::over(std::move(held), static_cast<uint64_t>(offset), o.dtype, dims);
+  Tensor made =
+      Tensor::over(std::move(held), static_cast<uint64_t>(offset), op.operands->dtype, dims);
   m.put_in_slot(made);
   Any value(std::move(made));
   m.protect(&value);  // the storage may be from an earlier call
@@ -56,12 +59,13 @@ void tensor_in_storage(Machine& m, const Op& op, AnyView* base, std::span<const 
 }  // namespace
 
 void op_alloc_tensor(Machine& m, const Op& op, AnyView* base) {
-  tensor_in_storage(m, op, base,
-                    Dims(std::span(op.operands->args).subspan(2), base, "a tensor").span());
+  const Values<Opcode::AllocTensor> in(op);
+  tensor_in_storage(m, op, base, Dims(in.list("dims"), base, "a tensor").span());
 }
 
 void op_alloc_tensor_reg(Machine& m, const Op& op, AnyView* base) {
-  const AnyView& shape = value_of(op.operands->args[2], base);
+  const Values<Opcode::AllocTensorReg> in(op);
+  const AnyView& shape = value_of(in["shape"], base);
   shape_value(shape, "a tensor");
   Any held(shape);  // this may be its last use
   tensor_in_storage(m, op, base, payload_as<Shape>(held).dims());
@@ -69,37 +73,33 @@ void op_alloc_tensor_reg(Machine& m, const Op& op, AnyView* base) {
 
 void op_new_tensor(Machine& m, const Op& op, AnyView* base) {
   const Operands& o = *op.operands;
-  const Dims dims(o.args, base, "a tensor");
-  put_result(base, op.a, Any(m.allocate_tensor(dims.span(), o.dtype, o.device)));
+  const Dims dims(Values<Opcode::NewTensor>(op).list("dims"), base, "a tensor");
+  finish(op, base, Any(m.allocate_tensor(dims.span(), o.dtype, o.device)));
 }
 
 void op_reshape_tensor(Machine&, const Op& op, AnyView* base) {
-  const Tensor& t = tensor(value_of(op.operands->args[0], base), "reshape_tensor");
-  Tensor out =
-      t.reshaped(Dims(std::span(op.operands->args).subspan(1), base, "reshape_tensor").span());
-  release_last_uses(*op.operands, base);
-  put_result(base, op.a, Any(std::move(out)));
+  const Values<Opcode::ReshapeTensor> in(op);
+  const Dims dims(in.list("dims"), base, "reshape_tensor");
+  finish(op, base, Any(tensor(in["tensor"], base, "reshape_tensor").reshaped(dims.span())));
 }
 
 void op_reshape_tensor_reg(Machine&, const Op& op, AnyView* base) {
-  const Tensor& t = tensor(value_of(op.operands->args[0], base), "reshape_tensor_reg");
-  Tensor out = t.reshaped(shape_value(value_of(op.operands->args[1], base), "reshape_tensor_reg"));
-  release_last_uses(*op.operands, base);
-  put_result(base, op.a, Any(std::move(out)));
+  const Values<Opcode::ReshapeTensorReg> in(op);
+  const Tensor& t = tensor(in["tensor"], base, "reshape_tensor_reg");
+  finish(op, base, Any(t.reshaped(shape_value(value_of(in["shape"], base), "reshape_tensor_reg"))));
 }
 
 void op_shape_of(Machine&, const Op& op, AnyView* base) {
-  Shape shape(tensor(value_of(op.operands->args[0], base), "shape_of").shape());
-  release_last_uses(*op.operands, base);
-  put_result(base, op.a, Any(std::move(shape)));
+  const Values<Opcode::ShapeOf> in(op);
+  finish(op, base, Any(Shape(tensor(in["tensor"], base, "shape_of").shape())));
 }
 
 void op_device_copy(Machine& m, const Op& op, AnyView* base) {
-  const Tensor& from = tensor(value_of(op.operands->args[0], base), "device_copy");
+  const Values<Opcode::DeviceCopy> in(op);
+  const Tensor& from = tensor(in["tensor"], base, "device_copy");
   Tensor to = m.allocate_tensor(from.shape(), from.dtype(), op.operands->device);
   copy_tensor(from, to);
-  release_last_uses(*op.operands, base);
-  put_result(base, op.a, Any(std::move(to)));
+  finish(op, base, Any(std::move(to)));
 }
 
 namespace {
@@ -153,8 +153,8 @@ void write_element(void* to, DataType d, const AnyView& v) {
 
 void op_read_elements(Machine&, const Op& op, AnyView* base) {
   const RegisterOperands& o = op.as<Opcode::ReadElements>();
-  Any held(value_of(o.args[0], base));  // its register may be written while it is read
-  const Tensor& t = tensor(held, "read_elements");
+  const ValueRef& from = Values<Opcode::ReadElements>(op)["tensor"];
+  const Tensor t = tensor(from, base, "read_elements");  // its register may be written
   if (t.rank() > 1 || t.count() != static_cast<int64_t>(o.registers.size()) || !t.compact() ||
       t.device().device_type != kDLCPU) {
     throw Error(ErrorKind::Runtime, "read_elements got an unexpected tensor")
@@ -171,17 +171,17 @@ void op_read_elements(Machine&, const Op& op, AnyView* base) {
 }
 
 void op_make_tensor(Machine& m, const Op& op, AnyView* base) {
-  const Operands& o = *op.operands;
-  auto count = static_cast<int64_t>(o.args.size()) - 1;
-  int64_t dims[] = {count};
-  auto rank = static_cast<size_t>(o.args[0].constant->v.i);
-  Tensor t = m.allocate_tensor(std::span(dims, rank), o.dtype);
-  for (int64_t i = 0; i < count; ++i) {
-    write_element(t.data_as<char>() + i * o.dtype.bytes(), o.dtype,
-                  value_of(o.args[static_cast<size_t>(i) + 1], base));
+  const Values<Opcode::MakeTensor> in(op);
+  const DataType dtype = op.operands->dtype;
+  const std::span<const ValueRef> elements = in.list("elements");
+  const int64_t dims[] = {static_cast<int64_t>(elements.size())};
+  Tensor t = m.allocate_tensor(std::span(dims, static_cast<size_t>(literal(in["rank"]))), dtype);
+  char* to = t.data_as<char>();
+  for (const ValueRef& element : elements) {
+    write_element(to, dtype, value_of(element, base));
+    to += dtype.bytes();
   }
-  release_last_uses(*op.operands, base);
-  put_result(base, op.a, Any(std::move(t)));
+  finish(op, base, Any(std::move(t)));
 }
 
 }  // namespace tenon::vm::slow_path

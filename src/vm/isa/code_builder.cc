@@ -5,6 +5,15 @@
 
 namespace tenon::vm {
 
+std::vector<Arg> dim_operands(std::span<const DimPattern> dims) {
+  std::vector<Arg> out;
+  for (const DimPattern& dim : dims) {
+    out.push_back(Arg::imm(static_cast<int64_t>(dim.match)));
+    out.push_back(dim.operand);
+  }
+  return out;
+}
+
 Label CodeBuilder::make_label() {
   label_offsets_.push_back(-1);
   return {static_cast<uint32_t>(label_offsets_.size() - 1)};
@@ -40,47 +49,6 @@ void CodeBuilder::emit(Opcode opcode, std::span<const Arg> operands, std::span<c
                violation ? violation->expected : "");
   for (uint32_t i = start + 1; i < code_.size(); ++i) {
     if (Arg(code_[i]).is(ArgKind::Label)) fixups_.push_back(i);
-  }
-}
-
-void CodeBuilder::match_shape(Arg value, std::span<const DimPattern> dims) {
-  std::vector<Arg> list;
-  for (const DimPattern& d : dims) {
-    list.push_back(Arg::imm(static_cast<int64_t>(d.match)));
-    list.push_back(d.operand);
-  }
-  emit(Opcode::MatchShape, {value}, list);
-}
-
-void CodeBuilder::match_tensor(Arg value, DataType dtype, std::span<const DimPattern> dims) {
-  std::vector<Arg> list;
-  for (const DimPattern& d : dims) {
-    list.push_back(Arg::imm(static_cast<int64_t>(d.match)));
-    list.push_back(d.operand);
-  }
-  emit(Opcode::MatchTensor, {value, Arg::dtype(dtype)}, list);
-}
-
-void CodeBuilder::match_prim_value(Arg value, DimPattern expected) {
-  emit(Opcode::MatchPrimValue,
-       {value, Arg::imm(static_cast<int64_t>(expected.match)), expected.operand});
-}
-
-void CodeBuilder::switch_on(Arg value, Label otherwise,
-                            std::span<const std::pair<int64_t, Label>> cases) {
-  std::vector<Arg> list;
-  for (const auto& [on, label] : cases) {
-    list.push_back(Arg::imm(on));
-    list.push_back(to(label));
-  }
-  emit(Opcode::Switch, {value, to(otherwise)}, list);
-}
-
-void CodeBuilder::load_int(Unit& unit, uint32_t dst, int64_t value) {
-  if (fits_immediate(value)) {
-    emit(Opcode::LoadInt, {Arg::reg(dst), Arg::imm(value)});
-  } else {
-    emit(Opcode::LoadConst, {Arg::reg(dst), Arg::constant(unit.add_constant(Any(value)))});
   }
 }
 

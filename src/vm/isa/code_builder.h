@@ -36,6 +36,9 @@ struct DimPattern {
   static DimPattern store(uint32_t r) { return {DimMatch::Store, Arg::reg(r)}; }
 };
 
+// As operand words, two per pattern.
+std::vector<Arg> dim_operands(std::span<const DimPattern> dims);
+
 class CodeBuilder {
  public:
   Label make_label();
@@ -51,15 +54,6 @@ class CodeBuilder {
   void emit(Opcode opcode, std::initializer_list<Arg> operands, std::span<const Arg> list = {}) {
     emit(opcode, std::span<const Arg>(operands.begin(), operands.size()), list);
   }
-
-  // Instructions with two-word operands.
-  void match_shape(Arg value, std::span<const DimPattern> dims);
-  void match_tensor(Arg value, DataType dtype, std::span<const DimPattern> dims);
-  void match_prim_value(Arg value, DimPattern expected);
-  void switch_on(Arg value, Label otherwise, std::span<const std::pair<int64_t, Label>> cases);
-
-  // R[dst] := value, through a constant of the unit if it doesn't fit an immediate.
-  void load_int(Unit& unit, uint32_t dst, int64_t value);
 
   uint32_t size() const { return static_cast<uint32_t>(code_.size()); }  // in words
   // Resolves the labels and returns the code; every label used must be bound.

@@ -28,18 +28,26 @@ bool decode(std::span<const Word> code, uint32_t offset, Instruction* out, Rule*
   return true;
 }
 
-bool writes_register(const Instruction& instruction, uint32_t word) {
-  uint32_t part = 0;
-  switch (instruction.info->spec_at(word, &part).kind) {
-    case OperandKind::Def:
-    case OperandKind::Reg:
-      return true;
-    case OperandKind::Dim:
-      return part == 1 &&
-             instruction.arg(word - 1).value() == static_cast<int64_t>(DimMatch::Store);
-    default:
-      return false;
+OperandRole role_of(OperandKind kind, uint32_t part, Arg first) {
+  if (part == 0) return role_of(kind);
+  if (kind == OperandKind::Case) return OperandRole::Target;
+  switch (static_cast<DimMatch>(first.value())) {
+    case DimMatch::Ignore:
+      return OperandRole::Unused;
+    case DimMatch::EqualsImmediate:
+      return OperandRole::Literal;
+    case DimMatch::EqualsRegister:
+      return OperandRole::ReadsInteger;
+    case DimMatch::Store:
+      return OperandRole::Writes;
   }
+  return OperandRole::Unused;
+}
+
+OperandRole role_of(const Instruction& instruction, uint32_t word) {
+  uint32_t part = 0;
+  const OperandKind kind = instruction.info->spec_at(word, &part).kind;
+  return role_of(kind, part, instruction.arg(word - part));
 }
 
 std::string to_text(Arg arg) {

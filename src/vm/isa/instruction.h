@@ -14,19 +14,16 @@ namespace tenon::vm {
 
 using Word = uint64_t;
 
+// The kinds of operand word: the rows of arg_kinds.def.
 enum class ArgKind : uint8_t {
-  Register = 0,
-  Immediate = 1,
-  Constant = 2,
-  Function = 3,
-  LastUse = 4,  // a register that is None after the instruction
-  Packed = 5,
-  Label = 6,
-  Dtype = 7,
-  Device = 8,
-  None = 9,
+#define TENON_ARG_KIND(identifier, number, ...) identifier = number,
+#include "vm/isa/arg_kinds.def"
 };
-inline constexpr uint8_t kArgKinds = 10;
+// Every kind's number is below this.
+inline constexpr uint8_t kArgKinds = 0
+#define TENON_ARG_KIND(...) +1
+#include "vm/isa/arg_kinds.def"
+    ;
 
 inline constexpr int64_t kMinImmediate = -(int64_t{1} << 55);
 inline constexpr int64_t kMaxImmediate = (int64_t{1} << 55) - 1;
@@ -71,13 +68,7 @@ struct Arg {
   constexpr int64_t value() const { return static_cast<int64_t>(word << 8) >> 8; }
   constexpr uint64_t bits() const { return word & kValueMask; }
   constexpr uint32_t index() const { return static_cast<uint32_t>(word); }
-  constexpr DataType as_dtype() const {
-    DataType t;
-    t.code = static_cast<uint8_t>(word);
-    t.bits = static_cast<uint8_t>(word >> 8);
-    t.lanes = static_cast<uint16_t>(word >> 16);
-    return t;
-  }
+  constexpr DataType as_dtype() const { return DataType::from_word(index()); }
   constexpr DLDevice as_device() const {
     return {static_cast<DLDeviceType>(static_cast<uint32_t>(word)),
             static_cast<int32_t>((word >> 32) & 0xffffff)};
@@ -113,9 +104,11 @@ struct Instruction {
 // that this violates. Doesn't check operand counts and kinds.
 bool decode(std::span<const Word> code, uint32_t offset, Instruction* out, Rule* broken = nullptr);
 
-// Whether the instruction, whose operand kinds are right, writes the register in operand word
-// `word`.
-bool writes_register(const Instruction& instruction, uint32_t word);
+// What an instruction does with word `part` of an operand, whose kinds are right. `first` is the
+// operand's first word, which decides what a dim does with the second.
+OperandRole role_of(OperandKind kind, uint32_t part, Arg first);
+// The same for operand word `word` of an instruction.
+OperandRole role_of(const Instruction& instruction, uint32_t word);
 
 // An operand word as text: "%3", "%3!", "-7", "#2", "@1", "$1", "L40", "float32", "cpu:0", "_".
 // Functions, packed functions and labels are shown by number; the disassembler inserts names.

@@ -1,5 +1,6 @@
 #include "vm/isa/isa_document.h"
 
+#include "object/tensor.h"
 #include "support/text.h"
 #include "vm/isa/limits.h"
 #include "vm/isa/operand_check.h"
@@ -42,8 +43,9 @@ std::string flags(const OpcodeInfo& info) {
 
 constexpr std::string_view kIntroduction = R"(# The instruction set
 
-Generated from `src/vm/isa/opcodes.def`, `operand_kinds.def`, `rules.def` and `counterparts.def`; the
-comment at the top of `opcodes.def` is the manual of encoding and notation. A test keeps this page up to date.
+Generated from `src/vm/isa/opcodes.def`, `operand_kinds.def`, `arg_kinds.def`, `rules.def` and
+`counterparts.def`; the comment at the top of `opcodes.def` is the manual of encoding and notation. A
+test keeps this page up to date.
 
 A function's code is a sequence of 64-bit words: for each instruction a header (opcode in bits 0-15,
 number of operand words in bits 32-63, zeros between) and its operands (kind in bits 56-63, value below).
@@ -81,9 +83,18 @@ may have dimensions.
 | kind | meaning |
 | --- | --- |
 )";
-  for (OperandKind kind : all_operand_kinds()) {
-    out += cat("| ", name_of(kind), " | ", meaning_of(kind), " |\n");
-  }
+#define TENON_OPERAND_KIND(identifier, name, accepts, role, form, meaning) \
+  out += cat("| ", name, " | ", meaning, " |\n");
+#include "vm/isa/operand_kinds.def"
+  out += R"(
+## Kinds of operand word
+
+| number | kind | value | text |
+| --- | --- | --- | --- |
+)";
+#define TENON_ARG_KIND(identifier, number, name, value, text) \
+  out += cat("| ", number, " | ", name, " | ", value, " | `", text, "` |\n");
+#include "vm/isa/arg_kinds.def"
   out += R"(
 ## The verifier's rules
 
@@ -93,7 +104,8 @@ about the types of values in registers: an instruction compares the tag before i
 | rule | requirement |
 | --- | --- |
 )";
-  for (Rule rule : all_rules()) out += cat("| ", rule_name(rule), " | ", rule_text(rule), " |\n");
+#define TENON_RULE(identifier, name, text) out += cat("| ", name, " | ", text, " |\n");
+#include "vm/isa/rules.def"
   out += cat("\nLimits: ", kMaxFunctions, " functions, constants and primitive names each; ",
              kMaxRegisters, " registers and ", kMaxParams, " parameters of a function; ",
              kMaxCodeWords, " words of its code; ", kMaxOperandWords,

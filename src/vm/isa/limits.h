@@ -27,7 +27,6 @@ inline constexpr uint32_t kMaxCodeWords = 1u << 26;
 // Per instruction: operand words after the header.
 inline constexpr uint32_t kMaxOperandWords = 1u << 16;
 
-inline constexpr uint32_t kMaxRank = 32;  // the same as in object/tensor.h
 inline constexpr uint32_t kMaxNameBytes = 1u << 16;
 // Of a type's text; nesting is limited so that parsing needs little native stack.
 inline constexpr uint32_t kMaxTypeBytes = 1u << 20;

@@ -3,25 +3,17 @@
 #include <array>
 #include <stdexcept>
 
+#include "vm/isa/operand_index.h"
+
 namespace tenon::vm {
 namespace {
 
-constexpr OperandKind kKinds[] = {
-#define TENON_OPERAND_KIND(identifier, ...) OperandKind::identifier,
-#include "vm/isa/operand_kinds.def"
-};
 constexpr ShortText<6> kKindNames[] = {
 #define TENON_OPERAND_KIND(identifier, name, ...) name,
 #include "vm/isa/operand_kinds.def"
 };
 
 // The compiler parses the table: an error from here on is a compile error.
-constexpr OperandKind parse_kind(std::string_view text) {
-  for (size_t i = 0; i < std::size(kKinds); ++i) {
-    if (kKindNames[i] == text) return kKinds[i];
-  }
-  throw std::logic_error("unknown operand kind");
-}
 
 // The distinct names of operands.
 struct OperandNames {
@@ -38,21 +30,11 @@ struct OperandNames {
   }
 };
 
-constexpr OperandSpec parse_operand(std::string_view item, OperandNames& names) {
-  OperandSpec spec;
-  const size_t colon = item.find(':');
-  spec.name_index = names.index_of(item.substr(0, colon));
-  std::string_view kind = item.substr(colon + 1);
-  const size_t star = kind.find('*');
-  if (star != std::string_view::npos) {
-    const std::string_view bound = kind.substr(star + 1);
-    if (!bound.empty() && bound != "rank") throw std::logic_error("unknown bound of a list");
-    spec.list = true;
-    spec.rank_bounded = !bound.empty();
-    kind = kind.substr(0, star);
+constexpr OperandSpec parse_operand(const OperandText& text, OperandNames& names) {
+  if (!text.bound.empty() && text.bound != "rank") {
+    throw std::logic_error("unknown bound of a list");
   }
-  spec.kind = parse_kind(kind);
-  return spec;
+  return {names.index_of(text.name), text.kind, text.list, !text.bound.empty()};
 }
 
 // Whether the operand layout of this class can hold the operand.
@@ -87,16 +69,14 @@ constexpr OpcodeInfo parse_row(OperandNames& names, Opcode opcode, std::string_v
   info.flags = static_cast<uint8_t>(flags);
   info.since = static_cast<uint8_t>(since);
   while (!operands.empty()) {
-    const size_t end = operands.find(' ');
-    if (info.operand_count == kMaxOperands || info.has_list()) {
-      throw std::logic_error("too many operands, or a list before the last one");
+    if (info.operand_count == kMaxOperands || info.fixed_words != info.operand_count) {
+      throw std::logic_error("too many operands, or a list or pair before the last one");
     }
     OperandSpec& spec = info.operands[info.operand_count++];
-    spec = parse_operand(operands.substr(0, end), names);
+    spec = parse_operand(take_operand(operands), names);
     if (!class_holds(op_class, spec))
       throw std::logic_error("an operand that the class doesn't support");
     if (!spec.list) info.fixed_words = static_cast<uint8_t>(info.fixed_words + words_of(spec.kind));
-    operands = end == std::string_view::npos ? "" : operands.substr(end + 1);
   }
   return info;
 }
@@ -137,29 +117,15 @@ constexpr auto kByNumber = index_by_number();
 
 }  // namespace
 
-std::span<const OperandKind> all_operand_kinds() {
-  return kKinds;
-}
-
 std::string_view name_of(OperandKind kind) {
   return kKindNames[static_cast<size_t>(kind)];
 }
 
 std::string_view form_of(OperandKind kind) {
   switch (kind) {
-#define TENON_OPERAND_KIND(identifier, name, accepts, form, meaning) \
-  case OperandKind::identifier:                                      \
+#define TENON_OPERAND_KIND(identifier, name, accepts, role, form, meaning) \
+  case OperandKind::identifier:                                            \
     return form;
-#include "vm/isa/operand_kinds.def"
-  }
-  return "";
-}
-
-std::string_view meaning_of(OperandKind kind) {
-  switch (kind) {
-#define TENON_OPERAND_KIND(identifier, name, accepts, form, meaning) \
-  case OperandKind::identifier:                                      \
-    return meaning;
 #include "vm/isa/operand_kinds.def"
   }
   return "";

@@ -49,12 +49,33 @@ enum class OperandKind : uint8_t {
 #define TENON_OPERAND_KIND(identifier, ...) identifier,
 #include "vm/isa/operand_kinds.def"
 };
-std::span<const OperandKind> all_operand_kinds();
-std::string_view name_of(OperandKind kind);     // "def", "use", ...
-std::string_view form_of(OperandKind kind);     // "a register such as %1"
-std::string_view meaning_of(OperandKind kind);  // for documents, not for the runtime
+std::string_view name_of(OperandKind kind);  // "def", "use", ...
+std::string_view form_of(OperandKind kind);  // "a register such as %1"
+
+// What an instruction does with an operand, or with one word of it.
+enum class OperandRole : uint8_t {
+  Writes,        // writes the register; `_` drops the result
+  ReadsValue,    // reads a value: of a register, possibly at its last use, or written in the code
+  ReadsInteger,  // reads an integer: of a register, which keeps it, or written in the code
+  Literal,       // a value that is always written in the code
+  Dtype,
+  Device,
+  Callee,  // a function that it calls or makes a value of
+  Target,  // an instruction to jump to
+  Pair,    // the first of two words, which says how the second is used
+  Unused,
+};
+constexpr OperandRole role_of(OperandKind kind) {
+  switch (kind) {
+#define TENON_OPERAND_KIND(identifier, name, accepts, role, ...) \
+  case OperandKind::identifier:                                  \
+    return OperandRole::role;
+#include "vm/isa/operand_kinds.def"
+  }
+  return {};
+}
 constexpr uint32_t words_of(OperandKind kind) {
-  return kind == OperandKind::Dim || kind == OperandKind::Case ? 2 : 1;
+  return role_of(kind) == OperandRole::Pair ? 2 : 1;
 }
 
 struct OperandSpec {

@@ -4,11 +4,10 @@
 #include "object/tensor.h"
 #include "support/text.h"
 #include "vm/isa/limits.h"
+#include "vm/isa/short_text.h"
 
 namespace tenon::vm {
 namespace {
-
-static_assert(kMaxRank == tenon::kMaxRank);
 
 constexpr uint16_t bit(ArgKind kind) {
   return static_cast<uint16_t>(1u << static_cast<int>(kind));
@@ -39,13 +38,19 @@ uint16_t accepted_kinds(OperandKind kind, uint32_t part) {
 
 namespace {
 
+struct ArgKindName {
+  ArgKind kind;
+  ShortText<17> name;
+};
+constexpr ArgKindName kArgKindNames[] = {
+#define TENON_ARG_KIND(identifier, number, name, ...) {ArgKind::identifier, name},
+#include "vm/isa/arg_kinds.def"
+};
+
 std::string kinds_text(const OperandSpec& spec, uint16_t allowed) {
-  static constexpr std::string_view kNames[] = {
-      "a register",        "an immediate", "a constant", "a function", "a last use",
-      "a packed function", "a label",      "a dtype",    "a device",   "_"};
   std::vector<std::string> names;
-  for (int k = 0; k < kArgKinds; ++k) {
-    if (allowed & (1u << k)) names.emplace_back(kNames[k]);
+  for (const auto& [kind, name] : kArgKindNames) {
+    if (allowed & bit(kind)) names.emplace_back(name);
   }
   return cat(join(names, ", "), " for '", spec.name(), "'");
 }
@@ -62,6 +67,24 @@ bool has_reserved_bits(Arg a) {
     default:
       return a.bits() >> 32 != 0;
   }
+}
+
+// What must follow the first word of a dim.
+struct SecondWord {
+  ArgKind kind;
+  const char* text;  // in an error
+};
+SecondWord second_word(DimMatch match) {
+  switch (match) {
+    case DimMatch::Ignore:
+      return {ArgKind::None, "_ for an ignored dimension"};
+    case DimMatch::EqualsImmediate:
+      return {ArgKind::Immediate, "an immediate to compare a dimension with"};
+    case DimMatch::EqualsRegister:
+    case DimMatch::Store:
+      break;
+  }
+  return {ArgKind::Register, "a register for a dimension"};
 }
 
 std::optional<Violation> check_immediate(const Instruction& in, uint32_t i, OperandKind kind,
@@ -84,15 +107,13 @@ std::optional<Violation> check_immediate(const Instruction& in, uint32_t i, Oper
     }
   }
   if (kind == OperandKind::Dim && part == 0) {
-    if (v < 0 || v > 3) return wrong("a dim code of 0..3");
-    Arg operand = in.arg(i + 1);
-    ArgKind wanted = v == 0 ? ArgKind::None : v == 1 ? ArgKind::Immediate : ArgKind::Register;
-    if (!operand.is(wanted)) {
-      return Violation{Rule::OperandKind, i + 1, to_text(operand),
-                       v == 0   ? "_ for an ignored dimension"
-                       : v == 1 ? "an immediate to compare a dimension with"
-                                : "a register for a dimension"};
+    const auto match = static_cast<DimMatch>(v);
+    if (static_cast<int64_t>(match) != v || match > DimMatch::Store) {
+      return wrong("a dim code of 0..3");
     }
+    const Arg operand = in.arg(i + 1);
+    const auto [wanted, text] = second_word(match);
+    if (!operand.is(wanted)) return Violation{Rule::OperandKind, i + 1, to_text(operand), text};
   }
   return std::nullopt;
 }

@@ -2,6 +2,7 @@
 
 #include <charconv>
 
+#include "object/tensor.h"
 #include "support/error.h"
 #include "support/text.h"
 #include "vm/isa/limits.h"

@@ -1,4 +1,5 @@
-// Matching shapes, dtypes and integers, and errors that name the mismatched input.
+// The slow path's instructions on shapes: matching them, dtypes and integers, with errors that name
+// the mismatched input, and making and reading them.
 #include <span>
 
 #include "object/shape.h"
@@ -28,18 +29,27 @@ bool still_holds_parameter(const FunctionUnit& unit, uint32_t reg, uint32_t offs
     for (uint32_t i = 0; i < in.operands.size(); ++i) {
       const Arg arg = in.arg(i);
       if (arg == Arg::last(reg)) return false;
-      if (arg == Arg::reg(reg) && writes_register(in, i)) return false;
+      if (arg == Arg::reg(reg) && role_of(in, i) == OperandRole::Writes) return false;
     }
     at += in.words();
   }
   return true;
 }
 
+// The operand that a match compares, the first of each of these instructions.
+const ValueRef& matched(const Op& op) {
+  return Values<Opcode::MatchShape>(op)["value"];
+}
+static_assert(
+    value_operand(Opcode::MatchShape, "value") == value_operand(Opcode::MatchTensor, "value") &&
+    value_operand(Opcode::MatchShape, "value") == value_operand(Opcode::MatchDtype, "value") &&
+    value_operand(Opcode::MatchShape, "value") == value_operand(Opcode::MatchPrimValue, "value"));
+
 // The parameters up to the one that the instruction matches; empty if it matches something else.
 [[gnu::cold]] std::span<const Param> params_up_to_matched(Machine& m, const Op& op) {
   uint32_t offset = 0;
-  const FunctionCode* code = m.program().locate(&op, &offset);
-  const ValueRef& ref = op.operands->args[0];
+  const FunctionCode* code = m.program().decoded().locate(&op, &offset);
+  const ValueRef& ref = matched(op);
   if (!code || ref.constant || ref.reg >= code->params) return {};
   const FunctionUnit& unit = m.program().function_unit(*code);
   if (!still_holds_parameter(unit, static_cast<uint32_t>(ref.reg), offset)) return {};
@@ -154,10 +164,11 @@ void match_dims(Machine& m, const Op& op, AnyView* base, const AnyView& value,
 }
 
 // Whether a Store writes the register that holds the value itself.
-bool overwrites(const MatchOperands& o) {
-  if (o.args[0].constant) return false;
-  for (const DimCheck& check : o.dims) {
-    if (check.match == DimMatch::Store && check.reg == o.args[0].reg) return true;
+bool overwrites(const Op& op) {
+  const ValueRef& value = matched(op);
+  if (value.constant) return false;
+  for (const DimCheck& check : op.as<OpClass::Match>().dims) {
+    if (check.match == DimMatch::Store && check.reg == value.reg) return true;
   }
   return false;
 }
@@ -167,10 +178,10 @@ bool overwrites(const MatchOperands& o) {
 void op_match_shape(Machine& m, const Op& op, AnyView* base) {
   const MatchOperands& o = op.as<Opcode::MatchShape>();
   Any keep;
-  const bool over = overwrites(o);
+  const bool over = overwrites(op);
   if (over) [[unlikely]]
-    keep = Any(value_of(o.args[0], base));
-  const AnyView value = value_of(o.args[0], base);
+    keep = Any(value_of(matched(op), base));
+  const AnyView value = value_of(matched(op), base);
   if (value.type_index == TypeIndex::Tensor) {
     match_dims(m, op, base, value, payload_as<Tensor>(value).shape(), {});
   } else if (value.type_index == TypeIndex::Shape) {
@@ -184,10 +195,10 @@ void op_match_shape(Machine& m, const Op& op, AnyView* base) {
 void op_match_tensor(Machine& m, const Op& op, AnyView* base) {
   const MatchOperands& o = op.as<Opcode::MatchTensor>();
   Any keep;
-  const bool over = overwrites(o);
+  const bool over = overwrites(op);
   if (over) [[unlikely]]
-    keep = Any(value_of(o.args[0], base));
-  const AnyView value = value_of(o.args[0], base);
+    keep = Any(value_of(matched(op), base));
+  const AnyView value = value_of(matched(op), base);
   if (value.type_index != TypeIndex::Tensor) [[unlikely]] {
     throw mismatch(m, op, value, "", expected_shape(m, op, base, o.dtype));
   }
@@ -201,7 +212,7 @@ void op_match_tensor(Machine& m, const Op& op, AnyView* base) {
 
 void op_match_dtype(Machine& m, const Op& op, AnyView* base) {
   const Operands& o = *op.operands;
-  const AnyView value = value_of(o.args[0], base);
+  const AnyView value = value_of(matched(op), base);
   if (value.type_index != TypeIndex::Tensor || payload_as<Tensor>(value).dtype() != o.dtype) {
     throw mismatch(m, op, value, "", cat("a tensor of ", o.dtype));
   }
@@ -211,7 +222,7 @@ void op_match_dtype(Machine& m, const Op& op, AnyView* base) {
 void op_match_prim_value(Machine& m, const Op& op, AnyView* base) {
   const MatchOperands& o = op.as<Opcode::MatchPrimValue>();
   const DimCheck& check = o.dims[0];
-  const AnyView value = value_of(o.args[0], base);
+  const AnyView value = value_of(matched(op), base);
   if (!is_integer(value) || !satisfies(check, value.v.i, base)) {
     const bool is_known =
         check.match == DimMatch::EqualsImmediate || check.match == DimMatch::EqualsRegister;
@@ -224,8 +235,8 @@ void op_match_prim_value(Machine& m, const Op& op, AnyView* base) {
 }
 
 void op_make_shape(Machine&, const Op& op, AnyView* base) {
-  const Dims dims(op.operands->args, base, "a shape");
-  put_result(base, op.a, Any(Shape(dims.span())));
+  const Dims dims(Values<Opcode::MakeShape>(op).list("dims"), base, "a shape");
+  finish(op, base, Any(Shape(dims.span())));
 }
 
 namespace {
@@ -240,22 +251,21 @@ std::span<const int64_t> dims_of(const AnyView& v, const char* what) {
 }  // namespace
 
 void op_get_dim(Machine&, const Op& op, AnyView* base) {
-  std::span<const int64_t> dims = dims_of(value_of(op.operands->args[0], base), "get_dim");
-  const AnyView& axis = value_of(op.operands->args[1], base);
+  const Values<Opcode::GetDim> in(op);
+  const std::span<const int64_t> dims = dims_of(value_of(in["value"], base), "get_dim");
+  const AnyView& axis = value_of(in["axis"], base);
   if (!is_integer(axis) || axis.v.i < 0 || axis.v.i >= static_cast<int64_t>(dims.size())) {
     throw Error(ErrorKind::Runtime, "an axis is out of range")
         .found(value_text(axis))
         .expected(cat("an axis of a value of rank ", dims.size()));
   }
-  int64_t dim = dims[static_cast<size_t>(axis.v.i)];
-  release_last_uses(*op.operands, base);
-  put_result(base, op.a, Any(dim));
+  finish(op, base, Any(dims[static_cast<size_t>(axis.v.i)]));
 }
 
 void op_rank_of(Machine&, const Op& op, AnyView* base) {
-  auto rank = static_cast<int64_t>(dims_of(value_of(op.operands->args[0], base), "rank_of").size());
-  release_last_uses(*op.operands, base);
-  put_result(base, op.a, Any(rank));
+  const Values<Opcode::RankOf> in(op);
+  const size_t rank = dims_of(value_of(in["value"], base), "rank_of").size();
+  finish(op, base, Any(static_cast<int64_t>(rank)));
 }
 
 }  // namespace tenon::vm::slow_path
