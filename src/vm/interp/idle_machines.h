@@ -23,7 +23,8 @@ class IdleMachines {
   IdleMachines(const IdleMachines&) = delete;
   IdleMachines& operator=(const IdleMachines&) = delete;
 
-  // Calls a function of `program`, always the same one, under the account's limits. Thread-safe.
+  // Calls a function of `program`, the one that these machines are for, under the account's limits.
+  // Thread-safe.
   Any call(const Program& program, const FunctionCode& code, std::span<const Any> captures,
            std::span<const AnyView> args, const Ref<Account>& account) const;
 

@@ -85,8 +85,8 @@ class Program : public Object {
   // The exported functions as a module of kind "executable", each made by `function`.
   Module module(const Limits& limits = {}) const;
 
-  // Calls one of its functions, after captures, on a machine that nobody else uses: for function
-  // values that are called outside of any machine's call.
+  // Calls one of its functions with the captures and then the arguments, on an idle machine: for
+  // function values that are called outside of any machine's call.
   Any call_on_idle(const FunctionCode& code, std::span<const Any> captures,
                    std::span<const AnyView> args, const Ref<Account>& account) const {
     return idle_.call(*this, code, captures, args, account);
@@ -95,8 +95,8 @@ class Program : public Object {
   // A backtrace line for an op: "fused_add at net.tn:12:3, instruction 17: call_packed".
   std::string frame_text(const Op* op) const;
 
-  // Throws an error of that kind unless the function, called as a closure with so many captures,
-  // takes so many arguments.
+  // Throws an error of that kind unless captures and arguments together are the function's
+  // parameters.
   void check_arity(const FunctionCode& code, size_t captures, size_t arguments,
                    ErrorKind kind) const {
     if (captures + arguments != static_cast<size_t>(code.params)) [[unlikely]]
@@ -121,6 +121,7 @@ class Program : public Object {
                                                 const ProgramOptions& options) const;
   Ref<KernelObject> compile_computes() const;
   void set_target(PackedSlot& slot, std::unique_ptr<PackedTarget> target) const;
+
   // Destroyed after the constants: libraries keep data derived from constants until the program's
   // end.
   struct Libraries {
