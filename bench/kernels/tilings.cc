@@ -128,9 +128,9 @@ std::string target_text(const TargetFacts& target) {
 }
 
 std::string row_text(const Row& row, const TargetFacts& target, const Tiling& t) {
+  const std::string tile = cat(t.rows, ", ", t.vectors, ", ", t.row_tiles, ", ", t.column_tiles);
   return cat("TENON_TILING(", row.kind, ", ", target_text(target), " kAny, ", row.columns,
-             ", kAny, ", t.rows, ", ", t.vectors, ", ", t.row_tiles, ", ", t.column_tiles, ", ",
-             t.direct_depth, ", ", t.direct_columns, ")\n");
+             ", kAny, ", tile, ", ", t.direct_depth, ", ", t.direct_columns, ")\n");
 }
 
 void replace_rows(const std::string& path, const TargetFacts& target, const std::string& rows) {

@@ -308,6 +308,8 @@ TEST(Build, AnyNodeCanBeMadeFromItsFields) {
   const Any node =
       call("tenon.build_node", "graph.Tuple", Map<String, Any>{{"fields", Args{x, x}}});
   const Any pair = call("tenon.build_bind", b, node, "pair");
+  EXPECT_THAT(failure_of([&] { call("tenon.build_bind", b, x, "y"); }),
+              HasSubstr("a variable or a constant can't be bound to another variable"));
   const Any one = call("tenon.build_field", b, pair, 1);
   const Any main = call("tenon.build_finish", b, "main", one, Any());
   const Any module = call("tenon.build_module", Map<String, Any>{{"main", main}}, Any(), Any());

@@ -109,6 +109,7 @@ class FunctionChecker {
   }
 
   void binding(const Binding& b) {
+    if (!is_right_hand_side(b.value)) fail(span_, kNoRightHandSide);
     for_each_operand(b.value, [&](const Operand& o) { operand(o); });
     inside(b.value);
     span_ = b.span;

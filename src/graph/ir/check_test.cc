@@ -167,6 +167,11 @@ TEST_F(CheckTest, ConstantsHaveTheTypeOfTheirValue) {
   EXPECT_THAT(error(), HasSubstr("a constant's type does not match its value"));
 }
 
+TEST_F(CheckTest, VariablesAreNotBoundAgain) {
+  bind("y", x, x->type);
+  EXPECT_THAT(error(), HasSubstr("a variable or a constant can't be bound to another variable"));
+}
+
 TEST_F(CheckTest, BindingsHaveASpan) {
   auto b = make<Binding>();
   b->var = var("y", x->type);

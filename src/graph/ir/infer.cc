@@ -8,6 +8,7 @@
 #include "graph/ir/infer_operator_call.h"
 #include "graph/ir/instantiate.h"
 #include "graph/ir/packed_call.h"
+#include "graph/ir/walk.h"
 
 namespace tenon::graph {
 
@@ -84,6 +85,7 @@ class Inference {
 
   Inferred of(const ExprRef& value) {
     TENON_ASSERT(value, "a binding without a right-hand side");
+    if (!is_right_hand_side(value)) fail(kNoRightHandSide);
     require_bound(value);
     switch (value->type_index) {
       case Call::kTypeIndex:

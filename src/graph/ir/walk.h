@@ -64,6 +64,18 @@ void for_each_item(const Part& part, const F& f) {
 
 }  // namespace detail
 
+// Whether the node is of a kind that can be bound to a variable: not a variable or constant. Walks
+// require it.
+inline bool is_right_hand_side(const ExprRef& value) {
+  return std::apply(
+      [&](const auto&... parts) {
+        return (value.is<typename std::remove_cvref_t<decltype(parts)>::Kind>() || ...);
+      },
+      detail::kRightHandSides);
+}
+inline constexpr char kNoRightHandSide[] =
+    "a variable or a constant can't be bound to another variable: use it itself";
+
 // Calls `f` on each operand of a right-hand side, including absent ones, but not those in nested
 // blocks.
 template <class F>
