@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <ctime>
 #include <stdexcept>
 #include <thread>
 
@@ -206,6 +207,23 @@ TEST(Module, ImportsMakeNoCycleAndAreVisitedOnce) {
   lookups = 0;
   EXPECT_FALSE(top.find("none"));
   EXPECT_EQ(lookups, 91);
+}
+
+TEST(Module, AChainIsBuiltFromEitherEndInProportionToItsLength) {
+  const int length = 20'000;  // walking the chain at each import takes tens of seconds
+  const auto make_module = [] { return Module("test", "m", {}); };
+  const std::clock_t begin = std::clock();
+  Module first = make_module(), top = first, bottom = first;
+  for (int i = 0; i < length; ++i) {
+    Module above = make_module(), below = make_module();
+    above.import(top);
+    bottom.import(below);
+    top = above;
+    bottom = below;
+  }
+  EXPECT_LT(static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC, 2);
+  EXPECT_THROW(bottom.import(top), Error);
+  EXPECT_THROW(bottom.import(first), Error);
 }
 
 }  // namespace

@@ -71,13 +71,16 @@ Function Module::at(std::string_view name) const {
 }
 
 void Module::import(const Module& other) const {
-  bool cycle = false;
-  walk_imports(other.get(), [&](ModuleObj* m) { return cycle = m == get(); });
+  bool cycle = other.get() == get();
+  if (get()->is_imported.load(std::memory_order_relaxed)) {
+    walk_imports(other.get(), [&](ModuleObj* m) { return cycle = m == get(); });
+  }
   if (cycle) {
     throw Error(ErrorKind::Usage, cat("module ", get()->name, " can't import ", other.get()->name,
                                       ", which imports it"));
   }
   get()->imports.push_back(Ref<ModuleObj>(other.get()));
+  other.get()->is_imported.store(true, std::memory_order_relaxed);
 }
 
 }  // namespace tenon

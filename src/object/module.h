@@ -1,6 +1,7 @@
 // Module: named functions from one source (a library, an executable, the host), with imports.
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <mutex>
 #include <string>
@@ -27,7 +28,8 @@ struct ModuleObj : Object {
   // when such a program ends.
   std::vector<Function> at_program_start, at_program_end;
   std::vector<Ref<ModuleObj>> imports;
-  Ref<Object> owner;  // kept alive as long as the module
+  std::atomic<bool> is_imported = false;  // by any module, so that an import here may make a cycle
+  Ref<Object> owner;                      // kept alive as long as the module
   std::mutex mutex;
   std::unordered_map<std::string, Function> cache;  // found ones only, under `mutex`
 };

@@ -6,6 +6,7 @@
 #include <new>
 
 #include "object/function.h"
+#include "support/poll.h"
 
 namespace tenon {
 
@@ -265,32 +266,48 @@ Tensor Tensor::compacted() const {
   return out;
 }
 
+namespace {
+
+// Copies `count` elements of `size` bytes, whose distance is `step` bytes, without gaps.
+void copy_row(char* to, const char* from, int64_t count, int64_t size, int64_t step,
+              Ticker* ticker) {
+  constexpr int64_t kPart = int64_t{1} << 18;  // elements
+  for (int64_t at = 0; at < count; at += kPart) {
+    const int64_t end = std::min(count, at + kPart);
+    if (step == size) {
+      std::memcpy(to + at * size, from + at * size, static_cast<size_t>((end - at) * size));
+    } else {
+      for (int64_t i = at; i < end; ++i) {
+        std::memcpy(to + i * size, from + i * step, static_cast<size_t>(size));
+      }
+    }
+    ticker->tick(static_cast<size_t>((end - at) * size));
+  }
+}
+
+}  // namespace
+
 void Tensor::copy_elements(void* memory) const {
   if (device().device_type != kDLCPU) {
     throw Error(ErrorKind::Unsupported, "a strided tensor on a device can't be made compact here");
   }
-  auto size = static_cast<size_t>(dtype().bytes());
+  const int64_t size = dtype().bytes();
   const char* from = static_cast<const char*>(data());
   char* to = static_cast<char*>(memory);
+  Ticker ticker;
   if (count() == 0) return;
-  if (compact()) {
-    std::memcpy(to, from, static_cast<size_t>(bytes()));
-    return;
-  }
-  int32_t last = rank() - 1;  // at least 0: a tensor of rank 0 is compact
-  int64_t inner = dim(last);
-  int64_t inner_step = strides()[static_cast<size_t>(last)] * static_cast<int64_t>(size);
-  std::vector<int64_t> at(static_cast<size_t>(last));
+  if (compact()) return copy_row(to, from, count(), size, size, &ticker);
+  const auto last = static_cast<size_t>(rank()) - 1;  // a tensor of rank 0 is compact
+  const int64_t inner = dim(rank() - 1);
+  std::vector<int64_t> at(last);
   int64_t offset = 0;
-  for (int64_t row = 0, rows = count() / inner; row < rows; ++row) {
-    const char* p = from + offset;
-    for (int64_t i = 0; i < inner; ++i, to += size) std::memcpy(to, p + i * inner_step, size);
-    for (int32_t d = last; d-- > 0;) {
-      auto i = static_cast<size_t>(d);
-      int64_t step = strides()[i] * static_cast<int64_t>(size);
+  for (int64_t row = 0, rows = count() / inner; row < rows; ++row, to += inner * size) {
+    copy_row(to, from + offset, inner, size, strides()[last] * size, &ticker);
+    for (size_t i = last; i-- > 0;) {
+      const int64_t step = strides()[i] * size, extent = shape()[i];
       offset += step;
-      if (++at[i] < dim(d)) break;
-      offset -= step * dim(d);
+      if (++at[i] < extent) break;
+      offset -= step * extent;
       at[i] = 0;
     }
   }

@@ -117,8 +117,8 @@ class Tensor : public Handle {
   Tensor as_constant() const;
   // This tensor if it is compact, else a compact copy on the CPU's heap.
   Tensor compacted() const;
-  // Writes the elements to CPU memory in row-major order without gaps. An Unsupported error for a
-  // strided tensor on another device.
+  // Writes the elements to CPU memory in row-major order without gaps, polling (support/poll.h)
+  // between parts. The data may be unaligned. An Unsupported error for a tensor on another device.
   void copy_elements(void* to) const;
 
   // DLPack. `from_dlpack` takes ownership of the managed tensor, whose deleter runs when the last

@@ -2,10 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <numeric>
 
 #include "object/function.h"
 #include "object/reflect.h"
+#include "support/poll.h"
 #include "support/test_error.h"
 
 namespace tenon {
@@ -159,6 +161,35 @@ TEST(Dlpack, AStridedTensorIsMadeCompact) {
   EXPECT_TRUE(t.compact());
   const int32_t* d = t.data_as<int32_t>();
   EXPECT_EQ(std::vector<int32_t>(d, d + 6), (std::vector<int32_t>{0, 3, 1, 4, 2, 5}));
+}
+
+struct CountPolls : Poller {
+  int polls = 0;
+  void poll() override { ++polls; }
+};
+
+TEST(Tensor, CopyingElementsPolls) {
+  const int64_t n = int64_t{16} << 20;
+  const Tensor to = Tensor::empty({n}, u8);
+  uint8_t seven = 7;
+  for (const int64_t inner : {n, n / 2, int64_t{1}}) {
+    int64_t shape[2] = {n / inner, inner}, strides[2] = {0, 0};
+    DLManagedTensor managed{};
+    managed.dl_tensor = {&seven, kCpu, 2, u8, shape, strides, 0};
+    CountPolls count;
+    Poller::Scope scope(&count);
+    Tensor::from_dlpack(&managed).copy_elements(to.data());
+    EXPECT_GE(count.polls, 8) << inner;
+    EXPECT_EQ(std::count(to.data_as<uint8_t>(), to.data_as<uint8_t>() + n, 7), n);
+    std::fill_n(to.data_as<uint8_t>(), n, uint8_t{0});
+  }
+  CountPolls count;
+  Poller::Scope scope(&count);
+  const Tensor from = Tensor::empty({n}, u8);
+  std::fill_n(from.data_as<uint8_t>(), n, uint8_t{5});
+  from.copy_elements(to.data());
+  EXPECT_GE(count.polls, 8);
+  EXPECT_EQ(std::count(to.data_as<uint8_t>(), to.data_as<uint8_t>() + n, 5), n);
 }
 
 TEST(Dlpack, NegativeAndZeroStridesAreMadeCompact) {

@@ -193,6 +193,28 @@ TEST(LateConstants, AreSharedWhereTheirDataIsAligned) {
   }
 }
 
+TEST(LateConstants, OfOneNameShareOneCopy) {
+  Unit unit = assemble(
+      "const \"w\" = late tensor[2; f32]\nconst \"v\" = late tensor[2; f32] align 4096\n"
+      "const \"w\" = late tensor[2; f32] align 4096\n"
+      "const \"w\" = late tensor[2; f32] align 128\nfunc @f() {\n ret #0\n}\n");
+  const Tensor all = Tensor::empty({64}, f32);
+  std::vector<std::string> asked;
+  bind_late_constants(
+      unit,
+      [&](std::string_view name) {
+        asked.emplace_back(name);
+        return Tensor::view(all.data_as<float>() + 8, std::vector<int64_t>{2}, f32, all.ref());
+      },
+      "test");
+  EXPECT_THAT(asked, testing::UnorderedElementsAre("v", "w"));
+  const void* copy = unit.constants[2].value.as<Tensor>().data();
+  EXPECT_EQ(reinterpret_cast<uintptr_t>(copy) % 4096, 0u);
+  EXPECT_EQ(unit.constants[0].value.as<Tensor>().data(), copy);
+  EXPECT_EQ(unit.constants[3].value.as<Tensor>().data(), copy);
+  EXPECT_NE(unit.constants[1].value.as<Tensor>().data(), copy);
+}
+
 TEST(LateConstants, ThatAreMissingOrOfAnotherTypeAreNamed) {
   Unit unit = assemble("const \"w\" = late tensor[2; f32]\nfunc @f() {\n ret #0\n}\n");
   EXPECT_THAT(failure_of([&] { bind_late_constants(unit, {}, "net.tnx"); }),

@@ -1,5 +1,8 @@
 #include "vm/executable/late_constants.h"
 
+#include <map>
+#include <utility>
+
 #include "support/error.h"
 #include "support/text.h"
 #include "vm/executable/file_format.h"
@@ -33,15 +36,27 @@ Tensor fitting(const Constant& c, const Tensor& tensor, const std::string& name)
 }  // namespace
 
 void bind_late_constants(Unit& unit, const WeightSource& source, const std::string& name) {
-  std::vector<std::string> missing;
+  // Constants of one name share its tensor, or its copy, so they are bound in the order of their
+  // names, and first the one that requires the highest alignment.
+  std::multimap<std::pair<std::string_view, int64_t>, Constant*> late;
   for (Constant& c : unit.constants) {
     if (!c.late || !c.value.is_none()) continue;
-    const Tensor tensor = source ? source(c.name) : Tensor();
-    if (tensor) {
-      c.value = Any(fitting(c, tensor, name).as_constant());
-    } else {
-      missing.push_back(printable(c.name));
+    late.emplace(std::pair(std::string_view(c.name), -int64_t{c.late->alignment}), &c);
+  }
+  std::string_view bound;  // the name of `tensor`
+  Tensor tensor;
+  for (const auto& [key, c] : late) {
+    if (!bound.data() || bound != key.first) {
+      bound = key.first;
+      tensor = source ? source(bound) : Tensor();
     }
+    if (!tensor) continue;
+    tensor = fitting(*c, tensor, name).as_constant();
+    c->value = Any(tensor);
+  }
+  std::vector<std::string> missing;
+  for (const Constant& c : unit.constants) {
+    if (c.late && c.value.is_none()) missing.push_back(printable(c.name));
   }
   if (missing.empty()) return;
   throw Error(ErrorKind::Usage, cat(name, " needs weights that weren't provided"))

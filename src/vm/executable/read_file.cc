@@ -177,7 +177,7 @@ class Reader {
     if (!root_table || !root_table->entries()) return;
     limit(SectionId::Constants, root_table->entries()->size(), kMaxConstants, "constants");
     for (const tnx::Constant* c : *root_table->entries()) {
-      charge(sizeof(Constant) + sizeof(TensorObj));
+      charge(sizeof(Constant));
       Constant out{text(c->name()), {}, {}};
       if (c->kind() == tnx::ConstantKind_LateTensor) {
         charge_copied(c->shape() ? 8 * uint64_t{c->shape()->size()} : 0);

@@ -232,5 +232,31 @@ TEST(LateWeights, AreBoundWhenTheProgramIsLoaded) {
   EXPECT_EQ(machine.call("main").as<Tensor>().data_as<float>()[1], 3);
 }
 
+TEST(LateWeights, TheirCopiesCountForTheMemoryLimit) {
+  std::string text;
+  for (int i = 0; i < 4; ++i) {
+    text += cat("const \"w", i, "\" = late tensor[1000000; u8] align 4096\n");
+  }
+  const Unit unit = assemble(text + "func @main() -> any {\n ret #0\n}\n");
+  const std::string bytes = write_to_bytes(unit);
+  const Tensor weights = Tensor::empty({1'000'100}, u8);
+  ProgramOptions options;
+  options.weights = [&](std::string_view) {  // less aligned than the constants require
+    return Tensor::view(weights.data_as<char>() + 1, std::vector<int64_t>{1'000'000}, u8,
+                        weights.ref());
+  };
+  const std::string path = testing::TempDir() + "tenon_late_weights.tnx";
+  save(unit, path);
+  auto failures = [&](size_t memory) {
+    options.limits.memory = memory;
+    return std::vector{failure_of([&] { Program::load(path, options); }),
+                       failure_of([&] { Program::load_bytes(bytes, options); }),
+                       failure_of([&] { Program::from_unit(unit, options); })};
+  };
+  EXPECT_THAT(failures(size_t{3} << 20), testing::Each(HasSubstr("exceeds its memory limit")));
+  EXPECT_THAT(failures(size_t{5} << 20), testing::Each("no error"));
+  std::filesystem::remove(path);
+}
+
 }  // namespace
 }  // namespace tenon::vm

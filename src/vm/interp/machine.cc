@@ -21,29 +21,6 @@ constexpr size_t kFirstFrames = 1024;
 // Stack beyond this goes back to the system after a call.
 constexpr size_t kKeptStack = size_t{1} << 20;
 
-// Copies a tensor's elements, strided or unaligned, to `to` without gaps. A large tensor is halved
-// along its first axis of several indices, so that the call can be stopped between the parts.
-void copy_halves(DLTensor t, char* to) {
-  const std::span<int64_t> shape(t.shape, static_cast<size_t>(t.ndim));
-  const int64_t bytes = byte_count(shape, t.dtype).value_or(0);
-  if (static_cast<size_t>(bytes) <= kBulkPart) {
-    DLManagedTensor borrowed{};
-    borrowed.dl_tensor = t;
-    return Tensor::from_dlpack(&borrowed).copy_elements(to);
-  }
-  tenon::poll();
-  const auto axis = static_cast<size_t>(
-      std::find_if(shape.begin(), shape.end(), [](int64_t n) { return n > 1; }) - shape.begin());
-  const int64_t whole = shape[axis], first = whole / 2;
-  const int64_t step = t.strides[axis] * DataType(t.dtype).bytes();
-  shape[axis] = first;
-  copy_halves(t, to);
-  shape[axis] = whole - first;
-  t.byte_offset += static_cast<uint64_t>(first * step);
-  copy_halves(t, to + bytes / whole * first);
-  shape[axis] = whole;
-}
-
 }  // namespace
 
 Machine::Machine(Ref<Program> program, Limits limits, MachineOptions options)
@@ -104,10 +81,7 @@ Any Machine::prepare(const AnyView& argument) {
     return t.read_only() || may_write(t) ? value : Any(t.as_read_only());
   }
   Tensor copy = allocate_tensor(t.shape(), t.dtype());
-  std::vector<int64_t> shape(t.shape().begin(), t.shape().end());
-  DLTensor all = t.dl();
-  all.shape = shape.data();
-  copy_halves(all, copy.data_as<char>());
+  t.copy_elements(copy.data());
   return Any(std::move(copy));
 }
 

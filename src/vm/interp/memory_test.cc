@@ -1,5 +1,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <malloc.h>
 
 #include <thread>
 
@@ -116,6 +117,34 @@ TEST(Pool, ClassesRoundUpByAtMostAQuarter) {
   EXPECT_EQ(reinterpret_cast<uintptr_t>(aligned->data) % 4096, 0u);
   aligned = {};
   pool->close();
+}
+
+// Headers and the gaps that alignment leaves count as well.
+TEST(Pool, CountsWhatItsBlocksTake) {
+  for (const size_t alignment : {1, 64, 128, 256, 1024, 4096}) {
+    for (const size_t bytes : {0, 1, 64, 5000}) {
+      Pool* pool = new Pool(kCpu);
+      pool->set_owner(Pool::this_thread());
+      std::vector<Ref<StorageObj>> blocks(1000);
+      const size_t before = mallinfo2().arena + mallinfo2().hblkhd;
+      for (auto& block : blocks) {
+        block = Ref<StorageObj>::adopt(pool->allocate(bytes, alignment));
+      }
+      const size_t taken = mallinfo2().arena + mallinfo2().hblkhd - before;
+      EXPECT_LE(taken, pool->used() * 3 / 2 + (size_t{1} << 18)) << bytes << " at " << alignment;
+      blocks.clear();
+      pool->close();
+      malloc_trim(0);
+    }
+  }
+}
+
+TEST(Pool, HighlyAlignedBlocksStopAtTheLimit) {
+  Pool* pool = new Pool(kCpu);
+  pool->set_owner(Pool::this_thread());
+  pool->begin_call(16 << 10);
+  const auto one = Ref<StorageObj>::adopt(pool->allocate(0, 4096));
+  EXPECT_THAT(failure_of([&] { pool->allocate(0, 4096); }), HasSubstr("memory limit"));
 }
 
 TEST(Pool, ReusesWhatWasFreed) {

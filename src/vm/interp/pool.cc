@@ -18,6 +18,10 @@ constexpr size_t kMinBlock = 64;
 constexpr size_t kKeepAlways = size_t{16} << 20;
 thread_local char thread_mark;
 
+uint16_t gap_of(size_t alignment) {
+  return static_cast<uint16_t>(alignment <= kDataAlignment ? 0 : alignment);
+}
+
 void fill(PoolBlock* block) {
   std::memset(block->data, kPoison, block->capacity);
 }
@@ -39,6 +43,11 @@ uint32_t Pool::class_of(size_t bytes) {
 
 size_t Pool::class_size(uint32_t size_class) {
   return size_t{4 + size_class % 4} << (size_class / 4 + 4);
+}
+
+size_t Pool::new_capacity(uint32_t size_class, size_t alignment) {
+  const size_t unit = std::max<size_t>(1, gap_of(alignment));
+  return (class_size(size_class) + unit - 1) & ~(unit - 1);
 }
 
 void Pool::begin_call(size_t cap, size_t outside) {
@@ -94,9 +103,10 @@ PoolBlock* Pool::allocate(size_t bytes, size_t alignment) {
     collect();
   uint32_t size_class = class_of(bytes);
   PoolBlock* block = alignment <= kDataAlignment ? find_free(size_class) : nullptr;
-  size_t capacity = block ? block->capacity : class_size(size_class);
   if (cap_) {
-    if (capacity + sizeof(PoolBlock) > *left()) [[unlikely]] {
+    const size_t weight = block ? weight_of(block)
+                                : weight_of(new_capacity(size_class, alignment), gap_of(alignment));
+    if (weight > *left()) [[unlikely]] {
       if (block) take_back(block);
       fail_cap(bytes);
     }
@@ -143,7 +153,7 @@ PoolBlock* Pool::new_header(void* data, size_t capacity) {
 
 PoolBlock* Pool::new_block(uint32_t size_class, size_t bytes, size_t alignment) {
   bool cacheable = alignment <= kDataAlignment;
-  size_t capacity = class_size(size_class);
+  size_t capacity = new_capacity(size_class, alignment);
   make_room(capacity);
   const DeviceTable& table = device_table(device_);
   void* memory = table.allocate(device_.device_id, capacity, std::max(alignment, kDataAlignment));
@@ -160,7 +170,8 @@ PoolBlock* Pool::new_block(uint32_t size_class, size_t bytes, size_t alignment) 
     table.free(device_.device_id, memory, capacity);
     throw Error(ErrorKind::Runtime, "out of memory");
   }
-  block->size_class = cacheable ? size_class : kClasses;
+  block->size_class = static_cast<uint16_t>(cacheable ? size_class : kClasses);
+  block->gap = gap_of(alignment);
   return block;
 }
 

@@ -27,8 +27,11 @@ struct PoolBlock : StorageObj {
   static constexpr int32_t kTypeLast = kTypeIndex;
   Pool* pool = nullptr;
   PoolBlock* next = nullptr;
-  size_t capacity = 0;  // its size in bytes, that of its class
-  uint32_t size_class = 0;
+  // Its size in bytes: that of its class, rounded up to its alignment if that is above
+  // kDataAlignment. Such a block is freed instead of kept for reuse.
+  size_t capacity = 0;
+  uint16_t size_class = 0;
+  uint16_t gap = 0;    // bytes that aligning it may waste; 0 up to kDataAlignment
   uint32_t call = 0;   // the call that it counts for
   uint64_t maker = 0;  // the Program that it was allocated for
 };
@@ -89,6 +92,7 @@ class Pool {
   static void delete_block(void* self, int flags);
   static uint32_t class_of(size_t bytes);
   static size_t class_size(uint32_t size_class);
+  static size_t new_capacity(uint32_t size_class, size_t alignment);
 
   void take_back(PoolBlock* block);
   void collect();
@@ -108,8 +112,12 @@ class Pool {
 
   // Used by the owner only.
   uint32_t call_ = 1;
-  // What a block counts as: headers of many small blocks take more than their data.
-  static size_t weight_of(const PoolBlock* b) { return b->capacity + sizeof(PoolBlock); }
+  // What a block counts as: headers of many small blocks take more than their data, and so do the
+  // gaps between highly aligned ones.
+  static size_t weight_of(size_t capacity, size_t gap) {
+    return capacity + gap + sizeof(PoolBlock);
+  }
+  static size_t weight_of(const PoolBlock* b) { return weight_of(b->capacity, b->gap); }
   void use(size_t bytes) { used_.store(used() + bytes, std::memory_order_relaxed); }
   void unuse(size_t bytes) { used_.store(used() - bytes, std::memory_order_relaxed); }
   size_t peak_ = 0, high_ = 0, cached_ = 0;

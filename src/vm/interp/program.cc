@@ -64,14 +64,14 @@ Program::Libraries::~Libraries() {
 Ref<Program> Program::load(const std::string& path, ProgramOptions options) {
   if (options.read.name == ReadOptions().name) options.read.name = path;
   WorkBudget budget(options.limits, "loading", options.read.name);
-  CallContext::Scope scope(&budget);
+  const WorkBudget::Scope scope(&budget);
   return read(options.trusted ? map_file(path) : read_whole_file(path), options);
 }
 
 Ref<Program> Program::load_bytes(std::string_view bytes, ProgramOptions options,
                                  Ref<Object> owner) {
   WorkBudget budget(options.limits, "loading", options.read.name);
-  CallContext::Scope scope(&budget);
+  const WorkBudget::Scope scope(&budget);
   if (owner) return read(borrow_bytes(bytes, std::move(owner)), options);
   charge(bytes.size());
   return read(copy_bytes(bytes), options);
@@ -87,7 +87,7 @@ Ref<Program> Program::read(const Ref<FileBytes>& file, const ProgramOptions& opt
 
 Ref<Program> Program::from_unit(Unit unit, ProgramOptions options) {
   WorkBudget budget(options.limits, "loading", options.read.name);
-  CallContext::Scope scope(&budget);
+  const WorkBudget::Scope scope(&budget);
   auto program = make<Program>();
   program->name_ = options.read.name;
   verify(unit, {.name = options.read.name});
