@@ -1,5 +1,6 @@
 #include "driver/compile_kernels.h"
 
+#include "codegen/llvm/compile_stack.h"
 #include "codegen/llvm/emit.h"
 #include "device/call_context.h"
 #include "driver/compile.h"
@@ -72,15 +73,7 @@ Map<String, loop::KernelInterfaceRef> read_kernels(std::string_view text, const 
   return kernels;
 }
 
-}  // namespace
-
-std::string kernels_text(const graph::Module& lowered) {
-  return graph::to_text(graph::make_module({}, lowered->kernels));
-}
-
-std::vector<uint8_t> compile_kernels(std::string_view text, const std::string& file) {
-  Phase phase(kCompileKernelsPhase, Phase::Within::Included);
-  initialise();
+std::vector<uint8_t> compile(std::string_view text, const std::string& file) {
   const codegen::Target target = codegen::host_target();
   loop::ScheduleOptions how;
   how.target = target.facts();
@@ -97,6 +90,20 @@ std::vector<uint8_t> compile_kernels(std::string_view text, const std::string& f
   codegen::EmitOptions emit;
   emit.clear_scratch = true;
   return codegen::compile_kernels(nests, target, emit);
+}
+
+}  // namespace
+
+std::string kernels_text(const graph::Module& lowered) {
+  return graph::to_text(graph::make_module({}, lowered->kernels));
+}
+
+std::vector<uint8_t> compile_kernels(std::string_view text, const std::string& file) {
+  Phase phase(kCompileKernelsPhase, Phase::Within::Included);
+  initialise();
+  std::vector<uint8_t> object;
+  codegen::run_with_compile_stack([&] { object = compile(text, file); });
+  return object;
 }
 
 }  // namespace tenon::driver

@@ -18,7 +18,8 @@ inline constexpr std::string_view kCompileKernelsPhase = "compile_kernels";
 
 // Compiles such a text, which may be untrusted, to a kernel object for this machine whose code
 // checks every access. Throws Damaged if the text is invalid or too large for a kernel, and what
-// poll throws if the calling program should stop. `file` is the file's name in errors.
+// poll throws if the calling program should stop. Any stack of the calling thread suffices. `file`
+// is the file's name in errors.
 std::vector<uint8_t> compile_kernels(std::string_view text, const std::string& file);
 
 }  // namespace tenon::driver

@@ -13,6 +13,15 @@ PhaseTimes::~PhaseTimes() {
   times_of_thread = outer_;
 }
 
+PhaseTimes* PhaseTimes::current() {
+  return times_of_thread;
+}
+
+PhaseTimes::Scope::Scope(PhaseTimes* times) : outer_(std::exchange(times_of_thread, times)) {}
+PhaseTimes::Scope::~Scope() {
+  times_of_thread = outer_;
+}
+
 Phase::Phase(std::string_view name, Within within, double* seconds)
     : times_(times_of_thread), within_(within), seconds_(seconds) {
   if (times_ || seconds_) begin_ = std::chrono::steady_clock::now();

@@ -23,6 +23,20 @@ class PhaseTimes {
   PhaseTimes(const PhaseTimes&) = delete;
   PhaseTimes& operator=(const PhaseTimes&) = delete;
 
+  // Of this thread; null if nothing collects.
+  static PhaseTimes* current();
+  // Makes another thread's, which doesn't use it meanwhile, this thread's current one.
+  class Scope {
+   public:
+    explicit Scope(PhaseTimes* times);
+    ~Scope();
+    Scope(const Scope&) = delete;
+    Scope& operator=(const Scope&) = delete;
+
+   private:
+    PhaseTimes* outer_;
+  };
+
   struct Row {
     std::string name;
     double seconds = 0;  // excluding nested phases that have rows of their own

@@ -7,6 +7,7 @@
 #include <optional>
 #include <thread>
 
+#include "codegen/llvm/compile_stack.h"
 #include "codegen/llvm/link.h"
 #include "codegen/llvm/lower.h"
 #include "codegen/llvm/passes.h"
@@ -261,10 +262,8 @@ std::string shared_code(const Target& target) {
   return object;
 }
 
-}  // namespace
-
-std::vector<uint8_t> compile_kernels(const Array<loop::KernelRef>& kernels, const Target& target,
-                                     const EmitOptions& options) {
+std::vector<uint8_t> compile(const Array<loop::KernelRef>& kernels, const Target& target,
+                             const EmitOptions& options) {
   std::vector<loop::KernelRef> sorted(kernels.begin(), kernels.end());
   std::sort(sorted.begin(), sorted.end(),
             [](const auto& a, const auto& b) { return a->name < b->name; });
@@ -306,8 +305,12 @@ std::vector<uint8_t> compile_kernels(const Array<loop::KernelRef>& kernels, cons
   for (size_t i = 1;
        i < std::min<size_t>(modules, static_cast<size_t>(std::max(1, options.threads))); ++i)
     others.emplace_back([&, poller = Poller::current()] {
-      Poller::Scope scope(poller);
-      work();
+      const Poller::Scope scope(poller);
+      try {
+        run_with_compile_stack(work);
+      } catch (const Error&) {
+        // It could not start a thread, so the others do its part; `work` itself doesn't throw.
+      }
     });
   work();
   for (std::thread& t : others) t.join();
@@ -321,6 +324,15 @@ std::vector<uint8_t> compile_kernels(const Array<loop::KernelRef>& kernels, cons
   compiling.reset();
   Phase linking("link");
   return link_closed(objects, architecture(target.architecture).emulation, vm::kKernelTableSymbol);
+}
+
+}  // namespace
+
+std::vector<uint8_t> compile_kernels(const Array<loop::KernelRef>& kernels, const Target& target,
+                                     const EmitOptions& options) {
+  std::vector<uint8_t> object;
+  run_with_compile_stack([&] { object = compile(kernels, target, options); });
+  return object;
 }
 
 }  // namespace tenon::codegen

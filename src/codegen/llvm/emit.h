@@ -36,7 +36,8 @@ struct EmitOptions {
 };
 
 // A kernel object with one entry per kernel, named like the kernel; names must differ. Errors:
-// Unsupported for a dtype without code generation; Internal for invalid IR or a bug.
+// Unsupported for a dtype without code generation; Internal for invalid IR or a bug. A thread with
+// any stack may call it (compile_stack.h).
 std::vector<uint8_t> compile_kernels(const Array<loop::KernelRef>& kernels, const Target& target,
                                      const EmitOptions& options = {});
 

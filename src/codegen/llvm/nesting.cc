@@ -9,7 +9,7 @@ namespace tenon::codegen {
 
 namespace {
 
-constexpr int kMaxDepth = 2000;  // of nested expressions, bounded by the native stack
+constexpr int kMaxDepth = 2000;  // of nested expressions; kCompileStack suffices for it
 
 }  // namespace
 
