@@ -6,7 +6,7 @@ namespace tenon::codegen {
 
 namespace {
 
-constexpr int64_t kMaxBlocks = 3 << 10, kMaxCost = int64_t{1} << 23;
+constexpr int64_t kMaxBlocks = 3 << 10, kMaxLive = 1 << 18, kMaxCost = int64_t{1} << 23;
 constexpr int64_t kMaxParameters = 2048, kMaxSymbols = 1024;
 
 constexpr std::string_view kShorter = "unroll less, or store values that several selects share";
@@ -24,6 +24,10 @@ void CodeSize::require(int64_t found, int64_t most, std::string_view what,
 
 void CodeSize::add_block() {
   require(++blocks_, kMaxBlocks, "basic blocks, each copy counted", kShorter);
+}
+
+void CodeSize::require_few(int64_t blocks, int64_t sizes) const {
+  require(blocks * sizes, kMaxLive, "basic blocks times sizes that it computes", kShorter);
 }
 
 void CodeSize::add_cost(int64_t cost) {

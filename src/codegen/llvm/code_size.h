@@ -17,6 +17,8 @@ class CodeSize {
   explicit CodeSize(const loop::Kernel& kernel) : kernel_(kernel) {}
 
   void add_block();
+  // Of one function. It computes sizes at its entry, and they are live in the blocks that follow.
+  void require_few(int64_t blocks, int64_t sizes) const;
   // In units of loop/cost.h, in all lanes.
   void add_cost(int64_t cost);
   // They are all live at once, from the entry's checks to the call of the body.

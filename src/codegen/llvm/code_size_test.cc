@@ -78,6 +78,19 @@ TEST(CodeSize, KernelsNearTheLimitOfBlocksCompileInSeconds) {
   expect_too_much_code(loops(300), "at most 3072 basic blocks");
 }
 
+TEST(CodeSize, ManySizesAreAnError) {
+  auto stores = [](int64_t sizes) {
+    std::vector<StmtRef> all;
+    for (int64_t k = 1; k <= sizes; ++k) {
+      const Dim d = floordiv(n + Dim(k), n + Dim(2 * k));
+      all.push_back(put(y, {i + dim_value(d)}, literal(f32, 1)));
+    }
+    return kernel("long", {x}, {y}, nest(i, index(0), dim_value(n), ForKind::kSerial, both(all)));
+  };
+  EXPECT_LT(seconds_to_compile(stores(200)), 20);
+  expect_too_much_code(stores(400), "at most 262144 basic blocks times sizes");
+}
+
 // Of checked loads, which make blocks.
 TEST(CodeSize, LongChainsOfChoicesAreAnError) {
   const ExprRef first = at(x, {i});

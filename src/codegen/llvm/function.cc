@@ -38,6 +38,7 @@ void FunctionWriter::count_cost(const loop::Expr& e) {
 
 llvm::BasicBlock* FunctionWriter::block(const char* name) {
   size.add_block();
+  size.require_few(++blocks_, sizes_);
   return llvm::BasicBlock::Create(m.context, name, function_, exit_);
 }
 
@@ -53,13 +54,15 @@ llvm::AllocaInst* FunctionWriter::stack_slot(llvm::Type* type, uint64_t count, u
 llvm::Value* FunctionWriter::dim(const Dim& d) {
   if (auto c = d.as_const()) return entry.getInt64(static_cast<uint64_t>(*c));
   auto [it, is_new] = dims_.try_emplace(&d.node());
-  if (is_new)
+  if (is_new) {
+    size.require_few(blocks_, ++sizes_);
     it->second = DimWriter(entry, size, [this](std::string_view name) {
                    auto s = env.symbols.find(name);
                    TENON_ASSERT(s != env.symbols.end(), "kernel '", kernel.name,
                                 "' doesn't bind symbol '", name, "'");
                    return s->second;
                  }).write(d);
+  }
   return it->second;
 }
 

@@ -96,6 +96,7 @@ struct FunctionWriter {
   llvm::BasicBlock* reserve_ = nullptr;
   llvm::Value* workspace_ = nullptr;
   uint64_t slot_bytes_ = 0;
+  int64_t blocks_ = 0, sizes_ = 0;
   std::unordered_map<const DimNode*, llvm::Value*> dims_;
 };
 
