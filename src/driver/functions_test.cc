@@ -250,6 +250,87 @@ TEST(Json, ASizeThatArithmeticDoesNotMakeIsRefused) {
   EXPECT_GT(refused, 50);
 }
 
+// A kernel of each kind, with statements, stages and expressions of most kinds.
+constexpr const char* kKernels = R"(
+compute @soft(%x: tensor[n, m; f32], %at: tensor[n; i64]) -> (%y) {
+  reduce max %top: tensor[n; f32] at [%i] over [%j < m] { %x[%i, %j] }
+  map %y: tensor[n, m; f32] at [%i, %j] {
+    $0 = checked(%at[%i], m)
+    select(%j < $0, exp(%x[%i, %j] - %top[%i]), cast(f32, %j))
+  }
+}
+
+kernel @blur(%x: tensor[n, m; f32]) -> (%y: tensor[n, m; f32]) {
+  parallel %i from 0 count dim(n) {
+    scratch %s: tensor[4; f32]
+    vector %j from 0 count 4 {
+      %s[%j] = 0.5
+    }
+    let %k = floordiv(dim(m), 2)
+    for %j from 0 count dim(m) {
+      if %j < %k {
+        %y[%i, %j] = %x[%i, %j] * %s[mod(%j, 4)]
+      } else {
+        %y[%i, %j] = abs(%x[%i, %j])
+      }
+    }
+  }
+}
+
+fn @main(%x: tensor[n, m; f32], %at: tensor[n; i64]) -> tensor[n, m; f32] {
+  %y = kernel @soft(%x, %at)
+  %z = kernel @blur(%y)
+  %z
+}
+)";
+
+// Each dtype, each number and each reference to a node is replaced: reading must give an error or a
+// module that compiles.
+TEST(Json, AKernelThatIsDamagedIsAnErrorAndNoCrash) {
+  const std::string text = call("tenon.to_json", parsed(kKernels), 0).as<String>().str();
+  int refused = 0, compiled = 0;
+  auto attempt = [&](size_t at, size_t end, const std::string& other) {
+    const std::string mutant = text.substr(0, at) + other + text.substr(end);
+    if (mutant == text) return;
+    try {
+      const Any value = call("tenon.from_json", mutant);
+      if (value.is_none() || !value.is<graph::Module>()) return;
+      call("tenon.compile", value, Map<String, Any>());
+      ++compiled;
+    } catch (const Error& error) {
+      EXPECT_NE(error.kind(), ErrorKind::Internal) << error.render() << mutant;
+      ++refused;
+    }
+  };
+  auto each = [&](const std::string& mark, const std::function<void(size_t at)>& visit) {
+    for (size_t at = text.find(mark); at != std::string::npos; at = text.find(mark, at + 1)) {
+      visit(at + mark.size());
+    }
+  };
+  each("{\"dtype\":\"", [&](size_t at) {
+    for (const char* other : {"float32", "int64", "int8", "bool", "void", "float32x4"}) {
+      attempt(at, text.find('"', at), other);
+    }
+  });
+  for (const char* mark : {"\"op\":", "\"bits\":", "\"kind\":", "\"loop\":", "\"reduction\":"}) {
+    each(mark, [&](size_t at) {
+      for (int64_t other : {int64_t{0}, int64_t{5}, INT64_MIN}) {
+        attempt(at, text.find_first_of(",}", at), cat(other));
+      }
+    });
+  }
+  each("{\"node\":", [&](size_t at) {
+    const size_t end = text.find('}', at);
+    const int64_t node = std::stoll(text.substr(at));
+    for (int64_t other : {node - 1, node - 7}) {
+      if (other >= 0) attempt(at, end, cat(other));
+    }
+    attempt(at - 8, end + 1, "null");
+  });
+  EXPECT_GT(refused, 100);
+  EXPECT_GT(compiled, 10);
+}
+
 // ---- building ----
 
 TEST(Build, MakesAModuleStepByStep) {

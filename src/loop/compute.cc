@@ -2,6 +2,7 @@
 
 #include <unordered_set>
 
+#include "loop/broken_rule.h"
 #include "loop/symbol_set.h"
 #include "loop/walk.h"
 #include "support/error.h"
@@ -153,6 +154,8 @@ struct Checker {
   void expr(const ExprRef& root, const std::unordered_set<const Var*>& vars) {
     require(static_cast<bool>(root), "an expression isn't null");
     post_order(root, [&](const ExprRef& e) {
+      const std::string_view broken = broken_rule(*e);
+      require(broken.empty(), broken);
       if (e->kind == ExprKind::kVar) {
         require(vars.contains(static_cast<const Var*>(e.get())),
                 cat("variable ", static_cast<const Var&>(*e).name, " is an axis of the stage"));
@@ -162,7 +165,6 @@ struct Checker {
         require(own || known.contains(l.buffer.get()),
                 cat("buffer ", l.buffer->name, " is an input or the result of an earlier stage"));
         require(l.indices.size() == l.buffer->shape.size(), "one index per dimension");
-        for (const ExprRef& i : l.indices) require(i->dtype == i64, "indices are i64");
       }
     });
   }
@@ -187,6 +189,9 @@ struct Checker {
     require(static_cast<bool>(s.out) && !known.contains(s.out.get()), "a stage has its own buffer");
     sizes(*s.out);
     require(s.axes.size() == s.out->shape.size(), "one axis per dimension of the result");
+    for (const auto* axes : {&s.axes, &s.reduce_axes}) {
+      for (const auto& a : *axes) require(a->dtype == i64, "axes are i64");
+    }
     require(s.reduce_axes.size() == s.reduce_extents.size(), "one extent per reduced axis");
     for (const Dim& d : s.reduce_extents) {
       require(may_be_size(d), "the extent of a reduced axis isn't negative");
@@ -221,6 +226,8 @@ struct Checker {
         require(s.accumulate.is_void() || s.reduction == Reduction::kSum ||
                     s.reduction == Reduction::kProd,
                 "only sums and products have their own accumulator dtype");
+        require(is_scalar(accumulator_type(s)),
+                "an accumulator is an integer, a float or a boolean");
         reduces(s.reduction, accumulator_type(s));
         break;
       case StageKind::kScatter:

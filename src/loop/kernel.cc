@@ -3,6 +3,7 @@
 #include <set>
 #include <unordered_set>
 
+#include "loop/broken_rule.h"
 #include "loop/symbol_set.h"
 #include "loop/walk.h"
 #include "support/error.h"
@@ -112,6 +113,8 @@ struct Checker {
   void expr(const ExprRef& root) {
     require(static_cast<bool>(root), "an expression isn't null");
     post_order(root, [&](const ExprRef& e) {
+      const std::string_view broken = broken_rule(*e);
+      require(broken.empty(), broken);
       if (e->kind == ExprKind::kVar) {
         require(vars.contains(static_cast<const Var*>(e.get())),
                 cat("variable ", static_cast<const Var&>(*e).name, " is in scope"));
@@ -147,7 +150,6 @@ struct Checker {
   void access(const Ref<const Buffer>& b, const Array<ExprRef>& indices) {
     require(indices.size() == b->shape.size() || indices.size() == 1,
             cat("buffer ", b->name, " is indexed by dimension or by one offset"));
-    for (const ExprRef& i : indices) require(i->dtype == i64, "indices are i64");
   }
 
   void bind(const Ref<const Var>& v) {
@@ -179,11 +181,13 @@ struct Checker {
         require(writable.contains(st.buffer.get()),
                 cat("buffer ", st.buffer->name, " is an output or scratch in scope"));
         require(st.value->dtype == st.buffer->dtype, "a stored value has the buffer's dtype");
+        for (const ExprRef& i : st.indices) require(i->dtype == i64, "indices are i64");
         access(st.buffer, st.indices);
         return;
       }
       case StmtKind::kLet: {
         const auto& l = static_cast<const Let&>(*s);
+        require(l.var->dtype == l.value->dtype, "a variable has the dtype of its value");
         bind(l.var);
         stmt(l.body, in_loop, in_vector);
         vars.erase(l.var.get());
@@ -200,8 +204,10 @@ struct Checker {
         writable.erase(a.buffer.get());
         return;
       }
-      case StmtKind::kSeq:
       case StmtKind::kIf:
+        require(static_cast<const If&>(*s).condition->dtype == boolean, "a condition is a boolean");
+        [[fallthrough]];
+      case StmtKind::kSeq:
         for (const StmtRef& b : direct_bodies(*s)) stmt(b, in_loop, in_vector);
         return;
     }

@@ -493,18 +493,34 @@ void check_adts(const Module& module) {
   }
 }
 
-}  // namespace
-
-void check_module(const Module& module) {
-  check_adts(module);
-  for (const auto& [name, kernel] : module->kernels) {
-    if (!kernel) fail({}, cat("kernel @", name, " is missing"));
+void check_kernel(const String& name, const loop::KernelInterfaceRef& kernel) {
+  if (!kernel) fail({}, cat("kernel @", name, " is missing"));
+  try {
     if (auto* compute = kernel.as<loop::Compute>()) {
       loop::check_whole(*compute);
     } else {
       loop::check(*kernel.as<loop::Kernel>());
     }
+  } catch (const Error& e) {
+    if (e.kind() != ErrorKind::Internal) throw;
+    throw broken_kernel(cat("kernel @", name), {}, e);
   }
+}
+
+}  // namespace
+
+Error broken_kernel(std::string_view what, const Span& span, const Error& broken) {
+  Error error(ErrorKind::Usage, span, cat(what, " breaks a rule"));
+  for (const Error::Row& row : broken.rows()) {
+    // The kernel's text, unless the reader has it.
+    if (row.label != "found" || span.file.empty()) error.row(row.label, row.text, row.note);
+  }
+  return error;
+}
+
+void check_module(const Module& module) {
+  check_adts(module);
+  for (const auto& [name, kernel] : module->kernels) check_kernel(name, kernel);
   for (const auto& [name, f] : module->functions) {
     if (!f) fail({}, cat("function @", name, " is missing"));
   }

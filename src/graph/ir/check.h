@@ -1,7 +1,10 @@
 // The checker verifies that a module follows all rules of graph IR.
 #pragma once
 
+#include <string_view>
+
 #include "graph/ir/module.h"
+#include "support/error.h"
 
 namespace tenon::graph {
 
@@ -10,5 +13,9 @@ namespace tenon::graph {
 // types are those that the rules infer, calls match their callee, match arms cover their type, and
 // nesting does not exceed kMaxNesting.
 void check_module(const Module& module);
+
+// The error for a kernel, called `what`, that breaks a rule of loop IR. The checks of loop IR
+// report it, as `broken`, as a bug of whoever made the kernel, which is here the user.
+Error broken_kernel(std::string_view what, const Span& span, const Error& broken);
 
 }  // namespace tenon::graph

@@ -1,5 +1,6 @@
 // Parses loop nests in module text.
 
+#include "graph/ir/check.h"
 #include "graph/ir/kernel_words.h"
 #include "graph/ir/name_text.h"
 #include "graph/ir/parse_scalar.h"
@@ -185,13 +186,7 @@ loop::KernelInterfaceRef Parser::kernel(const Item& item) {
 }
 
 void Parser::breaks_rule(const Item& item, const Error& error) const {
-  Error mine(ErrorKind::Usage, source_.span(tokens_[item.at].begin),
-             cat(item.kind, " @", item.name, " breaks a rule"));
-  for (const Error::Row& row : error.rows()) {
-    if (row.label == "where") mine.where(row.text);
-    if (row.label == "rule") mine.rule(row.text);
-  }
-  throw mine;
+  throw broken_kernel(cat(item.kind, " @", item.name), source_.span(tokens_[item.at].begin), error);
 }
 
 }  // namespace tenon::graph
