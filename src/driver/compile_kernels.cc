@@ -17,6 +17,8 @@ namespace {
 // interrupted within a kernel. Kernels of models stay far below them.
 constexpr size_t kMaxText = size_t{64} << 20, kMaxKernels = 65536, kMaxNodes = 20000;
 
+constexpr std::string_view kWritten = "computes as `tenon compile --keep-computes` writes them";
+
 class NodeCount {
  public:
   void add(const loop::ExprRef& root) {
@@ -64,8 +66,7 @@ Map<String, loop::KernelInterfaceRef> read_kernels(std::string_view text, const 
     kernels = graph::parse_kernels(text, cat("kernels of ", file));
   } catch (const Error& error) {
     if (error.kind() != ErrorKind::Usage) throw;
-    throw damaged(file, error.message(), "computes as `tenon compile --keep-computes` writes them")
-        .at(error.span());
+    throw damaged(file, error.message(), kWritten).at(error.span());
   }
   if (kernels.size() > kMaxKernels) {
     throw damaged(file, cat(kernels.size(), " kernels"), cat("at most ", kMaxKernels));
@@ -84,7 +85,13 @@ std::vector<uint8_t> compile(std::string_view text, const std::string& file) {
       throw damaged(file, cat("kernel '", printable(name.view()), "' of ", nodes, " expressions"),
                     cat("at most ", kMaxNodes));
     }
-    nests.push_back(loop::loop_nest(kernel, name, how));
+    try {
+      nests.push_back(loop::loop_nest(kernel, name, how));
+    } catch (const Error& error) {
+      if (error.kind() != ErrorKind::Usage) throw;
+      throw damaged(file, cat("kernel '", printable(name.view()), "': ", error.message()),
+                    kWritten);
+    }
   }
   poll();
   codegen::EmitOptions emit;

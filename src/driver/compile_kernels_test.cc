@@ -52,6 +52,14 @@ TEST(LoadComputes, TheObjectsThatAreReadCountForTheMemoryLimit) {
   EXPECT_LT(peak_memory() - before, 3 * limit);
 }
 
+TEST(LoadComputes, ExtentsThatOverflowAreAnErrorThatNamesTheKernel) {
+  const std::string error = load(
+      "compute @k(%x: tensor[n; f32]) -> (%y) {\nreduce sum %y: tensor[n; f32] at [%i] over "
+      "[%k < 9223372036854775807, %l < 9223372036854775807] { %x[%i] }\n}\n");
+  EXPECT_THAT(error, HasSubstr("can't be compiled"));
+  EXPECT_THAT(error, HasSubstr("found     kernel 'k': a size overflows 64 bits in a product"));
+}
+
 // A kernel whose element is the last of `levels` values, each computed from the one before.
 std::string kernel_of_chain(int levels, const std::function<std::string(int)>& value) {
   std::string body = "$0 = %x[%i]\n";
