@@ -12,6 +12,7 @@
 #include "object/array.h"
 #include "object/reflect.h"
 #include "object/registry.h"
+#include "support/nested_call.h"
 #include "support/thread_slot.h"
 
 namespace {
@@ -65,6 +66,10 @@ static_assert(TENON_ERROR_USAGE == static_cast<int>(ErrorKind::Usage) &&
               TENON_ERROR_DAMAGED == static_cast<int>(ErrorKind::Damaged) &&
               TENON_ERROR_RUNTIME == static_cast<int>(ErrorKind::Runtime) &&
               TENON_ERROR_INTERNAL == static_cast<int>(ErrorKind::Internal));
+
+// What the native stack must have left for a function; a program's call checks for more.
+constexpr size_t kFunctionStack = size_t{64} << 10;
+constinit thread_local int function_calls = 0;
 
 void delete_text(std::string* text) {
   delete text;
@@ -247,6 +252,7 @@ int tenon_function_call(const tenon_any* function, const tenon_any* args, int32_
   int code = 0;
   int guarded = guard([&] {
     Function f = take<Function>(function, "the called value is not a function");
+    const NestedCall nested(&function_calls, kFunctionStack);
     Arguments arguments(args, n);
     Any value;
     code = f.call(arguments.data(), n, &value);

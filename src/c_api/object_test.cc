@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <fstream>
 
 #include "c_api/entry.h"
 #include "c_api/layout_asserts.h"
@@ -264,6 +265,39 @@ TEST(CApi, AFunctionThatFailsSilentlyIsSaidToHave) {
                "error: a function of the host failed without setting an error\n"
                "  help: call tenon_error_set before returning non-zero");
   EXPECT_EQ(tenon_last_error(), nullptr);
+}
+
+TEST(CApi, AFunctionThatCallsItselfWithoutEndFails) {
+  static Out function;
+  static int calls = 0;
+  auto calls_itself = [](void*, const tenon_any*, int32_t, tenon_any* result) {
+    ++calls;
+    return tenon_function_call(function, nullptr, 0, result);
+  };
+  ASSERT_EQ(tenon_function_create(calls_itself, nullptr, nullptr, function), 0);
+  for (int i = 0; i < 2; ++i) {  // the error leaves nothing counted
+    Out result;
+    calls = 0;
+    EXPECT_EQ(tenon_function_call(function, nullptr, 0, result), -1);
+    EXPECT_EQ(calls, 200);
+    EXPECT_EQ(std::string_view(tenon_last_error()),
+              "error: calls between the host and programs are nested too deep\n"
+              "  found     200 calls within each other\n"
+              "  expected  at most 200\n"
+              "  help: call functions directly, within the host or within the program");
+  }
+  tenon_any_release(function);
+}
+
+TEST(CApi, ALibraryIsNamedWithItsPrefix) {
+  const std::string folder = testing::TempDir();
+  std::ofstream(folder + "/libtenon_near.so") << "not loaded";
+  const char* search = folder.c_str();
+  EXPECT_EQ(tenon_library_load("near", &search, 1, nullptr), -1);
+  EXPECT_NE(std::string(tenon_last_error()).find("help: did you mean tenon_near?"),
+            std::string::npos);
+  EXPECT_EQ(tenon_library_load("far", &search, 1, nullptr), -1);
+  EXPECT_EQ(std::string(tenon_last_error()).find("help:"), std::string::npos);
 }
 
 TEST(CApi, ACallThatSucceedsLeavesAnErrorWaiting) {

@@ -1,5 +1,6 @@
 #include "device/work_budget.h"
 
+#include <typeinfo>
 #include <utility>
 
 #include "object/tensor.h"
@@ -34,13 +35,25 @@ bool WorkBudget::is_expired() const {
 }
 
 void WorkBudget::poll() {
-  if (outer_) outer_->poll();
+  CallContext* outer = this;
+  while (outer && typeid(*outer) == typeid(WorkBudget)) {
+    auto* budget = static_cast<WorkBudget*>(outer);
+    budget->stop_if_due();
+    outer = budget->outer_;
+  }
+  if (outer) outer->poll();
+}
+
+void WorkBudget::stop_if_due() const {
   if (is_cancelled()) {
     throw Error(ErrorKind::Runtime, cat(activity_, " ", printable(name_), " was cancelled"));
   }
   if (!is_expired()) return;
+  constexpr int64_t kMillisecond = 1'000'000;
+  const int64_t ns = limits_.deadline.count();
   throw Error(ErrorKind::Runtime, cat(activity_, " ", printable(name_), " ran past its deadline"))
-      .expected(cat("at most ", static_cast<double>(limits_.deadline.count()) * 1e-6, " ms"))
+      .expected(ns % kMillisecond == 0 ? cat("at most ", ns / kMillisecond, " ms")
+                                       : cat("at most ", ns, " ns"))
       .help(cat("raise the deadline for ", activity_));
 }
 

@@ -19,6 +19,8 @@ TEST(WorkBudget, StopsAtItsDeadline) {
   EXPECT_THAT(error, HasSubstr("compiling m.onnx ran past its deadline"));
   EXPECT_THAT(error, HasSubstr("expected  at most 0 ms"));
   EXPECT_THAT(error, HasSubstr("help: raise the deadline for compiling"));
+  WorkBudget shorter({.deadline = nanoseconds(1)}, "compiling", "m.onnx");
+  EXPECT_THAT(failure_of([&] { shorter.poll(); }), HasSubstr("expected  at most 1 ns"));
 }
 
 TEST(WorkBudget, StopsWhenItIsCancelled) {
@@ -28,6 +30,19 @@ TEST(WorkBudget, StopsWhenItIsCancelled) {
   EXPECT_EQ(failure_of([] { poll(); }), "no error");
   stop = true;
   EXPECT_THAT(failure_of([] { poll(); }), HasSubstr("compiling m.onnx was cancelled"));
+}
+
+// However many budgets are around it: polling is a loop, not a recursion.
+TEST(WorkBudget, StopsWithTheWorkAroundIt) {
+  std::atomic<bool> stop = false;
+  WorkBudget outer({.cancel = &stop}, "compiling", "m.onnx");
+  WorkBudget::Scope scope(&outer);
+  WorkBudget middle({}, "loading", "k.tnx");
+  WorkBudget::Scope inside(&middle);
+  WorkBudget inner({}, "reading", "w");
+  inner.poll();
+  stop = true;
+  EXPECT_THAT(failure_of([&] { inner.poll(); }), HasSubstr("compiling m.onnx was cancelled"));
 }
 
 TEST(WorkBudget, CountsTensorsAndObjectsForAsLongAsTheyLive) {

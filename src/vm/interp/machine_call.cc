@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "device/parallel.h"
-#include "support/native_stack.h"
+#include "support/nested_call.h"
 #include "support/text.h"
 #include "vm/interp/dispatch.h"
 #include "vm/interp/match_result.h"
@@ -14,7 +14,6 @@
 namespace tenon::vm {
 namespace {
 
-constexpr int kMaxNesting = 200;
 // What the native stack must have left for a call: for the machine and the runtime's functions, and
 // for a kernel.
 constexpr size_t kCallStack = (size_t{32} << 10) + kKernelStack;
@@ -191,22 +190,7 @@ Any Machine::call_code(const Program& program, const FunctionCode& code,
                        const Ref<Account>& account) {
   const FunctionUnit& unit = program.function_unit(code);
   program.check_arity(code, captures.size(), args.size(), ErrorKind::Usage);
-  if (nesting >= kMaxNesting) {
-    throw Error(ErrorKind::Runtime, "calls between the host and programs are nested too deep")
-        .found(cat(nesting, " calls within each other"))
-        .expected(cat("at most ", kMaxNesting))
-        .help("let the program call its own functions directly");
-  }
-  if (const size_t left = native_stack_left(); left < kCallStack) {
-    throw Error(ErrorKind::Runtime, "the thread's native stack is too small for the call")
-        .found(cat(bytes_text(left), " left, within ", nesting, nesting == 1 ? " call" : " calls"))
-        .expected(bytes_text(kCallStack))
-        .help("nest fewer calls between the host and programs, or give the thread a larger stack");
-  }
-  struct Nest {
-    Nest() { ++nesting; }
-    ~Nest() { --nesting; }
-  } nest;
+  const NestedCall nested(&nesting, kCallStack);
   auto run = [&] {
     Current current(this);
     Any result = enter(program, code, captures, args);

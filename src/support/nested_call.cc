@@ -1,0 +1,26 @@
+#include "support/nested_call.h"
+
+#include "support/error.h"
+#include "support/native_stack.h"
+#include "support/text.h"
+
+namespace tenon {
+
+NestedCall::NestedCall(int* depth, size_t stack) : depth_(depth) {
+  constexpr int kMost = 200;
+  if (*depth >= kMost) {
+    throw Error(ErrorKind::Runtime, "calls between the host and programs are nested too deep")
+        .found(cat(*depth, " calls within each other"))
+        .expected(cat("at most ", kMost))
+        .help("call functions directly, within the host or within the program");
+  }
+  if (const size_t left = native_stack_left(); left < stack) {
+    throw Error(ErrorKind::Runtime, "the thread's native stack is too small for the call")
+        .found(cat(bytes_text(left), " left, within ", *depth, *depth == 1 ? " call" : " calls"))
+        .expected(bytes_text(stack))
+        .help("nest fewer calls between the host and programs, or give the thread a larger stack");
+  }
+  ++*depth;
+}
+
+}  // namespace tenon
