@@ -1,4 +1,7 @@
 // The C interface's maps, fields of objects, modules and libraries.
+#include <unistd.h>
+
+#include <algorithm>
 #include <cstring>
 #include <vector>
 
@@ -186,8 +189,14 @@ int tenon_library_load(const char* name, const char* const* search, size_t folde
     }
     Module library = load_library(name, all);
     if (!library) {
+      // A file names its libraries without the prefix.
+      const std::string prefixed = cat("tenon_", name);
+      const bool meant = std::ranges::any_of(all, [&](const std::string& folder) {
+        return access(cat(folder, "/lib", prefixed, ".so").c_str(), F_OK) == 0;
+      });
       throw Error(ErrorKind::Unsupported, cat("there is no library ", name))
-          .found(cat("no lib", name, ".so in ", join(all, ", ")));
+          .found(cat("no lib", name, ".so in ", join(all, ", ")))
+          .help(meant ? cat("did you mean ", prefixed, "?") : "");
     }
     if (out) give(out, library);
   });

@@ -61,7 +61,9 @@ void bind_late_constants(Unit& unit, const WeightSource& source, const std::stri
   if (missing.empty()) return;
   throw Error(ErrorKind::Usage, cat(name, " needs weights that weren't provided"))
       .found(cat("no ", join_some(missing)))
-      .help("load it with the weight file that it was compiled with");
+      .help(
+          "give the weight file that it was compiled with: --weights FILE.safetensors, or in C the "
+          "member `weights` of tenon_load_options");
 }
 
 }  // namespace tenon::vm

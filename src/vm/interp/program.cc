@@ -159,7 +159,9 @@ void Program::use_libraries(const ProgramOptions& options) {
   if (missing.empty() || options.allow_missing) return;
   throw Error(ErrorKind::Unsupported, cat(name_, " needs libraries that this process lacks"))
       .found(cat("no ", join(missing, ", ")))
-      .help("use a build of tenon that has them, or compile with --libraries none");
+      .help(
+          "load libtenon_NAME.so of each first, or put it beside the runtime; a file that needs "
+          "only onednn can be compiled with --libraries none");
 }
 
 void Program::open_kernels(const ProgramOptions& options) {
@@ -195,7 +197,7 @@ void Program::link_packed(const ProgramOptions& options) {
                   options.trusted ? "aren't registered" : "untrusted files may not call"))
       .found(cat("no ", join_some(missing)))
       .help(options.trusted ? "register them before you load it"
-                            : "register them with the flag for_files, or load it as trusted");
+                            : "register them with TENON_FOR_FILES, or load it as trusted");
 }
 
 std::unique_ptr<PackedTarget> Program::kernel_target(const std::string& name) const {
@@ -273,6 +275,9 @@ std::string Program::frame_text(const Op* op) const {
   Instruction in;
   decode(f.code, offset, &in);
   out += cat(", instruction ", op - code->entry, ": ", in.info->mnemonic);
+  if (in.opcode() == Opcode::CallPacked) {
+    out += cat(" ", printable(unit_.packed[in.arg(1).index()].name));
+  }
   return out;
 }
 

@@ -88,19 +88,21 @@ constexpr size_t kNoAxis = SIZE_MAX;
     return error.expected(expected).found(value_text(value), note);
   }
   const std::string program = printable(m.program().name());
+  // A program that comes from memory or a pipe has no file to inspect.
+  const std::string inspect =
+      program.starts_with('<') ? "" : cat("see `tenon inspect ", program, "`");
   Error error(ErrorKind::Usage,
               cat("input '", printable(params.back().name), "' does not fit ", program));
   const SignatureDim* size = declared_dim(params.back(), axis);
   const Param* binder = size ? binder_of(params, size->text) : nullptr;
   if (!binder) {
-    return error.expected(expected)
-        .found(value_text(value), note)
-        .help(cat("see `tenon inspect ", program, "`"));
+    error.expected(expected).found(value_text(value), note);
+    return inspect.empty() ? error : error.help(inspect);
   }
   return error.expected(expected, cat("bound by '", printable(binder->name), "'"))
       .found(value_text(value), note)
-      .help(cat("give both inputs the same ", printable(size->text), "; see `tenon inspect ",
-                program, "`"));
+      .help(cat("give both inputs the same ", printable(size->text), inspect.empty() ? "" : "; ",
+                inspect));
 }
 
 // The expected number; "*" for any.
