@@ -10,6 +10,8 @@
 #include "tenon/c_api.h"
 
 #define MOST_ARGUMENTS 16
+#define MOST_PASSES 64
+#define PASS "example.print_functions"
 
 static int fail(const char* what) {
   const char* text = tenon_last_error();
@@ -47,25 +49,52 @@ static int print_functions(void* context, const tenon_any* args, int32_t n, teno
 static int register_pass(void) {
   tenon_any pass = TENON_NONE_VALUE;
   int code = tenon_function_create(print_functions, NULL, NULL, &pass);
-  if (code == 0) code = tenon_function_register("example.print_functions", &pass, 0);
+  if (code == 0) code = tenon_function_register(PASS, &pass, 0);
   tenon_any_release(&pass);
   return code;
 }
 
-/* The module after our pass: tenon.run_passes(module, ["example.print_functions"], none). */
-static int run_pass(tenon_any* module) {
-  tenon_any args[3] = {TENON_NONE_VALUE, TENON_NONE_VALUE, TENON_NONE_VALUE};
-  tenon_any name = TENON_NONE_VALUE, result = TENON_NONE_VALUE;
-  int code = tenon_string_create("example.print_functions", 23, &name);
-  if (code == 0) code = tenon_array_create(&name, 1, &args[1]);
-  args[0] = *module;
-  if (code == 0) code = call("tenon.run_passes", args, 3, &result);
-  tenon_any_release(&name);
-  tenon_any_release(&args[1]);
-  if (code != 0) return code;
-  tenon_any_release(module);
-  *module = result;
-  return 0;
+/* The value of a map under a name. */
+static int get(const tenon_any* map, const char* name, tenon_any* out) {
+  tenon_any key = TENON_NONE_VALUE;
+  int code = tenon_string_create(name, strlen(name), &key);
+  if (code == 0 && tenon_map_get(map, &key, out) != 1) code = -1;
+  tenon_any_release(&key);
+  return code;
+}
+
+/* The names of the passes that run by default, with ours before them. "schedule" only shows what
+ * code generation does by itself. */
+static int pipeline(tenon_any* out) {
+  tenon_any passes = TENON_NONE_VALUE, pass = TENON_NONE_VALUE, level = TENON_NONE_VALUE;
+  tenon_any names[MOST_PASSES] = {TENON_NONE_VALUE};
+  const int64_t default_level = 2;
+  size_t count = 1;
+  int code = tenon_string_create(PASS, strlen(PASS), &names[0]);
+  if (code == 0) code = call("tenon.list_passes", NULL, 0, &passes);
+  for (int64_t i = 0; code == 0 && i < tenon_array_size(&passes) && count < MOST_PASSES; ++i) {
+    code = tenon_array_get(&passes, (size_t)i, &pass);
+    if (code == 0) code = get(&pass, "level", &level);
+    if (code == 0) code = get(&pass, "name", &names[count]);
+    if (code != 0 || level.v.i > default_level) continue;
+    if (strcmp(tenon_string_view(&names[count]).data, "schedule") != 0) ++count;
+  }
+  if (code == 0) code = tenon_array_create(names, count, out);
+  for (size_t i = 0; i < MOST_PASSES; ++i) tenon_any_release(&names[i]);
+  tenon_any_release(&pass);
+  tenon_any_release(&passes);
+  return code;
+}
+
+/* The options {"passes": pipeline}. */
+static int compile_options(tenon_any* out) {
+  tenon_any key = TENON_NONE_VALUE, passes = TENON_NONE_VALUE;
+  int code = pipeline(&passes);
+  if (code == 0) code = tenon_string_create("passes", 6, &key);
+  if (code == 0) code = tenon_map_create(&key, &passes, 1, out);
+  tenon_any_release(&key);
+  tenon_any_release(&passes);
+  return code;
 }
 
 /* A tensor of ones; sizes that the program leaves open become 2. */
@@ -142,11 +171,12 @@ int main(int argc, char** argv) {
   if (tenon_type_key(&module, &key) != 0) return fail("no type");
   printf("a %s\n", tenon_string_view(&key).data);
   tenon_any_release(&key);
-  if (run_pass(&module) != 0) return fail("the pass failed");
 
   args[0] = module; /* borrowed for the call */
+  if (compile_options(&args[1]) != 0) return fail("the passes can't be listed");
   if (call("tenon.compile", args, 2, &bytes) != 0) return fail("the model can't be compiled");
   tenon_any_release(&module);
+  tenon_any_release(&args[1]);
   const int code = run(&bytes);
   tenon_any_release(&bytes);
   return code;

@@ -9,6 +9,7 @@
 #include "device/work_budget.h"
 #include "driver/code_choice.h"
 #include "driver/compile_kernels.h"
+#include "driver/require_lowered.h"
 #include "evaluate/reference_evaluator.h"
 #include "graph/ir/check.h"
 #include "graph/ir/module.h"
@@ -164,20 +165,20 @@ class Pipeline {
  private:
   // Calls a registered function as a pass, and always checks what it returns.
   graph::Module call(const std::string& name, const graph::Module& module) const {
-    const Any returned = function_named(name)(module, context_of_functions());
-    if (returned.is_none() || !returned.is<graph::Module>()) {
-      throw Error(ErrorKind::Usage, cat("pass ", name, " returned no module"))
-          .found(repr(returned, 200));
-    }
-    graph::Module now = returned.as<graph::Module>();
+    const Any context = context_of_functions();
     try {
+      const Any returned = function_named(name)(module, context);
+      if (returned.is_none() || !returned.is<graph::Module>()) {
+        throw Error(ErrorKind::Usage, "the pass returned no module").found(repr(returned, 200));
+      }
+      graph::Module now = returned.as<graph::Module>();
       graph::check_module(now);
       driver::refuse_other_devices(now);
+      return now;
     } catch (Error& error) {
       error.first_row("pass", name);
       throw;
     }
-    return now;
   }
 
   Map<String, Any> context_of_functions() const {
@@ -273,6 +274,7 @@ void require_pass(const std::string& name) {
 
 vm::Unit generate_code(const graph::Module& lowered, const CompileOptions& options) {
   const Limited limited(options);
+  if (options.passes) require_lowered(lowered);
   vm::Unit unit = [&] {
     Phase phase("bytecode");
     return codegen::emit_unit(lowered);

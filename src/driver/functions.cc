@@ -33,7 +33,12 @@ graph::Module open_module(const String& path, const Any& options) {
   WorkBudget budget(take_limits(given), "reading", path.str());
   const WorkBudget::Scope scope(&budget);
   given.require_all_taken();
-  return read_module(open_source(path.str()), import);
+  const Source source = open_source(path.str());
+  if (source.kind == SourceKind::Program && !(import.dims.empty() && import.shapes.empty())) {
+    throw Error(ErrorKind::Usage, "the options dims and shapes have no effect on a textual program")
+        .help(cat("write the sizes in ", printable(path)));
+  }
+  return read_module(source, import);
 }
 
 graph::Module import_onnx(const Bytes& model, const Any& options) {
@@ -45,7 +50,11 @@ graph::Module import_onnx(const Bytes& model, const Any& options) {
   return onnx::import_model(onnx::parse_model(model.view(), "model"), import).module;
 }
 
-graph::Module parse(const String& text, const String& name) {
+graph::Module parse(const String& text, const String& name, const Any& options) {
+  HostOptions given(options);
+  WorkBudget budget(take_limits(given), "parsing", name.str());
+  const WorkBudget::Scope scope(&budget);
+  given.require_all_taken();
   graph::Module module = graph::parse_module(text, name);
   graph::check_module(module);
   return module;
@@ -60,10 +69,20 @@ void save(const graph::Module& module, const String& path) {
 }
 
 String to_json_function(const Any& value, int indent) {
+  constexpr int kWidest = 16;
+  if (indent < 0 || indent > kWidest) {
+    throw Error(ErrorKind::Usage, "the indent is out of range")
+        .found(cat(indent))
+        .expected(cat("an integer from 0 to ", kWidest));
+  }
   return String(to_json(value, indent));
 }
 
-Any from_json_function(const String& text) {
+Any from_json_function(const String& text, const Any& options) {
+  HostOptions given(options);
+  WorkBudget budget(take_limits(given), "reading", "JSON");
+  const WorkBudget::Scope scope(&budget);
+  given.require_all_taken();
   Any value = from_json(text);
   if (!value.is_none() && value.is<graph::Module>()) checked(value.as<graph::Module>());
   return value;
@@ -179,7 +198,7 @@ In `shapes`, -1 leaves a size symbolic. For several CPUs, the file has code for 
 ## Limits
 
 `deadline_ns` is how many nanoseconds the function may take, and `memory` how many bytes of objects and
-tensors it may allocate; -1 means no limit. A function that reaches a limit fails with a Runtime error;
+tensors it may allocate; -1 means no limit. Functions without `options` have no limits of their own. A function that reaches a limit fails with a Runtime error;
 the same call can succeed with a higher limit. LLVM and LLD are interrupted only between passes and
 between kernels, and the memory that they and protobuf work with doesn't count: `tenon compile --isolate`
 limits that too. A function that runs within a machine's call is also held to that call's limits, and
@@ -189,8 +208,14 @@ stops when the machine is cancelled.
 
 A pass is a function `pass(module, context)` that returns a module. Register it under a name
 (`tenon_function_register`) and put the name into `passes`. Its result is checked before the next
-pass runs. `context` is a map with the options `level` and `fold_limit`, the `cpu`, and these facts
-about it:
+pass runs.
+
+`passes` replaces all passes, and code generation needs those of level 0. To add a pass to a compilation,
+take the names from `tenon.list_passes` whose `level` is at most yours, except `schedule`, and insert your
+pass among them; `pipeline` in `examples/compile/main.c` does that. `tenon.run_passes(module,
+["my.pass"], none)` runs a pass alone, before or between compilations.
+
+`context` is a map with the options `level` and `fold_limit`, the `cpu`, and these facts about it:
 
 )"
 #define TENON_TARGET_FACT(type, name, initial, meaning) "- `" #name "`: " meaning "\n"

@@ -39,7 +39,7 @@ Any call(const char* name, const auto&... args) {
 }
 
 graph::Module parsed(const char* text) {
-  return call("tenon.parse", text, "test.tn").as<graph::Module>();
+  return call("tenon.parse", text, "test.tn", Any()).as<graph::Module>();
 }
 
 Tensor ones(int64_t n) {
@@ -101,6 +101,40 @@ TEST(CompilerFunctions, AreHeldToLimits) {
               HasSubstr("option memory is out of range"));
 }
 
+TEST(CompilerFunctions, ReadWithinLimits) {
+  const std::string text = call("tenon.to_json", parsed(kTwice), 2).as<String>().str();
+  for (const auto& [limit, message] :
+       {std::pair<Map<String, Any>, const char*>{{{"deadline_ns", 0}}, "ran past its deadline"},
+        {{{"memory", 1}}, "exceeds its memory limit"}}) {
+    EXPECT_THAT(failure_of([&] { call("tenon.parse", kTwice, "test.tn", limit); }),
+                HasSubstr(cat("parsing test.tn ", message)));
+    EXPECT_THAT(failure_of([&] { call("tenon.from_json", text, limit); }),
+                HasSubstr(cat("reading JSON ", message)));
+  }
+  EXPECT_THAT(failure_of([&] {
+                call("tenon.from_json", text, Map<String, Any>{{"indent", 1}});
+              }),
+              HasSubstr("there is no option \"indent\""));
+}
+
+TEST(CompilerFunctions, RefuseSizesThatCanNotBe) {
+  const std::string path = testing::TempDir() + "sizes.tn";
+  std::ofstream(path) << kTwice;
+  auto open = [&](const Map<String, Any>& options) {
+    return failure_of([&] { call("tenon.open", path.c_str(), options); });
+  };
+  EXPECT_EQ(open({{"dims", Map<String, Any>()}}), "no error");
+  EXPECT_THAT(open({{"dims", Map<String, Any>{{"n", 3}}}}),
+              HasSubstr("the options dims and shapes have no effect on a textual program"));
+  EXPECT_THAT(open({{"dims", Map<String, Any>{{"n", -3}}}}),
+              HasSubstr("option dims has an invalid size for \"n\"\n  found     -3\n"
+                        "  expected  an integer >= 0"));
+  const int64_t shape[] = {2, -2};
+  EXPECT_THAT(open({{"shapes", Map<String, Any>{{"x", Shape(shape)}}}}),
+              HasSubstr("option shapes has an invalid size for \"x\"\n  found     -2\n"
+                        "  expected  an integer >= -1"));
+}
+
 TEST(CompilerFunctions, RefuseOptionsThatTheyDoNotKnow) {
   auto compile = [](const Map<String, Any>& options) {
     return failure_of([&] { call("tenon.compile", parsed(kTwice), options); });
@@ -158,9 +192,11 @@ TEST(HostPass, RunsWhereThePipelineNamesIt) {
 
 TEST(HostPass, IsCheckedWhateverItReturns) {
   HostPass number("test.number", Function::from_typed([](const Any&, const Any&) { return 3; }));
-  EXPECT_THAT(run_pass("test.number"), HasSubstr("pass test.number returned no module"));
+  EXPECT_THAT(run_pass("test.number"),
+              HasSubstr("the pass returned no module\n  pass      test.number"));
   HostPass nothing("test.nothing", Function::from_typed([](const Any&, const Any&) {}));
-  EXPECT_THAT(run_pass("test.nothing"), HasSubstr("pass test.nothing returned no module"));
+  EXPECT_THAT(run_pass("test.nothing"),
+              HasSubstr("the pass returned no module\n  pass      test.nothing"));
   HostPass broken("test.broken", Function::from_typed([](const graph::Module& m, const Any&) {
                     auto f = make<graph::FunctionExpr>(**m->functions.find("main"));
                     f->body = {};
@@ -171,10 +207,53 @@ TEST(HostPass, IsCheckedWhateverItReturns) {
   HostPass failing("test.failing", Function::from_typed([](const Any&, const Any&) {
                      throw Error(ErrorKind::Unsupported, "not this one");
                    }));
-  EXPECT_THAT(run_pass("test.failing"), HasSubstr("not this one"));
+  EXPECT_THAT(run_pass("test.failing"), HasSubstr("not this one\n  pass      test.failing"));
   EXPECT_THAT(run_pass("simplfy"), HasSubstr("did you mean simplify?"));
   EXPECT_THAT(failure_of([] { call("tenon.run_passes", parsed(kTwice), "simplify", Any()); }),
               HasSubstr("the passes are not an array of names"));
+}
+
+// `passes` replaces all passes, so a host adds its own to those that tenon.list_passes names.
+TEST(HostPass, RunsWithinACompilation) {
+  const graph::Module module = parsed(kTwice);
+  HostPass same("test.same",
+                Function::from_typed([](const graph::Module& m, const Any&) { return m; }));
+  Array<String> names{"test.same"};
+  std::vector<String> required;
+  for (const Any& row : call("tenon.list_passes").as<Array<Any>>()) {
+    const auto pass = row.as<Map<String, Any>>();
+    const auto name = pass.at("name").as<String>();
+    if (name == "schedule") continue;
+    if (pass.at("level").as<int>() <= 2) names.push_back(name);
+    if (pass.at("level").as<int>() == 0) required.push_back(name);
+  }
+  const Any compiled = call("tenon.compile", module, Map<String, Any>{{"passes", names}});
+  EXPECT_EQ(compiled.as<Bytes>(), call("tenon.compile", module, Any()).as<Bytes>());
+  // A module that was lowered before needs no more passes.
+  const Any lowered = call("tenon.run_passes", module, Any(), Any());
+  const Any again = call("tenon.compile", lowered, Map<String, Any>{{"passes", Array<String>()}});
+  EXPECT_EQ(compiled.as<Bytes>(), again.as<Bytes>());
+
+  auto compile = [&](const Array<String>& passes) {
+    return failure_of([&] { call("tenon.compile", module, Map<String, Any>{{"passes", passes}}); });
+  };
+  for (const Array<String>& passes :
+       {Array<String>{}, Array<String>{"test.same"}, Array<String>{"simplify", "test.same"}}) {
+    EXPECT_THAT(compile(passes), HasSubstr("leave calls that code can't be generated for"));
+    EXPECT_THAT(compile(passes), HasSubstr("in @main: the operator add"));
+    EXPECT_THAT(compile(passes), HasSubstr("lower_to_kernels, make_allocation_explicit"));
+    EXPECT_THAT(compile(passes), HasSubstr("the option `passes` replaces all passes"));
+  }
+  EXPECT_THAT(compile({"fuse_operators"}), HasSubstr("in @fused_add_relu"));
+  EXPECT_THAT(compile({"fuse_operators", "lower_to_kernels"}),
+              HasSubstr("which has no memory for its result"));
+  for (const String& left_out : required) {
+    Array<String> others;
+    for (const String& name : required) {
+      if (name != left_out) others.push_back(name);
+    }
+    EXPECT_THAT(compile(others), testing::Not(HasSubstr("internal error"))) << left_out.view();
+  }
 }
 
 // ---- JSON ----
@@ -182,9 +261,18 @@ TEST(HostPass, IsCheckedWhateverItReturns) {
 TEST(Json, AModuleComesBackEqual) {
   const graph::Module module = parsed(kTwice);
   const Any text = call("tenon.to_json", module, 0);
-  const Any back = call("tenon.from_json", text);
+  const Any back = call("tenon.from_json", text, Any());
   EXPECT_TRUE(structural_equal(module, back, {true}));
   EXPECT_EQ(call("tenon.print", module).as<String>(), call("tenon.print", back).as<String>());
+}
+
+TEST(Json, IsIndentedWithinReason) {
+  EXPECT_THAT(call("tenon.to_json", 7, 16).as<String>().str(), HasSubstr("\n                "));
+  for (const int indent : {-1, 17, 1'000'000'000}) {
+    EXPECT_THAT(failure_of([&] { call("tenon.to_json", 7, indent); }),
+                HasSubstr(cat("the indent is out of range\n  found     ", indent,
+                              "\n  expected  an integer from 0 to 16")));
+  }
 }
 
 // Each reference to a node is removed or redirected to another node: reading must give an error or
@@ -210,7 +298,7 @@ fn @main(%x: tensor[n; f32], %k: i64) -> (tensor[n; f32], i64) {
                                      cat(mark, node > 0 ? node - 1 : 0, "}"), cat(mark, "0}")}) {
       const std::string mutant = text.substr(0, at) + other + text.substr(end);
       try {
-        const Any value = call("tenon.from_json", mutant);
+        const Any value = call("tenon.from_json", mutant, Any());
         if (value.is_none() || !value.is<graph::Module>()) continue;
         call("tenon.print", value);
         ++read;
@@ -238,7 +326,7 @@ TEST(Json, ASizeThatArithmeticDoesNotMakeIsRefused) {
         std::string mutant = text;
         mutant[at + mark.size()] = kind;
         try {
-          const Any read = call("tenon.from_json", mutant);
+          const Any read = call("tenon.from_json", mutant, Any());
           if (read.is<graph::Module>()) call("tenon.print", read);
         } catch (const Error& error) {
           EXPECT_NE(error.kind(), ErrorKind::Internal) << error.render();
@@ -293,7 +381,7 @@ TEST(Json, AKernelThatIsDamagedIsAnErrorAndNoCrash) {
     const std::string mutant = text.substr(0, at) + other + text.substr(end);
     if (mutant == text) return;
     try {
-      const Any value = call("tenon.from_json", mutant);
+      const Any value = call("tenon.from_json", mutant, Any());
       if (value.is_none() || !value.is<graph::Module>()) return;
       call("tenon.compile", value, Map<String, Any>());
       ++compiled;
@@ -356,9 +444,9 @@ TEST(Build, MakesAModuleStepByStep) {
       call("tenon.interpret", module, "main", Args{ones(2), 1}, Any()).as<Array<Any>>();
   EXPECT_EQ(first(values[0]), 2);
   EXPECT_EQ(values[1].as<int64_t>(), 2);
-  EXPECT_EQ(
-      call("tenon.print", module).as<String>(),
-      call("tenon.print", call("tenon.parse", call("tenon.print", module), "again")).as<String>());
+  EXPECT_EQ(call("tenon.print", module).as<String>(),
+            call("tenon.print", call("tenon.parse", call("tenon.print", module), "again", Any()))
+                .as<String>());
 }
 
 TEST(Build, SaysWhatIsWrong) {

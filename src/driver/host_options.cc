@@ -101,6 +101,24 @@ void require_allowed(const char* name, const Allowed& allowed, const T& value) {
   }
 }
 
+// A map's sizes, by name.
+void require_size(const char* option, std::string_view name, const Allowed& allowed, int64_t size) {
+  if (size >= allowed.least) return;
+  throw Error(ErrorKind::Usage, cat("option ", option, " has an invalid size for ", quoted(name)))
+      .found(cat(size))
+      .expected(cat("an integer >= ", allowed.least));
+}
+void require_allowed(const char* option, const Allowed& allowed,
+                     const std::map<std::string, int64_t>& sizes) {
+  for (const auto& [name, size] : sizes) require_size(option, name, allowed, size);
+}
+void require_allowed(const char* option, const Allowed& allowed,
+                     const std::map<std::string, std::vector<int64_t>>& shapes) {
+  for (const auto& [name, shape] : shapes) {
+    for (const int64_t size : shape) require_size(option, name, allowed, size);
+  }
+}
+
 // Reads an option into `value`, which keeps its default if the option is not given.
 template <class T>
 void take(HostOptions& options, const char* name, const Allowed& allowed, T* value) {
@@ -144,7 +162,7 @@ void HostOptions::require_all_taken() const {
 
 onnx::ImportOptions take_import_options(HostOptions& given) {
   onnx::ImportOptions options;
-#define TENON_IMPORT_OPTION(name, ...) take(given, #name, any_value(), &options.name);
+#define TENON_IMPORT_OPTION(name, least, ...) take(given, #name, at_least(least), &options.name);
 #include "driver/options.def"
   return options;
 }
@@ -209,7 +227,7 @@ std::string options_document() {
 #define TENON_ROW(kind, fields, text, name, meaning)                   \
   out += document_row(kind, #name, kTypeName<decltype(fields().name)>, \
                       default_text(text, fields().name), meaning);
-#define TENON_IMPORT_OPTION(name, flag, example, meaning) \
+#define TENON_IMPORT_OPTION(name, least, flag, example, meaning) \
   TENON_ROW("import", onnx::ImportOptions, "", name, meaning)
 #define TENON_COMPILE_OPTION(type, name, initial, text, allowed, flag, meaning) \
   TENON_ROW("compile", CompileOptions, text, name, meaning)

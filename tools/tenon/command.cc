@@ -190,7 +190,8 @@ void CompileFlags::add_to(CLI::App* command, bool writes_file) {
       if (writes_file) {
         option->delimiter(',')->description(cat(meaning, "; several, separated by commas"));
       } else {
-        option->expected(1);
+        option->expected(1)->description(
+            cat(meaning, ".\nOf an executable: take the code that this CPU would"));
       }
     }
     compilation_.push_back(option);
@@ -198,14 +199,14 @@ void CompileFlags::add_to(CLI::App* command, bool writes_file) {
 #define TENON_COMPILE_OPTION(type, name, initial, text, allowed, flag, meaning) \
   add(driver::flag, meaning, driver::allowed, options.name);
 #define TENON_HOST_OPTION(...)
-#define TENON_IMPORT_OPTION(name, flag, example, meaning) \
+#define TENON_IMPORT_OPTION(name, least, flag, example, meaning) \
   add_repeated(command, flag, name, cat(meaning, ", such as " example))->group("Compilation");
 #include "driver/options.def"
 }
 
 void CompileFlags::check_unused(const std::string& executable) const {
   for (const CLI::Option* option : compilation_) {
-    if (option->count() == 0) continue;
+    if (option->count() == 0 || option->get_name() == "--cpu") continue;
     throw Error(ErrorKind::Usage, cat(option->get_name(), " has no effect on ", executable,
                                       ", which is already compiled"))
         .help(cat("give ", option->get_name(), " to `tenon compile`, or leave it out"));
@@ -220,7 +221,7 @@ void CompileFlags::check_no_sizes(const std::string& text) const {
 
 onnx::ImportOptions CompileFlags::import_options() const {
   onnx::ImportOptions out;
-#define TENON_IMPORT_OPTION(name, flag, example, meaning) \
+#define TENON_IMPORT_OPTION(name, least, flag, example, meaning) \
   read_named(name, flag, example, &out.name);
 #include "driver/options.def"
   return out;
