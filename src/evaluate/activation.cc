@@ -56,13 +56,14 @@ void Activation::bind_params(const FunctionExpr& function, std::span<const Any> 
   for (size_t i = 0; i < function.params.size(); ++i) set(function.params[i], args[i]);
   for (bool compound : {false, true}) {
     for (size_t i = 0; i < function.params.size(); ++i) {
-      bind_type(function.params[i]->type, args[i], cat("input '", function.params[i]->name, "'"),
+      bind_type(function.params[i]->type, args[i],
+                {cat("input '", function.params[i]->name, "' does not fit"), ErrorKind::Usage},
                 compound);
     }
   }
 }
 
-void Activation::bind_elements(const Array<Dim>& dims, const Any& found, const std::string& what,
+void Activation::bind_elements(const Array<Dim>& dims, const Any& found, const Subject& subject,
                                bool compound) {
   const std::vector<int64_t> numbers = elements(found);
   for (size_t i = 0; i < numbers.size() && i < dims.size(); ++i) {
@@ -70,24 +71,25 @@ void Activation::bind_elements(const Array<Dim>& dims, const Any& found, const s
       throw Error(ErrorKind::Runtime, cat("a size computed from data is negative: ", numbers[i]));
     }
   }
-  bind_dims(dims, numbers, what, compound);
+  const bool scalar = found.type_index == TypeIndex::Int || found.type_index == TypeIndex::Bool;
+  bind_dims(dims, numbers, {subject.message, subject.kind, scalar ? "" : "elements "}, compound);
 }
 
-void Activation::bind_type(const TypeRef& type, const Any& found, const std::string& what,
+void Activation::bind_type(const TypeRef& type, const Any& found, const Subject& subject,
                            bool compound) {
   if (auto* scalar = type.as<ScalarType>()) {
-    if (scalar->value_known) bind_elements({scalar->value}, found, what, compound);
+    if (scalar->value_known) bind_elements({scalar->value}, found, subject, compound);
     return;
   }
   if (auto* shape = type.as<ShapeType>()) {
-    if (shape->dims_known) bind_elements(shape->dims, found, what, compound);
+    if (shape->dims_known) bind_elements(shape->dims, found, subject, compound);
     return;
   }
   if (is_unit(type)) return;  // no array
   if (auto* tuple = type.as<TupleType>()) {
     const auto fields = found.as<Array<Any>>();
     for (size_t i = 0; i < tuple->fields.size(); ++i) {
-      bind_type(tuple->fields[i], fields.at(i), what, compound);
+      bind_type(tuple->fields[i], fields.at(i), subject, compound);
     }
     return;
   }
@@ -95,27 +97,50 @@ void Activation::bind_type(const TypeRef& type, const Any& found, const std::str
   if (!tensor_type) return;
   auto tensor = found.try_as<Tensor>();
   if (!tensor || !*tensor || tensor->dtype() != tensor_type->dtype) {
-    throw Error(ErrorKind::Usage, cat(what, " is not a tensor of ", to_text(tensor_type->dtype)));
+    throw Error(subject.kind, subject.message)
+        .expected(cat("a tensor of ", to_text(tensor_type->dtype)))
+        .found(tensor && *tensor ? tensor_type_text(tensor->dtype(), tensor->shape())
+                                 : type_name(found.type_index));
   }
-  if (tensor_type->dims_known) bind_dims(tensor_type->dims, tensor->shape(), what, compound);
-  if (tensor_type->value_known) bind_elements(tensor_type->values, found, what, compound);
+  if (tensor_type->dims_known) {
+    bind_dims(tensor_type->dims, tensor->shape(),
+              {subject.message, subject.kind, to_text(tensor_type->dtype)}, compound);
+  }
+  if (tensor_type->value_known) bind_elements(tensor_type->values, found, subject, compound);
 }
 
 void Activation::bind_dims(const Array<Dim>& dims, std::span<const int64_t> found,
-                           const std::string& what, bool compound) {
-  if (dims.size() != found.size()) {
-    throw Error(ErrorKind::Runtime, cat(what, " has rank ", found.size(), ", not ", dims.size()));
-  }
+                           const Subject& subject, bool compound) {
+  if (dims.size() != found.size()) fail(dims, found, subject, -1);
   for (size_t i = 0; i < found.size(); ++i) {
     const Dim& dim = dims[i];
     const bool alone = dim.kind() == DimKind::kSymbol;
     if (alone && sizes_.try_emplace(std::string(dim.node().name), found[i]).second) {
       bound_.emplace_back(dim.node().name);
     } else if ((alone || dim.is_const() || compound) && size(dim) != found[i]) {
-      throw Error(ErrorKind::Runtime, cat(what, ", axis ", i, ": found ", found[i], ", expected ",
-                                          tenon::to_text(dim), " = ", size(dim)));
+      fail(dims, found, subject, static_cast<int64_t>(i));
     }
   }
+}
+
+void Activation::fail(const Array<Dim>& dims, std::span<const int64_t> found,
+                      const Subject& subject, int64_t axis) const {
+  std::vector<std::string> expected, numbers;
+  for (const Dim& dim : dims) {
+    std::string text = tenon::to_text(dim);
+    if (static_cast<int64_t>(expected.size()) == axis && !dim.is_const()) {
+      text += cat("=", size(dim));
+    }
+    expected.push_back(std::move(text));
+  }
+  for (const int64_t number : found) numbers.push_back(cat(number));
+  const auto text = [&](const std::vector<std::string>& sizes) {
+    return subject.prefix.empty() ? sizes[0]
+                                  : cat(subject.prefix, "[", tenon::join(sizes, ", "), "]");
+  };
+  throw Error(subject.kind, subject.message)
+      .expected(text(expected))
+      .found(text(numbers), axis < 0 || subject.prefix.empty() ? "" : cat("axis ", axis));
 }
 
 void Activation::forget_sizes_from(size_t count) {
@@ -125,11 +150,13 @@ void Activation::forget_sizes_from(size_t count) {
 Any Activation::match_shape(const MatchShape& match) {
   Any found = value(match.value);
   auto tensor = found.try_as<Tensor>();
+  Subject subject{"a value does not match what the program expects here", ErrorKind::Runtime};
   for (bool compound : {false, true}) {
     if (!match.elements && tensor && *tensor) {
-      bind_dims(match.dims, tensor->shape(), "match_shape", compound);
+      subject.prefix = to_text(tensor->dtype());
+      bind_dims(match.dims, tensor->shape(), subject, compound);
     } else {
-      bind_elements(match.dims, found, "match_shape", compound);
+      bind_elements(match.dims, found, subject, compound);
     }
   }
   return found;

@@ -28,8 +28,8 @@ class Activation {
   int64_t size(const Dim& dim) const;
   std::vector<int64_t> sizes(const Array<Dim>& dims) const;
 
-  // Sets the parameters and binds the symbols in their types. Throws Usage for an argument that is
-  // not a tensor of the right dtype, Runtime for a wrong shape.
+  // Sets the parameters and binds the symbols in their types. Throws Usage for an argument of
+  // another dtype or shape.
   void bind_params(const FunctionExpr& function, std::span<const Any> args);
   // Matches a value's shape or elements and returns the value. Throws Runtime on a mismatch.
   Any match_shape(const MatchShape& match);
@@ -42,15 +42,26 @@ class Activation {
   void forget_sizes_from(size_t count);
 
  private:
+  // What is matched, for errors: the message and kind, and what stands before the sizes; nothing
+  // if there is just one.
+  struct Subject {
+    std::string message;
+    ErrorKind kind;
+    std::string prefix = {};
+  };
+
   // Binds dimensions that are a symbol without a value, and compares constants and bound symbols.
   // Compares expressions only with `compound`, which must follow the binding of all symbols.
-  void bind_dims(const Array<Dim>& dims, std::span<const int64_t> found, const std::string& what,
+  void bind_dims(const Array<Dim>& dims, std::span<const int64_t> found, const Subject& subject,
                  bool compound);
+  // `axis` is the one that differs; -1 for the rank.
+  [[noreturn]] void fail(const Array<Dim>& dims, std::span<const int64_t> found,
+                         const Subject& subject, int64_t axis) const;
   // The same for the elements of a small integer tensor, shape or scalar. Negative sizes are
   // errors.
-  void bind_elements(const Array<Dim>& dims, const Any& found, const std::string& what,
+  void bind_elements(const Array<Dim>& dims, const Any& found, const Subject& subject,
                      bool compound);
-  void bind_type(const TypeRef& type, const Any& found, const std::string& what, bool compound);
+  void bind_type(const TypeRef& type, const Any& found, const Subject& subject, bool compound);
 
   const Slots& slots_;
   std::vector<Any> values_;
