@@ -23,6 +23,18 @@ foreach(line "input  n: i64" "input  x: tensor\\[batch, 3; f32\\]" "result \\[40
   endif()
 endforeach()
 
+# Other build systems find it through pkg-config.
+find_program(pkg_config pkg-config)
+if(pkg_config)
+  file(GLOB_RECURSE pc "${WORK}/prefix/*/tenon.pc")
+  run("${pkg_config}" --cflags --libs "${pc}")
+  separate_arguments(flags_of_tenon UNIX_COMMAND "${out}")
+  run(cc "${SOURCE}/examples/embed/main.c" -o "${WORK}/by_pkg_config" ${flags_of_tenon})
+endif()
+if(NOT EXISTS "${WORK}/prefix/share/doc/tenon/LICENSE")
+  message(FATAL_ERROR "the licence isn't installed")
+endif()
+
 # A file that names a library finds it beside the runtime, if it is installed.
 if(ONEDNN)
   run("${CMAKE_COMMAND}" --install "${BUILD}" --prefix "${WORK}/prefix" --component onednn)
