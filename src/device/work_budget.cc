@@ -35,26 +35,23 @@ bool WorkBudget::is_expired() const {
 }
 
 void WorkBudget::poll() {
-  CallContext* outer = this;
-  while (outer && typeid(*outer) == typeid(WorkBudget)) {
-    auto* budget = static_cast<WorkBudget*>(outer);
-    budget->stop_if_due();
-    outer = budget->outer_;
+  const auto stop = [](const WorkBudget& work) {
+    const std::string subject = cat(work.activity_, " ", printable(work.name_));
+    if (work.is_cancelled()) throw Error(ErrorKind::Runtime, cat(subject, " was cancelled"));
+    constexpr int64_t kMillisecond = 1'000'000;
+    const int64_t ns = work.limits_.deadline.count();
+    throw Error(ErrorKind::Runtime, cat(subject, " ran past its deadline"))
+        .expected(ns % kMillisecond == 0 ? cat("at most ", ns / kMillisecond, " ms")
+                                         : cat("at most ", ns, " ns"))
+        .help(cat("raise the deadline for ", work.activity_));
+  };
+  CallContext* context = this;
+  while (context && typeid(*context) == typeid(WorkBudget)) {
+    const auto* work = static_cast<WorkBudget*>(context);
+    if (work->is_cancelled() || work->is_expired()) stop(*work);
+    context = work->outer_;
   }
-  if (outer) outer->poll();
-}
-
-void WorkBudget::stop_if_due() const {
-  if (is_cancelled()) {
-    throw Error(ErrorKind::Runtime, cat(activity_, " ", printable(name_), " was cancelled"));
-  }
-  if (!is_expired()) return;
-  constexpr int64_t kMillisecond = 1'000'000;
-  const int64_t ns = limits_.deadline.count();
-  throw Error(ErrorKind::Runtime, cat(activity_, " ", printable(name_), " ran past its deadline"))
-      .expected(ns % kMillisecond == 0 ? cat("at most ", ns / kMillisecond, " ms")
-                                       : cat("at most ", ns, " ns"))
-      .help(cat("raise the deadline for ", activity_));
+  if (context) context->poll();
 }
 
 bool WorkBudget::count_memory(size_t bytes) {

@@ -64,7 +64,6 @@ class WorkBudget final : public CallContext {
   using Clock = std::chrono::steady_clock;
   bool is_cancelled() const;
   bool is_expired() const;
-  void stop_if_due() const;  // regardless of the work around it
 
   WorkLimits limits_;
   std::string activity_, name_;

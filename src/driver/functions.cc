@@ -198,8 +198,8 @@ In `shapes`, -1 leaves a size symbolic. For several CPUs, the file has code for 
 ## Limits
 
 `deadline_ns` is how many nanoseconds the function may take, and `memory` how many bytes of objects and
-tensors it may allocate; -1 means no limit. Functions without `options` have no limits of their own. A function that reaches a limit fails with a Runtime error;
-the same call can succeed with a higher limit. LLVM and LLD are interrupted only between passes and
+tensors it may allocate; -1 means no limit. Functions without `options` have no limits of their own. A
+function that reaches a limit fails with a Runtime error; the same call can succeed with a higher limit. LLVM and LLD are interrupted only between passes and
 between kernels, and the memory that they and protobuf work with doesn't count: `tenon compile --isolate`
 limits that too. A function that runs within a machine's call is also held to that call's limits, and
 stops when the machine is cancelled.

@@ -232,7 +232,8 @@ std::string nearest(std::string_view name, const std::vector<std::string>& candi
   constexpr size_t kLongest = 200;  // bounds the time that a hostile name takes
   if (name.size() > kLongest) return "";
   std::string best;
-  size_t best_distance = name.size() / 3 + 2;  // a more distant name wouldn't help
+  // A more distant name wouldn't help, least of all among short ones.
+  size_t best_distance = name.size() < 4 ? 2 : name.size() / 3 + 2;
   for (const auto& c : candidates) {
     if (c.size() > kLongest) continue;
     size_t d = edit_distance(name, c);

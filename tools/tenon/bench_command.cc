@@ -12,10 +12,8 @@
 #include <system_error>
 
 #include "support/error.h"
-#include "tools/tenon/available_memory.h"
 #include "tools/tenon/call_flags.h"
 #include "tools/tenon/command.h"
-#include "tools/tenon/file_argument.h"
 #include "tools/tenon/profile.h"
 #include "tools/tenon/program_file.h"
 #include "tools/tenon/quantity.h"
@@ -104,19 +102,16 @@ struct BenchCommand : CallFlags {
 
   void run() {
     inputs.sizes = flags.import_options();
-    driver::Source source = open_input(file);
+    driver::Source source = read();
     file = source.name;
     if (!source.is_graph()) flags.check_unused(file);
-    const ProgramFile program =
-        open_program(std::move(source), flags, {.weights = weight_source(weights)});
+    const ProgramFile program = open_program(std::move(source), flags, open_options());
     const FunctionSignature signature = program.signature(function);
     if (program.source.kind != driver::SourceKind::Model) check_sizes(signature, inputs.sizes);
-    const Inputs given = make_inputs(signature, inputs, /*random_rest=*/true);
+    const Inputs given = make_inputs_within_limits(signature, /*random_rest=*/true);
     for (const std::string& note : given.notes) progress(note);
     std::vector<AnyView> views(given.values.begin(), given.values.end());
-    vm::Limits limits;
-    limits.threads = threads;
-    limits.memory = static_cast<size_t>(available_memory());  // as in `tenon run`
+    const vm::Limits limits = call_limits();
 
     vm::Machine first(program.program, limits);
     auto start = Clock::now();
@@ -165,6 +160,7 @@ struct BenchCommand : CallFlags {
         {"file", file},
         {"threads", threads},
         {"concurrency", concurrency},
+        {"code", program.code},
         {"compile_ms", program.compile_seconds * 1000},
         {"load_ms", program.load_seconds * 1000},
         {"first_call_ms", first_ms},
@@ -205,6 +201,9 @@ struct BenchCommand : CallFlags {
     auto time_line = [&](const char* name, const char* key) {
       std::printf("%-13s %s\n", name, time_text(number(key)).c_str());
     };
+    if (const auto code = report["code"].get<std::string>(); !code.empty()) {
+      std::printf("code for      %s\n", code.c_str());
+    }
     if (number("compile_ms") > 0) time_line("compile", "compile_ms");
     time_line("load", "load_ms");
     time_line("first call", "first_call_ms");

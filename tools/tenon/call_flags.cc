@@ -1,5 +1,8 @@
 #include "tools/tenon/call_flags.h"
 
+#include "tools/tenon/available_memory.h"
+#include "tools/tenon/file_argument.h"
+
 namespace tenon::tool {
 
 void CallFlags::add_to(CLI::App* command) {
@@ -17,6 +20,38 @@ void CallFlags::add_to(CLI::App* command) {
       ->check(between(0, 4096))
       ->group("Limits");
   flags.add_to(command);
+  command->add_flag("--untrusted", untrusted,
+                    "refuse libraries, functions that are not for untrusted files, and native\n"
+                    "kernels (which are compiled again if --keep-computes stored them);\n"
+                    "`tenon verify --untrusted` says beforehand whether that works");
+  limit_flags.add_to(command, "opening the file, reading its inputs, and a call may each");
+}
+
+driver::Source CallFlags::read() const {
+  WorkBudget budget(limit_flags.work(), "reading", input_name(file));
+  const WorkBudget::Scope scope(&budget);
+  using driver::FileAccess;
+  return open_input(file, untrusted ? FileAccess::Copied : FileAccess::Mapped);
+}
+
+OpenOptions CallFlags::open_options() const {
+  return {.trusted = !untrusted, .limits = limit_flags.work(), .weights = weight_source(weights)};
+}
+
+Inputs CallFlags::make_inputs_within_limits(const FunctionSignature& signature,
+                                            bool random_rest) const {
+  WorkBudget budget(limit_flags.work(), "reading", cat("the inputs of ", file));
+  const WorkBudget::Scope scope(&budget);
+  return make_inputs(signature, inputs, random_rest);
+}
+
+vm::Limits CallFlags::call_limits() const {
+  vm::Limits limits;
+  limits.deadline = limit_flags.work().deadline;
+  limits.memory = limit_flags.work().memory;
+  if (limits.memory == 0) limits.memory = static_cast<size_t>(available_memory());
+  limits.threads = threads;
+  return limits;
 }
 
 }  // namespace tenon::tool

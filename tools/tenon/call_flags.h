@@ -1,10 +1,14 @@
-// The flags of commands that call a function: which one, on what, and how it is compiled.
+// The flags of commands that call a function: which one, on what, how it is compiled, and the
+// limits.
 #pragma once
 
 #include <string>
 
 #include "tools/tenon/command.h"
 #include "tools/tenon/input_spec.h"
+#include "tools/tenon/limit_flags.h"
+#include "tools/tenon/program_file.h"
+#include "vm/interp/account.h"
 
 namespace tenon::tool {
 
@@ -12,9 +16,20 @@ struct CallFlags {
   std::string file, function = "main", weights;
   InputFlags inputs;
   CompileFlags flags;
+  LimitFlags limit_flags;
   int threads = 0;
+  bool untrusted = false;
 
   void add_to(CLI::App* command);
+
+  // Opens FILE. An untrusted file is copied, so that it can't change after it has been verified.
+  driver::Source read() const;
+  // How its program is opened.
+  OpenOptions open_options() const;
+  Inputs make_inputs_within_limits(const FunctionSignature& signature, bool random_rest) const;
+  // The limits of a call. By default it may use all memory that is left, so that a mistyped size is
+  // an error: the system would end the process.
+  vm::Limits call_limits() const;
 };
 
 }  // namespace tenon::tool

@@ -155,6 +155,26 @@ const char* native_code_text(const vm::Unit& unit) {
              : "native code, which is as trusted as any program";
 }
 
+// Each step is held to the limits, as in `tenon run`, which also copies an untrusted file.
+driver::Source read_to_verify(const std::string& path, bool untrusted, const WorkLimits& limits) {
+  WorkBudget budget(limits, "reading", input_name(path));
+  const WorkBudget::Scope scope(&budget);
+  using driver::FileAccess;
+  return open_executable(path, untrusted ? FileAccess::Copied : FileAccess::Mapped);
+}
+
+void verify(const driver::Source& source, const WorkLimits& limits) {
+  WorkBudget budget(limits, "verifying", source.name);
+  const WorkBudget::Scope scope(&budget);
+  const vm::LoadedUnit loaded = load_unit(source);
+  const bool data_hashed = vm::check_data_hashes(source.content(), loaded.table, source.name);
+  std::printf(
+      "%s: verified; %s%s, %s\n", printable(source.name).c_str(),
+      counted(loaded.unit.functions.size(), "function").c_str(),
+      data_hashed || constant_bytes(loaded.unit) == 0 ? "" : ", weights without a hash (format 1)",
+      native_code_text(loaded.unit));
+}
+
 void print_memory(const vm::Unit& unit) {
   for (const vm::FunctionUnit& function : unit.functions) {
     uint64_t fixed = 0, open = 0, storages = 0;
@@ -217,8 +237,8 @@ void add_dump_commands(CLI::App* app, int*) {
     if (*stats || !(*text || *graph || *memory || *native)) print_stats(loaded, source.name);
   });
 
-  auto* verify = app->add_subcommand("verify", "check a .tnx file without running anything of it");
-  verify->footer(
+  auto* command = app->add_subcommand("verify", "check a .tnx file without running anything of it");
+  command->footer(
       "Exit code 0: every section matches its hash and every instruction follows the rules of\n"
       "docs/isa.md; otherwise 4. Loading checks the same except the hash of the weights, because "
       "no\n"
@@ -228,28 +248,19 @@ void add_dump_commands(CLI::App* app, int*) {
       "  tenon verify model.tnx\n"
       "  tenon verify found.tnx --untrusted --deadline 10s --memory 1GB");
   auto verified = std::make_shared<std::string>();
-  verify->add_option("FILE", *verified, ".tnx; - for standard input")->required();
+  command->add_option("FILE", *verified, ".tnx; - for standard input")->required();
   auto limits = std::make_shared<LimitFlags>();
-  limits->add_to(verify, "verifying may");
+  limits->add_to(command, "reading the file, verifying it, and loading it may each");
   auto untrusted = std::make_shared<bool>(false);
   auto weights = std::make_shared<std::string>();
   CLI::Option* load =
-      verify->add_flag("--untrusted", *untrusted,
-                       "also load it like `tenon run --untrusted`, which compiles its kernels;\n"
-                       "exit code 3 if that would be refused");
-  verify->add_option("--weights", *weights, kWeightsHelp)->needs(load);
-  verify->callback([=] {
-    WorkBudget budget(limits->work(), "verifying", input_name(*verified));
-    const WorkBudget::Scope scope(&budget);
-    const driver::Source source = open_executable(*verified);
-    const vm::LoadedUnit loaded = load_unit(source);
-    const bool data_hashed = vm::check_data_hashes(source.content(), loaded.table, source.name);
-    std::printf("%s: verified; %s%s, %s\n", printable(source.name).c_str(),
-                counted(loaded.unit.functions.size(), "function").c_str(),
-                data_hashed || constant_bytes(loaded.unit) == 0
-                    ? ""
-                    : ", weights without a hash (format 1)",
-                native_code_text(loaded.unit));
+      command->add_flag("--untrusted", *untrusted,
+                        "also load it like `tenon run --untrusted`, which compiles its kernels;\n"
+                        "exit code 3 if that would be refused");
+  command->add_option("--weights", *weights, kWeightsHelp)->needs(load);
+  command->callback([=] {
+    const driver::Source source = read_to_verify(*verified, *untrusted, limits->work());
+    verify(source, limits->work());
     if (!*untrusted) return;
     open_program(source, {},
                  {.trusted = false, .limits = limits->work(), .weights = weight_source(*weights)});

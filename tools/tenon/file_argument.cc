@@ -91,8 +91,8 @@ driver::Source open_input(const std::string& path, driver::FileAccess access) {
   return driver::open_source(path, access);
 }
 
-driver::Source open_executable(const std::string& path) {
-  driver::Source source = open_input(path);
+driver::Source open_executable(const std::string& path, driver::FileAccess access) {
+  driver::Source source = open_input(path, access);
   if (source.kind == driver::SourceKind::Executable) return source;
   const char* command = source.is_graph() ? "compile" : "asm";
   throw Error(ErrorKind::Usage, cat(printable(source.name), " is not an executable"))

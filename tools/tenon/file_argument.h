@@ -21,7 +21,8 @@ std::string read_input(const std::string& path);
 driver::Source open_input(const std::string& path,
                           driver::FileAccess access = driver::FileAccess::Mapped);
 // The same for commands that take only executables. Throws Usage, with what to do, for the rest.
-driver::Source open_executable(const std::string& path);
+driver::Source open_executable(const std::string& path,
+                               driver::FileAccess access = driver::FileAccess::Mapped);
 
 // The help of --output where default_output applies.
 inline constexpr char kOutputHelp[] =

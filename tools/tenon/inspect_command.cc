@@ -10,6 +10,7 @@
 #include "tools/tenon/file_argument.h"
 #include "tools/tenon/limit_flags.h"
 #include "tools/tenon/program_file.h"
+#include "vm/executable/kernel_choice.h"
 
 namespace tenon::tool {
 namespace {
@@ -59,8 +60,10 @@ void inspect_code(const vm::Unit& unit) {
   for (const vm::FunctionUnit& function : unit.functions) {
     if (function.exported) std::printf("%s", signature_text(signature_of(function)).c_str());
   }
+  const vm::KernelTarget* taken = unit.kernels.size() > 1 ? vm::choose_kernels(unit) : nullptr;
   for (const vm::KernelTarget& target : unit.kernels) {
-    print_line(cat("native code for ", target.triple, ", ", target.cpu));
+    print_line(cat("native code for ", target.triple, ", ", target.cpu,
+                   &target == taken ? ": this machine takes it" : ""));
   }
   if (!unit.computes.empty()) {
     print_line("computes of its kernels, for untrusted loads and other machines");

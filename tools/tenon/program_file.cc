@@ -4,6 +4,7 @@
 #include <chrono>
 
 #include "codegen/bytecode/emit.h"
+#include "codegen/llvm/target.h"
 #include "driver/compile_kernels.h"
 #include "driver/functions.h"
 #include "graph/ir/weights.h"
@@ -12,6 +13,7 @@
 #include "support/phase.h"
 #include "tools/tenon/tensor_text.h"
 #include "vm/builtin/register.h"
+#include "vm/executable/kernel_choice.h"
 
 namespace tenon::tool {
 namespace {
@@ -54,9 +56,16 @@ vm::WeightSource weight_source(const std::string& path) {
 
 namespace {
 
+// What the kernels of a program were compiled for, unless loading compiled them.
+std::string code_of(const vm::Program& program, const vm::ProgramOptions& options) {
+  if (std::ranges::none_of(program.unit().packed, &vm::PackedName::kernel)) return "";
+  const vm::KernelTarget* taken = vm::choose_kernels(program.unit(), options.cpu_features);
+  return taken ? printable(taken->cpu) : "";
+}
+
 // Runs `load`, which returns the program, and measures how long it takes.
 template <class Load>
-void load_into(ProgramFile* file, const OpenOptions& options, const Load& load) {
+void load_into(ProgramFile* file, const vm::ProgramOptions& options, const Load& load) {
   const auto start = std::chrono::steady_clock::now();
   PhaseTimes phases;
   try {
@@ -70,6 +79,7 @@ void load_into(ProgramFile* file, const OpenOptions& options, const Load& load) 
     throw;
   }
   file->load_seconds = seconds_since(start);
+  if (!file->source.is_graph()) file->code = code_of(*file->program, options);
   for (const PhaseTimes::Row& phase : phases.rows()) {
     if (phase.name != driver::kCompileKernelsPhase) continue;
     const std::vector<vm::PackedName>& functions = file->program->unit().packed;
@@ -79,6 +89,7 @@ void load_into(ProgramFile* file, const OpenOptions& options, const Load& load) 
                  " ms"));
     file->load_seconds -= phase.seconds;
     file->compile_seconds += phase.seconds;
+    file->code = "this machine, from the file's computes";
   }
 }
 
@@ -106,8 +117,15 @@ ProgramFile open_program(driver::Source source, const CompileFlags& flags,
   load.weights = options.weights;
   load.read.name = file.source.name;
   load.limits = options.limits;
+  if (!flags.options.cpu.empty() && !file.source.is_graph()) {
+    if (!options.trusted) {
+      throw Error(ErrorKind::Usage, "--cpu has no effect with --untrusted")
+          .help("an untrusted file's native code is ignored: leave out --cpu");
+    }
+    load.cpu_features = codegen::parse_target(flags.options.cpu[0]).features;
+  }
   if (file.source.kind == driver::SourceKind::Executable) {
-    load_into(&file, options, [&] {
+    load_into(&file, load, [&] {
       return vm::Program::load_bytes(file.source.content(), load, file.source.bytes);
     });
     return file;
@@ -123,7 +141,7 @@ ProgramFile open_program(driver::Source source, const CompileFlags& flags,
   } else {
     unit = driver::read_code(file.source);
   }
-  load_into(&file, options, [&] { return vm::Program::from_unit(std::move(unit), load); });
+  load_into(&file, load, [&] { return vm::Program::from_unit(std::move(unit), load); });
   return file;
 }
 

@@ -29,6 +29,7 @@ struct ProgramFile {
   Ref<vm::Program> program;  // null if the module is interpreted
   // Kernels that were compiled from a file's computes while it was loaded count as compiled.
   double compile_seconds = 0, load_seconds = 0;
+  std::string code;  // of an executable: what its kernels were compiled for; empty if it has none
 
   FunctionSignature signature(const std::string& function) const;
 };

@@ -10,14 +10,12 @@
 #include "driver/code_choice.h"
 #include "evaluate/reference_evaluator.h"
 #include "support/error.h"
-#include "tools/tenon/available_memory.h"
 #include "tools/tenon/call_flags.h"
 #include "tools/tenon/command.h"
 #include "tools/tenon/compare.h"
 #include "tools/tenon/file_argument.h"
 #include "tools/tenon/first_difference.h"
 #include "tools/tenon/input_spec.h"
-#include "tools/tenon/limit_flags.h"
 #include "tools/tenon/npy.h"
 #include "tools/tenon/program_file.h"
 #include "tools/tenon/tensor_text.h"
@@ -32,10 +30,8 @@ struct RunCommand : CallFlags {
   Tolerance tolerance;
   vm::Limits limits;
   vm::MachineOptions machine_options;
-  LimitFlags limit_flags;
   std::optional<int64_t> fuel;
   std::optional<uint32_t> depth;
-  bool untrusted = false;
   std::vector<CLI::Option*> tolerances;
   std::vector<CLI::Option*> of_machine;  // without effect on interpretation
   int* exit_code = nullptr;
@@ -96,37 +92,15 @@ struct RunCommand : CallFlags {
         .help("give --input NAME=... for each input, or --inputs FOLDER");
   }
 
-  // Sets the limits of the call; memory and time also apply to what comes before it. By default a
-  // call may use all memory that is left, so that a mistyped size is an error: the system would end
-  // the process.
   void set_limits() {
+    limits = call_limits();
     if (fuel) limits.fuel = *fuel;
-    limits.deadline = limit_flags.work().deadline;
-    limits.memory = limit_flags.work().memory;
-    if (limits.memory == 0) limits.memory = static_cast<size_t>(available_memory());
     if (depth) limits.depth = *depth;
-    limits.threads = threads;
-  }
-
-  Inputs make_inputs_within_limits(const FunctionSignature& signature) const {
-    WorkBudget budget(limit_flags.work(), "reading", cat("the inputs of ", file));
-    const WorkBudget::Scope scope(&budget);
-    return make_inputs(signature, inputs, /*random_rest=*/false);
-  }
-
-  // An untrusted file is copied, so that it can't change after it has been verified.
-  driver::Source read() const {
-    WorkBudget budget(limit_flags.work(), "reading", input_name(file));
-    const WorkBudget::Scope scope(&budget);
-    using driver::FileAccess;
-    return open_input(file, untrusted ? FileAccess::Copied : FileAccess::Mapped);
   }
 
   ProgramFile open(driver::Source source) const {
     if (mode == kInterpret) return open_graph(std::move(source), flags, limit_flags.work());
-    const OpenOptions options{
-        .trusted = !untrusted, .limits = limit_flags.work(), .weights = weight_source(weights)};
-    return open_program(std::move(source), flags, options);
+    return open_program(std::move(source), flags, open_options());
   }
 
   void run() {
@@ -156,7 +130,7 @@ struct RunCommand : CallFlags {
     }
     std::vector<std::string> expected;
     if (!expect.empty()) expected = expected_files(names);
-    const Inputs given = make_inputs_within_limits(signature);
+    const Inputs given = make_inputs_within_limits(signature, /*random_rest=*/false);
     for (const std::string& note : given.notes) progress(note);
     set_limits();
     const std::vector<Any> results = mode == kInterpret ? interpret(program, given.values, nullptr)
@@ -363,16 +337,11 @@ void add_run_command(CLI::App* app, int* exit_code) {
       ->check(CLI::IsMember({kInterpret}));
   command->add_option("--save-values", state->save_values,
                       "with --mode interpret: store every operator's value in this folder");
-  state->of_machine.push_back(
-      command->add_flag("--untrusted", state->untrusted,
-                        "refuse libraries, functions that are not for untrusted files, and native\n"
-                        "kernels (which are compiled again if --keep-computes stored them);\n"
-                        "`tenon verify --untrusted` says beforehand whether that works"));
+  state->of_machine.push_back(command->get_option("--untrusted"));
   state->of_machine.push_back(
       command->add_option("--fuel", state->fuel, "calls and backward jumps that it may make")
           ->check(between(0))
           ->group("Limits"));
-  state->limit_flags.add_to(command, "opening the file, reading its inputs, and the call may each");
   command->add_option("--depth", state->depth, "calls that may nest")
       ->check(between(1, 1 << 30))
       ->group("Limits");

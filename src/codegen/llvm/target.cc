@@ -58,7 +58,10 @@ Target make_target(const Architecture& architecture, std::string_view cpu,
     if (other.name == architecture.name || !contains(cpu_names(other), text)) continue;
     help = cat("it is one of ", other.name, ": choose the target ", other.triple());
   }
-  const std::string near = nearest(text, cpu_names(architecture));
+  std::string near = nearest(text, cpu_names(architecture));
+  for (const auto& level : architecture.levels) {  // as in help: "x86-64-v2, -v3, -v4"
+    if (level.ends_with(cat("-", text))) near = level;
+  }
   if (!near.empty()) help = cat("did you mean ", near, "? ", help);
   const bool native = architecture.name == vm::kHostArchitecture;
   throw Error(ErrorKind::Usage, cat("unknown ", architecture.name, " CPU '", printable(text), "'"))

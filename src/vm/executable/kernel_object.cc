@@ -2,7 +2,6 @@
 
 #include <dlfcn.h>
 
-#include <algorithm>
 #include <atomic>
 #include <cstring>
 
@@ -11,6 +10,7 @@
 #include "vm/executable/cpu_features.h"
 #include "vm/executable/elf_check.h"
 #include "vm/executable/file_format.h"
+#include "vm/executable/kernel_choice.h"
 #include "vm/executable/verify.h"
 
 namespace tenon::vm {
@@ -99,23 +99,8 @@ Ref<KernelObject> KernelObject::open_best(
     const std::optional<std::vector<std::string>>& available) {
   if (unit.kernels.empty()) return {};
   std::vector<std::string> reasons;
-  for (const KernelTarget& k : unit.kernels) {
-    std::string_view architecture = std::string_view(k.triple).substr(0, k.triple.find('-'));
-    auto missing = missing_cpu_features(k.cpu_features);
-    if (available) {
-      for (const std::string& feature : k.cpu_features) {
-        if (std::ranges::find(*available, feature) == available->end()) missing.push_back(feature);
-      }
-    }
-    if (architecture != kHostArchitecture) {
-      reasons.push_back(cat("code for ", printable(k.triple)));
-    } else if (!missing.empty()) {
-      reasons.push_back(cat("code that needs ", printable(join(missing, ", "))));
-    } else if (const KernelImage* object = k.host_object()) {
-      return open(object->bytes, name);
-    } else {
-      reasons.push_back(cat("no code for the host of ", printable(k.triple)));
-    }
+  if (const KernelTarget* best = choose_kernels(unit, available, &reasons)) {
+    return open(best->host_object()->bytes, name);
   }
   throw Error(ErrorKind::Unsupported, cat(name, " has no native code that this machine can run"))
       .found(join(reasons, "; "))

@@ -9,6 +9,7 @@
 #include "vm/executable/verify.h"
 #include "vm/interp/decode.h"
 #include "vm/interp/machine.h"
+#include "vm/isa/operand_index.h"
 
 namespace tenon::vm {
 namespace {
@@ -276,7 +277,8 @@ std::string Program::frame_text(const Op* op) const {
   decode(f.code, offset, &in);
   out += cat(", instruction ", op - code->entry, ": ", in.info->mnemonic);
   if (in.opcode() == Opcode::CallPacked) {
-    out += cat(" ", printable(unit_.packed[in.arg(1).index()].name));
+    out += cat(" ",
+               printable(unit_.packed[in.arg(operand(Opcode::CallPacked, "callee")).index()].name));
   }
   return out;
 }
