@@ -25,7 +25,7 @@ endforeach()
 
 # Other build systems find it through pkg-config.
 find_program(pkg_config pkg-config)
-if(pkg_config)
+if(pkg_config AND NOT SANITIZE)
   file(GLOB_RECURSE pc "${WORK}/prefix/*/tenon.pc")
   run("${pkg_config}" --cflags --libs "${pc}")
   separate_arguments(flags_of_tenon UNIX_COMMAND "${out}")
