@@ -26,7 +26,7 @@ namespace {
 struct Slot {
   enum State : int { Free, Filling, Named };
   std::atomic<int> state{Free};
-  char name[1024];
+  char name[1024] = {};
 };
 constinit Slot slots[8];
 static_assert(std::atomic<int>::is_always_lock_free, "a signal handler reads it");
