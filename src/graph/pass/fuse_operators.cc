@@ -82,6 +82,7 @@ class Grouping {
 
  private:
   static constexpr size_t kMaxMembers = 64;
+  static constexpr size_t kMaxOperands = 384;  // of the group, counting shared ones several times
 
   // Tries producers from last to first, so that all consumers of a producer are decided before it.
   void grow(int group, int root, std::vector<int>* members) {
@@ -96,11 +97,13 @@ class Grouping {
       }
     };
     add_producers(root);
+    size_t operands = nodes_[root].call->args.size();
     while (!producers.empty() && members->size() < kMaxMembers) {
       const int i = *producers.begin();
       producers.erase(producers.begin());
       Node& p = nodes_[i];
       if (!p.op || p.group >= 0 || !all_uses_in(group, i)) continue;
+      if (operands + p.call->args.size() > kMaxOperands) continue;
       const OpKind kind = p.op->kind;
       if (kind == OpKind::kOpaque || !known_tensor(p.binding->var->type)) continue;
       if (is_anchor(kind)) {
@@ -111,6 +114,7 @@ class Grouping {
       }
       p.group = group;
       members->push_back(i);
+      operands += p.call->args.size();
       add_producers(i);
     }
   }

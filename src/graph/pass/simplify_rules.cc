@@ -64,6 +64,24 @@ Operand concat_of_one(Builder&, const Call& call, const TypeRef&) {
   return call.args.size() == 1 ? call.args[0] : Operand();
 }
 
+// A kernel searches for the operand that holds an element, and its size grows with their number. So
+// many operands are joined in groups first, and then the groups.
+Operand concat_in_groups(Builder& b, const Call& call, const TypeRef&) {
+  constexpr size_t kMost = 128;
+  std::vector<Operand> parts = call.args.to_vector();
+  if (parts.size() <= kMost) return Operand();
+  while (parts.size() > kMost) {
+    std::vector<Operand> groups;
+    for (size_t begin = 0; begin < parts.size(); begin += kMost) {
+      const size_t end = std::min(begin + kMost, parts.size());
+      const auto at = [&](size_t i) { return parts.begin() + static_cast<std::ptrdiff_t>(i); };
+      groups.push_back(b.op("concat", {at(begin), at(end)}, call.attrs));
+    }
+    parts = std::move(groups);
+  }
+  return b.op("concat", parts, call.attrs);
+}
+
 Operand whole_slice(Builder&, const Call& call, const TypeRef& type) {
   for (const Dim& start : dims(call, "starts")) {
     if (!start.is_const(0)) return Operand();
@@ -116,7 +134,7 @@ const std::unordered_map<std::string_view, std::vector<Rule>>& rules() {
       {"expand", {drop_same_type}},
       {"reshape", {drop_same_type, reshape_of_reshape}},
       {"transpose", {transpose_of_transpose, transpose_as_reshape}},
-      {"concat", {concat_of_one}},
+      {"concat", {concat_of_one, concat_in_groups}},
       {"slice", {whole_slice}},
       {"pad", {no_padding}},
       {"mul", {neutral_right<1>, neutral_left}},

@@ -65,6 +65,13 @@ class Assembler {
     return kStatements;
   }
 
+  static std::optional<Effect> take_effect(LineCursor& in) {
+    for (const std::string_view name : kEffectNames) {
+      if (in.take_word(name)) return effect_named(name);
+    }
+    return std::nullopt;
+  }
+
  private:
   template <class F>
   void for_each_line(F&& f) {
@@ -145,13 +152,6 @@ class Assembler {
     s.column = static_cast<int32_t>(in.integer());
     while (in.peek() == '"') s.nodes.push_back(in.string());
     unit_.spans.push_back(std::move(s));
-  }
-
-  static std::optional<Effect> take_effect(LineCursor& in) {
-    for (const std::string_view name : kEffectNames) {
-      if (in.take_word(name)) return effect_named(name);
-    }
-    return std::nullopt;
   }
 
   void target(LineCursor& in) {
@@ -454,7 +454,10 @@ bool begins_like_assembly(std::string_view text) {
     if (in.at_end()) continue;
     for (const auto& [word, read] : Assembler::statements()) {
       // A program in Tenon's language may also start with a kernel, whose name has another sigil.
-      if (in.take_word(word)) return word != "kernel" || in.take('$');
+      if (!in.take_word(word)) continue;
+      if (word != "kernel") return true;
+      Assembler::take_effect(in);
+      return in.take('$');
     }
     return false;
   }
