@@ -6,7 +6,7 @@
 #include <new>
 
 #include "object/function.h"
-#include "support/poll.h"
+#include "object/new_tensor.h"
 
 namespace tenon {
 
@@ -37,7 +37,8 @@ bool is_compact(const DLTensor& t) {
   return true;
 }
 
-// Makes a tensor object; `strides` may be null for compact ones.
+}  // namespace
+
 Ref<TensorObj> new_tensor(void* data, uint64_t byte_offset, DLDevice device, DataType dtype,
                           std::span<const int64_t> shape, const int64_t* strides, Ref<Object> owner,
                           uint64_t flags) {
@@ -62,6 +63,8 @@ Ref<TensorObj> new_tensor(void* data, uint64_t byte_offset, DLDevice device, Dat
   }
   return Ref<TensorObj>::adopt(t);
 }
+
+namespace {
 
 size_t checked_bytes(std::span<const int64_t> shape, DataType dtype) {
   auto bytes = byte_count(shape, dtype);
@@ -96,82 +99,6 @@ bool is_tensor_dtype(DataType t) {
       return false;
   }
 }
-
-namespace {
-
-// A view of a foreign tensor, after checking that we can represent it.
-Ref<TensorObj> wrap(const DLTensor& t, Ref<Object> owner, uint64_t flags) {
-  auto refuse = [](std::string_view why) {
-    throw Error(ErrorKind::Usage, "invalid DLPack tensor").found(why);
-  };
-  if (t.ndim < 0 || t.ndim > kMaxRank) refuse(cat(t.ndim, " dimensions"));
-  if (t.ndim > 0 && !t.shape) refuse("no shape");
-  DataType dtype = t.dtype;
-  if (!is_tensor_dtype(dtype)) {
-    throw Error(ErrorKind::Unsupported,
-                cat("a tensor can't have elements of type ", to_text(dtype)))
-        .expected("bool, int8..int64, uint8..uint64, float16, bfloat16, float32, float64");
-  }
-  std::span<const int64_t> shape(t.shape, static_cast<size_t>(t.ndim));
-  auto bytes = byte_count(shape, dtype);
-  if (!bytes) refuse(cat("the shape ", to_text(shape)));
-  if (*bytes > 0 && !t.data) refuse("no data");
-  if (t.strides && *bytes > 0) {
-    int64_t extent = 0;  // the farthest element, in elements
-    for (int32_t i = 0; i < t.ndim; ++i) {
-      int64_t step;
-      int64_t size = t.strides[i] < 0 ? -(t.strides[i] + 1) : t.strides[i];
-      if (__builtin_mul_overflow(size, t.shape[i] - 1, &step) ||
-          __builtin_add_overflow(extent, step, &extent) ||
-          extent > (int64_t{1} << 62) / dtype.bytes()) {
-        refuse(cat("strides ", to_text(std::span<const int64_t>(t.strides, shape.size()))));
-      }
-    }
-  }
-  return new_tensor(t.data, t.byte_offset, t.device, dtype, shape, t.strides, std::move(owner),
-                    flags);
-}
-
-template <class Managed>
-struct ManagedOwner : Object {
-  static constexpr bool kLeaf = true;
-  static constexpr int32_t kTypeIndex = TypeIndex::Opaque;
-  static constexpr int32_t kTypeLast = kTypeIndex;
-  Managed* managed;
-  explicit ManagedOwner(Managed* m) : managed(m) {}
-  ~ManagedOwner() {
-    if (managed->deleter) managed->deleter(managed);
-  }
-};
-
-template <class Managed>
-Ref<Object> owner_of(Managed* managed) {
-  try {
-    return make<ManagedOwner<Managed>>(managed);
-  } catch (...) {
-    if (managed->deleter) managed->deleter(managed);
-    throw;
-  }
-}
-
-// What a DLPack consumer holds: the managed tensor and a reference to ours.
-template <class Managed>
-struct Export {
-  Managed managed;
-  Ref<TensorObj> tensor;
-};
-
-template <class Managed>
-Managed* export_tensor(TensorObj* tensor) {
-  auto made = std::make_unique<Export<Managed>>();
-  made->tensor = share(tensor);
-  made->managed.dl_tensor = tensor->dl;
-  made->managed.manager_ctx = made.get();
-  made->managed.deleter = [](Managed* m) { delete static_cast<Export<Managed>*>(m->manager_ctx); };
-  return &made.release()->managed;
-}
-
-}  // namespace
 
 Tensor Tensor::over(Ref<StorageObj> storage, uint64_t offset, DataType dtype,
                     std::span<const int64_t> shape) {
@@ -266,86 +193,6 @@ Tensor Tensor::compacted() const {
   return out;
 }
 
-namespace {
-
-// Copies `count` elements of `size` bytes, whose distance is `step` bytes, without gaps.
-void copy_row(char* to, const char* from, int64_t count, int64_t size, int64_t step,
-              Ticker* ticker) {
-  constexpr int64_t kPart = int64_t{1} << 18;  // elements
-  for (int64_t at = 0; at < count; at += kPart) {
-    const int64_t end = std::min(count, at + kPart);
-    if (step == size) {
-      std::memcpy(to + at * size, from + at * size, static_cast<size_t>((end - at) * size));
-    } else {
-      for (int64_t i = at; i < end; ++i) {
-        std::memcpy(to + i * size, from + i * step, static_cast<size_t>(size));
-      }
-    }
-    ticker->tick(static_cast<size_t>((end - at) * size));
-  }
-}
-
-}  // namespace
-
-void Tensor::copy_elements(void* memory) const {
-  if (device().device_type != kDLCPU) {
-    throw Error(ErrorKind::Unsupported, "a strided tensor on a device can't be made compact here");
-  }
-  const int64_t size = dtype().bytes();
-  const char* from = static_cast<const char*>(data());
-  char* to = static_cast<char*>(memory);
-  Ticker ticker;
-  if (count() == 0) return;
-  if (compact()) return copy_row(to, from, count(), size, size, &ticker);
-  const auto last = static_cast<size_t>(rank()) - 1;  // a tensor of rank 0 is compact
-  const int64_t inner = dim(rank() - 1);
-  std::vector<int64_t> at(last);
-  int64_t offset = 0;
-  for (int64_t row = 0, rows = count() / inner; row < rows; ++row, to += inner * size) {
-    copy_row(to, from + offset, inner, size, strides()[last] * size, &ticker);
-    for (size_t i = last; i-- > 0;) {
-      const int64_t step = strides()[i] * size, extent = shape()[i];
-      offset += step;
-      if (++at[i] < extent) break;
-      offset -= step * extent;
-      at[i] = 0;
-    }
-  }
-}
-
-Tensor Tensor::from_dlpack(DLManagedTensor* managed, bool read_only) {
-  if (!managed) throw Error(ErrorKind::Usage, "a DLPack tensor is null");
-  Ref<Object> owner = owner_of(managed);
-  return Tensor(wrap(managed->dl_tensor, std::move(owner), read_only ? LayoutWord::kReadOnly : 0));
-}
-
-Tensor Tensor::from_dlpack(DLManagedTensorVersioned* managed) {
-  if (!managed) throw Error(ErrorKind::Usage, "a DLPack tensor is null");
-  Ref<Object> owner = owner_of(managed);
-  if (managed->version.major != DLPACK_MAJOR_VERSION) {
-    throw Error(ErrorKind::Unsupported, "a DLPack tensor of an unsupported version")
-        .expected(cat(DLPACK_MAJOR_VERSION, ".x"))
-        .found(cat(managed->version.major, '.', managed->version.minor));
-  }
-  bool read_only = (managed->flags & DLPACK_FLAG_BITMASK_READ_ONLY) != 0;
-  return Tensor(wrap(managed->dl_tensor, std::move(owner), read_only ? LayoutWord::kReadOnly : 0));
-}
-
-DLManagedTensor* Tensor::to_dlpack(bool allow_read_only) const {
-  if (read_only() && !allow_read_only) {
-    throw Error(ErrorKind::Usage, "unversioned DLPack can't express that a tensor is read-only")
-        .help("request a versioned DLPack tensor");
-  }
-  return export_tensor<DLManagedTensor>(get());
-}
-
-DLManagedTensorVersioned* Tensor::to_dlpack_versioned() const {
-  auto* m = export_tensor<DLManagedTensorVersioned>(get());
-  m->version = {DLPACK_MAJOR_VERSION, DLPACK_MINOR_VERSION};
-  m->flags = read_only() ? DLPACK_FLAG_BITMASK_READ_ONLY : 0;
-  return m;
-}
-
 int64_t Tensor::count() const {
   return element_count(shape()).value_or(0);
 }
@@ -376,7 +223,7 @@ Any admit(const AnyView& value) {
   } else if (t == TypeIndex::Tensor) {
     auto* tensor = static_cast<TensorObj*>(value.v.object);
     if (tensor->is_ours()) return Any(value);
-    return Any(Tensor(wrap(tensor->dl, Ref<Object>(tensor), 0)));
+    return Any(Tensor(wrap_tensor(tensor->dl, Ref<Object>(tensor), 0)));
   } else if (t == TypeIndex::Function) {
     auto* function = static_cast<FunctionObj*>(value.v.object);
     if (function->is_ours()) return Any(value);

@@ -10,8 +10,7 @@ NestedCall::NestedCall(int* depth, size_t stack) : depth_(depth) {
   constexpr int kMost = 200;
   if (*depth >= kMost) {
     throw Error(ErrorKind::Runtime, "calls between the host and programs are nested too deep")
-        .found(cat(*depth, " calls within each other"))
-        .expected(cat("at most ", kMost))
+        .expected(cat("at most ", kMost, " within each other"))
         .help("call functions directly, within the host or within the program");
   }
   if (const size_t left = native_stack_left(); left < stack) {

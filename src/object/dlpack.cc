@@ -1,0 +1,119 @@
+// Tensors from and for other frameworks, by DLPack.
+#include <memory>
+
+#include "object/new_tensor.h"
+#include "support/error.h"
+
+namespace tenon {
+
+Ref<TensorObj> wrap_tensor(const DLTensor& t, Ref<Object> owner, uint64_t flags) {
+  auto refuse = [](std::string_view why) {
+    throw Error(ErrorKind::Usage, "invalid DLPack tensor").found(why);
+  };
+  if (t.ndim < 0 || t.ndim > kMaxRank) refuse(cat(t.ndim, " dimensions"));
+  if (t.ndim > 0 && !t.shape) refuse("no shape");
+  DataType dtype = t.dtype;
+  if (!is_tensor_dtype(dtype)) {
+    throw Error(ErrorKind::Unsupported,
+                cat("a tensor can't have elements of type ", to_text(dtype)))
+        .expected("bool, int8..int64, uint8..uint64, float16, bfloat16, float32, float64");
+  }
+  std::span<const int64_t> shape(t.shape, static_cast<size_t>(t.ndim));
+  auto bytes = byte_count(shape, dtype);
+  if (!bytes) refuse(cat("the shape ", to_text(shape)));
+  if (*bytes > 0 && !t.data) refuse("no data");
+  if (t.strides && *bytes > 0) {
+    int64_t extent = 0;  // the farthest element, in elements
+    for (int32_t i = 0; i < t.ndim; ++i) {
+      int64_t step;
+      int64_t size = t.strides[i] < 0 ? -(t.strides[i] + 1) : t.strides[i];
+      if (__builtin_mul_overflow(size, t.shape[i] - 1, &step) ||
+          __builtin_add_overflow(extent, step, &extent) ||
+          extent > (int64_t{1} << 62) / dtype.bytes()) {
+        refuse(cat("strides ", to_text(std::span<const int64_t>(t.strides, shape.size()))));
+      }
+    }
+  }
+  return new_tensor(t.data, t.byte_offset, t.device, dtype, shape, t.strides, std::move(owner),
+                    flags);
+}
+
+namespace {
+
+template <class Managed>
+struct ManagedOwner : Object {
+  static constexpr bool kLeaf = true;
+  static constexpr int32_t kTypeIndex = TypeIndex::Opaque;
+  static constexpr int32_t kTypeLast = kTypeIndex;
+  Managed* managed;
+  explicit ManagedOwner(Managed* m) : managed(m) {}
+  ~ManagedOwner() {
+    if (managed->deleter) managed->deleter(managed);
+  }
+};
+
+template <class Managed>
+Ref<Object> owner_of(Managed* managed) {
+  try {
+    return make<ManagedOwner<Managed>>(managed);
+  } catch (...) {
+    if (managed->deleter) managed->deleter(managed);
+    throw;
+  }
+}
+
+// What a DLPack consumer holds: the managed tensor and a reference to ours.
+template <class Managed>
+struct Export {
+  Managed managed;
+  Ref<TensorObj> tensor;
+};
+
+template <class Managed>
+Managed* export_tensor(TensorObj* tensor) {
+  auto made = std::make_unique<Export<Managed>>();
+  made->tensor = share(tensor);
+  made->managed.dl_tensor = tensor->dl;
+  made->managed.manager_ctx = made.get();
+  made->managed.deleter = [](Managed* m) { delete static_cast<Export<Managed>*>(m->manager_ctx); };
+  return &made.release()->managed;
+}
+
+}  // namespace
+
+Tensor Tensor::from_dlpack(DLManagedTensor* managed, bool read_only) {
+  if (!managed) throw Error(ErrorKind::Usage, "a DLPack tensor is null");
+  Ref<Object> owner = owner_of(managed);
+  return Tensor(
+      wrap_tensor(managed->dl_tensor, std::move(owner), read_only ? LayoutWord::kReadOnly : 0));
+}
+
+Tensor Tensor::from_dlpack(DLManagedTensorVersioned* managed) {
+  if (!managed) throw Error(ErrorKind::Usage, "a DLPack tensor is null");
+  Ref<Object> owner = owner_of(managed);
+  if (managed->version.major != DLPACK_MAJOR_VERSION) {
+    throw Error(ErrorKind::Unsupported, "a DLPack tensor of an unsupported version")
+        .expected(cat(DLPACK_MAJOR_VERSION, ".x"))
+        .found(cat(managed->version.major, '.', managed->version.minor));
+  }
+  bool read_only = (managed->flags & DLPACK_FLAG_BITMASK_READ_ONLY) != 0;
+  return Tensor(
+      wrap_tensor(managed->dl_tensor, std::move(owner), read_only ? LayoutWord::kReadOnly : 0));
+}
+
+DLManagedTensor* Tensor::to_dlpack(bool allow_read_only) const {
+  if (read_only() && !allow_read_only) {
+    throw Error(ErrorKind::Usage, "unversioned DLPack can't express that a tensor is read-only")
+        .help("request a versioned DLPack tensor");
+  }
+  return export_tensor<DLManagedTensor>(get());
+}
+
+DLManagedTensorVersioned* Tensor::to_dlpack_versioned() const {
+  auto* m = export_tensor<DLManagedTensorVersioned>(get());
+  m->version = {DLPACK_MAJOR_VERSION, DLPACK_MINOR_VERSION};
+  m->flags = read_only() ? DLPACK_FLAG_BITMASK_READ_ONLY : 0;
+  return m;
+}
+
+}  // namespace tenon
