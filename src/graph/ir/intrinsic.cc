@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "graph/ir/builder.h"
 #include "graph/ir/op.h"
 
 namespace tenon::graph {
@@ -127,8 +128,7 @@ std::optional<MemoryIntrinsic> memory_intrinsic(const ExprRef& value) {
 }
 
 Attrs storage_attrs(const Dim& bytes, int64_t device) {
-  Attrs storage;
-  storage.set(kSizeAttr, Any(bytes));
+  Attrs storage = attrs({{kSizeAttr, Any(bytes)}});
   if (device != 0) storage.set(kDeviceAttr, Any(device));
   return storage;
 }
@@ -143,10 +143,7 @@ int64_t device_of_storage(const Call& call) {
 }
 
 Attrs tensor_attrs(const Dim& offset, const Array<Dim>& shape) {
-  Attrs tensor;
-  tensor.set(kOffsetAttr, Any(offset));
-  tensor.set(kShapeAttr, Any(shape));
-  return tensor;
+  return attrs({{kOffsetAttr, Any(offset)}, {kShapeAttr, Any(shape)}});
 }
 
 Dim offset_of_tensor(const Call& call) {
@@ -154,9 +151,7 @@ Dim offset_of_tensor(const Call& call) {
 }
 
 Attrs reshape_attrs(const Array<Dim>& shape) {
-  Attrs reshape;
-  reshape.set(kShapeAttr, Any(shape));
-  return reshape;
+  return attrs({{kShapeAttr, Any(shape)}});
 }
 
 Array<Dim> stated_shape(const Call& call) {
@@ -164,9 +159,7 @@ Array<Dim> stated_shape(const Call& call) {
 }
 
 Attrs values_attrs(const Array<Dim>& all) {
-  Attrs values;
-  values.set(kValuesAttr, Any(all));
-  return values;
+  return attrs({{kValuesAttr, Any(all)}});
 }
 
 Array<Dim> stated_values(const Call& call) {
