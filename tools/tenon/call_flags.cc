@@ -28,10 +28,7 @@ void CallFlags::add_to(CLI::App* command) {
 }
 
 driver::Source CallFlags::read() const {
-  WorkBudget budget(limit_flags.work(), "reading", input_name(file));
-  const WorkBudget::Scope scope(&budget);
-  using driver::FileAccess;
-  return open_input(file, untrusted ? FileAccess::Copied : FileAccess::Mapped);
+  return open_input(file, untrusted, limit_flags.work());
 }
 
 OpenOptions CallFlags::open_options() const {

@@ -155,14 +155,7 @@ const char* native_code_text(const vm::Unit& unit) {
              : "native code, which is as trusted as any program";
 }
 
-// Each step is held to the limits, as in `tenon run`, which also copies an untrusted file.
-driver::Source read_to_verify(const std::string& path, bool untrusted, const WorkLimits& limits) {
-  WorkBudget budget(limits, "reading", input_name(path));
-  const WorkBudget::Scope scope(&budget);
-  using driver::FileAccess;
-  return open_executable(path, untrusted ? FileAccess::Copied : FileAccess::Mapped);
-}
-
+// Each step is held to the limits, as in `tenon run`.
 void verify(const driver::Source& source, const WorkLimits& limits) {
   WorkBudget budget(limits, "verifying", source.name);
   const WorkBudget::Scope scope(&budget);
@@ -259,7 +252,8 @@ void add_dump_commands(CLI::App* app, int*) {
                         "exit code 3 if that would be refused");
   command->add_option("--weights", *weights, kWeightsHelp)->needs(load);
   command->callback([=] {
-    const driver::Source source = read_to_verify(*verified, *untrusted, limits->work());
+    const driver::Source source =
+        require_executable(open_input(*verified, *untrusted, limits->work()), *verified);
     verify(source, limits->work());
     if (!*untrusted) return;
     open_program(source, {},

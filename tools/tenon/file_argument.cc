@@ -76,6 +76,11 @@ bool is_stream(const std::string& path) {
   return path == "-" || (stat(path.c_str(), &status) == 0 && S_ISFIFO(status.st_mode));
 }
 
+driver::Source open_with(const std::string& path, driver::FileAccess access) {
+  if (is_stream(path)) return driver::source_of(read_stream(path), input_name(path));
+  return driver::open_source(path, access);
+}
+
 }  // namespace
 
 std::string input_name(const std::string& path) {
@@ -86,13 +91,21 @@ std::string read_input(const std::string& path) {
   return is_stream(path) ? read_stream(path) : read_file(path);
 }
 
-driver::Source open_input(const std::string& path, driver::FileAccess access) {
-  if (is_stream(path)) return driver::source_of(read_stream(path), input_name(path));
-  return driver::open_source(path, access);
+driver::Source open_input(const std::string& path) {
+  return open_with(path, driver::FileAccess::Mapped);
 }
 
-driver::Source open_executable(const std::string& path, driver::FileAccess access) {
-  driver::Source source = open_input(path, access);
+driver::Source open_input(const std::string& path, bool untrusted, const WorkLimits& limits) {
+  WorkBudget budget(limits, "reading", input_name(path));
+  const WorkBudget::Scope scope(&budget);
+  return open_with(path, untrusted ? driver::FileAccess::Copied : driver::FileAccess::Mapped);
+}
+
+driver::Source open_executable(const std::string& path) {
+  return require_executable(open_input(path), path);
+}
+
+driver::Source require_executable(driver::Source source, const std::string& path) {
   if (source.kind == driver::SourceKind::Executable) return source;
   const char* command = source.is_graph() ? "compile" : "asm";
   throw Error(ErrorKind::Usage, cat(printable(source.name), " is not an executable"))

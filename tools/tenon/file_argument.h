@@ -4,6 +4,7 @@
 #include <string>
 #include <string_view>
 
+#include "device/work_budget.h"
 #include "driver/open.h"
 
 namespace tenon::tool {
@@ -18,11 +19,14 @@ std::string read_input(const std::string& path);
 
 // Opens a file with driver::open_source. Standard input and pipes are read first; a model's
 // external data is then refused.
-driver::Source open_input(const std::string& path,
-                          driver::FileAccess access = driver::FileAccess::Mapped);
-// The same for commands that take only executables. Throws Usage, with what to do, for the rest.
-driver::Source open_executable(const std::string& path,
-                               driver::FileAccess access = driver::FileAccess::Mapped);
+driver::Source open_input(const std::string& path);
+// The same within limits. An untrusted file is copied, so that it can't change after it has been
+// verified.
+driver::Source open_input(const std::string& path, bool untrusted, const WorkLimits& limits);
+// For commands that take only executables: throws Usage, with what to do, for the rest. `path` is
+// the FILE that the source was opened from.
+driver::Source require_executable(driver::Source source, const std::string& path);
+driver::Source open_executable(const std::string& path);
 
 // The help of --output where default_output applies.
 inline constexpr char kOutputHelp[] =
