@@ -5,6 +5,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <system_error>
 #include <thread>
 
 #include "codegen/llvm/compile_stack.h"
@@ -301,17 +302,23 @@ std::vector<uint8_t> compile(const Array<loop::KernelRef>& kernels, const Target
     }
   };
   std::optional<Phase> compiling(std::in_place, "kernels");
+  const size_t workers =
+      std::min<size_t>(modules, static_cast<size_t>(std::max(1, options.threads)));
   std::vector<std::thread> others;
-  for (size_t i = 1;
-       i < std::min<size_t>(modules, static_cast<size_t>(std::max(1, options.threads))); ++i)
-    others.emplace_back([&, poller = Poller::current()] {
-      const Poller::Scope scope(poller);
-      try {
-        run_with_compile_stack(work);
-      } catch (const Error&) {
-        // It could not start a thread, so the others do its part; `work` itself doesn't throw.
-      }
-    });
+  others.reserve(workers - 1);
+  // If the system has no more threads, fewer or none help; `work` itself doesn't throw.
+  try {
+    while (others.size() + 1 < workers) {
+      others.emplace_back([&, poller = Poller::current()] {
+        const Poller::Scope scope(poller);
+        try {
+          run_with_compile_stack(work);
+        } catch (const Error&) {
+        }
+      });
+    }
+  } catch (const std::system_error&) {
+  }
   work();
   for (std::thread& t : others) t.join();
   for (const std::exception_ptr& failure : failures)

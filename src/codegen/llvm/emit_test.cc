@@ -3,6 +3,7 @@
 #include "codegen/llvm/emit.h"
 
 #include <gtest/gtest.h>
+#include <pthread.h>
 
 #include "codegen/llvm/jit_testing.h"
 #include "loop/schedule.h"
@@ -61,18 +62,59 @@ TEST(Emit, SymbolsTakeTheirValuesFromShapes) {
     expect_as_evaluated(add_kernel(), {numbers({size}), numbers({size}, f32, 2)});
 }
 
-TEST(Emit, TheSameKernelsGiveTheSameBytes) {
-  EmitOptions two_threads;
-  two_threads.threads = 2;
-  Array<KernelRef> forward, backward;
+// 30 kernels: enough for two modules, which two threads compile.
+Array<KernelRef> many_kernels() {
+  Array<KernelRef> kernels;
   for (int i = 0; i < 30; ++i) {
     auto k = make<Kernel>(*add_kernel());
     k->name = cat("k", i);
-    forward.push_back(k);
-    backward.insert(0, k);
+    kernels.push_back(k);
   }
+  return kernels;
+}
+
+EmitOptions two_threads() {
+  EmitOptions options;
+  options.threads = 2;
+  return options;
+}
+
+TEST(Emit, TheSameKernelsGiveTheSameBytes) {
+  const Array<KernelRef> forward = many_kernels();
+  Array<KernelRef> backward;
+  for (const KernelRef& k : forward) backward.insert(0, k);
   const Target target = parse_target("x86-64-v3");
-  EXPECT_EQ(compile_kernels(forward, target), compile_kernels(backward, target, two_threads));
+  EXPECT_EQ(compile_kernels(forward, target), compile_kernels(backward, target, two_threads()));
+}
+
+// New threads need more address space than there is.
+class NoMoreThreads {
+ public:
+  NoMoreThreads() {
+    pthread_getattr_default_np(&before_);
+    pthread_attr_t huge;
+    pthread_attr_init(&huge);
+    pthread_attr_setstacksize(&huge, size_t{1} << 50);
+    pthread_setattr_default_np(&huge);
+    pthread_attr_destroy(&huge);
+  }
+  ~NoMoreThreads() {
+    pthread_setattr_default_np(&before_);
+    pthread_attr_destroy(&before_);
+  }
+
+ private:
+  pthread_attr_t before_;
+};
+
+TEST(Emit, ASystemWithoutThreadsIsAnError) {
+  const NoMoreThreads none;
+  try {
+    compile_kernels(many_kernels(), parse_target("x86-64-v3"), two_threads());
+    FAIL() << "the linker's reader needs a thread";
+  } catch (const Error& e) {
+    EXPECT_EQ(e.message(), "cannot link kernels: no thread: Resource temporarily unavailable");
+  }
 }
 
 TEST(Emit, NamesAreSortedInTheTableAndFeaturesListed) {

@@ -6,7 +6,7 @@
 #include "library/core/functions.h"
 
 #include <algorithm>
-#include <vector>
+#include <span>
 
 #include "device/bulk.h"
 #include "device/call_context.h"
@@ -43,10 +43,12 @@ Ref<StorageObj> growing(size_t bytes) {
 }
 
 Tensor appended(Tensor x, const Tensor& row, const CallContext* call) {
-  std::vector<int64_t> shape(x.shape().begin(), x.shape().end());
-  if (__builtin_add_overflow(shape[0], 1, &shape[0])) fail(kName, "x has no room for a row");
+  int64_t extents[kMaxRank];
+  std::copy(x.shape().begin(), x.shape().end(), extents);
+  const std::span<const int64_t> shape(extents, x.shape().size());
+  const bool overflows = __builtin_add_overflow(extents[0], 1, &extents[0]);
   const auto bytes = byte_count(shape, x.dtype());
-  if (!bytes) fail(kName, cat("a tensor ", tensor_type_text(x.dtype(), shape), " has no size"));
+  if (overflows || !bytes) fail(kName, "x has no room for a row");
   const auto whole = static_cast<size_t>(*bytes), last = static_cast<size_t>(row.bytes());
   const bool taken = has_room(call, x, whole);
   Tensor y;
@@ -72,20 +74,18 @@ int append(void* self, const AnyView* args, int32_t n, Any* result) {
         detail::fail_argument(kName, i, "tensor", args[i]);
       }
     }
-    const Tensor row = Any(args[1]).as<Tensor>();
-    {
-      const Tensor x = Any(args[0]).as<Tensor>();
-      require_host(kName, "x", x);
-      require_host(kName, "row", row);
-      if (!fits(x, row)) {
-        throw Error(ErrorKind::Runtime, cat(kName, ": the row does not match x"))
-            .found(tensor_type_text(row.dtype(), row.shape()))
-            .expected(cat("a row of ", tensor_type_text(x.dtype(), x.shape())));
-      }
-    }
+    // x has one reference, this function's, if nothing else needs it.
     CallContext* call = CallContext::current();
     Any taken = call ? call->take(static_cast<const Object*>(self), args, 0) : Any(args[0]);
     Tensor x(Ref<TensorObj>::adopt(static_cast<TensorObj*>(taken.leak().v.object)));
+    const auto row = args[1].as<Tensor>();
+    require_host(kName, "x", x);
+    require_host(kName, "row", row);
+    if (!fits(x, row)) {
+      throw Error(ErrorKind::Runtime, cat(kName, ": the row does not match x"))
+          .found(tensor_type_text(row.dtype(), row.shape()))
+          .expected(cat("a row of ", tensor_type_text(x.dtype(), x.shape())));
+    }
     *result = Any(appended(std::move(x), row, call));
     return 0;
   } catch (...) {

@@ -1,8 +1,8 @@
 #include "vm/isa/opcode.h"
 
 #include <array>
-#include <stdexcept>
 
+#include "support/error.h"
 #include "vm/isa/operand_index.h"
 
 namespace tenon::vm {
@@ -145,7 +145,7 @@ const OperandSpec& OpcodeInfo::spec_at(uint32_t word_index, uint32_t* part) cons
     }
     word += width;
   }
-  throw std::out_of_range("no such operand word");
+  assertion_failed("word_index < word", __FILE__, __LINE__, cat("no operand word ", word_index));
 }
 
 std::span<const OpcodeInfo> all_opcodes() {
@@ -166,7 +166,7 @@ const OpcodeInfo* find_opcode(std::string_view mnemonic) {
 
 const OpcodeInfo& info_of(Opcode opcode) {
   const OpcodeInfo* info = find_opcode(static_cast<uint32_t>(opcode));
-  if (!info) throw std::out_of_range("not an opcode");
+  TENON_ASSERT(info, static_cast<uint32_t>(opcode), " isn't an opcode");
   return *info;
 }
 
