@@ -132,6 +132,22 @@ TEST(Packing, IsKeptForAConstantAndNothingElse) {
   EXPECT_EQ(packings(), before + 4);
 }
 
+// As the weights of a file are views of one tensor.
+TEST(Packing, TellsViewsOfOneTensorApart) {
+  constexpr int64_t n = 64;
+  Tensor a = ones({n, n}), out = ones({n, n}), whole = ones({2, n, n});
+  std::fill_n(whole.data_as<float>() + n * n, n * n, 2.f);
+  for (int64_t i : {0, 1, 0}) {
+    const Tensor b = Tensor::view(whole.data_as<float>() + i * n * n, std::vector<int64_t>{n, n},
+                                  f32, whole.ref())
+                         .as_constant();
+    EXPECT_EQ(outcome("onednn.matmul", a, b, Any(), Any(), out, Shape({0, 1}), Shape({0, 1}), 0,
+                      0.0, 0.0),
+              "a value");
+    EXPECT_EQ(out.data_as<float>()[5], n * (i + 1)) << i;
+  }
+}
+
 TEST(Packing, OfOneConstantSeenTwoWaysIsTwo) {
   constexpr int64_t n = 64;
   Tensor a = ones({n, n}), b = ones({n, n}), out = ones({n, n});

@@ -26,6 +26,7 @@ class WeakTensor {
     if (before >> 32 == 1) object_->deleter(object_, Object::kFree);
   }
   bool alive() const { return object_->strong_count() != 0; }
+  bool is(const TensorObj* object) const { return object_ == object; }
 
  private:
   TensorObj* object_;
@@ -38,14 +39,14 @@ struct Slot {
 };
 
 struct Packed {
-  WeakTensor source;
+  WeakTensor keeper;
   dnnl::memory::desc from, to;
   std::shared_ptr<Slot> slot;
 };
 
 struct Cache {
   std::mutex mutex;
-  std::unordered_multimap<const TensorObj*, Packed> packed;
+  std::unordered_multimap<const void*, Packed> packed;  // by the elements' address
   std::atomic<int64_t> packings{0};
 };
 
@@ -54,11 +55,12 @@ Cache& cache() {
   return *instance;
 }
 
-// The tensor that identifies a constant. For a constant of another library it is that library's
-// tensor, which the wrappers that are made for each call share.
-TensorObj* identity_of(const Tensor& tensor) {
-  auto* wrapped = tensor->owner.as<TensorObj>();
-  return wrapped ? wrapped : tensor.get();
+// The tensor that keeps a constant's elements alive, which with their address identifies them. It
+// is another one than the constant if that is a view: of a file of weights, or of another library's
+// tensor, for which each call makes a wrapper.
+TensorObj* keeper_of(const Tensor& tensor) {
+  auto* whole = tensor->owner.as<TensorObj>();
+  return whole ? whole : tensor.get();
 }
 
 std::shared_ptr<const dnnl::memory> pack(const Tensor& weights, const dnnl::memory::desc& from,
@@ -78,17 +80,19 @@ std::shared_ptr<const dnnl::memory> pack(const Tensor& weights, const dnnl::memo
   return {owned, &owned->memory};
 }
 
-std::shared_ptr<Slot> slot_of(TensorObj* identity, const dnnl::memory::desc& from,
+std::shared_ptr<Slot> slot_of(const Tensor& weights, const dnnl::memory::desc& from,
                               const dnnl::memory::desc& to) {
+  TensorObj* keeper = keeper_of(weights);
   Cache& c = cache();
   std::lock_guard lock(c.mutex);
-  auto [begin, end] = c.packed.equal_range(identity);
+  auto [begin, end] = c.packed.equal_range(weights.data());
   for (auto it = begin; it != end; ++it) {
-    if (it->second.from == from && it->second.to == to) return it->second.slot;
+    const Packed& packed = it->second;
+    if (packed.keeper.is(keeper) && packed.from == from && packed.to == to) return packed.slot;
   }
-  std::erase_if(c.packed, [](const auto& entry) { return !entry.second.source.alive(); });
+  std::erase_if(c.packed, [](const auto& entry) { return !entry.second.keeper.alive(); });
   auto slot = std::make_shared<Slot>();
-  c.packed.emplace(identity, Packed{WeakTensor(identity), from, to, slot});
+  c.packed.emplace(weights.data(), Packed{WeakTensor(keeper), from, to, slot});
   return slot;
 }
 
@@ -104,7 +108,7 @@ std::shared_ptr<const dnnl::memory> packed_weights(const Tensor& weights,
                                                    const dnnl::memory::desc& from,
                                                    const dnnl::memory::desc& to) {
   if (!weights.constant()) return pack(weights, from, to);
-  const std::shared_ptr<Slot> slot = slot_of(identity_of(weights), from, to);
+  const std::shared_ptr<Slot> slot = slot_of(weights, from, to);
   std::lock_guard lock(slot->mutex);
   if (!slot->memory) slot->memory = pack(weights, from, to);
   return slot->memory;
@@ -112,7 +116,7 @@ std::shared_ptr<const dnnl::memory> packed_weights(const Tensor& weights,
 
 void forget_unused() {
   std::lock_guard lock(cache().mutex);
-  std::erase_if(cache().packed, [](const auto& entry) { return !entry.second.source.alive(); });
+  std::erase_if(cache().packed, [](const auto& entry) { return !entry.second.keeper.alive(); });
 }
 
 int64_t packing_count() {
