@@ -52,7 +52,10 @@ inline void need(bool good, const char* what) {
 // struct's first version. A Usage error for a size that no version has.
 template <class T>
 size_t known_size(const T& given, size_t first, const char* name) {
-  if (given.size < first || given.size > sizeof(T)) fail_size(given.size, first, sizeof(T), name);
+  // The size of each version is a multiple of the alignment, so no field is read in part.
+  if (given.size < first || given.size > sizeof(T) || given.size % alignof(T) != 0) {
+    fail_size(given.size, first, sizeof(T), name);
+  }
   return given.size;
 }
 

@@ -216,7 +216,7 @@ TEST_F(CProgram, LimitsThatAreNoneAreRefused) {
   limits = TENON_NO_LIMITS;
   limits.threads = -1;
   EXPECT_THAT(with_limits(limits, "weights"), HasSubstr("the number of threads is negative"));
-  for (size_t size : {size_t{0}, sizeof limits - 1, sizeof limits + 8}) {
+  for (size_t size : {size_t{0}, sizeof limits - 1, sizeof limits - 4, sizeof limits + 8}) {
     limits = TENON_NO_LIMITS;
     limits.size = static_cast<uint32_t>(size);
     EXPECT_THAT(with_limits(limits, "weights"), HasSubstr("a size that this library doesn't know"));

@@ -84,26 +84,28 @@ Tensor non_max_suppression(const Tensor& boxes, const Tensor& scores, const Tens
   int64_t most = scalar_of<int64_t>("max_output", max_output, i64).value_or(0);
   float threshold = scalar_of<float>("iou_threshold", iou_threshold, f32).value_or(0);
   std::optional<float> least = scalar_of<float>("score_threshold", score_threshold, f32);
-  if (scores.count() == 0) batches = 0;
+  if (scores.count() == 0) batches = n = 0;
 
   Scratch<std::array<int64_t, 3>> taken;
+  // Of one batch and class; a copy, since the sort's order must not change while it works.
+  Scratch<float> score(static_cast<size_t>(n));
   Scratch<int64_t> order;
   Scratch<Box> kept;
   Ticker ticker;
   for (int64_t b = 0; b < batches; ++b) {
     for (int64_t c = 0; c < classes; ++c) {
       const int64_t first = (b * classes + c) * n;
-      auto score = [&](int64_t i) { return marks[first + i]; };
       order.clear();
       kept.clear();
       for (int64_t i = 0; i < n; ++i) {
         ticker.tick();
-        bool above = least ? score(i) > *least : score(i) == score(i);
-        if (above) order.push_back(i);
+        const float mark = score[static_cast<size_t>(i)] = marks[first + i];
+        if (least ? mark > *least : mark == mark) order.push_back(i);
       }
       sort_numbers(order, [&](int64_t i, int64_t j) {
         ticker.tick();
-        return score(i) != score(j) ? score(i) > score(j) : i < j;
+        const float a = score[static_cast<size_t>(i)], b = score[static_cast<size_t>(j)];
+        return a != b ? a > b : i < j;
       });
       for (int64_t i : order) {
         if (static_cast<int64_t>(kept.size()) >= most) break;

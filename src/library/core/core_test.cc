@@ -1,9 +1,11 @@
 // Calls the functions like a compiled program does: by name, through the registry.
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <cmath>
 #include <cstdlib>
 #include <functional>
+#include <thread>
 
 #include "device/call_context.h"
 #include "library/core/argument.h"
@@ -182,6 +184,26 @@ TEST(NonMaxSuppression, DropsBoxesThatOverlapABetterOne) {
   Tensor best = result("tenon.non_max_suppression", boxes, scores, tensor<int64_t>(i64, {}, {3}),
                        floats({}, {0.5f}), floats({}, {0.8f}), false);
   EXPECT_EQ(data_of<int64_t>(best), (Ints{0, 0, 1}));
+}
+
+TEST(NonMaxSuppression, SurvivesScoresThatChange) {
+#ifdef __SANITIZE_THREAD__
+  GTEST_SKIP() << "the race is intended";
+#endif
+  constexpr int64_t n = 20000;
+  const Tensor boxes = floats({1, n, 4}, Floats(4 * n)), scores = floats({1, 1, n}, Floats(n));
+  std::atomic<bool> done = false;
+  std::thread host([&] {
+    auto* data = static_cast<volatile float*>(scores.data_as<float>());
+    for (uint32_t x = 1; !done;) {
+      for (int64_t i = 0; i < n; ++i) data[i] = static_cast<float>(x = x * 1664525u + 1013904223u);
+    }
+  });
+  for (int i = 0; i < 20; ++i) {
+    result("tenon.non_max_suppression", boxes, scores, ints({1}), Tensor(), Tensor(), false);
+  }
+  done = true;
+  host.join();
 }
 
 TEST(NonMaxSuppression, SelectsNothingWithoutAMaximum) {

@@ -11,7 +11,8 @@ using Less = bool (*)(const void* order, int64_t a, int64_t b);
 void sort_numbers(std::span<int64_t> numbers, Less less, const void* order);
 }  // namespace detail
 
-// `less(a, b)` is a strict weak order. Equal numbers may change places.
+// `less(a, b)` is a strict weak order that holds until this returns: it must not depend on memory
+// that others may write to. Equal numbers may change places.
 template <class Order>
 void sort_numbers(std::span<int64_t> numbers, const Order& less) {
   detail::sort_numbers(

@@ -143,8 +143,10 @@ class ElfCheck {
     if ((p.p_flags & PF_W) && (p.p_flags & PF_X)) {
       return "a segment that is writable and executable";
     }
+    if (p.p_memsz == 0) return "an empty segment";
     // Whole pages are mapped: if two segments shared a page, it would have the second one's bytes.
-    if (p.p_memsz && p.p_vaddr / kPage < next_page_) return "segments that overlap in memory";
+    // So each segment begins behind the one before.
+    if (p.p_vaddr / kPage < next_page_) return "segments that overlap in memory";
     next_page_ = (p.p_vaddr + p.p_memsz + kPage - 1) / kPage;
     if (p.p_vaddr % kPage != p.p_offset % kPage) return "a segment that can't be mapped";
     loads_.push_back(

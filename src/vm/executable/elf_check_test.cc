@@ -136,6 +136,30 @@ TEST(ElfCheck, TakesWhatTheCompilerMakes) {
   EXPECT_THAT(KernelObject::open(object.elf, "test")->names(), testing::ElementsAre("tripwire"));
 }
 
+// After an empty segment at 0, the loader would map others over those that were checked.
+TEST(ElfCheck, RefusesEmptySegments) {
+  Object object;
+  for (size_t i = 0; i < object.header()->e_phnum; ++i) {
+    Elf64_Phdr* p = object.segment(i);
+    if (p->p_type != PT_GNU_STACK) continue;
+    *p = Elf64_Phdr{};
+    p->p_type = PT_LOAD;
+    p->p_flags = PF_R;
+  }
+  EXPECT_EQ(object.refusal(), "an empty segment");
+}
+
+TEST(ElfCheck, RefusesSegmentsThatDoNotAscend) {
+  Object object;
+  std::vector<Elf64_Phdr*> loads;
+  for (size_t i = 0; i < object.header()->e_phnum; ++i) {
+    if (object.segment(i)->p_type == PT_LOAD) loads.push_back(object.segment(i));
+  }
+  ASSERT_GE(loads.size(), 2u);
+  std::swap(*loads[0], *loads[1]);
+  EXPECT_EQ(object.refusal(), "segments that overlap in memory");
+}
+
 #if defined(__x86_64__)
 // A relocation table in writable data, whose first relocation makes the second call the tripwire.
 TEST(ElfCheck, RefusesRelocationsThatChangeRelocations) {

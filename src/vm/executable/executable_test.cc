@@ -11,6 +11,7 @@
 #include "support/text.h"
 #include "vm/asm/assemble.h"
 #include "vm/executable/cpu_features.h"
+#include "vm/executable/generated_schema.h"
 #include "vm/executable/hash.h"
 #include "vm/executable/late_constants.h"
 #include "vm/executable/read_file.h"
@@ -317,6 +318,26 @@ TEST(Damage, OfOffsetsIsReadOrRefused) {
   }
   EXPECT_GT(loaded, 0);
   EXPECT_GT(refused, 0);
+}
+
+// Reading such lists would take time in proportion to the square of the file's size.
+TEST(Damage, OfListsThatShareTheirStringsIsFound) {
+  flatbuffers::FlatBufferBuilder builder;
+  const std::vector<flatbuffers::Offset<flatbuffers::String>> nodes(100, builder.CreateString("n"));
+  const auto span = tnx::CreateSpan(builder, 0, 0, 0, builder.CreateVector(nodes));
+  const std::vector<flatbuffers::Offset<tnx::Span>> spans(100, span);
+  builder.Finish(tnx::CreateDebug(builder, builder.CreateVector(spans)));
+  const std::string_view shared(reinterpret_cast<const char*>(builder.GetBufferPointer()),
+                                builder.GetSize());
+
+  const std::string room(shared.size(), 'n');
+  std::string bytes = write_to_bytes(
+      assemble(cat("span \"a.tn\" 1 2 \"", room, "\"\nfunc @f() {\n at 0\n ret 1\n}")));
+  const SectionEntry debug = *read_section_table(bytes, "test", true).find(SectionId::Debug);
+  ASSERT_GE(debug.size, shared.size());
+  bytes.replace(debug.offset, shared.size(), shared);
+  repair_hashes(bytes);
+  EXPECT_THAT(failure_of([&] { load(bytes); }), HasSubstr("offsets outside of the section"));
 }
 
 TEST(Damage, OfAnotherFormatIsUnsupported) {

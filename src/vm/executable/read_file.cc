@@ -48,9 +48,44 @@ class Reader {
     return entry ? bytes_.substr(entry->offset, entry->size) : std::string_view();
   }
 
+  // Where tables of a section have a list of strings: the field of its root that lists the tables,
+  // and their field.
+  struct StringLists {
+    flatbuffers::voffset_t tables = 0, strings = 0;
+  };
+
+  // Whether the lists of strings can lie beside each other in the section. FlatBuffers' verifier
+  // counts tables, not strings: of many references to one table with a long list, it would visit
+  // each string once for every reference.
+  static bool lists_fit(std::string_view bytes, const StringLists& lists,
+                        flatbuffers::Verifier verifier) {
+    using flatbuffers::Table;
+    using Tables = flatbuffers::Vector<flatbuffers::Offset<Table>>;
+    using Strings = flatbuffers::Vector<flatbuffers::Offset<flatbuffers::String>>;
+    if (!verifier.VerifyOffset(0)) return false;
+    const auto* root = flatbuffers::GetRoot<Table>(bytes.data());
+    if (!root->VerifyTableStart(verifier) || !root->VerifyOffset(verifier, lists.tables)) {
+      return false;
+    }
+    const auto* tables = root->GetPointer<const Tables*>(lists.tables);
+    if (!verifier.VerifyVector(tables)) return false;
+    uint64_t strings = 0;
+    for (flatbuffers::uoffset_t i = 0; tables && i < tables->size(); ++i) {
+      const Table* table = tables->Get(i);
+      if (!table->VerifyTableStart(verifier) || !table->VerifyOffset(verifier, lists.strings)) {
+        return false;
+      }
+      const auto* list = table->GetPointer<const Strings*>(lists.strings);
+      if (!verifier.VerifyVector(list)) return false;
+      strings += list ? list->size() : 0;
+      verifier.EndTable();
+    }
+    return strings <= bytes.size() / sizeof(flatbuffers::uoffset_t);
+  }
+
   // A flatbuffer's verified root; null for an empty section.
   template <class T>
-  const T* root(SectionId id, std::string_view bytes) const {
+  const T* root(SectionId id, std::string_view bytes, const StringLists& lists = {}) const {
     if (bytes.empty()) return nullptr;
     // FlatBuffers' verifier can't be interrupted: this bounds its work.
     constexpr size_t kMaxBytes = size_t{256} << 20;
@@ -64,7 +99,8 @@ class Reader {
     auto max_tables = static_cast<flatbuffers::uoffset_t>(bytes.size() / 8 + 16);
     flatbuffers::Verifier verifier(reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size(),
                                    kMaxDepth, max_tables);
-    if (!verifier.VerifyBuffer<T>(nullptr)) {
+    if ((lists.tables && !lists_fit(bytes, lists, verifier)) ||
+        !verifier.VerifyBuffer<T>(nullptr)) {
       damaged(cat("section ", name_of(id)), "offsets outside of the section",
               "metadata that fits its schema");
     }
@@ -143,7 +179,9 @@ class Reader {
   }
 
   void globals() {
-    const auto* root_table = root<tnx::Globals>(SectionId::Globals, section(SectionId::Globals));
+    const auto* root_table =
+        root<tnx::Globals>(SectionId::Globals, section(SectionId::Globals),
+                           {tnx::Globals::VT_FUNCTIONS, tnx::Function::VT_RESULT_NAMES});
     if (!root_table) return;
     Unit& unit = out_.unit;
     unit.producer = text(root_table->producer());
@@ -305,7 +343,9 @@ class Reader {
   }
 
   void kernels() {
-    const auto* root_table = root<tnx::Kernels>(SectionId::Kernels, directory(SectionId::Kernels));
+    const auto* root_table =
+        root<tnx::Kernels>(SectionId::Kernels, directory(SectionId::Kernels),
+                           {tnx::Kernels::VT_TARGETS, tnx::KernelTarget::VT_CPU_FEATURES});
     if (!root_table || !root_table->targets()) return;
     limit(SectionId::Kernels, root_table->targets()->size(), kMaxKernelTargets, "targets");
     for (const tnx::KernelTarget* t : *root_table->targets()) {
@@ -344,7 +384,8 @@ class Reader {
   }
 
   void debug() {
-    const auto* root_table = root<tnx::Debug>(SectionId::Debug, section(SectionId::Debug));
+    const auto* root_table = root<tnx::Debug>(SectionId::Debug, section(SectionId::Debug),
+                                              {tnx::Debug::VT_SPANS, tnx::Span::VT_NODES});
     if (!root_table) return;
     Unit& unit = out_.unit;
     if (const auto* spans = root_table->spans()) {
