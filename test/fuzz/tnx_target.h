@@ -62,7 +62,7 @@ inline TnxOutcome run_program(const Ref<vm::Program>& program) {
   limits.threads = 1;
   vm::Machine m(program, limits);
   outcome.loaded = true;
-  const auto& functions = m.program().unit().functions;
+  const auto& functions = program->unit().functions;
   constexpr size_t kFunctions = 40;
   for (uint32_t f = 0; f < functions.size() && f < kFunctions; ++f) {
     for (bool expected : {true, false}) {

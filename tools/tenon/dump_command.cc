@@ -56,7 +56,7 @@ void print_stats(const vm::LoadedUnit& loaded, const std::string& path) {
   std::printf("%s: format %u, %s\n", printable(path).c_str(), loaded.table.version,
               printable(unit.producer).c_str());
   for (const vm::SectionEntry& section : loaded.table.entries) {
-    std::printf("  %-11s %12llu bytes at 0x%llx\n", vm::section_name(section).c_str(),
+    std::printf("  %-16s %12llu bytes at 0x%llx\n", vm::section_name(section).c_str(),
                 static_cast<unsigned long long>(section.size),
                 static_cast<unsigned long long>(section.offset));
   }

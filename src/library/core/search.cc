@@ -206,7 +206,8 @@ Array<Any> unique(const Tensor& given, int64_t axis, int64_t flatten, int64_t so
   for (size_t i = 0; i < n; ++i) {
     ticker.tick();
     if (i == 0 || compared(order[i], order[i - 1]) != 0) {
-      first.push_back(order[i]);  // the sort is stable, so this is the first of equal slices
+      first.push_back(
+          order[i]);  // ties are broken by position, so this is the first of equal slices
       counts.push_back(0);
     }
     ++counts.back();

@@ -118,8 +118,8 @@ class Assembler {
   void producer(LineCursor& in) { unit_.producer = in.string(); }
   void library(LineCursor& in) { unit_.libraries.push_back(in.string()); }
   void computes(LineCursor& in) { unit_.computes = in.string(); }
-  void packed(LineCursor& in) { primitive(in, false); }
-  void kernel(LineCursor& in) { primitive(in, true); }
+  void packed(LineCursor& in) { packed_name(in, false); }
+  void kernel(LineCursor& in) { packed_name(in, true); }
   void exported_function(LineCursor& in) { function(in, true); }
 
   void local_function(LineCursor& in) {
@@ -139,7 +139,7 @@ class Assembler {
     unit_.constants.push_back(std::move(c));
   }
 
-  void primitive(LineCursor& in, bool is_kernel) {
+  void packed_name(LineCursor& in, bool is_kernel) {
     const Effect effect = take_effect(in).value_or(is_kernel ? Effect::Pure : Effect::Ordered);
     in.need('$');
     unit_.packed.push_back({in.name_or_string(), is_kernel, effect});

@@ -116,7 +116,8 @@ TEST(File, UnknownSectionsAreSkippedUnlessTheyAreRequired) {
   const std::string error = failure_of([] { load(with_unknown_section(kSectionRequired)); });
   EXPECT_THAT(error, HasSubstr("<memory> needs a feature that this build doesn't have"));
   EXPECT_THAT(error, HasSubstr("a section \"ABCD\""));
-  EXPECT_THAT(error, HasSubstr("globals, constants, primitives, code, kernels, debug, computes"));
+  EXPECT_THAT(error,
+              HasSubstr("globals, constants, packed functions, code, kernels, debug, computes"));
 }
 
 TEST(File, AFlagOfAKnownSectionThatThisBuildDoesNotKnowIsRefused) {

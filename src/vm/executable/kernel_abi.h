@@ -112,7 +112,7 @@ using KernelEntryFunction = int32_t (*)(void* self, const AnyView* args, int32_t
                                         Any* result);
 
 struct KernelEntry {
-  const char* name;  // as in the file's primitive names
+  const char* name;  // as in the file's packed functions
   KernelEntryFunction function;
 };
 

@@ -24,7 +24,7 @@ class Reader {
     out_.table = read_section_table(bytes_, options_.name, options_.check_hashes);
     globals();
     constants();
-    primitives();
+    packed_functions();
     code();
     kernels();
     debug();
@@ -298,12 +298,12 @@ class Reader {
     return Any(Tensor::view(data.data(), shape, dtype, file_).as_constant());
   }
 
-  void primitives() {
+  void packed_functions() {
     const auto* root_table =
-        root<tnx::Primitives>(SectionId::Primitives, section(SectionId::Primitives));
+        root<tnx::PackedFunctions>(SectionId::Packed, section(SectionId::Packed));
     if (!root_table || !root_table->entries()) return;
-    limit(SectionId::Primitives, root_table->entries()->size(), kMaxPacked, "primitive names");
-    for (const tnx::Primitive* p : *root_table->entries()) {
+    limit(SectionId::Packed, root_table->entries()->size(), kMaxPacked, "packed functions");
+    for (const tnx::PackedFunction* p : *root_table->entries()) {
       charge(sizeof(PackedName));
       out_.unit.packed.push_back({text(p->name()), p->kernel(), effect_of(*p)});
     }
@@ -311,7 +311,7 @@ class Reader {
 
   // Files of format 1 have none. An unknown effect is read as the strongest, which forbids
   // everything.
-  static Effect effect_of(const tnx::Primitive& p) {
+  static Effect effect_of(const tnx::PackedFunction& p) {
     static_assert(tnx::Effect_Pure == static_cast<int>(Effect::Pure) &&
                   tnx::Effect_Reads == static_cast<int>(Effect::Reads) &&
                   tnx::Effect_Ordered == static_cast<int>(Effect::Ordered) &&

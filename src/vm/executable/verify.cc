@@ -26,7 +26,7 @@ class Verifier {
   void run() {
     table_sizes();
     for (size_t i = 0; i < unit_.constants.size(); ++i) constant(i);
-    for (const PackedName& p : unit_.packed) name(p.name, "primitive names");
+    for (const PackedName& p : unit_.packed) name(p.name, "packed functions");
     for (const std::string& l : unit_.libraries) name(l, "libraries");
     kernels();
     std::vector<std::string_view> names;
@@ -69,7 +69,7 @@ class Verifier {
   void table_sizes() {
     at_most(unit_.functions.size(), kMaxFunctions, "functions");
     at_most(unit_.constants.size(), kMaxConstants, "constants");
-    at_most(unit_.packed.size(), kMaxPacked, "primitive names");
+    at_most(unit_.packed.size(), kMaxPacked, "packed functions");
     at_most(unit_.libraries.size(), kMaxLibraries, "libraries");
     at_most(unit_.kernels.size(), kMaxKernelTargets, "targets of kernels");
     at_most(unit_.computes.size(), kMaxComputesBytes, "bytes of computes");
@@ -141,7 +141,7 @@ class Verifier {
     bool needs_kernels = false;
     for (const PackedName& p : unit_.packed) needs_kernels = needs_kernels || p.kernel;
     if (needs_kernels && unit_.kernels.empty() && unit_.computes.empty()) {
-      fail(Rule::KernelNames, "primitive names", "kernels, but no code for any target",
+      fail(Rule::KernelNames, "packed functions", "kernels, but no code for any target",
            "kernel objects or computes");
     }
     for (size_t i = 0; i < unit_.kernels.size(); ++i) {

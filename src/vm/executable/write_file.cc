@@ -187,15 +187,16 @@ SectionBytes constants_section(const Unit& unit) {
   });
 }
 
-std::string primitives_section(const Unit& unit) {
+std::string packed_section(const Unit& unit) {
   FlatBufferBuilder b;
-  std::vector<Offset<tnx::Primitive>> entries;
+  std::vector<Offset<tnx::PackedFunction>> entries;
   for (const PackedName& p : unit.packed) {
     auto name = b.CreateString(p.name);
-    entries.push_back(tnx::CreatePrimitive(b, name, p.kernel, static_cast<tnx::Effect>(p.effect)));
+    entries.push_back(
+        tnx::CreatePackedFunction(b, name, p.kernel, static_cast<tnx::Effect>(p.effect)));
   }
   auto vector = b.CreateVector(entries);
-  return finish(b, tnx::CreatePrimitives(b, vector).Union());
+  return finish(b, tnx::CreatePackedFunctions(b, vector).Union());
 }
 
 std::string code_section(const Unit& unit) {
@@ -319,7 +320,7 @@ WholeFile whole_file(const Unit& unit) {
   WholeFile file;
   file.add(SectionId::Globals, SectionBytes(globals_section(unit)));
   if (!unit.constants.empty()) file.add(SectionId::Constants, constants_section(unit));
-  if (!unit.packed.empty()) file.add(SectionId::Primitives, SectionBytes(primitives_section(unit)));
+  if (!unit.packed.empty()) file.add(SectionId::Packed, SectionBytes(packed_section(unit)));
   file.add(SectionId::Code, SectionBytes(code_section(unit)));
   if (!unit.kernels.empty()) file.add(SectionId::Kernels, kernels_section(unit));
   if (has_spans(unit)) file.add(SectionId::Debug, SectionBytes(debug_section(unit)));

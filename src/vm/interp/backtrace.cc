@@ -39,7 +39,7 @@ void Machine::add_backtrace(Error& error, const Frame* entry) const try {
   size_t i = 0, shown = 0;
   while (i < depth && shown < kShown) {
     const Cycle cycle = cycle_from(i, depth, op);
-    for (size_t k = 0; k < cycle.length; ++k) error.frame(program_->frame_text(op(i + k)));
+    for (size_t k = 0; k < cycle.length; ++k) error.frame(running_->frame_text(op(i + k)));
     if (cycle.times > 1) {
       error.frame(
           cat(cycle.length == 1 ? "the frame above" : cat("the ", cycle.length, " frames above"),

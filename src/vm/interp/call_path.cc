@@ -71,10 +71,10 @@ void Dispatch::grow_stack(Machine& m, const AnyView* top, const Machine::Frame* 
 
 [[gnu::cold]] void Dispatch::fail_not_int(Machine& m) {
   uint32_t offset = 0;
-  const FunctionCode* code = m.program_->decoded().locate(m.pc_, &offset);
+  const FunctionCode* code = m.running_->decoded().locate(m.pc_, &offset);
   TENON_ASSERT(code, "an integer was missing outside of any function");
   Instruction in;
-  decode(m.program_->function_unit(*code).code, offset, &in);
+  decode(m.running_->function_unit(*code).code, offset, &in);
   // The comparison may have been fused with the following branch.
   for (uint32_t i = 0; i < in.operands.size(); ++i) {
     Arg a = in.arg(i);
@@ -91,10 +91,10 @@ void Dispatch::grow_stack(Machine& m, const AnyView* top, const Machine::Frame* 
 // Reads the file's instruction: the pre-decoder may have exchanged the operands.
 [[gnu::cold]] void Dispatch::fail_overflow(Machine& m) {
   uint32_t offset = 0;
-  const FunctionCode* code = m.program_->decoded().locate(m.pc_, &offset);
+  const FunctionCode* code = m.running_->decoded().locate(m.pc_, &offset);
   TENON_ASSERT(code, "an integer overflowed outside of any function");
   Instruction in;
-  decode(m.program_->function_unit(*code).code, offset, &in);
+  decode(m.running_->function_unit(*code).code, offset, &in);
   auto value = [&](uint32_t i) {
     return in.arg(i).is_register() ? m.base_[in.arg(i).index()].v.i : in.arg(i).value();
   };
@@ -220,10 +220,10 @@ const FunctionCode* Dispatch::closure_code(Machine& m, const Op& op, const AnyVi
     throw Error(ErrorKind::Runtime, "the called value is not a function")
         .found(type_name(callee.type_index));
   }
-  const ClosureObj* closure = ClosureObj::of_program(callee, m.program_);
+  const ClosureObj* closure = ClosureObj::of_program(callee, m.running_);
   if (!closure) return nullptr;
   const size_t arguments = op.operands->args.size() - kClosureArguments;
-  m.program_->check_arity(*closure->code, closure->captures.size(), arguments, ErrorKind::Runtime);
+  m.running_->check_arity(*closure->code, closure->captures.size(), arguments, ErrorKind::Runtime);
   return closure->code;
 }
 
@@ -271,13 +271,13 @@ void Dispatch::tail_arguments(Machine& m, const Op& op, const FunctionCode& code
 [[gnu::cold]] bool Dispatch::instrument(Machine& m, const Op& op, bool before,
                                         std::span<const AnyView> args, Any* result) {
   // Another Program's code counts as one call and isn't instrumented.
-  if (!m.instrument_ || m.program_ != m.home_) return false;
+  if (!m.instrument_ || m.running_ != m.home_) return false;
   CallEvent event;
   event.before = before;
   uint32_t offset = 0;
-  const FunctionCode* caller = m.program_->decoded().locate(&op, &offset);
+  const FunctionCode* caller = m.running_->decoded().locate(&op, &offset);
   if (!caller) return false;  // called by the host
-  event.caller = m.program_->function_unit(*caller).name;
+  event.caller = m.running_->function_unit(*caller).name;
   event.caller_index = caller->index;
   event.offset = offset;
   const CallOperands& e = op.as<OpClass::Call>();
@@ -285,7 +285,7 @@ void Dispatch::tail_arguments(Machine& m, const Op& op, const FunctionCode& code
     event.kind = e.slot->kernel ? CallEvent::Kind::Kernel : CallEvent::Kind::Packed;
     event.callee = e.slot->name;
   } else if (e.callee) {
-    event.callee = m.program_->function_unit(*e.callee).name;
+    event.callee = m.running_->function_unit(*e.callee).name;
   } else {
     event.kind = CallEvent::Kind::Closure;
   }

@@ -96,6 +96,26 @@ TEST(Isolation, AFunctionOfAnUntrustedProgramIsClearedForOnTheMachineOfAnother) 
   EXPECT_TRUE(all_zero(m.call("call", other->function("f"), bytes_of(300'000))));
 }
 
+TEST(Isolation, AnInputThatDoesNotFitAFunctionOfAnotherProgramIsNamed) {
+  Machine m(
+      program_of(assemble("func @call(f: any, x: any) -> any {\n"
+                          "  %2 = call_closure %0, %1\n  ret %2!\n}")));
+  Ref<Program> other = program_of(assemble(R"(
+    func @area(x: tensor[n, 2; f32]) -> i64 {
+      match_tensor %0, f32, ->%1, =2
+      ret %1!
+    })"));
+  try {
+    m.call("call", other->function("area"), Tensor::empty({4, 3}, f32));
+    ADD_FAILURE() << "no error";
+  } catch (const Error& e) {
+    EXPECT_EQ(e.kind(), ErrorKind::Usage);
+    EXPECT_THAT(e.render(), HasSubstr("error: input 'x' does not fit <memory>\n"
+                                      "  expected  float32[n, 2]\n"
+                                      "  found     float32[4, 3]   axis 1\n"));
+  }
+}
+
 // $host.write writes as kernels and library functions may: only where `may_write` allows it.
 constexpr char kWrites[] = R"(
 packed $host.write

@@ -32,7 +32,7 @@ Machine::Machine(Ref<Program> program, Limits limits, MachineOptions options)
 
 Machine::Machine(Unowned, const Program* program)
     : home_(program),
-      program_(program),
+      running_(program),
       account_(Account::of(Limits())),
       calls_(account_->calls),
       pool_(new Pool(kCpu)) {}
@@ -58,7 +58,7 @@ void Machine::protect_tensor(Any* value) const {
 
 std::optional<int> Machine::fill_byte() const {
   if (pool_->poisons()) return kPoison;
-  return program_->trusted() ? std::nullopt : std::optional(0);
+  return running_->trusted() ? std::nullopt : std::optional(0);
 }
 
 Any Machine::take(const Object* function, const AnyView* args, int32_t i) {

@@ -70,7 +70,8 @@ class Machine final : private CallContext {
   Machine(const Machine&) = delete;
   Machine& operator=(const Machine&) = delete;
 
-  const Program& program() const { return *home_; }
+  // The Program whose code runs: not the machine's own while a function value of another one runs.
+  const Program& running_program() const { return *running_; }
 
   // Calls an exported function. Arguments are borrowed. The program can't write to their tensors,
   // which are rewrapped as read-only, and copied if they aren't compact or aligned; a result that
@@ -115,7 +116,7 @@ class Machine final : private CallContext {
   Tensor allocate_tensor(std::span<const int64_t> shape, DataType dtype, DLDevice device = kCpu);
   // A closure of the running Program, with the running call's account.
   Ref<ClosureObj> new_closure(const FunctionCode& code, size_t captures) const {
-    return ClosureObj::of(*program_, code, captures, account_);
+    return ClosureObj::of(*running_, code, captures, account_);
   }
   // Makes a tensor read-only if the program may not write it.
   void protect(Any* value) const {
@@ -187,7 +188,7 @@ class Machine final : private CallContext {
 
   Ref<Program> held_program_;  // null for the Program's own idle machines
   const Program* home_;        // the Program whose functions are called by name
-  const Program* program_;     // the Program whose code runs
+  const Program* running_;     // the Program whose code runs
   Ref<Account> account_;       // of the running call, or of the next one
   const Ref<RunningCalls> calls_;
   Instrument instrument_;

@@ -220,7 +220,7 @@ Any Machine::enter(const Program& program, const FunctionCode& code, std::span<c
   // this one used.
   struct Entered {
     Machine& m;
-    const Program* program = m.program_;
+    const Program* program = m.running_;
     const Op* pc = m.pc_;
     AnyView* base = m.base_;
     AnyView* top = m.top_;
@@ -229,7 +229,7 @@ Any Machine::enter(const Program& program, const FunctionCode& code, std::span<c
     bool returned = false;
     ~Entered() {
       if (!returned) m.unwind(top);
-      m.program_ = program;
+      m.running_ = program;
       m.pc_ = pc;
       m.base_ = base;
       m.top_ = top;
@@ -237,7 +237,7 @@ Any Machine::enter(const Program& program, const FunctionCode& code, std::span<c
       m.pool_->set_maker(maker);
     }
   } entered{*this};
-  program_ = &program;
+  running_ = &program;
   pool_->set_maker(program.number());
   AnyView* const start = top_;
   AnyView* const base = start + 1;  // the entry's frame holds the result

@@ -48,10 +48,10 @@ static_assert(
 // The parameters up to the one that the instruction matches; empty if it matches something else.
 [[gnu::cold]] std::span<const Param> params_up_to_matched(Machine& m, const Op& op) {
   uint32_t offset = 0;
-  const FunctionCode* code = m.program().decoded().locate(&op, &offset);
+  const FunctionCode* code = m.running_program().decoded().locate(&op, &offset);
   const ValueRef& ref = matched(op);
   if (!code || ref.constant || ref.reg >= code->params) return {};
-  const FunctionUnit& unit = m.program().function_unit(*code);
+  const FunctionUnit& unit = m.running_program().function_unit(*code);
   if (!still_holds_parameter(unit, static_cast<uint32_t>(ref.reg), offset)) return {};
   return std::span<const Param>(unit.params).first(static_cast<size_t>(ref.reg) + 1);
 }
@@ -87,7 +87,7 @@ constexpr size_t kNoAxis = SIZE_MAX;
     Error error(ErrorKind::Runtime, "a value does not match what the program expects here");
     return error.expected(expected).found(value_text(value), note);
   }
-  const std::string program = printable(m.program().name());
+  const std::string program = printable(m.running_program().name());
   // A program that comes from memory or a pipe has no file to inspect.
   const std::string inspect =
       program.starts_with('<') ? "" : cat("see `tenon inspect ", program, "`");

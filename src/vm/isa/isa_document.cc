@@ -106,7 +106,7 @@ about the types of values in registers: an instruction compares the tag before i
 )";
 #define TENON_RULE(identifier, name, text) out += cat("| ", name, " | ", text, " |\n");
 #include "vm/isa/rules.def"
-  out += cat("\nLimits: ", kMaxFunctions, " functions, constants and primitive names each; ",
+  out += cat("\nLimits: ", kMaxFunctions, " functions, constants and packed functions each; ",
              kMaxRegisters, " registers and ", kMaxParams, " parameters of a function; ",
              kMaxCodeWords, " words of its code; ", kMaxOperandWords,
              " operand words of an instruction; rank ", kMaxRank, ".\n");
