@@ -143,8 +143,10 @@ TEST(Pool, HighlyAlignedBlocksStopAtTheLimit) {
   Pool* pool = new Pool(kCpu);
   pool->set_owner(Pool::this_thread());
   pool->begin_call(16 << 10);
-  const auto one = Ref<StorageObj>::adopt(pool->allocate(0, 4096));
+  auto one = Ref<StorageObj>::adopt(pool->allocate(0, 4096));
   EXPECT_THAT(failure_of([&] { pool->allocate(0, 4096); }), HasSubstr("memory limit"));
+  one = nullptr;
+  pool->close();
 }
 
 TEST(Pool, ReusesWhatWasFreed) {
