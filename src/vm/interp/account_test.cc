@@ -250,6 +250,9 @@ TEST(Account, TheStricterOfTwoIsFound) {
 }
 
 TEST(Nesting, EndsWhereTheNativeStackDoes) {
+#ifdef __SANITIZE_THREAD__
+  GTEST_SKIP() << "the thread sanitizer needs larger stacks";
+#endif
   ProgramOptions options;
   Function again = Function::from_typed([](const Function& f, int64_t n) { return f(f, n); });
   options.modules = {Module("test", "host", [=](std::string_view) { return again; })};
