@@ -36,7 +36,7 @@ struct SignatureInfo {
 };
 
 struct ProgramHandle : Object {
-  static constexpr int32_t kTypeIndex = TypeIndex::VmBegin + 8;
+  static constexpr int32_t kTypeIndex = TypeIndex::CApiProgram;
   static constexpr int32_t kTypeLast = kTypeIndex;
   Ref<Program> program;
   std::vector<SignatureInfo> signatures;  // by function
@@ -44,7 +44,7 @@ struct ProgramHandle : Object {
 };
 
 struct MachineHandle : Object {
-  static constexpr int32_t kTypeIndex = TypeIndex::VmBegin + 9;
+  static constexpr int32_t kTypeIndex = TypeIndex::CApiMachine;
   static constexpr int32_t kTypeLast = kTypeIndex;
   std::unique_ptr<Machine> machine;
   explicit MachineHandle(std::unique_ptr<Machine> m) : machine(std::move(m)) {}

@@ -60,12 +60,13 @@ static_assert(same(TENON_NONE, TypeIndex::None) && same(TENON_INT, TypeIndex::In
               same(TENON_ARRAY, TypeIndex::Array) && same(TENON_MAP, TypeIndex::Map) &&
               same(TENON_MODULE, TypeIndex::Module));
 
-constexpr int32_t kKinds = TENON_ERROR_INTERNAL + 1;
-static_assert(TENON_ERROR_USAGE == static_cast<int>(ErrorKind::Usage) &&
-              TENON_ERROR_UNSUPPORTED == static_cast<int>(ErrorKind::Unsupported) &&
-              TENON_ERROR_DAMAGED == static_cast<int>(ErrorKind::Damaged) &&
-              TENON_ERROR_RUNTIME == static_cast<int>(ErrorKind::Runtime) &&
-              TENON_ERROR_INTERNAL == static_cast<int>(ErrorKind::Internal));
+constexpr bool is_error_kind(int32_t number) {
+#define TENON_ERROR_KIND(identifier, c, ...)                   \
+  static_assert(c == static_cast<int>(ErrorKind::identifier)); \
+  if (number == c) return true;
+#include "support/error_kinds.def"
+  return false;
+}
 
 // What the native stack must have left for a function; a program's call checks for more.
 constexpr size_t kFunctionStack = size_t{64} << 10;
@@ -296,7 +297,7 @@ void tenon_error_take(tenon_any* out) {
   if (out) give(out, Any(std::move(taken)));
 }
 void tenon_error_set(int32_t kind, const char* message) {
-  if (kind < 0 || kind >= kKinds) kind = TENON_ERROR_RUNTIME;
+  if (!is_error_kind(kind)) kind = TENON_ERROR_RUNTIME;
   set_error(static_cast<ErrorKind>(kind), message ? message : "");
 }
 int tenon_error_restore(const tenon_any* error) {

@@ -9,7 +9,7 @@
 namespace tenon::driver {
 
 struct BuilderObj : Object {
-  static constexpr int32_t kTypeIndex = TypeIndex::CompilerBegin + 0;
+  static constexpr int32_t kTypeIndex = TypeIndex::CompilerBuilder;
   static constexpr int32_t kTypeLast = kTypeIndex;
 
   explicit BuilderObj(graph::GlobalTypes globals) : builder(std::move(globals)) {}

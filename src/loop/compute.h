@@ -68,7 +68,7 @@ struct Stage : Object {
   Array<ExprRef> scatter_indices;  // one per dimension of out, over reduce_axes
   ExprRef update;
 
-  TENON_TYPE(TypeIndex::LoopBegin + 0x2);
+  TENON_TYPE(TypeIndex::LoopStage);
 };
 
 // A kernel as its callers see it. Derived types define its computation: a Compute, or a loop nest
@@ -88,14 +88,14 @@ struct KernelInterface : Object {
   // lowered operators. Not a reflected field, so that no external data can claim it: in all other
   // kernels, code checks each access and stops the kernel with an error.
   bool in_bounds = false;
-  TENON_BASE_TYPE(TypeIndex::LoopBegin + 0x30, TypeIndex::LoopBegin + 0x3f);
+  TENON_BASE_TYPE(TypeIndex::LoopKernelInterface, TypeIndex::LoopKernelInterfaceLast);
 };
 using KernelInterfaceRef = Ref<const KernelInterface>;
 
 struct Compute : KernelInterface {
   Array<Ref<const Stage>> stages;
 
-  TENON_TYPE(TypeIndex::LoopBegin + 0x31);
+  TENON_TYPE(TypeIndex::LoopCompute);
 };
 using ComputeRef = Ref<const Compute>;
 

@@ -50,7 +50,7 @@ struct DimNode : Object {
   uint64_t hash = 0;
   uint32_t depth = 1;
 
-  TENON_TYPE(TypeIndex::LoopBegin + 0);
+  TENON_TYPE(TypeIndex::LoopDimNode);
 };
 
 // A symbol's value; nullopt if unknown.

@@ -17,7 +17,7 @@ struct Buffer : Object {
   DataType dtype;
   Array<Dim> shape;
 
-  TENON_TYPE(TypeIndex::LoopBegin + 0x1);
+  TENON_TYPE(TypeIndex::LoopBuffer);
 };
 
 enum class ExprKind : uint8_t {
@@ -36,7 +36,7 @@ struct Expr : Object {
   const ExprKind kind;  // which of the structs below this is
   DataType dtype;
 
-  TENON_BASE_TYPE(TypeIndex::LoopBegin + 0x10, TypeIndex::LoopBegin + 0x1f);
+  TENON_BASE_TYPE(TypeIndex::LoopExpr, TypeIndex::LoopExprLast);
 
  protected:
   explicit Expr(ExprKind which) : kind(which) {}
@@ -48,7 +48,7 @@ struct Var : Expr {
   Var() : Expr(ExprKind::kVar) {}
   String name;
 
-  TENON_TYPE(TypeIndex::LoopBegin + 0x11);
+  TENON_TYPE(TypeIndex::LoopVar);
 };
 
 // A literal. `bits` holds integers and booleans by value (i8 -1 is -1, u8 255 is 255; u64 as its
@@ -58,7 +58,7 @@ struct Literal : Expr {
   Literal() : Expr(ExprKind::kLiteral) {}
   int64_t bits = 0;
 
-  TENON_TYPE(TypeIndex::LoopBegin + 0x12);
+  TENON_TYPE(TypeIndex::LoopLiteral);
 };
 
 // A size as an i64 scalar.
@@ -66,7 +66,7 @@ struct DimValue : Expr {
   DimValue() : Expr(ExprKind::kDimValue) {}
   Dim dim;
 
-  TENON_TYPE(TypeIndex::LoopBegin + 0x13);
+  TENON_TYPE(TypeIndex::LoopDimValue);
 };
 
 // buffer[indices], with i64 indices in range by construction. One index per dimension; in a kernel,
@@ -76,7 +76,7 @@ struct Load : Expr {
   Ref<const Buffer> buffer;
   Array<ExprRef> indices;
 
-  TENON_TYPE(TypeIndex::LoopBegin + 0x14);
+  TENON_TYPE(TypeIndex::LoopLoad);
 };
 
 struct Unary : Expr {
@@ -84,7 +84,7 @@ struct Unary : Expr {
   UnaryOp op = UnaryOp::kNeg;
   ExprRef a;
 
-  TENON_TYPE(TypeIndex::LoopBegin + 0x15);
+  TENON_TYPE(TypeIndex::LoopUnary);
 };
 
 struct Binary : Expr {
@@ -92,7 +92,7 @@ struct Binary : Expr {
   BinaryOp op = BinaryOp::kAdd;
   ExprRef a, b;
 
-  TENON_TYPE(TypeIndex::LoopBegin + 0x16);
+  TENON_TYPE(TypeIndex::LoopBinary);
 };
 
 // If a side contains a load, only the chosen side is evaluated: an access that may be out of range
@@ -102,7 +102,7 @@ struct Select : Expr {
   ExprRef condition;  // bool
   ExprRef if_true, if_false;
 
-  TENON_TYPE(TypeIndex::LoopBegin + 0x17);
+  TENON_TYPE(TypeIndex::LoopSelect);
 };
 
 // Float to integer truncates and saturates, and NaN gives 0; conversion to bool is != 0.
@@ -110,7 +110,7 @@ struct Cast : Expr {
   Cast() : Expr(ExprKind::kCast) {}
   ExprRef a;
 
-  TENON_TYPE(TypeIndex::LoopBegin + 0x18);
+  TENON_TYPE(TypeIndex::LoopCast);
 };
 
 // An index from data: -extent <= index < extent; a negative index counts from the end, and any
@@ -120,7 +120,7 @@ struct CheckedIndex : Expr {
   ExprRef index;
   Dim extent;
 
-  TENON_TYPE(TypeIndex::LoopBegin + 0x19);
+  TENON_TYPE(TypeIndex::LoopCheckedIndex);
 };
 
 // Constructors: they check dtypes (TENON_ASSERT) and fold literals. The operands of a Binary have

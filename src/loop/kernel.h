@@ -10,7 +10,7 @@ enum class StmtKind : uint8_t { kSeq, kFor, kStore, kIf, kLet, kAlloc };
 struct Stmt : Object {
   const StmtKind kind;  // which of the structs below this is
 
-  TENON_BASE_TYPE(TypeIndex::LoopBegin + 0x20, TypeIndex::LoopBegin + 0x2f);
+  TENON_BASE_TYPE(TypeIndex::LoopStmt, TypeIndex::LoopStmtLast);
 
  protected:
   explicit Stmt(StmtKind which) : kind(which) {}
@@ -20,7 +20,7 @@ using StmtRef = Ref<const Stmt>;
 struct Seq : Stmt {
   Seq() : Stmt(StmtKind::kSeq) {}
   Array<StmtRef> body;
-  TENON_TYPE(TypeIndex::LoopBegin + 0x21);
+  TENON_TYPE(TypeIndex::LoopSeq);
 };
 
 enum class ForKind : uint8_t {
@@ -40,7 +40,7 @@ struct For : Stmt {
   ExprRef begin, extent;  // i64
   ForKind loop = ForKind::kSerial;
   StmtRef body;
-  TENON_TYPE(TypeIndex::LoopBegin + 0x22);
+  TENON_TYPE(TypeIndex::LoopFor);
 };
 
 // buffer[indices] = value; indices as in Load.
@@ -49,7 +49,7 @@ struct Store : Stmt {
   Ref<const Buffer> buffer;
   Array<ExprRef> indices;
   ExprRef value;
-  TENON_TYPE(TypeIndex::LoopBegin + 0x23);
+  TENON_TYPE(TypeIndex::LoopStore);
 };
 
 struct If : Stmt {
@@ -57,7 +57,7 @@ struct If : Stmt {
   ExprRef condition;
   StmtRef then_body;
   StmtRef else_body;  // may be null
-  TENON_TYPE(TypeIndex::LoopBegin + 0x24);
+  TENON_TYPE(TypeIndex::LoopIf);
 };
 
 // Binds a variable to a scalar for the statements of `body`.
@@ -66,7 +66,7 @@ struct Let : Stmt {
   Ref<const Var> var;
   ExprRef value;
   StmtRef body;
-  TENON_TYPE(TypeIndex::LoopBegin + 0x25);
+  TENON_TYPE(TypeIndex::LoopLet);
 };
 
 // Scratch storage that lives during `body`: registers or the stack if small and constant, otherwise
@@ -75,13 +75,13 @@ struct Alloc : Stmt {
   Alloc() : Stmt(StmtKind::kAlloc) {}
   Ref<const Buffer> buffer;
   StmtRef body;
-  TENON_TYPE(TypeIndex::LoopBegin + 0x26);
+  TENON_TYPE(TypeIndex::LoopAlloc);
 };
 
 struct Kernel : KernelInterface {
   String name;
   StmtRef body;
-  TENON_TYPE(TypeIndex::LoopBegin + 0x32);
+  TENON_TYPE(TypeIndex::LoopKernel);
 };
 using KernelRef = Ref<const Kernel>;
 

@@ -1,5 +1,7 @@
 // The offsets that machine code, C and foreign libraries rely on, asserted. No code.
+#include <algorithm>
 #include <cstddef>
+#include <functional>
 
 #include "object/array.h"
 #include "object/function.h"
@@ -19,6 +21,16 @@ static_assert(sizeof(size_t) == kPointer && alignof(int64_t) == 8 && alignof(uin
 constexpr size_t up8(size_t n) {
   return (n + 7) / 8 * 8;
 }
+
+constexpr int32_t kOurTypes[] = {
+#define TENON_TYPE_INDEX(identifier, number) TypeIndex::identifier,
+#define TENON_BASE_TYPE_INDEX(identifier, first, last) TypeIndex::identifier,
+#include "object/type_indices.def"
+};
+static_assert(std::ranges::adjacent_find(kOurTypes, std::greater_equal()) == std::end(kOurTypes) &&
+                  *std::begin(kOurTypes) == TypeIndex::OursBegin &&
+                  *std::rbegin(kOurTypes) < TypeIndex::TestBegin,
+              "type_indices.def gives each type a number of its own, in ascending order");
 
 static_assert(offsetof(Object, counts) == 0 && offsetof(Object, type_index) == 8 &&
               offsetof(Object, budget) == 12 && offsetof(Object, deleter) == 16 &&

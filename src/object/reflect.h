@@ -5,7 +5,7 @@
 //     Ref<const Expr> callee;
 //     Array<Ref<const Expr>> args;
 //     Span span;
-//     TENON_TYPE(TypeIndex::GraphBegin + 7);
+//     TENON_TYPE(TypeIndex::GraphCall);
 //   };
 //   // in the .cc
 //   const TypeInfo& Call::type_info() {

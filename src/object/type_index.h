@@ -1,7 +1,6 @@
 // The type numbers in an Any and in an object's header.
 //
-// Below 0x100000 they are tvm-ffi 0.1's. The rest are ours, in one block per folder; each folder
-// numbers its types within its block by hand and never reuses a number.
+// Below 0x100000 they are tvm-ffi 0.1's. The rest are ours: type_indices.def lists them.
 #pragma once
 
 #include <cstdint>
@@ -33,17 +32,10 @@ struct TypeIndex {
     Tensor = 70,
 
     OursBegin = 0x100000,
-    Array = 0x100000,
-    Map = 0x100001,
-    Storage = 0x100002,
-    Module = 0x100003,
-    Opaque = 0x100004,         // a host's pointer with a finaliser
-    StringTensor = 0x100005,   // ONNX's string tensors
-    LibraryBegin = 0x100080,   // src/library
-    VmBegin = 0x100100,        // src/vm: adt, closure, executable, program, machine
-    LoopBegin = 0x100200,      // src/loop
-    GraphBegin = 0x100400,     // src/graph
-    CompilerBegin = 0x100800,  // src/codegen, src/import, src/driver
+#define TENON_TYPE_INDEX(identifier, number) identifier = (number),
+#define TENON_BASE_TYPE_INDEX(identifier, first, last) \
+  identifier = (first), identifier##Last = (last),
+#include "object/type_indices.def"
     TestBegin = 0x100f00,
     OursEnd = 0x101000,
     ObjectEnd = 0x7fffffff,

@@ -12,13 +12,10 @@ struct KindFacts {
   std::string_view name;
   int exit_code;
 };
-constexpr std::array<KindFacts, 5> kKinds = {{
-    {"Usage", 2},
-    {"Unsupported", 3},
-    {"Damaged", 4},
-    {"Runtime", 5},
-    {"Internal", 70},
-}};
+constexpr auto kKinds = std::to_array<KindFacts>({
+#define TENON_ERROR_KIND(identifier, c, exit_code, ...) {#identifier, exit_code},
+#include "support/error_kinds.def"
+});
 constexpr size_t kNamedNodes = 6;
 }  // namespace
 

@@ -22,11 +22,8 @@
 namespace tenon {
 
 enum class ErrorKind : uint8_t {
-  Usage,        // the user's mistake: arguments, inputs, programs; exit code 2
-  Unsupported,  // valid but not supported; 3
-  Damaged,      // a malformed or corrupt file; 4
-  Runtime,      // a failure or a limit at run time; 5
-  Internal,     // our bug; 70
+#define TENON_ERROR_KIND(identifier, ...) identifier,
+#include "support/error_kinds.def"
 };
 
 std::string_view kind_name(ErrorKind kind);  // "Usage", ...

@@ -75,17 +75,28 @@ Error usage_error(CLI::App& app, const CLI::ParseError& error) {
       .help(near.empty() ? help : cat("did you mean `tenon ", near, "`? ", help));
 }
 
+// A line for each kind of error: its exit code and meaning.
+std::string error_exit_codes() {
+  std::string lines;
+#define TENON_ERROR_KIND(identifier, c, code, meaning) \
+  lines += cat(code < 10 ? "   " : "  ", code, "  ", meaning, "\n");
+#include "support/error_kinds.def"
+  return lines;
+}
+
 int run(int argc, char** argv) {
   CLI::App app{"Tenon: compiles machine-learning programs and runs them.", "tenon"};
   app.footer(
-      "`tenon COMMAND --help` documents a command. To run a model:\n\n"
-      "  tenon inspect model.onnx               show inputs, outputs and operators\n"
-      "  tenon compile model.onnx -o model.tnx  compile it once\n"
-      "  tenon run model.tnx --input x=x.npy    run it; without inputs, print its signature\n"
-      "  tenon bench model.tnx                  measure how fast it is and where time goes\n\n"
-      "Exit codes: 0 success, 1 results differ, 2 wrong usage or input, 3 unsupported,\n"
-      "4 damaged file, 5 failed or stopped by a limit at run time, 70 a bug in Tenon.\n"
-      "`tenon completion --help` explains how to set up completion in a shell.");
+      cat("`tenon COMMAND --help` documents a command. To run a model:\n\n"
+          "  tenon inspect model.onnx               show inputs, outputs and operators\n"
+          "  tenon compile model.onnx -o model.tnx  compile it once\n"
+          "  tenon run model.tnx --input x=x.npy    run it; without inputs, print its signature\n"
+          "  tenon bench model.tnx                  measure how fast it is and where time goes\n\n"
+          "Exit codes:\n"
+          "   0  success\n"
+          "   1  results differ\n",
+          error_exit_codes(),
+          "\n`tenon completion --help` explains how to set up completion in a shell."));
   app.set_version_flag("--version", [] { return version_text(); });
   app.require_subcommand(1);
   app.set_help_all_flag("--help-all", "help for every command");

@@ -21,7 +21,7 @@ namespace tenon::graph {
 inline constexpr int kMaxNesting = 100;
 
 struct Expr : Object {
-  TENON_BASE_TYPE(TypeIndex::GraphBegin + 0x20, TypeIndex::GraphBegin + 0x3f);
+  TENON_BASE_TYPE(TypeIndex::GraphExpr, TypeIndex::GraphExprLast);
 };
 using ExprRef = Ref<const Expr>;
 
@@ -30,7 +30,7 @@ using ExprRef = Ref<const Expr>;
 struct Var : Expr {
   String name;
   TypeRef type;
-  TENON_TYPE(TypeIndex::GraphBegin + 0x21);
+  TENON_TYPE(TypeIndex::GraphVar);
 };
 using VarRef = Ref<const Var>;
 
@@ -38,7 +38,7 @@ struct Constant : Expr {
   Any value;     // Tensor, integer, float, boolean, String or Shape; never copied
   TypeRef type;  // carries the elements of small integer tensors
   String name;   // of the weight it came from; may be empty
-  TENON_TYPE(TypeIndex::GraphBegin + 0x22);
+  TENON_TYPE(TypeIndex::GraphConstant);
 };
 
 using Operand = ExprRef;  // Var, Constant, or null: absent
@@ -49,13 +49,13 @@ struct Binding : Object {
   VarRef var;
   ExprRef value;  // a right-hand side, below
   Span span;
-  TENON_TYPE(TypeIndex::GraphBegin + 0x40);
+  TENON_TYPE(TypeIndex::GraphBinding);
 };
 
 struct Block : Object {
   Array<Ref<const Binding>> bindings;
   Operand result;
-  TENON_TYPE(TypeIndex::GraphBegin + 0x41);
+  TENON_TYPE(TypeIndex::GraphBlock);
 };
 using BlockRef = Ref<const Block>;
 
@@ -83,7 +83,7 @@ struct Call : Expr {
   Array<Operand> args;
   Attrs attrs;
   TypeRef result_type;  // stated for kernels and packed functions; else null
-  TENON_TYPE(TypeIndex::GraphBegin + 0x23);
+  TENON_TYPE(TypeIndex::GraphCall);
 };
 
 // The one attribute of a kernel call: an Array<Dim>, the kernel's integers.
@@ -111,14 +111,14 @@ struct FunctionExpr : Expr {
   bool is_fused() const;
   bool is_exported() const;
   Array<String> result_names() const;  // of a tuple, one per field; empty if it has none
-  TENON_TYPE(TypeIndex::GraphBegin + 0x24);
+  TENON_TYPE(TypeIndex::GraphFunctionExpr);
 };
 using FunctionRef = Ref<const FunctionExpr>;
 
 struct If : Expr {
   Operand condition;  // bool scalar, or bool tensor of one element
   BlockRef then_block, else_block;
-  TENON_TYPE(TypeIndex::GraphBegin + 0x25);
+  TENON_TYPE(TypeIndex::GraphIf);
 };
 
 // loop (x: T = init, ...) while { condition block } { body block yielding the next values }.
@@ -128,38 +128,38 @@ struct Loop : Expr {
   Array<Operand> init;
   BlockRef condition;
   BlockRef body;  // result: the next value, or a tuple of them
-  TENON_TYPE(TypeIndex::GraphBegin + 0x26);
+  TENON_TYPE(TypeIndex::GraphLoop);
 };
 
 struct Pattern : Object {
   String constructor;  // if empty, matches anything
   Array<VarRef> fields;
-  TENON_TYPE(TypeIndex::GraphBegin + 0x42);
+  TENON_TYPE(TypeIndex::GraphPattern);
 };
 
 struct Match : Expr {
   Operand value;
   Array<Ref<const Pattern>> patterns;
   Array<BlockRef> arms;
-  TENON_TYPE(TypeIndex::GraphBegin + 0x27);
+  TENON_TYPE(TypeIndex::GraphMatch);
 };
 
 struct Tuple : Expr {
   Array<Operand> fields;
-  TENON_TYPE(TypeIndex::GraphBegin + 0x28);
+  TENON_TYPE(TypeIndex::GraphTuple);
 };
 
 struct Field : Expr {
   Operand tuple;
   int64_t index = 0;
-  TENON_TYPE(TypeIndex::GraphBegin + 0x29);
+  TENON_TYPE(TypeIndex::GraphField);
 };
 
 struct Construct : Expr {
   String constructor;
   Array<TypeRef> type_args;
   Array<Operand> fields;
-  TENON_TYPE(TypeIndex::GraphBegin + 0x2a);
+  TENON_TYPE(TypeIndex::GraphConstruct);
 };
 
 // Checks the value's shape against `dims` and binds new symbols in `dims`; the result is the value
@@ -170,7 +170,7 @@ struct MatchShape : Expr {
   Operand value;
   Array<Dim> dims;
   bool elements = false;
-  TENON_TYPE(TypeIndex::GraphBegin + 0x2b);
+  TENON_TYPE(TypeIndex::GraphMatchShape);
 };
 
 enum class CheckKind : uint8_t { kEqual, kLessEqual, kBroadcast /* equal, or one is 1 */ };
@@ -181,7 +181,7 @@ struct Check : Expr {
   CheckKind kind = CheckKind::kEqual;
   Dim left, right;
   String message;  // what is checked, for the user: "conv2d: channels of input and weight"
-  TENON_TYPE(TypeIndex::GraphBegin + 0x2c);
+  TENON_TYPE(TypeIndex::GraphCheck);
 };
 
 // A call of `callee`; `result_type` is for kernels and packed functions.

@@ -10,14 +10,14 @@ namespace tenon::graph {
 struct Constructor : Object {
   String name;
   Array<TypeRef> fields;
-  TENON_TYPE(TypeIndex::GraphBegin + 0x43);
+  TENON_TYPE(TypeIndex::GraphConstructor);
 };
 
 struct AdtDefinition : Object {
   String name;
   Array<String> type_params;
   Array<Ref<const Constructor>> constructors;
-  TENON_TYPE(TypeIndex::GraphBegin + 0x44);
+  TENON_TYPE(TypeIndex::GraphAdtDefinition);
 };
 
 struct ModuleNode : Object {
@@ -25,7 +25,7 @@ struct ModuleNode : Object {
   // Computes, which lowering makes, and loop nests from textual programs (loop::Kernel).
   Map<String, loop::KernelInterfaceRef> kernels;
   Map<String, Ref<const AdtDefinition>> adts;  // in addition to the prelude's option and list
-  TENON_TYPE(TypeIndex::GraphBegin + 0x45);
+  TENON_TYPE(TypeIndex::GraphModuleNode);
 };
 using Module = Ref<const ModuleNode>;
 

@@ -26,7 +26,7 @@
 namespace tenon::graph {
 
 struct Type : Object {
-  TENON_BASE_TYPE(TypeIndex::GraphBegin, TypeIndex::GraphBegin + 0x1f);
+  TENON_BASE_TYPE(TypeIndex::GraphType, TypeIndex::GraphTypeLast);
 };
 using TypeRef = Ref<const Type>;
 
@@ -42,54 +42,54 @@ struct TensorType : Type {
   bool value_known = false;  // then values has one expression per element
   Array<Dim> values;
   int64_t device = 0;  // index into the module's devices; 0 is the host CPU
-  TENON_TYPE(TypeIndex::GraphBegin + 0x1);
+  TENON_TYPE(TypeIndex::GraphTensorType);
 };
 
 struct ScalarType : Type {
   DataType dtype;
   bool value_known = false;  // integers: the value as an expression
   Dim value;
-  TENON_TYPE(TypeIndex::GraphBegin + 0x2);
+  TENON_TYPE(TypeIndex::GraphScalarType);
 };
 
 struct ShapeType : Type {
   int64_t rank = kUnknownRank;
   bool dims_known = false;
   Array<Dim> dims;
-  TENON_TYPE(TypeIndex::GraphBegin + 0x3);
+  TENON_TYPE(TypeIndex::GraphShapeType);
 };
 
 struct TupleType : Type {  // the empty tuple is the unit type
   Array<TypeRef> fields;
-  TENON_TYPE(TypeIndex::GraphBegin + 0x4);
+  TENON_TYPE(TypeIndex::GraphTupleType);
 };
 
 struct FunctionType : Type {
   Array<String> type_params;
   Array<TypeRef> params;
   TypeRef result;
-  TENON_TYPE(TypeIndex::GraphBegin + 0x5);
+  TENON_TYPE(TypeIndex::GraphFunctionType);
 };
 
 struct ArrayType : Type {
   TypeRef element;
-  TENON_TYPE(TypeIndex::GraphBegin + 0x6);
+  TENON_TYPE(TypeIndex::GraphArrayType);
 };
 
 struct AdtType : Type {  // an algebraic data type of the module or the prelude, applied
   String name;
   Array<TypeRef> args;
-  TENON_TYPE(TypeIndex::GraphBegin + 0x7);
+  TENON_TYPE(TypeIndex::GraphAdtType);
 };
 
 struct TypeVar : Type {
   String name;
-  TENON_TYPE(TypeIndex::GraphBegin + 0x8);
+  TENON_TYPE(TypeIndex::GraphTypeVar);
 };
 
 struct OpaqueType : Type {
   String key;
-  TENON_TYPE(TypeIndex::GraphBegin + 0x9);
+  TENON_TYPE(TypeIndex::GraphOpaqueType);
 };
 
 // Constructors.

@@ -27,31 +27,10 @@ namespace tenon::vm {
 inline constexpr uint32_t kKernelAbiVersion = 1;
 inline constexpr char kKernelTableSymbol[] = "tenon_kernel_table";
 
-// Why a kernel refused its arguments or stopped. `raise` turns this into an error that names the
-// kernel, the argument, the axis, and the found and expected values. Files contain the numbers:
-// they never change.
+// Why a kernel refused its arguments or stopped: kernel_errors.def has the meanings.
 enum class KernelError : int32_t {
-  ArgumentCount = 1,     // found n, expected n
-  NotATensor = 2,        // of `argument`; found its type index
-  NotAnInteger = 3,      // of `argument`; found its type index
-  Dtype = 4,             // found and expected: code | bits << 8 | lanes << 16
-  Rank = 5,              // found and expected rank
-  Dimension = 6,         // of `axis`; found and expected size
-  Device = 7,            // found and expected: type | index << 32
-  NotCompact = 8,        // of `axis`; found and expected stride
-  Alignment = 9,         // found address modulo the expected alignment
-  NotWritable = 10,      // an output that is read-only
-  Overlap = 11,          // an output overlaps argument `found`
-  IndexOutOfRange = 12,  // of `axis`; found the index, expected below the size
-  DivisionByZero = 13,
-  NegativeSize = 14,   // found the size
-  OutOfMemory = 15,    // found the bytes requested
-  NullData = 16,       // a tensor with elements but without data
-  Overflow = 18,       // a size product overflows
-  OutsideBuffer = 19,  // an access out of bounds; of `axis` (-1: of all elements); found the index,
-                       // expected below the size
-  NoDevice = 20,       // a launch; expected type | index << 32 of the device
-  ChecksDisagree = 21,  // the entry refused arguments in which it then finds nothing wrong
+#define TENON_KERNEL_ERROR(number, identifier, ...) identifier = number,
+#include "vm/executable/kernel_errors.def"
 };
 
 // A chunk of a parallel loop: iterations begin..end. A non-zero result, which must come from
@@ -77,8 +56,9 @@ struct KernelRuntime {
   uint32_t abi_version;
   uint32_t size;  // sizeof(KernelRuntime) in the runtime; later members are absent
 
-  // Sets the thread's waiting error and returns the code to return from the entry. `kernel` is the
-  // entry's name, NUL-terminated; `argument` and `axis` are -1 if they don't apply.
+  // Sets the thread's waiting error, which names the kernel, the argument, the axis, and the found
+  // and expected values, and returns the code to return from the entry. `kernel` is the entry's
+  // name, NUL-terminated; `argument` and `axis` are -1 if they don't apply.
   int32_t (*raise)(const KernelRuntime* self, const char* kernel, KernelError code,
                    int32_t argument, int32_t axis, int64_t found, int64_t expected);
 

@@ -1,7 +1,5 @@
 #include "vm/executable/kernel_error.h"
 
-#include <algorithm>
-
 #include "object/any.h"
 #include "object/device_name.h"
 #include "object/dtype.h"
@@ -9,37 +7,30 @@
 namespace tenon::vm {
 namespace {
 
-// "message|found|expected", where %a is the argument, or "scratch" if there is none; %x the axis;
-// and of the values found (lower case) and expected (upper case), %n and %N are the number, %d and
-// %D the dtype, %v and %V the device. %t is the type whose index was found. %R is the range of
-// indices below the expected size, %S the same with negative ones. Brackets enclose what is left
-// out if there is no axis.
+// The columns of kernel_errors.def. A switch instead of an array: that would be relocated at load.
 struct Texts {
-  KernelError code;
-  const char* texts;
+  ErrorKind kind;
+  std::string_view message, found, expected;
 };
-constexpr Texts kTexts[] = {
-    {KernelError::ArgumentCount, "wrong number of arguments|%n|%N"},
-    {KernelError::NotATensor, "%a is not a tensor|%t"},
-    {KernelError::NotAnInteger, "%a is not an integer|%t"},
-    {KernelError::Dtype, "%a has the wrong dtype|%d|%D"},
-    {KernelError::Rank, "%a has the wrong rank|%n|%N"},
-    {KernelError::Dimension, "%a, axis %x has the wrong size|%n|%N"},
-    {KernelError::Device, "%a is on the wrong device|%v|%V"},
-    {KernelError::NotCompact, "%a, axis %x is not compact|stride %n|stride %N"},
-    {KernelError::Alignment, "%a is not aligned|%n bytes past a multiple of %N"},
-    {KernelError::NotWritable, "%a is written but read-only"},
-    {KernelError::Overlap, "%a is written but shares memory with argument %n"},
-    {KernelError::IndexOutOfRange, "an index[ into axis %x] is out of range|%n|%S"},
-    {KernelError::DivisionByZero, "division of an integer by zero"},
-    {KernelError::NegativeSize, "a size is negative|%n"},
-    {KernelError::OutOfMemory, "not enough memory for its workspace|%n bytes"},
-    {KernelError::NullData, "%a has elements but no data"},
-    {KernelError::Overflow, "a product of sizes overflows"},
-    {KernelError::OutsideBuffer, "an access lies outside[ axis %x of] %a|index %n|%R"},
-    {KernelError::NoDevice, "this runtime doesn't have the device||%V"},
-    {KernelError::ChecksDisagree, "the entry refused arguments that its checks accept"},
-};
+Texts texts_of(KernelError code) {
+  switch (code) {
+#define TENON_KERNEL_ERROR(number, identifier, kind, message, found, expected) \
+  case KernelError::identifier:                                                \
+    return {ErrorKind::kind, message, found, expected};
+#include "vm/executable/kernel_errors.def"
+  }
+  return {ErrorKind::Runtime, {}, {}, {}};
+}
+
+constexpr bool has_only_known_letters(std::string_view text) {
+  for (size_t at = 0; (at = text.find('%', at)) != text.npos; ++at) {
+    if (std::string_view("axnNdDvVtRS").find(text.substr(at + 1, 1)) == text.npos) return false;
+  }
+  return true;
+}
+#define TENON_KERNEL_ERROR(number, identifier, kind, message, found, expected) \
+  static_assert(has_only_known_letters(message "," found "," expected));
+#include "vm/executable/kernel_errors.def"
 
 std::string device_text(int64_t word) {
   return to_text(
@@ -95,23 +86,16 @@ struct Values {
 Error kernel_error(const char* kernel, KernelError code, int32_t argument, int32_t axis,
                    int64_t found, int64_t expected) {
   const Values values{argument, axis, found, expected};
-  std::string texts[3];  // the message, what was found, what was expected
-  for (const Texts& row : kTexts) {
-    if (row.code != code) continue;
-    std::string_view rest = row.texts;
-    for (std::string& text : texts) {
-      const size_t end = std::min(rest.find('|'), rest.size());
-      text = values.filled(rest.substr(0, end));
-      rest.remove_prefix(std::min(end + 1, rest.size()));
-    }
+  const Texts texts = texts_of(code);
+  const std::string message = texts.message.empty()
+                                  ? cat("stopped with code ", static_cast<int32_t>(code))
+                                  : values.filled(texts.message);
+  Error error(texts.kind, cat("kernel '", kernel, "': ", message));
+  if (texts.kind == ErrorKind::Internal) {
+    error.help("this is a bug in Tenon; please report it with the program that shows it");
   }
-  if (texts[0].empty()) texts[0] = cat("stopped with code ", static_cast<int32_t>(code));
-  const bool is_bug = code == KernelError::ChecksDisagree;
-  Error error(is_bug ? ErrorKind::Internal : ErrorKind::Runtime,
-              cat("kernel '", kernel, "': ", texts[0]));
-  if (is_bug) error.help("this is a bug in Tenon; please report it with the program that shows it");
-  if (!texts[1].empty()) error.found(texts[1]);
-  if (!texts[2].empty()) error.expected(texts[2]);
+  if (!texts.found.empty()) error.found(values.filled(texts.found));
+  if (!texts.expected.empty()) error.expected(values.filled(texts.expected));
   return error;
 }
 

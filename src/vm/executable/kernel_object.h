@@ -14,7 +14,7 @@ namespace tenon::vm {
 
 struct KernelObject : Object {
   static constexpr bool kLeaf = true;
-  static constexpr int32_t kTypeIndex = TypeIndex::VmBegin + 3;
+  static constexpr int32_t kTypeIndex = TypeIndex::VmKernelObject;
   static constexpr int32_t kTypeLast = kTypeIndex;
 
   void* handle = nullptr;  // of dlopen

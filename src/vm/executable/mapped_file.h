@@ -11,7 +11,7 @@ namespace tenon::vm {
 // Read-only bytes at a 64-byte aligned address, freed with the object.
 struct FileBytes : Object {
   static constexpr bool kLeaf = true;
-  static constexpr int32_t kTypeIndex = TypeIndex::VmBegin + 0;
+  static constexpr int32_t kTypeIndex = TypeIndex::VmFileBytes;
   static constexpr int32_t kTypeLast = kTypeIndex;
 
   const char* data = nullptr;

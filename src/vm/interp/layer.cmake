@@ -10,9 +10,10 @@ if(TARGET ${TARGET_NAME}_test)
   add_custom_command(OUTPUT "${kernels}"
     COMMAND "${CMAKE_C_COMPILER}" -O1 -fPIC -shared -nostdlib -fvisibility=hidden
             -fno-stack-protector -fno-builtin -fcf-protection=none -fuse-ld=lld
-            -Wl,-z,noexecstack -o "${kernels}"
-            "${PROJECT_SOURCE_DIR}/src/vm/interp/test_kernels.c"
-    DEPENDS "${PROJECT_SOURCE_DIR}/src/vm/interp/test_kernels.c")
+            -Wl,-z,noexecstack "-I${PROJECT_SOURCE_DIR}/src" "-I${PROJECT_SOURCE_DIR}/include"
+            -o "${kernels}" "${PROJECT_SOURCE_DIR}/src/vm/interp/test_kernels.c"
+    DEPENDS "${PROJECT_SOURCE_DIR}/src/vm/interp/test_kernels.c"
+            "${PROJECT_SOURCE_DIR}/src/vm/executable/kernel_errors.def")
   target_sources(${TARGET_NAME}_test PRIVATE "${kernels}")
   target_compile_definitions(${TARGET_NAME}_test PRIVATE "TENON_TEST_KERNELS=\"${kernels}\"")
 endif()

@@ -46,7 +46,7 @@ struct ProgramOptions {
 
 class Program : public Object {
  public:
-  static constexpr int32_t kTypeIndex = TypeIndex::VmBegin + 2;
+  static constexpr int32_t kTypeIndex = TypeIndex::VmProgram;
   static constexpr int32_t kTypeLast = kTypeIndex;
 
   // Maps, verifies and links the file; an untrusted file is copied, not mapped. Errors: Usage for a

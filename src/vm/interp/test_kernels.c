@@ -1,14 +1,14 @@
 // A kernel object for tests, built as a closed shared object: no imports, no constructors.
 #include <stdint.h>
 
-typedef struct {
-  int32_t type_index;
-  uint32_t small_length;
-  union {
-    int64_t i;
-    void* object;
-  } v;
-} any;
+#include "tenon/c_api.h"
+
+typedef tenon_any any;
+
+enum kernel_error {
+#define TENON_KERNEL_ERROR(number, identifier, ...) identifier = number,
+#include "vm/executable/kernel_errors.def"
+};
 
 typedef struct runtime runtime;
 struct runtime {
@@ -20,16 +20,17 @@ struct runtime {
   void (*release)(const runtime*, void*);
 };
 
-// The DLTensor behind a tensor object's header of 24 bytes.
+// The DLTensor behind a tensor object's header.
+static const DLTensor* tensor_of(const any* a) {
+  return (const DLTensor*)(a->v.object + 1);
+}
 static void* data_of(const any* a) {
-  return *(void**)((char*)a->v.object + 24);
+  return tensor_of(a)->data;
 }
 static int64_t count_of(const any* a) {
-  const char* tensor = (const char*)a->v.object + 24;
-  int32_t rank = *(const int32_t*)(tensor + 16);
-  const int64_t* shape = *(const int64_t* const*)(tensor + 24);
+  const DLTensor* tensor = tensor_of(a);
   int64_t n = 1;
-  for (int32_t i = 0; i < rank; ++i) n *= shape[i];
+  for (int32_t i = 0; i < tensor->ndim; ++i) n *= tensor->shape[i];
   return n;
 }
 
@@ -46,12 +47,14 @@ static int32_t double_some(void* context, int64_t begin, int64_t end) {
 static int32_t doubled(void* self, const any* args, int32_t n, any* result) {
   const runtime* r = self;
   (void)result;
-  if (n != 2) return r->raise(r, "doubled", 1, -1, -1, n, 2);
+  if (n != 2) return r->raise(r, "doubled", ArgumentCount, -1, -1, n, 2);
   for (int32_t i = 0; i < 2; ++i) {
-    if (args[i].type_index != 70) return r->raise(r, "doubled", 2, i, -1, args[i].type_index, 0);
+    if (args[i].type_index != TENON_TENSOR) {
+      return r->raise(r, "doubled", NotATensor, i, -1, args[i].type_index, 0);
+    }
   }
   if (count_of(args) != count_of(args + 1)) {
-    return r->raise(r, "doubled", 6, 1, 0, count_of(args + 1), count_of(args));
+    return r->raise(r, "doubled", Dimension, 1, 0, count_of(args + 1), count_of(args));
   }
   struct doubling d = {data_of(args), data_of(args + 1)};
   return r->parallel_for(r, double_some, &d, count_of(args), 16);
@@ -60,12 +63,12 @@ static int32_t doubled(void* self, const any* args, int32_t n, any* result) {
 // Allocates args[0] bytes of workspace and releases them.
 static int32_t workspace(void* self, const any* args, int32_t n, any* result) {
   const runtime* r = self;
-  if (n != 1) return r->raise(r, "workspace", 1, -1, -1, n, 1);
+  if (n != 1) return r->raise(r, "workspace", ArgumentCount, -1, -1, n, 1);
   char* memory = r->allocate(r, "workspace", (uint64_t)args[0].v.i);
   if (!memory) return -1;
   memory[0] = 1;
   memory[args[0].v.i - 1] = 1;
-  result->type_index = 1;
+  result->type_index = TENON_INT;
   result->v.i = (int64_t)((uintptr_t)memory % 64);
   r->release(r, memory);
   return 0;
@@ -92,7 +95,7 @@ static int32_t take_and_spin(void* context, int64_t begin, int64_t end) {
 static int32_t workspaces(void* self, const any* args, int32_t n, any* result) {
   const runtime* r = self;
   (void)result;
-  if (n != 1) return r->raise(r, "workspaces", 1, -1, -1, n, 1);
+  if (n != 1) return r->raise(r, "workspaces", ArgumentCount, -1, -1, n, 1);
   struct sharing s = {r, (uint64_t)args[0].v.i};
   return r->parallel_for(r, take_and_spin, &s, 1000, 1);
 }

@@ -14,7 +14,7 @@ namespace tenon::vm {
 
 // A constructor's tag and its fields.
 struct AdtObj : Object {
-  TENON_TYPE(TypeIndex::VmBegin + 1);
+  TENON_TYPE(TypeIndex::VmAdt);
   int64_t tag = 0;
   Array<Any> fields;
 };
