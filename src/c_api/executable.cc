@@ -105,11 +105,9 @@ std::unique_ptr<ValueInfo> value_info(const std::string& name, const SignatureTy
 SignatureInfo signature_of(const vm::FunctionUnit& f) {
   SignatureInfo s;
   for (const vm::Param& p : f.params) s.params.push_back(value_info(p.name, p.type));
-  bool tuple = f.result.kind == SignatureType::Kind::Tuple;
-  size_t results = tuple ? f.result.parts.size() : 1;
-  for (size_t i = 0; i < results; ++i) {
-    s.results.push_back(value_info(i < f.result_names.size() ? f.result_names[i] : "",
-                                   tuple ? f.result.parts[i] : f.result));
+  const std::span<const SignatureType> results = f.result.results();
+  for (size_t i = 0; i < results.size(); ++i) {
+    s.results.push_back(value_info(i < f.result_names.size() ? f.result_names[i] : "", results[i]));
   }
   return s;
 }
@@ -237,8 +235,8 @@ int tenon_program_functions(const tenon_any* program, tenon_any* out) {
   return guard([&] {
     need(out != nullptr, "out must not be NULL");
     Array<Any> names;
-    for (const vm::FunctionUnit& f : program_of(program).program->unit().functions) {
-      if (f.exported) names.push_back(Any(f.name));
+    for (const std::string& name : program_of(program).program->unit().exported_names()) {
+      names.push_back(Any(name));
     }
     give(out, Any(names));
   });

@@ -1,5 +1,4 @@
-// Host copies and fills of any size that can be interrupted: they poll between parts that take a
-// few milliseconds.
+// Host copies and fills of any size that can be interrupted: they poll between parts.
 #pragma once
 
 #include <algorithm>
@@ -10,14 +9,12 @@
 
 namespace tenon {
 
-inline constexpr size_t kBulkPart = size_t{8} << 20;
-
 // Calls part(offset, bytes) for consecutive parts of [0, bytes), polling between them.
 template <class F>
 void in_parts(size_t bytes, F&& part) {
-  for (size_t at = 0; at < bytes; at += kBulkPart) {
+  for (size_t at = 0; at < bytes; at += kPollBytes) {
     if (at) poll();
-    part(at, std::min(kBulkPart, bytes - at));
+    part(at, std::min(kPollBytes, bytes - at));
   }
 }
 

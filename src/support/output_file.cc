@@ -180,10 +180,9 @@ void OutputFile::open_named() {
 
 void OutputFile::write(std::string_view bytes) {
   TENON_ASSERT(fd_ >= 0, path_, " is closed");
-  constexpr size_t kPart = size_t{8} << 20;  // a few milliseconds
   while (!bytes.empty()) {
     poll();
-    const ssize_t n = ::write(fd_, bytes.data(), std::min(kPart, bytes.size()));
+    const ssize_t n = ::write(fd_, bytes.data(), std::min(kPollBytes, bytes.size()));
     if (n < 0 && errno == EINTR) continue;
     if (n < 0) fail(errno);
     bytes.remove_prefix(static_cast<size_t>(n));

@@ -35,6 +35,9 @@ class Poller {
 // Throws when this thread's work is to stop. It costs about as much as reading the clock.
 void poll();
 
+// How many bytes to copy, hash, read or write between two polls: they take a few milliseconds.
+inline constexpr size_t kPollBytes = size_t{8} << 20;
+
 // Polls now and then: for inner loops, each step a subtraction.
 class Ticker {
  public:

@@ -167,8 +167,7 @@ std::vector<std::string> output_names(std::vector<std::string> given, size_t cou
 }
 
 std::vector<std::string> FunctionSignature::outputs() const {
-  const size_t count = result.kind == vm::SignatureType::Kind::Tuple ? result.parts.size() : 1;
-  return output_names(result_names, count);
+  return output_names(result_names, result.results().size());
 }
 
 FunctionSignature signature_of(const vm::Program& program, const std::string& function) {
@@ -227,11 +226,8 @@ std::string signature_text(const FunctionSignature& signature) {
   for (const vm::Param& param : signature.params) {
     inputs.push_back({param.name, vm::to_text(param.type)});
   }
-  const bool tuple = signature.result.kind == vm::SignatureType::Kind::Tuple;
   for (const std::string& name : signature.outputs()) {
-    const vm::SignatureType& type =
-        tuple ? signature.result.parts[outputs.size()] : signature.result;
-    outputs.push_back({name, vm::to_text(type)});
+    outputs.push_back({name, vm::to_text(signature.result.results()[outputs.size()])});
   }
   return cat(printable(signature.name), "\n", signature_lines(inputs, outputs));
 }

@@ -72,10 +72,10 @@ struct RunCommand : CallFlags {
     WorkBudget budget(limit_flags.work(), "reading", file);
     const WorkBudget::Scope scope(&budget);
     const vm::Unit unit = driver::read_code(source);
-    const int64_t index = unit.find_function(function);
+    const int64_t index = unit.find_exported(function);
     if (index < 0) return false;
     const vm::FunctionUnit& found = unit.functions[static_cast<size_t>(index)];
-    if (!found.exported || found.params.empty()) return false;
+    if (found.params.empty()) return false;
     check_nothing_asked();
     std::printf("%s", signature_text(signature_of(found)).c_str());
     return true;
@@ -136,8 +136,7 @@ struct RunCommand : CallFlags {
     const std::vector<Any> results = mode == kInterpret ? interpret(program, given.values, nullptr)
                                                         : execute(program, signature, given.values);
     for (size_t i = 0; i < results.size(); ++i) {
-      const bool tuple = signature.result.kind == vm::SignatureType::Kind::Tuple;
-      const vm::SignatureType& type = tuple ? signature.result.parts[i] : signature.result;
+      const vm::SignatureType& type = signature.result.results()[i];
       std::printf("%s: %s\n", printable(names[i]).c_str(), value_text(results[i], type).c_str());
     }
     store(names, results);

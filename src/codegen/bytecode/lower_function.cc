@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "support/poll.h"
-#include "vm/isa/limits.h"
+#include "vm/isa/unit.h"
 
 namespace tenon::codegen {
 
@@ -11,12 +11,10 @@ using namespace graph;  // NOLINT: this file is about graph IR only
 using vm::Arg;
 
 void require_name(const char* what, std::string_view name, const Span& span) {
-  const bool has_control = std::ranges::any_of(
-      name, [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; });
-  if (!name.empty() && name.size() <= vm::kMaxNameBytes && !has_control) return;
+  if (!vm::name_fault(name)) return;
   throw Error(ErrorKind::Unsupported, span, cat("a compiled file can't hold a ", what, "'s name"))
       .found(quoted(name.substr(0, 60)))
-      .expected(cat("1 to ", vm::kMaxNameBytes, " bytes, none of them a control character"));
+      .expected(vm::name_rule());
 }
 
 void FunctionLowering::refuse(const std::string& what, std::string_view help) const {

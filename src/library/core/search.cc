@@ -35,7 +35,7 @@ Tensor take(const Tensor& x, int64_t axis, std::span<const int64_t> indices) {
   Ticker ticker;
   for (int64_t o = 0; o < s.outer; ++o) {
     for (int64_t i : indices) {
-      ticker.tick(std::min(bytes, kBulkPart));
+      ticker.tick(std::min(bytes, kPollBytes));
       copy_memory(to, from + static_cast<size_t>(o * s.n + i) * bytes, bytes);
       to += bytes;
     }

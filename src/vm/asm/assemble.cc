@@ -174,12 +174,15 @@ class Assembler {
     in.skip();
     size_t at = in.position();
     const std::string kind = in.name_or_string();
-    const auto* known = std::find(std::begin(kImageKindNames), std::end(kImageKindNames), kind);
-    if (known == std::end(kImageKindNames)) {
-      std::vector<std::string> names(std::begin(kImageKindNames), std::end(kImageKindNames));
+    const std::span<const ImageKind> kinds = all_image_kinds();
+    const auto known =
+        std::ranges::find_if(kinds, [&](ImageKind known) { return to_text(known) == kind; });
+    if (known == kinds.end()) {
+      std::vector<std::string> names;
+      for (ImageKind known : kinds) names.emplace_back(to_text(known));
       in.fail(cat("unknown kind of image '", kind, "'"), join(names, ", "), at);
     }
-    image.kind = static_cast<ImageKind>(known - std::begin(kImageKindNames));
+    image.kind = *known;
     if (in.peek() == '"') image.architecture = in.string();
     if (!in.take_word("hex")) in.fail("the image's bytes are missing", "hex \"...\"");
     image.bytes = in.hex_string();

@@ -9,7 +9,12 @@
 namespace tenon::vm {
 namespace {
 
-using FeatureName = ShortText<15>;
+constexpr size_t kLongestName = longest({
+#define TENON_CPU_FEATURE(number, name, ...) name,
+#include "vm/executable/cpu_features.def"
+#undef TENON_CPU_FEATURE
+});
+using FeatureName = ShortText<kLongestName>;
 struct Feature {
   int number;
   FeatureName name;

@@ -52,9 +52,8 @@ void Xxh64::update(std::string_view bytes) {
     stripe(buffer_);
     buffered_ = 0;
   }
-  constexpr size_t kPart = size_t{8} << 20;  // a few milliseconds
   while (left >= sizeof buffer_) {
-    const size_t part = std::min(left, kPart) / sizeof buffer_ * sizeof buffer_;
+    const size_t part = std::min(left, kPollBytes) / sizeof buffer_ * sizeof buffer_;
     for (const auto* end = p + part; p < end; p += sizeof buffer_) stripe(p);
     left -= part;
     if (left >= sizeof buffer_) poll();

@@ -46,9 +46,8 @@ Ref<FileBytes> read_whole_file(const std::string& path) {
   char* memory = allocate(in.size());
   file->data = memory;
   file->memory = FileBytes::Memory::Allocated;
-  constexpr size_t kPart = 8 << 20;  // takes a few milliseconds
   while (file->size < in.size()) {
-    const size_t n = in.read(memory + file->size, std::min(kPart, in.size() - file->size));
+    const size_t n = in.read(memory + file->size, std::min(kPollBytes, in.size() - file->size));
     if (n == 0) break;  // the file was truncated: the reader will report it as damaged
     file->size += n;
     poll();

@@ -355,9 +355,10 @@ class Reader {
       } else if (t->images()) {
         limit(SectionId::Kernels, t->images()->size(), kMaxKernelImages, "images of a target");
         for (const tnx::KernelImage* image : *t->images()) {
-          if (image->kind() >= std::size(kImageKindNames)) continue;
-          out.images.push_back({static_cast<ImageKind>(image->kind()), text(image->architecture()),
-                                image_bytes(image->data(), image->data_bytes())});
+          const ImageKind kind{image->kind()};
+          if (std::ranges::count(all_image_kinds(), kind) == 0) continue;
+          out.images.push_back(
+              {kind, text(image->architecture()), image_bytes(image->data(), image->data_bytes())});
         }
       }
       out_.unit.kernels.push_back(std::move(out));

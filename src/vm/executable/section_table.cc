@@ -20,10 +20,8 @@ size_t entry_size(uint32_t version) {
   return version == 1 ? sizeof(SectionEntry1) : sizeof(SectionEntry);
 }
 
-uint64_t table_hash(std::string_view file, const FileHeader& header) {
-  const uint64_t seed = xxh64(slice(file, 0, offsetof(FileHeader, hash)));
-  const size_t size = header.section_count * entry_size(header.version);
-  return xxh64(slice(file, sizeof header, size), seed);
+std::string_view table_of(std::string_view file, const FileHeader& header) {
+  return slice(file, sizeof header, header.section_count * entry_size(header.version));
 }
 
 SectionEntry from_format_1(const SectionEntry1& old, uint32_t index) {
@@ -97,7 +95,7 @@ class TableReader {
               cat(header_.file_size, " bytes, as its header says"));
     }
     if (!check_hashes_) return;
-    const uint64_t hash = table_hash(file_, header_);
+    const uint64_t hash = table_hash(header_, table_of(file_, header_));
     if (hash != header_.hash) damaged("header", cat("hash ", hex(hash)), hex(header_.hash));
   }
 
@@ -135,23 +133,13 @@ class TableReader {
       damaged(where, cat("a hash of ", s.checked, " bytes"), cat("of all ", s.size));
     }
     if (!check_hashes_) return;
-    const uint64_t hash = hash_of(slice(file_, s.offset, s.checked));
+    poll();
+    const uint64_t hash = xxh64(slice(file_, s.offset, s.checked));
     if (hash != s.hash) {
       damaged(cat("section ", section_name(s), ", bytes ", hex(s.offset), " to ",
                   hex(s.offset + s.checked)),
               cat("hash ", hex(hash)), cat(hex(s.hash), ", as the section table says"));
     }
-  }
-
-  // In parts that take a few milliseconds.
-  uint64_t hash_of(std::string_view bytes) const {
-    constexpr size_t kPart = 8 << 20;
-    Xxh64 hash;
-    for (; !bytes.empty(); bytes.remove_prefix(std::min(kPart, bytes.size()))) {
-      hash.update(bytes.substr(0, kPart));
-      poll();
-    }
-    return hash.digest();
   }
 
   [[noreturn]] void unsupported(std::string_view found) const {
@@ -186,6 +174,11 @@ const SectionEntry* SectionTable::find(SectionId id) const {
     if (entry.tag_text() == section_info(id).tag) return &entry;
   }
   return nullptr;
+}
+
+uint64_t table_hash(const FileHeader& header, std::string_view table) {
+  const auto* bytes = reinterpret_cast<const char*>(&header);
+  return xxh64(table, xxh64({bytes, offsetof(FileHeader, hash)}));
 }
 
 std::string section_name(const SectionEntry& entry) {
@@ -245,7 +238,7 @@ bool repair_hashes(std::string& file) {
   }
   h.file_size = file.size();
   std::memcpy(file.data(), &h, sizeof h);
-  h.hash = table_hash(file, h);
+  h.hash = table_hash(h, table_of(file, h));
   std::memcpy(file.data(), &h, sizeof h);
   return true;
 }

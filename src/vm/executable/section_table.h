@@ -17,6 +17,9 @@ struct SectionTable {
   const SectionEntry* find(SectionId id) const;
 };
 
+// The hash that a header holds: of the header's bytes before it and of the section table.
+uint64_t table_hash(const FileHeader& header, std::string_view table);
+
 // "constants", or an unknown section's tag in quotes.
 std::string section_name(const SectionEntry& entry);
 

@@ -78,17 +78,7 @@ class Verifier {
 
   void name(const std::string& text, std::string_view where) {
     ticker_.tick();
-    if (text.empty() || text.size() > kMaxNameBytes) {
-      fail(Rule::NameText, where, cat("a name of ", text.size(), " bytes"),
-           cat("1 to ", kMaxNameBytes, " bytes"));
-    }
-    for (char c : text) {
-      auto u = static_cast<unsigned char>(c);
-      if (u < 0x20 || u == 0x7f) {
-        fail(Rule::NameText, where, cat("a name with byte ", hex(u)),
-             "names without control bytes");
-      }
-    }
+    if (auto fault = name_fault(text)) fail(Rule::NameText, where, *fault, name_rule());
   }
 
   void constant(size_t i) {
@@ -173,8 +163,7 @@ class Verifier {
     if (auto twice = repeated(names)) {
       fail(Rule::NameUnique, where, cat("two parameters ", quoted(*twice)), "each name once");
     }
-    size_t results =
-        f.result.kind == SignatureType::Kind::Tuple ? f.result.parts.size() : size_t{1};
+    const size_t results = f.result.results().size();
     if (!f.result_names.empty() && f.result_names.size() != results) {
       fail(Rule::ResultNames, where, cat(f.result_names.size(), " names for ", results, " results"),
            "a name for each or none");

@@ -14,6 +14,7 @@
 #include "vm/executable/file_format.h"
 #include "vm/executable/generated_schema.h"
 #include "vm/executable/hash.h"
+#include "vm/executable/section_table.h"
 #include "vm/executable/verify.h"
 #include "vm/isa/limits.h"
 
@@ -292,9 +293,7 @@ struct WholeFile {
     header.version = kFormatVersion;
     header.section_count = static_cast<uint32_t>(table.size());
     header.file_size = end;
-    const uint64_t seed =
-        xxh64({reinterpret_cast<const char*>(&header), offsetof(FileHeader, hash)});
-    header.hash = xxh64(table_bytes(), seed);
+    header.hash = table_hash(header, table_bytes());
   }
   std::string_view table_bytes() const {
     return {reinterpret_cast<const char*>(table.data()), table.size() * sizeof(SectionEntry)};

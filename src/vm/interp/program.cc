@@ -237,18 +237,11 @@ void Program::replace_packed(uint32_t index, Function function) const {
   set_target(slots_[index], target_of(function));
 }
 
-const FunctionCode* Program::find(std::string_view function) const {
-  int64_t i = unit_.find_function(function);
-  return i < 0 ? nullptr : &decoded_.functions[static_cast<size_t>(i)];
-}
-
 uint32_t Program::exported(std::string_view function) const {
-  int64_t i = unit_.find_function(function);
-  if (i >= 0 && unit_.functions[static_cast<size_t>(i)].exported) return static_cast<uint32_t>(i);
-  std::vector<std::string> names;
-  for (const FunctionUnit& f : unit_.functions) {
-    if (f.exported) names.push_back(printable(f.name));
-  }
+  const int64_t i = unit_.find_exported(function);
+  if (i >= 0) return static_cast<uint32_t>(i);
+  std::vector<std::string> names = unit_.exported_names();
+  for (std::string& name : names) name = printable(name);
   throw Error(ErrorKind::Usage, cat(name_, " has no function '", printable(function), "'"))
       .expected(names.empty() ? "no name: it exports no functions" : join(names, ", "));
 }
@@ -289,18 +282,13 @@ Function Program::function(std::string_view name, const Limits& limits) const {
 }
 
 Module Program::module(const Limits& limits) const {
-  std::vector<std::string> names;
-  for (const FunctionUnit& f : unit_.functions) {
-    if (f.exported) names.push_back(f.name);
-  }
   return Module(
       "executable", name_,
       [program = Ref<const Program>(this), limits](std::string_view function) {
-        const int64_t i = program->unit_.find_function(function);
-        const bool found = i >= 0 && program->unit_.functions[static_cast<size_t>(i)].exported;
+        const bool found = program->unit_.find_exported(function) >= 0;
         return found ? program->function(function, limits) : Function();
       },
-      std::move(names));
+      unit_.exported_names());
 }
 
 }  // namespace tenon::vm

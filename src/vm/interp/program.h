@@ -63,8 +63,6 @@ class Program : public Object {
 
   const Unit& unit() const { return unit_; }
   const std::string& name() const { return name_; }
-  // Null if there is none.
-  const FunctionCode* find(std::string_view function) const;
   // The index of an exported function; a Usage error that lists the functions if there is none.
   uint32_t exported(std::string_view function) const;
   const FunctionCode& code(uint32_t function_index) const {

@@ -4,6 +4,7 @@
 #include "support/text.h"
 #include "vm/isa/limits.h"
 #include "vm/isa/operand_check.h"
+#include "vm/isa/unit.h"
 
 namespace tenon::vm {
 namespace {

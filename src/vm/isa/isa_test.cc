@@ -83,6 +83,45 @@ TEST(Operands, OfDimsHaveTheRoleThatTheFirstWordSays) {
   EXPECT_EQ(role_of(OperandKind::Case, 1, Arg::imm(7)), OperandRole::Target);
 }
 
+TEST(Operands, HaveImmediatesInTheRangeOfTheirKind) {
+  // What is expected instead of the number; "" if it is in range.
+  const auto expected = [](Opcode opcode, std::vector<Arg> operands) -> std::string {
+    std::vector<Word> code = {encode_header(opcode, static_cast<uint32_t>(operands.size()))};
+    for (Arg operand : operands) code.push_back(operand.word);
+    Instruction in;
+    EXPECT_TRUE(decode(code, 0, &in));
+    const auto violation = check_operand_kinds(in);
+    if (!violation) return "";
+    EXPECT_EQ(violation->rule, Rule::ImmediateRange);
+    return violation->expected;
+  };
+  const auto align = [&](int64_t n) {
+    return expected(Opcode::AllocStorage,
+                    {Arg::reg(0), Arg::imm(8), Arg::imm(n), Arg::device({kDLCPU, 0})});
+  };
+  for (int64_t n : {1, 64, 4096}) EXPECT_EQ(align(n), "") << n;
+  for (int64_t n : {0, 48, 8192, -64}) {
+    EXPECT_EQ(align(n), "an alignment from 1 to 4096, a power of two") << n;
+  }
+  const auto tag = [&](int64_t n) {
+    return expected(Opcode::AllocAdt, {Arg::reg(0), Arg::imm(n)});
+  };
+  for (int64_t n : {int64_t{0}, int64_t{0x7fffffff}}) EXPECT_EQ(tag(n), "") << n;
+  for (int64_t n : {int64_t{-1}, int64_t{0x80000000}}) {
+    EXPECT_EQ(tag(n), "a tag from 0 to 2147483647") << n;
+  }
+  const auto rank = [&](int64_t n) {
+    return expected(Opcode::MakeTensor, {Arg::reg(0), Arg::dtype(f32), Arg::imm(n), Arg::imm(5)});
+  };
+  for (int64_t n : {0, 1}) EXPECT_EQ(rank(n), "") << n;
+  for (int64_t n : {-1, 2}) EXPECT_EQ(rank(n), "a rank from 0 to 1") << n;
+  for (int64_t n : {-1, 4, 256}) {
+    EXPECT_EQ(expected(Opcode::MatchPrimValue, {Arg::reg(0), Arg::imm(n), Arg::none()}),
+              "a dim code from 0 to 3")
+        << n;
+  }
+}
+
 TEST(Arg, HoldsItsKindAndValue) {
   for (int64_t v : {int64_t{0}, int64_t{-1}, kMinImmediate, kMaxImmediate, int64_t{1} << 40}) {
     EXPECT_EQ(Arg::imm(v).value(), v);

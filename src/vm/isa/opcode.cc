@@ -1,5 +1,6 @@
 #include "vm/isa/opcode.h"
 
+#include <algorithm>
 #include <array>
 
 #include "support/error.h"
@@ -8,16 +9,40 @@
 namespace tenon::vm {
 namespace {
 
-constexpr ShortText<6> kKindNames[] = {
+constexpr size_t kLongestKindName = longest({
+#define TENON_OPERAND_KIND(identifier, name, ...) name,
+#include "vm/isa/operand_kinds.def"
+});
+constexpr ShortText<kLongestKindName> kKindNames[] = {
 #define TENON_OPERAND_KIND(identifier, name, ...) name,
 #include "vm/isa/operand_kinds.def"
 };
 
 // The compiler parses the table: an error from here on is a compile error.
 
+// How many operands there are with distinct names, and the longest of these names.
+struct OperandNameSizes {
+  size_t count = 0, longest = 0;
+};
+consteval OperandNameSizes operand_name_sizes() {
+  OperandNameSizes sizes;
+  std::string_view seen[kOpcodeNumbers * kMaxOperands];
+  for (size_t number = 0; number < kOpcodeNumbers; ++number) {
+    for (std::string_view row = operand_row(Opcode(number)); !row.empty();) {
+      const std::string_view name = take_operand(row).name;
+      const std::span earlier(seen, sizes.count);
+      if (std::ranges::find(earlier, name) != earlier.end()) continue;
+      seen[sizes.count++] = name;
+      sizes.longest = std::max(sizes.longest, name.size());
+    }
+  }
+  return sizes;
+}
+constexpr OperandNameSizes kOperandNameSizes = operand_name_sizes();
+
 // The distinct names of operands.
 struct OperandNames {
-  ShortText<13> names[36];  // a table with more does not compile
+  ShortText<kOperandNameSizes.longest> names[kOperandNameSizes.count];
   uint8_t count = 0;
 
   // Adds the name unless it is there.

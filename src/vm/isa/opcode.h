@@ -89,9 +89,14 @@ struct OperandSpec {
 
 inline constexpr int kMaxOperands = 5;
 
+inline constexpr size_t kLongestMnemonic = longest({
+#define TENON_OPCODE(identifier, mnemonic, ...) #mnemonic,
+#include "vm/isa/opcodes.def"
+});
+
 struct OpcodeInfo {
   Opcode opcode{};
-  ShortText<18> mnemonic;
+  ShortText<kLongestMnemonic> mnemonic;
   OpClass op_class{};
   uint8_t flags = 0;
   uint8_t since = 0;

@@ -38,9 +38,52 @@ uint16_t accepted_kinds(OperandKind kind, uint32_t part) {
 
 namespace {
 
+constexpr size_t kLongestRangeName = longest({
+#define TENON_OPERAND_KIND(...)
+#define TENON_LIMITED_OPERAND_KIND(identifier, name, role, form, what, ...) what,
+#include "vm/isa/operand_kinds.def"
+});
+struct ImmediateRange {
+  OperandKind kind;
+  ShortText<kLongestRangeName> what;
+  int64_t least, most;
+  bool is_power;  // of two
+
+  bool holds(int64_t v) const { return v >= least && v <= most && !(is_power && (v & (v - 1))); }
+};
+constexpr ImmediateRange kRanges[] = {
+#define TENON_OPERAND_KIND(...)
+#define TENON_LIMITED_OPERAND_KIND(identifier, name, role, form, what, least, most, is_power, ...) \
+  {OperandKind::identifier, what, least, most, is_power},
+#include "vm/isa/operand_kinds.def"
+};
+
+// Null if the kind's immediates are not limited.
+const ImmediateRange* range_of(OperandKind kind) {
+  for (const ImmediateRange& range : kRanges) {
+    if (range.kind == kind) return &range;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+std::string range_text(OperandKind kind) {
+  const ImmediateRange* range = range_of(kind);
+  if (!range) return {};
+  return cat(range->what, " from ", range->least, " to ", range->most,
+             range->is_power ? ", a power of two" : "");
+}
+
+namespace {
+
+constexpr size_t kLongestArgKindName = longest({
+#define TENON_ARG_KIND(identifier, number, name, ...) name,
+#include "vm/isa/arg_kinds.def"
+});
 struct ArgKindName {
   ArgKind kind;
-  ShortText<17> name;
+  ShortText<kLongestArgKindName> name;
 };
 constexpr ArgKindName kArgKindNames[] = {
 #define TENON_ARG_KIND(identifier, number, name, ...) {ArgKind::identifier, name},
@@ -90,29 +133,17 @@ SecondWord second_word(DimMatch match) {
 std::optional<Violation> check_immediate(const Instruction& in, uint32_t i, OperandKind kind,
                                          uint32_t part) {
   const int64_t v = in.arg(i).value();
-  auto wrong = [&](std::string expected) {
-    return Violation{Rule::ImmediateRange, i, cat(v), std::move(expected)};
-  };
-  if (kind == OperandKind::Align &&
-      (v < 1 || v > static_cast<int64_t>(kMaxStorageAlignment) || (v & (v - 1)))) {
-    return wrong(cat("a power of two up to ", kMaxStorageAlignment));
+  const ImmediateRange* range = range_of(kind);
+  if (range && part == 0 && !range->holds(v)) {
+    return Violation{Rule::ImmediateRange, i, cat(v), range_text(kind)};
   }
-  if (kind == OperandKind::Tag && (v < 0 || v > kMaxTag))
-    return wrong(cat("a tag of 0..", kMaxTag));
-  if (kind == OperandKind::Rank) {
-    if (v < 0 || v > 1) return wrong("a rank of 0 or 1");
-    if (v == 0 && in.list().size() != 1) {
-      return Violation{Rule::OperandCount, i, cat(in.list().size(), " elements"),
-                       "one element for rank 0"};
-    }
+  if (kind == OperandKind::Rank && v == 0 && in.list().size() != 1) {
+    return Violation{Rule::OperandCount, i, cat(in.list().size(), " elements"),
+                     "one element for rank 0"};
   }
   if (kind == OperandKind::Dim && part == 0) {
-    const auto match = static_cast<DimMatch>(v);
-    if (static_cast<int64_t>(match) != v || match > DimMatch::Store) {
-      return wrong("a dim code of 0..3");
-    }
     const Arg operand = in.arg(i + 1);
-    const auto [wanted, text] = second_word(match);
+    const auto [wanted, text] = second_word(static_cast<DimMatch>(v));
     if (!operand.is(wanted)) return Violation{Rule::OperandKind, i + 1, to_text(operand), text};
   }
   return std::nullopt;

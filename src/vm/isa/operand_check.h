@@ -20,6 +20,9 @@ struct Violation {
 // The kinds of operand word accepted at word `part` of an operand, as bits 1 << ArgKind.
 uint16_t accepted_kinds(OperandKind kind, uint32_t part);
 
+// The range of an operand kind's immediates: "a tag from 0 to 9". Empty if it has none.
+std::string range_text(OperandKind kind);
+
 // The sizes of the tables that operands index.
 struct Bounds {
   uint32_t registers = 0;

@@ -5,7 +5,11 @@
 namespace tenon::vm {
 namespace {
 
-constexpr ShortText<15> kNames[] = {
+constexpr size_t kLongestName = longest({
+#define TENON_RULE(identifier, name, text) name,
+#include "vm/isa/rules.def"
+});
+constexpr ShortText<kLongestName> kNames[] = {
 #define TENON_RULE(identifier, name, text) name,
 #include "vm/isa/rules.def"
 };

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <stdexcept>
 #include <string_view>
 
@@ -23,5 +24,12 @@ struct ShortText {
   constexpr ShortText(const char* text) : ShortText(std::string_view(text)) {}
   constexpr operator std::string_view() const { return {bytes, size}; }
 };
+
+// The N that holds each of these texts.
+consteval size_t longest(std::initializer_list<std::string_view> texts) {
+  size_t size = 0;
+  for (std::string_view text : texts) size = std::max(size, text.size());
+  return size;
+}
 
 }  // namespace tenon::vm

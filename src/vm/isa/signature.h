@@ -9,6 +9,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -37,6 +38,11 @@ struct SignatureType {
   std::vector<SignatureDim> dims;    // Tensor, Shape
   std::vector<SignatureType> parts;  // Tuple; Function: parameters, then the result; Array, Adt
   std::string name;                  // Adt, Opaque
+
+  // As the type of a function's result, the types of its results: a tuple's parts, or this one.
+  std::span<const SignatureType> results() const {
+    return kind == Kind::Tuple ? std::span(parts) : std::span(this, 1);
+  }
 
   static SignatureType tensor(DataType dtype, std::vector<SignatureDim> dims);
   static SignatureType scalar(DataType dtype);

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -15,6 +16,11 @@
 #include "vm/isa/signature.h"
 
 namespace tenon::vm {
+
+// The rule for every name in a unit: "1 to 65536 bytes, none of them a control byte".
+std::string name_rule();
+// How a text breaks that rule, such as "a name of 0 bytes"; nullopt if it is a name.
+std::optional<std::string> name_fault(std::string_view text);
 
 struct Param {
   std::string name;
@@ -66,18 +72,13 @@ struct PackedName {
   bool operator==(const PackedName&) const = default;
 };
 
-// The format of a kernel image. The numbers are stored in files and never change; readers skip
-// unknown kinds.
+// The format of a kernel image.
 enum class ImageKind : uint8_t {
-  Elf = 0,      // a closed shared object (vm/executable/kernel_abi.h)
-  Ptx = 1,      // NVIDIA's assembly, as text
-  OpenClC = 2,  // OpenCL C source
-  Wasm = 3,     // a WebAssembly module
+#define TENON_IMAGE_KIND(identifier, number, name) identifier = number,
+#include "vm/isa/image_kinds.def"
 };
-inline constexpr std::string_view kImageKindNames[] = {"elf", "ptx", "opencl-c", "wasm"};
-inline std::string_view to_text(ImageKind kind) {
-  return kImageKindNames[static_cast<uint8_t>(kind)];
-}
+std::span<const ImageKind> all_image_kinds();
+std::string_view to_text(ImageKind kind);  // "elf", ...
 
 struct KernelImage {
   ImageKind kind = ImageKind::Elf;
@@ -108,8 +109,10 @@ struct Unit {
   std::string computes;
   std::string producer;  // "tenon 0.1.0", for people
 
-  // The index of the function of that name, or -1.
-  int64_t find_function(std::string_view name) const;
+  // The index of the exported function of that name, or -1.
+  int64_t find_exported(std::string_view name) const;
+  // The exported functions' names, in the unit's order.
+  std::vector<std::string> exported_names() const;
   uint32_t add_constant(Any value, std::string name = "");
   // The index of the span; an equal last span is reused.
   uint32_t add_span(const Span& span);
