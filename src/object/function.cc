@@ -153,8 +153,9 @@ std::string_view call_name(std::string_view name) {
 }  // namespace
 
 [[gnu::cold]] void fail_count(std::string_view name, int32_t wanted, int32_t n) {
-  throw Error(ErrorKind::Usage, cat(call_name(name), " takes ", wanted,
-                                    wanted == 1 ? " argument, not " : " arguments, not ", n));
+  throw Error(ErrorKind::Usage,
+              cat(call_name(name), " takes ", counted(static_cast<uint64_t>(wanted), "argument"),
+                  ", not ", n));
 }
 
 [[gnu::cold]] void fail_argument(std::string_view name, int32_t i, const std::string& wanted,

@@ -15,7 +15,8 @@ NestedCall::NestedCall(int* depth, size_t stack) : depth_(depth) {
   }
   if (const size_t left = native_stack_left(); left < stack) {
     throw Error(ErrorKind::Runtime, "the thread's native stack is too small for the call")
-        .found(cat(bytes_text(left), " left, within ", *depth, *depth == 1 ? " call" : " calls"))
+        .found(
+            cat(bytes_text(left), " left, within ", counted(static_cast<uint64_t>(*depth), "call")))
         .expected(bytes_text(stack))
         .help("nest fewer calls between the host and programs, or give the thread a larger stack");
   }

@@ -22,7 +22,6 @@ bool is_boolean(const AnyView& v) {
 [[gnu::cold]] void Dispatch::fail_interrupted(Machine& m) {
   uint32_t word = m.attention_.load(std::memory_order_relaxed);
   if (word & Machine::kCancelled) throw Error(ErrorKind::Runtime, "the call was cancelled");
-  using std::chrono::duration_cast;
   throw Error(ErrorKind::Runtime, "the call ran past its deadline")
       .expected(cat("at most ", static_cast<double>(m.in_force_.deadline.count()) * 1e-6, " ms"))
       .help("raise the call's deadline");
@@ -59,11 +58,8 @@ void Dispatch::grow_stack(Machine& m, const AnyView* top, const Machine::Frame* 
   while (frames < depth) frames = std::min(frames * 2, size_t{m.depth_});
   size_t after = limit + frames * sizeof(Machine::Frame);
   if (after > before && !m.pool_->count_outside(after - before)) {
-    throw Error(ErrorKind::Runtime, "the call would exceed its memory limit")
-        .found(cat("a stack of ", bytes_text(after), ", besides ", bytes_text(m.pool_->used()),
-                   " of storage"))
-        .expected(cat("at most ", bytes_text(m.pool_->cap()), ""))
-        .help("raise the call's memory limit");
+    m.pool_->fail_cap(cat("a stack of ", bytes_text(after), ", besides ",
+                          bytes_text(m.pool_->used()), " of storage"));
   }
   m.register_limit_ = reinterpret_cast<AnyView*>(m.registers_.begin() + limit);
   m.frame_limit_ = reinterpret_cast<Machine::Frame*>(m.frames_.end()) - frames;

@@ -61,7 +61,7 @@ std::string found_text(const AnyView& value) {
   if (value.type_index == TypeIndex::Tensor) return to_text(payload_as<Tensor>(value));
   if (value.type_index == TypeIndex::Shape) return to_text(payload_as<Shape>(value));
   if (const auto* array = value.as_object<ArrayObj>()) {
-    return cat("an array of ", array->size, array->size == 1 ? " value" : " values");
+    return cat("an array of ", counted(static_cast<uint64_t>(array->size), "value"));
   }
   return type_name(value.type_index);
 }

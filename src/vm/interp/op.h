@@ -21,7 +21,6 @@ namespace tenon::vm {
 enum class Handler : uint16_t {
 #define TENON_HANDLER(identifier) identifier,
 #include "vm/interp/handlers.def"
-  kCount
 };
 
 // A value operand: a register (moved out at its last use), a constant of the unit, or a value that

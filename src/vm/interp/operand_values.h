@@ -16,19 +16,36 @@ namespace tenon::vm {
 // The values of one instruction; a name that its row doesn't have doesn't compile.
 //
 //   const Values<Opcode::GetField> in(op);
-//   int64_t index = integer(in["index"], base, "get_field");
+//   int64_t index = integer(in["index"], base, in.mnemonic);
 template <Opcode opcode>
 class Values {
  public:
+  // The instruction's name, for errors.
+  static constexpr const char* mnemonic = [] {
+    switch (opcode) {
+#define TENON_OPCODE(identifier, mnemonic, ...) \
+  case Opcode::identifier:                      \
+    return #mnemonic;
+#include "vm/isa/opcodes.def"
+      case Opcode::None:
+        break;
+    }
+    return "";
+  }();
+
   explicit Values(const Op& op) : args_(op.as<opcode>().args) {}
 
   struct Name {
     consteval Name(const char* name) : index(value_operand(opcode, name)) {}
     uint32_t index;
   };
-  const ValueRef& operator[](Name name) const { return args_[name.index]; }
+  const ValueRef& operator[](Name name) const {
+    return args_[name.index];
+  }
   // The items of a list.
-  std::span<const ValueRef> list(Name name) const { return args_.subspan(name.index); }
+  std::span<const ValueRef> list(Name name) const {
+    return args_.subspan(name.index);
+  }
 
  private:
   std::span<const ValueRef> args_;

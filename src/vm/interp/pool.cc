@@ -9,6 +9,7 @@
 #include "device/call_context.h"
 #include "device/device.h"
 #include "support/text.h"
+#include "vm/isa/limits.h"
 
 namespace tenon::vm {
 namespace {
@@ -75,9 +76,13 @@ bool Pool::count_outside(size_t bytes) {
 }
 
 [[gnu::cold]] void Pool::fail_cap(size_t bytes) const {
+  fail_cap(cat(bytes_text(bytes), " more, in addition to ", bytes_text(counted()), " in use"));
+}
+
+[[gnu::cold]] void Pool::fail_cap(std::string_view found) const {
   throw Error(ErrorKind::Runtime, "the call would exceed its memory limit")
-      .found(cat(bytes_text(bytes), " more, in addition to ", bytes_text(counted()), " in use"))
-      .expected(cat("at most ", bytes_text(cap_), ""))
+      .found(found)
+      .expected(cat("at most ", bytes_text(cap_)))
       .help("raise the call's memory limit");
 }
 
@@ -95,8 +100,7 @@ PoolBlock* Pool::find_free(uint32_t size_class) {
 }
 
 PoolBlock* Pool::allocate(size_t bytes, size_t alignment) {
-  constexpr size_t kMost = size_t{1} << 48;
-  if (bytes > kMost) {
+  if (bytes > kMaxStorageBytes) {
     throw Error(ErrorKind::Runtime, cat("a storage block of ", bytes, " bytes is too large"));
   }
   if (returned_.load(std::memory_order_relaxed)) [[unlikely]]

@@ -76,6 +76,8 @@ class Pool {
   void discount_outside(size_t bytes) { outside_.fetch_sub(bytes, std::memory_order_relaxed); }
   // Throws the error of a call that requests `bytes` beyond its limit.
   [[noreturn]] void fail_cap(size_t bytes) const;
+  // The same, with what the call needs in words.
+  [[noreturn]] void fail_cap(std::string_view found) const;
   // Frees the memory in the free lists.
   void trim();
 

@@ -34,14 +34,14 @@ void binary(Machine&, const Op& op, AnyView* base) {
 
 void op_not(Machine&, const Op& op, AnyView* base) {
   const Values<Opcode::Not> in(op);
-  const int64_t v = integer(in["a"], base, "not");
+  const int64_t v = integer(in["a"], base, in.mnemonic);
   const bool is_bool = value_of(in["a"], base).type_index == TypeIndex::Bool;
   finish(op, base, is_bool ? Any(v == 0) : Any(~v));
 }
 
 void op_narrow(Machine&, const Op& op, AnyView* base) {
   const Values<Opcode::Narrow> in(op);
-  const int64_t v = integer(in["a"], base, "narrow");
+  const int64_t v = integer(in["a"], base, in.mnemonic);
   const DataType t = op.operands->dtype;
   if (!t.is_int() && !t.is_bool()) {
     throw Error(ErrorKind::Runtime, "narrow converts only to integers").found(to_text(t));
@@ -51,13 +51,13 @@ void op_narrow(Machine&, const Op& op, AnyView* base) {
 
 void op_select(Machine&, const Op& op, AnyView* base) {
   const Values<Opcode::Select> in(op);
-  const bool holds = integer(in["cond"], base, "select") != 0;
+  const bool holds = integer(in["cond"], base, in.mnemonic) != 0;
   finish(op, base, Any(value_of(holds ? in["a"] : in["b"], base)));
 }
 
 void op_check(Machine&, const Op& op, AnyView* base) {
   const Values<Opcode::Check> in(op);
-  if (integer(in["cond"], base, "check")) [[likely]]
+  if (integer(in["cond"], base, in.mnemonic)) [[likely]]
     return;
   const auto form = in["message"].constant->as<std::string_view>();
   const std::span<const ValueRef> values = in.list("values");
@@ -135,7 +135,7 @@ void op_alloc_tuple(Machine&, const Op& op, AnyView* base) {
 void op_get_field(Machine& m, const Op& op, AnyView* base) {
   const Values<Opcode::GetField> in(op);
   const AnyView& object = value_of(in["object"], base);
-  const int64_t index = integer(in["index"], base, "get_field");
+  const int64_t index = integer(in["index"], base, in.mnemonic);
   const Any* begin = nullptr;
   int64_t size = 0;
   if (const auto* cell = object.as_object<AdtObj>()) {

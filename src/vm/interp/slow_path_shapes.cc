@@ -254,7 +254,7 @@ std::span<const int64_t> dims_of(const AnyView& v, const char* what) {
 
 void op_get_dim(Machine&, const Op& op, AnyView* base) {
   const Values<Opcode::GetDim> in(op);
-  const std::span<const int64_t> dims = dims_of(value_of(in["value"], base), "get_dim");
+  const std::span<const int64_t> dims = dims_of(value_of(in["value"], base), in.mnemonic);
   const AnyView& axis = value_of(in["axis"], base);
   if (!is_integer(axis) || axis.v.i < 0 || axis.v.i >= static_cast<int64_t>(dims.size())) {
     throw Error(ErrorKind::Runtime, "an axis is out of range")
@@ -266,7 +266,7 @@ void op_get_dim(Machine&, const Op& op, AnyView* base) {
 
 void op_rank_of(Machine&, const Op& op, AnyView* base) {
   const Values<Opcode::RankOf> in(op);
-  const size_t rank = dims_of(value_of(in["value"], base), "rank_of").size();
+  const size_t rank = dims_of(value_of(in["value"], base), in.mnemonic).size();
   finish(op, base, Any(static_cast<int64_t>(rank)));
 }
 

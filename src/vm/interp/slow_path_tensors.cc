@@ -79,24 +79,24 @@ void op_new_tensor(Machine& m, const Op& op, AnyView* base) {
 
 void op_reshape_tensor(Machine&, const Op& op, AnyView* base) {
   const Values<Opcode::ReshapeTensor> in(op);
-  const Dims dims(in.list("dims"), base, "reshape_tensor");
-  finish(op, base, Any(tensor(in["tensor"], base, "reshape_tensor").reshaped(dims.span())));
+  const Dims dims(in.list("dims"), base, in.mnemonic);
+  finish(op, base, Any(tensor(in["tensor"], base, in.mnemonic).reshaped(dims.span())));
 }
 
 void op_reshape_tensor_reg(Machine&, const Op& op, AnyView* base) {
   const Values<Opcode::ReshapeTensorReg> in(op);
-  const Tensor& t = tensor(in["tensor"], base, "reshape_tensor_reg");
-  finish(op, base, Any(t.reshaped(shape_value(value_of(in["shape"], base), "reshape_tensor_reg"))));
+  const Tensor& t = tensor(in["tensor"], base, in.mnemonic);
+  finish(op, base, Any(t.reshaped(shape_value(value_of(in["shape"], base), in.mnemonic))));
 }
 
 void op_shape_of(Machine&, const Op& op, AnyView* base) {
   const Values<Opcode::ShapeOf> in(op);
-  finish(op, base, Any(Shape(tensor(in["tensor"], base, "shape_of").shape())));
+  finish(op, base, Any(Shape(tensor(in["tensor"], base, in.mnemonic).shape())));
 }
 
 void op_device_copy(Machine& m, const Op& op, AnyView* base) {
   const Values<Opcode::DeviceCopy> in(op);
-  const Tensor& from = tensor(in["tensor"], base, "device_copy");
+  const Tensor& from = tensor(in["tensor"], base, in.mnemonic);
   Tensor to = m.allocate_tensor(from.shape(), from.dtype(), op.operands->device);
   copy_tensor(from, to);
   finish(op, base, Any(std::move(to)));
@@ -153,14 +153,14 @@ void write_element(void* to, DataType d, const AnyView& v) {
 
 void op_read_elements(Machine&, const Op& op, AnyView* base) {
   const RegisterOperands& o = op.as<Opcode::ReadElements>();
-  const ValueRef& from = Values<Opcode::ReadElements>(op)["tensor"];
-  const Tensor t = tensor(from, base, "read_elements");  // its register may be written
+  const Values<Opcode::ReadElements> in(op);
+  const Tensor t = tensor(in["tensor"], base, in.mnemonic);  // its register may be written
   if (t.rank() > 1 || t.count() != static_cast<int64_t>(o.registers.size()) || !t.compact() ||
       t.device().device_type != kDLCPU) {
     throw Error(ErrorKind::Runtime, "read_elements got an unexpected tensor")
         .found(to_text(t))
-        .expected(cat("a compact tensor on the CPU of rank 0 or 1 with ", o.registers.size(),
-                      o.registers.size() == 1 ? " element" : " elements"));
+        .expected(cat("a compact tensor on the CPU of rank 0 or 1 with ",
+                      counted(o.registers.size(), "element")));
   }
   release_last_uses(o, base);
   for (size_t i = 0; i < o.registers.size(); ++i) {
