@@ -171,19 +171,13 @@ bool Breaker::break_operand_kind() {
 bool Breaker::break_immediate() {
   const std::optional<Place> place = operand([](const Place& p) {
     uint32_t part = 0;
-    const OperandKind kind = p.kind(&part);
-    return kind == OperandKind::Align || kind == OperandKind::Tag || kind == OperandKind::Rank ||
-           (kind == OperandKind::Dim && part == 0);
+    return vm::immediate_range(p.kind(&part)) && part == 0;
   });
   if (!place) return false;
-  std::vector<int64_t> wrong = {-1, vm::kMinImmediate, vm::kMaxImmediate};
-  if (place->kind() == OperandKind::Align) {
-    wrong.insert(wrong.end(), {0, 3, 2 * vm::kMaxStorageAlignment});
-  } else if (place->kind() == OperandKind::Tag) {
-    wrong.push_back(vm::kMaxTag + 1);
-  } else {
-    wrong.push_back(place->kind() == OperandKind::Rank ? 2 : 4);
-  }
+  const vm::ImmediateRange range = *vm::immediate_range(place->kind());
+  std::vector<int64_t> wrong = {range.least - 1, range.most + 1, vm::kMinImmediate,
+                                vm::kMaxImmediate};
+  if (range.is_power) wrong.insert(wrong.end(), {3, 2 * range.most});
   return set(place, Arg::imm(choices_.of(wrong)).word);
 }
 

@@ -36,43 +36,25 @@ uint16_t accepted_kinds(OperandKind kind, uint32_t part) {
   return kind == OperandKind::Case ? kLabel : kReg | kImm | kNone;
 }
 
-namespace {
-
-constexpr size_t kLongestRangeName = longest({
-#define TENON_OPERAND_KIND(...)
-#define TENON_LIMITED_OPERAND_KIND(identifier, name, role, form, what, ...) what,
-#include "vm/isa/operand_kinds.def"
-});
-struct ImmediateRange {
-  OperandKind kind;
-  ShortText<kLongestRangeName> what;
-  int64_t least, most;
-  bool is_power;  // of two
-
-  bool holds(int64_t v) const { return v >= least && v <= most && !(is_power && (v & (v - 1))); }
-};
-constexpr ImmediateRange kRanges[] = {
-#define TENON_OPERAND_KIND(...)
-#define TENON_LIMITED_OPERAND_KIND(identifier, name, role, form, what, least, most, is_power, ...) \
-  {OperandKind::identifier, what, least, most, is_power},
-#include "vm/isa/operand_kinds.def"
-};
-
-// Null if the kind's immediates are not limited.
-const ImmediateRange* range_of(OperandKind kind) {
-  for (const ImmediateRange& range : kRanges) {
-    if (range.kind == kind) return &range;
-  }
-  return nullptr;
+bool ImmediateRange::holds(int64_t v) const {
+  return v >= least && v <= most && !(is_power && (v & (v - 1)));
 }
 
-}  // namespace
+std::optional<ImmediateRange> immediate_range(OperandKind kind) {
+  switch (kind) {
+#define TENON_OPERAND_KIND(...)
+#define TENON_LIMITED_OPERAND_KIND(identifier, name, role, form, what, least, most, is_power, ...) \
+  case OperandKind::identifier:                                                                    \
+    return ImmediateRange{what, least, most, is_power};
+#include "vm/isa/operand_kinds.def"
+    default:
+      return std::nullopt;
+  }
+}
 
-std::string range_text(OperandKind kind) {
-  const ImmediateRange* range = range_of(kind);
-  if (!range) return {};
-  return cat(range->what, " from ", range->least, " to ", range->most,
-             range->is_power ? ", a power of two" : "");
+std::string to_text(const ImmediateRange& range) {
+  return cat(range.what, " from ", range.least, " to ", range.most,
+             range.is_power ? ", a power of two" : "");
 }
 
 namespace {
@@ -133,9 +115,9 @@ SecondWord second_word(DimMatch match) {
 std::optional<Violation> check_immediate(const Instruction& in, uint32_t i, OperandKind kind,
                                          uint32_t part) {
   const int64_t v = in.arg(i).value();
-  const ImmediateRange* range = range_of(kind);
+  const auto range = immediate_range(kind);
   if (range && part == 0 && !range->holds(v)) {
-    return Violation{Rule::ImmediateRange, i, cat(v), range_text(kind)};
+    return Violation{Rule::ImmediateRange, i, cat(v), to_text(*range)};
   }
   if (kind == OperandKind::Rank && v == 0 && in.list().size() != 1) {
     return Violation{Rule::OperandCount, i, cat(in.list().size(), " elements"),

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "vm/isa/instruction.h"
 #include "vm/isa/rule.h"
@@ -20,8 +21,17 @@ struct Violation {
 // The kinds of operand word accepted at word `part` of an operand, as bits 1 << ArgKind.
 uint16_t accepted_kinds(OperandKind kind, uint32_t part);
 
-// The range of an operand kind's immediates: "a tag from 0 to 9". Empty if it has none.
-std::string range_text(OperandKind kind);
+// The range of an operand kind's immediates, as operand_kinds.def states it.
+struct ImmediateRange {
+  std::string_view what;  // "a tag"
+  int64_t least, most;
+  bool is_power;  // only powers of two
+
+  bool holds(int64_t v) const;
+};
+// Of a dim, the range of its first word. Nullopt if the kind's immediates are not limited.
+std::optional<ImmediateRange> immediate_range(OperandKind kind);
+std::string to_text(const ImmediateRange& range);  // "a tag from 0 to 9"
 
 // The sizes of the tables that operands index.
 struct Bounds {
