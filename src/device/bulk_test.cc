@@ -1,10 +1,11 @@
-#include "device/bulk.h"
+#include "support/bulk.h"
 
 #include <gtest/gtest.h>
 
 #include <numeric>
 #include <vector>
 
+#include "device/call_context.h"
 #include "device/device.h"
 
 namespace tenon {

@@ -4,10 +4,10 @@
 #include <array>
 #include <atomic>
 
-#include "device/bulk.h"
 #include "device/call_context.h"
 #include "device/cpu.h"
 #include "object/function.h"
+#include "support/bulk.h"
 
 namespace tenon {
 

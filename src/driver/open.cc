@@ -98,6 +98,12 @@ Error wrong_kind(const Source& source, std::string_view found) {
 
 }  // namespace
 
+std::string_view without_byte_order_mark(std::string_view content) {
+  constexpr std::string_view kMark = "\xef\xbb\xbf";
+  if (content.starts_with(kMark)) content.remove_prefix(kMark.size());
+  return content;
+}
+
 std::string_view to_text(SourceKind kind) {
   switch (kind) {
     case SourceKind::Model:

@@ -23,13 +23,17 @@ enum class SourceKind : uint8_t {
 // "an ONNX model".
 std::string_view to_text(SourceKind kind);
 
+// Text without the UTF-8 byte order mark that some editors begin it with. No binary file that Tenon
+// reads begins with these bytes.
+std::string_view without_byte_order_mark(std::string_view content);
+
 struct Source {
   std::string name;       // the path, or the name for errors
   std::string directory;  // of a model's external data, which is refused when this is empty
   SourceKind kind = SourceKind::Program;
   Ref<vm::FileBytes> bytes;
 
-  std::string_view content() const { return bytes->view(); }
+  std::string_view content() const { return without_byte_order_mark(bytes->view()); }
   // Whether it is a graph, which can be compiled and interpreted; otherwise it is bytecode.
   bool is_graph() const { return kind == SourceKind::Model || kind == SourceKind::Program; }
 };

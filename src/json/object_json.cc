@@ -3,10 +3,12 @@
 #include <bit>
 #include <charconv>
 #include <cmath>
+#include <set>
 #include <unordered_map>
 
 #include "json/json.h"
 #include "object/device_name.h"
+#include "object/field.h"
 #include "object/tensor.h"
 #include "object/walk.h"
 #include "support/poll.h"
@@ -388,7 +390,7 @@ class Reader {
     return std::bit_cast<double>(bits);
   }
 
-  Any node(const Json& j) const {
+  Any node(const Json& j) {
     if (j.kind != Json::Kind::Object) fail(j, "expected a node");
     if (const Json* type = j.find("$type")) return record(j, *type);
     if (const Json* dtype_name = j.find("tensor")) return tensor(j, *dtype_name);
@@ -412,7 +414,7 @@ class Reader {
     fail(j, "a node of an unknown form");
   }
 
-  Any record(const Json& j, const Json& type) const {
+  Any record(const Json& j, const Json& type) {
     const TypeInfo* info = find_type(string(type));
     if (!info || !info->make) fail(type, cat("no type ", quoted(type.string)));
     Ref<Object> made = info->make();
@@ -425,7 +427,12 @@ class Reader {
       }
       if (!field) fail(inner, cat(info->type_key, " has no field ", quoted(name)));
       const Any given = value(inner);
-      at(inner, [&] { set_field(*made, *field, given); });
+      at(inner, [&] {
+        const Json* number = inner.find("node");
+        if (number && field->kind == FieldKind::Span) fail(inner, "expected a span");
+        if (!number || checked_.emplace(number->integer, field).second) check_field(*field, given);
+        set_checked_field(*made, *field, given);
+      });
     }
     at(j, [&] { complete(*made); });
     return made;
@@ -462,6 +469,9 @@ class Reader {
   ErrorKind kind_;
   std::string_view source_;
   std::vector<Any> nodes_;
+  // Nodes and the fields that were found to accept them. A node that many records share is checked
+  // once for each field, since that takes time in proportion to its size.
+  std::set<std::pair<int64_t, const Field*>> checked_;
   mutable Ticker ticker_;
 };
 

@@ -93,7 +93,9 @@ TEST_F(ObjectJson, SaysWhereItIsWrong) {
   EXPECT_EQ(message(R"({"$type": "test.Add"})"), "x: test.Add lacks an object in its field left");
   EXPECT_EQ(message(R"({"array": [null]}, {"$type": "test.Var"},
                        {"$type": "test.Lambda", "params": {"node": 0}, "body": {"node": 1}})"),
-            "x: test.Lambda lacks an object in its field params");
+            "x: field params can't hold this value");
+  EXPECT_EQ(message(R"({"map": []}, {"$type": "test.Var", "span": {"node": 0}})"),
+            "x: expected a span");
   EXPECT_EQ(message(R"({"$type": "no.Such"})"), "x: no type \"no.Such\"");
   EXPECT_EQ(message(R"({"$type": "test.Add", "up": 1})"), "x: test.Add has no field \"up\"");
   EXPECT_EQ(message(R"({"$type": "test.Add", "left": 1})"), "x: field left can't hold this value");

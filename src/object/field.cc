@@ -1,7 +1,6 @@
-// Reading and writing a field through its table's row.
-#include <cstring>
+#include "object/field.h"
 
-#include "object/reflect.h"
+#include <cstring>
 
 namespace tenon {
 
@@ -115,8 +114,39 @@ Any get_field(const Object& o, const Field& f) {
   return Any();
 }
 
+namespace {
+
+// Whether an array or map contains a None that the field must not hold. Arrays and maps of Any may
+// contain it, as fields of type Any may.
+bool holds_stray_none(const Field& f, const AnyView& value) {
+  if (f.flags & (kOptional | kHidden) || value.is_none()) return false;
+  if (f.kind != FieldKind::Array && f.kind != FieldKind::Map) return false;
+  if (f.type_text().ends_with(" any")) return false;
+  if (f.kind == FieldKind::Array) {
+    for (const Any& element : value.as<Array<Any>>()) {
+      if (element.is_none()) return true;
+    }
+  } else {
+    for (const auto& [key, element] : value.as<Map<Any, Any>>()) {
+      if (element.is_none()) return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace
+
+void check_field(const Field& f, const AnyView& value) {
+  if (!f.accepts) return;
+  if (!f.accepts(value) || holds_stray_none(f, value)) fail_field(f, f.type_text(), value);
+}
+
 void set_field(Object& o, const Field& f, const AnyView& value) {
-  if (f.accepts && !f.accepts(value)) fail_field(f, f.type_text(), value);
+  check_field(f, value);
+  set_checked_field(o, f, value);
+}
+
+void set_checked_field(Object& o, const Field& f, const AnyView& value) {
   if (!f.names.empty()) {
     int64_t v = enumeration_value(f, value);
     switch (f.kind) {
@@ -171,34 +201,12 @@ void set_field(Object& o, const Field& f, const AnyView& value) {
   }
 }
 
-namespace {
-
-const Field* missing_field(const Object& o, const TypeInfo& type) {
-  for (const Field* f : all_fields(type)) {
-    if (f->flags & (kOptional | kHidden)) continue;
-    // Arrays and maps of Any may contain None, as fields of type Any may.
-    auto holds_any = [&] { return f->type_text && f->type_text().ends_with(" any"); };
-    if (f->kind == FieldKind::Object && !at<Ref<Object>>(o, *f)) return f;
-    if (f->kind == FieldKind::Array && !holds_any()) {
-      for (const Any& element : at<Array<Any>>(o, *f)) {
-        if (element.is_none()) return f;
-      }
-    }
-    if (f->kind == FieldKind::Map && !holds_any()) {
-      for (const auto& [key, value] : at<Map<Any, Any>>(o, *f)) {
-        if (value.is_none()) return f;
-      }
-    }
-  }
-  return nullptr;
-}
-
-}  // namespace
-
 void complete(Object& object) {
   const TypeInfo* type = find_type(object.type_index);
   if (!type) return;
-  if (const Field* field = missing_field(object, *type)) {
+  for (const Field* field : all_fields(*type)) {
+    if (field->kind != FieldKind::Object || field->flags & (kOptional | kHidden)) continue;
+    if (at<Ref<Object>>(object, *field)) continue;
     throw Error(ErrorKind::Usage,
                 cat(type->type_key, " lacks an object in its field ", field->name));
   }

@@ -57,8 +57,8 @@ enum FieldFlags : uint8_t {
   kIgnored = 1,  // ignored by equality and hashing: spans, local names
   kBinds = 2,    // defines a variable, or an array of them
   kHidden = 4,   // ignored by printing and JSON as well: caches
-  // Its object, or an element of its array, may be None. Code that makes objects from external data
-  // refuses None in other fields (missing_field).
+  // Its object, or an element of its array or map, may be None. In other fields, set_field refuses
+  // such elements, and `complete` a missing object.
   kOptional = 8,
 };
 
@@ -186,12 +186,12 @@ std::vector<const Field*> all_fields(const TypeInfo& type);
 // A field's value, borrowed from the object if possible; strings of kind StdString and spans are
 // copied (a span becomes a map of file, line, column and nodes, or None if empty).
 Any get_field(const Object& object, const Field& field);
-// A Usage error if the field can't hold the value.
+// A Usage error if the field can't hold the value, or (see kOptional) a None within it.
 void set_field(Object& object, const Field& field, const AnyView& value);
 
-// The last step in making an object from fields that come from outside. Throws a Usage error if a
-// field lacks a required object (a None, or an array or map that contains None, in a field without
-// kOptional; fields of type Any may hold None), or if the type's own `complete` does.
+// The last step in making an object from fields that come from outside, which set_field set. Throws
+// a Usage error if a field of an object type is empty without being kOptional, or if the type's own
+// `complete` does.
 void complete(Object& object);
 
 struct EqualOptions {

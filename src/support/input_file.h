@@ -27,7 +27,4 @@ class InputFile {
   size_t size_ = 0;
 };
 
-// All bytes of a file, which may also be a pipe or a device. Throws like InputFile.
-std::string read_file(const std::string& path);
-
 }  // namespace tenon

@@ -8,7 +8,6 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <thread>
 
 #include "support/test_error.h"
 
@@ -74,20 +73,6 @@ TEST_F(InputFileTest, RefusesWhatIsNotARegularFile) {
   const std::string pipe = folder_ + "/pipe";
   ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
   EXPECT_THAT(failure_to_open(pipe), HasSubstr("not a regular file"));  // at once: nobody writes
-}
-
-TEST_F(InputFileTest, ReadsWholeFilesPipesAndDevices) {
-  const std::string text(100000, 'x');
-  EXPECT_EQ(read_file(file(text)), text);
-  EXPECT_EQ(read_file(file("")), "");
-  EXPECT_EQ(read_file("/dev/null"), "");
-  EXPECT_THAT(read_file("/proc/self/status"), HasSubstr("Pid:"));  // whose size is given as 0
-  const std::string pipe = folder_ + "/pipe";
-  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
-  std::jthread writer([&] { std::ofstream(pipe) << text; });
-  EXPECT_EQ(read_file(pipe), text);
-  EXPECT_EQ(failure_of([&] { read_file(folder_); }),
-            "error: " + folder_ + ": can't be read: Is a directory");
 }
 
 }  // namespace

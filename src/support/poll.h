@@ -43,7 +43,7 @@ class Ticker {
  public:
   void tick() { take(1); }
   // A step that copies so many bytes; more than a few megabytes are better copied in parts
-  // (device/bulk.h).
+  // (support/bulk.h).
   void tick(size_t bytes) { take(1 + static_cast<int64_t>(bytes / kBytesPerStep)); }
 
  private:

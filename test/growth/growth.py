@@ -26,11 +26,14 @@ from pathlib import Path
 
 import assembly_shapes
 import graph_shapes
+import json_shapes
 import onnx_shapes
 import tensor_shapes
 from shapes import COMMANDS, READERS, Shape
 
-SHAPES = graph_shapes.SHAPES + tensor_shapes.SHAPES + assembly_shapes.SHAPES + onnx_shapes.SHAPES
+SHAPES = (
+    graph_shapes.SHAPES + tensor_shapes.SHAPES + assembly_shapes.SHAPES + onnx_shapes.SHAPES + json_shapes.SHAPES
+)
 
 LIMIT = 2.3  # per doubling
 SHORT_LIMIT = 3.0

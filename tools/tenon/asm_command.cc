@@ -42,7 +42,8 @@ void add_asm_commands(CLI::App* app, int*) {
     check_not_input(*source, *output, "--output");
     check_not_terminal(*output);
     check_writable(*output);
-    const std::string text = read_input(*source);
+    const std::string bytes = read_input(*source);
+    const std::string_view text = driver::without_byte_order_mark(bytes);
     const std::string name = input_name(*source);
     if (vm::begins_like_executable(text)) {
       throw Error(ErrorKind::Usage, cat(printable(name), " is an executable"))
@@ -50,14 +51,14 @@ void add_asm_commands(CLI::App* app, int*) {
           .help(cat("`tenon disasm ", printable(*source), "` prints it as assembly"));
     }
     const vm::Unit unit = vm::assemble(text, name);
-    size_t bytes = 0;
+    size_t size = 0;
     try {
-      bytes = vm::save(unit, *output);
+      size = vm::save(unit, *output);
     } catch (Error& error) {
       if (error.kind() == ErrorKind::Damaged) error.help(cat("correct ", name));
       throw;
     }
-    progress(cat(*output, ": ", bytes, " bytes"));
+    progress(cat(*output, ": ", size, " bytes"));
   });
 
   auto* disassemble = app->add_subcommand("disasm", "print a .tnx file as assembly");

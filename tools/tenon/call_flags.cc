@@ -32,7 +32,9 @@ driver::Source CallFlags::read() const {
 }
 
 OpenOptions CallFlags::open_options() const {
-  return {.trusted = !untrusted, .limits = limit_flags.work(), .weights = weight_source(weights)};
+  return {.trusted = !untrusted,
+          .limits = limit_flags.work(),
+          .weights = weight_source(weights, limit_flags.work())};
 }
 
 Inputs CallFlags::make_inputs_within_limits(const FunctionSignature& signature,

@@ -9,6 +9,7 @@
 #include "tools/tenon/limit_flags.h"
 #include "tools/tenon/program_file.h"
 #include "vm/asm/disassemble.h"
+#include "vm/executable/late_constants.h"
 #include "vm/isa/operand_index.h"
 
 namespace tenon::tool {
@@ -156,10 +157,12 @@ const char* native_code_text(const vm::Unit& unit) {
 }
 
 // Each step is held to the limits, as in `tenon run`.
-void verify(const driver::Source& source, const WorkLimits& limits) {
+void verify(const driver::Source& source, const vm::WeightSource& weights,
+            const WorkLimits& limits) {
   WorkBudget budget(limits, "verifying", source.name);
   const WorkBudget::Scope scope(&budget);
-  const vm::LoadedUnit loaded = load_unit(source);
+  vm::LoadedUnit loaded = load_unit(source);
+  if (weights) vm::bind_late_constants(loaded.unit, weights, source.name);
   const bool data_hashed = vm::check_data_hashes(source.content(), loaded.table, source.name);
   std::printf(
       "%s: verified; %s%s, %s\n", printable(source.name).c_str(),
@@ -246,18 +249,17 @@ void add_dump_commands(CLI::App* app, int*) {
   limits->add_to(command, "reading the file, verifying it, and loading it may each");
   auto untrusted = std::make_shared<bool>(false);
   auto weights = std::make_shared<std::string>();
-  CLI::Option* load =
-      command->add_flag("--untrusted", *untrusted,
-                        "also load it like `tenon run --untrusted`, which compiles its kernels;\n"
-                        "exit code 3 if that would be refused");
-  command->add_option("--weights", *weights, kWeightsHelp)->needs(load);
+  command->add_flag("--untrusted", *untrusted,
+                    "also load it like `tenon run --untrusted`, which compiles its kernels;\n"
+                    "exit code 3 if that would be refused");
+  command->add_option("--weights", *weights, cat(kWeightsHelp, ": checks that they fit"));
   command->callback([=] {
     const driver::Source source =
         require_executable(open_input(*verified, *untrusted, limits->work()), *verified);
-    verify(source, limits->work());
+    const vm::WeightSource given = weight_source(*weights, limits->work());
+    verify(source, given, limits->work());
     if (!*untrusted) return;
-    open_program(source, {},
-                 {.trusted = false, .limits = limits->work(), .weights = weight_source(*weights)});
+    open_program(source, {}, {.trusted = false, .limits = limits->work(), .weights = given});
     std::printf("%s: accepted as an untrusted file\n", printable(source.name).c_str());
   });
 }

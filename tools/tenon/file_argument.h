@@ -6,15 +6,11 @@
 
 #include "device/work_budget.h"
 #include "driver/open.h"
+#include "tools/tenon/input_stream.h"
 
 namespace tenon::tool {
 
-// The name of a FILE in messages: its path, or <stdin>.
-std::string input_name(const std::string& path);
-
-// All bytes of a file; standard input and pipes are read to their end. They count for the memory
-// limit of this thread's work, and waiting for them is polled (support/poll.h). Throws Usage if the
-// file can't be read.
+// All bytes of a file (InputStream).
 std::string read_input(const std::string& path);
 
 // Opens a file with driver::open_source. Standard input and pipes are read first; a model's

@@ -219,10 +219,15 @@ std::map<std::string, std::string> read_specs(const std::vector<std::string>& in
 
 Tensor read_tensor(const std::string& path) {
   const std::string extension = std::filesystem::path(path).extension();
-  if (extension == ".npy") return read_npy(path);
+  if (extension == ".npy" || is_stream(path) || path.starts_with("/dev/")) {
+    InputStream in(path);
+    return read_npy(in);
+  }
   if (extension == ".pb") return onnx::read_tensor_file(path);
   throw Error(ErrorKind::Usage, cat(path, " is not a tensor file"))
-      .expected(".npy (NumPy) or .pb (ONNX TensorProto); or random, random:LOW..HIGH");
+      .expected(
+          ".npy (NumPy) or .pb (ONNX TensorProto); - for NumPy's format from standard input; "
+          "or random, random:LOW..HIGH");
 }
 
 std::string file_of_name(const std::string& folder, const std::string& name) {

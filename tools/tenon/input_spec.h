@@ -30,7 +30,7 @@ struct Inputs {
 // seeded random values; otherwise such a parameter is a Usage error.
 Inputs make_inputs(const FunctionSignature& signature, const InputFlags& flags, bool random_rest);
 
-// Reads a tensor file by its extension, .npy or .pb.
+// Reads a tensor file by its extension, .npy or .pb; a pipe, or "-" for standard input, as .npy.
 Tensor read_tensor(const std::string& path);
 
 // FOLDER/NAME.npy. Throws Usage for a name that leads out of the folder, since names come from the

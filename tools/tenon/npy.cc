@@ -1,11 +1,11 @@
 #include "tools/tenon/npy.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cstring>
 #include <optional>
 
 #include "support/error.h"
-#include "support/input_file.h"
 #include "support/output_file.h"
 
 namespace tenon::tool {
@@ -61,17 +61,25 @@ std::vector<int64_t> read_shape(const std::string& path, std::string_view text) 
 
 }  // namespace
 
-Tensor read_npy(const std::string& path) {
-  const std::string bytes = read_file(path);
-  const std::string_view all = bytes;
-  if (!all.starts_with(kMagic) || all.size() < 12) damaged(path, "it has the wrong magic number");
-  const int version = static_cast<unsigned char>(all[6]);
+Tensor read_npy(InputStream& in) {
+  const std::string& path = in.name();
+  char start[12] = {};
+  constexpr size_t kShortest = 10;  // version 1, in which the header's length has 2 bytes, not 4
+  if (in.read(start, kShortest) < kShortest ||
+      !std::string_view(start, kShortest).starts_with(kMagic)) {
+    damaged(path, "it has the wrong magic number");
+  }
+  const int version = start[kMagic.size()];
+  const size_t fixed = version == 1 ? kShortest : sizeof start;
+  in.read(start + kShortest, fixed - kShortest);
   size_t length = 0;
-  const size_t fixed = version == 1 ? 10 : 12;
-  for (size_t i = fixed; i-- > 8;) length = length << 8 | static_cast<unsigned char>(all[i]);
-  if (version < 1 || version > 3 || length > all.size() - fixed)
-    damaged(path, "its header is truncated");
-  const std::string_view header = all.substr(fixed, length);
+  for (size_t i = fixed; i-- > 8;) length = length << 8 | static_cast<unsigned char>(start[i]);
+  constexpr size_t kLongestHeader = size_t{1} << 16;
+  if (version < 1 || version > 3 || length > kLongestHeader) {
+    damaged(path, "its version or the length of its header is unknown");
+  }
+  std::string header(length, '\0');
+  if (in.read(header.data(), length) < length) damaged(path, "its header is truncated");
 
   if (value_of(path, header, "'fortran_order'").starts_with("True")) {
     throw Error(ErrorKind::Usage, cat(path, " is in Fortran order"))
@@ -88,17 +96,23 @@ Tensor read_npy(const std::string& path) {
         .expected("bool, integers of 8 to 64 bits, float16, float32 or float64, little-endian");
   }
   const std::vector<int64_t> shape = read_shape(path, value_of(path, header, "'shape'"));
-  const std::string_view data = all.substr(fixed + length);
   size_t count = static_cast<size_t>(dtype->bytes());
   for (int64_t size : shape) {
     if (__builtin_mul_overflow(count, static_cast<size_t>(size), &count)) {
       damaged(path, "its shape is too large");
     }
   }
-  if (count != data.size()) {
-    damaged(path, cat("it has ", data.size(), " bytes of data where its shape needs ", count));
+  const auto wrong_size = [&](const std::string& found) {
+    damaged(path, cat("it has ", found, " bytes of data where its shape needs ", count));
+  };
+  if (in.size() && *in.size() != fixed + length + count) {
+    wrong_size(cat(*in.size() - std::min(*in.size(), fixed + length)));
   }
-  return Tensor::copy_of_bytes(shape, *dtype, data.data(), data.size());
+  Tensor tensor = Tensor::empty(shape, *dtype);
+  const size_t found = in.read(tensor.data_as<char>(), count);
+  if (found < count) wrong_size(cat(found));
+  if (char more = 0; in.read(&more, 1) > 0) wrong_size(cat("more than ", count));
+  return tensor;
 }
 
 void write_npy(const std::string& path, const Tensor& tensor) {

@@ -47,8 +47,10 @@ Ref<vm::Program> compile_in_memory(const graph::Module& module,
   return vm::Program::from_unit(driver::compile(module, options), load);
 }
 
-vm::WeightSource weight_source(const std::string& path) {
+vm::WeightSource weight_source(const std::string& path, const WorkLimits& limits) {
   if (path.empty()) return {};
+  WorkBudget budget(limits, "reading", path);
+  const WorkBudget::Scope scope(&budget);
   return [file = std::make_shared<const graph::WeightFile>(path)](std::string_view name) {
     return file->find(name);
   };

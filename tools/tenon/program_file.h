@@ -52,8 +52,8 @@ struct OpenOptions {
 inline constexpr char kWeightsHelp[] =
     "safetensors file with the weights that an executable leaves out\n"
     "(`tenon compile --external-weights`)";
-// An empty source for an empty path.
-vm::WeightSource weight_source(const std::string& path);
+// An empty source for an empty path. Reading the file is held to the limits.
+vm::WeightSource weight_source(const std::string& path, const WorkLimits& limits = {});
 
 // Loads or compiles a file, and reports kernels that it compiles from a file's computes. Throws
 // Usage for weights that a model or program in text has no use for, and for one that is untrusted.

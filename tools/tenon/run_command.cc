@@ -135,13 +135,29 @@ struct RunCommand : CallFlags {
     set_limits();
     const std::vector<Any> results = mode == kInterpret ? interpret(program, given.values, nullptr)
                                                         : execute(program, signature, given.values);
-    for (size_t i = 0; i < results.size(); ++i) {
-      const vm::SignatureType& type = signature.result.results()[i];
-      std::printf("%s: %s\n", printable(names[i]).c_str(), value_text(results[i], type).c_str());
-    }
+    print_results(signature, names, results);
     store(names, results);
     if (!expect.empty()) check_expected(expected, names, results);
     if (!compare_with.empty()) compare_modes(program, given.values, results, names);
+  }
+
+  // Where the summary and the outcome of comparisons go: standard output, unless that receives an
+  // output.
+  FILE* report() const {
+    const bool taken = std::ranges::any_of(
+        outputs, [](const std::string& output) { return output.ends_with("=-"); });
+    return taken ? stderr : stdout;
+  }
+
+  void print_results(const FunctionSignature& signature, const std::vector<std::string>& names,
+                     const std::vector<Any>& results) const {
+    size_t left = kMostText;
+    for (size_t i = 0; i < results.size(); ++i) {
+      const vm::SignatureType& type = signature.result.results()[i];
+      const std::string text = value_text(results[i], type, kShownElements, left);
+      left -= std::min(left, text.size());
+      std::fprintf(report(), "%s: %s\n", printable(names[i]).c_str(), text.c_str());
+    }
   }
 
   std::vector<Any> execute(const ProgramFile& program, const FunctionSignature& signature,
@@ -242,6 +258,8 @@ struct RunCommand : CallFlags {
 
   void check_expected(const std::vector<std::string>& files, const std::vector<std::string>& names,
                       const std::vector<Any>& results) const {
+    WorkBudget budget(limit_flags.work(), "reading", cat("the expected outputs of ", file));
+    const WorkBudget::Scope scope(&budget);
     for (size_t i = 0; i < files.size() && i < results.size(); ++i) {
       const auto found = results[i].try_as<Tensor>();
       if (!found || !*found) {
@@ -249,14 +267,14 @@ struct RunCommand : CallFlags {
             .found(value_text(results[i]));
       }
       const Difference d = compare(*found, read_tensor(files[i]), tolerance);
-      std::printf(
-          "%s: %s\n", printable(names[i]).c_str(),
+      std::fprintf(
+          report(), "%s: %s\n", printable(names[i]).c_str(),
           d.equal ? cat("as expected, greatest difference ", d.largest).c_str() : d.reason.c_str());
       if (!d.equal) *exit_code = 1;
     }
     if (files.size() != results.size()) {
-      std::printf("expected %s, found %zu\n", counted(files.size(), "output").c_str(),
-                  results.size());
+      std::fprintf(report(), "expected %s, found %zu\n", counted(files.size(), "output").c_str(),
+                   results.size());
       *exit_code = 1;
     }
   }
@@ -278,9 +296,9 @@ struct RunCommand : CallFlags {
     bool differ = false;
     for (size_t i = 0; i < results.size(); ++i) {
       const Difference d = compare_values(results[i], reference[i], tolerance);
-      std::printf("%s: %s\n", printable(names[i]).c_str(),
-                  d.equal ? cat("as interpreted, greatest difference ", d.largest).c_str()
-                          : d.reason.c_str());
+      std::fprintf(report(), "%s: %s\n", printable(names[i]).c_str(),
+                   d.equal ? cat("as interpreted, greatest difference ", d.largest).c_str()
+                           : d.reason.c_str());
       differ = differ || !d.equal;
     }
     if (!differ) return;
@@ -288,9 +306,9 @@ struct RunCommand : CallFlags {
     const auto first =
         first_difference(program.module, function, flags.options, values, seen, tolerance);
     if (!first) return;
-    std::printf("first to differ: %s, greatest difference %s\n  %s\n",
-                printable(tenon::to_text(first->span)).c_str(),
-                cat(first->difference.largest).c_str(), first->difference.reason.c_str());
+    std::fprintf(report(), "first to differ: %s, greatest difference %s\n  %s\n",
+                 printable(tenon::to_text(first->span)).c_str(),
+                 cat(first->difference.largest).c_str(), first->difference.reason.c_str());
   }
 };
 

@@ -60,22 +60,9 @@ std::string tensor_text(const Tensor& tensor, int64_t count) {
   return out + (total > count ? ", ...]" : "]");
 }
 
-std::string text_of(const Any& value, const vm::SignatureType& type, int64_t count, int depth) {
-  using Kind = vm::SignatureType::Kind;
-  if (auto tensor = value.try_as<Tensor>(); tensor && *tensor) return tensor_text(*tensor, count);
-  if (auto fields = value.try_as<Array<Any>>(); fields && value.is_object()) {
-    if (depth == kDeepest) return "(...)";
-    std::string out = "(";
-    const auto size = static_cast<int64_t>(fields->size());
-    for (int64_t i = 0; i < std::min(size, count); ++i) {
-      const auto at = static_cast<size_t>(i);
-      const bool known = type.kind == Kind::Tuple && at < type.parts.size();
-      out += cat(i ? ", " : "", text_of((*fields)[at], known ? type.parts[at] : vm::SignatureType(),
-                                        count, depth + 1));
-    }
-    return out + (size > count ? ", ...)" : ")");
-  }
-  const bool scalar = type.kind == Kind::Scalar;
+// A number, none, a shape, or any other value without fields.
+std::string scalar_text(const Any& value, const vm::SignatureType& type) {
+  const bool scalar = type.kind == vm::SignatureType::Kind::Scalar;
   if (value.type_index == TypeIndex::Float) {
     const auto number = value.as<double>();
     return scalar && type.dtype == f32 ? cat(static_cast<float>(number)) : cat(number);
@@ -87,16 +74,59 @@ std::string text_of(const Any& value, const vm::SignatureType& type, int64_t cou
   if (value.is_none()) return "none";
   if (auto shape = value.try_as<Shape>()) {
     std::string out = "shape(";
-    for (size_t i = 0; i < shape->size(); ++i) out += cat(i ? ", " : "", (*shape)[i]);
-    return out + ")";
+    for (size_t i = 0; i < shape->size() && out.size() < kLongest; ++i) {
+      out += cat(i ? ", " : "", (*shape)[i]);
+    }
+    return out + (out.size() < kLongest ? ")" : ", ...)");
   }
   return repr(value, kLongest);
 }
 
+class Printer {
+ public:
+  Printer(int64_t count, size_t most) : count_(count), most_(most) {}
+
+  void print(const Any& value, const vm::SignatureType& type, int depth) {
+    if (out_.size() >= most_) {
+      out_ += "...";
+    } else if (auto tensor = value.try_as<Tensor>(); tensor && *tensor) {
+      out_ += tensor_text(*tensor, count_);
+    } else if (auto fields = value.try_as<Array<Any>>(); fields && value.is_object()) {
+      print_fields(*fields, type, depth);
+    } else {
+      out_ += scalar_text(value, type);
+    }
+  }
+  std::string take() { return std::move(out_); }
+
+ private:
+  void print_fields(const Array<Any>& fields, const vm::SignatureType& type, int depth) {
+    if (depth == kDeepest) {
+      out_ += "(...)";
+      return;
+    }
+    out_ += "(";
+    const auto shown = std::min(fields.size(), static_cast<size_t>(count_));
+    for (size_t i = 0; i < shown && out_.size() < most_; ++i) {
+      if (i > 0) out_ += ", ";
+      const bool known = type.kind == vm::SignatureType::Kind::Tuple && i < type.parts.size();
+      print(fields[i], known ? type.parts[i] : vm::SignatureType(), depth + 1);
+    }
+    out_ += fields.size() > shown || out_.size() >= most_ ? ", ...)" : ")";
+  }
+
+  int64_t count_;
+  size_t most_;
+  std::string out_;
+};
+
 }  // namespace
 
-std::string value_text(const Any& value, const vm::SignatureType& type, int64_t count) {
-  return text_of(value, type, count, 0);
+std::string value_text(const Any& value, const vm::SignatureType& type, int64_t count,
+                       size_t most) {
+  Printer printer(count, most);
+  printer.print(value, type, 0);
+  return printer.take();
 }
 
 }  // namespace tenon::tool

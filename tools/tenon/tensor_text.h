@@ -14,8 +14,14 @@ double element_as_double(const Tensor& tensor, int64_t i);
 // Element i as it prints: "1.5", "true", "-3".
 std::string element_text(const Tensor& tensor, int64_t i);
 
+inline constexpr int64_t kShownElements = 8;
+// A bound for what is printed: values that share their parts would have a text of any length.
+inline constexpr size_t kMostText = size_t{1} << 16;
+
 // "float32[2, 3] = [0.1, 2.5, ...]" with at most `count` elements, also for tuples. A scalar is
-// printed with the type that the function's signature gives it. Deeply nested values are elided.
-std::string value_text(const Any& value, const vm::SignatureType& type = {}, int64_t count = 8);
+// printed with the type that the function's signature gives it. What is nested deeply, or follows
+// when the text has reached `most` characters, is elided.
+std::string value_text(const Any& value, const vm::SignatureType& type = {},
+                       int64_t count = kShownElements, size_t most = kMostText);
 
 }  // namespace tenon::tool

@@ -1,5 +1,4 @@
 #include "graph/ir/lexer.h"
-#include "support/poll.h"
 
 #include <algorithm>
 
@@ -12,6 +11,9 @@ bool is_letter(char c) {
 }
 bool is_digit(char c) {
   return c >= '0' && c <= '9';
+}
+bool is_blank(char c) {
+  return c == ' ' || c == '\n' || c == '\t' || c == '\r';
 }
 bool is_hex(char c) {
   return is_digit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
@@ -58,6 +60,7 @@ std::string_view Source::unescape(size_t* i) {
   size_t open = *i, start = open + 1, p = start;
   std::string* copy = nullptr;
   for (;; ++p) {
+    ticker_.tick();
     if (p >= text_.size() || text_[p] == '\n')
       fail(open, "a string without an end", "a closing \"");
     char c = text_[p];
@@ -101,6 +104,22 @@ std::string_view Source::unescape(size_t* i) {
   return copy ? std::string_view(*copy) : text_.substr(start, p - start);
 }
 
+size_t Source::after_word(size_t at) {
+  while (at < text_.size() && (is_letter(text_[at]) || is_digit(text_[at]))) {
+    ticker_.tick();
+    ++at;
+  }
+  return at;
+}
+
+size_t Source::after_blanks(size_t at) {
+  while (at < text_.size() && is_blank(text_[at])) {
+    ticker_.tick();
+    ++at;
+  }
+  return at;
+}
+
 Token Source::next(size_t* i) {
   size_t at = *i;
   char c = text_[at];
@@ -110,9 +129,7 @@ Token Source::next(size_t* i) {
     return Token{kind, text_.substr(at, end - at), static_cast<uint32_t>(at)};
   };
   if (is_letter(c)) {
-    size_t end = at;
-    while (end < text_.size() && (is_letter(text_[end]) || is_digit(text_[end]))) ++end;
-    return token(TokenKind::kWord, end);
+    return token(TokenKind::kWord, after_word(at));
   }
   if (c == '%' || c == '@' || c == '$') {
     TokenKind kind = c == '%' ? TokenKind::kVar : c == '@' ? TokenKind::kGlobal : TokenKind::kTemp;
@@ -122,7 +139,7 @@ Token Source::next(size_t* i) {
       *i = p;
       return Token{kind, name, static_cast<uint32_t>(at)};
     }
-    while (p < text_.size() && (is_letter(text_[p]) || is_digit(text_[p]))) ++p;
+    p = after_word(p);
     if (p == at + 1) fail(at, cat("a name is missing after '", c, "'"), "letters or digits");
     *i = p;
     return Token{kind, text_.substr(at + 1, p - at - 1), static_cast<uint32_t>(at)};
@@ -167,33 +184,46 @@ Token Source::next(size_t* i) {
   fail(at, "this character is not part of the language", "");
 }
 
+namespace {
+// Counts what a vector allocates when it grows, which doubles it.
+template <class T>
+void count_growth(const std::vector<T>& grown,
+                  std::vector<std::unique_ptr<CountedBytes>>* counted) {
+  if (grown.size() < grown.capacity()) return;
+  const size_t more = std::max<size_t>(grown.capacity(), 1) * sizeof(T);
+  counted->push_back(std::make_unique<CountedBytes>(more));
+}
+}  // namespace
+
+void Source::find_lines() {
+  lines_.assign(1, 0);
+  for (size_t start = 0; start < text_.size(); start += kPollBytes) {
+    poll();
+    const std::string_view part = text_.substr(start, kPollBytes);
+    for (size_t p = part.find('\n'); p != std::string_view::npos; p = part.find('\n', p + 1)) {
+      count_growth(lines_, &counted_);
+      lines_.push_back(static_cast<uint32_t>(start + p + 1));
+    }
+  }
+}
+
 std::vector<Token> Source::tokens() {
   if (text_.size() >= UINT32_MAX) {
     throw Error(ErrorKind::Usage, cat(name_, " is too large for IR text"))
         .expected("less than 4 GiB; large constants belong in a weight file");
   }
-  lines_.assign(1, 0);
-  for (size_t p = text_.find('\n'); p != std::string_view::npos; p = text_.find('\n', p + 1)) {
-    lines_.push_back(static_cast<uint32_t>(p + 1));
-  }
+  find_lines();
   std::vector<Token> out;
-  Ticker ticker;
   size_t i = 0;
   while (true) {
-    ticker.tick();
-    while (i < text_.size() &&
-           (text_[i] == ' ' || text_[i] == '\n' || text_[i] == '\t' || text_[i] == '\r')) {
-      ++i;
-    }
+    ticker_.tick();
+    i = after_blanks(i);
     if (i >= text_.size()) break;
     if (text_.substr(i, 2) == "//") {
       i = std::min(text_.find('\n', i), text_.size());
       continue;
     }
-    if (out.size() == out.capacity()) {  // it doubles
-      const size_t more = std::max<size_t>(out.capacity(), 1) * sizeof(Token);
-      counted_.push_back(std::make_unique<CountedBytes>(more));
-    }
+    count_growth(out, &counted_);
     out.push_back(next(&i));
   }
   out.push_back(Token{TokenKind::kEnd, {}, static_cast<uint32_t>(text_.size())});

@@ -9,6 +9,7 @@
 
 #include "object/counted_bytes.h"
 #include "support/error.h"
+#include "support/poll.h"
 
 namespace tenon::graph {
 
@@ -50,12 +51,17 @@ class Source {
   [[noreturn]] void fail(size_t at, const std::string& message, const std::string& expected) const;
   std::string_view unescape(size_t* i);
   Token next(size_t* i);
+  // The first byte from `at` on that isn't a letter or digit (of a word), or a blank.
+  size_t after_word(size_t at);
+  size_t after_blanks(size_t at);
+  void find_lines();
 
   std::string_view text_;
   std::string name_;
   std::vector<uint32_t> lines_;  // where each line starts
   std::vector<std::unique_ptr<std::string>> unescaped_;
-  std::vector<std::unique_ptr<CountedBytes>> counted_;  // the tokens
+  std::vector<std::unique_ptr<CountedBytes>> counted_;  // the tokens, the lines
+  Ticker ticker_;
 };
 
 }  // namespace tenon::graph

@@ -327,7 +327,10 @@ bool begins_like_module(std::string_view text) {
   const size_t end = std::min(text.find_first_of(" \t\r\n"), text.size());
   const std::string_view word = text.substr(0, end);
   // Assembly also has lines that begin with `kernel`, but its names begin with `$`.
-  if (word == "kernel") return text.find('@') == text.find_first_not_of(" \t\r\n", end);
+  if (word == "kernel" || word == "compute") {
+    const size_t name = text.find_first_not_of(" \t\r\n", end);
+    return name == std::string_view::npos || text[name] == '@';
+  }
   return word == "weights" || word == "type" || word == "fn";
 }
 

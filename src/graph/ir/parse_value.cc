@@ -8,6 +8,7 @@
 
 #include "graph/ir/name_text.h"
 #include "graph/ir/parser.h"
+#include "graph/ir/referenced_file.h"
 #include "loop/scalar.h"
 #include "support/poll.h"
 
@@ -264,15 +265,10 @@ const WeightFile& Parser::weights(const Token& key) {
   if (weights_path_.empty()) {
     fail_at(key, "this text names no weight file", "`weights \"FILE\"` before the first function");
   }
-  // The file lies beside the text; files outside its folder are refused.
-  std::string_view path = weights_path_;
-  if (path.starts_with('/') || path.find("..") != std::string_view::npos) {
-    fail_at(key, cat("the weight file ", quoted(path), " lies outside the text's folder"));
-  }
-  size_t slash = source_.name().rfind('/');
-  std::string folder = slash == std::string::npos ? "" : source_.name().substr(0, slash + 1);
+  const size_t slash = source_.name().rfind('/');
+  const std::string folder = slash == std::string::npos ? "" : source_.name().substr(0, slash + 1);
   try {
-    weights_.emplace(folder + weights_path_);
+    weights_.emplace(referenced_file(folder, weights_path_, "the weight file", "text"));
   } catch (Error& e) {
     e.at(source_.span(key.begin));
     throw;

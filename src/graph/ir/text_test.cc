@@ -239,7 +239,7 @@ TEST_F(TextTest, LargeConstantsLieBesideTheText) {
   EXPECT_THAT(mismatch, HasSubstr("found     float32[5, 20]"));
   EXPECT_THAT(mismatch, HasSubstr("expected  float32[5, 21]"));
   EXPECT_THAT(error("weights \"../x\" fn @f() -> i64 { %a = tensor[70; f32] from \"k\" 0 }"),
-              HasSubstr("outside the text's folder"));
+              HasSubstr("leaves the folder"));
 }
 
 TEST_F(TextTest, SpansCanBePrinted) {
@@ -347,6 +347,13 @@ TEST_F(TextTest, ParsingIsPolled) {
   std::string kernel = "kernel @k(%x: tensor[n; f32]) -> (%y: tensor[n; f32]) {\n";
   for (int i = 0; i < 4096; ++i) kernel += "  %y[0] = %x[0] + 1.0\n";
   EXPECT_GE(polls([&] { parse_kernels(kernel + "}\n", "k.tn"); }), 20);
+  // Also within one token, and where there is none: per kPollBytes, and per 4096 bytes.
+  const size_t large = 4 * kPollBytes;
+  EXPECT_GE(polls([&] { parse_kernels(std::string(large, ' '), "k.tn"); }), 2000);
+  EXPECT_GE(polls([&] { parse_kernels("//" + std::string(large, '/'), "k.tn"); }), 4);
+  const auto parse = [](const std::string& text) { EXPECT_THROW(parse_size(text), Error); };
+  EXPECT_GE(polls([&] { parse(std::string(large, 'n') + "*"); }), 2000);
+  EXPECT_GE(polls([&] { parse('"' + std::string(large, 's')); }), 2000);
 }
 
 }  // namespace

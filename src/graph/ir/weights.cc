@@ -1,12 +1,13 @@
 #include "graph/ir/weights.h"
 
-#include <cstdio>
-#include <cstring>
-#include <filesystem>
-#include <fstream>
+#include <iterator>
 #include <nlohmann/json.hpp>
 
+#include "object/counted_bytes.h"
+#include "support/bulk.h"
 #include "support/error.h"
+#include "support/input_file.h"
+#include "support/poll.h"
 
 namespace tenon::graph {
 
@@ -28,42 +29,111 @@ constexpr NamedDtype kDtypes[] = {
       .expected("safetensors, as the printer writes it");
 }
 
+using nlohmann::json;
+
+// The header's characters for the JSON parser: reading them is polled.
+class PolledText {
+ public:
+  using iterator_category = std::input_iterator_tag;
+  using value_type = char;
+  using difference_type = std::ptrdiff_t;
+  using pointer = const char*;
+  using reference = const char&;
+
+  PolledText(const char* at, Ticker* ticker) : at_(at), ticker_(ticker) {}
+  reference operator*() const { return *at_; }
+  PolledText& operator++() {
+    ticker_->tick();
+    ++at_;
+    return *this;
+  }
+  bool operator==(const PolledText& other) const { return at_ == other.at_; }
+
+ private:
+  const char* at_;
+  Ticker* ticker_;
+};
+
+// Calls take(key, entry) for each tensor of the header. Only the members of one entry that matter
+// are kept at a time, so that a hostile header takes no more memory than its text.
+template <class Take>
+void for_each_entry(const std::string& path, const std::string& header, Take&& take) {
+  constexpr int kInHeader = 1, kInEntry = 2, kInList = 3, kDeepest = 64;  // depths
+  std::string key;
+  int listed = 0;
+  auto filter = [&](int depth, json::parse_event_t event, json& parsed) {
+    using Event = json::parse_event_t;
+    if (depth == 0 && event == Event::array_start) damaged(path, "its header is not a JSON object");
+    if (depth > kDeepest) damaged(path, "its header nests too deeply");
+    if (event == Event::key && depth == kInHeader) key = parsed.get<std::string>();
+    if (depth > 0 && key == "__metadata__") return false;
+    switch (event) {
+      case Event::key:
+        return depth == kInHeader ||
+               (depth == kInEntry &&
+                (parsed == "dtype" || parsed == "shape" || parsed == "data_offsets"));
+      case Event::array_start:
+        listed = 0;
+        return depth == kInEntry;
+      case Event::object_start:
+        return depth <= kInHeader;
+      case Event::value:
+        // One more than a shape may have, which is refused.
+        if (depth >= kInList) return ++listed <= kMaxRank + 1;
+        break;
+      case Event::array_end:
+      case Event::object_end:
+        break;
+    }
+    if (depth != kInHeader) return true;
+    take(key, parsed);
+    return false;
+  };
+  Ticker ticker;
+  const char* text = header.data();
+  const json parsed =
+      json::parse(PolledText(text, &ticker), PolledText(text + header.size(), &ticker), filter,
+                  /*allow_exceptions=*/false);
+  if (!parsed.is_object()) damaged(path, "its header is not a JSON object");
+}
+
+void read_all(InputFile& in, const std::string& path, char* out, size_t size) {
+  in_parts(size, [&](size_t at, size_t n) {
+    for (size_t end = at + n; at < end;) {
+      const size_t some = in.read(out + at, end - at);
+      if (some == 0) damaged(path, "it ended while it was read");
+      at += some;
+    }
+  });
+}
+
 }  // namespace
 
 WeightFile::WeightFile(const std::string& path) {
-  std::ifstream in(path, std::ios::binary | std::ios::ate);
-  if (!in || !std::filesystem::is_regular_file(path)) {
-    throw Error(ErrorKind::Usage, cat("the weight file ", path, " can't be opened"))
-        .expected("a safetensors file");
-  }
-  auto size = static_cast<int64_t>(in.tellg());
-  in.seekg(0);
+  InputFile in(path);
+  const size_t size = in.size();
   uint64_t header_size = 0;
-  if (size < 8) damaged(path, cat(size, " bytes"));
-  in.read(reinterpret_cast<char*>(&header_size), 8);
-  if (header_size > static_cast<uint64_t>(size - 8)) {
+  if (size < sizeof header_size) damaged(path, cat(size, " bytes"));
+  read_all(in, path, reinterpret_cast<char*>(&header_size), sizeof header_size);
+  if (header_size > size - sizeof header_size) {
     damaged(path, cat("a header of ", header_size, " bytes in ", size));
   }
+  // The text, and the table, whose entries take up to twice the memory of theirs.
+  const CountedBytes counted(3 * header_size);
   std::string header(header_size, '\0');
-  in.read(header.data(), static_cast<std::streamsize>(header_size));
-  int64_t data_size = size - 8 - static_cast<int64_t>(header_size);
+  read_all(in, path, header.data(), header_size);
+  const auto data_size = static_cast<int64_t>(size - sizeof header_size - header_size);
   Tensor all = Tensor::empty({data_size}, u8);
-  in.read(all.data_as<char>(), data_size);
-  if (!in) damaged(path, "it ended while it was read");
+  read_all(in, path, all.data_as<char>(), static_cast<size_t>(data_size));
 
-  nlohmann::json json = nlohmann::json::parse(header, nullptr, false);
-  if (!json.is_object()) damaged(path, "its header is not a JSON object");
-  for (const auto& item : json.items()) {
-    const std::string& key = item.key();
-    const nlohmann::json& entry = item.value();
-    if (key == "__metadata__") continue;
-    auto bad = [&](const char* what) { damaged(path, cat("'", key, "': ", what)); };
+  for_each_entry(path, header, [&](const std::string& key, const json& entry) {
+    auto bad = [&](const char* what) { damaged(path, cat(tenon::quoted(key), ": ", what)); };
     if (!entry.is_object() || !entry.contains("dtype") || !entry["dtype"].is_string() ||
         !entry.contains("shape") || !entry["shape"].is_array() || !entry.contains("data_offsets") ||
         !entry["data_offsets"].is_array() || entry["data_offsets"].size() != 2) {
       bad("dtype, shape and data_offsets are needed");
     }
-    auto natural = [&](const nlohmann::json& j) {
+    auto natural = [&](const json& j) {
       if (!j.is_number_unsigned() || j.get<uint64_t>() > INT64_MAX) bad("a size is not a number");
       return static_cast<int64_t>(j.get<uint64_t>());
     };
@@ -75,7 +145,8 @@ WeightFile::WeightFile(const std::string& path) {
     std::vector<int64_t> shape;
     for (const auto& d : entry["shape"]) shape.push_back(natural(d));
     if (shape.size() > static_cast<size_t>(kMaxRank)) bad("too many dimensions");
-    int64_t begin = natural(entry["data_offsets"][0]), end = natural(entry["data_offsets"][1]);
+    const int64_t begin = natural(entry["data_offsets"][0]),
+                  end = natural(entry["data_offsets"][1]);
     auto bytes = byte_count(shape, dtype);
     if (!bytes || begin > end || end > data_size || end - begin != *bytes) {
       bad("its bytes don't fit its shape or the file");
@@ -83,13 +154,13 @@ WeightFile::WeightFile(const std::string& path) {
     const char* data = all.data_as<char>() + begin;
     Tensor tensor;
     if (reinterpret_cast<uintptr_t>(data) % static_cast<uintptr_t>(dtype.bytes()) != 0) {
-      tensor = Tensor::empty(shape, dtype);  // copies unaligned data
-      std::memcpy(tensor.data(), data, static_cast<size_t>(*bytes));
+      tensor = Tensor::empty(shape, dtype);
+      copy_memory(tensor.data(), data, static_cast<size_t>(*bytes));
     } else {
       tensor = Tensor::view(data, shape, dtype, all.ref());
     }
-    tensors_.emplace(key, std::move(tensor));
-  }
+    if (!tensors_.emplace(key, std::move(tensor)).second) bad("it appears twice");
+  });
 }
 
 Tensor WeightFile::find(std::string_view key) const {

@@ -17,8 +17,9 @@ namespace tenon::graph {
 
 class WeightFile {
  public:
-  // Reads the whole file into memory that its tensors share. Throws Usage if it can't be opened,
-  // Damaged if it is not a weight file.
+  // Reads the whole file into memory that its tensors share, which is polled and counts for the
+  // memory of this thread's work. Throws what InputFile throws (support/input_file.h), and Damaged
+  // if it is not a weight file.
   explicit WeightFile(const std::string& path);
   // Null if there is no such key.
   Tensor find(std::string_view key) const;

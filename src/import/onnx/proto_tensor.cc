@@ -1,19 +1,22 @@
 #include "import/onnx/proto_tensor.h"
 
+#include <algorithm>
 #include <bit>
 #include <charconv>
 #include <cstring>
 
+#include "graph/ir/referenced_file.h"
 #include "import/onnx/mapped_file.h"
 #include "object/counted_bytes.h"
-#include "support/poll.h"
+#include "support/bulk.h"
 
 namespace tenon::onnx {
 
 static_assert(std::endian::native == std::endian::little, "ONNX's raw data is little-endian");
 
 const Ref<StorageObj>& ExternalFiles::open(const std::string& location, const std::string& tensor) {
-  std::string path = resolve_external(directory_, location, tensor);
+  std::string path =
+      graph::referenced_file(directory_, location, cat("external data of '", tensor, "'"), "model");
   auto found = files_.find(path);
   if (found == files_.end()) {
     found = files_.emplace(path, map_file(path)).first;
@@ -209,17 +212,22 @@ class Taker {
     bool loose = reinterpret_cast<uintptr_t>(data) % static_cast<uintptr_t>(dtype_.bytes()) != 0;
     bool wild = false;
     if (dtype_.is_bool()) {
-      for (size_t i = 0; i < size; ++i) wild = wild || data[i] > 1;
+      in_parts(size, [&](size_t at, size_t n) {
+        wild = wild || std::any_of(data + at, data + at + n, [](uint8_t b) { return b > 1; });
+      });
     }
     if (count_ > 0 && !loose && !wild) {
       return Tensor::over(place.storage, place.offset, dtype_, dims);
     }
     Tensor out = Tensor::empty(dims, dtype_);
     auto* to = out.data_as<uint8_t>();
-    if (size > 0) std::memcpy(to, data, size);
-    if (wild) {
-      for (size_t i = 0; i < size; ++i) to[i] = to[i] != 0;
-    }
+    in_parts(size, [&](size_t at, size_t n) {
+      if (wild) {
+        std::transform(data + at, data + at + n, to + at, [](uint8_t b) { return b != 0; });
+      } else {
+        std::memcpy(to + at, data + at, n);
+      }
+    });
     return out.as_read_only();
   }
 

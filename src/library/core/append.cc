@@ -8,9 +8,9 @@
 #include <algorithm>
 #include <span>
 
-#include "device/bulk.h"
 #include "device/call_context.h"
 #include "library/core/argument.h"
+#include "support/bulk.h"
 
 namespace tenon::core {
 namespace {

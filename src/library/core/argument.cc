@@ -2,7 +2,7 @@
 
 #include <cstring>
 
-#include "device/bulk.h"
+#include "support/bulk.h"
 
 namespace tenon::core {
 namespace {

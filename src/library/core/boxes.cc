@@ -6,10 +6,10 @@
 #include <cstring>
 #include <optional>
 
-#include "device/bulk.h"
 #include "device/scratch.h"
 #include "library/core/argument.h"
 #include "library/core/order.h"
+#include "support/bulk.h"
 
 namespace tenon::core {
 namespace {

@@ -4,11 +4,11 @@
 #include <algorithm>
 #include <cstring>
 
-#include "device/bulk.h"
 #include "device/scratch.h"
 #include "library/core/argument.h"
 #include "library/core/order.h"
 #include "object/array.h"
+#include "support/bulk.h"
 
 namespace tenon::core {
 namespace {

@@ -3,6 +3,7 @@
 
 #include "object/tensor.h"
 #include "support/error.h"
+#include "support/poll.h"
 #include "vm/asm/assemble.h"
 #include "vm/asm/disassemble.h"
 #include "vm/isa/code_builder.h"
@@ -20,6 +21,16 @@ std::string error_of_text(std::string_view text) {
     return e.render();
   }
   return "no error";
+}
+
+TEST(Assembler, ReadingIsPolledWithinALine) {
+  struct PollCount final : Poller {
+    void poll() override { ++polls; }
+    int polls = 0;
+  } count;
+  const Poller::Scope scope(&count);
+  assemble(";" + std::string(4 * kPollBytes, ';'), "t.tna");
+  EXPECT_GE(count.polls, 4);
 }
 
 TEST(Assembler, FibReadsAndPrintsAsWritten) {

@@ -73,13 +73,23 @@ class Assembler {
   }
 
  private:
+  // Polls between parts, since a line may have any length.
+  static size_t end_of_line(std::string_view text) {
+    for (size_t start = 0; start < text.size(); start += kPollBytes) {
+      if (start > 0) poll();
+      const size_t at = text.substr(start, kPollBytes).find('\n');
+      if (at != std::string_view::npos) return start + at;
+    }
+    return std::string_view::npos;
+  }
+
   template <class F>
   void for_each_line(F&& f) {
     std::string_view rest = text_;
     Ticker ticker;
     for (int32_t number = 1; !rest.empty(); ++number) {
       ticker.tick();
-      size_t end = rest.find('\n');
+      const size_t end = end_of_line(rest);
       LineCursor in(name_, rest.substr(0, end), number);
       rest = end == std::string_view::npos ? "" : rest.substr(end + 1);
       if (!in.at_end()) f(in);

@@ -3,11 +3,11 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "device/bulk.h"
 #include "device/call_context.h"
 #include "device/parallel.h"
 #include "object/function.h"
 #include "object/tensor.h"
+#include "support/bulk.h"
 #include "vm/executable/kernel_error.h"
 
 namespace tenon::vm {

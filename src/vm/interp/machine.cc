@@ -5,9 +5,9 @@
 #include <utility>
 #include <vector>
 
-#include "device/bulk.h"
 #include "device/device.h"
 #include "object/device_name.h"
+#include "support/bulk.h"
 #include "support/text.h"
 #include "vm/interp/dispatch.h"
 

@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <cstring>
 
-#include "device/call_context.h"
+#include "support/poll.h"
 
 namespace tenon {
 

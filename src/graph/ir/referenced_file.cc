@@ -1,0 +1,41 @@
+#include "graph/ir/referenced_file.h"
+
+#include <filesystem>
+
+#include "support/error.h"
+#include "support/text.h"
+
+namespace tenon::graph {
+
+std::string referenced_file(const std::string& folder, const std::string& name,
+                            const std::string& what, const std::string& from) {
+  namespace fs = std::filesystem;
+  auto refuse = [&](const char* why) {
+    return Error(ErrorKind::Usage, cat(printable(what), " is refused"))
+        .found(cat("location ", tenon::quoted(name)), why)
+        .expected(cat("a file in the ", from, "'s folder or below it"));
+  };
+  if (name.empty()) throw refuse("empty");
+  if (name.find('\0') != std::string::npos) throw refuse("not a file name");
+  const fs::path relative(name);
+  if (relative.is_absolute()) throw refuse("absolute path");
+  for (const fs::path& part : relative) {
+    if (part == "..") throw refuse("leaves the folder");
+  }
+  const fs::path base = folder.empty() ? fs::path(".") : fs::path(folder);
+  std::error_code ec;
+  const fs::path real_base = fs::canonical(base, ec);
+  if (ec) throw refuse("the folder cannot be read");
+  const fs::path real = fs::canonical(base / relative, ec);
+  if (ec) {
+    throw Error(ErrorKind::Usage, cat(printable(what), " cannot be read"))
+        .found(cat("location ", tenon::quoted(name)), ec.message())
+        .help(cat("put the file beside the ", from));
+  }
+  const fs::path inside = real.lexically_relative(real_base);
+  if (inside.empty() || *inside.begin() == "..") throw refuse("a link that leaves the folder");
+  if (!fs::is_regular_file(real, ec)) throw refuse("not a regular file");
+  return real.string();
+}
+
+}  // namespace tenon::graph
