@@ -40,7 +40,7 @@ func @adder(a: i64) -> any {
   %0 = alloc_closure @add, %0
   ret %0!
 }
-func @through_host(a: i64, b: i64) -> i64 {
+func @through_host(a: any, b: any) -> i64 {
   at 0
   %2 = alloc_closure @add, %0
   at 1

@@ -76,6 +76,18 @@ std::string found_text(const AnyView& value) {
 
 }  // namespace
 
+void check_scalars(const FunctionUnit& function, size_t captures, std::span<const AnyView> args,
+                   const std::string& program) {
+  for (size_t i = 0; i < args.size(); ++i) {
+    const Param& param = function.params[captures + i];
+    if (param.type.kind != Kind::Scalar || fits(param.type, args[i])) continue;
+    throw Error(ErrorKind::Usage,
+                cat("input '", printable(param.name), "' does not fit ", printable(program)))
+        .found(found_text(args[i]))
+        .expected(printable(to_text(param.type)));
+  }
+}
+
 void check_result(const FunctionUnit& function, const AnyView& value) {
   const SignatureType& type = function.result;
   if (!fits(type, value)) fail(function, "", type, value);

@@ -1,4 +1,5 @@
-// Checks a function's returned value against its signature.
+// Checks the scalars that a function is called with, and the value that it returns, against its
+// signature. Its own code matches tensors and shapes.
 #pragma once
 
 #include "object/any.h"
@@ -10,5 +11,10 @@ namespace tenon::vm {
 // differ from the signature's; the same for the parts of a tuple. Symbolic sizes and the contents
 // of arrays and cells aren't checked.
 void check_result(const FunctionUnit& function, const AnyView& value);
+
+// A Usage error that names the parameter if an argument isn't the scalar that it declares: an
+// integer, a boolean or a float; none stands for another. `captures` values come before `args`.
+void check_scalars(const FunctionUnit& function, size_t captures, std::span<const AnyView> args,
+                   const std::string& program);
 
 }  // namespace tenon::vm

@@ -35,6 +35,27 @@ TEST(Result, MustBeWhatTheSignatureSays) {
             "  expected  bool");
 }
 
+TEST(Arguments, OfScalarsMustBeWhatTheSignatureSays) {
+  Machine m(
+      program_of(assemble("func @i(n: i64) -> i64 {\n  ret %0\n}\n"
+                          "func @b(c: bool) -> bool {\n  ret %0\n}\n"
+                          "func @f(x: f32) -> f32 {\n  ret %0\n}")));
+  EXPECT_EQ(failure_of([&] { m.call("i", 2.5); }),
+            "error: input 'n' does not fit <memory>\n"
+            "  found     float\n"
+            "  expected  i64");
+  const Any values[] = {Any(1), Any(true), Any(2.5)};
+  const char* functions[] = {"i", "b", "f"};
+  for (size_t f = 0; f < 3; ++f) {
+    for (size_t v = 0; v < 3; ++v) {
+      const std::string failure = failure_of([&] { m.call(functions[f], values[v]); });
+      EXPECT_EQ(failure == "no error", f == v) << functions[f] << ": " << failure;
+    }
+    EXPECT_THAT(failure_of([&] { m.call(functions[f], Any(String("1"))); }),
+                testing::HasSubstr("does not fit"));
+  }
+}
+
 TEST(Result, IsComparedInKindDtypeRankAndKnownSizes) {
   const Any tensor = Any(Tensor::empty({2, 3}, f32));
   for (const char* type :
