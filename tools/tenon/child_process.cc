@@ -15,8 +15,12 @@
 #include <cstdio>
 #include <cstring>
 #include <memory>
+#include <new>
+#include <system_error>
 #include <utility>
 
+#include "codegen/llvm/memory_limit.h"
+#include "support/error.h"
 #include "support/text.h"
 #include "tools/tenon/report.h"
 
@@ -138,6 +142,47 @@ std::string crash_text(int signal) {
   }
 }
 
+namespace {
+
+// The exit code of a child that found no memory.
+constexpr int kNoMemory = 75;
+
+// Whether the exception that is being handled comes from a limit of the system: no memory, or no
+// address space for a thread or a file.
+bool is_exhausted_memory() {
+  const auto names = [](std::string_view text, int code) {
+    return text.find(std::strerror(code)) != std::string_view::npos;
+  };
+  try {
+    throw;
+  } catch (const std::bad_alloc&) {
+    return true;
+  } catch (const std::system_error& error) {
+    return error.code().value() == ENOMEM || error.code().value() == EAGAIN;
+  } catch (const Error& error) {
+    const std::string text = error.render();
+    return names(text, ENOMEM) || names(text, EAGAIN);
+  } catch (...) {
+    return false;
+  }
+}
+
+// The child's work under a limit of memory: where there is none, it ends with kNoMemory. Unwinding
+// instead would pass through LLVM, which isn't prepared for exceptions.
+int work_within_memory(const std::function<void()>& work) {
+  std::set_new_handler([] { _exit(kNoMemory); });
+  codegen::handle_exhausted_memory([] { _exit(kNoMemory); });
+  try {
+    work();
+  } catch (...) {
+    if (is_exhausted_memory()) return kNoMemory;
+    throw;
+  }
+  return 0;
+}
+
+}  // namespace
+
 int run_in_child(const WorkLimits& limits, const std::string& activity, const std::string& name,
                  const std::function<void()>& work) {
   using Clock = std::chrono::steady_clock;
@@ -151,19 +196,24 @@ int run_in_child(const WorkLimits& limits, const std::string& activity, const st
   }
   ChildProcess child(
       [&](int) {
+        if (limits.memory != 0) return work_within_memory(work);
         work();
         return 0;
       },
       limits.memory);
   if (!ends_before(child.pipe(), end)) budget.poll();  // throws: the deadline has passed
   const ChildProcess::End ended = child.wait();
+  if (ended.signal == 0 && ended.exit_code == kNoMemory) budget.fail_memory(limits.memory);
   if (ended.signal == 0) return ended.exit_code;
   Error error(ErrorKind::Runtime,
               cat(activity, " ", printable(name), " failed, and nothing was written"));
   error.found(crash_text(ended.signal));
-  // Libraries abort where they find no memory.
-  if (ended.signal == SIGKILL || (ended.signal == SIGABRT && limits.memory != 0)) {
-    error.help(cat("raise the memory limit for ", activity, ", or use a machine with more"));
+  // Libraries may crash where they find no memory.
+  if (limits.memory != 0) {
+    error.help(
+        cat("its memory limit of ", bytes_text(limits.memory), " may be the reason: raise it"));
+  } else if (ended.signal == SIGKILL) {
+    error.help(cat("use a machine with more memory for ", activity));
   }
   throw error;
 }
