@@ -357,7 +357,7 @@ typedef struct tenon_limits {
 
 /* A function of the program as a value. Any number of threads may call it at once, and it can be
  * passed to programs. `limits` (NULL for none) apply to each call; a call made while a machine runs
- * also draws on what is left of that machine's limits. */
+ * on this thread also draws on what is left of that machine's limits. */
 TENON_API int tenon_program_function(const tenon_any* program, const char* name,
                                      const tenon_limits* limits, tenon_any* out);
 
@@ -376,12 +376,14 @@ TENON_API int tenon_machine_call(const tenon_any* machine, const char* function,
 
 /* No call may be running. Function values returned by earlier calls keep their old limits. */
 TENON_API int tenon_machine_set_limits(const tenon_any* machine, const tenon_limits* limits);
-/* Stops the running call with an error; may be called from any thread. Also stops calls by the host
- * of function values that this machine returned, and calls of other machines made by packed
- * functions within the call. Has no effect if nothing is running. */
+/* Stops the running call with an error; may be called from any thread. Also stops calls of function
+ * values that this machine's calls made, wherever they run, and calls of other machines made by
+ * packed functions within one of these. Has no effect if nothing is running. */
 TENON_API int tenon_machine_cancel(const tenon_any* machine);
-/* Stops the host's direct calls of a program's function value, and of function values that these
- * calls returned. A Usage error if the function doesn't come from a program. */
+/* The same for a program's function value: stops its running calls, and those of function values
+ * that its calls made. For one that a machine's call made, those of all function values that this
+ * machine made, except where the machine itself calls them. A Usage error if the function doesn't
+ * come from a program. */
 TENON_API int tenon_function_cancel(const tenon_any* function);
 
 #ifdef __cplusplus

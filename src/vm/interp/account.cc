@@ -1,34 +1,39 @@
 #include "vm/interp/account.h"
 
 #include <algorithm>
+#include <new>
 #include <utility>
 
 namespace tenon::vm {
 
 namespace {
 
-// Of limits where 0 means none: subtracting one makes that the largest number.
-template <class T>
-T smaller(T x, T y) {
-  using Unsigned = std::make_unsigned_t<T>;
-  return static_cast<Unsigned>(x) - Unsigned{1} < static_cast<Unsigned>(y) - Unsigned{1} ? x : y;
-}
-
 Limits stricter_of(const Limits& a, const Limits& b) {
   // A new limit doesn't compile here until it is named, and used below.
   const auto& [fuel, deadline, memory, depth, stack_bytes, threads] = a;
   return {.fuel = std::min(fuel, b.fuel),
           .deadline = std::min(deadline, b.deadline),
-          .memory = smaller(memory, b.memory),
+          .memory = stricter(memory, b.memory),
           .depth = std::min(depth, b.depth),
           .stack_bytes = std::min(stack_bytes, b.stack_bytes),
-          .threads = smaller(threads, b.threads)};
+          .threads = stricter(threads, b.threads)};
+}
+
+// An account with room for that many calls, which `add` fills.
+Ref<Account> with_room(const Limits& limits, size_t calls) {
+  return make_with_tail<Account>(calls * sizeof(Ref<RunningCalls>), limits);
+}
+
+void add(Account& account, const Ref<RunningCalls>& calls) {
+  auto* first = reinterpret_cast<Ref<RunningCalls>*>(&account + 1);
+  new (first + account.calls.size()) Ref<RunningCalls>(calls);
+  account.calls = {first, account.calls.size() + 1};
 }
 
 }  // namespace
 
-RunningCalls::Entry::Entry(Ref<RunningCalls> calls, std::atomic<uint32_t>* word)
-    : calls_(std::move(calls)), word_(word) {
+RunningCalls::Entry::Entry(Ref<RunningCalls> calls, std::atomic<uint32_t>* word, uint32_t bits)
+    : calls_(std::move(calls)), word_(word), bits_(bits) {
   std::lock_guard lock(calls_->mutex_);
   next_ = calls_->first_;
   link_ = &calls_->first_;
@@ -42,23 +47,44 @@ RunningCalls::Entry::~Entry() {
   if (next_) next_->link_ = link_;
 }
 
-bool RunningCalls::interrupt(uint32_t bits) {
+bool RunningCalls::interrupt() {
   std::lock_guard lock(mutex_);
-  for (Entry* e = first_; e; e = e->next_) e->word_->fetch_or(bits, std::memory_order_relaxed);
+  for (Entry* e = first_; e; e = e->next_) {
+    e->interrupted_.store(true, std::memory_order_relaxed);
+    // Whoever clears these bits sees the flag.
+    e->word_->fetch_or(e->bits_, std::memory_order_release);
+  }
   return first_ != nullptr;
 }
 
-Ref<Account> Account::of(const Limits& limits) {
-  return make<Account>(limits, make<RunningCalls>());
+Account::~Account() {
+  for (Ref<RunningCalls>& c : calls) c.~Ref();
 }
 
-Ref<Account> Account::stricter(const Ref<Account>& outer, const Ref<Account>& inner) {
-  if (inner == outer) return inner;
-  const Limits &a = outer->limits, &b = inner->limits;
-  const Limits both = stricter_of(a, b);
-  if (both == b) return inner;
-  if (both == a) return outer;
-  return make<Account>(both, inner->calls);
+Ref<const Account> Account::of(const Limits& limits, const Ref<RunningCalls>& calls) {
+  Ref<Account> account = with_room(limits, 1);
+  add(*account, calls);
+  return account;
+}
+
+bool Account::includes(const Account& other) const {
+  return stricter_of(limits, other.limits) == limits &&
+         std::all_of(other.calls.begin(), other.calls.end(),
+                     [&](const Ref<RunningCalls>& c) { return has(c); });
+}
+
+Ref<const Account> Account::combined(const Account& outer, const Account& inner) {
+  if (outer.includes(inner)) return Ref<const Account>(&outer);
+  if (inner.includes(outer)) return Ref<const Account>(&inner);
+  const auto more = std::count_if(outer.calls.begin(), outer.calls.end(),
+                                  [&](const Ref<RunningCalls>& c) { return !inner.has(c); });
+  Ref<Account> both = with_room(stricter_of(outer.limits, inner.limits),
+                                inner.calls.size() + static_cast<size_t>(more));
+  for (const Ref<RunningCalls>& c : inner.calls) add(*both, c);
+  for (const Ref<RunningCalls>& c : outer.calls) {
+    if (!inner.has(c)) add(*both, c);
+  }
+  return both;
 }
 
 }  // namespace tenon::vm

@@ -1,23 +1,25 @@
 // Account: the limits that calls run under, and the means to stop them.
 //
-// A machine has an account. The function values that its programs make carry it: a call of one is
-// subject to the limits under which it was made, on whatever machine and thread it runs, and
-// Machine::cancel stops it. A nested call is also subject to what is left of the outer call's
-// limits.
+// A machine has an account, and so has each function value that the host makes of a program. A
+// call's account in force combines the one of its machine or function value with those of the calls
+// around it: the strictest of each limit holds, and cancelling any of them stops the call. Function
+// values that the call makes carry the account in force to whatever machine and thread calls them.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <mutex>
+#include <span>
 
 #include "object/object.h"
 
 namespace tenon::vm {
 
-// What one call from the host may use. A nested call draws on what is left of the outer one's.
+// What one call from the host may use. A call within it draws on what is left.
 struct Limits {
   // One unit per function entry and per taken backward jump.
   int64_t fuel = std::numeric_limits<int64_t>::max();
@@ -32,49 +34,73 @@ struct Limits {
   bool operator==(const Limits&) const = default;
 };
 
-// The account's calls that run on other machines than the account's own. Thread-safe.
+// The stricter of two limits of which 0 means none.
+template <class T>
+T stricter(T x, T y) {
+  using Unsigned = std::make_unsigned_t<T>;  // where subtracting one makes 0 the largest number
+  return static_cast<Unsigned>(x) - Unsigned{1} < static_cast<Unsigned>(y) - Unsigned{1} ? x : y;
+}
+
+// The running calls that one machine's cancel, or one function value's, stops. A machine's own call
+// isn't among them. Thread-safe.
 class RunningCalls : public Object {
  public:
   static constexpr int32_t kTypeIndex = TypeIndex::Opaque;
   static constexpr int32_t kTypeLast = kTypeIndex;
 
-  // Registers a call, identified by its interrupt word, for as long as this object lives.
+  // Registers a call for as long as this object lives. To stop the call, `bits` are set in its
+  // interrupt word.
   class Entry {
    public:
-    Entry(Ref<RunningCalls> calls, std::atomic<uint32_t>* word);
+    Entry(Ref<RunningCalls> calls, std::atomic<uint32_t>* word, uint32_t bits);
     ~Entry();
     Entry(const Entry&) = delete;
     Entry& operator=(const Entry&) = delete;
+
+    bool is_interrupted() const { return interrupted_.load(std::memory_order_relaxed); }
 
    private:
     friend class RunningCalls;
     Ref<RunningCalls> calls_;
     std::atomic<uint32_t>* word_;
+    uint32_t bits_;
+    std::atomic<bool> interrupted_{false};
     Entry* next_;
     Entry** link_;
   };
 
-  // Sets `bits` in every call's word; returns whether there was any call.
-  bool interrupt(uint32_t bits);
+  // Stops every call; returns whether there was any.
+  bool interrupt();
 
  private:
   std::mutex mutex_;
   Entry* first_ = nullptr;
 };
 
+// Immutable.
 struct Account : Object {
   static constexpr int32_t kTypeIndex = TypeIndex::Opaque;
   static constexpr int32_t kTypeLast = kTypeIndex;
 
   Limits limits;
-  Ref<RunningCalls> calls;  // never null
+  // Where calls under this account are registered, so that they can be cancelled: first the ones of
+  // the machine or function value itself, then those of the accounts that it was combined with.
+  // Stored behind the object.
+  std::span<Ref<RunningCalls>> calls;
 
-  Account(const Limits& l, Ref<RunningCalls> c) : limits(l), calls(std::move(c)) {}
-  static Ref<Account> of(const Limits& limits);  // with its own RunningCalls
+  ~Account();
+  size_t tail_bytes() const { return calls.size_bytes(); }
 
-  // An account that allows only what both allow: `inner` if it is no less strict than `outer`,
-  // `outer` if that is stricter, otherwise a new one with the calls of `inner`.
-  static Ref<Account> stricter(const Ref<Account>& outer, const Ref<Account>& inner);
+  static Ref<const Account> of(const Limits& limits, const Ref<RunningCalls>& calls);
+  bool has(const Ref<RunningCalls>& c) const {
+    return std::find(calls.begin(), calls.end(), c) != calls.end();
+  }
+  // Whether `other` adds nothing to this account: none of its limits is stricter, and whoever
+  // cancels its calls cancels this account's too.
+  bool includes(const Account& other) const;
+  // The account of a call under `inner` within a call under `outer`: one of the two if that
+  // includes the other, otherwise a new one.
+  static Ref<const Account> combined(const Account& outer, const Account& inner);
 };
 
 }  // namespace tenon::vm

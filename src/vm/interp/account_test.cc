@@ -238,15 +238,21 @@ TEST(Account, AFunctionValueCanBeCancelled) {
   EXPECT_THAT(cancelled([&] { f(); }, [&] { closure->cancel(); }), HasSubstr("was cancelled"));
 }
 
-TEST(Account, TheStricterOfTwoIsFound) {
-  auto a = Account::of({.fuel = 10, .memory = 0}), b = Account::of({.fuel = 20, .memory = 100});
-  auto both = Account::stricter(a, b);
-  EXPECT_EQ(both->limits.fuel, 10);
-  EXPECT_EQ(both->limits.memory, 100u);
-  EXPECT_EQ(both->calls, b->calls);
-  EXPECT_EQ(Account::stricter(a, both), both);
-  EXPECT_EQ(Account::stricter(both, a), both);
-  EXPECT_EQ(Account::stricter(a, a), a);
+TEST(Account, TwoAreCombinedUnlessOneIncludesTheOther) {
+  const auto x = make<RunningCalls>(), y = make<RunningCalls>();
+  const Limits fuel = {.fuel = 10}, memory = {.fuel = 20, .memory = 100};
+  const auto a = Account::of(fuel, x), b = Account::of(memory, y);
+  const auto both = Account::combined(*a, *b);
+  EXPECT_EQ(both->limits, (Limits{.fuel = 10, .memory = 100}));
+  EXPECT_THAT(both->calls, testing::ElementsAre(y, x));
+  EXPECT_EQ(Account::combined(*a, *both), both);
+  EXPECT_EQ(Account::combined(*both, *a), both);
+  EXPECT_EQ(Account::combined(*a, *a), a);
+  EXPECT_TRUE(both->includes(*b));
+  EXPECT_FALSE(a->includes(*b));
+  // The same limits, but cancelled by others; cancelled by the same, but other limits.
+  EXPECT_FALSE(a->includes(*Account::of(fuel, y)));
+  EXPECT_FALSE(Account::of(memory, x)->includes(*a));
 }
 
 TEST(Nesting, EndsWhereTheNativeStackDoes) {

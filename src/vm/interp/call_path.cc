@@ -15,35 +15,36 @@ bool is_boolean(const AnyView& v) {
 [[gnu::cold]] void Dispatch::fail_fuel(Machine& m) {
   m.fuel_ = 0;
   throw Error(ErrorKind::Runtime, "the call ran out of fuel")
-      .expected(cat("at most ", m.in_force_.fuel, " function entries and backward jumps"))
+      .expected(cat("at most ", m.in_force_.limits->fuel, " function entries and backward jumps"))
       .help("raise the call's fuel limit");
 }
 
 [[gnu::cold]] void Dispatch::fail_interrupted(Machine& m) {
   uint32_t word = m.attention_.load(std::memory_order_relaxed);
-  if (word & Machine::kCancelled) throw Error(ErrorKind::Runtime, "the call was cancelled");
+  if (word & (Machine::kCancelled | Machine::kNestedCancelled)) {
+    throw Error(ErrorKind::Runtime, "the call was cancelled");
+  }
+  const std::chrono::nanoseconds deadline = m.in_force_.limits->deadline;
   throw Error(ErrorKind::Runtime, "the call ran past its deadline")
-      .expected(cat("at most ", static_cast<double>(m.in_force_.deadline.count()) * 1e-6, " ms"))
+      .expected(cat("at most ", static_cast<double>(deadline.count()) * 1e-6, " ms"))
       .help("raise the call's deadline");
 }
 
 void Dispatch::stop_if_asked(Machine& m) {
-  if (m.attention_.load(std::memory_order_relaxed) & (Machine::kCancelled | Machine::kExpired)) {
-    fail_interrupted(m);
-  }
+  if (m.attention_.load(std::memory_order_relaxed) & Machine::kStopped) fail_interrupted(m);
 }
 
 void Dispatch::grow_stack(Machine& m, const AnyView* top, const Machine::Frame* frame) {
   if (m.fuel_ < 0) fail_fuel(m);
-  if (reinterpret_cast<const char*>(top) > m.registers_.begin() + m.stack_bytes_) {
+  const Machine::InForce& bounds = m.in_force_;
+  if (top > bounds.registers_end) {
     throw Error(ErrorKind::Runtime, "the call ran out of stack")
-        .expected(cat("at most ", bytes_text(m.stack_bytes_), " of registers"))
-        .help("raise the machine's stack limit, or look for infinite recursion");
+        .expected(cat("at most ", bytes_text(bounds.limits->stack_bytes), " of registers"))
+        .help("raise the call's stack limit, or look for infinite recursion");
   }
-  const auto* frames_begin = reinterpret_cast<Machine::Frame*>(m.frames_.end()) - m.depth_;
-  if (frame < frames_begin) {
+  if (frame < bounds.frames_begin) {
     throw Error(ErrorKind::Runtime, "the call went too deep")
-        .expected(cat("at most ", m.depth_, " frames"))
+        .expected(cat("at most ", bounds.limits->depth, " frames"))
         .help("raise the call's depth limit, or look for infinite recursion");
   }
   // Both watermarks rise in steps, so that the committed size is known and counts as memory.
@@ -51,11 +52,15 @@ void Dispatch::grow_stack(Machine& m, const AnyView* top, const Machine::Frame* 
   auto used = static_cast<size_t>(reinterpret_cast<const char*>(top) - m.registers_.begin());
   auto limit =
       static_cast<size_t>(reinterpret_cast<char*>(m.register_limit_) - m.registers_.begin());
-  while (limit < used) limit = std::min(limit * 2, m.stack_bytes_);
+  const auto most = static_cast<size_t>(reinterpret_cast<const char*>(bounds.registers_end) -
+                                        m.registers_.begin());
+  while (limit < used) limit = std::min(limit * 2, most);
   auto depth = static_cast<size_t>(reinterpret_cast<Machine::Frame*>(m.frames_.end()) - frame);
   auto frames =
       static_cast<size_t>(reinterpret_cast<Machine::Frame*>(m.frames_.end()) - m.frame_limit_);
-  while (frames < depth) frames = std::min(frames * 2, size_t{m.depth_});
+  const auto most_frames =
+      static_cast<size_t>(reinterpret_cast<Machine::Frame*>(m.frames_.end()) - bounds.frames_begin);
+  while (frames < depth) frames = std::min(frames * 2, most_frames);
   size_t after = limit + frames * sizeof(Machine::Frame);
   if (after > before && !m.pool_->count_outside(after - before)) {
     m.pool_->fail_cap(cat("a stack of ", bytes_text(after), ", besides ",
@@ -220,6 +225,8 @@ const FunctionCode* Dispatch::closure_code(Machine& m, const Op& op, const AnyVi
   if (!closure) return nullptr;
   const size_t arguments = op.operands->args.size() - kClosureArguments;
   m.running_->check_arity(*closure->code, closure->captures.size(), arguments, ErrorKind::Runtime);
+  const Account& in_force = *m.in_force_.account;
+  if (closure->account.get() != &in_force && !in_force.includes(*closure->account)) return nullptr;
   return closure->code;
 }
 

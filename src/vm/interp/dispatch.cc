@@ -44,17 +44,17 @@ namespace tenon::vm {
 
 // A taken backward jump costs a unit of fuel and checks the interrupt word. The jump was fused into
 // this instruction from `fused` instructions later; the distance is relative to this one.
-#define JUMP_OF(fused, distance)                                                       \
-  do {                                                                                 \
-    const int64_t by = (distance);                                                     \
-    if (by <= static_cast<int64_t>((fused) * sizeof(Op)) &&                            \
-        (--m.fuel_ < 0 || (m.attention_.load(std::memory_order_relaxed) &              \
-                           (Machine::kCancelled | Machine::kExpired)))) [[unlikely]] { \
-      pc += (fused);                                                                   \
-      goto stopped;                                                                    \
-    }                                                                                  \
-    pc = ahead(pc, by);                                                                \
-    goto * pc->handler;                                                                \
+#define JUMP_OF(fused, distance)                                                               \
+  do {                                                                                         \
+    const int64_t by = (distance);                                                             \
+    if (by <= static_cast<int64_t>((fused) * sizeof(Op)) &&                                    \
+        (--m.fuel_ < 0 || (m.attention_.load(std::memory_order_relaxed) & Machine::kStopped))) \
+        [[unlikely]] {                                                                         \
+      pc += (fused);                                                                           \
+      goto stopped;                                                                            \
+    }                                                                                          \
+    pc = ahead(pc, by);                                                                        \
+    goto * pc->handler;                                                                        \
   } while (0)
 #define JUMP(distance) JUMP_OF(0, distance)
 

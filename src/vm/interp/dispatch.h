@@ -39,11 +39,11 @@ class Dispatch {
   [[noreturn]] static void fail_overflow(Machine& m);
   [[noreturn]] static void fail_packed(const PackedSlot& slot);
   static void packed_call(Machine& m, const Op& op, AnyView* base);
-  // Calls a function value that isn't a closure of this program. A null `result_to` drops the
-  // result.
+  // Calls a function value that closure_code has no code for. A null `result_to` drops the result.
   static void call_value(Machine& m, const Op& op, AnyView* base, AnyView callee,
                          AnyView* result_to);
-  // The code of a closure of this program, after checking its arity; null for any other function.
+  // The code of a closure of this program whose limits are in force already, after checking its
+  // arity; null for any other function.
   static const FunctionCode* closure_code(Machine& m, const Op& op, const AnyView& callee);
   // A capture, owned and protected for the callee. The registers below `slot` stay live meanwhile.
   static AnyView captured(Machine& m, const Any& capture, AnyView* slot);

@@ -26,7 +26,7 @@ class IdleMachines {
   // Calls a function of `program`, the one that these machines are for, under the account's limits.
   // Thread-safe.
   Any call(const Program& program, const FunctionCode& code, std::span<const Any> captures,
-           std::span<const AnyView> args, const Ref<Account>& account) const;
+           std::span<const AnyView> args, const Ref<const Account>& account) const;
 
  private:
   std::unique_ptr<Machine> take(const Program& program) const;

@@ -31,11 +31,7 @@ Machine::Machine(Ref<Program> program, Limits limits, MachineOptions options)
 }
 
 Machine::Machine(Unowned, const Program* program)
-    : home_(program),
-      running_(program),
-      account_(Account::of(Limits())),
-      calls_(account_->calls),
-      pool_(new Pool(kCpu)) {}
+    : home_(program), running_(program), calls_(make<RunningCalls>()), pool_(new Pool(kCpu)) {}
 
 Machine::~Machine() {
   pool_->close();
@@ -98,10 +94,10 @@ Limits Machine::checked(Limits limits) {
 
 void Machine::set_limits(const Limits& limits) {
   if (is_running()) throw Error(ErrorKind::Usage, "a machine's limits can't change while it runs");
-  work_for(make<Account>(checked(limits), calls_));
+  work_for(Account::of(checked(limits), calls_));
 }
 
-void Machine::work_for(Ref<Account> account) {
+void Machine::work_for(Ref<const Account> account) {
   const Limits& limits = account->limits;
   if (limits.depth != depth_ || limits.stack_bytes != stack_bytes_) reserve(limits);
   account_ = std::move(account);
@@ -126,6 +122,8 @@ void Machine::reserve(const Limits& limits) {
   register_limit_ = reinterpret_cast<AnyView*>(registers_.begin() + kFirstRegisterBytes);
   frame_limit_ =
       reinterpret_cast<Frame*>(frames_.end()) - std::min<size_t>(kFirstFrames, limits.depth);
+  in_force_.registers_end = reinterpret_cast<AnyView*>(registers_.begin() + stack_bytes_);
+  in_force_.frames_begin = reinterpret_cast<Frame*>(frames_.end()) - depth_;
 }
 
 size_t Machine::stack_committed() const {
@@ -146,8 +144,8 @@ bool Machine::cancel() {
   while (!(now & kIdle) && !runs) {
     runs = attention_.compare_exchange_weak(now, now | kCancelled, std::memory_order_relaxed);
   }
-  // Must follow: a call within that one which registers later reads the word itself (Outermost).
-  return calls_->interrupt(kCancelled) || runs;
+  // Must follow: a call within that one which registers later reads the word itself (Bounds).
+  return calls_->interrupt() || runs;
 }
 
 MachineStats Machine::stats() const {
@@ -157,23 +155,14 @@ MachineStats Machine::stats() const {
   return s;
 }
 
-void Machine::begin_call(size_t memory) {
-  thread_.store(Pool::this_thread(), std::memory_order_relaxed);
-  pool_->set_owner(Pool::this_thread());
-  pool_->begin_call(memory, stack_committed());
-}
-
-void Machine::end_call() noexcept {
-  thread_.store(nullptr, std::memory_order_relaxed);
-  pool_->set_owner(nullptr);
-  if (stack_committed() > kKeptStack) {
-    registers_.discard(kFirstRegisterBytes);
-    register_limit_ = reinterpret_cast<AnyView*>(registers_.begin() + kFirstRegisterBytes);
-    size_t frames = std::min<size_t>(kFirstFrames, depth_);
-    frames_.discard_before(frames_.size() - frames * sizeof(Frame));
-    frame_limit_ = reinterpret_cast<Frame*>(frames_.end()) - frames;
-  }
-  attention_.store(kIdle, std::memory_order_release);
+// Returns what a deep call committed to the system.
+void Machine::release_stack() noexcept {
+  if (stack_committed() <= kKeptStack) return;
+  registers_.discard(kFirstRegisterBytes);
+  register_limit_ = reinterpret_cast<AnyView*>(registers_.begin() + kFirstRegisterBytes);
+  size_t frames = std::min<size_t>(kFirstFrames, depth_);
+  frames_.discard_before(frames_.size() - frames * sizeof(Frame));
+  frame_limit_ = reinterpret_cast<Frame*>(frames_.end()) - frames;
 }
 
 Pool& Machine::pool_on(DLDevice device) const {

@@ -10,9 +10,10 @@
 // between functions of the Program never recurse on the native stack. The machine stays usable
 // after any error.
 //
-// If a function value of another Program is called during a call, it runs on this machine too,
-// within what is left of that call's limits. A tensor in a register that isn't read-only is in
-// memory that this call allocated for the running Program: only that may be written.
+// If a function value of another Program, or with limits of its own, is called during a call, it
+// runs on this machine too, within what is left of that call's limits. A tensor in a register that
+// isn't read-only is in memory that this call allocated for the running Program: only that may be
+// written.
 #pragma once
 
 #include <atomic>
@@ -96,10 +97,9 @@ class Machine final : private CallContext {
   const Limits& limits() const { return account_->limits; }
   void set_instrument(Instrument instrument);
 
-  // Stops the running call soon, with an error; from any thread. Also stops the host's calls of
-  // function values that this machine's calls returned, on any machine, and calls of other machines
-  // that run within one of these. Has no effect if nothing is running. Returns whether a call was
-  // running.
+  // Stops the running call soon, with an error; from any thread. Also stops calls of function
+  // values that this machine's calls made, on any machine, and calls of other machines within one
+  // of these. Has no effect if nothing is running. Returns whether a call was running.
   bool cancel();
   // The fuel left in the current or after the last call.
   int64_t fuel_left() const { return fuel_; }
@@ -114,9 +114,9 @@ class Machine final : private CallContext {
   Ref<StorageObj> allocate_storage(size_t bytes, size_t alignment = kDataAlignment,
                                    DLDevice device = kCpu);
   Tensor allocate_tensor(std::span<const int64_t> shape, DataType dtype, DLDevice device = kCpu);
-  // A closure of the running Program, with the running call's account.
+  // A closure of the running Program, with the account in force.
   Ref<ClosureObj> new_closure(const FunctionCode& code, size_t captures) const {
-    return ClosureObj::of(*running_, code, captures, account_);
+    return ClosureObj::of(*running_, code, captures, Ref<const Account>(in_force_.account));
   }
   // Makes a tensor read-only if the program may not write it.
   void protect(Any* value) const {
@@ -137,16 +137,28 @@ class Machine final : private CallContext {
   void protect_tensor(Any* value) const;
 
   class Current;
-  class Outermost;
-  class Nested;
-  enum Attention : uint32_t { kCancelled = 1, kExpired = 2, kInstrumented = 4, kIdle = 8 };
+  class Claim;
+  class Bounds;
+  enum Attention : uint32_t {
+    kCancelled = 1,        // the machine's whole call
+    kNestedCancelled = 2,  // one of the calls within it on this machine
+    kExpired = 4,
+    kStopped = kCancelled | kNestedCancelled | kExpired,
+    kInstrumented = 8,
+    kIdle = 16,  // nothing runs
+  };
   using Clock = Deadline::Clock;
 
-  // The limits of the running call, for messages and for nested calls.
+  // What bounds the running call besides fuel and memory; while nothing runs, only the reserved
+  // stack.
   struct InForce {
-    int64_t fuel = 0;
-    std::chrono::nanoseconds deadline{};
+    const Account* account = nullptr;
+    // Of each limit the one that leaves the least: the call's own, or that of a call around it.
+    const Limits* limits = nullptr;
     Clock::time_point end = Clock::time_point::max();
+    // The furthest that the stack may reach.
+    AnyView* registers_end = nullptr;
+    Frame* frames_begin = nullptr;
   };
 
   // CallContext of the running call.
@@ -164,16 +176,16 @@ class Machine final : private CallContext {
   struct Unowned {};
   Machine(Unowned, const Program* program);
   // Makes such a machine run its calls under that account.
-  void work_for(Ref<Account> account);
+  void work_for(Ref<const Account> account);
 
   // The pool of a device: there is only the CPU's.
   Pool& pool_on(DLDevice device) const;
   void reserve(const Limits& limits);
   size_t stack_committed() const;
-  // Calls a function of `program`, which may differ from the machine's. `account` is that of the
-  // called function value; null for the machine's own.
+  // Calls a function of `program`, which may differ from the machine's, under the account of the
+  // called function value, or the machine's own.
   Any call_code(const Program& program, const FunctionCode& code, std::span<const Any> captures,
-                std::span<const AnyView> args, const Ref<Account>& account);
+                std::span<const AnyView> args, const Account& account);
   Any enter(const Program& program, const FunctionCode& code, std::span<const Any> captures,
             std::span<const AnyView> args);
   Any prepare(const AnyView& argument);
@@ -182,14 +194,12 @@ class Machine final : private CallContext {
   // Adds the frames from the innermost to `entry`; a recursion's frames once, with a count.
   void add_backtrace(Error& error, const Frame* entry) const;
   bool is_running() const { return !(attention_.load(std::memory_order_acquire) & kIdle); }
-  void begin_call(size_t memory);
-  void end_call() noexcept;
-  void expire_if_due();
+  void release_stack() noexcept;
 
-  Ref<Program> held_program_;  // null for the Program's own idle machines
-  const Program* home_;        // the Program whose functions are called by name
-  const Program* running_;     // the Program whose code runs
-  Ref<Account> account_;       // of the running call, or of the next one
+  Ref<Program> held_program_;   // null for the Program's own idle machines
+  const Program* home_;         // the Program whose functions are called by name
+  const Program* running_;      // the Program whose code runs
+  Ref<const Account> account_;  // of calls by name
   const Ref<RunningCalls> calls_;
   Instrument instrument_;
   Pool* pool_;
@@ -205,10 +215,11 @@ class Machine final : private CallContext {
   AnyView* register_limit_ = nullptr;  // beyond it, grow_stack must be called
   Frame* frame_limit_ = nullptr;
   int64_t fuel_ = 0;
-  InForce in_force_;
   // Requests to the running call; kIdle if none is running.
   std::atomic<uint32_t> attention_{kIdle};
   std::atomic<const void*> thread_{nullptr};  // runs the call; from Pool::this_thread
+  InForce in_force_;
+  Bounds* nested_ = nullptr;  // of the innermost nested call
 };
 
 }  // namespace tenon::vm

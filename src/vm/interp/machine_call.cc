@@ -1,5 +1,7 @@
 // Calls into a machine: what is in force while one runs, entry, and unwinding.
 #include <algorithm>
+#include <cstdint>
+#include <forward_list>
 #include <new>
 #include <optional>
 #include <utility>
@@ -51,7 +53,7 @@ Any Machine::call(uint32_t function_index, std::span<const AnyView> args) {
         .found(cat(args.size()))
         .expected(cat(unit.params.size(), " (", join(wanted, ", "), ")"));
   }
-  return call_code(*home_, code, {}, args, {});
+  return call_code(*home_, code, {}, args, *account_);
 }
 
 // Makes a machine this thread's current one.
@@ -66,128 +68,172 @@ class Machine::Current {
   Scope scope_;
 };
 
-// A call that no other call on this machine encloses. One on another machine may: it is a packed
-// function of that call which makes this one.
-class Machine::Outermost {
+// The machine runs calls of this thread while it lives.
+class Machine::Claim {
  public:
-  Outermost(Machine& m, Machine* outer)
-      : m_(m), outer_(outer), limits_(m.account_->limits), end_(end_of(limits_.deadline)) {
-    if (outer) {
-      limits_.fuel = std::min(limits_.fuel, std::max<int64_t>(outer->fuel_, 0));
-      if (outer->in_force_.end < end_) {
-        end_ = outer->in_force_.end;
-        limits_.deadline = outer->in_force_.deadline;
-      }
-      if (auto left = outer->pool_->left()) {
-        // A cap of 0 would be none.
-        limits_.memory =
-            std::max<size_t>(1, std::min(*left, limits_.memory ? limits_.memory : *left));
-      }
+  explicit Claim(Machine& m) : m_(m) {
+    uint32_t idle = kIdle;
+    if (!m.attention_.compare_exchange_strong(idle, m.instrument_ ? uint32_t{kInstrumented} : 0u,
+                                              std::memory_order_acquire)) {
+      throw Error(ErrorKind::Usage, "this machine runs a call on another thread")
+          .help("make a machine for each thread; they share the program");
     }
-    m.begin_call(limits_.memory);
-    m.fuel_ = limits_.fuel;
-    m.in_force_ = {limits_.fuel, limits_.deadline, end_};
+    m.thread_.store(Pool::this_thread(), std::memory_order_relaxed);
+    m.pool_->set_owner(Pool::this_thread());
   }
-  ~Outermost() {
-    if (outer_) outer_->fuel_ -= limits_.fuel - std::max<int64_t>(m_.fuel_, 0);
-    m_.end_call();
+  ~Claim() {
+    m_.thread_.store(nullptr, std::memory_order_relaxed);
+    m_.pool_->set_owner(nullptr);
+    m_.release_stack();
+    m_.attention_.store(kIdle, std::memory_order_release);
   }
-  // In force while the call runs. Separate, since its steps may throw: the Outermost, which exists
-  // by then, restores the machine.
-  struct Bounds {
-    explicit Bounds(Outermost& call) : objects(call.limits_.memory ? &call.m_ : nullptr) {
-      Machine& m = call.m_;
-      // Its own machine's cancel finds a call there; others find it here.
-      if (call.outer_) {
-        entry.emplace(call.outer_->account_->calls, &m.attention_);
-        m.attention_.fetch_or(call.outer_->attention_.load(std::memory_order_relaxed) & kCancelled,
-                              std::memory_order_relaxed);
-      } else if (m.account_->calls != m.calls_) {
-        entry.emplace(m.account_->calls, &m.attention_);
-      }
-      if (call.end_ != Clock::time_point::max()) {
-        deadline.emplace(&m.attention_, kExpired, call.end_);
-      }
-      if (call.limits_.threads > 0) threads.emplace(call.limits_.threads);
-    }
-    ObjectBudget objects;
-    std::optional<RunningCalls::Entry> entry;
-    std::optional<Deadline> deadline;
-    std::optional<ThreadsScope> threads;
-  };
+  Claim(const Claim&) = delete;
 
  private:
+  Machine& m_;
+};
+
+// Puts the limits of one call in force while it lives: its own, and what is left of those of the
+// call around it, which it charges. That call may run on the same machine or on another. A call is
+// nested if another one runs on the same machine, even if not directly around it.
+class Machine::Bounds {
+ public:
+  // `own` is the account of the called machine or function value; `outer`, which may be null, the
+  // machine of the call around this one.
+  Bounds(Machine& m, const Account& own, Machine* outer, bool is_nested)
+      : m_(m),
+        outer_(outer),
+        is_nested_(is_nested),
+        combined_(outer ? Account::combined(*outer->in_force_.account, own) : Ref<const Account>()),
+        before_(m.in_force_),
+        cap_before_(m.pool_->cap()),
+        fuel_before_(m.fuel_),
+        register_limit_before_(m.register_limit_),
+        frame_limit_before_(m.frame_limit_) {
+    InForce& now = m.in_force_;
+    now.account = outer ? combined_.get() : &own;
+    now.limits = &own.limits;
+    now.end = end_of(own.limits.deadline);
+    fuel_ = own.limits.fuel;
+    size_t memory = own.limits.memory;
+    size_t frames = own.limits.depth, stack_bytes = own.limits.stack_bytes;
+    if (outer) {
+      const InForce& around = outer == &m ? before_ : outer->in_force_;
+      Limits& limits = limits_.emplace(own.limits);
+      auto at_most = [](auto& own_use, auto left, auto& own_limit, auto outer_limit) {
+        if (left >= own_use) return;
+        own_use = left;
+        own_limit = outer_limit;
+      };
+      at_most(fuel_, std::max<int64_t>(outer->fuel_, 0), limits.fuel, around.limits->fuel);
+      at_most(now.end, around.end, limits.deadline, around.limits->deadline);
+      at_most(frames, static_cast<size_t>(outer->frame_ - around.frames_begin), limits.depth,
+              around.limits->depth);
+      at_most(stack_bytes, bytes_between(outer->top_, around.registers_end), limits.stack_bytes,
+              around.limits->stack_bytes);
+      threads_around_ = around.limits->threads;
+      limits.threads = stricter(limits.threads, threads_around_);
+      now.limits = &limits;
+      // A cap of 0 would be none.
+      if (auto left = outer->pool_->left()) memory = stricter(memory, std::max<size_t>(1, *left));
+    }
+    m.fuel_ = fuel_;
+    if (!is_nested) {
+      m.pool_->begin_call(memory, m.stack_committed());
+    } else if (memory) {
+      const size_t counted = m.pool_->counted();
+      m.pool_->set_cap(stricter(counted + std::min(memory, SIZE_MAX - counted), cap_before_));
+    }
+    now.registers_end =
+        m.top_ + std::min(stack_bytes, bytes_between(m.top_, before_.registers_end)) / sizeof(Any);
+    now.frames_begin =
+        m.frame_ - std::min(frames, static_cast<size_t>(m.frame_ - before_.frames_begin));
+    m.register_limit_ = std::min(m.register_limit_, now.registers_end);
+    m.frame_limit_ = std::max(m.frame_limit_, now.frames_begin);
+    if (is_nested) nested_before_ = std::exchange(m.nested_, this);
+  }
+
+  // The part that may fail; the destructor then restores the machine.
+  void put_in_force() {
+    const InForce& now = m_.in_force_;
+    // Within a call with a memory limit on the same machine, that one's budget counts objects.
+    MemoryAccount* const counts = m_.pool_->cap() ? &m_ : nullptr;
+    if (!is_nested_ || (counts && (outer_ != &m_ || !cap_before_))) objects_.emplace(counts);
+    for (const Ref<RunningCalls>& calls : now.account->calls) {
+      const bool found = is_nested_ ? before_.account->has(calls) : calls == m_.calls_;
+      if (found) continue;
+      entries_.emplace_front(calls, &m_.attention_, is_nested_ ? kNestedCancelled : kCancelled);
+    }
+    // For what happened before this call was registered.
+    if (outer_) Dispatch::stop_if_asked(*outer_);
+    if (now.end != before_.end) deadline_.emplace(&m_.attention_, kExpired, now.end);
+    if (now.limits->threads != threads_around_) threads_.emplace(now.limits->threads);
+  }
+
+  ~Bounds() {
+    threads_.reset();
+    deadline_.reset();
+    entries_.clear();
+    objects_.reset();
+    const int64_t used = fuel_ - std::max<int64_t>(m_.fuel_, 0);
+    if (is_nested_) {
+      m_.fuel_ = fuel_before_;
+      m_.pool_->set_cap(cap_before_);
+      m_.nested_ = nested_before_;
+    }
+    if (outer_) outer_->fuel_ -= used;
+    m_.in_force_ = before_;
+    m_.register_limit_ = std::max(m_.register_limit_, register_limit_before_);
+    m_.frame_limit_ = std::min(m_.frame_limit_, frame_limit_before_);
+    if (is_nested_) reassess();
+  }
+  Bounds(const Bounds&) = delete;
+
+ private:
+  static size_t bytes_between(const AnyView* from, const AnyView* to) {
+    return static_cast<size_t>(reinterpret_cast<const char*>(to) -
+                               reinterpret_cast<const char*>(from));
+  }
+  bool is_cancelled() const {
+    return std::any_of(entries_.begin(), entries_.end(),
+                       [](const RunningCalls::Entry& e) { return e.is_interrupted(); });
+  }
+  // After a nested call that was to stop: whether the calls around it are to stop as well.
+  void reassess() const {
+    constexpr uint32_t kOfNested = kNestedCancelled | kExpired;
+    if (!(m_.attention_.load(std::memory_order_relaxed) & kOfNested)) return;
+    m_.attention_.fetch_and(~kOfNested, std::memory_order_acquire);
+    uint32_t bits = m_.in_force_.end <= Clock::now() ? uint32_t{kExpired} : 0u;
+    for (const Bounds* b = m_.nested_; b; b = b->nested_before_) {
+      if (b->is_cancelled()) bits |= kNestedCancelled;
+    }
+    m_.attention_.fetch_or(bits, std::memory_order_relaxed);
+  }
+
   Machine& m_;
   Machine* outer_;
-  Limits limits_;
-  Clock::time_point end_;
+  bool is_nested_;
+  Ref<const Account> combined_;   // with the call around it; null if there is none
+  std::optional<Limits> limits_;  // the same
+  int32_t threads_around_ = 0;
+  // Of the machine, before this call.
+  InForce before_;
+  size_t cap_before_;
+  int64_t fuel_before_;
+  AnyView* register_limit_before_;
+  Frame* frame_limit_before_;
+  Bounds* nested_before_ = nullptr;
+
+  int64_t fuel_ = 0;  // that the call was given
+  std::optional<ObjectBudget> objects_;
+  std::forward_list<RunningCalls::Entry> entries_;
+  std::optional<Deadline> deadline_;
+  std::optional<ThreadsScope> threads_;
 };
-
-// A call within a call on the same machine, of a function value that has an account of its own: it
-// is held to that as well as to what is left of the outer call. The stack and its depth are the
-// machine's.
-class Machine::Nested {
- public:
-  Nested(Machine& m, const Ref<Account>& account)
-      : m_(m),
-        account_(std::exchange(m.account_, Account::stricter(m.account_, account))),
-        in_force_(m.in_force_),
-        fuel_(m.fuel_),
-        cap_(m.pool_->cap()) {
-    const Limits& own = account->limits;
-    if (own.fuel < m.fuel_) m.in_force_.fuel = m.fuel_ = own.fuel;
-    given_ = m.fuel_;
-    const auto end = end_of(own.deadline);
-    if (end < m.in_force_.end) {
-      m.in_force_.end = end;
-      m.in_force_.deadline = own.deadline;
-    }
-    if (own.memory) {
-      const size_t most = m.pool_->counted() + own.memory;
-      if (!cap_ || most < cap_) m.pool_->set_cap(most);
-    }
-  }
-  ~Nested() {
-    m_.fuel_ = fuel_ - (given_ - std::max<int64_t>(m_.fuel_, 0));
-    m_.pool_->set_cap(cap_);
-    m_.account_ = std::move(account_);
-    if (m_.in_force_.end != in_force_.end) {
-      m_.in_force_ = in_force_;
-      // The word may have been set for the deadline that ended here. Where the outer one passes at
-      // this moment, its time has come by the clock as well.
-      m_.attention_.fetch_and(~uint32_t{kExpired}, std::memory_order_relaxed);
-      m_.expire_if_due();
-    }
-    m_.in_force_ = in_force_;
-  }
-  struct Bounds {
-    explicit Bounds(Nested& call) {
-      Machine& m = call.m_;
-      if (!call.cap_ && m.pool_->cap()) objects.emplace(static_cast<MemoryAccount*>(&m));
-      if (m.in_force_.end != call.in_force_.end) {
-        deadline.emplace(&m.attention_, kExpired, m.in_force_.end);
-      }
-    }
-    std::optional<ObjectBudget> objects;
-    std::optional<Deadline> deadline;
-  };
-
- private:
-  Machine& m_;
-  Ref<Account> account_;  // before this call, like the next three
-  InForce in_force_;
-  int64_t fuel_;
-  size_t cap_;
-  int64_t given_ = 0;
-};
-
-void Machine::expire_if_due() {
-  if (in_force_.end <= Clock::now()) attention_.fetch_or(kExpired, std::memory_order_relaxed);
-}
 
 Any Machine::call_code(const Program& program, const FunctionCode& code,
                        std::span<const Any> captures, std::span<const AnyView> args,
-                       const Ref<Account>& account) {
+                       const Account& account) {
   const FunctionUnit& unit = program.function_unit(code);
   program.check_arity(code, captures.size(), args.size(), ErrorKind::Usage);
   check_scalars(unit, captures.size(), args, program.name());
@@ -198,20 +244,13 @@ Any Machine::call_code(const Program& program, const FunctionCode& code,
     check_result(unit, result);
     return result;
   };
-  if (thread_.load(std::memory_order_relaxed) == Pool::this_thread()) {
-    if (!account || account == account_) return run();
-    Nested call(*this, account);
-    Nested::Bounds bounds(call);
-    return run();
-  }
-  uint32_t idle = kIdle;
-  if (!attention_.compare_exchange_strong(idle, instrument_ ? uint32_t{kInstrumented} : 0u,
-                                          std::memory_order_acquire)) {
-    throw Error(ErrorKind::Usage, "this machine runs a call on another thread")
-        .help("make a machine for each thread; they share the program");
-  }
-  Outermost call(*this, current_machine);
-  Outermost::Bounds bounds(call);
+  Machine* const outer = current_machine;
+  if (outer == this && in_force_.account->includes(account)) return run();
+  const bool is_nested = thread_.load(std::memory_order_relaxed) == Pool::this_thread();
+  std::optional<Claim> claim;
+  if (!is_nested) claim.emplace(*this);
+  Bounds bounds(*this, account, outer, is_nested);
+  bounds.put_in_force();
   return run();
 }
 

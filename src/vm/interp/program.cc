@@ -278,7 +278,8 @@ std::string Program::frame_text(const Op* op) const {
 
 Function Program::function(std::string_view name, const Limits& limits) const {
   const FunctionCode& code = decoded_.functions[exported(name)];
-  return Function::adopt(ClosureObj::of(*this, code, 0, Account::of(Machine::checked(limits))));
+  return Function::adopt(
+      ClosureObj::of(*this, code, 0, Account::of(Machine::checked(limits), make<RunningCalls>())));
 }
 
 Module Program::module(const Limits& limits) const {

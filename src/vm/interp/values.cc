@@ -34,7 +34,7 @@ ClosureObj::~ClosureObj() {
 }
 
 Ref<ClosureObj> ClosureObj::of(const Program& program, const FunctionCode& code, size_t captures,
-                               Ref<Account> account) {
+                               Ref<const Account> account) {
   auto closure = make_with_tail<ClosureObj>(captures * sizeof(Any));
   Any* first = reinterpret_cast<Any*>(closure.get() + 1);
   for (size_t i = 0; i < captures; ++i) new (first + i) Any();
@@ -55,14 +55,14 @@ ClosureObj* ClosureObj::of_program(const AnyView& value, const Program* program)
 }
 
 bool ClosureObj::cancel() const {
-  return account->calls->interrupt(Machine::kCancelled);
+  return account->calls.front()->interrupt();
 }
 
 Any ClosureObj::call_from_host(std::span<const AnyView> args) {
   const auto& owner = static_cast<const Program&>(*program);
   Ref<Object> keep(this);
   if (Machine* current = Machine::current()) {
-    return current->call_code(owner, *code, captures, args, account);
+    return current->call_code(owner, *code, captures, args, *account);
   }
   return owner.call_on_idle(*code, captures, args, account);
 }

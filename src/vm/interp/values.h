@@ -27,7 +27,7 @@ class Program;
 // in either case its account's limits apply.
 struct ClosureObj : FunctionObj {
   Ref<Object> program;  // the Program
-  Ref<Account> account;
+  Ref<const Account> account;
   const FunctionCode* code = nullptr;
   std::span<Any> captures;  // stored behind the object
 
@@ -36,11 +36,11 @@ struct ClosureObj : FunctionObj {
 
   // Captures are None until they are set; Function::adopt makes it a value.
   static Ref<ClosureObj> of(const Program& program, const FunctionCode& code, size_t captures,
-                            Ref<Account> account);
+                            Ref<const Account> account);
   // Called from outside of the dispatch loop; throws.
   Any call_from_host(std::span<const AnyView> args);
-  // Stops the running calls of this function value, and those that they made, on machines that the
-  // host doesn't own; from any thread. Returns whether there were any.
+  // Stops the running calls of this function value and of others with its account, but not those
+  // that its own machine makes; from any thread. Returns whether there were any.
   bool cancel() const;
   // The object as a closure of `program` (of any program if null), or null.
   static ClosureObj* of_program(const AnyView& value, const Program* program);
