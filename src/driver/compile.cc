@@ -33,9 +33,7 @@ namespace {
 void refuse_other_devices(const graph::TypeRef& type, const Span& span) {
   if (const int64_t device = graph::other_device(type)) {
     throw Error(ErrorKind::Unsupported, span,
-                cat("a tensor on device ", device,
-                    " is parsed and checked, but not run by "
-                    "this version"))
+                cat("a tensor on device ", device, " is ", graph::kOnlyChecked))
         .help("leave out 'device=': code is made for the host, device 0");
   }
 }
@@ -114,8 +112,6 @@ vm::KernelTarget compile_for(const codegen::Target& target, const graph::Module&
   emit.optimisation =
       options.level == 0 ? codegen::Optimisation::kLoops : codegen::Optimisation::kAll;
   emit.threads = options.threads > 0 ? options.threads : available_threads();
-  emit.ir_text = options.ir_text;
-  emit.assembly_text = options.assembly_text;
   const std::vector<uint8_t> object = codegen::compile_kernels(kernels, target, emit);
   vm::KernelTarget native;
   native.triple = target.triple();

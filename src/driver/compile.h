@@ -32,13 +32,11 @@ struct CompileOptions {
 #else
   bool check_after_each = true;  // throws Internal when the checker rejects a pass's result
 #endif
-  // When not null, the kernels' LLVM IR or assembly is appended as text.
-  std::string* ir_text = nullptr;
-  std::string* assembly_text = nullptr;
 };
 
-// Fills the process's tables of types, operators and library functions, once. Every entry point of
-// the driver calls it.
+// Fills the process's tables of types, operators and library functions, once. The driver's
+// functions that read, change or compile modules call it; a program that uses layers below the
+// driver calls it first.
 void initialise();
 
 // Throws Unsupported if the module has tensors on devices other than the host. Neither the compiler

@@ -27,12 +27,24 @@ const graph::Module& checked(const graph::Module& module) {
   return module;
 }
 
+// Takes the limits from a function's options, of which they are the last ones, and holds the
+// thread's work to them.
+class Limited {
+ public:
+  Limited(HostOptions& given, const char* doing, const std::string& what)
+      : budget_(take_limits(given), doing, what), scope_(&budget_) {
+    given.require_all_taken();
+  }
+
+ private:
+  WorkBudget budget_;
+  WorkBudget::Scope scope_;
+};
+
 graph::Module open_module(const String& path, const Any& options) {
   HostOptions given(options);
   const onnx::ImportOptions import = take_import_options(given);
-  WorkBudget budget(take_limits(given), "reading", path.str());
-  const WorkBudget::Scope scope(&budget);
-  given.require_all_taken();
+  const Limited limited(given, "reading", path.str());
   const Source source = open_source(path.str());
   if (source.kind == SourceKind::Program && !(import.dims.empty() && import.shapes.empty())) {
     throw Error(ErrorKind::Usage, "the options dims and shapes have no effect on a textual program")
@@ -44,17 +56,13 @@ graph::Module open_module(const String& path, const Any& options) {
 graph::Module import_onnx(const Bytes& model, const Any& options) {
   HostOptions given(options);
   const onnx::ImportOptions import = take_import_options(given);
-  WorkBudget budget(take_limits(given), "reading", "model");
-  const WorkBudget::Scope scope(&budget);
-  given.require_all_taken();
+  const Limited limited(given, "reading", "model");
   return onnx::import_model(onnx::parse_model(model.view(), "model"), import).module;
 }
 
 graph::Module parse(const String& text, const String& name, const Any& options) {
   HostOptions given(options);
-  WorkBudget budget(take_limits(given), "parsing", name.str());
-  const WorkBudget::Scope scope(&budget);
-  given.require_all_taken();
+  const Limited limited(given, "parsing", name.str());
   graph::Module module = graph::parse_module(text, name);
   graph::check_module(module);
   return module;
@@ -80,9 +88,7 @@ String to_json_function(const Any& value, int indent) {
 
 Any from_json_function(const String& text, const Any& options) {
   HostOptions given(options);
-  WorkBudget budget(take_limits(given), "reading", "JSON");
-  const WorkBudget::Scope scope(&budget);
-  given.require_all_taken();
+  const Limited limited(given, "reading", "JSON");
   Any value = from_json(text);
   if (!value.is_none() && value.is<graph::Module>()) checked(value.as<graph::Module>());
   return value;
@@ -129,9 +135,7 @@ Any interpret(const graph::Module& module, const String& function, const Array<A
               const Any& options) {
   HostOptions given(options);
   const InterpretOptions interpret_options = take_interpret_options(given);
-  WorkBudget budget(take_limits(given), "interpreting", function.str());
-  const WorkBudget::Scope scope(&budget);
-  given.require_all_taken();
+  const Limited limited(given, "interpreting", function.str());
   refuse_other_devices(checked(module));
   const graph::FunctionRef* found = module->functions.find(function);
   if (!found) {
@@ -199,10 +203,10 @@ In `shapes`, -1 leaves a size symbolic. For several CPUs, the file has code for 
 
 `deadline_ns` is how many nanoseconds the function may take, and `memory` how many bytes of objects and
 tensors it may allocate; -1 means no limit. Functions without `options` have no limits of their own. A
-function that reaches a limit fails with a Runtime error; the same call can succeed with a higher limit. LLVM and LLD are interrupted only between passes and
-between kernels, and the memory that they and protobuf work with doesn't count: `tenon compile --isolate`
-limits that too. A function that runs within a machine's call is also held to that call's limits, and
-stops when the machine is cancelled.
+function that reaches a limit fails with a Runtime error; the same call can succeed with a higher limit.
+LLVM and LLD are interrupted only between passes and between kernels, and the memory that they and
+protobuf work with doesn't count: `tenon compile --isolate` limits that too. A function that runs within a
+machine's call is also held to that call's limits, and stops when the machine is cancelled.
 
 ## Passes of your own
 

@@ -6,6 +6,7 @@
 #include "evaluate/call_value.h"
 #include "evaluate/plan.h"
 #include "evaluate/scalar_call.h"
+#include "graph/ir/check.h"
 #include "support/poll.h"
 
 namespace tenon::graph {
@@ -136,8 +137,7 @@ class Run {
       return Any();
     }
     throw Error(ErrorKind::Unsupported, binding.span,
-                "match, constructors and function literals are parsed and checked, but not run by "
-                "this version")
+                cat("match, constructors and function literals are ", kOnlyChecked))
         .help("write it with if, loop, tuples and functions");
   }
 

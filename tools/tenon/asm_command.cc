@@ -27,7 +27,7 @@ void check_fits_terminal(const std::string& file, const std::string& text) {
 
 }  // namespace
 
-void add_asm_commands(CLI::App* app, int*) {
+void add_asm_commands(CLI::App* app) {
   auto* assemble =
       app->add_subcommand("asm", "assemble the machine's code from text into a .tnx file");
   assemble->footer(

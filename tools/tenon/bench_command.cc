@@ -243,7 +243,7 @@ struct BenchCommand : CallFlags {
 
 }  // namespace
 
-void add_bench_command(CLI::App* app, int*) {
+void add_bench_command(CLI::App* app) {
   auto* command = app->add_subcommand("bench", "measure load time, latency, throughput and memory");
   command->footer(
       "Missing inputs are random with a fixed seed (integers 0 or 1); missing sizes are 1.\n\n"

@@ -6,10 +6,7 @@
 namespace tenon::tool {
 
 void CallFlags::add_to(CLI::App* command) {
-  command
-      ->add_option("FILE", file,
-                   "executable, ONNX model, program, or assembly;\n- for standard input")
-      ->required();
+  command->add_option("FILE", file, kAnyFileHelp)->required();
   command->add_option("--function,-f", function, "function to call")->capture_default_str();
   add_repeated(command, "--input,-i", inputs.inputs,
                "NAME=F.npy, F.pb, random[:LO..HI] or a number; once for each input");

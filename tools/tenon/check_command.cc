@@ -155,8 +155,8 @@ struct CheckCommand {
       const std::vector<std::string> expected = numbered_files(set.string(), "output");
       if (expected.size() != results.size()) {
         return {Outcome::Failed,
-                cat(set.filename().string(), " expects ", expected.size(),
-                    expected.size() == 1 ? " output" : " outputs", ", found ", results.size())};
+                cat(set.filename().string(), " expects ", counted(expected.size(), "output"),
+                    ", found ", results.size())};
       }
       for (size_t i = 0; i < expected.size(); ++i) {
         const Difference d = compare(results[i].as<Tensor>(), read_tensor(expected[i]), tolerance);

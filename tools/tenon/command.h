@@ -41,7 +41,8 @@ void check_not_input(const std::string& input, const std::string& output, const 
 // Since a file is replaced by a new one, its folder must be writable.
 void check_writable(const std::string& path);
 
-// Creates a folder if it does not exist, and refuses it if files can't be written into it.
+// Refuses a folder that files can't be written into or that can't be created, before the work is
+// done. Creates nothing.
 void check_folder_writable(const std::string& folder);
 
 // --mode: how the commands that compute results run a program.
@@ -76,17 +77,18 @@ struct CompileFlags {
   std::vector<const CLI::Option*> compilation_;  // options without effect on an executable
 };
 
-// Each function adds one command, whose callback runs it and sets the exit code.
+// Each function adds one or two commands, whose callbacks run them. Those that take `exit_code` may
+// set it: their results can differ from what was expected, or describe a failure.
 void add_compile_command(CLI::App* app, int* exit_code);
 void add_run_command(CLI::App* app, int* exit_code);
 void add_check_command(CLI::App* app, int* exit_code);
-void add_bench_command(CLI::App* app, int* exit_code);
+void add_bench_command(CLI::App* app);
 void add_inspect_command(CLI::App* app, int* exit_code);
-void add_ops_command(CLI::App* app, int* exit_code);
-void add_targets_command(CLI::App* app, int* exit_code);
-void add_opt_command(CLI::App* app, int* exit_code);
-void add_asm_commands(CLI::App* app, int* exit_code);   // asm, disasm
-void add_dump_commands(CLI::App* app, int* exit_code);  // dump, verify
-void add_completion_command(CLI::App* app, int* exit_code);
+void add_ops_command(CLI::App* app);
+void add_targets_command(CLI::App* app);
+void add_opt_command(CLI::App* app);
+void add_asm_commands(CLI::App* app);   // asm, disasm
+void add_dump_commands(CLI::App* app);  // dump, verify
+void add_completion_command(CLI::App* app);
 
 }  // namespace tenon::tool

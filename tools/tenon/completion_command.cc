@@ -104,7 +104,7 @@ complete -o filenames -F _tenon tenon
 
 }  // namespace
 
-void add_completion_command(CLI::App* app, int*) {
+void add_completion_command(CLI::App* app) {
   auto* command = app->add_subcommand(
       "completion", "print a completion script: eval \"$(tenon completion bash)\"");
   command->footer(

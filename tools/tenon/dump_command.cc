@@ -195,7 +195,7 @@ void print_memory(const vm::Unit& unit) {
 
 }  // namespace
 
-void add_dump_commands(CLI::App* app, int*) {
+void add_dump_commands(CLI::App* app) {
   auto* dump = app->add_subcommand("dump", "show what a .tnx file holds");
   dump->footer(
       "  tenon dump model.tnx --memory\n"

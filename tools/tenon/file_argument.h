@@ -24,6 +24,10 @@ driver::Source open_input(const std::string& path, bool untrusted, const WorkLim
 driver::Source require_executable(driver::Source source, const std::string& path);
 driver::Source open_executable(const std::string& path);
 
+// The help of a FILE that may be of any kind.
+inline constexpr char kAnyFileHelp[] =
+    "executable, ONNX model, program, or assembly;\n- for standard input";
+
 // The help of --output where default_output applies.
 inline constexpr char kOutputHelp[] =
     "the file to write, - for standard output; FILE.tnx unless given,\n"

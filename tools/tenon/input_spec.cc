@@ -142,7 +142,7 @@ void require_memory(const vm::Param& param, const std::vector<int64_t>& shape) {
   const auto text = [](double size) { return cat(std::round(size / (1 << 20)), " MB"); };
   throw Error(ErrorKind::Runtime, cat("not enough memory for random input '", param.name, "'"))
       .found(cat(text(bytes), " for ", tensor_type_text(param.type.dtype, shape)))
-      .expected(cat("at most ", text(most), ", which are available"))
+      .expected(cat("at most the ", text(most), " available"))
       .help("give smaller sizes with --dim or --shape");
 }
 

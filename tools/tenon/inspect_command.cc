@@ -106,10 +106,7 @@ void add_inspect_command(CLI::App* app, int* exit_code) {
       "  tenon inspect model.onnx\n"
       "  tenon inspect model.tnx");
   auto file = std::make_shared<std::string>();
-  command
-      ->add_option("FILE", *file,
-                   "executable, ONNX model, program, or assembly;\n- for standard input")
-      ->required();
+  command->add_option("FILE", *file, kAnyFileHelp)->required();
   auto limits = std::make_shared<LimitFlags>();
   limits->add_to(command, "reading the file may");
   command->callback([file, limits, exit_code] {
@@ -127,7 +124,7 @@ void add_inspect_command(CLI::App* app, int* exit_code) {
   });
 }
 
-void add_ops_command(CLI::App* app, int*) {
+void add_ops_command(CLI::App* app) {
   auto* command =
       app->add_subcommand("ops", "list the operators: ONNX's that are imported, and Tenon's own");
   command->footer(

@@ -109,14 +109,14 @@ int run(int argc, char** argv) {
   add_compile_command(&app, &exit_code);
   add_run_command(&app, &exit_code);
   add_check_command(&app, &exit_code);
-  add_bench_command(&app, &exit_code);
+  add_bench_command(&app);
   add_inspect_command(&app, &exit_code);
-  add_ops_command(&app, &exit_code);
-  add_targets_command(&app, &exit_code);
-  add_opt_command(&app, &exit_code);
-  add_asm_commands(&app, &exit_code);
-  add_dump_commands(&app, &exit_code);
-  add_completion_command(&app, &exit_code);
+  add_ops_command(&app);
+  add_targets_command(&app);
+  add_opt_command(&app);
+  add_asm_commands(&app);
+  add_dump_commands(&app);
+  add_completion_command(&app);
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& done) {

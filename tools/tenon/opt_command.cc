@@ -28,7 +28,7 @@ std::vector<std::string> split(const std::string& list) {
 
 }  // namespace
 
-void add_opt_command(CLI::App* app, int*) {
+void add_opt_command(CLI::App* app) {
   auto* command = app->add_subcommand("opt", "run passes on a program and print it");
   command->footer(
       "`tenon compile --list-passes` lists the passes. Without passes, checks the program.\n\n"

@@ -22,7 +22,7 @@ void print_cpus(const codegen::Architecture& architecture) {
 
 }  // namespace
 
-void add_targets_command(CLI::App* app, int*) {
+void add_targets_command(CLI::App* app) {
   auto* command =
       app->add_subcommand("targets", "list what --target and --cpu of `tenon compile` accept");
   command->footer(

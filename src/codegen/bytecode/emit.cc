@@ -5,11 +5,13 @@
 #include "codegen/bytecode/arrange_counters.h"
 #include "codegen/bytecode/lower_function.h"
 #include "codegen/bytecode/write_code.h"
+#include "graph/ir/check.h"
 #include "vm/isa/limits.h"
 
 namespace tenon::codegen {
 
 using graph::FunctionExpr;
+using graph::kOnlyChecked;
 using graph::VarRef;
 
 namespace {
@@ -36,8 +38,7 @@ std::string add_name(const char* what, const FunctionExpr& function, std::string
 void emit_signature(const FunctionExpr& function, vm::FunctionUnit* out) {
   require_name("function", function.name, function.span);
   if (has_type_parameters(type_of(function))) {
-    refuse(function, "type parameters are parsed and checked, but not run by this version",
-           "write a function for each type");
+    refuse(function, cat("type parameters are ", kOnlyChecked), "write a function for each type");
   }
   if (function.params.size() > vm::kMaxParams) {
     refuse(function, cat("it has ", function.params.size(), " parameters"),

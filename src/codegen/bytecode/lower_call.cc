@@ -3,6 +3,7 @@
 #include <string_view>
 
 #include "codegen/bytecode/lower_function.h"
+#include "graph/ir/check.h"
 #include "graph/ir/intrinsic.h"
 #include "graph/ir/packed_call.h"
 #include "loop/scalar.h"
@@ -137,7 +138,7 @@ Arg FunctionLowering::attribute(std::string_view name, const Any& value) {
 
 Arg FunctionLowering::device(int64_t index) const {
   if (index != 0) {
-    refuse(cat("memory on device ", index, " is parsed and checked, but not run by this version"),
+    refuse(cat("memory on device ", index, " is ", kOnlyChecked),
            "leave it on the host, which is device 0");
   }
   return Arg::device({kDLCPU, 0});

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "graph/ir/check.h"
 #include "support/poll.h"
 #include "vm/isa/unit.h"
 
@@ -174,8 +175,7 @@ void FunctionLowering::lower_binding(const Binding& binding, bool tail) {
                                      : expr.is<Construct>()    ? "algebraic data types are"
                                                                : nullptr;
     TENON_ASSERT(checked_only, "unknown right-hand side");
-    refuse(cat(checked_only, " parsed and checked, but not run by this version"),
-           "write it with if, loop, tuples and functions");
+    refuse(cat(checked_only, " ", kOnlyChecked), "write it with if, loop, tuples and functions");
   }
 }
 

@@ -5,6 +5,7 @@
 
 #include "codegen/bytecode/comparison.h"
 #include "codegen/bytecode/lower_function.h"
+#include "graph/ir/check.h"
 #include "graph/ir/op.h"
 #include "loop/walk.h"
 
@@ -132,10 +133,8 @@ class FunctionLowering::ScalarLowering {
 
   void emit(const loop::Expr& e, Arg to) {
     if (is_float_operation(e)) {
-      function_.refuse(
-          cat(call_.callee,
-              " on floating-point scalars is parsed and checked, but not run by this version"),
-          "use a tensor of rank 0 instead, such as tensor[f32]");
+      function_.refuse(cat(call_.callee, " on floating-point scalars is ", kOnlyChecked),
+                       "use a tensor of rank 0 instead, such as tensor[f32]");
     }
     switch (e.kind) {
       case ExprKind::kUnary:

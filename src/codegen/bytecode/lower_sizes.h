@@ -9,6 +9,7 @@
 #include "codegen/bytecode/constant_pool.h"
 #include "codegen/bytecode/virtual_code.h"
 #include "graph/ir/expr.h"
+#include "loop/dim_hash.h"
 
 namespace tenon::codegen {
 
@@ -39,9 +40,6 @@ class SizeLowering {
   void check(const graph::Check& check);
 
  private:
-  struct DimHash {
-    size_t operator()(const Dim& dim) const { return hash(dim); }
-  };
   // Dimensions compared after all symbols of a match are bound: those of `value`'s shape, or
   // elements that were read into registers.
   struct Postponed {

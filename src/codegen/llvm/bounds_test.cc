@@ -32,7 +32,7 @@ Tensor zeros(const std::vector<int64_t>& shape, DataType t = f32) {
   return x;
 }
 
-constexpr Optimisation kLevels[] = {Optimisation::kLeast, Optimisation::kLoops, Optimisation::kAll};
+constexpr Optimisation kLevels[] = {Optimisation::kLoops, Optimisation::kAll};
 
 // Calls the kernel at every optimisation level and expects an error with this index and limit.
 void expect_stopped(const KernelRef& kernel, const std::vector<Any>& arguments, int64_t found,

@@ -29,86 +29,6 @@
 
 namespace tenon::codegen {
 
-// ---- the module ---------------------------------------------------------------------------------
-
-ModuleWriter::ModuleWriter(llvm::Module& m, const Target& t, bool clear)
-    : module(m),
-      context(m.getContext()),
-      target(t),
-      clear_scratch(clear),
-      math(m, t, [this](llvm::Function* f) { prepare(f); }),
-      i1(llvm::Type::getInt1Ty(context)),
-      i8(llvm::Type::getInt8Ty(context)),
-      i16(llvm::Type::getInt16Ty(context)),
-      i32(llvm::Type::getInt32Ty(context)),
-      i64(llvm::Type::getInt64Ty(context)),
-      pointer(llvm::PointerType::get(context, 0)) {}
-
-namespace {
-
-std::string feature_text(const Target& target) {
-  std::string text;
-  for (const std::string& feature : target.features)
-    text += cat(text.empty() ? "+" : ",+", feature);
-  return text;
-}
-
-const char* base_cpu(const Target& target) {
-  return architecture(target.architecture).base_cpu;
-}
-
-}  // namespace
-
-void ModuleWriter::prepare(llvm::Function* f) const {
-  f->addFnAttr("target-cpu", base_cpu(target));
-  f->addFnAttr("target-features", feature_text(target));
-  f->addFnAttr("tune-cpu", target.tune);
-  f->addFnAttr("prefer-vector-width", std::to_string(target.vector_bytes * 8));
-  f->addFnAttr("min-legal-vector-width", std::to_string(target.vector_bytes * 8));
-  // A frame larger than a page touches each of its pages in order, so that a stack that is too
-  // small ends in its guard page.
-  f->addFnAttr("probe-stack", "inline-asm");
-  f->addFnAttr("no-builtins");  // calls to memset and similar functions must not appear
-  f->setDoesNotThrow();
-}
-
-llvm::Function* ModuleWriter::function(llvm::FunctionType* type, const std::string& name) {
-  auto* f = llvm::Function::Create(type, llvm::Function::InternalLinkage, name, module);
-  prepare(f);
-  return f;
-}
-
-llvm::Constant* ModuleWriter::text(std::string_view text) {
-  auto [it, is_new] = texts_.try_emplace(std::string(text));
-  if (is_new) {
-    llvm::Constant* data = llvm::ConstantDataArray::getString(context, {text.data(), text.size()});
-    it->second = constant(data, "text");
-  }
-  return it->second;
-}
-
-llvm::GlobalVariable* ModuleWriter::constant(llvm::Constant* data, const char* name) {
-  auto* global = new llvm::GlobalVariable(module, data->getType(), true,
-                                          llvm::GlobalValue::PrivateLinkage, data, name);
-  global->setUnnamedAddr(llvm::GlobalValue::UnnamedAddr::Global);
-  return global;
-}
-
-llvm::Value* ModuleWriter::field(Builder& b, llvm::Type* type, llvm::Value* base,
-                                 int64_t offset) const {
-  return b.CreateLoad(type, b.CreateConstInBoundsGEP1_64(i8, base, static_cast<uint64_t>(offset)));
-}
-
-llvm::Value* ModuleWriter::raise(Builder& b, llvm::Value* runtime, const loop::Kernel& kernel,
-                                 vm::KernelError code, int32_t argument, int32_t axis,
-                                 llvm::Value* found, llvm::Value* expected) {
-  return call(b, runtime, &vm::KernelRuntime::raise, text(kernel.name),
-              b.getInt32(static_cast<uint32_t>(code)), b.getInt32(static_cast<uint32_t>(argument)),
-              b.getInt32(static_cast<uint32_t>(axis)), found, expected);
-}
-
-// ---- from a module to bytes ---------------------------------------------------------------------
-
 namespace {
 
 constexpr size_t kKernelsPerModule = 24;
@@ -124,8 +44,7 @@ std::string triple(const Target& target) {
 }
 #endif
 
-std::unique_ptr<llvm::TargetMachine> target_machine(const Target& target,
-                                                    Optimisation optimisation) {
+std::unique_ptr<llvm::TargetMachine> target_machine(const Target& target) {
   static std::once_flag once;
   std::call_once(once, [] {
 #define TENON_ARCHITECTURE(name, llvm_name, ...) \
@@ -147,10 +66,8 @@ std::unique_ptr<llvm::TargetMachine> target_machine(const Target& target,
   llvm::TargetOptions options;
   options.AllowFPOpFusion = llvm::FPOpFusion::Standard;
   return std::unique_ptr<llvm::TargetMachine>(found->createTargetMachine(
-      triple(target), base_cpu(target), feature_text(target), options, llvm::Reloc::PIC_,
-      llvm::CodeModel::Small,
-      optimisation == Optimisation::kLeast ? llvm::CodeGenOptLevel::Less
-                                           : llvm::CodeGenOptLevel::Default));
+      triple(target), architecture(target.architecture).base_cpu, feature_text(target), options,
+      llvm::Reloc::PIC_, llvm::CodeModel::Small, llvm::CodeGenOptLevel::Default));
 }
 
 // Their entries in a module.
@@ -163,7 +80,7 @@ class ModuleCompiler {
                  std::string* assembly)
       : target_(target),
         options_(options),
-        machine_(target_machine(target, options.optimisation)),
+        machine_(target_machine(target)),
         ir_(ir),
         assembly_(assembly) {}
 

@@ -18,14 +18,14 @@
 namespace tenon::codegen {
 
 enum class Optimisation : uint8_t {
-  kLeast,  // fastest to compile
-  kLoops,  // all passes that scheduled loops benefit from
+  kLoops,  // the passes that scheduled loops benefit from
   kAll,    // LLVM's own -O2, which takes twice as long and which `tenon` uses above -O0
 };
 
 struct EmitOptions {
   Optimisation optimisation = Optimisation::kLoops;
-  // If not null, the module's LLVM IR and assembly are appended as text: for `--dump`.
+  // If not null, the kernels' LLVM IR and assembly are appended as text. Tests and benchmarks read
+  // it.
   std::string* ir_text = nullptr;
   std::string* assembly_text = nullptr;
   // Zeroes scratch on the stack before a kernel uses it, for kernels from untrusted sources. (The

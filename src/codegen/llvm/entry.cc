@@ -16,6 +16,7 @@
 #include "codegen/llvm/entry_layout.h"
 #include "codegen/llvm/lower.h"
 #include "codegen/llvm/size.h"
+#include "loop/dim_hash.h"
 #include "object/tensor.h"
 #include "support/error.h"
 

@@ -120,7 +120,6 @@ void run(const std::vector<Case>& cases, const Target& target = host_target()) {
           }));
   }
   EmitOptions options;
-  options.optimisation = Optimisation::kLeast;
   options.threads = 2;
   OpenedKernels opened(compile_kernels(kernels, target, options));
   for (const Case& c : cases) {

@@ -56,13 +56,13 @@ std::vector<uint8_t> link_closed(const std::vector<std::string>& objects, const 
                                         "--threads=1",
                                         "-O1"};
   for (const std::string& input : inputs) arguments.push_back(input.c_str());
-  std::string complaints, chatter;
+  std::string complaints;
   {
     std::lock_guard lock(linker_mutex);
     if (!linker_usable)
       raise(Error(ErrorKind::Internal, "the linker failed earlier and cannot run again"));
-    llvm::raw_string_ostream out(chatter), err(complaints);
-    lld::Result result = lld::lldMain(arguments, out, err, {{lld::Gnu, &lld::elf::link}});
+    llvm::raw_string_ostream err(complaints);
+    lld::Result result = lld::lldMain(arguments, llvm::nulls(), err, {{lld::Gnu, &lld::elf::link}});
     linker_usable = result.canRunAgain;
     err.flush();
     if (result.retCode != 0) {

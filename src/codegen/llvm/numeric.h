@@ -41,7 +41,7 @@ struct Num {
   Num to_f32() const {
     return is_f32() ? *this : with(b->CreateFPTrunc(v, shape_of(b->getFloatTy())));
   }
-  // An integral float that fits, as an integer of the same width.
+  // A signed integer, converted to the floating-point type `element`.
   Num to_float(llvm::Type* element) const { return with(b->CreateSIToFP(v, shape_of(element))); }
 };
 

@@ -116,21 +116,18 @@ void optimise(llvm::Module& module, llvm::TargetMachine& machine, Optimisation l
     f.addPass(llvm::InstCombinePass());
     llvm::LoopPassManager invariants;
     invariants.addPass(llvm::LICMPass(llvm::LICMOptions()));
-    if (level != Optimisation::kLeast)
-      invariants.addPass(llvm::SimpleLoopUnswitchPass(false, true));
+    invariants.addPass(llvm::SimpleLoopUnswitchPass(false, true));
     f.addPass(llvm::createFunctionToLoopPassAdaptor(std::move(invariants), /*UseMemorySSA=*/true));
-    if (level != Optimisation::kLeast) {
-      f.addPass(llvm::GVNPass());
-      llvm::LoopPassManager induction;
-      induction.addPass(llvm::IndVarSimplifyPass());
-      induction.addPass(llvm::LoopDeletionPass());
-      f.addPass(llvm::createFunctionToLoopPassAdaptor(std::move(induction)));
-      f.addPass(llvm::LoopVectorizePass(llvm::LoopVectorizeOptions(false, false)));
-      f.addPass(llvm::InstCombinePass());
-      llvm::LoopPassManager again;
-      again.addPass(llvm::LICMPass(llvm::LICMOptions()));
-      f.addPass(llvm::createFunctionToLoopPassAdaptor(std::move(again), true));
-    }
+    f.addPass(llvm::GVNPass());
+    llvm::LoopPassManager induction;
+    induction.addPass(llvm::IndVarSimplifyPass());
+    induction.addPass(llvm::LoopDeletionPass());
+    f.addPass(llvm::createFunctionToLoopPassAdaptor(std::move(induction)));
+    f.addPass(llvm::LoopVectorizePass(llvm::LoopVectorizeOptions(false, false)));
+    f.addPass(llvm::InstCombinePass());
+    llvm::LoopPassManager again;
+    again.addPass(llvm::LICMPass(llvm::LICMOptions()));
+    f.addPass(llvm::createFunctionToLoopPassAdaptor(std::move(again), true));
     f.addPass(llvm::SimplifyCFGPass());
     f.addPass(llvm::ADCEPass());
     passes.addPass(llvm::AlwaysInlinerPass(/*InsertLifetime=*/false));

@@ -234,27 +234,6 @@ class CheckWriter {
 
 }  // namespace
 
-llvm::Function* ModuleWriter::shared_function(const char* name) {
-  if (llvm::Function* f = module.getFunction(name)) return f;
-  llvm::Function* f = function(
-      llvm::FunctionType::get(i32, {pointer, pointer, pointer, pointer, i32, pointer}, false),
-      name);
-  f->setLinkage(llvm::GlobalValue::ExternalLinkage);
-  f->setVisibility(llvm::GlobalValue::HiddenVisibility);
-  f->setDSOLocal(true);
-  return f;
-}
-
-llvm::Function* ModuleWriter::check() {
-  return shared_function(kCheckSymbol);
-}
-
-llvm::Function* ModuleWriter::refuse() {
-  llvm::Function* f = shared_function(kRefuseSymbol);
-  f->addFnAttr(llvm::Attribute::Cold);
-  return f;
-}
-
 void write_checks(ModuleWriter& m) {
   CheckWriter(m, m.check()).write();
   CheckWriter(m, m.refuse()).write_refuse();

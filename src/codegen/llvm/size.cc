@@ -4,6 +4,7 @@
 
 #include "llvm/IR/MDBuilder.h"
 #include "loop/cost.h"
+#include "loop/dim_hash.h"
 #include "loop/walk.h"
 
 namespace tenon::codegen {

@@ -13,10 +13,6 @@
 
 namespace tenon::codegen {
 
-struct DimHash {
-  size_t operator()(const Dim& d) const { return hash(d); }
-};
-
 // The integer parameters of a kernel's body: the symbols that its parameters' shapes bind, in order
 // of first appearance, then its integers.
 std::vector<std::string> kernel_symbols(const loop::Kernel& kernel);

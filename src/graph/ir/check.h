@@ -14,6 +14,10 @@ namespace tenon::graph {
 // nesting does not exceed kMaxNesting.
 void check_module(const Module& module);
 
+// What an error says of parts of the language that the checker accepts and that are neither
+// compiled nor interpreted: "match is ", then this.
+inline constexpr char kOnlyChecked[] = "parsed and checked, but not run by this version";
+
 // The error for a kernel, called `what`, that breaks a rule of loop IR. The checks of loop IR
 // report it, as `broken`, as a bug of whoever made the kernel, which is here the user.
 Error broken_kernel(std::string_view what, const Span& span, const Error& broken);

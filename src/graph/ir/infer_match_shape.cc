@@ -78,8 +78,8 @@ TypeRef match_elements(const TypeRef& t, const Array<Dim>& elements) {
   int64_t count = static_cast<int64_t>(elements.size());
   if (!x->dims_known || x->rank > 1 || count > kMaxCarriedValues ||
       !(x->rank == 0 ? Dim(1) : x->dims[0]).is_const(count)) {
-    throw Error(ErrorKind::Usage, cat("match_elements needs a tensor of rank 0 or 1 with ", count,
-                                      count == 1 ? " element" : " elements"))
+    throw Error(ErrorKind::Usage, cat("match_elements needs a tensor of rank 0 or 1 with ",
+                                      counted(static_cast<uint64_t>(count), "element")))
         .found(to_text(t));
   }
   if (x->value_known) refute(x->values, elements, t);

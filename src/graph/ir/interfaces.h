@@ -21,7 +21,6 @@ class Evaluator {
 class Offer {
  public:
   virtual ~Offer() = default;
-  virtual const char* library() const = 0;
   // Rewrites calls that the library takes into packed calls to it. Below -O3, these follow
   // docs/semantics.md, including NaN.
   virtual Module partition(const Module& module, int level) = 0;

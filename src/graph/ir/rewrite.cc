@@ -57,6 +57,10 @@ std::vector<int64_t> permutation_of(const Call& transpose) {
   return perm;
 }
 
+Operand reshaped(Builder& b, const Operand& x, const std::vector<Dim>& shape) {
+  return b.op("reshape", {x}, attrs({{"shape", attr_dims(shape)}}));
+}
+
 Module Rewriter::run(const Module& module) {
   module_ = module;
   globals_ = global_types(module);

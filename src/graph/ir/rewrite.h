@@ -80,6 +80,8 @@ const Operator* operator_of(const ExprRef& value);
 const Call* as_op(const ExprRef& value, std::string_view name);
 // The permutation of a call of `transpose`, without negative axes.
 std::vector<int64_t> permutation_of(const Call& transpose);
+// `x` with another shape, of as many elements.
+Operand reshaped(Builder& b, const Operand& x, const std::vector<Dim>& shape);
 // The element of a constant tensor of floats, i32 or i64 with one element, of any rank.
 std::optional<double> single_number(const Operand& operand);
 

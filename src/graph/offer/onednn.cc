@@ -17,15 +17,6 @@ const TensorType* known_f32(const Operand& operand) {
   return tensor && tensor->dtype == f32 ? tensor : nullptr;
 }
 
-// The element of a constant f32 tensor of one element or of a constant scalar.
-std::optional<double> constant_element(const Operand& operand) {
-  auto* constant = operand.as<Constant>();
-  if (!constant) return std::nullopt;
-  auto tensor = constant->value.try_as<Tensor>();
-  if (!tensor || !*tensor || tensor->dtype() != f32 || tensor->count() != 1) return std::nullopt;
-  return *tensor->data_as<float>();
-}
-
 // A base call and the calls that follow it, up to the root, whose binding the library call
 // replaces.
 struct Match {
@@ -143,10 +134,10 @@ class Matcher {
     if (nan_may_vanish_ && call->callee == "relu") {
       match->activation = Activation::Relu;
     } else if (nan_may_vanish_ && call->callee == "clip" && call->args.size() == 3 &&
-               constant_element(call->args[1]) && constant_element(call->args[2])) {
+               single_number(call->args[1]) && single_number(call->args[2])) {
       match->activation = Activation::Clip;
-      match->alpha = *constant_element(call->args[1]);
-      match->beta = *constant_element(call->args[2]);
+      match->alpha = *single_number(call->args[1]);
+      match->beta = *single_number(call->args[2]);
     } else if (call->callee == "tanh") {
       match->activation = Activation::Tanh;
     } else if (call->callee == "sigmoid") {

@@ -8,7 +8,6 @@ namespace tenon::graph {
 
 class OneDnnOffer : public Offer {
  public:
-  const char* library() const override { return "onednn"; }
   Module partition(const Module& module, int level) override;
 };
 

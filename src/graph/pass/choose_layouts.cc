@@ -3,7 +3,7 @@
 #include <optional>
 
 #include "graph/ir/rewrite.h"
-#include "graph/pass/simplify_rules.h"
+#include "graph/pass/permutation.h"
 
 namespace tenon::graph {
 namespace {
@@ -46,10 +46,6 @@ Operand image_op_last(Builder& b, const Call& call) {
 Operand permuted_back(Builder& b, const Operand& operand, const Transposed& t) {
   if (auto other = as_transposed(b, operand); other && other->perm == t.perm) return other->source;
   return operand.is<Constant>() ? transposed(b, operand, inverse_permutation(t.perm)) : Operand();
-}
-
-Operand reshaped(Builder& b, const Operand& x, const std::vector<Dim>& shape) {
-  return b.op("reshape", {x}, attrs({{"shape", attr_dims(shape)}}));
 }
 
 Operand sink_broadcast(Builder& b, const Call& call, const Transposed& t) {

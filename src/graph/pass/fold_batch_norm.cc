@@ -13,10 +13,6 @@ const TensorType& tensor_of(const Operand& operand) {
   return *type_of(operand).as<TensorType>();
 }
 
-Operand reshaped(Builder& b, const Operand& x, const std::vector<Dim>& shape) {
-  return b.op("reshape", {x}, attrs({{"shape", attr_dims(shape)}}));
-}
-
 // The elements of a constant of f32 or f64.
 std::optional<std::vector<double>> constant_elements(const Operand& operand) {
   auto* constant = operand.as<Constant>();

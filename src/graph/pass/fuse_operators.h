@@ -4,9 +4,8 @@
 // A group has one result: its last call, the root. A producer joins the group of its consumers if
 // all its uses are in that group and
 //   - it is elementwise, broadcast or movement, and fusing it doesn't repeat costly work, or
-//   - it is a reduction, normalisation or contraction, the group has none yet, and all calls from
-//   it
-//     to the root are elementwise or broadcast and have its shape.
+//   - it is a reduction, normalisation or contraction, the group has none yet, and all calls
+//     between it and the root are elementwise or broadcast and have its shape.
 // Groups grow backwards from the root, so no path leaves a group and returns to it, and fusion
 // makes no cycles. After the pass, every call of an operator with a lowering is in a primitive
 // function.

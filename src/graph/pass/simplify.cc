@@ -12,6 +12,20 @@
 namespace tenon::graph {
 namespace {
 
+// A constant integer tensor with the dtype and the constant dimensions of `type`.
+Operand constant_integers(const TensorType& type, const std::vector<int64_t>& elements) {
+  std::vector<int64_t> shape;
+  for (const Dim& dim : type.dims) shape.push_back(dim.as_const().value());
+  Tensor tensor = Tensor::empty(shape, type.dtype);
+  const int64_t bytes = type.dtype.bytes();
+  auto* out = static_cast<char*>(tensor.data());
+  // Copies the low bytes of each element (little-endian).
+  for (size_t i = 0; i < elements.size(); ++i) {
+    std::memcpy(out + static_cast<int64_t>(i) * bytes, &elements[i], static_cast<size_t>(bytes));
+  }
+  return constant(tensor.as_read_only());
+}
+
 // The calls so far whose value a later equal call may share, innermost block last. Calls that read
 // state are shared only within one block, up to the next Ordered call.
 class Available {
@@ -142,19 +156,6 @@ class Simplifier : public Rewriter {
 };
 
 }  // namespace
-
-Operand constant_integers(const TensorType& type, const std::vector<int64_t>& elements) {
-  std::vector<int64_t> shape;
-  for (const Dim& dim : type.dims) shape.push_back(dim.as_const().value());
-  Tensor tensor = Tensor::empty(shape, type.dtype);
-  const int64_t bytes = type.dtype.bytes();
-  auto* out = static_cast<char*>(tensor.data());
-  // Copies the low bytes of each element (little-endian).
-  for (size_t i = 0; i < elements.size(); ++i) {
-    std::memcpy(out + static_cast<int64_t>(i) * bytes, &elements[i], static_cast<size_t>(bytes));
-  }
-  return constant(tensor.as_read_only());
-}
 
 Module simplify(const Module& module, PassContext& cx) {
   return remove_dead_code(Simplifier().run(module), cx);

@@ -6,6 +6,7 @@
 #include <unordered_map>
 
 #include "graph/ir/rewrite.h"
+#include "graph/pass/permutation.h"
 
 namespace tenon::graph {
 namespace {
@@ -57,7 +58,7 @@ Operand transpose_as_reshape(Builder& b, const Call& call, const TypeRef& type) 
     if (!from->dims[axis].is_const(1)) moved.push_back(axis);
   }
   if (!std::is_sorted(moved.begin(), moved.end())) return Operand();
-  return b.op("reshape", {call.args[0]}, attrs({{"shape", attr_dims(to->dims.to_vector())}}));
+  return reshaped(b, call.args[0], to->dims.to_vector());
 }
 
 Operand concat_of_one(Builder&, const Call& call, const TypeRef&) {
@@ -155,31 +156,6 @@ Operand apply_simplify_rules(Builder& b, const Call& call, const TypeRef& type) 
     if (Operand result = rule(b, call, type)) return result;
   }
   return Operand();
-}
-
-std::vector<int64_t> compose_permutations(const std::vector<int64_t>& first,
-                                          const std::vector<int64_t>& second) {
-  std::vector<int64_t> perm(first.size());
-  for (size_t i = 0; i < perm.size(); ++i) perm[i] = first[second[i]];
-  return perm;
-}
-
-std::vector<int64_t> inverse_permutation(const std::vector<int64_t>& perm) {
-  std::vector<int64_t> inverse(perm.size());
-  for (size_t i = 0; i < perm.size(); ++i) inverse[perm[i]] = static_cast<int64_t>(i);
-  return inverse;
-}
-
-bool is_identity(const std::vector<int64_t>& perm) {
-  return std::is_sorted(perm.begin(), perm.end());
-}
-
-std::optional<Transposed> as_transposed(const Builder& b, const Operand& operand) {
-  if (!operand) return std::nullopt;
-  const ExprRef definition = b.definition_of(operand);
-  const Call* call = definition ? as_op(definition, "transpose") : nullptr;
-  if (!call) return std::nullopt;
-  return Transposed{call->args[0], permutation_of(*call)};
 }
 
 }  // namespace tenon::graph

@@ -24,8 +24,9 @@ std::string opset_text(const Model& model) {
       std::count_if(unsupported.begin(), unsupported.end(),
                     [](const UnsupportedNode& u) { return u.op.empty() || u.op[0] != '('; });
   const int64_t nodes = count_nodes(model).nodes;
-  const std::string what = count == 0 ? cat(unsupported.size(), " of its inputs and initializers")
-                                      : cat(count, " of ", nodes, nodes == 1 ? " node" : " nodes");
+  const std::string what = count == 0
+                               ? cat(unsupported.size(), " of its inputs and initializers")
+                               : cat(count, " of ", counted(static_cast<uint64_t>(nodes), "node"));
   Error e(ErrorKind::Unsupported, cat(printable(model.file), ": ", what, " cannot be imported (",
                                       printable(opset_text(model)), ")"));
   e.table({"node", "operator", "reason"});

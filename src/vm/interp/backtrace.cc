@@ -43,12 +43,12 @@ void Machine::add_backtrace(Error& error, const Frame* entry) const try {
     if (cycle.times > 1) {
       error.frame(
           cat(cycle.length == 1 ? "the frame above" : cat("the ", cycle.length, " frames above"),
-              ", ", cycle.times - 1, " times more"));
+              ", repeated ", counted(cycle.times - 1, "time")));
     }
     shown += cycle.length + (cycle.times > 1 ? 1 : 0);
     i += cycle.frames();
   }
-  if (i < depth) error.frame(cat(depth - i, depth - i == 1 ? " frame more" : " frames more"));
+  if (i < depth) error.frame(counted(depth - i, "more frame"));
 } catch (const std::bad_alloc&) {  // the error stays, with the frames that there was memory for
 }
 

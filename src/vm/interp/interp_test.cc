@@ -360,9 +360,9 @@ zero:
   } catch (const Error& error) {
     EXPECT_THAT(error.backtrace(),
                 ElementsAre("last, instruction 4: floordiv", "last, instruction 2: call",
-                            "the frame above, 4 times more", "even, instruction 4: call",
+                            "the frame above, repeated 4 times", "even, instruction 4: call",
                             "odd, instruction 1: call", "even, instruction 2: call",
-                            "the 2 frames above, 3 times more", "main, instruction 0: call"));
+                            "the 2 frames above, repeated 3 times", "main, instruction 0: call"));
   }
   try {
     m.call("main", 2);
@@ -370,7 +370,7 @@ zero:
   } catch (const Error& error) {
     EXPECT_THAT(error.backtrace(),
                 ElementsAre("last, instruction 4: floordiv", "last, instruction 2: call",
-                            "the frame above, 4 times more", "even, instruction 4: call",
+                            "the frame above, repeated 4 times", "even, instruction 4: call",
                             "odd, instruction 1: call", "even, instruction 2: call",
                             "main, instruction 0: call"));
   }
