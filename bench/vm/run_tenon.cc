@@ -167,7 +167,7 @@ vm::KernelTarget add_kernel() {
   ScheduleOptions options;
   options.target = target.facts();
   std::vector<uint8_t> object = codegen::compile_kernels({lower(*sum, "add", options)}, target);
-  return {target.triple(),
+  return {target.architecture->llvm_triple(),
           target.cpu,
           target.features,
           {{vm::ImageKind::Elf, "", {object.begin(), object.end()}}}};

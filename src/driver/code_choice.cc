@@ -19,10 +19,10 @@ void require_apart(const codegen::Target& a, const codegen::Target& b) {
   if (a.features == b.features) {
     throw Error(ErrorKind::Usage,
                 cat("code for ", a.cpu, " and code for ", b.cpu, " need the same CPU features"))
-        .help(codegen::architecture(a.architecture).uses_features
+        .help(a.architecture->features
                   ? "leave one out: a machine chooses code by its features"
                   : cat("leave one out: a machine chooses code by its features, and a CPU of ",
-                        a.architecture, " only tunes code that runs on all of them"));
+                        a.architecture->name, " only tunes code that runs on all of them"));
   }
 }
 
@@ -38,13 +38,14 @@ CodeChoice choose_code(const CompileOptions& options) {
     code.targets.push_back(added);
   }
   if (code.targets.empty()) {
-    const bool elsewhere = wanted && wanted->name != codegen::host_architecture().name;
+    const bool elsewhere = wanted && wanted != &codegen::host_architecture();
     code.targets = {elsewhere ? codegen::base_target(*wanted) : codegen::host_target()};
   }
-  const std::string& architecture = code.targets[0].architecture;
-  const bool foreign = architecture != codegen::host_architecture().name;
+  const codegen::Architecture* architecture = code.targets[0].architecture;
+  const bool foreign = architecture != &codegen::host_architecture();
   if (options.libraries == "onednn" && foreign) {
-    throw Error(ErrorKind::Usage, cat("libraries onednn can't be used in code for ", architecture))
+    throw Error(ErrorKind::Usage,
+                cat("libraries onednn can't be used in code for ", architecture->name))
         .help("leave libraries out: oneDNN is only used for this machine's architecture");
   }
   if (options.libraries == "onednn" && options.keep_computes) {

@@ -114,7 +114,7 @@ vm::KernelTarget compile_for(const codegen::Target& target, const graph::Module&
   emit.threads = options.threads > 0 ? options.threads : available_threads();
   const std::vector<uint8_t> object = codegen::compile_kernels(kernels, target, emit);
   vm::KernelTarget native;
-  native.triple = target.triple();
+  native.triple = target.architecture->llvm_triple();
   native.cpu = target.cpu;
   native.cpu_features = target.features;
   native.images.push_back({vm::ImageKind::Elf, "", {object.begin(), object.end()}});

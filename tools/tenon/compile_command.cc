@@ -52,11 +52,11 @@ bool has_packed_constants(const graph::Module& module) {
 // nothing measurable, smaller ones up to half the speed (docs/targets.md).
 void note_small_blocks(const std::vector<codegen::Target>& targets) {
   const codegen::Target &lowest = targets.front(), &highest = targets.back();
-  if (highest.vector_bytes <= 2 * lowest.vector_bytes) return;
-  progress(cat("note: weights are packed for the ", lowest.vector_bytes, "-byte vectors of ",
-               lowest.cpu, ", so ", highest.cpu,
-               " may run at half the speed of a file of its own: leave out ", lowest.cpu,
-               ", or compile a file for it"));
+  const int64_t bytes = lowest.capabilities.vector_bytes;
+  if (highest.capabilities.vector_bytes <= 2 * bytes) return;
+  progress(cat("note: weights are packed for the ", bytes, "-byte vectors of ", lowest.cpu, ", so ",
+               highest.cpu, " may run at half the speed of a file of its own: leave out ",
+               lowest.cpu, ", or compile a file for it"));
 }
 
 struct CompileCommand {

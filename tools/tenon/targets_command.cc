@@ -33,7 +33,7 @@ void add_targets_command(CLI::App* app) {
       "  tenon compile model.onnx --target aarch64-linux-gnu --cpu cortex-a76");
   command->callback([] {
     for (const codegen::Architecture& architecture : codegen::architectures()) {
-      const bool host = architecture.name == codegen::host_architecture().name;
+      const bool host = &architecture == &codegen::host_architecture();
       std::printf(
           "%s%s\n", architecture.triple().c_str(),
           host ? cat(" (this machine: native is ", codegen::host_target().cpu, ")").c_str() : "");

@@ -11,80 +11,141 @@
 namespace tenon::codegen {
 namespace {
 
-// LLVM's CPUs of each back end.
-using CpuList = llvm::SmallVector<llvm::StringRef, 128>;
-void list_cpus_of_X86(CpuList* list) {
-  llvm::X86::fillValidCPUArchList(*list, /*Only64Bit=*/true);
+using Names = std::vector<std::string>;
+
+bool contains(const Names& names, std::string_view name) {
+  return std::ranges::find(names, name) != names.end();
 }
-void list_cpus_of_AArch64(CpuList* list) {
-  llvm::AArch64::fillValidCPUArchList(*list);
+
+Names texts(const llvm::SmallVectorImpl<llvm::StringRef>& list) {
+  Names names;
+  for (llvm::StringRef name : list) names.push_back(name.str());
+  return names;
 }
+
+// ---- x86_64 ----
+
+Names x86_cpus() {
+  llvm::SmallVector<llvm::StringRef, 128> list;
+  llvm::X86::fillValidCPUArchList(list, /*Only64Bit=*/true);
+  return texts(list);
+}
+
+Names x86_features(const std::string& cpu) {
+  llvm::SmallVector<llvm::StringRef, 64> listed;
+  llvm::X86::getFeaturesForCPU(cpu, listed);
+  // A CPU doesn't list what its features imply: x86-64-v4 has AVX512BW, and so AVX512F.
+  llvm::StringMap<bool> implied;
+  for (llvm::StringRef feature : listed) {
+    implied[feature] = true;
+    llvm::X86::updateImpliedFeatures(feature, true, implied);
+  }
+  Names features;
+  for (const auto& feature : implied) {
+    if (feature.second) features.push_back(feature.first().str());
+  }
+  return features;
+}
+
+Capabilities x86_capabilities(const Names& features) {
+  const auto has = [&](std::string_view feature) { return contains(features, feature); };
+  const bool wide = has("avx512f") && has("avx512bw") && has("avx512dq") && has("avx512vl");
+  return {.fma = has("fma"),
+          .rounding = has("sse4.1"),
+          .half_conversion = has("f16c"),
+          .dot_products = has("avx512vnni") || has("avxvnni"),
+          .vector_bytes = wide          ? 64
+                          : has("avx2") ? 32
+                                        : 16,
+          .vector_registers = wide ? 32 : 16};
+}
+
+// ---- aarch64 ----
+
+Names aarch64_cpus() {
+  llvm::SmallVector<llvm::StringRef, 128> list;
+  llvm::AArch64::fillValidCPUArchList(list);
+  return texts(list);
+}
+
+Capabilities aarch64_capabilities(const Names&) {
+  return {.fma = true,
+          .rounding = true,
+          .half_conversion = true,
+          .dot_products = false,
+          .vector_bytes = 16,
+          .vector_registers = 32};
+}
+
+// ---- the table ----
+
+constexpr std::string_view kBackEnds[] = {
+#define TENON_BACK_END(name, ...) #name,
+#include "codegen/llvm/back_ends.def"
+};
+static_assert(std::ranges::equal(kBackEnds, vm::kArchitectures),
+              "back_ends.def and vm/executable/architectures.def list the same architectures");
 
 }  // namespace
 
 const std::vector<Architecture>& architectures() {
 #define TENON_LIST(...) \
   { __VA_ARGS__ }
-#define TENON_ARCHITECTURE(name, llvm_name, ...) {#name, __VA_ARGS__},
+#define TENON_BACK_END(name, llvm_name, ...) {#name, __VA_ARGS__},
   static const std::vector<Architecture> all = {
-#include "codegen/llvm/architectures.def"
+#include "codegen/llvm/back_ends.def"
   };
 #undef TENON_LIST
   return all;
 }
 
-const Architecture& architecture(std::string_view name) {
-  for (const Architecture& each : architectures()) {
-    if (each.name == name) return each;
-  }
-  std::vector<std::string> names;
-  for (const Architecture& each : architectures()) names.push_back(each.name);
-  throw Error(ErrorKind::Unsupported, cat("there is no code generation for ", name))
-      .expected(join(names, ", "));
-}
-
 const Architecture& host_architecture() {
-  return architecture(vm::kHostArchitecture);
+  for (const Architecture& each : architectures()) {
+    if (each.name == vm::kHostArchitecture) return each;
+  }
+  Names names;
+  for (const Architecture& each : architectures()) names.push_back(each.name);
+  throw Error(ErrorKind::Unsupported,
+              cat("there is no code generation for ", vm::kHostArchitecture))
+      .expected(join(names, ", "));
 }
 
 std::string Architecture::triple() const {
   return name + "-linux-gnu";
 }
 
+std::string Architecture::llvm_triple() const {
+  return name + "-unknown-linux-gnu";
+}
+
 const Architecture& architecture_of(std::string_view triple) {
   for (const Architecture& each : architectures()) {
-    for (const char* rest : {"", "-linux-gnu", "-unknown-linux-gnu"}) {
-      if (triple == each.name + rest) return each;
-    }
+    if (triple == each.name || triple == each.triple() || triple == each.llvm_triple()) return each;
   }
   throw Error(ErrorKind::Usage, cat("unknown target '", printable(triple), "'"))
       .expected(join(triples(), " or "));
 }
 
-std::vector<std::string> cpu_names(const Architecture& architecture) {
-  CpuList known;
-#define TENON_ARCHITECTURE(row, llvm_name, ...) \
-  if (architecture.name == #row) list_cpus_of_##llvm_name(&known);
-#include "codegen/llvm/architectures.def"
-  std::vector<std::string> names = architecture.levels, others;
-  for (llvm::StringRef name : known) {
-    if (std::ranges::find(names, name) == names.end()) others.push_back(name.str());
+Names cpu_names(const Architecture& architecture) {
+  Names names = architecture.levels, others;
+  for (const std::string& cpu : architecture.cpus()) {
+    if (!contains(names, cpu)) others.push_back(cpu);
   }
   std::ranges::sort(others);
   names.insert(names.end(), others.begin(), others.end());
   return names;
 }
 
-std::vector<std::string> common_cpus() {
-  std::vector<std::string> names = {"native"};
+Names common_cpus() {
+  Names names = {"native"};
   for (const Architecture& each : architectures()) {
     names.insert(names.end(), each.levels.begin(), each.levels.end());
   }
   return names;
 }
 
-std::vector<std::string> triples() {
-  std::vector<std::string> names;
+Names triples() {
+  Names names;
   for (const Architecture& each : architectures()) names.push_back(each.triple());
   return names;
 }

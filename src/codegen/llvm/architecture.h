@@ -1,33 +1,45 @@
 // The architectures that code can be compiled for, and their CPUs.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace tenon::codegen {
 
-struct Architecture {
-  std::string name;                 // as in triples: "x86_64"
-  const char* emulation;            // LLD's name of the object format
-  const char* base_cpu;             // LLVM's CPU that has nothing but the first version
-  std::vector<std::string> levels;  // CPU names that stand for a version of the architecture
-  const char* default_cpu;          // for code for another machine
-  // Whether code uses the optional features of its CPU and runs where they are present. If not, it
-  // runs on every CPU and is only tuned for the one named.
-  bool uses_features;
-  int64_t vector_registers;  // AVX-512 doubles them
-  // Features of cpu_features.def that every CPU has, or instructions that do the same.
-  std::vector<std::string> always;
+// What code for a target may use, in terms that mean the same on every architecture. Schedules and
+// the translation to LLVM IR depend on these, never on an architecture's own features.
+struct Capabilities {
+  bool fma = false;              // an instruction multiplies and adds floats, rounding once
+  bool rounding = false;         // an instruction rounds floats to integral values
+  bool half_conversion = false;  // an instruction converts between f16 and f32
+  bool dot_products = false;     // as in loop/target_facts.def
+  int64_t vector_bytes = 16;     // of one vector register
+  int64_t vector_registers = 16;
 
-  std::string triple() const;  // as users write it: "x86_64-linux-gnu"
+  bool operator==(const Capabilities&) const = default;
+};
+
+struct Architecture {
+  std::string name;                    // as in triples: "x86_64"
+  const char* emulation;               // LLD's name of the object format
+  const char* base_cpu;                // LLVM's CPU that has nothing but the first version
+  std::vector<std::string> levels;     // CPU names that stand for a version of the architecture
+  const char* default_cpu;             // for code for another machine
+  std::vector<std::string> (*cpus)();  // LLVM's names, in any order
+  // LLVM's names of the features that a CPU has. Null if code uses no optional features: it then
+  // runs on every CPU and is only tuned for the one named.
+  std::vector<std::string> (*features)(const std::string& cpu);
+  Capabilities (*capabilities)(const std::vector<std::string>& features);
+
+  std::string triple() const;       // as users write it: "x86_64-linux-gnu"
+  std::string llvm_triple() const;  // as in files: "x86_64-unknown-linux-gnu"
 };
 
 const std::vector<Architecture>& architectures();
 
-// The architecture of that name, or of this machine. An Unsupported error if the table doesn't list
-// it.
-const Architecture& architecture(std::string_view name);
+// The architecture of this machine. An Unsupported error if the table doesn't list it.
 const Architecture& host_architecture();
 
 // The architecture of a triple: "aarch64-linux-gnu", "aarch64-unknown-linux-gnu" or "aarch64". A

@@ -29,12 +29,11 @@ const char* no_symbol(void*, uint64_t, uint64_t* type, uint64_t, const char**) {
 Disassembler disassembler_for(const std::string& triple) {
   static std::once_flag once;
   std::call_once(once, [] {
-    LLVMInitializeX86TargetInfo();
-    LLVMInitializeX86TargetMC();
-    LLVMInitializeX86Disassembler();
-    LLVMInitializeAArch64TargetInfo();
-    LLVMInitializeAArch64TargetMC();
-    LLVMInitializeAArch64Disassembler();
+#define TENON_BACK_END(name, llvm_name, ...) \
+  LLVMInitialize##llvm_name##TargetInfo();   \
+  LLVMInitialize##llvm_name##TargetMC();     \
+  LLVMInitialize##llvm_name##Disassembler();
+#include "codegen/llvm/back_ends.def"
   });
   Disassembler made(LLVMCreateDisasm(triple.c_str(), nullptr, 0, nullptr, &no_symbol),
                     &LLVMDisasmDispose);

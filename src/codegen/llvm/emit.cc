@@ -36,37 +36,38 @@ constexpr size_t kKernelsPerModule = 24;
 // LLVM 21 replaced text by Triple in some functions, and 22 in others.
 #if LLVM_VERSION_MAJOR >= 21
 llvm::Triple triple(const Target& target) {
-  return llvm::Triple(target.triple());
+  return llvm::Triple(target.architecture->llvm_triple());
 }
 #else
 std::string triple(const Target& target) {
-  return target.triple();
+  return target.architecture->llvm_triple();
 }
 #endif
 
 std::unique_ptr<llvm::TargetMachine> target_machine(const Target& target) {
   static std::once_flag once;
   std::call_once(once, [] {
-#define TENON_ARCHITECTURE(name, llvm_name, ...) \
-  LLVMInitialize##llvm_name##TargetInfo();       \
-  LLVMInitialize##llvm_name##Target();           \
-  LLVMInitialize##llvm_name##TargetMC();         \
+#define TENON_BACK_END(name, llvm_name, ...) \
+  LLVMInitialize##llvm_name##TargetInfo();   \
+  LLVMInitialize##llvm_name##Target();       \
+  LLVMInitialize##llvm_name##TargetMC();     \
   LLVMInitialize##llvm_name##AsmPrinter();
-#include "codegen/llvm/architectures.def"
+#include "codegen/llvm/back_ends.def"
   });
   std::string error;
 #if LLVM_VERSION_MAJOR >= 22
   const llvm::Target* found = llvm::TargetRegistry::lookupTarget(triple(target), error);
 #else
-  const llvm::Target* found = llvm::TargetRegistry::lookupTarget(target.triple(), error);
+  const llvm::Target* found =
+      llvm::TargetRegistry::lookupTarget(target.architecture->llvm_triple(), error);
 #endif
   if (found == nullptr)
     throw Error(ErrorKind::Unsupported,
-                cat("this LLVM can't generate code for ", target.architecture, ": ", error));
+                cat("this LLVM can't generate code for ", target.architecture->name, ": ", error));
   llvm::TargetOptions options;
   options.AllowFPOpFusion = llvm::FPOpFusion::Standard;
   return std::unique_ptr<llvm::TargetMachine>(found->createTargetMachine(
-      triple(target), architecture(target.architecture).base_cpu, feature_text(target), options,
+      triple(target), target.architecture->base_cpu, feature_text(target), options,
       llvm::Reloc::PIC_, llvm::CodeModel::Small, llvm::CodeGenOptLevel::Default));
 }
 
@@ -169,7 +170,8 @@ std::string shared_code(const Target& target) {
   static std::mutex mutex;
   static std::map<std::string, std::string> objects;
   std::lock_guard lock(mutex);
-  std::string& object = objects[cat(target.architecture, " ", target.tune, " ", to_text(target))];
+  std::string& object =
+      objects[cat(target.architecture->name, " ", target.tune, " ", to_text(target))];
   if (object.empty()) {
     const EmitOptions options;
     object = ModuleCompiler(target, options, nullptr, nullptr).compile([](ModuleWriter& m) {
@@ -247,7 +249,7 @@ std::vector<uint8_t> compile(const Array<loop::KernelRef>& kernels, const Target
   objects.push_back(shared_code(target));
   compiling.reset();
   Phase linking("link");
-  return link_closed(objects, architecture(target.architecture).emulation, vm::kKernelTableSymbol);
+  return link_closed(objects, target.architecture->emulation, vm::kKernelTableSymbol);
 }
 
 }  // namespace

@@ -17,8 +17,11 @@ target_compile_definitions(${TARGET_NAME} PRIVATE ${llvm_definitions})
 if(TARGET LLVM)
   set(llvm_libraries LLVM)
 else()
-  llvm_map_components_to_libnames(llvm_libraries
-    x86codegen x86asmparser aarch64codegen aarch64asmparser passes target targetparser object)
+  # LLVM's names of the back ends, which are also names of all their components.
+  file(STRINGS "${dir}/back_ends.def" back_ends REGEX "^TENON_BACK_END")
+  list(TRANSFORM back_ends REPLACE "^TENON_BACK_END\\([^,]+, ([^,]+),.*" "\\1")
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${dir}/back_ends.def")
+  llvm_map_components_to_libnames(llvm_libraries ${back_ends} passes target targetparser object)
 endif()
 target_link_libraries(${TARGET_NAME} PRIVATE lldELF lldCommon ${llvm_libraries} ${CMAKE_DL_LIBS})
 

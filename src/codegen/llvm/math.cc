@@ -42,9 +42,9 @@ std::string type_suffix(llvm::Type* type) {
 
 Math::Math(llvm::Module& module, const Target& target, std::function<void(llvm::Function*)> prepare)
     : module_(module),
-      has_fma_(target.has("fma")),
-      has_rounding_(target.has("sse4.1")),
-      has_f16c_(target.has("f16c")),
+      has_fma_(target.capabilities.fma),
+      has_rounding_(target.capabilities.rounding),
+      has_half_conversion_(target.capabilities.half_conversion),
       prepare_(std::move(prepare)) {}
 
 Num Math::call(const std::string& name, bool inlined, const std::vector<Num>& arguments,
@@ -368,7 +368,7 @@ Num Math::erf_f64(Num x) {
 
 Num Math::from_half(Num bits) {
   Builder& b = *bits.b;
-  if (has_f16c_) {
+  if (has_half_conversion_) {
     llvm::Value* half = b.CreateBitCast(bits.v, bits.shape_of(b.getHalfTy()));
     return {&b, b.CreateFPExt(half, bits.shape_of(b.getFloatTy()))};
   }
@@ -383,7 +383,7 @@ Num Math::from_half(Num bits) {
 
 Num Math::to_half(Num x) {
   Builder& b = *x.b;
-  if (has_f16c_) {
+  if (has_half_conversion_) {
     llvm::Value* half = b.CreateFPTrunc(x.v, x.shape_of(b.getHalfTy()));
     return {&b, b.CreateBitCast(half, x.shape_of(b.getInt16Ty()))};
   }

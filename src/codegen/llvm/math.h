@@ -111,7 +111,7 @@ class Math {
   Num table(const char* name, llvm::ArrayRef<double> values, Num index);
 
   llvm::Module& module_;
-  bool has_fma_, has_rounding_, has_f16c_;
+  bool has_fma_, has_rounding_, has_half_conversion_;
   std::function<void(llvm::Function*)> prepare_;
 };
 

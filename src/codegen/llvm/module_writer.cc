@@ -29,11 +29,11 @@ std::string feature_text(const Target& target) {
 }
 
 void ModuleWriter::prepare(llvm::Function* f) const {
-  f->addFnAttr("target-cpu", architecture(target.architecture).base_cpu);
+  f->addFnAttr("target-cpu", target.architecture->base_cpu);
   f->addFnAttr("target-features", feature_text(target));
   f->addFnAttr("tune-cpu", target.tune);
-  f->addFnAttr("prefer-vector-width", std::to_string(target.vector_bytes * 8));
-  f->addFnAttr("min-legal-vector-width", std::to_string(target.vector_bytes * 8));
+  f->addFnAttr("prefer-vector-width", std::to_string(target.capabilities.vector_bytes * 8));
+  f->addFnAttr("min-legal-vector-width", std::to_string(target.capabilities.vector_bytes * 8));
   // A frame larger than a page touches each of its pages in order, so that a stack that is too
   // small ends in its guard page.
   f->addFnAttr("probe-stack", "inline-asm");

@@ -36,7 +36,7 @@ TEST(ScheduleEmit, PanelsOfAPackedOperandAreReadWhereTheyLie) {
   std::mt19937 rng(5);
   for (const char* cpu : {"x86-64-v2", "native"}) {
     const Target target = parse_target(cpu);
-    const int64_t lanes = target.vector_bytes / 4;
+    const int64_t lanes = target.capabilities.vector_bytes / 4;
     for (const int64_t width : {lanes, 2 * lanes, int64_t{6}}) {
       for (const int64_t rows : {1, 3, 30}) {
         for (const int64_t depth : {5, 700}) {

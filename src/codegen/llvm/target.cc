@@ -3,9 +3,9 @@
 #include <algorithm>
 
 #include "codegen/llvm/architecture.h"
+#include "llvm/ADT/StringMap.h"
 #include "llvm/Config/llvm-config.h"
 #include "llvm/TargetParser/Host.h"
-#include "llvm/TargetParser/X86TargetParser.h"
 #include "support/error.h"
 #include "support/text.h"
 #include "vm/executable/cpu_features.h"
@@ -19,21 +19,6 @@ constexpr std::string_view kKnownFeatures[] = {
 #undef TENON_CPU_FEATURE
 };
 
-int64_t widest_vector(const Target& t) {
-  if (t.has("avx512f") && t.has("avx512bw") && t.has("avx512dq") && t.has("avx512vl")) return 64;
-  return t.has("avx2") ? 32 : 16;
-}
-
-// LLVM's features, which it maps to whether they are present.
-template <class Features>
-std::vector<std::string> present(const Features& features) {
-  std::vector<std::string> names;
-  for (const auto& feature : features) {
-    if (feature.second) names.push_back(feature.first().str());
-  }
-  return names;
-}
-
 bool contains(const std::vector<std::string>& names, std::string_view name) {
   return std::ranges::find(names, name) != names.end();
 }
@@ -41,14 +26,14 @@ bool contains(const std::vector<std::string>& names, std::string_view name) {
 Target make_target(const Architecture& architecture, std::string_view cpu,
                    const std::vector<std::string>& available) {
   Target t;
-  t.architecture = architecture.name;
+  t.architecture = &architecture;
   t.cpu = cpu;
   t.tune = contains(architecture.levels, cpu) ? "generic" : cpu;
   for (std::string_view name : kKnownFeatures) {
     // Kernels don't use tile registers, and requesting them would cost a system call on load.
     if (!name.starts_with("amx-") && contains(available, name)) t.features.emplace_back(name);
   }
-  t.vector_bytes = widest_vector(t);
+  t.capabilities = architecture.capabilities(t.features);
   return t;
 }
 
@@ -80,32 +65,27 @@ const Architecture& architecture_of_cpu(std::string_view cpu) {
 
 }  // namespace
 
-bool Target::has(std::string_view feature) const {
-  return contains(features, feature) ||
-         contains(codegen::architecture(architecture).always, feature);
-}
-
 loop::TargetFacts Target::facts() const {
   loop::TargetFacts facts;
-  facts.vector_bytes = vector_bytes;
-  facts.vector_registers =
-      vector_bytes >= 64 ? 32 : codegen::architecture(architecture).vector_registers;
+  facts.vector_bytes = capabilities.vector_bytes;
+  facts.vector_registers = capabilities.vector_registers;
   // The smallest cache of common CPUs with such vectors. It depends on the CPU's name alone, so
   // that the same --cpu gives the same code on every machine.
-  facts.l2_bytes = vector_bytes >= 64 ? 1 << 20 : vector_bytes >= 32 ? 512 << 10 : 256 << 10;
-  facts.dot_products = has("avx512vnni") || has("avxvnni");
+  facts.l2_bytes = facts.vector_bytes >= 64   ? 1 << 20
+                   : facts.vector_bytes >= 32 ? 512 << 10
+                                              : 256 << 10;
+  facts.dot_products = capabilities.dot_products;
   return facts;
-}
-
-std::string Target::triple() const {
-  return architecture + "-unknown-linux-gnu";
 }
 
 Target host_target() {
   const Architecture& host = host_architecture();
-  if (!host.uses_features) return base_target(host);
-  return make_target(host, llvm::sys::getHostCPUName().str(),
-                     present(llvm::sys::getHostCPUFeatures()));
+  if (!host.features) return base_target(host);
+  std::vector<std::string> available;
+  for (const auto& feature : llvm::sys::getHostCPUFeatures()) {
+    if (feature.second) available.push_back(feature.first().str());
+  }
+  return make_target(host, llvm::sys::getHostCPUName().str(), available);
 }
 
 bool is_lower(const Target& a, const Target& b) {
@@ -117,16 +97,8 @@ Target parse_target(std::string_view text, const Architecture* given) {
   const Architecture& architecture = given ? *given : architecture_of_cpu(text);
   if (text == "native" && architecture.name == vm::kHostArchitecture) return host_target();
   if (!contains(cpu_names(architecture), text)) unknown_cpu(text, architecture);
-  if (!architecture.uses_features) return make_target(architecture, text, {});
-  llvm::SmallVector<llvm::StringRef, 64> listed;
-  llvm::X86::getFeaturesForCPU({text.data(), text.size()}, listed);
-  // A CPU doesn't list what its features imply: x86-64-v4 has AVX512BW, and so AVX512F.
-  llvm::StringMap<bool> implied;
-  for (llvm::StringRef feature : listed) {
-    implied[feature] = true;
-    llvm::X86::updateImpliedFeatures(feature, true, implied);
-  }
-  return make_target(architecture, text, present(implied));
+  if (!architecture.features) return make_target(architecture, text, {});
+  return make_target(architecture, text, architecture.features(std::string(text)));
 }
 
 Target base_target(const Architecture& architecture) {

@@ -16,17 +16,13 @@
 namespace tenon::codegen {
 
 struct Target {
-  std::string architecture;           // a name of architectures.def
-  std::string cpu;                    // as in --cpu and in messages: "znver4", "x86-64-v3"
-  std::string tune;                   // LLVM's name of the CPU to tune for
-  std::vector<std::string> features;  // LLVM's names, in the order of their numbers
-  int64_t vector_bytes = 16;          // of one vector register
+  const Architecture* architecture = nullptr;  // one of architectures(); null until it is chosen
+  std::string cpu;                             // as in --cpu and in messages: "znver4", "x86-64-v3"
+  std::string tune;                            // LLVM's name of the CPU to tune for
+  std::vector<std::string> features;           // LLVM's names, in the order of their numbers
+  Capabilities capabilities;                   // those that the features give
 
-  // Whether code may use the feature of cpu_features.def, or on another architecture instructions
-  // that do the same.
-  bool has(std::string_view feature) const;
   loop::TargetFacts facts() const;
-  std::string triple() const;  // "x86_64-unknown-linux-gnu"
   bool operator==(const Target&) const = default;
 };
 

@@ -1,4 +1,4 @@
-// CPU features by name and number (cpu_features.def), and what this machine has.
+// Architectures, CPU features by name and number (cpu_features.def), and what this machine has.
 #pragma once
 
 #include <array>
@@ -11,14 +11,22 @@
 
 namespace tenon::vm {
 
-// As in kernel objects and in the names of targets.
-#if defined(__x86_64__)
-inline constexpr std::string_view kHostArchitecture = "x86_64";
-#elif defined(__aarch64__)
-inline constexpr std::string_view kHostArchitecture = "aarch64";
-#else
-inline constexpr std::string_view kHostArchitecture = "unknown";  // runs no kernel object
-#endif
+// The names of architectures.def.
+inline constexpr std::string_view kArchitectures[] = {
+#define TENON_ARCHITECTURE(name, ...) #name,
+#include "vm/executable/architectures.def"
+};
+
+// The architecture that this code is compiled for; "unknown", which runs no kernel object, if the
+// table doesn't list it. The text of a macro is its value, or its name where it isn't defined.
+inline constexpr std::string_view kHostArchitecture = [] {
+#define TENON_TEXT(value) #value
+#define TENON_ARCHITECTURE(name, macro, ...) \
+  if (std::string_view(TENON_TEXT(macro)) == "1") return std::string_view(#name);
+#include "vm/executable/architectures.def"
+#undef TENON_TEXT
+  return std::string_view("unknown");
+}();
 
 using CpuFeatureSet = std::array<uint64_t, kCpuFeatureWords>;
 

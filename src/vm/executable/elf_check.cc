@@ -13,6 +13,15 @@ namespace {
 
 constexpr uint64_t kPage = 4096;
 
+struct Machine {
+  uint16_t number;
+  uint32_t relative;  // the relocation that adds the load address
+};
+constexpr Machine kMachines[] = {
+#define TENON_ARCHITECTURE(name, macro, machine, relative) {machine, relative},
+#include "vm/executable/architectures.def"
+};
+
 // A range of memory, in the object's own addresses.
 struct Range {
   uint64_t begin = 0, size = 0;
@@ -60,9 +69,9 @@ class ElfCheck {
         header_.e_type != ET_DYN || header_.e_phentsize != sizeof(Elf64_Phdr)) {
       return "not a 64-bit little-endian ELF shared object";
     }
-    if (header_.e_machine != EM_X86_64 && header_.e_machine != EM_AARCH64) {
-      return cat("code for machine ", header_.e_machine);
-    }
+    const auto* machine = std::ranges::find(kMachines, header_.e_machine, &Machine::number);
+    if (machine == std::end(kMachines)) return cat("code for machine ", header_.e_machine);
+    relative_type_ = machine->relative;
     return std::nullopt;
   }
 
@@ -315,13 +324,11 @@ class ElfCheck {
     if (!bytes || rela_size_ % sizeof(Elf64_Rela)) {
       return "relocations outside of its read-only memory";
     }
-    const uint32_t relative =
-        header_.e_machine == EM_X86_64 ? R_X86_64_RELATIVE : R_AARCH64_RELATIVE;
     for (uint64_t at = 0; at < rela_size_; at += sizeof(Elf64_Rela)) {
       Elf64_Rela r;
       std::memcpy(&r, bytes->data() + at, sizeof r);
       const auto type = static_cast<uint32_t>(ELF64_R_TYPE(r.r_info));
-      if (type != relative) return cat("a relocation of type ", type);
+      if (type != relative_type_) return cat("a relocation of type ", type);
       const Load* in = memory(r.r_offset, 8);
       if (!in || !in->writable) return "a relocation outside of its writable segments";
       if (r.r_offset < dynamic_.end() && dynamic_.begin < r.r_offset + 8) {
@@ -333,6 +340,7 @@ class ElfCheck {
 
   std::string_view bytes_;
   Elf64_Ehdr header_{};
+  uint32_t relative_type_ = 0;
   std::vector<Load> loads_;
   uint64_t next_page_ = 0;  // the first page behind the segments so far
   Range dynamic_;

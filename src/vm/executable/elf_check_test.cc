@@ -204,6 +204,22 @@ TEST(ElfCheck, RefusesRelocationsThatAskSomebody) {
   }
 }
 
+TEST(ElfCheck, EachMachineHasItsOwnRelativeRelocation) {
+  const std::pair<uint16_t, uint32_t> x86_64 = {EM_X86_64, R_X86_64_RELATIVE},
+                                      aarch64 = {EM_AARCH64, R_AARCH64_RELATIVE};
+  for (const auto& [machine, other] : {std::pair(x86_64, aarch64), std::pair(aarch64, x86_64)}) {
+    Object object;
+    object.header()->e_machine = machine.first;
+    const size_t count = object.entry(DT_RELASZ)->d_un.d_val / sizeof(Elf64_Rela);
+    for (size_t i = 0; i < count; ++i) {
+      object.relocations()[i].r_info = ELF64_R_INFO(0, machine.second);
+    }
+    EXPECT_EQ(object.refusal(), "none");
+    object.relocations()[count - 1].r_info = ELF64_R_INFO(0, other.second);
+    EXPECT_EQ(object.refusal(), cat("a relocation of type ", other.second));
+  }
+}
+
 TEST(ElfCheck, RefusesWhatItDoesNotKnow) {
   Object entry;
   entry.entry(DT_RELACOUNT)->d_tag = DT_PLTGOT;
