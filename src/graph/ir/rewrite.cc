@@ -44,9 +44,17 @@ const Operator* operator_of(const ExprRef& value) {
   return call ? operator_of(*call) : nullptr;
 }
 
-const Call* as_op(const ExprRef& value, std::string_view name) {
+bool is_op(const Call& call, OperatorName name) {
+  return call.kind == CalleeKind::kOperator && call.callee == name.text;
+}
+
+const Call* as_op(const ExprRef& value, OperatorName name) {
   auto* call = value.as<Call>();
-  return call && call->kind == CalleeKind::kOperator && call->callee == name ? call : nullptr;
+  return call && is_op(*call, name) ? call : nullptr;
+}
+
+bool is_channels_last(const Call& call) {
+  return call.attrs.at("layout").as<String>() == kChannelsLast;
 }
 
 std::vector<int64_t> permutation_of(const Call& transpose) {
@@ -58,7 +66,7 @@ std::vector<int64_t> permutation_of(const Call& transpose) {
 }
 
 Operand reshaped(Builder& b, const Operand& x, const std::vector<Dim>& shape) {
-  return b.op("reshape", {x}, attrs({{"shape", attr_dims(shape)}}));
+  return b.op(op::reshape, {x}, attrs({{"shape", attr_dims(shape)}}));
 }
 
 Module Rewriter::run(const Module& module) {

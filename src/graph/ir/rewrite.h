@@ -6,6 +6,7 @@
 #include <unordered_map>
 
 #include "graph/ir/builder.h"
+#include "graph/ir/operator_name.h"
 #include "graph/ir/walk.h"
 
 namespace tenon::graph {
@@ -76,8 +77,11 @@ std::unordered_map<const Var*, int64_t> count_uses(const FunctionRef& function);
 // The operator of a call, or null for other calls and values.
 const Operator* operator_of(const Call& call);
 const Operator* operator_of(const ExprRef& value);
-// `value` as a call of the operator `name`, or null.
-const Call* as_op(const ExprRef& value, std::string_view name);
+bool is_op(const Call& call, OperatorName name);
+// `value` as a call of the operator, or null.
+const Call* as_op(const ExprRef& value, OperatorName name);
+// Whether a call of an operator with LayoutRule::kImage has its channels last.
+bool is_channels_last(const Call& call);
 // The permutation of a call of `transpose`, without negative axes.
 std::vector<int64_t> permutation_of(const Call& transpose);
 // `x` with another shape, of as many elements.

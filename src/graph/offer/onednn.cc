@@ -55,8 +55,7 @@ class Matcher {
   }
 
   static bool takes_convolution(const Call& call) {
-    if (call.kind != CalleeKind::kOperator || !(call.callee == "conv")) return false;
-    if (!(call.attrs.at("layout").as<String>() == "NHWC")) return false;
+    if (!is_op(call, op::conv) || !is_channels_last(call)) return false;
     auto *x = known_f32(call.args[0]), *w = known_f32(call.args[1]);
     if (!x || !w || !call.args[1].is<Constant>()) return false;
     if (call.args.size() > 2 && call.args[2] && !known_f32(call.args[2])) return false;
@@ -74,7 +73,7 @@ class Matcher {
   }
 
   static bool takes_product(const Call& call) {
-    if (call.kind != CalleeKind::kOperator || !(call.callee == "matmul")) return false;
+    if (!is_op(call, op::matmul)) return false;
     auto *a = known_f32(call.args[0]), *b = known_f32(call.args[1]);
     if (!a || !b || a->rank < 2 || b->rank < 2 || a->rank > 6 || b->rank > 6) return false;
     // For a few rows times a matrix that fits the caches, our own kernels are faster: they take 0.2
@@ -91,7 +90,7 @@ class Matcher {
   // Follows single uses from the base: a bias, a residual and an activation, each at most once.
   void extend(Ref<const Call> base, const Binding& binding,
               const std::unordered_map<const Var*, const Binding*>& consumer) {
-    const bool product = base->callee == "matmul";
+    const bool product = is_op(*base, op::matmul);
     Match match{base,        product || base->args.size() < 3 ? Operand() : base->args[2],
                 {},          Activation::None,
                 0,           0,
@@ -115,9 +114,9 @@ class Matcher {
 
   bool join(const Binding& next, const Binding& root, bool product, Match* match) const {
     auto* call = next.value.as<Call>();
-    if (!call || call->kind != CalleeKind::kOperator) return false;
+    if (!call) return false;
     if (!same_dims(next.var->type, root.var->type)) return false;
-    if (call->callee == "add") {
+    if (is_op(*call, op::add)) {
       const Operand& other = call->args[0].get() == root.var.get() ? call->args[1] : call->args[0];
       auto* other_type = known_f32(other);
       if (!other_type || other.get() == root.var.get()) return false;
@@ -131,16 +130,16 @@ class Matcher {
       return true;
     }
     // oneDNN's relu and clip turn NaN into the lower bound.
-    if (nan_may_vanish_ && call->callee == "relu") {
+    if (nan_may_vanish_ && is_op(*call, op::relu)) {
       match->activation = Activation::Relu;
-    } else if (nan_may_vanish_ && call->callee == "clip" && call->args.size() == 3 &&
+    } else if (nan_may_vanish_ && is_op(*call, op::clip) && call->args.size() == 3 &&
                single_number(call->args[1]) && single_number(call->args[2])) {
       match->activation = Activation::Clip;
       match->alpha = *single_number(call->args[1]);
       match->beta = *single_number(call->args[2]);
-    } else if (call->callee == "tanh") {
+    } else if (is_op(*call, op::tanh)) {
       match->activation = Activation::Tanh;
-    } else if (call->callee == "sigmoid") {
+    } else if (is_op(*call, op::sigmoid)) {
       match->activation = Activation::Sigmoid;
     } else {
       return false;
@@ -161,7 +160,7 @@ class Partitioner : public Rewriter {
 
   Operand rewrite(const VarRef& var, const ExprRef& value) override {
     if (auto it = matcher_->roots.find(var.get()); it != matcher_->roots.end()) {
-      return it->second.base->callee == "conv" ? convolution(var, it->second)
+      return is_op(*it->second.base, op::conv) ? convolution(var, it->second)
                                                : product(var, it->second);
     }
     if (matcher_->inner.contains(var.get())) return var;  // part of a later root's match
@@ -199,7 +198,7 @@ class Partitioner : public Rewriter {
   std::pair<Operand, std::vector<int64_t>> through_transpose(const Operand& old) {
     const Operand now = mapped(old);
     const ExprRef definition = builder().definition_of(now);
-    if (const Call* transpose = definition ? as_op(definition, "transpose") : nullptr) {
+    if (const Call* transpose = definition ? as_op(definition, op::transpose) : nullptr) {
       return {transpose->args[0], permutation_of(*transpose)};
     }
     std::vector<int64_t> perm(type_of(now).as<TensorType>()->dims.size());

@@ -253,7 +253,7 @@ Sample sample_convolution(const Operator& op, uint64_t seed, bool transposed) {
              {"pads", attr_dims(to_dims(pads))},
              {"dilations", attr_ints(dilations)},
              {"groups", groups},
-             {"layout", String(last ? "NHWC" : "NCHW")}})};
+             {"layout", String(last ? kChannelsLast : kChannelsFirst)}})};
   if (transposed) s.attrs.set("output_padding", attr_ints(extra));
   return s;
 }

@@ -184,7 +184,7 @@ Sample sample_pool(const Operator& op, uint64_t seed, bool channels_first = fals
                  {"pads", attr_dims(to_dims(pads))},
                  {"dilations", attr_ints(dilations)},
                  {"ceil_mode", random.coin()},
-                 {"layout", String(layout.channels_last ? "NHWC" : "NCHW")}})};
+                 {"layout", String(layout.channels_last ? kChannelsLast : kChannelsFirst)}})};
 }
 
 Sample sample_sum_pool(const Operator& op, uint64_t seed) {

@@ -8,12 +8,11 @@ Layout layout_of(const InferContext& cx) {
     cx.fail(cat(cx.operand_text(0), " has rank ", x.rank,
                 ", expected 3 to 5: batch, channels and 1 to 3 spatial axes"));
   }
-  String name = cx.attr_string("layout");
-  std::string_view text(name);
-  if (text != "NCHW" && text != "NHWC") {
-    cx.fail(cat("'layout' is \"", name, "\", expected NCHW or NHWC"));
+  const String layout = cx.attr_string("layout");
+  if (!(layout == kChannelsFirst) && !(layout == kChannelsLast)) {
+    cx.fail(cat("'layout' is \"", layout, "\", expected ", kChannelsFirst, " or ", kChannelsLast));
   }
-  return {static_cast<size_t>(x.rank - 2), text == "NHWC"};
+  return {static_cast<size_t>(x.rank - 2), layout == kChannelsLast};
 }
 
 Dim Window::count(bool ceil) const {

@@ -4,6 +4,7 @@
 //   "NCHW": [N, C, s1, s2, ...]   "NHWC": [N, s1, s2, ..., C]   for any number of spatial axes
 #pragma once
 
+#include "graph/ir/operator_name.h"
 #include "graph/op/index.h"
 #include "graph/op/rule.h"
 

@@ -1,3 +1,4 @@
+#include "graph/ir/operator_name.h"
 #include "graph/op/run_operator.h"
 
 namespace tenon::graph {
@@ -21,6 +22,12 @@ TEST(Table, EveryOperatorHasASampleThatItsRuleTakesOrSaysWhyNot) {
       EXPECT_NO_THROW(infer_call(make_call(op->name, s.operands, s.attrs))) << "sample " << seed;
     }
   }
+}
+
+TEST(Table, HasEveryOperatorThatPassesKnowByName) {
+  register_operators();
+#define TENON_OPERATOR_NAME(name) EXPECT_TRUE(OperatorTable::global().find(#name)) << #name;
+#include "graph/ir/operator_names.def"
 }
 
 // Lowerings must give the same elements for constant and symbolic sizes, whether or not inference

@@ -16,17 +16,16 @@ Operand transposed(Builder& b, const Operand& x, const std::vector<int64_t>& per
   if (auto inner = as_transposed(b, x)) {
     const auto composed = compose_permutations(inner->perm, perm);
     if (is_identity(composed)) return inner->source;
-    return b.op("transpose", {inner->source}, attrs({{"perm", attr_ints(composed)}}));
+    return b.op(op::transpose, {inner->source}, attrs({{"perm", attr_ints(composed)}}));
   }
-  return b.op("transpose", {x}, attrs({{"perm", attr_ints(perm)}}));
+  return b.op(op::transpose, {x}, attrs({{"perm", attr_ints(perm)}}));
 }
 
 // ---- operators on images, run channels-last ----
 
 Operand image_op_last(Builder& b, const Call& call) {
   auto* x = known_tensor(call.args[0]);
-  auto* layout = call.attrs.find("layout");
-  if (!x || x->rank != 4 || !layout || !(layout->as<String>() == "NCHW")) return Operand();
+  if (!x || x->rank != 4 || is_channels_last(call)) return Operand();
   if (auto* indices = call.attrs.find("indices"); indices && indices->as<bool>()) {
     return Operand();
   }
@@ -34,7 +33,7 @@ Operand image_op_last(Builder& b, const Call& call) {
   args[0] = transposed(b, args[0], kToLast);
   if (args.size() > 1 && args[1]) args[1] = transposed(b, args[1], kWeightsToLast);
   Attrs attributes = call.attrs;
-  attributes.set("layout", Any(String("NHWC")));
+  attributes.set("layout", Any(String(kChannelsLast)));
   return transposed(b, b.op(call.callee, args, attributes), kToFirst);
 }
 

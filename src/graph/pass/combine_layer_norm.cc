@@ -39,11 +39,11 @@ class Finder {
   }
 
   void match(const Binding& end) {
-    if (const Call* div = as_op(end.value, "div")) {
+    if (const Call* div = as_op(end.value, op::div)) {
       if (auto chain = normalisation(*div, end.span)) chains_[end.var.get()] = *chain;
-    } else if (const Call* mul = as_op(end.value, "mul")) {
+    } else if (const Call* mul = as_op(end.value, op::mul)) {
       extend(end, *mul, &Chain::scale);
-    } else if (const Call* add = as_op(end.value, "add")) {
+    } else if (const Call* add = as_op(end.value, op::add)) {
       extend(end, *add, &Chain::bias);
     }
   }
@@ -54,7 +54,7 @@ class Finder {
   }
 
   // The call of `name` that `operand` is bound to, if it has exactly `uses` uses.
-  const Call* call_of(const Operand& operand, std::string_view name, int64_t uses) const {
+  const Call* call_of(const Operand& operand, OperatorName name, int64_t uses) const {
     auto* var = operand.as<Var>();
     auto it = var ? bindings_.find(var) : bindings_.end();
     if (it == bindings_.end() || this->uses(var) != uses) return nullptr;
@@ -69,7 +69,7 @@ class Finder {
 
   // A mean over the last axes, kept as size 1; `axis` receives the first of them.
   const Call* mean_of(const Operand& operand, int64_t* axis) const {
-    const Call* mean = call_of(operand, "reduce_mean", 1);
+    const Call* mean = call_of(operand, op::reduce_mean, 1);
     const TensorType* type = mean ? known_tensor(mean->args[0]) : nullptr;
     if (!type || !mean->attrs.at("keepdims").as<bool>()) return nullptr;
     const auto axes = mean->attrs.at("axes").as<Array<int64_t>>();
@@ -83,15 +83,15 @@ class Finder {
 
   std::optional<Chain> normalisation(const Call& div, const Span& end) const {
     const Operand& centred = div.args[0];
-    const Call* root = call_of(div.args[1], "sqrt", 1);
-    const Call* sum = root ? call_of(root->args[0], "add", 1) : nullptr;
+    const Call* root = call_of(div.args[1], op::sqrt, 1);
+    const Call* sum = root ? call_of(root->args[0], op::add, 1) : nullptr;
     if (!sum) return std::nullopt;
     for (int side : {0, 1}) {
       const std::optional<double> epsilon = single_number(sum->args[1 - side]);
       int64_t axis, centred_axis;
       const Call* variance = epsilon ? mean_of(sum->args[side], &axis) : nullptr;
       if (!variance || !is_square(variance->args[0], centred)) continue;
-      const Call* sub = call_of(centred, "sub", 3);
+      const Call* sub = call_of(centred, op::sub, 3);
       const Call* mean = sub ? mean_of(sub->args[1], &centred_axis) : nullptr;
       if (!mean || mean->args[0] != sub->args[0] || axis != centred_axis) continue;
       const DataType dtype = known_tensor(sub->args[0])->dtype;
@@ -104,7 +104,7 @@ class Finder {
   }
 
   bool is_square(const Operand& operand, const Operand& x) const {
-    const Call* mul = call_of(operand, "mul", 1);
+    const Call* mul = call_of(operand, op::mul, 1);
     return mul && mul->args[0] == x && mul->args[1] == x;
   }
 
@@ -151,7 +151,7 @@ class Combiner : public Rewriter {
     const Chain& chain = found->second;
     builder().at(chain.span);
     auto now = [this](const Operand& old) { return old ? mapped(old) : old; };
-    return builder().op("layer_norm", {mapped(chain.x), now(chain.scale), now(chain.bias)},
+    return builder().op(op::layer_norm, {mapped(chain.x), now(chain.scale), now(chain.bias)},
                         attrs({{"axis", chain.axis}, {"epsilon", chain.epsilon}}));
   }
 

@@ -53,14 +53,14 @@ class Folder : public Rewriter {
   void enter(const FunctionRef& function) override { uses_ = count_uses(function); }
 
   Operand rewrite(const VarRef& var, const ExprRef& value) override {
-    if (const Call* conv = as_op(value, "conv")) {
+    if (const Call* conv = as_op(value, op::conv)) {
       Operand result = keep(var, value);
       if (uses_[var.get()] == 1) {
         convolutions_[result.get()] = {Ref<const Call>(conv), builder().span()};
       }
       return result;
     }
-    const Call* norm = as_op(value, "batch_norm");
+    const Call* norm = as_op(value, op::batch_norm);
     if (!norm || !tensor_of(norm->args[0]).dims_known) return keep(var, value);
     // y = (x - mean) / sqrt(variance + epsilon) * scale + bias = x * k + c, where k and c have one
     // element per channel.
@@ -79,18 +79,18 @@ class Folder : public Rewriter {
     if (!is_affine(*norm, dtype)) return keep(var, value);
     const Operand epsilon = scalar(dtype, norm->attrs.at("epsilon").as<double>());
     const Operand k =
-        b.op("mul", {norm->args[1], b.op("rsqrt", {b.op("add", {norm->args[4], epsilon})})});
+        b.op(op::mul, {norm->args[1], b.op(op::rsqrt, {b.op(op::add, {norm->args[4], epsilon})})});
     const Operand mean = norm->args[3], bias = norm->args[2];
     auto conv = convolutions_.find(norm->args[0].get());
-    if (conv != convolutions_.end() && channel == 1 && is_channels_first(*conv->second.call) &&
+    if (conv != convolutions_.end() && channel == 1 && !is_channels_last(*conv->second.call) &&
         conv->second.call->args[1].is<Constant>()) {
       return into_weights(conv->second, k, mean, bias);
     }
-    const Operand c = b.op("sub", {bias, b.op("mul", {mean, k})});
+    const Operand c = b.op(op::sub, {bias, b.op(op::mul, {mean, k})});
     std::vector<Dim> shape(static_cast<size_t>(x.rank), Dim(1));
     shape[channel] = tensor_of(k).dims[0];
-    return b.op("add",
-                {b.op("mul", {norm->args[0], reshaped(b, k, shape)}), reshaped(b, c, shape)});
+    return b.op(op::add,
+                {b.op(op::mul, {norm->args[0], reshaped(b, k, shape)}), reshaped(b, c, shape)});
   }
 
  private:
@@ -98,10 +98,6 @@ class Folder : public Rewriter {
     Ref<const Call> call;
     Span span;
   };
-
-  static bool is_channels_first(const Call& conv) {
-    return conv.attrs.at("layout").as<String>() == "NCHW";
-  }
 
   // conv(x, w, b) * k + (bias - mean * k) = conv(x, w * k, (b - mean) * k + bias)
   Operand into_weights(const Convolution& old, const Operand& k, const Operand& mean,
@@ -111,12 +107,13 @@ class Folder : public Rewriter {
     const TensorType& weights = tensor_of(conv.args[1]);
     std::vector<Dim> shape(weights.dims.size(), Dim(1));
     shape[0] = weights.dims[0];
-    const Operand scaled = b.op("mul", {conv.args[1], reshaped(b, k, shape)});
-    const Operand centred = conv.args.size() > 2 && conv.args[2] ? b.op("sub", {conv.args[2], mean})
-                                                                 : b.op("neg", {mean});
-    const Operand shifted = b.op("add", {b.op("mul", {centred, k}), bias});
+    const Operand scaled = b.op(op::mul, {conv.args[1], reshaped(b, k, shape)});
+    const Operand centred = conv.args.size() > 2 && conv.args[2]
+                                ? b.op(op::sub, {conv.args[2], mean})
+                                : b.op(op::neg, {mean});
+    const Operand shifted = b.op(op::add, {b.op(op::mul, {centred, k}), bias});
     b.at(Span::merge(old.span, b.span()));
-    return b.op("conv", {conv.args[0], scaled, shifted}, conv.attrs);
+    return b.op(op::conv, {conv.args[0], scaled, shifted}, conv.attrs);
   }
 
   static Operand scalar(DataType dtype, double value) {

@@ -12,7 +12,7 @@ using loop::ContractionKind;
 // Operators whose operand 1 is the right operand of a sum of products over all its axes except the
 // last, which is the columns.
 struct Rule {
-  const char* name;
+  OperatorName name;
   ContractionKind kind;
   bool (*applies)(const Call& call, const TensorType& right);
 };
@@ -21,13 +21,13 @@ bool is_matrix(const Call&, const TensorType& right) {
   return right.rank == 2;
 }
 
-bool is_channels_last(const Call& call, const TensorType&) {
-  return call.attrs.at("layout").as<String>() == "NHWC" &&
-         call.attrs.at("groups").as<int64_t>() == 1;
+bool is_channels_last_in_one_group(const Call& call, const TensorType&) {
+  return is_channels_last(call) && call.attrs.at("groups").as<int64_t>() == 1;
 }
 
-constexpr Rule kRules[] = {{"matmul", ContractionKind::kProduct, is_matrix},
-                           {"conv", ContractionKind::kConvolution, is_channels_last}};
+constexpr Rule kRules[] = {
+    {op::matmul, ContractionKind::kProduct, is_matrix},
+    {op::conv, ContractionKind::kConvolution, is_channels_last_in_one_group}};
 
 class Packer : public Rewriter {
  public:
@@ -36,15 +36,15 @@ class Packer : public Rewriter {
  protected:
   Operand rewrite(const VarRef& var, const ExprRef& value) override {
     auto* call = value.as<Call>();
-    if (!call || call->kind != CalleeKind::kOperator) return keep(var, value);
+    if (!call) return keep(var, value);
     const auto rule =
-        std::ranges::find_if(kRules, [&](const Rule& r) { return call->callee == r.name; });
+        std::ranges::find_if(kRules, [&](const Rule& r) { return is_op(*call, r.name); });
     if (rule == std::end(kRules)) return keep(var, value);
     const int64_t width = panel_width(*rule, *call, var->type);
     if (width == 0) return keep(var, value);
     std::vector<Operand> args(call->args.begin(), call->args.end());
-    args[1] =
-        builder().op("unpack", {builder().op("pack", {args[1]}, attrs({{"width", Any(width)}}))});
+    args[1] = builder().op(op::unpack,
+                           {builder().op(op::pack, {args[1]}, attrs({{"width", Any(width)}}))});
     return builder().bind_as(make<Call>(call->kind, call->callee, Operand(), Array<Operand>(args),
                                         call->attrs, TypeRef()),
                              var->type, var->name);

@@ -26,7 +26,7 @@ bool is_identity(const std::vector<int64_t>& perm) {
 std::optional<Transposed> as_transposed(const Builder& b, const Operand& operand) {
   if (!operand) return std::nullopt;
   const ExprRef definition = b.definition_of(operand);
-  const Call* call = definition ? as_op(definition, "transpose") : nullptr;
+  const Call* call = definition ? as_op(definition, op::transpose) : nullptr;
   if (!call) return std::nullopt;
   return Transposed{call->args[0], permutation_of(*call)};
 }

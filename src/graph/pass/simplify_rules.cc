@@ -2,8 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <string_view>
-#include <unordered_map>
+#include <vector>
 
 #include "graph/ir/rewrite.h"
 #include "graph/pass/permutation.h"
@@ -30,8 +29,8 @@ Operand drop_same_type(Builder&, const Call& call, const TypeRef& type) {
 }
 
 Operand reshape_of_reshape(Builder& b, const Call& call, const TypeRef&) {
-  if (auto definition = b.definition_of(call.args[0]); as_op(definition, "reshape")) {
-    return b.op("reshape", {definition.as<Call>()->args[0]}, call.attrs);
+  if (auto definition = b.definition_of(call.args[0]); as_op(definition, op::reshape)) {
+    return b.op(op::reshape, {definition.as<Call>()->args[0]}, call.attrs);
   }
   return Operand();
 }
@@ -43,7 +42,7 @@ Operand transpose_of_transpose(Builder& b, const Call& call, const TypeRef&) {
   if (auto inner = as_transposed(b, call.args[0])) {
     perm = compose_permutations(inner->perm, perm);
     if (is_identity(perm)) return inner->source;
-    return b.op("transpose", {inner->source}, attrs({{"perm", attr_ints(perm)}}));
+    return b.op(op::transpose, {inner->source}, attrs({{"perm", attr_ints(perm)}}));
   }
   return Operand();
 }
@@ -76,11 +75,11 @@ Operand concat_in_groups(Builder& b, const Call& call, const TypeRef&) {
     for (size_t begin = 0; begin < parts.size(); begin += kMost) {
       const size_t end = std::min(begin + kMost, parts.size());
       const auto at = [&](size_t i) { return parts.begin() + static_cast<std::ptrdiff_t>(i); };
-      groups.push_back(b.op("concat", {at(begin), at(end)}, call.attrs));
+      groups.push_back(b.op(op::concat, {at(begin), at(end)}, call.attrs));
     }
     parts = std::move(groups);
   }
-  return b.op("concat", parts, call.attrs);
+  return b.op(op::concat, parts, call.attrs);
 }
 
 Operand whole_slice(Builder&, const Call& call, const TypeRef& type) {
@@ -107,7 +106,7 @@ Operand square(Builder& b, const Call& call, const TypeRef& type) {
   if (single_number(call.args[1]) != 2.0 || !same_tensor(type_of(call.args[0]), type)) {
     return Operand();
   }
-  return b.op("mul", {call.args[0], call.args[0]});
+  return b.op(op::mul, {call.args[0], call.args[0]});
 }
 
 // x * 1, x / 1 and x - 0 are x, even for -0 and NaN; -0 + 0 is not -0.
@@ -126,23 +125,28 @@ Operand neutral_left(Builder&, const Call& call, const TypeRef& type) {
 }
 
 Operand relu_of_relu(Builder& b, const Call& call, const TypeRef&) {
-  return as_op(b.definition_of(call.args[0]), "relu") ? call.args[0] : Operand();
+  return as_op(b.definition_of(call.args[0]), op::relu) ? call.args[0] : Operand();
 }
 
-const std::unordered_map<std::string_view, std::vector<Rule>>& rules() {
-  static const std::unordered_map<std::string_view, std::vector<Rule>> table = {
-      {"cast", {drop_same_type}},
-      {"expand", {drop_same_type}},
-      {"reshape", {drop_same_type, reshape_of_reshape}},
-      {"transpose", {transpose_of_transpose, transpose_as_reshape}},
-      {"concat", {concat_of_one, concat_in_groups}},
-      {"slice", {whole_slice}},
-      {"pad", {no_padding}},
-      {"mul", {neutral_right<1>, neutral_left}},
-      {"div", {neutral_right<1>}},
-      {"sub", {neutral_right<0>}},
-      {"pow", {square}},
-      {"relu", {relu_of_relu}},
+struct RulesOf {
+  OperatorName name;
+  std::vector<Rule> rules;
+};
+
+const std::vector<RulesOf>& all_rules() {
+  static const std::vector<RulesOf> table = {
+      {op::cast, {drop_same_type}},
+      {op::expand, {drop_same_type}},
+      {op::reshape, {drop_same_type, reshape_of_reshape}},
+      {op::transpose, {transpose_of_transpose, transpose_as_reshape}},
+      {op::concat, {concat_of_one, concat_in_groups}},
+      {op::slice, {whole_slice}},
+      {op::pad, {no_padding}},
+      {op::mul, {neutral_right<1>, neutral_left}},
+      {op::div, {neutral_right<1>}},
+      {op::sub, {neutral_right<0>}},
+      {op::pow, {square}},
+      {op::relu, {relu_of_relu}},
   };
   return table;
 }
@@ -150,10 +154,11 @@ const std::unordered_map<std::string_view, std::vector<Rule>>& rules() {
 }  // namespace
 
 Operand apply_simplify_rules(Builder& b, const Call& call, const TypeRef& type) {
-  auto it = rules().find(std::string_view(call.callee));
-  if (it == rules().end()) return Operand();
-  for (Rule rule : it->second) {
-    if (Operand result = rule(b, call, type)) return result;
+  for (const RulesOf& of : all_rules()) {
+    if (!is_op(call, of.name)) continue;
+    for (Rule rule : of.rules) {
+      if (Operand result = rule(b, call, type)) return result;
+    }
   }
   return Operand();
 }
