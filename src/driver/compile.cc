@@ -132,6 +132,16 @@ class Limited {
   WorkBudget::Scope scope_;
 };
 
+// Weights are packed once, in panels for the lowest target. Panels for vectors of half the size
+// cost nothing measurable, smaller ones up to half the speed (docs/targets.md).
+std::string note_on_panels(const codegen::Target& lowest, const codegen::Target& highest) {
+  const int64_t bytes = lowest.capabilities.vector_bytes;
+  if (highest.capabilities.vector_bytes <= 2 * bytes) return "";
+  return cat("note: weights are packed for the ", bytes, "-byte vectors of ", lowest.cpu, ", so ",
+             highest.cpu, " may run at half the speed of a file of its own: leave out ", lowest.cpu,
+             ", or compile a file for it");
+}
+
 // The context of passes, for one compilation.
 class Pipeline {
  public:
@@ -140,7 +150,8 @@ class Pipeline {
       : options_(options), evaluator_(codegen::baseline_target()) {
     initialise();
     const CodeChoice code = choose_code(options);
-    lowest_ = code.targets[0];
+    lowest_ = code.targets.front();
+    note_on_panels_ = note_on_panels(lowest_, code.targets.back());
     cx_.target = lowest_.facts();
     cx_.level = options.level;
     cx_.fold_limit = options.fold_limit;
@@ -152,10 +163,14 @@ class Pipeline {
   graph::Module run(const std::string& name, const graph::Module& module) {
     require_pass(name);
     if (name == kScheduleStep) return schedule(module, lowest_, options_);
-    return run_step(name, options_, [&] {
+    cx_.packed_constants = 0;
+    const graph::Module now = run_step(name, options_, [&] {
       const graph::Pass* pass = graph::find_pass(name);
       return pass ? pass->run(module, cx_) : call(name, module);
     });
+    const bool noted = cx_.packed_constants > 0 && !note_on_panels_.empty();
+    if (noted && options_.note) options_.note(note_on_panels_);
+    return now;
   }
 
  private:
@@ -189,6 +204,7 @@ class Pipeline {
 
   const CompileOptions& options_;
   codegen::Target lowest_;
+  std::string note_on_panels_;
   graph::ReferenceEvaluator evaluator_;
   graph::PassContext cx_;
 };

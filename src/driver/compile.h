@@ -26,6 +26,8 @@ struct CompileOptions {
   // Called after each step that ran, with the module it returned and the seconds it took.
   std::function<void(std::string_view pass, const graph::Module& module, double seconds)>
       after_pass;
+  // Called with remarks for the user, a line each.
+  std::function<void(const std::string& remark)> note;
   std::string stop_after;  // the name of the last step that run_passes runs
 #ifdef NDEBUG
   bool check_after_each = false;

@@ -27,8 +27,8 @@ const graph::Module& checked(const graph::Module& module) {
   return module;
 }
 
-// Takes the limits from a function's options, of which they are the last ones, and holds the
-// thread's work to them.
+// Takes the limits out of a function's options, after all others, and holds the thread's work to
+// them.
 class Limited {
  public:
   Limited(HostOptions& given, const char* doing, const std::string& what)

@@ -95,6 +95,104 @@ std::future<void> start_worker(const std::function<void()>& work, int concurrenc
   }
 }
 
+// What is measured. Times are in milliseconds.
+struct Report {
+  std::string file, code;
+  int threads = 0, concurrency = 0;
+  double compile = 0, load = 0, first_call = 0;
+  Latencies calls;
+  double wall = 0;  // of all calls, which run side by side
+  double peak_memory_mb = 0;
+  double outside_kernels = 0;  // the share of a call
+
+  double calls_per_second() const { return static_cast<double>(calls.calls()) / wall * 1000; }
+  nlohmann::json to_json() const;
+  void print() const;
+};
+
+nlohmann::json Report::to_json() const {
+  return {{"file", file},
+          {"threads", threads},
+          {"concurrency", concurrency},
+          {"code", code},
+          {"compile_ms", compile},
+          {"load_ms", load},
+          {"first_call_ms", first_call},
+          {"calls", calls.calls()},
+          {"p50_ms", calls.quantile_ms(0.5)},
+          {"p90_ms", calls.quantile_ms(0.9)},
+          {"p99_ms", calls.quantile_ms(0.99)},
+          {"mean_ms", calls.mean_ms()},
+          {"per_second", calls_per_second()},
+          {"peak_memory_mb", peak_memory_mb},
+          {"outside_kernels", outside_kernels}};
+}
+
+void Report::print() const {
+  const auto time_line = [](const char* name, double ms) {
+    std::printf("%-13s %s\n", name, time_text(ms).c_str());
+  };
+  if (!code.empty()) std::printf("code for      %s\n", code.c_str());
+  if (compile > 0) time_line("compile", compile);
+  time_line("load", load);
+  time_line("first call", first_call);
+  time_line("p50", calls.quantile_ms(0.5));
+  time_line("p90", calls.quantile_ms(0.9));
+  time_line("p99", calls.quantile_ms(0.99));
+  std::printf("throughput    %10.1f calls/s with %s\n", calls_per_second(),
+              counted(static_cast<uint64_t>(concurrency), "machine").c_str());
+  std::printf("peak memory   %10.1f MB\n", peak_memory_mb);
+  std::printf("outside kernels %8.2f %%\n", outside_kernels * 100);
+}
+
+// The time in kernels over some calls with an instrument, after the measured ones.
+struct Profiled {
+  Profile profile;
+  int calls = 0;
+  double total_ms = 0;
+
+  double outside_kernels() const { return std::max(0.0, 1 - profile.inside_ms() / total_ms); }
+  nlohmann::json rows(const std::vector<KernelTime>& times) const;
+  void print() const;
+  void print(const std::vector<KernelTime>& rows, const char* title) const;
+};
+
+nlohmann::json Profiled::rows(const std::vector<KernelTime>& times) const {
+  nlohmann::json out = nlohmann::json::array();
+  for (const KernelTime& time : times) {
+    out.push_back({{"name", time.name},
+                   {"calls", time.calls / calls},
+                   {"ms", time.total_ms / calls},
+                   {"at", to_text(Span::at(time.from.file, time.from.line))},
+                   {"nodes", time.from.nodes}});
+  }
+  return out;
+}
+
+void Profiled::print(const std::vector<KernelTime>& rows, const char* title) const {
+  std::printf("\n%13s %6s %6s %13s  %-40s %s\n", "time", "share", "calls", "per call", title,
+              "from");
+  for (const KernelTime& row : rows) {
+    std::printf("%s %5.1f%% %6lld %s  %-40s %s\n", time_text(row.total_ms / calls).c_str(),
+                100 * row.total_ms / profile.inside_ms(), static_cast<long long>(row.calls / calls),
+                time_text(row.total_ms / static_cast<double>(row.calls)).c_str(),
+                printable(row.name).c_str(), printable(to_text(row.from)).c_str());
+  }
+}
+
+// A table of kernels and, if one serves several nodes, a table of the slowest calls.
+void Profiled::print() const {
+  const std::vector<KernelTime> kernels = profile.by_kernel();
+  print(kernels, "kernel");
+  std::vector<KernelTime> sites = profile.by_site();
+  if (sites.size() == kernels.size()) return;
+  constexpr size_t kSlowest = 10;
+  const size_t all = sites.size();
+  sites.resize(std::min(all, kSlowest));
+  print(sites, "slowest places");
+  if (all > kSlowest) std::printf("and %zu more: --json\n", all - kSlowest);
+}
+
 struct BenchCommand : CallFlags {
   int concurrency = 1, warmup = 3;
   std::chrono::nanoseconds duration = std::chrono::seconds(3);
@@ -110,18 +208,38 @@ struct BenchCommand : CallFlags {
     if (program.source.kind != driver::SourceKind::Model) check_sizes(signature, inputs.sizes);
     const Inputs given = make_inputs_within_limits(signature, /*random_rest=*/true);
     for (const std::string& note : given.notes) progress(note);
-    std::vector<AnyView> views(given.values.begin(), given.values.end());
-    const vm::Limits limits = call_limits();
+    const std::vector<AnyView> views(given.values.begin(), given.values.end());
 
-    vm::Machine first(program.program, limits);
-    auto start = Clock::now();
-    first.call(function, views);
-    const double first_ms = milliseconds(Clock::now() - start);
-    for (int i = 0; i < warmup; ++i) first.call(function, views);
+    Report report;
+    report.file = file;
+    report.code = program.code;
+    report.threads = threads;
+    report.concurrency = concurrency;
+    report.compile = program.compile_seconds * 1000;
+    report.load = program.load_seconds * 1000;
+    vm::Machine machine(program.program, call_limits());
+    const auto start = Clock::now();
+    machine.call(function, views);
+    report.first_call = milliseconds(Clock::now() - start);
+    for (int i = 0; i < warmup; ++i) machine.call(function, views);
+    measure(machine, program.program, views, &report);
+    const Profiled profiled = run_profiled(machine, *program.program, views);
+    report.outside_kernels = profiled.outside_kernels();
+    rusage usage{};
+    getrusage(RUSAGE_SELF, &usage);
+    report.peak_memory_mb = static_cast<double>(usage.ru_maxrss) / 1024;
+    if (json) return print_json(report, profiled);
+    report.print();
+    if (profile) profiled.print();
+  }
 
+  // Calls the function for `duration` on `first` and as many other machines as --concurrency asks
+  // for, a thread each.
+  void measure(vm::Machine& first, const Ref<vm::Program>& program,
+               const std::vector<AnyView>& views, Report* report) const {
     std::vector<std::unique_ptr<vm::Machine>> others;
     while (others.size() + 1 < static_cast<size_t>(concurrency)) {
-      others.push_back(std::make_unique<vm::Machine>(program.program, limits));
+      others.push_back(std::make_unique<vm::Machine>(program, first.limits()));
     }
     std::vector<Latencies> times(static_cast<size_t>(concurrency));
     auto work = [&](vm::Machine& machine, Latencies* out) {
@@ -132,112 +250,38 @@ struct BenchCommand : CallFlags {
         out->add(Clock::now() - begin);
       } while (Clock::now() < end);
     };
-    start = Clock::now();
+    const auto start = Clock::now();
     std::vector<std::future<void>> done;
     for (size_t i = 0; i < others.size(); ++i) {
       done.push_back(start_worker([&, i] { work(*others[i], &times[i + 1]); }, concurrency));
     }
     work(first, &times[0]);
     for (std::future<void>& other : done) other.get();
-    const double wall_ms = milliseconds(Clock::now() - start);
+    report->wall = milliseconds(Clock::now() - start);
+    for (const Latencies& some : times) report->calls.add(some);
+  }
 
-    Latencies all;
-    for (const Latencies& some : times) all.add(some);
-
-    Profile measured(*program.program);
-    double profiled_ms = 0;
-    int profiled_calls = 0;
-    first.set_instrument([&](const vm::CallEvent& event) { return measured.see(event); });
+  // A few calls that take 200 ms together, or a thousand.
+  Profiled run_profiled(vm::Machine& machine, const vm::Program& program,
+                        const std::vector<AnyView>& views) const {
+    Profiled profiled{Profile(program)};
+    machine.set_instrument([&](const vm::CallEvent& event) { return profiled.profile.see(event); });
     do {
       const auto begin = Clock::now();
-      first.call(function, views);
-      profiled_ms += milliseconds(Clock::now() - begin);
-    } while (++profiled_calls < 3 || (profiled_calls < 1000 && profiled_ms < 200));
-    rusage usage{};
-    getrusage(RUSAGE_SELF, &usage);
+      machine.call(function, views);
+      profiled.total_ms += milliseconds(Clock::now() - begin);
+    } while (++profiled.calls < 3 || (profiled.calls < 1000 && profiled.total_ms < 200));
+    machine.set_instrument(nullptr);
+    return profiled;
+  }
 
-    nlohmann::json report = {
-        {"file", file},
-        {"threads", threads},
-        {"concurrency", concurrency},
-        {"code", program.code},
-        {"compile_ms", program.compile_seconds * 1000},
-        {"load_ms", program.load_seconds * 1000},
-        {"first_call_ms", first_ms},
-        {"calls", all.calls()},
-        {"p50_ms", all.quantile_ms(0.5)},
-        {"p90_ms", all.quantile_ms(0.9)},
-        {"p99_ms", all.quantile_ms(0.99)},
-        {"mean_ms", all.mean_ms()},
-        {"per_second", static_cast<double>(all.calls()) / wall_ms * 1000},
-        {"peak_memory_mb", static_cast<double>(usage.ru_maxrss) / 1024},
-        {"outside_kernels", std::max(0.0, 1 - measured.inside_ms() / profiled_ms)},
-    };
+  void print_json(const Report& report, const Profiled& profiled) const {
+    nlohmann::json out = report.to_json();
     if (profile) {
-      auto add = [&](const char* key, const std::vector<KernelTime>& times) {
-        report[key] = nlohmann::json::array();
-        for (const KernelTime& time : times) {
-          report[key].push_back({{"name", time.name},
-                                 {"calls", time.calls / profiled_calls},
-                                 {"ms", time.total_ms / profiled_calls},
-                                 {"at", to_text(Span::at(time.from.file, time.from.line))},
-                                 {"nodes", time.from.nodes}});
-        }
-      };
-      add("kernels", measured.by_kernel());
-      add("sites", measured.by_site());
+      out["kernels"] = profiled.rows(profiled.profile.by_kernel());
+      out["sites"] = profiled.rows(profiled.profile.by_site());
     }
-    if (json) {
-      std::printf("%s\n",
-                  report.dump(2, ' ', true, nlohmann::json::error_handler_t::replace).c_str());
-      return;
-    }
-    print(report);
-    if (profile) print(measured, profiled_calls);
-  }
-
-  void print(const nlohmann::json& report) const {
-    auto number = [&](const char* key) { return report[key].get<double>(); };
-    auto time_line = [&](const char* name, const char* key) {
-      std::printf("%-13s %s\n", name, time_text(number(key)).c_str());
-    };
-    if (const auto code = report["code"].get<std::string>(); !code.empty()) {
-      std::printf("code for      %s\n", code.c_str());
-    }
-    if (number("compile_ms") > 0) time_line("compile", "compile_ms");
-    time_line("load", "load_ms");
-    time_line("first call", "first_call_ms");
-    time_line("p50", "p50_ms");
-    time_line("p90", "p90_ms");
-    time_line("p99", "p99_ms");
-    std::printf("throughput    %10.1f calls/s with %s\n", number("per_second"),
-                counted(static_cast<uint64_t>(concurrency), "machine").c_str());
-    std::printf("peak memory   %10.1f MB\n", number("peak_memory_mb"));
-    std::printf("outside kernels %8.2f %%\n", number("outside_kernels") * 100);
-  }
-
-  // Prints a table of kernels and, if one serves several nodes, a table of the slowest calls.
-  static void print(const Profile& measured, int calls) {
-    auto table = [&](const std::vector<KernelTime>& rows, const char* title) {
-      std::printf("\n%13s %6s %6s %13s  %-40s %s\n", "time", "share", "calls", "per call", title,
-                  "from");
-      for (const KernelTime& row : rows) {
-        std::printf("%s %5.1f%% %6lld %s  %-40s %s\n", time_text(row.total_ms / calls).c_str(),
-                    100 * row.total_ms / measured.inside_ms(),
-                    static_cast<long long>(row.calls / calls),
-                    time_text(row.total_ms / static_cast<double>(row.calls)).c_str(),
-                    printable(row.name).c_str(), printable(to_text(row.from)).c_str());
-      }
-    };
-    const std::vector<KernelTime> kernels = measured.by_kernel();
-    table(kernels, "kernel");
-    std::vector<KernelTime> sites = measured.by_site();
-    if (sites.size() == kernels.size()) return;
-    constexpr size_t kSlowest = 10;
-    const size_t all = sites.size();
-    sites.resize(std::min(all, kSlowest));
-    table(sites, "slowest places");
-    if (all > kSlowest) std::printf("and %zu more: --json\n", all - kSlowest);
+    std::printf("%s\n", out.dump(2, ' ', true, nlohmann::json::error_handler_t::replace).c_str());
   }
 };
 

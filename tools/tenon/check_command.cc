@@ -32,9 +32,27 @@ namespace fs = std::filesystem;
 
 enum class Outcome : uint8_t { Passed, Failed, Skipped };
 
+const char* to_text(Outcome outcome) {
+  switch (outcome) {
+    case Outcome::Passed:
+      return "passed";
+    case Outcome::Failed:
+      return "failed";
+    case Outcome::Skipped:
+      break;
+  }
+  return "skipped";
+}
+
 struct Result {
   Outcome outcome = Outcome::Failed;
   std::string reason;
+
+  // What a child process sends to its parent: a byte for the outcome, then the reason.
+  std::string encode() const { return static_cast<char>(outcome) + reason; }
+  static Result decode(const std::string& sent) {
+    return {static_cast<Outcome>(sent[0]), sent.substr(1)};
+  }
 };
 
 // The models (model.onnx) in folders below `path`, or `path` itself if it is a file.
@@ -88,7 +106,8 @@ std::vector<fs::path> data_sets(const fs::path& folder) {
 
 struct CheckCommand {
   std::vector<std::string> paths;
-  std::string filter, mode = kBytecode;
+  std::string filter;
+  Mode mode = Mode::Bytecode;
   Tolerance tolerance;
   CompileFlags flags;
   int jobs = 0;
@@ -145,7 +164,8 @@ struct CheckCommand {
           std::vector<int64_t>(static_cast<size_t>(read_tensor(first[i]).rank()), -1);
     }
     const graph::Module module = read_module(source, flags, ranks);
-    const Run run = mode == kInterpret ? interpreted(module) : compiled(module, model.string());
+    const Run run =
+        mode == Mode::Interpret ? interpreted(module) : compiled(module, model.string());
     for (const fs::path& set : sets) {
       std::vector<Any> inputs;
       for (const std::string& file : numbered_files(set.string(), "input")) {
@@ -186,7 +206,7 @@ struct CheckCommand {
       } catch (const std::exception& error) {
         result = {Outcome::Failed, cat("error: ", error.what())};
       }
-      const std::string text = cat(static_cast<int>(result.outcome), result.reason);
+      const std::string text = result.encode();
       for (size_t at = 0; at < text.size();) {
         const ssize_t n = write(pipe, text.data() + at, text.size() - at);
         if (n <= 0) break;
@@ -209,11 +229,11 @@ struct CheckCommand {
     const ChildProcess::End ended = job.child->wait();
     if (ended.signal != 0) return {Outcome::Failed, crash_text(ended.signal)};
     if (job.text.empty()) return {Outcome::Failed, "ended without a result"};
-    return {static_cast<Outcome>(job.text[0] - '0'), job.text.substr(1)};
+    return Result::decode(job.text);
   }
 
   void run() {
-    if (mode == kInterpret && machine_options.poison) {
+    if (mode == Mode::Interpret && machine_options.poison) {
       throw Error(ErrorKind::Usage, "--poison has no effect with --mode interpret")
           .help("leave out --poison, or --mode interpret");
     }
@@ -281,27 +301,26 @@ struct CheckCommand {
   }
 
   void summarise(const std::vector<fs::path>& cases, const std::vector<Result>& results) const {
-    size_t counts[3] = {};
-    nlohmann::json list = nlohmann::json::array();
-    static const char* names[] = {"passed", "failed", "skipped"};
-    for (size_t i = 0; i < results.size(); ++i) {
-      const auto outcome = static_cast<size_t>(results[i].outcome);
-      ++counts[outcome];
-      list.push_back({{"case", cases[i].parent_path().string()},
-                      {"outcome", names[outcome]},
-                      {"reason", results[i].reason}});
-    }
+    const auto count = [&](Outcome outcome) {
+      return static_cast<size_t>(std::ranges::count(results, outcome, &Result::outcome));
+    };
+    const size_t passed = count(Outcome::Passed), failed = count(Outcome::Failed),
+                 skipped = count(Outcome::Skipped);
     if (json) {
-      std::printf("%s\n", nlohmann::json({{"passed", counts[0]},
-                                          {"failed", counts[1]},
-                                          {"skipped", counts[2]},
-                                          {"cases", list}})
-                              .dump(2, ' ', true, nlohmann::json::error_handler_t::replace)
-                              .c_str());
+      nlohmann::json list = nlohmann::json::array();
+      for (size_t i = 0; i < results.size(); ++i) {
+        list.push_back({{"case", cases[i].parent_path().string()},
+                        {"outcome", to_text(results[i].outcome)},
+                        {"reason", results[i].reason}});
+      }
+      const nlohmann::json report = {
+          {"passed", passed}, {"failed", failed}, {"skipped", skipped}, {"cases", list}};
+      std::printf("%s\n",
+                  report.dump(2, ' ', true, nlohmann::json::error_handler_t::replace).c_str());
     }
     if (isatty(2) && verbosity() >= 1) std::fprintf(stderr, "\r");
-    std::printf("%zu passed, %zu failed, %zu skipped\n", counts[0], counts[1], counts[2]);
-    if (counts[1] > 0) *exit_code = 1;
+    std::printf("%zu passed, %zu failed, %zu skipped\n", passed, failed, skipped);
+    if (failed > 0) *exit_code = 1;
   }
 };
 

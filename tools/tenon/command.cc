@@ -95,11 +95,15 @@ CLI::Validator not_negative() {
       "");
 }
 
-void add_mode(CLI::App* command, std::string& mode) {
+void add_mode(CLI::App* command, Mode& mode) {
+  const auto set = [&mode](const std::string& name) {
+    mode = name == kInterpret ? Mode::Interpret : Mode::Bytecode;
+  };
   command
-      ->add_option("--mode", mode, "bytecode, or interpret: walk the graph, operator by operator")
+      ->add_option_function<std::string>(
+          "--mode", set, "bytecode, or interpret: walk the graph, operator by operator")
       ->check(CLI::IsMember({kBytecode, kInterpret}))
-      ->capture_default_str();
+      ->default_str(kBytecode);
 }
 
 std::vector<CLI::Option*> add_tolerances(CLI::App* command, Tolerance* tolerance) {

@@ -46,8 +46,9 @@ void check_writable(const std::string& path);
 void check_folder_writable(const std::string& folder);
 
 // --mode: how the commands that compute results run a program.
-inline constexpr char kBytecode[] = "bytecode", kInterpret[] = "interpret";
-void add_mode(CLI::App* command, std::string& mode);
+enum class Mode : uint8_t { Bytecode, Interpret };
+inline constexpr char kBytecode[] = "bytecode", kInterpret[] = "interpret";  // in arguments
+void add_mode(CLI::App* command, Mode& mode);
 // --rtol and --atol.
 std::vector<CLI::Option*> add_tolerances(CLI::App* command, Tolerance* tolerance);
 

@@ -7,7 +7,6 @@
 #include "driver/code_choice.h"
 #include "driver/late_weights.h"
 #include "graph/ir/text.h"
-#include "graph/ir/walk.h"
 #include "graph/ir/weights.h"
 #include "support/error.h"
 #include "support/phase.h"
@@ -25,38 +24,6 @@ std::string cpu_names(const std::vector<codegen::Target>& targets) {
   std::vector<std::string> names;
   for (const codegen::Target& target : targets) names.push_back(target.cpu);
   return join(names, ", ");
-}
-
-bool has_packed_constants(const graph::BlockRef& block) {
-  bool found = false;
-  for (const auto& binding : block->bindings) {
-    const auto* call = binding->value.as<graph::Call>();
-    found =
-        found || (call && call->kind == graph::CalleeKind::kOperator && call->callee == "unpack");
-    graph::for_each_block(binding->value, [&](const graph::BlockRef& inner) {
-      found = found || has_packed_constants(inner);
-    });
-  }
-  return found;
-}
-
-bool has_packed_constants(const graph::Module& module) {
-  bool found = false;
-  for (const auto& [name, function] : module->functions) {
-    found = found || has_packed_constants(function->body);
-  }
-  return found;
-}
-
-// Weights are packed once, in blocks for the lowest CPU. Blocks for vectors of half the size cost
-// nothing measurable, smaller ones up to half the speed (docs/targets.md).
-void note_small_blocks(const std::vector<codegen::Target>& targets) {
-  const codegen::Target &lowest = targets.front(), &highest = targets.back();
-  const int64_t bytes = lowest.capabilities.vector_bytes;
-  if (highest.capabilities.vector_bytes <= 2 * bytes) return;
-  progress(cat("note: weights are packed for the ", bytes, "-byte vectors of ", lowest.cpu, ", so ",
-               highest.cpu, " may run at half the speed of a file of its own: leave out ",
-               lowest.cpu, ", or compile a file for it"));
 }
 
 struct CompileCommand {
@@ -173,11 +140,10 @@ struct CompileCommand {
     graph::Module module = read_module(source, flags);
     progress(cat(source.name, ": read in ", static_cast<int64_t>(seconds() * 1000), " ms"));
     int index = 0;
-    bool packed = false;
     options.stop_after = stop_after;
+    if (outputs->program) options.note = progress;
     options.after_pass = [&](std::string_view pass, const graph::Module& now, double took) {
       dump(pass, now, index++);
-      if (pass == "pack_constants") packed = has_packed_constants(now);
       if (!time_passes) detail(cat("  ", pass, ": ", static_cast<int64_t>(took * 1000), " ms"));
     };
     const graph::Module lowered = driver::run_passes(module, options);
@@ -186,7 +152,6 @@ struct CompileCommand {
       if (time_passes) print_times(times);
       return;
     }
-    if (packed) note_small_blocks(targets);
     vm::Unit unit = driver::generate_code(lowered, options);
     if (outputs->weights) {
       graph::write_weights(*outputs->weights, driver::leave_out_weights(unit));

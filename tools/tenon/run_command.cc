@@ -1,4 +1,5 @@
 // tenon run: runs a function on inputs and prints, stores or compares its results.
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
@@ -25,8 +26,10 @@ namespace tenon::tool {
 namespace {
 
 struct RunCommand : CallFlags {
-  std::string mode = kBytecode, compare_with, expect, save_values;
-  std::vector<std::string> outputs;
+  Mode mode = Mode::Bytecode;
+  bool compares = false;  // with the interpreted graph
+  std::string expect, save_values;
+  std::vector<std::string> outputs;  // NAME=FILE
   Tolerance tolerance;
   vm::Limits limits;
   vm::MachineOptions machine_options;
@@ -39,21 +42,21 @@ struct RunCommand : CallFlags {
   // Refuses options that would be ignored.
   void check_flags() const {
     for (const CLI::Option* option : of_machine) {
-      if (mode != kInterpret || option->count() == 0) continue;
+      if (mode != Mode::Interpret || option->count() == 0) continue;
       throw Error(ErrorKind::Usage, cat(option->get_name(), " has no effect with --mode interpret"))
           .help(cat("leave out ", option->get_name(), ", or --mode interpret"));
     }
     for (const CLI::Option* option : tolerances) {
-      if (option->count() == 0 || !expect.empty() || !compare_with.empty()) continue;
+      if (option->count() == 0 || !expect.empty() || compares) continue;
       throw Error(ErrorKind::Usage, cat(option->get_name(), " needs --expect or --compare"))
           .help("nothing is compared without them");
     }
-    if (!save_values.empty() && mode != kInterpret) {
+    if (!save_values.empty() && mode != Mode::Interpret) {
       throw Error(ErrorKind::Usage, "--save-values needs --mode interpret")
           .help("only the interpreter has every operator's value: compiled code joins operators");
     }
     if (!save_values.empty()) check_folder_writable(save_values);
-    if (!weights.empty() && mode == kInterpret) {
+    if (!weights.empty() && mode == Mode::Interpret) {
       throw Error(ErrorKind::Usage, "--weights has no effect with --mode interpret")
           .help("a model or program in text has its weights: leave out --weights");
     }
@@ -61,7 +64,7 @@ struct RunCommand : CallFlags {
 
   void check_flags_of_code() const {
     flags.check_unused(file);
-    if (mode != kInterpret && compare_with.empty()) return;
+    if (mode != Mode::Interpret && !compares) return;
     throw Error(ErrorKind::Usage, cat(file, " cannot be interpreted"))
         .expected("an ONNX model or a program: code of the machine holds no graph");
   }
@@ -83,10 +86,10 @@ struct RunCommand : CallFlags {
 
   // Without inputs only the signature is printed, so options that concern results are refused.
   void check_nothing_asked() const {
-    const char* asked = !expect.empty()         ? "--expect"
-                        : !outputs.empty()      ? "--output"
-                        : !compare_with.empty() ? "--compare"
-                                                : nullptr;
+    const char* asked = !expect.empty()    ? "--expect"
+                        : !outputs.empty() ? "--output"
+                        : compares         ? "--compare"
+                                           : nullptr;
     if (!asked) return;
     throw Error(ErrorKind::Usage, cat(asked, " needs a run, and the inputs are not given"))
         .help("give --input NAME=... for each input, or --inputs FOLDER");
@@ -99,7 +102,7 @@ struct RunCommand : CallFlags {
   }
 
   ProgramFile open(driver::Source source) const {
-    if (mode == kInterpret) return open_graph(std::move(source), flags, limit_flags.work());
+    if (mode == Mode::Interpret) return open_graph(std::move(source), flags, limit_flags.work());
     return open_program(std::move(source), flags, open_options());
   }
 
@@ -122,23 +125,19 @@ struct RunCommand : CallFlags {
     }
     if (!is_model) check_sizes(signature, inputs.sizes);
     const std::vector<std::string> names = signature.outputs();
-    for (const std::string& output : outputs) {
-      output_index(names, output);
-      const std::string path = output.substr(output.find('=') + 1);
-      check_array_file(path);
-      check_writable(path);
-    }
+    const std::vector<StoredOutput> stored = stored_outputs(names);
     std::vector<std::string> expected;
     if (!expect.empty()) expected = expected_files(names);
     const Inputs given = make_inputs_within_limits(signature, /*random_rest=*/false);
     for (const std::string& note : given.notes) progress(note);
     set_limits();
-    const std::vector<Any> results = mode == kInterpret ? interpret(program, given.values, nullptr)
-                                                        : execute(program, signature, given.values);
+    const std::vector<Any> results = mode == Mode::Interpret
+                                         ? interpret(program, given.values, nullptr)
+                                         : execute(program, signature, given.values);
     print_results(signature, names, results);
-    store(names, results);
+    store(stored, results);
     if (!expect.empty()) check_expected(expected, names, results);
-    if (!compare_with.empty()) compare_modes(program, given.values, results, names);
+    if (compares) compare_modes(program, given.values, results, names);
   }
 
   // Where the summary and the outcome of comparisons go: standard output, unless that receives an
@@ -200,20 +199,33 @@ struct RunCommand : CallFlags {
     return name.substr(0, kLongest);
   }
 
-  // The index of the output that `NAME=FILE` names.
-  static size_t output_index(const std::vector<std::string>& names, const std::string& output) {
-    const size_t equals = output.find('=');
-    size_t i = 0;
-    while (i < names.size() && names[i] != output.substr(0, equals)) ++i;
-    if (equals + 1 == output.size()) {
-      throw Error(ErrorKind::Usage, cat("--output ", output, " names no file"))
-          .expected(cat("--output ", output, "FILE.npy"));
+  // One --output.
+  struct StoredOutput {
+    std::string text;  // as it was given
+    size_t index;      // of the output
+    std::string path;
+  };
+
+  // Refuses those that can't be stored, before anything runs.
+  std::vector<StoredOutput> stored_outputs(const std::vector<std::string>& names) const {
+    std::vector<StoredOutput> stored;
+    for (const std::string& output : outputs) {
+      const size_t equals = output.find('=');
+      if (equals + 1 == output.size()) {
+        throw Error(ErrorKind::Usage, cat("--output ", output, " names no file"))
+            .expected(cat("--output ", output, "FILE.npy"));
+      }
+      const auto name = std::ranges::find(names, output.substr(0, equals));
+      if (equals == std::string::npos || name == names.end()) {
+        throw Error(ErrorKind::Usage, cat("--output ", output, " names no output"))
+            .expected(cat("NAME=FILE.npy with NAME one of ", join(names, ", ")));
+      }
+      const std::string path = output.substr(equals + 1);
+      check_array_file(path);
+      check_writable(path);
+      stored.push_back({output, static_cast<size_t>(name - names.begin()), path});
     }
-    if (equals == std::string::npos || i == names.size()) {
-      throw Error(ErrorKind::Usage, cat("--output ", output, " names no output"))
-          .expected(cat("NAME=FILE.npy with NAME one of ", join(names, ", ")));
-    }
-    return i;
+    return stored;
   }
 
   // An output is written as NumPy's format, so another file extension is a mistake. Devices and
@@ -227,13 +239,13 @@ struct RunCommand : CallFlags {
         .help("outputs are written in NumPy's format: give a name that ends in .npy");
   }
 
-  void store(const std::vector<std::string>& names, const std::vector<Any>& results) const {
-    for (const std::string& output : outputs) {
-      auto tensor = results[output_index(names, output)].try_as<Tensor>();
+  static void store(const std::vector<StoredOutput>& outputs, const std::vector<Any>& results) {
+    for (const StoredOutput& output : outputs) {
+      auto tensor = results[output.index].try_as<Tensor>();
       if (!tensor || !*tensor) {
-        throw Error(ErrorKind::Usage, cat("--output ", output, " names no tensor"));
+        throw Error(ErrorKind::Usage, cat("--output ", output.text, " names no tensor"));
       }
-      write_npy(output.substr(output.find('=') + 1), *tensor);
+      write_npy(output.path, *tensor);
     }
   }
 
@@ -349,8 +361,9 @@ void add_run_command(CLI::App* app, int* exit_code) {
   state->tolerances = add_tolerances(command, &state->tolerance);
   add_mode(command, state->mode);
   command
-      ->add_option("--compare", state->compare_with,
-                   "interpret: run both ways and name the first node that differs")
+      ->add_option_function<std::string>(
+          "--compare", [compares = &state->compares](const std::string&) { *compares = true; },
+          "interpret: run both ways and name the first node that differs")
       ->check(CLI::IsMember({kInterpret}));
   command->add_option("--save-values", state->save_values,
                       "with --mode interpret: store every operator's value in this folder");

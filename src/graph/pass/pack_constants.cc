@@ -31,7 +31,7 @@ constexpr Rule kRules[] = {
 
 class Packer : public Rewriter {
  public:
-  explicit Packer(const PassContext& cx) : cx_(cx) {}
+  explicit Packer(PassContext& cx) : cx_(cx) {}
 
  protected:
   Operand rewrite(const VarRef& var, const ExprRef& value) override {
@@ -42,6 +42,7 @@ class Packer : public Rewriter {
     if (rule == std::end(kRules)) return keep(var, value);
     const int64_t width = panel_width(*rule, *call, var->type);
     if (width == 0) return keep(var, value);
+    ++cx_.packed_constants;
     std::vector<Operand> args(call->args.begin(), call->args.end());
     args[1] = builder().op(op::unpack,
                            {builder().op(op::pack, {args[1]}, attrs({{"width", Any(width)}}))});
@@ -68,7 +69,7 @@ class Packer : public Rewriter {
     return columns > width && columns % width == 0 ? width : 0;
   }
 
-  const PassContext& cx_;
+  PassContext& cx_;
 };
 
 }  // namespace

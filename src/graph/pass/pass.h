@@ -18,6 +18,9 @@ struct PassContext {
   int64_t fold_limit = 0;
   Evaluator* evaluator = nullptr;  // null: no folding
   std::vector<Offer*> offers;      // in order of preference
+
+  // Counted by pack_constants: the constants that it packed, in panels for `target`.
+  int64_t packed_constants = 0;
 };
 
 using PassFn = Module (*)(const Module&, PassContext&);
