@@ -158,7 +158,7 @@ TEST_F(CProgram, RunsAndAnswersAgainAfterEveryError) {
   EXPECT_EQ(results[1].as<int64_t>(), 5);
   EXPECT_THAT(call("main", {x.value}), HasSubstr("wrong number of arguments"));
   EXPECT_THAT(call("absent"), HasSubstr("has no function 'absent'"));
-  EXPECT_THAT(call("main", {x.value, x.value}), HasSubstr("add needs an integer"));
+  EXPECT_THAT(call("main", {x.value, x.value}), HasSubstr("input 'n' does not fit"));
   EXPECT_EQ(tenon_machine_call(machine, nullptr, nullptr, 0, result), -1);
   EXPECT_EQ(tenon_machine_call(machine, "main", nullptr, 2, result), -1);
   EXPECT_EQ(tenon_machine_call(machine, "weights", nullptr, 0, nullptr), -1);
