@@ -121,6 +121,10 @@ local func @deep(cell: any, n: i64) -> any {
   %0 = get_field %0, 0
   ret %0!
 }
+func @call(x: any, n: any, f: any) -> any {
+  %0 = call_closure %2, %0, %1
+  ret %0!
+}
 func @fails(x: any) -> any {
   _ = call_packed $host.fails, %0
   ret _
@@ -167,6 +171,8 @@ int work(const std::string& bytes) {
   managed->deleter(managed);
   TRY(tenon_program_function(&program, "main", &limits, &function));
   TRY(tenon_function_call(&function, args, 2, &result));
+  const tenon_any of_call[3] = {args[0], args[1], function.any};
+  TRY(tenon_machine_call(&machine, "call", of_call, 3, &result));
   TRY(tenon_any_repr(&result, &text));
   TRY(tenon_shape_create(dims, 1, &shape));
   TRY(tenon_array_create(args, 2, &result));

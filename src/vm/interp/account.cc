@@ -67,19 +67,27 @@ Ref<const Account> Account::of(const Limits& limits, const Ref<RunningCalls>& ca
   return account;
 }
 
+// A plain loop, since std::find is unrolled, and there are few calls.
+bool Account::has(const Ref<RunningCalls>& wanted) const {
+  for (const Ref<RunningCalls>& c : calls) {
+    if (c == wanted) return true;
+  }
+  return false;
+}
+
 bool Account::includes(const Account& other) const {
-  return stricter_of(limits, other.limits) == limits &&
-         std::all_of(other.calls.begin(), other.calls.end(),
-                     [&](const Ref<RunningCalls>& c) { return has(c); });
+  for (const Ref<RunningCalls>& c : other.calls) {
+    if (!has(c)) return false;
+  }
+  return stricter_of(limits, other.limits) == limits;
 }
 
 Ref<const Account> Account::combined(const Account& outer, const Account& inner) {
   if (outer.includes(inner)) return Ref<const Account>(&outer);
   if (inner.includes(outer)) return Ref<const Account>(&inner);
-  const auto more = std::count_if(outer.calls.begin(), outer.calls.end(),
-                                  [&](const Ref<RunningCalls>& c) { return !inner.has(c); });
-  Ref<Account> both = with_room(stricter_of(outer.limits, inner.limits),
-                                inner.calls.size() + static_cast<size_t>(more));
+  size_t count = inner.calls.size();
+  for (const Ref<RunningCalls>& c : outer.calls) count += !inner.has(c);
+  Ref<Account> both = with_room(stricter_of(outer.limits, inner.limits), count);
   for (const Ref<RunningCalls>& c : inner.calls) add(*both, c);
   for (const Ref<RunningCalls>& c : outer.calls) {
     if (!inner.has(c)) add(*both, c);

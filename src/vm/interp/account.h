@@ -6,7 +6,6 @@
 // values that the call makes carry the account in force to whatever machine and thread calls them.
 #pragma once
 
-#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstddef>
@@ -92,9 +91,7 @@ struct Account : Object {
   size_t tail_bytes() const { return calls.size_bytes(); }
 
   static Ref<const Account> of(const Limits& limits, const Ref<RunningCalls>& calls);
-  bool has(const Ref<RunningCalls>& c) const {
-    return std::find(calls.begin(), calls.end(), c) != calls.end();
-  }
+  bool has(const Ref<RunningCalls>& wanted) const;
   // Whether `other` adds nothing to this account: none of its limits is stricter, and whoever
   // cancels its calls cancels this account's too.
   bool includes(const Account& other) const;

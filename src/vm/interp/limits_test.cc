@@ -307,7 +307,7 @@ TEST(Limits, AreChargedForWhatTheirMachineDoesWithinAnotherMachinesCall) {
   Machine outer(program, {.fuel = 10'000, .memory = 4 << 20}), inner(program, {.fuel = 5000});
   std::vector<Any> kept;
   auto call = [&](const char* function, int times) {
-    Function within = Function::from_typed([&, function] {
+    Function within = Function::from_typed([&, function, times] {
       for (int i = 0; i < times; ++i) kept.push_back(outer.call(function));
     });
     return [&, within] {

@@ -95,7 +95,7 @@ class Machine::Claim {
 
 // Puts the limits of one call in force while it lives: its own, and what is left of those of the
 // call around it, which it charges. That call may run on the same machine or on another. A call is
-// nested if another one runs on the same machine, even if not directly around it.
+// nested if another one runs on the same machine, even if calls of other machines are in between.
 class Machine::Bounds {
  public:
   // `own` is the account of the called machine or function value; `outer`, which may be null, the
@@ -198,7 +198,7 @@ class Machine::Bounds {
     return std::any_of(entries_.begin(), entries_.end(),
                        [](const RunningCalls::Entry& e) { return e.is_interrupted(); });
   }
-  // After a nested call that was to stop: whether the calls around it are to stop as well.
+  // After a nested call that was to stop: stops the calls around it only if they are to stop, too.
   void reassess() const {
     constexpr uint32_t kOfNested = kNestedCancelled | kExpired;
     if (!(m_.attention_.load(std::memory_order_relaxed) & kOfNested)) return;
@@ -213,8 +213,9 @@ class Machine::Bounds {
   Machine& m_;
   Machine* outer_;
   bool is_nested_;
-  Ref<const Account> combined_;   // with the call around it; null if there is none
-  std::optional<Limits> limits_;  // the same
+  // With those of the call around it, if there is one.
+  Ref<const Account> combined_;
+  std::optional<Limits> limits_;
   int32_t threads_around_ = 0;
   // Of the machine, before this call.
   InForce before_;
