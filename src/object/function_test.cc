@@ -151,6 +151,9 @@ TEST(Registry, FindsByNameAndRefusesATakenOne) {
             "  help: set the replace flag, or choose another name");
   EXPECT_EQ(failure_of([] { function_named("test.twise"); }),
             "error: no function \"test.twise\" is registered\n  help: did you mean test.twice?");
+  EXPECT_EQ(failure_of([] { function_named("tenon.compile"); }),
+            "error: no function \"tenon.compile\" is registered\n"
+            "  help: load the library that registers it first");
   register_function("test.twice", Function::from_typed([](int64_t x) { return 3 * x; }), {}, true);
   EXPECT_EQ(function_named("test.twice")(3).as<int64_t>(), 9);
   EXPECT_FALSE(find_registered("test.twice")->flags.for_files);

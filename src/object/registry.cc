@@ -101,6 +101,8 @@ Function function_named(std::string_view name) {
   Error e(ErrorKind::Usage, cat("no function ", quoted(name), " is registered"));
   if (auto near = nearest(name, registered_names()); !near.empty()) {
     e.help(cat("did you mean ", near, "?"));
+  } else if (name.starts_with("tenon.")) {
+    e.help("load the library that registers it first");
   }
   throw e;
 }

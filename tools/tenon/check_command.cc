@@ -292,10 +292,17 @@ struct CheckCommand {
     }
   }
 
+  // A test case is its folder; any other model is its file.
+  static std::string name_of(const fs::path& model) {
+    const fs::path path = model.lexically_normal();
+    const bool is_case = path.filename() == "model.onnx" && path.has_parent_path();
+    return is_case ? path.parent_path().string() : path.string();
+  }
+
   void report(const fs::path& path, const Result& result, size_t done, size_t count) const {
     if (isatty(2) && verbosity() >= 1) std::fprintf(stderr, "\r%zu/%zu ", done, count);
     if (json || result.outcome == Outcome::Passed) return;
-    const std::string name = path.parent_path().string();
+    const std::string name = name_of(path);
     std::printf("%s %s: %s\n", result.outcome == Outcome::Failed ? "FAIL" : "skip",
                 printable(name).c_str(), printable(one_line(result.reason)).c_str());
   }
@@ -309,7 +316,7 @@ struct CheckCommand {
     if (json) {
       nlohmann::json list = nlohmann::json::array();
       for (size_t i = 0; i < results.size(); ++i) {
-        list.push_back({{"case", cases[i].parent_path().string()},
+        list.push_back({{"case", name_of(cases[i])},
                         {"outcome", to_text(results[i].outcome)},
                         {"reason", results[i].reason}});
       }
@@ -319,7 +326,8 @@ struct CheckCommand {
                   report.dump(2, ' ', true, nlohmann::json::error_handler_t::replace).c_str());
     }
     if (isatty(2) && verbosity() >= 1) std::fprintf(stderr, "\r");
-    std::printf("%zu passed, %zu failed, %zu skipped\n", passed, failed, skipped);
+    if (!json) std::printf("%zu passed, %zu failed, %zu skipped\n", passed, failed, skipped);
+    if (passed + failed == 0) *exit_code = tenon::exit_code(ErrorKind::Usage);
     if (failed > 0) *exit_code = 1;
   }
 };
@@ -332,7 +340,7 @@ void add_check_command(CLI::App* app, int* exit_code) {
   command->footer(
       "Every case runs in its own process. A line per failed or skipped case gives the reason; "
       "the\n"
-      "last line has the counts.\n\n"
+      "last line has the counts. Exit code 1 if a case failed, 2 if all were skipped.\n\n"
       "  tenon check onnx/node --filter 'test_add*'");
   auto state = std::make_shared<CheckCommand>();
   state->exit_code = exit_code;
@@ -345,7 +353,7 @@ void add_check_command(CLI::App* app, int* exit_code) {
                       "only cases whose name or path matches this pattern");
   add_duration(command, "--timeout", state->timeout, kSeconds, Zero::Refused,
                "time for one case, such as 30s or 5m; in seconds without a unit");
-  command->add_flag("--json", state->json, "print every case as JSON before the last line");
+  command->add_flag("--json", state->json, "print every case and the counts as JSON instead");
   add_mode(command, state->mode);
   command->add_flag("--poison", state->machine_options.poison, kPoisonHelp);
   state->limit_flags.add_to(command, "a case may");

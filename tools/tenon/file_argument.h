@@ -30,8 +30,8 @@ inline constexpr char kAnyFileHelp[] =
 
 // The help of --output where default_output applies.
 inline constexpr char kOutputHelp[] =
-    "the file to write, - for standard output; FILE.tnx unless given,\n"
-    "or standard output if FILE is -";
+    "the file to write, - for standard output; unless given, FILE with the\n"
+    "extension .tnx, in FILE's folder, or standard output if FILE is -";
 // Where a command writes when it isn't told: beside the input, with its own extension, or to
 // standard output if that is where the input comes from.
 std::string default_output(const std::string& input, std::string_view extension);

@@ -189,7 +189,8 @@ Any given_value(const vm::Param& param, const std::string& text) {
   if (param.type.kind == Kind::Scalar) {
     if (auto value = scalar_value(param.type.dtype, text)) return *value;
     throw Error(ErrorKind::Usage, cat("--input ", param.name, "=", text, " is not a valid value"))
-        .expected(cat("a number of ", numbers_of(param.type.dtype)));
+        .expected(param.type.dtype.is_bool() ? "true or false"
+                                             : cat("a number of ", numbers_of(param.type.dtype)));
   }
   if (param.type.kind == Kind::Tensor && param.type.rank == 0) {
     if (auto value = scalar_value(param.type.dtype, text)) return rank_0(param.type.dtype, *value);

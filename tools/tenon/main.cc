@@ -70,6 +70,10 @@ Error usage_error(CLI::App& app, const CLI::ParseError& error) {
     names.push_back(sub->get_name());
   }
   if (rest.empty()) return Error(ErrorKind::Usage, "no command is given").help(help);
+  if (rest[0] == "help") {
+    return Error(ErrorKind::Usage, "there is no command 'help'")
+        .help("`tenon --help` lists the commands, `tenon COMMAND --help` explains one");
+  }
   const std::string near = nearest(rest[0], names);
   return Error(ErrorKind::Usage, cat("there is no command '", rest[0], "'"))
       .help(near.empty() ? help : cat("did you mean `tenon ", near, "`? ", help));

@@ -41,6 +41,11 @@ Operand Parser::operand() {
   if (t.kind == TokenKind::kVar) {
     Operand v = variable(t);
     take();
+    if (peek().is(".") && peek(1).kind == TokenKind::kInt) {
+      fail_at(t,
+              cat("the field %", t.text, ".", peek(1).text, " can't be used in another expression"),
+              "a variable or a constant: bind the field to a variable first");
+    }
     return v;
   }
   if (accept("(")) {

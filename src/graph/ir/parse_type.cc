@@ -155,6 +155,9 @@ Ref<const TensorType> Parser::tensor_type_() {
     std::vector<Dim> sizes;
     do {
       const Token at = peek();
+      if (!sizes.empty() && element_type(at)) {
+        fail_at(at, "a comma stands before the element type", "';', as in tensor[n, 4; f32]");
+      }
       sizes.push_back(dim());
       if (!may_be_size(sizes.back())) fail_at(at, "a size is not negative");
     } while (accept(","));

@@ -119,6 +119,33 @@ TEST_F(ReadModel, RefusesDataBeyondTheFile) {
   EXPECT_EQ(error().kind(), ErrorKind::Damaged);
 }
 
+TEST_F(ReadModel, PollsWhileItLooksAtExternalData) {
+  struct PollCount final : Poller {
+    void poll() override { ++polls; }
+    int polls = 0;
+  };
+  const auto polls_of = [&](schema::TensorProto::DataType type, uint64_t count,
+                            const char* offset) {
+    write_external("w.bin", offset);
+    std::ifstream in(dir_ / "m.onnx", std::ios::binary);
+    schema::ModelProto m;
+    EXPECT_TRUE(m.ParseFromIstream(&in));
+    auto* t = m.mutable_graph()->mutable_initializer(0);
+    t->set_data_type(type);
+    t->set_dims(0, static_cast<int64_t>(count));
+    write("m.onnx", m.SerializeAsString());
+    PollCount count_polls;
+    const Poller::Scope scope(&count_polls);
+    read_model((dir_ / "m.onnx").string());
+    return count_polls.polls;
+  };
+  write("w.bin", "");
+  fs::resize_file(dir_ / "w.bin", 4 * kPollBytes + 8);
+  const int few = polls_of(schema::TensorProto::FLOAT, 2, "");
+  EXPECT_GE(polls_of(schema::TensorProto::BOOL, 4 * kPollBytes, ""), few + 3);
+  EXPECT_GE(polls_of(schema::TensorProto::FLOAT, kPollBytes, "1"), few + 3);  // is copied
+}
+
 TEST_F(ReadModel, SaysWhichExternalFileIsMissing) {
   write_external("w.bin");
   Error e = error();

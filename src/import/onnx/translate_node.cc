@@ -19,6 +19,16 @@ std::string operands_text(const Node& n, const Operands& operands) {
   return printable(join(parts, ", "));
 }
 
+// The name of the first operand whose rank isn't known, or "".
+std::string without_rank(const Node& n, const Operands& operands) {
+  for (size_t i = 0; i < operands.size(); ++i) {
+    if (!operands[i]) continue;
+    const auto* t = graph::type_as<graph::TensorType>(graph::type_of(operands[i]));
+    if (t && t->rank < 0) return n.inputs[i];
+  }
+  return "";
+}
+
 // The attribute or output that the translation didn't handle, or "".
 std::string left_out(const NodeContext& cx, const Operands& results) {
   if (const Attribute* a = cx.unread()) return cat("attribute '", a->name, "' not implemented");
@@ -47,6 +57,7 @@ Translation translate_node(const Model& model, const Node& node, Translate trans
                            InnerGraph inner_graph) {
   builder.at(Span::node(node.name));
   const std::string types = operands_text(node, operands);
+  const std::string open = without_rank(node, operands);
   NodeContext cx(builder, node, std::move(operands), opset, std::move(inner_graph));
   Translation out;
   try {
@@ -55,6 +66,10 @@ Translation translate_node(const Model& model, const Node& node, Translate trans
     if (!out.problem.empty()) out.results.clear();
   } catch (Error& e) {
     if (e.kind() == ErrorKind::Unsupported) return {{}, e.message()};
+    // Errors of the importer have rows; one without is an operator's, for authors of IR.
+    if (e.kind() == ErrorKind::Usage && e.rows().empty() && !open.empty()) {
+      return {{}, cat("the rank of '", printable(open), "' is known only at run time")};
+    }
     e.at(Span::node(node.name));
     const bool has_place = std::any_of(e.rows().begin(), e.rows().end(),
                                        [](const Error::Row& r) { return r.label == "where"; });
