@@ -11,7 +11,7 @@
 #include "support/nested_call.h"
 #include "support/text.h"
 #include "vm/interp/dispatch.h"
-#include "vm/interp/match_result.h"
+#include "vm/interp/match_values.h"
 
 namespace tenon::vm {
 namespace {

@@ -1,4 +1,4 @@
-#include "vm/interp/match_result.h"
+#include "vm/interp/match_values.h"
 
 #include "object/array.h"
 #include "object/reflect.h"
