@@ -236,6 +236,7 @@ std::string nearest(std::string_view name, const std::vector<std::string>& candi
   size_t best_distance = name.size() < 4 ? 2 : name.size() / 3 + 2;
   for (const auto& c : candidates) {
     if (c.size() > kLongest) continue;
+    if (best.empty() && name.size() > 2 && c.starts_with(name)) best = c;
     size_t d = edit_distance(name, c);
     if (d < best_distance) {
       best_distance = d;

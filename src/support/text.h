@@ -140,7 +140,7 @@ std::optional<std::string> bytes_of_hex(std::string_view digits);
 // Makes text safe for a terminal: control characters (except line feed if `keep_lines`), characters
 // that change the direction of text, and invalid UTF-8 become \n, \t or \x1b forms.
 std::string printable(std::string_view text, bool keep_lines = false);
-// The candidate closest to `name`, for "did you mean"; empty when none is close.
+// For "did you mean": the candidate closest to `name`, else one that begins with it, else empty.
 std::string nearest(std::string_view name, const std::vector<std::string>& candidates);
 // The text in double quotes; ", \ and whatever `printable` escapes are escaped.
 std::string quoted(std::string_view text);

@@ -73,6 +73,8 @@ TEST(Text, FindsTheNearestName) {
   EXPECT_EQ(nearest("matmull", names), "matmul");
   EXPECT_EQ(nearest("sotfmax", names), "softmax");
   EXPECT_EQ(nearest("convolution", names), "");
+  EXPECT_EQ(nearest("soft", names), "softmax");
+  EXPECT_EQ(nearest("so", names), "");
   EXPECT_EQ(nearest("all", {"knl"}), "");
   EXPECT_EQ(nearest("knn", {"knl"}), "knl");
   EXPECT_EQ(nearest(std::string(100000, 'a'), names), "");

@@ -20,20 +20,24 @@ namespace {
 
 int current_verbosity = 1;
 
-void read(std::string_view text, const std::string& flag, int64_t* size) {
+int64_t size_of(std::string_view text, const std::string& flag, const char* expected) {
   const auto value = parse_number<int64_t>(text);
   if (!value || *value < 0) {
-    throw Error(ErrorKind::Usage, cat(flag, ": '", text, "' is not a size"))
-        .expected("an integer, 0 or larger");
+    throw Error(ErrorKind::Usage, cat(flag, ": '", text, "' is not a size")).expected(expected);
   }
-  *size = *value;
+  return *value;
+}
+
+void read(std::string_view text, const std::string& flag, int64_t* size) {
+  *size = size_of(text, flag, "an integer, 0 or larger");
 }
 
 // Sizes separated by x.
 void read(std::string_view text, const std::string& flag, std::vector<int64_t>* sizes) {
   for (size_t at = 0; at <= text.size();) {
     const size_t end = std::min(text.find('x', at), text.size());
-    read(text.substr(at, end - at), flag, &sizes->emplace_back());
+    sizes->push_back(size_of(text.substr(at, end - at), flag,
+                             "integers, 0 or larger, with an x between them: 3x64"));
     at = end + 1;
   }
 }
