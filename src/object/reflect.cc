@@ -31,18 +31,22 @@ void register_types(std::span<const TypeInfo* const> types) {
   KeyTable& table = key_table();
   std::lock_guard lock(table.mutex);
   for (const TypeInfo* t : types) {
-    TENON_ASSERT(t->type_index >= TypeIndex::OursBegin && t->type_index < TypeIndex::OursEnd,
-                 "type ", t->type_key, " has the number ", t->type_index, ", outside our block");
-    auto& slot = types_by_index[static_cast<size_t>(t->type_index - TypeIndex::OursBegin)];
+    const auto place = static_cast<size_t>(t->type_index - TypeIndex::OursBegin);
+    TENON_ASSERT(place < kTypeCount, "type ", t->type_key, " has the number ", t->type_index,
+                 ", outside our block");
+    auto& slot = types_by_index[place];
     const TypeInfo* there = slot.load();
     TENON_ASSERT(!there || there == t, "types ", t->type_key, " and ", there ? there->type_key : "",
                  " have the same number");
     auto [at, added] = table.types.emplace(t->type_key, t);
     TENON_ASSERT(at->second == t, "two types are called ", t->type_key);
-    if (t->parent && t->parent->type_index != Object::kTypeIndex) {
-      TENON_ASSERT(t->type_index > t->parent->type_index && t->type_last <= t->parent->type_last,
-                   "type ", t->type_key, " is numbered outside its parent ", t->parent->type_key);
-      TENON_ASSERT(find_type(t->parent->type_index) == t->parent, "type ", t->parent->type_key,
+    const TypeInfo* parent = t->parent;
+    if (parent && parent->type_index != Object::kTypeIndex) {
+      const bool is_within =
+          t->type_index > parent->type_index && t->type_last <= parent->type_last;
+      TENON_ASSERT(is_within, "type ", t->type_key, " is numbered outside its parent ",
+                   parent->type_key);
+      TENON_ASSERT(find_type(parent->type_index) == parent, "type ", parent->type_key,
                    " must be registered before ", t->type_key);
     }
     slot.store(t);

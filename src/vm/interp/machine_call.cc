@@ -117,26 +117,7 @@ class Machine::Bounds {
     fuel_ = own.limits.fuel;
     size_t memory = own.limits.memory;
     size_t frames = own.limits.depth, stack_bytes = own.limits.stack_bytes;
-    if (outer) {
-      const InForce& around = outer == &m ? before_ : outer->in_force_;
-      Limits& limits = limits_.emplace(own.limits);
-      auto at_most = [](auto& own_use, auto left, auto& own_limit, auto outer_limit) {
-        if (left >= own_use) return;
-        own_use = left;
-        own_limit = outer_limit;
-      };
-      at_most(fuel_, std::max<int64_t>(outer->fuel_, 0), limits.fuel, around.limits->fuel);
-      at_most(now.end, around.end, limits.deadline, around.limits->deadline);
-      at_most(frames, static_cast<size_t>(outer->frame_ - around.frames_begin), limits.depth,
-              around.limits->depth);
-      at_most(stack_bytes, bytes_between(outer->top_, around.registers_end), limits.stack_bytes,
-              around.limits->stack_bytes);
-      threads_around_ = around.limits->threads;
-      limits.threads = stricter(limits.threads, threads_around_);
-      now.limits = &limits;
-      // A cap of 0 would be none.
-      if (auto left = outer->pool_->left()) memory = stricter(memory, std::max<size_t>(1, *left));
-    }
+    if (outer) memory = limit_to_what_is_left(frames, stack_bytes, memory);
     m.fuel_ = fuel_;
     if (!is_nested) {
       m.pool_->begin_call(memory, m.stack_committed());
@@ -198,8 +179,33 @@ class Machine::Bounds {
     return std::any_of(entries_.begin(), entries_.end(),
                        [](const RunningCalls::Entry& e) { return e.is_interrupted(); });
   }
+  // Lowers the call's own limits to what is left of those of the call around it; returns the memory
+  // that it may use. Cold, like all that only calls within calls need: it is compiled for size.
+  [[gnu::cold, gnu::noinline]] size_t limit_to_what_is_left(size_t& frames, size_t& stack_bytes,
+                                                            size_t memory) {
+    InForce& now = m_.in_force_;
+    const InForce& around = outer_ == &m_ ? before_ : outer_->in_force_;
+    Limits& limits = limits_.emplace(*now.limits);
+    auto at_most = [](auto& own_use, auto left, auto& own_limit, auto outer_limit) {
+      if (left >= own_use) return;
+      own_use = left;
+      own_limit = outer_limit;
+    };
+    at_most(fuel_, std::max<int64_t>(outer_->fuel_, 0), limits.fuel, around.limits->fuel);
+    at_most(now.end, around.end, limits.deadline, around.limits->deadline);
+    at_most(frames, static_cast<size_t>(outer_->frame_ - around.frames_begin), limits.depth,
+            around.limits->depth);
+    at_most(stack_bytes, bytes_between(outer_->top_, around.registers_end), limits.stack_bytes,
+            around.limits->stack_bytes);
+    threads_around_ = around.limits->threads;
+    limits.threads = stricter(limits.threads, threads_around_);
+    now.limits = &limits;
+    const auto left = outer_->pool_->left();
+    // A cap of 0 would be none.
+    return left ? stricter(memory, std::max<size_t>(1, *left)) : memory;
+  }
   // After a nested call that was to stop: stops the calls around it only if they are to stop, too.
-  void reassess() const {
+  [[gnu::cold, gnu::noinline]] void reassess() const {
     constexpr uint32_t kOfNested = kNestedCancelled | kExpired;
     if (!(m_.attention_.load(std::memory_order_relaxed) & kOfNested)) return;
     m_.attention_.fetch_and(~kOfNested, std::memory_order_acquire);
