@@ -77,6 +77,13 @@ TEST_F(ImportControlFlow, ComparisonsOfKnownNumbersAreDecided) {
   }
 }
 
+TEST_F(ImportControlFlow, AComparisonOfOneKnownNumberIsRefused) {
+  M m;
+  m.ints("one", {1}).node("Less", {"one"}, {"y"}).output("y");
+  EXPECT_THAT(error_of(m).render(),
+              testing::HasSubstr("'less' is called with the wrong number of operands"));
+}
+
 TEST_F(ImportControlFlow, ARecurrencesStartMayNameItsBatchAnew) {
   M m;
   m.input("x", {3, "n", 2}).input("w", {1, 4, 2}).input("r", {1, 4, 4}).input("h", {1, "m", 4});

@@ -53,6 +53,8 @@ std::optional<bool> outcome(NodeContext& cx, const char* name, const Operands& o
   }
   const auto call = graph::make_call(graph::CalleeKind::kOperator, name, operands);
   const graph::InferContext info(*call, nullptr);
+  // The call is refused where it is made if it has the wrong number of operands.
+  if (info.op().operands.size() != known.size()) return std::nullopt;
   return loop::as_int(info.op().element(info, known)) == 1;
 }
 
