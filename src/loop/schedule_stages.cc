@@ -159,6 +159,8 @@ class StageSchedule {
       a.offset = flat_offset(out->shape, {a.offset}, w.vars());
       after.push_back(std::move(a));
     }
+    // If nothing reads the sum or what follows from it, the nest still writes the sum.
+    if (after.empty()) unwritten.erase(s.out.get());
     StmtRef nest = schedule_contraction(std::move(w), sum, std::move(after), options_);
     if (nest) scratch_.insert(unwritten.begin(), unwritten.end());
     return {nest, end};
