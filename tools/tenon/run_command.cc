@@ -38,6 +38,9 @@ struct RunCommand : CallFlags {
   std::vector<CLI::Option*> tolerances;
   std::vector<CLI::Option*> of_machine;  // without effect on interpretation
   int* exit_code = nullptr;
+  // Where the summary and the outcome of comparisons go: standard output, unless that receives an
+  // output.
+  FILE* report = stdout;
 
   // Refuses options that would be ignored.
   void check_flags() const {
@@ -126,6 +129,7 @@ struct RunCommand : CallFlags {
     if (!is_model) check_sizes(signature, inputs.sizes);
     const std::vector<std::string> names = signature.outputs();
     const std::vector<StoredOutput> stored = stored_outputs(names);
+    if (std::ranges::find(stored, "-", &StoredOutput::path) != stored.end()) report = stderr;
     std::vector<std::string> expected;
     if (!expect.empty()) expected = expected_files(names);
     const Inputs given = make_inputs_within_limits(signature, /*random_rest=*/false);
@@ -140,14 +144,6 @@ struct RunCommand : CallFlags {
     if (compares) compare_modes(program, given.values, results, names);
   }
 
-  // Where the summary and the outcome of comparisons go: standard output, unless that receives an
-  // output.
-  FILE* report() const {
-    const bool taken = std::ranges::any_of(
-        outputs, [](const std::string& output) { return output.ends_with("=-"); });
-    return taken ? stderr : stdout;
-  }
-
   void print_results(const FunctionSignature& signature, const std::vector<std::string>& names,
                      const std::vector<Any>& results) const {
     size_t left = kMostText;
@@ -155,7 +151,7 @@ struct RunCommand : CallFlags {
       const vm::SignatureType& type = signature.result.results()[i];
       const std::string text = value_text(results[i], type, kShownElements, left);
       left -= std::min(left, text.size());
-      std::fprintf(report(), "%s: %s\n", printable(names[i]).c_str(), text.c_str());
+      std::fprintf(report, "%s: %s\n", printable(names[i]).c_str(), text.c_str());
     }
   }
 
@@ -280,12 +276,12 @@ struct RunCommand : CallFlags {
       }
       const Difference d = compare(*found, read_tensor(files[i]), tolerance);
       std::fprintf(
-          report(), "%s: %s\n", printable(names[i]).c_str(),
+          report, "%s: %s\n", printable(names[i]).c_str(),
           d.equal ? cat("as expected, greatest difference ", d.largest).c_str() : d.reason.c_str());
       if (!d.equal) *exit_code = 1;
     }
     if (files.size() != results.size()) {
-      std::fprintf(report(), "expected %s, found %zu\n", counted(files.size(), "output").c_str(),
+      std::fprintf(report, "expected %s, found %zu\n", counted(files.size(), "output").c_str(),
                    results.size());
       *exit_code = 1;
     }
@@ -308,7 +304,7 @@ struct RunCommand : CallFlags {
     bool differ = false;
     for (size_t i = 0; i < results.size(); ++i) {
       const Difference d = compare_values(results[i], reference[i], tolerance);
-      std::fprintf(report(), "%s: %s\n", printable(names[i]).c_str(),
+      std::fprintf(report, "%s: %s\n", printable(names[i]).c_str(),
                    d.equal ? cat("as interpreted, greatest difference ", d.largest).c_str()
                            : d.reason.c_str());
       differ = differ || !d.equal;
@@ -318,7 +314,7 @@ struct RunCommand : CallFlags {
     const auto first =
         first_difference(program.module, function, flags.options, values, seen, tolerance);
     if (!first) return;
-    std::fprintf(report(), "first to differ: %s, greatest difference %s\n  %s\n",
+    std::fprintf(report, "first to differ: %s, greatest difference %s\n  %s\n",
                  printable(tenon::to_text(first->span)).c_str(),
                  cat(first->difference.largest).c_str(), first->difference.reason.c_str());
   }
