@@ -310,6 +310,17 @@ Array<String> unbound_symbols(const Compute& c) {
   return integers;
 }
 
+// True if the load reads, for each element of the stage's result, the one with the same indices. An
+// axis of extent 1 has one index.
+bool reads_the_element_written(const Load& l, const Stage& s) {
+  const Array<Dim>& shape = l.buffer->shape;
+  for (size_t k = 0; k < shape.size(); ++k) {
+    const bool same = l.indices[k].get() == s.axes[k].get();
+    if (!same && !(shape[k].is_const(1) && as_int(l.indices[k]) == 0)) return false;
+  }
+  return true;
+}
+
 // Pairs of an output and an input of the same type, where the kernel reads the input only at the
 // element that it writes, and only for that write.
 Array<Array<int64_t>> in_place_pairs(const Compute& c) {
@@ -324,10 +335,7 @@ Array<Array<int64_t>> in_place_pairs(const Compute& c) {
         for_each_load(*s, [&](const Load& l) {
           if (l.buffer.get() != &in) return;
           read = true;
-          fits = fits && writes;
-          for (size_t k = 0; k < l.indices.size(); ++k) {
-            fits = fits && l.indices[k].get() == s->axes[k].get();
-          }
+          fits = fits && writes && reads_the_element_written(l, *s);
         });
       }
       if (fits && read) pairs.push_back({static_cast<int64_t>(o), static_cast<int64_t>(i)});

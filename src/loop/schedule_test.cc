@@ -201,6 +201,23 @@ TEST(Schedule, AnInterfaceFollowsFromTheStages) {
   EXPECT_THROW(check_whole(*claims), Error);
 }
 
+TEST(Schedule, AnOutputMayReplaceAnInputWhoseOnlyBatchIsReadAtZero) {
+  auto whole = [](const Dim& rows, const Indices& read) {
+    auto x = buffer("x", f32, {rows, n}), y = buffer("y", f32, {rows, n});
+    return compute_of(
+        {x},
+        {map_stage(y,
+                   [&](const Indices& i) {
+                     return at(x, {read[0] ? read[0] : i[0], read[1] ? read[1] : i[1]});
+                   })},
+        {y});
+  };
+  EXPECT_EQ(whole(Dim(1), {index(0), nullptr})->in_place.size(), 1u);
+  EXPECT_EQ(whole(Dim(1), {nullptr, nullptr})->in_place.size(), 1u);
+  EXPECT_EQ(whole(Dim(2), {index(0), nullptr})->in_place.size(), 0u);
+  EXPECT_EQ(whole(Dim(1), {index(0), index(0)})->in_place.size(), 0u);
+}
+
 TEST(Schedule, PlainLoopsAgreeWithTheCompute) {
   std::mt19937 rng(1);
   ScheduleOptions options;
