@@ -213,45 +213,100 @@ class ReductionSchedule {
     return ranges;
   }
 
-  // `unroll` vectors of results starting at x0; with `end`, only results below it.
-  StmtRef result_block(const ExprRef& x0, int64_t lanes, int64_t unroll, const ExprRef& end) {
-    const Axis& x = w_.axes.back();
-    auto acc = buffer("acc", w_.accumulate, {Dim(lanes * unroll)});
+  // `vectors` vectors of results starting at x0, in each of `rows` rows starting at y0, which is
+  // null if the row is the surrounding loops'; with `end`, only results below it.
+  struct Block {
+    ExprRef y0;
+    int64_t rows;
+    ExprRef x0;
+    int64_t lanes, vectors;
+    ExprRef end;
+  };
+
+  StmtRef result_block(const Block& block) {
+    const int64_t width = block.lanes * block.vectors;
+    auto acc = buffer("acc", w_.accumulate, {Dim(width * block.rows)});
     auto lane = var("lane", i64);
-    auto each_vector = [&](const std::function<StmtRef(const ExprRef& place)>& body) {
+    // A vector's place among the partial results, and that of its results.
+    struct Vector {
+      ExprRef acc, x, y;
+    };
+    auto each_vector = [&](const std::function<StmtRef(const Vector&)>& body) {
       std::vector<StmtRef> all;
-      for (int64_t u = 0; u < unroll; ++u) {
-        StmtRef b = body(sum(index(u * lanes), lane));
-        all.push_back(for_loop(lane, index(0), index(lanes), ForKind::kVector, b));
+      for (int64_t row = 0; row < block.rows; ++row) {
+        for (int64_t first = 0; first < width; first += block.lanes) {
+          const Vector v = {sum(index(row * width + first), lane),
+                            sum(block.x0, sum(index(first), lane)),
+                            block.y0 ? sum(block.y0, index(row)) : nullptr};
+          all.push_back(for_loop(lane, index(0), index(block.lanes), ForKind::kVector, body(v)));
+        }
       }
       return seq(all);
     };
-    auto at_place = [&](const ExprRef& e, const ExprRef& place) {
-      return substitute(e, {{x.var.get(), sum(x0, place)}});
+    auto at = [&](const ExprRef& e, const Vector& v) {
+      const ExprRef in_row = v.y ? substitute(e, {{row_axis().var.get(), v.y}}) : e;
+      return substitute(in_row, {{w_.axes.back().var.get(), v.x}});
     };
-    auto inside = [&](const ExprRef& place) { return less(sum(x0, place), end); };
+    auto inside = [&](const Vector& v) { return less(v.x, block.end); };
     ExprRef body = w_.body;
     std::vector<Range> ranges = restricted_ranges(&body);
-    StmtRef steps = each_vector([&](const ExprRef& place) {
-      ExprRef v = at_place(cast(w_.accumulate, body), place);
-      if (end) v = select(inside(place), v, start());
-      return store(acc, {place}, step(load(acc, {place}), v));
+    StmtRef steps = each_vector([&](const Vector& v) {
+      ExprRef value = at(cast(w_.accumulate, body), v);
+      if (block.end) value = select(inside(v), value, start());
+      return store(acc, {v.acc}, step(load(acc, {v.acc}), value));
     });
     for (size_t i = w_.reduce.size(); i-- > 0;) {
       const Range& r = ranges[i];
       steps =
           for_loop(w_.reduce[i].var, r.begin, difference(r.end, r.begin), ForKind::kSerial, steps);
     }
-    StmtRef finish = each_vector([&](const ExprRef& place) {
+    StmtRef finish = each_vector([&](const Vector& v) {
       auto result = var("result", w_.accumulate);
-      StmtRef write = store(w_.out, {at_place(w_.offset, place)}, cast(w_.out->dtype, result));
-      return let(result, load(acc, {place}), end ? if_then(inside(place), write) : write);
+      StmtRef write = store(w_.out, {at(w_.offset, v)}, cast(w_.out->dtype, result));
+      return let(result, load(acc, {v.acc}), block.end ? if_then(inside(v), write) : write);
     });
-    StmtRef begin = each_vector([&](const ExprRef& place) { return store(acc, {place}, start()); });
+    StmtRef begin = each_vector([&](const Vector& v) { return store(acc, {v.acc}, start()); });
     return alloc(acc, seq({begin, steps, finish}));
   }
 
+  const Axis& row_axis() const { return w_.axes[w_.axes.size() - 2]; }
+
+  // The number of rows of a block: several if rows are so short that one has too few partial
+  // results to hide the latency of an addition, such as the panels of a packed matrix.
+  int64_t rows_at_once() const {
+    if (w_.axes.size() < 2) return 1;
+    const auto columns = w_.axes.back().extent.as_const(), rows = row_axis().extent.as_const();
+    if (!columns || !rows || *columns == 0 || *columns % lanes_ != 0) return 1;
+    ExprRef body = w_.body;
+    for (const Range& r : restricted_ranges(&body)) {
+      if (uses(r.begin) || uses(r.end)) return 1;
+    }
+    return std::clamp<int64_t>(across_ / (*columns / lanes_), 1, std::max<int64_t>(*rows, 1));
+  }
+
+  bool uses(const ExprRef& e) const { return depends_on(e, row_axis().var); }
+
+  // Blocks of several rows, each as a whole, then the rows that are left.
+  StmtRef in_blocks_of_rows(int64_t rows) {
+    const int64_t vectors = *w_.axes.back().extent.as_const() / lanes_;
+    const std::vector<Axis> outer(w_.axes.begin(), w_.axes.end() - 2);
+    const int64_t extent = *row_axis().extent.as_const(), left = extent % rows;
+    auto block = var("block", i64);
+    std::vector<Axis> blocks = outer;
+    blocks.push_back({block, Dim(extent / rows)});
+    std::vector<StmtRef> parts{
+        outer_loops(blocks, parallel_,
+                    result_block({scaled(block, rows), rows, index(0), lanes_, vectors, nullptr}))};
+    if (left > 0) {
+      parts.push_back(outer_loops(
+          outer, parallel_,
+          result_block({index(extent - left), left, index(0), lanes_, vectors, nullptr})));
+    }
+    return seq(parts);
+  }
+
   StmtRef along_result_axis() {
+    if (const int64_t rows = rows_at_once(); rows > 1) return in_blocks_of_rows(rows);
     const Axis& x = w_.axes.back();
     std::vector<Axis> outer(w_.axes.begin(), w_.axes.end() - 1);
     bool split_here = parallel_ && outer.empty();
@@ -268,12 +323,14 @@ class ReductionSchedule {
       auto block = var("block", i64);
       int64_t width = n * lanes_;
       ExprRef blocks = binary(BinaryOp::kFloorDiv, difference(extent, done), index(width));
-      parts.push_back(for_loop(block, index(0), blocks,
-                               split_here && parts.empty() ? ForKind::kParallel : ForKind::kSerial,
-                               result_block(sum(done, scaled(block, width)), lanes_, n, nullptr)));
+      parts.push_back(for_loop(
+          block, index(0), blocks,
+          split_here && parts.empty() ? ForKind::kParallel : ForKind::kSerial,
+          result_block({nullptr, 1, sum(done, scaled(block, width)), lanes_, n, nullptr})));
       done = sum(done, scaled(blocks, width));
     }
-    parts.push_back(if_then(less(done, extent), result_block(done, tail_lanes(x), 1, extent)));
+    parts.push_back(
+        if_then(less(done, extent), result_block({nullptr, 1, done, tail_lanes(x), 1, extent})));
     return outer_loops(outer, parallel_ && !split_here, seq(parts));
   }
 

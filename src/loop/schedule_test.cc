@@ -1,5 +1,6 @@
 #include "loop/schedule.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "loop/inline_stages.h"
@@ -382,6 +383,27 @@ TEST(Schedule, MeanOverTheFirstAxisKeepsVectors) {
   a.check(c, {a.random({5, 3})});
 }
 
+// A row is one vector of 64 bytes or four of 16, so blocks take several rows, and of 11 rows some
+// are left. Not a sum, which would be a product of matrices.
+TEST(Schedule, ShortRowsOfResultsShareABlock) {
+  Agreement a;
+  auto x = buffer("x", f32, {Dim(3), Dim(6)}),
+       panels = buffer("panels", f32, {Dim(11), Dim(6), Dim(16)}),
+       y = buffer("y", f32, {Dim(3), Dim(11), Dim(16)});
+  auto c = compute_of({x, panels},
+                      {reduce_stage(y, Reduction::kMax, {Dim(6)},
+                                    [&](const Indices& i, const Indices& r) {
+                                      return at(x, {i[0], r[0]}) * at(panels, {i[1], r[0], i[2]});
+                                    })},
+                      {y});
+  a.check(c, {a.random({3, 6}), a.random({11, 6, 16})});
+  ScheduleOptions options;
+  options.target = {16, 16};
+  const std::string text = to_text(*lower(*c, "k", options));
+  EXPECT_THAT(text, testing::HasSubstr("scratch acc: float32[32]"));
+  EXPECT_THAT(text, testing::HasSubstr("scratch acc_1: float32[16]"));
+}
+
 TEST(Schedule, GatheredRows) {
   Agreement a;
   auto x = buffer("x", f32, {n, m}), at_row = buffer("rows", i64, {k}),
@@ -402,11 +424,14 @@ TEST(Schedule, GatheredRows) {
 }
 
 // Pooling over windows of a padded image, channels last and channels first.
-ComputeRef pooling(bool channels_last, Reduction r) {
-  Dim oh = floordiv(n + Dim(2) - Dim(3), Dim(2)) + Dim(1);
-  auto x = buffer("x", f32, channels_last ? std::vector<Dim>{n, n, m} : std::vector<Dim>{m, n, n});
-  auto y =
-      buffer("y", f32, channels_last ? std::vector<Dim>{oh, oh, m} : std::vector<Dim>{m, oh, oh});
+ComputeRef pooling(bool channels_last, Reduction r, Dim size = n, Dim channels = m) {
+  Dim oh = floordiv(size + Dim(2) - Dim(3), Dim(2)) + Dim(1);
+  auto x = buffer("x", f32,
+                  channels_last ? std::vector<Dim>{size, size, channels}
+                                : std::vector<Dim>{channels, size, size});
+  auto y = buffer(
+      "y", f32,
+      channels_last ? std::vector<Dim>{oh, oh, channels} : std::vector<Dim>{channels, oh, oh});
   return compute_of(
       {x},
       {reduce_stage(
@@ -417,7 +442,7 @@ ComputeRef pooling(bool channels_last, Reduction r) {
             ExprRef iy = oy * index(2) + q[0] - index(1), ix = ox * index(2) + q[1] - index(1);
             auto inside = [&](const ExprRef& e) {
               return binary(BinaryOp::kAnd, binary(BinaryOp::kLe, index(0), e),
-                            binary(BinaryOp::kLt, e, dim_value(n)));
+                            binary(BinaryOp::kLt, e, dim_value(size)));
             };
             ExprRef v = channels_last ? at(x, {iy, ix, c}) : at(x, {c, iy, ix});
             return select(binary(BinaryOp::kAnd, inside(iy), inside(ix)), v, identity(r, f32));
@@ -430,6 +455,8 @@ TEST(Schedule, PaddedWindows) {
   for (Reduction r : {Reduction::kMax, Reduction::kSum}) {
     a.check(pooling(true, r), {a.random({5, 5, 21})});
     a.check(pooling(false, r), {a.random({2, 9, 9})});
+    // Rows of one vector: each has loops of its own, since the padding bounds them.
+    a.check(pooling(true, r, Dim(5), Dim(16)), {a.random({5, 5, 16})});
   }
   // Channels last: the padding bounds the loops, and nothing is guarded.
   EXPECT_EQ(to_text(*lower(*pooling(true, Reduction::kMax), "k", {})).find("select(0 <="),
