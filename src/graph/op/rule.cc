@@ -65,7 +65,7 @@ std::optional<int64_t> carried_count(const TensorType& type) {
   int64_t count = 1;
   if (type.rank == 1) {
     auto n = type.dims[0].as_const();
-    if (!n || *n > kMaxCarriedValues) return std::nullopt;
+    if (!n || *n < 0 || *n > kMaxCarriedValues) return std::nullopt;
     count = *n;
   }
   return count;
