@@ -466,7 +466,7 @@ TEST(Schedule, PaddedWindows) {
 TEST(Schedule, MatrixProducts) {
   Agreement a;
   for (bool transposed : {false, true}) {
-    for (Dim columns : {m, Dim(32), Dim(10)}) {
+    for (const Dim& columns : {m, Dim(32), Dim(10)}) {
       auto x = buffer("x", f32, {n, k});
       auto w = buffer("w", f32,
                       transposed ? std::vector<Dim>{columns, k} : std::vector<Dim>{k, columns});

@@ -31,6 +31,7 @@ std::vector<Dim> dims_of(const TensorType& type) {
 std::vector<int64_t> normalized_axes(const InferContext& cx, const std::vector<int64_t>& axes,
                                      int64_t rank) {
   std::vector<int64_t> out;
+  out.reserve(axes.size());
   for (int64_t a : axes) out.push_back(cx.axis(a, rank));
   std::sort(out.begin(), out.end());
   auto twice = std::adjacent_find(out.begin(), out.end());

@@ -35,8 +35,8 @@ std::vector<int64_t> per_axis(const InferContext& cx, const char* name, int64_t 
 using Values = std::optional<std::vector<Dim>>;
 // The elements of operand i, of rank 0 or 1, if its type carries them.
 Values values_of(const InferContext& cx, size_t i);
-// The number of elements of a result, if its type may carry them. Not if its size is negative, which
-// is only refused later.
+// The number of elements of a result, if its type may carry them; none if its size is negative,
+// which is refused later.
 std::optional<int64_t> carried_count(const TensorType& type);
 // The values if the dtype is an integer type that provably holds them all; for i32, unless one
 // provably doesn't fit, since inference then inserts a check.
