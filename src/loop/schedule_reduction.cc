@@ -216,11 +216,11 @@ class ReductionSchedule {
   // `vectors` vectors of results starting at x0, in each of `rows` rows starting at y0, which is
   // null if the row is the surrounding loops'; with `end`, only results below it.
   struct Block {
-    ExprRef y0;
-    int64_t rows;
+    ExprRef y0 = nullptr;
+    int64_t rows = 1;
     ExprRef x0;
     int64_t lanes, vectors;
-    ExprRef end;
+    ExprRef end = nullptr;
   };
 
   StmtRef result_block(const Block& block) {
@@ -279,12 +279,12 @@ class ReductionSchedule {
     if (!columns || !rows || *columns == 0 || *columns % lanes_ != 0) return 1;
     ExprRef body = w_.body;
     for (const Range& r : restricted_ranges(&body)) {
-      if (uses(r.begin) || uses(r.end)) return 1;
+      for (const ExprRef& end : {r.begin, r.end}) {
+        if (depends_on(end, row_axis().var)) return 1;
+      }
     }
     return std::clamp<int64_t>(across_ / (*columns / lanes_), 1, std::max<int64_t>(*rows, 1));
   }
-
-  bool uses(const ExprRef& e) const { return depends_on(e, row_axis().var); }
 
   // Blocks of several rows, each as a whole, then the rows that are left.
   StmtRef in_blocks_of_rows(int64_t rows) {
@@ -294,13 +294,14 @@ class ReductionSchedule {
     auto block = var("block", i64);
     std::vector<Axis> blocks = outer;
     blocks.push_back({block, Dim(extent / rows)});
+    auto rows_from = [&](const ExprRef& first, int64_t count) {
+      return result_block(
+          {.y0 = first, .rows = count, .x0 = index(0), .lanes = lanes_, .vectors = vectors});
+    };
     std::vector<StmtRef> parts{
-        outer_loops(blocks, parallel_,
-                    result_block({scaled(block, rows), rows, index(0), lanes_, vectors, nullptr}))};
+        outer_loops(blocks, parallel_, rows_from(scaled(block, rows), rows))};
     if (left > 0) {
-      parts.push_back(outer_loops(
-          outer, parallel_,
-          result_block({index(extent - left), left, index(0), lanes_, vectors, nullptr})));
+      parts.push_back(outer_loops(outer, parallel_, rows_from(index(extent - left), left)));
     }
     return seq(parts);
   }
@@ -326,11 +327,12 @@ class ReductionSchedule {
       parts.push_back(for_loop(
           block, index(0), blocks,
           split_here && parts.empty() ? ForKind::kParallel : ForKind::kSerial,
-          result_block({nullptr, 1, sum(done, scaled(block, width)), lanes_, n, nullptr})));
+          result_block({.x0 = sum(done, scaled(block, width)), .lanes = lanes_, .vectors = n})));
       done = sum(done, scaled(blocks, width));
     }
     parts.push_back(
-        if_then(less(done, extent), result_block({nullptr, 1, done, tail_lanes(x), 1, extent})));
+        if_then(less(done, extent),
+                result_block({.x0 = done, .lanes = tail_lanes(x), .vectors = 1, .end = extent})));
     return outer_loops(outer, parallel_ && !split_here, seq(parts));
   }
 
