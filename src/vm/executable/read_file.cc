@@ -15,6 +15,12 @@
 namespace tenon::vm {
 namespace {
 
+// Where tables of a section have a list of strings: the field of its root that lists the tables,
+// and their field.
+struct StringLists {
+  flatbuffers::voffset_t tables = 0, strings = 0;
+};
+
 class Reader {
  public:
   Reader(const Ref<FileBytes>& file, const ReadOptions& options)
@@ -47,12 +53,6 @@ class Reader {
     const SectionEntry* entry = out_.table.find(id);
     return entry ? bytes_.substr(entry->offset, entry->size) : std::string_view();
   }
-
-  // Where tables of a section have a list of strings: the field of its root that lists the tables,
-  // and their field.
-  struct StringLists {
-    flatbuffers::voffset_t tables = 0, strings = 0;
-  };
 
   // Whether the lists of strings can lie beside each other in the section. FlatBuffers' verifier
   // counts tables, not strings: of many references to one table with a long list, it would visit

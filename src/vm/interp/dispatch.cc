@@ -8,6 +8,9 @@
 
 // Computed gotos: each handler ends in its own indirect jump, which helps branch prediction.
 #pragma GCC diagnostic ignored "-Wpedantic"
+#ifdef __clang__  // `loop` returns its labels' addresses, to which only it jumps
+#pragma GCC diagnostic ignored "-Wreturn-stack-address"
+#endif
 
 namespace tenon::vm {
 
