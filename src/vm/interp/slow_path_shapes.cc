@@ -36,14 +36,14 @@ bool still_holds_parameter(const FunctionUnit& unit, uint32_t reg, uint32_t offs
   return true;
 }
 
-// The operand that a match compares, the first of each of these instructions.
+// The operand that a match compares, in the same place for each of these instructions.
 const ValueRef& matched(const Op& op) {
-  return Values<Opcode::MatchShape>(op)["value"];
+  constexpr uint32_t kPlace = value_operand(Opcode::MatchShape, "value");
+  static_assert(kPlace == value_operand(Opcode::MatchTensor, "value") &&
+                kPlace == value_operand(Opcode::MatchDtype, "value") &&
+                kPlace == value_operand(Opcode::MatchPrimValue, "value"));
+  return op.operands->args[kPlace];
 }
-static_assert(
-    value_operand(Opcode::MatchShape, "value") == value_operand(Opcode::MatchTensor, "value") &&
-    value_operand(Opcode::MatchShape, "value") == value_operand(Opcode::MatchDtype, "value") &&
-    value_operand(Opcode::MatchShape, "value") == value_operand(Opcode::MatchPrimValue, "value"));
 
 // The parameters up to the one that the instruction matches; empty if it matches something else.
 [[gnu::cold]] std::span<const Param> params_up_to_matched(Machine& m, const Op& op) {
