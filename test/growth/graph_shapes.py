@@ -2,7 +2,7 @@
 
 from textwrap import indent
 
-from shapes import Shapes
+from shapes import Shapes, nests
 from text import chain_of, commas, fold, function, lines, links, reversed_fold, values
 
 SHAPES = Shapes("tn")
@@ -50,7 +50,8 @@ def nested_branches(n: int) -> str:
             return f"add(%v{at}, 1)"
         return f"if %c {{ {nest(at, depth - 1)} }} else {{ add(%v{at}, {depth}) }}"
 
-    return function("%v0: i64, %c: bool", "i64", chain_of(n // DEPTH + 1, lambda i: nest(i, DEPTH)))
+    depths = nests(n, DEPTH)
+    return function("%v0: i64, %c: bool", "i64", chain_of(len(depths), lambda i: nest(i, depths[i])))
 
 
 @SHAPES.register(compile=256)
@@ -77,7 +78,8 @@ def nested_loops(n: int) -> str:
         own = f"%i{depth}"
         return f"loop ({own}: i64 = {at}) while {{ less({own}, {depth}) }} {{ {nest(own, depth - 1)} }}"
 
-    return function("%v0: i64", "i64", chain_of(n // DEPTH + 1, lambda i: nest(f"%v{i}", DEPTH)))
+    depths = nests(n, DEPTH)
+    return function("%v0: i64", "i64", chain_of(len(depths), lambda i: nest(f"%v{i}", depths[i])))
 
 
 @SHAPES.register(compile=1024)
@@ -135,13 +137,16 @@ def tuple_fields(n: int) -> str:
 
 @SHAPES.register(compile=512)
 def nested_tuples(n: int) -> str:
+    depths = nests(n, DEPTH)
+
     def nest(at: int) -> str:
-        body = f"  %t{at}_0 = (%v{at}, {at})\n" + links(DEPTH, lambda i: f"(%t{at}_{i}, {i})", f"%t{at}_")
-        body += f"  %u{at}_{DEPTH + 1} = (%t{at}_{DEPTH}, 1)\n"
-        body += lines(DEPTH + 1, lambda i: f"  %u{at}_{DEPTH - i} = %u{at}_{DEPTH + 1 - i}.0\n")
+        depth = depths[at]
+        body = f"  %t{at}_0 = (%v{at}, {at})\n" + links(depth, lambda i: f"(%t{at}_{i}, {i})", f"%t{at}_")
+        body += f"  %u{at}_{depth + 1} = (%t{at}_{depth}, 1)\n"
+        body += lines(depth + 1, lambda i: f"  %u{at}_{depth - i} = %u{at}_{depth + 1 - i}.0\n")
         return body + f"  %w{at} = %u{at}_0.0\n"
 
-    return function("%v0: i64", "i64", chain_of(n // DEPTH + 1, lambda i: f"add(%w{i}, 1)", before=nest))
+    return function("%v0: i64", "i64", chain_of(len(depths), lambda i: f"add(%w{i}, 1)", before=nest))
 
 
 @SHAPES.register(compile=512)

@@ -1,6 +1,6 @@
 """Shapes of ONNX models."""
 
-from shapes import Shapes
+from shapes import Shapes, nests
 from wire import BOOL, INT64, graph, message, model, node, tensor, value_info
 
 SHAPES = Shapes("onnx")
@@ -102,8 +102,8 @@ def nested_conditions(n: int) -> bytes:
         return one_node("If", ["c"], own, then_branch=nest(at, depth - 1), else_branch=other)
 
     ifs = [
-        node("If", ["c"], [f"v{i + 1}"], then_branch=nest(i, DEPTH), else_branch=one_node("Exp", [f"v{i}"], f"e{i}"))
-        for i in range(n // DEPTH + 1)
+        node("If", ["c"], [f"v{i + 1}"], then_branch=nest(i, depth), else_branch=one_node("Exp", [f"v{i}"], f"e{i}"))
+        for i, depth in enumerate(nests(n, DEPTH))
     ]
     return chain_of(ifs, [CONDITION])
 

@@ -1,7 +1,7 @@
 """The shapes: generators of hostile programs, each of which repeats one construct n times.
 
 The modules named `*_shapes` each register the shapes of one format. The text of a shape of size 2n is about twice as
-long as that of size n. Where nesting is limited, a shape repeats its deepest nest instead.
+long as that of size n. Where nesting is limited, a shape repeats its deepest nest instead (`nests`).
 """
 
 from collections.abc import Callable
@@ -21,6 +21,14 @@ COMMANDS = {
     "dump": ("dump", "--text", "$I"),
 }
 READERS = ("disasm", "verify", "dump")
+
+
+
+def nests(n: int, deepest: int) -> list[int]:
+    """The depths of nests with n constructs in all, as many of the deepest as fit."""
+    rest = n % deepest
+    return [deepest] * (n // deepest) + [rest] * (rest > 0)
+
 
 Make = Callable[[int], str | bytes]  # from the size
 
