@@ -143,18 +143,10 @@ int tenon_module_create(const char* name, const tenon_any* functions, tenon_any*
   return guard([&] {
     need(name && functions && out, "name, functions and out must not be NULL");
     const auto given = take<Map<String, Function>>(functions, "not a map from names to functions");
-    std::vector<std::string> names;
     for (const auto& [key, function] : given) {
       need(static_cast<bool>(function), "a function of the module is None");
-      names.push_back(key.str());
     }
-    give(out, Module(
-                  "host", name,
-                  [given](std::string_view wanted) {
-                    const Function* found = given.find(String(wanted));
-                    return found ? *found : Function();
-                  },
-                  std::move(names)));
+    give(out, Module("host", name, given));
   });
 }
 

@@ -1,5 +1,6 @@
 #include "object/function.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <ctime>
@@ -212,9 +213,17 @@ TEST(Module, ImportsMakeNoCycleAndAreVisitedOnce) {
   EXPECT_EQ(lookups, 91);
 }
 
+TEST(Module, HasTheFunctionsThatItIsMadeOf) {
+  const Function f = Function::from_typed([](int64_t i) { return i + 1; });
+  const Module module("test", "m", Map<String, Function>{{"b", f}, {"a", f}});
+  EXPECT_THAT(module.get()->names, testing::ElementsAre("b", "a"));
+  EXPECT_EQ(module.at("a")(4).as<int64_t>(), 5);
+  EXPECT_FALSE(module.find("c"));
+}
+
 TEST(Module, AChainIsBuiltFromEitherEndInProportionToItsLength) {
   const int length = 20'000;  // walking the chain at each import takes tens of seconds
-  const auto make_module = [] { return Module("test", "m", {}); };
+  const auto make_module = [] { return Module("test", "m", Map<String, Function>()); };
   const std::clock_t begin = std::clock();
   Module first = make_module(), top = first, bottom = first;
   for (int i = 0; i < length; ++i) {

@@ -22,18 +22,9 @@ Libraries& libraries() {
 }
 
 Module module_of(const std::string& name, const std::vector<RegisteredFunction>& functions) {
-  std::map<std::string, Function, std::less<>> by_name;
-  std::vector<std::string> names;
-  for (const RegisteredFunction& f : functions) {
-    if (by_name.insert_or_assign(f.name, f.function).second) names.push_back(f.name);
-  }
-  Module module(
-      "library", name,
-      [by_name = std::move(by_name)](std::string_view function) {
-        auto at = by_name.find(function);
-        return at == by_name.end() ? Function() : at->second;
-      },
-      std::move(names));
+  Map<String, Function> by_name;
+  for (const RegisteredFunction& f : functions) by_name.set(f.name, f.function);
+  Module module("library", name, by_name);
   for (const RegisteredFunction& f : functions) {
     if (f.flags.at_program_start) module.get()->at_program_start.push_back(f.function);
     if (f.flags.at_program_end) module.get()->at_program_end.push_back(f.function);

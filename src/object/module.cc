@@ -15,17 +15,25 @@ Module::Module(std::string kind, std::string name, ModuleObj::Lookup lookup,
   ref_ = std::move(m);
 }
 
+Module::Module(std::string kind, std::string name, const Map<String, Function>& functions)
+    : Module(std::move(kind), std::move(name), ModuleObj::Lookup()) {
+  for (const auto& [function_name, function] : functions) {
+    get()->names.push_back(function_name.str());
+    get()->known.emplace(function_name.str(), function);
+  }
+}
+
 namespace {
 
 Function find_in(ModuleObj* m, const std::string& name) {
   {
     std::lock_guard lock(m->mutex);
-    if (auto at = m->cache.find(name); at != m->cache.end()) return at->second;
+    if (auto at = m->known.find(name); at != m->known.end()) return at->second;
   }
   Function f = m->lookup ? m->lookup(name) : Function();
   if (!f) return f;
   std::lock_guard lock(m->mutex);
-  return m->cache.emplace(name, std::move(f))
+  return m->known.emplace(name, std::move(f))
       .first->second;  // a concurrent look-up may have added it first
 }
 

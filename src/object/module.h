@@ -10,6 +10,7 @@
 
 #include "object/array.h"
 #include "object/function.h"
+#include "object/map.h"
 
 namespace tenon {
 
@@ -31,7 +32,7 @@ struct ModuleObj : Object {
   std::atomic<bool> is_imported = false;  // by any module, so that an import here may make a cycle
   Ref<Object> owner;                      // kept alive as long as the module
   std::mutex mutex;
-  std::unordered_map<std::string, Function> cache;  // found ones only, under `mutex`
+  std::unordered_map<std::string, Function> known;  // found before, or given; under `mutex`
 };
 
 class Module : public Handle {
@@ -40,6 +41,8 @@ class Module : public Handle {
   explicit Module(Ref<Object> r) { ref_ = std::move(r); }
   Module(std::string kind, std::string name, ModuleObj::Lookup lookup,
          std::vector<std::string> names = {}, Ref<Object> owner = {});
+  // A module of these functions.
+  Module(std::string kind, std::string name, const Map<String, Function>& functions);
 
   ModuleObj* get() const { return static_cast<ModuleObj*>(ref_.get()); }
   // Finds a function here or, `with_imports`, in an import, in order and depth first; null if there
