@@ -276,6 +276,10 @@ TENON_API int32_t tenon_error_kind(const tenon_any* error);
 TENON_API tenon_text tenon_error_message(const tenon_any* error);
 /* The full text, as a string. */
 TENON_API int tenon_error_text(const tenon_any* error, tenon_any* out);
+/* The parts of the text, as an array of arrays of strings, [label, text, note]: "span" for the place in
+ * the program's source, the labels of the lines below the message ("where", "found", "expected", ...),
+ * "at" for each of the machine's frames, innermost first, and "help". A missing note is empty. */
+TENON_API int tenon_error_parts(const tenon_any* error, tenon_any* out);
 
 /* ---- Executables ----------------------------------------------------------------------------- */
 
@@ -315,6 +319,9 @@ TENON_API int tenon_program_load_with(const char* path, const tenon_load_options
 /* Loads a file from memory, which is copied. */
 TENON_API int tenon_program_from_bytes(const void* data, size_t size,
                                        const tenon_load_options* options, tenon_any* out);
+/* The bytes of the file that the program was loaded from, borrowed from the program; {NULL, 0} for any
+ * other value. */
+TENON_API tenon_text tenon_program_file(const tenon_any* program);
 /* The names of the exported functions: an array of strings. */
 TENON_API int tenon_program_functions(const tenon_any* program, tenon_any* out);
 

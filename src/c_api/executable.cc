@@ -231,6 +231,14 @@ int tenon_program_from_bytes(const void* data, size_t size, const tenon_load_opt
   });
 }
 
+tenon_text tenon_program_file(const tenon_any* program) {
+  const auto* handle = c_api::object_in<ProgramHandle>(program);
+  if (!handle) return {nullptr, 0};
+  // Every program of this interface comes from a file.
+  const vm::FileBytes& file = *handle->program->file();
+  return {file.data, file.size};
+}
+
 int tenon_program_functions(const tenon_any* program, tenon_any* out) {
   return guard([&] {
     need(out != nullptr, "out must not be NULL");

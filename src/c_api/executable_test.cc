@@ -103,6 +103,12 @@ TEST_F(CProgram, ListsWhatCanBeCalled) {
   EXPECT_THAT(texts, testing::ElementsAre("main", "weights", "depth", "spin", "cells"));
 }
 
+TEST_F(CProgram, KeepsItsFile) {
+  const tenon_text file = tenon_program_file(program);
+  EXPECT_EQ(std::string_view(file.data, file.size), bytes);
+  EXPECT_EQ(tenon_program_file(machine).data, nullptr);
+}
+
 TEST_F(CProgram, TellsItsSignature) {
   int32_t params = -1, results = -1;
   ASSERT_EQ(tenon_program_signature(program, "main", &params, &results), 0);

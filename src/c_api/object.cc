@@ -322,5 +322,16 @@ int tenon_error_text(const tenon_any* error, tenon_any* out) {
     give(out, Any(error_of(*e).render()));
   });
 }
+int tenon_error_parts(const tenon_any* error, tenon_any* out) {
+  return guard([&] {
+    const ErrorObj* e = object_in<ErrorObj>(error);
+    need(e && out, "not an error, or out is NULL");
+    Array<Any> rows;
+    for (const Error::Row& row : error_of(*e).all_rows()) {
+      rows.push_back(Any(Array<String>{row.label, row.text, row.note}));
+    }
+    give(out, Any(rows));
+  });
+}
 
 }  // extern "C"

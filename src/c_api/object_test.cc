@@ -102,6 +102,22 @@ TEST(CApi, AnErrorThatIsRestoredStaysAsItWas) {
   EXPECT_EQ(text.view().as<String>(), "error: broken");
 }
 
+TEST(CApi, AnErrorTellsItsParts) {
+  set_error(Error(ErrorKind::Usage, Span::at("a.tn", 3), "broken")
+                .found("2", "of x")
+                .expected("3")
+                .frame("main")
+                .help("mend it"));
+  Out error, parts;
+  tenon_error_take(error);
+  ASSERT_EQ(tenon_error_parts(error, parts), 0);
+  EXPECT_EQ(repr(parts.view()),
+            R"([["span", "a.tn:3", ""], ["found", "2", "of x"], ["expected", "3", ""], )"
+            R"(["at", "main", ""], ["help", "mend it", ""]])");
+  EXPECT_EQ(tenon_error_parts(parts, error), -1);
+  EXPECT_STREQ(tenon_last_error(), "error: not an error, or out is NULL");
+}
+
 TEST(CApi, AnUnknownErrorKindIsARuntimeError) {
   tenon_error_set(99, nullptr);
   Out error;

@@ -210,6 +210,14 @@ void append_table(std::string& out, const std::vector<std::vector<std::string>>&
 
 }  // namespace
 
+std::vector<Error::Row> Error::all_rows() const {
+  Error all(*this);
+  if (!data_->span.empty()) all.first_row("span", to_text(data_->span));
+  for (const std::string& frame : data_->frames) all.row("at", frame);
+  if (!data_->help.empty()) all.row("help", data_->help);
+  return all.rows();
+}
+
 std::string Error::render() const {
   std::string out = data_->kind == ErrorKind::Internal ? "internal error: " : "error: ";
   if (!data_->span.empty()) out += printable(to_text(data_->span)) + ": ";

@@ -81,6 +81,9 @@ class Error : public std::exception {
   const Span& span() const { return data_->span; }
   const std::vector<Row>& rows() const { return data_->rows; }
   const std::vector<std::string>& backtrace() const { return data_->frames; }
+  // What `render` prints besides the message and the table, as rows: the span as "span", the rows,
+  // the frames as "at", the help as "help".
+  std::vector<Row> all_rows() const;
   int exit_code() const { return tenon::exit_code(kind()); }
 
   // The whole text, without a final line feed. Control bytes in it are escaped.

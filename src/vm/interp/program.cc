@@ -81,6 +81,7 @@ Ref<Program> Program::load_bytes(std::string_view bytes, ProgramOptions options,
 Ref<Program> Program::read(const Ref<FileBytes>& file, const ProgramOptions& options) {
   auto program = make<Program>();
   program->name_ = options.read.name;
+  program->file_ = file;
   program->unit_ = read_unit(file, options.read).unit;
   program->link(options);
   return program;

@@ -62,6 +62,8 @@ class Program : public Object {
   Program();
 
   const Unit& unit() const { return unit_; }
+  // The bytes of the file; null for a unit made in memory.
+  const FileBytes* file() const { return file_.get(); }
   const std::string& name() const { return name_; }
   // The index of an exported function; a Usage error that lists the functions if there is none.
   uint32_t exported(std::string_view function) const;
@@ -126,6 +128,7 @@ class Program : public Object {
     std::vector<Module> used;
     ~Libraries();
   } libraries_;
+  Ref<FileBytes> file_;
   Unit unit_;
   std::string name_;
   bool trusted_ = true;
