@@ -14,14 +14,36 @@ message(STATUS "code generation: LLVM ${LLVM_PACKAGE_VERSION} in ${LLVM_DIR}")
 target_include_directories(${TARGET_NAME} SYSTEM PRIVATE ${LLVM_INCLUDE_DIRS} ${LLD_INCLUDE_DIRS})
 separate_arguments(llvm_definitions NATIVE_COMMAND "${LLVM_DEFINITIONS}")
 target_compile_definitions(${TARGET_NAME} PRIVATE ${llvm_definitions})
-if(TARGET LLVM)
+if(TARGET LLVM AND NOT TENON_STATIC_LLVM)
   set(llvm_libraries LLVM)
 else()
   # LLVM's names of the back ends, which are also names of all their components.
   file(STRINGS "${dir}/back_ends.def" back_ends REGEX "^TENON_BACK_END")
   list(TRANSFORM back_ends REPLACE "^TENON_BACK_END\\([^,]+, ([^,]+),.*" "\\1")
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${dir}/back_ends.def")
-  llvm_map_components_to_libnames(llvm_libraries ${back_ends} passes target targetparser object)
+  llvm_map_components_to_libnames(llvm_libraries ${back_ends} passes target targetparser object
+    debuginfodwarf lto option)  # the last three for LLD
+  if(TARGET LLVM)  # a build of LLVM with both: LLD's targets name the shared library
+    set_target_properties(lldCommon PROPERTIES INTERFACE_LINK_LIBRARIES "")
+    set_target_properties(lldELF PROPERTIES INTERFACE_LINK_LIBRARIES lldCommon)
+    target_link_options(${TARGET_NAME} INTERFACE -Wl,--as-needed)  # LLVM names libz3, which nothing here uses
+  endif()
+  # LLD initialises all targets of its LLVM; those that aren't linked need an empty function for it.
+  set(functions "// LLVM's targets that Tenon doesn't use.\n")
+  foreach(unused ${LLVM_TARGETS_TO_BUILD})
+    if(NOT unused IN_LIST back_ends)
+      foreach(part TargetInfo Target TargetMC AsmParser AsmPrinter)
+        string(APPEND functions "extern \"C\" void LLVMInitialize${unused}${part}() {}\n")
+      endforeach()
+    endif()
+  endforeach()
+  set(unused_targets "${PROJECT_BINARY_DIR}/generated/codegen/llvm/unused_targets.cc")
+  file(CONFIGURE OUTPUT "${unused_targets}" CONTENT "${functions}")
+  target_sources(${TARGET_NAME} PRIVATE "${unused_targets}")
+  if(TARGET zstd::libzstd_shared AND TARGET zstd::libzstd_static)
+    get_target_property(zstd zstd::libzstd_static IMPORTED_LOCATION)
+    set_target_properties(zstd::libzstd_shared PROPERTIES IMPORTED_LOCATION "${zstd}")
+  endif()
 endif()
 target_link_libraries(${TARGET_NAME} PRIVATE lldELF lldCommon ${llvm_libraries} ${CMAKE_DL_LIBS})
 
