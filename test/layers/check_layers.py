@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Checks every #include of src, tools, test, bench and examples against layers.txt.
+"""Checks every #include of src, tools, python, test, bench and examples against layers.txt.
 
 A file belongs to the longest folder of layers.txt that contains it. It may include its own folder and
 those in the folder's line (`*`: all folders). Tests (`*_test.cc`, `*_testing.h`) may also include the
@@ -18,7 +18,7 @@ import re
 import sys
 from pathlib import Path
 
-WALKED = ("include", "src", "tools", "test", "bench", "examples")
+WALKED = ("include", "src", "tools", "python", "test", "bench", "examples")
 SUFFIXES = (".h", ".cc", ".c", ".inc", ".def")
 INCLUDE = re.compile(r'\s*#\s*include\s*([<"])([^>"]+)[>"]')
 TESTS = ("_test.cc", "_testing.h")

@@ -1,0 +1,72 @@
+// The binding's classes. Each `define` function adds one to the module.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "python/src/value.h"
+
+namespace tenon::python {
+
+// Each holds one value of the C interface.
+struct Tensor {
+  Value value;
+  const DLTensor& view() const { return *tenon_tensor_view(value.get()); }
+  bool is_read_only() const { return tenon_tensor_flags(value.get()) & TENON_TENSOR_READ_ONLY; }
+};
+// Any other object, by its fields.
+struct Object {
+  Value value;
+};
+
+// A parameter or result of a program's function.
+struct Parameter {
+  nb::object name;  // an interned str, or None for an unnamed result
+  std::string type;
+  Expected expected;
+};
+struct Signature {
+  std::vector<Parameter> params, results;
+};
+
+// A function: of a program, registered, or a closure that a program returned. Any number of threads
+// may call it.
+struct Function {
+  // First, so that Python finds it at a fixed distance (PyVectorcall).
+  vectorcallfunc vectorcall;
+  Value value;
+  // Of a program's function: its parameters by position and name; several results are a tuple
+  // either way.
+  std::shared_ptr<const Signature> signature;
+};
+
+struct Program {
+  Value value;
+};
+
+// The Python classes, for checks by exact type.
+PyTypeObject* tensor_class();
+PyTypeObject* function_class();
+
+nb::object new_tensor(Value value);
+nb::object new_function(Value value, std::shared_ptr<const Signature> signature = {});
+nb::object new_object(Value value);
+
+// "float32", "bfloat16", "bool": the names of NumPy and ml_dtypes.
+std::string dtype_name(DLDataType dtype);
+
+// A tensor that shares the memory of an object with __dlpack__ or the buffer protocol, or of a
+// NumPy array; false if it is none of these.
+bool borrow_tensor(nb::handle object, Value* out);
+
+// A function value that calls the Python object.
+Value callback(nb::handle callable);
+
+void define_tensor(nb::module_& m);
+void define_function(nb::module_& m);
+void define_object(nb::module_& m);
+void define_program(nb::module_& m);
+
+}  // namespace tenon::python

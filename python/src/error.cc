@@ -1,0 +1,75 @@
+#include "python/src/error.h"
+
+#include <nanobind/stl/string.h>
+
+#include <string>
+#include <string_view>
+
+#include "python/src/value.h"
+
+namespace tenon::python {
+namespace {
+
+// The exception that a callback on this thread raised last, and the message of the error that
+// stands for it.
+struct Raised {
+  nb::object exception;
+  std::string message;
+};
+Raised& raised() {
+  static thread_local Raised* const of_thread = new Raised;  // may outlive the interpreter
+  return *of_thread;
+}
+
+std::string_view message_of(const Value& error) {
+  const tenon_text text = tenon_error_message(error.get());
+  return {text.data, text.size};
+}
+
+nb::object text_of(const Value& error) {
+  Value text;
+  if (tenon_error_text(error.get(), text.out()) != 0) return nb::none();
+  return to_python(std::move(text));
+}
+
+}  // namespace
+
+void raise_waiting() {
+  Value error;
+  tenon_error_take(error.out());
+  const nb::module_ errors = nb::module_::import_("tenon._errors");
+  Value parts;
+  if (tenon_error_parts(error.get(), parts.out()) != 0) {
+    PyErr_SetString(PyExc_SystemError, "a function of Tenon failed without an error");
+    throw nb::python_error();
+  }
+  Raised& own = raised();
+  nb::object exception;
+  const nb::object fields = to_python(std::move(parts));
+  if (own.exception.is_valid() && own.message == message_of(error)) {
+    exception = std::move(own.exception);
+    own.exception = {};
+    errors.attr("_add_frames")(exception, fields);
+  } else {
+    exception = errors.attr("_make")(tenon_error_kind(error.get()), text_of(error), fields);
+  }
+  PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(exception.ptr())), exception.ptr());
+  throw nb::python_error();
+}
+
+void wait_with(nb::python_error& caught) {
+  const nb::object exception = nb::borrow(caught.value());
+  std::string message = Py_TYPE(exception.ptr())->tp_name;
+  try {
+    const std::string text = nb::cast<std::string>(nb::str(exception));
+    if (!text.empty()) message += ": " + text.substr(0, text.find('\n'));
+  } catch (...) {  // its own __str__ fails
+  }
+  const nb::object kind = nb::getattr(exception, "_kind", nb::int_(int{TENON_ERROR_RUNTIME}));
+  tenon_error_set(nb::cast<int32_t>(kind), message.c_str());
+  Raised& own = raised();
+  own.exception = exception;
+  own.message = std::move(message);
+}
+
+}  // namespace tenon::python

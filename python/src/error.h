@@ -1,0 +1,21 @@
+// Errors across the border: Tenon's become exceptions of tenon.Error's subclasses, with their parts
+// as attributes; an exception that a Python callback raised comes out of the outermost call as
+// itself.
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+namespace tenon::python {
+
+// Raises this thread's waiting error as a Python exception.
+[[noreturn]] void raise_waiting();
+inline void check(int code) {
+  if (code != 0) [[unlikely]]
+    raise_waiting();
+}
+
+// Makes the exception that `caught` holds this thread's waiting error, in a callback that is about
+// to return -1. It is kept, and raise_waiting raises it again with the machine's frames as a note.
+void wait_with(nanobind::python_error& caught);
+
+}  // namespace tenon::python

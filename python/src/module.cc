@@ -1,0 +1,54 @@
+// tenon._tenon: the runtime's C interface in Python. The package's modules add what users see.
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <string>
+#include <vector>
+
+#include "python/src/classes.h"
+#include "python/src/error.h"
+
+namespace tenon::python {
+namespace {
+
+nb::object find(const char* name) {
+  Value out;
+  check(tenon_function_find(name, out.out()));
+  return to_python(std::move(out));
+}
+
+void register_function(const char* name, nb::handle callable, bool replace) {
+  const Value function = to_value(callable);
+  if (function.type_index() != TENON_FUNCTION) throw nb::type_error("not a function");
+  check(tenon_function_register(name, function.get(), replace ? TENON_REPLACE : 0));
+}
+
+void load_library(const char* name, const std::vector<std::string>& folders) {
+  std::vector<const char*> search;
+  for (const std::string& folder : folders) search.push_back(folder.c_str());
+  int code = 0;
+  {
+    nb::gil_scoped_release released;
+    code = tenon_library_load(name, search.data(), search.size(), nullptr);
+  }
+  check(code);
+}
+
+NB_MODULE(_tenon, m) {
+  m.doc() = "The runtime's C interface.";
+  // The classes of IR nodes, functions and tensors live as long as the process.
+  nb::set_leak_warnings(false);
+  define_tensor(m);
+  define_function(m);
+  define_object(m);
+  define_program(m);
+  m.def("version", &tenon_version);
+  m.def("find", &find, nb::arg("name"), nb::sig("def find(name: str) -> Function"));
+  m.def("register", &register_function, nb::arg("name"), nb::arg("function"), nb::arg("replace"),
+        nb::sig("def register(name: str, function: collections.abc.Callable[..., typing.Any] | "
+                "Function, replace: bool) -> None"));
+  m.def("load_library", &load_library, nb::arg("name"), nb::arg("folders"));
+}
+
+}  // namespace
+}  // namespace tenon::python

@@ -1,0 +1,507 @@
+// tenon.Tensor, and tensors that share the memory of Python objects.
+#define NPY_NO_DEPRECATED_API NPY_2_0_API_VERSION
+#define NPY_TARGET_VERSION NPY_1_25_API_VERSION
+#define NO_IMPORT_ARRAY
+#include <numpy/arrayobject.h>
+
+#include <nanobind/stl/string.h>
+
+#include <cstring>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "python/src/classes.h"
+#include "python/src/error.h"
+
+namespace tenon::python {
+namespace {
+
+PyTypeObject* tensor_type = nullptr;
+
+constexpr DLDataType dtype(int code, int bits) {
+  return {static_cast<uint8_t>(code), static_cast<uint8_t>(bits), 1};
+}
+
+// The dtypes that both sides have. `format` is the buffer protocol's code, empty where it has none.
+struct DtypeRow {
+  const char* name;
+  DLDataType dtype;
+  const char* format;
+  int numpy;  // NumPy's number; -1 for the dtypes of ml_dtypes
+};
+constexpr DtypeRow kDtypes[] = {
+    {"bool", dtype(kDLBool, 8), "?", NPY_BOOL},
+    {"int8", dtype(kDLInt, 8), "b", NPY_INT8},
+    {"int16", dtype(kDLInt, 16), "h", NPY_INT16},
+    {"int32", dtype(kDLInt, 32), "i", NPY_INT32},
+    {"int64", dtype(kDLInt, 64), "q", NPY_INT64},
+    {"uint8", dtype(kDLUInt, 8), "B", NPY_UINT8},
+    {"uint16", dtype(kDLUInt, 16), "H", NPY_UINT16},
+    {"uint32", dtype(kDLUInt, 32), "I", NPY_UINT32},
+    {"uint64", dtype(kDLUInt, 64), "Q", NPY_UINT64},
+    {"float16", dtype(kDLFloat, 16), "e", NPY_FLOAT16},
+    {"float32", dtype(kDLFloat, 32), "f", NPY_FLOAT32},
+    {"float64", dtype(kDLFloat, 64), "d", NPY_FLOAT64},
+    {"bfloat16", dtype(kDLBfloat, 16), "", -1},
+};
+
+bool same(DLDataType a, DLDataType b) {
+  return a.code == b.code && a.bits == b.bits && a.lanes == b.lanes;
+}
+const DtypeRow* row_of(DLDataType type) {
+  for (const DtypeRow& row : kDtypes)
+    if (same(row.dtype, type)) return &row;
+  return nullptr;
+}
+
+size_t bytes_of(const DLTensor& t) {
+  size_t bytes = (t.dtype.bits + 7u) / 8u * t.dtype.lanes;
+  for (int32_t i = 0; i < t.ndim; ++i) bytes *= static_cast<size_t>(t.shape[i]);
+  return bytes;
+}
+
+bool is_compact(const DLTensor& t) {
+  int64_t stride = 1;
+  for (int32_t i = t.ndim; t.strides && i-- > 0; stride *= t.shape[i]) {
+    if (t.shape[i] != 1 && t.strides[i] != stride) return false;
+  }
+  return true;
+}
+
+void* data_of(const DLTensor& t) {
+  return static_cast<char*>(t.data) + t.byte_offset;
+}
+
+// A tensor that keeps a Python object alive. Its sizes are copies: `x.shape = ...` changes those of
+// an array.
+struct Borrowed {
+  DLManagedTensor managed{};
+  PyObject* owner = nullptr;
+  Py_buffer buffer{};  // if buffer.obj is set
+  std::unique_ptr<int64_t[]> many;
+  int64_t few[8];
+
+  // From any thread; after the interpreter's end, the object stays.
+  static void release(DLManagedTensor* managed) {
+    auto* self = static_cast<Borrowed*>(managed->manager_ctx);
+    if (Py_IsInitialized()) {
+      const PyGILState_STATE state = PyGILState_Ensure();
+      if (self->buffer.obj) PyBuffer_Release(&self->buffer);
+      Py_XDECREF(self->owner);
+      PyGILState_Release(state);
+    }
+    delete self;
+  }
+
+  // `byte_strides` are NumPy's; null for a compact tensor. False if they aren't multiples of an
+  // element's size.
+  bool describe(void* data, int rank, const Py_ssize_t* dims, const Py_ssize_t* byte_strides,
+                DLDataType type) {
+    int64_t* sizes = few;
+    if (rank > 4) {
+      many = std::make_unique<int64_t[]>(2 * static_cast<size_t>(rank));
+      sizes = many.get();
+    }
+    const Py_ssize_t element = type.bits / 8;
+    for (int i = 0; i < rank; ++i) {
+      sizes[i] = dims[i];
+      if (!byte_strides) continue;
+      if (byte_strides[i] % element != 0) return false;
+      sizes[rank + i] = byte_strides[i] / element;
+    }
+    managed.dl_tensor = {
+        data, {kDLCPU, 0}, rank, type, sizes, byte_strides ? sizes + rank : nullptr, 0};
+    managed.manager_ctx = this;
+    managed.deleter = release;
+    return true;
+  }
+};
+
+[[noreturn]] void fail_dtype(const std::string& found) {
+  throw nb::type_error(("Tenon has no tensors of dtype " + found +
+                        ": convert it, for example with x.astype(\"float32\")")
+                           .c_str());
+}
+
+// Gives the tensor to the runtime.
+void adopt(std::unique_ptr<Borrowed> borrowed, bool read_only, Value* out) {
+  DLManagedTensor* managed = &borrowed.release()->managed;
+  check(tenon_tensor_from_dlpack(managed, read_only, out->out()));
+}
+
+PyTypeObject* numpy_array_type() {
+  static PyTypeObject* type = nullptr;
+  if (!type) {
+    PyObject* numpy = PyDict_GetItemString(PyImport_GetModuleDict(), "numpy");
+    PyObject* found = numpy ? PyObject_GetAttrString(numpy, "ndarray") : nullptr;
+    if (!found) PyErr_Clear();
+    if (found && PyType_Check(found)) type = reinterpret_cast<PyTypeObject*>(found);
+  }
+  return type;
+}
+
+// The dtype of an array: by NumPy's number, or by the name of ml_dtypes.
+DLDataType dtype_of(PyArrayObject* array) {
+  const PyArray_Descr* descr = PyArray_DESCR(array);
+  if (descr->byteorder != '>') {
+    const int number = descr->type_num;
+    for (const DtypeRow& row : kDtypes)
+      if (row.numpy == number) return row.dtype;
+    // Two numbers have 64 bits.
+    if (number == NPY_LONGLONG) return dtype(kDLInt, 64);
+    if (number == NPY_ULONGLONG) return dtype(kDLUInt, 64);
+    const std::string name = nb::cast<std::string>(nb::handle(descr->typeobj).attr("__name__"));
+    for (const DtypeRow& row : kDtypes)
+      if (row.numpy < 0 && name == row.name) return row.dtype;
+  }
+  fail_dtype(nb::cast<std::string>(nb::str(nb::handle(reinterpret_cast<const PyObject*>(descr)))));
+}
+
+void borrow_array(PyObject* object, Value* out) {
+  auto* array = reinterpret_cast<PyArrayObject*>(object);
+  const DLDataType type = dtype_of(array);
+  auto borrowed = std::make_unique<Borrowed>();
+  const bool compact = PyArray_CHKFLAGS(array, NPY_ARRAY_C_CONTIGUOUS);
+  if (!borrowed->describe(PyArray_DATA(array), PyArray_NDIM(array), PyArray_DIMS(array),
+                          compact ? nullptr : PyArray_STRIDES(array), type)) {
+    // A field of a structured array: its elements are further apart than whole ones.
+    const nb::object copy = nb::handle(object).attr("copy")();
+    borrow_array(copy.ptr(), out);
+    return;
+  }
+  Py_INCREF(object);
+  borrowed->owner = object;
+  adopt(std::move(borrowed), !PyArray_CHKFLAGS(array, NPY_ARRAY_WRITEABLE), out);
+}
+
+void borrow_capsule(nb::handle object, Value* out) {
+  nb::object capsule;
+  try {
+    capsule = object.attr("__dlpack__")(
+        nb::arg("max_version") = nb::make_tuple(DLPACK_MAJOR_VERSION, DLPACK_MINOR_VERSION));
+  } catch (nb::python_error& e) {
+    if (!e.matches(PyExc_TypeError)) throw;  // a producer from before version 1.0
+    capsule = object.attr("__dlpack__")();
+  }
+  PyObject* c = capsule.ptr();
+  if (PyCapsule_IsValid(c, "dltensor_versioned")) {
+    auto* managed =
+        static_cast<DLManagedTensorVersioned*>(PyCapsule_GetPointer(c, "dltensor_versioned"));
+    PyCapsule_SetName(c, "used_dltensor_versioned");
+    check(tenon_tensor_from_dlpack_versioned(managed, out->out()));
+    return;
+  }
+  auto* managed = static_cast<DLManagedTensor*>(PyCapsule_GetPointer(c, "dltensor"));
+  if (!managed) throw nb::python_error();
+  PyCapsule_SetName(c, "used_dltensor");
+  check(tenon_tensor_from_dlpack(managed, 0, out->out()));
+}
+
+void borrow_buffer(PyObject* object, Value* out) {
+  auto borrowed = std::make_unique<Borrowed>();
+  Py_buffer& buffer = borrowed->buffer;
+  bool read_only = false;
+  if (PyObject_GetBuffer(object, &buffer, PyBUF_RECORDS) != 0) {
+    PyErr_Clear();
+    read_only = true;
+    if (PyObject_GetBuffer(object, &buffer, PyBUF_RECORDS_RO) != 0) throw nb::python_error();
+  }
+  std::string_view format = buffer.format ? buffer.format : "B";
+  if (format.size() == 2 && (format[0] == '@' || format[0] == '=' || format[0] == '<'))
+    format.remove_prefix(1);
+  const DtypeRow* row = nullptr;
+  for (const DtypeRow& r : kDtypes)
+    if (format == r.format) row = &r;
+  // C's long has 64 bits here, under a code of its own.
+  if (format == "l") row = row_of(dtype(kDLInt, 8 * sizeof(long)));
+  if (format == "L") row = row_of(dtype(kDLUInt, 8 * sizeof(long)));
+  const bool fits = row && row->dtype.bits / 8 == buffer.itemsize;
+  if (!fits ||
+      !borrowed->describe(buffer.buf, buffer.ndim, buffer.shape, buffer.strides, row->dtype)) {
+    const std::string found(format);
+    PyBuffer_Release(&buffer);
+    fail_dtype("'" + found + "' (of the buffer protocol)");
+  }
+  adopt(std::move(borrowed), read_only || buffer.readonly, out);
+}
+
+// ---- tenon.Tensor
+// ----------------------------------------------------------------------------------
+
+int get_buffer(PyObject* self, Py_buffer* view, int flags) noexcept {
+  auto* tensor = nb::inst_ptr<Tensor>(self);
+  const DLTensor& t = tensor->view();
+  const DtypeRow* row = row_of(t.dtype);
+  view->obj = nullptr;
+  if (!row || !*row->format) {
+    PyErr_Format(PyExc_BufferError, "the buffer protocol has no %s", dtype_name(t.dtype).c_str());
+    return -1;
+  }
+  if ((flags & PyBUF_WRITABLE) && tensor->is_read_only()) {
+    PyErr_SetString(PyExc_BufferError, "this tensor is read-only");
+    return -1;
+  }
+  const auto rank = static_cast<size_t>(t.ndim);
+  auto* sizes = new (std::nothrow) Py_ssize_t[2 * rank + 1];
+  if (!sizes) {
+    PyErr_NoMemory();
+    return -1;
+  }
+  const Py_ssize_t element = t.dtype.bits / 8;
+  Py_ssize_t stride = element;
+  for (size_t i = rank; i-- > 0; stride *= t.shape[i]) {
+    sizes[i] = t.shape[i];
+    sizes[rank + i] = t.strides ? t.strides[i] * element : stride;
+  }
+  if (!(flags & PyBUF_STRIDES) && !is_compact(t)) {
+    delete[] sizes;
+    PyErr_SetString(PyExc_BufferError, "this tensor isn't compact");
+    return -1;
+  }
+  view->buf = data_of(t);
+  view->len = static_cast<Py_ssize_t>(bytes_of(t));
+  view->itemsize = element;
+  view->readonly = tensor->is_read_only();
+  view->ndim = t.ndim;
+  view->format = (flags & PyBUF_FORMAT) ? const_cast<char*>(row->format) : nullptr;
+  view->shape = (flags & PyBUF_ND) ? sizes : nullptr;
+  view->strides = (flags & PyBUF_STRIDES) == PyBUF_STRIDES ? sizes + rank : nullptr;
+  view->suboffsets = nullptr;
+  view->internal = sizes;
+  Py_INCREF(self);
+  view->obj = self;
+  return 0;
+}
+void release_buffer(PyObject*, Py_buffer* view) noexcept {
+  delete[] static_cast<Py_ssize_t*>(view->internal);
+}
+
+const PyType_Slot kTensorSlots[] = {
+    {Py_bf_getbuffer, reinterpret_cast<void*>(get_buffer)},
+    {Py_bf_releasebuffer, reinterpret_cast<void*>(release_buffer)},
+    {0, nullptr},
+};
+
+// The description of a tensor that is read byte by byte.
+const DLTensor& compact(const Tensor& tensor) {
+  if (!is_compact(tensor.view())) {
+    throw nb::builtin_exception(
+        nb::exception_type::buffer_error,
+        "this tensor isn't compact: copy it with numpy.ascontiguousarray(t)");
+  }
+  return tensor.view();
+}
+
+template <class Managed>
+void delete_capsule(PyObject* capsule, const char* name) {
+  if (!PyCapsule_IsValid(capsule, name)) return;  // a consumer took the tensor
+  auto* managed = static_cast<Managed*>(PyCapsule_GetPointer(capsule, name));
+  if (managed->deleter) managed->deleter(managed);
+}
+
+nb::object to_dlpack(const Tensor& tensor, nb::handle stream, nb::handle max_version,
+                     nb::handle device, nb::handle copy) {
+  if (!stream.is_none() && nb::cast<int64_t>(stream) != -1) {
+    throw nb::value_error("a tensor on the CPU has no streams: stream must be None");
+  }
+  if (!device.is_none() && !device.equal(nb::make_tuple(int{kDLCPU}, 0))) {
+    throw nb::builtin_exception(nb::exception_type::buffer_error,
+                                "this tensor is on the CPU and can't be copied to another device");
+  }
+  const bool versioned = !max_version.is_none() && nb::cast<int>(max_version[nb::int_(0)]) >= 1;
+  Value copied;
+  const tenon_any* any = tensor.value.get();
+  if (!copy.is_none() && nb::cast<bool>(copy)) {
+    const DLTensor& t = compact(tensor);
+    check(tenon_tensor_create(t.shape, t.ndim, t.dtype, t.device, copied.out()));
+    std::memcpy(tenon_tensor_view(copied.get())->data, data_of(t), bytes_of(t));
+    any = copied.get();
+  }
+  PyObject* capsule = nullptr;
+  if (versioned) {
+    DLManagedTensorVersioned* managed = nullptr;
+    check(tenon_tensor_to_dlpack_versioned(any, &managed));
+    capsule = PyCapsule_New(managed, "dltensor_versioned", [](PyObject* c) {
+      delete_capsule<DLManagedTensorVersioned>(c, "dltensor_versioned");
+    });
+  } else {
+    DLManagedTensor* managed = nullptr;
+    if (tenon_tensor_to_dlpack(any, &managed) != 0) {
+      throw nb::builtin_exception(nb::exception_type::buffer_error, tenon_last_error());
+    }
+    capsule = PyCapsule_New(managed, "dltensor",
+                            [](PyObject* c) { delete_capsule<DLManagedTensor>(c, "dltensor"); });
+  }
+  if (!capsule) throw nb::python_error();
+  return nb::steal(capsule);
+}
+
+nb::object shape_of(const Tensor& tensor) {
+  const DLTensor& t = tensor.view();
+  nb::object out = nb::steal(PyTuple_New(t.ndim));
+  for (int32_t i = 0; i < t.ndim; ++i)
+    PyTuple_SET_ITEM(out.ptr(), i, nb::int_(t.shape[i]).release().ptr());
+  return out;
+}
+
+// numpy.ndarray of a dtype that the buffer protocol lacks: its bytes, seen as ml_dtypes'.
+nb::object to_numpy(nb::handle self) {
+  const Tensor& tensor = *nb::inst_ptr<Tensor>(self);
+  const DLTensor& t = tensor.view();
+  const nb::module_ numpy = nb::module_::import_("numpy");
+  const DtypeRow* row = row_of(t.dtype);
+  if (row && *row->format)
+    return numpy.attr("asarray")(nb::steal(PyMemoryView_FromObject(self.ptr())));
+  const std::string name = dtype_name(t.dtype);
+  nb::object type;
+  try {
+    type = nb::module_::import_("ml_dtypes").attr(name.c_str());
+  } catch (nb::python_error& e) {
+    if (!e.matches(PyExc_ImportError) && !e.matches(PyExc_AttributeError)) throw;
+    throw nb::type_error(("NumPy has no " + name + ": `pip install ml_dtypes` adds it").c_str());
+  }
+  compact(tensor);
+  const nb::object base = nb::module_::import_("tenon._values")
+                              .attr("_Bytes")(self, reinterpret_cast<uintptr_t>(data_of(t)),
+                                              bytes_of(t), tensor.is_read_only());
+  return numpy.attr("asarray")(base).attr("view")(type).attr("reshape")(shape_of(tensor));
+}
+
+}  // namespace
+
+PyTypeObject* tensor_class() {
+  return tensor_type;
+}
+
+std::string dtype_name(DLDataType type) {
+  if (const DtypeRow* row = row_of(type)) return row->name;
+  Value any, text;
+  tenon_any raw = TENON_NONE_VALUE;
+  raw.type_index = TENON_DTYPE;
+  raw.v.dtype = type;
+  check(tenon_any_repr(&raw, text.out()));
+  return nb::cast<std::string>(to_python(std::move(text)));
+}
+
+bool borrow_tensor(nb::handle object, Value* out) {
+  PyTypeObject* const type = Py_TYPE(object.ptr());
+  if (PyTypeObject* array = numpy_array_type(); array && PyType_IsSubtype(type, array)) {
+    borrow_array(object.ptr(), out);
+    return true;
+  }
+  if (type == &PyUnicode_Type || type == &PyLong_Type || type == &PyFloat_Type ||
+      type == &PyBool_Type || type == &PyTuple_Type || type == &PyList_Type ||
+      type == &PyDict_Type || PyBytes_Check(object.ptr()) || object.is_none())
+    return false;
+  if (nb::hasattr(object, "__dlpack__")) {
+    borrow_capsule(object, out);
+    return true;
+  }
+  if (PyObject_CheckBuffer(object.ptr())) {
+    borrow_buffer(object.ptr(), out);
+    return true;
+  }
+  return false;
+}
+
+nb::object new_tensor(Value value) {
+  return nb::cast(Tensor{std::move(value)});
+}
+
+void define_tensor(nb::module_& m) {
+  nb::class_<Tensor> c(m, "Tensor", nb::type_slots(kTensorSlots), nb::is_final(), R"(
+A tensor on the CPU: what functions return, and what they take without conversion.
+
+Its elements are shared, never copied, by ``numpy.asarray(t)``, ``torch.from_dlpack(t)`` and every other consumer of
+DLPack or the buffer protocol. ``Tensor(x)`` shares the elements of such an object.
+
+>>> import numpy as np, tenon
+>>> t = tenon.Tensor(np.arange(6, dtype="float32").reshape(2, 3))
+>>> t.shape, t.dtype
+((2, 3), 'float32')
+>>> np.asarray(t)[1]
+array([3., 4., 5.], dtype=float32)
+)");
+  c.def(
+      "__init__",
+      [](Tensor* self, nb::handle object) {
+        Value value = to_value(object, {TENON_TENSOR, dtype(kDLFloat, 32)});
+        if (value.type_index() != TENON_TENSOR) throw nb::type_error("not a tensor");
+        new (self) Tensor{std::move(value)};
+      },
+      nb::arg("array"), nb::sig("def __init__(self, array: object, /) -> None"));
+  c.def_prop_ro("shape", &shape_of, "The sizes, a tuple.",
+                nb::sig("def shape(self) -> tuple[int, ...]"));
+  c.def_prop_ro(
+      "dtype", [](const Tensor& t) { return dtype_name(t.view().dtype); },
+      "The elements' type, by NumPy's name: 'float32'.");
+  c.def_prop_ro(
+      "ndim", [](const Tensor& t) { return t.view().ndim; }, "The number of dimensions.");
+  c.def_prop_ro(
+      "nbytes", [](const Tensor& t) { return bytes_of(t.view()); }, "The elements' bytes.");
+  c.def_prop_ro("read_only", &Tensor::is_read_only,
+                "Whether the elements can't be written: those of constants and of arguments that a "
+                "function returns.");
+  c.def(
+      "numpy", [](nb::handle_t<Tensor> self) { return to_numpy(self); },
+      "A NumPy array of the same memory.", nb::sig("def numpy(self) -> NDArray[typing.Any]"));
+  c.def(
+      "__array__",
+      [](nb::handle_t<Tensor> self, nb::handle dtype, nb::handle copy) -> nb::object {
+        nb::object array = to_numpy(self);
+        const bool convert = !dtype.is_none() && !array.attr("dtype").equal(dtype);
+        if (convert && !copy.is_none() && !nb::cast<bool>(copy))
+          throw nb::value_error("another dtype needs a copy");
+        if (convert) return array.attr("astype")(dtype);
+        return !copy.is_none() && nb::cast<bool>(copy) ? array.attr("copy")() : array;
+      },
+      nb::arg("dtype") = nb::none(), nb::arg("copy") = nb::none(),
+      nb::sig(
+          "def __array__(self, dtype: object = None, copy: bool | None = None) -> NDArray[typing.Any]"));
+  c.def("__dlpack__", &to_dlpack, nb::kw_only(), nb::arg("stream") = nb::none(),
+        nb::arg("max_version") = nb::none(), nb::arg("dl_device") = nb::none(),
+        nb::arg("copy") = nb::none(),
+        nb::sig("def __dlpack__(self, *, stream: object = None, max_version: tuple[int, int] | "
+                "None = None, "
+                "dl_device: tuple[int, int] | None = None, copy: bool | None = None) -> object"));
+  c.def(
+      "__dlpack_device__",
+      [](const Tensor& t) {
+        return nb::make_tuple(static_cast<int>(t.view().device.device_type),
+                              t.view().device.device_id);
+      },
+      nb::sig("def __dlpack_device__(self) -> tuple[int, int]"));
+  c.def("__len__", [](const Tensor& t) {
+    if (t.view().ndim == 0) throw nb::type_error("a tensor of rank 0 has no length");
+    return t.view().shape[0];
+  });
+  c.def(
+      "__getitem__",
+      [](nb::handle_t<Tensor> self, nb::handle index) { return nb::object(to_numpy(self)[index]); },
+      nb::sig("def __getitem__(self, index: object, /) -> NDArray[typing.Any]"),
+      "Elements, as NumPy indexes them.");
+  c.def(
+      "item", [](nb::handle_t<Tensor> self) { return to_numpy(self).attr("item")(); },
+      "The only element, as a Python number.", nb::sig("def item(self) -> int | float | bool"));
+  c.def(
+      "tolist", [](nb::handle_t<Tensor> self) { return to_numpy(self).attr("tolist")(); },
+      "The elements as nested lists.", nb::sig("def tolist(self) -> object"));
+  c.def("__float__",
+        [](nb::handle_t<Tensor> self) { return nb::float_(to_numpy(self).attr("item")()); });
+  c.def("__int__",
+        [](nb::handle_t<Tensor> self) { return nb::int_(to_numpy(self).attr("item")()); });
+  c.def(
+      "__repr__",
+      [](const Tensor& t) {
+        Value text;
+        check(tenon_any_repr(t.value.get(), text.out()));
+        return to_python(std::move(text));
+      },
+      nb::sig("def __repr__(self) -> str"));
+  tensor_type = reinterpret_cast<PyTypeObject*>(c.ptr());
+}
+
+}  // namespace tenon::python

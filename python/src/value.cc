@@ -1,0 +1,261 @@
+#include "python/src/value.h"
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "python/src/classes.h"
+#include "python/src/error.h"
+
+namespace tenon::python {
+namespace {
+
+tenon_any number_any(int32_t type_index, int64_t number) {
+  tenon_any any = TENON_NONE_VALUE;
+  any.type_index = type_index;
+  any.v.i = number;
+  return any;
+}
+
+Value of_int(PyObject* object) {
+  int overflow = 0;
+  const long long number = PyLong_AsLongLongAndOverflow(object, &overflow);
+  if (overflow) {
+    PyErr_SetString(PyExc_OverflowError, "an integer doesn't fit 64 bits");
+    throw nb::python_error();
+  }
+  if (number == -1 && PyErr_Occurred()) throw nb::python_error();
+  return Value::of(number);
+}
+
+Value of_float(double number) {
+  tenon_any any = TENON_NONE_VALUE;
+  any.type_index = TENON_FLOAT;
+  any.v.f = number;
+  return Value::copy_of(any);
+}
+
+// Each dimension of a sequence of integers.
+Value shape_of(nb::handle sequence) {
+  std::vector<int64_t> dims;
+  for (nb::handle item : nb::borrow<nb::sequence>(sequence)) {
+    const nb::object index = nb::steal(PyNumber_Index(item.ptr()));
+    if (!index.is_valid()) throw nb::python_error();
+    dims.push_back(of_int(index.ptr()).any().v.i);
+  }
+  Value out;
+  check(tenon_shape_create(dims.data(), dims.size(), out.out()));
+  return out;
+}
+
+std::vector<Value> values_of(nb::handle sequence) {
+  std::vector<Value> values;
+  values.reserve(nb::len(sequence));
+  for (nb::handle item : nb::borrow<nb::sequence>(sequence)) values.push_back(to_value(item));
+  return values;
+}
+
+const tenon_any* first(const std::vector<Value>& values) {
+  return values.empty() ? nullptr : values[0].get();
+}
+
+Value map_of(nb::handle dict) {
+  std::vector<Value> keys, values;
+  for (auto [key, value] : nb::borrow<nb::dict>(dict)) {
+    keys.push_back(to_value(key));
+    values.push_back(to_value(value));
+  }
+  Value out;
+  check(tenon_map_create(first(keys), first(values), keys.size(), out.out()));
+  return out;
+}
+
+// numpy.asarray(object, dtype), as a tensor.
+Value array_of(nb::handle object, DLDataType dtype) {
+  const nb::object array =
+      nb::module_::import_("numpy").attr("asarray")(object, nb::str(dtype_name(dtype).c_str()));
+  Value out;
+  borrow_tensor(array, &out);
+  return out;
+}
+
+bool is_numpy_scalar(PyObject* object) {
+  // Its module is imported already if there is such an object.
+  static PyTypeObject* generic = nullptr;
+  if (!generic) {
+    PyObject* modules = PyImport_GetModuleDict();
+    PyObject* numpy = PyDict_GetItemString(modules, "numpy");
+    if (!numpy) return false;
+    nb::object type = nb::getattr(numpy, "generic", nb::none());
+    if (!PyType_Check(type.ptr())) return false;
+    generic = reinterpret_cast<PyTypeObject*>(type.release().ptr());
+  }
+  return PyObject_TypeCheck(object, generic);
+}
+
+PyObject* shape_class() {
+  // Never freed. Not initialised by the declaration: another thread could wait for that with the
+  // GIL, which an import may release.
+  static PyObject* type = nullptr;
+  if (!type) type = nb::object(nb::module_::import_("tenon._values").attr("Shape")).release().ptr();
+  return type;
+}
+
+std::string_view text(const Value& value) {
+  const tenon_text t = tenon_string_view(value.get());
+  return {t.data, t.size};
+}
+
+nb::object str_of(std::string_view s) {
+  // Text of a damaged file may be no UTF-8.
+  nb::object out = nb::steal(
+      PyUnicode_DecodeUTF8(s.data(), static_cast<Py_ssize_t>(s.size()), "backslashreplace"));
+  if (!out.is_valid()) throw nb::python_error();
+  return out;
+}
+
+nb::object repr_of(const Value& value) {
+  Value out;
+  check(tenon_any_repr(value.get(), out.out()));
+  return str_of(text(out));
+}
+
+nb::object tuple_of(const Value& array) {
+  const auto size = static_cast<size_t>(tenon_array_size(array.get()));
+  nb::object out = nb::steal(PyTuple_New(static_cast<Py_ssize_t>(size)));
+  for (size_t i = 0; i < size; ++i) {
+    Value item;
+    check(tenon_array_get(array.get(), i, item.out()));
+    PyTuple_SET_ITEM(out.ptr(), static_cast<Py_ssize_t>(i),
+                     to_python(std::move(item)).release().ptr());
+  }
+  return out;
+}
+
+nb::object dict_of(const Value& map) {
+  nb::dict out;
+  const auto size = static_cast<size_t>(tenon_map_size(map.get()));
+  for (size_t i = 0; i < size; ++i) {
+    Value key, value;
+    check(tenon_map_entry(map.get(), i, key.out(), value.out()));
+    out[to_python(std::move(key))] = to_python(std::move(value));
+  }
+  return out;
+}
+
+nb::object shape_tuple(const Value& shape) {
+  size_t rank = 0;
+  const int64_t* dims = tenon_shape_view(shape.get(), &rank);
+  nb::list list;
+  for (size_t i = 0; i < rank; ++i) list.append(dims[i]);
+  return nb::handle(shape_class())(list);
+}
+
+}  // namespace
+
+Value Value::of(int64_t number) {
+  return copy_of(number_any(TENON_INT, number));
+}
+
+Value Value::copy_of(const tenon_any& any) {
+  Value out;
+  if (any.type_index >= TENON_OBJECT_BEGIN) tenon_object_retain(any.v.object);
+  out.any_ = any;
+  return out;
+}
+
+Value to_value(nb::handle object, const Expected& expected) {
+  PyObject* const o = object.ptr();
+  if (Py_TYPE(o) == tensor_class())
+    return Value::copy_of(nb::inst_ptr<Tensor>(object)->value.any());
+  const bool wants_tensor = expected.kind == TENON_TENSOR;
+  Value out;
+  if (borrow_tensor(object, &out)) {
+    if (!is_numpy_scalar(o) || wants_tensor) return out;
+    return to_value(object.attr("item")());
+  }
+  if (PyTuple_Check(o) || PyList_Check(o)) {
+    if (wants_tensor) return array_of(object, expected.dtype);
+    if (expected.kind == TENON_SHAPE || reinterpret_cast<PyObject*>(Py_TYPE(o)) == shape_class())
+      return shape_of(object);
+    const std::vector<Value> items = values_of(object);
+    check(tenon_array_create(first(items), items.size(), out.out()));
+    return out;
+  }
+  if (wants_tensor && (PyFloat_Check(o) || PyLong_Check(o)))
+    return array_of(object, expected.dtype);
+  if (object.is_none()) return out;
+  if (PyBool_Check(o)) return Value::copy_of(number_any(TENON_BOOL, o == Py_True));
+  if (PyLong_Check(o)) {
+    Value number = of_int(o);
+    return expected.kind == TENON_FLOAT ? of_float(static_cast<double>(number.any().v.i))
+                                        : std::move(number);
+  }
+  if (PyFloat_Check(o)) return of_float(PyFloat_AS_DOUBLE(o));
+  if (PyUnicode_Check(o)) {
+    Py_ssize_t size = 0;
+    const char* bytes = PyUnicode_AsUTF8AndSize(o, &size);
+    if (!bytes) throw nb::python_error();
+    check(tenon_string_create(bytes, static_cast<size_t>(size), out.out()));
+    return out;
+  }
+  if (PyBytes_Check(o)) {
+    check(tenon_bytes_create(PyBytes_AS_STRING(o), static_cast<size_t>(PyBytes_GET_SIZE(o)),
+                             out.out()));
+    return out;
+  }
+  if (PyDict_Check(o)) return map_of(object);
+  if (Function* f = nullptr; nb::try_cast(object, f) && f) return Value::copy_of(f->value.any());
+  if (Object* v = nullptr; nb::try_cast(object, v) && v) return Value::copy_of(v->value.any());
+  if (Program* p = nullptr; nb::try_cast(object, p) && p) return Value::copy_of(p->value.any());
+  if (PyIndex_Check(o)) {
+    const nb::object index = nb::steal(PyNumber_Index(o));
+    if (!index.is_valid()) throw nb::python_error();
+    return of_int(index.ptr());
+  }
+  if (PyCallable_Check(o)) return callback(object);
+  throw nb::type_error((std::string("a ") + Py_TYPE(o)->tp_name +
+                        " is not a value of Tenon: pass None, a number, str, bytes, an array or "
+                        "tensor, a tuple, list "
+                        "or dict of these, a function or an object of Tenon's")
+                           .c_str());
+}
+
+nb::object to_python(Value value) {
+  const tenon_any& any = value.any();
+  switch (any.type_index) {
+    case TENON_NONE:
+      return nb::none();
+    case TENON_INT:
+      return nb::int_(any.v.i);
+    case TENON_BOOL:
+      return nb::bool_(any.v.i != 0);
+    case TENON_FLOAT:
+      return nb::float_(any.v.f);
+    case TENON_DTYPE:
+      return nb::str(dtype_name(any.v.dtype).c_str());
+    case TENON_SMALL_STRING:
+    case TENON_STRING:
+      return str_of(text(value));
+    case TENON_SMALL_BYTES:
+    case TENON_BYTES: {
+      const std::string_view bytes = text(value);
+      return nb::bytes(bytes.data(), bytes.size());
+    }
+    case TENON_SHAPE:
+      return shape_tuple(value);
+    case TENON_TENSOR:
+      return new_tensor(std::move(value));
+    case TENON_FUNCTION:
+      return new_function(std::move(value));
+    case TENON_ARRAY:
+      return tuple_of(value);
+    case TENON_MAP:
+      return dict_of(value);
+    default:
+      return any.type_index >= TENON_OBJECT_BEGIN ? new_object(std::move(value)) : repr_of(value);
+  }
+}
+
+}  // namespace tenon::python

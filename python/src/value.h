@@ -1,0 +1,65 @@
+// Values of the C interface with an owner, and their conversion from and to Python objects.
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+#include <utility>
+
+#include "tenon/c_api.h"
+
+namespace tenon::python {
+
+namespace nb = nanobind;
+
+// A value that is released when its owner ends. Needs no GIL.
+class Value {
+ public:
+  Value() = default;
+  Value(Value&& other) noexcept : any_(std::exchange(other.any_, kNone)) {}
+  Value& operator=(Value&& other) noexcept {
+    std::swap(any_, other.any_);
+    return *this;
+  }
+  ~Value() { tenon_any_release(&any_); }
+
+  static Value of(int64_t number);
+  static Value copy_of(const tenon_any& any);
+
+  const tenon_any& any() const { return any_; }
+  const tenon_any* get() const { return &any_; }
+  // For a function of the C interface that stores its result here.
+  tenon_any* out() { return &any_; }
+  int32_t type_index() const { return any_.type_index; }
+
+ private:
+  static constexpr tenon_any kNone = TENON_NONE_VALUE;
+  tenon_any any_ = kNone;
+};
+static_assert(sizeof(Value) == sizeof(tenon_any));  // arrays of values are arguments
+
+// What a parameter takes, which decides how an ambiguous object is converted.
+struct Expected {
+  int32_t kind = TENON_NONE;  // as in tenon_value_info; TENON_NONE for anything
+  DLDataType dtype = {};      // of a tensor
+};
+
+// The value of a Python object:
+//
+//   None, bool, int, float, str, bytes       the same
+//   tenon.Tensor, NumPy array, anything with  a tensor that shares the object's memory and keeps
+//   __dlpack__ or the buffer protocol          the object alive
+//   NumPy scalar                             a number
+//   tuple, list                              an array; a shape where one is expected
+//   dict                                     a map
+//   tenon.Function and other objects         the same
+//   another callable                         a function that calls it
+//
+// Where a tensor is expected, numbers and lists of numbers become one with its dtype. Throws
+// TypeError for anything else and OverflowError for an integer of more than 64 bits.
+Value to_value(nb::handle object, const Expected& expected = {});
+
+// The Python object of a value: the inverse of `to_value`; arrays become tuples, maps dicts, dtypes
+// and devices strings, and objects of other types instances of the Python class of their type.
+nb::object to_python(Value value);
+
+}  // namespace tenon::python

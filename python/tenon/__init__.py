@@ -1,0 +1,67 @@
+"""Tenon: a compiler and virtual machine for tensor programs.
+
+>>> exe = tenon.compile("model.onnx", dims={"batch": 1})
+>>> exe.save("model.tnx")
+>>> y = tenon.load("model.tnx")(x)
+
+- ``tenon.compile`` compiles ONNX models and programs; ``tenon.load`` loads compiled files.
+- ``tenon.Executable`` calls functions; ``tenon.VirtualMachine`` does so under limits, and times them.
+- ``tenon.Tensor`` shares its memory with NumPy, torch and others.
+- ``tenon.ir`` parses, prints and builds programs; ``tenon.transform`` runs passes, also in Python.
+- ``tenon.register_func`` and ``tenon.get_func`` exchange functions with programs and the compiler.
+- ``tenon.InferenceSession`` works like ONNX Runtime's.
+
+Errors are exceptions of ``tenon.Error`` with their parts as attributes.
+"""
+
+from __future__ import annotations
+
+from ._errors import DamagedError, Error, ExecutionError, InternalError, UnsupportedError, UsageError
+from ._tenon import Function, Object, Tensor, version as _version
+from ._values import Shape
+from ._executable import (
+    BenchmarkResult,
+    Executable,
+    Limits,
+    Parameter,
+    Signature,
+    TimeEvaluator,
+    VirtualMachine,
+    load,
+)
+from ._compile import compile
+from ._functions import get_func, register_func
+from ._session import InferenceSession, NodeArg
+from ._torch import backend as torch_backend
+from . import ir, transform
+
+__version__: str = _version()
+
+__all__ = [
+    "BenchmarkResult",
+    "DamagedError",
+    "Error",
+    "Executable",
+    "ExecutionError",
+    "Function",
+    "InferenceSession",
+    "InternalError",
+    "Limits",
+    "NodeArg",
+    "Object",
+    "Parameter",
+    "Shape",
+    "Signature",
+    "Tensor",
+    "TimeEvaluator",
+    "UnsupportedError",
+    "UsageError",
+    "VirtualMachine",
+    "compile",
+    "get_func",
+    "ir",
+    "load",
+    "register_func",
+    "torch_backend",
+    "transform",
+]

@@ -1,0 +1,81 @@
+"""tenon.compile: models and programs in, executables out."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from . import _compiler, _torch, ir
+from ._executable import Executable, _from_bytes
+from ._values import Shape
+
+
+def compile(
+    model: Any,
+    *,
+    dims: Mapping[str, int] | None = None,
+    shapes: Mapping[str, Sequence[int]] | None = None,
+    args: Any = None,
+    kwargs: Mapping[str, Any] | None = None,
+    dynamic_shapes: Any = None,
+    passes: Iterable[Any] | None = None,
+    deadline: float | None = None,
+    memory: int | None = None,
+    **options: Any,
+) -> Executable:
+    """Compiles a model to an executable for this machine.
+
+    ``model`` is the path of an ONNX model or of a program in Tenon's language (a ``str`` or path; the content decides
+    which), an ``onnx.ModelProto`` or the bytes of one, a ``tenon.ir.Module``, a ``torch.nn.Module`` or a
+    ``torch.export.ExportedProgram``.
+
+    - ``dims`` fixes symbolic dimensions by name: ``{"batch": 1}``.
+    - ``shapes`` fixes the shapes of inputs by name; -1 leaves a size symbolic.
+    - ``args``, ``kwargs`` and ``dynamic_shapes`` are for models of PyTorch: example arguments, and the sizes that may
+      change, as ``torch.export.export`` takes them. They need the packages torch and onnxscript.
+    - ``passes`` replaces the passes of the level: see ``tenon.transform``.
+    - ``deadline`` (seconds) and ``memory`` (bytes) limit the compilation.
+    - ``options`` are those of ``tenon.compile`` in docs/compiler-library.md: ``level=3``, ``cpu="x86-64-v3"``,
+      ``libraries="none"``. An unknown one is an error that lists them.
+
+    Raises ``tenon.UnsupportedError`` with all operators that a model needs and Tenon lacks, and ``tenon.UsageError``
+    for a model or option that is wrong.
+    """
+    from . import transform
+
+    if passes is not None:
+        options["passes"] = transform._names(passes)
+    options |= _compiler.limits_of(deadline, memory)
+    if _torch.is_model(model):
+        model = _torch.to_onnx(model, args, kwargs, dynamic_shapes)
+    elif args is not None or kwargs is not None or dynamic_shapes is not None:
+        raise TypeError("args, kwargs and dynamic_shapes are for models of PyTorch; this isn't one")
+    module = _module_of(model, dims, shapes, _compiler.limits_of(deadline, memory))
+    return _from_bytes(_compiler.call("tenon.compile", module, options))
+
+
+def _module_of(model: Any, dims: Mapping[str, int] | None, shapes: Mapping[str, Sequence[int]] | None, limits: dict[str, int]) -> ir.Module:
+    options: dict[str, Any] = dict(limits)
+    if dims:
+        options["dims"] = dict(dims)
+    if shapes:
+        options["shapes"] = {name: _shape(shape) for name, shape in shapes.items()}
+    if isinstance(model, ir.Module):
+        if dims or shapes:
+            raise TypeError("dims and shapes apply to models: fix the sizes in the module's types instead")
+        return model
+    if isinstance(model, (str, os.PathLike)):
+        return _compiler.call("tenon.open", os.fspath(model), options)
+    if hasattr(model, "SerializeToString"):  # an onnx.ModelProto
+        model = model.SerializeToString()
+    if isinstance(model, (bytes, bytearray, memoryview)):
+        return _compiler.call("tenon.import_onnx", bytes(model), options)
+    raise TypeError(
+        f"can't compile a {type(model).__module__}.{type(model).__qualname__}: "
+        "give a path, an onnx.ModelProto, its bytes, a tenon.ir.Module or a model of PyTorch"
+    )
+
+
+def _shape(sizes: Sequence[int]) -> Shape:
+    return Shape(sizes)

@@ -1,0 +1,51 @@
+"""The compiler's library, which is loaded when it is first needed."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+from . import _tenon
+
+_lock = threading.Lock()
+_functions: dict[str, _tenon.Function] = {}
+_loaded = False
+
+
+def _load() -> None:
+    global _loaded
+    with _lock:
+        if not _loaded:
+            _tenon.load_library("tenon_compiler", [])
+            _loaded = True
+
+
+def function(name: str) -> _tenon.Function:
+    """A function of the compiler's library (docs/compiler-library.md)."""
+    if name not in _functions:
+        _load()
+        _functions[name] = _tenon.find(name)
+    return _functions[name]
+
+
+def call(name: str, *arguments: Any) -> Any:
+    return function(name)(*arguments)
+
+
+def limits_of(deadline: float | None, memory: int | None) -> dict[str, int]:
+    """The limit options of a function. ``deadline`` is in seconds."""
+    options = {}
+    if deadline is not None:
+        options["deadline_ns"] = nanoseconds(deadline)
+    if memory is not None:
+        options["memory"] = memory
+    return options
+
+
+def nanoseconds(seconds: float | None) -> int:
+    """-1 for None."""
+    if seconds is None:
+        return -1
+    if not seconds >= 0:
+        raise ValueError(f"a deadline is a number of seconds, at least 0, not {seconds!r}")
+    return round(min(seconds, 1e9) * 1e9)

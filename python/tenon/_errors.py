@@ -1,0 +1,84 @@
+"""Tenon's exceptions. The binding makes them from errors of the C interface."""
+
+from __future__ import annotations
+
+
+class Error(Exception):
+    """An error of Tenon.
+
+    ``str(error)`` is the whole text, as the command line prints it. Its parts are attributes:
+
+    - ``message``: the first line
+    - ``found``, ``expected``, ``where``, ``rule``, ``help``: the lines below it; None where there is none
+    - ``span``: the place in the program's source or the names of ONNX nodes, or None
+    - ``frames``: the machine's frames, innermost first
+    - ``rows``: all lines below the message, each as (label, text, note)
+    """
+
+    _kind: int
+    message: str = ""
+    found: str | None = None
+    expected: str | None = None
+    where: str | None = None
+    rule: str | None = None
+    help: str | None = None
+    span: str | None = None
+    frames: tuple[str, ...] = ()
+    rows: tuple[tuple[str, str, str], ...] = ()
+
+
+class UsageError(Error, ValueError):
+    """Arguments, a model or a program that don't fit; nothing was changed."""
+
+
+class UnsupportedError(Error, NotImplementedError):
+    """Something that Tenon doesn't do, such as an operator."""
+
+
+class DamagedError(Error, ValueError):
+    """A file that is damaged or isn't what its name says."""
+
+
+class ExecutionError(Error, RuntimeError):
+    """A call that failed or that a limit stopped. The machine stays usable."""
+
+
+class InternalError(Error, RuntimeError):
+    """A bug in Tenon."""
+
+
+# By the C interface's kinds (TENON_ERROR_USAGE and so on).
+_CLASSES = (UsageError, UnsupportedError, DamagedError, ExecutionError, InternalError)
+for _kind, _class in enumerate(_CLASSES):
+    _class._kind = _kind
+
+# Of the C interface: (label, text, note).
+_Parts = tuple[tuple[str, str, str], ...]
+_LABELS = ("found", "expected", "where", "rule", "help", "span")
+
+
+def _make(kind: int, text: str, parts: _Parts) -> Error:
+    text = text.removeprefix("error: ").removeprefix("internal error: ")
+    error = _CLASSES[kind](text)
+    rows = []
+    frames = []
+    for label, line, note in parts:
+        if label == "at":
+            frames.append(line)
+            continue
+        if label in _LABELS and getattr(error, label) is None:
+            setattr(error, label, line)
+        if label not in ("help", "span"):
+            rows.append((label, line, note))
+    error.message = text.split("\n", 1)[0]
+    if error.span is not None:
+        error.message = error.message.removeprefix(error.span + ": ")
+    error.frames = tuple(frames)
+    error.rows = tuple(rows)
+    return error
+
+
+def _add_frames(exception: BaseException, parts: _Parts) -> None:
+    frames = [line for label, line, _ in parts if label == "at"]
+    if frames:
+        exception.add_note("in a function of Tenon:\n" + "\n".join(f"  at {frame}" for frame in frames))

@@ -1,0 +1,43 @@
+"""Functions by name, shared by Python, programs and the compiler."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from . import _compiler, _tenon
+from ._errors import UsageError
+from ._tenon import Function
+
+
+def register_func(name: str, function: Callable[..., Any] | None = None, *, override: bool = False) -> Any:
+    """Registers a Python function under a name, for programs to call; also as a decorator.
+
+    Arguments arrive as numbers, strings, ``tenon.Tensor``s and so on. A tensor is valid as long as it is kept, but
+    its elements may only be read. An exception ends the call and comes out of it as itself.
+
+    >>> @tenon.register_func("example.scale")
+    ... def scale(x, factor):
+    ...     return np.asarray(x) * factor
+    """
+
+    def register(f: Callable[..., Any]) -> Callable[..., Any]:
+        _tenon.register(name, f, override)
+        return f
+
+    return register if function is None else register(function)
+
+
+def get_func(name: str, *, allow_missing: bool = False) -> Function | None:
+    """The function registered under a name, such as "tenon.parse" of the compiler's library."""
+    try:
+        return _tenon.find(name)
+    except UsageError:
+        if name.startswith("tenon."):
+            try:
+                return _compiler.function(name)
+            except UsageError:
+                pass
+        if allow_missing:
+            return None
+        raise

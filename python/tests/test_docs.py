@@ -1,0 +1,40 @@
+"""The examples in docstrings run, and the annotations are consistent."""
+
+import doctest
+import importlib
+import pathlib
+import pkgutil
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import tenon
+
+MODULES = ["tenon"] + [f"tenon.{m.name}" for m in pkgutil.iter_modules(tenon.__path__)]
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_examples_in_docstrings(name, relu_model, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    pathlib.Path("model.onnx").write_bytes(relu_model.SerializeToString())
+    module = tenon.ir.parse("fn @main(%x: tensor[n; f32]) -> tensor[n; f32] { relu(%x) }")
+    names = {
+        "np": np,
+        "tenon": tenon,
+        "module": module,
+        "exe": tenon.compile(module),
+        "x": np.zeros((1, 3), "float32"),
+    }
+    failed, _ = doctest.testmod(importlib.import_module(name), extraglobs=names)
+    assert failed == 0
+
+
+def test_annotations_and_stubs_agree():
+    pytest.importorskip("mypy")
+    package = pathlib.Path(tenon.__file__).parent
+    mypy = [sys.executable, "-m", "mypy", "--strict", "--no-warn-return-any", "--ignore-missing-imports"]
+    mypy += ["--cache-dir=/dev/null", "-p", "tenon"]
+    run = subprocess.run(mypy, cwd=package.parent, capture_output=True, text=True)
+    assert run.returncode == 0, run.stdout + run.stderr

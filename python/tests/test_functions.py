@@ -1,0 +1,82 @@
+"""Functions in both directions, and errors that cross them."""
+
+import numpy as np
+import pytest
+
+import tenon
+
+CALLER = """
+fn @main(%x: tensor[n; f32]) -> tensor[n; f32] {
+  packed "test.callback"(%x) -> tensor[n; f32]
+}
+"""
+
+
+def test_a_program_calls_python(x):
+    @tenon.register_func("test.callback", override=True)
+    def callback(t):
+        assert isinstance(t, tenon.Tensor)
+        return np.asarray(t) * 2
+
+    assert tenon.compile(tenon.ir.parse(CALLER))(x).tolist() == [0, 2, 4, 6]
+
+
+def test_an_exception_comes_back_as_itself_with_frames(x):
+    class Mine(Exception):
+        pass
+
+    raised = Mine("no")
+
+    @tenon.register_func("test.callback", override=True)
+    def callback(t):
+        raise raised
+
+    exe = tenon.compile(tenon.ir.parse(CALLER))
+    with pytest.raises(Mine) as caught:
+        exe(x)
+    assert caught.value is raised
+    assert "main" in caught.value.__notes__[0]
+    # The next error is its own.
+    with pytest.raises(tenon.UsageError):
+        exe(x.astype("int8"))
+
+
+def test_a_callback_that_returns_something_else_is_an_error(x):
+    tenon.register_func("test.callback", lambda t: object, override=True)
+    with pytest.raises(tenon.Error):
+        tenon.compile(tenon.ir.parse(CALLER))(x)
+
+
+def test_a_name_is_registered_once():
+    tenon.register_func("test.once", lambda: 1, override=True)
+    with pytest.raises(tenon.UsageError, match="test.once"):
+        tenon.register_func("test.once", lambda: 2)
+    assert tenon.get_func("test.once")() == 1
+
+
+def test_functions_are_values():
+    twice = tenon.Function(lambda f, v: f(f(v)))
+    assert twice(lambda v: v + 1, 5) == 7
+    assert tenon.get_func("tenon.parse") is not None
+    assert tenon.get_func("no.such", allow_missing=True) is None
+    with pytest.raises(tenon.UsageError, match="no.such"):
+        tenon.get_func("no.such")
+
+
+@pytest.mark.parametrize(
+    "value", [None, True, -7, 2**62, 1.5, "text", "a longer text than eight bytes", b"\0\1", (1, (2.5, "x")), {"a": 1, 2: "b"}]
+)
+def test_values_pass_unchanged(value):
+    identity = tenon.Function(lambda v: v)
+    result = identity(value)
+    assert result == value and type(result) is type(value)
+
+
+def test_numpy_scalars_are_numbers():
+    identity = tenon.Function(lambda v: v)
+    assert identity(np.float32(1.5)) == 1.5 and identity(np.int8(3)) == 3 and identity(np.bool_(True)) is True
+
+
+def test_an_integer_of_more_than_64_bits_is_refused():
+    with pytest.raises(OverflowError, match="64 bits"):
+        tenon.Function(lambda v: v)(2**63)

@@ -1,0 +1,104 @@
+"""Modules, passes and the session."""
+
+import pickle
+
+import numpy as np
+import pytest
+
+import tenon
+
+TEXT = "fn @main(%x: tensor[n; f32]) -> tensor[n; f32] { %y = neg(%x) relu(%y) }"
+
+
+def test_modules_print_parse_and_pickle():
+    module = tenon.ir.parse(TEXT)
+    assert isinstance(module, tenon.ir.Module)
+    assert tenon.ir.parse(str(module)) == module
+    assert tenon.ir.from_json(module.to_json()) == module
+    assert pickle.loads(pickle.dumps(module)) == module
+    assert "<pre>" in module._repr_html_()
+
+
+def test_nodes_have_fields():
+    module = tenon.ir.parse(TEXT)
+    main = module.functions["main"]
+    assert "functions" in dir(module) and "functions" in module.fields
+    assert main.type_key.startswith("graph.")
+    with pytest.raises(AttributeError, match="nothing_of_that_name"):
+        module.nothing_of_that_name
+    with pytest.raises(TypeError, match="node.id"):
+        hash(main)
+    assert main.id == module.functions["main"].id
+
+
+def test_types_compare_by_content():
+    assert tenon.ir.type("tensor[n, 4; f32]") == tenon.ir.type("tensor[n, 4; f32]")
+    assert tenon.ir.type("tensor[n, 4; f32]") != tenon.ir.type("tensor[n, 5; f32]")
+
+
+def test_a_module_is_interpreted(x):
+    assert tenon.ir.parse(TEXT).interpret("main", -x).tolist() == x.tolist()
+
+
+def test_a_pass_in_python_runs_among_ours(x):
+    seen = []
+
+    @tenon.transform.module_pass(name="test.see")
+    def see(module, context):
+        seen.append((isinstance(module, tenon.ir.Module), context["level"]))
+        return module
+
+    exe = tenon.compile(tenon.ir.parse(TEXT), passes=[see, *tenon.transform.passes()])
+    assert seen == [(True, 2)]
+    assert exe(-x).tolist() == x.tolist()
+    module = tenon.ir.parse(TEXT)
+    assert see(module) == module
+
+
+def test_the_checker_runs_after_a_pass():
+    @tenon.transform.module_pass(name="test.nothing")
+    def nothing(module, context):
+        return 3
+
+    with pytest.raises(tenon.Error, match="test.nothing"):
+        nothing(tenon.ir.parse(TEXT))
+
+
+def test_a_pass_that_raises_raises_its_own_exception():
+    @tenon.transform.module_pass
+    def broken(module, context):
+        raise KeyError("mine")
+
+    with pytest.raises(KeyError, match="mine"):
+        broken(tenon.ir.parse(TEXT))
+
+
+def test_passes_are_listed():
+    names = tenon.transform.passes(level=2)
+    assert "fuse_operators" in names and "schedule" not in names
+    assert all(p.summary for p in tenon.transform.list_passes())
+
+
+def test_onnx_models_come_as_files_protos_and_bytes(relu_model, tmp_path):
+    proto = relu_model
+    (tmp_path / "m.onnx").write_bytes(proto.SerializeToString())
+    a = -np.ones((2, 3), dtype="float32")
+    for source in (tmp_path / "m.onnx", str(tmp_path / "m.onnx"), proto, proto.SerializeToString()):
+        assert not np.asarray(tenon.compile(source)(a)).any()
+    fixed = tenon.compile(proto, dims={"batch": 2})
+    assert fixed.signature().params[0].dims == (2, 3)
+    assert tenon.compile(proto, shapes={"x": (5, 3)}).signature().params[0].dims == (5, 3)
+
+
+def test_the_session_has_the_methods_of_onnx_runtime(relu_model):
+    session = tenon.InferenceSession(relu_model)
+    assert [(i.name, i.type, i.shape) for i in session.get_inputs()] == [("x", "tensor(float)", ["batch", 3])]
+    assert session.get_outputs()[0].name == "y"
+    a = np.array([[-1, 0, 2]], dtype="float32")
+    for names in (None, ["y"]):
+        (y,) = session.run(names, {"x": a})
+        assert isinstance(y, np.ndarray) and y.tolist() == [[0, 0, 2]]
+    with pytest.raises(ValueError, match="no output is named z; the outputs are: y"):
+        session.run(["z"], {"x": a})
+    with pytest.raises(TypeError, match="'q' is not a parameter"):
+        session.run(None, {"q": a})

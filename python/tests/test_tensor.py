@@ -1,0 +1,142 @@
+"""tenon.Tensor: memory is shared both ways, and kept alive."""
+
+import array
+import gc
+import weakref
+
+import numpy as np
+import pytest
+
+import tenon
+
+DTYPES = "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64".split()
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_an_array_comes_back_with_its_dtype_shape_and_memory(dtype):
+    a = np.arange(6).astype(dtype).reshape(2, 3)
+    t = tenon.Tensor(a)
+    assert (t.dtype, t.shape, t.ndim, t.nbytes) == (dtype, (2, 3), 2, a.nbytes)
+    back = np.asarray(t)
+    assert back.dtype == a.dtype
+    assert np.shares_memory(back, a)
+    np.testing.assert_array_equal(back, a)
+
+
+def test_bfloat16_is_that_of_ml_dtypes():
+    ml_dtypes = pytest.importorskip("ml_dtypes")
+    a = np.array([1, 2.5, -3], dtype=ml_dtypes.bfloat16)
+    t = tenon.Tensor(a)
+    assert t.dtype == "bfloat16"
+    back = np.asarray(t)
+    assert back.dtype == a.dtype and np.shares_memory(back, a)
+    assert back.tolist() == [1.0, 2.5, -3.0]
+    del t
+    gc.collect()
+    assert back.tolist() == [1.0, 2.5, -3.0]
+
+
+def test_views_with_strides_are_shared():
+    a = np.arange(12, dtype="float32").reshape(3, 4)[::2, ::-1]
+    t = tenon.Tensor(a)
+    assert np.shares_memory(np.asarray(t), a)
+    np.testing.assert_array_equal(np.asarray(t), a)
+
+
+def test_the_field_of_a_structured_array_is_copied():
+    a = np.zeros(3, dtype=[("a", "i1"), ("b", "f4")])
+    a["b"] = [1, 2, 3]
+    assert tenon.Tensor(a["b"]).tolist() == [1.0, 2.0, 3.0]
+
+
+@pytest.mark.parametrize("value", [array.array("d", [1, 2]), bytearray(b"\1\2"), memoryview(b"\1\2")])
+def test_the_buffer_protocol_is_taken(value):
+    assert tenon.Tensor(value).tolist() == [1, 2]
+
+
+def test_a_tensor_is_a_buffer():
+    view = memoryview(tenon.Tensor(np.arange(3, dtype="int16")))
+    assert (view.format, view.tolist()) == ("h", [0, 1, 2])
+
+
+def test_dlpack_goes_both_ways():
+    a = np.arange(3, dtype="float32")
+
+    class Producer:
+        def __dlpack__(self, **kwargs):
+            return a.__dlpack__(**kwargs)
+
+        def __dlpack_device__(self):
+            return a.__dlpack_device__()
+
+    t = tenon.Tensor(Producer())
+    assert np.shares_memory(np.from_dlpack(t), a)
+    assert t.__dlpack_device__() == (1, 0)
+
+
+def test_dlpack_can_copy():
+    t = tenon.Tensor(np.arange(3, dtype="float32"))
+    assert not np.shares_memory(np.from_dlpack(t, copy=True), np.asarray(t))
+
+
+def test_an_unused_capsule_releases_its_tensor():
+    a = np.arange(3, dtype="float32")
+    end = weakref.finalize(a, lambda: None)
+    capsule = tenon.Tensor(a).__dlpack__(max_version=(1, 0))
+    del a
+    assert end.alive
+    del capsule
+    gc.collect()
+    assert not end.alive
+
+
+def test_an_array_lives_as_long_as_its_tensors_and_no_longer(add, x):
+    class Array(np.ndarray):
+        pass
+
+    a = x.view(Array)
+    end = weakref.finalize(a, lambda: None)
+    t = tenon.Tensor(a)
+    del a
+    gc.collect()
+    assert end.alive
+    del t
+    gc.collect()
+    assert not end.alive
+
+
+def test_a_result_outlives_its_executable(x):
+    exe = tenon.compile(tenon.ir.parse("fn @main(%x: tensor[n; f32]) -> tensor[n; f32] { relu(%x) }"))
+    y = np.asarray(exe(x))
+    del exe
+    gc.collect()
+    assert y.tolist() == [0, 1, 2, 3]
+
+
+def test_read_only_arrays_stay_read_only():
+    a = np.arange(3, dtype="float32")
+    a.flags.writeable = False
+    t = tenon.Tensor(a)
+    assert t.read_only
+    assert not np.asarray(t).flags.writeable
+    assert memoryview(t).readonly
+
+
+def test_numbers_and_elements():
+    t = tenon.Tensor(np.array([[1.5, 2]], dtype="float32"))
+    assert (len(t), t[0].tolist(), t.tolist()) == (1, [1.5, 2], [[1.5, 2]])
+    scalar = tenon.Tensor(np.float32(3).reshape(()))
+    assert (scalar.item(), float(scalar), int(scalar), scalar.shape) == (3, 3, 3, ())
+    with pytest.raises(TypeError, match="rank 0"):
+        len(scalar)
+
+
+@pytest.mark.parametrize("a", [np.array(["a"]), np.array([1j]), np.zeros(2, dtype=">f4"), np.array([None])])
+def test_other_dtypes_are_refused_by_name(a):
+    with pytest.raises(TypeError, match="no tensors of dtype"):
+        tenon.Tensor(a)
+
+
+def test_something_else_is_no_tensor():
+    with pytest.raises(TypeError, match="not a tensor"):
+        tenon.Tensor("abc")
