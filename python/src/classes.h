@@ -57,9 +57,9 @@ nb::object new_object(Value value);
 // "float32", "bfloat16", "bool": the names of NumPy and ml_dtypes.
 std::string dtype_name(DLDataType dtype);
 
-// A tensor that shares the memory of an object with __dlpack__ or the buffer protocol, or of a
-// NumPy array; false if it is none of these.
-bool borrow_tensor(nb::handle object, Value* out);
+// Stores a tensor that shares the memory of an object with __dlpack__ or the buffer protocol, or of
+// a NumPy array; false if it is none of these. `read_only` forbids writing through the tensor.
+bool borrow_tensor(nb::handle object, bool read_only, Value* out);
 
 // A function value that calls the Python object.
 Value callback(nb::handle callable);

@@ -72,7 +72,7 @@ Parameter parameter_of(const tenon_value_info& info) {
                                      std::string(info.name.data, info.name.size).c_str()));
   if (!p.name.is_valid()) throw nb::python_error();
   p.type.assign(info.type.data, info.type.size);
-  p.expected = {info.kind, info.dtype};
+  p.expected = {info.kind, info.dtype, true};
   return p;
 }
 

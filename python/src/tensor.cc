@@ -160,7 +160,7 @@ DLDataType dtype_of(PyArrayObject* array) {
   fail_dtype(nb::cast<std::string>(nb::str(nb::handle(reinterpret_cast<const PyObject*>(descr)))));
 }
 
-void borrow_array(PyObject* object, Value* out) {
+void borrow_array(PyObject* object, bool read_only, Value* out) {
   auto* array = reinterpret_cast<PyArrayObject*>(object);
   const DLDataType type = dtype_of(array);
   auto borrowed = std::make_unique<Borrowed>();
@@ -169,12 +169,12 @@ void borrow_array(PyObject* object, Value* out) {
                           compact ? nullptr : PyArray_STRIDES(array), type)) {
     // A field of a structured array: its elements are further apart than whole ones.
     const nb::object copy = nb::handle(object).attr("copy")();
-    borrow_array(copy.ptr(), out);
+    borrow_array(copy.ptr(), read_only, out);
     return;
   }
   Py_INCREF(object);
   borrowed->owner = object;
-  adopt(std::move(borrowed), !PyArray_CHKFLAGS(array, NPY_ARRAY_WRITEABLE), out);
+  adopt(std::move(borrowed), read_only || !PyArray_CHKFLAGS(array, NPY_ARRAY_WRITEABLE), out);
 }
 
 void borrow_capsule(nb::handle object, Value* out) {
@@ -200,10 +200,9 @@ void borrow_capsule(nb::handle object, Value* out) {
   check(tenon_tensor_from_dlpack(managed, 0, out->out()));
 }
 
-void borrow_buffer(PyObject* object, Value* out) {
+void borrow_buffer(PyObject* object, bool read_only, Value* out) {
   auto borrowed = std::make_unique<Borrowed>();
   Py_buffer& buffer = borrowed->buffer;
-  bool read_only = false;
   if (PyObject_GetBuffer(object, &buffer, PyBUF_RECORDS) != 0) {
     PyErr_Clear();
     read_only = true;
@@ -386,10 +385,10 @@ std::string dtype_name(DLDataType type) {
   return nb::cast<std::string>(to_python(std::move(text)));
 }
 
-bool borrow_tensor(nb::handle object, Value* out) {
+bool borrow_tensor(nb::handle object, bool read_only, Value* out) {
   PyTypeObject* const type = Py_TYPE(object.ptr());
   if (PyTypeObject* array = numpy_array_type(); array && PyType_IsSubtype(type, array)) {
-    borrow_array(object.ptr(), out);
+    borrow_array(object.ptr(), read_only, out);
     return true;
   }
   if (type == &PyUnicode_Type || type == &PyLong_Type || type == &PyFloat_Type ||
@@ -401,7 +400,7 @@ bool borrow_tensor(nb::handle object, Value* out) {
     return true;
   }
   if (PyObject_CheckBuffer(object.ptr())) {
-    borrow_buffer(object.ptr(), out);
+    borrow_buffer(object.ptr(), read_only, out);
     return true;
   }
   return false;
@@ -459,8 +458,8 @@ array([3., 4., 5.], dtype=float32)
         return !copy.is_none() && nb::cast<bool>(copy) ? array.attr("copy")() : array;
       },
       nb::arg("dtype") = nb::none(), nb::arg("copy") = nb::none(),
-      nb::sig(
-          "def __array__(self, dtype: object = None, copy: bool | None = None) -> NDArray[typing.Any]"));
+      nb::sig("def __array__(self, dtype: object = None, copy: bool | None = None) -> "
+              "NDArray[typing.Any]"));
   c.def("__dlpack__", &to_dlpack, nb::kw_only(), nb::arg("stream") = nb::none(),
         nb::arg("max_version") = nb::none(), nb::arg("dl_device") = nb::none(),
         nb::arg("copy") = nb::none(),

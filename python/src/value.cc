@@ -18,6 +18,16 @@ tenon_any number_any(int32_t type_index, int64_t number) {
   return any;
 }
 
+// Containers nest as deep as Python's own recursion may.
+class Nesting {
+ public:
+  Nesting() {
+    if (Py_EnterRecursiveCall(" while converting a value") != 0) throw nb::python_error();
+  }
+  ~Nesting() { Py_LeaveRecursiveCall(); }
+  Nesting(const Nesting&) = delete;
+};
+
 Value of_int(PyObject* object) {
   int overflow = 0;
   const long long number = PyLong_AsLongLongAndOverflow(object, &overflow);
@@ -50,6 +60,7 @@ Value shape_of(nb::handle sequence) {
 }
 
 std::vector<Value> values_of(nb::handle sequence) {
+  const Nesting nesting;
   std::vector<Value> values;
   values.reserve(nb::len(sequence));
   for (nb::handle item : nb::borrow<nb::sequence>(sequence)) values.push_back(to_value(item));
@@ -61,6 +72,7 @@ const tenon_any* first(const std::vector<Value>& values) {
 }
 
 Value map_of(nb::handle dict) {
+  const Nesting nesting;
   std::vector<Value> keys, values;
   for (auto [key, value] : nb::borrow<nb::dict>(dict)) {
     keys.push_back(to_value(key));
@@ -76,7 +88,7 @@ Value array_of(nb::handle object, DLDataType dtype) {
   const nb::object array =
       nb::module_::import_("numpy").attr("asarray")(object, nb::str(dtype_name(dtype).c_str()));
   Value out;
-  borrow_tensor(array, &out);
+  borrow_tensor(array, false, &out);
   return out;
 }
 
@@ -122,6 +134,7 @@ nb::object repr_of(const Value& value) {
 }
 
 nb::object tuple_of(const Value& array) {
+  const Nesting nesting;
   const auto size = static_cast<size_t>(tenon_array_size(array.get()));
   nb::object out = nb::steal(PyTuple_New(static_cast<Py_ssize_t>(size)));
   for (size_t i = 0; i < size; ++i) {
@@ -134,6 +147,7 @@ nb::object tuple_of(const Value& array) {
 }
 
 nb::object dict_of(const Value& map) {
+  const Nesting nesting;
   nb::dict out;
   const auto size = static_cast<size_t>(tenon_map_size(map.get()));
   for (size_t i = 0; i < size; ++i) {
@@ -171,7 +185,7 @@ Value to_value(nb::handle object, const Expected& expected) {
     return Value::copy_of(nb::inst_ptr<Tensor>(object)->value.any());
   const bool wants_tensor = expected.kind == TENON_TENSOR;
   Value out;
-  if (borrow_tensor(object, &out)) {
+  if (borrow_tensor(object, expected.is_of_program, &out)) {
     if (!is_numpy_scalar(o) || wants_tensor) return out;
     return to_value(object.attr("item")());
   }

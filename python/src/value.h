@@ -41,6 +41,8 @@ static_assert(sizeof(Value) == sizeof(tenon_any));  // arrays of values are argu
 struct Expected {
   int32_t kind = TENON_NONE;  // as in tenon_value_info; TENON_NONE for anything
   DLDataType dtype = {};      // of a tensor
+  // A program may not write to its arguments; passing them as read-only saves it wrapping them.
+  bool is_of_program = false;
 };
 
 // The value of a Python object:
@@ -55,7 +57,8 @@ struct Expected {
 //   another callable                         a function that calls it
 //
 // Where a tensor is expected, numbers and lists of numbers become one with its dtype. Throws
-// TypeError for anything else and OverflowError for an integer of more than 64 bits.
+// TypeError for anything else, OverflowError for an integer of more than 64 bits, and
+// RecursionError for containers that nest too deep.
 Value to_value(nb::handle object, const Expected& expected = {});
 
 // The Python object of a value: the inverse of `to_value`; arrays become tuples, maps dicts, dtypes

@@ -3,29 +3,26 @@
 from __future__ import annotations
 
 import os
+import secrets
 import stat
-import tempfile
 
 
 def write_whole(path: str | os.PathLike[str], data: bytes | memoryview) -> None:
     """Writes a file under a temporary name and renames it; a device or pipe is written into."""
     path = os.fspath(path)
-    try:
-        mode = os.stat(path).st_mode
-    except FileNotFoundError:
-        umask = os.umask(0)
-        os.umask(umask)
-        mode = stat.S_IFREG | (0o666 & ~umask)
-    if not stat.S_ISREG(mode):
-        with open(path, "wb") as file:
+    target = os.path.realpath(path)
+    mode = os.stat(target).st_mode if os.path.exists(target) else None
+    if mode is not None and not stat.S_ISREG(mode):
+        with open(target, "wb") as file:
             file.write(data)
         return
-    target = os.path.realpath(path)
-    handle, temporary = tempfile.mkstemp(prefix=f".{os.path.basename(target)}.", dir=os.path.dirname(target))
+    temporary = f"{target}.{secrets.token_hex(8)}.tmp"
+    handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(data)
-        os.chmod(temporary, stat.S_IMODE(mode))
+        if mode is not None:
+            os.chmod(temporary, stat.S_IMODE(mode))
         os.replace(temporary, target)
     except BaseException:
         os.unlink(temporary)

@@ -1,5 +1,6 @@
 """Compiling, saving, loading and calling."""
 
+import os
 import pickle
 import threading
 
@@ -72,6 +73,19 @@ def test_files_pickles_and_bytes_are_the_same(add, x, tmp_path):
     for copy in (tenon.load(path), tenon.load(str(path)), pickle.loads(pickle.dumps(add))):
         assert copy(x, x).tolist() == [0, 2, 4, 6]
         assert copy.to_bytes() == add.to_bytes()
+
+
+def test_a_saved_file_keeps_the_mode_of_the_one_it_replaces(add, tmp_path):
+    path = tmp_path / "add.tnx"
+    path.write_bytes(b"")
+    path.chmod(0o640)
+    add.save(path)
+    assert path.stat().st_mode & 0o777 == 0o640 and path.stat().st_size > 0
+
+
+def test_a_device_is_written_into(add):
+    add.save("/dev/null")
+    assert not os.path.isfile("/dev/null")
 
 
 def test_saving_into_a_missing_folder_fails_and_leaves_nothing(add, tmp_path):

@@ -72,6 +72,17 @@ def test_values_pass_unchanged(value):
     assert result == value and type(result) is type(value)
 
 
+def test_containers_without_an_end_are_refused():
+    endless = []
+    endless.append(endless)
+    deep = []
+    for _ in range(100_000):
+        deep = [deep]
+    for value in (endless, deep, {"a": deep}):
+        with pytest.raises(RecursionError):
+            tenon.Function(lambda v: v)(value)
+
+
 def test_numpy_scalars_are_numbers():
     identity = tenon.Function(lambda v: v)
     assert identity(np.float32(1.5)) == 1.5 and identity(np.int8(3)) == 3 and identity(np.bool_(True)) is True

@@ -43,6 +43,14 @@ def test_views_with_strides_are_shared():
     np.testing.assert_array_equal(np.asarray(t), a)
 
 
+@pytest.mark.parametrize("shape", [(), (0,), (0, 3), (1, 1, 1, 1, 1, 2)])
+def test_every_rank_and_empty_arrays(shape):
+    a = np.ones(shape, "float32")
+    t = tenon.Tensor(a)
+    assert t.shape == shape and t.nbytes == a.nbytes
+    np.testing.assert_array_equal(np.asarray(t), a)
+
+
 def test_the_field_of_a_structured_array_is_copied():
     a = np.zeros(3, dtype=[("a", "i1"), ("b", "f4")])
     a["b"] = [1, 2, 3]
