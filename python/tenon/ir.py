@@ -50,6 +50,8 @@ class Module(Object):
 
 _values._classes["graph.Module"] = Module
 
+from ._builder import Builder  # noqa: E402: it makes modules
+
 
 def parse(text: str, name: str = "<string>") -> Module:
     """The module of a program in Tenon's language. ``name`` is the file's name in errors."""

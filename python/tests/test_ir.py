@@ -102,3 +102,37 @@ def test_the_session_has_the_methods_of_onnx_runtime(relu_model):
         session.run(["z"], {"x": a})
     with pytest.raises(TypeError, match="'q' is not a parameter"):
         session.run(None, {"q": a})
+
+
+def test_a_builder_builds_loops_ifs_and_calls(x):
+    b = tenon.ir.Builder()
+    with b.function("twice", x="tensor[n; f32]", export=False) as v:
+        b.result(b.add(v, v))
+    with b.function("main", {"x.0": "tensor[n; f32]"}, results=["y", "i"], k="i64") as (v, k):
+        end = b.loop(
+            {"y": ("tensor[n; f32]", v), "i": ("i64", 0)},
+            lambda y, i: b.less(i, k),
+            lambda y, i: (b.call("twice", y), b.add(i, 1)),
+        )
+        b.result(b.if_(b.less(k, 0), lambda: b.tuple(v, k), lambda: end))
+    exe = tenon.compile(b.module())
+    assert exe.functions == ("main",)
+    assert [r.name for r in exe.signature().results] == ["y", "i"]
+    y, i = exe(x, 3)
+    assert y.tolist() == (8 * x).tolist() and i == 3
+
+
+def test_a_builder_says_what_is_missing():
+    b = tenon.ir.Builder()
+    with pytest.raises(ValueError, match="b.result"):
+        with b.function("main", x="i64"):
+            pass
+    with pytest.raises(ValueError, match="no function is being built"):
+        b.relu(1)
+    with b.function("main", x="tensor[n; f32]") as x:
+        with pytest.raises(tenon.UsageError, match="rellu"):
+            b.rellu(x)
+        b.result(x)
+    b.declare("later", "fn(i64) -> i64")
+    with pytest.raises(ValueError, match="declared but not built: later"):
+        b.module()

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "graph/ir/check.h"
+#include "graph/ir/op.h"
 #include "graph/ir/text.h"
 #include "object/reflect.h"
 #include "object/shape.h"
@@ -65,6 +66,32 @@ M map_or_empty(const Any& given, const char* wanted) {
   if (given.is_none()) return {};
   if (!given.is<M>()) fail(wanted, given);
   return given.as<M>();
+}
+
+// An operator's attributes as hosts write them: sizes are also integers and text, dtypes also
+// names.
+graph::Attrs attributes_of(const String& op, const Any& given) {
+  auto attrs = map_or_empty<graph::Attrs>(given, "a map of attributes");
+  const graph::Operator* entry = graph::OperatorTable::global().find(op);
+  if (!entry) return attrs;  // an error of the builder
+  for (const graph::AttrSpec& spec : entry->attrs) {
+    const Any* found = attrs.find(spec.name);
+    if (!found) continue;
+    const Any value = *found;
+    const bool is_text = value.is<String>();
+    if (spec.kind == graph::AttrKind::kDim && (is_text || value.type_index == TypeIndex::Int)) {
+      attrs.set(spec.name, Any(size_of(value)));
+    } else if (spec.kind == graph::AttrKind::kDims && value.is<Array<Any>>() &&
+               !value.is<Array<Dim>>()) {
+      const std::vector<Dim> sizes = sizes_of(value.as<Array<Any>>());
+      attrs.set(spec.name, Any(Array<Dim>(sizes.begin(), sizes.end())));
+    } else if (spec.kind == graph::AttrKind::kDType && is_text) {
+      const auto dtype = parse_dtype(value.as<String>().view());
+      if (!dtype) fail("a dtype's name, such as \"f32\"", value);
+      attrs.set(spec.name, Any(*dtype));
+    }
+  }
+  return attrs;
 }
 
 void need(const Function& function, const char* what) {
@@ -141,8 +168,7 @@ Operand build_param(const BuilderRef& builder, const String& name, const Any& ty
 
 Operand build_op(const BuilderRef& builder, const String& op, const Array<Any>& arguments,
                  const Any& attributes) {
-  return builder_of(builder).op(op, operands_of(arguments),
-                                map_or_empty<graph::Attrs>(attributes, "a map of attributes"));
+  return builder_of(builder).op(op, operands_of(arguments), attributes_of(op, attributes));
 }
 
 Operand build_call(const BuilderRef& builder, const String& function, const Array<Any>& arguments) {

@@ -471,6 +471,22 @@ TEST(Build, SaysWhatIsWrong) {
               HasSubstr("graph.Field lacks an object in its field tuple"));
 }
 
+TEST(Build, AttributesTakeSizesAndDtypesAsHostsWriteThem) {
+  const Any b = call("tenon.build_begin", Any());
+  const Any x = call("tenon.build_param", b, "x", "tensor[n, 4; f32]");
+  const Any pairs =
+      call("tenon.build_op", b, "reshape", Args{x}, Map<String, Any>{{"shape", Args{"2*n", 2}}});
+  const Any whole =
+      call("tenon.build_op", b, "cast", Args{pairs}, Map<String, Any>{{"dtype", String("i32")}});
+  const Any main = call("tenon.build_finish", b, "main", whole, Any());
+  const Any module = call("tenon.build_module", Map<String, Any>{{"main", main}}, Any(), Any());
+  EXPECT_THAT(call("tenon.print", module).as<String>().str(), HasSubstr("-> tensor[2*n, 2; i32]"));
+  EXPECT_THAT(failure_of([&] {
+                call("tenon.build_op", b, "cast", Args{x}, Map<String, Any>{{"dtype", "f31"}});
+              }),
+              HasSubstr("this is not a dtype's name, such as \"f32\""));
+}
+
 TEST(Build, AnyNodeCanBeMadeFromItsFields) {
   const Any b = call("tenon.build_begin", Any());
   const Any x = call("tenon.build_param", b, "x", "i64");

@@ -1,0 +1,174 @@
+"""Building modules from Python."""
+
+from __future__ import annotations
+
+import builtins
+import contextlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+from . import _compiler
+from ._tenon import Object
+
+_call = _compiler.call
+
+
+class Builder:
+    """Builds a module, one function after the other.
+
+    Operators are methods: ``b.relu(x)`` calls ``relu``, with attributes by keyword (docs/operators.md). Operands are
+    what these return, and numbers, shapes, arrays and tensors, which become constants. Types and sizes are written as
+    in the language: ``"tensor[n, 4; f32]"``, ``"2*n"``.
+
+    >>> b = tenon.ir.Builder()
+    >>> with b.function("main", x="tensor[n, 4; f32]") as x:
+    ...     y = b.reshape(x, shape=["2*n", 2])
+    ...     b.result(b.add(y, y))
+    >>> exe = tenon.compile(b.module())
+    >>> exe(np.ones((1, 4), "float32")).tolist()
+    [[2.0, 2.0], [2.0, 2.0]]
+
+    A function may call those before it. One that calls itself, or is called before it is built, is declared first:
+
+    >>> b = tenon.ir.Builder()
+    >>> b.declare("count", "fn(i64) -> i64")
+    >>> with b.function("count", n="i64") as n:
+    ...     b.result(b.if_(b.less(n, 1), lambda: 0, lambda: b.add(b.call("count", b.sub(n, 1)), 1)))
+    >>> b.module().interpret("count", 7)
+    7
+    """
+
+    def __init__(self) -> None:
+        self._functions: dict[str, Object] = {}
+        self._types: dict[str, Object] = {}
+        self._builder: Object | None = None
+        self._result: Any = None
+
+    def module(self) -> Any:
+        """The module of the functions built so far, checked."""
+        missing = [name for name in self._types if name not in self._functions]
+        if missing:
+            raise ValueError(f"declared but not built: {', '.join(missing)}")
+        return _call("tenon.build_module", self._functions, None, None)
+
+    def declare(self, name: str, type: str | Object) -> None:
+        """States the type of a function that is built later, so that others can call it."""
+        self._types[name] = _call("tenon.build_type", type) if isinstance(type, str) else type
+
+    @contextlib.contextmanager
+    def function(
+        self,
+        name: str,
+        params: Mapping[str, str | Object] | None = None,
+        /,
+        *,
+        export: bool = True,
+        results: Sequence[str] | None = None,
+        **more: str | Object,
+    ) -> Iterator[Any]:
+        """A function with these parameters, as a context that gives its operands: one, or a tuple of several.
+
+        Parameters are keyword arguments, or a dict for other names. ``results`` names the results.
+        """
+        if self._builder is not None:
+            raise ValueError("a function is being built: end its block first")
+        types = {**(params or {}), **more}
+        builder = self._builder = _call("tenon.build_begin", self._types)
+        self._result = None
+        try:
+            operands = tuple(_call("tenon.build_param", builder, n, t) for n, t in types.items())
+            yield operands[0] if len(operands) == 1 else operands
+            if self._result is None:
+                raise ValueError(f"'{name}' has no result: call b.result(...) at the end of its block")
+            attributes: dict[str, Any] = {} if export else {"export": False}
+            if results is not None:
+                attributes["results"] = list(results)
+            made = _call("tenon.build_finish", builder, name, self._result[0], attributes)
+        finally:
+            self._builder = None
+        self._functions[name] = made
+        self._types.setdefault(name, _type_of(made))
+
+    def result(self, *values: Any) -> None:
+        """Sets the result of the function: one operand, or a tuple of several."""
+        self._result = (values[0] if len(values) == 1 else self.tuple(*values),)
+
+    def op(self, name: str, /, *operands: Any, **attributes: Any) -> Object:
+        """Calls an operator; None leaves out an optional operand."""
+        return _call("tenon.build_op", self._current, name, list(operands), attributes)
+
+    def __getattr__(self, name: str) -> Callable[..., Object]:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return lambda *operands, **attributes: self.op(name, *operands, **attributes)
+
+    def at(self, node: str) -> None:
+        """Sets the source node of what follows, for errors and profiles."""
+        _call("tenon.build_at", self._current, node)
+
+    def constant(self, value: Any) -> Object:
+        """A constant: a tensor or array, number, bool, shape or str."""
+        return _call("tenon.build_constant", value)
+
+    def call(self, function: str | Object, *operands: Any) -> Object:
+        """Calls a function of the module by name, or a function value."""
+        if isinstance(function, str):
+            return _call("tenon.build_call", self._current, function, list(operands))
+        return _call("tenon.build_call_closure", self._current, function, list(operands))
+
+    def packed(self, name: str, *operands: Any, result: str | Object) -> Object:
+        """Calls a registered function whose result has the type ``result``."""
+        return _call("tenon.build_call_packed", self._current, name, list(operands), result)
+
+    def tuple(self, *fields: Any) -> Object:
+        return _call("tenon.build_tuple", self._current, list(fields))
+
+    def field(self, tuple: Object, index: int) -> Object:
+        """A field of a tuple, counted from 0."""
+        return _call("tenon.build_field", self._current, tuple, index)
+
+    def match_shape(self, value: Object, sizes: Sequence[int | str]) -> Object:
+        """Checks a tensor's sizes and binds the new symbols among them."""
+        return _call("tenon.build_match_shape", self._current, value, list(sizes))
+
+    def if_(self, condition: Any, then: Callable[[], Any], otherwise: Callable[[], Any]) -> Object:
+        """An if; ``then`` and ``otherwise`` build the arms and return their results."""
+        return _call("tenon.build_if", self._current, condition, then, otherwise)
+
+    def loop(
+        self,
+        init: Mapping[str, builtins.tuple[str | Object, Any]],
+        condition: Callable[..., Any],
+        body: Callable[..., Any],
+    ) -> Object:
+        """A loop over variables: ``init`` maps their names to type and first value.
+
+        ``condition(*variables)`` builds a boolean, ``body(*variables)`` the next value, or a tuple of the next values.
+        """
+
+        def next_values(variables: Sequence[Object]) -> Any:
+            values = body(*variables)
+            return self.tuple(*values) if isinstance(values, tuple) else values
+
+        types, values = zip(*init.values())
+        return _call(
+            "tenon.build_loop",
+            self._current,
+            list(init),
+            list(types),
+            list(values),
+            lambda variables: condition(*variables),
+            next_values,
+        )
+
+    @property
+    def _current(self) -> Object:
+        if self._builder is None:
+            raise ValueError("no function is being built: use `with b.function(name, ...)`")
+        return self._builder
+
+
+def _type_of(function: Object) -> Object:
+    """The type of a function node."""
+    params = [p.type for p in function.params]
+    return _call("tenon.build_node", "graph.FunctionType", {"params": params, "result": function.result_type})
