@@ -25,6 +25,7 @@ void register_function(const char* name, nb::handle callable, bool replace) {
 
 void load_library(const char* name, const std::vector<std::string>& folders) {
   std::vector<const char*> search;
+  search.reserve(folders.size());
   for (const std::string& folder : folders) search.push_back(folder.c_str());
   int code = 0;
   {

@@ -59,7 +59,7 @@ nb::object from_bytes(nb::bytes bytes, bool untrusted, int64_t deadline_ns, int6
 // A memoryview of the file's bytes, which keeps the program alive.
 nb::object file_bytes(nb::handle_t<Program> self) {
   const tenon_text file = tenon_program_file(nb::inst_ptr<Program>(self)->value.get());
-  const nb::object view = nb::steal(PyMemoryView_FromMemory(
+  nb::object view = nb::steal(PyMemoryView_FromMemory(
       const_cast<char*>(file.data), static_cast<Py_ssize_t>(file.size), PyBUF_READ));
   if (!view.is_valid()) throw nb::python_error();
   return view;

@@ -254,6 +254,7 @@ Any build_node(const String& type_key, const Map<String, Any>& fields) {
                                  [&, n = name](const Field* f) { return n == f->name; });
     if (at == known.end()) {
       std::vector<std::string> names;
+      names.reserve(known.size());
       for (const Field* field : known) names.emplace_back(field->name);
       throw Error(ErrorKind::Usage, cat(type_key.view(), " has no field ", quoted(name)))
           .expected(join(names, ", "));
