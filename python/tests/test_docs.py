@@ -2,6 +2,7 @@
 
 import doctest
 import importlib
+import os
 import pathlib
 import pkgutil
 import subprocess
@@ -31,10 +32,12 @@ def test_examples_in_docstrings(name, relu_model, tmp_path, monkeypatch):
     assert failed == 0
 
 
-def test_annotations_and_stubs_agree():
+def test_annotations_and_stubs_agree(tmp_path):
     pytest.importorskip("mypy")
-    package = pathlib.Path(tenon.__file__).parent
+    folder = pathlib.Path(tenon.__file__).parents[1]
+    # mypy finds installed packages by itself, and refuses their folder in its path.
+    path = {} if folder.name == "site-packages" else {"MYPYPATH": str(folder)}
     mypy = [sys.executable, "-m", "mypy", "--strict", "--no-warn-return-any", "--ignore-missing-imports"]
     mypy += ["--cache-dir=/dev/null", "-p", "tenon"]
-    run = subprocess.run(mypy, cwd=package.parent, capture_output=True, text=True)
+    run = subprocess.run(mypy, cwd=tmp_path, env=os.environ | path, capture_output=True, text=True)
     assert run.returncode == 0, run.stdout + run.stderr
