@@ -23,7 +23,7 @@ struct Object {
 
 // A parameter or result of a program's function.
 struct Parameter {
-  nb::object name;  // an interned str, or None for an unnamed result
+  nb::object name;  // an interned str, empty for an unnamed result
   std::string type;
   Expected expected;
 };

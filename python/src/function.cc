@@ -118,8 +118,7 @@ const PyType_Slot kFunctionSlots[] = {
     {0, nullptr},
 };
 
-// ---- Callbacks
-// ---------------------------------------------------------------------------------------
+// ---- Callbacks ----
 
 int call_python(void* context, const tenon_any* args, int32_t n, tenon_any* result) {
   if (!Py_IsInitialized()) {
@@ -165,7 +164,7 @@ std::string text_of(const Signature& s) {
   if (s.results.size() != 1) text += "(";
   for (const Parameter& r : s.results) {
     if (&r != s.results.data()) text += ", ";
-    if (!r.name.is_none()) text += nb::cast<std::string>(r.name) + ": ";
+    if (nb::len(r.name) > 0) text += nb::cast<std::string>(r.name) + ": ";
     text += r.type;
   }
   if (s.results.size() != 1) text += ")";

@@ -67,9 +67,8 @@ nb::object file_bytes(nb::handle_t<Program> self) {
 
 Parameter parameter_of(const tenon_value_info& info) {
   Parameter p;
-  p.name = info.name.size == 0 ? nb::object(nb::none())
-                               : nb::steal(PyUnicode_InternFromString(
-                                     std::string(info.name.data, info.name.size).c_str()));
+  p.name =
+      nb::steal(PyUnicode_InternFromString(std::string(info.name.data, info.name.size).c_str()));
   if (!p.name.is_valid()) throw nb::python_error();
   p.type.assign(info.type.data, info.type.size);
   p.expected = {info.kind, info.dtype, true};

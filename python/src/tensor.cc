@@ -227,8 +227,7 @@ void borrow_buffer(PyObject* object, bool read_only, Value* out) {
   adopt(std::move(borrowed), read_only || buffer.readonly, out);
 }
 
-// ---- tenon.Tensor
-// ----------------------------------------------------------------------------------
+// ---- tenon.Tensor ----
 
 int get_buffer(PyObject* self, Py_buffer* view, int flags) noexcept {
   auto* tensor = nb::inst_ptr<Tensor>(self);
