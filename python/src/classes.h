@@ -46,9 +46,8 @@ struct Program {
   Value value;
 };
 
-// The Python classes, for checks by exact type.
+// The Python class, for checks by exact type.
 PyTypeObject* tensor_class();
-PyTypeObject* function_class();
 
 nb::object new_tensor(Value value);
 nb::object new_function(Value value, std::shared_ptr<const Signature> signature = {});
@@ -56,6 +55,10 @@ nb::object new_object(Value value);
 
 // "float32", "bfloat16", "bool": the names of NumPy and ml_dtypes.
 std::string dtype_name(DLDataType dtype);
+
+// Whether it is an instance of NumPy's class of that name. `*known`, null at first, keeps the
+// class.
+bool is_numpy(PyObject* object, const char* name, PyTypeObject** known);
 
 // Stores a tensor that shares the memory of an object with __dlpack__ or the buffer protocol, or of
 // a NumPy array; false if it is none of these. `read_only` forbids writing through the tensor.

@@ -12,7 +12,16 @@
 namespace tenon::python {
 namespace {
 
-PyTypeObject* function_type = nullptr;
+// "x: tensor[n; f32], y: i64"
+std::string list_of(const std::vector<Parameter>& values) {
+  std::string text;
+  for (const Parameter& p : values) {
+    if (&p != values.data()) text += ", ";
+    if (nb::len(p.name) > 0) text += nb::cast<std::string>(p.name) + ": ";
+    text += p.type;
+  }
+  return text;
+}
 
 // The arguments of a call, in the order of the parameters.
 class Arguments {
@@ -61,12 +70,7 @@ class Arguments {
     fail_name("is not a parameter", name);
   }
   std::string names() const {
-    std::string text;
-    for (const Parameter& p : f_.signature->params) {
-      if (!text.empty()) text += ", ";
-      text += nb::cast<std::string>(p.name) + ": " + p.type;
-    }
-    return text.empty() ? "none" : text;
+    return f_.signature->params.empty() ? "none" : list_of(f_.signature->params);
   }
   [[noreturn]] void fail_name(const char* what, PyObject* name) const {
     throw nb::type_error(("'" + nb::cast<std::string>(nb::handle(name)) + "' " + what +
@@ -155,27 +159,12 @@ void release_python(void* context) {
 }
 
 std::string text_of(const Signature& s) {
-  std::string text = "(";
-  for (const Parameter& p : s.params) {
-    if (&p != s.params.data()) text += ", ";
-    text += nb::cast<std::string>(p.name) + ": " + p.type;
-  }
-  text += ") -> ";
-  if (s.results.size() != 1) text += "(";
-  for (const Parameter& r : s.results) {
-    if (&r != s.results.data()) text += ", ";
-    if (nb::len(r.name) > 0) text += nb::cast<std::string>(r.name) + ": ";
-    text += r.type;
-  }
-  if (s.results.size() != 1) text += ")";
-  return text;
+  const std::string results = list_of(s.results);
+  return "(" + list_of(s.params) + ") -> " +
+         (s.results.size() == 1 ? results : "(" + results + ")");
 }
 
 }  // namespace
-
-PyTypeObject* function_class() {
-  return function_type;
-}
 
 nb::object new_function(Value value, std::shared_ptr<const Signature> signature) {
   return nb::cast(Function{&call, std::move(value), std::move(signature)});
@@ -219,7 +208,7 @@ without copying, and the GIL is released while the function runs.
     return f.signature ? "<tenon.Function " + text_of(*f.signature) + ">"
                        : std::string("<tenon.Function>");
   });
-  function_type = reinterpret_cast<PyTypeObject*>(c.ptr());
+  auto* const function_type = reinterpret_cast<PyTypeObject*>(c.ptr());
   // Calls take CPython's fast path: the pointer to `call` stands at this distance in every
   // instance.
   const nb::object instance = nb::cast(Function{&call, {}, {}});

@@ -100,12 +100,7 @@ contents; ``node.id`` is the object's own number, for use as a key.
       },
       nb::sig("def __hash__(self) -> int"));
   c.def(
-      "__repr__",
-      [](const Object& object) {
-        Value text;
-        check(tenon_any_repr(object.value.get(), text.out()));
-        return to_python(std::move(text));
-      },
+      "__repr__", [](const Object& object) { return repr_of(object.value); },
       nb::sig("def __repr__(self) -> str"));
 }
 

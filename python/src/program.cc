@@ -2,7 +2,6 @@
 // this class.
 #include <nanobind/stl/string.h>
 
-#include <optional>
 #include <string>
 
 #include "python/src/classes.h"
@@ -14,7 +13,6 @@ namespace {
 struct LoadOptions {
   tenon_load_options options = TENON_LOAD_DEFAULTS;
   Value weights;
-  std::vector<Value> modules;
 
   LoadOptions(bool untrusted, int64_t deadline_ns, int64_t memory, nb::handle weight_map) {
     options.flags = untrusted ? TENON_UNTRUSTED : 0;
@@ -27,42 +25,59 @@ struct LoadOptions {
   }
 };
 
+// The program that `load(out)` loads, without the GIL.
+template <class Load>
+nb::object loaded(Load load) {
+  Program program;
+  int code = 0;
+  {
+    nb::gil_scoped_release released;
+    code = load(program.value.out());
+  }
+  check(code);
+  return nb::cast(std::move(program));
+}
+
 nb::object load(nb::handle path, bool untrusted, int64_t deadline_ns, int64_t memory,
                 nb::handle weights) {
   const LoadOptions o(untrusted, deadline_ns, memory, weights);
   PyObject* encoded = nullptr;
   if (!PyUnicode_FSConverter(path.ptr(), &encoded)) throw nb::python_error();
-  const nb::object name = nb::steal(encoded);
-  Program program;
-  int code = 0;
-  {
-    nb::gil_scoped_release released;
-    code = tenon_program_load_with(PyBytes_AS_STRING(encoded), &o.options, program.value.out());
-  }
-  check(code);
-  return nb::cast(std::move(program));
+  const nb::object held = nb::steal(encoded);
+  const char* name = PyBytes_AS_STRING(encoded);
+  return loaded([&](tenon_any* out) { return tenon_program_load_with(name, &o.options, out); });
 }
 
 nb::object from_bytes(nb::bytes bytes, bool untrusted, int64_t deadline_ns, int64_t memory,
                       nb::handle weights) {
   const LoadOptions o(untrusted, deadline_ns, memory, weights);
-  Program program;
-  int code = 0;
-  {
-    nb::gil_scoped_release released;
-    code = tenon_program_from_bytes(bytes.c_str(), bytes.size(), &o.options, program.value.out());
-  }
-  check(code);
-  return nb::cast(std::move(program));
+  const char* data = bytes.c_str();
+  const size_t size = bytes.size();
+  return loaded(
+      [&](tenon_any* out) { return tenon_program_from_bytes(data, size, &o.options, out); });
 }
 
-// A memoryview of the file's bytes, which keeps the program alive.
-nb::object file_bytes(nb::handle_t<Program> self) {
-  const tenon_text file = tenon_program_file(nb::inst_ptr<Program>(self)->value.get());
+// A memoryview of the file's bytes; the caller keeps the program alive.
+nb::object file_bytes(const Program& program) {
+  const tenon_text file = tenon_program_file(program.value.get());
   nb::object view = nb::steal(PyMemoryView_FromMemory(
       const_cast<char*>(file.data), static_cast<Py_ssize_t>(file.size), PyBUF_READ));
   if (!view.is_valid()) throw nb::python_error();
   return view;
+}
+
+// Calls `visit` with each parameter or result of a function.
+template <class Visit>
+void for_each(const Program& program, const char* function, bool of_results, Visit visit) {
+  int32_t params = 0, results = 0;
+  check(tenon_program_signature(program.value.get(), function, &params, &results));
+  const auto get = of_results ? tenon_program_result : tenon_program_param;
+  for (int32_t i = 0; i < (of_results ? results : params); ++i) {
+    tenon_value_info info{};
+    info.size = sizeof info;
+    check(get(program.value.get(), function, i, &info));
+    visit(info);
+  }
 }
 
 Parameter parameter_of(const tenon_value_info& info) {
@@ -77,33 +92,37 @@ Parameter parameter_of(const tenon_value_info& info) {
 
 std::shared_ptr<const Signature> signature_of(const Program& program, const char* function) {
   auto s = std::make_shared<Signature>();
-  int32_t params = 0, results = 0;
-  check(tenon_program_signature(program.value.get(), function, &params, &results));
-  tenon_value_info info{};
-  info.size = sizeof info;
-  for (int32_t i = 0; i < params; ++i) {
-    check(tenon_program_param(program.value.get(), function, i, &info));
-    s->params.push_back(parameter_of(info));
-  }
-  for (int32_t i = 0; i < results; ++i) {
-    check(tenon_program_result(program.value.get(), function, i, &info));
-    s->results.push_back(parameter_of(info));
+  for (const bool of_results : {false, true}) {
+    std::vector<Parameter>& values = of_results ? s->results : s->params;
+    for_each(program, function, of_results,
+             [&](const tenon_value_info& info) { values.push_back(parameter_of(info)); });
   }
   return s;
 }
 
+const char* kind_name(int32_t kind) {
+  switch (kind) {
+    case TENON_TENSOR:
+      return "tensor";
+    case TENON_SHAPE:
+      return "shape";
+    case TENON_INT:
+      return "int";
+    case TENON_BOOL:
+      return "bool";
+    case TENON_FLOAT:
+      return "float";
+    case TENON_ARRAY:
+      return "array";
+    case TENON_FUNCTION:
+      return "function";
+    default:
+      return "other";
+  }
+}
+
 // (name, type, kind, dtype or None, dimensions: numbers and symbols, or None)
 nb::object describe(const tenon_value_info& info) {
-  static const char* const kKinds[] = {"tensor", "shape", "int",      "bool",
-                                       "float",  "array", "function", "other"};
-  const char* kind = info.kind == TENON_TENSOR     ? kKinds[0]
-                     : info.kind == TENON_SHAPE    ? kKinds[1]
-                     : info.kind == TENON_INT      ? kKinds[2]
-                     : info.kind == TENON_BOOL     ? kKinds[3]
-                     : info.kind == TENON_FLOAT    ? kKinds[4]
-                     : info.kind == TENON_ARRAY    ? kKinds[5]
-                     : info.kind == TENON_FUNCTION ? kKinds[6]
-                                                   : kKinds[7];
   nb::object dims = nb::none();
   if (info.dims && (info.kind == TENON_TENSOR || info.kind == TENON_SHAPE)) {
     nb::list list;
@@ -121,21 +140,14 @@ nb::object describe(const tenon_value_info& info) {
       info.kind == TENON_BOOL)
     dtype = nb::str(dtype_name(info.dtype).c_str());
   return nb::make_tuple(nb::str(info.name.data ? info.name.data : "", info.name.size),
-                        nb::str(info.type.data ? info.type.data : "", info.type.size), kind, dtype,
-                        dims);
+                        nb::str(info.type.data ? info.type.data : "", info.type.size),
+                        kind_name(info.kind), dtype, dims);
 }
 
 nb::object describe_all(const Program& program, const char* function, bool of_results) {
-  int32_t params = 0, results = 0;
-  check(tenon_program_signature(program.value.get(), function, &params, &results));
   nb::list out;
-  for (int32_t i = 0; i < (of_results ? results : params); ++i) {
-    tenon_value_info info{};
-    info.size = sizeof info;
-    const auto get = of_results ? tenon_program_result : tenon_program_param;
-    check(get(program.value.get(), function, i, &info));
-    out.append(describe(info));
-  }
+  for_each(program, function, of_results,
+           [&](const tenon_value_info& info) { out.append(describe(info)); });
   return nb::tuple(out);
 }
 

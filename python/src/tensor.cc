@@ -8,7 +8,6 @@
 
 #include <cstring>
 #include <memory>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -130,17 +129,6 @@ struct Borrowed {
 void adopt(std::unique_ptr<Borrowed> borrowed, bool read_only, Value* out) {
   DLManagedTensor* managed = &borrowed.release()->managed;
   check(tenon_tensor_from_dlpack(managed, read_only, out->out()));
-}
-
-PyTypeObject* numpy_array_type() {
-  static PyTypeObject* type = nullptr;
-  if (!type) {
-    PyObject* numpy = PyDict_GetItemString(PyImport_GetModuleDict(), "numpy");
-    PyObject* found = numpy ? PyObject_GetAttrString(numpy, "ndarray") : nullptr;
-    if (!found) PyErr_Clear();
-    if (found && PyType_Check(found)) type = reinterpret_cast<PyTypeObject*>(found);
-  }
-  return type;
 }
 
 // The dtype of an array: by NumPy's number, or by the name of ml_dtypes.
@@ -376,17 +364,28 @@ PyTypeObject* tensor_class() {
 
 std::string dtype_name(DLDataType type) {
   if (const DtypeRow* row = row_of(type)) return row->name;
-  Value any, text;
   tenon_any raw = TENON_NONE_VALUE;
   raw.type_index = TENON_DTYPE;
   raw.v.dtype = type;
-  check(tenon_any_repr(&raw, text.out()));
-  return nb::cast<std::string>(to_python(std::move(text)));
+  return nb::cast<std::string>(repr_of(Value::copy_of(raw)));
+}
+
+bool is_numpy(PyObject* object, const char* name, PyTypeObject** known) {
+  if (!*known) {
+    // There is no such object before NumPy is imported.
+    PyObject* numpy = PyDict_GetItemString(PyImport_GetModuleDict(), "numpy");
+    PyObject* found = numpy ? PyObject_GetAttrString(numpy, name) : nullptr;
+    if (!found) PyErr_Clear();
+    if (!found || !PyType_Check(found)) return false;
+    *known = reinterpret_cast<PyTypeObject*>(found);
+  }
+  return PyObject_TypeCheck(object, *known);
 }
 
 bool borrow_tensor(nb::handle object, bool read_only, Value* out) {
   PyTypeObject* const type = Py_TYPE(object.ptr());
-  if (PyTypeObject* array = numpy_array_type(); array && PyType_IsSubtype(type, array)) {
+  static PyTypeObject* array = nullptr;
+  if (is_numpy(object.ptr(), "ndarray", &array)) {
     borrow_array(object.ptr(), read_only, out);
     return true;
   }
@@ -492,12 +491,7 @@ array([3., 4., 5.], dtype=float32)
   c.def("__int__",
         [](nb::handle_t<Tensor> self) { return nb::int_(to_numpy(self).attr("item")()); });
   c.def(
-      "__repr__",
-      [](const Tensor& t) {
-        Value text;
-        check(tenon_any_repr(t.value.get(), text.out()));
-        return to_python(std::move(text));
-      },
+      "__repr__", [](const Tensor& t) { return repr_of(t.value); },
       nb::sig("def __repr__(self) -> str"));
   tensor_type = reinterpret_cast<PyTypeObject*>(c.ptr());
 }

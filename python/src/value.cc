@@ -93,17 +93,8 @@ Value array_of(nb::handle object, DLDataType dtype) {
 }
 
 bool is_numpy_scalar(PyObject* object) {
-  // Its module is imported already if there is such an object.
   static PyTypeObject* generic = nullptr;
-  if (!generic) {
-    PyObject* modules = PyImport_GetModuleDict();
-    PyObject* numpy = PyDict_GetItemString(modules, "numpy");
-    if (!numpy) return false;
-    nb::object type = nb::getattr(numpy, "generic", nb::none());
-    if (!PyType_Check(type.ptr())) return false;
-    generic = reinterpret_cast<PyTypeObject*>(type.release().ptr());
-  }
-  return PyObject_TypeCheck(object, generic);
+  return is_numpy(object, "generic", &generic);
 }
 
 PyObject* shape_class() {
@@ -125,12 +116,6 @@ nb::object str_of(std::string_view s) {
       PyUnicode_DecodeUTF8(s.data(), static_cast<Py_ssize_t>(s.size()), "backslashreplace"));
   if (!out.is_valid()) throw nb::python_error();
   return out;
-}
-
-nb::object repr_of(const Value& value) {
-  Value out;
-  check(tenon_any_repr(value.get(), out.out()));
-  return str_of(text(out));
 }
 
 nb::object tuple_of(const Value& array) {
@@ -179,6 +164,12 @@ Value Value::copy_of(const tenon_any& any) {
   return out;
 }
 
+nb::object repr_of(const Value& value) {
+  Value out;
+  check(tenon_any_repr(value.get(), out.out()));
+  return str_of(text(out));
+}
+
 Value to_value(nb::handle object, const Expected& expected) {
   PyObject* const o = object.ptr();
   if (Py_TYPE(o) == tensor_class())
@@ -186,7 +177,7 @@ Value to_value(nb::handle object, const Expected& expected) {
   const bool wants_tensor = expected.kind == TENON_TENSOR;
   Value out;
   if (borrow_tensor(object, expected.is_of_program, &out)) {
-    if (!is_numpy_scalar(o) || wants_tensor) return out;
+    if (wants_tensor || !is_numpy_scalar(o)) return out;
     return to_value(object.attr("item")());
   }
   if (PyTuple_Check(o) || PyList_Check(o)) {

@@ -65,4 +65,7 @@ Value to_value(nb::handle object, const Expected& expected = {});
 // and devices strings, and objects of other types instances of the Python class of their type.
 nb::object to_python(Value value);
 
+// The value as text for people, a str.
+nb::object repr_of(const Value& value);
+
 }  // namespace tenon::python
