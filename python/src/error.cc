@@ -65,8 +65,10 @@ void wait_with(nb::python_error& caught) {
     if (!text.empty()) message += ": " + text.substr(0, text.find('\n'));
   } catch (...) {  // its own __str__ fails
   }
-  const nb::object kind = nb::getattr(exception, "_kind", nb::int_(int{TENON_ERROR_RUNTIME}));
-  tenon_error_set(nb::cast<int32_t>(kind), message.c_str());
+  // Of tenon.Error; an exception of somebody else's may have anything under that name.
+  int32_t kind = TENON_ERROR_RUNTIME;
+  nb::try_cast(nb::getattr(exception, "_kind", nb::none()), kind);
+  tenon_error_set(kind, message.c_str());
   Raised& own = raised();
   own.exception = exception;
   own.message = std::move(message);

@@ -41,6 +41,24 @@ def test_an_exception_comes_back_as_itself_with_frames(x):
         exe(x.astype("int8"))
 
 
+def test_any_exception_may_have_any_attributes(x):
+    class Mine(Exception):
+        _kind = "mine"
+
+        def __str__(self):
+            raise ValueError
+
+    raised = Mine()
+
+    def callback(t):
+        raise raised
+
+    tenon.register_func("test.callback", callback, override=True)
+    with pytest.raises(Mine) as caught:
+        tenon.compile(tenon.ir.parse(CALLER))(x)
+    assert caught.value is raised
+
+
 def test_a_callback_that_returns_something_else_is_an_error(x):
     tenon.register_func("test.callback", lambda t: object, override=True)
     with pytest.raises(tenon.Error):
