@@ -46,21 +46,26 @@ def compile(
 
     if passes is not None:
         options["passes"] = transform._names(passes)
-    options |= _compiler.limits_of(deadline, memory)
+    limits = _compiler.limits_of(deadline, memory)
     if _torch.is_model(model):
         model = _torch.to_onnx(model, args, kwargs, dynamic_shapes)
     elif args is not None or kwargs is not None or dynamic_shapes is not None:
         raise TypeError("args, kwargs and dynamic_shapes are for models of PyTorch; this isn't one")
-    module = _module_of(model, dims, shapes, _compiler.limits_of(deadline, memory))
-    return _from_bytes(_compiler.call("tenon.compile", module, options))
+    module = _module_of(model, dims, shapes, limits)
+    return _from_bytes(_compiler.call("tenon.compile", module, options | limits))
 
 
-def _module_of(model: Any, dims: Mapping[str, int] | None, shapes: Mapping[str, Sequence[int]] | None, limits: dict[str, int]) -> ir.Module:
+def _module_of(
+    model: Any,
+    dims: Mapping[str, int] | None,
+    shapes: Mapping[str, Sequence[int]] | None,
+    limits: dict[str, int],
+) -> ir.Module:
     options: dict[str, Any] = dict(limits)
     if dims:
         options["dims"] = dict(dims)
     if shapes:
-        options["shapes"] = {name: _shape(shape) for name, shape in shapes.items()}
+        options["shapes"] = {name: Shape(shape) for name, shape in shapes.items()}
     if isinstance(model, ir.Module):
         if dims or shapes:
             raise TypeError("dims and shapes apply to models: fix the sizes in the module's types instead")
@@ -75,7 +80,3 @@ def _module_of(model: Any, dims: Mapping[str, int] | None, shapes: Mapping[str, 
         f"can't compile a {type(model).__module__}.{type(model).__qualname__}: "
         "give a path, an onnx.ModelProto, its bytes, a tenon.ir.Module or a model of PyTorch"
     )
-
-
-def _shape(sizes: Sequence[int]) -> Shape:
-    return Shape(sizes)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-import math
 import os
+import statistics
 import threading
 import time
 from collections.abc import Mapping
@@ -288,13 +288,11 @@ class BenchmarkResult:
 
     @property
     def mean(self) -> float:
-        return sum(self.results) / len(self.results)
+        return statistics.fmean(self.results)
 
     @property
     def median(self) -> float:
-        ordered = sorted(self.results)
-        middle = len(ordered) // 2
-        return ordered[middle] if len(ordered) % 2 else (ordered[middle - 1] + ordered[middle]) / 2
+        return statistics.median(self.results)
 
     @property
     def min(self) -> float:
@@ -306,8 +304,7 @@ class BenchmarkResult:
 
     @property
     def std(self) -> float:
-        mean = self.mean
-        return math.sqrt(sum((r - mean) ** 2 for r in self.results) / len(self.results))
+        return statistics.pstdev(self.results)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -10,21 +10,8 @@ from typing import Any
 from ._compile import compile
 from ._executable import Executable, Parameter, load
 
-_ORT_TYPES = {
-    "bool": "bool",
-    "int8": "int8",
-    "int16": "int16",
-    "int32": "int32",
-    "int64": "int64",
-    "uint8": "uint8",
-    "uint16": "uint16",
-    "uint32": "uint32",
-    "uint64": "uint64",
-    "float16": "float16",
-    "float32": "float",
-    "float64": "double",
-    "bfloat16": "bfloat16",
-}
+# ONNX's names of dtypes, where they differ.
+_ONNX_NAMES = {"float32": "float", "float64": "double"}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -37,7 +24,7 @@ class NodeArg:
 
 
 def _node_arg(p: Parameter) -> NodeArg:
-    return NodeArg(p.name, f"tensor({_ORT_TYPES.get(p.dtype or '', p.dtype)})", list(p.dims or ()))
+    return NodeArg(p.name, f"tensor({_ONNX_NAMES.get(p.dtype or '', p.dtype)})", list(p.dims or ()))
 
 
 class InferenceSession:

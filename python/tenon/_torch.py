@@ -74,8 +74,8 @@ def backend(graph: Any, inputs: Sequence[Any], **options: Any) -> Callable[..., 
     if any(i.device.type != "cpu" for i in inputs):
         return fall_back("its tensors are not on the CPU")
     try:
-        examples = tuple(torch.empty_strided(i.shape, i.stride(), dtype=i.dtype) for i in inputs)
-        executable = compile(to_onnx(graph, tuple(torch.zeros_like(e) for e in examples)), **options)
+        examples = tuple(torch.zeros(i.shape, dtype=i.dtype) for i in inputs)
+        executable = compile(to_onnx(graph, examples), **options)
     except Exception as error:  # whatever the exporter raises
         return fall_back(str(error).strip().partition("\n")[0])
     function = executable["main"]

@@ -22,15 +22,13 @@ COMMANDS = {
 }
 READERS = ("disasm", "verify", "dump")
 
+Make = Callable[[int], str | bytes]  # from the size
 
 
 def nests(n: int, deepest: int) -> list[int]:
     """The depths of nests with n constructs in all, as many of the deepest as fit."""
     rest = n % deepest
     return [deepest] * (n // deepest) + [rest] * (rest > 0)
-
-
-Make = Callable[[int], str | bytes]  # from the size
 
 
 @dataclass(frozen=True)
