@@ -10,7 +10,7 @@ nodes (or one LayerNormalization of opset 17 with --fused-layer-norm). The same 
 same bytes. The weights of BERT are in a separate file beside the model (438 MB).
 
   mobilenetv2.onnx  image: float[1, 3, 224, 224] -> logits: float[1, 1000]
-  bert.onnx         input_ids, attention_mask, token_type_ids: int64[batch, sequence]
+  bert.onnx         input_ids, attention_mask, token_type_ids: tensor[batch, sequence; i64]
                     -> last_hidden_state: float[batch, sequence, 768], pooler_output: float[batch, 768]
   lstm.onnx         x: float[steps, 1, 32] -> y: float[steps, 1, 1, 64], last_h, last_c
   loop.onnx         x: float[64] -> last: float[64], rows: float[1000, 64], a Loop of 1,000 iterations
@@ -146,7 +146,7 @@ def bert(layers: int, hidden: int, heads: int, fused_layer_norm: bool) -> onnx.M
         return g.add("Add", [scaled, bias], f"/{name}/Add_1")
 
     def size(x, axis, name):
-        """One dimension of x as int64[1]."""
+        """One dimension of x as tensor[1; i64]."""
         shape = g.add("Shape", [x], f"/{name}/Shape_{axis}")
         one = g.add("Gather", [shape, g.constant(f"index_{axis}", np.int64(axis))], f"/{name}/Gather_{axis}", axis=0)
         return g.add("Unsqueeze", [one, g.ints(0)], f"/{name}/Unsqueeze_{axis}")

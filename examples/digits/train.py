@@ -6,9 +6,9 @@ to 16, in the order of their writers. The last 397 are held out, so that most of
 to the network. Writes beside this file:
 
   digits.onnx         images: float[batch, 1, 8, 8] (0..16) -> probabilities: float[batch, 10]
-  images.npy          the held-out images, float32[397, 1, 8, 8]
-  labels.npy          their labels, int64[397]
-  probabilities.npy   JAX's output for them with the exported weights, float32[397, 10]
+  images.npy          the held-out images, tensor[397, 1, 8, 8; f32]
+  labels.npy          their labels, tensor[397; i64]
+  probabilities.npy   JAX's output for them with the exported weights, tensor[397, 10; f32]
 
 Run it with the packages of requirements.txt; it takes a minute on one core. The demo uses the committed files.
 """

@@ -381,7 +381,7 @@ TEST(CPrograms, GetTheWeightsThatTheirFilesLeaveOut) {
 
   ASSERT_EQ(tenon_tensor_create(shape, 1, i32, kCpu, weight), 0);
   ASSERT_EQ(tenon_map_create(&name.value, &weight.value, 1, weights), 0);
-  EXPECT_THAT(error_of(&weights.value), HasSubstr("expected  float32[2]"));
+  EXPECT_THAT(error_of(&weights.value), HasSubstr("expected  tensor[2; f32]"));
   ASSERT_EQ(tenon_map_create(&name.value, &name.value, 1, weights), 0);
   EXPECT_THAT(error_of(&weights.value),
               HasSubstr("the weights are not a map from names to tensors"));

@@ -47,7 +47,7 @@ TEST(Device, SaysHowMuchMemoryThereIsNot) {
   EXPECT_EQ(failure_of([] {
               allocate_tensor(Shape{INT64_MAX, 2}.dims(), f32);
             }),
-            "error: a tensor float32[9223372036854775807, 2] is too large or has a negative size");
+            "error: tensor[9223372036854775807, 2; f32] is too large or has a negative size");
   EXPECT_THROW(allocate_tensor(Shape{-1}.dims(), f32), Error);
 }
 
@@ -63,8 +63,8 @@ TEST(Device, RefusesACopyBetweenDifferentTypes) {
   Tensor a = allocate_tensor(Shape{2}.dims(), f32), b = allocate_tensor(Shape{3}.dims(), f32);
   EXPECT_EQ(failure_of([&] { copy_tensor(a, b); }),
             "error: a copy needs two compact tensors of one type\n"
-            "  from      float32[2]\n"
-            "  to        float32[3]");
+            "  from      tensor[2; f32]\n"
+            "  to        tensor[3; f32]");
   EXPECT_EQ(failure_of([&] { copy_tensor(a, a.as_read_only()); }),
             "error: the target of a copy is read-only");
 }

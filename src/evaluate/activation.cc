@@ -71,8 +71,8 @@ void Activation::bind_elements(const Array<Dim>& dims, const Any& found, const S
       throw Error(ErrorKind::Runtime, cat("a size computed from data is negative: ", numbers[i]));
     }
   }
-  const bool scalar = found.type_index == TypeIndex::Int || found.type_index == TypeIndex::Bool;
-  bind_dims(dims, numbers, {subject.message, subject.kind, scalar ? "" : "elements "}, compound);
+  const bool is_scalar = found.type_index == TypeIndex::Int || found.type_index == TypeIndex::Bool;
+  bind_dims(dims, numbers, {subject.message, subject.kind, {}, is_scalar}, compound);
 }
 
 void Activation::bind_type(const TypeRef& type, const Any& found, const Subject& subject,
@@ -104,7 +104,7 @@ void Activation::bind_type(const TypeRef& type, const Any& found, const Subject&
   }
   if (tensor_type->dims_known) {
     bind_dims(tensor_type->dims, tensor->shape(),
-              {subject.message, subject.kind, to_text(tensor_type->dtype)}, compound);
+              {subject.message, subject.kind, tensor_type->dtype}, compound);
   }
   if (tensor_type->value_known) bind_elements(tensor_type->values, found, subject, compound);
 }
@@ -135,12 +135,13 @@ void Activation::fail(const Array<Dim>& dims, std::span<const int64_t> found,
   }
   for (const int64_t number : found) numbers.push_back(cat(number));
   const auto text = [&](const std::vector<std::string>& sizes) {
-    return subject.prefix.empty() ? sizes[0]
-                                  : cat(subject.prefix, "[", tenon::join(sizes, ", "), "]");
+    const std::string list = tenon::join(sizes, ", ");
+    if (!subject.dtype.is_void()) return tensor_type_text(list, subject.dtype);
+    return subject.is_scalar ? list : cat("elements [", list, "]");
   };
   throw Error(subject.kind, subject.message)
       .expected(text(expected))
-      .found(text(numbers), axis < 0 || subject.prefix.empty() ? "" : cat("axis ", axis));
+      .found(text(numbers), axis < 0 || subject.is_scalar ? "" : cat("axis ", axis));
 }
 
 void Activation::forget_sizes_from(size_t count) {
@@ -153,7 +154,7 @@ Any Activation::match_shape(const MatchShape& match) {
   Subject subject{"a value does not match what the program expects here", ErrorKind::Runtime};
   for (bool compound : {false, true}) {
     if (!match.elements && tensor && *tensor) {
-      subject.prefix = to_text(tensor->dtype());
+      subject.dtype = tensor->dtype();
       bind_dims(match.dims, tensor->shape(), subject, compound);
     } else {
       bind_elements(match.dims, found, subject, compound);

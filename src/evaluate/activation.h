@@ -42,12 +42,12 @@ class Activation {
   void forget_sizes_from(size_t count);
 
  private:
-  // What is matched, for errors: the message and kind, and what stands before the sizes; nothing
-  // if there is just one.
+  // What is matched, for errors.
   struct Subject {
     std::string message;
     ErrorKind kind;
-    std::string prefix = {};
+    DataType dtype = {};     // of the tensor whose dimensions are matched; void for elements
+    bool is_scalar = false;  // the only element is a scalar's value
   };
 
   // Binds dimensions that are a symbol without a value, and compares constants and bound symbols.

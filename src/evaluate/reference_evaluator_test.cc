@@ -252,12 +252,12 @@ TEST_F(ReferenceEvaluatorTest, RefusesAnInputOfAnotherShape) {
     fn @main(%x: tensor[n, n; f32]) -> tensor[n, n; f32] { %y = neg(%x)  %y })";
   EXPECT_EQ(error_of(text, {floats({1, 2}, {1, 2})}),
             "error: input 'x' does not fit\n"
-            "  expected  float32[n, n=1]\n"
-            "  found     float32[1, 2]   axis 1");
+            "  expected  tensor[n, n=1; f32]\n"
+            "  found     tensor[1, 2; f32]   axis 1");
   EXPECT_EQ(error_of(text, {floats({2}, {1, 2})}),
             "error: input 'x' does not fit\n"
-            "  expected  float32[n, n]\n"
-            "  found     float32[2]");
+            "  expected  tensor[n, n; f32]\n"
+            "  found     tensor[2; f32]");
 }
 
 // An arm that is not taken, and a function that is not called, cost no compilation.

@@ -5,7 +5,7 @@
 // VALUE is null, true, 3, 1.5, "text", or one of
 //
 //   {"float": "0x7ff8000000000000"}  for floats that JSON can't express
-//   {"bytes": "00ff"}  {"dtype": "float32"}  {"device": "cpu:0"}  {"shape": [2, 3]}  {"node": 7}
+//   {"bytes": "00ff"}  {"dtype": "f32"}  {"device": "cpu:0"}  {"shape": [2, 3]}  {"node": 7}
 //
 // NODE is one of
 //

@@ -111,10 +111,10 @@ TEST_F(ObjectJson, SaysWhereItIsWrong) {
   EXPECT_EQ(message(R"({"array": [{"bytes": "0"}]})"), "x: expected hexadecimal digits");
   EXPECT_EQ(message(R"({"array": [{"float": "0xg"}]})"), "x: expected the bits of a float");
   EXPECT_EQ(message(R"({"tensor": "int8", "shape": [2], "data": "AA=="})"),
-            "x: data of 1 bytes for int8[2]");
+            "x: data of 1 bytes for tensor[2; i8]");
   EXPECT_EQ(message(R"({"tensor": "int8", "shape": [1], "data": "A=A="})"), "x: expected base 64");
   EXPECT_EQ(message(R"({"tensor": "int8", "shape": [-1], "data": ""})"),
-            "x: data of 0 bytes for int8[-1]");
+            "x: data of 0 bytes for tensor[-1; i8]");
   EXPECT_EQ(message("{}"), "x: a node of an unknown form");
   EXPECT_THROW(from_json("[]"), Error);
   EXPECT_THROW(from_json(R"({"tenon": 2, "root": 1, "nodes": []})"), Error);

@@ -50,7 +50,7 @@ class Evaluator {
       std::string shape;
       for (const Dim& d : buffers[i]->shape) shape += (shape.empty() ? "" : ", ") + to_text(d);
       throw Error(ErrorKind::Usage, cat("input ", i, " does not fit buffer ", buffers[i]->name))
-          .expected(cat(buffers[i]->dtype, "[", shape, "]"))
+          .expected(tensor_type_text(shape, buffers[i]->dtype))
           .found(to_text(tensors[i]));
     };
     for (size_t i = 0; i < tensors.size(); ++i) {

@@ -26,7 +26,7 @@ TEST(InlineStages, ElementwiseChainsBecomeOneStage) {
                   map_stage(y, [&](const Indices& i) { return at(b, i) + number(1); })},
                  {y});
   EXPECT_EQ(to_text(*inline_stages(c)),
-            "compute(x: float32[n, m]) -> y:\n"
+            "compute(x: tensor[n, m; f32]) -> y:\n"
             "  y[i0 < m, i1 < n]: float32 = exp(x[i1, i0]) + 1.0\n");
 }
 
@@ -55,7 +55,7 @@ TEST(InlineStages, CheapWorkIsRepeated) {
                        map_stage(y, [&](const Indices& i) { return at(a, i) - at(sum, {i[0]}); })},
                       {y});
   EXPECT_EQ(to_text(*inline_stages(c)),
-            "compute(x: float32[n, m]) -> y:\n"
+            "compute(x: tensor[n, m; f32]) -> y:\n"
             "  sum[i0 < n]: float32 = sum over k0 < m of x[i0, k0] * 2.0\n"
             "  y[i0_1 < n, i1 < m]: float32 = (x[i0_1, i1] * 2.0) - sum[i0_1]\n");
 }
@@ -80,7 +80,7 @@ TEST(InlineStages, OutputsStayAndDeadStagesGo) {
                        map_stage(b, [&](const Indices& i) { return at(a, i) + number(1); })},
                       {a, b});
   EXPECT_EQ(to_text(*inline_stages(c)),
-            "compute(x: float32[n, m]) -> a, b:\n"
+            "compute(x: tensor[n, m; f32]) -> a, b:\n"
             "  a[i0 < n, i1 < m]: float32 = x[i0, i1] + 1.0\n"
             "  b[i0_1 < n, i1_1 < m]: float32 = a[i0_1, i1_1] + 1.0\n");
 }

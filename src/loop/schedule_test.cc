@@ -34,17 +34,17 @@ TEST(Schedule, PlainSoftmax) {
   ScheduleOptions options;
   options.level = ScheduleLevel::kPlain;
   EXPECT_EQ(to_text(*lower(*softmax(), "softmax", options)),
-            R"(kernel softmax(x: float32[n, m]) -> y: float32[n, m]:
-  scratch top: float32[n]
-  scratch sum: float32[n]
+            R"(kernel softmax(x: tensor[n, m; f32]) -> y: tensor[n, m; f32]:
+  scratch top: tensor[n; f32]
+  scratch sum: tensor[n; f32]
   for i0 < n:
-    scratch acc: float32[]
+    scratch acc: tensor[f32]
     acc[] = -inf
     for k0 < m:
       acc[] = max(acc[], x[i0, k0])
     top[i0] = acc[]
   for i0_1 < n:
-    scratch acc_1: float32[]
+    scratch acc_1: tensor[f32]
     acc_1[] = 0.0
     for k0_1 < m:
       acc_1[] = acc_1[] + exp(x[i0_1, k0_1] - top[i0_1])
@@ -262,7 +262,7 @@ TEST(Schedule, Elementwise) {
   KernelRef kernel = lower(*c, "k", {});
   EXPECT_EQ(
       to_text(*kernel),
-      R"(kernel k(x: float32[n, m], y: float32[n, m]) -> z: float32[n, m] in_place(z = x) in_place(z = y):
+      R"(kernel k(x: tensor[n, m; f32], y: tensor[n, m; f32]) -> z: tensor[n, m; f32] in_place(z = x) in_place(z = y):
   parallel for part < floordiv(m*n + 8191, 8192):
     let begin = part * 8192
     let count = min(8192, m*n - begin)
@@ -364,7 +364,7 @@ TEST(Schedule, RowsOfStages) {
   for (int64_t cols : {1, 7, 64, 130}) a.check(softmax(), {a.random({3, cols})});
   ScheduleOptions options;
   // The sums are in scratch of one row.
-  EXPECT_NE(to_text(*lower(*softmax(), "k", options)).find("scratch top: float32[]"),
+  EXPECT_NE(to_text(*lower(*softmax(), "k", options)).find("scratch top: tensor[f32]"),
             std::string::npos);
 }
 
@@ -400,8 +400,8 @@ TEST(Schedule, ShortRowsOfResultsShareABlock) {
   ScheduleOptions options;
   options.target = {16, 16};
   const std::string text = to_text(*lower(*c, "k", options));
-  EXPECT_THAT(text, testing::HasSubstr("scratch acc: float32[32]"));
-  EXPECT_THAT(text, testing::HasSubstr("scratch acc_1: float32[16]"));
+  EXPECT_THAT(text, testing::HasSubstr("scratch acc: tensor[32; f32]"));
+  EXPECT_THAT(text, testing::HasSubstr("scratch acc_1: tensor[16; f32]"));
 }
 
 TEST(Schedule, GatheredRows) {

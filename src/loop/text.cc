@@ -147,10 +147,10 @@ std::string expr_text(const ExprRef& root, Names* names,
   return parts.at(root.get()).text;
 }
 
-std::string shape_text(const Buffer& b) {
-  std::string out = cat(b.dtype, "[");
-  for (size_t i = 0; i < b.shape.size(); ++i) out += (i ? ", " : "") + to_text(b.shape[i]);
-  return out + "]";
+std::string type_text(const Buffer& b) {
+  std::string sizes;
+  for (size_t i = 0; i < b.shape.size(); ++i) sizes += (i ? ", " : "") + to_text(b.shape[i]);
+  return tensor_type_text(sizes, b.dtype);
 }
 
 class Printer {
@@ -260,7 +260,7 @@ class Printer {
       }
       case StmtKind::kAlloc: {
         const auto& a = static_cast<const Alloc&>(*s);
-        line(indent, cat("scratch ", names.of(*a.buffer), ": ", shape_text(*a.buffer)));
+        line(indent, cat("scratch ", names.of(*a.buffer), ": ", type_text(*a.buffer)));
         return stmt(indent, a.body);
       }
     }
@@ -269,7 +269,7 @@ class Printer {
   std::string parameters(const Array<Ref<const Buffer>>& all) {
     std::string text;
     for (const auto& b : all) {
-      text += cat(text.empty() ? "" : ", ", names.of(*b), ": ", shape_text(*b));
+      text += cat(text.empty() ? "" : ", ", names.of(*b), ": ", type_text(*b));
     }
     return text;
   }

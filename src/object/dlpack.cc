@@ -16,7 +16,7 @@ Ref<TensorObj> wrap_tensor(const DLTensor& t, Ref<Object> owner, uint64_t flags)
   if (!is_tensor_dtype(dtype)) {
     throw Error(ErrorKind::Unsupported,
                 cat("a tensor can't have elements of type ", to_text(dtype)))
-        .expected("bool, int8..int64, uint8..uint64, float16, bfloat16, float32, float64");
+        .expected("bool, i8 to i64, u8 to u64, f16, bf16, f32 or f64");
   }
   std::span<const int64_t> shape(t.shape, static_cast<size_t>(t.ndim));
   auto bytes = byte_count(shape, dtype);

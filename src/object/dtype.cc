@@ -48,11 +48,15 @@ std::string to_text(DataType t) {
   } else {
     out = cat("type", t.code, '_', t.bits);
     for (const auto& f : kFamilies) {
-      if (f.code == t.code) out = cat(f.name, t.bits);
+      if (f.code == t.code) out = cat(f.short_name, t.bits);
     }
   }
   if (t.lanes != 1) out += cat('x', t.lanes);
   return out;
+}
+
+[[gnu::cold]] std::string tensor_type_text(std::string_view sizes, DataType dtype) {
+  return cat("tensor[", sizes, sizes.empty() ? "" : "; ", to_text(dtype), "]");
 }
 
 std::optional<DataType> parse_dtype(std::string_view text) {

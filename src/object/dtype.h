@@ -66,9 +66,12 @@ constexpr int64_t wrap_to(DataType dtype, int64_t value) {
 // The value of an f16, given its bits.
 double half_value(uint16_t bits);
 
-// "float32", "int64", "bool", "bfloat16", "float32x4"; "void" for none.
+// The name in Tenon's language: "f32", "i64", "bool", "bf16", "f32x4"; "void" for none.
 std::string to_text(DataType t);
-// Parses these names and the short forms "f32", "i64", "u8"; nullopt for any other text.
+// Parses these names and NumPy's: "float32", "int64", "bfloat16"; nullopt for any other text.
 std::optional<DataType> parse_dtype(std::string_view text);
+// A tensor's type in Tenon's language, the notation of every message: "tensor[n, 4; f32]" for the
+// sizes "n, 4"; "tensor[f32]", of rank 0, for none.
+std::string tensor_type_text(std::string_view sizes, DataType dtype);
 
 }  // namespace tenon

@@ -208,7 +208,7 @@ bool structural_equal(const AnyView& a, const AnyView& b, EqualOptions options =
 // their type.
 uint64_t structural_hash(const AnyView& a, EqualOptions options = {});
 
-// Human-readable text: 3, "text", [1, 2], {"k": 1}, float32[2, 3], graph.Call(callee=..., ...).
+// Human-readable text: 3, "text", [1, 2], {"k": 1}, tensor[2, 3; f32], graph.Call(callee=..., ...).
 // Truncated with "..." after `limit` bytes.
 std::string repr(const AnyView& value, size_t limit = 1 << 16);
 

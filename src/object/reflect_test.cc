@@ -183,10 +183,10 @@ TEST_F(Reflect, EqualityHashAndPrintDoNotRecurseOverDepth) {
 
 TEST_F(Reflect, PrintsForAPerson) {
   EXPECT_EQ(repr(kinds()),
-            "test.Kinds(b=true, color=green, i=-5, j=-9223372036854775808, d=0.1, dtype=float32, "
+            "test.Kinds(b=true, color=green, i=-5, j=-9223372036854775808, d=0.1, dtype=f32, "
             "device=cpu:0, text=\"a text longer than seven\", any=[1, 2.0, None, \"s\"], "
             "shape=shape[2, 3], map={\"k\": 1, \"l\": shape[]}, std_text=\"std\", numbers=[1, 2], "
-            "tensor=float32[2])");
+            "tensor=tensor[2; f32])");
   auto v = var("x");
   v->span = Span::at("a.tn", 3);
   EXPECT_EQ(repr(v), "test.Var(span=\"a.tn:3\", name=\"x\", annotation=None)");

@@ -69,8 +69,7 @@ namespace {
 size_t checked_bytes(std::span<const int64_t> shape, DataType dtype) {
   auto bytes = byte_count(shape, dtype);
   if (!bytes || shape.size() > kMaxRank) {
-    throw Error(ErrorKind::Runtime,
-                cat("a tensor ", tensor_type_text(dtype, shape), " can't exist"))
+    throw Error(ErrorKind::Runtime, cat(tensor_type_text(dtype, shape), " can't exist"))
         .expected(cat("at most ", kMaxRank, " dimensions, none negative, and a size below 2^63"));
   }
   return static_cast<size_t>(*bytes);
@@ -201,7 +200,8 @@ int64_t Tensor::bytes() const {
 }
 
 [[gnu::cold]] std::string tensor_type_text(DataType dtype, std::span<const int64_t> shape) {
-  return to_text(dtype) + to_text(shape);
+  const std::string sizes = to_text(shape);  // in brackets
+  return tensor_type_text(std::string_view(sizes).substr(1, sizes.size() - 2), dtype);
 }
 std::string to_text(const Tensor& t) {
   return t ? tensor_type_text(t.dtype(), t.shape()) : std::string("no tensor");

@@ -159,7 +159,7 @@ class Tensor : public Handle {
   static std::string type_text() { return "tensor"; }
 };
 
-std::string to_text(const Tensor& t);  // "float32[2, 48]"
+std::string to_text(const Tensor& t);  // "tensor[2, 48; f32]"
 // A tensor's type as messages show it.
 std::string tensor_type_text(DataType dtype, std::span<const int64_t> shape);
 

@@ -21,7 +21,7 @@ Tensor iota(std::initializer_list<int64_t> shape) {
 
 TEST(Tensor, IsACompactDlpackTensor) {
   Tensor t = Tensor::empty({2, 3, 4}, f32);
-  EXPECT_EQ(to_text(t), "float32[2, 3, 4]");
+  EXPECT_EQ(to_text(t), "tensor[2, 3, 4; f32]");
   EXPECT_EQ(t.count(), 24);
   EXPECT_EQ(t.bytes(), 96);
   EXPECT_TRUE(t.compact());
@@ -51,7 +51,7 @@ TEST(Tensor, RefusesSizesThatCannotBe) {
   EXPECT_EQ(failure_of([] {
               Tensor::empty({INT64_MAX, 2}, f32);
             }),
-            "error: a tensor float32[9223372036854775807, 2] can't exist\n"
+            "error: tensor[9223372036854775807, 2; f32] can't exist\n"
             "  expected  at most 32 dimensions, none negative, and a size below 2^63");
   EXPECT_THROW(Tensor::empty({-1}, f32), Error);
   std::vector<int64_t> many(33, 1);
@@ -65,7 +65,7 @@ TEST(Tensor, OverStorageChecksItsSize) {
   EXPECT_EQ(Tensor::over(storage, 8, f32, Shape{2}.dims()).data(), owner.data_as<char>() + 8);
   EXPECT_EQ(failure_of([&] { Tensor::over(storage, 8, f32, Shape{3}.dims()); }),
             "error: a tensor doesn't fit its storage\n"
-            "  expected  12 bytes at 8   float32[3]\n"
+            "  expected  12 bytes at 8   tensor[3; f32]\n"
             "  found     16 bytes");
   EXPECT_THROW(Tensor::over(storage, UINT64_MAX, f32, Shape{0}.dims()), Error);
 }

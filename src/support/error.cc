@@ -91,7 +91,7 @@ Error::Error(ErrorKind kind, const Span& span, std::string_view message) : Error
 Error Error::out_of_memory() noexcept {
   alignas(Data) static unsigned char memory[sizeof(Data)];  // never destroyed
   static auto* const data =
-      new (memory) Data{ErrorKind::Runtime, "out of memory", {}, {}, {}, {}, {}, {}};
+      new (memory) Data{ErrorKind::Runtime, "out of memory", {}, {}, {}, {}, {}, {}, {}};
   return Error(std::shared_ptr<Data>(std::shared_ptr<Data>(), data));  // not owned
 }
 
@@ -143,6 +143,12 @@ Error& Error::frame(std::string_view text) {
 }
 Error& Error::at(const Span& span) {
   if (data_->span.empty()) own().span = span;
+  return *this;
+}
+Error& Error::also(const Error& another) {
+  Error rest = another;
+  if (data_->next) rest = Error(data_->next).also(another);
+  own().next = std::move(rest.data_);
   return *this;
 }
 
@@ -215,6 +221,10 @@ std::vector<Error::Row> Error::all_rows() const {
   if (!data_->span.empty()) all.first_row("span", to_text(data_->span));
   for (const std::string& frame : data_->frames) all.row("at", frame);
   if (!data_->help.empty()) all.row("help", data_->help);
+  if (data_->next) {
+    all.row("error", data_->next->message);
+    for (const Row& row : Error(data_->next).all_rows()) all.row(row.label, row.text, row.note);
+  }
   return all.rows();
 }
 
@@ -229,6 +239,7 @@ std::string Error::render() const {
     out += "\n  help: ";
     append_indented(out, printable(data_->help, true), 8);
   }
+  if (data_->next) out += "\n" + Error(data_->next).render();
   return out;
 }
 

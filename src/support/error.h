@@ -4,8 +4,8 @@
 // most one table, a backtrace of the machine and one help text. `render` prints:
 //
 //   error: input 'mask' does not fit bert.tnx
-//     expected  int64[batch=2, seq=32]   bound by 'ids'
-//     found     int64[2, 48]             mask.npy, axis 1
+//     expected  tensor[batch=2, seq=32; i64]   bound by 'ids'
+//     found     tensor[2, 48; i64]             mask.npy, axis 1
 //     help: give both inputs the same seq
 #pragma once
 
@@ -75,6 +75,9 @@ class Error : public std::exception {
   Error& table(std::vector<std::string> cells);  // the first is the heading; columns are aligned
   Error& frame(std::string_view text);           // of the machine, innermost first
   Error& at(const Span& span);                   // sets the span unless there is one
+  // Adds another error of the same work, for a reader that goes on after a mistake. This error
+  // keeps its kind and message; `render` and `all_rows` have the added ones after it.
+  Error& also(const Error& another);
 
   ErrorKind kind() const { return data_->kind; }
   const std::string& message() const { return data_->message; }
@@ -82,7 +85,7 @@ class Error : public std::exception {
   const std::vector<Row>& rows() const { return data_->rows; }
   const std::vector<std::string>& backtrace() const { return data_->frames; }
   // What `render` prints besides the message and the table, as rows: the span as "span", the rows,
-  // the frames as "at", the help as "help".
+  // the frames as "at", the help as "help"; an added error as "error" and its rows.
   std::vector<Row> all_rows() const;
   int exit_code() const { return tenon::exit_code(kind()); }
 
@@ -98,6 +101,7 @@ class Error : public std::exception {
     std::vector<Row> rows;
     std::vector<std::vector<std::string>> table;
     std::vector<std::string> frames;
+    std::shared_ptr<Data> next;  // the error that `also` added
   };
   // Call before a change: copies share the data, so that copying can't throw.
   Data& own();

@@ -21,14 +21,33 @@ TEST(Error, RendersATable) {
 
 TEST(Error, RendersRowsWithNotesInAColumn) {
   Error e(ErrorKind::Usage, "input 'attention_mask' does not fit bert.tnx");
-  e.expected("int64[batch=2, seq=32]", "bound by 'input_ids'");
-  e.found("int64[2, 48]", "mask.npy, axis 1");
+  e.expected("tensor[batch=2, seq=32; i64]", "bound by 'input_ids'");
+  e.found("tensor[2, 48; i64]", "mask.npy, axis 1");
   e.help("give both inputs the same seq; see `tenon inspect bert.tnx`");
   EXPECT_EQ(e.render(),
             "error: input 'attention_mask' does not fit bert.tnx\n"
-            "  expected  int64[batch=2, seq=32]   bound by 'input_ids'\n"
-            "  found     int64[2, 48]             mask.npy, axis 1\n"
+            "  expected  tensor[batch=2, seq=32; i64]   bound by 'input_ids'\n"
+            "  found     tensor[2, 48; i64]             mask.npy, axis 1\n"
             "  help: give both inputs the same seq; see `tenon inspect bert.tnx`");
+}
+
+TEST(Error, RendersAddedErrorsAfterItself) {
+  Error e(ErrorKind::Usage, Span::at("a.tn", 3), "first");
+  e.help("mend it").also(Error(ErrorKind::Damaged, "second").found("x"));
+  const Error copy = e;
+  e.also(Error(ErrorKind::Usage, "third"));
+  EXPECT_EQ(e.kind(), ErrorKind::Usage);
+  EXPECT_EQ(e.message(), "first");
+  EXPECT_EQ(e.render(),
+            "error: a.tn:3: first\n"
+            "  help: mend it\n"
+            "error: second\n"
+            "  found     x\n"
+            "error: third");
+  EXPECT_EQ(copy.render(), "error: a.tn:3: first\n  help: mend it\nerror: second\n  found     x");
+  std::string rows;
+  for (const Error::Row& row : e.all_rows()) rows += cat(row.label, "=", row.text, " ");
+  EXPECT_EQ(rows, "span=a.tn:3 help=mend it error=second found=x error=third ");
 }
 
 TEST(Error, RendersRowsWithoutNotes) {

@@ -38,7 +38,7 @@ double greatest(DataType dtype) {
 
 // "i8 from -128 to 127".
 std::string numbers_of(DataType dtype) {
-  const std::string name = vm::short_dtype(dtype);
+  const std::string name = to_text(dtype);
   if (dtype == f32) return cat(name, " up to ", static_cast<float>(greatest(dtype)));
   if (dtype.is_float()) return cat(name, " up to ", greatest(dtype));
   if (dtype == u64) return cat(name, " from 0 to ", std::numeric_limits<uint64_t>::max());

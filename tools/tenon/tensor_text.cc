@@ -73,11 +73,11 @@ std::string scalar_text(const Any& value, const vm::SignatureType& type) {
   }
   if (value.is_none()) return "none";
   if (auto shape = value.try_as<Shape>()) {
-    std::string out = "shape(";
+    std::string out = "shape[";
     for (size_t i = 0; i < shape->size() && out.size() < kLongest; ++i) {
       out += cat(i ? ", " : "", (*shape)[i]);
     }
-    return out + (out.size() < kLongest ? ")" : ", ...)");
+    return out + (out.size() < kLongest ? "]" : ", ...]");
   }
   return repr(value, kLongest);
 }

@@ -18,7 +18,7 @@ inline constexpr int64_t kShownElements = 8;
 // A bound for what is printed: values that share their parts would have a text of any length.
 inline constexpr size_t kMostText = size_t{1} << 16;
 
-// "float32[2, 3] = [0.1, 2.5, ...]" with at most `count` elements, also for tuples. A scalar is
+// "tensor[2, 3; f32] = [0.1, 2.5, ...]" with at most `count` elements, also for tuples. A scalar is
 // printed with the type that the function's signature gives it. What is nested deeply, or follows
 // when the text has reached `most` characters, is elided.
 std::string value_text(const Any& value, const vm::SignatureType& type = {},

@@ -417,12 +417,12 @@ class FunctionChecker {
         fail(span_, cat("the type ", to_text(t), " contradicts itself"));
       }
       if (!is_tensor_dtype(x->dtype)) {
-        fail(span_, cat("there are no tensors of ", short_name(x->dtype)));
+        fail(span_, cat("there are no tensors of ", to_text(x->dtype)));
       }
       require_countable(t, span_);
     } else if (const auto* s = type_as<ScalarType>(t)) {
       if (!is_scalar_dtype(s->dtype)) {
-        fail(span_, cat("there are no scalars of ", short_name(s->dtype)));
+        fail(span_, cat("there are no scalars of ", to_text(s->dtype)));
       }
     } else if (const auto* h = type_as<ShapeType>(t)) {
       if (h->rank > kMaxRank ||

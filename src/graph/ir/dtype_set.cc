@@ -40,7 +40,7 @@ std::string describe(DtypeSet set) {
       {kInts, "an integer"},
       {kNumbers, "a number"},
       {kInts | kBools, "an integer or bool"},
-      {kAll, "bool, an integer of 8 to 64 bits, float16, float32 or float64"},
+      {kAll, "bool, an integer of 8 to 64 bits, f16, f32 or f64"},
       {kAny, "any element type"}};
   for (const auto& [named, text] : kNamed) {
     if (set == named) return text;

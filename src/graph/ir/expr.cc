@@ -231,7 +231,7 @@ Operand constant_bool(bool value) {
 }
 
 Operand constant_float(DataType dtype, double value) {
-  TENON_ASSERT(dtype == f32 || dtype == f64, "a float scalar of ", short_name(dtype));
+  TENON_ASSERT(dtype == f32 || dtype == f64, "a float scalar of ", to_text(dtype));
   // A NaN is stored as given, since narrowing loses payload bits on some machines.
   if (dtype == f32 && value == value) value = static_cast<float>(value);
   return make_constant(value, scalar_type(dtype));

@@ -130,8 +130,7 @@ TypeRef as_scalar(const InferContext& cx, const TypeRef& result) {
     cx.fail(cat("on scalars it gives ", to_text(result), ", which is not a scalar"));
   }
   if (!is_scalar_dtype(t->dtype)) {
-    cx.fail(
-        cat("on scalars it gives ", short_name(t->dtype), "; a scalar is bool, i64, f32 or f64"));
+    cx.fail(cat("on scalars it gives ", to_text(t->dtype), "; a scalar is bool, i64, f32 or f64"));
   }
   auto s = make<ScalarType>();
   s->dtype = t->dtype;

@@ -122,7 +122,7 @@ loop::ExprRef ScalarParser::expr_of(DataType dtype, const char* what) {
   Token at = p_.peek();
   loop::ExprRef e = expr();
   if (e->dtype != dtype) {
-    p_.fail_at(at, cat(what, " is ", short_name(e->dtype)), short_name(dtype));
+    p_.fail_at(at, cat(what, " is ", to_text(e->dtype)), to_text(dtype));
   }
   return e;
 }
@@ -148,11 +148,10 @@ loop::ExprRef ScalarParser::binary(const Token& at, uint8_t index, loop::ExprRef
                                    loop::ExprRef b) {
   auto op = static_cast<loop::BinaryOp>(index);
   if (a->dtype != b->dtype) {
-    p_.fail_at(at, cat("operands of ", short_name(a->dtype), " and ", short_name(b->dtype)),
-               "one type");
+    p_.fail_at(at, cat("operands of ", to_text(a->dtype), " and ", to_text(b->dtype)), "one type");
   }
   if (!takes(info(op), a->dtype)) {
-    p_.fail_at(at, cat(at.text, " of ", short_name(a->dtype)), operands_of(info(op)));
+    p_.fail_at(at, cat(at.text, " of ", to_text(a->dtype)), operands_of(info(op)));
   }
   auto e = make<loop::Binary>();
   e->dtype = info(op).tests ? boolean : a->dtype;
@@ -170,7 +169,7 @@ int64_t ScalarParser::literal_bits(DataType dtype) {
     return loop::float_bits(std::isnan(v) || dtype == f64 ? v : loop::round_to(dtype, v));
   }
   int64_t v = p_.int_value("a literal");
-  if (wrap_to(dtype, v) != v) p_.fail_at(at, cat(v, " doesn't fit ", short_name(dtype)));
+  if (wrap_to(dtype, v) != v) p_.fail_at(at, cat(v, " doesn't fit ", to_text(dtype)));
   return v;
 }
 
@@ -271,7 +270,7 @@ loop::ExprRef ScalarParser::function(const Token& t) {
     e->a = expr();
     DataType d = e->a->dtype;
     if (!takes(info(e->op), d)) {
-      p_.fail_at(t, cat(t.text, " of ", short_name(d)), operands_of(info(e->op)));
+      p_.fail_at(t, cat(t.text, " of ", to_text(d)), operands_of(info(e->op)));
     }
     e->dtype = info(e->op).tests ? boolean : d;
     return e;

@@ -98,7 +98,7 @@ void Parser::element(DataType dtype, void* out) {
       if (dtype == bf16) bits = plain ? 0x7fc0 : bits & 0xffff;
       std::memcpy(out, &bits, static_cast<size_t>(dtype.bytes()));  // little-endian
       double back = loop::as_float(loop::scalar_load(dtype, out));
-      if (!std::isnan(back)) fail_at(first, cat("these bits are not a NaN of ", short_name(dtype)));
+      if (!std::isnan(back)) fail_at(first, cat("these bits are not a NaN of ", to_text(dtype)));
       return;
     }
     if (dtype == f32) {
@@ -116,7 +116,7 @@ void Parser::element(DataType dtype, void* out) {
     }
   }
   if (!dtype.is_int() && dtype != boolean) {
-    fail(cat("elements of ", short_name(dtype), " can't be written as text"));
+    fail(cat("elements of ", to_text(dtype), " can't be written as text"));
   }
   Token first = peek();
   if (dtype == u64 && first.kind == TokenKind::kInt) {
@@ -130,7 +130,7 @@ void Parser::element(DataType dtype, void* out) {
   int64_t v = int_value("an element");
   bool fits =
       dtype == boolean ? v >= 0 && v < 256 : wrap_to(dtype, v) == v && !(dtype == u64 && v < 0);
-  if (!fits) fail_at(first, cat(v, " doesn't fit ", short_name(dtype)));
+  if (!fits) fail_at(first, cat(v, " doesn't fit ", to_text(dtype)));
   if (dtype == boolean) {
     *static_cast<uint8_t*>(out) = static_cast<uint8_t>(v);
   } else {

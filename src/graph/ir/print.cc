@@ -333,7 +333,7 @@ class Printer {
       case TypeIndex::Float:
         return float_text(value.as<double>());
       case TypeIndex::DataType:
-        return short_name(value.as<DataType>());
+        return to_text(value.as<DataType>());
       case TypeIndex::Array: {
         std::string out;
         for (const Any& item : value.as<Array<Any>>()) {

@@ -40,7 +40,7 @@ class ComputePrinter : ScalarPrinter {
         break;
       case StageKind::kReduce:
         kind = cat("reduce ", reduction);
-        if (!s.accumulate.is_void()) kind += cat(" in ", short_name(s.accumulate));
+        if (!s.accumulate.is_void()) kind += cat(" in ", to_text(s.accumulate));
         if (s.padding_is_skippable) kind += " skip_padding";
         break;
       case StageKind::kScatter:

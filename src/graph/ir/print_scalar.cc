@@ -21,12 +21,12 @@ bool is_leaf(const Expr& e) {
 std::string literal(const Literal& l) {
   if (l.dtype == boolean && (l.bits == 0 || l.bits == 1)) return l.bits ? "true" : "false";
   if (l.dtype == i64) return cat(l.bits);
-  if (!l.dtype.is_float()) return cat(short_name(l.dtype), "(", l.bits, ")");
+  if (!l.dtype.is_float()) return cat(to_text(l.dtype), "(", l.bits, ")");
   double d = as_float(l.bits);
   float f = static_cast<float>(d);
   bool narrow = l.dtype != f64 && d == d;
   std::string number = narrow ? element_text(f32, &f) : float_text(d);
-  return l.dtype == f32 ? number : cat(short_name(l.dtype), "(", number, ")");
+  return l.dtype == f32 ? number : cat(to_text(l.dtype), "(", number, ")");
 }
 
 }  // namespace
@@ -173,7 +173,7 @@ ScalarPrinter::Part ScalarPrinter::part(const Expr& e,
       break;
     }
     case ExprKind::kCast:
-      p.text = cat("cast(", short_name(e.dtype), ", ", plain(static_cast<const Cast&>(e).a), ")");
+      p.text = cat("cast(", to_text(e.dtype), ", ", plain(static_cast<const Cast&>(e).a), ")");
       break;
     case ExprKind::kCheckedIndex: {
       const auto& c = static_cast<const CheckedIndex&>(e);

@@ -236,8 +236,8 @@ TEST_F(TextTest, LargeConstantsLieBesideTheText) {
   const std::string other = text.replace(text.find("[5, 20; f32] from"), 7, "[5, 21;");
   const std::string mismatch = failure_of([&] { parse_module(other, folder + "/m.tn"); });
   EXPECT_THAT(mismatch, HasSubstr("the weight file's \"conv.w\" doesn't fit the type in the text"));
-  EXPECT_THAT(mismatch, HasSubstr("found     float32[5, 20]"));
-  EXPECT_THAT(mismatch, HasSubstr("expected  float32[5, 21]"));
+  EXPECT_THAT(mismatch, HasSubstr("found     tensor[5, 20; f32]"));
+  EXPECT_THAT(mismatch, HasSubstr("expected  tensor[5, 21; f32]"));
   EXPECT_THAT(error("weights \"../x\" fn @f() -> i64 { %a = tensor[70; f32] from \"k\" 0 }"),
               HasSubstr("leaves the folder"));
 }

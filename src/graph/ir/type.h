@@ -158,8 +158,6 @@ struct TypeMeasure {
 TypeMeasure measure(const TypeRef& type);
 
 std::string to_text(const TypeRef& type);
-// "f32", "i64", "bool": the element type in IR text and messages.
-std::string short_name(DataType dtype);
 // Whether registers can hold the type: bool, i64, f32, f64.
 bool is_scalar_dtype(DataType dtype);
 // The shape as in messages and text: "[n, 4]".

@@ -3,35 +3,16 @@
 
 namespace tenon::graph {
 
-std::string short_name(DataType dtype) {
-  if (dtype == boolean) return "bool";
-  if (dtype.lanes == 1) {
-    switch (dtype.code) {
-      case kDLInt:
-        return cat("i", int{dtype.bits});
-      case kDLUInt:
-        return cat("u", int{dtype.bits});
-      case kDLFloat:
-        return cat("f", int{dtype.bits});
-      case kDLBfloat:
-        return cat("bf", int{dtype.bits});
-      default:
-        break;
-    }
-  }
-  return to_text(dtype);
-}
+namespace {
 
-std::string dims_text(const Array<Dim>& dims) {
-  std::string out = "[";
+std::string sizes_text(const Array<Dim>& dims) {
+  std::string out;
   for (size_t i = 0; i < dims.size(); ++i) {
     if (i) out += ", ";
     out += dim_text(dims[i]);
   }
-  return out + "]";
+  return out;
 }
-
-namespace {
 
 std::string list_text(const Array<TypeRef>& types) {
   std::string out;
@@ -43,26 +24,26 @@ std::string list_text(const Array<TypeRef>& types) {
 }
 
 std::string tensor_text(const TensorType& t) {
-  std::string out = "tensor[";
+  std::string sizes;
   if (t.dims_known) {
-    for (size_t i = 0; i < t.dims.size(); ++i) {
-      if (i) out += ", ";
-      out += dim_text(t.dims[i]);
-    }
-    if (!t.dims.empty()) out += "; ";
-  } else if (t.rank == kUnknownRank) {
-    out += "*; ";
+    sizes = sizes_text(t.dims);
   } else {
-    out += cat("rank=", t.rank, "; ");
+    sizes = t.rank == kUnknownRank ? "*" : cat("rank=", t.rank);
   }
-  out += short_name(t.dtype);
-  if (t.device != 0) out += cat("; device=", t.device);
-  out += "]";
+  std::string out = tensor_type_text(sizes, t.dtype);
+  if (t.device != 0) {
+    out.pop_back();
+    out += cat("; device=", t.device, "]");
+  }
   if (t.value_known) out += " = " + dims_text(t.values);
   return out;
 }
 
 }  // namespace
+
+std::string dims_text(const Array<Dim>& dims) {
+  return cat("[", sizes_text(dims), "]");
+}
 
 std::string to_text(const TypeRef& type) {
   if (!type) return "?";
@@ -71,8 +52,8 @@ std::string to_text(const TypeRef& type) {
       return tensor_text(*type.as<TensorType>());
     case ScalarType::kTypeIndex: {
       const auto* s = type.as<ScalarType>();
-      return s->value_known ? cat(short_name(s->dtype), " = [", dim_text(s->value), "]")
-                            : short_name(s->dtype);
+      return s->value_known ? cat(to_text(s->dtype), " = [", dim_text(s->value), "]")
+                            : to_text(s->dtype);
     }
     case ShapeType::kTypeIndex: {
       const auto* s = type.as<ShapeType>();

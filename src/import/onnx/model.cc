@@ -5,20 +5,18 @@ namespace tenon::onnx {
 namespace {
 
 struct TypeRow {
-  const char* name;
-  DataType dtype;  // void: not implemented
+  const char* onnx_name;  // of types that are not implemented
+  DataType dtype = {};
 };
 
 // By TensorProto.DataType.
 constexpr TypeRow kTypes[] = {
-    {"undefined", {}},      {"float32", f32},     {"uint8", u8},          {"int8", i8},
-    {"uint16", u16},        {"int16", i16},       {"int32", i32},         {"int64", i64},
-    {"string", {}},         {"bool", boolean},    {"float16", f16},       {"float64", f64},
-    {"uint32", u32},        {"uint64", u64},      {"complex64", {}},      {"complex128", {}},
-    {"bfloat16", {}},       {"float8e4m3fn", {}}, {"float8e4m3fnuz", {}}, {"float8e5m2", {}},
-    {"float8e5m2fnuz", {}}, {"uint4", {}},        {"int4", {}},           {"float4e2m1", {}},
-    {"float8e8m0", {}},     {"uint2", {}},        {"int2", {}},           {"float6e2m3", {}},
-    {"float6e3m2", {}},
+    {"undefined"},      {"", f32},    {"", u8},         {"", i8},           {"", u16},
+    {"", i16},          {"", i32},    {"", i64},        {"string"},         {"", boolean},
+    {"", f16},          {"", f64},    {"", u32},        {"", u64},          {"complex64"},
+    {"complex128"},     {"bfloat16"}, {"float8e4m3fn"}, {"float8e4m3fnuz"}, {"float8e5m2"},
+    {"float8e5m2fnuz"}, {"uint4"},    {"int4"},         {"float4e2m1"},     {"float8e8m0"},
+    {"uint2"},          {"int2"},     {"float6e2m3"},   {"float6e3m2"},
 };
 constexpr int32_t kTypeCount = static_cast<int32_t>(std::size(kTypes));
 
@@ -26,7 +24,8 @@ constexpr int32_t kTypeCount = static_cast<int32_t>(std::size(kTypes));
 
 std::string data_type_name(int32_t type) {
   if (type < 0 || type >= kTypeCount) return cat("type ", type);
-  return kTypes[type].name;
+  const TypeRow& row = kTypes[type];
+  return row.dtype.is_void() ? row.onnx_name : to_text(row.dtype);
 }
 
 std::optional<DataType> dtype_of(int32_t type) {

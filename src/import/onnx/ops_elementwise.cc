@@ -201,8 +201,8 @@ Operands bit_cast(NodeContext& cx) {
   const bool keeps_bits =
       (from.is_int() || from.is_bool()) && to.is_int() && from.bytes() == to.bytes();
   if (from != to && !keeps_bits) {
-    cx.unsupported(cat("reinterpreting the bits of ", graph::short_name(from), " as ",
-                       graph::short_name(to), " is not implemented"));
+    cx.unsupported(cat("reinterpreting the bits of ", to_text(from), " as ", to_text(to),
+                       " is not implemented"));
   }
   return {cx.cast(cx.in(0), to)};
 }

@@ -33,7 +33,7 @@ class ReadModel : public testing::Test {
     std::ofstream(dir_ / name, std::ios::binary) << bytes;
   }
 
-  // A model whose initializer `w`, float32[2], lies in an external file.
+  // A model whose initializer `w`, tensor[2; f32], lies in an external file.
   void write_external(const std::string& location, const std::string& offset = "",
                       const std::string& length = "") {
     schema::ModelProto m;

@@ -27,7 +27,7 @@ TEST(TensorFile, RoundTripKeepsTypeShapeAndBytes) {
   Tensor t =
       Tensor::copy_of(std::span<const int64_t>(shape), i16, std::span<const int16_t>(values));
   Tensor back = decode_tensor(encode_tensor(t, "x"), "x.pb");
-  EXPECT_EQ(to_text(back), "int16[2, 3]");
+  EXPECT_EQ(to_text(back), "tensor[2, 3; i16]");
   EXPECT_EQ(0, std::memcmp(back.data(), values.data(), 12));
 }
 

@@ -42,7 +42,7 @@ std::vector<int64_t> integers_of(std::string_view function, std::string_view nam
   require_host(function, name, t);
   if (t.dtype() != i64 || t.rank() != 1 || t.dim(0) > kMaxRank) {
     fail(function,
-         cat("'", name, "' is ", to_text(t), ", expected int64[n], n at most ", kMaxRank));
+         cat("'", name, "' is ", to_text(t), ", expected tensor[n; i64], n at most ", kMaxRank));
   }
   std::vector<int64_t> out(static_cast<size_t>(t.count()));
   if (!out.empty()) std::memcpy(out.data(), t.data(), out.size() * sizeof(int64_t));

@@ -53,7 +53,7 @@ class Floats {
   Floats(std::string_view name, const Tensor& t) {
     require_host(kName, name, t);
     if (t.dtype() != f32 || t.rank() != 3) {
-      fail(kName, cat("'", name, "' is ", to_text(t), ", expected float32 of rank 3"));
+      fail(kName, cat("'", name, "' is ", to_text(t), ", expected tensor[rank=3; f32]"));
     }
     data_ = t.data_as<char>();
   }

@@ -283,8 +283,9 @@ TEST(RangeCount, RoundsUpAndIsNeverNegative) {
 TEST(Arguments, AreCheckedBeforeTheyAreRead) {
   Tensor none;
   EXPECT_EQ(failure("tenon.nonzero", none), "tenon.nonzero: 'x' is absent");
-  EXPECT_EQ(failure("tenon.shape.reshape", floats({1}, {1}), ints({1}), false),
-            "tenon.shape.reshape: 'shape' is float32[1], expected int64[n], n at most 32");
+  EXPECT_EQ(
+      failure("tenon.shape.reshape", floats({1}, {1}), ints({1}), false),
+      "tenon.shape.reshape: 'shape' is tensor[1; f32], expected tensor[n; i64], n at most 32");
   Tensor packed = Tensor::empty(std::vector<int64_t>{2}, DataType(kDLInt, 8, 4));
   EXPECT_EQ(failure("tenon.nonzero", packed), "tenon.nonzero: 'x' is int8x4, which it can't take");
 }

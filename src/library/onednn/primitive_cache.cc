@@ -261,8 +261,9 @@ void require_f32(const Tensor& tensor, std::string_view function, const char* na
       (tensor->layout & LayoutWord::kCompact) && (rank < 0 || tensor.rank() == rank)) {
     return;
   }
-  throw Error(ErrorKind::Runtime, cat(function, ": '", name, "' is not a compact float32 tensor",
-                                      rank < 0 ? "" : cat(" of rank ", rank), " on the CPU"));
+  throw Error(ErrorKind::Runtime,
+              cat(function, ": '", name, "' is not a compact ",
+                  tensor_type_text(rank < 0 ? "*" : cat("rank=", rank), f32), " on the CPU"));
 }
 
 }  // namespace tenon::onednn

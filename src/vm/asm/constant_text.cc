@@ -123,7 +123,7 @@ Any parse_tensor(LineCursor& in) {
       size_t at = in.position();
       values.push_back(in.integer());
       if (!dtype.is_int() || !fits(dtype, values.back())) {
-        in.fail("this element doesn't fit the tensor's type", short_dtype(dtype), at);
+        in.fail("this element doesn't fit the tensor's type", to_text(dtype), at);
       }
     } while (in.take(','));
     in.need('}');
@@ -161,7 +161,7 @@ Any parse_float(LineCursor& in) {
 }  // namespace
 
 std::string dtype_operand_text(DataType t) {
-  return short_dtype(t);
+  return to_text(t);
 }
 
 DataType parse_dtype_operand(LineCursor& in) {
@@ -227,7 +227,7 @@ std::string constant_text(const AnyView& value, int64_t max_elements) {
       return cat("float ", value.v.f);
     }
     case TypeIndex::DataType:
-      return "dtype " + short_dtype(value.as<DataType>());
+      return "dtype " + to_text(value.as<DataType>());
     case TypeIndex::Device:
       return "device " + tenon::to_text(value.as<DLDevice>());
     case TypeIndex::Shape:

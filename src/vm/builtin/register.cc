@@ -34,7 +34,7 @@ Tensor shape_to_tensor(const Shape& shape) {
 Shape tensor_to_shape(const Tensor& t) {
   need(t && t.dtype() == i64 && t.rank() == 1 && t.compact() && t.device().device_type == kDLCPU &&
            t.dim(0) <= kMaxRank,
-       "vm.tensor_to_shape needs a compact int64[n] on the CPU, n at most 32", t);
+       "vm.tensor_to_shape needs a compact tensor[n; i64] on the CPU, n at most 32", t);
   std::vector<int64_t> dims(static_cast<size_t>(t.dim(0)));
   t.copy_elements(dims.data());  // the elements may be unaligned
   if (!element_count(dims)) {

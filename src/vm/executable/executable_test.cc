@@ -226,8 +226,8 @@ TEST(LateConstants, ThatAreMissingOrOfAnotherTypeAreNamed) {
         unit, [](std::string_view) { return Tensor::empty({3}, f32); }, "net.tnx");
   });
   EXPECT_THAT(error, HasSubstr("weight \"w\" doesn't fit net.tnx"));
-  EXPECT_THAT(error, HasSubstr("found     float32[3]"));
-  EXPECT_THAT(error, HasSubstr("expected  float32[2]"));
+  EXPECT_THAT(error, HasSubstr("found     tensor[3; f32]"));
+  EXPECT_THAT(error, HasSubstr("expected  tensor[2; f32]"));
   unit.constants[0].late->alignment = 3;
   EXPECT_THAT(failure_of([&] { verify(unit); }), HasSubstr("constant-form"));
   unit.constants[0].late->alignment = 64;

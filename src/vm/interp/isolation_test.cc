@@ -111,8 +111,8 @@ TEST(Isolation, AnInputThatDoesNotFitAFunctionOfAnotherProgramIsNamed) {
   } catch (const Error& e) {
     EXPECT_EQ(e.kind(), ErrorKind::Usage);
     EXPECT_THAT(e.render(), HasSubstr("error: input 'x' does not fit <memory>\n"
-                                      "  expected  float32[n, 2]\n"
-                                      "  found     float32[4, 3]   axis 1\n"));
+                                      "  expected  tensor[n, 2; f32]\n"
+                                      "  found     tensor[4, 3; f32]   axis 1\n"));
   }
 }
 

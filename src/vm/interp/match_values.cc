@@ -59,7 +59,7 @@ bool fits(const SignatureType& type, const AnyView& value) {
 
 std::string found_text(const AnyView& value) {
   if (value.type_index == TypeIndex::Tensor) return to_text(payload_as<Tensor>(value));
-  if (value.type_index == TypeIndex::Shape) return to_text(payload_as<Shape>(value));
+  if (value.type_index == TypeIndex::Shape) return cat("shape", to_text(payload_as<Shape>(value)));
   if (const auto* array = value.as_object<ArrayObj>()) {
     return cat("an array of ", counted(static_cast<uint64_t>(array->size), "value"));
   }

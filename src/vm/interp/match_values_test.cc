@@ -64,7 +64,7 @@ TEST(Result, IsComparedInKindDtypeRankAndKnownSizes) {
   }
   for (const char* type : {"i64", "tensor[2, 3; f64]", "tensor[2, 4; f32]", "tensor[rank=3; f32]",
                            "shape[2, 3]", "array[i64]", "()", "(tensor[2, 3; f32])"}) {
-    EXPECT_THAT(refusal(type, tensor), testing::HasSubstr("found     float32[2, 3]")) << type;
+    EXPECT_THAT(refusal(type, tensor), testing::HasSubstr("found     tensor[2, 3; f32]")) << type;
   }
   const int64_t dims[] = {2, 3};
   EXPECT_EQ(refusal("shape[n, 3]", Any(Shape(dims))), "");

@@ -14,7 +14,7 @@ namespace {
 
 std::string value_text(const AnyView& v) {
   if (v.type_index == TypeIndex::Tensor) return to_text(payload_as<Tensor>(v));
-  if (v.type_index == TypeIndex::Shape) return cat("shape ", to_text(payload_as<Shape>(v)));
+  if (v.type_index == TypeIndex::Shape) return cat("shape", to_text(payload_as<Shape>(v)));
   if (is_integer(v)) return cat(v.v.i);
   return type_name(v.type_index);
 }
@@ -117,19 +117,19 @@ std::string pattern_text(const DimCheck& check, const AnyView* base) {
   }
 }
 
-// For a parameter, with the names of its sizes: "int64[batch=2, seq]".
+// For a parameter, with the names of its sizes: "tensor[batch=2, seq; i64]".
 [[gnu::cold]] std::string expected_shape(Machine& m, const Op& op, const AnyView* base,
                                          DataType dtype) {
   const std::span<const Param> params = params_up_to_matched(m, op);
-  std::string out = dtype.is_void() ? "shape [" : cat(to_text(dtype), "[");
+  std::string sizes;
   size_t axis = 0;
   for (const DimCheck& check : op.as<OpClass::Match>().dims) {
     std::string size = pattern_text(check, base);
     const SignatureDim* named = params.empty() ? nullptr : declared_dim(params.back(), axis);
     if (named) size = size == "*" ? printable(named->text) : cat(printable(named->text), "=", size);
-    out += cat(axis++ ? ", " : "", size);
+    sizes += cat(axis++ ? ", " : "", size);
   }
-  return out + "]";
+  return dtype.is_void() ? cat("shape[", sizes, "]") : tensor_type_text(sizes, dtype);
 }
 
 // Whether `dim` passes the check. A Store always does; the caller performs it.

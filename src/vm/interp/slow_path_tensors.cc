@@ -126,7 +126,7 @@ Any read_element(const Tensor& t, int64_t i) {
   if (d == f64) return Any(element<double>(data, i));
   throw Error(ErrorKind::Runtime, "a register can't hold elements of this type")
       .found(to_text(d))
-      .expected("integers of at most 64 bits with a sign or 32 without, bool, float32 or float64");
+      .expected("integers of at most 64 bits with a sign or 32 without, bool, f32 or f64");
 }
 
 void write_element(void* to, DataType d, const AnyView& v) {

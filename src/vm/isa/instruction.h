@@ -110,7 +110,7 @@ OperandRole role_of(OperandKind kind, uint32_t part, Arg first);
 // The same for operand word `word` of an instruction.
 OperandRole role_of(const Instruction& instruction, uint32_t word);
 
-// An operand word as text: "%3", "%3!", "-7", "#2", "@1", "$1", "L40", "float32", "cpu:0", "_".
+// An operand word as text: "%3", "%3!", "-7", "#2", "@1", "$1", "L40", "f32", "cpu:0", "_".
 // Functions, packed functions and labels are shown by number; the disassembler inserts names.
 std::string to_text(Arg arg);
 // A dim operand: "*", "=3", "=%2", "->%2".

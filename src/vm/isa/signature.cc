@@ -233,27 +233,16 @@ SignatureType SignatureType::scalar(DataType dtype) {
   return t;
 }
 
-std::string short_dtype(DataType t) {
-  std::string_view letter = t.code == kDLFloat ? "f" : t.code == kDLInt ? "i" : "u";
-  if (t == bf16) return "bf16";
-  bool named = t.code == kDLFloat || t.code == kDLInt || t.code == kDLUInt;
-  std::string text = named ? cat(letter, t.bits, t.lanes == 1 ? "" : cat("x", t.lanes)) : "";
-  auto back = named ? parse_dtype(text) : std::nullopt;
-  return back && *back == t ? text : tenon::to_text(t);
-}
-
 std::string to_text(const SignatureType& t) {
   std::string out;
   switch (t.kind) {
     case Kind::Any:
       return "any";
     case Kind::Scalar:
-      return short_dtype(t.dtype);
+      return tenon::to_text(t.dtype);
     case Kind::Tensor:
-      if (t.dims_known && t.rank == 0) return cat("tensor[", short_dtype(t.dtype), "]");
-      out = "tensor[";
       append_dims(out, t);
-      return out + "; " + short_dtype(t.dtype) + "]";
+      return tensor_type_text(out, t.dtype);
     case Kind::Shape:
       out = "shape[";
       append_dims(out, t);

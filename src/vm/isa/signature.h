@@ -49,9 +49,6 @@ struct SignatureType {
   bool operator==(const SignatureType&) const = default;
 };
 
-// "f32", "i64", "bool", "bf16", "f32x4": the short names, which parse_dtype accepts.
-std::string short_dtype(DataType t);
-
 std::string to_text(const SignatureType& type);
 // Parses such text (spaces are allowed anywhere); a Usage error states the column and what is
 // wrong.
