@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 import sys
 import warnings
 from collections.abc import Callable, Mapping, Sequence
@@ -26,11 +27,14 @@ def to_onnx(
     """The onnx.ModelProto of a model. ``dynamic_shapes`` is that of ``torch.export.export``."""
     import torch
 
-    is_exported = isinstance(model, torch.export.ExportedProgram)
-    if args is None and not is_exported:
+    if isinstance(model, torch.export.ExportedProgram):
+        positional: tuple[Any, ...] = ()
+    elif args is None and kwargs is None:
         raise TypeError("a torch.nn.Module is compiled for example arguments: compile(model, args=(x, ...))")
-    if not is_exported:
-        args = args if isinstance(args, tuple) else tuple(args) if isinstance(args, list) else (args,)
+    else:
+        positional = () if args is None else tuple(args) if isinstance(args, (tuple, list)) else (args,)
+        if positional and isinstance(positional[-1], dict) and not kwargs:
+            positional += ({},)  # the exporter takes a last dict for keyword arguments
     # The exporter logs what it registers and prints its progress.
     logger = logging.getLogger("torch.onnx")
     level = logger.level
@@ -40,7 +44,7 @@ def to_onnx(
             warnings.simplefilter("ignore")
             program = torch.onnx.export(
                 model,
-                () if is_exported else args,
+                positional,
                 kwargs=dict(kwargs) if kwargs else None,
                 dynamic_shapes=dynamic_shapes,
                 dynamo=True,
@@ -48,7 +52,48 @@ def to_onnx(
             )
     finally:
         logger.setLevel(level)
+    _name_results(program)
+    _name_sizes(program)
     return program.model_proto
+
+
+def _name_results(program: Any) -> None:
+    """Names the results of a model that returns a dict or a dataclass by their keys: ``last_hidden_state``; a part of
+    a nested result by all keys on its path: ``hidden_states_0``."""
+    from torch.utils import _pytree
+
+    exported = program.exported_program
+    spec = exported.module_call_graph[0].signature.out_spec
+    paths, _ = _pytree.tree_flatten_with_path(_pytree.tree_unflatten(range(spec.num_leaves), spec))
+    results = zip(paths, exported.graph_signature.user_outputs)
+    keys = [[_key(key) for key in path] for (path, _), output in results if output is not None]
+    graph = program.model.graph
+    if len(keys) != len(graph.outputs) or not all(k and isinstance(k[0], str) for k in keys):
+        return
+    taken = {value.name for value in graph.inputs} | set(graph.initializers)
+    for value, path in zip(graph.outputs, keys):
+        name = "_".join(map(str, path))
+        if value.producer() is not None and name not in taken:
+            taken.add(name)
+            value.name = name
+
+
+def _key(key: Any) -> str | int:
+    for field in ("key", "name", "idx"):
+        if hasattr(key, field):
+            return getattr(key, field)
+    return str(key)
+
+
+def _name_sizes(program: Any) -> None:
+    """Renames sizes that the user didn't name, for which torch has names such as ``s77``, after the first input and
+    axis that have them: ``x_0``."""
+    names: dict[str, str] = {}
+    for value in program.model.graph.inputs:
+        for axis, size in enumerate(value.shape or ()):
+            symbol = getattr(size, "value", None)
+            if isinstance(symbol, str) and re.fullmatch(r"[su]\d+", symbol):
+                value.shape[axis] = names.setdefault(symbol, f"{value.name}_{axis}")
 
 
 _said: set[str] = set()

@@ -2,6 +2,7 @@
 
 import warnings
 
+import numpy as np
 import pytest
 
 import tenon
@@ -35,6 +36,45 @@ def test_a_module_is_compiled_with_dynamic_sizes(mlp):
     for n in (1, 5):
         x = torch.randn(n, 4)
         torch.testing.assert_close(torch.from_dlpack(exe(x)), mlp(x).detach())
+
+
+class Nested(torch.nn.Module):
+    """Takes a tuple and a dict, and returns a dict."""
+
+    def forward(self, x, pair, more):
+        return {"sum": x + pair[0] + more["k"], "rest": (pair[1] * 2, [x.mean(-1)])}
+
+
+NESTED = (torch.ones(2, 4), (torch.ones(2, 4), torch.ones(2, 4)), {"k": torch.ones(2, 4)})
+
+
+@pytest.mark.parametrize("batch", [torch.export.Dim("batch"), "batch"])
+def test_parts_of_arguments_and_results_are_named_by_their_paths(batch):
+    sizes = {0: batch}
+    exe = tenon.compile(Nested().eval(), args=NESTED, dynamic_shapes=(sizes, (sizes, sizes), {"k": sizes}))
+    signature = exe.signature()
+    assert [p.name for p in signature.params] == ["x", "pair_0", "pair_1", "more_k"]
+    assert [p.dims for p in signature.params] == [("batch", 4)] * 4
+    assert [r.name for r in signature.results] == ["sum", "rest_0", "rest_1_0"]
+    x = np.ones((3, 4), "float32")
+    total, doubled, mean = exe(x=x, pair_0=x, pair_1=x, more_k=x)
+    assert total.tolist() == [[3.0] * 4] * 3 and doubled.tolist() == [[2.0] * 4] * 3 and mean.tolist() == [1.0] * 3
+
+
+def test_keyword_arguments_are_exported():
+    x, pair, more = NESTED
+    exe = tenon.compile(Nested().eval(), args=(x,), kwargs={"pair": pair, "more": more})
+    assert [p.name for p in exe.signature().params] == ["x", "pair_0", "pair_1", "more_k"]
+
+
+def test_sizes_without_names_are_named_after_the_first_input_and_axis(mlp):
+    dynamic = ({0: torch.export.Dim.DYNAMIC},)
+    exe = tenon.compile(mlp, args=(torch.zeros(3, 4),), dynamic_shapes=dynamic)
+    assert exe.signature().params[0].dims == ("input_0", 4)
+    exported = torch.export.export(mlp, (torch.zeros(3, 4),), dynamic_shapes=dynamic)
+    assert tenon.compile(exported).signature().params[0].dims == ("input_0", 4)
+    named = tenon.compile(exported, dynamic_shapes=({0: torch.export.Dim("batch")},))
+    assert named.signature().params[0].dims == ("batch", 4)
 
 
 def test_an_exported_program_is_compiled(mlp):
