@@ -9,6 +9,7 @@
 - ``tenon.Tensor`` shares its memory with NumPy, torch and others.
 - ``tenon.ir`` parses, prints and builds programs; ``tenon.transform`` runs passes, also in Python.
 - ``tenon.register_func`` and ``tenon.get_func`` exchange functions with programs and the compiler.
+- ``tenon.testing`` compares a model's values with a reference, and shrinks a model that fails.
 - ``tenon.InferenceSession`` works like ONNX Runtime's.
 
 Errors are exceptions of ``tenon.Error`` with their parts as attributes.
@@ -33,7 +34,7 @@ from ._compile import compile
 from ._functions import get_func, register_func
 from ._session import InferenceSession, NodeArg
 from ._torch import backend as torch_backend
-from . import ir, transform
+from . import ir, testing, transform
 
 __version__: str = _version()
 
@@ -62,6 +63,7 @@ __all__ = [
     "ir",
     "load",
     "register_func",
+    "testing",
     "torch_backend",
     "transform",
 ]
