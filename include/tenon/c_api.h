@@ -276,9 +276,10 @@ TENON_API int32_t tenon_error_kind(const tenon_any* error);
 TENON_API tenon_text tenon_error_message(const tenon_any* error);
 /* The full text, as a string. */
 TENON_API int tenon_error_text(const tenon_any* error, tenon_any* out);
-/* The parts of the text, as an array of arrays of strings, [label, text, note]: "span" for the place in
- * the program's source, the labels of the lines below the message ("where", "found", "expected", ...),
- * "at" for each of the machine's frames, innermost first, and "help". A missing note is empty. */
+/* The parts of the text, as an array of arrays of strings, [label, text, note]: "span" for the
+ * place in the program's source, the labels of the lines below the message ("where", "found",
+ * "expected", ...), "at" for each of the machine's frames, innermost first, and "help". A missing
+ * note is empty. */
 TENON_API int tenon_error_parts(const tenon_any* error, tenon_any* out);
 
 /* ---- Executables ----------------------------------------------------------------------------- */
@@ -319,8 +320,8 @@ TENON_API int tenon_program_load_with(const char* path, const tenon_load_options
 /* Loads a file from memory, which is copied. */
 TENON_API int tenon_program_from_bytes(const void* data, size_t size,
                                        const tenon_load_options* options, tenon_any* out);
-/* The bytes of the file that the program was loaded from, borrowed from the program; {NULL, 0} for any
- * other value. */
+/* The bytes of the file that the program was loaded from, borrowed from the program; {NULL, 0} for
+ * any other value. */
 TENON_API tenon_text tenon_program_file(const tenon_any* program);
 /* The names of the exported functions: an array of strings. */
 TENON_API int tenon_program_functions(const tenon_any* program, tenon_any* out);
@@ -392,6 +393,16 @@ TENON_API int tenon_machine_cancel(const tenon_any* machine);
  * machine made, except where the machine itself calls them. A Usage error if the function doesn't
  * come from a program. */
 TENON_API int tenon_function_cancel(const tenon_any* function);
+
+/* Lets the host stop work for reasons of its own, such as a signal whose handler must run on a
+ * certain thread. `check` returns 0 to go on, -1 to stop (after tenon_error_set; the call or
+ * compilation then fails with that error), or 1 if a thread other than the calling one must be
+ * asked. It is called on threads that load or compile a program, at least every 50 ms, and on those
+ * that run or help with a call after tenon_host_check_request. One per process; NULL for none. */
+TENON_API int tenon_host_check_set(int (*check)(void));
+/* Has the running calls of a machine or of a program's function value call the check soon; may be
+ * called from any thread. Has no effect for other functions and if nothing is running. */
+TENON_API int tenon_host_check_request(const tenon_any* machine_or_function);
 
 #ifdef __cplusplus
 }

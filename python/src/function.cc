@@ -8,6 +8,7 @@
 
 #include "python/src/classes.h"
 #include "python/src/error.h"
+#include "python/src/interrupt.h"
 
 namespace tenon::python {
 namespace {
@@ -97,7 +98,8 @@ PyObject* call(PyObject* self, PyObject* const* args, size_t flags_and_n,
     Value result;
     int code = 0;
     {
-      nb::gil_scoped_release released;
+      const AskedForSignals asked(f.value.get());
+      const nb::gil_scoped_release released;
       code = tenon_function_call(f.value.get(), arguments.data(), arguments.size(), result.out());
     }
     check(code);

@@ -7,6 +7,7 @@
 
 #include "python/src/classes.h"
 #include "python/src/error.h"
+#include "python/src/interrupt.h"
 
 namespace tenon::python {
 namespace {
@@ -39,6 +40,7 @@ NB_MODULE(_tenon, m) {
   m.doc() = "The runtime's C interface.";
   // The classes of IR nodes, functions and tensors live as long as the process.
   nb::set_leak_warnings(false);
+  check_signals_while_computing();
   define_tensor(m);
   define_function(m);
   define_object(m);

@@ -53,3 +53,94 @@ def test_the_interpreter_ends_with_functions_and_tensors_alive():
 
 def test_openmp_does_not_see_our_setting_later():
     assert run(SETUP + "import os\nprint(os.environ.get('GOMP_SPINCOUNT'))") == "None\n"
+
+
+# Calls that take seconds, each in its own way, and what interrupts them.
+INTERRUPTED = """
+import os, signal, threading, time
+import numpy as np, tenon
+
+def interrupted(work, after=0.3):
+    threading.Timer(after, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+    begin = time.perf_counter()
+    try:
+        work()
+    except KeyboardInterrupt as e:
+        return time.perf_counter() - begin - after, getattr(e, "__notes__", [])
+    raise AssertionError("it was not interrupted")
+"""
+
+SUM = """
+exe = tenon.compile(tenon.ir.parse('''
+fn @main(%n: i64) -> i64 {
+  %t = loop (%i: i64 = 0, %s: i64 = 0) while { less(%i, %n) } {
+    %j = add(%i, 1)
+    %sum = add(%s, %i)
+    (%j, %sum)
+  }
+  %t.1
+}
+'''))
+"""
+
+
+def test_ctrl_c_stops_a_running_loop():
+    out = run(
+        INTERRUPTED + SUM + "late, notes = interrupted(lambda: exe(10**12))\n"
+        "assert late < 1, late\n"
+        "assert any('main' in n for n in notes), notes\n"
+        "print(exe(4))"
+    )
+    assert out == "6\n"
+
+
+def test_ctrl_c_stops_kernels_between_two_of_them():
+    run(
+        INTERRUPTED + "exe = tenon.compile(tenon.ir.parse('''\n"
+        "fn @main(%x: tensor[n, n; f32], %n: i64) -> tensor[n, n; f32] {\n"
+        "  %t = loop (%i: i64 = 0, %y: tensor[n, n; f32] = %x) while { less(%i, %n) } {\n"
+        "    %j = add(%i, 1)\n"
+        "    %z = matmul(%y, %x)\n"
+        "    (%j, %z)\n"
+        "  }\n"
+        "  %t.1\n"
+        "}'''))\n"
+        "x = np.zeros((500, 500), 'float32')\n"
+        "late, _ = interrupted(lambda: exe(x, 10**9))\n"
+        "assert late < 1, late\n"
+    )
+
+
+def test_ctrl_c_stops_a_compilation():
+    run(
+        INTERRUPTED + "lines = '\\n'.join(f'  %y{i} = matmul(%x{i}, %x{i})\\n  %x{i + 1} = exp(%y{i})' for i in range(3000))\n"
+        "module = tenon.ir.parse('fn @main(%x0: tensor[n, n; f32]) -> tensor[n, n; f32] {\\n' + lines + '\\n  %x3000\\n}')\n"
+        "interrupted(lambda: tenon.compile(module))\n"
+    )
+
+
+def test_a_handler_that_does_not_raise_lets_the_call_go_on():
+    out = run(
+        INTERRUPTED + SUM + "seen = []\n"
+        "signal.signal(signal.SIGUSR1, lambda *_: seen.append(exe(4)))\n"
+        "threading.Timer(0.2, lambda: os.kill(os.getpid(), signal.SIGUSR1)).start()\n"
+        "vm = tenon.VirtualMachine(exe)\n"
+        "try:\n"
+        "    tenon.VirtualMachine(exe, limits=tenon.Limits(deadline=1.0))['main'](10**12)\n"
+        "except tenon.Error as e:\n"
+        "    print(seen, 'deadline' in str(e))\n"
+    )
+    assert out == "[6] True\n"
+
+
+def test_ctrl_c_stops_a_call_in_a_forked_child():
+    out = run(
+        INTERRUPTED + SUM + "exe(4)\n"
+        "child = os.fork()\n"
+        "if child == 0:\n"
+        "    interrupted(lambda: exe(10**12))\n"
+        "    os.write(1, b'stopped')\n"
+        "    os._exit(0)\n"
+        "os.waitpid(child, 0)\n"
+    )
+    assert out == "stopped"

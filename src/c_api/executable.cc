@@ -6,6 +6,7 @@
 
 #include "c_api/entry.h"
 #include "c_api/own_folder.h"
+#include "device/host_check.h"
 #include "object/array.h"
 #include "object/map.h"
 #include "object/reflect.h"
@@ -306,6 +307,23 @@ int tenon_function_cancel(const tenon_any* function) {
     auto* closure = is_function ? vm::ClosureObj::of_program(view(function), nullptr) : nullptr;
     need(closure != nullptr, "not a function of a program");
     closure->cancel();
+  });
+}
+
+int tenon_host_check_set(int (*check)(void)) {
+  set_host_check(check);
+  return 0;
+}
+
+int tenon_host_check_request(const tenon_any* callee) {
+  return guard([&] {
+    if (auto* closure = c_api::object_in<FunctionObj>(callee)
+                            ? vm::ClosureObj::of_program(view(callee), nullptr)
+                            : nullptr) {
+      closure->request_check();
+    } else if (!c_api::object_in<FunctionObj>(callee)) {
+      machine_of(callee).machine->request_check();
+    }
   });
 }
 

@@ -305,6 +305,48 @@ TEST_F(CProgram, IsCancelledFromAnotherThread) {
   EXPECT_EQ(call("weights"), "no error");
 }
 
+// The host's check of the next test: the third one says to stop.
+std::atomic<int> host_checks{0};
+std::thread::id asked_thread;
+int stop_at_third_check() {
+  if (std::this_thread::get_id() != asked_thread) return 1;
+  if (++host_checks < 3) return 0;
+  tenon_error_set(TENON_ERROR_RUNTIME, "the host has had enough");
+  return -1;
+}
+
+TEST_F(CProgram, AsksTheHostOnRequestAndGoesOnOrStops) {
+  Out spin;
+  ASSERT_EQ(tenon_program_function(program, "spin", nullptr, spin), 0);
+  ASSERT_EQ(tenon_host_check_set(stop_at_third_check), 0);
+  asked_thread = std::this_thread::get_id();
+  for (const tenon_any* callee : {&machine.value, &spin.value}) {
+    EXPECT_EQ(tenon_host_check_request(callee), 0);  // nothing runs: nothing happens
+    host_checks = 0;
+    std::atomic<bool> stop{false};
+    std::thread other([&] {
+      while (!stop) tenon_host_check_request(callee);
+    });
+    if (callee == &machine.value) {
+      EXPECT_THAT(call("spin"), HasSubstr("the host has had enough"));
+    } else {
+      EXPECT_EQ(tenon_function_call(callee, nullptr, 0, result), -1);
+      EXPECT_THAT(tenon_last_error(), HasSubstr("the host has had enough"));
+    }
+    stop = true;
+    other.join();
+    EXPECT_EQ(host_checks, 3);
+  }
+  EXPECT_EQ(tenon_host_check_set(nullptr), 0);
+  EXPECT_EQ(call("weights"), "no error");
+  Out host;
+  const auto nothing = [](void*, const tenon_any*, int32_t, tenon_any*) { return 0; };
+  ASSERT_EQ(tenon_function_create(nothing, nullptr, nullptr, host), 0);
+  EXPECT_EQ(tenon_host_check_request(host), 0);
+  EXPECT_EQ(tenon_host_check_request(program), -1);
+  EXPECT_THAT(tenon_last_error(), HasSubstr("machine"));
+}
+
 TEST(CPrograms, BytesThatAreNoneAreDamagedAndMissingFilesAreNot) {
   Out program, error;
   EXPECT_EQ(tenon_program_from_bytes("no program", 10, nullptr, program), -1);

@@ -3,6 +3,7 @@
 #include <typeinfo>
 #include <utility>
 
+#include "device/host_check.h"
 #include "object/tensor.h"
 #include "support/error.h"
 #include "support/text.h"
@@ -34,7 +35,25 @@ bool WorkBudget::is_expired() const {
   return end_ != Clock::time_point::max() && Clock::now() >= end_;
 }
 
+void WorkBudget::ask_host() {
+  if (is_stopped_by_host_.load(std::memory_order_acquire)) std::rethrow_exception(host_failure_);
+  const Clock::duration now = Clock::now().time_since_epoch();
+  if (now.count() < next_check_.load(std::memory_order_relaxed)) return;
+  try {
+    if (!check_host()) return;
+  } catch (...) {
+    std::call_once(stopping_, [&] {
+      host_failure_ = std::current_exception();
+      is_stopped_by_host_.store(true, std::memory_order_release);
+    });
+    throw;
+  }
+  constexpr Clock::duration kPeriod = std::chrono::milliseconds(20);
+  next_check_.store((now + kPeriod).count(), std::memory_order_relaxed);
+}
+
 void WorkBudget::poll() {
+  if (has_host_check()) ask_host();
   const auto stop = [](const WorkBudget& work) {
     const std::string subject = cat(work.activity_, " ", printable(work.name_));
     if (work.is_cancelled()) throw Error(ErrorKind::Runtime, cat(subject, " was cancelled"));

@@ -12,6 +12,8 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <exception>
+#include <mutex>
 #include <string>
 
 #include "device/call_context.h"
@@ -64,6 +66,9 @@ class WorkBudget final : public CallContext {
   using Clock = std::chrono::steady_clock;
   bool is_cancelled() const;
   bool is_expired() const;
+  // Asks the host from time to time. Once it says to stop, every thread's poll fails with its
+  // error.
+  void ask_host();
 
   WorkLimits limits_;
   std::string activity_, name_;
@@ -71,6 +76,10 @@ class WorkBudget final : public CallContext {
   Clock::time_point end_;
   size_t most_;
   std::atomic<size_t> allocated_{0};
+  std::atomic<Clock::rep> next_check_{0};  // when to ask the host
+  std::once_flag stopping_;
+  std::exception_ptr host_failure_;  // once is_stopped_by_host_
+  std::atomic<bool> is_stopped_by_host_{false};
 };
 
 }  // namespace tenon

@@ -3,7 +3,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <thread>
+
+#include "device/host_check.h"
 #include "object/array.h"
+#include "object/function.h"
 #include "support/test_error.h"
 
 namespace tenon {
@@ -70,6 +74,33 @@ TEST(WorkBudget, MakingObjectsPolls) {
                 for (;;) list = Array<Any>({Any(list)});
               }),
               HasSubstr("compiling m.onnx was cancelled"));
+}
+
+TEST(WorkBudget, StopsOnAllThreadsWhenTheHostSaysSo) {
+  static thread_local bool is_asked_here = false;
+  is_asked_here = true;
+  static bool stops = false;
+  stops = false;
+  set_host_check([] {
+    if (!is_asked_here) return 1;
+    if (!stops) return 0;
+    set_error(ErrorKind::Runtime, "a signal arrived");
+    return -1;
+  });
+  WorkBudget budget({}, "compiling", "m.onnx");
+  const auto failure_elsewhere = [&] {
+    std::string failure;
+    std::thread([&] { failure = failure_of([&] { budget.poll(); }); }).join();
+    return failure;
+  };
+  EXPECT_EQ(failure_of([&] { budget.poll(); }), "no error");
+  stops = true;
+  EXPECT_EQ(failure_elsewhere(), "no error");  // that thread isn't the one to ask
+  std::string failure = "no error";
+  while (failure == "no error") failure = failure_of([&] { budget.poll(); });
+  EXPECT_THAT(failure, HasSubstr("a signal arrived"));
+  EXPECT_THAT(failure_elsewhere(), HasSubstr("a signal arrived"));
+  set_host_check(nullptr);
 }
 
 TEST(WorkBudget, DrawsOnTheOneAroundIt) {

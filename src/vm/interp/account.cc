@@ -57,6 +57,11 @@ bool RunningCalls::interrupt() {
   return first_ != nullptr;
 }
 
+void RunningCalls::request_check() {
+  std::lock_guard lock(mutex_);
+  for (Entry* e = first_; e; e = e->next_) e->word_->fetch_or(kAsked, std::memory_order_relaxed);
+}
+
 Account::~Account() {
   for (Ref<RunningCalls>& c : calls) c.~Ref();
 }

@@ -70,6 +70,9 @@ class RunningCalls : public Object {
 
   // Stops every call; returns whether there was any.
   bool interrupt();
+  // Sets kAsked in every call's interrupt word: the host is to be asked (device/host_check.h).
+  static constexpr uint32_t kAsked = 8;
+  void request_check();
 
  private:
   std::mutex mutex_;

@@ -1,6 +1,7 @@
 // The long or rare parts of the dispatch loop's calls.
 #include <algorithm>
 
+#include "device/host_check.h"
 #include "object/tensor.h"
 #include "support/text.h"
 #include "vm/interp/dispatch.h"
@@ -31,7 +32,13 @@ bool is_boolean(const AnyView& v) {
 }
 
 void Dispatch::stop_if_asked(Machine& m) {
-  if (m.attention_.load(std::memory_order_relaxed) & Machine::kStopped) fail_interrupted(m);
+  const uint32_t word = m.attention_.load(std::memory_order_relaxed);
+  if (!(word & Machine::kInterrupted)) return;
+  if (word & Machine::kStopped) fail_interrupted(m);
+  // If another thread must be asked, only those that help with this machine's work are left to ask.
+  if (check_host() || m.thread_.load(std::memory_order_relaxed) == Pool::this_thread()) {
+    m.attention_.fetch_and(~uint32_t{Machine::kAsked}, std::memory_order_relaxed);
+  }
 }
 
 void Dispatch::grow_stack(Machine& m, const AnyView* top, const Machine::Frame* frame) {

@@ -47,17 +47,18 @@ namespace tenon::vm {
 
 // A taken backward jump costs a unit of fuel and checks the interrupt word. The jump was fused into
 // this instruction from `fused` instructions later; the distance is relative to this one.
-#define JUMP_OF(fused, distance)                                                               \
-  do {                                                                                         \
-    const int64_t by = (distance);                                                             \
-    if (by <= static_cast<int64_t>((fused) * sizeof(Op)) &&                                    \
-        (--m.fuel_ < 0 || (m.attention_.load(std::memory_order_relaxed) & Machine::kStopped))) \
-        [[unlikely]] {                                                                         \
-      pc += (fused);                                                                           \
-      goto stopped;                                                                            \
-    }                                                                                          \
-    pc = ahead(pc, by);                                                                        \
-    goto * pc->handler;                                                                        \
+#define JUMP_OF(fused, distance)                                                                   \
+  do {                                                                                             \
+    const int64_t by = (distance);                                                                 \
+    if (by <= static_cast<int64_t>((fused) * sizeof(Op)) &&                                        \
+        (--m.fuel_ < 0 || (m.attention_.load(std::memory_order_relaxed) & Machine::kInterrupted))) \
+        [[unlikely]] {                                                                             \
+      target = ahead(pc, by);                                                                      \
+      pc += (fused);                                                                               \
+      goto stopped;                                                                                \
+    }                                                                                              \
+    pc = ahead(pc, by);                                                                            \
+    goto * pc->handler;                                                                            \
   } while (0)
 #define JUMP(distance) JUMP_OF(0, distance)
 
@@ -279,6 +280,7 @@ const void* Dispatch::loop(Machine* machine, Handler asked) {
   const Op* pc = m.pc_;
   AnyView* base = m.base_;
   Machine::Frame* record = m.frame_;  // the caller's record
+  const Op* target = nullptr;         // of a jump that stops to be asked
   goto * pc->handler;
 
   // ---- control ----
@@ -488,7 +490,9 @@ overflow:
 stopped:
   SAVE();
   if (m.fuel_ < 0) fail_fuel(m);
-  fail_interrupted(m);
+  stop_if_asked(m);
+  pc = target;
+  goto * pc->handler;
 }
 
 }  // namespace tenon::vm

@@ -137,15 +137,25 @@ void Machine::set_instrument(Instrument instrument) {
   instrument_ = std::move(instrument);
 }
 
-bool Machine::cancel() {
+bool Machine::demand(Attention bit) {
   // In one step with the question whether a call runs, so that it hits none that begins later.
   uint32_t now = attention_.load(std::memory_order_relaxed);
   bool runs = false;
   while (!(now & kIdle) && !runs) {
-    runs = attention_.compare_exchange_weak(now, now | kCancelled, std::memory_order_relaxed);
+    runs = attention_.compare_exchange_weak(now, now | bit, std::memory_order_relaxed);
   }
+  return runs;
+}
+
+bool Machine::cancel() {
+  const bool runs = demand(kCancelled);
   // Must follow: a call within that one which registers later reads the word itself (Bounds).
   return calls_->interrupt() || runs;
+}
+
+void Machine::request_check() {
+  demand(kAsked);
+  calls_->request_check();
 }
 
 MachineStats Machine::stats() const {

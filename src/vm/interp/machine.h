@@ -101,6 +101,8 @@ class Machine final : private CallContext {
   // values that this machine's calls made, on any machine, and calls of other machines within one
   // of these. Has no effect if nothing is running. Returns whether a call was running.
   bool cancel();
+  // Has the running call ask the host (device/host_check.h) soon; from any thread.
+  void request_check();
   // The fuel left in the current or after the last call.
   int64_t fuel_left() const { return fuel_; }
   MachineStats stats() const;
@@ -144,9 +146,13 @@ class Machine final : private CallContext {
     kNestedCancelled = 2,  // one of the calls within it on this machine
     kExpired = 4,
     kStopped = kCancelled | kNestedCancelled | kExpired,
-    kInstrumented = 8,
-    kIdle = 16,  // nothing runs
+    kAsked = RunningCalls::kAsked,
+    kInterrupted = kStopped | kAsked,
+    kInstrumented = 16,
+    kIdle = 32,  // nothing runs
   };
+  // Sets a bit of the running call's word; returns whether there is such a call.
+  bool demand(Attention bit);
   using Clock = Deadline::Clock;
 
   // What bounds the running call besides fuel and memory; while nothing runs, only the reserved

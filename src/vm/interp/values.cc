@@ -58,6 +58,10 @@ bool ClosureObj::cancel() const {
   return account->calls.front()->interrupt();
 }
 
+void ClosureObj::request_check() const {
+  account->calls.front()->request_check();
+}
+
 Any ClosureObj::call_from_host(std::span<const AnyView> args) {
   const auto& owner = static_cast<const Program&>(*program);
   Ref<Object> keep(this);

@@ -42,6 +42,8 @@ struct ClosureObj : FunctionObj {
   // Stops the running calls of this function value and of others with its account, but not those
   // that its own machine makes; from any thread. Returns whether there were any.
   bool cancel() const;
+  // Has the same calls ask the host (device/host_check.h) soon.
+  void request_check() const;
   // The object as a closure of `program` (of any program if null), or null.
   static ClosureObj* of_program(const AnyView& value, const Program* program);
 };
