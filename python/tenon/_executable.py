@@ -138,6 +138,38 @@ class Executable:
             tuple(Parameter(*r) for r in self._program.describe(function, True)),
         )
 
+    def stats(self) -> Stats:
+        """What the executable holds: functions with their instructions, constants, kernels, native code.
+
+        >>> exe.stats()["functions"][0]["name"]
+        'main'
+        """
+        return Stats(self._looked_into("tenon.stats"))
+
+    def as_text(self, *, full: bool = False) -> str:
+        """The executable as assembly, which ``docs/assembly.md`` describes.
+
+        Constants of more than 64 elements and native code are left out; ``full`` includes them.
+
+        >>> "ret" in exe.as_text()
+        True
+        """
+        return str(self._looked_into("tenon.disassemble", full))
+
+    def as_python(self) -> str:
+        """The executable's code in Python's syntax: documentation, to be read and not to be run.
+
+        Each function is a ``def``, each instruction a statement; the instructions and kernels that they call aren't
+        defined.
+
+        >>> "def main(" in exe.as_python()
+        True
+        """
+        return str(self._looked_into("tenon.to_python"))
+
+    def _looked_into(self, name: str, *arguments: Any) -> Any:
+        return _compiler.call(name, self.to_bytes(), *arguments, None)
+
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the ``.tnx`` file, whole or not at all."""
         _files.write_whole(path, self._program.file())
@@ -152,6 +184,36 @@ class Executable:
     def __repr__(self) -> str:
         lines = [f"  {name}{self.signature(name)}" for name in self.functions]
         return "\n".join(["<tenon.Executable", *lines]) + ">"
+
+
+class Stats(dict[str, Any]):
+    """What an executable holds, as a dict of plain data; printed, it is a summary.
+
+    - ``producer``, ``file_bytes``, ``libraries``, ``kernels``, ``computes_bytes``
+    - ``functions``, each with ``name``, ``exported``, ``signature``, ``registers``, and ``instructions``, the number
+      of each kind
+    - ``constants``, each with ``name``, ``type``, ``bytes``, ``late``
+    - ``packed``, the functions that the process must have, each with ``name``, ``effect``
+    - ``targets``, each with ``triple``, ``cpu``, ``features``, ``bytes``
+    """
+
+    def __str__(self) -> str:
+        weights = sum(c["bytes"] for c in self["constants"])
+        lines = [f"{self['file_bytes']:,} bytes, written by {self['producer'] or 'an unknown compiler'}"]
+        lines += [f"{len(self['constants'])} constants of {weights:,} bytes, {len(self['kernels'])} kernels"]
+        lines += [f"native code for {t['cpu']} ({t['triple']}): {t['bytes']:,} bytes" for t in self["targets"]]
+        lines += [f"needs library {name}" for name in self["libraries"]]
+        lines += [f"calls {p['name']} ({p['effect']})" for p in self["packed"]]
+        for f in self["functions"]:
+            count = sum(f["instructions"].values())
+            kind = "exported" if f["exported"] else "local"
+            lines += [f"{kind} {f['name']}: {count} instructions, {f['registers']} registers, {f['signature']}"]
+        return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        from ._html import table
+
+        return table(("", ""), [(str(i), line) for i, line in enumerate(str(self).splitlines())])
 
 
 def _from_bytes(data: bytes) -> Executable:

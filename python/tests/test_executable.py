@@ -160,3 +160,55 @@ def test_a_shape_is_a_value_of_its_own():
 def test_a_deadline_of_compilation_is_kept():
     with pytest.raises(tenon.ExecutionError):
         tenon.compile(tenon.ir.parse(TWO), deadline=0.0)
+
+
+EVERY_CONTROL_FLOW = """
+fn @fib(%n: i64) -> i64 {
+  %small = less(%n, 2)
+  if %small { %n } else {
+    %a = sub(%n, 1)
+    %b = sub(%n, 2)
+    %x = @fib(%a)
+    %y = @fib(%b)
+    add(%x, %y)
+  }
+}
+fn @main(%x: tensor[n, 2; f32], %times: i64) -> tensor[n, 2; f32] {
+  %end = loop (%i: i64 = 0, %y: tensor[n, 2; f32] = %x) while { less(%i, %times) } {
+    %j = add(%i, 1)
+    %z = exp(%y)
+    (%j, %z)
+  }
+  %end.1
+}
+"""
+
+
+def test_an_executable_is_looked_into():
+    exe = tenon.compile(tenon.ir.parse(EVERY_CONTROL_FLOW))
+    stats = exe.stats()
+    assert stats["file_bytes"] == len(exe.to_bytes())
+    assert {f["name"]: f["exported"] for f in stats["functions"]} == {"fib": True, "main": True}
+    main = next(f for f in stats["functions"] if f["name"] == "main")
+    assert main["signature"] == "(x: tensor[n, 2; f32], times: i64) -> tensor[n, 2; f32]"
+    assert main["instructions"]["ret"] >= 1
+    assert len(stats["kernels"]) == 1 and stats["targets"][0]["bytes"] > 0
+    assert "1 kernels" in str(stats) and "exported main:" in str(stats)
+    assert "func @fib(n: i64) -> i64 {" in exe.as_text()
+    assert len(exe.as_text(full=True)) > len(exe.as_text())
+
+
+def test_assembly_is_assembled_again():
+    exe = tenon.compile(tenon.ir.parse("fn @main(%i: i64) -> i64 { add(%i, 1) }"))
+    again = tenon.get_func("tenon.assemble")(exe.as_text(full=True), None)
+    assert again == exe.to_bytes()
+
+
+def test_code_as_python_is_python():
+    import ast
+
+    text = tenon.compile(tenon.ir.parse(EVERY_CONTROL_FLOW)).as_python()
+    functions = {f.name: f for f in ast.parse(text).body if isinstance(f, ast.FunctionDef)}
+    assert set(functions) == {"fib", "main"}
+    assert "fib(" in ast.unparse(functions["fib"].body)
+    assert 'kernels["' in text and "match at:" in text

@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "driver/build_functions.h"
+#include "driver/code_stats.h"
 #include "driver/compile.h"
 #include "driver/compile_kernels.h"
 #include "driver/host_options.h"
@@ -15,6 +16,9 @@
 #include "json/object_json.h"
 #include "object/reflect.h"
 #include "object/registry.h"
+#include "vm/asm/assemble.h"
+#include "vm/asm/disassemble.h"
+#include "vm/asm/python_text.h"
 #include "vm/executable/write_file.h"
 
 namespace tenon::driver {
@@ -129,6 +133,37 @@ Bytes compile_function(const graph::Module& module, const Any& options) {
 Bytes compile_kernels_function(const Bytes& computes, const String& file) {
   const std::vector<uint8_t> object = compile_kernels(computes.view(), file.str());
   return Bytes({reinterpret_cast<const char*>(object.data()), object.size()});
+}
+
+// The verified code in the bytes of a .tnx file.
+vm::Unit unit_of(const Bytes& file) {
+  return read_code(source_of(file.view(), "executable"));
+}
+
+Map<String, Any> stats_function(const Bytes& file, const Any& options) {
+  HostOptions given(options);
+  const Limited limited(given, "reading", "executable");
+  return code_stats(unit_of(file), file.view().size());
+}
+
+String disassemble_function(const Bytes& file, bool full, const Any& options) {
+  HostOptions given(options);
+  const Limited limited(given, "reading", "executable");
+  vm::DisassembleOptions text = {.kernel_objects = full};
+  if (!full) text.max_constant_elements = vm::kShownConstantElements;
+  return String(vm::disassemble(unit_of(file), text));
+}
+
+Bytes assemble_function(const String& text, const Any& options) {
+  HostOptions given(options);
+  const Limited limited(given, "reading", "assembly");
+  return Bytes(vm::write_to_bytes(vm::assemble(text.view())));
+}
+
+String to_python_function(const Bytes& file, const Any& options) {
+  HostOptions given(options);
+  const Limited limited(given, "reading", "executable");
+  return String(vm::python_text(unit_of(file)));
 }
 
 Any interpret(const graph::Module& module, const String& function, const Array<Any>& arguments,

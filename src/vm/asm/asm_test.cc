@@ -6,6 +6,7 @@
 #include "support/poll.h"
 #include "vm/asm/assemble.h"
 #include "vm/asm/disassemble.h"
+#include "vm/asm/python_text.h"
 #include "vm/isa/code_builder.h"
 #include "vm/isa/limits.h"
 
@@ -212,6 +213,52 @@ TEST(Signature, WrongTextIsRefusedWithItsColumn) {
   }
   std::string deep(200, '(');
   EXPECT_THROW(parse_signature_type(deep), Error);
+}
+
+TEST(PythonText, HasAStatementForEachInstruction) {
+  const std::string text = python_text(assemble(R"(
+const "w" = tensor[2; i64] {1, 2}
+packed $"host.log"
+kernel $scale
+func @while(x: tensor[n, 2; f32], k: i64) -> i64 {
+  match_tensor %0, f32, ->%2, =2
+  match_shape %0, =%2, *
+  %3 = call_packed $scale, %0, %2
+  _ = call_packed $"host.log", #0
+  kill %3
+again:
+  if_eq %1, 3, done
+  %1 = sub %1, 1
+  %4 = not %1
+  if %4, again
+  switch %1, done, 0: again, 7: done
+done:
+  tail_call @while, %0!, %1
+}
+)"));
+  EXPECT_THAT(text, testing::HasSubstr(R"(
+c0 = constant("w", "tensor[2; i64] {1, 2}")
+
+
+def while_(r0: "x: tensor[n, 2; f32]", r1: "k: i64") -> "i64":
+    at = 0
+    while True:
+        match at:
+            case 0:
+                r2 = match_tensor(r0, "f32", size, 2)
+                match_shape(r0, r2, ...)
+                r3 = kernels["scale"](r0, r2)
+                packed["host.log"](c0)
+                r3 = None
+)"));
+  EXPECT_THAT(text, testing::HasSubstr(R"(
+                if r1 != 3:
+                    at = )"));
+  EXPECT_THAT(text, testing::HasSubstr("r4 = not_(r1)\n"));
+  EXPECT_THAT(text, testing::ContainsRegex(R"(at = \{0: [0-9]+, 7: [0-9]+\}\.get\(r1, [0-9]+\)
+                continue
+)"));
+  EXPECT_THAT(text, testing::HasSubstr("return while_(r0, r1)\n"));
 }
 
 }  // namespace

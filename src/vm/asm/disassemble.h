@@ -9,6 +9,9 @@
 
 namespace tenon::vm {
 
+// How many elements of a constant are shown where the text is only for reading.
+inline constexpr int64_t kShownConstantElements = 64;
+
 struct DisassembleOptions {
   // Tensor constants with more elements are printed as `elided`, which doesn't read back.
   int64_t max_constant_elements = INT64_MAX;
