@@ -165,6 +165,50 @@ void borrow_array(PyObject* object, bool read_only, Value* out) {
   adopt(std::move(borrowed), read_only || !PyArray_CHKFLAGS(array, NPY_ARRAY_WRITEABLE), out);
 }
 
+// DLPack's table of functions for its exchange without capsules (DLPackExchangeAPI, since its
+// version 1.2), as far as it is used here. A class provides it as __dlpack_c_exchange_api__.
+struct ExchangeApi {
+  DLPackVersion version;
+  void* older;  // a table of an earlier version
+  int (*allocate)(DLTensor*, DLManagedTensorVersioned**, void*,
+                  void (*)(void*, const char*, const char*));
+  int (*from_object)(void* object,
+                     DLManagedTensorVersioned** out);  // -1: a Python exception is set
+};
+
+// The table of an object's class, or null.
+const ExchangeApi* exchange_api(PyObject* object) {
+  // The last class that had one on this thread, kept alive.
+  struct Known {
+    PyTypeObject* type;
+    const ExchangeApi* api;
+  };
+  static thread_local Known known{};
+  PyTypeObject* const type = Py_TYPE(object);
+  if (known.type == type) return known.api;
+  const nb::object capsule = nb::getattr(nb::handle(reinterpret_cast<PyObject*>(type)),
+                                         "__dlpack_c_exchange_api__", nb::none());
+  if (!PyCapsule_IsValid(capsule.ptr(), "dlpack_exchange_api")) return nullptr;
+  const auto* api =
+      static_cast<const ExchangeApi*>(PyCapsule_GetPointer(capsule.ptr(), "dlpack_exchange_api"));
+  if (api->version.major != DLPACK_MAJOR_VERSION) return nullptr;
+  Py_INCREF(type);  // so that no other class gets its address
+  known = {type, api};
+  return api;
+}
+
+// False if the class can't export the object; its __dlpack__ then says why in better words.
+bool borrow_exchanged(const ExchangeApi& api, PyObject* object, bool read_only, Value* out) {
+  DLManagedTensorVersioned* managed = nullptr;
+  if (api.from_object(object, &managed) != 0) {
+    PyErr_Clear();
+    return false;
+  }
+  if (read_only) managed->flags |= DLPACK_FLAG_BITMASK_READ_ONLY;
+  check(tenon_tensor_from_dlpack_versioned(managed, out->out()));
+  return true;
+}
+
 void borrow_capsule(nb::handle object, Value* out) {
   nb::object capsule;
   try {
@@ -393,6 +437,8 @@ bool borrow_tensor(nb::handle object, bool read_only, Value* out) {
       type == &PyBool_Type || type == &PyTuple_Type || type == &PyList_Type ||
       type == &PyDict_Type || PyBytes_Check(object.ptr()) || object.is_none())
     return false;
+  const ExchangeApi* const api = exchange_api(object.ptr());
+  if (api && borrow_exchanged(*api, object.ptr(), read_only, out)) return true;
   if (nb::hasattr(object, "__dlpack__")) {
     borrow_capsule(object, out);
     return true;
@@ -402,6 +448,20 @@ bool borrow_tensor(nb::handle object, bool read_only, Value* out) {
     return true;
   }
   return false;
+}
+
+// "tensor[2; i64] = [3, 4]"; the type alone where there is no NumPy, or no dtype of NumPy's.
+nb::object text_of(nb::handle_t<Tensor> self) {
+  const nb::object type = repr_of(nb::inst_ptr<Tensor>(self)->value);
+  try {
+    const nb::object prefix = type + nb::str(" = ");
+    constexpr int kShownElements = 64;
+    return prefix + nb::module_::import_("numpy").attr("array2string")(
+                        to_numpy(self), nb::arg("separator") = ", ",
+                        nb::arg("threshold") = kShownElements, nb::arg("prefix") = prefix);
+  } catch (nb::python_error&) {
+    return type;
+  }
 }
 
 nb::object new_tensor(Value value) {
@@ -490,9 +550,8 @@ array([3., 4., 5.], dtype=float32)
         [](nb::handle_t<Tensor> self) { return nb::float_(to_numpy(self).attr("item")()); });
   c.def("__int__",
         [](nb::handle_t<Tensor> self) { return nb::int_(to_numpy(self).attr("item")()); });
-  c.def(
-      "__repr__", [](const Tensor& t) { return repr_of(t.value); },
-      nb::sig("def __repr__(self) -> str"));
+  c.def("__repr__", &text_of, "The type and the elements; of more than 64, the outer ones.",
+        nb::sig("def __repr__(self) -> str"));
   tensor_type = reinterpret_cast<PyTypeObject*>(c.ptr());
 }
 

@@ -1,7 +1,10 @@
 """What happens around a process: import, fork and the interpreter's end."""
 
+import shutil
 import subprocess
 import sys
+
+import pytest
 
 
 def run(code: str) -> str:
@@ -144,3 +147,18 @@ def test_ctrl_c_stops_a_call_in_a_forked_child():
         "os.waitpid(child, 0)\n"
     )
     assert out == "stopped"
+
+
+def test_the_runtime_needs_no_static_tls_of_other_libraries():
+    # Its own thread-local variables take few bytes of the space that the loader keeps for such libraries. Those of
+    # libstdc++ (std::call_once has some) would have to fit as well, and don't if PyTorch was imported before.
+    readelf = shutil.which("readelf")
+    if not readelf:
+        pytest.skip("readelf isn't installed")
+    runtime = run(
+        "import tenon\n"
+        "print(next(l.split()[-1] for l in open('/proc/self/maps') if 'libtenon_runtime' in l))"
+    ).strip()
+    relocations = subprocess.run([readelf, "-rW", runtime], capture_output=True, text=True, check=True).stdout
+    foreign = [line for line in relocations.splitlines() if "TPOFF" in line and "GLIBC" in line]
+    assert foreign == []

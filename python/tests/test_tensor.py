@@ -148,3 +148,10 @@ def test_other_dtypes_are_refused_by_name(a):
 def test_something_else_is_no_tensor():
     with pytest.raises(TypeError, match="not a tensor"):
         tenon.Tensor("abc")
+
+
+def test_a_tensor_prints_its_type_and_elements():
+    assert repr(tenon.Tensor(np.arange(3))) == "tensor[3; i64] = [0, 1, 2]"
+    assert repr(tenon.Tensor(np.zeros((2, 1), "float32"))) == "tensor[2, 1; f32] = [[0.],\n                     [0.]]"
+    assert repr(tenon.Tensor(np.array(3.5))) == "tensor[f64] = 3.5"
+    assert "..." in repr(tenon.Tensor(np.zeros(100)))

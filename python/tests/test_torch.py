@@ -24,6 +24,15 @@ def test_tensors_are_taken_and_given_without_copies():
     assert y.data_ptr() == x.data_ptr() and torch.equal(x, y)
 
 
+def test_tensors_that_cannot_be_shared_say_why():
+    exe = tenon.compile(tenon.ir.parse("fn @main(%x: tensor[n; f32]) -> tensor[n; f32] { %x }"))
+    with pytest.raises((BufferError, RuntimeError, TypeError)) as raised:
+        exe(torch.ones(3, device="meta"))
+    assert "frame #0" not in str(raised.value)
+    y = exe(torch.nn.Parameter(torch.ones(3)))  # its memory is shared; gradients end here
+    assert y.tolist() == [1, 1, 1]
+
+
 def test_bfloat16_goes_through():
     x = torch.arange(3).to(torch.bfloat16)
     assert torch.equal(torch.from_dlpack(tenon.Tensor(x)), x)

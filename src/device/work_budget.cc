@@ -42,10 +42,10 @@ void WorkBudget::ask_host() {
   try {
     if (!check_host()) return;
   } catch (...) {
-    std::call_once(stopping_, [&] {
+    if (!is_stopping_.test_and_set()) {
       host_failure_ = std::current_exception();
       is_stopped_by_host_.store(true, std::memory_order_release);
-    });
+    }
     throw;
   }
   constexpr Clock::duration kPeriod = std::chrono::milliseconds(20);
