@@ -22,6 +22,7 @@ bool is_boolean(const AnyView& v) {
 
 [[gnu::cold]] void Dispatch::fail_interrupted(Machine& m) {
   uint32_t word = m.attention_.load(std::memory_order_relaxed);
+  if (word & Machine::kStoppedByHost) throw Error(*m.host_error_.load(std::memory_order_acquire));
   if (word & (Machine::kCancelled | Machine::kNestedCancelled)) {
     throw Error(ErrorKind::Runtime, "the call was cancelled");
   }
@@ -35,9 +36,14 @@ void Dispatch::stop_if_asked(Machine& m) {
   const uint32_t word = m.attention_.load(std::memory_order_relaxed);
   if (!(word & Machine::kInterrupted)) return;
   if (word & Machine::kStopped) fail_interrupted(m);
-  // If another thread must be asked, only those that help with this machine's work are left to ask.
-  if (check_host() || m.thread_.load(std::memory_order_relaxed) == Pool::this_thread()) {
+  try {
+    // If another thread must be asked, only those that help with this machine's work are left to
+    // ask.
+    if (!check_host() && m.thread_.load(std::memory_order_relaxed) != Pool::this_thread()) return;
     m.attention_.fetch_and(~uint32_t{Machine::kAsked}, std::memory_order_relaxed);
+  } catch (const Error& error) {
+    m.stop_with(error);
+    throw;
   }
 }
 

@@ -5,6 +5,7 @@
 #include <functional>
 #include <thread>
 
+#include "device/host_check.h"
 #include "device/parallel.h"
 #include "object/module.h"
 #include "object/tensor.h"
@@ -328,6 +329,35 @@ TEST(Limits, OfAFunctionValueThatCallsItselfAreSetOnce) {
   Machine m(program);
   Function f = program->function("open_recursion", {.fuel = 1'000'000});
   EXPECT_EQ(m.call("open_recursion", f, 5000).as<int64_t>(), 5000);
+}
+
+TEST(HostCheck, AStoppedCallStopsTheThreadsThatHelpWithIt) {
+  static thread_local bool is_asked_here = false;
+  static std::atomic<bool> has_help{false};
+  is_asked_here = true;
+  set_host_check([] {
+    if (!is_asked_here) return 1;
+    if (!has_help) return 0;
+    set_error(ErrorKind::Runtime, "a signal arrived");
+    return -1;
+  });
+  Machine m(new_program(), {.deadline = kLong, .threads = 2});
+  std::atomic<bool> stop{false};
+  std::thread other([&] {
+    while (!stop) m.request_check();
+  });
+  const Function loop = Function::from_typed([&] {
+    parallel_for(2, 1, [&](int64_t, int64_t) {
+      if (!is_asked_here) has_help = true;
+      for (;;) poll();
+    });
+  });
+  EXPECT_THAT(failure_of([&] { m.call("call_in_host", loop); }), HasSubstr("a signal arrived"));
+  stop = true;
+  other.join();
+  set_host_check(nullptr);
+  EXPECT_EQ(failure_of([&] { m.call("call_in_host", Function::from_typed([] { poll(); })); }),
+            "no error");
 }
 
 }  // namespace

@@ -137,6 +137,17 @@ void Machine::set_instrument(Instrument instrument) {
   instrument_ = std::move(instrument);
 }
 
+void Machine::stop_with(const Error& error) {
+  const Error* none = nullptr;
+  auto* const copy = new Error(error);
+  if (!host_error_.compare_exchange_strong(none, copy, std::memory_order_acq_rel)) delete copy;
+  attention_.fetch_or(kStoppedByHost, std::memory_order_release);
+}
+
+void Machine::forget_host_error() {
+  delete host_error_.exchange(nullptr, std::memory_order_relaxed);
+}
+
 bool Machine::demand(Attention bit) {
   // In one step with the question whether a call runs, so that it hits none that begins later.
   uint32_t now = attention_.load(std::memory_order_relaxed);

@@ -145,12 +145,16 @@ class Machine final : private CallContext {
     kCancelled = 1,        // the machine's whole call
     kNestedCancelled = 2,  // one of the calls within it on this machine
     kExpired = 4,
-    kStopped = kCancelled | kNestedCancelled | kExpired,
     kAsked = RunningCalls::kAsked,
+    kStoppedByHost = 16,  // host_error_ says why
+    kStopped = kCancelled | kNestedCancelled | kExpired | kStoppedByHost,
     kInterrupted = kStopped | kAsked,
-    kInstrumented = 16,
-    kIdle = 32,  // nothing runs
+    kInstrumented = 32,
+    kIdle = 64,  // nothing runs
   };
+  // Stops the running call on all threads that help with it, with an error of the host's.
+  void stop_with(const Error& error);
+  void forget_host_error();
   // Sets a bit of the running call's word; returns whether there is such a call.
   bool demand(Attention bit);
   using Clock = Deadline::Clock;
@@ -223,7 +227,8 @@ class Machine final : private CallContext {
   int64_t fuel_ = 0;
   // Requests to the running call; kIdle if none is running.
   std::atomic<uint32_t> attention_{kIdle};
-  std::atomic<const void*> thread_{nullptr};  // runs the call; from Pool::this_thread
+  std::atomic<const Error*> host_error_{nullptr};  // owned; the first one
+  std::atomic<const void*> thread_{nullptr};       // runs the call; from Pool::this_thread
   InForce in_force_;
   Bounds* nested_ = nullptr;  // of the innermost nested call
 };

@@ -85,6 +85,8 @@ class Machine::Claim {
     m_.thread_.store(nullptr, std::memory_order_relaxed);
     m_.pool_->set_owner(nullptr);
     m_.release_stack();
+    if (m_.attention_.load(std::memory_order_relaxed) & kStoppedByHost) [[unlikely]]
+      m_.forget_host_error();
     m_.attention_.store(kIdle, std::memory_order_release);
   }
   Claim(const Claim&) = delete;
@@ -206,9 +208,11 @@ class Machine::Bounds {
   }
   // After a nested call that was to stop: stops the calls around it only if they are to stop, too.
   [[gnu::cold, gnu::noinline]] void reassess() const {
-    constexpr uint32_t kOfNested = kNestedCancelled | kExpired;
-    if (!(m_.attention_.load(std::memory_order_relaxed) & kOfNested)) return;
+    constexpr uint32_t kOfNested = kNestedCancelled | kExpired | kStoppedByHost;
+    const uint32_t word = m_.attention_.load(std::memory_order_relaxed);
+    if (!(word & kOfNested)) return;
     m_.attention_.fetch_and(~kOfNested, std::memory_order_acquire);
+    if (word & kStoppedByHost) m_.forget_host_error();
     uint32_t bits = m_.in_force_.end <= Clock::now() ? uint32_t{kExpired} : 0u;
     for (const Bounds* b = m_.nested_; b; b = b->nested_before_) {
       if (b->is_cancelled()) bits |= kNestedCancelled;
