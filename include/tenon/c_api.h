@@ -281,6 +281,10 @@ TENON_API int tenon_error_text(const tenon_any* error, tenon_any* out);
  * "expected", ...), "at" for each of the machine's frames, innermost first, and "help". A missing
  * note is empty. */
 TENON_API int tenon_error_parts(const tenon_any* error, tenon_any* out);
+/* An error with this message and these parts, which have the form of tenon_error_parts; NULL for
+ * none. tenon_error_restore makes it wait, for a function that is about to return -1. */
+TENON_API int tenon_error_create(int32_t kind, const char* message, const tenon_any* parts,
+                                 tenon_any* out);
 
 /* ---- Executables ----------------------------------------------------------------------------- */
 

@@ -333,5 +333,26 @@ int tenon_error_parts(const tenon_any* error, tenon_any* out) {
     give(out, Any(rows));
   });
 }
+int tenon_error_create(int32_t kind, const char* message, const tenon_any* parts, tenon_any* out) {
+  return guard([&] {
+    need(is_error_kind(kind) && message && out, "an unknown kind, or message or out is NULL");
+    Error e(static_cast<ErrorKind>(kind), message);
+    if (parts) {
+      const char* what = "the parts are not an array of arrays of [label, text, note]";
+      for (const Array<String>& part : take<Array<Array<String>>>(parts, what)) {
+        need(part.size() == 3, what);
+        const String& text = part[1];
+        if (part[0] == "at") {
+          e.frame(text.view());
+        } else if (part[0] == "help") {
+          e.help(text.view());
+        } else {
+          e.row(part[0].view(), text.view(), part[2].view());
+        }
+      }
+    }
+    give(out, Any(ErrorObj::of(e)));
+  });
+}
 
 }  // extern "C"

@@ -1,3 +1,4 @@
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -116,6 +117,36 @@ TEST(CApi, AnErrorTellsItsParts) {
             R"(["at", "main", ""], ["help", "mend it", ""]])");
   EXPECT_EQ(tenon_error_parts(parts, error), -1);
   EXPECT_STREQ(tenon_last_error(), "error: not an error, or out is NULL");
+}
+
+TEST(CApi, AnErrorIsMadeOfItsParts) {
+  set_error(Error(ErrorKind::Damaged, "broken").found("2", "of x").frame("main").help("mend it"));
+  Out error, parts, same, text, expected;
+  tenon_error_take(error);
+  ASSERT_EQ(tenon_error_parts(error, parts), 0);
+  ASSERT_EQ(tenon_error_create(TENON_ERROR_DAMAGED, "broken", parts, same), 0);
+  EXPECT_EQ(tenon_error_kind(same), TENON_ERROR_DAMAGED);
+  ASSERT_EQ(tenon_error_text(same, text), 0);
+  ASSERT_EQ(tenon_error_text(error, expected), 0);
+  EXPECT_EQ(text.view().as<String>(), expected.view().as<String>());
+  ASSERT_EQ(tenon_error_create(TENON_ERROR_USAGE, "alone", nullptr, same), 0);
+  ASSERT_EQ(tenon_error_text(same, text), 0);
+  EXPECT_EQ(text.view().as<String>(), "error: alone");
+}
+
+TEST(CApi, AnErrorOfOtherPartsIsRefused) {
+  Out out, array;
+  ASSERT_EQ(tenon_array_create(nullptr, 0, array), 0);
+  const tenon_any row = static_cast<tenon_any*>(array)[0];
+  Out rows;
+  ASSERT_EQ(tenon_array_create(&row, 1, rows), 0);
+  EXPECT_EQ(tenon_error_create(TENON_ERROR_USAGE, "x", rows, out), -1);
+  EXPECT_THAT(tenon_last_error(), testing::HasSubstr("[label, text, note]"));
+  EXPECT_EQ(tenon_error_create(TENON_ERROR_USAGE, "x", out, out), -1);
+  EXPECT_THAT(tenon_last_error(), testing::HasSubstr("[label, text, note]"));
+  EXPECT_EQ(tenon_error_create(99, "x", nullptr, out), -1);
+  EXPECT_THAT(tenon_last_error(), testing::HasSubstr("an unknown kind"));
+  EXPECT_EQ(tenon_error_create(TENON_ERROR_USAGE, nullptr, nullptr, out), -1);
 }
 
 TEST(CApi, AnUnknownErrorKindIsARuntimeError) {

@@ -1,0 +1,156 @@
+// Building modules from C++. Included by tenon/tenon.h.
+#pragma once
+
+#include "tenon/cpp/compiler.h"
+
+namespace tenon {
+inline namespace v1 {
+namespace ir {
+
+/// An object of a type that has fields, such as "graph.Match".
+inline Value node(std::string_view type_key, const Map& fields) {
+  return detail::compiler_function("tenon.build_node")(type_key, fields);
+}
+/// A type from its text: "tensor[n, 4; f32]", "fn(i64) -> i64".
+inline Value type(std::string_view text) {
+  return detail::compiler_function("tenon.build_type")(text);
+}
+
+/// A variable of a loop.
+struct LoopVariable {
+  std::string name;
+  Value type;  ///< text or a type
+  Value init;
+};
+struct FunctionOptions {
+  bool exported = true;
+  std::vector<std::string> results = {};  ///< the names of the results
+};
+
+/// Builds a module, one function after the other:
+///
+///   ir::Builder b;
+///   Value x = b.param("x", "tensor[n, 4; f32]");
+///   Value y = b.op("reshape", {x}, {{"shape", Array{"2*n", 2}}});
+///   b.finish("main", b.op("add", {y, y}));
+///   Program program = compile(b.module());
+///
+/// Operands are what these functions return; numbers, shapes and tensors become constants, and None
+/// leaves out an optional operand. Types and sizes are values, or text as in the language. A
+/// mistake is a UsageError of the function that makes it. One thread at a time may use a builder.
+class Builder {
+ public:
+  /// States the type of a function that is built later, so that others can call it.
+  void declare(const std::string& name, const Value& function_type) {
+    types_[name] =
+        function_type.is<std::string>() ? type(function_type.as<std::string>()) : function_type;
+  }
+  /// A parameter of the function; before anything else.
+  Value param(std::string_view name, const Value& type) {
+    return call("tenon.build_param", name, type);
+  }
+  /// Calls an operator (docs/operators.md). One with several results returns a tuple.
+  Value op(std::string_view name, const Array& operands, const Map& attributes = {}) {
+    return call("tenon.build_op", name, operands, attributes);
+  }
+  static Value constant(const Value& value) {
+    return detail::compiler_function("tenon.build_constant")(value);
+  }
+  /// Calls a function of the module.
+  Value call_function(std::string_view function, const Array& operands) {
+    return call("tenon.build_call", function, operands);
+  }
+  /// Calls a registered function whose result has this type.
+  Value call_packed(std::string_view function, const Array& operands, const Value& result_type) {
+    return call("tenon.build_call_packed", function, operands, result_type);
+  }
+  /// Calls a function value.
+  Value call_closure(const Value& closure, const Array& operands) {
+    return call("tenon.build_call_closure", closure, operands);
+  }
+  Value tuple(const Array& fields) { return call("tenon.build_tuple", fields); }
+  /// A field of a tuple, counted from 0.
+  Value field(const Value& tuple, int index) { return call("tenon.build_field", tuple, index); }
+  /// Checks a tensor's sizes and binds the new symbols among them.
+  Value match_shape(const Value& value, const Array& sizes) {
+    return call("tenon.build_match_shape", value, sizes);
+  }
+  /// The same for the elements of a small integer tensor, a shape or an integer.
+  Value match_elements(const Value& value, const Array& sizes) {
+    return call("tenon.build_match_elements", value, sizes);
+  }
+  /// Checks two sizes at run time: "equal", "less_equal" or "broadcast".
+  void check(std::string_view kind, const Value& left, const Value& right,
+             std::string_view message) {
+    call("tenon.build_check", kind, left, right, message);
+  }
+  /// An if; the functions build the arms and return their results.
+  template <class Then, class Else>
+  Value if_(const Value& condition, Then then, Else otherwise) {
+    return call("tenon.build_if", condition, Function(then), Function(otherwise));
+  }
+  /// A loop: `condition(Array variables)` builds a boolean, and `body(Array variables)` the next
+  /// value, or a tuple of the next values.
+  template <class Condition, class Body>
+  Value loop(const std::vector<LoopVariable>& variables, Condition condition, Body body) {
+    std::vector<Value> names, types, init;
+    for (const LoopVariable& v : variables) {
+      names.emplace_back(v.name);
+      types.push_back(v.type);
+      init.push_back(v.init);
+    }
+    return call("tenon.build_loop", names, types, init, Function(condition), Function(body));
+  }
+  /// A function literal: `body(Array parameters)` builds its result. Unless `self` is empty, the
+  /// literal itself is the last parameter.
+  template <class Body>
+  Value function(std::string_view self, const std::vector<std::string>& names, const Array& types,
+                 const Value& result_type, Body body) {
+    return call("tenon.build_function", self, names, types, result_type, Function(body));
+  }
+  /// Binds any right-hand side, such as one of `node`.
+  Value bind(const Value& value, std::string_view name) {
+    return call("tenon.build_bind", value, name);
+  }
+  /// Sets the source node of what follows, for errors and profiles.
+  void at(std::string_view node) { call("tenon.build_at", node); }
+
+  /// Ends the function; its result is one operand, or a tuple of several.
+  void finish(const std::string& name, const Value& result, const FunctionOptions& options = {}) {
+    std::vector<Map::Entry> attributes{{"export", options.exported}};
+    if (!options.results.empty()) attributes.emplace_back("results", options.results);
+    const Value made = call("tenon.build_finish", name, result, Map(attributes));
+    std::vector<Value> params;
+    for (const Value& p : made.field("params").as<std::vector<Value>>())
+      params.push_back(p.field("type"));
+    types_.try_emplace(name, node("graph.FunctionType",
+                                  {{"params", params}, {"result", made.field("result_type")}}));
+    functions_.insert_or_assign(name, made);
+    current_ = nullptr;
+  }
+  /// The module of the functions that were finished, checked. Throws UsageError if one was only
+  /// declared.
+  Module module() const {
+    for (const auto& [name, type] : types_) {
+      if (!functions_.contains(name)) {
+        throw UsageError("'" + name + "' is declared but not built", {{"help", "call finish"}});
+      }
+    }
+    return detail::compiler_function("tenon.build_module")(functions_, nullptr, nullptr)
+        .as<Module>();
+  }
+
+ private:
+  template <class... A>
+  Value call(const char* function, A&&... args) {
+    if (current_.is_none()) current_ = detail::compiler_function("tenon.build_begin")(types_);
+    return detail::compiler_function(function)(current_, std::forward<A>(args)...);
+  }
+
+  std::map<std::string, Value> functions_, types_;
+  Value current_;  // the builder of the function that is being built
+};
+
+}  // namespace ir
+}  // namespace v1
+}  // namespace tenon

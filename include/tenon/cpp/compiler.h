@@ -1,0 +1,141 @@
+// The compiler: models and programs in, programs to run out. Included by tenon/tenon.h.
+//
+// These functions load libtenon_compiler.so when they are first used. Their options are maps, whose
+// entries docs/compiler-library.md lists; an unknown one is an error.
+#pragma once
+
+#include "tenon/cpp/machine.h"
+
+namespace tenon {
+inline namespace v1 {
+namespace detail {
+
+/// A function of the compiler's library.
+inline Function compiler_function(const std::string& name) {
+  static const Module library = load_library("tenon_compiler");
+  return library[name];
+}
+/// The entries of `options` whose keys are among `names`, or all others.
+inline Map entries(const Map& options, std::initializer_list<std::string_view> names, bool among) {
+  std::vector<Map::Entry> out;
+  for (auto [key, value] : options) {
+    const auto text = key.get_if<std::string>();
+    const bool listed = text && std::ranges::find(names, *text) != names.end();
+    if (listed == among) out.emplace_back(std::move(key), std::move(value));
+  }
+  return Map(out);
+}
+
+}  // namespace detail
+
+/// Programs as the compiler sees them. Modules, functions, operands and types are values with
+/// fields (Value::field), and immutable.
+namespace ir {
+
+/// A program in the compiler's representation.
+class Module : public Value {
+ public:
+  static constexpr const char* kTypeName = "graph.Module";
+  static bool accepts(const Value& v) { return v.type_key() == kTypeName; }
+  static Module unchecked(Value v) noexcept { return {detail::Unchecked{}, std::move(v)}; }
+
+  Module() = default;
+  /// Reads an ONNX model or a program in Tenon's language; the content decides which it is.
+  static Module open(const std::filesystem::path& path, const Map& import_options = {}) {
+    return detail::compiler_function("tenon.open")(path.string(), import_options).as<Module>();
+  }
+  /// Imports an ONNX model from the bytes of its ModelProto.
+  static Module from_onnx(std::span<const std::byte> model, const Map& import_options = {}) {
+    return detail::compiler_function("tenon.import_onnx")(Bytes(model), import_options)
+        .as<Module>();
+  }
+  /// Parses a program in Tenon's language; `name` is the file's name in errors.
+  static Module parse(std::string_view text, std::string_view name = "<string>") {
+    return detail::compiler_function("tenon.parse")(text, name, nullptr).as<Module>();
+  }
+  /// The module that `to_json` wrote.
+  static Module from_json(std::string_view text) {
+    return detail::compiler_function("tenon.from_json")(text, nullptr).as<Module>();
+  }
+
+  /// The module as text for `parse`, without large constants.
+  std::string text() const {
+    return detail::compiler_function("tenon.print")(*this).as<std::string>();
+  }
+  /// Writes the module as text, and large constants to PATH.weights beside it.
+  void save(const std::filesystem::path& path) const {
+    detail::compiler_function("tenon.save")(*this, path.string());
+  }
+  /// On one line if `indent` is 0, else with so many spaces for each level, up to 16.
+  std::string to_json(int indent = 0) const {
+    return detail::compiler_function("tenon.to_json")(*this, indent).as<std::string>();
+  }
+  /// The functions by name.
+  Map functions() const { return field("functions").as<Map>(); }
+  /// Runs a function by walking its graph, without compiling the module.
+  Value interpret(const std::string& function, const Array& arguments,
+                  const Map& options = {}) const {
+    return detail::compiler_function("tenon.interpret")(*this, function, arguments, options);
+  }
+  /// Runs passes in order; the module is checked after each. A name is one of `list_passes`, or
+  /// that of a registered function `pass(ir::Module, Map context) -> ir::Module`.
+  Module run_passes(const std::vector<std::string>& passes, const Map& compile_options = {}) const {
+    return detail::compiler_function("tenon.run_passes")(*this, passes, compile_options)
+        .as<Module>();
+  }
+
+ private:
+  Module(detail::Unchecked, Value v) noexcept : Value(std::move(v)) {}
+};
+
+struct PassInfo {
+  std::string name;
+  int64_t level;  ///< the lowest level that runs it
+  std::string summary;
+};
+/// The compiler's passes in the order in which they run.
+inline std::vector<PassInfo> list_passes() {
+  std::vector<PassInfo> out;
+  for (const Map& p : detail::compiler_function("tenon.list_passes")().as<std::vector<Map>>()) {
+    out.push_back(
+        {p["name"].as<std::string>(), p["level"].as<int64_t>(), p["summary"].as<std::string>()});
+  }
+  return out;
+}
+/// The names of the passes that a compilation of the level runs: the option "passes", to insert
+/// passes of your own.
+inline std::vector<std::string> passes(int level = 2) {
+  std::vector<std::string> out;
+  for (const PassInfo& p : list_passes()) {
+    // "schedule" only shows what code generation does by itself.
+    if (p.level <= level && p.name != "schedule") out.push_back(p.name);
+  }
+  return out;
+}
+
+}  // namespace ir
+
+/// Compiles a module to the bytes of a .tnx file, which may be for another machine (option
+/// "target").
+inline Bytes compile_to_bytes(const ir::Module& module, const Map& options = {}) {
+  return detail::compiler_function("tenon.compile")(module, options).as<Bytes>();
+}
+/// Compiles a module for this machine and loads the program.
+///
+///   Program program = compile(module, {{"level", 3}, {"libraries", "none"}});
+inline Program compile(const ir::Module& module, const Map& options = {}) {
+  const Bytes file = compile_to_bytes(module, options);
+  return Program::from_bytes(file.view());
+}
+/// Compiles an ONNX model or a program in Tenon's language. The options are those of the
+/// compilation and of the import:
+///
+///   Program program = compile("model.onnx", {{"dims", Map{{"batch", 1}}}, {"level", 3}});
+inline Program compile(const std::filesystem::path& path, const Map& options = {}) {
+  const ir::Module module = ir::Module::open(
+      path, detail::entries(options, {"dims", "shapes", "deadline_ns", "memory"}, true));
+  return compile(module, detail::entries(options, {"dims", "shapes"}, false));
+}
+
+}  // namespace v1
+}  // namespace tenon

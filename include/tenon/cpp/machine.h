@@ -1,0 +1,245 @@
+// Machines: programs running under limits. Included by tenon/tenon.h.
+#pragma once
+
+#include <cmath>
+#include <numeric>
+#include <thread>
+
+#include "tenon/cpp/program.h"
+
+namespace tenon {
+inline namespace v1 {
+
+/// Seconds per call, one number for each repetition.
+struct BenchmarkResult {
+  std::vector<double> seconds;
+
+  double mean() const {
+    return std::accumulate(seconds.begin(), seconds.end(), 0.0) /
+           static_cast<double>(seconds.size());
+  }
+  double min() const { return std::ranges::min(seconds); }
+  double max() const { return std::ranges::max(seconds); }
+  double median() const {
+    std::vector<double> sorted = seconds;
+    std::ranges::sort(sorted);
+    const size_t half = sorted.size() / 2;
+    return sorted.size() % 2 == 1 ? sorted[half] : (sorted[half - 1] + sorted[half]) / 2;
+  }
+  /// The standard deviation.
+  double deviation() const {
+    double sum = 0;
+    for (const double s : seconds) sum += (s - mean()) * (s - mean());
+    return std::sqrt(sum / static_cast<double>(seconds.size()));
+  }
+};
+
+struct BenchmarkOptions {
+  int number = 10;              ///< calls per repetition, at least 1
+  int repeat = 1;               ///< repetitions, at least 1
+  Nanoseconds min_repeat = {};  ///< `number` grows until a repetition takes this long
+  Nanoseconds cooldown = {};    ///< the length of a pause
+  int repeats_to_cooldown = 1;  ///< repetitions between two pauses
+};
+
+/// Runs a program's functions, with a stack, memory pools and limits of its own. It runs one call
+/// at a time and stays usable after every error. Only `cancel` may be called while another thread
+/// uses it.
+///
+///   Machine machine(program, {.deadline = std::chrono::milliseconds(50)});
+///   Tensor y = machine["main"](x).as<Tensor>();
+class Machine {
+ public:
+  explicit Machine(Program program, const Limits& limits = {}) : program_(std::move(program)) {
+    detail::check(tenon_machine_create(program_.raw(), machine_.out()));
+    set_limits(limits);
+  }
+  Machine(Machine&&) noexcept = default;
+  Machine& operator=(Machine&&) noexcept = default;
+
+  const Program& program() const noexcept { return program_; }
+  /// The machine for functions of the C interface, borrowed.
+  const tenon_any* raw() const noexcept { return machine_.raw(); }
+
+  /// A function of the program, or a saved one, to call on this machine, which must stay in place.
+  auto operator[](std::string function) {
+    return [this, function = std::move(function)]<class... A>(A&&... args) {
+      return this->call(function, std::forward<A>(args)...);
+    };
+  }
+  /// Calls a function of the program, or a saved one. Compact tensors are passed without copying;
+  /// the program only reads them. Functions that it returns carry the machine's limits.
+  template <class... A>
+  Value call(const std::string& function, A&&... args) {
+    if constexpr (sizeof...(A) == 0) {
+      const auto saved = saved_.find(function);
+      if (saved != saved_.end()) return run(machine_, saved->second.first, saved->second.second);
+    }
+    Value result;
+    detail::with_arguments(
+        [&](const tenon_any* values, int32_t n) {
+          detail::check(tenon_machine_call(raw(), function.c_str(), values, n, result.out()));
+        },
+        std::forward<A>(args)...);
+    return result;
+  }
+  /// Calls a function on another thread, with the limits of this machine. Until the future is
+  /// ready, only `cancel` may be called.
+  template <class... A>
+  std::future<Value> submit(std::string function, A&&... args) {
+    return std::async(std::launch::async,
+                      [machine = machine_, function = std::move(function),
+                       arguments = std::vector<Value>{Value(std::forward<A>(args))...}] {
+                        return run(machine, function, arguments);
+                      });
+  }
+
+  /// The limits of the calls that follow. Function values that earlier calls returned keep theirs.
+  void set_limits(const Limits& limits) {
+    const tenon_limits l = limits.raw();
+    detail::check(tenon_machine_set_limits(raw(), &l));
+  }
+  /// Stops the running call with ExecutionError; from any thread. Without a running call, does
+  /// nothing.
+  void cancel() const { detail::check(tenon_machine_cancel(raw())); }
+
+  /// Keeps the arguments for `invoke_stateful`, in the order of the parameters.
+  template <class... A>
+  void set_input(const std::string& function, A&&... args) {
+    keep_inputs(function, {Value(std::forward<A>(args))...});
+  }
+  /// The same by name: `machine.set_inputs("main", {{"x", x}, {"mask", mask}})`.
+  void set_inputs(const std::string& function, const std::map<std::string, Value>& named) {
+    std::vector<Value> inputs;
+    const Signature signature = program_.signature(function);
+    for (const Parameter& p : signature.params) {
+      const auto found = named.find(p.name);
+      if (found != named.end()) inputs.push_back(found->second);
+    }
+    if (named.size() != inputs.size()) fail_inputs(function, signature, named.size());
+    keep_inputs(function, std::move(inputs));
+  }
+  /// Calls the function with the arguments that were set, and keeps the result.
+  void invoke_stateful(const std::string& function) {
+    const auto found = inputs_.find(function);
+    if (found == inputs_.end()) {
+      throw UsageError("no inputs are set for '" + function + "'",
+                       {{"help", "call set_input first"}});
+    }
+    outputs_[function] = run(machine_, function, found->second);
+  }
+  /// The result of the last `invoke_stateful`. With indices, a part of it: `{0, 1}` is field 1 of
+  /// field 0.
+  Value get_outputs(const std::string& function, std::initializer_list<size_t> path = {}) const {
+    const auto found = outputs_.find(function);
+    if (found == outputs_.end()) {
+      throw UsageError("'" + function + "' has no outputs",
+                       {{"help", "call invoke_stateful first"}});
+    }
+    Value result = found->second;
+    for (const size_t index : path) result = detail::element(result, index);
+    return result;
+  }
+  /// The output of that name.
+  Value get_output(const std::string& function, std::string_view name) const {
+    const Value all = get_outputs(function);
+    const Signature signature = program_.signature(function);
+    std::string names;
+    for (size_t i = 0; i < signature.results.size(); ++i) {
+      const std::string& known = signature.results[i].name;
+      if (known == name) return signature.results.size() == 1 ? all : detail::element(all, i);
+      names += (names.empty() ? "" : ", ") + known;
+    }
+    throw UsageError("'" + function + "' has no output '" + std::string(name) + "'",
+                     {{"expected", names}});
+  }
+
+  /// Binds arguments to a function, so that `call(saved)` calls it with them. Throws UsageError if
+  /// the program has a function of the name `saved`.
+  template <class... A>
+  void save_function(const std::string& function, const std::string& saved, A&&... args) {
+    const std::vector<std::string> taken = program_.functions();
+    if (std::ranges::find(taken, saved) != taken.end()) {
+      throw UsageError("'" + saved + "' is a function of the program",
+                       {{"help", "choose another name"}});
+    }
+    program_.signature(function);  // throws for an unknown name
+    saved_[saved] = {function, {Value(std::forward<A>(args))...}};
+  }
+
+  /// A callable that times calls, after one that isn't timed:
+  /// `machine.time_evaluator("main", {.repeat = 5})(x).median()`.
+  auto time_evaluator(std::string function, const BenchmarkOptions& options = {}) {
+    if (options.number < 1 || options.repeat < 1 || options.repeats_to_cooldown < 1) {
+      throw UsageError("number, repeat and repeats_to_cooldown must be at least 1");
+    }
+    return [this, function = std::move(function), options]<class... A>(A&&... args) {
+      const std::vector<Value> arguments{Value(std::forward<A>(args))...};
+      const auto once = [&] {
+        arguments.empty() ? call(function) : run(machine_, function, arguments);
+      };
+      once();
+      BenchmarkResult result;
+      int64_t number = options.number;
+      for (int done = 1; done <= options.repeat; ++done) {
+        result.seconds.push_back(time(once, number, options.min_repeat));
+        if (done % options.repeats_to_cooldown == 0 && done < options.repeat) {
+          std::this_thread::sleep_for(options.cooldown);
+        }
+      }
+      return result;
+    };
+  }
+
+ private:
+  static Value run(const Value& machine, const std::string& function,
+                   const std::vector<Value>& args) {
+    Value result;
+    detail::check(tenon_machine_call(machine.raw(), function.c_str(),
+                                     reinterpret_cast<const tenon_any*>(args.data()),
+                                     static_cast<int32_t>(args.size()), result.out()));
+    return result;
+  }
+  void keep_inputs(const std::string& function, std::vector<Value> inputs) {
+    const Signature signature = program_.signature(function);
+    if (inputs.size() != signature.params.size()) fail_inputs(function, signature, inputs.size());
+    inputs_[function] = std::move(inputs);
+    outputs_.erase(function);
+  }
+  [[noreturn]] static void fail_inputs(const std::string& function, const Signature& signature,
+                                       size_t given) {
+    throw UsageError(
+        "these aren't the inputs of '" + function + "'",
+        {{"found", std::to_string(given) + " inputs"}, {"expected", signature.text()}});
+  }
+  /// Seconds per call.
+  template <class F>
+  static double time(const F& once, int64_t& number, Nanoseconds at_least) {
+    using Clock = std::chrono::steady_clock;
+    for (;;) {
+      const Clock::time_point start = Clock::now();
+      for (int64_t i = 0; i < number; ++i) once();
+      const auto took = std::chrono::duration_cast<Nanoseconds>(Clock::now() - start);
+      if (took >= at_least)
+        return std::chrono::duration<double>(took).count() / static_cast<double>(number);
+      const int64_t wanted = at_least.count() / std::max<int64_t>(1, took.count()) * number;
+      number = std::clamp(wanted, number + 1, number * 100);
+    }
+  }
+
+  Program program_;
+  Value machine_;
+  std::map<std::string, std::vector<Value>> inputs_;
+  std::map<std::string, Value> outputs_;
+  std::map<std::string, std::pair<std::string, std::vector<Value>>> saved_;
+};
+
+/// Calls a function on another thread, on a machine of its own. `get()` on the future returns the
+/// result or throws; the future's destructor waits.
+template <class... A>
+std::future<Value> submit(const Program& program, std::string function, A&&... args) {
+  return Machine(program).submit(std::move(function), std::forward<A>(args)...);
+}
+
+}  // namespace v1
+}  // namespace tenon

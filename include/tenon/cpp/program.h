@@ -1,0 +1,207 @@
+// Programs: compiled files, loaded. Included by tenon/tenon.h.
+#pragma once
+
+#include <chrono>
+#include <fstream>
+#include <future>
+
+#include "tenon/cpp/function.h"
+
+namespace tenon {
+inline namespace v1 {
+
+using Nanoseconds = std::chrono::nanoseconds;
+
+/// Limits of each call; nothing stands for no limit.
+struct Limits {
+  int threads = 0;                           ///< of parallel loops; 0 for all available
+  std::optional<int64_t> fuel = {};          ///< function entries and backward jumps
+  std::optional<Nanoseconds> deadline = {};  ///< from the call's start
+  std::optional<int64_t> memory = {};        ///< bytes of stack, tensors and other values
+  std::optional<int64_t> depth = {};         ///< nested calls; by default 1,048,576
+  std::optional<int64_t> stack = {};         ///< bytes of registers; by default 256 MiB
+
+  /// For the C interface.
+  tenon_limits raw() const noexcept {
+    tenon_limits out = TENON_NO_LIMITS;
+    out.threads = threads;
+    out.fuel = fuel.value_or(-1);
+    out.deadline_ns = deadline.value_or(Nanoseconds(-1)).count();
+    out.memory = memory.value_or(-1);
+    out.depth = depth.value_or(-1);
+    out.stack_bytes = stack.value_or(-1);
+    return out;
+  }
+};
+
+struct LoadOptions {
+  /// The file's sender isn't trusted: its native code is ignored, and the compiler's library
+  /// compiles the kernels from the computes in the file.
+  bool untrusted = false;
+  std::optional<Nanoseconds> deadline = {};  ///< from the start of loading
+  std::optional<int64_t> memory = {};        ///< bytes that loading may allocate
+  /// Searched first, in order, for the functions that the program calls.
+  std::vector<Module> modules = {};
+  /// The weights that the file leaves out, by name, and any others. The program shares their
+  /// elements, which must not change.
+  std::map<std::string, Tensor> weights = {};
+};
+
+/// A size of a parameter or result.
+struct Dim {
+  int64_t size;      ///< -1 if it is symbolic
+  std::string text;  ///< "3", "batch", "2*n"
+};
+
+/// A parameter or result of a function.
+struct Parameter {
+  std::string name;  ///< empty for an unnamed result
+  std::string type;  ///< "tensor[batch, 3; f32]", "i64"
+  int32_t kind;  ///< TENON_TENSOR, TENON_SHAPE, TENON_INT, TENON_BOOL, TENON_FLOAT, TENON_ARRAY,
+                 ///< TENON_FUNCTION, or TENON_NONE for anything else
+  DLDataType dtype;                      ///< of a tensor or number
+  std::optional<std::vector<Dim>> dims;  ///< of a tensor or shape, if known
+};
+
+/// A function whose result is a tuple has one result for each field, and returns an Array.
+struct Signature {
+  std::vector<Parameter> params, results;
+
+  /// "(x: tensor[n; f32]) -> tensor[n; f32]"
+  std::string text() const {
+    const std::string result = list(results);
+    return "(" + list(params) + ") -> " + (results.size() == 1 ? result : "(" + result + ")");
+  }
+
+ private:
+  static std::string list(const std::vector<Parameter>& values) {
+    std::string out;
+    for (const Parameter& p : values) {
+      out += (out.empty() ? "" : ", ") + p.name + (p.name.empty() ? "" : ": ") + p.type;
+    }
+    return out;
+  }
+};
+
+/// A compiled program, loaded, verified and linked. Immutable; threads may share it.
+class Program : public Value {
+ public:
+  static constexpr const char* kTypeName = "tenon.Program";
+  static bool accepts(const Value& v) { return v.type_key() == kTypeName; }
+  static Program unchecked(Value v) noexcept { return {detail::Unchecked{}, std::move(v)}; }
+
+  Program() = default;
+  /// Maps a .tnx file. The functions that it calls must be registered before. The file may be
+  /// replaced or removed afterwards, but not truncated.
+  static Program load(const std::filesystem::path& path, const LoadOptions& options = {}) {
+    Program out;
+    with_raw(options, [&](const tenon_load_options& o) {
+      detail::check(tenon_program_load_with(path.c_str(), &o, out.out()));
+    });
+    return out;
+  }
+  /// Loads a file from memory, which is copied.
+  static Program from_bytes(std::span<const std::byte> file, const LoadOptions& options = {}) {
+    Program out;
+    with_raw(options, [&](const tenon_load_options& o) {
+      detail::check(tenon_program_from_bytes(file.data(), file.size(), &o, out.out()));
+    });
+    return out;
+  }
+
+  /// The bytes of the file that the program was loaded from, borrowed from the program.
+  std::span<const std::byte> file() const noexcept {
+    const tenon_text text = tenon_program_file(raw());
+    return {reinterpret_cast<const std::byte*>(text.data), text.size};
+  }
+  /// Writes that file under another name first, so that `path` is whole or unchanged. Throws
+  /// ExecutionError where it can't be written.
+  void save(const std::filesystem::path& path) const {
+    std::filesystem::path part = path;
+    part += ".part";
+    std::error_code error;
+    std::ofstream stream(part, std::ios::binary);
+    stream.write(reinterpret_cast<const char*>(file().data()),
+                 static_cast<std::streamsize>(file().size()));
+    stream.close();
+    if (stream) std::filesystem::rename(part, path, error);
+    if (!stream || error) {
+      const std::string reason =
+          error ? error.message() : "it can't be opened, or the disk is full";
+      std::filesystem::remove(part, error);
+      throw ExecutionError("can't write " + path.string(), {{"found", reason}});
+    }
+  }
+
+  /// The names of the exported functions.
+  std::vector<std::string> functions() const {
+    Value names;
+    detail::check(tenon_program_functions(raw(), names.out()));
+    return detail::texts_of(names);
+  }
+  /// Throws UsageError for a name that the program doesn't export.
+  Signature signature(const std::string& function = "main") const {
+    int32_t params = 0, results = 0;
+    detail::check(tenon_program_signature(raw(), function.c_str(), &params, &results));
+    Signature out;
+    for (int32_t i = 0; i < params; ++i)
+      out.params.push_back(describe(tenon_program_param, function, i));
+    for (int32_t i = 0; i < results; ++i) {
+      out.results.push_back(describe(tenon_program_result, function, i));
+    }
+    return out;
+  }
+  /// A function of the program as a value, whose calls have these limits.
+  Function function(const std::string& name, const Limits& limits = {}) const {
+    const tenon_limits l = limits.raw();
+    Value out;
+    detail::check(tenon_program_function(raw(), name.c_str(), &l, out.out()));
+    return Function::unchecked(std::move(out));
+  }
+  Function operator[](const std::string& name) const { return function(name); }
+  /// All exported functions.
+  Module module(const Limits& limits = {}) const {
+    const tenon_limits l = limits.raw();
+    Value out;
+    detail::check(tenon_program_module(raw(), &l, out.out()));
+    return Module::unchecked(std::move(out));
+  }
+  /// Calls "main". To call a function often, keep `function(name)`, or use a Machine.
+  template <class... A>
+  Value operator()(A&&... args) const {
+    return function("main")(std::forward<A>(args)...);
+  }
+
+ private:
+  Program(detail::Unchecked, Value v) noexcept : Value(std::move(v)) {}
+
+  template <class F>
+  static void with_raw(const LoadOptions& options, F&& f) {
+    tenon_load_options out = TENON_LOAD_DEFAULTS;
+    const Value weights = options.weights;
+    if (options.untrusted) out.flags = TENON_UNTRUSTED;
+    out.deadline_ns = options.deadline.value_or(Nanoseconds(-1)).count();
+    out.memory = options.memory.value_or(-1);
+    out.modules = reinterpret_cast<const tenon_any*>(options.modules.data());
+    out.module_count = options.modules.size();
+    out.weights = weights.raw();
+    f(out);
+  }
+  template <class Get>
+  Parameter describe(Get get, const std::string& function, int32_t index) const {
+    tenon_value_info info{};
+    info.size = sizeof info;
+    detail::check(get(raw(), function.c_str(), index, &info));
+    const auto text = [](const tenon_text& t) { return std::string(t.data, t.size); };
+    Parameter out{text(info.name), text(info.type), info.kind, info.dtype, {}};
+    if (info.dims) {
+      out.dims.emplace();
+      for (int32_t i = 0; i < info.rank; ++i)
+        out.dims->push_back({info.dims[i], text(info.symbols[i])});
+    }
+    return out;
+  }
+};
+
+}  // namespace v1
+}  // namespace tenon

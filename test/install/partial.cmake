@@ -1,0 +1,16 @@
+# Run by ctest with -P: a build of some targets is installed, and says what is missing.
+function(run)
+  execute_process(COMMAND ${ARGN} OUTPUT_VARIABLE out ERROR_VARIABLE out COMMAND_ERROR_IS_FATAL ANY)
+  set(out "${out}" PARENT_SCOPE)
+endfunction()
+
+file(REMOVE_RECURSE "${WORK}")
+run("${CMAKE_COMMAND}" -G Ninja -S "${SOURCE}/test/install/partial" -B "${WORK}")
+run("${CMAKE_COMMAND}" --build "${WORK}" --target built)
+run("${CMAKE_COMMAND}" --install "${WORK}" --prefix "${WORK}/prefix")
+if(NOT EXISTS "${WORK}/prefix/bin/built" OR EXISTS "${WORK}/prefix/bin/unbuilt")
+  message(FATAL_ERROR "installed other files than those that are built:\n${out}")
+endif()
+if(NOT out MATCHES "Not built, so not installed: unbuilt \\(target unbuilt\\)" OR out MATCHES "installed: built")
+  message(FATAL_ERROR "what isn't built isn't named:\n${out}")
+endif()
