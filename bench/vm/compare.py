@@ -60,7 +60,10 @@ def run(command: list) -> dict:
         sys.exit(f"compare.py: '{command[0]}' can't be run: {e.strerror}")
     if done.returncode != 0:
         sys.exit(f"compare.py: '{command[0]}' failed with exit code {done.returncode}")
-    return json.loads(done.stdout)
+    try:
+        return json.loads(done.stdout)
+    except ValueError:
+        sys.exit(f"compare.py: '{command[0]}' printed no JSON: is it bench_vm, or an engine's script?")
 
 
 def ratio(rounds: list[dict], row: Row, source: str, peer: str) -> float | None:
@@ -136,7 +139,7 @@ def missing(lua: str) -> dict[str, str]:
                 out[engine] = f"there is no Python package {package}: {REQUIREMENTS}"
                 break
     if shutil.which(lua) is None:
-        out["lua"] = f"there is no program {lua}: install it, or name it with --lua"
+        out["lua"] = f"there is no program {lua}: install the Debian package lua5.4, or name another with --lua"
     return out
 
 
@@ -149,6 +152,8 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--json", type=Path, help="also write every round's figures there")
     options = parser.parse_args()
+    if options.rounds < 1:
+        parser.error("--rounds takes a number of at least 1")
     engines = {
         "tenon": [options.tenon],
         "tvm": [sys.executable, HERE / "run_tvm.py"],
@@ -165,7 +170,10 @@ def main() -> None:
         rounds.append({name: run(command) for name, command in engines.items()})
     print(table(rounds, depths))
     if options.json:
-        options.json.write_text(json.dumps({"rounds": rounds, "depths": depths}, indent=1))
+        try:
+            options.json.write_text(json.dumps({"rounds": rounds, "depths": depths}, indent=1))
+        except OSError as e:
+            sys.exit(f"compare.py: can't write '{options.json}': {e.strerror}")
 
 
 if __name__ == "__main__":
