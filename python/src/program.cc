@@ -57,6 +57,18 @@ nb::object from_bytes(nb::bytes bytes, bool untrusted, int64_t deadline_ns, int6
       [&](tenon_any* out) { return tenon_program_from_bytes(data, size, &o.options, out); });
 }
 
+// Loads the file that `compile(module, options)` returns, which never becomes a Python object: it
+// may be large.
+nb::object compiled(const Function& compile, nb::handle module, nb::handle options) {
+  const Value arguments[] = {to_value(module), to_value(options)};
+  Value file;
+  return loaded([&](tenon_any* out) {
+    if (tenon_function_call(compile.value.get(), arguments[0].get(), 2, file.out()) != 0) return -1;
+    const tenon_text bytes = tenon_string_view(file.get());
+    return tenon_program_from_bytes(bytes.data, bytes.size, nullptr, out);
+  });
+}
+
 // A memoryview of the file's bytes; the caller keeps the program alive.
 nb::object file_bytes(const Program& program) {
   const tenon_text file = tenon_program_file(program.value.get());
@@ -172,6 +184,10 @@ void define_program(nb::module_& m) {
                nb::arg("deadline_ns"), nb::arg("memory"), nb::arg("weights").none(),
                nb::sig("def from_bytes(bytes: bytes, untrusted: bool, deadline_ns: int, "
                        "memory: int, weights: dict[str, typing.Any] | None) -> Program"));
+  c.def_static("compiled", &compiled, nb::arg("compile"), nb::arg("module"), nb::arg("options"),
+               "Loads the file that compile(module, options) returns.",
+               nb::sig("def compiled(compile: Function, module: Object, "
+                       "options: dict[str, typing.Any]) -> Program"));
   c.def("file", &file_bytes, "The bytes of the file, as long as the program lives.",
         nb::sig("def file(self) -> memoryview"));
   c.def(

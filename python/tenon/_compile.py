@@ -6,8 +6,8 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from . import _compiler, _torch, ir
-from ._executable import Executable, _from_bytes
+from . import _compiler, _tenon, _threads, _torch, ir
+from ._executable import Executable
 from ._values import Shape
 
 
@@ -52,7 +52,8 @@ def compile(
     elif args is not None or kwargs is not None or dynamic_shapes is not None:
         raise TypeError("args, kwargs and dynamic_shapes are for models of PyTorch; this isn't one")
     module = _module_of(model, dims, shapes, limits)
-    return _from_bytes(_compiler.call("tenon.compile", module, options | limits))
+    _threads.bound_spinning()
+    return Executable(_tenon.Program.compiled(_compiler.function("tenon.compile"), module, options | limits))
 
 
 def _module_of(
