@@ -278,8 +278,9 @@ TENON_API tenon_text tenon_error_message(const tenon_any* error);
 TENON_API int tenon_error_text(const tenon_any* error, tenon_any* out);
 /* The parts of the text, as an array of arrays of strings, [label, text, note]: "span" for the
  * place in the program's source, the labels of the lines below the message ("where", "found",
- * "expected", ...), "at" for each of the machine's frames, innermost first, and "help". A missing
- * note is empty. */
+ * "expected", ...), "at" for each of the machine's frames, innermost first, and "help". An error that
+ * was reported with this one follows as "error", its message, and its parts. A missing note is
+ * empty. */
 TENON_API int tenon_error_parts(const tenon_any* error, tenon_any* out);
 /* An error with this message and these parts, which have the form of tenon_error_parts; NULL for
  * none. tenon_error_restore makes it wait, for a function that is about to return -1. */

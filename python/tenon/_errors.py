@@ -13,6 +13,8 @@ class Error(Exception):
     - ``span``: the place in the program's source or the names of ONNX nodes, or None
     - ``frames``: the machine's frames, innermost first
     - ``rows``: all lines below the message, each as (label, text, note)
+    - ``also``: further errors of the same work, such as a program's other mistakes
+    - ``spans``: the span of this error and of those in ``also``
     """
 
     _kind: int
@@ -25,6 +27,11 @@ class Error(Exception):
     span: str | None = None
     frames: tuple[str, ...] = ()
     rows: tuple[tuple[str, str, str], ...] = ()
+    also: tuple[Error, ...] = ()
+
+    @property
+    def spans(self) -> tuple[str, ...]:
+        return tuple(e.span for e in (self, *self.also) if e.span is not None)
 
 
 class UsageError(Error, ValueError):
@@ -59,6 +66,17 @@ _LABELS = ("found", "expected", "where", "rule", "help", "span")
 
 def _make(kind: int, text: str, parts: _Parts) -> Error:
     text = text.removeprefix("error: ").removeprefix("internal error: ")
+    # Each further error begins with its message.
+    starts = [i for i, (label, _, _) in enumerate(parts) if label == "error"]
+    error = _with_parts(kind, text, parts[: starts[0] if starts else None])
+    error.also = tuple(
+        _with_parts(kind, parts[start][1], parts[start + 1 : end])
+        for start, end in zip(starts, [*starts[1:], None])
+    )
+    return error
+
+
+def _with_parts(kind: int, text: str, parts: _Parts) -> Error:
     error = _CLASSES[kind](text)
     rows = []
     frames = []

@@ -41,3 +41,13 @@ def test_annotations_and_stubs_agree(tmp_path):
     mypy += ["--cache-dir=/dev/null", "-p", "tenon"]
     run = subprocess.run(mypy, cwd=tmp_path, env=os.environ | path, capture_output=True, text=True)
     assert run.returncode == 0, run.stdout + run.stderr
+
+
+def test_errors_reported_together_have_their_own_parts():
+    from tenon import _errors
+
+    parts = [("span", "a.tn:1:1", ""), ("found", "1", ""), ("error", "no b", ""), ("span", "a.tn:2:1", "")]
+    error = _errors._make(0, "error: a.tn:1:1: no a\n  found 1", tuple(parts))
+    assert isinstance(error, tenon.UsageError) and error.message == "no a" and error.found == "1"
+    assert error.spans == ("a.tn:1:1", "a.tn:2:1")
+    assert [e.message for e in error.also] == ["no b"] and error.also[0].found is None
