@@ -126,6 +126,14 @@ void SizeLowering::match_dims(Arg value, const Array<Dim>& dims,
   if (!later.empty()) postponed->push_back({value, dims, later, {}});
 }
 
+void SizeLowering::match_tensor(Arg value, DataType dtype, const Array<Dim>& dims,
+                                std::vector<Postponed>* postponed) {
+  std::vector<size_t> later;
+  const auto found = patterns(dims, &later);
+  code_.match_tensor(value, dtype, found);
+  if (!later.empty()) postponed->push_back({value, dims, later, {}});
+}
+
 void SizeLowering::match_elements(Arg source, const TypeRef& type, const Array<Dim>& dims,
                                   std::vector<Postponed>* postponed) {
   if (type.as<ShapeType>()) return match_dims(source, dims, postponed);
@@ -166,8 +174,12 @@ void SizeLowering::match_postponed(const std::vector<Postponed>& all) {
 
 void SizeLowering::match_shape(const MatchShape& match, Arg value) {
   std::vector<Postponed> postponed;
+  const TypeRef type = type_of(match.value);
   if (match.elements) {
-    match_elements(value, type_of(match.value), match.dims, &postponed);
+    match_elements(value, type, match.dims, &postponed);
+  } else if (const auto* tensor = type.as<TensorType>()) {
+    // The dtype, too: the value may be what a packed function returned.
+    match_tensor(value, tensor->dtype, match.dims, &postponed);
   } else {
     match_dims(value, match.dims, &postponed);
   }
@@ -177,10 +189,7 @@ void SizeLowering::match_shape(const MatchShape& match, Arg value) {
 void SizeLowering::match_type(Arg value, const TypeRef& type, std::vector<Postponed>* postponed) {
   if (auto* tensor = type.as<TensorType>()) {
     if (tensor->dims_known) {
-      std::vector<size_t> later;
-      const auto found = patterns(tensor->dims, &later);
-      code_.match_tensor(value, tensor->dtype, found);
-      if (!later.empty()) postponed->push_back({value, tensor->dims, later, {}});
+      match_tensor(value, tensor->dtype, tensor->dims, postponed);
     } else if (tensor->rank != kUnknownRank) {
       code_.match_tensor(value, tensor->dtype,
                          std::vector<DimPattern>(tensor->rank, DimPattern::ignore()));

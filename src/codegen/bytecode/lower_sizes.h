@@ -56,6 +56,8 @@ class SizeLowering {
   // A match's patterns. Dimensions computed from symbols that the same match binds are ignored
   // there and returned in `later`.
   std::vector<vm::DimPattern> patterns(const Array<Dim>& dims, std::vector<size_t>* later);
+  void match_tensor(vm::Arg value, DataType dtype, const Array<Dim>& dims,
+                    std::vector<Postponed>* postponed);
   void match_dims(vm::Arg value, const Array<Dim>& dims, std::vector<Postponed>* postponed);
   void match_elements(vm::Arg source, const graph::TypeRef& type, const Array<Dim>& dims,
                       std::vector<Postponed>* postponed);
