@@ -8,7 +8,8 @@
 - ``tenon.Executable`` calls functions; ``tenon.VirtualMachine`` does so under limits, and times them.
 - ``tenon.Tensor`` shares its memory with NumPy, torch and others.
 - ``tenon.ir`` parses, prints and builds programs; ``tenon.transform`` runs passes, also in Python.
-- ``tenon.register_func`` and ``tenon.get_func`` exchange functions with programs and the compiler.
+- ``tenon.register_func`` and ``tenon.get_func`` exchange functions with programs and the compiler;
+  ``tenon.register_op`` computes a model's own operators.
 - ``tenon.testing`` compares a model's values with a reference, and shrinks a model that fails.
 - ``tenon.InferenceSession`` works like ONNX Runtime's.
 
@@ -32,6 +33,7 @@ from ._executable import (
     load,
 )
 from ._compile import compile
+from ._custom import register_op
 from ._functions import get_func, register_func
 from ._session import InferenceSession, NodeArg
 from ._torch import backend as torch_backend
@@ -65,6 +67,7 @@ __all__ = [
     "ir",
     "load",
     "register_func",
+    "register_op",
     "testing",
     "torch_backend",
     "transform",

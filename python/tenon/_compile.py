@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from . import _compiler, _tenon, _threads, _torch, ir
+from ._custom import load_libraries
 from ._executable import Executable
 from ._values import Shape
 
@@ -20,6 +21,7 @@ def compile(
     kwargs: Mapping[str, Any] | None = None,
     dynamic_shapes: Any = None,
     passes: Iterable[Any] | None = None,
+    custom: Iterable[str | os.PathLike[str]] | None = None,
     deadline: float | None = None,
     memory: int | None = None,
     **options: Any,
@@ -34,6 +36,8 @@ def compile(
     - ``shapes`` fixes the shapes of inputs by name; -1 leaves a size symbolic.
     - ``args``, ``kwargs`` and ``dynamic_shapes`` are for models of PyTorch: example arguments, and the sizes that may
       change, as ``torch.export.export`` takes them. They need the packages torch and onnxscript.
+    - ``custom`` names libraries (``libtenon_NAME.so``) of functions that compute a model's own operators; see
+      ``tenon.register_op`` for those in Python.
     - ``passes`` replaces the passes of the level: see ``tenon.transform``.
     - ``deadline`` (seconds) and ``memory`` (bytes) limit the compilation.
     - ``options`` are those of ``tenon.compile`` in docs/compiler-library.md: ``level=3``, ``cpu="x86-64-v3"``,
@@ -46,6 +50,8 @@ def compile(
 
     if passes is not None:
         options["passes"] = transform._names(passes)
+    if custom is not None:
+        options["custom"] = load_libraries(custom)
     limits = _compiler.limits_of(deadline, memory)
     if _torch.is_model(model):
         model = _torch.to_onnx(model, args, kwargs, dynamic_shapes)

@@ -7,10 +7,11 @@ import os
 import statistics
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from . import _compiler, _files, _tenon, _threads
+from ._custom import load_libraries
 from ._tenon import Function
 
 
@@ -226,6 +227,7 @@ def load(
     *,
     untrusted: bool = False,
     weights: Mapping[str, Any] | None = None,
+    custom: Iterable[str | os.PathLike[str]] | None = None,
     deadline: float | None = None,
     memory: int | None = None,
 ) -> Executable:
@@ -233,10 +235,13 @@ def load(
 
     With ``untrusted``, nothing of the file runs natively: its kernels are compiled anew from the computes in it
     (``keep_computes``), and only functions that are meant for files may be called. ``weights`` maps names to the
-    tensors that the file leaves out. ``deadline`` (seconds) and ``memory`` (bytes) limit the loading.
+    tensors that the file leaves out. ``custom`` names libraries (``libtenon_NAME.so``) with functions that the file
+    calls. ``deadline`` (seconds) and ``memory`` (bytes) limit the loading.
     """
     if untrusted:
         _compiler._load()  # it compiles the kernels
+    if custom is not None:
+        load_libraries(custom)
     _threads.bound_spinning()
     program = _tenon.Program.load(
         os.fspath(path),

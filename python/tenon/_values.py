@@ -31,6 +31,15 @@ class _Bytes:
         }
 
 
+class _Type(_tenon.Object):
+    """A type of the language. ``str(type)`` is its text."""
+
+    def __str__(self) -> str:
+        from . import _compiler
+
+        return _compiler.call("tenon.print", self)
+
+
 _classes: dict[str, type] = {}
 
 
@@ -38,7 +47,8 @@ def _class_of(type_key: str) -> type:
     """The Python class of a type: "graph.Call" is Call."""
     if type_key not in _classes:
         name = type_key.rpartition(".")[2]
+        base = _Type if name.endswith(("Type", "TypeVar")) else _tenon.Object
         _classes[type_key] = type(
-            name, (_tenon.Object,), {"__module__": "tenon.ir", "__doc__": f"An object of type ``{type_key}``."}
+            name, (base,), {"__module__": "tenon.ir", "__doc__": f"An object of type ``{type_key}``."}
         )
     return _classes[type_key]

@@ -140,7 +140,10 @@ def compare(
 
 
 def _type_of(array: Any) -> str:
-    return f"{array.dtype}{list(array.shape)}"
+    """In the language's notation: tensor[2, 3; f32]."""
+    dtype = re.sub(r"^(bf|f|i|u)(?:loat|nt|int)(?=\d)", r"\1", array.dtype.name)
+    sizes = ", ".join(map(str, array.shape))
+    return f"tensor[{sizes}; {dtype}]" if sizes else f"tensor[{dtype}]"
 
 
 class _Tolerance:

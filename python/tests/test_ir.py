@@ -136,3 +136,8 @@ def test_a_builder_says_what_is_missing():
     b.declare("later", "fn(i64) -> i64")
     with pytest.raises(ValueError, match="declared but not built: later"):
         b.module()
+
+
+def test_types_print_as_text():
+    for text in ("tensor[n, 4; f32]", "fn(i64) -> (f32, bool)", "shape[rank=2]"):
+        assert str(tenon.ir.type(text)) == text

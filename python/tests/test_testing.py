@@ -93,9 +93,9 @@ def test_differences_of_dtype_and_shape_are_told(model, inputs, expected):
     expected["positive"] = expected["positive"].astype("float64")
     first = testing.compare(model, inputs, with_=expected).first
     assert first.name == "positive" and first.place is None
-    assert "found     float32[3, 8]\n  expected  float64[3, 8]" in str(first)
+    assert "found     tensor[3, 8; f32]\n  expected  tensor[3, 8; f64]" in str(first)
     expected["positive"] = expected["positive"].astype("float32")[:2]
-    assert "expected  float32[2, 8]" in str(testing.compare(model, inputs, with_=expected).first)
+    assert "expected  tensor[2, 8; f32]" in str(testing.compare(model, inputs, with_=expected).first)
 
 
 @pytest.mark.parametrize("wrong, equal", [(np.nan, False), (np.inf, False), (None, True)])

@@ -22,6 +22,7 @@
 #include "library/signatures/signatures.h"
 #include "loop/schedule.h"
 #include "loop/types.h"
+#include "object/library.h"
 #include "object/reflect.h"
 #include "object/registry.h"
 #include "support/phase.h"
@@ -209,6 +210,21 @@ class Pipeline {
   graph::PassContext cx_;
 };
 
+// A library of options.custom.
+Module custom_library(const std::string& name) {
+  const Module library = load_library(cat("tenon_", name), {});
+  if (library) return library;
+  throw Error(ErrorKind::Usage, cat("option custom: the library ", quoted(name), " is not loaded"))
+      .help(cat("load tenon_", name, " first"));
+}
+
+// Whether code of the unit calls a function of the library.
+bool calls_any(const vm::Unit& unit, const Module& library) {
+  return std::ranges::any_of(unit.packed, [&](const vm::PackedName& packed) {
+    return !packed.kernel && library.find(packed.name);
+  });
+}
+
 // What run_passes runs by default. Code generation schedules for each target itself, so that step
 // is only run to be shown.
 std::vector<std::string> steps_of_level(const CompileOptions& options) {
@@ -299,6 +315,9 @@ vm::Unit generate_code(const graph::Module& lowered, const CompileOptions& optio
     if (std::ranges::find(unit.libraries, library) == unit.libraries.end()) {
       unit.libraries.push_back(library);
     }
+  }
+  for (const std::string& library : options.custom) {
+    if (calls_any(unit, custom_library(library))) unit.libraries.push_back(library);
   }
   if (lowered->kernels.empty()) return unit;
   if (options.keep_computes) unit.computes = kernels_text(lowered);

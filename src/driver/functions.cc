@@ -72,8 +72,11 @@ graph::Module parse(const String& text, const String& name, const Any& options) 
   return module;
 }
 
-String print(const graph::Module& module) {
-  return String(graph::to_text(checked(module)));
+String print(const Any& value) {
+  if (!value.is_none() && value.is<graph::TypeRef>()) {
+    return String(to_text(value.as<graph::TypeRef>()));
+  }
+  return String(graph::to_text(checked(value.as<graph::Module>())));
 }
 
 void save(const graph::Module& module, const String& path) {

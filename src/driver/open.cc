@@ -143,13 +143,17 @@ onnx::Model read_model(const Source& source) {
   return onnx::parse_model(source.content(), file, source.directory);
 }
 
+onnx::ImportResult import_source(const Source& source, const onnx::ImportOptions& options) {
+  initialise();
+  Phase phase("import");
+  return onnx::import_model(read_model(source), options);
+}
+
 graph::Module read_module(const Source& source, const onnx::ImportOptions& options) {
   initialise();
   switch (source.kind) {
-    case SourceKind::Model: {
-      Phase phase("import");
-      return onnx::import_model(read_model(source), options).module;
-    }
+    case SourceKind::Model:
+      return import_source(source, options).module;
     case SourceKind::Program: {
       Phase phase("parse");
       graph::Module module = graph::parse_module(source.content(), source.name);

@@ -53,6 +53,9 @@ Source source_of(std::string_view bytes, const std::string& name);
 // The ONNX model as data. Throws Usage if the source is not a model.
 onnx::Model read_model(const Source& source);
 
+// The imported model. Throws Usage if the source is not a model.
+onnx::ImportResult import_source(const Source& source, const onnx::ImportOptions& options = {});
+
 // The checked module of a model or program. `options` apply to models. Throws Usage for bytecode,
 // and what import_model, parse_module and check_module throw.
 graph::Module read_module(const Source& source, const onnx::ImportOptions& options = {});

@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
 #include <cmath>
 #include <concepts>
@@ -11,6 +12,7 @@
 #include <optional>
 
 #include "driver/options.h"
+#include "object/library.h"
 #include "support/error.h"
 #include "tools/tenon/parse_number.h"
 #include "tools/tenon/quantity.h"
@@ -186,6 +188,23 @@ CLI::Option* add_flag(CLI::App* command, const char* name, T& value, const char*
       ->capture_default_str();
 }
 
+// Loads a library of --custom, and returns the name that files have for it.
+std::string load_custom(const std::string& file) {
+  constexpr std::string_view kPrefix = "libtenon_", kSuffix = ".so";
+  const std::filesystem::path path(file);
+  const std::string base = path.filename();
+  if (!base.starts_with(kPrefix) || !base.ends_with(kSuffix)) {
+    throw Error(ErrorKind::Usage, cat("--custom: ", printable(file), " is not a library's name"))
+        .expected("libtenon_NAME.so: a compiled file refers to it by NAME");
+  }
+  const std::string folder = path.has_parent_path() ? path.parent_path().string() : ".";
+  const std::string name = base.substr(3, base.size() - 3 - kSuffix.size());
+  if (!load_library(name, std::array{folder})) {
+    throw Error(ErrorKind::Usage, cat("--custom: there is no file ", printable(file)));
+  }
+  return name.substr(kPrefix.size() - 3);
+}
+
 }  // namespace
 
 void CompileFlags::add_to(CLI::App* command, bool writes_file) {
@@ -210,6 +229,16 @@ void CompileFlags::add_to(CLI::App* command, bool writes_file) {
 #define TENON_IMPORT_OPTION(name, least, flag, example, meaning) \
   add_repeated(command, flag, name, cat(meaning, ", such as " example))->group("Compilation");
 #include "driver/options.def"
+  command
+      ->add_option_function<std::vector<std::string>>(
+          "--custom",
+          [this](const std::vector<std::string>& files) {
+            for (const std::string& file : files) options.custom.push_back(load_custom(file));
+          },
+          "FOLDER/libtenon_NAME.so: a library of functions that compute a model's own operators\n"
+          "(docs/custom-operators.md)")
+      ->allow_extra_args(false)
+      ->group("Compilation");
 }
 
 void CompileFlags::check_unused(const std::string& executable) const {

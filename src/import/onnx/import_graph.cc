@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "import/onnx/count_nodes.h"
+#include "import/onnx/custom_operator.h"
 #include "import/onnx/node_order.h"
 #include "import/onnx/rules.h"
 #include "import/onnx/scope.h"
@@ -50,7 +51,9 @@ class GraphImporter {
     out_.unsupported = signature.unsupported;
     signature.check_given();
     add_initializers(model_.graph, scope);
-    run_nodes(model_.graph.nodes, scope);
+    for (const size_t i : run_nodes(model_.graph.nodes, scope)) {
+      add_values(model_.graph.nodes[i], scope);
+    }
     finish(scope);
   }
 
@@ -98,9 +101,17 @@ class GraphImporter {
                                 graph::attrs({{graph::kResultsAttr, Any(names)}}));
   }
 
+  void add_values(const Node& node, const Scope& scope) {
+    for (const std::string& name : node.outputs) {
+      const Scope::Slot* slot = scope.find(name);
+      if (slot && slot->value) out_.values.push_back({name, node.name, op_text(node), slot->value});
+    }
+  }
+
   // ---- nodes ----
 
-  void run_nodes(const std::vector<Node>& list, Scope& scope) {
+  // Returns the order in which the nodes ran.
+  std::vector<size_t> run_nodes(const std::vector<Node>& list, Scope& scope) {
     // Checked before sorting, since a node that redefines one of the graph's names would look like
     // a cycle.
     for (const Node& n : list) {
@@ -108,19 +119,22 @@ class GraphImporter {
         if (!name.empty() && scope.has(name)) defined_twice(n, name);
       }
     }
-    for (size_t i : node_order(list, model_.file)) run_node(list[i], scope);
+    std::vector<size_t> order = node_order(list, model_.file);
+    for (const size_t i : order) run_node(list[i], scope);
+    return order;
   }
 
   void run_node(const Node& node, Scope& scope) {
     count_translated(1 + parts_of(node) / kPartsPerNode);
     Node storage;
     const Node& n = scope.resolve(node, &storage);
-    if (auto f = functions_.find(function_key(n.domain, n.op, n.overload)); f != functions_.end()) {
-      return call_function(n, *f->second, scope);
-    }
+    const bool custom = is_custom(n);
+    const auto f = functions_.find(function_key(n.domain, n.op, n.overload));
+    if (!custom && f != functions_.end()) return call_function(n, *f->second, scope);
     // Domains other than ai.onnx are often used without being imported.
     const int64_t opset = scope.opset(n.domain, n.domain.empty() ? kNewestOpset : 1);
-    const Translate translate = OpTable::global().find(n.domain, n.op, opset);
+    const Translate translate =
+        custom ? translate_custom : OpTable::global().find(n.domain, n.op, opset);
     Operands operands;
     bool usable = collect_inputs(n, scope, &operands);
     if (translate == nullptr) {
@@ -237,6 +251,7 @@ class GraphImporter {
         count_translated();
         const int64_t opset = scope.opset(inner.domain, kNewestOpset);
         const bool known =
+            is_custom(inner) ||
             functions_.contains(function_key(inner.domain, inner.op, inner.overload)) ||
             OpTable::global().find(inner.domain, inner.op, opset) != nullptr;
         if (!known) refuse(inner, "not implemented");

@@ -14,6 +14,7 @@ struct ImportedGraph {
   std::vector<ModelReport::Value> inputs, outputs;
   std::vector<std::string> symbols;  // in the inputs' shapes
   std::vector<UnsupportedNode> unsupported;
+  std::vector<NodeValue> values;
 };
 
 // Throws Usage for a graph that breaks ONNX's rules; `out` then has what was found until there.

@@ -33,7 +33,11 @@ std::string opset_text(const Model& model) {
   for (const UnsupportedNode& u : unsupported) {
     e.table({printable(u.node), printable(u.op), printable(u.reason)});
   }
-  throw e.help("`tenon ops` lists what is supported; nothing was written");
+  const bool foreign = std::ranges::any_of(
+      unsupported, [](const UnsupportedNode& u) { return u.op.find(':') != std::string::npos; });
+  throw e.help(cat("`tenon ops` lists what is supported",
+                   foreign ? ", docs/custom-operators.md how to add an operator" : "",
+                   "; nothing was written"));
 }
 
 std::vector<std::string> names_of(const std::vector<ModelReport::Value>& values) {
@@ -50,7 +54,8 @@ ImportResult import_model(const Model& model, const ImportOptions& options) {
   if (!imported.unsupported.empty()) refuse(model, imported.unsupported);
   Map<String, graph::FunctionRef> functions;
   functions.set("main", imported.main);
-  return {graph::make_module(functions), names_of(imported.inputs), names_of(imported.outputs)};
+  return {graph::make_module(functions), names_of(imported.inputs), names_of(imported.outputs),
+          std::move(imported.values)};
 }
 
 ImportResult import_model(const std::string& path, const ImportOptions& options) {

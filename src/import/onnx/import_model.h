@@ -23,10 +23,20 @@ struct ImportOptions {
   std::map<std::string, std::vector<int64_t>> shapes;
 };
 
+// A value of the model's graph that a node computes.
+struct NodeValue {
+  std::string name;      // ONNX's
+  std::string node, op;  // of the node: its name, and "Conv" or "com.microsoft:Gelu"
+  graph::Operand value;  // in @main; never null
+};
+
 struct ImportResult {
   graph::Module module;
   std::vector<std::string> inputs;   // ONNX names, in the order of @main's parameters
   std::vector<std::string> outputs;  // in the order of its results
+  // The outputs of the graph's own nodes, not of those in inner graphs and functions, in the order
+  // of evaluation.
+  std::vector<NodeValue> values;
 };
 
 // Throws Error: what read_model throws; Unsupported with a table of every node that cannot be

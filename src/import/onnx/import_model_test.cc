@@ -91,7 +91,7 @@ TEST_F(ImportModel, ListsEveryNodeThatCannotBeImported) {
   /Nothing         my.domain:Nothing  not implemented
   /NoSuchOperator  NoSuchOperator     not implemented
   /Relu            Relu               attribute 'inplace' not implemented
-  help: `tenon ops` lists what is supported; nothing was written)");
+  help: `tenon ops` lists what is supported, docs/custom-operators.md how to add an operator; nothing was written)");
 }
 
 TEST_F(ImportModel, ElementTypesAreRefusedByName) {
