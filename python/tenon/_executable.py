@@ -222,6 +222,18 @@ def _from_bytes(data: bytes) -> Executable:
     return Executable(_tenon.Program.from_bytes(data, False, -1, -1, None))
 
 
+_MAGIC = b"\x89TNX"  # how every executable begins
+
+
+def _is_executable(path: str | os.PathLike[str]) -> bool:
+    """Whether the file is an executable, by its content."""
+    try:
+        with open(path, "rb") as file:
+            return file.read(len(_MAGIC)) == _MAGIC
+    except OSError:
+        return False  # who opens it next says why it can't be read
+
+
 def load(
     path: str | os.PathLike[str],
     *,

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ._compile import compile
-from ._executable import Executable, Parameter, load
+from ._executable import Executable, Parameter, _is_executable, load
 
 # ONNX's names of dtypes, where they differ.
 _ONNX_NAMES = {"float32": "float", "float64": "double"}
@@ -35,10 +35,11 @@ class InferenceSession:
     """
 
     def __init__(self, model: Any, **options: Any) -> None:
-        """``model`` is what ``tenon.compile`` takes, with its options, a ``.tnx`` file or an ``Executable``."""
+        """``model`` is what ``tenon.compile`` takes, with its options, an executable's file (by its
+        content, whatever its name) or an ``Executable``."""
         if isinstance(model, Executable):
             self.executable = model
-        elif isinstance(model, (str, os.PathLike)) and os.fspath(model).endswith(".tnx"):
+        elif isinstance(model, (str, os.PathLike)) and _is_executable(model):
             self.executable = load(model, **options)
         else:
             self.executable = compile(model, **options)

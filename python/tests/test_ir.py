@@ -141,3 +141,30 @@ def test_a_builder_says_what_is_missing():
 def test_types_print_as_text():
     for text in ("tensor[n, 4; f32]", "fn(i64) -> (f32, bool)", "shape[rank=2]"):
         assert str(tenon.ir.type(text)) == text
+
+
+def test_a_program_reports_all_its_mistakes():
+    with pytest.raises(tenon.UsageError) as error:
+        tenon.ir.parse("fn @main(%x: i64) -> i64 {\n  %y = ad(%x, 1)\n  %z = add(%y, %u)\n  %x < %z\n}", "p.tn")
+    found = [error.value, *error.value.also]
+    assert error.value.spans == ("p.tn:2:8", "p.tn:3:16", "p.tn:4:6")
+    assert found[0].help == "did you mean add?" and found[2].expected == "less(%x, %z)"
+    assert str(error.value).count("error: ") == 2
+
+
+def test_the_content_says_what_a_file_is(relu_model, tmp_path):
+    model = tmp_path / "model.bin"
+    model.write_bytes(relu_model.SerializeToString())
+    tenon.compile(model).save(tmp_path / "program.bin")
+    session = tenon.InferenceSession(tmp_path / "program.bin")
+    assert [i.name for i in session.get_inputs()] == ["x"]
+    with pytest.raises(tenon.UsageError, match="already compiled"):
+        tenon.compile(tmp_path / "program.bin")
+    with pytest.raises(tenon.UsageError, match="already compiled"):
+        tenon.compile((tmp_path / "program.bin").read_bytes())
+    checkpoint = tmp_path / "model.onnx"
+    checkpoint.write_bytes(b"PK\x03\x04" + bytes(22) + b"archive/data.pkl")
+    for model in (checkpoint, checkpoint.read_bytes()):
+        with pytest.raises(tenon.UsageError) as error:
+            tenon.compile(model)
+        assert error.value.found == "a PyTorch checkpoint" and "torch.onnx.export" in error.value.help

@@ -19,6 +19,7 @@
 #include "vm/asm/assemble.h"
 #include "vm/asm/disassemble.h"
 #include "vm/asm/python_text.h"
+#include "vm/executable/file_format.h"
 #include "vm/executable/write_file.h"
 
 namespace tenon::driver {
@@ -61,6 +62,10 @@ graph::Module import_onnx(const Bytes& model, const Any& options) {
   HostOptions given(options);
   const onnx::ImportOptions import = take_import_options(given);
   const Limited limited(given, "reading", "model");
+  if (vm::begins_like_executable(model.view())) {
+    throw Error(ErrorKind::Usage, "the model is already compiled").help("load or run it as it is");
+  }
+  refuse_foreign(model.view(), "the model");
   return onnx::import_model(onnx::parse_model(model.view(), "model"), import).module;
 }
 

@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "driver/compile.h"
+#include "driver/foreign_file.h"
 #include "graph/ir/check.h"
 #include "graph/ir/text.h"
 #include "import/onnx/read_model.h"
@@ -51,42 +52,20 @@ std::optional<SourceKind> kind_by_name(const std::string& name) {
   return std::nullopt;
 }
 
-// Files that are often mistaken for models, by their first bytes.
-struct Foreign {
-  std::string_view magic;
-  const char* name;
-  const char* help;
-};
-constexpr Foreign kForeign[] = {
-    {"PK\x03\x04", "a zip archive, such as a PyTorch checkpoint",
-     "export the model to ONNX: torch.onnx.export"},
-    {"\x89HDF", "an HDF5 file, such as a Keras model", "export the model to ONNX: tf2onnx"},
-    {"GGUF", "a GGUF file", "export the model to ONNX from its original form"},
-    {"\x93NUMPY", "a NumPy array", "arrays are inputs: --input NAME=FILE.npy"},
-    {"\x89PNG", "a PNG image", "convert it to an array: --input NAME=FILE.npy"},
-    {"\xff\xd8\xff", "a JPEG image", "convert it to an array: --input NAME=FILE.npy"},
-    {"\177ELF", "a native program or library", "a library of functions is loaded by its host"},
-};
-
-void refuse_foreign(const Source& source) {
-  for (const Foreign& foreign : kForeign) {
-    if (!source.content().starts_with(foreign.magic)) continue;
-    throw Error(ErrorKind::Usage, cat(printable(source.name), " is not a file that Tenon can read"))
-        .found(foreign.name)
-        .expected(all_kinds())
-        .help(foreign.help);
-  }
+Error unreadable(const std::string& name, const std::optional<ForeignFile>& foreign) {
+  Error error(ErrorKind::Usage, cat(printable(name), " is not a file that Tenon can read"));
+  if (foreign) error.found(foreign->name).help(foreign->help);
+  return error.expected(all_kinds());
 }
 
 Source recognise(Source source) {
-  refuse_foreign(source);
+  refuse_foreign(source.content(), source.name);
   std::optional<SourceKind> kind = kind_of(source.content());
   if (!kind) kind = kind_by_name(source.name);
   if (!kind) {
-    Error error(ErrorKind::Usage,
-                cat(printable(source.name), " is not a file that Tenon can read"));
-    if (source.content().empty()) error.found("an empty file");
-    throw error.expected(all_kinds());
+    const bool empty = source.content().empty();
+    throw unreadable(source.name,
+                     empty ? std::optional(ForeignFile{"an empty file", ""}) : std::nullopt);
   }
   source.kind = *kind;
   return source;
@@ -97,6 +76,10 @@ Error wrong_kind(const Source& source, std::string_view found) {
 }
 
 }  // namespace
+
+void refuse_foreign(std::string_view content, const std::string& name) {
+  if (const auto foreign = recognise_foreign(content)) throw unreadable(name, foreign);
+}
 
 std::string_view without_byte_order_mark(std::string_view content) {
   constexpr std::string_view kMark = "\xef\xbb\xbf";
@@ -120,6 +103,8 @@ std::string_view to_text(SourceKind kind) {
 
 Source open_source(const std::string& path, FileAccess access) {
   if (std::error_code ignored; std::filesystem::is_directory(path, ignored)) {
+    const auto foreign = recognise_foreign_folder(path);
+    if (foreign) throw unreadable(path, foreign);
     throw Error(ErrorKind::Usage, cat(printable(path), " is a folder")).expected(all_kinds());
   }
   Source source;
@@ -166,7 +151,9 @@ graph::Module read_module(const Source& source, const onnx::ImportOptions& optio
   }
   throw wrong_kind(source, source.kind == SourceKind::Assembly ? "is assembly, which holds no graph"
                                                                : "is already compiled")
-      .expected("an ONNX model or a program in Tenon's language");
+      .expected("an ONNX model or a program in Tenon's language")
+      .help(source.kind == SourceKind::Assembly ? "make an executable of it with `tenon asm`"
+                                                : "load or run it as it is");
 }
 
 vm::Unit read_code(const Source& source) {

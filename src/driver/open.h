@@ -50,6 +50,9 @@ Source open_source(const std::string& path, FileAccess access = FileAccess::Mapp
 // weights are looked up beside `name`.
 Source source_of(std::string_view bytes, const std::string& name);
 
+// Throws Usage if the content is that of another kind of file, such as a PyTorch checkpoint.
+void refuse_foreign(std::string_view content, const std::string& name);
+
 // The ONNX model as data. Throws Usage if the source is not a model.
 onnx::Model read_model(const Source& source);
 

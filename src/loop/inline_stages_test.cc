@@ -27,7 +27,7 @@ TEST(InlineStages, ElementwiseChainsBecomeOneStage) {
                  {y});
   EXPECT_EQ(to_text(*inline_stages(c)),
             "compute(x: tensor[n, m; f32]) -> y:\n"
-            "  y[i0 < m, i1 < n]: float32 = exp(x[i1, i0]) + 1.0\n");
+            "  y[i0 < m, i1 < n]: f32 = exp(x[i1, i0]) + 1.0\n");
 }
 
 TEST(InlineStages, ExpensiveWorkIsNotRepeated) {
@@ -56,8 +56,8 @@ TEST(InlineStages, CheapWorkIsRepeated) {
                       {y});
   EXPECT_EQ(to_text(*inline_stages(c)),
             "compute(x: tensor[n, m; f32]) -> y:\n"
-            "  sum[i0 < n]: float32 = sum over k0 < m of x[i0, k0] * 2.0\n"
-            "  y[i0_1 < n, i1 < m]: float32 = (x[i0_1, i1] * 2.0) - sum[i0_1]\n");
+            "  sum[i0 < n]: f32 = sum over k0 < m of x[i0, k0] * 2.0\n"
+            "  y[i0_1 < n, i1 < m]: f32 = (x[i0_1, i1] * 2.0) - sum[i0_1]\n");
 }
 
 TEST(InlineStages, RowValuesStayStages) {
@@ -81,8 +81,8 @@ TEST(InlineStages, OutputsStayAndDeadStagesGo) {
                       {a, b});
   EXPECT_EQ(to_text(*inline_stages(c)),
             "compute(x: tensor[n, m; f32]) -> a, b:\n"
-            "  a[i0 < n, i1 < m]: float32 = x[i0, i1] + 1.0\n"
-            "  b[i0_1 < n, i1_1 < m]: float32 = a[i0_1, i1_1] + 1.0\n");
+            "  a[i0 < n, i1 < m]: f32 = x[i0, i1] + 1.0\n"
+            "  b[i0_1 < n, i1_1 < m]: f32 = a[i0_1, i1_1] + 1.0\n");
 }
 
 TEST(InlineStages, ProducersOfWindowsAndScattersAreInlined) {

@@ -205,7 +205,7 @@ struct BenchCommand : CallFlags {
     if (!source.is_graph()) flags.check_unused(file);
     const ProgramFile program = open_program(std::move(source), flags, open_options());
     const FunctionSignature signature = program.signature(function);
-    if (program.source.kind != driver::SourceKind::Model) check_sizes(signature, inputs.sizes);
+    if (program.source.kind != driver::SourceKind::Model) bind_sizes(signature, &inputs.sizes);
     const Inputs given = make_inputs_within_limits(signature, /*random_rest=*/true);
     for (const std::string& note : given.notes) progress(note);
     const std::vector<AnyView> views(given.values.begin(), given.values.end());

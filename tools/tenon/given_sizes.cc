@@ -40,7 +40,50 @@ void append_symbols(const vm::SignatureType& type, SymbolSet* symbols) {
 
 }  // namespace
 
-void check_sizes(const FunctionSignature& signature, const GivenSizes& given) {
+namespace {
+
+Error unknown_name(const std::string& option, const FunctionSignature& signature, const char* what,
+                   const std::string& name, const std::vector<std::string>& known,
+                   const char* none) {
+  Error error(ErrorKind::Usage, cat(option, ": '", signature.name, "' has no such ", what));
+  error.expected(known.empty() ? none : join(known, ", "));
+  graph::suggest(&error, name, known);
+  return error;
+}
+
+// The name of a dimension that is a symbol alone; empty for any other.
+std::string symbol_of(const vm::SignatureDim& dim) {
+  const Dim size = size_of(dim);
+  return size.kind() == DimKind::kSymbol ? std::string(size.node().name.view()) : "";
+}
+
+void bind_shape(const vm::Param& param, const std::vector<int64_t>& shape, GivenSizes* given) {
+  if (param.type.kind != vm::SignatureType::Kind::Tensor || !param.type.dims_known) return;
+  const std::vector<vm::SignatureDim>& dims = param.type.dims;
+  Error mismatch(ErrorKind::Usage, cat("--shape ", param.name, " does not fit the input"));
+  mismatch.expected(vm::to_text(param.type));
+  if (shape.size() != dims.size()) throw mismatch.found(cat("rank ", shape.size()));
+  for (size_t i = 0; i < dims.size(); ++i) {
+    if (dims[i].is_constant() && dims[i].value != shape[i]) {
+      throw mismatch.found(cat(shape[i]), cat("axis ", i))
+          .help("the program fixes this size: use a symbol there to change it");
+    }
+    const std::string symbol = symbol_of(dims[i]);
+    if (symbol.empty()) continue;
+    const auto size = given_size(symbol, *given);
+    if (!size) {
+      given->dims.emplace(symbol, shape[i]);
+    } else if (*size != shape[i]) {
+      throw Error(ErrorKind::Usage, cat("the size ", symbol_text(symbol), " is given twice"))
+          .found(cat(shape[i]), cat("--shape ", param.name, ", axis ", i))
+          .expected(cat(*size), "given before");
+    }
+  }
+}
+
+}  // namespace
+
+void bind_sizes(const FunctionSignature& signature, GivenSizes* given) {
   SymbolSet symbols;
   std::vector<std::string> names, texts;
   for (const vm::Param& param : signature.params) {
@@ -48,21 +91,33 @@ void check_sizes(const FunctionSignature& signature, const GivenSizes& given) {
     names.push_back(param.name);
   }
   for (const std::string& symbol : symbols) texts.push_back(symbol_text(symbol));
-  for (const auto& dim : given.dims) {
+  for (const auto& dim : given->dims) {
     const std::string& name = dim.first;
     const bool known = std::any_of(symbols.begin(), symbols.end(), [&](const std::string& symbol) {
       return symbol == name || tenon::quoted(symbol) == name;
     });
     if (known) continue;
-    throw Error(ErrorKind::Usage,
-                cat("--dim ", name, "=", dim.second, ": '", signature.name, "' has no such size"))
-        .expected(texts.empty() ? "none: all its sizes are known" : join(texts, ", "));
+    throw unknown_name(cat("--dim ", name, "=", dim.second), signature, "size", name, texts,
+                       "none: all its sizes are known");
   }
-  for (const auto& [name, shape] : given.shapes) {
-    if (std::find(names.begin(), names.end(), name) != names.end()) continue;
-    throw Error(ErrorKind::Usage,
-                cat("--shape ", name, ": '", signature.name, "' has no such input"))
-        .expected(names.empty() ? "none: it takes no inputs" : join(names, ", "));
+  for (const auto& [name, shape] : given->shapes) {
+    const auto at = std::find(names.begin(), names.end(), name);
+    if (at == names.end()) {
+      throw unknown_name(cat("--shape ", name), signature, "input", name, names,
+                         "none: it takes no inputs");
+    }
+    bind_shape(signature.params[static_cast<size_t>(at - names.begin())], shape, given);
+  }
+}
+
+void bind_sizes_of(const vm::Param& param, const Any& value, GivenSizes* given) {
+  const auto tensor = value.try_as<Tensor>();
+  if (!tensor || !*tensor || !param.type.dims_known) return;
+  const std::span<const int64_t> shape = tensor->shape();
+  if (shape.size() != param.type.dims.size()) return;  // the program reports it
+  for (size_t i = 0; i < shape.size(); ++i) {
+    const std::string symbol = symbol_of(param.type.dims[i]);
+    if (!symbol.empty() && !given_size(symbol, *given)) given->dims.emplace(symbol, shape[i]);
   }
 }
 

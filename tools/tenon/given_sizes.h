@@ -13,9 +13,13 @@ namespace tenon::tool {
 // Those of models and of other programs alike.
 using GivenSizes = onnx::ImportOptions;
 
-// Throws Usage for a --dim or --shape that doesn't name a symbol or an input of the function. (For
-// an ONNX model, the importer checks them, since it replaces the names.)
-void check_sizes(const FunctionSignature& signature, const GivenSizes& given);
+// Adds the sizes that --shape gives to symbols to those of --dim. Throws Usage for a --dim or
+// --shape that doesn't name a symbol or an input of the function, changes a fixed size, or disagrees
+// with another. (For an ONNX model, the importer does this, since it replaces the names.)
+void bind_sizes(const FunctionSignature& signature, GivenSizes* given);
+
+// Adds the sizes that a value has on axes with symbols, unless they are given.
+void bind_sizes_of(const vm::Param& param, const Any& value, GivenSizes* given);
 
 // The shape of a random tensor for a parameter. Symbols that are not given are 1 and are added to
 // `chosen`. Throws Usage if the type does not determine the shape or the shape is invalid.

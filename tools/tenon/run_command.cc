@@ -126,7 +126,7 @@ struct RunCommand : CallFlags {
       std::printf("%s", signature_text(signature).c_str());
       return;
     }
-    if (!is_model) check_sizes(signature, inputs.sizes);
+    if (!is_model) bind_sizes(signature, &inputs.sizes);
     const std::vector<std::string> names = signature.outputs();
     const std::vector<StoredOutput> stored = stored_outputs(names);
     if (std::ranges::find(stored, "-", &StoredOutput::path) != stored.end()) report = stderr;

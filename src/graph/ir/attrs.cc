@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "graph/ir/builder.h"
+#include "graph/ir/name_text.h"
 #include "graph/ir/op.h"
 #include "library/signatures/signatures.h"
 
@@ -200,8 +201,10 @@ Attrs complete_attrs(const Operator& op, const Attrs& given) {
   for (const AttrSpec& spec : op.attrs) names.push_back(spec.name);
   for (const auto& [name, value] : given) {
     if (out.contains(name)) continue;
-    throw Error(ErrorKind::Usage, cat("operator '", op.name, "' has no attribute '", name, "'"))
-        .expected(names.empty() ? "no attributes" : tenon::join(names, ", "));
+    Error e(ErrorKind::Usage, cat("operator '", op.name, "' has no attribute '", name, "'"));
+    e.expected(names.empty() ? "no attributes" : tenon::join(names, ", "));
+    suggest(&e, name, names);
+    throw e;
   }
   return out;
 }

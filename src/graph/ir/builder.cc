@@ -49,6 +49,10 @@ bool Builder::in_scope(std::string_view symbol) const {
   return bound_symbols_.find(symbol) != bound_symbols_.end();
 }
 
+std::vector<std::string> Builder::symbols() const {
+  return {bound_symbols_.begin(), bound_symbols_.end()};
+}
+
 void Builder::bind_symbol(const std::string& name) {
   if (in_scope(name)) return;
   bound_symbols_.insert(name);
@@ -79,6 +83,7 @@ Inferred Builder::infer(const ExprRef& value) {
   options.signatures = &signatures_;
   options.fresh = [this](std::string_view hint) { return fresh_symbol(hint); };
   options.in_scope = [this](std::string_view name) { return in_scope(name); };
+  options.symbols = [this] { return symbols(); };
   try {
     return infer_type(value, options);
   } catch (Error& e) {

@@ -81,6 +81,7 @@ class Builder {
 
   // Whether the symbol is in scope.
   bool in_scope(std::string_view symbol) const;
+  std::vector<std::string> symbols() const;  // those in scope, sorted
   // `value` as a value of `type`: itself if its type fits, otherwise checked or matched at run
   // time. `what` names it in errors.
   Operand refine(const Operand& value, const TypeRef& type, const std::string& what);
@@ -95,6 +96,7 @@ class Builder {
   // For the parser and passes: bindings between begin_block and finish_block belong to a nested
   // block. `block_var` makes a variable that the block gets from outside (a loop variable, a field
   // of a pattern, a parameter of a literal) and binds the symbols of its type until the block ends.
+  size_t open_blocks() const { return scopes_.size(); }
   void begin_block();
   VarRef block_var(std::string_view name, TypeRef type);
   BlockRef finish_block(const Operand& result);

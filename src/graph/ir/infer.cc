@@ -7,6 +7,7 @@
 #include "graph/ir/infer_match_shape.h"
 #include "graph/ir/infer_operator_call.h"
 #include "graph/ir/instantiate.h"
+#include "graph/ir/name_text.h"
 #include "graph/ir/packed_call.h"
 #include "graph/ir/walk.h"
 
@@ -16,6 +17,17 @@ namespace {
 
 [[noreturn]] void fail(const std::string& message) {
   throw Error(ErrorKind::Usage, message);
+}
+
+// Throws for a name that `known` doesn't have.
+template <class T>
+[[noreturn]] void unknown(const char* what, const String& name, const Map<String, T>& known) {
+  Error e(ErrorKind::Usage, cat("there is no ", what, " @", name_text(name)));
+  if (OperatorTable::global().find(name)) e.help(cat("an operator is called without @: ", name));
+  std::vector<std::string> names;
+  for (const auto& [other, _] : known) names.push_back(other.str());
+  suggest(&e, name, names, "@");
+  throw e;
 }
 
 }  // namespace
@@ -152,7 +164,9 @@ class Inference {
     }
     for (const std::string& n : names) {
       if (!options_.in_scope(n) && !own.contains(n)) {
-        fail(cat("the symbol ", n, " is not bound here"));
+        Error e(ErrorKind::Usage, cat("the symbol ", n, " is not bound here"));
+        if (options_.symbols) suggest(&e, n, options_.symbols());
+        throw e;
       }
     }
   }
@@ -163,7 +177,7 @@ class Inference {
         return infer_operator_call(c, options_, &out_);
       case CalleeKind::kGlobal: {
         const TypeRef* t = options_.signatures->functions.find(c.callee);
-        if (!t) fail(cat("there is no function @", c.callee));
+        if (!t) unknown("function", c.callee, options_.signatures->functions);
         return function_call(*type_as<FunctionType>(*t), c, cat("@", c.callee));
       }
       case CalleeKind::kClosure: {
@@ -176,7 +190,7 @@ class Inference {
       }
       case CalleeKind::kKernel: {
         const loop::KernelInterfaceRef* kernel = options_.signatures->kernels.find(c.callee);
-        if (!kernel) fail(cat("there is no kernel @", c.callee));
+        if (!kernel) unknown("kernel", c.callee, options_.signatures->kernels);
         return infer_kernel_call(c, **kernel);
       }
       case CalleeKind::kPacked:

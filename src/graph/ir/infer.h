@@ -55,6 +55,8 @@ struct InferOptions {
   std::function<Dim(std::string_view hint)> fresh;
   // Whether a symbol is in scope at the right-hand side.
   std::function<bool(std::string_view)> in_scope;
+  // The symbols in scope, for errors; may be null.
+  std::function<std::vector<std::string>()> symbols;
 };
 
 // Throws Usage without a span, which the caller adds.

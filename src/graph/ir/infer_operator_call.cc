@@ -142,11 +142,7 @@ TypeRef as_scalar(const InferContext& cx, const TypeRef& result) {
 }  // namespace
 
 TypeRef infer_operator_call(const Call& c, const InferOptions& options, Inferred* out) {
-  const Operator* op = OperatorTable::global().find(c.callee);
-  if (!op) {
-    throw Error(ErrorKind::Usage, cat("there is no operator '", c.callee, "'"))
-        .help("`tenon ops --ir` lists the operators");
-  }
+  const Operator* op = &OperatorTable::global().get(c.callee);
   check_arity(*op, c);
   auto fresh = [&](std::string_view hint) {
     Dim d = options.fresh(hint);

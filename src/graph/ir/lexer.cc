@@ -175,13 +175,18 @@ Token Source::next(size_t* i) {
     }
     return token(is_float ? TokenKind::kFloat : TokenKind::kInt, p);
   }
-  for (std::string_view sign : {"...", "->", "=>", "==", "!=", "<=", "<<", ">>"}) {
+  // Those that the language doesn't have are tokens for the sake of errors.
+  for (std::string_view sign :
+       {"...", "->", "=>", "==", "!=", "<=", ">=", "<<", ">>", "&&", "||", "**"}) {
     if (text_.substr(at, sign.size()) == sign) return token(TokenKind::kSign, at + sign.size());
   }
-  if (std::string_view("()[]{},:;=<+-*/&|^~._?").find(c) != std::string_view::npos) {
+  if (std::string_view("()[]{},:;=<>!+-*/&|^~._?").find(c) != std::string_view::npos) {
     return token(TokenKind::kSign, at + 1);
   }
-  fail(at, "this character is not part of the language", "");
+  fail(at, "this character is not part of the language",
+       c == '#'    ? "// before a comment"
+       : c == '\'' ? "double quotes around a string"
+                   : "");
 }
 
 namespace {

@@ -121,6 +121,13 @@ T read(const void* p) {
 
 }  // namespace
 
+void suggest(Error* error, std::string_view name, const std::vector<std::string>& candidates,
+             std::string_view sign) {
+  if (name.size() < 2) return;  // every other name of one letter is close to it
+  const std::string near = nearest(name, candidates);
+  if (!near.empty()) error->help(cat("did you mean ", sign, name_text(near), "?"));
+}
+
 std::string float_text(double value) {
   if (std::isnan(value)) return nan_text(std::bit_cast<uint64_t>(value), kPlainNan64);
   return with_point(cat(value));

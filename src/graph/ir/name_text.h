@@ -3,9 +3,11 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "loop/dim.h"
 #include "object/dtype.h"
+#include "support/error.h"
 
 namespace tenon::graph {
 
@@ -17,6 +19,11 @@ std::string name_text(std::string_view name);
 std::string dim_text(const Dim& d);
 // Whether the word can't be the unquoted name of a type, symbol or constructor.
 bool is_reserved(std::string_view word);
+
+// Sets the help "did you mean X?" if a candidate is close to the unknown `name`. X is the candidate
+// as it is written after `sign`.
+void suggest(Error* error, std::string_view name, const std::vector<std::string>& candidates,
+             std::string_view sign = "");
 
 // A float as text that reads back with the same bits: `0.5`, `1.0`, `-inf`, `nan`, and other NaNs
 // as `nan(0x...)` with all bits of a double.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "graph/ir/name_text.h"
 #include "object/reflect.h"
 
 namespace tenon::graph {
@@ -222,6 +223,23 @@ OperatorTable& OperatorTable::global() {
 const Operator* OperatorTable::find(std::string_view name) const {
   const int64_t* i = index_.find(String(name));
   return i ? entries_[static_cast<size_t>(*i)].get() : nullptr;
+}
+
+const Operator& OperatorTable::get(std::string_view name) const {
+  if (const Operator* op = find(name)) return *op;
+  Error e(ErrorKind::Usage, cat("there is no operator '", name, "'"));
+  e.help("`tenon ops --ir` lists the operators");
+  std::vector<std::string> names;
+  for (const Operator* op : all()) names.emplace_back(op->name);
+  suggest(&e, name, names);
+  throw e;
+}
+
+const Operator* OperatorTable::find_sign(std::string_view sign) const {
+  for (const auto& op : entries_) {
+    if (!sign.empty() && op->sign == sign) return op.get();
+  }
+  return nullptr;
 }
 
 std::vector<const Operator*> OperatorTable::all() const {

@@ -189,6 +189,8 @@ struct Operator {
   // A contraction reads through it at the cost of index arithmetic alone, so that it is fused into
   // one and never folded.
   bool read_through = false;
+  // The infix sign that other languages have for it, which errors explain: "+".
+  const char* sign = "";
 };
 
 // Checks the attributes of a call against the entry and returns them in the entry's order, with
@@ -201,9 +203,11 @@ const char* kind_name(AttrKind kind);  // "int", "list of ints"
 class OperatorTable {
  public:
   static OperatorTable& global();
-  void add(Operator op);                              // asserts the entry's own rules
-  const Operator* find(std::string_view name) const;  // null if unknown
-  std::vector<const Operator*> all() const;           // by name
+  void add(Operator op);                                   // asserts the entry's own rules
+  const Operator* find(std::string_view name) const;       // null if unknown
+  const Operator& get(std::string_view name) const;        // throws Usage with the nearest name
+  const Operator* find_sign(std::string_view sign) const;  // null if no operator has it
+  std::vector<const Operator*> all() const;                // by name
 
  private:
   Map<String, int64_t> index_;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "graph/ir/intrinsic.h"
+#include "graph/ir/name_text.h"
 #include "graph/ir/type.h"
 #include "library/signatures/signatures.h"
 #include "object/reflect.h"
@@ -116,7 +117,11 @@ void check_signature(const Call& call, const Signature& signature) {
     }
     const auto same = [&, &name = name](const Parameter& p) { return name == p.name; };
     if (std::ranges::none_of(signature.attributes, same)) {
-      throw usage(call, cat("has no attribute '", name, "'"));
+      Error e = usage(call, cat("has no attribute '", name, "'"));
+      std::vector<std::string> names;
+      for (const Parameter& p : signature.attributes) names.emplace_back(p.name);
+      suggest(&e, name, names);
+      throw e;
     }
   }
 }

@@ -26,33 +26,43 @@ void Parser::declare(const Token& token, const Operand& value) {
   names_.levels.back().push_back(token.text);
 }
 
-Operand Parser::variable(const Token& token) const {
+Operand Parser::variable(const Token& token) {
   auto at = names_.known.find(token.text);
-  if (at == names_.known.end()) {
-    fail_at(token, cat("unknown variable %", name_text(token.text)),
-            "a parameter, or a variable that is bound before");
-  }
-  return at->second;
+  if (at != names_.known.end()) return at->second;
+  if (!names_.lost.insert(token.text).second) throw Lost{};
+  Error e = error_at(token, cat("unknown variable %", name_text(token.text)),
+                     "a parameter, or a variable that is bound before");
+  std::vector<std::string> names;
+  for (const auto& [name, _] : names_.known) names.emplace_back(name);
+  std::ranges::sort(names);
+  suggest(&e, token.text, names, "%");
+  throw e;
 }
 
 // %x, a constant, or () for an absent operand.
-Operand Parser::operand() {
-  const Token& t = peek();
+Operand Parser::operand(bool nested) {
+  const Token t = peek();
+  const size_t start = at_;
   if (t.kind == TokenKind::kVar) {
-    Operand v = variable(t);
     take();
+    Operand v = variable(t);
     if (peek().is(".") && peek(1).kind == TokenKind::kInt) {
       fail_at(t,
               cat("the field %", t.text, ".", peek(1).text, " can't be used in another expression"),
               "a variable or a constant: bind the field to a variable first");
     }
+    refuse_infix(start, nested);
     return v;
   }
   if (accept("(")) {
     expect(")", "after '(': an operand is a variable, a constant or ()");
     return nullptr;
   }
-  if (starts_constant()) return constant_();
+  if (starts_constant()) {
+    Operand c = constant_();
+    refuse_infix(start, nested);
+    return c;
+  }
   if ((t.kind == TokenKind::kWord || t.kind == TokenKind::kGlobal) && peek(1).is("(")) {
     fail(cat("the call of ", t.text, " can't be nested in another expression"),
          "a variable or a constant: bind the call to a variable first");
@@ -67,14 +77,44 @@ BlockRef Parser::block(const char* where, const TypeRef& refine_to, const std::s
   Nest nest(this, &block_depth_);
   expect("{", where);
   enter();
-  Operand result = block_body(refine_to, what);
+  Operand result;
+  const bool whole = attempt([&] { result = block_body(refine_to, what); });
   leave();
-  return builder_.finish_block(result);
+  BlockRef out = builder_.finish_block(result);
+  return whole ? out : nullptr;
 }
 
+// The bindings and the result of a block whose `{` was taken, up to its `}`.
 Operand Parser::block_body(const TypeRef& refine_to, const std::string& what) {
-  while (binding()) {
+  const int64_t braces = braces_;
+  const size_t levels = names_.levels.size(), blocks = builder_.open_blocks();
+  const auto type_vars = type_vars_;
+  Operand result;
+  bool whole = true, more = true;
+  while (more) {
+    const size_t start = at_;
+    const bool parsed = attempt([&] {
+      more = binding();
+      if (more) return skip_semicolons();
+      result = block_result();
+      skip_semicolons();
+      expect("}", "after the block's result");
+    });
+    if (parsed) continue;
+    whole = false;
+    // Leaves the scopes in which the error occurred.
+    type_vars_ = type_vars;
+    while (names_.levels.size() > levels) leave();
+    while (builder_.open_blocks() > blocks) builder_.finish_block(nullptr);
+    skip_statement(start, braces);
+    more = !accept("}") && peek().kind != TokenKind::kEnd;
   }
+  if (!whole) throw Lost{};
+  if (!refine_to) return result;
+  return builder_.refine(result, refine_to, what);
+}
+
+Operand Parser::block_result() {
   builder_.at(here());
   Operand result;
   Token first = peek();
@@ -82,19 +122,16 @@ Operand Parser::block_body(const TypeRef& refine_to, const std::string& what) {
   if (first.is("(") && peek(1).is(")")) {
     take();
     take();
-  } else if (starts_constant()) {
-    result = constant_();
-  } else if (first.kind == TokenKind::kVar && !peek(1).is("(") && !peek(1).is(".")) {
-    result = operand();
+  } else if (starts_constant() ||
+             (first.kind == TokenKind::kVar && !peek(1).is("(") && !peek(1).is("."))) {
+    result = operand(/*nested=*/false);
   } else {
     ExprRef value = rhs().value;
     builder_.at(stated_span().value_or(source_.span(first.begin)));
     result = builder_.bind(value);
   }
-  expect("}", "after the block's result");
-  if (!refine_to) return result;
   builder_.at(source_.span(first.begin));
-  return builder_.refine(result, refine_to, what);
+  return result;
 }
 
 // Parses one `%x = ...`, `%a, %b = ...` or `check`; returns false at the block's result.
@@ -205,8 +242,11 @@ constexpr char kRightHandSides[] = "a call, constant, tuple, if, loop, match or 
 }  // namespace
 
 Parser::Rhs Parser::rhs() {
-  if (starts_constant()) return {nullptr, constant_()};
-  return {expression(), nullptr};
+  if (!starts_constant()) return {expression(), nullptr};
+  const size_t start = at_;
+  Operand c = constant_();
+  if (!peek().is("-")) refuse_infix(start, /*nested=*/false);  // the result may follow: -1
+  return {nullptr, c};
 }
 
 ExprRef Parser::expression() {
@@ -242,6 +282,7 @@ ExprRef Parser::expression() {
 // %t.0  %f(%x)
 ExprRef Parser::of_variable() {
   const Token t = peek();
+  const size_t start = at_;
   Operand v = variable(t);
   take();
   if (accept(".")) {
@@ -251,6 +292,7 @@ ExprRef Parser::of_variable() {
     return f;
   }
   if (accept("(")) return call(CalleeKind::kClosure, "", v);
+  refuse_infix(start, /*nested=*/false);
   fail_at(t, "a variable alone is not a right-hand side",
           "a call, as in %f(...), or a field, as in %t.0");
 }
@@ -279,17 +321,18 @@ ExprRef Parser::packed_call() {
 ExprRef Parser::operator_call() {
   const Token t = take();
   if (!peek().is("(")) {
-    fail_at(t, cat("'", t.text, "' is not a right-hand side"), kRightHandSides);
+    Error e = error_at(t, cat("'", t.text, "' is not a right-hand side"), kRightHandSides);
+    if (t.text == "return") e.help("the last line of a block is its result: leave out `return`");
+    throw e;
   }
-  if (!OperatorTable::global().find(t.text)) {
-    Error e(ErrorKind::Usage, source_.span(t.begin), cat("there is no operator '", t.text, "'"));
-    std::vector<std::string> near;
-    for (const Operator* op : OperatorTable::global().all()) {
-      std::string_view n = op->name;
-      if (n.substr(0, 3) == t.text.substr(0, 3) && near.size() < 6) near.emplace_back(n);
-    }
-    if (!near.empty()) e.expected(tenon::join(near, ", "), "operators of similar names");
-    throw e.help("`tenon ops --ir` lists the operators");
+  if (signatures_.functions.find(String(t.text)) && !OperatorTable::global().find(t.text)) {
+    throw error_at(t, cat("there is no operator '", t.text, "'"))
+        .help(cat("the name of a function begins with @: @", t.text));
+  }
+  try {
+    OperatorTable::global().get(t.text);
+  } catch (Error& e) {
+    throw e.at(source_.span(t.begin));
   }
   take();
   return call(CalleeKind::kOperator, t.text, nullptr);
@@ -297,6 +340,9 @@ ExprRef Parser::operator_call() {
 
 // Parses a call after its `(`.
 ExprRef Parser::call(CalleeKind kind, std::string_view callee, Operand closure) {
+  bool lost = (kind == CalleeKind::kGlobal && lost_items_.contains({"fn", callee})) ||
+                    (kind == CalleeKind::kKernel && lost_items_.contains({"kernel", callee}));
+  if (lost) throw Lost{};
   auto c = make<Call>();
   c->kind = kind;
   c->callee = callee;
@@ -320,12 +366,17 @@ ExprRef Parser::call(CalleeKind kind, std::string_view callee, Operand closure) 
       }
       break;
     }
-    c->args.push_back(operand());
+    try {
+      c->args.push_back(operand());
+    } catch (Lost) {
+      lost = true;  // the other operands may have errors of their own
+    }
     if (!accept(",")) {
       expect(")", "after arguments");
       break;
     }
   }
+  if (lost) throw Lost{};
   if (op) c->attrs = complete_attrs(*op, c->attrs);
   if (kind == CalleeKind::kPacked || (kind == CalleeKind::kKernel && peek().is("->"))) {
     expect("->", "before the result type of a packed function");
@@ -363,6 +414,7 @@ ExprRef Parser::if_() {
   if (!accept_word("else")) fail("'else' is missing", "else { ... }: every `if` gives a value");
   builder_.begin_block();
   e->else_block = block("after 'else'", nullptr, "");
+  if (!e->then_block || !e->else_block) throw Lost{};
   return e;
 }
 
@@ -408,6 +460,7 @@ ExprRef Parser::loop() {
               "the result of the loop's body");
     leave();
   }
+  if (!e->condition || !e->body) throw Lost{};
   builder_.at(source_.span(first.begin));
   return e;
 }
@@ -418,6 +471,7 @@ ExprRef Parser::match() {
   e->value = operand();
   TypeRef t = type_of(e->value);
   const auto* adt = type_as<AdtType>(t);
+  bool whole = true;
   expect("{", "before the arms of match");
   while (!accept("}")) {
     Token name = peek();
@@ -456,9 +510,11 @@ ExprRef Parser::match() {
     }
     e->patterns.push_back(p);
     e->arms.push_back(block("before an arm", nullptr, ""));
+    whole &= e->arms.back() != nullptr;
     leave();
     accept(",");
   }
+  if (!whole) throw Lost{};
   return e;
 }
 
@@ -504,6 +560,7 @@ ExprRef Parser::function_literal() {
     declare(*self, v);
   }
   f->body = block("before a function's body", f->result_type, "the function's result");
+  if (!f->body) throw Lost{};
   leave();
   forget_type_params(f->type_params);
   builder_.at(f->span);

@@ -11,43 +11,12 @@ namespace tenon::graph {
 
 // ---- tokens ----
 
-namespace {
-
-std::string token_text(const Token& t) {
-  switch (t.kind) {
-    case TokenKind::kEnd:
-      return "the end of the text";
-    case TokenKind::kVar:
-      return "%" + name_text(t.text);
-    case TokenKind::kGlobal:
-      return "@" + name_text(t.text);
-    case TokenKind::kTemp:
-      return cat("$", t.text);
-    case TokenKind::kString:
-      return quoted(t.text.substr(0, 40));
-    default:
-      return cat("'", t.text.substr(0, 60), "'");
-  }
-}
-
-}  // namespace
-
-void Parser::fail_at(const Token& token, const std::string& message,
-                     const std::string& expected) const {
-  Error e(ErrorKind::Usage, source_.span(token.begin), message);
-  e.found(token_text(token));
-  if (!expected.empty()) e.expected(expected);
-  throw e;
-}
-
-void Parser::fail(const std::string& message, const std::string& expected) const {
-  fail_at(peek(), message, expected);
-}
-
 const Token& Parser::take() {
   ticker_.tick();
   const Token& t = peek();
   if (at_ + 1 < tokens_.size()) ++at_;
+  if (t.is("{")) ++braces_;
+  if (t.is("}")) --braces_;
   return t;
 }
 
@@ -87,51 +56,69 @@ Parser::Nest::Nest(Parser* p, int* depth) : depth_(depth) {
 
 Parser::Parser(std::string_view text, std::string_view name) : source_(text, name) {}
 
-// The index of the token after the `}` that closes the `{` at `from`.
-size_t Parser::skip_braces(size_t from) {
+size_t Parser::skip_braces(size_t from) const {
   int64_t depth = 0;
   for (size_t i = from; i < tokens_.size(); ++i) {
     if (tokens_[i].is("{")) ++depth;
     if (tokens_[i].is("}") && --depth == 0) return i + 1;
   }
-  fail_at(tokens_[from], "this block has no end", "a closing '}'");
+  return tokens_.size();
+}
+
+// What the item's name is one of: a compute is a kernel to its callers.
+std::string_view Parser::name_space(const Item& item) {
+  return item.kind == "compute" ? "kernel" : item.kind;
 }
 
 // Finds where every item starts, so that all signatures are known before a body is parsed.
 std::vector<Parser::Item> Parser::items(bool kernels_only) {
+  static constexpr std::string_view kItems[] = {"fn", "kernel", "compute", "type"};
   std::vector<Item> out;
   std::set<std::pair<std::string_view, std::string_view>> seen;
   if (peek().word("weights") && !kernels_only) {
     take();
     weights_path_ = expect_kind(TokenKind::kString, "the name of a weight file in quotes");
   }
-  while (peek().kind != TokenKind::kEnd) {
-    if (kernels_only && !peek().word("kernel") && !peek().word("compute")) {
-      fail("this text may only contain kernels", "kernel or compute");
-    }
+  for (skip_semicolons(); peek().kind != TokenKind::kEnd; skip_semicolons()) {
+    const bool is_kernel = peek().word("kernel") || peek().word("compute");
+    if (kernels_only && !is_kernel) fail("this text may only contain kernels", "kernel or compute");
     Item item{at_, 0, peek().text, {}};
-    if (accept_word("type")) {
-      Token name = peek();
-      item.name = expect_word("the name of a type");
-      if (is_reserved(name.text)) fail_at(name, "this word has another meaning", "another name");
-    } else if (accept_word("fn") || accept_word("kernel") || accept_word("compute")) {
-      item.name = expect_kind(TokenKind::kGlobal, "a name such as @main");
-    } else {
-      fail("an item of a module is missing", "fn, kernel, compute or type");
+    const bool found = attempt([&] {
+      if (accept_word("type")) {
+        Token name = peek();
+        item.name = expect_word("the name of a type");
+        if (is_reserved(name.text)) fail_at(name, "this word has another meaning", "another name");
+      } else if (accept_word("fn") || accept_word("kernel") || accept_word("compute")) {
+        item.name = expect_kind(TokenKind::kGlobal, "a name such as @main");
+      } else {
+        Error e = error_at(peek(), "an item of a module is missing", "fn, kernel, compute or type");
+        suggest(&e, peek().text, {std::begin(kItems), std::end(kItems)});
+        throw e;
+      }
+      if (!seen.emplace(name_space(item), item.name).second) {
+        fail_at(tokens_[item.at + 1], cat(item.kind, " ", item.name, " is already defined"),
+                "another name");
+      }
+      // The body starts at the first `{` outside brackets; signatures have no elements of tensors.
+      while (!peek().is("{")) {
+        if (peek().kind == TokenKind::kEnd) fail("'{' is missing", "a body");
+        take();
+      }
+      item.body = at_;
+    });
+    if (!found) {
+      const Token& name = tokens_[std::min(item.at + 1, tokens_.size() - 1)];
+      if (name.kind == TokenKind::kGlobal) lost_items_.insert({"fn", name.text});
+      skip_to_item();
+      continue;
     }
-    // A compute is a kernel to its callers.
-    const std::string_view space = item.kind == "compute" ? "kernel" : item.kind;
-    if (!seen.emplace(space, item.name).second) {
-      fail_at(tokens_[item.at + 1], cat(item.kind, " ", item.name, " is already defined"),
-              "another name");
+    at_ = skip_braces(item.body);
+    if (at_ == tokens_.size()) {
+      at_ = item.body;
+      record(error_at(tokens_[at_], "this block has no end", "a closing '}'"));
+      item.has_end = false;
+      skip_to_item();
     }
-    // The body starts at the first `{` outside brackets; signatures have no elements of tensors.
-    while (!peek().is("{")) {
-      if (peek().kind == TokenKind::kEnd) fail("'{' is missing", "a body");
-      take();
-    }
-    item.body = at_;
-    at_ = skip_braces(at_);
     out.push_back(item);
   }
   return out;
@@ -179,7 +166,9 @@ void Parser::adt_constructors(const Item& item) {
   signatures_.add_type(d);
 }
 
-Parser::Signature Parser::signature() {
+// The signature of the item, a function, which calls of it see from then on.
+Parser::Signature Parser::signature(const Item& item) {
+  at_ = item.at + 2;
   Signature s;
   type_vars_.clear();
   s.type_params = type_params();
@@ -196,6 +185,12 @@ Parser::Signature Parser::signature() {
     expect("(", "after 'attrs'");
     s.attrs = attr_list(")", nullptr);
   }
+  if (at_ != item.body) fail("'{' is missing before a function's body", "'{'");
+  auto t = make<FunctionType>();
+  t->type_params = s.type_params;
+  for (const auto& [_, param] : s.params) t->params.push_back(param);
+  t->result = s.result;
+  signatures_.functions.set(String(item.name), t);
   return s;
 }
 
@@ -205,6 +200,7 @@ FunctionRef Parser::function(const Item& item, const Signature& s) {
   for (const String& p : s.type_params) type_vars_.insert(p.view());
   builder_ = Builder(signatures_);
   names_ = {};
+  braces_ = 0;
   Token first = tokens_[item.at];
   builder_.at(source_.span(first.begin));
   enter();
@@ -225,10 +221,12 @@ FunctionRef Parser::function(const Item& item, const Signature& s) {
   collect_symbols(s.result, &symbols);
   for (const std::string& name : symbols) {
     if (builder_.in_scope(name)) continue;
-    throw Error(ErrorKind::Usage, source_.span(first.begin),
-                cat("the symbol ", name, " of @", item.name, " is not bound"))
-        .expected("a parameter with it as a dimension, as in tensor[n; f32]")
-        .help("for a size that is known only at run time, state the rank: tensor[rank=1; f32]");
+    Error e(ErrorKind::Usage, source_.span(first.begin),
+            cat("the symbol ", name, " of @", item.name, " is not bound"));
+    e.expected("a parameter with it as a dimension, as in tensor[n; f32]");
+    e.help("for a size that is known only at run time, state the rank: tensor[rank=1; f32]");
+    suggest(&e, name, builder_.symbols());
+    throw e;
   }
   at_ = item.body;
   Nest nest(this, &block_depth_);
@@ -242,64 +240,65 @@ FunctionRef Parser::function(const Item& item, const Signature& s) {
 }
 
 void Parser::add_kernel(const Item& item) {
-  at_ = item.at;
+  if (!item.has_end) throw Lost{};
   if (item.kind == "kernel") signatures_.kernels.set(String(item.name), kernel(item));
   if (item.kind == "compute") signatures_.kernels.set(String(item.name), compute(item));
-}
-
-void Parser::show(Error* error) const {
-  if (!tokens_.empty()) error->at(here());
-  source_.excerpt(error, error->span());
 }
 
 Map<String, loop::KernelInterfaceRef> Parser::kernels() {
   try {
     tokens_ = source_.tokens();
-    for (const Item& item : items(/*kernels_only=*/true)) add_kernel(item);
-    return signatures_.kernels;
+    for (const Item& item : items(/*kernels_only=*/true)) attempt([&] { add_kernel(item); });
+  } catch (Enough) {
   } catch (Error& e) {
     show(&e);
     throw;
   }
+  throw_recorded();
+  return signatures_.kernels;
+}
+
+Map<String, FunctionRef> Parser::functions() {
+  tokens_ = source_.tokens();
+  const std::vector<Item> all = items(/*kernels_only=*/false);
+  for (const auto& [name, adt] : prelude()) adt_arity_[name.view()] = adt->type_params.size();
+  // Without a type, most of its uses would be errors.
+  for (const auto read : {&Parser::adt_names, &Parser::adt_constructors}) {
+    bool known = true;
+    for (const Item& item : all) {
+      if (item.kind == "type") known &= attempt([&] { (this->*read)(item); });
+    }
+    if (!known) return {};
+  }
+  std::vector<std::pair<const Item*, Signature>> signatures;
+  for (const Item& item : all) {
+    const bool known = attempt([&] {
+      if (item.kind == "fn") {
+        signatures.emplace_back(&item, signature(item));
+      } else {
+        add_kernel(item);
+      }
+    });
+    if (!known) lost_items_.insert({name_space(item), item.name});
+  }
+  Map<String, FunctionRef> out;
+  for (const auto& [item, s] : signatures) {
+    if (item->has_end) attempt([&] { out.set(String(item->name), function(*item, s)); });
+  }
+  return out;
 }
 
 Module Parser::module() {
+  Map<String, FunctionRef> all;
   try {
-    tokens_ = source_.tokens();
-    std::vector<Item> all = items(/*kernels_only=*/false);
-    for (const auto& [name, adt] : prelude()) adt_arity_[name.view()] = adt->type_params.size();
-    for (const Item& item : all) {
-      if (item.kind == "type") adt_names(item);
-    }
-    for (const Item& item : all) {
-      if (item.kind == "type") adt_constructors(item);
-    }
-    std::vector<Signature> signatures;
-    for (const Item& item : all) {
-      add_kernel(item);
-      if (item.kind != "fn") continue;
-      at_ = item.at + 2;
-      signatures.push_back(signature());
-      if (at_ != item.body) fail("'{' is missing before a function's body", "'{'");
-      const Signature& s = signatures.back();
-      auto t = make<FunctionType>();
-      t->type_params = s.type_params;
-      for (const auto& [_, param] : s.params) t->params.push_back(param);
-      t->result = s.result;
-      signatures_.functions.set(String(item.name), t);
-    }
-    Map<String, FunctionRef> functions;
-    size_t next = 0;
-    for (const Item& item : all) {
-      if (item.kind == "fn") functions.set(String(item.name), function(item, signatures[next++]));
-    }
-    return make_module(functions, signatures_.kernels, adts_);
+    all = functions();
+  } catch (Enough) {
   } catch (Error& e) {
-    // Errors without a location get that of the current binding.
-    if (!builder_.span().empty()) e.at(builder_.span());
     show(&e);
     throw;
   }
+  throw_recorded();
+  return make_module(all, signatures_.kernels, adts_);
 }
 
 Map<String, loop::KernelInterfaceRef> parse_kernels(std::string_view text, std::string_view name) {

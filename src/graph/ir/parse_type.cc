@@ -131,7 +131,9 @@ DataType Parser::dtype() {
     take();
     return *d;
   }
-  fail("an element type is missing", "bool, i8 to i64, u8 to u64, f16, bf16, f32 or f64");
+  fail(t.kind == TokenKind::kWord ? cat("there is no element type '", t.text, "'")
+                                  : "an element type is missing",
+       "bool, i8 to i64, u8 to u64, f16, bf16, f32 or f64");
 }
 
 // tensor[n, 4; f32]  tensor[f32]  tensor[rank=2; f32]  tensor[*; f32]  tensor[n; f32; device=1]
@@ -297,7 +299,15 @@ TypeRef Parser::plain_type() {
     return v;
   }
   auto arity = adt_arity_.find(t.text);
-  if (arity == adt_arity_.end()) fail_at(t, cat("there is no type '", t.text, "'"));
+  if (arity == adt_arity_.end()) {
+    Error e = error_at(t, cat("there is no type '", t.text, "'"));
+    std::vector<std::string> names = {"tensor", "shape", "array", "opaque", "fn",
+                                      "bool",   "i64",   "f32",   "f64"};
+    for (std::string_view name : type_vars_) names.emplace_back(name);
+    for (const auto& [name, _] : adt_arity_) names.emplace_back(name);
+    suggest(&e, t.text, names);
+    throw e;
+  }
   std::vector<TypeRef> args;
   if (accept("[")) list("]", "after type arguments", [&] { args.push_back(type()); });
   if (args.size() != arity->second) {

@@ -267,8 +267,10 @@ const WeightFile& Parser::weights(const Token& key) {
   }
   const size_t slash = source_.name().rfind('/');
   const std::string folder = slash == std::string::npos ? "" : source_.name().substr(0, slash + 1);
+  if (std::exchange(weights_lost_, true)) throw Lost{};  // each constant would repeat the error
   try {
     weights_.emplace(referenced_file(folder, weights_path_, "the weight file", "text"));
+    weights_lost_ = false;
   } catch (Error& e) {
     e.at(source_.span(key.begin));
     throw;

@@ -1,6 +1,9 @@
 // The parser of IR text: recursive descent over tokens; docs/language.md has the grammar. Builder
 // builds the functions, so that they are typed and in A-normal form.
 //
+// After a mistake, parsing goes on with the next statement or item, so that one run reports several
+// errors (parse_recovery.cc).
+//
 // kMaxNesting bounds the nesting of blocks, types, sizes, attribute lists and scalar expressions,
 // each separately. Except for type rules, parsing takes linear time.
 #pragma once
@@ -8,6 +11,7 @@
 #include <map>
 #include <set>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "graph/ir/builder.h"
 #include "graph/ir/lexer.h"
@@ -35,9 +39,6 @@ class Parser {
   void expect(std::string_view sign, const char* where);
   std::string_view expect_word(const char* what);
   std::string_view expect_kind(TokenKind kind, const char* what);
-  [[noreturn]] void fail(const std::string& message, const std::string& expected = "") const;
-  [[noreturn]] void fail_at(const Token& token, const std::string& message,
-                            const std::string& expected = "") const;
   Span here() const { return source_.span(peek().begin); }
   // Items between brackets, separated by commas; a comma may follow the last.
   template <class F>
@@ -56,17 +57,57 @@ class Parser {
     int* depth_;
   };
 
+  // ---- errors and recovery (parse_recovery.cc) ----
+  static constexpr size_t kMaxErrors = 10;
+  // Thrown to leave a statement or item that depends on one with an error, without another error.
+  struct Lost {};
+  // Thrown when kMaxErrors are recorded.
+  struct Enough {};
+  Error error_at(const Token& token, const std::string& message,
+                 const std::string& expected = "") const;
+  [[noreturn]] void fail_at(const Token& token, const std::string& message,
+                            const std::string& expected = "") const;
+  [[noreturn]] void fail(const std::string& message, const std::string& expected = "") const;
+  void show(Error* error) const;  // adds the location in the text
+  // Keeps the error, so that parsing can go on. Rethrows it unless it is a mistake in the text.
+  void record(Error error);
+  // Runs `parse`, and records the error that it throws; returns whether it threw none.
+  template <class F>
+  bool attempt(F parse) {
+    try {
+      parse();
+      return true;
+    } catch (const Error& e) {
+      record(e);
+    } catch (Lost) {
+    }
+    return false;
+  }
+  void throw_recorded();  // the errors in the order of the text, as one; returns if there is none
+  bool begins_line(size_t token) const;
+  bool begins_item(size_t token) const;
+  void skip_to_item();
+  // Skips the rest of the statement that begins at the token `start` of a block of `braces` open
+  // braces, up to the next statement or the block's `}`. Its variables that are not bound are lost.
+  void skip_statement(size_t start, int64_t braces);
+  void skip_semicolons();
+  // Throws if an infix operator follows the operand that begins at the token `left`.
+  void refuse_infix(size_t left, bool nested) const;
+  std::string text_of(size_t from, size_t to) const;  // the source from one token up to another
+
   // ---- module (parse_module.cc) ----
   struct Item {
     size_t at;        // its first token
-    size_t body = 0;  // of functions: the token `{`
+    size_t body = 0;  // the token `{`
     std::string_view kind, name;
+    bool has_end = true;  // its braces are balanced
   };
+  static std::string_view name_space(const Item& item);
   std::vector<Item> items(bool kernels_only);
-  void show(Error* error) const;  // adds the location in the text
+  Map<String, FunctionRef> functions();
   // Parses the item, a kernel or compute, into signatures_.
   void add_kernel(const Item& item);
-  size_t skip_braces(size_t from);
+  size_t skip_braces(size_t from) const;  // the end of the text if the `}` is missing
   void adt_names(const Item& item);
   void adt_constructors(const Item& item);
   struct Signature {
@@ -75,7 +116,7 @@ class Parser {
     TypeRef result;
     Attrs attrs;
   };
-  Signature signature();
+  Signature signature(const Item& item);
   FunctionRef function(const Item& item, const Signature& s);
 
   // ---- types and sizes (parse_type.cc) ----
@@ -108,14 +149,18 @@ class Parser {
   struct Names {  // the visible names, and those that each level added
     std::unordered_map<std::string_view, Operand> known;
     std::vector<std::vector<std::string_view>> levels;
+    std::unordered_set<std::string_view> lost;  // by an error, which a use need not repeat
   };
-  Operand operand();
-  Operand variable(const Token& token) const;
+  // `nested`: it stands in an expression, where no call can replace it.
+  Operand operand(bool nested = true);
+  Operand variable(const Token& token);
   void declare(const Token& token, const Operand& value);
   void enter();
   void leave();
+  // Null if the block has an error.
   BlockRef block(const char* where, const TypeRef& refine_to, const std::string& what);
   Operand block_body(const TypeRef& refine_to, const std::string& what);
+  Operand block_result();
   bool binding();
   Ref<const Check> check();
   struct Rhs {
@@ -150,12 +195,17 @@ class Parser {
   Source source_;
   std::vector<Token> tokens_;
   size_t at_ = 0;
-  Ticker ticker_;  // of tokens
+  int64_t braces_ = 0;  // opened by the tokens taken so far, and not closed
+  Ticker ticker_;       // of tokens
+  std::vector<Error> errors_;
+  bool semicolon_reported_ = false;
   int block_depth_ = 0, type_depth_ = 0, dim_depth_ = 0, value_depth_ = 0;
   size_t dim_atoms_ = 0;
   std::set<std::string_view> type_vars_;
   std::map<std::string_view, size_t> adt_arity_;
+  std::set<std::pair<std::string_view, std::string_view>> lost_items_;  // kind and name
   std::optional<WeightFile> weights_;
+  bool weights_lost_ = false;
   std::string weights_path_;
   Map<String, Ref<const AdtDefinition>> adts_;
   Signatures signatures_;

@@ -146,15 +146,17 @@ struct Function {
   ElementFn element;
   ValueFn value;
   const char* summary;
+  const char* sign = "";
 };
 
 const Function kFunctions[] = {
-    {"add", kNumbers, plain<BinaryOp::kAdd>, binary_values<known_sum>, "a + b; integers wrap"},
+    {"add", kNumbers, plain<BinaryOp::kAdd>, binary_values<known_sum>, "a + b; integers wrap", "+"},
     {"sub", kNumbers, plain<BinaryOp::kSub>, binary_values<known_difference>,
-     "a - b; integers wrap"},
-    {"mul", kNumbers, plain<BinaryOp::kMul>, binary_values<known_product>, "a * b; integers wrap"},
+     "a - b; integers wrap", "-"},
+    {"mul", kNumbers, plain<BinaryOp::kMul>, binary_values<known_product>, "a * b; integers wrap",
+     "*"},
     {"div", kNumbers, plain<BinaryOp::kDiv>, binary_values<known_quotient>,
-     "a / b; integers truncate, and a zero divisor is an error"},
+     "a / b; integers truncate, and a zero divisor is an error", "/"},
     {"floor_div", kNumbers, floor_divide, binary_values<known_floor_quotient>,
      "floor(a / b); an integer zero divisor is an error"},
     {"mod", kNumbers, plain<BinaryOp::kMod>, binary_values<known_modulo>,
@@ -166,24 +168,27 @@ const Function kFunctions[] = {
     {"maximum", kNumbers, plain<BinaryOp::kMax>, binary_values<known_maximum>,
      "the greater; NaN if either is"},
     {"atan2", kFloats, plain<BinaryOp::kAtan2>, nullptr, "the angle of the point (b, a)"},
-    {"equal", kAll, plain<BinaryOp::kEq>, binary_values<known_test<BinaryOp::kEq>>, "a == b"},
-    {"not_equal", kAll, plain<BinaryOp::kNe>, binary_values<known_test<BinaryOp::kNe>>, "a != b"},
-    {"less", kNumbers, plain<BinaryOp::kLt>, binary_values<known_test<BinaryOp::kLt>>, "a < b"},
+    {"equal", kAll, plain<BinaryOp::kEq>, binary_values<known_test<BinaryOp::kEq>>, "a == b", "=="},
+    {"not_equal", kAll, plain<BinaryOp::kNe>, binary_values<known_test<BinaryOp::kNe>>, "a != b",
+     "!="},
+    {"less", kNumbers, plain<BinaryOp::kLt>, binary_values<known_test<BinaryOp::kLt>>, "a < b",
+     "<"},
     {"less_equal", kNumbers, plain<BinaryOp::kLe>, binary_values<known_test<BinaryOp::kLe>>,
-     "a <= b"},
+     "a <= b", "<="},
     {"greater", kNumbers, reversed<BinaryOp::kLt>,
-     binary_values<known_test_reversed<BinaryOp::kLt>>, "a > b"},
+     binary_values<known_test_reversed<BinaryOp::kLt>>, "a > b", ">"},
     {"greater_equal", kNumbers, reversed<BinaryOp::kLe>,
-     binary_values<known_test_reversed<BinaryOp::kLe>>, "a >= b"},
-    {"logical_and", kBools, plain<BinaryOp::kAnd>, binary_values<known_and>, "a and b"},
-    {"logical_or", kBools, plain<BinaryOp::kOr>, binary_values<known_or>, "a or b"},
+     binary_values<known_test_reversed<BinaryOp::kLe>>, "a >= b", ">="},
+    {"logical_and", kBools, plain<BinaryOp::kAnd>, binary_values<known_and>, "a and b", "&&"},
+    {"logical_or", kBools, plain<BinaryOp::kOr>, binary_values<known_or>, "a or b", "||"},
     {"logical_xor", kBools, plain<BinaryOp::kXor>, binary_values<known_xor>, "a or b, not both"},
-    {"bitwise_and", kInts, plain<BinaryOp::kAnd>, nullptr, "a and b, bit by bit"},
-    {"bitwise_or", kInts, plain<BinaryOp::kOr>, nullptr, "a or b, bit by bit"},
-    {"bitwise_xor", kInts, plain<BinaryOp::kXor>, nullptr, "a or b, not both, bit by bit"},
-    {"shift_left", kInts, plain<BinaryOp::kShl>, nullptr, "a * 2^b; 0 if b is at least the width"},
+    {"bitwise_and", kInts, plain<BinaryOp::kAnd>, nullptr, "a and b, bit by bit", "&"},
+    {"bitwise_or", kInts, plain<BinaryOp::kOr>, nullptr, "a or b, bit by bit", "|"},
+    {"bitwise_xor", kInts, plain<BinaryOp::kXor>, nullptr, "a or b, not both, bit by bit", "^"},
+    {"shift_left", kInts, plain<BinaryOp::kShl>, nullptr, "a * 2^b; 0 if b is at least the width",
+     "<<"},
     {"shift_right", kInts, plain<BinaryOp::kShr>, nullptr,
-     "floor(a / 2^b); 0 if b is at least the width"},
+     "floor(a / 2^b); 0 if b is at least the width", ">>"},
 };
 
 // ---- pow ----
@@ -289,7 +294,8 @@ void register_broadcast(OperatorTable& table) {
                          .infer = nullptr,
                          .element = f.element,
                          .value = f.value,
-                         .scalars = has_integers(f.dtypes)}));
+                         .scalars = has_integers(f.dtypes),
+                         .sign = f.sign}));
   }
   table.add(pointwise({.name = "pow",
                        .kind = OpKind::kBroadcast,
@@ -297,7 +303,8 @@ void register_broadcast(OperatorTable& table) {
                        .attrs = {},
                        .summary = "a to the power of b, in the dtype of a",
                        .infer = infer_pow,
-                       .element = power}));
+                       .element = power,
+                       .sign = "**"}));
   table.add(pointwise({.name = "where",
                        .kind = OpKind::kBroadcast,
                        .operands = {{"condition", kBools}, {"x", kAll}, {"y", kAll}},

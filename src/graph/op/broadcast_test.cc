@@ -150,15 +150,14 @@ TEST(Broadcast, ClipTakesTheMaximumFirst) {
 }
 
 TEST(Broadcast, TypeErrorsNameWhatDiffers) {
-  EXPECT_EQ(
-      type_error("add", {tensor_type(f32, {2}), tensor_type(f64, {2})}),
-      "operator 'add': operand 'b' is float64, but operand 'a' is float32; they must have one "
-      "dtype");
+  EXPECT_EQ(type_error("add", {tensor_type(f32, {2}), tensor_type(f64, {2})}),
+            "operator 'add': operand 'b' is f64, but operand 'a' is f32; they must have one "
+            "dtype");
   EXPECT_EQ(type_error("add", {tensor_type(f32, {2}), tensor_type(f32, {3})}),
             "operator 'add': sizes of axis -1 to broadcast: 2 and 3 differ and neither is 1");
   EXPECT_EQ(
       type_error("where", {tensor_type(f32, {2}), tensor_type(f32, {2}), tensor_type(f32, {})}),
-      "operator 'where': operand 'condition' is float32, expected bool");
+      "operator 'where': operand 'condition' is f32, expected bool");
 }
 
 TEST(Broadcast, ScalarsGiveScalars) {

@@ -115,12 +115,12 @@ TEST(Elementwise, IsInfTellsTheSignsAskedFor) {
 
 TEST(Elementwise, TypeErrorsNameTheOperatorAndTheOperand) {
   EXPECT_EQ(type_error("exp", {tensor_type(i32, {2})}),
-            "operator 'exp': operand 'x' is int32, expected a float");
+            "operator 'exp': operand 'x' is i32, expected a float");
   EXPECT_EQ(type_error("neg", {tensor_type(boolean, {2})}),
             "operator 'neg': operand 'x' is bool, expected a number");
   EXPECT_EQ(type_error("cast", {tensor_type(f32, {})}, attrs({{"dtype", bf16}})),
-            "operator 'cast': 'dtype' is bfloat16, expected bool, an integer of 8 to 64 bits, "
-            "float16, float32 or float64");
+            "operator 'cast': 'dtype' is bf16, expected bool, an integer of 8 to 64 bits, "
+            "f16, f32 or f64");
 }
 
 }  // namespace

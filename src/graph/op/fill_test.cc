@@ -233,13 +233,12 @@ TEST(Quantize, TypeErrorsNameWhatIsMissing) {
   auto x = tensor_type(f32, {2, 3});
   EXPECT_EQ(type_error("quantize_linear", {x, tensor_type(f32, {4})}, attrs({{"axis", 1}})),
             "operator 'quantize_linear': size of 'scale' and axis 1 of 'x': 4 and 3 differ");
-  EXPECT_EQ(
-      type_error("quantize_linear", {x, tensor_type(f32, {}), tensor_type(u32, {})}),
-      "operator 'quantize_linear': operand 'zero_point' is uint32, expected int8, int16, uint8 or "
-      "uint16");
+  EXPECT_EQ(type_error("quantize_linear", {x, tensor_type(f32, {}), tensor_type(u32, {})}),
+            "operator 'quantize_linear': operand 'zero_point' is u32, expected i8, i16, u8 or "
+            "u16");
   EXPECT_EQ(type_error("quantize_linear", {x, tensor_type(f32, {})}, attrs({{"dtype", i32}})),
-            "operator 'quantize_linear': the result would be int32, expected int8, int16, uint8 or "
-            "uint16");
+            "operator 'quantize_linear': the result would be i32, expected i8, i16, u8 or "
+            "u16");
 }
 
 }  // namespace

@@ -185,9 +185,9 @@ TEST(Scatter, NdUpdatesSlices) {
 TEST(Gather, TypeErrorsNameTheIndices) {
   auto x = tensor_type(f32, {2, 3});
   EXPECT_EQ(type_error("gather", {x, tensor_type(f32, {1})}),
-            "operator 'gather': operand 'indices' is float32, expected int32 or int64");
+            "operator 'gather': operand 'indices' is f32, expected i32 or i64");
   EXPECT_EQ(type_error("gather", {x, tensor_type(u8, {1})}),
-            "operator 'gather': operand 'indices' is uint8, expected int32 or int64");
+            "operator 'gather': operand 'indices' is u8, expected i32 or i64");
   EXPECT_EQ(
       type_error("gather_nd", {x, tensor_type(i64, {3})}),
       "operator 'gather_nd': 'indices' has 3 entries per index after 0 batch axes, but 'x' has "

@@ -2,14 +2,37 @@
 
 #include <algorithm>
 
+#include "graph/ir/name_text.h"
+
 namespace tenon::graph {
 
+namespace {
+
+// A scalar constant as a literal of another dtype; empty for any other operand.
+std::string literal_of(const Operand& operand, DataType dtype) {
+  const auto* constant = operand ? operand.as<Constant>() : nullptr;
+  if (!constant) return "";
+  const Any& v = constant->value;
+  const bool is_int = v.type_index == TypeIndex::Int;
+  if (!is_int && v.type_index != TypeIndex::Float) return "";
+  if (!is_int && !dtype.is_float()) return "";
+  const std::string number = is_int ? cat(v.as<int64_t>()) : cat(v.as<double>());
+  if (dtype == i64) return number;
+  if (dtype == f32) return float_text(v.as<double>());
+  if (dtype == f64) return cat("f64(", float_text(v.as<double>()), ")");
+  return cat(tensor_type_text("", dtype), "{", number, "}");
+}
+
+}  // namespace
+
 void require_same_dtype(const InferContext& cx, size_t i, size_t j) {
-  DataType a = cx.tensor(i).dtype, b = cx.tensor(j).dtype;
-  if (a != b) {
-    cx.fail(cat(cx.operand_text(i), " is ", to_text(a), ", but ", cx.operand_text(j), " is ",
-                to_text(b), "; they must have one dtype"));
-  }
+  const DataType a = cx.tensor(i).dtype, b = cx.tensor(j).dtype;
+  if (a == b) return;
+  std::string literal = literal_of(cx.call().args[i], b);
+  if (literal.empty()) literal = literal_of(cx.call().args[j], a);
+  cx.fail(cat(cx.operand_text(i), " is ", to_text(a), ", but ", cx.operand_text(j), " is ",
+              to_text(b), "; they must have one dtype",
+              literal.empty() ? "" : cat(": write ", literal)));
 }
 
 void require_rank(const InferContext& cx, size_t i, int64_t rank) {

@@ -18,8 +18,8 @@ namespace tenon::onnx {
 struct ImportOptions {
   // Sizes for symbolic dimensions, by the symbol's name in the model or in graph IR.
   std::map<std::string, int64_t> dims;
-  // Shapes for inputs, by name; -1 leaves a dimension as in the model. Required for inputs whose
-  // rank the model doesn't state.
+  // Shapes for inputs, by name; -1 leaves a dimension as in the model. They fix symbols for all
+  // inputs. Required for inputs whose rank the model doesn't state.
   std::map<std::string, std::vector<int64_t>> shapes;
 };
 

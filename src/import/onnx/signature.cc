@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "graph/ir/name_text.h"
 #include "import/onnx/rules.h"
 
 namespace tenon::onnx {
@@ -56,6 +57,9 @@ Signature::Signature(const Model& model, const ImportOptions& options, graph::Bu
   for (const TensorData& t : model.graph.initializers) constants.insert(t.name);
   for (const std::string& name : model.graph.sparse_initializers) constants.insert(name);
   for (const Value& v : model.graph.inputs) {
+    if (!constants.contains(v.name)) take_shape(v);
+  }
+  for (const Value& v : model.graph.inputs) {
     if (constants.contains(v.name)) continue;
     if (v.name.empty()) invalid(model, "an input without a name", "a name for each input");
     if (scope.has(v.name)) {
@@ -75,37 +79,67 @@ Signature::Signature(const Model& model, const ImportOptions& options, graph::Bu
   }
 }
 
+void Signature::take_shape(const Value& input) {
+  const auto given = options_.shapes.find(input.name);
+  if (given == options_.shapes.end() || !input.type.has_shape) return;
+  const std::vector<Dimension>& shape = input.type.shape;
+  const std::vector<int64_t>& sizes = given->second;
+  const auto mismatch = [&] {
+    return Error(ErrorKind::Usage, cat("the shape given for '", printable(input.name),
+                                       "' does not fit ", printable(model_.file)));
+  };
+  if (sizes.size() != shape.size()) {
+    throw mismatch().found(cat("rank ", sizes.size())).expected(cat("rank ", shape.size()));
+  }
+  for (size_t i = 0; i < shape.size(); ++i) {
+    if (sizes[i] < 0) continue;
+    if (shape[i].value >= 0 && shape[i].value != sizes[i]) {
+      throw mismatch()
+          .found(cat(sizes[i]), cat("axis ", i))
+          .expected(cat(shape[i].value))
+          .help("the model fixes this size: export it with a symbolic one to change it");
+    }
+    if (!shape[i].symbol.empty()) {
+      fix(shape[i].symbol, {sizes[i], cat("the shape of '", input.name, "'")});
+    }
+  }
+}
+
+void Signature::fix(const std::string& symbol, Given given) {
+  const auto [it, is_new] = fixed_.emplace(symbol, given);
+  if (is_new || it->second.size == given.size) return;
+  throw Error(ErrorKind::Usage, cat("the size '", printable(symbol), "' of ",
+                                    printable(model_.file), " is given twice, and differs"))
+      .found(cat(it->second.size), it->second.source)
+      .found(cat(given.size), given.source)
+      .expected("one size");
+}
+
 graph::TypeRef Signature::type_of(const Value& input) {
   const DataType dtype = *dtype_of(input.type.element);
   std::vector<Dimension> shape = input.type.shape;
-  bool known = input.type.has_shape;
-  auto given = options_.shapes.find(input.name);
-  if (given != options_.shapes.end()) {
-    if (known && given->second.size() != shape.size()) {
-      throw Error(ErrorKind::Usage, cat("the shape given for '", printable(input.name),
-                                        "' does not fit ", printable(model_.file)))
-          .found(cat("rank ", given->second.size()))
-          .expected(cat("rank ", shape.size()));
-    }
+  const auto given = options_.shapes.find(input.name);
+  const bool is_given = given != options_.shapes.end();
+  if (!input.type.has_shape) {
+    if (!is_given) return graph::tensor_type_unknown(dtype);
     shape.resize(given->second.size());
-    known = true;
-    for (size_t i = 0; i < shape.size(); ++i) {
-      if (given->second[i] >= 0) shape[i] = {given->second[i], ""};
-    }
   }
-  if (!known) return graph::tensor_type_unknown(dtype);
   if (shape.size() > static_cast<size_t>(kMaxRank)) {
     invalid(model_, cat("input '", printable(input.name), "' of rank ", shape.size()),
             cat("at most ", kMaxRank));
   }
   std::vector<Dim> dims;
-  for (size_t i = 0; i < shape.size(); ++i) dims.push_back(size_of(shape[i], input.name, i));
+  for (size_t i = 0; i < shape.size(); ++i) {
+    dims.push_back(size_of(shape[i], is_given ? given->second[i] : -1, input.name, i));
+  }
   return graph::tensor_type(dtype, dims);
 }
 
-Dim Signature::size_of(const Dimension& d, const std::string& input, size_t axis) {
+Dim Signature::size_of(const Dimension& d, int64_t given, const std::string& input, size_t axis) {
   if (d.value >= 0) return d.value;
-  if (d.symbol.empty()) return given_or_fresh("", cat(symbol_text(input), "_", axis));
+  if (d.symbol.empty()) {
+    return given >= 0 ? Dim(given) : given_or_fresh("", cat(symbol_text(input), "_", axis));
+  }
   auto found = symbol_names_.find(d.symbol);
   if (found != symbol_names_.end()) return found->second;
   return symbol_names_.emplace(d.symbol, given_or_fresh(d.symbol, symbol_text(d.symbol)))
@@ -117,9 +151,13 @@ Dim Signature::given_or_fresh(const std::string& name, const std::string& symbol
   offered_.push_back(symbol);
   auto given = options_.dims.find(name);
   if (given == options_.dims.end()) given = options_.dims.find(symbol);
-  if (given == options_.dims.end()) return builder_.fresh_symbol(symbol);
-  used_.insert(given->first);
-  return given->second;
+  if (given != options_.dims.end()) {
+    used_.insert(given->first);
+    if (name.empty()) return given->second;
+    fix(name, {given->second, cat("the size given for '", given->first, "'")});
+  }
+  const auto fixed = fixed_.find(name);
+  return fixed == fixed_.end() ? builder_.fresh_symbol(symbol) : Dim(fixed->second.size);
 }
 
 void Signature::check_given() const {
@@ -127,18 +165,22 @@ void Signature::check_given() const {
   for (const ModelReport::Value& input : types) names.push_back(input.name);
   for (const auto& [name, shape] : options_.shapes) {
     if (std::ranges::find(names, name) != names.end()) continue;
-    throw Error(ErrorKind::Usage,
-                cat(printable(model_.file), " has no input '", printable(name), "'"))
-        .found(cat("a shape for '", printable(name), "'"))
-        .expected(cat("one of ", printable(join(names, ", "))));
+    Error e(ErrorKind::Usage,
+            cat(printable(model_.file), " has no input '", printable(name), "'"));
+    e.found(cat("a shape for '", printable(name), "'"));
+    e.expected(cat("one of ", printable(join(names, ", "))));
+    graph::suggest(&e, name, names);
+    throw e;
   }
   for (const auto& [name, size] : options_.dims) {
     if (used_.contains(name)) continue;
-    throw Error(ErrorKind::Usage,
-                cat(printable(model_.file), " has no size '", printable(name), "'"))
-        .found(cat("a size for '", printable(name), "'"))
-        .expected(offered_.empty() ? "none: the sizes of its inputs are fixed"
-                                   : cat("one of ", printable(join(offered_, ", "))));
+    Error e(ErrorKind::Usage,
+            cat(printable(model_.file), " has no size '", printable(name), "'"));
+    e.found(cat("a size for '", printable(name), "'"));
+    e.expected(offered_.empty() ? "none: the sizes of its inputs are fixed"
+                                : cat("one of ", printable(join(offered_, ", "))));
+    graph::suggest(&e, name, offered_);
+    throw e;
   }
 }
 

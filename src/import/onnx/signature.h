@@ -19,7 +19,8 @@ class Signature {
  public:
   // Makes a parameter for each input of the model's graph that is not an initializer, and defines
   // it in `scope`. An input whose type isn't implemented is defined as unusable and listed. Throws
-  // Usage for inputs that break ONNX's rules or don't match the shapes given for them.
+  // Usage for inputs that break ONNX's rules, and for given shapes and sizes that change a fixed
+  // dimension or disagree.
   Signature(const Model& model, const ImportOptions& options, graph::Builder& builder,
             Scope& scope);
 
@@ -33,8 +34,18 @@ class Signature {
   std::vector<UnsupportedNode> unsupported;
 
  private:
+  // A size and the option that gave it, for errors.
+  struct Given {
+    int64_t size;
+    std::string source;
+  };
+
+  // Takes the sizes that the shape given for the input, if any, gives to its symbols.
+  void take_shape(const Value& input);
+  void fix(const std::string& symbol, Given given);
   graph::TypeRef type_of(const Value& input);
-  Dim size_of(const Dimension& d, const std::string& input, size_t axis);
+  // `given` is the size that a shape gives to the dimension; negative for none.
+  Dim size_of(const Dimension& d, int64_t given, const std::string& input, size_t axis);
   Dim given_or_fresh(const std::string& name, const std::string& symbol);
 
   const Model& model_;
@@ -42,6 +53,7 @@ class Signature {
   graph::Builder& builder_;
   std::map<std::string, Dim> symbol_names_;  // keyed by the model's names
   std::vector<std::string> offered_;         // the inputs' symbols, as in the signature
+  std::map<std::string, Given> fixed_;       // by shapes, keyed by the model's names
   std::set<std::string> used_;               // the given sizes that fixed a symbol
 };
 

@@ -241,6 +241,11 @@ class Assembler {
       if (found == open_->labels.end())
         use.where.fail(cat("no label '", use.label, "' in @", open_->unit.name),
                        "a label in this function");
+      if (found->second == open_->unit.code.size()) {
+        use.where.fail(cat("no instruction follows the label '", use.label, "' in @",
+                           open_->unit.name),
+                       "an instruction before the '}', such as ret");
+      }
       open_->unit.code[use.word] = Arg::label(found->second).word;
     }
     if (!open_->registers_given) open_->unit.register_count = open_->highest_register;

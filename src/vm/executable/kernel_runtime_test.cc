@@ -87,7 +87,7 @@ TEST(KernelError, NamesWhatWasFoundAndExpected) {
             "  found     cuda:1\n  expected  cpu:0");
   EXPECT_EQ(text(KernelError::Dtype, 0, -1, i8.word(), f32.word()),
             "error: kernel 'k': argument 0 has the wrong dtype\n"
-            "  found     int8\n  expected  float32");
+            "  found     i8\n  expected  f32");
   EXPECT_EQ(text(KernelError::IndexOutOfRange, -1, -1, 7, 5),
             "error: kernel 'k': an index is out of range\n"
             "  found     7\n  expected  from -5 to 4");

@@ -13,6 +13,13 @@ inline constexpr size_t kClosure = value_operand(Opcode::CallClosure, "callee"),
 static_assert(value_operand(Opcode::TailCallClosure, "callee") == kClosure &&
               value_operand(Opcode::TailCallClosure, "args") == kClosureArguments);
 
+// An argument that doesn't match its parameter. For a caller from outside of the program, the place
+// of the match in the code is no help.
+class InputError : public Error {
+ public:
+  explicit InputError(const Error& error) : Error(error) {}
+};
+
 class Dispatch {
  public:
   // The address of a handler's code, which the pre-decoder writes into the Ops.

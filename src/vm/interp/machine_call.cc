@@ -321,7 +321,8 @@ Any Machine::enter(const Program& program, const FunctionCode& code, std::span<c
     Dispatch::run(*this);
   } catch (const Error& e) {
     Error error = e;
-    if (frame_ <= record) add_backtrace(error, record);
+    const bool is_input = frame_ == record && dynamic_cast<const InputError*>(&e);
+    if (frame_ <= record && !is_input) add_backtrace(error, record);
     throw error;
   } catch (const std::bad_alloc&) {
     Error error = Error::out_of_memory();

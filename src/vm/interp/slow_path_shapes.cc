@@ -78,14 +78,14 @@ const Param* binder_of(std::span<const Param> params, const std::string& size) {
 
 constexpr size_t kNoAxis = SIZE_MAX;
 
-// An error that names the parameter that holds the value, if any, and the parameter that bound the
-// mismatched axis's size.
-[[gnu::cold]] Error mismatch(Machine& m, const Op& op, const AnyView& value, std::string_view note,
+// Throws an error that names the parameter that holds the value, if any, and the parameter that bound
+// the mismatched axis's size.
+[[noreturn, gnu::cold]] void mismatch(Machine& m, const Op& op, const AnyView& value, std::string_view note,
                              std::string_view expected, size_t axis = kNoAxis) {
   const std::span<const Param> params = params_up_to_matched(m, op);
   if (params.empty()) {
     Error error(ErrorKind::Runtime, "a value does not match what the program expects here");
-    return error.expected(expected).found(value_text(value), note);
+    throw error.expected(expected).found(value_text(value), note);
   }
   const std::string program = printable(m.running_program().name());
   // A program that comes from memory or a pipe has no file to inspect.
@@ -97,12 +97,14 @@ constexpr size_t kNoAxis = SIZE_MAX;
   const Param* binder = size ? binder_of(params, size->text) : nullptr;
   if (!binder) {
     error.expected(expected).found(value_text(value), note);
-    return inspect.empty() ? error : error.help(inspect);
+    if (!inspect.empty()) error.help(inspect);
+    throw InputError(error);
   }
-  return error.expected(expected, cat("bound by '", printable(binder->name), "'"))
-      .found(value_text(value), note)
-      .help(cat("give both inputs the same ", printable(size->text), inspect.empty() ? "" : "; ",
-                inspect));
+  throw InputError(
+      error.expected(expected, cat("bound by '", printable(binder->name), "'"))
+          .found(value_text(value), note)
+          .help(cat("give both inputs the same ", printable(size->text), inspect.empty() ? "" : "; ",
+                    inspect)));
 }
 
 // The expected number; "*" for any.
@@ -156,11 +158,11 @@ void match_dims(Machine& m, const Op& op, AnyView* base, const AnyView& value,
                 std::span<const int64_t> dims, DataType dtype) {
   const std::vector<DimCheck>& checks = op.as<OpClass::Match>().dims;
   if (dims.size() != checks.size()) [[unlikely]] {
-    throw mismatch(m, op, value, cat("rank ", dims.size()), expected_shape(m, op, base, dtype));
+    mismatch(m, op, value, cat("rank ", dims.size()), expected_shape(m, op, base, dtype));
   }
   for (size_t i = 0; i < dims.size(); ++i) {
     if (!satisfies(checks[i], dims[i], base)) [[unlikely]]
-      throw mismatch(m, op, value, cat("axis ", i), expected_shape(m, op, base, dtype), i);
+      mismatch(m, op, value, cat("axis ", i), expected_shape(m, op, base, dtype), i);
     if (checks[i].match == DimMatch::Store) store(base, checks[i].reg, dims[i]);
   }
 }
@@ -189,7 +191,7 @@ void op_match_shape(Machine& m, const Op& op, AnyView* base) {
   } else if (value.type_index == TypeIndex::Shape) {
     match_dims(m, op, base, value, payload_as<Shape>(value).dims(), {});
   } else {
-    throw mismatch(m, op, value, "", expected_shape(m, op, base, {}));
+    mismatch(m, op, value, "", expected_shape(m, op, base, {}));
   }
   if (!over) release_last_uses(o, base);
 }
@@ -202,11 +204,11 @@ void op_match_tensor(Machine& m, const Op& op, AnyView* base) {
     keep = Any(value_of(matched(op), base));
   const AnyView value = value_of(matched(op), base);
   if (value.type_index != TypeIndex::Tensor) [[unlikely]] {
-    throw mismatch(m, op, value, "", expected_shape(m, op, base, o.dtype));
+    mismatch(m, op, value, "", expected_shape(m, op, base, o.dtype));
   }
   const Tensor& t = payload_as<Tensor>(value);
   if (t.dtype() != o.dtype) [[unlikely]] {
-    throw mismatch(m, op, value, "", expected_shape(m, op, base, o.dtype));
+    mismatch(m, op, value, "", expected_shape(m, op, base, o.dtype));
   }
   match_dims(m, op, base, value, t.shape(), o.dtype);
   if (!over) release_last_uses(o, base);
@@ -216,7 +218,7 @@ void op_match_dtype(Machine& m, const Op& op, AnyView* base) {
   const Operands& o = *op.operands;
   const AnyView value = value_of(matched(op), base);
   if (value.type_index != TypeIndex::Tensor || payload_as<Tensor>(value).dtype() != o.dtype) {
-    throw mismatch(m, op, value, "", cat("a tensor of ", o.dtype));
+    mismatch(m, op, value, "", cat("a tensor of ", o.dtype));
   }
   release_last_uses(o, base);
 }
@@ -228,8 +230,8 @@ void op_match_prim_value(Machine& m, const Op& op, AnyView* base) {
   if (!is_integer(value) || !satisfies(check, value.v.i, base)) {
     const bool is_known =
         check.match == DimMatch::EqualsImmediate || check.match == DimMatch::EqualsRegister;
-    throw mismatch(m, op, value, "",
-                   is_known ? cat("an integer of ", pattern_text(check, base)) : "an integer");
+    mismatch(m, op, value, "",
+                   is_known ? cat("the integer ", pattern_text(check, base)) : "an integer");
   }
   const int64_t number = value.v.i;
   release_last_uses(o, base);
