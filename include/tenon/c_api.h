@@ -191,6 +191,19 @@ TENON_API int tenon_function_create(tenon_packed_call call, void* context,
 TENON_API int tenon_function_call(const tenon_any* function, const tenon_any* args, int32_t n,
                                   tenon_any* result);
 
+/* The same, with the results of a program's function in tensors of the caller: `outputs` has one
+ * for each result, or None for a result to allocate. An output must have the type and shape of its
+ * result, be on the CPU, compact and writable, and overlap neither an argument nor another output.
+ * `result` receives what tenon_function_call gives, with the outputs in place of the results. After
+ * an error, the elements of the outputs are unspecified. */
+TENON_API int tenon_function_call_into(const tenon_any* function, const tenon_any* args, int32_t n,
+                                       const tenon_any* outputs, int32_t output_count,
+                                       tenon_any* result);
+/* A function of a program with its first n parameters bound to these arguments: calling it passes
+ * the others. */
+TENON_API int tenon_function_bind(const tenon_any* function, const tenon_any* args, int32_t n,
+                                  tenon_any* out);
+
 /* The number of threads that the function running now may use: the limit of the calling machine, or
  * all that are available to the process. */
 TENON_API int32_t tenon_function_threads(void);
@@ -381,11 +394,94 @@ TENON_API int tenon_program_module(const tenon_any* program, const tenon_limits*
 /* A machine runs a program's functions: it has a stack, memory pools and limits. It runs one call
  * at a time, so each thread needs its own. It stays usable after every error. */
 TENON_API int tenon_machine_create(const tenon_any* program, tenon_any* out);
+
+/* How a machine obtains the memory of tensors. */
+enum {
+  TENON_MEMORY_POOLED = 0, /* keeps freed blocks for later allocations */
+  TENON_MEMORY_NAIVE = 1   /* takes each block from the system and returns it when it is freed */
+};
+
+typedef struct tenon_machine_options {
+  uint32_t size;              /* sizeof(tenon_machine_options) */
+  int32_t memory;             /* TENON_MEMORY_POOLED or TENON_MEMORY_NAIVE */
+  const tenon_limits* limits; /* of each call; NULL for none */
+} tenon_machine_options;
+#define TENON_MACHINE_DEFAULTS \
+  { sizeof(tenon_machine_options), TENON_MEMORY_POOLED, NULL }
+
+/* `options` may be NULL for the defaults. */
+TENON_API int tenon_machine_create_with(const tenon_any* program,
+                                        const tenon_machine_options* options, tenon_any* out);
+
 /* Calls a function by name. Compact tensors are passed without copying. The program can read
  * argument tensors but not write to them; one that it returns unchanged is read-only. Function
  * values that it returns carry the machine's limits: each call of one is subject to them. */
 TENON_API int tenon_machine_call(const tenon_any* machine, const char* function,
                                  const tenon_any* args, int32_t n, tenon_any* result);
+
+/* The same, with the results in tensors of the caller: see tenon_function_call_into. */
+TENON_API int tenon_machine_call_into(const tenon_any* machine, const char* function,
+                                      const tenon_any* args, int32_t n, const tenon_any* outputs,
+                                      int32_t output_count, tenon_any* result);
+/* Calls a function value of any program on this machine, under the limits of both. A Usage error
+ * for functions that aren't of a program. */
+TENON_API int tenon_machine_call_function(const tenon_any* machine, const tenon_any* function,
+                                          const tenon_any* args, int32_t n, tenon_any* result);
+
+/* What a machine's memory pool has done, in blocks of tensor memory. A memory limit also counts the
+ * stack and other values. */
+typedef struct tenon_memory_stats {
+  uint32_t size;              /* sizeof(tenon_memory_stats), set by the caller */
+  int32_t memory;             /* TENON_MEMORY_POOLED or TENON_MEMORY_NAIVE */
+  int64_t allocated;          /* bytes that the machine holds: in use, even by results, or pooled */
+  int64_t peak;               /* the most bytes that were allocated at once */
+  int64_t pooled;             /* bytes of freed blocks that are kept for later allocations */
+  int64_t call_peak;          /* the most bytes in use at once in the last call, with headers */
+  int64_t allocations;        /* blocks handed out */
+  int64_t system_allocations; /* of these, blocks that were new from the system */
+} tenon_memory_stats;
+
+/* May be called from any thread. */
+TENON_API int tenon_machine_memory(const tenon_any* machine, tenon_memory_stats* out);
+/* Returns the pooled memory to the system. A Usage error if a call runs on another thread. */
+TENON_API int tenon_machine_trim(const tenon_any* machine);
+
+/* What a call instruction calls. */
+enum {
+  TENON_CALL_FUNCTION = 0, /* a function of the program */
+  TENON_CALL_CLOSURE = 1,  /* a function value, whose name is empty */
+  TENON_CALL_PACKED = 2,   /* a registered function, or one of a library or module */
+  TENON_CALL_KERNEL = 3 /* compiled code, which writes to its last arguments; the result is None */
+};
+
+/* A call within a program, as an instrument sees it. Everything is borrowed. */
+typedef struct tenon_call_event {
+  uint32_t size;  /* of the library's version of this struct */
+  int32_t kind;   /* TENON_CALL_FUNCTION, ... */
+  int32_t before; /* 1 before the call, 0 after it */
+  int32_t arg_count;
+  tenon_text name;   /* of the called function */
+  tenon_text caller; /* the name of the calling function */
+  const tenon_any* function;
+  const tenon_any* args;
+  tenon_any* result; /* after the call, its result. Before it None: what the call returns if it is
+                      * skipped. May be replaced by tenon_any_copy and the like. */
+} tenon_call_event;
+
+enum {
+  TENON_INSTRUMENT_CONTINUE = 0,
+  TENON_INSTRUMENT_SKIP = 1 /* before a call: don't call */
+};
+/* Returns one of the values above, or -1 after tenon_error_set, which stops the program's call. */
+typedef int (*tenon_instrument)(void* context, const tenon_call_event* event);
+
+/* Makes a machine call `instrument` before and after each call instruction of its own program, on
+ * the thread that runs the machine; NULL for none. A tail call ends with the call that it replaces,
+ * which has the only event after it; a skipped call and one that fails have none.
+ * `release(context)`, if not NULL, runs when the instrument is replaced or the machine ends; it
+ * isn't called on failure. No call may be running. */
+TENON_API int tenon_machine_set_instrument(const tenon_any* machine, tenon_instrument instrument,
+                                           void* context, void (*release)(void* context));
 
 /* No call may be running. Function values returned by earlier calls keep their old limits. */
 TENON_API int tenon_machine_set_limits(const tenon_any* machine, const tenon_limits* limits);

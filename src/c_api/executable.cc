@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "c_api/entry.h"
+#include "c_api/instrument.h"
 #include "c_api/own_folder.h"
 #include "device/host_check.h"
 #include "object/array.h"
@@ -47,8 +48,11 @@ struct ProgramHandle : Object {
 struct MachineHandle : Object {
   static constexpr int32_t kTypeIndex = TypeIndex::CApiMachine;
   static constexpr int32_t kTypeLast = kTypeIndex;
-  std::unique_ptr<Machine> machine;
-  explicit MachineHandle(std::unique_ptr<Machine> m) : machine(std::move(m)) {}
+  bool naive = false;
+  std::unique_ptr<c_api::HostInstrument> instrument;
+  Machine machine;
+  MachineHandle(Ref<Program> program, const vm::Limits& limits, vm::MachineOptions options)
+      : naive(options.naive), machine(std::move(program), limits, options) {}
 };
 
 // Registers the handles' type names, for messages.
@@ -126,6 +130,16 @@ ProgramHandle& program_of(const tenon_any* a) {
 MachineHandle& machine_of(const tenon_any* a) {
   return handle<MachineHandle>(a, "not a machine");
 }
+vm::ClosureObj& closure_of(const tenon_any* a) {
+  const bool is_function = c_api::object_in<FunctionObj>(a) != nullptr;
+  auto* closure = is_function ? vm::ClosureObj::of_program(view(a), nullptr) : nullptr;
+  need(closure != nullptr, "not a function of a program");
+  return *closure;
+}
+
+constexpr char kName[] = "function must not be NULL";
+constexpr char kArgs[] = "args must not be NULL, nor n negative";
+constexpr char kOutputs[] = "outputs must not be NULL, nor their number negative";
 
 // Maps -1 to `none`.
 int64_t or_none(int64_t v, int64_t none) {
@@ -208,6 +222,23 @@ vm::Limits limits_of(const tenon_limits& given) {
   return out;
 }
 
+std::span<const AnyView> views(const tenon_any* values, int32_t n, const char* what) {
+  need(n >= 0 && (values || n == 0), what);
+  return {reinterpret_cast<const AnyView*>(values), static_cast<size_t>(n)};
+}
+
+// Stores the result of `call(machine)`.
+template <class Call>
+int call_on(const tenon_any* machine, tenon_any* result, Call&& call) {
+  return guard([&] {
+    need(result, "result must not be NULL");
+    // A packed function called here may release the caller's reference to the machine.
+    const Ref<MachineHandle> held(&machine_of(machine));
+    const c_api::HostInstrument::Scope scope(held->instrument.get());
+    give(result, call(held->machine));
+  });
+}
+
 }  // namespace
 
 extern "C" {
@@ -277,10 +308,55 @@ int tenon_program_result(const tenon_any* program, const char* function, int32_t
 }
 
 int tenon_machine_create(const tenon_any* program, tenon_any* out) {
+  return tenon_machine_create_with(program, nullptr, out);
+}
+
+int tenon_machine_create_with(const tenon_any* program, const tenon_machine_options* options,
+                              tenon_any* out) {
   return guard([&] {
     need(out != nullptr, "out must not be NULL");
-    auto machine = std::make_unique<Machine>(program_of(program).program);
-    give(out, Any(Ref<Object>(make<MachineHandle>(std::move(machine)))));
+    tenon_machine_options given = TENON_MACHINE_DEFAULTS;
+    if (options) {
+      given = c_api::with_defaults(*options, given, sizeof given, "tenon_machine_options");
+    }
+    need(given.memory == TENON_MEMORY_POOLED || given.memory == TENON_MEMORY_NAIVE,
+         "the memory of a machine must be TENON_MEMORY_POOLED or TENON_MEMORY_NAIVE");
+    const vm::MachineOptions machine_options{.naive = given.memory == TENON_MEMORY_NAIVE};
+    const vm::Limits limits = given.limits ? limits_of(*given.limits) : vm::Limits();
+    give(out, Any(Ref<Object>(
+                  make<MachineHandle>(program_of(program).program, limits, machine_options))));
+  });
+}
+
+int tenon_machine_memory(const tenon_any* machine, tenon_memory_stats* out) {
+  return guard([&] {
+    need(out != nullptr, "out must not be NULL");
+    const size_t size = c_api::known_size(*out, sizeof *out, "tenon_memory_stats");
+    MachineHandle& m = machine_of(machine);
+    // A new statistic doesn't compile here until it is named, and used below.
+    const auto [allocated, peak, pooled, call_peak, allocations, system_allocations] =
+        m.machine.memory();
+    *out = {static_cast<uint32_t>(size),       m.naive ? TENON_MEMORY_NAIVE : TENON_MEMORY_POOLED,
+            static_cast<int64_t>(allocated),   static_cast<int64_t>(peak),
+            static_cast<int64_t>(pooled),      static_cast<int64_t>(call_peak),
+            static_cast<int64_t>(allocations), static_cast<int64_t>(system_allocations)};
+  });
+}
+
+int tenon_machine_trim(const tenon_any* machine) {
+  return guard([&] { machine_of(machine).machine.trim(); });
+}
+
+int tenon_machine_set_instrument(const tenon_any* machine, tenon_instrument instrument,
+                                 void* context, void (*release)(void* context)) {
+  return guard([&] {
+    MachineHandle& m = machine_of(machine);
+    m.machine.set_instrument(nullptr);  // fails while a call runs
+    m.instrument = nullptr;
+    if (!instrument) return;
+    m.instrument = std::make_unique<c_api::HostInstrument>(m.machine, instrument, context, release);
+    m.machine.set_instrument(
+        [to = m.instrument.get()](const vm::CallEvent& e) { return to->see(e); });
   });
 }
 
@@ -302,11 +378,23 @@ int tenon_program_module(const tenon_any* program, const tenon_limits* limits, t
 }
 
 int tenon_function_cancel(const tenon_any* function) {
+  return guard([&] { closure_of(function).cancel(); });
+}
+
+int tenon_function_call_into(const tenon_any* function, const tenon_any* args, int32_t n,
+                             const tenon_any* outputs, int32_t output_count, tenon_any* result) {
   return guard([&] {
-    const bool is_function = c_api::object_in<FunctionObj>(function) != nullptr;
-    auto* closure = is_function ? vm::ClosureObj::of_program(view(function), nullptr) : nullptr;
-    need(closure != nullptr, "not a function of a program");
-    closure->cancel();
+    need(result, "result must not be NULL");
+    const Ref<vm::ClosureObj> held(&closure_of(function));
+    give(result, held->call_into(views(args, n, kArgs), views(outputs, output_count, kOutputs)));
+  });
+}
+
+int tenon_function_bind(const tenon_any* function, const tenon_any* args, int32_t n,
+                        tenon_any* out) {
+  return guard([&] {
+    need(out, "out must not be NULL");
+    give(out, Any(closure_of(function).bound(views(args, n, kArgs))));
   });
 }
 
@@ -322,32 +410,45 @@ int tenon_host_check_request(const tenon_any* callee) {
                             : nullptr) {
       closure->request_check();
     } else if (!c_api::object_in<FunctionObj>(callee)) {
-      machine_of(callee).machine->request_check();
+      machine_of(callee).machine.request_check();
     }
   });
 }
 
 int tenon_machine_call(const tenon_any* machine, const char* function, const tenon_any* args,
                        int32_t n, tenon_any* result) {
-  return guard([&] {
-    need(function && result && n >= 0 && (args || n == 0),
-         "function, args and result must not be NULL");
-    std::span<const AnyView> views(reinterpret_cast<const AnyView*>(args), static_cast<size_t>(n));
-    // A packed function called here may release the caller's reference to the machine.
-    const Ref<MachineHandle> held(&machine_of(machine));
-    give(result, held->machine->call(function, views));
+  return call_on(machine, result, [&](Machine& m) {
+    need(function, kName);
+    return m.call(function, views(args, n, kArgs));
+  });
+}
+
+int tenon_machine_call_into(const tenon_any* machine, const char* function, const tenon_any* args,
+                            int32_t n, const tenon_any* outputs, int32_t output_count,
+                            tenon_any* result) {
+  return call_on(machine, result, [&](Machine& m) {
+    need(function, kName);
+    return m.call_into(function, views(args, n, kArgs), views(outputs, output_count, kOutputs));
+  });
+}
+
+int tenon_machine_call_function(const tenon_any* machine, const tenon_any* function,
+                                const tenon_any* args, int32_t n, tenon_any* result) {
+  return call_on(machine, result, [&](Machine& m) {
+    need(function, kName);
+    return m.call_value(view(function), views(args, n, kArgs));
   });
 }
 
 int tenon_machine_set_limits(const tenon_any* machine, const tenon_limits* limits) {
   return guard([&] {
     need(limits != nullptr, "limits must not be NULL");
-    machine_of(machine).machine->set_limits(limits_of(*limits));
+    machine_of(machine).machine.set_limits(limits_of(*limits));
   });
 }
 
 int tenon_machine_cancel(const tenon_any* machine) {
-  return guard([&] { machine_of(machine).machine->cancel(); });
+  return guard([&] { machine_of(machine).machine.cancel(); });
 }
 
 }  // extern "C"

@@ -41,6 +41,29 @@ static_assert(offsetof(tenon_limits, memory) == 24, "limits");
 static_assert(offsetof(tenon_limits, depth) == 32, "limits");
 static_assert(offsetof(tenon_limits, stack_bytes) == 40, "limits");
 
+static_assert(sizeof(tenon_machine_options) == 8 + sizeof(void*), "machine options");
+static_assert(offsetof(tenon_machine_options, memory) == 4, "machine options");
+static_assert(offsetof(tenon_machine_options, limits) == 8, "machine options");
+
+static_assert(sizeof(tenon_memory_stats) == 56, "memory statistics");
+static_assert(offsetof(tenon_memory_stats, memory) == 4, "memory statistics");
+static_assert(offsetof(tenon_memory_stats, allocated) == 8, "memory statistics");
+static_assert(offsetof(tenon_memory_stats, peak) == 16, "memory statistics");
+static_assert(offsetof(tenon_memory_stats, pooled) == 24, "memory statistics");
+static_assert(offsetof(tenon_memory_stats, call_peak) == 32, "memory statistics");
+static_assert(offsetof(tenon_memory_stats, allocations) == 40, "memory statistics");
+static_assert(offsetof(tenon_memory_stats, system_allocations) == 48, "memory statistics");
+
+static_assert(sizeof(tenon_call_event) == 16 + 7 * sizeof(void*), "call event");
+static_assert(offsetof(tenon_call_event, kind) == 4, "call event");
+static_assert(offsetof(tenon_call_event, before) == 8, "call event");
+static_assert(offsetof(tenon_call_event, arg_count) == 12, "call event");
+static_assert(offsetof(tenon_call_event, name) == 16, "call event");
+static_assert(offsetof(tenon_call_event, caller) == 16 + 2 * sizeof(void*), "call event");
+static_assert(offsetof(tenon_call_event, function) == 16 + 4 * sizeof(void*), "call event");
+static_assert(offsetof(tenon_call_event, args) == 16 + 5 * sizeof(void*), "call event");
+static_assert(offsetof(tenon_call_event, result) == 16 + 6 * sizeof(void*), "call event");
+
 static_assert(offsetof(tenon_value_info, size) == 0, "value info");
 static_assert(offsetof(tenon_value_info, name) == sizeof(void*), "value info");
 static_assert(offsetof(tenon_value_info, type) == 3 * sizeof(void*), "value info");

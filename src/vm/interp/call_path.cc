@@ -121,6 +121,24 @@ void fail_size_overflow(int64_t a, int64_t b) {
       .help("the inputs' sizes are too large");
 }
 
+[[noreturn, gnu::cold]] static void fail_unlinked(const PackedSlot& slot) {
+  throw Error(ErrorKind::Runtime, cat("no packed function '", printable(slot.name), "' is linked"));
+}
+
+[[gnu::cold]] Function function_of(const PackedSlot& slot) {
+  const PackedTarget* target = slot.target.load(std::memory_order_acquire);
+  if (!target) fail_unlinked(slot);
+  if (target->owner && target->owner->type_index == TypeIndex::Function) {
+    return Function(target->owner);
+  }
+  // A kernel has no function object: it is wrapped together with the owner of its code. The target
+  // itself belongs to the Program.
+  return Function::from_packed([call = target->call, self = target->self, keep = target->owner](
+                                   const AnyView* args, int32_t n, Any* result) {
+    if (call(self, args, n, result) != 0) throw take_error();
+  });
+}
+
 [[gnu::cold]] void Dispatch::fail_packed(const PackedSlot& slot) {
   Error error = take_error();
   error.frame(cat(slot.kernel ? "in kernel " : "in packed function ", printable(slot.name)));
@@ -175,16 +193,14 @@ inline void admit_result(Any* result) {
 void Dispatch::packed_call(Machine& m, const Op& op, AnyView* base) {
   const CallOperands& e = op.as<OpClass::Call>();
   const PackedTarget* target = e.slot->target.load(std::memory_order_acquire);
-  if (!target) [[unlikely]] {
-    throw Error(ErrorKind::Runtime,
-                cat("no packed function '", printable(e.slot->name), "' is linked"));
-  }
+  if (!target) [[unlikely]]
+    fail_unlinked(*e.slot);
   Borrowed args(e, 0, base);
   Any result;
   bool skipped = false;
   if (m.attention_.load(std::memory_order_relaxed)) [[unlikely]] {
     stop_if_asked(m);
-    skipped = instrument(m, op, true, args.span(), &result);
+    skipped = instrument(m, op, true, m.frame_, args.span(), &result);
   }
   if (!skipped) {
     if (target->call(target->self, args.data(), args.count(), &result) != 0) [[unlikely]]
@@ -193,7 +209,7 @@ void Dispatch::packed_call(Machine& m, const Op& op, AnyView* base) {
     m.protect(&result);
     if (m.attention_.load(std::memory_order_relaxed)) [[unlikely]] {
       Borrowed left(e, 0, base);  // excluding what the call took
-      instrument(m, op, false, left.span(), &result);
+      instrument(m, op, false, m.frame_, left.span(), &result);
       stop_if_asked(m);
     }
   }
@@ -222,7 +238,7 @@ void Dispatch::call_value(Machine& m, const Op& op, AnyView* base, AnyView calle
   admit_result(&result);
   m.protect(&result);
   if (m.attention_.load(std::memory_order_relaxed)) [[unlikely]] {
-    instrument(m, op, false, args.span(), &result);
+    instrument(m, op, false, m.frame_, args.span(), &result);
     stop_if_asked(m);
   }
   release_last_uses(e, base);
@@ -285,7 +301,8 @@ void Dispatch::tail_arguments(Machine& m, const Op& op, const FunctionCode& code
 }
 
 [[gnu::cold]] bool Dispatch::instrument(Machine& m, const Op& op, bool before,
-                                        std::span<const AnyView> args, Any* result) {
+                                        const Machine::Frame* frame, std::span<const AnyView> args,
+                                        Any* result) {
   // Another Program's code counts as one call and isn't instrumented.
   if (!m.instrument_ || m.running_ != m.home_) return false;
   CallEvent event;
@@ -305,9 +322,22 @@ void Dispatch::tail_arguments(Machine& m, const Op& op, const FunctionCode& code
   } else {
     event.kind = CallEvent::Kind::Closure;
   }
+  event.depth =
+      static_cast<uint32_t>(reinterpret_cast<const Machine::Frame*>(m.frames_.end()) - frame);
   event.args = args;
   event.result = result;
-  return m.instrument_(event) == CallAction::Skip && before;
+  event.op = &op;
+  const bool skips = m.instrument_(event) == CallAction::Skip && before;
+  admit_result(result);  // the instrument may have replaced it
+  m.protect(result);
+  return skips;
+}
+
+[[gnu::cold]] Any Machine::callee(const CallEvent& event) const {
+  const CallOperands& e = event.op->as<OpClass::Call>();
+  if (e.slot) return function_of(*e.slot);
+  if (e.callee) return Function::adopt(new_closure(*e.callee, 0));
+  return Any(value_of(e.args[kClosure], base_));
 }
 
 [[gnu::cold]] bool Dispatch::before_call(Machine& m, const Op& op, AnyView* base,
@@ -317,7 +347,7 @@ void Dispatch::tail_arguments(Machine& m, const Op& op, const FunctionCode& code
   {
     const auto& o = op.as<OpClass::Call>();
     Borrowed args(o, o.callee ? 0 : kClosureArguments, base);
-    if (!instrument(m, op, true, args.span(), &result)) return false;
+    if (!instrument(m, op, true, m.frame_, args.span(), &result)) return false;
   }
   release_last_uses(*op.operands, base);
   if (result_to) put(*result_to, result.leak());
@@ -326,12 +356,12 @@ void Dispatch::tail_arguments(Machine& m, const Op& op, const FunctionCode& code
 
 void Dispatch::after_call(Machine& m, const Op& op, AnyView* result) {
   // The register owns its value, as an Any does.
-  instrument(m, op, false, {}, static_cast<Any*>(result));
+  instrument(m, op, false, m.frame_ + 1, {}, static_cast<Any*>(result));
 }
 
 AnyView Dispatch::after_call_of_constant(Machine& m, const Op& op, const AnyView& result) {
   Any held(result);
-  instrument(m, op, false, {}, &held);
+  instrument(m, op, false, m.frame_ + 1, {}, &held);
   return held.leak();
 }
 

@@ -61,9 +61,14 @@ class Dispatch {
   static void after_call(Machine& m, const Op& op, AnyView* result);
   // The same for a result that isn't in a register; the caller owns the returned value.
   static AnyView after_call_of_constant(Machine& m, const Op& op, const AnyView& result);
-  static bool instrument(Machine& m, const Op& op, bool before, std::span<const AnyView> args,
-                         Any* result);
+  // `frame` is the caller's.
+  static bool instrument(Machine& m, const Op& op, bool before, const Machine::Frame* frame,
+                         std::span<const AnyView> args, Any* result);
 };
+
+// The packed function in a slot as a value, which may outlive the Program; an error if none is
+// linked.
+Function function_of(const PackedSlot& slot);
 
 // Registers are read and written as two 8-byte words: a 16-byte load would stall on preceding
 // 8-byte stores.

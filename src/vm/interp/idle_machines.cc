@@ -17,14 +17,14 @@ IdleMachines::~IdleMachines() = default;
 
 Any IdleMachines::call(const Program& program, const FunctionCode& code,
                        std::span<const Any> captures, std::span<const AnyView> args,
-                       const Ref<const Account>& account) const {
+                       const Ref<const Account>& account, Outputs* outputs) const {
   struct Lent {
     const IdleMachines& from;
     std::unique_ptr<Machine> machine;
     ~Lent() { from.give_back(std::move(machine)); }
   } lent{*this, take(program)};
   lent.machine->work_for(account);
-  return lent.machine->call_code(program, code, captures, args, *account);
+  return lent.machine->call_code(program, code, captures, args, *account, outputs);
 }
 
 std::unique_ptr<Machine> IdleMachines::take(const Program& program) const {

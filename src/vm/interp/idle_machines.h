@@ -14,6 +14,7 @@ namespace tenon::vm {
 
 struct FunctionCode;
 class Machine;
+class Outputs;
 class Program;
 
 class IdleMachines {
@@ -24,9 +25,10 @@ class IdleMachines {
   IdleMachines& operator=(const IdleMachines&) = delete;
 
   // Calls a function of `program`, the one that these machines are for, under the account's limits.
-  // Thread-safe.
+  // `outputs` may be null. Thread-safe.
   Any call(const Program& program, const FunctionCode& code, std::span<const Any> captures,
-           std::span<const AnyView> args, const Ref<const Account>& account) const;
+           std::span<const AnyView> args, const Ref<const Account>& account,
+           Outputs* outputs) const;
 
  private:
   std::unique_ptr<Machine> take(const Program& program) const;

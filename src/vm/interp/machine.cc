@@ -28,6 +28,7 @@ Machine::Machine(Ref<Program> program, Limits limits, MachineOptions options)
   held_program_ = std::move(program);
   set_limits(limits);
   pool_->set_poison(options.poison);
+  pool_->set_naive(options.naive);
 }
 
 Machine::Machine(Unowned, const Program* program)
@@ -167,13 +168,6 @@ bool Machine::cancel() {
 void Machine::request_check() {
   demand(kAsked);
   calls_->request_check();
-}
-
-MachineStats Machine::stats() const {
-  MachineStats s;
-  s.peak_memory = pool_->peak();
-  s.cached_memory = pool_->cached();
-  return s;
 }
 
 // Returns what a deep call committed to the system.

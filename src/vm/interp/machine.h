@@ -27,6 +27,7 @@
 #include "vm/interp/account.h"
 #include "vm/interp/deadline.h"
 #include "vm/interp/op.h"
+#include "vm/interp/outputs.h"
 #include "vm/interp/pool.h"
 #include "vm/interp/program.h"
 #include "vm/interp/stack.h"
@@ -38,6 +39,9 @@ struct MachineOptions {
   // Debug mode: storage reads as kPoison (device/call_context.h) before it is first written and
   // after its last use, so that a wrong memory plan shows in the results.
   bool poison = false;
+  // Takes each block of memory from the system and returns it when it is freed, instead of keeping
+  // it for later allocations.
+  bool naive = false;
 };
 
 // A call as an instrument sees it.
@@ -49,20 +53,17 @@ struct CallEvent {
   std::string_view caller;
   uint32_t caller_index = 0;  // of the function in the unit
   uint32_t offset = 0;        // of the instruction, in words of the caller's code
+  uint32_t depth = 0;         // of the caller's frame: the same before the call and after it
   std::span<const AnyView>
       args;               // before; also after a packed call, with None for arguments that it took
   Any* result = nullptr;  // after: the result. Before: the result to use if it skips the call
+  const Op* op = nullptr;
 };
 enum class CallAction : uint8_t { Continue, Skip };
 // Called before and after every call instruction, on the machine's thread. Before a call, it may
 // skip the call (a skipped tail call returns the result). The end of a tail call is reported as
 // that of the call whose frame it reused. An exception stops the call.
 using Instrument = std::function<CallAction(const CallEvent&)>;
-
-struct MachineStats {
-  size_t peak_memory = 0;    // of the last call: storage from the pool
-  size_t cached_memory = 0;  // free blocks that the pool keeps
-};
 
 class Machine final : private CallContext {
  public:
@@ -88,6 +89,12 @@ class Machine final : private CallContext {
     Any held[sizeof...(Args) + 1] = {Any(args)...};
     return call(function, std::span(static_cast<const AnyView*>(held), sizeof...(Args)));
   }
+  // The same, with the results in tensors of the caller: one or None for each result (outputs.h).
+  Any call_into(std::string_view function, std::span<const AnyView> args,
+                std::span<const AnyView> outputs);
+  // Calls a function value of any program on this machine, under its limits and the function's. A
+  // Usage error for other functions.
+  Any call_value(const AnyView& function, std::span<const AnyView> args);
 
   // The limits with those raised that are below what every call needs.
   static Limits checked(Limits limits);
@@ -103,9 +110,16 @@ class Machine final : private CallContext {
   bool cancel();
   // Has the running call ask the host (device/host_check.h) soon; from any thread.
   void request_check();
+  // The function that is about to be called, as a value. For an instrument, before a call.
+  Any callee(const CallEvent& event) const;
+
   // The fuel left in the current or after the last call.
   int64_t fuel_left() const { return fuel_; }
-  MachineStats stats() const;
+
+  // What the machine's pool has done; from any thread.
+  PoolStats memory() const { return pool_->stats(); }
+  // Returns the pool's free memory to the system. A Usage error if a call runs on another thread.
+  void trim();
 
   // The machine running on this thread, or null.
   static Machine* current();
@@ -123,6 +137,12 @@ class Machine final : private CallContext {
   // Makes a tensor read-only if the program may not write it.
   void protect(Any* value) const {
     if (value->type_index == TypeIndex::Tensor) protect_tensor(value);
+  }
+  // Whether the host gave outputs for the innermost entry; and one of them, for alloc_result in the
+  // running frame (Outputs::take).
+  bool has_outputs() const { return outputs_ != nullptr; }
+  Tensor take_output(int64_t index, DataType dtype, std::span<const int64_t> shape) {
+    return outputs_->take(frame_, index, dtype, shape);
   }
   // For a tensor that was just made in storage of the program: see Pool::put_in_slot.
   void put_in_slot(const Tensor& tensor) { pool_->put_in_slot(tensor); }
@@ -192,17 +212,21 @@ class Machine final : private CallContext {
   Pool& pool_on(DLDevice device) const;
   void reserve(const Limits& limits);
   size_t stack_committed() const;
+  // Checks the number of arguments of a call by name.
+  const FunctionCode& callable(uint32_t function_index, size_t arguments) const;
   // Calls a function of `program`, which may differ from the machine's, under the account of the
-  // called function value, or the machine's own.
+  // called function value, or the machine's own. `outputs` may be null.
   Any call_code(const Program& program, const FunctionCode& code, std::span<const Any> captures,
-                std::span<const AnyView> args, const Account& account);
+                std::span<const AnyView> args, const Account& account, Outputs* outputs = nullptr);
   Any enter(const Program& program, const FunctionCode& code, std::span<const Any> captures,
-            std::span<const AnyView> args);
+            std::span<const AnyView> args, Outputs* outputs);
   Any prepare(const AnyView& argument);
   // Releases the registers from `start` on.
   void unwind(AnyView* start) noexcept;
   // Adds the frames from the innermost to `entry`; a recursion's frames once, with a count.
   void add_backtrace(Error& error, const Frame* entry) const;
+  // Whether a call runs on this thread.
+  bool runs_here() const { return thread_.load(std::memory_order_relaxed) == Pool::this_thread(); }
   bool is_running() const { return !(attention_.load(std::memory_order_acquire) & kIdle); }
   void release_stack() noexcept;
 
@@ -230,7 +254,8 @@ class Machine final : private CallContext {
   std::atomic<const Error*> host_error_{nullptr};  // owned; the first one
   std::atomic<const void*> thread_{nullptr};       // runs the call; from Pool::this_thread
   InForce in_force_;
-  Bounds* nested_ = nullptr;  // of the innermost nested call
+  Bounds* nested_ = nullptr;    // of the innermost nested call
+  Outputs* outputs_ = nullptr;  // of the innermost entry; null for none
 };
 
 }  // namespace tenon::vm

@@ -41,19 +41,42 @@ Any Machine::call(std::string_view function, std::span<const AnyView> args) {
   return call(home_->exported(function), args);
 }
 
-Any Machine::call(uint32_t function_index, std::span<const AnyView> args) {
+const FunctionCode& Machine::callable(uint32_t function_index, size_t arguments) const {
   const FunctionCode& code = home_->code(function_index);
   const FunctionUnit& unit = home_->function_unit(code);
-  if (args.size() != unit.params.size()) {
+  if (arguments != unit.params.size()) {
     std::vector<std::string> wanted;
     for (const Param& p : unit.params) wanted.push_back(printable(cat(p.name, ": ", p.type)));
     throw Error(ErrorKind::Usage, cat("function '", printable(unit.name),
                                       "' is called with the wrong "
                                       "number of arguments"))
-        .found(cat(args.size()))
+        .found(cat(arguments))
         .expected(cat(unit.params.size(), " (", join(wanted, ", "), ")"));
   }
-  return call_code(*home_, code, {}, args, *account_);
+  return code;
+}
+
+Any Machine::call(uint32_t function_index, std::span<const AnyView> args) {
+  return call_code(*home_, callable(function_index, args.size()), {}, args, *account_);
+}
+
+[[gnu::cold]] Any Machine::call_into(std::string_view function, std::span<const AnyView> args,
+                                     std::span<const AnyView> outputs) {
+  const FunctionCode& code = callable(home_->exported(function), args.size());
+  Outputs given(home_->function_unit(code), outputs, args);
+  return given.filled(call_code(*home_, code, {}, args, *account_, &given));
+}
+
+[[gnu::cold]] Any Machine::call_value(const AnyView& function, std::span<const AnyView> args) {
+  const Ref<ClosureObj> closure(ClosureObj::of_program(function, nullptr));
+  if (!closure) {
+    throw Error(ErrorKind::Usage, "a machine calls only functions of programs")
+        .found(type_name(function.type_index))
+        .help("call any other function without a machine");
+  }
+  const auto& owner = static_cast<const Program&>(*closure->program);
+  const Ref<const Account> account = Account::combined(*account_, *closure->account);
+  return call_code(owner, *closure->code, closure->captures, args, *account);
 }
 
 // Makes a machine this thread's current one.
@@ -75,8 +98,7 @@ class Machine::Claim {
     uint32_t idle = kIdle;
     if (!m.attention_.compare_exchange_strong(idle, m.instrument_ ? uint32_t{kInstrumented} : 0u,
                                               std::memory_order_acquire)) {
-      throw Error(ErrorKind::Usage, "this machine runs a call on another thread")
-          .help("make a machine for each thread; they share the program");
+      fail_busy();
     }
     m.thread_.store(Pool::this_thread(), std::memory_order_relaxed);
     m.pool_->set_owner(Pool::this_thread());
@@ -92,6 +114,11 @@ class Machine::Claim {
   Claim(const Claim&) = delete;
 
  private:
+  [[noreturn, gnu::cold, gnu::noinline]] static void fail_busy() {
+    throw Error(ErrorKind::Usage, "this machine runs a call on another thread")
+        .help("make a machine for each thread; they share the program");
+  }
+
   Machine& m_;
 };
 
@@ -242,22 +269,28 @@ class Machine::Bounds {
   std::optional<ThreadsScope> threads_;
 };
 
+[[gnu::cold]] void Machine::trim() {
+  std::optional<Claim> claim;
+  if (!runs_here()) claim.emplace(*this);
+  pool_->trim();
+}
+
 Any Machine::call_code(const Program& program, const FunctionCode& code,
                        std::span<const Any> captures, std::span<const AnyView> args,
-                       const Account& account) {
+                       const Account& account, Outputs* outputs) {
   const FunctionUnit& unit = program.function_unit(code);
   program.check_arity(code, captures.size(), args.size(), ErrorKind::Usage);
   check_scalars(unit, captures.size(), args, program.name());
   const NestedCall nested(&nesting, kCallStack);
   auto run = [&] {
     Current current(this);
-    Any result = enter(program, code, captures, args);
+    Any result = enter(program, code, captures, args, outputs);
     check_result(unit, result);
     return result;
   };
   Machine* const outer = current_machine;
   if (outer == this && in_force_.account->includes(account)) return run();
-  const bool is_nested = thread_.load(std::memory_order_relaxed) == Pool::this_thread();
+  const bool is_nested = runs_here();
   std::optional<Claim> claim;
   if (!is_nested) claim.emplace(*this);
   Bounds bounds(*this, account, outer, is_nested);
@@ -266,7 +299,7 @@ Any Machine::call_code(const Program& program, const FunctionCode& code,
 }
 
 Any Machine::enter(const Program& program, const FunctionCode& code, std::span<const Any> captures,
-                   std::span<const AnyView> args) {
+                   std::span<const AnyView> args, Outputs* outputs) {
   // Restores the state of the call around this one. After an error, first clears the registers that
   // this one used.
   struct Entered {
@@ -277,6 +310,7 @@ Any Machine::enter(const Program& program, const FunctionCode& code, std::span<c
     AnyView* top = m.top_;
     Frame* frame = m.frame_;
     uint64_t maker = m.pool_->maker();
+    Outputs* outputs = m.outputs_;
     bool returned = false;
     ~Entered() {
       if (!returned) m.unwind(top);
@@ -286,6 +320,7 @@ Any Machine::enter(const Program& program, const FunctionCode& code, std::span<c
       m.top_ = top;
       m.frame_ = frame;
       m.pool_->set_maker(maker);
+      m.outputs_ = outputs;
     }
   } entered{*this};
   running_ = &program;
@@ -293,6 +328,8 @@ Any Machine::enter(const Program& program, const FunctionCode& code, std::span<c
   AnyView* const start = top_;
   AnyView* const base = start + 1;  // the entry's frame holds the result
   Frame* const record = frame_ - 1;
+  outputs_ = outputs;
+  if (outputs) outputs->enter(record);
   --fuel_;
   if (base + code.registers > register_limit_ || record < frame_limit_ || fuel_ < 0) {
     Dispatch::grow_stack(*this, base + code.registers, record);

@@ -99,4 +99,13 @@ void check_result(const FunctionUnit& function, const AnyView& value) {
   }
 }
 
+void check_output(const FunctionUnit& function, size_t result, const AnyView& value) {
+  const SignatureType& type = function.result.results()[result];
+  if (value.type_index == TypeIndex::Tensor && fits(type, value)) return;
+  throw Error(ErrorKind::Usage, cat("output ", result, " can't hold the result of function '",
+                                    printable(function.name), "'"))
+      .found(found_text(value))
+      .expected(printable(to_text(type)));
+}
+
 }  // namespace tenon::vm

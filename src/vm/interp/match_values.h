@@ -12,6 +12,10 @@ namespace tenon::vm {
 // of arrays and cells aren't checked.
 void check_result(const FunctionUnit& function, const AnyView& value);
 
+// A Usage error if the value isn't a tensor that may hold that result of the function: by element
+// type, rank and constant sizes.
+void check_output(const FunctionUnit& function, size_t result, const AnyView& value);
+
 // A Usage error that names the parameter if an argument isn't the scalar that it declares: an
 // integer, a boolean or a float; none stands for another. `captures` values come before `args`.
 void check_scalars(const FunctionUnit& function, size_t captures, std::span<const AnyView> args,

@@ -152,10 +152,10 @@ TEST(Pool, HighlyAlignedBlocksStopAtTheLimit) {
 TEST(Pool, ReusesWhatWasFreed) {
   Machine m(program_of(assemble(kAllocates)));
   m.call("churn", 10, 1000);
-  MachineStats before = m.stats();
+  const PoolStats before = m.memory();
   m.call("churn", 10000, 1000);
-  EXPECT_EQ(m.stats().cached_memory, before.cached_memory);
-  EXPECT_LE(m.stats().peak_memory, 4096u);
+  EXPECT_EQ(m.memory().pooled, before.pooled);
+  EXPECT_LE(m.memory().call_peak, 4096u);
 }
 
 TEST(Pool, AStreamOfSizesLeavesMemoryFlat) {
@@ -166,7 +166,7 @@ TEST(Pool, AStreamOfSizesLeavesMemoryFlat) {
     m.call("churn", 2, static_cast<int64_t>((random >> 33) % (4 << 20)));
   }
   // The policy's maximum of free memory: 16 MiB or a call's peak.
-  EXPECT_LE(m.stats().cached_memory, size_t{24} << 20);
+  EXPECT_LE(m.memory().pooled, size_t{24} << 20);
 }
 
 TEST(Pool, OutlivesItsMachineAndTakesBlocksBackFromOtherThreads) {
@@ -272,7 +272,7 @@ TEST(Machine, ReleasesEverythingAfterAnError) {
   EXPECT_THROW(m.call("keep_all", 1000, 64), Error);
   m.set_limits({});
   m.call("churn", 1, 64);
-  EXPECT_LE(m.stats().peak_memory, 2 * (64 + sizeof(PoolBlock)));
+  EXPECT_LE(m.memory().call_peak, 2 * (64 + sizeof(PoolBlock)));
 }
 
 TEST(Machine, ADeepResultIsDestroyedWithoutRecursion) {

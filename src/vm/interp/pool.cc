@@ -54,9 +54,9 @@ size_t Pool::new_capacity(uint32_t size_class, size_t alignment) {
 void Pool::begin_call(size_t cap, size_t outside) {
   collect();
   ++call_;
-  used_.store(0, std::memory_order_relaxed);
+  used_.set(0);
   outside_.store(outside, std::memory_order_relaxed);
-  peak_ = 0;
+  peak_.set(0);
   cap_ = cap;
 }
 
@@ -116,11 +116,12 @@ PoolBlock* Pool::allocate(size_t bytes, size_t alignment) {
     }
   }
   if (!block) block = new_block(size_class, bytes, alignment);
-  use(weight_of(block));
-  if (used() > peak_) {
-    peak_ = used();
-    high_ = std::max(high_, peak_);
+  used_ += weight_of(block);
+  if (used() > peak_.get()) {
+    peak_.set(used());
+    high_.raise_to(used());
   }
+  allocations_ += 1;
   block->counts = Object::kCountsOfNew;
   block->size = bytes;
   block->call = call_;
@@ -156,7 +157,7 @@ PoolBlock* Pool::new_header(void* data, size_t capacity) {
 }
 
 PoolBlock* Pool::new_block(uint32_t size_class, size_t bytes, size_t alignment) {
-  bool cacheable = alignment <= kDataAlignment;
+  bool cacheable = alignment <= kDataAlignment && !naive_;
   size_t capacity = new_capacity(size_class, alignment);
   make_room(capacity);
   const DeviceTable& table = device_table(device_);
@@ -176,14 +177,17 @@ PoolBlock* Pool::new_block(uint32_t size_class, size_t bytes, size_t alignment) 
   }
   block->size_class = static_cast<uint16_t>(cacheable ? size_class : kClasses);
   block->gap = gap_of(alignment);
+  system_allocations_ += 1;
+  const size_t now = allocated_.fetch_add(capacity, std::memory_order_relaxed) + capacity;
+  allocated_peak_.raise_to(now);
   return block;
 }
 
 // Called before requesting more memory from the device: frees unused blocks, largest first, down to
 // the peak of memory ever in use.
 void Pool::make_room(size_t bytes) {
-  size_t keep = std::max(high_, kKeepAlways);
-  while (cached_ + bytes > keep && cached_ > 0) {
+  size_t keep = std::max(high_.get(), kKeepAlways);
+  while (cached_.get() + bytes > keep && cached_.get() > 0) {
     uint32_t c = kClasses - 1;
     while (!free_[c]) --c;
     PoolBlock* block = free_[c];
@@ -195,11 +199,22 @@ void Pool::make_room(size_t bytes) {
 }
 
 void Pool::free_block(PoolBlock* block) {
+  allocated_.fetch_sub(block->capacity, std::memory_order_relaxed);
   device_table(device_).free(device_.device_id, block->data, block->capacity);
   delete block;
 }
 
+PoolStats Pool::stats() const {
+  return {.allocated = allocated_.load(std::memory_order_relaxed),
+          .peak = allocated_peak_.get(),
+          .pooled = cached_.get() + returned_bytes_.load(std::memory_order_relaxed),
+          .call_peak = peak_.get(),
+          .allocations = allocations_.get(),
+          .system_allocations = system_allocations_.get()};
+}
+
 void Pool::trim() {
+  collect();
   for (uint32_t c = 0; c < kClasses; ++c) {
     while (PoolBlock* block = free_[c]) {
       free_[c] = block->next;
@@ -207,7 +222,7 @@ void Pool::trim() {
     }
   }
   for (uint64_t& word : occupied_) word = 0;
-  cached_ = 0;
+  cached_.set(0);
 }
 
 // By the owner: puts the block into its class's free list.
@@ -226,7 +241,8 @@ void Pool::collect() {
   PoolBlock* list = returned_.exchange(nullptr, std::memory_order_acquire);
   while (list) {
     PoolBlock* next = list->next;
-    if (list->call == call_) unuse(weight_of(list));
+    returned_bytes_.fetch_sub(list->capacity, std::memory_order_relaxed);
+    if (list->call == call_) used_ -= weight_of(list);
     take_back(list);
     list = next;
   }
@@ -241,12 +257,15 @@ void Pool::delete_block(void* self, int flags) {
     delete block;
     return;
   }
-  if (pool->owner_.load(std::memory_order_acquire) == &thread_mark) {
-    if (block->call == pool->call_) pool->unuse(weight_of(block));
+  const void* const owner = pool->owner_.load(std::memory_order_acquire);
+  if (owner == &thread_mark) {
+    if (block->call == pool->call_) pool->used_ -= weight_of(block);
     pool->take_back(block);
-  } else if (pool->closed_.load(std::memory_order_acquire)) {
-    pool->free_block(block);
+  } else if (pool->closed_.load(std::memory_order_acquire) ||
+             (!owner && block->size_class == kClasses)) {
+    pool->free_block(block);  // no later call counts it as its own
   } else {
+    pool->returned_bytes_.fetch_add(block->capacity, std::memory_order_relaxed);
     PoolBlock* head = pool->returned_.load(std::memory_order_relaxed);
     do block->next = head;
     while (!pool->returned_.compare_exchange_weak(head, block, std::memory_order_acq_rel,

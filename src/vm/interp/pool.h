@@ -6,7 +6,7 @@
 // Blocks have size classes, four per power of two, and an allocation takes a free block of less
 // than twice its size, so a block wastes at most half of itself and usually an eighth. Free memory
 // is bounded by the peak of memory in use, so that a sequence of varying sizes doesn't make memory
-// grow.
+// grow. A naive pool keeps nothing: each block comes from the device and goes back to it.
 #pragma once
 
 #include <algorithm>
@@ -36,6 +36,31 @@ struct PoolBlock : StorageObj {
   uint64_t maker = 0;  // the Program that it was allocated for
 };
 
+// What a pool has done. Sizes are in bytes.
+struct PoolStats {
+  size_t allocated = 0;           // memory from the device: blocks in use and pooled ones
+  size_t peak = 0;                // the most that was ever allocated
+  size_t pooled = 0;              // blocks that are free for reuse
+  size_t call_peak = 0;           // the most that the last call used at once, with headers
+  size_t allocations = 0;         // blocks handed out
+  size_t system_allocations = 0;  // of these, blocks that were new from the device
+};
+
+// A count that one thread at a time changes and any thread may read.
+class PoolCount {
+ public:
+  size_t get() const { return n_.load(std::memory_order_relaxed); }
+  void set(size_t n) { n_.store(n, std::memory_order_relaxed); }
+  void operator+=(size_t n) { set(get() + n); }
+  void operator-=(size_t n) { set(get() - n); }
+  void raise_to(size_t n) {
+    if (n > get()) set(n);
+  }
+
+ private:
+  std::atomic<size_t> n_{0};
+};
+
 class Pool {
  public:
   explicit Pool(DLDevice device);
@@ -51,9 +76,9 @@ class Pool {
   PoolBlock* allocate(size_t bytes, size_t alignment);
 
   // Memory in blocks of the current call.
-  size_t used() const { return used_.load(std::memory_order_relaxed); }
-  size_t peak() const { return peak_; }      // of `used`, since begin_call
-  size_t cached() const { return cached_; }  // in the free lists
+  size_t used() const { return used_.get(); }
+  // Thread-safe.
+  PoolStats stats() const;
   // The number of the Program whose code runs: blocks are allocated for it.
   void set_maker(uint64_t program) { maker_.store(program, std::memory_order_relaxed); }
   uint64_t maker() const { return maker_.load(std::memory_order_relaxed); }
@@ -78,8 +103,11 @@ class Pool {
   [[noreturn]] void fail_cap(size_t bytes) const;
   // The same, with what the call needs in words.
   [[noreturn]] void fail_cap(std::string_view found) const;
-  // Frees the memory in the free lists.
+  // Returns free blocks to the device. By the owner, or while there is none.
   void trim();
+
+  // Whether blocks are freed instead of kept for reuse. Before the first allocation.
+  void set_naive(bool on) { naive_ = on; }
 
   // Whether to poison: fill memory with kPoison when it is freed.
   void set_poison(bool on) { poison_.store(on, std::memory_order_relaxed); }
@@ -109,8 +137,10 @@ class Pool {
   DLDevice device_;
   std::atomic<const void*> owner_{nullptr};
   std::atomic<PoolBlock*> returned_{nullptr};
+  std::atomic<size_t> returned_bytes_{0};
   std::atomic<uint64_t> holders_{1};
   std::atomic<bool> closed_{false}, poison_{false};
+  bool naive_ = false;
 
   // Used by the owner only.
   uint32_t call_ = 1;
@@ -120,12 +150,10 @@ class Pool {
     return capacity + gap + sizeof(PoolBlock);
   }
   static size_t weight_of(const PoolBlock* b) { return weight_of(b->capacity, b->gap); }
-  void use(size_t bytes) { used_.store(used() + bytes, std::memory_order_relaxed); }
-  void unuse(size_t bytes) { used_.store(used() - bytes, std::memory_order_relaxed); }
-  size_t peak_ = 0, high_ = 0, cached_ = 0;
+  PoolCount used_, peak_, high_, cached_, allocations_, system_allocations_, allocated_peak_;
+  std::atomic<size_t> allocated_{0};  // after the machine's end, any thread frees blocks
   size_t cap_ = 0;
   std::atomic<uint64_t> maker_{0};
-  std::atomic<size_t> used_{0};            // written by the owner only, read by worker threads
   std::atomic<size_t> outside_{0};         // written by all threads
   uint64_t occupied_[kClasses / 64] = {};  // classes whose list isn't empty
   PoolBlock* free_[kClasses] = {};

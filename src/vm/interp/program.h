@@ -88,8 +88,9 @@ class Program : public Object {
   // Calls one of its functions with the captures and then the arguments, on an idle machine: for
   // function values that are called outside of any machine's call.
   Any call_on_idle(const FunctionCode& code, std::span<const Any> captures,
-                   std::span<const AnyView> args, const Ref<const Account>& account) const {
-    return idle_.call(*this, code, captures, args, account);
+                   std::span<const AnyView> args, const Ref<const Account>& account,
+                   Outputs* outputs) const {
+    return idle_.call(*this, code, captures, args, account, outputs);
   }
 
   // A backtrace line for an op: "fused_add at net.tn:12:3, instruction 17: call_packed".

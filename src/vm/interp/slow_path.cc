@@ -81,24 +81,7 @@ void op_fatal(Machine&, const Op& op, AnyView*) {
 }
 
 void op_load_packed(Machine&, const Op& op, AnyView* base) {
-  const PackedTarget* target =
-      op.as<Opcode::LoadPacked>().slot->target.load(std::memory_order_acquire);
-  if (!target) {
-    throw Error(ErrorKind::Runtime,
-                cat("no packed function '", printable(op.as<Opcode::LoadPacked>().slot->name),
-                    "' is linked"));
-  }
-  // A kernel has no function object: it is wrapped together with the owner of its code. The target
-  // itself belongs to the Program, which the value may outlive.
-  bool is_object = target->owner && target->owner->type_index == TypeIndex::Function;
-  Function f =
-      is_object
-          ? Function(target->owner)
-          : Function::from_packed([call = target->call, self = target->self, keep = target->owner](
-                                      const AnyView* args, int32_t n, Any* result) {
-              if (call(self, args, n, result) != 0) throw take_error();
-            });
-  finish(op, base, Any(f));
+  finish(op, base, Any(function_of(*op.as<Opcode::LoadPacked>().slot)));
 }
 
 void op_is_none(Machine&, const Op& op, AnyView* base) {

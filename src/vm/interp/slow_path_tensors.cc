@@ -71,10 +71,26 @@ void op_alloc_tensor_reg(Machine& m, const Op& op, AnyView* base) {
   tensor_in_storage(m, op, base, payload_as<Shape>(held).dims());
 }
 
+namespace {
+
+[[gnu::noinline]] void new_tensor(Machine& m, const Op& op, AnyView* base, const Dims& dims) {
+  finish(op, base, Any(m.allocate_tensor(dims.span(), op.operands->dtype, op.operands->device)));
+}
+
+}  // namespace
+
 void op_new_tensor(Machine& m, const Op& op, AnyView* base) {
-  const Operands& o = *op.operands;
-  const Dims dims(Values<Opcode::NewTensor>(op).list("dims"), base, "a tensor");
-  finish(op, base, Any(m.allocate_tensor(dims.span(), o.dtype, o.device)));
+  new_tensor(m, op, base, Dims(Values<Opcode::NewTensor>(op).list("dims"), base, "a tensor"));
+}
+
+void op_alloc_result(Machine& m, const Op& op, AnyView* base) {
+  const Values<Opcode::AllocResult> in(op);
+  const Dims dims(in.list("dims"), base, "a tensor");
+  if (m.has_outputs()) [[unlikely]] {
+    Tensor given = m.take_output(literal(in["index"]), op.operands->dtype, dims.span());
+    if (given) return finish(op, base, Any(std::move(given)));
+  }
+  new_tensor(m, op, base, dims);
 }
 
 void op_reshape_tensor(Machine&, const Op& op, AnyView* base) {

@@ -1,6 +1,10 @@
 #include "vm/interp/values.h"
 
+#include <algorithm>
+
 #include "object/reflect.h"
+#include "object/tensor.h"
+#include "support/text.h"
 #include "vm/interp/machine.h"
 
 namespace tenon::vm {
@@ -62,13 +66,34 @@ void ClosureObj::request_check() const {
   account->calls.front()->request_check();
 }
 
-Any ClosureObj::call_from_host(std::span<const AnyView> args) {
+Function ClosureObj::bound(std::span<const AnyView> args) const {
+  const auto& owner = static_cast<const Program&>(*program);
+  const auto open = static_cast<size_t>(code->params) - captures.size();
+  if (args.size() > open) {
+    throw Error(ErrorKind::Usage, "more arguments are bound than the function has parameters")
+        .found(cat(args.size()))
+        .expected(cat("at most ", open));
+  }
+  auto made = of(owner, *code, captures.size() + args.size(), account);
+  auto to = std::copy(captures.begin(), captures.end(), made->captures.begin());
+  for (const AnyView& arg : args) *to++ = admit(arg);
+  return Function::adopt(std::move(made));
+}
+
+Any ClosureObj::call_into(std::span<const AnyView> args, std::span<const AnyView> outputs) {
+  std::vector<AnyView> inputs(captures.begin(), captures.end());
+  inputs.insert(inputs.end(), args.begin(), args.end());
+  Outputs given(static_cast<const Program&>(*program).function_unit(*code), outputs, inputs);
+  return given.filled(call_from_host(args, &given));
+}
+
+Any ClosureObj::call_from_host(std::span<const AnyView> args, Outputs* outputs) {
   const auto& owner = static_cast<const Program&>(*program);
   Ref<Object> keep(this);
   if (Machine* current = Machine::current()) {
-    return current->call_code(owner, *code, captures, args, *account);
+    return current->call_code(owner, *code, captures, args, *account, outputs);
   }
-  return owner.call_on_idle(*code, captures, args, account);
+  return owner.call_on_idle(*code, captures, args, account, outputs);
 }
 
 }  // namespace tenon::vm

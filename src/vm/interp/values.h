@@ -20,6 +20,7 @@ struct AdtObj : Object {
 };
 
 struct FunctionCode;
+class Outputs;
 class Program;
 
 // A function of a Program with its first arguments. It can be called as a Function: on this
@@ -37,8 +38,12 @@ struct ClosureObj : FunctionObj {
   // Captures are None until they are set; Function::adopt makes it a value.
   static Ref<ClosureObj> of(const Program& program, const FunctionCode& code, size_t captures,
                             Ref<const Account> account);
-  // Called from outside of the dispatch loop; throws.
-  Any call_from_host(std::span<const AnyView> args);
+  // Called from outside of the dispatch loop; throws. `outputs` may be null.
+  Any call_from_host(std::span<const AnyView> args, Outputs* outputs = nullptr);
+  // The same, with the results in tensors of the caller: one or None for each result (outputs.h).
+  Any call_into(std::span<const AnyView> args, std::span<const AnyView> outputs);
+  // The function with its next parameters bound to these arguments. A Usage error if it has fewer.
+  Function bound(std::span<const AnyView> args) const;
   // Stops the running calls of this function value and of others with its account, but not those
   // that its own machine makes; from any thread. Returns whether there were any.
   bool cancel() const;

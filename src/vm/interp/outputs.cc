@@ -1,0 +1,122 @@
+#include "vm/interp/outputs.h"
+
+#include <algorithm>
+#include <cstdint>
+
+#include "object/array.h"
+#include "support/text.h"
+#include "vm/interp/match_values.h"
+
+namespace tenon::vm {
+namespace {
+
+// Whether two tensors share memory. A strided one is taken to use all from its first to its last
+// element.
+bool overlap(const Tensor& a, const Tensor& b) {
+  struct Range {
+    intptr_t begin, end;
+  };
+  const auto range = [](const Tensor& t) {
+    Range r{reinterpret_cast<intptr_t>(t.data()), reinterpret_cast<intptr_t>(t.data())};
+    if (t.count() == 0) return r;
+    r.end += t.dtype().bytes();
+    for (int32_t i = 0; i < t.rank(); ++i) {
+      const int64_t furthest = (t.dim(i) - 1) * t.strides()[static_cast<size_t>(i)];
+      (furthest < 0 ? r.begin : r.end) += static_cast<intptr_t>(furthest * t.dtype().bytes());
+    }
+    return r;
+  };
+  const Range x = range(a), y = range(b);
+  return x.begin < y.end && y.begin < x.end;
+}
+
+bool is_aligned(const Tensor& t) {
+  const auto unit = static_cast<uintptr_t>(std::max<int64_t>(t.dtype().bytes(), 1));
+  return reinterpret_cast<uintptr_t>(t.data()) % unit == 0;
+}
+
+// Whether a value refers to no tensor but itself.
+bool is_plain(const AnyView& value) {
+  return !value.is_object() || value.type_index == TypeIndex::Tensor ||
+         value.type_index == TypeIndex::Shape || value.type_index == TypeIndex::Str ||
+         value.type_index == TypeIndex::Bytes;
+}
+
+}  // namespace
+
+Outputs::Outputs(const FunctionUnit& function, std::span<const AnyView> given,
+                 std::span<const AnyView> args)
+    : function_(function) {
+  const std::span<const SignatureType> results = function.result.results();
+  if (given.size() != results.size()) {
+    throw Error(ErrorKind::Usage, "a call needs one output, or None, for each result")
+        .found(counted(given.size(), "output"))
+        .expected(cat(results.size(), " for ", printable(to_text(function.result))));
+  }
+  const bool available = std::ranges::all_of(args, is_plain);
+  for (size_t i = 0; i < given.size(); ++i) {
+    Output& output = outputs_.emplace_back(Tensor(), available, Tensor());
+    if (given[i].is_none()) continue;
+    const Any value = admit(given[i]);
+    check_output(function, i, value);
+    const Tensor& t = payload_as<Tensor>(value);
+    const char* fault = nullptr;
+    if (t.read_only()) fault = " is read-only";
+    if (!t.compact()) fault = " is not in row-major order without gaps";
+    if (t.device().device_type != kDLCPU) fault = " is not on the CPU";
+    if (!is_aligned(t)) fault = " is not aligned to its elements";
+    for (const AnyView& arg : args) {
+      if (arg.type_index == TypeIndex::Tensor && overlap(t, admit(arg).as<Tensor>())) {
+        fault = " overlaps an input";
+      }
+    }
+    for (const Output& other : outputs_) {
+      if (other.tensor && overlap(t, other.tensor)) fault = " overlaps another output";
+    }
+    if (fault) {
+      throw Error(ErrorKind::Usage, cat("output ", i, fault))
+          .found(to_text(t))
+          .expected("a writable, compact tensor on the CPU with memory of its own");
+    }
+    output.tensor = t;
+  }
+}
+
+Tensor Outputs::take(const void* frame, int64_t index, DataType dtype,
+                     std::span<const int64_t> dims) {
+  const auto i = static_cast<size_t>(index);
+  if (frame != frame_ || i >= outputs_.size() || !outputs_[i].available) return {};
+  const Tensor& t = outputs_[i].tensor;
+  if (!t || t.dtype() != dtype || byte_count(dims, dtype) != t.bytes()) return {};
+  outputs_[i].available = false;
+  return t.reshaped(dims);
+}
+
+Any Outputs::filled(const Any& result) {
+  const bool is_tuple = function_.result.kind == SignatureType::Kind::Tuple;
+  Array<Any> all = is_tuple ? result.as<Array<Any>>() : Array<Any>{result};
+  for (size_t i = 0; i < outputs_.size(); ++i) {
+    const Tensor& to = outputs_[i].tensor;
+    if (!to) continue;
+    const auto from = all[i].as<Tensor>();
+    if (from.dtype() != to.dtype() || !std::ranges::equal(from.shape(), to.shape())) {
+      throw Error(ErrorKind::Usage, cat("output ", i, " doesn't have the type of the result"))
+          .found(to_text(to))
+          .expected(to_text(from));
+    }
+    all.set(i, Any(to));
+    if (from.data() == to.data()) continue;
+    // It may be in the memory of an output that is still to be written.
+    const bool is_output = std::ranges::any_of(
+        outputs_, [&](const Output& o) { return o.tensor && overlap(o.tensor, from); });
+    outputs_[i].source = is_output ? Tensor::copy_of_bytes(from.shape(), from.dtype(), from.data(),
+                                                           static_cast<size_t>(from.bytes()))
+                                   : from;
+  }
+  for (const Output& o : outputs_) {
+    if (o.source) o.source.copy_elements(o.tensor.data());
+  }
+  return is_tuple ? Any(all) : all[0];
+}
+
+}  // namespace tenon::vm
