@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "python/src/machines.h"
 #include "python/src/value.h"
 
 namespace tenon::python {
@@ -40,6 +41,11 @@ struct Function {
   // Of a program's function: its parameters by position and name; several results are a tuple
   // either way.
   std::shared_ptr<const Signature> signature;
+  // Of a tenon.VirtualMachine: where calls run, and the function's name there.
+  std::shared_ptr<Machines> machines;
+  std::string name;
+  // The first arguments there, if these are bound; `value` and `signature` are without them.
+  std::shared_ptr<const std::vector<Value>> bound;
 };
 
 struct Program {
@@ -50,7 +56,13 @@ struct Program {
 PyTypeObject* tensor_class();
 
 nb::object new_tensor(Value value);
-nb::object new_function(Value value, std::shared_ptr<const Signature> signature = {});
+// How Python calls a Function.
+PyObject* call_function(PyObject* self, PyObject* const* args, size_t flags_and_n,
+                        PyObject* names) noexcept;
+nb::object new_function(Value value);
+// A function of a program, whose calls run on the given machines if these aren't null.
+nb::object function_of(const Value& program, const char* name, const tenon_limits& limits,
+                       std::shared_ptr<Machines> machines = {});
 nb::object new_object(Value value);
 
 // "float32", "bfloat16", "bool": the names of NumPy and ml_dtypes.
@@ -71,5 +83,6 @@ void define_tensor(nb::module_& m);
 void define_function(nb::module_& m);
 void define_object(nb::module_& m);
 void define_program(nb::module_& m);
+void define_machines(nb::module_& m);
 
 }  // namespace tenon::python

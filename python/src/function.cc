@@ -1,6 +1,7 @@
 // tenon.Function, and Python callables as functions.
 #include <nanobind/stl/string.h>
 
+#include <algorithm>
 #include <array>
 #include <memory>
 #include <string>
@@ -24,23 +25,27 @@ std::string list_of(const std::vector<Parameter>& values) {
   return text;
 }
 
-// The arguments of a call, in the order of the parameters.
+// The arguments of a call, in the order of the parameters; bound ones come first.
 class Arguments {
  public:
   Arguments(const Function& f, PyObject* const* args, size_t n, PyObject* names) : f_(f) {
     const size_t named = names ? static_cast<size_t>(PyTuple_GET_SIZE(names)) : 0;
-    if (f.signature && n + named != f.signature->params.size()) fail_count(n + named);
-    reserve(n + named);
+    for (size_t i = 0; i < named; ++i) {
+      if (is_out(name_at(names, i))) out_ = args[n + i];
+    }
+    const size_t count = n + named - (out_ ? 1 : 0);
+    if (f.signature && count != f.signature->params.size()) fail_count(count);
+    reserve(count);
     for (size_t i = 0; i < n; ++i) set(i, args[i]);
-    if (!named) return;
+    if (count == n) return;
     if (!f.signature)
       throw nb::type_error("this function has no parameter names: pass arguments by position");
-    std::vector<bool> given(size_, false);
+    std::vector<bool> given(count, false);
     std::fill_n(given.begin(), n, true);
     for (size_t i = 0; i < named; ++i) {
-      const size_t place = place_of(PyTuple_GET_ITEM(names, static_cast<Py_ssize_t>(i)));
-      if (given[place])
-        fail_name("is given twice", PyTuple_GET_ITEM(names, static_cast<Py_ssize_t>(i)));
+      if (args[n + i] == out_ && is_out(name_at(names, i))) continue;
+      const size_t place = place_of(name_at(names, i));
+      if (given[place]) fail_name("is given twice", name_at(names, i));
       given[place] = true;
       set(place, args[n + i]);
     }
@@ -48,17 +53,30 @@ class Arguments {
 
   const tenon_any* data() const { return size_ ? values()->get() : nullptr; }
   int32_t size() const { return static_cast<int32_t>(size_); }
+  // The argument `out`, unless a parameter has that name; null if there is none.
+  PyObject* out() const { return out_; }
 
  private:
+  static PyObject* name_at(PyObject* names, size_t i) {
+    return PyTuple_GET_ITEM(names, static_cast<Py_ssize_t>(i));
+  }
+  bool is_out(PyObject* name) const {
+    if (PyUnicode_CompareWithASCIIString(name, "out") != 0) return false;
+    if (!f_.signature) return true;
+    return std::ranges::none_of(f_.signature->params,
+                                [&](const Parameter& p) { return p.name.equal(nb::handle(name)); });
+  }
   void reserve(size_t n) {
-    size_ = n;
-    if (n > few_.size()) many_ = std::make_unique<Value[]>(n);
+    bound_ = f_.machines && f_.bound ? f_.bound->size() : 0;
+    size_ = bound_ + n;
+    if (size_ > few_.size()) many_ = std::make_unique<Value[]>(size_);
+    for (size_t i = 0; i < bound_; ++i) at(i) = Value::copy_of((*f_.bound)[i].any());
   }
   const Value* values() const { return many_ ? many_.get() : few_.data(); }
+  Value& at(size_t i) { return (many_ ? many_.get() : few_.data())[i]; }
   void set(size_t i, PyObject* object) {
     static constexpr Expected kAnything;
-    (many_ ? many_.get() : few_.data())[i] =
-        to_value(object, f_.signature ? f_.signature->params[i].expected : kAnything);
+    at(bound_ + i) = to_value(object, f_.signature ? f_.signature->params[i].expected : kAnything);
   }
   size_t place_of(PyObject* name) {
     const std::vector<Parameter>& params = f_.signature->params;
@@ -85,25 +103,131 @@ class Arguments {
   }
 
   const Function& f_;
-  size_t size_ = 0;
+  size_t size_ = 0, bound_ = 0;
+  PyObject* out_ = nullptr;
   std::array<Value, 8> few_;
   std::unique_ptr<Value[]> many_;
 };
 
-PyObject* call(PyObject* self, PyObject* const* args, size_t flags_and_n,
-               PyObject* names) noexcept {
-  try {
-    const Function& f = *nb::inst_ptr<Function>(self);
-    const Arguments arguments(f, args, static_cast<size_t>(PyVectorcall_NARGS(flags_and_n)), names);
-    Value result;
-    int code = 0;
-    {
-      const AskedForSignals asked(f.value.get());
-      const nb::gil_scoped_release released;
-      code = tenon_function_call(f.value.get(), arguments.data(), arguments.size(), result.out());
+// The caller's tensors for the results: one, or a tuple with one or None for each result.
+class Outputs {
+ public:
+  explicit Outputs(PyObject* out) {
+    if (!out) return;
+    if (PyTuple_Check(out) || PyList_Check(out)) {
+      for (nb::handle item : nb::borrow<nb::sequence>(out)) add(item);
+    } else {
+      add(out);
     }
-    check(code);
-    return to_python(std::move(result)).release().ptr();
+  }
+
+  bool given() const { return !objects_.empty(); }
+  const tenon_any* data() const { return values_[0].get(); }
+  int32_t size() const { return static_cast<int32_t>(values_.size()); }
+
+  // The results with the caller's own objects in their places.
+  nb::object instead_of(const nb::object& results) const {
+    if (!nb::isinstance<nb::tuple>(results)) return objects_[0].is_none() ? results : objects_[0];
+    nb::list all(results);
+    for (size_t i = 0; i < objects_.size(); ++i) {
+      if (!objects_[i].is_none()) all[i] = objects_[i];
+    }
+    return nb::tuple(all);
+  }
+
+ private:
+  void add(nb::handle object) {
+    Value value;
+    if (Py_TYPE(object.ptr()) == tensor_class()) {
+      value = Value::copy_of(nb::inst_ptr<Tensor>(object)->value.any());
+    } else if (!object.is_none() && !borrow_tensor(object, false, &value)) {
+      throw nb::type_error(
+          "out is a tensor or an array, or a tuple with one of these, or None, "
+          "for each result");
+    }
+    objects_.push_back(nb::borrow(object));
+    values_.push_back(std::move(value));
+  }
+
+  std::vector<nb::object> objects_;
+  std::vector<Value> values_;
+};
+
+// Calls the function, or `machine` if it isn't null, without the GIL.
+int run(const Function& f, const tenon_any* machine, const Arguments& args, const Outputs& outputs,
+        tenon_any* result) {
+  const AskedForSignals asked(machine ? machine : f.value.get());
+  const nb::gil_scoped_release released;
+  const char* const name = f.name.c_str();
+  if (outputs.given()) {
+    return machine ? tenon_machine_call_into(machine, name, args.data(), args.size(),
+                                             outputs.data(), outputs.size(), result)
+                   : tenon_function_call_into(f.value.get(), args.data(), args.size(),
+                                              outputs.data(), outputs.size(), result);
+  }
+  return machine ? tenon_machine_call(machine, name, args.data(), args.size(), result)
+                 : tenon_function_call(f.value.get(), args.data(), args.size(), result);
+}
+
+nb::object call(const Function& f, PyObject* const* args, size_t n, PyObject* names) {
+  const Arguments arguments(f, args, n, names);
+  const Outputs outputs(arguments.out());
+  Value result;
+  if (f.machines) {
+    const Machines::Lease lease(*f.machines);
+    check(run(f, lease.machine(), arguments, outputs, result.out()));
+  } else {
+    check(run(f, nullptr, arguments, outputs, result.out()));
+  }
+  nb::object results = to_python(std::move(result));
+  return outputs.given() ? outputs.instead_of(results) : results;
+}
+
+// The function with its first parameters bound, by position or name.
+nb::object bind(const Function& f, const nb::args& args, const nb::kwargs& kwargs) {
+  if (!f.signature) throw nb::type_error("only a function of a program can be bound");
+  const std::vector<Parameter>& params = f.signature->params;
+  const size_t count = args.size() + kwargs.size();
+  auto bound = std::make_shared<std::vector<Value>>();
+  auto rest = std::make_shared<Signature>(*f.signature);
+  for (size_t i = 0; i < count; ++i) {
+    nb::object given;
+    if (i < args.size() && i < params.size()) {
+      given = args[i];
+    } else if (i < params.size() && kwargs.contains(params[i].name)) {
+      given = kwargs[params[i].name];
+    } else {
+      throw nb::type_error(
+          ("bind takes the first parameters, in order, of: " + list_of(params)).c_str());
+    }
+    bound->push_back(to_value(given, params[i].expected));
+  }
+  rest->params.erase(rest->params.begin(), rest->params.begin() + static_cast<ptrdiff_t>(count));
+  Value value;
+  check(tenon_function_bind(f.value.get(), count ? bound->front().get() : nullptr,
+                            static_cast<int32_t>(count), value.out()));
+  if (f.bound) {
+    for (size_t i = 0; i < f.bound->size(); ++i) {
+      bound->insert(bound->begin() + static_cast<ptrdiff_t>(i),
+                    Value::copy_of((*f.bound)[i].any()));
+    }
+  }
+  return nb::cast(Function{&call_function, std::move(value), std::move(rest), f.machines, f.name,
+                           std::move(bound)});
+}
+
+const PyType_Slot kFunctionSlots[] = {
+    {Py_tp_call, reinterpret_cast<void*>(PyVectorcall_Call)},
+    {0, nullptr},
+};
+
+}  // namespace
+
+PyObject* call_function(PyObject* self, PyObject* const* args, size_t flags_and_n,
+                        PyObject* names) noexcept {
+  try {
+    const auto n = static_cast<size_t>(PyVectorcall_NARGS(flags_and_n));
+    return call(*nb::inst_ptr<Function>(self), args, n, names).release().ptr();
   } catch (nb::python_error& e) {
     e.restore();
   } catch (nb::builtin_exception& e) {
@@ -119,10 +243,7 @@ PyObject* call(PyObject* self, PyObject* const* args, size_t flags_and_n,
   return nullptr;
 }
 
-const PyType_Slot kFunctionSlots[] = {
-    {Py_tp_call, reinterpret_cast<void*>(PyVectorcall_Call)},
-    {0, nullptr},
-};
+namespace {
 
 // ---- Callbacks ----
 
@@ -168,8 +289,8 @@ std::string text_of(const Signature& s) {
 
 }  // namespace
 
-nb::object new_function(Value value, std::shared_ptr<const Signature> signature) {
-  return nb::cast(Function{&call, std::move(value), std::move(signature)});
+nb::object new_function(Value value) {
+  return nb::cast(Function{&call_function, std::move(value), {}, {}, {}, {}});
 }
 
 Value callback(nb::handle callable) {
@@ -187,17 +308,30 @@ A function of a program, a registered one, or a closure that a program returned.
 
 ``f(x, y)`` passes arguments by position, ``f(x=..., y=...)`` by the names in the program. Arrays and tensors are passed
 without copying, and the GIL is released while the function runs.
+
+``f(x, y, out=z)`` writes the result of a program's function to ``z``, a writable C-contiguous array or tensor of its type
+and shape that shares no memory with an argument, and returns ``z``. For several results, ``out`` is a tuple of such
+tensors, or None for those to allocate.
 )");
   c.def(
       "__init__",
       [](Function* self, nb::handle callable) {
-        new (self) Function{&call, callback(callable), {}};
+        new (self) Function{&call_function, callback(callable), {}, {}, {}, {}};
       },
       nb::arg("callable"), "A function that calls a Python callable.",
       nb::sig("def __init__(self, callable: collections.abc.Callable[..., object], /) -> None"));
   c.def(
-      "cancel", [](const Function& f) { check(tenon_function_cancel(f.value.get())); },
-      "Stops the running calls of a program's function with an error.");
+      "cancel",
+      [](const Function& f) {
+        if (f.machines) return f.machines->cancel();
+        check(tenon_function_cancel(f.value.get()));
+      },
+      "Stops the running calls of a program's function with an error; for a function of a "
+      "``VirtualMachine``, all that run on it.");
+  c.def("bind", &bind,
+        "The function with its first parameters bound to these arguments, by position or name. Use "
+        "``functools.partial`` to bind others.",
+        nb::sig("def bind(self, *args: object, **kwargs: object) -> Function"));
   c.def_prop_ro(
       "signature",
       [](const Function& f) -> nb::object {
@@ -213,7 +347,7 @@ without copying, and the GIL is released while the function runs.
   auto* const function_type = reinterpret_cast<PyTypeObject*>(c.ptr());
   // Calls take CPython's fast path: the pointer to `call` stands at this distance in every
   // instance.
-  const nb::object instance = nb::cast(Function{&call, {}, {}});
+  const nb::object instance = nb::cast(Function{&call_function, {}, {}, {}, {}, {}});
   function_type->tp_vectorcall_offset =
       reinterpret_cast<char*>(&nb::inst_ptr<Function>(instance)->vectorcall) -
       reinterpret_cast<char*>(instance.ptr());

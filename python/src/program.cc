@@ -80,14 +80,14 @@ nb::object file_bytes(const Program& program) {
 
 // Calls `visit` with each parameter or result of a function.
 template <class Visit>
-void for_each(const Program& program, const char* function, bool of_results, Visit visit) {
+void for_each(const Value& program, const char* function, bool of_results, Visit visit) {
   int32_t params = 0, results = 0;
-  check(tenon_program_signature(program.value.get(), function, &params, &results));
+  check(tenon_program_signature(program.get(), function, &params, &results));
   const auto get = of_results ? tenon_program_result : tenon_program_param;
   for (int32_t i = 0; i < (of_results ? results : params); ++i) {
     tenon_value_info info{};
     info.size = sizeof info;
-    check(get(program.value.get(), function, i, &info));
+    check(get(program.get(), function, i, &info));
     visit(info);
   }
 }
@@ -102,7 +102,7 @@ Parameter parameter_of(const tenon_value_info& info) {
   return p;
 }
 
-std::shared_ptr<const Signature> signature_of(const Program& program, const char* function) {
+std::shared_ptr<const Signature> signature_of(const Value& program, const char* function) {
   auto s = std::make_shared<Signature>();
   for (const bool of_results : {false, true}) {
     std::vector<Parameter>& values = of_results ? s->results : s->params;
@@ -158,18 +158,28 @@ nb::object describe(const tenon_value_info& info) {
 
 nb::object describe_all(const Program& program, const char* function, bool of_results) {
   nb::list out;
-  for_each(program, function, of_results,
+  for_each(program.value, function, of_results,
            [&](const tenon_value_info& info) { out.append(describe(info)); });
   return nb::tuple(out);
 }
+
+}  // namespace
+
+nb::object function_of(const Value& program, const char* name, const tenon_limits& limits,
+                       std::shared_ptr<Machines> machines) {
+  Value out;
+  check(tenon_program_function(program.get(), name, &limits, out.out()));
+  return nb::cast(Function{
+      &call_function, std::move(out), signature_of(program, name), std::move(machines), name, {}});
+}
+
+namespace {
 
 nb::object function(const Program& program, const char* name, int32_t threads, int64_t fuel,
                     int64_t deadline_ns, int64_t memory, int64_t depth, int64_t stack_bytes) {
   const tenon_limits limits = {sizeof(tenon_limits), threads, fuel, deadline_ns, memory, depth,
                                stack_bytes};
-  Value out;
-  check(tenon_program_function(program.value.get(), name, &limits, out.out()));
-  return new_function(std::move(out), signature_of(program, name));
+  return function_of(program.value, name, limits);
 }
 
 }  // namespace

@@ -30,6 +30,7 @@ from ._executable import (
     Stats,
     TimeEvaluator,
     VirtualMachine,
+    VMInstrumentReturnKind,
     load,
 )
 from ._compile import compile
@@ -61,6 +62,7 @@ __all__ = [
     "TimeEvaluator",
     "UnsupportedError",
     "UsageError",
+    "VMInstrumentReturnKind",
     "VirtualMachine",
     "compile",
     "get_func",

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import concurrent.futures
 import dataclasses
+import enum
 import os
 import statistics
 import threading
 import time
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Literal
 
 from . import _compiler, _files, _tenon, _threads
 from ._custom import load_libraries
@@ -84,22 +86,15 @@ class Limits:
 
 
 class _Functions:
-    """The functions of a program under limits, made when first used."""
+    """The functions of a program, made when first used."""
 
-    def __init__(self, program: _tenon.Program, limits: Limits, threads: int) -> None:
-        self._program = program
-        self._arguments = {"threads": threads, **limits._arguments()}
+    def __init__(self, make: Callable[[str], Function]) -> None:
+        self._make = make
         self._made: dict[str, Function] = {}
 
     def __getitem__(self, name: str) -> Function:
         found = self._made.get(name)
-        if found is None:
-            made = self._program.function(name, **self._arguments)
-            found = self._made.setdefault(name, made)
-        return found
-
-    def made(self) -> list[Function]:
-        return list(self._made.values())
+        return self._made.setdefault(name, self._make(name)) if found is None else found
 
 
 class Executable:
@@ -117,7 +112,7 @@ class Executable:
     def __init__(self, program: _tenon.Program) -> None:
         """Executables come from ``tenon.compile`` and ``tenon.load``."""
         self._program = program
-        self._functions = _Functions(program, Limits(), threads=0)
+        self._functions = _Functions(lambda name: program.function(name, threads=0, **Limits()._arguments()))
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Calls ``main``. One result is returned as it is, several as a tuple."""
@@ -126,6 +121,17 @@ class Executable:
     def __getitem__(self, name: str) -> Function:
         """The exported function of that name, to call from any thread."""
         return self._functions[name]
+
+    def submit(self, *args: Any, **kwargs: Any) -> concurrent.futures.Future[Any]:
+        """Calls ``main`` on another thread, for its result later.
+
+        As many calls as the process may use processors run at the same time; others wait. Each has a machine of its own.
+        The arguments must not change until the future is done.
+
+        >>> exe.submit(np.ones(3, dtype="float32")).result().tolist()
+        [1.0, 1.0, 1.0]
+        """
+        return _submit(self._functions["main"], args, kwargs)
 
     @property
     def functions(self) -> tuple[str, ...]:
@@ -265,39 +271,149 @@ def load(
     return Executable(program)
 
 
-class VirtualMachine:
-    """Runs an executable's functions under limits of its own.
+class _Threads:
+    """The threads of ``submit``, started when first used, and again in a child process."""
 
-    ``vm["main"](x)`` may be called from any thread. ``set_input``, ``invoke_stateful`` and ``get_outputs`` keep their
-    state in the machine, one thread at a time.
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._executor: concurrent.futures.ThreadPoolExecutor | None = None
+        if hasattr(os, "register_at_fork"):
+            os.register_at_fork(after_in_child=self.__init__)  # type: ignore[misc]
+
+    def submit(self, work: Callable[[], Any]) -> concurrent.futures.Future[Any]:
+        with self._lock:
+            if self._executor is None:
+                processors = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+                self._executor = concurrent.futures.ThreadPoolExecutor(processors, "tenon")
+            return self._executor.submit(work)
+
+
+_submit_threads = _Threads()
+
+
+def _submit(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> concurrent.futures.Future[Any]:
+    return _submit_threads.submit(lambda: function(*args, **kwargs))
+
+
+class VMInstrumentReturnKind(enum.IntEnum):
+    """What the instrument of a ``VirtualMachine`` decides before a call."""
+
+    NO_OP = 0
+    SKIP_RUN = 1
+
+
+class VirtualMachine:
+    """Runs an executable's functions, with memory, limits and an instrument of its own.
+
+    ``vm["main"](x)`` may be called from any thread; calls that run at the same time use a machine each. ``set_input``,
+    ``invoke_stateful`` and ``get_outputs`` keep their state here, one thread at a time.
 
     >>> vm = tenon.VirtualMachine(exe, limits=tenon.Limits(deadline=1.0), threads=1)
-    >>> vm["main"](np.ones(2, dtype="float32")).tolist()
+    >>> x = np.ones(2, dtype="float32")
+    >>> vm["main"](x).tolist()
     [1.0, 1.0]
+    >>> y = np.empty_like(x)
+    >>> vm["main"](x, out=y) is y
+    True
     """
 
-    def __init__(self, executable: Executable, *, limits: Limits | None = None, threads: int = 0) -> None:
-        """``threads`` run the loops of a call's kernels; 0 stands for all that the process may use."""
+    def __init__(
+        self,
+        executable: Executable,
+        *,
+        memory: Literal["pooled", "naive"] = "pooled",
+        limits: Limits | None = None,
+        threads: int = 0,
+    ) -> None:
+        """
+        - ``memory``: ``"pooled"`` keeps freed memory for later tensors; ``"naive"`` returns it to the system at once.
+        - ``limits`` of each call, ``limits.memory`` among them.
+        - ``threads`` run the loops of a call's kernels; 0 stands for all that the process may use.
+        """
+        if memory not in ("pooled", "naive"):
+            raise ValueError(f"memory is {memory!r}; expected 'pooled' or 'naive'")
         self.executable = executable
+        self.memory = memory
         self.limits = limits if limits is not None else Limits()
         self.threads = threads
-        self._functions = _Functions(executable._program, self.limits, threads)
+        self._machines = _tenon.Machines(
+            executable._program, memory == "naive", threads, **self.limits._arguments()
+        )
+        self._functions = _Functions(self._machines.function)
         self._lock = threading.RLock()
         self._inputs: dict[str, tuple[Any, ...]] = {}
         self._outputs: dict[str, Any] = {}
-        self._saved: dict[str, Any] = {}
+        self._saved: dict[str, Function] = {}
 
-    def __getitem__(self, name: str) -> Any:
+    def __getitem__(self, name: str) -> Function:
+        """The exported function of that name, or the one that ``save_function`` saved."""
         saved = self._saved.get(name)
         return self._functions[name] if saved is None else saved
 
+    def submit(self, function: str, *args: Any, **kwargs: Any) -> concurrent.futures.Future[Any]:
+        """Calls a function on another thread, like ``Executable.submit``, under the limits of this machine."""
+        return _submit(self[function], args, kwargs)
+
     def cancel(self) -> None:
         """Stops the calls that run now, each with an ``ExecutionError``. May be called from any thread."""
-        for function in self._functions.made():
-            function.cancel()
+        self._machines.cancel()
+
+    def memory_stats(self) -> dict[str, Any]:
+        """What the machines' memory pools hold and have done, in bytes and blocks of tensor memory.
+
+        - ``memory``: ``"pooled"`` or ``"naive"``; ``machines``: how many there are, as many as calls ran at once
+        - ``allocated``: bytes from the system: in use, also by results, or pooled; ``peak``: the most there ever were
+        - ``pooled``: of these, the bytes that are free for later tensors
+        - ``call_peak``: the most bytes in use at once during a machine's last call
+        - ``allocations``: blocks handed out; ``system_allocations``: of these, blocks that were new from the system
+
+        >>> vm = tenon.VirtualMachine(exe)
+        >>> y = vm["main"](np.ones(2, dtype="float32"))
+        >>> vm.memory_stats()["allocations"]
+        1
+        """
+        return self._machines.memory_stats()
+
+    def trim(self) -> None:
+        """Returns the pooled memory to the system, except that of machines which run a call."""
+        self._machines.trim()
+
+    def set_instrument(self, instrument: Callable[..., Any] | None) -> None:
+        """Has every call within the program call ``instrument`` before and after it; None for no instrument.
+
+        ``instrument(func, name, before, result, *args)`` gets the called function, its name (empty for a function
+        value), whether this is before the call, the result (None before the call), and the arguments. It returns None
+        or ``VMInstrumentReturnKind.NO_OP`` to go on; before a call, ``SKIP_RUN`` skips it, whose result is then None, or
+        the second item of a tuple ``(SKIP_RUN, result)``. A kernel's last arguments are the tensors that it writes to.
+        An exception ends the program's call and comes out of it.
+
+        The instrument can't change while a call runs. A function that the host calls has no event, only those that it
+        calls; a tail call has none after it.
+
+        >>> seen = []
+        >>> vm = tenon.VirtualMachine(exe)
+        >>> vm.set_instrument(lambda func, name, before, result, *args: seen.append(before))
+        >>> y = vm["main"](np.ones(2, dtype="float32"))
+        >>> seen
+        [True, False]
+        """
+        if instrument is not None and not callable(instrument):
+            raise TypeError("an instrument is a function, or None")
+        self._machines.set_instrument(instrument)
+
+    def get_function_arity(self, function: str) -> int:
+        """The number of parameters of a function."""
+        return len(self.executable.signature(function).params)
+
+    def get_function_param_name(self, function: str, index: int) -> str:
+        """The name of a function's parameter."""
+        params = self.executable.signature(function).params
+        if not 0 <= index < len(params):
+            raise IndexError(f"'{function}' has no parameter {index}: it has {len(params)}")
+        return params[index].name
 
     def set_input(self, function: str, *args: Any, **kwargs: Any) -> None:
-        """Keeps the arguments for ``invoke_stateful``."""
+        """Keeps the arguments, by position or name, for ``invoke_stateful``; arrays are shared, not copied."""
         arguments = self._bound(function, args, kwargs)
         with self._lock:
             self._inputs[function] = arguments
@@ -307,28 +423,49 @@ class VirtualMachine:
         """Calls the function with the arguments of ``set_input`` and keeps its result for ``get_outputs``."""
         with self._lock:
             if function not in self._inputs:
+                self._functions[function]  # an unknown function is an error of its own
                 raise ValueError(f"'{function}' has no inputs: call set_input({function!r}, ...) first")
             self._outputs[function] = self._functions[function](*self._inputs[function])
 
-    def get_outputs(self, function: str, *index: int) -> Any:
-        """The result of the last ``invoke_stateful``; with indices, a part of it: ``get_outputs("main", 0, 1)``."""
+    def get_outputs(self, function: str, *path: int | str) -> Any:
+        """The result of the last ``invoke_stateful``, or a part of it.
+
+        ``get_outputs("main", 1)`` is the second of several results, ``get_outputs("main", "y")`` the one of that name,
+        and ``get_outputs("main", 1, 0)`` the first field of the second result, a tuple.
+        """
         with self._lock:
             if function not in self._outputs:
+                self._functions[function]
                 raise ValueError(f"'{function}' has no outputs: call invoke_stateful({function!r}) first")
-            result = self._outputs[function]
-        for place, i in enumerate(index):
-            if not isinstance(result, tuple):
-                raise IndexError(f"output {list(index[:place])} is a single value")
-            result = result[i]
-        return result
+            part = self._outputs[function]
+        if not path:
+            return part
+        results = self.executable.signature(function).results
+        first, rest = path[0], path[1:]
+        if isinstance(first, str):
+            names = [result.name for result in results]
+            if first not in names:
+                raise KeyError(f"'{function}' has no output '{first}': it has {', '.join(filter(None, names)) or 'no names'}")
+            first = names.index(first)
+        if not -len(results) <= first < len(results):
+            raise IndexError(f"'{function}' has no output {first}: it has {len(results)}")
+        if len(results) > 1:
+            part = part[first]
+        for place, index in enumerate(rest):
+            if not isinstance(part, tuple):
+                raise IndexError(f"output {[first, *rest[:place]]} of '{function}' is a single value")
+            if not isinstance(index, int) or not -len(part) <= index < len(part):
+                raise IndexError(f"output {[first, *rest[:place]]} of '{function}' has no field {index!r}: it has {len(part)}")
+            part = part[index]
+        return part
 
     def save_function(self, function: str, saved_name: str, *args: Any, **kwargs: Any) -> None:
         """Makes ``vm[saved_name]()`` call the function with these arguments, which are bound once."""
         if saved_name in self.executable.functions:
             raise ValueError(f"'{saved_name}' is a function of the program: choose another name")
-        bound, arguments = self._functions[function], self._bound(function, args, kwargs)
+        bound = self._functions[function].bind(*self._bound(function, args, kwargs))
         with self._lock:
-            self._saved[saved_name] = lambda: bound(*arguments)
+            self._saved[saved_name] = bound
 
     def time_evaluator(
         self,

@@ -74,19 +74,49 @@ def test_the_stateful_interface(add, x):
         vm.set_input("main", x)
     with pytest.raises(TypeError, match="given twice: x"):
         vm.set_input("main", x, x=x)
+    for use in (vm.invoke_stateful, vm.get_outputs, vm.set_input, vm.get_function_arity):
+        with pytest.raises(tenon.UsageError, match="no function 'other'"):
+            use("other")
 
 
-def test_outputs_are_found_by_index(x):
-    nested = tenon.compile(
+@pytest.fixture(scope="module")
+def nested():
+    return tenon.compile(
         tenon.ir.parse("fn @main(%x: tensor[n; f32]) -> (tensor[n; f32], (tensor[n; f32], i64)) { %y = neg(%x) %pair = (%y, 7) (%x, %pair) }")
     )
+
+
+def test_outputs_are_found_by_index(nested, x):
     vm = tenon.VirtualMachine(nested)
     vm.set_input("main", x)
     vm.invoke_stateful("main")
     assert vm.get_outputs("main", 1, 0).tolist() == [0, -1, -2, -3]
     assert vm.get_outputs("main", 1, 1) == 7
-    with pytest.raises(IndexError):
+    assert vm.get_outputs("main", -1, -1) == 7
+    with pytest.raises(IndexError, match=r"output \[1, 1\] of 'main' is a single value"):
         vm.get_outputs("main", 1, 1, 0)
+    with pytest.raises(IndexError, match="no output 2: it has 2"):
+        vm.get_outputs("main", 2)
+    with pytest.raises(IndexError, match=r"output \[1\] of 'main' has no field 5: it has 2"):
+        vm.get_outputs("main", 1, 5)
+
+
+def test_outputs_are_found_by_name(relu_model):
+    vm = tenon.VirtualMachine(tenon.compile(relu_model))
+    vm.set_input("main", x=np.ones((1, 3), "float32"))
+    vm.invoke_stateful("main")
+    assert vm.get_outputs("main", "y").tolist() == [[1, 1, 1]]
+    assert vm.get_outputs("main", 0).tolist() == [[1, 1, 1]]
+    with pytest.raises(KeyError, match="no output 'z': it has y"):
+        vm.get_outputs("main", "z")
+
+
+def test_parameters_have_names(add):
+    vm = tenon.VirtualMachine(add)
+    assert vm.get_function_arity("main") == 2
+    assert [vm.get_function_param_name("main", i) for i in range(2)] == ["x", "y"]
+    with pytest.raises(IndexError, match="no parameter 2: it has 2"):
+        vm.get_function_param_name("main", 2)
 
 
 def test_a_saved_function_keeps_its_arguments(add, x):
@@ -95,6 +125,172 @@ def test_a_saved_function_keeps_its_arguments(add, x):
     assert vm["main_x"]().tolist() == [0, 2, 4, 6]
     with pytest.raises(ValueError, match="another name"):
         vm.save_function("main", "main", x, x)
+
+
+def test_first_parameters_are_bound(add, x):
+    for functions in (add, tenon.VirtualMachine(add)):
+        bound = functions["main"].bind(x)
+        assert bound.signature == "(y: tensor[n; f32]) -> tensor[n; f32]"
+        assert bound(x).tolist() == bound(y=x).tolist() == [0, 2, 4, 6]
+        assert functions["main"].bind(x=x).bind(x)().tolist() == [0, 2, 4, 6]
+        with pytest.raises(TypeError, match="bind takes the first parameters, in order, of: x: .*, y: "):
+            functions["main"].bind(y=x)
+    with pytest.raises(TypeError, match="only a function of a program"):
+        tenon.get_func("tenon.parse").bind(1)
+
+
+def test_memory_is_pooled_or_not(add, x):
+    vm = tenon.VirtualMachine(add)
+    del_me = vm["main"](x, x)
+    stats = vm.memory_stats()
+    assert stats["memory"] == "pooled" and stats["machines"] == 1
+    assert stats["allocations"] == stats["system_allocations"] == 1
+    assert stats["allocated"] >= 16 and stats["pooled"] == 0 and stats["call_peak"] >= 16
+    del del_me
+    assert vm.memory_stats()["pooled"] == vm.memory_stats()["allocated"] > 0
+    vm["main"](x, x)
+    assert vm.memory_stats()["system_allocations"] == 1
+    vm.trim()
+    assert vm.memory_stats()["allocated"] == vm.memory_stats()["pooled"] == 0 < vm.memory_stats()["peak"]
+
+    naive = tenon.VirtualMachine(add, memory="naive")
+    for _ in range(2):
+        naive["main"](x, x)
+        assert naive.memory_stats()["allocated"] == 0
+    assert naive.memory_stats()["system_allocations"] == 2
+    with pytest.raises(ValueError, match="expected 'pooled' or 'naive'"):
+        tenon.VirtualMachine(add, memory="other")
+
+
+def test_memory_has_a_limit(add):
+    vm = tenon.VirtualMachine(add, limits=tenon.Limits(memory=1 << 20))
+    big = np.zeros(1 << 20, "float32")
+    with pytest.raises(tenon.ExecutionError, match="memory limit"):
+        vm["main"](big, big)
+
+
+CALLS = """
+fn @main(%x: i64) -> i64 { %y = @twice(%x) packed "test.instrumented"(%y) -> i64 }
+fn @twice(%x: i64) -> i64 { mul(%x, 2) }
+"""
+
+
+@pytest.fixture
+def calls():
+    tenon.register_func("test.instrumented", lambda x: x + 1, override=True)
+    return tenon.VirtualMachine(tenon.compile(tenon.ir.parse(CALLS), level=0))
+
+
+def test_an_instrument_sees_every_call(calls):
+    seen = []
+
+    def see(func, name, before, result, *args):
+        assert isinstance(func, tenon.Function)
+        seen.append((name, before, result, args))
+        if before:
+            assert func(*args) in (6, 7)
+
+    calls.set_instrument(see)
+    assert calls["main"](3) == 7
+    assert seen == [
+        ("twice", True, None, (3,)),
+        ("twice", False, 6, (3,)),
+        ("test.instrumented", True, None, (6,)),
+        ("test.instrumented", False, 7, (6,)),
+    ]
+    calls.set_instrument(None)
+    calls["main"](3)
+    assert len(seen) == 4
+
+
+def test_an_instrument_skips_calls(calls):
+    kind = tenon.VMInstrumentReturnKind
+
+    def skip(func, name, before, result, *args):
+        return (kind.SKIP_RUN, 100) if name == "twice" else kind.NO_OP
+
+    calls.set_instrument(skip)
+    assert calls["main"](3) == 101
+    calls.set_instrument(lambda func, name, before, result, *args: kind.SKIP_RUN if before else None)
+    with pytest.raises(tenon.ExecutionError, match="returned a value that doesn't match its signature"):
+        calls["main"](3)
+
+
+def test_errors_in_an_instrument_come_back_as_themselves(calls):
+    def fail(func, name, before, result, *args):
+        raise LookupError(name)
+
+    calls.set_instrument(fail)
+    with pytest.raises(LookupError, match="twice"):
+        calls["main"](3)
+    calls.set_instrument(lambda *event: 3)
+    with pytest.raises(TypeError, match="an instrument returns None, a tenon.VMInstrumentReturnKind"):
+        calls["main"](3)
+    with pytest.raises(TypeError, match="an instrument is a function"):
+        calls.set_instrument(3)
+
+    def change(*event):
+        calls.set_instrument(None)
+
+    calls.set_instrument(change)
+    with pytest.raises(ValueError, match="can't change while a call runs"):
+        calls["main"](3)
+
+
+def test_results_are_written_to_the_callers_memory(add, x):
+    vm = tenon.VirtualMachine(add)
+    for function in (add["main"], vm["main"]):
+        out = np.empty(4, "float32")
+        assert function(x, x, out=out) is out
+        assert out.tolist() == [0, 2, 4, 6]
+        with pytest.raises(tenon.UsageError, match="output 0 overlaps an input"):
+            function(x, x, out=x)
+        with pytest.raises(tenon.UsageError, match="output 0 doesn't have the type of the result"):
+            function(x, x, out=np.empty(5, "float32"))
+        with pytest.raises(tenon.UsageError, match="output 0 can't hold the result"):
+            function(x, x, out=np.empty(4, "int32"))
+        with pytest.raises(tenon.UsageError, match="row-major"):
+            function(x, x, out=np.empty(8, "float32")[::2])
+        out.flags.writeable = False
+        with pytest.raises(tenon.UsageError, match="output 0 is read-only"):
+            function(x, x, out=out)
+        with pytest.raises(TypeError, match="out is a tensor or an array"):
+            function(x, x, out=3)
+        with pytest.raises(tenon.UsageError, match="one output, or None, for each result"):
+            function(x, x, out=(None, None))
+    assert vm.memory_stats()["machines"] == 1
+
+
+def test_several_results_are_written_to_a_tuple(x):
+    both = tenon.compile(
+        tenon.ir.parse("fn @main(%x: tensor[n; f32]) -> (tensor[n; f32], tensor[n; f32]) { %y = neg(%x) (%y, %x) }")
+    )
+    first, second = np.empty(4, "float32"), np.empty(4, "float32")
+    results = both["main"](x, out=(first, second))
+    assert results[0] is first and results[1] is second
+    assert first.tolist() == [0, -1, -2, -3] and second.tolist() == [0, 1, 2, 3]
+    results = both["main"](x, out=(None, second))
+    assert results[0].tolist() == [0, -1, -2, -3] and results[1] is second
+    with pytest.raises(tenon.UsageError, match="output 1 overlaps another output"):
+        both["main"](x, out=(first, first))
+
+
+def test_calls_are_submitted(add, x):
+    vm = tenon.VirtualMachine(add)
+    futures = [add.submit(x, x), vm.submit("main", x, y=x)]
+    assert [f.result().tolist() for f in futures] == [[0, 2, 4, 6]] * 2
+    with pytest.raises(TypeError, match="1 arguments for 2 parameters"):
+        vm.submit("main", x).result()
+
+
+def test_submitted_calls_are_cancelled(forever):
+    vm = tenon.VirtualMachine(forever)
+    future = vm.submit("main", 10**15)
+    while vm.memory_stats()["machines"] == 1 and not future.done():
+        vm["main"](1)  # takes a second machine once the other call runs
+    vm.cancel()
+    with pytest.raises(tenon.ExecutionError, match="cancel"):
+        future.result(timeout=60)
 
 
 def test_the_time_evaluator_repeats(add, x):

@@ -1,0 +1,194 @@
+#include "python/src/machines.h"
+
+#include <nanobind/stl/shared_ptr.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "python/src/classes.h"
+#include "python/src/error.h"
+
+namespace tenon::python {
+namespace {
+
+// What an instrument written in Python returned: None, a tenon.VMInstrumentReturnKind, or a pair of
+// that and the call's result.
+int action_of(nb::handle returned, tenon_any* result) {
+  if (returned.is_none()) return TENON_INSTRUMENT_CONTINUE;
+  nb::object kind = nb::borrow(returned);
+  if (nb::isinstance<nb::tuple>(returned) && nb::len(returned) == 2) {
+    kind = returned[0];
+    const Value value = to_value(nb::object(returned[1]));
+    check(tenon_any_copy(value.get(), result));
+  }
+  const auto expected = nb::module_::import_("tenon._executable").attr("VMInstrumentReturnKind");
+  if (!nb::isinstance(kind, expected)) {
+    throw nb::type_error(
+        "an instrument returns None, a tenon.VMInstrumentReturnKind, or a tuple "
+        "of that and the result of the call");
+  }
+  return nb::cast<int>(nb::int_(kind));
+}
+
+int call_instrument(void* context, const tenon_call_event* event) {
+  nb::gil_scoped_acquire acquired;
+  try {
+    nb::list args;
+    args.append(to_python(Value::copy_of(*event->function)));
+    args.append(nb::str(event->name.data, event->name.size));
+    args.append(nb::bool_(event->before != 0));
+    args.append(to_python(Value::copy_of(*event->result)));
+    for (int32_t i = 0; i < event->arg_count; ++i) {
+      args.append(to_python(Value::copy_of(event->args[i])));
+    }
+    const nb::object returned =
+        nb::steal(PyObject_CallObject(static_cast<PyObject*>(context), nb::tuple(args).ptr()));
+    if (!returned.is_valid()) throw nb::python_error();
+    return action_of(returned, event->result);
+  } catch (nb::python_error& e) {
+    wait_with(e);
+  } catch (nb::builtin_exception& e) {
+    PyErr_SetString(PyExc_TypeError, e.what());
+    nb::python_error raised;
+    wait_with(raised);
+  } catch (std::exception& e) {
+    tenon_error_set(TENON_ERROR_USAGE, e.what());
+  }
+  return -1;
+}
+
+void release_instrument(void* context) {
+  if (!Py_IsInitialized()) return;
+  nb::gil_scoped_acquire acquired;
+  Py_DECREF(static_cast<PyObject*>(context));
+}
+
+nb::object memory_stats(Machines& machines) {
+  size_t count = 0;
+  const tenon_memory_stats stats = machines.memory(&count);
+  nb::dict out;
+  out["memory"] = stats.memory == TENON_MEMORY_NAIVE ? "naive" : "pooled";
+  out["machines"] = count;
+  out["allocated"] = stats.allocated;
+  out["peak"] = stats.peak;
+  out["pooled"] = stats.pooled;
+  out["call_peak"] = stats.call_peak;
+  out["allocations"] = stats.allocations;
+  out["system_allocations"] = stats.system_allocations;
+  return out;
+}
+
+void instrument(const Value& machine, const nb::object& callable) {
+  if (callable.is_none())
+    return check(tenon_machine_set_instrument(machine.get(), nullptr, nullptr, nullptr));
+  check(tenon_machine_set_instrument(machine.get(), call_instrument, callable.ptr(),
+                                     release_instrument));
+  Py_INCREF(callable.ptr());
+}
+
+}  // namespace
+
+Machines::Machines(Value program, int32_t memory, const tenon_limits& limits)
+    : program_(std::move(program)), memory_(memory), limits_(limits) {
+  idle_.push_back(make());
+}
+
+std::unique_ptr<Value> Machines::make() const {
+  auto machine = std::make_unique<Value>();
+  const tenon_machine_options options{sizeof options, memory_, &limits_};
+  check(tenon_machine_create_with(program_.get(), &options, machine->out()));
+  if (!instrument_.is_none()) instrument(*machine, instrument_);
+  return machine;
+}
+
+std::unique_ptr<Value> Machines::take() {
+  const std::lock_guard lock(mutex_);
+  running_.reserve(running_.size() + 1);
+  idle_.reserve(running_.size() + 1);  // giving back can't fail
+  std::unique_ptr<Value> machine;
+  if (idle_.empty()) {
+    machine = make();
+  } else {
+    machine = std::move(idle_.back());
+    idle_.pop_back();
+  }
+  running_.push_back(machine.get());
+  return machine;
+}
+
+void Machines::give_back(std::unique_ptr<Value> machine) noexcept {
+  const std::lock_guard lock(mutex_);
+  running_.erase(std::find(running_.begin(), running_.end(), machine.get()));
+  idle_.push_back(std::move(machine));
+}
+
+void Machines::cancel() {
+  const std::lock_guard lock(mutex_);
+  for (const Value* machine : running_) check(tenon_machine_cancel(machine->get()));
+}
+
+tenon_memory_stats Machines::memory(size_t* count) {
+  const std::lock_guard lock(mutex_);
+  tenon_memory_stats sum{};
+  const auto add = [&](const Value& machine) {
+    tenon_memory_stats one{};
+    one.size = sizeof one;
+    check(tenon_machine_memory(machine.get(), &one));
+    sum.memory = one.memory;
+    sum.allocated += one.allocated;
+    sum.peak += one.peak;
+    sum.pooled += one.pooled;
+    sum.call_peak = std::max(sum.call_peak, one.call_peak);
+    sum.allocations += one.allocations;
+    sum.system_allocations += one.system_allocations;
+  };
+  for (const auto& machine : idle_) add(*machine);
+  for (const Value* machine : running_) add(*machine);
+  *count = idle_.size() + running_.size();
+  return sum;
+}
+
+void Machines::trim() {
+  const std::lock_guard lock(mutex_);
+  for (const auto& machine : idle_) check(tenon_machine_trim(machine->get()));
+}
+
+void Machines::set_instrument(nb::object instrument) {
+  nb::object old;  // freed without the lock, since that may run code in Python
+  const std::lock_guard lock(mutex_);
+  if (!running_.empty()) {
+    throw nb::value_error(
+        "the instrument can't change while a call runs: set it before the call or after it");
+  }
+  for (const auto& machine : idle_) python::instrument(*machine, instrument);
+  old = std::exchange(instrument_, std::move(instrument));
+}
+
+void define_machines(nb::module_& m) {
+  nb::class_<Machines> c(m, "Machines", "What tenon.VirtualMachine runs calls on.");
+  c.def(
+      "__init__",
+      [](Machines* self, const Program& program, bool naive, int32_t threads, int64_t fuel,
+         int64_t deadline_ns, int64_t memory, int64_t depth, int64_t stack_bytes) {
+        const tenon_limits limits = {sizeof limits, threads, fuel,       deadline_ns,
+                                     memory,        depth,   stack_bytes};
+        new (self) Machines(Value::copy_of(program.value.any()),
+                            naive ? TENON_MEMORY_NAIVE : TENON_MEMORY_POOLED, limits);
+      },
+      nb::arg("program"), nb::arg("naive"), nb::arg("threads"), nb::arg("fuel"),
+      nb::arg("deadline_ns"), nb::arg("memory"), nb::arg("depth"), nb::arg("stack_bytes"));
+  c.def(
+      "function",
+      [](const std::shared_ptr<Machines>& machines, const char* name) {
+        return function_of(machines->program(), name, machines->limits(), machines);
+      },
+      nb::arg("name"), nb::sig("def function(self, name: str) -> Function"));
+  c.def("cancel", &Machines::cancel);
+  c.def("memory_stats", &memory_stats, nb::sig("def memory_stats(self) -> dict[str, typing.Any]"));
+  c.def("trim", &Machines::trim);
+  c.def("set_instrument", &Machines::set_instrument, nb::arg("instrument").none(),
+        nb::sig("def set_instrument(self, instrument: collections.abc.Callable[..., typing.Any] | "
+                "None) -> None"));
+}
+
+}  // namespace tenon::python

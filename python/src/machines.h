@@ -1,0 +1,57 @@
+// The machines of a tenon.VirtualMachine.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "python/src/value.h"
+
+namespace tenon::python {
+
+// Machines of one program with the same options: as many as calls run at the same time. Threads
+// share it.
+class Machines {
+ public:
+  Machines(Value program, int32_t memory, const tenon_limits& limits);
+
+  const Value& program() const { return program_; }
+  const tenon_limits& limits() const { return limits_; }
+
+  // A machine for one call.
+  class Lease {
+   public:
+    explicit Lease(Machines& of) : of_(of), machine_(of.take()) {}
+    ~Lease() { of_.give_back(std::move(machine_)); }
+    Lease(const Lease&) = delete;
+    const tenon_any* machine() const { return machine_->get(); }
+
+   private:
+    Machines& of_;
+    std::unique_ptr<Value> machine_;
+  };
+  // Stops all running calls.
+  void cancel();
+  // The sums over the machines, but the greatest `call_peak`, and the number of machines.
+  tenon_memory_stats memory(size_t* count);
+  // Returns the pooled memory of the machines that run no call.
+  void trim();
+  // A Python callable, or None; an error while a call runs.
+  void set_instrument(nb::object instrument);
+
+ private:
+  std::unique_ptr<Value> make() const;
+  std::unique_ptr<Value> take();
+  void give_back(std::unique_ptr<Value> machine) noexcept;
+
+  const Value program_;
+  const int32_t memory_;
+  const tenon_limits limits_;
+  // Guards the following. Held with the GIL, which nothing below it releases.
+  std::mutex mutex_;
+  std::vector<std::unique_ptr<Value>> idle_;
+  std::vector<const Value*> running_;
+  nb::object instrument_ = nb::none();
+};
+
+}  // namespace tenon::python
