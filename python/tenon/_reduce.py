@@ -11,9 +11,6 @@ from typing import Any
 from . import _reference, ir
 from ._errors import UsageError
 
-_MISSING = "an ONNX model is reduced with the package onnx: pip install onnx"
-
-
 def reduce(model: Any, check: Callable[[Any], Any]) -> Any:
     """The smallest model found for which ``check(model)`` does the same as for ``model``.
 
@@ -42,7 +39,7 @@ def reduce(model: Any, check: Callable[[Any], Any]) -> Any:
     """
     if isinstance(model, ir.Module):
         return _search(model, check, _smaller_modules)
-    return _search(_proto_of(model), check, _smaller_protos)
+    return _search(proto_of(model), check, _smaller_protos)
 
 
 def random_inputs(model: Any, seed: int = 0, size: int = 2) -> dict[str, Any]:
@@ -82,18 +79,19 @@ def _outcome(check: Callable[[Any], Any], model: Any) -> Any:
 # ---- ONNX ----
 
 
-def _proto_of(model: Any) -> Any:
+def proto_of(model: Any) -> Any:
+    """The onnx.ModelProto of a path, a ModelProto or its bytes."""
     try:
         import onnx
     except ImportError as error:
-        raise ImportError(_MISSING) from error
+        raise ImportError("this needs the package onnx: pip install onnx") from error
     if isinstance(model, (str, os.PathLike)):
         return onnx.load(os.fspath(model))
     if isinstance(model, (bytes, bytearray, memoryview)):
         return onnx.load_from_string(bytes(model))
     if isinstance(model, onnx.ModelProto):
         return model
-    raise TypeError(f"reduce takes an ONNX model or a tenon.ir.Module, not {type(model).__name__}")
+    raise TypeError(f"not an ONNX model (a path, an onnx.ModelProto or its bytes) but a {type(model).__name__}")
 
 
 def _inputs_of(model: Any) -> list[tuple[str, Any, list[int | None]]]:
@@ -106,7 +104,7 @@ def _inputs_of(model: Any) -> list[tuple[str, Any, list[int | None]]]:
         ]
     import onnx
 
-    proto = _proto_of(model)
+    proto = proto_of(model)
     constants = {c.name for c in proto.graph.initializer}
     return [
         (
@@ -150,7 +148,8 @@ def _candidates(proto: Any) -> Iterator[Any]:
         if name not in outputs:
             yield _with_outputs(proto, [name])
     types = _types(proto)
-    for name in _spread([v for v in values if v in types and v not in outputs]):
+    used = {name for node in proto.graph.node for name in _names_used(node)}
+    for name in _spread([v for v in values if v in types and v in used and v not in outputs]):
         yield _from_input(proto, name, types[name])
     for node in range(len(proto.graph.node)):
         yield from _bypassed(proto, node, types)
@@ -219,7 +218,7 @@ def _bypassed(proto: Any, index: int, types: dict[str, Any]) -> Iterator[Any]:
     import onnx
 
     node = proto.graph.node[index]
-    if not node.output or node.op_type == "Identity" and node.output[0] in {o.name for o in proto.graph.output}:
+    if not node.output:
         return
     for name in node.input:
         if name in types and types[name] == types.get(node.output[0]):

@@ -16,7 +16,7 @@ from typing import Any
 
 from . import _files, _reference
 from ._compile import compile
-from ._reduce import random_inputs, reduce
+from ._reduce import proto_of, random_inputs, reduce
 
 __all__ = ["Comparison", "Difference", "compare", "random_inputs", "reduce"]
 
@@ -113,7 +113,7 @@ def compare(
 
     Raises ``ImportError`` with what to install if a package is missing.
     """
-    proto = _proto_of(model)
+    proto = proto_of(model)
     arrays = _arrays(proto, inputs)
     if isinstance(with_, str):
         if with_ != "onnxruntime":
@@ -208,20 +208,6 @@ def _first_fused(
     if found is None:
         raise AssertionError(f"the outputs differ, but no value does when the model ends at it, such as {names[low]!r}")
     return dataclasses.replace(found, fused=True)
-
-
-def _proto_of(model: Any) -> Any:
-    try:
-        import onnx
-    except ImportError as error:
-        raise ImportError(_reference.MISSING) from error
-    if isinstance(model, (str, os.PathLike)):
-        return onnx.load(os.fspath(model))
-    if isinstance(model, (bytes, bytearray, memoryview)):
-        return onnx.load_from_string(bytes(model))
-    if isinstance(model, onnx.ModelProto):
-        return model
-    raise TypeError(f"compare takes an ONNX model: a path, an onnx.ModelProto or its bytes, not {type(model).__name__}")
 
 
 def _arrays(proto: Any, inputs: Mapping[str, Any] | Sequence[Any]) -> dict[str, Any]:

@@ -158,6 +158,18 @@ def test_weights_and_sizes_are_reduced(model, inputs):
     assert all(not numpy_helper.to_array(w).any() and w.dims == [1, 1] for w in reduced.graph.initializer)
 
 
+def test_a_node_of_which_one_result_is_used_is_left_out():
+    nodes = [
+        helper.make_node("Split", ["x"], ["a", "b"], axis=0),
+        helper.make_node("Neg", ["a"], ["c"]),
+        helper.make_node("Add", ["c", "b"], ["y"]),
+    ]
+    model = model_of(nodes, [("x", [4])], [("y", [2])])
+    model.opset_import[0].version = 13
+    reduced = testing.reduce(model, lambda m: {"Split", "Add"} <= {node.op_type for node in m.graph.node})
+    assert [node.op_type for node in reduced.graph.node] == ["Split", "Add"]
+
+
 def test_an_error_is_kept_by_its_class(model):
     model.graph.node.append(helper.make_node("Unknown", ["y"], ["z"], name="bad", domain="com.acme"))
     model.graph.output[0].name = "z"
