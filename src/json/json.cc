@@ -334,7 +334,11 @@ void JsonWriter::separate() {
     return;
   }
   if (!first_) out_.push_back(',');
-  if (depth_ > 0) new_line();
+  if (in_row_) {
+    if (!first_ && indent_ != 0) out_.push_back(' ');
+  } else if (depth_ > 0) {
+    new_line();
+  }
   first_ = false;
 }
 
@@ -348,7 +352,8 @@ JsonWriter& JsonWriter::open(char c) {
 
 JsonWriter& JsonWriter::close(char c) {
   --depth_;
-  if (!first_) new_line();
+  if (!first_ && !in_row_) new_line();
+  in_row_ = false;
   out_.push_back(c);
   first_ = false;
   return *this;
@@ -392,6 +397,16 @@ JsonWriter& JsonWriter::key(std::string_view name) {
   return *this;
 }
 
+template <class T>
+JsonWriter& JsonWriter::floating(T number) {
+  if (!std::isfinite(number)) return null();
+  separate();
+  const size_t start = out_.size();
+  append_text(out_, number);
+  if (out_.find_first_of(".e", start) == std::string::npos) out_.append(".0");
+  return *this;
+}
+
 JsonWriter& JsonWriter::null() {
   separate();
   out_.append("null");
@@ -413,12 +428,10 @@ JsonWriter& JsonWriter::value(uint64_t i) {
   return *this;
 }
 JsonWriter& JsonWriter::value(double d) {
-  if (!std::isfinite(d)) return null();
-  separate();
-  size_t start = out_.size();
-  append_text(out_, d);
-  if (out_.find_first_of(".e", start) == std::string::npos) out_.append(".0");
-  return *this;
+  return floating(d);
+}
+JsonWriter& JsonWriter::value(float f) {
+  return floating(f);
 }
 JsonWriter& JsonWriter::value(std::string_view s) {
   separate();

@@ -56,6 +56,13 @@ class JsonWriter {
   JsonWriter& end_object() { return close('}'); }
   JsonWriter& begin_array() { return open('['); }
   JsonWriter& end_array() { return close(']'); }
+  // An array of values that are no arrays or objects, on one line.
+  JsonWriter& begin_row() {
+    open('[');
+    in_row_ = true;
+    return *this;
+  }
+  JsonWriter& end_row() { return close(']'); }
   JsonWriter& key(std::string_view name);
   JsonWriter& null();
   JsonWriter& value(bool b);
@@ -64,6 +71,7 @@ class JsonWriter {
   JsonWriter& value(uint64_t i);
   // Finite numbers read back equal and as floats; others become null.
   JsonWriter& value(double d);
+  JsonWriter& value(float f);
   JsonWriter& value(std::string_view s);  // invalid UTF-8 becomes U+FFFD
   JsonWriter& value(const char* s) { return value(std::string_view(s)); }
   std::string take() { return std::move(out_); }
@@ -71,6 +79,8 @@ class JsonWriter {
  private:
   JsonWriter& open(char c);
   JsonWriter& close(char c);
+  template <class T>
+  JsonWriter& floating(T number);
   void separate();
   void new_line();
 
@@ -79,6 +89,7 @@ class JsonWriter {
   int depth_ = 0;
   bool first_ = true;  // in this array or object
   bool after_key_ = false;
+  bool in_row_ = false;
 };
 
 bool is_utf8(std::string_view text);

@@ -109,6 +109,21 @@ TEST(Json, IndentsWhenAsked) {
   EXPECT_EQ(w.take(), "{\n  \"a\": [\n    1,\n    2\n  ]\n}");
 }
 
+TEST(Json, KeepsARowOnOneLine) {
+  JsonWriter w(2);
+  w.begin_array().begin_row().value(1).value("a").end_row().begin_row().end_row().end_array();
+  EXPECT_EQ(w.take(), "[\n  [1, \"a\"],\n  []\n]");
+  JsonWriter plain;
+  plain.begin_row().value(1).value(2).end_row();
+  EXPECT_EQ(plain.take(), "[1,2]");
+}
+
+TEST(Json, WritesTheShortestTextOfAFloat) {
+  JsonWriter w;
+  w.begin_array().value(0.1f).value(0.1).value(3.0f).end_array();
+  EXPECT_EQ(w.take(), "[0.1,0.1,3.0]");
+}
+
 TEST(Json, ReplacesBytesThatAreNoText) {
   JsonWriter w;
   w.value(std::string_view("a\xff"));
