@@ -2,11 +2,13 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <utility>
 
 #include "support/error.h"
 #include "support/output_file.h"
 #include "tools/tenon/command.h"
 #include "tools/tenon/file_argument.h"
+#include "tools/tenon/json_output.h"
 #include "tools/tenon/program_file.h"
 #include "vm/asm/assemble.h"
 #include "vm/asm/disassemble.h"
@@ -25,6 +27,20 @@ void check_fits_terminal(const std::string& file, const std::string& text) {
       .help(cat("write it to a file with -o, or read it abbreviated: tenon dump --text ", file));
 }
 
+// Refuses --json where the result itself goes to standard output.
+void check_json_alone(const std::string& output) {
+  if (!json_output() || output != "-") return;
+  throw Error(ErrorKind::Usage, "--json and --output - both go to standard output")
+      .help("write the result to a file");
+}
+
+void write_file_written(const std::string& file, const std::string& output, size_t bytes) {
+  JsonWriter out = json_document();
+  out.begin_object().key("file").value(file).key("output").value(output);
+  out.key("bytes").value(static_cast<uint64_t>(bytes));
+  print_json(std::move(out.end_object()));
+}
+
 }  // namespace
 
 void add_asm_commands(CLI::App* app) {
@@ -37,10 +53,12 @@ void add_asm_commands(CLI::App* app) {
   auto source = std::make_shared<std::string>(), output = std::make_shared<std::string>();
   assemble->add_option("FILE", *source, "assembly (.tna); - for standard input")->required();
   assemble->add_option("-o,--output", *output, kOutputHelp);
+  add_json(assemble);
   assemble->callback([=] {
     if (output->empty()) *output = default_output(*source, ".tnx");
     check_not_input(*source, *output, "--output");
     check_not_terminal(*output);
+    check_json_alone(*output);
     check_writable(*output);
     const std::string bytes = read_input(*source);
     const std::string_view text = driver::without_byte_order_mark(bytes);
@@ -58,6 +76,7 @@ void add_asm_commands(CLI::App* app) {
       if (error.kind() == ErrorKind::Damaged) error.help(cat("correct ", name));
       throw;
     }
+    if (json_output()) return write_file_written(name, *output, size);
     progress(cat(*output, ": ", size, " bytes"));
   });
 
@@ -70,16 +89,24 @@ void add_asm_commands(CLI::App* app) {
   disassemble->add_option("FILE", *file, ".tnx; - for standard input")->required();
   disassemble->add_option("-o,--output", *text_file,
                           "the file to write; standard output unless given");
+  add_json(disassemble);
   disassemble->callback([=] {
     if (!text_file->empty()) {
       check_not_input(*file, *text_file, "--output");
+      check_json_alone(*text_file);
       check_writable(*text_file);
     }
     const std::string text = vm::disassemble(load_unit(open_executable(*file)).unit);
     if (!text_file->empty()) {
       write_file(*text_file, text);
+      if (json_output()) return write_file_written(input_name(*file), *text_file, text.size());
       progress(cat(*text_file, ": ", bytes_text(text.size())));
       return;
+    }
+    if (json_output()) {
+      JsonWriter out = json_document();
+      out.begin_object().key("file").value(input_name(*file)).key("text").value(text);
+      return print_json(std::move(out.end_object()));
     }
     check_fits_terminal(*file, text);
     std::printf("%s", text.c_str());

@@ -4,19 +4,24 @@
 #include <algorithm>
 #include <bit>
 #include <chrono>
+#include <cmath>
 #include <cstdio>
 #include <functional>
 #include <future>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <system_error>
+#include <utility>
 
+#include "codegen/llvm/target.h"
+#include "device/parallel.h"
 #include "support/error.h"
 #include "tools/tenon/call_flags.h"
 #include "tools/tenon/command.h"
+#include "tools/tenon/json_output.h"
 #include "tools/tenon/profile.h"
 #include "tools/tenon/program_file.h"
 #include "tools/tenon/quantity.h"
+#include "tools/tenon/version.h"
 #include "vm/interp/machine.h"
 
 namespace tenon::tool {
@@ -40,22 +45,39 @@ std::string time_text(double ms) {
 }
 
 // A histogram of call times in constant memory. A bucket is 1/256 of a power of two of nanoseconds
-// wide, so percentiles are at most 0.2 % off.
+// wide, so percentiles are at most 0.2 % off; the other statistics are exact.
 class Latencies {
  public:
   void add(Clock::duration took) {
     const auto ns = static_cast<uint64_t>(std::chrono::nanoseconds(took).count());
     ++counts_[bucket_of(ns)];
     ++calls_;
-    sum_ns_ += static_cast<double>(ns);
+    least_ns_ = std::min(least_ns_, ns);
+    greatest_ns_ = std::max(greatest_ns_, ns);
+    const double from_mean = static_cast<double>(ns) - mean_ns_;
+    mean_ns_ += from_mean / static_cast<double>(calls_);
+    squares_ += from_mean * (static_cast<double>(ns) - mean_ns_);
   }
+  // Merges the moments of two samples (Chan, Golub and LeVeque 1979).
   void add(const Latencies& other) {
     for (size_t i = 0; i < counts_.size(); ++i) counts_[i] += other.counts_[i];
+    const auto before = static_cast<double>(calls_), more = static_cast<double>(other.calls_);
+    if (other.calls_ == 0) return;
+    const double between = other.mean_ns_ - mean_ns_;
     calls_ += other.calls_;
-    sum_ns_ += other.sum_ns_;
+    mean_ns_ += between * more / (before + more);
+    squares_ += other.squares_ + between * between * before * more / (before + more);
+    least_ns_ = std::min(least_ns_, other.least_ns_);
+    greatest_ns_ = std::max(greatest_ns_, other.greatest_ns_);
   }
   uint64_t calls() const { return calls_; }
-  double mean_ms() const { return sum_ns_ / static_cast<double>(calls_) / 1e6; }
+  double least_ms() const { return static_cast<double>(least_ns_) / 1e6; }
+  double greatest_ms() const { return static_cast<double>(greatest_ns_) / 1e6; }
+  double mean_ms() const { return mean_ns_ / 1e6; }
+  // The standard deviation of a call; 0 for a single one.
+  double deviation_ms() const {
+    return calls_ < 2 ? 0 : std::sqrt(squares_ / static_cast<double>(calls_ - 1)) / 1e6;
+  }
   double quantile_ms(double q) const {
     const auto rank = std::min(calls_ - 1, static_cast<uint64_t>(q * static_cast<double>(calls_)));
     uint64_t before = 0;
@@ -82,7 +104,9 @@ class Latencies {
 
   std::vector<uint64_t> counts_ = std::vector<uint64_t>((64 - kBits + 1) << kBits);
   uint64_t calls_ = 0;
-  double sum_ns_ = 0;
+  uint64_t least_ns_ = UINT64_MAX, greatest_ns_ = 0;
+  double mean_ns_ = 0;
+  double squares_ = 0;  // the sum of squared deviations from the mean
 };
 
 // Starts a thread. `get` rethrows its failure; the destructor waits for its end.
@@ -106,26 +130,34 @@ struct Report {
   double outside_kernels = 0;  // the share of a call
 
   double calls_per_second() const { return static_cast<double>(calls.calls()) / wall * 1000; }
-  nlohmann::json to_json() const;
+  void write(JsonWriter& out) const;  // members of an object
   void print() const;
 };
 
-nlohmann::json Report::to_json() const {
-  return {{"file", file},
-          {"threads", threads},
-          {"concurrency", concurrency},
-          {"code", code},
-          {"compile_ms", compile},
-          {"load_ms", load},
-          {"first_call_ms", first_call},
-          {"calls", calls.calls()},
-          {"p50_ms", calls.quantile_ms(0.5)},
-          {"p90_ms", calls.quantile_ms(0.9)},
-          {"p99_ms", calls.quantile_ms(0.99)},
-          {"mean_ms", calls.mean_ms()},
-          {"per_second", calls_per_second()},
-          {"peak_memory_mb", peak_memory_mb},
-          {"outside_kernels", outside_kernels}};
+void Report::write(JsonWriter& out) const {
+  out.key("file").value(file);
+  out.key("version").value(tenon_version());
+  out.key("cpu").value(codegen::host_target().cpu);
+  out.key("code").value(code);
+  out.key("threads").value(threads);
+  out.key("concurrency").value(concurrency);
+  out.key("calls").value(calls.calls());
+  const std::pair<const char*, double> numbers[] = {
+      {"compile_ms", compile},
+      {"load_ms", load},
+      {"first_call_ms", first_call},
+      {"min_ms", calls.least_ms()},
+      {"p50_ms", calls.quantile_ms(0.5)},
+      {"p90_ms", calls.quantile_ms(0.9)},
+      {"p99_ms", calls.quantile_ms(0.99)},
+      {"max_ms", calls.greatest_ms()},
+      {"mean_ms", calls.mean_ms()},
+      {"deviation_ms", calls.deviation_ms()},
+      {"per_second", calls_per_second()},
+      {"peak_memory_mb", peak_memory_mb},
+      {"outside_kernels", outside_kernels},
+  };
+  for (const auto& [name, number] : numbers) out.key(name).value(number);
 }
 
 void Report::print() const {
@@ -136,9 +168,13 @@ void Report::print() const {
   if (compile > 0) time_line("compile", compile);
   time_line("load", load);
   time_line("first call", first_call);
+  time_line("minimum", calls.least_ms());
   time_line("p50", calls.quantile_ms(0.5));
   time_line("p90", calls.quantile_ms(0.9));
   time_line("p99", calls.quantile_ms(0.99));
+  time_line("mean", calls.mean_ms());
+  time_line("deviation", calls.deviation_ms());
+  std::printf("calls         %10llu\n", static_cast<unsigned long long>(calls.calls()));
   std::printf("throughput    %10.1f calls/s with %s\n", calls_per_second(),
               counted(static_cast<uint64_t>(concurrency), "machine").c_str());
   std::printf("peak memory   %10.1f MB\n", peak_memory_mb);
@@ -152,21 +188,23 @@ struct Profiled {
   double total_ms = 0;
 
   double outside_kernels() const { return std::max(0.0, 1 - profile.inside_ms() / total_ms); }
-  nlohmann::json rows(const std::vector<KernelTime>& times) const;
+  void write(JsonWriter& out, const std::vector<KernelTime>& times) const;
   void print() const;
   void print(const std::vector<KernelTime>& rows, const char* title) const;
 };
 
-nlohmann::json Profiled::rows(const std::vector<KernelTime>& times) const {
-  nlohmann::json out = nlohmann::json::array();
+void Profiled::write(JsonWriter& out, const std::vector<KernelTime>& times) const {
+  out.begin_array();
   for (const KernelTime& time : times) {
-    out.push_back({{"name", time.name},
-                   {"calls", time.calls / calls},
-                   {"ms", time.total_ms / calls},
-                   {"at", to_text(Span::at(time.from.file, time.from.line))},
-                   {"nodes", time.from.nodes}});
+    out.begin_object().key("name").value(time.name);
+    out.key("calls").value(time.calls / calls);
+    out.key("ms").value(time.total_ms / calls);
+    out.key("at").value(to_text(Span::at(time.from.file, time.from.line)));
+    out.key("nodes");
+    write_names(out, time.from.nodes);
+    out.end_object();
   }
-  return out;
+  out.end_array();
 }
 
 void Profiled::print(const std::vector<KernelTime>& rows, const char* title) const {
@@ -195,10 +233,16 @@ void Profiled::print() const {
 
 struct BenchCommand : CallFlags {
   int concurrency = 1, warmup = 3;
+  int64_t iterations = 0;  // on each machine; 0: as many as fit into the duration
   std::chrono::nanoseconds duration = std::chrono::seconds(3);
-  bool profile = false, json = false;
+  bool profile = false;
+  const CLI::Option* duration_option = nullptr;
 
   void run() {
+    if (iterations > 0 && duration_option->count() > 0) {
+      throw Error(ErrorKind::Usage, "--iterations and --duration are both given")
+          .help("each says when to end: leave out one of them");
+    }
     inputs.sizes = flags.import_options();
     driver::Source source = read();
     file = source.name;
@@ -213,7 +257,7 @@ struct BenchCommand : CallFlags {
     Report report;
     report.file = file;
     report.code = program.code;
-    report.threads = threads;
+    report.threads = threads > 0 ? threads : available_threads();
     report.concurrency = concurrency;
     report.compile = program.compile_seconds * 1000;
     report.load = program.load_seconds * 1000;
@@ -228,13 +272,13 @@ struct BenchCommand : CallFlags {
     rusage usage{};
     getrusage(RUSAGE_SELF, &usage);
     report.peak_memory_mb = static_cast<double>(usage.ru_maxrss) / 1024;
-    if (json) return print_json(report, profiled);
+    if (json_output()) return print(report, profiled);
     report.print();
     if (profile) profiled.print();
   }
 
-  // Calls the function for `duration` on `first` and as many other machines as --concurrency asks
-  // for, a thread each.
+  // Calls the function for `duration`, or as often as --iterations asks for, on `first` and as many
+  // other machines as --concurrency asks for, a thread each.
   void measure(vm::Machine& first, const Ref<vm::Program>& program,
                const std::vector<AnyView>& views, Report* report) const {
     std::vector<std::unique_ptr<vm::Machine>> others;
@@ -248,7 +292,8 @@ struct BenchCommand : CallFlags {
         const auto begin = Clock::now();
         machine.call(function, views);
         out->add(Clock::now() - begin);
-      } while (Clock::now() < end);
+      } while (iterations > 0 ? out->calls() < static_cast<uint64_t>(iterations)
+                              : Clock::now() < end);
     };
     const auto start = Clock::now();
     std::vector<std::future<void>> done;
@@ -275,13 +320,14 @@ struct BenchCommand : CallFlags {
     return profiled;
   }
 
-  void print_json(const Report& report, const Profiled& profiled) const {
-    nlohmann::json out = report.to_json();
+  void print(const Report& report, const Profiled& profiled) const {
+    JsonWriter out = json_document();
+    report.write(out.begin_object());
     if (profile) {
-      out["kernels"] = profiled.rows(profiled.profile.by_kernel());
-      out["sites"] = profiled.rows(profiled.profile.by_site());
+      profiled.write(out.key("kernels"), profiled.profile.by_kernel());
+      profiled.write(out.key("sites"), profiled.profile.by_site());
     }
-    std::printf("%s\n", out.dump(2, ' ', true, nlohmann::json::error_handler_t::replace).c_str());
+    print_json(std::move(out.end_object()));
   }
 };
 
@@ -298,15 +344,20 @@ void add_bench_command(CLI::App* app) {
   command->add_option("--warmup", state->warmup, "calls before measuring")
       ->check(between(0, INT32_MAX))
       ->capture_default_str();
-  add_duration(command, "--duration", state->duration, kSeconds, Zero::Accepted,
-               "how long to measure, such as 500ms or 10s; in seconds without a unit");
+  command
+      ->add_option("--iterations", state->iterations,
+                   "how many calls to measure on each machine, instead of --duration")
+      ->check(between(1));
+  state->duration_option =
+      add_duration(command, "--duration", state->duration, kSeconds, Zero::Accepted,
+                   "how long to measure, such as 500ms or 10s; in seconds without a unit");
   command
       ->add_option("--concurrency", state->concurrency, "machines, a thread each, on one program")
       ->check(between(1, 1024))
       ->capture_default_str();
   command->add_flag("--profile", state->profile,
                     "tables of kernels, and of their slowest calls, with their ONNX nodes");
-  command->add_flag("--json", state->json, "print JSON");
+  add_json(command);
   command->callback([state] { state->run(); });
 }
 

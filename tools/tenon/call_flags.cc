@@ -1,6 +1,5 @@
 #include "tools/tenon/call_flags.h"
 
-#include "tools/tenon/available_memory.h"
 #include "tools/tenon/file_argument.h"
 
 namespace tenon::tool {
@@ -9,8 +8,9 @@ void CallFlags::add_to(CLI::App* command) {
   command->add_option("FILE", file, kAnyFileHelp)->required();
   command->add_option("--function,-f", function, "function to call")->capture_default_str();
   add_repeated(command, "--input,-i", inputs.inputs,
-               "NAME=F.npy, F.pb, random[:LO..HI] or a number; once for each input");
-  command->add_option("--inputs", inputs.folder, "folder with input_0.pb, ... or NAME.npy");
+               "NAME=F.npy, F.npz:ARRAY, F.pb, random[:LO..HI] or a number; once for each input");
+  command->add_option("--inputs", inputs.store,
+                      "folder with input_0.pb, ... or NAME.npy, or a .npz file");
   command->add_option("--seed", inputs.seed, "of random inputs")->capture_default_str();
   command->add_option("--weights", weights, kWeightsHelp);
   command->add_option("--threads", threads, "threads for kernels; 0: all")
@@ -43,9 +43,9 @@ Inputs CallFlags::make_inputs_within_limits(const FunctionSignature& signature,
 
 vm::Limits CallFlags::call_limits() const {
   vm::Limits limits;
-  limits.deadline = limit_flags.work().deadline;
-  limits.memory = limit_flags.work().memory;
-  if (limits.memory == 0) limits.memory = static_cast<size_t>(available_memory());
+  const WorkLimits work = limit_flags.work();
+  limits.deadline = work.deadline;
+  limits.memory = work.memory;
   limits.threads = threads;
   return limits;
 }

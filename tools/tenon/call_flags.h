@@ -27,8 +27,7 @@ struct CallFlags {
   // How its program is opened.
   OpenOptions open_options() const;
   Inputs make_inputs_within_limits(const FunctionSignature& signature, bool random_rest) const;
-  // The limits of a call. By default it may use all memory that is left, so that a mistyped size is
-  // an error: the system would end the process.
+  // The limits of a call.
   vm::Limits call_limits() const;
 };
 

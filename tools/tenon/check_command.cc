@@ -10,7 +10,7 @@
 #include <cstring>
 #include <filesystem>
 #include <functional>
-#include <nlohmann/json.hpp>
+#include <utility>
 
 #include "driver/code_choice.h"
 #include "evaluate/reference_evaluator.h"
@@ -19,10 +19,12 @@
 #include "tools/tenon/child_process.h"
 #include "tools/tenon/command.h"
 #include "tools/tenon/compare.h"
-#include "tools/tenon/input_spec.h"
+#include "tools/tenon/json_output.h"
 #include "tools/tenon/limit_flags.h"
 #include "tools/tenon/program_file.h"
 #include "tools/tenon/quantity.h"
+#include "tools/tenon/status_line.h"
+#include "tools/tenon/tensor_store.h"
 #include "vm/interp/machine.h"
 
 namespace tenon::tool {
@@ -112,7 +114,6 @@ struct CheckCommand {
   CompileFlags flags;
   int jobs = 0;
   std::chrono::nanoseconds timeout = std::chrono::seconds(120);
-  bool json = false;
   LimitFlags limit_flags;
   vm::MachineOptions machine_options;
   int* exit_code = nullptr;
@@ -181,7 +182,8 @@ struct CheckCommand {
       for (size_t i = 0; i < expected.size(); ++i) {
         const Difference d = compare(results[i].as<Tensor>(), read_tensor(expected[i]), tolerance);
         if (!d.equal) {
-          return {Outcome::Failed, cat(set.filename().string(), ", output ", i, ": ", d.reason)};
+          return {Outcome::Failed,
+                  cat(set.filename().string(), ", output ", i, ": ", to_text(d, tolerance))};
         }
       }
     }
@@ -202,7 +204,7 @@ struct CheckCommand {
       try {
         result = run_case(cases[index]);
       } catch (const Error& error) {
-        result = {Outcome::Failed, error.render()};
+        result = {Outcome::Failed, with_memory_help(error).render()};
       } catch (const std::exception& error) {
         result = {Outcome::Failed, cat("error: ", error.what())};
       }
@@ -214,7 +216,7 @@ struct CheckCommand {
       }
       return 0;
     };
-    return {std::make_unique<ChildProcess>(work, limit_flags.work().memory),
+    return {std::make_unique<ChildProcess>(work, limit_flags.given().memory),
             index,
             std::chrono::steady_clock::now() + timeout,
             "",
@@ -257,13 +259,16 @@ struct CheckCommand {
     std::vector<Result> results(cases.size());
     std::vector<Job> running;
     size_t next = 0, done = 0;
+    StatusLine status("checking");
+    status.set(cat("0 of ", counted(cases.size(), "case")));
     while (done < cases.size()) {
       while (next < cases.size() && running.size() < width) running.push_back(start(cases, next++));
       wait_for(running);
       for (Job& job : running) {
         if (!job.over) continue;
         results[job.index] = finish(job);
-        report(cases[job.index], results[job.index], ++done, cases.size());
+        report(cases[job.index], results[job.index]);
+        status.set(cat(++done, " of ", counted(cases.size(), "case")));
       }
       std::erase_if(running, [](const Job& job) { return job.over; });
     }
@@ -299,12 +304,14 @@ struct CheckCommand {
     return is_case ? path.parent_path().string() : path.string();
   }
 
-  void report(const fs::path& path, const Result& result, size_t done, size_t count) const {
-    if (isatty(2) && verbosity() >= 1) std::fprintf(stderr, "\r%zu/%zu ", done, count);
-    if (json || result.outcome == Outcome::Passed) return;
+  static void report(const fs::path& path, const Result& result) {
     const std::string name = name_of(path);
+    if (result.outcome == Outcome::Passed) detail(cat("ok   ", name));
+    if (json_output() || result.outcome == Outcome::Passed) return;
+    StatusLine::make_room();
     std::printf("%s %s: %s\n", result.outcome == Outcome::Failed ? "FAIL" : "skip",
                 printable(name).c_str(), printable(one_line(result.reason)).c_str());
+    std::fflush(stdout);
   }
 
   void summarise(const std::vector<fs::path>& cases, const std::vector<Result>& results) const {
@@ -313,20 +320,22 @@ struct CheckCommand {
     };
     const size_t passed = count(Outcome::Passed), failed = count(Outcome::Failed),
                  skipped = count(Outcome::Skipped);
-    if (json) {
-      nlohmann::json list = nlohmann::json::array();
-      for (size_t i = 0; i < results.size(); ++i) {
-        list.push_back({{"case", name_of(cases[i])},
-                        {"outcome", to_text(results[i].outcome)},
-                        {"reason", results[i].reason}});
+    if (json_output()) {
+      JsonWriter out = json_document();
+      out.begin_object();
+      out.key("passed").value(static_cast<uint64_t>(passed));
+      out.key("failed").value(static_cast<uint64_t>(failed));
+      out.key("skipped").value(static_cast<uint64_t>(skipped));
+      out.key("cases").begin_array();
+      for (size_t i = 0; i < cases.size(); ++i) {
+        out.begin_object().key("case").value(name_of(cases[i]));
+        out.key("outcome").value(to_text(results[i].outcome));
+        out.key("reason").value(results[i].reason).end_object();
       }
-      const nlohmann::json report = {
-          {"passed", passed}, {"failed", failed}, {"skipped", skipped}, {"cases", list}};
-      std::printf("%s\n",
-                  report.dump(2, ' ', true, nlohmann::json::error_handler_t::replace).c_str());
+      print_json(std::move(out.end_array().end_object()));
     }
-    if (isatty(2) && verbosity() >= 1) std::fprintf(stderr, "\r");
-    if (!json) std::printf("%zu passed, %zu failed, %zu skipped\n", passed, failed, skipped);
+    if (!json_output())
+      std::printf("%zu passed, %zu failed, %zu skipped\n", passed, failed, skipped);
     if (passed + failed == 0) *exit_code = tenon::exit_code(ErrorKind::Usage);
     if (failed > 0) *exit_code = 1;
   }
@@ -353,7 +362,7 @@ void add_check_command(CLI::App* app, int* exit_code) {
                       "only cases whose name or path matches this pattern");
   add_duration(command, "--timeout", state->timeout, kSeconds, Zero::Refused,
                "time for one case, such as 30s or 5m; in seconds without a unit");
-  command->add_flag("--json", state->json, "print every case and the counts as JSON instead");
+  add_json(command);
   add_mode(command, state->mode);
   command->add_flag("--poison", state->machine_options.poison, kPoisonHelp);
   state->limit_flags.add_to(command, "a case may");

@@ -16,6 +16,7 @@
 #include "support/error.h"
 #include "tools/tenon/parse_number.h"
 #include "tools/tenon/quantity.h"
+#include "tools/tenon/status_line.h"
 
 namespace tenon::tool {
 namespace {
@@ -73,11 +74,21 @@ void set_verbosity(int level) {
 }
 
 void progress(const std::string& line) {
-  if (current_verbosity >= 1) std::fprintf(stderr, "%s\n", printable(line).c_str());
+  if (current_verbosity == 0) return;
+  StatusLine::make_room();
+  std::fprintf(stderr, "%s\n", printable(line).c_str());
 }
 
 void detail(const std::string& line) {
-  if (current_verbosity >= 2) std::fprintf(stderr, "%s\n", printable(line).c_str());
+  if (current_verbosity >= 2) progress(line);
+}
+
+void add_verbosity(CLI::App* app) {
+  app->add_flag_callback(
+      "-v,--verbose", [] { set_verbosity(2); },
+      "print what is done, and time and memory, on standard error");
+  app->add_flag_callback(
+      "-q,--quiet", [] { set_verbosity(0); }, "print only results and errors");
 }
 
 CLI::Validator between(int64_t least, int64_t most) {

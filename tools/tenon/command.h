@@ -21,6 +21,8 @@ void set_verbosity(int level);
 // characters are escaped.
 void progress(const std::string& line);
 void detail(const std::string& line);  // with -v only
+// Adds -v and -q to the application or a command.
+void add_verbosity(CLI::App* app);
 
 // Adds an option that may be repeated. It takes exactly one value each time, so that the arguments
 // after it are not taken as further values.
@@ -90,6 +92,8 @@ void add_targets_command(CLI::App* app);
 void add_opt_command(CLI::App* app);
 void add_asm_commands(CLI::App* app);   // asm, disasm
 void add_dump_commands(CLI::App* app);  // dump, verify
+// These two describe the commands of `app`.
 void add_completion_command(CLI::App* app);
+void add_man_command(CLI::App* app);
 
 }  // namespace tenon::tool

@@ -1,5 +1,6 @@
 #include "tools/tenon/compare.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 
@@ -17,14 +18,14 @@ uint64_t word(const Tensor& tensor, int64_t i) {
   return value;
 }
 
-// The position of flat index `at`, as "[1, 0, 3]".
+// The position of flat index `at`, as "[1, 0, 3]"; empty in a tensor of rank 0.
 std::string position(const Tensor& tensor, int64_t at) {
   std::string out;
   for (int32_t i = tensor.rank(); i-- > 0;) {
     out = cat(at % tensor.dim(i), out.empty() ? "" : ", ", out);
     at /= tensor.dim(i);
   }
-  return cat("[", out, "]");
+  return out.empty() ? out : cat("[", out, "]");
 }
 
 // For numbers that are not equal.
@@ -33,12 +34,37 @@ bool beyond(double found, double expected, const Tolerance& tolerance) {
   return std::abs(expected - found) > tolerance.atol + tolerance.rtol * std::abs(expected);
 }
 
-Difference difference_of_floats(double found, double expected, const Tolerance& tolerance) {
+// What single values differ by.
+Difference difference_of_scalars(const Any& found, const Any& expected,
+                                 const Tolerance& tolerance) {
   Difference out;
-  if (found == expected || (std::isnan(found) && std::isnan(expected))) return out;
-  if (!std::isnan(found - expected)) out.largest = std::abs(found - expected);
-  out.equal = !beyond(found, expected, tolerance);
+  out.count = 1;
+  if (expected.type_index == TypeIndex::Float) {
+    const auto f = found.as<double>(), e = expected.as<double>();
+    out.exact = false;
+    out.nans = std::isnan(f) && std::isnan(e);
+    if (std::isfinite(f - e)) out.largest = std::abs(f - e);
+    out.equal = f == e || out.nans == 1 || !beyond(f, e, tolerance);
+  } else {
+    out.equal = structural_equal(found, expected);
+  }
   return out;
+}
+
+// Adds what field `i` of a tuple has.
+void add_field(Difference& whole, const Difference& field, size_t i) {
+  if (!field.kind.empty()) whole.kind = cat("field ", i, ": ", field.kind);
+  const bool worse = field.equal == whole.equal ? field.largest > whole.largest : !field.equal;
+  if (worse) {
+    whole.place = cat("field ", i, field.place.empty() ? "" : " ", field.place);
+    whole.worst = field.worst;
+  }
+  whole.equal = whole.equal && field.equal;
+  whole.exact = whole.exact && field.exact;
+  whole.count += field.count;
+  whole.mismatches += field.mismatches;
+  whole.nans += field.nans;
+  whole.largest = std::max(whole.largest, field.largest);
 }
 
 Difference difference_of_fields(const Array<Any>& found, const Array<Any>& expected,
@@ -46,17 +72,10 @@ Difference difference_of_fields(const Array<Any>& found, const Array<Any>& expec
   Difference out;
   if (found.size() != expected.size()) {
     out.equal = false;
-    out.reason = cat("expected ", counted(expected.size(), "field"), ", found ", found.size());
-    return out;
+    out.kind = cat("expected ", counted(expected.size(), "field"), ", found ", found.size());
   }
-  for (size_t i = 0; i < found.size(); ++i) {
-    const Difference field = compare_values(found[i], expected[i], tolerance);
-    out.largest = std::max(out.largest, field.largest);
-    out.mismatches += field.mismatches;
-    if (!field.equal && out.equal) {
-      out.equal = false;
-      out.reason = cat("field ", i, ": ", field.reason);
-    }
+  for (size_t i = 0; out.kind.empty() && i < found.size(); ++i) {
+    add_field(out, compare_values(found[i], expected[i], tolerance), i);
   }
   return out;
 }
@@ -70,20 +89,19 @@ Difference compare_values(const Any& found, const Any& expected, const Tolerance
     if (other && *other) return compare(*other, *tensor, tolerance);
   }
   Difference out;
-  if (found.type_index == expected.type_index) {
-    if (expected.type_index == TypeIndex::Float) {
-      out = difference_of_floats(found.as<double>(), expected.as<double>(), tolerance);
-    } else if (expected.type_index == TypeIndex::Array) {
-      return difference_of_fields(found.as<Array<Any>>(), expected.as<Array<Any>>(), tolerance);
-    } else {
-      out.equal = structural_equal(found, expected);
-    }
-  } else {
+  const std::string texts = cat("expected ", value_text(expected), ", found ", value_text(found));
+  if (found.type_index != expected.type_index) {
     out.equal = false;
+    out.kind = texts;
+    return out;
   }
+  if (expected.type_index == TypeIndex::Array) {
+    return difference_of_fields(found.as<Array<Any>>(), expected.as<Array<Any>>(), tolerance);
+  }
+  out = difference_of_scalars(found, expected, tolerance);
   if (!out.equal) {
     out.mismatches = 1;
-    out.reason = cat("expected ", value_text(expected), ", found ", value_text(found));
+    out.worst = texts;
   }
   return out;
 }
@@ -94,21 +112,25 @@ Difference compare(const Tensor& found, const Tensor& expected, const Tolerance&
                                      expected.shape().begin(), expected.shape().end());
   if (found.dtype() != expected.dtype() || !same_shape) {
     out.equal = false;
-    out.reason = cat("expected ", to_text(expected), ", found ", to_text(found));
+    out.kind = cat("expected ", to_text(expected), ", found ", to_text(found));
     return out;
   }
-  const bool exact = !expected.dtype().is_float();
+  out.exact = !expected.dtype().is_float();
+  out.count = expected.count();
   const bool wide = expected.dtype() == i64 || expected.dtype() == u64;  // may not fit a double
-  int64_t worst = -1;
+  int64_t worst = -1, largest = -1;
   double worst_excess = 0;
-  for (int64_t i = 0, n = expected.count(); i < n; ++i) {
+  for (int64_t i = 0; i < out.count; ++i) {
     const double e = element_as_double(expected, i), f = element_as_double(found, i);
+    if (std::isnan(e) && std::isnan(f)) ++out.nans;
     const bool same = wide ? word(expected, i) == word(found, i) : e == f;
     if (same || (std::isnan(e) && std::isnan(f))) continue;
     const double difference = std::abs(e - f);
-    const bool bad = exact || beyond(f, e, tolerance);
-    if (!std::isnan(difference)) out.largest = std::max(out.largest, difference);
-    if (!bad) continue;
+    if (std::isfinite(difference) && difference > out.largest) {
+      out.largest = difference;
+      largest = i;
+    }
+    if (!out.exact && !beyond(f, e, tolerance)) continue;
     ++out.mismatches;
     const double excess = std::isnan(difference) ? INFINITY : difference;
     if (worst < 0 || excess > worst_excess) {
@@ -118,11 +140,33 @@ Difference compare(const Tensor& found, const Tensor& expected, const Tolerance&
   }
   if (worst >= 0) {
     out.equal = false;
-    out.reason = cat(out.mismatches, " of ", expected.count(), " elements differ, most at ",
-                     position(expected, worst), ": expected ", element_text(expected, worst),
-                     ", found ", element_text(found, worst));
+    out.place = position(expected, worst);
+    out.worst =
+        cat("expected ", element_text(expected, worst), ", found ", element_text(found, worst));
+  } else if (largest >= 0) {
+    out.place = position(expected, largest);
   }
   return out;
+}
+
+std::string to_text(const Difference& difference, const Tolerance& tolerance) {
+  const Difference& d = difference;
+  const std::string bounds = cat("rtol ", tolerance.rtol, ", atol ", tolerance.atol);
+  const std::string greatest = cat("greatest difference ", d.largest);
+  if (!d.kind.empty()) return d.kind;
+  if (!d.equal) {
+    if (d.count == 1) return cat(d.worst, d.exact ? "" : cat(" (", bounds, ")"));
+    return cat(d.mismatches, " of ", d.count, " elements differ",
+               d.exact ? "" : cat(" by more than ", bounds), "; worst at ", d.place, ": ", d.worst,
+               "; ", greatest);
+  }
+  const std::string elements = counted(static_cast<uint64_t>(d.count), "element");
+  if (d.count > 0 && d.nans == d.count) {
+    return cat(elements, d.count == 1 ? ", NaN in both" : ", all NaN in both");
+  }
+  return cat(elements, ", ", greatest, d.place.empty() ? "" : cat(" at ", d.place),
+             d.exact ? "" : cat(" (", bounds, ")"),
+             d.nans == 0 ? "" : cat("; ", d.nans, " NaN in both"));
 }
 
 }  // namespace tenon::tool

@@ -3,6 +3,7 @@
 // and booleans are compared exactly.
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 #include "object/any.h"
@@ -16,10 +17,19 @@ struct Tolerance {
 
 struct Difference {
   bool equal = true;
-  std::string reason;      // if not equal: dtype, shape, or the worst element
-  double largest = 0;      // the greatest absolute difference
-  int64_t mismatches = 0;  // elements beyond tolerance
+  std::string kind;        // how dtype, shape or kind of value differ; then nothing is compared
+  bool exact = true;       // no tolerance applies: integers, booleans
+  int64_t count = 0;       // elements compared
+  int64_t mismatches = 0;  // elements beyond the tolerance
+  int64_t nans = 0;        // elements that are NaN in both
+  double largest = 0;      // the greatest absolute difference of finite elements
+  std::string place;       // of the worst mismatch or, if all are equal, of that difference
+  std::string worst;       // the worst mismatch: "expected 1, found 2"
 };
+
+// One line: "1000 elements, greatest difference 1e-05 at [0, 3] (rtol 0.001, atol 1e-07)", or how
+// the values differ.
+std::string to_text(const Difference& difference, const Tolerance& tolerance);
 
 Difference compare(const Tensor& found, const Tensor& expected, const Tolerance& tolerance);
 // The same for any values: floats within the tolerance, tuples and arrays field by field, others

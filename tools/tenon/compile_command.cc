@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <optional>
+#include <utility>
 
 #include "driver/code_choice.h"
 #include "driver/late_weights.h"
@@ -13,8 +14,10 @@
 #include "tools/tenon/child_process.h"
 #include "tools/tenon/command.h"
 #include "tools/tenon/file_argument.h"
+#include "tools/tenon/json_output.h"
 #include "tools/tenon/limit_flags.h"
 #include "tools/tenon/program_file.h"
+#include "tools/tenon/status_line.h"
 #include "vm/executable/write_file.h"
 
 namespace tenon::tool {
@@ -34,6 +37,15 @@ struct CompileCommand {
   int* exit_code = nullptr;
 
   void list() const {
+    if (json_output()) {
+      JsonWriter out = json_document();
+      out.begin_object().key("passes").begin_array();
+      for (const driver::Step& step : driver::all_steps()) {
+        out.begin_object().key("name").value(step.name).key("level").value(step.level);
+        out.key("summary").value(step.summary).end_object();
+      }
+      return print_json(std::move(out.end_array().end_object()));
+    }
     for (const driver::Step& step : driver::all_steps()) {
       std::printf("%-28s -O%d  %s\n", step.name.c_str(), step.level, step.summary.c_str());
     }
@@ -73,6 +85,14 @@ struct CompileCommand {
                             : "--dump-after prints there too: add --dump-dir FOLDER");
     }
     if (!dump_dir.empty()) check_folder_writable(dump_dir);
+    if (json_output() &&
+        (output == "-" || !stop_after.empty() || (!dump_after.empty() && dump_dir.empty()))) {
+      const char* other = output == "-"         ? "--output -"
+                          : !stop_after.empty() ? "--stop-after"
+                                                : "--dump-after";
+      throw Error(ErrorKind::Usage, cat("--json and ", other, " both print to standard output"))
+          .help("leave out one of them");
+    }
   }
 
   void check_weights() const {
@@ -108,7 +128,7 @@ struct CompileCommand {
     }
     if (isolate) {
       *exit_code =
-          run_in_child(limits.work(), "compiling", input_name(input), [&] { compile(&outputs); });
+          run_in_child(limits.given(), "compiling", input_name(input), [&] { compile(&outputs); });
       if (*exit_code != 0) return;
     } else {
       compile(&outputs);
@@ -128,6 +148,7 @@ struct CompileCommand {
     const driver::Source source = open_input(input);
     if (source.kind == driver::SourceKind::Program) flags.check_no_sizes(source.name);
     PhaseTimes times;
+    StatusLine status(cat("compiling ", input_name(input)));
     const auto start = std::chrono::steady_clock::now();
     auto seconds = [&] {
       return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
@@ -143,6 +164,7 @@ struct CompileCommand {
     options.stop_after = stop_after;
     if (outputs->program) options.note = progress;
     options.after_pass = [&](std::string_view pass, const graph::Module& now, double took) {
+      status.set(cat("after ", pass));
       dump(pass, now, index++);
       if (!time_passes) detail(cat("  ", pass, ": ", static_cast<int64_t>(took * 1000), " ms"));
     };
@@ -152,15 +174,58 @@ struct CompileCommand {
       if (time_passes) print_times(times);
       return;
     }
+    status.set(cat("generating code for ", counted(lowered->kernels.size(), "kernel")));
     vm::Unit unit = driver::generate_code(lowered, options);
+    status.set("writing");
     if (outputs->weights) {
       graph::write_weights(*outputs->weights, driver::leave_out_weights(unit));
     }
     const size_t bytes = vm::write(unit, *outputs->program, output);
+    report_growth(source, unit);
+    if (json_output()) return write(source, bytes, *lowered, targets, seconds(), times);
     progress(cat(output == "-" ? "<stdout>" : output, ": ", bytes / 1024, " KB, ",
                  counted(lowered->kernels.size(), "kernel"), " for ", cpu_names(targets),
                  ", compiled in ", static_cast<int64_t>(seconds() * 1000), " ms"));
     if (time_passes) print_times(times);
+  }
+
+  // Says when most of the file is weights that the model has in another form: computed by its
+  // nodes, or quantized.
+  static void report_growth(const driver::Source& source, const vm::Unit& unit) {
+    constexpr uint64_t kMuch = uint64_t{16} << 20;
+    if (source.kind != driver::SourceKind::Model) return;
+    uint64_t stored = 0, given = 0;
+    for (const vm::Constant& constant : unit.constants) {
+      const auto tensor = constant.value.try_as<Tensor>();
+      if (tensor && *tensor) stored += static_cast<uint64_t>(tensor->bytes());
+    }
+    if (stored < kMuch) return;
+    for (const onnx::TensorData& weight : driver::read_model(source).graph.initializers) {
+      if (weight.tensor) given += static_cast<uint64_t>(weight.tensor.bytes());
+    }
+    if (stored < 2 * given) return;
+    progress(cat(source.name, ": its weights of ", bytes_text(given), " become ",
+                 bytes_text(stored), ", because nodes compute or dequantize them; --fold-limit ",
+                 "bounds what is stored"));
+  }
+
+  void write(const driver::Source& source, size_t bytes, const graph::ModuleNode& lowered,
+             const std::vector<codegen::Target>& targets, double seconds,
+             const PhaseTimes& times) const {
+    JsonWriter out = json_document();
+    out.begin_object().key("file").value(source.name).key("output").value(output);
+    out.key("bytes").value(static_cast<uint64_t>(bytes));
+    if (!weights.empty()) out.key("external_weights").value(weights);
+    out.key("kernels").value(static_cast<uint64_t>(lowered.kernels.size()));
+    out.key("cpus").begin_array();
+    for (const codegen::Target& target : targets) out.value(target.cpu);
+    out.end_array().key("seconds").value(seconds);
+    out.key("phases").begin_array();
+    for (const PhaseTimes::Row& row : times.rows()) {
+      out.begin_object().key("name").value(row.name);
+      out.key("ms").value(row.seconds * 1000).end_object();
+    }
+    print_json(std::move(out.end_array().end_object()));
   }
 
   static void print_times(const PhaseTimes& times) {
@@ -210,6 +275,7 @@ void add_compile_command(CLI::App* app, int* exit_code) {
       ->add_flag("--time-passes", state->time_passes,
                  "print how long each pass and each other phase took")
       ->group("Inspection");
+  add_json(command);
   command->callback([state] { state->run(); });
 }
 

@@ -1,11 +1,13 @@
 // tenon dump: shows the contents of a .tnx file; tenon verify: checks whether it is valid.
 #include <cstdio>
 #include <map>
+#include <utility>
 
 #include "codegen/llvm/disassemble.h"
 #include "support/error.h"
 #include "tools/tenon/command.h"
 #include "tools/tenon/file_argument.h"
+#include "tools/tenon/json_output.h"
 #include "tools/tenon/limit_flags.h"
 #include "tools/tenon/program_file.h"
 #include "vm/asm/disassemble.h"
@@ -36,7 +38,7 @@ void for_each_instruction(const vm::FunctionUnit& function, const F& f) {
 // Constants with more elements are elided.
 constexpr int64_t kShownElements = 64;
 
-void print_text(const vm::Unit& unit, bool in_full) {
+std::string code_text(const vm::Unit& unit, bool in_full) {
   vm::DisassembleOptions options;
   bool abbreviated = false;
   if (!in_full) {
@@ -48,8 +50,18 @@ void print_text(const vm::Unit& unit, bool in_full) {
       if (tensor && *tensor && tensor->count() > kShownElements) abbreviated = true;
     }
   }
-  std::printf("%s", vm::disassemble(unit, options).c_str());
   if (abbreviated) progress("large constants and native code are left out: --full prints them");
+  return vm::disassemble(unit, options);
+}
+
+std::map<std::string, int64_t> instruction_counts(const vm::Unit& unit) {
+  std::map<std::string, int64_t> counts;
+  for (const vm::FunctionUnit& function : unit.functions) {
+    for_each_instruction(function, [&](const vm::Instruction& instruction) {
+      ++counts[std::string(instruction.info->mnemonic)];
+    });
+  }
+  return counts;
 }
 
 void print_stats(const vm::LoadedUnit& loaded, const std::string& path) {
@@ -79,24 +91,47 @@ void print_stats(const vm::LoadedUnit& loaded, const std::string& path) {
   }
   for (const std::string& library : unit.libraries)
     std::printf("  needs library %s\n", printable(library).c_str());
-  std::map<std::string, int64_t> counts;
-  for (const vm::FunctionUnit& function : unit.functions) {
-    for_each_instruction(function, [&](const vm::Instruction& instruction) {
-      ++counts[std::string(instruction.info->mnemonic)];
-    });
-  }
-  for (const auto& [mnemonic, count] : counts) {
+  for (const auto& [mnemonic, count] : instruction_counts(unit)) {
     std::printf("  %8lld  %s\n", static_cast<long long>(count), mnemonic.c_str());
   }
 }
 
-void print_native(const vm::Unit& unit) {
+void write_stats(JsonWriter& out, const vm::LoadedUnit& loaded) {
+  const vm::Unit& unit = loaded.unit;
+  out.key("format").value(static_cast<int64_t>(loaded.table.version));
+  out.key("producer").value(unit.producer).key("sections").begin_array();
+  for (const vm::SectionEntry& section : loaded.table.entries) {
+    out.begin_object().key("name").value(vm::section_name(section));
+    out.key("bytes").value(static_cast<uint64_t>(section.size));
+    out.key("offset").value(static_cast<uint64_t>(section.offset)).end_object();
+  }
+  out.end_array().key("functions").value(static_cast<uint64_t>(unit.functions.size()));
+  out.key("constants").value(static_cast<uint64_t>(unit.constants.size()));
+  out.key("constant_bytes").value(constant_bytes(unit));
+  out.key("packed_functions").value(static_cast<uint64_t>(unit.packed.size()));
+  out.key("native_code").begin_array();
+  for (const vm::KernelTarget& target : unit.kernels) {
+    for (const vm::KernelImage& image : target.images) {
+      out.begin_object().key("triple").value(target.triple).key("cpu").value(target.cpu);
+      out.key("kind").value(vm::to_text(image.kind)).key("architecture").value(image.architecture);
+      out.key("bytes").value(static_cast<uint64_t>(image.bytes.size())).end_object();
+    }
+  }
+  write_names(out.end_array().key("libraries"), {unit.libraries.begin(), unit.libraries.end()});
+  out.key("instructions").begin_object();
+  for (const auto& [mnemonic, count] : instruction_counts(unit)) out.key(mnemonic).value(count);
+  out.end_object();
+}
+
+std::string native_text(const vm::Unit& unit) {
+  std::string text;
   for (const vm::KernelTarget& target : unit.kernels) {
     const vm::KernelImage* object = target.host_object();
     if (!object) continue;
-    std::printf("; %s, %s\n%s", printable(target.triple).c_str(), printable(target.cpu).c_str(),
-                codegen::disassemble(object->bytes).c_str());
+    text += cat("; ", printable(target.triple), ", ", printable(target.cpu), "\n",
+                codegen::disassemble(object->bytes));
   }
+  return text;
 }
 
 // A name for a quoted string in DOT.
@@ -148,49 +183,95 @@ void print_graph(const vm::Unit& unit) {
   std::printf("}\n");
 }
 
-const char* native_code_text(const vm::Unit& unit) {
-  if (unit.kernels.empty()) return "no native code";
-  return !unit.computes.empty()
-             ? "native code, which is as trusted as any program, and the computes that untrusted "
-               "loads compile instead"
-             : "native code, which is as trusted as any program";
-}
+// What `tenon verify` says of a file that is valid.
+struct Verified {
+  size_t functions;
+  bool data_hashed;  // or there is none
+  bool native_code, computes;
+};
 
 // Each step is held to the limits, as in `tenon run`.
-void verify(const driver::Source& source, const vm::WeightSource& weights,
-            const WorkLimits& limits) {
+Verified verify(const driver::Source& source, const vm::WeightSource& weights,
+                const WorkLimits& limits) {
   WorkBudget budget(limits, "verifying", source.name);
   const WorkBudget::Scope scope(&budget);
   vm::LoadedUnit loaded = load_unit(source);
   if (weights) vm::bind_late_constants(loaded.unit, weights, source.name);
+  for (const vm::SectionEntry& section : loaded.table.entries) {
+    detail(cat("  ", vm::section_name(section), ": ", bytes_text(section.size), " at ",
+               hex(section.offset)));
+  }
   const bool data_hashed = vm::check_data_hashes(source.content(), loaded.table, source.name);
-  std::printf(
-      "%s: verified; %s%s, %s\n", printable(source.name).c_str(),
-      counted(loaded.unit.functions.size(), "function").c_str(),
-      data_hashed || constant_bytes(loaded.unit) == 0 ? "" : ", weights without a hash (format 1)",
-      native_code_text(loaded.unit));
+  return {loaded.unit.functions.size(), data_hashed || constant_bytes(loaded.unit) == 0,
+          !loaded.unit.kernels.empty(), !loaded.unit.computes.empty()};
+}
+
+void print_verified(const Verified& verified, const std::string& name) {
+  const char* code = !verified.native_code ? "no native code"
+                     : verified.computes
+                         ? "native code, which is as trusted as any program, and the computes that "
+                           "untrusted loads compile instead"
+                         : "native code, which is as trusted as any program";
+  std::printf("%s: verified; %s%s, %s\n", printable(name).c_str(),
+              counted(verified.functions, "function").c_str(),
+              verified.data_hashed ? "" : ", weights without a hash (format 1)", code);
+}
+
+void write_verified(const Verified& verified, const std::string& name, bool untrusted) {
+  JsonWriter out = json_document();
+  out.begin_object().key("file").value(name).key("verified").value(true);
+  out.key("functions").value(static_cast<uint64_t>(verified.functions));
+  out.key("weights_hashed").value(verified.data_hashed);
+  out.key("native_code").value(verified.native_code).key("computes").value(verified.computes);
+  out.key("accepted_untrusted");
+  untrusted ? out.value(true) : out.null();
+  print_json(std::move(out.end_object()));
+}
+
+// What a function allocates.
+struct FunctionMemory {
+  uint64_t registers = 0, storages = 0;
+  uint64_t known_bytes = 0;
+  uint64_t unknown_sizes = 0;  // storages whose size is known when it runs
+};
+
+FunctionMemory memory_of(const vm::FunctionUnit& function) {
+  FunctionMemory out;
+  out.registers = function.register_count;
+  for_each_instruction(function, [&](const vm::Instruction& instruction) {
+    if (instruction.opcode() != vm::Opcode::AllocStorage) return;
+    ++out.storages;
+    const vm::Arg size = instruction.arg(vm::operand(vm::Opcode::AllocStorage, "size"));
+    if (size.is(vm::ArgKind::Immediate)) {
+      out.known_bytes += static_cast<uint64_t>(size.value());
+    } else {
+      ++out.unknown_sizes;
+    }
+  });
+  return out;
 }
 
 void print_memory(const vm::Unit& unit) {
   for (const vm::FunctionUnit& function : unit.functions) {
-    uint64_t fixed = 0, open = 0, storages = 0;
-    for_each_instruction(function, [&](const vm::Instruction& instruction) {
-      if (instruction.opcode() != vm::Opcode::AllocStorage) return;
-      ++storages;
-      const vm::Arg size = instruction.arg(vm::operand(vm::Opcode::AllocStorage, "size"));
-      if (size.is(vm::ArgKind::Immediate)) {
-        fixed += static_cast<uint64_t>(size.value());
-      } else {
-        ++open;
-      }
-    });
+    const FunctionMemory memory = memory_of(function);
     std::printf("%s: frame of %s, %s, %s known, %llu of sizes known when run\n",
-                printable(function.name).c_str(),
-                counted(function.register_count, "register").c_str(),
-                counted(storages, "storage").c_str(), bytes_text(fixed).c_str(),
-                static_cast<unsigned long long>(open));
+                printable(function.name).c_str(), counted(memory.registers, "register").c_str(),
+                counted(memory.storages, "storage").c_str(), bytes_text(memory.known_bytes).c_str(),
+                static_cast<unsigned long long>(memory.unknown_sizes));
   }
   std::printf("constants: %s\n", bytes_text(constant_bytes(unit)).c_str());
+}
+
+void write_memory(JsonWriter& out, const vm::Unit& unit) {
+  out.key("functions").begin_array();
+  for (const vm::FunctionUnit& function : unit.functions) {
+    const FunctionMemory memory = memory_of(function);
+    out.begin_object().key("name").value(function.name);
+    out.key("registers").value(memory.registers).key("storages").value(memory.storages);
+    out.key("known_bytes").value(memory.known_bytes);
+    out.key("unknown_sizes").value(memory.unknown_sizes).end_object();
+  }
+  out.end_array().key("constant_bytes").value(constant_bytes(unit));
 }
 
 }  // namespace
@@ -215,21 +296,40 @@ void add_dump_commands(CLI::App* app) {
   dump->add_flag("--graph", *graph, "instructions and registers as a graph for Graphviz (DOT)");
   dump->add_flag("--memory", *memory, "what each function allocates");
   dump->add_flag("--native", *native, "the native code as assembly, for each of its CPUs");
+  add_json(dump);
   dump->callback([=] {
     if (*text + *stats + *graph + *memory + *native > 1) {
       throw Error(ErrorKind::Usage,
                   "more than one of --text, --stats, --graph, --memory and --native is given")
           .help("each prints another form of the file: give one at a time");
     }
+    if (*graph && json_output()) {
+      throw Error(ErrorKind::Usage, "--graph has no JSON form")
+          .help("leave out --json, or --graph for the counts and sizes");
+    }
     if (*full && !*text) {
       throw Error(ErrorKind::Usage, "--full needs --text").help("the other forms hold no elements");
     }
     const driver::Source source = open_executable(*file);
     const vm::LoadedUnit loaded = load_unit(source);
-    if (*text) print_text(loaded.unit, *full);
+    const std::string lines = *text     ? code_text(loaded.unit, *full)
+                              : *native ? native_text(loaded.unit)
+                                        : "";
+    if (json_output()) {
+      JsonWriter out = json_document();
+      out.begin_object().key("file").value(source.name);
+      if (*text || *native) {
+        out.key("text").value(lines);
+      } else if (*memory) {
+        write_memory(out, loaded.unit);
+      } else {
+        write_stats(out, loaded);
+      }
+      return print_json(std::move(out.end_object()));
+    }
+    std::printf("%s", lines.c_str());
     if (*graph) print_graph(loaded.unit);
     if (*memory) print_memory(loaded.unit);
-    if (*native) print_native(loaded.unit);
     if (*stats || !(*text || *graph || *memory || *native)) print_stats(loaded, source.name);
   });
 
@@ -253,13 +353,18 @@ void add_dump_commands(CLI::App* app) {
                     "also load it like `tenon run --untrusted`, which compiles its kernels;\n"
                     "exit code 3 if that would be refused");
   command->add_option("--weights", *weights, cat(kWeightsHelp, ": checks that they fit"));
+  add_json(command);
   command->callback([=] {
     const driver::Source source =
         require_executable(open_input(*verified, *untrusted, limits->work()), *verified);
     const vm::WeightSource given = weight_source(*weights, limits->work());
-    verify(source, given, limits->work());
+    const Verified result = verify(source, given, limits->work());
+    if (!json_output()) print_verified(result, source.name);
+    if (*untrusted) {
+      open_program(source, {}, {.trusted = false, .limits = limits->work(), .weights = given});
+    }
+    if (json_output()) return write_verified(result, source.name, *untrusted);
     if (!*untrusted) return;
-    open_program(source, {}, {.trusted = false, .limits = limits->work(), .weights = given});
     std::printf("%s: accepted as an untrusted file\n", printable(source.name).c_str());
   });
 }

@@ -3,18 +3,17 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <filesystem>
 #include <limits>
 #include <optional>
 #include <random>
 
 #include "device/device.h"
-#include "import/onnx/tensor_file.h"
 #include "loop/scalar.h"
 #include "support/error.h"
 #include "tools/tenon/available_memory.h"
-#include "tools/tenon/npy.h"
 #include "tools/tenon/parse_number.h"
+#include "tools/tenon/tensor_store.h"
+#include "tools/tenon/tensor_text.h"
 
 namespace tenon::tool {
 namespace {
@@ -146,7 +145,7 @@ void require_memory(const vm::Param& param, const std::vector<int64_t>& shape) {
       .help("give smaller sizes with --dim or --shape");
 }
 
-Any random_value(const vm::Param& param, const InputFlags& flags, std::string_view spec,
+Any random_value(const vm::Param& param, const GivenSizes& sizes, std::string_view spec,
                  std::mt19937_64& generator, std::vector<std::string>* chosen) {
   using Kind = vm::SignatureType::Kind;
   if (param.type.kind == Kind::Scalar) {
@@ -156,7 +155,7 @@ Any random_value(const vm::Param& param, const InputFlags& flags, std::string_vi
     if (param.type.dtype.is_bool()) return Any(*one.data_as<int64_t>() != 0);
     return is_float ? Any(*one.data_as<double>()) : Any(*one.data_as<int64_t>());
   }
-  const std::vector<int64_t> shape = random_shape(param, flags.sizes, chosen);
+  const std::vector<int64_t> shape = random_shape(param, sizes, chosen);
   require_memory(param, shape);
   const Range range = parse_range(spec, param.type.dtype);
   return random_tensor(shape, param.type.dtype, range, generator);
@@ -173,14 +172,18 @@ std::optional<Any> scalar_value(DataType dtype, std::string_view text) {
   return dtype.is_bool() ? Any(*number != 0) : Any(*number);
 }
 
-Tensor rank_0(DataType dtype, const Any& value) {
-  Tensor tensor = allocate_tensor({}, dtype);
-  if (dtype.is_float()) {
-    loop::scalar_store(dtype, tensor.data(), loop::float_bits(value.as<double>()));
-  } else {
-    std::memcpy(tensor.data(), &value.v.i, static_cast<size_t>(dtype.bytes()));
+// The value of a parameter from a file: a scalar's is that of a tensor with one element.
+Any stored_value(const vm::Param& param, const std::string& place) {
+  Tensor tensor = read_tensor(place);
+  if (param.type.kind != vm::SignatureType::Kind::Scalar || tensor.count() != 1) return tensor;
+  const DataType found = tensor.dtype();
+  if (found.is_bool() != param.type.dtype.is_bool() ||
+      found.is_float() != param.type.dtype.is_float()) {
+    return tensor;  // which the program refuses
   }
-  return tensor;
+  if (found.is_bool()) return Any(element_as_double(tensor, 0) != 0);
+  if (found.is_float()) return Any(element_as_double(tensor, 0));
+  return *scalar_value(found, element_text(tensor, 0));
 }
 
 // The value of a parameter from a file or number.
@@ -188,6 +191,7 @@ Any given_value(const vm::Param& param, const std::string& text) {
   using Kind = vm::SignatureType::Kind;
   if (param.type.kind == Kind::Scalar) {
     if (auto value = scalar_value(param.type.dtype, text)) return *value;
+    if (is_tensor_file(text)) return stored_value(param, text);
     throw Error(ErrorKind::Usage, cat("--input ", param.name, "=", text, " is not a valid value"))
         .expected(param.type.dtype.is_bool() ? "true or false"
                                              : cat("a number of ", numbers_of(param.type.dtype)));
@@ -218,35 +222,14 @@ std::map<std::string, std::string> read_specs(const std::vector<std::string>& in
 
 }  // namespace
 
-Tensor read_tensor(const std::string& path) {
-  const std::string extension = std::filesystem::path(path).extension();
-  if (extension == ".npy" || is_stream(path) || path.starts_with("/dev/")) {
-    InputStream in(path);
-    return read_npy(in);
+Tensor rank_0(DataType dtype, const Any& number) {
+  Tensor tensor = allocate_tensor({}, dtype);
+  if (dtype.is_float()) {
+    loop::scalar_store(dtype, tensor.data(), loop::float_bits(number.as<double>()));
+  } else {
+    std::memcpy(tensor.data(), &number.v.i, static_cast<size_t>(dtype.bytes()));
   }
-  if (extension == ".pb") return onnx::read_tensor_file(path);
-  throw Error(ErrorKind::Usage, cat(path, " is not a tensor file"))
-      .expected(
-          ".npy (NumPy) or .pb (ONNX TensorProto); - for NumPy's format from standard input; "
-          "or random, random:LOW..HIGH");
-}
-
-std::string file_of_name(const std::string& folder, const std::string& name) {
-  const std::filesystem::path inside = std::filesystem::path(name).lexically_normal();
-  if (inside.is_absolute() || inside.empty() || *inside.begin() == "..") {
-    throw Error(ErrorKind::Usage, cat("'", name, "' leads out of the folder ", folder))
-        .help("an untrusted file may have such names; give a file for each value instead");
-  }
-  return cat(folder, "/", name, ".npy");
-}
-
-std::vector<std::string> numbered_files(const std::string& folder, const std::string& name) {
-  std::vector<std::string> files;
-  for (int i = 0;; ++i) {
-    std::string path = cat(folder, "/", name, "_", i, ".pb");
-    if (!std::filesystem::exists(path)) return files;
-    files.push_back(std::move(path));
-  }
+  return tensor;
 }
 
 namespace {
@@ -273,37 +256,45 @@ void check_names(const FunctionSignature& signature,
 Inputs make_inputs(const FunctionSignature& signature, const InputFlags& flags, bool random_rest) {
   std::map<std::string, std::string> specs = read_specs(flags.inputs);
   check_names(signature, specs);
-  if (!flags.folder.empty() && !std::filesystem::is_directory(flags.folder)) {
-    throw Error(ErrorKind::Usage, cat("--inputs: there is no folder ", flags.folder))
-        .expected("a folder with input_0.pb, input_1.pb, ... or NAME.npy for each input");
-  }
+  std::optional<TensorStore> store;
+  if (!flags.store.empty()) store.emplace(flags.store, "input", "--inputs");
   Inputs out;
-  std::mt19937_64 generator(flags.seed);
+  out.values.resize(signature.params.size());
+  // Values first, since random ones take the sizes of their symbols.
+  GivenSizes sizes = flags.sizes;
+  std::vector<size_t> random_at;
   std::vector<std::string> chosen, random;
   for (size_t i = 0; i < signature.params.size(); ++i) {
     const vm::Param& param = signature.params[i];
-    const std::string numbered = cat(flags.folder, "/input_", i, ".pb");
-    auto named = [&] { return file_of_name(flags.folder, param.name); };
-    auto spec = specs.find(param.name);
-    if (spec != specs.end() && !is_random(spec->second)) {
-      out.values.push_back(given_value(param, spec->second));
-    } else if (spec != specs.end()) {
-      out.values.push_back(random_value(param, flags, spec->second, generator, &chosen));
-    } else if (!flags.folder.empty() && std::filesystem::exists(numbered)) {
-      out.values.push_back(read_tensor(numbered));
-    } else if (!flags.folder.empty() && std::filesystem::exists(named())) {
-      out.values.push_back(read_tensor(named()));
+    const auto spec = specs.find(param.name);
+    if (spec != specs.end() && is_random(spec->second)) {
+      random_at.push_back(i);
+      continue;
+    }
+    if (spec != specs.end()) {
+      out.values[i] = given_value(param, spec->second);
+    } else if (const auto place = store ? store->find(param.name, i) : std::nullopt) {
+      out.values[i] = stored_value(param, *place);
     } else if (random_rest) {
       random.push_back(param.name);
-      out.values.push_back(random_value(param, flags, "random", generator, &chosen));
+      specs[param.name] = "random";
+      random_at.push_back(i);
+      continue;
     } else {
       throw Error(ErrorKind::Usage, cat("input '", param.name, "' is not given"))
-          .expected(cat(vm::to_text(param.type),
-                        flags.folder.empty() ? "" : cat(", in ", numbered, " or ", named())))
+          .expected(
+              cat(vm::to_text(param.type), store ? cat(", in ", store->places(param.name, i)) : ""))
           .help(cat("--input ", param.name, "=FILE.npy, --input ", param.name,
-                    "=random, or --inputs FOLDER"));
+                    "=random, or --inputs FOLDER or FILE.npz"));
     }
-    check_given_sizes(param, out.values.back(), flags.sizes);
+    check_given_sizes(param, out.values[i], flags.sizes);
+    bind_sizes_of(param, out.values[i], &sizes);
+  }
+  std::mt19937_64 generator(flags.seed);
+  for (const size_t i : random_at) {
+    const vm::Param& param = signature.params[i];
+    out.values[i] = random_value(param, sizes, specs[param.name], generator, &chosen);
+    check_given_sizes(param, out.values[i], flags.sizes);
   }
   if (!random.empty()) {
     out.notes.push_back(cat("random inputs, seed ", flags.seed, ": ", join(random, ", ")));

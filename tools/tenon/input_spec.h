@@ -1,4 +1,5 @@
-// Inputs of a function from the command line: files, random values, folders of files.
+// Inputs of a function from the command line: files, random values, folders and archives of
+// tensors.
 #pragma once
 
 #include <cstdint>
@@ -13,11 +14,11 @@ namespace tenon::tool {
 
 struct InputFlags {
   std::vector<std::string> inputs;  // "x=F.npy", "x=F.pb", "x=random", "x=random:0..9", "x=3"
-  std::string folder;               // --inputs: input_0.pb, ... or NAME.npy
+  std::string store;                // --inputs: a folder or .npz archive (TensorStore)
   uint64_t seed = 0;
   GivenSizes sizes;  // --dim, --shape
 
-  bool given() const { return !inputs.empty() || !folder.empty(); }
+  bool given() const { return !inputs.empty() || !store.empty(); }
 };
 
 struct Inputs {
@@ -30,14 +31,7 @@ struct Inputs {
 // seeded random values; otherwise such a parameter is a Usage error.
 Inputs make_inputs(const FunctionSignature& signature, const InputFlags& flags, bool random_rest);
 
-// Reads a tensor file by its extension, .npy or .pb; a pipe, or "-" for standard input, as .npy.
-Tensor read_tensor(const std::string& path);
-
-// FOLDER/NAME.npy. Throws Usage for a name that leads out of the folder, since names come from the
-// program's author.
-std::string file_of_name(const std::string& folder, const std::string& name);
-
-// The files NAME_0.pb, NAME_1.pb, ... of a folder, in order.
-std::vector<std::string> numbered_files(const std::string& folder, const std::string& name);
+// A number as a tensor of rank 0.
+Tensor rank_0(DataType dtype, const Any& number);
 
 }  // namespace tenon::tool

@@ -5,6 +5,8 @@
 #include <optional>
 #include <string>
 
+#include "tools/tenon/byte_source.h"
+
 namespace tenon::tool {
 
 // The name of a FILE in messages: its path, or <stdin>.
@@ -15,19 +17,18 @@ bool is_stream(const std::string& path);
 
 // Reading is polled (support/poll.h), also while it waits for bytes. Throws Usage if the file can't
 // be read.
-class InputStream {
+class InputStream final : public ByteSource {
  public:
   // "-" is standard input, which is read only once in a process.
   explicit InputStream(const std::string& path);
   InputStream(const InputStream&) = delete;
   InputStream& operator=(const InputStream&) = delete;
-  ~InputStream();  // leaves standard input open
+  ~InputStream() override;  // leaves standard input open
 
-  const std::string& name() const { return name_; }
-  // The size of a regular file when it was opened.
-  std::optional<size_t> size() const;
-  // Reads the next bytes until there are `size` or the end is reached; returns their number.
-  size_t read(char* out, size_t size);
+  const std::string& name() const override { return name_; }
+  // That of a regular file when it is asked.
+  std::optional<size_t> size() const override;
+  size_t read(char* out, size_t size) override;
   // All further bytes, which count for the memory limit of this thread's work.
   std::string read_rest();
 

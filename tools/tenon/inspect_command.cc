@@ -1,5 +1,6 @@
 // tenon inspect: describes a model without compiling it; tenon ops: lists supported operators.
 #include <cstdio>
+#include <utility>
 
 #include "graph/ir/op.h"
 #include "graph/op/register.h"
@@ -8,6 +9,7 @@
 #include "support/error.h"
 #include "tools/tenon/command.h"
 #include "tools/tenon/file_argument.h"
+#include "tools/tenon/json_output.h"
 #include "tools/tenon/limit_flags.h"
 #include "tools/tenon/program_file.h"
 #include "vm/executable/kernel_choice.h"
@@ -20,21 +22,32 @@ void print_line(const std::string& line) {
   std::printf("%s\n", printable(line).c_str());
 }
 
+std::vector<NameAndType> types_of(const std::vector<onnx::ModelReport::Value>& values) {
+  std::vector<NameAndType> out;
+  out.reserve(values.size());
+  for (const auto& value : values) out.push_back({value.name, value.type});
+  return out;
+}
+
+// With -v: every node of the graph, in the model's order.
+void detail_nodes(const onnx::Model& model) {
+  for (const onnx::Node& node : model.graph.nodes) {
+    detail(cat("  ", node.name, " = ", node.op, "(", join(node.inputs, ", "), ") -> ",
+               join(node.outputs, ", ")));
+  }
+}
+
 // Returns the exit code that importing the model would give.
 int inspect_onnx(const driver::Source& source) {
-  const onnx::ModelReport report = onnx::inspect_model(driver::read_model(source));
+  const onnx::Model model = driver::read_model(source);
+  const onnx::ModelReport report = onnx::inspect_model(model);
+  detail_nodes(model);
   std::string head = cat(source.name, ": ONNX, IR version ", report.ir_version);
   for (const auto& [domain, version] : report.opsets) {
     head += cat(", ", domain.empty() ? "ai.onnx" : domain, " opset ", version);
   }
   print_line(cat(head, report.producer.empty() ? "" : ", by ", report.producer));
-  auto values = [](const std::vector<onnx::ModelReport::Value>& some) {
-    std::vector<NameAndType> out;
-    out.reserve(some.size());
-    for (const auto& value : some) out.push_back({value.name, value.type});
-    return out;
-  };
-  std::printf("%s", signature_lines(values(report.inputs), values(report.outputs)).c_str());
+  std::printf("%s", signature_lines(types_of(report.inputs), types_of(report.outputs)).c_str());
   if (!report.symbols.empty()) print_line(cat("  symbols ", join(report.symbols, ", ")));
   print_line(cat("  ", counted(static_cast<uint64_t>(report.nodes), "node"), ", ",
                  counted(static_cast<uint64_t>(report.constants), "constant"), " of ",
@@ -55,8 +68,48 @@ int inspect_onnx(const driver::Source& source) {
   return 0;
 }
 
+void write_types(JsonWriter& out, const std::vector<NameAndType>& values) {
+  out.begin_array();
+  for (const NameAndType& value : values) {
+    out.begin_object().key("name").value(value.name).key("type").value(value.type).end_object();
+  }
+  out.end_array();
+}
+
+int inspect_onnx_as_json(const driver::Source& source) {
+  const onnx::ModelReport report = onnx::inspect_model(driver::read_model(source));
+  JsonWriter out = json_document();
+  out.begin_object().key("file").value(source.name).key("kind").value("model");
+  out.key("ir_version").value(report.ir_version).key("producer").value(report.producer);
+  out.key("opsets").begin_object();
+  for (const auto& [domain, version] : report.opsets) {
+    out.key(domain.empty() ? "ai.onnx" : domain).value(version);
+  }
+  out.end_object();
+  write_types(out.key("inputs"), types_of(report.inputs));
+  write_types(out.key("outputs"), types_of(report.outputs));
+  write_names(out.key("symbols"), report.symbols);
+  out.key("nodes").value(report.nodes).key("constants").value(report.constants);
+  out.key("constant_bytes").value(report.constant_bytes);
+  out.key("operators").begin_object();
+  for (const auto& [op, count] : report.operators) out.key(op).value(count);
+  out.end_object().key("unsupported").begin_array();
+  for (const auto& node : report.unsupported) {
+    out.begin_object().key("node").value(node.node).key("operator").value(node.op);
+    out.key("reason").value(node.reason).end_object();
+  }
+  out.end_array().key("problem");
+  report.problem.empty() ? out.null() : out.value(report.problem);
+  print_json(std::move(out.end_object()));
+  if (!report.problem.empty()) return exit_code(report.problem_kind);
+  return report.unsupported.empty() ? 0 : exit_code(ErrorKind::Unsupported);
+}
+
 // Describes bytecode without linking it or opening its kernels.
 void inspect_code(const vm::Unit& unit) {
+  for (const vm::PackedName& called : unit.packed) {
+    detail(cat("  calls ", called.kernel ? "kernel " : "", called.name));
+  }
   for (const vm::FunctionUnit& function : unit.functions) {
     if (function.exported) std::printf("%s", signature_text(signature_of(function)).c_str());
   }
@@ -78,10 +131,40 @@ void inspect_code(const vm::Unit& unit) {
   }
 }
 
-void print_signature(const String& name, const graph::FunctionRef& function) {
+void inspect_code_as_json(const vm::Unit& unit, const std::string& file) {
+  JsonWriter out = json_document();
+  out.begin_object().key("file").value(file).key("kind").value("executable");
+  out.key("functions").begin_array();
+  for (const vm::FunctionUnit& function : unit.functions) {
+    if (function.exported) write_signature(out, signature_of(function));
+  }
+  out.end_array().key("native_code").begin_array();
+  const vm::KernelTarget* taken = unit.kernels.empty() ? nullptr : vm::choose_kernels(unit);
+  for (const vm::KernelTarget& target : unit.kernels) {
+    out.begin_object().key("triple").value(target.triple).key("cpu").value(target.cpu);
+    out.key("taken_by_this_machine").value(&target == taken).end_object();
+  }
+  out.end_array().key("computes").value(!unit.computes.empty());
+  write_names(out.key("libraries"), {unit.libraries.begin(), unit.libraries.end()});
+  out.key("weights").begin_array();
+  for (const vm::Constant& constant : unit.constants) {
+    if (!constant.late) continue;
+    out.begin_object().key("name").value(constant.name);
+    write_tensor_type(out, constant.late->dtype, constant.late->shape);
+    out.end_object();
+  }
+  print_json(std::move(out.end_array().end_object()));
+}
+
+struct ModuleFunction {
+  std::string name;
   std::vector<NameAndType> inputs, outputs;
+};
+
+ModuleFunction describe(const String& name, const graph::FunctionRef& function) {
+  ModuleFunction out{std::string(name), {}, {}};
   for (const graph::VarRef& param : function->params) {
-    inputs.push_back({std::string(param->name), graph::to_text(param->type)});
+    out.inputs.push_back({std::string(param->name), graph::to_text(param->type)});
   }
   std::vector<std::string> types = {graph::to_text(function->result_type)};
   if (const auto* tuple = function->result_type.as<graph::TupleType>()) {
@@ -90,9 +173,47 @@ void print_signature(const String& name, const graph::FunctionRef& function) {
   }
   const Array<String> given = function->result_names();
   const std::vector<std::string> names = output_names({given.begin(), given.end()}, types.size());
-  for (size_t i = 0; i < types.size(); ++i) outputs.push_back({names[i], types[i]});
-  print_line(std::string(name));
-  std::printf("%s", signature_lines(inputs, outputs).c_str());
+  for (size_t i = 0; i < types.size(); ++i) out.outputs.push_back({names[i], types[i]});
+  return out;
+}
+
+void inspect_module(const graph::Module& module, const std::string& file) {
+  JsonWriter out = json_document();
+  out.begin_object().key("file").value(file).key("kind").value("program");
+  out.key("functions").begin_array();
+  for (const auto& [name, function] : module->functions) {
+    const ModuleFunction described = describe(name, function);
+    if (!json_output()) {
+      print_line(described.name);
+      std::printf("%s", signature_lines(described.inputs, described.outputs).c_str());
+      continue;
+    }
+    out.begin_object().key("name").value(described.name);
+    write_types(out.key("inputs"), described.inputs);
+    write_types(out.key("outputs"), described.outputs);
+    out.end_object();
+  }
+  if (json_output()) print_json(std::move(out.end_array().end_object()));
+}
+
+void write_operators(bool own) {
+  JsonWriter out = json_document();
+  out.begin_object().key("operators").begin_array();
+  if (own) {
+    for (const graph::Operator* op : graph::OperatorTable::global().all()) {
+      out.begin_object().key("name").value(op->name).key("summary").value(op->summary);
+      out.key("operands").begin_array();
+      for (const graph::OperandSpec& operand : op->operands) out.value(operand.name);
+      out.end_array().key("attributes").begin_array();
+      for (const graph::AttrSpec& attribute : op->attrs) out.value(attribute.name);
+      out.end_array().end_object();
+    }
+  } else {
+    for (const auto& [name, since] : onnx::OpTable::global().all()) {
+      out.begin_object().key("name").value(name).key("since").value(since).end_object();
+    }
+  }
+  print_json(std::move(out.end_array().end_object()));
 }
 
 }  // namespace
@@ -109,18 +230,19 @@ void add_inspect_command(CLI::App* app, int* exit_code) {
   command->add_option("FILE", *file, kAnyFileHelp)->required();
   auto limits = std::make_shared<LimitFlags>();
   limits->add_to(command, "reading the file may");
+  add_json(command);
   command->callback([file, limits, exit_code] {
     driver::initialise();
     WorkBudget budget(limits->work(), "reading", input_name(*file));
     const WorkBudget::Scope scope(&budget);
     const driver::Source source = open_input(*file);
     if (source.kind == driver::SourceKind::Model) {
-      *exit_code = inspect_onnx(source);
+      *exit_code = json_output() ? inspect_onnx_as_json(source) : inspect_onnx(source);
       return;
     }
-    if (!source.is_graph()) return inspect_code(driver::read_code(source));
-    const graph::Module module = driver::read_module(source);
-    for (const auto& [name, function] : module->functions) print_signature(name, function);
+    if (source.is_graph()) return inspect_module(driver::read_module(source), source.name);
+    const vm::Unit unit = driver::read_code(source);
+    json_output() ? inspect_code_as_json(unit, source.name) : inspect_code(unit);
   });
 }
 
@@ -133,8 +255,10 @@ void add_ops_command(CLI::App* app) {
       "  tenon ops --ir");
   auto own = std::make_shared<bool>(false);
   command->add_flag("--ir", *own, "the operators of graph IR, as docs/operators.md has them");
+  add_json(command);
   command->callback([own] {
     driver::initialise();
+    if (json_output()) return write_operators(*own);
     if (*own) {
       std::printf("%s", graph::operators_document().c_str());
       return;

@@ -2,8 +2,10 @@
 
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
+#include <algorithm>
 
 #include "support/text.h"
+#include "tools/tenon/available_memory.h"
 #include "tools/tenon/quantity.h"
 
 namespace tenon::tool {
@@ -13,17 +15,45 @@ void LimitFlags::add_to(CLI::App* command, const std::string& what) {
       command, "--deadline", deadline_, kMilliseconds, Zero::Refused,
       cat("time that ", what, " take, such as 250ms or 5s; in milliseconds without a unit"))
       ->group("Limits");
-  add_size(
-      command, "--memory", memory_, kMegabytes, Zero::Refused,
-      cat("memory that ", what, " allocate, such as 512MB or 2GB; in megabytes without a unit"))
+  add_size(command, "--memory", memory_, kMegabytes, Zero::Refused,
+           cat("memory that ", what,
+               " allocate, such as 512MB or 2GB; in megabytes without a unit.\nBy default what the "
+               "system has left"))
       ->group("Limits");
 }
 
-WorkLimits LimitFlags::work() const {
+namespace {
+
+bool is_default = false;  // a limit that no flag states
+
+}  // namespace
+
+WorkLimits LimitFlags::given() const {
   WorkLimits limits;
   limits.deadline = deadline_;
   limits.memory = static_cast<size_t>(memory_);
   return limits;
+}
+
+WorkLimits LimitFlags::work() const {
+  WorkLimits limits = given();
+  const int64_t left = memory_ == 0 ? available_memory() : INT64_MAX;
+  if (left == INT64_MAX) return limits;
+  is_default = true;
+  limits.memory = static_cast<size_t>(std::max<int64_t>(1, left));
+  return limits;
+}
+
+Error with_memory_help(Error error) {
+  // Both errors of such limits, of work and of a call, say so.
+  const bool is_limit = error.kind() == ErrorKind::Runtime &&
+                        error.message().find("its memory limit") != std::string::npos;
+  if (is_limit && is_default) {
+    error.help(
+        "that is the memory that the system has left: use less, or state a limit with "
+        "--memory SIZE");
+  }
+  return error;
 }
 
 }  // namespace tenon::tool

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "device/work_budget.h"
+#include "support/error.h"
 
 namespace tenon::tool {
 
@@ -14,11 +15,18 @@ class LimitFlags {
  public:
   // `what` is bounded: "compiling may".
   void add_to(CLI::App* command, const std::string& what);
+  // Without --memory, the work may use the memory that the system has left (available_memory.h), so
+  // that a mistyped size is an error: the system would end the process.
   WorkLimits work() const;
+  // Only what the flags say: 0 is no limit.
+  WorkLimits given() const;
 
  private:
   std::chrono::nanoseconds deadline_ = WorkLimits().deadline;
   int64_t memory_ = 0;  // bytes; 0: no limit
 };
+
+// An error about the limit on memory, with what to do if that limit is the default.
+Error with_memory_help(Error error);
 
 }  // namespace tenon::tool

@@ -1,20 +1,27 @@
 // The `tenon` command: builds the commands, prints errors, sets exit codes.
 #include <limits.h>
 #include <sys/auxv.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <chrono>
 #include <csignal>
 #include <cstdlib>
+#include <string_view>
 
 #include "object/function.h"
 #include "support/error.h"
 #include "support/output_file.h"
 #include "tools/tenon/command.h"
+#include "tools/tenon/json_output.h"
 #include "tools/tenon/report.h"
 #include "tools/tenon/version.h"
 
 namespace tenon::tool {
 namespace {
+
+const auto started = std::chrono::steady_clock::now();
 
 // oneDNN uses OpenMP, whose idle threads spin for milliseconds by default. On a machine with other
 // work this multiplies the latency of small models (docs/benchmarks.md). OpenMP reads its settings
@@ -88,7 +95,19 @@ std::string error_exit_codes() {
   return lines;
 }
 
+// With -v: how long the command took, and the memory that it needed at most.
+void report_use(const CLI::App& app) {
+  rusage usage{};
+  if (verbosity() < 2 || getrusage(RUSAGE_SELF, &usage) != 0) return;
+  const auto took = std::chrono::steady_clock::now() - started;
+  constexpr uint64_t kKilobyte = 1024;
+  detail(cat("tenon ", app.get_subcommands().front()->get_name(), ": ",
+             std::chrono::duration_cast<std::chrono::milliseconds>(took).count(),
+             " ms, peak memory ", bytes_text(static_cast<uint64_t>(usage.ru_maxrss) * kKilobyte)));
+}
+
 int run(int argc, char** argv) {
+  set_json_output(std::find(argv, argv + argc, std::string_view("--json")) != argv + argc);
   CLI::App app{"Tenon: compiles machine-learning programs and runs them.", "tenon"};
   app.footer(
       cat("`tenon COMMAND --help` documents a command. To run a model:\n\n"
@@ -105,10 +124,7 @@ int run(int argc, char** argv) {
   app.require_subcommand(1);
   app.set_help_all_flag("--help-all", "help for every command");
   int exit_code = 0;
-  app.add_flag_callback(
-      "-v,--verbose", [] { set_verbosity(2); }, "print details");
-  app.add_flag_callback(
-      "-q,--quiet", [] { set_verbosity(0); }, "print only results and errors");
+  add_verbosity(&app);
   app.fallthrough();
   add_compile_command(&app, &exit_code);
   add_run_command(&app, &exit_code);
@@ -121,8 +137,13 @@ int run(int argc, char** argv) {
   add_asm_commands(&app);
   add_dump_commands(&app);
   add_completion_command(&app);
+  add_man_command(&app);
+  for (CLI::App* command : app.get_subcommands([](CLI::App*) { return true; })) {
+    add_verbosity(command);
+  }
   try {
     app.parse(argc, argv);
+    report_use(app);
   } catch (const CLI::Success& done) {
     return finish(app.exit(done));
   } catch (const CLI::ParseError& error) {

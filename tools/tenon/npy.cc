@@ -7,6 +7,7 @@
 
 #include "support/error.h"
 #include "support/output_file.h"
+#include "support/poll.h"
 
 namespace tenon::tool {
 namespace {
@@ -17,13 +18,18 @@ struct Name {
   std::string_view text;
   DataType dtype;
 };
-constexpr Name kNames[] = {{"|b1", boolean}, {"|i1", i8},  {"<i2", i16}, {"<i4", i32},
-                           {"<i8", i64},     {"|u1", u8},  {"<u2", u16}, {"<u4", u32},
-                           {"<u8", u64},     {"<f2", f16}, {"<f4", f32}, {"<f8", f64}};
+constexpr Name kNames[] = {{"b1", boolean}, {"i1", i8},  {"i2", i16}, {"i4", i32},
+                           {"i8", i64},     {"u1", u8},  {"u2", u16}, {"u4", u32},
+                           {"u8", u64},     {"f2", f16}, {"f4", f32}, {"f8", f64}};
+
+// '<', or '|' for elements without a byte order.
+char byte_order(DataType dtype) {
+  return dtype.bytes() == 1 ? '|' : '<';
+}
 
 [[noreturn]] void damaged(const std::string& path, const std::string& why) {
   throw Error(ErrorKind::Damaged, cat(path, " is not a valid .npy file: ", why))
-      .help("write it with numpy.save, in C order");
+      .help("write it with numpy.save");
 }
 
 // The text after `key: ` in the header, which is a Python dictionary written by NumPy.
@@ -59,9 +65,65 @@ std::vector<int64_t> read_shape(const std::string& path, std::string_view text) 
   return shape;
 }
 
+// A dtype of the header, such as '<f4' or '>i8' in quotes; nullopt for one that tensors don't have.
+struct Elements {
+  DataType dtype;
+  bool big_endian;
+};
+std::optional<Elements> read_descr(std::string_view text) {
+  if (text.size() < 5 || text.front() != text[4] || (text[0] != '\'' && text[0] != '"')) {
+    return std::nullopt;
+  }
+  if (std::string_view("<>|=").find(text[1]) == std::string_view::npos) return std::nullopt;
+  for (const Name& name : kNames) {
+    if (text.substr(2, 2) == name.text) {
+      return Elements{name.dtype, text[1] == '>' && name.dtype.bytes() > 1};
+    }
+  }
+  return std::nullopt;
+}
+
+void reverse_bytes(const Tensor& tensor) {
+  const auto width = static_cast<size_t>(tensor.dtype().bytes());
+  Ticker ticker;
+  char* at = tensor.data_as<char>();
+  for (int64_t i = 0, n = tensor.count(); i < n; ++i, at += width) {
+    ticker.tick();
+    std::reverse(at, at + width);
+  }
+}
+
+// The tensor whose elements `stored` has in Fortran order: the first axis varies fastest.
+Tensor in_c_order(const Tensor& stored) {
+  Tensor out = Tensor::empty(stored.shape(), stored.dtype());
+  const auto width = static_cast<int64_t>(stored.dtype().bytes());
+  const int32_t rank = stored.rank();
+  std::vector<int64_t> strides, position(static_cast<size_t>(rank));  // in `stored`, in elements
+  int64_t stride = 1;
+  for (const int64_t size : stored.shape()) {
+    strides.push_back(stride);
+    stride *= size;
+  }
+  Ticker ticker;
+  char* to = out.data_as<char>();
+  int64_t from = 0;
+  for (int64_t i = 0, n = stored.count(); i < n; ++i, to += width) {
+    ticker.tick();
+    std::memcpy(to, stored.data_as<char>() + from * width, static_cast<size_t>(width));
+    for (int32_t axis = rank; axis-- > 0;) {
+      const auto k = static_cast<size_t>(axis);
+      from += strides[k];
+      if (++position[k] < stored.dim(axis)) break;
+      from -= strides[k] * position[k];
+      position[k] = 0;
+    }
+  }
+  return out;
+}
+
 }  // namespace
 
-Tensor read_npy(InputStream& in) {
+Tensor read_npy(ByteSource& in) {
   const std::string& path = in.name();
   char start[12] = {};
   constexpr size_t kShortest = 10;  // version 1, in which the header's length has 2 bytes, not 4
@@ -81,22 +143,20 @@ Tensor read_npy(InputStream& in) {
   std::string header(length, '\0');
   if (in.read(header.data(), length) < length) damaged(path, "its header is truncated");
 
-  if (value_of(path, header, "'fortran_order'").starts_with("True")) {
-    throw Error(ErrorKind::Usage, cat(path, " is in Fortran order"))
-        .help("save numpy.ascontiguousarray(x) instead");
+  const std::string_view order = value_of(path, header, "'fortran_order'");
+  const bool fortran = order.starts_with("True");
+  if (!fortran && !order.starts_with("False")) {
+    damaged(path, "its fortran_order is neither True nor False");
   }
-  std::string_view descr = value_of(path, header, "'descr'");
-  std::optional<DataType> dtype;
-  for (const Name& name : kNames) {
-    if (descr.size() > 5 && descr.substr(1, 3) == name.text) dtype = name.dtype;
-  }
-  if (!dtype) {
+  const std::string_view descr = value_of(path, header, "'descr'");
+  const std::optional<Elements> elements = read_descr(descr);
+  if (!elements) {
     throw Error(ErrorKind::Usage,
                 cat(path, ": dtype ", descr.substr(0, descr.find(',')), " is not supported"))
-        .expected("bool, integers of 8 to 64 bits, float16, float32 or float64, little-endian");
+        .expected("bool, integers of 8 to 64 bits, float16, float32 or float64");
   }
   const std::vector<int64_t> shape = read_shape(path, value_of(path, header, "'shape'"));
-  size_t count = static_cast<size_t>(dtype->bytes());
+  size_t count = static_cast<size_t>(elements->dtype.bytes());
   for (int64_t size : shape) {
     if (__builtin_mul_overflow(count, static_cast<size_t>(size), &count)) {
       damaged(path, "its shape is too large");
@@ -108,17 +168,18 @@ Tensor read_npy(InputStream& in) {
   if (in.size() && *in.size() != fixed + length + count) {
     wrong_size(cat(*in.size() - std::min(*in.size(), fixed + length)));
   }
-  Tensor tensor = Tensor::empty(shape, *dtype);
+  Tensor tensor = Tensor::empty(shape, elements->dtype);
   const size_t found = in.read(tensor.data_as<char>(), count);
   if (found < count) wrong_size(cat(found));
   if (char more = 0; in.read(&more, 1) > 0) wrong_size(cat("more than ", count));
-  return tensor;
+  if (elements->big_endian) reverse_bytes(tensor);
+  return fortran && tensor.rank() > 1 ? in_c_order(tensor) : tensor;
 }
 
-void write_npy(const std::string& path, const Tensor& tensor) {
-  std::string_view descr;
+std::string npy_header(const std::string& path, const Tensor& tensor) {
+  std::string descr;
   for (const Name& name : kNames) {
-    if (name.dtype == tensor.dtype()) descr = name.text;
+    if (name.dtype == tensor.dtype()) descr = cat(byte_order(name.dtype), name.text);
   }
   if (descr.empty()) {
     throw Error(ErrorKind::Usage, cat(path, ": .npy has no dtype for ", to_text(tensor.dtype())));
@@ -134,9 +195,18 @@ void write_npy(const std::string& path, const Tensor& tensor) {
   bytes += static_cast<char>(header.size() & 0xff);
   bytes += static_cast<char>(header.size() >> 8);
   bytes += header;
+  return bytes;
+}
+
+std::string_view npy_data(const Tensor& tensor) {
+  return {static_cast<const char*>(tensor.data()), static_cast<size_t>(tensor.bytes())};
+}
+
+void write_npy(const std::string& path, const Tensor& tensor) {
+  const std::string header = npy_header(path, tensor);
   OutputFile file(path);
-  file.write(bytes);
-  file.write({static_cast<const char*>(tensor.data()), static_cast<size_t>(tensor.bytes())});
+  file.write(header);
+  file.write(npy_data(tensor));
   file.commit();
 }
 

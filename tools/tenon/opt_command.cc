@@ -1,5 +1,6 @@
 // tenon opt: runs passes on a program and prints it; used by the golden tests.
 #include <cstdio>
+#include <utility>
 
 #include "evaluate/reference_evaluator.h"
 #include "graph/ir/check.h"
@@ -8,6 +9,7 @@
 #include "support/error.h"
 #include "tools/tenon/command.h"
 #include "tools/tenon/file_argument.h"
+#include "tools/tenon/json_output.h"
 #include "tools/tenon/program_file.h"
 
 namespace tenon::tool {
@@ -44,6 +46,7 @@ void add_opt_command(CLI::App* app) {
                       "the file to write, and large constants to FILE.weights beside it;\n"
                       "by default the program is printed, without its large constants");
   flags->add_to(command);
+  add_json(command);
   command->callback([=] {
     const bool prints = output->empty() || *output == "-";
     if (!prints) {
@@ -58,8 +61,17 @@ void add_opt_command(CLI::App* app) {
       module = driver::run_one_pass(module, name, flags->options);
       graph::check_module(module);
     }
-    if (!prints) return graph::save_module(module, *output);
-    std::printf("%s", graph::to_text(module).c_str());
+    if (!prints) graph::save_module(module, *output);
+    if (!prints && !json_output()) return;
+    const std::string text = prints ? graph::to_text(module) : "";
+    if (!json_output()) {
+      std::printf("%s", text.c_str());
+      return;
+    }
+    JsonWriter out = json_document();
+    out.begin_object().key("file").value(source.name);
+    prints ? out.key("text").value(text) : out.key("output").value(*output);
+    print_json(std::move(out.end_object()));
   });
 }
 

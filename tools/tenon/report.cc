@@ -7,8 +7,11 @@
 #include <filesystem>
 #include <new>
 #include <system_error>
+#include <utility>
 
 #include "support/text.h"
+#include "tools/tenon/json_output.h"
+#include "tools/tenon/limit_flags.h"
 
 namespace tenon::tool {
 namespace {
@@ -38,7 +41,14 @@ int report_handled() {
 
 }  // namespace
 
-int report(const Error& error) {
+int report(const Error& thrown) {
+  const Error error = with_memory_help(thrown);
+  if (json_output()) {
+    JsonWriter out = json_document();
+    out.begin_object().key("error");
+    write_error(out, error);
+    print_json(std::move(out.end_object()));
+  }
   std::fflush(stdout);
   std::fprintf(stderr, "%s\n", error.render().c_str());
   return error.exit_code();

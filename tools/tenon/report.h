@@ -5,7 +5,7 @@
 
 namespace tenon::tool {
 
-// Prints the error; returns its exit code.
+// Prints the error, with --json also as a document on standard output; returns its exit code.
 int report(const Error& error);
 // The same for whatever is being handled: call it in a catch block.
 int report_exception();

@@ -12,13 +12,15 @@
 #include "evaluate/reference_evaluator.h"
 #include "support/error.h"
 #include "tools/tenon/call_flags.h"
+#include "tools/tenon/call_results.h"
 #include "tools/tenon/command.h"
 #include "tools/tenon/compare.h"
-#include "tools/tenon/file_argument.h"
 #include "tools/tenon/first_difference.h"
 #include "tools/tenon/input_spec.h"
+#include "tools/tenon/json_output.h"
 #include "tools/tenon/npy.h"
 #include "tools/tenon/program_file.h"
+#include "tools/tenon/tensor_store.h"
 #include "tools/tenon/tensor_text.h"
 #include "vm/interp/machine.h"
 
@@ -29,7 +31,8 @@ struct RunCommand : CallFlags {
   Mode mode = Mode::Bytecode;
   bool compares = false;  // with the interpreted graph
   std::string expect, save_values;
-  std::vector<std::string> outputs;  // NAME=FILE
+  ShowFlags show;
+  StoreFlags stores;
   Tolerance tolerance;
   vm::Limits limits;
   vm::MachineOptions machine_options;
@@ -38,9 +41,15 @@ struct RunCommand : CallFlags {
   std::vector<CLI::Option*> tolerances;
   std::vector<CLI::Option*> of_machine;  // without effect on interpretation
   int* exit_code = nullptr;
-  // Where the summary and the outcome of comparisons go: standard output, unless that receives an
+  // Where the results and the outcome of comparisons go: standard output, unless that receives an
   // output.
   FILE* report = stdout;
+  JsonWriter json = json_document();  // with --json, what is printed instead
+
+  struct Compared {
+    std::string name;
+    Difference difference;
+  };
 
   // Refuses options that would be ignored.
   void check_flags() const {
@@ -83,19 +92,30 @@ struct RunCommand : CallFlags {
     const vm::FunctionUnit& found = unit.functions[static_cast<size_t>(index)];
     if (found.params.empty()) return false;
     check_nothing_asked();
-    std::printf("%s", signature_text(signature_of(found)).c_str());
+    show_signature(signature_of(found));
     return true;
+  }
+
+  void show_signature(const FunctionSignature& signature) const {
+    if (!json_output()) {
+      std::printf("%s", signature_text(signature).c_str());
+      return;
+    }
+    JsonWriter out = json_document();
+    out.begin_object().key("file").value(file).key("signature");
+    write_signature(out, signature);
+    print_json(std::move(out.end_object()));
   }
 
   // Without inputs only the signature is printed, so options that concern results are refused.
   void check_nothing_asked() const {
-    const char* asked = !expect.empty()    ? "--expect"
-                        : !outputs.empty() ? "--output"
-                        : compares         ? "--compare"
-                                           : nullptr;
+    const char* asked = !expect.empty()  ? "--expect"
+                        : stores.given() ? stores.name()
+                        : compares       ? "--compare"
+                                         : nullptr;
     if (!asked) return;
     throw Error(ErrorKind::Usage, cat(asked, " needs a run, and the inputs are not given"))
-        .help("give --input NAME=... for each input, or --inputs FOLDER");
+        .help("give --input NAME=... for each input, or --inputs FOLDER or FILE.npz");
   }
 
   void set_limits() {
@@ -123,36 +143,46 @@ struct RunCommand : CallFlags {
     const FunctionSignature signature = program.signature(function);
     if (!inputs.given() && !signature.params.empty()) {
       check_nothing_asked();
-      std::printf("%s", signature_text(signature).c_str());
+      show_signature(signature);
       return;
     }
     if (!is_model) bind_sizes(signature, &inputs.sizes);
-    const std::vector<std::string> names = signature.outputs();
-    const std::vector<StoredOutput> stored = stored_outputs(names);
-    if (std::ranges::find(stored, "-", &StoredOutput::path) != stored.end()) report = stderr;
-    std::vector<std::string> expected;
-    if (!expect.empty()) expected = expected_files(names);
+    CallResults results{signature, signature.outputs(), {}};
+    stores.prepare(signature);
+    show.prepare();
+    if (stores.to_stdout()) report = stderr;
+    if (stores.to_stdout() && json_output()) {
+      throw Error(ErrorKind::Usage, "--json and an output both go to standard output")
+          .help("store the output in a file");
+    }
+    std::optional<TensorStore> expected;
+    if (!expect.empty()) expected = expected_outputs(results.names);
     const Inputs given = make_inputs_within_limits(signature, /*random_rest=*/false);
     for (const std::string& note : given.notes) progress(note);
     set_limits();
-    const std::vector<Any> results = mode == Mode::Interpret
-                                         ? interpret(program, given.values, nullptr)
-                                         : execute(program, signature, given.values);
-    print_results(signature, names, results);
-    store(stored, results);
-    if (!expect.empty()) check_expected(expected, names, results);
-    if (compares) compare_modes(program, given.values, results, names);
+    if (program.program) {
+      detail(cat(file, ": loaded in ", static_cast<int64_t>(program.load_seconds * 1000), " ms",
+                 program.code.empty() ? "" : cat(", code for ", program.code)));
+    }
+    const auto start = std::chrono::steady_clock::now();
+    results.values = mode == Mode::Interpret ? interpret(program, given.values, nullptr)
+                                             : execute(program, signature, given.values);
+    detail(cat(
+        function, ": ",
+        std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count(),
+        " ms"));
+    show.check_labels(results);
+    show_results(results);
+    stores.store(results);
+    if (expected) check_expected(*expected, results);
+    if (compares) compare_modes(program, given.values, results);
+    if (json_output()) print_json(std::move(json.end_object()));
   }
 
-  void print_results(const FunctionSignature& signature, const std::vector<std::string>& names,
-                     const std::vector<Any>& results) const {
-    size_t left = kMostText;
-    for (size_t i = 0; i < results.size(); ++i) {
-      const vm::SignatureType& type = signature.result.results()[i];
-      const std::string text = value_text(results[i], type, kShownElements, left);
-      left -= std::min(left, text.size());
-      std::fprintf(report, "%s: %s\n", printable(names[i]).c_str(), text.c_str());
-    }
+  void show_results(const CallResults& results) {
+    if (!json_output()) return show.print(results, report);
+    json.begin_object().key("file").value(file).key("function").value(function).key("outputs");
+    show.write(results, json);
   }
 
   std::vector<Any> execute(const ProgramFile& program, const FunctionSignature& signature,
@@ -195,101 +225,71 @@ struct RunCommand : CallFlags {
     return name.substr(0, kLongest);
   }
 
-  // One --output.
-  struct StoredOutput {
-    std::string text;  // as it was given
-    size_t index;      // of the output
-    std::string path;
-  };
-
-  // Refuses those that can't be stored, before anything runs.
-  std::vector<StoredOutput> stored_outputs(const std::vector<std::string>& names) const {
-    std::vector<StoredOutput> stored;
-    for (const std::string& output : outputs) {
-      const size_t equals = output.find('=');
-      if (equals + 1 == output.size()) {
-        throw Error(ErrorKind::Usage, cat("--output ", output, " names no file"))
-            .expected(cat("--output ", output, "FILE.npy"));
-      }
-      const auto name = std::ranges::find(names, output.substr(0, equals));
-      if (equals == std::string::npos || name == names.end()) {
-        throw Error(ErrorKind::Usage, cat("--output ", output, " names no output"))
-            .expected(cat("NAME=FILE.npy with NAME one of ", join(names, ", ")));
-      }
-      const std::string path = output.substr(equals + 1);
-      check_array_file(path);
-      check_writable(path);
-      stored.push_back({output, static_cast<size_t>(name - names.begin()), path});
+  // Refuses --expect without a tensor for each output, before anything runs.
+  TensorStore expected_outputs(const std::vector<std::string>& names) const {
+    TensorStore store(expect, "output", "--expect");
+    if (store.numbered() > 0) return store;
+    for (size_t i = 0; i < names.size(); ++i) {
+      if (store.find(names[i], i)) continue;
+      throw Error(ErrorKind::Usage, cat("--expect: ", expect, " has no output '", names[i], "'"))
+          .expected(store.places(names[i], i));
     }
-    return stored;
+    return store;
   }
 
-  // An output is written as NumPy's format, so another file extension is a mistake. Devices and
-  // pipes have any name.
-  static void check_array_file(const std::string& path) {
-    std::error_code ignored;
-    const bool replaced =
-        std::filesystem::is_regular_file(path, ignored) || !std::filesystem::exists(path, ignored);
-    if (path == "-" || !replaced || path.ends_with(".npy")) return;
-    throw Error(ErrorKind::Usage, cat("--output: ", path, " is not a .npy file"))
-        .help("outputs are written in NumPy's format: give a name that ends in .npy");
-  }
-
-  static void store(const std::vector<StoredOutput>& outputs, const std::vector<Any>& results) {
-    for (const StoredOutput& output : outputs) {
-      auto tensor = results[output.index].try_as<Tensor>();
-      if (!tensor || !*tensor) {
-        throw Error(ErrorKind::Usage, cat("--output ", output.text, " names no tensor"));
-      }
-      write_npy(output.path, *tensor);
-    }
-  }
-
-  // The files of --expect, one per output: output_0.pb, ..., or NAME.npy.
-  std::vector<std::string> expected_files(const std::vector<std::string>& names) const {
-    const std::string wanted =
-        "a folder with output_0.pb, output_1.pb, ... or NAME.npy: one for each output";
-    if (!std::filesystem::is_directory(expect)) {
-      throw Error(ErrorKind::Usage, cat("--expect: there is no folder ", expect)).expected(wanted);
-    }
-    std::vector<std::string> files = numbered_files(expect, "output");
-    if (!files.empty()) return files;
-    for (const std::string& name : names) files.push_back(file_of_name(expect, name));
-    for (const std::string& file : files) {
-      if (std::filesystem::exists(file)) continue;
-      throw Error(ErrorKind::Usage, cat("--expect: ", expect, " holds neither output_0.pb nor ",
-                                        std::filesystem::path(file).filename().string()))
-          .expected(wanted);
-    }
-    return files;
-  }
-
-  void check_expected(const std::vector<std::string>& files, const std::vector<std::string>& names,
-                      const std::vector<Any>& results) const {
+  void check_expected(const TensorStore& expected, const CallResults& results) {
     WorkBudget budget(limit_flags.work(), "reading", cat("the expected outputs of ", file));
     const WorkBudget::Scope scope(&budget);
-    for (size_t i = 0; i < files.size() && i < results.size(); ++i) {
-      const auto found = results[i].try_as<Tensor>();
-      if (!found || !*found) {
-        throw Error(ErrorKind::Usage, cat("--expect: output '", names[i], "' is not a tensor"))
-            .found(value_text(results[i]));
+    std::vector<Compared> all;
+    size_t missing = 0;
+    for (size_t i = 0; i < results.values.size(); ++i) {
+      const auto place = expected.find(results.names[i], i);
+      const auto found = results.values[i].try_as<Tensor>();
+      if (!place) {
+        ++missing;
+      } else if (found && *found) {
+        all.push_back({results.names[i], compare(*found, read_tensor(*place), tolerance)});
+      } else if (results.signature.result.results()[i].kind == vm::SignatureType::Kind::Scalar) {
+        const Tensor number =
+            rank_0(results.signature.result.results()[i].dtype, results.values[i]);
+        all.push_back({results.names[i], compare(number, read_tensor(*place), tolerance)});
+      } else {
+        throw Error(ErrorKind::Usage,
+                    cat("--expect: output '", results.names[i], "' is not a tensor"))
+            .found(value_text(results.values[i]));
       }
-      const Difference d = compare(*found, read_tensor(files[i]), tolerance);
-      std::fprintf(
-          report, "%s: %s\n", printable(names[i]).c_str(),
-          d.equal ? cat("as expected, greatest difference ", d.largest).c_str() : d.reason.c_str());
-      if (!d.equal) *exit_code = 1;
     }
-    if (files.size() != results.size()) {
-      std::fprintf(report, "expected %s, found %zu\n", counted(files.size(), "output").c_str(),
-                   results.size());
-      *exit_code = 1;
+    show_compared("expected", "as expected", all);
+    const size_t count = std::max(expected.numbered(), all.size());
+    if (missing == 0 && count == results.values.size()) return;
+    if (!json_output()) {
+      std::fprintf(report, "expected %s, found %zu\n", counted(count, "output").c_str(),
+                   results.values.size());
     }
+    *exit_code = 1;
+  }
+
+  // Shows how outputs differ, and sets the exit code if any does.
+  void show_compared(const char* key, const char* equal, const std::vector<Compared>& all) {
+    if (json_output()) json.key(key).begin_array();
+    for (const auto& [name, difference] : all) {
+      if (!difference.equal) *exit_code = 1;
+      if (json_output()) {
+        json.begin_object().key("name").value(name);
+        write_difference(json, difference, tolerance);
+        json.end_object();
+        continue;
+      }
+      std::fprintf(report, "%s: %s%s\n", printable(name).c_str(),
+                   difference.equal ? cat(equal, ": ").c_str() : "",
+                   to_text(difference, tolerance).c_str());
+    }
+    if (json_output()) json.end_array();
   }
 
   // Runs the graph operator by operator and names the first operator whose result differs.
   void compare_modes(const ProgramFile& program, const std::vector<Any>& values,
-                     const std::vector<Any>& results, const std::vector<std::string>& names) {
+                     const CallResults& results) {
     std::unordered_set<const graph::Binding*> own;  // bindings of the outermost block
     const graph::FunctionRef compared = *program.module->functions.find(function);
     for (const auto& binding : compared->body->bindings) own.insert(binding.get());
@@ -301,22 +301,26 @@ struct RunCommand : CallFlags {
             seen.push_back({Ref<const graph::Binding>(&binding), value});
           }
         });
-    bool differ = false;
-    for (size_t i = 0; i < results.size(); ++i) {
-      const Difference d = compare_values(results[i], reference[i], tolerance);
-      std::fprintf(report, "%s: %s\n", printable(names[i]).c_str(),
-                   d.equal ? cat("as interpreted, greatest difference ", d.largest).c_str()
-                           : d.reason.c_str());
-      differ = differ || !d.equal;
+    std::vector<Compared> all;
+    for (size_t i = 0; i < results.values.size(); ++i) {
+      all.push_back({results.names[i], compare_values(results.values[i], reference[i], tolerance)});
     }
-    if (!differ) return;
-    *exit_code = 1;
+    show_compared("interpreted", "as interpreted", all);
+    const auto differs = [](const Compared& one) { return !one.difference.equal; };
+    if (std::ranges::none_of(all, differs)) return;
     const auto first =
         first_difference(program.module, function, flags.options, values, seen, tolerance);
     if (!first) return;
-    std::fprintf(report, "first to differ: %s, greatest difference %s\n  %s\n",
+    if (json_output()) {
+      json.key("first_difference").begin_object();
+      json.key("at").value(tenon::to_text(first->span));
+      write_difference(json, first->difference, tolerance);
+      json.end_object();
+      return;
+    }
+    std::fprintf(report, "first to differ: %s\n  %s\n",
                  printable(tenon::to_text(first->span)).c_str(),
-                 cat(first->difference.largest).c_str(), first->difference.reason.c_str());
+                 to_text(first->difference, tolerance).c_str());
   }
 };
 
@@ -325,7 +329,8 @@ struct RunCommand : CallFlags {
 void add_run_command(CLI::App* app, int* exit_code) {
   auto* command = app->add_subcommand("run", "run a function of an executable, model or program");
   command->footer(
-      "Without inputs, prints the function's signature. An input is a file (.npy, .pb), a number\n"
+      "Without inputs, prints the function's signature. An input is a file (.npy, .npz, .pb), a "
+      "number\n"
       "for a scalar or a tensor of rank 0, or random: floats from -1 to 1, integers 0 or 1, or\n"
       "numbers in LO..HI, inclusive; sizes of random inputs that --dim or --shape do not give are "
       "1.\n"
@@ -350,10 +355,12 @@ void add_run_command(CLI::App* app, int* exit_code) {
   auto state = std::make_shared<RunCommand>();
   state->exit_code = exit_code;
   state->CallFlags::add_to(command);
-  add_repeated(command, "--output,-o", state->outputs, "NAME=F.npy: store an output");
+  state->show.add_to(command);
+  state->stores.add_to(command);
   command->add_option(
       "--expect", state->expect,
-      "folder with output_0.pb, ... or NAME.npy: compare; exit code 1 if they differ");
+      "folder with output_0.pb, ... or NAME.npy, or a .npz file: compare; exit code 1\n"
+      "if they differ");
   state->tolerances = add_tolerances(command, &state->tolerance);
   add_mode(command, state->mode);
   command
@@ -373,6 +380,7 @@ void add_run_command(CLI::App* app, int* exit_code) {
       ->group("Limits");
   state->of_machine.push_back(
       command->add_flag("--poison", state->machine_options.poison, kPoisonHelp));
+  add_json(command);
   command->callback([state] { state->run(); });
 }
 

@@ -1,9 +1,11 @@
 // tenon targets: lists the targets and CPUs that kernels can be compiled for.
 #include <cstdio>
+#include <utility>
 
 #include "codegen/llvm/architecture.h"
 #include "codegen/llvm/target.h"
 #include "tools/tenon/command.h"
+#include "tools/tenon/json_output.h"
 
 namespace tenon::tool {
 namespace {
@@ -20,6 +22,26 @@ void print_cpus(const codegen::Architecture& architecture) {
   }
 }
 
+void write_targets() {
+  JsonWriter out = json_document();
+  out.begin_object().key("targets").begin_array();
+  for (const codegen::Architecture& architecture : codegen::architectures()) {
+    out.begin_object().key("triple").value(architecture.triple());
+    if (&architecture == &codegen::host_architecture()) {
+      out.key("native").value(codegen::host_target().cpu);
+    }
+    out.key("cpus").begin_array();
+    for (const std::string& name : codegen::cpu_names(architecture)) {
+      const loop::TargetFacts facts = codegen::parse_target(name, &architecture).facts();
+      out.begin_object().key("name").value(name);
+      out.key("vector_bytes").value(facts.vector_bytes);
+      out.key("dot_products").value(facts.dot_products).end_object();
+    }
+    out.end_array().end_object();
+  }
+  print_json(std::move(out.end_array().end_object()));
+}
+
 }  // namespace
 
 void add_targets_command(CLI::App* app) {
@@ -31,7 +53,9 @@ void add_targets_command(CLI::App* app) {
       "  tenon targets\n"
       "  tenon compile model.onnx --cpu x86-64-v3,x86-64-v4\n"
       "  tenon compile model.onnx --target aarch64-linux-gnu --cpu cortex-a76");
+  add_json(command);
   command->callback([] {
+    if (json_output()) return write_targets();
     for (const codegen::Architecture& architecture : codegen::architectures()) {
       const bool host = &architecture == &codegen::host_architecture();
       std::printf(

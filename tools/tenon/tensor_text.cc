@@ -17,6 +17,12 @@ T at(const Tensor& tensor, int64_t i) {
   return value;
 }
 
+// Without the sign of a NaN, which depends on the instructions that made it.
+template <class T>
+std::string float_text(T value) {
+  return std::isnan(value) ? "nan" : cat(value);
+}
+
 }  // namespace
 
 double element_as_double(const Tensor& tensor, int64_t i) {
@@ -40,8 +46,9 @@ std::string element_text(const Tensor& tensor, int64_t i) {
   if (t == boolean) return at<uint8_t>(tensor, i) ? "true" : "false";
   if (t == i64) return cat(at<int64_t>(tensor, i));
   if (t == u64) return cat(at<uint64_t>(tensor, i));
-  if (t == f64) return cat(at<double>(tensor, i));
-  return cat(static_cast<float>(element_as_double(tensor, i)));
+  if (t == f64) return float_text(at<double>(tensor, i));
+  if (t.is_float()) return float_text(static_cast<float>(element_as_double(tensor, i)));
+  return cat(static_cast<int64_t>(element_as_double(tensor, i)));
 }
 
 namespace {
@@ -57,7 +64,8 @@ std::string tensor_text(const Tensor& tensor, int64_t count) {
   for (int64_t i = 0; i < std::min(total, count); ++i) {
     out += cat(i ? ", " : "", element_text(tensor, i));
   }
-  return out + (total > count ? ", ...]" : "]");
+  if (total <= count) return out + "]";
+  return out + (count > 0 ? ", ...]" : "...]");
 }
 
 // A number, none, a shape, or any other value without fields.
@@ -65,7 +73,8 @@ std::string scalar_text(const Any& value, const vm::SignatureType& type) {
   const bool scalar = type.kind == vm::SignatureType::Kind::Scalar;
   if (value.type_index == TypeIndex::Float) {
     const auto number = value.as<double>();
-    return scalar && type.dtype == f32 ? cat(static_cast<float>(number)) : cat(number);
+    return scalar && type.dtype == f32 ? float_text(static_cast<float>(number))
+                                       : float_text(number);
   }
   if (value.type_index == TypeIndex::Int) {
     const auto number = value.as<int64_t>();

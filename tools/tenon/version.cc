@@ -11,4 +11,8 @@ std::string version_text() {
              onednn_version(), "\nCPU ", codegen::to_text(codegen::host_target()));
 }
 
+const char* tenon_version() {
+  return TENON_VERSION;
+}
+
 }  // namespace tenon::tool

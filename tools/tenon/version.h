@@ -6,5 +6,7 @@
 namespace tenon::tool {
 
 std::string version_text();
+// "0.1.0"
+const char* tenon_version();
 
 }  // namespace tenon::tool

@@ -1,0 +1,62 @@
+// Tensors by name, in a folder of files or in an archive: --inputs, --expect, --outputs.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "object/tensor.h"
+
+namespace tenon::tool {
+
+// Whether a path names a .npz archive.
+bool is_npz(const std::string& path);
+
+// A folder that holds NAME.npy, or input_0.pb, input_1.pb, ... by position; or a .npz archive that
+// holds NAME, or arr_0, arr_1, ... by position, as numpy.savez names arrays without a name.
+class TensorStore {
+ public:
+  // `prefix` is that of the numbered files: "input" or "output". `flag` names the option in errors,
+  // which are Usage if nothing is there.
+  TensorStore(const std::string& path, const std::string& prefix, const std::string& flag);
+
+  // What holds the tensor `name`, the one at position `index`, for read_tensor; nullopt if nothing
+  // does. Throws Usage for a name that leads out of the folder, since names come from the program's
+  // author.
+  std::optional<std::string> find(const std::string& name, size_t index) const;
+  // The places where it looks, for errors: "d/input_0.pb or d/x.npy".
+  std::string places(const std::string& name, size_t index) const;
+  // How many tensors it has by position.
+  size_t numbered() const;
+
+ private:
+  // The first of them is by position.
+  std::vector<std::string> candidates(const std::string& name, size_t index) const;
+  bool holds(const std::string& place) const;
+
+  std::string path_, prefix_;
+  std::set<std::string> in_archive_;  // places
+};
+
+// A tensor file: .npy, .pb, .npz if it has one array, F.npz:NAME; a pipe, or "-" for standard
+// input, as .npy.
+Tensor read_tensor(const std::string& path);
+// Whether a text is the name of such a file.
+bool is_tensor_file(const std::string& text);
+
+// FOLDER/NAME.npy. Throws Usage for a name that leads out of the folder.
+std::string file_of_name(const std::string& folder, const std::string& name);
+
+// The files NAME_0.pb, NAME_1.pb, ... of a folder, in order.
+std::vector<std::string> numbered_files(const std::string& folder, const std::string& name);
+
+// Refuses a destination that `write_tensors` could not write, before the work is done.
+void check_tensor_destination(const std::string& path, const std::vector<std::string>& names,
+                              const std::string& flag);
+// Writes tensors into a .npz archive, or into a folder, which is created: NAME.npy each.
+void write_tensors(const std::string& path, const std::vector<std::string>& names,
+                   const std::vector<Tensor>& tensors);
+
+}  // namespace tenon::tool
