@@ -129,6 +129,7 @@ int run(int argc, char** argv) {
   add_compile_command(&app, &exit_code);
   add_run_command(&app, &exit_code);
   add_check_command(&app, &exit_code);
+  add_compare_command(&app, &exit_code);
   add_bench_command(&app);
   add_inspect_command(&app, &exit_code);
   add_ops_command(&app);

@@ -293,12 +293,14 @@ struct RunCommand : CallFlags {
     std::unordered_set<const graph::Binding*> own;  // bindings of the outermost block
     const graph::FunctionRef compared = *program.module->functions.find(function);
     for (const auto& binding : compared->body->bindings) own.insert(binding.get());
-    std::vector<InterpretedValue> seen;
+    std::vector<ExpectedValue> seen;
+    std::vector<Span> spans;
     const std::vector<Any> reference =
         interpret(program, values, [&](const graph::Binding& binding, const Any& value) {
           auto tensor = value.try_as<Tensor>();
           if (tensor && *tensor && own.contains(&binding)) {
-            seen.push_back({Ref<const graph::Binding>(&binding), value});
+            seen.push_back({binding.var, value});
+            spans.push_back(binding.span);
           }
         });
     std::vector<Compared> all;
@@ -309,17 +311,17 @@ struct RunCommand : CallFlags {
     const auto differs = [](const Compared& one) { return !one.difference.equal; };
     if (std::ranges::none_of(all, differs)) return;
     const auto first =
-        first_difference(program.module, function, flags.options, values, seen, tolerance);
+        first_difference({program.module, function, flags.options, values}, seen, tolerance);
     if (!first) return;
     if (json_output()) {
       json.key("first_difference").begin_object();
-      json.key("at").value(tenon::to_text(first->span));
+      json.key("at").value(tenon::to_text(spans[first->index]));
       write_difference(json, first->difference, tolerance);
       json.end_object();
       return;
     }
     std::fprintf(report, "first to differ: %s\n  %s\n",
-                 printable(tenon::to_text(first->span)).c_str(),
+                 printable(tenon::to_text(spans[first->index])).c_str(),
                  to_text(first->difference, tolerance).c_str());
   }
 };
