@@ -11,6 +11,7 @@
 - ``tenon.register_func`` and ``tenon.get_func`` exchange functions with programs and the compiler;
   ``tenon.register_op`` computes a model's own operators.
 - ``tenon.testing`` compares a model's values with a reference, and shrinks a model that fails.
+- ``tenon.profile`` records where the time goes.
 - ``tenon.InferenceSession`` works like ONNX Runtime's.
 
 Errors are exceptions of ``tenon.Error`` with their parts as attributes.
@@ -36,6 +37,7 @@ from ._executable import (
 from ._compile import compile
 from ._custom import register_op
 from ._functions import get_func, register_func
+from ._profile import Profile, profile
 from ._session import InferenceSession, NodeArg
 from ._torch import backend as torch_backend
 from . import ir, testing, transform
@@ -55,6 +57,7 @@ __all__ = [
     "NodeArg",
     "Object",
     "Parameter",
+    "Profile",
     "Shape",
     "Signature",
     "Stats",
@@ -68,6 +71,7 @@ __all__ = [
     "get_func",
     "ir",
     "load",
+    "profile",
     "register_func",
     "register_op",
     "testing",

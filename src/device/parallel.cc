@@ -4,12 +4,14 @@
 #include <array>
 #include <atomic>
 #include <mutex>
+#include <optional>
 #include <utility>
 
 #include "device/call_context.h"
 #include "device/processors.h"
 #include "device/thread_pool.h"
 #include "object/function.h"
+#include "support/trace.h"
 
 namespace tenon {
 
@@ -62,7 +64,8 @@ class Progress {
         grain_(grain),
         chunks_(chunks),
         count_(static_cast<uint32_t>(std::clamp(threads, 1, kMostShares))),
-        portion_(threads <= 1 ? chunks : std::max<int64_t>(1, chunks / (threads * kSlices))) {
+        portion_(threads <= 1 ? chunks : std::max<int64_t>(1, chunks / (threads * kSlices))),
+        trace_key_(threads > 1 && trace::is_on() ? trace::new_key() : 0) {
     int64_t begin = 0;
     for (uint32_t i = 0; i < count_; ++i) {
       shares_[i].next.store(begin, std::memory_order_relaxed);
@@ -78,6 +81,8 @@ class Progress {
       ~Inside() { inside_loop = outer; }
     } inside;
     CallContext::Scope scope(call_);
+    std::optional<trace::Scope> recorded;
+    if (trace_key_) recorded.emplace(trace::Kind::Loop, 0, trace_key_);
     const auto own = static_cast<uint32_t>(place);  // from a host, so any number
     for (uint32_t i = 0; i < count_; ++i) {
       if (!take_all(shares_[(own % count_ + i) % count_])) return;
@@ -139,6 +144,7 @@ class Progress {
   const int64_t grain_, chunks_;
   const uint32_t count_;                   // of shares
   const int64_t portion_;                  // chunks taken at once
+  const uint64_t trace_key_;               // 0 unless the loop is recorded
   std::array<Share, kMostShares> shares_;  // the first count_
 
   std::atomic<bool> failed_{false};

@@ -9,6 +9,7 @@
 #include "device/work_budget.h"
 #include "driver/code_choice.h"
 #include "driver/compile_kernels.h"
+#include "driver/model_graph.h"
 #include "driver/require_lowered.h"
 #include "evaluate/reference_evaluator.h"
 #include "graph/ir/check.h"
@@ -332,7 +333,10 @@ vm::Unit compile(const graph::Module& module, const CompileOptions& options) {
   const Limited limited(options);
   CompileOptions parts = options;
   parts.limits = {};
-  return generate_code(run_passes(module, parts), parts);
+  const graph::Module lowered = run_passes(module, parts);
+  vm::Unit unit = generate_code(lowered, parts);
+  if (options.keep_graph) unit.graph = to_json(describe_model(module, lowered));
+  return unit;
 }
 
 }  // namespace tenon::driver

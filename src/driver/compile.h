@@ -71,7 +71,7 @@ graph::Module run_one_pass(const graph::Module& module, const std::string& pass,
 void require_pass(const std::string& name);
 
 // Schedules and compiles the kernels of a lowered module (the result of all passes) and emits its
-// functions as bytecode.
+// functions as bytecode. The unit has no graph: `describe_model` makes it of both modules.
 vm::Unit generate_code(const graph::Module& lowered, const CompileOptions& options);
 
 // run_passes, then generate_code.

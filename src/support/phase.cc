@@ -23,7 +23,10 @@ PhaseTimes::Scope::~Scope() {
 }
 
 Phase::Phase(std::string_view name, Within within, double* seconds)
-    : times_(times_of_thread), within_(within), seconds_(seconds) {
+    : recorded_(trace::Kind::Phase, name),
+      times_(times_of_thread),
+      within_(within),
+      seconds_(seconds) {
   if (times_ || seconds_) begin_ = std::chrono::steady_clock::now();
   if (!times_) return;
   outer_ = times_->innermost_;

@@ -1,5 +1,6 @@
 // Phases: the named parts of a long operation, with their times (`tenon compile --time-passes`).
-// When nothing collects them, a phase costs two reads of a thread-local pointer.
+// When nothing collects them, a phase costs two reads of a thread-local pointer. A recording
+// (trace.h) has all phases, nested ones included.
 //
 //   PhaseTimes times;                  // from here on, on this thread
 //   { Phase phase("import"); ... }
@@ -10,6 +11,8 @@
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "support/trace.h"
 
 namespace tenon {
 
@@ -65,6 +68,7 @@ class Phase {
   Phase& operator=(const Phase&) = delete;
 
  private:
+  trace::Scope recorded_;
   PhaseTimes* times_;  // null if nothing collects, or within a phase that includes this one
   Phase* outer_ = nullptr;
   size_t row_ = 0;

@@ -21,6 +21,7 @@
 #include "tools/tenon/profile.h"
 #include "tools/tenon/program_file.h"
 #include "tools/tenon/quantity.h"
+#include "tools/tenon/report_page.h"
 #include "tools/tenon/version.h"
 #include "vm/interp/machine.h"
 
@@ -231,12 +232,15 @@ void Profiled::print() const {
   if (all > kSlowest) std::printf("and %zu more: --json\n", all - kSlowest);
 }
 
+constexpr int kReportedCalls = 5;  // in the page of --report
+
 struct BenchCommand : CallFlags {
   int concurrency = 1, warmup = 3;
   int64_t iterations = 0;  // on each machine; 0: as many as fit into the duration
   std::chrono::nanoseconds duration = std::chrono::seconds(3);
   bool profile = false;
   const CLI::Option* duration_option = nullptr;
+  ReportFlag report_flag;
 
   void run() {
     if (iterations > 0 && duration_option->count() > 0) {
@@ -247,6 +251,8 @@ struct BenchCommand : CallFlags {
     driver::Source source = read();
     file = source.name;
     if (!source.is_graph()) flags.check_unused(file);
+    if (report_flag.is_given()) check_writable(report_flag.path);
+    flags.options.keep_graph = report_flag.is_given();
     const ProgramFile program = open_program(std::move(source), flags, open_options());
     const FunctionSignature signature = program.signature(function);
     if (program.source.kind != driver::SourceKind::Model) bind_sizes(signature, &inputs.sizes);
@@ -269,6 +275,14 @@ struct BenchCommand : CallFlags {
     measure(machine, program.program, views, &report);
     const Profiled profiled = run_profiled(machine, *program.program, views);
     report.outside_kernels = profiled.outside_kernels();
+    if (report_flag.is_given()) {
+      // From here on, so that nothing is recorded while calls are measured.
+      ReportPage page(report_flag.path, file, "--report");
+      page.add_fact("Calls measured", cat(report.calls.calls()));
+      page.add_fact("Median of their times", cat(report.calls.quantile_ms(0.5), " ms"));
+      page.run(machine, function, views, kReportedCalls);
+      page.write(program.program->unit(), file, threads);
+    }
     rusage usage{};
     getrusage(RUSAGE_SELF, &usage);
     report.peak_memory_mb = static_cast<double>(usage.ru_maxrss) / 1024;
@@ -358,6 +372,7 @@ void add_bench_command(CLI::App* app) {
   command->add_flag("--profile", state->profile,
                     "tables of kernels, and of their slowest calls, with their ONNX nodes");
   add_json(command);
+  state->report_flag.add_to(command);
   command->callback([state] { state->run(); });
 }
 

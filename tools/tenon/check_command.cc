@@ -10,6 +10,7 @@
 #include <cstring>
 #include <filesystem>
 #include <functional>
+#include <optional>
 #include <utility>
 
 #include "driver/code_choice.h"
@@ -23,6 +24,7 @@
 #include "tools/tenon/limit_flags.h"
 #include "tools/tenon/program_file.h"
 #include "tools/tenon/quantity.h"
+#include "tools/tenon/report_page.h"
 #include "tools/tenon/status_line.h"
 #include "tools/tenon/tensor_store.h"
 #include "vm/interp/machine.h"
@@ -116,20 +118,24 @@ struct CheckCommand {
   std::chrono::nanoseconds timeout = std::chrono::seconds(120);
   LimitFlags limit_flags;
   vm::MachineOptions machine_options;
+  ReportFlag report_flag;
   int* exit_code = nullptr;
 
   // Runs @main on its inputs.
   using Run = std::function<std::vector<Any>(const std::vector<Any>&)>;
 
-  Run compiled(const graph::Module& module, const std::string& name) const {
+  // `program` is set to what runs.
+  Run compiled(const graph::Module& module, const std::string& name,
+               Ref<vm::Program>* program) const {
     driver::CompileOptions options = flags.options;
     options.threads = 1;
+    options.keep_graph = report_flag.is_given();
     const WorkLimits work = limit_flags.work();
     vm::Limits limits;
     limits.deadline = work.deadline;
     limits.memory = work.memory;
-    auto machine = std::make_shared<vm::Machine>(compile_in_memory(module, options, name), limits,
-                                                 machine_options);
+    *program = compile_in_memory(module, options, name);
+    auto machine = std::make_shared<vm::Machine>(*program, limits, machine_options);
     const vm::SignatureType type = signature_of(module, "main", name).result;
     return [machine, type](const std::vector<Any>& inputs) {
       std::vector<AnyView> views(inputs.begin(), inputs.end());
@@ -152,6 +158,8 @@ struct CheckCommand {
       return {Outcome::Skipped, cat("no test_data_set_N beside it; `tenon inspect ", model.string(),
                                     "` describes the model")};
     }
+    std::optional<ReportPage> page;
+    if (report_flag.is_given()) page.emplace(report_flag.path, model.string(), "--report");
     WorkBudget budget(limit_flags.work(), "checking", model.string());
     const WorkBudget::Scope scope(&budget);
     // The ranks of inputs for which the model states none, taken from the data.
@@ -165,8 +173,18 @@ struct CheckCommand {
           std::vector<int64_t>(static_cast<size_t>(read_tensor(first[i]).rank()), -1);
     }
     const graph::Module module = read_module(source, flags, ranks);
+    Ref<vm::Program> program;
     const Run run =
-        mode == Mode::Interpret ? interpreted(module) : compiled(module, model.string());
+        mode == Mode::Interpret ? interpreted(module) : compiled(module, model.string(), &program);
+    const Result result = run_data_sets(sets, run);
+    if (page) {
+      page->add_fact("Check", result.reason.empty() ? to_text(result.outcome) : result.reason);
+      page->write(program->unit(), model.string(), 1);
+    }
+    return result;
+  }
+
+  Result run_data_sets(const std::vector<fs::path>& sets, const Run& run) const {
     for (const fs::path& set : sets) {
       std::vector<Any> inputs;
       for (const std::string& file : numbered_files(set.string(), "input")) {
@@ -239,6 +257,10 @@ struct CheckCommand {
       throw Error(ErrorKind::Usage, "--poison has no effect with --mode interpret")
           .help("leave out --poison, or --mode interpret");
     }
+    if (mode == Mode::Interpret && report_flag.is_given()) {
+      throw Error(ErrorKind::Usage, "--report has no effect with --mode interpret")
+          .help("leave out --report, or --mode interpret");
+    }
     driver::initialise();
     std::vector<fs::path> cases;
     for (const std::string& path : paths) find_cases(path, &cases);
@@ -253,6 +275,11 @@ struct CheckCommand {
       throw Error(ErrorKind::Usage, cat("no case to check in ", join(paths, ", ")))
           .expected(filter.empty() ? "folders with a model.onnx, and test_data_set_N beside it"
                                    : cat("a case whose name or path matches '", filter, "'"));
+    }
+    if (report_flag.is_given() && cases.size() > 1) {
+      throw Error(ErrorKind::Usage, "--report is for one case")
+          .found(counted(cases.size(), "case"))
+          .help("choose one with --filter");
     }
     const size_t width =
         jobs > 0 ? static_cast<size_t>(jobs) : static_cast<size_t>(sysconf(_SC_NPROCESSORS_ONLN));
@@ -365,6 +392,7 @@ void add_check_command(CLI::App* app, int* exit_code) {
   add_json(command);
   add_mode(command, state->mode);
   command->add_flag("--poison", state->machine_options.poison, kPoisonHelp);
+  state->report_flag.add_to(command);
   state->limit_flags.add_to(command, "a case may");
   state->flags.add_to(command);
   command->callback([state] { state->run(); });

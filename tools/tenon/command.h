@@ -87,6 +87,8 @@ void add_run_command(CLI::App* app, int* exit_code);
 void add_check_command(CLI::App* app, int* exit_code);
 void add_compare_command(CLI::App* app, int* exit_code);
 void add_bench_command(CLI::App* app);
+void add_trace_command(CLI::App* app);
+void add_report_command(CLI::App* app);
 void add_inspect_command(CLI::App* app, int* exit_code);
 void add_ops_command(CLI::App* app);
 void add_targets_command(CLI::App* app);

@@ -7,6 +7,7 @@
 
 #include "driver/code_choice.h"
 #include "driver/late_weights.h"
+#include "driver/model_graph.h"
 #include "graph/ir/text.h"
 #include "graph/ir/weights.h"
 #include "support/error.h"
@@ -17,6 +18,7 @@
 #include "tools/tenon/json_output.h"
 #include "tools/tenon/limit_flags.h"
 #include "tools/tenon/program_file.h"
+#include "tools/tenon/report_page.h"
 #include "tools/tenon/status_line.h"
 #include "vm/executable/write_file.h"
 
@@ -34,6 +36,7 @@ struct CompileCommand {
   bool list_passes = false, time_passes = false, isolate = false;
   CompileFlags flags;
   LimitFlags limits;
+  ReportFlag report;
   int* exit_code = nullptr;
 
   void list() const {
@@ -70,6 +73,10 @@ struct CompileCommand {
 
   // Options that would be ignored are refused.
   void check_flags() const {
+    if (!stop_after.empty() && report.is_given()) {
+      throw Error(ErrorKind::Usage, "--report has no effect with --stop-after")
+          .help("compilation then ends with a module: leave out one of them");
+    }
     if (!stop_after.empty() && !output.empty()) {
       throw Error(ErrorKind::Usage, "--output has no effect with --stop-after")
           .help(
@@ -143,6 +150,8 @@ struct CompileCommand {
   };
 
   void compile(Outputs* outputs) const {
+    std::optional<ReportPage> page;
+    if (report.is_given()) page.emplace(report.path, input, "--report");
     WorkBudget budget(limits.work(), "compiling", input_name(input));
     const WorkBudget::Scope scope(&budget);
     const driver::Source source = open_input(input);
@@ -176,6 +185,11 @@ struct CompileCommand {
     }
     status.set(cat("generating code for ", counted(lowered->kernels.size(), "kernel")));
     vm::Unit unit = driver::generate_code(lowered, options);
+    if (options.keep_graph || page) {
+      unit.graph = driver::to_json(driver::describe_model(module, lowered));
+    }
+    if (page) page->write(unit, source.name, 0);
+    if (!options.keep_graph) unit.graph.clear();
     status.set("writing");
     if (outputs->weights) {
       graph::write_weights(*outputs->weights, driver::leave_out_weights(unit));
@@ -257,6 +271,7 @@ void add_compile_command(CLI::App* app, int* exit_code) {
                       "`tenon run --weights`");
   state->flags.add_to(command, /*writes_file=*/true);
   state->limits.add_to(command, "compiling may");
+  state->report.add_to(command);
   command
       ->add_flag("--isolate", state->isolate,
                  "compile in a child process: a crash of it, or lack of memory, is an error,\n"

@@ -4,6 +4,8 @@
 #include <utility>
 
 #include "codegen/llvm/disassemble.h"
+#include "driver/model_graph.h"
+#include "report/picture.h"
 #include "support/error.h"
 #include "tools/tenon/command.h"
 #include "tools/tenon/file_argument.h"
@@ -34,6 +36,9 @@ void for_each_instruction(const vm::FunctionUnit& function, const F& f) {
     f(instruction);
   }
 }
+
+// The values of --graph.
+constexpr char kSvg[] = "svg", kDot[] = "dot", kCode[] = "code";
 
 // Constants with more elements are elided.
 constexpr int64_t kShownElements = 64;
@@ -142,7 +147,7 @@ std::string label_text(const std::string& name) {
 
 // Prints each function as a graph with an edge from the instruction that writes a register to those
 // that read it, in the order of the code.
-void print_graph(const vm::Unit& unit) {
+void print_code_graph(const vm::Unit& unit) {
   std::printf("digraph program {\n  node [shape=box, fontname=monospace];\n");
   int64_t next = 0;
   for (const vm::FunctionUnit& function : unit.functions) {
@@ -181,6 +186,33 @@ void print_graph(const vm::Unit& unit) {
     std::printf("  }\n");
   }
   std::printf("}\n");
+}
+
+// Prints a picture of a model: as it was before it was compiled, if that is known.
+void print_graph(const std::vector<report::Drawing>& drawings, const std::string& form) {
+  std::printf("%s", (form == kDot ? report::to_dot(drawings) : report::to_svg(drawings)).c_str());
+}
+
+std::vector<report::Drawing> drawings_of(const vm::Unit& unit, const std::string& name) {
+  std::vector<report::Drawing> drawings;
+  if (!unit.graph.empty()) {
+    for (driver::FunctionGraph& f : driver::model_graph_from_json(unit.graph, name).functions) {
+      drawings.push_back({f.name, std::move(f.before)});
+    }
+    return drawings;
+  }
+  for (const vm::FunctionUnit& f : unit.functions) {
+    if (f.exported) drawings.push_back({f.name, report::graph_of_code(unit, f)});
+  }
+  return drawings;
+}
+
+std::vector<report::Drawing> drawings_of(const graph::Module& module) {
+  std::vector<report::Drawing> drawings;
+  for (const auto& [name, f] : module->functions) {
+    if (f->is_exported()) drawings.push_back({name.str(), driver::graph_of(f)});
+  }
+  return drawings;
 }
 
 // What `tenon verify` says of a file that is valid.
@@ -281,36 +313,51 @@ void add_dump_commands(CLI::App* app) {
   dump->footer(
       "  tenon dump model.tnx --memory\n"
       "  tenon dump model.tnx --text | less\n"
-      "  tenon dump model.tnx --graph | dot -Tsvg > model.svg");
+      "  tenon dump model.onnx --graph > model.svg\n"
+      "  tenon dump model.tnx --graph=dot | dot -Tpdf > model.pdf");
   auto file = std::make_shared<std::string>();
   auto text = std::make_shared<bool>(false), stats = std::make_shared<bool>(false);
   auto full = std::make_shared<bool>(false);
-  auto graph = std::make_shared<bool>(false), memory = std::make_shared<bool>(false);
+  auto graph = std::make_shared<std::string>();
+  auto memory = std::make_shared<bool>(false);
   auto native = std::make_shared<bool>(false);
-  dump->add_option("FILE", *file, ".tnx; - for standard input")->required();
+  dump->add_option(
+          "FILE", *file,
+          ".tnx; with --graph also a model (.onnx) or program (.tn); - for\nstandard input")
+      ->required();
   dump->add_flag(
       "--text", *text,
       "the code as assembly, without constants of more than 64 elements and native code");
   dump->add_flag("--full", *full, "with --text: include those, too");
   dump->add_flag("--stats", *stats, "sections, counts and sizes (the default)");
-  dump->add_flag("--graph", *graph, "instructions and registers as a graph for Graphviz (DOT)");
+  dump->add_flag("--graph{svg}", *graph,
+                 "a picture (SVG) of the model, with the names and shapes of its nodes;\n"
+                 "--graph=dot: the same for Graphviz; --graph=code: instructions and registers\n"
+                 "for Graphviz. A .tnx shows the model as it was before it was compiled if\n"
+                 "`tenon compile --keep-graph` stored that, and otherwise its kernels")
+      ->check(CLI::IsMember({kSvg, kDot, kCode}));
   dump->add_flag("--memory", *memory, "what each function allocates");
   dump->add_flag("--native", *native, "the native code as assembly, for each of its CPUs");
   add_json(dump);
   dump->callback([=] {
-    if (*text + *stats + *graph + *memory + *native > 1) {
+    if (*text + *stats + !graph->empty() + *memory + *native > 1) {
       throw Error(ErrorKind::Usage,
                   "more than one of --text, --stats, --graph, --memory and --native is given")
           .help("each prints another form of the file: give one at a time");
     }
-    if (*graph && json_output()) {
+    if (!graph->empty() && json_output()) {
       throw Error(ErrorKind::Usage, "--graph has no JSON form")
           .help("leave out --json, or --graph for the counts and sizes");
     }
     if (*full && !*text) {
       throw Error(ErrorKind::Usage, "--full needs --text").help("the other forms hold no elements");
     }
-    const driver::Source source = open_executable(*file);
+    const bool draws = *graph == kSvg || *graph == kDot;
+    const driver::Source source = draws ? open_input(*file) : open_executable(*file);
+    if (draws && source.is_graph()) {
+      prepare_runtime();
+      return print_graph(drawings_of(driver::read_module(source, {})), *graph);
+    }
     const vm::LoadedUnit loaded = load_unit(source);
     const std::string lines = *text     ? code_text(loaded.unit, *full)
                               : *native ? native_text(loaded.unit)
@@ -328,9 +375,11 @@ void add_dump_commands(CLI::App* app) {
       return print_json(std::move(out.end_object()));
     }
     std::printf("%s", lines.c_str());
-    if (*graph) print_graph(loaded.unit);
+    if (draws) print_graph(drawings_of(loaded.unit, source.name), *graph);
+    if (*graph == kCode) print_code_graph(loaded.unit);
     if (*memory) print_memory(loaded.unit);
-    if (*stats || !(*text || *graph || *memory || *native)) print_stats(loaded, source.name);
+    if (*stats || !(*text || !graph->empty() || *memory || *native))
+      print_stats(loaded, source.name);
   });
 
   auto* command = app->add_subcommand("verify", "check a .tnx file without running anything of it");

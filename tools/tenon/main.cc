@@ -131,6 +131,8 @@ int run(int argc, char** argv) {
   add_check_command(&app, &exit_code);
   add_compare_command(&app, &exit_code);
   add_bench_command(&app);
+  add_trace_command(&app);
+  add_report_command(&app);
   add_inspect_command(&app, &exit_code);
   add_ops_command(&app);
   add_targets_command(&app);

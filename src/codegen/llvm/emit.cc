@@ -22,6 +22,7 @@
 #include "support/error.h"
 #include "support/phase.h"
 #include "support/poll.h"
+#include "support/trace.h"
 #include "vm/executable/cpu_features.h"
 
 // GCC mistakes LLVM's `new` with room for operands for an ordinary one.
@@ -103,7 +104,10 @@ class ModuleCompiler {
     if (llvm::verifyModule(module, &problem_stream))
       throw Error(ErrorKind::Internal, "the code written for kernels is not valid LLVM IR")
           .found(problem_stream.str());
-    optimise(module, *machine_, options_.optimisation);
+    {
+      const trace::Scope recorded(trace::Kind::Phase, "optimise");
+      optimise(module, *machine_, options_.optimisation);
+    }
     if (ir_ != nullptr) {
       llvm::raw_string_ostream out(*ir_);
       module.print(out, nullptr);
@@ -112,7 +116,10 @@ class ModuleCompiler {
       *assembly_ +=
           generate(*llvm::CloneModule(module), *machine_, llvm::CodeGenFileType::AssemblyFile);
     StackUse stack(module);
-    std::string object = generate(module, *machine_, llvm::CodeGenFileType::ObjectFile);
+    std::string object = [&] {
+      const trace::Scope recorded(trace::Kind::Phase, "assemble");
+      return generate(module, *machine_, llvm::CodeGenFileType::ObjectFile);
+    }();
     stack.check(kernels);
     return object;
   }
@@ -129,13 +136,18 @@ std::string entry_symbol(size_t kernel) {
   return cat("tenon.entry.", kernel);
 }
 
+// The entry comes first, so that the kernel's code is between it and the next entry.
 llvm::Function* write_kernel(ModuleWriter& m, const loop::Kernel& kernel, size_t index) {
+  auto& functions = m.module.getFunctionList();
+  llvm::Function* const before = functions.empty() ? nullptr : &functions.back();
   CodeSize size(kernel);
   llvm::Function* body = write_body(m, kernel, size);
   llvm::Function* entry = write_entry(m, kernel, body, size);
   entry->setName(entry_symbol(index));
   entry->setLinkage(llvm::GlobalValue::ExternalLinkage);
   entry->setVisibility(llvm::GlobalValue::HiddenVisibility);
+  const auto first = before ? std::next(before->getIterator()) : functions.begin();
+  functions.splice(first, functions, entry->getIterator());
   return entry;
 }
 
@@ -210,6 +222,7 @@ std::vector<uint8_t> compile(const Array<loop::KernelRef>& kernels, const Target
           KernelNames names;
           for (size_t k = i * sorted.size() / modules; k < (i + 1) * sorted.size() / modules; ++k) {
             poll();
+            const trace::Scope recorded(trace::Kind::Codegen, sorted[k]->name.view());
             names[write_kernel(m, *sorted[k], k)] = sorted[k]->name.str();
           }
           if (i == 0) write_table(m, sorted);

@@ -83,6 +83,7 @@ image ptx "sm_80" hex "2e"
 image "opencl-c" hex ""
 target "aarch64" "cortex-a76" {}
 computes "two\nlines, \"quoted\""
+graph "{\"version\": 1}"
 
 func @main(x: tensor[n, 3; f32], "in:1": any) -> (tensor[n, 3; f32], i64) {
   registers 8

@@ -60,6 +60,7 @@ class Assembler {
                                                 {"target", &Assembler::target},
                                                 {"image", &Assembler::image},
                                                 {"computes", &Assembler::computes},
+                                                {"graph", &Assembler::graph},
                                                 {"local", &Assembler::local_function},
                                                 {"func", &Assembler::exported_function}};
     return kStatements;
@@ -128,6 +129,7 @@ class Assembler {
   void producer(LineCursor& in) { unit_.producer = in.string(); }
   void library(LineCursor& in) { unit_.libraries.push_back(in.string()); }
   void computes(LineCursor& in) { unit_.computes = in.string(); }
+  void graph(LineCursor& in) { unit_.graph = in.string(); }
   void packed(LineCursor& in) { packed_name(in, false); }
   void kernel(LineCursor& in) { packed_name(in, true); }
   void exported_function(LineCursor& in) { function(in, true); }

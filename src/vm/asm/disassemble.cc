@@ -90,6 +90,10 @@ class Printer {
       out += options_.kernel_objects ? cat("computes ", quoted(unit_.computes), "\n")
                                      : cat("; computes of ", unit_.computes.size(), " bytes\n");
     }
+    if (!unit_.graph.empty()) {
+      out += options_.kernel_objects ? cat("graph ", quoted(unit_.graph), "\n")
+                                     : cat("; graph of ", unit_.graph.size(), " bytes\n");
+    }
     for (const FunctionUnit& f : unit_.functions) out += (out.empty() ? "" : "\n") + function(f);
     return out;
   }

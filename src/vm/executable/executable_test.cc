@@ -117,7 +117,7 @@ TEST(File, UnknownSectionsAreSkippedUnlessTheyAreRequired) {
   EXPECT_THAT(error, HasSubstr("<memory> needs a feature that this build doesn't have"));
   EXPECT_THAT(error, HasSubstr("a section \"ABCD\""));
   EXPECT_THAT(error,
-              HasSubstr("globals, constants, packed functions, code, kernels, debug, computes"));
+              HasSubstr("globals, constants, packed functions, code, kernels, debug, computes, graph"));
 }
 
 TEST(File, AFlagOfAKnownSectionThatThisBuildDoesNotKnowIsRefused) {
@@ -144,6 +144,7 @@ TEST(File, SectionsThatSayNothingAreLeftOut) {
 TEST(File, CarriesComputesEffectsAndImages) {
   Unit unit = sample();
   unit.computes = std::string("any\0bytes", 9);
+  unit.graph = std::string("other\0bytes", 11);
   unit.packed.push_back({"cache.read", false, Effect::Reads});
   unit.packed.push_back({"host.sum", false, Effect::Pure});
   unit.kernels.push_back({"x86_64-linux", "v3", {"avx2"}, {{ImageKind::Ptx, "sm_80", "// ptx"}}});
@@ -152,6 +153,7 @@ TEST(File, CarriesComputesEffectsAndImages) {
   const Unit back = load(bytes).unit;
   EXPECT_EQ(write_to_bytes(back), bytes);
   EXPECT_EQ(back.computes, unit.computes);
+  EXPECT_EQ(back.graph, unit.graph);
   EXPECT_EQ(back.packed, unit.packed);
   ASSERT_EQ(back.kernels.size(), 2u);
   EXPECT_EQ(back.kernels[0].images[0].architecture, "sm_80");

@@ -34,7 +34,8 @@ class Reader {
     code();
     kernels();
     debug();
-    computes();
+    text(SectionId::Computes, out_.unit.computes);
+    text(SectionId::Graph, out_.unit.graph);
     const SectionEntry* code = out_.table.find(SectionId::Code);
     verify(out_.unit, {.name = options_.name,
                        .version = out_.table.version,
@@ -378,10 +379,10 @@ class Reader {
     return std::string(bytes);
   }
 
-  void computes() {
-    const std::string_view bytes = section(SectionId::Computes);
+  void text(SectionId id, std::string& out) {
+    const std::string_view bytes = section(id);
     charge(bytes.size());
-    out_.unit.computes = bytes;
+    out = bytes;
   }
 
   void debug() {

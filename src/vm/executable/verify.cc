@@ -73,6 +73,7 @@ class Verifier {
     at_most(unit_.libraries.size(), kMaxLibraries, "libraries");
     at_most(unit_.kernels.size(), kMaxKernelTargets, "targets of kernels");
     at_most(unit_.computes.size(), kMaxComputesBytes, "bytes of computes");
+    at_most(unit_.graph.size(), kMaxComputesBytes, "bytes of a graph");
     at_most(unit_.spans.size(), kMaxSpans, "spans");
   }
 

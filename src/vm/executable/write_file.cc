@@ -323,9 +323,12 @@ WholeFile whole_file(const Unit& unit) {
   file.add(SectionId::Code, SectionBytes(code_section(unit)));
   if (!unit.kernels.empty()) file.add(SectionId::Kernels, kernels_section(unit));
   if (has_spans(unit)) file.add(SectionId::Debug, SectionBytes(debug_section(unit)));
-  SectionBytes computes;
-  if (!unit.computes.empty()) computes.add(unit.computes);
-  file.add(SectionId::Computes, std::move(computes));
+  for (const auto& [id, text] :
+       {std::pair(SectionId::Computes, &unit.computes), std::pair(SectionId::Graph, &unit.graph)}) {
+    SectionBytes bytes;
+    if (!text->empty()) bytes.add(*text);
+    file.add(id, std::move(bytes));
+  }
   file.finish();
   return file;
 }

@@ -1,9 +1,11 @@
 // The long or rare parts of the dispatch loop's calls.
 #include <algorithm>
+#include <iterator>
 
 #include "device/host_check.h"
 #include "object/tensor.h"
 #include "support/text.h"
+#include "support/trace.h"
 #include "vm/interp/dispatch.h"
 #include "vm/isa/operand_index.h"
 
@@ -300,11 +302,52 @@ void Dispatch::tail_arguments(Machine& m, const Op& op, const FunctionCode& code
   m.top_ = base + code.registers;
 }
 
+namespace {
+
+trace::Kind trace_kind(CallEvent::Kind kind) {
+  static_assert(static_cast<int>(CallEvent::Kind::Closure) == 1 &&
+                static_cast<int>(CallEvent::Kind::Packed) == 2 &&
+                static_cast<int>(CallEvent::Kind::Kernel) == 3);
+  return static_cast<trace::Kind>(static_cast<int>(trace::Kind::Function) + static_cast<int>(kind));
+}
+
+// Records the beginning or end of a call (support/trace.h).
+[[gnu::cold]] void record(const CallEvent& event, size_t storage) {
+  const trace::Kind kind = trace_kind(event.kind);
+  const bool is_library_or_kernel = kind >= trace::Kind::Packed;
+  if (!is_library_or_kernel && !trace::records_calls()) return;
+  uint64_t words[192] = {storage};
+  size_t count = 1;
+  if (!event.before) {
+    return trace::end(kind, event.caller_index, event.offset, {words, count});
+  }
+  for (const AnyView& arg : event.args) {
+    if (count + 1 + kMaxRank > std::size(words)) break;
+    if (arg.type_index == TypeIndex::Tensor) {
+      const auto* tensor = static_cast<const TensorObj*>(arg.v.object);
+      const auto rank = static_cast<uint32_t>(tensor->dl.ndim);
+      words[count++] = tensor->layout << 32 | (trace::kTensor + rank);
+      for (uint32_t i = 0; i < rank; ++i) {
+        words[count++] = static_cast<uint64_t>(tensor->dl.shape[i]);
+      }
+    } else if (arg.type_index == TypeIndex::Int) {
+      words[count++] = trace::kInteger;
+      words[count++] = arg.v.bits;
+    } else {
+      words[count++] = trace::kOther;
+    }
+  }
+  trace::begin(kind, event.caller_index, event.offset, {words, count});
+}
+
+}  // namespace
+
 [[gnu::cold]] bool Dispatch::instrument(Machine& m, const Op& op, bool before,
                                         const Machine::Frame* frame, std::span<const AnyView> args,
                                         Any* result) {
+  const bool recorded = trace::is_on();
   // Another Program's code counts as one call and isn't instrumented.
-  if (!m.instrument_ || m.running_ != m.home_) return false;
+  if (!(m.instrument_ || recorded) || m.running_ != m.home_) return false;
   CallEvent event;
   event.before = before;
   uint32_t offset = 0;
@@ -327,9 +370,14 @@ void Dispatch::tail_arguments(Machine& m, const Op& op, const FunctionCode& code
   event.args = args;
   event.result = result;
   event.op = &op;
-  const bool skips = m.instrument_(event) == CallAction::Skip && before;
-  admit_result(result);  // the instrument may have replaced it
-  m.protect(result);
+  if (recorded && !before) record(event, m.pool_->used());
+  bool skips = false;
+  if (m.instrument_) {
+    skips = m.instrument_(event) == CallAction::Skip && before;
+    admit_result(result);  // the instrument may have replaced it
+    m.protect(result);
+  }
+  if (recorded && before && !skips) record(event, m.pool_->used());
   return skips;
 }
 

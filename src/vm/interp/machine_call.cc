@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <forward_list>
+#include <memory>
 #include <new>
 #include <optional>
 #include <utility>
@@ -10,6 +11,7 @@
 #include "device/parallel.h"
 #include "support/nested_call.h"
 #include "support/text.h"
+#include "support/trace.h"
 #include "vm/interp/dispatch.h"
 #include "vm/interp/match_values.h"
 
@@ -94,16 +96,23 @@ class Machine::Current {
 // The machine runs calls of this thread while it lives.
 class Machine::Claim {
  public:
-  explicit Claim(Machine& m) : m_(m) {
+  // For a call of `code`, or, without it, to change the machine.
+  explicit Claim(Machine& m, const Program* program = nullptr, const FunctionCode* code = nullptr)
+      : m_(m), is_recorded_(code && trace::is_on()) {
     uint32_t idle = kIdle;
-    if (!m.attention_.compare_exchange_strong(idle, m.instrument_ ? uint32_t{kInstrumented} : 0u,
+    const bool instrumented = is_recorded_ || m.instrument_;
+    if (!m.attention_.compare_exchange_strong(idle, instrumented ? uint32_t{kInstrumented} : 0u,
                                               std::memory_order_acquire)) {
       fail_busy();
     }
     m.thread_.store(Pool::this_thread(), std::memory_order_relaxed);
     m.pool_->set_owner(Pool::this_thread());
+    if (is_recorded_) [[unlikely]]
+      record(*program, *code);
   }
   ~Claim() {
+    if (is_recorded_) [[unlikely]]
+      trace::end(trace::Kind::Entry);
     m_.thread_.store(nullptr, std::memory_order_relaxed);
     m_.pool_->set_owner(nullptr);
     m_.release_stack();
@@ -118,8 +127,16 @@ class Machine::Claim {
     throw Error(ErrorKind::Usage, "this machine runs a call on another thread")
         .help("make a machine for each thread; they share the program");
   }
+  [[gnu::cold, gnu::noinline]] static void record(const Program& program,
+                                                  const FunctionCode& code) {
+    if (!trace::is_kept(program.number())) {
+      trace::keep(program.number(), std::make_shared<Ref<const Program>>(&program));
+    }
+    trace::begin(trace::Kind::Entry, code.index, program.number());
+  }
 
   Machine& m_;
+  const bool is_recorded_;
 };
 
 // Puts the limits of one call in force while it lives: its own, and what is left of those of the
@@ -292,7 +309,7 @@ Any Machine::call_code(const Program& program, const FunctionCode& code,
   if (outer == this && in_force_.account->includes(account)) return run();
   const bool is_nested = runs_here();
   std::optional<Claim> claim;
-  if (!is_nested) claim.emplace(*this);
+  if (!is_nested) claim.emplace(*this, &program, &code);
   Bounds bounds(*this, account, outer, is_nested);
   bounds.put_in_force();
   return run();

@@ -4,6 +4,7 @@
 
 #include "object/library.h"
 #include "object/registry.h"
+#include "support/phase.h"
 #include "support/text.h"
 #include "vm/executable/kernel_runtime.h"
 #include "vm/executable/verify.h"
@@ -79,6 +80,7 @@ Ref<Program> Program::load_bytes(std::string_view bytes, ProgramOptions options,
 }
 
 Ref<Program> Program::read(const Ref<FileBytes>& file, const ProgramOptions& options) {
+  const Phase loading("load");
   auto program = make<Program>();
   program->name_ = options.read.name;
   program->file_ = file;
@@ -90,6 +92,7 @@ Ref<Program> Program::read(const Ref<FileBytes>& file, const ProgramOptions& opt
 Ref<Program> Program::from_unit(Unit unit, ProgramOptions options) {
   WorkBudget budget(options.limits, "loading", options.read.name);
   const WorkBudget::Scope scope(&budget);
+  const Phase loading("load");
   auto program = make<Program>();
   program->name_ = options.read.name;
   verify(unit, {.name = options.read.name});
@@ -171,6 +174,7 @@ void Program::open_kernels(const ProgramOptions& options) {
                    [](const PackedName& p) { return p.kernel; })) {
     return;
   }
+  const Phase opening("open_kernels");
   try {
     if (options.trusted) kernels_ = open_native(unit_, name_, options);
     if (!kernels_) kernels_ = compile_computes();

@@ -16,7 +16,7 @@ inline constexpr uint32_t kMaxLibraries = 256;
 inline constexpr uint32_t kMaxKernelTargets = 64;
 inline constexpr uint32_t kMaxKernelImages = 64;  // per target
 inline constexpr uint32_t kMaxSections = 64;
-inline constexpr uint64_t kMaxComputesBytes = uint64_t{1} << 30;
+inline constexpr uint64_t kMaxComputesBytes = uint64_t{1} << 30;  // of the graph, too
 inline constexpr uint32_t kMaxSpans = 1u << 24;
 
 // Per function. A frame of kMaxRegisters takes 1 MiB of register stack.

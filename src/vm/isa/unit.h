@@ -107,6 +107,9 @@ struct Unit {
   // The kernels' computes, from which they can be compiled again, in the encoding of the compiler
   // that wrote them; may be empty.
   std::string computes;
+  // The model's graph before and after compilation, for reports, in the encoding of the compiler
+  // that wrote it (driver/model_graph.h); may be empty.
+  std::string graph;
   std::string producer;  // "tenon 0.1.0", for people
 
   // The index of the exported function of that name, or -1.

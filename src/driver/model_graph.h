@@ -1,0 +1,64 @@
+// What a report shows of a model: its graph before and after compilation, and the kernels that it
+// became. A file keeps it with --keep-graph (the section `graph`), as JSON.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "graph/ir/module.h"
+#include "loop/dim.h"
+
+namespace tenon::driver {
+
+// An operator, a kernel call, a parameter or the result of a function.
+struct GraphNode {
+  enum class Role : uint8_t { Parameter, Operator, Result };
+
+  Role role = Role::Operator;
+  std::string label;  // the operator, kernel or library function; the parameter's name
+  std::string type;   // of its value, in the language's notation
+  std::vector<std::string> sources;  // the ONNX nodes that it computes
+  std::vector<std::string> weights;  // constant operands: names or types
+  std::vector<size_t> inputs;        // the nodes whose values it uses, all of them earlier
+  bool is_kernel = false;            // then `label` is in ModelGraph::kernels
+};
+
+struct FunctionGraph {
+  std::string name;
+  std::vector<GraphNode> before, after;  // compilation
+};
+
+struct KernelFacts {
+  std::string text;  // its compute, in the language
+  // The floating-point and wide integer operations of a call, over the kernel's symbols; nullopt if
+  // they depend on data.
+  std::optional<Dim> flops;
+  // Where a call's arguments have the symbols.
+  struct Symbol {
+    std::string name;
+    size_t argument = 0;
+    std::optional<size_t> axis;  // nullopt: the argument is the integer itself
+  };
+  std::vector<Symbol> symbols;
+};
+
+struct ModelGraph {
+  std::vector<FunctionGraph> functions;  // the exported ones
+  std::map<std::string, KernelFacts> kernels;
+};
+
+// The operations and operators of one function, without the bodies of its branches and loops.
+std::vector<GraphNode> graph_of(const graph::FunctionRef& function);
+
+// `lowered` is what the passes made of `module`.
+ModelGraph describe_model(const graph::Module& module, const graph::Module& lowered);
+
+std::string to_json(const ModelGraph& graph);
+// Throws Damaged for text that `to_json` doesn't write; `file` is its name in errors.
+ModelGraph model_graph_from_json(std::string_view text, const std::string& file);
+
+}  // namespace tenon::driver

@@ -1,0 +1,357 @@
+#include "report/picture.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <map>
+#include <optional>
+
+#include "json/json.h"
+#include "report/layout.h"
+#include "vm/isa/operand_index.h"
+
+namespace tenon::report {
+namespace {
+
+using driver::GraphNode;
+using Role = GraphNode::Role;
+
+constexpr double kLetter = 6.6, kLine = 16, kPadding = 9;  // of 11 px monospace
+constexpr size_t kLongest = 44;                            // characters of a line in a picture
+
+// A prefix that ends between characters of UTF-8, and an ellipsis.
+std::string shortened(const std::string& text) {
+  if (text.size() <= kLongest) return text;
+  size_t end = kLongest - 1;
+  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xc0) == 0x80) --end;
+  return text.substr(0, end) + "…";
+}
+
+size_t letters(const std::string& text) {
+  return static_cast<size_t>(std::ranges::count_if(
+      text, [](char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; }));
+}
+
+// What a picture shows of a name: one line, without characters that change how others are shown.
+std::string name_text(const std::string& name) {
+  return shortened(printable(name));
+}
+
+std::string sources_text(const GraphNode& node) {
+  if (node.sources.empty()) return "";
+  const std::string first = name_text(node.sources[0]);
+  return node.sources.size() == 1 ? first : cat(first, " +", node.sources.size() - 1);
+}
+
+// What a box says: the operator, the ONNX nodes, the type.
+std::vector<std::string> lines_of(const GraphNode& node) {
+  std::vector<std::string> lines = {name_text(node.label)};
+  if (std::string sources = sources_text(node); !sources.empty()) lines.push_back(sources);
+  if (!node.type.empty()) lines.push_back(name_text(node.type));
+  return lines;
+}
+
+std::string full_text(const GraphNode& node) {
+  std::string text = printable(node.label);
+  if (!node.type.empty()) text += cat("\n", printable(node.type));
+  if (!node.sources.empty()) text += cat("\nfrom ", printable(join(node.sources, ", ")));
+  if (!node.weights.empty()) text += cat("\nconstants: ", printable(join(node.weights, ", ")));
+  return text;
+}
+
+const char* class_of(const GraphNode& node) {
+  if (node.role == Role::Parameter) return "node parameter";
+  if (node.role == Role::Result) return "node result";
+  return node.is_kernel ? "node kernel" : "node";
+}
+
+std::string number(double value) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.1f", value);
+  return text;
+}
+
+// The edge as a smooth curve through its points.
+std::string path_of(const std::vector<Point>& points) {
+  std::string path = cat("M", number(points[0].x), " ", number(points[0].y));
+  for (size_t i = 1; i < points.size(); ++i) {
+    const Point &a = points[i - 1], &b = points[i];
+    const double middle = (a.y + b.y) / 2;
+    path += cat("C", number(a.x), " ", number(middle), " ", number(b.x), " ", number(middle), " ",
+                number(b.x), " ", number(b.y));
+  }
+  return path;
+}
+
+constexpr char kStyle[] =
+    "svg{font:11px ui-monospace,Menlo,Consolas,monospace;background:#fff}"
+    ".node rect{fill:#eef3fb;stroke:#5b7db1;rx:5px}.kernel rect{fill:#fdf1e3;stroke:#c98a3d}"
+    ".parameter rect{fill:#e9f6ee;stroke:#4c9a6a;rx:14px}"
+    ".result rect{fill:#f6ecf8;stroke:#9460a4;rx:14px}"
+    ".node text{fill:#1b2430;text-anchor:middle}.node .name{font-weight:600}"
+    ".node .type{fill:#5a6675}.edge{fill:none;stroke:#98a4b3;stroke-width:1.2}"
+    ".title{font-size:14px;font-weight:600;fill:#1b2430}"
+    "@media(prefers-color-scheme:dark){svg{background:#14181e}"
+    ".node rect{fill:#1e2a3d;stroke:#6f93c9}.kernel rect{fill:#3a2b18;stroke:#d39a52}"
+    ".parameter rect{fill:#183326;stroke:#5fb483}.result rect{fill:#33203a;stroke:#b27fc3}"
+    ".node text,.title{fill:#e4e9f0}.node .type{fill:#9aa7b8}.edge{stroke:#5b6878}}";
+
+std::string arrow(const Point& tip) {
+  return cat("M", number(tip.x - 3.5), " ", number(tip.y - 6), "L", number(tip.x), " ",
+             number(tip.y), "L", number(tip.x + 3.5), " ", number(tip.y - 6));
+}
+
+// The nodes and edges of one function; its nodes are numbered from `first` on.
+std::string group(const std::vector<GraphNode>& nodes, const Layout& layout, size_t first) {
+  std::string out;
+  for (const Placed& box : layout.boxes) {
+    for (const auto& edge : box.edges) {
+      out += cat("<path class=\"edge\" d=\"", path_of(edge), arrow(edge.back()), "\"/>\n");
+    }
+  }
+  for (size_t i = 0; i < nodes.size(); ++i) {
+    const GraphNode& node = nodes[i];
+    const std::vector<std::string> lines = lines_of(node);
+    const Point& centre = layout.boxes[i].centre;
+    size_t longest = 0;
+    for (const std::string& line : lines) longest = std::max(longest, letters(line));
+    const double width = static_cast<double>(longest) * kLetter + 2 * kPadding;
+    const double height = static_cast<double>(lines.size()) * kLine + kPadding;
+    const double top = centre.y - height / 2;
+    out += cat("<g class=\"", class_of(node), "\" data-node=\"", first + i, "\"><title>",
+               escape_markup(full_text(node)), "</title><rect x=\"", number(centre.x - width / 2),
+               "\" y=\"", number(top), "\" width=\"", number(width), "\" height=\"", number(height),
+               "\"/>");
+    for (size_t line = 0; line < lines.size(); ++line) {
+      const char* kind = line == 0 ? "name" : line + 1 == lines.size() ? "type" : "source";
+      out += cat("<text class=\"", kind, "\" x=\"", number(centre.x), "\" y=\"",
+                 number(top + kPadding / 2 + static_cast<double>(line) * kLine + 11.5), "\">",
+                 escape_markup(lines[line]), "</text>");
+    }
+    out += "</g>\n";
+  }
+  return out;
+}
+
+Layout layout_of(const std::vector<GraphNode>& nodes) {
+  std::vector<Box> boxes;
+  for (const GraphNode& node : nodes) {
+    Box box;
+    const std::vector<std::string> lines = lines_of(node);
+    for (const std::string& line : lines) {
+      box.width = std::max(box.width, static_cast<double>(letters(line)) * kLetter);
+    }
+    box.width += 2 * kPadding;
+    box.height = static_cast<double>(lines.size()) * kLine + kPadding;
+    box.inputs = node.inputs;
+    boxes.push_back(std::move(box));
+  }
+  return lay_out(boxes);
+}
+
+}  // namespace
+
+std::string escape_markup(std::string_view text) {
+  std::string out;
+  for (size_t i = 0; i < text.size();) {
+    const auto c = static_cast<unsigned char>(text[i]);
+    if (c >= 0x80) {
+      // A whole character of UTF-8, or a byte that isn't part of one.
+      const size_t length = c >= 0xf0 ? 4 : c >= 0xe0 ? 3 : 2;
+      const std::string_view character = text.substr(i, length);
+      if (is_utf8(character)) {
+        out += character;
+        i += character.size();
+      } else {
+        out += "\xef\xbf\xbd";
+        ++i;
+      }
+      continue;
+    }
+    ++i;
+    switch (c) {
+      case '&':
+        out += "&amp;";
+        break;
+      case '<':
+        out += "&lt;";
+        break;
+      case '>':
+        out += "&gt;";
+        break;
+      case '"':
+        out += "&quot;";
+        break;
+      case '\'':
+        out += "&#39;";
+        break;
+      default:
+        // XML has no other control characters.
+        out += c >= ' ' || c == '\n' || c == '\t' ? std::string(1, static_cast<char>(c))
+                                                  : "\xef\xbf\xbd";
+    }
+  }
+  return out;
+}
+
+std::string to_svg(const std::vector<Drawing>& drawings, Style style) {
+  std::string body;
+  size_t first = 0;
+  double width = 0, height = 0;
+  for (const Drawing& drawing : drawings) {
+    const Layout layout = layout_of(drawing.nodes);
+    constexpr double kTitle = 28;
+    body += cat("<text class=\"title\" x=\"16\" y=\"", number(height + 22), "\">",
+                escape_markup(printable(drawing.title)), "</text>\n<g transform=\"translate(0 ",
+                number(height + kTitle), ")\">\n", group(drawing.nodes, layout, first), "</g>\n");
+    first += drawing.nodes.size();
+    width = std::max(width, layout.width);
+    height += kTitle + layout.height;
+  }
+  const std::string rules = style == Style::Own ? cat("<style>", kStyle, "</style>\n") : "";
+  return cat("<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"", number(width), "\" height=\"",
+             number(height), "\" viewBox=\"0 0 ", number(width), " ", number(height), "\">\n",
+             rules, body, "</svg>\n");
+}
+
+std::string to_dot(const std::vector<Drawing>& drawings) {
+  const auto in_quotes = [](const std::string& text) {
+    const std::string quoted_text = tenon::quoted(text);
+    return quoted_text.substr(1, quoted_text.size() - 2);
+  };
+  std::string out = "digraph model {\n  node [shape=box, fontname=monospace];\n";
+  size_t first = 0;
+  for (const Drawing& drawing : drawings) {
+    const std::string name = in_quotes(drawing.title);
+    out += cat("  subgraph \"cluster_", name, "\" {\n    label=\"", name, "\";\n");
+    for (size_t i = 0; i < drawing.nodes.size(); ++i) {
+      const GraphNode& node = drawing.nodes[i];
+      std::string label;
+      for (const std::string& line : lines_of(node)) {
+        label += cat(label.empty() ? "" : "\\n", in_quotes(line));
+      }
+      out += cat("    n", first + i, " [label=\"", label, "\"",
+                 node.role == Role::Operator ? "" : ", shape=ellipse", "];\n");
+      for (const size_t input : node.inputs)
+        out += cat("    n", first + input, " -> n", first + i, ";\n");
+    }
+    out += "  }\n";
+    first += drawing.nodes.size();
+  }
+  return out + "}\n";
+}
+
+std::vector<GraphNode> graph_of_code(const vm::Unit& unit, const vm::FunctionUnit& function) {
+  std::vector<GraphNode> nodes;
+  struct Maker {
+    std::vector<size_t> nodes;  // none for sizes and memory
+    std::string type;           // of a tensor
+    bool is_new = false;        // a tensor that nothing has written yet
+  };
+  std::map<uint32_t, Maker> makers;  // by register
+  const auto add = [&](GraphNode node) {
+    std::ranges::sort(node.inputs);
+    const auto repeated = std::ranges::unique(node.inputs);
+    node.inputs.erase(repeated.begin(), repeated.end());
+    nodes.push_back(std::move(node));
+    return nodes.size() - 1;
+  };
+  for (uint32_t i = 0; i < function.params.size(); ++i) {
+    GraphNode node;
+    node.role = Role::Parameter;
+    node.label = function.params[i].name;
+    node.type = to_text(function.params[i].type);
+    makers[i].nodes = {add(std::move(node))};
+  }
+  const auto constant_text = [&](const vm::Arg& arg) {
+    const vm::Constant& constant = unit.constants[arg.index()];
+    return constant.name.empty() ? cat("constant ", arg.index()) : constant.name;
+  };
+  const auto type_text = [&](const vm::Instruction& instruction, uint32_t dtype, uint32_t dims) {
+    std::vector<std::string> sizes;
+    for (uint32_t i = dims; i < instruction.operands.size(); ++i) {
+      const vm::Arg size = instruction.arg(i);
+      sizes.push_back(size.is(vm::ArgKind::Immediate) ? cat(size.value()) : "?");
+    }
+    const DataType t = DataType::from_word(static_cast<uint32_t>(instruction.arg(dtype).value()));
+    return tensor_type_text(join(sizes, ", "), t);
+  };
+  size_t span = 0;
+  vm::Instruction instruction;
+  for (uint32_t at = 0; at < function.code.size() && vm::decode(function.code, at, &instruction);
+       at += instruction.words()) {
+    while (span < function.spans.size() && function.spans[span].offset <= at) ++span;
+    const vm::Opcode opcode = instruction.opcode();
+    GraphNode node;
+    bool is_call = false;
+    std::vector<uint32_t> read, written;
+    for (uint32_t i = 0; i < instruction.operands.size(); ++i) {
+      const vm::Arg arg = instruction.arg(i);
+      if (arg.is(vm::ArgKind::Packed)) {
+        is_call = opcode == vm::Opcode::CallPacked;
+        node.label = unit.packed[arg.index()].name;
+        node.is_kernel = unit.packed[arg.index()].kernel;
+      } else if (arg.is(vm::ArgKind::Function)) {
+        is_call = opcode == vm::Opcode::Call || opcode == vm::Opcode::TailCall;
+        node.label = cat("@", unit.functions[arg.index()].name);
+      } else if (arg.is(vm::ArgKind::Constant)) {
+        node.weights.push_back(constant_text(arg));
+      } else if (arg.is_register()) {
+        const vm::OperandRole role = vm::role_of(instruction, i);
+        if (role == vm::OperandRole::Writes) written.push_back(arg.index());
+        if (role != vm::OperandRole::Writes && role != vm::OperandRole::ReadsInteger) {
+          read.push_back(arg.index());
+        }
+      }
+    }
+    if (opcode == vm::Opcode::Ret) {
+      node.role = Role::Result;
+      node.label = function.result_names.empty() ? "result" : join(function.result_names, ", ");
+      node.type = to_text(function.result);
+    }
+    std::vector<uint32_t> outputs;  // new tensors that it writes, or else the last one, in place
+    std::optional<uint32_t> last;
+    for (const uint32_t reg : read) {
+      const auto maker = makers.find(reg);
+      if (maker == makers.end()) continue;
+      if (is_call && maker->second.is_new) {
+        if (outputs.empty()) node.type.clear();
+        outputs.push_back(reg);
+        node.type += cat(node.type.empty() ? "" : ", ", maker->second.type);
+      } else {
+        // Of a call that writes into an operand.
+        if (is_call && outputs.empty() && !maker->second.type.empty()) {
+          node.type = maker->second.type;
+          last = reg;
+        }
+        node.inputs.insert(node.inputs.end(), maker->second.nodes.begin(),
+                           maker->second.nodes.end());
+      }
+    }
+    Maker made;
+    if (is_call || opcode == vm::Opcode::Ret) {
+      if (span > 0) {
+        const Span& from = unit.spans[function.spans[span - 1].span];
+        if (is_call) node.sources = from.nodes;
+      }
+      made.nodes = {add(std::move(node))};
+    } else if (opcode == vm::Opcode::AllocTensor) {
+      made.is_new = true;
+      made.type = type_text(instruction, vm::operand(vm::Opcode::AllocTensor, "dtype"),
+                            vm::operand(vm::Opcode::AllocTensor, "dims"));
+    } else if (opcode == vm::Opcode::NewTensor) {
+      made.is_new = true;
+      made.type = type_text(instruction, vm::operand(vm::Opcode::NewTensor, "dtype"),
+                            vm::operand(vm::Opcode::NewTensor, "dims"));
+    } else if (opcode == vm::Opcode::AllocTensorReg) {
+      made.is_new = true;
+    } else if (vm::class_of(opcode) != vm::OpClass::Match) {
+      made.nodes = node.inputs;  // it renames, bundles or takes apart
+    }
+    if (outputs.empty() && last && written.empty()) outputs.push_back(*last);
+    for (const uint32_t reg : outputs) makers[reg] = {made.nodes, makers[reg].type, false};
+    for (const uint32_t reg : written) makers[reg] = made;
+  }
+  return nodes;
+}
+
+}  // namespace tenon::report

@@ -1,0 +1,56 @@
+#include "report/picture.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace tenon::report {
+namespace {
+
+using driver::GraphNode;
+using testing::HasSubstr;
+using testing::Not;
+
+std::vector<Drawing> drawing_of(const std::string& name) {
+  GraphNode input, op;
+  input.role = GraphNode::Role::Parameter;
+  input.label = "x";
+  input.type = "tensor[n; f32]";
+  op.label = "relu";
+  op.sources = {name};
+  op.inputs = {0};
+  return {{"main", {input, op}}};
+}
+
+TEST(Picture, NamesNodesWithTheirOnnxNamesAndShapes) {
+  const std::string svg = to_svg(drawing_of("/layer1/Relu"));
+  EXPECT_THAT(svg, HasSubstr(">/layer1/Relu</text>"));
+  EXPECT_THAT(svg, HasSubstr(">tensor[n; f32]</text>"));
+  EXPECT_THAT(to_dot(drawing_of("/layer1/Relu")), HasSubstr("n1 [label=\"relu\\n/layer1/Relu\"]"));
+}
+
+TEST(Picture, HostileNamesStayText) {
+  const std::string svg = to_svg(drawing_of("</text><script>alert(1)</script>\x01\xff"));
+  EXPECT_THAT(svg, Not(HasSubstr("<script")));
+  EXPECT_THAT(svg, HasSubstr("&lt;script&gt;"));
+  EXPECT_THAT(svg, Not(HasSubstr("\x01")));
+  EXPECT_THAT(svg, Not(HasSubstr("\xff")));
+  // What turns text around, or is a command to a terminal.
+  const std::string turning = to_svg(drawing_of("\u202e \u009b"));
+  EXPECT_THAT(turning, Not(HasSubstr("\u202e")));
+  EXPECT_THAT(turning, Not(HasSubstr("\u009b")));
+}
+
+TEST(Picture, LongNamesAreCutInTheTextAndWholeInTheTitle) {
+  const std::string name(100, 'a');
+  const std::string svg = to_svg(drawing_of(name));
+  EXPECT_THAT(svg, HasSubstr("from " + name + "</title>"));
+  EXPECT_THAT(svg, HasSubstr(">" + std::string(43, 'a') + "…</text>"));
+}
+
+TEST(Picture, MarkupIsEscapedAndUtf8Kept) {
+  EXPECT_EQ(escape_markup("<a href='x'>&\"é€😀"), "&lt;a href=&#39;x&#39;&gt;&amp;&quot;é€😀");
+  EXPECT_EQ(escape_markup("\xe2\x82"), "\xef\xbf\xbd\xef\xbf\xbd");
+}
+
+}  // namespace
+}  // namespace tenon::report

@@ -1,0 +1,117 @@
+#include "support/trace.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <string>
+#include <thread>
+
+#include "support/phase.h"
+#include "support/test_error.h"
+
+namespace tenon::trace {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+// "+0" begins an interval of kind 0, "-0" ends one.
+std::vector<std::string> events_of(const Recording::Thread& thread) {
+  std::vector<std::string> out;
+  for_each_event(thread.words, [&](const Event& event) {
+    out.push_back((event.ends ? "-" : "+") + std::to_string(static_cast<int>(event.kind)));
+  });
+  return out;
+}
+
+TEST(Trace, RecordsIntervalsOfEachThreadInOrder) {
+  start();
+  {
+    const Phase outer("import");
+    const Scope inner(Kind::Loop, 7, 9);
+    std::thread([] { const Scope other(Kind::Codegen, "k"); }).join();
+  }
+  const Recording recording = stop();
+  ASSERT_EQ(recording.threads.size(), 2u);
+  EXPECT_THAT(events_of(recording.threads[0]), ElementsAre("+0", "+2", "-2", "-0"));
+  EXPECT_THAT(events_of(recording.threads[1]), ElementsAre("+1", "-1"));
+  EXPECT_LE(recording.begin_ns, recording.end_ns);
+}
+
+TEST(Trace, EventsHaveNumberKeyAndPayload) {
+  start();
+  const uint64_t words[] = {1, 2, 3};
+  begin(Kind::Kernel, 5, 6, words);
+  begin(Kind::Phase, "a name of more than eight bytes");
+  const Recording recording = stop();
+  std::vector<Event> events;
+  for_each_event(recording.threads.at(0).words, [&](const Event& e) { events.push_back(e); });
+  ASSERT_EQ(events.size(), 2u);
+  EXPECT_EQ(events[0].number, 5u);
+  EXPECT_EQ(events[0].key, 6u);
+  EXPECT_THAT(events[0].payload, ElementsAre(1, 2, 3));
+  EXPECT_LE(recording.begin_ns, events[0].ns);
+  EXPECT_LE(events[0].ns, events[1].ns);
+  EXPECT_STREQ(reinterpret_cast<const char*>(events[1].payload.data()),
+               "a name of more than eight bytes");
+}
+
+TEST(Trace, NothingIsRecordedOutsideOfARecording) {
+  { const Phase before("before"); }
+  start();
+  const Recording empty = stop();
+  { const Phase after("after"); }
+  start();
+  const Recording second = stop();
+  EXPECT_TRUE(empty.threads.empty());
+  EXPECT_TRUE(second.threads.empty());
+}
+
+TEST(Trace, AnIntervalThatBeganBeforeTheRecordingHasNoEnd) {
+  {
+    const Scope early(Kind::Phase, "early");
+    start();
+  }
+  EXPECT_TRUE(stop().threads.empty());
+}
+
+TEST(Trace, ThereIsOneRecordingAtATime) {
+  start();
+  EXPECT_THAT(failure_of([] { start(); }), HasSubstr("already in progress"));
+  stop();
+  EXPECT_THAT(failure_of([] { stop(); }), HasSubstr("no recording is in progress"));
+}
+
+TEST(Trace, KeepsObjectsUntilTheRecordingIsGone) {
+  auto object = std::make_shared<int>(3);
+  const std::weak_ptr<int> seen = object;
+  start();
+  EXPECT_FALSE(is_kept(4));
+  keep(4, std::move(object));
+  EXPECT_TRUE(is_kept(4));
+  {
+    const Recording recording = stop();
+    EXPECT_EQ(*static_cast<const int*>(recording.kept.at(0).object.get()), 3);
+  }
+  EXPECT_TRUE(seen.expired());
+}
+
+TEST(Trace, AChildOfAForkRecordsNothingAndCanStartItsOwn) {
+  start();
+  const pid_t child = fork();
+  if (child == 0) {
+    if (is_on()) _exit(1);
+    start();
+    { const Phase phase("in the child"); }
+    _exit(stop().threads.size() == 1 ? 0 : 2);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  stop();
+  EXPECT_EQ(status, 0);
+}
+
+}  // namespace
+}  // namespace tenon::trace

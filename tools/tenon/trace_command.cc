@@ -1,0 +1,83 @@
+// tenon trace: records a program's compilation, loading and calls, and writes the recording.
+#include "device/parallel.h"
+#include "report/peak.h"
+#include "report/record.h"
+#include "report/writers.h"
+#include "support/error.h"
+#include "support/output_file.h"
+#include "tools/tenon/call_flags.h"
+#include "tools/tenon/command.h"
+#include "tools/tenon/file_argument.h"
+#include "tools/tenon/program_file.h"
+#include "tools/tenon/quantity.h"
+#include "vm/interp/machine.h"
+
+namespace tenon::tool {
+namespace {
+
+struct TraceCommand : CallFlags {
+  std::string output;
+  bool calls = false;
+  int iterations = 3;
+
+  void run() {
+    const report::Writer write = report::writer_for(output);
+    check_not_input(file, output, "--output");
+    check_not_terminal(output);
+    OutputFile out(output);
+    report::Record record(calls);
+    driver::Source source = read();
+    inputs.sizes = flags.import_options();
+    if (!source.is_graph()) flags.check_unused(source.name);
+    flags.options.keep_graph = true;  // in memory: it has the kernels' operations
+    const ProgramFile program = open_program(std::move(source), flags, open_options());
+    const FunctionSignature signature = program.signature(function);
+    if (program.source.kind != driver::SourceKind::Model) bind_sizes(signature, &inputs.sizes);
+    const Inputs given = make_inputs_within_limits(signature, /*random_rest=*/true);
+    for (const std::string& note : given.notes) progress(note);
+    const std::vector<AnyView> views(given.values.begin(), given.values.end());
+    vm::Machine machine(program.program, call_limits());
+    for (int i = 0; i < iterations; ++i) machine.call(function, views);
+
+    const report::Timeline timeline = report::read_timeline(record.end());
+    out.write(write(timeline, report::measure_peak(threads)));
+    out.commit();
+    if (timeline.dropped) {
+      progress(cat(timeline.dropped,
+                   " events were dropped: they need more memory than a recording "
+                   "may use"));
+    }
+    progress(cat(output, ": ", counted(timeline.intervals.size(), "interval"), " on ",
+                 counted(timeline.threads.size(), "thread")));
+  }
+};
+
+}  // namespace
+
+void add_trace_command(CLI::App* app) {
+  auto* command =
+      app->add_subcommand("trace", "record where the time goes, for Chrome, Perfetto or scripts");
+  command->footer(
+      "Records how FILE is compiled and loaded, and some calls. The name of the output chooses "
+      "its\n"
+      "format: .json for Chrome's trace events with ONNX Runtime's keys, .pftrace for Perfetto\n"
+      "(https://ui.perfetto.dev opens both), and a name that ends in layers.json for the times of\n"
+      "each layer. docs/profiling.md describes what they contain.\n"
+      "Missing inputs are random with a fixed seed (integers 0 or 1); missing sizes are 1.\n\n"
+      "  tenon trace resnet50.onnx -o resnet50.json\n"
+      "  tenon trace bert.tnx --dim batch=1 --dim sequence=128 -o bert.pftrace\n"
+      "  tenon trace resnet50.tnx --iterations 20 -o resnet50.layers.json");
+  auto state = std::make_shared<TraceCommand>();
+  state->CallFlags::add_to(command);
+  command->add_option("-o,--output", state->output, "F.json, F.pftrace or F.layers.json")
+      ->required();
+  command->add_flag("--calls", state->calls,
+                    "also record calls between the program's functions, not only those of\n"
+                    "kernels and libraries; slows down programs that make many");
+  command->add_option("--iterations", state->iterations, "calls to record")
+      ->check(between(1, 1 << 20))
+      ->capture_default_str();
+  command->callback([state] { state->run(); });
+}
+
+}  // namespace tenon::tool
