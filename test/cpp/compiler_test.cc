@@ -101,6 +101,16 @@ TEST(CppCompiler, AnUntrustedFileIsCompiledAnew) {
   EXPECT_THAT(program(Tensor::copy({1.0f}, {1})).as<Tensor>().to_vector<float>(), ElementsAre(2));
 }
 
+TEST(CppCompiler, ShowsWhatAProgramHolds) {
+  const Program twice = compile(ir::Module::parse(kTwice));
+  EXPECT_EQ(twice.stats()["functions"].as<Array>()[0].as<Map>()["name"].as<std::string>(), "main");
+  EXPECT_THAT(twice.as_python(), HasSubstr("def main("));
+  EXPECT_THAT(twice.as_text(), HasSubstr("func @main"));
+  const Bytes file = assemble(twice.as_text(/*full=*/true));
+  const Program again = Program::from_bytes(file.view());
+  EXPECT_THAT(again(Tensor::copy({2.0f}, {1})).as<Tensor>().to_vector<float>(), ElementsAre(4));
+}
+
 TEST(CppBuilder, BuildsAFunction) {
   ir::Builder b;
   const Value x = b.param("x", "tensor[n, 4; f32]");

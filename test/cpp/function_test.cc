@@ -113,6 +113,12 @@ TEST(CppFunction, IsRegisteredAndFoundByName) {
               HasSubstr("test.cpp.triple"));
 }
 
+TEST(CppFunction, ALibrarysExceptionWaits) {
+  EXPECT_EQ(register_library([] { register_function("test.cpp.of_library", triple); }), 0);
+  EXPECT_EQ(register_library([] { register_function("test.cpp.of_library", triple); }), -1);
+  EXPECT_THAT(tenon_last_error(), HasSubstr("test.cpp.of_library"));
+}
+
 TEST(CppFunction, OnlyFunctionsOfProgramsCanBeCancelled) {
   EXPECT_THAT(caught<UsageError>([] { Function(triple).cancel(); }),
               HasSubstr("not a function of a program"));

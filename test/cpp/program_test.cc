@@ -1,8 +1,5 @@
-// Programs and machines.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include "tenon/tenon.h"
+// Programs.
+#include "test_program.h"
 
 namespace {
 
@@ -11,33 +8,9 @@ using namespace std::chrono_literals;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-template <class E, class F>
-std::string caught(F&& f) {
-  try {
-    f();
-  } catch (const E& e) {
-    return e.what();
-  }
-  return "nothing was thrown";
-}
-
-const Program& program() {
-  static const Program loaded = [] {
-    register_function("host.twice", [](int64_t n) {
-      if (n == 13) throw std::domain_error("not 13");
-      return 2 * n;
-    });
-    return Program::load(TENON_TEST_PROGRAM);
-  }();
-  return loaded;
-}
-Tensor row() {
-  return Tensor::copy({1.0f, 2.0f, 3.0f}, {1, 3});
-}
-
 TEST(CppProgram, DescribesItsFunctions) {
   EXPECT_THAT(program().functions(),
-              ElementsAre("main", "weights", "twice", "spin", "adder", "nested"));
+              ElementsAre("main", "weights", "twice", "spin", "adder", "nested", "made"));
   const Signature s = program().signature();
   EXPECT_EQ(s.text(),
             "(x: tensor[batch, 3; f32], n: i64) -> (same: tensor[batch, 3; f32], next: i64)");
@@ -114,102 +87,6 @@ TEST(CppProgram, FunctionsObeyLimitsAndCancel) {
 
 TEST(CppProgram, AHostsExceptionPassesThrough) {
   EXPECT_EQ(caught<std::domain_error>([] { program()["twice"](13); }), "not 13");
-}
-
-TEST(CppMachine, CallsByNameAndReturnsFunctions) {
-  Machine machine(program());
-  EXPECT_EQ(machine.call("twice", 4).as<int>(), 8);
-  EXPECT_EQ(machine["twice"](5).as<int>(), 10);
-  const auto adder = machine["adder"](40).as<Function>();
-  EXPECT_EQ(adder(2).as<int>(), 42);
-  const std::vector<Value> one_vector{Value(1)};
-  EXPECT_THROW(machine.call("twice", one_vector), UsageError);
-}
-
-TEST(CppMachine, ObeysItsLimits) {
-  Machine machine(program(), {.deadline = 5ms});
-  EXPECT_THAT(caught<ExecutionError>([&] { machine["spin"](); }), HasSubstr("deadline"));
-  machine.set_limits({.fuel = 10});
-  EXPECT_THAT(caught<ExecutionError>([&] { machine["spin"](); }), HasSubstr("fuel"));
-  EXPECT_EQ(machine["twice"](1).as<int>(), 2);
-  EXPECT_THROW(machine.set_limits({.fuel = -2}), UsageError);
-}
-
-TEST(CppMachine, SubmitsToAnotherThreadAndIsCancelled) {
-  Machine machine(program(), {.deadline = 10s});
-  EXPECT_EQ(machine.submit("twice", 4).get().as<int>(), 8);
-  std::future<Value> spinning = machine.submit("spin");
-  while (spinning.wait_for(1ms) != std::future_status::ready) machine.cancel();
-  EXPECT_THAT(caught<ExecutionError>([&] { spinning.get(); }), HasSubstr("cancel"));
-}
-
-TEST(CppMachine, EverySubmissionOfAProgramHasAMachine) {
-  std::vector<std::future<Value>> results;
-  for (int i = 0; i < 8; ++i) results.push_back(submit(program(), "twice", i));
-  for (int i = 0; i < 8; ++i) EXPECT_EQ(results[static_cast<size_t>(i)].get().as<int>(), 2 * i);
-}
-
-TEST(CppMachine, KeepsInputsAndOutputs) {
-  Machine machine(program());
-  EXPECT_THAT(caught<UsageError>([&] { machine.invoke_stateful("main"); }), HasSubstr("set_input"));
-  machine.set_input("main", row(), 1);
-  EXPECT_THAT(caught<UsageError>([&] { machine.get_outputs("main"); }),
-              HasSubstr("invoke_stateful"));
-  machine.invoke_stateful("main");
-  EXPECT_EQ(machine.get_outputs("main", {1}).as<int>(), 2);
-  EXPECT_EQ(machine.get_output("main", "next").as<int>(), 2);
-  EXPECT_THAT(caught<UsageError>([&] { machine.get_output("main", "last"); }),
-              HasSubstr("same, next"));
-  EXPECT_THROW(machine.get_outputs("main", {2}), UsageError);
-  machine.set_inputs("main", {{"n", 5}, {"x", row()}});
-  machine.invoke_stateful("main");
-  EXPECT_EQ(machine.get_outputs("main").as<Array>()[1].as<int>(), 6);
-  machine.set_input("nested");
-  machine.invoke_stateful("nested");
-  EXPECT_EQ(machine.get_outputs("nested", {0, 1}).as<int>(), 2);
-  machine.set_input("twice", 3);
-  machine.invoke_stateful("twice");
-  EXPECT_EQ(machine.get_outputs("twice").as<int>(), 6);
-}
-
-TEST(CppMachine, RefusesInputsThatDoNotFit) {
-  Machine machine(program());
-  EXPECT_THAT(caught<UsageError>([&] { machine.set_input("main", row()); }), HasSubstr("n: i64"));
-  EXPECT_THAT(caught<UsageError>([&] {
-                machine.set_inputs("main", {{"n", 1}, {"y", 2}});
-              }),
-              HasSubstr("n: i64"));
-  EXPECT_THROW(machine.set_input("mian"), UsageError);
-}
-
-TEST(CppMachine, SavesAFunctionWithItsArguments) {
-  Machine machine(program());
-  machine.save_function("twice", "six", 3);
-  EXPECT_EQ(machine["six"]().as<int>(), 6);
-  EXPECT_THAT(caught<UsageError>([&] { machine.save_function("twice", "main", 3); }),
-              HasSubstr("choose another name"));
-  EXPECT_THROW(machine.save_function("thrice", "nine", 3), UsageError);
-}
-
-TEST(CppMachine, TimesCalls) {
-  Machine machine(program());
-  const BenchmarkResult r =
-      machine.time_evaluator("twice", {.number = 2, .repeat = 3, .min_repeat = 1ms})(4);
-  ASSERT_EQ(r.seconds.size(), 3u);
-  EXPECT_GT(r.min(), 0);
-  EXPECT_LE(r.min(), r.median());
-  EXPECT_LE(r.median(), r.max());
-  EXPECT_LE(r.min(), r.mean());
-  EXPECT_THROW(machine.time_evaluator("twice", {.number = 0}), UsageError);
-  EXPECT_THROW(machine.time_evaluator("thrice")(4), UsageError);
-}
-
-TEST(CppMachine, StatisticsAreThoseOfTheirDefinitions) {
-  const BenchmarkResult even{{4, 1, 3, 2}};
-  EXPECT_EQ(even.median(), 2.5);
-  EXPECT_EQ(even.mean(), 2.5);
-  EXPECT_DOUBLE_EQ(even.deviation(), std::sqrt(1.25));
-  EXPECT_EQ((BenchmarkResult{{3, 1, 2}}.median()), 2);
 }
 
 }  // namespace

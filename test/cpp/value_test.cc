@@ -151,6 +151,7 @@ TEST(CppMap, IsReadByKeyAndInOrder) {
   for (const auto& [key, value] : map) keys += key.as<std::string>();
   EXPECT_EQ(keys, "ba");
   EXPECT_FALSE(Map().contains("a"));
+  EXPECT_EQ((Map{{"a", "b"}}["a"].as<std::string>()), "b");
 }
 
 TEST(CppShape, HoldsDimensions) {

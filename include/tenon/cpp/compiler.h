@@ -115,6 +115,21 @@ inline std::vector<std::string> passes(int level = 2) {
 
 }  // namespace ir
 
+inline Map Program::stats() const {
+  return detail::compiler_function("tenon.stats")(Bytes(file()), nullptr).as<Map>();
+}
+inline std::string Program::as_text(bool full) const {
+  return detail::compiler_function("tenon.disassemble")(Bytes(file()), full, nullptr)
+      .as<std::string>();
+}
+inline std::string Program::as_python() const {
+  return detail::compiler_function("tenon.to_python")(Bytes(file()), nullptr).as<std::string>();
+}
+/// The bytes of the .tnx file of a program in assembly.
+inline Bytes assemble(std::string_view text) {
+  return detail::compiler_function("tenon.assemble")(text, nullptr).as<Bytes>();
+}
+
 /// Compiles a module to the bytes of a .tnx file, which may be for another machine (option
 /// "target").
 inline Bytes compile_to_bytes(const ir::Module& module, const Map& options = {}) {

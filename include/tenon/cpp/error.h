@@ -20,8 +20,9 @@ enum class ErrorKind : int32_t {
 };
 
 /// What every function of this interface throws, as the subclass of its kind. Copies share their
-/// contents and don't throw.
-class Error : public std::exception {
+/// contents and don't throw. Visible in libraries that hide their symbols, so that it can be caught
+/// in others.
+class TENON_API Error : public std::exception {
  public:
   /// A line below the message. The label is "found", "expected", "where", "help", another word,
   /// "at" for a frame of the machine, or "span" for a place in a program's source. The note adds to
@@ -82,7 +83,7 @@ class Error : public std::exception {
 
 /// The errors of one kind, so that a `catch` can tell them apart.
 template <ErrorKind kKind>
-class ErrorOf : public Error {
+class TENON_API ErrorOf : public Error {
  public:
   explicit ErrorOf(const std::string& message, std::initializer_list<Part> parts = {})
       : Error(kKind, message, parts) {}
@@ -102,7 +103,7 @@ struct PassingException {
   std::exception_ptr exception;
   std::string message;
 };
-inline PassingException& passing_exception() {
+TENON_API inline PassingException& passing_exception() {
   static thread_local PassingException passing;
   return passing;
 }

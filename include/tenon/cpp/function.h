@@ -172,6 +172,33 @@ class Function : public Value {
                                       static_cast<int32_t>(args.size()), result.out()));
     return result;
   }
+  /// Calls a program's function with its results in tensors of the caller, one for each result, or
+  /// None for a result to allocate. An output must have the type and shape of its result, be
+  /// compact and writable, and overlap neither an argument nor another output. Returns what a call
+  /// returns, with the outputs in it. After an error, the elements of the outputs are unspecified.
+  template <class... A>
+  Value call_into(const std::vector<Value>& outputs, A&&... args) const {
+    Value result;
+    detail::with_arguments(
+        [&](const tenon_any* values, int32_t n) {
+          detail::check(tenon_function_call_into(
+              raw(), values, n, reinterpret_cast<const tenon_any*>(outputs.data()),
+              static_cast<int32_t>(outputs.size()), result.out()));
+        },
+        std::forward<A>(args)...);
+    return result;
+  }
+  /// A function that calls this one with these arguments, followed by its own.
+  template <class... A>
+  Function bind(A&&... args) const {
+    Function bound;
+    detail::with_arguments(
+        [&](const tenon_any* values, int32_t n) {
+          detail::check(tenon_function_bind(raw(), values, n, bound.out()));
+        },
+        std::forward<A>(args)...);
+    return bound;
+  }
   /// Stops the running calls of a program's function with ExecutionError; from any thread. Throws
   /// UsageError for other functions.
   void cancel() const { detail::check(tenon_function_cancel(raw())); }
@@ -199,6 +226,21 @@ inline void register_function(const std::string& name, const Function& function,
   const int32_t flags =
       (options.for_files ? TENON_FOR_FILES : 0) | (options.replace ? TENON_REPLACE : 0);
   detail::check(tenon_function_register(name.c_str(), function.raw(), flags));
+}
+/// The body of a library's entry point: runs `body` and returns 0, or -1 after an exception, which
+/// the load of the library then fails with.
+///
+///   extern "C" TENON_API int tenon_register_library(void) {
+///     return tenon::register_library([] { tenon::register_function("acme.scale", scale); });
+///   }
+template <class F>
+int register_library(F&& body) noexcept {
+  try {
+    body();
+    return 0;
+  } catch (...) {
+    return detail::wait_with_current_exception();
+  }
 }
 /// The function that is registered under a name. Throws UsageError, which suggests the nearest
 /// name, if there is none.

@@ -5,7 +5,7 @@
 #include <numeric>
 #include <thread>
 
-#include "tenon/cpp/program.h"
+#include "tenon/cpp/instrument.h"
 
 namespace tenon {
 inline namespace v1 {
@@ -42,6 +42,23 @@ struct BenchmarkOptions {
   int repeats_to_cooldown = 1;  ///< repetitions between two pauses
 };
 
+/// How a machine obtains the memory of tensors.
+enum class Memory : int32_t {
+  pooled = TENON_MEMORY_POOLED,  ///< keeps freed blocks for later allocations
+  naive = TENON_MEMORY_NAIVE  ///< takes each block from the system and returns it when it is freed
+};
+
+/// What a machine's memory pool has done, in bytes and blocks of tensor memory.
+struct MemoryStats {
+  Memory memory;
+  int64_t allocated;           ///< bytes that the machine holds: in use, even by results, or pooled
+  int64_t peak;                ///< the most bytes that were allocated at once
+  int64_t pooled;              ///< bytes of freed blocks that are kept for later allocations
+  int64_t call_peak;           ///< the most bytes in use at once in the last call
+  int64_t allocations;         ///< blocks handed out
+  int64_t system_allocations;  ///< of these, blocks that were new from the system
+};
+
 /// Runs a program's functions, with a stack, memory pools and limits of its own. It runs one call
 /// at a time and stays usable after every error. Only `cancel` may be called while another thread
 /// uses it.
@@ -50,9 +67,13 @@ struct BenchmarkOptions {
 ///   Tensor y = machine["main"](x).as<Tensor>();
 class Machine {
  public:
-  explicit Machine(Program program, const Limits& limits = {}) : program_(std::move(program)) {
-    detail::check(tenon_machine_create(program_.raw(), machine_.out()));
-    set_limits(limits);
+  explicit Machine(Program program, const Limits& limits = {}, Memory memory = Memory::pooled)
+      : program_(std::move(program)) {
+    const tenon_limits l = limits.raw();
+    tenon_machine_options options = TENON_MACHINE_DEFAULTS;
+    options.memory = static_cast<int32_t>(memory);
+    options.limits = &l;
+    detail::check(tenon_machine_create_with(program_.raw(), &options, machine_.out()));
   }
   Machine(Machine&&) noexcept = default;
   Machine& operator=(Machine&&) noexcept = default;
@@ -83,6 +104,32 @@ class Machine {
         std::forward<A>(args)...);
     return result;
   }
+  /// Calls a function value of any program on this machine, under the limits of both.
+  template <class... A>
+  Value call(const Function& function, A&&... args) {
+    Value result;
+    detail::with_arguments(
+        [&](const tenon_any* values, int32_t n) {
+          detail::check(
+              tenon_machine_call_function(raw(), function.raw(), values, n, result.out()));
+        },
+        std::forward<A>(args)...);
+    return result;
+  }
+  /// The same as `call`, with the results in tensors of the caller: see Function::call_into.
+  template <class... A>
+  Value call_into(const std::string& function, const std::vector<Value>& outputs, A&&... args) {
+    Value result;
+    detail::with_arguments(
+        [&](const tenon_any* values, int32_t n) {
+          detail::check(tenon_machine_call_into(raw(), function.c_str(), values, n,
+                                                reinterpret_cast<const tenon_any*>(outputs.data()),
+                                                static_cast<int32_t>(outputs.size()),
+                                                result.out()));
+        },
+        std::forward<A>(args)...);
+    return result;
+  }
   /// Calls a function on another thread, with the limits of this machine. Until the future is
   /// ready, only `cancel` may be called.
   template <class... A>
@@ -102,6 +149,35 @@ class Machine {
   /// Stops the running call with ExecutionError; from any thread. Without a running call, does
   /// nothing.
   void cancel() const { detail::check(tenon_machine_cancel(raw())); }
+
+  /// May be called from any thread.
+  MemoryStats memory() const {
+    tenon_memory_stats stats{};
+    stats.size = sizeof stats;
+    detail::check(tenon_machine_memory(raw(), &stats));
+    return {static_cast<Memory>(stats.memory),
+            stats.allocated,
+            stats.peak,
+            stats.pooled,
+            stats.call_peak,
+            stats.allocations,
+            stats.system_allocations};
+  }
+  /// Returns the pooled memory to the system.
+  void trim() { detail::check(tenon_machine_trim(raw())); }
+  /// Makes the machine call `f(const CallEvent&)` before and after each call within its program,
+  /// until another instrument replaces it. `f` returns an Action, or nothing. Its exceptions end
+  /// the program's call and leave it as themselves.
+  template <class F>
+  void set_instrument(F f) {
+    auto context = std::make_unique<F>(std::move(f));
+    detail::check(tenon_machine_set_instrument(raw(), &detail::Instrument<F>::call, context.get(),
+                                               &detail::Instrument<F>::release));
+    context.release();
+  }
+  void remove_instrument() {
+    detail::check(tenon_machine_set_instrument(raw(), nullptr, nullptr, nullptr));
+  }
 
   /// Keeps the arguments for `invoke_stateful`, in the order of the parameters.
   template <class... A>

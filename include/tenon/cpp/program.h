@@ -133,6 +133,15 @@ class Program : public Value {
     }
   }
 
+  /// What the file holds: functions with their instructions, constants, kernels, native code. This
+  /// and the next two need the compiler's library.
+  Map stats() const;
+  /// The program as assembly (docs/assembly.md). Constants of more than 64 elements and native code
+  /// are left out unless `full`.
+  std::string as_text(bool full = false) const;
+  /// The program's code in Python's syntax: documentation, to be read and not to be run.
+  std::string as_python() const;
+
   /// The names of the exported functions.
   std::vector<std::string> functions() const {
     Value names;
