@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -345,6 +344,8 @@ _BINDING = re.compile(r"  (%\S+): (.*?) = ", re.DOTALL)
 
 def _smaller_modules(module: ir.Module) -> Iterator[ir.Module]:
     """Modules that are smaller by one step; only those that parse, which checks them."""
+    import tempfile
+
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "module.tn")
         module.save(path)  # with weights, which candidates refer to

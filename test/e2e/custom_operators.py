@@ -53,7 +53,10 @@ def main() -> None:
         ones = ["--dim", "n=1", "--input", "x=random:5..5"]
         unbound = tenon("compile", "given.onnx", "-o", "m.tnx")
         expect("without the library", unbound, 3, "com.acme:Scale  not implemented", "docs/custom-operators.md")
+        expect("inspect", tenon("inspect", "given.onnx", *library), 0, "all nodes are supported")
         expect("an attribute", tenon("run", "given.onnx", *library, *ones), 0, "-15")
+        interpreted = tenon("run", "given.onnx", "--mode", "interpret", *library, *ones)
+        expect("interpreted", interpreted, 0, "-15")
         expect("its default", tenon("run", "default.onnx", *library, *ones), 0, "-10")
         expect("compile", tenon("compile", "given.onnx", "-o", "m.tnx", *library), 0)
         expect("a compiled file", tenon("run", "m.tnx", *library, *ones), 0, "-15")

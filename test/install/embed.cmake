@@ -80,6 +80,11 @@ if(ONEDNN)
   endif()
 endif()
 
+# A library of functions for --custom is built against the installed runtime.
+run("${CMAKE_COMMAND}" -S "${SOURCE}/examples/custom" -B "${WORK}/custom"
+  "-DCMAKE_PREFIX_PATH=${WORK}/prefix" -DCMAKE_BUILD_TYPE=Release ${flags})
+run("${CMAKE_COMMAND}" --build "${WORK}/custom")
+
 # A program that links only the runtime loads the compiler's library, compiles a model and runs it.
 if(COMPILER)
   run("${CMAKE_COMMAND}" --install "${BUILD}" --prefix "${WORK}/prefix" --component compiler)

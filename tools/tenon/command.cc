@@ -218,6 +218,18 @@ std::string load_custom(const std::string& file) {
 
 }  // namespace
 
+CLI::Option* add_custom(CLI::App* command, std::vector<std::string>* names) {
+  return command
+      ->add_option_function<std::vector<std::string>>(
+          "--custom",
+          [names](const std::vector<std::string>& files) {
+            for (const std::string& file : files) names->push_back(load_custom(file));
+          },
+          "FOLDER/libtenon_NAME.so: a library of functions that compute a model's own operators\n"
+          "(docs/custom-operators.md)")
+      ->allow_extra_args(false);
+}
+
 void CompileFlags::add_to(CLI::App* command, bool writes_file) {
   const auto add = [&](const driver::Flag& flag, const char* meaning,
                        const driver::Allowed& allowed, auto& value) {
@@ -240,16 +252,7 @@ void CompileFlags::add_to(CLI::App* command, bool writes_file) {
 #define TENON_IMPORT_OPTION(name, least, flag, example, meaning) \
   add_repeated(command, flag, name, cat(meaning, ", such as " example))->group("Compilation");
 #include "driver/options.def"
-  command
-      ->add_option_function<std::vector<std::string>>(
-          "--custom",
-          [this](const std::vector<std::string>& files) {
-            for (const std::string& file : files) options.custom.push_back(load_custom(file));
-          },
-          "FOLDER/libtenon_NAME.so: a library of functions that compute a model's own operators\n"
-          "(docs/custom-operators.md)")
-      ->allow_extra_args(false)
-      ->group("Compilation");
+  add_custom(command, &options.custom)->group("Compilation");
 }
 
 void CompileFlags::check_unused(const std::string& executable) const {

@@ -59,6 +59,10 @@ inline constexpr char kPoisonHelp[] =
     "debug the memory plan: storage reads as bytes 0xff (NaN, -1) before it\n"
     "is first written and after its last use";
 
+// --custom: loads the libraries that are given while the arguments are parsed, and adds the names
+// that files have for them.
+CLI::Option* add_custom(CLI::App* command, std::vector<std::string>* names);
+
 // Compilation options of the commands that take a model or program.
 struct CompileFlags {
   driver::CompileOptions options;

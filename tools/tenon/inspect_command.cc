@@ -230,8 +230,11 @@ void add_inspect_command(CLI::App* app, int* exit_code) {
   command->add_option("FILE", *file, kAnyFileHelp)->required();
   auto limits = std::make_shared<LimitFlags>();
   limits->add_to(command, "reading the file may");
+  auto custom = std::make_shared<std::vector<std::string>>();
+  add_custom(command, custom.get());
   add_json(command);
-  command->callback([file, limits, exit_code] {
+  // Only loading the libraries of --custom matters here.
+  command->callback([file, limits, custom, exit_code] {
     driver::initialise();
     WorkBudget budget(limits->work(), "reading", input_name(*file));
     const WorkBudget::Scope scope(&budget);
