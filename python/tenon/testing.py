@@ -131,11 +131,13 @@ def compare(
         _save(os.path.join(save, "found"), names, found)
     nodes = {name: node for node in proto.graph.node for name in node.output}
     differences = [d for name in names if (d := close.difference(nodes[name], name, found[name], expected[name]))]
-    if not differences:
-        outputs = [output.name for output in proto.graph.output if output.name in names]
-        compiled = _values(proto, [], arrays, options) if outputs else {}
-        if any(close.difference(nodes[name], name, compiled[name], expected[name]) for name in outputs):
-            differences = [_first_fused(proto, names, expected, nodes, arrays, options, close)]
+    outputs = [output.name for output in proto.graph.output if output.name in names]
+    if not differences and outputs:
+        compiled = _values(proto, [], arrays, options)
+        fused = [d for name in outputs if (d := close.difference(nodes[name], name, compiled[name], expected[name]))]
+        if fused:
+            first = _first_fused(proto, names, expected, nodes, arrays, options, close) or fused[0]
+            differences = [dataclasses.replace(first, fused=True)]
     return Comparison(reference, tuple(names), tuple(differences), close.greatest)
 
 
@@ -187,8 +189,8 @@ def _first_fused(
     arrays: Mapping[str, Any],
     options: Mapping[str, Any],
     close: _Tolerance,
-) -> Difference:
-    """The first value that differs when the model ends at it, by bisection. The last is known to differ."""
+) -> Difference | None:
+    """The first value that differs when the model ends at it, by bisection; None if the last doesn't."""
 
     def difference(name: str) -> Difference | None:
         cut = type(proto)()
@@ -204,10 +206,7 @@ def _first_fused(
             high = middle
         else:
             low = middle + 1
-    found = difference(names[low])
-    if found is None:
-        raise AssertionError(f"the outputs differ, but no value does when the model ends at it, such as {names[low]!r}")
-    return dataclasses.replace(found, fused=True)
+    return difference(names[low])
 
 
 def _arrays(proto: Any, inputs: Mapping[str, Any] | Sequence[Any]) -> dict[str, Any]:
@@ -216,6 +215,7 @@ def _arrays(proto: Any, inputs: Mapping[str, Any] | Sequence[Any]) -> dict[str, 
     constants = {c.name for c in proto.graph.initializer}
     names = [i.name for i in proto.graph.input if i.name not in constants]
     if not isinstance(inputs, Mapping):
+        inputs = inputs if isinstance(inputs, (list, tuple)) else [inputs]
         if len(inputs) != len(names):
             raise ValueError(f"{len(inputs)} inputs for {len(names)}: {', '.join(names)}")
         inputs = dict(zip(names, inputs))

@@ -108,6 +108,14 @@ def test_nan_equals_only_nan(wrong, equal):
         assert comparison.first.place == (1,)
 
 
+def test_numbers_are_compared_as_well():
+    model = model_of([helper.make_node("ReduceSum", ["x"], ["y"], keepdims=0)], [("x", [2])], [("y", [])])
+    x = np.array([1, 2], "float32")
+    assert testing.compare(model, x, with_={"y": np.float32(3)}).equal
+    first = testing.compare(model, x, with_={"y": np.float32(4)}).first
+    assert first.place == () and first.greatest == 1 and "found     3.0 at []" in str(first)
+
+
 def test_a_difference_that_only_fusion_has_is_found(model, inputs, expected):
     @tenon.transform.module_pass(name="test.break_when_fused")
     def wrong(module, context):

@@ -163,18 +163,22 @@ struct CompareCommand {
       ++differing;
       if (!first) first = FirstDifference{i, d};
     }
-    if (!first && outputs_differ(model, function, compared)) {
-      first = first_fused_difference(function, operands, difference);
-      differing = first ? 1 : 0;
+    if (!first) {
+      if (const auto output = differing_output(model, function, compared)) {
+        first = first_fused_difference(function, operands, difference);
+        if (!first) first = output;
+        differing = 1;
+      }
     }
     if (first) *exit_code = 1;
     if (json_output()) return write(compared, first, differing, greatest);
     print(compared, first, differing, greatest);
   }
 
-  // Whether an output of the compiled model differs, although no value does by itself.
-  bool outputs_differ(const onnx::ImportResult& model, const CalledFunction& function,
-                      const std::vector<Compared>& compared) const {
+  // The first output of the compiled model that differs, although no value does by itself.
+  std::optional<FirstDifference> differing_output(const onnx::ImportResult& model,
+                                                  const CalledFunction& function,
+                                                  const std::vector<Compared>& compared) const {
     const vm::SignatureType type = signature_of(model.module, function.name, file).result;
     vm::Machine machine(compile_in_memory(model.module, function.options, file));
     const std::vector<AnyView> views(function.inputs.begin(), function.inputs.end());
@@ -182,11 +186,12 @@ struct CompareCommand {
     for (size_t i = 0; i < results.size(); ++i) {
       const auto same = [&](const Compared& c) { return c.value->name == model.outputs[i]; };
       const auto c = std::ranges::find_if(compared, same);
-      if (c != compared.end() && !compare_values(results[i], c->expected, c->tolerance).equal) {
-        return true;
-      }
+      if (c == compared.end()) continue;
+      const Difference d = compare_values(results[i], c->expected, c->tolerance);
+      if (d.equal) continue;
+      return FirstDifference{static_cast<size_t>(c - compared.begin()), d, /*fused=*/true};
     }
-    return false;
+    return std::nullopt;
   }
 
   std::string reference() const { return with.empty() ? "the expected values" : with; }
