@@ -53,6 +53,12 @@ constexpr int32_t kMostThreads = 1024;
 constexpr int32_t kMostShares = 64;
 constexpr int64_t kSlices = 4;  // portions per share, roughly
 
+// A key for the events of a loop; 0 unless it is recorded.
+uint64_t new_trace_key(int32_t threads) {
+  trace::Sink* const to = trace::sink.load(std::memory_order_acquire);
+  return to && threads > 1 ? to->new_key() : 0;
+}
+
 // A loop in progress: every participating thread calls `work`. Each starts with its own share, the
 // same part of the range in every loop, so that it reads what the previous loop wrote from its
 // processor's cache. A thread that is done helps the others.
@@ -65,7 +71,7 @@ class Progress {
         chunks_(chunks),
         count_(static_cast<uint32_t>(std::clamp(threads, 1, kMostShares))),
         portion_(threads <= 1 ? chunks : std::max<int64_t>(1, chunks / (threads * kSlices))),
-        trace_key_(threads > 1 && trace::is_on() ? trace::new_key() : 0) {
+        trace_key_(new_trace_key(threads)) {
     int64_t begin = 0;
     for (uint32_t i = 0; i < count_; ++i) {
       shares_[i].next.store(begin, std::memory_order_relaxed);

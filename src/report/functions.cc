@@ -7,7 +7,7 @@
 #include "object/string.h"
 #include "report/html.h"
 #include "report/writers.h"
-#include "support/trace.h"
+#include "support/trace_recording.h"
 
 namespace tenon::report {
 namespace {

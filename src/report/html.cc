@@ -350,9 +350,9 @@ class Data {
         "inputs.");
     out_.key("roofline")
         .value(was_run ? "The number of operations is not known: give the model itself, "
-                                  "or compile it with "
-                                  "--keep-graph."
-                                : kNotRun);
+                         "or compile it with "
+                         "--keep-graph."
+                       : kNotRun);
     out_.end_object();
   }
 

@@ -1,7 +1,7 @@
 // A recording that ends with its scope.
 #pragma once
 
-#include "support/trace.h"
+#include "support/trace_recording.h"
 
 namespace tenon::report {
 

@@ -362,8 +362,8 @@ class Reading {
 
 }  // namespace
 
-const Ref<const vm::Program>& program_of(const trace::Recording::Kept& kept) {
-  return *static_cast<const Ref<const vm::Program>*>(kept.object.get());
+Ref<const vm::Program> program_of(const trace::Recording::Kept& kept) {
+  return Ref<const vm::Program>(static_cast<const vm::Program*>(kept.object.get()));
 }
 
 int64_t Argument::bytes() const {

@@ -8,7 +8,7 @@
 
 #include "object/dtype.h"
 #include "support/error.h"
-#include "support/trace.h"
+#include "support/trace_recording.h"
 #include "vm/interp/program.h"
 
 namespace tenon::report {
@@ -60,7 +60,7 @@ struct Timeline {
 };
 
 // The program that the machine kept in a recording.
-const Ref<const vm::Program>& program_of(const trace::Recording::Kept& kept);
+Ref<const vm::Program> program_of(const trace::Recording::Kept& kept);
 
 Timeline read_timeline(const trace::Recording& recording);
 

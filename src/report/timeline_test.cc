@@ -38,7 +38,7 @@ TEST(Timeline, AnEndAlsoEndsWhatAnExceptionLeftOpen) {
   Record record(false);
   {
     const trace::Scope outer(Kind::Phase, "outer");
-    trace::begin(Kind::Kernel, 1, 2);
+    trace::sink.load()->append(Kind::Kernel, false, 1, 2, {});
   }
   { const trace::Scope after(Kind::Phase, "after"); }
   const Timeline timeline = read_timeline(record.end());
@@ -49,7 +49,7 @@ TEST(Timeline, AnEndAlsoEndsWhatAnExceptionLeftOpen) {
 
 TEST(Timeline, WhatIsStillOpenEndsWithTheRecording) {
   Record record(false);
-  trace::begin(Kind::Phase, "open");
+  trace::sink.load()->begin(Kind::Phase, "open");
   const Timeline timeline = read_timeline(record.end());
   EXPECT_EQ(timeline.intervals.at(0).end_ns, timeline.ns);
 }

@@ -312,14 +312,14 @@ trace::Kind trace_kind(CallEvent::Kind kind) {
 }
 
 // Records the beginning or end of a call (support/trace.h).
-[[gnu::cold]] void record(const CallEvent& event, size_t storage) {
+[[gnu::cold]] void record(trace::Sink& to, const CallEvent& event, size_t storage) {
   const trace::Kind kind = trace_kind(event.kind);
   const bool is_library_or_kernel = kind >= trace::Kind::Packed;
-  if (!is_library_or_kernel && !trace::records_calls()) return;
+  if (!is_library_or_kernel && !to.records_calls) return;
   uint64_t words[192] = {storage};
   size_t count = 1;
   if (!event.before) {
-    return trace::end(kind, event.caller_index, event.offset, {words, count});
+    return to.append(kind, true, event.caller_index, event.offset, {words, count});
   }
   for (const AnyView& arg : event.args) {
     if (count + 1 + kMaxRank > std::size(words)) break;
@@ -337,7 +337,7 @@ trace::Kind trace_kind(CallEvent::Kind kind) {
       words[count++] = trace::kOther;
     }
   }
-  trace::begin(kind, event.caller_index, event.offset, {words, count});
+  to.append(kind, false, event.caller_index, event.offset, {words, count});
 }
 
 }  // namespace
@@ -345,7 +345,7 @@ trace::Kind trace_kind(CallEvent::Kind kind) {
 [[gnu::cold]] bool Dispatch::instrument(Machine& m, const Op& op, bool before,
                                         const Machine::Frame* frame, std::span<const AnyView> args,
                                         Any* result) {
-  const bool recorded = trace::is_on();
+  trace::Sink* const recorded = trace::sink.load(std::memory_order_acquire);
   // Another Program's code counts as one call and isn't instrumented.
   if (!(m.instrument_ || recorded) || m.running_ != m.home_) return false;
   CallEvent event;
@@ -370,14 +370,14 @@ trace::Kind trace_kind(CallEvent::Kind kind) {
   event.args = args;
   event.result = result;
   event.op = &op;
-  if (recorded && !before) record(event, m.pool_->used());
+  if (recorded && !before) record(*recorded, event, m.pool_->used());
   bool skips = false;
   if (m.instrument_) {
     skips = m.instrument_(event) == CallAction::Skip && before;
     admit_result(result);  // the instrument may have replaced it
     m.protect(result);
   }
-  if (recorded && before && !skips) record(event, m.pool_->used());
+  if (recorded && before && !skips) record(*recorded, event, m.pool_->used());
   return skips;
 }
 

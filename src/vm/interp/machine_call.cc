@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <cstdint>
 #include <forward_list>
-#include <memory>
 #include <new>
 #include <optional>
 #include <utility>
@@ -98,21 +97,21 @@ class Machine::Claim {
  public:
   // For a call of `code`, or, without it, to change the machine.
   explicit Claim(Machine& m, const Program* program = nullptr, const FunctionCode* code = nullptr)
-      : m_(m), is_recorded_(code && trace::is_on()) {
+      : m_(m), recorded_(code ? trace::sink.load(std::memory_order_acquire) : nullptr) {
     uint32_t idle = kIdle;
-    const bool instrumented = is_recorded_ || m.instrument_;
+    const bool instrumented = recorded_ || m.instrument_;
     if (!m.attention_.compare_exchange_strong(idle, instrumented ? uint32_t{kInstrumented} : 0u,
                                               std::memory_order_acquire)) {
       fail_busy();
     }
     m.thread_.store(Pool::this_thread(), std::memory_order_relaxed);
     m.pool_->set_owner(Pool::this_thread());
-    if (is_recorded_) [[unlikely]]
-      record(*program, *code);
+    if (recorded_) [[unlikely]]
+      record(*recorded_, *program, *code);
   }
   ~Claim() {
-    if (is_recorded_) [[unlikely]]
-      trace::end(trace::Kind::Entry);
+    if (recorded_) [[unlikely]]
+      recorded_->append(trace::Kind::Entry, true, 0, 0, {});
     m_.thread_.store(nullptr, std::memory_order_relaxed);
     m_.pool_->set_owner(nullptr);
     m_.release_stack();
@@ -127,16 +126,17 @@ class Machine::Claim {
     throw Error(ErrorKind::Usage, "this machine runs a call on another thread")
         .help("make a machine for each thread; they share the program");
   }
-  [[gnu::cold, gnu::noinline]] static void record(const Program& program,
+  [[gnu::cold, gnu::noinline]] static void record(trace::Sink& to, const Program& program,
                                                   const FunctionCode& code) {
-    if (!trace::is_kept(program.number())) {
-      trace::keep(program.number(), std::make_shared<Ref<const Program>>(&program));
-    }
-    trace::begin(trace::Kind::Entry, code.index, program.number());
+    to.keep(
+        program.number(), &program,
+        [](const void* p) { Ref<const Program>(static_cast<const Program*>(p)).leak(); },
+        [](const void* p) { Ref<const Program>::adopt(static_cast<const Program*>(p)); });
+    to.append(trace::Kind::Entry, false, code.index, program.number(), {});
   }
 
   Machine& m_;
-  const bool is_recorded_;
+  trace::Sink* const recorded_;  // null unless the call is recorded
 };
 
 // Puts the limits of one call in force while it lives: its own, and what is left of those of the

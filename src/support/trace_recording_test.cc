@@ -1,4 +1,4 @@
-#include "support/trace.h"
+#include "support/trace_recording.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -43,8 +43,8 @@ TEST(Trace, RecordsIntervalsOfEachThreadInOrder) {
 TEST(Trace, EventsHaveNumberKeyAndPayload) {
   start();
   const uint64_t words[] = {1, 2, 3};
-  begin(Kind::Kernel, 5, 6, words);
-  begin(Kind::Phase, "a name of more than eight bytes");
+  sink.load()->append(Kind::Kernel, false, 5, 6, words);
+  sink.load()->begin(Kind::Phase, "a name of more than eight bytes");
   const Recording recording = stop();
   std::vector<Event> events;
   for_each_event(recording.threads.at(0).words, [&](const Event& e) { events.push_back(e); });
@@ -85,24 +85,28 @@ TEST(Trace, ThereIsOneRecordingAtATime) {
 }
 
 TEST(Trace, KeepsObjectsUntilTheRecordingIsGone) {
-  auto object = std::make_shared<int>(3);
-  const std::weak_ptr<int> seen = object;
+  static int holds;
+  holds = 0;
+  const auto hold = [](const void*) { ++holds; };
+  const auto release = [](const void*) { --holds; };
+  const int object = 3;
   start();
-  EXPECT_FALSE(is_kept(4));
-  keep(4, std::move(object));
-  EXPECT_TRUE(is_kept(4));
+  sink.load()->keep(4, &object, hold, release);
+  sink.load()->keep(4, &object, hold, release);
   {
     const Recording recording = stop();
-    EXPECT_EQ(*static_cast<const int*>(recording.kept.at(0).object.get()), 3);
+    ASSERT_EQ(recording.kept.size(), 1u);
+    EXPECT_EQ(recording.kept[0].object.get(), &object);
+    EXPECT_EQ(holds, 1);
   }
-  EXPECT_TRUE(seen.expired());
+  EXPECT_EQ(holds, 0);
 }
 
 TEST(Trace, AChildOfAForkRecordsNothingAndCanStartItsOwn) {
   start();
   const pid_t child = fork();
   if (child == 0) {
-    if (is_on()) _exit(1);
+    if (sink.load()) _exit(1);
     start();
     { const Phase phase("in the child"); }
     _exit(stop().threads.size() == 1 ? 0 : 2);
