@@ -148,6 +148,20 @@ TENON_API int tenon_object_fields(const tenon_any* object, tenon_any* out);
 /* A field's value. An unknown name is an error that lists the fields. Objects are immutable; a
  * field that isn't itself a value, such as a source span, is copied. */
 TENON_API int tenon_object_field(const tenon_any* object, const char* field, tenon_any* out);
+
+/* Registers a type of the host: objects with these fields, which may hold any values. `type_index`
+ * receives its number. A type that is registered already, with the same fields, keeps its number; a
+ * key of another type is an error. At most 256 types, which last until the process ends. */
+TENON_API int tenon_type_register(const char* key, const char* const* fields, size_t field_count,
+                                  int32_t* type_index);
+/* An object of such a type: a value that programs hold and pass on, declared as opaque["KEY"], and
+ * whose fields can be read as above. `data`, which may be NULL, is the host's; `release(data)`, if
+ * not NULL, runs on any thread when the last reference ends, and isn't called on failure. */
+TENON_API int tenon_object_create(int32_t type_index, const tenon_any* fields, size_t field_count,
+                                  void* data, void (*release)(void* data), tenon_any* out);
+/* The host's data; NULL for objects of other types. */
+TENON_API void* tenon_object_data(const tenon_any* object);
+
 /* Whether two values are equal in type and content: 1 or 0; -1 for an error. */
 TENON_API int tenon_any_equal(const tenon_any* a, const tenon_any* b);
 
@@ -291,8 +305,8 @@ TENON_API tenon_text tenon_error_message(const tenon_any* error);
 TENON_API int tenon_error_text(const tenon_any* error, tenon_any* out);
 /* The parts of the text, as an array of arrays of strings, [label, text, note]: "span" for the
  * place in the program's source, the labels of the lines below the message ("where", "found",
- * "expected", ...), "at" for each of the machine's frames, innermost first, and "help". An error that
- * was reported with this one follows as "error", its message, and its parts. A missing note is
+ * "expected", ...), "at" for each of the machine's frames, innermost first, and "help". An error
+ * that was reported with this one follows as "error", its message, and its parts. A missing note is
  * empty. */
 TENON_API int tenon_error_parts(const tenon_any* error, tenon_any* out);
 /* An error with this message and these parts, which have the form of tenon_error_parts; NULL for

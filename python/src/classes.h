@@ -76,6 +76,12 @@ bool is_numpy(PyObject* object, const char* name, PyTypeObject** known);
 // a NumPy array; false if it is none of these. `read_only` forbids writing through the tensor.
 bool borrow_tensor(nb::handle object, bool read_only, Value* out);
 
+// An instance of a class that was registered as a type, as an object; false if it is none.
+bool host_object_of(nb::handle object, Value* out);
+// The instance that an object of such a type holds, or a new one with its fields; an invalid object
+// for other types.
+nb::object host_instance(const Value& value);
+
 // A function value that calls the Python object.
 Value callback(nb::handle callable);
 
@@ -84,5 +90,6 @@ void define_function(nb::module_& m);
 void define_object(nb::module_& m);
 void define_program(nb::module_& m);
 void define_machines(nb::module_& m);
+void define_host_types(nb::module_& m);
 
 }  // namespace tenon::python

@@ -46,6 +46,7 @@ NB_MODULE(_tenon, m) {
   define_object(m);
   define_program(m);
   define_machines(m);
+  define_host_types(m);
   m.def("version", &tenon_version);
   m.def("find", &find, nb::arg("name"), nb::sig("def find(name: str) -> Function"));
   m.def("register", &register_function, nb::arg("name"), nb::arg("function"), nb::arg("replace"),

@@ -180,6 +180,7 @@ Value to_value(nb::handle object, const Expected& expected) {
     if (wants_tensor || !is_numpy_scalar(o)) return out;
     return to_value(object.attr("item")());
   }
+  if (host_object_of(object, &out)) return out;
   if (PyTuple_Check(o) || PyList_Check(o)) {
     if (wants_tensor) return array_of(object, expected.dtype);
     if (expected.kind == TENON_SHAPE || reinterpret_cast<PyObject*>(Py_TYPE(o)) == shape_class())
@@ -259,6 +260,7 @@ nb::object to_python(Value value) {
     case TENON_MAP:
       return dict_of(value);
     default:
+      if (nb::object instance = host_instance(value); instance.is_valid()) return instance;
       return any.type_index >= TENON_OBJECT_BEGIN ? new_object(std::move(value)) : repr_of(value);
   }
 }

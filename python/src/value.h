@@ -54,6 +54,7 @@ struct Expected {
 //   tuple, list                              an array; a shape where one is expected
 //   dict                                     a map
 //   tenon.Function and other objects         the same
+//   an instance of a registered type         an object of that type, which holds the instance
 //   another callable                         a function that calls it
 //
 // Where a tensor is expected, numbers and lists of numbers become one with its dtype. Throws

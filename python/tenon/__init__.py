@@ -38,6 +38,7 @@ from ._compile import compile
 from ._custom import register_op
 from ._functions import get_func, register_func
 from ._profile import Profile, profile
+from ._types import register_type
 from ._session import InferenceSession, NodeArg
 from ._torch import backend as torch_backend
 from . import ir, testing, transform
@@ -74,6 +75,7 @@ __all__ = [
     "profile",
     "register_func",
     "register_op",
+    "register_type",
     "testing",
     "torch_backend",
     "transform",

@@ -212,3 +212,19 @@ def test_code_as_python_is_python():
     assert set(functions) == {"fib", "main"}
     assert "fib(" in ast.unparse(functions["fib"].body)
     assert 'kernels["' in text and "match at:" in text
+
+
+def test_weights_that_a_file_leaves_out_are_given_when_it_is_loaded(tmp_path):
+    text = 'const "w" = late tensor[2; f32]\nfunc @main() -> tensor[2; f32] {\n  ret #0\n}\n'
+    path = tmp_path / "late.tnx"
+    path.write_bytes(tenon.get_func("tenon.assemble")(text, None))
+    weights = {"w": np.array([1, 2], "float32"), "unused": np.zeros(3)}
+    np.savez(tmp_path / "weights.npz", **weights)
+    for given in (weights, np.load(tmp_path / "weights.npz")):
+        assert tenon.load(path, weights=given)().tolist() == [1, 2]
+    with pytest.raises(tenon.UsageError, match="no w"):
+        tenon.load(path)
+    with pytest.raises(tenon.UsageError, match=r"tensor\[2; f32\]"):
+        tenon.load(path, weights={"w": np.zeros(2, "int32")})
+    with pytest.raises(tenon.UsageError, match="the weights are not a map from names to tensors"):
+        tenon.load(path, weights={"w": "text"})

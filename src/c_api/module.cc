@@ -8,6 +8,7 @@
 #include "c_api/entry.h"
 #include "c_api/own_folder.h"
 #include "object/array.h"
+#include "object/host_type.h"
 #include "object/library.h"
 #include "object/map.h"
 #include "object/module.h"
@@ -128,6 +129,34 @@ int tenon_object_field(const tenon_any* object, const char* field, tenon_any* ou
                 cat(type_name(object->type_index), " has no field ", quoted(field)))
         .expected(names.empty() ? "no field: the type has none" : join(names, ", "));
   });
+}
+
+int tenon_type_register(const char* key, const char* const* fields, size_t field_count,
+                        int32_t* type_index) {
+  return guard([&] {
+    need(key && type_index && (fields || field_count == 0),
+         "key, fields and type_index must not be NULL");
+    std::vector<std::string_view> names;
+    for (size_t i = 0; i < field_count; ++i) {
+      need(fields[i], "a field's name must not be NULL");
+      names.emplace_back(fields[i]);
+    }
+    *type_index = register_host_type(key, names);
+  });
+}
+
+int tenon_object_create(int32_t type_index, const tenon_any* fields, size_t field_count, void* data,
+                        void (*release)(void* data), tenon_any* out) {
+  return guard([&] {
+    need(out && (fields || field_count == 0), "fields and out must not be NULL");
+    const std::span<const AnyView> values(reinterpret_cast<const AnyView*>(fields), field_count);
+    give(out, Any(make_host_object(type_index, values, data, release)));
+  });
+}
+
+void* tenon_object_data(const tenon_any* object) {
+  const auto* host = object_in<HostObj>(object);
+  return host ? host->data : nullptr;
 }
 
 int tenon_any_equal(const tenon_any* a, const tenon_any* b) {

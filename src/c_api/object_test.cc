@@ -52,6 +52,35 @@ TEST(CApi, ObjectsHaveATypeAndFields) {
   EXPECT_EQ(tenon_test_c_record(&value), 0);
 }
 
+TEST(CApi, TypesOfTheHostHaveFieldsAndData) {
+  const char* fields[] = {"name"};
+  int32_t type = 0, released = 0;
+  ASSERT_EQ(tenon_type_register("test.capi.Host", fields, 1, &type), 0);
+  tenon_any object = TENON_NONE_VALUE, name = TENON_NONE_VALUE, key = TENON_NONE_VALUE;
+  ASSERT_EQ(tenon_string_create("widget", 6, &name), 0);
+  const auto release = [](void* count) { ++*static_cast<int32_t*>(count); };
+  ASSERT_EQ(tenon_object_create(type, &name, 1, &released, release, &object), 0);
+  EXPECT_EQ(tenon_object_data(&object), &released);
+  EXPECT_EQ(tenon_object_data(&name), nullptr);
+  tenon_any_release(&name);
+  ASSERT_EQ(tenon_object_field(&object, "name", &name), 0);
+  EXPECT_STREQ(tenon_string_view(&name).data, "widget");
+  ASSERT_EQ(tenon_type_key(&object, &key), 0);
+  EXPECT_STREQ(tenon_string_view(&key).data, "test.capi.Host");
+  tenon_any_release(&object);
+  EXPECT_EQ(released, 1);
+
+  EXPECT_EQ(tenon_type_register("test.capi.Host", nullptr, 0, &type), -1);
+  EXPECT_THAT(tenon_last_error(), testing::HasSubstr("is registered with other fields"));
+  const char* unnamed[] = {nullptr};
+  EXPECT_EQ(tenon_type_register("test.capi.Unnamed", unnamed, 1, &type), -1);
+  EXPECT_THAT(tenon_last_error(), testing::HasSubstr("a field's name must not be NULL"));
+  EXPECT_EQ(tenon_object_create(type, &name, 2, nullptr, nullptr, &object), -1);
+  EXPECT_THAT(tenon_last_error(), testing::HasSubstr("needs a value for each field"));
+  tenon_any_release(&name);
+  tenon_any_release(&key);
+}
+
 TEST(CApi, ArraysAndShapes) {
   int64_t dims[2] = {3, 4};
   Out shape, array, element, text;

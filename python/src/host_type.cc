@@ -1,0 +1,119 @@
+// Types that Python registers (tenon.register_type): instances of a class as objects with fields.
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "python/src/classes.h"
+#include "python/src/error.h"
+
+namespace tenon::python {
+namespace {
+
+struct HostType {
+  int32_t index = 0;
+  PyTypeObject* type = nullptr;  // kept for ever
+  std::vector<std::string> fields;
+};
+
+// Never freed, since values may outlive the interpreter. In a free-threaded interpreter, the mutex
+// guards it; else the GIL does.
+struct Registry {
+  nb::ft_mutex mutex;
+  std::unordered_map<PyTypeObject*, HostType> by_class;
+  std::unordered_map<int32_t, PyTypeObject*> by_index;
+  // The instances that objects hold as their data. Another host may make objects of a type, too.
+  std::unordered_set<void*> instances;
+};
+Registry& registry() {
+  static auto* const all = new Registry;
+  return *all;
+}
+
+// The data of an object: an instance.
+struct Held {
+  PyObject* instance;
+};
+
+void release_instance(void* data) {
+  if (!Py_IsInitialized()) return;
+  nb::gil_scoped_acquire acquired;
+  auto* held = static_cast<Held*>(data);
+  {
+    Registry& all = registry();
+    const nb::ft_lock_guard lock(all.mutex);
+    all.instances.erase(held);
+  }
+  Py_DECREF(held->instance);
+  delete held;
+}
+
+void register_type(const char* key, const std::vector<std::string>& fields, nb::handle type) {
+  std::vector<const char*> names;
+  names.reserve(fields.size());
+  for (const std::string& field : fields) names.push_back(field.c_str());
+  HostType made;
+  check(tenon_type_register(key, names.data(), names.size(), &made.index));
+  made.type = reinterpret_cast<PyTypeObject*>(type.ptr());
+  made.fields = fields;
+  Registry& all = registry();
+  const nb::ft_lock_guard lock(all.mutex);
+  Py_INCREF(type.ptr());
+  all.by_index[made.index] = made.type;
+  all.by_class[made.type] = std::move(made);
+}
+
+}  // namespace
+
+bool host_object_of(nb::handle object, Value* out) {
+  Registry& all = registry();
+  const HostType* type = nullptr;
+  {
+    const nb::ft_lock_guard lock(all.mutex);
+    const auto found = all.by_class.find(Py_TYPE(object.ptr()));
+    if (found == all.by_class.end()) return false;
+    type = &found->second;  // entries stay in place
+  }
+  std::vector<Value> fields;
+  for (const std::string& name : type->fields) {
+    fields.push_back(to_value(nb::getattr(object, name.c_str())));
+  }
+  auto held = std::make_unique<Held>(Held{object.ptr()});
+  check(tenon_object_create(type->index, fields.empty() ? nullptr : fields[0].get(), fields.size(),
+                            held.get(), release_instance, out->out()));
+  Py_INCREF(object.ptr());
+  const nb::ft_lock_guard lock(all.mutex);
+  all.instances.insert(held.release());
+  return true;
+}
+
+nb::object host_instance(const Value& value) {
+  Registry& all = registry();
+  PyTypeObject* type = nullptr;
+  {
+    const nb::ft_lock_guard lock(all.mutex);
+    const auto found = all.by_index.find(value.type_index());
+    if (found == all.by_index.end()) return {};
+    void* const data = tenon_object_data(value.get());
+    if (all.instances.contains(data)) return nb::borrow(static_cast<Held*>(data)->instance);
+    type = found->second;
+  }
+  nb::dict fields;
+  for (const std::string& name : all.by_class.at(type).fields) {
+    Value field;
+    check(tenon_object_field(value.get(), name.c_str(), field.out()));
+    fields[name.c_str()] = to_python(std::move(field));
+  }
+  return nb::handle(reinterpret_cast<PyObject*>(type))(**fields);
+}
+
+void define_host_types(nb::module_& m) {
+  m.def("register_type", &register_type, nb::arg("key"), nb::arg("fields"), nb::arg("type"),
+        nb::sig("def register_type(key: str, fields: list[str], type: type) -> None"));
+}
+
+}  // namespace tenon::python
