@@ -261,6 +261,15 @@ def test_results_are_written_to_the_callers_memory(add, x):
     assert vm.memory_stats()["machines"] == 1
 
 
+def test_kernels_write_to_the_callers_memory(add, x):
+    vm, out, direct = tenon.VirtualMachine(add), np.empty(4, "float32"), []
+    vm.set_instrument(lambda func, name, before, result, *args: direct.append(np.shares_memory(args[-1], out)))
+    vm["main"](x, x, out=out)
+    assert direct == [True, True]
+    assert vm.memory_stats()["allocations"] == 0
+    assert "alloc_result 0," in add.as_text()
+
+
 def test_several_results_are_written_to_a_tuple(x):
     both = tenon.compile(
         tenon.ir.parse("fn @main(%x: tensor[n; f32]) -> (tensor[n; f32], tensor[n; f32]) { %y = neg(%x) (%y, %x) }")

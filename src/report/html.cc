@@ -11,6 +11,7 @@
 #include "report/page.h"
 #include "report/picture.h"
 #include "vm/executable/kernel_choice.h"
+#include "vm/isa/allocation.h"
 #include "vm/isa/operand_index.h"
 
 namespace tenon::report {
@@ -85,19 +86,16 @@ std::optional<Arena> arena_of(const vm::Unit& unit) {
       const vm::Arg storage = instruction.arg(vm::operand(Opcode::AllocTensor, "storage"));
       const vm::Arg offset = instruction.arg(vm::operand(Opcode::AllocTensor, "offset"));
       const auto base = storages.find(storage.index());
-      bool is_static = base != storages.end() && offset.is(vm::ArgKind::Immediate);
-      int64_t bytes = DataType::from_word(
-                          static_cast<uint32_t>(
-                              instruction.arg(vm::operand(Opcode::AllocTensor, "dtype")).value()))
-                          .bytes();
-      for (uint32_t i = vm::operand(Opcode::AllocTensor, "dims"); i < instruction.operands.size();
-           ++i) {
-        const vm::Arg dim = instruction.arg(i);
-        is_static = is_static && dim.is(vm::ArgKind::Immediate) &&
-                    !__builtin_mul_overflow(bytes, dim.value(), &bytes);
-      }
-      if (!is_static) continue;
-      open[written[0]] = Slot{"", base->second + offset.value(), bytes, arena.steps, arena.steps};
+      const bool is_static = base != storages.end() && offset.is(vm::ArgKind::Immediate);
+      const auto bytes = vm::known_tensor_bytes(instruction);
+      if (!is_static || !bytes) continue;
+      open[written[0]] = Slot{"", base->second + offset.value(), *bytes, arena.steps, arena.steps};
+    } else if (opcode == Opcode::AllocResult && !written.empty()) {
+      // In a storage of its own, unless the caller gives one.
+      const auto bytes = vm::known_tensor_bytes(instruction);
+      if (!bytes) continue;
+      open[written[0]] = Slot{"", end, *bytes, arena.steps, arena.steps};
+      end += *bytes;
     }
   }
   while (!open.empty()) close(open.begin()->first);

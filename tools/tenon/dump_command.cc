@@ -14,6 +14,7 @@
 #include "tools/tenon/program_file.h"
 #include "vm/asm/disassemble.h"
 #include "vm/executable/late_constants.h"
+#include "vm/isa/allocation.h"
 #include "vm/isa/operand_index.h"
 
 namespace tenon::tool {
@@ -271,14 +272,20 @@ FunctionMemory memory_of(const vm::FunctionUnit& function) {
   FunctionMemory out;
   out.registers = function.register_count;
   for_each_instruction(function, [&](const vm::Instruction& instruction) {
-    if (instruction.opcode() != vm::Opcode::AllocStorage) return;
-    ++out.storages;
-    const vm::Arg size = instruction.arg(vm::operand(vm::Opcode::AllocStorage, "size"));
-    if (size.is(vm::ArgKind::Immediate)) {
-      out.known_bytes += static_cast<uint64_t>(size.value());
+    using vm::Opcode;
+    const Opcode opcode = instruction.opcode();
+    std::optional<int64_t> bytes;
+    if (opcode == Opcode::AllocStorage) {
+      const vm::Arg size = instruction.arg(vm::operand(Opcode::AllocStorage, "size"));
+      if (size.is(vm::ArgKind::Immediate)) bytes = size.value();
+    } else if (opcode == Opcode::NewTensor || opcode == Opcode::AllocResult) {
+      bytes = vm::known_tensor_bytes(instruction);  // in a storage of its own
     } else {
-      ++out.unknown_sizes;
+      return;
     }
+    ++out.storages;
+    out.known_bytes += static_cast<uint64_t>(bytes.value_or(0));
+    if (!bytes) ++out.unknown_sizes;
   });
   return out;
 }

@@ -40,7 +40,7 @@ void FunctionLowering::lower_call(const Binding& binding, const Call& call, bool
       return lower_kernel(call);
     case CalleeKind::kPacked:
       if (auto intrinsic = memory_intrinsic(call)) {
-        lower_intrinsic(*intrinsic, call, type, define(binding.var));
+        lower_intrinsic(*intrinsic, call, binding.var);
       } else {
         lower_packed(call, define(binding.var));
       }
@@ -155,8 +155,11 @@ void FunctionLowering::lower_packed(const Call& call, Arg dst) {
 }
 
 void FunctionLowering::lower_intrinsic(MemoryIntrinsic intrinsic, const Call& call,
-                                       const TypeRef& type, Arg dst) {
+                                       const VarRef& var) {
+  if (results_.storages.contains(var.get())) return;
+  const Arg dst = define(var);
   if (dst.is_none()) return;
+  auto* const type = var->type.as<TensorType>();
   switch (intrinsic) {
     case MemoryIntrinsic::kStorage:
       code_.emit(Opcode::AllocStorage,
@@ -164,11 +167,17 @@ void FunctionLowering::lower_intrinsic(MemoryIntrinsic intrinsic, const Call& ca
                   device(device_of_storage(call))});
       break;
     case MemoryIntrinsic::kTensor: {
+      if (auto result = results_.index.find(var.get()); result != results_.index.end()) {
+        code_.emit(
+            Opcode::AllocResult,
+            {dst, Arg::imm(result->second), Arg::device({kDLCPU, 0}), Arg::dtype(type->dtype)},
+            sizes_.sizes(stated_shape(call)));
+        break;
+      }
       const Arg offset = sizes_.size(offset_of_tensor(call));
       const std::vector<Arg> dims = sizes_.sizes(stated_shape(call));
       const Arg storage = in_register(call.args[0]);
-      code_.emit(Opcode::AllocTensor,
-                 {dst, storage, offset, Arg::dtype(type.as<TensorType>()->dtype)}, dims);
+      code_.emit(Opcode::AllocTensor, {dst, storage, offset, Arg::dtype(type->dtype)}, dims);
       break;
     }
     case MemoryIntrinsic::kReshape: {
@@ -178,8 +187,7 @@ void FunctionLowering::lower_intrinsic(MemoryIntrinsic intrinsic, const Call& ca
       break;
     }
     case MemoryIntrinsic::kValues: {
-      auto* tensor = type.as<TensorType>();
-      code_.emit(Opcode::MakeTensor, {dst, Arg::dtype(tensor->dtype), Arg::imm(tensor->rank)},
+      code_.emit(Opcode::MakeTensor, {dst, Arg::dtype(type->dtype), Arg::imm(type->rank)},
                  sizes_.sizes(stated_values(call)));
       break;
     }

@@ -106,6 +106,7 @@ Arg FunctionLowering::define(const VarRef& var) {
 VirtualCode FunctionLowering::run() {
   span_ = function_.span;
   uses_ = variable_uses(function_);
+  results_ = result_tensors(function_);
   const BlockId entry = code_.make_block();
   std::vector<Arg> params;
   for (const VarRef& param : function_.params) {

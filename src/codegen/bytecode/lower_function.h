@@ -9,6 +9,7 @@
 #include "codegen/bytecode/constant_pool.h"
 #include "codegen/bytecode/lower_sizes.h"
 #include "codegen/bytecode/packed_table.h"
+#include "codegen/bytecode/result_tensors.h"
 #include "codegen/bytecode/variable_uses.h"
 #include "codegen/bytecode/virtual_code.h"
 #include "graph/ir/intrinsic.h"
@@ -58,7 +59,7 @@ class FunctionLowering {
   // ---- calls (lower_call.cc) ----
   void lower_call(const graph::Binding& binding, const graph::Call& call, bool tail);
   void lower_intrinsic(graph::MemoryIntrinsic intrinsic, const graph::Call& call,
-                       const graph::TypeRef& type, Arg dst);
+                       const graph::VarRef& var);
   void lower_packed(const graph::Call& call, Arg dst);
   void lower_kernel(const graph::Call& call);
   // The scalar as a tensor of rank 0.
@@ -95,6 +96,7 @@ class FunctionLowering {
   VirtualCode code_;
   SizeLowering sizes_{&code_, &constants_};
   VariableUses uses_;
+  ResultTensors results_;
   Span span_;
 
   std::unordered_map<const graph::Var*, Arg> values_;

@@ -10,6 +10,7 @@
 #include "support/bulk.h"
 #include "support/text.h"
 #include "vm/interp/dispatch.h"
+#include "vm/interp/outputs.h"
 
 namespace tenon::vm {
 namespace {
@@ -204,6 +205,10 @@ Tensor Machine::allocate_tensor(std::span<const int64_t> shape, DataType dtype, 
   }
   return Tensor::over(allocate_storage(static_cast<size_t>(*bytes), kDataAlignment, device), 0,
                       dtype, shape);
+}
+
+Tensor Machine::take_output(int64_t index, DataType dtype, std::span<const int64_t> shape) {
+  return outputs_->take(frame_, index, dtype, shape);
 }
 
 }  // namespace tenon::vm

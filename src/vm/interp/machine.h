@@ -27,12 +27,13 @@
 #include "vm/interp/account.h"
 #include "vm/interp/deadline.h"
 #include "vm/interp/op.h"
-#include "vm/interp/outputs.h"
 #include "vm/interp/pool.h"
 #include "vm/interp/program.h"
 #include "vm/interp/stack.h"
 
 namespace tenon::vm {
+
+class Outputs;
 
 // Settings of a machine other than limits.
 struct MachineOptions {
@@ -141,9 +142,7 @@ class Machine final : private CallContext {
   // Whether the host gave outputs for the innermost entry; and one of them, for alloc_result in the
   // running frame (Outputs::take).
   bool has_outputs() const { return outputs_ != nullptr; }
-  Tensor take_output(int64_t index, DataType dtype, std::span<const int64_t> shape) {
-    return outputs_->take(frame_, index, dtype, shape);
-  }
+  Tensor take_output(int64_t index, DataType dtype, std::span<const int64_t> shape);
   // For a tensor that was just made in storage of the program: see Pool::put_in_slot.
   void put_in_slot(const Tensor& tensor) { pool_->put_in_slot(tensor); }
 

@@ -13,6 +13,7 @@
 #include "support/trace.h"
 #include "vm/interp/dispatch.h"
 #include "vm/interp/match_values.h"
+#include "vm/interp/outputs.h"
 
 namespace tenon::vm {
 namespace {

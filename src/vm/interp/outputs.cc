@@ -42,43 +42,46 @@ bool is_plain(const AnyView& value) {
          value.type_index == TypeIndex::Bytes;
 }
 
+// What keeps a tensor from being an output; null for nothing.
+const char* fault_of(const Tensor& t) {
+  if (t.read_only()) return " is read-only";
+  if (!t.compact()) return " is not in row-major order without gaps";
+  if (t.device().device_type != kDLCPU) return " is not on the CPU";
+  return is_aligned(t) ? nullptr : " is not aligned to its elements";
+}
+
 }  // namespace
 
 Outputs::Outputs(const FunctionUnit& function, std::span<const AnyView> given,
                  std::span<const AnyView> args)
-    : function_(function) {
-  const std::span<const SignatureType> results = function.result.results();
-  if (given.size() != results.size()) {
+    : function_(function), outputs_(given.size()) {
+  if (given.size() != function.result.results().size()) {
     throw Error(ErrorKind::Usage, "a call needs one output, or None, for each result")
         .found(counted(given.size(), "output"))
-        .expected(cat(results.size(), " for ", printable(to_text(function.result))));
+        .expected(printable(to_text(function.result)));
   }
   const bool available = std::ranges::all_of(args, is_plain);
   for (size_t i = 0; i < given.size(); ++i) {
-    Output& output = outputs_.emplace_back(Tensor(), available, Tensor());
     if (given[i].is_none()) continue;
     const Any value = admit(given[i]);
     check_output(function, i, value);
     const Tensor& t = payload_as<Tensor>(value);
-    const char* fault = nullptr;
-    if (t.read_only()) fault = " is read-only";
-    if (!t.compact()) fault = " is not in row-major order without gaps";
-    if (t.device().device_type != kDLCPU) fault = " is not on the CPU";
-    if (!is_aligned(t)) fault = " is not aligned to its elements";
+    const char* fault = fault_of(t);
     for (const AnyView& arg : args) {
-      if (arg.type_index == TypeIndex::Tensor && overlap(t, admit(arg).as<Tensor>())) {
-        fault = " overlaps an input";
-      }
+      if (arg.type_index != TypeIndex::Tensor) continue;
+      const Any input = admit(arg);
+      if (overlap(t, payload_as<Tensor>(input))) fault = " overlaps an input";
     }
-    for (const Output& other : outputs_) {
-      if (other.tensor && overlap(t, other.tensor)) fault = " overlaps another output";
+    for (size_t j = 0; j < i; ++j) {
+      if (outputs_[j].tensor && overlap(t, outputs_[j].tensor)) fault = " overlaps another output";
     }
     if (fault) {
       throw Error(ErrorKind::Usage, cat("output ", i, fault))
           .found(to_text(t))
           .expected("a writable, compact tensor on the CPU with memory of its own");
     }
-    output.tensor = t;
+    outputs_[i].tensor = t;
+    outputs_[i].available = available;
   }
 }
 
@@ -109,9 +112,10 @@ Any Outputs::filled(const Any& result) {
     // It may be in the memory of an output that is still to be written.
     const bool is_output = std::ranges::any_of(
         outputs_, [&](const Output& o) { return o.tensor && overlap(o.tensor, from); });
-    outputs_[i].source = is_output ? Tensor::copy_of_bytes(from.shape(), from.dtype(), from.data(),
-                                                           static_cast<size_t>(from.bytes()))
-                                   : from;
+    outputs_[i].source = from;
+    if (!is_output) continue;
+    outputs_[i].source = Tensor::empty(from.shape(), from.dtype());
+    from.copy_elements(outputs_[i].source.data());
   }
   for (const Output& o : outputs_) {
     if (o.source) o.source.copy_elements(o.tensor.data());

@@ -34,9 +34,9 @@ class Outputs {
 
  private:
   struct Output {
-    Tensor tensor;   // null for none
-    bool available;  // to `take`
-    Tensor source;   // of the final copy; null for none
+    Tensor tensor;           // null for none
+    bool available = false;  // to `take`
+    Tensor source;           // of the final copy; null for none
   };
 
   const FunctionUnit& function_;

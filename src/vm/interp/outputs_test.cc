@@ -144,7 +144,7 @@ TEST_F(OutputsOfACall, MayOverlapWhatAnArrayHolds) {
 TEST_F(OutputsOfACall, AreRefusedIfTheyDoNotFit) {
   EXPECT_THAT(failure("made", {Any(3)}, {}),
               testing::AllOf(HasSubstr("a call needs one output, or None, for each result"),
-                             HasSubstr("1 for tensor[n; f32]")));
+                             HasSubstr("tensor[n; f32]")));
   EXPECT_THAT(failure("made", {Any(3)}, {Any(Tensor::empty({3}, i32))}),
               testing::AllOf(HasSubstr("output 0 can't hold the result of function 'made'"),
                              HasSubstr("tensor[3; i32]"), HasSubstr("tensor[n; f32]")));

@@ -6,6 +6,7 @@
 #include "object/tensor.h"
 #include "support/text.h"
 #include "vm/interp/machine.h"
+#include "vm/interp/outputs.h"
 
 namespace tenon::vm {
 namespace {
