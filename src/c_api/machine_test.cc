@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstring>
 #include <functional>
 #include <thread>
 
@@ -207,6 +208,7 @@ TEST_F(CMachine, ShowsAnInstrumentEveryCall) {
   std::vector<std::string> seen;
   std::vector<int32_t> kinds;
   See see = [&](const tenon_call_event& e) {
+    EXPECT_EQ(std::strlen(e.name.data), e.name.size) << "also without a name";
     seen.push_back(text_of(e));
     if (e.before) kinds.push_back(e.kind);
     return TENON_INSTRUMENT_CONTINUE;
