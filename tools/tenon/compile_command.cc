@@ -154,10 +154,10 @@ struct CompileCommand {
     if (report.is_given()) page.emplace(report.path, input, "--report");
     WorkBudget budget(limits.work(), "compiling", input_name(input));
     const WorkBudget::Scope scope(&budget);
+    StatusLine status(cat("compiling ", input_name(input)));
     const driver::Source source = open_input(input);
     if (source.kind == driver::SourceKind::Program) flags.check_no_sizes(source.name);
     PhaseTimes times;
-    StatusLine status(cat("compiling ", input_name(input)));
     const auto start = std::chrono::steady_clock::now();
     auto seconds = [&] {
       return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "codegen/llvm/disassemble.h"
+#include "driver/code_stats.h"
 #include "driver/model_graph.h"
 #include "report/picture.h"
 #include "support/error.h"
@@ -102,31 +103,19 @@ void print_stats(const vm::LoadedUnit& loaded, const std::string& path) {
   }
 }
 
-void write_stats(JsonWriter& out, const vm::LoadedUnit& loaded) {
-  const vm::Unit& unit = loaded.unit;
+// The file's form, and what driver::code_stats says of its content.
+void write_stats(JsonWriter& out, const vm::LoadedUnit& loaded, size_t file_bytes) {
   out.key("format").value(static_cast<int64_t>(loaded.table.version));
-  out.key("producer").value(unit.producer).key("sections").begin_array();
+  out.key("sections").begin_array();
   for (const vm::SectionEntry& section : loaded.table.entries) {
     out.begin_object().key("name").value(vm::section_name(section));
     out.key("bytes").value(static_cast<uint64_t>(section.size));
     out.key("offset").value(static_cast<uint64_t>(section.offset)).end_object();
   }
-  out.end_array().key("functions").value(static_cast<uint64_t>(unit.functions.size()));
-  out.key("constants").value(static_cast<uint64_t>(unit.constants.size()));
-  out.key("constant_bytes").value(constant_bytes(unit));
-  out.key("packed_functions").value(static_cast<uint64_t>(unit.packed.size()));
-  out.key("native_code").begin_array();
-  for (const vm::KernelTarget& target : unit.kernels) {
-    for (const vm::KernelImage& image : target.images) {
-      out.begin_object().key("triple").value(target.triple).key("cpu").value(target.cpu);
-      out.key("kind").value(vm::to_text(image.kind)).key("architecture").value(image.architecture);
-      out.key("bytes").value(static_cast<uint64_t>(image.bytes.size())).end_object();
-    }
+  out.end_array();
+  for (const auto& [name, value] : driver::code_stats(loaded.unit, file_bytes)) {
+    write_plain(out.key(std::string(name)), value);
   }
-  write_names(out.end_array().key("libraries"), {unit.libraries.begin(), unit.libraries.end()});
-  out.key("instructions").begin_object();
-  for (const auto& [mnemonic, count] : instruction_counts(unit)) out.key(mnemonic).value(count);
-  out.end_object();
 }
 
 std::string native_text(const vm::Unit& unit) {
@@ -377,7 +366,7 @@ void add_dump_commands(CLI::App* app) {
       } else if (*memory) {
         write_memory(out, loaded.unit);
       } else {
-        write_stats(out, loaded);
+        write_stats(out, loaded, source.content().size());
       }
       return print_json(std::move(out.end_object()));
     }

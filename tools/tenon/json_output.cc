@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "object/array.h"
+#include "object/map.h"
 #include "object/reflect.h"
 #include "object/shape.h"
 #include "support/text.h"
@@ -57,43 +58,11 @@ void write_float(JsonWriter& out, T value) {
   }
 }
 
-void write_tensor(JsonWriter& out, const Tensor& tensor, int64_t elements) {
-  write_tensor_type(out, tensor.dtype(), tensor.shape());
-  out.key("data").begin_row();
-  for (int64_t i = 0, n = std::min(tensor.count(), elements); i < n; ++i) {
-    write_element(out, tensor, i);
-  }
-  out.end_row();
-}
-
-void write_members(JsonWriter& out, const Any& value, const vm::SignatureType& type,
-                   int64_t elements, int depth) {
-  constexpr int kDeepest = 64;
+// A number, boolean, none or, as text, anything else. A number has the type that the signature
+// gives it.
+void write_scalar(JsonWriter& out, const Any& value, const vm::SignatureType& type) {
   constexpr size_t kLongest = 400;  // characters of a value that isn't data
-  if (auto tensor = value.try_as<Tensor>(); tensor && *tensor) {
-    return write_tensor(out, *tensor, elements);
-  }
-  if (auto fields = value.try_as<Array<Any>>(); fields && value.is_object() && depth < kDeepest) {
-    out.key("fields").begin_array();
-    for (size_t i = 0; i < fields->size(); ++i) {
-      const bool known = type.kind == vm::SignatureType::Kind::Tuple && i < type.parts.size();
-      out.begin_object();
-      write_members(out, (*fields)[i], known ? type.parts[i] : vm::SignatureType(), elements,
-                    depth + 1);
-      out.end_object();
-    }
-    out.end_array();
-    return;
-  }
   const bool scalar = type.kind == vm::SignatureType::Kind::Scalar;
-  if (scalar) out.key("dtype").value(tenon::to_text(type.dtype));
-  if (auto shape = value.try_as<Shape>()) {
-    out.key("value").begin_row();
-    for (size_t i = 0; i < shape->size(); ++i) out.value((*shape)[i]);
-    out.end_row();
-    return;
-  }
-  out.key("value");
   if (value.is_none()) {
     out.null();
   } else if (value.type_index == TypeIndex::Bool) {
@@ -110,6 +79,69 @@ void write_members(JsonWriter& out, const Any& value, const vm::SignatureType& t
     out.value(repr(value, kLongest));
   }
 }
+
+// Writes the members of a value. Within tuples and arrays there is a bound, since values that share
+// their parts would have a text of any length.
+class ValueWriter {
+ public:
+  ValueWriter(JsonWriter& out, int64_t elements) : out_(out), elements_(elements) {}
+
+  void write(const Any& value, const vm::SignatureType& type, int depth = 0) {
+    constexpr int kDeepest = 64;
+    if (depth > kDeepest) {
+      out_.key("elided").value(true);
+    } else if (auto tensor = value.try_as<Tensor>(); tensor && *tensor) {
+      write_tensor(*tensor, depth);
+    } else if (auto fields = value.try_as<Array<Any>>(); fields && value.is_object()) {
+      write_fields(*fields, type, depth);
+    } else {
+      write_single(value, type);
+    }
+  }
+
+ private:
+  void write_tensor(const Tensor& tensor, int depth) {
+    const int64_t n = std::min(tensor.count(), elements_);
+    write_tensor_type(out_, tensor.dtype(), tensor.shape());
+    if (depth > 0) elements_left_ -= n;
+    if (elements_left_ < 0) {
+      out_.key("elided").value(true);
+      return;
+    }
+    out_.key("data").begin_row();
+    for (int64_t i = 0; i < n; ++i) write_element(out_, tensor, i);
+    out_.end_row();
+  }
+
+  void write_fields(const Array<Any>& fields, const vm::SignatureType& type, int depth) {
+    out_.key("fields").begin_array();
+    for (size_t i = 0; i < fields.size() && fields_left_ > 0; ++i) {
+      const bool known = type.kind == vm::SignatureType::Kind::Tuple && i < type.parts.size();
+      --fields_left_;
+      out_.begin_object();
+      write(fields[i], known ? type.parts[i] : vm::SignatureType(), depth + 1);
+      out_.end_object();
+    }
+    out_.end_array();
+    if (fields_left_ <= 0) out_.key("elided").value(true);
+  }
+
+  void write_single(const Any& value, const vm::SignatureType& type) {
+    if (type.kind == vm::SignatureType::Kind::Scalar) {
+      out_.key("dtype").value(tenon::to_text(type.dtype));
+    }
+    const auto shape = value.try_as<Shape>();
+    if (!shape) return write_scalar(out_.key("value"), value, type);
+    out_.key("value").begin_row();
+    for (size_t i = 0; i < shape->size(); ++i) out_.value((*shape)[i]);
+    out_.end_row();
+  }
+
+  JsonWriter& out_;
+  int64_t elements_;  // of a tensor
+  int64_t fields_left_ = int64_t{1} << 14;
+  int64_t elements_left_ = int64_t{1} << 24;  // of tensors in fields
+};
 
 void write_type(JsonWriter& out, const std::string& name, const vm::SignatureType& type) {
   out.begin_object();
@@ -194,6 +226,24 @@ void write_names(JsonWriter& out, const std::vector<std::string>& names) {
   out.end_array();
 }
 
+void write_plain(JsonWriter& out, const Any& value) {
+  if (value.type_index == TypeIndex::Map) {
+    out.begin_object();
+    for (const auto& [name, member] : value.as<Map<String, Any>>()) {
+      write_plain(out.key(std::string(name)), member);
+    }
+    out.end_object();
+  } else if (value.type_index == TypeIndex::Array) {
+    out.begin_array();
+    for (const Any& element : value.as<Array<Any>>()) write_plain(out, element);
+    out.end_array();
+  } else if (const auto text = value.try_as<String>()) {
+    out.value(std::string(*text));
+  } else {
+    write_scalar(out, value, vm::SignatureType());
+  }
+}
+
 void write_signature(JsonWriter& out, const FunctionSignature& signature) {
   out.begin_object();
   out.key("name").value(signature.name);
@@ -211,7 +261,7 @@ void write_signature(JsonWriter& out, const FunctionSignature& signature) {
 
 void write_value(JsonWriter& out, const Any& value, const vm::SignatureType& type,
                  int64_t elements) {
-  write_members(out, value, type, elements, 0);
+  ValueWriter(out, elements).write(value, type);
 }
 
 void write_difference(JsonWriter& out, const Difference& difference, const Tolerance& tolerance) {

@@ -28,6 +28,8 @@ void print_json(JsonWriter document);
 // Each writes one value.
 void write_error(JsonWriter& out, const Error& error);
 void write_names(JsonWriter& out, const std::vector<std::string>& names);
+// Plain data: a map from names, an array, a string, a number, a boolean or none.
+void write_plain(JsonWriter& out, const Any& value);
 // {"name", "inputs", "outputs"}
 void write_signature(JsonWriter& out, const FunctionSignature& signature);
 // At most `elements` of each tensor. A scalar has the type that the signature gives it.

@@ -152,7 +152,13 @@ ProgramFile open_graph(driver::Source source, const CompileFlags& flags, const W
   const WorkBudget::Scope scope(&budget);
   ProgramFile file;
   file.source = std::move(source);
-  file.module = read_module(file.source, flags);
+  if (file.source.kind == driver::SourceKind::Model) {
+    onnx::ImportResult imported = driver::import_source(file.source, flags.import_options());
+    file.module = std::move(imported.module);
+    file.values = std::move(imported.values);
+  } else {
+    file.module = read_module(file.source, flags);
+  }
   driver::refuse_other_devices(file.module);
   return file;
 }

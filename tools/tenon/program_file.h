@@ -25,8 +25,9 @@ struct FunctionSignature {
 
 struct ProgramFile {
   driver::Source source;
-  graph::Module module;      // null for bytecode
-  Ref<vm::Program> program;  // null if the module is interpreted
+  graph::Module module;                 // null for bytecode
+  std::vector<onnx::NodeValue> values;  // of a model that is only read: what its nodes compute
+  Ref<vm::Program> program;             // null if the module is interpreted
   // Kernels that were compiled from a file's computes while it was loaded count as compiled.
   double compile_seconds = 0, load_seconds = 0;
   std::string code;  // of an executable: what its kernels were compiled for; empty if it has none

@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <optional>
+#include <unordered_map>
 #include <unordered_set>
 
 #include "codegen/llvm/target.h"
@@ -22,6 +23,7 @@
 #include "tools/tenon/program_file.h"
 #include "tools/tenon/tensor_store.h"
 #include "tools/tenon/tensor_text.h"
+#include "tools/tenon/value_index.h"
 #include "vm/interp/machine.h"
 
 namespace tenon::tool {
@@ -199,30 +201,28 @@ struct RunCommand : CallFlags {
     std::optional<ThreadsScope> limited;
     if (threads > 0) limited.emplace(threads);
     graph::ReferenceEvaluator evaluator(driver::choose_code(flags.options).targets.front());
+    evaluator.observer = observer;
+    std::optional<ValueFolder> saved;
+    std::unordered_map<const graph::Var*, std::vector<std::string>> names;  // ONNX's
     if (!save_values.empty()) {
-      std::filesystem::create_directories(save_values);
-      int64_t index = 0;
-      evaluator.observer = [&, index](const graph::Binding& binding, const Any& value) mutable {
+      saved.emplace(save_values);
+      for (const onnx::NodeValue& value : program.values) {
+        if (const auto* var = value.value.as<graph::Var>()) names[var].push_back(value.name);
+      }
+      evaluator.observer = [&](const graph::Binding& binding, const Any& value) {
         if (observer) observer(binding, value);
-        auto tensor = value.try_as<Tensor>();
-        if (tensor && *tensor) {
-          write_npy(cat(save_values, "/", index++, "_", file_name(binding), ".npy"), *tensor);
-        }
+        const auto tensor = value.try_as<Tensor>();
+        if (!tensor || !*tensor) return;
+        const std::vector<std::string>& nodes = binding.span.nodes;
+        saved->add(names[binding.var.get()],
+                   nodes.empty() ? std::string(binding.var->name) : nodes[0], *tensor);
       };
-    } else {
-      evaluator.observer = observer;
     }
     if (depth) evaluator.max_depth = *depth;
-    return evaluator.run(program.module, program.module->functions.at(function), values);
-  }
-
-  static std::string file_name(const graph::Binding& binding) {
-    std::string name = binding.span.nodes.empty() ? binding.var->name.str() : binding.span.nodes[0];
-    for (char& c : name) {
-      if (!std::isalnum(static_cast<unsigned char>(c))) c = '_';
-    }
-    constexpr size_t kLongest = 200;  // file systems allow 255 bytes
-    return name.substr(0, kLongest);
+    std::vector<Any> results =
+        evaluator.run(program.module, program.module->functions.at(function), values);
+    if (saved) saved->finish();
+    return results;
   }
 
   // Refuses --expect without a tensor for each output, before anything runs.
@@ -371,7 +371,8 @@ void add_run_command(CLI::App* app, int* exit_code) {
           "interpret: run both ways and name the first node that differs")
       ->check(CLI::IsMember({kInterpret}));
   command->add_option("--save-values", state->save_values,
-                      "with --mode interpret: store every operator's value in this folder");
+                      "with --mode interpret: store every operator's value in this folder, and in\n"
+                      "values.json the files of the values that ONNX names");
   state->of_machine.push_back(command->get_option("--untrusted"));
   state->of_machine.push_back(
       command->add_option("--fuel", state->fuel, "calls and backward jumps that it may make")

@@ -62,15 +62,16 @@ ValueFolder::ValueFolder(std::string path) : path_(std::move(path)) {
   fs::create_directories(path_);
 }
 
-void ValueFolder::add(const std::string& name, const Tensor& value) {
+void ValueFolder::add(const std::vector<std::string>& names, const std::string& place,
+                      const Tensor& value) {
   constexpr size_t kLongest = 200;  // file systems allow 255 bytes
-  std::string file = name.substr(0, kLongest);
+  std::string file = place.substr(0, kLongest);
   for (char& c : file) {
     if (!std::isalnum(static_cast<unsigned char>(c))) c = '_';
   }
-  file = cat(files_.size(), "_", file, ".npy");
+  file = cat(count_++, "_", file, ".npy");
   write_npy(cat(path_, "/", file), value);
-  files_.emplace_back(name, file);
+  for (const std::string& name : names) files_.emplace_back(name, file);
 }
 
 void ValueFolder::finish() const {

@@ -29,11 +29,14 @@ class ValueIndex {
 class ValueFolder {
  public:
   explicit ValueFolder(std::string path);  // is created
-  void add(const std::string& name, const Tensor& value);
+  void add(const std::string& name, const Tensor& value) { add({name}, name, value); }
+  // A value with any number of names, or none. `place` is part of the file's name.
+  void add(const std::vector<std::string>& names, const std::string& place, const Tensor& value);
   void finish() const;  // writes values.json
 
  private:
   std::string path_;
+  size_t count_ = 0;
   std::vector<std::pair<std::string, std::string>> files_;  // by name, in order
 };
 
