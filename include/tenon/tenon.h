@@ -14,3 +14,4 @@
 #pragma once
 
 #include "tenon/cpp/builder.h"
+#include "tenon/cpp/host_type.h"
