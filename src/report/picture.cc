@@ -7,6 +7,7 @@
 
 #include "json/json.h"
 #include "report/layout.h"
+#include "report/new_tensor.h"
 #include "vm/isa/operand_index.h"
 
 namespace tenon::report {
@@ -334,16 +335,9 @@ std::vector<GraphNode> graph_of_code(const vm::Unit& unit, const vm::FunctionUni
         if (is_call) node.sources = from.nodes;
       }
       made.nodes = {add(std::move(node))};
-    } else if (opcode == vm::Opcode::AllocTensor) {
+    } else if (const auto made_by = new_tensor(opcode)) {
       made.is_new = true;
-      made.type = type_text(instruction, vm::operand(vm::Opcode::AllocTensor, "dtype"),
-                            vm::operand(vm::Opcode::AllocTensor, "dims"));
-    } else if (opcode == vm::Opcode::NewTensor) {
-      made.is_new = true;
-      made.type = type_text(instruction, vm::operand(vm::Opcode::NewTensor, "dtype"),
-                            vm::operand(vm::Opcode::NewTensor, "dims"));
-    } else if (opcode == vm::Opcode::AllocTensorReg) {
-      made.is_new = true;
+      if (made_by->dims) made.type = type_text(instruction, *made_by->dtype, *made_by->dims);
     } else if (vm::class_of(opcode) != vm::OpClass::Match) {
       made.nodes = node.inputs;  // it renames, bundles or takes apart
     }

@@ -8,6 +8,7 @@
 
 #include "driver/model_graph.h"
 #include "library/signatures/signatures.h"
+#include "report/new_tensor.h"
 #include "vm/isa/operand_index.h"
 
 namespace tenon::report {
@@ -81,9 +82,7 @@ class ProgramFacts {
       for (uint32_t i = 0; i < instruction.operands.size(); ++i) {
         const vm::Arg arg = instruction.arg(i);
         if (!arg.is_register() || vm::role_of(instruction, i) != vm::OperandRole::Writes) continue;
-        const bool is_new = opcode == vm::Opcode::AllocTensor ||
-                            opcode == vm::Opcode::AllocTensorReg || opcode == vm::Opcode::NewTensor;
-        if (is_new) {
+        if (new_tensor(opcode)) {
           fresh.insert(arg.index());
         } else {
           fresh.erase(arg.index());
