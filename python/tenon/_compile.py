@@ -58,8 +58,20 @@ def compile(
     elif args is not None or kwargs is not None or dynamic_shapes is not None:
         raise TypeError("args, kwargs and dynamic_shapes are for models of PyTorch; this isn't one")
     module = _module_of(model, dims, shapes, limits)
+    if isinstance(model, (str, os.PathLike)):
+        options["origin"] = _compiler.call("tenon.origin", os.fspath(model), _sizes(dims, shapes) | limits)
     _threads.bound_spinning()
     return Executable(_tenon.Program.compiled(_compiler.function("tenon.compile"), module, options | limits))
+
+
+def _sizes(dims: Mapping[str, int] | None, shapes: Mapping[str, Sequence[int]] | None) -> dict[str, Any]:
+    """The options dims and shapes, as the compiler's functions take them."""
+    options: dict[str, Any] = {}
+    if dims:
+        options["dims"] = dict(dims)
+    if shapes:
+        options["shapes"] = {name: Shape(shape) for name, shape in shapes.items()}
+    return options
 
 
 def _module_of(
@@ -68,11 +80,7 @@ def _module_of(
     shapes: Mapping[str, Sequence[int]] | None,
     limits: dict[str, int],
 ) -> ir.Module:
-    options: dict[str, Any] = dict(limits)
-    if dims:
-        options["dims"] = dict(dims)
-    if shapes:
-        options["shapes"] = {name: Shape(shape) for name, shape in shapes.items()}
+    options = _sizes(dims, shapes) | limits
     if isinstance(model, ir.Module):
         if dims or shapes:
             raise TypeError("dims and shapes apply to models: fix the sizes in the module's types instead")

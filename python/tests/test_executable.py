@@ -228,3 +228,11 @@ def test_weights_that_a_file_leaves_out_are_given_when_it_is_loaded(tmp_path):
         tenon.load(path, weights={"w": np.zeros(2, "int32")})
     with pytest.raises(tenon.UsageError, match="the weights are not a map from names to tensors"):
         tenon.load(path, weights={"w": "text"})
+
+
+def test_an_executable_says_what_it_was_made_from(tmp_path):
+    program = tmp_path / "p.tn"
+    program.write_text("fn @main(%n: i64) -> i64 { add(%n, 1) }\n")
+    provenance = tenon.compile(program, level=1).stats()["provenance"]
+    assert provenance["source"] == "p.tn" and provenance["bytes"] == 40 and provenance["level"] == 1
+    assert "source" not in tenon.compile(tenon.ir.open(program)).stats()["provenance"]

@@ -4,6 +4,7 @@
 #include <string>
 #include <string_view>
 
+#include "driver/provenance.h"
 #include "object/array.h"
 #include "object/tensor.h"
 #include "support/poll.h"
@@ -89,6 +90,7 @@ Map<String, Any> code_stats(const vm::Unit& unit, size_t file_bytes) {
     }
   }
   return {{"producer", String(unit.producer)},
+          {"provenance", provenance_data(unit.provenance)},
           {"file_bytes", static_cast<int64_t>(file_bytes)},
           {"libraries", strings(unit.libraries)},
           {"functions", describe_all(unit.functions)},

@@ -8,6 +8,7 @@
 #include "device/parallel.h"
 #include "device/work_budget.h"
 #include "driver/code_choice.h"
+#include "driver/provenance.h"
 #include "driver/compile_kernels.h"
 #include "driver/model_graph.h"
 #include "driver/require_lowered.h"
@@ -308,6 +309,7 @@ vm::Unit generate_code(const graph::Module& lowered, const CompileOptions& optio
     Phase phase("bytecode");
     return codegen::emit_unit(lowered);
   }();
+  unit.provenance = provenance_of(options);
   for (const vm::PackedName& packed : unit.packed) {
     const library::Signature* signature =
         packed.kernel ? nullptr : library::find_signature(packed.name);

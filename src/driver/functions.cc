@@ -8,6 +8,7 @@
 #include "driver/compile_kernels.h"
 #include "driver/host_options.h"
 #include "driver/open.h"
+#include "driver/provenance.h"
 #include "evaluate/reference_evaluator.h"
 #include "graph/ir/check.h"
 #include "graph/ir/text.h"
@@ -56,6 +57,13 @@ graph::Module open_module(const String& path, const Any& options) {
         .help(cat("write the sizes in ", printable(path)));
   }
   return read_module(source, import);
+}
+
+String origin(const String& path, const Any& options) {
+  HostOptions given(options);
+  const onnx::ImportOptions import = take_import_options(given);
+  const Limited limited(given, "reading", path.str());
+  return String(origin_of(open_source(path.str()), import));
 }
 
 graph::Module import_onnx(const Bytes& model, const Any& options) {

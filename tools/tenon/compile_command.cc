@@ -8,6 +8,7 @@
 #include "driver/code_choice.h"
 #include "driver/late_weights.h"
 #include "driver/model_graph.h"
+#include "driver/provenance.h"
 #include "graph/ir/text.h"
 #include "graph/ir/weights.h"
 #include "support/error.h"
@@ -171,6 +172,7 @@ struct CompileCommand {
     progress(cat(source.name, ": read in ", static_cast<int64_t>(seconds() * 1000), " ms"));
     int index = 0;
     options.stop_after = stop_after;
+    if (outputs->program) options.origin = driver::origin_of(source, flags.import_options());
     if (outputs->program) options.note = progress;
     options.after_pass = [&](std::string_view pass, const graph::Module& now, double took) {
       status.set(cat("after ", pass));

@@ -6,6 +6,7 @@
 #include "codegen/llvm/disassemble.h"
 #include "driver/code_stats.h"
 #include "driver/model_graph.h"
+#include "driver/provenance.h"
 #include "report/picture.h"
 #include "support/error.h"
 #include "tools/tenon/command.h"
@@ -75,6 +76,9 @@ void print_stats(const vm::LoadedUnit& loaded, const std::string& path) {
   const vm::Unit& unit = loaded.unit;
   std::printf("%s: format %u, %s\n", printable(path).c_str(), loaded.table.version,
               printable(unit.producer).c_str());
+  for (const std::string& line : driver::provenance_lines(unit.provenance)) {
+    std::printf("  %s\n", printable(line).c_str());
+  }
   for (const vm::SectionEntry& section : loaded.table.entries) {
     std::printf("  %-16s %12llu bytes at 0x%llx\n", vm::section_name(section).c_str(),
                 static_cast<unsigned long long>(section.size),

@@ -2,6 +2,7 @@
 #include <cstdio>
 #include <utility>
 
+#include "driver/provenance.h"
 #include "graph/ir/op.h"
 #include "graph/op/register.h"
 #include "import/onnx/import_model.h"
@@ -124,6 +125,7 @@ void inspect_code(const vm::Unit& unit) {
   for (const std::string& library : unit.libraries) {
     print_line(cat("needs library ", library));
   }
+  for (const std::string& line : driver::provenance_lines(unit.provenance)) print_line(line);
   for (const vm::Constant& constant : unit.constants) {
     if (!constant.late) continue;
     print_line(cat("needs weight ", constant.name, ": ",
@@ -145,6 +147,7 @@ void inspect_code_as_json(const vm::Unit& unit, const std::string& file) {
     out.key("taken_by_this_machine").value(&target == taken).end_object();
   }
   out.end_array().key("computes").value(!unit.computes.empty());
+  write_plain(out.key("provenance"), driver::provenance_data(unit.provenance));
   write_names(out.key("libraries"), {unit.libraries.begin(), unit.libraries.end()});
   out.key("weights").begin_array();
   for (const vm::Constant& constant : unit.constants) {

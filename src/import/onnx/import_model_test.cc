@@ -52,11 +52,34 @@ TEST_F(ImportModel, SizesForSymbolsAndShapesForInputs) {
 )");
   options.shapes["x"] = {1};
   EXPECT_EQ(error_of(m, options).kind(), ErrorKind::Usage);
+  options.shapes["x"] = {3, -1, -1};
+  EXPECT_EQ(error_of(m, options).render(),
+            R"(error: the size 'n' of m.onnx is given twice, and differs
+  found     3   the shape of 'x'
+  found     2   the size given for 'n'
+  expected  one size)");
   ImportOptions other;
   other.shapes["z"] = {1};
   EXPECT_EQ(error_of(m, other).render(), R"(error: m.onnx has no input 'z'
   found     a shape for 'z'
   expected  one of x)");
+}
+
+TEST_F(ImportModel, AShapeFixesSymbolsForAllInputs) {
+  M m;
+  m.input("y", {"m", "n"}).input("x", {"n", 4}).node("Gemm", {"y", "x"}, {"z"}).output("z");
+  ImportOptions options;
+  options.shapes["x"] = {3, 4};
+  options.dims["n"] = 3;  // the same again
+  EXPECT_EQ(inspect_model(m.model, options).inputs[0].type, "tensor[m, 3; f32]");
+  options.shapes["y"] = {2, 5};
+  EXPECT_EQ(error_of(m, options).message(), "the size 'n' of m.onnx is given twice, and differs");
+  ImportOptions fixed;
+  fixed.shapes["x"] = {3, 5};
+  EXPECT_EQ(error_of(m, fixed).render(), R"(error: the shape given for 'x' does not fit m.onnx
+  found     5   axis 1
+  expected  4
+  help: the model fixes this size: export it with a symbolic one to change it)");
 }
 
 TEST_F(ImportModel, SizesForUnnamedDimensions) {

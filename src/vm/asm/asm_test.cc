@@ -57,6 +57,7 @@ L9:
 
 TEST(Assembler, EveryStatementAndOperandReadsBack) {
   const char* text = R"(producer "tenon \"test\""
+provenance "{\"source\":\"net.onnx\"}"
 library "onednn"
 span "net.tn" 12 3 "/conv1" "/relu"
 const "w" = tensor[2; i64] {1, -2}  ; #0
@@ -163,7 +164,7 @@ TEST(Assembler, RefusesWhatItCannotEncode) {
     EXPECT_THAT(error_of_text(cat("const = tensor[1; i8] hex \"", bytes, "\"")),
                 HasSubstr("pairs of hexadecimal digits"));
   }
-  EXPECT_THAT(error_of_text("nonsense"), HasSubstr("producer, library"));
+  EXPECT_THAT(error_of_text("nonsense"), HasSubstr("producer, provenance, library"));
 }
 
 TEST(CodeBuilder, MakesWhatTheAssemblerMakes) {

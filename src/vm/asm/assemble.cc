@@ -52,6 +52,7 @@ class Assembler {
   };
   static std::span<const Statement> statements() {
     static constexpr Statement kStatements[] = {{"producer", &Assembler::producer},
+                                                {"provenance", &Assembler::provenance},
                                                 {"library", &Assembler::library},
                                                 {"span", &Assembler::span},
                                                 {"const", &Assembler::constant},
@@ -127,6 +128,7 @@ class Assembler {
   }
 
   void producer(LineCursor& in) { unit_.producer = in.string(); }
+  void provenance(LineCursor& in) { unit_.provenance = in.string(); }
   void library(LineCursor& in) { unit_.libraries.push_back(in.string()); }
   void computes(LineCursor& in) { unit_.computes = in.string(); }
   void graph(LineCursor& in) { unit_.graph = in.string(); }

@@ -65,6 +65,7 @@ class Printer {
   std::string all() {
     std::string out;
     if (!unit_.producer.empty()) out += cat("producer ", quoted(unit_.producer), "\n");
+    if (!unit_.provenance.empty()) out += cat("provenance ", quoted(unit_.provenance), "\n");
     for (const auto& l : unit_.libraries) out += cat("library ", quoted(l), "\n");
     if (options_.spans) {
       for (const Span& s : unit_.spans) {

@@ -116,8 +116,9 @@ TEST(File, UnknownSectionsAreSkippedUnlessTheyAreRequired) {
   const std::string error = failure_of([] { load(with_unknown_section(kSectionRequired)); });
   EXPECT_THAT(error, HasSubstr("<memory> needs a feature that this build doesn't have"));
   EXPECT_THAT(error, HasSubstr("a section \"ABCD\""));
-  EXPECT_THAT(error,
-              HasSubstr("globals, constants, packed functions, code, kernels, debug, computes, graph"));
+  EXPECT_THAT(
+      error,
+      HasSubstr("globals, constants, packed functions, code, kernels, debug, computes, graph"));
 }
 
 TEST(File, AFlagOfAKnownSectionThatThisBuildDoesNotKnowIsRefused) {
@@ -145,6 +146,7 @@ TEST(File, CarriesComputesEffectsAndImages) {
   Unit unit = sample();
   unit.computes = std::string("any\0bytes", 9);
   unit.graph = std::string("other\0bytes", 11);
+  unit.provenance = "{\"source\":\"net.onnx\"}";
   unit.packed.push_back({"cache.read", false, Effect::Reads});
   unit.packed.push_back({"host.sum", false, Effect::Pure});
   unit.kernels.push_back({"x86_64-linux", "v3", {"avx2"}, {{ImageKind::Ptx, "sm_80", "// ptx"}}});
@@ -154,6 +156,7 @@ TEST(File, CarriesComputesEffectsAndImages) {
   EXPECT_EQ(write_to_bytes(back), bytes);
   EXPECT_EQ(back.computes, unit.computes);
   EXPECT_EQ(back.graph, unit.graph);
+  EXPECT_EQ(back.provenance, unit.provenance);
   EXPECT_EQ(back.packed, unit.packed);
   ASSERT_EQ(back.kernels.size(), 2u);
   EXPECT_EQ(back.kernels[0].images[0].architecture, "sm_80");

@@ -390,6 +390,7 @@ class Reader {
                                               {tnx::Debug::VT_SPANS, tnx::Span::VT_NODES});
     if (!root_table) return;
     Unit& unit = out_.unit;
+    unit.provenance = text(root_table->provenance());
     if (const auto* spans = root_table->spans()) {
       limit(SectionId::Debug, spans->size(), kMaxSpans, "spans");
       for (const tnx::Span* s : *spans) {

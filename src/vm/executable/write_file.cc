@@ -231,9 +231,10 @@ SectionBytes kernels_section(const Unit& unit) {
   });
 }
 
-bool has_spans(const Unit& unit) {
-  return !unit.spans.empty() || std::any_of(unit.functions.begin(), unit.functions.end(),
-                                            [](const FunctionUnit& f) { return !f.spans.empty(); });
+bool has_debug(const Unit& unit) {
+  return !unit.provenance.empty() || !unit.spans.empty() ||
+         std::any_of(unit.functions.begin(), unit.functions.end(),
+                     [](const FunctionUnit& f) { return !f.spans.empty(); });
 }
 
 std::string debug_section(const Unit& unit) {
@@ -255,7 +256,8 @@ std::string debug_section(const Unit& unit) {
   }
   auto spans_vector = b.CreateVector(spans);
   auto functions_vector = b.CreateVector(functions);
-  return finish(b, tnx::CreateDebug(b, spans_vector, functions_vector).Union());
+  auto provenance = unit.provenance.empty() ? 0 : b.CreateString(unit.provenance);
+  return finish(b, tnx::CreateDebug(b, spans_vector, functions_vector, provenance).Union());
 }
 
 struct WholeFile {
@@ -322,7 +324,7 @@ WholeFile whole_file(const Unit& unit) {
   if (!unit.packed.empty()) file.add(SectionId::Packed, SectionBytes(packed_section(unit)));
   file.add(SectionId::Code, SectionBytes(code_section(unit)));
   if (!unit.kernels.empty()) file.add(SectionId::Kernels, kernels_section(unit));
-  if (has_spans(unit)) file.add(SectionId::Debug, SectionBytes(debug_section(unit)));
+  if (has_debug(unit)) file.add(SectionId::Debug, SectionBytes(debug_section(unit)));
   for (const auto& [id, text] :
        {std::pair(SectionId::Computes, &unit.computes), std::pair(SectionId::Graph, &unit.graph)}) {
     SectionBytes bytes;

@@ -110,7 +110,8 @@ struct Unit {
   // The model's graph before and after compilation, for reports, in the encoding of the compiler
   // that wrote it (driver/model_graph.h); may be empty.
   std::string graph;
-  std::string producer;  // "tenon 0.1.0", for people
+  std::string producer;    // "tenon 0.1.0", for people
+  std::string provenance;  // what it was made from and how, for people (driver/provenance.h)
 
   // The index of the exported function of that name, or -1.
   int64_t find_exported(std::string_view name) const;

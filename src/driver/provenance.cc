@@ -1,0 +1,174 @@
+#include "driver/provenance.h"
+
+#include <filesystem>
+
+#include "driver/code_choice.h"
+#include "json/json.h"
+#include "object/array.h"
+#include "support/phase.h"
+#include "support/poll.h"
+#include "support/text.h"
+#include "vm/executable/hash.h"
+
+namespace tenon::driver {
+namespace {
+
+constexpr JsonLimits kLimits = {.depth = 4};
+
+// The text of an object's members, without its braces.
+std::string_view inside(std::string_view object) {
+  return object.substr(1, object.size() - 2);
+}
+
+std::string hash_text(uint64_t hash) {
+  std::string digits = hex(hash).substr(2);
+  return std::string(16 - digits.size(), '0') + digits;
+}
+
+// "4", or "1x3" of a shape.
+std::string size_text(const Json& size) {
+  if (size.kind == Json::Kind::Int) return cat(size.integer);
+  std::vector<std::string> sizes;
+  for (const Json& each : size.array) sizes.push_back(cat(each.integer));
+  return join(sizes, "x");
+}
+
+// The record of a file; null if it is not JSON.
+Json parsed(std::string_view record) {
+  try {
+    return parse_json(record, ErrorKind::Damaged, "provenance", kLimits);
+  } catch (const Error& error) {
+    if (error.kind() != ErrorKind::Damaged) throw;  // a limit of the work
+    return {};
+  }
+}
+
+Map<String, Any> members(const Json& object);
+
+Any plain(const Json& json) {
+  switch (json.kind) {
+    case Json::Kind::Null:
+      return Any();
+    case Json::Kind::Bool:
+      return Any(json.boolean);
+    case Json::Kind::Int:
+      return Any(json.integer);
+    case Json::Kind::Float:
+      return Any(json.number);
+    case Json::Kind::String:
+      return Any(String(json.string));
+    case Json::Kind::Array: {
+      Array<Any> out;
+      for (const Json& item : json.array) out.push_back(plain(item));
+      return Any(out);
+    }
+    case Json::Kind::Object:
+      return Any(members(json));
+  }
+  return Any();
+}
+
+Map<String, Any> members(const Json& object) {
+  Map<String, Any> out;
+  for (const auto& [name, value] : object.object) out.set(String(name), plain(value));
+  return out;
+}
+
+}  // namespace
+
+std::string origin_of(const Source& source, const onnx::ImportOptions& options) {
+  Phase phase("hash");
+  vm::Xxh64 hash;
+  const std::string_view content = source.content();
+  for (size_t start = 0; start < content.size(); start += kPollBytes) {
+    poll();
+    hash.update(content.substr(start, kPollBytes));
+  }
+  JsonWriter out;
+  out.begin_object();
+  out.key("source").value(std::filesystem::path(source.name).filename().string());
+  out.key("bytes").value(static_cast<uint64_t>(content.size()));
+  out.key("xxh64").value(hash_text(hash.digest()));
+  if (!options.dims.empty()) {
+    out.key("dims").begin_object();
+    for (const auto& [name, size] : options.dims) out.key(name).value(size);
+    out.end_object();
+  }
+  if (!options.shapes.empty()) {
+    out.key("shapes").begin_object();
+    for (const auto& [name, shape] : options.shapes) {
+      out.key(name).begin_array();
+      for (const int64_t size : shape) out.value(size);
+      out.end_array();
+    }
+    out.end_object();
+  }
+  return out.end_object().take();
+}
+
+std::string provenance_of(const CompileOptions& options) {
+  const CodeChoice code = choose_code(options);
+  JsonWriter out;
+  out.begin_object().key("level").value(options.level).key("cpu").begin_array();
+  for (const codegen::Target& target : code.targets) out.value(target.cpu);
+  out.end_array();
+  out.key("target").value(code.targets.front().architecture->llvm_triple());
+  out.key("libraries").value(code.libraries);
+  const std::string record = out.end_object().take();
+  if (options.origin.empty()) return record;
+  const Json origin = parse_json(options.origin, ErrorKind::Usage, "option origin", kLimits);
+  const bool is_object = origin.kind == Json::Kind::Object && options.origin.front() == '{' &&
+                         options.origin.back() == '}';
+  if (!is_object) {
+    throw Error(ErrorKind::Usage, "option origin is not an object of JSON")
+        .found(printable(options.origin.substr(0, 80)))
+        .expected("what tenon.origin returns");
+  }
+  if (origin.object.empty()) return record;
+  return cat("{", inside(options.origin), ",", inside(record), "}");
+}
+
+Map<String, Any> provenance_data(std::string_view record) {
+  return members(parsed(record));
+}
+
+std::vector<std::string> provenance_lines(std::string_view record) {
+  const Json json = parsed(record);
+  const auto member = [&](std::string_view name, Json::Kind kind) {
+    const Json* found = json.find(name);
+    return found && found->kind == kind ? found : nullptr;
+  };
+  std::vector<std::string> out;
+  if (const Json* source = member("source", Json::Kind::String)) {
+    std::string line = cat("made from ", source->string);
+    if (const Json* bytes = member("bytes", Json::Kind::Int); bytes && bytes->integer >= 0) {
+      line += cat(", ", bytes_text(static_cast<uint64_t>(bytes->integer)));
+    }
+    if (const Json* hash = member("xxh64", Json::Kind::String))
+      line += cat(", xxh64 ", hash->string);
+    out.push_back(line);
+  }
+  std::vector<std::string> sizes;
+  for (const char* name : {"dims", "shapes"}) {
+    const Json* given = member(name, Json::Kind::Object);
+    if (!given) continue;
+    for (const auto& [symbol, size] : given->object) {
+      sizes.push_back(cat(symbol, "=", size_text(size)));
+    }
+  }
+  if (!sizes.empty()) out.push_back(cat("with the sizes ", join(sizes, ", ")));
+  if (const Json* level = member("level", Json::Kind::Int)) {
+    std::string line = cat("compiled with -O", level->integer);
+    std::vector<std::string> cpus;
+    if (const Json* names = member("cpu", Json::Kind::Array)) {
+      for (const Json& cpu : names->array) cpus.push_back(cpu.string);
+    }
+    if (!cpus.empty()) line += cat(" for ", join(cpus, ", "));
+    const Json* libraries = member("libraries", Json::Kind::Bool);
+    if (libraries && !libraries->boolean) line += ", without libraries";
+    out.push_back(line);
+  }
+  return out;
+}
+
+}  // namespace tenon::driver

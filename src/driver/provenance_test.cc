@@ -1,0 +1,64 @@
+#include "driver/provenance.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "support/test_error.h"
+
+namespace tenon::driver {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+constexpr char kProgram[] = "fn @main(%n: i64) -> i64 { add(%n, 1) }\n";
+
+CompileOptions options() {
+  CompileOptions out;
+  out.cpu = {"x86-64-v3"};
+  return out;
+}
+
+TEST(Provenance, NamesTheSourceTheSizesAndTheOptions) {
+  onnx::ImportOptions import;
+  import.dims["batch"] = 2;
+  import.shapes["x"] = {2, 3};
+  CompileOptions compile = options();
+  compile.origin = origin_of(source_of(kProgram, "some/folder/p.tn"), import);
+  const std::string record = provenance_of(compile);
+  EXPECT_THAT(provenance_lines(record),
+              ElementsAre(testing::MatchesRegex("made from p.tn, 40 bytes, xxh64 [0-9a-f]{16}"),
+                          "with the sizes batch=2, x=2x3", "compiled with -O2 for x86-64-v3"));
+  EXPECT_EQ(record, provenance_of(compile));
+  const auto dims = provenance_data(record).at("dims").as<Map<String, int64_t>>();
+  EXPECT_EQ(dims.at("batch"), 2);
+}
+
+TEST(Provenance, OfAModuleWithoutAFileHasNoSource) {
+  CompileOptions compile = options();
+  compile.libraries = "none";
+  EXPECT_THAT(provenance_lines(provenance_of(compile)),
+              ElementsAre("compiled with -O2 for x86-64-v3, without libraries"));
+  EXPECT_EQ(read_code(source_of("func @f() -> i64 {\n ret 1\n}\n", "a")).provenance, "");
+}
+
+TEST(Provenance, AnOriginIsAnObject) {
+  for (const char* origin : {"[]", " {}", "1"}) {
+    CompileOptions compile = options();
+    compile.origin = origin;
+    EXPECT_THAT(failure_of([&] { provenance_of(compile); }),
+                testing::HasSubstr("option origin is not an object of JSON"));
+  }
+}
+
+TEST(Provenance, OfAStrangersFileMayBeAnything) {
+  for (const char* record : {"", "{", "[1]", "null", "{\"source\":1,\"level\":\"x\",\"dims\":[]}",
+                             "{\"source\":{\"a\":{\"b\":{\"c\":{\"d\":1}}}}}"}) {
+    EXPECT_THAT(provenance_lines(record), IsEmpty()) << record;
+  }
+  EXPECT_THAT(provenance_lines("{\"source\":\"x\",\"bytes\":-1,\"shapes\":{\"y\":true}}"),
+              ElementsAre("made from x", "with the sizes y="));
+}
+
+}  // namespace
+}  // namespace tenon::driver
