@@ -74,7 +74,8 @@ void bind_shape(const vm::Param& param, const std::vector<int64_t>& shape, Given
     if (!size) {
       given->dims.emplace(symbol, shape[i]);
     } else if (*size != shape[i]) {
-      throw Error(ErrorKind::Usage, cat("the size ", symbol_text(symbol), " is given twice"))
+      throw Error(ErrorKind::Usage,
+                  cat("the size ", symbol_text(symbol), " is given twice, and differs"))
           .found(cat(shape[i]), cat("--shape ", param.name, ", axis ", i))
           .expected(cat(*size), "given before");
     }

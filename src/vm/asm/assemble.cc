@@ -51,19 +51,14 @@ class Assembler {
     void (Assembler::*read)(LineCursor&);
   };
   static std::span<const Statement> statements() {
-    static constexpr Statement kStatements[] = {{"producer", &Assembler::producer},
-                                                {"provenance", &Assembler::provenance},
-                                                {"library", &Assembler::library},
-                                                {"span", &Assembler::span},
-                                                {"const", &Assembler::constant},
-                                                {"packed", &Assembler::packed},
-                                                {"kernel", &Assembler::kernel},
-                                                {"target", &Assembler::target},
-                                                {"image", &Assembler::image},
-                                                {"computes", &Assembler::computes},
-                                                {"graph", &Assembler::graph},
-                                                {"local", &Assembler::local_function},
-                                                {"func", &Assembler::exported_function}};
+    static constexpr Statement kStatements[] = {
+        {"producer", &Assembler::producer},     {"provenance", &Assembler::provenance},
+        {"library", &Assembler::library},       {"span", &Assembler::span},
+        {"const", &Assembler::constant},        {"packed", &Assembler::packed},
+        {"kernel", &Assembler::kernel},         {"target", &Assembler::target},
+        {"image", &Assembler::image},           {"computes", &Assembler::computes},
+        {"graph", &Assembler::graph},           {"local", &Assembler::local_function},
+        {"func", &Assembler::exported_function}};
     return kStatements;
   }
 
@@ -246,9 +241,9 @@ class Assembler {
         use.where.fail(cat("no label '", use.label, "' in @", open_->unit.name),
                        "a label in this function");
       if (found->second == open_->unit.code.size()) {
-        use.where.fail(cat("no instruction follows the label '", use.label, "' in @",
-                           open_->unit.name),
-                       "an instruction before the '}', such as ret");
+        use.where.fail(
+            cat("no instruction follows the label '", use.label, "' in @", open_->unit.name),
+            "an instruction before the '}', such as ret");
       }
       open_->unit.code[use.word] = Arg::label(found->second).word;
     }
