@@ -228,8 +228,8 @@ TEST(Dlpack, WhatCannotBeTakenIsDeletedAndSaid) {
       {[](Foreign& f) { f.strides[0] = INT64_MAX; }, "found     strides [9223372036854775807, 3]"},
       {[](Foreign& f) { f.strides[0] = INT64_MIN; }, "found     strides [-9223372036854775808, 3]"},
       {[](Foreign& f) { f.versioned.dl_tensor.data = nullptr; }, "found     no data"},
-      {[](Foreign& f) { f.versioned.dl_tensor.dtype.bits = 4; }, "elements of type int4"},
-      {[](Foreign& f) { f.versioned.dl_tensor.dtype.lanes = 2; }, "elements of type int32x2"},
+      {[](Foreign& f) { f.versioned.dl_tensor.dtype.bits = 4; }, "elements of type i4"},
+      {[](Foreign& f) { f.versioned.dl_tensor.dtype.lanes = 2; }, "elements of type i32x2"},
       {[](Foreign& f) { f.versioned.version.major = 2; }, "unsupported version"},
   };
   for (const Case& c : cases) {

@@ -58,6 +58,7 @@ TEST(CppProgram, GivesItsFileAndIsLoadedFromIt) {
 }
 
 TEST(CppProgram, LoadsUnderOptions) {
+  program();  // registers the host's functions
   const Module host("host", {{"host.twice", [](int64_t n) { return 20 * n; }}});
   LoadOptions options;
   options.modules = {host};

@@ -73,7 +73,7 @@ TEST(TensorFile, RefusesCutOffData) {
   EXPECT_EQ(e.render(), R"(error: tensor 'x.pb' is damaged
   where     raw_data
   found     7 bytes
-  expected  8 bytes   for 2 elements of float32)");
+  expected  8 bytes   for 2 elements of f32)");
 }
 
 TEST(TensorFile, RefusesSizesThatOverflow) {

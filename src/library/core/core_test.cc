@@ -287,7 +287,7 @@ TEST(Arguments, AreCheckedBeforeTheyAreRead) {
       failure("tenon.shape.reshape", floats({1}, {1}), ints({1}), false),
       "tenon.shape.reshape: 'shape' is tensor[1; f32], expected tensor[n; i64], n at most 32");
   Tensor packed = Tensor::empty(std::vector<int64_t>{2}, DataType(kDLInt, 8, 4));
-  EXPECT_EQ(failure("tenon.nonzero", packed), "tenon.nonzero: 'x' is int8x4, which it can't take");
+  EXPECT_EQ(failure("tenon.nonzero", packed), "tenon.nonzero: 'x' is i8x4, which it can't take");
 }
 
 // A call with limits that the test sets.
