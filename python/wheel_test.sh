@@ -19,7 +19,7 @@ cp -rL python/tenon "$scratch/package/tenon"
 find "$scratch/package/tenon" -name __pycache__ -prune -exec rm -rf {} +
 cmake --install "$build" --component python --prefix "$scratch/package" --strip >"$scratch/install.log"
 "$python" -m pip wheel --quiet --disable-pip-version-check --no-deps --no-build-isolation --wheel-dir "$scratch" \
-  -C wheel.cmake=false -C wheel.packages="$scratch/package/tenon" .
+  --config-settings=wheel.cmake=false --config-settings=wheel.packages="$scratch/package/tenon" .
 wheel=$(ls "$scratch"/tenon_compiler-*.whl)
 echo "wheel_test: $(basename "$wheel"), $(($(stat -c %s "$wheel") / 1000 / 1000)) MB"
 

@@ -76,8 +76,8 @@ class WorkBudget final : public CallContext {
   size_t most_;
   std::atomic<size_t> allocated_{0};
   std::atomic<Clock::rep> next_check_{0};  // when to ask the host
-  std::atomic_flag is_stopping_;     // set by the thread that sets host_failure_
-  std::exception_ptr host_failure_;  // once is_stopped_by_host_
+  std::atomic_flag is_stopping_;           // set by the thread that sets host_failure_
+  std::exception_ptr host_failure_;        // once is_stopped_by_host_
   std::atomic<bool> is_stopped_by_host_{false};
 };
 

@@ -14,8 +14,8 @@ namespace tenon::tool {
 using GivenSizes = onnx::ImportOptions;
 
 // Adds the sizes that --shape gives to symbols to those of --dim. Throws Usage for a --dim or
-// --shape that doesn't name a symbol or an input of the function, changes a fixed size, or disagrees
-// with another. (For an ONNX model, the importer does this, since it replaces the names.)
+// --shape that doesn't name a symbol or an input of the function, changes a fixed size, or
+// disagrees with another. (For an ONNX model, the importer does this, since it replaces the names.)
 void bind_sizes(const FunctionSignature& signature, GivenSizes* given);
 
 // Adds the sizes that a value has on axes with symbols, unless they are given.

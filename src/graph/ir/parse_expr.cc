@@ -341,7 +341,7 @@ ExprRef Parser::operator_call() {
 // Parses a call after its `(`.
 ExprRef Parser::call(CalleeKind kind, std::string_view callee, Operand closure) {
   bool lost = (kind == CalleeKind::kGlobal && lost_items_.contains({"fn", callee})) ||
-                    (kind == CalleeKind::kKernel && lost_items_.contains({"kernel", callee}));
+              (kind == CalleeKind::kKernel && lost_items_.contains({"kernel", callee}));
   if (lost) throw Lost{};
   auto c = make<Call>();
   c->kind = kind;

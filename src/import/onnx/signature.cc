@@ -165,8 +165,7 @@ void Signature::check_given() const {
   for (const ModelReport::Value& input : types) names.push_back(input.name);
   for (const auto& [name, shape] : options_.shapes) {
     if (std::ranges::find(names, name) != names.end()) continue;
-    Error e(ErrorKind::Usage,
-            cat(printable(model_.file), " has no input '", printable(name), "'"));
+    Error e(ErrorKind::Usage, cat(printable(model_.file), " has no input '", printable(name), "'"));
     e.found(cat("a shape for '", printable(name), "'"));
     e.expected(cat("one of ", printable(join(names, ", "))));
     graph::suggest(&e, name, names);
@@ -174,8 +173,7 @@ void Signature::check_given() const {
   }
   for (const auto& [name, size] : options_.dims) {
     if (used_.contains(name)) continue;
-    Error e(ErrorKind::Usage,
-            cat(printable(model_.file), " has no size '", printable(name), "'"));
+    Error e(ErrorKind::Usage, cat(printable(model_.file), " has no size '", printable(name), "'"));
     e.found(cat("a size for '", printable(name), "'"));
     e.expected(offered_.empty() ? "none: the sizes of its inputs are fixed"
                                 : cat("one of ", printable(join(offered_, ", "))));

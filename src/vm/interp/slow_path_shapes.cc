@@ -78,10 +78,11 @@ const Param* binder_of(std::span<const Param> params, const std::string& size) {
 
 constexpr size_t kNoAxis = SIZE_MAX;
 
-// Throws an error that names the parameter that holds the value, if any, and the parameter that bound
-// the mismatched axis's size.
-[[noreturn, gnu::cold]] void mismatch(Machine& m, const Op& op, const AnyView& value, std::string_view note,
-                             std::string_view expected, size_t axis = kNoAxis) {
+// Throws an error that names the parameter that holds the value, if any, and the parameter that
+// bound the mismatched axis's size.
+[[noreturn, gnu::cold]] void mismatch(Machine& m, const Op& op, const AnyView& value,
+                                      std::string_view note, std::string_view expected,
+                                      size_t axis = kNoAxis) {
   const std::span<const Param> params = params_up_to_matched(m, op);
   if (params.empty()) {
     Error error(ErrorKind::Runtime, "a value does not match what the program expects here");
@@ -100,11 +101,10 @@ constexpr size_t kNoAxis = SIZE_MAX;
     if (!inspect.empty()) error.help(inspect);
     throw InputError(error);
   }
-  throw InputError(
-      error.expected(expected, cat("bound by '", printable(binder->name), "'"))
-          .found(value_text(value), note)
-          .help(cat("give both inputs the same ", printable(size->text), inspect.empty() ? "" : "; ",
-                    inspect)));
+  throw InputError(error.expected(expected, cat("bound by '", printable(binder->name), "'"))
+                       .found(value_text(value), note)
+                       .help(cat("give both inputs the same ", printable(size->text),
+                                 inspect.empty() ? "" : "; ", inspect)));
 }
 
 // The expected number; "*" for any.
@@ -231,7 +231,7 @@ void op_match_prim_value(Machine& m, const Op& op, AnyView* base) {
     const bool is_known =
         check.match == DimMatch::EqualsImmediate || check.match == DimMatch::EqualsRegister;
     mismatch(m, op, value, "",
-                   is_known ? cat("the integer ", pattern_text(check, base)) : "an integer");
+             is_known ? cat("the integer ", pattern_text(check, base)) : "an integer");
   }
   const int64_t number = value.v.i;
   release_last_uses(o, base);
