@@ -2,7 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "tenon/tenon.h"
+#include "test_program.h"
 
 namespace {
 
@@ -12,16 +12,6 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 
 constexpr const char* kTwice = "fn @main(%x: tensor[n; f32]) -> tensor[n; f32] { add(%x, %x) }";
-
-template <class E, class F>
-std::string caught(F&& f) {
-  try {
-    f();
-  } catch (const E& e) {
-    return e.what();
-  }
-  return "nothing was thrown";
-}
 
 TEST(CppCompiler, CompilesAModel) {
   const Program digits =

@@ -2,7 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "tenon/tenon.h"
+#include "test_program.h"
 
 namespace {
 
@@ -17,16 +17,6 @@ int64_t triple(int64_t x) {
 struct HostError : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
-
-template <class E, class F>
-std::string caught(F&& f) {
-  try {
-    f();
-  } catch (const E& e) {
-    return e.what();
-  }
-  return "nothing was thrown";
-}
 
 TEST(CppFunction, CallsALambdaWithTypedArguments) {
   const Function add([](int64_t a, double b) { return static_cast<double>(a) + b; });
