@@ -253,11 +253,7 @@ struct BenchCommand : CallFlags {
     if (!source.is_graph()) flags.check_unused(file);
     if (report_flag.is_given()) check_writable(report_flag.path);
     flags.options.keep_graph = report_flag.is_given();
-    const ProgramFile program = open_program(std::move(source), flags, open_options());
-    const FunctionSignature signature = program.signature(function);
-    if (program.source.kind != driver::SourceKind::Model) bind_sizes(signature, &inputs.sizes);
-    const Inputs given = make_inputs_within_limits(signature, /*random_rest=*/true);
-    for (const std::string& note : given.notes) progress(note);
+    const auto [program, given] = open_with_inputs(std::move(source));
     const std::vector<AnyView> views(given.values.begin(), given.values.end());
 
     Report report;

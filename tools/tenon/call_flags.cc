@@ -41,6 +41,15 @@ Inputs CallFlags::make_inputs_within_limits(const FunctionSignature& signature,
   return make_inputs(signature, inputs, random_rest);
 }
 
+std::pair<ProgramFile, Inputs> CallFlags::open_with_inputs(driver::Source source) {
+  ProgramFile program = open_program(std::move(source), flags, open_options());
+  const FunctionSignature signature = program.signature(function);
+  if (program.source.kind != driver::SourceKind::Model) bind_sizes(signature, &inputs.sizes);
+  Inputs given = make_inputs_within_limits(signature, /*random_rest=*/true);
+  for (const std::string& note : given.notes) progress(note);
+  return {std::move(program), std::move(given)};
+}
+
 vm::Limits CallFlags::call_limits() const {
   vm::Limits limits;
   const WorkLimits work = limit_flags.work();

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <utility>
 
 #include "tools/tenon/command.h"
 #include "tools/tenon/input_spec.h"
@@ -27,6 +28,9 @@ struct CallFlags {
   // How its program is opened.
   OpenOptions open_options() const;
   Inputs make_inputs_within_limits(const FunctionSignature& signature, bool random_rest) const;
+  // The program of `source`, which is opened, and inputs for the function: those that are not given
+  // are random. Binds sizes that only the program knows, and tells the user how inputs were made.
+  std::pair<ProgramFile, Inputs> open_with_inputs(driver::Source source);
   // The limits of a call.
   vm::Limits call_limits() const;
 };

@@ -30,11 +30,7 @@ struct TraceCommand : CallFlags {
     inputs.sizes = flags.import_options();
     if (!source.is_graph()) flags.check_unused(source.name);
     flags.options.keep_graph = true;  // in memory: it has the kernels' operations
-    const ProgramFile program = open_program(std::move(source), flags, open_options());
-    const FunctionSignature signature = program.signature(function);
-    if (program.source.kind != driver::SourceKind::Model) bind_sizes(signature, &inputs.sizes);
-    const Inputs given = make_inputs_within_limits(signature, /*random_rest=*/true);
-    for (const std::string& note : given.notes) progress(note);
+    const auto [program, given] = open_with_inputs(std::move(source));
     const std::vector<AnyView> views(given.values.begin(), given.values.end());
     vm::Machine machine(program.program, call_limits());
     for (int i = 0; i < iterations; ++i) machine.call(function, views);
