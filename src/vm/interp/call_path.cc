@@ -192,28 +192,35 @@ inline void admit_result(Any* result) {
 
 }  // namespace
 
+[[gnu::cold, gnu::noinline]] bool Dispatch::before_packed(Machine& m, const Op& op,
+                                                          std::span<const AnyView> args,
+                                                          Any* result) {
+  stop_if_asked(m);
+  return instrument(m, op, true, m.frame_, args, result);
+}
+
+[[gnu::cold, gnu::noinline]] void Dispatch::after_packed(Machine& m, const Op& op, AnyView* base,
+                                                         Any* result) {
+  const Borrowed left(op.as<OpClass::Call>(), 0, base);  // excluding what the call took
+  instrument(m, op, false, m.frame_, left.span(), result);
+  stop_if_asked(m);
+}
+
 void Dispatch::packed_call(Machine& m, const Op& op, AnyView* base) {
   const CallOperands& e = op.as<OpClass::Call>();
   const PackedTarget* target = e.slot->target.load(std::memory_order_acquire);
   if (!target) [[unlikely]]
     fail_unlinked(*e.slot);
-  Borrowed args(e, 0, base);
+  const Borrowed args(e, 0, base);
   Any result;
-  bool skipped = false;
-  if (m.attention_.load(std::memory_order_relaxed)) [[unlikely]] {
-    stop_if_asked(m);
-    skipped = instrument(m, op, true, m.frame_, args.span(), &result);
-  }
-  if (!skipped) {
+  if (!m.attention_.load(std::memory_order_relaxed) || !before_packed(m, op, args.span(), &result))
+      [[likely]] {
     if (target->call(target->self, args.data(), args.count(), &result) != 0) [[unlikely]]
       fail_packed(*e.slot);
     admit_result(&result);
     m.protect(&result);
-    if (m.attention_.load(std::memory_order_relaxed)) [[unlikely]] {
-      Borrowed left(e, 0, base);  // excluding what the call took
-      instrument(m, op, false, m.frame_, left.span(), &result);
-      stop_if_asked(m);
-    }
+    if (m.attention_.load(std::memory_order_relaxed)) [[unlikely]]
+      after_packed(m, op, base, &result);
   }
   release_last_uses(e, base);
   put_result(base, op.a, std::move(result));

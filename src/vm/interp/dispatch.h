@@ -46,6 +46,10 @@ class Dispatch {
   [[noreturn]] static void fail_overflow(Machine& m);
   [[noreturn]] static void fail_packed(const PackedSlot& slot);
   static void packed_call(Machine& m, const Op& op, AnyView* base);
+  // What a packed call does besides if the machine has attention. Before the call, true if the
+  // instrument skips it; the result is then already written.
+  static bool before_packed(Machine& m, const Op& op, std::span<const AnyView> args, Any* result);
+  static void after_packed(Machine& m, const Op& op, AnyView* base, Any* result);
   // Calls a function value that closure_code has no code for. A null `result_to` drops the result.
   static void call_value(Machine& m, const Op& op, AnyView* base, AnyView callee,
                          AnyView* result_to);
