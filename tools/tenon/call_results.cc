@@ -241,8 +241,12 @@ void StoreFlags::prepare(const FunctionSignature& signature) {
     }
     const auto name = std::ranges::find(names, output.substr(0, equals));
     if (equals == std::string::npos || name == names.end()) {
-      throw Error(ErrorKind::Usage, cat("--output ", output, " names no output"))
-          .expected(cat("NAME=FILE.npy with NAME one of ", join(names, ", ")));
+      Error error(ErrorKind::Usage, cat("--output ", output, " names no output"));
+      error.expected(cat("NAME=FILE.npy with NAME one of ", join(names, ", ")));
+      const std::string near = nearest(output.substr(0, equals), names);
+      if (equals != std::string::npos && !near.empty())
+        error.help(cat("did you mean --output ", near, output.substr(equals), "?"));
+      throw error;
     }
     const std::string path = output.substr(equals + 1);
     check_array_file(path);

@@ -192,11 +192,9 @@ FunctionSignature signature_of(const graph::Module& module, const std::string& f
   if (!found || !(*found)->is_exported()) {
     std::vector<std::string> names;
     for (const auto& [name, f] : module->functions) {
-      if (f->is_exported()) names.push_back(printable(name));
+      if (f->is_exported()) names.push_back(std::string(name));
     }
-    throw Error(ErrorKind::Usage,
-                cat(printable(file), " has no function '", printable(function), "'"))
-        .expected(names.empty() ? "no name: it exports no functions" : join(names, ", "));
+    throw vm::unknown_function(printable(file), function, std::move(names));
   }
   FunctionSignature signature{function, {}, codegen::signature_type((*found)->result_type), {}};
   for (const graph::VarRef& param : (*found)->params) {

@@ -245,10 +245,17 @@ void Program::replace_packed(uint32_t index, Function function) const {
 uint32_t Program::exported(std::string_view function) const {
   const int64_t i = unit_.find_exported(function);
   if (i >= 0) return static_cast<uint32_t>(i);
-  std::vector<std::string> names = unit_.exported_names();
+  throw unknown_function(name_, function, unit_.exported_names());
+}
+
+Error unknown_function(std::string_view program, std::string_view function,
+                       std::vector<std::string> names) {
+  const std::string near = nearest(function, names);
   for (std::string& name : names) name = printable(name);
-  throw Error(ErrorKind::Usage, cat(name_, " has no function '", printable(function), "'"))
-      .expected(names.empty() ? "no name: it exports no functions" : join(names, ", "));
+  Error error(ErrorKind::Usage, cat(program, " has no function '", printable(function), "'"));
+  error.expected(names.empty() ? "no name: it exports no functions" : join(names, ", "));
+  if (!near.empty()) error.help(cat("did you mean '", printable(near), "'?"));
+  return error;
 }
 
 void Program::fail_arity(const FunctionCode& code, size_t captures, size_t arguments,

@@ -143,4 +143,8 @@ class Program : public Object {
   IdleMachines idle_;  // destroyed first: machines refer to the code
 };
 
+// The Usage error that a program has no exported function of that name, but those of `names`.
+Error unknown_function(std::string_view program, std::string_view function,
+                       std::vector<std::string> names);
+
 }  // namespace tenon::vm
