@@ -3,6 +3,7 @@
 #include "tools/tenon/call_flags.h"
 #include "tools/tenon/command.h"
 #include "tools/tenon/file_argument.h"
+#include "tools/tenon/json_output.h"
 #include "tools/tenon/program_file.h"
 #include "tools/tenon/report_page.h"
 
@@ -26,6 +27,11 @@ struct ReportCommand : CallFlags {
     vm::Machine machine(program.program, call_limits());
     page.run(machine, function, views, iterations);
     page.write(program.program->unit(), program.source.name, threads);
+    if (!json_output()) return;
+    JsonWriter json = json_document();
+    json.begin_object().key("file").value(program.source.name).key("output").value(output);
+    json.key("calls").value(static_cast<int64_t>(iterations));
+    print_json(std::move(json.end_object()));
   }
 };
 
@@ -50,6 +56,7 @@ void add_report_command(CLI::App* app) {
   command->add_option("--iterations", state->iterations, "calls to record")
       ->check(between(1, 1 << 20))
       ->capture_default_str();
+  add_json(command);
   command->callback([state] { state->run(); });
 }
 

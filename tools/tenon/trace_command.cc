@@ -8,6 +8,7 @@
 #include "tools/tenon/call_flags.h"
 #include "tools/tenon/command.h"
 #include "tools/tenon/file_argument.h"
+#include "tools/tenon/json_output.h"
 #include "tools/tenon/program_file.h"
 #include "tools/tenon/quantity.h"
 #include "vm/interp/machine.h"
@@ -45,6 +46,14 @@ struct TraceCommand : CallFlags {
     }
     progress(cat(output, ": ", counted(timeline.intervals.size(), "interval"), " on ",
                  counted(timeline.threads.size(), "thread")));
+    if (!json_output()) return;
+    JsonWriter json = json_document();
+    json.begin_object().key("file").value(program.source.name).key("output").value(output);
+    json.key("calls").value(static_cast<int64_t>(iterations));
+    json.key("intervals").value(static_cast<int64_t>(timeline.intervals.size()));
+    json.key("threads").value(static_cast<int64_t>(timeline.threads.size()));
+    json.key("dropped").value(static_cast<int64_t>(timeline.dropped));
+    print_json(std::move(json.end_object()));
   }
 };
 
@@ -73,6 +82,7 @@ void add_trace_command(CLI::App* app) {
   command->add_option("--iterations", state->iterations, "calls to record")
       ->check(between(1, 1 << 20))
       ->capture_default_str();
+  add_json(command);
   command->callback([state] { state->run(); });
 }
 
