@@ -56,9 +56,10 @@ Tensor read_single_array(const ZipReader& archive) {
                               : cat("one, or FILE.npz:NAME with NAME one of ", join_some(names)));
 }
 
+// A name such as ONNX's /encoder/Add_output_0 is taken to be relative to the folder.
 void check_inside(const std::string& folder, const std::string& name) {
-  const fs::path inside = fs::path(name).lexically_normal();
-  if (!inside.is_absolute() && !inside.empty() && *inside.begin() != "..") return;
+  const fs::path inside = fs::path(name).relative_path().lexically_normal();
+  if (!inside.empty() && *inside.begin() != "..") return;
   throw Error(ErrorKind::Usage, cat("'", name, "' leads out of the folder ", folder))
       .help("an untrusted file may have such names; give a file for each value instead");
 }
