@@ -171,7 +171,7 @@ TEST_F(CustomOperator, WhatIsNoSignatureIsRefused) {
 
 TEST_F(CustomOperator, AnUnknownOperatorSaysHowToBindIt) {
   EXPECT_THAT(error_of(model()).render(),
-              HasSubstr("docs/custom-operators.md how to add an operator"));
+              HasSubstr("a registered function 'com.acme:Scale' would compute that operator"));
 }
 
 TEST_F(CustomOperator, OnlyOtherDomainsAreBound) {

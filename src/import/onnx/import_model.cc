@@ -33,10 +33,15 @@ std::string opset_text(const Model& model) {
   for (const UnsupportedNode& u : unsupported) {
     e.table({printable(u.node), printable(u.op), printable(u.reason)});
   }
-  const bool foreign = std::ranges::any_of(
+  // The first operator of a foreign domain.
+  const auto foreign = std::ranges::find_if(
       unsupported, [](const UnsupportedNode& u) { return u.op.find(':') != std::string::npos; });
   throw e.help(cat("`tenon ops` lists what is supported",
-                   foreign ? ", docs/custom-operators.md how to add an operator" : "",
+                   foreign == unsupported.end()
+                       ? ""
+                       : cat("; a registered function '", printable(foreign->op),
+                             "' would compute that operator: see --custom and "
+                             "docs/custom-operators.md"),
                    "; nothing was written"));
 }
 

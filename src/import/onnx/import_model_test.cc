@@ -114,7 +114,7 @@ TEST_F(ImportModel, ListsEveryNodeThatCannotBeImported) {
   /Nothing         my.domain:Nothing  not implemented
   /NoSuchOperator  NoSuchOperator     not implemented
   /Relu            Relu               attribute 'inplace' not implemented
-  help: `tenon ops` lists what is supported, docs/custom-operators.md how to add an operator; nothing was written)");
+  help: `tenon ops` lists what is supported; a registered function 'my.domain:Nothing' would compute that operator: see --custom and docs/custom-operators.md; nothing was written)");
 }
 
 TEST_F(ImportModel, ElementTypesAreRefusedByName) {
