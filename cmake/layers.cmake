@@ -19,11 +19,10 @@ set(TENON_FAST_SOURCES
 set(TENON_SIZE_OPTIONS -Os)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_GREATER_EQUAL 12)
   # Together these save a tenth more than -Os: GCC 12 calls even the constructor of a view of a literal
-  # unless small functions may be inlined, moving expressions around lengthens code that runs once, unwind
-  # tables are a seventh smaller with a frame pointer, and only functions that may throw need them.
+  # unless small functions may be inlined, moving expressions around lengthens code that runs once, and
+  # unwind tables are a seventh smaller with a frame pointer.
   set(TENON_SIZE_OPTIONS -Oz --param=max-inline-insns-size=2 -fno-omit-frame-pointer
-    -fno-expensive-optimizations -fno-gcse -fno-move-loop-invariants -fno-tree-loop-im
-    -fno-asynchronous-unwind-tables)
+    -fno-expensive-optimizations -fno-gcse -fno-move-loop-invariants -fno-tree-loop-im)
 endif()
 # Whether the runtime's shared library is made of objects for link-time optimisation (LTO) instead of the
 # layers' archives, which other programs link.

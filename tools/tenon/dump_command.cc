@@ -43,19 +43,16 @@ void for_each_instruction(const vm::FunctionUnit& function, const F& f) {
 // The values of --graph.
 constexpr char kSvg[] = "svg", kDot[] = "dot", kCode[] = "code";
 
-// Constants with more elements are elided.
-constexpr int64_t kShownElements = 64;
-
 std::string code_text(const vm::Unit& unit, bool in_full) {
   vm::DisassembleOptions options;
   bool abbreviated = false;
   if (!in_full) {
-    options.max_constant_elements = kShownElements;
+    options.max_constant_elements = vm::kShownConstantElements;
     options.kernel_objects = false;
     abbreviated = !unit.kernels.empty();
     for (const vm::Constant& constant : unit.constants) {
       const auto tensor = constant.value.try_as<Tensor>();
-      if (tensor && *tensor && tensor->count() > kShownElements) abbreviated = true;
+      if (tensor && *tensor && tensor->count() > vm::kShownConstantElements) abbreviated = true;
     }
   }
   if (abbreviated) progress("large constants and native code are left out: --full prints them");
