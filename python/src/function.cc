@@ -216,8 +216,24 @@ nb::object bind(const Function& f, const nb::args& args, const nb::kwargs& kwarg
                            std::move(bound)});
 }
 
+// The machines may have an instrument that refers to the function.
+int traverse(PyObject* self, visitproc visit, void* arg) {
+  Py_VISIT(Py_TYPE(self));
+  if (!nb::inst_ready(self)) return 0;
+  if (const auto& machines = nb::inst_ptr<Function>(self)->machines)
+    Py_VISIT(nb::find(*machines).ptr());
+  return 0;
+}
+
+int clear(PyObject* self) {
+  nb::inst_ptr<Function>(self)->machines.reset();
+  return 0;
+}
+
 const PyType_Slot kFunctionSlots[] = {
     {Py_tp_call, reinterpret_cast<void*>(PyVectorcall_Call)},
+    {Py_tp_traverse, reinterpret_cast<void*>(traverse)},
+    {Py_tp_clear, reinterpret_cast<void*>(clear)},
     {0, nullptr},
 };
 

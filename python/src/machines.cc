@@ -57,12 +57,6 @@ int call_instrument(void* context, const tenon_call_event* event) {
   return -1;
 }
 
-void release_instrument(void* context) {
-  if (!Py_IsInitialized()) return;
-  nb::gil_scoped_acquire acquired;
-  Py_DECREF(static_cast<PyObject*>(context));
-}
-
 nb::object memory_stats(Machines& machines) {
   size_t count = 0;
   const tenon_memory_stats stats = machines.memory(&count);
@@ -78,13 +72,30 @@ nb::object memory_stats(Machines& machines) {
   return out;
 }
 
-void instrument(const Value& machine, const nb::object& callable) {
-  if (callable.is_none())
-    return check(tenon_machine_set_instrument(machine.get(), nullptr, nullptr, nullptr));
-  check(tenon_machine_set_instrument(machine.get(), call_instrument, callable.ptr(),
-                                     release_instrument));
-  Py_INCREF(callable.ptr());
+// The machine borrows the callable, which its Machines owns: Python's garbage collector then sees
+// the only reference.
+void watch(const Value& machine, const nb::object& callable) {
+  check(tenon_machine_set_instrument(machine.get(), callable.is_none() ? nullptr : call_instrument,
+                                     callable.ptr(), nullptr));
 }
+
+// An instrument often refers to the tenon.VirtualMachine that it watches.
+int traverse(PyObject* self, visitproc visit, void* arg) {
+  Py_VISIT(Py_TYPE(self));
+  if (nb::inst_ready(self)) Py_VISIT(nb::inst_ptr<Machines>(self)->instrument().ptr());
+  return 0;
+}
+
+int clear(PyObject* self) {
+  nb::inst_ptr<Machines>(self)->set_instrument(nb::none());
+  return 0;
+}
+
+const PyType_Slot kSlots[] = {
+    {Py_tp_traverse, reinterpret_cast<void*>(traverse)},
+    {Py_tp_clear, reinterpret_cast<void*>(clear)},
+    {0, nullptr},
+};
 
 }  // namespace
 
@@ -97,7 +108,7 @@ std::unique_ptr<Value> Machines::make() const {
   auto machine = std::make_unique<Value>();
   const tenon_machine_options options{sizeof options, memory_, &limits_};
   check(tenon_machine_create_with(program_.get(), &options, machine->out()));
-  if (!instrument_.is_none()) instrument(*machine, instrument_);
+  if (!instrument_.is_none()) watch(*machine, instrument_);
   return machine;
 }
 
@@ -160,12 +171,16 @@ void Machines::set_instrument(nb::object instrument) {
     throw nb::value_error(
         "the instrument can't change while a call runs: set it before the call or after it");
   }
-  for (const auto& machine : idle_) python::instrument(*machine, instrument);
+  // None borrows the old one when it is released, whatever fails.
+  for (const auto& machine : idle_) watch(*machine, nb::none());
   old = std::exchange(instrument_, std::move(instrument));
+  if (instrument_.is_none()) return;
+  for (const auto& machine : idle_) watch(*machine, instrument_);
 }
 
 void define_machines(nb::module_& m) {
-  nb::class_<Machines> c(m, "Machines", "What tenon.VirtualMachine runs calls on.");
+  nb::class_<Machines> c(m, "Machines", nb::type_slots(kSlots),
+                         "What tenon.VirtualMachine runs calls on.");
   c.def(
       "__init__",
       [](Machines* self, const Program& program, bool naive, int32_t threads, int64_t fuel,

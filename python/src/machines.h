@@ -38,6 +38,7 @@ class Machines {
   void trim();
   // A Python callable, or None; an error while a call runs.
   void set_instrument(nb::object instrument);
+  const nb::object& instrument() const { return instrument_; }
 
  private:
   std::unique_ptr<Value> make() const;
