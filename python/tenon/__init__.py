@@ -23,17 +23,16 @@ from ._errors import DamagedError, Error, ExecutionError, InternalError, Unsuppo
 from ._tenon import Function, Object, Tensor, version as _version
 from ._values import Shape
 from ._executable import (
-    BenchmarkResult,
     Executable,
     Limits,
     Parameter,
     Signature,
     Stats,
-    TimeEvaluator,
     VirtualMachine,
     VMInstrumentReturnKind,
     load,
 )
+from ._timing import BenchmarkResult, TimeEvaluator
 from ._compile import compile
 from ._custom import register_op
 from ._functions import get_func, register_func

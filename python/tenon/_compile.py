@@ -23,7 +23,7 @@ def compile(
     passes: Iterable[Any] | None = None,
     custom: Iterable[str | os.PathLike[str]] | None = None,
     deadline: float | None = None,
-    memory: int | None = None,
+    memory: float | None = None,
     **options: Any,
 ) -> Executable:
     """Compiles a model to an executable for this machine.
@@ -39,7 +39,7 @@ def compile(
     - ``custom`` names libraries (``libtenon_NAME.so``) of functions that compute a model's own operators; see
       ``tenon.register_op`` for those in Python.
     - ``passes`` replaces the passes of the level: see ``tenon.transform``.
-    - ``deadline`` (seconds) and ``memory`` (bytes) limit the compilation.
+    - ``deadline`` (seconds) and ``memory`` (bytes, by default the machine's) limit the compilation.
     - ``options`` are those of ``tenon.compile`` in docs/compiler-library.md: ``level=3``, ``cpu="x86-64-v3"``,
       ``libraries="none"``. An unknown one is an error that lists them.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from typing import Any
 
-from . import _tenon
+from . import _memory, _tenon
 
 _lock = threading.Lock()
 _functions: dict[str, _tenon.Function] = {}
@@ -32,14 +32,10 @@ def call(name: str, *arguments: Any) -> Any:
     return function(name)(*arguments)
 
 
-def limits_of(deadline: float | None, memory: int | None) -> dict[str, int]:
-    """The limit options of a function. ``deadline`` is in seconds."""
-    options = {}
-    if deadline is not None:
-        options["deadline_ns"] = nanoseconds(deadline)
-    if memory is not None:
-        options["memory"] = memory
-    return options
+def limits_of(deadline: float | None, memory: float | None) -> dict[str, int]:
+    """The limit options of a function: ``deadline`` in seconds, ``memory`` in bytes, by default the machine's."""
+    limits = {"deadline_ns": nanoseconds(deadline), "memory": _memory.ceiling(memory)}
+    return {name: limit for name, limit in limits.items() if limit != -1}
 
 
 def nanoseconds(seconds: float | None) -> int:

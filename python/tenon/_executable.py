@@ -6,15 +6,14 @@ import concurrent.futures
 import dataclasses
 import enum
 import os
-import statistics
 import threading
-import time
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Literal
 
-from . import _compiler, _files, _tenon, _threads
+from . import _compiler, _files, _memory, _tenon, _threads
 from ._custom import load_libraries
 from ._tenon import Function
+from ._timing import TimeEvaluator
 
 
 @dataclasses.dataclass(frozen=True)
@@ -57,18 +56,19 @@ class Signature:
 
 @dataclasses.dataclass(frozen=True)
 class Limits:
-    """Limits of each call; None means none.
+    """Limits of each call; None means none, but for ``memory``.
 
     - ``fuel``: function entries and backward jumps
     - ``deadline``: seconds from the call's start
-    - ``memory``: bytes of stack, tensors and other values
+    - ``memory``: bytes of stack, tensors and other values; by default what the machine or container has, so that a
+      mistyped size is an error, and with ``math.inf`` none
     - ``depth``: nested calls within the program
     - ``stack``: bytes of registers
     """
 
     fuel: int | None = None
     deadline: float | None = None
-    memory: int | None = None
+    memory: float | None = None
     depth: int | None = None
     stack: int | None = None
 
@@ -79,22 +79,21 @@ class Limits:
         return {
             "fuel": given(self.fuel),
             "deadline_ns": _compiler.nanoseconds(self.deadline),
-            "memory": given(self.memory),
+            "memory": _memory.ceiling(self.memory),
             "depth": given(self.depth),
             "stack_bytes": given(self.stack),
         }
 
 
-class _Functions:
+class _Functions(dict[str, Function]):
     """The functions of a program, made when first used."""
 
     def __init__(self, make: Callable[[str], Function]) -> None:
+        super().__init__()
         self._make = make
-        self._made: dict[str, Function] = {}
 
-    def __getitem__(self, name: str) -> Function:
-        found = self._made.get(name)
-        return self._made.setdefault(name, self._make(name)) if found is None else found
+    def __missing__(self, name: str) -> Function:
+        return self.setdefault(name, self._make(name))
 
 
 class Executable:
@@ -177,9 +176,18 @@ class Executable:
     def _looked_into(self, name: str, *arguments: Any) -> Any:
         return _compiler.call(name, self.to_bytes(), *arguments, None)
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes the ``.tnx`` file, whole or not at all."""
-        _files.write_whole(path, self._program.file())
+    def save(
+        self, path: str | os.PathLike[str], *, external_weights: str | os.PathLike[str] | None = None
+    ) -> None:
+        """Writes the ``.tnx`` file, whole or not at all.
+
+        With ``external_weights``, large constants go to that file (safetensors) instead, which several programs can
+        share: ``tenon.load(path, weights=external_weights)``.
+        """
+        file = self._program.file()
+        if external_weights is not None:
+            file = _compiler.call("tenon.leave_out_weights", bytes(file), os.fspath(external_weights), None)
+        _files.write_whole(path, file)
 
     def to_bytes(self) -> bytes:
         """The bytes of the ``.tnx`` file."""
@@ -225,7 +233,7 @@ class Stats(dict[str, Any]):
 
 def _from_bytes(data: bytes) -> Executable:
     _threads.bound_spinning()
-    return Executable(_tenon.Program.from_bytes(data, False, -1, -1, None))
+    return Executable(_tenon.Program.from_bytes(data, False, -1, _memory.ceiling(None), None))
 
 
 _MAGIC = b"\x89TNX"  # how every executable begins
@@ -244,29 +252,35 @@ def load(
     path: str | os.PathLike[str],
     *,
     untrusted: bool = False,
-    weights: Mapping[str, Any] | None = None,
+    weights: Mapping[str, Any] | str | os.PathLike[str] | None = None,
     custom: Iterable[str | os.PathLike[str]] | None = None,
     deadline: float | None = None,
-    memory: int | None = None,
+    memory: float | None = None,
 ) -> Executable:
     """Loads a ``.tnx`` file: maps it, verifies it and links it.
 
     With ``untrusted``, nothing of the file runs natively: its kernels are compiled anew from the computes in it
     (``keep_computes``), and only functions that are meant for files may be called. ``weights`` maps names to the
-    tensors that the file leaves out. ``custom`` names libraries (``libtenon_NAME.so``) with functions that the file
-    calls. ``deadline`` (seconds) and ``memory`` (bytes) limit the loading.
+    tensors that the file leaves out, or is the file that ``Executable.save`` wrote them to. ``custom`` names libraries (``libtenon_NAME.so``) with functions that the file
+    calls. ``deadline`` (seconds) and ``memory`` (bytes, by default the machine's) limit the loading.
     """
     if untrusted:
         _compiler._load()  # it compiles the kernels
     if custom is not None:
         load_libraries(custom)
     _threads.bound_spinning()
+    if isinstance(weights, (str, os.PathLike)):
+        given: dict[str, Any] | None = dict(
+            _compiler.call("tenon.read_weights", os.fspath(weights), _compiler.limits_of(deadline, memory))
+        )
+    else:
+        given = None if weights is None else dict(weights)
     program = _tenon.Program.load(
         os.fspath(path),
         untrusted,
         _compiler.nanoseconds(deadline),
-        -1 if memory is None else memory,
-        None if weights is None else dict(weights),
+        _memory.ceiling(memory),
+        given,
     )
     return Executable(program)
 
@@ -343,12 +357,10 @@ class VirtualMachine:
         self._lock = threading.RLock()
         self._inputs: dict[str, tuple[Any, ...]] = {}
         self._outputs: dict[str, Any] = {}
-        self._saved: dict[str, Function] = {}
 
     def __getitem__(self, name: str) -> Function:
         """The exported function of that name, or the one that ``save_function`` saved."""
-        saved = self._saved.get(name)
-        return self._functions[name] if saved is None else saved
+        return self._functions[name]
 
     def submit(self, function: str, *args: Any, **kwargs: Any) -> concurrent.futures.Future[Any]:
         """Calls a function on another thread, like ``Executable.submit``, under the limits of this machine."""
@@ -464,8 +476,7 @@ class VirtualMachine:
         if saved_name in self.executable.functions:
             raise ValueError(f"'{saved_name}' is a function of the program: choose another name")
         bound = self._functions[function].bind(*self._bound(function, args, kwargs))
-        with self._lock:
-            self._saved[saved_name] = bound
+        self._functions[saved_name] = bound
 
     def time_evaluator(
         self,
@@ -494,66 +505,3 @@ class VirtualMachine:
                 + (f"; not a parameter, or given twice: {', '.join(unknown)}" if unknown else "")
             )
         return args + tuple(kwargs[name] for name in names[len(args) :])
-
-
-@dataclasses.dataclass(frozen=True)
-class BenchmarkResult:
-    """Seconds per call, one value for each repetition."""
-
-    results: tuple[float, ...]
-
-    @property
-    def mean(self) -> float:
-        return statistics.fmean(self.results)
-
-    @property
-    def median(self) -> float:
-        return statistics.median(self.results)
-
-    @property
-    def min(self) -> float:
-        return min(self.results)
-
-    @property
-    def max(self) -> float:
-        return max(self.results)
-
-    @property
-    def std(self) -> float:
-        return statistics.pstdev(self.results)
-
-
-@dataclasses.dataclass(frozen=True)
-class TimeEvaluator:
-    """Times a function: ``repeat`` times, each the mean of ``number`` calls after one call that isn't timed.
-
-    ``number`` grows until a repetition takes ``min_repeat_ms``. After every ``repeats_to_cooldown`` repetitions, it
-    pauses for ``cooldown_interval_ms``.
-    """
-
-    function: Any
-    number: int
-    repeat: int
-    min_repeat_ms: float
-    cooldown_interval_ms: float
-    repeats_to_cooldown: int
-
-    def __call__(self, *args: Any, **kwargs: Any) -> BenchmarkResult:
-        if self.number < 1 or self.repeat < 1:
-            raise ValueError("number and repeat must be at least 1")
-        self.function(*args, **kwargs)
-        number, results = self.number, []
-        for done in range(1, self.repeat + 1):
-            while True:
-                start = time.perf_counter()
-                for _ in range(number):
-                    self.function(*args, **kwargs)
-                elapsed = time.perf_counter() - start
-                if elapsed * 1e3 >= self.min_repeat_ms:
-                    break
-                wanted = self.min_repeat_ms / max(elapsed * 1e3, 1e-6)
-                number = max(number + 1, min(round(number * wanted * 1.2), number * 100))
-            results.append(elapsed / number)
-            if self.cooldown_interval_ms and done % self.repeats_to_cooldown == 0 and done < self.repeat:
-                time.sleep(self.cooldown_interval_ms / 1e3)
-        return BenchmarkResult(tuple(results))

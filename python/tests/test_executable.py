@@ -214,6 +214,24 @@ def test_code_as_python_is_python():
     assert 'kernels["' in text and "match at:" in text
 
 
+
+def test_weights_are_saved_apart_and_shared(tmp_path):
+    weight = np.arange(1024, dtype="float32")
+    b = tenon.ir.Builder()
+    with b.function("main", x="tensor[1024; f32]") as x:
+        b.result(b.add(x, b.constant(weight)))
+    exe = tenon.compile(b.module())
+    path, weights = tmp_path / "apart.tnx", tmp_path / "apart.safetensors"
+    exe.save(path, external_weights=weights)
+    assert path.stat().st_size < len(exe.to_bytes()) - weight.nbytes // 2 and weights.stat().st_size > weight.nbytes
+    assert np.array_equal(tenon.load(path, weights=weights)(weight), weight * 2)
+    with pytest.raises(tenon.UsageError, match="weights"):
+        tenon.load(path)
+    weights.write_bytes(b"damaged")
+    with pytest.raises(tenon.DamagedError):
+        tenon.load(path, weights=weights)
+
+
 def test_weights_that_a_file_leaves_out_are_given_when_it_is_loaded(tmp_path):
     text = 'const "w" = late tensor[2; f32]\nfunc @main() -> tensor[2; f32] {\n  ret #0\n}\n'
     path = tmp_path / "late.tnx"

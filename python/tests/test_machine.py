@@ -1,12 +1,16 @@
 """tenon.VirtualMachine."""
 
+import gc
+import math
 import threading
 import time
+import weakref
 
 import numpy as np
 import pytest
 
 import tenon
+from tenon import _memory
 
 FOREVER = """
 fn @main(%n: i64) -> i64 {
@@ -162,6 +166,28 @@ def test_memory_is_pooled_or_not(add, x):
         tenon.VirtualMachine(add, memory="other")
 
 
+def test_memory_is_limited_to_the_machines_by_default():
+    outer = tenon.compile(
+        tenon.ir.parse("fn @main(%a: tensor[n, 1; f32], %b: tensor[1, m; f32]) -> tensor[n, m; f32] { add(%a, %b) }")
+    )
+    many = np.zeros(1 << 20, "float32")
+    for call in (outer, tenon.VirtualMachine(outer)["main"]):
+        with pytest.raises(tenon.ExecutionError, match="memory limit"):
+            call(many.reshape(-1, 1), many.reshape(1, -1))
+    assert tenon.Limits(memory=math.inf)._arguments()["memory"] == -1
+
+
+def test_a_container_has_less_memory(tmp_path):
+    own = tmp_path / "a/b"
+    own.mkdir(parents=True)
+    assert _memory.limit_of_group(tmp_path, "/a/b") is None
+    (own / "memory.max").write_text("max\n")
+    (tmp_path / "a/memory.max").write_text("1048576\n")
+    (tmp_path / "memory.max").write_text("2097152\n")
+    assert _memory.limit_of_group(tmp_path, "/a/b") == 1 << 20
+    assert _memory.limit_of_group(tmp_path, "/") == 2 << 20
+
+
 def test_memory_has_a_limit(add):
     vm = tenon.VirtualMachine(add, limits=tenon.Limits(memory=1 << 20))
     big = np.zeros(1 << 20, "float32")
@@ -235,6 +261,16 @@ def test_errors_in_an_instrument_come_back_as_themselves(calls):
     calls.set_instrument(change)
     with pytest.raises(ValueError, match="can't change while a call runs"):
         calls["main"](3)
+
+
+def test_a_machine_that_its_instrument_refers_to_is_freed(add, x):
+    vm = tenon.VirtualMachine(add)
+    vm.set_instrument(lambda *event: vm.memory_stats() and None)
+    vm["main"](x, x)
+    freed = weakref.ref(vm)
+    del vm
+    gc.collect()
+    assert freed() is None
 
 
 def test_results_are_written_to_the_callers_memory(add, x):

@@ -7,11 +7,13 @@
 #include "driver/compile.h"
 #include "driver/compile_kernels.h"
 #include "driver/host_options.h"
+#include "driver/late_weights.h"
 #include "driver/open.h"
 #include "driver/provenance.h"
 #include "evaluate/reference_evaluator.h"
 #include "graph/ir/check.h"
 #include "graph/ir/text.h"
+#include "graph/ir/weights.h"
 #include "graph/pass/pass.h"
 #include "import/onnx/read_model.h"
 #include "json/object_json.h"
@@ -180,6 +182,25 @@ String to_python_function(const Bytes& file, const Any& options) {
   HostOptions given(options);
   const Limited limited(given, "reading", "executable");
   return String(vm::python_text(unit_of(file)));
+}
+
+Bytes leave_out_weights_function(const Bytes& file, const String& weights, const Any& options) {
+  HostOptions given(options);
+  const Limited limited(given, "writing", weights.str());
+  vm::Unit unit = unit_of(file);
+  graph::write_weights(weights.str(), leave_out_weights(unit));
+  return Bytes(vm::write_to_bytes(unit));
+}
+
+Map<String, Any> read_weights_function(const String& weights, const Any& options) {
+  HostOptions given(options);
+  const Limited limited(given, "reading", weights.str());
+  const graph::WeightFile file(weights.str());
+  Map<String, Any> tensors;
+  for (const auto& [name, tensor] : file.tensors()) {
+    tensors.set(String(name), Any(tensor));
+  }
+  return tensors;
 }
 
 Any interpret(const graph::Module& module, const String& function, const Array<Any>& arguments,

@@ -23,6 +23,7 @@ class WeightFile {
   explicit WeightFile(const std::string& path);
   // Null if there is no such key.
   Tensor find(std::string_view key) const;
+  const std::map<std::string, Tensor, std::less<>>& tensors() const { return tensors_; }
 
  private:
   std::map<std::string, Tensor, std::less<>> tensors_;
