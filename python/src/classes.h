@@ -1,6 +1,7 @@
 // The binding's classes. Each `define` function adds one to the module.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -68,9 +69,8 @@ nb::object new_object(Value value);
 // "float32", "bfloat16", "bool": the names of NumPy and ml_dtypes.
 std::string dtype_name(DLDataType dtype);
 
-// Whether it is an instance of NumPy's class of that name. `*known`, null at first, keeps the
-// class.
-bool is_numpy(PyObject* object, const char* name, PyTypeObject** known);
+// Whether it is an instance of NumPy's class of that name. `known`, null at first, keeps the class.
+bool is_numpy(PyObject* object, const char* name, std::atomic<PyTypeObject*>& known);
 
 // Stores a tensor that shares the memory of an object with __dlpack__ or the buffer protocol, or of
 // a NumPy array; false if it is none of these. `read_only` forbids writing through the tensor.

@@ -2,24 +2,24 @@
 
 #include <nanobind/stl/string.h>
 
+#include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "python/src/value.h"
 
 namespace tenon::python {
 namespace {
 
-// The exception that a callback on this thread raised last, and the message of the error that
-// stands for it.
+// An exception of a callback, and the message of the error that stands for it.
 struct Raised {
   nb::object exception;
   std::string message;
 };
-Raised& raised() {
-  static thread_local Raised* const of_thread = new Raised;  // may outlive the interpreter
-  return *of_thread;
-}
+// The one that a callback on this thread raised last, until it is raised again. Not freed at the
+// thread's end, which may come after the interpreter's.
+constinit thread_local Raised* last_raised = nullptr;
 
 std::string_view message_of(const Value& error) {
   const tenon_text text = tenon_error_message(error.get());
@@ -43,12 +43,11 @@ void raise_waiting() {
     PyErr_SetString(PyExc_SystemError, "a function of Tenon failed without an error");
     throw nb::python_error();
   }
-  Raised& own = raised();
   nb::object exception;
   const nb::object fields = to_python(std::move(parts));
-  if (own.exception.is_valid() && own.message == message_of(error)) {
-    exception = std::move(own.exception);
-    own.exception = {};
+  if (last_raised && last_raised->message == message_of(error)) {
+    const std::unique_ptr<Raised> own(std::exchange(last_raised, nullptr));
+    exception = std::move(own->exception);
     errors.attr("_add_frames")(exception, fields);
   } else {
     exception = errors.attr("_make")(tenon_error_kind(error.get()), text_of(error), fields);
@@ -69,9 +68,8 @@ void wait_with(nb::python_error& caught) {
   int32_t kind = TENON_ERROR_RUNTIME;
   nb::try_cast(nb::getattr(exception, "_kind", nb::none()), kind);
   tenon_error_set(kind, message.c_str());
-  Raised& own = raised();
-  own.exception = exception;
-  own.message = std::move(message);
+  const std::unique_ptr<Raised> before(
+      std::exchange(last_raised, new Raised{exception, std::move(message)}));
 }
 
 }  // namespace tenon::python

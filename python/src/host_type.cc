@@ -2,6 +2,7 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <atomic>
 #include <memory>
 #include <string>
 #include <unordered_map>
@@ -14,18 +15,30 @@
 namespace tenon::python {
 namespace {
 
+// Immutable, and kept for ever with its class.
 struct HostType {
   int32_t index = 0;
-  PyTypeObject* type = nullptr;  // kept for ever
+  PyTypeObject* type = nullptr;
   std::vector<std::string> fields;
 };
 
-// Never freed, since values may outlive the interpreter. In a free-threaded interpreter, the mutex
-// guards it; else the GIL does.
+// Immutable: a registration makes a new one, and so looking a type up needs no lock.
+struct Types {
+  std::unordered_map<PyTypeObject*, const HostType*> by_class;
+  std::unordered_map<int32_t, const HostType*> by_index;
+
+  static const HostType* find(const auto& map, auto key) {
+    const auto found = map.find(key);
+    return found == map.end() ? nullptr : found->second;
+  }
+};
+
+// Never freed, since values may outlive the interpreter, and other threads may still read older
+// types.
 struct Registry {
+  std::atomic<const Types*> types = new Types;
+  // Guards what follows, and changes of `types`, in a free-threaded interpreter; else the GIL does.
   nb::ft_mutex mutex;
-  std::unordered_map<PyTypeObject*, HostType> by_class;
-  std::unordered_map<int32_t, PyTypeObject*> by_index;
   // The instances that objects hold as their data. Another host may make objects of a type, too.
   std::unordered_set<void*> instances;
 };
@@ -56,28 +69,26 @@ void register_type(const char* key, const std::vector<std::string>& fields, nb::
   std::vector<const char*> names;
   names.reserve(fields.size());
   for (const std::string& field : fields) names.push_back(field.c_str());
-  HostType made;
-  check(tenon_type_register(key, names.data(), names.size(), &made.index));
-  made.type = reinterpret_cast<PyTypeObject*>(type.ptr());
-  made.fields = fields;
+  auto made = std::make_unique<HostType>();
+  check(tenon_type_register(key, names.data(), names.size(), &made->index));
+  made->type = reinterpret_cast<PyTypeObject*>(type.ptr());
+  made->fields = fields;
   Registry& all = registry();
   const nb::ft_lock_guard lock(all.mutex);
+  auto types = std::make_unique<Types>(*all.types.load());
+  types->by_index[made->index] = made.get();
+  types->by_class[made->type] = made.get();
   Py_INCREF(type.ptr());
-  all.by_index[made.index] = made.type;
-  all.by_class[made.type] = std::move(made);
+  all.types = types.release();
+  made.release();
 }
 
 }  // namespace
 
 bool host_object_of(nb::handle object, Value* out) {
   Registry& all = registry();
-  const HostType* type = nullptr;
-  {
-    const nb::ft_lock_guard lock(all.mutex);
-    const auto found = all.by_class.find(Py_TYPE(object.ptr()));
-    if (found == all.by_class.end()) return false;
-    type = &found->second;  // entries stay in place
-  }
+  const HostType* type = Types::find(all.types.load()->by_class, Py_TYPE(object.ptr()));
+  if (!type) return false;
   std::vector<Value> fields;
   for (const std::string& name : type->fields) {
     fields.push_back(to_value(nb::getattr(object, name.c_str())));
@@ -93,22 +104,20 @@ bool host_object_of(nb::handle object, Value* out) {
 
 nb::object host_instance(const Value& value) {
   Registry& all = registry();
-  PyTypeObject* type = nullptr;
+  const HostType* type = Types::find(all.types.load()->by_index, value.type_index());
+  if (!type) return {};
+  void* const data = tenon_object_data(value.get());
   {
     const nb::ft_lock_guard lock(all.mutex);
-    const auto found = all.by_index.find(value.type_index());
-    if (found == all.by_index.end()) return {};
-    void* const data = tenon_object_data(value.get());
     if (all.instances.contains(data)) return nb::borrow(static_cast<Held*>(data)->instance);
-    type = found->second;
   }
   nb::dict fields;
-  for (const std::string& name : all.by_class.at(type).fields) {
+  for (const std::string& name : type->fields) {
     Value field;
     check(tenon_object_field(value.get(), name.c_str(), field.out()));
     fields[name.c_str()] = to_python(std::move(field));
   }
-  return nb::handle(reinterpret_cast<PyObject*>(type))(**fields);
+  return nb::handle(reinterpret_cast<PyObject*>(type->type))(**fields);
 }
 
 void define_host_types(nb::module_& m) {

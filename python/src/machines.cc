@@ -72,11 +72,11 @@ nb::object memory_stats(Machines& machines) {
   return out;
 }
 
-// The machine borrows the callable, which its Machines owns: Python's garbage collector then sees
-// the only reference.
-void watch(const Value& machine, const nb::object& callable) {
-  check(tenon_machine_set_instrument(machine.get(), callable.is_none() ? nullptr : call_instrument,
-                                     callable.ptr(), nullptr));
+// -1 with a waiting error. The machine borrows the callable, which its Machines owns: Python's
+// garbage collector then sees the only reference.
+int watch(const Value& machine, const nb::object& callable) {
+  return tenon_machine_set_instrument(machine.get(), callable.is_none() ? nullptr : call_instrument,
+                                      callable.ptr(), nullptr);
 }
 
 // An instrument often refers to the tenon.VirtualMachine that it watches.
@@ -101,50 +101,59 @@ const PyType_Slot kSlots[] = {
 
 Machines::Machines(Value program, int32_t memory, const tenon_limits& limits)
     : program_(std::move(program)), memory_(memory), limits_(limits) {
-  idle_.push_back(make());
+  auto machine = make();
+  if (!machine) raise_waiting();
+  idle_.push_back(std::move(machine));
 }
 
 std::unique_ptr<Value> Machines::make() const {
   auto machine = std::make_unique<Value>();
   const tenon_machine_options options{sizeof options, memory_, &limits_};
-  check(tenon_machine_create_with(program_.get(), &options, machine->out()));
-  if (!instrument_.is_none()) watch(*machine, instrument_);
+  if (tenon_machine_create_with(program_.get(), &options, machine->out()) != 0) return nullptr;
+  if (!instrument_.is_none() && watch(*machine, instrument_) != 0) return nullptr;
   return machine;
 }
 
 std::unique_ptr<Value> Machines::take() {
-  const std::lock_guard lock(mutex_);
-  running_.reserve(running_.size() + 1);
-  idle_.reserve(running_.size() + 1);  // giving back can't fail
   std::unique_ptr<Value> machine;
-  if (idle_.empty()) {
-    machine = make();
-  } else {
-    machine = std::move(idle_.back());
-    idle_.pop_back();
+  {
+    const nb::ft_lock_guard lock(mutex_);
+    running_.reserve(running_.size() + 1);
+    idle_.reserve(running_.size() + 1);  // giving back can't fail
+    if (idle_.empty()) {
+      machine = make();
+    } else {
+      machine = std::move(idle_.back());
+      idle_.pop_back();
+    }
+    if (machine) running_.push_back(machine.get());
   }
-  running_.push_back(machine.get());
+  if (!machine) raise_waiting();
   return machine;
 }
 
 void Machines::give_back(std::unique_ptr<Value> machine) noexcept {
-  const std::lock_guard lock(mutex_);
+  const nb::ft_lock_guard lock(mutex_);
   running_.erase(std::find(running_.begin(), running_.end(), machine.get()));
   idle_.push_back(std::move(machine));
 }
 
 void Machines::cancel() {
-  const std::lock_guard lock(mutex_);
-  for (const Value* machine : running_) check(tenon_machine_cancel(machine->get()));
+  int code = 0;
+  {
+    const nb::ft_lock_guard lock(mutex_);
+    for (const Value* machine : running_) code |= tenon_machine_cancel(machine->get());
+  }
+  check(code);
 }
 
 tenon_memory_stats Machines::memory(size_t* count) {
-  const std::lock_guard lock(mutex_);
   tenon_memory_stats sum{};
+  int code = 0;
   const auto add = [&](const Value& machine) {
     tenon_memory_stats one{};
     one.size = sizeof one;
-    check(tenon_machine_memory(machine.get(), &one));
+    code |= tenon_machine_memory(machine.get(), &one);
     sum.memory = one.memory;
     sum.allocated += one.allocated;
     sum.peak += one.peak;
@@ -153,29 +162,42 @@ tenon_memory_stats Machines::memory(size_t* count) {
     sum.allocations += one.allocations;
     sum.system_allocations += one.system_allocations;
   };
-  for (const auto& machine : idle_) add(*machine);
-  for (const Value* machine : running_) add(*machine);
-  *count = idle_.size() + running_.size();
+  {
+    const nb::ft_lock_guard lock(mutex_);
+    for (const auto& machine : idle_) add(*machine);
+    for (const Value* machine : running_) add(*machine);
+    *count = idle_.size() + running_.size();
+  }
+  check(code);
   return sum;
 }
 
 void Machines::trim() {
-  const std::lock_guard lock(mutex_);
-  for (const auto& machine : idle_) check(tenon_machine_trim(machine->get()));
+  int code = 0;
+  {
+    const nb::ft_lock_guard lock(mutex_);
+    for (const auto& machine : idle_) code |= tenon_machine_trim(machine->get());
+  }
+  check(code);
 }
 
 void Machines::set_instrument(nb::object instrument) {
-  nb::object old;  // freed without the lock, since that may run code in Python
-  const std::lock_guard lock(mutex_);
-  if (!running_.empty()) {
+  int code = 0;
+  bool is_running = false;
+  nb::object old = instrument;  // freed without the lock, since that may run code in Python
+  {
+    const nb::ft_lock_guard lock(mutex_);
+    is_running = !running_.empty();
+    if (!is_running) {
+      std::swap(instrument_, old);
+      for (const auto& machine : idle_) code |= watch(*machine, instrument_);
+    }
+  }
+  if (is_running) {
     throw nb::value_error(
         "the instrument can't change while a call runs: set it before the call or after it");
   }
-  // None borrows the old one when it is released, whatever fails.
-  for (const auto& machine : idle_) watch(*machine, nb::none());
-  old = std::exchange(instrument_, std::move(instrument));
-  if (instrument_.is_none()) return;
-  for (const auto& machine : idle_) watch(*machine, instrument_);
+  check(code);
 }
 
 void define_machines(nb::module_& m) {

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <memory>
-#include <mutex>
 #include <vector>
 
 #include "python/src/value.h"
@@ -41,6 +40,7 @@ class Machines {
   const nb::object& instrument() const { return instrument_; }
 
  private:
+  // A new machine, or null with a waiting error.
   std::unique_ptr<Value> make() const;
   std::unique_ptr<Value> take();
   void give_back(std::unique_ptr<Value> machine) noexcept;
@@ -48,8 +48,9 @@ class Machines {
   const Value program_;
   const int32_t memory_;
   const tenon_limits limits_;
-  // Guards the following. Held with the GIL, which nothing below it releases.
-  std::mutex mutex_;
+  // Guards the following in a free-threaded interpreter; else the GIL does. Under it, no code in
+  // Python may run, not even to raise an exception: that could wait for a thread that waits here.
+  nb::ft_mutex mutex_;
   std::vector<std::unique_ptr<Value>> idle_;
   std::vector<const Value*> running_;
   nb::object instrument_ = nb::none();

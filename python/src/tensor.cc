@@ -414,22 +414,25 @@ std::string dtype_name(DLDataType type) {
   return nb::cast<std::string>(repr_of(Value::copy_of(raw)));
 }
 
-bool is_numpy(PyObject* object, const char* name, PyTypeObject** known) {
-  if (!*known) {
+bool is_numpy(PyObject* object, const char* name, std::atomic<PyTypeObject*>& known) {
+  PyTypeObject* type = known.load(std::memory_order_acquire);
+  if (!type) {
     // There is no such object before NumPy is imported.
-    PyObject* numpy = PyDict_GetItemString(PyImport_GetModuleDict(), "numpy");
-    PyObject* found = numpy ? PyObject_GetAttrString(numpy, name) : nullptr;
-    if (!found) PyErr_Clear();
-    if (!found || !PyType_Check(found)) return false;
-    *known = reinterpret_cast<PyTypeObject*>(found);
+    const nb::object numpy = nb::steal(PyImport_GetModule(nb::str("numpy").ptr()));
+    nb::object found;
+    if (numpy.is_valid()) found = nb::steal(PyObject_GetAttrString(numpy.ptr(), name));
+    if (!found.is_valid()) PyErr_Clear();
+    if (!found.is_valid() || !PyType_Check(found.ptr())) return false;
+    type = reinterpret_cast<PyTypeObject*>(found.release().ptr());  // never freed
+    known.store(type, std::memory_order_release);
   }
-  return PyObject_TypeCheck(object, *known);
+  return PyObject_TypeCheck(object, type);
 }
 
 bool borrow_tensor(nb::handle object, bool read_only, Value* out) {
   PyTypeObject* const type = Py_TYPE(object.ptr());
-  static PyTypeObject* array = nullptr;
-  if (is_numpy(object.ptr(), "ndarray", &array)) {
+  static constinit std::atomic<PyTypeObject*> array = nullptr;
+  if (is_numpy(object.ptr(), "ndarray", array)) {
     borrow_array(object.ptr(), read_only, out);
     return true;
   }

@@ -1,5 +1,6 @@
 #include "python/src/value.h"
 
+#include <atomic>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -73,8 +74,12 @@ const tenon_any* first(const std::vector<Value>& values) {
 
 Value map_of(nb::handle dict) {
   const Nesting nesting;
+  // A copy, since converting an item may run code in Python, here or on another thread, that
+  // changes the dict.
+  const auto items = nb::steal<nb::dict>(PyDict_Copy(dict.ptr()));
+  if (!items.is_valid()) throw nb::python_error();
   std::vector<Value> keys, values;
-  for (auto [key, value] : nb::borrow<nb::dict>(dict)) {
+  for (auto [key, value] : items) {
     keys.push_back(to_value(key));
     values.push_back(to_value(value));
   }
@@ -93,15 +98,19 @@ Value array_of(nb::handle object, DLDataType dtype) {
 }
 
 bool is_numpy_scalar(PyObject* object) {
-  static PyTypeObject* generic = nullptr;
-  return is_numpy(object, "generic", &generic);
+  static constinit std::atomic<PyTypeObject*> generic = nullptr;
+  return is_numpy(object, "generic", generic);
 }
 
 PyObject* shape_class() {
   // Never freed. Not initialised by the declaration: another thread could wait for that with the
   // GIL, which an import may release.
-  static PyObject* type = nullptr;
-  if (!type) type = nb::object(nb::module_::import_("tenon._values").attr("Shape")).release().ptr();
+  static constinit std::atomic<PyObject*> known = nullptr;
+  PyObject* type = known.load(std::memory_order_acquire);
+  if (!type) {
+    type = nb::object(nb::module_::import_("tenon._values").attr("Shape")).release().ptr();
+    known.store(type, std::memory_order_release);
+  }
   return type;
 }
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import pathlib
+import threading
 
+_lock = threading.Lock()
 _done = False
 
 
@@ -16,9 +18,13 @@ def bound_spinning() -> None:
     here, under a bound, unless the user's environment has one.
     """
     global _done
-    if _done:
-        return
-    _done = True
+    with _lock:  # others wait until it is done, for they load programs then
+        if not _done:
+            _bound_spinning()
+            _done = True
+
+
+def _bound_spinning() -> None:
     if "GOMP_SPINCOUNT" in os.environ or "OMP_WAIT_POLICY" in os.environ:
         return
     import ctypes

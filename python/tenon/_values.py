@@ -48,7 +48,6 @@ def _class_of(type_key: str) -> type:
     if type_key not in _classes:
         name = type_key.rpartition(".")[2]
         base = _Type if name.endswith(("Type", "TypeVar")) else _tenon.Object
-        _classes[type_key] = type(
-            name, (base,), {"__module__": "tenon.ir", "__doc__": f"An object of type ``{type_key}``."}
-        )
+        made = type(name, (base,), {"__module__": "tenon.ir", "__doc__": f"An object of type ``{type_key}``."})
+        _classes.setdefault(type_key, made)  # another thread may have made one
     return _classes[type_key]
