@@ -6,6 +6,7 @@
 
 #include <limits>
 
+#include "codegen/llvm/architecture.h"
 #include "codegen/llvm/target.h"
 #include "driver/compile.h"
 #include "evaluate/reference_evaluator.h"
@@ -306,6 +307,26 @@ TEST_P(RandomOperators, ComputeTheSameOnTheMachine) {
     compare(program, evaluate(evaluator, program.module, program.inputs));
   }
   EXPECT_GT(offered, 12);
+}
+
+// Kernels import nothing: what an architecture has no instructions for must not become a call of a
+// library's function, with which they wouldn't link.
+TEST_P(RandomOperators, CompileForEveryArchitecture) {
+  initialise();
+  ReferenceEvaluator evaluator(codegen::baseline_target(), KernelMode::kWalked);
+  int compiled = 0;
+  for_each_program(evaluator, [&](const Program& program, const std::vector<Any>&) {
+    for (const codegen::Architecture& architecture : codegen::architectures()) {
+      if (&architecture == &codegen::host_architecture()) continue;
+      SCOPED_TRACE(architecture.name);
+      CompileOptions options;
+      options.threads = 1;
+      options.target = architecture.name;
+      EXPECT_NO_THROW(compile(program.module, options)) << to_text(program.module);
+      ++compiled;
+    }
+  });
+  EXPECT_GT(compiled, 200);
 }
 
 INSTANTIATE_TEST_SUITE_P(Sizes, RandomOperators,

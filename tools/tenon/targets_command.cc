@@ -16,8 +16,9 @@ void print_cpus(const codegen::Architecture& architecture) {
   for (const std::string& name : names) width = std::max(width, name.size());
   for (const std::string& name : names) {
     const loop::TargetFacts facts = codegen::parse_target(name, &architecture).facts();
-    std::printf("  %-*s  %lld-byte vectors%s\n", static_cast<int>(width), name.c_str(),
-                static_cast<long long>(facts.vector_bytes),
+    const bool scalar = facts.vector_bytes == codegen::Capabilities::kScalarPair;
+    std::printf("  %-*s  %s%s\n", static_cast<int>(width), name.c_str(),
+                scalar ? "no vectors" : cat(facts.vector_bytes, "-byte vectors").c_str(),
                 facts.dot_products ? ", dot products of int8" : "");
   }
 }
@@ -48,8 +49,9 @@ void add_targets_command(CLI::App* app) {
   auto* command =
       app->add_subcommand("targets", "list what --target and --cpu of `tenon compile` accept");
   command->footer(
-      "Code for an x86_64 CPU runs on every machine that has the CPU's features. Code for an\n"
-      "aarch64 CPU runs on all of them and is tuned for the one named.\n\n"
+      "Code for an x86_64 CPU runs on every machine that has the CPU's features. Code for a CPU\n"
+      "of another architecture runs on all that are listed for it and is tuned for the one "
+      "named.\n\n"
       "  tenon targets\n"
       "  tenon compile model.onnx --cpu x86-64-v3,x86-64-v4\n"
       "  tenon compile model.onnx --target aarch64-linux-gnu --cpu cortex-a76");

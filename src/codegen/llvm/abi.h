@@ -4,6 +4,7 @@
 
 #include <type_traits>
 
+#include "llvm/IR/Attributes.h"
 #include "llvm/IR/DerivedTypes.h"
 #include "vm/executable/kernel_abi.h"
 
@@ -17,6 +18,7 @@ llvm::Type* abi_type(llvm::LLVMContext& context) {
     return llvm::PointerType::get(context, 0);
   } else {
     static_assert(std::is_integral_v<T> || std::is_enum_v<T>);
+    static_assert(sizeof(T) >= 4, "extend_integers extends no smaller ones");
     return llvm::IntegerType::get(context, 8 * sizeof(T));
   }
 }
@@ -30,6 +32,17 @@ llvm::FunctionType* abi_function(llvm::LLVMContext& context, Result (*)(Paramete
 template <class Pointer>
 llvm::FunctionType* abi_function(llvm::LLVMContext& context) {
   return abi_function(context, Pointer{});
+}
+
+// Marks the 32-bit integers of a C function or a call of one as sign-extended to a register, even
+// if they are unsigned. RISC-V's ABI requires that; those of the other architectures ignore it.
+template <class FunctionOrCall>
+void extend_integers(FunctionOrCall* f) {
+  const llvm::FunctionType* type = f->getFunctionType();
+  if (type->getReturnType()->isIntegerTy(32)) f->addRetAttr(llvm::Attribute::SExt);
+  for (unsigned i = 0; i < type->getNumParams(); ++i) {
+    if (type->getParamType(i)->isIntegerTy(32)) f->addParamAttr(i, llvm::Attribute::SExt);
+  }
 }
 
 // The offset of a member of KernelRuntime.

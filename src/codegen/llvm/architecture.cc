@@ -2,7 +2,9 @@
 
 #include <algorithm>
 
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/TargetParser/AArch64TargetParser.h"
+#include "llvm/TargetParser/RISCVTargetParser.h"
 #include "llvm/TargetParser/X86TargetParser.h"
 #include "support/error.h"
 #include "support/text.h"
@@ -75,6 +77,36 @@ Capabilities aarch64_capabilities(const Names&) {
           .dot_products = false,
           .vector_bytes = 16,
           .vector_registers = 32};
+}
+
+// ---- riscv64 ----
+
+// Those that have RV64GC: LLVM also names smaller CPUs.
+Names riscv64_cpus() {
+  const auto features = [](llvm::StringRef cpu) {
+    llvm::SmallVector<std::string, 32> list;
+    llvm::RISCV::getFeaturesForCPU(cpu, list);
+    return Names(list.begin(), list.end());
+  };
+  const Names needed = features(architecture_of("riscv64").base_cpu);
+  llvm::SmallVector<llvm::StringRef, 32> list;
+  llvm::RISCV::fillValidCPUArchList(list, /*IsRV64=*/true);
+  llvm::erase_if(list, [&](llvm::StringRef cpu) {
+    const Names has = features(cpu);
+    return !std::ranges::all_of(needed, [&](const auto& name) { return contains(has, name); });
+  });
+  return texts(list);
+}
+
+// RV64GC has 32 floating-point registers and no vectors. Conversions of f16 and rounding to
+// integral floats are extensions.
+Capabilities riscv64_capabilities(const Names&) {
+  return {.fma = true,
+          .rounding = false,
+          .half_conversion = false,
+          .dot_products = false,
+          .vector_bytes = Capabilities::kScalarPair,
+          .vector_registers = 16};
 }
 
 // ---- the table ----

@@ -15,8 +15,11 @@ struct Capabilities {
   bool rounding = false;         // an instruction rounds floats to integral values
   bool half_conversion = false;  // an instruction converts between f16 and f32
   bool dot_products = false;     // as in loop/target_facts.def
-  int64_t vector_bytes = 16;     // of one vector register
+  int64_t vector_bytes = 16;     // of one vector register, or kScalarPair
   int64_t vector_registers = 16;
+
+  // The `vector_bytes` of architectures without vectors: two f32, each in its own register.
+  static constexpr int64_t kScalarPair = 8;
 
   bool operator==(const Capabilities&) const = default;
 };
@@ -25,6 +28,7 @@ struct Architecture {
   std::string name;                    // as in triples: "x86_64"
   const char* emulation;               // LLD's name of the object format
   const char* base_cpu;                // LLVM's CPU that has nothing but the first version
+  const char* abi;                     // LLVM's name for C's ABI; "" for the only one
   std::vector<std::string> levels;     // CPU names that stand for a version of the architecture
   const char* default_cpu;             // for code for another machine
   std::vector<std::string> (*cpus)();  // LLVM's names, in any order

@@ -7,6 +7,7 @@
 #include <mutex>
 #include <optional>
 
+#include "codegen/llvm/architecture.h"
 #include "llvm-c/Disassembler.h"
 #include "llvm-c/Target.h"
 #include "llvm/Object/ELFObjectFile.h"
@@ -20,7 +21,7 @@ namespace {
 using Disassembler = std::unique_ptr<void, decltype(&LLVMDisasmDispose)>;
 
 // With a function that looks up symbols, LLVM resolves the targets of branches; without a name it
-// prints the address.
+// prints the address. It doesn't for RISC-V, whose branches stay distances.
 const char* no_symbol(void*, uint64_t, uint64_t* type, uint64_t, const char**) {
   *type = LLVMDisassembler_ReferenceType_InOut_None;
   return nullptr;
@@ -35,7 +36,11 @@ Disassembler disassembler_for(const std::string& triple) {
   LLVMInitialize##llvm_name##Disassembler();
 #include "codegen/llvm/back_ends.def"
   });
-  Disassembler made(LLVMCreateDisasm(triple.c_str(), nullptr, 0, nullptr, &no_symbol),
+  const char* cpu = "";
+  for (const Architecture& each : architectures()) {
+    if (llvm::StringRef(triple).split('-').first == each.name) cpu = each.base_cpu;
+  }
+  Disassembler made(LLVMCreateDisasmCPU(triple.c_str(), cpu, nullptr, 0, nullptr, &no_symbol),
                     &LLVMDisasmDispose);
   if (!made) {
     throw Error(ErrorKind::Unsupported,

@@ -67,6 +67,7 @@ std::unique_ptr<llvm::TargetMachine> target_machine(const Target& target) {
                 cat("this LLVM can't generate code for ", target.architecture->name, ": ", error));
   llvm::TargetOptions options;
   options.AllowFPOpFusion = llvm::FPOpFusion::Standard;
+  options.MCOptions.ABIName = target.architecture->abi;
   return std::unique_ptr<llvm::TargetMachine>(found->createTargetMachine(
       triple(target), target.architecture->base_cpu, feature_text(target), options,
       llvm::Reloc::PIC_, llvm::CodeModel::Small, llvm::CodeGenOptLevel::Default));
@@ -94,6 +95,9 @@ class ModuleCompiler {
     module.setTargetTriple(triple(target_));
     module.setDataLayout(machine_->createDataLayout());
     module.setPICLevel(llvm::PICLevel::BigPIC);
+    if (const std::string_view abi = target_.architecture->abi; !abi.empty()) {
+      module.addModuleFlag(llvm::Module::Error, "target-abi", llvm::MDString::get(context, abi));
+    }
     KernelNames kernels;
     {
       ModuleWriter writer(module, target_, options_.clear_scratch);

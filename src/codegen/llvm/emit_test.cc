@@ -5,12 +5,15 @@
 #include <gtest/gtest.h>
 #include <pthread.h>
 
+#include <algorithm>
+
 #include "codegen/llvm/jit_testing.h"
 #include "loop/schedule.h"
 #include "loop/test_statements.h"
 #include "loop/test_tensors.h"
 #include "support/error.h"
 #include "support/poll.h"
+#include "vm/executable/elf_check.h"
 
 namespace tenon::codegen {
 namespace {
@@ -143,6 +146,26 @@ TEST(Emit, CompilesForAnotherArchitecture) {
   auto bytes = compile_kernels({add_kernel()}, parse_target("aarch64"));
   ASSERT_GT(bytes.size(), 64u);
   EXPECT_EQ(bytes[18] | bytes[19] << 8, 183);  // e_machine: AArch64
+}
+
+TEST(Emit, CompilesForRiscV) {
+  auto bytes = compile_kernels({add_kernel()}, parse_target("rv64gc"));
+  ASSERT_GT(bytes.size(), 64u);
+  EXPECT_EQ(bytes[18] | bytes[19] << 8, 243);  // e_machine: RISC-V
+  EXPECT_EQ(bytes[48], 1 | 4);  // e_flags: compressed instructions, floats in double registers
+  EXPECT_EQ(vm::why_not_closed({reinterpret_cast<const char*>(bytes.data()), bytes.size()}),
+            std::nullopt);
+}
+
+// Their extensions differ: code for one uses none that another lacks, and is tuned for it.
+TEST(Emit, RiscVCpusHaveTheBaseline) {
+  const Architecture& riscv64 = architecture_of("riscv64-linux-gnu");
+  const std::vector<std::string> names = cpu_names(riscv64);
+  EXPECT_EQ(names.front(), "rv64gc");
+  EXPECT_EQ(std::ranges::count(names, "sifive-u74"), 1);
+  EXPECT_EQ(std::ranges::count(names, "sifive-s21"), 0);  // has no floats
+  EXPECT_TRUE(parse_target("sifive-u74", &riscv64).features.empty());
+  EXPECT_EQ(parse_target("sifive-u74", &riscv64).tune, "sifive-u74");
 }
 
 TEST(Emit, AnUnknownProcessorIsTheUsersMistake) {

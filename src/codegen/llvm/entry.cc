@@ -65,7 +65,7 @@ class EntryWriter {
   }
 
   llvm::Function* write(llvm::Function* body) {
-    function_ = m_.function(abi_function<vm::KernelEntryFunction>(m_.context), symbol_of(kernel_));
+    function_ = m_.called_function<vm::KernelEntryFunction>(symbol_of(kernel_));
     runtime_ = function_->getArg(0);
     arguments_ = function_->getArg(1);
     b_.SetInsertPoint(llvm::BasicBlock::Create(m_.context, "entry", function_));

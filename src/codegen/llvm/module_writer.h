@@ -35,6 +35,13 @@ struct ModuleWriter {
 
   void prepare(llvm::Function* function) const;  // sets target and other attributes
   llvm::Function* function(llvm::FunctionType* type, const std::string& name);
+  // One that the runtime calls through a pointer such as KernelBody.
+  template <class Pointer>
+  llvm::Function* called_function(const std::string& name) {
+    llvm::Function* f = function(abi_function<Pointer>(context), name);
+    extend_integers(f);
+    return f;
+  }
   llvm::Constant* text(std::string_view text);  // NUL-terminated, shared
   llvm::Value* field(Builder& b, llvm::Type* type, llvm::Value* base, int64_t offset) const;
   // Calls a function of the runtime, such as &KernelRuntime::poll, with the arguments after `self`.
@@ -45,7 +52,9 @@ struct ModuleWriter {
                        typename ArgumentFor<Parameters>::Type... arguments) const {
     llvm::Value* address = field(b, pointer, runtime, runtime_offset(function));
     auto* type = abi_function<Result (*)(const vm::KernelRuntime*, Parameters...)>(context);
-    return b.CreateCall(type, address, {runtime, arguments...});
+    llvm::CallInst* made = b.CreateCall(type, address, {runtime, arguments...});
+    extend_integers(made);
+    return made;
   }
   // Calls raise(...); the result is an i32 and never 0.
   llvm::Value* raise(Builder& b, llvm::Value* runtime, const loop::Kernel& kernel,

@@ -90,8 +90,7 @@ void StatementWriter::parallel_loop(const loop::For& loop) {
   llvm::Value* begin = expressions_.evaluate(*loop.begin).v;
   llvm::Value* extent = expressions_.evaluate(*loop.extent).v;
   ModuleWriter& m = f_.m;
-  llvm::Function* function =
-      m.function(abi_function<vm::KernelBody>(m.context), cat(symbol_of(f_.kernel), ".task"));
+  llvm::Function* function = m.called_function<vm::KernelBody>(cat(symbol_of(f_.kernel), ".task"));
   FunctionWriter task(m, f_.kernel, f_.size, function);
   task.env = f_.env;
   task.stack_bytes = f_.stack_bytes;

@@ -21,8 +21,8 @@ inline constexpr std::string_view kArchitectures[] = {
 // table doesn't list it. The text of a macro is its value, or its name where it isn't defined.
 inline constexpr std::string_view kHostArchitecture = [] {
 #define TENON_TEXT(value) #value
-#define TENON_ARCHITECTURE(name, macro, ...) \
-  if (std::string_view(TENON_TEXT(macro)) == "1") return std::string_view(#name);
+#define TENON_ARCHITECTURE(name, macro, value, ...) \
+  if (std::string_view(TENON_TEXT(macro)) == #value) return std::string_view(#name);
 #include "vm/executable/architectures.def"
 #undef TENON_TEXT
   return std::string_view("unknown");

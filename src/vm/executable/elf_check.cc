@@ -15,10 +15,12 @@ constexpr uint64_t kPage = 4096;
 
 struct Machine {
   uint16_t number;
-  uint32_t relative;  // the relocation that adds the load address
+  uint32_t relative;    // the relocation that adds the load address
+  uint32_t attributes;  // the program header of its code's attributes; PT_NULL if there is none
 };
 constexpr Machine kMachines[] = {
-#define TENON_ARCHITECTURE(name, macro, machine, relative) {machine, relative},
+#define TENON_ARCHITECTURE(name, macro, value, machine, relative, attributes) \
+  {machine, relative, attributes},
 #include "vm/executable/architectures.def"
 };
 
@@ -71,7 +73,7 @@ class ElfCheck {
     }
     const auto* machine = std::ranges::find(kMachines, header_.e_machine, &Machine::number);
     if (machine == std::end(kMachines)) return cat("code for machine ", header_.e_machine);
-    relative_type_ = machine->relative;
+    machine_ = *machine;
     return std::nullopt;
   }
 
@@ -114,7 +116,9 @@ class ElfCheck {
           why = "thread-local storage";
           break;
         default:
-          why = cat("a program header of type ", hex(p.p_type));
+          if (p.p_type != machine_.attributes) {
+            why = cat("a program header of type ", hex(p.p_type));
+          }
       }
       if (why) return why;
     }
@@ -328,7 +332,7 @@ class ElfCheck {
       Elf64_Rela r;
       std::memcpy(&r, bytes->data() + at, sizeof r);
       const auto type = static_cast<uint32_t>(ELF64_R_TYPE(r.r_info));
-      if (type != relative_type_) return cat("a relocation of type ", type);
+      if (type != machine_.relative) return cat("a relocation of type ", type);
       const Load* in = memory(r.r_offset, 8);
       if (!in || !in->writable) return "a relocation outside of its writable segments";
       if (r.r_offset < dynamic_.end() && dynamic_.begin < r.r_offset + 8) {
@@ -340,7 +344,7 @@ class ElfCheck {
 
   std::string_view bytes_;
   Elf64_Ehdr header_{};
-  uint32_t relative_type_ = 0;
+  Machine machine_{};
   std::vector<Load> loads_;
   uint64_t next_page_ = 0;  // the first page behind the segments so far
   Range dynamic_;

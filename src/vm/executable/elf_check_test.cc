@@ -22,8 +22,9 @@ namespace {
 
 // Any ELF library of this process has imports, needs libraries and has constructors.
 std::string a_real_library() {
-  for (const char* path : {"/lib/x86_64-linux-gnu/libm.so.6", "/usr/lib/libm.so.6",
-                           "/lib64/libm.so.6", "/lib/aarch64-linux-gnu/libm.so.6"}) {
+  for (const char* path :
+       {"/lib/x86_64-linux-gnu/libm.so.6", "/usr/lib/libm.so.6", "/lib64/libm.so.6",
+        "/lib/aarch64-linux-gnu/libm.so.6", "/lib/riscv64-linux-gnu/libm.so.6"}) {
     std::ifstream in(path, std::ios::binary);
     if (in) return std::string{std::istreambuf_iterator<char>(in), {}};
   }
@@ -206,8 +207,10 @@ TEST(ElfCheck, RefusesRelocationsThatAskSomebody) {
 
 TEST(ElfCheck, EachMachineHasItsOwnRelativeRelocation) {
   const std::pair<uint16_t, uint32_t> x86_64 = {EM_X86_64, R_X86_64_RELATIVE},
-                                      aarch64 = {EM_AARCH64, R_AARCH64_RELATIVE};
-  for (const auto& [machine, other] : {std::pair(x86_64, aarch64), std::pair(aarch64, x86_64)}) {
+                                      aarch64 = {EM_AARCH64, R_AARCH64_RELATIVE},
+                                      riscv64 = {EM_RISCV, R_RISCV_RELATIVE};
+  for (const auto& [machine, other] :
+       {std::pair(x86_64, aarch64), std::pair(aarch64, riscv64), std::pair(riscv64, x86_64)}) {
     Object object;
     object.header()->e_machine = machine.first;
     const size_t count = object.entry(DT_RELASZ)->d_un.d_val / sizeof(Elf64_Rela);
@@ -220,6 +223,25 @@ TEST(ElfCheck, EachMachineHasItsOwnRelativeRelocation) {
   }
 }
 
+TEST(ElfCheck, AttributesOfCodeAreOfOneMachine) {
+  Object object;
+  for (size_t i = 0; i < object.header()->e_phnum; ++i) {
+    if (object.segment(i)->p_type == PT_GNU_STACK) {
+      object.segment(i)->p_type = PT_RISCV_ATTRIBUTES;
+    }
+  }
+  for (const uint16_t machine : {EM_X86_64, EM_AARCH64}) {
+    object.header()->e_machine = machine;
+    EXPECT_EQ(object.refusal(), "a program header of type 0x70000003");
+  }
+  object.header()->e_machine = EM_RISCV;
+  for (Elf64_Rela* r = object.relocations();
+       r < object.relocations() + object.entry(DT_RELASZ)->d_un.d_val / sizeof *r; ++r) {
+    r->r_info = ELF64_R_INFO(0, R_RISCV_RELATIVE);
+  }
+  EXPECT_EQ(object.refusal(), "none");
+}
+
 TEST(ElfCheck, RefusesWhatItDoesNotKnow) {
   Object entry;
   entry.entry(DT_RELACOUNT)->d_tag = DT_PLTGOT;
@@ -230,8 +252,8 @@ TEST(ElfCheck, RefusesWhatItDoesNotKnow) {
   }
   EXPECT_EQ(segment.refusal(), "a program header of type 0x6474e553");
   Object machine;
-  machine.header()->e_machine = EM_RISCV;
-  EXPECT_EQ(machine.refusal(), "code for machine 243");
+  machine.header()->e_machine = EM_PPC64;
+  EXPECT_EQ(machine.refusal(), "code for machine 21");
   Object relro;
   for (size_t i = 0; i < relro.header()->e_phnum; ++i) {
     if (relro.segment(i)->p_type == PT_GNU_RELRO) relro.segment(i)->p_memsz = 1 << 20;

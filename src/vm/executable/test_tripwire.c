@@ -11,6 +11,13 @@
     register long code __asm__("x0") = 99;                           \
     __asm__ volatile("svc 0" : : "r"(number), "r"(code) : "memory"); \
   } while (0)
+#elif defined(__riscv)
+#define EXIT_WITH_99()                                               \
+  do {                                                               \
+    register long number __asm__("a7") = 94;                         \
+    register long code __asm__("a0") = 99;                           \
+    __asm__ volatile("ecall" : "+r"(code) : "r"(number) : "memory"); \
+  } while (0)
 #endif
 
 static int32_t tripwire(void* self, const void* args, int32_t n, void* result) {
