@@ -33,7 +33,7 @@ from ._executable import (
     load,
 )
 from ._timing import BenchmarkResult, TimeEvaluator
-from ._compile import compile
+from ._compile import build_info, compile
 from ._custom import register_op
 from ._functions import get_func, register_func
 from ._profile import Profile, profile
@@ -67,6 +67,7 @@ __all__ = [
     "UsageError",
     "VMInstrumentReturnKind",
     "VirtualMachine",
+    "build_info",
     "compile",
     "get_func",
     "ir",

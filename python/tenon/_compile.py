@@ -64,6 +64,15 @@ def compile(
     return Executable(_tenon.Program.compiled(_compiler.function("tenon.compile"), module, options | limits))
 
 
+def build_info() -> dict[str, Any]:
+    """What this build of the compiler contains.
+
+    ``llvm`` is LLVM's version, ``code_generators`` LLVM's names of the architectures that it can generate code for, and
+    ``targets`` those that ``tenon.compile(target=...)`` takes.
+    """
+    return dict(_compiler.call("tenon.build_info"))
+
+
 def _sizes(dims: Mapping[str, int] | None, shapes: Mapping[str, Sequence[int]] | None) -> dict[str, Any]:
     """The options dims and shapes, as the compiler's functions take them."""
     options: dict[str, Any] = {}

@@ -2,6 +2,8 @@
 
 #include <vector>
 
+#include "codegen/llvm/architecture.h"
+#include "codegen/llvm/target.h"
 #include "driver/build_functions.h"
 #include "driver/code_stats.h"
 #include "driver/compile.h"
@@ -123,6 +125,17 @@ Array<Any> list_passes() {
         {"name", String(step.name)}, {"level", step.level}, {"summary", String(step.summary)}});
   }
   return out;
+}
+
+Map<String, Any> build_info() {
+  const auto strings = [](const std::vector<std::string>& texts) {
+    Array<String> out;
+    for (const std::string& text : texts) out.push_back(String(text));
+    return out;
+  };
+  return {{"llvm", String(codegen::llvm_version())},
+          {"code_generators", strings(codegen::llvm_code_generators())},
+          {"targets", strings(codegen::triples())}};
 }
 
 graph::Module run_passes_function(const graph::Module& module, const Any& passes,

@@ -147,6 +147,20 @@ TEST(CompilerFunctions, RefuseOptionsThatTheyDoNotKnow) {
               HasSubstr("the options are not a map"));
 }
 
+// The table of architectures is what a build needs; with a shared LLVM, there are more.
+TEST(BuildInfo, NamesTheCodeGeneratorsOfTheTable) {
+  const auto info = call("tenon.build_info").as<Map<String, Any>>();
+  const auto texts = [&](const char* key) {
+    std::vector<std::string> out;
+    for (const String& text : info.at(key).as<Array<String>>()) out.push_back(text.str());
+    return out;
+  };
+  EXPECT_THAT(texts("code_generators"),
+              testing::IsSupersetOf({"AArch64", "NVPTX", "RISCV", "WebAssembly", "X86"}));
+  EXPECT_THAT(texts("targets"), testing::Contains("riscv64-linux-gnu"));
+  EXPECT_THAT(info.at("llvm").as<String>().str(), testing::MatchesRegex("[0-9]+\\.[0-9]+\\..*"));
+}
+
 // Every step that tenon.list_passes names, the last of which makes loop nests, can be run by name.
 TEST(ListPasses, NamesWhatRunPassesTakes) {
   Array<String> names;

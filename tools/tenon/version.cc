@@ -7,8 +7,9 @@
 namespace tenon::tool {
 
 std::string version_text() {
-  return cat("tenon ", TENON_VERSION, "\nLLVM ", codegen::llvm_version(), "\noneDNN ",
-             onednn_version(), "\nCPU ", codegen::to_text(codegen::host_target()));
+  return cat("tenon ", TENON_VERSION, "\nLLVM ", codegen::llvm_version(), " (",
+             join(codegen::llvm_code_generators(), ", "), ")\noneDNN ", onednn_version(), "\nCPU ",
+             codegen::to_text(codegen::host_target()));
 }
 
 const char* tenon_version() {

@@ -1,4 +1,5 @@
-// The output of `tenon --version`: Tenon's, LLVM's and oneDNN's versions, and the CPU.
+// The output of `tenon --version`: Tenon's, LLVM's and oneDNN's versions, LLVM's code
+// generators, and the CPU.
 #pragma once
 
 #include <string>

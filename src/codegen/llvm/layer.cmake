@@ -18,8 +18,9 @@ if(TARGET LLVM AND NOT TENON_STATIC_LLVM)
   set(llvm_libraries LLVM)
 else()
   # LLVM's names of the back ends, which are also names of all their components.
-  file(STRINGS "${dir}/back_ends.def" back_ends REGEX "^TENON_BACK_END")
+  file(STRINGS "${dir}/back_ends.def" back_ends REGEX "^TENON_(LINKED_)?BACK_END")
   list(TRANSFORM back_ends REPLACE "^TENON_BACK_END\\([^,]+, ([^,]+),.*" "\\1")
+  list(TRANSFORM back_ends REPLACE "^TENON_LINKED_BACK_END\\(([^)]+)\\)" "\\1")
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${dir}/back_ends.def")
   llvm_map_components_to_libnames(llvm_libraries ${back_ends} passes target targetparser object
     debuginfodwarf lto option)  # the last three for LLD
@@ -29,7 +30,7 @@ else()
     target_link_options(${TARGET_NAME} INTERFACE -Wl,--as-needed)  # LLVM names libz3, which nothing here uses
   endif()
   # LLD initialises all targets of its LLVM; those that aren't linked need an empty function for it.
-  set(functions "// LLVM's targets that Tenon doesn't use.\n")
+  set(functions "// LLVM's targets that Tenon doesn't link.\n")
   foreach(unused ${LLVM_TARGETS_TO_BUILD})
     if(NOT unused IN_LIST back_ends)
       foreach(part TargetInfo Target TargetMC AsmParser AsmPrinter)

@@ -1,10 +1,13 @@
 #include "codegen/llvm/target.h"
 
 #include <algorithm>
+#include <set>
 
 #include "codegen/llvm/architecture.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/Config/llvm-config.h"
+#include "llvm/MC/TargetRegistry.h"
+#include "llvm/Support/TargetSelect.h"
 #include "llvm/TargetParser/Host.h"
 #include "support/error.h"
 #include "support/text.h"
@@ -116,6 +119,21 @@ std::string to_text(const Target& target) {
 
 std::string llvm_version() {
   return LLVM_VERSION_STRING;
+}
+
+std::vector<std::string> llvm_code_generators() {
+  static const std::vector<std::string> names = [] {
+    // In a build with LLVM linked statically, these functions do nothing for targets that aren't
+    // linked (layer.cmake).
+    llvm::InitializeAllTargetInfos();
+    llvm::InitializeAllTargets();
+    std::set<std::string> found;
+    for (const llvm::Target& target : llvm::TargetRegistry::targets()) {
+      if (target.hasTargetMachine()) found.insert(target.getBackendName());
+    }
+    return std::vector<std::string>(found.begin(), found.end());
+  }();
+  return names;
 }
 
 }  // namespace tenon::codegen

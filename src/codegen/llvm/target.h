@@ -46,6 +46,9 @@ Target base_target(const Architecture& architecture);
 Target baseline_target();
 
 std::string llvm_version();  // "19.1.7"
+// LLVM's names of the architectures that this build's LLVM can generate code for, in alphabetical
+// order. Those of back_ends.def are among them.
+std::vector<std::string> llvm_code_generators();
 
 // Text for files and people: "znver4 (avx2 fma ... )".
 std::string to_text(const Target& target);
