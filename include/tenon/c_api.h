@@ -172,6 +172,11 @@ TENON_API int tenon_any_equal(const tenon_any* a, const tenon_any* b);
  * written, so `read_only` does. */
 TENON_API int tenon_tensor_from_dlpack(DLManagedTensor* tensor, int read_only, tenon_any* out);
 TENON_API int tenon_tensor_from_dlpack_versioned(DLManagedTensorVersioned* tensor, tenon_any* out);
+/* A tensor over memory that the host keeps. `view` describes it; its shape and strides are copied.
+ * `release(context)`, if not NULL, runs when the last reference ends, on any thread, or at once on
+ * failure. */
+TENON_API int tenon_tensor_from_memory(const DLTensor* view, int read_only, void* context,
+                                       void (*release)(void* context), tenon_any* out);
 /* Shares the tensor's data; the receiver calls the managed tensor's deleter. The unversioned form
  * fails for a read-only tensor, because it can't express that. */
 TENON_API int tenon_tensor_to_dlpack(const tenon_any* tensor, DLManagedTensor** out);

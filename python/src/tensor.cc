@@ -74,61 +74,49 @@ void* data_of(const DLTensor& t) {
   return static_cast<char*>(t.data) + t.byte_offset;
 }
 
-// A tensor that keeps a Python object alive. Its sizes are copies: `x.shape = ...` changes those of
-// an array.
-struct Borrowed {
-  DLManagedTensor managed{};
-  PyObject* owner = nullptr;
-  Py_buffer buffer{};  // if buffer.obj is set
-  std::unique_ptr<int64_t[]> many;
-  int64_t few[8];
+// Python's references that the runtime ends, on any thread. After the interpreter's end, the
+// objects stay.
+void release_object(void* object) {
+  if (!Py_IsInitialized()) return;
+  const PyGILState_STATE state = PyGILState_Ensure();
+  Py_DECREF(static_cast<PyObject*>(object));
+  PyGILState_Release(state);
+}
+void release_buffer(void* buffer) {
+  const std::unique_ptr<Py_buffer> owned(static_cast<Py_buffer*>(buffer));
+  if (!Py_IsInitialized()) return;
+  const PyGILState_STATE state = PyGILState_Ensure();
+  PyBuffer_Release(owned.get());
+  PyGILState_Release(state);
+}
 
-  // From any thread; after the interpreter's end, the object stays.
-  static void release(DLManagedTensor* managed) {
-    auto* self = static_cast<Borrowed*>(managed->manager_ctx);
-    if (Py_IsInitialized()) {
-      const PyGILState_STATE state = PyGILState_Ensure();
-      if (self->buffer.obj) PyBuffer_Release(&self->buffer);
-      Py_XDECREF(self->owner);
-      PyGILState_Release(state);
-    }
-    delete self;
-  }
-
-  // `byte_strides` are NumPy's; null for a compact tensor. False if they aren't multiples of an
-  // element's size.
-  bool describe(void* data, int rank, const Py_ssize_t* dims, const Py_ssize_t* byte_strides,
-                DLDataType type) {
-    int64_t* sizes = few;
-    if (rank > 4) {
-      many = std::make_unique<int64_t[]>(2 * static_cast<size_t>(rank));
-      sizes = many.get();
-    }
+// Strides in elements, of NumPy's in bytes; false if these aren't multiples of an element's size.
+class Strides {
+ public:
+  bool set(int rank, const Py_ssize_t* bytes, DLDataType type) {
+    if (rank > kMost) return true;  // the runtime refuses the tensor
     const Py_ssize_t element = type.bits / 8;
     for (int i = 0; i < rank; ++i) {
-      sizes[i] = dims[i];
-      if (!byte_strides) continue;
-      if (byte_strides[i] % element != 0) return false;
-      sizes[rank + i] = byte_strides[i] / element;
+      if (bytes[i] % element != 0) return false;
+      elements_[i] = bytes[i] / element;
     }
-    managed.dl_tensor = {
-        data, {kDLCPU, 0}, rank, type, sizes, byte_strides ? sizes + rank : nullptr, 0};
-    managed.manager_ctx = this;
-    managed.deleter = release;
     return true;
   }
+  int64_t* data() { return elements_; }
+
+ private:
+  static constexpr int kMost = 64;  // of NumPy and of the buffer protocol
+  int64_t elements_[kMost];
 };
+
+DLTensor view_of(void* data, int rank, const Py_ssize_t* dims, int64_t* strides, DLDataType type) {
+  return {data, {kDLCPU, 0}, rank, type, const_cast<Py_ssize_t*>(dims), strides, 0};
+}
 
 [[noreturn]] void fail_dtype(const std::string& found) {
   throw nb::type_error(("Tenon has no tensors of dtype " + found +
                         ": convert it, for example with x.astype(\"float32\")")
                            .c_str());
-}
-
-// Gives the tensor to the runtime.
-void adopt(std::unique_ptr<Borrowed> borrowed, bool read_only, Value* out) {
-  DLManagedTensor* managed = &borrowed.release()->managed;
-  check(tenon_tensor_from_dlpack(managed, read_only, out->out()));
 }
 
 // The dtype of an array: by NumPy's number, or by the name of ml_dtypes.
@@ -151,18 +139,20 @@ DLDataType dtype_of(PyArrayObject* array) {
 void borrow_array(PyObject* object, bool read_only, Value* out) {
   auto* array = reinterpret_cast<PyArrayObject*>(object);
   const DLDataType type = dtype_of(array);
-  auto borrowed = std::make_unique<Borrowed>();
+  Strides strides;
   const bool compact = PyArray_CHKFLAGS(array, NPY_ARRAY_C_CONTIGUOUS);
-  if (!borrowed->describe(PyArray_DATA(array), PyArray_NDIM(array), PyArray_DIMS(array),
-                          compact ? nullptr : PyArray_STRIDES(array), type)) {
+  const int rank = PyArray_NDIM(array);
+  if (!compact && !strides.set(rank, PyArray_STRIDES(array), type)) {
     // A field of a structured array: its elements are further apart than whole ones.
     const nb::object copy = nb::handle(object).attr("copy")();
     borrow_array(copy.ptr(), read_only, out);
     return;
   }
+  const DLTensor view = view_of(PyArray_DATA(array), rank, PyArray_DIMS(array),
+                                compact ? nullptr : strides.data(), type);
   Py_INCREF(object);
-  borrowed->owner = object;
-  adopt(std::move(borrowed), read_only || !PyArray_CHKFLAGS(array, NPY_ARRAY_WRITEABLE), out);
+  check(tenon_tensor_from_memory(&view, read_only || !PyArray_CHKFLAGS(array, NPY_ARRAY_WRITEABLE),
+                                 object, release_object, out->out()));
 }
 
 // DLPack's table of functions for its exchange without capsules (DLPackExchangeAPI, since its
@@ -233,8 +223,8 @@ void borrow_capsule(nb::handle object, Value* out) {
 }
 
 void borrow_buffer(PyObject* object, bool read_only, Value* out) {
-  auto borrowed = std::make_unique<Borrowed>();
-  Py_buffer& buffer = borrowed->buffer;
+  auto owned = std::make_unique<Py_buffer>();
+  Py_buffer& buffer = *owned;
   if (PyObject_GetBuffer(object, &buffer, PyBUF_RECORDS) != 0) {
     PyErr_Clear();
     read_only = true;
@@ -250,13 +240,15 @@ void borrow_buffer(PyObject* object, bool read_only, Value* out) {
   if (format == "l") row = row_of(dtype(kDLInt, 8 * sizeof(long)));
   if (format == "L") row = row_of(dtype(kDLUInt, 8 * sizeof(long)));
   const bool fits = row && row->dtype.bits / 8 == buffer.itemsize;
-  if (!fits ||
-      !borrowed->describe(buffer.buf, buffer.ndim, buffer.shape, buffer.strides, row->dtype)) {
+  Strides strides;
+  if (!fits || !strides.set(buffer.ndim, buffer.strides, row->dtype)) {
     const std::string found(format);
     PyBuffer_Release(&buffer);
     fail_dtype("'" + found + "' (of the buffer protocol)");
   }
-  adopt(std::move(borrowed), read_only || buffer.readonly, out);
+  const DLTensor view = view_of(buffer.buf, buffer.ndim, buffer.shape, strides.data(), row->dtype);
+  check(tenon_tensor_from_memory(&view, read_only || buffer.readonly, owned.release(),
+                                 release_buffer, out->out()));
 }
 
 // ---- tenon.Tensor ----

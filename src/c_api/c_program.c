@@ -68,6 +68,10 @@ static void delete_managed(DLManagedTensor* self) {
   ++deleted;
 }
 
+static void end_memory(void* context) {
+  ++*(int*)context;
+}
+
 static int tensors(void) {
   float data[6] = {0, 1, 2, 3, 4, 5};
   int64_t shape[2] = {2, 3};
@@ -90,6 +94,24 @@ static int tensors(void) {
   CHECK(deleted == 0 && out->dl_tensor.data == data);
   out->deleter(out);
   CHECK(deleted == 1);
+
+  {
+    int ended = 0;
+    int64_t strides[2] = {1, 2};
+    DLTensor view = managed.dl_tensor;
+    view.strides = strides;
+    CHECK(tenon_tensor_from_memory(&view, 1, &ended, end_memory, &t) == 0);
+    strides[0] = 7;
+    CHECK(tenon_tensor_view(&t)->data == data && tenon_tensor_view(&t)->strides[0] == 1);
+    CHECK(tenon_tensor_flags(&t) == TENON_TENSOR_READ_ONLY && ended == 0);
+    tenon_any_release(&t);
+    CHECK(ended == 1);
+    view.ndim = -1;
+    CHECK(tenon_tensor_from_memory(&view, 0, &ended, end_memory, &t) == -1 && ended == 2);
+    CHECK(tenon_tensor_from_memory(NULL, 0, &ended, end_memory, &t) == -1 && ended == 3);
+    CHECK(tenon_tensor_from_memory(&managed.dl_tensor, 0, NULL, NULL, &t) == 0);
+    tenon_any_release(&t);
+  }
 
   CHECK(tenon_tensor_create(shape, 2, managed.dl_tensor.dtype, managed.dl_tensor.device, &n) == 0);
   CHECK(tenon_tensor_view(&n)->ndim == 2);

@@ -10,6 +10,7 @@
 #include "device/parallel.h"
 #include "device/thread_pool.h"
 #include "object/array.h"
+#include "object/new_tensor.h"
 #include "object/reflect.h"
 #include "object/registry.h"
 #include "support/nested_call.h"
@@ -176,6 +177,16 @@ int tenon_tensor_from_dlpack_versioned(DLManagedTensorVersioned* tensor, tenon_a
     Tensor t = Tensor::from_dlpack(tensor);
     need(out, "out must not be NULL");
     give(out, t);
+  });
+}
+int tenon_tensor_from_memory(const DLTensor* view, int read_only, void* context,
+                             void (*release)(void* context), tenon_any* out) {
+  return guard([&] {
+    if (!view || !out) {
+      if (release) release(context);
+      need(false, "view and out must not be NULL");
+    }
+    give(out, host_tensor(*view, read_only != 0, context, release));
   });
 }
 int tenon_tensor_to_dlpack(const tenon_any* tensor, DLManagedTensor** out) {

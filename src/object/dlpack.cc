@@ -40,26 +40,34 @@ Ref<TensorObj> wrap_tensor(const DLTensor& t, Ref<Object> owner, uint64_t flags)
 
 namespace {
 
-template <class Managed>
-struct ManagedOwner : Object {
+// Memory of the host.
+struct HostOwner : Object {
   static constexpr bool kLeaf = true;
   static constexpr int32_t kTypeIndex = TypeIndex::Opaque;
   static constexpr int32_t kTypeLast = kTypeIndex;
-  Managed* managed;
-  explicit ManagedOwner(Managed* m) : managed(m) {}
-  ~ManagedOwner() {
-    if (managed->deleter) managed->deleter(managed);
+  void* const context;
+  void (*const end)(void* context);
+  HostOwner(void* c, void (*e)(void*)) : context(c), end(e) {}
+  ~HostOwner() {
+    if (end) end(context);
   }
 };
 
-template <class Managed>
-Ref<Object> owner_of(Managed* managed) {
+Ref<Object> owner_of(void* context, void (*end)(void*)) {
   try {
-    return make<ManagedOwner<Managed>>(managed);
+    return make<HostOwner>(context, end);
   } catch (...) {
-    if (managed->deleter) managed->deleter(managed);
+    if (end) end(context);
     throw;
   }
+}
+
+template <class Managed>
+Ref<Object> owner_of(Managed* managed) {
+  return owner_of(managed, [](void* context) {
+    auto* const m = static_cast<Managed*>(context);
+    if (m->deleter) m->deleter(m);
+  });
 }
 
 // What a DLPack consumer holds: the managed tensor and a reference to ours.
@@ -80,6 +88,11 @@ Managed* export_tensor(TensorObj* tensor) {
 }
 
 }  // namespace
+
+Tensor host_tensor(const DLTensor& view, bool read_only, void* context, void (*end)(void*)) {
+  Ref<Object> owner = owner_of(context, end);
+  return Tensor(wrap_tensor(view, std::move(owner), read_only ? LayoutWord::kReadOnly : 0));
+}
 
 Tensor Tensor::from_dlpack(DLManagedTensor* managed, bool read_only) {
   if (!managed) throw Error(ErrorKind::Usage, "a DLPack tensor is null");

@@ -1,4 +1,4 @@
-// How tensor objects are made, for the sources of Tensor's functions.
+// How tensor objects are made, for the sources of Tensor's functions and the C interface.
 #pragma once
 
 #include <cstdint>
@@ -17,5 +17,9 @@ Ref<TensorObj> new_tensor(void* data, uint64_t byte_offset, DLDevice device, Dat
 // The same for a foreign tensor, after checking that it can be represented. Throws Usage for an
 // invalid one and Unsupported for its dtype.
 Ref<TensorObj> wrap_tensor(const DLTensor& t, Ref<Object> owner, uint64_t flags);
+
+// The same over memory of the host. `end(context)`, if not null, runs when the last view of it
+// dies, or at once if this throws.
+Tensor host_tensor(const DLTensor& view, bool read_only, void* context, void (*end)(void*));
 
 }  // namespace tenon

@@ -94,8 +94,10 @@ class Tensor : public Value {
   template <Element T>
   requires(!std::same_as<T, bool>) static Tensor take(std::vector<T> values, Dims shape) {
     check_count(values.size(), shape);
-    auto owner = std::make_unique<Owner<std::vector<T>>>(std::move(values), shape);
-    return from_owner(std::move(owner), dtype_of<T>);
+    auto kept = std::make_unique<std::vector<T>>(std::move(values));
+    void* const data = kept->data();
+    return over(data, shape, dtype_of<T>, false, kept.release(),
+                [](void* context) { delete static_cast<std::vector<T>*>(context); });
   }
   /// A compact tensor in the caller's memory, such as that of a span or of a vector that outlives
   /// every reference to the tensor. One made of const elements is read-only.
@@ -105,8 +107,7 @@ class Tensor : public Value {
     const std::span all(std::ranges::data(values), std::ranges::size(values));
     check_count(all.size(), shape);
     using T = typename decltype(all)::element_type;
-    auto owner = std::make_unique<Owner<std::span<T>>>(all, shape);
-    return from_owner(std::move(owner), dtype_of<std::remove_const_t<T>>, std::is_const_v<T>);
+    return over(all.data(), shape, dtype_of<std::remove_const_t<T>>, std::is_const_v<T>);
   }
 
   /// Takes over a tensor of DLPack without copying its elements; its deleter runs when the last
@@ -220,33 +221,21 @@ class Tensor : public Value {
   }
 
  private:
-  // Elements that aren't Tenon's, with DLPack's description of them.
-  template <class Storage>
-  struct Owner {
-    Owner(Storage values, Dims dims)
-        : storage(std::move(values)), shape(dims.data(), dims.data() + dims.size()) {}
-    Storage storage;
-    std::vector<int64_t> shape;
-    DLManagedTensor managed{};
-  };
-
   Tensor(detail::Unchecked, Value v) noexcept : Value(std::move(v)) {}
 
-  template <class Storage>
-  static Tensor from_owner(std::unique_ptr<Owner<Storage>> owner, DLDataType dtype,
-                           bool read_only = false) {
-    DLManagedTensor& m = owner->managed;
+  // A tensor over memory that `release(context)` frees.
+  static Tensor over(const void* data, Dims shape, DLDataType dtype, bool read_only,
+                     void* context = nullptr, void (*release)(void*) = nullptr) {
+    DLTensor view{};
     // DLPack has no const; read_only says it.
-    m.dl_tensor.data = const_cast<void*>(static_cast<const void*>(owner->storage.data()));
-    m.dl_tensor.device = cpu;
-    m.dl_tensor.ndim = static_cast<int32_t>(owner->shape.size());
-    m.dl_tensor.dtype = dtype;
-    m.dl_tensor.shape = owner->shape.data();
-    m.manager_ctx = owner.get();
-    m.deleter = [](DLManagedTensor* self) {
-      delete static_cast<Owner<Storage>*>(self->manager_ctx);
-    };
-    return from_dlpack(DLPack(&owner.release()->managed), read_only);
+    view.data = const_cast<void*>(data);
+    view.device = cpu;
+    view.ndim = static_cast<int32_t>(shape.size());
+    view.dtype = dtype;
+    view.shape = const_cast<int64_t*>(shape.data());
+    Tensor t;
+    detail::check(tenon_tensor_from_memory(&view, read_only, context, release, t.out()));
+    return t;
   }
   static size_t count_of(std::span<const int64_t> shape) {
     size_t count = 1;
