@@ -484,7 +484,9 @@ typedef struct tenon_call_event {
   const tenon_any* function;
   const tenon_any* args;
   tenon_any* result; /* after the call, its result. Before it None: what the call returns if it is
-                      * skipped. May be replaced by tenon_any_copy and the like. */
+                      * skipped. May be replaced by tenon_any_copy and the like, but a kernel's
+                      * remains None: it writes to its last arguments, and so must an instrument
+                      * that skips it. */
 } tenon_call_event;
 
 enum {

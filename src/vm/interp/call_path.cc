@@ -381,6 +381,10 @@ trace::Kind trace_kind(CallEvent::Kind kind) {
   bool skips = false;
   if (m.instrument_) {
     skips = m.instrument_(event) == CallAction::Skip && before;
+    if (skips && event.kind == CallEvent::Kind::Kernel && !result->is_none()) {
+      throw Error(ErrorKind::Usage, "an instrument gave a kernel a result")
+          .expected("none: a kernel writes to the tensors that are its last arguments");
+    }
     admit_result(result);  // the instrument may have replaced it
     m.protect(result);
   }

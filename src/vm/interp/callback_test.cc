@@ -259,6 +259,67 @@ TEST(Instrument, SeesEveryCallBeforeAndAfterAndMaySkip) {
   EXPECT_EQ(m.call("two", 5).as<int64_t>(), 16);
 }
 
+TEST(Results, OfRegisteredFunctionsBecomeCompact) {
+  // A transpose and an unaligned tensor, which kernels can't read; alone and in a tuple.
+  static float data[6] = {0, 1, 2, 3, 4, 5};
+  static int64_t sizes[] = {3, 2, 1, 3};
+  const auto strided = [] {
+    auto* managed = new DLManagedTensor{};
+    managed->dl_tensor = {data, kCpu, 2, f32, sizes, sizes + 2, 0};
+    managed->deleter = [](DLManagedTensor* self) { delete self; };
+    return Tensor::from_dlpack(managed);
+  };
+  const auto unaligned = [] {
+    auto* managed = new DLManagedTensor{};
+    managed->dl_tensor = {data, kCpu, 1, f32, sizes, nullptr, 1};
+    managed->deleter = [](DLManagedTensor* self) { delete self; };
+    return Tensor::from_dlpack(managed);
+  };
+  ProgramOptions options;
+  options.modules.push_back(
+      Module("host", "test",
+             Map<String, Function>{
+                 {"test.strided", Function::from_typed([=] { return Any(strided()); })},
+                 {"test.unaligned", Function::from_typed([=] { return Any(unaligned()); })},
+                 {"test.pair", Function::from_typed([=] {
+                    return Any(Array<Any>{strided(), 1});
+                  })},
+             }));
+  Machine m(program_of(assemble(R"(
+    packed $test.strided
+    packed $test.unaligned
+    packed $test.pair
+    func @strided() -> any {
+      %0 = call_packed $test.strided
+      ret %0!
+    }
+    func @unaligned() -> any {
+      %0 = call_packed $test.unaligned
+      ret %0!
+    }
+    func @field() -> any {
+      %0 = call_packed $test.pair
+      %0 = get_field %0!, 0
+      ret %0!
+    }
+    func @called(f: any) -> any {
+      %1 = call_closure %0
+      ret %1!
+    })"),
+                       options));
+  const auto expect_compact = [](const Any& result) {
+    const auto t = result.as<Tensor>();
+    EXPECT_TRUE(t.compact());
+    EXPECT_THAT(std::vector<float>(t.data_as<float>(), t.data_as<float>() + t.count()),
+                testing::ElementsAre(0, 3, 1, 4, 2, 5));
+  };
+  expect_compact(m.call("strided"));
+  expect_compact(m.call("field"));
+  expect_compact(m.call("called", Function::from_typed([=] { return Any(strided()); })));
+  const auto aligned = m.call("unaligned").as<Tensor>();
+  EXPECT_EQ(reinterpret_cast<uintptr_t>(aligned.data()) % sizeof(float), 0u);
+}
+
 TEST(Linking, MissingFunctionsAreNamed) {
   EXPECT_THAT(failure_of([] { program_of(assemble(kProgram)); }),
               HasSubstr("no function host.call, function host.again"));
@@ -446,6 +507,25 @@ TEST(Kernels, RunFromAClosedObjectAndRefuseWrongArguments) {
   EXPECT_EQ(m.call("workspace", 1000).as<int64_t>(), 0);
   EXPECT_THAT(failure_of([&] { m.call("workspace", 10 << 20); }), HasSubstr("workspace"));
   EXPECT_EQ(m.call("main", x).as<Tensor>().data_as<float>()[0], 2);
+}
+
+TEST(Kernels, GetNoResultFromAnInstrument) {
+  Machine m(Program::load_bytes(write_to_bytes(with_kernels(kKernels))));
+  float data[1] = {4};
+  int64_t shape[] = {1};
+  const Tensor x = Tensor::copy_of<float>(shape, f32, data);
+  Any result;
+  m.set_instrument([&](const CallEvent& e) {
+    if (!e.before) return CallAction::Continue;
+    *e.result = result;
+    const auto* out = static_cast<const TensorObj*>(e.args[1].v.object);
+    *static_cast<float*>(out->dl.data) = 7;
+    return CallAction::Skip;
+  });
+  EXPECT_EQ(*m.call("main", x).as<Tensor>().data_as<float>(), 7);
+  result = Any(1);
+  EXPECT_THAT(failure_of([&] { m.call("main", x); }),
+              HasSubstr("an instrument gave a kernel a result"));
 }
 
 TEST(Kernels, WorkspaceCountsOnEveryThread) {

@@ -76,6 +76,16 @@ TEST(Isolation, NewMemoryOfAnUntrustedProgramIsZero) {
   }
 }
 
+TEST(Isolation, AnUntrustedProgramFindsNothingInTheCallersOutput) {
+  Machine m(program_of(assemble("func @main(n: i64) -> tensor[n; u8] {\n"
+                                "  %1 = alloc_result 0, cpu:0, u8, %0\n  ret %1!\n}"),
+                       untrusted()));
+  const Any n(int64_t{300}), out(bytes_of(300));
+  const AnyView args[] = {n}, outputs[] = {out};
+  EXPECT_TRUE(all_zero(m.call_into("main", args, outputs)));
+  EXPECT_TRUE(all_zero(out)) << "which is the output itself";
+}
+
 TEST(Isolation, TrustedProgramsDoNotPay) {
   Machine m(program_of(assemble(kReads)));
   m.call("keep", bytes_of(300'000));

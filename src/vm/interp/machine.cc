@@ -11,6 +11,7 @@
 #include "support/text.h"
 #include "vm/interp/dispatch.h"
 #include "vm/interp/outputs.h"
+#include "vm/interp/values.h"
 
 namespace tenon::vm {
 namespace {
@@ -49,9 +50,15 @@ bool Machine::may_write(const Tensor& tensor) const {
   return storage && pool_->is_of_call(*storage);
 }
 
-void Machine::protect_tensor(Any* value) const {
+void Machine::protect_tensor(Any* value) {
   const Tensor& t = payload_as<Tensor>(*value);
-  if (!t.read_only() && !may_write(t)) *value = Any(t.as_read_only());
+  if (t.compact() && is_aligned(t)) {
+    if (!t.read_only() && !may_write(t)) *value = Any(t.as_read_only());
+    return;
+  }
+  Tensor copy = allocate_tensor(t.shape(), t.dtype());
+  t.copy_elements(copy.data());
+  *value = Any(std::move(copy));
 }
 
 std::optional<int> Machine::fill_byte() const {
@@ -67,20 +74,10 @@ Any Machine::take(const Object* function, const AnyView* args, int32_t i) {
   return Any::adopt(std::exchange(*reg, AnyView()));
 }
 
-// An argument as a register may hold it: ours, compact, aligned to its elements, and read-only, for
-// it is the caller's. What the call itself has allocated stays the call's.
 Any Machine::prepare(const AnyView& argument) {
   Any value = admit(argument);
-  if (value.type_index != TypeIndex::Tensor) return value;
-  const Tensor& t = payload_as<Tensor>(value);
-  auto address = reinterpret_cast<uintptr_t>(t.data());
-  bool aligned = address % static_cast<uintptr_t>(std::max<int64_t>(t.dtype().bytes(), 1)) == 0;
-  if (t.compact() && aligned) {
-    return t.read_only() || may_write(t) ? value : Any(t.as_read_only());
-  }
-  Tensor copy = allocate_tensor(t.shape(), t.dtype());
-  t.copy_elements(copy.data());
-  return Any(std::move(copy));
+  protect(&value);
+  return value;
 }
 
 Ref<StorageObj> Machine::allocate(size_t bytes, size_t alignment) {
@@ -208,7 +205,10 @@ Tensor Machine::allocate_tensor(std::span<const int64_t> shape, DataType dtype, 
 }
 
 Tensor Machine::take_output(int64_t index, DataType dtype, std::span<const int64_t> shape) {
-  return outputs_->take(frame_, index, dtype, shape);
+  Tensor taken = outputs_->take(frame_, index, dtype, shape);
+  if (auto byte = fill_byte(); byte && taken) [[unlikely]]
+    fill_memory(taken.data(), *byte, static_cast<size_t>(taken.bytes()));
+  return taken;
 }
 
 }  // namespace tenon::vm

@@ -135,8 +135,10 @@ class Machine final : private CallContext {
   Ref<ClosureObj> new_closure(const FunctionCode& code, size_t captures) const {
     return ClosureObj::of(*running_, code, captures, Ref<const Account>(in_force_.account));
   }
-  // Makes a tensor read-only if the program may not write it.
-  void protect(Any* value) const {
+  // Makes a value from outside of the program one that a register may hold: a tensor becomes
+  // read-only if the program may not write it, and is copied if it isn't compact or aligned to its
+  // elements.
+  void protect(Any* value) {
     if (value->type_index == TypeIndex::Tensor) protect_tensor(value);
   }
   // Whether the host gave outputs for the innermost entry; and one of them, for alloc_result in the
@@ -155,7 +157,7 @@ class Machine final : private CallContext {
     const Op* pc;   // of the call instruction that made the frame above
     AnyView* base;  // of the caller
   };
-  void protect_tensor(Any* value) const;
+  void protect_tensor(Any* value);
 
   class Current;
   class Claim;

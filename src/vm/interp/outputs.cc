@@ -6,6 +6,7 @@
 #include "object/array.h"
 #include "support/text.h"
 #include "vm/interp/match_values.h"
+#include "vm/interp/values.h"
 
 namespace tenon::vm {
 namespace {
@@ -28,11 +29,6 @@ bool overlap(const Tensor& a, const Tensor& b) {
   };
   const Range x = range(a), y = range(b);
   return x.begin < y.end && y.begin < x.end;
-}
-
-bool is_aligned(const Tensor& t) {
-  const auto unit = static_cast<uintptr_t>(std::max<int64_t>(t.dtype().bytes(), 1));
-  return reinterpret_cast<uintptr_t>(t.data()) % unit == 0;
 }
 
 // Whether a value refers to no tensor but itself.

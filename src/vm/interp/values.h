@@ -8,6 +8,7 @@
 #include "object/array.h"
 #include "object/function.h"
 #include "object/object.h"
+#include "object/tensor.h"
 #include "vm/interp/account.h"
 
 namespace tenon::vm {
@@ -52,6 +53,9 @@ struct ClosureObj : FunctionObj {
   // The object as a closure of `program` (of any program if null), or null.
   static ClosureObj* of_program(const AnyView& value, const Program* program);
 };
+
+// Whether the data's address is a multiple of an element's size.
+bool is_aligned(const Tensor& tensor);
 
 // Registers AdtObj for printing, equality and JSON.
 void register_vm_types();
