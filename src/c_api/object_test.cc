@@ -149,8 +149,13 @@ TEST(CApi, AnErrorTellsItsParts) {
 }
 
 TEST(CApi, AnErrorIsMadeOfItsParts) {
-  set_error(Error(ErrorKind::Damaged, "broken").found("2", "of x").frame("main").help("mend it"));
-  Out error, parts, same, text, expected;
+  set_error(Error(ErrorKind::Damaged, Span::at("a.tn", 3, 1), "broken")
+                .found("2", "of x")
+                .frame("main")
+                .help("mend it")
+                .also(Error(ErrorKind::Damaged, Span::at("a.tn", 4, 7), "torn").expected("whole"))
+                .also(Error(ErrorKind::Damaged, "bent")));
+  Out error, parts, same, text, expected, same_parts;
   tenon_error_take(error);
   ASSERT_EQ(tenon_error_parts(error, parts), 0);
   ASSERT_EQ(tenon_error_create(TENON_ERROR_DAMAGED, "broken", parts, same), 0);
@@ -158,6 +163,8 @@ TEST(CApi, AnErrorIsMadeOfItsParts) {
   ASSERT_EQ(tenon_error_text(same, text), 0);
   ASSERT_EQ(tenon_error_text(error, expected), 0);
   EXPECT_EQ(text.view().as<String>(), expected.view().as<String>());
+  ASSERT_EQ(tenon_error_parts(same, same_parts), 0);
+  EXPECT_EQ(repr(same_parts.view()), repr(parts.view()));
   ASSERT_EQ(tenon_error_create(TENON_ERROR_USAGE, "alone", nullptr, same), 0);
   ASSERT_EQ(tenon_error_text(same, text), 0);
   EXPECT_EQ(text.view().as<String>(), "error: alone");

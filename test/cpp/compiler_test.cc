@@ -38,6 +38,16 @@ TEST(CppCompiler, SaysWhatIsWrong) {
     EXPECT_THAT(e.span(), HasSubstr("a.tn:1"));
     EXPECT_THAT(e.what(), HasSubstr("relo"));
   }
+  try {
+    ir::Module::parse("fn @main(%x: f32) -> f32 {\n  %a = relo(%x)\n  %b = add(%a, %c)\n  %b\n}", "b.tn");
+    FAIL();
+  } catch (const UsageError& e) {
+    EXPECT_EQ(e.span().substr(0, 6), "b.tn:2");
+    EXPECT_THAT(e.message(), HasSubstr("relo"));
+    ASSERT_EQ(e.also().size(), 1u);
+    EXPECT_EQ(e.also()[0].parts[0].label, "span");
+    EXPECT_EQ(e.also()[0].parts[0].text.substr(0, 6), "b.tn:3");
+  }
   EXPECT_THAT(caught<UsageError>([] {
                 compile(ir::Module::parse(kTwice), {{"levle", 2}});
               }),

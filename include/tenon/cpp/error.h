@@ -57,7 +57,7 @@ class TENON_API Error : public std::exception {
     }
     return out;
   }
-  /// All lines below the message, in order.
+  /// All lines below the message, in order, without those of `also`.
   const std::vector<Part>& parts() const noexcept { return state_->parts; }
   /// The text of the first part with this label; empty if there is none.
   const std::string& part(std::string_view label) const noexcept {
@@ -65,6 +65,13 @@ class TENON_API Error : public std::exception {
     const auto found = std::ranges::find(state_->parts, label, &Part::label);
     return found == state_->parts.end() ? none : found->text;
   }
+  /// An error that was reported with this one.
+  struct Further {
+    std::string message;
+    std::vector<Part> parts;
+  };
+  /// The other errors of a program that has several.
+  const std::vector<Further>& also() const noexcept { return state_->also; }
   /// The error as a value.
   const Value& value() const noexcept { return state_->value; }
 
@@ -74,6 +81,7 @@ class TENON_API Error : public std::exception {
     ErrorKind kind;
     std::string message, text;
     std::vector<Part> parts;
+    std::vector<Further> also;
   };
   static tenon_any make(ErrorKind kind, const std::string& message,
                         std::initializer_list<Part> parts);
@@ -197,7 +205,12 @@ inline Error::Error(tenon_any owned) {
   const int64_t size = tenon_array_size(parts.raw());
   for (int64_t i = 0; i < size; ++i) {
     std::vector<std::string> row = detail::texts_of(detail::element(parts, static_cast<size_t>(i)));
-    state->parts.push_back({std::move(row.at(0)), std::move(row.at(1)), std::move(row.at(2))});
+    if (row.at(0) == "error") {
+      state->also.push_back({std::move(row.at(1)), {}});
+      continue;
+    }
+    std::vector<Part>& own = state->also.empty() ? state->parts : state->also.back().parts;
+    own.push_back({std::move(row.at(0)), std::move(row.at(1)), std::move(row.at(2))});
   }
   state->value = std::move(error);
   state_ = std::move(state);

@@ -298,8 +298,11 @@ class Machine {
       const auto took = std::chrono::duration_cast<Nanoseconds>(Clock::now() - start);
       if (took >= at_least)
         return std::chrono::duration<double>(took).count() / static_cast<double>(number);
-      const int64_t wanted = at_least.count() / std::max<int64_t>(1, took.count()) * number;
-      number = std::clamp(wanted, number + 1, number * 100);
+      // A fifth more than needed, so that the next round is the last.
+      const double rounds = 1.2 * static_cast<double>(at_least.count()) /
+                            static_cast<double>(std::max<int64_t>(1, took.count()));
+      number = std::max(
+          number + 1, static_cast<int64_t>(static_cast<double>(number) * std::min(rounds, 100.0)));
     }
   }
 

@@ -260,10 +260,15 @@ Error unknown_function(std::string_view program, std::string_view function,
 
 void Program::fail_arity(const FunctionCode& code, size_t captures, size_t arguments,
                          ErrorKind kind) const {
-  throw Error(kind, "a closure is called with the wrong number of arguments")
+  const FunctionUnit& function = function_unit(code);
+  std::vector<std::string> names;
+  for (size_t i = captures; i < function.params.size(); ++i) {
+    names.push_back(printable(function.params[i].name));
+  }
+  throw Error(kind,
+              cat("'", printable(function.name), "' is called with the wrong number of arguments"))
       .found(cat(arguments))
-      .expected(cat(static_cast<size_t>(code.params) - captures, " for '",
-                    printable(function_unit(code).name), "'"));
+      .expected(names.empty() ? "none" : cat(names.size(), ": ", join(names, ", ")));
 }
 
 std::string Program::frame_text(const Op* op) const {

@@ -98,7 +98,11 @@ constexpr size_t kNoAxis = SIZE_MAX;
   const Param* binder = size ? binder_of(params, size->text) : nullptr;
   if (!binder) {
     error.expected(expected).found(value_text(value), note);
-    if (!inspect.empty()) error.help(inspect);
+    if (!value.is_object() && params.back().type.kind == SignatureType::Kind::Tensor) {
+      error.help("a number is passed as a tensor of rank 0");
+    } else if (!inspect.empty()) {
+      error.help(inspect);
+    }
     throw InputError(error);
   }
   throw InputError(error.expected(expected, cat("bound by '", printable(binder->name), "'"))
