@@ -274,6 +274,16 @@ def test_containers_change_while_they_are_converted():
     on_threads(change, convert, convert, rounds=100)
 
 
+def test_a_dict_is_converted_as_it_was():
+    class Clearing:
+        def __index__(self):
+            table.clear()
+            return 1
+
+    table = {"a": Clearing(), "b": 2}
+    assert tenon.Function(lambda value: value)(table) == {"a": 1, "b": 2}
+
+
 def test_arrays_are_exchanged_by_all_protocols():
     same = tenon.Function(lambda tensor: tensor)
 
