@@ -63,8 +63,7 @@ static int get(const tenon_any* map, const char* name, tenon_any* out) {
   return code;
 }
 
-/* The names of the passes that run by default, with ours before them. "schedule" only shows what
- * code generation does by itself. */
+/* The names of the passes that run by default, with ours before them. */
 static int pipeline(tenon_any* out) {
   tenon_any passes = TENON_NONE_VALUE, pass = TENON_NONE_VALUE, level = TENON_NONE_VALUE;
   tenon_any names[MOST_PASSES] = {TENON_NONE_VALUE};
@@ -76,8 +75,7 @@ static int pipeline(tenon_any* out) {
     code = tenon_array_get(&passes, (size_t)i, &pass);
     if (code == 0) code = get(&pass, "level", &level);
     if (code == 0) code = get(&pass, "name", &names[count]);
-    if (code != 0 || level.v.i > default_level) continue;
-    if (strcmp(tenon_string_view(&names[count]).data, "schedule") != 0) ++count;
+    if (code == 0 && level.v.i <= default_level) ++count;
   }
   if (code == 0) code = tenon_array_create(names, count, out);
   for (size_t i = 0; i < MOST_PASSES; ++i) tenon_any_release(&names[i]);

@@ -64,8 +64,7 @@ def list_passes() -> list[PassInfo]:
 
 def passes(level: int = 2) -> list[str]:
     """The names of the passes that a compilation of the level runs, to insert one's own."""
-    # "schedule" only shows what code generation does by itself.
-    return [p.name for p in list_passes() if p.level <= level and p.name != "schedule"]
+    return [p.name for p in list_passes() if p.level <= level]
 
 
 def run(module: Module, passes: Iterable[str | ModulePass] | None = None, **options: Any) -> Module:

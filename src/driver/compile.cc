@@ -228,25 +228,32 @@ bool calls_any(const vm::Unit& unit, const Module& library) {
 }
 
 // What run_passes runs by default. Code generation schedules for each target itself, so that step
-// is only run to be shown.
+// only runs to be shown.
 std::vector<std::string> steps_of_level(const CompileOptions& options) {
   std::vector<std::string> names;
-  for (const Step& step : all_steps()) {
-    const bool shown = options.stop_after == kScheduleStep;
-    if (step.name == kScheduleStep && !shown) continue;
+  for (const Step& step : all_passes()) {
     if (options.level >= step.level) names.push_back(step.name);
   }
+  if (options.stop_after == kScheduleStep) names.emplace_back(kScheduleStep);
   return names;
 }
 
 }  // namespace
 
-const std::vector<Step>& all_steps() {
-  static const std::vector<Step> steps = [] {
+const std::vector<Step>& all_passes() {
+  static const std::vector<Step> passes = [] {
     std::vector<Step> all;
     for (const graph::Pass& pass : graph::all_passes()) {
       all.push_back({pass.name, pass.min_level, pass.summary});
     }
+    return all;
+  }();
+  return passes;
+}
+
+const std::vector<Step>& all_steps() {
+  static const std::vector<Step> steps = [] {
+    std::vector<Step> all = all_passes();
     all.push_back({std::string(kScheduleStep), 0,
                    "turn computes into loop nests for the CPU, before code generation"});
     return all;

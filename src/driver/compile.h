@@ -54,7 +54,9 @@ struct Step {
   int level;  // the lowest that runs it
   std::string summary;
 };
-// All passes, then kScheduleStep, in the order they run.
+// In the order in which they run.
+const std::vector<Step>& all_passes();
+// All passes, then kScheduleStep.
 const std::vector<Step>& all_steps();
 
 // Runs options.passes, or else the passes of options.level in the order of passes.def.

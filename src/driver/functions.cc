@@ -120,7 +120,7 @@ Any from_json_function(const String& text, const Any& options) {
 
 Array<Any> list_passes() {
   Array<Any> out;
-  for (const Step& step : all_steps()) {
+  for (const Step& step : all_passes()) {
     out.push_back(Map<String, Any>{
         {"name", String(step.name)}, {"level", step.level}, {"summary", String(step.summary)}});
   }
@@ -300,8 +300,7 @@ A pass is a function `pass(module, context)` that returns a module. Register it 
 pass runs.
 
 `passes` replaces all passes, and code generation needs those of level 0. To add a pass to a compilation,
-take the names from `tenon.list_passes` whose `level` is at most yours, except `schedule`, and insert your
-pass among them; `pipeline` in `examples/compile/main.c` does that. `tenon.run_passes(module,
+take the names from `tenon.list_passes` whose `level` is at most yours, and insert your pass among them; `pipeline` in `examples/compile/main.c` does that. `tenon.run_passes(module,
 ["my.pass"], none)` runs a pass alone, before or between compilations.
 
 `context` is a map with the options `level` and `fold_limit`, the `cpu`, and these facts about it:

@@ -8,7 +8,7 @@ namespace tenon::driver {
 namespace {
 
 constexpr int64_t kLeastBytes = 1024;
-// Of GGUF's tensors, too, which are then bound without a copy.
+// As in GGUF files, so that their tensors are bound without a copy.
 constexpr uint32_t kAlignment = 32;
 
 }  // namespace

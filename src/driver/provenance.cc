@@ -1,6 +1,8 @@
 #include "driver/provenance.h"
 
+#include <algorithm>
 #include <filesystem>
+#include <optional>
 
 #include "driver/code_choice.h"
 #include "json/json.h"
@@ -106,6 +108,50 @@ std::string origin_of(const Source& source, const onnx::ImportOptions& options) 
   return out.end_object().take();
 }
 
+namespace {
+
+void write(JsonWriter& out, const auto& value) {
+  out.value(value);
+}
+void write(JsonWriter& out, const std::vector<std::string>& names) {
+  out.begin_array();
+  for (const std::string& name : names) out.value(name);
+  out.end_array();
+}
+void write(JsonWriter& out, const std::optional<std::vector<std::string>>& names) {
+  write(out, names.value_or(std::vector<std::string>()));
+}
+
+// Options that the record has in another form, or that don't change what is compiled.
+constexpr std::string_view kNotRecorded[] = {"cpu",       "target",  "level",
+                                             "libraries", "threads", "origin"};
+
+template <class T>
+void write_unless_default(JsonWriter& out, std::string_view name, const T& value,
+                          const T& initial) {
+  if (value == initial || std::ranges::find(kNotRecorded, name) != std::end(kNotRecorded)) return;
+  out.key(name);
+  write(out, value);
+}
+
+constexpr std::string_view kOptions[] = {
+#define TENON_COMPILE_OPTION(type, name, ...) #name,
+#include "driver/options.def"
+};
+
+// "passes simplify, fuse" or "fold_limit 5"; "keep_computes" if it is true.
+std::string option_text(std::string_view name, const Json& value) {
+  if (value.kind == Json::Kind::Bool) return std::string(name);
+  std::vector<std::string> items;
+  for (const Json& item : value.array) items.push_back(item.string);
+  return cat(name, " ",
+             value.kind == Json::Kind::Array    ? join(items, ", ")
+             : value.kind == Json::Kind::String ? value.string
+                                                : cat(value.integer));
+}
+
+}  // namespace
+
 std::string provenance_of(const CompileOptions& options) {
   const CodeChoice code = choose_code(options);
   JsonWriter out;
@@ -114,6 +160,10 @@ std::string provenance_of(const CompileOptions& options) {
   out.end_array();
   out.key("target").value(code.targets.front().architecture->llvm_triple());
   out.key("libraries").value(code.libraries);
+  static const CompileOptions defaults;
+#define TENON_COMPILE_OPTION(type, name, ...) \
+  write_unless_default(out, #name, options.name, defaults.name);
+#include "driver/options.def"
   const std::string record = out.end_object().take();
   if (options.origin.empty()) return record;
   const Json origin = parse_json(options.origin, ErrorKind::Usage, "option origin", kLimits);
@@ -168,6 +218,12 @@ std::vector<std::string> provenance_lines(std::string_view record) {
     if (libraries && !libraries->boolean) line += ", without libraries";
     out.push_back(line);
   }
+  std::vector<std::string> others;
+  for (const std::string_view name : kOptions) {
+    if (std::ranges::find(kNotRecorded, name) != std::end(kNotRecorded)) continue;
+    if (const Json* value = json.find(name)) others.push_back(option_text(name, *value));
+  }
+  if (!others.empty()) out.push_back(cat("with ", join(others, ", ")));
   return out;
 }
 

@@ -3,11 +3,13 @@
 //
 // The record is JSON:
 //
-//   {"source": "bert.onnx", "bytes": 438123, "xxh64": "f2a4...", "dims": {"batch": 1}, "shapes":
-//   {"x": [1, 3]},
-//    "level": 2, "cpu": ["x86-64-v3"], "target": "x86_64-unknown-linux-gnu", "libraries": true}
+//   {"source": "bert.onnx", "bytes": 438123, "xxh64": "f2a4...", "dims": {"batch": 1},
+//    "shapes": {"x": [1, 3]}, "level": 2, "cpu": ["x86-64-v3"],
+//    "target": "x86_64-unknown-linux-gnu", "libraries": true, "fold_limit": 4096}
 //
-// `source` to `shapes`, the origin, are there if the module was read from a file or stream.
+// `source` to `shapes`, the origin, are there if the module was read from a file or stream. After
+// `libraries` (whether they are used) come the other options of options.def that aren't the
+// default.
 #pragma once
 
 #include <string>

@@ -34,6 +34,20 @@ TEST(Provenance, NamesTheSourceTheSizesAndTheOptions) {
   EXPECT_EQ(dims.at("batch"), 2);
 }
 
+TEST(Provenance, HasEveryOptionThatIsNotTheDefault) {
+  CompileOptions compile = options();
+  compile.passes = {"simplify", "fuse"};
+  compile.fold_limit = 5;
+  compile.keep_computes = true;
+  compile.threads = 2;
+  const std::string record = provenance_of(compile);
+  EXPECT_THAT(provenance_lines(record),
+              ElementsAre("compiled with -O2 for x86-64-v3, without libraries",
+                          "with keep_computes, fold_limit 5, passes simplify, fuse"));
+  EXPECT_EQ(provenance_data(record).at("fold_limit").as<int64_t>(), 5);
+  EXPECT_FALSE(provenance_data(record).contains("threads"));
+}
+
 TEST(Provenance, OfAModuleWithoutAFileHasNoSource) {
   CompileOptions compile = options();
   compile.libraries = "none";

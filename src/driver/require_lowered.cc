@@ -13,8 +13,8 @@ namespace {
 // The passes that every level runs.
 std::vector<std::string> required_passes() {
   std::vector<std::string> names;
-  for (const Step& step : all_steps()) {
-    if (step.level == 0 && step.name != kScheduleStep) names.push_back(step.name);
+  for (const Step& step : all_passes()) {
+    if (step.level == 0) names.push_back(step.name);
   }
   return names;
 }

@@ -16,14 +16,15 @@ inline Function compiler_function(const std::string& name) {
   return library[name];
 }
 /// The entries of `options` whose keys are among `names`, or all others.
-inline Map entries(const Map& options, std::initializer_list<std::string_view> names, bool among) {
+inline std::vector<Map::Entry> entries(const Map& options,
+                                       std::initializer_list<std::string_view> names, bool among) {
   std::vector<Map::Entry> out;
   for (auto [key, value] : options) {
     const auto text = key.get_if<std::string>();
     const bool listed = text && std::ranges::find(names, *text) != names.end();
     if (listed == among) out.emplace_back(std::move(key), std::move(value));
   }
-  return Map(out);
+  return out;
 }
 
 }  // namespace detail
@@ -107,8 +108,7 @@ inline std::vector<PassInfo> list_passes() {
 inline std::vector<std::string> passes(int level = 2) {
   std::vector<std::string> out;
   for (const PassInfo& p : list_passes()) {
-    // "schedule" only shows what code generation does by itself.
-    if (p.level <= level && p.name != "schedule") out.push_back(p.name);
+    if (p.level <= level) out.push_back(p.name);
   }
   return out;
 }
@@ -147,9 +147,11 @@ inline Program compile(const ir::Module& module, const Map& options = {}) {
 ///
 ///   Program program = compile("model.onnx", {{"dims", Map{{"batch", 1}}}, {"level", 3}});
 inline Program compile(const std::filesystem::path& path, const Map& options = {}) {
-  const ir::Module module = ir::Module::open(
-      path, detail::entries(options, {"dims", "shapes", "deadline_ns", "memory"}, true));
-  return compile(module, detail::entries(options, {"dims", "shapes"}, false));
+  const Map import(detail::entries(options, {"dims", "shapes", "deadline_ns", "memory"}, true));
+  const ir::Module module = ir::Module::open(path, import);
+  std::vector<Map::Entry> rest = detail::entries(options, {"dims", "shapes", "origin"}, false);
+  rest.emplace_back("origin", detail::compiler_function("tenon.origin")(path.string(), import));
+  return compile(module, Map(rest));
 }
 
 }  // namespace v1
