@@ -297,13 +297,13 @@ int get_buffer(PyObject* self, Py_buffer* view, int flags) noexcept {
   view->obj = self;
   return 0;
 }
-void release_buffer(PyObject*, Py_buffer* view) noexcept {
+void release_view(PyObject*, Py_buffer* view) noexcept {
   delete[] static_cast<Py_ssize_t*>(view->internal);
 }
 
 const PyType_Slot kTensorSlots[] = {
     {Py_bf_getbuffer, reinterpret_cast<void*>(get_buffer)},
-    {Py_bf_releasebuffer, reinterpret_cast<void*>(release_buffer)},
+    {Py_bf_releasebuffer, reinterpret_cast<void*>(release_view)},
     {0, nullptr},
 };
 
