@@ -160,7 +160,12 @@ std::string provenance_of(const CompileOptions& options) {
   out.end_array();
   out.key("target").value(code.targets.front().architecture->llvm_triple());
   out.key("libraries").value(code.libraries);
-  static const CompileOptions defaults;
+  CompileOptions defaults;
+  std::vector<std::string> of_level;
+  for (const Step& pass : all_passes()) {
+    if (pass.level <= options.level) of_level.push_back(pass.name);
+  }
+  if (options.passes == of_level) defaults.passes = of_level;
 #define TENON_COMPILE_OPTION(type, name, ...) \
   write_unless_default(out, #name, options.name, defaults.name);
 #include "driver/options.def"

