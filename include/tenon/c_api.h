@@ -342,9 +342,11 @@ typedef struct tenon_load_options {
    * The program shares them, so their elements must not change while it lives; one that isn't
    * compact, or less aligned than the file says, is copied. NULL for none. */
   const tenon_any* weights;
+  /* The program's name in errors; NULL for its path, or "<memory>" for bytes. */
+  const char* name;
 } tenon_load_options;
 #define TENON_LOAD_DEFAULTS \
-  { sizeof(tenon_load_options), 0, -1, -1, NULL, 0, NULL }
+  { sizeof(tenon_load_options), 0, -1, -1, NULL, 0, NULL, NULL }
 
 /* Maps a .tnx file, verifies it, and links it; the functions that it calls must be registered
  * before. The program is immutable and may be shared by threads. The file may be replaced or

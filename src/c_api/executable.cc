@@ -167,6 +167,7 @@ vm::ProgramOptions options_of(const tenon_load_options* given) {
     const std::string what = cat("modules[", i, "] of tenon_load_options is not a module");
     options.modules.push_back(c_api::take<Module>(load.modules + i, what.c_str()));
   }
+  if (load.name) options.read.name = printable(load.name);
   if (load.weights) {
     const char* what = "the weights are not a map from names to tensors";
     const auto weights = c_api::take<Map<String, Tensor>>(load.weights, what);

@@ -431,6 +431,16 @@ TEST(CPrograms, GetTheWeightsThatTheirFilesLeaveOut) {
               HasSubstr("the weights are not a map from names to tensors"));
 }
 
+TEST(CPrograms, HaveTheNameOfTheOptionsInErrors) {
+  const std::string bytes = bytes_of(kProgram);
+  Out program, result;
+  tenon_load_options options = TENON_LOAD_DEFAULTS;
+  options.name = "encoder\n";
+  ASSERT_EQ(tenon_program_from_bytes(bytes.data(), bytes.size(), &options, program), 0);
+  ASSERT_NE(tenon_program_signature(program, "none", nullptr, nullptr), 0);
+  EXPECT_THAT(std::string(tenon_last_error()), HasSubstr("encoder\\n"));
+}
+
 TEST(CPrograms, OfAnEarlierVersionOfTheOptionsHaveNoWeights) {
   const std::string bytes = bytes_of(kProgram);
   Out program, junk;

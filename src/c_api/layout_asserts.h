@@ -24,13 +24,14 @@ static_assert(offsetof(tenon_text, size) == sizeof(void*), "text");
 /* Pointers have 32 or 64 bits; 64-bit integers are aligned to 8 bytes in either case. */
 #define TENON_UP8(n) (((n) + 7) / 8 * 8)
 #define TENON_UP_TO_POINTER(n) (((n) + sizeof(void*) - 1) / sizeof(void*) * sizeof(void*))
-static_assert(sizeof(tenon_load_options) == TENON_UP8(24 + 3 * sizeof(void*)), "load options");
+static_assert(sizeof(tenon_load_options) == TENON_UP8(24 + 4 * sizeof(void*)), "load options");
 static_assert(offsetof(tenon_load_options, flags) == 4, "load options");
 static_assert(offsetof(tenon_load_options, deadline_ns) == 8, "load options");
 static_assert(offsetof(tenon_load_options, memory) == 16, "load options");
 static_assert(offsetof(tenon_load_options, modules) == 24, "load options");
 static_assert(offsetof(tenon_load_options, module_count) == 24 + sizeof(void*), "load options");
 static_assert(offsetof(tenon_load_options, weights) == 24 + 2 * sizeof(void*), "load options");
+static_assert(offsetof(tenon_load_options, name) == 24 + 3 * sizeof(void*), "load options");
 
 static_assert(sizeof(tenon_limits) == 48, "limits");
 static_assert(offsetof(tenon_limits, size) == 0, "limits");

@@ -45,6 +45,7 @@ struct LoadOptions {
   /// The weights that the file leaves out, by name, and any others. The program shares their
   /// elements, which must not change.
   std::map<std::string, Tensor> weights = {};
+  std::string name = {};  ///< in errors; if empty, the path, or "<memory>" for bytes
 };
 
 /// A size of a parameter or result.
@@ -194,6 +195,7 @@ class Program : public Value {
     out.modules = reinterpret_cast<const tenon_any*>(options.modules.data());
     out.module_count = options.modules.size();
     out.weights = weights.raw();
+    if (!options.name.empty()) out.name = options.name.c_str();
     f(out);
   }
   template <class Get>
