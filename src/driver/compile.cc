@@ -305,8 +305,9 @@ void require_pass(const std::string& name) {
   if (std::ranges::find(names, name) != names.end() || find_function(name)) return;
   const std::string near = nearest(name, names);
   throw Error(ErrorKind::Usage, cat("there is no pass '", printable(name), "'"))
-      .help(cat(near.empty() ? "" : cat("did you mean ", near, "? "),
-                "`tenon compile --list-passes` lists them"));
+      .help(cat(
+          near.empty() ? "" : cat("did you mean ", near, "? "),
+          "`tenon compile --list-passes`, or tenon.transform.list_passes() in Python, lists them"));
 }
 
 vm::Unit generate_code(const graph::Module& lowered, const CompileOptions& options) {

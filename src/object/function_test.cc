@@ -36,7 +36,8 @@ TEST(Registry, ALibraryIsRegisteredWholeOrNotAtAll) {
   library.add_typed("test.taken", body);
   EXPECT_EQ(failure_of([&] { library.commit(); }),
             "error: a function \"test.taken\" is already registered\n"
-            "  help: set the replace flag, or choose another name");
+            "  help: replace it (TENON_REPLACE in C, override=True in Python), or choose "
+            "another name");
   EXPECT_FALSE(find_function("test.first"));
   unregister_function("test.taken");
   library.commit();
@@ -149,7 +150,8 @@ TEST(Registry, FindsByNameAndRefusesATakenOne) {
   EXPECT_TRUE(find_registered("test.twice")->flags.for_files);
   EXPECT_EQ(failure_of([] { register_typed("test.twice", [] {}); }),
             "error: a function \"test.twice\" is already registered\n"
-            "  help: set the replace flag, or choose another name");
+            "  help: replace it (TENON_REPLACE in C, override=True in Python), or choose "
+            "another name");
   EXPECT_EQ(failure_of([] { function_named("test.twise"); }),
             "error: no function \"test.twise\" is registered\n  help: did you mean test.twice?");
   EXPECT_EQ(failure_of([] { function_named("tenon.compile"); }),

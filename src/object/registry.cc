@@ -26,7 +26,7 @@ constinit thread_local RegistrationLog* log_of_thread = nullptr;
 
 [[noreturn]] void fail_taken(std::string_view name) {
   throw Error(ErrorKind::Usage, cat("a function ", quoted(name), " is already registered"))
-      .help("set the replace flag, or choose another name");
+      .help("replace it (TENON_REPLACE in C, override=True in Python), or choose another name");
 }
 }  // namespace
 

@@ -108,8 +108,8 @@ Ref<KernelObject> KernelObject::open_best(
       .help(!unit.computes.empty()
                 ? "load libtenon_compiler, which can compile the file's computes, or compile the "
                   "file for this machine"
-                : "compile it for this machine, or with --keep-computes, so that it is compiled "
-                  "for this machine when it is loaded");
+                : "compile it for this machine, or with --keep-computes (keep_computes=True in "
+                  "Python), so that it is compiled for this machine when it is loaded");
 }
 
 }  // namespace tenon::vm

@@ -114,8 +114,9 @@ void Program::refuse_native() const {
                                      : cat("the required library ", printable(unit_.libraries[0])))
       .expected("bytecode that calls functions registered for files, and kernels as computes")
       .help(
-          "compile it with --keep-computes, or load it as trusted if you trust its sender like "
-          "that of a program");
+          "compile it with --keep-computes (keep_computes=True in Python), or load it as trusted "
+          "if "
+          "you trust its sender like that of a program");
 }
 
 // Compiles the file's computes for this machine; the file's own native code is ignored.
