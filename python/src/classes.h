@@ -68,6 +68,8 @@ nb::object new_object(Value value);
 
 // "float32", "bfloat16", "bool": the names of NumPy and ml_dtypes.
 std::string dtype_name(DLDataType dtype);
+// The same as a tenon._values.DType, which NumPy's own dtypes equal.
+nb::object dtype_object(DLDataType dtype);
 
 // Whether it is an instance of NumPy's class of that name. `known`, null at first, keeps the class.
 bool is_numpy(PyObject* object, const char* name, std::atomic<PyTypeObject*>& known);

@@ -5,11 +5,15 @@
 #include <numpy/arrayobject.h>
 
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
 
 #include <cstring>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <tuple>
+#include <utility>
 #include <vector>
 
 #include "python/src/classes.h"
@@ -56,10 +60,13 @@ const DtypeRow* row_of(DLDataType type) {
   return nullptr;
 }
 
+size_t elements_of(const DLTensor& t) {
+  size_t count = 1;
+  for (int32_t i = 0; i < t.ndim; ++i) count *= static_cast<size_t>(t.shape[i]);
+  return count;
+}
 size_t bytes_of(const DLTensor& t) {
-  size_t bytes = (t.dtype.bits + 7u) / 8u * t.dtype.lanes;
-  for (int32_t i = 0; i < t.ndim; ++i) bytes *= static_cast<size_t>(t.shape[i]);
-  return bytes;
+  return (t.dtype.bits + 7u) / 8u * t.dtype.lanes * elements_of(t);
 }
 
 bool is_compact(const DLTensor& t) {
@@ -72,6 +79,26 @@ bool is_compact(const DLTensor& t) {
 
 void* data_of(const DLTensor& t) {
   return static_cast<char*>(t.data) + t.byte_offset;
+}
+
+// Copies the elements in row-major order.
+void copy_elements(const DLTensor& t, char* to) {
+  const size_t count = elements_of(t);
+  if (count == 0) return;
+  const char* const from = static_cast<const char*>(data_of(t));
+  if (is_compact(t)) {
+    std::memcpy(to, from, bytes_of(t));
+    return;
+  }
+  const size_t element = bytes_of(t) / count;
+  const auto rank = static_cast<size_t>(t.ndim);
+  std::vector<int64_t> at(rank, 0);
+  for (size_t n = 0; n < count; ++n, to += element) {
+    int64_t place = 0;
+    for (size_t i = 0; i < rank; ++i) place += at[i] * t.strides[i];
+    std::memcpy(to, from + place * static_cast<int64_t>(element), element);
+    for (size_t i = rank; i-- > 0 && ++at[i] == t.shape[i];) at[i] = 0;
+  }
 }
 
 // Python's references that the runtime ends, on any thread. After the interpreter's end, the
@@ -337,9 +364,9 @@ nb::object to_dlpack(const Tensor& tensor, nb::handle stream, nb::handle max_ver
   Value copied;
   const tenon_any* any = tensor.value.get();
   if (!copy.is_none() && nb::cast<bool>(copy)) {
-    const DLTensor& t = compact(tensor);
+    const DLTensor& t = tensor.view();
     check(tenon_tensor_create(t.shape, t.ndim, t.dtype, t.device, copied.out()));
-    std::memcpy(tenon_tensor_view(copied.get())->data, data_of(t), bytes_of(t));
+    copy_elements(t, static_cast<char*>(tenon_tensor_view(copied.get())->data));
     any = copied.get();
   }
   PyObject* capsule = nullptr;
@@ -392,7 +419,44 @@ nb::object to_numpy(nb::handle self) {
   return numpy.attr("asarray")(base).attr("view")(type).attr("reshape")(shape_of(tensor));
 }
 
+// Pickles and copies: a function that makes the tensor, and its arguments. They need no NumPy.
+nb::object reduce(const Tensor& tensor) {
+  const DLTensor& t = tensor.view();
+  nb::object bytes =
+      nb::steal(PyBytes_FromStringAndSize(nullptr, static_cast<Py_ssize_t>(bytes_of(t))));
+  if (!bytes.is_valid()) throw nb::python_error();
+  copy_elements(t, PyBytes_AS_STRING(bytes.ptr()));
+  const nb::object type = nb::make_tuple(t.dtype.code, t.dtype.bits, t.dtype.lanes);
+  return nb::make_tuple(nb::module_::import_("tenon._values").attr("_tensor_of"),
+                        nb::make_tuple(type, shape_of(tensor), bytes));
+}
+
+Tensor of_bytes(std::tuple<uint8_t, uint8_t, uint16_t> type, const std::vector<int64_t>& sizes,
+                nb::bytes bytes) {
+  const auto [code, bits, lanes] = type;
+  Value value;
+  check(tenon_tensor_create(sizes.data(), static_cast<int32_t>(sizes.size()), {code, bits, lanes},
+                            {kDLCPU, 0}, value.out()));
+  const DLTensor& t = *tenon_tensor_view(value.get());
+  if (bytes_of(t) != bytes.size()) throw nb::value_error("a damaged tensor: its size is wrong");
+  if (bytes.size() > 0) std::memcpy(t.data, bytes.c_str(), bytes.size());
+  return Tensor{std::move(value)};
+}
+
+// `==` or `!=` of the elements, by NumPy.
+nb::object compared(nb::handle self, nb::handle other, int how) {
+  const nb::object right =
+      Py_TYPE(other.ptr()) == tensor_type ? to_numpy(other) : nb::borrow(other);
+  nb::object result = nb::steal(PyObject_RichCompare(to_numpy(self).ptr(), right.ptr(), how));
+  if (!result.is_valid()) throw nb::python_error();
+  return result;
+}
+
 }  // namespace
+
+nb::object dtype_object(DLDataType type) {
+  return nb::module_::import_("tenon._values").attr("_dtype_of")(dtype_name(type).c_str());
+}
 
 PyTypeObject* tensor_class() {
   return tensor_type;
@@ -488,10 +552,13 @@ array([3., 4., 5.], dtype=float32)
   c.def_prop_ro("shape", &shape_of, "The sizes, a tuple.",
                 nb::sig("def shape(self) -> tuple[int, ...]"));
   c.def_prop_ro(
-      "dtype", [](const Tensor& t) { return dtype_name(t.view().dtype); },
-      "The elements' type, by NumPy's name: 'float32'.");
+      "dtype", [](const Tensor& t) { return dtype_object(t.view().dtype); },
+      "The elements' type, by NumPy's name, 'float32': a str that also equals numpy.float32.",
+      nb::sig("def dtype(self) -> str"));
   c.def_prop_ro(
       "ndim", [](const Tensor& t) { return t.view().ndim; }, "The number of dimensions.");
+  c.def_prop_ro(
+      "size", [](const Tensor& t) { return elements_of(t.view()); }, "The number of elements.");
   c.def_prop_ro(
       "nbytes", [](const Tensor& t) { return bytes_of(t.view()); }, "The elements' bytes.");
   c.def_prop_ro("read_only", &Tensor::is_read_only,
@@ -541,6 +608,22 @@ array([3., 4., 5.], dtype=float32)
   c.def(
       "tolist", [](nb::handle_t<Tensor> self) { return to_numpy(self).attr("tolist")(); },
       "The elements as nested lists.", nb::sig("def tolist(self) -> object"));
+  c.def(
+      "__eq__",
+      [](nb::handle_t<Tensor> self, nb::handle other) { return compared(self, other, Py_EQ); },
+      nb::arg("other").none(), "The elements' equality, as an array of NumPy.",
+      nb::sig("def __eq__(self, other: object, /) -> typing.Any"));
+  c.def(
+      "__ne__",
+      [](nb::handle_t<Tensor> self, nb::handle other) { return compared(self, other, Py_NE); },
+      nb::arg("other").none(), nb::sig("def __ne__(self, other: object, /) -> typing.Any"));
+  // By identity, like torch's tensors.
+  c.attr("__hash__") = nb::handle(reinterpret_cast<PyObject*>(&PyBaseObject_Type)).attr("__hash__");
+  c.def("__reduce__", &reduce, nb::sig("def __reduce__(self) -> tuple[typing.Any, ...]"));
+  c.def_static("_of_bytes", &of_bytes, nb::arg("dtype"), nb::arg("shape"), nb::arg("bytes"),
+               "A tensor with these elements, as `__reduce__` tells them.",
+               nb::sig("def _of_bytes(dtype: tuple[int, int, int], shape: "
+                       "collections.abc.Sequence[int], bytes: bytes) -> Tensor"));
   c.def("__float__",
         [](nb::handle_t<Tensor> self) { return nb::float_(to_numpy(self).attr("item")()); });
   c.def("__int__",

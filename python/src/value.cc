@@ -88,10 +88,10 @@ Value map_of(nb::handle dict) {
   return out;
 }
 
-// numpy.asarray(object, dtype), as a tensor.
+// Numbers as a tensor of the dtype, if that takes them.
 Value array_of(nb::handle object, DLDataType dtype) {
-  const nb::object array =
-      nb::module_::import_("numpy").attr("asarray")(object, nb::str(dtype_name(dtype).c_str()));
+  const nb::object array = nb::module_::import_("tenon._values")
+                               .attr("_array_of")(object, nb::str(dtype_name(dtype).c_str()));
   Value out;
   borrow_tensor(array, false, &out);
   return out;

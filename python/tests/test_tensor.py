@@ -1,7 +1,9 @@
 """tenon.Tensor: memory is shared both ways, and kept alive."""
 
 import array
+import copy
 import gc
+import pickle
 import weakref
 
 import numpy as np
@@ -155,3 +157,41 @@ def test_a_tensor_prints_its_type_and_elements():
     assert repr(tenon.Tensor(np.zeros((2, 1), "float32"))) == "tensor[2, 1; f32] = [[0.],\n                     [0.]]"
     assert repr(tenon.Tensor(np.array(3.5))) == "tensor[f64] = 3.5"
     assert "..." in repr(tenon.Tensor(np.zeros(100)))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int64", "bool", "bfloat16"])
+def test_tensors_can_be_pickled_and_copied(dtype):
+    if dtype == "bfloat16":
+        dtype = pytest.importorskip("ml_dtypes").bfloat16
+    array = np.arange(6).reshape(2, 3).astype(dtype).T
+    t = tenon.Tensor(array)  # not compact
+    for copied in (pickle.loads(pickle.dumps(t)), copy.copy(t), copy.deepcopy(t)):
+        assert copied.dtype == t.dtype and copied.tolist() == array.tolist()
+        assert not copied.read_only
+    empty = tenon.Tensor(np.zeros((0, 2), dtype))
+    assert pickle.loads(pickle.dumps(empty)).shape == (0, 2)
+    assert pickle.loads(pickle.dumps(tenon.Tensor(np.array(1, dtype)))).tolist() == 1
+
+
+def test_a_copy_has_elements_of_its_own():
+    x = np.zeros(2, "float32")
+    copied = copy.copy(tenon.Tensor(x))
+    x[0] = 1
+    assert copied.tolist() == [0, 0]
+
+
+def test_a_dtype_equals_those_of_numpy():
+    dtype = tenon.Tensor(np.zeros(2, "float32")).dtype
+    assert dtype == np.float32 and np.float32 == dtype and dtype == np.dtype("float32") and dtype == "float32"
+    assert dtype != np.float64 and dtype != None and dtype != 3 and not dtype != np.float32  # noqa: E711
+    assert np.zeros(1, dtype).dtype == dtype and dtype.name == "float32" and {dtype: 1}["float32"] == 1
+    assert type(pickle.loads(pickle.dumps(dtype))) is type(dtype)
+    exe = tenon.compile(tenon.ir.parse("fn @main(%x: tensor[n; f32]) -> tensor[n; f32] { %x }"))
+    assert exe.signature().params[0].dtype == np.float32
+
+
+def test_tensors_have_sizes_and_compare_their_elements():
+    t = tenon.Tensor(np.arange(6, dtype="float32").reshape(2, 3))
+    assert t.size == 6 and t.nbytes == 24
+    assert (t == np.asarray(t)).all() and (t == t).all() and not (t != t).any()
+    assert (t == 2).sum() == 1 and isinstance(hash(t), int)
