@@ -25,6 +25,11 @@ std::string list_of(const std::vector<Parameter>& values) {
   return text;
 }
 
+// "1 argument", "2 arguments"
+std::string number_of(size_t count, const char* what) {
+  return std::to_string(count) + " " + what + (count == 1 ? "" : "s");
+}
+
 // The arguments of a call, in the order of the parameters; bound ones come first.
 class Arguments {
  public:
@@ -34,7 +39,7 @@ class Arguments {
       if (is_out(name_at(names, i))) out_ = args[n + i];
     }
     const size_t count = n + named - (out_ ? 1 : 0);
-    if (f.signature && count != f.signature->params.size()) fail_count(count);
+    if (f.signature && count != f.signature->params.size()) fail_count(n, names, count);
     reserve(count);
     for (size_t i = 0; i < n; ++i) set(i, args[i]);
     if (count == n) return;
@@ -96,9 +101,23 @@ class Arguments {
                           "; the parameters are: " + names())
                              .c_str());
   }
-  [[noreturn]] void fail_count(size_t n) const {
-    throw nb::type_error((std::to_string(n) + " arguments for " +
-                          std::to_string(f_.signature->params.size()) + " parameters: " + names())
+  // `positional` of the `count` arguments have no name.
+  [[noreturn]] void fail_count(size_t positional, PyObject* names, size_t count) {
+    const std::vector<Parameter>& params = f_.signature->params;
+    std::vector<bool> given(params.size(), false);
+    std::fill_n(given.begin(), std::min(positional, params.size()), true);
+    for (Py_ssize_t i = 0; names && i < PyTuple_GET_SIZE(names); ++i) {
+      PyObject* const name = PyTuple_GET_ITEM(names, i);
+      if (!is_out(name)) given[place_of(name)] = true;
+    }
+    std::string missing;
+    for (size_t i = 0; i < params.size(); ++i) {
+      if (given[i]) continue;
+      const auto name = nb::cast<std::string>(params[i].name);
+      missing += (missing.empty() ? "; missing: " : ", ") + name;
+    }
+    throw nb::type_error((number_of(count, "argument") + " for " +
+                          number_of(params.size(), "parameter") + ": " + this->names() + missing)
                              .c_str());
   }
 

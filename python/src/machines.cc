@@ -1,5 +1,6 @@
 #include "python/src/machines.h"
 
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/shared_ptr.h>
 
 #include <algorithm>
@@ -126,7 +127,7 @@ std::unique_ptr<Value> Machines::take() {
       machine = std::move(idle_.back());
       idle_.pop_back();
     }
-    if (machine) running_.push_back(machine.get());
+    if (machine) running_.push_back({machine.get(), PyThread_get_thread_ident()});
   }
   if (!machine) raise_waiting();
   return machine;
@@ -134,15 +135,17 @@ std::unique_ptr<Value> Machines::take() {
 
 void Machines::give_back(std::unique_ptr<Value> machine) noexcept {
   const nb::ft_lock_guard lock(mutex_);
-  running_.erase(std::find(running_.begin(), running_.end(), machine.get()));
+  running_.erase(std::ranges::find(running_, machine.get(), &Running::machine));
   idle_.push_back(std::move(machine));
 }
 
-void Machines::cancel() {
+void Machines::cancel(std::optional<unsigned long> thread) {
   int code = 0;
   {
     const nb::ft_lock_guard lock(mutex_);
-    for (const Value* machine : running_) code |= tenon_machine_cancel(machine->get());
+    for (const Running& call : running_) {
+      if (!thread || call.thread == *thread) code |= tenon_machine_cancel(call.machine->get());
+    }
   }
   check(code);
 }
@@ -165,7 +168,7 @@ tenon_memory_stats Machines::memory(size_t* count) {
   {
     const nb::ft_lock_guard lock(mutex_);
     for (const auto& machine : idle_) add(*machine);
-    for (const Value* machine : running_) add(*machine);
+    for (const Running& call : running_) add(*call.machine);
     *count = idle_.size() + running_.size();
   }
   check(code);
@@ -220,7 +223,8 @@ void define_machines(nb::module_& m) {
         return function_of(machines->program(), name, machines->limits(), machines);
       },
       nb::arg("name"), nb::sig("def function(self, name: str) -> Function"));
-  c.def("cancel", &Machines::cancel);
+  c.def("cancel", &Machines::cancel, nb::arg("thread") = nb::none(),
+        nb::sig("def cancel(self, thread: int | None = None) -> None"));
   c.def("memory_stats", &memory_stats, nb::sig("def memory_stats(self) -> dict[str, typing.Any]"));
   c.def("trim", &Machines::trim);
   c.def("set_instrument", &Machines::set_instrument, nb::arg("instrument").none(),

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "python/src/value.h"
@@ -29,8 +30,8 @@ class Machines {
     Machines& of_;
     std::unique_ptr<Value> machine_;
   };
-  // Stops all running calls.
-  void cancel();
+  // Stops all running calls, or those on the thread of that identity (threading.get_ident).
+  void cancel(std::optional<unsigned long> thread = {});
   // The sums over the machines, but the greatest `call_peak`, and the number of machines.
   tenon_memory_stats memory(size_t* count);
   // Returns the pooled memory of the machines that run no call.
@@ -52,7 +53,11 @@ class Machines {
   // Python may run, not even to raise an exception: that could wait for a thread that waits here.
   nb::ft_mutex mutex_;
   std::vector<std::unique_ptr<Value>> idle_;
-  std::vector<const Value*> running_;
+  struct Running {
+    const Value* machine;
+    unsigned long thread;
+  };
+  std::vector<Running> running_;
   nb::object instrument_ = nb::none();
 };
 

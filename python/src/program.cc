@@ -13,8 +13,16 @@ namespace {
 struct LoadOptions {
   tenon_load_options options = TENON_LOAD_DEFAULTS;
   Value weights;
+  std::string name;
 
-  LoadOptions(bool untrusted, int64_t deadline_ns, int64_t memory, nb::handle weight_map) {
+  explicit LoadOptions(nb::handle name_in_errors) {
+    if (name_in_errors.is_none()) return;
+    name = nb::cast<std::string>(name_in_errors);
+    options.name = name.c_str();
+  }
+  LoadOptions(bool untrusted, int64_t deadline_ns, int64_t memory, nb::handle weight_map,
+              nb::handle name_in_errors)
+      : LoadOptions(name_in_errors) {
     options.flags = untrusted ? TENON_UNTRUSTED : 0;
     options.deadline_ns = deadline_ns;
     options.memory = memory;
@@ -23,6 +31,7 @@ struct LoadOptions {
       options.weights = weights.get();
     }
   }
+  LoadOptions(const LoadOptions&) = delete;  // `options` refers to the other members
 };
 
 // The program that `load(out)` loads, without the GIL.
@@ -39,8 +48,8 @@ nb::object loaded(Load load) {
 }
 
 nb::object load(nb::handle path, bool untrusted, int64_t deadline_ns, int64_t memory,
-                nb::handle weights) {
-  const LoadOptions o(untrusted, deadline_ns, memory, weights);
+                nb::handle weights, nb::handle name_in_errors) {
+  const LoadOptions o(untrusted, deadline_ns, memory, weights, name_in_errors);
   PyObject* encoded = nullptr;
   if (!PyUnicode_FSConverter(path.ptr(), &encoded)) throw nb::python_error();
   const nb::object held = nb::steal(encoded);
@@ -49,8 +58,8 @@ nb::object load(nb::handle path, bool untrusted, int64_t deadline_ns, int64_t me
 }
 
 nb::object from_bytes(nb::bytes bytes, bool untrusted, int64_t deadline_ns, int64_t memory,
-                      nb::handle weights) {
-  const LoadOptions o(untrusted, deadline_ns, memory, weights);
+                      nb::handle weights, nb::handle name_in_errors) {
+  const LoadOptions o(untrusted, deadline_ns, memory, weights, name_in_errors);
   const char* data = bytes.c_str();
   const size_t size = bytes.size();
   return loaded(
@@ -59,13 +68,15 @@ nb::object from_bytes(nb::bytes bytes, bool untrusted, int64_t deadline_ns, int6
 
 // Loads the file that `compile(module, options)` returns, which never becomes a Python object: it
 // may be large.
-nb::object compiled(const Function& compile, nb::handle module, nb::handle options) {
+nb::object compiled(const Function& compile, nb::handle module, nb::handle options,
+                    nb::handle name_in_errors) {
+  const LoadOptions o(name_in_errors);
   const Value arguments[] = {to_value(module), to_value(options)};
   Value file;
   return loaded([&](tenon_any* out) {
     if (tenon_function_call(compile.value.get(), arguments[0].get(), 2, file.out()) != 0) return -1;
     const tenon_text bytes = tenon_string_view(file.get());
-    return tenon_program_from_bytes(bytes.data, bytes.size, nullptr, out);
+    return tenon_program_from_bytes(bytes.data, bytes.size, &o.options, out);
   });
 }
 
@@ -150,7 +161,7 @@ nb::object describe(const tenon_value_info& info) {
   nb::object dtype = nb::none();
   if (info.kind == TENON_TENSOR || info.kind == TENON_INT || info.kind == TENON_FLOAT ||
       info.kind == TENON_BOOL)
-    dtype = nb::str(dtype_name(info.dtype).c_str());
+    dtype = dtype_object(info.dtype);
   return nb::make_tuple(nb::str(info.name.data ? info.name.data : "", info.name.size),
                         nb::str(info.type.data ? info.type.data : "", info.type.size),
                         kind_name(info.kind), dtype, dims);
@@ -187,17 +198,20 @@ nb::object function(const Program& program, const char* name, int32_t threads, i
 void define_program(nb::module_& m) {
   nb::class_<Program> c(m, "Program", "A loaded executable; tenon.Executable wraps it.");
   c.def_static("load", &load, nb::arg("path"), nb::arg("untrusted"), nb::arg("deadline_ns"),
-               nb::arg("memory"), nb::arg("weights").none(),
+               nb::arg("memory"), nb::arg("weights").none(), nb::arg("name").none(),
                nb::sig("def load(path: str | os.PathLike[str], untrusted: bool, deadline_ns: int, "
-                       "memory: int, weights: dict[str, typing.Any] | None) -> Program"));
+                       "memory: int, weights: dict[str, typing.Any] | None, name: str | None) -> "
+                       "Program"));
   c.def_static("from_bytes", &from_bytes, nb::arg("bytes"), nb::arg("untrusted"),
                nb::arg("deadline_ns"), nb::arg("memory"), nb::arg("weights").none(),
+               nb::arg("name").none(),
                nb::sig("def from_bytes(bytes: bytes, untrusted: bool, deadline_ns: int, "
-                       "memory: int, weights: dict[str, typing.Any] | None) -> Program"));
+                       "memory: int, weights: dict[str, typing.Any] | None, name: str | None) -> "
+                       "Program"));
   c.def_static("compiled", &compiled, nb::arg("compile"), nb::arg("module"), nb::arg("options"),
-               "Loads the file that compile(module, options) returns.",
+               nb::arg("name"), "Loads the file that compile(module, options) returns.",
                nb::sig("def compiled(compile: Function, module: Object, "
-                       "options: dict[str, typing.Any]) -> Program"));
+                       "options: dict[str, typing.Any], name: str) -> Program"));
   c.def("file", &file_bytes, "The bytes of the file, as long as the program lives.",
         nb::sig("def file(self) -> memoryview"));
   c.def(

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import difflib
+import inspect
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from . import _compiler, _tenon, _threads, _torch, ir
-from ._custom import load_libraries
+from . import _compiler, _errors, _tenon, _threads, _torch, ir
+from ._custom import load_libraries, one_or_several
 from ._executable import Executable
 from ._values import Shape
 
@@ -16,12 +18,13 @@ def compile(
     model: Any,
     *,
     dims: Mapping[str, int] | None = None,
-    shapes: Mapping[str, Sequence[int]] | None = None,
+    shapes: Mapping[str, Sequence[int | None]] | None = None,
     args: Any = None,
     kwargs: Mapping[str, Any] | None = None,
     dynamic_shapes: Any = None,
     passes: Iterable[Any] | None = None,
-    custom: Iterable[str | os.PathLike[str]] | None = None,
+    custom: Iterable[str | os.PathLike[str]] | str | os.PathLike[str] | None = None,
+    name: str | None = None,
     deadline: float | None = None,
     memory: float | None = None,
     **options: Any,
@@ -33,12 +36,13 @@ def compile(
     ``torch.export.ExportedProgram``.
 
     - ``dims`` fixes symbolic dimensions by name: ``{"batch": 1}``.
-    - ``shapes`` fixes the shapes of inputs by name; -1 leaves a size symbolic.
+    - ``shapes`` fixes the shapes of inputs by name; -1 or None leaves a size symbolic.
     - ``args``, ``kwargs`` and ``dynamic_shapes`` are for models of PyTorch: example arguments, and the sizes that may
       change, as ``torch.export.export`` takes them. They need the packages torch and onnxscript.
     - ``custom`` names libraries (``libtenon_NAME.so``) of functions that compute a model's own operators; see
       ``tenon.register_op`` for those in Python.
     - ``passes`` replaces the passes of the level: see ``tenon.transform``.
+    - ``name`` stands for the program in errors: by default the model's path, its graph's name or its class.
     - ``deadline`` (seconds) and ``memory`` (bytes, by default the machine's) limit the compilation.
     - ``options`` are those of ``tenon.compile`` in docs/compiler-library.md: ``level=3``, ``cpu="x86-64-v3"``,
       ``libraries="none"``. An unknown one is an error that lists them.
@@ -51,8 +55,10 @@ def compile(
     if passes is not None:
         options["passes"] = transform._names(passes)
     if custom is not None:
-        options["custom"] = load_libraries(custom)
+        options["custom"] = load_libraries(one_or_several("custom", custom))
     limits = _compiler.limits_of(deadline, memory)
+    if name is None:
+        name = _name_of(model)
     if _torch.is_model(model):
         model = _torch.to_onnx(model, args, kwargs, dynamic_shapes)
     elif args is not None or kwargs is not None or dynamic_shapes is not None:
@@ -61,7 +67,36 @@ def compile(
     if isinstance(model, (str, os.PathLike)):
         options["origin"] = _compiler.call("tenon.origin", os.fspath(model), _sizes(dims, shapes) | limits)
     _threads.bound_spinning()
-    return Executable(_tenon.Program.compiled(_compiler.function("tenon.compile"), module, options | limits))
+    try:
+        program = _tenon.Program.compiled(_compiler.function("tenon.compile"), module, options | limits, name)
+    except _errors.UsageError as error:
+        unknown = [option for option in options if error.message == f'there is no option "{option}"']
+        if not unknown or error.expected is None:
+            raise
+        own = [p.name for p in inspect.signature(compile).parameters.values() if p.kind == p.KEYWORD_ONLY]
+        raise _unknown_option(unknown[0], [*own, *error.expected.removeprefix("one of ").split(", ")]) from None
+    return Executable(program, name)
+
+
+def _unknown_option(name: str, known: list[str]) -> _errors.Error:
+    """The compiler's error about an option that nobody takes, with the options that this module takes."""
+    known = sorted({*known} - {"deadline_ns"})  # `deadline` stands for it
+    near = difflib.get_close_matches(name, known, 1)
+    help = f"did you mean {near[0]}?" if near else "leave it out"
+    return _errors.usage(f'there is no option "{name}"', expected=f"one of {', '.join(known)}", help=help)
+
+
+def _name_of(model: Any) -> str:
+    """What stands for a model in errors."""
+    if isinstance(model, (str, os.PathLike)):
+        return os.fsdecode(model)
+    if isinstance(model, ir.Module):
+        return "<module>"
+    if hasattr(model, "SerializeToString"):
+        return str(model.graph.name) or "<model>"
+    if isinstance(model, (bytes, bytearray, memoryview)):
+        return "<model>"
+    return type(model).__name__
 
 
 def build_info() -> dict[str, Any]:
@@ -73,20 +108,22 @@ def build_info() -> dict[str, Any]:
     return dict(_compiler.call("tenon.build_info"))
 
 
-def _sizes(dims: Mapping[str, int] | None, shapes: Mapping[str, Sequence[int]] | None) -> dict[str, Any]:
+def _sizes(dims: Mapping[str, int] | None, shapes: Mapping[str, Sequence[int | None]] | None) -> dict[str, Any]:
     """The options dims and shapes, as the compiler's functions take them."""
     options: dict[str, Any] = {}
     if dims:
         options["dims"] = dict(dims)
     if shapes:
-        options["shapes"] = {name: Shape(shape) for name, shape in shapes.items()}
+        options["shapes"] = {
+            name: Shape(-1 if size is None else size for size in shape) for name, shape in shapes.items()
+        }
     return options
 
 
 def _module_of(
     model: Any,
     dims: Mapping[str, int] | None,
-    shapes: Mapping[str, Sequence[int]] | None,
+    shapes: Mapping[str, Sequence[int | None]] | None,
     limits: dict[str, int],
 ) -> ir.Module:
     options = _sizes(dims, shapes) | limits

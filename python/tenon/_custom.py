@@ -46,6 +46,8 @@ def register_op(
         names = [p.name for p in attributes]
         promise = [] if effect == "pure" else [f'effect = "{effect}"']
         listed = ", ".join([*map(_listed, attributes), *promise])
+        if isinstance(signature, str):
+            _with_attributes(signature, listed, names)  # so that a clash is an error here
 
         def compute(*arguments: Any) -> Any:
             inputs = len(arguments) - len(names)
@@ -53,7 +55,7 @@ def register_op(
 
         def state(types: Any, attributes: Any) -> Any:
             stated = signature(list(types), dict(attributes)) if callable(signature) else signature
-            return _with_attributes(stated, listed) if listed else stated
+            return _with_attributes(stated, listed, names) if listed else stated
 
         _tenon.register(name, compute if names else f, override)
         _tenon.register(f"{name}.signature", state, override)
@@ -82,17 +84,33 @@ def _listed(parameter: inspect.Parameter) -> str:
     return f"{parameter.name} = {text}"
 
 
-def _with_attributes(stated: Any, listed: str) -> str:
-    """A signature or a result's type as a signature that lists the attributes."""
+def _with_attributes(stated: Any, listed: str, names: list[str]) -> str:
+    """A signature or a result's type as a signature that lists the attributes; those of these names are the function's."""
     text = str(stated).strip()
     if not text.startswith("(") or "->" not in text:
         return f"(...; {listed}) -> {text}"
-    depth = 0
+    depth, attributes = 0, None  # where the signature's own begin
     for i, c in enumerate(text):
-        depth += (c == "(") - (c == ")")
+        depth += (c in "([{") - (c in ")]}")
+        if c == ";" and depth == 1 and attributes is None:
+            attributes = i + 1
         if depth == 0:
-            return f"{text[:i]}; {listed}{text[i:]}"
+            if attributes is not None and names:
+                raise TypeError(
+                    f"the signature lists attributes ({text[attributes:i].strip()}), and so does the function with its "
+                    f"keyword-only parameters ({', '.join(names)}): leave them out of the signature"
+                )
+            return f"{text[:i]}{';' if attributes is None else ','} {listed}{text[i:]}"
     return text
+
+
+def one_or_several(option: str, given: Any) -> list[Any]:
+    """The paths or names of an option that takes several: one is a list of itself."""
+    if isinstance(given, (str, os.PathLike)):
+        return [given]
+    if isinstance(given, bytes) or not isinstance(given, Iterable):
+        raise TypeError(f"{option} takes a str or path, or a list of these, not {given!r}")
+    return list(given)
 
 
 def load_libraries(files: Iterable[str | os.PathLike[str]]) -> list[str]:

@@ -64,6 +64,13 @@ _Parts = tuple[tuple[str, str, str], ...]
 _LABELS = ("found", "expected", "where", "rule", "help", "span")
 
 
+def usage(message: str, **rows: str | None) -> Error:
+    """A UsageError of this package's own code, with rows such as found, expected and help, where they aren't None."""
+    parts = tuple((label, text, "") for label, text in rows.items() if text is not None)
+    lines = [f"  help: {text}" if label == "help" else f"  {label:9} {text}" for label, text, _ in parts]
+    return _make(UsageError._kind, "\n".join([message, *lines]), parts)
+
+
 def _make(kind: int, text: str, parts: _Parts) -> Error:
     text = text.removeprefix("error: ").removeprefix("internal error: ")
     # Each further error begins with its message.

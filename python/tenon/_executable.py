@@ -10,8 +10,8 @@ import threading
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Literal
 
-from . import _compiler, _files, _memory, _tenon, _threads
-from ._custom import load_libraries
+from . import _compiler, _files, _memory, _submit, _tenon, _threads
+from ._custom import load_libraries, one_or_several
 from ._tenon import Function
 from ._timing import TimeEvaluator
 
@@ -108,10 +108,13 @@ class Executable:
     ('n',)
     """
 
-    def __init__(self, program: _tenon.Program) -> None:
+    def __init__(self, program: _tenon.Program, name: str | None = None) -> None:
         """Executables come from ``tenon.compile`` and ``tenon.load``."""
         self._program = program
+        self._name = name
         self._functions = _Functions(lambda name: program.function(name, threads=0, **Limits()._arguments()))
+        self._lock = threading.Lock()
+        self._machine: VirtualMachine | None = None  # of submitted calls
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Calls ``main``. One result is returned as it is, several as a tuple."""
@@ -125,12 +128,26 @@ class Executable:
         """Calls ``main`` on another thread, for its result later.
 
         As many calls as the process may use processors run at the same time; others wait. Each has a machine of its own.
-        The arguments must not change until the future is done.
+        The arguments must not change until the future is done. The future's ``cancel()`` also stops a call that runs, and
+        so does the interpreter's end.
 
         >>> exe.submit(np.ones(3, dtype="float32")).result().tolist()
         [1.0, 1.0, 1.0]
         """
-        return _submit(self._functions["main"], args, kwargs)
+        with self._lock:
+            if self._machine is None:
+                self._machine = VirtualMachine(self)
+        return self._machine.submit("main", *args, **kwargs)
+
+    def cancel(self) -> None:
+        """Stops the calls of ``exe(...)``, ``exe["name"](...)`` and ``submit`` that run now, each with an
+        ``ExecutionError``. May be called from any thread."""
+        for function in list(self._functions.values()):
+            function.cancel()
+        with self._lock:
+            machine = self._machine
+        if machine is not None:
+            machine.cancel()
 
     @property
     def functions(self) -> tuple[str, ...]:
@@ -194,11 +211,16 @@ class Executable:
         return bytes(self._program.file())
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _from_bytes, (self.to_bytes(),)
+        return _from_bytes, (self.to_bytes(), self._name)
 
     def __repr__(self) -> str:
         lines = [f"  {name}{self.signature(name)}" for name in self.functions]
         return "\n".join(["<tenon.Executable", *lines]) + ">"
+
+    def _repr_html_(self) -> str:
+        from ._html import table
+
+        return table(("function", "signature"), [(name, self.signature(name)) for name in self.functions])
 
 
 class Stats(dict[str, Any]):
@@ -231,82 +253,74 @@ class Stats(dict[str, Any]):
         return table(("", ""), [(str(i), line) for i, line in enumerate(str(self).splitlines())])
 
 
-def _from_bytes(data: bytes) -> Executable:
+def _from_bytes(data: bytes, name: str | None = None) -> Executable:
     _threads.bound_spinning()
-    return Executable(_tenon.Program.from_bytes(data, False, -1, _memory.ceiling(None), None))
+    return Executable(_tenon.Program.from_bytes(data, False, -1, _memory.ceiling(None), None, name), name)
 
 
 _MAGIC = b"\x89TNX"  # how every executable begins
 
 
-def _is_executable(path: str | os.PathLike[str]) -> bool:
-    """Whether the file is an executable, by its content."""
+def _is_executable(file: Any) -> bool:
+    """Whether a file, by its path or bytes, is an executable, by its content."""
+    return _beginning(file, len(_MAGIC)) == _MAGIC
+
+
+def _beginning(file: Any, size: int) -> bytes:
+    """The first bytes of a file, by its path or bytes; none if it can't be read: who opens it next says why."""
+    if isinstance(file, (bytes, bytearray, memoryview)):
+        return bytes(memoryview(file).cast("B")[:size])
+    if not isinstance(file, (str, os.PathLike)):
+        return b""
     try:
-        with open(path, "rb") as file:
-            return file.read(len(_MAGIC)) == _MAGIC
+        with open(file, "rb") as opened:
+            return opened.read(size)
     except OSError:
-        return False  # who opens it next says why it can't be read
+        return b""
 
 
 def load(
-    path: str | os.PathLike[str],
+    path: str | os.PathLike[str] | bytes | bytearray | memoryview,
     *,
     untrusted: bool = False,
     weights: Mapping[str, Any] | str | os.PathLike[str] | None = None,
-    custom: Iterable[str | os.PathLike[str]] | None = None,
+    custom: Iterable[str | os.PathLike[str]] | str | os.PathLike[str] | None = None,
+    name: str | None = None,
     deadline: float | None = None,
     memory: float | None = None,
 ) -> Executable:
-    """Loads a ``.tnx`` file: maps it, verifies it and links it.
+    """Loads a ``.tnx`` file, from its path or its bytes: maps or copies it, verifies it and links it.
 
     With ``untrusted``, nothing of the file runs natively: its kernels are compiled anew from the computes in it
     (``keep_computes``), and only functions that are meant for files may be called. ``weights`` maps names to the
-    tensors that the file leaves out, or is the file that ``Executable.save`` wrote them to. ``custom`` names libraries (``libtenon_NAME.so``) with functions that the file
-    calls. ``deadline`` (seconds) and ``memory`` (bytes, by default the machine's) limit the loading.
+    tensors that the file leaves out, or is the file that ``Executable.save`` wrote them to, or an ``.npz`` file.
+    ``custom`` names libraries (``libtenon_NAME.so``) with functions that the file calls. ``name`` stands for the program
+    in errors, by default its path. ``deadline`` (seconds) and ``memory`` (bytes, by default the machine's) limit the
+    loading.
     """
     if untrusted:
         _compiler._load()  # it compiles the kernels
     if custom is not None:
-        load_libraries(custom)
+        load_libraries(one_or_several("custom", custom))
     _threads.bound_spinning()
-    if isinstance(weights, (str, os.PathLike)):
-        given: dict[str, Any] | None = dict(
-            _compiler.call("tenon.read_weights", os.fspath(weights), _compiler.limits_of(deadline, memory))
-        )
-    else:
-        given = None if weights is None else dict(weights)
-    program = _tenon.Program.load(
-        os.fspath(path),
-        untrusted,
-        _compiler.nanoseconds(deadline),
-        _memory.ceiling(memory),
-        given,
-    )
-    return Executable(program)
+    limits = _compiler.nanoseconds(deadline), _memory.ceiling(memory)
+    given = None if weights is None else _weights_of(weights, _compiler.limits_of(deadline, memory))
+    if isinstance(path, (bytes, bytearray, memoryview)):
+        return Executable(_tenon.Program.from_bytes(bytes(path), untrusted, *limits, given, name), name)
+    path = os.fspath(path)
+    return Executable(_tenon.Program.load(path, untrusted, *limits, given, name), name or os.fsdecode(path))
 
 
-class _Threads:
-    """The threads of ``submit``, started when first used, and again in a child process."""
+def _weights_of(weights: Mapping[str, Any] | str | os.PathLike[str], limits: dict[str, int]) -> dict[str, Any]:
+    """The tensors by name of a mapping, of a weight file or of an .npz file."""
+    if not isinstance(weights, (str, os.PathLike)):
+        return dict(weights)
+    if _beginning(weights, 2) == b"PK":  # a zip archive, as .npz files are
+        import numpy as np
 
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._executor: concurrent.futures.ThreadPoolExecutor | None = None
-        if hasattr(os, "register_at_fork"):
-            os.register_at_fork(after_in_child=self.__init__)  # type: ignore[misc]
-
-    def submit(self, work: Callable[[], Any]) -> concurrent.futures.Future[Any]:
-        with self._lock:
-            if self._executor is None:
-                processors = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-                self._executor = concurrent.futures.ThreadPoolExecutor(processors, "tenon")
-            return self._executor.submit(work)
-
-
-_submit_threads = _Threads()
-
-
-def _submit(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> concurrent.futures.Future[Any]:
-    return _submit_threads.submit(lambda: function(*args, **kwargs))
+        with np.load(weights) as arrays:
+            return dict(arrays)
+    return dict(_compiler.call("tenon.read_weights", os.fspath(weights), limits))
 
 
 class VMInstrumentReturnKind(enum.IntEnum):
@@ -362,9 +376,16 @@ class VirtualMachine:
         """The exported function of that name, or the one that ``save_function`` saved."""
         return self._functions[name]
 
+    def __repr__(self) -> str:
+        limits = ", ".join(f"{k}={v}" for k, v in dataclasses.asdict(self.limits).items() if v is not None)
+        return (
+            f"<tenon.VirtualMachine of {', '.join(self.executable.functions)}; memory={self.memory!r}, "
+            f"threads={self.threads}, limits: {limits or 'none'}>"
+        )
+
     def submit(self, function: str, *args: Any, **kwargs: Any) -> concurrent.futures.Future[Any]:
         """Calls a function on another thread, like ``Executable.submit``, under the limits of this machine."""
-        return _submit(self[function], args, kwargs)
+        return _submit.submit(self._machines, self[function], args, kwargs)
 
     def cancel(self) -> None:
         """Stops the calls that run now, each with an ``ExecutionError``. May be called from any thread."""

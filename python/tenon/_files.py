@@ -17,7 +17,10 @@ def write_whole(path: str | os.PathLike[str], data: bytes | memoryview) -> None:
             file.write(data)
         return
     temporary = f"{target}.{secrets.token_hex(8)}.tmp"
-    handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
+    try:
+        handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
+    except OSError as error:
+        raise type(error)(error.errno, error.strerror, path) from None
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(data)

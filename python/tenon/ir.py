@@ -26,8 +26,15 @@ class Module(Object):
     def __str__(self) -> str:
         return _compiler.call("tenon.print", self)
 
+    def __repr__(self) -> str:
+        names = list(self.functions)
+        more = f" and {len(names) - 8} more" if len(names) > 8 else ""
+        return f"<tenon.ir.Module of {', '.join(f'@{name}' for name in names[:8])}{more}; print(module) shows it>"
+
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the module as text, and large constants to PATH.weights beside it."""
+        if os.fsdecode(path).endswith(".onnx"):
+            raise ValueError(f"a module is written in Tenon's language, not as ONNX: name it .tn, not {os.fsdecode(path)}")
         _compiler.call("tenon.save", self, os.fspath(path))
 
     def to_json(self, indent: int = 0) -> str:
@@ -59,7 +66,7 @@ def parse(text: str, name: str = "<string>") -> Module:
 
 
 def open(  # noqa: A001: as tenon.open of the compiler's library
-    path: str | os.PathLike[str], *, dims: Mapping[str, int] | None = None, shapes: Mapping[str, Sequence[int]] | None = None
+    path: str | os.PathLike[str], *, dims: Mapping[str, int] | None = None, shapes: Mapping[str, Sequence[int | None]] | None = None
 ) -> Module:
     """Reads an ONNX model or a program in Tenon's language."""
     from ._compile import _module_of

@@ -73,5 +73,15 @@ def run(module: Module, passes: Iterable[str | ModulePass] | None = None, **opti
     return _compiler.call("tenon.run_passes", module, names, options)
 
 
-def _names(passes: Iterable[str | ModulePass]) -> list[str]:
-    return [p if isinstance(p, str) else p.name for p in passes]
+def _names(passes: Iterable[str | ModulePass] | str | ModulePass) -> list[str]:
+    """The names of passes; one pass is a list of itself."""
+    listed = [passes] if isinstance(passes, (str, ModulePass)) or callable(passes) else list(passes)
+    for p in listed:
+        if isinstance(p, (str, ModulePass)):
+            continue
+        if callable(p):
+            raise TypeError(
+                f"{getattr(p, '__name__', repr(p))} is no pass: make it one with the decorator tenon.transform.module_pass"
+            )
+        raise TypeError(f"a pass is a name or a tenon.transform.ModulePass, not {p!r}")
+    return [p if isinstance(p, str) else p.name for p in listed]

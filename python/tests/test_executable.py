@@ -1,5 +1,6 @@
 """Compiling, saving, loading and calling."""
 
+import functools
 import os
 import pickle
 import threading
@@ -28,7 +29,9 @@ def test_arguments_have_names(add, x):
 @pytest.mark.parametrize(
     ("args", "kwargs", "message"),
     [
-        ((1,), {}, "1 arguments for 2 parameters: x: tensor"),
+        ((1,), {}, "^1 argument for 2 parameters: x: tensor.*; missing: y$"),
+        ((), {"y": 1}, "missing: x$"),
+        ((), {"z": 1}, "'z' is not a parameter; the parameters are: x"),
         ((1,), {"z": 2}, "'z' is not a parameter; the parameters are: x"),
         ((1,), {"x": 2}, "'x' is given twice"),
     ],
@@ -254,3 +257,99 @@ def test_an_executable_says_what_it_was_made_from(tmp_path):
     provenance = tenon.compile(program, level=1).stats()["provenance"]
     assert provenance["source"] == "p.tn" and provenance["bytes"] == 40 and provenance["level"] == 1
     assert "source" not in tenon.compile(tenon.ir.open(program)).stats()["provenance"]
+
+
+@pytest.mark.parametrize(
+    ("dtype", "given", "error", "message"),
+    [
+        ("i64", [0.999, -1.5], TypeError, r"floats such as 0.999 can't become a tensor of int64: pass integers"),
+        ("i64", 1.5, TypeError, "floats such as 1.5"),
+        ("bool", [1], TypeError, "integers such as 1 can't become a tensor of bool: pass booleans"),
+        ("f32", ["1"], TypeError, "such as '1'"),
+        ("u8", [1, 256], OverflowError, "256 doesn't fit uint8, which goes from 0 to 255"),
+        ("u8", [-1], OverflowError, "-1 doesn't fit uint8"),
+        ("i64", [2**64], OverflowError, "18446744073709551616 doesn't fit int64"),
+    ],
+)
+def test_lists_of_another_kind_of_numbers_are_refused(dtype, given, error, message):
+    shape = "n; " if isinstance(given, list) else ""
+    exe = tenon.compile(tenon.ir.parse(f"fn @main(%x: tensor[{shape}{dtype}]) -> tensor[{shape}{dtype}] {{ %x }}"))
+    with pytest.raises(error, match=message):
+        exe(given)
+
+
+def test_lists_of_a_lower_kind_are_converted():
+    exe = tenon.compile(tenon.ir.parse("fn @main(%x: tensor[n; i64], %y: tensor[m; f32]) -> (tensor[n; i64], tensor[m; f32]) { (%x, %y) }"))
+    x, y = exe([True, 2], [])
+    assert x.tolist() == [1, 2] and y.shape == (0,)
+
+
+def test_files_are_loaded_from_memory(add, x):
+    for data in (add.to_bytes(), bytearray(add.to_bytes()), memoryview(add.to_bytes())):
+        assert tenon.load(data)(x, x).tolist() == [0, 2, 4, 6]
+    with pytest.raises(tenon.DamagedError, match="mine"):
+        tenon.load(b"no program", name="mine")
+
+
+def test_errors_name_the_program(relu_model, tmp_path):
+    relu_model.graph.name = "encoder"
+    exe = tenon.compile(relu_model)
+    (tmp_path / "m.onnx").write_bytes(relu_model.SerializeToString())
+    named = {
+        "encoder": exe,
+        "m.onnx": tenon.compile(tmp_path / "m.onnx"),
+        "mine": tenon.compile(relu_model, name="mine"),
+        "<module>": tenon.compile(tenon.ir.parse("fn @main(%x: i64) -> i64 { %x }")),
+    }
+    named |= {f"{name} (pickled)": pickle.loads(pickle.dumps(e)) for name, e in named.items()}
+    for name, executable in named.items():
+        with pytest.raises(tenon.UsageError, match=name.removesuffix(" (pickled)")):
+            executable["none"]
+
+
+def test_an_unknown_option_lists_those_of_python_as_well():
+    module = tenon.ir.parse("fn @main(%x: i64) -> i64 { %x }")
+    with pytest.raises(tenon.UsageError, match='there is no option "dim"') as caught:
+        tenon.compile(module, dim={"n": 1})
+    assert caught.value.help == "did you mean dims?"
+    known = caught.value.expected.removeprefix("one of ").split(", ")
+    assert {"dims", "shapes", "deadline", "level"} <= set(known) and len(known) == len(set(known))
+
+
+def test_one_name_is_a_list_of_itself():
+    module = tenon.ir.parse("fn @main(%x: i64) -> i64 { %x }")
+    with pytest.raises(tenon.UsageError, match="there is no pass 'simplfy'"):
+        tenon.compile(module, passes="simplfy")
+    with pytest.raises(TypeError, match="module_pass"):
+        tenon.compile(module, passes=[len])
+    for call in (lambda **o: tenon.compile(module, **o), lambda **o: tenon.load(b"", **o)):
+        with pytest.raises(ValueError, match="libtenon_NAME.so, as files refer to it by NAME; not lib.so"):
+            call(custom="./lib.so")
+        with pytest.raises(TypeError, match="custom takes"):
+            call(custom=3)
+
+
+def test_sizes_of_shapes_may_be_none(relu_model):
+    exe = tenon.compile(relu_model, shapes={"x": (None, 3)})
+    assert exe.signature().params[0].dims == ("batch", 3)
+
+
+def test_a_file_that_cannot_be_written_is_named(add):
+    with pytest.raises(FileNotFoundError) as caught:
+        add.save("/nonexistent/x.tnx")
+    assert caught.value.filename == "/nonexistent/x.tnx"
+
+
+def test_executables_and_machines_show_themselves(add):
+    assert "<table>" in add._repr_html_() and "main" in add._repr_html_()
+    machine = tenon.VirtualMachine(add, limits=tenon.Limits(depth=7))
+    assert repr(machine) == "<tenon.VirtualMachine of main; memory='pooled', threads=0, limits: depth=7>"
+
+
+def test_a_pool_of_processes_calls_an_executable(add, x):
+    import multiprocessing
+
+    double = functools.partial(add, x)
+    with multiprocessing.get_context("spawn").Pool(2) as pool:
+        results = pool.map(double, [x, x])
+    assert [y.tolist() for y in results] == [[0, 2, 4, 6]] * 2

@@ -162,3 +162,70 @@ def test_the_runtime_needs_no_static_tls_of_other_libraries():
     relocations = subprocess.run([readelf, "-rW", runtime], capture_output=True, text=True, check=True).stdout
     foreign = [line for line in relocations.splitlines() if "TPOFF" in line and "GLIBC" in line]
     assert foreign == []
+
+
+SUBMITTED = SUM + """
+ENDLESS = 10**15
+vm = tenon.VirtualMachine(exe)
+def message(future):
+    try:
+        return future.result(10)
+    except tenon.ExecutionError as e:
+        return e.message
+"""
+
+
+def test_the_interpreter_ends_while_submitted_calls_run():
+    out = run(
+        "import tenon" + SUBMITTED + "futures = [exe.submit(ENDLESS) for _ in range(50)] + [vm.submit('main', ENDLESS)]\n"
+        "while not futures[0].running(): pass\n"
+        "print('end')"
+    )
+    assert out == "end\n"
+
+
+def test_ctrl_c_in_a_future_ends_the_process():
+    out = run(
+        INTERRUPTED + SUBMITTED + "late, _ = interrupted(lambda: exe.submit(ENDLESS).result())\n"
+        "print(late < 1)"
+    )
+    assert out == "True\n"
+
+
+def test_a_future_stops_its_own_call_alone():
+    out = run(
+        "import os, tenon\nos.sched_getaffinity = lambda _: range(4)" + SUBMITTED + "a, b, c = (f('main', ENDLESS) for f in [vm.submit] * 3)\n"
+        "while not (a.running() and b.running() and c.running()): pass\n"
+        "assert a.cancel() and b.cancel()\n"
+        "print(message(a) == message(b) == 'the call was cancelled', c.running(), a.cancel())\n"
+        "while not c.done(): vm.cancel()\n"
+        "print(message(c), message(vm.submit('main', 4)))"
+    )
+    assert out == "True True False\nthe call was cancelled 6\n"
+
+
+def test_an_executable_stops_all_its_calls():
+    out = run(
+        "import threading, time, tenon" + SUBMITTED + "submitted = exe.submit(ENDLESS)\n"
+        "while not submitted.running(): pass\n"
+        "def stop():\n"
+        "    while True: time.sleep(0.1), exe.cancel()\n"
+        "threading.Thread(target=stop, daemon=True).start()\n"
+        "try:\n"
+        "    exe(ENDLESS)\n"
+        "except tenon.ExecutionError as e:\n"
+        "    print(e.message)\n"
+        "print(message(submitted))"
+    )
+    assert out == "the call was cancelled\n" * 2
+
+
+def test_a_forked_child_submits_calls():
+    out = run(
+        "import os, tenon" + SUBMITTED + "exe.submit(4).result()\n"
+        "child = os.fork()\n"
+        "os.write(1, f'{exe.submit(4).result()}\\n'.encode())\n"
+        "if child == 0: os._exit(0)\n"
+        "assert os.waitpid(child, 0)[1] == 0"
+    )
+    assert out == "6\n6\n"
