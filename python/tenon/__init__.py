@@ -38,11 +38,12 @@ from ._custom import register_op
 from ._functions import get_func, register_func
 from ._profile import Profile, profile
 from ._types import register_type
-from ._session import InferenceSession, NodeArg
-from ._torch import backend as torch_backend
+from ._session import InferenceSession, ModelMetadata, NodeArg, SessionOptions
+from ._torch import backend as torch_backend, register_backend as _register_backend
 from . import ir, testing, transform
 
 __version__: str = _version()
+_register_backend()
 
 __all__ = [
     "BenchmarkResult",
@@ -54,10 +55,12 @@ __all__ = [
     "InferenceSession",
     "InternalError",
     "Limits",
+    "ModelMetadata",
     "NodeArg",
     "Object",
     "Parameter",
     "Profile",
+    "SessionOptions",
     "Shape",
     "Signature",
     "Stats",

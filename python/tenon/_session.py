@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
-import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ._compile import compile
-from ._executable import Executable, Parameter, _is_executable, load
+from ._executable import Executable, Parameter, VirtualMachine, _is_executable, load
 
 # ONNX's names of dtypes, where they differ.
 _ONNX_NAMES = {"float32": "float", "float64": "double"}
+_PROVIDER = "CPUExecutionProvider"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -27,27 +27,90 @@ def _node_arg(p: Parameter) -> NodeArg:
     return NodeArg(p.name, f"tensor({_ONNX_NAMES.get(p.dtype or '', p.dtype)})", list(p.dims or ()))
 
 
+@dataclasses.dataclass(frozen=True)
+class ModelMetadata:
+    """What ``InferenceSession.get_modelmeta`` returns, of what a compiled file has: the producer, and the name that
+    stands for the program in errors."""
+
+    graph_name: str
+    producer_name: str
+    custom_metadata_map: dict[str, str] = dataclasses.field(default_factory=dict)
+    description: str = ""
+    domain: str = ""
+    graph_description: str = ""
+    version: int = 0
+
+
+class SessionOptions:
+    """Options of ``InferenceSession``, with the names of ``onnxruntime.SessionOptions``, which is taken as well.
+
+    ``intra_op_num_threads`` run the loops of a call's kernels, 0 for all; the sizes of
+    ``add_free_dimension_override_by_name`` are those of ``tenon.compile(dims=...)``. The other settings are about how ONNX
+    Runtime works, and change nothing.
+    """
+
+    def __init__(self) -> None:
+        self.intra_op_num_threads = 0
+        self.inter_op_num_threads = 0
+        self.graph_optimization_level: Any = None
+        self.execution_mode: Any = None
+        self.enable_mem_pattern = True
+        self.enable_cpu_mem_arena = True
+        self.log_severity_level = 2
+        self.log_verbosity_level = 0
+        self.logid = ""
+        self._dims: dict[str, int] = {}
+
+    def add_free_dimension_override_by_name(self, name: str, size: int) -> None:
+        """Fixes a symbolic dimension."""
+        self._dims[name] = size
+
+    def add_session_config_entry(self, key: str, value: str) -> None:
+        """Does nothing: the entries are about ONNX Runtime."""
+
+
+def _with(options: dict[str, Any], session: Any) -> dict[str, Any]:
+    """The options of ``tenon.compile`` with those of the session's options that are meant for it."""
+    dims = getattr(session, "_dims", None)
+    return {**options, "dims": {**dims, **(options.get("dims") or {})}} if dims else options
+
+
 class InferenceSession:
     """A compiled model with the methods of ``onnxruntime.InferenceSession``; ``run`` may be called from any thread.
 
-    >>> session = tenon.InferenceSession("model.onnx")
+    >>> session = tenon.InferenceSession("model.onnx", providers=["CPUExecutionProvider"])
     >>> outputs = session.run(None, {"x": x})
     """
 
-    def __init__(self, model: Any, **options: Any) -> None:
-        """``model`` is what ``tenon.compile`` takes, with its options, an executable's file (by its
-        content, whatever its name) or an ``Executable``."""
-        if isinstance(model, Executable):
-            self.executable = model
-        elif isinstance(model, (str, os.PathLike)) and _is_executable(model):
-            self.executable = load(model, **options)
+    def __init__(
+        self,
+        path_or_bytes: Any,
+        sess_options: Any = None,
+        providers: Sequence[str | tuple[str, Mapping[str, Any]]] | None = None,
+        provider_options: Sequence[Mapping[str, Any]] | None = None,
+        **options: Any,
+    ) -> None:
+        """``path_or_bytes`` is what ``tenon.compile`` takes, with its options, an executable's file (a path or bytes; the
+        content decides) or an ``Executable``.
+
+        ``sess_options`` are ``tenon.SessionOptions`` or ONNX Runtime's, ``providers`` must include CPUExecutionProvider,
+        and ``provider_options`` change nothing.
+        """
+        _require_cpu(providers)
+        if isinstance(path_or_bytes, Executable):
+            self.executable = path_or_bytes
+        elif _is_executable(path_or_bytes):
+            self.executable = load(path_or_bytes, **options)
         else:
-            self.executable = compile(model, **options)
-        self._function = self.executable["main"]
+            self.executable = compile(path_or_bytes, **_with(options, sess_options))
+        threads = int(getattr(sess_options, "intra_op_num_threads", 0))
+        # Calls of an executable's own functions are the fastest.
+        self._function = (VirtualMachine(self.executable, threads=threads) if threads else self.executable)["main"]
         signature = self.executable.signature("main")
         self._inputs = [_node_arg(p) for p in signature.params]
         self._outputs = [_node_arg(r) for r in signature.results]
         self._places = {output.name: i for i, output in enumerate(self._outputs)}
+        self._options = sess_options
 
     def get_inputs(self) -> list[NodeArg]:
         return list(self._inputs)
@@ -55,14 +118,41 @@ class InferenceSession:
     def get_outputs(self) -> list[NodeArg]:
         return list(self._outputs)
 
-    def run(self, output_names: Sequence[str] | None, input_feed: Mapping[str, Any]) -> list[Any]:
-        """The outputs of those names, by default all, as NumPy arrays that share the results' memory."""
+    def get_overridable_initializers(self) -> list[NodeArg]:
+        """None: a compiled model's weights are constants."""
+        return []
+
+    def get_providers(self) -> list[str]:
+        return [_PROVIDER]
+
+    def get_provider_options(self) -> dict[str, dict[str, str]]:
+        return {_PROVIDER: {}}
+
+    def get_session_options(self) -> Any:
+        return self._options if self._options is not None else SessionOptions()
+
+    def get_modelmeta(self) -> ModelMetadata:
+        return ModelMetadata(self.executable._name or "", str(self.executable.stats()["producer"] or ""))
+
+    def run(
+        self, output_names: Sequence[str] | None, input_feed: Mapping[str, Any], run_options: Any = None
+    ) -> list[Any]:
+        """The outputs of those names, by default all, as NumPy arrays that share the results' memory. ``run_options``
+        change nothing."""
         results = self._function(**input_feed)
         if len(self._outputs) == 1:
             results = (results,)
-        if output_names is not None:
+        if output_names:
             unknown = [name for name in output_names if name not in self._places]
             if unknown:
                 raise ValueError(f"no output is named {', '.join(unknown)}; the outputs are: {', '.join(self._places)}")
             results = [results[self._places[name]] for name in output_names]
         return [r.numpy() if hasattr(r, "numpy") else r for r in results]
+
+
+def _require_cpu(providers: Sequence[str | tuple[str, Mapping[str, Any]]] | None) -> None:
+    if providers is None:
+        return
+    names = [p if isinstance(p, str) else p[0] for p in ([providers] if isinstance(providers, str) else providers)]
+    if names and _PROVIDER not in names:
+        raise ValueError(f"Tenon runs models on the CPU: providers must include {_PROVIDER}; found {', '.join(names)}")

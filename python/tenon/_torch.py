@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import copy
 import logging
 import re
 import sys
+import threading
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -96,6 +98,15 @@ def _name_sizes(program: Any) -> None:
                 value.shape[axis] = names.setdefault(symbol, f"{value.name}_{axis}")
 
 
+def register_backend() -> None:
+    """Makes ``torch.compile(model, backend="tenon")`` known where the package has no metadata of pip's, if Dynamo is
+    loaded already. It isn't loaded for this: that takes seconds."""
+    registry = sys.modules.get("torch._dynamo.backends.registry")
+    register = getattr(registry, "register_backend", None)
+    if register is not None and "tenon" not in getattr(registry, "_BACKENDS", ()):
+        register(backend, name="tenon")
+
+
 _said: set[str] = set()
 
 
@@ -112,23 +123,127 @@ def backend(graph: Any, inputs: Sequence[Any], **options: Any) -> Callable[..., 
             warnings.warn(f"tenon runs a part of this model in PyTorch: {reason}", stacklevel=3)
         return graph.forward
 
-    if not all(isinstance(i, torch.Tensor) for i in inputs):
-        return fall_back("it has sizes as inputs; pass dynamic=False to torch.compile")
-    if torch.is_grad_enabled() and any(i.requires_grad for i in inputs):
+    tensors = [i for i in inputs if isinstance(i, torch.Tensor)]
+    if not all(isinstance(i, (torch.Tensor, torch.SymInt, int)) for i in inputs):
+        return fall_back("its inputs are other values than tensors and integers")
+    if torch.is_grad_enabled() and any(t.requires_grad for t in tensors):
         return fall_back("it needs gradients; call the model under torch.no_grad()")
-    if any(i.device.type != "cpu" for i in inputs):
+    if any(t.device.type != "cpu" for t in tensors):
         return fall_back("its tensors are not on the CPU")
-    try:
-        examples = tuple(torch.zeros(i.shape, dtype=i.dtype) for i in inputs)
-        executable = compile(to_onnx(graph, examples), **options)
-    except Exception as error:  # whatever the exporter raises
-        return fall_back(str(error).strip().partition("\n")[0])
-    function = executable["main"]
-    if len(executable.signature().params) != len(inputs):
-        return fall_back("the exporter dropped inputs")
+    # Exporting while Dynamo traces would disturb it.
+    known = _known(graph, inputs)
+    lock = threading.Lock()
+    prepared: list[Callable[..., Any]] = []
 
-    def run(*arguments: Any) -> tuple[Any, ...]:
-        results = function(*(a.detach().contiguous() for a in arguments))
-        return tuple(torch.from_dlpack(r) for r in (results if isinstance(results, tuple) else (results,)))
+    def prepare(arguments: Sequence[Any]) -> Callable[..., Any]:
+        try:
+            part = _Part(graph, known, arguments)
+            executable = compile(to_onnx(part.module, part.examples, dynamic_shapes=part.dynamic_shapes), **options)
+        except Exception as error:  # whatever the exporter raises
+            return fall_back(_reason(error))
+        signature = executable.signature()
+        if len(signature.params) != len(part.kept) or len(signature.results) != part.computed:
+            return fall_back("the exporter dropped inputs or results")
+        return part.runner(executable["main"])
+
+    def run(*arguments: Any) -> Any:
+        if not prepared:
+            with lock:
+                if not prepared:
+                    prepared.append(prepare(arguments))
+                    known.clear()
+        return prepared[0](*arguments)
 
     return run
+
+
+def _reason(error: BaseException) -> str:
+    """The first line of an error, or of the one that it comes from: the exporter's own say how to debug it."""
+    while error.__cause__ is not None:
+        error = error.__cause__
+    lines = str(error).strip().splitlines() or [type(error).__name__]
+    return " ".join(line.strip() for line in lines[:2]) if lines[0].endswith(":") else lines[0]
+
+
+def _known(graph: Any, inputs: Sequence[Any]) -> list[Any]:
+    """What Dynamo knows about a graph's inputs: tensors with symbolic sizes, and sizes."""
+    places = [node for node in graph.graph.nodes if node.op == "placeholder"]
+    return [node.meta.get("example_value", value) for node, value in zip(places, inputs)]
+
+
+class _Part:
+    """A graph that Dynamo traced, as a module to export for arguments like those given.
+
+    Where sizes change from call to call, Dynamo passes them as further inputs. Here, the tensors that have those sizes
+    stand for them: ``kept`` are the indices of the inputs that remain. An integer that is no tensor's size remains one.
+    """
+
+    def __init__(self, graph: Any, known: Sequence[Any], arguments: Sequence[Any]) -> None:
+        import torch
+
+        self.module = torch.fx.GraphModule(graph, copy.deepcopy(graph.graph))
+        nodes = self.module.graph.nodes
+        places = [node for node in nodes if node.op == "placeholder"]
+        body = next(node for node in nodes if node.op != "placeholder")
+        self.kept: list[int] = []
+        for i, value in enumerate(known):
+            of = _size_of(known, value) if isinstance(value, torch.SymInt) else None
+            if of is None:
+                self.kept.append(i)
+                continue
+            with self.module.graph.inserting_before(body):
+                size = self.module.graph.call_function(torch.ops.aten.sym_size.int, (places[of[0]], of[1]))
+            size.meta = dict(places[i].meta)
+            places[i].replace_all_uses_with(size)
+            self.module.graph.erase_node(places[i])
+        self.module.recompile()
+        changing = torch.export.Dim.DYNAMIC
+        self.examples: list[Any] = []
+        self.dynamic_shapes: list[Any] = []
+        for i in self.kept:
+            if isinstance(arguments[i], torch.Tensor):
+                self.examples.append(torch.zeros(arguments[i].shape, dtype=arguments[i].dtype))
+                sizes = {axis: changing for axis, size in enumerate(known[i].shape) if _changes(size)}
+                self.dynamic_shapes.append(sizes or None)
+            else:
+                self.examples.append(arguments[i])
+                self.dynamic_shapes.append(changing if _changes(known[i]) else None)
+        self._outputs = next(node for node in reversed(nodes) if node.op == "output").args[0]
+        self.computed = sum(isinstance(output, torch.fx.Node) for output in self._outputs)
+
+    def runner(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """The graph as a function that calls the compiled one."""
+        import torch
+
+        kept = self.kept
+        # How to make each result from a computed value; None for a constant.
+        makers: list[Callable[[Any], Any] | None] = []
+        for output in self._outputs:
+            if not isinstance(output, torch.fx.Node):
+                makers.append(None)
+            else:
+                is_size = isinstance(output.meta.get("example_value"), (int, torch.SymInt))
+                makers.append(int if is_size else torch.from_dlpack)
+        constants = [None if isinstance(output, torch.fx.Node) else output for output in self._outputs]
+
+        def run(*arguments: Any) -> tuple[Any, ...]:
+            given = (arguments[i] for i in kept)
+            computed = function(*(a.detach().contiguous() if isinstance(a, torch.Tensor) else a for a in given))
+            rest = iter(computed if isinstance(computed, tuple) else (computed,))
+            return tuple(make(next(rest)) if make else constant for make, constant in zip(makers, constants))
+
+        return run
+
+
+def _size_of(values: Sequence[Any], size: Any) -> tuple[int, int] | None:
+    """The first tensor that has a symbolic size, by index, and the axis."""
+    for i, value in enumerate(values):
+        for axis, other in enumerate(getattr(value, "shape", ())):
+            if not isinstance(other, int) and other.node.expr == size.node.expr:
+                return i, axis
+    return None
+
+
+def _changes(size: Any) -> bool:
+    """Whether a size differs between calls: Dynamo found no reason to fix it after all."""
+    return not isinstance(size, int) and not size.node.expr.is_number

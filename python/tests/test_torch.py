@@ -114,3 +114,51 @@ def test_the_backend_says_once_what_it_leaves_to_pytorch(mlp):
         y = compiled(x)
     y.sum().backward()
     assert mlp[0].weight.grad is not None
+
+
+class Sizes(torch.nn.Module):
+    """Computes with sizes, and returns one."""
+
+    def __init__(self):
+        super().__init__()
+        self.conv = torch.nn.Conv2d(3, 4, 3)
+        self.last = torch.nn.Linear(4, 5)
+
+    def forward(self, x, k):
+        y = torch.nn.functional.adaptive_avg_pool2d(self.conv(x).relu(), 1).flatten(1)
+        return self.last(y).view(x.size(0), 5) * k + x.shape[2], 2 * x.shape[0], None
+
+
+@pytest.mark.parametrize("dynamic", [None, True])
+def test_torch_compile_takes_sizes_that_change(mlp, dynamic):
+    graphs = []
+
+    def backend(graph, inputs):
+        graphs.append(graph)
+        return tenon.torch_backend(graph, inputs)
+
+    torch._dynamo.reset()
+    with torch.no_grad(), warnings.catch_warnings():
+        warnings.simplefilter("error", UserWarning)  # nothing is left to PyTorch
+        compiled = torch.compile(mlp, backend=backend, dynamic=dynamic)
+        for n in (5, 7, 9):
+            x = torch.randn(n, 4)
+            torch.testing.assert_close(compiled(x), mlp(x))
+        assert len(graphs) == 2 - bool(dynamic)  # Dynamo takes the first size for fixed by default
+        model = Sizes().eval()
+        compiled = torch.compile(model, backend=backend, dynamic=True)
+        for n, height, k in ((2, 8, 4), (5, 10, 6), (6, 12, 7)):
+            x = torch.randn(n, 3, height, height + 1)
+            y, size, nothing = compiled(x, k)
+            torch.testing.assert_close(y, model(x, k)[0])
+            assert size == 2 * n and nothing is None
+    torch._dynamo.reset()
+
+
+def test_torch_compile_knows_the_backend_without_metadata():
+    import subprocess
+    import sys
+
+    code = "import torch, torch._dynamo, tenon; from torch._dynamo.backends.registry import lookup_backend\n"
+    code += "assert lookup_backend('tenon').__module__ == 'tenon._torch'"
+    subprocess.run([sys.executable, "-c", code], check=True)

@@ -1,0 +1,61 @@
+"""ONNX Runtime's interface."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+import tenon
+
+
+@pytest.fixture
+def x():
+    return np.array([[-1, 0, 2]], "float32")
+
+
+def check(session, x):
+    assert [r.tolist() for r in session.run(None, {"x": x})] == [[[0, 0, 2]]]
+
+
+def test_models_and_compiled_files_are_taken_as_paths_and_bytes(relu_model, x, tmp_path):
+    exe = tenon.compile(relu_model)
+    (tmp_path / "m").write_bytes(relu_model.SerializeToString())
+    exe.save(tmp_path / "x")
+    for model in (tmp_path / "m", tmp_path / "x", relu_model.SerializeToString(), exe.to_bytes(), exe):
+        session = tenon.InferenceSession(model)
+        check(session, x)
+        assert session.run([], {"x": x})[0].shape == session.run(["y"], {"x": x}, None)[0].shape
+    with pytest.raises(ValueError, match="no output is named z; the outputs are: y"):
+        session.run(["z"], {"x": x})
+
+
+def test_settings_of_a_session_are_taken(relu_model, x):
+    options = tenon.SessionOptions()
+    options.intra_op_num_threads = 1
+    options.log_severity_level = 3
+    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+    options.add_free_dimension_override_by_name("batch", 1)
+    session = tenon.InferenceSession(relu_model, options, ["CPUExecutionProvider"], provider_options=[{}])
+    check(session, x)
+    assert session.get_inputs()[0].shape == [1, 3] and session.get_session_options() is options
+    onnxruntime = pytest.importorskip("onnxruntime")
+    theirs = onnxruntime.SessionOptions()
+    theirs.intra_op_num_threads = 2
+    check(tenon.InferenceSession(relu_model, sess_options=theirs), x)
+
+
+def test_providers_must_include_the_cpu(relu_model, x):
+    both = ["CUDAExecutionProvider", ("CPUExecutionProvider", {})]
+    session = tenon.InferenceSession(relu_model, providers=both)
+    assert session.get_providers() == ["CPUExecutionProvider"] == list(session.get_provider_options())
+    with pytest.raises(ValueError, match="must include CPUExecutionProvider; found CUDAExecutionProvider"):
+        tenon.InferenceSession(relu_model, providers=both[:1])
+
+
+def test_a_session_describes_its_model(relu_model):
+    relu_model.graph.name = "encoder"
+    session = tenon.InferenceSession(relu_model)
+    meta = session.get_modelmeta()
+    assert meta.graph_name == "encoder" and "tenon" in meta.producer_name and meta.custom_metadata_map == {}
+    assert session.get_overridable_initializers() == []
+    assert dataclasses.astuple(session.get_outputs()[0]) == ("y", "tensor(float)", ["batch", 3])
