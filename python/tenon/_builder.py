@@ -131,6 +131,14 @@ class Builder:
         """Checks a tensor's sizes and binds the new symbols among them."""
         return _call("tenon.build_match_shape", self._current, value, list(sizes))
 
+    def match_elements(self, value: Any, sizes: Sequence[int | str]) -> Object:
+        """The same for the elements of a small integer tensor, a shape or an integer."""
+        return _call("tenon.build_match_elements", self._current, value, list(sizes))
+
+    def check(self, kind: str, left: int | str, right: int | str, message: str) -> None:
+        """Checks two sizes at run time; ``kind`` is "equal", "less_equal" or "broadcast"."""
+        _call("tenon.build_check", self._current, kind, left, right, message)
+
     def if_(self, condition: Any, then: Callable[[], Any], otherwise: Callable[[], Any]) -> Object:
         """An if; ``then`` and ``otherwise`` build the arms and return their results."""
         return _call("tenon.build_if", self._current, condition, then, otherwise)
@@ -160,6 +168,40 @@ class Builder:
             lambda variables: condition(*variables),
             next_values,
         )
+
+    def closure(
+        self,
+        params: Mapping[str, str | Object],
+        result: str | Object,
+        body: Callable[..., Any],
+        *,
+        self_name: str = "",
+    ) -> Object:
+        """A function literal: ``body(*parameters)`` builds it and returns its result. It may use the operands of the
+        function around it. With ``self_name``, the body also gets the literal itself, as its last argument.
+
+        >>> b = tenon.ir.Builder()
+        >>> with b.function("main", x="i64") as x:
+        ...     twice = b.closure({"y": "i64"}, "i64", lambda y: b.add(b.add(y, y), x))
+        ...     b.result(b.call(twice, 10))
+        >>> b.module().interpret("main", 1)
+        21
+        """
+
+        def built(parameters: Sequence[Object]) -> Any:
+            value = body(*parameters)
+            return self.tuple(*value) if isinstance(value, tuple) else value
+
+        names, types = list(params), list(params.values())
+        return _call("tenon.build_function", self._current, self_name, names, types, result, built)
+
+    def node(self, type_key: str, /, **fields: Any) -> Any:
+        """An object of a type that has fields: ``b.node("graph.Tuple", fields=[x, y])``."""
+        return _call("tenon.build_node", type_key, fields)
+
+    def bind(self, node: Any, name: str = "") -> Object:
+        """Binds a right-hand side that ``node`` made, under a name in the module's text."""
+        return _call("tenon.build_bind", self._current, node, name)
 
     @property
     def _current(self) -> Object:

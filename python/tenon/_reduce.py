@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from . import _reference, ir
-from ._errors import UsageError
+from ._errors import UsageError, usage
+from ._executable import _is_executable
 
 def reduce(model: Any, check: Callable[[Any], Any]) -> Any:
     """The smallest model found for which ``check(model)`` does the same as for ``model``.
@@ -84,10 +85,22 @@ def proto_of(model: Any) -> Any:
         import onnx
     except ImportError as error:
         raise ImportError("this needs the package onnx: pip install onnx") from error
-    if isinstance(model, (str, os.PathLike)):
-        return onnx.load(os.fspath(model))
-    if isinstance(model, (bytes, bytearray, memoryview)):
-        return onnx.load_from_string(bytes(model))
+    if _is_executable(model):
+        raise usage(
+            "a compiled program has no ONNX values to look at",
+            found="a .tnx file",
+            expected="the ONNX model that it was compiled from",
+        )
+    try:
+        if isinstance(model, (str, os.PathLike)):
+            return onnx.load(os.fspath(model))
+        if isinstance(model, (bytes, bytearray, memoryview)):
+            return onnx.load_from_string(bytes(model))
+    except OSError:
+        raise
+    except Exception as error:  # whatever protobuf raises
+        name = os.fspath(model) if isinstance(model, (str, os.PathLike)) else "these bytes"
+        raise usage(f"{name!s} can't be read as an ONNX model", found=str(error)) from error
     if isinstance(model, onnx.ModelProto):
         return model
     raise TypeError(f"not an ONNX model (a path, an onnx.ModelProto or its bytes) but a {type(model).__name__}")

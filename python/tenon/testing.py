@@ -16,7 +16,8 @@ from typing import Any
 
 from . import _files, _reference
 from ._compile import compile
-from ._reduce import proto_of, random_inputs, reduce
+from ._errors import usage
+from ._reduce import _inputs_of, proto_of, random_inputs, reduce
 
 __all__ = ["Comparison", "Difference", "compare", "random_inputs", "reduce"]
 
@@ -89,7 +90,7 @@ class Comparison:
 
 def compare(
     model: Any,
-    inputs: Mapping[str, Any] | Sequence[Any],
+    inputs: Mapping[str, Any] | Sequence[Any] | None = None,
     with_: str | Mapping[str, Any] = "onnxruntime",
     *,
     rtol: float = 1e-3,
@@ -99,7 +100,8 @@ def compare(
 ) -> Comparison:
     """Compares every value in an ONNX model's graph with those of a reference.
 
-    ``model`` is a path, an ``onnx.ModelProto`` or its bytes, and ``inputs`` its inputs by name or in order. ``with_`` is
+    ``model`` is a path, an ``onnx.ModelProto`` or its bytes, and ``inputs`` its inputs by name or in order, by default those
+    of ``random_inputs``. ``with_`` is
     "onnxruntime", which runs the model there without optimizations, or arrays by ONNX name from any other reference.
 
     Values are compared in the order of the nodes, as Tenon computes them without fusing their operators. If all of them
@@ -114,7 +116,7 @@ def compare(
     Raises ``ImportError`` with what to install if a package is missing.
     """
     proto = proto_of(model)
-    arrays = _arrays(proto, inputs)
+    arrays = _arrays(proto, random_inputs(proto) if inputs is None else inputs)
     if isinstance(with_, str):
         if with_ != "onnxruntime":
             raise ValueError(f"there is no reference {with_!r}: with_ is 'onnxruntime' or arrays by ONNX name")
@@ -224,7 +226,19 @@ def _arrays(proto: Any, inputs: Mapping[str, Any] | Sequence[Any]) -> dict[str, 
         problems = [f"the model has no input {', '.join(unknown)}"] if unknown else []
         problems += [f"no value is given for {', '.join(missing)}"] if missing else []
         raise ValueError(f"{'; '.join(problems)}; its inputs are {', '.join(names)}")
-    return {name: np.asarray(value) for name, value in inputs.items()}
+    arrays = {name: np.asarray(value) for name, value in inputs.items()}
+    for name, dtype, sizes in _inputs_of(proto):
+        found = arrays[name]
+        # A model may leave out a rank, and has no sizes then.
+        fits = not sizes or len(sizes) == found.ndim and all(size in (None, n) for size, n in zip(sizes, found.shape))
+        if not fits or np.dtype(dtype).kind != "O" and found.dtype != np.dtype(dtype):
+            expected = ", ".join("?" if size is None else str(size) for size in sizes)
+            raise usage(
+                f"input '{name}' does not fit the model",
+                found=f"{found.dtype}[{', '.join(map(str, found.shape))}]",
+                expected=f"{np.dtype(dtype)}[{expected}]",
+            )
+    return arrays
 
 
 def _run_onnxruntime(proto: Any, arrays: Mapping[str, Any]) -> dict[str, Any]:
@@ -232,7 +246,14 @@ def _run_onnxruntime(proto: Any, arrays: Mapping[str, Any]) -> dict[str, Any]:
         import onnxruntime  # noqa: F401
     except ImportError as error:
         raise ImportError(_reference.MISSING) from error
-    return _reference.run(proto, arrays)
+    try:
+        return _reference.run(proto, arrays)
+    except Exception as error:  # onnxruntime's have no common class
+        raise usage(
+            "onnxruntime can't run the model",
+            found=str(error).strip().splitlines()[0],
+            help="give the values of another reference: with_={name: array}",
+        ) from error
 
 
 def _compared(proto: Any, expected: Mapping[str, Any]) -> list[str]:
