@@ -57,9 +57,9 @@ struct Expected {
 //   an instance of a registered type         an object of that type, which holds the instance
 //   another callable                         a function that calls it
 //
-// Where a tensor is expected, numbers and lists of numbers become one with its dtype, if it has their
-// kind (tenon._values._array_of). Throws TypeError for anything else, OverflowError for an integer of more than 64 bits, and
-// RecursionError for containers that nest too deep.
+// Where a tensor is expected, numbers and lists of numbers become one with its dtype, if it has
+// their kind (tenon._values._array_of). Throws TypeError for anything else, OverflowError for an
+// integer of more than 64 bits, and RecursionError for containers that nest too deep.
 Value to_value(nb::handle object, const Expected& expected = {});
 
 // The Python object of a value: the inverse of `to_value`; arrays become tuples, maps dicts, dtypes
