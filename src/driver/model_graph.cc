@@ -15,6 +15,14 @@ namespace {
 
 using Role = GraphNode::Role;
 
+constexpr size_t kMostBundled = 16;
+
+void keep_distinct(std::vector<size_t>* numbers) {
+  std::ranges::sort(*numbers);
+  const auto repeated = std::ranges::unique(*numbers);
+  numbers->erase(repeated.begin(), repeated.end());
+}
+
 std::string label_of(const graph::ExprRef& value) {
   if (const auto* call = value.as<graph::Call>()) {
     return call->kind == graph::CalleeKind::kClosure ? "call" : call->callee.str();
@@ -38,7 +46,7 @@ class Drawing {
       node.role = Role::Parameter;
       node.label = param->name.str();
       node.type = to_text(param->type);
-      makers_[param.get()] = {add(std::move(node))};
+      makers_[param.get()] = {nodes_.add(std::move(node))};
     }
     for (const auto& binding : function.body->bindings) draw(*binding);
     GraphNode result;
@@ -50,20 +58,12 @@ class Drawing {
     if (result.label.empty()) result.label = "result";
     result.type = to_text(function.result_type);
     use(function.body->result, &result);
-    add(std::move(result));
-    return std::move(nodes_);
+    nodes_.add(std::move(result));
+    return nodes_.take();
   }
 
  private:
   using Makers = std::vector<size_t>;
-
-  size_t add(GraphNode node) {
-    std::ranges::sort(node.inputs);
-    const auto repeated = std::ranges::unique(node.inputs);
-    node.inputs.erase(repeated.begin(), repeated.end());
-    nodes_.push_back(std::move(node));
-    return nodes_.size() - 1;
-  }
 
   void use(const graph::Operand& operand, GraphNode* node) const {
     if (!operand) return;
@@ -104,7 +104,6 @@ class Drawing {
     const graph::ExprRef& value = binding.value;
     GraphNode node;
     node.label = label_of(value);
-    node.type = to_text(graph::without_known_values(binding.var->type));
     node.sources = binding.span.nodes;
     const auto* call = value.as<graph::Call>();
     const auto intrinsic = graph::memory_intrinsic(value);
@@ -114,9 +113,11 @@ class Drawing {
     }
     use_all(value, &node);
     if (node.label.empty() || intrinsic || value.is<graph::MatchShape>()) {
-      makers_[binding.var.get()] = node.inputs;
+      if (node.label.empty()) node.label = "tuple";
+      makers_[binding.var.get()] = nodes_.bundle(std::move(node));
       return;
     }
+    node.type = to_text(graph::without_known_values(binding.var->type));
     node.is_kernel = call && call->kind == graph::CalleeKind::kKernel;
     std::vector<const graph::Var*> written;
     if (call && graph::is_unit(binding.var->type)) written = destinations_of(*call);
@@ -124,12 +125,12 @@ class Drawing {
     for (const graph::Var* destination : written) {
       node.type += cat(node.type.empty() ? "" : ", ", to_text(destination->type));
     }
-    const Makers maker = {add(std::move(node))};
+    const Makers maker = {nodes_.add(std::move(node))};
     makers_[binding.var.get()] = maker;
     for (const graph::Var* destination : written) makers_[destination] = maker;
   }
 
-  std::vector<GraphNode> nodes_;
+  GraphNodes nodes_;
   std::unordered_map<const graph::Expr*, Makers> makers_;
 };
 
@@ -338,6 +339,18 @@ class Reader {
 };
 
 }  // namespace
+
+size_t GraphNodes::add(GraphNode node) {
+  keep_distinct(&node.inputs);
+  nodes_.push_back(std::move(node));
+  return nodes_.size() - 1;
+}
+
+std::vector<size_t> GraphNodes::bundle(GraphNode node) {
+  keep_distinct(&node.inputs);
+  if (node.inputs.size() <= kMostBundled) return std::move(node.inputs);
+  return {add(std::move(node))};
+}
 
 std::vector<GraphNode> graph_of(const graph::FunctionRef& function) {
   return Drawing().of(*function);

@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "graph/ir/module.h"
@@ -25,6 +26,20 @@ struct GraphNode {
   std::vector<std::string> weights;  // constant operands: names or types
   std::vector<size_t> inputs;        // the nodes whose values it uses, all of them earlier
   bool is_kernel = false;            // then `label` is in ModelGraph::kernels
+};
+
+// The nodes of a function while they are made.
+class GraphNodes {
+ public:
+  // Each input counts once. Returns the node's number.
+  size_t add(GraphNode node);
+  // The nodes that stand for a value which renames or bundles those of `node.inputs`: these, or, of
+  // many, a node of its own, so that bundles within bundles don't multiply edges.
+  std::vector<size_t> bundle(GraphNode node);
+  std::vector<GraphNode> take() { return std::move(nodes_); }
+
+ private:
+  std::vector<GraphNode> nodes_;
 };
 
 struct FunctionGraph {

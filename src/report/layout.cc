@@ -1,6 +1,7 @@
 #include "report/layout.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <map>
 #include <utility>
 
@@ -15,7 +16,7 @@ constexpr double kMargin = 16;
 constexpr double kBendWidth = 4;  // of an edge that passes a layer
 constexpr int kOrderSweeps = 8, kPlaceSweeps = 24;
 
-// A box, or a bend where edges from a box pass a layer.
+// A box, a bend where edges from a box pass a layer, or a label where an edge is cut.
 struct Vertex {
   size_t layer = 0;
   double width = 0, height = 0;
@@ -27,7 +28,7 @@ class Layering {
  public:
   explicit Layering(const std::vector<Box>& boxes) : boxes_(boxes) {
     place_in_layers();
-    add_bends();
+    add_edges();
     order();
     place();
   }
@@ -52,20 +53,37 @@ class Layering {
       const size_t layer = vertices_[v].layer;
       return Point{vertices_[v].x - left + kMargin, tops[layer] + heights[layer] / 2};
     };
+    const auto top = [&](size_t v) {
+      const Point at = centre(v);
+      return Point{at.x, at.y - vertices_[v].height / 2};
+    };
+    const auto bottom = [&](size_t v) {
+      const Point at = centre(v);
+      return Point{at.x, at.y + vertices_[v].height / 2};
+    };
     for (size_t i = 0; i < boxes_.size(); ++i) {
+      poll();
       Placed placed;
       placed.centre = centre(i);
-      for (const size_t input : boxes_[i].inputs) {
-        std::vector<Point> edge;
-        const Point begin = centre(input);
-        edge.push_back({begin.x, begin.y + vertices_[input].height / 2});
-        for (size_t layer = vertices_[input].layer + 1; layer < vertices_[i].layer; ++layer) {
-          const double x = centre(bends_.at({input, layer})).x;
-          edge.push_back({x, tops[layer]});
-          edge.push_back({x, tops[layer] + heights[layer]});
+      for (size_t n = 0; n < boxes_[i].inputs.size(); ++n) {
+        const size_t input = boxes_[i].inputs[n];
+        Edge edge;
+        if (const size_t label = labels_above_[first_edge_[i] + n]; label != kNone) {
+          edge.label = centre(label);
+          edge.points = {bottom(label), top(i)};
+        } else {
+          edge.points.push_back(bottom(input));
+          for (size_t layer = vertices_[input].layer + 1; layer < vertices_[i].layer; ++layer) {
+            const double x = centre(bends_.at({input, layer})).x;
+            edge.points.push_back({x, tops[layer]});
+            edge.points.push_back({x, tops[layer] + heights[layer]});
+          }
+          edge.points.push_back(top(i));
         }
-        edge.push_back({placed.centre.x, placed.centre.y - vertices_[i].height / 2});
         placed.edges.push_back(std::move(edge));
+      }
+      if (const size_t label = label_below_[i]; label != kNone) {
+        placed.leaves = Edge{{bottom(i), top(label)}, centre(label)};
       }
       out.boxes.push_back(std::move(placed));
     }
@@ -95,21 +113,28 @@ class Layering {
     }
   }
 
-  // The edges from a box share their bends.
-  void add_bends() {
+  // The edges from a box share their bends, and the label below it.
+  void add_edges() {
+    label_below_.assign(boxes_.size(), kNone);
     for (size_t i = 0; i < boxes_.size(); ++i) {
       poll();
+      first_edge_.push_back(labels_above_.size());
       for (const size_t input : boxes_[i].inputs) {
+        labels_above_.push_back(kNone);
+        if (vertices_[i].layer - vertices_[input].layer > kMostPassed + 1) {
+          const size_t above = add(vertices_[i].layer - 1, boxes_[input].label_width, kLabelHeight);
+          labels_above_.back() = above;
+          connect(above, i);
+          if (label_below_[input] != kNone) continue;
+          label_below_[input] =
+              add(vertices_[input].layer + 1, boxes_[input].label_width, kLabelHeight);
+          connect(input, label_below_[input]);
+          continue;
+        }
         size_t from = input;
         for (size_t layer = vertices_[input].layer + 1; layer < vertices_[i].layer; ++layer) {
           const auto [bend, is_new] = bends_.try_emplace({input, layer}, vertices_.size());
-          if (is_new) {
-            Vertex vertex;
-            vertex.layer = layer;
-            vertex.width = kBendWidth;
-            vertices_.push_back(std::move(vertex));
-            connect(from, bend->second);
-          }
+          if (is_new) connect(from, add(layer, kBendWidth, 0));
           from = bend->second;
         }
         connect(from, i);
@@ -119,6 +144,15 @@ class Layering {
     for (const Vertex& v : vertices_) count = std::max(count, v.layer + 1);
     layers_.resize(count);
     for (size_t v = 0; v < vertices_.size(); ++v) layers_[vertices_[v].layer].push_back(v);
+  }
+
+  size_t add(size_t layer, double width, double height) {
+    Vertex vertex;
+    vertex.layer = layer;
+    vertex.width = width;
+    vertex.height = height;
+    vertices_.push_back(std::move(vertex));
+    return vertices_.size() - 1;
   }
 
   void connect(size_t above, size_t below) {
@@ -220,9 +254,14 @@ class Layering {
   }
 
   const std::vector<Box>& boxes_;
-  std::vector<Vertex> vertices_;  // the boxes, then the bends
+  static constexpr size_t kNone = SIZE_MAX;
+  std::vector<Vertex> vertices_;  // the boxes, then the bends and labels
   std::vector<std::vector<size_t>> layers_;
   std::map<std::pair<size_t, size_t>, size_t> bends_;  // by box and layer
+  // Of the edges of all boxes in their order, those of a box from `first_edge_` on; kNone for an
+  // edge that isn't cut.
+  std::vector<size_t> first_edge_, labels_above_;
+  std::vector<size_t> label_below_;  // by box
 };
 
 }  // namespace

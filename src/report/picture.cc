@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <map>
 #include <optional>
+#include <span>
 
 #include "json/json.h"
 #include "report/layout.h"
@@ -19,10 +20,14 @@ using Role = GraphNode::Role;
 constexpr double kLetter = 6.6, kLine = 16, kPadding = 9;  // of 11 px monospace
 constexpr size_t kLongest = 44;                            // characters of a line in a picture
 
+// What a node has of the code's names at most: instructions share names, which may be of any
+// length.
+constexpr size_t kLongestName = 1000, kMostNames = 64;
+
 // A prefix that ends between characters of UTF-8, and an ellipsis.
-std::string shortened(const std::string& text) {
-  if (text.size() <= kLongest) return text;
-  size_t end = kLongest - 1;
+std::string shortened(const std::string& text, size_t longest) {
+  if (text.size() <= longest) return text;
+  size_t end = longest - 1;
   while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xc0) == 0x80) --end;
   return text.substr(0, end) + "…";
 }
@@ -34,7 +39,16 @@ size_t letters(const std::string& text) {
 
 // What a picture shows of a name: one line, without characters that change how others are shown.
 std::string name_text(const std::string& name) {
-  return shortened(printable(name));
+  return shortened(printable(name), kLongest);
+}
+
+std::vector<std::string> shortened(std::span<const std::string> names) {
+  std::vector<std::string> out;
+  for (const std::string& name : names.first(std::min(names.size(), kMostNames))) {
+    out.push_back(shortened(name, kLongestName));
+  }
+  if (names.size() > kMostNames) out.push_back(cat(names.size() - kMostNames, " more"));
+  return out;
 }
 
 std::string sources_text(const GraphNode& node) {
@@ -90,24 +104,65 @@ constexpr char kStyle[] =
     ".result rect{fill:#f6ecf8;stroke:#9460a4;rx:14px}"
     ".node text{fill:#1b2430;text-anchor:middle}.node .name{font-weight:600}"
     ".node .type{fill:#5a6675}.edge{fill:none;stroke:#98a4b3;stroke-width:1.2}"
+    ".cut rect{fill:#fff;stroke:#98a4b3;stroke-dasharray:3 2;rx:3px}"
+    ".cut text{fill:#5a6675;text-anchor:middle}"
     ".title{font-size:14px;font-weight:600;fill:#1b2430}"
     "@media(prefers-color-scheme:dark){svg{background:#14181e}"
     ".node rect{fill:#1e2a3d;stroke:#6f93c9}.kernel rect{fill:#3a2b18;stroke:#d39a52}"
     ".parameter rect{fill:#183326;stroke:#5fb483}.result rect{fill:#33203a;stroke:#b27fc3}"
-    ".node text,.title{fill:#e4e9f0}.node .type{fill:#9aa7b8}.edge{stroke:#5b6878}}";
+    ".node text,.title{fill:#e4e9f0}.node .type{fill:#9aa7b8}.edge{stroke:#5b6878}"
+    ".cut rect{fill:#14181e;stroke:#5b6878}.cut text{fill:#9aa7b8}}";
 
 std::string arrow(const Point& tip) {
   return cat("M", number(tip.x - 3.5), " ", number(tip.y - 6), "L", number(tip.x), " ",
              number(tip.y), "L", number(tip.x + 3.5), " ", number(tip.y - 6));
 }
 
+// What names a node's value where an edge is cut. The number is that of DOT.
+std::string label_of(const GraphNode& node, size_t number) {
+  const std::string sources = sources_text(node);
+  return cat("n", number, " ", sources.empty() ? name_text(node.label) : sources);
+}
+
+double label_width(const std::string& label) {
+  return static_cast<double>(letters(label)) * kLetter + kPadding;
+}
+
+// A label where an edge is cut; a click on it leads to node `to`.
+std::string cut_label(const Point& centre, const std::string& label, size_t to) {
+  const double width = label_width(label);
+  const std::string box = cat("<rect x=\"", number(centre.x - width / 2), "\" y=\"",
+                              number(centre.y - kLabelHeight / 2), "\" width=\"", number(width),
+                              "\" height=\"", number(kLabelHeight), "\"/>");
+  return cat("<g class=\"cut\" data-to=\"", to, "\">", box, "<text x=\"", number(centre.x),
+             "\" y=\"", number(centre.y + 4), "\">", escape_markup(label), "</text></g>\n");
+}
+
 // The nodes and edges of one function; its nodes are numbered from `first` on.
 std::string group(const std::vector<GraphNode>& nodes, const Layout& layout, size_t first) {
   std::string out;
-  for (const Placed& box : layout.boxes) {
-    for (const auto& edge : box.edges) {
-      out += cat("<path class=\"edge\" d=\"", path_of(edge), arrow(edge.back()), "\"/>\n");
+  const auto draw = [&](const Edge& edge) {
+    out +=
+        cat("<path class=\"edge\" d=\"", path_of(edge.points), arrow(edge.points.back()), "\"/>\n");
+  };
+  std::vector<size_t> first_cut_user(nodes.size());  // of each node with a label below it
+  for (size_t i = nodes.size(); i-- > 0;) {
+    const std::vector<Edge>& edges = layout.boxes[i].edges;
+    for (size_t n = 0; n < edges.size(); ++n) {
+      if (edges[n].label) first_cut_user[nodes[i].inputs[n]] = i;
     }
+  }
+  for (size_t i = 0; i < nodes.size(); ++i) {
+    const Placed& box = layout.boxes[i];
+    for (size_t n = 0; n < box.edges.size(); ++n) {
+      draw(box.edges[n]);
+      if (!box.edges[n].label) continue;
+      const size_t input = nodes[i].inputs[n];
+      out += cut_label(*box.edges[n].label, label_of(nodes[input], first + input), first + input);
+    }
+    if (!box.leaves) continue;
+    draw(*box.leaves);
+    out += cut_label(*box.leaves->label, label_of(nodes[i], first + i), first + first_cut_user[i]);
   }
   for (size_t i = 0; i < nodes.size(); ++i) {
     const GraphNode& node = nodes[i];
@@ -133,10 +188,12 @@ std::string group(const std::vector<GraphNode>& nodes, const Layout& layout, siz
   return out;
 }
 
-Layout layout_of(const std::vector<GraphNode>& nodes) {
+// Nodes are numbered from `first` on.
+Layout layout_of(const std::vector<GraphNode>& nodes, size_t first) {
   std::vector<Box> boxes;
   for (const GraphNode& node : nodes) {
     Box box;
+    box.label_width = label_width(label_of(node, first + boxes.size()));
     const std::vector<std::string> lines = lines_of(node);
     for (const std::string& line : lines) {
       box.width = std::max(box.width, static_cast<double>(letters(line)) * kLetter);
@@ -199,7 +256,7 @@ std::string to_svg(const std::vector<Drawing>& drawings, Style style) {
   size_t first = 0;
   double width = 0, height = 0;
   for (const Drawing& drawing : drawings) {
-    const Layout layout = layout_of(drawing.nodes);
+    const Layout layout = layout_of(drawing.nodes, first);
     constexpr double kTitle = 28;
     body += cat("<text class=\"title\" x=\"16\" y=\"", number(height + 22), "\">",
                 escape_markup(printable(drawing.title)), "</text>\n<g transform=\"translate(0 ",
@@ -242,30 +299,24 @@ std::string to_dot(const std::vector<Drawing>& drawings) {
 }
 
 std::vector<GraphNode> graph_of_code(const vm::Unit& unit, const vm::FunctionUnit& function) {
-  std::vector<GraphNode> nodes;
+  driver::GraphNodes nodes;
   struct Maker {
     std::vector<size_t> nodes;  // none for sizes and memory
     std::string type;           // of a tensor
     bool is_new = false;        // a tensor that nothing has written yet
   };
   std::map<uint32_t, Maker> makers;  // by register
-  const auto add = [&](GraphNode node) {
-    std::ranges::sort(node.inputs);
-    const auto repeated = std::ranges::unique(node.inputs);
-    node.inputs.erase(repeated.begin(), repeated.end());
-    nodes.push_back(std::move(node));
-    return nodes.size() - 1;
-  };
   for (uint32_t i = 0; i < function.params.size(); ++i) {
     GraphNode node;
     node.role = Role::Parameter;
     node.label = function.params[i].name;
     node.type = to_text(function.params[i].type);
-    makers[i].nodes = {add(std::move(node))};
+    makers[i].nodes = {nodes.add(std::move(node))};
   }
   const auto constant_text = [&](const vm::Arg& arg) {
     const vm::Constant& constant = unit.constants[arg.index()];
-    return constant.name.empty() ? cat("constant ", arg.index()) : constant.name;
+    return constant.name.empty() ? cat("constant ", arg.index())
+                                 : shortened(constant.name, kLongestName);
   };
   const auto type_text = [&](const vm::Instruction& instruction, uint32_t dtype, uint32_t dims) {
     std::vector<std::string> sizes;
@@ -276,6 +327,8 @@ std::vector<GraphNode> graph_of_code(const vm::Unit& unit, const vm::FunctionUni
     const DataType t = DataType::from_word(static_cast<uint32_t>(instruction.arg(dtype).value()));
     return tensor_type_text(join(sizes, ", "), t);
   };
+  const std::vector<std::string> result_names = shortened(function.result_names);
+  const std::string result_type = shortened(cat(function.result), kLongestName);
   size_t span = 0;
   vm::Instruction instruction;
   for (uint32_t at = 0; at < function.code.size() && vm::decode(function.code, at, &instruction);
@@ -289,11 +342,11 @@ std::vector<GraphNode> graph_of_code(const vm::Unit& unit, const vm::FunctionUni
       const vm::Arg arg = instruction.arg(i);
       if (arg.is(vm::ArgKind::Packed)) {
         is_call = opcode == vm::Opcode::CallPacked;
-        node.label = unit.packed[arg.index()].name;
+        node.label = shortened(unit.packed[arg.index()].name, kLongestName);
         node.is_kernel = unit.packed[arg.index()].kernel;
       } else if (arg.is(vm::ArgKind::Function)) {
         is_call = opcode == vm::Opcode::Call || opcode == vm::Opcode::TailCall;
-        node.label = cat("@", unit.functions[arg.index()].name);
+        node.label = shortened(cat("@", unit.functions[arg.index()].name), kLongestName);
       } else if (arg.is(vm::ArgKind::Constant)) {
         node.weights.push_back(constant_text(arg));
       } else if (arg.is_register()) {
@@ -306,8 +359,8 @@ std::vector<GraphNode> graph_of_code(const vm::Unit& unit, const vm::FunctionUni
     }
     if (opcode == vm::Opcode::Ret) {
       node.role = Role::Result;
-      node.label = function.result_names.empty() ? "result" : join(function.result_names, ", ");
-      node.type = to_text(function.result);
+      node.label = result_names.empty() ? "result" : join(result_names, ", ");
+      node.type = result_type;
     }
     std::vector<uint32_t> outputs;  // new tensors that it writes, or else the last one, in place
     std::optional<uint32_t> last;
@@ -332,20 +385,22 @@ std::vector<GraphNode> graph_of_code(const vm::Unit& unit, const vm::FunctionUni
     if (is_call || opcode == vm::Opcode::Ret) {
       if (span > 0) {
         const Span& from = unit.spans[function.spans[span - 1].span];
-        if (is_call) node.sources = from.nodes;
+        if (is_call) node.sources = shortened(from.nodes);
       }
-      made.nodes = {add(std::move(node))};
+      made.nodes = {nodes.add(std::move(node))};
     } else if (const auto made_by = new_tensor(opcode)) {
       made.is_new = true;
       if (made_by->dims) made.type = type_text(instruction, *made_by->dtype, *made_by->dims);
     } else if (vm::class_of(opcode) != vm::OpClass::Match) {
-      made.nodes = node.inputs;  // it renames, bundles or takes apart
+      // It renames, bundles or takes apart.
+      if (node.label.empty()) node.label = instruction.info->mnemonic;
+      made.nodes = nodes.bundle(std::move(node));
     }
     if (outputs.empty() && last && written.empty()) outputs.push_back(*last);
     for (const uint32_t reg : outputs) makers[reg] = {made.nodes, makers[reg].type, false};
     for (const uint32_t reg : written) makers[reg] = made;
   }
-  return nodes;
+  return nodes.take();
 }
 
 }  // namespace tenon::report

@@ -16,7 +16,8 @@ std::vector<driver::GraphNode> graph_of_code(const vm::Unit& unit,
 
 // One SVG of all functions, below each other. Each node is a `<g class="node" data-node="INDEX">`
 // with its full names in a `<title>`; long names are cut in the picture. Nodes are numbered through
-// all functions.
+// all functions. Where an edge is cut (layout.h), a `<g class="cut" data-to="INDEX">` names the
+// value at each end; INDEX is the node at the other end.
 struct Drawing {
   std::string title;
   std::vector<driver::GraphNode> nodes;

@@ -40,6 +40,30 @@ TEST(Picture, HostileNamesStayText) {
   EXPECT_THAT(turning, Not(HasSubstr("\u009b")));
 }
 
+// A chain of n operators that each also read the parameter.
+std::vector<Drawing> chain(size_t n) {
+  std::vector<Drawing> drawings = drawing_of("");
+  std::vector<GraphNode>& nodes = drawings[0].nodes;
+  nodes[1].sources.clear();
+  while (nodes.size() <= n) {
+    nodes.push_back(nodes[1]);
+    nodes.back().inputs = {0, nodes.size() - 2};
+  }
+  return drawings;
+}
+
+TEST(Picture, ALongEdgeIsNamedAtBothEnds) {
+  const std::string svg = to_svg(chain(20));
+  EXPECT_THAT(svg, HasSubstr("<g class=\"cut\" data-to=\"18\">"));
+  EXPECT_THAT(svg, HasSubstr("<g class=\"cut\" data-to=\"0\">"));
+  EXPECT_THAT(svg, HasSubstr(">n0 x</text>"));
+  EXPECT_THAT(to_dot(chain(20)), HasSubstr("n0 -> n20;"));
+}
+
+TEST(Picture, IsInProportionToTheGraph) {
+  EXPECT_LE(to_svg(chain(800)).size(), to_svg(chain(400)).size() * 23 / 10);
+}
+
 TEST(Picture, LongNamesAreCutInTheTextAndWholeInTheTitle) {
   const std::string name(100, 'a');
   const std::string svg = to_svg(drawing_of(name));

@@ -38,7 +38,21 @@ def spans(n: int) -> str:
     return table + func(lines(n, lambda i: f"  at {i}\n  %0 = add %0, 1\n"))
 
 
-@SHAPES.register(asm=32768, disasm=32768, verify=131072)
+@SHAPES.register(picture_of_code=4096)
+def bundles(n: int) -> str:
+    """Each tuple has the one before it twice, and all that calls made until then."""
+    calls = lines(n, lambda i: '  %1 = call_packed $"host.f", %0\n  %0 = alloc_tuple %0, %0, %1\n')
+    return 'packed $"host.f"\n' + func(calls, operand="any")
+
+
+@SHAPES.register(picture_of_code=4096)
+def calls_of_one_span(n: int) -> str:
+    nodes = " ".join(f'"node {i}"' for i in range(n))
+    calls = lines(n, lambda i: '  %0 = call_packed $"host.f", %0\n')
+    return f'span "f.tn" 1 1 {nodes}\npacked $"host.f"\n' + func("  at 0\n" + calls, operand="any")
+
+
+@SHAPES.register(asm=32768, disasm=32768, verify=131072, picture_of_code=4096)
 def packed_names(n: int) -> str:
     table = lines(n, lambda i: f'packed $"host.f{i}"\n')
     return table + func(lines(n, lambda i: f'  %0 = call_packed $"host.f{i}", %0\n'), operand="any")

@@ -19,7 +19,12 @@ def chain(n: int) -> str:
     return function("%v0: i64", "i64", chain_of(n, lambda i: f"add(%v{i}, {i})"))
 
 
-@SHAPES.register(compile=512)
+@SHAPES.register(picture=512)
+def uses_of_the_first_value(n: int) -> str:
+    return function("%v0: i64", "i64", chain_of(n, lambda i: f"add(%v{i}, %v0)"))
+
+
+@SHAPES.register(compile=512, picture=512)
 def reversed_uses(n: int) -> str:
     """All values are alive in the middle."""
     return function("%x: i64", "i64", products(n, "%v") + reversed_fold(n, "add(%x, 1)", "%v"))
@@ -128,7 +133,7 @@ def results(n: int) -> str:
     return function("%x: i64", f"({commas(n, lambda i: 'i64')})", body)
 
 
-@SHAPES.register(check=256, compile=256, most=4000)
+@SHAPES.register(check=256, compile=256, picture=256, most=4000)
 def tuple_fields(n: int) -> str:
     body = values(n, "%v", lambda i: f"add(%x, {i})") + f"  %t = ({commas(n, lambda i: f'%v{i}')})\n"
     body += fold(n, "add(%x, 1)", "%f", before=lambda i: f"  %f{i} = %t.{i}\n")

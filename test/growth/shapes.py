@@ -19,8 +19,10 @@ COMMANDS = {
     "disasm": ("disasm", "$I", "-o", "$O"),
     "verify": ("verify", "$I"),
     "dump": ("dump", "--text", "$I"),
+    "picture": ("dump", "--graph", "$I"),
+    "picture_of_code": ("dump", "--graph", "$I"),
 }
-READERS = ("disasm", "verify", "dump")
+READERS = ("disasm", "verify", "dump", "picture_of_code")
 
 Make = Callable[[int], str | bytes]  # from the size
 

@@ -190,6 +190,11 @@ canvas.addEventListener('click', e => {
   if (drag && drag.moved) return;
   const element = e.target.closest('.node');
   if (element) choose(element);
+  const cut = e.target.closest('.cut');
+  if (!cut) return;
+  const other = canvas.querySelector('.node[data-node="' + cut.dataset.to + '"]');
+  choose(other);
+  centreOn(other);
 });
 
 // ---- table of kernels ----
