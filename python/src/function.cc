@@ -9,6 +9,7 @@
 
 #include "python/src/classes.h"
 #include "python/src/error.h"
+#include "python/src/gil.h"
 #include "python/src/interrupt.h"
 
 namespace tenon::python {
@@ -172,11 +173,9 @@ class Outputs {
   std::vector<Value> values_;
 };
 
-// Calls the function, or `machine` if it isn't null, without the GIL.
-int run(const Function& f, const tenon_any* machine, const Arguments& args, const Outputs& outputs,
-        tenon_any* result) {
-  const AskedForSignals asked(machine ? machine : f.value.get());
-  const nb::gil_scoped_release released;
+// Calls the function, or `machine` if it isn't null. Needs no GIL.
+int compute(const Function& f, const tenon_any* machine, const Arguments& args,
+            const Outputs& outputs, tenon_any* result) {
   const char* const name = f.name.c_str();
   if (outputs.given()) {
     return machine ? tenon_machine_call_into(machine, name, args.data(), args.size(),
@@ -186,6 +185,17 @@ int run(const Function& f, const tenon_any* machine, const Arguments& args, cons
   }
   return machine ? tenon_machine_call(machine, name, args.data(), args.size(), result)
                  : tenon_function_call(f.value.get(), args.data(), args.size(), result);
+}
+
+int run(const Function& f, const tenon_any* machine, const Arguments& args, const Outputs& outputs,
+        tenon_any* result) {
+  const SignalWatch watch(machine ? machine : f.value.get());
+  if (f.signature) {
+    const nb::gil_scoped_release released;
+    return compute(f, machine, args, outputs, result);
+  }
+  const CompilingWithoutGil released;  // the function may be the compiler's
+  return compute(f, machine, args, outputs, result);
 }
 
 nb::object call(const Function& f, PyObject* const* args, size_t n, PyObject* names) {
@@ -283,12 +293,12 @@ namespace {
 // ---- Callbacks ----
 
 int call_python(void* context, const tenon_any* args, int32_t n, tenon_any* result) {
-  if (!Py_IsInitialized()) {
+  const WithGil acquired;
+  if (!acquired) {
     tenon_error_set(TENON_ERROR_RUNTIME,
                     "a Python function was called after the interpreter's end");
     return -1;
   }
-  nb::gil_scoped_acquire acquired;
   try {
     std::vector<nb::object> objects;
     std::vector<PyObject*> borrowed(1, nullptr);  // before the first argument, for the callee's use
@@ -311,9 +321,7 @@ int call_python(void* context, const tenon_any* args, int32_t n, tenon_any* resu
 }
 
 void release_python(void* context) {
-  if (!Py_IsInitialized()) return;
-  nb::gil_scoped_acquire acquired;
-  Py_DECREF(static_cast<PyObject*>(context));
+  if (const WithGil acquired{}) Py_DECREF(static_cast<PyObject*>(context));
 }
 
 std::string text_of(const Signature& s) {

@@ -11,6 +11,7 @@
 
 #include "python/src/classes.h"
 #include "python/src/error.h"
+#include "python/src/gil.h"
 
 namespace tenon::python {
 namespace {
@@ -53,8 +54,8 @@ struct Held {
 };
 
 void release_instance(void* data) {
-  if (!Py_IsInitialized()) return;
-  nb::gil_scoped_acquire acquired;
+  const WithGil acquired;
+  if (!acquired) return;
   auto* held = static_cast<Held*>(data);
   {
     Registry& all = registry();

@@ -11,17 +11,12 @@
 #include <thread>
 
 #include "python/src/error.h"
+#include "python/src/gil.h"
 
 namespace tenon::python {
 namespace {
 
 namespace nb = nanobind;
-
-pthread_t main_thread;
-
-bool is_main_thread() {
-  return pthread_equal(pthread_self(), main_thread);
-}
 
 // The thread that has the main thread's call asked. It sleeps while there are no calls. Never
 // destroyed, since its thread may outlive static objects.
@@ -85,9 +80,13 @@ Watch* watch = nullptr;
 
 // The host's check (tenon_host_check_set).
 int run_signal_handlers() {
-  if (!is_main_thread()) return 1;
-  if (!Py_IsInitialized()) return 0;
-  const nb::gil_scoped_acquire acquired;
+  if (!is_main_thread()) {
+    if (!is_ending()) return 1;
+    tenon_error_set(TENON_ERROR_RUNTIME, "the interpreter ended");
+    return -1;
+  }
+  const WithGil acquired;
+  if (!acquired) return 0;
   if (PyErr_CheckSignals() == 0) return 0;
   nb::python_error raised;
   wait_with(raised);
@@ -96,24 +95,19 @@ int run_signal_handlers() {
 
 }  // namespace
 
-AskedForSignals::AskedForSignals(const tenon_any* machine_or_function)
+SignalWatch::SignalWatch(const tenon_any* machine_or_function)
     : is_of_main_thread_(is_main_thread()) {
   if (is_of_main_thread_) outer_ = watch->begin(machine_or_function);
 }
 
-AskedForSignals::~AskedForSignals() {
+SignalWatch::~SignalWatch() {
   if (is_of_main_thread_) watch->end(outer_);
 }
 
 void check_signals_while_computing() {
-  const nb::object main = nb::module_::import_("threading").attr("main_thread")();
-  main_thread = static_cast<pthread_t>(nb::cast<uintptr_t>(main.attr("ident")));
   watch = new Watch;
-  // In a forked child, the thread that forked is the main one, and ours doesn't exist.
-  pthread_atfork(nullptr, nullptr, [] {
-    main_thread = pthread_self();
-    watch = new Watch;
-  });
+  // In a forked child, our thread doesn't exist.
+  pthread_atfork(nullptr, nullptr, [] { watch = new Watch; });
   tenon_host_check_set(run_signal_handlers);
 }
 

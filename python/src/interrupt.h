@@ -10,12 +10,12 @@ namespace tenon::python {
 
 // While it lives, a call of this machine or function on Python's main thread is asked; on other
 // threads, it does nothing.
-class AskedForSignals {
+class SignalWatch {
  public:
-  explicit AskedForSignals(const tenon_any* machine_or_function);
-  ~AskedForSignals();
-  AskedForSignals(const AskedForSignals&) = delete;
-  AskedForSignals& operator=(const AskedForSignals&) = delete;
+  explicit SignalWatch(const tenon_any* machine_or_function);
+  ~SignalWatch();
+  SignalWatch(const SignalWatch&) = delete;
+  SignalWatch& operator=(const SignalWatch&) = delete;
 
  private:
   const tenon_any* outer_ = nullptr;  // of the call around this one

@@ -8,6 +8,7 @@
 
 #include "python/src/classes.h"
 #include "python/src/error.h"
+#include "python/src/gil.h"
 
 namespace tenon::python {
 namespace {
@@ -32,7 +33,11 @@ int action_of(nb::handle returned, tenon_any* result) {
 }
 
 int call_instrument(void* context, const tenon_call_event* event) {
-  nb::gil_scoped_acquire acquired;
+  const WithGil acquired;
+  if (!acquired) {
+    tenon_error_set(TENON_ERROR_RUNTIME, "an instrument was called after the interpreter's end");
+    return -1;
+  }
   try {
     nb::list args;
     args.append(to_python(Value::copy_of(*event->function)));

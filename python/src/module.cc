@@ -7,6 +7,7 @@
 
 #include "python/src/classes.h"
 #include "python/src/error.h"
+#include "python/src/gil.h"
 #include "python/src/interrupt.h"
 
 namespace tenon::python {
@@ -30,7 +31,7 @@ void load_library(const char* name, const std::vector<std::string>& folders) {
   for (const std::string& folder : folders) search.push_back(folder.c_str());
   int code = 0;
   {
-    nb::gil_scoped_release released;
+    const CompilingWithoutGil released;
     code = tenon_library_load(name, search.data(), search.size(), nullptr);
   }
   check(code);
@@ -40,6 +41,7 @@ NB_MODULE(_tenon, m) {
   m.doc() = "The runtime's C interface.";
   // The classes of IR nodes, functions and tensors live as long as the process.
   nb::set_leak_warnings(false);
+  watch_for_end();
   check_signals_while_computing();
   define_tensor(m);
   define_function(m);

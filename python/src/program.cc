@@ -6,6 +6,7 @@
 
 #include "python/src/classes.h"
 #include "python/src/error.h"
+#include "python/src/gil.h"
 
 namespace tenon::python {
 namespace {
@@ -40,7 +41,7 @@ nb::object loaded(Load load) {
   Program program;
   int code = 0;
   {
-    nb::gil_scoped_release released;
+    const CompilingWithoutGil released;
     code = load(program.value.out());
   }
   check(code);

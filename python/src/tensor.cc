@@ -18,6 +18,7 @@
 
 #include "python/src/classes.h"
 #include "python/src/error.h"
+#include "python/src/gil.h"
 
 namespace tenon::python {
 namespace {
@@ -104,17 +105,11 @@ void copy_elements(const DLTensor& t, char* to) {
 // Python's references that the runtime ends, on any thread. After the interpreter's end, the
 // objects stay.
 void release_object(void* object) {
-  if (!Py_IsInitialized()) return;
-  const PyGILState_STATE state = PyGILState_Ensure();
-  Py_DECREF(static_cast<PyObject*>(object));
-  PyGILState_Release(state);
+  if (const WithGil acquired{}) Py_DECREF(static_cast<PyObject*>(object));
 }
 void release_buffer(void* buffer) {
   const std::unique_ptr<Py_buffer> owned(static_cast<Py_buffer*>(buffer));
-  if (!Py_IsInitialized()) return;
-  const PyGILState_STATE state = PyGILState_Ensure();
-  PyBuffer_Release(owned.get());
-  PyGILState_Release(state);
+  if (const WithGil acquired{}) PyBuffer_Release(owned.get());
 }
 
 // Strides in elements, of NumPy's in bytes; false if these aren't multiples of an element's size.

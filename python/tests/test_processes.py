@@ -54,6 +54,72 @@ def test_the_interpreter_ends_with_functions_and_tensors_alive():
     assert out == "end\n"
 
 
+# Threads that the interpreter's end meets everywhere: in Tenon, on the way in and out, and in callbacks.
+DAEMONS = """
+import sys, threading, time
+import numpy as np, tenon
+
+ADD = 'fn @main(%x: tensor[n; f32]) -> tensor[n; f32] { add(%x, %x) }'
+exe = tenon.compile(tenon.ir.parse(ADD))
+x = np.ones(4, 'float32')
+
+@tenon.register_func('test.callback')
+def callback(t):
+    return np.asarray(t) * sum(range(100))
+
+calling = tenon.compile(tenon.ir.parse(
+    'fn @main(%x: tensor[n; f32]) -> tensor[n; f32] { packed "test.callback"(%x) -> tensor[n; f32] }'))
+vm = tenon.VirtualMachine(exe)
+vm.set_instrument(lambda *args: None)
+
+class Array:
+    def __dlpack__(self, **options):
+        return tenon.Tensor(x).__dlpack__(**options)
+    def __del__(self):
+        sum(range(100))
+
+def fail():
+    try:
+        exe(np.ones((2, 2), 'float32'))
+    except tenon.Error:
+        pass
+
+def forever(work):
+    while True:
+        work()
+
+for work in [
+    lambda: exe(x), lambda: calling(x), lambda: vm['main'](x), lambda: exe(Array()), lambda: exe['main'].bind(Array())(),
+    lambda: tenon.Tensor(Array()).tolist(), lambda: tenon.compile(tenon.ir.parse(ADD)), fail,
+]:
+    threading.Thread(target=forever, args=(work,), daemon=True).start()
+sys.setswitchinterval(1e-5)
+time.sleep(0.2)
+"""
+
+
+def test_the_interpreter_ends_quietly_while_daemon_threads_call():
+    begin = lambda: subprocess.Popen(
+        [sys.executable, "-c", DAEMONS], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    )
+    for process in [begin() for _ in range(10)]:
+        output, _ = process.communicate(timeout=300)
+        assert (process.returncode, output) == (0, "")
+
+
+def test_programs_run_while_the_interpreter_ends():
+    out = run(
+        "import atexit, tenon\n"
+        "exe = tenon.compile(tenon.ir.parse('fn @main(%f: fn(i64) -> i64, %i: i64) -> i64 { %f(%i) }'))\n"
+        "atexit.register(lambda: print(exe(lambda i: i + 1, 1)))\n"
+        "class Late:\n"
+        "    def __del__(self, exe=exe, print=print):\n"
+        "        print(exe(lambda i: i + 1, 2))\n"
+        "late = Late()\n"
+    )
+    assert out == "2\n3\n"
+
+
 def test_openmp_does_not_see_our_setting_later():
     assert run(SETUP + "import os\nprint(os.environ.get('GOMP_SPINCOUNT'))") == "None\n"
 
