@@ -80,7 +80,7 @@ def test_threads_share_functions(add):
     def wrong(i):
         with pytest.raises(tenon.UsageError):
             vm["main"](y.astype("int8"), y)
-        with pytest.raises(TypeError, match="1 arguments for 2 parameters"):
+        with pytest.raises(TypeError, match="1 argument for 2 parameters"):
             add(y)
 
     def looked_at(i):
