@@ -612,13 +612,7 @@ array([3., 4., 5.], dtype=float32)
       "__ne__",
       [](nb::handle_t<Tensor> self, nb::handle other) { return compared(self, other, Py_NE); },
       nb::arg("other").none(), nb::sig("def __ne__(self, other: object, /) -> typing.Any"));
-  // By identity, like torch's tensors.
-  c.attr("__hash__") = nb::handle(reinterpret_cast<PyObject*>(&PyBaseObject_Type)).attr("__hash__");
   c.def("__reduce__", &reduce, nb::sig("def __reduce__(self) -> tuple[typing.Any, ...]"));
-  c.def_static("_of_bytes", &of_bytes, nb::arg("dtype"), nb::arg("shape"), nb::arg("bytes"),
-               "A tensor with these elements, as `__reduce__` tells them.",
-               nb::sig("def _of_bytes(dtype: tuple[int, int, int], shape: "
-                       "collections.abc.Sequence[int], bytes: bytes) -> Tensor"));
   c.def("__float__",
         [](nb::handle_t<Tensor> self) { return nb::float_(to_numpy(self).attr("item")()); });
   c.def("__int__",
@@ -626,6 +620,10 @@ array([3., 4., 5.], dtype=float32)
   c.def("__repr__", &text_of, "The type and the elements; of more than 64, the outer ones.",
         nb::sig("def __repr__(self) -> str"));
   tensor_type = reinterpret_cast<PyTypeObject*>(c.ptr());
+  m.def("tensor_of", &of_bytes, nb::arg("dtype"), nb::arg("shape"), nb::arg("bytes"),
+        "A tensor with these elements, from the arguments that Tensor.__reduce__ gives.",
+        nb::sig("def tensor_of(dtype: tuple[int, int, int], shape: "
+                "collections.abc.Sequence[int], bytes: bytes) -> Tensor"));
 }
 
 }  // namespace tenon::python

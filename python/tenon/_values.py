@@ -59,7 +59,7 @@ def _dtype_of(name: str) -> DType:
 
 def _tensor_of(dtype: tuple[int, int, int], shape: Sequence[int], elements: bytes) -> _tenon.Tensor:
     """What pickles and copies of a tensor call."""
-    return _tenon.Tensor._of_bytes(dtype, shape, elements)
+    return _tenon.tensor_of(dtype, shape, elements)
 
 
 class _Bytes:

@@ -75,7 +75,7 @@ def run(module: Module, passes: Iterable[str | ModulePass] | None = None, **opti
 
 def _names(passes: Iterable[str | ModulePass] | str | ModulePass) -> list[str]:
     """The names of passes; one pass is a list of itself."""
-    listed = [passes] if isinstance(passes, (str, ModulePass)) or callable(passes) else list(passes)
+    listed: list[Any] = [passes] if isinstance(passes, str) or callable(passes) else list(passes)
     for p in listed:
         if isinstance(p, (str, ModulePass)):
             continue

@@ -156,3 +156,16 @@ def test_what_is_wrong_with_a_binding_is_told():
         tenon.compile(model_of("Text"))
     with pytest.raises(ValueError, match="libtenon_NAME.so"):
         tenon.compile(model_of("One"), custom=["acme.so"])
+
+
+def test_attributes_are_stated_in_one_place():
+    stated = "(tensor[n; f32]; factor = 1.0) -> tensor[n; f32]"
+
+    def scale(x, *, factor=2.0):
+        raise AssertionError
+
+    with pytest.raises(TypeError, match=r"lists attributes \(factor = 1.0\), and so does the function .*\(factor\)"):
+        tenon.register_op("test.custom:Clash", stated, scale)
+    tenon.register_op("test.custom:Ordered", stated, lambda x, factor: x, effect="ordered")  # by position
+    signature = tenon.get_func("test.custom:Ordered.signature")([], {})
+    assert signature == '(tensor[n; f32]; factor = 1.0, effect = "ordered") -> tensor[n; f32]'

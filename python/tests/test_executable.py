@@ -241,7 +241,8 @@ def test_weights_that_a_file_leaves_out_are_given_when_it_is_loaded(tmp_path):
     path.write_bytes(tenon.get_func("tenon.assemble")(text, None))
     weights = {"w": np.array([1, 2], "float32"), "unused": np.zeros(3)}
     np.savez(tmp_path / "weights.npz", **weights)
-    for given in (weights, np.load(tmp_path / "weights.npz")):
+    (tmp_path / "weights.npz").rename(tmp_path / "weights")  # the content says what it is
+    for given in (weights, np.load(tmp_path / "weights"), tmp_path / "weights"):
         assert tenon.load(path, weights=given)().tolist() == [1, 2]
     with pytest.raises(tenon.UsageError, match="no w"):
         tenon.load(path)
@@ -353,3 +354,9 @@ def test_a_pool_of_processes_calls_an_executable(add, x):
     with multiprocessing.get_context("spawn").Pool(2) as pool:
         results = pool.map(double, [x, x])
     assert [y.tolist() for y in results] == [[0, 2, 4, 6]] * 2
+
+
+def test_an_untrusted_file_names_the_option_that_it_lacks(add):
+    with pytest.raises(tenon.UnsupportedError) as caught:
+        tenon.load(add.to_bytes(), untrusted=True)
+    assert "keep_computes=True" in caught.value.help

@@ -109,3 +109,11 @@ def test_numpy_scalars_are_numbers():
 def test_an_integer_of_more_than_64_bits_is_refused():
     with pytest.raises(OverflowError, match="64 bits"):
         tenon.Function(lambda v: v)(2**63)
+
+
+def test_the_error_about_a_taken_name_says_how_to_replace():
+    tenon.register_func("test.taken", abs)
+    with pytest.raises(tenon.UsageError, match="already registered") as caught:
+        tenon.register_func("test.taken", abs)
+    assert "override=True" in caught.value.help
+    tenon.register_func("test.taken", abs, override=True)

@@ -1,6 +1,8 @@
 """Modules, passes and the session."""
 
+import pathlib
 import pickle
+import re
 
 import numpy as np
 import pytest
@@ -168,3 +170,69 @@ def test_the_content_says_what_a_file_is(relu_model, tmp_path):
         with pytest.raises(tenon.UsageError) as error:
             tenon.compile(model)
         assert error.value.found == "a PyTorch checkpoint" and "torch.onnx.export" in error.value.help
+
+
+def test_the_builder_reaches_every_function_that_builds(monkeypatch):
+    table = pathlib.Path(__file__).parents[2] / "src/driver/functions.def"
+    if not table.exists():
+        pytest.skip("this needs the sources")
+    known = set(re.findall(r'"(tenon\.build_\w+)"', table.read_text())) - {"tenon.build_info"}
+    called = set()
+
+    def call(name, *arguments):
+        called.add(name)
+        return tenon._compiler.call(name, *arguments)
+
+    monkeypatch.setattr(tenon._builder, "_call", call)
+    b = tenon.ir.Builder()
+    b.declare("helper", "fn(i64) -> i64")
+    with b.function("helper", x="i64") as x:
+        b.result(b.add(x, 1))
+    with b.function("main", x="tensor[rank=2; f32]", n="i64") as (x, n):
+        b.at("here")
+        x = b.match_shape(x, ["rows", "columns"])
+        b.match_elements(n, ["m"])
+        b.check("less_equal", "m", 10, "n is at most 10")
+        total = b.add(b.call("helper", n), n)
+        loop = b.loop({"i": ("i64", 0)}, lambda i: b.less(i, 3), lambda i: b.add(i, b.constant(1)))
+        either = b.if_(b.less(n, 5), lambda: total, lambda: loop)
+        pair = b.bind(b.node("graph.Tuple", fields=[x, either]), "pair")
+        seen = b.packed("test.seen", b.field(b.tuple(b.field(pair, 1), n), 0), result="i64")
+        b.result(b.field(pair, 0), seen)
+    module = b.module()
+    with b.function("literal", x="i64") as x:
+        b.result(b.call(b.closure({"y": "i64"}, "i64", lambda y: b.add(y, x)), 1))
+    b.module()
+    assert called == known
+    tenon.register_func("test.seen", lambda x: x, override=True)
+    exe = tenon.compile(module)
+    x = np.ones((2, 3), "float32")
+    assert exe(x, 2)[1] == 5 and "%pair" in str(module)
+    with pytest.raises(tenon.ExecutionError, match="n is at most 10"):
+        exe(x, 11)
+
+
+def test_a_function_literal_may_call_itself():
+    b = tenon.ir.Builder()
+
+    def body(y, itself):
+        return b.if_(b.less(y, 1), lambda: 0, lambda: b.add(b.call(itself, b.sub(y, 1)), y))
+
+    with b.function("main", x="i64") as x:
+        b.result(b.call(b.closure({"y": "i64"}, "i64", body, self_name="sum"), x))
+    text = str(b.module())
+    assert "sum" in text and tenon.ir.parse(text) == b.module()
+
+
+def test_a_module_is_shown_in_a_line_and_printed_whole():
+    functions = [f"fn @f{i}(%x: i64) -> i64 {{ %x }}" for i in range(10)]
+    module = tenon.ir.parse("\n".join(functions))
+    assert repr(module) == "<tenon.ir.Module of @f0, @f1, @f2, @f3, @f4, @f5, @f6, @f7 and 2 more; print(module) shows it>"
+    assert str(module).count("fn @") == 10
+
+
+def test_a_module_is_not_saved_as_onnx(tmp_path):
+    module = tenon.ir.parse("fn @main(%x: i64) -> i64 { %x }")
+    with pytest.raises(ValueError, match="not as ONNX"):
+        module.save(tmp_path / "m.onnx")
+    assert list(tmp_path.iterdir()) == []

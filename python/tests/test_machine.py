@@ -324,7 +324,7 @@ def test_calls_are_submitted(add, x):
     vm = tenon.VirtualMachine(add)
     futures = [add.submit(x, x), vm.submit("main", x, y=x)]
     assert [f.result().tolist() for f in futures] == [[0, 2, 4, 6]] * 2
-    with pytest.raises(TypeError, match="1 arguments for 2 parameters"):
+    with pytest.raises(TypeError, match="1 argument for 2 parameters"):
         vm.submit("main", x).result()
 
 

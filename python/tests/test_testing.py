@@ -229,3 +229,33 @@ def test_random_inputs_fit_the_model(model):
     assert np.array_equal(inputs["x"], testing.random_inputs(model, size=5)["x"])
     module = tenon.ir.parse("fn @main(%n: tensor[k, 3; i64]) -> tensor[k, 3; i64] { %n }")
     assert testing.random_inputs(module)["n"].shape == (2, 3)
+
+
+def test_inputs_are_random_by_default(model):
+    pytest.importorskip("onnxruntime")
+    assert testing.compare(model).equal
+
+
+def test_what_cannot_be_compared_is_told(model, inputs, expected, tmp_path):
+    exe = tenon.compile(model)
+    exe.save(tmp_path / "m.tnx")
+    for program in (tmp_path / "m.tnx", exe.to_bytes()):
+        with pytest.raises(tenon.UsageError, match="no ONNX values") as caught:
+            testing.compare(program, inputs, with_=expected)
+        assert caught.value.found == "a .tnx file"
+    with pytest.raises(tenon.UsageError, match="can't be read as an ONNX model"):
+        testing.compare(b"no model", inputs, with_=expected)
+    with pytest.raises(tenon.UsageError, match="input 'x' does not fit the model") as caught:
+        testing.compare(model, {"x": np.zeros((3, 4))}, with_=expected)
+    assert caught.value.found == "float64[3, 4]" and caught.value.expected == "float32[?, 4]"
+    with pytest.raises(tenon.UsageError, match="does not fit"):
+        testing.compare(model, {"x": np.zeros((3, 5), "float32")}, with_=expected)
+
+
+def test_an_operator_that_onnxruntime_lacks_is_told():
+    pytest.importorskip("onnxruntime")
+    model = model_of([helper.make_node("Mine", ["x"], ["y"], domain="com.acme")], [("x", [2])], [("y", [2])])
+    model.opset_import.append(helper.make_opsetid("com.acme", 1))
+    with pytest.raises(tenon.UsageError, match="onnxruntime can't run the model") as caught:
+        testing.compare(model)
+    assert "Mine" in caught.value.found and "with_=" in caught.value.help
