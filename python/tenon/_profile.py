@@ -38,8 +38,8 @@ class Profile:
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes a file in the format that its name chooses.
 
-        ``t.json``: Chrome's trace events with ONNX Runtime's keys. ``t.pftrace``: Perfetto. ``t.layers.json``: times
-        by layer. ``t.html``: a page to look at. Another name is a ``tenon.UsageError``.
+        ``t.json``: Chrome's trace events with ONNX Runtime's keys. ``t.pftrace``: Perfetto's trace. ``t.layers.json``:
+        times by layer. ``t.html``: a page to look at. Another name is a ``tenon.UsageError``.
         """
         name = os.fspath(path)
         _files.write_whole(name, self._as(name))

@@ -1,11 +1,13 @@
 """tenon.profile(): recordings and their formats."""
 
 import json
+import re
 
 import numpy as np
 import pytest
 
 import tenon
+from tenon import _compiler
 
 
 def test_a_profile_has_the_calls_of_its_block(add, x, tmp_path):
@@ -34,6 +36,44 @@ def test_formats_follow_the_name(add, x, tmp_path):
     with pytest.raises(tenon.UsageError, match="doesn't name a format"):
         p.save(tmp_path / "t.txt")
     assert not (tmp_path / "t.txt").exists()
+
+
+def test_the_docstring_and_the_error_have_every_format(add, x):
+    with tenon.profile() as p:
+        add(x, x)
+    formats = _compiler.call("tenon.record_formats")
+    documented = " ".join(tenon.Profile.save.__doc__.split())
+    with pytest.raises(tenon.UsageError) as error:
+        p.save("t.foo")
+    for one in formats:
+        assert f"``t.{one['suffix'].lstrip('.')}``: {one['summary']}" in documented
+        assert one["suffix"] in str(error.value)
+    assert documented.count("``t.") == len(formats)
+
+
+def page_of(p, tmp_path):
+    p.save(tmp_path / "t.html")
+    page = (tmp_path / "t.html").read_text()
+    return json.loads(re.search(r'id="data">(.*?)</script>', page, re.DOTALL).group(1))
+
+
+def test_a_page_tells_the_truth_about_its_program(add, x, tmp_path):
+    with tenon.profile() as p:
+        add(x, x)
+    data = page_of(p, tmp_path)
+    facts = dict(data["facts"])
+    assert facts["Calls recorded"] == "1 of main"
+    assert facts["Function main"].startswith("(")
+    assert "was not run" not in json.dumps(data["missing"])
+    assert "keep_graph=True" in data["withoutGraph"]
+
+
+def test_a_page_without_a_call_says_so(tmp_path):
+    with tenon.profile() as p:
+        pass
+    data = page_of(p, tmp_path)
+    assert data["missing"]["layers"] == "The program was not run for this report."
+    assert data["withoutGraph"] == "No program was called while this was recorded."
 
 
 def test_perfetto_reads_the_trace(add, x, tmp_path):

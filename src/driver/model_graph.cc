@@ -266,7 +266,7 @@ class Reader {
   std::string source() const { return cat("the graph of ", file_); }
   [[noreturn]] void fail(const Json& at, const char* found) const {
     throw json_error(text_, ErrorKind::Damaged, source(), at.offset, found)
-        .help("compile the file again with --keep-graph");
+        .help(cat("compile the file again with ", kKeepGraph));
   }
   const Json& member(const Json& object, std::string_view name) const {
     const Json* found = object.find(name);

@@ -15,6 +15,9 @@
 
 namespace tenon::driver {
 
+// How to keep it, on the command line and from Python.
+inline constexpr char kKeepGraph[] = "--keep-graph (keep_graph=True in Python)";
+
 // An operator, a kernel call, a parameter or the result of a function.
 struct GraphNode {
   enum class Role : uint8_t { Parameter, Operator, Result };

@@ -162,14 +162,4 @@ std::string to_chrome_json(const Timeline& timeline, const Peak& peak) {
   return Chrome(timeline, peak).write();
 }
 
-Writer writer_for(const std::string& path) {
-  if (path.ends_with("layers.json")) return to_layers_json;
-  if (path.ends_with(".json")) return to_chrome_json;
-  if (path.ends_with(".pftrace")) return to_perfetto;
-  throw Error(ErrorKind::Usage, cat("'", printable(path), "' doesn't name a format of traces"))
-      .expected(
-          "a name that ends in .json (Chrome), layers.json (times by layer) or .pftrace "
-          "(Perfetto)");
-}
-
 }  // namespace tenon::report

@@ -2,11 +2,13 @@
 
 #include <memory>
 
+#include "object/array.h"
 #include "object/function.h"
+#include "object/map.h"
 #include "object/registry.h"
 #include "object/string.h"
-#include "report/html.h"
-#include "report/writers.h"
+#include "report/facts.h"
+#include "report/formats.h"
 #include "support/trace_recording.h"
 
 namespace tenon::report {
@@ -30,17 +32,25 @@ Function stop() {
   const auto timeline = std::make_shared<const Timeline>(read_timeline(recording));
   return Function::from_typed(
       [timeline, program](const String& path) {
-        if (!path.view().ends_with(".html")) {
-          return Bytes(writer_for(path.str())(*timeline, peak()));
-        }
-        Report page;
-        page.title = program ? program->name() : "recording";
-        page.unit = program ? &program->unit() : nullptr;
-        page.timeline = timeline.get();
-        page.peak = peak();
-        return Bytes(to_html(page));
+        const Format& format = format_for(path.str());
+        Report report;
+        report.title = program ? program->name() : "recording";
+        report.unit = program ? &program->unit() : nullptr;
+        report.timeline = timeline.get();
+        report.facts = facts_of(report.unit, timeline.get());
+        report.peak = peak();
+        return Bytes(format.write(report));
       },
       "recording");
+}
+
+Array<Any> list_formats() {
+  Array<Any> list;
+  for (const Format& format : all_formats()) {
+    list.push_back(
+        Map<String, Any>{{"suffix", String(format.suffix)}, {"summary", String(format.summary)}});
+  }
+  return list;
 }
 
 }  // namespace

@@ -331,9 +331,11 @@ class Data {
   void reasons() {
     constexpr char kNotRun[] = "The program was not run for this report.";
     out_.key("withoutGraph")
-        .value(
-            "The file does not contain the model's graph. Give the model itself, or compile it "
-            "with --keep-graph.");
+        .value(report_.unit
+                   ? cat("The file does not contain the model's graph. Give the model itself, or "
+                         "compile it with ",
+                         driver::kKeepGraph, ".")
+                   : "No program was called while this was recorded.");
     out_.key("missing").begin_object();
     const bool was_run =
         report_.timeline && std::ranges::any_of(report_.timeline->intervals, [](const Interval& i) {
@@ -342,15 +344,18 @@ class Data {
     const char* const nothing_called =
         was_run ? "The program called no kernel or library function." : kNotRun;
     for (const char* key : {"layers", "memory"}) out_.key(key).value(nothing_called);
-    for (const char* key : {"timeline", "limits"}) out_.key(key).value(kNotRun);
+    out_.key("timeline").value("Nothing was recorded.");
+    out_.key("limits").value(was_run ? "A recording does not have the limits of calls: `tenon "
+                                       "report` shows what its calls used of theirs."
+                                     : kNotRun);
     out_.key("arena").value(
         "No value has a fixed place: the program keeps no values, or all their sizes depend on the "
         "inputs.");
     out_.key("roofline")
-        .value(was_run ? "The number of operations is not known: give the model itself, "
-                         "or compile it with "
-                         "--keep-graph."
-                       : kNotRun);
+        .value(was_run ? cat("The number of operations is not known: give the model itself, or "
+                             "compile it with ",
+                             driver::kKeepGraph, ".")
+                       : std::string(kNotRun));
     out_.end_object();
   }
 

@@ -13,14 +13,14 @@ namespace tenon::report {
 
 struct Report {
   std::string title;                                       // the file
-  std::vector<std::pair<std::string, std::string>> facts;  // what the program is, a line each
+  std::vector<std::pair<std::string, std::string>> facts;  // first of all; see facts.h
   const vm::Unit* unit = nullptr;                          // may be null
   const Timeline* timeline = nullptr;                      // null if nothing was run
   Peak peak;
   struct Limit {
     std::string name, used, allowed;
   };
-  std::vector<Limit> limits;
+  std::vector<Limit> limits;  // empty if they are not known
 };
 
 // Throws Damaged if the unit's graph is not one.

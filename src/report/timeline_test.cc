@@ -7,6 +7,8 @@
 #include <thread>
 
 #include "json/json.h"
+#include "report/facts.h"
+#include "report/formats.h"
 #include "report/peak.h"
 #include "report/record.h"
 #include "report/writers.h"
@@ -16,6 +18,7 @@ namespace tenon::report {
 namespace {
 
 using testing::HasSubstr;
+using testing::Not;
 using trace::Kind;
 
 TEST(Timeline, IntervalsNest) {
@@ -82,12 +85,56 @@ TEST(Timeline, ChromeEventsKeepTimesInMicroseconds) {
   EXPECT_EQ(event.find("dur")->number, 2.5);
 }
 
-TEST(Timeline, TheNameOfAFileChoosesTheFormat) {
-  EXPECT_EQ(writer_for("t.json"), to_chrome_json);
-  EXPECT_EQ(writer_for("t.layers.json"), to_layers_json);
-  EXPECT_EQ(writer_for("layers.json"), to_layers_json);
-  EXPECT_EQ(writer_for("t.pftrace"), to_perfetto);
-  EXPECT_THAT(failure_of([] { writer_for("t.csv"); }), HasSubstr("doesn't name a format"));
+TEST(Formats, TheNameOfAFileChoosesOne) {
+  const auto suffix = [](const std::string& path) { return std::string(format_for(path).suffix); };
+  EXPECT_EQ(suffix("t.json"), ".json");
+  EXPECT_EQ(suffix("t.layers.json"), "layers.json");
+  EXPECT_EQ(suffix("layers.json"), "layers.json");
+  EXPECT_EQ(suffix("t.pftrace"), ".pftrace");
+  EXPECT_EQ(suffix("t.html"), ".html");
+}
+
+TEST(Formats, AnErrorListsThemAll) {
+  const std::string error = failure_of([] { format_for("t.csv"); });
+  EXPECT_THAT(error, HasSubstr("doesn't name a format"));
+  for (const Format& format : all_formats()) {
+    EXPECT_THAT(error, HasSubstr(cat(format.suffix, " (", format.summary, ")")));
+  }
+}
+
+TEST(Formats, EachIsWritten) {
+  const Timeline timeline;
+  Report report;
+  report.timeline = &timeline;
+  for (const Format& format : all_formats()) EXPECT_NE(format.write(report), "") << format.suffix;
+}
+
+// A page says why something is missing, and never that nothing ran when something did.
+TEST(Html, SaysWhetherTheProgramWasRun) {
+  Timeline timeline;
+  Report report;
+  report.timeline = &timeline;
+  EXPECT_THAT(to_html(report), HasSubstr("was not run for this report"));
+  Interval entry;
+  entry.kind = Kind::Entry;
+  entry.name = "main";
+  timeline.intervals.push_back(entry);
+  const std::string page = to_html(report);
+  EXPECT_THAT(page, Not(HasSubstr("was not run for this report")));
+  EXPECT_THAT(page, HasSubstr("A recording does not have the limits of calls"));
+}
+
+TEST(Facts, CountTheCallsOfEachFunction) {
+  Timeline timeline;
+  for (const char* name : {"main", "other", "main"}) {
+    Interval entry;
+    entry.kind = Kind::Entry;
+    entry.name = name;
+    timeline.intervals.push_back(entry);
+  }
+  using Fact = std::pair<std::string, std::string>;
+  EXPECT_THAT(facts_of(nullptr, &timeline),
+              testing::ElementsAre(Fact("Calls recorded", "2 of main, 1 of other")));
 }
 
 TEST(Peak, TheRooflineIsTheSlowerOfMemoryAndArithmetic) {

@@ -19,9 +19,4 @@ std::string to_perfetto(const Timeline& timeline, const Peak& peak);
 // element is {"count": calls by the host}, then an object per layer.
 std::string to_layers_json(const Timeline& timeline, const Peak& peak);
 
-// The writer for a file's name: .json is Chrome's, .pftrace Perfetto's, and *layers.json the
-// layers'. Throws Usage for another name.
-using Writer = std::string (*)(const Timeline& timeline, const Peak& peak);
-Writer writer_for(const std::string& path);
-
 }  // namespace tenon::report

@@ -2,6 +2,7 @@
 
 #include <chrono>
 
+#include "report/facts.h"
 #include "tools/tenon/command.h"
 #include "tools/tenon/file_argument.h"
 
@@ -10,14 +11,6 @@ namespace {
 
 std::string time_text(std::chrono::nanoseconds time) {
   return cat(static_cast<double>(time.count() / 1000) / 1000, " ms");
-}
-
-int64_t weight_bytes(const vm::Unit& unit) {
-  int64_t bytes = 0;
-  for (const vm::Constant& constant : unit.constants) {
-    if (auto tensor = constant.value.try_as<Tensor>(); tensor && *tensor) bytes += tensor->bytes();
-  }
-  return bytes;
 }
 
 }  // namespace
@@ -56,7 +49,6 @@ void ReportPage::run(vm::Machine& machine, const std::string& function,
   page_.limits.push_back(
       {"time of the longest call", time_text(longest),
        allowed(limits.deadline != unlimited.deadline, time_text(limits.deadline))});
-  add_fact("Calls recorded", cat(iterations, " of ", printable(function)));
 }
 
 void ReportPage::write(const vm::Unit& unit, const std::string& title, int threads) {
@@ -65,23 +57,7 @@ void ReportPage::write(const vm::Unit& unit, const std::string& title, int threa
   page_.unit = &unit;
   page_.timeline = &timeline;
   page_.peak = report::measure_peak(threads);
-  for (const vm::FunctionUnit& f : unit.functions) {
-    if (!f.exported) continue;
-    std::vector<std::string> params;
-    for (const vm::Param& param : f.params) params.push_back(cat(param.name, ": ", param.type));
-    add_fact(cat("Function ", f.name), cat("(", join(params, ", "), ") -> ", f.result));
-  }
-  size_t kernels = 0;
-  for (const vm::PackedName& packed : unit.packed) kernels += packed.kernel;
-  add_fact("Kernels", cat(kernels));
-  add_fact("Weights", bytes_text(static_cast<uint64_t>(weight_bytes(unit))));
-  std::vector<std::string> targets;
-  for (const vm::KernelTarget& target : unit.kernels) {
-    targets.push_back(cat(target.triple, ", ", target.cpu));
-  }
-  if (!targets.empty()) add_fact("Native code for", join(targets, "; "));
-  if (!unit.libraries.empty()) add_fact("Libraries", join(unit.libraries, ", "));
-  add_fact("Compiled by", unit.producer);
+  for (auto& fact : report::facts_of(&unit, &timeline)) page_.facts.push_back(std::move(fact));
   out_.write(report::to_html(page_));
   out_.commit();
   progress(cat("report: ", path_));

@@ -1,8 +1,10 @@
 // tenon trace: records a program's compilation, loading and calls, and writes the recording.
+#include <cstring>
+
 #include "device/parallel.h"
-#include "report/peak.h"
+#include "report/facts.h"
+#include "report/formats.h"
 #include "report/record.h"
-#include "report/writers.h"
 #include "support/error.h"
 #include "support/output_file.h"
 #include "tools/tenon/call_flags.h"
@@ -22,7 +24,7 @@ struct TraceCommand : CallFlags {
   int iterations = 3;
 
   void run() {
-    const report::Writer write = report::writer_for(output);
+    const report::Format& format = report::format_for(output);
     check_not_input(file, output, "--output");
     check_not_terminal(output);
     OutputFile out(output);
@@ -37,7 +39,13 @@ struct TraceCommand : CallFlags {
     for (int i = 0; i < iterations; ++i) machine.call(function, views);
 
     const report::Timeline timeline = report::read_timeline(record.end());
-    out.write(write(timeline, report::measure_peak(threads)));
+    report::Report page;
+    page.title = program.source.name;
+    page.unit = &program.program->unit();
+    page.timeline = &timeline;
+    page.facts = report::facts_of(page.unit, page.timeline);
+    page.peak = report::measure_peak(threads);
+    out.write(format.write(page));
     out.commit();
     if (timeline.dropped) {
       progress(cat(timeline.dropped,
@@ -62,19 +70,25 @@ struct TraceCommand : CallFlags {
 void add_trace_command(CLI::App* app) {
   auto* command =
       app->add_subcommand("trace", "record where the time goes, for Chrome, Perfetto or scripts");
+  std::string formats;
+  for (const report::Format& format : report::all_formats()) {
+    formats += cat("  ", format.suffix, std::string(14 - std::strlen(format.suffix), ' '),
+                   format.summary, "\n");
+  }
   command->footer(
-      "Records how FILE is compiled and loaded, and some calls. The name of the output chooses "
-      "its\n"
-      "format: .json for Chrome's trace events with ONNX Runtime's keys, .pftrace for Perfetto\n"
-      "(https://ui.perfetto.dev opens both), and a name that ends in layers.json for the times of\n"
-      "each layer. docs/profiling.md describes what they contain.\n"
-      "Missing inputs are random with a fixed seed (integers 0 or 1); missing sizes are 1.\n\n"
-      "  tenon trace resnet50.onnx -o resnet50.json\n"
-      "  tenon trace bert.tnx --dim batch=1 --dim sequence=128 -o bert.pftrace\n"
-      "  tenon trace resnet50.tnx --iterations 20 -o resnet50.layers.json");
+      cat("Records how FILE is compiled and loaded, and some calls. How the output's name ends "
+          "chooses\n"
+          "its format:\n",
+          formats,
+          "https://ui.perfetto.dev opens .json and .pftrace. docs/profiling.md describes what they "
+          "contain.\n"
+          "Missing inputs are random with a fixed seed (integers 0 or 1); missing sizes are 1.\n\n"
+          "  tenon trace resnet50.onnx -o resnet50.json\n"
+          "  tenon trace bert.tnx --dim batch=1 --dim sequence=128 -o bert.pftrace\n"
+          "  tenon trace resnet50.tnx --iterations 20 -o resnet50.layers.json"));
   auto state = std::make_shared<TraceCommand>();
   state->CallFlags::add_to(command);
-  command->add_option("-o,--output", state->output, "F.json, F.pftrace or F.layers.json")
+  command->add_option("-o,--output", state->output, "the recording; its name chooses the format")
       ->required();
   command->add_flag("--calls", state->calls,
                     "also record calls between the program's functions, not only those of\n"
