@@ -6,6 +6,7 @@
 #include "graph/ir/intrinsic.h"
 #include "graph/ir/text.h"
 #include "graph/ir/walk.h"
+#include "graph/pass/fuse_operators.h"
 #include "json/json.h"
 #include "loop/symbol_set.h"
 #include "loop/walk.h"
@@ -354,6 +355,10 @@ std::vector<size_t> GraphNodes::bundle(GraphNode node) {
 
 std::vector<GraphNode> graph_of(const graph::FunctionRef& function) {
   return Drawing().of(*function);
+}
+
+std::string operators_of_kernel(const std::string& kernel) {
+  return graph::fused_operators(kernel);
 }
 
 ModelGraph describe_model(const graph::Module& module, const graph::Module& lowered) {

@@ -72,6 +72,9 @@ struct ModelGraph {
 // The operations and operators of one function, without the bodies of its branches and loops.
 std::vector<GraphNode> graph_of(const graph::FunctionRef& function);
 
+// The operators that a kernel computes, such as "relu_max_pool".
+std::string operators_of_kernel(const std::string& kernel);
+
 // `lowered` is what the passes made of `module`.
 ModelGraph describe_model(const graph::Module& module, const graph::Module& lowered);
 

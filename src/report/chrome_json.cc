@@ -1,6 +1,7 @@
 #include <unistd.h>
 
 #include "json/json.h"
+#include "report/trace_kind.h"
 #include "report/writers.h"
 
 namespace tenon::report {
@@ -56,29 +57,10 @@ class Chrome {
     out_.key("name").value(name).end_object().end_object();
   }
 
-  static std::string_view category(Kind kind) {
-    switch (kind) {
-      case Kind::Phase:
-      case Kind::Codegen:
-        return "Compile";
-      case Kind::Loop:
-        return "Thread";
-      case Kind::Entry:
-        return "Session";
-      case Kind::Function:
-      case Kind::Closure:
-        return "Call";
-      case Kind::Packed:
-      case Kind::Kernel:
-        return "Node";
-    }
-    return "";
-  }
-
   void interval(size_t i) {
     const Interval& interval = timeline_.intervals[i];
     const std::string name = interval.kind == Kind::Entry ? "model_run" : interval.name;
-    event(category(interval.kind), interval.call ? node_name(interval) : name, "X",
+    event(about(interval.kind).onnx_category, interval.call ? node_name(interval) : name, "X",
           interval.thread);
     at("ts", interval.begin_ns);
     at("dur", interval.ns()).key("args").begin_object();

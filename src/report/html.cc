@@ -10,6 +10,7 @@
 #include "json/json.h"
 #include "report/page.h"
 #include "report/picture.h"
+#include "report/trace_kind.h"
 #include "vm/executable/kernel_choice.h"
 #include "vm/isa/allocation.h"
 #include "vm/isa/operand_index.h"
@@ -270,10 +271,15 @@ class Data {
     const Timeline& timeline = *report_.timeline;
     out_.begin_object().key("ns").value(timeline.ns);
     texts("threads", timeline.threads);
+    out_.key("categories").begin_object();
+    for (const TraceKind& kind : kTraceKinds) {
+      out_.key(std::string(kind.name)).value(std::string(kind.category));
+    }
+    out_.end_object();
     out_.key("intervals").begin_array();
     for (const Interval& interval : longest(timeline)) {
       out_.begin_array().value(static_cast<int64_t>(interval.thread)).value(interval.begin_ns);
-      out_.value(interval.end_ns).value(static_cast<int64_t>(interval.kind));
+      out_.value(interval.end_ns).value(std::string(about(interval.kind).name));
       out_.value(interval.name).end_array();
     }
     out_.end_array().end_object();

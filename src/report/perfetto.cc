@@ -3,12 +3,11 @@
 #include <bit>
 #include <map>
 
+#include "report/trace_kind.h"
 #include "report/writers.h"
 
 namespace tenon::report {
 namespace {
-
-using trace::Kind;
 
 // A protobuf message that is being written.
 class Message {
@@ -144,25 +143,6 @@ class Perfetto {
     return at->second;
   }
 
-  static const char* category(Kind kind) {
-    switch (kind) {
-      case Kind::Phase:
-      case Kind::Codegen:
-        return "compile";
-      case Kind::Loop:
-        return "thread";
-      case Kind::Entry:
-      case Kind::Function:
-      case Kind::Closure:
-        return "vm";
-      case Kind::Packed:
-        return "library";
-      case Kind::Kernel:
-        return "kernel";
-    }
-    return "";
-  }
-
   void send(int64_t ns, const Message& event, const Message& new_strings) {
     Message packet;
     packet.varint(packet::Timestamp, static_cast<uint64_t>(ns));
@@ -175,7 +155,8 @@ class Perfetto {
     Message event, strings;
     event.varint(event::Type, event::Begin);
     event.varint(event::Track, kFirstThreadTrack + interval.thread);
-    event.varint(event::Categories, intern(Interned::Category, category(interval.kind), &strings));
+    event.varint(event::Categories,
+                 intern(Interned::Category, std::string(about(interval.kind).category), &strings));
     event.varint(event::Name, intern(Interned::Name, interval.name, &strings));
     const auto annotate = [&](const char* name, auto put) {
       Message annotation;

@@ -174,20 +174,6 @@ std::optional<double> flops_of_library(std::string_view name,
   return std::nullopt;
 }
 
-// "fused_relu_max_pool_2" and "fused_relu_max_pool_3c583c" are "relu_max_pool".
-std::string op_of(const std::string& callee) {
-  std::string_view op = callee;
-  if (op.starts_with("fused_")) op.remove_prefix(6);
-  const size_t last = op.rfind('_');
-  if (last != std::string_view::npos && last > 0) {
-    const std::string_view suffix = op.substr(last + 1);
-    const bool is_number = suffix.find_first_of("0123456789") != std::string_view::npos &&
-                           suffix.find_first_not_of("0123456789abcdef") == std::string_view::npos;
-    if (is_number) op = op.substr(0, last);
-  }
-  return std::string(op);
-}
-
 std::string text_of(std::span<const uint64_t> words) {
   std::string text(reinterpret_cast<const char*>(words.data()), words.size_bytes());
   text.erase(std::find(text.begin(), text.end(), '\0'), text.end());
@@ -292,7 +278,7 @@ class Reading {
     const Site& site = program.site(event.number, event.key);
     interval->name = site.callee;
     Call& call = interval->call.emplace();
-    call.op = op_of(site.callee);
+    call.op = event.kind == Kind::Kernel ? driver::operators_of_kernel(site.callee) : site.callee;
     call.caller = program.function_name(event.number);
     call.from = site.from;
     call.site = site_number(program, event);

@@ -29,22 +29,14 @@
 
 namespace tenon::trace {
 
+// What an interval is of, and what its events hold: trace_kinds.def.
 enum class Kind : uint8_t {
-  Phase,    // of compiling or loading; payload: its name
-  Codegen,  // a kernel is written as LLVM IR; payload: the kernel's name
-  Loop,     // a thread's part in a parallel loop; key: the loop
-  Entry,    // a machine is called; number: the function's index; key: the program, which is kept as
-            // a const vm::Program
-  // A call instruction, by what it calls. number: the caller's index; key: the instruction's offset
-  // in the caller's code; payload: the bytes of storage in use, then (where it begins) an
-  // ArgumentKind for each argument with what follows it.
-  Function,
-  Closure,
-  Packed,
-  Kernel,
+#define TENON_TRACE_KIND(identifier, ...) identifier,
+#include "support/trace_kinds.def"
 };
 constexpr bool is_call_instruction(Kind kind) {
-  return kind >= Kind::Function;
+  return kind == Kind::Function || kind == Kind::Closure || kind == Kind::Packed ||
+         kind == Kind::Kernel;
 }
 
 // A word: the kind of an argument in its low 32 bits.

@@ -327,6 +327,8 @@ class Fuser : public Rewriter {
 
 }  // namespace
 
+constexpr size_t kDigits = 6;  // of the hash in a name
+
 std::string fused_name(const FunctionExpr& group) {
   constexpr size_t kMaxOperators = 60;  // bytes of operator names
   std::string name = "fused";
@@ -335,10 +337,31 @@ std::string fused_name(const FunctionExpr& group) {
   }
   if (name.size() > kMaxOperators) name.resize(kMaxOperators);
   const uint64_t hash = structural_hash(Any(FunctionRef(&group)));
-  char digits[8];
+  char digits[kDigits + 2];
   std::snprintf(digits, sizeof digits, "_%06x",
                 static_cast<unsigned>((hash ^ hash >> 32) & 0xffffff));
   return name + digits;
+}
+
+std::string fused_operators(std::string_view name) {
+  const auto ends_in = [](std::string_view text, std::string_view characters) {
+    return !text.empty() && text.find_first_not_of(characters) == std::string_view::npos;
+  };
+  constexpr std::string_view kPrefix = "fused_";
+  if (!name.starts_with(kPrefix)) return std::string(name);
+  std::string_view operators = name.substr(kPrefix.size());
+  // A number follows if another kernel has the name (free_name); of six digits, it is the hash.
+  if (const size_t last = operators.rfind('_'); last != std::string_view::npos &&
+                                                operators.size() - last - 1 != kDigits &&
+                                                ends_in(operators.substr(last + 1), "0123456789")) {
+    operators = operators.substr(0, last);
+  }
+  const size_t last = operators.rfind('_');
+  if (last == std::string_view::npos || operators.size() - last - 1 != kDigits ||
+      !ends_in(operators.substr(last + 1), "0123456789abcdef")) {
+    return std::string(name);
+  }
+  return std::string(operators.substr(0, last));
 }
 
 Module fuse_operators(const Module& module, PassContext& cx) {

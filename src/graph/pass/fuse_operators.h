@@ -20,5 +20,8 @@ Module fuse_operators(const Module& module, PassContext& cx);
 // A name for a group's function, or for its kernel: its operators and digits of a hash of its
 // content, so that it depends on nothing else in the module.
 std::string fused_name(const FunctionExpr& group);
+// The operators in such a name, such as "relu_max_pool" (the first of them, where they are many);
+// another name as it is.
+std::string fused_operators(std::string_view name);
 
 }  // namespace tenon::graph

@@ -230,8 +230,6 @@ function drawTable() {
 
 // ---- timeline ----
 const lanes = [];
-const kinds = ['compile', 'compile', 'loop', 'vm', 'vm', 'vm', 'library', 'kernel'];
-const kindColours = { compile: '--compile', loop: '--hot', vm: '--vm', library: '--library', kernel: '--kernel' };
 const surface = $('timeline');
 let span = null, placed = [];
 function prepareTimeline() {
@@ -277,13 +275,13 @@ function drawTimeline() {
   }
   line.threads.forEach((name, thread) => { if (tops[thread]) pen.fillText(name, 6, tops[thread] - 4); });
   placed = [];
-  const shades = Object.fromEntries(Object.entries(kindColours).map(([k, v]) => [k, colour(v)]));
+  const shades = Object.fromEntries(Object.entries(line.categories).map(([kind, category]) => [kind, colour('--' + category)]));
   for (const interval of line.intervals) {
     const [thread, begin, end, kind, name] = interval;
     if (end < span.from || begin > span.to) continue;
     const left = Math.max(x(begin), -2), right = Math.min(x(end), width + 2);
     const y = tops[thread] + interval.depth * row;
-    pen.fillStyle = shades[kinds[kind]];
+    pen.fillStyle = shades[kind];
     pen.globalAlpha = .85;
     pen.fillRect(left, y, Math.max(right - left - .5, .6), row - 3);
     pen.globalAlpha = 1;
@@ -338,7 +336,7 @@ surface.addEventListener('dblclick', e => {
 });
 $('whole').addEventListener('click', () => moveSpan(0, data.timeline.ns));
 $('run').addEventListener('click', () => {
-  const calls = data.timeline.intervals.filter(i => i[3] === 3);
+  const calls = data.timeline.intervals.filter(([, , , kind]) => kind === 'entry');
   if (calls.length) { const last = calls[calls.length - 1]; moveSpan(last[1], last[2]); }
 });
 

@@ -312,16 +312,23 @@ void Dispatch::tail_arguments(Machine& m, const Op& op, const FunctionCode& code
 namespace {
 
 trace::Kind trace_kind(CallEvent::Kind kind) {
-  static_assert(static_cast<int>(CallEvent::Kind::Closure) == 1 &&
-                static_cast<int>(CallEvent::Kind::Packed) == 2 &&
-                static_cast<int>(CallEvent::Kind::Kernel) == 3);
-  return static_cast<trace::Kind>(static_cast<int>(trace::Kind::Function) + static_cast<int>(kind));
+  switch (kind) {
+    case CallEvent::Kind::Function:
+      return trace::Kind::Function;
+    case CallEvent::Kind::Closure:
+      return trace::Kind::Closure;
+    case CallEvent::Kind::Packed:
+      return trace::Kind::Packed;
+    case CallEvent::Kind::Kernel:
+      break;
+  }
+  return trace::Kind::Kernel;
 }
 
 // Records the beginning or end of a call (support/trace.h).
 [[gnu::cold]] void record(trace::Sink& to, const CallEvent& event, size_t storage) {
   const trace::Kind kind = trace_kind(event.kind);
-  const bool is_library_or_kernel = kind >= trace::Kind::Packed;
+  const bool is_library_or_kernel = kind == trace::Kind::Packed || kind == trace::Kind::Kernel;
   if (!is_library_or_kernel && !to.records_calls) return;
   uint64_t words[192] = {storage};
   size_t count = 1;
