@@ -74,9 +74,13 @@ nb::object dtype_object(DLDataType dtype);
 // Whether it is an instance of NumPy's class of that name. `known`, null at first, keeps the class.
 bool is_numpy(PyObject* object, const char* name, std::atomic<PyTypeObject*>& known);
 
+// How a tensor uses an object's memory. What the runtime can't describe, such as PyTorch's lazy
+// negation, is copied unless it is an output.
+enum class Borrow { kReadOnly, kShared, kOutput };
+
 // Stores a tensor that shares the memory of an object with __dlpack__ or the buffer protocol, or of
-// a NumPy array; false if it is none of these. `read_only` forbids writing through the tensor.
-bool borrow_tensor(nb::handle object, bool read_only, Value* out);
+// a NumPy array; false if it is none of these.
+bool borrow_tensor(nb::handle object, Borrow how, Value* out);
 
 // An instance of a class that was registered as a type, as an object; false if it is none.
 bool host_object_of(nb::handle object, Value* out);

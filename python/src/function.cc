@@ -160,7 +160,7 @@ class Outputs {
     Value value;
     if (Py_TYPE(object.ptr()) == tensor_class()) {
       value = Value::copy_of(nb::inst_ptr<Tensor>(object)->value.any());
-    } else if (!object.is_none() && !borrow_tensor(object, false, &value)) {
+    } else if (!object.is_none() && !borrow_tensor(object, Borrow::kOutput, &value)) {
       throw nb::type_error(
           "out is a tensor or an array, or a tuple with one of these, or None, "
           "for each result");

@@ -90,6 +90,7 @@ bool host_object_of(nb::handle object, Value* out) {
   Registry& all = registry();
   const HostType* type = Types::find(all.types.load()->by_class, Py_TYPE(object.ptr()));
   if (!type) return false;
+  const Nesting nesting;
   std::vector<Value> fields;
   for (const std::string& name : type->fields) {
     fields.push_back(to_value(nb::getattr(object, name.c_str())));
@@ -112,6 +113,7 @@ nb::object host_instance(const Value& value) {
     const nb::ft_lock_guard lock(all.mutex);
     if (all.instances.contains(data)) return nb::borrow(static_cast<Held*>(data)->instance);
   }
+  const Nesting nesting;
   nb::dict fields;
   for (const std::string& name : type->fields) {
     Value field;

@@ -8,6 +8,7 @@
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
 #include <cstring>
 #include <memory>
 #include <string>
@@ -70,10 +71,27 @@ size_t bytes_of(const DLTensor& t) {
   return (t.dtype.bits + 7u) / 8u * t.dtype.lanes * elements_of(t);
 }
 
+bool is_empty(const DLTensor& t) {
+  return std::find(t.shape, t.shape + t.ndim, 0) != t.shape + t.ndim;
+}
+
+// In row-major order without gaps.
 bool is_compact(const DLTensor& t) {
   int64_t stride = 1;
   for (int32_t i = t.ndim; t.strides && i-- > 0; stride *= t.shape[i]) {
-    if (t.shape[i] != 1 && t.strides[i] != stride) return false;
+    if (t.shape[i] != 1 && t.strides[i] != stride) return is_empty(t);
+  }
+  return true;
+}
+// In column-major order without gaps.
+bool is_column_major(const DLTensor& t) {
+  if (!t.strides) {
+    return is_empty(t) ||
+           std::count_if(t.shape, t.shape + t.ndim, [](int64_t n) { return n != 1; }) <= 1;
+  }
+  int64_t stride = 1;
+  for (int32_t i = 0; i < t.ndim; stride *= t.shape[i++]) {
+    if (t.shape[i] != 1 && t.strides[i] != stride) return is_empty(t);
   }
   return true;
 }
@@ -142,8 +160,8 @@ DLTensor view_of(void* data, int rank, const Py_ssize_t* dims, int64_t* strides,
 }
 
 // The dtype of an array: by NumPy's number, or by the name of ml_dtypes.
-DLDataType dtype_of(PyArrayObject* array) {
-  const PyArray_Descr* descr = PyArray_DESCR(array);
+DLDataType dtype_of(PyObject* object) {
+  const PyArray_Descr* descr = PyArray_DESCR(reinterpret_cast<PyArrayObject*>(object));
   if (descr->byteorder != '>') {
     const int number = descr->type_num;
     for (const DtypeRow& row : kDtypes)
@@ -152,29 +170,36 @@ DLDataType dtype_of(PyArrayObject* array) {
     if (number == NPY_LONGLONG) return dtype(kDLInt, 64);
     if (number == NPY_ULONGLONG) return dtype(kDLUInt, 64);
     const std::string name = nb::cast<std::string>(nb::handle(descr->typeobj).attr("__name__"));
-    for (const DtypeRow& row : kDtypes)
-      if (row.numpy < 0 && name == row.name) return row.dtype;
+    const auto bits = 8 * nb::cast<int64_t>(nb::handle(object).attr("itemsize"));
+    for (const DtypeRow& row : kDtypes) {
+      if (row.numpy < 0 && name == row.name && bits == row.dtype.bits) return row.dtype;
+    }
   }
   fail_dtype(nb::cast<std::string>(nb::str(nb::handle(reinterpret_cast<const PyObject*>(descr)))));
 }
 
-void borrow_array(PyObject* object, bool read_only, Value* out) {
+[[noreturn]] void fail_output(const char* why) {
+  throw nb::type_error((std::string("an output can't be ") + why).c_str());
+}
+
+void borrow_array(PyObject* object, Borrow how, Value* out) {
   auto* array = reinterpret_cast<PyArrayObject*>(object);
-  const DLDataType type = dtype_of(array);
+  const DLDataType type = dtype_of(object);
   Strides strides;
   const bool compact = PyArray_CHKFLAGS(array, NPY_ARRAY_C_CONTIGUOUS);
   const int rank = PyArray_NDIM(array);
   if (!compact && !strides.set(rank, PyArray_STRIDES(array), type)) {
     // A field of a structured array: its elements are further apart than whole ones.
+    if (how == Borrow::kOutput) fail_output("a field of a structured array");
     const nb::object copy = nb::handle(object).attr("copy")();
-    borrow_array(copy.ptr(), read_only, out);
+    borrow_array(copy.ptr(), how, out);
     return;
   }
   const DLTensor view = view_of(PyArray_DATA(array), rank, PyArray_DIMS(array),
                                 compact ? nullptr : strides.data(), type);
   Py_INCREF(object);
-  check(tenon_tensor_from_memory(&view, read_only || !PyArray_CHKFLAGS(array, NPY_ARRAY_WRITEABLE),
-                                 object, release_object, out->out()));
+  const bool read_only = how == Borrow::kReadOnly || !PyArray_CHKFLAGS(array, NPY_ARRAY_WRITEABLE);
+  check(tenon_tensor_from_memory(&view, read_only, object, release_object, out->out()));
 }
 
 // DLPack's table of functions for its exchange without capsules (DLPackExchangeAPI, since its
@@ -188,35 +213,68 @@ struct ExchangeApi {
                      DLManagedTensorVersioned** out);  // -1: a Python exception is set
 };
 
-// The table of an object's class, or null.
-const ExchangeApi* exchange_api(PyObject* object) {
-  // The last class that had one on this thread, kept alive.
-  struct Known {
-    PyTypeObject* type;
-    const ExchangeApi* api;
-  };
-  static thread_local Known known{};
+// A class with __dlpack__, as far as it is known. Classes live on, so that no other class gets the
+// address of one.
+struct Exporter {
+  PyTypeObject* type = nullptr;
+  const ExchangeApi* api = nullptr;
+  // PyTorch's Tensor.is_neg(), of tensors whose elements are to be negated when they are read,
+  // which DLPack can't express. A function in C, since looking the method up takes longer.
+  PyCFunction is_neg = nullptr;
+};
+
+Exporter exporter_of(PyTypeObject* type) {
+  const nb::handle object(reinterpret_cast<PyObject*>(type));
+  if (!nb::hasattr(object, "__dlpack__")) return {};
+  Exporter made{type};
+  const nb::object capsule = nb::getattr(object, "__dlpack_c_exchange_api__", nb::none());
+  if (PyCapsule_IsValid(capsule.ptr(), "dlpack_exchange_api")) {
+    const auto* api =
+        static_cast<const ExchangeApi*>(PyCapsule_GetPointer(capsule.ptr(), "dlpack_exchange_api"));
+    if (api->version.major == DLPACK_MAJOR_VERSION) made.api = api;
+  }
+  const nb::object is_neg = nb::getattr(object, "is_neg", nb::none());
+  if (Py_TYPE(is_neg.ptr()) == &PyMethodDescr_Type) {
+    const PyMethodDef* method = reinterpret_cast<PyMethodDescrObject*>(is_neg.ptr())->d_method;
+    if (method->ml_flags == METH_NOARGS) made.is_neg = method->ml_meth;
+  }
+  return made;
+}
+
+// The last class on this thread that isn't a usual one.
+const Exporter& exporter(PyObject* object) {
+  static thread_local Exporter known;
   PyTypeObject* const type = Py_TYPE(object);
-  if (known.type == type) return known.api;
-  const nb::object capsule = nb::getattr(nb::handle(reinterpret_cast<PyObject*>(type)),
-                                         "__dlpack_c_exchange_api__", nb::none());
-  if (!PyCapsule_IsValid(capsule.ptr(), "dlpack_exchange_api")) return nullptr;
-  const auto* api =
-      static_cast<const ExchangeApi*>(PyCapsule_GetPointer(capsule.ptr(), "dlpack_exchange_api"));
-  if (api->version.major != DLPACK_MAJOR_VERSION) return nullptr;
-  Py_INCREF(type);  // so that no other class gets its address
-  known = {type, api};
-  return api;
+  if (known.type != type) [[unlikely]] {
+    Exporter made = exporter_of(type);
+    if (!made.api && !made.is_neg) made.type = nullptr;  // not worth keeping the class
+    Py_XINCREF(made.type);
+    known = made;
+  }
+  return known;
+}
+
+// The object itself, or a copy whose elements are those that one reads.
+nb::object resolved(const Exporter& from, nb::handle object, Borrow how) {
+  if (from.is_neg) {
+    const nb::object answer = nb::steal(from.is_neg(object.ptr(), nullptr));
+    if (!answer.is_valid()) throw nb::python_error();
+    if (answer.ptr() == Py_True) [[unlikely]] {
+      if (how == Borrow::kOutput) fail_output("a tensor with PyTorch's negative bit (is_neg())");
+      return object.attr("resolve_neg")();
+    }
+  }
+  return nb::borrow(object);
 }
 
 // False if the class can't export the object; its __dlpack__ then says why in better words.
-bool borrow_exchanged(const ExchangeApi& api, PyObject* object, bool read_only, Value* out) {
+bool borrow_exchanged(const ExchangeApi& api, PyObject* object, Borrow how, Value* out) {
   DLManagedTensorVersioned* managed = nullptr;
   if (api.from_object(object, &managed) != 0) {
     PyErr_Clear();
     return false;
   }
-  if (read_only) managed->flags |= DLPACK_FLAG_BITMASK_READ_ONLY;
+  if (how == Borrow::kReadOnly) managed->flags |= DLPACK_FLAG_BITMASK_READ_ONLY;
   check(tenon_tensor_from_dlpack_versioned(managed, out->out()));
   return true;
 }
@@ -244,7 +302,8 @@ void borrow_capsule(nb::handle object, Value* out) {
   check(tenon_tensor_from_dlpack(managed, 0, out->out()));
 }
 
-void borrow_buffer(PyObject* object, bool read_only, Value* out) {
+void borrow_buffer(PyObject* object, Borrow how, Value* out) {
+  bool read_only = how == Borrow::kReadOnly;
   auto owned = std::make_unique<Py_buffer>();
   Py_buffer& buffer = *owned;
   if (PyObject_GetBuffer(object, &buffer, PyBUF_RECORDS) != 0) {
@@ -288,6 +347,20 @@ int get_buffer(PyObject* self, Py_buffer* view, int flags) noexcept {
     PyErr_SetString(PyExc_BufferError, "this tensor is read-only");
     return -1;
   }
+  const auto asks_for = [flags](int all) { return (flags & all) == all; };
+  const bool is_row_major = is_compact(t);
+  if (!is_row_major && (asks_for(PyBUF_C_CONTIGUOUS) || !asks_for(PyBUF_STRIDES))) {
+    PyErr_SetString(PyExc_BufferError, "this tensor isn't in row-major order without gaps");
+    return -1;
+  }
+  if (asks_for(PyBUF_F_CONTIGUOUS) && !is_column_major(t)) {
+    PyErr_SetString(PyExc_BufferError, "this tensor isn't in column-major order without gaps");
+    return -1;
+  }
+  if (asks_for(PyBUF_ANY_CONTIGUOUS) && !is_row_major && !is_column_major(t)) {
+    PyErr_SetString(PyExc_BufferError, "this tensor has gaps between its elements");
+    return -1;
+  }
   const auto rank = static_cast<size_t>(t.ndim);
   auto* sizes = new (std::nothrow) Py_ssize_t[2 * rank + 1];
   if (!sizes) {
@@ -300,19 +373,14 @@ int get_buffer(PyObject* self, Py_buffer* view, int flags) noexcept {
     sizes[i] = t.shape[i];
     sizes[rank + i] = t.strides ? t.strides[i] * element : stride;
   }
-  if (!(flags & PyBUF_STRIDES) && !is_compact(t)) {
-    delete[] sizes;
-    PyErr_SetString(PyExc_BufferError, "this tensor isn't compact");
-    return -1;
-  }
   view->buf = data_of(t);
   view->len = static_cast<Py_ssize_t>(bytes_of(t));
   view->itemsize = element;
   view->readonly = tensor->is_read_only();
-  view->ndim = t.ndim;
+  view->ndim = asks_for(PyBUF_ND) ? t.ndim : 0;
   view->format = (flags & PyBUF_FORMAT) ? const_cast<char*>(row->format) : nullptr;
-  view->shape = (flags & PyBUF_ND) ? sizes : nullptr;
-  view->strides = (flags & PyBUF_STRIDES) == PyBUF_STRIDES ? sizes + rank : nullptr;
+  view->shape = asks_for(PyBUF_ND) ? sizes : nullptr;
+  view->strides = asks_for(PyBUF_STRIDES) ? sizes + rank : nullptr;
   view->suboffsets = nullptr;
   view->internal = sizes;
   Py_INCREF(self);
@@ -480,25 +548,30 @@ bool is_numpy(PyObject* object, const char* name, std::atomic<PyTypeObject*>& kn
   return PyObject_TypeCheck(object, type);
 }
 
-bool borrow_tensor(nb::handle object, bool read_only, Value* out) {
+bool borrow_tensor(nb::handle object, Borrow how, Value* out) {
   PyTypeObject* const type = Py_TYPE(object.ptr());
   static constinit std::atomic<PyTypeObject*> array = nullptr;
   if (is_numpy(object.ptr(), "ndarray", array)) {
-    borrow_array(object.ptr(), read_only, out);
+    borrow_array(object.ptr(), how, out);
     return true;
   }
   if (type == &PyUnicode_Type || type == &PyLong_Type || type == &PyFloat_Type ||
       type == &PyBool_Type || type == &PyTuple_Type || type == &PyList_Type ||
       type == &PyDict_Type || PyBytes_Check(object.ptr()) || object.is_none())
     return false;
-  const ExchangeApi* const api = exchange_api(object.ptr());
-  if (api && borrow_exchanged(*api, object.ptr(), read_only, out)) return true;
+  const Exporter from = exporter(object.ptr());
+  if (from.api || from.is_neg) {
+    const nb::object tensor = resolved(from, object, how);
+    if (from.api && borrow_exchanged(*from.api, tensor.ptr(), how, out)) return true;
+    borrow_capsule(tensor, out);
+    return true;
+  }
   if (nb::hasattr(object, "__dlpack__")) {
     borrow_capsule(object, out);
     return true;
   }
   if (PyObject_CheckBuffer(object.ptr())) {
-    borrow_buffer(object.ptr(), read_only, out);
+    borrow_buffer(object.ptr(), how, out);
     return true;
   }
   return false;

@@ -19,16 +19,6 @@ tenon_any number_any(int32_t type_index, int64_t number) {
   return any;
 }
 
-// Containers nest as deep as Python's own recursion may.
-class Nesting {
- public:
-  Nesting() {
-    if (Py_EnterRecursiveCall(" while converting a value") != 0) throw nb::python_error();
-  }
-  ~Nesting() { Py_LeaveRecursiveCall(); }
-  Nesting(const Nesting&) = delete;
-};
-
 Value of_int(PyObject* object) {
   int overflow = 0;
   const long long number = PyLong_AsLongLongAndOverflow(object, &overflow);
@@ -93,7 +83,7 @@ Value array_of(nb::handle object, DLDataType dtype) {
   const nb::object array = nb::module_::import_("tenon._values")
                                .attr("_array_of")(object, nb::str(dtype_name(dtype).c_str()));
   Value out;
-  borrow_tensor(array, false, &out);
+  borrow_tensor(array, Borrow::kShared, &out);
   return out;
 }
 
@@ -185,7 +175,7 @@ Value to_value(nb::handle object, const Expected& expected) {
     return Value::copy_of(nb::inst_ptr<Tensor>(object)->value.any());
   const bool wants_tensor = expected.kind == TENON_TENSOR;
   Value out;
-  if (borrow_tensor(object, expected.is_of_program, &out)) {
+  if (borrow_tensor(object, expected.is_of_program ? Borrow::kReadOnly : Borrow::kShared, &out)) {
     if (wants_tensor || !is_numpy_scalar(o)) return out;
     return to_value(object.attr("item")());
   }
@@ -230,10 +220,10 @@ Value to_value(nb::handle object, const Expected& expected) {
     return of_int(index.ptr());
   }
   if (PyCallable_Check(o)) return callback(object);
-  throw nb::type_error((std::string("a ") + Py_TYPE(o)->tp_name +
-                        " is not a value of Tenon: pass None, a number, str, bytes, an array or "
-                        "tensor, a tuple, list "
-                        "or dict of these, a function or an object of Tenon's")
+  throw nb::type_error((std::string("an object of type '") + Py_TYPE(o)->tp_name +
+                        "' is not a value of Tenon: pass None, a number, str, bytes, an array or "
+                        "tensor, a tuple, list or dict of these, a function, an object of Tenon's, "
+                        "or an instance of a class that tenon.register_type registered")
                            .c_str());
 }
 

@@ -45,6 +45,16 @@ struct Expected {
   bool is_of_program = false;
 };
 
+// Containers and instances nest as deep as Python's own recursion may.
+class Nesting {
+ public:
+  Nesting() {
+    if (Py_EnterRecursiveCall(" while converting a value") != 0) throw nb::python_error();
+  }
+  ~Nesting() { Py_LeaveRecursiveCall(); }
+  Nesting(const Nesting&) = delete;
+};
+
 // The value of a Python object:
 //
 //   None, bool, int, float, str, bytes       the same

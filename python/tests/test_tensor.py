@@ -2,6 +2,7 @@
 
 import array
 import copy
+import ctypes
 import gc
 import pickle
 import weakref
@@ -195,3 +196,71 @@ def test_tensors_have_sizes_and_compare_their_elements():
     assert t.size == 6 and t.nbytes == 24
     assert (t == np.asarray(t)).all() and (t == t).all() and not (t != t).any()
     assert (t == 2).sum() == 1 and isinstance(hash(t), int)
+
+
+class Buffer(ctypes.Structure):
+    """CPython's Py_buffer."""
+
+    _fields_ = [
+        ("buf", ctypes.c_void_p),
+        ("obj", ctypes.py_object),
+        ("len", ctypes.c_ssize_t),
+        ("itemsize", ctypes.c_ssize_t),
+        ("readonly", ctypes.c_int),
+        ("ndim", ctypes.c_int),
+        ("format", ctypes.c_char_p),
+        ("shape", ctypes.POINTER(ctypes.c_ssize_t)),
+        ("strides", ctypes.POINTER(ctypes.c_ssize_t)),
+        ("suboffsets", ctypes.c_void_p),
+        ("internal", ctypes.c_void_p),
+    ]
+
+
+def requested(exporter, flags):
+    """What the exporter's buffer has, or that it is refused."""
+    buffer = Buffer()
+    try:
+        ctypes.pythonapi.PyObject_GetBuffer(ctypes.py_object(exporter), ctypes.byref(buffer), flags)
+    except (BufferError, ValueError):  # NumPy raises both
+        return "refused"
+    sizes = [list(p[: buffer.ndim]) if p else None for p in (buffer.shape, buffer.strides)]
+    if buffer.len == 0:
+        sizes[1] = None  # strides without a meaning
+    found = (buffer.buf, buffer.len, buffer.itemsize, buffer.ndim, buffer.format, *sizes)
+    ctypes.pythonapi.PyBuffer_Release(ctypes.byref(buffer))
+    return found
+
+
+WRITABLE, FORMAT, ND, STRIDES, C, F, ANY = 1, 4, 8, 0x18, 0x38, 0x58, 0x98
+
+
+@pytest.mark.parametrize(
+    "view",
+    [
+        lambda a: a,
+        lambda a: a.T,
+        lambda a: a[:, ::2],
+        lambda a: a[:1, :1],
+        lambda a: a[0],
+        lambda a: a[:, 0],
+        lambda a: a[:0],
+        lambda a: a[::-1],
+    ],
+)
+def test_every_kind_of_buffer_is_that_of_numpy(view):
+    a = view(np.arange(12, dtype="float32").reshape(3, 4))
+    for order in (0, ND, STRIDES, C, F, ANY, C | F):
+        for more in (0, WRITABLE, FORMAT, WRITABLE | FORMAT):
+            assert requested(tenon.Tensor(a), order | more) == requested(a, order | more), (order, more)
+
+
+def test_a_dtype_is_that_of_ml_dtypes_by_its_size_too():
+    bfloat16 = type("bfloat16", (np.void,), {})
+    with pytest.raises(TypeError, match="no tensors of dtype"):
+        tenon.Tensor(np.zeros(4, np.dtype((bfloat16, "V1"))))
+
+
+def test_an_output_is_never_a_copy(add):
+    fields = np.zeros(4, dtype=[("a", "i1"), ("b", "f4")])["b"]
+    with pytest.raises(TypeError, match="an output can't be a field of a structured array"):
+        add(np.ones(4, "float32"), np.ones(4, "float32"), out=fields)

@@ -162,3 +162,14 @@ def test_torch_compile_knows_the_backend_without_metadata():
     code = "import torch, torch._dynamo, tenon; from torch._dynamo.backends.registry import lookup_backend\n"
     code += "assert lookup_backend('tenon').__module__ == 'tenon._torch'"
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_a_lazily_negated_tensor_has_its_signs():
+    exe = tenon.compile(tenon.ir.parse("fn @main(%x: tensor[n; f32]) -> tensor[n; f32] { add(%x, %x) }"))
+    negated = torch.complex(torch.ones(3), torch.arange(3.0)).conj().imag
+    for x in (negated, torch._neg_view(torch.arange(3.0)), torch.nn.Parameter(negated)):
+        assert x.is_neg()
+        assert exe(x.detach()).tolist() == [0, -2, -4]
+        assert tenon.Tensor(x.detach()).tolist() == [0, -1, -2]
+        with pytest.raises(TypeError, match="output can't be a tensor with PyTorch's negative bit"):
+            exe(torch.ones(3), out=x.detach())

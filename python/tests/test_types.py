@@ -72,3 +72,35 @@ def test_a_key_has_one_list_of_fields():
         tenon.register_type("test.Point", fields=["z"])(type("Other", (), {}))
     with pytest.raises(tenon.UsageError, match="needs a key"):
         tenon.register_type("")(type("Other", (), {}))
+
+
+@tenon.register_type("test.Link")
+@dataclasses.dataclass
+class Link:
+    next: object
+
+
+def test_instances_that_nest_too_deep_are_an_error():
+    same = tenon.Function(lambda v: v)
+    cycle = Link(None)
+    cycle.next = cycle
+    chain = None
+    for _ in range(30000):
+        chain = Link(chain)
+    for nested in (cycle, chain):
+        with pytest.raises(RecursionError):
+            same(nested)
+
+
+def test_a_type_may_be_registered_while_an_instance_is_converted():
+    class Registering:
+        @property
+        def first(self):
+            tenon.register_type("test.Registered", fields=["other"])(Registering)
+            return 1
+
+        second = other = 2
+
+    tenon.register_type("test.Registering", fields=["first", "second"])(Registering)
+    instance = Registering()
+    assert tenon.Function(lambda v: v)(instance) is instance
