@@ -17,6 +17,12 @@ struct Tensor {
   Value value;
   const DLTensor& view() const { return *tenon_tensor_view(value.get()); }
   bool is_read_only() const { return tenon_tensor_flags(value.get()) & TENON_TENSOR_READ_ONLY; }
+
+  // The tensor of an instance; an error for one that Tensor.__new__ made without __init__.
+  static const Tensor& of(nb::handle instance) {
+    if (!nb::inst_ready(instance)) throw nb::type_error("this tensor was made without __init__");
+    return *nb::inst_ptr<Tensor>(instance);
+  }
 };
 // Any other object, by its fields.
 struct Object {

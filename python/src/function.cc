@@ -159,7 +159,7 @@ class Outputs {
   void add(nb::handle object) {
     Value value;
     if (Py_TYPE(object.ptr()) == tensor_class()) {
-      value = Value::copy_of(nb::inst_ptr<Tensor>(object)->value.any());
+      value = Value::copy_of(Tensor::of(object).value.any());
     } else if (!object.is_none() && !borrow_tensor(object, Borrow::kOutput, &value)) {
       throw nb::type_error(
           "out is a tensor or an array, or a tuple with one of these, or None, "
@@ -259,7 +259,15 @@ int clear(PyObject* self) {
   return 0;
 }
 
+// Without `__init__`, an instance has no function to call: Python then finds a null pointer.
+PyObject* new_instance(PyTypeObject* type, PyObject*, PyObject*) {
+  nb::object made = nb::inst_alloc(reinterpret_cast<PyObject*>(type));
+  nb::inst_ptr<Function>(made)->vectorcall = nullptr;
+  return made.release().ptr();
+}
+
 const PyType_Slot kFunctionSlots[] = {
+    {Py_tp_new, reinterpret_cast<void*>(new_instance)},
     {Py_tp_call, reinterpret_cast<void*>(PyVectorcall_Call)},
     {Py_tp_traverse, reinterpret_cast<void*>(traverse)},
     {Py_tp_clear, reinterpret_cast<void*>(clear)},

@@ -335,6 +335,11 @@ void borrow_buffer(PyObject* object, Borrow how, Value* out) {
 // ---- tenon.Tensor ----
 
 int get_buffer(PyObject* self, Py_buffer* view, int flags) noexcept {
+  if (!nb::inst_ready(self)) {
+    view->obj = nullptr;
+    PyErr_SetString(PyExc_BufferError, "this tensor was made without __init__");
+    return -1;
+  }
   auto* tensor = nb::inst_ptr<Tensor>(self);
   const DLTensor& t = tensor->view();
   const DtypeRow* row = row_of(t.dtype);
@@ -461,7 +466,7 @@ nb::object shape_of(const Tensor& tensor) {
 
 // numpy.ndarray of a dtype that the buffer protocol lacks: its bytes, seen as ml_dtypes'.
 nb::object to_numpy(nb::handle self) {
-  const Tensor& tensor = *nb::inst_ptr<Tensor>(self);
+  const Tensor& tensor = Tensor::of(self);
   const DLTensor& t = tensor.view();
   const nb::module_ numpy = nb::module_::import_("numpy");
   const DtypeRow* row = row_of(t.dtype);
@@ -579,7 +584,7 @@ bool borrow_tensor(nb::handle object, Borrow how, Value* out) {
 
 // "tensor[2; i64] = [3, 4]"; the type alone where there is no NumPy, or no dtype of NumPy's.
 nb::object text_of(nb::handle_t<Tensor> self) {
-  const nb::object type = repr_of(nb::inst_ptr<Tensor>(self)->value);
+  const nb::object type = repr_of(Tensor::of(self).value);
   try {
     const nb::object prefix = type + nb::str(" = ");
     constexpr int kShownElements = 64;

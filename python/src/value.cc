@@ -171,8 +171,7 @@ nb::object repr_of(const Value& value) {
 
 Value to_value(nb::handle object, const Expected& expected) {
   PyObject* const o = object.ptr();
-  if (Py_TYPE(o) == tensor_class())
-    return Value::copy_of(nb::inst_ptr<Tensor>(object)->value.any());
+  if (Py_TYPE(o) == tensor_class()) return Value::copy_of(Tensor::of(object).value.any());
   const bool wants_tensor = expected.kind == TENON_TENSOR;
   Value out;
   if (borrow_tensor(object, expected.is_of_program ? Borrow::kReadOnly : Borrow::kShared, &out)) {

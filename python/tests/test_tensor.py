@@ -264,3 +264,18 @@ def test_an_output_is_never_a_copy(add):
     fields = np.zeros(4, dtype=[("a", "i1"), ("b", "f4")])["b"]
     with pytest.raises(TypeError, match="an output can't be a field of a structured array"):
         add(np.ones(4, "float32"), np.ones(4, "float32"), out=fields)
+
+
+def test_instances_without_init_are_refused(add):
+    tensor, function = tenon.Tensor.__new__(tenon.Tensor), tenon.Function.__new__(tenon.Function)
+    x = np.ones(4, "float32")
+    uses = [memoryview, np.asarray, repr, len, add, lambda t: t[0], lambda t: t.shape, lambda t: add(x, x, out=t)]
+    for use in uses:
+        with pytest.raises((TypeError, BufferError)):
+            use(tensor)
+    for use in (lambda: function(), lambda: function.bind(1), lambda: function.signature):
+        with pytest.raises(TypeError):
+            use()
+    machines = tenon._tenon.Machines.__new__(tenon._tenon.Machines)
+    with pytest.raises(TypeError):
+        machines.trim()
