@@ -241,14 +241,18 @@ TEST(HostPass, RunsWithinACompilation) {
     if (pass.at("level").as<int>() == 0) required.push_back(name);
   }
   const Any compiled = call("tenon.compile", module, Map<String, Any>{{"passes", names}});
-  EXPECT_EQ(compiled.as<Bytes>(), call("tenon.compile", module, Any()).as<Bytes>());
+  // Of the files, only the record of the passes differs.
+  const auto code = [](const Any& file) {
+    std::string text = call("tenon.disassemble", file, true, Any()).as<String>().str();
+    const size_t record = text.find("provenance ");
+    return record == std::string::npos ? text
+                                       : text.erase(record, text.find('\n', record) - record);
+  };
+  EXPECT_EQ(code(compiled), code(call("tenon.compile", module, Any())));
   // A module that was lowered before needs no more passes.
   const Any lowered = call("tenon.run_passes", module, Any(), Any());
   const Any again = call("tenon.compile", lowered, Map<String, Any>{{"passes", Array<String>()}});
-  const auto code = [](const Any& file) {
-    return call("tenon.disassemble", file, true, Any()).as<String>();
-  };
-  EXPECT_EQ(code(compiled), code(again));  // the files record other passes
+  EXPECT_EQ(code(compiled), code(again));
 
   auto compile = [&](const Array<String>& passes) {
     return failure_of([&] { call("tenon.compile", module, Map<String, Any>{{"passes", passes}}); });
