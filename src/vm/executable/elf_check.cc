@@ -131,7 +131,7 @@ class ElfCheck {
       return "a dynamic section at a different place in memory";
     }
     for (const Elf64_Phdr& p : relro) {
-      const Load* in = memory(p.p_vaddr, 0);
+      const Load* in = memory(p.p_vaddr, 1);
       // Up to the end of the page, which nothing else uses.
       const uint64_t end = in ? (in->memory.end() + kPage - 1) / kPage * kPage : 0;
       if (!in || !in->writable || p.p_memsz > end - p.p_vaddr) {

@@ -137,6 +137,28 @@ TEST(ElfCheck, TakesWhatTheCompilerMakes) {
   EXPECT_THAT(KernelObject::open(object.elf, "test")->names(), testing::ElementsAre("tripwire"));
 }
 
+// As when code fills its last page: the range to be made read-only begins where the code ends.
+TEST(ElfCheck, TakesDataRightBehindCode) {
+  Object object;
+  Elf64_Phdr *code = nullptr, *data = nullptr, *relro = nullptr;
+  for (size_t i = 0; i < object.header()->e_phnum; ++i) {
+    Elf64_Phdr* p = object.segment(i);
+    if (p->p_type == PT_GNU_RELRO) relro = p;
+    if (p->p_type != PT_LOAD || data != nullptr) continue;
+    (p->p_flags & PF_W ? data : code) = p;
+  }
+  ASSERT_TRUE(code && data && relro && relro->p_vaddr == data->p_vaddr);
+  const uint64_t into_page = data->p_vaddr % 4096;
+  for (Elf64_Phdr* p : {data, relro}) {
+    p->p_vaddr -= into_page;
+    p->p_offset -= into_page;
+    p->p_filesz += into_page;
+    p->p_memsz += into_page;
+  }
+  code->p_memsz = data->p_vaddr - code->p_vaddr;
+  EXPECT_EQ(object.refusal(), "none");
+}
+
 // After an empty segment at 0, the loader would map others over those that were checked.
 TEST(ElfCheck, RefusesEmptySegments) {
   Object object;
