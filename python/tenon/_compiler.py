@@ -42,6 +42,8 @@ def nanoseconds(seconds: float | None) -> int:
     """-1 for None."""
     if seconds is None:
         return -1
+    if isinstance(seconds, (bool, str)) or not hasattr(seconds, "__float__"):
+        raise TypeError(f"a deadline is a number of seconds, not {seconds!r}")
     if not seconds >= 0:
         raise ValueError(f"a deadline is a number of seconds, at least 0, not {seconds!r}")
     return round(min(seconds, 1e9) * 1e9)

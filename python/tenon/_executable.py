@@ -5,6 +5,7 @@ from __future__ import annotations
 import concurrent.futures
 import dataclasses
 import enum
+import operator
 import os
 import threading
 from collections.abc import Callable, Iterable, Mapping
@@ -72,17 +73,28 @@ class Limits:
     depth: int | None = None
     stack: int | None = None
 
-    def _arguments(self) -> dict[str, int]:
-        def given(value: int | None) -> int:
-            return -1 if value is None else value
+    def __post_init__(self) -> None:
+        self._arguments()  # what doesn't fit is an error here, and not where the limits are used
 
+    def _arguments(self) -> dict[str, int]:
         return {
-            "fuel": given(self.fuel),
+            "fuel": _count("fuel", self.fuel, 0),
             "deadline_ns": _compiler.nanoseconds(self.deadline),
             "memory": _memory.ceiling(self.memory),
-            "depth": given(self.depth),
-            "stack_bytes": given(self.stack),
+            "depth": _count("depth", self.depth, 1),
+            "stack_bytes": _count("stack", self.stack, 1),
         }
+
+
+def _count(name: str, value: int | None, least: int) -> int:
+    """A limit as the runtime takes it: -1 for None."""
+    if value is None:
+        return -1
+    if isinstance(value, bool) or not hasattr(value, "__index__"):
+        raise TypeError(f"{name} is an integer, not {value!r}")
+    if not least <= operator.index(value) < 1 << 63:
+        raise ValueError(f"{name} is {value}; expected at least {least} and less than 2**63, or None for no limit")
+    return operator.index(value)
 
 
 class _Functions(dict[str, Function]):
@@ -330,6 +342,9 @@ class VMInstrumentReturnKind(enum.IntEnum):
     SKIP_RUN = 1
 
 
+_MOST_THREADS = 4096
+
+
 class VirtualMachine:
     """Runs an executable's functions, with memory, limits and an instrument of its own.
 
@@ -360,6 +375,12 @@ class VirtualMachine:
         """
         if memory not in ("pooled", "naive"):
             raise ValueError(f"memory is {memory!r}; expected 'pooled' or 'naive'")
+        if not isinstance(executable, Executable):
+            raise TypeError(f"a VirtualMachine runs what tenon.compile or tenon.load returns, not {executable!r}")
+        if limits is not None and not isinstance(limits, Limits):
+            raise TypeError(f"limits is a tenon.Limits, such as tenon.Limits(fuel=1000), not {limits!r}")
+        if not 0 <= _count("threads", threads, 0) <= _MOST_THREADS:
+            raise ValueError(f"threads is {threads}; expected 0 to {_MOST_THREADS}")
         self.executable = executable
         self.memory = memory
         self.limits = limits if limits is not None else Limits()

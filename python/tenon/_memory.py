@@ -41,6 +41,8 @@ def ceiling(memory: float | None) -> int:
     """A limit in bytes as the runtime takes it: the machine's memory for None, -1 for infinity."""
     if memory is None:
         return of_machine()
-    if memory == float("inf"):
-        return -1
-    return int(memory)
+    if isinstance(memory, (bool, str)) or not hasattr(memory, "__float__"):
+        raise TypeError(f"memory is a number of bytes, not {memory!r}")
+    if not memory > 0:
+        raise ValueError(f"memory is {memory}; expected a positive number of bytes, math.inf, or None for the machine's")
+    return -1 if memory >= 1 << 63 else int(memory)

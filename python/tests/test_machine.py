@@ -188,6 +188,35 @@ def test_a_container_has_less_memory(tmp_path):
     assert _memory.limit_of_group(tmp_path, "/") == 2 << 20
 
 
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"fuel": -1}, "fuel is -1; expected at least 0"),
+        ({"fuel": 10**30}, "less than"),
+        ({"fuel": 1.5}, "fuel is an integer, not 1.5"),
+        ({"depth": 0}, "depth is 0; expected at least 1"),
+        ({"stack": True}, "stack is an integer, not True"),
+        ({"deadline": -1}, "at least 0"),
+        ({"deadline": "5s"}, "a number of seconds, not '5s'"),
+        ({"memory": "512MB"}, "a number of bytes, not '512MB'"),
+        ({"memory": -1}, "expected a positive number of bytes"),
+    ],
+)
+def test_limits_are_checked_when_they_are_made(wrong, message):
+    with pytest.raises((TypeError, ValueError), match=message):
+        tenon.Limits(**wrong)
+
+
+def test_a_machine_says_what_it_takes(add):
+    with pytest.raises(TypeError, match="what tenon.compile or tenon.load returns, not 'model.onnx'"):
+        tenon.VirtualMachine("model.onnx")
+    with pytest.raises(TypeError, match="limits is a tenon.Limits"):
+        tenon.VirtualMachine(add, limits={"fuel": 3})
+    with pytest.raises(ValueError, match="threads is 1099511627776; expected 0 to 4096"):
+        tenon.VirtualMachine(add, threads=2**40)
+    assert tenon.Limits(memory=1e9)._arguments()["memory"] == 10**9
+
+
 def test_memory_has_a_limit(add):
     vm = tenon.VirtualMachine(add, limits=tenon.Limits(memory=1 << 20))
     big = np.zeros(1 << 20, "float32")
