@@ -261,15 +261,10 @@ Error unknown_function(std::string_view program, std::string_view function,
 
 void Program::fail_arity(const FunctionCode& code, size_t captures, size_t arguments,
                          ErrorKind kind) const {
-  const FunctionUnit& function = function_unit(code);
-  std::vector<std::string> names;
-  for (size_t i = captures; i < function.params.size(); ++i) {
-    names.push_back(printable(function.params[i].name));
-  }
-  throw Error(kind,
-              cat("'", printable(function.name), "' is called with the wrong number of arguments"))
+  throw Error(kind, cat("'", printable(function_unit(code).name),
+                        "' is called with the wrong number of arguments"))
       .found(cat(arguments))
-      .expected(names.empty() ? "none" : cat(names.size(), ": ", join(names, ", ")));
+      .expected(cat(static_cast<size_t>(code.params) - captures));
 }
 
 std::string Program::frame_text(const Op* op) const {
