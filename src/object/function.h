@@ -143,9 +143,10 @@ class Function : public Handle {
   }
   // From any callable with a single signature. Arguments are checked and converted; a mismatch is a
   // Usage error that names the function and the argument. Take handles by `const&`, which avoids
-  // reference counting.
-  template <class F>
-  static Function from_typed(F body, std::string name = "") {
+  // reference counting. A name that outlives the function need not be copied: Name is a
+  // string_view.
+  template <class Name = std::string, class F>
+  static Function from_typed(F body, std::type_identity_t<Name> name = {}) {
     using S = detail::Signature<std::remove_cvref_t<F>>;
     return from_packed([body = std::move(body), name = std::move(name)](const AnyView* args,
                                                                         int32_t n, Any* result) {
@@ -197,7 +198,7 @@ class Function : public Handle {
     ++n;
   }
   template <class R, class Args, class F, size_t... I>
-  static void apply(const F& body, const std::string& name, const AnyView* args, Any* result,
+  static void apply(const F& body, std::string_view name, const AnyView* args, Any* result,
                     std::index_sequence<I...>) {
     (void)name, (void)args;
     auto& f = const_cast<F&>(body);

@@ -210,7 +210,8 @@ inline void add(Registration& to, const Registrant& registrant, Function functio
 }
 template <class F>
 void add_typed(Registration& to, const Registrant& registrant, F body) {
-  to.add_typed(registrant.name, std::move(body), registrant.flags);
+  to.add(registrant.name, Function::from_typed<std::string_view>(std::move(body), registrant.name),
+         registrant.flags);
 }
 
 }  // namespace tenon::library
