@@ -68,7 +68,7 @@ PyObject* call_function(PyObject* self, PyObject* const* args, size_t flags_and_
                         PyObject* names) noexcept;
 nb::object new_function(Value value);
 // A function of a program, whose calls run on the given machines if these aren't null.
-nb::object function_of(const Value& program, const char* name, const tenon_limits& limits,
+nb::object function_of(const Value& program, const nb::str& name, const tenon_limits& limits,
                        std::shared_ptr<Machines> machines = {});
 nb::object new_object(Value value);
 

@@ -134,6 +134,7 @@ class Outputs {
  public:
   explicit Outputs(PyObject* out) {
     if (!out) return;
+    given_ = true;
     if (PyTuple_Check(out) || PyList_Check(out)) {
       for (nb::handle item : nb::borrow<nb::sequence>(out)) add(item);
     } else {
@@ -141,12 +142,13 @@ class Outputs {
     }
   }
 
-  bool given() const { return !objects_.empty(); }
-  const tenon_any* data() const { return values_[0].get(); }
+  bool given() const { return given_; }
+  const tenon_any* data() const { return values_.empty() ? nullptr : values_[0].get(); }
   int32_t size() const { return static_cast<int32_t>(values_.size()); }
 
   // The results with the caller's own objects in their places.
   nb::object instead_of(const nb::object& results) const {
+    if (objects_.empty()) return results;
     if (!nb::isinstance<nb::tuple>(results)) return objects_[0].is_none() ? results : objects_[0];
     nb::list all(results);
     for (size_t i = 0; i < objects_.size(); ++i) {
@@ -169,6 +171,7 @@ class Outputs {
     values_.push_back(std::move(value));
   }
 
+  bool given_ = false;
   std::vector<nb::object> objects_;
   std::vector<Value> values_;
 };

@@ -66,14 +66,16 @@ void release_instance(void* data) {
   delete held;
 }
 
-void register_type(const char* key, const std::vector<std::string>& fields, nb::handle type) {
+void register_type(const nb::str& key, const std::vector<nb::str>& given, nb::handle type) {
+  std::vector<std::string> fields;
+  for (const nb::str& field : given) fields.push_back(name_of(field));
   std::vector<const char*> names;
   names.reserve(fields.size());
   for (const std::string& field : fields) names.push_back(field.c_str());
   auto made = std::make_unique<HostType>();
-  check(tenon_type_register(key, names.data(), names.size(), &made->index));
+  check(tenon_type_register(name_of(key).c_str(), names.data(), names.size(), &made->index));
   made->type = reinterpret_cast<PyTypeObject*>(type.ptr());
-  made->fields = fields;
+  made->fields = std::move(fields);
   Registry& all = registry();
   const nb::ft_lock_guard lock(all.mutex);
   auto types = std::make_unique<Types>(*all.types.load());

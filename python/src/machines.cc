@@ -224,7 +224,7 @@ void define_machines(nb::module_& m) {
       nb::arg("deadline_ns"), nb::arg("memory"), nb::arg("depth"), nb::arg("stack_bytes"));
   c.def(
       "function",
-      [](const std::shared_ptr<Machines>& machines, const char* name) {
+      [](const std::shared_ptr<Machines>& machines, const nb::str& name) {
         return function_of(machines->program(), name, machines->limits(), machines);
       },
       nb::arg("name"), nb::sig("def function(self, name: str) -> Function"));

@@ -13,26 +13,28 @@
 namespace tenon::python {
 namespace {
 
-nb::object find(const char* name) {
+nb::object find(const nb::str& name) {
   Value out;
-  check(tenon_function_find(name, out.out()));
+  check(tenon_function_find(name_of(name).c_str(), out.out()));
   return to_python(std::move(out));
 }
 
-void register_function(const char* name, nb::handle callable, bool replace) {
+void register_function(const nb::str& name, nb::handle callable, bool replace) {
   const Value function = to_value(callable);
   if (function.type_index() != TENON_FUNCTION) throw nb::type_error("not a function");
-  check(tenon_function_register(name, function.get(), replace ? TENON_REPLACE : 0));
+  check(
+      tenon_function_register(name_of(name).c_str(), function.get(), replace ? TENON_REPLACE : 0));
 }
 
-void load_library(const char* name, const std::vector<std::string>& folders) {
+void load_library(const nb::str& given, const std::vector<std::string>& folders) {
+  const std::string name = name_of(given);
   std::vector<const char*> search;
   search.reserve(folders.size());
   for (const std::string& folder : folders) search.push_back(folder.c_str());
   int code = 0;
   {
     const CompilingWithoutGil released;
-    code = tenon_library_load(name, search.data(), search.size(), nullptr);
+    code = tenon_library_load(name.c_str(), search.data(), search.size(), nullptr);
   }
   check(code);
 }

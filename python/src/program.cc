@@ -168,26 +168,32 @@ nb::object describe(const tenon_value_info& info) {
                         kind_name(info.kind), dtype, dims);
 }
 
-nb::object describe_all(const Program& program, const char* function, bool of_results) {
+nb::object describe_all(const Program& program, const nb::str& function, bool of_results) {
   nb::list out;
-  for_each(program.value, function, of_results,
+  for_each(program.value, name_of(function).c_str(), of_results,
            [&](const tenon_value_info& info) { out.append(describe(info)); });
   return nb::tuple(out);
 }
 
 }  // namespace
 
-nb::object function_of(const Value& program, const char* name, const tenon_limits& limits,
+nb::object function_of(const Value& program, const nb::str& given, const tenon_limits& limits,
                        std::shared_ptr<Machines> machines) {
+  std::string name = name_of(given);
   Value out;
-  check(tenon_program_function(program.get(), name, &limits, out.out()));
-  return nb::cast(Function{
-      &call_function, std::move(out), signature_of(program, name), std::move(machines), name, {}});
+  check(tenon_program_function(program.get(), name.c_str(), &limits, out.out()));
+  auto signature = signature_of(program, name.c_str());
+  return nb::cast(Function{&call_function,
+                           std::move(out),
+                           std::move(signature),
+                           std::move(machines),
+                           std::move(name),
+                           {}});
 }
 
 namespace {
 
-nb::object function(const Program& program, const char* name, int32_t threads, int64_t fuel,
+nb::object function(const Program& program, const nb::str& name, int32_t threads, int64_t fuel,
                     int64_t deadline_ns, int64_t memory, int64_t depth, int64_t stack_bytes) {
   const tenon_limits limits = {sizeof(tenon_limits), threads, fuel, deadline_ns, memory, depth,
                                stack_bytes};

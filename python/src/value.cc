@@ -226,6 +226,16 @@ Value to_value(nb::handle object, const Expected& expected) {
                            .c_str());
 }
 
+std::string name_of(const nb::str& name) {
+  Py_ssize_t size = 0;
+  const char* text = PyUnicode_AsUTF8AndSize(name.ptr(), &size);
+  if (!text) throw nb::python_error();
+  std::string out(text, static_cast<size_t>(size));
+  if (out.find('\0') == std::string::npos) return out;
+  throw nb::value_error(
+      ("a name can't have a NUL: " + nb::cast<std::string>(nb::repr(name))).c_str());
+}
+
 nb::object to_python(Value value) {
   const tenon_any& any = value.any();
   switch (any.type_index) {

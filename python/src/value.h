@@ -3,6 +3,8 @@
 
 #include <nanobind/nanobind.h>
 
+#include <string>
+
 #include <utility>
 
 #include "tenon/c_api.h"
@@ -75,6 +77,10 @@ Value to_value(nb::handle object, const Expected& expected = {});
 // The Python object of a value: the inverse of `to_value`; arrays become tuples, maps dicts, dtypes
 // and devices strings, and objects of other types instances of the Python class of their type.
 nb::object to_python(Value value);
+
+// A str that names a function, type or field, for the C interface. One with a NUL, which would be
+// cut there, is a ValueError.
+std::string name_of(const nb::str& name);
 
 // The value as text for people, a str.
 nb::object repr_of(const Value& value);

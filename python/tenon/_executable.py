@@ -215,7 +215,7 @@ class Executable:
         """
         file = self._program.file()
         if external_weights is not None:
-            file = _compiler.call("tenon.leave_out_weights", bytes(file), os.fspath(external_weights), None)
+            file = _compiler.call("tenon.leave_out_weights", bytes(file), os.fsdecode(external_weights), None)
         _files.write_whole(path, file)
 
     def to_bytes(self) -> bytes:
@@ -332,7 +332,7 @@ def _weights_of(weights: Mapping[str, Any] | str | os.PathLike[str], limits: dic
 
         with np.load(weights) as arrays:
             return dict(arrays)
-    return dict(_compiler.call("tenon.read_weights", os.fspath(weights), limits))
+    return dict(_compiler.call("tenon.read_weights", os.fsdecode(weights), limits))
 
 
 class VMInstrumentReturnKind(enum.IntEnum):

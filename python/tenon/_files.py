@@ -9,7 +9,7 @@ import stat
 
 def write_whole(path: str | os.PathLike[str], data: bytes | memoryview) -> None:
     """Writes a file under a temporary name and renames it; a device or pipe is written into."""
-    path = os.fspath(path)
+    path = os.fsdecode(path)
     target = os.path.realpath(path)
     mode = os.stat(target).st_mode if os.path.exists(target) else None
     if mode is not None and not stat.S_ISREG(mode):

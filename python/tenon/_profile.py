@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -25,9 +26,13 @@ class Profile:
 
     def __enter__(self) -> Profile:
         _compiler.call("tenon.record_start", self._calls)
+        # A recording that nobody can end any more, of a generator that was dropped for example, ends with its profile.
+        self._abandon = weakref.finalize(self, _compiler.call, "tenon.record_stop")
+        self._abandon.atexit = False
         return self
 
     def __exit__(self, *exception: object) -> None:
+        self._abandon.detach()
         self._recording = _compiler.call("tenon.record_stop")
 
     def _as(self, path: str) -> bytes:
@@ -41,7 +46,7 @@ class Profile:
         ``t.json``: Chrome's trace events with ONNX Runtime's keys. ``t.pftrace``: Perfetto's trace. ``t.layers.json``:
         times by layer. ``t.html``: a page to look at. Another name is a ``tenon.UsageError``.
         """
-        name = os.fspath(path)
+        name = os.fsdecode(path)
         _files.write_whole(name, self._as(name))
 
     def layers(self) -> list[dict[str, Any]]:

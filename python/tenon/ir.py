@@ -35,7 +35,7 @@ class Module(Object):
         """Writes the module as text, and large constants to PATH.weights beside it."""
         if os.fsdecode(path).endswith(".onnx"):
             raise ValueError(f"a module is written in Tenon's language, not as ONNX: name it .tn, not {os.fsdecode(path)}")
-        _compiler.call("tenon.save", self, os.fspath(path))
+        _compiler.call("tenon.save", self, os.fsdecode(path))
 
     def to_json(self, indent: int = 0) -> str:
         """The module as JSON, for ``from_json``."""

@@ -360,3 +360,32 @@ def test_an_untrusted_file_names_the_option_that_it_lacks(add):
     with pytest.raises(tenon.UnsupportedError) as caught:
         tenon.load(add.to_bytes(), untrusted=True)
     assert "keep_computes=True" in caught.value.help
+
+
+def test_names_have_no_nul(add, x):
+    class Point:
+        pass
+
+    vm = tenon.VirtualMachine(add)
+    for use in (
+        lambda: add["main\0"],
+        lambda: add.signature("main\0"),
+        lambda: vm["main\0"],
+        lambda: tenon.get_func("tenon.parse\0"),
+        lambda: tenon.register_func("test.nul\0")(len),
+        lambda: tenon.register_type("test.\0Point")(Point),
+    ):
+        with pytest.raises(ValueError, match="a name can't have a NUL"):
+            use()
+
+
+def test_a_path_may_be_bytes(add, tmp_path):
+    add.save(os.fsencode(tmp_path / "a.tnx"))
+    assert (tmp_path / "a.tnx").read_bytes() == add.to_bytes()
+
+
+@pytest.mark.parametrize("none", [(), []])
+def test_no_outputs_are_not_enough(add, x, none):
+    for f in add["main"], tenon.VirtualMachine(add)["main"]:
+        with pytest.raises(tenon.UsageError, match="one output, or None, for each result"):
+            f(x, x, out=none)

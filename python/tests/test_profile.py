@@ -1,5 +1,6 @@
 """tenon.profile(): recordings and their formats."""
 
+import gc
 import json
 import re
 
@@ -125,3 +126,11 @@ def test_an_open_profile_has_no_results(add):
         assert repr(p) == "<tenon.Profile, recording>"
         with pytest.raises(RuntimeError, match="leave its `with` block"):
             p.layers()
+
+
+def test_a_recording_ends_with_its_profile(add, x):
+    tenon.profile().__enter__()
+    gc.collect()
+    with tenon.profile() as p:
+        add(x, x)
+    assert len(p.layers()) == 1
