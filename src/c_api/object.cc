@@ -1,6 +1,6 @@
 // The C interface's values, tensors, functions and errors.
 #include <algorithm>
-#include <deque>
+#include <list>
 #include <memory>
 #include <mutex>
 #include <vector>
@@ -240,7 +240,7 @@ int tenon_threads_lend(tenon_threads_run run, int32_t (*count)(void), int32_t fl
     // Loops may still use an earlier team, so teams are never freed; one that is lent again is
     // reused.
     static std::mutex mutex;
-    static auto* const teams = new std::deque<ThreadTeam>;
+    static auto* const teams = new std::list<ThreadTeam>;
     static bool chosen = false;
     const std::lock_guard lock(mutex);
     if (!(flags & TENON_REPLACE) && chosen) return;

@@ -1,7 +1,7 @@
 #include "object/host_type.h"
 
 #include <algorithm>
-#include <deque>
+#include <list>
 #include <mutex>
 #include <new>
 #include <string>
@@ -22,15 +22,15 @@ namespace {
 // A registered type, with the texts that its TypeInfo points to.
 struct HostType {
   std::string key;
-  std::deque<std::string> names;
+  std::vector<std::string> names;
   std::vector<Field> fields;
   TypeInfo info;
 };
 
 std::mutex mutex;
 
-std::deque<HostType>& types() {
-  static auto* const all = new std::deque<HostType>;  // never destroyed: values may outlive statics
+std::list<HostType>& types() {
+  static auto* const all = new std::list<HostType>;  // never destroyed: values may outlive statics
   return *all;
 }
 
@@ -67,9 +67,11 @@ int32_t register_host_type(std::string_view key, std::span<const std::string_vie
   if (index > HostObj::kTypeLast) fail(key, "is one too many: a process has at most 256 of hosts");
   HostType& made = types().emplace_back();
   made.key = key;
-  for (const std::string_view name : fields) {
+  made.names.assign(fields.begin(), fields.end());
+  made.fields.reserve(fields.size());
+  for (const std::string& name : made.names) {
     const size_t offset = sizeof(HostObj) + made.fields.size() * sizeof(Any);
-    made.fields.push_back({made.names.emplace_back(name).c_str(),
+    made.fields.push_back({name.c_str(),
                            static_cast<uint32_t>(offset),
                            FieldKind::Any,
                            kOptional,

@@ -211,20 +211,22 @@ std::string printable(std::string_view text, bool keep_lines) {
 }
 
 namespace {
-// Levenshtein distance, one row at a time.
+// Optimal string alignment distance: the number of letters inserted, removed, changed, or swapped
+// with a neighbour.
 size_t edit_distance(std::string_view a, std::string_view b) {
-  std::vector<size_t> row(b.size() + 1);
-  for (size_t j = 0; j <= b.size(); ++j) row[j] = j;
-  for (size_t i = 1; i <= a.size(); ++i) {
-    size_t diagonal = row[0];
-    row[0] = i;
-    for (size_t j = 1; j <= b.size(); ++j) {
-      size_t above = row[j];
-      row[j] = std::min({row[j] + 1, row[j - 1] + 1, diagonal + (a[i - 1] != b[j - 1])});
-      diagonal = above;
+  const auto width = static_cast<ptrdiff_t>(b.size()) + 1;
+  std::vector<size_t> rows((a.size() + 1) * (b.size() + 1));
+  for (size_t i = 0; i <= a.size(); ++i) {
+    for (size_t j = 0; j <= b.size(); ++j) {
+      size_t* const at = &rows[i * (b.size() + 1) + j];
+      *at = i + j;
+      if (i == 0 || j == 0) continue;
+      *at = std::min({at[-1] + 1, at[-width] + 1, at[-width - 1] + (a[i - 1] != b[j - 1])});
+      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+        *at = std::min(*at, at[-2 * width - 2] + 1);
     }
   }
-  return row[b.size()];
+  return rows.back();
 }
 }  // namespace
 

@@ -77,6 +77,7 @@ TEST(Text, FindsTheNearestName) {
   EXPECT_EQ(nearest("so", names), "");
   EXPECT_EQ(nearest("all", {"knl"}), "");
   EXPECT_EQ(nearest("knn", {"knl"}), "knl");
+  EXPECT_EQ(nearest("rnu", {"asm", "run"}), "run");
   EXPECT_EQ(nearest(std::string(100000, 'a'), names), "");
 }
 

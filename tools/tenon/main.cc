@@ -77,10 +77,6 @@ Error usage_error(CLI::App& app, const CLI::ParseError& error) {
     names.push_back(sub->get_name());
   }
   if (rest.empty()) return Error(ErrorKind::Usage, "no command is given").help(help);
-  if (rest[0] == "help") {
-    return Error(ErrorKind::Usage, "there is no command 'help'")
-        .help("`tenon --help` lists the commands, `tenon COMMAND --help` explains one");
-  }
   const std::string near = nearest(rest[0], names);
   return Error(ErrorKind::Usage, cat("there is no command '", rest[0], "'"))
       .help(near.empty() ? help : cat("did you mean `tenon ", near, "`? ", help));
@@ -104,6 +100,18 @@ void report_use(const CLI::App& app) {
   detail(cat("tenon ", app.get_subcommands().front()->get_name(), ": ",
              std::chrono::duration_cast<std::chrono::milliseconds>(took).count(),
              " ms, peak memory ", bytes_text(static_cast<uint64_t>(usage.ru_maxrss) * kKilobyte)));
+}
+
+// The arguments in the reversed order that CLI11 takes. `tenon help COMMAND` is `tenon COMMAND
+// --help`.
+std::vector<std::string> arguments_of(int argc, char** argv) {
+  std::vector<std::string> arguments(argv + std::min(argc, 1), argv + argc);
+  if (!arguments.empty() && arguments[0] == "help") {
+    arguments.erase(arguments.begin());
+    arguments.emplace_back("--help");
+  }
+  std::ranges::reverse(arguments);
+  return arguments;
 }
 
 int run(int argc, char** argv) {
@@ -145,7 +153,7 @@ int run(int argc, char** argv) {
     add_verbosity(command);
   }
   try {
-    app.parse(argc, argv);
+    app.parse(arguments_of(argc, argv));
     report_use(app);
   } catch (const CLI::Success& done) {
     return finish(app.exit(done));
