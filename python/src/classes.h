@@ -70,6 +70,8 @@ nb::object new_function(Value value);
 // A function of a program, whose calls run on the given machines if these aren't null.
 nb::object function_of(const Value& program, const nb::str& name, const tenon_limits& limits,
                        std::shared_ptr<Machines> machines = {});
+// Of a dictionary with every field of tenon_limits but its size.
+tenon_limits limits_of(const nb::dict& given);
 nb::object new_object(Value value);
 
 // "float32", "bfloat16", "bool": the names of NumPy and ml_dtypes.

@@ -2,7 +2,9 @@
 
 #include <nanobind/stl/string.h>
 
+#include <exception>
 #include <memory>
+#include <new>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -56,7 +58,25 @@ void raise_waiting() {
   throw nb::python_error();
 }
 
-void wait_with(nb::python_error& caught) {
+void raise_current() noexcept {
+  try {
+    throw;
+  } catch (nb::python_error& e) {
+    e.restore();
+  } catch (nb::builtin_exception& e) {
+    PyErr_SetString(e.type() == nb::exception_type::buffer_error  ? PyExc_BufferError
+                    : e.type() == nb::exception_type::value_error ? PyExc_ValueError
+                                                                  : PyExc_TypeError,
+                    e.what());
+  } catch (std::bad_alloc&) {
+    PyErr_NoMemory();
+  } catch (std::exception& e) {
+    PyErr_SetString(PyExc_RuntimeError, e.what());
+  }
+}
+
+void wait_with_raised() noexcept {
+  const nb::python_error caught;  // takes it
   const nb::object exception = nb::borrow(caught.value());
   std::string message = Py_TYPE(exception.ptr())->tp_name;
   try {
@@ -69,7 +89,7 @@ void wait_with(nb::python_error& caught) {
   nb::try_cast(nb::getattr(exception, "_kind", nb::none()), kind);
   tenon_error_set(kind, message.c_str());
   const std::unique_ptr<Raised> before(
-      std::exchange(last_raised, new Raised{exception, std::move(message)}));
+      std::exchange(last_raised, new (std::nothrow) Raised{exception, std::move(message)}));
 }
 
 }  // namespace tenon::python

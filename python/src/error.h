@@ -14,8 +14,11 @@ inline void check(int code) {
     raise_waiting();
 }
 
-// Makes the exception that `caught` holds this thread's waiting error, in a callback that is about
-// to return -1. It is kept, and raise_waiting raises it again with the machine's frames as a note.
-void wait_with(nanobind::python_error& caught);
+// Makes the exception being handled in a catch block Python's, as nanobind does for its functions.
+void raise_current() noexcept;
+
+// Makes Python's exception this thread's waiting error, in a callback that is about to return -1.
+// It is kept, and raise_waiting raises it again with the machine's frames as a note.
+void wait_with_raised() noexcept;
 
 }  // namespace tenon::python

@@ -284,17 +284,8 @@ PyObject* call_function(PyObject* self, PyObject* const* args, size_t flags_and_
   try {
     const auto n = static_cast<size_t>(PyVectorcall_NARGS(flags_and_n));
     return call(*nb::inst_ptr<Function>(self), args, n, names).release().ptr();
-  } catch (nb::python_error& e) {
-    e.restore();
-  } catch (nb::builtin_exception& e) {
-    PyErr_SetString(e.type() == nb::exception_type::buffer_error  ? PyExc_BufferError
-                    : e.type() == nb::exception_type::value_error ? PyExc_ValueError
-                                                                  : PyExc_TypeError,
-                    e.what());
-  } catch (std::bad_alloc&) {
-    PyErr_NoMemory();
-  } catch (std::exception& e) {
-    PyErr_SetString(PyExc_RuntimeError, e.what());
+  } catch (...) {
+    raise_current();
   }
   return nullptr;
 }
@@ -323,10 +314,9 @@ int call_python(void* context, const tenon_any* args, int32_t n, tenon_any* resu
     if (!returned.is_valid()) throw nb::python_error();
     Value value = to_value(returned);
     return tenon_any_copy(value.get(), result);
-  } catch (nb::python_error& e) {
-    wait_with(e);
-  } catch (std::exception& e) {
-    tenon_error_set(TENON_ERROR_USAGE, e.what());
+  } catch (...) {
+    raise_current();
+    wait_with_raised();
   }
   return -1;
 }

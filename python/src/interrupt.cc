@@ -88,8 +88,7 @@ int run_signal_handlers() {
   const WithGil acquired;
   if (!acquired) return 0;
   if (PyErr_CheckSignals() == 0) return 0;
-  nb::python_error raised;
-  wait_with(raised);
+  wait_with_raised();
   return -1;
 }
 

@@ -51,14 +51,9 @@ int call_instrument(void* context, const tenon_call_event* event) {
         nb::steal(PyObject_CallObject(static_cast<PyObject*>(context), nb::tuple(args).ptr()));
     if (!returned.is_valid()) throw nb::python_error();
     return action_of(returned, event->result);
-  } catch (nb::python_error& e) {
-    wait_with(e);
-  } catch (nb::builtin_exception& e) {
-    PyErr_SetString(PyExc_TypeError, e.what());
-    nb::python_error raised;
-    wait_with(raised);
-  } catch (std::exception& e) {
-    tenon_error_set(TENON_ERROR_USAGE, e.what());
+  } catch (...) {
+    raise_current();
+    wait_with_raised();
   }
   return -1;
 }
@@ -213,15 +208,12 @@ void define_machines(nb::module_& m) {
                          "What tenon.VirtualMachine runs calls on.");
   c.def(
       "__init__",
-      [](Machines* self, const Program& program, bool naive, int32_t threads, int64_t fuel,
-         int64_t deadline_ns, int64_t memory, int64_t depth, int64_t stack_bytes) {
-        const tenon_limits limits = {sizeof limits, threads, fuel,       deadline_ns,
-                                     memory,        depth,   stack_bytes};
+      [](Machines* self, const Program& program, bool naive, const nb::dict& limits) {
         new (self) Machines(Value::copy_of(program.value.any()),
-                            naive ? TENON_MEMORY_NAIVE : TENON_MEMORY_POOLED, limits);
+                            naive ? TENON_MEMORY_NAIVE : TENON_MEMORY_POOLED, limits_of(limits));
       },
-      nb::arg("program"), nb::arg("naive"), nb::arg("threads"), nb::arg("fuel"),
-      nb::arg("deadline_ns"), nb::arg("memory"), nb::arg("depth"), nb::arg("stack_bytes"));
+      nb::arg("program"), nb::arg("naive"), nb::arg("limits"),
+      nb::sig("def __init__(self, program: Program, naive: bool, limits: dict[str, int]) -> None"));
   c.def(
       "function",
       [](const std::shared_ptr<Machines>& machines, const nb::str& name) {

@@ -177,6 +177,18 @@ nb::object describe_all(const Program& program, const nb::str& function, bool of
 
 }  // namespace
 
+tenon_limits limits_of(const nb::dict& given) {
+  const auto get = [&](const char* name) { return nb::cast<int64_t>(nb::object(given[name])); };
+  tenon_limits limits = TENON_NO_LIMITS;
+  limits.threads = static_cast<int32_t>(get("threads"));
+  limits.fuel = get("fuel");
+  limits.deadline_ns = get("deadline_ns");
+  limits.memory = get("memory");
+  limits.depth = get("depth");
+  limits.stack_bytes = get("stack_bytes");
+  return limits;
+}
+
 nb::object function_of(const Value& program, const nb::str& given, const tenon_limits& limits,
                        std::shared_ptr<Machines> machines) {
   std::string name = name_of(given);
@@ -193,11 +205,8 @@ nb::object function_of(const Value& program, const nb::str& given, const tenon_l
 
 namespace {
 
-nb::object function(const Program& program, const nb::str& name, int32_t threads, int64_t fuel,
-                    int64_t deadline_ns, int64_t memory, int64_t depth, int64_t stack_bytes) {
-  const tenon_limits limits = {sizeof(tenon_limits), threads, fuel, deadline_ns, memory, depth,
-                               stack_bytes};
-  return function_of(program.value, name, limits);
+nb::object function(const Program& program, const nb::str& name, const nb::dict& limits) {
+  return function_of(program.value, name, limits_of(limits));
 }
 
 }  // namespace
@@ -233,10 +242,8 @@ void define_program(nb::module_& m) {
         "Name, type, kind, dtype and dimensions of each parameter or result.",
         nb::sig("def describe(self, function: str, of_results: bool) -> "
                 "tuple[tuple[str, str, str, str | None, tuple[int | str, ...] | None], ...]"));
-  c.def("function", &function, nb::arg("name"), nb::arg("threads"), nb::arg("fuel"),
-        nb::arg("deadline_ns"), nb::arg("memory"), nb::arg("depth"), nb::arg("stack_bytes"),
-        nb::sig("def function(self, name: str, threads: int, fuel: int, deadline_ns: int, "
-                "memory: int, depth: int, stack_bytes: int) -> Function"));
+  c.def("function", &function, nb::arg("name"), nb::arg("limits"),
+        nb::sig("def function(self, name: str, limits: dict[str, int]) -> Function"));
 }
 
 }  // namespace tenon::python

@@ -76,8 +76,10 @@ class Limits:
     def __post_init__(self) -> None:
         self._arguments()  # what doesn't fit is an error here, and not where the limits are used
 
-    def _arguments(self) -> dict[str, int]:
+    def _arguments(self, threads: int = 0) -> dict[str, int]:
+        """All fields of ``tenon_limits``."""
         return {
+            "threads": threads,
             "fuel": _count("fuel", self.fuel, 0),
             "deadline_ns": _compiler.nanoseconds(self.deadline),
             "memory": _memory.ceiling(self.memory),
@@ -124,7 +126,7 @@ class Executable:
         """Executables come from ``tenon.compile`` and ``tenon.load``."""
         self._program = program
         self._name = name
-        self._functions = _Functions(lambda name: program.function(name, threads=0, **Limits()._arguments()))
+        self._functions = _Functions(lambda name: program.function(name, Limits()._arguments()))
         self._lock = threading.Lock()
         self._machine: VirtualMachine | None = None  # of submitted calls
 
@@ -385,9 +387,7 @@ class VirtualMachine:
         self.memory = memory
         self.limits = limits if limits is not None else Limits()
         self.threads = threads
-        self._machines = _tenon.Machines(
-            executable._program, memory == "naive", threads, **self.limits._arguments()
-        )
+        self._machines = _tenon.Machines(executable._program, memory == "naive", self.limits._arguments(threads))
         self._functions = _Functions(self._machines.function)
         self._lock = threading.RLock()
         self._inputs: dict[str, tuple[Any, ...]] = {}

@@ -17,7 +17,8 @@ from typing import Any
 from . import _files, _reference
 from ._compile import compile
 from ._errors import usage
-from ._reduce import _inputs_of, proto_of, random_inputs, reduce
+from ._model_inputs import inputs_of, proto_of, random_inputs
+from ._reduce import reduce
 
 __all__ = ["Comparison", "Difference", "compare", "random_inputs", "reduce"]
 
@@ -227,7 +228,7 @@ def _arrays(proto: Any, inputs: Mapping[str, Any] | Sequence[Any]) -> dict[str, 
         problems += [f"no value is given for {', '.join(missing)}"] if missing else []
         raise ValueError(f"{'; '.join(problems)}; its inputs are {', '.join(names)}")
     arrays = {name: np.asarray(value) for name, value in inputs.items()}
-    for name, dtype, sizes in _inputs_of(proto):
+    for name, dtype, sizes in inputs_of(proto):
         found = arrays[name]
         # A model may leave out a rank, and has no sizes then.
         fits = not sizes or len(sizes) == found.ndim and all(size in (None, n) for size, n in zip(sizes, found.shape))

@@ -117,3 +117,10 @@ def test_the_error_about_a_taken_name_says_how_to_replace():
         tenon.register_func("test.taken", abs)
     assert "override=True" in caught.value.help
     tenon.register_func("test.taken", abs, override=True)
+
+
+def test_a_callback_that_returns_no_value_of_tenon_is_a_type_error(x):
+    tenon.register_func("test.callback", lambda t: {1}, override=True)
+    with pytest.raises(TypeError, match="'set' is not a value of Tenon") as caught:
+        tenon.compile(tenon.ir.parse(CALLER))(x)
+    assert "main" in caught.value.__notes__[0]
