@@ -121,7 +121,7 @@ std::future<void> start_worker(const std::function<void()>& work, int concurrenc
 }
 
 // What is measured. Times are in milliseconds.
-struct Report {
+struct Measured {
   std::string file, code;
   int threads = 0, concurrency = 0;
   double compile = 0, load = 0, first_call = 0;
@@ -135,7 +135,7 @@ struct Report {
   void print() const;
 };
 
-void Report::write(JsonWriter& out) const {
+void Measured::write(JsonWriter& out) const {
   out.key("file").value(file);
   out.key("version").value(tenon_version());
   out.key("cpu").value(codegen::host_target().cpu);
@@ -161,7 +161,7 @@ void Report::write(JsonWriter& out) const {
   for (const auto& [name, number] : numbers) out.key(name).value(number);
 }
 
-void Report::print() const {
+void Measured::print() const {
   const auto time_line = [](const char* name, double ms) {
     std::printf("%-13s %s\n", name, time_text(ms).c_str());
   };
@@ -256,41 +256,41 @@ struct BenchCommand : CallFlags {
     const auto [program, given] = open_with_inputs(std::move(source));
     const std::vector<AnyView> views(given.values.begin(), given.values.end());
 
-    Report report;
-    report.file = file;
-    report.code = program.code;
-    report.threads = threads > 0 ? threads : available_threads();
-    report.concurrency = concurrency;
-    report.compile = program.compile_seconds * 1000;
-    report.load = program.load_seconds * 1000;
+    Measured measured;
+    measured.file = file;
+    measured.code = program.code;
+    measured.threads = threads > 0 ? threads : available_threads();
+    measured.concurrency = concurrency;
+    measured.compile = program.compile_seconds * 1000;
+    measured.load = program.load_seconds * 1000;
     vm::Machine machine(program.program, call_limits());
     const auto start = Clock::now();
     machine.call(function, views);
-    report.first_call = milliseconds(Clock::now() - start);
+    measured.first_call = milliseconds(Clock::now() - start);
     for (int i = 0; i < warmup; ++i) machine.call(function, views);
-    measure(machine, program.program, views, &report);
+    measure(machine, program.program, views, &measured);
     const Profiled profiled = run_profiled(machine, *program.program, views);
-    report.outside_kernels = profiled.outside_kernels();
+    measured.outside_kernels = profiled.outside_kernels();
     if (report_flag.is_given()) {
       // From here on, so that nothing is recorded while calls are measured.
       ReportPage page(report_flag.path, file, "--report");
-      page.add_fact("Calls measured", cat(report.calls.calls()));
-      page.add_fact("Median of their times", cat(report.calls.quantile_ms(0.5), " ms"));
+      page.add_fact("Calls measured", cat(measured.calls.calls()));
+      page.add_fact("Median of their times", cat(measured.calls.quantile_ms(0.5), " ms"));
       page.run(machine, function, views, kReportedCalls);
       page.write(program.program->unit(), file, threads);
     }
     rusage usage{};
     getrusage(RUSAGE_SELF, &usage);
-    report.peak_memory_mb = static_cast<double>(usage.ru_maxrss) / 1024;
-    if (json_output()) return print(report, profiled);
-    report.print();
+    measured.peak_memory_mb = static_cast<double>(usage.ru_maxrss) / 1024;
+    if (json_output()) return print(measured, profiled);
+    measured.print();
     if (profile) profiled.print();
   }
 
   // Calls the function for `duration`, or as often as --iterations asks for, on `first` and as many
   // other machines as --concurrency asks for, a thread each.
   void measure(vm::Machine& first, const Ref<vm::Program>& program,
-               const std::vector<AnyView>& views, Report* report) const {
+               const std::vector<AnyView>& views, Measured* measured) const {
     std::vector<std::unique_ptr<vm::Machine>> others;
     while (others.size() + 1 < static_cast<size_t>(concurrency)) {
       others.push_back(std::make_unique<vm::Machine>(program, first.limits()));
@@ -312,8 +312,8 @@ struct BenchCommand : CallFlags {
     }
     work(first, &times[0]);
     for (std::future<void>& other : done) other.get();
-    report->wall = milliseconds(Clock::now() - start);
-    for (const Latencies& some : times) report->calls.add(some);
+    measured->wall = milliseconds(Clock::now() - start);
+    for (const Latencies& some : times) measured->calls.add(some);
   }
 
   // A few calls that take 200 ms together, or a thousand.
@@ -330,9 +330,9 @@ struct BenchCommand : CallFlags {
     return profiled;
   }
 
-  void print(const Report& report, const Profiled& profiled) const {
+  void print(const Measured& measured, const Profiled& profiled) const {
     JsonWriter out = json_document();
-    report.write(out.begin_object());
+    measured.write(out.begin_object());
     if (profile) {
       profiled.write(out.key("kernels"), profiled.profile.by_kernel());
       profiled.write(out.key("sites"), profiled.profile.by_site());

@@ -22,7 +22,7 @@
 #include "codegen/llvm/memory_limit.h"
 #include "support/error.h"
 #include "support/text.h"
-#include "tools/tenon/report.h"
+#include "tools/tenon/error_report.h"
 
 namespace tenon::tool {
 namespace {

@@ -14,8 +14,8 @@
 #include "support/error.h"
 #include "support/output_file.h"
 #include "tools/tenon/command.h"
+#include "tools/tenon/error_report.h"
 #include "tools/tenon/json_output.h"
-#include "tools/tenon/report.h"
 #include "tools/tenon/version.h"
 
 namespace tenon::tool {
@@ -158,7 +158,7 @@ int run(int argc, char** argv) {
   } catch (const CLI::Success& done) {
     return finish(app.exit(done));
   } catch (const CLI::ParseError& error) {
-    return report(usage_error(app, error));
+    return report_error(usage_error(app, error));
   }
   return finish(exit_code);
 }

@@ -1,4 +1,4 @@
-#include "tools/tenon/report.h"
+#include "tools/tenon/error_report.h"
 
 #include <cerrno>
 #include <cstdio>
@@ -21,27 +21,27 @@ int report_handled() {
   try {
     throw;
   } catch (const Error& error) {
-    return report(error);
+    return report_error(error);
   } catch (const std::filesystem::filesystem_error& error) {
     const std::string path = error.path1().string();
-    return report(Error(ErrorKind::Usage, cat(path.empty() ? "the file system" : path, ": ",
-                                              error.code().message())));
+    return report_error(Error(ErrorKind::Usage, cat(path.empty() ? "the file system" : path, ": ",
+                                                    error.code().message())));
   } catch (const std::system_error& error) {
-    return report(Error(ErrorKind::Runtime, "the system refused a resource")
-                      .found(error.what())
-                      .help("a limit of the process or the user may be reached: ulimit -a"));
+    return report_error(Error(ErrorKind::Runtime, "the system refused a resource")
+                            .found(error.what())
+                            .help("a limit of the process or the user may be reached: ulimit -a"));
   } catch (const std::bad_alloc&) {
-    return report(Error(ErrorKind::Runtime, "out of memory")
-                      .help("give it less to do at once, or the process more memory"));
+    return report_error(Error(ErrorKind::Runtime, "out of memory")
+                            .help("give it less to do at once, or the process more memory"));
   } catch (const std::exception& error) {
-    return report(
+    return report_error(
         Error(ErrorKind::Internal, error.what()).help("this is a bug in tenon; please report it"));
   }
 }
 
 }  // namespace
 
-int report(const Error& thrown) {
+int report_error(const Error& thrown) {
   const Error error = with_memory_help(thrown);
   if (json_output()) {
     JsonWriter out = json_document();
@@ -65,7 +65,7 @@ int report_exception() {
 
 int finish(int exit_code) {
   if (std::fflush(stdout) == 0 && !std::ferror(stdout)) return exit_code;
-  return report(
+  return report_error(
       Error(ErrorKind::Usage, cat("cannot write standard output: ", std::strerror(errno))));
 }
 

@@ -6,7 +6,7 @@
 namespace tenon::tool {
 
 // Prints the error, with --json also as a document on standard output; returns its exit code.
-int report(const Error& error);
+int report_error(const Error& error);
 // The same for whatever is being handled: call it in a catch block.
 int report_exception();
 
