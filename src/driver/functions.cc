@@ -262,7 +262,8 @@ std::vector<Entry> entries() {
 
 constexpr char kIntroduction[] = R"(# The compiler's library
 
-<!-- Generated from src/driver/functions.def; TENON_BLESS=1 tenon_driver_test rewrites it. -->
+<!-- Generated from src/driver/functions.def and src/report/functions.def; TENON_BLESS=1
+     tenon_report_test rewrites it. -->
 
 `libtenon_compiler.so` provides the compiler to programs that use the runtime's shared library. A host
 loads it once with `tenon_library_load("tenon_compiler", &module)`, which registers the functions
@@ -325,13 +326,19 @@ void register_compiler_functions() {
 std::string compiler_functions_document() {
   std::string out = cat(kIntroduction, options_document(), kLimitsAndPasses);
   for (const Entry& entry : entries()) {
-    if (entry.group) {
-      out += cat("\n## ", entry.group, "\n");
-    } else {
-      out += cat("\n### `", entry.name, entry.signature, "`\n\n", entry.summary, ".\n");
-    }
+    out += entry.group ? group_document(entry.group)
+                       : function_document(entry.name, entry.signature, entry.summary);
   }
   return out;
+}
+
+std::string group_document(std::string_view title) {
+  return cat("\n## ", title, "\n");
+}
+
+std::string function_document(std::string_view name, std::string_view signature,
+                              std::string_view summary) {
+  return cat("\n### `", name, signature, "`\n\n", summary, ".\n");
 }
 
 }  // namespace tenon::driver

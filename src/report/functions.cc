@@ -2,6 +2,7 @@
 
 #include <memory>
 
+#include "driver/functions.h"
 #include "object/array.h"
 #include "object/function.h"
 #include "object/map.h"
@@ -57,11 +58,24 @@ Array<Any> list_formats() {
 
 void register_report_functions() {
   Registration library;
+#define TENON_GROUP(title)
 #define TENON_FUNCTION(function, name, signature, summary) \
   library.add(name, Function::from_typed(&function, name));
 #include "report/functions.def"
 #undef TENON_FUNCTION
+#undef TENON_GROUP
   library.commit();
+}
+
+std::string compiler_library_document() {
+  std::string out = driver::compiler_functions_document();
+#define TENON_GROUP(title) out += driver::group_document(title);
+#define TENON_FUNCTION(function, name, signature, summary) \
+  out += driver::function_document(name, signature, summary);
+#include "report/functions.def"
+#undef TENON_FUNCTION
+#undef TENON_GROUP
+  return out;
 }
 
 }  // namespace tenon::report
