@@ -1,19 +1,15 @@
 #include "report/html.h"
 
 #include <algorithm>
-#include <map>
 #include <optional>
-#include <sstream>
 
-#include "codegen/llvm/disassemble.h"
 #include "driver/model_graph.h"
 #include "json/json.h"
+#include "report/kernel_assembly.h"
+#include "report/memory_plan.h"
 #include "report/page.h"
 #include "report/picture.h"
 #include "report/trace_kind.h"
-#include "vm/executable/kernel_choice.h"
-#include "vm/isa/allocation.h"
-#include "vm/isa/operand_index.h"
 
 namespace tenon::report {
 namespace {
@@ -21,114 +17,13 @@ namespace {
 using trace::Kind;
 
 // What a page holds at most, so that a browser stays quick.
-constexpr size_t kMostIntervals = 40'000, kMostSamples = 20'000, kMostLines = 600;
+constexpr size_t kMostIntervals = 40'000, kMostSamples = 20'000;
 
 std::string argument_text(const Argument& tensor) {
   std::vector<std::string> sizes;
   for (const int64_t size : tensor.shape) sizes.push_back(cat(size));
   return cat(tensor_type_text(join(sizes, ", "), tensor.dtype),
              tensor.is_constant ? ", a constant" : "");
-}
-
-// A place of the memory plan: a tensor in an arena, from the step that makes it to its last use.
-struct Slot {
-  std::string name;
-  int64_t offset = 0, bytes = 0;
-  size_t from = 0, to = 0;
-};
-struct Arena {
-  std::vector<Slot> slots;
-  size_t steps = 0;
-};
-
-// The plan of the function `main`, or else of the first one. Tensors whose sizes depend on the
-// arguments have no place in it.
-std::optional<Arena> arena_of(const vm::Unit& unit) {
-  if (unit.functions.empty()) return std::nullopt;
-  const int64_t main = unit.find_exported("main");
-  const vm::FunctionUnit& function = unit.functions[main < 0 ? 0 : static_cast<size_t>(main)];
-  Arena arena;
-  std::map<uint32_t, int64_t> storages;          // by register: where it begins
-  std::map<uint32_t, std::optional<Slot>> open;  // by register
-  int64_t end = 0;
-  const auto close = [&](uint32_t reg) {
-    const auto at = open.find(reg);
-    if (at == open.end()) return;
-    if (at->second) arena.slots.push_back(*at->second);
-    open.erase(at);
-  };
-  vm::Instruction instruction;
-  for (uint32_t at = 0; at < function.code.size() && vm::decode(function.code, at, &instruction);
-       at += instruction.words(), ++arena.steps) {
-    using vm::Opcode;
-    const Opcode opcode = instruction.opcode();
-    std::string callee;
-    std::vector<uint32_t> written;
-    for (uint32_t i = 0; i < instruction.operands.size(); ++i) {
-      const vm::Arg arg = instruction.arg(i);
-      if (arg.is(vm::ArgKind::Packed)) callee = unit.packed[arg.index()].name;
-      if (!arg.is_register()) continue;
-      if (vm::role_of(instruction, i) == vm::OperandRole::Writes) {
-        written.push_back(arg.index());
-        continue;
-      }
-      if (const auto used = open.find(arg.index()); used != open.end() && used->second) {
-        used->second->to = arena.steps;
-        if (used->second->name.empty()) used->second->name = callee;
-      }
-    }
-    for (const uint32_t reg : written) close(reg);
-    if (opcode == Opcode::AllocStorage) {
-      const vm::Arg size = instruction.arg(vm::operand(Opcode::AllocStorage, "size"));
-      if (written.empty() || !size.is(vm::ArgKind::Immediate)) continue;
-      storages[written[0]] = end;
-      end += size.value();
-    } else if (opcode == Opcode::AllocTensor && !written.empty()) {
-      const vm::Arg storage = instruction.arg(vm::operand(Opcode::AllocTensor, "storage"));
-      const vm::Arg offset = instruction.arg(vm::operand(Opcode::AllocTensor, "offset"));
-      const auto base = storages.find(storage.index());
-      const bool is_static = base != storages.end() && offset.is(vm::ArgKind::Immediate);
-      const auto bytes = vm::known_tensor_bytes(instruction);
-      if (!is_static || !bytes) continue;
-      open[written[0]] = Slot{"", base->second + offset.value(), *bytes, arena.steps, arena.steps};
-    } else if (opcode == Opcode::AllocResult && !written.empty()) {
-      // In a storage of its own, unless the caller gives one.
-      const auto bytes = vm::known_tensor_bytes(instruction);
-      if (!bytes) continue;
-      open[written[0]] = Slot{"", end, *bytes, arena.steps, arena.steps};
-      end += *bytes;
-    }
-  }
-  while (!open.empty()) close(open.begin()->first);
-  if (arena.slots.empty()) return std::nullopt;
-  return arena;
-}
-
-// The native code of each kernel that this machine would run: from its entry to the next one's.
-std::map<std::string, std::string> assembly_of(const vm::Unit& unit) {
-  std::map<std::string, std::string> out;
-  const vm::KernelTarget* target = vm::choose_kernels(unit, std::nullopt);
-  const vm::KernelImage* object = target ? target->host_object() : nullptr;
-  if (!object) return out;
-  std::string all;
-  try {
-    all = codegen::disassemble(object->bytes);
-  } catch (const Error& error) {
-    if (error.kind() != ErrorKind::Unsupported) throw;
-    return out;
-  }
-  std::istringstream lines(all);
-  std::string line, *current = nullptr;
-  size_t count = 0;
-  while (std::getline(lines, line)) {
-    if (!line.empty() && line.back() == ':' && line[0] != ' ') {
-      current = &out[line.substr(0, line.size() - 1)];
-      count = 0;
-    } else if (current && count <= kMostLines) {
-      *current += ++count > kMostLines ? "...\n" : line + "\n";
-    }
-  }
-  return out;
 }
 
 class Data {
@@ -318,14 +213,14 @@ class Data {
 
   void arena() {
     out_.key("arena");
-    const auto found = report_.unit ? arena_of(*report_.unit) : std::nullopt;
+    const auto found = report_.unit ? memory_plan_of(*report_.unit) : std::nullopt;
     if (!found) {
       out_.null();
       return;
     }
     out_.begin_object().key("end").value(static_cast<int64_t>(found->steps));
     out_.key("slots").begin_array();
-    for (const Slot& slot : found->slots) {
+    for (const MemoryPlan::Slot& slot : found->slots) {
       out_.begin_object().key("name").value(slot.name).key("offset").value(slot.offset);
       out_.key("bytes").value(slot.bytes).key("from").value(static_cast<int64_t>(slot.from));
       out_.key("to").value(static_cast<int64_t>(slot.to)).end_object();

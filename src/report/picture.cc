@@ -3,13 +3,12 @@
 #include <algorithm>
 #include <cstdio>
 #include <map>
-#include <optional>
 #include <span>
 
 #include "json/json.h"
+#include "report/code_calls.h"
 #include "report/layout.h"
-#include "report/new_tensor.h"
-#include "vm/isa/operand_index.h"
+#include "vm/isa/allocation.h"
 
 namespace tenon::report {
 namespace {
@@ -206,6 +205,104 @@ Layout layout_of(const std::vector<GraphNode>& nodes, size_t first) {
   return lay_out(boxes);
 }
 
+std::string type_text(const vm::FreshTensor& tensor) {
+  if (!tensor.dims) return "";
+  std::vector<std::string> sizes;
+  for (const vm::Word word : *tensor.dims) {
+    const vm::Arg size(word);
+    sizes.push_back(size.is(vm::ArgKind::Immediate) ? cat(size.value()) : "?");
+  }
+  return tensor_type_text(join(sizes, ", "), tensor.dtype);
+}
+
+// Makes the nodes of a function from the calls in its code.
+class CodeDrawing {
+ public:
+  explicit CodeDrawing(const vm::Unit& unit) : unit_(unit) {}
+
+  std::vector<GraphNode> of(const vm::FunctionUnit& function) {
+    for (uint32_t i = 0; i < function.params.size(); ++i) {
+      GraphNode node;
+      node.role = Role::Parameter;
+      node.label = function.params[i].name;
+      node.type = cat(function.params[i].type);
+      makers_[i].nodes = {nodes_.add(std::move(node))};
+    }
+    result_.role = Role::Result;
+    result_.label = "result";
+    if (!function.result_names.empty()) {
+      result_.label = join(shortened(function.result_names), ", ");
+    }
+    result_.type = shortened(cat(function.result), kLongestName);
+    for_each_step(unit_, function, [&](const CodeStep& step) { draw(step); });
+    return nodes_.take();
+  }
+
+ private:
+  struct Maker {
+    std::vector<size_t> nodes;  // none for sizes and memory
+    std::string type;           // of a tensor that a call writes
+  };
+
+  void draw(const CodeStep& step) {
+    const vm::OpcodeInfo& info = *step.instruction.info;
+    GraphNode node = info.op_class == vm::OpClass::Return ? result_ : GraphNode();
+    for (const uint32_t constant : step.constants) {
+      const std::string& name = unit_.constants[constant].name;
+      node.weights.push_back(name.empty() ? cat("constant ", constant)
+                                          : shortened(name, kLongestName));
+    }
+    for (const uint32_t reg : step.inputs) {
+      const std::vector<size_t>& from = makers_[reg].nodes;
+      node.inputs.insert(node.inputs.end(), from.begin(), from.end());
+    }
+    Maker made;
+    if (step.call) {
+      made.nodes = {draw_call(step, std::move(node))};
+    } else if (node.role == Role::Result) {
+      nodes_.add(std::move(node));
+    } else if (const auto tensor = vm::fresh_tensor(step.instruction)) {
+      made.type = type_text(*tensor);
+    } else if (!step.writes.empty() && info.op_class != vm::OpClass::Match) {
+      // It renames, bundles or takes apart.
+      node.label = step.callee ? label_of(*step.callee) : cat(info.mnemonic);
+      made.nodes = nodes_.bundle(std::move(node));
+    }
+    for (const uint32_t reg : step.writes) makers_[reg] = made;
+  }
+
+  size_t draw_call(const CodeStep& step, GraphNode node) {
+    node.label = label_of(step.call->callee);
+    node.is_kernel = step.call->callee.kind == Callee::Kind::Kernel;
+    if (step.call->from) node.sources = shortened(step.call->from->nodes);
+    const std::vector<uint32_t> outputs = outputs_of(step);
+    for (const uint32_t reg : outputs) {
+      node.type += cat(node.type.empty() ? "" : ", ", makers_[reg].type);
+    }
+    const size_t number = nodes_.add(std::move(node));
+    for (const uint32_t reg : outputs) makers_[reg].nodes = {number};
+    return number;
+  }
+
+  static std::string label_of(const Callee& callee) {
+    return shortened(callee.label(), kLongestName);
+  }
+
+  // The new tensors that a call writes, or else, if it has no result, the last tensor, in place.
+  std::vector<uint32_t> outputs_of(const CodeStep& step) {
+    if (!step.call->outputs.empty() || !step.writes.empty()) return step.call->outputs;
+    for (size_t i = step.inputs.size(); i-- > 0;) {
+      if (!makers_[step.inputs[i]].type.empty()) return {step.inputs[i]};
+    }
+    return {};
+  }
+
+  const vm::Unit& unit_;
+  driver::GraphNodes nodes_;
+  GraphNode result_;
+  std::map<uint32_t, Maker> makers_;  // by register
+};
+
 }  // namespace
 
 std::string escape_markup(std::string_view text) {
@@ -299,108 +396,7 @@ std::string to_dot(const std::vector<Drawing>& drawings) {
 }
 
 std::vector<GraphNode> graph_of_code(const vm::Unit& unit, const vm::FunctionUnit& function) {
-  driver::GraphNodes nodes;
-  struct Maker {
-    std::vector<size_t> nodes;  // none for sizes and memory
-    std::string type;           // of a tensor
-    bool is_new = false;        // a tensor that nothing has written yet
-  };
-  std::map<uint32_t, Maker> makers;  // by register
-  for (uint32_t i = 0; i < function.params.size(); ++i) {
-    GraphNode node;
-    node.role = Role::Parameter;
-    node.label = function.params[i].name;
-    node.type = to_text(function.params[i].type);
-    makers[i].nodes = {nodes.add(std::move(node))};
-  }
-  const auto constant_text = [&](const vm::Arg& arg) {
-    const vm::Constant& constant = unit.constants[arg.index()];
-    return constant.name.empty() ? cat("constant ", arg.index())
-                                 : shortened(constant.name, kLongestName);
-  };
-  const auto type_text = [&](const vm::Instruction& instruction, uint32_t dtype, uint32_t dims) {
-    std::vector<std::string> sizes;
-    for (uint32_t i = dims; i < instruction.operands.size(); ++i) {
-      const vm::Arg size = instruction.arg(i);
-      sizes.push_back(size.is(vm::ArgKind::Immediate) ? cat(size.value()) : "?");
-    }
-    const DataType t = DataType::from_word(static_cast<uint32_t>(instruction.arg(dtype).value()));
-    return tensor_type_text(join(sizes, ", "), t);
-  };
-  const std::vector<std::string> result_names = shortened(function.result_names);
-  const std::string result_type = shortened(cat(function.result), kLongestName);
-  size_t span = 0;
-  vm::Instruction instruction;
-  for (uint32_t at = 0; at < function.code.size() && vm::decode(function.code, at, &instruction);
-       at += instruction.words()) {
-    while (span < function.spans.size() && function.spans[span].offset <= at) ++span;
-    const vm::Opcode opcode = instruction.opcode();
-    GraphNode node;
-    bool is_call = false;
-    std::vector<uint32_t> read, written;
-    for (uint32_t i = 0; i < instruction.operands.size(); ++i) {
-      const vm::Arg arg = instruction.arg(i);
-      if (arg.is(vm::ArgKind::Packed)) {
-        is_call = opcode == vm::Opcode::CallPacked;
-        node.label = shortened(unit.packed[arg.index()].name, kLongestName);
-        node.is_kernel = unit.packed[arg.index()].kernel;
-      } else if (arg.is(vm::ArgKind::Function)) {
-        is_call = opcode == vm::Opcode::Call || opcode == vm::Opcode::TailCall;
-        node.label = shortened(cat("@", unit.functions[arg.index()].name), kLongestName);
-      } else if (arg.is(vm::ArgKind::Constant)) {
-        node.weights.push_back(constant_text(arg));
-      } else if (arg.is_register()) {
-        const vm::OperandRole role = vm::role_of(instruction, i);
-        if (role == vm::OperandRole::Writes) written.push_back(arg.index());
-        if (role != vm::OperandRole::Writes && role != vm::OperandRole::ReadsInteger) {
-          read.push_back(arg.index());
-        }
-      }
-    }
-    if (opcode == vm::Opcode::Ret) {
-      node.role = Role::Result;
-      node.label = result_names.empty() ? "result" : join(result_names, ", ");
-      node.type = result_type;
-    }
-    std::vector<uint32_t> outputs;  // new tensors that it writes, or else the last one, in place
-    std::optional<uint32_t> last;
-    for (const uint32_t reg : read) {
-      const auto maker = makers.find(reg);
-      if (maker == makers.end()) continue;
-      if (is_call && maker->second.is_new) {
-        if (outputs.empty()) node.type.clear();
-        outputs.push_back(reg);
-        node.type += cat(node.type.empty() ? "" : ", ", maker->second.type);
-      } else {
-        // Of a call that writes into an operand.
-        if (is_call && outputs.empty() && !maker->second.type.empty()) {
-          node.type = maker->second.type;
-          last = reg;
-        }
-        node.inputs.insert(node.inputs.end(), maker->second.nodes.begin(),
-                           maker->second.nodes.end());
-      }
-    }
-    Maker made;
-    if (is_call || opcode == vm::Opcode::Ret) {
-      if (span > 0) {
-        const Span& from = unit.spans[function.spans[span - 1].span];
-        if (is_call) node.sources = shortened(from.nodes);
-      }
-      made.nodes = {nodes.add(std::move(node))};
-    } else if (const auto made_by = new_tensor(opcode)) {
-      made.is_new = true;
-      if (made_by->dims) made.type = type_text(instruction, *made_by->dtype, *made_by->dims);
-    } else if (vm::class_of(opcode) != vm::OpClass::Match) {
-      // It renames, bundles or takes apart.
-      if (node.label.empty()) node.label = instruction.info->mnemonic;
-      made.nodes = nodes.bundle(std::move(node));
-    }
-    if (outputs.empty() && last && written.empty()) outputs.push_back(*last);
-    for (const uint32_t reg : outputs) makers[reg] = {made.nodes, makers[reg].type, false};
-    for (const uint32_t reg : written) makers[reg] = made;
-  }
-  return nodes.take();
+  return CodeDrawing(unit).of(function);
 }
 
 }  // namespace tenon::report

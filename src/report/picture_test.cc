@@ -3,10 +3,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "vm/asm/assemble.h"
+
 namespace tenon::report {
 namespace {
 
 using driver::GraphNode;
+using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Not;
 
@@ -74,6 +77,58 @@ TEST(Picture, LongNamesAreCutInTheTextAndWholeInTheTitle) {
 TEST(Picture, MarkupIsEscapedAndUtf8Kept) {
   EXPECT_EQ(escape_markup("<a href='x'>&\"é€😀"), "&lt;a href=&#39;x&#39;&gt;&amp;&quot;é€😀");
   EXPECT_EQ(escape_markup("\xe2\x82"), "\xef\xbf\xbd\xef\xbf\xbd");
+}
+
+TEST(PictureOfCode, HasANodeForEachCall) {
+  const vm::Unit unit = vm::assemble(R"(
+packed $host.f
+packed $host.g
+const "w" = tensor[2; i64] {1, 2}
+func @main(x: any) -> any {
+  %1 = new_tensor cpu:0, f32, 2, 3
+  _ = call_packed $host.f, %0, #0, %1
+  _ = call_packed $host.g, %0, %1
+  %2 = call @helper, %1
+  ret %2
+}
+func @helper(x: any) -> any {
+  ret %0
+}
+)");
+  const std::vector<GraphNode> nodes = graph_of_code(unit, unit.functions[0]);
+  ASSERT_EQ(nodes.size(), 5u);
+  EXPECT_EQ(nodes[1].label, "host.f");
+  EXPECT_EQ(nodes[1].type, "tensor[2, 3; f32]");
+  EXPECT_THAT(nodes[1].weights, ElementsAre("w"));
+  EXPECT_THAT(nodes[1].inputs, ElementsAre(0));
+  // In place, since it gets no new tensor.
+  EXPECT_EQ(nodes[2].type, "tensor[2, 3; f32]");
+  EXPECT_THAT(nodes[2].inputs, ElementsAre(0, 1));
+  EXPECT_EQ(nodes[3].label, "@helper");
+  EXPECT_THAT(nodes[3].inputs, ElementsAre(2));
+  EXPECT_THAT(nodes[4].inputs, ElementsAre(3));
+}
+
+TEST(PictureOfCode, ShowsAConstantResult) {
+  const vm::Unit unit = vm::assemble(R"(
+const "w" = tensor[2; i64] {1, 2}
+func @main() -> any {
+  ret #0
+}
+)");
+  EXPECT_THAT(graph_of_code(unit, unit.functions[0]).at(0).weights, ElementsAre("w"));
+}
+
+// Each tuple holds the one before it twice.
+TEST(PictureOfCode, BundlesInBundlesDoNotMultiplyEdges) {
+  std::string code = "packed $host.f\nfunc @main(x: any) -> any {\n";
+  for (int i = 0; i < 100; ++i) {
+    code += "  %1 = call_packed $host.f, %0\n  %0 = alloc_tuple %0, %0, %1\n";
+  }
+  const vm::Unit unit = vm::assemble(code + "  ret %0\n}\n");
+  size_t edges = 0;
+  for (const GraphNode& node : graph_of_code(unit, unit.functions[0])) edges += node.inputs.size();
+  EXPECT_LT(edges, 2000u);
 }
 
 }  // namespace

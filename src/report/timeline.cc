@@ -8,20 +8,12 @@
 
 #include "driver/model_graph.h"
 #include "library/signatures/signatures.h"
-#include "report/new_tensor.h"
-#include "vm/isa/operand_index.h"
+#include "report/code_calls.h"
 
 namespace tenon::report {
 namespace {
 
 using trace::Kind;
-
-// What is known of a call instruction before it runs.
-struct Site {
-  std::string callee;
-  Span from;
-  std::vector<bool> is_output, is_constant;  // by argument
-};
 
 // A program that the recording refers to, with the facts that its file keeps about its kernels.
 class ProgramFacts {
@@ -40,9 +32,13 @@ class ProgramFacts {
     return index < unit_.functions.size() ? unit_.functions[index].name : "";
   }
 
-  const Site& site(uint32_t function, uint64_t offset) {
-    if (read_.insert(function).second && function < unit_.functions.size()) read(function);
-    return sites_[{function, offset}];
+  const CodeCall& call(uint32_t function, uint64_t offset) {
+    if (read_.insert(function).second && function < unit_.functions.size()) {
+      for_each_step(unit_, unit_.functions[function], [&](const CodeStep& step) {
+        if (step.call) calls_[{function, step.offset}] = *step.call;
+      });
+    }
+    return calls_[{function, offset}];
   }
 
   const driver::KernelFacts* kernel(const std::string& name) const {
@@ -51,51 +47,11 @@ class ProgramFacts {
   }
 
  private:
-  // Collects a function's calls. A register that holds a new tensor is an output of the first call
-  // that gets it.
-  void read(uint32_t index) {
-    const vm::FunctionUnit& function = unit_.functions[index];
-    std::set<uint32_t> fresh;
-    size_t span = 0;
-    vm::Instruction instruction;
-    for (uint32_t at = 0; at < function.code.size() && vm::decode(function.code, at, &instruction);
-         at += instruction.words()) {
-      while (span < function.spans.size() && function.spans[span].offset <= at) ++span;
-      const vm::Opcode opcode = instruction.opcode();
-      for (uint32_t i = 0; i < instruction.operands.size(); ++i) {
-        const vm::Arg arg = instruction.arg(i);
-        if (!arg.is(vm::ArgKind::Function)) continue;
-        sites_[{index, at}].callee = unit_.functions[arg.index()].name;
-      }
-      if (opcode == vm::Opcode::CallPacked) {
-        const vm::Arg callee = instruction.arg(vm::operand(vm::Opcode::CallPacked, "callee"));
-        Site& site = sites_[{index, at}];
-        site.callee = unit_.packed[callee.index()].name;
-        if (span > 0) site.from = unit_.spans[function.spans[span - 1].span];
-        for (uint32_t i = vm::operand(vm::Opcode::CallPacked, "args");
-             i < instruction.operands.size(); ++i) {
-          const vm::Arg arg = instruction.arg(i);
-          site.is_output.push_back(arg.is_register() && fresh.erase(arg.index()) > 0);
-          site.is_constant.push_back(arg.is(vm::ArgKind::Constant));
-        }
-      }
-      for (uint32_t i = 0; i < instruction.operands.size(); ++i) {
-        const vm::Arg arg = instruction.arg(i);
-        if (!arg.is_register() || vm::role_of(instruction, i) != vm::OperandRole::Writes) continue;
-        if (new_tensor(opcode)) {
-          fresh.insert(arg.index());
-        } else {
-          fresh.erase(arg.index());
-        }
-      }
-    }
-  }
-
   const vm::Unit& unit_;
   const std::string& name_;
   driver::ModelGraph graph_;
   std::set<uint32_t> read_;
-  std::map<std::pair<uint32_t, uint64_t>, Site> sites_;
+  std::map<std::pair<uint32_t, uint64_t>, CodeCall> calls_;
 };
 
 // An argument as the recorder wrote it: a tensor, an integer, or neither.
@@ -260,7 +216,7 @@ class Reading {
         break;
       }
       case Kind::Function:
-        if (program) interval.name = program->site(event.number, event.key).callee;
+        if (program) interval.name = program->call(event.number, event.key).callee.name;
         break;
       case Kind::Closure:
         interval.name = "closure";
@@ -275,12 +231,13 @@ class Reading {
   }
 
   void describe_call(const trace::Event& event, ProgramFacts& program, Interval* interval) {
-    const Site& site = program.site(event.number, event.key);
-    interval->name = site.callee;
+    const CodeCall& code = program.call(event.number, event.key);
+    const std::string& callee = code.callee.name;
+    interval->name = callee;
     Call& call = interval->call.emplace();
-    call.op = event.kind == Kind::Kernel ? driver::operators_of_kernel(site.callee) : site.callee;
+    call.op = event.kind == Kind::Kernel ? driver::operators_of_kernel(callee) : callee;
     call.caller = program.function_name(event.number);
-    call.from = site.from;
+    if (code.from) call.from = *code.from;
     call.site = site_number(program, event);
     if (event.payload.empty()) return;
     call.storage_before = call.storage_after = static_cast<int64_t>(event.payload[0]);
@@ -288,13 +245,14 @@ class Reading {
     for (size_t i = 0; i < arguments.size(); ++i) {
       if (!arguments[i].tensor) continue;
       Argument tensor = *arguments[i].tensor;
-      tensor.is_constant = i < site.is_constant.size() && site.is_constant[i];
-      const bool is_output = i < site.is_output.size() && site.is_output[i];
-      (is_output ? call.outputs : call.inputs).push_back(std::move(tensor));
+      const CodeCall::Argument known =
+          i < code.arguments.size() ? code.arguments[i] : CodeCall::Argument();
+      tensor.is_constant = known.is_constant;
+      (known.is_output ? call.outputs : call.inputs).push_back(std::move(tensor));
     }
-    const driver::KernelFacts* kernel = program.kernel(site.callee);
+    const driver::KernelFacts* kernel = program.kernel(callee);
     call.flops = event.kind == Kind::Kernel && kernel ? flops_of(*kernel, arguments)
-                                                      : flops_of_library(site.callee, arguments);
+                                                      : flops_of_library(callee, arguments);
   }
 
   uint64_t site_number(const ProgramFacts& program, const trace::Event& event) {

@@ -7,6 +7,7 @@
 #include "driver/code_stats.h"
 #include "driver/model_graph.h"
 #include "driver/provenance.h"
+#include "report/code_calls.h"
 #include "report/picture.h"
 #include "support/error.h"
 #include "tools/tenon/command.h"
@@ -17,7 +18,6 @@
 #include "vm/asm/disassemble.h"
 #include "vm/executable/late_constants.h"
 #include "vm/isa/allocation.h"
-#include "vm/isa/operand_index.h"
 
 namespace tenon::tool {
 namespace {
@@ -28,16 +28,6 @@ uint64_t constant_bytes(const vm::Unit& unit) {
     if (auto tensor = constant.value.try_as<Tensor>(); tensor && *tensor) bytes += tensor->bytes();
   }
   return static_cast<uint64_t>(bytes);
-}
-
-// Calls f(instruction) for every instruction.
-template <class F>
-void for_each_instruction(const vm::FunctionUnit& function, const F& f) {
-  vm::Instruction instruction;
-  for (uint32_t at = 0; at < function.code.size() && vm::decode(function.code, at, &instruction);
-       at += instruction.words()) {
-    f(instruction);
-  }
 }
 
 // The values of --graph.
@@ -62,8 +52,8 @@ std::string code_text(const vm::Unit& unit, bool in_full) {
 std::map<std::string, int64_t> instruction_counts(const vm::Unit& unit) {
   std::map<std::string, int64_t> counts;
   for (const vm::FunctionUnit& function : unit.functions) {
-    for_each_instruction(function, [&](const vm::Instruction& instruction) {
-      ++counts[std::string(instruction.info->mnemonic)];
+    report::for_each_step(unit, function, [&](const report::CodeStep& step) {
+      ++counts[std::string(step.instruction.info->mnemonic)];
     });
   }
   return counts;
@@ -150,29 +140,18 @@ void print_code_graph(const vm::Unit& unit) {
       std::printf("    n%lld [label=\"%s\", shape=ellipse];\n", static_cast<long long>(next++),
                   label_text(function.params[i].name).c_str());
     }
-    for_each_instruction(function, [&](const vm::Instruction& instruction) {
+    report::for_each_step(unit, function, [&](const report::CodeStep& step) {
       const int64_t node = next++;
-      std::string label(instruction.info->mnemonic);
-      for (vm::Word word : instruction.operands) {
-        const vm::Arg arg(word);
-        if (arg.is(vm::ArgKind::Packed))
-          label += cat("\\n", label_text(unit.packed[arg.index()].name));
-        if (arg.is(vm::ArgKind::Function))
-          label += cat("\\n@", label_text(unit.functions[arg.index()].name));
-      }
+      std::string label(step.instruction.info->mnemonic);
+      if (step.callee) label += cat("\\n", label_text(step.callee->label()));
       std::printf("    n%lld [label=\"%s\"];\n", static_cast<long long>(node), label.c_str());
-      std::vector<uint32_t> written;
-      for (uint32_t i = 0; i < instruction.operands.size(); ++i) {
-        const vm::Arg arg = instruction.arg(i);
-        if (!arg.is_register()) continue;
-        if (vm::role_of(instruction, i) == vm::OperandRole::Writes) {
-          written.push_back(arg.index());
-        } else if (auto it = writer.find(arg.index()); it != writer.end()) {
-          std::printf("    n%lld -> n%lld;\n", static_cast<long long>(it->second),
-                      static_cast<long long>(node));
-        }
+      for (const uint32_t reg : step.reads) {
+        const auto it = writer.find(reg);
+        if (it == writer.end()) continue;
+        std::printf("    n%lld -> n%lld;\n", static_cast<long long>(it->second),
+                    static_cast<long long>(node));
       }
-      for (uint32_t reg : written) writer[reg] = node;
+      for (const uint32_t reg : step.writes) writer[reg] = node;
     });
     std::printf("  }\n");
   }
@@ -258,31 +237,22 @@ struct FunctionMemory {
   uint64_t unknown_sizes = 0;  // storages whose size is known when it runs
 };
 
-FunctionMemory memory_of(const vm::FunctionUnit& function) {
+FunctionMemory memory_of(const vm::Unit& unit, const vm::FunctionUnit& function) {
   FunctionMemory out;
   out.registers = function.register_count;
-  for_each_instruction(function, [&](const vm::Instruction& instruction) {
-    using vm::Opcode;
-    const Opcode opcode = instruction.opcode();
-    std::optional<int64_t> bytes;
-    if (opcode == Opcode::AllocStorage) {
-      const vm::Arg size = instruction.arg(vm::operand(Opcode::AllocStorage, "size"));
-      if (size.is(vm::ArgKind::Immediate)) bytes = size.value();
-    } else if (opcode == Opcode::NewTensor || opcode == Opcode::AllocResult) {
-      bytes = vm::known_tensor_bytes(instruction);  // in a storage of its own
-    } else {
-      return;
-    }
+  report::for_each_step(unit, function, [&](const report::CodeStep& step) {
+    const auto block = vm::block_of(step.instruction);
+    if (!block) return;
     ++out.storages;
-    out.known_bytes += static_cast<uint64_t>(bytes.value_or(0));
-    if (!bytes) ++out.unknown_sizes;
+    out.known_bytes += static_cast<uint64_t>(block->bytes.value_or(0));
+    if (!block->bytes) ++out.unknown_sizes;
   });
   return out;
 }
 
 void print_memory(const vm::Unit& unit) {
   for (const vm::FunctionUnit& function : unit.functions) {
-    const FunctionMemory memory = memory_of(function);
+    const FunctionMemory memory = memory_of(unit, function);
     std::printf("%s: frame of %s, %s, %s known, %llu of sizes known when run\n",
                 printable(function.name).c_str(), counted(memory.registers, "register").c_str(),
                 counted(memory.storages, "storage").c_str(), bytes_text(memory.known_bytes).c_str(),
@@ -294,7 +264,7 @@ void print_memory(const vm::Unit& unit) {
 void write_memory(JsonWriter& out, const vm::Unit& unit) {
   out.key("functions").begin_array();
   for (const vm::FunctionUnit& function : unit.functions) {
-    const FunctionMemory memory = memory_of(function);
+    const FunctionMemory memory = memory_of(unit, function);
     out.begin_object().key("name").value(function.name);
     out.key("registers").value(memory.registers).key("storages").value(memory.storages);
     out.key("known_bytes").value(memory.known_bytes);

@@ -1,46 +1,55 @@
 #include "vm/isa/allocation.h"
 
-#include "object/dtype.h"
-#include "vm/isa/operand_index.h"
-
 namespace tenon::vm {
 namespace {
 
-// The index of the operands that state a tensor's dtype and its first dimension.
-struct TensorOperands {
-  uint32_t dtype, dims;
-};
-
-std::optional<TensorOperands> tensor_operands(Opcode opcode) {
-  switch (opcode) {
-    case Opcode::AllocTensor:
-      return TensorOperands{operand(Opcode::AllocTensor, "dtype"),
-                            operand(Opcode::AllocTensor, "dims")};
-    case Opcode::NewTensor:
-      return TensorOperands{operand(Opcode::NewTensor, "dtype"),
-                            operand(Opcode::NewTensor, "dims")};
-    case Opcode::AllocResult:
-      return TensorOperands{operand(Opcode::AllocResult, "dtype"),
-                            operand(Opcode::AllocResult, "dims")};
-    default:
-      return std::nullopt;
+// The operand's first word, if the instruction has an operand of that name.
+std::optional<uint32_t> find_operand(const OpcodeInfo& info, std::string_view name) {
+  uint32_t word = 0;
+  for (const OperandSpec& spec : info.specs()) {
+    if (spec.name() == name) return word;
+    word += words_of(spec.kind);
   }
+  return std::nullopt;
 }
 
 }  // namespace
 
-std::optional<int64_t> known_tensor_bytes(const Instruction& instruction) {
-  const auto at = tensor_operands(instruction.opcode());
-  if (!at) return std::nullopt;
-  const auto dtype = static_cast<uint32_t>(instruction.arg(at->dtype).value());
-  int64_t bytes = DataType::from_word(dtype).bytes();
-  for (uint32_t i = at->dims; i < instruction.operands.size(); ++i) {
-    const Arg dim = instruction.arg(i);
+std::optional<int64_t> FreshTensor::bytes() const {
+  if (!dims) return std::nullopt;
+  int64_t bytes = dtype.bytes();
+  for (const Word word : *dims) {
+    const Arg dim(word);
     if (!dim.is(ArgKind::Immediate) || __builtin_mul_overflow(bytes, dim.value(), &bytes)) {
       return std::nullopt;
     }
   }
   return bytes;
+}
+
+std::optional<FreshTensor> fresh_tensor(const Instruction& instruction) {
+  const OpcodeInfo& info = *instruction.info;
+  if (!info.makes_fresh()) return std::nullopt;
+  FreshTensor tensor;
+  tensor.dtype = instruction.arg(*find_operand(info, "dtype")).as_dtype();
+  if (find_operand(info, "dims")) tensor.dims = instruction.list();
+  if (const auto storage = find_operand(info, "storage")) {
+    tensor.place = {instruction.arg(*storage).index(),
+                    instruction.arg(*find_operand(info, "offset"))};
+  }
+  return tensor;
+}
+
+std::optional<Block> block_of(const Instruction& instruction) {
+  const OpcodeInfo& info = *instruction.info;
+  if (!info.has_operand(OperandKind::Device)) return std::nullopt;
+  if (const auto tensor = fresh_tensor(instruction)) return Block{tensor->bytes()};
+  Block block;
+  if (const auto at = find_operand(info, "size")) {
+    const Arg size = instruction.arg(*at);
+    if (size.is(ArgKind::Immediate)) block.bytes = size.value();
+  }
+  return block;
 }
 
 }  // namespace tenon::vm

@@ -37,6 +37,7 @@ std::string operands(const OpcodeInfo& info) {
 std::string flags(const OpcodeInfo& info) {
   std::vector<std::string> names;
   if (info.ends()) names.emplace_back("ends");
+  if (info.makes_fresh()) names.emplace_back("fresh");
   if (info.calls()) names.emplace_back("calls");
   if (info.jumps()) names.emplace_back("jumps");
   return join(names, ", ");
@@ -73,8 +74,9 @@ std::string isa_document() {
                operands(info), "` | ", semantics, " | ", flags(info), " | ", info.since, " |\n");
   }
   out += R"(
-Flags: `ends`: control never reaches the next instruction; `calls`: instruments see the instruction,
-before and after; `jumps`: there are labels among its operands.
+Flags: `ends`: control never reaches the next instruction; `fresh`: the result is a tensor whose elements
+nothing has written yet; `calls`: instruments see the instruction, before and after; `jumps`: there are
+labels among its operands.
 
 ## Operand kinds
 

@@ -6,6 +6,7 @@
 #include <iterator>
 #include <set>
 
+#include "vm/isa/allocation.h"
 #include "vm/isa/isa_document.h"
 #include "vm/isa/operand_check.h"
 #include "vm/isa/operand_index.h"
@@ -32,6 +33,58 @@ TEST(Opcodes, SpecsCountWordsOfPairs) {
   EXPECT_EQ(part, 0u);
   EXPECT_EQ(info.spec_at(5, &part).kind, OperandKind::Case);
   EXPECT_EQ(part, 1u);
+}
+
+// A tensor of a dtype and sizes, without elements, is one that nothing has written yet.
+TEST(Opcodes, AreFreshIfTheyMakeATensorWithoutElements) {
+  for (const OpcodeInfo& info : all_opcodes()) {
+    bool has_sizes = false;
+    for (const OperandSpec& spec : info.specs()) {
+      has_sizes = has_sizes || spec.name() == "dims" || spec.name() == "shape";
+    }
+    const bool states_tensor =
+        info.has_result() && info.has_operand(OperandKind::Dtype) && has_sizes;
+    EXPECT_EQ(info.makes_fresh(), states_tensor) << std::string_view(info.mnemonic);
+  }
+}
+
+Instruction decoded(const std::vector<Word>& code) {
+  Instruction in;
+  EXPECT_TRUE(decode(code, 0, &in));
+  return in;
+}
+
+TEST(Allocation, OfATensorInAStorage) {
+  std::vector<Word> code = {encode_header(Opcode::AllocTensor, 6),
+                            Arg::reg(0).word,
+                            Arg::reg(1).word,
+                            Arg::imm(64).word,
+                            Arg::dtype(f32).word,
+                            Arg::imm(2).word,
+                            Arg::imm(3).word};
+  const auto tensor = fresh_tensor(decoded(code));
+  ASSERT_TRUE(tensor && tensor->place);
+  EXPECT_EQ(tensor->bytes(), 24);
+  EXPECT_EQ(tensor->place->storage, 1u);
+  EXPECT_EQ(tensor->place->offset.value(), 64);
+  EXPECT_FALSE(block_of(decoded(code)));
+  code.back() = Arg::reg(2).word;
+  EXPECT_EQ(fresh_tensor(decoded(code))->bytes(), std::nullopt);
+}
+
+TEST(Allocation, OfABlock) {
+  const Word cpu = Arg::device({kDLCPU, 0}).word;
+  const std::vector<Word> tensor = {encode_header(Opcode::NewTensor, 4), Arg::reg(0).word, cpu,
+                                    Arg::dtype(f32).word, Arg::imm(5).word};
+  EXPECT_EQ(block_of(decoded(tensor))->bytes, 20);
+  const std::vector<Word> storage = {encode_header(Opcode::AllocStorage, 4), Arg::reg(0).word,
+                                     Arg::imm(99).word, Arg::imm(64).word, cpu};
+  EXPECT_EQ(block_of(decoded(storage))->bytes, 99);
+  EXPECT_FALSE(fresh_tensor(decoded(storage)));
+  const std::vector<Word> copy = {encode_header(Opcode::DeviceCopy, 3), Arg::reg(0).word,
+                                  Arg::reg(1).word, cpu};
+  ASSERT_TRUE(block_of(decoded(copy)));
+  EXPECT_EQ(block_of(decoded(copy))->bytes, std::nullopt);
 }
 
 TEST(Operands, HavePositionsByName) {

@@ -19,7 +19,8 @@ enum class Opcode : uint16_t {
 inline constexpr size_t kOpcodeNumbers = 256;
 
 enum OpcodeFlags : uint8_t {
-  kEnds = 1,  // control never reaches the next instruction
+  kEnds = 1,   // control never reaches the next instruction
+  kFresh = 2,  // the result is a tensor whose elements nothing has written yet
 };
 
 // How the pre-decoder lays out an instruction's operands (vm/interp/op.h), and what executes it:
@@ -117,6 +118,7 @@ struct OpcodeInfo {
     return false;
   }
   constexpr bool ends() const { return flags & kEnds; }
+  constexpr bool makes_fresh() const { return flags & kFresh; }
   // Whether instruments see it, before and after.
   constexpr bool calls() const { return op_class == OpClass::Call; }
   constexpr bool jumps() const {
