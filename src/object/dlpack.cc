@@ -44,7 +44,6 @@ namespace {
 struct HostOwner : Object {
   static constexpr bool kLeaf = true;
   static constexpr int32_t kTypeIndex = TypeIndex::Opaque;
-  static constexpr int32_t kTypeLast = kTypeIndex;
   void* const context;
   void (*const end)(void* context);
   HostOwner(void* c, void (*e)(void*)) : context(c), end(e) {}

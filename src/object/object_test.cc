@@ -19,7 +19,6 @@ int alive = 0;
 
 struct Counted : Object {
   static constexpr int32_t kTypeIndex = TypeIndex::TestBegin + 1;
-  static constexpr int32_t kTypeLast = kTypeIndex;
   Ref<Object> next;
   explicit Counted(Ref<Object> n = {}) : next(std::move(n)) { ++alive; }
   ~Counted() { --alive; }
