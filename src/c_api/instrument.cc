@@ -1,6 +1,7 @@
 #include "c_api/instrument.h"
 
 #include "object/function.h"
+#include "vm/interp/pool.h"
 
 namespace tenon::c_api {
 
@@ -8,6 +9,22 @@ static_assert(static_cast<int>(vm::CallEvent::Kind::Function) == TENON_CALL_FUNC
               static_cast<int>(vm::CallEvent::Kind::Closure) == TENON_CALL_CLOSURE &&
               static_cast<int>(vm::CallEvent::Kind::Packed) == TENON_CALL_PACKED &&
               static_cast<int>(vm::CallEvent::Kind::Kernel) == TENON_CALL_KERNEL);
+
+HostInstrument::Scope::Scope(HostInstrument* of) : of_(of) {
+  if (!of) return;
+  const void* const here = vm::Pool::this_thread();
+  if (!of->thread_.compare_exchange_strong(around_, here, std::memory_order_acquire) &&
+      around_ != here) {
+    vm::Machine::fail_busy();
+  }
+  size_ = of->running_.size();
+}
+
+HostInstrument::Scope::~Scope() {
+  if (!of_) return;
+  of_->running_.resize(std::min(size_, of_->running_.size()));
+  of_->thread_.store(around_, std::memory_order_release);
+}
 
 vm::CallAction HostInstrument::see(const vm::CallEvent& event) {
   // A tail call replaces its caller, whose call ends without an event of its own.

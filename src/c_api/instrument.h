@@ -1,6 +1,7 @@
 // An instrument of the host, as tenon_machine_set_instrument takes it.
 #pragma once
 
+#include <atomic>
 #include <vector>
 
 #include "tenon/c_api.h"
@@ -21,18 +22,18 @@ class HostInstrument {
 
   vm::CallAction see(const vm::CallEvent& event);
 
-  // Forgets at its end the calls that began meanwhile and didn't return, because of an error.
+  // Around a call of the machine; fails like the call if another thread's is running. Forgets at
+  // its end the calls that began meanwhile and didn't return, because of an error.
   class Scope {
    public:
-    explicit Scope(HostInstrument* of) : of_(of), size_(of ? of->running_.size() : 0) {}
-    ~Scope() {
-      if (of_) of_->running_.resize(std::min(size_, of_->running_.size()));
-    }
+    explicit Scope(HostInstrument* of);
+    ~Scope();
     Scope(const Scope&) = delete;
 
    private:
     HostInstrument* of_;
-    size_t size_;
+    const void* around_ = nullptr;  // `thread_` before
+    size_t size_ = 0;
   };
 
  private:
@@ -47,6 +48,7 @@ class HostInstrument {
   tenon_instrument call_;
   void* context_;
   void (*release_)(void*);
+  std::atomic<const void*> thread_{nullptr};  // whose call is running; from Pool::this_thread
   std::vector<Running> running_;
 };
 

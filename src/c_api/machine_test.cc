@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <cstring>
 #include <functional>
 #include <thread>
@@ -289,6 +290,31 @@ TEST_F(CMachine, KeepsItsInstrumentWhileItRuns) {
   ASSERT_EQ(set(&see), 0);
   ASSERT_EQ(call("work", 1), 0);
   EXPECT_THAT(error, HasSubstr("a machine's instrument can't change while it runs"));
+}
+
+TEST_F(CMachine, ShowsItsInstrumentAllOfACallWhileItRefusesOthers) {
+  int begun = 0, ended = 0;
+  See see = [&](const tenon_call_event& e) {
+    ++(e.before ? begun : ended);
+    return TENON_INSTRUMENT_CONTINUE;
+  };
+  ASSERT_EQ(set(&see), 0);
+  std::atomic<bool> done = false;
+  std::thread other([&] {
+    const tenon_any n = integer(1);
+    while (!done) {
+      Out ignored;
+      tenon_machine_call(machine, "no_such_function", &n, 1, ignored);
+    }
+  });
+  constexpr int kCalls = 20000;
+  int calls = 0;
+  for (int i = 0; i < kCalls; ++i) calls += call("work", 1) == 0;
+  done = true;
+  other.join();
+  EXPECT_GT(calls, 0);
+  EXPECT_EQ(begun, 2 * calls);
+  EXPECT_EQ(ended, 2 * calls);
 }
 
 // ---- calls by value, bound functions ----

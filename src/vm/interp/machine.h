@@ -122,6 +122,8 @@ class Machine final : private CallContext {
   // Returns the pool's free memory to the system. A Usage error if a call runs on another thread.
   void trim();
 
+  // The error of a call to a machine that runs one on another thread.
+  [[noreturn]] static void fail_busy();
   // The machine running on this thread, or null.
   static Machine* current();
 

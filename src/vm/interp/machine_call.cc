@@ -35,6 +35,11 @@ Deadline::Clock::time_point end_of(std::chrono::nanoseconds deadline) {
 
 }  // namespace
 
+[[gnu::cold, gnu::noinline]] void Machine::fail_busy() {
+  throw Error(ErrorKind::Usage, "this machine runs a call on another thread")
+      .help("make a machine for each thread; they share the program");
+}
+
 Machine* Machine::current() {
   return current_machine;
 }
@@ -123,10 +128,6 @@ class Machine::Claim {
   Claim(const Claim&) = delete;
 
  private:
-  [[noreturn, gnu::cold, gnu::noinline]] static void fail_busy() {
-    throw Error(ErrorKind::Usage, "this machine runs a call on another thread")
-        .help("make a machine for each thread; they share the program");
-  }
   [[gnu::cold, gnu::noinline]] static void record(trace::Sink& to, const Program& program,
                                                   const FunctionCode& code) {
     to.keep(
