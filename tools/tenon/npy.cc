@@ -93,7 +93,8 @@ void reverse_bytes(const Tensor& tensor) {
   }
 }
 
-// The tensor whose elements `stored` has in Fortran order: the first axis varies fastest.
+// The tensor whose elements `stored`, which isn't empty, has in Fortran order: the first axis
+// varies fastest.
 Tensor in_c_order(const Tensor& stored) {
   Tensor out = Tensor::empty(stored.shape(), stored.dtype());
   const auto width = static_cast<int64_t>(stored.dtype().bytes());
@@ -173,7 +174,7 @@ Tensor read_npy(ByteSource& in) {
   if (found < count) wrong_size(cat(found));
   if (char more = 0; in.read(&more, 1) > 0) wrong_size(cat("more than ", count));
   if (elements->big_endian) reverse_bytes(tensor);
-  return fortran && tensor.rank() > 1 ? in_c_order(tensor) : tensor;
+  return fortran && tensor.rank() > 1 && count > 0 ? in_c_order(tensor) : tensor;
 }
 
 std::string npy_header(const std::string& path, const Tensor& tensor) {
