@@ -7,8 +7,10 @@
 
 #include "device/parallel.h"
 
-// A function for each width of vectors that x86 has; the loader chooses. Elsewhere, the baseline.
-#if defined(__x86_64__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+// A function for each width of vectors that x86 has; the loader chooses. Elsewhere, and with Clang,
+// which refuses the attribute beside noinline, the baseline.
+#if defined(__x86_64__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__) && \
+    !defined(__SANITIZE_THREAD__)
 #define TENON_PER_CPU \
   __attribute__((target_clones("default", "arch=x86-64-v3", "arch=x86-64-v4"), noinline))
 #else
