@@ -75,23 +75,25 @@ bool is_empty(const DLTensor& t) {
   return std::find(t.shape, t.shape + t.ndim, 0) != t.shape + t.ndim;
 }
 
-// In row-major order without gaps.
+// In row-major order without gaps. An empty tensor is, whatever its strides; they may have
+// overflowed.
 bool is_compact(const DLTensor& t) {
+  if (!t.strides || is_empty(t)) return true;
   int64_t stride = 1;
-  for (int32_t i = t.ndim; t.strides && i-- > 0; stride *= t.shape[i]) {
-    if (t.shape[i] != 1 && t.strides[i] != stride) return is_empty(t);
+  for (int32_t i = t.ndim; i-- > 0; stride *= t.shape[i]) {
+    if (t.shape[i] != 1 && t.strides[i] != stride) return false;
   }
   return true;
 }
 // In column-major order without gaps.
 bool is_column_major(const DLTensor& t) {
+  if (is_empty(t)) return true;
   if (!t.strides) {
-    return is_empty(t) ||
-           std::count_if(t.shape, t.shape + t.ndim, [](int64_t n) { return n != 1; }) <= 1;
+    return std::count_if(t.shape, t.shape + t.ndim, [](int64_t n) { return n != 1; }) <= 1;
   }
   int64_t stride = 1;
   for (int32_t i = 0; i < t.ndim; stride *= t.shape[i++]) {
-    if (t.shape[i] != 1 && t.strides[i] != stride) return is_empty(t);
+    if (t.shape[i] != 1 && t.strides[i] != stride) return false;
   }
   return true;
 }
@@ -373,10 +375,12 @@ int get_buffer(PyObject* self, Py_buffer* view, int flags) noexcept {
     return -1;
   }
   const Py_ssize_t element = t.dtype.bits / 8;
+  const bool empty = is_empty(t);
   Py_ssize_t stride = element;
-  for (size_t i = rank; i-- > 0; stride *= t.shape[i]) {
+  for (size_t i = rank; i-- > 0;) {
     sizes[i] = t.shape[i];
-    sizes[rank + i] = t.strides ? t.strides[i] * element : stride;
+    sizes[rank + i] = t.strides && !empty ? t.strides[i] * element : stride;
+    if (!empty) stride *= t.shape[i];
   }
   view->buf = data_of(t);
   view->len = static_cast<Py_ssize_t>(bytes_of(t));

@@ -266,6 +266,13 @@ def test_an_output_is_never_a_copy(add):
         add(np.ones(4, "float32"), np.ones(4, "float32"), out=fields)
 
 
+def test_strides_of_an_empty_tensor_do_not_overflow():
+    float32 = (2, 32, 1)
+    view = memoryview(tenon._values._tensor_of(float32, (0, 2**31, 2**32), b""))
+    assert view.shape == (0, 2**31, 2**32)
+    assert view.strides == (4, 4, 4)
+
+
 def test_instances_without_init_are_refused(add):
     tensor, function = tenon.Tensor.__new__(tenon.Tensor), tenon.Function.__new__(tenon.Function)
     x = np.ones(4, "float32")
