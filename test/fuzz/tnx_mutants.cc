@@ -9,8 +9,9 @@
 //   6      any bytes are changed, but not the hashes: tests the hashes
 //   7      bytes of kernels are changed: refused because of the hash or, if it is updated, because
 //          the native code isn't that of the seed; only a file with its computes runs then
-//   8 9    the computes of a file are changed, and it is loaded as a file that isn't trusted: tests
+//   8      the computes of a file are changed, and it is loaded as a file that isn't trusted: tests
 //          that whatever they compute, they can be compiled and stay within their tensors
+//   9      the same, or its graph and provenance are changed and read (record_target.h)
 //
 // Exits with 0 if each gave values or errors. Build it with a sanitizer preset; kernels have no
 // sanitizer checks, so their tensors lie between guard pages (guarded_memory.cc).
@@ -27,6 +28,7 @@
 #include "import/onnx/import_model.h"
 #include "library/onednn/register.h"
 #include "mutate.h"
+#include "record_target.h"
 #include "text_mutate.h"
 #include "tnx_target.h"
 #include "vm/asm/assemble.h"
@@ -49,7 +51,16 @@ Seed seed_of(std::string bytes) {
   return {std::move(bytes), std::move(unit)};
 }
 
-// What is compiled gives two seeds: one may use libraries, the other carries its computes.
+RecordOutcome run_records(const std::string& bytes) {
+  try {
+    return read_records(vm::read_unit(vm::copy_bytes(bytes)).unit);
+  } catch (const Error& e) {
+    return {.problem = e.kind() == ErrorKind::Internal ? e.render() : ""};
+  }
+}
+
+// What is compiled gives two seeds: one may use libraries, the other carries its computes and
+// graph.
 void add_seeds(const std::string& path, std::vector<Seed>* seeds) {
   const std::string extension = std::filesystem::path(path).extension();
   std::ifstream in(path, std::ios::binary);
@@ -60,7 +71,7 @@ void add_seeds(const std::string& path, std::vector<Seed>* seeds) {
       extension == ".tn" ? graph::parse_module(bytes, path) : onnx::import_model(path).module;
   for (const bool computes : {false, true}) {
     driver::CompileOptions options;
-    options.keep_computes = computes;
+    options.keep_computes = options.keep_graph = computes;
     seeds->push_back(seed_of(vm::write_to_bytes(driver::compile(module, options))));
   }
 }
@@ -74,6 +85,7 @@ class Mutants {
     std::string bytes;
     bool refused = false;    // by a hash: loading it is a finding
     bool untrusted = false;  // to be loaded as a file that isn't trusted
+    bool records = false;    // its graph and provenance are to be read
   };
 
   Mutant make() {
@@ -91,6 +103,9 @@ class Mutants {
         return {m_.mutant(seed_.bytes, seeds_[m_.below(seeds_.size())].bytes)};
       case 7:
         return with_changed_kernels();
+      case 9:
+        if (m_.below(2)) return with_changed_records();
+        [[fallthrough]];
       default:
         return with_changed_computes();
     }
@@ -244,12 +259,26 @@ class Mutants {
     return out;
   }
 
-  Mutant with_changed_computes() {
+  // Of a seed with computes and a graph, if there is one.
+  vm::Unit unit_with_computes() {
     size_t at = m_.below(seeds_.size());
     for (size_t tries = 0; seeds_[at].unit.computes.empty() && tries < seeds_.size(); ++tries) {
       at = (at + 1) % seeds_.size();
     }
-    vm::Unit unit = seeds_[at].unit;
+    return seeds_[at].unit;
+  }
+
+  Mutant with_changed_records() {
+    vm::Unit unit = unit_with_computes();
+    for (std::string* record : {&unit.graph, &unit.provenance}) {
+      *record =
+          m_.below(8) ? TextMutator(number_).mutant(*record) : m_.mutant(*record, seed_.bytes);
+    }
+    return {.bytes = vm::write_to_bytes(unit), .records = true};
+  }
+
+  Mutant with_changed_computes() {
+    vm::Unit unit = unit_with_computes();
     std::string& computes = unit.computes;
     if (computes.empty()) return {with_changed_code()};
     computes =
@@ -289,11 +318,17 @@ int main(int argc, char** argv) {
   }
   set_bounds(kSeconds);
 
-  long loaded = 0, foreign = 0, compiled = 0, values = 0, errors = 0;
+  long loaded = 0, foreign = 0, compiled = 0, values = 0, errors = 0, graphs = 0;
   for (uint64_t number = arguments.first; number < arguments.end; ++number) {
     // A mutant depends only on its number, so that it can be made again without the others.
     const Mutants::Mutant mutant = Mutants(seeds, number).make();
     begin_mutant(number, mutant.bytes);
+    if (mutant.records) {
+      const RecordOutcome read = run_records(mutant.bytes);
+      if (!read.problem.empty()) finding(cat("mutant ", number, ": ", read.problem));
+      graphs += read.has_graph;
+      continue;
+    }
     TnxOutcome outcome =
         mutant.untrusted ? run_untrusted(mutant.bytes) : run_tnx(mutant.bytes, true, kernels);
     if (mutant.refused && (outcome.loaded || outcome.foreign)) {
@@ -310,8 +345,9 @@ int main(int argc, char** argv) {
   std::printf(
       "%llu mutants: %ld loaded, of these %ld with changed computes; %ld with foreign kernels, "
       "which "
-      "didn't run; %ld calls gave values, %ld errors; %ld findings\n",
+      "didn't run; %ld calls gave values, %ld errors; %ld changed graphs were shown; %ld "
+      "findings\n",
       static_cast<unsigned long long>(arguments.count()), loaded, compiled, foreign, values, errors,
-      Bounds::findings);
+      graphs, Bounds::findings);
   return Bounds::findings ? 1 : 0;
 }
