@@ -1,4 +1,6 @@
-// Time spent in kernels and packed functions, by call.
+// Time spent in kernels and packed functions, by call. Unlike a recording (src/report), it needs no
+// memory for each call: `tenon bench` also reports the process's peak memory, and runs programs
+// with any number of calls.
 #pragma once
 
 #include <chrono>
