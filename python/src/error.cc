@@ -28,6 +28,25 @@ std::string_view message_of(const Value& error) {
   return {text.data, text.size};
 }
 
+PyObject* class_of(nb::exception_type type) {
+  switch (type) {
+    case nb::exception_type::buffer_error:
+      return PyExc_BufferError;
+    case nb::exception_type::value_error:
+      return PyExc_ValueError;
+    case nb::exception_type::index_error:
+      return PyExc_IndexError;
+    case nb::exception_type::key_error:
+      return PyExc_KeyError;
+    case nb::exception_type::attribute_error:
+      return PyExc_AttributeError;
+    case nb::exception_type::import_error:
+      return PyExc_ImportError;
+    default:
+      return PyExc_TypeError;
+  }
+}
+
 nb::object text_of(const Value& error) {
   Value text;
   if (tenon_error_text(error.get(), text.out()) != 0) return nb::none();
@@ -64,10 +83,7 @@ void raise_current() noexcept {
   } catch (nb::python_error& e) {
     e.restore();
   } catch (nb::builtin_exception& e) {
-    PyErr_SetString(e.type() == nb::exception_type::buffer_error  ? PyExc_BufferError
-                    : e.type() == nb::exception_type::value_error ? PyExc_ValueError
-                                                                  : PyExc_TypeError,
-                    e.what());
+    PyErr_SetString(class_of(e.type()), e.what());
   } catch (std::bad_alloc&) {
     PyErr_NoMemory();
   } catch (std::exception& e) {
@@ -89,7 +105,7 @@ void wait_with_raised() noexcept {
   nb::try_cast(nb::getattr(exception, "_kind", nb::none()), kind);
   tenon_error_set(kind, message.c_str());
   const std::unique_ptr<Raised> before(
-      std::exchange(last_raised, new (std::nothrow) Raised{exception, std::move(message)}));
+      std::exchange(last_raised, new (std::nothrow) Raised{exception, message.c_str()}));
 }
 
 }  // namespace tenon::python

@@ -14,7 +14,7 @@ inline void check(int code) {
     raise_waiting();
 }
 
-// Makes the exception being handled in a catch block Python's, as nanobind does for its functions.
+// Makes the exception being handled in a catch block Python's.
 void raise_current() noexcept;
 
 // Makes Python's exception this thread's waiting error, in a callback that is about to return -1.

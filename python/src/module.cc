@@ -52,6 +52,8 @@ NB_MODULE(_tenon, m) {
   define_machines(m);
   define_host_types(m);
   m.def("version", &tenon_version);
+  m.def("processors", &tenon_function_threads,
+        "How many processors this process may use, as far as its container lets it.");
   m.def("find", &find, nb::arg("name"), nb::sig("def find(name: str) -> Function"));
   m.def("register", &register_function, nb::arg("name"), nb::arg("function"), nb::arg("replace"),
         nb::sig("def register(name: str, function: collections.abc.Callable[..., typing.Any] | "

@@ -42,7 +42,8 @@ class ModelMetadata:
 
 
 class SessionOptions:
-    """Options of ``InferenceSession``, with the names of ``onnxruntime.SessionOptions``, which is taken as well.
+    """Options of ``InferenceSession``, with the names of ``onnxruntime.SessionOptions``, which is taken as well, but for
+    its sizes, which it doesn't tell.
 
     ``intra_op_num_threads`` run the loops of a call's kernels, 0 for all; the sizes of
     ``add_free_dimension_override_by_name`` are those of ``tenon.compile(dims=...)``. The other settings are about how ONNX
@@ -97,9 +98,14 @@ class InferenceSession:
         and ``provider_options`` change nothing.
         """
         _require_cpu(providers)
+        compiled = isinstance(path_or_bytes, Executable) or _is_executable(path_or_bytes)
+        if compiled and getattr(sess_options, "_dims", None):
+            raise ValueError("a compiled model's sizes are fixed when it is compiled: give them to tenon.compile(dims=...)")
         if isinstance(path_or_bytes, Executable):
+            if options:
+                raise TypeError(f"an Executable takes no options; found {', '.join(options)}")
             self.executable = path_or_bytes
-        elif _is_executable(path_or_bytes):
+        elif compiled:
             self.executable = load(path_or_bytes, **options)
         else:
             self.executable = compile(path_or_bytes, **_with(options, sess_options))

@@ -86,7 +86,7 @@ class _Pool:
             if self._has_ended:
                 raise RuntimeError("no call can be submitted after the interpreter's end")
             self._waiting.append((future, work))
-            if self._idle < len(self._waiting) and len(self._threads) < _processors():
+            if self._idle < len(self._waiting) and len(self._threads) < _tenon.processors():
                 thread = threading.Thread(target=self._work, name=f"tenon_{len(self._threads)}", daemon=True)
                 thread.start()
                 self._threads.append(thread)
@@ -130,10 +130,6 @@ class _Pool:
             self._threads[-1].join(0.02)
             if not self._threads[-1].is_alive():
                 self._threads.pop()
-
-
-def _processors() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 _pool = _Pool()

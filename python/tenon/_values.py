@@ -128,12 +128,21 @@ class _Type(_tenon.Object):
 
 _classes: dict[str, type] = {}
 
+# The language's types (src/graph/ir), which print themselves.
+_TYPES = frozenset(
+    f"graph.{name}"
+    for name in (
+        "Type TensorType ScalarType ShapeType TupleType FunctionType ArrayType AdtType TypeVar OpaqueType".split()
+    )
+)
+
 
 def _class_of(type_key: str) -> type:
     """The Python class of a type: "graph.Call" is Call."""
     if type_key not in _classes:
-        name = type_key.rpartition(".")[2]
-        base = _Type if name.endswith(("Type", "TypeVar")) else _tenon.Object
-        made = type(name, (base,), {"__module__": "tenon.ir", "__doc__": f"An object of type ``{type_key}``."})
+        package, _, name = type_key.rpartition(".")
+        base = _Type if type_key in _TYPES else _tenon.Object
+        module = "tenon.ir" if package == "graph" else "tenon"
+        made = type(name, (base,), {"__module__": module, "__doc__": f"An object of type ``{type_key}``."})
         _classes.setdefault(type_key, made)  # another thread may have made one
     return _classes[type_key]

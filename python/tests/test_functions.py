@@ -124,3 +124,15 @@ def test_a_callback_that_returns_no_value_of_tenon_is_a_type_error(x):
     with pytest.raises(TypeError, match="'set' is not a value of Tenon") as caught:
         tenon.compile(tenon.ir.parse(CALLER))(x)
     assert "main" in caught.value.__notes__[0]
+
+
+def test_an_exception_whose_message_has_a_nul_comes_back_as_itself(x):
+    raised = ValueError("a\0b")
+
+    def callback(t):
+        raise raised
+
+    tenon.register_func("test.callback", callback, override=True)
+    with pytest.raises(ValueError) as caught:
+        tenon.compile(tenon.ir.parse(CALLER))(x)
+    assert caught.value is raised

@@ -260,7 +260,7 @@ def test_ctrl_c_in_a_future_ends_the_process():
 
 def test_a_future_stops_its_own_call_alone():
     out = run(
-        "import os, tenon\nos.sched_getaffinity = lambda _: range(4)" + SUBMITTED + "a, b, c = (f('main', ENDLESS) for f in [vm.submit] * 3)\n"
+        "import tenon\ntenon._tenon.processors = lambda: 4" + SUBMITTED + "a, b, c = (f('main', ENDLESS) for f in [vm.submit] * 3)\n"
         "while not (a.running() and b.running() and c.running()): pass\n"
         "assert a.cancel() and b.cancel()\n"
         "print(message(a) == message(b) == 'the call was cancelled', c.running(), a.cancel())\n"

@@ -59,3 +59,14 @@ def test_a_session_describes_its_model(relu_model):
     assert meta.graph_name == "encoder" and "tenon" in meta.producer_name and meta.custom_metadata_map == {}
     assert session.get_overridable_initializers() == []
     assert dataclasses.astuple(session.get_outputs()[0]) == ("y", "tensor(float)", ["batch", 3])
+
+
+def test_settings_that_come_too_late_are_refused(relu_model):
+    exe = tenon.compile(relu_model)
+    options = tenon.SessionOptions()
+    options.add_free_dimension_override_by_name("n", 1)
+    for model in (exe, exe.to_bytes()):
+        with pytest.raises(ValueError, match="sizes are fixed when it is compiled"):
+            tenon.InferenceSession(model, options)
+    with pytest.raises(TypeError, match="takes no options; found level"):
+        tenon.InferenceSession(exe, level=3)

@@ -266,7 +266,7 @@ constexpr char kIntroduction[] = R"(# The compiler's library
      tenon_report_test rewrites it. -->
 
 `libtenon_compiler.so` provides the compiler to programs that use the runtime's shared library. A host
-loads it once with `tenon_library_load("tenon_compiler", &module)`, which registers the functions
+loads it once with `tenon_library_load("tenon_compiler", NULL, 0, NULL)`, which registers the functions
 below for the process; `tenon_function_find` then finds them, and `tenon_function_call` calls them.
 `examples/compile` is a C program that compiles a model and runs it.
 

@@ -246,9 +246,8 @@ class Data {
         was_run ? "The program called no kernel or library function." : kNotRun;
     for (const char* key : {"layers", "memory"}) out_.key(key).value(nothing_called);
     out_.key("timeline").value("Nothing was recorded.");
-    out_.key("limits").value(was_run ? "A recording does not have the limits of calls: `tenon "
-                                       "report` shows what its calls used of theirs."
-                                     : kNotRun);
+    out_.key("limits").value(
+        was_run ? "Recordings do not include limits; `tenon report` shows them." : kNotRun);
     out_.key("arena").value(
         "No value has a fixed place: the program keeps no values, or all their sizes depend on the "
         "inputs.");

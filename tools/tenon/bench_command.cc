@@ -251,7 +251,10 @@ struct BenchCommand : CallFlags {
     driver::Source source = read();
     file = source.name;
     if (!source.is_graph()) flags.check_unused(file);
-    if (report_flag.is_given()) check_writable(report_flag.path);
+    if (report_flag.is_given()) {
+      check_not_input(file, report_flag.path, "--report");
+      check_writable(report_flag.path);
+    }
     flags.options.keep_graph = report_flag.is_given();
     const auto [program, given] = open_with_inputs(std::move(source));
     const std::vector<AnyView> views(given.values.begin(), given.values.end());
@@ -271,17 +274,18 @@ struct BenchCommand : CallFlags {
     measure(machine, program.program, views, &measured);
     const Profiled profiled = run_profiled(machine, *program.program, views);
     measured.outside_kernels = profiled.outside_kernels();
+    rusage usage{};
+    getrusage(RUSAGE_SELF, &usage);
+    measured.peak_memory_mb = static_cast<double>(usage.ru_maxrss) / 1024;
     if (report_flag.is_given()) {
-      // From here on, so that nothing is recorded while calls are measured.
+      // From here on, so that nothing is recorded, and no memory taken for it, while calls are
+      // measured.
       ReportPage page(report_flag.path, file, "--report");
       page.add_fact("Calls measured", cat(measured.calls.calls()));
       page.add_fact("Median of their times", cat(measured.calls.quantile_ms(0.5), " ms"));
       page.run(machine, function, views, kReportedCalls);
       page.write(program.program->unit(), file, threads);
     }
-    rusage usage{};
-    getrusage(RUSAGE_SELF, &usage);
-    measured.peak_memory_mb = static_cast<double>(usage.ru_maxrss) / 1024;
     if (json_output()) return print(measured, profiled);
     measured.print();
     if (profile) profiled.print();

@@ -76,9 +76,9 @@ void add_trace_command(CLI::App* app) {
                    format.summary, "\n");
   }
   command->footer(
-      cat("Records how FILE is compiled and loaded, and some calls. How the output's name ends "
-          "chooses\n"
-          "its format:\n",
+      cat("Records how FILE is compiled and loaded, and some calls. The suffix of the "
+          "output's\n"
+          "name selects its format:\n",
           formats,
           "https://ui.perfetto.dev opens .json and .pftrace. docs/profiling.md describes what they "
           "contain.\n"
