@@ -1,4 +1,5 @@
 // tenon.Function, and Python callables as functions.
+#include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
 
 #include <algorithm>
@@ -244,8 +245,11 @@ nb::object bind(const Function& f, const nb::args& args, const nb::kwargs& kwarg
                     Value::copy_of((*f.bound)[i].any()));
     }
   }
-  return nb::cast(Function{&call_function, std::move(value), std::move(rest), f.machines, f.name,
-                           std::move(bound)});
+  // A reference of its own: each function shows the garbage collector one.
+  std::shared_ptr<Machines> machines;
+  if (f.machines) machines = nb::cast<std::shared_ptr<Machines>>(nb::find(*f.machines));
+  return nb::cast(Function{&call_function, std::move(value), std::move(rest), std::move(machines),
+                           f.name, std::move(bound)});
 }
 
 // The machines may have an instrument that refers to the function.

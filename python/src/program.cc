@@ -90,6 +90,14 @@ nb::object file_bytes(const Program& program) {
   return view;
 }
 
+// The text of a file, which need not be UTF-8.
+nb::object str_of(const tenon_text& text) {
+  nb::object out = nb::steal(PyUnicode_DecodeUTF8(
+      text.data ? text.data : "", static_cast<Py_ssize_t>(text.size), "backslashreplace"));
+  if (!out.is_valid()) throw nb::python_error();
+  return out;
+}
+
 // Calls `visit` with each parameter or result of a function.
 template <class Visit>
 void for_each(const Value& program, const char* function, bool of_results, Visit visit) {
@@ -106,9 +114,9 @@ void for_each(const Value& program, const char* function, bool of_results, Visit
 
 Parameter parameter_of(const tenon_value_info& info) {
   Parameter p;
-  p.name =
-      nb::steal(PyUnicode_InternFromString(std::string(info.name.data, info.name.size).c_str()));
-  if (!p.name.is_valid()) throw nb::python_error();
+  PyObject* name = str_of(info.name).release().ptr();
+  PyUnicode_InternInPlace(&name);
+  p.name = nb::steal(name);
   p.type.assign(info.type.data, info.type.size);
   p.expected = {info.kind, info.dtype, true};
   return p;
@@ -163,9 +171,7 @@ nb::object describe(const tenon_value_info& info) {
   if (info.kind == TENON_TENSOR || info.kind == TENON_INT || info.kind == TENON_FLOAT ||
       info.kind == TENON_BOOL)
     dtype = dtype_object(info.dtype);
-  return nb::make_tuple(nb::str(info.name.data ? info.name.data : "", info.name.size),
-                        nb::str(info.type.data ? info.type.data : "", info.type.size),
-                        kind_name(info.kind), dtype, dims);
+  return nb::make_tuple(str_of(info.name), str_of(info.type), kind_name(info.kind), dtype, dims);
 }
 
 nb::object describe_all(const Program& program, const nb::str& function, bool of_results) {

@@ -98,12 +98,20 @@ bool is_column_major(const DLTensor& t) {
   return true;
 }
 
+constexpr char kElsewhere[] = "this tensor is on another device: copy it to the CPU first";
+// A BufferError unless the host can read the memory.
+void require_host(const DLTensor& t) {
+  if (t.device.device_type == kDLCPU) return;
+  throw nb::builtin_exception(nb::exception_type::buffer_error, kElsewhere);
+}
+
 void* data_of(const DLTensor& t) {
   return static_cast<char*>(t.data) + t.byte_offset;
 }
 
 // Copies the elements in row-major order.
 void copy_elements(const DLTensor& t, char* to) {
+  require_host(t);
   const size_t count = elements_of(t);
   if (count == 0) return;
   const char* const from = static_cast<const char*>(data_of(t));
@@ -237,8 +245,10 @@ Exporter exporter_of(PyTypeObject* type) {
   }
   const nb::object is_neg = nb::getattr(object, "is_neg", nb::none());
   if (Py_TYPE(is_neg.ptr()) == &PyMethodDescr_Type) {
-    const PyMethodDef* method = reinterpret_cast<PyMethodDescrObject*>(is_neg.ptr())->d_method;
-    if (method->ml_flags == METH_NOARGS) made.is_neg = method->ml_meth;
+    const auto* method = reinterpret_cast<PyMethodDescrObject*>(is_neg.ptr());
+    // A class may have taken the method from one that it doesn't derive from.
+    if (method->d_method->ml_flags == METH_NOARGS && PyType_IsSubtype(type, PyDescr_TYPE(method)))
+      made.is_neg = method->d_method->ml_meth;
   }
   return made;
 }
@@ -324,12 +334,15 @@ void borrow_buffer(PyObject* object, Borrow how, Value* out) {
   if (format == "L") row = row_of(dtype(kDLUInt, 8 * sizeof(long)));
   const bool fits = row && row->dtype.bits / 8 == buffer.itemsize;
   Strides strides;
-  if (!fits || !strides.set(buffer.ndim, buffer.strides, row->dtype)) {
+  // Some exporters, such as ctypes, leave out the strides of compact arrays though these are asked
+  // for.
+  if (!fits || (buffer.strides && !strides.set(buffer.ndim, buffer.strides, row->dtype))) {
     const std::string found(format);
     PyBuffer_Release(&buffer);
     fail_dtype("'" + found + "' (of the buffer protocol)");
   }
-  const DLTensor view = view_of(buffer.buf, buffer.ndim, buffer.shape, strides.data(), row->dtype);
+  const DLTensor view = view_of(buffer.buf, buffer.ndim, buffer.shape,
+                                buffer.strides ? strides.data() : nullptr, row->dtype);
   check(tenon_tensor_from_memory(&view, read_only || buffer.readonly, owned.release(),
                                  release_buffer, out->out()));
 }
@@ -346,6 +359,10 @@ int get_buffer(PyObject* self, Py_buffer* view, int flags) noexcept {
   const DLTensor& t = tensor->view();
   const DtypeRow* row = row_of(t.dtype);
   view->obj = nullptr;
+  if (t.device.device_type != kDLCPU) {
+    PyErr_SetString(PyExc_BufferError, kElsewhere);
+    return -1;
+  }
   if (!row || !*row->format) {
     PyErr_Format(PyExc_BufferError, "the buffer protocol has no %s", dtype_name(t.dtype).c_str());
     return -1;
@@ -408,6 +425,7 @@ const PyType_Slot kTensorSlots[] = {
 
 // The description of a tensor that is read byte by byte.
 const DLTensor& compact(const Tensor& tensor) {
+  require_host(tensor.view());
   if (!is_compact(tensor.view())) {
     throw nb::builtin_exception(
         nb::exception_type::buffer_error,
@@ -494,6 +512,7 @@ nb::object to_numpy(nb::handle self) {
 // Pickles and copies: a function that makes the tensor, and its arguments. They need no NumPy.
 nb::object reduce(const Tensor& tensor) {
   const DLTensor& t = tensor.view();
+  require_host(t);
   nb::object bytes =
       nb::steal(PyBytes_FromStringAndSize(nullptr, static_cast<Py_ssize_t>(bytes_of(t))));
   if (!bytes.is_valid()) throw nb::python_error();

@@ -217,6 +217,8 @@ class Executable:
         """
         file = self._program.file()
         if external_weights is not None:
+            if os.path.realpath(path) == os.path.realpath(external_weights):
+                raise ValueError(f"external_weights names the same file as path: {os.fsdecode(path)}")
             file = _compiler.call("tenon.leave_out_weights", bytes(file), os.fsdecode(external_weights), None)
         _files.write_whole(path, file)
 

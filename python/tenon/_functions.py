@@ -21,6 +21,9 @@ def register_func(name: str, function: Callable[..., Any] | None = None, *, over
     ...     return np.asarray(x) * factor
     """
 
+    if callable(name):  # the decorator without a name
+        raise TypeError('a function is registered under a name: @tenon.register_func("my.name")')
+
     def register(f: Callable[..., Any]) -> Callable[..., Any]:
         _tenon.register(name, f, override)
         return f

@@ -145,6 +145,8 @@ class InferenceSession:
     ) -> list[Any]:
         """The outputs of those names, by default all, as NumPy arrays that share the results' memory. ``run_options``
         change nothing."""
+        if isinstance(output_names, str):
+            raise TypeError(f"output_names is a list of names, such as [{output_names!r}]")
         results = self._function(**input_feed)
         if len(self._outputs) == 1:
             results = (results,)

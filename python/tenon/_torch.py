@@ -11,6 +11,8 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from ._errors import usage
+
 
 def is_model(model: Any) -> bool:
     """Whether it is a torch.nn.Module or a torch.export.ExportedProgram."""
@@ -54,9 +56,23 @@ def to_onnx(
             )
     finally:
         logger.setLevel(level)
+    _refuse_changes(program.exported_program.graph_signature)
     _name_results(program)
     _name_sizes(program)
     return program.model_proto
+
+
+def _refuse_changes(signature: Any) -> None:
+    """Programs are functions: what a model does to its buffers or inputs would be lost without a word."""
+    changed: dict[str, str] = {}
+    for kind in ("buffers_to_mutate", "parameters_to_mutate", "user_inputs_to_mutate"):
+        changed |= getattr(signature, kind, None) or {}
+    if changed:
+        raise usage(
+            "the model changes its own buffers or its inputs in place, which a compiled program doesn't",
+            found=", ".join(map(str, changed.values())),
+            help="return the new values instead; of layers that learn from their inputs, call model.eval() first",
+        )
 
 
 def _name_results(program: Any) -> None:
@@ -110,9 +126,11 @@ def register_backend() -> None:
 _said: set[str] = set()
 
 
-def backend(graph: Any, inputs: Sequence[Any], **options: Any) -> Callable[..., Any]:
-    """The backend of ``torch.compile(model, backend="tenon")``. What it can't take runs in PyTorch; a warning says so
-    once for each reason."""
+def backend(
+    graph: Any, inputs: Sequence[Any], *, options: Mapping[str, Any] | None = None, **more: Any
+) -> Callable[..., Any]:
+    """The backend of ``torch.compile(model, backend="tenon")``, whose ``options`` are those of ``tenon.compile``. What it
+    can't take runs in PyTorch; a warning says so once for each reason."""
     import torch
 
     from ._compile import compile
@@ -123,6 +141,7 @@ def backend(graph: Any, inputs: Sequence[Any], **options: Any) -> Callable[..., 
             warnings.warn(f"tenon runs a part of this model in PyTorch: {reason}", stacklevel=3)
         return graph.forward
 
+    options = {**(options or {}), **more}
     tensors = [i for i in inputs if isinstance(i, torch.Tensor)]
     if not all(isinstance(i, (torch.Tensor, torch.SymInt, int)) for i in inputs):
         return fall_back("its inputs are other values than tensors and integers")

@@ -389,3 +389,19 @@ def test_no_outputs_are_not_enough(add, x, none):
     for f in add["main"], tenon.VirtualMachine(add)["main"]:
         with pytest.raises(tenon.UsageError, match="one output, or None, for each result"):
             f(x, x, out=none)
+
+
+def test_weights_do_not_go_into_the_file_itself(add, tmp_path):
+    path = tmp_path / "a.tnx"
+    with pytest.raises(ValueError, match="the same file"):
+        add.save(path, external_weights=path)
+    assert not path.exists()
+
+
+def test_paths_have_no_nul(add, tmp_path):
+    (tmp_path / "m.tn").write_text("fn @main(%x: i64) -> i64 { %x }")
+    with pytest.raises(tenon.UsageError, match=r"m.tn\\x00z: can't be opened: Invalid argument"):
+        tenon.compile(f"{tmp_path}/m.tn\0z")
+    with pytest.raises(ValueError):
+        add.save(tmp_path / "a.tnx", external_weights=f"{tmp_path}/w\0z")
+    assert [p.name for p in tmp_path.iterdir()] == ["m.tn"]

@@ -136,3 +136,11 @@ def test_an_exception_whose_message_has_a_nul_comes_back_as_itself(x):
     with pytest.raises(ValueError) as caught:
         tenon.compile(tenon.ir.parse(CALLER))(x)
     assert caught.value is raised
+
+
+def test_the_decorator_needs_a_name():
+    with pytest.raises(TypeError, match="registered under a name"):
+
+        @tenon.register_func
+        def unnamed():
+            pass

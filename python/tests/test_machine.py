@@ -372,3 +372,32 @@ def test_the_time_evaluator_repeats(add, x):
     assert len(result.results) == 3
     assert 0 < result.min <= result.median <= result.max < 1
     assert result.min <= result.mean <= result.max and result.std >= 0
+
+
+def test_a_result_without_an_output_has_memory_of_its_own():
+    module = tenon.ir.parse(
+        "fn @main(%x: tensor[n; f32]) -> (tensor[n; f32], tensor[n; f32]) { %y = add(%x, %x) (%y, %y) }"
+    )
+    exe = tenon.compile(module)
+    buffer = np.zeros(2, "float32")
+    for out in ((buffer, None), (None, buffer)):
+        first = exe(np.ones(2, "float32"), out=out)
+        exe(np.full(2, 100, "float32"), out=out)
+        assert [r.tolist() for r in first if r is not buffer] == [[2, 2]]
+        assert buffer.tolist() == [200, 200]
+
+
+def test_machines_with_saved_functions_are_collected(add, x):
+    class Instrument:
+        def __call__(self, *event):
+            pass
+
+    vm, instrument = tenon.VirtualMachine(add), Instrument()
+    instrument.vm = vm
+    vm.set_instrument(instrument)
+    vm.save_function("main", "twice", x, x)
+    vm["twice"]()
+    gone = weakref.ref(instrument)
+    del vm, instrument
+    gc.collect()
+    assert gone() is None

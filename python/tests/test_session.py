@@ -70,3 +70,8 @@ def test_settings_that_come_too_late_are_refused(relu_model):
             tenon.InferenceSession(model, options)
     with pytest.raises(TypeError, match="takes no options; found level"):
         tenon.InferenceSession(exe, level=3)
+
+
+def test_one_name_is_no_list_of_names(relu_model, x):
+    with pytest.raises(TypeError, match=r"a list of names, such as \['y'\]"):
+        tenon.InferenceSession(relu_model).run("y", {"x": x})

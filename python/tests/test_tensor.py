@@ -286,3 +286,55 @@ def test_instances_without_init_are_refused(add):
     machines = tenon._tenon.Machines.__new__(tenon._tenon.Machines)
     with pytest.raises(TypeError):
         machines.trim()
+
+
+def test_buffers_without_strides_are_taken():
+    rows = ((ctypes.c_int16 * 2) * 3)((1, 2), (3, 4), (5, 6))
+    t = tenon.Tensor(rows)
+    assert np.asarray(t).tolist() == [[1, 2], [3, 4], [5, 6]]
+    rows[0][1] = 7
+    assert np.asarray(t)[0, 1] == 7
+
+
+def test_a_method_of_another_class_is_not_called():
+    class Odd:
+        is_neg = set.clear
+
+        def __dlpack__(self, **options):
+            raise BufferError("no elements")
+
+    with pytest.raises(BufferError, match="no elements"):
+        tenon.Tensor(Odd())
+
+
+def test_memory_of_another_device_is_not_read():
+    class Managed(ctypes.Structure):  # DLManagedTensor
+        _fields_ = [
+            ("data", ctypes.c_void_p),
+            ("device_type", ctypes.c_int32),
+            ("device_id", ctypes.c_int32),
+            ("ndim", ctypes.c_int32),
+            ("code", ctypes.c_uint8),
+            ("bits", ctypes.c_uint8),
+            ("lanes", ctypes.c_uint16),
+            ("shape", ctypes.POINTER(ctypes.c_int64)),
+            ("strides", ctypes.c_void_p),
+            ("byte_offset", ctypes.c_uint64),
+            ("context", ctypes.c_void_p),
+            ("deleter", ctypes.c_void_p),
+        ]
+
+    shape = (ctypes.c_int64 * 1)(4)
+    managed = Managed(0x10000, 2, 0, 1, 2, 32, 1, shape, None, 0, None, None)
+    new_capsule = ctypes.pythonapi.PyCapsule_New
+    new_capsule.restype, new_capsule.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
+
+    class Elsewhere:
+        def __dlpack__(self, **options):
+            return new_capsule(ctypes.addressof(managed), b"dltensor", None)
+
+    t = tenon.Tensor(Elsewhere())
+    assert repr(t) == "tensor[4; f32]"
+    for read in (memoryview, np.asarray, pickle.dumps):
+        with pytest.raises(Exception, match="on another device"):
+            read(t)

@@ -173,3 +173,32 @@ def test_a_lazily_negated_tensor_has_its_signs():
         assert tenon.Tensor(x.detach()).tolist() == [0, -1, -2]
         with pytest.raises(TypeError, match="output can't be a tensor with PyTorch's negative bit"):
             exe(torch.ones(3), out=x.detach())
+
+
+class Counting(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("calls", torch.zeros(4))
+
+    def forward(self, x):
+        self.calls.add_(1)
+        return x + self.calls
+
+
+def test_a_model_that_changes_its_buffers_is_refused():
+    with pytest.raises(tenon.UsageError, match="changes its own buffers") as caught:
+        tenon.compile(Counting(), args=(torch.ones(4),))
+    assert caught.value.found == "calls"
+
+
+def test_changes_in_place_run_in_pytorch():
+    def count(v):
+        v.add_(1)
+        return v * 2
+
+    torch._dynamo.reset()
+    v = torch.ones(3)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        result = torch.compile(count, backend=tenon.torch_backend)(v)
+    assert v.tolist() == [2, 2, 2] and result.tolist() == [4, 4, 4]

@@ -21,7 +21,7 @@ constexpr size_t kLongest = 44;                            // characters of a li
 
 // What a node has of the code's names at most: instructions share names, which may be of any
 // length.
-constexpr size_t kLongestName = 1000, kMostNames = 64;
+constexpr size_t kLongestName = 250, kMostNames = 16;
 
 // A prefix that ends between characters of UTF-8, and an ellipsis.
 std::string shortened(const std::string& text, size_t longest) {

@@ -121,7 +121,7 @@ TEST(Html, SaysWhetherTheProgramWasRun) {
   timeline.intervals.push_back(entry);
   const std::string page = to_html(report);
   EXPECT_THAT(page, Not(HasSubstr("was not run for this report")));
-  EXPECT_THAT(page, HasSubstr("A recording does not have the limits of calls"));
+  EXPECT_THAT(page, HasSubstr("Recordings do not include limits"));
 }
 
 TEST(Facts, CountTheCallsOfEachFunction) {

@@ -20,6 +20,7 @@ namespace {
 
 // O_NONBLOCK: opening a named pipe must not wait for a writer.
 int open_for_reading(const std::string& path) {
+  if (path.find('\0') != std::string::npos) fail(path, "can't be opened", EINVAL);
   const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (fd < 0) fail(path, "can't be opened", errno);
   return fd;

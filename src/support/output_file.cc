@@ -94,7 +94,7 @@ void remove_temporary_files() noexcept {
 }
 
 void OutputFile::fail(int code) const {
-  throw Error(ErrorKind::Usage, cat("cannot write ", path_, ": ", std::strerror(code)));
+  throw Error(ErrorKind::Usage, cat("cannot write ", printable(path_), ": ", std::strerror(code)));
 }
 
 OutputFile::OutputFile(std::string path, std::string target)
@@ -103,6 +103,7 @@ OutputFile::OutputFile(std::string path, std::string target)
 // Delegates, so that the destructor runs if this body throws.
 OutputFile::OutputFile(const std::string& path, Temporary temporary)
     : OutputFile(path, path == "-" ? path : follow_links(path)) {
+  if (path.find('\0') != std::string::npos) fail(EINVAL);
   if (!open_in_place()) open_beside(temporary);
 }
 

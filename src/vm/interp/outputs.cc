@@ -31,6 +31,12 @@ bool overlap(const Tensor& a, const Tensor& b) {
   return x.begin < y.end && y.begin < x.end;
 }
 
+Tensor copy_of(const Tensor& t) {
+  Tensor copy = Tensor::empty(t.shape(), t.dtype());
+  t.copy_elements(copy.data());
+  return copy;
+}
+
 // Whether a value refers to no tensor but itself.
 bool is_plain(const AnyView& value) {
   return !value.is_object() || value.type_index == TypeIndex::Tensor ||
@@ -93,11 +99,20 @@ Tensor Outputs::take(const void* frame, int64_t index, DataType dtype,
 
 Any Outputs::filled(const Any& result) {
   const bool is_tuple = function_.result.kind == SignatureType::Kind::Tuple;
+  const auto is_output = [&](const Tensor& t) {
+    return std::ranges::any_of(outputs_,
+                               [&](const Output& o) { return o.tensor && overlap(o.tensor, t); });
+  };
   Array<Any> all = is_tuple ? result.as<Array<Any>>() : Array<Any>{result};
   for (size_t i = 0; i < outputs_.size(); ++i) {
     const Tensor& to = outputs_[i].tensor;
-    if (!to) continue;
+    if (!to && all[i].type_index != TypeIndex::Tensor) continue;
     const auto from = all[i].as<Tensor>();
+    if (!to) {
+      // A result that the host didn't give memory for doesn't share that of another.
+      if (is_output(from)) all.set(i, Any(copy_of(from)));
+      continue;
+    }
     if (from.dtype() != to.dtype() || !std::ranges::equal(from.shape(), to.shape())) {
       throw Error(ErrorKind::Usage, cat("output ", i, " doesn't have the type of the result"))
           .found(to_text(to))
@@ -106,12 +121,7 @@ Any Outputs::filled(const Any& result) {
     all.set(i, Any(to));
     if (from.data() == to.data()) continue;
     // It may be in the memory of an output that is still to be written.
-    const bool is_output = std::ranges::any_of(
-        outputs_, [&](const Output& o) { return o.tensor && overlap(o.tensor, from); });
-    outputs_[i].source = from;
-    if (!is_output) continue;
-    outputs_[i].source = Tensor::empty(from.shape(), from.dtype());
-    from.copy_elements(outputs_[i].source.data());
+    outputs_[i].source = is_output(from) ? copy_of(from) : from;
   }
   for (const Output& o : outputs_) {
     if (o.source) o.source.copy_elements(o.tensor.data());
