@@ -91,10 +91,12 @@ class Builder:
 
     def result(self, *values: Any) -> None:
         """Sets the result of the function: one operand, or a tuple of several."""
+        if self._result is not None:
+            raise ValueError("the function has its result already: several are b.result(x, y)")
         self._result = (values[0] if len(values) == 1 else self.tuple(*values),)
 
     def op(self, name: str, /, *operands: Any, **attributes: Any) -> Object:
-        """Calls an operator; None leaves out an optional operand."""
+        """Calls an operator; None leaves out an optional operand. A float beside an f32 operand is f32."""
         return _call("tenon.build_op", self._current, name, list(operands), attributes)
 
     def __getattr__(self, name: str) -> Callable[..., Object]:

@@ -122,10 +122,18 @@ class Executable:
     ('n',)
     """
 
-    def __init__(self, program: _tenon.Program, name: str | None = None) -> None:
+    def __init__(
+        self,
+        program: _tenon.Program,
+        name: str | None = None,
+        *,
+        untrusted: bool = False,
+        weights: Mapping[str, Any] | None = None,
+    ) -> None:
         """Executables come from ``tenon.compile`` and ``tenon.load``."""
         self._program = program
         self._name = name
+        self._loaded_with = untrusted, weights  # for pickles
         self._functions = _Functions(lambda name: program.function(name, Limits()._arguments()))
         self._lock = threading.Lock()
         self._machine: VirtualMachine | None = None  # of submitted calls
@@ -227,7 +235,7 @@ class Executable:
         return bytes(self._program.file())
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _from_bytes, (self.to_bytes(), self._name)
+        return _from_bytes, (self.to_bytes(), self._name, *self._loaded_with)
 
     def __repr__(self) -> str:
         lines = [f"  {name}{self.signature(name)}" for name in self.functions]
@@ -269,9 +277,10 @@ class Stats(dict[str, Any]):
         return table(("", ""), [(str(i), line) for i, line in enumerate(str(self).splitlines())])
 
 
-def _from_bytes(data: bytes, name: str | None = None) -> Executable:
-    _threads.bound_spinning()
-    return Executable(_tenon.Program.from_bytes(data, False, -1, _memory.ceiling(None), None, name), name)
+def _from_bytes(
+    data: bytes, name: str | None = None, untrusted: bool = False, weights: dict[str, Any] | None = None
+) -> Executable:
+    return load(data, untrusted=untrusted, weights=weights, name=name)
 
 
 _MAGIC = b"\x89TNX"  # how every executable begins
@@ -322,9 +331,11 @@ def load(
     limits = _compiler.nanoseconds(deadline), _memory.ceiling(memory)
     given = None if weights is None else _weights_of(weights, _compiler.limits_of(deadline, memory))
     if isinstance(path, (bytes, bytearray, memoryview)):
-        return Executable(_tenon.Program.from_bytes(bytes(path), untrusted, *limits, given, name), name)
-    path = os.fspath(path)
-    return Executable(_tenon.Program.load(path, untrusted, *limits, given, name), name or os.fsdecode(path))
+        program = _tenon.Program.from_bytes(bytes(path), untrusted, *limits, given, name)
+    else:
+        program = _tenon.Program.load(path, untrusted, *limits, given, name)
+        name = name or os.fsdecode(path)
+    return Executable(program, name, untrusted=untrusted, weights=given)
 
 
 def _weights_of(weights: Mapping[str, Any] | str | os.PathLike[str], limits: dict[str, int]) -> dict[str, Any]:

@@ -228,6 +228,7 @@ def test_weights_are_saved_apart_and_shared(tmp_path):
     exe.save(path, external_weights=weights)
     assert path.stat().st_size < len(exe.to_bytes()) - weight.nbytes // 2 and weights.stat().st_size > weight.nbytes
     assert np.array_equal(tenon.load(path, weights=weights)(weight), weight * 2)
+    assert np.array_equal(pickle.loads(pickle.dumps(tenon.load(path, weights=weights)))(weight), weight * 2)
     with pytest.raises(tenon.UsageError, match="weights"):
         tenon.load(path)
     weights.write_bytes(b"damaged")
@@ -405,3 +406,11 @@ def test_paths_have_no_nul(add, tmp_path):
     with pytest.raises(ValueError):
         add.save(tmp_path / "a.tnx", external_weights=f"{tmp_path}/w\0z")
     assert [p.name for p in tmp_path.iterdir()] == ["m.tn"]
+
+
+def test_pickles_keep_how_a_file_was_loaded():
+    text = "fn @main(%x: tensor[n; f32]) -> tensor[n; f32] { add(%x, %x) }"
+    exe = tenon.compile(tenon.ir.parse(text), keep_computes=True)
+    strict = tenon.load(exe.to_bytes(), untrusted=True)
+    assert pickle.loads(pickle.dumps(strict))._loaded_with[0]
+    assert pickle.loads(pickle.dumps(strict))(np.ones(2, "float32")).tolist() == [2, 2]

@@ -236,3 +236,19 @@ def test_a_module_is_not_saved_as_onnx(tmp_path):
     with pytest.raises(ValueError, match="not as ONNX"):
         module.save(tmp_path / "m.onnx")
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("two", [2.0, np.float32(2), np.array(2, "float32")])
+def test_floats_beside_f32_operands_are_f32(two):
+    b = tenon.ir.Builder()
+    with b.function("main", x="tensor[n; f32]") as x:
+        b.result(b.mul(x, two))
+    assert tenon.compile(b.module())(np.ones(2, "float32")).tolist() == [2, 2]
+
+
+def test_a_function_has_one_result():
+    b = tenon.ir.Builder()
+    with pytest.raises(ValueError, match="has its result already"):
+        with b.function("main", x="i64") as x:
+            b.result(x)
+            b.result(x)

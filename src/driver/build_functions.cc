@@ -33,6 +33,25 @@ std::vector<Operand> operands_of(const Array<Any>& values) {
   return out;
 }
 
+bool is_f32(const Any& value) {
+  if (!value.is<Operand>() || value.is_none()) return false;
+  const graph::TypeRef type = graph::type_of(value.as<Operand>());
+  const auto* tensor = type.as<graph::TensorType>();
+  const auto* scalar = type.as<graph::ScalarType>();
+  return (tensor && tensor->dtype == f32) || (scalar && scalar->dtype == f32);
+}
+
+// The same, of an operator: a host's number beside an f32 operand is f32, as 2.0 is in text.
+std::vector<Operand> operator_operands(const Array<Any>& values) {
+  const bool has_f32 = std::ranges::any_of(values, is_f32);
+  std::vector<Operand> out;
+  for (const Any& value : values) {
+    const bool is_number = has_f32 && value.type_index == TypeIndex::Float;
+    out.push_back(is_number ? graph::constant_float(f32, value.as<double>()) : operand_of(value));
+  }
+  return out;
+}
+
 graph::TypeRef type_of_value(const Any& type) {
   if (type.is<String>()) return graph::parse_type(type.as<String>());
   if (type.is_none() || !type.is<graph::TypeRef>()) fail("a type, nor the text of one", type);
@@ -168,7 +187,7 @@ Operand build_param(const BuilderRef& builder, const String& name, const Any& ty
 
 Operand build_op(const BuilderRef& builder, const String& op, const Array<Any>& arguments,
                  const Any& attributes) {
-  return builder_of(builder).op(op, operands_of(arguments), attributes_of(op, attributes));
+  return builder_of(builder).op(op, operator_operands(arguments), attributes_of(op, attributes));
 }
 
 Operand build_call(const BuilderRef& builder, const String& function, const Array<Any>& arguments) {
