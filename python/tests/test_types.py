@@ -104,3 +104,15 @@ def test_a_type_may_be_registered_while_an_instance_is_converted():
     tenon.register_type("test.Registering", fields=["first", "second"])(Registering)
     instance = Registering()
     assert tenon.Function(lambda v: v)(instance) is instance
+
+
+def test_another_type_is_refused():
+    identity = tenon.compile(tenon.ir.parse('fn @main(%p: opaque["test.Point"]) -> opaque["test.Point"] { %p }'))
+    for other in (3, "text", None, tenon.Tensor(memoryview(b"a"))):
+        with pytest.raises(tenon.UsageError, match="input 'p' does not fit") as caught:
+            identity(other)
+        assert caught.value.expected == 'opaque["test.Point"]'
+    tenon.register_func("test.made", lambda: 3, override=True)
+    made = tenon.compile(tenon.ir.parse('fn @main() -> opaque["test.Point"] { packed "test.made"() -> opaque["test.Point"] }'))
+    with pytest.raises(tenon.ExecutionError, match="doesn't match its signature"):
+        made()

@@ -299,7 +299,7 @@ Any Machine::call_code(const Program& program, const FunctionCode& code,
                        const Account& account, Outputs* outputs) {
   const FunctionUnit& unit = program.function_unit(code);
   program.check_arity(code, captures.size(), args.size(), ErrorKind::Usage);
-  check_scalars(unit, captures.size(), args, program.name());
+  check_unmatched(unit, captures.size(), args, program.name());
   const NestedCall nested(&nesting, kCallStack);
   auto run = [&] {
     Current current(this);

@@ -50,7 +50,11 @@ bool fits(const SignatureType& type, const AnyView& value) {
       return value.type_index == TypeIndex::Function;
     case Kind::Adt:
       return value.is_object();
-    case Kind::Opaque:
+    case Kind::Opaque: {
+      const TypeInfo* wanted = find_type(type.name);  // null for keys that name no type of objects
+      return !wanted ||
+             (value.type_index >= wanted->type_index && value.type_index <= wanted->type_last);
+    }
     case Kind::Any:
       return true;
   }
@@ -76,11 +80,12 @@ std::string found_text(const AnyView& value) {
 
 }  // namespace
 
-void check_scalars(const FunctionUnit& function, size_t captures, std::span<const AnyView> args,
-                   const std::string& program) {
+void check_unmatched(const FunctionUnit& function, size_t captures, std::span<const AnyView> args,
+                     const std::string& program) {
   for (size_t i = 0; i < args.size(); ++i) {
     const Param& param = function.params[captures + i];
-    if (param.type.kind != Kind::Scalar || fits(param.type, args[i])) continue;
+    const bool is_unmatched = param.type.kind == Kind::Scalar || param.type.kind == Kind::Opaque;
+    if (!is_unmatched || fits(param.type, args[i])) continue;
     throw Error(ErrorKind::Usage,
                 cat("input '", printable(param.name), "' does not fit ", printable(program)))
         .found(found_text(args[i]))

@@ -16,9 +16,10 @@ void check_result(const FunctionUnit& function, const AnyView& value);
 // type, rank and constant sizes.
 void check_output(const FunctionUnit& function, size_t result, const AnyView& value);
 
-// A Usage error that names the parameter if an argument isn't the scalar that it declares: an
-// integer, a boolean or a float; none stands for another. `captures` values come before `args`.
-void check_scalars(const FunctionUnit& function, size_t captures, std::span<const AnyView> args,
-                   const std::string& program);
+// A Usage error that names the parameter if an argument doesn't fit it, for the types that code
+// doesn't match: scalars (an integer, a boolean or a float; none stands for another) and registered
+// types. `captures` values come before `args`.
+void check_unmatched(const FunctionUnit& function, size_t captures, std::span<const AnyView> args,
+                     const std::string& program);
 
 }  // namespace tenon::vm
