@@ -99,9 +99,12 @@ bool is_column_major(const DLTensor& t) {
 }
 
 constexpr char kElsewhere[] = "this tensor is on another device: copy it to the CPU first";
+bool is_elsewhere(const DLTensor& t) {
+  return t.device.device_type != kDLCPU;
+}
 // A BufferError unless the host can read the memory.
 void require_host(const DLTensor& t) {
-  if (t.device.device_type == kDLCPU) return;
+  if (!is_elsewhere(t)) return;
   throw nb::builtin_exception(nb::exception_type::buffer_error, kElsewhere);
 }
 
@@ -359,7 +362,7 @@ int get_buffer(PyObject* self, Py_buffer* view, int flags) noexcept {
   const DLTensor& t = tensor->view();
   const DtypeRow* row = row_of(t.dtype);
   view->obj = nullptr;
-  if (t.device.device_type != kDLCPU) {
+  if (is_elsewhere(t)) {
     PyErr_SetString(PyExc_BufferError, kElsewhere);
     return -1;
   }
@@ -512,7 +515,6 @@ nb::object to_numpy(nb::handle self) {
 // Pickles and copies: a function that makes the tensor, and its arguments. They need no NumPy.
 nb::object reduce(const Tensor& tensor) {
   const DLTensor& t = tensor.view();
-  require_host(t);
   nb::object bytes =
       nb::steal(PyBytes_FromStringAndSize(nullptr, static_cast<Py_ssize_t>(bytes_of(t))));
   if (!bytes.is_valid()) throw nb::python_error();

@@ -347,19 +347,15 @@ int tenon_error_parts(const tenon_any* error, tenon_any* out) {
 int tenon_error_create(int32_t kind, const char* message, const tenon_any* parts, tenon_any* out) {
   return guard([&] {
     need(is_error_kind(kind) && message && out, "an unknown kind, or message or out is NULL");
-    Error first(static_cast<ErrorKind>(kind), message);
-    Error further = first;
-    bool is_further = false;
+    std::vector<Error> errors{Error(static_cast<ErrorKind>(kind), message)};
     if (parts) {
       const char* what = "the parts are not an array of arrays of [label, text, note]";
       for (const Array<String>& part : take<Array<Array<String>>>(parts, what)) {
         need(part.size() == 3, what);
         const String& text = part[1];
-        Error& e = is_further ? further : first;
+        Error& e = errors.back();
         if (part[0] == "error") {
-          if (is_further) first.also(further);
-          further = Error(static_cast<ErrorKind>(kind), text.view());
-          is_further = true;
+          errors.emplace_back(static_cast<ErrorKind>(kind), text.view());
         } else if (part[0] == "span") {
           e.at(Span::at(text.str(), 0));
         } else if (part[0] == "at") {
@@ -371,8 +367,8 @@ int tenon_error_create(int32_t kind, const char* message, const tenon_any* parts
         }
       }
     }
-    if (is_further) first.also(further);
-    give(out, Any(ErrorObj::of(first)));
+    for (size_t i = 1; i < errors.size(); ++i) errors[0].also(errors[i]);
+    give(out, Any(ErrorObj::of(errors[0])));
   });
 }
 
