@@ -142,6 +142,9 @@ TENON_API int tenon_map_entry(const tenon_any* map, size_t index, tenon_any* key
 
 /* The name of a value's type, as a string: "int", "tensor", "graph.Module". */
 TENON_API int tenon_type_key(const tenon_any* value, tenon_any* out);
+/* The name of the type that the one with this name specialises, as a string: "graph.Type" for
+ * "graph.TensorType"; None if there is none. */
+TENON_API int tenon_type_parent(const char* type_key, tenon_any* out);
 /* The names of an object's fields, in order: an array of strings. Empty for types without fields,
  * such as numbers, tensors and functions. */
 TENON_API int tenon_object_fields(const tenon_any* object, tenon_any* out);
@@ -312,7 +315,10 @@ TENON_API int tenon_error_text(const tenon_any* error, tenon_any* out);
  * place in the program's source, the labels of the lines below the message ("where", "found",
  * "expected", ...), "at" for each of the machine's frames, innermost first, and "help". An error
  * that was reported with this one follows as "error", its message, and its parts. A missing note is
- * empty. */
+ * empty. Labels that begin with a dot are for programs, and their parts aren't in the text:
+ * ".stopped_by" is "fuel", "deadline", "memory", "depth" or "stack", a limit that stopped the work,
+ * or "cancel". A host can mark an error that it makes with a label of its own, and recognise it
+ * when a call returns it. */
 TENON_API int tenon_error_parts(const tenon_any* error, tenon_any* out);
 /* An error with this message and these parts, which have the form of tenon_error_parts; NULL for
  * none. tenon_error_restore makes it wait, for a function that is about to return -1. */
@@ -386,6 +392,8 @@ TENON_API int tenon_program_param(const tenon_any* program, const char* function
                                   tenon_value_info* out);
 TENON_API int tenon_program_result(const tenon_any* program, const char* function, int32_t index,
                                    tenon_value_info* out);
+
+#define TENON_MOST_THREADS 1024 /* of a parallel loop */
 
 /* Limits of each call. -1 means no limit, unless stated otherwise. */
 typedef struct tenon_limits {

@@ -1,7 +1,10 @@
 #include "python/src/error.h"
 
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/string_view.h>
 
+#include <atomic>
+#include <cstdint>
 #include <exception>
 #include <memory>
 #include <new>
@@ -14,18 +17,31 @@
 namespace tenon::python {
 namespace {
 
-// An exception of a callback, and the message of the error that stands for it.
+// An exception of a callback, and the mark of the error that stands for it.
 struct Raised {
   nb::object exception;
-  std::string message;
+  std::string mark;
 };
+constexpr std::string_view kMark = ".python";  // the label of the part that has the mark
 // The one that a callback on this thread raised last, until it is raised again. Not freed at the
 // thread's end, which may come after the interpreter's.
 constinit thread_local Raised* last_raised = nullptr;
 
-std::string_view message_of(const Value& error) {
-  const tenon_text text = tenon_error_message(error.get());
-  return {text.data, text.size};
+bool is_marked(const nb::handle& parts, const std::string& mark) {
+  for (nb::handle part : parts) {
+    if (nb::cast<std::string_view>(part[0]) == kMark && nb::cast<std::string_view>(part[1]) == mark)
+      return true;
+  }
+  return false;
+}
+
+// An error with that mark as the thread's waiting one.
+void wait_marked(int32_t kind, const std::string& message, const std::string& mark) {
+  const nb::tuple part = nb::make_tuple(nb::str(kMark.data(), kMark.size()), mark, "");
+  const Value parts = to_value(nb::make_tuple(part));
+  Value error;
+  check(tenon_error_create(kind, message.c_str(), parts.get(), error.out()));
+  check(tenon_error_restore(error.get()));
 }
 
 PyObject* class_of(nb::exception_type type) {
@@ -66,7 +82,7 @@ void raise_waiting() {
   }
   nb::object exception;
   const nb::object fields = to_python(std::move(parts));
-  if (last_raised && last_raised->message == message_of(error)) {
+  if (last_raised && is_marked(fields, last_raised->mark)) {
     const std::unique_ptr<Raised> own(std::exchange(last_raised, nullptr));
     exception = std::move(own->exception);
     errors.attr("_add_frames")(exception, fields);
@@ -103,9 +119,14 @@ void wait_with_raised() noexcept {
   // Of tenon.Error; an exception of somebody else's may have anything under that name.
   int32_t kind = TENON_ERROR_RUNTIME;
   nb::try_cast(nb::getattr(exception, "_kind", nb::none()), kind);
-  tenon_error_set(kind, message.c_str());
-  const std::unique_ptr<Raised> before(
-      std::exchange(last_raised, new (std::nothrow) Raised{exception, message.c_str()}));
+  try {
+    static std::atomic<uint64_t> count = 0;
+    auto raised = std::make_unique<Raised>(exception, std::to_string(++count));
+    wait_marked(kind, message, raised->mark);
+    const std::unique_ptr<Raised> before(std::exchange(last_raised, raised.release()));
+  } catch (...) {  // no memory for all of it
+    tenon_error_set(kind, message.c_str());
+  }
 }
 
 }  // namespace tenon::python

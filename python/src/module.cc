@@ -19,6 +19,12 @@ nb::object find(const nb::str& name) {
   return to_python(std::move(out));
 }
 
+nb::object type_parent(const nb::str& key) {
+  Value out;
+  check(tenon_type_parent(name_of(key).c_str(), out.out()));
+  return to_python(std::move(out));
+}
+
 void register_function(const nb::str& name, nb::handle callable, bool replace) {
   const Value function = to_value(callable);
   if (function.type_index() != TENON_FUNCTION) throw nb::type_error("not a function");
@@ -54,10 +60,22 @@ NB_MODULE(_tenon, m) {
   m.def("version", &tenon_version);
   m.def("processors", &tenon_function_threads,
         "How many processors this process may use, as far as its container lets it.");
+#define TENON_CONSTANT(name) m.attr(#name) = static_cast<int>(TENON_##name)
+  TENON_CONSTANT(ERROR_USAGE);
+  TENON_CONSTANT(ERROR_UNSUPPORTED);
+  TENON_CONSTANT(ERROR_DAMAGED);
+  TENON_CONSTANT(ERROR_RUNTIME);
+  TENON_CONSTANT(ERROR_INTERNAL);
+  TENON_CONSTANT(INSTRUMENT_CONTINUE);
+  TENON_CONSTANT(INSTRUMENT_SKIP);
+  TENON_CONSTANT(MOST_THREADS);
+#undef TENON_CONSTANT
   m.def("find", &find, nb::arg("name"), nb::sig("def find(name: str) -> Function"));
   m.def("register", &register_function, nb::arg("name"), nb::arg("function"), nb::arg("replace"),
         nb::sig("def register(name: str, function: collections.abc.Callable[..., typing.Any] | "
                 "Function, replace: bool) -> None"));
+  m.def("type_parent", &type_parent, nb::arg("type_key"),
+        nb::sig("def type_parent(type_key: str) -> str | None"));
   m.def("load_library", &load_library, nb::arg("name"), nb::arg("folders"));
 }
 

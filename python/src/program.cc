@@ -153,7 +153,7 @@ const char* kind_name(int32_t kind) {
   }
 }
 
-// (name, type, kind, dtype or None, dimensions: numbers and symbols, or None)
+// The fields of a tenon.Parameter.
 nb::object describe(const tenon_value_info& info) {
   nb::object dims = nb::none();
   if (info.dims && (info.kind == TENON_TENSOR || info.kind == TENON_SHAPE)) {
@@ -171,7 +171,13 @@ nb::object describe(const tenon_value_info& info) {
   if (info.kind == TENON_TENSOR || info.kind == TENON_INT || info.kind == TENON_FLOAT ||
       info.kind == TENON_BOOL)
     dtype = dtype_object(info.dtype);
-  return nb::make_tuple(str_of(info.name), str_of(info.type), kind_name(info.kind), dtype, dims);
+  nb::dict fields;
+  fields["name"] = str_of(info.name);
+  fields["type"] = str_of(info.type);
+  fields["kind"] = kind_name(info.kind);
+  fields["dtype"] = dtype;
+  fields["dims"] = dims;
+  return fields;
 }
 
 nb::object describe_all(const Program& program, const nb::str& function, bool of_results) {
@@ -245,9 +251,9 @@ void define_program(nb::module_& m) {
       },
       nb::sig("def functions(self) -> tuple[str, ...]"));
   c.def("describe", &describe_all, nb::arg("function"), nb::arg("of_results"),
-        "Name, type, kind, dtype and dimensions of each parameter or result.",
+        "The fields of each parameter's or result's tenon.Parameter.",
         nb::sig("def describe(self, function: str, of_results: bool) -> "
-                "tuple[tuple[str, str, str, str | None, tuple[int | str, ...] | None], ...]"));
+                "tuple[dict[str, typing.Any], ...]"));
   c.def("function", &function, nb::arg("name"), nb::arg("limits"),
         nb::sig("def function(self, name: str, limits: dict[str, int]) -> Function"));
 }

@@ -54,6 +54,7 @@ def compile(
 
     if passes is not None:
         options["passes"] = transform._names(passes)
+    _check_options(options)
     if custom is not None:
         options["custom"] = load_libraries(one_or_several("custom", custom))
     limits = _compiler.limits_of(deadline, memory)
@@ -67,23 +68,20 @@ def compile(
     if isinstance(model, (str, os.PathLike)):
         options["origin"] = _compiler.call("tenon.origin", os.fspath(model), _sizes(dims, shapes) | limits)
     _threads.bound_spinning()
-    try:
-        program = _tenon.Program.compiled(_compiler.function("tenon.compile"), module, options | limits, name)
-    except _errors.UsageError as error:
-        unknown = [option for option in options if error.message == f'there is no option "{option}"']
-        if not unknown or error.expected is None:
-            raise
-        own = [p.name for p in inspect.signature(compile).parameters.values() if p.kind == p.KEYWORD_ONLY]
-        raise _unknown_option(unknown[0], [*own, *error.expected.removeprefix("one of ").split(", ")]) from None
+    program = _tenon.Program.compiled(_compiler.function("tenon.compile"), module, options | limits, name)
     return Executable(program, name)
 
 
-def _unknown_option(name: str, known: list[str]) -> _errors.Error:
-    """The compiler's error about an option that nobody takes, with the options that this module takes."""
-    known = sorted({*known} - {"deadline_ns"})  # `deadline` stands for it
-    near = difflib.get_close_matches(name, known, 1)
-    help = f"did you mean {near[0]}?" if near else "leave it out"
-    return _errors.usage(f'there is no option "{name}"', expected=f"one of {', '.join(known)}", help=help)
+def _check_options(options: Mapping[str, Any]) -> None:
+    """Raises an error that names an option of no use to ``tenon.compile``."""
+    compilers = {row["name"] for row in _compiler.call("tenon.list_options") if row["of"] == "compile"}
+    for name in options:
+        if name not in compilers:
+            own = {p.name for p in inspect.signature(compile).parameters.values() if p.kind == p.KEYWORD_ONLY}
+            known = sorted(compilers | own)
+            near = difflib.get_close_matches(name, known, 1)
+            help = f"did you mean {near[0]}?" if near else "leave it out"
+            raise _errors.usage(f'there is no option "{name}"', expected=f"one of {', '.join(known)}", help=help)
 
 
 def _name_of(model: Any) -> str:

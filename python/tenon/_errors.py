@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from . import _tenon
+
 
 class Error(Exception):
     """An error of Tenon.
@@ -12,6 +14,8 @@ class Error(Exception):
     - ``found``, ``expected``, ``where``, ``rule``, ``help``: the lines below it; None where there is none
     - ``span``: the place in the program's source or the names of ONNX nodes, or None
     - ``frames``: the machine's frames, innermost first
+    - ``stopped_by``: what stopped the call or the compilation: ``"fuel"``, ``"deadline"``, ``"memory"``, ``"depth"``,
+      ``"stack"`` or ``"cancel"``; None if it failed by itself
     - ``rows``: all lines below the message, each as (label, text, note)
     - ``also``: further errors of the same work, such as a program's other mistakes
     - ``spans``: the span of this error and of those in ``also``
@@ -26,6 +30,7 @@ class Error(Exception):
     help: str | None = None
     span: str | None = None
     frames: tuple[str, ...] = ()
+    stopped_by: str | None = None
     rows: tuple[tuple[str, str, str], ...] = ()
     also: tuple[Error, ...] = ()
 
@@ -37,27 +42,34 @@ class Error(Exception):
 class UsageError(Error, ValueError):
     """Arguments, a model or a program that don't fit; nothing was changed."""
 
+    _kind = _tenon.ERROR_USAGE
+
 
 class UnsupportedError(Error, NotImplementedError):
     """Something that Tenon doesn't do, such as an operator."""
+
+    _kind = _tenon.ERROR_UNSUPPORTED
 
 
 class DamagedError(Error, ValueError):
     """A file that is damaged or isn't what its name says."""
 
+    _kind = _tenon.ERROR_DAMAGED
+
 
 class ExecutionError(Error, RuntimeError):
     """A call that failed or that a limit stopped. The machine stays usable."""
+
+    _kind = _tenon.ERROR_RUNTIME
 
 
 class InternalError(Error, RuntimeError):
     """A bug in Tenon."""
 
+    _kind = _tenon.ERROR_INTERNAL
 
-# By the C interface's kinds (TENON_ERROR_USAGE and so on).
-_CLASSES = (UsageError, UnsupportedError, DamagedError, ExecutionError, InternalError)
-for _kind, _class in enumerate(_CLASSES):
-    _class._kind = _kind
+
+_CLASSES = {c._kind: c for c in (UsageError, UnsupportedError, DamagedError, ExecutionError, InternalError)}
 
 # Of the C interface: (label, text, note).
 _Parts = tuple[tuple[str, str, str], ...]
@@ -91,9 +103,11 @@ def _with_parts(kind: int, text: str, parts: _Parts) -> Error:
         if label == "at":
             frames.append(line)
             continue
+        if label == ".stopped_by":
+            error.stopped_by = line
         if label in _LABELS and getattr(error, label) is None:
             setattr(error, label, line)
-        if label not in ("help", "span"):
+        if label not in ("help", "span") and not label.startswith("."):
             rows.append((label, line, note))
     error.message = text.split("\n", 1)[0]
     if error.span is not None:

@@ -179,8 +179,8 @@ class Executable:
     def signature(self, function: str = "main") -> Signature:
         """The parameters and results of a function."""
         return Signature(
-            tuple(Parameter(*p) for p in self._program.describe(function, False)),
-            tuple(Parameter(*r) for r in self._program.describe(function, True)),
+            tuple(Parameter(**p) for p in self._program.describe(function, False)),
+            tuple(Parameter(**r) for r in self._program.describe(function, True)),
         )
 
     def stats(self) -> Stats:
@@ -353,11 +353,8 @@ def _weights_of(weights: Mapping[str, Any] | str | os.PathLike[str], limits: dic
 class VMInstrumentReturnKind(enum.IntEnum):
     """What the instrument of a ``VirtualMachine`` decides before a call."""
 
-    NO_OP = 0
-    SKIP_RUN = 1
-
-
-_MOST_THREADS = 4096
+    NO_OP = _tenon.INSTRUMENT_CONTINUE
+    SKIP_RUN = _tenon.INSTRUMENT_SKIP
 
 
 class VirtualMachine:
@@ -394,8 +391,8 @@ class VirtualMachine:
             raise TypeError(f"a VirtualMachine runs what tenon.compile or tenon.load returns, not {executable!r}")
         if limits is not None and not isinstance(limits, Limits):
             raise TypeError(f"limits is a tenon.Limits, such as tenon.Limits(fuel=1000), not {limits!r}")
-        if not 0 <= _count("threads", threads, 0) <= _MOST_THREADS:
-            raise ValueError(f"threads is {threads}; expected 0 to {_MOST_THREADS}")
+        if not 0 <= _count("threads", threads, 0) <= _tenon.MOST_THREADS:
+            raise ValueError(f"threads is {threads}; expected 0 to {_tenon.MOST_THREADS}")
         self.executable = executable
         self.memory = memory
         self.limits = limits if limits is not None else Limits()

@@ -117,32 +117,24 @@ def _numpy_dtype(name: str) -> Any:
         return np.dtype(getattr(ml_dtypes, name))
 
 
-class _Type(_tenon.Object):
-    """A type of the language. ``str(type)`` is its text."""
+def _text_of_type(self: _tenon.Object) -> str:
+    from . import _compiler
 
-    def __str__(self) -> str:
-        from . import _compiler
-
-        return _compiler.call("tenon.print", self)
+    return _compiler.call("tenon.print", self)
 
 
 _classes: dict[str, type] = {}
 
-# The language's types (src/graph/ir), which print themselves.
-_TYPES = frozenset(
-    f"graph.{name}"
-    for name in (
-        "Type TensorType ScalarType ShapeType TupleType FunctionType ArrayType AdtType TypeVar OpaqueType".split()
-    )
-)
-
 
 def _class_of(type_key: str) -> type:
-    """The Python class of a type: "graph.Call" is Call."""
+    """The Python class of a type: "graph.TensorType" is TensorType, which derives from the class of its parent, Type."""
     if type_key not in _classes:
+        parent = _tenon.type_parent(type_key)
+        base = _tenon.Object if parent is None else _class_of(parent)
         package, _, name = type_key.rpartition(".")
-        base = _Type if type_key in _TYPES else _tenon.Object
         module = "tenon.ir" if package == "graph" else "tenon"
         made = type(name, (base,), {"__module__": module, "__doc__": f"An object of type ``{type_key}``."})
+        if type_key == "graph.Type":  # and those derived from it
+            made.__str__ = _text_of_type  # type: ignore[method-assign,assignment]
         _classes.setdefault(type_key, made)  # another thread may have made one
     return _classes[type_key]

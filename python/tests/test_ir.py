@@ -224,6 +224,13 @@ def test_a_function_literal_may_call_itself():
     assert "sum" in text and tenon.ir.parse(text) == b.module()
 
 
+def test_classes_of_types_derive_from_each_other():
+    tensor, scalar = tenon.ir.type("tensor[2; f32]"), tenon.ir.type("i64")
+    assert [type(t).__name__ for t in (tensor, scalar)] == ["TensorType", "ScalarType"]
+    assert type(tensor).__base__ is type(scalar).__base__ and type(tensor).__base__.__name__ == "Type"
+    assert [str(t) for t in (tensor, scalar)] == ["tensor[2; f32]", "i64"]
+
+
 def test_a_module_is_shown_in_a_line_and_printed_whole():
     functions = [f"fn @f{i}(%x: i64) -> i64 {{ %x }}" for i in range(10)]
     module = tenon.ir.parse("\n".join(functions))

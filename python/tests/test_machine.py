@@ -35,13 +35,36 @@ def test_fuel_and_deadlines_stop_a_call_and_the_next_one_runs(forever):
     assert caught.value.frames
 
 
+def test_an_error_tells_programs_what_stopped_the_call(forever, add):
+    for limits, reason in [
+        (tenon.Limits(fuel=1000), "fuel"),
+        (tenon.Limits(deadline=0.01), "deadline"),
+    ]:
+        vm = tenon.VirtualMachine(forever, limits=limits)
+        with pytest.raises(tenon.ExecutionError) as caught:
+            vm["main"](10**15)
+        assert caught.value.stopped_by == reason
+        assert not any(label.startswith(".") for label, _, _ in caught.value.rows)
+        assert "stopped_by" not in str(caught.value)
+    with pytest.raises(tenon.ExecutionError) as caught:
+        tenon.VirtualMachine(add, limits=tenon.Limits(memory=1000))["main"](*[np.ones(10000, "float32")] * 2)
+    assert caught.value.stopped_by == "memory"
+    with pytest.raises(tenon.ExecutionError) as caught:
+        tenon.compile(tenon.ir.parse("fn @main(%x: i64) -> i64 { %x }"), deadline=0.0)
+    assert caught.value.stopped_by == "deadline"
+    with pytest.raises(tenon.UsageError) as caught:
+        add(np.ones(2, "float32"), np.ones(3, "float32"))
+    assert caught.value.stopped_by is None
+
+
 def test_another_thread_cancels(forever):
     vm = tenon.VirtualMachine(forever)
     timer = threading.Timer(0.1, vm.cancel)
     timer.start()
     start = time.monotonic()
-    with pytest.raises(tenon.ExecutionError, match="cancel"):
+    with pytest.raises(tenon.ExecutionError, match="cancel") as caught:
         vm["main"](10**15)
+    assert caught.value.stopped_by == "cancel"
     assert time.monotonic() - start < 5
 
 
@@ -212,7 +235,7 @@ def test_a_machine_says_what_it_takes(add):
         tenon.VirtualMachine("model.onnx")
     with pytest.raises(TypeError, match="limits is a tenon.Limits"):
         tenon.VirtualMachine(add, limits={"fuel": 3})
-    with pytest.raises(ValueError, match="threads is 1099511627776; expected 0 to 4096"):
+    with pytest.raises(ValueError, match="threads is 1099511627776; expected 0 to 1024"):
         tenon.VirtualMachine(add, threads=2**40)
     assert tenon.Limits(memory=1e9)._arguments()["memory"] == 10**9
 

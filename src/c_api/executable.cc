@@ -8,6 +8,7 @@
 #include "c_api/instrument.h"
 #include "c_api/own_folder.h"
 #include "device/host_check.h"
+#include "device/parallel.h"
 #include "object/array.h"
 #include "object/map.h"
 #include "object/reflect.h"
@@ -210,6 +211,7 @@ vm::Limits limits_of(const tenon_limits& given) {
   const tenon_limits limits =
       c_api::with_defaults(given, TENON_NO_LIMITS, sizeof(tenon_limits), "tenon_limits");
   need(limits.memory != 0, "the memory limit of a call is 0; use -1 for none");
+  static_assert(kMostThreads == TENON_MOST_THREADS);
   need(limits.threads >= 0, "the number of threads is negative; use 0 for all");
   vm::Limits out;
   // A new limit doesn't compile here until it is named, and set below.

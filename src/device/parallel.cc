@@ -49,7 +49,6 @@ int32_t threads_in_scope() {
 
 namespace {
 
-constexpr int32_t kMostThreads = 1024;
 constexpr int32_t kMostShares = 64;
 constexpr int64_t kSlices = 4;  // portions per share, roughly
 

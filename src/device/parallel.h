@@ -38,6 +38,9 @@ struct ThreadTeam {
 const ThreadTeam& thread_team();
 void set_thread_team(const ThreadTeam* team);  // null restores the default
 
+// A loop uses no more threads than this, whatever it is told.
+constexpr int32_t kMostThreads = 1024;
+
 // The number of threads that the affinity mask and the cgroup's quota allow; at least 1.
 int32_t available_threads();
 

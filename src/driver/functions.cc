@@ -127,6 +127,18 @@ Array<Any> list_passes() {
   return out;
 }
 
+Array<Any> list_option_rows() {
+  Array<Any> out;
+  for (const OptionText& row : list_options()) {
+    out.push_back(Map<String, Any>{{"name", String(row.name)},
+                                   {"of", String(row.of)},
+                                   {"type", String(row.type)},
+                                   {"default", String(row.initial)},
+                                   {"meaning", String(row.meaning)}});
+  }
+  return out;
+}
+
 Map<String, Any> build_info() {
   const auto strings = [](const std::vector<std::string>& texts) {
     Array<String> out;

@@ -150,6 +150,20 @@ TEST(BuildInfo, NamesTheCodeGeneratorsOfTheTable) {
   EXPECT_THAT(info.at("llvm").as<String>().str(), testing::MatchesRegex("[0-9]+\\.[0-9]+\\..*"));
 }
 
+TEST(ListOptions, HasTheRowsOfTheTable) {
+  const auto rows = call("tenon.list_options").as<Array<Any>>();
+  const auto row = std::find_if(rows.begin(), rows.end(), [](const Any& r) {
+    return r.as<Map<String, Any>>().at("name").as<String>() == "level";
+  });
+  ASSERT_NE(row, rows.end());
+  const auto level = (*row).as<Map<String, Any>>();
+  EXPECT_EQ(level.at("of").as<String>(), "compile");
+  EXPECT_EQ(level.at("type").as<String>(), "int");
+  EXPECT_EQ(level.at("default").as<String>(), "2");
+  EXPECT_THAT(level.at("meaning").as<String>().str(),
+              HasSubstr("one kernel per operator; 1: fold"));
+}
+
 // Every step that tenon.list_passes names, the last of which makes loop nests, can be run by name.
 TEST(ListPasses, NamesWhatRunPassesTakes) {
   Array<String> names;

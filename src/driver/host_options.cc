@@ -197,16 +197,15 @@ WorkLimits take_limits(HostOptions& given) {
 
 namespace {
 
-// A row of the table. Line breaks in the meaning are the command line's.
-std::string document_row(const char* kind, const char* name, const char* type,
-                         const std::string& initial, std::string_view meaning) {
-  std::string out = cat("| ", kind, " | `", name, "` | ", type, " | ", initial, " | ");
-  for (size_t i = 0; i < meaning.size(); ++i) {
-    const bool space = meaning[i] == '\n' || meaning[i] == ' ';
-    if (!space) out += meaning[i];
-    if (space && out.back() != ' ') out += ' ';
+// Line breaks in a meaning are the command line's.
+std::string on_one_line(std::string_view text) {
+  std::string out;
+  for (const char c : text) {
+    const bool space = c == '\n' || c == ' ';
+    if (!space) out += c;
+    if (space && !out.empty() && out.back() != ' ') out += ' ';
   }
-  return out + " |\n";
+  return out;
 }
 
 // The default in the table: the row's text, or else the value.
@@ -220,13 +219,11 @@ std::string default_text(std::string_view text, const T& value) {
 
 }  // namespace
 
-std::string options_document() {
-  std::string out =
-      "| of | option | type | default | meaning |\n"
-      "| --- | --- | --- | --- | --- |\n";
-#define TENON_ROW(kind, fields, text, name, meaning)                   \
-  out += document_row(kind, #name, kTypeName<decltype(fields().name)>, \
-                      default_text(text, fields().name), meaning);
+std::vector<OptionText> list_options() {
+  std::vector<OptionText> out;
+#define TENON_ROW(of, fields, text, name, meaning)                                                 \
+  out.push_back({of, #name, kTypeName<decltype(fields().name)>, default_text(text, fields().name), \
+                 on_one_line(meaning)});
 #define TENON_IMPORT_OPTION(name, least, flag, example, meaning) \
   TENON_ROW("import", onnx::ImportOptions, "", name, meaning)
 #define TENON_COMPILE_OPTION(type, name, initial, text, allowed, flag, meaning) \
@@ -234,9 +231,20 @@ std::string options_document() {
 #define TENON_INTERPRET_OPTION(type, name, initial, allowed, meaning) \
   TENON_ROW("interpret", InterpretOptions, "", name, meaning)
 #define TENON_LIMIT_OPTION(name, allowed, meaning) \
-  out += document_row("all", #name, kTypeName<int64_t>, "-1", meaning);
+  out.push_back({"all", #name, kTypeName<int64_t>, "-1", on_one_line(meaning)});
 #include "driver/options.def"
 #undef TENON_ROW
+  return out;
+}
+
+std::string options_document() {
+  std::string out =
+      "| of | option | type | default | meaning |\n"
+      "| --- | --- | --- | --- | --- |\n";
+  for (const OptionText& row : list_options()) {
+    out += cat("| ", row.of, " | `", row.name, "` | ", row.type, " | ", row.initial, " | ",
+               row.meaning, " |\n");
+  }
   return out;
 }
 

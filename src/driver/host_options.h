@@ -40,7 +40,17 @@ CompileOptions take_compile_options(HostOptions& options);  // the limits, too
 onnx::ImportOptions take_import_options(HostOptions& options);
 InterpretOptions take_interpret_options(HostOptions& options);
 
-// The rows of options.def as a table in Markdown.
+// A row of options.def, in words.
+struct OptionText {
+  std::string_view of;  // "import", "compile" or "interpret"; "all" for the limits, which all take
+  std::string_view name;
+  std::string_view type;  // of what a host passes
+  std::string initial;    // in Markdown
+  std::string meaning;    // on one line
+};
+std::vector<OptionText> list_options();
+
+// The same as a table in Markdown.
 std::string options_document();
 
 }  // namespace tenon::driver

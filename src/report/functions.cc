@@ -8,7 +8,6 @@
 #include "object/map.h"
 #include "object/registry.h"
 #include "object/string.h"
-#include "report/facts.h"
 #include "report/formats.h"
 #include "support/trace_recording.h"
 
@@ -34,13 +33,9 @@ Function stop() {
   return Function::from_typed(
       [timeline, program](const String& path) {
         const Format& format = format_for(path.str());
-        Report report;
-        report.title = program ? program->name() : "recording";
-        report.unit = program ? &program->unit() : nullptr;
-        report.timeline = timeline.get();
-        report.facts = facts_of(report.unit, timeline.get());
-        report.peak = peak();
-        return Bytes(format.write(report));
+        return Bytes(
+            format.write(report_of(program ? program->name() : "recording",
+                                   program ? &program->unit() : nullptr, *timeline, peak())));
       },
       "recording");
 }

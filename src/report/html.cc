@@ -5,6 +5,7 @@
 
 #include "driver/model_graph.h"
 #include "json/json.h"
+#include "report/facts.h"
 #include "report/kernel_assembly.h"
 #include "report/memory_plan.h"
 #include "report/page.h"
@@ -281,6 +282,17 @@ std::string within_script(const std::string& json) {
 }
 
 }  // namespace
+
+Report report_of(std::string title, const vm::Unit* unit, const Timeline& timeline,
+                 const Peak& peak) {
+  Report report;
+  report.title = std::move(title);
+  report.facts = facts_of(unit, &timeline);
+  report.unit = unit;
+  report.timeline = &timeline;
+  report.peak = peak;
+  return report;
+}
 
 std::string to_html(const Report& report) {
   Data data(report);

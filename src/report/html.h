@@ -23,6 +23,10 @@ struct Report {
   std::vector<Limit> limits;  // empty if they are not known
 };
 
+// The report of a recording: `unit` may be null. Both must outlive it.
+Report report_of(std::string title, const vm::Unit* unit, const Timeline& timeline,
+                 const Peak& peak);
+
 // Throws Damaged if the unit's graph is not one.
 std::string to_html(const Report& report);
 

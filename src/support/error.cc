@@ -173,7 +173,8 @@ void append_indented(std::string& out, std::string_view text, size_t indent) {
   }
 }
 
-void append_rows(std::string& out, const std::vector<Error::Row>& rows) {
+void append_rows(std::string& out, std::vector<Error::Row> rows) {
+  std::erase_if(rows, [](const Error::Row& r) { return r.label.starts_with('.'); });
   constexpr size_t kIndent = 2, kLabelGap = 2, kNoteGap = 3;
   size_t label_width = 8;  // of "expected"
   size_t text_width = 0;

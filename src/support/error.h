@@ -54,7 +54,7 @@ class Error : public std::exception {
  public:
   // A line below the message; `note` is printed in a column of its own.
   struct Row {
-    std::string label, text, note;
+    std::string label, text, note;  // labels such as ".stopped_by" are for programs
   };
 
   // Views, so that a throw constructs no string: that would be most of its code.

@@ -39,7 +39,8 @@ TEST(CppCompiler, SaysWhatIsWrong) {
     EXPECT_THAT(e.what(), HasSubstr("relo"));
   }
   try {
-    ir::Module::parse("fn @main(%x: f32) -> f32 {\n  %a = relo(%x)\n  %b = add(%a, %c)\n  %b\n}", "b.tn");
+    ir::Module::parse("fn @main(%x: f32) -> f32 {\n  %a = relo(%x)\n  %b = add(%a, %c)\n  %b\n}",
+                      "b.tn");
     FAIL();
   } catch (const UsageError& e) {
     EXPECT_EQ(e.span().substr(0, 6), "b.tn:2");

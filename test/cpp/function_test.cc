@@ -49,6 +49,17 @@ TEST(CppFunction, IsAValueToPassAndReturn) {
   EXPECT_EQ(f(5).as<int>(), 16);
 }
 
+// An error whose text is that of an exception which the host dropped is not that exception.
+TEST(CppFunction, TellsAnExceptionFromAnErrorWithItsText) {
+  const Function fail([] { throw HostError("no luck"); });
+  EXPECT_THROW(fail(), HostError);
+  tenon_any result = TENON_NONE_VALUE;
+  ASSERT_EQ(tenon_function_call(fail.raw(), nullptr, 0, &result), -1);
+  tenon_error_take(nullptr);
+  tenon_error_set(TENON_ERROR_USAGE, "no luck");
+  EXPECT_THROW(detail::check(-1), UsageError);
+}
+
 TEST(CppFunction, ReleasesItsContext) {
   const auto context = std::make_shared<int>(1);
   {

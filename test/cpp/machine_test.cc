@@ -7,6 +7,7 @@ using namespace tenon;
 using namespace std::chrono_literals;
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::Not;
 
 TEST(CppMachine, CallsByNameAndReturnsFunctions) {
   Machine machine(program());
@@ -23,6 +24,12 @@ TEST(CppMachine, ObeysItsLimits) {
   EXPECT_THAT(caught<ExecutionError>([&] { machine["spin"](); }), HasSubstr("deadline"));
   machine.set_limits({.fuel = 10});
   EXPECT_THAT(caught<ExecutionError>([&] { machine["spin"](); }), HasSubstr("fuel"));
+  try {
+    machine["spin"]();
+  } catch (const ExecutionError& e) {
+    EXPECT_EQ(e.stopped_by(), "fuel");
+    EXPECT_THAT(e.what(), Not(HasSubstr("stopped_by")));
+  }
   EXPECT_EQ(machine["twice"](1).as<int>(), 2);
   EXPECT_THROW(machine.set_limits({.fuel = -2}), UsageError);
 }

@@ -1,5 +1,6 @@
 #include "tools/tenon/call_flags.h"
 
+#include "device/parallel.h"
 #include "tools/tenon/file_argument.h"
 
 namespace tenon::tool {
@@ -14,7 +15,7 @@ void CallFlags::add_to(CLI::App* command) {
   command->add_option("--seed", inputs.seed, "of random inputs")->capture_default_str();
   command->add_option("--weights", weights, kWeightsHelp);
   command->add_option("--threads", threads, "threads for kernels; 0: all")
-      ->check(between(0, 4096))
+      ->check(between(0, kMostThreads))
       ->group("Limits");
   flags.add_to(command);
   command->add_flag("--untrusted", untrusted,

@@ -207,8 +207,12 @@ void write_error(JsonWriter& out, const Error& error) {
     out.key("nodes");
     write_names(out, error.span().nodes);
   }
+  for (const Error::Row& row : error.rows()) {
+    if (row.label == ".stopped_by") out.key("stopped_by").value(row.text);
+  }
   out.key("rows").begin_array();
   for (const Error::Row& row : error.all_rows()) {
+    if (row.label.starts_with('.')) continue;
     out.begin_object();
     out.key("label").value(row.label);
     out.key("text").value(row.text);

@@ -45,9 +45,9 @@ WorkLimits LimitFlags::work() const {
 }
 
 Error with_memory_help(Error error) {
-  // Both errors of such limits, of work and of a call, say so.
-  const bool is_limit = error.kind() == ErrorKind::Runtime &&
-                        error.message().find("its memory limit") != std::string::npos;
+  const bool is_limit = std::ranges::any_of(error.rows(), [](const Error::Row& row) {
+    return row.label == ".stopped_by" && row.text == "memory";
+  });
   if (is_limit && is_default) {
     error.help(
         "that is the memory that the system has left: use less, or state a limit with "

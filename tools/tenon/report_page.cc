@@ -2,7 +2,6 @@
 
 #include <chrono>
 
-#include "report/facts.h"
 #include "tools/tenon/command.h"
 #include "tools/tenon/file_argument.h"
 
@@ -23,7 +22,7 @@ ReportPage::ReportPage(const std::string& path, const std::string& input, const 
     : path_(path), out_((check_not_input(input, path, flag), path)), record_(false) {}
 
 void ReportPage::add_fact(std::string name, std::string value) {
-  page_.facts.emplace_back(std::move(name), std::move(value));
+  facts_.emplace_back(std::move(name), std::move(value));
 }
 
 void ReportPage::run(vm::Machine& machine, const std::string& function,
@@ -41,24 +40,20 @@ void ReportPage::run(vm::Machine& machine, const std::string& function,
   const auto allowed = [](bool is_limited, std::string text) {
     return is_limited ? std::move(text) : "no limit";
   };
-  page_.limits.push_back({"function entries and backward jumps",
-                          cat(limits.fuel - machine.fuel_left()),
-                          allowed(limits.fuel != unlimited.fuel, cat(limits.fuel))});
-  page_.limits.push_back({"storage", bytes_text(machine.memory().call_peak),
-                          allowed(limits.memory != 0, bytes_text(limits.memory))});
-  page_.limits.push_back(
-      {"time of the longest call", time_text(longest),
-       allowed(limits.deadline != unlimited.deadline, time_text(limits.deadline))});
+  limits_.push_back({"function entries and backward jumps", cat(limits.fuel - machine.fuel_left()),
+                     allowed(limits.fuel != unlimited.fuel, cat(limits.fuel))});
+  limits_.push_back({"storage", bytes_text(machine.memory().call_peak),
+                     allowed(limits.memory != 0, bytes_text(limits.memory))});
+  limits_.push_back({"time of the longest call", time_text(longest),
+                     allowed(limits.deadline != unlimited.deadline, time_text(limits.deadline))});
 }
 
 void ReportPage::write(const vm::Unit& unit, const std::string& title, int threads) {
   const report::Timeline timeline = report::read_timeline(record_.end());
-  page_.title = title;
-  page_.unit = &unit;
-  page_.timeline = &timeline;
-  page_.peak = report::measure_peak(threads);
-  for (auto& fact : report::facts_of(&unit, &timeline)) page_.facts.push_back(std::move(fact));
-  out_.write(report::to_html(page_));
+  report::Report page = report::report_of(title, &unit, timeline, report::measure_peak(threads));
+  page.facts.insert(page.facts.begin(), facts_.begin(), facts_.end());
+  page.limits = limits_;
+  out_.write(report::to_html(page));
   out_.commit();
   progress(cat("report: ", path_));
 }

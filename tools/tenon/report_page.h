@@ -37,7 +37,9 @@ class ReportPage {
   std::string path_;
   OutputFile out_;
   report::Record record_;
-  report::Report page_;
+  // Of the command; the program's facts follow them.
+  std::vector<std::pair<std::string, std::string>> facts_;
+  std::vector<report::Report::Limit> limits_;
 };
 
 }  // namespace tenon::tool

@@ -2,8 +2,8 @@
 #include <cstring>
 
 #include "device/parallel.h"
-#include "report/facts.h"
 #include "report/formats.h"
+#include "report/html.h"
 #include "report/record.h"
 #include "support/error.h"
 #include "support/output_file.h"
@@ -39,13 +39,8 @@ struct TraceCommand : CallFlags {
     for (int i = 0; i < iterations; ++i) machine.call(function, views);
 
     const report::Timeline timeline = report::read_timeline(record.end());
-    report::Report page;
-    page.title = program.source.name;
-    page.unit = &program.program->unit();
-    page.timeline = &timeline;
-    page.facts = report::facts_of(page.unit, page.timeline);
-    page.peak = report::measure_peak(threads);
-    out.write(format.write(page));
+    out.write(format.write(report::report_of(program.source.name, &program.program->unit(),
+                                             timeline, report::measure_peak(threads))));
     out.commit();
     if (timeline.dropped) {
       progress(cat(timeline.dropped,

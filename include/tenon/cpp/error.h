@@ -25,8 +25,9 @@ enum class ErrorKind : int32_t {
 class TENON_API Error : public std::exception {
  public:
   /// A line below the message. The label is "found", "expected", "where", "help", another word,
-  /// "at" for a frame of the machine, or "span" for a place in a program's source. The note adds to
-  /// the text and is mostly empty.
+  /// "at" for a frame of the machine, or "span" for a place in a program's source. One that begins
+  /// with a dot is for programs: what() leaves it out. The note adds to the text and is mostly
+  /// empty.
   struct Part {
     std::string label, text, note = {};
   };
@@ -47,6 +48,9 @@ class TENON_API Error : public std::exception {
   const std::string& expected() const noexcept { return part("expected"); }
   const std::string& where() const noexcept { return part("where"); }
   const std::string& help() const noexcept { return part("help"); }
+  /// What stopped the call or the compilation: "fuel", "deadline", "memory", "depth", "stack" or
+  /// "cancel"; empty if it failed by itself.
+  const std::string& stopped_by() const noexcept { return part(".stopped_by"); }
   /// The place in a program's source: "FILE:LINE:COLUMN".
   const std::string& span() const noexcept { return part("span"); }
   /// The machine's frames at the time of the error, innermost first.
@@ -105,11 +109,18 @@ using InternalError = ErrorOf<ErrorKind::internal>;
 
 namespace detail {
 
-/// An exception that left a C++ function which Tenon called, until the call into Tenon returns, and
-/// the error that stands for it meanwhile.
+/// An exception that left a C++ function which Tenon called, until the call into Tenon returns. A
+/// part of the error that stands for it meanwhile, `kMark`, has the same mark.
 struct PassingException {
+  static constexpr const char* kMark = ".c++";
   std::exception_ptr exception;
-  std::string message;
+  std::string mark;
+  uint64_t count = 0;  // of the thread's exceptions so far
+
+  void set(std::exception_ptr thrown) {
+    exception = std::move(thrown);
+    mark = std::to_string(reinterpret_cast<uintptr_t>(this)) + "-" + std::to_string(++count);
+  }
 };
 TENON_API inline PassingException& passing_exception() {
   static thread_local PassingException passing;
@@ -121,9 +132,11 @@ TENON_API inline PassingException& passing_exception() {
   Value error;
   tenon_error_take(error.out());
   PassingException& passing = passing_exception();
-  const tenon_text message = tenon_error_message(error.raw());
-  if (passing.exception && message.data && passing.message == message.data) {
-    std::rethrow_exception(std::exchange(passing.exception, nullptr));
+  if (passing.exception) {
+    const Error raised = Error(Value(error).release());
+    if (raised.part(PassingException::kMark) == passing.mark) {
+      std::rethrow_exception(std::exchange(passing.exception, nullptr));
+    }
   }
   switch (tenon_error_kind(error.raw())) {
     case TENON_ERROR_USAGE:

@@ -67,8 +67,10 @@ inline int wait_with_current_exception() noexcept {
       message = e.what();
     } catch (...) {
     }
-    tenon_error_set(TENON_ERROR_RUNTIME, message.c_str());
-    passing_exception() = {std::current_exception(), std::move(message)};
+    PassingException& passing = passing_exception();
+    passing.set(std::current_exception());
+    const ExecutionError error(message, {{PassingException::kMark, passing.mark}});
+    tenon_error_restore(error.value().raw());
   } catch (...) {
     tenon_error_set(TENON_ERROR_RUNTIME, "out of memory");
   }

@@ -18,6 +18,7 @@ bool is_boolean(const AnyView& v) {
 [[gnu::cold]] void Dispatch::fail_fuel(Machine& m) {
   m.fuel_ = 0;
   throw Error(ErrorKind::Runtime, "the call ran out of fuel")
+      .row(".stopped_by", "fuel")
       .expected(cat("at most ", m.in_force_.limits->fuel, " function entries and backward jumps"))
       .help("raise the call's fuel limit");
 }
@@ -26,10 +27,11 @@ bool is_boolean(const AnyView& v) {
   uint32_t word = m.attention_.load(std::memory_order_relaxed);
   if (word & Machine::kStoppedByHost) throw Error(*m.host_error_.load(std::memory_order_acquire));
   if (word & (Machine::kCancelled | Machine::kNestedCancelled)) {
-    throw Error(ErrorKind::Runtime, "the call was cancelled");
+    throw Error(ErrorKind::Runtime, "the call was cancelled").row(".stopped_by", "cancel");
   }
   const std::chrono::nanoseconds deadline = m.in_force_.limits->deadline;
   throw Error(ErrorKind::Runtime, "the call ran past its deadline")
+      .row(".stopped_by", "deadline")
       .expected(cat("at most ", static_cast<double>(deadline.count()) * 1e-6, " ms"))
       .help("raise the call's deadline");
 }
@@ -54,11 +56,13 @@ void Dispatch::grow_stack(Machine& m, const AnyView* top, const Machine::Frame* 
   const Machine::InForce& bounds = m.in_force_;
   if (top > bounds.registers_end) {
     throw Error(ErrorKind::Runtime, "the call ran out of stack")
+        .row(".stopped_by", "stack")
         .expected(cat("at most ", bytes_text(bounds.limits->stack_bytes), " of registers"))
         .help("raise the call's stack limit, or look for infinite recursion");
   }
   if (frame < bounds.frames_begin) {
     throw Error(ErrorKind::Runtime, "the call went too deep")
+        .row(".stopped_by", "depth")
         .expected(cat("at most ", bounds.limits->depth, " frames"))
         .help("raise the call's depth limit, or look for infinite recursion");
   }
