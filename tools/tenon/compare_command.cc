@@ -115,9 +115,8 @@ struct CompareCommand {
     const ValueIndex index(place, "--expect-values");
     std::vector<Compared> out;
     for (const onnx::NodeValue& value : model.values) {
-      if (const auto found = index.find(value.name)) {
-        const Tensor expected = read_tensor(*found);
-        out.push_back({&value, expected, tolerance_for(expected)});
+      if (const auto expected = index.read(value.name)) {
+        out.push_back({&value, *expected, tolerance_for(*expected)});
       }
     }
     if (!out.empty()) return out;

@@ -172,9 +172,8 @@ std::optional<Any> scalar_value(DataType dtype, std::string_view text) {
   return dtype.is_bool() ? Any(*number != 0) : Any(*number);
 }
 
-// The value of a parameter from a file: a scalar's is that of a tensor with one element.
-Any stored_value(const vm::Param& param, const std::string& place) {
-  Tensor tensor = read_tensor(place);
+// The value of a parameter from a tensor: a scalar's is that of a tensor with one element.
+Any stored_value(const vm::Param& param, Tensor tensor) {
   if (param.type.kind != vm::SignatureType::Kind::Scalar || tensor.count() != 1) return tensor;
   const DataType found = tensor.dtype();
   if (found.is_bool() != param.type.dtype.is_bool() ||
@@ -191,7 +190,7 @@ Any given_value(const vm::Param& param, const std::string& text) {
   using Kind = vm::SignatureType::Kind;
   if (param.type.kind == Kind::Scalar) {
     if (auto value = scalar_value(param.type.dtype, text)) return *value;
-    if (is_tensor_file(text)) return stored_value(param, text);
+    if (is_tensor_file(text)) return stored_value(param, read_tensor(text));
     throw Error(ErrorKind::Usage, cat("--input ", param.name, "=", text, " is not a valid value"))
         .expected(param.type.dtype.is_bool() ? "true or false"
                                              : cat("a number of ", numbers_of(param.type.dtype)));
@@ -273,8 +272,8 @@ Inputs make_inputs(const FunctionSignature& signature, const InputFlags& flags, 
     }
     if (spec != specs.end()) {
       out.values[i] = given_value(param, spec->second);
-    } else if (const auto place = store ? store->find(param.name, i) : std::nullopt) {
-      out.values[i] = stored_value(param, *place);
+    } else if (auto stored = store ? store->read(param.name, i) : std::nullopt) {
+      out.values[i] = stored_value(param, std::move(*stored));
     } else if (random_rest) {
       random.push_back(param.name);
       specs[param.name] = "random";

@@ -230,7 +230,7 @@ struct RunCommand : CallFlags {
     TensorStore store(expect, "output", "--expect");
     if (store.numbered() > 0) return store;
     for (size_t i = 0; i < names.size(); ++i) {
-      if (store.find(names[i], i)) continue;
+      if (store.holds(names[i], i)) continue;
       throw Error(ErrorKind::Usage, cat("--expect: ", expect, " has no output '", names[i], "'"))
           .expected(store.places(names[i], i));
     }
@@ -243,16 +243,16 @@ struct RunCommand : CallFlags {
     std::vector<Compared> all;
     size_t missing = 0;
     for (size_t i = 0; i < results.values.size(); ++i) {
-      const auto place = expected.find(results.names[i], i);
       const auto found = results.values[i].try_as<Tensor>();
-      if (!place) {
+      const std::optional<Tensor> stored = expected.read(results.names[i], i);
+      if (!stored) {
         ++missing;
       } else if (found && *found) {
-        all.push_back({results.names[i], compare(*found, read_tensor(*place), tolerance)});
+        all.push_back({results.names[i], compare(*found, *stored, tolerance)});
       } else if (results.signature.result.results()[i].kind == vm::SignatureType::Kind::Scalar) {
         const Tensor number =
             rank_0(results.signature.result.results()[i].dtype, results.values[i]);
-        all.push_back({results.names[i], compare(number, read_tensor(*place), tolerance)});
+        all.push_back({results.names[i], compare(number, *stored, tolerance)});
       } else {
         throw Error(ErrorKind::Usage,
                     cat("--expect: output '", results.names[i], "' is not a tensor"))

@@ -1,7 +1,7 @@
 #include "tools/tenon/tensor_store.h"
 
-#include <algorithm>
 #include <filesystem>
+#include <map>
 
 #include "import/onnx/tensor_file.h"
 #include "support/error.h"
@@ -24,38 +24,6 @@ std::string array_name(const std::string& member) {
   return member.ends_with(kNpy) ? member.substr(0, member.size() - kNpy.size()) : member;
 }
 
-std::vector<std::string> array_names(const ZipReader& archive) {
-  std::vector<std::string> names;
-  for (const ZipMember& member : archive.members()) names.push_back(array_name(member.name));
-  return names;
-}
-
-Tensor read_array(const ZipReader& archive, const std::string& name) {
-  const auto member = std::ranges::find(
-      archive.members(), name, [](const ZipMember& some) { return array_name(some.name); });
-  if (member == archive.members().end()) {
-    const std::vector<std::string> names = array_names(archive);
-    Error error(ErrorKind::Usage,
-                cat(printable(archive.path()), " has no array '", printable(name), "'"));
-    error.expected(names.empty() ? "one of its arrays: it has none" : join_some(names));
-    const std::string near = nearest(name, names);
-    if (!near.empty()) error.help(cat("did you mean ", archive.path(), ":", near, "?"));
-    throw error;
-  }
-  const std::unique_ptr<ByteSource> content = archive.open(*member);
-  return read_npy(*content);
-}
-
-// F.npz, whose only array it is.
-Tensor read_single_array(const ZipReader& archive) {
-  const std::vector<std::string> names = array_names(archive);
-  if (names.size() == 1) return read_array(archive, names[0]);
-  throw Error(ErrorKind::Usage,
-              cat(printable(archive.path()), " has ", counted(names.size(), "array")))
-      .expected(names.empty() ? "one"
-                              : cat("one, or FILE.npz:NAME with NAME one of ", join_some(names)));
-}
-
 // A name such as ONNX's /encoder/Add_output_0 is taken to be relative to the folder.
 void check_inside(const std::string& folder, const std::string& name) {
   const fs::path inside = fs::path(name).relative_path().lexically_normal();
@@ -65,6 +33,57 @@ void check_inside(const std::string& folder, const std::string& name) {
 }
 
 }  // namespace
+
+// Its directory is read once, however many of its arrays are.
+class NpzFile {
+ public:
+  explicit NpzFile(const std::string& path) : archive_(path) {
+    for (const ZipMember& member : archive_.members()) {
+      arrays_.emplace(array_name(member.name), &member);
+    }
+  }
+
+  bool holds(const std::string& name) const { return arrays_.contains(name); }
+
+  Tensor read(const std::string& name) const {
+    const auto found = arrays_.find(name);
+    if (found == arrays_.end()) refuse(name);
+    const std::unique_ptr<ByteSource> content = archive_.open(*found->second);
+    return read_npy(*content);
+  }
+
+  // That of F.npz, whose only array it is.
+  Tensor read_single() const {
+    const std::vector<ZipMember>& members = archive_.members();
+    if (members.size() == 1) return read(array_name(members[0].name));
+    throw Error(ErrorKind::Usage,
+                cat(printable(archive_.path()), " has ", counted(members.size(), "array")))
+        .expected(members.empty()
+                      ? "one"
+                      : cat("one, or FILE.npz:NAME with NAME one of ", join_some(names())));
+  }
+
+ private:
+  // In the archive's order.
+  std::vector<std::string> names() const {
+    std::vector<std::string> names;
+    for (const ZipMember& member : archive_.members()) names.push_back(array_name(member.name));
+    return names;
+  }
+
+  [[noreturn]] void refuse(const std::string& name) const {
+    const std::vector<std::string> all = names();
+    Error error(ErrorKind::Usage,
+                cat(printable(archive_.path()), " has no array '", printable(name), "'"));
+    error.expected(all.empty() ? "one of its arrays: it has none" : join_some(all));
+    const std::string near = nearest(name, all);
+    if (!near.empty()) error.help(cat("did you mean ", archive_.path(), ":", near, "?"));
+    throw error;
+  }
+
+  ZipReader archive_;
+  std::map<std::string, const ZipMember*> arrays_;  // by name; of two, the first
+};
 
 bool is_npz(const std::string& path) {
   return path.ends_with(kNpz);
@@ -81,11 +100,11 @@ Tensor read_tensor(const std::string& path) {
     return read_npy(in);
   }
   if (path.ends_with(kPb)) return onnx::read_tensor_file(path);
-  if (is_npz(path)) return read_single_array(ZipReader(path));
+  if (is_npz(path)) return NpzFile(path).read_single();
   const size_t array = path.find(kNpzArray);
   if (array != std::string::npos) {
     const size_t colon = array + kNpz.size();
-    return read_array(ZipReader(path.substr(0, colon)), path.substr(colon + 1));
+    return NpzFile(path.substr(0, colon)).read(path.substr(colon + 1));
   }
   throw Error(ErrorKind::Usage, cat(path, " is not a tensor file"))
       .expected(
@@ -112,8 +131,7 @@ TensorStore::TensorStore(const std::string& path, const std::string& prefix,
     : path_(path), prefix_(prefix) {
   if (fs::is_directory(path)) return;
   if (is_npz(path) && fs::exists(path)) {
-    const ZipReader archive(path);
-    for (const std::string& name : array_names(archive)) in_archive_.insert(cat(path, ":", name));
+    archive_ = std::make_shared<const NpzFile>(path);
     return;
   }
   const std::string wanted =
@@ -128,31 +146,41 @@ TensorStore::TensorStore(const std::string& path, const std::string& prefix,
       .expected(wanted);
 }
 
-std::vector<std::string> TensorStore::candidates(const std::string& name, size_t index) const {
-  if (is_npz(path_) && !fs::is_directory(path_)) {
-    return {cat(path_, ":arr_", index), cat(path_, ":", name)};
-  }
+TensorStore::Candidates TensorStore::candidates(const std::string& name, size_t index) const {
+  if (archive_) return {cat("arr_", index), name};
   return {cat(path_, "/", prefix_, "_", index, ".pb"), file_of_name(path_, name)};
 }
 
-bool TensorStore::holds(const std::string& place) const {
-  return in_archive_.contains(place) || (in_archive_.empty() && fs::exists(place));
+bool TensorStore::exists(const std::string& candidate) const {
+  return archive_ ? archive_->holds(candidate) : fs::exists(candidate);
 }
 
 std::optional<std::string> TensorStore::find(const std::string& name, size_t index) const {
-  for (const std::string& place : candidates(name, index)) {
-    if (holds(place)) return place;
-  }
+  Candidates places = candidates(name, index);
+  if (exists(places.by_position)) return std::move(places.by_position);
+  if (exists(places.by_name)) return std::move(places.by_name);
   return std::nullopt;
 }
 
+bool TensorStore::holds(const std::string& name, size_t index) const {
+  return find(name, index).has_value();
+}
+
+std::optional<Tensor> TensorStore::read(const std::string& name, size_t index) const {
+  const std::optional<std::string> place = find(name, index);
+  if (!place) return std::nullopt;
+  return archive_ ? archive_->read(*place) : read_tensor(*place);
+}
+
 std::string TensorStore::places(const std::string& name, size_t index) const {
-  return join(candidates(name, index), " or ");
+  const Candidates places = candidates(name, index);
+  const std::string folder = archive_ ? cat(path_, ":") : "";
+  return cat(folder, places.by_position, " or ", folder, places.by_name);
 }
 
 size_t TensorStore::numbered() const {
   size_t count = 0;
-  while (holds(candidates("x", count)[0])) ++count;
+  while (exists(candidates("x", count).by_position)) ++count;
   return count;
 }
 

@@ -2,8 +2,8 @@
 #pragma once
 
 #include <cstddef>
+#include <memory>
 #include <optional>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -14,6 +14,8 @@ namespace tenon::tool {
 // Whether a path names a .npz archive.
 bool is_npz(const std::string& path);
 
+class NpzFile;  // a .npz archive, whose directory was read
+
 // A folder that holds NAME.npy, or input_0.pb, input_1.pb, ... by position; or a .npz archive that
 // holds NAME, or arr_0, arr_1, ... by position, as numpy.savez names arrays without a name.
 class TensorStore {
@@ -22,22 +24,27 @@ class TensorStore {
   // which are Usage if nothing is there.
   TensorStore(const std::string& path, const std::string& prefix, const std::string& flag);
 
-  // What holds the tensor `name`, the one at position `index`, for read_tensor; nullopt if nothing
-  // does. Throws Usage for a name that leads out of the folder, since names come from the program's
+  // Whether it holds the tensor `name`, the one at position `index`, and that tensor, if it does.
+  // Both throw Usage for a name that leads out of the folder, since names come from the program's
   // author.
-  std::optional<std::string> find(const std::string& name, size_t index) const;
+  bool holds(const std::string& name, size_t index) const;
+  std::optional<Tensor> read(const std::string& name, size_t index) const;
   // The places where it looks, for errors: "d/input_0.pb or d/x.npy".
   std::string places(const std::string& name, size_t index) const;
   // How many tensors it has by position.
   size_t numbered() const;
 
  private:
-  // The first of them is by position.
-  std::vector<std::string> candidates(const std::string& name, size_t index) const;
-  bool holds(const std::string& place) const;
+  // What may hold a tensor: files, or names of arrays.
+  struct Candidates {
+    std::string by_position, by_name;
+  };
+  Candidates candidates(const std::string& name, size_t index) const;
+  bool exists(const std::string& candidate) const;
+  std::optional<std::string> find(const std::string& name, size_t index) const;
 
   std::string path_, prefix_;
-  std::set<std::string> in_archive_;  // places
+  std::shared_ptr<const NpzFile> archive_;  // null for a folder
 };
 
 // A tensor file: .npy, .pb, .npz if it has one array, F.npz:NAME; a pipe, or "-" for standard

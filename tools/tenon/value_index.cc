@@ -44,18 +44,18 @@ ValueIndex::ValueIndex(const std::string& path, const std::string& flag)
   if (fs::exists(index)) files_ = read_index(index);
 }
 
-std::optional<std::string> ValueIndex::find(const std::string& name) const {
+std::optional<Tensor> ValueIndex::read(const std::string& name) const {
   if (files_) {
     const auto file = files_->find(name);
     if (file == files_->end()) return std::nullopt;
-    return cat(path_, "/", file->second);
+    return read_tensor(cat(path_, "/", file->second));
   }
   // Without an index, names that lead out of the folder have no file.
   const fs::path inside = fs::path(name).lexically_normal();
   if (!is_npz(path_) && (inside.is_absolute() || inside.empty() || *inside.begin() == "..")) {
     return std::nullopt;
   }
-  return store_.find(name, SIZE_MAX);  // by name only
+  return store_.read(name, SIZE_MAX);  // by name only
 }
 
 ValueFolder::ValueFolder(std::string path) : path_(std::move(path)) {

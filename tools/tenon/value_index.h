@@ -16,8 +16,8 @@ class ValueIndex {
  public:
   // A .npz archive, or a folder with values.json or NAME.npy. `flag` names the option in errors.
   ValueIndex(const std::string& path, const std::string& flag);
-  // What holds the value, for read_tensor; nullopt if nothing does.
-  std::optional<std::string> find(const std::string& name) const;
+  // The value; nullopt if nothing holds it.
+  std::optional<Tensor> read(const std::string& name) const;
 
  private:
   std::string path_;

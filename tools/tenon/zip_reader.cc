@@ -297,11 +297,6 @@ void ZipReader::check_places(const Directory& directory) {
   }
 }
 
-const ZipMember* ZipReader::find(std::string_view name) const {
-  const auto found = std::ranges::find(members_, name, &ZipMember::name);
-  return found == members_.end() ? nullptr : &*found;
-}
-
 std::unique_ptr<ByteSource> ZipReader::open(const ZipMember& member) const {
   const std::string name = cat(path_, ":", member.name);
   const std::string header = read_at(member.at, kLocalHeaderBytes);

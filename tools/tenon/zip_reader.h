@@ -32,7 +32,6 @@ class ZipReader {
 
   const std::string& path() const { return path_; }
   const std::vector<ZipMember>& members() const { return members_; }  // in the directory's order
-  const ZipMember* find(std::string_view name) const;
   // The content of a member, decompressed while it is read. Its size and checksum are verified when
   // its end is reached, by a read that returns less than it was asked for. It must not outlive this
   // reader.
