@@ -228,7 +228,7 @@ function(tenon_add_shared target)
     add_dependencies(${target} ${layer})
   endforeach()
   set(script "${PROJECT_SOURCE_DIR}/cmake/library_exports.map")
-  target_link_options(${target} PRIVATE "-Wl,--version-script=${script}" -Wl,--no-undefined
+  target_link_options(${target} PRIVATE "-Wl,--version-script=${script}" ${TENON_NO_UNDEFINED}
     -Wl,--exclude-libs,ALL)
   set_target_properties(${target} PROPERTIES LINK_DEPENDS "${script}" INSTALL_RPATH "$ORIGIN"
     LIBRARY_OUTPUT_DIRECTORY "$<TARGET_FILE_DIR:tenon_runtime>")

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "driver/shown_names.h"
 #include "graph/ir/intrinsic.h"
 #include "graph/ir/text.h"
 #include "graph/ir/walk.h"
@@ -22,6 +23,13 @@ void keep_distinct(std::vector<size_t>* numbers) {
   std::ranges::sort(*numbers);
   const auto repeated = std::ranges::unique(*numbers);
   numbers->erase(repeated.begin(), repeated.end());
+}
+
+void cut_texts(GraphNode* node) {
+  if (!node->is_kernel) node->label = shown_name(node->label);
+  node->type = shown_name(node->type);
+  node->sources = shown_names(node->sources);
+  node->weights = shown_names(node->weights);
 }
 
 std::string label_of(const graph::ExprRef& value) {
@@ -309,6 +317,7 @@ class Reader {
         if (index >= out.size()) fail(input, "an input that is not an earlier node");
         node.inputs.push_back(index);
       }
+      cut_texts(&node);
       out.push_back(std::move(node));
     }
     return out;
@@ -343,6 +352,7 @@ class Reader {
 
 size_t GraphNodes::add(GraphNode node) {
   keep_distinct(&node.inputs);
+  cut_texts(&node);
   nodes_.push_back(std::move(node));
   return nodes_.size() - 1;
 }

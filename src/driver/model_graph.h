@@ -18,7 +18,8 @@ namespace tenon::driver {
 // How to keep it, on the command line and from Python.
 inline constexpr char kKeepGraph[] = "--keep-graph (keep_graph=True in Python)";
 
-// An operator, a kernel call, a parameter or the result of a function.
+// An operator, a kernel call, a parameter or the result of a function. Texts are cut
+// (shown_names.h), except the name of a kernel.
 struct GraphNode {
   enum class Role : uint8_t { Parameter, Operator, Result };
 

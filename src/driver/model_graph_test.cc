@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "driver/compile.h"
+#include "driver/shown_names.h"
 #include "graph/ir/check.h"
 #include "graph/ir/text.h"
 #include "support/test_error.h"
@@ -68,6 +69,17 @@ TEST(ModelGraph, CountsAMultiplyAddAsTwoOperations) {
   EXPECT_EQ(to_text(kernel.flops.value()), "48*" + kernel.symbols.at(0).name);
   EXPECT_EQ(kernel.symbols[0].argument, 0u);
   EXPECT_EQ(kernel.symbols[0].axis, 0u);
+}
+
+// Any number of nodes may have the same large type.
+TEST(ModelGraph, CutsLongTexts) {
+  std::string type = "(i64";
+  for (int i = 0; i < 200; ++i) type += ", i64";
+  type += ")";
+  const ModelGraph graph = described(cat("fn @main(%x: ", type, ") -> ", type, " { %x }").c_str());
+  const GraphNode& result = graph.functions.at(0).before.at(1);
+  EXPECT_EQ(result.type.size(), kLongestName);
+  EXPECT_THAT(result.type, testing::EndsWith("…"));
 }
 
 TEST(ModelGraph, SurvivesJson) {

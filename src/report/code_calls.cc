@@ -2,6 +2,7 @@
 
 #include <set>
 
+#include "support/poll.h"
 #include "support/text.h"
 
 namespace tenon::report {
@@ -56,6 +57,7 @@ void for_each_step(const vm::Unit& unit, const vm::FunctionUnit& function,
   vm::Instruction instruction;
   for (uint32_t at = 0; at < function.code.size() && vm::decode(function.code, at, &instruction);
        at += instruction.words()) {
+    if (number % 1024 == 0) poll();
     while (span < function.spans.size() && function.spans[span].offset <= at) ++span;
     CodeStep step;
     step.offset = at;

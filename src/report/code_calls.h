@@ -6,6 +6,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "vm/isa/unit.h"
@@ -17,7 +18,7 @@ struct Callee {
   enum class Kind : uint8_t { Function, Closure, Packed, Kernel };
 
   Kind kind = Kind::Closure;
-  std::string name = "closure";
+  std::string_view name = "closure";  // the unit's
 
   std::string label() const;  // as assembly tells functions of the program from others: "@main"
 };

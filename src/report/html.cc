@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <optional>
+#include <set>
 
 #include "driver/model_graph.h"
+#include "driver/shown_names.h"
 #include "json/json.h"
 #include "report/facts.h"
 #include "report/kernel_assembly.h"
@@ -37,14 +39,15 @@ class Data {
     }
     if (!unit) return;
     if (graph_) {
+      std::vector<Drawing> before, after;
       for (driver::FunctionGraph& f : graph_->functions) {
-        before_.push_back({f.name, f.before});
-        after_.push_back({f.name, f.after});
+        before.push_back({f.name, std::move(f.before)});
+        after.push_back({f.name, std::move(f.after)});
       }
+      before_ = std::move(before);
+      after_ = std::move(after);
     } else {
-      for (const vm::FunctionUnit& f : unit->functions) {
-        if (f.exported) after_.push_back({f.name, graph_of_code(*unit, f)});
-      }
+      after_ = picture_of_code(*unit);
     }
   }
 
@@ -75,10 +78,10 @@ class Data {
   // The pictures as templates of the page; one without nodes is left out.
   std::string templates() const {
     std::string out;
-    for (const auto& [name, drawings] :
+    for (const auto& [name, picture] :
          {std::pair("before", &before_), std::pair("after", &after_)}) {
-      if (drawings->empty()) continue;
-      out += cat("<template id=\"svg-", name, "\">", to_svg(*drawings, Style::FromPage),
+      if (picture->drawings().empty()) continue;
+      out += cat("<template id=\"svg-", name, "\">", to_svg(*picture, Style::FromPage),
                  "</template>\n");
     }
     return out;
@@ -94,10 +97,10 @@ class Data {
   // Numbered through all functions, like the nodes in the pictures.
   void graphs() {
     out_.key("graphs").begin_object();
-    for (const auto& [name, drawings] :
+    for (const auto& [name, picture] :
          {std::pair("before", &before_), std::pair("after", &after_)}) {
       out_.key(name).begin_array();
-      for (const Drawing& drawing : *drawings) {
+      for (const Drawing& drawing : picture->drawings()) {
         for (const driver::GraphNode& node : drawing.nodes) {
           out_.begin_object().key("label").value(node.label).key("type").value(node.type);
           texts("sources", node.sources);
@@ -114,9 +117,10 @@ class Data {
     out_.key("kernels").begin_array();
     if (report_.unit) {
       const auto assembly = assembly_of(*report_.unit);
+      std::set<std::string_view> seen;
       for (const vm::PackedName& packed : report_.unit->packed) {
-        if (!packed.kernel) continue;
-        out_.begin_object().key("name").value(packed.name).key("text");
+        if (!packed.kernel || !seen.insert(packed.name).second) continue;
+        out_.begin_object().key("name").value(driver::shown_name(packed.name)).key("text");
         const driver::KernelFacts* facts = nullptr;
         if (graph_ && graph_->kernels.contains(packed.name)) facts = &graph_->kernels[packed.name];
         facts ? out_.value(facts->text) : out_.null();
@@ -262,7 +266,7 @@ class Data {
 
   const Report& report_;
   std::optional<driver::ModelGraph> graph_;
-  std::vector<Drawing> before_, after_;
+  Picture before_{{}}, after_{{}};
   std::vector<Layer> layers_;
   JsonWriter out_;
 };

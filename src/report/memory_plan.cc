@@ -2,6 +2,7 @@
 
 #include <map>
 
+#include "driver/shown_names.h"
 #include "report/code_calls.h"
 #include "vm/isa/allocation.h"
 
@@ -31,7 +32,8 @@ class Planning {
     const auto used = open_.find(reg);
     if (used == open_.end()) return;
     used->second.to = step.number;
-    if (step.call && used->second.name.empty()) used->second.name = step.call->callee.name;
+    if (step.call && used->second.name.empty())
+      used->second.name = driver::shown_name(step.call->callee.name);
   }
 
   // Sizes are those of a stranger's file: what doesn't fit has no place.

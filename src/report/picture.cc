@@ -5,6 +5,7 @@
 #include <map>
 #include <span>
 
+#include "driver/shown_names.h"
 #include "json/json.h"
 #include "report/code_calls.h"
 #include "report/layout.h"
@@ -15,21 +16,12 @@ namespace {
 
 using driver::GraphNode;
 using Role = GraphNode::Role;
+using driver::shortened;
+using driver::shown_name;
+using driver::shown_names;
 
 constexpr double kLetter = 6.6, kLine = 16, kPadding = 9;  // of 11 px monospace
-constexpr size_t kLongest = 44;                            // characters of a line in a picture
-
-// What a node has of the code's names at most: instructions share names, which may be of any
-// length.
-constexpr size_t kLongestName = 250, kMostNames = 16;
-
-// A prefix that ends between characters of UTF-8, and an ellipsis.
-std::string shortened(const std::string& text, size_t longest) {
-  if (text.size() <= longest) return text;
-  size_t end = longest - 1;
-  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xc0) == 0x80) --end;
-  return text.substr(0, end) + "…";
-}
+constexpr size_t kLongest = 46;                            // bytes of a line in a picture
 
 size_t letters(const std::string& text) {
   return static_cast<size_t>(std::ranges::count_if(
@@ -39,15 +31,6 @@ size_t letters(const std::string& text) {
 // What a picture shows of a name: one line, without characters that change how others are shown.
 std::string name_text(const std::string& name) {
   return shortened(printable(name), kLongest);
-}
-
-std::vector<std::string> shortened(std::span<const std::string> names) {
-  std::vector<std::string> out;
-  for (const std::string& name : names.first(std::min(names.size(), kMostNames))) {
-    out.push_back(shortened(name, kLongestName));
-  }
-  if (names.size() > kMostNames) out.push_back(cat(names.size() - kMostNames, " more"));
-  return out;
 }
 
 std::string sources_text(const GraphNode& node) {
@@ -121,6 +104,11 @@ std::string arrow(const Point& tip) {
 std::string label_of(const GraphNode& node, size_t number) {
   const std::string sources = sources_text(node);
   return cat("n", number, " ", sources.empty() ? name_text(node.label) : sources);
+}
+
+double title_width(const std::string& title) {
+  constexpr double kTitleLetter = 8.5;  // of 14 px
+  return static_cast<double>(letters(title)) * kTitleLetter;
 }
 
 double label_width(const std::string& label) {
@@ -215,27 +203,28 @@ std::string type_text(const vm::FreshTensor& tensor) {
   return tensor_type_text(join(sizes, ", "), tensor.dtype);
 }
 
-// Makes the nodes of a function from the calls in its code.
+// Makes the nodes of a function from the calls in its code, as far as they fit the picture.
 class CodeDrawing {
  public:
-  explicit CodeDrawing(const vm::Unit& unit) : unit_(unit) {}
+  CodeDrawing(const vm::Unit& unit, PictureSize* size) : unit_(unit), size_(size) {}
 
-  std::vector<GraphNode> of(const vm::FunctionUnit& function) {
+  Drawing of(const vm::FunctionUnit& function) {
     for (uint32_t i = 0; i < function.params.size(); ++i) {
       GraphNode node;
       node.role = Role::Parameter;
       node.label = function.params[i].name;
       node.type = cat(function.params[i].type);
-      makers_[i].nodes = {nodes_.add(std::move(node))};
+      makers_[i].nodes = add(std::move(node));
     }
     result_.role = Role::Result;
     result_.label = "result";
     if (!function.result_names.empty()) {
-      result_.label = join(shortened(function.result_names), ", ");
+      result_.label = join(shown_names(function.result_names), ", ");
     }
-    result_.type = shortened(cat(function.result), kLongestName);
+    result_.label = shown_name(result_.label);
+    result_.type = shown_name(cat(function.result));
     for_each_step(unit_, function, [&](const CodeStep& step) { draw(step); });
-    return nodes_.take();
+    return {function.name, nodes_.take(), left_out_};
   }
 
  private:
@@ -244,23 +233,30 @@ class CodeDrawing {
     std::string type;           // of a tensor that a call writes
   };
 
+  // The node's number; none if it doesn't fit.
+  std::vector<size_t> add(GraphNode node) {
+    if (size_->take(node)) return {nodes_.add(std::move(node))};
+    ++left_out_;
+    return {};
+  }
+
   void draw(const CodeStep& step) {
     const vm::OpcodeInfo& info = *step.instruction.info;
     GraphNode node = info.op_class == vm::OpClass::Return ? result_ : GraphNode();
     for (const uint32_t constant : step.constants) {
       const std::string& name = unit_.constants[constant].name;
-      node.weights.push_back(name.empty() ? cat("constant ", constant)
-                                          : shortened(name, kLongestName));
+      node.weights.push_back(name.empty() ? cat("constant ", constant) : shown_name(name));
     }
+    node.weights = shown_names(node.weights);
     for (const uint32_t reg : step.inputs) {
       const std::vector<size_t>& from = makers_[reg].nodes;
       node.inputs.insert(node.inputs.end(), from.begin(), from.end());
     }
     Maker made;
     if (step.call) {
-      made.nodes = {draw_call(step, std::move(node))};
+      made.nodes = draw_call(step, std::move(node));
     } else if (node.role == Role::Result) {
-      nodes_.add(std::move(node));
+      add(std::move(node));
     } else if (const auto tensor = vm::fresh_tensor(step.instruction)) {
       made.type = type_text(*tensor);
     } else if (!step.writes.empty() && info.op_class != vm::OpClass::Match) {
@@ -271,22 +267,22 @@ class CodeDrawing {
     for (const uint32_t reg : step.writes) makers_[reg] = made;
   }
 
-  size_t draw_call(const CodeStep& step, GraphNode node) {
+  std::vector<size_t> draw_call(const CodeStep& step, GraphNode node) {
     node.label = label_of(step.call->callee);
     node.is_kernel = step.call->callee.kind == Callee::Kind::Kernel;
-    if (step.call->from) node.sources = shortened(step.call->from->nodes);
+    if (step.call->from) node.sources = shown_names(step.call->from->nodes);
     const std::vector<uint32_t> outputs = outputs_of(step);
     for (const uint32_t reg : outputs) {
+      if (node.type.size() > driver::kLongestName) break;
       node.type += cat(node.type.empty() ? "" : ", ", makers_[reg].type);
     }
-    const size_t number = nodes_.add(std::move(node));
-    for (const uint32_t reg : outputs) makers_[reg].nodes = {number};
+    node.type = shown_name(node.type);
+    const std::vector<size_t> number = add(std::move(node));
+    for (const uint32_t reg : outputs) makers_[reg].nodes = number;
     return number;
   }
 
-  static std::string label_of(const Callee& callee) {
-    return shortened(callee.label(), kLongestName);
-  }
+  static std::string label_of(const Callee& callee) { return shown_name(callee.label()); }
 
   // The new tensors that a call writes, or else, if it has no result, the last tensor, in place.
   std::vector<uint32_t> outputs_of(const CodeStep& step) {
@@ -298,12 +294,51 @@ class CodeDrawing {
   }
 
   const vm::Unit& unit_;
+  PictureSize* size_;
   driver::GraphNodes nodes_;
+  size_t left_out_ = 0;
   GraphNode result_;
   std::map<uint32_t, Maker> makers_;  // by register
 };
 
+size_t bytes_of(const std::vector<std::string>& texts) {
+  size_t bytes = 0;
+  for (const std::string& text : texts) bytes += text.size();
+  return bytes;
+}
+
+// What the picture says above a function.
+std::string title_of(const Drawing& drawing) {
+  if (drawing.left_out == 0) return drawing.title;
+  return cat(drawing.title, ": ", drawing.left_out, " of ",
+             counted(drawing.nodes.size() + drawing.left_out, "node"),
+             " left out, because a picture has at most ", kMostNodes, " nodes, ", kMostEdges,
+             " edges and ", bytes_text(kMostText), " of names");
+}
+
 }  // namespace
+
+bool PictureSize::take(const GraphNode& node) {
+  const size_t text =
+      node.label.size() + node.type.size() + bytes_of(node.sources) + bytes_of(node.weights);
+  is_full_ = is_full_ || nodes_ == kMostNodes || node.inputs.size() > kMostEdges - edges_ ||
+             text > kMostText - text_;
+  if (is_full_) return false;
+  ++nodes_;
+  edges_ += node.inputs.size();
+  text_ += text;
+  return true;
+}
+
+Picture::Picture(std::vector<Drawing> drawings) : drawings_(std::move(drawings)) {
+  PictureSize size;
+  for (Drawing& drawing : drawings_) {
+    const auto rest = std::ranges::find_if_not(
+        drawing.nodes, [&](const GraphNode& node) { return size.take(node); });
+    drawing.left_out += static_cast<size_t>(drawing.nodes.end() - rest);
+    drawing.nodes.erase(rest, drawing.nodes.end());
+  }
+}
 
 std::string escape_markup(std::string_view text) {
   std::string out;
@@ -348,18 +383,20 @@ std::string escape_markup(std::string_view text) {
   return out;
 }
 
-std::string to_svg(const std::vector<Drawing>& drawings, Style style) {
+std::string to_svg(const Picture& picture, Style style) {
   std::string body;
   size_t first = 0;
   double width = 0, height = 0;
-  for (const Drawing& drawing : drawings) {
+  for (const Drawing& drawing : picture.drawings()) {
+    const std::string title = printable(title_of(drawing));
     const Layout layout = layout_of(drawing.nodes, first);
     constexpr double kTitle = 28;
     body += cat("<text class=\"title\" x=\"16\" y=\"", number(height + 22), "\">",
-                escape_markup(printable(drawing.title)), "</text>\n<g transform=\"translate(0 ",
+                escape_markup(title), "</text>\n<g transform=\"translate(0 ",
                 number(height + kTitle), ")\">\n", group(drawing.nodes, layout, first), "</g>\n");
     first += drawing.nodes.size();
     width = std::max(width, layout.width);
+    if (drawing.left_out > 0) width = std::max(width, 32 + title_width(title));
     height += kTitle + layout.height;
   }
   const std::string rules = style == Style::Own ? cat("<style>", kStyle, "</style>\n") : "";
@@ -368,16 +405,16 @@ std::string to_svg(const std::vector<Drawing>& drawings, Style style) {
              rules, body, "</svg>\n");
 }
 
-std::string to_dot(const std::vector<Drawing>& drawings) {
+std::string to_dot(const Picture& picture) {
   const auto in_quotes = [](const std::string& text) {
     const std::string quoted_text = tenon::quoted(text);
     return quoted_text.substr(1, quoted_text.size() - 2);
   };
   std::string out = "digraph model {\n  node [shape=box, fontname=monospace];\n";
   size_t first = 0;
-  for (const Drawing& drawing : drawings) {
-    const std::string name = in_quotes(drawing.title);
-    out += cat("  subgraph \"cluster_", name, "\" {\n    label=\"", name, "\";\n");
+  for (const Drawing& drawing : picture.drawings()) {
+    out += cat("  subgraph \"cluster_", in_quotes(drawing.title), "\" {\n    label=\"",
+               in_quotes(title_of(drawing)), "\";\n");
     for (size_t i = 0; i < drawing.nodes.size(); ++i) {
       const GraphNode& node = drawing.nodes[i];
       std::string label;
@@ -395,8 +432,13 @@ std::string to_dot(const std::vector<Drawing>& drawings) {
   return out + "}\n";
 }
 
-std::vector<GraphNode> graph_of_code(const vm::Unit& unit, const vm::FunctionUnit& function) {
-  return CodeDrawing(unit).of(function);
+Picture picture_of_code(const vm::Unit& unit) {
+  PictureSize size;
+  std::vector<Drawing> drawings;
+  for (const vm::FunctionUnit& function : unit.functions) {
+    if (function.exported) drawings.push_back(CodeDrawing(unit, &size).of(function));
+  }
+  return drawings;
 }
 
 }  // namespace tenon::report

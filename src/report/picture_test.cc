@@ -67,6 +67,41 @@ TEST(Picture, IsInProportionToTheGraph) {
   EXPECT_LE(to_svg(chain(800)).size(), to_svg(chain(400)).size() * 23 / 10);
 }
 
+TEST(Picture, LeavesOutNodesBeyondItsLimitAndSaysSo) {
+  std::vector<Drawing> drawings = chain(kMostNodes + 4);  // and the parameter
+  drawings.push_back(drawing_of("")[0]);
+  drawings.back().title = "second";
+  const Picture picture(std::move(drawings));
+  EXPECT_EQ(picture.drawings()[0].nodes.size(), kMostNodes);
+  EXPECT_EQ(picture.drawings()[1].nodes.size(), 0u);
+  const std::string first = cat("main: 5 of ", kMostNodes + 5, " nodes left out");
+  for (const std::string& text : {to_svg(picture), to_dot(picture)}) {
+    EXPECT_THAT(text, HasSubstr(first));
+    EXPECT_THAT(text, HasSubstr("second: 2 of 2 nodes left out"));
+  }
+}
+
+TEST(Picture, ItsTextIsBounded) {
+  std::vector<Drawing> drawings = chain(5000);
+  for (GraphNode& node : drawings[0].nodes) node.weights.assign(16, std::string(250, '<'));
+  const std::string svg = to_svg(drawings);
+  EXPECT_THAT(svg, HasSubstr("of 5001 nodes left out"));
+  EXPECT_LT(svg.size(), 5 * kMostText);  // each `<` takes four bytes
+}
+
+TEST(Picture, ItsEdgesAreBounded) {
+  std::vector<Drawing> drawings = chain(400);
+  for (size_t i = 0; i < 400; ++i) {
+    std::vector<size_t>& inputs = drawings[0].nodes[i].inputs;
+    for (inputs.clear(); inputs.size() < i;) inputs.push_back(inputs.size());
+  }
+  size_t edges = 0;
+  const Picture picture(std::move(drawings));
+  for (const GraphNode& node : picture.drawings()[0].nodes) edges += node.inputs.size();
+  EXPECT_LE(edges, kMostEdges);
+  EXPECT_GT(picture.drawings()[0].left_out, 0u);
+}
+
 TEST(Picture, LongNamesAreCutInTheTextAndWholeInTheTitle) {
   const std::string name(100, 'a');
   const std::string svg = to_svg(drawing_of(name));
@@ -77,6 +112,11 @@ TEST(Picture, LongNamesAreCutInTheTextAndWholeInTheTitle) {
 TEST(Picture, MarkupIsEscapedAndUtf8Kept) {
   EXPECT_EQ(escape_markup("<a href='x'>&\"é€😀"), "&lt;a href=&#39;x&#39;&gt;&amp;&quot;é€😀");
   EXPECT_EQ(escape_markup("\xe2\x82"), "\xef\xbf\xbd\xef\xbf\xbd");
+}
+
+// The nodes of the first function.
+std::vector<GraphNode> nodes_of(const vm::Unit& unit) {
+  return picture_of_code(unit).drawings().at(0).nodes;
 }
 
 TEST(PictureOfCode, HasANodeForEachCall) {
@@ -95,7 +135,7 @@ func @helper(x: any) -> any {
   ret %0
 }
 )");
-  const std::vector<GraphNode> nodes = graph_of_code(unit, unit.functions[0]);
+  const std::vector<GraphNode> nodes = nodes_of(unit);
   ASSERT_EQ(nodes.size(), 5u);
   EXPECT_EQ(nodes[1].label, "host.f");
   EXPECT_EQ(nodes[1].type, "tensor[2, 3; f32]");
@@ -116,7 +156,22 @@ func @main() -> any {
   ret #0
 }
 )");
-  EXPECT_THAT(graph_of_code(unit, unit.functions[0]).at(0).weights, ElementsAre("w"));
+  EXPECT_THAT(nodes_of(unit).at(0).weights, ElementsAre("w"));
+}
+
+// Calls share long names, as no program but a hostile one has.
+TEST(PictureOfCode, SharedNamesDoNotMultiplyItsText) {
+  std::string code = "span \"\" 0 0";
+  for (int i = 0; i < 20; ++i) code += cat(" \"", i, std::string(1000, 'n'), "\"");
+  code += cat("\npacked $host.f\nconst \"", std::string(1000, 'w'), "\" = 1\n");
+  code += "func @main(x: any) -> any {\n  at 0\n";
+  for (int i = 0; i < 5000; ++i) code += "  %0 = call_packed $host.f, %0, #0\n";
+  const Picture picture = picture_of_code(vm::assemble(code + "  ret %0\n}\n"));
+  const Drawing& drawing = picture.drawings().at(0);
+  EXPECT_EQ(drawing.nodes.size() + drawing.left_out, 5002u);
+  EXPECT_GT(drawing.left_out, 0u);
+  EXPECT_EQ(drawing.nodes.at(1).sources.back(), "5 more");
+  EXPECT_LT(to_svg(picture).size(), 4 * kMostText);
 }
 
 // Each tuple holds the one before it twice.
@@ -127,7 +182,7 @@ TEST(PictureOfCode, BundlesInBundlesDoNotMultiplyEdges) {
   }
   const vm::Unit unit = vm::assemble(code + "  ret %0\n}\n");
   size_t edges = 0;
-  for (const GraphNode& node : graph_of_code(unit, unit.functions[0])) edges += node.inputs.size();
+  for (const GraphNode& node : nodes_of(unit)) edges += node.inputs.size();
   EXPECT_LT(edges, 2000u);
 }
 

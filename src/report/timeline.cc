@@ -7,12 +7,15 @@
 #include <unordered_map>
 
 #include "driver/model_graph.h"
+#include "driver/shown_names.h"
 #include "library/signatures/signatures.h"
 #include "report/code_calls.h"
 
 namespace tenon::report {
 namespace {
 
+using driver::shown_name;
+using driver::shown_names;
 using trace::Kind;
 
 // A program that the recording refers to, with the facts that its file keeps about its kernels.
@@ -202,7 +205,7 @@ class Reading {
     switch (event.kind) {
       case Kind::Phase:
       case Kind::Codegen:
-        interval.name = text_of(event.payload);
+        interval.name = shown_name(text_of(event.payload));
         break;
       case Kind::Loop:
         interval.name = "loop";
@@ -211,12 +214,12 @@ class Reading {
       case Kind::Entry: {
         const auto found = programs_.find(event.key);
         program = found == programs_.end() ? nullptr : &found->second;
-        if (program) interval.name = program->function_name(event.number);
+        if (program) interval.name = shown_name(program->function_name(event.number));
         if (program) interval.file = program->name();
         break;
       }
       case Kind::Function:
-        if (program) interval.name = program->call(event.number, event.key).callee.name;
+        if (program) interval.name = shown_name(program->call(event.number, event.key).callee.name);
         break;
       case Kind::Closure:
         interval.name = "closure";
@@ -232,12 +235,10 @@ class Reading {
 
   void describe_call(const trace::Event& event, ProgramFacts& program, Interval* interval) {
     const CodeCall& code = program.call(event.number, event.key);
-    const std::string& callee = code.callee.name;
-    interval->name = callee;
+    const std::string callee(code.callee.name);
+    interval->name = shown_name(callee);
     Call& call = interval->call.emplace();
-    call.op = event.kind == Kind::Kernel ? driver::operators_of_kernel(callee) : callee;
-    call.caller = program.function_name(event.number);
-    if (code.from) call.from = *code.from;
+    name_source(event, program, code, &call);
     call.site = site_number(program, event);
     if (event.payload.empty()) return;
     call.storage_before = call.storage_after = static_cast<int64_t>(event.payload[0]);
@@ -253,6 +254,29 @@ class Reading {
     const driver::KernelFacts* kernel = program.kernel(callee);
     call.flops = event.kind == Kind::Kernel && kernel ? flops_of(*kernel, arguments)
                                                       : flops_of_library(callee, arguments);
+  }
+
+  void name_source(const trace::Event& event, const ProgramFacts& program, const CodeCall& code,
+                   Call* call) {
+    const std::string callee(code.callee.name);
+    const std::string op =
+        event.kind == Kind::Kernel ? driver::operators_of_kernel(callee) : callee;
+    Call named;
+    named.op = shown_name(op);
+    named.caller = shown_name(program.function_name(event.number));
+    if (code.from) {
+      named.from.file = shown_name(code.from->file);
+      named.from.line = code.from->line;
+      named.from.nodes = shown_names(code.from->nodes);
+    }
+    size_t bytes = named.op.size() + named.caller.size() + named.from.file.size();
+    for (const std::string& node : named.from.nodes) bytes += node.size();
+    if (bytes > kMostCallText - call_text_) {
+      ++out_.without_source;
+      return;
+    }
+    call_text_ += bytes;
+    *call = std::move(named);
   }
 
   uint64_t site_number(const ProgramFacts& program, const trace::Event& event) {
@@ -298,6 +322,7 @@ class Reading {
   const trace::Recording& recording_;
   std::map<uint64_t, ProgramFacts> programs_;
   Timeline out_;
+  size_t call_text_ = 0;  // of out_, in bytes
   std::vector<Open> open_;
   std::map<uint64_t, std::vector<size_t>> loops_;  // by key
   std::map<std::tuple<const ProgramFacts*, uint32_t, uint64_t>, uint64_t> sites_;

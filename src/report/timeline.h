@@ -27,7 +27,7 @@ struct Call {
   std::string op;      // the operators that it computes, such as "conv2d" or "relu_max_pool"
   std::string caller;  // the function whose code makes the call
   uint64_t site = 0;   // equal for calls from the same place in the code
-  Span from;           // the source of that place, such as ONNX nodes
+  Span from;           // the source of that place, such as ONNX nodes (driver/shown_names.h)
   std::vector<Argument> inputs, outputs;
   std::optional<double> flops;  // unless unknown
   // Bytes of storage that the machine's call uses.
@@ -52,11 +52,16 @@ struct Interval {
   int64_t ns() const { return end_ns - begin_ns; }
 };
 
+// What the calls of a timeline have of names at most, in bytes. Calls of a loop share them.
+inline constexpr size_t kMostCallText = size_t{64} << 20;
+
 struct Timeline {
   int64_t ns = 0;                    // the recording's length
   std::vector<std::string> threads;  // names, in the order of their first events
   std::vector<Interval> intervals;   // by thread, in the order in which they began
   uint64_t dropped = 0;              // events that were not recorded, for lack of memory
+  // Calls without `op`, `caller` and `from`, which don't fit kMostCallText.
+  uint64_t without_source = 0;
 };
 
 // The program that the machine kept in a recording.

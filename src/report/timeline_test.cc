@@ -124,6 +124,19 @@ TEST(Html, SaysWhetherTheProgramWasRun) {
   EXPECT_THAT(page, HasSubstr("Recordings do not include limits"));
 }
 
+// A file may list a kernel any number of times.
+TEST(Html, HasTheTextOfAKernelOnce) {
+  vm::Unit unit;
+  for (int i = 0; i < 3; ++i) unit.packed.push_back({.name = "same", .kernel = true});
+  Report report;
+  report.unit = &unit;
+  const std::string page = to_html(report);
+  const std::string entry = "{\"name\":\"same\"";
+  const size_t first = page.find(entry);
+  ASSERT_NE(first, std::string::npos);
+  EXPECT_EQ(page.find(entry, first + 1), std::string::npos);
+}
+
 TEST(Facts, CountTheCallsOfEachFunction) {
   Timeline timeline;
   for (const char* name : {"main", "other", "main"}) {

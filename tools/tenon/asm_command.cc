@@ -9,6 +9,7 @@
 #include "tools/tenon/command.h"
 #include "tools/tenon/file_argument.h"
 #include "tools/tenon/json_output.h"
+#include "tools/tenon/limit_flags.h"
 #include "tools/tenon/program_file.h"
 #include "vm/asm/assemble.h"
 #include "vm/asm/disassemble.h"
@@ -53,8 +54,12 @@ void add_asm_commands(CLI::App* app) {
   auto source = std::make_shared<std::string>(), output = std::make_shared<std::string>();
   assemble->add_option("FILE", *source, "assembly (.tna); - for standard input")->required();
   assemble->add_option("-o,--output", *output, kOutputHelp);
+  auto limits = std::make_shared<LimitFlags>();
+  limits->add_to(assemble, "assembling the file may");
   add_json(assemble);
   assemble->callback([=] {
+    WorkBudget budget(limits->work(), "assembling", input_name(*source));
+    const WorkBudget::Scope scope(&budget);
     if (output->empty()) *output = default_output(*source, ".tnx");
     check_not_input(*source, *output, "--output");
     check_not_terminal(*output);
@@ -89,8 +94,12 @@ void add_asm_commands(CLI::App* app) {
   disassemble->add_option("FILE", *file, ".tnx; - for standard input")->required();
   disassemble->add_option("-o,--output", *text_file,
                           "the file to write; standard output unless given");
+  auto read_limits = std::make_shared<LimitFlags>();
+  read_limits->add_to(disassemble, "reading the file may");
   add_json(disassemble);
   disassemble->callback([=] {
+    WorkBudget budget(read_limits->work(), "reading", input_name(*file));
+    const WorkBudget::Scope scope(&budget);
     if (!text_file->empty()) {
       check_not_input(*file, *text_file, "--output");
       check_json_alone(*text_file);

@@ -7,6 +7,7 @@
 #include "driver/code_stats.h"
 #include "driver/model_graph.h"
 #include "driver/provenance.h"
+#include "driver/shown_names.h"
 #include "report/code_calls.h"
 #include "report/picture.h"
 #include "support/error.h"
@@ -122,7 +123,7 @@ std::string native_text(const vm::Unit& unit) {
 
 // A name for a quoted string in DOT.
 std::string label_text(const std::string& name) {
-  const std::string text = tenon::quoted(name);
+  const std::string text = tenon::quoted(driver::shown_name(name));
   return text.substr(1, text.size() - 2);
 }
 
@@ -159,25 +160,20 @@ void print_code_graph(const vm::Unit& unit) {
 }
 
 // Prints a picture of a model: as it was before it was compiled, if that is known.
-void print_graph(const std::vector<report::Drawing>& drawings, const std::string& form) {
-  std::printf("%s", (form == kDot ? report::to_dot(drawings) : report::to_svg(drawings)).c_str());
+void print_graph(const report::Picture& picture, const std::string& form) {
+  std::printf("%s", (form == kDot ? report::to_dot(picture) : report::to_svg(picture)).c_str());
 }
 
-std::vector<report::Drawing> drawings_of(const vm::Unit& unit, const std::string& name) {
+report::Picture picture_of(const vm::Unit& unit, const std::string& name) {
+  if (unit.graph.empty()) return report::picture_of_code(unit);
   std::vector<report::Drawing> drawings;
-  if (!unit.graph.empty()) {
-    for (driver::FunctionGraph& f : driver::model_graph_from_json(unit.graph, name).functions) {
-      drawings.push_back({f.name, std::move(f.before)});
-    }
-    return drawings;
-  }
-  for (const vm::FunctionUnit& f : unit.functions) {
-    if (f.exported) drawings.push_back({f.name, report::graph_of_code(unit, f)});
+  for (driver::FunctionGraph& f : driver::model_graph_from_json(unit.graph, name).functions) {
+    drawings.push_back({f.name, std::move(f.before)});
   }
   return drawings;
 }
 
-std::vector<report::Drawing> drawings_of(const graph::Module& module) {
+report::Picture picture_of(const graph::Module& module) {
   std::vector<report::Drawing> drawings;
   for (const auto& [name, f] : module->functions) {
     if (f->is_exported()) drawings.push_back({name.str(), driver::graph_of(f)});
@@ -278,7 +274,7 @@ void write_memory(JsonWriter& out, const vm::Unit& unit) {
 void add_dump_commands(CLI::App* app) {
   auto* dump = app->add_subcommand("dump", "show what a .tnx file holds");
   dump->footer(
-      "  tenon dump model.tnx --memory\n"
+      "  tenon dump model.tnx --allocations\n"
       "  tenon dump model.tnx --text | less\n"
       "  tenon dump model.onnx --graph > model.svg\n"
       "  tenon dump model.tnx --graph=dot | dot -Tpdf > model.pdf");
@@ -286,7 +282,7 @@ void add_dump_commands(CLI::App* app) {
   auto text = std::make_shared<bool>(false), stats = std::make_shared<bool>(false);
   auto full = std::make_shared<bool>(false);
   auto graph = std::make_shared<std::string>();
-  auto memory = std::make_shared<bool>(false);
+  auto allocations = std::make_shared<bool>(false);
   auto native = std::make_shared<bool>(false);
   dump->add_option(
           "FILE", *file,
@@ -303,13 +299,15 @@ void add_dump_commands(CLI::App* app) {
                  "for Graphviz. A .tnx shows the model as it was before it was compiled if\n"
                  "`tenon compile --keep-graph` stored that, and otherwise its kernels")
       ->check(CLI::IsMember({kSvg, kDot, kCode}));
-  dump->add_flag("--memory", *memory, "what each function allocates");
+  dump->add_flag("--allocations", *allocations, "what each function allocates");
   dump->add_flag("--native", *native, "the native code as assembly, for each of its CPUs");
+  auto dump_limits = std::make_shared<LimitFlags>();
+  dump_limits->add_to(dump, "reading the file and describing it may");
   add_json(dump);
   dump->callback([=] {
-    if (*text + *stats + !graph->empty() + *memory + *native > 1) {
+    if (*text + *stats + !graph->empty() + *allocations + *native > 1) {
       throw Error(ErrorKind::Usage,
-                  "more than one of --text, --stats, --graph, --memory and --native is given")
+                  "more than one of --text, --stats, --graph, --allocations and --native is given")
           .help("each prints another form of the file: give one at a time");
     }
     if (!graph->empty() && json_output()) {
@@ -319,11 +317,13 @@ void add_dump_commands(CLI::App* app) {
     if (*full && !*text) {
       throw Error(ErrorKind::Usage, "--full needs --text").help("the other forms hold no elements");
     }
+    WorkBudget budget(dump_limits->work(), "reading", input_name(*file));
+    const WorkBudget::Scope scope(&budget);
     const bool draws = *graph == kSvg || *graph == kDot;
     const driver::Source source = draws ? open_input(*file) : open_executable(*file);
     if (draws && source.is_graph()) {
       prepare_runtime();
-      return print_graph(drawings_of(driver::read_module(source, {})), *graph);
+      return print_graph(picture_of(driver::read_module(source, {})), *graph);
     }
     const vm::LoadedUnit loaded = load_unit(source);
     const std::string lines = *text     ? code_text(loaded.unit, *full)
@@ -334,7 +334,7 @@ void add_dump_commands(CLI::App* app) {
       out.begin_object().key("file").value(source.name);
       if (*text || *native) {
         out.key("text").value(lines);
-      } else if (*memory) {
+      } else if (*allocations) {
         write_memory(out, loaded.unit);
       } else {
         write_stats(out, loaded, source.content().size());
@@ -342,10 +342,10 @@ void add_dump_commands(CLI::App* app) {
       return print_json(std::move(out.end_object()));
     }
     std::printf("%s", lines.c_str());
-    if (draws) print_graph(drawings_of(loaded.unit, source.name), *graph);
+    if (draws) print_graph(picture_of(loaded.unit, source.name), *graph);
     if (*graph == kCode) print_code_graph(loaded.unit);
-    if (*memory) print_memory(loaded.unit);
-    if (*stats || !(*text || !graph->empty() || *memory || *native))
+    if (*allocations) print_memory(loaded.unit);
+    if (*stats || !(*text || !graph->empty() || *allocations || *native))
       print_stats(loaded, source.name);
   });
 

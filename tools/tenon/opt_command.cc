@@ -10,6 +10,7 @@
 #include "tools/tenon/command.h"
 #include "tools/tenon/file_argument.h"
 #include "tools/tenon/json_output.h"
+#include "tools/tenon/limit_flags.h"
 #include "tools/tenon/program_file.h"
 
 namespace tenon::tool {
@@ -46,8 +47,12 @@ void add_opt_command(CLI::App* app) {
                       "the file to write, and large constants to FILE.weights beside it;\n"
                       "by default the program is printed, without its large constants");
   flags->add_to(command);
+  auto limits = std::make_shared<LimitFlags>();
+  limits->add_to(command, "reading the file and running the passes may");
   add_json(command);
   command->callback([=] {
+    WorkBudget budget(limits->work(), "running passes on", input_name(*file));
+    const WorkBudget::Scope scope(&budget);
     const bool prints = output->empty() || *output == "-";
     if (!prints) {
       check_not_input(*file, *output, "--output");

@@ -47,6 +47,11 @@ struct TraceCommand : CallFlags {
                    " events were dropped: they need more memory than a recording "
                    "may use"));
     }
+    if (timeline.without_source) {
+      progress(cat(timeline.without_source,
+                   " calls have no source: the names of calls take at most ",
+                   bytes_text(report::kMostCallText)));
+    }
     progress(cat(output, ": ", counted(timeline.intervals.size(), "interval"), " on ",
                  counted(timeline.threads.size(), "thread")));
     if (!json_output()) return;
@@ -56,6 +61,7 @@ struct TraceCommand : CallFlags {
     json.key("intervals").value(static_cast<int64_t>(timeline.intervals.size()));
     json.key("threads").value(static_cast<int64_t>(timeline.threads.size()));
     json.key("dropped").value(static_cast<int64_t>(timeline.dropped));
+    json.key("without_source").value(static_cast<int64_t>(timeline.without_source));
     print_json(std::move(json.end_object()));
   }
 };
