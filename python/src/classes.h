@@ -17,6 +17,7 @@ struct Tensor {
   Value value;
   const DLTensor& view() const { return *tenon_tensor_view(value.get()); }
   bool is_read_only() const { return tenon_tensor_flags(value.get()) & TENON_TENSOR_READ_ONLY; }
+  bool is_constant() const { return tenon_tensor_flags(value.get()) & TENON_TENSOR_CONSTANT; }
 
   // The tensor of an instance; an error for one that Tensor.__new__ made without __init__.
   static const Tensor& of(nb::handle instance) {

@@ -12,6 +12,7 @@
 #include "python/src/error.h"
 #include "python/src/gil.h"
 #include "python/src/interrupt.h"
+#include "python/src/shared_results.h"
 
 namespace tenon::python {
 namespace {
@@ -213,6 +214,7 @@ nb::object call(const Function& f, PyObject* const* args, size_t n, PyObject* na
     check(run(f, nullptr, arguments, outputs, result.out()));
   }
   nb::object results = to_python(std::move(result));
+  if (f.signature) protect_shared_results(results);
   return outputs.given() ? outputs.instead_of(results) : results;
 }
 

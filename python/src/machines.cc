@@ -18,9 +18,10 @@ namespace {
 int action_of(nb::handle returned, tenon_any* result) {
   if (returned.is_none()) return TENON_INSTRUMENT_CONTINUE;
   nb::object kind = nb::borrow(returned);
-  if (nb::isinstance<nb::tuple>(returned) && nb::len(returned) == 2) {
-    kind = returned[0];
-    const Value value = to_value(nb::object(returned[1]));
+  // As a tuple, whatever a subclass makes of its length and items.
+  if (PyTuple_Check(returned.ptr()) && PyTuple_GET_SIZE(returned.ptr()) == 2) {
+    kind = nb::borrow(PyTuple_GET_ITEM(returned.ptr(), 0));
+    const Value value = to_value(PyTuple_GET_ITEM(returned.ptr(), 1));
     check(tenon_any_copy(value.get(), result));
   }
   const auto expected = nb::module_::import_("tenon._executable").attr("VMInstrumentReturnKind");

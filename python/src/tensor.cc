@@ -183,7 +183,9 @@ DLDataType dtype_of(PyObject* object) {
     if (number == NPY_LONGLONG) return dtype(kDLInt, 64);
     if (number == NPY_ULONGLONG) return dtype(kDLUInt, 64);
     const std::string name = nb::cast<std::string>(nb::handle(descr->typeobj).attr("__name__"));
-    const auto bits = 8 * nb::cast<int64_t>(nb::handle(object).attr("itemsize"));
+    // Of the dtype: a subclass may define an array's attributes.
+    const nb::handle dtype(reinterpret_cast<const PyObject*>(descr));
+    const auto bits = 8 * nb::cast<int64_t>(dtype.attr("itemsize"));
     for (const DtypeRow& row : kDtypes) {
       if (row.numpy < 0 && name == row.name && bits == row.dtype.bits) return row.dtype;
     }
@@ -204,7 +206,9 @@ void borrow_array(PyObject* object, Borrow how, Value* out) {
   if (!compact && !strides.set(rank, PyArray_STRIDES(array), type)) {
     // A field of a structured array: its elements are further apart than whole ones.
     if (how == Borrow::kOutput) fail_output("a field of a structured array");
-    const nb::object copy = nb::handle(object).attr("copy")();
+    // Not the method, which a subclass may define.
+    const nb::object copy =
+        nb::module_::import_("numpy").attr("array")(nb::handle(object), nb::arg("order") = "C");
     borrow_array(copy.ptr(), how, out);
     return;
   }
@@ -456,7 +460,9 @@ nb::object to_dlpack(const Tensor& tensor, nb::handle stream, nb::handle max_ver
   const bool versioned = !max_version.is_none() && nb::cast<int>(max_version[nb::int_(0)]) >= 1;
   Value copied;
   const tenon_any* any = tensor.value.get();
-  if (!copy.is_none() && nb::cast<bool>(copy)) {
+  // Consumers such as PyTorch ignore that a tensor is read-only, and a write would change the
+  // program.
+  if (copy.is_none() ? tensor.is_constant() : nb::cast<bool>(copy)) {
     const DLTensor& t = tensor.view();
     check(tenon_tensor_create(t.shape, t.ndim, t.dtype, t.device, copied.out()));
     copy_elements(t, static_cast<char*>(tenon_tensor_view(copied.get())->data));
@@ -592,7 +598,10 @@ bool borrow_tensor(nb::handle object, Borrow how, Value* out) {
   const Exporter from = exporter(object.ptr());
   if (from.api || from.is_neg) {
     const nb::object tensor = resolved(from, object, how);
-    if (from.api && borrow_exchanged(*from.api, tensor.ptr(), how, out)) return true;
+    // A subclass may resolve it to anything.
+    const bool is_same_class = reinterpret_cast<PyTypeObject*>(tensor.type().ptr()) == type;
+    if (from.api && is_same_class && borrow_exchanged(*from.api, tensor.ptr(), how, out))
+      return true;
     borrow_capsule(tensor, out);
     return true;
   }
@@ -660,8 +669,8 @@ array([3., 4., 5.], dtype=float32)
   c.def_prop_ro(
       "nbytes", [](const Tensor& t) { return bytes_of(t.view()); }, "The elements' bytes.");
   c.def_prop_ro("read_only", &Tensor::is_read_only,
-                "Whether the elements can't be written: those of constants and of arguments that a "
-                "function returns.");
+                "Whether the elements can't be written: those of constants, of arguments that a "
+                "function returns, and of results of one call that share memory.");
   c.def(
       "numpy", [](nb::handle_t<Tensor> self) { return to_numpy(self); },
       "A NumPy array of the same memory.", nb::sig("def numpy(self) -> NDArray[typing.Any]"));

@@ -52,8 +52,7 @@ Value shape_of(nb::handle sequence) {
 
 std::vector<Value> values_of(nb::handle sequence) {
   const Nesting nesting;
-  std::vector<Value> values;
-  values.reserve(nb::len(sequence));
+  std::vector<Value> values;  // without `reserve`: a subclass may have a false __len__
   for (nb::handle item : nb::borrow<nb::sequence>(sequence)) values.push_back(to_value(item));
   return values;
 }

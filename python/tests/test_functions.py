@@ -90,6 +90,28 @@ def test_values_pass_unchanged(value):
     assert result == value and type(result) is type(value)
 
 
+class FalseList(list):
+    length: object = 0
+
+    def __len__(self):
+        if isinstance(self.length, Exception):
+            raise self.length
+        return self.length
+
+
+class FalseTuple(tuple):
+    length: object = 0
+    __len__ = FalseList.__len__
+
+
+@pytest.mark.parametrize("kind", [FalseList, FalseTuple])
+@pytest.mark.parametrize("length", [-1, 0, 2**62, 2**70, ValueError("no")])
+def test_the_length_that_a_container_claims_is_not_believed(kind, length):
+    values = kind([1, (2, 3)])
+    values.length = length
+    assert tenon.Function(lambda value: value)(values) == (1, (2, 3))
+
+
 def test_containers_without_an_end_are_refused():
     endless = []
     endless.append(endless)

@@ -133,6 +133,39 @@ def test_read_only_arrays_stay_read_only():
     assert memoryview(t).readonly
 
 
+def results_of(body, *args):
+    return tenon.compile(tenon.ir.parse(f"fn @main(%x: tensor[2, 3; f32]) -> {body}"), libraries="none")(*args)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "(tensor[2, 3; f32], tensor[2, 3; f32]) { %0 = relu(%x)\n (%0, %0) }",
+        "(tensor[2, 3; f32], tensor[6; f32]) { %0 = relu(%x)\n %1 = reshape(%0, shape=[6])\n (%0, %1) }",
+        "(tensor[2, 3; f32], (tensor[2, 3; f32], i64)) { %0 = relu(%x)\n %t = (%0, 1)\n (%0, %t) }",
+    ],
+)
+def test_results_that_share_memory_are_read_only(body):
+    first, second = results_of(body, np.ones((2, 3), "float32"))
+    second = second[0] if isinstance(second, tuple) else second
+    assert np.shares_memory(np.asarray(first), np.asarray(second))
+    assert first.read_only and second.read_only
+    assert second.tolist() == np.ones(second.shape).tolist()
+
+
+def test_results_with_memory_of_their_own_are_writable():
+    body = "(tensor[2, 3; f32], tensor[2, 3; f32]) { %0 = relu(%x)\n %1 = exp(%x)\n (%0, %1) }"
+    assert [y.read_only for y in results_of(body, np.ones((2, 3), "float32"))] == [False, False]
+
+
+def test_a_consumer_of_dlpack_cannot_change_the_program():
+    exe = tenon.compile(tenon.ir.parse("fn @main() -> tensor[2; f32] { tensor[2; f32]{1, 2} }"))
+    assert exe().read_only
+    assert not np.asarray(exe()).flags.writeable
+    assert not np.shares_memory(np.from_dlpack(exe()), np.asarray(exe()))
+    assert np.shares_memory(np.from_dlpack(exe(), copy=False), np.asarray(exe()))
+
+
 def test_numbers_and_elements():
     t = tenon.Tensor(np.array([[1.5, 2]], dtype="float32"))
     assert (len(t), t[0].tolist(), t.tolist()) == (1, [1.5, 2], [[1.5, 2]])
@@ -146,6 +179,26 @@ def test_numbers_and_elements():
 def test_other_dtypes_are_refused_by_name(a):
     with pytest.raises(TypeError, match="no tensors of dtype"):
         tenon.Tensor(a)
+
+
+class OwnCopy(np.ndarray):
+    def copy(self, *args):
+        return 5
+
+
+class bfloat16(np.void):  # by the name of ml_dtypes'
+    pass
+
+
+class OwnSize(np.ndarray):
+    itemsize = 2
+
+
+def test_what_a_subclass_of_numpys_array_claims_is_not_believed():
+    fields = np.ones(2, dtype=[("a", "f4"), ("b", "i1")])
+    assert tenon.Tensor(fields["a"].view(OwnCopy)).tolist() == [1, 1]
+    with pytest.raises(TypeError, match="no tensors of dtype"):
+        tenon.Tensor(np.zeros(4, np.dtype((bfloat16, [("a", "i1")]))).view(OwnSize))
 
 
 def test_something_else_is_no_tensor():

@@ -24,6 +24,32 @@ def test_tensors_are_taken_and_given_without_copies():
     assert y.data_ptr() == x.data_ptr() and torch.equal(x, y)
 
 
+class WithConstants(torch.nn.Module):
+    def forward(self, x):
+        return torch.relu(x), torch.ones(3) * 2
+
+
+def test_writing_to_a_constant_result_does_not_change_the_program():
+    compiled = torch.compile(WithConstants(), backend=tenon.torch_backend)
+    compiled(torch.ones(2))[1].add_(5)
+    assert compiled(torch.ones(2))[1].tolist() == [2, 2, 2]
+    exe = tenon.compile(tenon.ir.parse("fn @main() -> tensor[2; f32] { tensor[2; f32]{1, 2} }"))
+    torch.from_dlpack(exe()).add_(5)
+    assert exe().tolist() == [1, 2]
+
+
+class OwnResolution(torch.Tensor):
+    def resolve_neg(self):
+        return 5
+
+
+def test_a_subclass_may_resolve_its_negative_bit_to_anything():
+    x = torch.complex(torch.zeros(2), torch.ones(2)).conj().imag
+    assert x.is_neg()
+    with pytest.raises((TypeError, AttributeError)):
+        tenon.Tensor(x.as_subclass(OwnResolution))
+
+
 def test_tensors_that_cannot_be_shared_say_why():
     exe = tenon.compile(tenon.ir.parse("fn @main(%x: tensor[n; f32]) -> tensor[n; f32] { %x }"))
     with pytest.raises((BufferError, RuntimeError, TypeError)) as raised:
