@@ -1,24 +1,50 @@
-"""The memory that this process may have."""
+"""The memory that this process may have.
+
+The command line reads the same files in tools/tenon/available_memory.cc, for what is left of that memory now. The
+binding sees only the runtime's C interface, which does not offer either.
+"""
 
 from __future__ import annotations
 
 import functools
 import os
 import pathlib
+from collections.abc import Iterator
 
-_GROUPS = pathlib.Path("/sys/fs/cgroup")
+# Of each version of control groups: the folder, the controller's name in /proc/self/cgroup, and the limit's file.
+_VERSIONS = (("", "", "memory.max"), ("memory", "memory", "memory.limit_in_bytes"))
 
 
-def limit_of_group(groups: pathlib.Path, own: str) -> int | None:
-    """The least ``memory.max`` of a control group (version 2) and those around it, in bytes; None for no limit."""
-    limits = []
-    for folder in (groups / own.strip("/"), *(groups / own.strip("/")).parents):
+def _group_of(memberships: str, controller: str) -> str:
+    """The path in the line of /proc/self/cgroup, such as ``4:cpu,memory:/a``, that names a controller."""
+    for line in memberships.splitlines():
+        _, _, rest = line.partition(":")
+        names, _, path = rest.partition(":")
+        if controller in names.split(","):
+            return path
+    return "/"
+
+
+def _limits_around(root: pathlib.Path, group: str, file: str) -> Iterator[int]:
+    """The limits of a group and those around it."""
+    folder = root / group.strip("/")
+    for around in (folder, *folder.parents):
         try:
-            limits.append(int((folder / "memory.max").read_text()))
+            yield int((around / file).read_text())
         except (OSError, ValueError):  # ValueError: "max"
             pass
-        if folder == groups:
-            break
+        if around == root:
+            return
+
+
+def limit_of_groups(groups: pathlib.Path, memberships: str) -> int | None:
+    """The least limit, in bytes, of the control groups in ``memberships`` and those around them; None for no limit.
+
+    ``groups`` is the folder of all groups, and ``memberships`` the text of /proc/self/cgroup.
+    """
+    limits = []
+    for folder, controller, file in _VERSIONS:
+        limits += _limits_around(groups / folder, _group_of(memberships, controller), file)
     return min(limits, default=None)
 
 
@@ -30,10 +56,11 @@ def of_machine() -> int:
     except (OSError, ValueError):
         return -1
     try:
-        own = pathlib.Path("/proc/self/cgroup").read_text().rpartition("0::")[2].splitlines()[0]
-    except (OSError, IndexError):
-        own = "/"
-    limit = limit_of_group(_GROUPS, own)
+        memberships = pathlib.Path("/proc/self/cgroup").read_text()
+    except OSError:
+        memberships = ""
+    limit = limit_of_groups(pathlib.Path("/sys/fs/cgroup"), memberships)
+    # Version 1 says "no limit" by a number of pages that no machine has.
     return memory if limit is None else min(memory, limit)
 
 

@@ -200,15 +200,23 @@ def test_memory_is_limited_to_the_machines_by_default():
     assert tenon.Limits(memory=math.inf)._arguments()["memory"] == -1
 
 
-def test_a_container_has_less_memory(tmp_path):
-    own = tmp_path / "a/b"
-    own.mkdir(parents=True)
-    assert _memory.limit_of_group(tmp_path, "/a/b") is None
-    (own / "memory.max").write_text("max\n")
-    (tmp_path / "a/memory.max").write_text("1048576\n")
-    (tmp_path / "memory.max").write_text("2097152\n")
-    assert _memory.limit_of_group(tmp_path, "/a/b") == 1 << 20
-    assert _memory.limit_of_group(tmp_path, "/") == 2 << 20
+@pytest.mark.parametrize(
+    ("folder", "file", "membership"),
+    [("", "memory.max", "0::"), ("memory", "memory.limit_in_bytes", "0::/other\n4:cpu,memory:")],
+)
+def test_a_container_has_less_memory(tmp_path, folder, file, membership):
+    groups = tmp_path / folder
+    (groups / "a/b").mkdir(parents=True)
+
+    def limit(group):
+        return _memory.limit_of_groups(tmp_path, f"7:cpu:/cpu\n{membership}{group}\n1:name=systemd:/x\n")
+
+    assert limit("/a/b") is None
+    (groups / "a/b" / file).write_text("max\n")
+    (groups / "a" / file).write_text("1048576\n")
+    (groups / file).write_text("2097152\n")
+    assert limit("/a/b") == 1 << 20
+    assert limit("/") == limit("/elsewhere") == limit("/../..") == 2 << 20
 
 
 @pytest.mark.parametrize(
