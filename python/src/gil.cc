@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <cstdarg>
 #include <thread>
 
 namespace tenon::python {
@@ -94,7 +95,9 @@ PyThreadState* unless_gone(PyThreadState* state) {
 }  // namespace
 
 // The linker replaces calls of NAME by those of __wrap_NAME (--wrap; CMakeLists.txt reads the names
-// from here). Not listed are functions that neither take the GIL nor run code in Python.
+// from here). Not listed are functions that neither take the GIL nor run code in Python, which
+// python/tests/test_gil.py names. Making an object that Python's garbage collector sees may run it,
+// and it runs code in Python.
 #define TENON_WRAP(result, name, params, args) \
   extern "C" result __real_##name params;      \
   extern "C" result __wrap_##name params {     \
@@ -104,6 +107,9 @@ PyThreadState* unless_gone(PyThreadState* state) {
       stop_unwinding();                        \
     }                                          \
   }
+
+// The same for a function with further arguments, in terms of others of this list.
+#define TENON_WRAP_VARIADIC(result, name, params) extern "C" result __wrap_##name params
 
 // NOLINTBEGIN(bugprone-reserved-identifier): the linker's names
 using Object = PyObject;
@@ -117,12 +123,34 @@ TENON_WRAP(int, PyErr_CheckSignals, (), ())
 TENON_WRAP(void, PyErr_Clear, (), ())
 TENON_WRAP(void, PyErr_NormalizeException, (Object** type, Object** value, Object** trace), (type, value, trace))
 TENON_WRAP(void, PyErr_Restore, (Object* type, Object* value, Object* trace), (type, value, trace))
+TENON_WRAP(void, PyErr_SetString, (Object* type, const char* text), (type, text))
+TENON_WRAP(Object*, PyErr_FormatV, (Object* type, const char* format, va_list args), (type, format, args))
+TENON_WRAP(int, PyErr_WarnEx, (Object* category, const char* text, Size level), (category, text, level))
+TENON_WRAP(void, PyErr_SetRaisedException, (Object* error), (error))
+TENON_WRAP(void, PyException_SetCause, (Object* error, Object* cause), (error, cause))
+TENON_WRAP(void, PyException_SetContext, (Object* error, Object* context), (error, context))
+TENON_WRAP(int, PyException_SetTraceback, (Object* error, Object* trace), (error, trace))
 TENON_WRAP(void, PyErr_SetObject, (Object* type, Object* value), (type, value))
 TENON_WRAP(void, PyErr_WriteUnraisable, (Object* o), (o))
 TENON_WRAP(void, PyObject_ClearWeakRefs, (Object* o), (o))
+TENON_WRAP(Object*, PyEval_EvalCode, (Object* code, Object* globals, Object* locals), (code, globals, locals))
+TENON_WRAP(Object*, Py_CompileStringExFlags, (const char* text, const char* file, int start, PyCompilerFlags* flags, int level), (text, file, start, flags, level))
+TENON_WRAP(PyFrameObject*, PyFrame_GetBack, (PyFrameObject* frame), (frame))
+TENON_WRAP(Object*, PyInterpreterState_GetDict, (PyInterpreterState* state), (state))
+TENON_WRAP(Object*, PyModule_NewObject, (Object* name), (name))
+TENON_WRAP(Object*, PyCMethod_New, (PyMethodDef* method, Object* self, Object* module, PyTypeObject* type), (method, self, module, type))
+TENON_WRAP(Object*, PyType_FromSpec, (PyType_Spec* spec), (spec))
+TENON_WRAP(Object*, PyType_FromMetaclass, (PyTypeObject* metaclass, Object* module, PyType_Spec* spec, Object* bases), (metaclass, module, spec, bases))
+TENON_WRAP(int, PyType_Ready, (PyTypeObject* type), (type))
+TENON_WRAP(Object*, PyType_GenericAlloc, (PyTypeObject* type, Size items), (type, items))
+TENON_WRAP(Object*, PyType_GenericNew, (PyTypeObject* type, Object* args, Object* named), (type, args, named))
+TENON_WRAP(Object*, _PyObject_GC_New, (PyTypeObject* type), (type))
+TENON_WRAP(Object*, PyWeakref_NewRef, (Object* o, Object* callback), (o, callback))
+TENON_WRAP(Object*, Py_GenericAlias, (Object* origin, Object* args), (origin, args))
 TENON_WRAP(int, PyObject_GetBuffer, (Object* o, Py_buffer* buffer, int flags), (o, buffer, flags))
 TENON_WRAP(void, PyBuffer_Release, (Py_buffer* buffer), (buffer))
 TENON_WRAP(Object*, PyMemoryView_FromObject, (Object* o), (o))
+TENON_WRAP(Object*, PyMemoryView_FromMemory, (char* bytes, Size size, int flags), (bytes, size, flags))
 TENON_WRAP(Object*, PyImport_ImportModule, (const char* name), (name))
 TENON_WRAP(Object*, PyImport_GetModule, (Object* name), (name))
 TENON_WRAP(Object*, PyObject_Call, (Object* f, Object* args, Object* named), (f, args, named))
@@ -132,6 +160,8 @@ TENON_WRAP(Object*, PyObject_VectorcallMethod, (Object* name, Object* const* arg
 TENON_WRAP(Object*, PyObject_GetAttr, (Object* o, Object* name), (o, name))
 TENON_WRAP(Object*, PyObject_GetAttrString, (Object* o, const char* name), (o, name))
 TENON_WRAP(int, _PyObject_LookupAttr, (Object* o, Object* name, Object** out), (o, name, out))
+TENON_WRAP(int, PyObject_GetOptionalAttr, (Object* o, Object* name, Object** out), (o, name, out))
+TENON_WRAP(Object*, PyObject_GenericGetAttr, (Object* o, Object* name), (o, name))
 TENON_WRAP(int, PyObject_HasAttr, (Object* o, Object* name), (o, name))
 TENON_WRAP(int, PyObject_SetAttr, (Object* o, Object* name, Object* value), (o, name, value))
 TENON_WRAP(Object*, PyObject_GetItem, (Object* o, Object* key), (o, key))
@@ -147,10 +177,18 @@ TENON_WRAP(Object*, PyNumber_Add, (Object* a, Object* b), (a, b))
 TENON_WRAP(Object*, PyNumber_Float, (Object* o), (o))
 TENON_WRAP(Object*, PyNumber_Index, (Object* o), (o))
 TENON_WRAP(Object*, PyNumber_Long, (Object* o), (o))
+TENON_WRAP(long long, PyLong_AsLongLongAndOverflow, (Object* o, int* overflow), (o, overflow))
 TENON_WRAP(Object*, PySequence_GetItem, (Object* o, Size i), (o, i))
 TENON_WRAP(Object*, PySequence_List, (Object* o), (o))
 TENON_WRAP(Size, PySequence_Size, (Object* o), (o))
 TENON_WRAP(Object*, PySequence_Tuple, (Object* o), (o))
+TENON_WRAP(Object*, PyTuple_New, (Size size), (size))
+TENON_WRAP(Object*, PyList_New, (Size size), (size))
+TENON_WRAP(Object*, PyDict_New, (), ())
+TENON_WRAP(Object*, PyDict_Copy, (Object* dict), (dict))
+TENON_WRAP(int, PyDict_SetItemString, (Object* dict, const char* key, Object* value), (dict, key, value))
+TENON_WRAP(int, PyDict_GetItemRef, (Object* dict, Object* key, Object** out), (dict, key, out))
+TENON_WRAP(int, PyDict_SetDefaultRef, (Object* dict, Object* key, Object* value, Object** out), (dict, key, value, out))
 TENON_WRAP(int, PyDict_Contains, (Object* dict, Object* key), (dict, key))
 TENON_WRAP(Object*, PyDict_GetItemWithError, (Object* dict, Object* key), (dict, key))
 TENON_WRAP(int, PyDict_SetItem, (Object* dict, Object* key, Object* value), (dict, key, value))
@@ -160,6 +198,34 @@ TENON_WRAP(int, PyUnicode_FSConverter, (Object* path, void* out), (path, out))
 TENON_WRAP(void, PyMutex_Lock, (PyMutex* mutex), (mutex))
 #endif
 // clang-format on
+
+TENON_WRAP_VARIADIC(Object*, PyErr_Format, (Object * type, const char* format, ...)) {
+  va_list args;
+  va_start(args, format);
+  PyErr_FormatV(type, format, args);
+  va_end(args);
+  return nullptr;
+}
+TENON_WRAP_VARIADIC(int, PyErr_WarnFormat,
+                    (Object * category, Size level, const char* format, ...)) {
+  va_list args;
+  va_start(args, format);
+  const nanobind::object text = nanobind::steal(PyUnicode_FromFormatV(format, args));
+  va_end(args);
+  const char* const bytes =
+      text.is_valid() ? PyUnicode_AsUTF8AndSize(text.ptr(), nullptr) : nullptr;
+  return bytes ? PyErr_WarnEx(category, bytes, level) : -1;
+}
+TENON_WRAP_VARIADIC(Object*, PyTuple_Pack, (Size size, ...)) {
+  Object* const tuple = PyTuple_New(size);
+  va_list args;
+  va_start(args, size);
+  for (Size i = 0; tuple && i < size; ++i) {
+    PyTuple_SET_ITEM(tuple, i, Py_NewRef(va_arg(args, Object*)));
+  }
+  va_end(args);
+  return tuple;
+}
 // NOLINTEND(bugprone-reserved-identifier)
 
 #endif

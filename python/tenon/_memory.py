@@ -42,7 +42,7 @@ def limit_of_groups(groups: pathlib.Path, memberships: str) -> int | None:
 
     ``groups`` is the folder of all groups, and ``memberships`` the text of /proc/self/cgroup.
     """
-    limits = []
+    limits: list[int] = []
     for folder, controller, file in _VERSIONS:
         limits += _limits_around(groups / folder, _group_of(memberships, controller), file)
     return min(limits, default=None)
