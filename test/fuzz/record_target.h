@@ -30,7 +30,8 @@ inline RecordOutcome read_records(const vm::Unit& unit) {
     const std::string once = driver::to_json(graph);
     const std::string twice = driver::to_json(driver::model_graph_from_json(once, "once.tnx"));
     if (twice != once) outcome.problem = cat("printed\n", once, "\nand read again it is\n", twice);
-    for (const driver::FunctionGraph& f : graph.functions) report::to_dot({{f.name, f.before}});
+    for (const driver::FunctionGraph& f : graph.functions)
+      report::to_dot(std::vector<report::Drawing>{{f.name, f.before}});
     report::Report page;
     page.title = "mutant.tnx";
     page.facts = report::facts_of(&unit, nullptr);
