@@ -18,10 +18,11 @@ void CallFlags::add_to(CLI::App* command) {
       ->check(between(0, kMostThreads))
       ->group("Limits");
   flags.add_to(command);
-  command->add_flag("--untrusted", untrusted,
-                    "refuse libraries, functions that are not for untrusted files, and native\n"
-                    "kernels (which are compiled again if --keep-computes stored them);\n"
-                    "`tenon verify --untrusted` says beforehand whether that works");
+  untrusted_option =
+      command->add_flag("--untrusted", untrusted,
+                        "refuse libraries, functions that are not for untrusted files, and native\n"
+                        "kernels (which are compiled again if --keep-computes stored them);\n"
+                        "`tenon verify --untrusted` says beforehand whether that works");
   limit_flags.add_to(command, "opening the file, reading its inputs, and a call may each");
 }
 

@@ -20,6 +20,8 @@ struct CallFlags {
   LimitFlags limit_flags;
   int threads = 0;
   bool untrusted = false;
+  // Its option. Not asked of CLI11 by name, which ends the process when memory is exhausted.
+  const CLI::Option* untrusted_option = nullptr;
 
   void add_to(CLI::App* command);
 

@@ -41,7 +41,7 @@ struct RunCommand : CallFlags {
   std::optional<int64_t> fuel;
   std::optional<uint32_t> depth;
   std::vector<CLI::Option*> tolerances;
-  std::vector<CLI::Option*> of_machine;  // without effect on interpretation
+  std::vector<const CLI::Option*> of_machine;  // without effect on interpretation
   int* exit_code = nullptr;
   // Where the results and the outcome of comparisons go: standard output, unless that receives an
   // output.
@@ -373,7 +373,7 @@ void add_run_command(CLI::App* app, int* exit_code) {
   command->add_option("--save-values", state->save_values,
                       "with --mode interpret: store every operator's value in this folder, and in\n"
                       "values.json the files of the values that ONNX names");
-  state->of_machine.push_back(command->get_option("--untrusted"));
+  state->of_machine.push_back(state->untrusted_option);
   state->of_machine.push_back(
       command->add_option("--fuel", state->fuel, "calls and backward jumps that it may make")
           ->check(between(0))
