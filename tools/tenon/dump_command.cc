@@ -274,7 +274,7 @@ void write_memory(JsonWriter& out, const vm::Unit& unit) {
 void add_dump_commands(CLI::App* app) {
   auto* dump = app->add_subcommand("dump", "show what a .tnx file holds");
   dump->footer(
-      "  tenon dump model.tnx --allocations\n"
+      "  tenon dump model.tnx --memory\n"
       "  tenon dump model.tnx --text | less\n"
       "  tenon dump model.onnx --graph > model.svg\n"
       "  tenon dump model.tnx --graph=dot | dot -Tpdf > model.pdf");
@@ -299,15 +299,15 @@ void add_dump_commands(CLI::App* app) {
                  "for Graphviz. A .tnx shows the model as it was before it was compiled if\n"
                  "`tenon compile --keep-graph` stored that, and otherwise its kernels")
       ->check(CLI::IsMember({kSvg, kDot, kCode}));
-  dump->add_flag("--allocations", *allocations, "what each function allocates");
+  dump->add_flag("--memory", *allocations, "what each function allocates");
   dump->add_flag("--native", *native, "the native code as assembly, for each of its CPUs");
   auto dump_limits = std::make_shared<LimitFlags>();
-  dump_limits->add_to(dump, "reading the file and describing it may");
+  dump_limits->add_to(dump, "reading the file and describing it may", "--memory-limit");
   add_json(dump);
   dump->callback([=] {
     if (*text + *stats + !graph->empty() + *allocations + *native > 1) {
       throw Error(ErrorKind::Usage,
-                  "more than one of --text, --stats, --graph, --allocations and --native is given")
+                  "more than one of --text, --stats, --graph, --memory and --native is given")
           .help("each prints another form of the file: give one at a time");
     }
     if (!graph->empty() && json_output()) {

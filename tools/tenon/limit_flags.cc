@@ -10,23 +10,24 @@
 
 namespace tenon::tool {
 
-void LimitFlags::add_to(CLI::App* command, const std::string& what) {
+namespace {
+
+std::string default_limit;  // the flag that would state it; empty if a flag stated the limit
+
+}  // namespace
+
+void LimitFlags::add_to(CLI::App* command, const std::string& what, const char* memory_flag) {
+  memory_flag_ = memory_flag;
   add_duration(
       command, "--deadline", deadline_, kMilliseconds, Zero::Refused,
       cat("time that ", what, " take, such as 250ms or 5s; in milliseconds without a unit"))
       ->group("Limits");
-  add_size(command, "--memory", memory_, kMegabytes, Zero::Refused,
+  add_size(command, memory_flag, memory_, kMegabytes, Zero::Refused,
            cat("memory that ", what,
                " allocate, such as 512MB or 2GB; in megabytes without a unit.\nBy default what the "
                "system has left"))
       ->group("Limits");
 }
-
-namespace {
-
-bool is_default = false;  // a limit that no flag states
-
-}  // namespace
 
 WorkLimits LimitFlags::given() const {
   WorkLimits limits;
@@ -39,7 +40,7 @@ WorkLimits LimitFlags::work() const {
   WorkLimits limits = given();
   const int64_t left = memory_ == 0 ? available_memory() : INT64_MAX;
   if (left == INT64_MAX) return limits;
-  is_default = true;
+  default_limit = memory_flag_;
   limits.memory = static_cast<size_t>(std::max<int64_t>(1, left));
   return limits;
 }
@@ -48,10 +49,9 @@ Error with_memory_help(Error error) {
   const bool is_limit = std::ranges::any_of(error.rows(), [](const Error::Row& row) {
     return row.label == ".stopped_by" && row.text == "memory";
   });
-  if (is_limit && is_default) {
-    error.help(
-        "that is the memory that the system has left: use less, or state a limit with "
-        "--memory SIZE");
+  if (is_limit && !default_limit.empty()) {
+    error.help(cat("that is the memory that the system has left: use less, or state a limit with ",
+                   default_limit, " SIZE"));
   }
   return error;
 }

@@ -13,10 +13,11 @@ namespace tenon::tool {
 
 class LimitFlags {
  public:
-  // `what` is bounded: "compiling may".
-  void add_to(CLI::App* command, const std::string& what);
-  // Without --memory, the work may use the memory that the system has left (available_memory.h), so
-  // that a mistyped size is an error: the system would end the process.
+  // `what` is bounded: "compiling may". `memory_flag` is another where --memory means something
+  // else.
+  void add_to(CLI::App* command, const std::string& what, const char* memory_flag = "--memory");
+  // Without a limit on memory, the work may use the memory that the system has left
+  // (available_memory.h), so that a mistyped size is an error: the system would end the process.
   WorkLimits work() const;
   // Only what the flags say: 0 is no limit.
   WorkLimits given() const;
@@ -24,6 +25,7 @@ class LimitFlags {
  private:
   std::chrono::nanoseconds deadline_ = WorkLimits().deadline;
   int64_t memory_ = 0;  // bytes; 0: no limit
+  const char* memory_flag_ = "--memory";
 };
 
 // An error about the limit on memory, with what to do if that limit is the default.
