@@ -154,3 +154,35 @@ def test_the_decorator_needs_a_name():
         @tenon.register_func
         def unnamed():
             pass
+
+
+def returning(value, result):
+    """A program of a tensor[n; f32] whose host function returns `value` for a result of that type."""
+    tenon.register_func("test.returning", lambda x: value, override=True)
+    return tenon.ir.parse(f'fn @main(%x: tensor[n; f32]) -> {result} {{ packed "test.returning"(%x) -> {result} }}')
+
+
+def test_a_result_of_another_size_is_blamed_on_its_function():
+    module = returning(tenon.Tensor(np.ones(1, "float32")), "tensor[n; f32]")
+    for run in (tenon.compile(module), lambda x: module.interpret("main", x)):
+        with pytest.raises(tenon.ExecutionError, match="function 'test.returning' returned a value that doesn't fit") as e:
+            run(np.zeros(5, "float32"))
+        assert e.value.expected.startswith("tensor[n=5; f32]") and e.value.found.startswith("tensor[1; f32]")
+
+
+@pytest.mark.parametrize(
+    ("value", "result", "expected"),
+    [
+        (3, "tensor[n; f32]", "tensor[n=5; f32]"),
+        (tenon.Tensor(np.ones(5, "int32")), "tensor[n; f32]", "tensor[n=5; f32]"),
+        (tenon.Tensor(np.ones(5, "float32")), "tensor[2 * n; f32]", "tensor[10; f32]"),
+        (tenon.Tensor(np.ones(5, "float32")), "tensor[3; f32]", "tensor[3; f32]"),
+        (tenon.Tensor(np.ones(5, "float32")), "tensor[rank=2; f32]", "tensor[*, *; f32]"),
+        ("text", "i64", "an integer"),
+        ((7, 8.5), "(i64, i64)", "an integer"),
+    ],
+)
+def test_a_result_of_another_type_is_blamed_on_its_function(value, result, expected):
+    with pytest.raises(tenon.ExecutionError, match="function 'test.returning' returned") as caught:
+        tenon.compile(returning(value, result))(np.zeros(5, "float32"))
+    assert caught.value.expected == expected

@@ -63,6 +63,14 @@ void Activation::bind_params(const FunctionExpr& function, std::span<const Any> 
   }
 }
 
+void Activation::check_returned(std::string_view function, const TypeRef& type,
+                                const Any& found) {
+  bind_type(type, found,
+            {cat("function '", function, "' returned a value that doesn't fit its declared type"),
+             ErrorKind::Runtime},
+            /*compound=*/true);
+}
+
 void Activation::bind_elements(const Array<Dim>& dims, const Any& found, const Subject& subject,
                                bool compound) {
   const std::vector<int64_t> numbers = elements(found);
@@ -87,7 +95,12 @@ void Activation::bind_type(const TypeRef& type, const Any& found, const Subject&
   }
   if (is_unit(type)) return;  // no array
   if (auto* tuple = type.as<TupleType>()) {
-    const auto fields = found.as<Array<Any>>();
+    const auto fields = found.try_as<Array<Any>>().value_or(Array<Any>());
+    if (fields.size() != tuple->fields.size()) {
+      throw Error(subject.kind, subject.message)
+          .expected(to_text(type))
+          .found(type_name(found.type_index));
+    }
     for (size_t i = 0; i < tuple->fields.size(); ++i) {
       bind_type(tuple->fields[i], fields.at(i), subject, compound);
     }

@@ -31,6 +31,8 @@ class Activation {
   // Sets the parameters and binds the symbols in their types. Throws Usage for an argument of
   // another dtype or shape.
   void bind_params(const FunctionExpr& function, std::span<const Any> args);
+  // Throws Runtime if what the packed function returned doesn't fit the type that its call states.
+  void check_returned(std::string_view function, const TypeRef& type, const Any& found);
   // Matches a value's shape or elements and returns the value. Throws Runtime on a mismatch.
   Any match_shape(const MatchShape& match);
   // Throws Runtime if the condition does not hold.

@@ -151,13 +151,17 @@ Any call_packed(const Call& call, const Activation& activation) {
 }  // namespace
 
 Any call_value(const Binding& binding, const Call& call, const PreparedKernel* kernel,
-               const Activation& activation, double* work_left) {
+               Activation& activation, double* work_left) {
   const TypeRef& type = binding.var->type;
   if (kernel) return call_kernel(binding, call, *kernel, activation, work_left);
   if (auto intrinsic = memory_intrinsic(call)) {
     return call_intrinsic(*intrinsic, binding, call, activation);
   }
-  if (call.kind == CalleeKind::kPacked) return call_packed(call, activation);
+  if (call.kind == CalleeKind::kPacked) {
+    Any result = call_packed(call, activation);
+    if (!signature_of(call)) activation.check_returned(call.callee.view(), type, result);
+    return result;
+  }
   if (call.kind == CalleeKind::kClosure) {
     throw Error(ErrorKind::Unsupported, "the evaluator does not call closures");
   }

@@ -9,6 +9,6 @@ namespace tenon::graph {
 // what the callee throws, and Unsupported for a call of a closure. Before a kernel runs, its
 // estimated work is subtracted from `work_left` (see ReferenceEvaluator).
 Any call_value(const Binding& binding, const Call& call, const PreparedKernel* kernel,
-               const Activation& activation, double* work_left);
+               Activation& activation, double* work_left);
 
 }  // namespace tenon::graph

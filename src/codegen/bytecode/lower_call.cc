@@ -42,7 +42,7 @@ void FunctionLowering::lower_call(const Binding& binding, const Call& call, bool
       if (auto intrinsic = memory_intrinsic(call)) {
         lower_intrinsic(*intrinsic, call, binding.var);
       } else {
-        lower_packed(call, define(binding.var));
+        lower_packed(call, define(binding.var), matched_next_ == binding.var.get());
       }
       return;
     case CalleeKind::kOperator:
@@ -144,7 +144,7 @@ Arg FunctionLowering::device(int64_t index) const {
   return Arg::device({kDLCPU, 0});
 }
 
-void FunctionLowering::lower_packed(const Call& call, Arg dst) {
+void FunctionLowering::lower_packed(const Call& call, Arg dst, bool matched) {
   require_name("packed function", call.callee, span_);
   std::vector<Arg> args = values(call.args);
   for (const auto& [name, value] : passed_attributes(call)) {
@@ -152,6 +152,8 @@ void FunctionLowering::lower_packed(const Call& call, Arg dst) {
   }
   code_.emit(Opcode::CallPacked,
              {dst, Arg::packed(packed_.function(call.callee, effect_of_function(call)))}, args);
+  // A function of the host may return anything; Tenon's own keep to their signatures.
+  if (!dst.is_none() && !matched && !signature_of(call)) sizes_.match_result(dst, call.result_type);
 }
 
 void FunctionLowering::lower_intrinsic(MemoryIntrinsic intrinsic, const Call& call,

@@ -122,9 +122,13 @@ VirtualCode FunctionLowering::run() {
 }
 
 void FunctionLowering::lower_block(const BlockRef& block, bool tail) {
-  for (const auto& binding : block->bindings) {
+  for (size_t i = 0; i < block->bindings.size(); ++i) {
     poll();
+    const auto& binding = block->bindings[i];
     span_ = binding->span;
+    const auto* match =
+        i + 1 < block->bindings.size() ? block->bindings[i + 1]->value.as<MatchShape>() : nullptr;
+    matched_next_ = match && !match->elements ? match->value.as<Var>() : nullptr;
     const bool is_result = binding == block->bindings.back() &&
                            block->result.get() == static_cast<const Object*>(binding->var.get());
     lower_binding(*binding, tail && is_result);

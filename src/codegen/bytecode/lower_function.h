@@ -60,7 +60,8 @@ class FunctionLowering {
   void lower_call(const graph::Binding& binding, const graph::Call& call, bool tail);
   void lower_intrinsic(graph::MemoryIntrinsic intrinsic, const graph::Call& call,
                        const graph::VarRef& var);
-  void lower_packed(const graph::Call& call, Arg dst);
+  // `matched`: the next binding matches the result.
+  void lower_packed(const graph::Call& call, Arg dst, bool matched);
   void lower_kernel(const graph::Call& call);
   // The scalar as a tensor of rank 0.
   Arg as_tensor(const graph::Operand& operand, DataType dtype);
@@ -95,6 +96,7 @@ class FunctionLowering {
   uint32_t self_;
   VirtualCode code_;
   SizeLowering sizes_{&code_, &constants_};
+  const graph::Var* matched_next_ = nullptr;  // what the next binding matches, if it does
   VariableUses uses_;
   ResultTensors results_;
   Span span_;

@@ -217,6 +217,23 @@ void SizeLowering::match_parameters(const Array<VarRef>& params, const std::vect
   match_postponed(postponed);
 }
 
+void SizeLowering::match_result(Arg value, const TypeRef& type) {
+  if (auto* scalar = type.as<ScalarType>()) {
+    if (!scalar->dtype.is_float()) code_.match_prim_value(value, DimPattern::ignore());
+  } else if (auto* tuple = type.as<TupleType>()) {
+    for (size_t i = 0; i < tuple->fields.size(); ++i) {
+      if (is_unit(tuple->fields[i])) continue;
+      const Arg field = code_.make(!tuple->fields[i].is<ScalarType>());
+      code_.emit(Opcode::GetField, {field, value, Arg::imm(static_cast<int64_t>(i))});
+      match_result(field, tuple->fields[i]);
+    }
+  } else {
+    std::vector<Postponed> postponed;
+    match_type(value, type, &postponed);
+    TENON_ASSERT(postponed.empty(), "a size in ", to_text(type), " is not bound");
+  }
+}
+
 // ---- checks ----
 
 void SizeLowering::check(const Check& check) {

@@ -1,5 +1,7 @@
 // The slow path's instructions on shapes: matching them, dtypes and integers, with errors that name
 // the mismatched input, and making and reading them.
+#include <unistd.h>
+
 #include <span>
 
 #include "object/shape.h"
@@ -19,21 +21,32 @@ std::string value_text(const AnyView& v) {
   return type_name(v.type_index);
 }
 
-// Whether the register holds its parameter until the instruction at `offset`: nothing before that
-// jumps, writes the register or moves the value out.
-bool still_holds_parameter(const FunctionUnit& unit, uint32_t reg, uint32_t offset) {
-  for (uint32_t at = 0; at < offset;) {
-    Instruction in;
+// Where the register's value comes from, as far as the code before the instruction at `offset`
+// tells without following jumps.
+struct Source {
+  enum class Kind : uint8_t { Unknown, Parameter, Instruction };
+  Kind kind = Kind::Unknown;
+  Instruction writer;  // of an Instruction, with its offset and the operand that names the register
+  uint32_t offset = 0, operand = 0;
+};
+
+[[gnu::cold]] Source source_of(const FunctionUnit& unit, uint32_t reg, uint32_t offset) {
+  Source source;
+  if (reg < unit.params.size()) source.kind = Source::Kind::Parameter;
+  Instruction in;
+  for (uint32_t at = 0; at < offset; at += in.words()) {
     decode(unit.code, at, &in);
-    if (in.info->jumps()) return false;
-    for (uint32_t i = 0; i < in.operands.size(); ++i) {
+    if (in.info->jumps()) source.kind = Source::Kind::Unknown;
+    // Backwards: an instruction's result comes first, and may replace its last argument.
+    for (uint32_t i = static_cast<uint32_t>(in.operands.size()); i-- > 0;) {
       const Arg arg = in.arg(i);
-      if (arg == Arg::last(reg)) return false;
-      if (arg == Arg::reg(reg) && role_of(in, i) == OperandRole::Writes) return false;
+      if (arg == Arg::last(reg)) source.kind = Source::Kind::Unknown;
+      if (arg == Arg::reg(reg) && role_of(in, i) == OperandRole::Writes) {
+        source = {Source::Kind::Instruction, in, at, i};
+      }
     }
-    at += in.words();
   }
-  return true;
+  return source;
 }
 
 // The operand that a match compares, in the same place for each of these instructions.
@@ -45,15 +58,51 @@ const ValueRef& matched(const Op& op) {
   return op.operands->args[kPlace];
 }
 
+// The function that runs the instruction, and the instruction's offset in its code.
+struct Place {
+  const FunctionUnit* unit = nullptr;
+  uint32_t offset = 0;
+};
+
+[[gnu::cold]] Place place_of(Machine& m, const Op& op) {
+  Place place;
+  const FunctionCode* code = m.running_program().decoded().locate(&op, &place.offset);
+  if (code) place.unit = &m.running_program().function_unit(*code);
+  return place;
+}
+
 // The parameters up to the one that the instruction matches; empty if it matches something else.
 [[gnu::cold]] std::span<const Param> params_up_to_matched(Machine& m, const Op& op) {
-  uint32_t offset = 0;
-  const FunctionCode* code = m.running_program().decoded().locate(&op, &offset);
+  const Place place = place_of(m, op);
   const ValueRef& ref = matched(op);
-  if (!code || ref.constant || ref.reg >= code->params) return {};
-  const FunctionUnit& unit = m.running_program().function_unit(*code);
-  if (!still_holds_parameter(unit, static_cast<uint32_t>(ref.reg), offset)) return {};
-  return std::span<const Param>(unit.params).first(static_cast<size_t>(ref.reg) + 1);
+  if (!place.unit || ref.constant) return {};
+  const auto reg = static_cast<uint32_t>(ref.reg);
+  if (source_of(*place.unit, reg, place.offset).kind != Source::Kind::Parameter) return {};
+  return std::span<const Param>(place.unit->params).first(reg + 1);
+}
+
+// The packed function whose result, or a field of it, the instruction matches: "function 'f'
+// returned ", with the field's index. Empty if it matches something else.
+[[gnu::cold]] std::string matched_result(Machine& m, const Op& op) {
+  Place place = place_of(m, op);
+  const ValueRef& ref = matched(op);
+  if (!place.unit || ref.constant) return {};
+  std::string which;
+  for (auto reg = static_cast<uint32_t>(ref.reg);;) {
+    const Source source = source_of(*place.unit, reg, place.offset);
+    if (source.kind != Source::Kind::Instruction) return {};
+    const Instruction& in = source.writer;
+    if (in.opcode() == Opcode::GetField) {
+      which = cat("as result ", in.arg(operand(Opcode::GetField, "index")).value(), " ");
+      reg = in.arg(operand(Opcode::GetField, "object")).index();
+      place.offset = source.offset;
+      continue;
+    }
+    if (in.opcode() != Opcode::CallPacked) return {};
+    const uint32_t callee = in.arg(operand(Opcode::CallPacked, "callee")).index();
+    return cat("function '", printable(m.running_program().unit().packed[callee].name),
+               "' returned ", which);
+  }
 }
 
 // The size that a tensor parameter declares for an axis; null if it declares none.
@@ -63,6 +112,18 @@ const SignatureDim* declared_dim(const Param& param, size_t axis) {
     return nullptr;
   }
   return type.dims[axis].is_constant() ? nullptr : &type.dims[axis];
+}
+
+// The size that a parameter declares whose match stored it in the register; null if none did.
+[[gnu::cold]] const SignatureDim* stored_dim(const Place& place, uint32_t reg) {
+  const Source size = source_of(*place.unit, reg, place.offset);
+  if (size.kind != Source::Kind::Instruction || size.writer.info->op_class != OpClass::Match) {
+    return nullptr;
+  }
+  const uint32_t of = size.writer.arg(0).index();
+  if (source_of(*place.unit, of, size.offset).kind != Source::Kind::Parameter) return nullptr;
+  return declared_dim(place.unit->params[of],
+                      (size.operand - size.writer.info->fixed_words) / words_of(OperandKind::Dim));
 }
 
 // The parameter that bound the size of that name, among all but the last of `params`.
@@ -78,37 +139,38 @@ const Param* binder_of(std::span<const Param> params, const std::string& size) {
 
 constexpr size_t kNoAxis = SIZE_MAX;
 
-// Throws an error that names the parameter that holds the value, if any, and the parameter that
-// bound the mismatched axis's size.
+// Throws an error that names the parameter or packed function that the value comes from, if any,
+// and the parameter that bound the mismatched axis's size.
 [[noreturn, gnu::cold]] void mismatch(Machine& m, const Op& op, const AnyView& value,
                                       std::string_view note, std::string_view expected,
                                       size_t axis = kNoAxis) {
   const std::span<const Param> params = params_up_to_matched(m, op);
+  std::string what, bound, help;
   if (params.empty()) {
-    Error error(ErrorKind::Runtime, "a value does not match what the program expects here");
-    throw error.expected(expected).found(value_text(value), note);
-  }
-  const std::string program = printable(m.running_program().name());
-  // A program that comes from memory or a pipe has no file to inspect.
-  const std::string inspect =
-      program.starts_with('<') ? "" : cat("see `tenon inspect ", program, "`");
-  Error error(ErrorKind::Usage,
-              cat("input '", printable(params.back().name), "' does not fit ", program));
-  const SignatureDim* size = declared_dim(params.back(), axis);
-  const Param* binder = size ? binder_of(params, size->text) : nullptr;
-  if (!binder) {
-    error.expected(expected).found(value_text(value), note);
-    if (!value.is_object() && params.back().type.kind == SignatureType::Kind::Tensor) {
-      error.help("a number is passed as a tensor of rank 0");
-    } else if (!inspect.empty()) {
-      error.help(inspect);
+    what = matched_result(m, op);
+    what += what.empty() ? "a value does not match what the program expects here"
+                         : "a value that doesn't fit its declared type";
+  } else {
+    const std::string program = printable(m.running_program().name());
+    what = cat("input '", printable(params.back().name), "' does not fit ", program);
+    const SignatureDim* size = declared_dim(params.back(), axis);
+    const Param* binder = size ? binder_of(params, size->text) : nullptr;
+    if (binder) {
+      bound = cat("bound by '", printable(binder->name), "'");
+      help = cat("give both inputs the same ", printable(size->text));
+    } else if (!value.is_object() && params.back().type.kind == SignatureType::Kind::Tensor) {
+      help = "a number is passed as a tensor of rank 0";
     }
-    throw InputError(error);
+    // A program that comes from memory or a pipe has no file to inspect.
+    if ((binder || help.empty()) && access(program.c_str(), F_OK) == 0) {
+      help += cat(binder ? "; " : "", "see `tenon inspect ", program, "`");
+    }
   }
-  throw InputError(error.expected(expected, cat("bound by '", printable(binder->name), "'"))
-                       .found(value_text(value), note)
-                       .help(cat("give both inputs the same ", printable(size->text),
-                                 inspect.empty() ? "" : "; ", inspect)));
+  Error error(params.empty() ? ErrorKind::Runtime : ErrorKind::Usage, what);
+  error.expected(expected, bound).found(value_text(value), note);
+  if (!help.empty()) error.help(help);
+  if (params.empty()) throw error;
+  throw InputError(error);
 }
 
 // The expected number; "*" for any.
@@ -123,19 +185,29 @@ std::string pattern_text(const DimCheck& check, const AnyView* base) {
   }
 }
 
-// For a parameter, with the names of its sizes: "tensor[batch=2, seq; i64]".
-[[gnu::cold]] std::string expected_shape(Machine& m, const Op& op, const AnyView* base,
-                                         DataType dtype) {
+// With the names of sizes that parameters declare: "tensor[batch=2, seq; i64]".
+[[gnu::cold]] std::string expected_shape(Machine& m, const Op& op, const AnyView* base) {
   const std::span<const Param> params = params_up_to_matched(m, op);
+  const Place place = place_of(m, op);
   std::string sizes;
   size_t axis = 0;
   for (const DimCheck& check : op.as<OpClass::Match>().dims) {
     std::string size = pattern_text(check, base);
-    const SignatureDim* named = params.empty() ? nullptr : declared_dim(params.back(), axis);
+    const SignatureDim* named = !params.empty() ? declared_dim(params.back(), axis)
+                                : place.unit && check.match == DimMatch::EqualsRegister
+                                    ? stored_dim(place, static_cast<uint32_t>(check.reg))
+                                    : nullptr;
     if (named) size = size == "*" ? printable(named->text) : cat(printable(named->text), "=", size);
     sizes += cat(axis++ ? ", " : "", size);
   }
+  const DataType dtype = op.operands->dtype;
   return dtype.is_void() ? cat("shape[", sizes, "]") : tensor_type_text(sizes, dtype);
+}
+
+[[noreturn, gnu::cold]] void shape_mismatch(Machine& m, const Op& op, const AnyView* base,
+                                            const AnyView& value, std::string_view note = {},
+                                            size_t axis = kNoAxis) {
+  mismatch(m, op, value, note, expected_shape(m, op, base), axis);
 }
 
 // Whether `dim` passes the check. A Store always does; the caller performs it.
@@ -159,14 +231,14 @@ void store(AnyView* base, int32_t reg, int64_t dim) {
 
 // The matched value may be in a register that is stored to: the caller keeps it alive.
 void match_dims(Machine& m, const Op& op, AnyView* base, const AnyView& value,
-                std::span<const int64_t> dims, DataType dtype) {
+                std::span<const int64_t> dims) {
   const std::vector<DimCheck>& checks = op.as<OpClass::Match>().dims;
   if (dims.size() != checks.size()) [[unlikely]] {
-    mismatch(m, op, value, cat("rank ", dims.size()), expected_shape(m, op, base, dtype));
+    shape_mismatch(m, op, base, value, cat("rank ", dims.size()));
   }
   for (size_t i = 0; i < dims.size(); ++i) {
     if (!satisfies(checks[i], dims[i], base)) [[unlikely]]
-      mismatch(m, op, value, cat("axis ", i), expected_shape(m, op, base, dtype), i);
+      shape_mismatch(m, op, base, value, cat("axis ", i), i);
     if (checks[i].match == DimMatch::Store) store(base, checks[i].reg, dims[i]);
   }
 }
@@ -183,23 +255,6 @@ bool overwrites(const Op& op) {
 
 }  // namespace
 
-void op_match_shape(Machine& m, const Op& op, AnyView* base) {
-  const MatchOperands& o = op.as<Opcode::MatchShape>();
-  Any keep;
-  const bool over = overwrites(op);
-  if (over) [[unlikely]]
-    keep = Any(value_of(matched(op), base));
-  const AnyView value = value_of(matched(op), base);
-  if (value.type_index == TypeIndex::Tensor) {
-    match_dims(m, op, base, value, payload_as<Tensor>(value).shape(), {});
-  } else if (value.type_index == TypeIndex::Shape) {
-    match_dims(m, op, base, value, payload_as<Shape>(value).dims(), {});
-  } else {
-    mismatch(m, op, value, "", expected_shape(m, op, base, {}));
-  }
-  if (!over) release_last_uses(o, base);
-}
-
 void op_match_tensor(Machine& m, const Op& op, AnyView* base) {
   const MatchOperands& o = op.as<Opcode::MatchTensor>();
   Any keep;
@@ -207,15 +262,24 @@ void op_match_tensor(Machine& m, const Op& op, AnyView* base) {
   if (over) [[unlikely]]
     keep = Any(value_of(matched(op), base));
   const AnyView value = value_of(matched(op), base);
-  if (value.type_index != TypeIndex::Tensor) [[unlikely]] {
-    mismatch(m, op, value, "", expected_shape(m, op, base, o.dtype));
+  std::span<const int64_t> dims;
+  if (value.type_index == TypeIndex::Tensor) [[likely]] {
+    const Tensor& t = payload_as<Tensor>(value);
+    if (t.dtype() != o.dtype && !o.dtype.is_void()) [[unlikely]]
+      shape_mismatch(m, op, base, value);
+    dims = t.shape();
+  } else if (value.type_index == TypeIndex::Shape && o.dtype.is_void()) {
+    dims = payload_as<Shape>(value).dims();
+  } else {
+    shape_mismatch(m, op, base, value);
   }
-  const Tensor& t = payload_as<Tensor>(value);
-  if (t.dtype() != o.dtype) [[unlikely]] {
-    mismatch(m, op, value, "", expected_shape(m, op, base, o.dtype));
-  }
-  match_dims(m, op, base, value, t.shape(), o.dtype);
+  match_dims(m, op, base, value, dims);
   if (!over) release_last_uses(o, base);
+}
+
+// Has no dtype, so that the operands' is void.
+void op_match_shape(Machine& m, const Op& op, AnyView* base) {
+  op_match_tensor(m, op, base);
 }
 
 void op_match_dtype(Machine& m, const Op& op, AnyView* base) {
