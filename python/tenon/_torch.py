@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import copy
+import inspect
 import logging
 import re
 import sys
 import threading
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from ._errors import usage
@@ -31,6 +32,7 @@ def to_onnx(
     """The onnx.ModelProto of a model. ``dynamic_shapes`` is that of ``torch.export.export``."""
     import torch
 
+    more: tuple[Any, ...] = ()
     if isinstance(model, torch.export.ExportedProgram):
         positional: tuple[Any, ...] = ()
     elif args is None and kwargs is None:
@@ -38,7 +40,7 @@ def to_onnx(
     else:
         positional = () if args is None else tuple(args) if isinstance(args, (tuple, list)) else (args,)
         if positional and isinstance(positional[-1], dict) and not kwargs:
-            positional += ({},)  # the exporter takes a last dict for keyword arguments
+            more = ({},)  # the exporter takes a last dict for keyword arguments
     # The exporter logs what it registers and prints its progress.
     logger = logging.getLogger("torch.onnx")
     level = logger.level
@@ -48,15 +50,21 @@ def to_onnx(
             warnings.simplefilter("ignore")
             program = torch.onnx.export(
                 model,
-                positional,
+                positional + more,
                 kwargs=dict(kwargs) if kwargs else None,
                 dynamic_shapes=dynamic_shapes,
                 dynamo=True,
                 verbose=False,
             )
+    except torch.onnx.OnnxExporterError as error:
+        if dynamic_shapes and "user-specified" in _reason(error):
+            raise _fixed_size("", _reason(error, prefix="- ")) from error
+        raise
     finally:
         logger.setLevel(level)
     _refuse_changes(program.exported_program.graph_signature)
+    if dynamic_shapes:
+        _refuse_fixed_sizes(program.exported_program, model, (positional, dict(kwargs or {})), dynamic_shapes)
     _name_results(program)
     _name_sizes(program)
     return program.model_proto
@@ -73,6 +81,88 @@ def _refuse_changes(signature: Any) -> None:
             found=", ".join(map(str, changed.values())),
             help="return the new values instead; of layers that learn from their inputs, call model.eval() first",
         )
+
+
+def _refuse_fixed_sizes(exported: Any, model: Any, example: tuple[Any, Any], dynamic_shapes: Any) -> None:
+    """``torch.onnx.export`` fixes sizes that the model needs to have one value, and says nothing."""
+    import torch
+
+    if isinstance(model, torch.export.ExportedProgram):
+        if model.example_inputs is None:
+            return
+        example = model.example_inputs
+    values = {node.name: node.meta.get("val") for node in exported.graph.nodes if node.op == "placeholder"}
+    inputs = exported.graph_signature.user_inputs
+    asked = list(_asked(getattr(model, "forward", model), example, dynamic_shapes))
+    if len(asked) != len(inputs):
+        return
+    fixed = []
+    for name, axes in zip(inputs, asked):
+        shape = getattr(values.get(name), "shape", ())
+        fixed += [f"{shape[axis]} on axis {axis} of '{name}'" for axis in axes if isinstance(shape[axis], int)]
+    if fixed:
+        why = "" if isinstance(model, torch.export.ExportedProgram) else _why_fixed(model, example, dynamic_shapes)
+        raise _fixed_size(", ".join(fixed), why)
+
+
+def _fixed_size(found: str, why: str) -> Exception:
+    return usage(
+        "the model has only one value for a size that dynamic_shapes lets change",
+        found=found or None,
+        expected="a model that takes any size there" if found else None,
+        help="leave the size out of dynamic_shapes, or change what fixes it" + (why and f"; PyTorch says: {why}"),
+    )
+
+
+def _asked(forward: Any, example: tuple[Any, Any], dynamic_shapes: Any) -> Iterator[list[int]]:
+    """For each input of a model, in the order of its flattened arguments, the axes that are asked to change."""
+    import torch
+    from torch.utils import _pytree
+
+    args, kwargs = example
+    named = dict(kwargs)
+    if isinstance(dynamic_shapes, Mapping):
+        bound = inspect.signature(forward).bind(*args, **kwargs)
+        given = [(bound.arguments[name], dynamic_shapes.get(name)) for name in bound.arguments]
+    else:
+        given = list(zip([*args, *named.values()], dynamic_shapes))
+
+    def changes(size: Any) -> bool:
+        return isinstance(size, (str, torch.export.Dim)) or size is torch.export.Dim.DYNAMIC
+
+    def walk(value: Any, spec: Any) -> Iterator[list[int]]:
+        if isinstance(value, torch.Tensor):
+            items = spec.items() if isinstance(spec, Mapping) else enumerate(spec or ())
+            yield [axis % value.dim() for axis, size in items if changes(size)]
+        elif isinstance(value, Mapping) and isinstance(spec, Mapping):
+            for key, item in value.items():
+                yield from walk(item, spec.get(key))
+        elif isinstance(value, (tuple, list)) and isinstance(spec, (tuple, list)):
+            for item, part in zip(value, spec):
+                yield from walk(item, part)
+        else:
+            yield from ([] for _ in _pytree.tree_leaves(value))
+
+    for value, spec in given:
+        yield from walk(value, spec)
+
+
+def _why_fixed(model: Any, example: tuple[Any, Any], dynamic_shapes: Any) -> str:
+    """PyTorch's explanation why sizes can't change, which it gives only where nothing is fixed for it."""
+    import torch
+
+    def without_names(spec: Any) -> Any:
+        if isinstance(spec, str):
+            return torch.export.Dim.DYNAMIC
+        if isinstance(spec, Mapping):
+            return {key: without_names(value) for key, value in spec.items()}
+        return type(spec)(map(without_names, spec)) if isinstance(spec, (tuple, list)) else spec
+
+    try:
+        torch.export.export(model, *example, dynamic_shapes=without_names(dynamic_shapes), strict=False)
+    except Exception as error:  # whatever PyTorch raises
+        return _reason(error, prefix="- ")
+    return ""
 
 
 def _name_results(program: Any) -> None:
@@ -127,10 +217,15 @@ _said: set[str] = set()
 
 
 def backend(
-    graph: Any, inputs: Sequence[Any], *, options: Mapping[str, Any] | None = None, **more: Any
+    graph: Any,
+    inputs: Sequence[Any],
+    *,
+    options: Mapping[str, Any] | None = None,
+    mode: str | None = None,
+    **more: Any,
 ) -> Callable[..., Any]:
-    """The backend of ``torch.compile(model, backend="tenon")``, whose ``options`` are those of ``tenon.compile``. What it
-    can't take runs in PyTorch; a warning says so once for each reason."""
+    """The backend of ``torch.compile(model, backend="tenon")``, whose ``options`` are those of ``tenon.compile``; it has
+    no modes. What it can't take runs in PyTorch; a warning says so once for each reason. A wrong option is an error."""
     import torch
 
     from ._compile import compile
@@ -142,6 +237,7 @@ def backend(
         return graph.forward
 
     options = {**(options or {}), **more}
+    _check_options(options, mode)
     tensors = [i for i in inputs if isinstance(i, torch.Tensor)]
     if not all(isinstance(i, (torch.Tensor, torch.SymInt, int)) for i in inputs):
         return fall_back("its inputs are other values than tensors and integers")
@@ -176,11 +272,35 @@ def backend(
     return run
 
 
-def _reason(error: BaseException) -> str:
-    """The first line of an error, or of the one that it comes from: the exporter's own say how to debug it."""
+def _check_options(options: Mapping[str, Any], mode: str | None) -> None:
+    """Raises an error for options that no model could be compiled with: the errors of models don't reach the caller."""
+    from . import ir
+    from ._compile import compile
+
+    if mode not in (None, "default"):
+        raise usage(
+            "the backend 'tenon' has no modes",
+            found=f"mode={mode!r}",
+            help='leave it out; options={"level": 3} optimises more',
+        )
+    own = [name for name in ("args", "kwargs", "dynamic_shapes") if name in options]
+    if own:
+        raise usage(f"torch.compile itself determines {own[0]}", help="leave it out of the options")
+    sizes = ("dims", "shapes")  # those of the model
+    compile(
+        ir.parse("fn @main() -> i64 { 0 }"), **{name: value for name, value in options.items() if name not in sizes}
+    )
+
+
+def _reason(error: BaseException, prefix: str = "") -> str:
+    """The first line of an error, or of the one that it comes from: the exporter's own say how to debug it. With a
+    ``prefix``, the first line that begins with that, if there is one, without it."""
     while error.__cause__ is not None:
         error = error.__cause__
     lines = str(error).strip().splitlines() or [type(error).__name__]
+    for line in lines if prefix else ():
+        if line.strip().startswith(prefix):
+            return line.strip().removeprefix(prefix)
     return " ".join(line.strip() for line in lines[:2]) if lines[0].endswith(":") else lines[0]
 
 

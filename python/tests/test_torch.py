@@ -112,6 +112,29 @@ def test_sizes_without_names_are_named_after_the_first_input_and_axis(mlp):
     assert named.signature().params[0].dims == ("batch", 4)
 
 
+class Halves(torch.nn.Module):
+    """Works only for 3 rows of 4: they become 2 of 6."""
+
+    def forward(self, x, more):
+        return x.reshape(2, 6) + more["k"].sum()
+
+
+@pytest.mark.parametrize("batch", [torch.export.Dim("batch"), "batch", torch.export.Dim.DYNAMIC])
+@pytest.mark.parametrize("by_name", [False, True])
+def test_a_size_that_the_model_fixes_is_not_fixed_silently(batch, by_name):
+    parts = {"x": {0: batch}, "more": {"k": {1: torch.export.Dim("any")}}}
+    with pytest.raises(tenon.UsageError, match="only one value for a size that dynamic_shapes lets change") as caught:
+        tenon.compile(
+            Halves(),
+            args=(torch.zeros(3, 4), {"k": torch.zeros(2, 5)}),
+            kwargs={},
+            dynamic_shapes=parts if by_name else tuple(parts.values()),
+        )
+    assert caught.value.found == ("3 on axis 0 of 'x'" if isinstance(batch, torch.export.Dim) else None)
+    says = "specialized it to be a constant" if isinstance(batch, torch.export.Dim) else "static shape of 3"
+    assert "PyTorch says: " in caught.value.help and says in caught.value.help
+
+
 def test_an_exported_program_is_compiled(mlp):
     x = torch.randn(3, 4)
     exported = torch.export.export(mlp, (x,))
@@ -153,6 +176,22 @@ class Sizes(torch.nn.Module):
     def forward(self, x, k):
         y = torch.nn.functional.adaptive_avg_pool2d(self.conv(x).relu(), 1).flatten(1)
         return self.last(y).view(x.size(0), 5) * k + x.shape[2], 2 * x.shape[0], None
+
+
+@pytest.mark.parametrize(
+    ("wrong", "says"),
+    [
+        ({"options": {"levle": 3}}, "did you mean level"),
+        ({"options": {"level": 99}}, "99"),
+        ({"options": {"args": ()}}, "args"),
+        ({"mode": "max-autotune"}, "has no modes"),
+    ],
+)
+def test_a_wrong_option_of_the_backend_is_an_error(mlp, wrong, says):
+    torch._dynamo.reset()
+    compiled = torch.compile(mlp, backend=tenon.torch_backend, **wrong)
+    with pytest.raises(torch._dynamo.exc.BackendCompilerFailed, match=says), torch.no_grad():
+        compiled(torch.zeros(3, 4))
 
 
 @pytest.mark.parametrize("dynamic", [None, True])
