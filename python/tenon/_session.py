@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
+import difflib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from . import _model_metadata
 from ._compile import compile
 from ._executable import Executable, Parameter, VirtualMachine, _is_executable, load
+from ._model_metadata import ModelMetadata
 
 # ONNX's names of dtypes, where they differ.
 _ONNX_NAMES = {"float32": "float", "float64": "double"}
@@ -27,18 +30,12 @@ def _node_arg(p: Parameter) -> NodeArg:
     return NodeArg(p.name, f"tensor({_ONNX_NAMES.get(p.dtype or '', p.dtype)})", list(p.dims or ()))
 
 
-@dataclasses.dataclass(frozen=True)
-class ModelMetadata:
-    """What ``InferenceSession.get_modelmeta`` returns, of what a compiled file has: the producer, and the name that
-    stands for the program in errors."""
-
-    graph_name: str
-    producer_name: str
-    custom_metadata_map: dict[str, str] = dataclasses.field(default_factory=dict)
-    description: str = ""
-    domain: str = ""
-    graph_description: str = ""
-    version: int = 0
+# What does in Tenon what settings of ONNX Runtime do that would change nothing here.
+_INSTEAD = {
+    "enable_profiling": "use tenon.profile()",
+    "profile_file_prefix": "use tenon.profile()",
+    "optimized_model_filepath": "save session.executable",
+}
 
 
 class SessionOptions:
@@ -50,17 +47,31 @@ class SessionOptions:
     Runtime works, and change nothing.
     """
 
+    intra_op_num_threads: int = 0
+    inter_op_num_threads: int = 0
+    graph_optimization_level: Any = None
+    execution_mode: Any = None
+    execution_order: Any = None
+    enable_mem_pattern: bool = True
+    enable_mem_reuse: bool = True
+    enable_cpu_mem_arena: bool = True
+    use_deterministic_compute: bool = False
+    use_per_session_threads: bool = True
+    log_severity_level: int = 2
+    log_verbosity_level: int = 0
+    logid: str = ""
+
     def __init__(self) -> None:
-        self.intra_op_num_threads = 0
-        self.inter_op_num_threads = 0
-        self.graph_optimization_level: Any = None
-        self.execution_mode: Any = None
-        self.enable_mem_pattern = True
-        self.enable_cpu_mem_arena = True
-        self.log_severity_level = 2
-        self.log_verbosity_level = 0
-        self.logid = ""
-        self._dims: dict[str, int] = {}
+        object.__setattr__(self, "_dims", {})
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        """Takes only the settings above: any other one would be ignored."""
+        settings = [setting for setting in SessionOptions.__annotations__ if not setting.startswith("_")]
+        if name not in settings:
+            near = difflib.get_close_matches(name, settings, 1)
+            hint = _INSTEAD.get(name) or (f"did you mean {near[0]}?" if near else f"there are {', '.join(settings)}")
+            raise AttributeError(f"SessionOptions has no setting {name!r}; {hint}", name=name, obj=self)
+        super().__setattr__(name, value)
 
     def add_free_dimension_override_by_name(self, name: str, size: int) -> None:
         """Fixes a symbolic dimension."""
@@ -92,7 +103,8 @@ class InferenceSession:
         **options: Any,
     ) -> None:
         """``path_or_bytes`` is what ``tenon.compile`` takes, with its options, an executable's file (a path or bytes; the
-        content decides) or an ``Executable``.
+        content decides) or an ``Executable``. An input for which an ONNX model has an initializer is a constant, and
+        can't be overridden in ``run``.
 
         ``sess_options`` are ``tenon.SessionOptions`` or ONNX Runtime's, ``providers`` must include CPUExecutionProvider,
         and ``provider_options`` change nothing.
@@ -109,11 +121,14 @@ class InferenceSession:
             self.executable = load(path_or_bytes, **options)
         else:
             self.executable = compile(path_or_bytes, **_with(options, sess_options))
+        found = None if compiled else _model_metadata.read(path_or_bytes)
+        self._metadata, self._frozen = found or (None, frozenset())
         threads = int(getattr(sess_options, "intra_op_num_threads", 0))
         # Calls of an executable's own functions are the fastest.
         self._function = (VirtualMachine(self.executable, threads=threads) if threads else self.executable)["main"]
         signature = self.executable.signature("main")
         self._inputs = [_node_arg(p) for p in signature.params]
+        self._input_names = {node.name for node in self._inputs}
         self._outputs = [_node_arg(r) for r in signature.results]
         self._places = {output.name: i for i, output in enumerate(self._outputs)}
         self._options = sess_options
@@ -125,7 +140,7 @@ class InferenceSession:
         return list(self._outputs)
 
     def get_overridable_initializers(self) -> list[NodeArg]:
-        """None: a compiled model's weights are constants."""
+        """None: in a compiled model, an input that has an initializer is a constant."""
         return []
 
     def get_providers(self) -> list[str]:
@@ -138,6 +153,9 @@ class InferenceSession:
         return self._options if self._options is not None else SessionOptions()
 
     def get_modelmeta(self) -> ModelMetadata:
+        """What the ONNX model says about itself; of other models and of compiled files, the program's name and producer."""
+        if self._metadata is not None:
+            return self._metadata
         return ModelMetadata(self.executable._name or "", str(self.executable.stats()["producer"] or ""))
 
     def run(
@@ -147,6 +165,8 @@ class InferenceSession:
         change nothing."""
         if isinstance(output_names, str):
             raise TypeError(f"output_names is a list of names, such as [{output_names!r}]")
+        if not input_feed.keys() <= self._input_names:
+            raise self._unknown_input(next(name for name in input_feed if name not in self._input_names))
         results = self._function(**input_feed)
         if len(self._outputs) == 1:
             results = (results,)
@@ -156,6 +176,17 @@ class InferenceSession:
                 raise ValueError(f"no output is named {', '.join(unknown)}; the outputs are: {', '.join(self._places)}")
             results = [results[self._places[name]] for name in output_names]
         return [r.numpy() if hasattr(r, "numpy") else r for r in results]
+
+
+    def _unknown_input(self, name: str) -> ValueError:
+        if name in self._frozen:
+            return ValueError(
+                f"the model has a value of its own for {name}, which is a constant once it is compiled: "
+                "remove its initializer from the model to pass it"
+            )
+        near = difflib.get_close_matches(name, self._input_names, 1)
+        hint = f"did you mean {near[0]}?" if near else f"the inputs are: {', '.join(n.name for n in self._inputs)}"
+        return ValueError(f"no input is named {name}; {hint}")
 
 
 def _require_cpu(providers: Sequence[str | tuple[str, Mapping[str, Any]]] | None) -> None:

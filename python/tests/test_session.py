@@ -27,6 +27,12 @@ def test_models_and_compiled_files_are_taken_as_paths_and_bytes(relu_model, x, t
         assert session.run([], {"x": x})[0].shape == session.run(["y"], {"x": x}, None)[0].shape
     with pytest.raises(ValueError, match="no output is named z; the outputs are: y"):
         session.run(["z"], {"x": x})
+    with pytest.raises(ValueError, match="no input is named input; the inputs are: x"):
+        session.run(None, {"input": x})
+    with pytest.raises(ValueError, match="no input is named x0; did you mean x"):
+        session.run(None, {"x": x, "x0": x})
+    with pytest.raises(TypeError, match="missing: x"):
+        session.run(None, {})
 
 
 def test_settings_of_a_session_are_taken(relu_model, x):
@@ -56,7 +62,7 @@ def test_a_session_describes_its_model(relu_model):
     relu_model.graph.name = "encoder"
     session = tenon.InferenceSession(relu_model)
     meta = session.get_modelmeta()
-    assert meta.graph_name == "encoder" and "tenon" in meta.producer_name and meta.custom_metadata_map == {}
+    assert meta.graph_name == "encoder" and meta.custom_metadata_map == {}
     assert session.get_overridable_initializers() == []
     assert dataclasses.astuple(session.get_outputs()[0]) == ("y", "tensor(float)", ["batch", 3])
 
@@ -75,3 +81,53 @@ def test_settings_that_come_too_late_are_refused(relu_model):
 def test_one_name_is_no_list_of_names(relu_model, x):
     with pytest.raises(TypeError, match=r"a list of names, such as \['y'\]"):
         tenon.InferenceSession(relu_model).run("y", {"x": x})
+
+
+def test_a_session_has_the_models_own_metadata(relu_model, tmp_path):
+    onnx = pytest.importorskip("onnx")
+    relu_model.producer_name, relu_model.domain, relu_model.model_version = "maker", "org.maker", -7
+    relu_model.doc_string, relu_model.graph.doc_string, relu_model.graph.name = "Über", "a graph", "encoder"
+    onnx.helper.set_model_props(relu_model, {"classes": "cat,dog", "empty": ""})
+    path = tmp_path / "m.onnx"
+    onnx.save(relu_model, path)
+    for model in (relu_model, relu_model.SerializeToString(), path):
+        meta = tenon.InferenceSession(model).get_modelmeta()
+        assert (meta.producer_name, meta.domain, meta.version) == ("maker", "org.maker", -7)
+        assert (meta.description, meta.graph_description, meta.graph_name) == ("Über", "a graph", "encoder")
+        assert meta.custom_metadata_map == {"classes": "cat,dog", "empty": ""}
+    onnxruntime = pytest.importorskip("onnxruntime")
+    theirs = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"]).get_modelmeta()
+    for field in dataclasses.fields(meta):
+        assert getattr(meta, field.name) == getattr(theirs, field.name)
+
+
+def test_a_compiled_session_has_its_producer(relu_model, tmp_path):
+    tenon.compile(relu_model).save(tmp_path / "m.tnx")
+    assert "tenon" in tenon.InferenceSession(tmp_path / "m.tnx").get_modelmeta().producer_name
+    (tmp_path / "m.tn").write_text("fn @main(%x: tensor[n; f32]) -> tensor[n; f32] { relu(%x) }")
+    assert "tenon" in tenon.InferenceSession(tmp_path / "m.tn").get_modelmeta().producer_name
+
+
+def test_an_input_with_an_initializer_is_a_constant():
+    onnx = pytest.importorskip("onnx")
+    info, float32 = onnx.helper.make_tensor_value_info, onnx.TensorProto.FLOAT
+    graph = onnx.helper.make_graph(
+        [onnx.helper.make_node("Mul", ["x", "w"], ["y"])],
+        "g",
+        [info("x", float32, [2]), info("w", float32, [2])],
+        [info("y", float32, [2])],
+        [onnx.numpy_helper.from_array(np.array([3, 4], "float32"), "w")],
+    )
+    session = tenon.InferenceSession(onnx.helper.make_model(graph))
+    x = np.ones(2, "float32")
+    assert session.run(None, {"x": x})[0].tolist() == [3, 4]
+    with pytest.raises(ValueError, match="a value of its own for w, which is a constant"):
+        session.run(None, {"x": x, "w": x})
+
+
+def test_settings_that_there_are_not_are_refused():
+    options = tenon.SessionOptions()
+    with pytest.raises(AttributeError, match="did you mean intra_op_num_threads"):
+        options.intra_op_num_thread = 1
+    with pytest.raises(AttributeError, match="no setting 'enable_profiling'; use tenon.profile"):
+        options.enable_profiling = True
