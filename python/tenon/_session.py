@@ -60,6 +60,7 @@ class SessionOptions:
     log_severity_level: int = 2
     log_verbosity_level: int = 0
     logid: str = ""
+    _dims: dict[str, int]
 
     def __init__(self) -> None:
         object.__setattr__(self, "_dims", {})
@@ -122,7 +123,8 @@ class InferenceSession:
         else:
             self.executable = compile(path_or_bytes, **_with(options, sess_options))
         found = None if compiled else _model_metadata.read(path_or_bytes)
-        self._metadata, self._frozen = found or (None, frozenset())
+        self._metadata = found[0] if found else None
+        self._frozen = found[1] if found else frozenset()
         threads = int(getattr(sess_options, "intra_op_num_threads", 0))
         # Calls of an executable's own functions are the fastest.
         self._function = (VirtualMachine(self.executable, threads=threads) if threads else self.executable)["main"]
@@ -176,7 +178,6 @@ class InferenceSession:
                 raise ValueError(f"no output is named {', '.join(unknown)}; the outputs are: {', '.join(self._places)}")
             results = [results[self._places[name]] for name in output_names]
         return [r.numpy() if hasattr(r, "numpy") else r for r in results]
-
 
     def _unknown_input(self, name: str) -> ValueError:
         if name in self._frozen:

@@ -102,7 +102,7 @@ def test_the_session_has_the_methods_of_onnx_runtime(relu_model):
         assert isinstance(y, np.ndarray) and y.tolist() == [[0, 0, 2]]
     with pytest.raises(ValueError, match="no output is named z; the outputs are: y"):
         session.run(["z"], {"x": a})
-    with pytest.raises(TypeError, match="'q' is not a parameter"):
+    with pytest.raises(ValueError, match="no input is named q; the inputs are: x"):
         session.run(None, {"q": a})
 
 

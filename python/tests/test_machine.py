@@ -298,7 +298,7 @@ def test_an_instrument_skips_calls(calls):
     calls.set_instrument(skip)
     assert calls["main"](3) == 101
     calls.set_instrument(lambda func, name, before, result, *args: kind.SKIP_RUN if before else None)
-    with pytest.raises(tenon.ExecutionError, match="returned a value that doesn't match its signature"):
+    with pytest.raises(tenon.ExecutionError, match="returned a value that doesn't fit its declared type"):
         calls["main"](3)
 
 
