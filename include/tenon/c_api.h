@@ -142,9 +142,6 @@ TENON_API int tenon_map_entry(const tenon_any* map, size_t index, tenon_any* key
 
 /* The name of a value's type, as a string: "int", "tensor", "graph.Module". */
 TENON_API int tenon_type_key(const tenon_any* value, tenon_any* out);
-/* The name of the type that the one with this name specialises, as a string: "graph.Type" for
- * "graph.TensorType"; None if there is none. */
-TENON_API int tenon_type_parent(const char* type_key, tenon_any* out);
 /* The names of an object's fields, in order: an array of strings. Empty for types without fields,
  * such as numbers, tensors and functions. */
 TENON_API int tenon_object_fields(const tenon_any* object, tenon_any* out);

@@ -19,12 +19,6 @@ nb::object find(const nb::str& name) {
   return to_python(std::move(out));
 }
 
-nb::object type_parent(const nb::str& key) {
-  Value out;
-  check(tenon_type_parent(name_of(key).c_str(), out.out()));
-  return to_python(std::move(out));
-}
-
 void register_function(const nb::str& name, nb::handle callable, bool replace) {
   const Value function = to_value(callable);
   if (function.type_index() != TENON_FUNCTION) throw nb::type_error("not a function");
@@ -74,8 +68,6 @@ NB_MODULE(_tenon, m) {
   m.def("register", &register_function, nb::arg("name"), nb::arg("function"), nb::arg("replace"),
         nb::sig("def register(name: str, function: collections.abc.Callable[..., typing.Any] | "
                 "Function, replace: bool) -> None"));
-  m.def("type_parent", &type_parent, nb::arg("type_key"),
-        nb::sig("def type_parent(type_key: str) -> str | None"));
   m.def("load_library", &load_library, nb::arg("name"), nb::arg("folders"));
 }
 

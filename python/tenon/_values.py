@@ -128,10 +128,12 @@ _classes: dict[str, type] = {}
 
 def _class_of(type_key: str) -> type:
     """The Python class of a type: "graph.TensorType" is TensorType, which derives from the class of its parent, Type."""
+    from . import _compiler
+
     if type_key not in _classes:
-        parent = _tenon.type_parent(type_key)
-        base = _tenon.Object if parent is None else _class_of(parent)
         package, _, name = type_key.rpartition(".")
+        parent = _compiler.call("tenon.type_parent", type_key) if package == "graph" else None  # the compiler's types
+        base = _tenon.Object if parent is None else _class_of(parent)
         module = "tenon.ir" if package == "graph" else "tenon"
         made = type(name, (base,), {"__module__": module, "__doc__": f"An object of type ``{type_key}``."})
         if type_key == "graph.Type":  # and those derived from it

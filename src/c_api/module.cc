@@ -106,14 +106,6 @@ int tenon_type_key(const tenon_any* value, tenon_any* out) {
   });
 }
 
-int tenon_type_parent(const char* type_key, tenon_any* out) {
-  return guard([&] {
-    need(type_key && out, "type_key and out must not be NULL");
-    const TypeInfo* type = find_type(std::string_view(type_key));
-    give(out, type && type->parent ? Any(String(type->parent->type_key)) : Any());
-  });
-}
-
 int tenon_object_fields(const tenon_any* object, tenon_any* out) {
   return guard([&] {
     need(object && out, "object and out must not be NULL");

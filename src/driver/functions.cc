@@ -139,6 +139,11 @@ Array<Any> list_option_rows() {
   return out;
 }
 
+Any type_parent(const String& type_key) {
+  const TypeInfo* type = find_type(type_key.view());
+  return type && type->parent ? Any(String(type->parent->type_key)) : Any();
+}
+
 Map<String, Any> build_info() {
   const auto strings = [](const std::vector<std::string>& texts) {
     Array<String> out;

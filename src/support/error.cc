@@ -173,18 +173,23 @@ void append_indented(std::string& out, std::string_view text, size_t indent) {
   }
 }
 
-void append_rows(std::string& out, std::vector<Error::Row> rows) {
-  std::erase_if(rows, [](const Error::Row& r) { return r.label.starts_with('.'); });
+bool is_shown(const Error::Row& row) {
+  return !row.label.starts_with('.');
+}
+
+void append_rows(std::string& out, const std::vector<Error::Row>& rows) {
   constexpr size_t kIndent = 2, kLabelGap = 2, kNoteGap = 3;
   size_t label_width = 8;  // of "expected"
   size_t text_width = 0;
   for (const auto& r : rows) {
+    if (!is_shown(r)) continue;
     label_width = std::max(label_width, width(r.label));
     if (!r.note.empty() && r.text.find('\n') == std::string::npos) {
       text_width = std::max(text_width, width(printable(r.text)));
     }
   }
   for (const auto& r : rows) {
+    if (!is_shown(r)) continue;
     out.append("\n").append(kIndent, ' ');
     out.append(printable(r.label));
     pad_to(out, width(r.label), label_width + kLabelGap);

@@ -15,12 +15,24 @@ bool is_boolean(const AnyView& v) {
   return v.type_index == TypeIndex::Bool;
 }
 
+namespace {
+
+// One copy of the code that makes these errors.
+[[noreturn, gnu::cold, gnu::noinline]] void stop(const char* by, const char* message,
+                                                 std::string_view expected, const char* help) {
+  throw Error(ErrorKind::Runtime, message)
+      .row(".stopped_by", by)
+      .expected(cat("at most ", expected))
+      .help(help);
+}
+
+}  // namespace
+
 [[gnu::cold]] void Dispatch::fail_fuel(Machine& m) {
   m.fuel_ = 0;
-  throw Error(ErrorKind::Runtime, "the call ran out of fuel")
-      .row(".stopped_by", "fuel")
-      .expected(cat("at most ", m.in_force_.limits->fuel, " function entries and backward jumps"))
-      .help("raise the call's fuel limit");
+  stop("fuel", "the call ran out of fuel",
+       cat(m.in_force_.limits->fuel, " function entries and backward jumps"),
+       "raise the call's fuel limit");
 }
 
 [[gnu::cold]] void Dispatch::fail_interrupted(Machine& m) {
@@ -30,10 +42,8 @@ bool is_boolean(const AnyView& v) {
     throw Error(ErrorKind::Runtime, "the call was cancelled").row(".stopped_by", "cancel");
   }
   const std::chrono::nanoseconds deadline = m.in_force_.limits->deadline;
-  throw Error(ErrorKind::Runtime, "the call ran past its deadline")
-      .row(".stopped_by", "deadline")
-      .expected(cat("at most ", static_cast<double>(deadline.count()) * 1e-6, " ms"))
-      .help("raise the call's deadline");
+  stop("deadline", "the call ran past its deadline",
+       cat(static_cast<double>(deadline.count()) * 1e-6, " ms"), "raise the call's deadline");
 }
 
 void Dispatch::stop_if_asked(Machine& m) {
@@ -55,16 +65,13 @@ void Dispatch::grow_stack(Machine& m, const AnyView* top, const Machine::Frame* 
   if (m.fuel_ < 0) fail_fuel(m);
   const Machine::InForce& bounds = m.in_force_;
   if (top > bounds.registers_end) {
-    throw Error(ErrorKind::Runtime, "the call ran out of stack")
-        .row(".stopped_by", "stack")
-        .expected(cat("at most ", bytes_text(bounds.limits->stack_bytes), " of registers"))
-        .help("raise the call's stack limit, or look for infinite recursion");
+    stop("stack", "the call ran out of stack",
+         cat(bytes_text(bounds.limits->stack_bytes), " of registers"),
+         "raise the call's stack limit, or look for infinite recursion");
   }
   if (frame < bounds.frames_begin) {
-    throw Error(ErrorKind::Runtime, "the call went too deep")
-        .row(".stopped_by", "depth")
-        .expected(cat("at most ", bounds.limits->depth, " frames"))
-        .help("raise the call's depth limit, or look for infinite recursion");
+    stop("depth", "the call went too deep", cat(bounds.limits->depth, " frames"),
+         "raise the call's depth limit, or look for infinite recursion");
   }
   // Both watermarks rise in steps, so that the committed size is known and counts as memory.
   size_t before = m.stack_committed();
