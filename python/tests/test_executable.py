@@ -414,3 +414,29 @@ def test_pickles_keep_how_a_file_was_loaded():
     strict = tenon.load(exe.to_bytes(), untrusted=True)
     assert pickle.loads(pickle.dumps(strict))._loaded_with[0]
     assert pickle.loads(pickle.dumps(strict))(np.ones(2, "float32")).tolist() == [2, 2]
+
+
+def test_a_text_is_no_path():
+    text = "fn @main(%x: tensor[n; f32]) -> tensor[n; f32] { relu(%x) }"
+    for read in (tenon.compile, tenon.ir.open):
+        with pytest.raises(tenon.UsageError, match="a program's text was given") as caught:
+            read(text)
+        assert "tenon.ir.parse(text)" in caught.value.help
+
+
+def test_an_error_leads_to_inspect_only_where_there_is_a_file(relu_model, tmp_path):
+    x = np.zeros((2, 4), "float32")
+    with pytest.raises(tenon.UsageError, match="input 'x' does not fit g") as caught:
+        tenon.compile(relu_model)(x)
+    assert "inspect" not in str(caught.value)
+    path = tmp_path / "g.onnx"
+    path.write_bytes(relu_model.SerializeToString())
+    with pytest.raises(tenon.UsageError) as caught:
+        tenon.compile(path)(x)
+    assert caught.value.help == f"see `tenon inspect {path}`"
+
+
+def test_missing_passes_lead_to_the_list_of_them():
+    with pytest.raises(tenon.UsageError) as caught:
+        tenon.compile(tenon.ir.parse("fn @main(%x: tensor[n; f32]) -> tensor[n; f32] { relu(%x) }"), passes=["simplify"])
+    assert "tenon.transform.list_passes" in caught.value.help

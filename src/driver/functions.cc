@@ -1,5 +1,6 @@
 #include "driver/functions.h"
 
+#include <filesystem>
 #include <vector>
 
 #include "codegen/llvm/architecture.h"
@@ -51,9 +52,21 @@ class Limited {
   WorkBudget::Scope scope_;
 };
 
+// A path that no file has, but which a program's text could be.
+void refuse_text(const String& path) {
+  std::error_code ignored;
+  const bool is_text = path.view().find('{') != std::string_view::npos &&
+                       !std::filesystem::exists(path.str(), ignored);
+  if (!is_text) return;
+  throw Error(ErrorKind::Usage, "a program's text was given, not the path of a file")
+      .found(quoted(path.view().substr(0, path.view().find('{') + 1)))
+      .help("parse it first: tenon.ir.parse(text) in Python, ir::Module::parse(text) in C++");
+}
+
 graph::Module open_module(const String& path, const Any& options) {
   HostOptions given(options);
   const onnx::ImportOptions import = take_import_options(given);
+  refuse_text(path);
   const Limited limited(given, "reading", path.str());
   const Source source = open_source(path.str());
   if (source.kind == SourceKind::Program && !(import.dims.empty() && import.shapes.empty())) {

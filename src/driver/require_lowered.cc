@@ -49,8 +49,8 @@ void require_lowered(const graph::BlockRef& block, const String& function) {
           .found(cat("in @", printable(function), ": ", found))
           .expected(cat("the passes ", join(required_passes(), ", "), " in this order"))
           .help(
-              "the option `passes` replaces all passes: take the names that tenon.list_passes "
-              "returns, and add yours");
+              "the option `passes` replaces all passes: take the names that the function "
+              "tenon.list_passes returns (in Python tenon.transform.list_passes), and add yours");
     }
     graph::for_each_block(binding->value,
                           [&](const graph::BlockRef& inner) { require_lowered(inner, function); });

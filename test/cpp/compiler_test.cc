@@ -55,6 +55,19 @@ TEST(CppCompiler, SaysWhatIsWrong) {
               HasSubstr("levle"));
 }
 
+TEST(CppCompiler, AnUnknownOptionListsThoseOfTheImportToo) {
+  const std::string path = TENON_TEST_FOLDER "/options.tn";
+  ir::Module::parse(kTwice).save(path);
+  EXPECT_THAT(caught<UsageError>([&] {
+                compile(path, {{"levle", 2}});
+              }),
+              AllOf(HasSubstr("dims, shapes"), HasSubstr("did you mean level")));
+}
+
+TEST(CppCompiler, ATextIsNoPath) {
+  EXPECT_THAT(caught<UsageError>([] { compile(kTwice); }), HasSubstr("ir::Module::parse(text)"));
+}
+
 TEST(CppCompiler, ModulesAreSavedAndRead) {
   const auto module = ir::Module::parse(kTwice);
   EXPECT_EQ(ir::Module::from_json(module.to_json(2)), module);

@@ -19,6 +19,20 @@ TEST(CppMachine, CallsByNameAndReturnsFunctions) {
   EXPECT_THROW(machine.call("twice", one_vector), UsageError);
 }
 
+TEST(CppMachine, ItsFunctionsAreFunctions) {
+  Function twice, six;
+  {
+    Machine machine(program());
+    auto named = machine["twice"];
+    twice = named;
+    machine.save_function("twice", "six", 3);
+    six = machine["six"];
+    EXPECT_THROW(twice = machine["thrice"], UsageError);
+  }
+  EXPECT_EQ(twice(5).as<int>(), 10);  // they keep what they need of the machine
+  EXPECT_EQ(six().as<int>(), 6);
+}
+
 TEST(CppMachine, ObeysItsLimits) {
   Machine machine(program(), {.deadline = 5ms});
   EXPECT_THAT(caught<ExecutionError>([&] { machine["spin"](); }), HasSubstr("deadline"));

@@ -41,6 +41,11 @@ TEST(CppValue, HoldsNoneByDefaultAndFromNullptr) {
   EXPECT_EQ(Value().type_key(), "None");
 }
 
+TEST(CppValue, ANullPointerIsNoText) {
+  const char* text = nullptr;
+  EXPECT_EQ(error_of([&] { Value{text}; }).message(), "a null pointer is no text");
+}
+
 TEST(CppValue, ConvertsNumbersBothWays) {
   EXPECT_EQ(Value(7).as<int64_t>(), 7);
   EXPECT_EQ(Value(size_t{7}).as<uint8_t>(), 7);

@@ -123,7 +123,11 @@ struct CompileCommand {
     }
     require_pass(stop_after);
     require_pass(dump_after);
-    if (output.empty() && stop_after.empty()) output = default_output(input, ".tnx");
+    if (output.empty() && stop_after.empty()) {
+      output = default_output(input, ".tnx");
+      // Opening it says what it is, if it is compiled already.
+      if (output == input && input != "-") read_module(open_input(input), flags);
+    }
     check_flags();
     if (!weights.empty()) check_weights();
     // They are this process's, so that a child that doesn't reach its end leaves nothing of them.

@@ -1,4 +1,5 @@
 // tenon inspect: describes a model without compiling it; tenon ops: lists supported operators.
+#include <algorithm>
 #include <cstdio>
 #include <utility>
 
@@ -199,11 +200,44 @@ void inspect_module(const graph::Module& module, const std::string& file) {
   if (json_output()) print_json(std::move(out.end_array().end_object()));
 }
 
-void write_operators(bool own) {
+// An operator's name, or a part of it in any case; all operators if it is empty.
+bool is_asked(const std::string& part, std::string_view name) {
+  const auto same = [](char a, char b) {
+    const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c; };
+    return lower(a) == lower(b);
+  };
+  return !std::ranges::search(name, part, same).empty() || part.empty();
+}
+
+std::string operators_text(bool own, const std::string& part) {
+  std::string text;
+  std::vector<std::string> names;
+  if (own && part.empty()) return graph::operators_document();
+  if (own) {
+    for (const graph::Operator* op : graph::OperatorTable::global().all()) {
+      names.emplace_back(op->name);
+      if (is_asked(part, op->name)) text += cat(op->name, "  ", op->summary, "\n");
+    }
+  } else {
+    for (const auto& [name, since] : onnx::OpTable::global().all()) {
+      names.push_back(name);
+      if (is_asked(part, name)) text += cat(name, "-", since, "\n");
+    }
+  }
+  if (!text.empty()) return text;
+  const std::string near = nearest(part, names);
+  throw Error(ErrorKind::Usage, cat("no operator has '", printable(part), "' in its name"))
+      .help(near.empty() ? "`tenon ops` lists all of ONNX's that are imported, `tenon ops --ir` "
+                           "Tenon's own"
+                         : cat("did you mean ", near, "?"));
+}
+
+void write_operators(bool own, const std::string& part) {
   JsonWriter out = json_document();
   out.begin_object().key("operators").begin_array();
   if (own) {
     for (const graph::Operator* op : graph::OperatorTable::global().all()) {
+      if (!is_asked(part, op->name)) continue;
       out.begin_object().key("name").value(op->name).key("summary").value(op->summary);
       out.key("operands").begin_array();
       for (const graph::OperandSpec& operand : op->operands) out.value(operand.name);
@@ -213,6 +247,7 @@ void write_operators(bool own) {
     }
   } else {
     for (const auto& [name, since] : onnx::OpTable::global().all()) {
+      if (!is_asked(part, name)) continue;
       out.begin_object().key("name").value(name).key("since").value(since).end_object();
     }
   }
@@ -258,20 +293,18 @@ void add_ops_command(CLI::App* app) {
   command->footer(
       "Each line has an operator and the first version that can be imported.\n\n"
       "  tenon ops\n"
+      "  tenon ops pool\n"
       "  tenon ops --ir");
+  auto part = std::make_shared<std::string>();
+  command->add_option("NAME", *part, "only operators with this in their name, in any case");
   auto own = std::make_shared<bool>(false);
   command->add_flag("--ir", *own, "the operators of graph IR, as docs/operators.md has them");
   add_json(command);
-  command->callback([own] {
+  command->callback([own, part] {
     driver::initialise();
-    if (json_output()) return write_operators(*own);
-    if (*own) {
-      std::printf("%s", graph::operators_document().c_str());
-      return;
-    }
-    for (const auto& [name, since] : onnx::OpTable::global().all()) {
-      std::printf("%s-%lld\n", name.c_str(), static_cast<long long>(since));
-    }
+    const std::string text = operators_text(*own, *part);  // refuses a name that none has
+    if (json_output()) return write_operators(*own, *part);
+    std::printf("%s", text.c_str());
   });
 }
 

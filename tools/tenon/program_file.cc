@@ -178,8 +178,23 @@ std::vector<std::string> FunctionSignature::outputs() const {
   return output_names(result_names, result.results().size());
 }
 
+namespace {
+
+// What to do about a name that no function has, unless there is a near one.
+[[noreturn]] void fail_unknown(const std::string& program, const std::string& function,
+                               std::vector<std::string> names) {
+  const bool has_near = !nearest(function, names).empty() || names.empty();
+  Error error = vm::unknown_function(printable(program), function, std::move(names));
+  if (!has_near) error.help("name the function to call with --function");
+  throw error;
+}
+
+}  // namespace
+
 FunctionSignature signature_of(const vm::Program& program, const std::string& function) {
-  return signature_of(program.unit().functions[program.exported(function)]);
+  const int64_t index = program.unit().find_exported(function);
+  if (index < 0) fail_unknown(program.name(), function, program.unit().exported_names());
+  return signature_of(program.unit().functions[static_cast<size_t>(index)]);
 }
 
 FunctionSignature signature_of(const vm::FunctionUnit& function) {
@@ -194,7 +209,7 @@ FunctionSignature signature_of(const graph::Module& module, const std::string& f
     for (const auto& [name, f] : module->functions) {
       if (f->is_exported()) names.push_back(std::string(name));
     }
-    throw vm::unknown_function(printable(file), function, std::move(names));
+    fail_unknown(file, function, std::move(names));
   }
   FunctionSignature signature{function, {}, codegen::signature_type((*found)->result_type), {}};
   for (const graph::VarRef& param : (*found)->params) {

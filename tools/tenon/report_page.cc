@@ -1,7 +1,9 @@
 #include "tools/tenon/report_page.h"
 
 #include <chrono>
+#include <filesystem>
 
+#include "support/error.h"
 #include "tools/tenon/command.h"
 #include "tools/tenon/file_argument.h"
 
@@ -12,6 +14,17 @@ std::string time_text(std::chrono::nanoseconds time) {
   return cat(static_cast<double>(time.count() / 1000) / 1000, " ms");
 }
 
+// A path without an extension may be a pipe or a device.
+void check_page(const std::string& path, const std::string& input, const char* flag) {
+  check_not_input(input, path, flag);
+  const std::string extension = std::filesystem::path(path).extension().string();
+  if (extension.empty() || extension == ".html" || extension == ".htm") return;
+  throw Error(ErrorKind::Usage, cat(flag, ": a report is a web page, which '", printable(path),
+                                    "' isn't by its name"))
+      .expected("a name that ends in .html")
+      .help("`tenon trace` records in other formats, and --json prints what most commands find");
+}
+
 }  // namespace
 
 void ReportFlag::add_to(CLI::App* command) {
@@ -19,7 +32,7 @@ void ReportFlag::add_to(CLI::App* command) {
 }
 
 ReportPage::ReportPage(const std::string& path, const std::string& input, const char* flag)
-    : path_(path), out_((check_not_input(input, path, flag), path)), record_(false) {}
+    : path_(path), out_((check_page(path, input, flag), path)), record_(false) {}
 
 void ReportPage::add_fact(std::string name, std::string value) {
   facts_.emplace_back(std::move(name), std::move(value));

@@ -151,7 +151,14 @@ inline Program compile(const std::filesystem::path& path, const Map& options = {
   const ir::Module module = ir::Module::open(path, import);
   std::vector<Map::Entry> rest = detail::entries(options, {"dims", "shapes", "origin"}, false);
   rest.emplace_back("origin", detail::compiler_function("tenon.origin")(path.string(), import));
-  return compile(module, Map(rest));
+  try {
+    return compile(module, Map(rest));
+  } catch (const UsageError& e) {
+    if (!e.message().starts_with("there is no option")) throw;
+    // The compilation doesn't know the options of the import.
+    throw UsageError(e.message(),
+                     {{"expected", e.expected() + ", dims, shapes"}, {"help", e.help()}});
+  }
 }
 
 }  // namespace v1

@@ -144,7 +144,13 @@ struct Conversion<std::string> : Conversion<std::string_view> {
 };
 template <>
 struct Conversion<const char*> {
-  static Value make(const char* text) { return detail::value_of(text); }
+  /// Throws UsageError for a null pointer.
+  static Value make(const char* text) {
+    if (!text) {
+      throw UsageError("a null pointer is no text", {{"help", "pass nullptr or Value() for None"}});
+    }
+    return detail::value_of(text);
+  }
 };
 template <>
 struct Conversion<char*> : Conversion<const char*> {};

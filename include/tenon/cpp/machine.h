@@ -59,6 +59,24 @@ struct MemoryStats {
   int64_t system_allocations;  ///< of these, blocks that were new from the system
 };
 
+class Machine;
+
+/// A function of a machine: `auto f = machine["main"]`. The machine must stay in place while it is
+/// called; converted to a Function or Value, it keeps what it needs.
+class MachineFunction {
+ public:
+  template <class... A>
+  Value operator()(A&&... args) const;
+  /// Throws UsageError for an unknown function. Calls run on the machine, one at a time.
+  operator Function() const;
+
+ private:
+  friend class Machine;
+  MachineFunction(Machine* machine, std::string name) : machine_(machine), name_(std::move(name)) {}
+  Machine* machine_;
+  std::string name_;
+};
+
 /// Runs a program's functions, with a stack, memory pools and limits of its own. It runs one call
 /// at a time and stays usable after every error. Only `cancel` may be called while another thread
 /// uses it.
@@ -83,11 +101,7 @@ class Machine {
   const tenon_any* raw() const noexcept { return machine_.raw(); }
 
   /// A function of the program, or a saved one, to call on this machine, which must stay in place.
-  auto operator[](std::string function) {
-    return [this, function = std::move(function)]<class... A>(A&&... args) {
-      return this->call(function, std::forward<A>(args)...);
-    };
-  }
+  MachineFunction operator[](std::string function) { return {this, std::move(function)}; }
   /// Calls a function of the program, or a saved one. Compact tensors are passed without copying;
   /// the program only reads them. Functions that it returns carry the machine's limits.
   template <class... A>
@@ -268,8 +282,8 @@ class Machine {
   }
 
  private:
-  static Value run(const Value& machine, const std::string& function,
-                   const std::vector<Value>& args) {
+  friend class MachineFunction;
+  static Value run(const Value& machine, const std::string& function, std::span<const Value> args) {
     Value result;
     detail::check(tenon_machine_call(machine.raw(), function.c_str(),
                                      reinterpret_cast<const tenon_any*>(args.data()),
@@ -312,6 +326,23 @@ class Machine {
   std::map<std::string, Value> outputs_;
   std::map<std::string, std::pair<std::string, std::vector<Value>>> saved_;
 };
+
+template <class... A>
+Value MachineFunction::operator()(A&&... args) const {
+  return machine_->call(name_, std::forward<A>(args)...);
+}
+inline MachineFunction::operator Function() const {
+  const auto saved = machine_->saved_.find(name_);
+  if (saved != machine_->saved_.end()) {
+    return Function([machine = machine_->machine_, bound = saved->second] {
+      return Machine::run(machine, bound.first, bound.second);
+    });
+  }
+  machine_->program_.signature(name_);  // throws for an unknown name
+  return Function([machine = machine_->machine_, name = name_](std::span<const Value> args) {
+    return Machine::run(machine, name, args);
+  });
+}
 
 /// Calls a function on another thread, on a machine of its own. `get()` on the future returns the
 /// result or throws; the future's destructor waits.
