@@ -17,7 +17,7 @@ def x():
     return np.arange(4, dtype="float32")
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture
 def relu_model():
     """An onnx.ModelProto: y = relu(x), both of shape [batch, 3]."""
     onnx = pytest.importorskip("onnx")
