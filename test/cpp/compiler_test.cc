@@ -61,7 +61,7 @@ TEST(CppCompiler, AnUnknownOptionListsThoseOfTheImportToo) {
   EXPECT_THAT(caught<UsageError>([&] {
                 compile(path, {{"levle", 2}});
               }),
-              AllOf(HasSubstr("dims, shapes"), HasSubstr("did you mean level")));
+              AllOf(HasSubstr("one of dims, shapes, "), HasSubstr("did you mean level")));
 }
 
 TEST(CppCompiler, ATextIsNoPath) {

@@ -4,6 +4,9 @@
 // entries docs/compiler-library.md lists; an unknown one is an error.
 #pragma once
 
+#include <algorithm>
+#include <optional>
+
 #include "tenon/cpp/machine.h"
 
 namespace tenon {
@@ -25,6 +28,22 @@ inline std::vector<Map::Entry> entries(const Map& options,
     if (listed == among) out.emplace_back(std::move(key), std::move(value));
   }
   return out;
+}
+
+/// The options of reading and compiling a model, if one that was given isn't among them.
+inline std::optional<std::string> known_options(const Map& given) {
+  std::vector<std::string> names;
+  std::string known;
+  for (const Map& row : compiler_function("tenon.list_options")().as<std::vector<Map>>()) {
+    if (row["of"].as<std::string>() == "interpret") continue;
+    names.push_back(row["name"].as<std::string>());
+    known += (known.empty() ? "" : ", ") + names.back();
+  }
+  const bool all = std::ranges::all_of(given, [&](const auto& entry) {
+    const auto name = entry.first.template get_if<std::string>();
+    return name && std::ranges::find(names, *name) != names.end();
+  });
+  return all ? std::nullopt : std::optional(known);
 }
 
 }  // namespace detail
@@ -154,10 +173,10 @@ inline Program compile(const std::filesystem::path& path, const Map& options = {
   try {
     return compile(module, Map(rest));
   } catch (const UsageError& e) {
-    if (!e.message().starts_with("there is no option")) throw;
-    // The compilation doesn't know the options of the import.
-    throw UsageError(e.message(),
-                     {{"expected", e.expected() + ", dims, shapes"}, {"help", e.help()}});
+    // The compilation's own error about an unknown option omits those of the import.
+    const std::optional<std::string> known = detail::known_options(options);
+    if (!known) throw;
+    throw UsageError(e.message(), {{"expected", "one of " + *known}, {"help", e.help()}});
   }
 }
 
