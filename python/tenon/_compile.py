@@ -54,7 +54,8 @@ def compile(
 
     if passes is not None:
         options["passes"] = transform._names(passes)
-    _check_options(options)
+    if options:
+        _check_options(options)
     if custom is not None:
         options["custom"] = load_libraries(one_or_several("custom", custom))
     limits = _compiler.limits_of(deadline, memory)
