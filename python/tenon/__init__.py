@@ -38,8 +38,7 @@ from ._custom import register_op
 from ._functions import get_func, register_func
 from ._profile import Profile, profile
 from ._types import register_type
-from ._model_metadata import ModelMetadata
-from ._session import InferenceSession, NodeArg, SessionOptions
+from ._session import InferenceSession, ModelMetadata, NodeArg, SessionOptions
 from ._torch import backend as torch_backend, register_backend as _register_backend
 from . import ir, testing, transform
 

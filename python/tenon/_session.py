@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
+import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from . import _model_metadata
+from . import _compiler
 from ._compile import compile
 from ._executable import Executable, Parameter, VirtualMachine, _is_executable, load
-from ._model_metadata import ModelMetadata
 
 # ONNX's names of dtypes, where they differ.
 _ONNX_NAMES = {"float32": "float", "float64": "double"}
@@ -28,6 +28,33 @@ class NodeArg:
 
 def _node_arg(p: Parameter) -> NodeArg:
     return NodeArg(p.name, f"tensor({_ONNX_NAMES.get(p.dtype or '', p.dtype)})", list(p.dims or ()))
+
+
+@dataclasses.dataclass(frozen=True)
+class ModelMetadata:
+    """What ``InferenceSession.get_modelmeta`` returns. A compiled file has only its producer, and the name that stands
+    for the program in errors."""
+
+    graph_name: str
+    producer_name: str
+    custom_metadata_map: dict[str, str] = dataclasses.field(default_factory=dict)
+    description: str = ""
+    domain: str = ""
+    graph_description: str = ""
+    version: int = 0
+
+
+def _metadata_of(model: Any) -> dict[str, Any]:
+    """What the compiler's function returns for an ``onnx.ModelProto``, a path or bytes; nothing for other models."""
+    if hasattr(model, "SerializeToString"):
+        model = model.SerializeToString()
+    if isinstance(model, (bytes, bytearray, memoryview)):
+        model = bytes(model)
+    elif isinstance(model, (str, os.PathLike)):
+        model = os.fsdecode(model)
+    else:
+        return {}
+    return dict(_compiler.call("tenon.model_metadata", model, _compiler.limits_of(None, None)) or {})
 
 
 # What does in Tenon what settings of ONNX Runtime do that would change nothing here.
@@ -122,9 +149,9 @@ class InferenceSession:
             self.executable = load(path_or_bytes, **options)
         else:
             self.executable = compile(path_or_bytes, **_with(options, sess_options))
-        found = None if compiled else _model_metadata.read(path_or_bytes)
-        self._metadata = found[0] if found else None
-        self._frozen = found[1] if found else frozenset()
+        said = {} if compiled else _metadata_of(path_or_bytes)
+        self._frozen = frozenset(said.pop("defaults", ()))
+        self._metadata = ModelMetadata(**said) if said else None
         threads = int(getattr(sess_options, "intra_op_num_threads", 0))
         # Calls of an executable's own functions are the fastest.
         self._function = (VirtualMachine(self.executable, threads=threads) if threads else self.executable)["main"]

@@ -57,12 +57,12 @@ void WorkBudget::poll() {
   const auto stop = [](const WorkBudget& work) {
     const std::string subject = cat(work.activity_, " ", printable(work.name_));
     if (work.is_cancelled()) {
-      throw Error(ErrorKind::Runtime, cat(subject, " was cancelled")).row(".stopped_by", "cancel");
+      throw Error(ErrorKind::Runtime, cat(subject, " was cancelled")).stopped_by(StopCause::Cancel);
     }
     constexpr int64_t kMillisecond = 1'000'000;
     const int64_t ns = work.limits_.deadline.count();
     throw Error(ErrorKind::Runtime, cat(subject, " ran past its deadline"))
-        .row(".stopped_by", "deadline")
+        .stopped_by(StopCause::Deadline)
         .expected(ns % kMillisecond == 0 ? cat("at most ", ns / kMillisecond, " ms")
                                          : cat("at most ", ns, " ns"))
         .help(cat("raise the deadline for ", work.activity_));
@@ -97,7 +97,7 @@ void WorkBudget::fail_memory(size_t bytes) {
   if (outer_ && bytes <= most_ - allocated()) outer_->fail_memory(bytes);
   throw Error(ErrorKind::Runtime,
               cat(activity_, " ", printable(name_), " exceeds its memory limit"))
-      .row(".stopped_by", "memory")
+      .stopped_by(StopCause::Memory)
       .expected(cat("at most ", bytes_text(limits_.memory)))
       .help(cat("raise the memory limit for ", activity_));
 }

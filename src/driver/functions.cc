@@ -1,6 +1,8 @@
 #include "driver/functions.h"
 
 #include <filesystem>
+#include <set>
+#include <string>
 #include <vector>
 
 #include "codegen/llvm/architecture.h"
@@ -92,6 +94,32 @@ graph::Module import_onnx(const Bytes& model, const Any& options) {
   }
   refuse_foreign(model.view(), "the model");
   return onnx::import_model(onnx::parse_model(model.view(), "model"), import).module;
+}
+
+Any model_metadata(const Any& model, const Any& options) {
+  HostOptions given(options);
+  const bool is_path = model.is<String>();
+  const std::string name = is_path ? model.as<String>().str() : "model";
+  const Limited limited(given, "reading", name);
+  const Source source = is_path ? open_source(name) : source_of(model.as<Bytes>().view(), name);
+  if (source.kind != SourceKind::Model) return {};
+  const onnx::Model onnx = read_model(source);
+  const onnx::ModelMetadata& said = onnx.metadata;
+  Map<String, String> properties;
+  for (const auto& [key, value] : said.properties) properties.set(String(key), String(value));
+  const std::set<std::string> initializers = onnx.graph.initializer_names();
+  Array<String> defaults;
+  for (const onnx::Value& input : onnx.graph.inputs) {
+    if (initializers.contains(input.name)) defaults.push_back(String(input.name));
+  }
+  return Map<String, Any>{{"graph_name", String(onnx.graph.name)},
+                          {"producer_name", String(said.producer)},
+                          {"custom_metadata_map", properties},
+                          {"description", String(said.description)},
+                          {"domain", String(said.domain)},
+                          {"graph_description", String(said.graph_description)},
+                          {"version", said.version},
+                          {"defaults", defaults}};
 }
 
 graph::Module parse(const String& text, const String& name, const Any& options) {

@@ -66,6 +66,30 @@ TEST(CompilerFunctions, InterpretWhatIsNotCompiled) {
               HasSubstr("takes another number of arguments"));
 }
 
+TEST(CompilerFunctions, TellWhatAModelSaysOfItself) {
+  // IR version 8 by "maker", version -1; the graph "g" with the input "w", which has an
+  // initializer, and "x"; the property "k": "v".
+  const std::string_view model(
+      "\x08\x08\x12\x05maker\x28\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01"
+      "\x3a\x1a\x12\x01g\x5a\x03\x0a\x01w\x5a\x03\x0a\x01x"
+      "\x2a\x0b\x10\x01\x42\x01w\x22\x04\0\0\0\0"
+      "\x72\x06\x0a\x01k\x12\x01v",
+      56);
+  const auto said = call("tenon.model_metadata", Bytes(model), Any()).as<Map<String, Any>>();
+  EXPECT_EQ(said.at("graph_name").as<String>().view(), "g");
+  EXPECT_EQ(said.at("producer_name").as<String>().view(), "maker");
+  EXPECT_EQ(said.at("version").as<int64_t>(), -1);
+  const auto properties = said.at("custom_metadata_map").as<Map<String, String>>();
+  EXPECT_EQ(properties.at("k").view(), "v");
+  const auto defaults = said.at("defaults").as<Array<String>>();
+  ASSERT_EQ(defaults.size(), 1);
+  EXPECT_EQ(defaults[0].view(), "w");
+  EXPECT_TRUE(call("tenon.model_metadata", Bytes(kTwice), Any()).is_none());
+  EXPECT_THAT(failure_of([] { call("tenon.model_metadata", "none.onnx", Any()); }),
+              HasSubstr("can't be opened"));
+  EXPECT_THAT(failure_of([] { call("tenon.model_metadata", 1, Any()); }), HasSubstr("found"));
+}
+
 TEST(CompilerFunctions, AreHeldToLimits) {
   const Map<String, Any> late{{"deadline_ns", 0}}, small{{"memory", 1}}, wide{{"memory", 1 << 28}};
   const graph::Module module = parsed(kTwice);

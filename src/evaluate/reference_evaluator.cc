@@ -63,7 +63,7 @@ class Run {
   void call(const FunctionExpr& function, std::span<const Any> args) {
     if (activations_.size() >= evaluator_.max_depth) {
       throw Error(ErrorKind::Runtime, "the call went too deep")
-          .row(".stopped_by", "depth")
+          .stopped_by(StopCause::Depth)
           .expected(cat("at most ", evaluator_.max_depth, " frames"))
           .help("raise the call's depth limit, or look for infinite recursion");
     }
@@ -71,7 +71,7 @@ class Run {
     activation_bytes_ += Activation::bytes(slots);
     if (activation_bytes_ + frames_.size() * sizeof(Frame) > evaluator_.max_stack_bytes) {
       throw Error(ErrorKind::Runtime, "the call ran out of stack")
-          .row(".stopped_by", "stack")
+          .stopped_by(StopCause::Stack)
           .expected(cat("at most ", evaluator_.max_stack_bytes, " bytes"))
           .help("look for infinite recursion");
     }

@@ -17,6 +17,7 @@ constexpr auto kKinds = std::to_array<KindFacts>({
 #include "support/error_kinds.def"
 });
 constexpr size_t kNamedNodes = 6;
+constexpr std::string_view kStoppedBy = ".stopped_by";
 }  // namespace
 
 std::string_view kind_name(ErrorKind kind) {
@@ -31,6 +32,11 @@ ErrorKind kind_of_name(std::string_view name) {
     if (kKinds[i].name == name) return static_cast<ErrorKind>(i);
   }
   return ErrorKind::Runtime;
+}
+
+std::string_view to_text(StopCause cause) {
+  constexpr std::string_view kNames[] = {"fuel", "deadline", "memory", "depth", "stack", "cancel"};
+  return kNames[static_cast<size_t>(cause)];
 }
 
 Span Span::at(std::string file, int32_t line, int32_t column) {
@@ -141,6 +147,21 @@ Error& Error::frame(std::string_view text) {
   own().frames.emplace_back(text);
   return *this;
 }
+bool Error::Row::is_shown() const {
+  return !label.starts_with('.');
+}
+
+Error& Error::stopped_by(StopCause cause) {
+  return row(kStoppedBy, to_text(cause));
+}
+
+std::string_view Error::stopped_by() const {
+  for (const Row& row : rows()) {
+    if (row.label == kStoppedBy) return row.text;
+  }
+  return {};
+}
+
 Error& Error::at(const Span& span) {
   if (data_->span.empty()) own().span = span;
   return *this;
@@ -173,23 +194,19 @@ void append_indented(std::string& out, std::string_view text, size_t indent) {
   }
 }
 
-bool is_shown(const Error::Row& row) {
-  return !row.label.starts_with('.');
-}
-
 void append_rows(std::string& out, const std::vector<Error::Row>& rows) {
   constexpr size_t kIndent = 2, kLabelGap = 2, kNoteGap = 3;
   size_t label_width = 8;  // of "expected"
   size_t text_width = 0;
   for (const auto& r : rows) {
-    if (!is_shown(r)) continue;
+    if (!r.is_shown()) continue;
     label_width = std::max(label_width, width(r.label));
     if (!r.note.empty() && r.text.find('\n') == std::string::npos) {
       text_width = std::max(text_width, width(printable(r.text)));
     }
   }
   for (const auto& r : rows) {
-    if (!is_shown(r)) continue;
+    if (!r.is_shown()) continue;
     out.append("\n").append(kIndent, ' ');
     out.append(printable(r.label));
     pad_to(out, width(r.label), label_width + kLabelGap);

@@ -31,6 +31,10 @@ std::string_view kind_name(ErrorKind kind);  // "Usage", ...
 ErrorKind kind_of_name(std::string_view name);
 int exit_code(ErrorKind kind);
 
+// What stopped work that was not wrong: a limit, or the host.
+enum class StopCause : uint8_t { Fuel, Deadline, Memory, Depth, Stack, Cancel };
+std::string_view to_text(StopCause cause);  // "fuel", ...
+
 // The source of a piece of a program: a file and line, or ONNX node names (several after nodes have
 // been fused). Empty if unknown.
 struct Span {
@@ -54,7 +58,8 @@ class Error : public std::exception {
  public:
   // A line below the message; `note` is printed in a column of its own.
   struct Row {
-    std::string label, text, note;  // labels such as ".stopped_by" are for programs
+    std::string label, text, note;
+    bool is_shown() const;  // a label that begins with a dot is for programs
   };
 
   // Views, so that a throw constructs no string: that would be most of its code.
@@ -75,6 +80,7 @@ class Error : public std::exception {
   Error& table(std::vector<std::string> cells);  // the first is the heading; columns are aligned
   Error& frame(std::string_view text);           // of the machine, innermost first
   Error& at(const Span& span);                   // sets the span unless there is one
+  Error& stopped_by(StopCause cause);            // a row for programs
   // Adds another error of the same work, for a reader that goes on after a mistake. This error
   // keeps its kind and message; `render` and `all_rows` have the added ones after it.
   Error& also(const Error& another);
@@ -87,6 +93,8 @@ class Error : public std::exception {
   // What `render` prints besides the message and the table, as rows: the span as "span", the rows,
   // the frames as "at", the help as "help"; an added error as "error" and its rows.
   std::vector<Row> all_rows() const;
+  // The text of the cause, also of an error that came through the C interface; empty if none.
+  std::string_view stopped_by() const;
   int exit_code() const { return tenon::exit_code(kind()); }
 
   // The whole text, without a final line feed. Control bytes in it are escaped.

@@ -282,7 +282,7 @@ void add_dump_commands(CLI::App* app) {
   auto text = std::make_shared<bool>(false), stats = std::make_shared<bool>(false);
   auto full = std::make_shared<bool>(false);
   auto graph = std::make_shared<std::string>();
-  auto allocations = std::make_shared<bool>(false);
+  auto memory = std::make_shared<bool>(false);
   auto native = std::make_shared<bool>(false);
   dump->add_option(
           "FILE", *file,
@@ -299,13 +299,13 @@ void add_dump_commands(CLI::App* app) {
                  "for Graphviz. A .tnx shows the model as it was before it was compiled if\n"
                  "`tenon compile --keep-graph` stored that, and otherwise its kernels")
       ->check(CLI::IsMember({kSvg, kDot, kCode}));
-  dump->add_flag("--memory", *allocations, "what each function allocates");
+  dump->add_flag("--memory", *memory, "what each function allocates");
   dump->add_flag("--native", *native, "the native code as assembly, for each of its CPUs");
   auto dump_limits = std::make_shared<LimitFlags>();
   dump_limits->add_to(dump, "reading the file and describing it may", "--memory-limit");
   add_json(dump);
   dump->callback([=] {
-    if (*text + *stats + !graph->empty() + *allocations + *native > 1) {
+    if (*text + *stats + !graph->empty() + *memory + *native > 1) {
       throw Error(ErrorKind::Usage,
                   "more than one of --text, --stats, --graph, --memory and --native is given")
           .help("each prints another form of the file: give one at a time");
@@ -334,7 +334,7 @@ void add_dump_commands(CLI::App* app) {
       out.begin_object().key("file").value(source.name);
       if (*text || *native) {
         out.key("text").value(lines);
-      } else if (*allocations) {
+      } else if (*memory) {
         write_memory(out, loaded.unit);
       } else {
         write_stats(out, loaded, source.content().size());
@@ -344,8 +344,8 @@ void add_dump_commands(CLI::App* app) {
     std::printf("%s", lines.c_str());
     if (draws) print_graph(picture_of(loaded.unit, source.name), *graph);
     if (*graph == kCode) print_code_graph(loaded.unit);
-    if (*allocations) print_memory(loaded.unit);
-    if (*stats || !(*text || !graph->empty() || *allocations || *native))
+    if (*memory) print_memory(loaded.unit);
+    if (*stats || !(*text || !graph->empty() || *memory || *native))
       print_stats(loaded, source.name);
   });
 

@@ -209,22 +209,23 @@ bool is_asked(const std::string& part, std::string_view name) {
   return !std::ranges::search(name, part, same).empty() || part.empty();
 }
 
-std::string operators_text(bool own, const std::string& part) {
-  std::string text;
+std::string_view name_of(const graph::Operator* op) {
+  return op->name;
+}
+std::string_view name_of(const std::pair<std::string, int64_t>& onnx) {
+  return onnx.first;
+}
+
+// The operators of the table with `part` in their names. Throws Usage if there are none.
+template <class Row>
+std::vector<Row> asked_for(const std::vector<Row>& all, const std::string& part) {
+  std::vector<Row> out;
   std::vector<std::string> names;
-  if (own && part.empty()) return graph::operators_document();
-  if (own) {
-    for (const graph::Operator* op : graph::OperatorTable::global().all()) {
-      names.emplace_back(op->name);
-      if (is_asked(part, op->name)) text += cat(op->name, "  ", op->summary, "\n");
-    }
-  } else {
-    for (const auto& [name, since] : onnx::OpTable::global().all()) {
-      names.push_back(name);
-      if (is_asked(part, name)) text += cat(name, "-", since, "\n");
-    }
+  for (const Row& op : all) {
+    names.emplace_back(name_of(op));
+    if (is_asked(part, name_of(op))) out.push_back(op);
   }
-  if (!text.empty()) return text;
+  if (!out.empty()) return out;
   const std::string near = nearest(part, names);
   throw Error(ErrorKind::Usage, cat("no operator has '", printable(part), "' in its name"))
       .help(near.empty() ? "`tenon ops` lists all of ONNX's that are imported, `tenon ops --ir` "
@@ -232,12 +233,12 @@ std::string operators_text(bool own, const std::string& part) {
                          : cat("did you mean ", near, "?"));
 }
 
-void write_operators(bool own, const std::string& part) {
-  JsonWriter out = json_document();
-  out.begin_object().key("operators").begin_array();
-  if (own) {
-    for (const graph::Operator* op : graph::OperatorTable::global().all()) {
-      if (!is_asked(part, op->name)) continue;
+void list_own_operators(const std::string& part) {
+  const auto ops = asked_for(graph::OperatorTable::global().all(), part);
+  if (json_output()) {
+    JsonWriter out = json_document();
+    out.begin_object().key("operators").begin_array();
+    for (const graph::Operator* op : ops) {
       out.begin_object().key("name").value(op->name).key("summary").value(op->summary);
       out.key("operands").begin_array();
       for (const graph::OperandSpec& operand : op->operands) out.value(operand.name);
@@ -245,13 +246,26 @@ void write_operators(bool own, const std::string& part) {
       for (const graph::AttrSpec& attribute : op->attrs) out.value(attribute.name);
       out.end_array().end_object();
     }
+    print_json(std::move(out.end_array().end_object()));
+  } else if (part.empty()) {
+    std::printf("%s", graph::operators_document().c_str());
   } else {
-    for (const auto& [name, since] : onnx::OpTable::global().all()) {
-      if (!is_asked(part, name)) continue;
+    for (const graph::Operator* op : ops) print_line(cat(op->name, "  ", op->summary));
+  }
+}
+
+void list_onnx_operators(const std::string& part) {
+  const auto ops = asked_for(onnx::OpTable::global().all(), part);
+  if (json_output()) {
+    JsonWriter out = json_document();
+    out.begin_object().key("operators").begin_array();
+    for (const auto& [name, since] : ops) {
       out.begin_object().key("name").value(name).key("since").value(since).end_object();
     }
+    print_json(std::move(out.end_array().end_object()));
+  } else {
+    for (const auto& [name, since] : ops) print_line(cat(name, "-", since));
   }
-  print_json(std::move(out.end_array().end_object()));
 }
 
 }  // namespace
@@ -302,9 +316,7 @@ void add_ops_command(CLI::App* app) {
   add_json(command);
   command->callback([own, part] {
     driver::initialise();
-    const std::string text = operators_text(*own, *part);  // refuses a name that none has
-    if (json_output()) return write_operators(*own, *part);
-    std::printf("%s", text.c_str());
+    *own ? list_own_operators(*part) : list_onnx_operators(*part);
   });
 }
 

@@ -207,12 +207,10 @@ void write_error(JsonWriter& out, const Error& error) {
     out.key("nodes");
     write_names(out, error.span().nodes);
   }
-  for (const Error::Row& row : error.rows()) {
-    if (row.label == ".stopped_by") out.key("stopped_by").value(row.text);
-  }
+  if (!error.stopped_by().empty()) out.key("stopped_by").value(error.stopped_by());
   out.key("rows").begin_array();
   for (const Error::Row& row : error.all_rows()) {
-    if (row.label.starts_with('.')) continue;
+    if (!row.is_shown()) continue;
     out.begin_object();
     out.key("label").value(row.label);
     out.key("text").value(row.text);

@@ -46,10 +46,7 @@ WorkLimits LimitFlags::work() const {
 }
 
 Error with_memory_help(Error error) {
-  const bool is_limit = std::ranges::any_of(error.rows(), [](const Error::Row& row) {
-    return row.label == ".stopped_by" && row.text == "memory";
-  });
-  if (is_limit && !default_limit.empty()) {
+  if (error.stopped_by() == to_text(StopCause::Memory) && !default_limit.empty()) {
     error.help(cat("that is the memory that the system has left: use less, or state a limit with ",
                    default_limit, " SIZE"));
   }

@@ -70,7 +70,7 @@ ImportResult import_model(const std::string& path, const ImportOptions& options)
 ModelReport inspect_model(const Model& model, const ImportOptions& options) {
   ModelReport r;
   r.file = model.file;
-  r.producer = model.producer;
+  r.producer = model.metadata.producer;
   r.ir_version = model.ir_version;
   r.opsets = model.opsets;
   for (const TensorData& t : model.graph.initializers) {

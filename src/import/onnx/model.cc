@@ -22,6 +22,12 @@ constexpr int32_t kTypeCount = static_cast<int32_t>(std::size(kTypes));
 
 }  // namespace
 
+std::set<std::string> Graph::initializer_names() const {
+  std::set<std::string> out(sparse_initializers.begin(), sparse_initializers.end());
+  for (const TensorData& t : initializers) out.insert(t.name);
+  return out;
+}
+
 std::string data_type_name(int32_t type) {
   if (type < 0 || type >= kTypeCount) return cat("type ", type);
   const TypeRow& row = kTypes[type];

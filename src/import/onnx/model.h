@@ -9,6 +9,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -94,6 +95,9 @@ struct Graph {
   std::vector<TensorData> initializers;
   std::vector<std::string> sparse_initializers;  // names; sparse tensors are refused
   std::vector<Value> inputs, outputs;
+
+  // Of dense and sparse ones. An input of such a name is a constant.
+  std::set<std::string> initializer_names() const;
 };
 
 // Versions of operators by domain; "" is ai.onnx.
@@ -108,10 +112,17 @@ struct ModelFunction {
   OpsetImports opsets;
 };
 
+// What a model says about itself. Nothing of it changes what the model computes.
+struct ModelMetadata {
+  std::string producer, domain, description, graph_description;
+  int64_t version = 0;
+  std::map<std::string, std::string> properties;
+};
+
 struct Model {
   std::string file;  // its name in errors
   int64_t ir_version = 0;
-  std::string producer;
+  ModelMetadata metadata;
   OpsetImports opsets;
   Graph graph;
   std::vector<ModelFunction> functions;

@@ -26,7 +26,7 @@ class Reader {
     Model out;
     out.file = file;
     out.ir_version = m.ir_version();
-    out.producer = m.producer_name();
+    out.metadata = metadata(m);
     out.opsets = opsets(m.opset_import());
     out.graph = graph(*m.mutable_graph());
     for (auto& f : *m.mutable_functions()) out.functions.push_back(function(f));
@@ -34,6 +34,17 @@ class Reader {
   }
 
  private:
+  static ModelMetadata metadata(const schema::ModelProto& m) {
+    ModelMetadata out;
+    out.producer = m.producer_name();
+    out.domain = m.domain();
+    out.description = m.doc_string();
+    out.graph_description = m.graph().doc_string();
+    out.version = m.model_version();
+    for (const auto& p : m.metadata_props()) out.properties[p.key()] = p.value();
+    return out;
+  }
+
   template <class F>
   static OpsetImports opsets(const F& field) {
     OpsetImports out;

@@ -53,9 +53,7 @@ ModelReport::Value report_value(const std::string& name, const graph::TypeRef& t
 Signature::Signature(const Model& model, const ImportOptions& options, graph::Builder& builder,
                      Scope& scope)
     : model_(model), options_(options), builder_(builder) {
-  std::set<std::string> constants;
-  for (const TensorData& t : model.graph.initializers) constants.insert(t.name);
-  for (const std::string& name : model.graph.sparse_initializers) constants.insert(name);
+  const std::set<std::string> constants = model.graph.initializer_names();
   for (const Value& v : model.graph.inputs) {
     if (!constants.contains(v.name)) take_shape(v);
   }

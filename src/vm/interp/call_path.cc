@@ -18,10 +18,10 @@ bool is_boolean(const AnyView& v) {
 namespace {
 
 // One copy of the code that makes these errors.
-[[noreturn, gnu::cold, gnu::noinline]] void stop(const char* by, const char* message,
+[[noreturn, gnu::cold, gnu::noinline]] void stop(StopCause cause, const char* message,
                                                  std::string_view expected, const char* help) {
   throw Error(ErrorKind::Runtime, message)
-      .row(".stopped_by", by)
+      .stopped_by(cause)
       .expected(cat("at most ", expected))
       .help(help);
 }
@@ -30,7 +30,7 @@ namespace {
 
 [[gnu::cold]] void Dispatch::fail_fuel(Machine& m) {
   m.fuel_ = 0;
-  stop("fuel", "the call ran out of fuel",
+  stop(StopCause::Fuel, "the call ran out of fuel",
        cat(m.in_force_.limits->fuel, " function entries and backward jumps"),
        "raise the call's fuel limit");
 }
@@ -39,10 +39,10 @@ namespace {
   uint32_t word = m.attention_.load(std::memory_order_relaxed);
   if (word & Machine::kStoppedByHost) throw Error(*m.host_error_.load(std::memory_order_acquire));
   if (word & (Machine::kCancelled | Machine::kNestedCancelled)) {
-    throw Error(ErrorKind::Runtime, "the call was cancelled").row(".stopped_by", "cancel");
+    throw Error(ErrorKind::Runtime, "the call was cancelled").stopped_by(StopCause::Cancel);
   }
   const std::chrono::nanoseconds deadline = m.in_force_.limits->deadline;
-  stop("deadline", "the call ran past its deadline",
+  stop(StopCause::Deadline, "the call ran past its deadline",
        cat(static_cast<double>(deadline.count()) * 1e-6, " ms"), "raise the call's deadline");
 }
 
@@ -65,12 +65,12 @@ void Dispatch::grow_stack(Machine& m, const AnyView* top, const Machine::Frame* 
   if (m.fuel_ < 0) fail_fuel(m);
   const Machine::InForce& bounds = m.in_force_;
   if (top > bounds.registers_end) {
-    stop("stack", "the call ran out of stack",
+    stop(StopCause::Stack, "the call ran out of stack",
          cat(bytes_text(bounds.limits->stack_bytes), " of registers"),
          "raise the call's stack limit, or look for infinite recursion");
   }
   if (frame < bounds.frames_begin) {
-    stop("depth", "the call went too deep", cat(bounds.limits->depth, " frames"),
+    stop(StopCause::Depth, "the call went too deep", cat(bounds.limits->depth, " frames"),
          "raise the call's depth limit, or look for infinite recursion");
   }
   // Both watermarks rise in steps, so that the committed size is known and counts as memory.

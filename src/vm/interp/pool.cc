@@ -81,7 +81,7 @@ bool Pool::count_outside(size_t bytes) {
 
 [[gnu::cold]] void Pool::fail_cap(std::string_view found) const {
   throw Error(ErrorKind::Runtime, "the call would exceed its memory limit")
-      .row(".stopped_by", "memory")
+      .stopped_by(StopCause::Memory)
       .found(found)
       .expected(cat("at most ", bytes_text(cap_)))
       .help("raise the call's memory limit");
