@@ -116,14 +116,14 @@ TEST(CompilerFunctions, AreHeldToLimits) {
 
 TEST(CompilerFunctions, ReadWithinLimits) {
   const std::string text = call("tenon.to_json", parsed(kTwice), 2).as<String>().str();
-  for (const auto& [limit, message] :
-       {std::pair<Map<String, Any>, const char*>{{{"deadline_ns", 0}}, "ran past its deadline"},
-        {{{"memory", 1}}, "exceeds its memory limit"}}) {
+  const auto expect = [&](const Map<String, Any>& limit, const char* message) {
     EXPECT_THAT(failure_of([&] { call("tenon.parse", kTwice, "test.tn", limit); }),
                 HasSubstr(cat("parsing test.tn ", message)));
     EXPECT_THAT(failure_of([&] { call("tenon.from_json", text, limit); }),
                 HasSubstr(cat("reading JSON ", message)));
-  }
+  };
+  expect({{"deadline_ns", 0}}, "ran past its deadline");
+  expect({{"memory", 1}}, "exceeds its memory limit");
   EXPECT_THAT(failure_of([&] {
                 call("tenon.from_json", text, Map<String, Any>{{"indent", 1}});
               }),
@@ -471,9 +471,9 @@ TEST(Json, AKernelThatIsDamagedIsAnErrorAndNoCrash) {
 TEST(Build, MakesAModuleStepByStep) {
   const Any b = call("tenon.build_begin", Map<String, Any>());
   call("tenon.build_at", b, "/first");
-  const Any x = call("tenon.build_param", b, "x", "tensor[n; f32]");
+  Any x = call("tenon.build_param", b, "x", "tensor[n; f32]");
   const Any k = call("tenon.build_param", b, "k", call("tenon.build_type", "i64"));
-  const Any twice = call("tenon.build_op", b, "add", Args{x, x}, Any());
+  Any twice = call("tenon.build_op", b, "add", Args{x, x}, Any());
   const Any small = call("tenon.build_op", b, "less", Args{k, 3}, Map<String, Any>());
   const Any either = call("tenon.build_if", b, small, Function::from_typed([&] { return twice; }),
                           Function::from_typed([&] { return x; }));

@@ -206,7 +206,8 @@ bool is_asked(const std::string& part, std::string_view name) {
     const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c; };
     return lower(a) == lower(b);
   };
-  return !std::ranges::search(name, part, same).empty() || part.empty();
+  const auto at = std::search(name.begin(), name.end(), part.begin(), part.end(), same);
+  return at != name.end() || part.empty();
 }
 
 std::string_view name_of(const graph::Operator* op) {

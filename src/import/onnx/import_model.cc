@@ -47,6 +47,7 @@ std::string opset_text(const Model& model) {
 
 std::vector<std::string> names_of(const std::vector<ModelReport::Value>& values) {
   std::vector<std::string> names;
+  names.reserve(values.size());
   for (const ModelReport::Value& v : values) names.push_back(v.name);
   return names;
 }
