@@ -7,6 +7,7 @@
 #include <unordered_map>
 
 #include "json/json.h"
+#include "object/cell.h"
 #include "object/device_name.h"
 #include "object/field.h"
 #include "object/tensor.h"
@@ -234,6 +235,12 @@ class Writer {
         for (const auto& c : children) value(c.value);
         out_.end_array();
         break;
+      case ValueClass::Cell:
+        detail::append_children(v, kHidden, children);
+        out_.key("cell").begin_array();
+        for (const auto& c : children) value(c.value);
+        out_.end_array();
+        break;
       case ValueClass::Map:
         out_.key("map").begin_array();
         for (const auto& e : static_cast<const MapObj*>(v.v.object)->entries) {
@@ -400,6 +407,13 @@ class Reader {
       Array<Any> out;
       for (const Json& e : array(inner)) out.push_back(value(e));
       return out;
+    }
+    if (tag == "cell") {
+      const std::vector<Json>& parts = array(inner);
+      if (parts.empty() || parts[0].kind != Json::Kind::Int) fail(inner, "expected a cell's tag");
+      auto cell = CellObj::of(parts[0].integer, parts.size() - 1);
+      for (size_t i = 1; i < parts.size(); ++i) cell->begin()[i - 1] = value(parts[i]);
+      return Any(std::move(cell));
     }
     if (tag == "map") {
       Map<Any, Any> out;

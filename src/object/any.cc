@@ -51,6 +51,8 @@ namespace tenon {
       return "module";
     case TypeIndex::Opaque:
       return "opaque";
+    case TypeIndex::Cell:
+      return "cell";
     default:
       break;
   }

@@ -113,6 +113,8 @@ class Printer {
     if (c == ValueClass::Record) {
       out_ += find_type(value.type_index)->type_key;
       out_ += "(";
+    } else if (c == ValueClass::Cell) {
+      out_ += "cell(";
     } else {
       out_ += c == ValueClass::Array ? "[" : "{";
     }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "object/cell.h"
 #include "object/tensor.h"
 
 namespace tenon::detail {
@@ -25,6 +26,8 @@ ValueClass class_of(const AnyView& v) {
       return ValueClass::Array;
     case TypeIndex::Map:
       return ValueClass::Map;
+    case TypeIndex::Cell:
+      return ValueClass::Cell;
     default:
       return find_type(v.type_index) ? ValueClass::Record : ValueClass::Identity;
   }
@@ -108,6 +111,12 @@ void append_children(const AnyView& value, uint8_t skip, std::vector<Child>& out
         out.push_back({nullptr, e->key});
         out.push_back({nullptr, e->value});
       }
+      return;
+    }
+    case ValueClass::Cell: {
+      const auto& cell = *static_cast<const CellObj*>(value.v.object);
+      out.push_back({nullptr, Any(cell.tag)});
+      for (const Any& field : cell) out.push_back({nullptr, field});
       return;
     }
     case ValueClass::Record:

@@ -17,6 +17,7 @@ enum class ValueClass : uint8_t {
   Plain,  // in the Any itself, and strings, bytes, shapes, tensors: compared by content
   Array,
   Map,
+  Cell,
   Record,    // has a table of fields
   Identity,  // functions, modules, errors: compared by identity
 };
@@ -26,7 +27,8 @@ ValueClass class_of(const AnyView& value);
 // otherwise in insertion order, with `sorted` false.
 std::vector<const MapEntry*> canonical_entries(const MapObj& map, bool& sorted);
 
-// Appends the children of an array, a map (key, value, key, value; canonical order) or a record
+// Appends the children of an array, a map (key, value, key, value; canonical order), a cell (its tag,
+// its fields) or a record
 // (without fields that have any of the flags in `skip`).
 void append_children(const AnyView& value, uint8_t skip, std::vector<Child>& out);
 

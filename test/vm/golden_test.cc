@@ -15,6 +15,7 @@
 #include <iterator>
 
 #include "object/array.h"
+#include "object/cell.h"
 #include "object/registry.h"
 #include "object/shape.h"
 #include "object/tensor.h"
@@ -40,8 +41,10 @@ std::string value_text(const AnyView& v) {
     }
     return out + ")";
   }
-  if (const auto* cell = v.as_object<AdtObj>()) {
-    return cat("cell ", cell->tag, value_text(AnyView(cell->fields)));
+  if (const auto* cell = v.as_object<CellObj>()) {
+    std::string out = cat("cell ", cell->tag, "(");
+    for (int64_t i = 0; i < cell->size; ++i) out += (i ? ", " : "") + value_text(cell->begin()[i]);
+    return out + ")";
   }
   if (v.type_index == TypeIndex::Function) return "function";
   if (v.type_index == TypeIndex::Storage) return "storage";

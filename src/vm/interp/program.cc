@@ -135,7 +135,6 @@ Ref<KernelObject> Program::compile_computes() const {
 }
 
 void Program::link(const ProgramOptions& options) {
-  register_vm_types();
   trusted_ = options.trusted;
   if (!options.trusted) refuse_native();
   use_libraries(options);

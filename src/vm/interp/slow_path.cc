@@ -1,6 +1,7 @@
 #include "vm/interp/slow_path.h"
 
 #include "object/array.h"
+#include "object/cell.h"
 #include "support/text.h"
 #include "vm/interp/dispatch.h"
 #include "vm/interp/operand_values.h"
@@ -104,9 +105,9 @@ Array<Any> gather(std::span<const ValueRef> refs, const AnyView* base) {
 
 void op_alloc_adt(Machine&, const Op& op, AnyView* base) {
   const Values<Opcode::AllocAdt> in(op);
-  auto cell = make<AdtObj>();
-  cell->tag = literal(in["tag"]);
-  cell->fields = gather(in.list("fields"), base);
+  const std::span<const ValueRef> fields = in.list("fields");
+  auto cell = CellObj::of(literal(in["tag"]), fields.size());
+  for (size_t i = 0; i < fields.size(); ++i) cell->begin()[i] = Any(value_of(fields[i], base));
   finish(op, base, Any(std::move(cell)));
 }
 
@@ -121,9 +122,9 @@ void op_get_field(Machine& m, const Op& op, AnyView* base) {
   const int64_t index = integer(in["index"], base, in.mnemonic);
   const Any* begin = nullptr;
   int64_t size = 0;
-  if (const auto* cell = object.as_object<AdtObj>()) {
-    begin = cell->fields.any_begin();
-    size = static_cast<int64_t>(cell->fields.size());
+  if (const auto* cell = object.as_object<CellObj>()) {
+    begin = cell->begin();
+    size = cell->size;
   } else if (const auto* array = object.as_object<ArrayObj>()) {
     begin = array->begin();
     size = array->size;
@@ -144,7 +145,7 @@ void op_get_field(Machine& m, const Op& op, AnyView* base) {
 void op_get_tag(Machine&, const Op& op, AnyView* base) {
   const Values<Opcode::GetTag> in(op);
   const AnyView& object = value_of(in["object"], base);
-  const auto* cell = object.as_object<AdtObj>();
+  const auto* cell = object.as_object<CellObj>();
   if (!cell) {
     throw Error(ErrorKind::Runtime, "get_tag needs a cell").found(type_name(object.type_index));
   }

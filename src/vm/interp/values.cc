@@ -24,16 +24,6 @@ int call_closure_object(void* self, const AnyView* args, int32_t n, Any* result)
 
 }  // namespace
 
-const TypeInfo& AdtObj::type_info() {
-  static const Field fields[] = {field("tag", &AdtObj::tag), field("fields", &AdtObj::fields)};
-  static const TypeInfo info = type_of<AdtObj>("vm.Adt", fields);
-  return info;
-}
-
-void register_vm_types() {
-  register_types({&AdtObj::type_info()});
-}
-
 ClosureObj::~ClosureObj() {
   for (Any& capture : captures) capture.~Any();
 }

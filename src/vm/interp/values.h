@@ -1,24 +1,16 @@
-// The values that only the machine makes: cells of algebraic data types, and closures.
+// Closures: the values that only the machine makes.
 #pragma once
 
 #include <cstdint>
 #include <span>
 #include <vector>
 
-#include "object/array.h"
 #include "object/function.h"
 #include "object/object.h"
 #include "object/tensor.h"
 #include "vm/interp/account.h"
 
 namespace tenon::vm {
-
-// A constructor's tag and its fields.
-struct AdtObj : Object {
-  TENON_TYPE(TypeIndex::VmAdt);
-  int64_t tag = 0;
-  Array<Any> fields;
-};
 
 struct FunctionCode;
 class Outputs;
@@ -56,8 +48,5 @@ struct ClosureObj : FunctionObj {
 
 // Whether the data's address is a multiple of an element's size.
 bool is_aligned(const Tensor& tensor);
-
-// Registers AdtObj for printing, equality and JSON.
-void register_vm_types();
 
 }  // namespace tenon::vm
