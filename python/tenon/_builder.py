@@ -182,8 +182,6 @@ class Builder:
         """A function literal: ``body(*parameters)`` builds it and returns its result. It may use the operands of the
         function around it. With ``self_name``, the body also gets the literal itself, as its last argument.
 
-        Function literals are checked and printed; this version doesn't run them.
-
         >>> b = tenon.ir.Builder()
         >>> with b.function("main", x="i64") as x:
         ...     twice = b.closure({"y": "i64"}, "i64", lambda y: b.add(b.add(y, y), x))

@@ -293,7 +293,7 @@ Any interpret(const graph::Module& module, const String& function, const Array<A
         .expected(cat((*found)->params.size()));
   }
   graph::ReferenceEvaluator evaluator(codegen::parse_target(interpret_options.cpu));
-  evaluator.max_depth = static_cast<size_t>(interpret_options.max_depth);
+  evaluator.state().max_depth = static_cast<size_t>(interpret_options.max_depth);
   const std::vector<Any> results = evaluator.run(module, *found, arguments.to_vector());
   if (!(*found)->result_type.is<graph::TupleType>()) return results[0];
   return Array<Any>(results.begin(), results.end());

@@ -286,7 +286,7 @@ TEST(HostPass, RunsWithinACompilation) {
   };
   for (const Array<String>& passes :
        {Array<String>{}, Array<String>{"test.same"}, Array<String>{"simplify", "test.same"}}) {
-    EXPECT_THAT(compile(passes), HasSubstr("leave calls that code can't be generated for"));
+    EXPECT_THAT(compile(passes), HasSubstr("leave what code can't be generated for"));
     EXPECT_THAT(compile(passes), HasSubstr("in @main: the operator add"));
     EXPECT_THAT(compile(passes), HasSubstr("lower_to_kernels, make_allocation_explicit"));
     EXPECT_THAT(compile(passes), HasSubstr("the option `passes` replaces all passes"));

@@ -30,6 +30,7 @@ bool returns_by_value(const graph::Call& call, const graph::TypeRef& type) {
 std::string not_lowered(const graph::Binding& binding) {
   const graph::ExprRef& value = binding.value;
   const graph::TypeRef& type = binding.var->type;
+  if (value.is<graph::FunctionExpr>()) return "a function literal";
   const auto* call = value.as<graph::Call>();
   if (!call) return "";
   if (const graph::Operator* op = graph::operator_of(value);
@@ -45,7 +46,7 @@ void require_lowered(const graph::BlockRef& block, const String& function) {
   for (const auto& binding : block->bindings) {
     if (const std::string found = not_lowered(*binding); !found.empty()) {
       throw Error(ErrorKind::Usage, binding->span,
-                  "the passes that ran leave calls that code can't be generated for")
+                  "the passes that ran leave what code can't be generated for")
           .found(cat("in @", printable(function), ": ", found))
           .expected(cat("the passes ", join(required_passes(), ", "), " in this order"))
           .help(

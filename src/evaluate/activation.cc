@@ -63,8 +63,23 @@ void Activation::bind_params(const FunctionExpr& function, std::span<const Any> 
   }
 }
 
-void Activation::check_returned(std::string_view function, const TypeRef& type,
-                                const Any& found) {
+void Activation::bind_field(const VarRef& var, Any value) {
+  bind_type(var->type, value,
+            {cat("the field '", var->name, "' doesn't fit its type"), ErrorKind::Runtime},
+            /*compound=*/true);
+  set(var, std::move(value));
+}
+
+std::optional<int64_t> Activation::find_size(const std::string& symbol) const {
+  const auto at = sizes_.find(symbol);
+  return at == sizes_.end() ? std::nullopt : std::optional(at->second);
+}
+
+void Activation::set_size(const std::string& symbol, int64_t value) {
+  if (sizes_.emplace(symbol, value).second) bound_.push_back(symbol);
+}
+
+void Activation::check_returned(std::string_view function, const TypeRef& type, const Any& found) {
   bind_type(type, found,
             {cat("function '", function, "' returned a value that doesn't fit its declared type"),
              ErrorKind::Runtime},

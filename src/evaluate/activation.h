@@ -1,6 +1,7 @@
 // One activation of a function: its variables and sizes.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string>
 #include <unordered_map>
@@ -31,6 +32,12 @@ class Activation {
   // Sets the parameters and binds the symbols in their types. Throws Usage for an argument of
   // another dtype or shape.
   void bind_params(const FunctionExpr& function, std::span<const Any> args);
+  // Sets the variable that a pattern binds. Throws Runtime if the value, which came out of a cell
+  // or a tuple, doesn't have its type.
+  void bind_field(const VarRef& var, Any value);
+  // The value of a symbol, if it has one.
+  std::optional<int64_t> find_size(const std::string& symbol) const;
+  void set_size(const std::string& symbol, int64_t value);
   // Throws Runtime if what the packed function returned doesn't fit the type that its call states.
   void check_returned(std::string_view function, const TypeRef& type, const Any& found);
   // Matches a value's shape or elements and returns the value. Throws Runtime on a mismatch.

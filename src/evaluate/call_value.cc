@@ -162,9 +162,6 @@ Any call_value(const Binding& binding, const Call& call, const PreparedKernel* k
     if (!signature_of(call)) activation.check_returned(call.callee.view(), type, result);
     return result;
   }
-  if (call.kind == CalleeKind::kClosure) {
-    throw Error(ErrorKind::Unsupported, "the evaluator does not call closures");
-  }
   const Operator* op = operator_of(call);
   TENON_ASSERT(op, "unknown operator ", call.callee);
   if (op->view) return reshaped(call, type, activation);

@@ -6,8 +6,8 @@
 namespace tenon::graph {
 
 // The value of `binding`, whose right-hand side is `call`; `kernel` is its kernel or null. Throws
-// what the callee throws, and Unsupported for a call of a closure. Before a kernel runs, its
-// estimated work is subtracted from `work_left` (see ReferenceEvaluator).
+// what the callee throws. Before a kernel runs, its estimated work is subtracted from `work_left`
+// (see EvaluatorState).
 Any call_value(const Binding& binding, const Call& call, const PreparedKernel* kernel,
                Activation& activation, double* work_left);
 

@@ -1,6 +1,7 @@
 #include "evaluate/plan.h"
 
 #include "graph/ir/builder.h"
+#include "graph/ir/pattern.h"
 #include "graph/ir/rewrite.h"
 #include "graph/ir/text.h"
 #include "graph/ir/walk.h"
@@ -78,6 +79,7 @@ class Requests {
 
 void Plan::add_slots(const FunctionExpr& function, Slots* slots) {
   for (const VarRef& param : function.params) slots->try_emplace(param.get(), slots->size());
+  if (function.self) slots->try_emplace(function.self.get(), slots->size());
   add_slots(*function.body, slots);
 }
 
@@ -88,6 +90,14 @@ void Plan::add_slots(const Block& block, Slots* slots) {
     if (auto* loop = binding->value.as<Loop>()) {
       for (const VarRef& var : loop->vars) slots->try_emplace(var.get(), slots->size());
     }
+    if (auto* match = binding->value.as<Match>()) {
+      for (const PatternRef& pattern : match->patterns) {
+        for (const VarRef& var : variables_of(*pattern)) {
+          slots->try_emplace(var.get(), slots->size());
+        }
+      }
+    }
+    if (binding->value.is<FunctionExpr>()) continue;  // its calls have activations of their own
     for_each_block(binding->value, [&](const BlockRef& inner) { add_slots(*inner, slots); });
     const Operator* op = operator_of(binding->value);
     if (!op || !op->expand) continue;
@@ -104,6 +114,16 @@ void Plan::add_slots(const Block& block, Slots* slots) {
 const Slots& Plan::slots_of(const FunctionExpr& function) {
   auto [it, fresh] = slots_.try_emplace(&function);
   if (fresh) add_slots(function, &it->second);
+  return it->second;
+}
+
+const FreeNames& Plan::captures_of(const FunctionExpr& literal) {
+  auto [it, fresh] = captures_.try_emplace(&literal);
+  if (!fresh) return it->second;
+  it->second = free_names(literal);
+  slots_of(literal);
+  Slots& slots = slots_.at(&literal);
+  for (const VarRef& var : it->second.variables) slots.try_emplace(var.get(), slots.size());
   return it->second;
 }
 

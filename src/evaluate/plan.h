@@ -8,6 +8,8 @@
 #include <unordered_set>
 
 #include "evaluate/kernel_cache.h"
+#include "graph/ir/free_names.h"
+#include "graph/ir/infer.h"
 #include "graph/ir/module.h"
 #include "graph/ir/op.h"
 
@@ -18,7 +20,11 @@ using Slots = std::unordered_map<const Var*, uint32_t>;
 
 class Plan {
  public:
-  Plan(const Module& module, KernelCache* cache) : module_(module), cache_(*cache) {}
+  Plan(Module module, KernelCache* cache)
+      : module_(std::move(module)), signatures_(Signatures::of(module_)), cache_(*cache) {}
+
+  const Module& module() const { return module_; }
+  const Signatures& signatures() const { return signatures_; }
 
   const Slots& slots_of(const FunctionExpr& function);
   // Call it before evaluating the block's bindings and after slots_of() for its function. Nested
@@ -30,14 +36,18 @@ class Plan {
   // The expansion of a composite operator as a function of its operands, or null. It runs in the
   // caller's activation, which has slots for its variables and knows the sizes in its types.
   const FunctionExpr* expansion_of(const Binding& binding) const;
+  // What a closure of the literal captures; its activations have slots for the variables.
+  const FreeNames& captures_of(const FunctionExpr& literal);
 
  private:
   void add_slots(const Block& block, Slots* slots);
   void add_slots(const FunctionExpr& function, Slots* slots);
 
-  const Module& module_;
+  Module module_;
+  Signatures signatures_;
   KernelCache& cache_;
   std::unordered_map<const FunctionExpr*, Slots> slots_;
+  std::unordered_map<const FunctionExpr*, FreeNames> captures_;
   std::unordered_set<const Block*> prepared_;
   std::unordered_map<const Binding*, PreparedKernelRef> kernels_;
   std::unordered_map<const Binding*, FunctionRef> expansions_;

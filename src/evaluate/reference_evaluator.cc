@@ -1,12 +1,17 @@
 #include "evaluate/reference_evaluator.h"
 
 #include <deque>
+#include <memory>
+#include <mutex>
 
 #include "evaluate/activation.h"
 #include "evaluate/call_value.h"
 #include "evaluate/plan.h"
 #include "evaluate/scalar_call.h"
-#include "graph/ir/check.h"
+#include "object/cell.h"
+#include "object/function.h"
+#include "object/reflect.h"
+#include "support/nested_call.h"
 #include "support/poll.h"
 
 namespace tenon::graph {
@@ -17,28 +22,51 @@ Any tuple_of(const Array<Any>& fields) {
   return fields.empty() ? Any() : Any(fields);
 }
 
+// What the runs of one module share, and its closures keep.
+struct Evaluation {
+  Evaluation(std::shared_ptr<EvaluatorState> with, const Module& module)
+      : state(std::move(with)), plan(module, &state->cache) {}
+
+  std::shared_ptr<EvaluatorState> state;
+  Plan plan;
+};
+
+// A function of the module with its first arguments, or a literal with the variables and sizes that
+// it captured. A run calls it by its function; everyone else by a run of its own.
+struct EvaluatedClosure : FunctionObj {
+  std::shared_ptr<Evaluation> evaluation;
+  FunctionRef function;
+  std::vector<Any> arguments;  // of a function of the module
+  std::vector<Any> variables;  // of a literal, in the order of Plan::captures_of
+  std::vector<std::pair<std::string, int64_t>> sizes;
+
+  static int call_from_host(void* self, const AnyView* args, int32_t n, Any* result);
+  // Null for other functions.
+  static const EvaluatedClosure* of(const Any& value) {
+    if (value.type_index != TypeIndex::Function) return nullptr;
+    const auto* function = static_cast<const FunctionObj*>(value.v.object);
+    return function->call == &call_from_host ? static_cast<const EvaluatedClosure*>(function)
+                                             : nullptr;
+  }
+};
+
 // One run of a function: the stack of active blocks.
 //
 // A frame's current binding waits for the frame above it. A frame that ends passes its result to
 // that binding; the block's role decides how the binding uses it.
 class Run {
  public:
-  Run(ReferenceEvaluator& evaluator, const Module& module, Plan& plan)
-      : evaluator_(evaluator), module_(module), plan_(plan) {}
+  explicit Run(std::shared_ptr<Evaluation> evaluation)
+      : evaluation_(std::move(evaluation)),
+        state_(*evaluation_->state),
+        plan_(evaluation_->plan),
+        one_at_a_time_(state_.running) {}
 
   Any run(const FunctionExpr& function, std::span<const Any> args) {
-    try {
-      call(function, args);
-      while (!frames_.empty()) step();
-      return std::move(result_);
-    } catch (Error& error) {
-      // The innermost binding that has a source location.
-      for (size_t i = frames_.size(); i > 0 && error.span().empty(); --i) {
-        const Frame& frame = frames_[i - 1];
-        if (frame.next < frame.block->bindings.size()) error.at(current(frame).span);
-      }
-      throw;
-    }
+    return finished([&] { call(function, args); });
+  }
+  Any run(const EvaluatedClosure& closure, std::span<const Any> args) {
+    return finished([&] { call_closure(closure, args); });
   }
 
  private:
@@ -51,6 +79,23 @@ class Run {
     Role role;
   };
 
+  // The result of the function that `start` begins.
+  template <class F>
+  Any finished(const F& start) {
+    try {
+      start();
+      while (!frames_.empty()) step();
+      return std::move(result_);
+    } catch (Error& error) {
+      // The innermost binding that has a source location.
+      for (size_t i = frames_.size(); i > 0 && error.span().empty(); --i) {
+        const Frame& frame = frames_[i - 1];
+        if (frame.next < frame.block->bindings.size()) error.at(current(frame).span);
+      }
+      throw;
+    }
+  }
+
   static const Binding& current(const Frame& frame) { return *frame.block->bindings[frame.next]; }
   Activation& activation() { return activations_.back(); }
   Any value(const Operand& operand) { return activation().value(operand); }
@@ -61,22 +106,51 @@ class Run {
   }
 
   void call(const FunctionExpr& function, std::span<const Any> args) {
-    if (activations_.size() >= evaluator_.max_depth) {
+    enter(function);
+    activation().bind_params(function, args);
+    begin(function.body, Role::kFunction);
+  }
+
+  void call_closure(const EvaluatedClosure& closure, std::span<const Any> args) {
+    const FunctionExpr& function = *closure.function;
+    std::vector<Any> all = closure.arguments;
+    all.insert(all.end(), args.begin(), args.end());
+    if (all.size() != function.params.size()) {
+      throw Error(ErrorKind::Usage, "a closure is called with the wrong number of arguments")
+          .found(cat(args.size()))
+          .expected(cat(function.params.size() - closure.arguments.size()));
+    }
+    enter(function);
+    if (!closure.variables.empty() || !closure.sizes.empty() || function.self) {
+      const std::vector<VarRef>& variables = plan_.captures_of(function).variables;
+      for (size_t i = 0; i < variables.size(); ++i) {
+        activation().set(variables[i], closure.variables[i]);
+      }
+      for (const auto& [symbol, size] : closure.sizes) activation().set_size(symbol, size);
+      if (function.self)
+        activation().set(function.self, Any(Ref<const EvaluatedClosure>(&closure)));
+    }
+    activation().bind_params(function, all);
+    begin(function.body, Role::kFunction);
+  }
+
+  // Pushes an activation of the function, within the limits.
+  void enter(const FunctionExpr& function) {
+    if (activations_.size() >= state_.max_depth) {
       throw Error(ErrorKind::Runtime, "the call went too deep")
           .stopped_by(StopCause::Depth)
-          .expected(cat("at most ", evaluator_.max_depth, " frames"))
+          .expected(cat("at most ", state_.max_depth, " frames"))
           .help("raise the call's depth limit, or look for infinite recursion");
     }
     const Slots& slots = plan_.slots_of(function);
     activation_bytes_ += Activation::bytes(slots);
-    if (activation_bytes_ + frames_.size() * sizeof(Frame) > evaluator_.max_stack_bytes) {
+    if (activation_bytes_ + frames_.size() * sizeof(Frame) > state_.max_stack_bytes) {
       throw Error(ErrorKind::Runtime, "the call ran out of stack")
           .stopped_by(StopCause::Stack)
-          .expected(cat("at most ", evaluator_.max_stack_bytes, " bytes"))
+          .expected(cat("at most ", state_.max_stack_bytes, " bytes"))
           .help("look for infinite recursion");
     }
-    activations_.emplace_back(slots).bind_params(function, args);
-    begin(function.body, Role::kFunction);
+    activations_.emplace_back(slots);
   }
 
   // Evaluates the current binding of the last frame, or ends its block.
@@ -91,10 +165,10 @@ class Run {
     } else if (auto* branch = e.as<If>()) {
       begin(truth(value(branch->condition)) ? branch->then_block : branch->else_block,
             Role::kBranch);
+    } else if (auto* match = e.as<Match>()) {
+      begin(chosen_arm(*match), Role::kBranch);
     } else if (auto* loop = e.as<Loop>()) {
-      std::vector<Any> init;
-      for (const Operand& operand : loop->init) init.push_back(value(operand));
-      start_turn(*loop, init);
+      start_turn(*loop, values(loop->init));
     } else {
       finish(binding, simple_value(binding));
     }
@@ -102,9 +176,11 @@ class Run {
 
   void start_call(const Binding& binding, const Call& called) {
     if (called.kind == CalleeKind::kGlobal) {
-      std::vector<Any> args;
-      for (const Operand& arg : called.args) args.push_back(value(arg));
-      call(*module_->functions.at(called.callee), args);
+      const std::vector<Any> args = values(called.args);
+      leave_in_tail_position();
+      call(*plan_.module()->functions.at(called.callee), args);
+    } else if (called.kind == CalleeKind::kClosure) {
+      start_closure(binding, called);
     } else if (const FunctionExpr* expansion = plan_.expansion_of(binding)) {
       auto param = expansion->params.begin();
       for (const Operand& arg : called.args) {
@@ -113,9 +189,120 @@ class Run {
       begin(expansion->body, Role::kExpansion);
     } else {
       finish_call(binding, call_value(binding, called, plan_.kernel_of(binding), activation(),
-                                      &evaluator_.work_left));
+                                      &state_.work_left));
     }
   }
+
+  void start_closure(const Binding& binding, const Call& called) {
+    const Any callee = value(called.closure);
+    const std::vector<Any> args = values(called.args);
+    const EvaluatedClosure* closure = EvaluatedClosure::of(callee);
+    if (closure && closure->evaluation == evaluation_) {
+      leave_in_tail_position();
+      return call_closure(*closure, args);
+    }
+    // A function of the host, or of another program.
+    Any result;
+    if (callee.as<Function>().call(args.data(), static_cast<int32_t>(args.size()), &result) != 0) {
+      throw take_error();
+    }
+    activation().check_returned("closure", binding.var->type, result);
+    finish_call(binding, std::move(result));
+  }
+
+  // If the current binding's value is the result of its function, nothing waits for the function's
+  // blocks: they make room for the call.
+  void leave_in_tail_position() {
+    size_t at = frames_.size();
+    for (bool is_function = false; !is_function;) {
+      const Frame& frame = frames_[--at];
+      const auto& bindings = frame.block->bindings;
+      const bool is_result =
+          frame.next + 1 == bindings.size() &&
+          static_cast<const Object*>(frame.block->result.get()) == bindings.back()->var.get();
+      is_function = frame.role == Role::kFunction;
+      if (!is_result || (frame.role != Role::kBranch && !is_function)) return;
+    }
+    if (at == 0) return;  // the run's own function, whose span errors show
+    frames_.resize(at);
+    leave();
+  }
+
+  void leave() {
+    activation_bytes_ -= activation().bytes();
+    activations_.pop_back();
+  }
+
+  std::vector<Any> values(const Array<Operand>& operands) {
+    std::vector<Any> out;
+    for (const Operand& operand : operands) out.push_back(value(operand));
+    return out;
+  }
+
+  // ---- match ----
+
+  // Tries the patterns in their order, and sets the variables of the one that fits.
+  const BlockRef& chosen_arm(const Match& match) {
+    const Any matched = value(match.value);
+    size_t i = 0;
+    while (i < match.patterns.size() && !fits(*match.patterns[i], matched)) ++i;
+    if (i == match.patterns.size()) {  // a cell of the host
+      throw Error(ErrorKind::Runtime, "no arm of match takes the value").found(repr(matched));
+    }
+    bind(*match.patterns[i], matched);
+    return match.arms[i];
+  }
+
+  // Recurses over the pattern only, whose nesting the checker bounds.
+  bool fits(const Pattern& pattern, const Any& value) const {
+    switch (pattern.kind) {
+      case PatternKind::kAny:
+      case PatternKind::kVariable:
+        return true;
+      case PatternKind::kConstant:
+        return number(value) == number(pattern.constant.as<Constant>()->value);
+      case PatternKind::kConstructor:
+        if (cell(value).tag != plan_.signatures().find_constructor(pattern.constructor).place) {
+          return false;
+        }
+        break;
+      case PatternKind::kTuple:
+        break;
+    }
+    for (size_t i = 0; i < pattern.fields.size(); ++i) {
+      if (!fits(*pattern.fields[i], part(pattern, value, i))) return false;
+    }
+    return true;
+  }
+
+  void bind(const Pattern& pattern, const Any& value) {
+    if (pattern.kind == PatternKind::kVariable) activation().bind_field(pattern.var, value);
+    for (size_t i = 0; i < pattern.fields.size(); ++i) {
+      bind(*pattern.fields[i], part(pattern, value, i));
+    }
+  }
+
+  static Any part(const Pattern& pattern, const Any& value, size_t i) {
+    if (pattern.kind == PatternKind::kTuple) return value.as<Array<Any>>().at(i);
+    const CellObj& made = cell(value);
+    if (static_cast<int64_t>(i) >= made.size) {
+      throw Error(ErrorKind::Runtime, "a cell has fewer fields than its constructor")
+          .found(cat(made.size));
+    }
+    return made.begin()[i];
+  }
+
+  static int64_t number(const Any& value) {
+    return value.type_index == TypeIndex::Bool ? value.as<bool>() : value.as<int64_t>();
+  }
+
+  static const CellObj& cell(const Any& value) {
+    const auto* made = value.as_object<CellObj>();
+    if (made) return *made;
+    throw Error(ErrorKind::Runtime, "match needs a cell").found(type_name(value.type_index));
+  }
+
+  // ---- loops and plain values ----
 
   void start_turn(const Loop& loop, std::span<const Any> values) {
     for (size_t i = 0; i < values.size(); ++i) activation().set(loop.vars[i], values[i]);
@@ -138,9 +325,38 @@ class Run {
       activation().check(*check);
       return Any();
     }
-    throw Error(ErrorKind::Unsupported, binding.span,
-                cat("match, constructors and function literals are ", kOnlyChecked))
-        .help("write it with if, loop, tuples and functions");
+    if (auto* made = e.as<Construct>()) {
+      return CellObj::of(plan_.signatures().find_constructor(made->constructor).place,
+                         values(made->fields));
+    }
+    if (auto* size = e.as<Size>()) return activation().size(size->size);
+    if (auto* closure = e.as<Closure>()) {
+      auto made = new_closure(plan_.module()->functions.at(closure->function));
+      made->arguments = values(closure->captures);
+      return Function::adopt(std::move(made));
+    }
+    const auto* literal = e.as<FunctionExpr>();
+    TENON_ASSERT(literal, "a right-hand side of kind ", e->type_index);
+    return closure_of(*literal);
+  }
+
+  Ref<EvaluatedClosure> new_closure(const FunctionRef& function) const {
+    auto closure = make<EvaluatedClosure>();
+    closure->call = &EvaluatedClosure::call_from_host;
+    closure->evaluation = evaluation_;
+    closure->function = function;
+    return closure;
+  }
+
+  Any closure_of(const FunctionExpr& literal) {
+    auto closure = new_closure(FunctionRef(&literal));
+    const FreeNames& captured = plan_.captures_of(literal);
+    for (const VarRef& var : captured.variables) closure->variables.push_back(value(var));
+    for (const std::string& symbol : captured.symbols) {
+      const auto size = activation().find_size(symbol);
+      if (size) closure->sizes.emplace_back(symbol, *size);
+    }
+    return Function::adopt(std::move(closure));
   }
 
   void finish(const Binding& binding, Any value) {
@@ -149,7 +365,7 @@ class Run {
   }
 
   void finish_call(const Binding& binding, Any value) {
-    if (evaluator_.observer) evaluator_.observer(binding, value);
+    if (state_.observer) state_.observer(binding, value);
     finish(binding, std::move(value));
   }
 
@@ -159,8 +375,7 @@ class Run {
     Any result = value(ended.block->result);
     frames_.pop_back();
     if (ended.role == Role::kFunction) {
-      activation_bytes_ -= activation().bytes();
-      activations_.pop_back();
+      leave();
     } else {
       activation().forget_sizes_from(ended.bound_sizes);
     }
@@ -196,21 +411,37 @@ class Run {
     start_turn(loop, {fields.any_begin(), fields.size()});
   }
 
-  ReferenceEvaluator& evaluator_;
-  const Module& module_;
+  std::shared_ptr<Evaluation> evaluation_;
+  EvaluatorState& state_;
   Plan& plan_;
+  std::lock_guard<std::recursive_mutex> one_at_a_time_;  // closures may be called from any thread
   std::deque<Activation> activations_;  // of the active functions, at stable addresses
   size_t activation_bytes_ = 0;
   std::vector<Frame> frames_;
   Any result_;
 };
 
+int EvaluatedClosure::call_from_host(void* self, const AnyView* args, int32_t n, Any* result) {
+  thread_local int depth = 0;
+  constexpr size_t kStack = size_t{64} << 10;
+  try {
+    const Ref<EvaluatedClosure> closure(
+        static_cast<EvaluatedClosure*>(static_cast<FunctionObj*>(self)));
+    const NestedCall nested(&depth, kStack);
+    std::vector<Any> given;
+    for (int32_t i = 0; i < n; ++i) given.push_back(admit(args[i]));
+    *result = Run(closure->evaluation).run(*closure, given);
+    return 0;
+  } catch (...) {
+    return set_current_exception();
+  }
+}
+
 }  // namespace
 
 std::vector<Any> ReferenceEvaluator::run(const Module& module, const FunctionRef& function,
                                          const std::vector<Any>& args) {
-  Plan plan(module, &cache_);
-  Any result = Run(*this, module, plan).run(*function, args);
+  Any result = Run(std::make_shared<Evaluation>(state_, module)).run(*function, args);
   if (!function->result_type.is<TupleType>()) return {result};
   if (is_unit(function->result_type)) return {};
   auto fields = result.as<Array<Any>>();

@@ -1,11 +1,16 @@
 #include "evaluate/reference_evaluator.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include <thread>
 
 #include "graph/ir/module.h"
 #include "graph/ir/text.h"
 #include "graph/op/register.h"
 #include "loop/types.h"
+#include "object/cell.h"
+#include "object/function.h"
 
 namespace tenon::graph {
 namespace {
@@ -134,7 +139,7 @@ TEST_F(ReferenceEvaluatorTest, AChainOfManyFunctionsIsPlannedAndRun) {
 }
 
 TEST_F(ReferenceEvaluatorTest, LimitsDepthWhereTheLastCallStands) {
-  evaluator_.max_depth = 10;
+  evaluator_.state().max_depth = 10;
   EXPECT_EQ(run(recursion(2).c_str(), {Any(int64_t{9})}, "deeper")[0].as<int64_t>(), 9);
   EXPECT_EQ(error_of(recursion(2).c_str(), {Any(int64_t{10})}, "deeper"),
             "error: test.tn:8:7: the call went too deep\n"
@@ -143,7 +148,7 @@ TEST_F(ReferenceEvaluatorTest, LimitsDepthWhereTheLastCallStands) {
 }
 
 TEST_F(ReferenceEvaluatorTest, LimitsWhatItsStackTakes) {
-  evaluator_.max_stack_bytes = 1 << 20;
+  evaluator_.state().max_stack_bytes = 1 << 20;
   EXPECT_EQ(error_of(recursion(1).c_str(), {Any(int64_t{1 << 16})}, "deeper"),
             "error: test.tn:7:7: the call ran out of stack\n"
             "  expected  at most 1048576 bytes\n"
@@ -159,6 +164,87 @@ TEST_F(ReferenceEvaluatorTest, LimitsWhatItsStackTakes) {
       }
     })";
   EXPECT_EQ(run(text, {Any(int64_t{20'000})})[0].as<int64_t>(), 20'000);
+}
+
+constexpr char kAdder[] = R"(
+    fn @adder(%k: i64, %x: tensor[n; f32]) -> fn(i64) -> i64 {
+      fn %self(%i: i64) -> i64 {
+        %s = add(%i, %k)
+        %c = size(n)
+        %big = less(%c, %i)
+        if %big { 0 } else { add(%s, %c) }
+      }
+    })";
+
+TEST_F(ReferenceEvaluatorTest, ClosuresOutliveTheirEvaluator) {
+  Function adder;
+  {
+    ReferenceEvaluator evaluator(codegen::baseline_target());
+    const Module module = parse_module(kAdder, "test.tn");
+    adder = evaluator
+                .run(module, *module->functions.find("adder"),
+                     {Any(int64_t{100}), floats({3}, {1, 2, 3})})[0]
+                .as<Function>();
+  }
+  EXPECT_EQ(adder(int64_t{2}).as<int64_t>(), 105);
+  int64_t elsewhere = 0;
+  std::thread([&] { elsewhere = adder(int64_t{9}).as<int64_t>(); }).join();
+  EXPECT_EQ(elsewhere, 0);
+  EXPECT_THROW(adder(), Error);
+}
+
+TEST_F(ReferenceEvaluatorTest, CallsTheHostsFunctions) {
+  const char* text = R"(
+    fn @main(%f: fn(i64) -> i64, %n: i64) -> i64 {
+      %y = %f(%n)
+      add(%y, 1)
+    })";
+  const Function twice = Function::from_typed([](int64_t x) { return 2 * x; });
+  EXPECT_EQ(run(text, {Any(twice), Any(int64_t{5})})[0].as<int64_t>(), 11);
+}
+
+TEST_F(ReferenceEvaluatorTest, TailCallsTakeNoRoom) {
+  evaluator_.state().max_depth = 10;
+  const char* text = R"(
+    fn @even(%n: i64) -> bool {
+      match %n {
+        0 => { true }
+        _ => {
+          %m = sub(%n, 1)
+          @odd(%m)
+        }
+      }
+    }
+    fn @odd(%n: i64) -> bool {
+      %zero = equal(%n, 0)
+      if %zero { false } else {
+        %m = sub(%n, 1)
+        @even(%m)
+      }
+    })";
+  EXPECT_FALSE(run(text, {Any(int64_t{10'001})}, "even")[0].as<bool>());
+}
+
+TEST_F(ReferenceEvaluatorTest, ChecksWhatIsTakenOutOfCells) {
+  const char* text = R"(
+    fn @main(%xs: list[tensor[n; f32]], %x: tensor[n; f32]) -> tensor[n; f32] {
+      match %xs {
+        Cons(%y, _) => { add(%x, %y) }
+        Nil => { %x }
+      }
+    })";
+  const Any nil = CellObj::of(0, std::span<const Any>());
+  const Any fields[] = {Any(floats({2}, {1, 2})), nil};
+  const Any xs = CellObj::of(1, fields);
+  EXPECT_EQ(values_of(run(text, {xs, floats({2}, {1, 1})})[0]), (std::vector<float>{2, 3}));
+  EXPECT_EQ(values_of(run(text, {nil, floats({1}, {1})})[0]), (std::vector<float>{1}));
+  EXPECT_THAT(error_of(text, {xs, floats({3}, {1, 1, 1})}),
+              testing::HasSubstr("the field 'y' doesn't fit its type"));
+  EXPECT_THAT(error_of(text, {Any(int64_t{3}), floats({1}, {1})}),
+              testing::HasSubstr("match needs a cell"));
+  const Any other = CellObj::of(7, std::span<const Any>());
+  EXPECT_THAT(error_of(text, {other, floats({1}, {1})}),
+              testing::HasSubstr("no arm of match takes the value"));
 }
 
 TEST_F(ReferenceEvaluatorTest, AnErrorStandsAtTheInnermostBinding) {
@@ -310,37 +396,6 @@ TEST_F(ReferenceEvaluatorTest, ComputesFloatingScalarsInTheirType) {
   const std::vector<Any> found = run(text, {Any(0.5), Any(int64_t{1} << 24)});
   EXPECT_EQ(found[0].as<double>(), 16777216.0);  // 2^24 + 0.5 rounded to f32
   EXPECT_FALSE(found[1].as<bool>());
-}
-
-TEST_F(ReferenceEvaluatorTest, RefusesWhatThisVersionDoesNotRun) {
-  auto refusal = [&](const char* text, const std::vector<Any>& args) {
-    try {
-      run(text, args);
-    } catch (const Error& error) {
-      EXPECT_EQ(error.kind(), ErrorKind::Unsupported);
-      return error.message();
-    }
-    return std::string("no error");
-  };
-  const Any one(int64_t{1});
-  const std::string data =
-      "match, constructors and function literals are parsed and checked, but not run by this "
-      "version";
-  EXPECT_EQ(refusal("fn @main(%k: i64) -> option[i64] { %s = Some(%k)  %s }", {one}), data);
-  EXPECT_EQ(refusal(R"(fn @main(%o: option[i64]) -> i64 {
-                          match %o { None => { 0 } Some(%x) => { %x } }
-                        })",
-                    {one}),
-            data);
-  EXPECT_EQ(refusal(R"(fn @main(%k: i64) -> i64 {
-                          %f = fn(%x: i64) -> i64 { mul(%x, %k) }
-                          %y = %f(%k)
-                          %y
-                        })",
-                    {one}),
-            data);
-  EXPECT_EQ(refusal("fn @main(%f: fn(i64) -> i64) -> i64 { %y = %f(1)  %y }", {one}),
-            "the evaluator does not call closures");
 }
 
 }  // namespace

@@ -195,13 +195,13 @@ struct RunCommand : CallFlags {
   }
 
   std::vector<Any> interpret(const ProgramFile& program, const std::vector<Any>& values,
-                             graph::ReferenceEvaluator::Observer observer) {
+                             graph::EvaluatorState::Observer observer) {
     WorkBudget budget(limit_flags.work(), "interpreting", file);
     const WorkBudget::Scope scope(&budget);
     std::optional<ThreadsScope> limited;
     if (threads > 0) limited.emplace(threads);
     graph::ReferenceEvaluator evaluator(driver::choose_code(flags.options).targets.front());
-    evaluator.observer = observer;
+    evaluator.state().observer = observer;
     std::optional<ValueFolder> saved;
     std::unordered_map<const graph::Var*, std::vector<std::string>> names;  // ONNX's
     if (!save_values.empty()) {
@@ -209,7 +209,7 @@ struct RunCommand : CallFlags {
       for (const onnx::NodeValue& value : program.values) {
         if (const auto* var = value.value.as<graph::Var>()) names[var].push_back(value.name);
       }
-      evaluator.observer = [&](const graph::Binding& binding, const Any& value) {
+      evaluator.state().observer = [&](const graph::Binding& binding, const Any& value) {
         if (observer) observer(binding, value);
         const auto tensor = value.try_as<Tensor>();
         if (!tensor || !*tensor) return;
@@ -218,7 +218,7 @@ struct RunCommand : CallFlags {
                    nodes.empty() ? std::string(binding.var->name) : nodes[0], *tensor);
       };
     }
-    if (depth) evaluator.max_depth = *depth;
+    if (depth) evaluator.state().max_depth = *depth;
     std::vector<Any> results =
         evaluator.run(program.module, program.module->functions.at(function), values);
     if (saved) saved->finish();

@@ -1,17 +1,17 @@
 #include "codegen/bytecode/emit.h"
 
+#include <algorithm>
 #include <unordered_set>
 
 #include "codegen/bytecode/arrange_counters.h"
 #include "codegen/bytecode/lower_function.h"
 #include "codegen/bytecode/write_code.h"
-#include "graph/ir/check.h"
+#include "graph/ir/infer.h"
 #include "vm/isa/limits.h"
 
 namespace tenon::codegen {
 
 using graph::FunctionExpr;
-using graph::kOnlyChecked;
 using graph::VarRef;
 
 namespace {
@@ -35,11 +35,25 @@ std::string add_name(const char* what, const FunctionExpr& function, std::string
   return written;
 }
 
+// Code is the same for all types, so that a type parameter is any type.
+void erase_type_params(const Array<String>& names, vm::SignatureType* type) {
+  const bool is_name = type->kind == vm::SignatureType::Kind::Adt && type->parts.empty();
+  if (is_name && std::ranges::find(names, type->name, &String::view) != names.end()) *type = {};
+  for (vm::SignatureType& part : type->parts) erase_type_params(names, &part);
+}
+
+vm::SignatureType erased(const graph::TypeRef& type, const FunctionExpr& function) {
+  if (has_type_parameters(type)) {
+    refuse(function, "a value of a function type with type parameters",
+           "a function that is a value takes one type: leave out the brackets after fn");
+  }
+  vm::SignatureType out = signature_type(type);
+  erase_type_params(function.type_params, &out);
+  return out;
+}
+
 void emit_signature(const FunctionExpr& function, vm::FunctionUnit* out) {
   require_name("function", function.name, function.span);
-  if (has_type_parameters(type_of(function))) {
-    refuse(function, cat("type parameters are ", kOnlyChecked), "write a function for each type");
-  }
   if (function.params.size() > vm::kMaxParams) {
     refuse(function, cat("it has ", function.params.size(), " parameters"),
            cat("a bytecode function has at most ", vm::kMaxParams, ": pass some as a tuple"));
@@ -48,9 +62,9 @@ void emit_signature(const FunctionExpr& function, vm::FunctionUnit* out) {
   std::unordered_set<std::string> names;
   for (const VarRef& param : function.params) {
     const std::string name = add_name("parameter", function, param->name, &names);
-    out->params.push_back({name, signature_type(param->type)});
+    out->params.push_back({name, erased(param->type, function)});
   }
-  out->result = signature_type(function.result_type);
+  out->result = erased(function.result_type, function);
   names.clear();
   for (const String& name : function.result_names()) {
     out->result_names.push_back(add_name("result", function, name, &names));
@@ -74,6 +88,7 @@ vm::Unit emit_unit(const graph::Module& module) {
     f.name = std::string(name);
     unit.functions.push_back(std::move(f));
   }
+  const graph::Signatures signatures = graph::Signatures::of(module);
   ConstantPool constants(&unit);
   PackedTable packed(&unit);
   uint32_t index = 0;
@@ -81,7 +96,7 @@ vm::Unit emit_unit(const graph::Module& module) {
     vm::FunctionUnit& out = unit.functions[index];
     emit_signature(*function, &out);
     VirtualCode code =
-        FunctionLowering(&unit, &constants, &packed, indices, *function, index).run();
+        FunctionLowering(&unit, &constants, &packed, indices, signatures, *function, index).run();
     arrange_counters(&code);
     const Liveness liveness = analyse_liveness(&code);
     write_code(code, liveness, assign_registers(code, liveness), index, &out);

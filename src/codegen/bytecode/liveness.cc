@@ -96,13 +96,16 @@ class Analysis {
           return live_around(block.loop);
         }
         return live_in_[block.target];
-      case Exit::Branch: {
-        const LiveSets::Set live = sets_.unite(live_in_[block.target], live_in_[block.otherwise]);
-        for (BlockId successor : {block.target, block.otherwise}) {
+      case Exit::Branch:
+      case Exit::Switch: {
+        LiveSets::Set live = 0;
+        for_each_successor(
+            block, [&](BlockId successor) { live = sets_.unite(live, live_in_[successor]); });
+        for_each_successor(block, [&](BlockId successor) {
           sets_.for_each_missing(live, live_in_[successor], [&](Register r) {
             if (code_.owns(r)) out_.kills[successor].push_back(r);
           });
-        }
+        });
         return live;
       }
       case Exit::Return:

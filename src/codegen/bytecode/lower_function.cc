@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "graph/ir/check.h"
+#include "codegen/bytecode/join.h"
 #include "support/poll.h"
 #include "vm/isa/unit.h"
 
@@ -18,18 +18,13 @@ void require_name(const char* what, std::string_view name, const Span& span) {
       .expected(vm::name_rule());
 }
 
-void FunctionLowering::refuse(const std::string& what, std::string_view help) const {
-  throw Error(ErrorKind::Unsupported, span_, cat("'", function_.name, "': ", what)).help(help);
-}
-
-namespace {
-
-// Integers, booleans and floats own nothing.
 bool owns(const TypeRef& type) {
   return !type.is<ScalarType>() && !is_unit(type);
 }
 
-}  // namespace
+void FunctionLowering::refuse(const std::string& what, std::string_view help) const {
+  throw Error(ErrorKind::Unsupported, span_, cat("'", function_.name, "': ", what)).help(help);
+}
 
 // ---- operands ----
 
@@ -85,15 +80,16 @@ std::vector<Arg> FunctionLowering::fields(const Operand& tuple) {
   const TypeRef type = type_of(tuple);
   std::vector<Arg> fields;
   for (const TypeRef& field : type.as<TupleType>()->fields) {
-    if (is_unit(field)) {
-      fields.push_back(Arg::none());
-      continue;
-    }
-    const auto index = static_cast<int64_t>(fields.size());
-    fields.push_back(code_.make(owns(field)));
-    code_.emit(Opcode::GetField, {fields.back(), whole, Arg::imm(index)});
+    fields.push_back(field_of(whole, fields.size(), field));
   }
   return fields;
+}
+
+Arg FunctionLowering::field_of(Arg object, size_t index, const TypeRef& type) {
+  if (is_unit(type)) return Arg::none();
+  const Arg field = code_.make(owns(type));
+  code_.emit(Opcode::GetField, {field, object, Arg::imm(static_cast<int64_t>(index))});
+  return field;
 }
 
 Arg FunctionLowering::define(const VarRef& var) {
@@ -174,13 +170,31 @@ void FunctionLowering::lower_binding(const Binding& binding, bool tail) {
     sizes_.match_shape(*match, value(match->value));
   } else if (auto* check = expr.as<Check>()) {
     sizes_.check(*check);
+  } else if (auto* matched = expr.as<Match>()) {
+    lower_match(binding, *matched, tail);
+  } else if (auto* made = expr.as<Construct>()) {
+    lower_construct(*made, define(var));
+  } else if (auto* closure = expr.as<Closure>()) {
+    lower_closure(*closure, define(var));
   } else {
-    const char* const checked_only = expr.is<Match>()          ? "match is"
-                                     : expr.is<FunctionExpr>() ? "function literals are"
-                                     : expr.is<Construct>()    ? "algebraic data types are"
-                                                               : nullptr;
-    TENON_ASSERT(checked_only, "unknown right-hand side");
-    refuse(cat(checked_only, " ", kOnlyChecked), "write it with if, loop, tuples and functions");
+    const auto* size = expr.as<Size>();
+    TENON_ASSERT(size, "a right-hand side of kind ", expr->type_index);
+    values_[var.get()] = sizes_.size(size->size);
+  }
+}
+
+void FunctionLowering::lower_construct(const Construct& made, Arg dst) {
+  const std::vector<Arg> fields = values(made.fields);
+  const int64_t tag = signatures_.find_constructor(made.constructor).place;
+  if (!dst.is_none()) code_.emit(Opcode::AllocAdt, {dst, Arg::imm(tag)}, fields);
+}
+
+void FunctionLowering::lower_closure(const Closure& closure, Arg dst) {
+  const std::vector<Arg> captures = values(closure.captures);
+  const auto function = functions_.find(closure.function.view());
+  TENON_ASSERT(function != functions_.end(), "no function @", closure.function);
+  if (!dst.is_none()) {
+    code_.emit(Opcode::AllocClosure, {dst, Arg::func(function->second)}, captures);
   }
 }
 
@@ -193,47 +207,14 @@ Arg FunctionLowering::truth(const Operand& condition) {
 }
 
 void FunctionLowering::lower_if(const Binding& binding, const If& branch, bool tail) {
-  const VarRef& var = binding.var;
   const BlockId then_block = code_.make_block(), else_block = code_.make_block();
-  const BlockId join = code_.make_block();
-  // The join's parameters: none, the value, or a tuple's fields.
-  auto* tuple = var->type.as<TupleType>();
-  const bool by_fields = tuple && !uses_.whole.contains(var.get());
-  const bool used = uses_.used.contains(var.get()) && !is_unit(var->type);
+  Join join(this, binding.var, tail);
   code_.branch(truth(branch.condition), then_block, else_block);
-
-  auto arm = [&](BlockId id, const BlockRef& block) {
-    code_.start(id);
-    SizeLowering::Scope scope(&sizes_);
-    lower_block(block, tail);
-    if (code_.ended()) return;
-    if (tail) {
-      code_.ret(value(block->result));
-    } else if (!used) {
-      code_.jump(join);
-    } else if (by_fields) {
-      std::vector<Arg> all = fields(block->result), given;
-      for (size_t i = 0; i < all.size(); ++i) {
-        if (!is_unit(tuple->fields[i])) given.push_back(all[i]);
-      }
-      code_.jump(join, std::move(given));
-    } else {
-      code_.jump(join, {value(block->result)});
-    }
-  };
-  if (used && !tail) {
-    if (by_fields) {
-      for (const TypeRef& field : tuple->fields) {
-        fields_[var.get()].push_back(is_unit(field) ? Arg::none()
-                                                    : code_.add_param(join, owns(field)));
-      }
-    } else {
-      values_[var.get()] = code_.add_param(join, owns(var->type));
-    }
-  }
-  arm(then_block, branch.then_block);
-  arm(else_block, branch.else_block);
-  if (!tail) code_.start(join);
+  code_.start(then_block);
+  join.arm(branch.then_block);
+  code_.start(else_block);
+  join.arm(branch.else_block);
+  join.finish();
 }
 
 void FunctionLowering::lower_loop(const Binding& binding, const Loop& loop) {

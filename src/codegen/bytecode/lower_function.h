@@ -12,6 +12,7 @@
 #include "codegen/bytecode/result_tensors.h"
 #include "codegen/bytecode/variable_uses.h"
 #include "codegen/bytecode/virtual_code.h"
+#include "graph/ir/infer.h"
 #include "graph/ir/intrinsic.h"
 #include "graph/ir/module.h"
 
@@ -23,17 +24,21 @@ using FunctionIndices = std::unordered_map<std::string_view, uint32_t>;
 // Throws an Unsupported error unless the file format can hold the name.
 void require_name(const char* what, std::string_view name, const Span& span);
 
+// Whether a register with a value of this type owns it: integers, booleans and floats own nothing.
+bool owns(const graph::TypeRef& type);
+
 class FunctionLowering {
  public:
   // `function` is functions[self]. Constants, packed names and spans are added to `unit`;
   // `constants` and `packed` are the unit's tables.
   FunctionLowering(vm::Unit* unit, ConstantPool* constants, PackedTable* packed,
-                   const FunctionIndices& functions, const graph::FunctionExpr& function,
-                   uint32_t self)
+                   const FunctionIndices& functions, const graph::Signatures& signatures,
+                   const graph::FunctionExpr& function, uint32_t self)
       : unit_(*unit),
         constants_(*constants),
         packed_(*packed),
         functions_(functions),
+        signatures_(signatures),
         function_(function),
         self_(self) {}
 
@@ -51,7 +56,16 @@ class FunctionLowering {
   void lower_binding(const graph::Binding& binding, bool tail);
   // Whether the binding needs no code: a tuple of which only fields are read, or a field of one.
   bool bind_without_code(const graph::Binding& binding);
+  // The values of a binding's arms, which meet in one block: none, one, or the fields of a tuple.
+  // In tail position each arm returns its value.
+  class Join;
   void lower_if(const graph::Binding& binding, const graph::If& branch, bool tail);
+  void lower_match(const graph::Binding& binding, const graph::Match& match, bool tail);
+  class MatchLowering;  // lower_match.cc
+  // The field of a cell or a tuple.
+  Arg field_of(Arg object, size_t index, const graph::TypeRef& type);
+  void lower_construct(const graph::Construct& made, Arg dst);
+  void lower_closure(const graph::Closure& closure, Arg dst);
   void lower_loop(const graph::Binding& binding, const graph::Loop& loop);
   // The scalar, or the only element of a boolean tensor, to be compared with 0.
   Arg truth(const graph::Operand& condition);
@@ -92,6 +106,7 @@ class FunctionLowering {
   ConstantPool& constants_;
   PackedTable& packed_;
   const FunctionIndices& functions_;
+  const graph::Signatures& signatures_;  // of the module
   const graph::FunctionExpr& function_;
   uint32_t self_;
   VirtualCode code_;

@@ -36,7 +36,7 @@ class Walk {
             loop->vars.size() == 1);  // with several variables, only the tuple's fields are used
       block(loop->condition, true);
     } else {
-      const bool yields = value.is<If>();
+      const bool yields = value.is<If>() || value.is<Match>();
       for_each_block(value, [&](const BlockRef& inner) { block(inner, !yields || whole); });
     }
     const bool takes_field = value.is<Field>();

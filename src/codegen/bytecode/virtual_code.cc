@@ -74,6 +74,13 @@ void VirtualCode::branch(Arg condition, BlockId target, BlockId otherwise) {
   block.otherwise = otherwise;
 }
 
+void VirtualCode::switch_on(Arg value, std::vector<SwitchCase> cases, BlockId otherwise) {
+  VirtualBlock& block = end(Exit::Switch);
+  block.value = value;
+  block.cases = std::move(cases);
+  block.otherwise = otherwise;
+}
+
 void VirtualCode::ret(Arg value) {
   end(Exit::Return).value = value;
 }
@@ -151,6 +158,11 @@ std::string exit_text(const VirtualBlock& block) {
     case Exit::Branch:
       return cat("branch ", text_of(block.value), ", block ", block.target, ", block ",
                  block.otherwise);
+    case Exit::Switch: {
+      std::string out = cat("switch ", text_of(block.value));
+      for (const SwitchCase& c : block.cases) out += cat(", ", c.value, ": block ", c.target);
+      return cat(out, ", block ", block.otherwise);
+    }
     case Exit::Return:
       return cat("return ", text_of(block.value));
     case Exit::SelfCall:

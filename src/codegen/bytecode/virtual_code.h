@@ -13,8 +13,8 @@
 // It is in SSA form: a register is written once, by an instruction or as a block's parameter, and
 // that definition dominates every use. Blocks are ordered so that every edge leads to a later
 // block, except back edges to a loop's header and self calls; a loop's blocks are contiguous,
-// header first. A block with two successors passes no arguments and is the only predecessor of
-// both, so that every edge has its own place for code.
+// header first. A block with several successors passes no arguments and is the only predecessor of
+// each, so that every edge has its own place for code.
 //
 // Operands are vm::Args with virtual register indices. Liveness marks last uses.
 #pragma once
@@ -42,12 +42,18 @@ struct VirtualInstruction {
 enum class Exit : uint8_t {
   Jump,      // to target, with args
   Branch,    // to target if value is not 0, else to otherwise
+  Switch,    // to the target of the case that value is, else to otherwise
   Return,    // returns value
   SelfCall,  // a tail call of this function with args: to block 0
   Left,      // the last instruction has already left the frame
 };
 
 inline constexpr uint32_t kNoLoop = UINT32_MAX;
+
+struct SwitchCase {
+  int64_t value;
+  BlockId target;
+};
 
 struct VirtualBlock {
   std::vector<Register> params;
@@ -56,8 +62,9 @@ struct VirtualBlock {
   uint32_t exit_span = 0;
   vm::Arg value = vm::Arg::none();
   BlockId target = 0, otherwise = 0;
-  std::vector<vm::Arg> args;  // one per parameter of the target
-  uint32_t loop = kNoLoop;    // the innermost enclosing loop
+  std::vector<SwitchCase> cases;  // of a Switch
+  std::vector<vm::Arg> args;      // one per parameter of the target
+  uint32_t loop = kNoLoop;        // the innermost enclosing loop
 };
 
 // A while loop: header ... test, where test branches to the body or to `exit`; body ... latch,
@@ -90,6 +97,7 @@ class VirtualCode {
   // Each of these ends the current block.
   void jump(BlockId target, std::vector<vm::Arg> args = {});
   void branch(vm::Arg condition, BlockId target, BlockId otherwise);
+  void switch_on(vm::Arg value, std::vector<SwitchCase> cases, BlockId otherwise);
   void ret(vm::Arg value);
   void self_call(std::vector<vm::Arg> args);
   void left();
@@ -125,6 +133,14 @@ class VirtualCode {
   uint32_t loop_ = kNoLoop;
   bool ended_ = true;
 };
+
+// Calls f(block) for each successor of a Branch or Switch.
+template <class F>
+void for_each_successor(const VirtualBlock& block, const F& f) {
+  if (block.exit == Exit::Branch) f(block.target);
+  for (const SwitchCase& c : block.cases) f(c.target);
+  f(block.otherwise);
+}
 
 // Calls f(operand index, role) for each operand of the instruction that names a register. Only a
 // ReadsValue may be marked as the register's last use.

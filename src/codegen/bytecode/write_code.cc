@@ -218,6 +218,15 @@ class Writer {
         return;
       case Exit::Branch:
         return write_branch(block, next);
+      case Exit::Switch: {
+        std::vector<Arg> cases;
+        for (const SwitchCase& c : block.cases) {
+          cases.push_back(Arg::imm(c.value));
+          cases.push_back(to(c.target));
+        }
+        out_.emit(Opcode::Switch, {place(block.value), to(block.otherwise)}, cases);
+        return;
+      }
       case Exit::Return:
         out_.emit(Opcode::Ret, {place(block.value)});
         return;

@@ -8,6 +8,7 @@
 #include "graph/ir/infer.h"
 #include "graph/ir/intrinsic.h"
 #include "graph/ir/name_text.h"
+#include "graph/ir/pattern.h"
 #include "graph/ir/walk.h"
 #include "loop/kernel.h"
 #include "object/reflect.h"
@@ -124,6 +125,10 @@ class FunctionChecker {
       }
       for (const Dim& d : m->dims) dim(d);
     }
+    if (const auto* s = b.value.as<Size>()) dim(s->size);
+    if (const auto* f = b.value.as<Closure>()) {
+      for (const TypeRef& t : f->type_args) type(t);
+    }
     if (const auto* c = b.value.as<Check>()) {
       dim(c->left);
       dim(c->right);
@@ -148,6 +153,7 @@ class FunctionChecker {
   // Checks the blocks of a right-hand side, each with the variables that it introduces.
   void inside(const ExprRef& value) {
     if (const auto* f = value.as<FunctionExpr>()) {
+      if (!f->type_params.empty()) fail(span_, "a function literal has no type parameters");
       function(*f);
     } else if (const auto* i = value.as<If>()) {
       for (const BlockRef& b : {i->then_block, i->else_block}) {
@@ -160,7 +166,9 @@ class FunctionChecker {
       if (m->patterns.size() != m->arms.size()) fail(span_, "a match needs one arm per pattern");
       for (size_t i = 0; i < m->arms.size(); ++i) {
         Enter level(this);
-        for (const VarRef& v : m->patterns[i]->fields) {
+        if (!m->patterns[i]) fail(span_, "a pattern is missing");
+        for (const VarRef& v : variables_of(*m->patterns[i])) {
+          if (!v) fail(span_, "a variable is missing");
           bind_symbols(v->type);
           define(v);
         }
@@ -227,6 +235,10 @@ class FunctionChecker {
     bool states = c.kind == CalleeKind::kKernel || c.kind == CalleeKind::kPacked;
     if (c.result_type && !states) fail(span_, "only kernels and packed functions state a result");
     if (c.result_type) type(c.result_type);
+    if (!c.type_args.empty() && c.kind != CalleeKind::kGlobal) {
+      fail(span_, "only functions of the module take type arguments");
+    }
+    for (const TypeRef& t : c.type_args) type(t);
   }
 
   // Values are immutable, so a kernel may only write to memory that was made for its result.

@@ -52,6 +52,7 @@ const TypeInfo& Call::type_info() {
       field("args", &Call::args, kOptional),
       field("attrs", &Call::attrs),
       field("result_type", &Call::result_type, kOptional),
+      field("type_args", &Call::type_args),
   };
   static const TypeInfo info = tenon::type_of<Call>("graph.Call", fields, &Expr::type_info());
   return info;
@@ -90,8 +91,11 @@ const TypeInfo& Loop::type_info() {
 }
 
 const TypeInfo& Pattern::type_info() {
-  static const TableField fields[] = {field("constructor", &Pattern::constructor),
-                                      field("fields", &Pattern::fields, kBinds)};
+  static constexpr const char* kKinds[] = {"any", "variable", "constant", "constructor", "tuple"};
+  static const TableField fields[] = {
+      field("kind", &Pattern::kind, kKinds), field("var", &Pattern::var, kBinds | kOptional),
+      field("constant", &Pattern::constant, kOptional), field("constructor", &Pattern::constructor),
+      field("fields", &Pattern::fields)};
   static const TypeInfo info = tenon::type_of<Pattern>("graph.Pattern", fields);
   return info;
 }
@@ -125,6 +129,20 @@ const TypeInfo& Construct::type_info() {
   return info;
 }
 
+const TypeInfo& Closure::type_info() {
+  static const TableField fields[] = {field("function", &Closure::function),
+                                      field("type_args", &Closure::type_args),
+                                      field("captures", &Closure::captures, kOptional)};
+  static const TypeInfo info = tenon::type_of<Closure>("graph.Closure", fields, &Expr::type_info());
+  return info;
+}
+
+const TypeInfo& Size::type_info() {
+  static const TableField fields[] = {field("size", &Size::size)};
+  static const TypeInfo info = tenon::type_of<Size>("graph.Size", fields, &Expr::type_info());
+  return info;
+}
+
 const TypeInfo& MatchShape::type_info() {
   static const TableField fields[] = {field("value", &MatchShape::value),
                                       field("dims", &MatchShape::dims),
@@ -147,7 +165,7 @@ const TypeInfo& Check::type_info() {
 Ref<const Call> make_call(CalleeKind kind, std::string_view callee, Array<Operand> args,
                           Attrs attrs, TypeRef result_type) {
   return make<Call>(kind, String(callee), Operand(), std::move(args), std::move(attrs),
-                    std::move(result_type));
+                    std::move(result_type), Array<TypeRef>());
 }
 
 TypeRef type_of(const Operand& operand) {

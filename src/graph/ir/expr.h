@@ -1,8 +1,8 @@
 // Expressions of graph IR, in A-normal form.
 //
 //   function = parameters, block        block = bindings `x = e`, result operand
-//   operand  = variable | constant      e = call | fn | if | match | loop | tuple | field
-//                                           | constructor | match_shape | check
+//   operand  = variable | constant      e = call | fn | closure | if | match | loop | tuple | field
+//                                           | constructor | size | match_shape | check
 //
 // Nodes are immutable and may be shared between modules. Names of variables are only hints; the
 // node is the variable's identity. Equality ignores spans and names. A null operand is an absent
@@ -83,6 +83,8 @@ struct Call : Expr {
   Array<Operand> args;
   Attrs attrs;
   TypeRef result_type;  // stated for kernels and packed functions; else null
+  // Of a global with type parameters; if it is empty, the arguments determine them.
+  Array<TypeRef> type_args;
   TENON_TYPE(TypeIndex::GraphCall);
 };
 
@@ -131,15 +133,24 @@ struct Loop : Expr {
   TENON_TYPE(TypeIndex::GraphLoop);
 };
 
+enum class PatternKind : uint8_t { kAny, kVariable, kConstant, kConstructor, kTuple };
+
+// What a value must be for its arm: anything (with a variable for it), an integer or a boolean, or
+// a constructor's value or a tuple whose fields fit patterns of their own.
 struct Pattern : Object {
-  String constructor;  // if empty, matches anything
-  Array<VarRef> fields;
+  PatternKind kind = PatternKind::kAny;
+  VarRef var;                        // kVariable
+  Operand constant;                  // kConstant: a Constant of type i64 or bool
+  String constructor;                // kConstructor
+  Array<Ref<const Pattern>> fields;  // kConstructor, kTuple
   TENON_TYPE(TypeIndex::GraphPattern);
 };
+using PatternRef = Ref<const Pattern>;
 
+// The first arm whose pattern fits is evaluated; pattern.h has the rules.
 struct Match : Expr {
   Operand value;
-  Array<Ref<const Pattern>> patterns;
+  Array<PatternRef> patterns;
   Array<BlockRef> arms;
   TENON_TYPE(TypeIndex::GraphMatch);
 };
@@ -160,6 +171,22 @@ struct Construct : Expr {
   Array<TypeRef> type_args;
   Array<Operand> fields;
   TENON_TYPE(TypeIndex::GraphConstruct);
+};
+
+// A function of the module as a value, with its first arguments: the function is called with them
+// and then with the arguments of the call. A function with type parameters is instantiated: a value
+// is never polymorphic.
+struct Closure : Expr {
+  String function;
+  Array<TypeRef> type_args;
+  Array<Operand> captures;
+  TENON_TYPE(TypeIndex::GraphClosure);
+};
+
+// A size as an i64 scalar.
+struct Size : Expr {
+  Dim size;
+  TENON_TYPE(TypeIndex::GraphSize);
 };
 
 // Checks the value's shape against `dims` and binds new symbols in `dims`; the result is the value

@@ -1,7 +1,6 @@
 #include "graph/ir/infer.h"
 
 #include <string_view>
-#include <unordered_set>
 
 #include "graph/ir/infer_kernel_call.h"
 #include "graph/ir/infer_match_shape.h"
@@ -9,6 +8,7 @@
 #include "graph/ir/instantiate.h"
 #include "graph/ir/name_text.h"
 #include "graph/ir/packed_call.h"
+#include "graph/ir/pattern.h"
 #include "graph/ir/walk.h"
 
 namespace tenon::graph {
@@ -60,12 +60,14 @@ ConstructorRef Signatures::find_constructor(std::string_view name) const {
   const auto* adt =
       type_of_constructor_.empty() ? nullptr : type_of_constructor_.find(String(name));
   if (adt) {
-    const auto place = static_cast<size_t>(place_of_constructor_.at(String(name)));
-    return {adt->get(), (*adt)->constructors[place].get()};
+    const int64_t place = place_of_constructor_.at(String(name));
+    return {adt->get(), (*adt)->constructors[static_cast<size_t>(place)].get(), place};
   }
   for (const auto& [_, adt] : prelude()) {
+    int64_t place = 0;
     for (const auto& c : adt->constructors) {
-      if (c->name == name) return {adt.get(), c.get()};
+      if (c->name == name) return {adt.get(), c.get(), place};
+      ++place;
     }
   }
   return {};
@@ -127,6 +129,12 @@ class Inference {
       case Construct::kTypeIndex:
         out_.type = construct(*value.as<Construct>());
         break;
+      case Closure::kTypeIndex:
+        out_.type = closure(*value.as<Closure>());
+        break;
+      case Size::kTypeIndex:
+        out_.type = size(*value.as<Size>());
+        break;
       case MatchShape::kTypeIndex:
         out_.type = infer_match_shape(*value.as<MatchShape>());
         break;
@@ -151,6 +159,7 @@ class Inference {
     if (const auto* c = value.as<Call>()) {
       collect_symbols(c->attrs, &names);
       if (c->result_type) collect_symbols(c->result_type, &names);
+      for (const TypeRef& t : c->type_args) collect_symbols(t, &names);
     } else if (const auto* k = value.as<Check>()) {
       tenon::collect_symbols(k->left, &names);
       tenon::collect_symbols(k->right, &names);
@@ -161,6 +170,10 @@ class Inference {
       }
     } else if (const auto* k = value.as<Construct>()) {
       for (const TypeRef& t : k->type_args) collect_symbols(t, &names);
+    } else if (const auto* f = value.as<Closure>()) {
+      for (const TypeRef& t : f->type_args) collect_symbols(t, &names);
+    } else if (const auto* s = value.as<Size>()) {
+      tenon::collect_symbols(s->size, &names);
     }
     for (const std::string& n : names) {
       if (!options_.in_scope(n) && !own.contains(n)) {
@@ -178,7 +191,9 @@ class Inference {
       case CalleeKind::kGlobal: {
         const TypeRef* t = options_.signatures->functions.find(c.callee);
         if (!t) unknown("function", c.callee, options_.signatures->functions);
-        return function_call(*type_as<FunctionType>(*t), c, cat("@", c.callee));
+        const std::string what = cat("@", c.callee);
+        return function_call(*with_type_args((*t).cast<const FunctionType>(), c.type_args, what), c,
+                             what);
       }
       case CalleeKind::kClosure: {
         TypeRef t = type_of(c.closure);
@@ -252,21 +267,9 @@ class Inference {
   }
 
   TypeRef match(const Match& e) {
-    TypeRef t = type_of(e.value);
-    const auto* a = type_as<AdtType>(t);
-    if (!a) {
-      throw Error(ErrorKind::Usage, "match needs a value of an algebraic data type")
-          .found(to_text(t));
-    }
-    const AdtDefinition* adt = options_.signatures->find_type(a->name);
-    if (!adt) fail(cat("there is no type ", a->name));
-    if (e.patterns.size() != e.arms.size()) fail("a match needs one arm per pattern");
-    std::unordered_set<std::string_view> seen;
-    bool covered = false;
+    decide(e, *options_.signatures);
     TypeRef result;
-    for (size_t i = 0; i < e.patterns.size(); ++i) {
-      pattern(*e.patterns[i], *adt, *a, covered, &seen);
-      covered |= e.patterns[i]->constructor.empty();
+    for (size_t i = 0; i < e.arms.size(); ++i) {
       TypeRef arm = block_type(e.arms[i]);
       TypeRef both = result ? join(result, arm) : arm;
       if (!both) {
@@ -276,47 +279,7 @@ class Inference {
       }
       result = both;
     }
-    std::vector<std::string> missing;
-    for (size_t i = 0; !covered && i < adt->constructors.size(); ++i) {
-      const String& name = adt->constructors[i]->name;
-      if (!seen.contains(name.view())) missing.push_back(name.str());
-    }
-    if (!missing.empty()) {
-      fail(cat("match does not cover all of ", to_text(t), ": not ", tenon::join(missing, ", "),
-               "; `_` covers the rest"));
-    }
-    if (!result) fail(cat("match on ", to_text(t), " has no arm"));
     return result;
-  }
-
-  void pattern(const Pattern& p, const AdtDefinition& adt, const AdtType& type, bool covered,
-               std::unordered_set<std::string_view>* seen) {
-    if (covered) fail("an arm after `_` is never reached");
-    if (p.constructor.empty()) {
-      if (!p.fields.empty()) fail("`_` binds no fields");
-      return;
-    }
-    const ConstructorRef found = options_.signatures->find_constructor(p.constructor);
-    if (found.adt != &adt) fail(cat(p.constructor, " is not a constructor of ", adt.name));
-    const Constructor* c = found.constructor;
-    if (!seen->insert(c->name.view()).second) {
-      fail(cat("a second arm for ", p.constructor, " is never reached"));
-    }
-    if (p.fields.size() != c->fields.size()) {
-      throw Error(ErrorKind::Usage,
-                  cat("the pattern ", p.constructor, " has the wrong number of fields"))
-          .found(cat(p.fields.size()))
-          .expected(cat(c->fields.size()));
-    }
-    Array<TypeRef> fields = constructor_fields(found, type.args);
-    for (size_t i = 0; i < fields.size(); ++i) {
-      if (!is_subtype(fields[i], p.fields[i]->type)) {
-        throw Error(ErrorKind::Usage,
-                    cat("field ", i, " of ", p.constructor, " has the wrong type"))
-            .found(to_text(p.fields[i]->type))
-            .expected(to_text(fields[i]));
-      }
-    }
   }
 
   TypeRef field(const Field& e) {
@@ -348,6 +311,66 @@ class Inference {
                   &out_.conditions);
     }
     return adt_type(c.adt->name, e.type_args.to_vector());
+  }
+
+  TypeRef closure(const Closure& e) {
+    const TypeRef* found = options_.signatures->functions.find(e.function);
+    if (!found) unknown("function", e.function, options_.signatures->functions);
+    const std::string what = cat("@", name_text(e.function));
+    const auto function = with_type_args((*found).cast<const FunctionType>(), e.type_args, what);
+    if (!function->type_params.empty()) {
+      throw Error(ErrorKind::Usage, cat(what, " as a value needs type arguments"))
+          .expected(cat(what, "[...] with ", counted(function->type_params.size(), "type")))
+          .help("a function that is a value takes one type only");
+    }
+    if (e.captures.size() > function->params.size()) {
+      throw Error(ErrorKind::Usage, cat(what, " has fewer parameters than the closure captures"))
+          .found(cat(e.captures.size()))
+          .expected(cat("at most ", function->params.size()));
+    }
+    Matching captured({});
+    for (size_t i = 0; i < e.captures.size(); ++i) {
+      captured.match(function->params[i], type_of(e.captures[i]));
+    }
+    auto rest = make<FunctionType>();
+    for (size_t i = 0; i < function->params.size(); ++i) {
+      const TypeRef param = captured.apply(function->params[i]);
+      if (i >= e.captures.size()) {
+        rest->params.push_back(param);
+      } else {
+        require_fit(type_of(e.captures[i]), param, cat(what, ": capture ", i), &out_.conditions);
+      }
+    }
+    rest->result = captured.apply(function->result);
+    return rest;
+  }
+
+  // The function's type for these type arguments; without any, the type as it is.
+  static Ref<const FunctionType> with_type_args(const Ref<const FunctionType>& function,
+                                                const Array<TypeRef>& type_args,
+                                                const std::string& what) {
+    if (type_args.empty()) return function;
+    if (type_args.size() != function->type_params.size()) {
+      throw Error(ErrorKind::Usage, cat(what, " has the wrong number of type arguments"))
+          .found(cat(type_args.size()))
+          .expected(cat(function->type_params.size()));
+    }
+    Map<String, TypeRef> types;
+    for (size_t i = 0; i < type_args.size(); ++i) types.set(function->type_params[i], type_args[i]);
+    auto out = make<FunctionType>();
+    for (const TypeRef& param : function->params) {
+      out->params.push_back(substitute_type_vars(param, types));
+    }
+    out->result = substitute_type_vars(function->result, types);
+    return out;
+  }
+
+  TypeRef size(const Size& e) {
+    auto type = make<ScalarType>();
+    type->dtype = i64;
+    type->value_known = true;
+    type->value = e.size;
+    return type;
   }
 
   const InferOptions& options_;

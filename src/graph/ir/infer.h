@@ -16,6 +16,7 @@ namespace tenon::graph {
 struct ConstructorRef {
   const AdtDefinition* adt = nullptr;  // null: unknown
   const Constructor* constructor = nullptr;
+  int64_t place = 0;  // among the type's constructors: the tag of its values
 };
 class Signatures {
  public:

@@ -80,20 +80,16 @@ const Map<String, Ref<const AdtDefinition>>& prelude() {
 void register_graph_types() {
   loop::register_loop_types();
   register_types({
-      &Type::type_info(),         &TensorType::type_info(),
-      &ScalarType::type_info(),   &ShapeType::type_info(),
-      &TupleType::type_info(),    &FunctionType::type_info(),
-      &ArrayType::type_info(),    &AdtType::type_info(),
-      &TypeVar::type_info(),      &OpaqueType::type_info(),
-      &Expr::type_info(),         &Var::type_info(),
-      &Constant::type_info(),     &Call::type_info(),
-      &FunctionExpr::type_info(), &If::type_info(),
-      &Loop::type_info(),         &Match::type_info(),
-      &Tuple::type_info(),        &Field::type_info(),
-      &Construct::type_info(),    &MatchShape::type_info(),
-      &Check::type_info(),        &Binding::type_info(),
-      &Block::type_info(),        &Pattern::type_info(),
-      &Constructor::type_info(),  &AdtDefinition::type_info(),
+      &Type::type_info(),       &TensorType::type_info(),  &ScalarType::type_info(),
+      &ShapeType::type_info(),  &TupleType::type_info(),   &FunctionType::type_info(),
+      &ArrayType::type_info(),  &AdtType::type_info(),     &TypeVar::type_info(),
+      &OpaqueType::type_info(), &Expr::type_info(),        &Var::type_info(),
+      &Constant::type_info(),   &Call::type_info(),        &FunctionExpr::type_info(),
+      &If::type_info(),         &Loop::type_info(),        &Match::type_info(),
+      &Tuple::type_info(),      &Field::type_info(),       &Construct::type_info(),
+      &Closure::type_info(),    &Size::type_info(),        &MatchShape::type_info(),
+      &Check::type_info(),      &Binding::type_info(),     &Block::type_info(),
+      &Pattern::type_info(),    &Constructor::type_info(), &AdtDefinition::type_info(),
       &ModuleNode::type_info(),
   });
 }

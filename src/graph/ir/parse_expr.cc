@@ -5,6 +5,7 @@
 #include "graph/ir/instantiate.h"
 #include "graph/ir/name_text.h"
 #include "graph/ir/parser.h"
+#include "graph/ir/pattern.h"
 
 namespace tenon::graph {
 
@@ -254,8 +255,12 @@ ExprRef Parser::expression() {
   if (t.kind == TokenKind::kVar) return of_variable();
   if (t.kind == TokenKind::kGlobal) {
     take();
+    Array<TypeRef> type_args;
+    if (accept("[")) list("]", "after type arguments", [&] { type_args.push_back(type()); });
     expect("(", "before arguments");
-    return call(CalleeKind::kGlobal, t.text, nullptr);
+    const Ref<Call> made = call(CalleeKind::kGlobal, t.text, nullptr);
+    made->type_args = type_args;
+    return made;
   }
   if (t.is("(")) return tuple();
   if (t.kind != TokenKind::kWord) fail("a right-hand side is missing", kRightHandSides);
@@ -267,6 +272,8 @@ ExprRef Parser::expression() {
       {"loop", &Parser::loop},
       {"match", &Parser::match},
       {"fn", &Parser::function_literal},
+      {"closure", &Parser::closure},
+      {"size", &Parser::size_value},
       {"match_shape", &Parser::match_shape},
       {"match_elements", &Parser::match_shape},
       {"kernel", &Parser::kernel_call},
@@ -339,7 +346,7 @@ ExprRef Parser::operator_call() {
 }
 
 // Parses a call after its `(`.
-ExprRef Parser::call(CalleeKind kind, std::string_view callee, Operand closure) {
+Ref<Call> Parser::call(CalleeKind kind, std::string_view callee, Operand closure) {
   bool lost = (kind == CalleeKind::kGlobal && lost_items_.contains({"fn", callee})) ||
               (kind == CalleeKind::kKernel && lost_items_.contains({"kernel", callee}));
   if (lost) throw Lost{};
@@ -403,6 +410,28 @@ ExprRef Parser::construct() {
   Instance instance = instantiate(*f, c->fields, cat(name, "(...)"));
   for (const String& p : ref.adt->type_params) c->type_args.push_back(instance.type_args.at(p));
   return c;
+}
+
+// closure @f(%x)  closure @f[i64](%x)
+ExprRef Parser::closure() {
+  take();
+  auto c = make<Closure>();
+  c->function = expect_kind(TokenKind::kGlobal, "a function's name, as in @name");
+  if (lost_items_.contains({"fn", c->function.view()})) throw Lost{};
+  if (accept("[")) list("]", "after type arguments", [&] { c->type_args.push_back(type()); });
+  expect("(", "before the captured arguments");
+  list(")", "after the captured arguments", [&] { c->captures.push_back(operand()); });
+  return c;
+}
+
+// size(2*n)
+ExprRef Parser::size_value() {
+  take();
+  auto s = make<Size>();
+  expect("(", "before a size");
+  s->size = dim();
+  expect(")", "after a size");
+  return s;
 }
 
 ExprRef Parser::if_() {
@@ -469,46 +498,13 @@ ExprRef Parser::match() {
   take();
   auto e = make<Match>();
   e->value = operand();
-  TypeRef t = type_of(e->value);
-  const auto* adt = type_as<AdtType>(t);
   bool whole = true;
   expect("{", "before the arms of match");
   while (!accept("}")) {
-    Token name = peek();
-    expect_word("a constructor or _");
-    auto p = make<Pattern>();
-    std::vector<Token> fields;
-    if (name.text != "_") {
-      p->constructor = name.text;
-      if (accept("(")) {
-        list(")", "after a pattern's fields", [&] {
-          fields.push_back(peek());
-          if (!accept_word("_")) expect_kind(TokenKind::kVar, "a variable or _");
-        });
-      }
-    }
-    expect("=>", "between a pattern and its arm");
-    ConstructorRef ref = signatures_.find_constructor(name.text);
-    Array<TypeRef> types;
-    if (name.text != "_") {
-      if (!adt || !ref.adt || ref.adt->name != adt->name) {
-        fail_at(name, cat(name.text, " is not a constructor of ", to_text(t)));
-      }
-      types = constructor_fields(ref, adt->args);
-      if (types.size() != fields.size()) {
-        fail_at(name, cat(name.text, " has the wrong number of fields"),
-                cat(types.size(), ", not ", fields.size()));
-      }
-    }
     enter();
     builder_.begin_block();
-    for (size_t i = 0; i < fields.size(); ++i) {
-      bool named = fields[i].kind == TokenKind::kVar;
-      VarRef v = builder_.block_var(named ? fields[i].text : std::string_view(), types[i]);
-      p->fields.push_back(v);
-      if (named) declare(fields[i], v);
-    }
-    e->patterns.push_back(p);
+    e->patterns.push_back(pattern(type_of(e->value)));
+    expect("=>", "between a pattern and its arm");
     e->arms.push_back(block("before an arm", nullptr, ""));
     whole &= e->arms.back() != nullptr;
     leave();
@@ -518,13 +514,62 @@ ExprRef Parser::match() {
   return e;
 }
 
+// Node(%left, 3, _)  (%x, None)  _   for a value of that type
+PatternRef Parser::pattern(const TypeRef& type) {
+  Nest nest(this, &block_depth_);
+  const Token first = peek();
+  auto p = make<Pattern>();
+  Array<TypeRef> parts;
+  const auto fields = [&] {
+    list(")", "after a pattern's fields", [&] {
+      if (p->fields.size() == parts.size()) {
+        fail(cat("the pattern has more than ", counted(parts.size(), "field")));
+      }
+      p->fields.push_back(pattern(parts[p->fields.size()]));
+    });
+    if (p->fields.size() == parts.size()) return;
+    fail_at(first, cat("the pattern has ", counted(p->fields.size(), "field")),
+            cat(counted(parts.size(), "field"), ", as in ", to_text(type)));
+  };
+  if (accept_word("_")) return p;
+  if (first.kind == TokenKind::kVar) {
+    take();
+    p->kind = PatternKind::kVariable;
+    p->var = builder_.block_var(first.text, type);
+    declare(first, p->var);
+  } else if (first.is("(")) {
+    parts = at(first, [&] { return tuple_parts(type); });
+    take();
+    p->kind = PatternKind::kTuple;
+    fields();
+  } else if (starts_constant()) {
+    p->kind = PatternKind::kConstant;
+    p->constant = constant_();
+    at(first, [&] { require_constant(*p, type); });
+  } else {
+    p->kind = PatternKind::kConstructor;
+    p->constructor = expect_word("a constructor, a variable, a number, a tuple or _");
+    parts = at(first, [&] { return constructor_parts(first.text, type, signatures_); });
+    if (accept("(")) {
+      fields();
+    } else if (!parts.empty()) {
+      fail_at(first, cat(first.text, " has ", counted(parts.size(), "field")),
+              cat(first.text, "(...) with a pattern for each, or _ alone"));
+    }
+  }
+  return p;
+}
+
 // fn %self(%x: T) -> R { ... }
 ExprRef Parser::function_literal() {
   Token first = take();
   auto f = make<FunctionExpr>();
   std::optional<Token> self;
   if (peek().kind == TokenKind::kVar) self = take();
-  f->type_params = type_params();
+  if (peek().is("[")) {
+    fail("a function literal has no type parameters",
+         "the type parameters of the function around it, or a function of the module");
+  }
   f->span = source_.span(first.begin);
   enter();
   builder_.begin_block();
@@ -562,7 +607,6 @@ ExprRef Parser::function_literal() {
   f->body = block("before a function's body", f->result_type, "the function's result");
   if (!f->body) throw Lost{};
   leave();
-  forget_type_params(f->type_params);
   builder_.at(f->span);
   return f;
 }

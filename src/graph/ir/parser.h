@@ -169,7 +169,7 @@ class Parser {
   };
   Rhs rhs();
   ExprRef expression();  // a right-hand side that isn't a constant
-  ExprRef call(CalleeKind kind, std::string_view callee, Operand closure);
+  Ref<Call> call(CalleeKind kind, std::string_view callee, Operand closure);
   ExprRef of_variable();
   ExprRef tuple();
   ExprRef kernel_call();
@@ -178,7 +178,19 @@ class Parser {
   ExprRef construct();
   ExprRef if_();
   ExprRef loop();
+  ExprRef closure();
+  ExprRef size_value();
   ExprRef match();
+  PatternRef pattern(const TypeRef& type);
+  // `make()`, whose errors are about the token.
+  template <class F>
+  auto at(const Token& token, const F& make) {
+    try {
+      return make();
+    } catch (Error& e) {
+      throw e.at(source_.span(token.begin));
+    }
+  }
   ExprRef function_literal();
   ExprRef match_shape();
   std::optional<Span> stated_span();

@@ -240,14 +240,18 @@ class Printer {
         return;
       case Construct::kTypeIndex: {
         const auto* c = e.as<Construct>();
-        out_ += c->constructor.str();
-        for (size_t i = 0; i < c->type_args.size(); ++i) {
-          out_ += cat(i ? ", " : "[", graph::to_text(c->type_args[i]));
-        }
-        if (!c->type_args.empty()) out_ += "]";
-        out_ += cat("(", operands(c->fields), ")");
+        out_ += cat(c->constructor, type_args(c->type_args), "(", operands(c->fields), ")");
         return;
       }
+      case Closure::kTypeIndex: {
+        const auto* c = e.as<Closure>();
+        out_ += cat("closure @", name_text(c->function), type_args(c->type_args), "(",
+                    operands(c->captures), ")");
+        return;
+      }
+      case Size::kTypeIndex:
+        out_ += cat("size(", dim_text(e.as<Size>()->size), ")");
+        return;
       case MatchShape::kTypeIndex: {
         const auto* m = e.as<MatchShape>();
         out_ += cat(m->elements ? "match_elements(" : "match_shape(", operand(m->value), ", ",
@@ -265,13 +269,30 @@ class Printer {
     }
   }
 
+  static std::string type_args(const Array<TypeRef>& types) {
+    std::string out;
+    for (const TypeRef& type : types) out += cat(out.empty() ? "[" : ", ", graph::to_text(type));
+    return types.empty() ? out : out + "]";
+  }
+
   std::string pattern(const Pattern& p) {
-    if (p.constructor.empty()) return "_";
-    std::string out = p.constructor.str();
-    for (size_t i = 0; i < p.fields.size(); ++i) {
-      out += cat(i ? ", " : "(", name_of(*p.fields[i]));
+    switch (p.kind) {
+      case PatternKind::kAny:
+        return "_";
+      case PatternKind::kVariable:
+        return name_of(*p.var);
+      case PatternKind::kConstant:
+        return operand(p.constant);
+      case PatternKind::kConstructor:
+      case PatternKind::kTuple:
+        break;
     }
-    return p.fields.empty() ? out : out + ")";
+    std::string fields;
+    for (const PatternRef& field : p.fields) {
+      fields += cat(fields.empty() ? "" : ", ", pattern(*field));
+    }
+    if (p.kind == PatternKind::kTuple) return cat("(", fields, p.fields.size() == 1 ? ",)" : ")");
+    return p.fields.empty() ? p.constructor.str() : cat(p.constructor, "(", fields, ")");
   }
 
   std::string call(const Call& c) {
@@ -283,7 +304,7 @@ class Printer {
         op = OperatorTable::global().find(c.callee);
         break;
       case CalleeKind::kGlobal:
-        out = "@" + name_text(c.callee);
+        out = cat("@", name_text(c.callee), type_args(c.type_args));
         break;
       case CalleeKind::kClosure:
         out = operand(c.closure);

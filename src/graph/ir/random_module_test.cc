@@ -463,13 +463,18 @@ class RandomModule {
     m->value = r_.pick(v->lists);
     auto arm = [&](const char* name, std::vector<TypeRef> types) {
       auto p = make<Pattern>();
+      p->kind = *name ? PatternKind::kConstructor : PatternKind::kAny;
       p->constructor = name;
       builder_.begin_block();
       Values inner = *v;
       for (const TypeRef& t : types) {
-        VarRef f = builder_.block_var(r_.name(), t);
-        p->fields.push_back(f);
-        (type_as<ScalarType>(t) ? inner.ints : inner.lists).push_back(f);
+        auto field = make<Pattern>();
+        if (r_.chance(80)) {
+          field->kind = PatternKind::kVariable;
+          field->var = builder_.block_var(r_.name(), t);
+          (type_as<ScalarType>(t) ? inner.ints : inner.lists).push_back(field->var);
+        }
+        p->fields.push_back(field);
       }
       m->patterns.push_back(p);
       m->arms.push_back(builder_.finish_block(body(inner, depth - 1, r_.below(4))));

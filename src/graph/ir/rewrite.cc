@@ -71,14 +71,14 @@ Operand reshaped(Builder& b, const Operand& x, const std::vector<Dim>& shape) {
 
 Module Rewriter::run(const Module& module) {
   module_ = module;
-  globals_ = global_types(module);
+  signatures_ = Signatures::of(module);
   Map<String, FunctionRef> functions;
   for (const auto& [name, function] : module->functions) functions.set(name, run(function));
   return with_functions(module, std::move(functions));
 }
 
 FunctionRef Rewriter::run(const FunctionRef& function) {
-  Builder builder(globals_);
+  Builder builder(signatures_);
   builder_ = &builder;
   map_.clear();
   builder.at(function->span);
@@ -102,6 +102,10 @@ bool Rewriter::drops(const Binding&) const {
 
 Operand Rewriter::rewrite(const VarRef& var, const ExprRef& value) {
   return keep(var, value);
+}
+
+Operand Rewriter::rewrite_literal(const VarRef& var, const FunctionRef& literal) {
+  return keep(var, literal);
 }
 
 Operand Rewriter::keep(const VarRef& var, const ExprRef& value) {
@@ -174,18 +178,22 @@ VarRef Rewriter::walk_var(const VarRef& var) {
   return now;
 }
 
+PatternRef Rewriter::walk_pattern(const Pattern& pattern) {
+  auto out = make<Pattern>(pattern);
+  if (pattern.var) out->var = walk_var(pattern.var);
+  out->fields =
+      pattern.fields.map([this](const PatternRef& field) { return walk_pattern(*field); });
+  return out;
+}
+
 Operand Rewriter::walk_match(const Binding& binding, const Match& match) {
   Builder& b = *builder_;
   auto out = make<Match>();
   out->value = mapped(match.value);
   for (size_t i = 0; i < match.arms.size(); ++i) {
-    auto pattern = make<Pattern>();
-    pattern->constructor = match.patterns[i]->constructor;
     b.begin_block();
-    for (const VarRef& field : match.patterns[i]->fields)
-      pattern->fields.push_back(walk_var(field));
+    out->patterns.push_back(walk_pattern(*match.patterns[i]));
     out->arms.push_back(b.finish_block(inline_block(match.arms[i])));
-    out->patterns.push_back(pattern);
   }
   b.at(binding.span);
   return b.bind_typed(out, binding.var->type, binding.var->name);
@@ -200,7 +208,7 @@ Operand Rewriter::walk_literal(const Binding& binding, const FunctionExpr& liter
   if (literal.self) out->self = walk_var(literal.self);
   out->body = b.finish_block(inline_block(literal.body));
   b.at(binding.span);
-  return b.bind_typed(out, binding.var->type, binding.var->name);
+  return rewrite_literal(binding.var, out);
 }
 
 ExprRef Rewriter::with_mapped_operands(const ExprRef& value) {

@@ -22,8 +22,11 @@ class Rewriter {
 
  protected:
   // Rewrites the binding `var = value`, where the operands of `value` are already replaced. Returns
-  // the operand that replaces `var`. The default keeps the binding.
+  // the operand that replaces `var`. The default keeps the binding. Bindings of if, loop, match and
+  // function literals are kept, with rewritten blocks.
   virtual Operand rewrite(const VarRef& var, const ExprRef& value);
+  // The same for a function literal, whose body is already rewritten.
+  virtual Operand rewrite_literal(const VarRef& var, const FunctionRef& literal);
   // Whether to drop the binding and its blocks; no remaining binding may use its variable.
   virtual bool drops(const Binding& binding) const;
   // Called before a function's bindings are walked.
@@ -49,10 +52,11 @@ class Rewriter {
   Operand walk(const Ref<const Binding>& binding);
   Operand walk_match(const Binding& binding, const Match& match);
   Operand walk_literal(const Binding& binding, const FunctionExpr& literal);
+  PatternRef walk_pattern(const Pattern& pattern);
   VarRef walk_var(const VarRef& var);
 
   Module module_;
-  GlobalTypes globals_;  // the types of the module's functions
+  Signatures signatures_;  // of the module
   Builder* builder_ = nullptr;
   std::unordered_map<const Var*, Operand> map_;
 };

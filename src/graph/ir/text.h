@@ -24,8 +24,8 @@ std::string to_text(const FunctionRef& function, const PrintOptions& options = {
 
 std::string to_text(const loop::KernelInterfaceRef& kernel, std::string_view name);
 
-// Parses a text that holds only kernels and computes: no other file is read and nothing is inferred.
-// Throws Usage with line and column.
+// Parses a text that holds only kernels and computes: no other file is read and nothing is
+// inferred. Throws Usage with line and column.
 Map<String, loop::KernelInterfaceRef> parse_kernels(std::string_view text, std::string_view name);
 
 // Writes the text to `path` and the elements of large constants to `path`.weights. Throws Usage if

@@ -34,6 +34,8 @@ inline constexpr std::tuple kRightHandSides = {
     parts<Tuple>(std::tuple(&Tuple::fields), {}),
     parts<Field>(std::tuple(&Field::tuple), {}),
     parts<Construct>(std::tuple(&Construct::fields), {}),
+    parts<Closure>(std::tuple(&Closure::captures), {}),
+    parts<Size>({}, {}),
     parts<MatchShape>(std::tuple(&MatchShape::value), {}),
     parts<Check>({}, {}),
 };

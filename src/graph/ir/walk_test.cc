@@ -44,6 +44,10 @@ TEST(Walk, ReadsAndMapsTheSameParts) {
   auto construct = make<Construct>();
   construct->fields = {a, b};
   expect_parts(construct, 2, 0);
+  auto closure = make<Closure>();
+  closure->captures = {a, b};
+  expect_parts(closure, 2, 0);
+  expect_parts(make<Size>(), 0, 0);
   expect_parts(make<MatchShape>(a, Array<Dim>(), false), 1, 0);
   expect_parts(make<Check>(), 0, 0);
 }

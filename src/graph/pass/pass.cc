@@ -5,6 +5,7 @@
 #include "graph/pass/fold_batch_norm.h"
 #include "graph/pass/fold_constants.h"
 #include "graph/pass/fuse_operators.h"
+#include "graph/pass/lambda_lift.h"
 #include "graph/pass/lower_to_kernels.h"
 #include "graph/pass/make_allocation_explicit.h"
 #include "graph/pass/materialize_values.h"

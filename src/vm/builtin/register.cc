@@ -83,7 +83,6 @@ Function append_function() {
 
 void register_builtins() {
   static const bool done = [] {
-    register_vm_types();
     register_core_library();
     using library::add_typed;
     using library::signature;

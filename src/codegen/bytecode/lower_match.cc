@@ -1,0 +1,146 @@
+// Match: its decision tree as tests and jumps; each arm's code stands once.
+#include <algorithm>
+#include <unordered_map>
+
+#include "codegen/bytecode/join.h"
+#include "graph/ir/pattern.h"
+#include "support/poll.h"
+
+namespace tenon::codegen {
+
+using namespace graph;  // NOLINT: this file is about graph IR only
+using vm::Arg;
+using vm::Opcode;
+
+class FunctionLowering::MatchLowering {
+ public:
+  MatchLowering(FunctionLowering* function, const Match& match, Join* join)
+      : function_(*function),
+        code_(function->code_),
+        match_(match),
+        tree_(decide(match, function->signatures_)),
+        join_(*join),
+        ways_(tree_.decisions.size()) {}
+
+  void run() {
+    count_ways(tree_.root);
+    whole_ = function_.value(match_.value);
+    Parts parts{{0, whole_}};
+    decide_here(tree_.root, parts);
+    // Code to which several decisions lead, when all of them have been written.
+    for (size_t next = 0; next < shared_.size(); ++next) {
+      code_.start(shared_[next].block);
+      Parts none{{0, whole_}};
+      decide_here(shared_[next].decision, none);
+    }
+  }
+
+ private:
+  using Parts = std::unordered_map<uint32_t, Arg>;  // in registers, on the way to here
+
+  void count_ways(uint32_t id) {
+    if (ways_[id]++) return;
+    const Decision& decision = tree_.decisions[id];
+    for (const Decision::Case& c : decision.cases) count_ways(c.next);
+    if (decision.otherwise != Decision::kNone) count_ways(decision.otherwise);
+  }
+
+  Arg part(uint32_t index, Parts* parts) {
+    if (const auto known = parts->find(index); known != parts->end()) return known->second;
+    const MatchedPart& p = tree_.parts[index];
+    return (*parts)[index] = function_.field_of(part(p.parent, parts), p.field, p.type);
+  }
+
+  // Writes the decision into the current block.
+  void decide_here(uint32_t id, Parts& parts) {
+    poll();
+    const Decision& decision = tree_.decisions[id];
+    if (decision.kind == Decision::Kind::kArm) return arm(decision.arm, parts);
+    Arg value = part(decision.part, &parts);
+    if (decision.kind == Decision::Kind::kConstructor) {
+      const Arg tag = code_.make(/*owns=*/false);
+      code_.emit(Opcode::GetTag, {tag, value});
+      value = tag;
+    } else if (!value.is_register()) {
+      value = function_.load(value);
+    }
+    // The last of the cases takes what is left, if they are all that there are.
+    const size_t tested = decision.cases.size() - (decision.otherwise == Decision::kNone ? 1 : 0);
+    const uint32_t rest =
+        tested < decision.cases.size() ? decision.cases.back().next : decision.otherwise;
+    const auto fits = [](const Decision::Case& c) { return vm::fits_immediate(c.value); };
+    if (tested > 1 && std::ranges::all_of(decision.cases, fits)) {
+      std::vector<SwitchCase> cases;
+      for (size_t i = 0; i < tested; ++i) {
+        cases.push_back({decision.cases[i].value, code_.make_block()});
+      }
+      const BlockId otherwise = code_.make_block();
+      code_.switch_on(value, cases, otherwise);
+      for (size_t i = 0; i < tested; ++i) {
+        code_.start(cases[i].target);
+        go_to(decision.cases[i].next, parts);
+      }
+      code_.start(otherwise);
+    } else {
+      for (size_t i = 0; i < tested; ++i) {
+        const Arg equal = code_.make(/*owns=*/false);
+        const BlockId here = code_.make_block(), next = code_.make_block();
+        const Arg number = function_.integer(constant_int(decision.cases[i].value));
+        code_.emit(Opcode::Eq, {equal, value, number});
+        code_.branch(equal, here, next);
+        code_.start(here);
+        go_to(decision.cases[i].next, parts);
+        code_.start(next);
+      }
+    }
+    go_to(rest, parts);
+  }
+
+  // Leads from the current block to a decision, which is written here if nothing else leads to it.
+  void go_to(uint32_t id, Parts parts) {
+    if (ways_[id] == 1) return decide_here(id, parts);
+    const auto [at, fresh] = blocks_.try_emplace(id, 0);
+    if (fresh) at->second = code_.make_block();
+    code_.jump(at->second);
+    if (--left_.try_emplace(id, ways_[id]).first->second == 0) {
+      shared_.push_back({id, at->second});
+    }
+  }
+
+  void arm(uint32_t index, Parts& parts) {
+    const std::vector<VarRef> variables = variables_of(*match_.patterns[index]);
+    for (size_t i = 0; i < variables.size(); ++i) {
+      const VarRef& var = variables[i];
+      if (!function_.uses_.used.contains(var.get())) continue;
+      const Arg value = part(tree_.bound[index][i], &parts);
+      function_.values_[var.get()] = value;
+      // A cell holds values of any size and type; the arm's code relies on those of the pattern.
+      const bool is_checked = var->type.is<ScalarType>() || value.is_none();
+      if (!is_checked) function_.sizes_.match_result(value, var->type);
+    }
+    join_.arm(match_.arms[index]);
+  }
+
+  FunctionLowering& function_;
+  VirtualCode& code_;
+  const Match& match_;
+  const DecisionTree tree_;
+  Join& join_;
+  Arg whole_ = Arg::none();
+  std::vector<uint32_t> ways_;                   // that lead to each decision
+  std::unordered_map<uint32_t, uint32_t> left_;  // of them, not yet written
+  std::unordered_map<uint32_t, BlockId> blocks_;
+  struct Shared {
+    uint32_t decision;
+    BlockId block;
+  };
+  std::vector<Shared> shared_;
+};
+
+void FunctionLowering::lower_match(const Binding& binding, const Match& match, bool tail) {
+  Join join(this, binding.var, tail);
+  MatchLowering(this, match, &join).run();
+  join.finish();
+}
+
+}  // namespace tenon::codegen
