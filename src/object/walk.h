@@ -27,9 +27,8 @@ ValueClass class_of(const AnyView& value);
 // otherwise in insertion order, with `sorted` false.
 std::vector<const MapEntry*> canonical_entries(const MapObj& map, bool& sorted);
 
-// Appends the children of an array, a map (key, value, key, value; canonical order), a cell (its tag,
-// its fields) or a record
-// (without fields that have any of the flags in `skip`).
+// Appends the children of an array, a map (key, value, key, value; canonical order), a cell (its
+// tag, its fields) or a record (without fields that have any of the flags in `skip`).
 void append_children(const AnyView& value, uint8_t skip, std::vector<Child>& out);
 
 // Compares two values of class Plain; floats by bits.
