@@ -20,7 +20,6 @@
 #include "graph/op/register.h"
 #include "graph/pass/pass.h"
 #include "graph/pass/verify_memory_plan.h"
-#include "library/core/register.h"
 #include "library/signatures/signatures.h"
 #include "loop/schedule.h"
 #include "loop/types.h"
@@ -28,6 +27,7 @@
 #include "object/reflect.h"
 #include "object/registry.h"
 #include "support/phase.h"
+#include "vm/builtin/register.h"
 
 namespace tenon::driver {
 
@@ -266,7 +266,7 @@ void initialise() {
     loop::register_loop_types();
     graph::register_graph_types();
     graph::register_operators();
-    register_core_library();
+    vm::register_builtins();
     return true;
   }();
   (void)once;

@@ -2,6 +2,8 @@
 // to bytecode, and all agree with the scalar semantics of its element.
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "codegen/llvm/target.h"
 #include "driver/compile.h"
 #include "evaluate/reference_evaluator.h"
@@ -20,6 +22,8 @@ using namespace graph;  // NOLINT: this test uses only graph IR
 const std::vector<int64_t> kIntegers = {0,  1,   -1,      2,         -2,        3,
                                         7,  -7,  31,      62,        63,        64,
                                         65, -64, 1 << 20, INT64_MAX, INT64_MIN, INT64_MIN + 1};
+const std::vector<double> kFloats = {0,    -0.0, 1,     -1,       0.1,       -2.5,
+                                     1e30, 7,    1e-40, INFINITY, -INFINITY, NAN};
 
 // The value of an element, or nullopt for a division by zero.
 using Result = std::optional<Any>;
@@ -36,6 +40,10 @@ Result result_of(const Run& run) {
 
 std::string text_of(const Result& result) {
   if (!result) return "an error";
+  if (result->type_index == TypeIndex::Float) {
+    const auto value = result->as<double>();
+    return std::isnan(value) ? "nan" : cat(value);
+  }
   return result->type_index == TypeIndex::Bool ? cat(result->as<bool>())
                                                : cat(result->as<int64_t>());
 }
@@ -60,7 +68,9 @@ class ScalarOperators : public testing::Test {
         operands.emplace_back();
       } else if (constants && i > 0) {
         operands.push_back(dtypes[i].is_bool() ? constant_bool(values[i].as<bool>())
-                                               : constant_int(values[i].as<int64_t>()));
+                           : dtypes[i].is_float()
+                               ? constant_float(dtypes[i], values[i].as<double>())
+                               : constant_int(values[i].as<int64_t>()));
       } else {
         operands.push_back(b.param(cat("x", i), scalar_type(dtypes[i])));
       }
@@ -84,9 +94,13 @@ class ScalarOperators : public testing::Test {
     for (size_t i = 0; i < values.size(); ++i) {
       if (!call.args[i]) continue;
       const DataType dtype = type_as<ScalarType>(type_of(call.args[i]))->dtype;
-      elements[i] = literal_int(dtype, values[i].as<int64_t>());
+      elements[i] = dtype.is_float() ? loop::literal(dtype, values[i].as<double>())
+                                     : literal_int(dtype, values[i].as<int64_t>());
     }
     const Scalar element = op.element(InferContext(call, nullptr), elements);
+    if (element->kind == loop::ExprKind::kLiteral && element->dtype.is_float()) {
+      return Any(loop::as_float(static_cast<const loop::Literal&>(*element).bits));
+    }
     const auto bits = loop::as_int(element);
     if (!bits) return std::nullopt;
     return element->dtype.is_bool() ? Any(*bits != 0) : Any(*bits);
@@ -101,6 +115,9 @@ class ScalarOperators : public testing::Test {
       if (t.is_bool()) choice = {Any(false), Any(true)};
       if (t == i64) {
         for (int64_t v : kIntegers) choice.emplace_back(v);
+      }
+      if (t.is_float()) {
+        for (double v : kFloats) choice.emplace_back(t == f32 ? static_cast<float>(v) : v);
       }
     }
     const graph::Module module = program(op, dtypes, attributes, {}, false);
@@ -147,7 +164,7 @@ TEST_F(ScalarOperators, MeanTheSameEverywhere) {
     SCOPED_TRACE(op->name);
     ASSERT_NE(op->element, nullptr);
     ++claims;
-    for (DataType t : {boolean, i64}) {
+    for (DataType t : {boolean, i64, f32, f64}) {
       std::vector<DataType> dtypes;
       for (const OperandSpec& spec : op->operands) {
         dtypes.push_back(contains(spec.dtypes, t) ? t : boolean);
@@ -157,7 +174,8 @@ TEST_F(ScalarOperators, MeanTheSameEverywhere) {
       if (!first && !conditional) continue;
       const bool converts = op->attrs.size() == 1 && op->attrs[0].kind == AttrKind::kDType;
       if (converts) {
-        for (DataType to : {boolean, i64}) try_operator(*op, dtypes, attrs({{"dtype", to}}));
+        for (DataType to : {boolean, i64, f32, f64})
+          try_operator(*op, dtypes, attrs({{"dtype", to}}));
       } else {
         try_operator(*op, dtypes);
       }

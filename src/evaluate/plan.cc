@@ -1,7 +1,6 @@
 #include "evaluate/plan.h"
 
 #include "graph/ir/builder.h"
-#include "graph/ir/pattern.h"
 #include "graph/ir/rewrite.h"
 #include "graph/ir/text.h"
 #include "graph/ir/walk.h"
@@ -87,15 +86,8 @@ void Plan::add_slots(const FunctionExpr& function, Slots* slots) {
 void Plan::add_slots(const Block& block, Slots* slots) {
   for (const auto& binding : block.bindings) {
     slots->try_emplace(binding->var.get(), slots->size());
-    if (auto* loop = binding->value.as<Loop>()) {
-      for (const VarRef& var : loop->vars) slots->try_emplace(var.get(), slots->size());
-    }
-    if (auto* match = binding->value.as<Match>()) {
-      for (const PatternRef& pattern : match->patterns) {
-        for (const VarRef& var : variables_of(*pattern)) {
-          slots->try_emplace(var.get(), slots->size());
-        }
-      }
+    for (const VarRef& var : block_variables(binding->value)) {
+      slots->try_emplace(var.get(), slots->size());
     }
     if (binding->value.is<FunctionExpr>()) continue;  // its calls have activations of their own
     for_each_block(binding->value, [&](const BlockRef& inner) { add_slots(*inner, slots); });

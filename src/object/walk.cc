@@ -5,6 +5,7 @@
 
 #include "object/cell.h"
 #include "object/tensor.h"
+#include "support/sort_numbers.h"
 
 namespace tenon::detail {
 
@@ -88,13 +89,18 @@ void append_fields(const Object& o, const TypeInfo& type, uint8_t skip, std::vec
 }  // namespace
 
 std::vector<const MapEntry*> canonical_entries(const MapObj& map, bool& sorted) {
-  std::vector<const MapEntry*> out;
+  std::vector<int64_t> order;
   sorted = true;
   for (const auto& e : map.entries) {
-    out.push_back(&e);
+    order.push_back(static_cast<int64_t>(order.size()));
     sorted = sorted && (is_text(e.key) || !e.key.is_object());
   }
-  if (sorted) std::sort(out.begin(), out.end(), key_less);
+  const auto entry = [&](int64_t i) { return &map.entries[static_cast<size_t>(i)]; };
+  if (sorted) {
+    tenon::sort_numbers(order, [&](int64_t a, int64_t b) { return key_less(entry(a), entry(b)); });
+  }
+  std::vector<const MapEntry*> out;
+  for (const int64_t i : order) out.push_back(entry(i));
   return out;
 }
 

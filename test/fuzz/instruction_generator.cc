@@ -68,6 +68,10 @@ class LineMaker {
         return push(used());
       case OperandKind::Value:
         return push(value());
+      case OperandKind::Float:
+        return push(unit_.constants.empty() || choices_.one_in(2)
+                        ? used()
+                        : Arg::constant(index(choices_, unit_.constants.size())));
       case OperandKind::Int:
         return push(choices_.one_in(2) ? Arg::imm(number(choices_)) : used());
       case OperandKind::Imm:

@@ -174,27 +174,29 @@ void ShowFlags::write_top(const Tensor& tensor, JsonWriter& out) const {
 
 void ShowFlags::print(const CallResults& results, FILE* to) const {
   // Values that share their parts would have a text of any length.
-  size_t left = elements_ ? SIZE_MAX : kMostText;
+  size_t left = elements_ ? kMostFullText : kMostText;
+  const DataTypes types(results.signature.types);
   for (size_t i = 0; i < results.values.size(); ++i) {
     if (const Tensor tensor = ranked_tensor(results.values[i])) {
       print_top(results.names[i], tensor, to);
       continue;
     }
     const std::string text = value_text(results.values[i], results.signature.result.results()[i],
-                                        elements_.value_or(kShownElements), left);
+                                        types, elements_.value_or(kShownElements), left);
     left -= std::min(left, text.size());
     std::fprintf(to, "%s: %s\n", printable(results.names[i]).c_str(), text.c_str());
   }
 }
 
 void ShowFlags::write(const CallResults& results, JsonWriter& out) const {
+  const DataTypes types(results.signature.types);
   out.begin_array();
   for (size_t i = 0; i < results.values.size(); ++i) {
     out.begin_object().key("name").value(results.names[i]);
     if (const Tensor tensor = ranked_tensor(results.values[i])) {
       write_top(tensor, out);
     } else {
-      write_value(out, results.values[i], results.signature.result.results()[i],
+      write_value(out, results.values[i], results.signature.result.results()[i], types,
                   elements_.value_or(INT64_MAX));
     }
     out.end_object();

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <limits>
 #include <optional>
 #include <random>
 
@@ -11,59 +10,13 @@
 #include "loop/scalar.h"
 #include "support/error.h"
 #include "tools/tenon/available_memory.h"
-#include "tools/tenon/parse_number.h"
+#include "tools/tenon/data_types.h"
+#include "tools/tenon/number_text.h"
 #include "tools/tenon/tensor_store.h"
 #include "tools/tenon/tensor_text.h"
 
 namespace tenon::tool {
 namespace {
-
-// An integer type's least and greatest value; those of u64 are the bits of an int64_t.
-struct Bounds {
-  int64_t low, high;
-};
-Bounds bounds_of(DataType dtype) {
-  if (dtype.is_bool()) return {0, 1};
-  if (dtype == u64) return {0, -1};
-  const int64_t high = INT64_MAX >> (64 - dtype.bits);
-  return dtype.is_signed_int() ? Bounds{-high - 1, high} : Bounds{0, 2 * high + 1};
-}
-
-double greatest(DataType dtype) {
-  return dtype == f16   ? 65504
-         : dtype == f32 ? static_cast<double>(std::numeric_limits<float>::max())
-                        : std::numeric_limits<double>::max();
-}
-
-// "i8 from -128 to 127".
-std::string numbers_of(DataType dtype) {
-  const std::string name = to_text(dtype);
-  if (dtype == f32) return cat(name, " up to ", static_cast<float>(greatest(dtype)));
-  if (dtype.is_float()) return cat(name, " up to ", greatest(dtype));
-  if (dtype == u64) return cat(name, " from 0 to ", std::numeric_limits<uint64_t>::max());
-  const Bounds bounds = bounds_of(dtype);
-  return cat(name, " from ", bounds.low, " to ", bounds.high);
-}
-
-// Parses an integer or boolean of that type exactly; a u64 is returned as its bits.
-std::optional<int64_t> parse_integer(std::string_view text, DataType dtype) {
-  if (dtype.is_bool() && text == "true") return 1;
-  if (dtype.is_bool() && text == "false") return 0;
-  if (dtype == u64) {
-    const auto value = parse_number<uint64_t>(text);
-    return value ? std::optional(static_cast<int64_t>(*value)) : std::nullopt;
-  }
-  const auto value = parse_number<int64_t>(text);
-  const Bounds bounds = bounds_of(dtype);
-  return value && *value >= bounds.low && *value <= bounds.high ? value : std::nullopt;
-}
-
-// Parses a float that the type can hold, including infinities and NaN.
-std::optional<double> parse_float(std::string_view text, DataType dtype) {
-  const auto value = parse_number<double>(text);
-  if (!value || (std::isfinite(*value) && std::abs(*value) > greatest(dtype))) return std::nullopt;
-  return dtype == f32 ? std::optional<double>(static_cast<float>(*value)) : value;
-}
 
 bool is_random(std::string_view spec) {
   return spec == "random" || spec.starts_with("random:");
@@ -161,17 +114,6 @@ Any random_value(const vm::Param& param, const GivenSizes& sizes, std::string_vi
   return random_tensor(shape, param.type.dtype, range, generator);
 }
 
-// The value of a scalar; nullopt if the text is not a number that its type can hold.
-std::optional<Any> scalar_value(DataType dtype, std::string_view text) {
-  if (dtype.is_float()) {
-    const auto number = parse_float(text, dtype);
-    return number ? std::optional<Any>(*number) : std::nullopt;
-  }
-  const auto number = parse_integer(text, dtype);
-  if (!number) return std::nullopt;
-  return dtype.is_bool() ? Any(*number != 0) : Any(*number);
-}
-
 // The value of a parameter from a tensor: a scalar's is that of a tensor with one element.
 Any stored_value(const vm::Param& param, Tensor tensor) {
   if (param.type.kind != vm::SignatureType::Kind::Scalar || tensor.count() != 1) return tensor;
@@ -185,8 +127,8 @@ Any stored_value(const vm::Param& param, Tensor tensor) {
   return *scalar_value(found, element_text(tensor, 0));
 }
 
-// The value of a parameter from a file or number.
-Any given_value(const vm::Param& param, const std::string& text) {
+// The value of a parameter from a file, a number or the text of data.
+Any given_value(const vm::Param& param, const std::string& text, const DataTypes& types) {
   using Kind = vm::SignatureType::Kind;
   if (param.type.kind == Kind::Scalar) {
     if (auto value = scalar_value(param.type.dtype, text)) return *value;
@@ -198,7 +140,12 @@ Any given_value(const vm::Param& param, const std::string& text) {
   if (param.type.kind == Kind::Tensor && param.type.rank == 0) {
     if (auto value = scalar_value(param.type.dtype, text)) return rank_0(param.type.dtype, *value);
   }
-  return read_tensor(text);
+  if (!is_data(param.type)) return read_tensor(text);
+  try {
+    return parse_data(text, param.type, types);
+  } catch (Error& error) {
+    throw error.where(cat("--input ", param.name));
+  }
 }
 
 // Maps each input's name to the text given for it; refuses duplicates.
@@ -259,6 +206,7 @@ Inputs make_inputs(const FunctionSignature& signature, const InputFlags& flags, 
   if (!flags.store.empty()) store.emplace(flags.store, "input", "--inputs");
   Inputs out;
   out.values.resize(signature.params.size());
+  const DataTypes types(signature.types);
   // Values first, since random ones take the sizes of their symbols.
   GivenSizes sizes = flags.sizes;
   std::vector<size_t> random_at;
@@ -271,7 +219,7 @@ Inputs make_inputs(const FunctionSignature& signature, const InputFlags& flags, 
       continue;
     }
     if (spec != specs.end()) {
-      out.values[i] = given_value(param, spec->second);
+      out.values[i] = given_value(param, spec->second, types);
     } else if (auto stored = store ? store->read(param.name, i) : std::nullopt) {
       out.values[i] = stored_value(param, std::move(*stored));
     } else if (random_rest) {

@@ -84,7 +84,8 @@ void write_scalar(JsonWriter& out, const Any& value, const vm::SignatureType& ty
 // their parts would have a text of any length.
 class ValueWriter {
  public:
-  ValueWriter(JsonWriter& out, int64_t elements) : out_(out), elements_(elements) {}
+  ValueWriter(JsonWriter& out, const DataTypes& types, int64_t elements)
+      : out_(out), types_(types), elements_(elements) {}
 
   void write(const Any& value, const vm::SignatureType& type, int depth = 0) {
     constexpr int kDeepest = 64;
@@ -93,7 +94,9 @@ class ValueWriter {
     } else if (auto tensor = value.try_as<Tensor>(); tensor && *tensor) {
       write_tensor(*tensor, depth);
     } else if (auto fields = value.try_as<Array<Any>>(); fields && value.is_object()) {
-      write_fields(*fields, type, depth);
+      write_array(*fields, type, depth);
+    } else if (const auto* cell = value.as_object<CellObj>()) {
+      write_cell(*cell, type, depth);
     } else {
       write_single(value, type);
     }
@@ -113,13 +116,55 @@ class ValueWriter {
     out_.end_row();
   }
 
-  void write_fields(const Array<Any>& fields, const vm::SignatureType& type, int depth) {
-    out_.key("fields").begin_array();
-    for (size_t i = 0; i < fields.size() && fields_left_ > 0; ++i) {
-      const bool known = type.kind == vm::SignatureType::Kind::Tuple && i < type.parts.size();
+  void write_array(const Array<Any>& fields, const vm::SignatureType& type, int depth) {
+    using Kind = vm::SignatureType::Kind;
+    const bool array = type.kind == Kind::Array;
+    write_list(array ? "elements" : "fields", depth, [&, i = size_t{0}]() mutable -> Part {
+      if (i == fields.size()) return {};
+      const bool known = type.kind == Kind::Tuple && i < type.parts.size();
+      const vm::SignatureType* part = known ? &type.parts[i] : array ? &type.parts[0] : &kUnknown;
+      return {&fields[i++], part};
+    });
+  }
+
+  void write_cell(const CellObj& cell, const vm::SignatureType& type, int depth) {
+    const DataTypes::Instance* instance = types_.find(type, cell);
+    if (instance && instance->is_list) {
+      const CellObj* rest = &cell;
+      write_list("elements", depth, [&]() -> Part {
+        if (!rest || rest->tag == kNil || !types_.find(type, *rest)) return {};
+        const Any* element = rest->begin();
+        rest = element[1].as_object<CellObj>();
+        return {element, &type.parts[0]};
+      });
+      return;
+    }
+    if (instance) {
+      const auto tag = static_cast<size_t>(cell.tag);
+      out_.key("constructor").value(instance->definition->constructors[tag].name);
+    } else {
+      out_.key("tag").value(cell.tag);
+    }
+    write_list("fields", depth, [&, i = size_t{0}]() mutable -> Part {
+      if (i == static_cast<size_t>(cell.size)) return {};
+      const vm::SignatureType* part =
+          instance ? &instance->fields[static_cast<size_t>(cell.tag)][i] : &kUnknown;
+      return {cell.begin() + i++, part};
+    });
+  }
+
+  struct Part {
+    const Any* value = nullptr;
+    const vm::SignatureType* type = nullptr;
+  };
+  // An array of the values that `next` gives, until there are none.
+  template <class F>
+  void write_list(const char* key, int depth, F next) {
+    out_.key(key).begin_array();
+    for (Part part; fields_left_ > 0 && (part = next()).value;) {
       --fields_left_;
       out_.begin_object();
-      write(fields[i], known ? type.parts[i] : vm::SignatureType(), depth + 1);
+      write(*part.value, *part.type, depth + 1);
       out_.end_object();
     }
     out_.end_array();
@@ -137,7 +182,10 @@ class ValueWriter {
     out_.end_row();
   }
 
+  static inline const vm::SignatureType kUnknown;
+
   JsonWriter& out_;
+  const DataTypes& types_;
   int64_t elements_;  // of a tensor
   int64_t fields_left_ = int64_t{1} << 14;
   int64_t elements_left_ = int64_t{1} << 24;  // of tensors in fields
@@ -262,8 +310,8 @@ void write_signature(JsonWriter& out, const FunctionSignature& signature) {
 }
 
 void write_value(JsonWriter& out, const Any& value, const vm::SignatureType& type,
-                 int64_t elements) {
-  ValueWriter(out, elements).write(value, type);
+                 const DataTypes& types, int64_t elements) {
+  ValueWriter(out, types, elements).write(value, type);
 }
 
 void write_difference(JsonWriter& out, const Difference& difference, const Tolerance& tolerance) {

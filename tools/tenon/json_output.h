@@ -9,6 +9,7 @@
 #include "json/json.h"
 #include "support/error.h"
 #include "tools/tenon/compare.h"
+#include "tools/tenon/data_types.h"
 #include "tools/tenon/program_file.h"
 
 namespace tenon::tool {
@@ -32,9 +33,9 @@ void write_names(JsonWriter& out, const std::vector<std::string>& names);
 void write_plain(JsonWriter& out, const Any& value);
 // {"name", "inputs", "outputs"}
 void write_signature(JsonWriter& out, const FunctionSignature& signature);
-// At most `elements` of each tensor. A scalar has the type that the signature gives it.
+// At most `elements` of each tensor. Scalars and cells have the type that the signature gives them.
 void write_value(JsonWriter& out, const Any& value, const vm::SignatureType& type,
-                 int64_t elements);
+                 const DataTypes& types, int64_t elements);
 // Writes the members that describe how a value differs from what was expected: "equal", ...
 void write_difference(JsonWriter& out, const Difference& difference, const Tolerance& tolerance);
 // Writes the members of a tensor's type: "dtype" and "shape".

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "codegen/bytecode/data_types.h"
 #include "codegen/bytecode/emit.h"
 #include "codegen/llvm/target.h"
 #include "driver/compile_kernels.h"
@@ -194,11 +195,13 @@ namespace {
 FunctionSignature signature_of(const vm::Program& program, const std::string& function) {
   const int64_t index = program.unit().find_exported(function);
   if (index < 0) fail_unknown(program.name(), function, program.unit().exported_names());
-  return signature_of(program.unit().functions[static_cast<size_t>(index)]);
+  FunctionSignature out = signature_of(program.unit().functions[static_cast<size_t>(index)]);
+  out.types = program.unit().types;
+  return out;
 }
 
 FunctionSignature signature_of(const vm::FunctionUnit& function) {
-  return {function.name, function.params, function.result, function.result_names};
+  return {function.name, function.params, function.result, function.result_names, {}};
 }
 
 FunctionSignature signature_of(const graph::Module& module, const std::string& function,
@@ -211,10 +214,15 @@ FunctionSignature signature_of(const graph::Module& module, const std::string& f
     }
     fail_unknown(file, function, std::move(names));
   }
-  FunctionSignature signature{function, {}, codegen::signature_type((*found)->result_type), {}};
+  FunctionSignature signature{function, {}, codegen::signature_type((*found)->result_type), {}, {}};
+  const graph::Signatures signatures = graph::Signatures::of(module);
+  codegen::DataTypes types(signatures);
   for (const graph::VarRef& param : (*found)->params) {
     signature.params.push_back({printable(param->name), codegen::signature_type(param->type)});
+    types.add(signature.params.back().type);
   }
+  types.add(signature.result);
+  signature.types = types.take();
   for (const String& name : (*found)->result_names()) {
     signature.result_names.push_back(printable(name));
   }

@@ -19,6 +19,7 @@ struct FunctionSignature {
   std::vector<vm::Param> params;
   vm::SignatureType result;
   std::vector<std::string> result_names;
+  std::vector<std::string> types;  // definitions of all data types in it
 
   std::vector<std::string> outputs() const;  // names, generated if there are none
 };

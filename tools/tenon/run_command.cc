@@ -336,6 +336,9 @@ void add_run_command(CLI::App* app, int* exit_code) {
       "for a scalar or a tensor of rank 0, or random: floats from -1 to 1, integers 0 or 1, or\n"
       "numbers in LO..HI, inclusive; sizes of random inputs that --dim or --shape do not give are "
       "1.\n"
+      "A value of a data type, list, array or tuple is written as results are printed:\n"
+      "'Node(Leaf, 1, Leaf)', '[1, 2]', '(1, true)'; a tensor in it is @F.npy or "
+      "'tensor[2; f32]{1, 2}'.\n"
       "--expect compares with stored outputs; --compare compares with the graph walked operator "
       "by\n"
       "operator and names the first operator that differs.\n"
@@ -353,6 +356,7 @@ void add_run_command(CLI::App* app, int* exit_code) {
       "mask=random\n"
       "  tenon run model.tnx --inputs test_data_set_0 --expect test_data_set_0\n"
       "  tenon run fib.tn --function fib --input n=30\n"
+      "  tenon run sort.tn --input xs='[3, 1, 2]'\n"
       "  tenon run found.tnx --untrusted --fuel 1000000 --memory 100 --input x=x.npy");
   auto state = std::make_shared<RunCommand>();
   state->exit_code = exit_code;

@@ -53,19 +53,27 @@ std::string element_text(const Tensor& tensor, int64_t i) {
 
 namespace {
 
-constexpr int kDeepest = 6;       // nested tuples
+constexpr int kDeepest = 6;       // nested tuples of unknown types
 constexpr size_t kLongest = 400;  // characters of any other value
 
-std::string tensor_text(const Tensor& tensor, int64_t count) {
-  std::string out = cat(to_text(tensor), " = ");
-  if (tensor.rank() == 0) return out + element_text(tensor, 0);
+std::string elements_text(const Tensor& tensor, int64_t count) {
+  std::string out;
   const int64_t total = tensor.count();
-  out += "[";
   for (int64_t i = 0; i < std::min(total, count); ++i) {
     out += cat(i ? ", " : "", element_text(tensor, i));
   }
-  if (total <= count) return out + "]";
-  return out + (count > 0 ? ", ...]" : "...]");
+  if (total > count) out += count > 0 ? ", ..." : "...";
+  return out;
+}
+
+std::string tensor_text(const Tensor& tensor, int64_t count) {
+  if (tensor.rank() == 0) return cat(to_text(tensor), " = ", element_text(tensor, 0));
+  return cat(to_text(tensor), " = [", elements_text(tensor, count), "]");
+}
+
+// As it is written in a program.
+std::string literal_text(const Tensor& tensor, int64_t count) {
+  return cat(to_text(tensor), "{", elements_text(tensor, count), "}");
 }
 
 // A number, none, a shape, or any other value without fields.
@@ -91,51 +99,120 @@ std::string scalar_text(const Any& value, const vm::SignatureType& type) {
   return repr(value, kLongest);
 }
 
+// Keeps what is still to be printed on a stack of its own: values may be nested to any depth.
 class Printer {
  public:
-  Printer(int64_t count, size_t most) : count_(count), most_(most) {}
+  Printer(const DataTypes& types, int64_t count, size_t most)
+      : types_(types), count_(static_cast<size_t>(count)), most_(most) {}
 
-  void print(const Any& value, const vm::SignatureType& type, int depth) {
-    if (out_.size() >= most_) {
-      out_ += "...";
-    } else if (auto tensor = value.try_as<Tensor>(); tensor && *tensor) {
-      out_ += tensor_text(*tensor, count_);
-    } else if (auto fields = value.try_as<Array<Any>>(); fields && value.is_object()) {
-      print_fields(*fields, type, depth);
-    } else {
-      out_ += scalar_text(value, type);
+  std::string run(const Any& value, const vm::SignatureType& type) {
+    pending_.push_back({value, &type, false, 0, 0});
+    while (!pending_.empty() && out_.size() < most_) {
+      const Item item = std::move(pending_.back());
+      pending_.pop_back();
+      print(item);
     }
+    if (!pending_.empty()) out_ += "...";
+    return std::move(out_);
   }
-  std::string take() { return std::move(out_); }
 
  private:
-  void print_fields(const Array<Any>& fields, const vm::SignatureType& type, int depth) {
-    if (depth == kDeepest) {
+  struct Item {
+    Any value;
+    const vm::SignatureType* type;
+    bool in_data;   // where tensors are written as in a program
+    int depth;      // in tuples
+    size_t at = 0;  // how many of its fields, or of a list's elements before it, are printed
+  };
+
+  void print(const Item& item) {
+    const Any& value = item.value;
+    if (auto tensor = value.try_as<Tensor>(); tensor && *tensor) {
+      const auto count = static_cast<int64_t>(count_);
+      out_ += item.in_data ? literal_text(*tensor, count) : tensor_text(*tensor, count);
+    } else if (auto fields = value.try_as<Array<Any>>(); fields && value.is_object()) {
+      print_fields(*fields, item);
+    } else if (const auto* cell = value.as_object<CellObj>()) {
+      print_cell(*cell, item);
+    } else {
+      out_ += scalar_text(value, *item.type);
+    }
+  }
+
+  // Prints what stands around a container's fields, and leaves field `at` and those after it to be
+  // printed.
+  void print_parts(const Item& item, size_t size, const char* open, const char* close,
+                   const Any* field, const vm::SignatureType* type, bool in_data) {
+    if (item.at == 0) out_ += open;
+    if (item.at == size) {
+      out_ += close;
+      return;
+    }
+    if (item.at > 0) out_ += ", ";
+    pending_.push_back({item.value, item.type, item.in_data, item.depth, item.at + 1});
+    pending_.push_back({*field, type, in_data, item.depth + 1, 0});
+  }
+
+  // A tuple in parentheses, or an array in brackets.
+  void print_fields(const Array<Any>& fields, const Item& item) {
+    using Kind = vm::SignatureType::Kind;
+    static const vm::SignatureType kUnknown;
+    const bool array = item.type->kind == Kind::Array;
+    if (item.type->kind == Kind::Any && item.depth >= kDeepest) {
       out_ += "(...)";
       return;
     }
-    out_ += "(";
-    const auto shown = std::min(fields.size(), static_cast<size_t>(count_));
-    for (size_t i = 0; i < shown && out_.size() < most_; ++i) {
-      if (i > 0) out_ += ", ";
-      const bool known = type.kind == vm::SignatureType::Kind::Tuple && i < type.parts.size();
-      print(fields[i], known ? type.parts[i] : vm::SignatureType(), depth + 1);
-    }
-    out_ += fields.size() > shown || out_.size() >= most_ ? ", ...)" : ")";
+    const bool whole = array || item.in_data || fields.size() <= count_;
+    const bool known = item.type->kind == Kind::Tuple && item.at < item.type->parts.size();
+    const vm::SignatureType* type = known   ? &item.type->parts[item.at]
+                                    : array ? &item.type->parts[0]
+                                            : &kUnknown;
+    print_parts(item, whole ? fields.size() : count_, array ? "[" : "(",
+                array   ? "]"
+                : whole ? ")"
+                        : ", ...)",
+                item.at < fields.size() ? &fields[item.at] : nullptr, type, item.in_data || array);
   }
 
-  int64_t count_;
+  void print_cell(const CellObj& cell, const Item& item) {
+    const DataTypes::Instance* instance = types_.find(*item.type, cell);
+    if (!instance) {
+      out_ += repr(item.value, kLongest);
+      return;
+    }
+    const auto tag = static_cast<size_t>(cell.tag);
+    const std::vector<vm::SignatureType>& types = instance->fields[tag];
+    if (instance->is_list) {
+      if (cell.tag == kNil) {
+        out_ += item.at == 0 ? "[]" : "]";
+        return;
+      }
+      out_ += item.at == 0 ? "[" : ", ";
+      pending_.push_back({cell.begin()[1], &types[1], true, item.depth, 1});
+      pending_.push_back({cell.begin()[0], &types[0], true, item.depth + 1, 0});
+      return;
+    }
+    const std::string open = instance->definition->constructors[tag].name + "(";
+    if (types.empty()) {
+      out_ += instance->definition->constructors[tag].name;
+      return;
+    }
+    print_parts(item, types.size(), open.c_str(), ")", cell.begin() + item.at,
+                types.data() + item.at, true);
+  }
+
+  const DataTypes& types_;
+  size_t count_;
   size_t most_;
   std::string out_;
+  std::vector<Item> pending_;  // the next one last
 };
 
 }  // namespace
 
-std::string value_text(const Any& value, const vm::SignatureType& type, int64_t count,
-                       size_t most) {
-  Printer printer(count, most);
-  printer.print(value, type, 0);
-  return printer.take();
+std::string value_text(const Any& value, const vm::SignatureType& type, const DataTypes& types,
+                       int64_t count, size_t most) {
+  return Printer(types, count, most).run(value, type);
 }
 
 }  // namespace tenon::tool

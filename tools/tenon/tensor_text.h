@@ -5,7 +5,7 @@
 
 #include "object/any.h"
 #include "object/tensor.h"
-#include "vm/isa/signature.h"
+#include "tools/tenon/data_types.h"
 
 namespace tenon::tool {
 
@@ -17,11 +17,13 @@ std::string element_text(const Tensor& tensor, int64_t i);
 inline constexpr int64_t kShownElements = 8;
 // A bound for what is printed: values that share their parts would have a text of any length.
 inline constexpr size_t kMostText = size_t{1} << 16;
+inline constexpr size_t kMostFullText = size_t{1} << 30;  // where a user asked for everything
 
-// "tensor[2, 3; f32] = [0.1, 2.5, ...]" with at most `count` elements, also for tuples. A scalar is
-// printed with the type that the function's signature gives it. What is nested deeply, or follows
-// when the text has reached `most` characters, is elided.
+// "tensor[2, 3; f32] = [0.1, 2.5, ...]" with at most `count` elements, also in tuples; data types as
+// data_types.h describes. Scalars and cells are printed with the type that the function's signature
+// gives them. What follows when the text has reached `most` characters is elided.
 std::string value_text(const Any& value, const vm::SignatureType& type = {},
-                       int64_t count = kShownElements, size_t most = kMostText);
+                       const DataTypes& types = {}, int64_t count = kShownElements,
+                       size_t most = kMostText);
 
 }  // namespace tenon::tool

@@ -4,6 +4,7 @@
 #include <unordered_set>
 
 #include "codegen/bytecode/arrange_counters.h"
+#include "codegen/bytecode/data_types.h"
 #include "codegen/bytecode/lower_function.h"
 #include "codegen/bytecode/write_code.h"
 #include "graph/ir/infer.h"
@@ -91,10 +92,15 @@ vm::Unit emit_unit(const graph::Module& module) {
   const graph::Signatures signatures = graph::Signatures::of(module);
   ConstantPool constants(&unit);
   PackedTable packed(&unit);
+  DataTypes types(signatures);
   uint32_t index = 0;
   for (const auto& [name, function] : module->functions) {
     vm::FunctionUnit& out = unit.functions[index];
     emit_signature(*function, &out);
+    if (out.exported) {
+      for (const vm::Param& param : out.params) types.add(param.type);
+      types.add(out.result);
+    }
     VirtualCode code =
         FunctionLowering(&unit, &constants, &packed, indices, signatures, *function, index).run();
     arrange_counters(&code);
@@ -107,6 +113,7 @@ vm::Unit emit_unit(const graph::Module& module) {
     }
     ++index;
   }
+  unit.types = types.take();
   return unit;
 }
 

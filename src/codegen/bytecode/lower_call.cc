@@ -193,6 +193,21 @@ void FunctionLowering::lower_intrinsic(MemoryIntrinsic intrinsic, const Call& ca
                  sizes_.sizes(stated_values(call)));
       break;
     }
+    case MemoryIntrinsic::kElement: {
+      Arg flat = value(call.args[0]);
+      const int64_t rank = type_of(call.args[0]).as<TensorType>()->rank;
+      if (rank != 0 && rank != 1) {
+        flat = code_.make(/*owns=*/true);
+        code_.emit(Opcode::ReshapeTensor, {flat, value(call.args[0])});
+      }
+      code_.emit(Opcode::ReadElements, {flat}, {&dst, 1});
+      break;
+    }
+    case MemoryIntrinsic::kOfElement: {
+      const Arg element = value(call.args[0]);
+      code_.emit(Opcode::MakeTensor, {dst, Arg::dtype(type->dtype), Arg::imm(0)}, {&element, 1});
+      break;
+    }
   }
 }
 

@@ -1,12 +1,14 @@
 // Scalar operators: the element expression of the operator's entry, with one instruction per
-// operation, on integers and booleans in registers.
+// operation, on integers, booleans and floats in registers.
 #include <algorithm>
+#include <cmath>
 #include <unordered_map>
 
 #include "codegen/bytecode/comparison.h"
 #include "codegen/bytecode/lower_function.h"
 #include "graph/ir/check.h"
 #include "graph/ir/op.h"
+#include "loop/scalar.h"
 #include "loop/walk.h"
 
 namespace tenon::codegen {
@@ -67,11 +69,60 @@ std::optional<Opcode> opcode_of(BinaryOp op) {
   return std::nullopt;
 }
 
-bool is_float_operation(const loop::Expr& e) {
-  if (e.kind == ExprKind::kSelect) return false;  // selects values of any type
-  bool found = e.dtype.is_float();
-  loop::for_operands(e, [&](const ExprRef& x) { found = found || x->dtype.is_float(); });
-  return found;
+// The instruction for an operation on floats, and whether its result, of an f32's operation, is
+// exact only after rounding.
+struct FloatOpcode {
+  Opcode opcode = Opcode::None;
+  bool rounds = false;
+};
+FloatOpcode float_opcode_of(BinaryOp op) {
+  switch (op) {
+    case BinaryOp::kAdd:
+      return {Opcode::FAdd, true};
+    case BinaryOp::kSub:
+      return {Opcode::FSub, true};
+    case BinaryOp::kMul:
+      return {Opcode::FMul, true};
+    case BinaryOp::kDiv:
+      return {Opcode::FDiv, true};
+    case BinaryOp::kRem:
+      return {Opcode::FRem};
+    case BinaryOp::kMin:
+      return {Opcode::FMin};
+    case BinaryOp::kMax:
+      return {Opcode::FMax};
+    case BinaryOp::kEq:
+    case BinaryOp::kNe:  // and a negation
+      return {Opcode::FEq};
+    case BinaryOp::kLt:
+      return {Opcode::FLt};
+    case BinaryOp::kLe:
+      return {Opcode::FLe};
+    default:
+      return {};
+  }
+}
+FloatOpcode float_opcode_of(UnaryOp op) {
+  switch (op) {
+    case UnaryOp::kNeg:
+      return {Opcode::FNeg};
+    case UnaryOp::kAbs:
+      return {Opcode::FAbs};
+    case UnaryOp::kFloor:
+      return {Opcode::FFloor};
+    case UnaryOp::kCeil:
+      return {Opcode::FCeil};
+    case UnaryOp::kTrunc:
+      return {Opcode::FTrunc};
+    case UnaryOp::kRoundEven:
+      return {Opcode::FRound};
+    case UnaryOp::kSqrt:
+      return {Opcode::FSqrt, true};
+    case UnaryOp::kSign:
+      return {Opcode::FSign};
+    default:
+      return {};
+  }
 }
 
 }  // namespace
@@ -108,7 +159,8 @@ class FunctionLowering::ScalarLowering {
  private:
   // Whether the expression needs no instruction: an operand or a literal.
   bool is_ready(const ExprRef& e) const {
-    return operands_.contains(e.get()) || loop::as_int(e).has_value();
+    return operands_.contains(e.get()) || loop::as_int(e).has_value() ||
+           (e->kind == ExprKind::kLiteral && e->dtype.is_float());
   }
 
   // A subexpression as an operand that is read as an integer. With `keeps_truth`, a constant
@@ -126,25 +178,24 @@ class FunctionLowering::ScalarLowering {
   // A subexpression as an operand of any type.
   Arg value_of(const ExprRef& e) {
     auto it = operands_.find(e.get());
-    return it != operands_.end() ? function_.value(*it->second) : part(e, /*keeps_truth=*/true);
+    if (it != operands_.end()) return function_.value(*it->second);
+    if (e->kind == ExprKind::kLiteral && e->dtype.is_float()) {
+      const double known = loop::as_float(static_cast<const loop::Literal&>(*e).bits);
+      return function_.value(constant_float(e->dtype, known));
+    }
+    return part(e, /*keeps_truth=*/true);
   }
 
   Arg temporary() { return code_.make(/*owns=*/false); }
 
   void emit(const loop::Expr& e, Arg to) {
-    if (is_float_operation(e)) {
-      function_.refuse(cat(call_.callee, " on floating-point scalars is ", kOnlyChecked),
-                       "use a tensor of rank 0 instead, such as tensor[f32]");
-    }
     switch (e.kind) {
       case ExprKind::kUnary:
         return unary(static_cast<const loop::Unary&>(e), to);
       case ExprKind::kBinary:
         return binary(static_cast<const loop::Binary&>(e), to);
-      case ExprKind::kCast: {
-        const Arg a = part(static_cast<const loop::Cast&>(e).a, /*keeps_truth=*/false);
-        return code_.emit(Opcode::Narrow, {to, a, Arg::dtype(e.dtype)});
-      }
+      case ExprKind::kCast:
+        return cast(static_cast<const loop::Cast&>(e), to);
       case ExprKind::kSelect:
         return select(static_cast<const loop::Select&>(e), to);
       case ExprKind::kVar:
@@ -157,7 +208,46 @@ class FunctionLowering::ScalarLowering {
     TENON_ASSERT(false, "an element of a scalar that loads");
   }
 
+  void cast(const loop::Cast& e, Arg to) {
+    if (!e.a->dtype.is_float()) {
+      const Opcode opcode = e.dtype.is_float() ? Opcode::ToFloat : Opcode::Narrow;
+      return code_.emit(opcode, {to, part(e.a, /*keeps_truth=*/false), Arg::dtype(e.dtype)});
+    }
+    const Opcode opcode = e.dtype.is_float() ? Opcode::RoundFloat : Opcode::ToInteger;
+    code_.emit(opcode, {to, value_of(e.a), Arg::dtype(e.dtype)});
+  }
+
+  // Emits an operation on one or two floats, whose result has this type.
+  void float_operation(FloatOpcode operation, DataType dtype, Arg to, Arg a, Arg b = Arg::none()) {
+    if (operation.opcode == Opcode::None) refuse_operator();
+    const bool rounds = operation.rounds && dtype != f64;
+    const Arg result = rounds ? temporary() : to;
+    if (b.is_none()) {
+      code_.emit(operation.opcode, {result, a});
+    } else {
+      code_.emit(operation.opcode, {result, a, b});
+    }
+    if (rounds) code_.emit(Opcode::RoundFloat, {to, result, Arg::dtype(dtype)});
+  }
+
+  void float_unary(const loop::Unary& e, Arg to) {
+    const Arg a = value_of(e.a);
+    if (e.op == UnaryOp::kIsNan) {
+      const Arg is_number = temporary();
+      code_.emit(Opcode::FEq, {is_number, a, a});
+      return code_.emit(Opcode::Not, {to, is_number});
+    }
+    if (e.op == UnaryOp::kIsInf) {
+      const Arg absolute = temporary();
+      code_.emit(Opcode::FAbs, {absolute, a});
+      return code_.emit(Opcode::FEq,
+                        {to, absolute, function_.value(constant_float(f64, INFINITY))});
+    }
+    float_operation(float_opcode_of(e.op), e.dtype, to, a);
+  }
+
   void unary(const loop::Unary& e, Arg to) {
+    if (e.a->dtype.is_float()) return float_unary(e, to);
     const Arg a = part(e.a, e.dtype.is_bool());
     switch (e.op) {
       case UnaryOp::kNeg:
@@ -180,7 +270,39 @@ class FunctionLowering::ScalarLowering {
     }
   }
 
+  void float_binary(const loop::Binary& e, Arg to) {
+    const Arg a = value_of(e.a), b = value_of(e.b);
+    if (e.op == BinaryOp::kNe) {
+      const Arg equal = temporary();
+      code_.emit(Opcode::FEq, {equal, a, b});
+      return code_.emit(Opcode::Not, {to, equal});
+    }
+    if (e.op == BinaryOp::kFloorDiv) {
+      const Arg quotient = temporary();
+      code_.emit(Opcode::FDiv, {quotient, a, b});
+      return float_operation({Opcode::FFloor, true}, e.dtype, to, quotient);
+    }
+    if (e.op == BinaryOp::kMod) return float_mod(e.dtype, to, a, b);
+    float_operation(float_opcode_of(e.op), e.dtype, to, a, b);
+  }
+
+  // The remainder with the sign of b: b is added to one that isn't 0 and has the other sign.
+  void float_mod(DataType dtype, Arg to, Arg a, Arg b) {
+    const Arg zero = function_.value(constant_float(f64, 0));
+    const Arg rem = temporary(), sum = temporary(), is_zero = temporary(), below = temporary(),
+              b_below = temporary(), same = temporary(), keep = temporary();
+    code_.emit(Opcode::FRem, {rem, a, b});
+    float_operation({Opcode::FAdd, true}, dtype, sum, rem, b);
+    code_.emit(Opcode::FEq, {is_zero, rem, zero});
+    code_.emit(Opcode::FLt, {below, rem, zero});
+    code_.emit(Opcode::FLt, {b_below, b, zero});
+    code_.emit(Opcode::Eq, {same, below, b_below});
+    code_.emit(Opcode::Or, {keep, same, is_zero});
+    code_.emit(Opcode::Select, {to, keep, rem, sum});
+  }
+
   void binary(const loop::Binary& e, Arg to) {
+    if (e.a->dtype.is_float()) return float_binary(e, to);
     std::optional<Opcode> opcode = opcode_of(e.op);
     if (!opcode) refuse_operator();
     const bool keeps_truth = e.dtype.is_bool() && !info(e.op).tests;
@@ -199,7 +321,8 @@ class FunctionLowering::ScalarLowering {
   }
 
   [[noreturn]] void refuse_operator() const {
-    function_.refuse(cat("operator ", call_.callee, " is not defined on scalars in registers"));
+    function_.refuse(cat(call_.callee, " on scalars is ", kOnlyChecked),
+                     "use a tensor of rank 0 instead, such as tensor[f32]");
   }
 
   FunctionLowering& function_;

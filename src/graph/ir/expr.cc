@@ -260,9 +260,7 @@ Operand constant_shape(const Shape& value) {
 }
 
 Operand constant_string(std::string_view value) {
-  auto t = make<OpaqueType>();
-  t->key = "string";
-  return make_constant(String(value), t);
+  return make_constant(String(value), string_type());
 }
 
 namespace {

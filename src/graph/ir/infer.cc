@@ -156,24 +156,11 @@ class Inference {
   // Sizes in a right-hand side may use only symbols in scope, except those that match_shape binds.
   void require_bound(const ExprRef& value) {
     SymbolSet names, own;
-    if (const auto* c = value.as<Call>()) {
-      collect_symbols(c->attrs, &names);
-      if (c->result_type) collect_symbols(c->result_type, &names);
-      for (const TypeRef& t : c->type_args) collect_symbols(t, &names);
-    } else if (const auto* k = value.as<Check>()) {
-      tenon::collect_symbols(k->left, &names);
-      tenon::collect_symbols(k->right, &names);
-    } else if (const auto* m = value.as<MatchShape>()) {
+    collect_symbols(value, &names);
+    if (const auto* m = value.as<MatchShape>()) {
       for (const Dim& d : m->dims) {
         if (d.kind() == DimKind::kSymbol) own.add(d.node().name.view());
-        tenon::collect_symbols(d, &names);
       }
-    } else if (const auto* k = value.as<Construct>()) {
-      for (const TypeRef& t : k->type_args) collect_symbols(t, &names);
-    } else if (const auto* f = value.as<Closure>()) {
-      for (const TypeRef& t : f->type_args) collect_symbols(t, &names);
-    } else if (const auto* s = value.as<Size>()) {
-      tenon::collect_symbols(s->size, &names);
     }
     for (const std::string& n : names) {
       if (!options_.in_scope(n) && !own.contains(n)) {

@@ -44,6 +44,12 @@ const std::vector<Form>& forms() {
        "(values=[dims]) -> a tensor of as many integers or booleans, of rank 0 or 1",
        0,
        {{kValuesAttr, AttrKind::kDims}}},
+      {MemoryIntrinsic::kElement, kMemoryElement, "(x) -> a scalar of x's element type", 1, {}},
+      {MemoryIntrinsic::kOfElement,
+       kMemoryOfElement,
+       "(scalar) -> a tensor of rank 0 with the scalar's type",
+       1,
+       {}},
   };
   return table;
 }
@@ -110,6 +116,16 @@ bool result_fits(const Call& call, MemoryIntrinsic intrinsic) {
              (!tensor->value_known ||
               std::equal(values.begin(), values.end(), tensor->values.begin(), tensor->values.end(),
                          proves_equal));
+    }
+    case MemoryIntrinsic::kElement: {
+      auto* x = type_of(call.args[0]).as<TensorType>();
+      auto* element = type.as<ScalarType>();
+      return x && element && x->dtype == element->dtype;
+    }
+    case MemoryIntrinsic::kOfElement: {
+      auto* scalar = type_of(call.args[0]).as<ScalarType>();
+      auto* x = known_tensor(type);
+      return x && scalar && x->rank == 0 && x->dtype == scalar->dtype && !x->value_known;
     }
   }
   return false;

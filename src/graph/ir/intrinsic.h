@@ -1,11 +1,14 @@
-// Memory intrinsics: packed functions that passes after lowering use and the emitter turns into
-// instructions. In text they are calls of packed functions like any other.
+// Memory intrinsics: packed functions that the parser (to_scalar, to_tensor) and passes after
+// lowering use and the emitter turns into instructions. In text they are calls of packed functions
+// like any other.
 //
 //   memory.storage(){size: dim, device: int}             -> opaque["storage"]; without a device, on
 //                                                           the host
 //   memory.tensor(storage){offset: dim, shape: dims}     -> the stated tensor type, at that byte
 //   memory.reshape(x){shape: dims}                       -> x's elements, sharing its memory
 //   memory.values(){values: dims}                        -> a new integer tensor of rank 0 or 1
+//   memory.element(x)                                    -> a scalar: the only element of x
+//   memory.of_element(scalar)                            -> a new tensor of rank 0
 #pragma once
 
 #include <cstdint>
@@ -15,12 +18,14 @@
 
 namespace tenon::graph {
 
-enum class MemoryIntrinsic : uint8_t { kStorage, kTensor, kReshape, kValues };
+enum class MemoryIntrinsic : uint8_t { kStorage, kTensor, kReshape, kValues, kElement, kOfElement };
 
 inline constexpr char kMemoryStorage[] = "memory.storage";
 inline constexpr char kMemoryTensor[] = "memory.tensor";
 inline constexpr char kMemoryReshape[] = "memory.reshape";
 inline constexpr char kMemoryValues[] = "memory.values";
+inline constexpr char kMemoryElement[] = "memory.element";
+inline constexpr char kMemoryOfElement[] = "memory.of_element";
 
 inline constexpr char kStorageType[] = "storage";
 

@@ -60,9 +60,7 @@ Ref<const AdtDefinition> adt(const char* name, Ref<const Constructor> a, Ref<con
 }
 
 Map<String, Ref<const AdtDefinition>> make_prelude() {
-  auto var = make<TypeVar>();
-  var->name = "T";
-  TypeRef t = var;
+  const TypeRef t = type_var("T");
   Map<String, Ref<const AdtDefinition>> out;
   out.set("option", adt("option", constructor("None", {}), constructor("Some", {t})));
   out.set("list",

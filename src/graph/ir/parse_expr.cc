@@ -2,10 +2,10 @@
 
 #include <algorithm>
 
-#include "graph/ir/instantiate.h"
 #include "graph/ir/name_text.h"
 #include "graph/ir/parser.h"
-#include "graph/ir/pattern.h"
+#include "graph/ir/value_words.h"
+#include "graph/ir/walk.h"
 
 namespace tenon::graph {
 
@@ -40,18 +40,14 @@ Operand Parser::variable(const Token& token) {
   throw e;
 }
 
-// %x, a constant, or () for an absent operand.
-Operand Parser::operand(bool nested) {
+// %x, a constant, or () for an absent operand. Other values without operands of their own are bound
+// to a variable: %t.0, @f, size(n), Nil.
+Operand Parser::operand(const TypeRef& expected, bool nested) {
   const Token t = peek();
   const size_t start = at_;
-  if (t.kind == TokenKind::kVar) {
+  if (t.kind == TokenKind::kVar && !(peek(1).is(".") && peek(2).kind == TokenKind::kInt)) {
     take();
     Operand v = variable(t);
-    if (peek().is(".") && peek(1).kind == TokenKind::kInt) {
-      fail_at(t,
-              cat("the field %", t.text, ".", peek(1).text, " can't be used in another expression"),
-              "a variable or a constant: bind the field to a variable first");
-    }
     refuse_infix(start, nested);
     return v;
   }
@@ -64,7 +60,23 @@ Operand Parser::operand(bool nested) {
     refuse_infix(start, nested);
     return c;
   }
-  if ((t.kind == TokenKind::kWord || t.kind == TokenKind::kGlobal) && peek(1).is("(")) {
+  const bool constructor = t.kind == TokenKind::kWord && signatures_.find_constructor(t.text).adt;
+  if (constructor || t.kind == TokenKind::kVar || t.kind == TokenKind::kGlobal || t.word("size") ||
+      (t.word("array") && peek(1).is("["))) {
+    const ExprRef value = expression(expected);
+    bool nests = t.kind == TokenKind::kGlobal && value.is<Call>();
+    for_each_operand(value, [&](const Operand& part) { nests |= part && !value.is<Field>(); });
+    if (nests) {
+      fail_at(
+          t,
+          cat(constructor ? "a value of " : "the call of ", t.kind == TokenKind::kGlobal ? "@" : "",
+              t.text, " can't be nested in another expression"),
+          "a variable or a constant: bind it to a variable first");
+    }
+    refuse_infix(start, nested);
+    return builder_.bind(value);
+  }
+  if (t.kind == TokenKind::kWord && peek(1).is("(")) {
     fail(cat("the call of ", t.text, " can't be nested in another expression"),
          "a variable or a constant: bind the call to a variable first");
   }
@@ -74,19 +86,19 @@ Operand Parser::operand(bool nested) {
 // ---- blocks ----
 
 // `{ bindings result }`; the caller must have begun the builder's block and declared its variables.
-BlockRef Parser::block(const char* where, const TypeRef& refine_to, const std::string& what) {
+BlockRef Parser::block(const char* where, const TypeRef& expected, const std::string& refined) {
   Nest nest(this, &block_depth_);
   expect("{", where);
   enter();
   Operand result;
-  const bool whole = attempt([&] { result = block_body(refine_to, what); });
+  const bool whole = attempt([&] { result = block_body(expected, refined); });
   leave();
   BlockRef out = builder_.finish_block(result);
   return whole ? out : nullptr;
 }
 
 // The bindings and the result of a block whose `{` was taken, up to its `}`.
-Operand Parser::block_body(const TypeRef& refine_to, const std::string& what) {
+Operand Parser::block_body(const TypeRef& expected, const std::string& refined) {
   const int64_t braces = braces_;
   const size_t levels = names_.levels.size(), blocks = builder_.open_blocks();
   const auto type_vars = type_vars_;
@@ -97,7 +109,7 @@ Operand Parser::block_body(const TypeRef& refine_to, const std::string& what) {
     const bool parsed = attempt([&] {
       more = binding();
       if (more) return skip_semicolons();
-      result = block_result();
+      result = block_result(expected);
       skip_semicolons();
       expect("}", "after the block's result");
     });
@@ -111,11 +123,10 @@ Operand Parser::block_body(const TypeRef& refine_to, const std::string& what) {
     more = !accept("}") && peek().kind != TokenKind::kEnd;
   }
   if (!whole) throw Lost{};
-  if (!refine_to) return result;
-  return builder_.refine(result, refine_to, what);
+  return refined.empty() ? result : builder_.refine(result, expected, refined);
 }
 
-Operand Parser::block_result() {
+Operand Parser::block_result(const TypeRef& expected) {
   builder_.at(here());
   Operand result;
   Token first = peek();
@@ -125,9 +136,9 @@ Operand Parser::block_result() {
     take();
   } else if (starts_constant() ||
              (first.kind == TokenKind::kVar && !peek(1).is("(") && !peek(1).is("."))) {
-    result = operand(/*nested=*/false);
+    result = operand(expected, /*nested=*/false);
   } else {
-    ExprRef value = rhs().value;
+    ExprRef value = rhs(expected).value;
     builder_.at(stated_span().value_or(source_.span(first.begin)));
     result = builder_.bind(value);
   }
@@ -161,7 +172,7 @@ bool Parser::binding() {
   if (peek().word("check")) {
     r.value = check();  // its unit value has a name
   } else {
-    r = rhs();
+    r = rhs(stated);
   }
   if (std::optional<Span> s = stated_span()) {
     builder_.at(*s);
@@ -242,35 +253,27 @@ namespace {
 constexpr char kRightHandSides[] = "a call, constant, tuple, if, loop, match or fn";
 }  // namespace
 
-Parser::Rhs Parser::rhs() {
-  if (!starts_constant()) return {expression(), nullptr};
+Parser::Rhs Parser::rhs(const TypeRef& expected) {
+  if (!starts_constant()) return {expression(expected), nullptr};
   const size_t start = at_;
   Operand c = constant_();
   if (!peek().is("-")) refuse_infix(start, /*nested=*/false);  // the result may follow: -1
   return {nullptr, c};
 }
 
-ExprRef Parser::expression() {
+ExprRef Parser::expression(const TypeRef& expected) {
   const Token t = peek();
   if (t.kind == TokenKind::kVar) return of_variable();
-  if (t.kind == TokenKind::kGlobal) {
-    take();
-    Array<TypeRef> type_args;
-    if (accept("[")) list("]", "after type arguments", [&] { type_args.push_back(type()); });
-    expect("(", "before arguments");
-    const Ref<Call> made = call(CalleeKind::kGlobal, t.text, nullptr);
-    made->type_args = type_args;
-    return made;
-  }
-  if (t.is("(")) return tuple();
+  if (t.kind == TokenKind::kGlobal) return of_global(expected);
+  if (t.is("(")) return tuple(expected);
   if (t.kind != TokenKind::kWord) fail("a right-hand side is missing", kRightHandSides);
+  if (t.text == "if") return if_(expected);
+  if (t.text == "match") return match(expected);
   static constexpr struct {
     std::string_view word;
     ExprRef (Parser::*parse)();
   } kKeywords[] = {
-      {"if", &Parser::if_},
       {"loop", &Parser::loop},
-      {"match", &Parser::match},
       {"fn", &Parser::function_literal},
       {"closure", &Parser::closure},
       {"size", &Parser::size_value},
@@ -282,7 +285,7 @@ ExprRef Parser::expression() {
   for (const auto& keyword : kKeywords) {
     if (t.text == keyword.word) return (this->*keyword.parse)();
   }
-  if (signatures_.find_constructor(t.text).adt) return construct();
+  if (signatures_.find_constructor(t.text).adt) return construct(expected);
   return operator_call();
 }
 
@@ -298,16 +301,49 @@ ExprRef Parser::of_variable() {
     f->index = int_value("a field's number");
     return f;
   }
-  if (accept("(")) return call(CalleeKind::kClosure, "", v);
+  if (accept("(")) {
+    const auto* type = type_as<FunctionType>(type_of(v));
+    if (!type) return call(CalleeKind::kClosure, "", v);
+    ExpectedTypes expected({}, type->params, type->result, nullptr);
+    return call(CalleeKind::kClosure, "", v, &expected);
+  }
   refuse_infix(start, /*nested=*/false);
   fail_at(t, "a variable alone is not a right-hand side",
           "a call, as in %f(...), or a field, as in %t.0");
 }
 
-ExprRef Parser::tuple() {
+// @f(%x)  @f[i64](%x)  @f  @f[i64]
+ExprRef Parser::of_global(const TypeRef& expected) {
+  const std::string_view name = take().text;
+  const TypeRef* found = signatures_.functions.find(String(name));
+  const auto* function = found ? type_as<FunctionType>(*found) : nullptr;
+  Array<TypeRef> type_args;
+  const bool stated = accept("[");
+  if (stated) list("]", "after type arguments", [&] { type_args.push_back(type()); });
+  if (!accept("(")) {
+    if (lost_items_.contains({"fn", name})) throw Lost{};
+    auto value = make<Closure>();
+    value->function = name;
+    value->type_args = stated || !function ? type_args : type_args_for(*function, expected);
+    return value;
+  }
+  if (!function) return call(CalleeKind::kGlobal, name, nullptr);
+  ExpectedTypes types(function->type_params, function->params, function->result, expected);
+  types.state(type_args);
+  const Ref<Call> made = call(CalleeKind::kGlobal, name, nullptr, &types);
+  made->type_args = stated || types.arguments_determine() ? type_args : types.type_args();
+  return made;
+}
+
+ExprRef Parser::tuple(const TypeRef& expected) {
   take();
   auto tuple = make<Tuple>();
-  list(")", "after a tuple's fields", [&] { tuple->fields.push_back(operand()); });
+  const auto* types = expected ? type_as<TupleType>(expected) : nullptr;
+  list(")", "after a tuple's fields", [&] {
+    const size_t i = tuple->fields.size();
+    tuple->fields.push_back(
+        operand(types && i < types->fields.size() ? types->fields[i] : nullptr));
+  });
   return tuple;
 }
 
@@ -327,6 +363,8 @@ ExprRef Parser::packed_call() {
 
 ExprRef Parser::operator_call() {
   const Token t = take();
+  if (is_value_word(t.text) && accept("(")) return value_function(t);
+  if (t.text == "array" && peek().is("[")) return array();
   if (!peek().is("(")) {
     Error e = error_at(t, cat("'", t.text, "' is not a right-hand side"), kRightHandSides);
     if (t.text == "return") e.help("the last line of a block is its result: leave out `return`");
@@ -345,8 +383,33 @@ ExprRef Parser::operator_call() {
   return call(CalleeKind::kOperator, t.text, nullptr);
 }
 
+// array_get(%a, %i), after its `(`
+ExprRef Parser::value_function(const Token& word) {
+  std::vector<Operand> args;
+  list(")", "after arguments",
+       [&] { args.push_back(operand(expected_of_value_word(word.text, args))); });
+  return at(word, [&] { return value_call(word.text, args); });
+}
+
+// array[i64](%x, %y), after `array`: the elements are pushed one by one to an empty array.
+ExprRef Parser::array() {
+  expect("[", "before the type of an array's elements");
+  const TypeRef element = type();
+  expect("]", "after the type of an array's elements");
+  ExprRef made = empty_array(element);
+  expect("(", "before an array's elements");
+  list(")", "after an array's elements", [&] {
+    const Token token = peek();
+    const Operand value = operand(element);
+    const Operand before = builder_.bind(made);
+    made = at(token, [&] { return value_call("array_push", {before, value}); });
+  });
+  return made;
+}
+
 // Parses a call after its `(`.
-Ref<Call> Parser::call(CalleeKind kind, std::string_view callee, Operand closure) {
+Ref<Call> Parser::call(CalleeKind kind, std::string_view callee, Operand closure,
+                       ExpectedTypes* expected) {
   bool lost = (kind == CalleeKind::kGlobal && lost_items_.contains({"fn", callee})) ||
               (kind == CalleeKind::kKernel && lost_items_.contains({"kernel", callee}));
   if (lost) throw Lost{};
@@ -374,7 +437,8 @@ Ref<Call> Parser::call(CalleeKind kind, std::string_view callee, Operand closure
       break;
     }
     try {
-      c->args.push_back(operand());
+      c->args.push_back(operand(expected ? expected->next() : nullptr));
+      if (expected) expected->add(c->args.back());
     } catch (Lost) {
       lost = true;  // the other operands may have errors of their own
     }
@@ -392,38 +456,6 @@ Ref<Call> Parser::call(CalleeKind kind, std::string_view callee, Operand closure
   return c;
 }
 
-// Some(%x)  Cons[T](%x, %xs)  Nil[i64]()
-ExprRef Parser::construct() {
-  const std::string_view name = take().text;
-  ConstructorRef ref = signatures_.find_constructor(name);
-  auto c = make<Construct>();
-  c->constructor = name;
-  bool stated = accept("[");
-  if (stated) list("]", "after type arguments", [&] { c->type_args.push_back(type()); });
-  if (accept("(")) list(")", "after fields", [&] { c->fields.push_back(operand()); });
-  if (stated || ref.adt->type_params.empty()) return c;
-  // Infers the type arguments from the fields if possible.
-  auto f = make<FunctionType>();
-  f->type_params = ref.adt->type_params;
-  f->params = ref.constructor->fields;
-  f->result = unit_type();
-  Instance instance = instantiate(*f, c->fields, cat(name, "(...)"));
-  for (const String& p : ref.adt->type_params) c->type_args.push_back(instance.type_args.at(p));
-  return c;
-}
-
-// closure @f(%x)  closure @f[i64](%x)
-ExprRef Parser::closure() {
-  take();
-  auto c = make<Closure>();
-  c->function = expect_kind(TokenKind::kGlobal, "a function's name, as in @name");
-  if (lost_items_.contains({"fn", c->function.view()})) throw Lost{};
-  if (accept("[")) list("]", "after type arguments", [&] { c->type_args.push_back(type()); });
-  expect("(", "before the captured arguments");
-  list(")", "after the captured arguments", [&] { c->captures.push_back(operand()); });
-  return c;
-}
-
 // size(2*n)
 ExprRef Parser::size_value() {
   take();
@@ -434,15 +466,22 @@ ExprRef Parser::size_value() {
   return s;
 }
 
-ExprRef Parser::if_() {
+// What the arms after this one should be; null if it has an error.
+TypeRef Parser::type_of_arm(const BlockRef& arm) {
+  if (!arm) return nullptr;
+  return erase_symbols(type_of(arm->result),
+                       [this](std::string_view symbol) { return builder_.in_scope(symbol); });
+}
+
+ExprRef Parser::if_(const TypeRef& expected) {
   take();
   auto e = make<If>();
   e->condition = operand();
   builder_.begin_block();
-  e->then_block = block("after the condition", nullptr, "");
+  e->then_block = block("after the condition", expected);
   if (!accept_word("else")) fail("'else' is missing", "else { ... }: every `if` gives a value");
   builder_.begin_block();
-  e->else_block = block("after 'else'", nullptr, "");
+  e->else_block = block("after 'else'", expected ? expected : type_of_arm(e->then_block));
   if (!e->then_block || !e->else_block) throw Lost{};
   return e;
 }
@@ -460,7 +499,7 @@ ExprRef Parser::loop() {
     expect(":", "between a variable and its type");
     types.push_back(type());
     expect("=", "before the initial value");
-    Operand init = operand();
+    Operand init = operand(types.back());
     e->init.push_back(builder_.refine(
         init, types.back(), cat("the initial value of %", name_text(tokens.back().text))));
   });
@@ -484,131 +523,16 @@ ExprRef Parser::loop() {
     enter();
     for (size_t i = 0; i < tokens.size(); ++i) declare(tokens[i], e->vars[i]);
     builder_.begin_block();
-    (condition ? e->condition : e->body) =
-        block(condition ? "after 'while'" : "after the condition", condition ? nullptr : all,
-              "the result of the loop's body");
+    if (condition) {
+      e->condition = block("after 'while'");
+    } else {
+      e->body = block("after the condition", all, "the result of the loop's body");
+    }
     leave();
   }
   if (!e->condition || !e->body) throw Lost{};
   builder_.at(source_.span(first.begin));
   return e;
-}
-
-ExprRef Parser::match() {
-  take();
-  auto e = make<Match>();
-  e->value = operand();
-  bool whole = true;
-  expect("{", "before the arms of match");
-  while (!accept("}")) {
-    enter();
-    builder_.begin_block();
-    e->patterns.push_back(pattern(type_of(e->value)));
-    expect("=>", "between a pattern and its arm");
-    e->arms.push_back(block("before an arm", nullptr, ""));
-    whole &= e->arms.back() != nullptr;
-    leave();
-    accept(",");
-  }
-  if (!whole) throw Lost{};
-  return e;
-}
-
-// Node(%left, 3, _)  (%x, None)  _   for a value of that type
-PatternRef Parser::pattern(const TypeRef& type) {
-  Nest nest(this, &block_depth_);
-  const Token first = peek();
-  auto p = make<Pattern>();
-  Array<TypeRef> parts;
-  const auto fields = [&] {
-    list(")", "after a pattern's fields", [&] {
-      if (p->fields.size() == parts.size()) {
-        fail(cat("the pattern has more than ", counted(parts.size(), "field")));
-      }
-      p->fields.push_back(pattern(parts[p->fields.size()]));
-    });
-    if (p->fields.size() == parts.size()) return;
-    fail_at(first, cat("the pattern has ", counted(p->fields.size(), "field")),
-            cat(counted(parts.size(), "field"), ", as in ", to_text(type)));
-  };
-  if (accept_word("_")) return p;
-  if (first.kind == TokenKind::kVar) {
-    take();
-    p->kind = PatternKind::kVariable;
-    p->var = builder_.block_var(first.text, type);
-    declare(first, p->var);
-  } else if (first.is("(")) {
-    parts = at(first, [&] { return tuple_parts(type); });
-    take();
-    p->kind = PatternKind::kTuple;
-    fields();
-  } else if (starts_constant()) {
-    p->kind = PatternKind::kConstant;
-    p->constant = constant_();
-    at(first, [&] { require_constant(*p, type); });
-  } else {
-    p->kind = PatternKind::kConstructor;
-    p->constructor = expect_word("a constructor, a variable, a number, a tuple or _");
-    parts = at(first, [&] { return constructor_parts(first.text, type, signatures_); });
-    if (accept("(")) {
-      fields();
-    } else if (!parts.empty()) {
-      fail_at(first, cat(first.text, " has ", counted(parts.size(), "field")),
-              cat(first.text, "(...) with a pattern for each, or _ alone"));
-    }
-  }
-  return p;
-}
-
-// fn %self(%x: T) -> R { ... }
-ExprRef Parser::function_literal() {
-  Token first = take();
-  auto f = make<FunctionExpr>();
-  std::optional<Token> self;
-  if (peek().kind == TokenKind::kVar) self = take();
-  if (peek().is("[")) {
-    fail("a function literal has no type parameters",
-         "the type parameters of the function around it, or a function of the module");
-  }
-  f->span = source_.span(first.begin);
-  enter();
-  builder_.begin_block();
-  expect("(", "before a function's parameters");
-  list(")", "after a function's parameters", [&] {
-    Token name = peek();
-    expect_kind(TokenKind::kVar, "a parameter");
-    expect(":", "between a parameter and its type");
-    VarRef v = builder_.block_var(name.text, type());
-    f->params.push_back(v);
-    declare(name, v);
-  });
-  expect("->", "before a function's result");
-  f->result_type = type();
-  for (const VarRef& p : f->params) {
-    SymbolSet symbols;
-    collect_symbols(p->type, &symbols);
-    if (p == f->params.back()) collect_symbols(f->result_type, &symbols);
-    for (const std::string& s : symbols) {
-      if (!builder_.in_scope(s)) fail_at(first, cat("the symbol ", s, " is not bound here"));
-    }
-  }
-  if (accept_word("attrs")) {
-    expect("(", "after 'attrs'");
-    f->attrs = attr_list(")", nullptr);
-  }
-  if (self) {
-    auto v = make<Var>();
-    v->name = self->text;
-    v->type = type_of(*f);
-    f->self = v;
-    f->name = self->text;
-    declare(*self, v);
-  }
-  f->body = block("before a function's body", f->result_type, "the function's result");
-  if (!f->body) throw Lost{};
-  leave();
-  builder_.at(f->span);
-  return f;
 }
 
 // match_shape(%x, [n, 4])  match_elements(%x, [n, 4])

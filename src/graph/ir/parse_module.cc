@@ -317,6 +317,10 @@ TypeRef parse_type(std::string_view text) {
   return Parser(text, "type").whole_type();
 }
 
+Any parse_constant(std::string_view text) {
+  return Parser(text, "constant").whole_constant();
+}
+
 bool begins_like_module(std::string_view text) {
   for (;;) {
     text.remove_prefix(std::min(text.find_first_not_of(" \t\r\n"), text.size()));

@@ -293,11 +293,8 @@ TypeRef Parser::plain_type() {
     }
     return scalar_type(*d);
   }
-  if (type_vars_.contains(t.text)) {
-    auto v = make<TypeVar>();
-    v->name = t.text;
-    return v;
-  }
+  if (type_vars_.contains(t.text)) return type_var(t.text);
+  if (t.text == "string") return string_type();
   auto arity = adt_arity_.find(t.text);
   if (arity == adt_arity_.end()) {
     Error e = error_at(t, cat("there is no type '", t.text, "'"));

@@ -158,6 +158,14 @@ bool Parser::starts_constant() const {
   }
 }
 
+Any Parser::whole_constant() {
+  tokens_ = source_.tokens();
+  const Operand constant = constant_();
+  if (!constant) fail("a constant is missing", "a number, tensor[...]{...} or shape[...]");
+  if (peek().kind != TokenKind::kEnd) fail("unexpected text after a constant", "nothing more");
+  return constant.as<Constant>()->value;
+}
+
 Operand Parser::constant_() {
   if (!starts_constant()) return nullptr;
   const Token t = peek();

@@ -14,6 +14,7 @@
 #include <unordered_set>
 
 #include "graph/ir/builder.h"
+#include "graph/ir/expected_types.h"
 #include "graph/ir/lexer.h"
 #include "graph/ir/weights.h"
 #include "support/poll.h"
@@ -27,6 +28,7 @@ class Parser {
   Map<String, loop::KernelInterfaceRef> kernels();
   Dim size();
   TypeRef whole_type();
+  Any whole_constant();
 
  private:
   // ---- tokens (parse_module.cc) ----
@@ -152,36 +154,42 @@ class Parser {
     std::unordered_set<std::string_view> lost;  // by an error, which a use need not repeat
   };
   // `nested`: it stands in an expression, where no call can replace it.
-  Operand operand(bool nested = true);
+  // `expected`, here and below, is the type that the value should have, or null: what can't be told
+  // from the text itself is taken from it.
+  Operand operand(const TypeRef& expected = nullptr, bool nested = true);
   Operand variable(const Token& token);
   void declare(const Token& token, const Operand& value);
   void enter();
   void leave();
-  // Null if the block has an error.
-  BlockRef block(const char* where, const TypeRef& refine_to, const std::string& what);
-  Operand block_body(const TypeRef& refine_to, const std::string& what);
-  Operand block_result();
+  // Null if the block has an error. With a name for it in errors, `refined`, the result is refined to
+  // the expected type.
+  BlockRef block(const char* where, const TypeRef& expected = nullptr,
+                 const std::string& refined = "");
+  Operand block_body(const TypeRef& expected, const std::string& refined);
+  Operand block_result(const TypeRef& expected);
   bool binding();
   Ref<const Check> check();
   struct Rhs {
     ExprRef value;     // null: an alias
     Operand constant;  // of an alias
   };
-  Rhs rhs();
-  ExprRef expression();  // a right-hand side that isn't a constant
-  Ref<Call> call(CalleeKind kind, std::string_view callee, Operand closure);
+  Rhs rhs(const TypeRef& expected);
+  ExprRef expression(const TypeRef& expected);  // a right-hand side that isn't a constant
+  // `expected` has the types of the arguments; null if nothing is known of them.
+  Ref<Call> call(CalleeKind kind, std::string_view callee, Operand closure,
+                 ExpectedTypes* expected = nullptr);
   ExprRef of_variable();
-  ExprRef tuple();
+  ExprRef of_global(const TypeRef& expected);
+  ExprRef tuple(const TypeRef& expected);
   ExprRef kernel_call();
   ExprRef packed_call();
   ExprRef operator_call();
-  ExprRef construct();
-  ExprRef if_();
+  ExprRef value_function(const Token& word);
+  ExprRef array();
+  ExprRef if_(const TypeRef& expected);
+  TypeRef type_of_arm(const BlockRef& arm);
   ExprRef loop();
-  ExprRef closure();
   ExprRef size_value();
-  ExprRef match();
-  PatternRef pattern(const TypeRef& type);
   // `make()`, whose errors are about the token.
   template <class F>
   auto at(const Token& token, const F& make) {
@@ -191,9 +199,15 @@ class Parser {
       throw e.at(source_.span(token.begin));
     }
   }
-  ExprRef function_literal();
   ExprRef match_shape();
   std::optional<Span> stated_span();
+
+  // ---- data types and functions as values (parse_match.cc, parse_function.cc) ----
+  ExprRef construct(const TypeRef& expected);
+  ExprRef match(const TypeRef& expected);
+  PatternRef pattern(const TypeRef& type);
+  ExprRef function_literal();
+  ExprRef closure();
 
   // ---- kernels (parse_scalar.cc, parse_kernel.cc, parse_compute.cc) ----
   friend class ScalarParser;

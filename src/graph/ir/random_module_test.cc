@@ -211,13 +211,12 @@ class RandomModule {
   };
 
   void data_type() {
-    auto t = make<TypeVar>();
-    t->name = "T";
+    const TypeRef t = type_var("T");
     auto leaf = make<Constructor>();
     leaf->name = "Leaf";
     auto node = make<Constructor>();
     node->name = "Node";
-    node->fields = {adt_type("tree", {t}), TypeRef(t), adt_type("tree", {t})};
+    node->fields = {adt_type("tree", {t}), t, adt_type("tree", {t})};
     auto d = make<AdtDefinition>();
     d->name = "tree";
     d->type_params = {String("T")};

@@ -57,10 +57,9 @@ TypeRef with_canonical_names(const FunctionType& type) {
   auto out = make<FunctionType>();
   Map<String, TypeRef> vars;
   for (size_t i = 0; i < type.type_params.size(); ++i) {
-    auto v = make<TypeVar>();
-    v->name = cat("\x01", i);
-    vars.set(type.type_params[i], v);
-    out->type_params.push_back(v->name);
+    const std::string name = cat("\x01", i);
+    vars.set(type.type_params[i], type_var(name));
+    out->type_params.push_back(name);
   }
   auto renamed = [&](const TypeRef& t) {
     return substitute_type_vars(substitute(t, rename), vars);

@@ -39,6 +39,10 @@ Module parse_module(std::string_view text, std::string_view name);
 // Parses a type such as `tensor[n, 4; f32]`. Throws Usage if the text is not a type.
 TypeRef parse_type(std::string_view text);
 
+// Parses a constant such as `tensor[2; f32]{1, 2}` or `2.5` as its value. Throws Usage if the text is
+// not a constant.
+Any parse_constant(std::string_view text);
+
 // Whether the first word after comments begins a module.
 bool begins_like_module(std::string_view text);
 

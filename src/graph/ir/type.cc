@@ -174,6 +174,18 @@ TypeRef adt_type(std::string_view name, const std::vector<TypeRef>& args) {
   return t;
 }
 
+TypeRef string_type() {
+  auto t = make<OpaqueType>();
+  t->key = "string";
+  return t;
+}
+
+TypeRef type_var(std::string_view name) {
+  auto t = make<TypeVar>();
+  t->name = name;
+  return t;
+}
+
 TypeRef function_type(const std::vector<TypeRef>& params, TypeRef result) {
   auto t = make<FunctionType>();
   t->params = Array<TypeRef>(params);

@@ -109,6 +109,8 @@ TypeRef unit_type();
 bool is_unit(const TypeRef& type);
 TypeRef array_type(TypeRef element);
 TypeRef adt_type(std::string_view name, const std::vector<TypeRef>& args);
+TypeRef type_var(std::string_view name);
+TypeRef string_type();  // opaque["string"]
 TypeRef function_type(const std::vector<TypeRef>& params, TypeRef result);
 
 // Downcasts; null if `type` has another kind.
@@ -145,6 +147,8 @@ TypeRef erase_symbols(const TypeRef& type, const std::function<bool(std::string_
 
 // The device of the first tensor in the type that is not on the host, or 0.
 int64_t other_device(const TypeRef& type);
+// Whether a type variable in it has a name that `which` accepts.
+bool mentions_type_var(const TypeRef& type, const std::function<bool(std::string_view)>& which);
 // Whether a function type in it has type parameters.
 bool has_type_parameters(const TypeRef& type);
 

@@ -84,6 +84,18 @@ TypeRef substitute(const TypeRef& type, const DimSubstitution& map) {
       [&](const TypeRef& t) { return substitute(t, map); });
 }
 
+bool mentions_type_var(const TypeRef& type, const std::function<bool(std::string_view)>& which) {
+  if (const auto* v = type_as<TypeVar>(type)) return which(v->name.view());
+  bool found = false;
+  rebuild(
+      type, [](const Dim& d) { return d; },
+      [&](const TypeRef& t) {
+        found = found || mentions_type_var(t, which);
+        return t;
+      });
+  return found;
+}
+
 TypeRef substitute_type_vars(const TypeRef& type, const Map<String, TypeRef>& map) {
   if (const auto* v = type_as<TypeVar>(type)) {
     const TypeRef* t = map.find(v->name);

@@ -1,8 +1,9 @@
-// Walks over the parts of a right-hand side.
+// Walks over the parts of a right-hand side: its operands, its blocks and the names in it.
 #pragma once
 
 #include <tuple>
 #include <type_traits>
+#include <vector>
 
 #include "graph/ir/expr.h"
 #include "support/poll.h"
@@ -117,5 +118,12 @@ ExprRef map_operands(const ExprRef& value, const F& f) {
   });
   return mapped;
 }
+
+// The variables that a right-hand side brings into its blocks: a loop's, and those of patterns.
+// Not the parameters of a function literal, whose body is no part of the function around it.
+std::vector<VarRef> block_variables(const ExprRef& value);
+// Adds the symbols in the sizes, types and attributes that a right-hand side states, except those
+// of variables and nested blocks.
+void collect_symbols(const ExprRef& value, SymbolSet* symbols);
 
 }  // namespace tenon::graph

@@ -37,17 +37,19 @@ struct Function {
   DtypeSet dtypes;
   ElementFn element;
   const char* summary;
+  bool scalars = has_integers(dtypes);
 };
 
 const Function kFunctions[] = {
     {"sign", kNumbers, plain<UnaryOp::kSign>, "-1, 0 or 1; NaN stays NaN"},
-    {"floor", kFloats, plain<UnaryOp::kFloor>, "the greatest integer that is not above x"},
-    {"ceil", kFloats, plain<UnaryOp::kCeil>, "the least integer that is not below x"},
-    {"trunc", kFloats, plain<UnaryOp::kTrunc>, "x without its fraction"},
-    {"round", kFloats, plain<UnaryOp::kRoundEven>, "the nearest integer, halves to the even one"},
-    {"sqrt", kFloats, plain<UnaryOp::kSqrt>, "the square root"},
-    {"rsqrt", kFloats, reciprocal_root, "1 / sqrt(x)"},
-    {"reciprocal", kFloats, reciprocal, "1 / x"},
+    {"floor", kFloats, plain<UnaryOp::kFloor>, "the greatest integer that is not above x", true},
+    {"ceil", kFloats, plain<UnaryOp::kCeil>, "the least integer that is not below x", true},
+    {"trunc", kFloats, plain<UnaryOp::kTrunc>, "x without its fraction", true},
+    {"round", kFloats, plain<UnaryOp::kRoundEven>, "the nearest integer, halves to the even one",
+     true},
+    {"sqrt", kFloats, plain<UnaryOp::kSqrt>, "the square root", true},
+    {"rsqrt", kFloats, reciprocal_root, "1 / sqrt(x)", true},
+    {"reciprocal", kFloats, reciprocal, "1 / x", true},
     {"exp", kFloats, plain<UnaryOp::kExp>, "e to the power of x"},
     {"log", kFloats, plain<UnaryOp::kLog>, "the natural logarithm"},
     {"tanh", kFloats, plain<UnaryOp::kTanh>, "the hyperbolic tangent"},
@@ -67,7 +69,7 @@ const Function kFunctions[] = {
     {"atanh", kFloats, plain<UnaryOp::kAtanh>, "the inverse hyperbolic tangent"},
     {"logical_not", kBools, plain<UnaryOp::kNot>, "the negation"},
     {"bitwise_not", kInts, plain<UnaryOp::kBitNot>, "every bit negated"},
-    {"is_nan", kFloats, plain<UnaryOp::kIsNan>, "whether x is NaN"},
+    {"is_nan", kFloats, plain<UnaryOp::kIsNan>, "whether x is NaN", true},
     {"relu", kNumbers, relu, "max(x, 0)"},
 };
 
@@ -176,7 +178,7 @@ void register_elementwise(OperatorTable& table) {
                          .summary = f.summary,
                          .infer = nullptr,
                          .element = f.element,
-                         .scalars = has_integers(f.dtypes)}));
+                         .scalars = f.scalars}));
   }
   table.add(pointwise({.name = "neg",
                        .kind = OpKind::kElementwise,

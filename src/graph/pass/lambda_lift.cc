@@ -27,9 +27,7 @@ class Lifter : public Rewriter {
     closure->function =
         free_name(cat(enclosing_->name, ".", var->name.empty() ? "fn" : var->name.view()), names_);
     for (const String& name : enclosing_->type_params) {
-      auto type = make<TypeVar>();
-      type->name = name;
-      closure->type_args.push_back(type);
+      closure->type_args.push_back(type_var(name));
     }
     auto lifted = make<FunctionExpr>(*literal);
     lifted->name = closure->function;

@@ -8,8 +8,8 @@
 
 #include "device/scratch.h"
 #include "library/core/argument.h"
-#include "library/core/order.h"
 #include "support/bulk.h"
+#include "support/sort_numbers.h"
 
 namespace tenon::core {
 namespace {

@@ -2,7 +2,7 @@
 // library/signatures.
 #pragma once
 
-#include "library/signatures/signatures.h"
+#include "library/signatures/registration.h"
 
 namespace tenon::core {
 

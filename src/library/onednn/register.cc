@@ -8,6 +8,7 @@
 #include "library/onednn/functions.h"
 #include "library/onednn/packed_weights.h"
 #include "library/onednn/team.h"
+#include "library/signatures/registration.h"
 #include "object/library.h"
 #include "object/registry.h"
 

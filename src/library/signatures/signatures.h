@@ -10,7 +10,6 @@
 #include <string>
 
 #include "library/signatures/signature.h"
-#include "object/registry.h"
 
 namespace tenon::library {
 
@@ -90,6 +89,39 @@ inline constexpr Signature kTable[] = {
      .for_files = true,
      .summary = "the array with a value appended; in place at the last use of its "
                 "only owner"},
+    {.name = "vm.array_set",
+     .operands = {array("array"), integer("index"), any("value")},
+     .results = {array("changed")},
+     .keeps_arguments = true,
+     .for_files = true,
+     .summary = "the array with another element at an index; in place at the last use of its "
+                "only owner"},
+    {.name = "vm.array_empty",
+     .results = {array("array")},
+     .for_files = true,
+     .summary = "an array without elements"},
+    {.name = "vm.array_slice",
+     .operands = {array("array"), integer("start"), integer("end")},
+     .results = {array("slice")},
+     .keeps_arguments = true,
+     .for_files = true,
+     .summary = "the elements from `start` up to `end`"},
+    {.name = "vm.array_concat",
+     .operands = {array("a"), array("b")},
+     .results = {array("both")},
+     .keeps_arguments = true,
+     .for_files = true,
+     .summary = "the elements of a, then those of b; in place at the last use of a's only owner"},
+    {.name = "vm.string_equal",
+     .operands = {any("a"), any("b")},
+     .results = {truth("equal")},
+     .for_files = true,
+     .summary = "whether two strings have the same bytes"},
+    {.name = "vm.string_concat",
+     .operands = {any("a"), any("b")},
+     .results = {any("both")},
+     .for_files = true,
+     .summary = "the bytes of a, then those of b"},
 
     // ---- the core library: src/library/core ----
     {.name = "tenon.nonzero",
@@ -193,25 +225,6 @@ consteval size_t argument(const Signature& function, std::string_view name) {
   const size_t at = function.position(name);
   if (at == function.arity()) throw "the function has no argument of this name";
   return at;
-}
-
-// What the registry keeps of a signature. It is a constant, so that a library that registers
-// functions does not contain the table.
-struct Registrant {
-  consteval Registrant(const Signature& signature)
-      : name(signature.name), flags{.for_files = signature.for_files} {}
-  std::string_view name;
-  FunctionFlags flags;
-};
-
-// Registers the function with its signature, as in `add(functions, signature("vm.array_get"), f)`.
-inline void add(Registration& to, const Registrant& registrant, Function function) {
-  to.add(registrant.name, std::move(function), registrant.flags);
-}
-template <class F>
-void add_typed(Registration& to, const Registrant& registrant, F body) {
-  to.add(registrant.name, Function::from_typed<std::string_view>(std::move(body), registrant.name),
-         registrant.flags);
 }
 
 }  // namespace tenon::library

@@ -203,6 +203,38 @@ TEST(Signature, TextReadsBack) {
   }
 }
 
+TEST(DataType, TextRoundTrips) {
+  for (const char* text : {"color { Red, Green }", "tree[T] { Leaf, Node(tree[T], T, tree[T]) }",
+                           "pair[A, B] { Pair(A, tensor[n, 2; f32], fn(A) -> B) }"}) {
+    EXPECT_EQ(to_text(parse_adt_signature(text)), text);
+    const Unit unit = assemble(cat("type ", text, "\n"), "t");
+    ASSERT_EQ(unit.types.size(), 1u);
+    EXPECT_EQ(disassemble(unit), cat("type ", text, "\n"));
+  }
+}
+
+TEST(DataType, WrongTextIsRefused) {
+  for (const char* text : {"", "tree", "tree {}", "tree[] { Leaf }", "tree[T] { Leaf",
+                           "tree { Leaf } x", "tree { Leaf(tensor) }", "tree { Leaf, }"}) {
+    EXPECT_THROW(parse_adt_signature(text), Error) << text;
+    EXPECT_THROW(assemble(cat("type ", text, "\n"), "t"), Error) << text;
+  }
+}
+
+TEST(DataType, FieldsHaveTheTypesOfTheArguments) {
+  const AdtSignature tree = parse_adt_signature("tree[T] { Leaf, Node(tree[T], T, (T, list[T])) }");
+  const auto fields =
+      field_types(tree, tree.constructors[1], parse_signature_type("tree[tensor[2; f32]]"));
+  ASSERT_EQ(fields.size(), 3u);
+  EXPECT_EQ(to_text(fields[0]), "tree[tensor[2; f32]]");
+  EXPECT_EQ(to_text(fields[2]), "(tensor[2; f32], list[tensor[2; f32]])");
+  // As many arguments as a host's type happens to have.
+  EXPECT_EQ(to_text(field_types(tree, tree.constructors[1], parse_signature_type("tree"))[1]), "T");
+  EXPECT_EQ(
+      to_text(field_types(tree, tree.constructors[1], parse_signature_type("tree[i64, i64]"))[0]),
+      "tree[i64]");
+}
+
 TEST(Signature, ATensorOfRankZeroNeedsNoSemicolon) {
   EXPECT_EQ(to_text(parse_signature_type("tensor[ i8 ]")), "tensor[i8]");
   EXPECT_EQ(to_text(parse_signature_type("tensor[; i8]")), "tensor[i8]");

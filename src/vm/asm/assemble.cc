@@ -51,14 +51,20 @@ class Assembler {
     void (Assembler::*read)(LineCursor&);
   };
   static std::span<const Statement> statements() {
-    static constexpr Statement kStatements[] = {
-        {"producer", &Assembler::producer},     {"provenance", &Assembler::provenance},
-        {"library", &Assembler::library},       {"span", &Assembler::span},
-        {"const", &Assembler::constant},        {"packed", &Assembler::packed},
-        {"kernel", &Assembler::kernel},         {"target", &Assembler::target},
-        {"image", &Assembler::image},           {"computes", &Assembler::computes},
-        {"graph", &Assembler::graph},           {"local", &Assembler::local_function},
-        {"func", &Assembler::exported_function}};
+    static constexpr Statement kStatements[] = {{"producer", &Assembler::producer},
+                                                {"provenance", &Assembler::provenance},
+                                                {"library", &Assembler::library},
+                                                {"type", &Assembler::type},
+                                                {"span", &Assembler::span},
+                                                {"const", &Assembler::constant},
+                                                {"packed", &Assembler::packed},
+                                                {"kernel", &Assembler::kernel},
+                                                {"target", &Assembler::target},
+                                                {"image", &Assembler::image},
+                                                {"computes", &Assembler::computes},
+                                                {"graph", &Assembler::graph},
+                                                {"local", &Assembler::local_function},
+                                                {"func", &Assembler::exported_function}};
     return kStatements;
   }
 
@@ -125,6 +131,16 @@ class Assembler {
   void producer(LineCursor& in) { unit_.producer = in.string(); }
   void provenance(LineCursor& in) { unit_.provenance = in.string(); }
   void library(LineCursor& in) { unit_.libraries.push_back(in.string()); }
+  // type tree[T] { Leaf, Node(tree[T], T, tree[T]) }
+  void type(LineCursor& in) {
+    in.skip();
+    const size_t at = in.position();
+    try {
+      unit_.types.push_back(to_text(parse_adt_signature(in.balanced_until(";"))));
+    } catch (const Error& e) {
+      in.fail(e.message(), "NAME[T] { CONSTRUCTOR, CONSTRUCTOR(TYPE, TYPE) }", at);
+    }
+  }
   void computes(LineCursor& in) { unit_.computes = in.string(); }
   void graph(LineCursor& in) { unit_.graph = in.string(); }
   void packed(LineCursor& in) { packed_name(in, false); }

@@ -67,6 +67,7 @@ class Printer {
     if (!unit_.producer.empty()) out += cat("producer ", quoted(unit_.producer), "\n");
     if (!unit_.provenance.empty()) out += cat("provenance ", quoted(unit_.provenance), "\n");
     for (const auto& l : unit_.libraries) out += cat("library ", quoted(l), "\n");
+    for (const std::string& t : unit_.types) out += cat("type ", printable(t), "\n");
     if (options_.spans) {
       for (const Span& s : unit_.spans) {
         out += cat("span ", quoted(s.file), " ", s.line, " ", s.column);

@@ -187,6 +187,7 @@ class Reader {
     Unit& unit = out_.unit;
     unit.producer = text(root_table->producer());
     unit.libraries = texts(root_table->libraries());
+    unit.types = texts(root_table->types());
     const auto* functions = root_table->functions();
     if (!functions) return;
     limit(SectionId::Globals, functions->size(), kMaxFunctions, "functions");

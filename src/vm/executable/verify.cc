@@ -1,6 +1,6 @@
 #include "vm/executable/verify.h"
 
-#include <algorithm>
+#include <numeric>
 #include <optional>
 #include <vector>
 
@@ -8,6 +8,7 @@
 #include "object/string.h"
 #include "object/tensor.h"
 #include "support/poll.h"
+#include "support/sort_numbers.h"
 #include "support/text.h"
 #include "vm/executable/elf_check.h"
 #include "vm/executable/file_format.h"
@@ -28,6 +29,8 @@ class Verifier {
     for (size_t i = 0; i < unit_.constants.size(); ++i) constant(i);
     for (const PackedName& p : unit_.packed) name(p.name, "packed functions");
     for (const std::string& l : unit_.libraries) name(l, "libraries");
+    for (const std::string& t : unit_.types)
+      at_most(t.size(), kMaxTypeBytes, "bytes of a data type");
     kernels();
     std::vector<std::string_view> names;
     for (const FunctionUnit& f : unit_.functions) {
@@ -52,14 +55,18 @@ class Verifier {
 
   // Finds a repeated name. Sorts the names, since the writer of a file could choose names that
   // collide in a hash table.
-  std::optional<std::string_view> repeated(std::vector<std::string_view> names) {
-    std::sort(names.begin(), names.end(), [this](std::string_view a, std::string_view b) {
+  std::optional<std::string_view> repeated(const std::vector<std::string_view>& names) {
+    std::vector<int64_t> order(names.size());
+    std::iota(order.begin(), order.end(), 0);
+    const auto at = [&](int64_t i) { return names[static_cast<size_t>(i)]; };
+    sort_numbers(order, [&](int64_t a, int64_t b) {
       ticker_.tick();
-      return a < b;
+      return at(a) < at(b);
     });
-    auto twice = std::adjacent_find(names.begin(), names.end());
-    if (twice == names.end()) return std::nullopt;
-    return *twice;
+    for (size_t i = 1; i < order.size(); ++i) {
+      if (at(order[i - 1]) == at(order[i])) return at(order[i]);
+    }
+    return std::nullopt;
   }
 
   void at_most(size_t n, size_t limit, const char* what) {
@@ -71,6 +78,7 @@ class Verifier {
     at_most(unit_.constants.size(), kMaxConstants, "constants");
     at_most(unit_.packed.size(), kMaxPacked, "packed functions");
     at_most(unit_.libraries.size(), kMaxLibraries, "libraries");
+    at_most(unit_.types.size(), kMaxTypes, "data types");
     at_most(unit_.kernels.size(), kMaxKernelTargets, "targets of kernels");
     at_most(unit_.computes.size(), kMaxComputesBytes, "bytes of computes");
     at_most(unit_.graph.size(), kMaxComputesBytes, "bytes of a graph");

@@ -57,7 +57,8 @@ std::string globals_section(const Unit& unit) {
   auto functions_vector = b.CreateVector(functions);
   auto libraries = strings(b, unit.libraries);
   auto producer = b.CreateString(unit.producer);
-  return finish(b, tnx::CreateGlobals(b, functions_vector, libraries, producer).Union());
+  auto types = unit.types.empty() ? 0 : strings(b, unit.types);
+  return finish(b, tnx::CreateGlobals(b, functions_vector, libraries, producer, types).Union());
 }
 
 // A section's bytes: its own, then blocks of data such as weights, which are borrowed, never

@@ -98,6 +98,8 @@ constexpr BinaryOperation kOperations[] = {
      *r = (condition);                                                               \
      return true;                                                                    \
    }},
+#define TENON_FLOAT_BINARY(identifier, ...) {Opcode::identifier, BinaryResult::OfFloats, nullptr},
+#define TENON_FLOAT_UNARY TENON_FLOAT_BINARY
 #include "vm/isa/opcodes.def"
 };
 

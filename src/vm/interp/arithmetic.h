@@ -1,4 +1,4 @@
-// The binary operations on 64-bit integers: a function op_MNEMONIC for each TENON_FAST_BINARY row
+// The binary operations. On 64-bit integers: a function op_MNEMONIC for each TENON_FAST_BINARY row
 // of opcodes.def, here, so that the dispatch loop can inline it, and for each TENON_BINARY row, in
 // arithmetic.cc. Each stores the result and returns true, or returns false for an overflow that is
 // an error; it throws other errors.
@@ -15,6 +15,7 @@ enum class BinaryResult : uint8_t {
   Integer,
   Logical,  // a boolean if both operands are, else an integer
   Boolean,
+  OfFloats,  // computed by slow_path::float_result; the operation has no function
 };
 
 struct BinaryOperation {

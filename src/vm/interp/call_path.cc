@@ -105,7 +105,7 @@ void Dispatch::grow_stack(Machine& m, const AnyView* top, const Machine::Frame* 
   // The comparison may have been fused with the following branch.
   for (uint32_t i = 0; i < in.operands.size(); ++i) {
     Arg a = in.arg(i);
-    if (role_of(in, i) != OperandRole::ReadsInteger || !a.is_register()) continue;
+    if (role_of(in, i) != OperandRole::ReadsNumber || !a.is_register()) continue;
     const AnyView& v = m.base_[a.index()];
     if (is_integer(v)) continue;
     throw Error(ErrorKind::Runtime, cat(in.info->mnemonic, " needs an integer"))

@@ -319,9 +319,9 @@ void Decoder::read_operands(Operands& o, const Instruction& in) {
         o.device = a.as_device();
         break;
       case OperandRole::ReadsValue:
-      case OperandRole::ReadsInteger:
+      case OperandRole::ReadsNumber:
       case OperandRole::Literal:
-        o.args.push_back(value(a, role == OperandRole::ReadsInteger));
+        o.args.push_back(value(a, role == OperandRole::ReadsNumber));
         o.releases = o.releases || o.args.back().last;
         break;
       case OperandRole::Writes:
@@ -405,7 +405,9 @@ Handler Decoder::match(Op& op, const Instruction& in) {
 Handler Decoder::binary(Op& op, const Instruction& in) {
   // The operands of every row that the table's macros for binary operations make.
   constexpr uint32_t kLeft = operand(Opcode::Add, "a"), kRight = operand(Opcode::Add, "b");
-  Arg a = in.arg(kLeft), b = in.arg(kRight);
+  const Arg left = in.arg(kLeft);
+  const Arg right = in.operands.size() > kRight ? in.arg(kRight) : left;  // fneg has one operand
+  Arg a = left, b = right;
   const FastForms* forms = find(kFastForms, &FastForms::opcode, in.opcode());
   if (forms && a.is(ArgKind::Immediate) && b.is_register() && forms->exchanged != Opcode::None) {
     std::swap(a, b);
@@ -421,8 +423,8 @@ Handler Decoder::binary(Op& op, const Instruction& in) {
     return forms->ri;
   }
   auto& o = operands<OpClass::Binary>(op);
-  o.a = value(in.arg(kLeft), true);
-  o.b = value(in.arg(kRight), true);
+  o.a = value(left, true);
+  o.b = value(right, true);
   o.operation = &binary_operation(in.opcode());
   op.binary = &o;
   return general(in.opcode());

@@ -475,6 +475,8 @@ handle_Kill:
   // Their general form: two immediates, dropped results, rarer operations.
 #define TENON_OPCODE(...)
 #define TENON_BINARY(identifier, ...) handle_##identifier:
+#define TENON_FLOAT_BINARY TENON_BINARY
+#define TENON_FLOAT_UNARY TENON_BINARY
 #define TENON_COMPARISON(identifier, ...) handle_##identifier:
 #include "vm/isa/opcodes.def"
   SAVE();

@@ -24,6 +24,9 @@ bool has_boolean_result(BinaryResult result, const AnyView& a, const AnyView& b)
 void binary(Machine&, const Op& op, AnyView* base) {
   const BinaryOperands& o = *op.binary;
   const AnyView &a = value_of(o.a, base), &b = value_of(o.b, base);
+  if (o.operation->result == BinaryResult::OfFloats) {
+    return put_result(base, op.a, float_result(o.operation->opcode, a, b));
+  }
   if (!is_integer(a) || !is_integer(b)) {
     throw Error(ErrorKind::Runtime, cat(info_of(o.operation->opcode).mnemonic, " needs an integer"))
         .found(type_name((is_integer(a) ? b : a).type_index));

@@ -15,5 +15,7 @@ namespace tenon::vm::slow_path {
 #include "vm/isa/opcodes.def"
 
 void binary(Machine& m, const Op& op, AnyView* base);
+// The result of an operation on floats; `right` is `left` for one that has a single operand.
+Any float_result(Opcode opcode, const AnyView& left, const AnyView& right);
 
 }  // namespace tenon::vm::slow_path

@@ -37,7 +37,7 @@ OperandRole role_of(OperandKind kind, uint32_t part, Arg first) {
     case DimMatch::EqualsImmediate:
       return OperandRole::Literal;
     case DimMatch::EqualsRegister:
-      return OperandRole::ReadsInteger;
+      return OperandRole::ReadsNumber;
     case DimMatch::Store:
       return OperandRole::Writes;
   }

@@ -113,7 +113,7 @@ TEST(Operands, HaveRolesThatFitTheirKinds) {
           EXPECT_EQ(accepted | bit(ArgKind::None), bit(ArgKind::Register) | bit(ArgKind::None));
           break;
         case OperandRole::ReadsValue:
-        case OperandRole::ReadsInteger:
+        case OperandRole::ReadsNumber:
           EXPECT_EQ(accepted & registers, registers) << name_of(spec.kind);
           break;
         default:
@@ -131,7 +131,7 @@ TEST(Operands, OfDimsHaveTheRoleThatTheFirstWordSays) {
   EXPECT_EQ(role_of(OperandKind::Dim, 0, Arg::imm(0)), OperandRole::Pair);
   EXPECT_EQ(role(DimMatch::Ignore), OperandRole::Unused);
   EXPECT_EQ(role(DimMatch::EqualsImmediate), OperandRole::Literal);
-  EXPECT_EQ(role(DimMatch::EqualsRegister), OperandRole::ReadsInteger);
+  EXPECT_EQ(role(DimMatch::EqualsRegister), OperandRole::ReadsNumber);
   EXPECT_EQ(role(DimMatch::Store), OperandRole::Writes);
   EXPECT_EQ(role_of(OperandKind::Case, 1, Arg::imm(7)), OperandRole::Target);
 }

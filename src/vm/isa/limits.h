@@ -13,6 +13,7 @@ inline constexpr uint32_t kMaxFunctions = 1u << 20;
 inline constexpr uint32_t kMaxConstants = 1u << 20;
 inline constexpr uint32_t kMaxPacked = 1u << 20;
 inline constexpr uint32_t kMaxLibraries = 256;
+inline constexpr uint32_t kMaxTypes = 1u << 16;  // data types
 inline constexpr uint32_t kMaxKernelTargets = 64;
 inline constexpr uint32_t kMaxKernelImages = 64;  // per target
 inline constexpr uint32_t kMaxSections = 64;

@@ -57,7 +57,7 @@ std::string_view form_of(OperandKind kind);  // "a register such as %1"
 enum class OperandRole : uint8_t {
   Writes,        // writes the register; `_` drops the result
   ReadsValue,    // reads a value: of a register, possibly at its last use, or written in the code
-  ReadsInteger,  // reads an integer: of a register, which keeps it, or written in the code
+  ReadsNumber,  // reads an integer or float: of a register, which keeps it, or written in the code
   Literal,       // a value that is always written in the code
   Dtype,
   Device,

@@ -63,7 +63,7 @@ consteval uint32_t operand(Opcode opcode, std::string_view name) {
 // Whether the pre-decoder keeps operands of that role as values (Operands::args in
 // vm/interp/op.h).
 constexpr bool is_value(OperandRole role) {
-  return role == OperandRole::ReadsValue || role == OperandRole::ReadsInteger ||
+  return role == OperandRole::ReadsValue || role == OperandRole::ReadsNumber ||
          role == OperandRole::Literal;
 }
 

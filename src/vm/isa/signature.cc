@@ -1,5 +1,6 @@
 #include "vm/isa/signature.h"
 
+#include <algorithm>
 #include <charconv>
 
 #include "object/tensor.h"
@@ -30,15 +31,27 @@ class Reader {
  public:
   explicit Reader(std::string_view text) : text_(text) {}
 
-  SignatureType whole() {
-    if (text_.size() > kMaxTypeBytes) fail(cat("at most ", kMaxTypeBytes, " bytes"));
-    SignatureType t = type(0);
-    skip();
-    if (at_ != text_.size()) fail("the end of the type");
-    return t;
+  SignatureType whole_type() {
+    begin();
+    SignatureType out = type(0);
+    end();
+    return out;
+  }
+  AdtSignature whole_adt() {
+    begin();
+    AdtSignature out = adt();
+    end();
+    return out;
   }
 
  private:
+  void begin() {
+    if (text_.size() > kMaxTypeBytes) fail(cat("at most ", kMaxTypeBytes, " bytes"));
+  }
+  void end() {
+    skip();
+    if (at_ != text_.size()) fail("the end of the type");
+  }
   [[noreturn]] void fail(std::string_view wanted) {
     std::string found = at_ < text_.size() ? quoted(text_.substr(at_, 12)) : "the end";
     throw Error(ErrorKind::Usage, cat("not a type: ", quoted(text_.substr(0, 200))))
@@ -191,6 +204,25 @@ class Reader {
     return t;
   }
 
+  AdtSignature adt() {
+    AdtSignature out;
+    out.name = name();
+    if (take('[')) {
+      do out.type_params.emplace_back(name());
+      while (take(','));
+      need(']');
+    }
+    need('{');
+    do {
+      SignatureType fields;
+      const std::string_view constructor = name();
+      if (take('(')) parts(fields, ')', 0);
+      out.constructors.push_back({std::string(constructor), std::move(fields.parts)});
+    } while (take(','));
+    need('}');
+    return out;
+  }
+
   std::string_view text_;
   size_t at_ = 0;
 };
@@ -270,6 +302,50 @@ std::string to_text(const SignatureType& t) {
 }
 
 SignatureType parse_signature_type(std::string_view text) {
-  return Reader(text).whole();
+  return Reader(text).whole_type();
 }
+
+namespace {
+
+void substitute(const std::vector<std::string>& params, const std::vector<SignatureType>& args,
+                SignatureType* type) {
+  if (type->kind == Kind::Adt && type->parts.empty()) {
+    const auto at = static_cast<size_t>(std::ranges::find(params, type->name) - params.begin());
+    if (at < std::min(params.size(), args.size())) {
+      *type = args[at];
+      return;
+    }
+  }
+  for (SignatureType& part : type->parts) substitute(params, args, &part);
+}
+
+}  // namespace
+
+std::vector<SignatureType> field_types(const AdtSignature& definition,
+                                       const AdtSignature::Constructor& constructor,
+                                       const SignatureType& type) {
+  std::vector<SignatureType> out = constructor.fields;
+  for (SignatureType& field : out) substitute(definition.type_params, type.parts, &field);
+  return out;
+}
+
+std::string to_text(const AdtSignature& type) {
+  std::string out = type.name;
+  if (!type.type_params.empty()) out += cat("[", join(type.type_params, ", "), "]");
+  out += " { ";
+  for (const AdtSignature::Constructor& constructor : type.constructors) {
+    if (&constructor != &type.constructors.front()) out += ", ";
+    out += constructor.name;
+    if (constructor.fields.empty()) continue;
+    out += "(";
+    append_list(out, constructor.fields, constructor.fields.size());
+    out += ")";
+  }
+  return out + " }";
+}
+
+AdtSignature parse_adt_signature(std::string_view text) {
+  return Reader(text).whole_adt();
+}
+
 }  // namespace tenon::vm

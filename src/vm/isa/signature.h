@@ -1,6 +1,6 @@
-// The types of a function's parameters and result as stored in a file: text in the notation of
-// graph IR, and its parsed form for callers. The machine itself never relies on them: the code
-// checks what it needs (match_tensor and similar instructions).
+// The types of a function's parameters and result, and the data types in them, as stored in a file:
+// text in the notation of graph IR, and its parsed form for callers. The machine itself never
+// relies on them: the code checks what it needs (match_tensor and similar instructions).
 //
 //   tensor[n, 3, 2*m; f32]   dimensions known, as integers or expressions over symbols
 //   tensor[rank=4; f32]      only the rank known   tensor[*; f32]   nothing known
@@ -53,5 +53,34 @@ std::string to_text(const SignatureType& type);
 // Parses such text (spaces are allowed anywhere); a Usage error states the column and what is
 // wrong.
 SignatureType parse_signature_type(std::string_view text);
+
+// The definition of an algebraic data type, which tells hosts what its cells are:
+//
+//   tree[T] { Leaf, Node(tree[T], T, tree[T]) }
+//
+// In the fields' types, a type parameter is a data type of its name without arguments.
+struct AdtSignature {
+  struct Constructor {
+    std::string name;
+    std::vector<SignatureType> fields;
+    bool operator==(const Constructor&) const = default;
+  };
+
+  std::string name;
+  std::vector<std::string> type_params;
+  std::vector<Constructor> constructors;  // a constructor's place is the tag of its cells
+
+  bool operator==(const AdtSignature&) const = default;
+};
+
+// The types of the constructor's fields in cells of `type`, which has arguments for the definition's
+// type parameters.
+std::vector<SignatureType> field_types(const AdtSignature& definition,
+                                       const AdtSignature::Constructor& constructor,
+                                       const SignatureType& type);
+
+std::string to_text(const AdtSignature& type);
+// As parse_signature_type.
+AdtSignature parse_adt_signature(std::string_view text);
 
 }  // namespace tenon::vm

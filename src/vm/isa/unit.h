@@ -99,6 +99,9 @@ struct KernelTarget {
 
 struct Unit {
   std::vector<FunctionUnit> functions;
+  // The definitions of all data types in the exported functions' signatures (AdtSignature), for
+  // hosts, in text. Nothing here relies on them, or checks more than their size.
+  std::vector<std::string> types;
   std::vector<Constant> constants;
   std::vector<PackedName> packed;
   std::vector<KernelTarget> kernels;

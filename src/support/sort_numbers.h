@@ -1,10 +1,10 @@
-// Sorting numbers by any order, with one copy of the sort's code for all of them.
+// Sorting numbers, such as indices, by any order, with one copy of the sort's code for all of them.
 #pragma once
 
 #include <cstdint>
 #include <span>
 
-namespace tenon::core {
+namespace tenon {
 
 namespace detail {
 using Less = bool (*)(const void* order, int64_t a, int64_t b);
@@ -23,4 +23,4 @@ void sort_numbers(std::span<int64_t> numbers, const Order& less) {
       &less);
 }
 
-}  // namespace tenon::core
+}  // namespace tenon

@@ -1,0 +1,82 @@
+#include "graph/ir/expected_types.h"
+
+#include <algorithm>
+
+namespace tenon::graph {
+
+ExpectedTypes::ExpectedTypes(const Array<String>& type_params, Array<TypeRef> params,
+                             const TypeRef& result, const TypeRef& expected)
+    : type_params_(type_params),
+      params_(std::move(params)),
+      given_(type_params),
+      wanted_(type_params) {
+  wanted_.match(result, expected);
+}
+
+void ExpectedTypes::state(const Array<TypeRef>& type_args) {
+  for (size_t i = 0; i < std::min(type_args.size(), type_params_.size()); ++i) {
+    wanted_.match(type_var(type_params_[i]), type_args[i]);
+  }
+}
+
+TypeRef ExpectedTypes::type_arg(const String& name) const {
+  if (const TypeRef* given = given_.type_args().find(name)) return *given;
+  if (const TypeRef* wanted = wanted_.type_args().find(name)) return *wanted;
+  return nullptr;
+}
+
+TypeRef ExpectedTypes::next() const {
+  if (next_ >= params_.size()) return nullptr;
+  const bool unknown = mentions_type_var(params_[next_], [&](std::string_view name) {
+    return std::ranges::find(type_params_, name, &String::view) != type_params_.end() &&
+           !type_arg(String(name));
+  });
+  if (unknown) return nullptr;
+  Map<String, TypeRef> known;
+  for (const String& name : type_params_) {
+    if (const TypeRef arg = type_arg(name)) known.set(name, arg);
+  }
+  // Symbols of the callee that no argument has bound yet mean nothing to the caller.
+  const TypeRef bound = given_.apply(erase_symbols(
+      params_[next_], [&](std::string_view symbol) { return given_.find(symbol) != nullptr; }));
+  return substitute_type_vars(bound, known);
+}
+
+void ExpectedTypes::add(const Operand& arg) {
+  if (next_ < params_.size() && arg) given_.match(params_[next_], type_of(arg));
+  ++next_;
+}
+
+Array<TypeRef> ExpectedTypes::type_args() const {
+  Array<TypeRef> out;
+  for (const String& name : type_params_) {
+    const TypeRef arg = type_arg(name);
+    if (!arg) return {};
+    out.push_back(arg);
+  }
+  return out;
+}
+
+bool ExpectedTypes::arguments_determine() const {
+  return std::ranges::all_of(type_params_,
+                             [&](const String& name) { return given_.type_args().contains(name); });
+}
+
+Array<TypeRef> type_args_for(const FunctionType& function, const TypeRef& expected) {
+  const auto* wanted = expected ? type_as<FunctionType>(expected) : nullptr;
+  if (!wanted || wanted->params.size() != function.params.size()) return {};
+  Matching matching(function.type_params);
+  for (size_t i = 0; i < function.params.size(); ++i) {
+    matching.match(function.params[i], wanted->params[i]);
+  }
+  matching.match(function.result, wanted->result);
+  Array<TypeRef> out;
+  for (const String& name : function.type_params) {
+    const TypeRef* arg = matching.type_args().find(name);
+    if (!arg) return {};
+    out.push_back(*arg);
+  }
+  return out;
+}
+
+}  // namespace tenon::graph

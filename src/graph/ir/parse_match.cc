@@ -1,0 +1,112 @@
+// Parses values of data types in IR text: constructors, and `match` with its patterns.
+
+#include "graph/ir/parser.h"
+#include "graph/ir/pattern.h"
+
+namespace tenon::graph {
+
+// Some(%x)  Cons[T](%x, %xs)  Nil  Nil[i64]
+ExprRef Parser::construct(const TypeRef& expected) {
+  const Token first = take();
+  const std::string_view name = first.text;
+  ConstructorRef ref = signatures_.find_constructor(name);
+  auto c = make<Construct>();
+  c->constructor = name;
+  bool stated = accept("[");
+  if (stated) list("]", "after type arguments", [&] { c->type_args.push_back(type()); });
+  const Array<String>& params = ref.adt->type_params;
+  std::vector<TypeRef> variables;
+  std::vector<std::string> names;
+  for (const String& param : params) {
+    names.push_back(param.str());
+    variables.push_back(type_var(param));
+  }
+  const TypeRef result = adt_type(ref.adt->name, variables);
+  ExpectedTypes types(params, ref.constructor->fields, result, expected);
+  types.state(c->type_args);
+  if (accept("(")) {
+    list(")", "after fields", [&] {
+      c->fields.push_back(operand(types.next()));
+      types.add(c->fields.back());
+    });
+  }
+  if (!stated) c->type_args = types.type_args();
+  if (c->type_args.empty() && !params.empty() && !stated &&
+      c->fields.size() == ref.constructor->fields.size()) {
+    fail_at(first,
+            cat("nothing determines the type parameter", params.size() > 1 ? "s " : " ",
+                tenon::join(names, ", "), " of ", name),
+            cat("type arguments, as in ", name, "[i64]",
+                ref.constructor->fields.empty() ? "" : "(...)"));
+  }
+  return c;
+}
+
+ExprRef Parser::match(const TypeRef& expected) {
+  take();
+  auto e = make<Match>();
+  e->value = operand();
+  bool whole = true;
+  expect("{", "before the arms of match");
+  while (!accept("}")) {
+    enter();
+    builder_.begin_block();
+    e->patterns.push_back(pattern(type_of(e->value)));
+    expect("=>", "between a pattern and its arm");
+    const bool first = expected || e->arms.empty();
+    e->arms.push_back(block("before an arm", first ? expected : type_of_arm(e->arms[0])));
+    whole &= e->arms.back() != nullptr;
+    leave();
+    accept(",");
+  }
+  if (!whole) throw Lost{};
+  return e;
+}
+
+// Node(%left, 3, _)  (%x, None)  _   for a value of that type
+PatternRef Parser::pattern(const TypeRef& type) {
+  Nest nest(this, &block_depth_);
+  const Token first = peek();
+  auto p = make<Pattern>();
+  Array<TypeRef> parts;
+  const auto fields = [&] {
+    list(")", "after a pattern's fields", [&] {
+      if (p->fields.size() == parts.size()) {
+        fail(cat("the pattern has more than ", counted(parts.size(), "field")));
+      }
+      p->fields.push_back(pattern(parts[p->fields.size()]));
+    });
+    if (p->fields.size() == parts.size()) return;
+    fail_at(first, cat("the pattern has ", counted(p->fields.size(), "field")),
+            cat(counted(parts.size(), "field"), ", as in ", to_text(type)));
+  };
+  if (accept_word("_")) return p;
+  if (first.kind == TokenKind::kVar) {
+    take();
+    p->kind = PatternKind::kVariable;
+    p->var = builder_.block_var(first.text, type);
+    declare(first, p->var);
+  } else if (first.is("(")) {
+    parts = at(first, [&] { return tuple_parts(type); });
+    take();
+    p->kind = PatternKind::kTuple;
+    fields();
+  } else if (starts_constant()) {
+    p->kind = PatternKind::kConstant;
+    p->constant = constant_();
+    at(first, [&] { require_constant(*p, type); });
+  } else {
+    p->kind = PatternKind::kConstructor;
+    p->constructor = expect_word("a constructor, a variable, a number, a tuple or _");
+    parts = at(first, [&] { return constructor_parts(first.text, type, signatures_); });
+    if (accept("(")) {
+      fields();
+    } else if (!parts.empty()) {
+      fail_at(first, cat(first.text, " has ", counted(parts.size(), "field")),
+              cat(first.text, "(...) with a pattern for each, or _ alone"));
+    }
+  }
+  return p;
+}
+
+}  // namespace tenon::graph

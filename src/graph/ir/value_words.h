@@ -1,0 +1,22 @@
+// The words for functions on arrays, strings and scalars: array_get(%a, %i). Each is a call of a
+// library function (library/signatures) whose result's type follows from the operands'.
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "graph/ir/expr.h"
+
+namespace tenon::graph {
+
+// The words, in the order of docs/language.md.
+std::vector<std::string_view> value_words();
+bool is_value_word(std::string_view word);
+// The call that a word and its operands stand for. Throws Usage for operands that don't fit.
+Ref<const Call> value_call(std::string_view word, const std::vector<Operand>& args);
+// The type that operand `args.size()` should have; null if any type will do.
+TypeRef expected_of_value_word(std::string_view word, const std::vector<Operand>& args);
+// An array of that type without elements.
+Ref<const Call> empty_array(const TypeRef& element);
+
+}  // namespace tenon::graph

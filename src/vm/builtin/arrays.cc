@@ -1,0 +1,94 @@
+// Arrays are values: changing one makes a new array. If this is the last use of the only reference,
+// the array is changed in place.
+#include "device/call_context.h"
+#include "object/array.h"
+#include "support/text.h"
+#include "vm/builtin/functions.h"
+
+namespace tenon::vm {
+namespace {
+
+size_t checked_index(const Array<Any>& array, int64_t i) {
+  if (i < 0 || i >= static_cast<int64_t>(array.size())) {
+    throw Error(ErrorKind::Runtime, "an index is out of range")
+        .found(cat(i))
+        .expected(cat("an index into ", array.size(), " elements"));
+  }
+  return static_cast<size_t>(i);
+}
+
+// The call of a function that may change its first argument, an array.
+struct Change {
+  const Object* function;
+  const AnyView* args;
+
+  const Array<Any>& array(int32_t i) const { return payload_as<Array<Any>>(args[i]); }
+  // The first argument, which nothing else references if it may be changed in place. Nothing may be
+  // read from it, or from arguments that may share it, afterwards.
+  Array<Any> taken() const {
+    CallContext* call = CallContext::current();
+    Any value = call ? call->take(function, args, 0) : Any(args[0]);
+    return Array<Any>(Ref<Object>::adopt(value.leak().v.object));
+  }
+};
+
+Array<Any> append(const Change& call) {
+  Any value(call.args[1]);
+  Array<Any> array = call.taken();
+  array.push_back(std::move(value));
+  return array;
+}
+
+Array<Any> set(const Change& call) {
+  const size_t i = checked_index(call.array(0), call.args[1].v.i);
+  Any value(call.args[2]);
+  Array<Any> array = call.taken();
+  array.set(i, std::move(value));
+  return array;
+}
+
+Array<Any> concat(const Change& call) {
+  const Array<Any> tail = call.array(1);
+  Array<Any> array = call.taken();
+  array.append(tail.begin(), tail.end());
+  return array;
+}
+
+Array<Any> slice(const Array<Any>& array, int64_t start, int64_t end) {
+  const auto size = static_cast<int64_t>(array.size());
+  if (start < 0 || start > end || end > size) {
+    throw Error(ErrorKind::Runtime, "a slice is out of range")
+        .found(cat(start, " to ", end))
+        .expected(cat("0 <= start <= end <= ", size));
+  }
+  return {array.begin() + start, array.begin() + end};
+}
+
+template <Array<Any> (*change)(const Change&)>
+void invoke(const library::PlainFunction& f, const AnyView* args, Any* result) {
+  *result = Any(change({&f, args}));
+}
+
+}  // namespace
+
+void register_arrays(Registration& functions) {
+  using library::add_plain;
+  using library::add_typed;
+  using library::kArgumentTypes;
+  using library::signature;
+  using Items = Array<Any>;
+  add_plain(functions, signature("vm.array_append"), invoke<append>, kArgumentTypes<Items, Any>);
+  add_plain(functions, signature("vm.array_set"), invoke<set>, kArgumentTypes<Items, int64_t, Any>);
+  add_plain(functions, signature("vm.array_concat"), invoke<concat>, kArgumentTypes<Items, Items>);
+  add_typed(functions, signature("vm.array_slice"), slice);
+  add_typed(
+      functions, signature("vm.array_empty"), +[] { return Array<Any>(); });
+  add_typed(
+      functions, signature("vm.array_size"),
+      +[](const Array<Any>& a) { return static_cast<int64_t>(a.size()); });
+  add_typed(
+      functions, signature("vm.array_get"),
+      +[](const Array<Any>& a, int64_t i) -> Any { return a[checked_index(a, i)]; });
+}
+
+}  // namespace tenon::vm

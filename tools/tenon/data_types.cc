@@ -1,0 +1,248 @@
+#include "tools/tenon/data_types.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "graph/ir/text.h"
+#include "object/array.h"
+#include "object/shape.h"
+#include "support/error.h"
+#include "support/poll.h"
+#include "support/text.h"
+#include "tools/tenon/input_spec.h"
+#include "tools/tenon/number_text.h"
+#include "tools/tenon/tensor_store.h"
+
+namespace tenon::tool {
+
+using vm::SignatureType;
+using Kind = SignatureType::Kind;
+
+DataTypes::DataTypes(const std::vector<std::string>& definitions) {
+  for (const std::string& text : definitions) {
+    try {
+      vm::AdtSignature definition = vm::parse_adt_signature(text);
+      std::string name = definition.name;
+      definitions_.emplace(std::move(name), std::move(definition));
+    } catch (const Error& error) {
+      throw Error(ErrorKind::Damaged, "the program describes a data type wrongly")
+          .found(error.message())
+          .expected("NAME[T] { CONSTRUCTOR, CONSTRUCTOR(TYPE, TYPE) }");
+    }
+  }
+}
+
+const DataTypes::Instance* DataTypes::find(const SignatureType& type) const {
+  if (type.kind != Kind::Adt) return nullptr;
+  std::string text = vm::to_text(type);
+  if (const auto known = instances_.find(text); known != instances_.end()) return &known->second;
+  const auto definition = definitions_.find(type.name);
+  if (definition == definitions_.end()) return nullptr;
+  Instance made{&definition->second,
+                {},
+                vm::to_text(definition->second) == "list[T] { Nil, Cons(T, list[T]) }"};
+  for (const Constructor& constructor : made.definition->constructors) {
+    made.fields.push_back(field_types(*made.definition, constructor, type));
+  }
+  return &instances_.emplace(std::move(text), std::move(made)).first->second;
+}
+
+const DataTypes::Instance* DataTypes::find(const SignatureType& type, const CellObj& cell) const {
+  const Instance* instance = find(type);
+  const bool fits =
+      instance && cell.tag >= 0 && cell.tag < static_cast<int64_t>(instance->fields.size()) &&
+      cell.size == static_cast<int64_t>(instance->fields[static_cast<size_t>(cell.tag)].size());
+  return fits ? instance : nullptr;
+}
+
+bool is_data(const SignatureType& type) {
+  return type.kind == Kind::Adt || type.kind == Kind::Tuple || type.kind == Kind::Array ||
+         type.kind == Kind::Function || type.kind == Kind::Shape;
+}
+
+namespace {
+
+class DataParser {
+ public:
+  DataParser(std::string_view text, const DataTypes& types) : text_(text), types_(types) {}
+
+  Any whole(const SignatureType& type) {
+    Any out = value(type);
+    skip();
+    if (at_ != text_.size()) fail("the end of the value", type);
+    return out;
+  }
+
+ private:
+  static constexpr int kDeepest = 1000;  // constructors, tuples and lists in each other
+
+  [[noreturn]] void fail(const std::string& expected, const SignatureType& type) const {
+    const std::string_view rest = text_.substr(std::min(at_, text_.size()));
+    throw Error(ErrorKind::Usage, cat("not a value of type ", vm::to_text(type)))
+        .found(rest.empty() ? "the end" : quoted(rest.substr(0, 40)), cat("column ", at_ + 1))
+        .expected(expected);
+  }
+  void skip() {
+    while (at_ < text_.size() && text_[at_] == ' ') ++at_;
+  }
+  bool take(char c) {
+    skip();
+    if (at_ == text_.size() || text_[at_] != c) return false;
+    ++at_;
+    return true;
+  }
+
+  // The text up to a comma or a closing bracket that isn't within brackets of its own.
+  std::string_view token() {
+    skip();
+    const size_t begin = at_;
+    for (int open = 0; at_ < text_.size(); ++at_) {
+      const char c = text_[at_];
+      const bool opens = c == '(' || c == '[' || c == '{',
+                 closes = c == ')' || c == ']' || c == '}';
+      if (open == 0 && (closes || c == ',')) break;
+      open += opens ? 1 : closes ? -1 : 0;
+    }
+    std::string_view out = text_.substr(begin, at_ - begin);
+    while (out.ends_with(' ')) out.remove_suffix(1);
+    return out;
+  }
+
+  Any value(const SignatureType& type) {
+    if (depth_ == kDeepest) fail(cat("at most ", kDeepest, " values in each other"), type);
+    ++depth_;
+    Any out = of_kind(type);
+    --depth_;
+    return out;
+  }
+
+  Any of_kind(const SignatureType& type) {
+    switch (type.kind) {
+      case Kind::Scalar:
+        return scalar(type);
+      case Kind::Tensor:
+        return tensor(type);
+      case Kind::Shape:
+        return shape(type);
+      case Kind::Tuple:
+        return tuple(type);
+      case Kind::Array:
+        return Array<Any>(list(type, type.parts[0]));
+      case Kind::Adt:
+        return cell(type);
+      default:
+        fail(type.kind == Kind::Function ? "no function: values from outside are data"
+                                         : "a value of a type that can be written as text",
+             type);
+    }
+  }
+
+  Any scalar(const SignatureType& type) {
+    skip();
+    const size_t begin = at_;
+    if (auto number = scalar_value(type.dtype, token())) return *number;
+    at_ = begin;
+    fail(type.dtype.is_bool() ? "true or false" : cat("a number of ", numbers_of(type.dtype)),
+         type);
+  }
+
+  Any tensor(const SignatureType& type) {
+    skip();
+    const size_t begin = at_;
+    const std::string_view text = token();
+    if (text.starts_with("@")) return read_tensor(std::string(text.substr(1)));
+    if (text.starts_with("tensor")) return graph::parse_constant(text);
+    if (auto number = scalar_value(type.dtype, text)) return rank_0(type.dtype, *number);
+    at_ = begin;
+    fail(cat("a tensor such as tensor[2; f32]{1, 2}, ",
+             type.rank == 0 ? "@FILE.npy or a number" : "or @FILE.npy"),
+         type);
+  }
+
+  Any shape(const SignatureType& type) {
+    skip();
+    const size_t begin = at_;
+    if (text_.substr(at_).starts_with("shape")) at_ += 5;
+    std::vector<int64_t> dims;
+    const SignatureType size = SignatureType::scalar(i64);
+    for (const Any& item : list(type, size)) dims.push_back(item.as<int64_t>());
+    if (dims.size() <= kMaxRank && std::ranges::all_of(dims, [](int64_t d) { return d >= 0; })) {
+      return Shape(dims);
+    }
+    at_ = begin;
+    fail(cat("at most ", kMaxRank, " sizes, none of them negative"), type);
+  }
+
+  Any tuple(const SignatureType& type) {
+    if (!take('(')) fail("a tuple in parentheses", type);
+    std::vector<Any> fields = parts(type, type.parts);
+    if (fields.empty()) return {};  // the unit value
+    return Array<Any>(fields);
+  }
+
+  // As many values as `types`, up to the closing parenthesis.
+  std::vector<Any> parts(const SignatureType& type, const std::vector<SignatureType>& types) {
+    std::vector<Any> out;
+    for (const SignatureType& part : types) {
+      if (!out.empty() && !take(',')) fail(cat("',' and ", vm::to_text(part)), type);
+      out.push_back(value(part));
+    }
+    if (out.size() == 1) take(',');  // (x,)
+    if (!take(')')) fail(cat("')' after ", counted(types.size(), "field")), type);
+    return out;
+  }
+
+  // [a, b, c]
+  std::vector<Any> list(const SignatureType& type, const SignatureType& element) {
+    if (!take('[')) fail("values in brackets, such as [1, 2]", type);
+    std::vector<Any> out;
+    Ticker ticker;
+    while (!take(']')) {
+      ticker.tick();
+      if (!out.empty() && !take(',')) fail("',' or ']'", type);
+      out.push_back(value(element));
+    }
+    return out;
+  }
+
+  Any cell(const SignatureType& type) {
+    const DataTypes::Instance* instance = types_.find(type);
+    if (!instance) fail("a value of a data type that the program describes", type);
+    skip();
+    if (instance->is_list && at_ < text_.size() && text_[at_] == '[') {
+      const std::vector<Any> items = list(type, type.parts[0]);
+      Any out = CellObj::of(kNil, size_t{0});
+      for (size_t i = items.size(); i-- > 0;) out = CellObj::of(kCons, std::vector{items[i], out});
+      return out;
+    }
+    const size_t begin = at_;
+    while (at_ < text_.size() &&
+           (std::isalnum(static_cast<unsigned char>(text_[at_])) != 0 || text_[at_] == '_')) {
+      ++at_;
+    }
+    const std::string_view name = text_.substr(begin, at_ - begin);
+    const auto& constructors = instance->definition->constructors;
+    const auto found = std::ranges::find(constructors, name, &DataTypes::Constructor::name);
+    if (found == constructors.end()) {
+      at_ = begin;
+      fail(cat(instance->is_list ? "[...], " : "", vm::to_text(*instance->definition)), type);
+    }
+    const auto tag = static_cast<size_t>(found - constructors.begin());
+    if (found->fields.empty()) return CellObj::of(static_cast<int64_t>(tag), size_t{0});
+    if (!take('(')) fail(cat("'(' and ", counted(found->fields.size(), "field")), type);
+    return CellObj::of(static_cast<int64_t>(tag), parts(type, instance->fields[tag]));
+  }
+
+  std::string_view text_;
+  const DataTypes& types_;
+  size_t at_ = 0;
+  int depth_ = 0;
+};
+
+}  // namespace
+
+Any parse_data(std::string_view text, const SignatureType& type, const DataTypes& types) {
+  return DataParser(text, types).whole(type);
+}
+
+}  // namespace tenon::tool
