@@ -314,7 +314,7 @@ ExprRef Parser::of_variable() {
 
 // @f(%x)  @f[i64](%x)  @f  @f[i64]
 ExprRef Parser::of_global(const TypeRef& expected) {
-  const std::string_view name = take().text;
+  const std::string name = global_name("a function's name, as in @name");
   const TypeRef* found = signatures_.functions.find(String(name));
   const auto* function = found ? type_as<FunctionType>(*found) : nullptr;
   Array<TypeRef> type_args;

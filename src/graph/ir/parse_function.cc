@@ -59,7 +59,7 @@ ExprRef Parser::function_literal() {
 ExprRef Parser::closure() {
   take();
   auto c = make<Closure>();
-  c->function = expect_kind(TokenKind::kGlobal, "a function's name, as in @name");
+  c->function = global_name("a function's name, as in @name");
   if (lost_items_.contains({"fn", c->function.view()})) throw Lost{};
   if (accept("[")) list("]", "after type arguments", [&] { c->type_args.push_back(type()); });
   expect("(", "before the captured arguments");

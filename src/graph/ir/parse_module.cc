@@ -54,7 +54,9 @@ Parser::Nest::Nest(Parser* p, int* depth) : depth_(depth) {
 
 // ---- module ----
 
-Parser::Parser(std::string_view text, std::string_view name) : source_(text, name) {}
+Parser::Parser(std::string_view text, std::string_view name, std::shared_ptr<Imports> imports,
+               const Imports::File* file)
+    : source_(text, name), imports_(std::move(imports)), file_(file) {}
 
 size_t Parser::skip_braces(size_t from) const {
   int64_t depth = 0;
@@ -79,11 +81,14 @@ std::vector<Parser::Item> Parser::items(bool kernels_only) {
     take();
     weights_path_ = expect_kind(TokenKind::kString, "the name of a weight file in quotes");
   }
+  if (!kernels_only) imports();
   for (skip_semicolons(); peek().kind != TokenKind::kEnd; skip_semicolons()) {
     const bool is_kernel = peek().word("kernel") || peek().word("compute");
     if (kernels_only && !is_kernel) fail("this text may only contain kernels", "kernel or compute");
     Item item{at_, 0, peek().text, {}};
     const bool found = attempt([&] {
+      if (peek().word("import")) fail("this import isn't at the beginning", "imports before items");
+      if (file_ && is_kernel) fail("an imported file has no kernels", "fn or type");
       if (accept_word("type")) {
         Token name = peek();
         item.name = expect_word("the name of a type");
@@ -131,7 +136,9 @@ void Parser::adt_names(const Item& item) {
   size_t count = type_params().size();
   type_vars_ = std::move(outer);
   if (!adt_arity_.emplace(item.name, count).second) {
-    fail_at(tokens_[item.at + 1], cat("the prelude has a type ", item.name), "another name");
+    const bool own = prelude().contains(String(item.name));
+    taken(tokens_[item.at + 1],
+          cat(own ? "the prelude" : "an imported file", " has a type ", item.name));
   }
 }
 
@@ -152,8 +159,8 @@ void Parser::adt_constructors(const Item& item) {
     if (!upper) fail_at(name, "a constructor starts with a capital", "a name such as Some");
     const bool is_taken =
         signatures_.find_constructor(name.text).adt || !own.insert(name.text).second;
-    if (is_taken)
-      fail_at(name, cat("there is a constructor ", name.text, " already"), "another name");
+    if (is_taken) taken(name, cat("there is a constructor ", name.text, " already"));
+    if (imports_) imports_->places.emplace(name.text, source_.span(name.begin));
     if (accept("(")) list(")", "after fields", [&] { c->fields.push_back(type()); });
     d->constructors.push_back(c);
   });
@@ -162,6 +169,7 @@ void Parser::adt_constructors(const Item& item) {
     fail_at(tokens_[item.at + 1], cat("the type ", item.name, " has no constructor"),
             "at least one");
   }
+  if (imports_) imports_->places.emplace(item.name, source_.span(tokens_[item.at + 1].begin));
   adts_.set(d->name, d);
   signatures_.add_type(d);
 }
@@ -190,7 +198,8 @@ Parser::Signature Parser::signature(const Item& item) {
   t->type_params = s.type_params;
   for (const auto& [_, param] : s.params) t->params.push_back(param);
   t->result = s.result;
-  signatures_.functions.set(String(item.name), t);
+  signatures_.functions.set(String(full_name(item.name)), t);
+  if (file_) s.attrs.set(kExportAttr, Any(false));
   return s;
 }
 
@@ -236,7 +245,7 @@ FunctionRef Parser::function(const Item& item, const Signature& s) {
   leave();
   leave();
   builder_.at(source_.span(first.begin));
-  return builder_.finish_as(item.name, result, s.result, s.attrs, s.type_params);
+  return builder_.finish_as(full_name(item.name), result, s.result, s.attrs, s.type_params);
 }
 
 void Parser::add_kernel(const Item& item) {
@@ -262,6 +271,7 @@ Map<String, FunctionRef> Parser::functions() {
   tokens_ = source_.tokens();
   const std::vector<Item> all = items(/*kernels_only=*/false);
   for (const auto& [name, adt] : prelude()) adt_arity_[name.view()] = adt->type_params.size();
+  add_imported_types();
   // Without a type, most of its uses would be errors.
   for (const auto read : {&Parser::adt_names, &Parser::adt_constructors}) {
     bool known = true;
@@ -283,12 +293,12 @@ Map<String, FunctionRef> Parser::functions() {
   }
   Map<String, FunctionRef> out;
   for (const auto& [item, s] : signatures) {
-    if (item->has_end) attempt([&] { out.set(String(item->name), function(*item, s)); });
+    if (item->has_end) attempt([&] { out.set(String(full_name(item->name)), function(*item, s)); });
   }
   return out;
 }
 
-Module Parser::module() {
+Map<String, FunctionRef> Parser::parsed_functions() {
   Map<String, FunctionRef> all;
   try {
     all = functions();
@@ -298,7 +308,15 @@ Module Parser::module() {
     throw;
   }
   throw_recorded();
-  return make_module(all, signatures_.kernels, adts_);
+  return all;
+}
+
+Module Parser::module() {
+  Map<String, FunctionRef> all = parsed_functions();
+  if (!imports_) return make_module(all, signatures_.kernels, adts_);
+  Map<String, Ref<const AdtDefinition>> adts = imports_->adts;
+  for (const auto& [name, adt] : adts_) adts.set(name, adt);
+  return make_module(reachable(all, imports_->functions), signatures_.kernels, adts);
 }
 
 Map<String, loop::KernelInterfaceRef> parse_kernels(std::string_view text, std::string_view name) {
@@ -334,7 +352,7 @@ bool begins_like_module(std::string_view text) {
     const size_t name = text.find_first_not_of(" \t\r\n", end);
     return name == std::string_view::npos || text[name] == '@';
   }
-  return word == "weights" || word == "type" || word == "fn";
+  return word == "weights" || word == "import" || word == "type" || word == "fn";
 }
 
 }  // namespace tenon::graph

@@ -53,7 +53,7 @@ void Parser::fail(const std::string& message, const std::string& expected) const
 
 void Parser::show(Error* error) const {
   if (!tokens_.empty()) error->at(here());
-  source_.excerpt(error, error->span());
+  if (error->span().file == source_.name()) source_.excerpt(error, error->span());
 }
 
 void Parser::record(Error error) {

@@ -15,6 +15,7 @@
 
 #include "graph/ir/builder.h"
 #include "graph/ir/expected_types.h"
+#include "graph/ir/imports.h"
 #include "graph/ir/lexer.h"
 #include "graph/ir/weights.h"
 #include "support/poll.h"
@@ -23,8 +24,11 @@ namespace tenon::graph {
 
 class Parser {
  public:
-  Parser(std::string_view text, std::string_view name);
+  // A file that another text imports has `file` and shares `imports` with it.
+  Parser(std::string_view text, std::string_view name, std::shared_ptr<Imports> imports = nullptr,
+         const Imports::File* file = nullptr);
   Module module();
+  void library();  // adds what the text, an imported file, defines to its imports
   Map<String, loop::KernelInterfaceRef> kernels();
   Dim size();
   TypeRef whole_type();
@@ -107,6 +111,7 @@ class Parser {
   static std::string_view name_space(const Item& item);
   std::vector<Item> items(bool kernels_only);
   Map<String, FunctionRef> functions();
+  Map<String, FunctionRef> parsed_functions();  // or the errors
   // Parses the item, a kernel or compute, into signatures_.
   void add_kernel(const Item& item);
   size_t skip_braces(size_t from) const;  // the end of the text if the `}` is missing
@@ -120,6 +125,15 @@ class Parser {
   };
   Signature signature(const Item& item);
   FunctionRef function(const Item& item, const Signature& s);
+
+  // ---- imports (parse_import.cc) ----
+  void imports();
+  const Imports::File& imported(const Token& token, const std::string& name);
+  void add_imported_types();
+  // Throws for a data type or constructor that has another's name.
+  [[noreturn]] void taken(const Token& name, const std::string& message) const;
+  std::string full_name(std::string_view name) const;  // of this text's function
+  std::string global_name(const char* what);           // of a function that the text names
 
   // ---- types and sizes (parse_type.cc) ----
   Dim dim();
@@ -161,8 +175,8 @@ class Parser {
   void declare(const Token& token, const Operand& value);
   void enter();
   void leave();
-  // Null if the block has an error. With a name for it in errors, `refined`, the result is refined to
-  // the expected type.
+  // Null if the block has an error. With a name for it in errors, `refined`, the result is refined
+  // to the expected type.
   BlockRef block(const char* where, const TypeRef& expected = nullptr,
                  const std::string& refined = "");
   Operand block_body(const TypeRef& expected, const std::string& refined);
@@ -235,6 +249,9 @@ class Parser {
   std::string weights_path_;
   Map<String, Ref<const AdtDefinition>> adts_;
   Signatures signatures_;
+  std::shared_ptr<Imports> imports_;                   // null: there are none
+  const Imports::File* file_ = nullptr;                // null: nothing imports this text
+  std::map<std::string_view, std::string> prefix_of_;  // by the names of imports
   Builder builder_;
   Names names_;
 };

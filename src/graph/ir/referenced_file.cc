@@ -8,7 +8,8 @@
 namespace tenon::graph {
 
 std::string referenced_file(const std::string& folder, const std::string& name,
-                            const std::string& what, const std::string& from) {
+                            const std::string& what, const std::string& from,
+                            const std::string* within) {
   namespace fs = std::filesystem;
   auto refuse = [&](const char* why) {
     return Error(ErrorKind::Usage, cat(printable(what), " is refused"))
@@ -20,11 +21,12 @@ std::string referenced_file(const std::string& folder, const std::string& name,
   const fs::path relative(name);
   if (relative.is_absolute()) throw refuse("absolute path");
   for (const fs::path& part : relative) {
-    if (part == "..") throw refuse("leaves the folder");
+    if (part == ".." && !within) throw refuse("leaves the folder");
   }
-  const fs::path base = folder.empty() ? fs::path(".") : fs::path(folder);
+  const auto named = [](const std::string& path) { return fs::path(path.empty() ? "." : path); };
+  const fs::path base = named(folder);
   std::error_code ec;
-  const fs::path real_base = fs::canonical(base, ec);
+  const fs::path real_base = fs::canonical(within ? named(*within) : base, ec);
   if (ec) throw refuse("the folder cannot be read");
   const fs::path real = fs::canonical(base / relative, ec);
   if (ec) {

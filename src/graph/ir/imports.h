@@ -1,0 +1,57 @@
+// The files that a text imports, and those that they import: each is parsed once.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "graph/ir/infer.h"
+
+namespace tenon::graph {
+
+// The text of a file of the standard library, such as "std/list.tn"; null if there is none of that
+// name. std_names() has all names.
+const std::string_view* find_std_file(std::string_view name);
+std::vector<std::string> std_names();
+
+class Imports {
+ public:
+  // `root` is the path of the text that imports, in whose folder or below it all files must lie.
+  explicit Imports(const std::string& root);
+
+  struct File {
+    std::string path;    // canonical, or the name of a file of the standard library
+    std::string shown;   // for errors
+    std::string folder;  // in which the files that it imports lie
+    std::string prefix;  // of its functions' names: "std/list."
+    std::string text;
+    enum class State : uint8_t { kNew, kOpen, kParsed } state = State::kNew;
+  };
+  // The file that `from` imports by this name. Throws Usage if it isn't there, or not below the
+  // root's folder.
+  File& open(const File& from, const std::string& name);
+  const File& root() const { return root_; }
+  // The files that are being parsed, each imported by the one before it.
+  std::vector<const File*> open_files;
+  static constexpr size_t kDeepest = 64;
+
+  // What the parsed files define, under their full names.
+  Map<String, FunctionRef> functions;
+  Map<String, TypeRef> types_of_functions;
+  Map<String, Ref<const AdtDefinition>> adts;
+  // Where a data type or constructor was defined, for errors.
+  std::map<std::string, Span, std::less<>> places;
+
+ private:
+  File root_;
+  std::map<std::string, std::unique_ptr<File>> files_;  // by path
+};
+
+// The functions of `all` that `kept`, or a function that it leads to, calls or has as a value.
+Map<String, FunctionRef> reachable(const Map<String, FunctionRef>& kept,
+                                   const Map<String, FunctionRef>& all);
+
+}  // namespace tenon::graph

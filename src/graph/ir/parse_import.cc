@@ -1,0 +1,104 @@
+// Parses imports of IR text. A function of an imported file has the file's path before its name,
+// and isn't exported; data types and constructors have one name everywhere.
+
+#include "graph/ir/name_text.h"
+#include "graph/ir/parser.h"
+
+namespace tenon::graph {
+
+// import "std/list.tn" as l
+void Parser::imports() {
+  while (accept_word("import")) {
+    const Token file = peek();
+    const std::string name(expect_kind(TokenKind::kString, "the name of a file in quotes"));
+    if (!accept_word("as")) fail("the import has no name", "as NAME, for calls of @NAME.function");
+    const Token alias = peek();
+    expect_word("a name for the import");
+    const std::string& prefix = imported(file, name).prefix;
+    if (!prefix_of_.emplace(alias.text, prefix).second) {
+      fail_at(alias, cat("there is an import ", alias.text, " already"), "another name");
+    }
+    skip_semicolons();
+  }
+}
+
+// The file, which is parsed unless another import has done that.
+const Imports::File& Parser::imported(const Token& token, const std::string& name) {
+  using State = Imports::File::State;
+  if (!imports_) imports_ = std::make_shared<Imports>(source_.name());
+  const Imports::File& from = file_ ? *file_ : imports_->root();
+  Imports::File& file = *at(token, [&] { return &imports_->open(from, name); });
+  if (file.state == State::kParsed) return file;
+  std::vector<const Imports::File*>& open = imports_->open_files;
+  if (file.state == State::kOpen || file.path == imports_->root().path) {
+    std::string chain;
+    for (const Imports::File* f : open) chain += cat(f->shown, " imports ");
+    throw Error(ErrorKind::Usage, source_.span(token.begin), "a file imports itself")
+        .found(cat(chain, file.shown));
+  }
+  if (open.size() == Imports::kDeepest) {
+    fail_at(token, "imports are nested too deep",
+            cat("at most ", Imports::kDeepest, " files that import each other"));
+  }
+  file.state = State::kOpen;
+  open.push_back(&file);
+  Parser(file.text, file.shown, imports_, &file).library();
+  open.pop_back();
+  file.state = State::kParsed;
+  return file;
+}
+
+// Makes the data types of all imported files known, and the types of their functions.
+void Parser::add_imported_types() {
+  if (!imports_) return;
+  for (const auto& [name, adt] : imports_->adts) {
+    adt_arity_[name.view()] = adt->type_params.size();
+    signatures_.add_type(adt);
+  }
+  for (const auto& [name, type] : imports_->types_of_functions) {
+    signatures_.functions.set(name, type);
+  }
+}
+
+void Parser::taken(const Token& name, const std::string& message) const {
+  Error e = error_at(name, message, "another name");
+  if (imports_) {
+    if (const auto other = imports_->places.find(name.text); other != imports_->places.end()) {
+      e.where(cat("the other is at ", other->second.file, ":", other->second.line));
+    }
+  }
+  throw e;
+}
+
+void Parser::library() {
+  const Map<String, FunctionRef> all = parsed_functions();
+  for (const auto& [name, function] : all) {
+    imports_->functions.set(name, function);
+    imports_->types_of_functions.set(name, *signatures_.functions.find(name));
+  }
+  for (const auto& [name, adt] : adts_) imports_->adts.set(name, adt);
+}
+
+std::string Parser::full_name(std::string_view name) const {
+  return cat(file_ ? file_->prefix : "", name);
+}
+
+// @f  @l.f
+std::string Parser::global_name(const char* what) {
+  const Token first = peek();
+  expect_kind(TokenKind::kGlobal, what);
+  if (!peek().is(".") || peek(1).kind != TokenKind::kWord) return full_name(first.text);
+  const auto import = prefix_of_.find(first.text);
+  if (import == prefix_of_.end()) {
+    Error e = error_at(first, cat("nothing is imported as ", name_text(first.text)),
+                       "import \"FILE\" as NAME, before everything else");
+    std::vector<std::string> names;
+    for (const auto& [name, _] : prefix_of_) names.emplace_back(name);
+    suggest(&e, first.text, names);
+    throw e;
+  }
+  take();
+  return import->second + std::string(take().text);
+}
+
+}  // namespace tenon::graph
