@@ -100,6 +100,7 @@ std::vector<const MapEntry*> canonical_entries(const MapObj& map, bool& sorted) 
     tenon::sort_numbers(order, [&](int64_t a, int64_t b) { return key_less(entry(a), entry(b)); });
   }
   std::vector<const MapEntry*> out;
+  out.reserve(order.size());
   for (const int64_t i : order) out.push_back(entry(i));
   return out;
 }
