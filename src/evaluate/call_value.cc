@@ -121,17 +121,7 @@ Any element_of(const Tensor& tensor) {
   if (tensor.count() != 1) {
     throw Error(ErrorKind::Runtime, "a tensor with one element is required").found(to_text(tensor));
   }
-  const DataType dtype = tensor.dtype();
-  const int64_t bits = loop::scalar_load(dtype, tensor.data());
-  if (dtype.is_float()) return loop::as_float(bits);
-  return dtype.is_bool() ? Any(bits != 0) : Any(bits);
-}
-
-Tensor tensor_of(const Any& scalar, DataType dtype) {
-  Tensor out = Tensor::empty({}, dtype);
-  loop::scalar_store(dtype, out.data(),
-                     dtype.is_float() ? loop::float_bits(scalar.as<double>()) : scalar.v.i);
-  return out;
+  return scalar_of(tensor.dtype(), loop::scalar_load(tensor.dtype(), tensor.data()));
 }
 
 Any call_intrinsic(MemoryIntrinsic intrinsic, const Binding& binding, const Call& call,
@@ -144,7 +134,7 @@ Any call_intrinsic(MemoryIntrinsic intrinsic, const Binding& binding, const Call
     case MemoryIntrinsic::kElement:
       return element_of(activation.value(call.args[0]).as<Tensor>());
     case MemoryIntrinsic::kOfElement:
-      return tensor_of(activation.value(call.args[0]), binding.var->type.as<TensorType>()->dtype);
+      return as_tensor(activation.value(call.args[0]), type_of(call.args[0]));
     case MemoryIntrinsic::kStorage:
     case MemoryIntrinsic::kTensor:
       break;  // the evaluator runs modules before memory is made explicit

@@ -13,6 +13,11 @@ loop::ExprRef literal_of(const Any& value, DataType dtype) {
 
 }  // namespace
 
+Any scalar_of(DataType dtype, int64_t bits) {
+  if (dtype.is_float()) return loop::as_float(bits);
+  return dtype.is_bool() ? Any(bits != 0) : Any(bits);
+}
+
 bool truth(const Any& condition) {
   if (auto tensor = condition.try_as<Tensor>(); tensor && *tensor) {
     if (tensor->count() != 1 || !tensor->dtype().is_bool()) {
@@ -38,9 +43,7 @@ Any scalar_call(const Call& call, const Activation& activation) {
   if (result->kind != loop::ExprKind::kLiteral) {
     throw Error(ErrorKind::Runtime, cat(call.callee, ": division by zero"));
   }
-  const int64_t bits = static_cast<const loop::Literal&>(*result).bits;
-  if (result->dtype.is_float()) return loop::as_float(bits);
-  return result->dtype.is_bool() ? Any(bits != 0) : Any(bits);
+  return scalar_of(result->dtype, static_cast<const loop::Literal&>(*result).bits);
 }
 
 }  // namespace tenon::graph

@@ -5,6 +5,9 @@
 
 namespace tenon::graph {
 
+// The scalar whose value loop/scalar.h holds as these bits.
+Any scalar_of(DataType dtype, int64_t bits);
+
 // The value of a condition: a boolean, or a boolean tensor of one element. Throws Runtime for any
 // other tensor.
 bool truth(const Any& condition);

@@ -194,13 +194,14 @@ void FunctionLowering::lower_intrinsic(MemoryIntrinsic intrinsic, const Call& ca
       break;
     }
     case MemoryIntrinsic::kElement: {
-      Arg flat = value(call.args[0]);
+      Arg tensor = value(call.args[0]);
       const int64_t rank = type_of(call.args[0]).as<TensorType>()->rank;
       if (rank != 0 && rank != 1) {
-        flat = code_.make(/*owns=*/true);
-        code_.emit(Opcode::ReshapeTensor, {flat, value(call.args[0])});
+        const Arg flat = code_.make(/*owns=*/true);
+        code_.emit(Opcode::ReshapeTensor, {flat, tensor});
+        tensor = flat;
       }
-      code_.emit(Opcode::ReadElements, {flat}, {&dst, 1});
+      code_.emit(Opcode::ReadElements, {tensor}, {&dst, 1});
       break;
     }
     case MemoryIntrinsic::kOfElement: {

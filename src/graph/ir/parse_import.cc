@@ -30,7 +30,7 @@ const Imports::File& Parser::imported(const Token& token, const std::string& nam
   Imports::File& file = *at(token, [&] { return &imports_->open(from, name); });
   if (file.state == State::kParsed) return file;
   std::vector<const Imports::File*>& open = imports_->open_files;
-  if (file.state == State::kOpen || file.path == imports_->root().path) {
+  if (file.state == State::kOpen) {
     std::string chain;
     for (const Imports::File* f : open) chain += cat(f->shown, " imports ");
     throw Error(ErrorKind::Usage, source_.span(token.begin), "a file imports itself")
