@@ -28,6 +28,7 @@
 #include "object/registry.h"
 #include "support/phase.h"
 #include "vm/builtin/register.h"
+#include "vm/executable/verify.h"
 
 namespace tenon::driver {
 
@@ -103,9 +104,24 @@ graph::Module schedule(const graph::Module& module, const codegen::Target& targe
   });
 }
 
-// The code of all kernels for one target.
+bool compiles_bytecode(const vm::Unit& unit, const codegen::Target& target,
+                       const CompileOptions& options) {
+  return options.mode == "compiled" && codegen::can_compile_bytecode(unit, target);
+}
+
+vm::KernelTarget target_with(const codegen::Target& target, const std::vector<uint8_t>& object) {
+  vm::KernelTarget native;
+  native.triple = target.architecture->llvm_triple();
+  native.cpu = target.cpu;
+  native.cpu_features = target.features;
+  native.images.push_back({vm::ImageKind::Elf, "", {object.begin(), object.end()}});
+  return native;
+}
+
+// The code of all kernels for one target,
+// and of the unit's bytecode, if it is to be compiled.
 vm::KernelTarget compile_for(const codegen::Target& target, const graph::Module& lowered,
-                             const CompileOptions& options) {
+                             const vm::Unit& unit, const CompileOptions& options) {
   const graph::Module scheduled = schedule(lowered, target, options);
   Array<loop::KernelRef> kernels;
   for (const auto& [name, nest] : scheduled->kernels) {
@@ -115,13 +131,8 @@ vm::KernelTarget compile_for(const codegen::Target& target, const graph::Module&
   emit.optimisation =
       options.level == 0 ? codegen::Optimisation::kLoops : codegen::Optimisation::kAll;
   emit.threads = options.threads > 0 ? options.threads : available_threads();
-  const std::vector<uint8_t> object = codegen::compile_kernels(kernels, target, emit);
-  vm::KernelTarget native;
-  native.triple = target.architecture->llvm_triple();
-  native.cpu = target.cpu;
-  native.cpu_features = target.features;
-  native.images.push_back({vm::ImageKind::Elf, "", {object.begin(), object.end()}});
-  return native;
+  if (compiles_bytecode(unit, target, options)) emit.bytecode = &unit;
+  return target_with(target, codegen::compile_kernels(kernels, target, emit));
 }
 
 // Holds this thread's work to options.limits.
@@ -330,13 +341,31 @@ vm::Unit generate_code(const graph::Module& lowered, const CompileOptions& optio
   for (const std::string& library : options.custom) {
     if (calls_any(unit, custom_library(library))) unit.libraries.push_back(library);
   }
-  if (lowered->kernels.empty()) return unit;
-  if (options.keep_computes) unit.computes = kernels_text(lowered);
+  const bool has_kernels = !lowered->kernels.empty();
+  if (has_kernels && options.keep_computes) unit.computes = kernels_text(lowered);
   // The loader takes the first one that its machine can run, so the highest comes first.
   for (const codegen::Target& target : choose_code(options).targets | std::views::reverse) {
-    unit.kernels.push_back(compile_for(target, lowered, options));
+    if (!has_kernels && !compiles_bytecode(unit, target, options)) continue;
+    unit.kernels.push_back(compile_for(target, lowered, unit, options));
   }
   return unit;
+}
+
+void compile_bytecode(vm::Unit& unit, const CompileOptions& options) {
+  if (!unit.kernels.empty()) return;
+  vm::verify(unit);
+  const Limited limited(options);
+  for (const codegen::Target& target : choose_code(options).targets | std::views::reverse) {
+    if (!compiles_bytecode(unit, target, options)) continue;
+    unit.kernels.push_back(compile_for(target, graph::make_module({}, {}), unit, options));
+  }
+}
+
+vm::KernelTarget code_for_host(const vm::Unit& unit) {
+  const codegen::Target target = codegen::host_target();
+  codegen::EmitOptions emit;
+  emit.bytecode = &unit;
+  return target_with(target, codegen::compile_kernels({}, target, emit));
 }
 
 vm::Unit compile(const graph::Module& module, const CompileOptions& options) {

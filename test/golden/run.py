@@ -7,6 +7,7 @@ Usage: run.py [--tenon PROGRAM] [--bless] [--roundtrip] [FILE or FOLDER...]
   --bless          write the output of the commands as the expected text
   --roundtrip      instead check that the printed text of each valid .tn case prints to itself
   --poison         run programs with `--poison`, in files that run any; the output must be the same
+  --bytecode       the same with `--mode bytecode`
 
 Without files: every golden file below this folder. Prints a diff for each file that differs, and then
 exits with 1.
@@ -138,11 +139,12 @@ def padded(case: Case) -> str:
     return "\n" * (case.first_line - 1) + "\n".join(lines) + "\n"
 
 
-def poisoned(golden: Golden) -> Golden | None:
-    """The file with --poison in every command that runs a machine; None if none does or some already have it."""
-    if any("--poison" in command.text for command in golden.commands):
+def varied(golden: Golden, flag: str) -> Golden | None:
+    """The file with a flag in every command that runs a machine; None if none does or some already have it."""
+    name = "--mode (bytecode|compiled)" if flag.startswith("--mode") else flag
+    if any(re.search(name, command.text) for command in golden.commands):
         return None
-    commands = [Command(c.exit_code, RUNS_A_MACHINE.sub(r"tenon \1 --poison", c.text)) for c in golden.commands]
+    commands = [Command(c.exit_code, RUNS_A_MACHINE.sub(rf"tenon \1 {flag}", c.text)) for c in golden.commands]
     return replace(golden, commands=commands) if commands != golden.commands else None
 
 
@@ -319,10 +321,11 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--tenon", type=Path)
     parser.add_argument("--bless", action="store_true")
     parser.add_argument("--roundtrip", action="store_true")
-    parser.add_argument("--poison", action="store_true")
+    parser.add_argument("--poison", dest="flag", action="store_const", const="--poison")
+    parser.add_argument("--bytecode", dest="flag", action="store_const", const="--mode bytecode")
     options = parser.parse_args(arguments)
-    if options.poison and (options.bless or options.roundtrip):
-        parser.error("--poison only checks")
+    if options.flag and (options.bless or options.roundtrip):
+        parser.error(f"{options.flag} only checks")
     runner = Runner(options.tenon or find_tenon())
     action = check_roundtrip if options.roundtrip else bless if options.bless else check
     files, failed, skipped = 0, 0, 0
@@ -334,7 +337,7 @@ def main(arguments: list[str]) -> int:
                 continue
             try:
                 golden = parse(file)
-                if options.poison and not (golden := poisoned(golden)):
+                if options.flag and not (golden := varied(golden, options.flag)):
                     continue
                 problems = action(runner, golden)
             except Malformed as error:

@@ -111,7 +111,7 @@ std::vector<fs::path> data_sets(const fs::path& folder) {
 struct CheckCommand {
   std::vector<std::string> paths;
   std::string filter;
-  Mode mode = Mode::Bytecode;
+  Mode mode = Mode::Compiled;
   Tolerance tolerance;
   CompileFlags flags;
   int jobs = 0;
@@ -390,7 +390,7 @@ void add_check_command(CLI::App* app, int* exit_code) {
   add_duration(command, "--timeout", state->timeout, kSeconds, Zero::Refused,
                "time for one case, such as 30s or 5m; in seconds without a unit");
   add_json(command);
-  add_mode(command, state->mode);
+  add_mode(command, state->mode, state->flags);
   command->add_flag("--poison", state->machine_options.poison, kPoisonHelp);
   state->report_flag.add_to(command);
   state->limit_flags.add_to(command, "a case may");

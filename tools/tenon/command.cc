@@ -112,15 +112,20 @@ CLI::Validator not_negative() {
       "");
 }
 
-void add_mode(CLI::App* command, Mode& mode) {
-  const auto set = [&mode](const std::string& name) {
-    mode = name == kInterpret ? Mode::Interpret : Mode::Bytecode;
+void add_mode(CLI::App* command, Mode& mode, CompileFlags& flags) {
+  const auto set = [&mode, &flags](const std::string& name) {
+    mode = name == kInterpret  ? Mode::Interpret
+           : name == kBytecode ? Mode::Bytecode
+                               : Mode::Compiled;
+    if (mode != Mode::Interpret) flags.options.mode = name;
   };
   command
       ->add_option_function<std::string>(
-          "--mode", set, "bytecode, or interpret: walk the graph, operator by operator")
-      ->check(CLI::IsMember({kBytecode, kInterpret}))
-      ->default_str(kBytecode);
+          "--mode", set,
+          "compiled: machine code where the program has control flow; bytecode;\n"
+          "or interpret: walk the graph, operator by operator")
+      ->check(CLI::IsMember({kCompiled, kBytecode, kInterpret}))
+      ->default_str(kCompiled);
 }
 
 std::vector<CLI::Option*> add_tolerances(CLI::App* command, Tolerance* tolerance) {

@@ -47,10 +47,13 @@ void check_writable(const std::string& path);
 // done. Creates nothing.
 void check_folder_writable(const std::string& folder);
 
+struct CompileFlags;
 // --mode: how the commands that compute results run a program.
-enum class Mode : uint8_t { Bytecode, Interpret };
-inline constexpr char kBytecode[] = "bytecode", kInterpret[] = "interpret";  // in arguments
-void add_mode(CLI::App* command, Mode& mode);
+enum class Mode : uint8_t { Compiled, Bytecode, Interpret };
+// In arguments.
+inline constexpr char kCompiled[] = "compiled", kBytecode[] = "bytecode", kInterpret[] = "interpret";
+// Also sets the option of that name.
+void add_mode(CLI::App* command, Mode& mode, CompileFlags& flags);
 // --rtol and --atol.
 std::vector<CLI::Option*> add_tolerances(CLI::App* command, Tolerance* tolerance);
 

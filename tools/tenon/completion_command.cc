@@ -39,6 +39,14 @@ std::string values_of(const driver::Allowed& allowed) {
 
 // The same for any option; empty if it may be anything.
 std::string values_of(const CLI::Option& option) {
+  // The type name of an option with fixed values lists them: "TEXT:{onednn,none}".
+  const std::string type = option.get_type_name();
+  const size_t open = type.find('{'), close = type.find('}');
+  if (open != std::string::npos && close != std::string::npos) {
+    std::string words = type.substr(open + 1, close - open - 1);
+    std::replace(words.begin(), words.end(), ',', ' ');
+    return words;
+  }
 #define TENON_COMPILE_OPTION(type, field, initial, text, allowed, flag, meaning) \
   if (option.check_name(driver::flag.name)) return values_of(driver::allowed);
 #define TENON_HOST_OPTION(...)
@@ -50,13 +58,7 @@ std::string values_of(const CLI::Option& option) {
     for (const driver::Step& step : driver::all_steps()) passes.push_back(step.name);
     return join(passes, " ");
   }
-  // The type name of an option with fixed values lists them: "TEXT:{onednn,none}".
-  const std::string type = option.get_type_name();
-  const size_t open = type.find('{'), close = type.find('}');
-  if (open == std::string::npos || close == std::string::npos) return "";
-  std::string words = type.substr(open + 1, close - open - 1);
-  std::replace(words.begin(), words.end(), ',', ' ');
-  return words;
+  return "";
 }
 
 // The branch of `case "$command"` for one command.

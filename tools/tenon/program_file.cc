@@ -120,6 +120,7 @@ ProgramFile open_program(driver::Source source, const CompileFlags& flags,
   load.weights = options.weights;
   load.read.name = file.source.name;
   load.limits = options.limits;
+  load.bytecode_only = flags.options.mode == kBytecode;
   if (!flags.options.cpu.empty() && !file.source.is_graph()) {
     if (!options.trusted) {
       throw Error(ErrorKind::Usage, "--cpu has no effect with --untrusted")
@@ -142,7 +143,10 @@ ProgramFile open_program(driver::Source source, const CompileFlags& flags,
     unit = driver::compile(file.module, flags.options);
     file.compile_seconds = seconds_since(start);
   } else {
+    const auto start = std::chrono::steady_clock::now();
     unit = driver::read_code(file.source);
+    driver::compile_bytecode(unit, flags.options);
+    file.compile_seconds = seconds_since(start);
   }
   load_into(&file, load, [&] { return vm::Program::from_unit(std::move(unit), load); });
   return file;

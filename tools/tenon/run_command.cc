@@ -30,7 +30,7 @@ namespace tenon::tool {
 namespace {
 
 struct RunCommand : CallFlags {
-  Mode mode = Mode::Bytecode;
+  Mode mode = Mode::Compiled;
   bool compares = false;  // with the interpreted graph
   std::string expect, save_values;
   ShowFlags show;
@@ -368,7 +368,7 @@ void add_run_command(CLI::App* app, int* exit_code) {
       "folder with output_0.pb, ... or NAME.npy, or a .npz file: compare; exit code 1\n"
       "if they differ");
   state->tolerances = add_tolerances(command, &state->tolerance);
-  add_mode(command, state->mode);
+  add_mode(command, state->mode, state->flags);
   command
       ->add_option_function<std::string>(
           "--compare", [compares = &state->compares](const std::string&) { *compares = true; },

@@ -35,6 +35,8 @@ struct Architecture {
   // LLVM's names of the features that a CPU has. Null if code uses no optional features: it then
   // runs on every CPU and is only tuned for the one named.
   std::vector<std::string> (*features)(const std::string& cpu);
+  // Whether LLVM has the calling convention of compiled bytecode (vm/executable/code_abi.h).
+  bool compiles_bytecode;
   Capabilities (*capabilities)(const std::vector<std::string>& features);
 
   std::string triple() const;       // as users write it: "x86_64-linux-gnu"

@@ -8,6 +8,8 @@
 #include <system_error>
 #include <thread>
 
+#include "codegen/llvm/bytecode_flow.h"
+#include "codegen/llvm/bytecode_writer.h"
 #include "codegen/llvm/compile_stack.h"
 #include "codegen/llvm/link.h"
 #include "codegen/llvm/lower.h"
@@ -263,13 +265,27 @@ std::vector<uint8_t> compile(const Array<loop::KernelRef>& kernels, const Target
     if (options.ir_text) *options.ir_text += text;
   for (const std::string& text : assembly)
     if (options.assembly_text) *options.assembly_text += text;
+  if (options.bytecode) {
+    ModuleCompiler compiler(target, options, options.ir_text, options.assembly_text);
+    objects.push_back(compiler.compile([&](ModuleWriter& m) {
+      const trace::Scope recorded(trace::Kind::Codegen, "bytecode");
+      BytecodeWriter(m, *options.bytecode).write();
+      return KernelNames();
+    }));
+  }
   objects.push_back(shared_code(target));
   compiling.reset();
   Phase linking("link");
-  return link_closed(objects, target.architecture->emulation, vm::kKernelTableSymbol);
+  std::vector<std::string> exported = {vm::kKernelTableSymbol};
+  if (options.bytecode) exported.emplace_back(vm::kCodeTableSymbol);
+  return link_closed(objects, target.architecture->emulation, exported);
 }
 
 }  // namespace
+
+bool can_compile_bytecode(const vm::Unit& unit, const Target& target) {
+  return target.architecture->compiles_bytecode && has_control_flow(unit);
+}
 
 std::vector<uint8_t> compile_kernels(const Array<loop::KernelRef>& kernels, const Target& target,
                                      const EmitOptions& options) {

@@ -14,6 +14,7 @@
 
 #include "codegen/llvm/target.h"
 #include "loop/kernel.h"
+#include "vm/isa/unit.h"
 
 namespace tenon::codegen {
 
@@ -31,9 +32,15 @@ struct EmitOptions {
   // Zeroes scratch on the stack before a kernel uses it, for kernels from untrusted sources. (The
   // runtime's workspace is zero if the machine is untrusted.)
   bool clear_scratch = false;
+  // Bytecode that calls the kernels, if it is to be compiled, too (vm/executable/code_abi.h).
+  const vm::Unit* bytecode = nullptr;
   // The number of threads for compiling many kernels. Doesn't change the bytes.
   int threads = 1;
 };
+
+// Whether bytecode can be compiled for that architecture, and gains from it: whether it has a loop, a
+// call or a match.
+bool can_compile_bytecode(const vm::Unit& unit, const Target& target);
 
 // A kernel object with one entry per kernel, named like the kernel; names must differ. Errors:
 // Unsupported for a dtype without code generation; Internal for invalid IR or a bug. A thread with

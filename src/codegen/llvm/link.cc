@@ -15,7 +15,7 @@ LLD_HAS_DRIVER(elf)
 namespace tenon::codegen {
 
 std::vector<uint8_t> link_closed(const std::vector<std::string>& objects, const char* emulation,
-                                 std::string_view exported_symbol) {
+                                 const std::vector<std::string>& exported) {
   static std::mutex linker_mutex;
   static bool linker_usable = true;
 
@@ -26,7 +26,7 @@ std::vector<uint8_t> link_closed(const std::vector<std::string>& objects, const 
   std::vector<std::string> inputs;
   for (const std::string& object : objects) inputs.push_back(file(object));
   const std::string version_script =
-      cat("--version-script=", file(cat("{ global: ", exported_symbol, "; local: *; };\n")));
+      cat("--version-script=", file(cat("{ global: ", join(exported, "; "), "; local: *; };\n")));
   OutputPipe pipe;
   const std::string output = pipe.path();
 

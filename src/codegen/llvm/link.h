@@ -1,7 +1,7 @@
 // Links relocatable ELF objects into a closed shared object, in this process.
 //
 // Closed means that it imports nothing, needs no library, runs nothing when opened, and exports
-// only `exported_symbol`. A symbol that stays undefined is a bug in Tenon and an Internal error.
+// only `exported`. A symbol that stays undefined is a bug in Tenon and an Internal error.
 // The bytes depend only on the objects.
 #pragma once
 
@@ -15,6 +15,6 @@ namespace tenon::codegen {
 // `objects` are object files of the emulation (Architecture::emulation). Thread-safe; calls are
 // serialised, since the linker keeps global state.
 std::vector<uint8_t> link_closed(const std::vector<std::string>& objects, const char* emulation,
-                                 std::string_view exported_symbol);
+                                 const std::vector<std::string>& exported);
 
 }  // namespace tenon::codegen

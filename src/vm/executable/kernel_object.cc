@@ -7,6 +7,7 @@
 
 #include "support/memory_file.h"
 #include "support/text.h"
+#include "vm/executable/code_hash.h"
 #include "vm/executable/cpu_features.h"
 #include "vm/executable/elf_check.h"
 #include "vm/executable/file_format.h"
@@ -49,6 +50,26 @@ std::vector<std::string> KernelObject::names() const {
   return out;
 }
 
+namespace {
+
+Error damaged_code(const std::string& name, std::string_view found, std::string_view expected) {
+  return Error(ErrorKind::Damaged,
+               cat(name, ": its native code can't be loaded; nothing was run"))
+      .found(found)
+      .expected(expected)
+      .help(kDamagedHelp);
+}
+
+}  // namespace
+
+const CodeTable* KernelObject::code_of(const Unit& unit, const std::string& name) const {
+  if (!code || code->abi_version != kCodeAbiVersion) return nullptr;
+  if (code->count != unit.functions.size() || code->code_hash != code_hash(unit.functions)) {
+    throw damaged_code(name, "compiled code of other bytecode", "that of the file's bytecode");
+  }
+  return code;
+}
+
 Ref<KernelObject> KernelObject::open(std::string_view elf, const std::string& name) {
   if (auto why = why_not_closed(elf)) {
     throw verification_error(name, Rule::KernelClosed, "kernel object", *why,
@@ -58,17 +79,11 @@ Ref<KernelObject> KernelObject::open(std::string_view elf, const std::string& na
   const MemoryFile file("tenon-kernels", elf);
   object->handle = dlopen(unique_path(file.descriptor()).c_str(), RTLD_NOW | RTLD_LOCAL);
   const char* reason = object->handle ? nullptr : dlerror();
-  auto damaged = [&](std::string_view found, std::string_view expected) {
-    return Error(ErrorKind::Damaged,
-                 cat(name, ": its native code can't be loaded; nothing was run"))
-        .found(found)
-        .expected(expected)
-        .help(kDamagedHelp);
-  };
-  if (!object->handle) throw damaged(reason ? reason : "no reason", "a loadable shared object");
+  if (!object->handle) throw damaged_code(name, reason ? reason : "no reason", "a loadable shared object");
   object->table = static_cast<const KernelTable*>(dlsym(object->handle, kKernelTableSymbol));
+  object->code = static_cast<const CodeTable*>(dlsym(object->handle, kCodeTableSymbol));
   const KernelTable* table = object->table;
-  if (!table) throw damaged("no kernel table", cat("the symbol ", kKernelTableSymbol));
+  if (!table) throw damaged_code(name, "no kernel table", cat("the symbol ", kKernelTableSymbol));
   if (table->abi_version != kKernelAbiVersion) {
     throw Error(ErrorKind::Unsupported, cat(name, " has native code for another kernel ABI"))
         .found(cat("version ", table->abi_version))
@@ -88,7 +103,7 @@ Ref<KernelObject> KernelObject::open(std::string_view elf, const std::string& na
   for (uint32_t i = 0; i < table->count; ++i) {
     const KernelEntry& e = table->entries[i];
     if (!e.name || !e.function || (i && std::strcmp(table->entries[i - 1].name, e.name) >= 0)) {
-      throw damaged(cat("kernel table entry ", i), "entries sorted by name");
+      throw damaged_code(name, cat("kernel table entry ", i), "entries sorted by name");
     }
   }
   return object;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "object/object.h"
+#include "vm/executable/code_abi.h"
 #include "vm/executable/kernel_abi.h"
 #include "vm/isa/unit.h"
 
@@ -19,6 +20,7 @@ struct KernelObject : Object {
 
   void* handle = nullptr;  // of dlopen
   const KernelTable* table = nullptr;
+  const CodeTable* code = nullptr;  // of compiled bytecode, if there is any for this runtime
 
   KernelObject() = default;
   KernelObject(const KernelObject&) = delete;
@@ -27,6 +29,10 @@ struct KernelObject : Object {
   // Null if there is none of that name. A binary search.
   KernelEntryFunction find(std::string_view name) const;
   std::vector<std::string> names() const;
+
+  // The compiled code of the unit's functions; null if there is none for this runtime. A Damaged
+  // error if it is that of other bytecode.
+  const CodeTable* code_of(const Unit& unit, const std::string& name) const;
 
   // Opens a closed ELF shared object from a copy in an anonymous file, binding all symbols at once
   // and keeping its names private. Errors: Damaged if it isn't closed or exports no valid table;

@@ -286,6 +286,31 @@ AnyView Dispatch::captured(Machine& m, const Any& capture, AnyView* slot) {
   return value.leak();
 }
 
+void Dispatch::place_closure(Machine& m, const Op& op, AnyView* base, const FunctionCode& callee,
+                             const AnyView& value) {
+  AnyView* slot = &at(base, op.frame);
+  const AnyView* const top = slot + callee.registers;
+  if (--m.fuel_ < 0 || top > m.register_limit_ || m.frame_ - 1 < m.frame_limit_) [[unlikely]]
+    grow_stack(m, top, m.frame_ - 1);
+  const auto* closure = static_cast<const ClosureObj*>(static_cast<FunctionObj*>(value.v.object));
+  for (const Any& capture : closure->captures) {
+    const bool may_need_protection = capture.type_index == TypeIndex::Tensor;
+    write_words(*slot,
+                may_need_protection ? words_of(captured(m, capture, slot)) : shared(capture));
+    ++slot;
+  }
+  const CallOperands& o = op.as<OpClass::Call>();
+  for (size_t i = kClosureArguments; i < o.args.size(); ++i) {
+    write_words(*slot++, shared(value_of(o.args[i], base)));
+  }
+}
+
+void Dispatch::release_arguments(const Op& op, AnyView* base) {
+  for (const ValueRef& ref : op.as<OpClass::Call>().args) {
+    if (ref.last) put(base[ref.reg], AnyView());
+  }
+}
+
 // The callee reuses the frame: its arguments are gathered above it, then moved down.
 void Dispatch::tail_arguments(Machine& m, const Op& op, const FunctionCode& code, AnyView* base,
                               const AnyView* closure) {

@@ -193,12 +193,9 @@ namespace tenon::vm {
   }
 
 // By class: opcodes that the slow path runs, and opcodes with handlers written out below.
-#define SLOW(identifier, mnemonic)          \
-  handle_##identifier : {                   \
-    SAVE();                                 \
-    slow_path::op_##mnemonic(m, *pc, base); \
-    NEXT();                                 \
-  }
+#define SLOW(identifier, mnemonic)                       \
+  handle_##identifier : slow = slow_path::op_##mnemonic; \
+  goto run_slow;
 #define BELOW(identifier, mnemonic)
 #define HANDLER_OF_Plain SLOW
 #define HANDLER_OF_Function SLOW
@@ -230,11 +227,6 @@ inline const Op* ahead(const Op* pc, int64_t bytes) {
   return reinterpret_cast<const Op*>(reinterpret_cast<const char*>(pc) + bytes);
 }
 
-inline RegisterWords shared(const AnyView& v) {
-  RegisterWords w = read_words(v);
-  if (is_object(w)) retain(object_of(w));
-  return w;
-}
 inline RegisterWords taken(AnyView& v) {
   RegisterWords w = read_words(v);
   write_words(v, {0, 0});
@@ -279,8 +271,9 @@ const void* Dispatch::loop(Machine* machine, Handler asked) {
   Machine& m = *machine;
   const Op* pc = m.pc_;
   AnyView* base = m.base_;
-  Machine::Frame* record = m.frame_;  // the caller's record
-  const Op* target = nullptr;         // of a jump that stops to be asked
+  Machine::Frame* record = m.frame_;                      // the caller's record
+  const Op* target = nullptr;                             // of a jump that stops to be asked
+  void (*slow)(Machine&, const Op&, AnyView*) = nullptr;  // of an instruction of the slow path
   goto * pc->handler;
 
   // ---- control ----
@@ -377,8 +370,7 @@ handle_CallPacked:
   NEXT();
 handle_CallClosure : {
   SAVE();
-  const CallOperands& o = pc->as<Opcode::CallClosure>();
-  const AnyView value = value_of(o.args[kClosure], base);
+  const AnyView value = value_of(pc->as<Opcode::CallClosure>().args[kClosure], base);
   if (m.attention_.load(std::memory_order_relaxed)) [[unlikely]] {
     if (before_call(m, *pc, base, pc->a >= 0 ? &at(base, pc->a) : nullptr)) NEXT();
   }
@@ -387,29 +379,14 @@ handle_CallClosure : {
     call_value(m, *pc, base, value, pc->a >= 0 ? &at(base, pc->a) : nullptr);
     NEXT();
   }
-  AnyView* const frame = &at(base, pc->frame);
-  AnyView* const top = frame + callee->registers;
-  if (--m.fuel_ < 0 || top > m.register_limit_ || record - 1 < m.frame_limit_) [[unlikely]]
-    grow_stack(m, top, record - 1);
-  AnyView* slot = frame;
-  const auto* closure = static_cast<const ClosureObj*>(static_cast<FunctionObj*>(value.v.object));
-  for (const Any& capture : closure->captures) {
-    const bool may_need_protection = capture.type_index == TypeIndex::Tensor;
-    write_words(*slot,
-                may_need_protection ? words_of(captured(m, capture, slot)) : shared(capture));
-    ++slot;
-  }
-  for (size_t i = kClosureArguments; i < o.args.size(); ++i) {
-    write_words(*slot++, shared(value_of(o.args[i], base)));
-  }
+  place_closure(m, *pc, base, *callee, value);
   *--record = {pc, base};
   AnyView* const caller = base;
-  base = frame;
+  base = &at(base, pc->frame);
+  const Op& call = *pc;
   pc = callee->entry;
   SAVE();
-  for (const ValueRef& ref : o.args) {
-    if (ref.last) put(caller[ref.reg], AnyView());
-  }
+  release_arguments(call, caller);
   goto * pc->handler;
 }
 handle_TailCallClosure : {
@@ -461,6 +438,10 @@ handle_Kill:
 #define TENON_OPCODE(identifier, mnemonic, number, op_class, ...) \
   HANDLER_OF_##op_class(identifier, mnemonic)
 #include "vm/isa/opcodes.def"
+run_slow:
+  SAVE();
+  slow(m, *pc, base);
+  NEXT();
 
   // ---- integers ----
 #define TENON_OPCODE(...)

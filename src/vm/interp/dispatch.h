@@ -21,6 +21,8 @@ class InputError : public Error {
 };
 
 class Dispatch {
+  friend class CompiledCode;
+
  public:
   // The address of a handler's code, which the pre-decoder writes into the Ops.
   static const void* address_of(Handler handler);
@@ -58,6 +60,11 @@ class Dispatch {
   static const FunctionCode* closure_code(Machine& m, const Op& op, const AnyView& callee);
   // A capture, owned and protected for the callee. The registers below `slot` stay live meanwhile.
   static AnyView captured(Machine& m, const Any& capture, AnyView* slot);
+  // Makes room for a frame of the callee, and places the captures and arguments in it.
+  static void place_closure(Machine& m, const Op& op, AnyView* base, const FunctionCode& callee,
+                            const AnyView& closure);
+  // Clears the registers that a call used for the last time.
+  static void release_arguments(const Op& op, AnyView* base);
   static void tail_arguments(Machine& m, const Op& op, const FunctionCode& code, AnyView* base,
                              const AnyView* closure);
   // Returns true if the instrument skips the call; the result is then already written.
@@ -96,6 +103,11 @@ inline bool is_object(RegisterWords w) {
 }
 inline Object* object_of(RegisterWords w) {
   return reinterpret_cast<Object*>(w.payload);
+}
+inline RegisterWords shared(const AnyView& v) {
+  RegisterWords w = read_words(v);
+  if (is_object(w)) retain(object_of(w));
+  return w;
 }
 
 // Writes a register and releases its old value.

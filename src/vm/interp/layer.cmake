@@ -1,7 +1,7 @@
 # Keeps each handler's own indirect jump, and pc and base in registers.
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   set_source_files_properties(src/vm/interp/dispatch.cc PROPERTIES COMPILE_OPTIONS
-    "-fno-gcse;-fno-tree-slp-vectorize;--param=max-goto-duplication-insns=64")
+    "-fno-gcse;-fno-tree-slp-vectorize;--param=max-goto-duplication-insns=16")
 endif()
 
 if(TARGET ${TARGET_NAME}_test)

@@ -34,7 +34,7 @@ Machine::Machine(Ref<Program> program, Limits limits, MachineOptions options)
 }
 
 Machine::Machine(Unowned, const Program* program)
-    : home_(program), running_(program), calls_(make<RunningCalls>()), pool_(new Pool(kCpu)) {}
+    : MachineState(kIdle), home_(program), running_(program), calls_(make<RunningCalls>()), pool_(new Pool(kCpu)) {}
 
 Machine::~Machine() {
   pool_->close();

@@ -18,12 +18,14 @@
 
 #include <atomic>
 #include <cstdint>
+#include <exception>
 #include <functional>
 #include <span>
 #include <string_view>
 
 #include "device/call_context.h"
 #include "object/any.h"
+#include "vm/executable/code_abi.h"
 #include "vm/interp/account.h"
 #include "vm/interp/deadline.h"
 #include "vm/interp/op.h"
@@ -34,6 +36,30 @@
 namespace tenon::vm {
 
 class Outputs;
+
+// What compiled code reads and writes of a machine, in the order of CodeLayout
+// (vm/executable/code_abi.h).
+struct MachineState {
+  struct Frame {
+    // Of the call instruction that made the frame above; while compiled code runs, the piece that
+    // goes on after it.
+    const Op* pc;
+    AnyView* base;  // of the caller
+  };
+
+  const CodeRuntime* runtime_ = nullptr;
+  const Op* ops_ = nullptr;  // of the running Program, while its compiled code runs
+  int64_t fuel_ = 0;
+  AnyView* register_limit_ = nullptr;  // beyond it, grow_stack must be called
+  Frame* frame_limit_ = nullptr;
+  // Requests to the running call; Machine::kIdle if none is running.
+  std::atomic<uint32_t> attention_;
+  CodeValue value_;
+  CodePiece entry_ = nullptr;
+  std::exception_ptr failure_;  // of a function of the runtime that compiled code called
+
+  explicit MachineState(uint32_t attention) : attention_(attention) {}
+};
 
 // Settings of a machine other than limits.
 struct MachineOptions {
@@ -66,7 +92,7 @@ enum class CallAction : uint8_t { Continue, Skip };
 // that of the call whose frame it reused. An exception stops the call.
 using Instrument = std::function<CallAction(const CallEvent&)>;
 
-class Machine final : private CallContext {
+class Machine final : private CallContext, private MachineState {
  public:
   explicit Machine(Ref<Program> program, Limits limits = {}, MachineOptions options = {});
   ~Machine();
@@ -152,13 +178,10 @@ class Machine final : private CallContext {
 
  private:
   friend class Dispatch;
+  friend class CompiledCode;
   friend struct ClosureObj;
   friend class IdleMachines;
 
-  struct Frame {
-    const Op* pc;   // of the call instruction that made the frame above
-    AnyView* base;  // of the caller
-  };
   void protect_tensor(Any* value);
 
   class Current;
@@ -248,12 +271,7 @@ class Machine final : private CallContext {
   const Op* pc_ = nullptr;
   AnyView* base_ = nullptr;
   AnyView* top_ = nullptr;
-  Frame* frame_ = nullptr;             // the last one pushed; frames grow down
-  AnyView* register_limit_ = nullptr;  // beyond it, grow_stack must be called
-  Frame* frame_limit_ = nullptr;
-  int64_t fuel_ = 0;
-  // Requests to the running call; kIdle if none is running.
-  std::atomic<uint32_t> attention_{kIdle};
+  Frame* frame_ = nullptr;                         // the last one pushed; frames grow down
   std::atomic<const Error*> host_error_{nullptr};  // owned; the first one
   std::atomic<const void*> thread_{nullptr};       // runs the call; from Pool::this_thread
   InForce in_force_;

@@ -11,6 +11,7 @@
 #include "support/nested_call.h"
 #include "support/text.h"
 #include "support/trace.h"
+#include "vm/interp/compiled_code.h"
 #include "vm/interp/dispatch.h"
 #include "vm/interp/match_values.h"
 #include "vm/interp/outputs.h"
@@ -374,7 +375,12 @@ Any Machine::enter(const Program& program, const FunctionCode& code, std::span<c
     top_ = base + code.registers;
     pc_ = code.entry;
     Dispatch::stop_if_asked(*this);
-    Dispatch::run(*this);
+    const CodeTable* const compiled = program.compiled();
+    if (compiled && !(attention_.load(std::memory_order_relaxed) & kInstrumented)) {
+      CompiledCode::run(*this, *compiled, code);
+    } else {
+      Dispatch::run(*this);
+    }
   } catch (const Error& e) {
     Error error = e;
     const bool is_input = frame_ == record && dynamic_cast<const InputError*>(&e);

@@ -33,6 +33,11 @@ Ref<KernelObject> open_native(const Unit& unit, const std::string& name,
   }
 }
 
+bool calls_kernels(const Unit& unit) {
+  return std::any_of(unit.packed.begin(), unit.packed.end(),
+                     [](const PackedName& p) { return p.kernel; });
+}
+
 // A file's library NAME is "tenon_NAME" in the process. Null if there is none.
 Module library_named(const std::string& name, const ProgramOptions& options) {
   if (!is_library_name(name)) return Module();
@@ -108,7 +113,7 @@ Ref<Program> Program::from_unit(Unit unit, ProgramOptions options) {
 // Refuses what an untrusted file must not have: libraries, and native kernels without their
 // computes.
 void Program::refuse_native() const {
-  if (unit_.libraries.empty() && (unit_.kernels.empty() || !unit_.computes.empty())) return;
+  if (unit_.libraries.empty() && (!calls_kernels(unit_) || !unit_.computes.empty())) return;
   throw Error(ErrorKind::Unsupported, cat(name_, " can't be loaded as an untrusted file"))
       .found(unit_.libraries.empty() ? "native code without its computes"
                                      : cat("the required library ", printable(unit_.libraries[0])))
@@ -170,16 +175,18 @@ void Program::use_libraries(const ProgramOptions& options) {
 }
 
 void Program::open_kernels(const ProgramOptions& options) {
-  if (std::none_of(unit_.packed.begin(), unit_.packed.end(),
-                   [](const PackedName& p) { return p.kernel; })) {
-    return;
-  }
+  const bool is_needed = calls_kernels(unit_);
+  const bool runs_native = options.trusted && !unit_.kernels.empty();
+  if (!is_needed && (!runs_native || options.bytecode_only)) return;
   const Phase opening("open_kernels");
   try {
     if (options.trusted) kernels_ = open_native(unit_, name_, options);
     if (!kernels_) kernels_ = compile_computes();
-  } catch (const Error&) {
-    if (!options.allow_missing) throw;
+    if (kernels_ && !options.bytecode_only) compiled_ = kernels_->code_of(unit_, name_);
+  } catch (const Error& error) {
+    // Where there is no compiled code for this machine, bytecode runs.
+    const bool can_do_without = !is_needed && error.kind() == ErrorKind::Unsupported;
+    if (!options.allow_missing && !can_do_without) throw;
   }
 }
 

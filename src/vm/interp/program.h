@@ -27,6 +27,8 @@ struct ProgramOptions {
   // If false, the untrusted policy: only functions registered `for_files`, no library, and kernels
   // only compiled from the file's computes.
   bool trusted = true;
+  // Runs only bytecode, also where the file has compiled code.
+  bool bytecode_only = false;
   // Searched for packed functions before the registry.
   std::vector<Module> modules;
   // Folders searched for the shared objects of libraries that aren't loaded yet: a file's library
@@ -74,6 +76,8 @@ class Program : public Object {
     return unit_.functions[code.index];
   }
   const DecodedCode& decoded() const { return decoded_; }
+  // Its compiled code; null if only bytecode runs.
+  const CodeTable* compiled() const { return compiled_; }
   // Whether it was loaded as a trusted file (ProgramOptions).
   bool trusted() const { return trusted_; }
   // A number unique to this Program in the process; never 0.
@@ -137,6 +141,7 @@ class Program : public Object {
   DecodedCode decoded_;
   mutable std::unique_ptr<PackedSlot[]> slots_;
   Ref<KernelObject> kernels_;
+  const CodeTable* compiled_ = nullptr;  // of kernels_
   mutable std::mutex mutex_;  // guards targets_
   // Targets live as long as the Program: a machine may still be running a replaced one.
   mutable std::vector<std::unique_ptr<PackedTarget>> targets_;

@@ -1,0 +1,290 @@
+// Calls of bytecode, and instructions that the machine runs.
+#include "codegen/llvm/bytecode_function.h"
+#include "vm/isa/operand_index.h"
+
+// GCC mistakes LLVM's `new` with room for operands for an ordinary one.
+#pragma GCC diagnostic ignored "-Wmismatched-new-delete"
+
+namespace tenon::codegen {
+
+using vm::Arg;
+using vm::ArgKind;
+using vm::CodeExit;
+using vm::CodeLayout;
+using vm::Instruction;
+using vm::Opcode;
+using vm::OperandRole;
+
+namespace {
+
+// The destination is the first operand of both calls.
+static_assert(vm::operand(Opcode::Call, "dst") == 0 &&
+              vm::operand(Opcode::CallClosure, "dst") == 0);
+
+}  // namespace
+
+void FunctionTranslator::attend() {
+  if (!writing()) return;
+  llvm::LoadInst* attention =
+      b_.CreateLoad(m_.i32, w_.address(b_, piece_->arguments.state, CodeLayout::kAttention));
+  attention->setAtomic(llvm::AtomicOrdering::Monotonic);
+  attention->setAlignment(llvm::Align(4));
+  rarely(b_.CreateICmpNE(attention, b_.getInt32(0)),
+         [this] { run(&vm::CodeRuntime::attend, b_.getInt64(0)); });
+}
+
+// The arguments' words, owned. A register that several arguments read is moved by the last of them.
+std::vector<Words> FunctionTranslator::take_arguments(const Instruction& in) {
+  std::vector<Words> words;
+  const std::span<const vm::Word> list = in.list();
+  for (size_t i = 0; i < list.size(); ++i) {
+    const Arg operand(list[i]);
+    bool is_last = false, is_read_again = false;
+    for (size_t k = 0; operand.is_register() && k < list.size(); ++k) {
+      const Arg other(list[k]);
+      if (!other.is_register() || other.index() != operand.index()) continue;
+      is_last |= other.is(ArgKind::LastUse);
+      is_read_again |= k > i;
+    }
+    words.push_back(take(operand, is_last && !is_read_again));
+  }
+  return words;
+}
+
+// Stores the numbers that are needed after a call.
+void FunctionTranslator::keep_across(uint32_t block, Arg destination) {
+  const RegisterSet& live = flow_.blocks[block].live;
+  for (uint32_t r = 0; r < now_.kinds.size(); ++r) {
+    const bool is_written = !destination.is_none() && destination.index() == r;
+    if (live.has(r) && !is_written) store_if_number(r);
+  }
+}
+
+FunctionTranslator::Kind FunctionTranslator::expected_result(const Instruction& in) const {
+  if (in.opcode() != Opcode::Call) return Kind::Any;
+  const uint32_t callee = in.arg(vm::operand(Opcode::Call, "callee")).index();
+  return kind_of(w_.unit.functions[callee].result);
+}
+
+// Begins the piece that goes on after this call.
+llvm::Function* FunctionTranslator::landing(uint32_t block) {
+  if (!writing()) return nullptr;
+  llvm::Function* piece = w_.resuming_piece(cat("f", index_, ".after", at_), op());
+  pending_.push_back({piece, now_, block, at_});
+  return piece;
+}
+
+// The result of a call is in the piece's first words.
+void FunctionTranslator::receive(Arg destination, Kind expected) {
+  const Words result = writing() ? piece_->arguments.words[0] : Words();
+  if (destination.is_none()) {
+    if (writing()) release(result);
+    return;
+  }
+  const uint32_t r = destination.index();
+  if (!is_number(expected)) return define(r, result);
+  drop_old(r);
+  if (writing()) {
+    llvm::Value* fits =
+        b_.CreateICmpEQ(b_.CreateTrunc(result.head, m_.i32),
+                        b_.getInt32(static_cast<uint32_t>(type_index_of(expected))));
+    rarely(b_.CreateNot(fits), [&] {
+      w_.store_words(b_, home(r), result);
+      llvm::Value* exit =
+          w_.call_runtime(b_, arguments(), &vm::CodeRuntime::leave, op() + 1, b_.getInt64(0));
+      b_.CreateRet(exit);
+    });
+    b_.CreateStore(result.payload, local(r));
+  }
+  now_.kinds[r] = expected;
+}
+
+void FunctionTranslator::call(const Instruction& in) {
+  const uint32_t callee = in.arg(vm::operand(Opcode::Call, "callee")).index();
+  const uint32_t after = at_ + 1 < flow_.instructions.size() ? flow_.block_beginning(at_ + 1) : 0;
+  const int64_t own = int64_t{function_.register_count} * CodeLayout::kRegisterBytes;
+  const int64_t needed =
+      own + int64_t{w_.unit.functions[callee].register_count} * CodeLayout::kRegisterBytes;
+  attend();
+  if (writing()) {
+    const PieceArguments before = arguments();
+    llvm::Value* fuel = b_.CreateSub(before.fuel, b_.getInt64(1));
+    set_fuel(fuel);
+    llvm::Value* top = w_.address(b_, before.base, needed);
+    llvm::Value* frame = w_.address(b_, before.frame, -CodeLayout::kFrameBytes);
+    llvm::Value* register_limit = w_.load_state(b_, m_.pointer, before, CodeLayout::kRegisterLimit);
+    llvm::Value* frame_limit = w_.load_state(b_, m_.pointer, before, CodeLayout::kFrameLimit);
+    llvm::Value* is_full =
+        b_.CreateOr(b_.CreateICmpUGT(top, register_limit), b_.CreateICmpULT(frame, frame_limit));
+    rarely(b_.CreateOr(b_.CreateICmpSLT(fuel, b_.getInt64(0)), is_full),
+           [&] { run(&vm::CodeRuntime::grow, b_.getInt64(static_cast<uint64_t>(needed))); });
+  }
+  const std::vector<Words> words = take_arguments(in);
+  keep_across(after, in.arg(0));
+  if (writing()) {
+    PieceArguments values = arguments();
+    llvm::Value* const caller = values.base;
+    values.base = w_.address(b_, caller, own);
+    for (size_t i = vm::kCodeArguments; i < words.size(); ++i) {
+      w_.store_words(
+          b_, w_.address(b_, values.base, static_cast<int64_t>(i) * CodeLayout::kRegisterBytes),
+          words[i]);
+    }
+    values.frame = w_.address(b_, values.frame, -CodeLayout::kFrameBytes);
+    b_.CreateStore(landing(after), w_.address(b_, values.frame, CodeLayout::kFrameResume));
+    b_.CreateStore(caller, w_.address(b_, values.frame, CodeLayout::kFrameBase));
+    for (size_t i = 0; i < vm::kCodeArguments; ++i) {
+      values.words[i] = i < words.size() ? words[i] : Words();
+    }
+    w_.jump(b_, w_.function(callee), values);
+    ended_ = true;
+    return;
+  }
+  receive(in.arg(0), expected_result(in));
+  go(after, false);
+}
+
+void FunctionTranslator::tail_call(const Instruction& in) {
+  const uint32_t callee = in.arg(vm::operand(Opcode::TailCall, "callee")).index();
+  const std::span<const vm::Word> list = in.list();
+  bool in_place = callee == index_;
+  for (size_t i = 0; i < list.size(); ++i) {
+    in_place = in_place && Arg(list[i]).is_register() && Arg(list[i]).index() == i;
+  }
+  attend();
+  if (writing()) {
+    const PieceArguments before = arguments();
+    llvm::Value* fuel = b_.CreateSub(before.fuel, b_.getInt64(1));
+    set_fuel(fuel);
+    llvm::Value* stops = b_.CreateICmpSLT(fuel, b_.getInt64(0));
+    if (in_place) {
+      rarely(stops, [&] { run(&vm::CodeRuntime::attend, b_.getInt64(0)); });
+    } else {
+      // The machine gathers the arguments above both frames.
+      const vm::FunctionUnit& f = w_.unit.functions[callee];
+      const int64_t needed = (int64_t{std::max(function_.register_count, f.register_count)} +
+                              static_cast<int64_t>(f.params.size())) *
+                             CodeLayout::kRegisterBytes;
+      llvm::Value* limit = w_.load_state(b_, m_.pointer, before, CodeLayout::kRegisterLimit);
+      llvm::Value* is_full = b_.CreateICmpUGT(w_.address(b_, before.base, needed), limit);
+      rarely(b_.CreateOr(stops, is_full),
+             [&] { run(&vm::CodeRuntime::grow, b_.getInt64(static_cast<uint64_t>(-needed))); });
+    }
+  }
+  const std::vector<Words> words = take_arguments(in);
+  clear_frame();
+  ended_ = true;
+  if (!writing()) return;
+  PieceArguments values = arguments();
+  for (size_t i = 0; i < words.size(); ++i) {
+    if (i >= vm::kCodeArguments) w_.store_words(b_, home(static_cast<uint32_t>(i)), words[i]);
+  }
+  for (size_t i = 0; i < vm::kCodeArguments; ++i) {
+    values.words[i] = i < words.size() ? words[i] : Words();
+  }
+  w_.jump(b_, w_.function(callee), values);
+}
+
+// What the machine's functions read must be in the stack; registers at their last use are None
+// afterwards.
+void FunctionTranslator::used_by_machine(const Instruction& in) {
+  for_each_read(in, [&](Arg a, OperandRole) { store_if_number(a.index()); });
+}
+
+void FunctionTranslator::run_in_machine(const Instruction& in) {
+  used_by_machine(in);
+  if (writing()) {
+    run(&vm::CodeRuntime::run, b_.getInt64(static_cast<uint64_t>(in.opcode())));
+  }
+  for_each_read(in, [&](Arg a, OperandRole role) {
+    if (!a.is(ArgKind::LastUse) || role != OperandRole::ReadsValue) return;
+    now_.kinds[a.index()] = Kind::None;
+    now_.stale.remove(a.index());
+  });
+  const Kind result = in.info->op_class == vm::OpClass::Match || in.opcode() == Opcode::GetDim ||
+                              in.opcode() == Opcode::RankOf || in.opcode() == Opcode::GetTag
+                          ? Kind::Int
+                      : in.opcode() == Opcode::IsNone ? Kind::Bool
+                                                      : Kind::Any;
+  for_each_write(in, [&](uint32_t r) {
+    now_.kinds[r] = result;
+    now_.stale.remove(r);
+    if (!is_number(result)) return;
+    now_.stale.add(r);
+    if (writing()) b_.CreateStore(m_.field(b_, m_.i64, home(r), 8), local(r));
+  });
+  if (in.info->ends()) {
+    if (writing()) b_.CreateUnreachable();
+    ended_ = true;
+  }
+}
+
+void FunctionTranslator::call_closure(const Instruction& in) {
+  const uint32_t after = at_ + 1 < flow_.instructions.size() ? flow_.block_beginning(at_ + 1) : 0;
+  used_by_machine(in);
+  keep_across(after, in.arg(0));
+  llvm::Value* exit = nullptr;
+  if (writing()) {
+    exit = w_.call_runtime(b_, arguments(), &vm::CodeRuntime::call_closure, op(), b_.getInt64(0));
+    reload_fuel();
+  }
+  for_each_read(in, [&](Arg a, OperandRole role) {
+    if (!a.is(ArgKind::LastUse) || role != OperandRole::ReadsValue) return;
+    now_.kinds[a.index()] = Kind::None;
+    now_.stale.remove(a.index());
+  });
+  if (!writing()) {
+    receive(in.arg(0), Kind::Any);
+    return go(after, false);
+  }
+  llvm::Function* const resume = landing(after);
+  llvm::BasicBlock *failed = new_block("failed"), *done = new_block("done"),
+                   *entered = new_block("entered");
+  llvm::SwitchInst* cases = b_.CreateSwitch(exit, failed, 2);
+  cases->addCase(b_.getInt32(static_cast<uint32_t>(CodeExit::Left)), entered);
+  cases->addCase(b_.getInt32(static_cast<uint32_t>(CodeExit::Returned)), done);
+  b_.SetInsertPoint(failed);
+  fail();
+  b_.SetInsertPoint(done);
+  PieceArguments values = arguments();
+  for (Words& words : values.words) words = {};
+  PieceArguments results = values;
+  results.words[0] = w_.load_words(b_, w_.address(b_, values.state, CodeLayout::kValue));
+  w_.jump(b_, resume, results);
+  b_.SetInsertPoint(entered);
+  values = arguments();
+  for (Words& words : values.words) words = {};
+  llvm::Value* const caller = values.base;
+  const int64_t own = int64_t{function_.register_count} * CodeLayout::kRegisterBytes;
+  values.base = w_.address(b_, caller, own);
+  values.frame = w_.address(b_, values.frame, -CodeLayout::kFrameBytes);
+  b_.CreateStore(resume, w_.address(b_, values.frame, CodeLayout::kFrameResume));
+  b_.CreateStore(caller, w_.address(b_, values.frame, CodeLayout::kFrameBase));
+  w_.jump(b_, w_.load_state(b_, m_.pointer, values, CodeLayout::kEntry), values);
+  ended_ = true;
+}
+
+void FunctionTranslator::tail_call_closure(const Instruction& in) {
+  used_by_machine(in);
+  ended_ = true;
+  if (!writing()) return;
+  llvm::Value* exit =
+      w_.call_runtime(b_, arguments(), &vm::CodeRuntime::tail_call_closure, op(), b_.getInt64(0));
+  reload_fuel();
+  llvm::BasicBlock *failed = new_block("failed"), *done = new_block("done"),
+                   *entered = new_block("entered");
+  llvm::SwitchInst* cases = b_.CreateSwitch(exit, failed, 2);
+  cases->addCase(b_.getInt32(static_cast<uint32_t>(CodeExit::Left)), entered);
+  cases->addCase(b_.getInt32(static_cast<uint32_t>(CodeExit::Returned)), done);
+  b_.SetInsertPoint(failed);
+  fail();
+  b_.SetInsertPoint(entered);
+  PieceArguments values = arguments();
+  for (Words& words : values.words) words = {};
+  w_.jump(b_, w_.load_state(b_, m_.pointer, values, CodeLayout::kEntry), values);
+  // The function wasn't the program's own: the machine has called it and cleared the frame.
+  b_.SetInsertPoint(done);
+  return_words(w_.load_words(b_, w_.address(b_, values.state, CodeLayout::kValue)));
+}
+
+}  // namespace tenon::codegen

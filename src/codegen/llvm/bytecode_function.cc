@@ -1,0 +1,272 @@
+#include "codegen/llvm/bytecode_function.h"
+
+#include "support/poll.h"
+#include "vm/isa/operand_index.h"
+
+// GCC mistakes LLVM's `new` with room for operands for an ordinary one.
+#pragma GCC diagnostic ignored "-Wmismatched-new-delete"
+
+namespace tenon::codegen {
+
+using vm::Arg;
+using vm::CodeLayout;
+using vm::Instruction;
+
+RegisterKind kind_of(const vm::SignatureType& type) {
+  if (type.kind != vm::SignatureType::Kind::Scalar) return RegisterKind::Any;
+  if (type.dtype.is_bool()) return RegisterKind::Bool;
+  if (type.dtype.is_int()) return RegisterKind::Int;
+  return type.dtype.is_float() ? RegisterKind::Float : RegisterKind::Any;
+}
+
+FunctionTranslator::FunctionTranslator(BytecodeWriter& writer, uint32_t index)
+    : w_(writer),
+      m_(writer.m),
+      function_(writer.unit.functions[index]),
+      index_(index),
+      first_op_(writer.first_op(index)),
+      flow_(function_),
+      entry_(flow_.blocks.size()),
+      now_{std::vector<Kind>(function_.register_count, Kind::None),
+           RegisterSet(function_.register_count)},
+      b_(writer.m.context) {}
+
+void FunctionTranslator::translate() {
+  find_kinds();
+  pending_.push_back({w_.function(index_), at_entry(), 0, {}});
+  while (!pending_.empty()) {
+    poll();
+    const Pending next = std::move(pending_.back());
+    pending_.pop_back();
+    write_piece(next);
+  }
+}
+
+// ---- the walk ----
+
+FunctionTranslator::State FunctionTranslator::at_entry() const {
+  State state{std::vector<Kind>(function_.register_count, Kind::None),
+              RegisterSet(function_.register_count)};
+  for (uint32_t i = 0; i < function_.params.size(); ++i) {
+    state.kinds[i] = kind_of(function_.params[i].type);
+    if (i >= vm::kCodeArguments && is_number(state.kinds[i])) state.stale.add(i);
+  }
+  return state;
+}
+
+void FunctionTranslator::find_kinds() {
+  arrive(0, at_entry());
+  while (!changed_.empty()) {
+    const uint32_t block = changed_.back();
+    changed_.pop_back();
+    now_ = *entry_[block];
+    walk(block);
+  }
+}
+
+// Joins a state with that of other ways to the block.
+void FunctionTranslator::arrive(uint32_t block, const State& state) {
+  const FlowBlock& target = flow_.blocks[block];
+  const bool is_first = !entry_[block];
+  if (is_first) entry_[block] = state;
+  State& known = *entry_[block];
+  bool changed = is_first;
+  for (uint32_t r = 0; r < known.kinds.size(); ++r) {
+    const bool is_live = target.live.has(r);
+    Kind kind = state.kinds[r];
+    if (!is_live && kind != Kind::Any) kind = Kind::Dead;
+    Kind joined = is_first ? kind : known.kinds[r];
+    if (joined != kind) joined = Kind::Any;
+    changed |= joined != known.kinds[r];
+    known.kinds[r] = joined;
+    const bool is_stored = target.begins_piece && is_live && is_number(kind);
+    if ((state.stale.has(r) || is_stored) && !known.stale.has(r)) {
+      known.stale.add(r);
+      changed = true;
+    }
+  }
+  if (changed) changed_.push_back(block);
+}
+
+void FunctionTranslator::walk(uint32_t block) {
+  poll();
+  const FlowBlock& walked = flow_.blocks[block];
+  std::vector<RegisterSet> live;
+  if (writing()) live = flow_.live_before(walked);
+  ended_ = false;
+  for (at_ = walked.first; at_ < walked.end && !ended_; ++at_) {
+    if (writing()) live_ = &live[at_ - walked.first];
+    instruction(flow_.instructions[at_]);
+  }
+  if (!ended_) go(block + 1, false);
+}
+
+// ---- pieces ----
+
+void FunctionTranslator::write_piece(const Pending& pending) {
+  Piece piece{
+      pending.function, BytecodeWriter::arguments_of(pending.function), nullptr, {}, {}, {}};
+  piece.locals.resize(function_.register_count);
+  piece_ = &piece;
+  b_.SetInsertPoint(llvm::BasicBlock::Create(m_.context, "", piece.function));
+  piece.fuel = b_.CreateAlloca(m_.i64);
+  set_fuel(piece.arguments.fuel);
+  now_ = pending.state;
+  if (pending.call) {
+    at_ = *pending.call;
+    const Instruction& in = flow_.instructions[at_];
+    RegisterSet live = flow_.blocks[pending.block].live;
+    if (!in.arg(0).is_none()) live.remove(in.arg(0).index());
+    reload(live);
+    receive(in.arg(0), expected_result(in));
+    go(pending.block, false);
+  } else if (pending.function == w_.function(index_)) {
+    at_ = 0;
+    write_parameters();
+    go(pending.block, false);
+  } else {
+    reload(flow_.blocks[pending.block].live);
+    b_.CreateBr(block_of(pending.block));
+  }
+  while (!piece.open.empty()) {
+    const uint32_t block = piece.open.back();
+    piece.open.pop_back();
+    b_.SetInsertPoint(piece.blocks[block]);
+    now_ = *entry_[block];
+    walk(block);
+  }
+  piece_ = nullptr;
+}
+
+// Loads the numbers that a piece finds in the stack.
+void FunctionTranslator::reload(const RegisterSet& live) {
+  for (uint32_t r = 0; r < now_.kinds.size(); ++r) {
+    if (!live.has(r) || !is_number(now_.kinds[r])) continue;
+    b_.CreateStore(m_.field(b_, m_.i64, home(r), 8), local(r));
+  }
+}
+
+void FunctionTranslator::write_parameters() {
+  const auto count = static_cast<uint32_t>(function_.params.size());
+  const uint32_t in_words = std::min(count, vm::kCodeArguments);
+  llvm::Value* as_expected = nullptr;
+  for (uint32_t i = 0; i < count; ++i) {
+    if (!is_number(now_.kinds[i])) {
+      if (i < in_words) w_.store_words(b_, home(i), piece_->arguments.words[i]);
+      continue;
+    }
+    const Words words = i < in_words ? piece_->arguments.words[i] : w_.load_words(b_, home(i));
+    b_.CreateStore(words.payload, local(i));
+    llvm::Value* type = b_.getInt32(static_cast<uint32_t>(type_index_of(now_.kinds[i])));
+    llvm::Value* fits = b_.CreateICmpEQ(b_.CreateTrunc(words.head, m_.i32), type);
+    as_expected = as_expected ? b_.CreateAnd(as_expected, fits) : fits;
+  }
+  if (!as_expected) return;
+  rarely(b_.CreateNot(as_expected), [&] {
+    for (uint32_t i = 0; i < in_words; ++i) {
+      if (is_number(now_.kinds[i])) w_.store_words(b_, home(i), piece_->arguments.words[i]);
+    }
+    llvm::Value* exit =
+        w_.call_runtime(b_, arguments(), &vm::CodeRuntime::leave, first_op_, b_.getInt64(0));
+    b_.CreateRet(exit);
+  });
+}
+
+llvm::Function* FunctionTranslator::piece_of(uint32_t block) {
+  llvm::Function*& piece = pieces_[block];
+  if (!piece) {
+    piece = w_.piece(cat("f", index_, ".", flow_.blocks[block].first));
+    pending_.push_back({piece, *entry_[block], block, {}});
+  }
+  return piece;
+}
+
+llvm::BasicBlock* FunctionTranslator::block_of(uint32_t block) {
+  llvm::BasicBlock*& made = piece_->blocks[block];
+  if (!made) {
+    made = new_block("");
+    piece_->open.push_back(block);
+  }
+  return made;
+}
+
+// ---- jumps ----
+
+void FunctionTranslator::charge_jump() {
+  llvm::Value* fuel = b_.CreateSub(arguments().fuel, b_.getInt64(1));
+  set_fuel(fuel);
+  llvm::LoadInst* attention =
+      b_.CreateLoad(m_.i32, w_.address(b_, piece_->arguments.state, CodeLayout::kAttention));
+  attention->setAtomic(llvm::AtomicOrdering::Monotonic);
+  attention->setAlignment(llvm::Align(4));
+  llvm::Value* stops = b_.CreateOr(b_.CreateICmpSLT(fuel, b_.getInt64(0)),
+                                   b_.CreateICmpNE(attention, b_.getInt32(0)));
+  rarely(stops, [&] { run(&vm::CodeRuntime::attend, b_.getInt64(0)); });
+}
+
+void FunctionTranslator::go(uint32_t block, bool taken) {
+  ended_ = true;
+  if (!writing()) return arrive(block, now_);
+  const FlowBlock& target = flow_.blocks[block];
+  if (taken && target.first <= at_) charge_jump();
+  const RegisterSet stale = now_.stale;
+  for (uint32_t r = 0; r < now_.kinds.size(); ++r) {
+    if (!is_number(now_.kinds[r]) || !target.live.has(r)) continue;
+    if (target.begins_piece || entry_[block]->kinds[r] == Kind::Any) store(r);
+  }
+  now_.stale = stale;  // for other ways from here
+  if (target.begins_piece) {
+    PieceArguments values = arguments();
+    for (Words& words : values.words) words = {};
+    w_.jump(b_, piece_of(block), values);
+  } else {
+    b_.CreateBr(block_of(block));
+  }
+}
+
+llvm::BasicBlock* FunctionTranslator::edge(uint32_t block, bool taken) {
+  if (!writing()) {
+    go(block, taken);
+    return nullptr;
+  }
+  const llvm::IRBuilderBase::InsertPointGuard guard(b_);
+  llvm::BasicBlock* const made = new_block("edge");
+  b_.SetInsertPoint(made);
+  go(block, taken);
+  return made;
+}
+
+// Goes on after this instruction if the condition holds.
+void FunctionTranslator::branch(llvm::Value* condition, uint32_t otherwise) {
+  const uint32_t next = flow_.instructions.size() > at_ + 1
+                            ? flow_.block_beginning(at_ + 1)
+                            : otherwise;  // the verifier has shown that there is a next one
+  llvm::BasicBlock* const holds = edge(next, false);
+  llvm::BasicBlock* const fails = edge(otherwise, true);
+  if (writing()) b_.CreateCondBr(condition, holds, fails);
+}
+
+void FunctionTranslator::return_from(const Instruction& in) {
+  const Arg value = in.arg(vm::operand(vm::Opcode::Ret, "value"));
+  const Words words = take(value, value.is_register());
+  clear_frame();
+  return_words(words);
+}
+
+void FunctionTranslator::return_words(Words words) {
+  ended_ = true;
+  if (!writing()) return;
+  PieceArguments values = arguments();
+  llvm::Value* resume = m_.field(b_, m_.pointer, values.frame, CodeLayout::kFrameResume);
+  values.base = m_.field(b_, m_.pointer, values.frame, CodeLayout::kFrameBase);
+  values.frame = w_.address(b_, values.frame, CodeLayout::kFrameBytes);
+  for (Words& w : values.words) w = {};
+  values.words[0] = words;
+  w_.jump(b_, resume, values);
+}
+
+void write_bytecode_function(BytecodeWriter& w, uint32_t index) {
+  FunctionTranslator(w, index).translate();
+}
+
+}  // namespace tenon::codegen

@@ -1,0 +1,181 @@
+// Translates one function of bytecode to its pieces. Private to this folder: it exposes LLVM types.
+//
+// Each register has a kind at each place of the code: a number that is in a processor register, or
+// a value in the stack. The kinds are found first, by walking the blocks until nothing changes;
+// then the blocks are walked once more, and written. Both walks run the same code, so that they
+// agree.
+//
+// The translation expects what signatures say of numbers. Where another type comes, or an operation
+// fails, the piece leaves (vm/executable/code_abi.h), and bytecode reports the error.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <vector>
+
+#include "codegen/llvm/bytecode_flow.h"
+#include "codegen/llvm/bytecode_writer.h"
+
+namespace tenon::codegen {
+
+enum class RegisterKind : uint8_t {
+  None,  // reads as None, in the stack too
+  Int,
+  Bool,
+  Float,  // a number in a processor register; in the stack is no object
+  Dead,   // isn't read before it is written; in the stack is no object
+  Any,    // its value is in the stack
+};
+constexpr bool is_number(RegisterKind kind) {
+  return kind == RegisterKind::Int || kind == RegisterKind::Bool || kind == RegisterKind::Float;
+}
+// The kind of values of a type; Any if they aren't numbers.
+RegisterKind kind_of(const vm::SignatureType& type);
+// The type index in a number's head.
+int32_t type_index_of(RegisterKind kind);
+
+class FunctionTranslator {
+ public:
+  FunctionTranslator(BytecodeWriter& writer, uint32_t index);
+  void translate();
+
+ private:
+  using Kind = RegisterKind;
+
+  struct State {
+    std::vector<Kind> kinds;
+    RegisterSet stale;  // registers that aren't Any and whose place in the stack isn't None
+  };
+  // A piece that was begun, with the state where its code begins.
+  struct Pending {
+    llvm::Function* function;
+    State state;
+    uint32_t block;                // that it goes to
+    std::optional<uint32_t> call;  // the instruction whose result it receives
+  };
+  struct Piece {
+    llvm::Function* function;
+    PieceArguments arguments;  // with the fuel at the beginning
+    llvm::AllocaInst* fuel;
+    std::vector<llvm::AllocaInst*> locals;  // of registers that are numbers; made when needed
+    std::map<uint32_t, llvm::BasicBlock*> blocks;
+    std::vector<uint32_t> open;  // blocks that are still to be written
+  };
+
+  // ---- bytecode_function.cc: the walk, pieces and jumps ----
+  void find_kinds();
+  void arrive(uint32_t block, const State& state);
+  void walk(uint32_t block);
+  bool writing() const { return piece_ != nullptr; }
+  void write_piece(const Pending& pending);
+  void write_parameters();
+  State at_entry() const;
+  void reload(const RegisterSet& live);
+  llvm::Function* piece_of(uint32_t block);
+  llvm::BasicBlock* block_of(uint32_t block);
+  // Ends the present block of LLVM. A jump backwards that is `taken` costs fuel.
+  void go(uint32_t block, bool taken);
+  void charge_jump();
+  // Makes a block of LLVM from which the code goes to that block.
+  llvm::BasicBlock* edge(uint32_t block, bool taken);
+  void branch(llvm::Value* condition, uint32_t otherwise);
+  void return_from(const vm::Instruction& in);
+  void return_words(Words words);
+
+  // ---- bytecode_values.cc: registers and places to leave at ----
+  uint32_t op() const { return first_op_ + at_; }
+  PieceArguments arguments() const;  // with the present fuel
+  llvm::Value* home(uint32_t r);
+  llvm::AllocaInst* local(uint32_t r);
+  llvm::Value* payload(uint32_t r);  // of a number
+  void set_fuel(llvm::Value* fuel);
+  void reload_fuel();
+  llvm::BasicBlock* new_block(const char* name) const;
+  // Writes code that rarely runs if the condition holds; the code ends its block, or goes on.
+  template <class Write>
+  void rarely(llvm::Value* condition, const Write& write);
+  void fail();   // ends the block: an error waits
+  void leave();  // ends the block: bytecode goes on with this instruction
+  void leave_unless(llvm::Value* condition);
+  void never();  // what this instruction needs can't be: it leaves
+  // Calls a function that may fail.
+  void run(vm::CodeFunction vm::CodeRuntime::*function, llvm::Value* extra);
+  void release(Words words);
+  void store(uint32_t r);  // a number, in the stack
+  void store_if_number(uint32_t r);
+  void clear(uint32_t r);     // makes it None without releasing anything
+  void drop_old(uint32_t r);  // before the register gets a number
+  void define(uint32_t r, Kind kind, llvm::Value* payload);
+  void define(uint32_t r, Words owned);
+  void define(vm::Arg destination, Kind kind, llvm::Value* payload);
+  // The value of an operand, owned: moved at a last use.
+  Words take(vm::Arg operand, bool is_last);
+  std::optional<std::pair<Kind, int64_t>> constant_number(vm::Arg operand) const;
+  // The payload of an integer or boolean. `exact` is for instructions whose operand is no boolean
+  // in programs of the compiler's: the register's kind is known afterwards.
+  llvm::Value* integer(vm::Arg operand, bool exact);
+  llvm::Value* floating(vm::Arg operand);
+  Kind kind_of_operand(vm::Arg operand) const;
+  void clear_frame();
+
+  // ---- bytecode_calls.cc ----
+  void call(const vm::Instruction& in);
+  void tail_call(const vm::Instruction& in);
+  void call_closure(const vm::Instruction& in);
+  void tail_call_closure(const vm::Instruction& in);
+  // An instruction that the machine runs.
+  void run_in_machine(const vm::Instruction& in);
+  void used_by_machine(const vm::Instruction& in);
+  std::vector<Words> take_arguments(const vm::Instruction& in);
+  void attend();
+  void keep_across(uint32_t block, vm::Arg destination);
+  llvm::Function* landing(uint32_t block);
+  void receive(vm::Arg destination, Kind expected);
+  Kind expected_result(const vm::Instruction& in) const;
+
+  // ---- bytecode_instructions.cc ----
+  void instruction(const vm::Instruction& in);
+  void move(const vm::Instruction& in);
+  void if_true(const vm::Instruction& in);
+  void if_equal(const vm::Instruction& in);
+  void switch_on(const vm::Instruction& in);
+  bool binary(const vm::Instruction& in);  // these return false if the machine is to run it
+  bool divide(const vm::Instruction& in);
+  bool logic(const vm::Instruction& in);
+  bool floats(const vm::Instruction& in);
+  bool plain(const vm::Instruction& in);
+  bool get_field(const vm::Instruction& in);
+  bool get_tag(const vm::Instruction& in);
+
+  BytecodeWriter& w_;
+  ModuleWriter& m_;
+  const vm::FunctionUnit& function_;
+  const uint32_t index_, first_op_;
+  const BytecodeFlow flow_;
+  std::vector<std::optional<State>> entry_;  // of each block, once it is reached
+  std::vector<uint32_t> changed_;
+  std::map<uint32_t, llvm::Function*> pieces_;  // of blocks that begin one
+  std::vector<Pending> pending_;
+
+  // The walk's place.
+  State now_;
+  uint32_t at_ = 0;
+  bool ended_ = false;
+  const RegisterSet* live_ = nullptr;  // before the instruction; only while writing
+  Piece* piece_ = nullptr;             // null while the kinds are found
+  Builder b_;
+};
+
+template <class Write>
+void FunctionTranslator::rarely(llvm::Value* condition, const Write& write) {
+  if (!writing()) return;
+  llvm::BasicBlock* const rare = new_block("rare");
+  llvm::BasicBlock* const next = new_block("next");
+  b_.CreateCondBr(condition, rare, next, m_.unlikely());
+  b_.SetInsertPoint(rare);
+  write();
+  if (!b_.GetInsertBlock()->getTerminator()) b_.CreateBr(next);
+  b_.SetInsertPoint(next);
+}
+
+}  // namespace tenon::codegen

@@ -1,0 +1,281 @@
+// Registers while a function is translated, and the places at which its code leaves.
+#include "codegen/llvm/bytecode_function.h"
+#include "object/type_index.h"
+
+// GCC mistakes LLVM's `new` with room for operands for an ordinary one.
+#pragma GCC diagnostic ignored "-Wmismatched-new-delete"
+
+namespace tenon::codegen {
+
+using vm::Arg;
+using vm::ArgKind;
+using vm::CodeExit;
+using vm::CodeLayout;
+
+namespace {
+
+// From so many values on, the machine clears a frame.
+constexpr size_t kClearedInCode = 4;
+
+}  // namespace
+
+int32_t type_index_of(RegisterKind kind) {
+  switch (kind) {
+    case RegisterKind::Int:
+      return TypeIndex::Int;
+    case RegisterKind::Bool:
+      return TypeIndex::Bool;
+    case RegisterKind::Float:
+      return TypeIndex::Float;
+    default:
+      return TypeIndex::None;
+  }
+}
+
+PieceArguments FunctionTranslator::arguments() const {
+  PieceArguments now = piece_->arguments;
+  now.fuel = const_cast<Builder&>(b_).CreateLoad(m_.i64, piece_->fuel);
+  return now;
+}
+
+llvm::Value* FunctionTranslator::home(uint32_t r) {
+  return w_.address(b_, piece_->arguments.base, int64_t{r} * CodeLayout::kRegisterBytes);
+}
+
+llvm::AllocaInst* FunctionTranslator::local(uint32_t r) {
+  llvm::AllocaInst*& made = piece_->locals[r];
+  if (!made) {
+    llvm::BasicBlock& first = piece_->function->getEntryBlock();
+    made = Builder(&first, first.begin()).CreateAlloca(m_.i64);
+  }
+  return made;
+}
+
+llvm::Value* FunctionTranslator::payload(uint32_t r) {
+  return writing() ? b_.CreateLoad(m_.i64, local(r)) : nullptr;
+}
+
+void FunctionTranslator::set_fuel(llvm::Value* fuel) {
+  b_.CreateStore(fuel, piece_->fuel);
+}
+
+void FunctionTranslator::reload_fuel() {
+  set_fuel(w_.load_state(b_, m_.i64, piece_->arguments, CodeLayout::kFuel));
+}
+
+llvm::BasicBlock* FunctionTranslator::new_block(const char* name) const {
+  return llvm::BasicBlock::Create(m_.context, name, piece_->function);
+}
+
+// ---- leaving ----
+
+void FunctionTranslator::fail() {
+  b_.CreateRet(b_.getInt32(static_cast<uint32_t>(CodeExit::Failed)));
+}
+
+void FunctionTranslator::leave() {
+  for (uint32_t r = 0; r < now_.kinds.size(); ++r) {
+    if (!is_number(now_.kinds[r]) || !live_->has(r)) continue;
+    w_.store_words(b_, home(r), w_.number(type_index_of(now_.kinds[r]), payload(r)));
+  }
+  llvm::Value* exit =
+      w_.call_runtime(b_, arguments(), &vm::CodeRuntime::leave, op(), b_.getInt64(0));
+  b_.CreateRet(exit);
+}
+
+void FunctionTranslator::leave_unless(llvm::Value* condition) {
+  if (writing()) rarely(b_.CreateNot(condition), [this] { leave(); });
+}
+
+void FunctionTranslator::never() {
+  if (writing() && !ended_) leave();
+  ended_ = true;
+}
+
+void FunctionTranslator::run(vm::CodeFunction vm::CodeRuntime::*function, llvm::Value* extra) {
+  llvm::Value* exit = w_.call_runtime(b_, arguments(), function, op(), extra);
+  rarely(b_.CreateICmpNE(exit, b_.getInt32(static_cast<uint32_t>(CodeExit::Returned))),
+         [this] { fail(); });
+  reload_fuel();
+}
+
+void FunctionTranslator::release(Words words) {
+  llvm::Value* type = b_.CreateTrunc(words.head, m_.i32);
+  llvm::Value* is_object =
+      b_.CreateICmpSGE(type, b_.getInt32(static_cast<uint32_t>(TypeIndex::ObjectBegin)));
+  llvm::BasicBlock* const object = new_block("release");
+  llvm::BasicBlock* const next = new_block("released");
+  b_.CreateCondBr(is_object, object, next);
+  b_.SetInsertPoint(object);
+  w_.call_runtime(b_, arguments(), &vm::CodeRuntime::release, op(), words.payload);
+  reload_fuel();
+  b_.CreateBr(next);
+  b_.SetInsertPoint(next);
+}
+
+// ---- registers ----
+
+void FunctionTranslator::store(uint32_t r) {
+  now_.stale.add(r);
+  if (!writing()) return;
+  w_.store_words(b_, home(r), w_.number(type_index_of(now_.kinds[r]), payload(r)));
+}
+
+void FunctionTranslator::store_if_number(uint32_t r) {
+  if (is_number(now_.kinds[r])) store(r);
+}
+
+void FunctionTranslator::clear(uint32_t r) {
+  if (writing() && (now_.stale.has(r) || now_.kinds[r] == Kind::Any)) {
+    w_.store_words(b_, home(r), w_.none());
+  }
+  now_.stale.remove(r);
+  now_.kinds[r] = Kind::None;
+}
+
+void FunctionTranslator::drop_old(uint32_t r) {
+  if (now_.kinds[r] != Kind::Any) return;
+  Words old;
+  if (writing()) old = w_.load_words(b_, home(r));
+  clear(r);
+  if (writing()) release(old);
+}
+
+void FunctionTranslator::define(uint32_t r, Kind kind, llvm::Value* payload) {
+  drop_old(r);
+  now_.kinds[r] = kind;
+  if (writing()) b_.CreateStore(payload, local(r));
+}
+
+void FunctionTranslator::define(Arg destination, Kind kind, llvm::Value* payload) {
+  if (!destination.is_none()) define(destination.index(), kind, payload);
+}
+
+void FunctionTranslator::define(uint32_t r, Words owned) {
+  drop_old(r);
+  now_.stale.remove(r);
+  now_.kinds[r] = Kind::Any;
+  if (writing()) w_.store_words(b_, home(r), owned);
+}
+
+std::optional<std::pair<RegisterKind, int64_t>> FunctionTranslator::constant_number(
+    Arg operand) const {
+  if (operand.is(ArgKind::Immediate)) return {{Kind::Int, operand.value()}};
+  if (!operand.is(ArgKind::Constant)) return {};
+  const Any& value = w_.unit.constants[operand.index()].value;
+  switch (value.type_index) {
+    case TypeIndex::Int:
+      return {{Kind::Int, value.v.i}};
+    case TypeIndex::Bool:
+      return {{Kind::Bool, value.v.i}};
+    case TypeIndex::Float:
+      return {{Kind::Float, value.v.i}};
+    default:
+      return {};
+  }
+}
+
+Words FunctionTranslator::take(Arg operand, bool is_last) {
+  if (const auto number = constant_number(operand)) {
+    return w_.number(type_index_of(number->first),
+                     b_.getInt64(static_cast<uint64_t>(number->second)));
+  }
+  if (operand.is(ArgKind::Constant)) {
+    if (!writing()) return {};
+    w_.call_runtime(b_, arguments(), &vm::CodeRuntime::constant, op(),
+                    b_.getInt64(operand.index()));
+    return w_.load_words(b_, w_.address(b_, piece_->arguments.state, CodeLayout::kValue));
+  }
+  if (!operand.is_register()) return w_.none();
+  const uint32_t r = operand.index();
+  const Kind kind = now_.kinds[r];
+  Words words = w_.none();
+  if (is_number(kind)) {
+    words = w_.number(type_index_of(kind), payload(r));
+  } else if (kind == Kind::Any && writing()) {
+    words = w_.load_words(b_, home(r));
+    if (!is_last) w_.retain(b_, words);
+  }
+  if (is_last) clear(r);
+  return words;
+}
+
+RegisterKind FunctionTranslator::kind_of_operand(Arg operand) const {
+  if (const auto number = constant_number(operand)) return number->first;
+  return operand.is_register() ? now_.kinds[operand.index()] : Kind::Any;
+}
+
+llvm::Value* FunctionTranslator::integer(Arg operand, bool exact) {
+  if (const auto number = constant_number(operand); number && number->first != Kind::Float) {
+    return b_.getInt64(static_cast<uint64_t>(number->second));
+  }
+  const Kind kind = kind_of_operand(operand);
+  if (kind == Kind::Int || kind == Kind::Bool) return payload(operand.index());
+  if (!operand.is_register() || kind != Kind::Any) {
+    never();
+    return nullptr;
+  }
+  const uint32_t r = operand.index();
+  llvm::Value* value = nullptr;
+  if (writing()) {
+    const Words words = w_.load_words(b_, home(r));
+    llvm::Value* type = b_.CreateTrunc(words.head, m_.i32);
+    static_assert(TypeIndex::Bool == TypeIndex::Int + 1);
+    llvm::Value* from_int = b_.CreateSub(type, b_.getInt32(TypeIndex::Int));
+    leave_unless(exact ? b_.CreateICmpEQ(from_int, b_.getInt32(0))
+                       : b_.CreateICmpULE(from_int, b_.getInt32(1)));
+    value = words.payload;
+    if (exact) b_.CreateStore(value, local(r));
+  }
+  if (exact) {
+    now_.kinds[r] = Kind::Int;
+    now_.stale.add(r);
+  }
+  return value;
+}
+
+// As a double.
+llvm::Value* FunctionTranslator::floating(Arg operand) {
+  llvm::Value* bits = nullptr;
+  const Kind kind = kind_of_operand(operand);
+  if (const auto number = constant_number(operand); number && kind == Kind::Float) {
+    bits = b_.getInt64(static_cast<uint64_t>(number->second));
+  } else if (operand.is_register() && kind == Kind::Float) {
+    bits = payload(operand.index());
+  } else if (operand.is_register() && kind == Kind::Any) {
+    const uint32_t r = operand.index();
+    if (writing()) {
+      const Words words = w_.load_words(b_, home(r));
+      leave_unless(
+          b_.CreateICmpEQ(b_.CreateTrunc(words.head, m_.i32), b_.getInt32(TypeIndex::Float)));
+      bits = words.payload;
+      b_.CreateStore(bits, local(r));
+    }
+    now_.kinds[r] = Kind::Float;
+    now_.stale.add(r);
+  } else {
+    never();
+  }
+  return writing() && bits ? b_.CreateBitCast(bits, b_.getDoubleTy()) : nullptr;
+}
+
+// Before the frame is left: releases what it holds.
+void FunctionTranslator::clear_frame() {
+  size_t values = 0;
+  for (const Kind kind : now_.kinds) values += kind == Kind::Any;
+  if (values > kClearedInCode) {
+    if (writing()) {
+      w_.call_runtime(b_, arguments(), &vm::CodeRuntime::clear, op(), b_.getInt64(0));
+      reload_fuel();
+    }
+    std::fill(now_.kinds.begin(), now_.kinds.end(), Kind::None);
+    now_.stale = RegisterSet(now_.kinds.size());
+    return;
+  }
+  for (uint32_t r = 0; r < now_.kinds.size(); ++r) {
+    drop_old(r);
+    clear(r);
+  }
+}
+
+}  // namespace tenon::codegen

@@ -1,0 +1,197 @@
+#include "codegen/llvm/bytecode_writer.h"
+
+#include "codegen/llvm/bytecode_flow.h"
+#include "support/poll.h"
+#include "vm/executable/code_hash.h"
+
+// GCC mistakes LLVM's `new` with room for operands for an ordinary one.
+#pragma GCC diagnostic ignored "-Wmismatched-new-delete"
+
+namespace tenon::codegen {
+namespace {
+
+using vm::CodeLayout;
+
+constexpr llvm::CallingConv::ID kConvention = llvm::CallingConv::PreserveNone;
+// An object's strong count from this on stays as it is (object/object.h).
+constexpr uint32_t kSaturated = uint32_t{1} << 31;
+constexpr uint64_t kFirstObject = 64;
+
+// The offset of a member of CodeRuntime, all of which are pointers.
+int64_t member_offset(vm::CodeFunction vm::CodeRuntime::*member) {
+  static constexpr vm::CodeRuntime layout{};
+  return reinterpret_cast<const char*>(&(layout.*member)) - reinterpret_cast<const char*>(&layout);
+}
+
+}  // namespace
+
+BytecodeWriter::BytecodeWriter(ModuleWriter& writer, const vm::Unit& u) : m(writer), unit(u) {
+  std::vector<llvm::Type*> types = {m.pointer, m.pointer, m.pointer};
+  types.resize(4 + 2 * vm::kCodeArguments, m.i64);
+  piece_type_ = llvm::FunctionType::get(m.i32, types, false);
+}
+
+llvm::Function* BytecodeWriter::piece(const std::string& name) {
+  llvm::Function* f = m.function(piece_type_, name);
+  f->setCallingConv(kConvention);
+  f->setUnnamedAddr(llvm::GlobalValue::UnnamedAddr::None);
+  return f;
+}
+
+llvm::Function* BytecodeWriter::resuming_piece(const std::string& name, uint32_t op) {
+  llvm::Function* f = piece(name);
+  static_assert(vm::kCodePrefixBytes == 16);
+  f->setPrefixData(llvm::ConstantDataArray::get(m.context, llvm::ArrayRef<uint64_t>({op, 0})));
+  return f;
+}
+
+PieceArguments BytecodeWriter::arguments_of(llvm::Function* piece) {
+  PieceArguments a{piece->getArg(0), piece->getArg(1), piece->getArg(2), piece->getArg(3), {}};
+  for (unsigned i = 0; i < vm::kCodeArguments; ++i) {
+    a.words[i] = {piece->getArg(4 + 2 * i), piece->getArg(5 + 2 * i)};
+  }
+  return a;
+}
+
+void BytecodeWriter::jump(Builder& b, llvm::Value* piece, const PieceArguments& arguments) {
+  std::vector<llvm::Value*> values = {arguments.state, arguments.base, arguments.frame,
+                                      arguments.fuel};
+  for (const Words& words : arguments.words) {
+    for (llvm::Value* word : {words.head, words.payload}) {
+      values.push_back(word ? word : llvm::PoisonValue::get(m.i64));
+    }
+  }
+  llvm::CallInst* call = b.CreateCall(piece_type_, piece, values);
+  call->setCallingConv(kConvention);
+  call->setTailCallKind(llvm::CallInst::TCK_MustTail);
+  b.CreateRet(call);
+}
+
+llvm::Value* BytecodeWriter::call_runtime(Builder& b, const PieceArguments& arguments,
+                                          vm::CodeFunction vm::CodeRuntime::*function, uint32_t op,
+                                          llvm::Value* extra) {
+  llvm::Value* runtime = load_state(b, m.pointer, arguments, CodeLayout::kRuntime);
+  llvm::Value* address = m.field(b, m.pointer, runtime, member_offset(function));
+  auto* type =
+      llvm::FunctionType::get(m.i32, {m.pointer, m.pointer, m.pointer, m.i64, m.i64, m.i64}, false);
+  return b.CreateCall(
+      type, address,
+      {arguments.state, arguments.base, arguments.frame, arguments.fuel, b.getInt64(op), extra});
+}
+
+llvm::Value* BytecodeWriter::address(Builder& b, llvm::Value* base, int64_t offset) const {
+  return b.CreateConstInBoundsGEP1_64(m.i8, base, static_cast<uint64_t>(offset));
+}
+
+Words BytecodeWriter::load_words(Builder& b, llvm::Value* from) const {
+  Words words;
+  words.head = b.CreateLoad(m.i64, from);
+  words.payload = b.CreateLoad(m.i64, address(b, from, 8));
+  return words;
+}
+
+void BytecodeWriter::store_words(Builder& b, llvm::Value* to, Words words) const {
+  b.CreateStore(words.head, to);
+  b.CreateStore(words.payload, address(b, to, 8));
+}
+
+Words BytecodeWriter::number(int32_t type, llvm::Value* payload) const {
+  return {llvm::ConstantInt::get(m.i64, static_cast<uint64_t>(type)), payload};
+}
+
+void BytecodeWriter::retain(Builder& b, Words words) const {
+  llvm::Function* f = b.GetInsertBlock()->getParent();
+  auto* count = llvm::BasicBlock::Create(m.context, "count", f);
+  auto* add = llvm::BasicBlock::Create(m.context, "retain", f);
+  auto* done = llvm::BasicBlock::Create(m.context, "retained", f);
+  llvm::Value* type = b.CreateTrunc(words.head, m.i32);
+  b.CreateCondBr(b.CreateICmpSGE(type, b.getInt32(kFirstObject)), count, done);
+  b.SetInsertPoint(count);
+  llvm::Value* object = b.CreateIntToPtr(words.payload, m.pointer);
+  llvm::LoadInst* strong = b.CreateLoad(m.i32, object);
+  strong->setAtomic(llvm::AtomicOrdering::Monotonic);
+  strong->setAlignment(llvm::Align(8));
+  b.CreateCondBr(b.CreateICmpULT(strong, b.getInt32(kSaturated)), add, done);
+  b.SetInsertPoint(add);
+  b.CreateAtomicRMW(llvm::AtomicRMWInst::Add, object, b.getInt64(1), llvm::Align(8),
+                    llvm::AtomicOrdering::Monotonic);
+  b.CreateBr(done);
+  b.SetInsertPoint(done);
+}
+
+void BytecodeWriter::write() {
+  uint32_t op = vm::kEntryOps;
+  for (size_t i = 0; i < unit.functions.size(); ++i) {
+    functions_.push_back(piece(cat("f", i)));
+    first_ops_.push_back(op);
+    const std::vector<vm::Word>& code = unit.functions[i].code;
+    for (uint32_t at = 0; at < code.size(); ++op) {
+      vm::Instruction in;
+      TENON_ASSERT(decode(code, at, &in), "code that doesn't decode");
+      at += in.words();
+    }
+  }
+  write_exit();
+  write_trampoline();
+  std::vector<llvm::Function*> entries;
+  for (uint32_t i = 0; i < unit.functions.size(); ++i) {
+    poll();
+    write_bytecode_function(*this, i);
+    entries.push_back(write_stack_entry(i));
+  }
+  write_table(entries);
+}
+
+void BytecodeWriter::write_exit() {
+  exit_ = resuming_piece("exit", 0);
+  Builder b(llvm::BasicBlock::Create(m.context, "", exit_));
+  const PieceArguments arguments = arguments_of(exit_);
+  store_words(b, address(b, arguments.state, CodeLayout::kValue), arguments.words[0]);
+  b.CreateStore(arguments.fuel, address(b, arguments.state, CodeLayout::kFuel));
+  b.CreateRet(b.getInt32(static_cast<uint32_t>(vm::CodeExit::Returned)));
+}
+
+void BytecodeWriter::write_trampoline() {
+  trampoline_ = m.function(
+      llvm::FunctionType::get(m.i32, {m.pointer, m.pointer, m.pointer, m.i64, m.pointer}, false),
+      "enter");
+  Builder b(llvm::BasicBlock::Create(m.context, "", trampoline_));
+  std::vector<llvm::Value*> values;
+  for (unsigned i = 0; i < 4; ++i) values.push_back(trampoline_->getArg(i));
+  values.resize(piece_type_->getNumParams(), llvm::PoisonValue::get(m.i64));
+  llvm::CallInst* call = b.CreateCall(piece_type_, trampoline_->getArg(4), values);
+  call->setCallingConv(kConvention);
+  call->setTailCallKind(llvm::CallInst::TCK_NoTail);
+  b.CreateRet(call);
+}
+
+llvm::Function* BytecodeWriter::write_stack_entry(uint32_t index) {
+  llvm::Function* f = piece(cat("f", index, ".stack"));
+  Builder b(llvm::BasicBlock::Create(m.context, "", f));
+  PieceArguments arguments = arguments_of(f);
+  const size_t in_words = std::min<size_t>(unit.functions[index].params.size(), vm::kCodeArguments);
+  for (size_t i = 0; i < vm::kCodeArguments; ++i) {
+    arguments.words[i] = {};
+    if (i >= in_words) continue;
+    llvm::Value* reg =
+        address(b, arguments.base, static_cast<int64_t>(i) * CodeLayout::kRegisterBytes);
+    arguments.words[i] = load_words(b, reg);
+    store_words(b, reg, none());
+  }
+  jump(b, functions_[index], arguments);
+  return f;
+}
+
+void BytecodeWriter::write_table(const std::vector<llvm::Function*>& entries) {
+  auto* list_type = llvm::ArrayType::get(m.pointer, entries.size());
+  std::vector<llvm::Constant*> addresses(entries.begin(), entries.end());
+  auto* list = m.constant(llvm::ConstantArray::get(list_type, addresses), "functions");
+  llvm::Constant* table = llvm::ConstantStruct::getAnon(
+      {llvm::ConstantInt::get(m.i32, vm::kCodeAbiVersion),
+       llvm::ConstantInt::get(m.i32, entries.size()),
+       llvm::ConstantInt::get(m.i64, vm::code_hash(unit.functions)), trampoline_, exit_, list});
+  new llvm::GlobalVariable(m.module, table->getType(), true, llvm::GlobalValue::ExternalLinkage,
+                           table, vm::kCodeTableSymbol);
+}
+
+}  // namespace tenon::codegen

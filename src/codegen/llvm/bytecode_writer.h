@@ -1,0 +1,80 @@
+// A program's bytecode as machine code (vm/executable/code_abi.h): what its functions share.
+// Private to this folder: it exposes LLVM types.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "codegen/llvm/module_writer.h"
+#include "codegen/llvm/numeric.h"
+#include "vm/executable/code_abi.h"
+#include "vm/isa/unit.h"
+
+namespace tenon::codegen {
+
+// The two words of a register: its type index, and its payload.
+struct Words {
+  llvm::Value *head = nullptr, *payload = nullptr;
+};
+
+// The arguments of a piece.
+struct PieceArguments {
+  llvm::Value *state, *base, *frame, *fuel;
+  Words words[vm::kCodeArguments];
+};
+
+class BytecodeWriter {
+ public:
+  BytecodeWriter(ModuleWriter& m, const vm::Unit& unit);
+
+  // Writes all functions, and the table that exports them.
+  void write();
+
+  ModuleWriter& m;
+  const vm::Unit& unit;
+
+  // A piece without a body. Its address may only be called with the pieces' convention.
+  llvm::Function* piece(const std::string& name);
+  // The same for one that a frame record may hold, for the call at that Op.
+  llvm::Function* resuming_piece(const std::string& name, uint32_t op);
+  static PieceArguments arguments_of(llvm::Function* piece);
+  // Ends the block with a tail call. Arguments without a value are left undefined.
+  void jump(Builder& b, llvm::Value* piece, const PieceArguments& arguments);
+  // Calls a function of vm::CodeRuntime; the result is its CodeExit.
+  llvm::Value* call_runtime(Builder& b, const PieceArguments& arguments,
+                            vm::CodeFunction vm::CodeRuntime::*function, uint32_t op,
+                            llvm::Value* extra);
+  llvm::Value* load_state(Builder& b, llvm::Type* type, const PieceArguments& arguments,
+                          int64_t offset) const {
+    return m.field(b, type, arguments.state, offset);
+  }
+  llvm::Value* address(Builder& b, llvm::Value* base, int64_t offset) const;
+  Words load_words(Builder& b, llvm::Value* from) const;
+  void store_words(Builder& b, llvm::Value* to, Words words) const;
+  // Counts another reference if the words are an object's.
+  void retain(Builder& b, Words words) const;
+  Words number(int32_t type, llvm::Value* payload) const;
+  Words none() const { return number(0, m.i64 ? llvm::ConstantInt::get(m.i64, 0) : nullptr); }
+
+  // The piece of a function that takes its first arguments as words, the others in registers.
+  llvm::Function* function(uint32_t index) const { return functions_[index]; }
+  // The index of a function's first Op.
+  uint32_t first_op(uint32_t index) const { return first_ops_[index]; }
+
+ private:
+  void write_trampoline();
+  void write_exit();
+  // The piece that takes all arguments in registers of the stack.
+  llvm::Function* write_stack_entry(uint32_t index);
+  void write_table(const std::vector<llvm::Function*>& entries);
+
+  llvm::FunctionType* piece_type_;
+  std::vector<llvm::Function*> functions_;
+  std::vector<uint32_t> first_ops_;
+  llvm::Function *trampoline_ = nullptr, *exit_ = nullptr;
+};
+
+// Writes the body of a function's piece, and the pieces that it goes on with.
+void write_bytecode_function(BytecodeWriter& w, uint32_t index);
+
+}  // namespace tenon::codegen

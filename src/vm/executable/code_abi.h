@@ -1,0 +1,113 @@
+// The contract between compiled bytecode and the machine: plain C layouts, no names to link.
+//
+// A kernel object may export a second table, `tenon_code_table`: the functions of the file's
+// bytecode as machine code. It is code of the same program for the same machine: it works on the
+// register stack and the frames that the dispatch loop works on, and wherever it meets what it
+// isn't made for (an operand of another type, an error of arithmetic), it leaves: the machine turns
+// the frames into those of bytecode and goes on with the instruction there.
+//
+// A function is compiled to pieces that end in tail calls, so that calls of the program never use
+// the native stack. All pieces have one type:
+//
+//     int32_t piece(CodeState* state, void* base, void* frame, int64_t fuel, t0, p0, t1, p1, t2,
+//     p2)
+//       base    the function's registers
+//       frame   the innermost frame record, the one of the call that made this activation
+//       fuel    the fuel that is left; CodeState::fuel is only valid while a CodeRuntime function
+//       runs t, p    the words of kCodeArguments arguments, or of the result that is returned in
+//       t0, p0 returns a CodeExit, when the entry has ended
+//
+// with a calling convention in which no register is preserved (preserve_none, where there is one).
+// A call stores the piece that goes on after it, and its base, in a new frame record.
+// kCodePrefixBytes before each such piece stands the index of the call's Op, in 32 bits.
+//
+// Registers that a piece keeps in processor registers read as None, or as another number, in the
+// stack; objects are always in the stack, so that an error can release them.
+//
+// A change of any layout raises kCodeAbiVersion; where the version is another one, bytecode runs.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace tenon::vm {
+
+inline constexpr uint32_t kCodeAbiVersion = 1;
+inline constexpr char kCodeTableSymbol[] = "tenon_code_table";
+
+// How compiled code comes back.
+enum class CodeExit : int32_t {
+  Returned,  // the entry's result is in CodeState::value
+  Failed,    // an error waits in the machine
+  Left,      // bytecode is to go on at CodeState::pc
+};
+
+// What compiled code reads and writes of a machine.
+struct CodeRuntime;
+struct CodeValue {
+  uint64_t head = 0, payload = 0;
+};
+struct CodeLayout {
+  // The offsets of the machine's members from the state's address, in bytes.
+  static constexpr int64_t kRuntime = 0;         // const CodeRuntime*
+  static constexpr int64_t kOps = 8;             // the Ops of the running program
+  static constexpr int64_t kFuel = 16;           // int64_t
+  static constexpr int64_t kRegisterLimit = 24;  // beyond it, the stack must grow
+  static constexpr int64_t kFrameLimit = 32;     // below it, the frames must grow
+  static constexpr int64_t kAttention = 40;      // uint32_t, atomic
+  static constexpr int64_t kValue = 48;          // CodeValue
+  static constexpr int64_t kEntry = 64;          // the piece that `call_closure` prepared
+  // A frame record: the piece to go on with, and its base.
+  static constexpr int64_t kFrameResume = 0, kFrameBase = 8, kFrameBytes = 16;
+  static constexpr int64_t kRegisterBytes = 16;
+  static constexpr int64_t kOpBytes = 32, kOpConstant = 24;  // where a `move` has its constant
+  static constexpr int64_t kCounts = 0;                      // of an object
+  static constexpr int64_t kCellTag = 24, kCellSize = 32, kCellFields = 40;
+  static constexpr int64_t kArraySize = 24, kArrayFields = 40;
+};
+inline constexpr uint32_t kCodeArguments = 3;
+inline constexpr uint32_t kCodePrefixBytes = 16;
+// The Ops before those of the first function: the entry's.
+inline constexpr uint32_t kEntryOps = 2;
+
+// The machine's functions for compiled code. `op` is the index of the instruction's Op. They don't
+// throw; Failed means that an error waits in the machine.
+using CodeFunction = CodeExit (*)(void* state, void* base, void* frame, int64_t fuel, uint64_t op,
+                                  uint64_t extra);
+struct CodeRuntime {
+  // Runs an instruction that is no jump and no call of bytecode; `extra` is its opcode.
+  CodeFunction run;
+  // Releases the object at `extra`.
+  CodeFunction release;
+  // Stops the call if it is out of fuel or was asked to.
+  CodeFunction attend;
+  // Makes room for registers up to `extra` bytes from the base and for another frame; for a tail
+  // call `extra` is negated, and no frame is added.
+  CodeFunction grow;
+  // Prepares a (tail) call of a closure. Left: its frame is ready and CodeState::entry is to be
+  // entered. Returned: the call is done and its result in CodeState::value.
+  CodeFunction call_closure;
+  CodeFunction tail_call_closure;
+  // Stores the unit's constant `extra` in CodeState::value, with a reference to it.
+  CodeFunction constant;
+  // Releases what the frame at the base holds, and makes its registers None.
+  CodeFunction clear;
+  // Saves the place at which bytecode is to go on; returns Left.
+  CodeFunction leave;
+};
+
+// A piece, called with the convention above. Only compiled code can call one.
+using CodePiece = void (*)();
+
+struct CodeTable {
+  uint32_t abi_version;
+  uint32_t count;      // of functions, as in the file
+  uint64_t code_hash;  // of the bytecode that this was made from (code_hash)
+  // Enters a piece with the arguments in the registers from `base` on.
+  int32_t (*enter)(void* state, void* base, void* frame, int64_t fuel, CodePiece piece);
+  CodePiece exit;              // the piece that the entry's frame returns to
+  const CodePiece* functions;  // `count`; they take all arguments from the stack
+};
+static_assert(sizeof(CodeTable) == 16 + 3 * sizeof(void*));
+
+}  // namespace tenon::vm

@@ -1,0 +1,207 @@
+#include "vm/interp/compiled_code.h"
+
+#include <cstddef>
+#include <cstring>
+#include <exception>
+#include <utility>
+
+#include "object/array.h"
+#include "object/cell.h"
+#include "vm/interp/dispatch.h"
+#include "vm/interp/slow_path.h"
+
+namespace tenon::vm {
+namespace {
+
+// The layouts that compiled code relies on. Objects aren't standard-layout types, because they
+// derive from one with fields; GCC and Clang define offsetof for them.
+#pragma GCC diagnostic ignored "-Winvalid-offsetof"
+using Layout = CodeLayout;
+static_assert(sizeof(void*) != 8 ||
+              (offsetof(MachineState, runtime_) == Layout::kRuntime &&
+               offsetof(MachineState, ops_) == Layout::kOps &&
+               offsetof(MachineState, fuel_) == Layout::kFuel &&
+               offsetof(MachineState, register_limit_) == Layout::kRegisterLimit &&
+               offsetof(MachineState, frame_limit_) == Layout::kFrameLimit &&
+               offsetof(MachineState, attention_) == Layout::kAttention &&
+               offsetof(MachineState, value_) == Layout::kValue &&
+               offsetof(MachineState, entry_) == Layout::kEntry &&
+               offsetof(MachineState::Frame, pc) == Layout::kFrameResume &&
+               offsetof(MachineState::Frame, base) == Layout::kFrameBase &&
+               sizeof(MachineState::Frame) == Layout::kFrameBytes &&
+               offsetof(Op, constant) == Layout::kOpConstant));
+static_assert(sizeof(AnyView) == Layout::kRegisterBytes && sizeof(Op) == Layout::kOpBytes);
+static_assert(offsetof(Object, counts) == Layout::kCounts &&
+              offsetof(CellObj, tag) == Layout::kCellTag &&
+              offsetof(CellObj, size) == Layout::kCellSize &&
+              sizeof(CellObj) == Layout::kCellFields &&
+              offsetof(ArrayObj, size) == Layout::kArraySize &&
+              sizeof(ArrayObj) == Layout::kArrayFields);
+
+CodeValue taken(Any&& value) {
+  const RegisterWords words = words_of(value.leak());
+  return {words.head, words.payload};
+}
+
+}  // namespace
+
+Machine& CompiledCode::arrive(void* state, void* base, void* frame, int64_t fuel, uint64_t op) {
+  auto& m = static_cast<Machine&>(*static_cast<MachineState*>(state));
+  m.pc_ = m.ops_ + op;
+  m.base_ = static_cast<AnyView*>(base);
+  m.top_ = &at(m.base_, m.pc_->frame);
+  m.frame_ = static_cast<Machine::Frame*>(frame);
+  m.fuel_ = fuel;
+  return m;
+}
+
+void CompiledCode::fail(Machine& m) {
+  m.failure_ = std::current_exception();
+}
+
+template <CodeExit (*kBody)(Machine&, const Op&, AnyView* base, uint64_t extra)>
+CodeExit CompiledCode::guarded(void* state, void* base, void* frame, int64_t fuel, uint64_t op,
+                               uint64_t extra) noexcept {
+  Machine& m = arrive(state, base, frame, fuel, op);
+  try {
+    return kBody(m, *m.pc_, m.base_, extra);
+  } catch (...) {
+    fail(m);
+    return CodeExit::Failed;
+  }
+}
+
+CodeExit CompiledCode::run_instruction(Machine& m, const Op& op, AnyView* base, uint64_t opcode) {
+#define RUN_Plain(mnemonic) slow_path::op_##mnemonic(m, op, base)
+#define RUN_Function RUN_Plain
+#define RUN_Unpack RUN_Plain
+#define RUN_Match RUN_Plain
+#define RUN_Binary(mnemonic) slow_path::binary(m, op, base)
+#define RUN_Call(mnemonic) Dispatch::packed_call(m, op, base)
+#define RUN_Comparison(mnemonic)
+#define RUN_Return RUN_Comparison
+#define RUN_Goto RUN_Comparison
+#define RUN_If RUN_Comparison
+#define RUN_IfEq RUN_Comparison
+#define RUN_Switch RUN_Comparison
+#define RUN_Move RUN_Comparison
+#define RUN_LoadInt RUN_Comparison
+#define RUN_Kill RUN_Comparison
+  switch (static_cast<Opcode>(opcode)) {
+#define TENON_OPCODE(identifier, mnemonic, number, op_class, ...) \
+  case Opcode::identifier:                                        \
+    RUN_##op_class(mnemonic);                                     \
+    break;
+#include "vm/isa/opcodes.def"
+    case Opcode::None:
+      break;
+  }
+  return CodeExit::Returned;
+}
+
+CodeExit CompiledCode::attend(Machine& m, const Op&, AnyView*, uint64_t) {
+  if (m.fuel_ < 0) Dispatch::fail_fuel(m);
+  Dispatch::stop_if_asked(m);
+  return CodeExit::Returned;
+}
+
+CodeExit CompiledCode::grow(Machine& m, const Op&, AnyView* base, uint64_t bytes) {
+  const auto by = static_cast<int64_t>(bytes);
+  const AnyView* const top = base + (by < 0 ? -by : by) / kRegisterBytes;
+  Dispatch::grow_stack(m, top, by < 0 ? m.frame_ : m.frame_ - 1);
+  return CodeExit::Returned;
+}
+
+CodePiece CompiledCode::piece_of(const Machine& m, const FunctionCode& function) {
+  return m.running_->compiled()->functions[function.index];
+}
+
+CodeExit CompiledCode::call_closure(Machine& m, const Op& op, AnyView* base, uint64_t) {
+  const AnyView closure = value_of(op.as<Opcode::CallClosure>().args[kClosure], base);
+  Dispatch::stop_if_asked(m);
+  if (const FunctionCode* const callee = Dispatch::closure_code(m, op, closure)) {
+    Dispatch::place_closure(m, op, base, *callee, closure);
+    Dispatch::release_arguments(op, base);
+    m.entry_ = piece_of(m, *callee);
+    return CodeExit::Left;
+  }
+  AnyView result;
+  Dispatch::call_value(m, op, base, closure, &result);
+  m.value_ = taken(Any::adopt(result));
+  return CodeExit::Returned;
+}
+
+CodeExit CompiledCode::tail_call_closure(Machine& m, const Op& op, AnyView* base, uint64_t) {
+  const AnyView closure = value_of(op.as<Opcode::TailCallClosure>().args[kClosure], base);
+  Dispatch::stop_if_asked(m);
+  if (const FunctionCode* const callee = Dispatch::closure_code(m, op, closure)) {
+    --m.fuel_;
+    Dispatch::tail_arguments(m, op, *callee, base, &closure);
+    m.entry_ = piece_of(m, *callee);
+    return CodeExit::Left;
+  }
+  AnyView result;
+  Dispatch::call_value(m, op, base, closure, &result);
+  for (AnyView* r = base; r != m.top_; ++r) put(*r, AnyView());
+  m.value_ = taken(Any::adopt(result));
+  return CodeExit::Returned;
+}
+
+CodeExit CompiledCode::release(void* state, void* base, void* frame, int64_t fuel, uint64_t op,
+                               uint64_t object) noexcept {
+  arrive(state, base, frame, fuel, op);
+  tenon::release(reinterpret_cast<Object*>(object));
+  return CodeExit::Returned;
+}
+
+CodeExit CompiledCode::constant(void* state, void* base, void* frame, int64_t fuel, uint64_t op,
+                                uint64_t index) noexcept {
+  Machine& m = arrive(state, base, frame, fuel, op);
+  m.value_ = taken(Any(m.running_->unit().constants[index].value));
+  return CodeExit::Returned;
+}
+
+CodeExit CompiledCode::clear(void* state, void* base, void* frame, int64_t fuel, uint64_t op,
+                             uint64_t) noexcept {
+  Machine& m = arrive(state, base, frame, fuel, op);
+  for (AnyView* r = m.base_; r != m.top_; ++r) put(*r, AnyView());
+  return CodeExit::Returned;
+}
+
+CodeExit CompiledCode::leave(void* state, void* base, void* frame, int64_t fuel, uint64_t op,
+                             uint64_t) noexcept {
+  arrive(state, base, frame, fuel, op);
+  return CodeExit::Left;
+}
+
+// Turns the frames of compiled code into those of bytecode.
+void CompiledCode::to_bytecode(Machine& m, const Machine::Frame* entry) {
+  for (Machine::Frame* frame = m.frame_; frame <= entry; ++frame) {
+    uint32_t op;
+    std::memcpy(&op, reinterpret_cast<const char*>(frame->pc) - kCodePrefixBytes, sizeof op);
+    frame->pc = m.ops_ + op;
+  }
+}
+
+void CompiledCode::run(Machine& m, const CodeTable& table, const FunctionCode& function) {
+  static constexpr CodeRuntime kRuntime = {
+      guarded<run_instruction>,   release,  guarded<attend>, guarded<grow>, guarded<call_closure>,
+      guarded<tail_call_closure>, constant, clear,           leave,
+  };
+  Machine::Frame* const entry = m.frame_;
+  const Op* const outer_ops = std::exchange(m.ops_, m.running_->decoded().ops.data());
+  m.runtime_ = &kRuntime;
+  entry->pc = reinterpret_cast<const Op*>(table.exit);
+  const auto exit = static_cast<CodeExit>(
+      table.enter(static_cast<MachineState*>(&m), m.base_, entry, m.fuel_, piece_of(m, function)));
+  if (exit == CodeExit::Returned) {
+    write_words(*entry->base, {m.value_.head, m.value_.payload});
+  } else {
+    to_bytecode(m, entry);
+  }
+  m.ops_ = outer_ops;
+  if (exit == CodeExit::Failed) std::rethrow_exception(std::exchange(m.failure_, nullptr));
+  if (exit == CodeExit::Left) Dispatch::run(m);
+}
+
+}  // namespace tenon::vm
