@@ -107,8 +107,16 @@ void FunctionTranslator::release(Words words) {
   llvm::BasicBlock* const next = new_block("released");
   b_.CreateCondBr(is_object, object, next);
   b_.SetInsertPoint(object);
-  w_.call_runtime(b_, arguments(), &vm::CodeRuntime::release, op(), words.payload);
-  reload_fuel();
+  llvm::Value* before =
+      b_.CreateAtomicRMW(llvm::AtomicRMWInst::Sub, b_.CreateIntToPtr(words.payload, m_.pointer),
+                         b_.getInt64(1), llvm::Align(8), llvm::AtomicOrdering::Release);
+  // One comparison covers a count of 1 and the saturated ones, as in object/object.h.
+  llvm::Value* strong = b_.CreateSub(b_.CreateTrunc(before, m_.i32), b_.getInt32(2));
+  rarely(b_.CreateICmpUGE(strong, b_.getInt32(CodeLayout::kSaturated - 2)), [&] {
+    b_.CreateStore(before, w_.address(b_, piece_->arguments.state, CodeLayout::kValue));
+    w_.call_runtime(b_, arguments(), &vm::CodeRuntime::released, op(), words.payload);
+    reload_fuel();
+  });
   b_.CreateBr(next);
   b_.SetInsertPoint(next);
 }

@@ -13,8 +13,6 @@ namespace {
 using vm::CodeLayout;
 
 constexpr llvm::CallingConv::ID kConvention = llvm::CallingConv::PreserveNone;
-// An object's strong count from this on stays as it is (object/object.h).
-constexpr uint32_t kSaturated = uint32_t{1} << 31;
 constexpr uint64_t kFirstObject = 64;
 
 // The offset of a member of CodeRuntime, all of which are pointers.
@@ -111,7 +109,7 @@ void BytecodeWriter::retain(Builder& b, Words words) const {
   llvm::LoadInst* strong = b.CreateLoad(m.i32, object);
   strong->setAtomic(llvm::AtomicOrdering::Monotonic);
   strong->setAlignment(llvm::Align(8));
-  b.CreateCondBr(b.CreateICmpULT(strong, b.getInt32(kSaturated)), add, done);
+  b.CreateCondBr(b.CreateICmpULT(strong, b.getInt32(CodeLayout::kSaturated)), add, done);
   b.SetInsertPoint(add);
   b.CreateAtomicRMW(llvm::AtomicRMWInst::Add, object, b.getInt64(1), llvm::Align(8),
                     llvm::AtomicOrdering::Monotonic);

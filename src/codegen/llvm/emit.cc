@@ -266,7 +266,9 @@ std::vector<uint8_t> compile(const Array<loop::KernelRef>& kernels, const Target
   for (const std::string& text : assembly)
     if (options.assembly_text) *options.assembly_text += text;
   if (options.bytecode) {
-    ModuleCompiler compiler(target, options, options.ir_text, options.assembly_text);
+    EmitOptions light = options;  // LLVM's own passes take twice as long, and gain nothing
+    light.optimisation = Optimisation::kLoops;
+    ModuleCompiler compiler(target, light, options.ir_text, options.assembly_text);
     objects.push_back(compiler.compile([&](ModuleWriter& m) {
       const trace::Scope recorded(trace::Kind::Codegen, "bytecode");
       BytecodeWriter(m, *options.bytecode).write();

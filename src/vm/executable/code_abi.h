@@ -61,7 +61,9 @@ struct CodeLayout {
   static constexpr int64_t kFrameResume = 0, kFrameBase = 8, kFrameBytes = 16;
   static constexpr int64_t kRegisterBytes = 16;
   static constexpr int64_t kOpBytes = 32, kOpConstant = 24;  // where a `move` has its constant
-  static constexpr int64_t kCounts = 0;                      // of an object
+  // A strong count from this on stays as it is.
+  static constexpr uint32_t kSaturated = uint32_t{1} << 31;
+  static constexpr int64_t kCounts = 0;  // of an object
   static constexpr int64_t kCellTag = 24, kCellSize = 32, kCellFields = 40;
   static constexpr int64_t kArraySize = 24, kArrayFields = 40;
 };
@@ -77,8 +79,9 @@ using CodeFunction = CodeExit (*)(void* state, void* base, void* frame, int64_t 
 struct CodeRuntime {
   // Runs an instruction that is no jump and no call of bytecode; `extra` is its opcode.
   CodeFunction run;
-  // Releases the object at `extra`.
-  CodeFunction release;
+  // Ends the release of the object at `extra`, whose counts were those in CodeState::value's head
+  // and are one less, if that was the last reference or the count is saturated.
+  CodeFunction released;
   // Stops the call if it is out of fuel or was asked to.
   CodeFunction attend;
   // Makes room for registers up to `extra` bytes from the base and for another frame; for a tail

@@ -32,6 +32,7 @@ static_assert(sizeof(void*) != 8 ||
                offsetof(Op, constant) == Layout::kOpConstant));
 static_assert(sizeof(AnyView) == Layout::kRegisterBytes && sizeof(Op) == Layout::kOpBytes);
 static_assert(offsetof(Object, counts) == Layout::kCounts &&
+              Object::kSaturated == Layout::kSaturated &&
               offsetof(CellObj, tag) == Layout::kCellTag &&
               offsetof(CellObj, size) == Layout::kCellSize &&
               sizeof(CellObj) == Layout::kCellFields &&
@@ -147,10 +148,10 @@ CodeExit CompiledCode::tail_call_closure(Machine& m, const Op& op, AnyView* base
   return CodeExit::Returned;
 }
 
-CodeExit CompiledCode::release(void* state, void* base, void* frame, int64_t fuel, uint64_t op,
-                               uint64_t object) noexcept {
-  arrive(state, base, frame, fuel, op);
-  tenon::release(reinterpret_cast<Object*>(object));
+CodeExit CompiledCode::released(void* state, void* base, void* frame, int64_t fuel, uint64_t op,
+                                uint64_t object) noexcept {
+  Machine& m = arrive(state, base, frame, fuel, op);
+  detail::release_rare(reinterpret_cast<Object*>(object), m.value_.head);
   return CodeExit::Returned;
 }
 
@@ -185,7 +186,7 @@ void CompiledCode::to_bytecode(Machine& m, const Machine::Frame* entry) {
 
 void CompiledCode::run(Machine& m, const CodeTable& table, const FunctionCode& function) {
   static constexpr CodeRuntime kRuntime = {
-      guarded<run_instruction>,   release,  guarded<attend>, guarded<grow>, guarded<call_closure>,
+      guarded<run_instruction>,   released, guarded<attend>, guarded<grow>, guarded<call_closure>,
       guarded<tail_call_closure>, constant, clear,           leave,
   };
   Machine::Frame* const entry = m.frame_;

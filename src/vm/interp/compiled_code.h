@@ -27,8 +27,8 @@ class CompiledCode {
   static CodeExit grow(Machine& m, const Op& op, AnyView* base, uint64_t bytes);
   static CodeExit call_closure(Machine& m, const Op& op, AnyView* base, uint64_t extra);
   static CodeExit tail_call_closure(Machine& m, const Op& op, AnyView* base, uint64_t extra);
-  static CodeExit release(void* state, void* base, void* frame, int64_t fuel, uint64_t op,
-                          uint64_t object) noexcept;
+  static CodeExit released(void* state, void* base, void* frame, int64_t fuel, uint64_t op,
+                           uint64_t object) noexcept;
   static CodeExit constant(void* state, void* base, void* frame, int64_t fuel, uint64_t op,
                            uint64_t index) noexcept;
   static CodeExit clear(void* state, void* base, void* frame, int64_t fuel, uint64_t op,

@@ -1,0 +1,287 @@
+// Compiled code beside bytecode: the same results, errors, frames and fuel.
+#include <gmock/gmock.h>
+
+#include <atomic>
+#include <chrono>
+#include <string>
+#include <thread>
+
+#include "driver/compile.h"
+#include "object/array.h"
+#include "object/reflect.h"
+#include "object/registry.h"
+#include "support/test_error.h"
+#include "vm/asm/assemble.h"
+#include "vm/executable/write_file.h"
+#include "vm/interp/machine.h"
+
+namespace tenon::driver {
+namespace {
+
+using ::testing::HasSubstr;
+
+vm::Unit compiled_unit(const std::string& text) {
+  initialise();
+  vm::Unit unit = vm::assemble(text, "t.tna");
+  unit.kernels.push_back(code_for_host(unit));
+  return unit;
+}
+
+Ref<vm::Program> load(const vm::Unit& unit, bool bytecode_only = false) {
+  vm::ProgramOptions options;
+  options.bytecode_only = bytecode_only;
+  return vm::Program::from_unit(unit, options);
+}
+
+// What a call does, as text.
+std::string outcome(vm::Machine& m, std::string_view function, std::span<const AnyView> args) {
+  std::string text;
+  try {
+    text = repr(m.call(function, args));
+  } catch (const Error& error) {
+    text = error.render();
+  }
+  return cat(text, " fuel ", m.fuel_left());
+}
+
+// Runs both modes and expects them to agree; returns the outcome.
+std::string agreed(const std::string& text, std::string_view function, std::vector<Any> args,
+                   vm::Limits limits = {}) {
+  limits.fuel = std::min<int64_t>(limits.fuel, 1000000);
+  const vm::Unit unit = compiled_unit(text);
+  const Ref<vm::Program> compiled = load(unit);
+  EXPECT_NE(compiled->compiled(), nullptr);
+  vm::Machine a(load(unit, true), limits), b(compiled, limits);
+  const std::vector<AnyView> views(args.begin(), args.end());
+  const std::string expected = outcome(a, function, views), found = outcome(b, function, views);
+  EXPECT_EQ(found, expected);
+  // The machine is usable afterwards.
+  EXPECT_EQ(outcome(b, function, views), expected);
+  return found;
+}
+
+constexpr char kFib[] = R"(
+func @fib(n: i64) -> i64 {
+  %1 = lt %0, 2
+  if %1, more
+  ret %0
+more:
+  %1 = sub %0, 1
+  %1 = call @fib, %1!
+  %0 = sub %0, 2
+  %0 = call @fib, %0!
+  %1 = add %1, %0
+  ret %1!
+}
+)";
+
+TEST(CompiledMode, Recurses) {
+  EXPECT_EQ(agreed(kFib, "fib", {Any(20)}), "6765 fuel 978109");
+}
+
+TEST(CompiledMode, StopsAtEachLimitWhereBytecodeDoes) {
+  vm::Limits limits;
+  for (int64_t fuel : {0, 1, 2, 17, 100}) {
+    limits.fuel = fuel;
+    EXPECT_THAT(agreed(kFib, "fib", {Any(10)}, limits), HasSubstr("ran out of fuel"));
+  }
+  limits = {};
+  limits.depth = 5;
+  EXPECT_THAT(agreed(kFib, "fib", {Any(10)}, limits), HasSubstr("went too deep"));
+}
+
+// Numbers of other types than the signatures say, in parameters and results.
+TEST(CompiledMode, LeavesWhereATypeIsUnexpected) {
+  const char* text = R"(
+const = "text"  ; #0
+func @id(n: i64) -> i64 {
+  ret %0
+}
+func @lies(n: i64) -> i64 {
+  ret #0
+}
+func @twice(n: any) -> any {
+  %1 = call @id, %0
+  %2 = call @id, 7
+  %3 = alloc_tuple %1!, %2!, %0!
+  ret %3!
+}
+func @lied(n: i64) -> any {
+  %1 = call @lies, %0
+  %2 = add %0, 1
+  %3 = alloc_tuple %1!, %2
+  ret %3!
+}
+func @adds(n: i64) -> any {
+  %1 = call @lies, %0
+  %1 = add %1, 1
+  ret %1
+}
+)";
+  EXPECT_THAT(agreed(text, "twice", {Any(String("s"))}), HasSubstr("[\"s\", 7, \"s\"]"));
+  EXPECT_THAT(agreed(text, "twice", {Any(true)}), HasSubstr("[true, 7, true]"));
+  EXPECT_THAT(agreed(text, "lied", {Any(1)}), HasSubstr("[\"text\", 2]"));
+  EXPECT_THAT(agreed(text, "adds", {Any(1)}), HasSubstr("add needs an integer"));
+}
+
+TEST(CompiledMode, ReportsErrorsOfArithmeticWithAllFrames) {
+  const char* text = R"(
+func @down(n: i64, big: i64) -> i64 {
+  %2 = gt %0, 0
+  if %2, end
+  %2 = sub %0, 1
+  %2 = call @down, %2, %1
+  %2 = add_checked %2, %1
+  ret %2
+end:
+  %2 = floordiv %1, %0
+  ret %2
+}
+)";
+  const std::string divided = agreed(text, "down", {Any(3), Any(5)});
+  EXPECT_THAT(divided, HasSubstr("repeated 2 times"));
+  EXPECT_THAT(divided, HasSubstr("instruction 6"));
+}
+
+// Loops whose variables are numbers in one arm and values in the other, and registers that hold
+// both.
+TEST(CompiledMode, KeepsValuesOfAnyKindInLoops) {
+  const char* text = R"(
+const = "text"  ; #0
+func @step(n: i64, x: any) -> any {
+  ret %1!
+}
+func @mixed(n: i64) -> any {
+  %1 = move 0
+again:
+  %2 = lt %0, 1
+  if %2, more
+  ret %1!
+more:
+  %0 = sub %0, 1
+  %3 = floormod %0, 3
+  if_eq %3, 1, text
+  %1 = move %0
+  goto next
+text:
+  %1 = load_const #0
+next:
+  %1 = call @step, %0, %1!
+  goto again
+}
+)";
+  for (int n : {0, 1, 2, 3, 7}) agreed(text, "mixed", {Any(n)});
+  EXPECT_THAT(agreed(text, "mixed", {Any(1)}), HasSubstr("\"text\""));
+}
+
+TEST(CompiledMode, CallsClosuresAndFunctionsOfTheHost) {
+  const char* text = R"(
+packed $test.compiled_mode.twice
+func @add3(a: i64, b: i64, c: i64) -> i64 {
+  %3 = add %0, %1
+  %3 = add %3, %2
+  ret %3
+}
+func @apply(f: any, n: i64) -> any {
+  %2 = call_closure %0, %1, 5
+  tail_call_closure %0!, %2!, 1
+}
+func @main(n: i64) -> any {
+  %1 = alloc_closure @add3, 100
+  %2 = call @apply, %1!, %0
+  %3 = load_packed $test.compiled_mode.twice
+  %4 = call_closure %3, %2
+  %5 = call_packed $test.compiled_mode.twice, %4
+  %6 = alloc_tuple %2, %4, %5
+  ret %6!
+}
+)";
+  static const bool once = [] {
+    register_function("test.compiled_mode.twice", Function::from_typed([](int64_t x) { return 2 * x; }));
+    return true;
+  }();
+  (void)once;
+  EXPECT_THAT(agreed(text, "main", {Any(1)}), HasSubstr("[207, 414, 828]"));
+}
+
+// Seven arguments: more than travel in processor registers.
+TEST(CompiledMode, PassesManyArguments) {
+  const char* text = R"(
+func @many(a: i64, b: any, c: i64, d: any, e: i64, f: any, g: f64) -> any {
+  %7 = alloc_tuple %6, %5, %4, %3, %2, %1, %0
+  ret %7!
+}
+func @turn(n: i64, a: i64, b: any, c: i64, d: any, e: i64, f: any) -> any {
+  %7 = gt %0, 0
+  if %7, end
+  %0 = sub %0, 1
+  tail_call @turn, %0, %3, %4!, %5, %6!, %1, %2!
+end:
+  %7 = call @many, %1, %2!, %3, %4!, %5, %6!, %0
+  ret %7!
+}
+)";
+  for (int n : {0, 1, 2, 3}) {
+    agreed(text, "turn",
+           {Any(n), Any(1), Any(String("b")), Any(3), Any(String("d")), Any(5), Any(6.5)});
+  }
+}
+
+TEST(CompiledMode, IsStoppedByAnotherThread) {
+  const vm::Unit unit = compiled_unit(R"(
+func @spin(n: i64) -> i64 {
+again:
+  %0 = add %0, 1
+  goto again
+}
+)");
+  vm::Machine m(load(unit));
+  std::atomic<bool> ended{false};
+  std::thread stopper([&] {
+    while (!ended) {
+      m.cancel();
+      std::this_thread::yield();
+    }
+  });
+  EXPECT_THAT(outcome(m, "spin", std::vector<AnyView>{AnyView(0)}), HasSubstr("was cancelled"));
+  ended = true;
+  stopper.join();
+  vm::Limits limits;
+  limits.deadline = std::chrono::milliseconds(20);
+  m.set_limits(limits);
+  EXPECT_THAT(outcome(m, "spin", std::vector<AnyView>{AnyView(0)}), HasSubstr("past its deadline"));
+}
+
+TEST(CompiledMode, RunsBytecodeForAnInstrument) {
+  const Ref<vm::Program> program = load(compiled_unit(kFib));
+  vm::Machine m(program);
+  int calls = 0;
+  m.set_instrument([&](const vm::CallEvent& event) {
+    calls += event.before;
+    return vm::CallAction::Continue;
+  });
+  EXPECT_EQ(m.call("fib", 5).as<int64_t>(), 5);
+  EXPECT_EQ(calls, 14);
+}
+
+TEST(CompiledMode, IsRefusedForOtherBytecode) {
+  vm::Unit unit = compiled_unit(kFib);
+  unit.functions[0].register_count += 1;
+  EXPECT_THAT(failure_of([&] { load(unit); }), HasSubstr("compiled code of other bytecode"));
+}
+
+// Native code of a stranger's file never runs: without kernels, the bytecode does.
+TEST(CompiledMode, IsIgnoredInAnUntrustedFile) {
+  const std::string file = vm::write_to_bytes(compiled_unit(kFib));
+  vm::ProgramOptions options;
+  options.trusted = false;
+  const Ref<vm::Program> program = vm::Program::load_bytes(file, options);
+  EXPECT_EQ(program->compiled(), nullptr);
+  vm::Machine m(program);
+  EXPECT_EQ(m.call("fib", 10).as<int64_t>(), 55);
+  options.trusted = true;
+  EXPECT_NE(vm::Program::load_bytes(file, options)->compiled(), nullptr);
+}
+
+}  // namespace
+}  // namespace tenon::driver
