@@ -7,9 +7,9 @@ Usage: compare.py --tenon build/release/bench/vm/bench_vm [--lua PROGRAM] [--rou
 Engines take turns, one process each per round, so that a slow moment of the machine affects all of
 them. A process prints nanoseconds of CPU time per operation, each the median of several. A time in the
 table is the median over the rounds; a ratio is the median over the rounds of Tenon's time divided by
-the peer's: below 1 is faster. Tenon has two rows: hand-written assembly, and the same program compiled
-from its language (.tn), whose ratio to the assembly has a separate column. Engines that aren't
-installed are left out.
+the peer's: below 1 is faster. Tenon has three rows: hand-written assembly, and the same program in its
+language, as bytecode (.tn) and as machine code (.tn, compiled), whose ratios to the assembly have a separate
+column. C is a program with the checks that compiled code makes. Engines that aren't installed are left out.
 """
 
 import argparse
@@ -23,10 +23,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-PEERS = {"tvm": "TVM", "iree": "IREE", "lua": "Lua"}
+PEERS = {"tvm": "TVM", "iree": "IREE", "lua": "Lua", "c": "C"}
 REQUIREMENTS = "install bench/vm/requirements.txt into the Python that runs this"
-# Rows of Tenon in the JSON: of assembly, and of the compiled programs.tn.
-SOURCES = {"rows": "assembly", "compiled": ".tn"}
+# Rows of Tenon in the JSON: of assembly, and of programs.tn.
+SOURCES = {"rows": "assembly", "bytecode": ".tn", "compiled": ".tn, compiled"}
 
 
 @dataclass
@@ -35,6 +35,7 @@ class Row:
     what: str
     budgets: dict[str, float]  # of the ratio to a peer; "ns": of the time
     peer_key: str = ""  # where the peers' figure has another name
+    compiled: dict[str, float] | None = None  # budgets of compiled code, where they differ
 
     def of_peer(self) -> str:
         return self.peer_key or self.key
@@ -47,9 +48,9 @@ ROWS = [
     Row("pool", "allocate and free a tensor from the pool", {"tvm": 0.15}),
     Row("pool_one", "the same in one instruction", {"tvm": 0.15}, "pool"),
     Row("shape", "bind and build a rank-2 shape", {"tvm": 0.12}),
-    Row("loop", "loop iteration: add, compare, branch", {"lua": 0.4}),
+    Row("loop", "loop iteration: add, compare, branch", {"lua": 0.5}, compiled={"lua": 0.15}),
     Row("sum", "loop iteration: two adds, compare, branch", {}),
-    Row("fib", "fib, per call", {"lua": 0.5}),
+    Row("fib", "fib, per call", {"lua": 0.5}, compiled={"c": 1.3}),
 ]
 
 
@@ -85,7 +86,8 @@ def time(rounds: list[dict], key: str, engine: str, source: str = "rows") -> flo
 def row_cells(rounds: list[dict], row: Row, source: str, peers: list[str]) -> list[str]:
     own = time(rounds, row.key, "tenon", source)
     cells = [row.what, SOURCES[source], f"{own:.1f}"]
-    to_assembly = ratio(rounds, row, source, "tenon") if source == "compiled" else None
+    to_assembly = None if source == "rows" else ratio(rounds, row, source, "tenon")
+    budgets = row.compiled if source == "compiled" and row.compiled else row.budgets
     cells.append("" if to_assembly is None else f"{to_assembly:.2f}")
     for peer in peers:
         t = time(rounds, row.of_peer(), peer)
@@ -95,11 +97,11 @@ def row_cells(rounds: list[dict], row: Row, source: str, peers: list[str]) -> li
     cells.append(
         ", ".join(
             f"{b:g} ns" if of == "ns" else f"{b:g} of {PEERS[of]}'s"
-            for of, b in row.budgets.items()
+            for of, b in budgets.items()
         )
     )
     measured = ratios | {"ns": own}
-    known = [measured[of] <= b for of, b in row.budgets.items() if measured.get(of) is not None]
+    known = [measured[of] <= b for of, b in budgets.items() if measured.get(of) is not None]
     cells.append(("met" if all(known) else "missed") if known else "")
     return cells
 
@@ -118,7 +120,7 @@ def table(rounds: list[dict], depths: dict[str, dict]) -> str:
     depth = f"{own['depth']:,} in {own['megabytes']} MB"
     lines.append(
         ["recursion depth", ".tn", depth, ""]
-        + [f"{depths[p]['depth']:,}, then {depths[p]['end']}" for p in peers]
+        + ["none" if p == "c" else f"{depths[p]['depth']:,}, then {depths[p]['end']}" for p in peers]
         + [""] * len(peers)
         + ["1,000,000 in 256 MB", "met" if met else "missed"]
     )
@@ -159,11 +161,12 @@ def main() -> None:
         "tvm": [sys.executable, HERE / "run_tvm.py"],
         "iree": [sys.executable, HERE / "run_iree.py"],
         "lua": [options.lua, HERE / "run_lua.lua"],
+        "c": [Path(options.tenon).with_name("bench_vm_c")],
     }
     for engine, why in missing(options.lua).items():
         print(f"compare.py: without {PEERS[engine]}: {why}", file=sys.stderr)
         del engines[engine]
-    depths = {name: run([*command, "depth"]) for name, command in engines.items()}
+    depths = {name: run([*command, "depth"]) for name, command in engines.items() if name != "c"}
     rounds = []
     for i in range(options.rounds):
         print(f"round {i + 1} of {options.rounds}", file=sys.stderr)

@@ -1,6 +1,7 @@
 // Prints Tenon's rows as JSON: nanoseconds of CPU time per operation, the median of several, of the
-// assembly below ("rows") and of programs.tn ("compiled"). With "depth": the memory of a recursion
-// of depth 1,000,000. The programs run in the runtime's shared library, through its C interface.
+// assembly below ("rows") and of programs.tn as bytecode ("bytecode") and as machine code
+// ("compiled"). With "depth": the memory of a recursion of depth 1,000,000. The programs run in the
+// runtime's shared library, through its C interface.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -235,9 +236,11 @@ Machine assembled() {
   require(tenon_program_from_bytes(file.data(), file.size(), nullptr, &program.any));
   return Machine(program);
 }
-Machine compiled() {
+// programs.tn, compiled with that --mode.
+Machine of_language(const char* mode) {
   Value program;
-  require(tenon_program_load(TENON_BENCH_PROGRAMS, &program.any));
+  const std::string file = std::string(TENON_BENCH_PROGRAMS) + "/" + mode + ".tnx";
+  require(tenon_program_load(file.c_str(), &program.any));
   return Machine(program);
 }
 
@@ -275,7 +278,7 @@ void print_assembled(Machine& m) {
   std::printf("\"fib\": %.3f", nanoseconds(m, fib_calls(kFib), "fib", Value(kFib)));
 }
 
-void print_compiled(Machine& m) {
+void print_of_language(Machine& m) {
   const Value x = tensor({32, 32}), n(kN);
   const double packed = nanoseconds(m, kN, "packed", n, x, x, x);
   std::printf("\"packed\": %.3f, ", packed);
@@ -288,11 +291,14 @@ void print_compiled(Machine& m) {
 }
 
 void print_rows() {
-  Machine of_assembly = assembled(), of_language = compiled();
+  Machine of_assembly = assembled();
   std::printf("{\"rows\": {");
   print_assembled(of_assembly);
-  std::printf("}, \"compiled\": {");
-  print_compiled(of_language);
+  for (const char* mode : {"bytecode", "compiled"}) {
+    Machine machine = of_language(mode);
+    std::printf("}, \"%s\": {", mode);
+    print_of_language(machine);
+  }
   std::printf("}}\n");
 }
 
@@ -307,7 +313,7 @@ double resident_megabytes() {
 }
 
 void print_depth() {
-  Machine machine = compiled();
+  Machine machine = of_language("compiled");
   constexpr int64_t kDepth = 1'000'000;
   machine.call("down", Value(1));
   double before = resident_megabytes();
