@@ -59,7 +59,8 @@ enum {
   TENON_TENSOR = 70,
   TENON_ARRAY = 0x100000,
   TENON_MAP = 0x100001,
-  TENON_MODULE = 0x100003
+  TENON_MODULE = 0x100003,
+  TENON_CELL = 0x100005
   /* Other objects have numbers above 0x100000; tenon_type_key names their types. */
 };
 
@@ -137,6 +138,13 @@ TENON_API int64_t tenon_map_size(const tenon_any* value);
 TENON_API int tenon_map_get(const tenon_any* map, const tenon_any* key, tenon_any* out);
 /* The entry at `index`, below the size, in the map's order; `key` and `value` may be NULL. */
 TENON_API int tenon_map_entry(const tenon_any* map, size_t index, tenon_any* key, tenon_any* value);
+
+/* A cell is a value of a data type: the tag of its constructor, from 0, and copies of its fields.
+ * The tag and the number of fields are what tenon_constructor_find gives. */
+TENON_API int tenon_cell_create(int64_t tag, const tenon_any* fields, size_t size, tenon_any* out);
+/* The fields of a cell, borrowed; `tag` and `size`, which may be NULL, receive its tag and their
+ * count. NULL, -1 and 0 for any other type. */
+TENON_API const tenon_any* tenon_cell_view(const tenon_any* value, int64_t* tag, size_t* size);
 
 /* ---- Objects and their fields ---------------------------------------------------------------- */
 
@@ -368,6 +376,47 @@ TENON_API tenon_text tenon_program_file(const tenon_any* program);
 /* The names of the exported functions: an array of strings. */
 TENON_API int tenon_program_functions(const tenon_any* program, tenon_any* out);
 
+/* The definitions of the data types in the signatures of these functions, an array of strings:
+ * "tree[T] { Leaf, Node(tree[T], T, tree[T]) }". A constructor's place, from 0, is its tag. */
+TENON_API int tenon_program_types(const tenon_any* program, tenon_any* out);
+/* Looks a constructor up in such a definition: returns 1 and stores its tag and its number of
+ * fields, or returns 0 if the definition has none of that name. Part of this header, not of the
+ * library. */
+static inline int tenon_constructor_find(tenon_text definition, const char* name, int64_t* tag,
+                                         size_t* fields) {
+  size_t i = 0, depth = 0, at = 0, count = 0;
+  int64_t place = 0;
+  int in_name = 0, same = 1;
+  while (i < definition.size && definition.data[i] != '{') ++i;
+  for (; i < definition.size; ++i) {
+    const char c = definition.data[i];
+    const int opens = c == '(' || c == '[' || c == '{', closes = c == ')' || c == ']' || c == '}';
+    if (c == '"') { /* a name within a field's type */
+      while (++i < definition.size && definition.data[i] != '"') i += definition.data[i] == '\\';
+    } else if (opens) {
+      if (depth == 1) count = 1, in_name = 0;
+      if (++depth == 1) in_name = 1, at = 0, same = 1;
+    } else if (depth == 1 && (closes || c == ',')) {
+      if (same && at > 0 && name[at] == 0) {
+        *tag = place;
+        *fields = count;
+        return 1;
+      }
+      ++place;
+      in_name = 1, at = 0, same = 1, count = 0;
+      if (closes) return 0;
+    } else if (closes) {
+      --depth;
+    } else if (depth == 2 && c == ',') {
+      ++count;
+    } else if (depth == 1 && in_name && c != ' ') {
+      same = same && c != 0 && name[at] == c;
+      if (same) ++at;
+    }
+  }
+  return 0;
+}
+
 /* A parameter or result of a function, borrowed from the program. */
 typedef struct tenon_value_info {
   uint32_t size;    /* sizeof(tenon_value_info), set by the caller; the library fills in the rest */
@@ -475,7 +524,7 @@ TENON_API int tenon_machine_trim(const tenon_any* machine);
 /* What a call instruction calls. */
 enum {
   TENON_CALL_FUNCTION = 0, /* a function of the program */
-  TENON_CALL_CLOSURE = 1,  /* a function value, whose name is empty */
+  TENON_CALL_CLOSURE = 1,  /* a function value; its name is empty if no program made it */
   TENON_CALL_PACKED = 2,   /* a registered function, or one of a library or module */
   TENON_CALL_KERNEL = 3 /* compiled code, which writes to its last arguments; the result is None */
 };

@@ -12,6 +12,8 @@
 
 namespace tenon::python {
 
+class DataTypes;
+
 // Each holds one value of the C interface.
 struct Tensor {
   Value value;
@@ -38,6 +40,7 @@ struct Parameter {
 };
 struct Signature {
   std::vector<Parameter> params, results;
+  std::shared_ptr<DataTypes> types;  // owns the plans
 };
 
 // A function: of a program, registered, or a closure that a program returned. Any number of threads
@@ -56,10 +59,6 @@ struct Function {
   std::shared_ptr<const std::vector<Value>> bound;
 };
 
-struct Program {
-  Value value;
-};
-
 // The Python class, for checks by exact type.
 PyTypeObject* tensor_class();
 
@@ -69,7 +68,7 @@ PyObject* call_function(PyObject* self, PyObject* const* args, size_t flags_and_
                         PyObject* names) noexcept;
 nb::object new_function(Value value);
 // A function of a program, whose calls run on the given machines if these aren't null.
-nb::object function_of(const Value& program, const nb::str& name, const tenon_limits& limits,
+nb::object function_of(const Program& program, const nb::str& name, const tenon_limits& limits,
                        std::shared_ptr<Machines> machines = {});
 // Of a dictionary with every field of tenon_limits but its size.
 tenon_limits limits_of(const nb::dict& given);
@@ -97,13 +96,15 @@ bool host_object_of(nb::handle object, Value* out);
 // for other types.
 nb::object host_instance(const Value& value);
 
-// A function value that calls the Python object.
-Value callback(nb::handle callable);
+// A function value that calls the Python object, whose arguments and result have the types of
+// `plan`, a function's, if it isn't null.
+Value callback(nb::handle callable, const DataPlan* plan = nullptr);
 
 void define_tensor(nb::module_& m);
 void define_function(nb::module_& m);
 void define_object(nb::module_& m);
 void define_program(nb::module_& m);
+void define_data(nb::module_& m);
 void define_machines(nb::module_& m);
 void define_host_types(nb::module_& m);
 

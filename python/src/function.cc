@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "python/src/classes.h"
+#include "python/src/data.h"
 #include "python/src/error.h"
 #include "python/src/gil.h"
 #include "python/src/interrupt.h"
@@ -203,6 +204,26 @@ int run(const Function& f, const tenon_any* machine, const Arguments& args, cons
   return compute(f, machine, args, outputs, result);
 }
 
+// A function's result in Python: several are a tuple.
+nb::object results_of(const Function& f, Value result) {
+  const auto is_data = [](const Parameter& p) { return p.expected.plan != nullptr; };
+  if (!f.signature || std::ranges::none_of(f.signature->results, is_data))
+    return to_python(std::move(result));
+  const std::vector<Parameter>& types = f.signature->results;
+  const auto one = [](Value value, const Parameter& p) {
+    return p.expected.plan ? data_object(std::move(value), *p.expected.plan)
+                           : to_python(std::move(value));
+  };
+  if (types.size() == 1) return one(std::move(result), types[0]);
+  nb::list out;
+  for (size_t i = 0; i < types.size(); ++i) {
+    Value item;
+    check(tenon_array_get(result.get(), i, item.out()));
+    out.append(one(std::move(item), types[i]));
+  }
+  return nb::tuple(out);
+}
+
 nb::object call(const Function& f, PyObject* const* args, size_t n, PyObject* names) {
   const Arguments arguments(f, args, n, names);
   const Outputs outputs(arguments.out());
@@ -213,7 +234,7 @@ nb::object call(const Function& f, PyObject* const* args, size_t n, PyObject* na
   } else {
     check(run(f, nullptr, arguments, outputs, result.out()));
   }
-  nb::object results = to_python(std::move(result));
+  nb::object results = results_of(f, std::move(result));
   if (f.signature) protect_shared_results(results);
   return outputs.given() ? outputs.instead_of(results) : results;
 }
@@ -300,6 +321,13 @@ namespace {
 
 // ---- Callbacks ----
 
+// What a function value of a Python callable holds.
+struct Callback {
+  PyObject* callable;
+  const DataPlan* plan;              // may be null
+  std::shared_ptr<DataTypes> types;  // owns it
+};
+
 int call_python(void* context, const tenon_any* args, int32_t n, tenon_any* result) {
   const WithGil acquired;
   if (!acquired) {
@@ -308,17 +336,25 @@ int call_python(void* context, const tenon_any* args, int32_t n, tenon_any* resu
     return -1;
   }
   try {
+    const Callback& self = *static_cast<Callback*>(context);
+    // Of the parameters, then of the result.
+    const auto type = [&](size_t i) -> const DataPlan* {
+      return self.plan && i < self.plan->parts.size() ? self.plan->parts[i] : nullptr;
+    };
     std::vector<nb::object> objects;
     std::vector<PyObject*> borrowed(1, nullptr);  // before the first argument, for the callee's use
     for (int32_t i = 0; i < n; ++i) {
-      objects.push_back(to_python(Value::copy_of(args[i])));
+      const DataPlan* plan = type(static_cast<size_t>(i));
+      Value arg = Value::copy_of(args[i]);
+      objects.push_back(plan ? data_object(std::move(arg), *plan) : to_python(std::move(arg)));
       borrowed.push_back(objects.back().ptr());
     }
     const nb::object returned = nb::steal(
-        PyObject_Vectorcall(static_cast<PyObject*>(context), borrowed.data() + 1,
+        PyObject_Vectorcall(self.callable, borrowed.data() + 1,
                             static_cast<size_t>(n) | PY_VECTORCALL_ARGUMENTS_OFFSET, nullptr));
     if (!returned.is_valid()) throw nb::python_error();
-    Value value = to_value(returned);
+    const DataPlan* plan = type(static_cast<size_t>(n));
+    Value value = plan ? data_value(returned, *plan) : to_value(returned);
     return tenon_any_copy(value.get(), result);
   } catch (...) {
     raise_current();
@@ -328,7 +364,11 @@ int call_python(void* context, const tenon_any* args, int32_t n, tenon_any* resu
 }
 
 void release_python(void* context) {
-  if (const WithGil acquired{}) Py_DECREF(static_cast<PyObject*>(context));
+  auto* const self = static_cast<Callback*>(context);
+  if (const WithGil acquired{}) {
+    Py_DECREF(self->callable);
+    delete self;
+  }
 }
 
 std::string text_of(const Signature& s) {
@@ -343,12 +383,28 @@ nb::object new_function(Value value) {
   return nb::cast(Function{&call_function, std::move(value), {}, {}, {}, {}});
 }
 
-Value callback(nb::handle callable) {
+nb::object typed_function(Value value, const DataPlan& plan) {
+  auto signature = std::make_shared<Signature>();
+  signature->types = plan.owner->shared_from_this();
+  for (const DataPlan* part : plan.parts) {
+    Expected expected = part->expected;
+    if (part->form != DataPlan::Form::kLeaf) expected.plan = part;
+    signature->params.push_back({nb::str(""), part->type.text, expected});
+  }
+  signature->results = {std::move(signature->params.back())};
+  signature->params.pop_back();
+  return nb::cast(Function{&call_function, std::move(value), std::move(signature), {}, {}, {}});
+}
+
+Value callback(nb::handle callable, const DataPlan* plan) {
+  auto self = std::make_unique<Callback>(
+      callable.ptr(), plan, plan ? plan->owner->shared_from_this() : std::shared_ptr<DataTypes>());
   Value out;
   Py_INCREF(callable.ptr());
-  const int code = tenon_function_create(call_python, callable.ptr(), release_python, out.out());
+  const int code = tenon_function_create(call_python, self.get(), release_python, out.out());
   if (code != 0) Py_DECREF(callable.ptr());
   check(code);
+  self.release();
   return out;
 }
 
@@ -391,6 +447,10 @@ tensors, or None for those to allocate.
       "Parameters and results as text; None if they are unknown.",
       nb::sig("def signature(self) -> str | None"));
   c.def("__repr__", [](const Function& f) {
+    if (f.name.empty()) {  // <closure @name>, if a program made it
+      const auto text = nb::cast<std::string>(repr_of(f.value));
+      if (text.starts_with("<closure")) return text;
+    }
     return f.signature ? "<tenon.Function " + text_of(*f.signature) + ">"
                        : std::string("<tenon.Function>");
   });

@@ -133,6 +133,7 @@ TENON_WRAP(int, PyException_SetTraceback, (Object* error, Object* trace), (error
 TENON_WRAP(void, PyErr_SetObject, (Object* type, Object* value), (type, value))
 TENON_WRAP(void, PyErr_WriteUnraisable, (Object* o), (o))
 TENON_WRAP(void, PyObject_ClearWeakRefs, (Object* o), (o))
+TENON_WRAP(int, PyObject_GenericSetAttr, (Object* o, Object* name, Object* value), (o, name, value))
 TENON_WRAP(Object*, PyEval_EvalCode, (Object* code, Object* globals, Object* locals), (code, globals, locals))
 TENON_WRAP(Object*, Py_CompileStringExFlags, (const char* text, const char* file, int start, PyCompilerFlags* flags, int level), (text, file, start, flags, level))
 TENON_WRAP(PyFrameObject*, PyFrame_GetBack, (PyFrameObject* frame), (frame))

@@ -101,7 +101,7 @@ const PyType_Slot kSlots[] = {
 
 }  // namespace
 
-Machines::Machines(Value program, int32_t memory, const tenon_limits& limits)
+Machines::Machines(Program program, int32_t memory, const tenon_limits& limits)
     : program_(std::move(program)), memory_(memory), limits_(limits) {
   auto machine = make();
   if (!machine) raise_waiting();
@@ -111,7 +111,8 @@ Machines::Machines(Value program, int32_t memory, const tenon_limits& limits)
 std::unique_ptr<Value> Machines::make() const {
   auto machine = std::make_unique<Value>();
   const tenon_machine_options options{sizeof options, memory_, &limits_};
-  if (tenon_machine_create_with(program_.get(), &options, machine->out()) != 0) return nullptr;
+  if (tenon_machine_create_with(program_.value.get(), &options, machine->out()) != 0)
+    return nullptr;
   if (!instrument_.is_none() && watch(*machine, instrument_) != 0) return nullptr;
   return machine;
 }
@@ -210,7 +211,7 @@ void define_machines(nb::module_& m) {
   c.def(
       "__init__",
       [](Machines* self, const Program& program, bool naive, const nb::dict& limits) {
-        new (self) Machines(Value::copy_of(program.value.any()),
+        new (self) Machines(Program{Value::copy_of(program.value.any()), program.types},
                             naive ? TENON_MEMORY_NAIVE : TENON_MEMORY_POOLED, limits_of(limits));
       },
       nb::arg("program"), nb::arg("naive"), nb::arg("limits"),

@@ -9,13 +9,21 @@
 
 namespace tenon::python {
 
+class DataTypes;
+
+// A loaded program, and its data types in Python.
+struct Program {
+  Value value;
+  std::shared_ptr<DataTypes> types;
+};
+
 // Machines of one program with the same options: as many as calls run at the same time. Threads
 // share it.
 class Machines {
  public:
-  Machines(Value program, int32_t memory, const tenon_limits& limits);
+  Machines(Program program, int32_t memory, const tenon_limits& limits);
 
-  const Value& program() const { return program_; }
+  const Program& program() const { return program_; }
   const tenon_limits& limits() const { return limits_; }
 
   // A machine for one call.
@@ -46,7 +54,7 @@ class Machines {
   std::unique_ptr<Value> take();
   void give_back(std::unique_ptr<Value> machine) noexcept;
 
-  const Value program_;
+  const Program program_;
   const int32_t memory_;
   const tenon_limits limits_;
   // Guards the following in a free-threaded interpreter; else the GIL does. Under it, no code in

@@ -49,6 +49,7 @@ NB_MODULE(_tenon, m) {
   define_function(m);
   define_object(m);
   define_program(m);
+  define_data(m);
   define_machines(m);
   define_host_types(m);
   m.def("version", &tenon_version);

@@ -1,10 +1,12 @@
 // Loaded executables. tenon.Executable and tenon.VirtualMachine (python/tenon/_executable.py) use
 // this class.
+#include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
 
 #include <string>
 
 #include "python/src/classes.h"
+#include "python/src/data.h"
 #include "python/src/error.h"
 #include "python/src/gil.h"
 
@@ -45,6 +47,16 @@ nb::object loaded(Load load) {
     code = load(program.value.out());
   }
   check(code);
+  Value texts;
+  check(tenon_program_types(program.value.get(), texts.out()));
+  std::vector<std::string> definitions;
+  for (int64_t i = 0; i < tenon_array_size(texts.get()); ++i) {
+    Value text;
+    check(tenon_array_get(texts.get(), static_cast<size_t>(i), text.out()));
+    const tenon_text t = tenon_string_view(text.get());
+    definitions.emplace_back(t.data, t.size);
+  }
+  program.types = std::make_shared<DataTypes>(definitions);
   return nb::cast(std::move(program));
 }
 
@@ -112,22 +124,27 @@ void for_each(const Value& program, const char* function, bool of_results, Visit
   }
 }
 
-Parameter parameter_of(const tenon_value_info& info) {
+Parameter parameter_of(const tenon_value_info& info, DataTypes& types) {
   Parameter p;
   PyObject* name = str_of(info.name).release().ptr();
   PyUnicode_InternInPlace(&name);
   p.name = nb::steal(name);
   p.type.assign(info.type.data, info.type.size);
   p.expected = {info.kind, info.dtype, true};
+  const bool is_data =
+      info.kind == TENON_ARRAY || info.kind == TENON_FUNCTION || info.kind == TENON_NONE;
+  if (is_data) p.expected.plan = types.plan(p.type);
   return p;
 }
 
-std::shared_ptr<const Signature> signature_of(const Value& program, const char* function) {
+std::shared_ptr<const Signature> signature_of(const Program& program, const char* function) {
   auto s = std::make_shared<Signature>();
+  s->types = program.types;
   for (const bool of_results : {false, true}) {
     std::vector<Parameter>& values = of_results ? s->results : s->params;
-    for_each(program, function, of_results,
-             [&](const tenon_value_info& info) { values.push_back(parameter_of(info)); });
+    for_each(program.value, function, of_results, [&](const tenon_value_info& info) {
+      values.push_back(parameter_of(info, *program.types));
+    });
   }
   return s;
 }
@@ -201,11 +218,11 @@ tenon_limits limits_of(const nb::dict& given) {
   return limits;
 }
 
-nb::object function_of(const Value& program, const nb::str& given, const tenon_limits& limits,
+nb::object function_of(const Program& program, const nb::str& given, const tenon_limits& limits,
                        std::shared_ptr<Machines> machines) {
   std::string name = name_of(given);
   Value out;
-  check(tenon_program_function(program.get(), name.c_str(), &limits, out.out()));
+  check(tenon_program_function(program.value.get(), name.c_str(), &limits, out.out()));
   auto signature = signature_of(program, name.c_str());
   return nb::cast(Function{&call_function,
                            std::move(out),
@@ -218,7 +235,7 @@ nb::object function_of(const Value& program, const nb::str& given, const tenon_l
 namespace {
 
 nb::object function(const Program& program, const nb::str& name, const nb::dict& limits) {
-  return function_of(program.value, name, limits_of(limits));
+  return function_of(program, name, limits_of(limits));
 }
 
 }  // namespace
@@ -250,6 +267,11 @@ void define_program(nb::module_& m) {
         return to_python(std::move(names));
       },
       nb::sig("def functions(self) -> tuple[str, ...]"));
+  c.def(
+      "types", [](const Program& p) { return p.types->families(); },
+      "The data types by name: the text of each one's definition, and the classes of its "
+      "constructors.",
+      nb::sig("def types(self) -> dict[str, tuple[str, list[type]]]"));
   c.def("describe", &describe_all, nb::arg("function"), nb::arg("of_results"),
         "The fields of each parameter's or result's tenon.Parameter.",
         nb::sig("def describe(self, function: str, of_results: bool) -> "

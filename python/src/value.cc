@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "python/src/classes.h"
+#include "python/src/data.h"
 #include "python/src/error.h"
 
 namespace tenon::python {
@@ -169,6 +170,7 @@ nb::object repr_of(const Value& value) {
 }
 
 Value to_value(nb::handle object, const Expected& expected) {
+  if (expected.plan) return data_value(object, *expected.plan);
   PyObject* const o = object.ptr();
   if (Py_TYPE(o) == tensor_class()) return Value::copy_of(Tensor::of(object).value.any());
   const bool wants_tensor = expected.kind == TENON_TENSOR;
@@ -212,6 +214,7 @@ Value to_value(nb::handle object, const Expected& expected) {
   if (Function* f = nullptr; nb::try_cast(object, f) && f) return Value::copy_of(f->value.any());
   if (Object* v = nullptr; nb::try_cast(object, v) && v) return Value::copy_of(v->value.any());
   if (Program* p = nullptr; nb::try_cast(object, p) && p) return Value::copy_of(p->value.any());
+  if (is_data_value(object)) return untyped_data_value(object);
   if (PyIndex_Check(o)) {
     const nb::object index = nb::steal(PyNumber_Index(o));
     if (!index.is_valid()) throw nb::python_error();

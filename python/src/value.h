@@ -39,12 +39,16 @@ class Value {
 };
 static_assert(sizeof(Value) == sizeof(tenon_any));  // arrays of values are arguments
 
+struct DataPlan;
+
 // What a parameter takes, which decides how an ambiguous object is converted.
 struct Expected {
   int32_t kind = TENON_NONE;  // as in tenon_value_info; TENON_NONE for anything
   DLDataType dtype = {};      // of a tensor
   // A program may not write to its arguments; passing them as read-only saves it wrapping them.
   bool is_of_program = false;
+  // Of a type that contains data types, lists, options, tuples, arrays or functions (data.h).
+  const DataPlan* plan = nullptr;
 };
 
 // Containers and instances nest as deep as Python's own recursion may.
@@ -67,6 +71,7 @@ class Nesting {
 //   dict                                     a map
 //   tenon.Function and other objects         the same
 //   an instance of a registered type         an object of that type, which holds the instance
+//   an instance of a constructor's class     a cell (data.h)
 //   another callable                         a function that calls it
 //
 // Where a tensor is expected, numbers and lists of numbers become one with its dtype, if it has

@@ -21,7 +21,8 @@ from __future__ import annotations
 
 from ._errors import DamagedError, Error, ExecutionError, InternalError, UnsupportedError, UsageError
 from ._tenon import Function, Object, Tensor, version as _version
-from ._values import Shape
+from ._values import Cell, Shape
+from ._data import DataValue, Types
 from ._executable import (
     Executable,
     Limits,
@@ -47,7 +48,9 @@ _register_backend()
 
 __all__ = [
     "BenchmarkResult",
+    "Cell",
     "DamagedError",
+    "DataValue",
     "Error",
     "Executable",
     "ExecutionError",
@@ -66,6 +69,7 @@ __all__ = [
     "Stats",
     "Tensor",
     "TimeEvaluator",
+    "Types",
     "UnsupportedError",
     "UsageError",
     "VMInstrumentReturnKind",

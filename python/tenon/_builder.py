@@ -36,11 +36,28 @@ class Builder:
     ...     b.result(b.if_(b.less(n, 1), lambda: 0, lambda: b.add(b.call("count", b.sub(n, 1)), 1)))
     >>> b.module().interpret("count", 7)
     7
+
+    Data types are stated in the language, and their values made and matched by name:
+
+    >>> b = tenon.ir.Builder()
+    >>> b.types("type tree { Leaf, Node(tree, i64, tree) }")
+    >>> b.declare("total", "fn(tree) -> i64")
+    >>> with b.function("total", t="tree") as t:
+    ...     b.result(b.match(t, {
+    ...         "Leaf": lambda: 0,
+    ...         "Node(l, x, r)": lambda l, x, r: b.add(b.add(b.call("total", l), x), b.call("total", r)),
+    ...     }))
+    >>> with b.function("main", x="i64") as x:
+    ...     b.result(b.call("total", b.construct("Node", b.construct("Leaf"), x, b.construct("Leaf"))))
+    >>> b.module().interpret("main", 7)
+    7
     """
 
     def __init__(self) -> None:
         self._functions: dict[str, Object] = {}
         self._types: dict[str, Object] = {}
+        self._data_types: dict[str, Object] = {}
+        self._definitions = ""
         self._builder: Object | None = None
         self._result: Any = None
 
@@ -49,11 +66,17 @@ class Builder:
         missing = [name for name in self._types if name not in self._functions]
         if missing:
             raise ValueError(f"declared but not built: {', '.join(missing)}")
-        return _call("tenon.build_module", self._functions, None, None)
+        return _call("tenon.build_module", self._functions, None, self._data_types)
+
+    def types(self, definitions: str) -> None:
+        """Makes data types known: ``b.types("type tree[T] { Leaf, Node(tree[T], T, tree[T]) }")``."""
+        both = f"{self._definitions}\n{definitions}"
+        self._data_types = _call("tenon.build_types", both)
+        self._definitions = both
 
     def declare(self, name: str, type: str | Object) -> None:
         """States the type of a function that is built later, so that others can call it."""
-        self._types[name] = _call("tenon.build_type", type) if isinstance(type, str) else type
+        self._types[name] = _call("tenon.build_type_of", type, self._data_types) if isinstance(type, str) else type
 
     @contextlib.contextmanager
     def function(
@@ -73,7 +96,7 @@ class Builder:
         if self._builder is not None:
             raise ValueError("a function is being built: end its block first")
         types = {**(params or {}), **more}
-        builder = self._builder = _call("tenon.build_begin", self._types)
+        builder = self._builder = _call("tenon.build_begin", self._types | self._data_types)
         self._result = None
         try:
             operands = tuple(_call("tenon.build_param", builder, n, t) for n, t in types.items())
@@ -107,6 +130,42 @@ class Builder:
     def at(self, node: str) -> None:
         """Sets the source node of what follows, for errors and profiles."""
         _call("tenon.build_at", self._current, node)
+
+    def construct(self, constructor: str, /, *fields: Any, type: str | Object | None = None) -> Object:
+        """A value of a data type. ``type`` is needed where the fields don't determine its type arguments:
+        ``b.construct("Nil", type="list[i64]")``."""
+        return _call("tenon.build_construct", self._current, constructor, list(fields), type)
+
+    def match(self, value: Any, arms: Mapping[str, Callable[..., Any]]) -> Object:
+        """A match: the first arm whose pattern fits. An arm gets the variables of its pattern, in order, builds its result
+        and returns it. Patterns are ``"Node(l, x, _)"``, ``"(a, None)"``, ``"3"``, ``"true"``, a variable's name, or ``"_"``.
+        """
+
+        def built(arm: Callable[..., Any]) -> Callable[[Sequence[Object]], Any]:
+            def build(variables: Sequence[Object]) -> Any:
+                result = arm(*variables)
+                return self.tuple(*result) if isinstance(result, tuple) else result
+
+            return build
+
+        functions = [built(arm) for arm in arms.values()]
+        return _call("tenon.build_match", self._current, value, list(arms), functions)
+
+    def function_value(self, function: str, *arguments: Any, type_arguments: Sequence[str | Object] = ()) -> Object:
+        """A function of the module as a value, with its first arguments."""
+        return _call("tenon.build_closure", self._current, function, list(arguments), list(type_arguments))
+
+    def array(self, element: str | Object, *elements: Any) -> Object:
+        """An array of elements of that type. Words such as ``array_get`` are methods: ``b.array_get(a, 0)``."""
+        return _call("tenon.build_array", self._current, element, list(elements))
+
+    def size(self, size: int | str) -> Object:
+        """A size as an i64: ``b.size("2*n")``."""
+        return _call("tenon.build_size", self._current, size)
+
+    def scalar(self, value: float | bool, dtype: str) -> Object:
+        """A scalar constant: ``b.scalar(0.5, "f32")``."""
+        return _call("tenon.build_scalar", dtype, value)
 
     def constant(self, value: Any) -> Object:
         """A constant: a tensor or array, number, bool, shape or str."""

@@ -24,6 +24,7 @@ def compile(
     dynamic_shapes: Any = None,
     passes: Iterable[Any] | None = None,
     custom: Iterable[str | os.PathLike[str]] | str | os.PathLike[str] | None = None,
+    import_path: str | os.PathLike[str] | Iterable[str | os.PathLike[str]] = (),
     name: str | None = None,
     deadline: float | None = None,
     memory: float | None = None,
@@ -42,6 +43,7 @@ def compile(
     - ``custom`` names libraries (``libtenon_NAME.so``) of functions that compute a model's own operators; see
       ``tenon.register_op`` for those in Python.
     - ``passes`` replaces the passes of the level: see ``tenon.transform``.
+    - ``import_path`` names folders in which, or below which, the files may lie that a program imports.
     - ``name`` stands for the program in errors: by default the model's path, its graph's name or its class.
     - ``deadline`` (seconds) and ``memory`` (bytes, by default the machine's) limit the compilation.
     - ``options`` are those of ``tenon.compile`` in docs/compiler-library.md: ``level=3``, ``cpu="x86-64-v3"``,
@@ -65,7 +67,10 @@ def compile(
         model = _torch.to_onnx(model, args, kwargs, dynamic_shapes)
     elif args is not None or kwargs is not None or dynamic_shapes is not None:
         raise TypeError("args, kwargs and dynamic_shapes are for models of PyTorch; this isn't one")
-    module = _module_of(model, dims, shapes, limits)
+    paths = _compiler.import_path_of(import_path)
+    if paths and not isinstance(model, (str, os.PathLike)):
+        raise TypeError("import_path is for the path of a program; give tenon.ir.parse the import_path of a text")
+    module = _module_of(model, dims, shapes, limits | paths)
     if isinstance(model, (str, os.PathLike)):
         options["origin"] = _compiler.call("tenon.origin", os.fspath(model), _sizes(dims, shapes) | limits)
     _threads.bound_spinning()
@@ -123,7 +128,7 @@ def _module_of(
     model: Any,
     dims: Mapping[str, int] | None,
     shapes: Mapping[str, Sequence[int | None]] | None,
-    limits: dict[str, int],
+    limits: dict[str, Any],
 ) -> ir.Module:
     options = _sizes(dims, shapes) | limits
     if isinstance(model, ir.Module):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import threading
+from collections.abc import Iterable
 from typing import Any
 
 from . import _memory, _tenon
@@ -36,6 +38,12 @@ def limits_of(deadline: float | None, memory: float | None) -> dict[str, int]:
     """The limit options of a function: ``deadline`` in seconds, ``memory`` in bytes, by default the machine's."""
     limits = {"deadline_ns": nanoseconds(deadline), "memory": _memory.ceiling(memory)}
     return {name: limit for name, limit in limits.items() if limit != -1}
+
+
+def import_path_of(paths: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) -> dict[str, Any]:
+    """The option import_path of a function: one folder, or several."""
+    folders = [paths] if isinstance(paths, (str, os.PathLike)) else list(paths)
+    return {"import_path": [os.fsdecode(folder) for folder in folders]} if folders else {}
 
 
 def nanoseconds(seconds: float | None) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import concurrent.futures
 import dataclasses
 import enum
+import functools
 import operator
 import os
 import threading
@@ -13,6 +14,7 @@ from typing import Any, Literal
 
 from . import _compiler, _files, _memory, _submit, _tenon, _threads
 from ._custom import load_libraries, one_or_several
+from ._data import Types
 from ._tenon import Function
 from ._timing import TimeEvaluator
 
@@ -175,6 +177,14 @@ class Executable:
     def functions(self) -> tuple[str, ...]:
         """The names of the exported functions."""
         return self._program.functions()
+
+    @functools.cached_property
+    def types(self) -> Types:
+        """The data types in the signatures of these functions: ``exe.types.Node(exe.types.Leaf, 1, exe.types.Leaf)``.
+
+        Results of these types are instances of the same classes.
+        """
+        return Types(self._program.types())
 
     def signature(self, function: str = "main") -> Signature:
         """The parameters and results of a function."""
@@ -446,7 +456,7 @@ class VirtualMachine:
         """Has every call within the program call ``instrument`` before and after it; None for no instrument.
 
         ``instrument(func, name, before, result, *args)`` gets the called function, its name (empty for a function
-        value), whether this is before the call, the result (None before the call), and the arguments. It returns None
+        value of the host), whether this is before the call, the result (None before the call), and the arguments. It returns None
         or ``VMInstrumentReturnKind.NO_OP`` to go on; before a call, ``SKIP_RUN`` skips it, whose result is then None, or
         the second item of a tuple ``(SKIP_RUN, result)``. A kernel's last arguments are the tensors that it writes to.
         An exception ends the program's call and comes out of it.
@@ -516,7 +526,7 @@ class VirtualMachine:
         if len(results) > 1:
             part = part[first]
         for place, index in enumerate(rest):
-            if not isinstance(part, tuple):
+            if not isinstance(part, (tuple, list)):
                 raise IndexError(f"output {[first, *rest[:place]]} of '{function}' is a single value")
             if not isinstance(index, int) or not -len(part) <= index < len(part):
                 raise IndexError(f"output {[first, *rest[:place]]} of '{function}' has no field {index!r}: it has {len(part)}")

@@ -123,7 +123,19 @@ def _text_of_type(self: _tenon.Object) -> str:
     return _compiler.call("tenon.print", self)
 
 
-_classes: dict[str, type] = {}
+class Cell(_tenon.Object):
+    """A value of a data type where the program doesn't state which: the tag of its constructor, and its fields."""
+
+    @property
+    def tag(self) -> int:
+        return _tenon.cell_of(self)[0]
+
+    @property
+    def fields(self) -> tuple[Any, ...]:
+        return _tenon.cell_of(self)[1]
+
+
+_classes: dict[str, type] = {"cell": Cell}
 
 
 def _class_of(type_key: str) -> type:

@@ -13,10 +13,11 @@ interface: ``dir(node)`` lists a node's fields.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from . import _compiler, _values
+from . import _compiler, _tenon, _values
+from ._data import Types
 from ._tenon import Object
 
 
@@ -43,8 +44,26 @@ class Module(Object):
 
     def interpret(self, function: str, *arguments: Any, **options: Any) -> Any:
         """Runs a function by walking its graph, without compiling the module: the reference for what it computes."""
-        result = _compiler.call("tenon.interpret", self, function, list(arguments), options)
-        return result
+        found = self.functions.get(function)
+        types = self._types()
+        given = list(arguments)
+        if found is not None and len(given) == len(found.params):
+            given = [types.value(value, str(p.type)) for value, p in zip(given, found.params)]
+        result = _compiler.call("tenon.interpret", self, function, given, options)
+        return result if found is None else types.object(result, str(found.result_type))
+
+    @property
+    def data_types(self) -> Types:
+        """The module's data types and the prelude's, as an executable has them in ``types``.
+
+        >>> module = tenon.ir.parse("type color { Red, Green } fn @same(%c: color) -> color { %c }")
+        >>> module.interpret("same", module.data_types.Green)
+        Green
+        """
+        return Types(self._types().families())
+
+    def _types(self) -> _tenon.ModuleTypes:
+        return _tenon.ModuleTypes([_definition(adt) for adt in self.adts.values()])
 
     def __reduce__(self) -> tuple[Any, ...]:
         return from_json, (self.to_json(),)
@@ -55,23 +74,41 @@ class Module(Object):
         return f"<pre>{html.escape(str(self))}</pre>"
 
 
+def _definition(adt: Object) -> str:
+    """A data type's definition as the files of compiled programs have it."""
+    params = f"[{', '.join(adt.type_params)}]" if adt.type_params else ""
+    constructors = []
+    for constructor in adt.constructors:
+        fields = ", ".join(map(str, constructor.__getattr__("fields")))  # the node's, not the names of its fields
+        constructors.append(f"{constructor.name}({fields})" if fields else constructor.name)
+    return f"{adt.name}{params} {{ {', '.join(constructors)} }}"
+
+
 _values._classes["graph.Module"] = Module
 
 from ._builder import Builder  # noqa: E402: it makes modules
 
 
-def parse(text: str, name: str = "<string>") -> Module:
-    """The module of a program in Tenon's language. ``name`` is the file's name in errors."""
-    return _compiler.call("tenon.parse", text, name, None)
+def parse(text: str, name: str = "<string>", *, import_path: str | os.PathLike[str] | Iterable[str | os.PathLike[str]] = ()) -> Module:
+    """The module of a program in Tenon's language.
+
+    ``name`` is the file's name in errors; files that the program imports lie in its folder or below it, or in the folders
+    of ``import_path`` or below them.
+    """
+    return _compiler.call("tenon.parse", text, name, _compiler.import_path_of(import_path))
 
 
 def open(  # noqa: A001: as tenon.open of the compiler's library
-    path: str | os.PathLike[str], *, dims: Mapping[str, int] | None = None, shapes: Mapping[str, Sequence[int | None]] | None = None
+    path: str | os.PathLike[str],
+    *,
+    dims: Mapping[str, int] | None = None,
+    shapes: Mapping[str, Sequence[int | None]] | None = None,
+    import_path: str | os.PathLike[str] | Iterable[str | os.PathLike[str]] = (),
 ) -> Module:
-    """Reads an ONNX model or a program in Tenon's language."""
+    """Reads an ONNX model or a program in Tenon's language, which may import files below its folder or ``import_path``."""
     from ._compile import _module_of
 
-    return _module_of(os.fspath(path), dims, shapes, {})
+    return _module_of(os.fspath(path), dims, shapes, _compiler.import_path_of(import_path))
 
 
 def from_json(text: str) -> Any:

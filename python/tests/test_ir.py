@@ -177,6 +177,7 @@ def test_the_builder_reaches_every_function_that_builds(monkeypatch):
     if not table.exists():
         pytest.skip("this needs the sources")
     known = set(re.findall(r'"(tenon\.build_\w+)"', table.read_text())) - {"tenon.build_info"}
+    known -= {"tenon.build_type"}  # tenon.ir.type
     called = set()
 
     def call(name, *arguments):
@@ -202,9 +203,20 @@ def test_the_builder_reaches_every_function_that_builds(monkeypatch):
     module = b.module()
     with b.function("literal", x="i64") as x:
         b.result(b.call(b.closure({"y": "i64"}, "i64", lambda y: b.add(y, x)), 1))
-    b.module()
+    b.types("type tree[T] { Leaf, Node(tree[T], T, tree[T]) }")
+    with b.function("values", x="tensor[n; f32]", t="tree[f32]") as (x, t):
+        added = b.call(b.function_value("helper"), b.size("2*n"))
+        first = b.array_get(b.array("f32", b.scalar(0.5, "f32"), 2), 1)
+        found = b.match(t, {"Node(_, y, _)": lambda y: y, "Leaf": lambda: 1})
+        leaf = b.construct("Leaf", type="tree[f32]")
+        b.result(added, first, b.construct("Node", leaf, found, leaf))
+    values = b.module()
+    Leaf, Node = values.data_types.Leaf, values.data_types.Node
+    x = np.ones(3, "float32")
+    assert values.interpret("values", x, Leaf) == (7, 2.0, Node(Leaf, 1.0, Leaf))
     assert called == known
     tenon.register_func("test.seen", lambda x: x, override=True)
+    assert tenon.compile(values)["values"](x, Node(Leaf, 2.5, Leaf)) == (7, 2.0, Node(Leaf, 2.5, Leaf))
     exe = tenon.compile(module)
     x = np.ones((2, 3), "float32")
     assert exe(x, 2)[1] == 5 and "%pair" in str(module)

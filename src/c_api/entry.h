@@ -66,14 +66,21 @@ T with_defaults(const T& given, T defaults, size_t first, const char* name) {
   return defaults;
 }
 
+[[noreturn, gnu::cold, gnu::noinline]] inline void fail_type(const char* what, int32_t type_index) {
+  throw Error(ErrorKind::Usage, what).found(type_name(type_index));
+}
+
+[[noreturn, gnu::cold, gnu::noinline]] inline void fail_index(const char* what, int64_t index,
+                                                              size_t size) {
+  throw Error(ErrorKind::Usage, what).found(cat(index)).expected(cat("a number below ", size));
+}
+
 // The value as a T, through `admit`; a Usage error if it isn't one.
 template <class T>
 T take(const tenon_any* a, const char* what) {
   need(a != nullptr, what);
   Any value = admit(view(a));
-  if (value.is_none() || !value.is<T>()) {
-    throw Error(ErrorKind::Usage, what).found(type_name(value.type_index));
-  }
+  if (value.is_none() || !value.is<T>()) fail_type(what, value.type_index);
   return value.as<T>();
 }
 

@@ -122,7 +122,7 @@ template <class T>
 T& handle(const tenon_any* a, const char* what) {
   need(a != nullptr, what);
   auto* object = view(a).as_object<T>();  // may be null even if the type index matches
-  if (!object) throw Error(ErrorKind::Usage, what).found(type_name(view(a).type_index));
+  if (!object) c_api::fail_type(what, view(a).type_index);
   return *object;
 }
 ProgramHandle& program_of(const tenon_any* a) {
@@ -189,6 +189,17 @@ void give_program(tenon_any* out, Ref<Program> program) {
   give(out, Any(Ref<Object>(std::move(h))));
 }
 
+const vm::Unit& unit_of(const tenon_any* program) {
+  return program_of(program).program->unit();
+}
+
+void give_texts(tenon_any* out, const std::vector<std::string>& texts) {
+  need(out, "out must not be NULL");
+  Array<Any> array;
+  for (const std::string& text : texts) array.push_back(Any(text));
+  give(out, array);
+}
+
 const SignatureInfo& signature_named(const tenon_any* program, const char* function) {
   ProgramHandle& h = program_of(program);
   need(function != nullptr, "the function's name must not be NULL");
@@ -198,9 +209,7 @@ const SignatureInfo& signature_named(const tenon_any* program, const char* funct
 void value_at(const std::vector<std::unique_ptr<ValueInfo>>& values, int32_t index,
               tenon_value_info* out) {
   if (index < 0 || static_cast<size_t>(index) >= values.size()) {
-    throw Error(ErrorKind::Usage, "a function has no parameter or result at this index")
-        .found(cat(index))
-        .expected(cat("a number below ", values.size()));
+    c_api::fail_index("a function has no parameter or result at this index", index, values.size());
   }
   const size_t size = c_api::known_size(*out, sizeof(tenon_value_info), "tenon_value_info");
   std::memcpy(static_cast<void*>(out), &values[static_cast<size_t>(index)]->info, size);
@@ -275,14 +284,11 @@ tenon_text tenon_program_file(const tenon_any* program) {
 }
 
 int tenon_program_functions(const tenon_any* program, tenon_any* out) {
-  return guard([&] {
-    need(out != nullptr, "out must not be NULL");
-    Array<Any> names;
-    for (const std::string& name : program_of(program).program->unit().exported_names()) {
-      names.push_back(Any(name));
-    }
-    give(out, Any(names));
-  });
+  return guard([&] { give_texts(out, unit_of(program).exported_names()); });
+}
+
+int tenon_program_types(const tenon_any* program, tenon_any* out) {
+  return guard([&] { give_texts(out, unit_of(program).types); });
 }
 
 int tenon_program_signature(const tenon_any* program, const char* function, int32_t* params,

@@ -347,6 +347,137 @@ TEST_F(CProgram, AsksTheHostOnRequestAndGoesOnOrStops) {
   EXPECT_THAT(tenon_last_error(), HasSubstr("machine"));
 }
 
+// ---- cells ----
+
+constexpr char kTrees[] = R"(
+type tree[T] { Leaf, Node(tree[T], T, tree[T]) }
+type wrapped { Wrapped(opaque["a, b"], (i64, i64)), Last }
+func @sum(t: tree[i64], n: i64) -> i64 {
+  %2 = get_tag %0
+  if_eq %2, 0, node
+  ret %1
+node:
+  if_eq %2, 1, other
+  %3 = get_field %0, 1
+  %1 = add %1, %3
+  %0 = get_field %0, 0
+  tail_call @sum, %0, %1
+other:
+  fatal #0
+}
+func @field(t: tree[i64], index: i64) -> any {
+  %0 = get_field %0, %1
+  ret %0
+}
+const = "unknown tag"
+)";
+
+struct CCells : testing::Test {
+  std::string bytes = bytes_of(kTrees);
+  Out program, machine, result;
+
+  void SetUp() override {
+    ASSERT_EQ(tenon_program_from_bytes(bytes.data(), bytes.size(), nullptr, program), 0)
+        << tenon_last_error();
+    ASSERT_EQ(tenon_machine_create(program, machine), 0);
+  }
+  static tenon_any integer(int64_t i) { return CProgram::integer(i); }
+  std::string call(const char* function, const tenon_any& tree, int64_t n) {
+    const tenon_any args[] = {tree, integer(n)};
+    if (tenon_machine_call(machine, function, args, 2, result) == 0) return "no error";
+    return tenon_last_error();
+  }
+};
+
+TEST_F(CCells, ConstructorsAreFoundByName) {
+  Out types;
+  ASSERT_EQ(tenon_program_types(program, types), 0);
+  const auto definitions = types.view().as<Array<Any>>();
+  const auto find = [&](const char* name) {
+    int64_t tag = -1;
+    size_t fields = 99;
+    for (const Any& definition : definitions) {
+      const auto text = definition.as<std::string>();
+      if (tenon_constructor_find({text.data(), text.size()}, name, &tag, &fields)) break;
+    }
+    return std::pair(tag, fields);
+  };
+  using Found = std::pair<int64_t, size_t>;
+  EXPECT_EQ(find("Leaf"), Found(0, 0));
+  EXPECT_EQ(find("Node"), Found(1, 3));
+  // Names and commas within the types of fields are none of constructors.
+  EXPECT_EQ(find("Wrapped"), Found(0, 2));
+  EXPECT_EQ(find("Last"), Found(1, 0));
+  for (const char* none : {"", "T", "tree", "i64", "Nod", "Node(", "Nodes", "a", "Leaf "}) {
+    EXPECT_EQ(find(none), Found(-1, 99)) << none;
+  }
+  // Any text is read within its bounds.
+  for (const char* text : {"", "{", "{ A(", "{ \"", "{ \"\\", "} A {", "{ ) A }", "{ A(\"}"}) {
+    int64_t tag = -1;
+    size_t fields = 99;
+    EXPECT_EQ(tenon_constructor_find({text, std::strlen(text)}, "A", &tag, &fields), 0) << text;
+  }
+}
+
+TEST_F(CCells, TheProgramTellsItsDataTypes) {
+  Out types;
+  ASSERT_EQ(tenon_program_types(program, types), 0);
+  const auto list = types.view().as<Array<Any>>();
+  ASSERT_EQ(list.size(), 2u);
+  EXPECT_EQ(list[0].as<std::string>(), "tree[T] { Leaf, Node(tree[T], T, tree[T]) }");
+}
+
+TEST_F(CCells, AreMadeReadAndPassed) {
+  Out leaf, node;
+  ASSERT_EQ(tenon_cell_create(0, nullptr, 0, leaf), 0);
+  const tenon_any fields[] = {leaf.value, integer(7), leaf.value};
+  ASSERT_EQ(tenon_cell_create(1, fields, 3, node), 0);
+  int64_t tag = -1;
+  size_t size = 0;
+  const tenon_any* read = tenon_cell_view(node, &tag, &size);
+  ASSERT_NE(read, nullptr);
+  EXPECT_EQ(tag, 1);
+  EXPECT_EQ(size, 3u);
+  EXPECT_EQ(read[1].v.i, 7);
+  EXPECT_EQ(read[0].v.object, leaf.value.v.object);
+  EXPECT_EQ(call("sum", node.value, 1), "no error");
+  EXPECT_EQ(result.value.v.i, 8);
+  const tenon_any none = TENON_NONE_VALUE;
+  EXPECT_EQ(tenon_cell_view(&none, &tag, &size), nullptr);
+  EXPECT_EQ(tag, -1);
+  EXPECT_EQ(size, 0u);
+  EXPECT_EQ(tenon_cell_view(nullptr, nullptr, nullptr), nullptr);
+  EXPECT_EQ(tenon_cell_create(-1, nullptr, 0, leaf), -1);
+  EXPECT_EQ(tenon_cell_create(0, nullptr, 1, leaf), -1);
+  EXPECT_EQ(tenon_cell_create(0, nullptr, 0, nullptr), -1);
+}
+
+TEST_F(CCells, OfNoConstructorAreErrors) {
+  Out odd, small;
+  ASSERT_EQ(tenon_cell_create(99, nullptr, 0, odd), 0);
+  EXPECT_THAT(call("sum", odd.value, 1), HasSubstr("unknown tag"));
+  const tenon_any field = integer(1);
+  ASSERT_EQ(tenon_cell_create(1, &field, 1, small), 0);
+  EXPECT_THAT(call("sum", small.value, 1),
+              AllOf(HasSubstr("a field's index is out of range"), HasSubstr("expected  0 to 0")));
+  for (const int64_t index : {int64_t{-1}, int64_t{1}, INT64_MAX, INT64_MIN}) {
+    EXPECT_THAT(call("field", small.value, index), HasSubstr("a field's index is out of range"));
+  }
+  EXPECT_THAT(call("sum", integer(1), 1), HasSubstr("get_tag needs a cell"));
+}
+
+TEST_F(CCells, MayBeNestedToAnyDepth) {
+  Out node;
+  constexpr int64_t kDepth = 1'000'000;
+  ASSERT_EQ(tenon_cell_create(0, nullptr, 0, node), 0);
+  for (int64_t i = 0; i < kDepth; ++i) {
+    const tenon_any fields[] = {node.value, integer(1), integer(0)};
+    ASSERT_EQ(tenon_cell_create(1, fields, 3, node), 0);
+  }
+  EXPECT_EQ(call("sum", node.value, 0), "no error");
+  EXPECT_EQ(result.value.v.i, kDepth);
+}
+
 TEST(CPrograms, BytesThatAreNoneAreDamagedAndMissingFilesAreNot) {
   Out program, error;
   EXPECT_EQ(tenon_program_from_bytes("no program", 10, nullptr, program), -1);

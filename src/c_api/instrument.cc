@@ -47,7 +47,9 @@ vm::CallAction HostInstrument::see(const vm::CallEvent& event) {
   seen.size = sizeof seen;
   seen.kind = static_cast<int32_t>(event.kind);
   seen.before = event.before ? 1 : 0;
-  seen.name = {event.callee.empty() ? "" : event.callee.data(), event.callee.size()};
+  std::string_view name = event.callee;
+  if (event.kind == vm::CallEvent::Kind::Closure) name = name_of(call.function);
+  seen.name = {name.empty() ? "" : name.data(), name.size()};
   seen.caller = {event.caller.data(), event.caller.size()};
   seen.function = reinterpret_cast<const tenon_any*>(&call.function);
   seen.args = reinterpret_cast<const tenon_any*>(call.args.data());

@@ -220,6 +220,8 @@ TEST_F(CMachine, ShowsAnInstrumentEveryCall) {
                                 "before test.twice in work 5", "after test.twice in work 5 = 10"));
   EXPECT_EQ(value_of("through", 4), 5);
   EXPECT_THAT(kinds, ElementsAre(TENON_CALL_FUNCTION, TENON_CALL_PACKED, TENON_CALL_CLOSURE));
+  EXPECT_EQ(seen[4], "before increment in through 4");
+  EXPECT_EQ(seen[5], "after increment in through 4 = 5");
   seen.clear();
   EXPECT_EQ(value_of("jumps", 4), 5);
   EXPECT_THAT(seen, ElementsAre("before jump in jumps 4", "before increment in jump 4",
@@ -228,6 +230,17 @@ TEST_F(CMachine, ShowsAnInstrumentEveryCall) {
   seen.clear();
   EXPECT_EQ(value_of("work", 4), 10);
   EXPECT_THAT(seen, ElementsAre());
+}
+
+TEST_F(CMachine, PrintsClosuresByName) {
+  Out closure, text, array;
+  const tenon_any n = integer(1);
+  ASSERT_EQ(tenon_machine_call(machine, "closure", &n, 1, closure), 0);
+  ASSERT_EQ(tenon_any_repr(closure, text), 0);
+  EXPECT_EQ(text.view().as<std::string>(), "<closure @increment>");
+  ASSERT_EQ(tenon_array_create(closure, 1, array), 0);
+  ASSERT_EQ(tenon_any_repr(array, text), 0);
+  EXPECT_EQ(text.view().as<std::string>(), "[<closure @increment>]");
 }
 
 TEST_F(CMachine, GivesAnInstrumentTheCalledFunction) {

@@ -89,9 +89,8 @@ int tenon_map_entry(const tenon_any* map, size_t index, tenon_any* key, tenon_an
   return guard([&] {
     const MapObj& m = map_of(map);
     if (index >= m.entries.size()) {
-      throw Error(ErrorKind::Usage, "a map has no entry at this index")
-          .found(cat(index))
-          .expected(cat("a number below ", m.entries.size()));
+      c_api::fail_index("a map has no entry at this index", static_cast<int64_t>(index),
+                        m.entries.size());
     }
     const MapEntry& entry = m.entries[index];
     if (key) give(key, entry.key);

@@ -10,6 +10,7 @@
 #include "device/parallel.h"
 #include "device/thread_pool.h"
 #include "object/array.h"
+#include "object/cell.h"
 #include "object/new_tensor.h"
 #include "object/reflect.h"
 #include "object/registry.h"
@@ -59,7 +60,7 @@ static_assert(same(TENON_NONE, TypeIndex::None) && same(TENON_INT, TypeIndex::In
               same(TENON_ERROR, TypeIndex::Error) && same(TENON_FUNCTION, TypeIndex::Function) &&
               same(TENON_SHAPE, TypeIndex::Shape) && same(TENON_TENSOR, TypeIndex::Tensor) &&
               same(TENON_ARRAY, TypeIndex::Array) && same(TENON_MAP, TypeIndex::Map) &&
-              same(TENON_MODULE, TypeIndex::Module));
+              same(TENON_MODULE, TypeIndex::Module) && same(TENON_CELL, TypeIndex::Cell));
 
 constexpr bool is_error_kind(int32_t number) {
 #define TENON_ERROR_KIND(identifier, c, ...)                   \
@@ -163,6 +164,22 @@ int tenon_array_get(const tenon_any* value, size_t index, tenon_any* out) {
     }
     give(out, array[index]);
   });
+}
+
+int tenon_cell_create(int64_t tag, const tenon_any* fields, size_t size, tenon_any* out) {
+  return guard([&] {
+    need((fields || size == 0) && out && tag >= 0,
+         "fields and out must not be NULL, nor tag negative");
+    auto cell = CellObj::of(tag, size);
+    for (size_t i = 0; i < size; ++i) cell->begin()[i] = admit(view(fields + i));
+    give(out, std::move(cell));
+  });
+}
+const tenon_any* tenon_cell_view(const tenon_any* value, int64_t* tag, size_t* size) {
+  const auto* cell = object_in<CellObj>(value);
+  if (tag) *tag = cell ? cell->tag : -1;
+  if (size) *size = cell ? static_cast<size_t>(cell->size) : 0;
+  return cell ? reinterpret_cast<const tenon_any*>(cell->begin()) : nullptr;
 }
 
 int tenon_tensor_from_dlpack(DLManagedTensor* tensor, int read_only, tenon_any* out) {

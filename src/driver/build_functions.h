@@ -8,11 +8,16 @@
 
 namespace tenon::driver {
 
+using DataTypes = Map<String, Ref<const graph::AdtDefinition>>;
+
 struct BuilderObj : Object {
   static constexpr int32_t kTypeIndex = TypeIndex::CompilerBuilder;
   static constexpr int32_t kTypeLast = kTypeIndex;
 
-  explicit BuilderObj(graph::GlobalTypes globals) : builder(std::move(globals)) {}
+  BuilderObj(graph::Signatures known, DataTypes data_types)
+      : signatures(known), types(std::move(data_types)), builder(std::move(known)) {}
+  graph::Signatures signatures;
+  DataTypes types;  // of the module
   graph::Builder builder;
 };
 using BuilderRef = Ref<BuilderObj>;
@@ -23,6 +28,8 @@ void register_build_types();
 // Every operand may also be given as a number, boolean, tensor, shape or string, which becomes a
 // constant; a type also as text, and a size as an integer or text.
 graph::TypeRef build_type(const String& text);
+graph::TypeRef build_type_of(const String& text, const Any& types);
+DataTypes build_types(const String& text);
 graph::Operand build_constant(const Any& value);
 BuilderRef build_begin(const Any& globals);
 void build_at(const BuilderRef& builder, const String& node);
@@ -51,6 +58,15 @@ graph::Operand build_loop(const BuilderRef& builder, const Array<String>& names,
 graph::Operand build_function(const BuilderRef& builder, const String& self,
                               const Array<String>& names, const Array<Any>& types,
                               const Any& result, const Function& body);
+graph::Operand build_construct(const BuilderRef& builder, const String& constructor,
+                               const Array<Any>& fields, const Any& type);
+graph::Operand build_match(const BuilderRef& builder, const Any& value,
+                           const Array<String>& patterns, const Array<Function>& arms);
+graph::Operand build_closure(const BuilderRef& builder, const String& function,
+                             const Array<Any>& arguments, const Array<Any>& type_arguments);
+graph::Operand build_array(const BuilderRef& builder, const Any& type, const Array<Any>& elements);
+graph::Operand build_size(const BuilderRef& builder, const Any& size);
+graph::Operand build_scalar(const String& dtype, const Any& value);
 graph::Operand build_bind(const BuilderRef& builder, const graph::ExprRef& value,
                           const String& name);
 Any build_node(const String& type_key, const Map<String, Any>& fields);

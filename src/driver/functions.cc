@@ -68,9 +68,12 @@ void refuse_text(const String& path) {
 graph::Module open_module(const String& path, const Any& options) {
   HostOptions given(options);
   const onnx::ImportOptions import = take_import_options(given);
+  Source options_of_source;
+  take_source_options(given, &options_of_source);
   refuse_text(path);
   const Limited limited(given, "reading", path.str());
-  const Source source = open_source(path.str());
+  Source source = open_source(path.str());
+  source.import_path = std::move(options_of_source.import_path);
   if (source.kind == SourceKind::Program && !(import.dims.empty() && import.shapes.empty())) {
     throw Error(ErrorKind::Usage, "the options dims and shapes have no effect on a textual program")
         .help(cat("write the sizes in ", printable(path)));
@@ -81,6 +84,8 @@ graph::Module open_module(const String& path, const Any& options) {
 String origin(const String& path, const Any& options) {
   HostOptions given(options);
   const onnx::ImportOptions import = take_import_options(given);
+  Source ignored;  // what the file's own text imports isn't part of its origin
+  take_source_options(given, &ignored);
   const Limited limited(given, "reading", path.str());
   return String(origin_of(open_source(path.str()), import));
 }
@@ -124,8 +129,10 @@ Any model_metadata(const Any& model, const Any& options) {
 
 graph::Module parse(const String& text, const String& name, const Any& options) {
   HostOptions given(options);
+  Source source;
+  take_source_options(given, &source);
   const Limited limited(given, "parsing", name.str());
-  graph::Module module = graph::parse_module(text, name);
+  graph::Module module = graph::parse_module(text, name, source.import_path);
   graph::check_module(module);
   return module;
 }

@@ -496,6 +496,94 @@ TEST(Build, MakesAModuleStepByStep) {
                 .as<String>());
 }
 
+TEST(Build, MakesAndMatchesDataTypes) {
+  const Any types =
+      call("tenon.build_types",
+           "type tree[T] { Leaf, Node(tree[T], T, tree[T]) } type color { Red, Green }");
+  Map<String, Any> globals;
+  for (const auto& [name, type] : types.as<Map<String, Any>>()) globals.set(name, type);
+  globals.set("total", call("tenon.build_type_of", "fn(tree[i64]) -> i64", types));
+  globals.set("add_up", call("tenon.build_type", "fn(i64, i64) -> i64"));
+
+  const Any total = call("tenon.build_begin", globals);
+  const Any t = call("tenon.build_param", total, "t", "tree[i64]");
+  const Any sum =
+      call("tenon.build_match", total, t, Array<String>{"Leaf", "Node(left, %x, right)"},
+           Args{Function::from_typed([](const Array<Any>&) { return 0; }),
+                Function::from_typed([&](const Array<Any>& v) {
+                  const Any left = call("tenon.build_call", total, "total", Args{v[0]});
+                  const Any right = call("tenon.build_call", total, "total", Args{v[2]});
+                  const Any both = call("tenon.build_op", total, "add", Args{left, right}, Any());
+                  return call("tenon.build_op", total, "add", Args{both, v[1]}, Any());
+                })});
+  const Any made_total = call("tenon.build_finish", total, "total", sum, Any());
+
+  const Any up = call("tenon.build_begin", globals);
+  const Any a = call("tenon.build_param", up, "a", "i64"),
+            b = call("tenon.build_param", up, "b", "i64");
+  const Any made_up = call("tenon.build_finish", up, "add_up",
+                           call("tenon.build_op", up, "add", Args{a, b}, Any()), Any());
+
+  const Any main = call("tenon.build_begin", globals);
+  const Any x = call("tenon.build_param", main, "x", "tensor[n; f32]");
+  const Any n = call("tenon.build_size", main, "2*n");
+  const Any leaf = call("tenon.build_construct", main, "Leaf", Args(), "tree[i64]");
+  const Any tree = call("tenon.build_construct", main, "Node", Args{leaf, n, leaf}, Any());
+  const Any summed = call("tenon.build_call", main, "total", Args{tree});
+  const Any closure = call("tenon.build_closure", main, "add_up", Args{summed}, Args());
+  const Any more = call("tenon.build_call_closure", main, closure, Args{100});
+  const Any array = call("tenon.build_array", main, "f32", Args{1, 2.5});
+  const Any second = call("tenon.build_op", main, "array_get", Args{array, 1}, Any());
+  const Any half = call("tenon.build_scalar", "f32", 0.5);
+  const Any scaled = call("tenon.build_op", main, "mul", Args{second, half}, Any());
+  const Any result = call("tenon.build_tuple", main, Args{more, scaled, x});
+  const Any made_main = call("tenon.build_finish", main, "main", result, Any());
+  const Any module =
+      call("tenon.build_module",
+           Map<String, Any>{{"total", made_total}, {"add_up", made_up}, {"main", made_main}}, Any(),
+           types);
+  const auto values =
+      call("tenon.interpret", module, "main", Args{ones(3)}, Any()).as<Array<Any>>();
+  EXPECT_EQ(values[0].as<int64_t>(), 106);
+  EXPECT_EQ(values[1].as<double>(), 1.25);
+  EXPECT_EQ(call("tenon.print", module).as<String>(),
+            call("tenon.print", call("tenon.parse", call("tenon.print", module), "again", Any()))
+                .as<String>());
+}
+
+TEST(Build, SaysWhatIsWrongWithDataTypesAndPatterns) {
+  const auto failure = [](const char* name, const auto&... args) {
+    return failure_of([&] { call(name, args...); });
+  };
+  const Any types = call("tenon.build_types", "type tree[T] { Leaf, Node(tree[T], T, tree[T]) }");
+  const Any b = call("tenon.build_begin", types);
+  const Any t = call("tenon.build_param", b, "t", "(tree[i64], bool)");
+  const auto pattern = [&](const char* text) {
+    return failure("tenon.build_match", call("tenon.build_begin", types), t, Array<String>{text},
+                   Args{Function::from_typed([](const Array<Any>&) { return 0; })});
+  };
+  EXPECT_THAT(pattern("(Leaf"), AllOf(HasSubstr("this is not a pattern"), HasSubstr("column 6"),
+                                      HasSubstr("',' or ')'")));
+  EXPECT_THAT(pattern("(Node(l, 1), _)"), HasSubstr("a pattern for each of the fields"));
+  EXPECT_THAT(pattern("(Node, _)"), HasSubstr("'(' and a pattern for each of the fields"));
+  EXPECT_THAT(pattern("(Leaf, _, _)"), HasSubstr("')' after all of the fields"));
+  EXPECT_THAT(pattern("(Leaf, _) x"), HasSubstr("the end of the pattern"));
+  EXPECT_THAT(pattern("(Leef, _)"), HasSubstr("Leef is not a constructor of tree[i64]"));
+  EXPECT_THAT(pattern("(Leaf, 3)"), HasSubstr("bool"));
+  EXPECT_THAT(pattern("(Leaf, 12345678901234567890)"), HasSubstr("an i64 as a number"));
+  EXPECT_THAT(pattern(std::string(200, '(').c_str()), HasSubstr("a tuple's pattern"));
+  EXPECT_THAT(failure("tenon.build_construct", b, "Nod", Args(), Any()),
+              AllOf(HasSubstr("no data type has a constructor \"Nod\""), HasSubstr("build_types")));
+  EXPECT_THAT(failure("tenon.build_construct", b, "Leaf", Args(), Any()),
+              AllOf(HasSubstr("nothing determines the type arguments of Leaf"),
+                    HasSubstr("give the type, such as \"tree[i64]\"")));
+  EXPECT_THAT(failure("tenon.build_match", b, t, Array<String>{"_"}, Args()),
+              HasSubstr("1 patterns, 0 arms"));
+  EXPECT_THAT(failure("tenon.build_scalar", "i64", 0.5), HasSubstr("0.5 of \"i64\""));
+  EXPECT_THAT(failure("tenon.build_begin", Map<String, Any>{{"x", 3}}),
+              HasSubstr("from data types to their definitions"));
+}
+
 TEST(Build, SaysWhatIsWrong) {
   const Any b = call("tenon.build_begin", Any());
   auto failure = [&](const char* name, const auto&... args) {

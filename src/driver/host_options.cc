@@ -167,6 +167,11 @@ onnx::ImportOptions take_import_options(HostOptions& given) {
   return options;
 }
 
+void take_source_options(HostOptions& given, Source* source) {
+#define TENON_SOURCE_OPTION(type, name, ...) take(given, #name, any_value(), &source->name);
+#include "driver/options.def"
+}
+
 CompileOptions take_compile_options(HostOptions& given) {
   CompileOptions options;
 #define TENON_COMPILE_OPTION(type, name, initial, initial_text, allowed, ...) \
@@ -226,6 +231,8 @@ std::vector<OptionText> list_options() {
                  on_one_line(meaning)});
 #define TENON_IMPORT_OPTION(name, least, flag, example, meaning) \
   TENON_ROW("import", onnx::ImportOptions, "", name, meaning)
+#define TENON_SOURCE_OPTION(type, name, flag, takes, meaning) \
+  TENON_ROW("import", Source, "", name, meaning)
 #define TENON_COMPILE_OPTION(type, name, initial, text, allowed, flag, meaning) \
   TENON_ROW("compile", CompileOptions, text, name, meaning)
 #define TENON_INTERPRET_OPTION(type, name, initial, allowed, meaning) \

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "driver/compile.h"
+#include "driver/open.h"
 #include "evaluate/reference_evaluator.h"
 #include "import/onnx/import_model.h"
 #include "object/map.h"
@@ -38,6 +39,7 @@ struct InterpretOptions {
 WorkLimits take_limits(HostOptions& options);
 CompileOptions take_compile_options(HostOptions& options);  // the limits, too
 onnx::ImportOptions take_import_options(HostOptions& options);
+void take_source_options(HostOptions& options, Source* source);
 InterpretOptions take_interpret_options(HostOptions& options);
 
 // A row of options.def, in words.

@@ -136,12 +136,17 @@ onnx::ImportResult import_source(const Source& source, const onnx::ImportOptions
 
 graph::Module read_module(const Source& source, const onnx::ImportOptions& options) {
   initialise();
+  if (source.kind == SourceKind::Model && !source.import_path.empty()) {
+    throw Error(ErrorKind::Usage, "an import path has no effect on an ONNX model")
+        .found(join(source.import_path, ", "))
+        .help("leave it out: only programs in Tenon's language import files");
+  }
   switch (source.kind) {
     case SourceKind::Model:
       return import_source(source, options).module;
     case SourceKind::Program: {
       Phase phase("parse");
-      graph::Module module = graph::parse_module(source.content(), source.name);
+      graph::Module module = graph::parse_module(source.content(), source.name, source.import_path);
       graph::check_module(module);
       return module;
     }

@@ -32,10 +32,16 @@ struct Source {
   std::string directory;  // of a model's external data, which is refused when this is empty
   SourceKind kind = SourceKind::Program;
   Ref<vm::FileBytes> bytes;
+#define TENON_SOURCE_OPTION(type, name, ...) type name;
+#include "driver/options.def"
 
-  std::string_view content() const { return without_byte_order_mark(bytes->view()); }
+  std::string_view content() const {
+    return without_byte_order_mark(bytes->view());
+  }
   // Whether it is a graph, which can be compiled and interpreted; otherwise it is bytecode.
-  bool is_graph() const { return kind == SourceKind::Model || kind == SourceKind::Program; }
+  bool is_graph() const {
+    return kind == SourceKind::Model || kind == SourceKind::Program;
+  }
 };
 
 enum class FileAccess : uint8_t {

@@ -36,11 +36,16 @@ struct Evaluation {
 struct EvaluatedClosure : FunctionObj {
   std::shared_ptr<Evaluation> evaluation;
   FunctionRef function;
-  std::vector<Any> arguments;  // of a function of the module
-  std::vector<Any> variables;  // of a literal, in the order of Plan::captures_of
+  const FunctionExpr* enclosing;  // function of the module: of a literal, around it
+  std::string shown;              // its name, as the compiled program has it
+  std::vector<Any> arguments;     // of a function of the module
+  std::vector<Any> variables;     // of a literal, in the order of Plan::captures_of
   std::vector<std::pair<std::string, int64_t>> sizes;
 
   static int call_from_host(void* self, const AnyView* args, int32_t n, Any* result);
+  static std::string_view name_of(const FunctionObj& self) {
+    return static_cast<const EvaluatedClosure&>(self).shown;
+  }
   // Null for other functions.
   static const EvaluatedClosure* of(const Any& value) {
     if (value.type_index != TypeIndex::Function) return nullptr;
@@ -106,7 +111,7 @@ class Run {
   }
 
   void call(const FunctionExpr& function, std::span<const Any> args) {
-    enter(function);
+    enter(function, function);
     activation().bind_params(function, args);
     begin(function.body, Role::kFunction);
   }
@@ -120,7 +125,7 @@ class Run {
           .found(cat(args.size()))
           .expected(cat(function.params.size() - closure.arguments.size()));
     }
-    enter(function);
+    enter(function, *closure.enclosing);
     if (!closure.variables.empty() || !closure.sizes.empty() || function.self) {
       const std::vector<VarRef>& variables = plan_.captures_of(function).variables;
       for (size_t i = 0; i < variables.size(); ++i) {
@@ -135,7 +140,7 @@ class Run {
   }
 
   // Pushes an activation of the function, within the limits.
-  void enter(const FunctionExpr& function) {
+  void enter(const FunctionExpr& function, const FunctionExpr& enclosing) {
     if (activations_.size() >= state_.max_depth) {
       throw Error(ErrorKind::Runtime, "the call went too deep")
           .stopped_by(StopCause::Depth)
@@ -151,6 +156,7 @@ class Run {
           .help("look for infinite recursion");
     }
     activations_.emplace_back(slots);
+    enclosing_.push_back(&enclosing);
   }
 
   // Evaluates the current binding of the last frame, or ends its block.
@@ -231,6 +237,7 @@ class Run {
   void leave() {
     activation_bytes_ -= activation().bytes();
     activations_.pop_back();
+    enclosing_.pop_back();
   }
 
   std::vector<Any> values(const Array<Operand>& operands) {
@@ -331,25 +338,32 @@ class Run {
     }
     if (auto* size = e.as<Size>()) return activation().size(size->size);
     if (auto* closure = e.as<Closure>()) {
-      auto made = new_closure(plan_.module()->functions.at(closure->function));
+      const FunctionRef& function = plan_.module()->functions.at(closure->function);
+      auto made = new_closure(function, function.get(), function->name.str());
       made->arguments = values(closure->captures);
       return Function::adopt(std::move(made));
     }
     const auto* literal = e.as<FunctionExpr>();
     TENON_ASSERT(literal, "a right-hand side of kind ", e->type_index);
-    return closure_of(*literal);
+    return closure_of(*literal, binding.var->name.view());
   }
 
-  Ref<EvaluatedClosure> new_closure(const FunctionRef& function) const {
+  Ref<EvaluatedClosure> new_closure(const FunctionRef& function, const FunctionExpr* enclosing,
+                                    std::string name) const {
     auto closure = make<EvaluatedClosure>();
     closure->call = &EvaluatedClosure::call_from_host;
+    closure->name = &EvaluatedClosure::name_of;
+    closure->enclosing = enclosing;
+    closure->shown = std::move(name);
     closure->evaluation = evaluation_;
     closure->function = function;
     return closure;
   }
 
-  Any closure_of(const FunctionExpr& literal) {
-    auto closure = new_closure(FunctionRef(&literal));
+  Any closure_of(const FunctionExpr& literal, std::string_view var) {
+    const FunctionExpr* enclosing = enclosing_.back();
+    auto closure = new_closure(FunctionRef(&literal), enclosing,
+                               cat(enclosing->name, ".", var.empty() ? "fn" : var));
     const FreeNames& captured = plan_.captures_of(literal);
     for (const VarRef& var : captured.variables) closure->variables.push_back(value(var));
     for (const std::string& symbol : captured.symbols) {
@@ -415,7 +429,8 @@ class Run {
   EvaluatorState& state_;
   Plan& plan_;
   std::lock_guard<std::recursive_mutex> one_at_a_time_;  // closures may be called from any thread
-  std::deque<Activation> activations_;  // of the active functions, at stable addresses
+  std::deque<Activation> activations_;          // of the active functions, at stable addresses
+  std::vector<const FunctionExpr*> enclosing_;  // function of the module, of each activation
   size_t activation_bytes_ = 0;
   std::vector<Frame> frames_;
   Any result_;

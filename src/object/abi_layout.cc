@@ -44,7 +44,7 @@ static_assert(offsetof(ShapeObj, data) == 24 && offsetof(ShapeObj, size) == 24 +
               sizeof(ShapeObj) == 24 + 2 * kPointer);
 static_assert(offsetof(FunctionObj, call) == 24 &&
               offsetof(FunctionObj, cpp_call) == 24 + kPointer &&
-              sizeof(FunctionObj) == up8(24 + 3 * kPointer));
+              sizeof(FunctionObj) == up8(24 + 4 * kPointer));
 static_assert(offsetof(DLTensor, device) == kPointer && offsetof(DLTensor, ndim) == kPointer + 8 &&
               offsetof(DLTensor, dtype) == kPointer + 12 &&
               offsetof(DLTensor, shape) == kPointer + 16 &&

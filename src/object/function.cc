@@ -7,6 +7,11 @@
 
 namespace tenon {
 
+std::string_view name_of(const AnyView& function) {
+  const auto* f = function.as_object<FunctionObj>();
+  return f && f->is_ours() && f->name ? f->name(*f) : std::string_view();
+}
+
 void FunctionObj::delete_function(void* self, int flags) {
   static_cast<FunctionObj*>(static_cast<Object*>(self))->type_deleter(self, flags);
 }

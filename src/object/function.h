@@ -33,9 +33,14 @@ struct FunctionObj : Object {
   void (*type_deleter)(void* self, int flags) = nullptr;
 
   bool is_ours() const { return deleter == &delete_function; }
+  // The name of a program's function, borrowed; null for functions that have none.
+  std::string_view (*name)(const FunctionObj& self) = nullptr;
   // Out of line, so that it has the same address in every shared object.
   static void delete_function(void* self, int flags);
 };
+
+// The name of a function value; empty for one that has none, and for any other value.
+std::string_view name_of(const AnyView& function);
 
 // Sets the thread's waiting error. If there is no memory for it, an out-of-memory error waits
 // instead.

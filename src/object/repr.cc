@@ -1,5 +1,6 @@
 // Human-readable text of any value.
 #include "object/device_name.h"
+#include "object/function.h"
 #include "object/tensor.h"
 #include "object/walk.h"
 
@@ -45,6 +46,11 @@ std::string plain_text(const AnyView& v) {
       const auto* t = static_cast<const TensorObj*>(v.v.object);
       return tensor_type_text(t->dl.dtype, {t->dl.shape, static_cast<size_t>(t->dl.ndim)});
     }
+    case TypeIndex::Function:
+      if (const std::string_view name = name_of(v); !name.empty()) {
+        return cat("<closure @", printable(name), ">");
+      }
+      [[fallthrough]];
     default:
       return cat("<", type_name(v.type_index), ">");
   }

@@ -69,7 +69,9 @@ std::vector<Recorded> arguments_of(std::span<const uint64_t> words) {
     const uint64_t word = words[at++];
     const auto kind = static_cast<uint32_t>(word);
     Recorded& argument = out.emplace_back();
-    if (kind == trace::kInteger && at < words.size()) {
+    if (kind == trace::kFunction) {
+      ++at;
+    } else if (kind == trace::kInteger && at < words.size()) {
       argument.integer = static_cast<int64_t>(words[at++]);
     } else if (kind < trace::kInteger) {
       Argument& tensor = argument.tensor.emplace();
@@ -223,6 +225,10 @@ class Reading {
         break;
       case Kind::Closure:
         interval.name = "closure";
+        if (program && event.payload.size() > 2 && event.payload[1] == trace::kFunction) {
+          interval.name =
+              shown_name(program->function_name(static_cast<uint32_t>(event.payload[2])));
+        }
         break;
       case Kind::Packed:
       case Kind::Kernel:

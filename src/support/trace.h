@@ -44,6 +44,7 @@ enum ArgumentKind : uint32_t {
   kTensor = 0,          // plus its rank; the high half is its dtype's word; its dimensions follow
   kInteger = 1u << 30,  // its value follows
   kOther,               // nothing follows
+  kFunction,            // the index of a function of the program follows
 };
 
 // Where events go while a recording is in progress (trace_recording.h). It is never destroyed.

@@ -26,5 +26,5 @@ command = [compiler, "-std=c++20", f"-I{include}", "-Wall", "-Wextra", "-Werror"
 command += [str(source), "-o", str(work / "samples"), library, f"-Wl,-rpath,{Path(library).parent}"]
 subprocess.run(command, check=True)
 done = subprocess.run([str(work / "samples")], cwd=work, stdout=subprocess.PIPE, text=True, check=True)
-for expected in ("(images: tensor[1, 1, 8, 8; f32])", "expected ", "level 2", "relu(%x)"):
+for expected in ("(images: tensor[1, 1, 8, 8; f32])", "expected ", "level 2", "relu(%x)", "2, a leaf: 1", "42 <closure @adder.add>", "total 7"):
     assert expected in done.stdout, f"no '{expected}' in:\n{done.stdout}"

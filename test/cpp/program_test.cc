@@ -9,8 +9,8 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 
 TEST(CppProgram, DescribesItsFunctions) {
-  EXPECT_THAT(program().functions(),
-              ElementsAre("main", "weights", "twice", "spin", "adder", "nested", "made", "same"));
+  EXPECT_THAT(program().functions(), ElementsAre("main", "weights", "twice", "spin", "adder",
+                                                 "nested", "made", "same", "label", "list"));
   const Signature s = program().signature();
   EXPECT_EQ(s.text(),
             "(x: tensor[batch, 3; f32], n: i64) -> (same: tensor[batch, 3; f32], next: i64)");

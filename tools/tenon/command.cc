@@ -14,6 +14,7 @@
 #include "driver/options.h"
 #include "object/library.h"
 #include "support/error.h"
+#include "tools/tenon/file_argument.h"
 #include "tools/tenon/parse_number.h"
 #include "tools/tenon/quantity.h"
 #include "tools/tenon/status_line.h"
@@ -235,6 +236,12 @@ CLI::Option* add_custom(CLI::App* command, std::vector<std::string>* names) {
       ->allow_extra_args(false);
 }
 
+void add_source_flags(CLI::App* command) {
+#define TENON_SOURCE_OPTION(type, name, flag, takes, meaning) \
+  add_repeated(command, flag, source_options().name, meaning)->type_name(takes);
+#include "driver/options.def"
+}
+
 void CompileFlags::add_to(CLI::App* command, bool writes_file) {
   const auto add = [&](const driver::Flag& flag, const char* meaning,
                        const driver::Allowed& allowed, auto& value) {
@@ -256,6 +263,10 @@ void CompileFlags::add_to(CLI::App* command, bool writes_file) {
 #define TENON_HOST_OPTION(...)
 #define TENON_IMPORT_OPTION(name, least, flag, example, meaning) \
   add_repeated(command, flag, name, cat(meaning, ", such as " example))->group("Compilation");
+#define TENON_SOURCE_OPTION(type, name, flag, takes, meaning)                        \
+  compilation_.push_back(add_repeated(command, flag, source_options().name, meaning) \
+                             ->type_name(takes)                                      \
+                             ->group("Compilation"));
 #include "driver/options.def"
   add_custom(command, &options.custom)->group("Compilation");
 }

@@ -66,6 +66,10 @@ inline constexpr char kPoisonHelp[] =
 // that files have for them.
 CLI::Option* add_custom(CLI::App* command, std::vector<std::string>* names);
 
+// The flags of driver/options.def that say how programs are read, for commands that don't have
+// CompileFlags. open_input applies them.
+void add_source_flags(CLI::App* command);
+
 // Compilation options of the commands that take a model or program.
 struct CompileFlags {
   driver::CompileOptions options;

@@ -288,6 +288,7 @@ void add_dump_commands(CLI::App* app) {
           "FILE", *file,
           ".tnx; with --graph also a model (.onnx) or program (.tn); - for\nstandard input")
       ->required();
+  add_source_flags(dump);
   dump->add_flag(
       "--text", *text,
       "the code as assembly, without constants of more than 64 elements and native code");

@@ -10,11 +10,21 @@ namespace tenon::tool {
 namespace {
 
 driver::Source open_with(const std::string& path, driver::FileAccess access) {
-  if (is_stream(path)) return driver::source_of(read_input(path), input_name(path));
-  return driver::open_source(path, access);
+  driver::Source source = is_stream(path) ? driver::source_of(read_input(path), input_name(path))
+                                          : driver::open_source(path, access);
+  source.import_path = source_options().import_path;
+  if (source.import_path.empty() || source.is_graph()) return source;
+  throw Error(ErrorKind::Usage, cat("--import-path has no effect on ", printable(source.name)))
+      .found(driver::to_text(source.kind))
+      .help("leave it out: only programs in Tenon's language import files");
 }
 
 }  // namespace
+
+driver::Source& source_options() {
+  static driver::Source options;
+  return options;
+}
 
 std::string read_input(const std::string& path) {
   return InputStream(path).read_rest();

@@ -13,8 +13,11 @@ namespace tenon::tool {
 // All bytes of a file (InputStream).
 std::string read_input(const std::string& path);
 
-// Opens a file with driver::open_source. Standard input and pipes are read first; a model's
-// external data is then refused.
+// How programs are read: the options of this process (command.h, add_source_flags).
+driver::Source& source_options();
+
+// Opens a file with driver::open_source, and with source_options. Standard input and pipes are read
+// first; a model's external data is then refused.
 driver::Source open_input(const std::string& path);
 // The same within limits. An untrusted file is copied, so that it can't change after it has been
 // verified.

@@ -285,6 +285,7 @@ void add_inspect_command(CLI::App* app, int* exit_code) {
   limits->add_to(command, "reading the file may");
   auto custom = std::make_shared<std::vector<std::string>>();
   add_custom(command, custom.get());
+  add_source_flags(command);
   add_json(command);
   // Only loading the libraries of --custom matters here.
   command->callback([file, limits, custom, exit_code] {

@@ -16,6 +16,23 @@ inline Value type(std::string_view text) {
   return detail::compiler_function("tenon.build_type")(text);
 }
 
+/// An arm of a match. The pattern is `Node(l, x, _)`, `(a, None)`, a number, `true`, `false`, a
+/// variable's name or `_`; `build(Array variables)` gets the variables of the pattern, in order.
+struct Arm {
+  template <class Build>
+  Arm(std::string_view arm_pattern, Build build_arm)
+      : pattern(arm_pattern), build(Function([build_arm](const Array& variables) {
+          if constexpr (std::is_invocable_v<Build>) {
+            return Value(build_arm());
+          } else {
+            return Value(build_arm(variables));
+          }
+        })) {}
+
+  std::string pattern;
+  Function build;
+};
+
 /// A variable of a loop.
 struct LoopVariable {
   std::string name;
@@ -43,7 +60,15 @@ class Builder {
   /// States the type of a function that is built later, so that others can call it.
   void declare(const std::string& name, const Value& function_type) {
     types_[name] =
-        function_type.is<std::string>() ? type(function_type.as<std::string>()) : function_type;
+        function_type.is<std::string>()
+            ? detail::compiler_function("tenon.build_type_of")(function_type, data_types_)
+            : function_type;
+  }
+  /// Makes data types known: `b.types("type tree[T] { Leaf, Node(tree[T], T, tree[T]) }")`.
+  void types(std::string_view definitions) {
+    const std::string both = definitions_ + "\n" + std::string(definitions);
+    data_types_ = detail::compiler_function("tenon.build_types")(both).as<Map>();
+    definitions_ = both;
   }
   /// A parameter of the function; before anything else.
   Value param(std::string_view name, const Value& type) {
@@ -63,6 +88,38 @@ class Builder {
   /// Calls a registered function whose result has this type.
   Value call_packed(std::string_view function, const Array& operands, const Value& result_type) {
     return call("tenon.build_call_packed", function, operands, result_type);
+  }
+  /// A value of a data type. `type` is needed where the fields don't determine its type arguments:
+  /// `b.construct("Nil", {}, "list[i64]")`.
+  Value construct(std::string_view constructor, const Array& fields, const Value& type = {}) {
+    return call("tenon.build_construct", constructor, fields, type);
+  }
+  /// The first arm whose pattern fits:
+  ///
+  ///   b.match(t, {{"Leaf", [] { return 0; }},
+  ///               {"Node(_, x, _)", [&](const Array& v) { return v[0]; }}});
+  Value match(const Value& value, const std::vector<Arm>& arms) {
+    std::vector<Value> patterns, functions;
+    for (const Arm& arm : arms) {
+      patterns.emplace_back(arm.pattern);
+      functions.emplace_back(arm.build);
+    }
+    return call("tenon.build_match", value, patterns, functions);
+  }
+  /// A function of the module as a value, with its first arguments.
+  Value function_value(std::string_view function, const Array& arguments = {},
+                       const Array& type_arguments = {}) {
+    return call("tenon.build_closure", function, arguments, type_arguments);
+  }
+  /// An array of elements of that type. Words such as `array_get` are operators of `op`.
+  Value array(const Value& element_type, const Array& elements) {
+    return call("tenon.build_array", element_type, elements);
+  }
+  /// A size as an i64: `b.size("2*n")`.
+  Value size(const Value& size) { return call("tenon.build_size", size); }
+  /// A scalar constant: `Builder::scalar("f32", 0.5)`.
+  static Value scalar(std::string_view dtype, const Value& value) {
+    return detail::compiler_function("tenon.build_scalar")(dtype, value);
   }
   /// Calls a function value.
   Value call_closure(const Value& closure, const Array& operands) {
@@ -136,18 +193,24 @@ class Builder {
         throw UsageError("'" + name + "' is declared but not built", {{"help", "call finish"}});
       }
     }
-    return detail::compiler_function("tenon.build_module")(functions_, nullptr, nullptr)
+    return detail::compiler_function("tenon.build_module")(functions_, nullptr, data_types_)
         .as<Module>();
   }
 
  private:
   template <class... A>
   Value call(const char* function, A&&... args) {
-    if (current_.is_none()) current_ = detail::compiler_function("tenon.build_begin")(types_);
+    if (current_.is_none()) {
+      std::vector<Map::Entry> globals(types_.begin(), types_.end());
+      for (auto entry : data_types_) globals.push_back(std::move(entry));
+      current_ = detail::compiler_function("tenon.build_begin")(Map(globals));
+    }
     return detail::compiler_function(function)(current_, std::forward<A>(args)...);
   }
 
   std::map<std::string, Value> functions_, types_;
+  Map data_types_{};
+  std::string definitions_;
   Value current_;  // the builder of the function that is being built
 };
 

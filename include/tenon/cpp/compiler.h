@@ -69,9 +69,12 @@ class Module : public Value {
     return detail::compiler_function("tenon.import_onnx")(Bytes(model), import_options)
         .as<Module>();
   }
-  /// Parses a program in Tenon's language; `name` is the file's name in errors.
-  static Module parse(std::string_view text, std::string_view name = "<string>") {
-    return detail::compiler_function("tenon.parse")(text, name, nullptr).as<Module>();
+  /// Parses a program in Tenon's language; `name` is the file's name in errors. Files that it
+  /// imports lie in the folder of `name` or below it, or in one of the folders of the option
+  /// "import_path".
+  static Module parse(std::string_view text, std::string_view name = "<string>",
+                      const Map& options = {}) {
+    return detail::compiler_function("tenon.parse")(text, name, options).as<Module>();
   }
   /// The module that `to_json` wrote.
   static Module from_json(std::string_view text) {
@@ -166,9 +169,11 @@ inline Program compile(const ir::Module& module, const Map& options = {}) {
 ///
 ///   Program program = compile("model.onnx", {{"dims", Map{{"batch", 1}}}, {"level", 3}});
 inline Program compile(const std::filesystem::path& path, const Map& options = {}) {
-  const Map import(detail::entries(options, {"dims", "shapes", "deadline_ns", "memory"}, true));
+  const Map import(
+      detail::entries(options, {"dims", "shapes", "import_path", "deadline_ns", "memory"}, true));
   const ir::Module module = ir::Module::open(path, import);
-  std::vector<Map::Entry> rest = detail::entries(options, {"dims", "shapes", "origin"}, false);
+  std::vector<Map::Entry> rest =
+      detail::entries(options, {"dims", "shapes", "import_path", "origin"}, false);
   rest.emplace_back("origin", detail::compiler_function("tenon.origin")(path.string(), import));
   try {
     return compile(module, Map(rest));

@@ -47,6 +47,9 @@ template <class T>
                     {"expected", type_name<T>()}});
 }
 
+/// The tags of the prelude's constructors.
+inline constexpr int64_t kNil = 0, kCons = 1, kNone = 0, kSome = 1;
+
 inline Value plain_value(int32_t type_index, int64_t number) noexcept {
   tenon_any any = TENON_NONE_VALUE;
   any.type_index = type_index;
@@ -184,19 +187,29 @@ struct Conversion<DLDevice> {
   }
 };
 
-/// None or a T.
+/// None or a T; a value of type option[T] is read, too, unless T is Value.
 template <class T>
 struct Conversion<std::optional<T>> {
   static std::string name() { return detail::type_name<T>() + " or None"; }
   static Value make(const std::optional<T>& given) { return given ? Value(*given) : Value(); }
   static std::optional<std::optional<T>> read(const Value& v) {
     if (v.is_none()) return std::optional<T>();
+    if constexpr (!std::same_as<T, Value>) {
+      int64_t tag = -1;
+      size_t size = 0;
+      const tenon_any* fields = tenon_cell_view(v.raw(), &tag, &size);
+      if (tag == detail::kNone && size == 0) return std::optional<T>();
+      if (tag == detail::kSome && size == 1) {
+        std::optional<T> out = detail::read<T>(reinterpret_cast<const Value&>(*fields));
+        return out ? std::optional<std::optional<T>>(std::move(out)) : std::nullopt;
+      }
+    }
     std::optional<T> out = detail::read<T>(v);
     return out ? std::optional<std::optional<T>>(std::move(out)) : std::nullopt;
   }
 };
 
-/// An array whose elements are all Ts.
+/// An array whose elements are all Ts; a value of type list[T] is read, too.
 template <class T>
 struct Conversion<std::vector<T>> {
   static std::string name() { return "array of " + detail::type_name<T>(); }
@@ -208,7 +221,7 @@ struct Conversion<std::vector<T>> {
   }
   static std::optional<std::vector<T>> read(const Value& v) {
     const int64_t size = tenon_array_size(v.raw());
-    if (size < 0) return std::nullopt;
+    if (size < 0) return read_list(v);
     std::vector<T> out;
     for (int64_t i = 0; i < size; ++i) {
       std::optional<T> item = detail::read<T>(detail::element(v, static_cast<size_t>(i)));
@@ -216,6 +229,22 @@ struct Conversion<std::vector<T>> {
       out.push_back(*std::move(item));
     }
     return out;
+  }
+
+ private:
+  static std::optional<std::vector<T>> read_list(const Value& v) {
+    std::vector<T> out;
+    for (const tenon_any* at = v.raw();;) {
+      int64_t tag = -1;
+      size_t size = 0;
+      const tenon_any* fields = tenon_cell_view(at, &tag, &size);
+      if (tag == detail::kNil && size == 0) return out;
+      if (tag != detail::kCons || size != 2) return std::nullopt;
+      std::optional<T> item = detail::read<T>(reinterpret_cast<const Value&>(fields[0]));
+      if (!item) return std::nullopt;
+      out.push_back(*std::move(item));
+      at = &fields[1];
+    }
   }
 };
 

@@ -9,7 +9,7 @@ inline namespace v1 {
 /// What a call instruction calls.
 enum class CallKind : int32_t {
   function = TENON_CALL_FUNCTION,  ///< a function of the program
-  closure = TENON_CALL_CLOSURE,    ///< a function value, whose name is empty
+  closure = TENON_CALL_CLOSURE,    ///< a function value
   packed = TENON_CALL_PACKED,      ///< a registered function, or one of a library or module
   kernel = TENON_CALL_KERNEL       ///< compiled code, which writes to its last arguments
 };
@@ -25,7 +25,7 @@ class CallEvent {
   CallKind kind() const noexcept { return static_cast<CallKind>(event_.kind); }
   /// Whether the call is about to begin; otherwise it has ended.
   bool before() const noexcept { return event_.before != 0; }
-  /// Of the called function; empty for a function value.
+  /// Of the called function; empty for a function value that no program made.
   std::string_view name() const noexcept { return {event_.name.data, event_.name.size}; }
   /// Of the calling function.
   std::string_view caller() const noexcept { return {event_.caller.data, event_.caller.size}; }

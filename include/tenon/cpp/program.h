@@ -5,6 +5,7 @@
 #include <fstream>
 #include <future>
 
+#include "tenon/cpp/data_type.h"
 #include "tenon/cpp/function.h"
 
 namespace tenon {
@@ -148,6 +149,29 @@ class Program : public Value {
     Value names;
     detail::check(tenon_program_functions(raw(), names.out()));
     return detail::texts_of(names);
+  }
+  /// The definitions of the data types in the signatures of these functions.
+  std::vector<TypeDefinition> types() const {
+    Value texts;
+    detail::check(tenon_program_types(raw(), texts.out()));
+    std::vector<TypeDefinition> out;
+    for (const std::string& text : detail::texts_of(texts)) {
+      out.push_back(TypeDefinition::parse(text));
+    }
+    return out;
+  }
+  /// A constructor of these data types. Throws UsageError for an unknown name.
+  Constructor constructor(const std::string& name) const {
+    std::string known;
+    for (const TypeDefinition& type : types()) {
+      for (size_t tag = 0; tag < type.constructors.size(); ++tag) {
+        if (type.constructors[tag].name != name) continue;
+        return {name, static_cast<int64_t>(tag), type.constructors[tag].fields.size()};
+      }
+      known += (known.empty() ? "" : "; ") + type.text;
+    }
+    throw UsageError("the program's data types have no constructor of this name",
+                     {{"found", name}, {"expected", known}});
   }
   /// Throws UsageError for a name that the program doesn't export.
   Signature signature(const std::string& function = "main") const {

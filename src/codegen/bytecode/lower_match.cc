@@ -64,12 +64,15 @@ class FunctionLowering::MatchLowering {
     } else if (!value.is_register()) {
       value = function_.load(value);
     }
-    // The last of the cases takes what is left, if they are all that there are.
-    const size_t tested = decision.cases.size() - (decision.otherwise == Decision::kNone ? 1 : 0);
+    // The last of the cases takes what is left, if they are all that there are. A cell that the
+    // host made may have any tag.
+    const bool is_whole = decision.otherwise == Decision::kNone;
+    const bool any_tag = is_whole && decision.kind == Decision::Kind::kConstructor;
+    const size_t tested = decision.cases.size() - (is_whole && !any_tag ? 1 : 0);
     const uint32_t rest =
         tested < decision.cases.size() ? decision.cases.back().next : decision.otherwise;
     const auto fits = [](const Decision::Case& c) { return vm::fits_immediate(c.value); };
-    if (tested > 1 && std::ranges::all_of(decision.cases, fits)) {
+    if (tested > (any_tag ? 2 : 1) && std::ranges::all_of(decision.cases, fits)) {
       std::vector<SwitchCase> cases;
       for (size_t i = 0; i < tested; ++i) {
         cases.push_back({decision.cases[i].value, code_.make_block()});
@@ -93,7 +96,15 @@ class FunctionLowering::MatchLowering {
         code_.start(next);
       }
     }
+    if (any_tag) return unknown_tag(tree_.parts[decision.part].type);
     go_to(rest, parts);
+  }
+
+  void unknown_tag(const TypeRef& type) {
+    const std::string message =
+        cat("match found a cell whose tag is that of no constructor of ", to_text(type));
+    code_.emit(Opcode::Fatal, {Arg::constant(function_.constants_.of_text(message))});
+    code_.left();
   }
 
   // Leads from the current block to a decision, which is written here if nothing else leads to it.

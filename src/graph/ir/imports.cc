@@ -29,9 +29,9 @@ std::string read_text(const std::string& path) {
 }
 
 // "lib/math.tn" -> "lib/math."
-std::string prefix_of(std::string path) {
+std::string prefix_of(std::string path, int number = 1) {
   if (path.ends_with(".tn")) path.resize(path.size() - 3);
-  return path + ".";
+  return number > 1 ? cat(path, "#", number, ".") : path + ".";
 }
 
 // Calls `f` with the name of each function of the module that a block calls or has as a value.
@@ -49,7 +49,8 @@ void for_each_callee(const Block& block, const F& f) {
 
 }  // namespace
 
-Imports::Imports(const std::string& root) {
+Imports::Imports(const std::string& root, std::vector<std::string> paths)
+    : paths_(std::move(paths)) {
   root_.path = root_.shown = root;
   root_.folder = fs::path(root).parent_path().string();
 }
@@ -64,23 +65,51 @@ Imports::File& Imports::open(const File& from, const std::string& name) {
     suggest(&e, name, std_names());
     throw e.expected(tenon::join(std_names(), ", "));
   } else {
-    made.path = referenced_file(from.folder, name, cat("import ", tenon::quoted(name)), "program",
-                                &root_.folder);
-    const fs::path base = fs::canonical(root_.folder.empty() ? "." : root_.folder);
-    const std::string below = fs::path(made.path).lexically_relative(base).string();
-    made.shown = (fs::path(root_.folder) / below).string();
-    made.prefix = prefix_of(below);
-    made.folder = fs::path(made.path).parent_path().string();
+    find(from, name, &made);
   }
   auto& file = files_[made.path];
   if (file) return *file;
   if (made.prefix.empty()) {
     made.prefix = prefix_of(name);
   } else {
+    // Files below different folders may have the same name.
+    const std::string below = made.prefix;
+    made.prefix = prefix_of(below);
+    for (int i = 2; prefixes_.contains(made.prefix); ++i) made.prefix = prefix_of(below, i);
     made.text = read_text(made.path);
   }
+  prefixes_.insert(made.prefix);
   file = std::make_unique<File>(std::move(made));
   return *file;
+}
+
+void Imports::find_in(const std::string& folder, const std::string& within, const std::string& name,
+                      File* file) {
+  file->path =
+      referenced_file(folder, name, cat("import ", tenon::quoted(name)), "program", &within);
+  const fs::path base = fs::canonical(within.empty() ? "." : within);
+  const std::string below = fs::path(file->path).lexically_relative(base).string();
+  file->shown = (fs::path(within) / below).string();
+  file->prefix = below;
+  file->folder = fs::path(file->path).parent_path().string();
+}
+
+void Imports::find(const File& from, const std::string& name, File* file) const {
+  try {
+    return find_in(from.folder, root_.folder, name, file);
+  } catch (const Error& error) {
+    for (const bool from_here : {true, false}) {
+      for (const std::string& path : paths_) {
+        try {
+          return find_in(from_here ? from.folder : path, path, name, file);
+        } catch (const Error&) {  // the first one tells what is expected
+        }
+      }
+    }
+    Error said = error;
+    if (!paths_.empty()) said.where(cat("nor below an import path: ", tenon::join(paths_, ", ")));
+    throw said;
+  }
 }
 
 Map<String, FunctionRef> reachable(const Map<String, FunctionRef>& kept,

@@ -4,6 +4,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,8 +20,9 @@ std::vector<std::string> std_names();
 
 class Imports {
  public:
-  // `root` is the path of the text that imports, in whose folder or below it all files must lie.
-  explicit Imports(const std::string& root);
+  // `root` is the path of the text that imports, in whose folder or below it all files must lie, or
+  // in one of the folders of `paths` or below it.
+  Imports(const std::string& root, std::vector<std::string> paths);
 
   struct File {
     std::string path;    // canonical, or the name of a file of the standard library
@@ -30,8 +32,9 @@ class Imports {
     std::string text;
     enum class State : uint8_t { kNew, kOpen, kParsed } state = State::kNew;
   };
-  // The file that `from` imports by this name. Throws Usage if it isn't there, or not below the
-  // root's folder.
+  // The file that `from` imports by this name, which is relative to the folder of `from` or, if
+  // there is no such file, to the first of the paths that has one. Throws Usage if it isn't there,
+  // or neither below the root's folder nor a path.
   File& open(const File& from, const std::string& name);
   const File& root() const { return root_; }
   // The files that are being parsed, each imported by the one before it.
@@ -46,7 +49,15 @@ class Imports {
   std::map<std::string, Span, std::less<>> places;
 
  private:
+  // Fills in the file's path and names.
+  void find(const File& from, const std::string& name, File* file) const;
+  // The same, where it must lie in `within` or below.
+  static void find_in(const std::string& folder, const std::string& within, const std::string& name,
+                      File* file);
+
   File root_;
+  std::vector<std::string> paths_;
+  std::set<std::string> prefixes_;                      // of the files
   std::map<std::string, std::unique_ptr<File>> files_;  // by path
 };
 

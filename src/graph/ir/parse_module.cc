@@ -6,6 +6,7 @@
 #include "graph/ir/name_text.h"
 #include "graph/ir/parser.h"
 #include "graph/ir/text.h"
+#include "graph/ir/typed_text.h"
 
 namespace tenon::graph {
 
@@ -311,7 +312,8 @@ Map<String, FunctionRef> Parser::parsed_functions() {
   return all;
 }
 
-Module Parser::module() {
+Module Parser::module(std::vector<std::string> paths) {
+  import_paths_ = std::move(paths);
   Map<String, FunctionRef> all = parsed_functions();
   if (!imports_) return make_module(all, signatures_.kernels, adts_);
   Map<String, Ref<const AdtDefinition>> adts = imports_->adts;
@@ -323,8 +325,9 @@ Map<String, loop::KernelInterfaceRef> parse_kernels(std::string_view text, std::
   return Parser(text, name).kernels();
 }
 
-Module parse_module(std::string_view text, std::string_view name) {
-  return Parser(text, name).module();
+Module parse_module(std::string_view text, std::string_view name,
+                    std::vector<std::string> import_paths) {
+  return Parser(text, name).module(std::move(import_paths));
 }
 
 Dim parse_size(std::string_view text) {
@@ -332,7 +335,11 @@ Dim parse_size(std::string_view text) {
 }
 
 TypeRef parse_type(std::string_view text) {
-  return Parser(text, "type").whole_type();
+  return parse_type(text, {});
+}
+
+TypeRef parse_type(std::string_view text, const Map<String, Ref<const AdtDefinition>>& adts) {
+  return Parser(text, "type").whole_type(adts);
 }
 
 Any parse_constant(std::string_view text) {

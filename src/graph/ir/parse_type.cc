@@ -22,8 +22,11 @@ Dim Parser::size() {
   return d;
 }
 
-TypeRef Parser::whole_type() {
+TypeRef Parser::whole_type(const Map<String, Ref<const AdtDefinition>>& adts) {
   tokens_ = source_.tokens();
+  for (const auto* known : {&prelude(), &adts}) {
+    for (const auto& [name, adt] : *known) adt_arity_[name.view()] = adt->type_params.size();
+  }
   TypeRef t = type();
   if (peek().kind != TokenKind::kEnd) fail("unexpected text after a type", "nothing more");
   return t;

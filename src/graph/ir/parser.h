@@ -27,11 +27,12 @@ class Parser {
   // A file that another text imports has `file` and shares `imports` with it.
   Parser(std::string_view text, std::string_view name, std::shared_ptr<Imports> imports = nullptr,
          const Imports::File* file = nullptr);
-  Module module();
+  // `paths`: see Imports.
+  Module module(std::vector<std::string> paths = {});
   void library();  // adds what the text, an imported file, defines to its imports
   Map<String, loop::KernelInterfaceRef> kernels();
   Dim size();
-  TypeRef whole_type();
+  TypeRef whole_type(const Map<String, Ref<const AdtDefinition>>& adts);
   Any whole_constant();
 
  private:
@@ -249,7 +250,8 @@ class Parser {
   std::string weights_path_;
   Map<String, Ref<const AdtDefinition>> adts_;
   Signatures signatures_;
-  std::shared_ptr<Imports> imports_;                   // null: there are none
+  std::shared_ptr<Imports> imports_;  // null: there are none
+  std::vector<std::string> import_paths_;
   const Imports::File* file_ = nullptr;                // null: nothing imports this text
   std::map<std::string_view, std::string> prefix_of_;  // by the names of imports
   Builder builder_;

@@ -4,6 +4,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "graph/ir/module.h"
 
@@ -33,14 +34,16 @@ Map<String, loop::KernelInterfaceRef> parse_kernels(std::string_view text, std::
 void save_module(const Module& module, const std::string& path);
 
 // Parses a module. `name` is the file's name in errors; weight files are looked up beside it. Calls
-// are type-checked as they are built. Throws Usage with line and column.
-Module parse_module(std::string_view text, std::string_view name);
+// are type-checked as they are built. Files that it imports lie in its folder or below it, or in
+// one of the folders of `import_paths` or below it. Throws Usage with line and column.
+Module parse_module(std::string_view text, std::string_view name,
+                    std::vector<std::string> import_paths = {});
 
 // Parses a type such as `tensor[n, 4; f32]`. Throws Usage if the text is not a type.
 TypeRef parse_type(std::string_view text);
 
-// Parses a constant such as `tensor[2; f32]{1, 2}` or `2.5` as its value. Throws Usage if the text is
-// not a constant.
+// Parses a constant such as `tensor[2; f32]{1, 2}` or `2.5` as its value. Throws Usage if the text
+// is not a constant.
 Any parse_constant(std::string_view text);
 
 // Whether the first word after comments begins a module.

@@ -362,7 +362,8 @@ trace::Kind trace_kind(CallEvent::Kind kind) {
 }
 
 // Records the beginning or end of a call (support/trace.h).
-[[gnu::cold]] void record(trace::Sink& to, const CallEvent& event, size_t storage) {
+[[gnu::cold]] void record(trace::Sink& to, const CallEvent& event, size_t storage,
+                          const ClosureObj* closure = nullptr) {
   const trace::Kind kind = trace_kind(event.kind);
   const bool is_library_or_kernel = kind == trace::Kind::Packed || kind == trace::Kind::Kernel;
   if (!is_library_or_kernel && !to.records_calls) return;
@@ -370,6 +371,10 @@ trace::Kind trace_kind(CallEvent::Kind kind) {
   size_t count = 1;
   if (!event.before) {
     return to.append(kind, true, event.caller_index, event.offset, {words, count});
+  }
+  if (closure) {
+    words[count++] = trace::kFunction;
+    words[count++] = closure->code->index;
   }
   for (const AnyView& arg : event.args) {
     if (count + 1 + kMaxRank > std::size(words)) break;
@@ -431,7 +436,12 @@ trace::Kind trace_kind(CallEvent::Kind kind) {
     admit_result(result);  // the instrument may have replaced it
     m.protect(result);
   }
-  if (recorded && before && !skips) record(*recorded, event, m.pool_->used());
+  if (recorded && before && !skips) {
+    const bool is_closure = event.kind == CallEvent::Kind::Closure;
+    record(*recorded, event, m.pool_->used(),
+           is_closure ? ClosureObj::of_program(value_of(e.args[kClosure], m.base_), m.running_)
+                      : nullptr);
+  }
   return skips;
 }
 

@@ -22,6 +22,11 @@ int call_closure_object(void* self, const AnyView* args, int32_t n, Any* result)
   }
 }
 
+std::string_view name_of_closure(const FunctionObj& self) {
+  const auto& closure = static_cast<const ClosureObj&>(self);
+  return static_cast<const Program&>(*closure.program).function_unit(*closure.code).name;
+}
+
 }  // namespace
 
 ClosureObj::~ClosureObj() {
@@ -35,6 +40,7 @@ Ref<ClosureObj> ClosureObj::of(const Program& program, const FunctionCode& code,
   for (size_t i = 0; i < captures; ++i) new (first + i) Any();
   closure->captures = {first, captures};
   closure->call = &call_closure_object;
+  closure->name = &name_of_closure;
   closure->program = Ref<Object>(const_cast<Program*>(&program));
   closure->account = std::move(account);
   closure->code = &code;

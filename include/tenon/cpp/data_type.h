@@ -1,0 +1,365 @@
+// Data types: their definitions, and their values. Included by tenon/tenon.h.
+#pragma once
+
+#include <array>
+#include <ranges>
+
+#include "tenon/cpp/container.h"
+
+namespace tenon {
+inline namespace v1 {
+
+/// A type as a program states it (Parameter::type), taken apart.
+struct Type {
+  enum class Kind { any, tensor, scalar, shape, tuple, function, array, data, opaque };
+
+  Kind kind = Kind::any;
+  std::string text;  ///< all of it: "list[i64]"
+  std::string name;  ///< of a data type: "list"; of the elements of a tensor or scalar: "i64"
+  /// Of a tuple or an array; the parameters of a function, then its result; the type arguments of a
+  /// data type.
+  std::vector<Type> parts;
+
+  /// Throws DamagedError for a text that is no type.
+  static Type parse(std::string_view text);
+};
+
+/// The definition of a data type. A constructor's place is the tag of the cells that it makes.
+struct TypeDefinition {
+  struct Constructor {
+    std::string name;
+    std::vector<Type> fields;
+  };
+
+  std::string text;  ///< "tree[T] { Leaf, Node(tree[T], T, tree[T]) }"
+  std::string name;
+  std::vector<std::string> params;
+  std::vector<Constructor> constructors;
+
+  /// Throws DamagedError for a text that is no definition.
+  static TypeDefinition parse(std::string_view text);
+  /// The types of a constructor's fields in values of `type`, which has arguments for the
+  /// parameters.
+  std::vector<Type> field_types(size_t tag, const Type& type) const;
+};
+
+namespace detail {
+
+/// Reads types and definitions, in the notation of the programs' files.
+class TypeReader {
+ public:
+  explicit TypeReader(std::string_view text) noexcept : text_(text) {}
+
+  Type whole_type() {
+    Type out = type(0);
+    if (peek() != '\0') fail();
+    return out;
+  }
+  TypeDefinition whole_definition() {
+    TypeDefinition out;
+    out.text = text_;
+    out.name = word();
+    if (take('[')) {
+      do out.params.emplace_back(word());
+      while (take(','));
+      need(']');
+    }
+    need('{');
+    do {
+      out.constructors.push_back({std::string(word()), {}});
+      if (take('(')) out.constructors.back().fields = list(')', 0);
+    } while (take(','));
+    need('}');
+    if (peek() != '\0') fail();
+    return out;
+  }
+
+  static std::string text_of(const Type& t) {
+    const auto list = [&](size_t count) {
+      std::string out;
+      for (size_t i = 0; i < count; ++i) out += (i ? ", " : "") + t.parts[i].text;
+      return out;
+    };
+    switch (t.kind) {
+      case Type::Kind::tuple:
+        return "(" + list(t.parts.size()) + (t.parts.size() == 1 ? ",)" : ")");
+      case Type::Kind::function:
+        return "fn(" + list(t.parts.size() - 1) + ") -> " + t.parts.back().text;
+      case Type::Kind::array:
+        return "array[" + list(1) + "]";
+      case Type::Kind::data:
+        return t.parts.empty() ? t.name : t.name + "[" + list(t.parts.size()) + "]";
+      default:
+        return t.text;
+    }
+  }
+
+ private:
+  static constexpr int kDeepest = 200;  // types in each other
+
+  [[noreturn]] void fail() const {
+    throw DamagedError("a program describes a type wrongly", {{"found", std::string(text_)}});
+  }
+  char peek() {
+    while (at_ < text_.size() && text_[at_] == ' ') ++at_;
+    return at_ < text_.size() ? text_[at_] : '\0';
+  }
+  bool take(char c) {
+    if (peek() != c || at_ == text_.size()) return false;
+    ++at_;
+    return true;
+  }
+  void need(char c) {
+    if (!take(c)) fail();
+  }
+  std::string_view word() {
+    peek();
+    const size_t begin = at_;
+    const auto is_part = [](char c) {
+      return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+             c == '_' || c == '.';
+    };
+    while (at_ < text_.size() && is_part(text_[at_])) ++at_;
+    if (at_ == begin) fail();
+    return text_.substr(begin, at_ - begin);
+  }
+  std::vector<Type> list(char end, int depth) {
+    std::vector<Type> out;
+    while (!take(end)) {
+      if (!out.empty()) need(',');
+      if (!out.empty() && take(end)) break;  // (x,)
+      out.push_back(type(depth + 1));
+    }
+    return out;
+  }
+  /// What is in brackets, which may have quoted names in it.
+  std::string_view brackets() {
+    need('[');
+    const size_t begin = at_;
+    for (int open = 1; at_ < text_.size(); ++at_) {
+      const char c = text_[at_];
+      if (c == '"') {
+        while (++at_ < text_.size() && text_[at_] != '"') at_ += text_[at_] == '\\';
+      } else if (c == '[') {
+        ++open;
+      } else if (c == ']' && --open == 0) {
+        return text_.substr(begin, at_++ - begin);
+      }
+    }
+    fail();
+  }
+  static bool is_element_type(std::string_view name) {
+    static constexpr std::array<std::string_view, 13> kNames = {
+        "bool", "i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64", "f16", "bf16", "f32", "f64"};
+    return std::ranges::find(kNames, name) != kNames.end();
+  }
+
+  Type type(int depth) {
+    if (depth > kDeepest) fail();
+    Type t;
+    if (take('(')) {
+      t.kind = Type::Kind::tuple;
+      t.parts = list(')', depth);
+      t.text = text_of(t);
+      return t;
+    }
+    const std::string_view name = word();
+    if (name == "any") {
+      t.text = name;
+    } else if (name == "tensor" || name == "shape" || name == "opaque") {
+      const std::string_view inside = brackets();
+      t.kind = name == "tensor"  ? Type::Kind::tensor
+               : name == "shape" ? Type::Kind::shape
+                                 : Type::Kind::opaque;
+      t.text = std::string(name) + "[" + std::string(inside) + "]";
+      // "n, 4; f32", or "f32"
+      if (name == "tensor") {
+        const size_t semicolon = inside.rfind(';');
+        t.name = inside.substr(semicolon == std::string_view::npos ? 0 : semicolon + 1);
+        std::erase(t.name, ' ');
+      }
+    } else if (name == "fn") {
+      t.kind = Type::Kind::function;
+      need('(');
+      t.parts = list(')', depth);
+      need('-');
+      need('>');
+      t.parts.push_back(type(depth + 1));
+      t.text = text_of(t);
+    } else if (name == "array") {
+      t.kind = Type::Kind::array;
+      need('[');
+      t.parts = {type(depth + 1)};
+      need(']');
+      t.text = text_of(t);
+    } else {
+      t.kind = is_element_type(name) ? Type::Kind::scalar : Type::Kind::data;
+      t.name = name;
+      if (t.kind == Type::Kind::data && take('[')) t.parts = list(']', depth);
+      t.text = text_of(t);
+      if (t.kind == Type::Kind::scalar) t.text = name;
+    }
+    return t;
+  }
+
+  std::string_view text_;
+  size_t at_ = 0;
+};
+
+inline void substitute(Type* type, const std::vector<std::string>& params,
+                       const std::vector<Type>& args) {
+  if (type->kind == Type::Kind::data && type->parts.empty()) {
+    const auto at = static_cast<size_t>(std::ranges::find(params, type->name) - params.begin());
+    if (at < params.size() && at < args.size()) {
+      *type = args[at];
+      return;
+    }
+  }
+  for (Type& part : type->parts) substitute(&part, params, args);
+  type->text = TypeReader::text_of(*type);
+}
+
+}  // namespace detail
+
+inline Type Type::parse(std::string_view text) {
+  return detail::TypeReader(text).whole_type();
+}
+inline TypeDefinition TypeDefinition::parse(std::string_view text) {
+  return detail::TypeReader(text).whole_definition();
+}
+inline std::vector<Type> TypeDefinition::field_types(size_t tag, const Type& type) const {
+  std::vector<Type> out = constructors.at(tag).fields;
+  for (Type& field : out) detail::substitute(&field, params, type.parts);
+  return out;
+}
+
+/// A value of a data type: the tag of its constructor, and its fields. Immutable.
+class Cell : public Value {
+ public:
+  static constexpr const char* kTypeName = "cell";
+  static bool accepts(const Value& v) noexcept { return v.type_index() == TENON_CELL; }
+  static Cell unchecked(Value v) noexcept { return {detail::Unchecked{}, std::move(v)}; }
+
+  Cell() = default;
+  Cell(int64_t tag, std::span<const Value> fields) {
+    detail::check(tenon_cell_create(tag, reinterpret_cast<const tenon_any*>(fields.data()),
+                                    fields.size(), out()));
+  }
+  Cell(int64_t tag, std::initializer_list<Value> fields)
+      : Cell(tag, std::span(std::data(fields), fields.size())) {}
+
+  /// -1 if this holds None.
+  int64_t tag() const noexcept {
+    int64_t tag = -1;
+    tenon_cell_view(raw(), &tag, nullptr);
+    return tag;
+  }
+  /// Borrowed; none if this holds None.
+  std::span<const Value> fields() const& noexcept {
+    size_t size = 0;
+    const tenon_any* fields = tenon_cell_view(raw(), nullptr, &size);
+    return {reinterpret_cast<const Value*>(fields), size};
+  }
+  std::span<const Value> fields() const&& = delete;
+  size_t size() const noexcept { return fields().size(); }
+  /// Throws UsageError for an index that is not below the size.
+  Value operator[](size_t index) const {
+    if (index < size()) return fields()[index];
+    throw UsageError("a cell has no field at this index",
+                     {{"found", std::to_string(index)},
+                      {"expected", "a number below " + std::to_string(size())}});
+  }
+
+ private:
+  Cell(detail::Unchecked, Value v) noexcept : Value(std::move(v)) {}
+};
+
+/// A constructor of a program's data type:
+///
+///   Constructor leaf = program.constructor("Leaf"), node = program.constructor("Node");
+///   Cell tree = node(leaf, 1, leaf);
+///   if (auto fields = node.match<Cell, int64_t, Cell>(tree)) auto& [left, x, right] = *fields;
+class Constructor {
+ public:
+  Constructor(std::string name, int64_t tag, size_t size)
+      : name_(std::move(name)), tag_(tag), size_(size) {}
+
+  const std::string& name() const noexcept { return name_; }
+  int64_t tag() const noexcept { return tag_; }
+  /// The number of fields.
+  size_t size() const noexcept { return size_; }
+
+  /// Throws UsageError unless it gets as many fields as the constructor has.
+  template <class... A>
+  Cell operator()(A&&... fields) const {
+    if (sizeof...(A) != size_) {
+      throw UsageError(
+          "'" + name_ + "' is given the wrong number of fields",
+          {{"found", std::to_string(sizeof...(A))}, {"expected", std::to_string(size_)}});
+    }
+    return Cell(tag_, {Value(std::forward<A>(fields))...});
+  }
+  /// Whether a cell has this constructor's tag and number of fields. Values don't know their types:
+  /// constructors of other data types may have the same.
+  bool made(const Value& value) const noexcept {
+    int64_t tag = -1;
+    size_t size = 0;
+    tenon_cell_view(value.raw(), &tag, &size);
+    return tag == tag_ && size == size_;
+  }
+  /// The fields of such a cell as these types; nothing for other values, and if a field is of
+  /// another type.
+  template <class... T>
+  std::optional<std::tuple<T...>> match(const Value& value) const {
+    if (sizeof...(T) != size_ || !made(value)) return std::nullopt;
+    return match<T...>(Cell::unchecked(value), std::index_sequence_for<T...>());
+  }
+
+ private:
+  template <class... T, size_t... I>
+  static std::optional<std::tuple<T...>> match(const Cell& cell, std::index_sequence<I...>) {
+    [[maybe_unused]] const std::span<const Value> fields = cell.fields();
+    std::tuple<std::optional<T>...> items{detail::read<T>(fields[I])...};
+    if (!(std::get<I>(items).has_value() && ...)) return std::nullopt;
+    return std::tuple<T...>(*std::move(std::get<I>(items))...);
+  }
+
+  std::string name_;
+  int64_t tag_;
+  size_t size_;
+};
+
+/// A constructor without fields is its value.
+template <>
+struct Conversion<Constructor> {
+  static Value make(const Constructor& constructor) { return constructor(); }
+};
+
+/// The elements as a value of type list[T]: `list(std::vector{1, 2})`, `list({1, 2})`.
+/// `as<std::vector<T>>()` reads it.
+template <std::ranges::bidirectional_range R>
+Cell list(const R& items) {
+  Cell out(detail::kNil, {});
+  for (auto it = std::ranges::end(items); it != std::ranges::begin(items);) {
+    out = Cell(detail::kCons, {Value(static_cast<std::ranges::range_value_t<R>>(*--it)), out});
+  }
+  return out;
+}
+inline Cell list(std::initializer_list<Value> items) {
+  return list(std::span(std::data(items), items.size()));
+}
+
+/// Values of type option[T]. `as<std::optional<T>>()` reads them.
+inline Cell some(Value value) {
+  return Cell(detail::kSome, {std::move(value)});
+}
+inline Cell none() {
+  return Cell(detail::kNone, {});
+}
+template <class T>
+Cell option(const std::optional<T>& given) {
+  return given ? some(Value(*given)) : none();
+}
+
+}  // namespace v1
+}  // namespace tenon

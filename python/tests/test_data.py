@@ -1,0 +1,383 @@
+"""Values of data types, lists, options, tuples, arrays and closures."""
+
+import copy
+import gc
+import pickle
+import threading
+
+import numpy as np
+import pytest
+
+import tenon
+
+TREES = """
+type tree[T] { Leaf, Node(tree[T], T, tree[T]) }
+type rose { Rose(i64, list[rose]) }
+type color { Red, Green }
+type Pair { Pair(i64, f32) }
+
+fn @main(%t: tree[i64]) -> tree[i64] {
+  match %t {
+    Leaf => { Leaf }
+    Node(%l, %x, %r) => {
+      %a = @main(%r)
+      %b = @main(%l)
+      Node(%a, %x, %b)
+    }
+  }
+}
+
+fn @spine(%n: i64, %t: tree[i64]) -> tree[i64] {
+  %done = less(%n, 1)
+  if %done { %t } else {
+    %m = sub(%n, 1)
+    %next = Node(%t, %n, Leaf)
+    @spine(%m, %next)
+  }
+}
+
+fn @depth(%t: tree[i64], %n: i64) -> i64 {
+  match %t {
+    Leaf => { %n }
+    Node(%l, _, _) => {
+      %m = add(%n, 1)
+      @depth(%l, %m)
+    }
+  }
+}
+
+fn @same(%t: tree[tensor[2; f32]], %r: rose, %xs: list[list[f32]], %c: color) -> (tree[tensor[2; f32]], rose, list[list[f32]], color) {
+  (%t, %r, %xs, %c)
+}
+
+fn @options(%a: option[i64], %b: option[option[i64]], %c: option[()]) -> (option[i64], option[option[i64]], option[()]) {
+  (%a, %b, %c)
+}
+
+fn @containers(%t: (i64, (f32, bool)), %a: array[f32], %one: (i64,), %unit: ()) -> ((i64, (f32, bool)), array[f32], (i64,), ()) {
+  (%t, %a, %one, %unit)
+}
+
+fn @count(%n: i64, %xs: list[i64]) -> list[i64] {
+  %done = less(%n, 1)
+  if %done { %xs } else {
+    %m = sub(%n, 1)
+    %more = Cons(%n, %xs)
+    @count(%m, %more)
+  }
+}
+
+fn @total(%xs: list[i64], %sum: i64) -> i64 {
+  match %xs {
+    Nil => { %sum }
+    Cons(%x, %rest) => {
+      %next = add(%sum, %x)
+      @total(%rest, %next)
+    }
+  }
+}
+
+fn @colored(%p: Pair) -> Pair {
+  match %p { Pair(%n, %x) => { Pair(%n, %x) } }
+}
+
+fn @any_color(%c: color) -> i64 {
+  match %c { Red => { 1 } Green => { 2 } }
+}
+"""
+
+CLOSURES = """
+type figure { Circle(f32), Square(f32) }
+
+fn @adder(%k: i64, %x: i64) -> i64 { add(%k, %x) }
+
+fn @main(%k: i64) -> fn(i64) -> i64 { closure @adder(%k) }
+
+fn @literal(%k: i64) -> fn(i64) -> i64 {
+  %twice = fn(%x: i64) -> i64 {
+    %y = mul(%x, %k)
+    add(%y, %y)
+  }
+  %twice
+}
+
+fn @apply(%f: fn(i64) -> i64, %x: i64) -> i64 { %f(%x) }
+
+fn @areas(%area: fn(figure) -> f32, %all: list[figure]) -> list[f32] {
+  match %all {
+    Nil => { Nil }
+    Cons(%s, %rest) => {
+      %a = %area(%s)
+      %others = @areas(%area, %rest)
+      Cons(%a, %others)
+    }
+  }
+}
+
+fn @scaled(%k: f32) -> fn(list[f32]) -> option[f32] {
+  %first = fn(%xs: list[f32]) -> option[f32] {
+    match %xs {
+      Nil => { None }
+      Cons(%x, _) => {
+        %y = mul(%x, %k)
+        Some(%y)
+      }
+    }
+  }
+  %first
+}
+
+fn @ask(%f: fn(i64) -> list[i64]) -> i64 {
+  %xs = %f(3)
+  match %xs {
+    Cons(%x, _) => { %x }
+    Nil => { 0 }
+  }
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def trees():
+    return tenon.compile(tenon.ir.parse(TREES))
+
+
+@pytest.fixture(scope="module")
+def closures():
+    return tenon.compile(tenon.ir.parse(CLOSURES))
+
+
+def test_constructors_make_values_and_results_are_of_their_classes(trees):
+    Leaf, Node = trees.types.Leaf, trees.types.Node
+    mirrored = trees(Node(Node(Leaf, 1, Leaf), 2, Leaf))
+    assert mirrored == Node(Leaf, 2, Node(Leaf, 1, Leaf))
+    assert isinstance(mirrored, Node) and isinstance(mirrored, trees.types.tree)
+    assert isinstance(mirrored, tenon.DataValue) and not isinstance(mirrored, trees.types.color)
+    assert repr(mirrored) == "Node(Leaf, 2, Node(Leaf, 1, Leaf))"
+    assert mirrored.fields[1] == mirrored._1 == 2
+    assert trees(t=Leaf) == Leaf() == Leaf
+    assert mirrored != Leaf and Leaf != mirrored and mirrored != 2
+
+
+def test_values_of_one_file_fit_another_executable_of_the_same_types(trees):
+    again = tenon.compile(tenon.ir.parse(TREES))
+    Leaf, Node = again.types.Leaf, again.types.Node
+    assert Node is trees.types.Node
+    held = trees(Node(Leaf, 1, Leaf))
+    assert again(held) == Node(Leaf, 1, Leaf)
+
+
+def test_match_takes_values_apart(trees):
+    Leaf, Node, Red = trees.types.Leaf, trees.types.Node, trees.types.Red
+    match trees(Node(Leaf, 7, Leaf)):
+        case Leaf():
+            found = None
+        case Node(Leaf(), x, _):
+            found = x
+    assert found == 7
+    match trees.types.Green():
+        case trees.types.Red:
+            found = "red"
+        case trees.types.Green:
+            found = "green"
+    assert found == "green"
+    assert {Red: 1}[Red()] == 1
+
+
+def test_data_type_and_constructor_of_one_name(trees):
+    value = trees["colored"](trees.types.Pair(1, 2))
+    assert value == trees.types.Pair(1, 2.0) and isinstance(value._1, float)
+
+
+def test_types_lists_and_explains(trees):
+    assert {"tree", "Leaf", "Node", "Rose", "Red"} <= set(trees.types)
+    assert "Node" in dir(trees.types) and "Node" in trees.types and "Nod" not in trees.types
+    assert trees.types["None"] is not None
+    with pytest.raises(AttributeError, match=r"no constructor or data type 'Nod'; it has .*tree\[T\] { Leaf, Node"):
+        trees.types.Nod
+    with pytest.raises(TypeError, match=r"Node has 3 fields, not 1: tree\[T\]"):
+        trees.types.Node(1)
+    with pytest.raises(TypeError, match="tree has no constructor of its own"):
+        trees.types.tree()
+    with pytest.raises(AttributeError, match="doesn't change"):
+        trees.types.Leaf()._fields = ()
+
+
+def test_fields_of_all_types_come_back(trees):
+    Leaf, Node, Rose, Green = trees.types.Leaf, trees.types.Node, trees.types.Rose, trees.types.Green
+    tensor = np.array([1, 2], "float32")
+    t, r, xs, c = trees["same"](Node(Leaf, tensor, Node(Leaf, [3, 4], Leaf)), Rose(1, [Rose(2, []), Rose(3, [])]), [[1], []], Green)
+    assert t == Node(Leaf, tensor, Node(Leaf, np.array([3, 4], "float32"), Leaf))
+    assert r == Rose(1, [Rose(2, []), Rose(3, [])]) and isinstance(r._1, list)
+    assert xs == [[1.0], []] and isinstance(xs[0][0], float)
+    assert c == Green
+
+
+def test_tensors_in_values_are_read_only(trees):
+    Leaf, Node, Rose = trees.types.Leaf, trees.types.Node, trees.types.Rose
+    t = trees["same"](Node(Leaf, np.zeros(2, "float32"), Leaf), Rose(1, []), [], trees.types.Red)[0]
+    with pytest.raises(ValueError):
+        np.asarray(t._1)[0] = 1
+
+
+def test_what_python_changed_is_passed_on(trees):
+    Leaf, Rose, Red = trees.types.Leaf, trees.types.Rose, trees.types.Red
+    rose = trees["same"](Leaf, Rose(1, [Rose(2, [])]), [], Red)[1]
+    rose._1[0]._1.append(Rose(3, []))
+    assert trees["same"](Leaf, rose, [], Red)[1] == Rose(1, [Rose(2, [Rose(3, [])])])
+
+
+def test_an_option_is_none_or_the_value(trees):
+    options, Some = trees["options"], trees.types.Some
+    assert options(None, None, None) == (None, None, None)
+    assert options(3, 3, ()) == (3, Some(3), Some(None))
+    assert options(Some(3), Some(None), Some(None)) == (3, Some(None), Some(None))
+    assert options(0, Some(Some(4)), None) == (0, Some(4), None)
+
+
+def test_tuples_and_arrays_are_tuples(trees):
+    result = trees["containers"]((1, (2, True)), np.array([1.5, 2.5], "float32"), (3,), None)
+    assert result == ((1, (2.0, True)), (1.5, 2.5), (3,), None)
+    assert trees["containers"]([1, [2, True]], range(2), [3], ())[1] == (0.0, 1.0)
+
+
+def test_wrong_values_are_errors_that_say_where(trees):
+    Leaf, Node, Red = trees.types.Leaf, trees.types.Node, trees.types.Red
+    with pytest.raises(TypeError, match=r"a value of type i64 is expected for field 1 of Node, not 'a'"):
+        trees(Node(Leaf, "a", Leaf))
+    with pytest.raises(TypeError, match=r"a value of type tree\[i64\] is expected for field 2 of Node, not 5: tree\[T\] {"):
+        trees(Node(Leaf, 1, 5))
+    with pytest.raises(TypeError, match=r"a value of type tree\[i64\] is expected, not Red"):
+        trees(Red)
+    with pytest.raises(TypeError, match=r"a value of type list\[i64\] is expected, not 'abc'"):
+        trees["total"]("abc", 0)
+    with pytest.raises(TypeError, match=r"a value of type i64 is expected for element 2 of list\[i64\], not None"):
+        trees["total"]([1, 2, None], 0)
+    with pytest.raises(TypeError, match=r"a value of type \(i64, \(f32, bool\)\) is expected, not 3 items"):
+        trees["containers"]((1, 2, 3), [], (1,), None)
+
+
+def test_lists_of_a_million_elements(trees):
+    n = 1_000_000
+    assert trees["total"](range(n + 1), 0) == n * (n + 1) // 2
+    xs = trees["count"](n, [])
+    assert len(xs) == n and xs[0] == 1 and xs[-1] == n
+    assert trees["total"](xs, 0) == n * (n + 1) // 2
+
+
+def test_values_of_depth_100000_need_no_recursion(trees):
+    Leaf, Node = trees.types.Leaf, trees.types.Node
+    n = 100_000
+    deep = trees["spine"](n, Leaf)
+    assert trees["depth"](deep, 0) == n
+    here, depth = deep, 0
+    while here != Leaf:
+        here, depth = here._0, depth + 1
+    assert depth == n
+    made = Leaf()
+    for i in range(n, 0, -1):
+        made = Node(made, i, Leaf)
+    assert trees["depth"](made, 0) == n
+    assert made == trees["spine"](n, Leaf) or made._1 == 1
+    mirror = trees["spine"](n, Leaf)
+    assert mirror == deep and hash(mirror) == hash(deep) and repr(deep) == repr(mirror)
+    assert pickle.loads(pickle.dumps(deep)) == deep
+    del deep, here, made, mirror
+    gc.collect()
+
+
+def test_values_can_be_keys_pickled_and_copied(trees):
+    Leaf, Node, Rose = trees.types.Leaf, trees.types.Node, trees.types.Rose
+    value = trees(Node(Leaf, 1, Leaf))
+    assert {value: "found"}[Node(Leaf, 1, Leaf)] == "found"
+    assert pickle.loads(pickle.dumps(value)) == value
+    assert copy.copy(value) is value
+    rose = Rose(1, [Rose(2, [])])
+    assert pickle.loads(pickle.dumps(rose)) == rose
+    with pytest.raises(TypeError, match="unhashable"):
+        hash(rose)
+
+
+def test_a_cell_with_a_wrong_tag_is_an_error(trees):
+    Leaf, Node, Green = trees.types.Leaf, trees.types.Node, trees.types.Green
+    untyped = tenon.Function(lambda value: value)
+    raw = untyped(Node(Leaf, 1, Leaf))
+    assert isinstance(raw, tenon.Cell) and raw.tag == 1 and raw.fields[1] == 1
+    with pytest.raises(TypeError, match="a value of type color is expected"):
+        trees["any_color"](raw)
+
+
+def test_programs_import_files_of_other_folders(tmp_path):
+    (tmp_path / "app").mkdir()
+    (tmp_path / "lib").mkdir()
+    (tmp_path / "lib/x.tn").write_text("fn @g(%x: i64) -> i64 { add(%x, 1) }")
+    text = 'import "x.tn" as x\nfn @main(%n: i64) -> i64 { @x.g(%n) }\n'
+    path = tmp_path / "app/a.tn"
+    path.write_text(text)
+    assert tenon.compile(path, import_path=tmp_path / "lib")(1) == 2
+    assert tenon.ir.open(path, import_path=[tmp_path / "lib"]).interpret("main", 1) == 2
+    assert tenon.ir.parse(text, str(path), import_path=[tmp_path / "lib"]).interpret("main", 1) == 2
+    with pytest.raises(tenon.UsageError, match='import "x.tn" cannot be read') as error:
+        tenon.compile(path, import_path=tmp_path)
+    assert "nor below an import path" in str(error.value)
+    with pytest.raises(TypeError, match="import_path is for the path of a program"):
+        tenon.compile(tenon.ir.parse(TREES), import_path=tmp_path)
+
+
+def test_interpretation_takes_and_returns_the_same_values():
+    module = tenon.ir.parse(TREES)
+    Leaf, Node = module.data_types.Leaf, module.data_types.Node
+    value = Node(Node(Leaf, 1, Leaf), 2, Leaf)
+    assert module.interpret("main", value) == tenon.compile(module)(value) == Node(Leaf, 2, Node(Leaf, 1, Leaf))
+    assert module.interpret("options", 3, 3, None) == (3, module.data_types.Some(3), None)
+    assert module.interpret("count", 3, []) == [1, 2, 3]
+    closures = tenon.ir.parse(CLOSURES)
+    assert repr(closures.interpret("main", 2)) == "<closure @adder>"
+    assert repr(closures.interpret("literal", 2)) == "<closure @literal.twice>"
+    assert closures.interpret("literal", 2)(3) == 12
+
+
+def test_closures_are_callables_that_are_kept(closures):
+    add = closures(40)
+    assert add(2) == 42 and repr(add) == "<closure @adder>"
+    assert repr(closures["literal"](3)) == "<closure @literal.twice>"
+    assert closures["apply"](add, 1) == 41
+    results = []
+    thread = threading.Thread(target=lambda: results.append(add(1)))
+    thread.start()
+    thread.join()
+    assert results == [41]
+    with pytest.raises(TypeError, match="2 arguments for 1 parameter"):
+        add(1, 2)
+
+
+def test_python_functions_are_closures_with_typed_arguments(closures):
+    Circle, Square = closures.types.Circle, closures.types.Square
+
+    def area(shape):
+        match shape:
+            case Circle(r):
+                return 3 * r * r
+            case Square(a):
+                return a * a
+
+    assert closures["areas"](area, [Circle(1), Square(2)]) == [3.0, 4.0]
+    assert closures["apply"](lambda x: x + 1, 1) == 2
+    assert closures["ask"](lambda n: [n, n]) == 3
+    with pytest.raises(TypeError, match=r"a value of type list\[i64\] is expected, not 5"):
+        closures["ask"](lambda n: 5)
+    first = closures["scaled"](2.0)
+    assert first([1.5]) == 3.0 and first([]) is None
+
+
+def test_an_instrument_sees_the_names_of_closures(closures):
+    vm = tenon.VirtualMachine(closures)
+    seen = []
+    vm.set_instrument(lambda func, name, before, result, *args: seen.append((name, before)))
+    add = vm["main"](1)
+    vm["apply"](closures["literal"](2), 3)
+    assert seen == [("literal.twice", True), ("literal.twice", False)]
+    seen.clear()
+    vm["apply"](lambda x: x, 3)
+    assert seen == [("", True), ("", False)]
+    assert add(1) == 2

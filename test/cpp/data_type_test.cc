@@ -1,0 +1,117 @@
+// Data types, their values, lists and options.
+#include "test_program.h"
+
+namespace {
+
+using namespace tenon;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::SizeIs;
+
+TEST(CppDataType, ConstructorsMakeAndTakeApartCells) {
+  const Constructor leaf = program().constructor("Leaf"), node = program().constructor("Node");
+  EXPECT_EQ(node.tag(), 1);
+  EXPECT_EQ(node.size(), 3u);
+  const Cell tree = node(leaf, 7, node(leaf, 8, leaf));
+  EXPECT_EQ(tree.tag(), 1);
+  EXPECT_EQ(tree[1].as<int>(), 7);
+  const auto fields = node.match<Cell, int64_t, Cell>(tree);
+  ASSERT_TRUE(fields);
+  const auto& [left, x, right] = *fields;
+  EXPECT_EQ(x, 7);
+  EXPECT_TRUE(leaf.made(left));
+  EXPECT_EQ(right.fields()[1].as<int>(), 8);
+  EXPECT_FALSE((node.match<Cell, std::string, Cell>(tree)));
+  EXPECT_FALSE((node.match<Cell>(tree)));
+  EXPECT_FALSE(leaf.match<>(tree));
+  EXPECT_TRUE(leaf.match<>(left));
+  EXPECT_FALSE(node.made(3));
+  EXPECT_EQ(program()["label"](tree).as<int>(), 7);
+  EXPECT_EQ(tree, node(leaf, 7, node(leaf, 8, leaf)));
+}
+
+TEST(CppDataType, WrongConstructorsAndFieldsAreErrors) {
+  EXPECT_THAT(caught<UsageError>([] { program().constructor("Nod"); }),
+              AllOf(HasSubstr("have no constructor of this name"), HasSubstr("Nod")));
+  const Constructor node = program().constructor("Node");
+  EXPECT_THAT(
+      caught<UsageError>([&] { node(1); }),
+      AllOf(HasSubstr("'Node' is given the wrong number of fields"), HasSubstr("expected  3")));
+  EXPECT_THAT(caught<UsageError>([&] { node(1, 2, 3)[3]; }),
+              AllOf(HasSubstr("a cell has no field at this index"),
+                    HasSubstr("expected  a number below 3")));
+  EXPECT_THAT(caught<UsageError>([] { Value(3).as<Cell>(); }), HasSubstr("expected  cell"));
+  EXPECT_EQ(Cell().tag(), -1);
+  EXPECT_EQ(Cell().size(), 0u);
+  const Cell odd(99, {});
+  EXPECT_THAT(caught<ExecutionError>([&] { program()["label"](odd); }), HasSubstr("out of range"));
+}
+
+TEST(CppDataType, ListsAndOptionsAreVectorsAndOptionals) {
+  const Cell numbers = list({1, 2, 3});
+  EXPECT_THAT(numbers.as<std::vector<int>>(), ElementsAre(1, 2, 3));
+  EXPECT_THAT(list(std::vector<bool>{true, false}).as<std::vector<bool>>(),
+              ElementsAre(true, false));
+  EXPECT_THAT(list(std::vector<int>()).as<std::vector<int>>(), SizeIs(0));
+  EXPECT_THAT(list({list({1}), list({})}).as<std::vector<std::vector<int>>>(),
+              ElementsAre(ElementsAre(1), SizeIs(0)));
+  EXPECT_FALSE(list({1, "two"}).get_if<std::vector<int>>());
+  EXPECT_FALSE(Cell(1, {1, 2}).get_if<std::vector<int>>());  // not ended by Nil
+  EXPECT_THAT(program()["list"](numbers).as<std::vector<int64_t>>(), ElementsAre(1, 2, 3));
+
+  using Option = std::optional<int>;
+  EXPECT_EQ(some(3).as<Option>(), Option(3));
+  EXPECT_EQ(none().as<Option>(), Option());
+  EXPECT_EQ(Value(3).as<Option>(), Option(3));
+  EXPECT_EQ(some(none()).as<std::optional<Option>>(), std::optional<Option>(Option()));
+  EXPECT_EQ(none().as<std::optional<Option>>(), std::optional<Option>());
+  EXPECT_EQ(option(Option(4)).as<Option>(), Option(4));
+  EXPECT_EQ(option(Option()), none());
+  EXPECT_TRUE(none().as<std::optional<Value>>()->is<Cell>());
+}
+
+TEST(CppDataType, LongListsNeedNoRecursion) {
+  std::vector<int64_t> numbers(1'000'000);
+  std::iota(numbers.begin(), numbers.end(), 0);
+  EXPECT_EQ(program()["list"](list(numbers)).as<std::vector<int64_t>>(), numbers);
+}
+
+TEST(CppDataType, TypesAreTakenApart) {
+  const Type t =
+      Type::parse("fn(list[(i64, tensor[n, \"a]b\"; f32])], option[bool]) -> (tree[u8],)");
+  EXPECT_EQ(t.kind, Type::Kind::function);
+  ASSERT_THAT(t.parts, SizeIs(3));
+  EXPECT_EQ(t.parts[0].name, "list");
+  const Type& pair = t.parts[0].parts[0];
+  EXPECT_EQ(pair.kind, Type::Kind::tuple);
+  EXPECT_EQ(pair.parts[0].kind, Type::Kind::scalar);
+  EXPECT_EQ(pair.parts[1].kind, Type::Kind::tensor);
+  EXPECT_EQ(pair.parts[1].name, "f32");
+  EXPECT_EQ(t.text, "fn(list[(i64, tensor[n, \"a]b\"; f32])], option[bool]) -> (tree[u8],)");
+  EXPECT_EQ(Type::parse("()").parts.size(), 0u);
+  for (const char* none : {"", "list[", "(i64", "fn(i64)", "i64 i64", "array[]x", "tensor[n"}) {
+    EXPECT_THROW(Type::parse(none), DamagedError) << none;
+  }
+  EXPECT_THROW(Type::parse(std::string(1000, '(')), DamagedError);
+}
+
+TEST(CppDataType, DefinitionsTellTheTypesOfFields) {
+  const std::vector<TypeDefinition> types = program().types();
+  ASSERT_THAT(types, SizeIs(2));
+  EXPECT_EQ(types[0].text, "tree[T] { Leaf, Node(tree[T], T, tree[T]) }");
+  EXPECT_THAT(types[0].params, ElementsAre("T"));
+  const std::vector<Type> fields = types[0].field_types(1, Type::parse("tree[(f32, bool)]"));
+  ASSERT_THAT(fields, SizeIs(3));
+  EXPECT_EQ(fields[0].text, "tree[(f32, bool)]");
+  EXPECT_EQ(fields[1].text, "(f32, bool)");
+  EXPECT_THROW(TypeDefinition::parse("tree { }"), DamagedError);
+  EXPECT_THROW(TypeDefinition::parse("tree[T { A }"), DamagedError);
+}
+
+TEST(CppDataType, ClosuresAreKeptAndTellTheirNames) {
+  const Function add = program()["adder"](2).as<Function>();
+  EXPECT_EQ(add(40).as<int>(), 42);
+  EXPECT_THAT(add.repr(), testing::MatchesRegex("<closure @.*>"));
+}
+
+}  // namespace
