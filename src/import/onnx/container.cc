@@ -172,6 +172,9 @@ TypeRef in_scope(const NodeContext& cx, const TypeRef& type) {
 Operand as_type(const NodeContext& cx, const Operand& x, const TypeRef& type) {
   const TypeRef to = closed(type), from = graph::type_of(x);
   if (graph::is_subtype(from, to)) return x;
+  if (graph::mentions_type_var(from, [](std::string_view) { return true; })) {
+    return cx.b.block_var("none", to);  // as `imaginary`
+  }
   if (call_of(cx, x, kEmptyArray)) return empty_sequence(cx, held_type(to));
   if (is_option(to) && !is_option(from)) {
     return construct(cx, kSome, held_type(to), {as_type(cx, x, held_type(to))});

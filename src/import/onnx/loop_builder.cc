@@ -21,8 +21,9 @@ struct Variable {
   Dims dims;
   std::vector<bool> varies;
   bool any_rank = false;
-  TypeRef other;       // open; null for a tensor
-  bool plain = false;  // iterations make no optional values, though it may begin as one
+  bool loses_rank = false;  // any_rank, because iterations change it
+  TypeRef other;            // open; null for a tensor
+  bool plain = false;       // iterations make no optional values, though it may begin as one
 
   bool fixed() const { return std::find(varies.begin(), varies.end(), true) == varies.end(); }
   TypeRef type() const {
@@ -108,7 +109,7 @@ class Maker {
       Operand index = cx_.b.block_var("i", graph::tensor_type(i64, {}));
       Operands vars;
       for (const Variable& v : variables_) vars.push_back(known(cx_.b.block_var("v", v.type()), v));
-      std::optional<LoopStep> step = spec_.step(index, vars);
+      std::optional<LoopStep> step = trial(index, vars);
       if (step) {
         for (Operand& x : step->states) x = cx_.with_symbols(x);
         for (Operand& x : step->yields) x = cx_.with_symbols(x);
@@ -123,6 +124,17 @@ class Maker {
       find_yields(step->yields);
     }
     return true;
+  }
+
+  std::optional<LoopStep> trial(const Operand& index, const Operands& vars) {
+    try {
+      return spec_.step(index, vars);
+    } catch (const Error& e) {
+      const bool rank_lost = std::ranges::any_of(variables_, &Variable::loses_rank);
+      if (!rank_lost || e.kind() != ErrorKind::Usage) throw;
+      cx_.unsupported(
+          "loop variables of changing rank not implemented for operators that need the rank");
+    }
   }
 
   void find_yields(const Operands& yields) {
@@ -168,7 +180,7 @@ class Maker {
     }
     if (v.other || tensor == nullptr) return widen_other(v, joined, next);
     if (v.any_rank) return false;
-    if (changes_rank(v, next)) return v.any_rank = true;
+    if (changes_rank(v, next)) return v.any_rank = v.loses_rank = true;
     Dims dims = cx_.dims(next);
     bool changed = false;
     for (size_t i = 0; i < dims.size(); ++i) {

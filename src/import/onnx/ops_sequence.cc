@@ -332,17 +332,16 @@ Operands sequence_map(NodeContext& cx) {
   const Graph& body = cx.attr_graph("body");
   const Operand first = sequence_in(cx, 0);
   LoopSpec spec;
-  if (const auto known = known_elements(cx, first)) {
-    spec.count = static_cast<int64_t>(known->size());
-    spec.limit = cx.integer(static_cast<int64_t>(known->size()));
-  } else {
-    spec.limit = word(cx, "to_tensor", {length_of(cx, first)});
-  }
+  const auto all = known_elements(cx, first);
+  if (all) spec.count = static_cast<int64_t>(all->size());
+  spec.limit = all ? cx.integer(static_cast<int64_t>(all->size()))
+                   : word(cx, "to_tensor", {length_of(cx, first)});
   for (const Value& output : body.outputs) {
     // The first element gives the type; the model's counts where there is none.
     const DataType dtype = dtype_of(output.type.element).value_or(f32);
     spec.init.push_back(empty_sequence(cx, graph::tensor_type_unknown(dtype)));
   }
+  if (all && all->empty()) return spec.init;
   spec.step = [&](const Operand& index, const Operands& made) -> std::optional<LoopStep> {
     Operands inputs;
     const Operand at = word(cx, "to_scalar", {index});
