@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import difflib
 import os
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -14,20 +15,40 @@ from ._executable import Executable, Parameter, VirtualMachine, _is_executable, 
 
 # ONNX's names of dtypes, where they differ.
 _ONNX_NAMES = {"float32": "float", "float64": "double"}
+_DTYPES = {"f": "float", "bf": "bfloat", "i": "int", "u": "uint"}
 _PROVIDER = "CPUExecutionProvider"
 
 
 @dataclasses.dataclass(frozen=True)
 class NodeArg:
-    """An input or output: its name, type ("tensor(float)") and shape (numbers, and strings for symbols)."""
+    """An input or output: its name, type ("tensor(float)", "seq(tensor(int64))") and shape (numbers, and strings for
+    symbols; none for a sequence)."""
 
     name: str
     type: str
     shape: list[int | str]
 
 
+def _onnx_type(text: str) -> str:
+    """A type of Tenon's language in ONNX's notation."""
+    for ours, theirs in (("array[", "seq"), ("option[", "optional")):
+        if text.startswith(ours):
+            return f"{theirs}({_onnx_type(text[len(ours) : -1])})"
+    dtype = re.fullmatch(r"(?:tensor\[(?:.*; )?)?([a-z]+)(\d*)\]?", text)
+    if not dtype:
+        return text
+    name = _DTYPES.get(dtype[1], dtype[1]) + dtype[2]
+    return f"tensor({_ONNX_NAMES.get(name, name)})"
+
+
 def _node_arg(p: Parameter) -> NodeArg:
-    return NodeArg(p.name, f"tensor({_ONNX_NAMES.get(p.dtype or '', p.dtype)})", list(p.dims or ()))
+    return NodeArg(p.name, _onnx_type(p.type), list(p.dims or ()))
+
+
+def _as_numpy(result: Any) -> Any:
+    if isinstance(result, tuple):  # a sequence
+        return [_as_numpy(element) for element in result]
+    return result.numpy() if hasattr(result, "numpy") else result
 
 
 @dataclasses.dataclass(frozen=True)
@@ -190,8 +211,8 @@ class InferenceSession:
     def run(
         self, output_names: Sequence[str] | None, input_feed: Mapping[str, Any], run_options: Any = None
     ) -> list[Any]:
-        """The outputs of those names, by default all, as NumPy arrays that share the results' memory. ``run_options``
-        change nothing."""
+        """The outputs of those names, by default all, as NumPy arrays that share the results' memory, or lists of these
+        for sequences. ``run_options`` change nothing."""
         if isinstance(output_names, str):
             raise TypeError(f"output_names is a list of names, such as [{output_names!r}]")
         if not input_feed.keys() <= self._input_names:
@@ -204,7 +225,7 @@ class InferenceSession:
             if unknown:
                 raise ValueError(f"no output is named {', '.join(unknown)}; the outputs are: {', '.join(self._places)}")
             results = [results[self._places[name]] for name in output_names]
-        return [r.numpy() if hasattr(r, "numpy") else r for r in results]
+        return [_as_numpy(result) for result in results]
 
     def _unknown_input(self, name: str) -> ValueError:
         if name in self._frozen:

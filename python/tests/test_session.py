@@ -131,3 +131,53 @@ def test_settings_that_there_are_not_are_refused():
         options.intra_op_num_thread = 1
     with pytest.raises(AttributeError, match="no setting 'enable_profiling'; use tenon.profile"):
         options.enable_profiling = True
+
+
+@pytest.fixture
+def sequences():
+    """Drops an element of a sequence, and gives the one that takes its place."""
+    helper = pytest.importorskip("onnx").helper
+    element = helper.make_tensor_type_proto(1, ["n"])
+    sequence = helper.make_sequence_type_proto(element)
+    graph = helper.make_graph(
+        [
+            helper.make_node("SequenceErase", ["xs", "p"], ["ys"]),
+            helper.make_node("SequenceAt", ["ys", "p"], ["y"]),
+            helper.make_node("SequenceLength", ["ys"], ["length"]),
+        ],
+        "g",
+        [helper.make_value_info("xs", sequence), helper.make_tensor_value_info("p", 7, [])],
+        [
+            helper.make_value_info("ys", sequence),
+            helper.make_value_info("y", element),
+            helper.make_tensor_value_info("length", 7, []),
+        ],
+    )
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+
+
+def test_sequences_are_lists_as_in_onnx_runtime(sequences):
+    xs = [np.array([-1, 2], "float32"), np.array([3], "float32"), np.array([4, -5, 6], "float32")]
+    feed = {"xs": xs, "p": np.array(1)}
+    session = tenon.InferenceSession(sequences)
+    ys, y, length = session.run(None, feed)
+    assert [part.tolist() for part in ys] == [[-1, 2], [4, -5, 6]]
+    assert y.tolist() == [4, -5, 6] and length == 2
+    assert session.run(["ys"], {"xs": xs, "p": np.array(-1)})[0][1].tolist() == [3]
+    assert [part.tolist() for part in xs] == [[-1, 2], [3], [4, -5, 6]]
+    onnxruntime = pytest.importorskip("onnxruntime")
+    theirs = onnxruntime.InferenceSession(sequences.SerializeToString())
+    for ours, others in ((session.get_inputs(), theirs.get_inputs()), (session.get_outputs(), theirs.get_outputs())):
+        assert [(n.name, n.type) for n in ours] == [(n.name, n.type) for n in others]
+    expected = theirs.run(None, feed)
+    assert isinstance(ys, list) and all((a == b).all() for a, b in zip(ys, expected[0]))
+
+
+def test_what_an_executable_takes_as_a_sequence_is_checked(sequences):
+    exe = tenon.compile(sequences)
+    ys, y, length = exe([np.ones(2, "float32"), np.ones(3, "float32")], 0)
+    assert [part.shape for part in ys] == [(3,)] and y.shape == (3,) and int(length) == 1
+    with pytest.raises(tenon.Error, match="a slice is out of range"):
+        exe([np.ones(2, "float32")], 4)
+    with pytest.raises(tenon.Error, match=r"(?s)doesn't fit its declared type.*f64"):
+        exe([np.ones(2, "float64")] * 2, 0)

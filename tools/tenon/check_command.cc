@@ -16,6 +16,7 @@
 #include "driver/code_choice.h"
 #include "evaluate/reference_evaluator.h"
 #include "import/onnx/import_model.h"
+#include "import/onnx/tensor_file.h"
 #include "support/error.h"
 #include "tools/tenon/child_process.h"
 #include "tools/tenon/command.h"
@@ -108,6 +109,41 @@ std::vector<fs::path> data_sets(const fs::path& folder) {
   return sets;
 }
 
+// What a model's inputs and outputs are.
+struct Types {
+  std::vector<onnx::ValueType> inputs, outputs;
+};
+
+onnx::ValueType type_named(const std::vector<onnx::Value>& values, const std::string& name) {
+  const auto found = std::ranges::find(values, name, &onnx::Value::name);
+  return found == values.end() ? onnx::ValueType() : found->type;
+}
+
+// There may be more files than the model has values, which is found when it runs.
+onnx::ValueType type_at(const std::vector<onnx::ValueType>& types, size_t i) {
+  return i < types.size() ? types[i] : onnx::ValueType();
+}
+
+// The rank of all tensors in a value; nullopt if they differ or there are none.
+std::optional<size_t> common_rank(const Any& value) {
+  if (value.type_index == TypeIndex::Tensor) {
+    return static_cast<size_t>(value.as<Tensor>().rank());
+  }
+  std::vector<Any> parts;
+  if (value.type_index == TypeIndex::Array) {
+    parts = value.as<Array<Any>>().to_vector();
+  } else if (const auto cell = value.try_as<Ref<const CellObj>>()) {
+    parts.assign((*cell)->begin(), (*cell)->end());
+  }
+  std::optional<size_t> rank;
+  for (const Any& part : parts) {
+    const auto found = common_rank(part);
+    if (!found || (rank && *rank != *found)) return std::nullopt;
+    rank = found;
+  }
+  return rank;
+}
+
 struct CheckCommand {
   std::vector<std::string> paths;
   std::string filter;
@@ -165,18 +201,24 @@ struct CheckCommand {
     // The ranks of inputs for which the model states none, taken from the data.
     std::map<std::string, std::vector<int64_t>> ranks;
     const driver::Source source = driver::open_source(model.string());
-    const onnx::ModelReport report = onnx::inspect_model(driver::read_model(source));
+    const onnx::Model model_of_case = driver::read_model(source);
+    const onnx::ModelReport report = onnx::inspect_model(model_of_case);
+    Types types;
+    for (const auto& input : report.inputs) {
+      types.inputs.push_back(type_named(model_of_case.graph.inputs, input.name));
+    }
+    for (const auto& output : model_of_case.graph.outputs) types.outputs.push_back(output.type);
     const std::vector<std::string> first = numbered_files(sets[0].string(), "input");
     for (size_t i = 0; i < first.size() && i < report.inputs.size(); ++i) {
       if (report.inputs[i].rank_known) continue;
-      ranks[report.inputs[i].name] =
-          std::vector<int64_t>(static_cast<size_t>(read_tensor(first[i]).rank()), -1);
+      const auto rank = common_rank(onnx::read_value_file(first[i], type_at(types.inputs, i)));
+      if (rank) ranks[report.inputs[i].name] = std::vector<int64_t>(*rank, -1);
     }
     const graph::Module module = read_module(source, flags, ranks);
     Ref<vm::Program> program;
     const Run run =
         mode == Mode::Interpret ? interpreted(module) : compiled(module, model.string(), &program);
-    const Result result = run_data_sets(sets, run);
+    const Result result = run_data_sets(sets, types, run);
     if (page) {
       page->add_fact("Check", result.reason.empty() ? to_text(result.outcome) : result.reason);
       page->write(program->unit(), model.string(), 1);
@@ -184,21 +226,30 @@ struct CheckCommand {
     return result;
   }
 
-  Result run_data_sets(const std::vector<fs::path>& sets, const Run& run) const {
+  static std::vector<Any> read_values(const std::vector<std::string>& files,
+                                      const std::vector<onnx::ValueType>& types) {
+    std::vector<Any> out;
+    for (size_t i = 0; i < files.size(); ++i) {
+      out.push_back(onnx::read_value_file(files[i], type_at(types, i)));
+    }
+    return out;
+  }
+
+  Result run_data_sets(const std::vector<fs::path>& sets, const Types& types,
+                       const Run& run) const {
     for (const fs::path& set : sets) {
-      std::vector<Any> inputs;
-      for (const std::string& file : numbered_files(set.string(), "input")) {
-        inputs.emplace_back(read_tensor(file));
-      }
+      const std::vector<Any> inputs =
+          read_values(numbered_files(set.string(), "input"), types.inputs);
       const std::vector<Any> results = run(inputs);
-      const std::vector<std::string> expected = numbered_files(set.string(), "output");
+      const std::vector<Any> expected =
+          read_values(numbered_files(set.string(), "output"), types.outputs);
       if (expected.size() != results.size()) {
         return {Outcome::Failed,
                 cat(set.filename().string(), " expects ", counted(expected.size(), "output"),
                     ", found ", results.size())};
       }
       for (size_t i = 0; i < expected.size(); ++i) {
-        const Difference d = compare(results[i].as<Tensor>(), read_tensor(expected[i]), tolerance);
+        const Difference d = compare_values(results[i], expected[i], tolerance);
         if (!d.equal) {
           return {Outcome::Failed,
                   cat(set.filename().string(), ", output ", i, ": ", to_text(d, tolerance))};

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "object/array.h"
+#include "object/cell.h"
 #include "object/reflect.h"
 #include "support/text.h"
 #include "tools/tenon/tensor_text.h"
@@ -67,7 +68,11 @@ void add_field(Difference& whole, const Difference& field, size_t i) {
   whole.largest = std::max(whole.largest, field.largest);
 }
 
-Difference difference_of_fields(const Array<Any>& found, const Array<Any>& expected,
+std::span<const Any> fields_of(const CellObj& cell) {
+  return {cell.begin(), static_cast<size_t>(cell.size)};
+}
+
+Difference difference_of_fields(std::span<const Any> found, std::span<const Any> expected,
                                 const Tolerance& tolerance) {
   Difference out;
   if (found.size() != expected.size()) {
@@ -96,7 +101,15 @@ Difference compare_values(const Any& found, const Any& expected, const Tolerance
     return out;
   }
   if (expected.type_index == TypeIndex::Array) {
-    return difference_of_fields(found.as<Array<Any>>(), expected.as<Array<Any>>(), tolerance);
+    return difference_of_fields(found.as<Array<Any>>().to_vector(),
+                                expected.as<Array<Any>>().to_vector(), tolerance);
+  }
+  if (expected.type_index == TypeIndex::Cell) {
+    const auto f = found.as<Ref<CellObj>>(), e = expected.as<Ref<CellObj>>();
+    if (f->tag == e->tag) return difference_of_fields(fields_of(*f), fields_of(*e), tolerance);
+    out.equal = false;
+    out.kind = texts;
+    return out;
   }
   out = difference_of_scalars(found, expected, tolerance);
   if (!out.equal) {

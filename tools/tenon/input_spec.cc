@@ -115,8 +115,10 @@ Any random_value(const vm::Param& param, const GivenSizes& sizes, std::string_vi
 }
 
 // The value of a parameter from a tensor: a scalar's is that of a tensor with one element.
-Any stored_value(const vm::Param& param, Tensor tensor) {
-  if (param.type.kind != vm::SignatureType::Kind::Scalar || tensor.count() != 1) return tensor;
+Any stored_value(const vm::Param& param, const Any& value) {
+  if (param.type.kind != vm::SignatureType::Kind::Scalar) return value;
+  const auto tensor = value.as<Tensor>();
+  if (tensor.count() != 1) return tensor;
   const DataType found = tensor.dtype();
   if (found.is_bool() != param.type.dtype.is_bool() ||
       found.is_float() != param.type.dtype.is_float()) {
@@ -140,7 +142,7 @@ Any given_value(const vm::Param& param, const std::string& text, const DataTypes
   if (param.type.kind == Kind::Tensor && param.type.rank == 0) {
     if (auto value = scalar_value(param.type.dtype, text)) return rank_0(param.type.dtype, *value);
   }
-  if (!is_data(param.type)) return read_tensor(text);
+  if (!is_data(param.type) || is_value_file(text, param.type)) return read_value(text, param.type);
   try {
     return parse_data(text, param.type, types);
   } catch (Error& error) {
@@ -220,8 +222,8 @@ Inputs make_inputs(const FunctionSignature& signature, const InputFlags& flags, 
     }
     if (spec != specs.end()) {
       out.values[i] = given_value(param, spec->second, types);
-    } else if (auto stored = store ? store->read(param.name, i) : std::nullopt) {
-      out.values[i] = stored_value(param, std::move(*stored));
+    } else if (auto stored = store ? store->read_value(param.name, i, param.type) : std::nullopt) {
+      out.values[i] = stored_value(param, *stored);
     } else if (random_rest) {
       random.push_back(param.name);
       specs[param.name] = "random";

@@ -244,15 +244,18 @@ struct RunCommand : CallFlags {
     size_t missing = 0;
     for (size_t i = 0; i < results.values.size(); ++i) {
       const auto found = results.values[i].try_as<Tensor>();
-      const std::optional<Tensor> stored = expected.read(results.names[i], i);
+      const vm::SignatureType& type = results.signature.result.results()[i];
+      const std::optional<Any> stored = expected.read_value(results.names[i], i, type);
+      const auto tensor = stored ? stored->try_as<Tensor>() : std::nullopt;
       if (!stored) {
         ++missing;
       } else if (found && *found) {
-        all.push_back({results.names[i], compare(*found, *stored, tolerance)});
-      } else if (results.signature.result.results()[i].kind == vm::SignatureType::Kind::Scalar) {
-        const Tensor number =
-            rank_0(results.signature.result.results()[i].dtype, results.values[i]);
-        all.push_back({results.names[i], compare(number, *stored, tolerance)});
+        all.push_back({results.names[i], compare(*found, *tensor, tolerance)});
+      } else if (type.kind == vm::SignatureType::Kind::Scalar) {
+        const Tensor number = rank_0(type.dtype, results.values[i]);
+        all.push_back({results.names[i], compare(number, *tensor, tolerance)});
+      } else if (!tensor) {
+        all.push_back({results.names[i], compare_values(results.values[i], *stored, tolerance)});
       } else {
         throw Error(ErrorKind::Usage,
                     cat("--expect: output '", results.names[i], "' is not a tensor"))

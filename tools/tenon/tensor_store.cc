@@ -112,6 +112,31 @@ Tensor read_tensor(const std::string& path) {
           "for .npy from standard input; or random, random:LOW..HIGH");
 }
 
+namespace {
+
+// The type as ONNX's.
+onnx::ValueType onnx_type(const vm::SignatureType& type) {
+  using Kind = vm::SignatureType::Kind;
+  onnx::ValueType out;
+  out.kind = onnx::ValueType::kTensor;
+  const bool optional = type.kind == Kind::Adt && type.name == "option";
+  if (type.kind != Kind::Array && !optional) return out;
+  out.kind = optional ? onnx::ValueType::kOptional : onnx::ValueType::kSequence;
+  out.held = std::make_shared<onnx::ValueType>(onnx_type(type.parts[0]));
+  return out;
+}
+
+}  // namespace
+
+bool is_value_file(const std::string& text, const vm::SignatureType& type) {
+  return text.ends_with(kPb) && onnx_type(type).held;
+}
+
+Any read_value(const std::string& path, const vm::SignatureType& type) {
+  if (is_value_file(path, type)) return onnx::read_value_file(path, onnx_type(type));
+  return read_tensor(path);
+}
+
 std::string file_of_name(const std::string& folder, const std::string& name) {
   check_inside(folder, name);
   return cat(folder, "/", name, kNpy);
@@ -170,6 +195,13 @@ std::optional<Tensor> TensorStore::read(const std::string& name, size_t index) c
   const std::optional<std::string> place = find(name, index);
   if (!place) return std::nullopt;
   return archive_ ? archive_->read(*place) : read_tensor(*place);
+}
+
+std::optional<Any> TensorStore::read_value(const std::string& name, size_t index,
+                                           const vm::SignatureType& type) const {
+  const std::optional<std::string> place = find(name, index);
+  if (!place) return std::nullopt;
+  return archive_ ? Any(archive_->read(*place)) : tool::read_value(*place, type);
 }
 
 std::string TensorStore::places(const std::string& name, size_t index) const {

@@ -7,7 +7,9 @@
 #include <string>
 #include <vector>
 
+#include "object/any.h"
 #include "object/tensor.h"
+#include "vm/isa/signature.h"
 
 namespace tenon::tool {
 
@@ -29,6 +31,9 @@ class TensorStore {
   // author.
   bool holds(const std::string& name, size_t index) const;
   std::optional<Tensor> read(const std::string& name, size_t index) const;
+  // The same for a value of a type, which may be in a .pb file.
+  std::optional<Any> read_value(const std::string& name, size_t index,
+                                const vm::SignatureType& type) const;
   // The places where it looks, for errors: "d/input_0.pb or d/x.npy".
   std::string places(const std::string& name, size_t index) const;
   // How many tensors it has by position.
@@ -50,7 +55,12 @@ class TensorStore {
 // A tensor file: .npy, .pb, .npz if it has one array, F.npz:NAME; a pipe, or "-" for standard
 // input, as .npy.
 Tensor read_tensor(const std::string& path);
-// Whether a text is the name of such a file.
+// The same for a value of a type: a .pb file holds a sequence or an optional value of ONNX where
+// the type is an array or an option, otherwise a tensor.
+Any read_value(const std::string& path, const vm::SignatureType& type);
+// Whether a .pb file can hold a value of the type and the text is the name of one.
+bool is_value_file(const std::string& text, const vm::SignatureType& type);
+// Whether a text is the name of a tensor file.
 bool is_tensor_file(const std::string& text);
 
 // FOLDER/NAME.npy. Throws Usage for a name that leads out of the folder.

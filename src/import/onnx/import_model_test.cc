@@ -212,22 +212,59 @@ TEST_F(ImportModel, TensorsWithMoreBytesThan64BitsCountNameTheNode) {
 
 // ---- element types and kinds of values ----
 
-TEST_F(ImportModel, InputsThatAreNoTensorsAreRefusedByName) {
+TEST_F(ImportModel, InputsOfOtherTypesAreRefusedByName) {
+  const auto strings = std::make_shared<ValueType>(M::value("", 8, {}).type);
   const std::pair<ValueType::Kind, const char*> kinds[] = {
       {ValueType::kNone, "an input without a type"},
-      {ValueType::kSequence, "sequences are not implemented"},
+      {ValueType::kSequence, "string is not implemented"},
       {ValueType::kMap, "maps are not implemented"},
-      {ValueType::kOptional, "optional values are not implemented"},
+      {ValueType::kOptional, "string is not implemented"},
       {ValueType::kSparse, "sparse tensors are not implemented"},
       {ValueType::kOpaque, "opaque values are not implemented"}};
   for (const auto& [kind, reason] : kinds) {
     M m;
     m.input("x", {4}).node("Relu", {"x"}, {"y"}).output("y");
     m.model.graph.inputs[0].type.kind = kind;
+    m.model.graph.inputs[0].type.held = strings;
     ModelReport r = inspect_model(m.model);
     ASSERT_EQ(r.unsupported.size(), 1u) << reason;
     EXPECT_EQ(r.unsupported[0].reason, reason);
   }
+}
+
+TEST_F(ImportModel, SequencesAreArrays) {
+  M m;
+  m.model.graph.inputs = {M::sequence_of(M::value("xs", 1, {"n", 3})),
+                          M::sequence_of(M::value("ys", 7, {2, 3}))};
+  Value optional = m.model.graph.inputs[0];
+  optional.name = "maybe";
+  optional.type = ValueType();
+  optional.type.kind = ValueType::kOptional;
+  optional.type.held = std::make_shared<ValueType>(m.model.graph.inputs[1].type);
+  m.model.graph.inputs.push_back(optional);
+  m.node("Identity", {"xs"}, {"a"}).node("Identity", {"maybe"}, {"b"}).output("a").output("b");
+  EXPECT_THAT(text(m),
+              testing::StartsWith(
+                  "fn @main(%xs: array[tensor[rank=2; f32]], %ys: array[tensor[2, 3; i64]], "
+                  "%maybe: option[array[tensor[2, 3; i64]]]) -> "
+                  "(array[tensor[rank=2; f32]], option[array[tensor[2, 3; i64]]])"));
+  // The shape given for a sequence is that of its elements.
+  EXPECT_THAT(text(m, {{{"n", 5}}, {}}), testing::HasSubstr("%xs: array[tensor[5, 3; f32]]"));
+  EXPECT_THAT(text(m, {{}, {{"xs", {4, 3}}}}), testing::HasSubstr("%xs: array[tensor[4, 3; f32]]"));
+  EXPECT_EQ(error_of(m, {{}, {{"xs", {4}}}}).message(),
+            "the shape given for 'xs' does not fit m.onnx");
+}
+
+TEST_F(ImportModel, SequencesOfUnknownRankTakeAGivenOne) {
+  M m;
+  Value xs = M::value("xs", 1, {});
+  xs.type.has_shape = false;
+  m.model.graph.inputs = {M::sequence_of(xs)};
+  m.node("Identity", {"xs"}, {"a"}).output("a");
+  EXPECT_THAT(text(m), testing::HasSubstr("%xs: array[tensor[*; f32]]"));
+  EXPECT_FALSE(inspect_model(m.model).inputs[0].rank_known);
+  EXPECT_THAT(text(m, {{}, {{"xs", {-1, 3}}}}),
+              testing::HasSubstr("%xs: array[tensor[rank=2; f32]]"));
 }
 
 TEST_F(ImportModel, SparseInitializersAreRefused) {

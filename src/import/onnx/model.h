@@ -39,6 +39,7 @@ struct ValueType {
   int32_t element = 0;  // TensorProto.DataType of a tensor
   bool has_shape = false;
   std::vector<Dimension> shape;
+  std::shared_ptr<const ValueType> held;  // what a sequence or an optional value holds
 };
 
 struct Value {
@@ -78,6 +79,7 @@ struct Attribute {
   std::vector<std::string> strings;
   std::shared_ptr<const TensorData> tensor;
   std::shared_ptr<const Graph> graph;
+  std::shared_ptr<const ValueType> type;
 };
 
 struct Node {

@@ -38,6 +38,14 @@ struct ModelMaker {
     }
     return v;
   }
+  // The value as a sequence of such values.
+  static Value sequence_of(Value v) {
+    auto held = std::make_shared<ValueType>(std::move(v.type));
+    v.type = ValueType();
+    v.type.kind = ValueType::kSequence;
+    v.type.held = std::move(held);
+    return v;
+  }
   ModelMaker& input(const std::string& name, std::initializer_list<Size> shape, int32_t type = 1) {
     model.graph.inputs.push_back(value(name, type, shape));
     return *this;

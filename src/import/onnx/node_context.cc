@@ -213,6 +213,11 @@ const Graph& NodeContext::attr_graph(const char* name) const {
   return *a->graph;
 }
 
+const ValueType* NodeContext::attr_type(const char* name) const {
+  const Attribute* a = attr(name, Attribute::kType);
+  return a != nullptr ? a->type.get() : nullptr;
+}
+
 DataType NodeContext::attr_dtype(const char* name, DataType otherwise) const {
   const Attribute* a = attr(name, Attribute::kInt);
   if (a == nullptr || a->i == 0) return otherwise;
@@ -343,6 +348,23 @@ Operand NodeContext::slice(const Operand& x, int64_t axis, const Dim& start,
   starts[static_cast<size_t>(axis)] = start;
   sizes[static_cast<size_t>(axis)] = size;
   return op("slice", {x}, attrs({{"starts", attr_dims(starts)}, {"sizes", attr_dims(sizes)}}));
+}
+
+Operand NodeContext::with_first_at(const Operand& x, int64_t axis) const {
+  Ints perm;
+  for (int64_t i = 1; i < rank(x); ++i) perm.push_back(i);
+  perm.insert(perm.begin() + axis, 0);
+  return transpose(x, perm);
+}
+
+Operand NodeContext::with_symbols(const Operand& x) const {
+  if (!x) return x;
+  const graph::TypeRef type = graph::type_of(x);
+  const auto* t = graph::type_as<graph::TensorType>(type);
+  if (t == nullptr || t->dims_known || t->rank < 0) return x;
+  Dims sizes;
+  for (int64_t i = 0; i < t->rank; ++i) sizes.push_back(b.fresh_symbol("d"));
+  return b.match_shape(x, sizes);
 }
 
 Operand NodeContext::reversed(const Operand& x, int64_t axis) const {

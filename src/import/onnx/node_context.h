@@ -118,6 +118,7 @@ class NodeContext {
   std::vector<std::string> attr_strings(const char* name) const;
   Tensor attr_tensor(const char* name) const;  // null if absent
   const Graph& attr_graph(const char* name) const;
+  const ValueType* attr_type(const char* name) const;  // null if absent
   DataType attr_dtype(const char* name, DataType otherwise) const;
   // Marks an attribute that has no effect as read.
   void ignore(const char* name) const { read_.insert(name); }
@@ -153,6 +154,10 @@ class NodeContext {
   Operand concat(const Operands& parts, int64_t axis) const;
   // Elements [start, start + size) of one axis.
   Operand slice(const Operand& x, int64_t axis, const Dim& start, const Dim& size) const;
+  // x with its first axis moved to `axis`.
+  Operand with_first_at(const Operand& x, int64_t axis) const;
+  // x with symbols for its sizes if only its rank is known, so that users know which sizes it has.
+  Operand with_symbols(const Operand& x) const;
   // The elements in reverse order along `axis`.
   Operand reversed(const Operand& x, int64_t axis) const;
   Operand reduce(std::string_view name, const Operand& x, const Ints& axes, bool keepdims) const;

@@ -30,6 +30,7 @@ const OpTable& OpTable::global() {
     register_resize(t);
     register_quantize(t);
     register_control(t);
+    register_sequence(t);
     register_loss(t);
     register_attention(t);
     register_recurrent(t);

@@ -50,6 +50,7 @@ void register_create(OpTable& table);
 void register_resize(OpTable& table);
 void register_quantize(OpTable& table);
 void register_control(OpTable& table);
+void register_sequence(OpTable& table);
 void register_loss(OpTable& table);
 void register_attention(OpTable& table);
 void register_recurrent(OpTable& table);

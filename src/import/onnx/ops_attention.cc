@@ -277,7 +277,7 @@ Operands linear_attention(NodeContext& cx) {
   spec.count = steps;
   spec.limit = cx.reshape(cx.op("shape_of", {k}, attrs({{"start", 0}, {"end", 1}})), {});
   spec.init = {cx.has(3) ? cx.cast(cx.in(3), f32) : cx.full(f32, 0, {batch, kv_heads, d_k, d_v})};
-  spec.yields = 1;
+  spec.yields.resize(1);
   spec.step = [&](const Operand& t, const Operands& states) -> std::optional<LoopStep> {
     auto now = [&](const Operand& x) { return cx.op("gather", {x, t}, attrs({{"axis", 0}})); };
     Operand state = states[0], key_row = cx.unsqueeze(now(k), {2});  // [batch, heads, 1, d_k]

@@ -119,7 +119,7 @@ class Recurrence {
       spec.count = seq_;
       spec.limit = cx_.reshape(cx_.op("shape_of", {x_}, attrs({{"start", 0}, {"end", 1}})), {});
       for (size_t k = 0; k < states; ++k) spec.init.push_back(initial(5 + k, d));
-      spec.yields = 1;
+      spec.yields.resize(1);
       Cell cell = make_cell(d);
       spec.step = [&](const Operand& index, const Operands& now) -> std::optional<LoopStep> {
         Operand row = cx_.op("gather", {gates, index}, attrs({{"axis", 0}}));

@@ -122,7 +122,18 @@ Operand slice_by_indices(NodeContext& cx, Operand x, const Operand& starts, cons
 
 Operands slice(NodeContext& cx) {
   Operand x = cx.in(0), starts = cx.in(1), ends = cx.in(2);
-  auto count = cx.dims(starts).size() == 1 ? cx.dims(starts)[0].as_const() : std::nullopt;
+  auto length = [&](const Operand& list) {
+    return cx.rank(list) == 1 ? cx.dims(list)[0].as_const() : std::nullopt;
+  };
+  auto count = length(starts);
+  // Bounds that a loop slices out of a longer list: there are as many of them as axes.
+  if (!count && cx.has(3) && cx.rank(starts) == 1 && cx.rank(ends) == 1) {
+    count = length(cx.in(3));
+    if (count) {
+      starts = cx.b.match_shape(starts, {*count});
+      ends = cx.b.match_shape(ends, {*count});
+    }
+  }
   if (!count) cx.unsupported("a number of axes known only at run time not implemented");
   size_t n = static_cast<size_t>(*count);
   std::optional<Ints> axes = Ints(), steps = Ints(n, 1);

@@ -116,6 +116,7 @@ class Reader {
           take_tensor(*a.mutable_t(), cat(owner, ", attribute ", a.name()), external_));
     }
     if (a.has_g()) out.graph = std::make_shared<Graph>(graph(*a.mutable_g()));
+    if (a.has_tp()) out.type = std::make_shared<ValueType>(type(a.tp()));
     return out;
   }
 
@@ -166,37 +167,38 @@ class Reader {
     return Attribute::kUndefined;
   }
 
-  static Value value(const schema::ValueInfoProto& v) {
-    Value out;
-    out.name = v.name();
-    const schema::TypeProto& t = v.type();
+  static Value value(const schema::ValueInfoProto& v) { return {v.name(), type(v.type())}; }
+
+  static ValueType type(const schema::TypeProto& t) {
+    ValueType out;
     switch (t.value_case()) {
-      case schema::TypeProto::kTensorType: {
-        out.type.kind = ValueType::kTensor;
-        out.type.element = t.tensor_type().elem_type();
-        out.type.has_shape = t.tensor_type().has_shape();
+      case schema::TypeProto::kTensorType:
+        out.kind = ValueType::kTensor;
+        out.element = t.tensor_type().elem_type();
+        out.has_shape = t.tensor_type().has_shape();
         for (const auto& d : t.tensor_type().shape().dim()) {
           Dimension dim;
           if (d.has_dim_value()) dim.value = d.dim_value() < 0 ? -1 : d.dim_value();
           if (d.has_dim_param()) dim.symbol = d.dim_param();
-          out.type.shape.push_back(std::move(dim));
+          out.shape.push_back(std::move(dim));
         }
         break;
-      }
       case schema::TypeProto::kSequenceType:
-        out.type.kind = ValueType::kSequence;
+        out.kind = ValueType::kSequence;
+        out.held = std::make_shared<ValueType>(type(t.sequence_type().elem_type()));
         break;
       case schema::TypeProto::kMapType:
-        out.type.kind = ValueType::kMap;
+        out.kind = ValueType::kMap;
         break;
       case schema::TypeProto::kOptionalType:
-        out.type.kind = ValueType::kOptional;
+        out.kind = ValueType::kOptional;
+        out.held = std::make_shared<ValueType>(type(t.optional_type().elem_type()));
         break;
       case schema::TypeProto::kSparseTensorType:
-        out.type.kind = ValueType::kSparse;
+        out.kind = ValueType::kSparse;
         break;
       case schema::TypeProto::kOpaqueType:
-        out.type.kind = ValueType::kOpaque;
+        out.kind = ValueType::kOpaque;
         break;
       case schema::TypeProto::VALUE_NOT_SET:
         break;

@@ -11,8 +11,8 @@ namespace tenon::onnx {
 using M = ModelMaker;
 
 // An operand is a float32 input "f 2 n *", an int64 input "i 2", a bool input "b 2", an input of
-// unknown rank "f ?", an integer constant "= 0 -1", a float constant "~ 0.5 2" or of rank 0 "~
-// 0.5", or "" for none.
+// unknown rank "f ?", a sequence of such values "[f 2", an integer constant "= 0 -1", a float
+// constant "~ 0.5 2" or of rank 0 "~ 0.5", or "" for none.
 struct Refusal {
   const char* op;
   int64_t opset;
@@ -41,7 +41,8 @@ inline std::string add_operand(M& m, const std::string& text, size_t index) {
   if (text.empty()) return "";
   std::string name = cat("x", index);
   std::vector<std::string> words = words_of(text);
-  const char kind = words[0][0];
+  const bool sequence = words[0][0] == '[';
+  const char kind = words[0][sequence ? 1 : 0];
   words.erase(words.begin());
   if (kind == '=') {
     std::vector<int64_t> values;
@@ -77,7 +78,7 @@ inline std::string add_operand(M& m, const std::string& text, size_t index) {
     }
     v.type.shape.push_back(d);
   }
-  m.model.graph.inputs.push_back(v);
+  m.model.graph.inputs.push_back(sequence ? M::sequence_of(v) : v);
   return name;
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "graph/ir/name_text.h"
+#include "import/onnx/container.h"
 #include "import/onnx/rules.h"
 
 namespace tenon::onnx {
@@ -30,11 +31,10 @@ std::string type_problem(const ValueType& type) {
     case ValueType::kNone:
       return "an input without a type";
     case ValueType::kSequence:
-      return "sequences are not implemented";
+    case ValueType::kOptional:
+      return type.held ? type_problem(*type.held) : "an input without a type";
     case ValueType::kMap:
       return "maps are not implemented";
-    case ValueType::kOptional:
-      return "optional values are not implemented";
     case ValueType::kSparse:
       return "sparse tensors are not implemented";
     case ValueType::kOpaque:
@@ -43,11 +43,19 @@ std::string type_problem(const ValueType& type) {
   return "";
 }
 
+// Whether the ranks of all tensors in a value of the type are known.
+bool ranks_known(const graph::TypeRef& type) {
+  if (const auto* tensor = type.as<graph::TensorType>()) {
+    return tensor->rank != graph::kUnknownRank;
+  }
+  const bool holds = type.is<graph::ArrayType>() || type.is<graph::AdtType>();
+  return !holds || ranks_known(held_type(type));
+}
+
 }  // namespace
 
 ModelReport::Value report_value(const std::string& name, const graph::TypeRef& type) {
-  const auto* tensor = type.as<graph::TensorType>();
-  return {name, to_text(type), !tensor || tensor->rank != graph::kUnknownRank};
+  return {name, to_text(type), ranks_known(type)};
 }
 
 Signature::Signature(const Model& model, const ImportOptions& options, graph::Builder& builder,
@@ -77,10 +85,22 @@ Signature::Signature(const Model& model, const ImportOptions& options, graph::Bu
   }
 }
 
+namespace {
+
+// The type of the tensors in a value of the type.
+const ValueType& tensor_in(const ValueType& type) {
+  const ValueType* inner = &type;
+  while (inner->held) inner = inner->held.get();
+  return *inner;
+}
+
+}  // namespace
+
 void Signature::take_shape(const Value& input) {
   const auto given = options_.shapes.find(input.name);
-  if (given == options_.shapes.end() || !input.type.has_shape) return;
-  const std::vector<Dimension>& shape = input.type.shape;
+  const ValueType& tensor = tensor_in(input.type);
+  if (given == options_.shapes.end() || !tensor.has_shape) return;
+  const std::vector<Dimension>& shape = tensor.shape;
   const std::vector<int64_t>& sizes = given->second;
   const auto mismatch = [&] {
     return Error(ErrorKind::Usage, cat("the shape given for '", printable(input.name),
@@ -114,6 +134,7 @@ void Signature::fix(const std::string& symbol, Given given) {
 }
 
 graph::TypeRef Signature::type_of(const Value& input) {
+  if (input.type.held) return type_of_held(input, input.type);
   const DataType dtype = *dtype_of(input.type.element);
   std::vector<Dimension> shape = input.type.shape;
   const auto given = options_.shapes.find(input.name);
@@ -122,15 +143,52 @@ graph::TypeRef Signature::type_of(const Value& input) {
     if (!is_given) return graph::tensor_type_unknown(dtype);
     shape.resize(given->second.size());
   }
-  if (shape.size() > static_cast<size_t>(kMaxRank)) {
-    invalid(model_, cat("input '", printable(input.name), "' of rank ", shape.size()),
-            cat("at most ", kMaxRank));
-  }
+  require_rank(input, shape.size());
   std::vector<Dim> dims;
   for (size_t i = 0; i < shape.size(); ++i) {
     dims.push_back(size_of(shape[i], is_given ? given->second[i] : -1, input.name, i));
   }
   return graph::tensor_type(dtype, dims);
+}
+
+// A sequence's tensors may differ in the sizes that the model names, or leaves out.
+graph::TypeRef Signature::type_of_held(const Value& input, const ValueType& type) {
+  if (type.kind == ValueType::kSequence) return graph::array_type(type_of_held(input, *type.held));
+  if (type.kind == ValueType::kOptional) return option_type(type_of_held(input, *type.held));
+  const DataType dtype = *dtype_of(type.element);
+  const auto given = options_.shapes.find(input.name);
+  const bool is_given = given != options_.shapes.end();
+  if (!type.has_shape && !is_given) return graph::tensor_type_unknown(dtype);
+  const size_t rank = is_given ? given->second.size() : type.shape.size();
+  require_rank(input, rank);
+  std::vector<Dim> dims;
+  for (size_t i = 0; i < rank; ++i) {
+    const Dimension stated = i < type.shape.size() ? type.shape[i] : Dimension();
+    const auto size = known_size(stated, is_given ? given->second[i] : -1);
+    if (size) dims.emplace_back(*size);
+  }
+  if (dims.size() == rank) return graph::tensor_type(dtype, dims);
+  return graph::tensor_type_of_rank(dtype, static_cast<int64_t>(rank));
+}
+
+void Signature::require_rank(const Value& input, size_t rank) const {
+  if (rank <= static_cast<size_t>(kMaxRank)) return;
+  invalid(model_, cat("input '", printable(input.name), "' of rank ", rank),
+          cat("at most ", kMaxRank));
+}
+
+std::optional<int64_t> Signature::known_size(const Dimension& d, int64_t given) {
+  if (d.value >= 0) return d.value;
+  if (given >= 0) return given;
+  if (d.symbol.empty()) return std::nullopt;
+  const std::string symbol = symbol_text(d.symbol);
+  auto size = options_.dims.find(d.symbol);
+  if (size == options_.dims.end()) size = options_.dims.find(symbol);
+  offered_.push_back(symbol);
+  if (size == options_.dims.end()) return std::nullopt;
+  used_.insert(size->first);
+  fix(d.symbol, {size->second, cat("the size given for '", size->first, "'")});
+  return size->second;
 }
 
 Dim Signature::size_of(const Dimension& d, int64_t given, const std::string& input, size_t axis) {

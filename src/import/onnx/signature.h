@@ -3,6 +3,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -44,6 +45,12 @@ class Signature {
   void take_shape(const Value& input);
   void fix(const std::string& symbol, Given given);
   graph::TypeRef type_of(const Value& input);
+  // The type of what a sequence or an optional value of the input holds, without symbols: a
+  // parameter binds those of its own sizes only.
+  graph::TypeRef type_of_held(const Value& input, const ValueType& type);
+  void require_rank(const Value& input, size_t rank) const;
+  // The size of a dimension of such a tensor, if the model or the caller fixes it.
+  std::optional<int64_t> known_size(const Dimension& d, int64_t given);
   // `given` is the size that a shape gives to the dimension; negative for none.
   Dim size_of(const Dimension& d, int64_t given, const std::string& input, size_t axis);
   Dim given_or_fresh(const std::string& name, const std::string& symbol);

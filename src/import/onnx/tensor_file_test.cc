@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "object/array.h"
+#include "object/cell.h"
 #include "onnx.pb.h"
 
 namespace tenon::onnx {
@@ -103,7 +105,7 @@ TEST(TensorFile, NamesSequencesAndOptionals) {
   t->add_float_data(1);
   EXPECT_EQ(error_of([&] { decode_tensor(s.SerializeAsString(), "s.pb"); }).render(),
             "error: s.pb holds a sequence or an optional value\n"
-            "  help: sequences and optional values are not implemented");
+            "  expected  a tensor");
 
   schema::OptionalProto o;
   o.set_name("o");
@@ -111,7 +113,82 @@ TEST(TensorFile, NamesSequencesAndOptionals) {
   *o.mutable_tensor_value() = *t;
   EXPECT_EQ(error_of([&] { decode_tensor(o.SerializeAsString(), "o.pb"); }).render(),
             "error: o.pb holds a sequence or an optional value\n"
-            "  help: sequences and optional values are not implemented");
+            "  expected  a tensor");
+}
+
+ValueType holding(ValueType::Kind kind, const ValueType& held) {
+  ValueType out;
+  out.kind = kind;
+  out.held = std::make_shared<ValueType>(held);
+  return out;
+}
+
+ValueType tensor_type() {
+  ValueType out;
+  out.kind = ValueType::kTensor;
+  return out;
+}
+
+schema::TensorProto one_float(float value) {
+  schema::TensorProto t;
+  t.set_data_type(schema::TensorProto::FLOAT);
+  t.add_float_data(value);
+  return t;
+}
+
+TEST(TensorFile, ReadsSequencesAndOptionals) {
+  const ValueType sequence = holding(ValueType::kSequence, tensor_type());
+  schema::SequenceProto s;
+  s.set_elem_type(schema::SequenceProto::TENSOR);
+  *s.add_tensor_values() = one_float(1);
+  *s.add_tensor_values() = one_float(2);
+  const auto items = decode_value(s.SerializeAsString(), "s.pb", sequence).as<Array<Any>>();
+  ASSERT_EQ(items.size(), 2u);
+  EXPECT_EQ(*items[1].as<Tensor>().data_as<float>(), 2);
+  EXPECT_EQ(decode_value("", "s.pb", sequence).as<Array<Any>>().size(), 0u);
+
+  schema::OptionalProto o;
+  o.set_elem_type(schema::OptionalProto::SEQUENCE);
+  *o.mutable_sequence_value() = s;
+  const ValueType optional = holding(ValueType::kOptional, sequence);
+  const auto some = decode_value(o.SerializeAsString(), "o.pb", optional).as<Ref<CellObj>>();
+  EXPECT_EQ(some->tag, 1);
+  EXPECT_EQ(some->begin()->as<Array<Any>>().size(), 2u);
+  EXPECT_EQ(decode_value("", "o.pb", optional).as<Ref<CellObj>>()->tag, 0);
+  EXPECT_EQ(
+      *decode_value(bytes_of(one_float(3)), "x.pb", tensor_type()).as<Tensor>().data_as<float>(),
+      3);
+}
+
+TEST(TensorFile, RefusesValuesOfOtherKinds) {
+  const ValueType sequence = holding(ValueType::kSequence, tensor_type());
+  schema::SequenceProto inner, outer;
+  *inner.add_tensor_values() = one_float(1);
+  *outer.add_sequence_values() = inner;
+  EXPECT_EQ(error_of([&] { decode_value(outer.SerializeAsString(), "s.pb", sequence); }).render(),
+            "error: s.pb holds elements of another kind\n"
+            "  found     1 of 1 elements\n"
+            "  expected  tensors");
+  EXPECT_EQ(error_of([&] {
+              decode_value(inner.SerializeAsString(), "s.pb",
+                           holding(ValueType::kSequence, sequence));
+            }).render(),
+            "error: s.pb holds elements of another kind\n"
+            "  found     1 of 1 elements\n"
+            "  expected  sequences");
+  ValueType map;
+  map.kind = ValueType::kMap;
+  EXPECT_EQ(
+      error_of([&] { decode_value("", "s.pb", holding(ValueType::kSequence, map)); }).render(),
+      "error: s.pb: only tensors, sequences and optional values are read");
+  EXPECT_EQ(error_of([&] { decode_value("\x0a\xff", "s.pb", sequence); }).render(),
+            "error: s.pb is not a serialized ONNX sequence\n"
+            "  found     2 bytes that are not a message of type SequenceProto");
+  EXPECT_EQ(error_of([&] {
+              decode_value("\x0a\xff", "o.pb", holding(ValueType::kOptional, tensor_type()));
+            }).render(),
+            "error: o.pb is not a serialized ONNX optional value\n"
+            "  found     2 bytes that are not a message of type OptionalProto");
 }
 
 TEST(TensorFile, RefusesSegments) {

@@ -40,16 +40,6 @@ std::string left_out(const NodeContext& cx, const Operands& results) {
   return "";
 }
 
-// Gives symbols to sizes that are only known at run time, so that users of the value know its rank.
-Operand with_symbols(graph::Builder& builder, const Operand& value) {
-  if (!value) return value;
-  const auto* t = graph::type_as<graph::TensorType>(graph::type_of(value));
-  if (t == nullptr || t->dims_known || t->rank < 0) return value;
-  Dims dims;
-  for (int64_t i = 0; i < t->rank; ++i) dims.push_back(builder.fresh_symbol("d"));
-  return builder.match_shape(value, dims);
-}
-
 }  // namespace
 
 Translation translate_node(const Model& model, const Node& node, Translate translate,
@@ -78,7 +68,7 @@ Translation translate_node(const Model& model, const Node& node, Translate trans
     e.first_row("where", node_text(model, node));
     throw;
   }
-  for (Operand& value : out.results) value = with_symbols(builder, value);
+  for (Operand& value : out.results) value = cx.with_symbols(value);
   return out;
 }
 

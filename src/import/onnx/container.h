@@ -1,0 +1,53 @@
+// Sequences and optional values of ONNX: arrays and options of graph IR.
+//
+// ONNX doesn't state the shapes of what they hold, so their types follow from the nodes that make
+// them: a sequence's element type is the most precise type of everything that is put into it.
+// Nothing is known about what an empty sequence or an absent optional value could hold. Its open
+// type has a type variable there, which gives way to any other type when types are joined. Such
+// variables occur only while the types of a loop's variables are searched for; a module has none.
+#pragma once
+
+#include "import/onnx/node_context.h"
+
+namespace tenon::onnx {
+
+bool is_sequence(const Operand& x);
+bool is_optional(const Operand& x);
+// What a sequence or an optional value of this type holds; throws an assertion for other types.
+graph::TypeRef held_type(const graph::TypeRef& type);
+graph::TypeRef option_type(const graph::TypeRef& held);
+
+// The operand's type, open where nothing is known.
+graph::TypeRef open_type(const NodeContext& cx, const Operand& x);
+// The most precise type of both; null if there is none. An optional value also holds plain ones.
+graph::TypeRef join_open(const graph::TypeRef& a, const graph::TypeRef& b);
+// The type with the least precise type in place of each variable.
+graph::TypeRef closed(const graph::TypeRef& type);
+// The type without sizes that mention symbols that are no longer in scope.
+graph::TypeRef in_scope(const NodeContext& cx, const graph::TypeRef& type);
+// The operand as a value of such a joined type.
+Operand as_type(const NodeContext& cx, const Operand& x, const graph::TypeRef& type);
+
+// ---- sequences ----
+
+// An empty sequence for elements of an ONNX type, before anything is known about them.
+Operand empty_sequence(const NodeContext& cx, const graph::TypeRef& element);
+Operand sequence_of(const NodeContext& cx, const Operands& elements);
+// The sequence with an element after the last one.
+Operand with_last(const NodeContext& cx, const Operand& sequence, const Operand& element);
+// The operands that a short sequence consists of; nullopt if they are known only at run time.
+std::optional<Operands> known_elements(const NodeContext& cx, const Operand& sequence);
+Operand length_of(const NodeContext& cx, const Operand& sequence);  // an i64 scalar
+// The element at an index, an i64 scalar.
+Operand element_at(const NodeContext& cx, const Operand& sequence, const Operand& index);
+
+// ---- optional values ----
+
+Operand some(const NodeContext& cx, const Operand& x);
+Operand none(const NodeContext& cx, const graph::TypeRef& held);
+// Whether there is a value: bool[], a constant if it is known. A plain value is always there.
+Operand has_value(const NodeContext& cx, const Operand& x);
+// The value, which is checked to be there.
+Operand value_of(const NodeContext& cx, const Operand& x);
+
+}  // namespace tenon::onnx
