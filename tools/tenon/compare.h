@@ -32,8 +32,8 @@ struct Difference {
 std::string to_text(const Difference& difference, const Tolerance& tolerance);
 
 Difference compare(const Tensor& found, const Tensor& expected, const Tolerance& tolerance);
-// The same for any values: floats within the tolerance, tuples and arrays field by field, others
-// structurally. A function equals only itself.
+// The same for any values: floats within the tolerance, tuples, arrays and cells field by field,
+// others structurally. A function equals only itself.
 Difference compare_values(const Any& found, const Any& expected, const Tolerance& tolerance);
 
 }  // namespace tenon::tool
