@@ -15,6 +15,8 @@ using vm::OpClass;
 using vm::Opcode;
 
 constexpr uint32_t kNone = UINT32_MAX;
+// LLVM takes about 5 ms for each call, and more than linear time for the registers of a loop.
+constexpr size_t kMostInstructions = 2000, kMostCalls = 200, kMostRegisters = 128;
 
 std::vector<Arg> labels_of(const Instruction& in) {
   std::vector<Arg> labels;
@@ -35,20 +37,22 @@ bool is_call(const Instruction& in) {
   return in.opcode() == Opcode::Call || in.opcode() == Opcode::CallClosure;
 }
 
-bool has_control_flow(const vm::Unit& unit) {
+bool is_worth_compiling(const vm::Unit& unit) {
+  size_t instructions = 0, calls = 0;
+  bool has_loop_or_match = false;
   for (const vm::FunctionUnit& function : unit.functions) {
-    for (uint32_t at = 0; at < function.code.size();) {
+    if (function.register_count > kMostRegisters) return false;
+    for (uint32_t at = 0; at < function.code.size(); ++instructions) {
       Instruction in;
       TENON_ASSERT(decode(function.code, at, &in), "code that doesn't decode");
-      const bool calls = in.info->calls() && in.opcode() != Opcode::CallPacked;
-      if (calls || in.opcode() == Opcode::Switch) return true;
-      for (const Arg label : labels_of(in)) {
-        if (label.index() <= at) return true;
-      }
+      calls += in.info->calls() && in.opcode() != Opcode::CallPacked;
+      has_loop_or_match |= in.opcode() == Opcode::Switch;
+      for (const Arg label : labels_of(in)) has_loop_or_match |= label.index() <= at;
       at += in.words();
     }
   }
-  return false;
+  const bool is_large = instructions > kMostInstructions || calls > kMostCalls;
+  return !is_large && (calls > 0 || has_loop_or_match);
 }
 
 BytecodeFlow::BytecodeFlow(const vm::FunctionUnit& f) : function(f) {

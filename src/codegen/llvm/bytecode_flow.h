@@ -70,8 +70,9 @@ struct BytecodeFlow {
 
 // Whether an instruction enters bytecode and comes back.
 bool is_call(const vm::Instruction& in);
-// Whether the program has a loop, a call or a match: whether compiled code is of use.
-bool has_control_flow(const vm::Unit& unit);
+// Whether machine code is worth its while: the program has a loop, a call or a match, and isn't so
+// large that compiling it takes seconds.
+bool is_worth_compiling(const vm::Unit& unit);
 // Calls `f` with each register that the instruction reads, then with those that it writes.
 template <class F>
 void for_each_read(const vm::Instruction& in, F&& f) {

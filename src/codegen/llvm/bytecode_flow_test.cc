@@ -66,8 +66,8 @@ end:
   EXPECT_THAT(body.next, ElementsAre());
 }
 
-TEST(BytecodeFlow, ControlFlowIsALoopACallOrAMatch) {
-  EXPECT_FALSE(has_control_flow(vm::assemble(R"(
+TEST(BytecodeFlow, ALoopACallOrAMatchIsWorthCompiling) {
+  EXPECT_FALSE(is_worth_compiling(vm::assemble(R"(
 func @straight(n: i64) -> i64 {
   %1 = lt %0, 1
   if %1, end
@@ -76,18 +76,31 @@ end:
   ret %0
 }
 )")));
-  EXPECT_TRUE(has_control_flow(vm::assemble(R"(
+  EXPECT_TRUE(is_worth_compiling(vm::assemble(R"(
 func @again(n: i64) -> i64 {
 here:
   %0 = sub %0, 1
   goto here
 }
 )")));
-  EXPECT_TRUE(has_control_flow(vm::assemble(R"(
+  EXPECT_TRUE(is_worth_compiling(vm::assemble(R"(
 func @self(n: i64) -> i64 {
   tail_call @self, %0
 }
 )")));
+}
+
+TEST(BytecodeFlow, AProgramOfManyCallsStaysBytecode) {
+  auto program = [](int calls) {
+    std::string text = "func @f(n: i64) -> i64 {\n";
+    for (int i = 0; i < calls; ++i) text += "  %0 = call @f, %0\n";
+    return vm::assemble(text + "  ret %0\n}\n");
+  };
+  EXPECT_TRUE(is_worth_compiling(program(200)));
+  EXPECT_FALSE(is_worth_compiling(program(201)));
+  vm::Unit unit = program(1);
+  unit.functions[0].register_count = 129;
+  EXPECT_FALSE(is_worth_compiling(unit));
 }
 
 }  // namespace

@@ -286,7 +286,7 @@ std::vector<uint8_t> compile(const Array<loop::KernelRef>& kernels, const Target
 }  // namespace
 
 bool can_compile_bytecode(const vm::Unit& unit, const Target& target) {
-  return target.architecture->compiles_bytecode && has_control_flow(unit);
+  return target.architecture->compiles_bytecode && is_worth_compiling(unit);
 }
 
 std::vector<uint8_t> compile_kernels(const Array<loop::KernelRef>& kernels, const Target& target,
