@@ -181,3 +181,19 @@ def test_what_an_executable_takes_as_a_sequence_is_checked(sequences):
         exe([np.ones(2, "float32")], 4)
     with pytest.raises(tenon.Error, match=r"(?s)doesn't fit its declared type.*f64"):
         exe([np.ones(2, "float64")] * 2, 0)
+
+
+def test_optional_values_are_none_or_the_value():
+    helper = pytest.importorskip("onnx").helper
+    element = helper.make_tensor_type_proto(1, ["n"])
+    graph = helper.make_graph(
+        [helper.make_node("OptionalHasElement", ["x"], ["has"])],
+        "g",
+        [helper.make_value_info("x", helper.make_optional_type_proto(element))],
+        [helper.make_tensor_value_info("has", 9, [])],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=8)
+    session, exe = tenon.InferenceSession(model), tenon.compile(model)
+    for x in (None, np.ones(3, "float32")):
+        assert session.run(None, {"x": x})[0] == (x is not None)
+        assert bool(np.asarray(exe(x))) == (x is not None)
