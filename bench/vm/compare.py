@@ -127,7 +127,7 @@ def table(rounds: list[dict], depths: dict[str, dict]) -> str:
     return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
 
 
-def missing(lua: str) -> dict[str, str]:
+def missing(lua: str, c: Path) -> dict[str, str]:
     """The engines that aren't installed, and how to get each."""
     needs = {"tvm": ["tvm"], "iree": ["iree.compiler", "iree.runtime", "numpy"]}
     out = {}
@@ -142,6 +142,8 @@ def missing(lua: str) -> dict[str, str]:
                 break
     if shutil.which(lua) is None:
         out["lua"] = f"there is no program {lua}: install the Debian package lua5.4, or name another with --lua"
+    if not c.exists():
+        out["c"] = f"there is no program {c}: the target bench_vm builds it"
     return out
 
 
@@ -163,7 +165,7 @@ def main() -> None:
         "lua": [options.lua, HERE / "run_lua.lua"],
         "c": [Path(options.tenon).with_name("bench_vm_c")],
     }
-    for engine, why in missing(options.lua).items():
+    for engine, why in missing(options.lua, engines["c"][0]).items():
         print(f"compare.py: without {PEERS[engine]}: {why}", file=sys.stderr)
         del engines[engine]
     depths = {name: run([*command, "depth"]) for name, command in engines.items() if name != "c"}

@@ -205,8 +205,13 @@ class Builder {
       for (auto entry : data_types_) globals.push_back(std::move(entry));
       current_ = detail::compiler_function("tenon.build_begin")(Map(globals));
     }
-    return detail::compiler_function(function)(current_, std::forward<A>(args)...);
+    return detail::compiler_function(function)(current_, argument(std::forward<A>(args))...);
   }
+  template <class A>
+  static A&& argument(A&& value) {
+    return std::forward<A>(value);
+  }
+  static Array argument(const Array& value) { return detail::or_empty(value); }
 
   std::map<std::string, Value> functions_, types_;
   Map data_types_{};

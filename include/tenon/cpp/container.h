@@ -141,6 +141,13 @@ class Array : public Value {
   Value at_index(size_t index) const { return (*this)[index]; }
 };
 
+namespace detail {
+// An array that is written as {} holds None.
+inline Array or_empty(const Array& value) {
+  return value.is_none() ? Array(std::span<const Value>()) : value;
+}
+}  // namespace detail
+
 /// A map that keeps the order of its entries. Immutable. Strings, bytes and numbers are compared by
 /// content as keys, other objects by identity.
 ///
