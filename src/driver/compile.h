@@ -76,8 +76,8 @@ void require_pass(const std::string& name);
 // functions as bytecode. The unit has no graph: `describe_model` makes it of both modules.
 vm::Unit generate_code(const graph::Module& lowered, const CompileOptions& options);
 
-// Adds machine code for the unit's bytecode, which it verifies, as options.mode says. Does nothing for
-// a unit with native code. Throws Damaged as vm::verify.
+// Adds machine code for the unit's bytecode, which it verifies, as options.mode says. Does nothing
+// for a unit with native code. Throws Damaged as vm::verify.
 void compile_bytecode(vm::Unit& unit, const CompileOptions& options);
 // Machine code for a verified unit's bytecode, whatever it is, on this machine.
 vm::KernelTarget code_for_host(const vm::Unit& unit);

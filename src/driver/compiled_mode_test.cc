@@ -197,7 +197,8 @@ func @main(n: i64) -> any {
 }
 )";
   static const bool once = [] {
-    register_function("test.compiled_mode.twice", Function::from_typed([](int64_t x) { return 2 * x; }));
+    register_function("test.compiled_mode.twice",
+                      Function::from_typed([](int64_t x) { return 2 * x; }));
     return true;
   }();
   (void)once;

@@ -51,7 +51,8 @@ struct CompileFlags;
 // --mode: how the commands that compute results run a program.
 enum class Mode : uint8_t { Compiled, Bytecode, Interpret };
 // In arguments.
-inline constexpr char kCompiled[] = "compiled", kBytecode[] = "bytecode", kInterpret[] = "interpret";
+inline constexpr char kCompiled[] = "compiled", kBytecode[] = "bytecode",
+                      kInterpret[] = "interpret";
 // Also sets the option of that name.
 void add_mode(CLI::App* command, Mode& mode, CompileFlags& flags);
 // --rtol and --atol.

@@ -38,8 +38,8 @@ struct EmitOptions {
   int threads = 1;
 };
 
-// Whether bytecode can be compiled for that architecture, and is worth it: it has a loop, a call or a
-// match, at most 2000 instructions and 200 calls, and frames of at most 128 registers.
+// Whether bytecode can be compiled for that architecture, and is worth it: it has a loop, a call or
+// a match, at most 2000 instructions and 200 calls, and frames of at most 128 registers.
 bool can_compile_bytecode(const vm::Unit& unit, const Target& target);
 
 // A kernel object with one entry per kernel, named like the kernel; names must differ. Errors:

@@ -53,8 +53,7 @@ std::vector<std::string> KernelObject::names() const {
 namespace {
 
 Error damaged_code(const std::string& name, std::string_view found, std::string_view expected) {
-  return Error(ErrorKind::Damaged,
-               cat(name, ": its native code can't be loaded; nothing was run"))
+  return Error(ErrorKind::Damaged, cat(name, ": its native code can't be loaded; nothing was run"))
       .found(found)
       .expected(expected)
       .help(kDamagedHelp);
@@ -79,7 +78,8 @@ Ref<KernelObject> KernelObject::open(std::string_view elf, const std::string& na
   const MemoryFile file("tenon-kernels", elf);
   object->handle = dlopen(unique_path(file.descriptor()).c_str(), RTLD_NOW | RTLD_LOCAL);
   const char* reason = object->handle ? nullptr : dlerror();
-  if (!object->handle) throw damaged_code(name, reason ? reason : "no reason", "a loadable shared object");
+  if (!object->handle)
+    throw damaged_code(name, reason ? reason : "no reason", "a loadable shared object");
   object->table = static_cast<const KernelTable*>(dlsym(object->handle, kKernelTableSymbol));
   object->code = static_cast<const CodeTable*>(dlsym(object->handle, kCodeTableSymbol));
   const KernelTable* table = object->table;

@@ -34,7 +34,11 @@ Machine::Machine(Ref<Program> program, Limits limits, MachineOptions options)
 }
 
 Machine::Machine(Unowned, const Program* program)
-    : MachineState(kIdle), home_(program), running_(program), calls_(make<RunningCalls>()), pool_(new Pool(kCpu)) {}
+    : MachineState(kIdle),
+      home_(program),
+      running_(program),
+      calls_(make<RunningCalls>()),
+      pool_(new Pool(kCpu)) {}
 
 Machine::~Machine() {
   pool_->close();

@@ -142,7 +142,7 @@ class Program : public Object {
   mutable std::unique_ptr<PackedSlot[]> slots_;
   Ref<KernelObject> kernels_;
   const CodeTable* compiled_ = nullptr;  // of kernels_
-  mutable std::mutex mutex_;  // guards targets_
+  mutable std::mutex mutex_;             // guards targets_
   // Targets live as long as the Program: a machine may still be running a replaced one.
   mutable std::vector<std::unique_ptr<PackedTarget>> targets_;
   IdleMachines idle_;  // destroyed first: machines refer to the code
