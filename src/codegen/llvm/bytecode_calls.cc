@@ -25,12 +25,7 @@ static_assert(vm::operand(Opcode::Call, "dst") == 0 &&
 
 void FunctionTranslator::attend() {
   if (!writing()) return;
-  llvm::LoadInst* attention =
-      b_.CreateLoad(m_.i32, w_.address(b_, piece_->arguments.state, CodeLayout::kAttention));
-  attention->setAtomic(llvm::AtomicOrdering::Monotonic);
-  attention->setAlignment(llvm::Align(4));
-  rarely(b_.CreateICmpNE(attention, b_.getInt32(0)),
-         [this] { run(&vm::CodeRuntime::attend, b_.getInt64(0)); });
+  rarely(is_asked(), [this] { run(&vm::CodeRuntime::attend, b_.getInt64(0)); });
 }
 
 // The arguments' words, owned. A register that several arguments read is moved by the last of them.
@@ -186,9 +181,17 @@ void FunctionTranslator::tail_call(const Instruction& in) {
 }
 
 // What the machine's functions read must be in the stack; registers at their last use are None
-// afterwards.
+// afterwards (cleared_by_machine).
 void FunctionTranslator::used_by_machine(const Instruction& in) {
   for_each_read(in, [&](Arg a, OperandRole) { store_if_number(a.index()); });
+}
+
+void FunctionTranslator::cleared_by_machine(const Instruction& in) {
+  for_each_read(in, [&](Arg a, OperandRole role) {
+    if (!a.is(ArgKind::LastUse) || role != OperandRole::ReadsValue) return;
+    now_.kinds[a.index()] = Kind::None;
+    now_.stale.remove(a.index());
+  });
 }
 
 void FunctionTranslator::run_in_machine(const Instruction& in) {
@@ -196,11 +199,7 @@ void FunctionTranslator::run_in_machine(const Instruction& in) {
   if (writing()) {
     run(&vm::CodeRuntime::run, b_.getInt64(static_cast<uint64_t>(in.opcode())));
   }
-  for_each_read(in, [&](Arg a, OperandRole role) {
-    if (!a.is(ArgKind::LastUse) || role != OperandRole::ReadsValue) return;
-    now_.kinds[a.index()] = Kind::None;
-    now_.stale.remove(a.index());
-  });
+  cleared_by_machine(in);
   const Kind result = in.info->op_class == vm::OpClass::Match || in.opcode() == Opcode::GetDim ||
                               in.opcode() == Opcode::RankOf || in.opcode() == Opcode::GetTag
                           ? Kind::Int
@@ -219,6 +218,18 @@ void FunctionTranslator::run_in_machine(const Instruction& in) {
   }
 }
 
+// Where the code goes on once the machine has prepared the call of a closure.
+FunctionTranslator::ClosureOutcomes FunctionTranslator::closure_outcomes(llvm::Value* exit) {
+  llvm::BasicBlock* const failed = new_block("failed");
+  const ClosureOutcomes to{new_block("entered"), new_block("done")};
+  llvm::SwitchInst* cases = b_.CreateSwitch(exit, failed, 2);
+  cases->addCase(b_.getInt32(static_cast<uint32_t>(CodeExit::Left)), to.entered);
+  cases->addCase(b_.getInt32(static_cast<uint32_t>(CodeExit::Returned)), to.done);
+  b_.SetInsertPoint(failed);
+  fail();
+  return to;
+}
+
 void FunctionTranslator::call_closure(const Instruction& in) {
   const uint32_t after = at_ + 1 < flow_.instructions.size() ? flow_.block_beginning(at_ + 1) : 0;
   used_by_machine(in);
@@ -228,23 +239,13 @@ void FunctionTranslator::call_closure(const Instruction& in) {
     exit = w_.call_runtime(b_, arguments(), &vm::CodeRuntime::call_closure, op(), b_.getInt64(0));
     reload_fuel();
   }
-  for_each_read(in, [&](Arg a, OperandRole role) {
-    if (!a.is(ArgKind::LastUse) || role != OperandRole::ReadsValue) return;
-    now_.kinds[a.index()] = Kind::None;
-    now_.stale.remove(a.index());
-  });
+  cleared_by_machine(in);
   if (!writing()) {
     receive(in.arg(0), Kind::Any);
     return go(after, false);
   }
   llvm::Function* const resume = landing(after);
-  llvm::BasicBlock *failed = new_block("failed"), *done = new_block("done"),
-                   *entered = new_block("entered");
-  llvm::SwitchInst* cases = b_.CreateSwitch(exit, failed, 2);
-  cases->addCase(b_.getInt32(static_cast<uint32_t>(CodeExit::Left)), entered);
-  cases->addCase(b_.getInt32(static_cast<uint32_t>(CodeExit::Returned)), done);
-  b_.SetInsertPoint(failed);
-  fail();
+  const auto [entered, done] = closure_outcomes(exit);
   b_.SetInsertPoint(done);
   PieceArguments values = arguments();
   for (Words& words : values.words) words = {};
@@ -271,13 +272,7 @@ void FunctionTranslator::tail_call_closure(const Instruction& in) {
   llvm::Value* exit =
       w_.call_runtime(b_, arguments(), &vm::CodeRuntime::tail_call_closure, op(), b_.getInt64(0));
   reload_fuel();
-  llvm::BasicBlock *failed = new_block("failed"), *done = new_block("done"),
-                   *entered = new_block("entered");
-  llvm::SwitchInst* cases = b_.CreateSwitch(exit, failed, 2);
-  cases->addCase(b_.getInt32(static_cast<uint32_t>(CodeExit::Left)), entered);
-  cases->addCase(b_.getInt32(static_cast<uint32_t>(CodeExit::Returned)), done);
-  b_.SetInsertPoint(failed);
-  fail();
+  const auto [entered, done] = closure_outcomes(exit);
   b_.SetInsertPoint(entered);
   PieceArguments values = arguments();
   for (Words& words : values.words) words = {};

@@ -192,15 +192,20 @@ llvm::BasicBlock* FunctionTranslator::block_of(uint32_t block) {
 
 // ---- jumps ----
 
+// Whether the call is to stop, or to ask its host.
+llvm::Value* FunctionTranslator::is_asked() {
+  llvm::Value* word = w_.address(b_, piece_->arguments.state, CodeLayout::kAttention);
+  llvm::LoadInst* attention = b_.CreateLoad(m_.i32, word);
+  attention->setAtomic(llvm::AtomicOrdering::Monotonic);
+  attention->setAlignment(llvm::Align(4));
+  return b_.CreateICmpNE(attention, b_.getInt32(0));
+}
+
 void FunctionTranslator::charge_jump() {
   llvm::Value* fuel = b_.CreateSub(arguments().fuel, b_.getInt64(1));
   set_fuel(fuel);
-  llvm::LoadInst* attention =
-      b_.CreateLoad(m_.i32, w_.address(b_, piece_->arguments.state, CodeLayout::kAttention));
-  attention->setAtomic(llvm::AtomicOrdering::Monotonic);
-  attention->setAlignment(llvm::Align(4));
-  llvm::Value* stops = b_.CreateOr(b_.CreateICmpSLT(fuel, b_.getInt64(0)),
-                                   b_.CreateICmpNE(attention, b_.getInt32(0)));
+  llvm::Value* is_out_of_fuel = b_.CreateICmpSLT(fuel, b_.getInt64(0));
+  llvm::Value* stops = b_.CreateOr(is_out_of_fuel, is_asked());
   rarely(stops, [&] { run(&vm::CodeRuntime::attend, b_.getInt64(0)); });
 }
 

@@ -75,6 +75,7 @@ class FunctionTranslator {
   llvm::BasicBlock* block_of(uint32_t block);
   // Ends the present block of LLVM. A jump backwards that is `taken` costs fuel.
   void go(uint32_t block, bool taken);
+  llvm::Value* is_asked();
   void charge_jump();
   // Makes a block of LLVM from which the code goes to that block.
   llvm::BasicBlock* edge(uint32_t block, bool taken);
@@ -126,6 +127,11 @@ class FunctionTranslator {
   // An instruction that the machine runs.
   void run_in_machine(const vm::Instruction& in);
   void used_by_machine(const vm::Instruction& in);
+  void cleared_by_machine(const vm::Instruction& in);
+  struct ClosureOutcomes {
+    llvm::BasicBlock *entered, *done;
+  };
+  ClosureOutcomes closure_outcomes(llvm::Value* exit);
   std::vector<Words> take_arguments(const vm::Instruction& in);
   void attend();
   void keep_across(uint32_t block, vm::Arg destination);

@@ -305,12 +305,6 @@ void Dispatch::place_closure(Machine& m, const Op& op, AnyView* base, const Func
   }
 }
 
-void Dispatch::release_arguments(const Op& op, AnyView* base) {
-  for (const ValueRef& ref : op.as<OpClass::Call>().args) {
-    if (ref.last) put(base[ref.reg], AnyView());
-  }
-}
-
 // The callee reuses the frame: its arguments are gathered above it, then moved down.
 void Dispatch::tail_arguments(Machine& m, const Op& op, const FunctionCode& code, AnyView* base,
                               const AnyView* closure) {

@@ -122,7 +122,7 @@ CodeExit CompiledCode::call_closure(Machine& m, const Op& op, AnyView* base, uin
   Dispatch::stop_if_asked(m);
   if (const FunctionCode* const callee = Dispatch::closure_code(m, op, closure)) {
     Dispatch::place_closure(m, op, base, *callee, closure);
-    Dispatch::release_arguments(op, base);
+    release_last_uses(op.as<OpClass::Call>(), base);
     m.entry_ = piece_of(m, *callee);
     return CodeExit::Left;
   }

@@ -386,7 +386,7 @@ handle_CallClosure : {
   const Op& call = *pc;
   pc = callee->entry;
   SAVE();
-  release_arguments(call, caller);
+  release_last_uses(call.as<OpClass::Call>(), caller);
   goto * pc->handler;
 }
 handle_TailCallClosure : {

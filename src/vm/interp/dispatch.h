@@ -63,8 +63,6 @@ class Dispatch {
   // Makes room for a frame of the callee, and places the captures and arguments in it.
   static void place_closure(Machine& m, const Op& op, AnyView* base, const FunctionCode& callee,
                             const AnyView& closure);
-  // Clears the registers that a call used for the last time.
-  static void release_arguments(const Op& op, AnyView* base);
   static void tail_arguments(Machine& m, const Op& op, const FunctionCode& code, AnyView* base,
                              const AnyView* closure);
   // Returns true if the instrument skips the call; the result is then already written.
