@@ -9,13 +9,14 @@
 // A function is compiled to pieces that end in tail calls, so that calls of the program never use
 // the native stack. All pieces have one type:
 //
-//     int32_t piece(CodeState* state, void* base, void* frame, int64_t fuel, t0, p0, t1, p1, t2,
-//     p2)
+//     int32_t piece(void* state, void* base, void* frame, int64_t fuel, t0, p0, t1, p1, t2, p2)
+//
+//       state   of the machine: CodeLayout
 //       base    the function's registers
 //       frame   the innermost frame record, the one of the call that made this activation
-//       fuel    the fuel that is left; CodeState::fuel is only valid while a CodeRuntime function
-//       runs t, p    the words of kCodeArguments arguments, or of the result that is returned in
-//       t0, p0 returns a CodeExit, when the entry has ended
+//       fuel    what is left; the machine's own is only valid while it runs a CodeRuntime function
+//       t, p    the words of kCodeArguments arguments, or in t0, p0 of the result
+//       returns a CodeExit, when the entry has ended
 //
 // with a calling convention in which no register is preserved (preserve_none, where there is one).
 // A call stores the piece that goes on after it, and its base, in a new frame record.
@@ -39,7 +40,7 @@ inline constexpr char kCodeTableSymbol[] = "tenon_code_table";
 enum class CodeExit : int32_t {
   Returned,  // the entry's result is in CodeState::value
   Failed,    // an error waits in the machine
-  Left,      // bytecode is to go on at CodeState::pc
+  Left,      // bytecode is to go on at the place that `leave` saved
 };
 
 // What compiled code reads and writes of a machine.
