@@ -33,15 +33,27 @@ Operand operand_of(const Any& value) {
   return build_constant(value);
 }
 
+// The value as a scalar of the type; null if that can't hold it.
+Operand scalar_of(DataType dtype, const Any& value) {
+  const bool is_integer = value.type_index == TypeIndex::Int;
+  if (dtype.is_float() && (is_integer || value.type_index == TypeIndex::Float)) {
+    return graph::constant_float(dtype, value.as<double>());
+  }
+  if (dtype.is_bool() && value.type_index == TypeIndex::Bool) {
+    return graph::constant_bool(value.as<bool>());
+  }
+  if (!dtype.is_int() || !is_integer) return nullptr;
+  const auto number = value.as<int64_t>();
+  const bool fits = wrap_to(dtype, number) == number && (dtype != u64 || number >= 0);
+  return fits ? graph::constant_int(number, dtype) : nullptr;
+}
+
 // The same where the type is expected: a host's number becomes a scalar of it, as a literal in text
 // does.
 Operand operand_of(const Any& value, const graph::TypeRef& expected) {
   const auto* scalar = expected.as<graph::ScalarType>();
-  const bool is_number = value.type_index == TypeIndex::Float || value.type_index == TypeIndex::Int;
-  if (scalar && scalar->dtype.is_float() && is_number) {
-    return graph::constant_float(scalar->dtype, value.as<double>());
-  }
-  return operand_of(value);
+  const Operand number = scalar ? scalar_of(scalar->dtype, value) : nullptr;
+  return number ? number : operand_of(value);
 }
 
 std::vector<Operand> operands_of(const Array<Any>& values) {
@@ -497,15 +509,12 @@ Operand build_size(const BuilderRef& builder, const Any& size) {
 
 Operand build_scalar(const String& dtype, const Any& value) {
   const auto type = parse_dtype(dtype.view());
-  const bool is_number = value.type_index == TypeIndex::Int || value.type_index == TypeIndex::Float;
-  if (type && type->is_bool() && value.type_index == TypeIndex::Bool) return build_constant(value);
-  if (type && *type == i64 && value.type_index == TypeIndex::Int) return build_constant(value);
-  if (type && (*type == f32 || *type == f64) && is_number) {
-    return graph::constant_float(*type, value.as<double>());
-  }
+  const Operand scalar = type && is_tensor_dtype(*type) ? scalar_of(*type, value) : nullptr;
+  if (scalar) return scalar;
   throw Error(ErrorKind::Usage, "this is not a scalar of that element type")
       .found(cat(repr(value, 200), " of ", quoted(dtype)))
-      .expected("an integer of i64, a number of f32 or f64, or a boolean of bool");
+      .expected(
+          "a number that an element of this type can have: 3 of i8, 0.5 of f16, True of bool");
 }
 
 Operand build_bind(const BuilderRef& builder, const graph::ExprRef& value, const String& name) {

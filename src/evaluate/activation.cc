@@ -2,6 +2,7 @@
 
 #include "graph/ir/text.h"
 #include "loop/scalar.h"
+#include "object/reflect.h"
 
 namespace tenon::graph {
 namespace {
@@ -24,6 +25,13 @@ std::vector<int64_t> elements(const Any& found) {
   }
   if (auto shape = found.try_as<Shape>()) return {shape->begin(), shape->end()};
   return {found.as<int64_t>()};
+}
+
+// Whether the value is a scalar of the dtype.
+bool is_scalar_of(DataType dtype, const Any& found) {
+  if (dtype.is_bool()) return found.type_index == TypeIndex::Bool;
+  if (dtype.is_float()) return found.type_index == TypeIndex::Float;
+  return found.type_index == TypeIndex::Int && wrap_to(dtype, found.v.i) == found.v.i;
 }
 
 }  // namespace
@@ -101,6 +109,12 @@ void Activation::bind_elements(const Array<Dim>& dims, const Any& found, const S
 void Activation::bind_type(const TypeRef& type, const Any& found, const Subject& subject,
                            bool compound) {
   if (auto* scalar = type.as<ScalarType>()) {
+    constexpr size_t kLongest = 200;  // characters of a value in a message
+    if (!is_scalar_of(scalar->dtype, found)) {
+      throw Error(subject.kind, subject.message)
+          .expected(to_text(type))
+          .found(repr(found, kLongest));
+    }
     if (scalar->value_known) bind_elements({scalar->value}, found, subject, compound);
     return;
   }

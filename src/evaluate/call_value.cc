@@ -170,8 +170,11 @@ Any call_value(const Binding& binding, const Call& call, const PreparedKernel* k
   }
   if (call.kind == CalleeKind::kPacked) {
     Any result = call_packed(call, activation);
-    if (!signature_of(call)) activation.check_returned(call.callee.view(), type, result);
-    return result;
+    if (signature_of(call)) return result;
+    activation.check_returned(call.callee.view(), type, result);
+    const auto* scalar = type.as<ScalarType>();
+    const bool rounds = scalar && scalar->dtype.is_float();
+    return rounds ? Any(loop::round_to(scalar->dtype, result.as<double>())) : result;
   }
   const Operator* op = operator_of(call);
   TENON_ASSERT(op, "unknown operator ", call.callee);

@@ -1,4 +1,4 @@
-// Operators on scalars: bool, i64, f32 and f64 values outside tensors.
+// Operators on scalars: numbers and booleans outside tensors.
 #pragma once
 
 #include "evaluate/activation.h"

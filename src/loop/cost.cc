@@ -51,4 +51,11 @@ bool is_costly(const Expr& e) {
          class_of(e) > ScalarCost::kSimple;
 }
 
+bool is_elementary(const Expr& e) {
+  if (class_of(e) != ScalarCost::kTranscendental) return false;
+  if (e.kind != ExprKind::kBinary) return true;
+  const BinaryOp op = static_cast<const Binary&>(e).op;
+  return op != BinaryOp::kMod && op != BinaryOp::kRem;
+}
+
 }  // namespace tenon::loop

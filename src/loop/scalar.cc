@@ -9,32 +9,6 @@
 namespace tenon::loop {
 namespace {
 
-double round_narrow(double x, int fraction_bits, int least_exponent, double greatest) {
-  if (x == 0 || !std::isfinite(x)) return x;
-  int e = std::max(std::ilogb(x), least_exponent);
-  double quantum = std::ldexp(1.0, e - fraction_bits);
-  double r = std::nearbyint(x / quantum) * quantum;  // exact, since the quotient has few bits
-  return std::fabs(r) > greatest ? std::copysign(INFINITY, r) : r;
-}
-
-double f16_value(uint16_t h) {
-  int e = h >> 10 & 31, f = h & 1023;
-  double m = e == 0    ? std::ldexp(f, -24)
-             : e == 31 ? (f ? std::numeric_limits<double>::quiet_NaN() : INFINITY)
-                       : std::ldexp(1024 + f, e - 25);
-  return h >> 15 ? -m : m;
-}
-uint16_t f16_bits(double x) {
-  uint16_t sign = std::signbit(x) ? 0x8000 : 0;
-  if (std::isnan(x)) return sign | 0x7e00;
-  x = std::fabs(round_to(f16, x));
-  if (std::isinf(x)) return sign | 0x7c00;
-  if (x < 0x1p-14) return sign | static_cast<uint16_t>(x * 0x1p24);
-  int e = std::ilogb(x);
-  return static_cast<uint16_t>(sign | (e + 15) << 10 |
-                               static_cast<int>((x * std::ldexp(1.0, -e) - 1) * 1024));
-}
-
 bool is_narrow(DataType t) {
   return t == f16 || t == bf16;
 }
@@ -260,13 +234,6 @@ int64_t float_to_int(DataType to, double x) {
 
 }  // namespace
 
-double round_to(DataType dtype, double value) {
-  if (dtype == f32) return static_cast<float>(value);
-  if (dtype == f16) return round_narrow(value, 10, -14, 65504);
-  if (dtype == bf16) return round_narrow(value, 7, -126, 0x1.fep127);
-  return value;
-}
-
 int64_t scalar_unary(UnaryOp op, DataType dtype, int64_t a) {
   if (!dtype.is_float()) return int_unary(op, dtype, a);
   double x = as_float(a);
@@ -305,12 +272,7 @@ int64_t scalar_load(DataType t, const void* p) {
   if (t.is_float()) {
     if (t == f32) return float_bits(get(float{}));
     if (t == f64) return float_bits(get(double{}));
-    uint16_t h = get(uint16_t{});
-    if (t == f16) return float_bits(f16_value(h));
-    uint32_t wide = uint32_t{h} << 16;
-    float f;
-    std::memcpy(&f, &wide, sizeof f);
-    return float_bits(f);
+    return float_bits(narrow_value(t, get(uint16_t{})));
   }
   int64_t v = 0;
   switch (t.bytes()) {
@@ -336,11 +298,7 @@ void scalar_store(DataType t, void* p, int64_t value) {
     double d = as_float(value);
     if (t == f32) return put(static_cast<float>(d));
     if (t == f64) return put(d);
-    if (t == f16) return put(f16_bits(d));
-    float f = static_cast<float>(round_to(bf16, d));
-    uint32_t wide;
-    std::memcpy(&wide, &f, sizeof f);
-    return put(static_cast<uint16_t>(wide >> 16 | (std::isnan(f) ? 0x40 : 0)));
+    return put(narrow_bits(t, d));
   }
   switch (t.bytes()) {
     case 1:

@@ -10,6 +10,7 @@
 #include <optional>
 
 #include "loop/expr.h"
+#include "object/narrow_float.h"
 
 namespace tenon::loop {
 
@@ -24,8 +25,7 @@ inline int64_t float_bits(double d) {
   return bits;
 }
 
-// Rounds to the nearest value of a float type, ties to even.
-double round_to(DataType dtype, double value);
+using tenon::round_to;
 
 int64_t scalar_unary(UnaryOp op, DataType dtype, int64_t a);
 // `dtype` is the operands'. nullopt for integer division or remainder by zero.

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "object/array.h"
+#include "object/narrow_float.h"
 #include "object/reflect.h"
 #include "object/shape.h"
 
@@ -29,7 +30,7 @@ double element_as_double(const Tensor& tensor, int64_t i) {
   const DataType t = tensor.dtype();
   if (t == f32) return at<float>(tensor, i);
   if (t == f64) return at<double>(tensor, i);
-  if (t == f16) return half_value(at<uint16_t>(tensor, i));
+  if (t == f16 || t == bf16) return narrow_value(t, at<uint16_t>(tensor, i));
   if (t == boolean || t == u8) return at<uint8_t>(tensor, i);
   if (t == i8) return at<int8_t>(tensor, i);
   if (t == i16) return at<int16_t>(tensor, i);

@@ -23,7 +23,7 @@ using vm::Opcode;
 
 namespace {
 
-// The instruction for an operation on two integers or booleans.
+// The instruction for an operation on two integers of 64 bits with a sign, or on booleans.
 std::optional<Opcode> opcode_of(BinaryOp op) {
   switch (op) {
     case BinaryOp::kAdd:
@@ -60,13 +60,28 @@ std::optional<Opcode> opcode_of(BinaryOp op) {
       return Opcode::Xor;
     case BinaryOp::kShl:
       return Opcode::Shl;
-    case BinaryOp::kShr:  // arithmetic: scalars' only integer type is the signed i64
+    case BinaryOp::kShr:
       return Opcode::Ashr;
     case BinaryOp::kPow:
     case BinaryOp::kAtan2:
       break;
   }
   return std::nullopt;
+}
+
+// Whether the operation on integers of fewer than 64 bits can leave their range.
+bool wraps(BinaryOp op) {
+  switch (op) {
+    case BinaryOp::kAdd:
+    case BinaryOp::kSub:
+    case BinaryOp::kMul:
+    case BinaryOp::kDiv:  // the least number by -1
+    case BinaryOp::kFloorDiv:
+    case BinaryOp::kShl:
+      return true;
+    default:
+      return false;
+  }
 }
 
 // The instruction for an operation on floats, and whether its result, of an f32's operation, is
@@ -210,11 +225,35 @@ class FunctionLowering::ScalarLowering {
 
   void cast(const loop::Cast& e, Arg to) {
     if (!e.a->dtype.is_float()) {
-      const Opcode opcode = e.dtype.is_float() ? Opcode::ToFloat : Opcode::Narrow;
-      return code_.emit(opcode, {to, part(e.a, /*keeps_truth=*/false), Arg::dtype(e.dtype)});
+      const Arg a = part(e.a, /*keeps_truth=*/false);
+      if (e.dtype.is_float()) return integer_to_float(e, to, a);
+      return code_.emit(Opcode::Narrow, {to, a, Arg::dtype(e.dtype)});
     }
     const Opcode opcode = e.dtype.is_float() ? Opcode::RoundFloat : Opcode::ToInteger;
     code_.emit(opcode, {to, value_of(e.a), Arg::dtype(e.dtype)});
+  }
+
+  // Rounds to f32 or f64 and from there to a narrower type, as kernels do.
+  void integer_to_float(const loop::Cast& e, Arg to, Arg a) {
+    const DataType computed = e.dtype == f64 ? f64 : f32;
+    const Arg result = computed == e.dtype ? to : temporary();
+    if (e.a->dtype != u64) {
+      code_.emit(Opcode::ToFloat, {result, a, Arg::dtype(computed)});
+    } else {
+      // A number beyond 2^63 is twice its half, whose last bit also stands for the bit that is
+      // lost, so that it is rounded the same way.
+      const Arg half = temporary(), last = temporary(), sticky = temporary(), small = temporary(),
+                big = temporary(), twice = temporary(), is_big = temporary();
+      code_.emit(Opcode::Shr, {half, a, Arg::imm(1)});
+      code_.emit(Opcode::And, {last, a, Arg::imm(1)});
+      code_.emit(Opcode::Or, {sticky, half, last});
+      code_.emit(Opcode::ToFloat, {small, a, Arg::dtype(computed)});
+      code_.emit(Opcode::ToFloat, {big, sticky, Arg::dtype(computed)});
+      code_.emit(Opcode::FAdd, {twice, big, big});
+      code_.emit(Opcode::Lt, {is_big, a, Arg::imm(0)});
+      code_.emit(Opcode::Select, {result, is_big, twice, small});
+    }
+    if (computed != e.dtype) code_.emit(Opcode::RoundFloat, {to, result, Arg::dtype(e.dtype)});
   }
 
   // Emits an operation on one or two floats, whose result has this type.
@@ -249,25 +288,51 @@ class FunctionLowering::ScalarLowering {
   void unary(const loop::Unary& e, Arg to) {
     if (e.a->dtype.is_float()) return float_unary(e, to);
     const Arg a = part(e.a, e.dtype.is_bool());
+    const bool is_unsigned = e.a->dtype.is_unsigned_int();
     switch (e.op) {
       case UnaryOp::kNeg:
-        return code_.emit(Opcode::Sub, {to, Arg::imm(0), a});
+        return wrapped(e.dtype, to, [&](Arg result) {
+          code_.emit(Opcode::Sub, {result, Arg::imm(0), a});
+        });
       case UnaryOp::kNot:
-      case UnaryOp::kBitNot:
         return code_.emit(Opcode::Not, {to, a});
+      case UnaryOp::kBitNot:
+        return wrapped(e.dtype, to, [&](Arg result) { code_.emit(Opcode::Not, {result, a}); });
       case UnaryOp::kAbs: {  // the maximum of a and -a, which wraps
+        if (is_unsigned) return code_.emit(Opcode::Move, {to, a});
         const Arg negated = temporary();
         code_.emit(Opcode::Sub, {negated, Arg::imm(0), a});
-        return code_.emit(Opcode::Max, {to, a, negated});
+        return wrapped(e.dtype, to, [&](Arg result) {
+          code_.emit(Opcode::Max, {result, a, negated});
+        });
       }
       case UnaryOp::kSign: {
+        if (is_unsigned) {
+          const Arg is_set = temporary();
+          code_.emit(Opcode::Ne, {is_set, a, Arg::imm(0)});
+          return code_.emit(Opcode::Narrow, {to, is_set, Arg::dtype(e.dtype)});
+        }
         const Arg below = temporary();
         code_.emit(Opcode::Min, {below, a, Arg::imm(1)});
         return code_.emit(Opcode::Max, {to, below, Arg::imm(-1)});
       }
+      case UnaryOp::kFloor:
+      case UnaryOp::kCeil:
+      case UnaryOp::kTrunc:
+      case UnaryOp::kRoundEven:
+        return code_.emit(Opcode::Move, {to, a});
       default:
         refuse_operator();
     }
+  }
+
+  // Emits an operation, and wraps its result to an integer type of fewer than 64 bits.
+  template <class Emit>
+  void wrapped(DataType dtype, Arg to, const Emit& emit) {
+    const bool narrow = dtype.is_int() && dtype.bits < 64;
+    const Arg result = narrow ? temporary() : to;
+    emit(result);
+    if (narrow) code_.emit(Opcode::Narrow, {to, result, Arg::dtype(dtype)});
   }
 
   void float_binary(const loop::Binary& e, Arg to) {
@@ -307,11 +372,87 @@ class FunctionLowering::ScalarLowering {
     if (!opcode) refuse_operator();
     const bool keeps_truth = e.dtype.is_bool() && !info(e.op).tests;
     Arg a = part(e.a, keeps_truth), b = part(e.b, keeps_truth);
+    if (e.a->dtype == u64 && unsigned_binary(e.op, to, a, b)) return;
+    if (e.op == BinaryOp::kShr) return shift_right(e.dtype, to, a, b);
     if (const auto exchanged = exchange(*opcode); a.is(vm::ArgKind::Immediate) && exchanged) {
       opcode = exchanged;
       std::swap(a, b);
     }
-    code_.emit(*opcode, {to, a, b});
+    const DataType dtype = wraps(e.op) ? e.dtype : i64;
+    wrapped(dtype, to, [&](Arg result) { code_.emit(*opcode, {result, a, b}); });
+  }
+
+  // 0 for amounts that aren't below the number of bits.
+  void shift_right(DataType dtype, Arg to, Arg a, Arg b) {
+    if (dtype.is_unsigned_int()) return code_.emit(Opcode::Shr, {to, a, b});
+    if (dtype == i64) return code_.emit(Opcode::Ashr, {to, a, b});
+    const Arg shifted = temporary(), is_amount = temporary();
+    code_.emit(Opcode::Ashr, {shifted, a, b});
+    code_.emit(Opcode::Ult, {is_amount, b, Arg::imm(dtype.bits)});
+    code_.emit(Opcode::Select, {to, is_amount, shifted, Arg::imm(0)});
+  }
+
+  // Emits an operation on numbers of u64 that differs from that on numbers of i64; false if it
+  // doesn't differ.
+  bool unsigned_binary(BinaryOp op, Arg to, Arg a, Arg b) {
+    switch (op) {
+      case BinaryOp::kLt:
+        code_.emit(Opcode::Ult, {to, a, b});
+        return true;
+      case BinaryOp::kLe: {
+        const Arg above = temporary();
+        code_.emit(Opcode::Ult, {above, b, a});
+        code_.emit(Opcode::Not, {to, above});
+        return true;
+      }
+      case BinaryOp::kMin:
+      case BinaryOp::kMax: {
+        const bool least = op == BinaryOp::kMin;
+        const Arg below = temporary();
+        code_.emit(Opcode::Ult, {below, a, b});
+        code_.emit(Opcode::Select, {to, below, least ? a : b, least ? b : a});
+        return true;
+      }
+      case BinaryOp::kDiv:
+      case BinaryOp::kFloorDiv:
+        unsigned_division(to, Arg::none(), a, b);
+        return true;
+      case BinaryOp::kMod:
+      case BinaryOp::kRem:
+        unsigned_division(Arg::none(), to, a, b);
+        return true;
+      default:
+        return false;
+    }
+  }
+
+  // The quotient, or with `remainder` that, of numbers of u64 by instructions on numbers with a
+  // sign (Hacker's Delight, 9-3): half of `a` is no negative number; twice its quotient is the
+  // quotient or one less. A divisor beyond 2^63 goes into `a` once or not at all.
+  void unsigned_division(Arg quotient, Arg remainder, Arg a, Arg b) {
+    const auto make = [&](Opcode opcode, Arg x, Arg y) {
+      const Arg result = temporary();
+      code_.emit(opcode, {result, x, y});
+      return result;
+    };
+    const auto choose = [&](Arg condition, Arg x, Arg y) {
+      const Arg result = temporary();
+      code_.emit(Opcode::Select, {result, condition, x, y});
+      return result;
+    };
+    const Arg half = make(Opcode::TruncDiv, make(Opcode::Shr, a, Arg::imm(1)), b);
+    const Arg low = make(Opcode::Shl, half, Arg::imm(1));
+    const Arg rest = make(Opcode::Sub, a, make(Opcode::Mul, low, b));
+    const Arg is_big = make(Opcode::Lt, b, Arg::imm(0));
+    const Arg less = make(Opcode::Ult, choose(is_big, a, rest), b);  // whether it is exact
+    if (!quotient.is_none()) {
+      const Arg above = make(Opcode::Add, low, Arg::imm(1));
+      const Arg if_big = choose(less, Arg::imm(0), Arg::imm(1));
+      code_.emit(Opcode::Select, {quotient, is_big, if_big, choose(less, low, above)});
+    } else {
+      const Arg start = choose(is_big, a, rest);
+      code_.emit(Opcode::Select, {remainder, less, start, make(Opcode::Sub, start, b)});
+    }
   }
 
   void select(const loop::Select& e, Arg to) {

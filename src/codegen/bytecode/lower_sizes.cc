@@ -219,7 +219,13 @@ void SizeLowering::match_parameters(const Array<VarRef>& params, const std::vect
 
 void SizeLowering::match_result(Arg value, const TypeRef& type) {
   if (auto* scalar = type.as<ScalarType>()) {
-    if (!scalar->dtype.is_float()) code_.match_prim_value(value, DimPattern::ignore());
+    const DataType dtype = scalar->dtype;
+    if (dtype.is_float()) return code_.emit(Opcode::RoundFloat, {value, value, Arg::dtype(dtype)});
+    code_.match_prim_value(value, DimPattern::ignore());
+    if (dtype.is_bool() || dtype.bits == 64) return;
+    const Arg wrapped = code_.make(/*owns=*/false);
+    code_.emit(Opcode::Narrow, {wrapped, value, Arg::dtype(dtype)});
+    code_.match_prim_value(value, DimPattern::equals_register(wrapped.index()));
   } else if (auto* tuple = type.as<TupleType>()) {
     for (size_t i = 0; i < tuple->fields.size(); ++i) {
       if (is_unit(tuple->fields[i])) continue;

@@ -330,15 +330,18 @@ class FunctionChecker {
     const Any& v = c.value;
     TypeRef expected;
     switch (v.type_index) {
-      case TypeIndex::Int:
-        expected = type_of(constant_int(v.as<int64_t>()));
+      case TypeIndex::Int: {
+        const auto* s = type_as<ScalarType>(c.type);
+        const bool narrow = s && s->dtype.is_int() && wrap_to(s->dtype, v.as<int64_t>()) == v.v.i;
+        expected = type_of(constant_int(v.as<int64_t>(), narrow ? s->dtype : i64));
         break;
+      }
       case TypeIndex::Bool:
         expected = scalar_type(boolean);
         break;
       case TypeIndex::Float: {
         const auto* s = type_as<ScalarType>(c.type);
-        expected = scalar_type(s && s->dtype == f32 ? f32 : f64);
+        expected = scalar_type(s && s->dtype.is_float() ? s->dtype : f64);
         break;
       }
       case TypeIndex::Shape:
@@ -433,7 +436,7 @@ class FunctionChecker {
       }
       require_countable(t, span_);
     } else if (const auto* s = type_as<ScalarType>(t)) {
-      if (!is_scalar_dtype(s->dtype)) {
+      if (!is_tensor_dtype(s->dtype)) {
         fail(span_, cat("there are no scalars of ", to_text(s->dtype)));
       }
     } else if (const auto* h = type_as<ShapeType>(t)) {

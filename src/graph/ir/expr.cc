@@ -1,5 +1,6 @@
 #include "graph/ir/expr.h"
 
+#include "loop/scalar.h"
 #include "object/reflect.h"
 
 namespace tenon::graph {
@@ -236,11 +237,13 @@ Operand constant(Tensor value, std::string_view name) {
   return make_constant(std::move(value), type, name);
 }
 
-Operand constant_int(int64_t value) {
+Operand constant_int(int64_t value, DataType dtype) {
+  TENON_ASSERT(dtype.is_int() && wrap_to(dtype, value) == value, value, " is no scalar of ",
+               to_text(dtype));
   auto t = make<ScalarType>();
-  t->dtype = i64;
-  t->value_known = true;
-  t->value = value;
+  t->dtype = dtype;
+  t->value_known = dtype == i64;
+  if (t->value_known) t->value = value;
   return make_constant(value, t);
 }
 
@@ -249,9 +252,9 @@ Operand constant_bool(bool value) {
 }
 
 Operand constant_float(DataType dtype, double value) {
-  TENON_ASSERT(dtype == f32 || dtype == f64, "a float scalar of ", to_text(dtype));
+  TENON_ASSERT(dtype.is_float(), "a float scalar of ", to_text(dtype));
   // A NaN is stored as given, since narrowing loses payload bits on some machines.
-  if (dtype == f32 && value == value) value = static_cast<float>(value);
+  if (value == value) value = loop::round_to(dtype, value);
   return make_constant(value, scalar_type(dtype));
 }
 

@@ -223,9 +223,10 @@ const TensorType* known_tensor(const Operand& operand);
 
 // A tensor constant; the type carries the elements of small integer and boolean tensors.
 Operand constant(Tensor value, std::string_view name = "");
-Operand constant_int(int64_t value);  // an i64 scalar
+// An integer scalar; the value must fit the type, as the bits of a u64.
+Operand constant_int(int64_t value, DataType dtype = i64);
 Operand constant_bool(bool value);
-Operand constant_float(DataType dtype, double value);  // an f32 or f64 scalar
+Operand constant_float(DataType dtype, double value);  // a float scalar, rounded to the type
 Operand constant_shape(const Shape& value);
 Operand constant_string(std::string_view value);  // of type opaque["string"]
 

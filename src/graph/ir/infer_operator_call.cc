@@ -129,9 +129,6 @@ TypeRef as_scalar(const InferContext& cx, const TypeRef& result) {
   if (!t || t->rank != 0) {
     cx.fail(cat("on scalars it gives ", to_text(result), ", which is not a scalar"));
   }
-  if (!is_scalar_dtype(t->dtype)) {
-    cx.fail(cat("on scalars it gives ", to_text(t->dtype), "; a scalar is bool, i64, f32 or f64"));
-  }
   auto s = make<ScalarType>();
   s->dtype = t->dtype;
   s->value_known = t->value_known && t->dtype == i64;
@@ -157,7 +154,7 @@ TypeRef infer_operator_call(const Call& c, const InferOptions& options, Inferred
     any_scalar |= scalar;
     all_scalars &= scalar;
   }
-  if (any_scalar && !op->scalars) cx.fail("it takes tensors, but an operand is a scalar");
+  if (any_scalar && !op->element) cx.fail("it takes tensors, but an operand is a scalar");
   cx.require_dtypes();
   TypeRef result = op->infer(cx);
   if (const auto* t = type_as<TensorType>(result); t && op->value && can_carry(*t)) {

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <cstring>
 
-#include "object/dtype.h"
+#include "object/narrow_float.h"
 #include "support/error.h"
 #include "support/text.h"
 
@@ -158,7 +158,7 @@ std::string element_text(DataType dtype, const void* e) {
   }
   if (dtype == bf16) {
     uint16_t bits = read<uint16_t>(e);
-    float v = std::bit_cast<float>(uint32_t{bits} << 16);
+    auto v = static_cast<float>(narrow_value(bf16, bits));
     return std::isnan(v) ? nan_text(bits, 0x7fc0) : with_point(cat(v));
   }
   // Other element types: their bytes.

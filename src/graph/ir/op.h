@@ -180,7 +180,6 @@ struct Operator {
   ValueFn value = nullptr;
   SampleFn sample = nullptr;
   const char* no_sample = nullptr;  // why there is no sample
-  bool scalars = false;             // also defined on scalars, in registers; needs `element`
   // For elementwise and broadcast operators without `element`: recomputing a result element costs
   // no more than reading it back.
   bool cheap = false;

@@ -56,7 +56,7 @@ Operand Parser::operand(const TypeRef& expected, bool nested) {
     return nullptr;
   }
   if (starts_constant()) {
-    Operand c = constant_();
+    Operand c = constant_(expected);
     refuse_infix(start, nested);
     return c;
   }
@@ -256,7 +256,7 @@ constexpr char kRightHandSides[] = "a call, constant, tuple, if, loop, match or 
 Parser::Rhs Parser::rhs(const TypeRef& expected) {
   if (!starts_constant()) return {expression(expected), nullptr};
   const size_t start = at_;
-  Operand c = constant_();
+  Operand c = constant_(expected);
   if (!peek().is("-")) refuse_infix(start, /*nested=*/false);  // the result may follow: -1
   return {nullptr, c};
 }

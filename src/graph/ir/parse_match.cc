@@ -93,7 +93,7 @@ PatternRef Parser::pattern(const TypeRef& type) {
     fields();
   } else if (starts_constant()) {
     p->kind = PatternKind::kConstant;
-    p->constant = constant_();
+    p->constant = constant_(type);
     at(first, [&] { require_constant(*p, type); });
   } else {
     p->kind = PatternKind::kConstructor;

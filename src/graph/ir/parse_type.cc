@@ -289,13 +289,7 @@ TypeRef Parser::plain_type() {
     forget_type_params(f->type_params);
     return f;
   }
-  if (auto d = parse_dtype(t.text)) {
-    if (!is_scalar_dtype(*d)) {
-      fail_at(t, cat("there are no scalars of ", t.text),
-              cat("bool, i64, f32 or f64; or tensor[", t.text, "], of rank 0"));
-    }
-    return scalar_type(*d);
-  }
+  if (auto d = element_type(t)) return scalar_type(*d);
   if (type_vars_.contains(t.text)) return type_var(t.text);
   if (t.text == "string") return string_type();
   auto arity = adt_arity_.find(t.text);

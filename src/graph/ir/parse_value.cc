@@ -152,7 +152,7 @@ bool Parser::starts_constant() const {
     case TokenKind::kWord:
       return t.text == "true" || t.text == "false" || t.text == "inf" || t.text == "nan" ||
              t.text == "tensor" || (t.text == "shape" && peek(1).is("[")) ||
-             ((t.text == "f32" || t.text == "f64") && peek(1).is("("));
+             (element_type(t) && peek(1).is("("));
     default:
       return false;
   }
@@ -166,7 +166,7 @@ Any Parser::whole_constant() {
   return constant.as<Constant>()->value;
 }
 
-Operand Parser::constant_() {
+Operand Parser::constant_(const TypeRef& expected) {
   if (!starts_constant()) return nullptr;
   const Token t = peek();
   if (t.kind == TokenKind::kString) {
@@ -189,20 +189,31 @@ Operand Parser::constant_() {
     }
     return constant_shape(Shape(dims));
   }
-  DataType dtype = f32;
-  bool typed = t.word("f32") || t.word("f64");
-  if (typed) {
-    dtype = *parse_dtype(t.text);
+  if (const auto stated = element_type(t)) {
     take();
     take();
-  } else {
-    const Token& number = t.is("-") ? peek(1) : t;
-    if (number.kind == TokenKind::kInt) return constant_int(int_value("a number"));
+    const Operand number = scalar_constant(*stated);
+    expect(")", "after a number");
+    return number;
   }
-  double v = float_value(peek().word("nan") ? f64 : dtype);
-  if (typed) expect(")", "after a number");
-  if (dtype == f32 && std::isfinite(v) && std::isinf(static_cast<float>(v))) {
-    fail_at(t, "this number is too large for f32", cat("f64(", v, ")"));
+  // A number takes the type that is expected, unless it has a fraction and that has none.
+  const bool whole = (t.is("-") ? peek(1) : t).kind == TokenKind::kInt;
+  const auto* scalar = expected ? type_as<ScalarType>(expected) : nullptr;
+  const bool takes = scalar && (scalar->dtype.is_float() || (whole && scalar->dtype.is_int()));
+  return scalar_constant(takes ? scalar->dtype : whole ? i64 : f32);
+}
+
+Operand Parser::scalar_constant(DataType dtype) {
+  const Token first = peek();
+  if (!dtype.is_float()) {
+    int64_t bits = 0;
+    element(dtype, &bits);
+    bits = loop::scalar_load(dtype, &bits);
+    return dtype.is_bool() ? constant_bool(bits != 0) : constant_int(bits, dtype);
+  }
+  const double v = float_value(first.word("nan") ? f64 : dtype);
+  if (std::isfinite(v) && std::isinf(loop::round_to(dtype, v))) {
+    fail_at(first, cat("this number is too large for ", to_text(dtype)), cat("f64(", v, ")"));
   }
   return constant_float(dtype, v);
 }

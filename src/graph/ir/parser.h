@@ -151,7 +151,9 @@ class Parser {
   void forget_type_params(const Array<String>& names);
 
   // ---- constants and attributes (parse_value.cc) ----
-  Operand constant_();  // null if no constant starts here
+  // Null if no constant starts here. A number without a type takes the one that is expected.
+  Operand constant_(const TypeRef& expected = nullptr);
+  Operand scalar_constant(DataType dtype);  // the number of a scalar
   bool starts_constant() const;
   Operand tensor_constant();
   double float_value(DataType dtype);  // including integers, signs, inf and nan

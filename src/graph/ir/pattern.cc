@@ -365,7 +365,7 @@ Array<TypeRef> tuple_parts(const TypeRef& type) {
 void require_constant(const Pattern& pattern, const TypeRef& type) {
   const auto* constant = pattern.constant.as<Constant>();
   const auto* stated = constant ? constant->type.as<ScalarType>() : nullptr;
-  if (!stated || (stated->dtype != i64 && stated->dtype != boolean)) {
+  if (!stated || stated->dtype.is_float()) {
     throw Error(ErrorKind::Usage, "a pattern's constant is an integer, true or false");
   }
   const auto* scalar = type.as<ScalarType>();

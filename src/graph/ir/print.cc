@@ -394,20 +394,28 @@ class Printer {
     return constant(*c);
   }
 
+  static std::string integer(int64_t value, const TypeRef& type) {
+    const auto* scalar = type_as<ScalarType>(type);
+    const DataType dtype = scalar ? scalar->dtype : i64;
+    if (dtype == i64) return cat(value);
+    return cat(to_text(dtype), "(", element_text(dtype, &value), ")");
+  }
+
   std::string constant(const Constant& c) {
     const Any& v = c.value;
     if (String::accepts(v)) return quoted(v.as<String>());
     switch (v.type_index) {
       case TypeIndex::Int:
-        return cat(v.as<int64_t>());
+        return integer(v.as<int64_t>(), c.type);
       case TypeIndex::Bool:
         return v.as<bool>() ? "true" : "false";
       case TypeIndex::Float: {
         const auto* s = type_as<ScalarType>(c.type);
-        double d = v.as<double>();
-        if (s && s->dtype == f64) return cat("f64(", float_text(d), ")");
-        float f = static_cast<float>(d);
-        return d == d ? element_text(f32, &f) : float_text(d);
+        const DataType dtype = s ? s->dtype : f32;
+        const double d = v.as<double>();
+        const auto f = static_cast<float>(d);
+        std::string number = dtype == f64 || d != d ? float_text(d) : element_text(f32, &f);
+        return dtype == f32 ? number : cat(to_text(dtype), "(", number, ")");
       }
       case TypeIndex::Shape: {
         std::string out = "shape[";

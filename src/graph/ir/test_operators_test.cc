@@ -108,7 +108,7 @@ void register_test_operators() {
     std::string_view n = name;
     Operator op =
         entry(name, OpKind::kBroadcast, {{"a"}, {"b"}}, n == "less" ? infer_less : infer_broadcast);
-    op.scalars = true;
+    op.element = [](const InferContext&, const std::vector<loop::ExprRef>& x) { return x[0]; };
     if (n == "add") op.value = value_add;
     if (n == "sub") op.value = value_sub;
     table.add(std::move(op));

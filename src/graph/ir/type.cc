@@ -193,8 +193,4 @@ TypeRef function_type(const std::vector<TypeRef>& params, TypeRef result) {
   return t;
 }
 
-bool is_scalar_dtype(DataType dtype) {
-  return dtype == boolean || dtype == i64 || dtype == f32 || dtype == f64;
-}
-
 }  // namespace tenon::graph

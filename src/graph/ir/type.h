@@ -9,7 +9,7 @@
 //   i64 = [n + 1]  shape[n, 4]      a scalar with its value; a shape value
 //   (T, U)   fn(T, U) -> R   array[T]   list[T] (algebraic data type)   opaque["key"]
 //
-// Scalars are bool, i64, f32 or f64.
+// Scalars are of every element type.
 #pragma once
 
 #include <functional>
@@ -162,8 +162,6 @@ struct TypeMeasure {
 TypeMeasure measure(const TypeRef& type);
 
 std::string to_text(const TypeRef& type);
-// Whether registers can hold the type: bool, i64, f32, f64.
-bool is_scalar_dtype(DataType dtype);
 // The shape as in messages and text: "[n, 4]".
 std::string dims_text(const Array<Dim>& dims);
 

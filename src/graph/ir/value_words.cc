@@ -52,10 +52,6 @@ const Word* find_word(std::string_view word) {
   return found == words().end() ? nullptr : &*found;
 }
 
-bool is_scalar_dtype(DataType dtype) {
-  return dtype == boolean || dtype == i64 || dtype == f32 || dtype == f64;
-}
-
 DataType dtype_of(const TypeRef& type) {
   if (const auto* tensor = type_as<TensorType>(type)) return tensor->dtype;
   return type_as<ScalarType>(type)->dtype;
@@ -92,7 +88,7 @@ const char* wanted(Kind kind) {
     case Kind::kArray:
       return "an array";
     case Kind::kTensor:
-      return "a tensor of one bool, i64, f32 or f64";
+      return "a tensor of one element";
     default:
       return "a scalar";
   }
@@ -102,7 +98,7 @@ bool has_kind(const TypeRef& type, Kind kind) {
   if (kind == Kind::kArray) return type.is<ArrayType>();
   if (kind == Kind::kScalar) return type.is<ScalarType>();
   const auto* tensor = type_as<TensorType>(type);
-  if (!tensor || !is_scalar_dtype(tensor->dtype)) return false;
+  if (!tensor) return false;
   return !tensor->dims_known || !proves_differ(product(tensor->dims.to_vector()), 1);
 }
 

@@ -294,7 +294,6 @@ void register_broadcast(OperatorTable& table) {
                          .infer = nullptr,
                          .element = f.element,
                          .value = f.value,
-                         .scalars = has_integers(f.dtypes),
                          .sign = f.sign}));
   }
   table.add(pointwise({.name = "pow",
@@ -313,8 +312,7 @@ void register_broadcast(OperatorTable& table) {
                        .infer = infer_where,
                        .element = where_element,
                        .value = where_values,
-                       .sample = sample_where,
-                       .scalars = true}));
+                       .sample = sample_where}));
   table.add(pointwise({.name = "clip",
                        .kind = OpKind::kBroadcast,
                        .operands = {{"x", kNumbers},
@@ -325,8 +323,7 @@ void register_broadcast(OperatorTable& table) {
                        .infer = nullptr,
                        .element = clip,
                        .value = clip_values,
-                       .sample = sample_clip,
-                       .scalars = true}));
+                       .sample = sample_clip}));
 }
 
 }  // namespace tenon::graph

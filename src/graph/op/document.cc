@@ -56,7 +56,7 @@ std::string operand_types(const Operator& op) {
 std::string entry(const Operator& op) {
   std::string out = cat("### `", signature(op), "`\n\n", op.summary, ".", operand_types(op));
   std::vector<std::string> notes;
-  if (op.scalars) notes.push_back("also on scalars");
+  if (op.element) notes.push_back("also on scalars");
   if (op.view) notes.push_back("moves no data");
   if (op.value) notes.push_back("carries sizes");
   if (op.packed) notes.push_back(cat("calls `", op.packed, "`"));

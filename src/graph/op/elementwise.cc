@@ -37,19 +37,17 @@ struct Function {
   DtypeSet dtypes;
   ElementFn element;
   const char* summary;
-  bool scalars = has_integers(dtypes);
 };
 
 const Function kFunctions[] = {
     {"sign", kNumbers, plain<UnaryOp::kSign>, "-1, 0 or 1; NaN stays NaN"},
-    {"floor", kFloats, plain<UnaryOp::kFloor>, "the greatest integer that is not above x", true},
-    {"ceil", kFloats, plain<UnaryOp::kCeil>, "the least integer that is not below x", true},
-    {"trunc", kFloats, plain<UnaryOp::kTrunc>, "x without its fraction", true},
-    {"round", kFloats, plain<UnaryOp::kRoundEven>, "the nearest integer, halves to the even one",
-     true},
-    {"sqrt", kFloats, plain<UnaryOp::kSqrt>, "the square root", true},
-    {"rsqrt", kFloats, reciprocal_root, "1 / sqrt(x)", true},
-    {"reciprocal", kFloats, reciprocal, "1 / x", true},
+    {"floor", kFloats, plain<UnaryOp::kFloor>, "the greatest integer that is not above x"},
+    {"ceil", kFloats, plain<UnaryOp::kCeil>, "the least integer that is not below x"},
+    {"trunc", kFloats, plain<UnaryOp::kTrunc>, "x without its fraction"},
+    {"round", kFloats, plain<UnaryOp::kRoundEven>, "the nearest integer, halves to the even one"},
+    {"sqrt", kFloats, plain<UnaryOp::kSqrt>, "the square root"},
+    {"rsqrt", kFloats, reciprocal_root, "1 / sqrt(x)"},
+    {"reciprocal", kFloats, reciprocal, "1 / x"},
     {"exp", kFloats, plain<UnaryOp::kExp>, "e to the power of x"},
     {"log", kFloats, plain<UnaryOp::kLog>, "the natural logarithm"},
     {"tanh", kFloats, plain<UnaryOp::kTanh>, "the hyperbolic tangent"},
@@ -69,7 +67,7 @@ const Function kFunctions[] = {
     {"atanh", kFloats, plain<UnaryOp::kAtanh>, "the inverse hyperbolic tangent"},
     {"logical_not", kBools, plain<UnaryOp::kNot>, "the negation"},
     {"bitwise_not", kInts, plain<UnaryOp::kBitNot>, "every bit negated"},
-    {"is_nan", kFloats, plain<UnaryOp::kIsNan>, "whether x is NaN", true},
+    {"is_nan", kFloats, plain<UnaryOp::kIsNan>, "whether x is NaN"},
     {"relu", kNumbers, relu, "max(x, 0)"},
 };
 
@@ -177,8 +175,7 @@ void register_elementwise(OperatorTable& table) {
                          .attrs = {},
                          .summary = f.summary,
                          .infer = nullptr,
-                         .element = f.element,
-                         .scalars = f.scalars}));
+                         .element = f.element}));
   }
   table.add(pointwise({.name = "neg",
                        .kind = OpKind::kElementwise,
@@ -187,8 +184,7 @@ void register_elementwise(OperatorTable& table) {
                        .summary = "-x; integers wrap",
                        .infer = nullptr,
                        .element = plain<UnaryOp::kNeg>,
-                       .value = negated,
-                       .scalars = true}));
+                       .value = negated}));
   table.add(pointwise({.name = "abs",
                        .kind = OpKind::kElementwise,
                        .operands = {{"x", kNumbers}},
@@ -196,8 +192,7 @@ void register_elementwise(OperatorTable& table) {
                        .summary = "the absolute value; integers wrap",
                        .infer = nullptr,
                        .element = plain<UnaryOp::kAbs>,
-                       .value = absolute,
-                       .scalars = true}));
+                       .value = absolute}));
   table.add(
       pointwise({.name = "is_inf",
                  .kind = OpKind::kElementwise,
@@ -217,8 +212,7 @@ void register_elementwise(OperatorTable& table) {
                  .infer = infer_cast,
                  .element = cast_element,
                  .value = cast_values,
-                 .sample = sample_cast,
-                 .scalars = true}));
+                 .sample = sample_cast}));
   table.add({.name = "identity",
              .kind = OpKind::kElementwise,
              .operands = {{"x"}},

@@ -22,6 +22,15 @@ Scalar symbolic_element(const Operator& op, const InferContext& cx) {
   return op.element(cx, x);
 }
 
+// Whether the predicate holds for a part of the element's expression.
+bool has_part(const Operator& op, const Call& call, bool (*predicate)(const loop::Expr&)) {
+  bool found = false;
+  const InferContext cx(call, nullptr);
+  loop::post_order(symbolic_element(op, cx),
+                   [&](const Scalar& e) { found = found || predicate(*e); });
+  return found;
+}
+
 TypeRef infer_pointwise(InferContext& cx) {
   for (size_t i = 1; i < cx.arg_count(); ++i) {
     if (cx.has(i)) require_same_dtype(cx, i, 0);
@@ -72,12 +81,11 @@ Sample sample_pointwise(const Operator& op, uint64_t seed) {
 }
 
 bool is_costly(const Operator& op, const Call& call) {
-  if (!op.element) return !op.cheap;
-  bool costly = false;
-  const InferContext cx(call, nullptr);
-  loop::post_order(symbolic_element(op, cx),
-                   [&](const Scalar& e) { costly = costly || loop::is_costly(*e); });
-  return costly;
+  return op.element ? has_part(op, call, loop::is_costly) : !op.cheap;
+}
+
+bool is_elementary(const Operator& op, const Call& call) {
+  return op.element && has_part(op, call, loop::is_elementary);
 }
 
 }  // namespace tenon::graph

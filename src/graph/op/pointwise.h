@@ -13,11 +13,6 @@ using Elements = std::vector<Scalar>;  // one per operand, null if absent
 // have one dtype and are broadcast to each other; the result has the dtype of `element`.
 Operator pointwise(Operator op);
 
-// Whether the set contains i64 or bool, the scalars that the machine computes with in registers.
-inline bool has_integers(DtypeSet dtypes) {
-  return contains(dtypes, i64) || contains(dtypes, boolean);
-}
-
 // The shape that all present operands are broadcast to.
 std::vector<Dim> broadcast_operands(InferContext& cx);
 
@@ -27,5 +22,9 @@ Sample sample_pointwise(const Operator& op, uint64_t seed);
 // Whether recomputing a result element costs more than reading it back, that is, takes at least a
 // division or a root. `op` is the call's operator, elementwise or broadcast.
 bool is_costly(const Operator& op, const Call& call);
+
+// Whether an element is computed by an elementary function (a power, exp, sin ...), which kernels
+// have and the machine's instructions don't.
+bool is_elementary(const Operator& op, const Call& call);
 
 }  // namespace tenon::graph

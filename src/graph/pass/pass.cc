@@ -1,5 +1,6 @@
 #include "graph/pass/pass.h"
 
+#include "graph/pass/call_scalar_kernels.h"
 #include "graph/pass/choose_layouts.h"
 #include "graph/pass/combine_layer_norm.h"
 #include "graph/pass/fold_batch_norm.h"

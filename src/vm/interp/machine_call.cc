@@ -300,7 +300,8 @@ Any Machine::call_code(const Program& program, const FunctionCode& code,
                        const Account& account, Outputs* outputs) {
   const FunctionUnit& unit = program.function_unit(code);
   program.check_arity(code, captures.size(), args.size(), ErrorKind::Usage);
-  check_unmatched(unit, captures.size(), args, program.name());
+  std::vector<AnyView> rounded;
+  args = check_unmatched(unit, captures.size(), args, program.name(), &rounded);
   const NestedCall nested(&nesting, kCallStack);
   auto run = [&] {
     Current current(this);

@@ -1,6 +1,9 @@
 #include "vm/interp/match_values.h"
 
+#include <cmath>
+
 #include "object/array.h"
+#include "object/narrow_float.h"
 #include "object/reflect.h"
 #include "object/shape.h"
 #include "object/tensor.h"
@@ -20,10 +23,13 @@ bool dims_fit(const SignatureType& type, std::span<const int64_t> dims) {
   return true;
 }
 
-bool scalar_fits(DataType dtype, int32_t found) {
+bool scalar_fits(DataType dtype, const AnyView& value) {
+  const int32_t found = value.type_index;
   if (dtype.is_bool()) return found == TypeIndex::Bool;
-  if (dtype.is_float()) return found == TypeIndex::Float;
-  return found == TypeIndex::Int;
+  if (dtype.is_int()) return found == TypeIndex::Int && wrap_to(dtype, value.v.i) == value.v.i;
+  // A float is rounded to a narrower type, but not to infinity.
+  return found == TypeIndex::Float &&
+         (!std::isfinite(value.v.f) || std::isfinite(round_to(dtype, value.v.f)));
 }
 
 // Whether the value fits; the caller checks a tuple's parts.
@@ -35,7 +41,7 @@ bool fits(const SignatureType& type, const AnyView& value) {
       return t.dtype() == type.dtype && dims_fit(type, t.shape());
     }
     case Kind::Scalar:
-      return scalar_fits(type.dtype, value.type_index);
+      return scalar_fits(type.dtype, value);
     case Kind::Shape:
       return value.type_index == TypeIndex::Shape &&
              dims_fit(type, payload_as<Shape>(value).dims());
@@ -67,6 +73,8 @@ std::string found_text(const AnyView& value) {
   if (const auto* array = value.as_object<ArrayObj>()) {
     return cat("an array of ", counted(static_cast<uint64_t>(array->size), "value"));
   }
+  if (value.type_index == TypeIndex::Int) return cat("the integer ", value.v.i);
+  if (value.type_index == TypeIndex::Float) return cat("the float ", value.v.f);
   return type_name(value.type_index);
 }
 
@@ -80,17 +88,28 @@ std::string found_text(const AnyView& value) {
 
 }  // namespace
 
-void check_unmatched(const FunctionUnit& function, size_t captures, std::span<const AnyView> args,
-                     const std::string& program) {
+std::span<const AnyView> check_unmatched(const FunctionUnit& function, size_t captures,
+                                         std::span<const AnyView> args, const std::string& program,
+                                         std::vector<AnyView>* rounded) {
   for (size_t i = 0; i < args.size(); ++i) {
     const Param& param = function.params[captures + i];
-    const bool is_unmatched = param.type.kind == Kind::Scalar || param.type.kind == Kind::Opaque;
-    if (!is_unmatched || fits(param.type, args[i])) continue;
+    const bool is_scalar = param.type.kind == Kind::Scalar;
+    if (!is_scalar && param.type.kind != Kind::Opaque) continue;
+    if (fits(param.type, args[i])) {
+      if (!is_scalar || !param.type.dtype.is_float()) continue;
+      const double value = round_to(param.type.dtype, args[i].v.f);
+      if (value == args[i].v.f || std::isnan(value)) continue;
+      if (rounded->empty()) rounded->assign(args.begin(), args.end());
+      (*rounded)[i].v.f = value;
+      args = *rounded;
+      continue;
+    }
     throw Error(ErrorKind::Usage,
                 cat("input '", printable(param.name), "' does not fit ", printable(program)))
         .found(found_text(args[i]))
         .expected(printable(to_text(param.type)));
   }
+  return args;
 }
 
 void check_result(const FunctionUnit& function, const AnyView& value) {

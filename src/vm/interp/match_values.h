@@ -17,9 +17,11 @@ void check_result(const FunctionUnit& function, const AnyView& value);
 void check_output(const FunctionUnit& function, size_t result, const AnyView& value);
 
 // A Usage error that names the parameter if an argument doesn't fit it, for the types that code
-// doesn't match: scalars (an integer, a boolean or a float; none stands for another) and registered
-// types. `captures` values come before `args`.
-void check_unmatched(const FunctionUnit& function, size_t captures, std::span<const AnyView> args,
-                     const std::string& program);
+// doesn't match: scalars (an integer in the type's range, a boolean, or a float; none stands for
+// another) and registered types. `captures` values come before `args`. Returns the arguments with
+// floats rounded to their parameters' types, in `rounded` if any isn't.
+std::span<const AnyView> check_unmatched(const FunctionUnit& function, size_t captures,
+                                         std::span<const AnyView> args, const std::string& program,
+                                         std::vector<AnyView>* rounded);
 
 }  // namespace tenon::vm

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "object/narrow_float.h"
 #include "vm/interp/operand_values.h"
 #include "vm/interp/slow_path.h"
 
@@ -17,13 +18,9 @@ double number(const AnyView& v, std::string_view what) {
   return v.v.f;
 }
 
-// A float of that type. Files can state any dtype.
-Any rounded(DataType to, double exact, float in_f32) {
-  if (to == f64) return Any(exact);
-  if (to != f32) {
-    throw Error(ErrorKind::Runtime, "floats in registers are f32 or f64").found(to_text(to));
-  }
-  return Any(static_cast<double>(in_f32));
+// Files can state any dtype.
+void require(bool good, std::string_view what, DataType found) {
+  if (!good) throw Error(ErrorKind::Runtime, cat(what, " of another type")).found(to_text(found));
 }
 
 }  // namespace
@@ -45,14 +42,17 @@ Any float_result(Opcode opcode, const AnyView& left, const AnyView& right) {
 
 void op_round_float(Machine&, const Op& op, AnyView* base) {
   const Values<Opcode::RoundFloat> in(op);
-  const double a = number(value_of(in["a"], base), in.mnemonic);
-  finish(op, base, rounded(op.operands->dtype, a, static_cast<float>(a)));
+  const DataType to = op.operands->dtype;
+  require(to.is_float(), in.mnemonic, to);
+  finish(op, base, Any(round_to(to, number(value_of(in["a"], base), in.mnemonic))));
 }
 
 void op_to_float(Machine&, const Op& op, AnyView* base) {
   const Values<Opcode::ToFloat> in(op);
   const int64_t a = integer(in["a"], base, in.mnemonic);
-  finish(op, base, rounded(op.operands->dtype, static_cast<double>(a), static_cast<float>(a)));
+  const DataType to = op.operands->dtype;
+  require(to == f32 || to == f64, in.mnemonic, to);
+  finish(op, base, Any(to == f64 ? static_cast<double>(a) : static_cast<float>(a)));
 }
 
 void op_to_integer(Machine&, const Op& op, AnyView* base) {
@@ -60,15 +60,17 @@ void op_to_integer(Machine&, const Op& op, AnyView* base) {
   const double a = number(value_of(in["a"], base), in.mnemonic);
   const DataType to = op.operands->dtype;
   if (to.is_bool()) return finish(op, base, Any(a != 0));
-  if (to != i64) {
-    throw Error(ErrorKind::Runtime, "to_integer converts only to i64 and bool").found(to_text(to));
-  }
-  constexpr double kEnd = 0x1p63;  // the first number beyond the range
+  require(to.is_int() && to.bits <= 64, in.mnemonic, to);
+  const bool is_signed = to.is_signed_int();
+  const double end = std::ldexp(1.0, to.bits - is_signed);  // the first number beyond the range
+  const double least = is_signed ? -end : 0;
+  const auto greatest = static_cast<int64_t>(UINT64_MAX >> (64 - to.bits + is_signed));
   finish(op, base,
-         Any(a >= kEnd    ? std::numeric_limits<int64_t>::max()
-             : a >= -kEnd ? static_cast<int64_t>(a)
-             : a < -kEnd  ? std::numeric_limits<int64_t>::min()
-                          : int64_t{0}));
+         Any(a >= end      ? greatest
+             : a >= 0x1p63 ? static_cast<int64_t>(static_cast<uint64_t>(a))
+             : a >= least  ? static_cast<int64_t>(a)
+             : a < least   ? static_cast<int64_t>(least)
+                           : int64_t{0}));
 }
 
 }  // namespace tenon::vm::slow_path

@@ -2,6 +2,7 @@
 #include <cstring>
 
 #include "device/device.h"
+#include "object/narrow_float.h"
 #include "object/shape.h"
 #include "object/tensor.h"
 #include "support/text.h"
@@ -138,19 +139,23 @@ Any read_element(const Tensor& t, int64_t i) {
   if (d == u8) return Any(element<uint8_t>(data, i));
   if (d == u16) return Any(element<uint16_t>(data, i));
   if (d == u32) return Any(element<uint32_t>(data, i));
+  if (d == u64) return Any(element<int64_t>(data, i));
+  if (d == f16 || d == bf16) return Any(narrow_value(d, element<uint16_t>(data, i)));
   if (d == f32) return Any(element<float>(data, i));
   if (d == f64) return Any(element<double>(data, i));
   throw Error(ErrorKind::Runtime, "a register can't hold elements of this type")
       .found(to_text(d))
-      .expected("integers of at most 64 bits with a sign or 32 without, bool, f32 or f64");
+      .expected("bool, integers or floats of at most 64 bits");
 }
 
 void write_element(void* to, DataType d, const AnyView& v) {
-  if (d == f32 || d == f64) {
-    double value = v.as<double>();
-    auto narrow_value = static_cast<float>(value);
-    if (d == f32) std::memcpy(to, &narrow_value, sizeof narrow_value);
+  if (d.is_float()) {
+    const auto value = v.as<double>();
+    const auto single = static_cast<float>(value);
+    if (d == f32) std::memcpy(to, &single, sizeof single);
     if (d == f64) std::memcpy(to, &value, sizeof value);
+    const uint16_t bits = d.bits == 16 ? narrow_bits(d, value) : 0;
+    if (d.bits == 16) std::memcpy(to, &bits, sizeof bits);
     return;
   }
   if (!is_integer(v)) {

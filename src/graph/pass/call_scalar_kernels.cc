@@ -1,0 +1,39 @@
+#include "graph/pass/call_scalar_kernels.h"
+
+#include "graph/ir/intrinsic.h"
+#include "graph/ir/rewrite.h"
+#include "graph/op/pointwise.h"
+
+namespace tenon::graph {
+namespace {
+
+class ScalarKernels : public Rewriter {
+ protected:
+  Operand rewrite(const VarRef& var, const ExprRef& value) override {
+    const Operator* op = operator_of(value);
+    if (!op || !var->type.is<ScalarType>()) return keep(var, value);
+    const Call& call = *value.as<Call>();
+    if (!is_elementary(*op, call)) return keep(var, value);
+    std::vector<Operand> tensors;
+    for (const Operand& arg : call.args) tensors.push_back(as_tensor(arg));
+    const Operand result = builder().op(call.callee.view(), tensors, call.attrs);
+    return builder().bind_typed(
+        make_call(CalleeKind::kPacked, kMemoryElement, {result}, {}, var->type), var->type,
+        var->name);
+  }
+
+ private:
+  Operand as_tensor(const Operand& scalar) {
+    if (!scalar) return nullptr;
+    const TypeRef type = tensor_type(type_of(scalar).as<ScalarType>()->dtype, {});
+    return builder().bind(make_call(CalleeKind::kPacked, kMemoryOfElement, {scalar}, {}, type));
+  }
+};
+
+}  // namespace
+
+Module call_scalar_kernels(const Module& module, PassContext&) {
+  return ScalarKernels().run(module);
+}
+
+}  // namespace tenon::graph
