@@ -442,8 +442,9 @@ Operand build_construct(const BuilderRef& builder, const String& constructor,
   auto made = make<graph::Construct>();
   made->constructor = constructor;
   for (const Any& field : fields) {
-    made->fields.push_back(operand_of(field, types.next()));
-    types.add(made->fields.back());
+    const size_t index = made->fields.size();
+    made->fields.push_back(operand_of(field, types.of(index)));
+    types.add(index, made->fields.back());
   }
   made->type_args = types.type_args();
   if (made->type_args.empty() && !params.empty() &&

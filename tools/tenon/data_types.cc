@@ -57,7 +57,11 @@ const DataTypes::Instance* DataTypes::find(const SignatureType& type, const Cell
 
 bool is_data(const SignatureType& type) {
   return type.kind == Kind::Adt || type.kind == Kind::Tuple || type.kind == Kind::Array ||
-         type.kind == Kind::Function || type.kind == Kind::Shape;
+         type.kind == Kind::Function || type.kind == Kind::Shape || is_string(type);
+}
+
+bool is_string(const SignatureType& type) {
+  return type.kind == Kind::Opaque && type.name == vm::kString;
 }
 
 namespace {
@@ -130,6 +134,9 @@ class DataParser {
         return Array<Any>(list(type, type.parts[0]));
       case Kind::Adt:
         return cell(type);
+      case Kind::Opaque:
+        if (is_string(type)) return string(type);
+        [[fallthrough]];
       default:
         fail(type.kind == Kind::Function ? "no function: values from outside are data"
                                          : "a value of a type that can be written as text",
@@ -157,6 +164,19 @@ class DataParser {
     fail(cat("a tensor such as tensor[2; f32]{1, 2}, ",
              type.rank == 0 ? "@FILE.npy or a number" : "or @FILE.npy"),
          type);
+  }
+
+  // As a literal of the language.
+  Any string(const SignatureType& type) {
+    skip();
+    size_t end = at_ + 1;
+    while (end < text_.size() && text_[end] != '"') end += text_[end] == '\\' ? 2 : 1;
+    if (!text_.substr(at_).starts_with('"') || end >= text_.size()) {
+      fail("a string in double quotes", type);
+    }
+    const std::string_view literal = text_.substr(at_, end + 1 - at_);
+    at_ = end + 1;
+    return graph::parse_constant(literal);
   }
 
   Any shape(const SignatureType& type) {

@@ -1,7 +1,7 @@
 // Values of a program's data types as text, by the names of their constructors:
 //
 //   Node(Leaf, 1, Leaf)   [1, 2, 3] a list or array   (1, 2.5) a tuple   Some(true)
-//   tensor[2; f32]{1, 2}   @x.npy a tensor's file
+//   "text"   tensor[2; f32]{1, 2}   @x.npy a tensor's file
 #pragma once
 
 #include <map>
@@ -42,6 +42,7 @@ inline constexpr int64_t kNil = 0, kCons = 1;  // tags of lists
 
 // Whether inputs of the type are written as such text, not as a number or the name of a file.
 bool is_data(const vm::SignatureType& type);
+bool is_string(const vm::SignatureType& type);
 // Throws Usage, with the place in the text, unless it is a value of the type.
 Any parse_data(std::string_view text, const vm::SignatureType& type, const DataTypes& types);
 

@@ -142,6 +142,7 @@ Any given_value(const vm::Param& param, const std::string& text, const DataTypes
   if (param.type.kind == Kind::Tensor && param.type.rank == 0) {
     if (auto value = scalar_value(param.type.dtype, text)) return rank_0(param.type.dtype, *value);
   }
+  if (is_string(param.type) && !text.starts_with('"')) return Any(String(text));
   if (!is_data(param.type) || is_value_file(text, param.type)) return read_value(text, param.type);
   try {
     return parse_data(text, param.type, types);

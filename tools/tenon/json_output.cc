@@ -71,7 +71,7 @@ void write_scalar(JsonWriter& out, const Any& value, const vm::SignatureType& ty
     out.value(static_cast<uint64_t>(value.as<int64_t>()));
   } else if (value.type_index == TypeIndex::Int) {
     out.value(value.as<int64_t>());
-  } else if (value.type_index == TypeIndex::Float && scalar && type.dtype == f32) {
+  } else if (value.type_index == TypeIndex::Float && scalar && type.dtype != f64) {
     write_float(out, static_cast<float>(value.as<double>()));
   } else if (value.type_index == TypeIndex::Float) {
     write_float(out, value.as<double>());

@@ -82,7 +82,7 @@ std::string scalar_text(const Any& value, const vm::SignatureType& type) {
   const bool scalar = type.kind == vm::SignatureType::Kind::Scalar;
   if (value.type_index == TypeIndex::Float) {
     const auto number = value.as<double>();
-    return scalar && type.dtype == f32 ? float_text(static_cast<float>(number))
+    return scalar && type.dtype != f64 ? float_text(static_cast<float>(number))
                                        : float_text(number);
   }
   if (value.type_index == TypeIndex::Int) {

@@ -178,6 +178,9 @@ class TypeReader {
         t.name = inside.substr(semicolon == std::string_view::npos ? 0 : semicolon + 1);
         std::erase(t.name, ' ');
       }
+    } else if (name == "string") {
+      t.kind = Type::Kind::opaque;
+      t.text = name;
     } else if (name == "fn") {
       t.kind = Type::Kind::function;
       need('(');

@@ -25,26 +25,25 @@ TypeRef ExpectedTypes::type_arg(const String& name) const {
   return nullptr;
 }
 
-TypeRef ExpectedTypes::next() const {
-  if (next_ >= params_.size()) return nullptr;
-  const bool unknown = mentions_type_var(params_[next_], [&](std::string_view name) {
+TypeRef ExpectedTypes::of(size_t index) const {
+  if (index >= params_.size()) return nullptr;
+  const bool unknown = mentions_type_var(params_[index], [&](std::string_view name) {
     return std::ranges::find(type_params_, name, &String::view) != type_params_.end() &&
            !type_arg(String(name));
   });
   if (unknown) return nullptr;
-  Map<String, TypeRef> known;
+  // All names are replaced at once: the caller's may be the same words.
+  Matching known = given_;
   for (const String& name : type_params_) {
-    if (const TypeRef arg = type_arg(name)) known.set(name, arg);
+    if (!given_.type_args().contains(name)) known.match(type_var(name), type_arg(name));
   }
   // Symbols of the callee that no argument has bound yet mean nothing to the caller.
-  const TypeRef bound = given_.apply(erase_symbols(
-      params_[next_], [&](std::string_view symbol) { return given_.find(symbol) != nullptr; }));
-  return substitute_type_vars(bound, known);
+  return known.apply(erase_symbols(
+      params_[index], [&](std::string_view symbol) { return given_.find(symbol) != nullptr; }));
 }
 
-void ExpectedTypes::add(const Operand& arg) {
-  if (next_ < params_.size() && arg) given_.match(params_[next_], type_of(arg));
-  ++next_;
+void ExpectedTypes::add(size_t index, const Operand& arg) {
+  if (index < params_.size() && arg) given_.match(params_[index], type_of(arg));
 }
 
 Array<TypeRef> ExpectedTypes::type_args() const {

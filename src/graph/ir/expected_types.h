@@ -1,5 +1,6 @@
 // The types that a callee or constructor expects of its arguments, as far as they are known while
-// the arguments are read: from the type that the result should have, and from the arguments before.
+// the arguments are read: from the type that the result should have, and from the arguments that
+// were read before.
 #pragma once
 
 #include "graph/ir/instantiate.h"
@@ -16,10 +17,10 @@ class ExpectedTypes {
   // Uses the type arguments that the text states, in the order of the parameters.
   void state(const Array<TypeRef>& type_args);
 
-  // What the next argument's type should be; null if unknown.
-  TypeRef next() const;
-  // Takes the next argument, which may be absent.
-  void add(const Operand& arg);
+  // What the argument's type should be; null if unknown.
+  TypeRef of(size_t index) const;
+  // Takes an argument, which may be absent.
+  void add(size_t index, const Operand& arg);
 
   // The type arguments, empty unless all are known; and whether the arguments alone determine them.
   Array<TypeRef> type_args() const;
@@ -30,7 +31,6 @@ class ExpectedTypes {
 
   Array<String> type_params_;
   Array<TypeRef> params_;
-  size_t next_ = 0;
   Matching given_, wanted_;
 };
 

@@ -180,8 +180,11 @@ bool Parser::binding() {
     builder_.at(source_.span(first.begin));
   }
   if (!r.value) {
-    if (stated || targets.size() > 1) {
-      fail_at(first, "a name for a constant can't have a type", "%name = constant");
+    if (targets.size() > 1) fail_at(first, "a constant has one name", "%name = constant");
+    if (stated && !is_subtype(type_of(r.constant), stated)) {
+      throw error_at(first, "the constant doesn't have the stated type")
+          .found(to_text(type_of(r.constant)))
+          .expected(to_text(stated));
     }
     declare(first, r.constant);
     return true;
@@ -407,6 +410,34 @@ ExprRef Parser::array() {
   return made;
 }
 
+// One of several arguments. `Nil`, `@f` and numbers are read again after the others if nothing that
+// is known yet determines their types.
+Operand Parser::argument(ExpectedTypes* types, size_t index, std::vector<Postponed>* postponed) {
+  const TypeRef expected = types->of(index);
+  const size_t words = peek().is("-") ? 2 : 1;
+  const Token &last = peek(words - 1), &next = peek(words);
+  const bool has_types =
+      last.kind == TokenKind::kGlobal || last.kind == TokenKind::kInt ||
+      last.kind == TokenKind::kFloat ||
+      (last.kind == TokenKind::kWord && signatures_.find_constructor(last.text).adt);
+  if (!expected && has_types && (next.is(",") || next.is(")"))) {
+    postponed->push_back({index, at_});
+    at_ += words;
+    return nullptr;
+  }
+  const Operand value = operand(expected);
+  types->add(index, value);
+  return value;
+}
+
+Operand Parser::argument(ExpectedTypes* types, const Postponed& later) {
+  const size_t end = std::exchange(at_, later.at);
+  const Operand value = operand(types->of(later.index));
+  types->add(later.index, value);
+  at_ = end;
+  return value;
+}
+
 // Parses a call after its `(`.
 Ref<Call> Parser::call(CalleeKind kind, std::string_view callee, Operand closure,
                        ExpectedTypes* expected) {
@@ -419,6 +450,7 @@ Ref<Call> Parser::call(CalleeKind kind, std::string_view callee, Operand closure
   c->closure = std::move(closure);
   const Operator* op =
       kind == CalleeKind::kOperator ? OperatorTable::global().find(callee) : nullptr;
+  std::vector<Postponed> postponed;
   while (!accept(")")) {
     if (peek().kind == TokenKind::kWord && peek(1).is("=")) {
       // Attributes come last.
@@ -437,8 +469,7 @@ Ref<Call> Parser::call(CalleeKind kind, std::string_view callee, Operand closure
       break;
     }
     try {
-      c->args.push_back(operand(expected ? expected->next() : nullptr));
-      if (expected) expected->add(c->args.back());
+      c->args.push_back(expected ? argument(expected, c->args.size(), &postponed) : operand());
     } catch (Lost) {
       lost = true;  // the other operands may have errors of their own
     }
@@ -447,6 +478,7 @@ Ref<Call> Parser::call(CalleeKind kind, std::string_view callee, Operand closure
       break;
     }
   }
+  for (const Postponed& later : postponed) c->args.set(later.index, argument(expected, later));
   if (lost) throw Lost{};
   if (op) c->attrs = complete_attrs(*op, c->attrs);
   if (kind == CalleeKind::kPacked || (kind == CalleeKind::kKernel && peek().is("->"))) {

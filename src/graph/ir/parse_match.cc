@@ -25,10 +25,10 @@ ExprRef Parser::construct(const TypeRef& expected) {
   ExpectedTypes types(params, ref.constructor->fields, result, expected);
   types.state(c->type_args);
   if (accept("(")) {
-    list(")", "after fields", [&] {
-      c->fields.push_back(operand(types.next()));
-      types.add(c->fields.back());
-    });
+    std::vector<Postponed> postponed;
+    list(")", "after fields",
+         [&] { c->fields.push_back(argument(&types, c->fields.size(), &postponed)); });
+    for (const Postponed& later : postponed) c->fields.set(later.index, argument(&types, later));
   }
   if (!stated) c->type_args = types.type_args();
   if (c->type_args.empty() && !params.empty() && !stated &&

@@ -195,6 +195,11 @@ class Parser {
   // `expected` has the types of the arguments; null if nothing is known of them.
   Ref<Call> call(CalleeKind kind, std::string_view callee, Operand closure,
                  ExpectedTypes* expected = nullptr);
+  struct Postponed {
+    size_t index, at;  // of the argument, and its token
+  };
+  Operand argument(ExpectedTypes* types, size_t index, std::vector<Postponed>* postponed);
+  Operand argument(ExpectedTypes* types, const Postponed& later);
   ExprRef of_variable();
   ExprRef of_global(const TypeRef& expected);
   ExprRef tuple(const TypeRef& expected);

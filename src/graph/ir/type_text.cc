@@ -86,7 +86,9 @@ std::string to_text(const TypeRef& type) {
     case TypeVar::kTypeIndex:
       return type.as<TypeVar>()->name.str();
     case OpaqueType::kTypeIndex:
-      return cat("opaque[", quoted(type.as<OpaqueType>()->key), "]");
+      return same_type(type, string_type())
+                 ? "string"
+                 : cat("opaque[", quoted(type.as<OpaqueType>()->key), "]");
     default:
       return "?";
   }

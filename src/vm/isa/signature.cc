@@ -193,6 +193,9 @@ class Reader {
       if (printable(t.name) != t.name) fail("a name without control characters");
       at_ = end + 1;
       need(']');
+    } else if (word == kString) {
+      t.kind = Kind::Opaque;
+      t.name = word;
     } else if (auto dtype = parse_dtype(word)) {
       t.kind = Kind::Scalar;
       t.dtype = *dtype;
@@ -290,7 +293,7 @@ std::string to_text(const SignatureType& t) {
     case Kind::Array:
       return "array[" + to_text(t.parts.front()) + "]";
     case Kind::Opaque:
-      return "opaque[\"" + t.name + "\"]";
+      return t.name == kString ? t.name : "opaque[\"" + t.name + "\"]";
     case Kind::Adt:
       out = t.name;
       if (t.parts.empty()) return out;

@@ -5,7 +5,8 @@
 //   tensor[n, 3, 2*m; f32]   dimensions known, as integers or expressions over symbols
 //   tensor[rank=4; f32]      only the rank known   tensor[*; f32]   nothing known
 //   i64  bool  f32           a scalar              shape[n, 4]  shape[rank=2]  shape[*]
-//   (T, U)   fn(T, U) -> R   array[T]   list[T] (algebraic data type)   opaque["key"]   any
+//   (T, U)   fn(T, U) -> R   array[T]   list[T] (algebraic data type)   string
+//   opaque["key"]   any
 #pragma once
 
 #include <cstdint>
@@ -48,6 +49,9 @@ struct SignatureType {
   static SignatureType scalar(DataType dtype);
   bool operator==(const SignatureType&) const = default;
 };
+
+// The type of strings: opaque, with a word of its own.
+inline constexpr std::string_view kString = "string";
 
 std::string to_text(const SignatureType& type);
 // Parses such text (spaces are allowed anywhere); a Usage error states the column and what is
