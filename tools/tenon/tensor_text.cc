@@ -89,7 +89,7 @@ std::string scalar_text(const Any& value, const vm::SignatureType& type) {
     const auto number = value.as<int64_t>();
     return scalar && type.dtype == u64 ? cat(static_cast<uint64_t>(number)) : cat(number);
   }
-  if (value.is_none()) return "none";
+  if (value.is_none()) return type.kind == vm::SignatureType::Kind::Tuple ? "()" : "none";
   if (auto shape = value.try_as<Shape>()) {
     std::string out = "shape[";
     for (size_t i = 0; i < shape->size() && out.size() < kLongest; ++i) {
@@ -169,9 +169,10 @@ class Printer {
                                     : array ? &item.type->parts[0]
                                             : &kUnknown;
     print_parts(item, whole ? fields.size() : count_, array ? "[" : "(",
-                array   ? "]"
-                : whole ? ")"
-                        : ", ...)",
+                array                ? "]"
+                : fields.size() == 1 ? ",)"
+                : whole              ? ")"
+                                     : ", ...)",
                 item.at < fields.size() ? &fields[item.at] : nullptr, type, item.in_data || array);
   }
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include "graph/ir/condition.h"
+#include "graph/ir/intrinsic.h"
+#include "loop/scalar.h"
 #include "support/poll.h"
 
 namespace tenon::graph {
@@ -137,6 +139,7 @@ void Builder::check(CheckKind kind, const Dim& left, const Dim& right, std::stri
 ExprRef Builder::refine_arguments(const ExprRef& value) {
   const auto* call = value.as<Call>();
   if (!call) return value;
+  if (call->kind == CalleeKind::kOperator) return take_tensors(*call);
   TypeRef callee;
   if (call->kind == CalleeKind::kGlobal) {
     callee = signatures_.functions.get_or(call->callee, nullptr);
@@ -164,6 +167,37 @@ ExprRef Builder::refine_arguments(const ExprRef& value) {
     changed->args.set(i, match_shape(call->args[i], dims));
   }
   return changed ? ExprRef(changed) : value;
+}
+
+// Operators that aren't elementwise have tensors of rank 0 in place of scalars.
+ExprRef Builder::take_tensors(const Call& call) {
+  const Operator* op = OperatorTable::global().find(call.callee);
+  const auto is_scalar = [](const Operand& arg) { return arg && type_of(arg).is<ScalarType>(); };
+  if (!op || op->element || std::ranges::none_of(call.args, is_scalar)) return share(&call);
+  auto changed = make<Call>(call);
+  changed->args =
+      call.args.map([&](const Operand& arg) { return is_scalar(arg) ? tensor_of(arg) : arg; });
+  return changed;
+}
+
+Operand Builder::tensor_of(const Operand& scalar) {
+  const auto* type = type_of(scalar).as<ScalarType>();
+  TENON_ASSERT(type, "an operand that isn't a scalar");
+  if (const auto* known = scalar.as<Constant>()) {
+    Tensor tensor = Tensor::empty({}, type->dtype);
+    loop::scalar_store(type->dtype, tensor.data(),
+                       type->dtype.is_float() ? loop::float_bits(known->value.as<double>())
+                                              : known->value.as<int64_t>());
+    return constant(tensor.as_read_only());
+  }
+  const auto rank_0 = tensor_type(type->dtype, {});
+  if (!type->value_known) {
+    return bind_typed(make_call(CalleeKind::kPacked, kMemoryOfElement, {scalar}, {}, rank_0),
+                      rank_0);
+  }
+  const auto known = with_values(rank_0, {type->value});
+  return bind_typed(
+      make_call(CalleeKind::kPacked, kMemoryValues, {}, values_attrs({type->value}), known), known);
 }
 
 // Matches `raw`, whose type omits sizes that are only known at run time, with `type`.

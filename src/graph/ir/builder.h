@@ -74,6 +74,9 @@ class Builder {
   // absent operands.
   ExprRef definition_of(const Operand& operand) const;
 
+  // The scalar's value as a tensor of rank 0, whose type carries it if it is known.
+  Operand tensor_of(const Operand& scalar);
+
   Dim fresh_symbol(std::string_view hint);
   // The elements of a small integer tensor, shape or scalar as expressions: carried by its type, or
   // bound to fresh symbols. Throws Usage if the type doesn't determine how many there are.
@@ -115,6 +118,7 @@ class Builder {
   void bind_symbols(const TypeRef& type);
   void bind_symbol(const std::string& name);
   ExprRef refine_arguments(const ExprRef& value);
+  ExprRef take_tensors(const Call& call);
   Operand match_fresh(const Operand& raw, const TypeRef& type);
   FunctionRef make_function(std::string_view name, const Operand& result, TypeRef result_type,
                             Attrs attrs, Array<String> type_params);

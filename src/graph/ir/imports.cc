@@ -34,19 +34,6 @@ std::string prefix_of(std::string path, int number = 1) {
   return number > 1 ? cat(path, "#", number, ".") : path + ".";
 }
 
-// Calls `f` with the name of each function of the module that a block calls or has as a value.
-template <class F>
-void for_each_callee(const Block& block, const F& f) {
-  for (const auto& binding : block.bindings) {
-    const ExprRef& value = binding->value;
-    if (const auto* call = value.as<Call>(); call && call->kind == CalleeKind::kGlobal) {
-      f(call->callee);
-    }
-    if (const auto* closure = value.as<Closure>()) f(closure->function);
-    for_each_block(value, [&](const BlockRef& inner) { for_each_callee(*inner, f); });
-  }
-}
-
 }  // namespace
 
 Imports::Imports(const std::string& root, std::vector<std::string> paths)
@@ -110,24 +97,6 @@ void Imports::find(const File& from, const std::string& name, File* file) const 
     if (!paths_.empty()) said.where(cat("nor below an import path: ", tenon::join(paths_, ", ")));
     throw said;
   }
-}
-
-Map<String, FunctionRef> reachable(const Map<String, FunctionRef>& kept,
-                                   const Map<String, FunctionRef>& all) {
-  Map<String, FunctionRef> out = kept;
-  std::vector<FunctionRef> pending;
-  for (const auto& [name, function] : kept) pending.push_back(function);
-  while (!pending.empty()) {
-    const FunctionRef next = pending.back();
-    pending.pop_back();
-    for_each_callee(*next->body, [&](const String& name) {
-      const FunctionRef* found = all.find(name);
-      if (!found || out.contains(name)) return;
-      out.set(name, *found);
-      pending.push_back(*found);
-    });
-  }
-  return out;
 }
 
 }  // namespace tenon::graph

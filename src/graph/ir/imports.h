@@ -61,8 +61,4 @@ class Imports {
   std::map<std::string, std::unique_ptr<File>> files_;  // by path
 };
 
-// The functions of `all` that `kept`, or a function that it leads to, calls or has as a value.
-Map<String, FunctionRef> reachable(const Map<String, FunctionRef>& kept,
-                                   const Map<String, FunctionRef>& all);
-
 }  // namespace tenon::graph

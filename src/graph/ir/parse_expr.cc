@@ -472,6 +472,7 @@ Ref<Call> Parser::call(CalleeKind kind, std::string_view callee, Operand closure
       c->args.push_back(expected ? argument(expected, c->args.size(), &postponed) : operand());
     } catch (Lost) {
       lost = true;  // the other operands may have errors of their own
+      skip_argument();
     }
     if (!accept(",")) {
       expect(")", "after arguments");

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <unordered_set>
 
+#include "graph/ir/calls.h"
 #include "graph/ir/name_text.h"
 #include "graph/ir/parser.h"
 #include "graph/ir/text.h"

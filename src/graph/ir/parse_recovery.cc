@@ -56,6 +56,15 @@ void Parser::show(Error* error) const {
   if (error->span().file == source_.name()) source_.excerpt(error, error->span());
 }
 
+void Parser::skip_argument() {
+  for (int open = 0; peek().kind != TokenKind::kEnd; take()) {
+    const Token& t = peek();
+    const bool closes = t.is(")") || t.is("]") || t.is("}");
+    if (open == 0 && (closes || t.is(","))) return;
+    open += t.is("(") || t.is("[") || t.is("{") ? 1 : closes ? -1 : 0;
+  }
+}
+
 void Parser::record(Error error) {
   // Errors without a location get that of the current binding.
   if (!builder_.span().empty()) error.at(builder_.span());

@@ -96,6 +96,7 @@ class Parser {
   void skip_to_item();
   // Skips the rest of the statement that begins at the token `start` of a block of `braces` open
   // braces, up to the next statement or the block's `}`. Its variables that are not bound are lost.
+  void skip_argument();  // up to the `,` or `)` after it
   void skip_statement(size_t start, int64_t braces);
   void skip_semicolons();
   // Throws if an infix operator follows the operand that begins at the token `left`.

@@ -145,24 +145,10 @@ Operand Rewriter::walk(const Ref<const Binding>& binding) {
   const ExprRef& value = binding->value;
   if (auto* branch = value.as<If>()) {
     return b.if_(
-        mapped(branch->condition), [&] { return inline_block(branch->then_block); },
+        condition(mapped(branch->condition)), [&] { return inline_block(branch->then_block); },
         [&] { return inline_block(branch->else_block); });
   }
-  if (auto* loop = value.as<Loop>()) {
-    std::vector<std::string> names;
-    std::vector<TypeRef> types;
-    for (const VarRef& var : loop->vars) {
-      names.emplace_back(var->name);
-      types.push_back(var->type);
-    }
-    auto body_of = [&](const BlockRef& block) {
-      return [this, loop, block](const std::vector<Operand>& vars) {
-        for (size_t i = 0; i < vars.size(); ++i) map(loop->vars[i], vars[i]);
-        return inline_block(block);
-      };
-    };
-    return b.loop(names, types, mapped(loop->init), body_of(loop->condition), body_of(loop->body));
-  }
+  if (auto* loop = value.as<Loop>()) return rewrite_loop(binding->var, *loop);
   if (auto* match = value.as<Match>()) return walk_match(*binding, *match);
   if (auto* literal = value.as<FunctionExpr>()) return walk_literal(*binding, *literal);
   for_each_block(value, [&](const BlockRef&) {
@@ -170,6 +156,23 @@ Operand Rewriter::walk(const Ref<const Binding>& binding) {
                  value->type_index);
   });
   return rewrite(binding->var, with_mapped_operands(value));
+}
+
+Operand Rewriter::rewrite_loop(const VarRef&, const Loop& loop) {
+  std::vector<std::string> names;
+  std::vector<TypeRef> types;
+  for (const VarRef& var : loop.vars) {
+    names.emplace_back(var->name);
+    types.push_back(var->type);
+  }
+  auto body_of = [&](const BlockRef& block) {
+    return [this, &loop, block](const std::vector<Operand>& vars) {
+      for (size_t i = 0; i < vars.size(); ++i) map(loop.vars[i], vars[i]);
+      return inline_block(block);
+    };
+  };
+  return builder_->loop(names, types, mapped(loop.init), body_of(loop.condition),
+                        body_of(loop.body));
 }
 
 VarRef Rewriter::walk_var(const VarRef& var) {

@@ -22,9 +22,13 @@ class Rewriter {
 
  protected:
   // Rewrites the binding `var = value`, where the operands of `value` are already replaced. Returns
-  // the operand that replaces `var`. The default keeps the binding. Bindings of if, loop, match and
+  // the operand that replaces `var`. The default keeps the binding. Bindings of if, match and
   // function literals are kept, with rewritten blocks.
   virtual Operand rewrite(const VarRef& var, const ExprRef& value);
+  // The same for a loop. The default keeps its variables and rewrites its blocks.
+  virtual Operand rewrite_loop(const VarRef& var, const Loop& loop);
+  // The condition of an if, already replaced.
+  virtual Operand condition(const Operand& now) { return now; }
   // The same for a function literal, whose body is already rewritten.
   virtual Operand rewrite_literal(const VarRef& var, const FunctionRef& literal);
   // Whether to drop the binding and its blocks; no remaining binding may use its variable.

@@ -15,18 +15,11 @@ class ScalarKernels : public Rewriter {
     const Call& call = *value.as<Call>();
     if (!is_elementary(*op, call)) return keep(var, value);
     std::vector<Operand> tensors;
-    for (const Operand& arg : call.args) tensors.push_back(as_tensor(arg));
+    for (const Operand& arg : call.args) tensors.push_back(arg ? builder().tensor_of(arg) : arg);
     const Operand result = builder().op(call.callee.view(), tensors, call.attrs);
     return builder().bind_typed(
         make_call(CalleeKind::kPacked, kMemoryElement, {result}, {}, var->type), var->type,
         var->name);
-  }
-
- private:
-  Operand as_tensor(const Operand& scalar) {
-    if (!scalar) return nullptr;
-    const TypeRef type = tensor_type(type_of(scalar).as<ScalarType>()->dtype, {});
-    return builder().bind(make_call(CalleeKind::kPacked, kMemoryOfElement, {scalar}, {}, type));
   }
 };
 

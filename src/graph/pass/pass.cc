@@ -6,6 +6,7 @@
 #include "graph/pass/fold_batch_norm.h"
 #include "graph/pass/fold_constants.h"
 #include "graph/pass/fuse_operators.h"
+#include "graph/pass/inline_functions.h"
 #include "graph/pass/lambda_lift.h"
 #include "graph/pass/lower_to_kernels.h"
 #include "graph/pass/make_allocation_explicit.h"
@@ -14,6 +15,7 @@
 #include "graph/pass/partition_to_offers.h"
 #include "graph/pass/plan_memory.h"
 #include "graph/pass/remove_dead_code.h"
+#include "graph/pass/scalarise.h"
 #include "graph/pass/simplify.h"
 
 namespace tenon::graph {

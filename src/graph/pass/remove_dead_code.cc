@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <unordered_set>
 
+#include "graph/ir/calls.h"
 #include "graph/ir/effects.h"
 #include "graph/ir/rewrite.h"
 
@@ -60,7 +61,16 @@ class Remover : public Rewriter {
 }  // namespace
 
 Module remove_dead_code(const Module& module, PassContext&) {
-  return Remover().run(module);
+  Map<String, FunctionRef> exported;
+  for (const auto& [name, function] : module->functions) {
+    if (function->is_exported()) exported.set(name, function);
+  }
+  const Map<String, FunctionRef> used = reachable(exported, module->functions);
+  Map<String, FunctionRef> kept;  // in their order
+  for (const auto& [name, function] : module->functions) {
+    if (used.contains(name)) kept.set(name, function);
+  }
+  return Remover().run(with_functions(module, kept));
 }
 
 }  // namespace tenon::graph

@@ -1,5 +1,5 @@
 // remove_dead_code: drops unused bindings without side effects, including any errors that they
-// would raise.
+// would raise, and functions that no exported one leads to.
 #pragma once
 
 #include "graph/pass/pass.h"

@@ -173,6 +173,8 @@ class Machine final : private CallContext, private MachineState {
   // running frame (Outputs::take).
   bool has_outputs() const { return outputs_ != nullptr; }
   Tensor take_output(int64_t index, DataType dtype, std::span<const int64_t> shape);
+  // Whether the running function was called by the host.
+  bool is_called_by_host() const;
   // For a tensor that was just made in storage of the program: see Pool::put_in_slot.
   void put_in_slot(const Tensor& tensor) { pool_->put_in_slot(tensor); }
 

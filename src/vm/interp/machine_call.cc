@@ -319,6 +319,12 @@ Any Machine::call_code(const Program& program, const FunctionCode& code,
   return run();
 }
 
+[[gnu::cold]] bool Machine::is_called_by_host() const {
+  const CodeTable* const compiled = running_->compiled();
+  return frame_->pc == running_->decoded().ops.data() ||
+         (compiled && frame_->pc == reinterpret_cast<const Op*>(compiled->exit));
+}
+
 Any Machine::enter(const Program& program, const FunctionCode& code, std::span<const Any> captures,
                    std::span<const AnyView> args, Outputs* outputs) {
   // Restores the state of the call around this one. After an error, first clears the registers that

@@ -178,10 +178,10 @@ void op_read_elements(Machine&, const Op& op, AnyView* base) {
   const Tensor t = tensor(in["tensor"], base, in.mnemonic);  // its register may be written
   if (t.rank() > 1 || t.count() != static_cast<int64_t>(o.registers.size()) || !t.compact() ||
       t.device().device_type != kDLCPU) {
-    throw Error(ErrorKind::Runtime, "read_elements got an unexpected tensor")
+    throw Error(ErrorKind::Runtime,
+                cat("a tensor with ", counted(o.registers.size(), "element"), " is required"))
         .found(to_text(t))
-        .expected(cat("a compact tensor on the CPU of rank 0 or 1 with ",
-                      counted(o.registers.size(), "element")));
+        .expected("a compact tensor on the CPU of rank 0 or 1");
   }
   release_last_uses(o, base);
   for (size_t i = 0; i < o.registers.size(); ++i) {
