@@ -36,6 +36,14 @@ std::string add_name(const char* what, const FunctionExpr& function, std::string
   return written;
 }
 
+// A name for a parameter that no host sees: captures may have the same name, or none.
+std::string inner_name(std::string_view name, std::unordered_set<std::string>* names) {
+  const std::string wanted = name.empty() ? "value" : printable(name);
+  std::string made = wanted;
+  for (int i = 1; !names->insert(made).second; ++i) made = cat(wanted, "_", i);
+  return made;
+}
+
 // Code is the same for all types, so that a type parameter is any type.
 void erase_type_params(const Array<String>& names, vm::SignatureType* type) {
   const bool is_name = type->kind == vm::SignatureType::Kind::Adt && type->parts.empty();
@@ -62,7 +70,8 @@ void emit_signature(const FunctionExpr& function, vm::FunctionUnit* out) {
   out->exported = function.is_exported();
   std::unordered_set<std::string> names;
   for (const VarRef& param : function.params) {
-    const std::string name = add_name("parameter", function, param->name, &names);
+    const std::string name = out->exported ? add_name("parameter", function, param->name, &names)
+                                           : inner_name(param->name, &names);
     out->params.push_back({name, erased(param->type, function)});
   }
   out->result = erased(function.result_type, function);

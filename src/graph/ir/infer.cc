@@ -56,6 +56,16 @@ const AdtDefinition* Signatures::find_type(std::string_view name) const {
   return adt ? adt->get() : nullptr;
 }
 
+std::vector<std::string> Signatures::constructor_names() const {
+  std::vector<std::string> names;
+  for (const auto* types : {&prelude(), &types_}) {
+    for (const auto& [_, adt] : *types) {
+      for (const auto& c : adt->constructors) names.push_back(c->name.str());
+    }
+  }
+  return names;
+}
+
 ConstructorRef Signatures::find_constructor(std::string_view name) const {
   const auto* adt =
       type_of_constructor_.empty() ? nullptr : type_of_constructor_.find(String(name));

@@ -29,6 +29,7 @@ class Signatures {
   void add_type(const Ref<const AdtDefinition>& adt);
   const AdtDefinition* find_type(std::string_view name) const;  // null: unknown
   ConstructorRef find_constructor(std::string_view name) const;
+  std::vector<std::string> constructor_names() const;
 
  private:
   Map<String, Ref<const AdtDefinition>> types_;

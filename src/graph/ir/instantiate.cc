@@ -40,7 +40,9 @@ void Matching::match(const TypeRef& param, const TypeRef& arg) {
   if (!param || !arg) return;
   if (const auto* v = type_as<TypeVar>(param); v && type_params_.contains(v->name.str())) {
     const TypeRef* known = type_args_.find(v->name);
-    TypeRef both = known ? join(*known, arg) : arg;
+    // A type argument stands for other values, too.
+    const TypeRef any = without_known_values(arg);
+    TypeRef both = known ? join(*known, any) : any;
     if (both) type_args_.set(v->name, both);
     return;
   }

@@ -229,9 +229,18 @@ const Operator& OperatorTable::get(std::string_view name) const {
   if (const Operator* op = find(name)) return *op;
   Error e(ErrorKind::Usage, cat("there is no operator '", name, "'"));
   e.help("`tenon ops --ir` lists the operators");
-  std::vector<std::string> names;
-  for (const Operator* op : all()) names.emplace_back(op->name);
-  suggest(&e, name, names);
+  std::vector<std::string> names, with_word;  // `and` is a word of logical_and
+  for (const Operator* op : all()) {
+    names.emplace_back(op->name);
+    if (cat("_", op->name, "_").find(cat("_", name, "_")) != std::string::npos) {
+      with_word.emplace_back(op->name);
+    }
+  }
+  if (with_word.empty() || with_word.size() > 4) {
+    suggest(&e, name, names);
+  } else {
+    e.help(cat("did you mean ", tenon::join(with_word, " or "), "?"));
+  }
   throw e;
 }
 

@@ -1,6 +1,8 @@
 // Parses blocks and right-hand sides of IR text.
 
 #include <algorithm>
+#include <cctype>
+#include <charconv>
 
 #include "graph/ir/name_text.h"
 #include "graph/ir/parser.h"
@@ -40,12 +42,18 @@ Operand Parser::variable(const Token& token) {
   throw e;
 }
 
+// Whether %t.0 follows.
+bool Parser::is_field() const {
+  const TokenKind number = peek(2).kind;
+  return peek(1).is(".") && (number == TokenKind::kInt || number == TokenKind::kFloat);
+}
+
 // %x, a constant, or () for an absent operand. Other values without operands of their own are bound
 // to a variable: %t.0, @f, size(n), Nil.
 Operand Parser::operand(const TypeRef& expected, bool nested) {
   const Token t = peek();
   const size_t start = at_;
-  if (t.kind == TokenKind::kVar && !(peek(1).is(".") && peek(2).kind == TokenKind::kInt)) {
+  if (t.kind == TokenKind::kVar && !is_field()) {
     take();
     Operand v = variable(t);
     refuse_infix(start, nested);
@@ -162,7 +170,7 @@ bool Parser::binding() {
   std::vector<Token> targets;
   do {
     targets.push_back(peek());
-    expect_kind(TokenKind::kVar, "a variable");
+    if (targets.size() == 1 || !accept_word("_")) expect_kind(TokenKind::kVar, "a variable or _");
   } while (accept(","));
   TypeRef stated;
   if (targets.size() == 1 && accept(":")) stated = type();
@@ -200,6 +208,7 @@ bool Parser::binding() {
     fail_at(first, cat(targets.size(), " names for a value of type ", to_text(t)));
   }
   for (size_t i = 0; i < targets.size(); ++i) {
+    if (targets[i].word("_")) continue;
     auto f = make<Field>();
     f->tuple = value;
     f->index = static_cast<int64_t>(i);
@@ -292,18 +301,43 @@ ExprRef Parser::expression(const TypeRef& expected) {
   return operator_call();
 }
 
-// %t.0  %f(%x)
+// After `.`: a field's number, or those of a field and a field of it, `1.0`, which are one word.
+std::vector<int64_t> Parser::field_numbers() {
+  const Token t = peek();
+  const size_t point = t.text.find('.');
+  if (t.kind != TokenKind::kFloat || point == std::string_view::npos) {
+    return {int_value("a field's number")};
+  }
+  std::vector<int64_t> out;
+  for (const std::string_view part : {t.text.substr(0, point), t.text.substr(point + 1)}) {
+    int64_t number = 0;
+    const auto [end, ec] = std::from_chars(part.data(), part.data() + part.size(), number);
+    if (ec != std::errc() || end != part.data() + part.size()) {
+      fail("a field's number is missing", "an integer");
+    }
+    out.push_back(number);
+  }
+  take();
+  return out;
+}
+
+// %t.0  %t.1.0  %f(%x)  %t.0(%x)
 ExprRef Parser::of_variable() {
   const Token t = peek();
   const size_t start = at_;
   Operand v = variable(t);
   take();
-  if (accept(".")) {
-    auto f = make<Field>();
-    f->tuple = v;
-    f->index = int_value("a field's number");
-    return f;
+  Ref<Field> field;
+  while (accept(".")) {
+    for (const int64_t index : field_numbers()) {
+      if (field) v = builder_.bind(field);
+      field = make<Field>();
+      field->tuple = v;
+      field->index = index;
+    }
   }
+  if (field && !peek().is("(")) return field;
+  if (field) v = builder_.bind(field);
   if (accept("(")) {
     const auto* type = type_as<FunctionType>(type_of(v));
     if (!type) return call(CalleeKind::kClosure, "", v);
@@ -371,6 +405,11 @@ ExprRef Parser::operator_call() {
   if (!peek().is("(")) {
     Error e = error_at(t, cat("'", t.text, "' is not a right-hand side"), kRightHandSides);
     if (t.text == "return") e.help("the last line of a block is its result: leave out `return`");
+    throw e;
+  }
+  if (std::isupper(static_cast<unsigned char>(t.text[0])) != 0) {
+    Error e = error_at(t, cat("no data type has a constructor ", t.text));
+    suggest(&e, t.text, signatures_.constructor_names());
     throw e;
   }
   if (signatures_.functions.find(String(t.text)) && !OperatorTable::global().find(t.text)) {

@@ -196,6 +196,8 @@ class Parser {
   // `expected` has the types of the arguments; null if nothing is known of them.
   Ref<Call> call(CalleeKind kind, std::string_view callee, Operand closure,
                  ExpectedTypes* expected = nullptr);
+  bool is_field() const;
+  std::vector<int64_t> field_numbers();
   struct Postponed {
     size_t index, at;  // of the argument, and its token
   };

@@ -40,9 +40,12 @@ class Lifter : public Rewriter {
       inner.push_back(param);
       closure->captures.push_back(captured);
     };
-    SymbolSet bound;
-    for (const VarRef& captured : free.variables) collect_binding_symbols(captured->type, &bound);
-    for (const std::string& symbol : free.symbols) {
+    SymbolSet bound, needed = free.symbols;
+    for (const VarRef& captured : free.variables) {
+      collect_binding_symbols(captured->type, &bound);
+      collect_symbols(captured->type, &needed);
+    }
+    for (const std::string& symbol : needed) {
       if (!builder().in_scope(symbol) || bound.contains(symbol)) continue;
       const Operand size = builder().bind(make_size(Dim::symbol(symbol)), symbol);
       auto param = make<Var>();
