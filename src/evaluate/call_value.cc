@@ -135,6 +135,8 @@ Any call_intrinsic(MemoryIntrinsic intrinsic, const Binding& binding, const Call
       return element_of(activation.value(call.args[0]).as<Tensor>());
     case MemoryIntrinsic::kOfElement:
       return as_tensor(activation.value(call.args[0]), type_of(call.args[0]));
+    case MemoryIntrinsic::kRank:
+      return Any(int64_t{activation.value(call.args[0]).as<Tensor>().rank()});
     case MemoryIntrinsic::kStorage:
     case MemoryIntrinsic::kTensor:
       break;  // the evaluator runs modules before memory is made explicit

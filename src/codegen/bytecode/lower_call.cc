@@ -209,6 +209,9 @@ void FunctionLowering::lower_intrinsic(MemoryIntrinsic intrinsic, const Call& ca
       code_.emit(Opcode::MakeTensor, {dst, Arg::dtype(type->dtype), Arg::imm(0)}, {&element, 1});
       break;
     }
+    case MemoryIntrinsic::kRank:
+      code_.emit(Opcode::RankOf, {dst, value(call.args[0])});
+      break;
   }
 }
 

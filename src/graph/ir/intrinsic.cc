@@ -50,6 +50,7 @@ const std::vector<Form>& forms() {
        "(scalar) -> a tensor of rank 0 with the scalar's type",
        1,
        {}},
+      {MemoryIntrinsic::kRank, kMemoryRank, "(x) -> an i64", 1, {}},
   };
   return table;
 }
@@ -127,6 +128,8 @@ bool result_fits(const Call& call, MemoryIntrinsic intrinsic) {
       auto* x = known_tensor(type);
       return x && scalar && x->rank == 0 && x->dtype == scalar->dtype && !x->value_known;
     }
+    case MemoryIntrinsic::kRank:
+      return type_of(call.args[0]).is<TensorType>() && same_type(type, scalar_type(i64));
   }
   return false;
 }

@@ -9,6 +9,7 @@
 //   memory.values(){values: dims}                        -> a new integer tensor of rank 0 or 1
 //   memory.element(x)                                    -> a scalar: the only element of x
 //   memory.of_element(scalar)                            -> a new tensor of rank 0
+//   memory.rank(x)                                       -> a tensor's rank as an i64
 #pragma once
 
 #include <cstdint>
@@ -18,7 +19,15 @@
 
 namespace tenon::graph {
 
-enum class MemoryIntrinsic : uint8_t { kStorage, kTensor, kReshape, kValues, kElement, kOfElement };
+enum class MemoryIntrinsic : uint8_t {
+  kStorage,
+  kTensor,
+  kReshape,
+  kValues,
+  kElement,
+  kOfElement,
+  kRank,
+};
 
 inline constexpr char kMemoryStorage[] = "memory.storage";
 inline constexpr char kMemoryTensor[] = "memory.tensor";
@@ -26,6 +35,7 @@ inline constexpr char kMemoryReshape[] = "memory.reshape";
 inline constexpr char kMemoryValues[] = "memory.values";
 inline constexpr char kMemoryElement[] = "memory.element";
 inline constexpr char kMemoryOfElement[] = "memory.of_element";
+inline constexpr char kMemoryRank[] = "memory.rank";
 
 inline constexpr char kStorageType[] = "storage";
 

@@ -295,7 +295,7 @@ Map<String, FunctionRef> Parser::functions() {
   }
   Map<String, FunctionRef> out;
   for (const auto& [item, s] : signatures) {
-    if (item->has_end) attempt([&] { out.set(String(full_name(item->name)), function(*item, s)); });
+    if (item->has_end) attempt([&] { add_function(*item, s, &out); });
   }
   return out;
 }

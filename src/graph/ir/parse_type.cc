@@ -89,6 +89,7 @@ Dim Parser::dim_factor() {
   }
   if (t.kind != TokenKind::kWord) fail("a size is missing", "a number or a symbol");
   std::string_view name = t.text;
+  if (name == "size_of" && peek(1).is("(")) return size_of();
   if (peek(1).is("(")) {
     const DimFunction* function = find_dim_function(name);
     if (!function) {
@@ -113,6 +114,20 @@ Dim Parser::dim_factor() {
          cat("a symbol; a symbol of that name is written \"", name, "\""));
   }
   return Dim::symbol(take().text);
+}
+
+// size_of(%i)
+Dim Parser::size_of() {
+  const Token first = take();
+  take();
+  const Operand value = operand();
+  expect(")", "after size_of's operand");
+  const TypeRef type = type_of(value);
+  const auto* scalar = type ? type_as<ScalarType>(type) : nullptr;
+  if (!scalar || scalar->dtype != i64) {
+    throw error_at(first, "size_of of a value that isn't an i64").found(to_text(type));
+  }
+  return builder_.elements_of(value)[0];
 }
 
 std::vector<Dim> Parser::dims(const char* where) {

@@ -141,6 +141,7 @@ class Parser {
   Dim dim();
   Dim dim_term();
   Dim dim_factor();
+  Dim size_of();
   std::vector<Dim> dims(const char* where);  // `[` is next
   TypeRef type();
   TypeRef plain_type();
@@ -198,6 +199,11 @@ class Parser {
                  ExpectedTypes* expected = nullptr);
   bool is_field() const;
   std::vector<int64_t> field_numbers();
+  // ---- parse_ranks.cc: functions that take tensors of unknown rank ----
+  void add_function(const Item& item, const Signature& s, Map<String, FunctionRef>* out);
+  FunctionRef tried(const Item& item, const Signature& s, std::vector<Error>* errors);
+  void add_of_each_rank(const Item& item, const Signature& s, const std::vector<size_t>& unknown,
+                        std::vector<Error> errors, Map<String, FunctionRef>* out);
   struct Postponed {
     size_t index, at;  // of the argument, and its token
   };
