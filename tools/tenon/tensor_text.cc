@@ -173,7 +173,7 @@ class Printer {
                 : fields.size() == 1 ? ",)"
                 : whole              ? ")"
                                      : ", ...)",
-                item.at < fields.size() ? &fields[item.at] : nullptr, type, item.in_data || array);
+                item.at < fields.size() ? &fields[item.at] : nullptr, type, true);
   }
 
   void print_cell(const CellObj& cell, const Item& item) {

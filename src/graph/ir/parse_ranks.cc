@@ -32,7 +32,7 @@ using Ranks = std::vector<int64_t>;  // of the parameters of unknown rank
 
 std::string name_of(std::string_view function, const Ranks& ranks) {
   std::string out = cat(function, ".rank");
-  for (const int64_t rank : ranks) out += cat(rank == ranks.front() ? "" : "_", rank);
+  for (size_t i = 0; i < ranks.size(); ++i) out += cat(i ? "_" : "", ranks[i]);
   return out;
 }
 
