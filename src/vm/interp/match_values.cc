@@ -67,14 +67,18 @@ bool fits(const SignatureType& type, const AnyView& value) {
   return true;
 }
 
-std::string found_text(const AnyView& value) {
+std::string found_text(const SignatureType& type, const AnyView& value) {
   if (value.type_index == TypeIndex::Tensor) return to_text(payload_as<Tensor>(value));
   if (value.type_index == TypeIndex::Shape) return cat("shape", to_text(payload_as<Shape>(value)));
   if (const auto* array = value.as_object<ArrayObj>()) {
     return cat("an array of ", counted(static_cast<uint64_t>(array->size), "value"));
   }
-  if (value.type_index == TypeIndex::Int) return cat("the integer ", value.v.i);
-  if (value.type_index == TypeIndex::Float) return cat("the float ", value.v.f);
+  // A number of the right kind is out of range.
+  const bool is_number = type.kind == Kind::Scalar && !type.dtype.is_bool();
+  if (is_number && type.dtype.is_int() && value.type_index == TypeIndex::Int) return cat(value.v.i);
+  if (is_number && type.dtype.is_float() && value.type_index == TypeIndex::Float) {
+    return cat(value.v.f);
+  }
   return type_name(value.type_index);
 }
 
@@ -82,7 +86,7 @@ std::string found_text(const AnyView& value) {
                        const SignatureType& type, const AnyView& value) {
   throw Error(ErrorKind::Runtime, cat("function '", printable(function.name), "' returned ", which,
                                       "a value that doesn't match its signature"))
-      .found(found_text(value))
+      .found(found_text(type, value))
       .expected(printable(to_text(type)));
 }
 
@@ -106,7 +110,7 @@ std::span<const AnyView> check_unmatched(const FunctionUnit& function, size_t ca
     }
     throw Error(ErrorKind::Usage,
                 cat("input '", printable(param.name), "' does not fit ", printable(program)))
-        .found(found_text(args[i]))
+        .found(found_text(param.type, args[i]))
         .expected(printable(to_text(param.type)));
   }
   return args;
@@ -128,7 +132,7 @@ void check_output(const FunctionUnit& function, size_t result, const AnyView& va
   if (value.type_index == TypeIndex::Tensor && fits(type, value)) return;
   throw Error(ErrorKind::Usage, cat("output ", result, " can't hold the result of function '",
                                     printable(function.name), "'"))
-      .found(found_text(value))
+      .found(found_text(type, value))
       .expected(printable(to_text(type)));
 }
 

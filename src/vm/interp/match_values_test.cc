@@ -56,6 +56,24 @@ TEST(Arguments, OfScalarsMustBeWhatTheSignatureSays) {
   }
 }
 
+TEST(Arguments, OfNarrowScalarsAreInTheirRangeAndFloatsAreRounded) {
+  Machine m(
+      program_of(assemble("func @i(n: i8) -> i8 {\n  ret %0\n}\n"
+                          "func @u(n: u64) -> u64 {\n  ret %0\n}\n"
+                          "func @h(x: f16) -> f16 {\n  ret %0\n}\n"
+                          "func @f(x: f32) -> f32 {\n  ret %0\n}")));
+  EXPECT_EQ(m.call("i", -128).as<int64_t>(), -128);
+  EXPECT_EQ(m.call("u", -1).as<int64_t>(), -1);
+  EXPECT_EQ(failure_of([&] { m.call("i", 128); }),
+            "error: input 'n' does not fit <memory>\n"
+            "  found     128\n"
+            "  expected  i8");
+  EXPECT_THAT(failure_of([&] { m.call("h", 70000.0); }), testing::HasSubstr("found     70000"));
+  EXPECT_EQ(m.call("h", 0.1).as<double>(), 0.0999755859375);
+  EXPECT_EQ(m.call("f", 0.1).as<double>(), static_cast<double>(0.1f));
+  EXPECT_EQ(m.call("h", INFINITY).as<double>(), INFINITY);
+}
+
 TEST(Result, IsComparedInKindDtypeRankAndKnownSizes) {
   const Any tensor = Any(Tensor::empty({2, 3}, f32));
   for (const char* type :
