@@ -170,20 +170,23 @@ def tree_lstm(trees: list[tuple[workloads.Tree, np.ndarray]]) -> list[Call]:
     return [lambda w=w, p=p: run(None, {"words": w, "plan": p})[0] for w, p in plans]
 
 
-def loop(kind: str, turns: int) -> onnx.ModelProto:
-    """A Loop whose body adds to a counter, or computes a row of 64 floats."""
-    width, dtype = ([], INT) if kind == "counter" else ([64], FLOAT)
-    step = [node("Add", ["state", "one"], ["next"])]
-    constants = {"one": np.int64(1)}
-    if kind == "row":
-        step = [node("Mul", ["state", "factor"], ["scaled"]), node("Tanh", ["scaled"], ["next"])]
-        constants = {"factor": np.float32(1.01)}
+def loop(kind: str, turns: int, times: int = 1) -> onnx.ModelProto:
+    """A Loop whose body adds to a counter, or scales 64 floats and takes their tanh; or does so several times."""
+    shape, dtype = ([], INT) if kind == "counter" else ([64], FLOAT)
+    step = []
+    for i in range(times):
+        before, after = f"state_{i}" if i else "state", f"state_{i + 1}" if i + 1 < times else "next"
+        if kind == "counter":
+            step.append(node("Add", [before, "one"], [after]))
+        else:
+            step += [node("Mul", [before, "factor"], [f"scaled_{i}"]), node("Tanh", [f"scaled_{i}"], [after])]
+    constants = {"one": np.int64(1)} if kind == "counter" else {"factor": np.float32(1.01)}
     body = helper.make_graph(
         [*step, node("Identity", ["go"], ["go_next"])],
         "body",
-        [value("i", INT, []), value("go", BOOL, []), value("state", dtype, width)],
-        [value("go_next", BOOL, []), value("next", dtype, width)],
+        [value("i", INT, []), value("go", BOOL, []), value("state", dtype, shape)],
+        [value("go_next", BOOL, []), value("next", dtype, shape)],
     )
     nodes = [node("Loop", ["turns", "", "x"], ["last"], body=body)]
-    inputs = [value("x", dtype, width)]
-    return model(nodes, inputs, [value("last", dtype, width)], constants | {"turns": np.int64(turns)})
+    inputs = [value("x", dtype, shape)]
+    return model(nodes, inputs, [value("last", dtype, shape)], constants | {"turns": np.int64(turns)})

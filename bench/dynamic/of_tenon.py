@@ -53,7 +53,9 @@ def tree_lstm(folder: Path, trees: list[tuple[workloads.Tree, np.ndarray]]) -> l
     return calls(machine(exe)["main"], [(with_words(tree, words),) for tree, words in trees])
 
 
-def model(source: onnx.ModelProto | Path, inputs: list[tuple[np.ndarray, ...]], output: int | None = None) -> list[Call]:
+def model(
+    source: onnx.ModelProto | Path, inputs: list[tuple[np.ndarray, ...]], output: int | None = None
+) -> list[Call]:
     main = machine(tenon.compile(source))["main"]
     return calls(main if output is None else lambda *i: main(*i)[output], inputs)
 

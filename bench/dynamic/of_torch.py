@@ -1,7 +1,6 @@
-"""The rows in PyTorch: eager, without gradients, with the products of all gates in one linear layer."""
+"""The rows in PyTorch: eager, without gradients."""
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import torch
@@ -49,23 +48,52 @@ def lstm_cells(hidden: int, layers: int, sentences: list[np.ndarray]) -> list[Ca
     return [lambda x=torch.from_numpy(s).unsqueeze(1): call(x) for s in sentences]
 
 
-def tree_lstm(trees: list[tuple[workloads.Tree, np.ndarray]]) -> list[Call]:
-    values = {name: torch.from_numpy(w.T.copy()) for name, w in workloads.tree_weights().items()}
-    linear = nn.functional.linear
+Tree = torch.Tensor | tuple["Tree", "Tree"]
+States = tuple[torch.Tensor, torch.Tensor]
 
-    def encode(tree: Any) -> tuple[torch.Tensor, torch.Tensor]:
+
+class TreeLSTM:
+    """Recursion over a tree, with one linear layer for all gates of a node."""
+
+    def __init__(self) -> None:
+        self.weights = {name: torch.from_numpy(w.T.copy()) for name, w in workloads.tree_weights().items()}
+
+    def gates_of_leaf(self, x: torch.Tensor) -> Sequence[torch.Tensor]:
+        return nn.functional.linear(x, self.weights["leaf"], self.weights["leaf_bias"]).chunk(3, 1)
+
+    def gates_of_node(self, left: torch.Tensor, right: torch.Tensor) -> Sequence[torch.Tensor]:
+        both = torch.cat((left, right), 1)
+        return nn.functional.linear(both, self.weights["node"], self.weights["node_bias"]).chunk(5, 1)
+
+    def encode(self, tree: Tree) -> States:
         if isinstance(tree, torch.Tensor):
-            i, o, u = linear(tree, values["leaf"], values["leaf_bias"]).chunk(3, 1)
+            i, o, u = self.gates_of_leaf(tree)
             c = torch.sigmoid(i) * torch.tanh(u)
         else:
-            (h_left, c_left), (h_right, c_right) = encode(tree[0]), encode(tree[1])
-            both = torch.cat((h_left, h_right), 1)
-            i, f_left, f_right, o, u = linear(both, values["node"], values["node_bias"]).chunk(5, 1)
+            (h_left, c_left), (h_right, c_right) = self.encode(tree[0]), self.encode(tree[1])
+            i, f_left, f_right, o, u = self.gates_of_node(h_left, h_right)
             c = torch.sigmoid(i) * torch.tanh(u) + torch.sigmoid(f_left) * c_left + torch.sigmoid(f_right) * c_right
         return torch.sigmoid(o) * torch.tanh(c), c
 
-    def with_words(tree: workloads.Tree, words: torch.Tensor) -> Any:
+
+class TreeLSTMByGate(TreeLSTM):
+    """With a linear layer for each gate and child, as published code has them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        h, linear = workloads.TREE_HIDDEN, nn.functional.linear
+        leaves = [w.contiguous() for w in self.weights["leaf"].split(h)]
+        left, right = ([w.contiguous() for w in part.split(h)] for part in self.weights["node"].chunk(2, 1))
+        bias, node_bias = self.weights["leaf_bias"].split(h), self.weights["node_bias"].split(h)
+        self.gates_of_leaf = lambda x: [linear(x, w, b) for w, b in zip(leaves, bias)]
+        self.gates_of_node = lambda x, y: [
+            linear(x, v) + linear(y, w, b) for v, w, b in zip(left, right, node_bias)
+        ]
+
+
+def tree_lstm(model: TreeLSTM, trees: list[tuple[workloads.Tree, np.ndarray]]) -> list[Call]:
+    def with_words(tree: workloads.Tree, words: torch.Tensor) -> Tree:
         return words[tree : tree + 1] if isinstance(tree, int) else tuple(with_words(t, words) for t in tree)
 
     inputs = [with_words(tree, torch.from_numpy(words)) for tree, words in trees]
-    return [lambda t=t: encode(t)[0].numpy() for t in inputs]
+    return [lambda t=t: model.encode(t)[0].numpy() for t in inputs]

@@ -9,8 +9,8 @@ enum { kBytes = 32 };
 typedef float vector __attribute__((vector_size(kBytes)));
 enum { kLanes = kBytes / sizeof(float), kSums = 8 };  // sums that don't wait for each other
 
-// Reads `count` floats, `times` times, and returns the sum of what it read. `data` is aligned to 64 bytes; floats after the
-// last whole group are left out.
+// Reads `count` floats, `times` times, and returns the sum of what it read. `data` is aligned to 64
+// bytes; floats after the last whole group are left out.
 float read_floats(const float* data, size_t count, size_t times) {
   vector sums[kSums] = {0};
   for (size_t n = 0; n < times; ++n) {
