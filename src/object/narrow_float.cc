@@ -7,12 +7,17 @@
 namespace tenon {
 namespace {
 
+// Adding a power of 2 whose last bit counts as much as the last one that the type has rounds to that
+// bit, ties to even; subtracting it is exact.
 double round_narrow(double x, int fraction_bits, int least_exponent, double greatest) {
-  if (x == 0 || !std::isfinite(x)) return x;
-  const int exponent = std::max(std::ilogb(x), least_exponent);
-  const double quantum = std::ldexp(1.0, exponent - fraction_bits);
-  const double r = std::nearbyint(x / quantum) * quantum;  // exact: the quotient has few bits
-  return std::fabs(r) > greatest ? std::copysign(INFINITY, r) : r;
+  constexpr int kBits = 52, kBias = 1023;  // of a double
+  const double magnitude = std::fabs(x);
+  if (!(magnitude < 2 * greatest)) return magnitude == magnitude ? std::copysign(INFINITY, x) : x;
+  const int exponent = static_cast<int>(std::bit_cast<uint64_t>(magnitude) >> kBits) - kBias;
+  const int above = std::max(exponent, least_exponent) + kBits - fraction_bits + kBias;
+  const auto power = std::bit_cast<double>(static_cast<uint64_t>(above) << kBits);
+  const double rounded = magnitude + power - power;
+  return std::copysign(rounded > greatest ? INFINITY : rounded, x);
 }
 
 }  // namespace

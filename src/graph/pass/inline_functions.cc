@@ -119,8 +119,9 @@ class Inliner : public Rewriter {
            facts.size <= (has_constants ? kLarge : kMedium);
   }
 
-  // The body with the call's arguments; null if the caller doesn't know a symbol of the parameters,
-  // or if a condition in it can't hold: that is to be an error only when it runs.
+  // The body with the call's arguments; null if the caller doesn't know a symbol of the parameters
+  // or can't prove that an argument has its parameter's sizes, and if a condition in it can't hold:
+  // that is to be an error only when it runs.
   BlockRef instance(const FunctionExpr& callee, const Call& call) {
     Matching known(callee.type_params);
     SymbolSet bound;
@@ -137,14 +138,8 @@ class Inliner : public Rewriter {
       if (i < call.type_args.size()) types.set(name, call.type_args[i]);
       if (!types.contains(name)) return nullptr;
     }
-    std::vector<TypeRef> wanted;
     for (size_t i = 0; i < call.args.size(); ++i) {
-      wanted.push_back(known.apply(callee.params[i]->type));
-      std::vector<std::pair<Dim, Dim>> unproved;
-      if (!fits(type_of(call.args[i]), wanted.back(), &unproved)) return nullptr;
-      for (const auto& [a, b] : unproved) {
-        if (proves_differ(a, b)) return nullptr;
-      }
+      if (!is_subtype(type_of(call.args[i]), known.apply(callee.params[i]->type))) return nullptr;
     }
     std::map<std::string, Dim, std::less<>> fresh;  // of symbols that the body binds
     for (const std::string& symbol : free_names(callee).symbols) {
@@ -155,13 +150,7 @@ class Inliner : public Rewriter {
       const auto found = fresh.find(symbol);
       return found == fresh.end() ? std::nullopt : std::optional(found->second);
     };
-    std::vector<Operand> args;
-    for (size_t i = 0; i < call.args.size(); ++i) {
-      const Operand& arg = call.args[i];
-      args.push_back(
-          arg ? builder().refine(arg, wanted[i], cat("argument ", i, " of @", callee.name)) : arg);
-    }
-    const BlockRef body = renamed_body(callee, args, sizes, types);
+    const BlockRef body = renamed_body(callee, call.args.to_vector(), sizes, types);
     return can_hold(*body) ? body : nullptr;
   }
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "device/parallel.h"
+#include "object/narrow_float.h"
 #include "support/nested_call.h"
 #include "support/text.h"
 #include "support/trace.h"
@@ -300,8 +301,7 @@ Any Machine::call_code(const Program& program, const FunctionCode& code,
                        const Account& account, Outputs* outputs) {
   const FunctionUnit& unit = program.function_unit(code);
   program.check_arity(code, captures.size(), args.size(), ErrorKind::Usage);
-  std::vector<AnyView> rounded;
-  args = check_unmatched(unit, captures.size(), args, program.name(), &rounded);
+  check_unmatched(unit, captures.size(), args, program.name());
   const NestedCall nested(&nesting, kCallStack);
   auto run = [&] {
     Current current(this);
@@ -372,8 +372,13 @@ Any Machine::enter(const Program& program, const FunctionCode& code, std::span<c
       top_ = to;
     }
     for (const AnyView& argument : args) {
-      *to++ = prepare(argument).leak();
-      top_ = to;
+      *to = prepare(argument).leak();
+      if (to->type_index == TypeIndex::Float) {
+        const std::vector<Param>& params = program.function_unit(code).params;
+        const DataType dtype = params[static_cast<size_t>(to - base)].type.dtype;
+        to->v.f = round_to(dtype, to->v.f);  // void, of a value of any type, rounds nothing
+      }
+      top_ = ++to;
     }
     record->pc = program.decoded().ops.data();
     record->base = start;

@@ -74,12 +74,9 @@ std::string found_text(const SignatureType& type, const AnyView& value) {
     return cat("an array of ", counted(static_cast<uint64_t>(array->size), "value"));
   }
   // A number of the right kind is out of range.
-  const bool is_number = type.kind == Kind::Scalar && !type.dtype.is_bool();
-  if (is_number && type.dtype.is_int() && value.type_index == TypeIndex::Int) return cat(value.v.i);
-  if (is_number && type.dtype.is_float() && value.type_index == TypeIndex::Float) {
-    return cat(value.v.f);
-  }
-  return type_name(value.type_index);
+  const int32_t kind = type.dtype.is_float() ? TypeIndex::Float : TypeIndex::Int;
+  return type.kind == Kind::Scalar && value.type_index == kind ? repr(value)
+                                                               : type_name(value.type_index);
 }
 
 [[noreturn]] void fail(const FunctionUnit& function, const std::string& which,
@@ -92,28 +89,17 @@ std::string found_text(const SignatureType& type, const AnyView& value) {
 
 }  // namespace
 
-std::span<const AnyView> check_unmatched(const FunctionUnit& function, size_t captures,
-                                         std::span<const AnyView> args, const std::string& program,
-                                         std::vector<AnyView>* rounded) {
+void check_unmatched(const FunctionUnit& function, size_t captures, std::span<const AnyView> args,
+                     const std::string& program) {
   for (size_t i = 0; i < args.size(); ++i) {
     const Param& param = function.params[captures + i];
-    const bool is_scalar = param.type.kind == Kind::Scalar;
-    if (!is_scalar && param.type.kind != Kind::Opaque) continue;
-    if (fits(param.type, args[i])) {
-      if (!is_scalar || !param.type.dtype.is_float()) continue;
-      const double value = round_to(param.type.dtype, args[i].v.f);
-      if (value == args[i].v.f || std::isnan(value)) continue;
-      if (rounded->empty()) rounded->assign(args.begin(), args.end());
-      (*rounded)[i].v.f = value;
-      args = *rounded;
-      continue;
-    }
+    const bool is_unmatched = param.type.kind == Kind::Scalar || param.type.kind == Kind::Opaque;
+    if (!is_unmatched || fits(param.type, args[i])) continue;
     throw Error(ErrorKind::Usage,
                 cat("input '", printable(param.name), "' does not fit ", printable(program)))
         .found(found_text(param.type, args[i]))
         .expected(printable(to_text(param.type)));
   }
-  return args;
 }
 
 void check_result(const FunctionUnit& function, const AnyView& value) {

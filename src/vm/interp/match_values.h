@@ -18,10 +18,8 @@ void check_output(const FunctionUnit& function, size_t result, const AnyView& va
 
 // A Usage error that names the parameter if an argument doesn't fit it, for the types that code
 // doesn't match: scalars (an integer in the type's range, a boolean, or a float; none stands for
-// another) and registered types. `captures` values come before `args`. Returns the arguments with
-// floats rounded to their parameters' types, in `rounded` if any isn't.
-std::span<const AnyView> check_unmatched(const FunctionUnit& function, size_t captures,
-                                         std::span<const AnyView> args, const std::string& program,
-                                         std::vector<AnyView>* rounded);
+// another) and registered types. `captures` values come before `args`.
+void check_unmatched(const FunctionUnit& function, size_t captures, std::span<const AnyView> args,
+                     const std::string& program);
 
 }  // namespace tenon::vm

@@ -62,7 +62,8 @@ void op_to_integer(Machine&, const Op& op, AnyView* base) {
   if (to.is_bool()) return finish(op, base, Any(a != 0));
   require(to.is_int() && to.bits <= 64, in.mnemonic, to);
   const bool is_signed = to.is_signed_int();
-  const double end = std::ldexp(1.0, to.bits - is_signed);  // the first number beyond the range
+  // The first number beyond the range.
+  const double end = static_cast<double>(uint64_t{1} << (to.bits - 1)) * (is_signed ? 1 : 2);
   const double least = is_signed ? -end : 0;
   const auto greatest = static_cast<int64_t>(UINT64_MAX >> (64 - to.bits + is_signed));
   finish(op, base,

@@ -1,4 +1,5 @@
 // The slow path's instructions on storage and tensors.
+#include <bit>
 #include <cstring>
 
 #include "device/device.h"
@@ -121,53 +122,40 @@ void op_device_copy(Machine& m, const Op& op, AnyView* base) {
 
 namespace {
 
-template <class T>
-T element(const void* data, int64_t i) {
-  T v;
-  std::memcpy(&v, static_cast<const char*>(data) + i * static_cast<int64_t>(sizeof v), sizeof v);
-  return v;
-}
-
+// Elements are little-endian, as the machine's integers are.
 Any read_element(const Tensor& t, int64_t i) {
-  const void* data = t.data();
-  DataType d = t.dtype();
-  if (d == boolean) return Any(element<uint8_t>(data, i) != 0);
-  if (d == i8) return Any(element<int8_t>(data, i));
-  if (d == i16) return Any(element<int16_t>(data, i));
-  if (d == i32) return Any(element<int32_t>(data, i));
-  if (d == i64) return Any(element<int64_t>(data, i));
-  if (d == u8) return Any(element<uint8_t>(data, i));
-  if (d == u16) return Any(element<uint16_t>(data, i));
-  if (d == u32) return Any(element<uint32_t>(data, i));
-  if (d == u64) return Any(element<int64_t>(data, i));
-  if (d == f16 || d == bf16) return Any(narrow_value(d, element<uint16_t>(data, i)));
-  if (d == f32) return Any(element<float>(data, i));
-  if (d == f64) return Any(element<double>(data, i));
-  throw Error(ErrorKind::Runtime, "a register can't hold elements of this type")
-      .found(to_text(d))
-      .expected("bool, integers or floats of at most 64 bits");
+  const DataType d = t.dtype();
+  uint64_t bits = 0;
+  const auto size = static_cast<size_t>(d.bytes());
+  if (size > sizeof bits) {
+    throw Error(ErrorKind::Runtime, "a register can't hold elements of this type")
+        .found(to_text(d));
+  }
+  std::memcpy(&bits, t.data_as<char>() + static_cast<size_t>(i) * size, size);
+  if (d.is_bool()) return Any(bits != 0);
+  if (d == f64) return Any(std::bit_cast<double>(bits));
+  if (d == f32) return Any(std::bit_cast<float>(static_cast<uint32_t>(bits)));
+  if (d.is_float()) return Any(narrow_value(d, static_cast<uint16_t>(bits)));
+  if (!d.is_signed_int()) return Any(static_cast<int64_t>(bits));
+  const size_t unused = 8 * (sizeof bits - size);
+  return Any(static_cast<int64_t>(bits << unused) >> unused);
 }
 
 void write_element(void* to, DataType d, const AnyView& v) {
+  uint64_t bits = 0;
   if (d.is_float()) {
     const auto value = v.as<double>();
-    const auto single = static_cast<float>(value);
-    if (d == f32) std::memcpy(to, &single, sizeof single);
-    if (d == f64) std::memcpy(to, &value, sizeof value);
-    const uint16_t bits = d.bits == 16 ? narrow_bits(d, value) : 0;
-    if (d.bits == 16) std::memcpy(to, &bits, sizeof bits);
-    return;
+    bits = d == f64   ? std::bit_cast<uint64_t>(value)
+           : d == f32 ? std::bit_cast<uint32_t>(static_cast<float>(value))
+                      : narrow_bits(d, value);
+  } else if (is_integer(v) && (d.is_int() || d.is_bool())) {
+    bits = static_cast<uint64_t>(d.is_bool() ? v.v.i != 0 : v.v.i);
+  } else {
+    throw Error(ErrorKind::Runtime, "an element of make_tensor is of another type")
+        .found(type_name(v.type_index))
+        .expected(to_text(d));
   }
-  if (!is_integer(v)) {
-    throw Error(ErrorKind::Runtime, "an integer is required for an element of make_tensor")
-        .found(type_name(v.type_index));
-  }
-  if (!d.is_int() && !d.is_bool()) {
-    throw Error(ErrorKind::Runtime, "make_tensor can't make elements of this type")
-        .found(to_text(d));
-  }
-  int64_t value = wrap_to(d, v.v.i);
-  std::memcpy(to, &value, static_cast<size_t>(d.bytes()));  // little-endian
+  std::memcpy(to, &bits, static_cast<size_t>(d.bytes()));  // which wraps integers
 }
 
 }  // namespace
