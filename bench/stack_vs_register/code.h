@@ -53,25 +53,32 @@ Code lower_to_stack(const vm::Unit& unit, Operands operands);
 std::string register_text(const Code& code, uint32_t function);
 std::string stack_text(const Code& code, uint32_t function);
 
-// LEB128, signed and unsigned. Most numbers take one byte.
-inline uint64_t read_unsigned(const uint8_t*& at) {
-  uint64_t byte = *at++, value = byte & 0x7f;
-  for (int shift = 7; byte & 0x80; shift += 7) [[unlikely]] {
-      byte = *at++;
-      value |= (byte & 0x7f) << shift;
-    }
-  return value;
+// LEB128, signed and unsigned. Most numbers take one byte. The loops depend on the compiler keeping
+// their state in registers, so all that they use is inlined.
+#define BENCH_INLINE [[gnu::always_inline]] inline
+
+struct LongNumber {
+  uint64_t value;
+  const uint8_t* end;
+};
+[[gnu::noinline]] LongNumber read_long(const uint8_t* at);
+BENCH_INLINE uint64_t read_unsigned(const uint8_t*& at) {
+  if (*at < 0x80) [[likely]]
+    return *at++;
+  const LongNumber number = read_long(at);
+  at = number.end;
+  return number.value;
 }
-inline int64_t to_signed(uint64_t v) {
+BENCH_INLINE int64_t to_signed(uint64_t v) {
   return static_cast<int64_t>(v >> 1) ^ -static_cast<int64_t>(v & 1);
 }
 inline uint64_t from_signed(int64_t v) {
   return static_cast<uint64_t>(v) << 1 ^ static_cast<uint64_t>(v >> 63);
 }
-inline int64_t read_signed(const uint8_t*& at) {
+BENCH_INLINE int64_t read_signed(const uint8_t*& at) {
   return to_signed(read_unsigned(at));
 }
-inline int16_t read_jump(const uint8_t*& at) {
+BENCH_INLINE int16_t read_jump(const uint8_t*& at) {
   const auto distance = static_cast<int16_t>(at[0] | at[1] << 8);
   at += 2;
   return distance;

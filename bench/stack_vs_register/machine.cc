@@ -29,6 +29,14 @@ Machine::Machine(const Code& code_run, std::vector<tenon_packed_call> functions,
   }
 }
 
+LongNumber read_long(const uint8_t* at) {
+  uint64_t value = 0;
+  for (int shift = 0;; shift += 7) {
+    value |= uint64_t{*at & 0x7fu} << shift;
+    if (*at++ < 0x80) return {value, at};
+  }
+}
+
 void fail_type() {
   throw Error(ErrorKind::Runtime, "an operand is of the wrong type");
 }

@@ -14,8 +14,8 @@
 
 namespace tenon::bench {
 
-// A value in two words, as the product's: a tag, and a payload that may be a counted object. Value()
-// is None.
+// A value in two words, as the product's: a tag, and a payload that may be a counted object.
+// Value() is None.
 struct Value {
   uint64_t tag;
   uint64_t payload;
@@ -90,18 +90,18 @@ template <bool counted>
 struct References {
   Counts& counts;
 
-  void retain(const Value& v) {
+  BENCH_INLINE void retain(const Value& v) {
     if (!v.is_object()) return;
     if constexpr (counted) ++counts.retains;
     tenon::retain(v.object());
   }
-  void release(const Value& v) {
+  BENCH_INLINE void release(const Value& v) {
     if (!v.is_object()) return;
     if constexpr (counted) ++counts.releases;
     tenon::release(v.object());
   }
   // Writes a place that holds a value.
-  void put(Value& place, Value owned) {
+  BENCH_INLINE void put(Value& place, Value owned) {
     const Value old = place;
     place = owned;
     if (old.is_object()) [[unlikely]]
@@ -109,39 +109,39 @@ struct References {
   }
 };
 
-inline Value taken(Value& place) {
+BENCH_INLINE Value taken(Value& place) {
   const Value v = place;
   place = Value();
   return v;
 }
 
 // A cell of fields that it takes over one by one.
-inline CellObj* new_cell(uint64_t tag, uint64_t fields) {
+BENCH_INLINE CellObj* new_cell(uint64_t tag, uint64_t fields) {
   return CellObj::of(static_cast<int64_t>(tag), fields).leak();
 }
-inline Value& field_of(CellObj* cell, uint64_t index) {
+BENCH_INLINE Value& field_of(CellObj* cell, uint64_t index) {
   return reinterpret_cast<Value*>(cell->begin())[index];
 }
-inline Value of_cell(CellObj* cell) {
+BENCH_INLINE Value of_cell(CellObj* cell) {
   return {TypeIndex::Cell, reinterpret_cast<uint64_t>(cell)};
 }
-inline CellObj* cell_of(const Value& v) {
+BENCH_INLINE CellObj* cell_of(const Value& v) {
   if (v.tag != TypeIndex::Cell) [[unlikely]]
     fail_type();
   return reinterpret_cast<CellObj*>(v.payload);
 }
 // Borrowed.
-inline Value read_field(const Value& object, uint64_t index) {
+BENCH_INLINE Value read_field(const Value& object, uint64_t index) {
   CellObj* cell = cell_of(object);
   if (index >= static_cast<uint64_t>(cell->size)) [[unlikely]]
     fail_type();
   return field_of(cell, index);
 }
-inline Value read_tag(const Value& object) {
+BENCH_INLINE Value read_tag(const Value& object) {
   return Value::of(cell_of(object)->tag);
 }
 
-inline Value call_packed(tenon_packed_call function, const Value* args, uint64_t count) {
+BENCH_INLINE Value call_packed(tenon_packed_call function, const Value* args, uint64_t count) {
   tenon_any result = TENON_NONE_VALUE;
   static_assert(sizeof(Value) == sizeof(tenon_any));
   function(nullptr, reinterpret_cast<const tenon_any*>(args), static_cast<int32_t>(count), &result);
@@ -149,17 +149,17 @@ inline Value call_packed(tenon_packed_call function, const Value* args, uint64_t
 }
 
 // A float operation's result, a float or a boolean. That of a sign may be an integer in the table.
-inline Value of_float(bool b) {
+BENCH_INLINE Value of_float(bool b) {
   return Value::of(b);
 }
-inline Value of_float(double f) {
+BENCH_INLINE Value of_float(double f) {
   return Value::of(f);
 }
 
 // A binary operation on integers; the result of a logical one on two booleans is a boolean.
 enum class Result { Integer, Logical };
 template <class Function>
-Value computed(Function compute, Result result, const Value& x, const Value& y) {
+BENCH_INLINE Value computed(Function compute, Result result, const Value& x, const Value& y) {
   int64_t r = 0;
   if (!compute(x.integer(), y.integer(), &r)) [[unlikely]]
     fail_overflow();

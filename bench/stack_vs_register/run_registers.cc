@@ -48,9 +48,11 @@ Value run_registers(Machine& m, uint32_t called, std::span<const Value> args) {
   m.counts = {};
   if constexpr (counted) m.executed.assign(m.code.bytes.size(), 0);
 
-  auto reg = [&](const uint8_t*& at) -> Value& { return base[read_unsigned(at)]; };
+  auto reg = [&](const uint8_t*& at) __attribute__((always_inline))->Value& {
+    return base[read_unsigned(at)];
+  };
   // An operand's value, owned.
-  auto value = [&](const uint8_t*& at) {
+  auto value = [&](const uint8_t*& at) __attribute__((always_inline)) {
     const uint64_t word = read_unsigned(at);
     Value v;
     switch (static_cast<ValueKind>(word & 3)) {

@@ -45,15 +45,21 @@ Value run_stack(Machine& m, uint32_t called, std::span<const Value> args) {
   if constexpr (counted) m.executed.assign(m.code.bytes.size(), 0);
 
   Value* top = base;  // the first free slot
-  auto push = [&](Value owned) { *top++ = owned; };
-  auto pop = [&]() -> const Value& { return *--top; };
-  auto local = [&](const uint8_t*& at) -> Value& { return base[read_unsigned(at)]; };
+  auto push = [&](Value owned) __attribute__((always_inline)) {
+    *top++ = owned;
+  };
+  auto pop = [&]() __attribute__((always_inline))->const Value& {
+    return *--top;
+  };
+  auto local = [&](const uint8_t*& at) __attribute__((always_inline))->Value& {
+    return base[read_unsigned(at)];
+  };
   // Whether there is room for a frame.
-  auto fits = [&](const Value* first, const CodeFunction& callee) {
+  auto fits = [&](const Value* first, const CodeFunction& callee) __attribute__((always_inline)) {
     return first + callee.slots + callee.operands <= limit;
   };
   // Makes the arguments from `base` up to `top` the first locals.
-  auto enter = [&](const CodeFunction& callee) {
+  auto enter = [&](const CodeFunction& callee) __attribute__((always_inline)) {
     for (uint32_t i = callee.params; i < callee.slots; ++i) push(Value());
     function = &callee;
     return bytes + callee.entry;
