@@ -46,6 +46,9 @@ void fail_overflow() {
 void fail_limit() {
   throw Error(ErrorKind::Runtime, "the call exceeds its fuel or its depth");
 }
+void fail_packed() {
+  throw Error(ErrorKind::Runtime, "a packed function failed");
+}
 void fail_fatal(const Value& message) {
   throw Error(ErrorKind::Runtime,
               std::bit_cast<AnyView>(std::bit_cast<tenon_any>(message)).as<std::string>());

@@ -83,6 +83,7 @@ extern const Compute* const kComputes;
 [[noreturn]] void fail_type();
 [[noreturn]] void fail_overflow();
 [[noreturn]] void fail_limit();
+[[noreturn]] void fail_packed();
 [[noreturn]] void fail_fatal(const Value& message);
 
 // Instructions' changes of reference counts.
@@ -144,7 +145,10 @@ BENCH_INLINE Value read_tag(const Value& object) {
 BENCH_INLINE Value call_packed(tenon_packed_call function, const Value* args, uint64_t count) {
   tenon_any result = TENON_NONE_VALUE;
   static_assert(sizeof(Value) == sizeof(tenon_any));
-  function(nullptr, reinterpret_cast<const tenon_any*>(args), static_cast<int32_t>(count), &result);
+  const int failed = function(nullptr, reinterpret_cast<const tenon_any*>(args),
+                              static_cast<int32_t>(count), &result);
+  if (failed) [[unlikely]]
+    fail_packed();
   return Value::of(result);
 }
 
