@@ -54,7 +54,7 @@ Value run_registers(Machine& m, uint32_t called, std::span<const Value> args) {
   // An operand's value, owned.
   auto value = [&](const uint8_t*& at) __attribute__((always_inline)) {
     const uint64_t word = read_unsigned(at);
-    Value v;
+    Value v{};
     switch (static_cast<ValueKind>(word & 3)) {
       case kLastUse:
         return taken(base[word >> 2]);
