@@ -50,8 +50,7 @@ void fail_packed() {
   throw Error(ErrorKind::Runtime, "a packed function failed");
 }
 void fail_fatal(const Value& message) {
-  throw Error(ErrorKind::Runtime,
-              std::bit_cast<AnyView>(std::bit_cast<tenon_any>(message)).as<std::string>());
+  throw Error(ErrorKind::Runtime, std::bit_cast<AnyView>(message.any()).as<std::string>());
 }
 
 }  // namespace tenon::bench

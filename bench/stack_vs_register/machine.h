@@ -2,6 +2,7 @@
 // that only the encoding differs.
 #pragma once
 
+#include <array>
 #include <bit>
 #include <cstdint>
 #include <span>
@@ -14,19 +15,30 @@
 
 namespace tenon::bench {
 
-// A value in two words, as the product's: a tag, and a payload that may be a counted object.
-// Value() is None.
+// A value in two words, as the product's: a tag, and a payload that may be a counted object. The
+// words are copied one by one, since reading 16 bytes would stall on preceding 8-byte stores.
 struct Value {
-  uint64_t tag;
-  uint64_t payload;
+  uint64_t tag = TypeIndex::None;
+  uint64_t payload = 0;
+
+  Value() = default;
+  BENCH_INLINE Value(uint64_t t, uint64_t p) : tag(t), payload(p) {}
+  BENCH_INLINE Value(const Value& o) : tag(o.tag), payload(o.payload) {}
+  BENCH_INLINE Value& operator=(const Value& o) {
+    tag = o.tag;
+    payload = o.payload;
+    return *this;
+  }
 
   static Value of(int64_t i) { return {TypeIndex::Int, static_cast<uint64_t>(i)}; }
   static Value of(bool b) { return {TypeIndex::Bool, b}; }
   static Value of(double f) { return {TypeIndex::Float, std::bit_cast<uint64_t>(f)}; }
-  static Value of(const tenon_any& any) { return std::bit_cast<Value>(any); }
-  static Value of(const AnyView& view) {
-    return std::bit_cast<Value>(std::bit_cast<tenon_any>(view));
+  static Value of(const tenon_any& any) {
+    const auto words = std::bit_cast<std::array<uint64_t, 2>>(any);
+    return {words[0], words[1]};
   }
+  static Value of(const AnyView& view) { return of(std::bit_cast<tenon_any>(view)); }
+  tenon_any any() const { return std::bit_cast<tenon_any>(std::array{tag, payload}); }
   bool is_object() const { return static_cast<int32_t>(tag) >= TypeIndex::ObjectBegin; }
   bool is_integer() const { return tag == TypeIndex::Int || tag == TypeIndex::Bool; }
   bool is_float() const { return tag == TypeIndex::Float; }

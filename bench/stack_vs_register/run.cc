@@ -62,7 +62,7 @@ struct Owned {
     any.type_index = TENON_INT;
     any.v.i = n;
   }
-  explicit Owned(const Value& value) : any(std::bit_cast<tenon_any>(value)) {}
+  explicit Owned(const Value& value) : any(value.any()) {}
   Owned(Owned&& other) noexcept : any(other.any) { other.any = TENON_NONE_VALUE; }
   ~Owned() { tenon_any_release(&any); }
   Value value() const { return Value::of(any); }

@@ -138,7 +138,8 @@ do_TailCall : {
   Value* const above = base + function->slots;
   if (--fuel < 0 || above + callee->slots > limit || callee->params > kMaxArguments) [[unlikely]]
     fail_limit();
-  Value arguments[kMaxArguments];
+  alignas(Value) char space[kMaxArguments * sizeof(Value)];
+  auto* const arguments = reinterpret_cast<Value*>(space);
   for (uint32_t i = 0; i < callee->params; ++i) arguments[i] = value(pc);
   for (Value* r = base; r != above; ++r) references.put(*r, Value());
   for (uint32_t i = 0; i < callee->params; ++i) base[i] = arguments[i];
@@ -156,7 +157,8 @@ do_CallPacked : {
   Value& to = reg(pc);
   const tenon_packed_call callee = m.packed[read_unsigned(pc)];
   const uint64_t count = read_unsigned(pc);
-  Value arguments[kMaxArguments];
+  alignas(Value) char space[kMaxArguments * sizeof(Value)];
+  auto* const arguments = reinterpret_cast<Value*>(space);
   if (count > kMaxArguments) [[unlikely]]
     fail_limit();
   const uint8_t* at = pc;
