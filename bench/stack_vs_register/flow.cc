@@ -1,0 +1,168 @@
+#include "flow.h"
+
+#include "support/error.h"
+#include "support/text.h"
+#include "vm/isa/operand_index.h"
+
+namespace tenon::bench {
+namespace {
+
+using vm::Arg;
+using vm::ArgKind;
+using vm::Opcode;
+using vm::OperandRole;
+
+void read_operands(Step& step, const std::vector<int32_t>& step_at) {
+  const vm::Instruction& in = step.instruction;
+  for (uint32_t i = 0; i < in.operands.size(); ++i) {
+    const OperandRole role = vm::role_of(in, i);
+    const Arg arg = in.arg(i);
+    if (role == OperandRole::ReadsNumber && arg.is(ArgKind::LastUse)) {
+      step.reads.push_back(Arg::reg(arg.index()));  // it keeps its number
+    } else if (role == OperandRole::ReadsValue || role == OperandRole::ReadsNumber) {
+      step.reads.push_back(arg);
+    } else if (role == OperandRole::Writes && arg.is_register() && in.opcode() != Opcode::Kill) {
+      if (step.writes >= 0) fail_unsupported(in);
+      step.writes = static_cast<int32_t>(arg.index());
+    } else if (role == OperandRole::Target) {
+      if (step.target >= 0) fail_unsupported(in);
+      step.target = step_at[arg.index()];
+    }
+  }
+  if (in.opcode() == Opcode::GetField) step.reads.resize(1);  // without the index
+  // The frame ends with the instruction.
+  if (in.opcode() == Opcode::Ret && step.reads[0].is(ArgKind::Register)) {
+    step.reads[0] = Arg::last(step.reads[0].index());
+  }
+  // Only the last of several operands that are one register can move its value.
+  for (size_t i = 0; i < step.reads.size(); ++i) {
+    for (size_t j = i + 1; j < step.reads.size(); ++j) {
+      Arg &a = step.reads[i], &b = step.reads[j];
+      if (!a.is(ArgKind::LastUse) || !b.is_register() || a.index() != b.index()) continue;
+      b = a;
+      a = Arg::reg(a.index());
+    }
+  }
+}
+
+void find_live(std::vector<Step>& steps, size_t registers) {
+  for (Step& step : steps) step.live.assign(registers, false);
+  for (bool changed = true; changed;) {
+    changed = false;
+    for (size_t i = steps.size(); i-- > 0;) {
+      std::vector<bool> live(registers, false);
+      auto add = [&](size_t next) {
+        const Step& step = steps[next];
+        for (size_t r = 0; r < registers; ++r) {
+          if (step.live[r] && static_cast<int32_t>(r) != step.writes) live[r] = true;
+        }
+        for (const Arg a : step.reads) {
+          if (a.is_register()) live[a.index()] = true;
+        }
+      };
+      if (!steps[i].instruction.info->ends() && i + 1 < steps.size()) add(i + 1);
+      if (steps[i].target >= 0) add(static_cast<size_t>(steps[i].target));
+      changed = changed || live != steps[i].live;
+      steps[i].live = std::move(live);
+    }
+  }
+}
+
+}  // namespace
+
+std::vector<Step> read_steps(const vm::FunctionUnit& function) {
+  std::vector<Step> steps;
+  std::vector<int32_t> step_at(function.code.size(), -1);
+  for (uint32_t at = 0; at < function.code.size(); at += steps.back().instruction.words()) {
+    step_at[at] = static_cast<int32_t>(steps.size());
+    if (!vm::decode(function.code, at, &steps.emplace_back().instruction)) {
+      throw Error(ErrorKind::Damaged, cat("the code of ", function.name, " is damaged"));
+    }
+  }
+  for (size_t i = 0; i < steps.size(); ++i) {
+    read_operands(steps[i], step_at);
+    if (steps[i].target >= 0) steps[static_cast<size_t>(steps[i].target)].leads = true;
+    if (steps[i].instruction.info->jumps() && i + 1 < steps.size()) steps[i + 1].leads = true;
+  }
+  if (!steps.empty()) steps[0].leads = true;
+  find_live(steps, function.register_count);
+  return steps;
+}
+
+Opcode exchanged(Opcode opcode) {
+  switch (opcode) {
+#define TENON_OPCODE(...)
+#define TENON_FAST_BINARY(identifier, mnemonic, number, exchanged, ...) \
+  case Opcode::identifier:                                              \
+    return Opcode::exchanged;
+#define TENON_COMPARISON TENON_FAST_BINARY
+#include "vm/isa/opcodes.def"
+    default:
+      return Opcode::None;
+  }
+}
+
+bool is_float_operation(Opcode opcode) {
+  switch (opcode) {
+#define TENON_OPCODE(...)
+#define TENON_FLOAT_BINARY(identifier, ...) case Opcode::identifier:
+#define TENON_FLOAT_UNARY TENON_FLOAT_BINARY
+#include "vm/isa/opcodes.def"
+    return true;
+    default:
+      return false;
+  }
+}
+
+uint64_t field_index(const vm::Instruction& instruction) {
+  const Arg index = instruction.arg(vm::operand(Opcode::GetField, "index"));
+  if (!index.is(ArgKind::Immediate)) fail_unsupported(instruction);
+  return static_cast<uint64_t>(index.value());
+}
+
+void check_is_f64(const vm::Instruction& instruction) {
+  const Arg dtype = instruction.arg(vm::operand(Opcode::ToFloat, "dtype"));
+  if (dtype.as_dtype() != f64) fail_unsupported(instruction);
+}
+
+void fail_unsupported(const vm::Instruction& instruction) {
+  throw Error(ErrorKind::Unsupported,
+              cat("the benchmark has no counterpart of this form of ", instruction.info->mnemonic));
+}
+
+CodeWriter::CodeWriter(Code& code, uint32_t function)
+    : out_(code.bytes), function_(code.functions[function]) {
+  const vm::FunctionUnit& unit = code.unit->functions[function];
+  function_.name = unit.name;
+  function_.entry = static_cast<uint32_t>(out_.size());
+  function_.params = static_cast<uint32_t>(unit.params.size());
+}
+
+void CodeWriter::start_step() {
+  function_.starts.push_back(static_cast<uint32_t>(out_.size()));
+}
+
+void CodeWriter::number(uint64_t value) {
+  for (; value >= 0x80; value >>= 7) out_.push_back(static_cast<uint8_t>(value | 0x80));
+  out_.push_back(static_cast<uint8_t>(value));
+}
+
+void CodeWriter::jump(int32_t step) {
+  jumps_.push_back({out_.size(), step});
+  out_.resize(out_.size() + 2);
+}
+
+void CodeWriter::finish() {
+  function_.end = static_cast<uint32_t>(out_.size());
+  for (const Jump& jump : jumps_) {
+    const int64_t distance = int64_t{function_.starts[static_cast<size_t>(jump.step)]} -
+                             static_cast<int64_t>(jump.at + 2);
+    if (distance != static_cast<int16_t>(distance)) {
+      throw Error(ErrorKind::Unsupported, "a jump is too long for the benchmark's code");
+    }
+    out_[jump.at] = static_cast<uint8_t>(distance);
+    out_[jump.at + 1] = static_cast<uint8_t>(distance >> 8);
+  }
+}
+
+}  // namespace tenon::bench
