@@ -357,20 +357,19 @@ class ContractionSchedule {
       ExprRef at = sum(index(place), lane);
       return store(done, {at}, load(acc, {at}));
     });
+    // Row by row: an element of `a` is in a register only for its own row. Column by column, those
+    // of all rows would be, next to the partial sums.
     std::vector<StmtRef> steps;
-    for (int64_t u = 0; u < tiling_.vectors; ++u) {
-      ExprRef column = sum(index(u * lanes_), lane);
-      ExprRef b =
-          b_direct_ ? b_at(k, sum(n, column)) : load(b_pack_, {sum(scaled(k, width_), column)});
-      auto value = var("b", w_.accumulate);
-      std::vector<StmtRef> adds;
-      for (int64_t i = 0; i < tile_rows_; ++i) {
+    for (int64_t i = 0; i < tile_rows_; ++i) {
+      for (int64_t u = 0; u < tiling_.vectors; ++u) {
+        ExprRef column = sum(index(u * lanes_), lane);
+        ExprRef b =
+            b_direct_ ? b_at(k, sum(n, column)) : load(b_pack_, {sum(scaled(k, width_), column)});
         ExprRef at = sum(index((i * tiling_.vectors + u) * lanes_), lane);
-        ExprRef product = binary(BinaryOp::kMul, a[static_cast<size_t>(i)], value);
-        adds.push_back(store(acc, {at}, sum(load(acc, {at}), product)));
+        ExprRef product = binary(BinaryOp::kMul, a[static_cast<size_t>(i)], b);
+        steps.push_back(for_loop(lane, index(0), index(lanes_), ForKind::kVector,
+                                 store(acc, {at}, sum(load(acc, {at}), product))));
       }
-      steps.push_back(
-          for_loop(lane, index(0), index(lanes_), ForKind::kVector, let(value, b, seq(adds))));
     }
     StmtRef loop = for_loop(k, index(0), dim_value(depth_), ForKind::kSerial, seq(steps));
     StmtRef compute = with_lets(lets, alloc(acc, seq({clear, loop, keep})));

@@ -498,6 +498,35 @@ TEST(Schedule, MatrixProducts) {
   }
 }
 
+ComputeRef product(const Dim& rows, const Dim& depth, const Dim& columns) {
+  auto x = buffer("x", f32, {rows, depth}), w = buffer("w", f32, {depth, columns}),
+       y = buffer("y", f32, {rows, columns});
+  return compute_of({x, w},
+                    {reduce_stage(y, Reduction::kSum, {depth},
+                                  [&](const Indices& i, const Indices& q) {
+                                    return at(x, {i[0], q[0]}) * at(w, {q[0], i[1]});
+                                  })},
+                    {y});
+}
+
+// The registers hold the sums of a tile, the vectors of `w` at one step, and one element of `x`,
+// which is done with before the next one is read.
+TEST(Schedule, AProductGoesThroughATileRowByRow) {
+  ScheduleOptions options;
+  options.target = {16, 16};
+  options.tiling = [](const auto&, const auto&) { return Tiling{.rows = 2, .vectors = 2}; };
+  const std::string text = to_text(*lower(*product(2, 5, 8), "k", options));
+  std::vector<std::string> elements;  // of x, in the order of their uses
+  for (size_t from = text.find("for k"), at; (at = text.find("x[", from)) != std::string::npos;
+       from = at + 1) {
+    elements.push_back(text.substr(at, text.find(']', at) - at));
+  }
+  ASSERT_EQ(elements.size(), 4u) << text;
+  EXPECT_EQ(elements[0], elements[1]);
+  EXPECT_NE(elements[1], elements[2]);
+  EXPECT_EQ(elements[2], elements[3]);
+}
+
 TEST(Schedule, BatchedProductsOfHeads) {
   // x[n, k, 3 * 4] in heads, times itself: q[n, 3, k, 4] . q[n, 3, k, 4] -> [n, 3, k, k]
   Agreement a;
