@@ -122,7 +122,9 @@ class ContractionSchedule {
     return !few(rows_, 2) && !few(x_.extent, 4) && !few(depth_, 3);
   }
 
-  // The tiling chosen for this shape, reduced to its size.
+  // The tiling chosen for this shape, reduced to its size: of the same number of tiles, those that
+  // leave the fewest rows of the last one empty, since a row that a tile lacks costs as much as one
+  // that it has.
   void cut_tiles() {
     const bool runs = runs_through(a_);
     tiling_ =
@@ -131,13 +133,14 @@ class ContractionSchedule {
                         options_.target);
     lanes_ = std::clamp<int64_t>(options_.target.vector_bytes / w_.accumulate.bytes(), 2, 64);
     tile_rows_ = tiling_.rows;
-    if (auto m = rows_.as_const()) tile_rows_ = std::min(tile_rows_, *m);
+    if (auto m = rows_.as_const()) tile_rows_ = pieces(*m, pieces(*m, tile_rows_));
     width_ = lanes_ * tiling_.vectors;
     block_rows_ = tile_rows_ * tiling_.row_tiles;
     block_columns_ = width_ * tiling_.column_tiles;
     cut_block(rows_, tile_rows_, &block_rows_);
     cut_block(x_.extent, width_, &block_columns_);
   }
+  static int64_t pieces(int64_t of, int64_t size) { return of / size + (of % size > 0); }
   // To as many tiles as a constant extent fills, the last one perhaps in part.
   static void cut_block(const Dim& extent, int64_t tile, int64_t* block) {
     const auto n = extent.as_const();

@@ -527,6 +527,21 @@ TEST(Schedule, AProductGoesThroughATileRowByRow) {
   EXPECT_EQ(elements[2], elements[3]);
 }
 
+// Tiles of six rows: 8 and 13 are two of four and three of five.
+TEST(Schedule, TilesShareTheRowsEvenly) {
+  ScheduleOptions options;
+  options.target = {16, 16};
+  options.tiling = [](const auto&, const auto&) { return Tiling{.rows = 6, .vectors = 1}; };
+  auto sums = [&](int64_t rows) { return to_text(*lower(*product(rows, 5, 8), "k", options)); };
+  EXPECT_THAT(sums(8), testing::HasSubstr("scratch acc: tensor[16; f32]"));
+  EXPECT_THAT(sums(13), testing::HasSubstr("scratch acc: tensor[20; f32]"));
+  EXPECT_THAT(sums(18), testing::HasSubstr("scratch acc: tensor[24; f32]"));
+  Agreement a;
+  for (int64_t rows : {2, 7, 8, 13}) {
+    a.check(product(rows, 5, 40), {a.random({rows, 5}), a.random({5, 40})}, 1e-4);
+  }
+}
+
 TEST(Schedule, BatchedProductsOfHeads) {
   // x[n, k, 3 * 4] in heads, times itself: q[n, 3, k, 4] . q[n, 3, k, 4] -> [n, 3, k, k]
   Agreement a;
