@@ -15,6 +15,7 @@
 #include "graph/pass/plan_memory.h"
 #include "graph/pass/remove_dead_code.h"
 #include "graph/pass/simplify.h"
+#include "graph/pass/slice_splits.h"
 
 namespace tenon::graph {
 
