@@ -8,7 +8,8 @@
 // contiguous (as in a convolution: this is im2col, one block of rows at a time). The pointwise
 // stages that follow run on each tile while it is in the first-level cache.
 //
-// Padding is multiplied as zeros.
+// Padding is multiplied as zeros. Columns of the last panel that the result lacks are computed, but
+// not stored.
 #include <algorithm>
 #include <unordered_set>
 
@@ -90,10 +91,11 @@ class ContractionSchedule {
     row.axes = {x_};
     row.out = buffer("row", w_.accumulate, {x_.extent});
     row.offset = x_.var;
+    row.inside = nullptr;
     row.padding_is_skippable = false;  // as in the tiles
     StmtRef sums = schedule_reduction(row, options_, false);
     std::vector<StmtRef> stores;
-    for (const Work& a : after_) stores.push_back(store(a.out, {a.offset}, a.body));
+    for (const Work& a : after_) stores.push_back(if_inside(a, store(a.out, {a.offset}, a.body)));
     StmtRef point = let(sum_, load(row.out, {x_.var}), seq(stores));
     StmtRef rest = vector_range(x_.var, index(0), dim_value(x_.extent), lanes_, point);
     std::vector<Axis> outer(w_.axes.begin(), w_.axes.end() - 1);
@@ -391,7 +393,7 @@ class ContractionSchedule {
     auto i = var("tile_row", i64);
     ExprRef column = difference(x_.var, n);
     std::vector<StmtRef> stores;
-    for (const Work& a : after_) stores.push_back(store(a.out, {a.offset}, a.body));
+    for (const Work& a : after_) stores.push_back(if_inside(a, store(a.out, {a.offset}, a.body)));
     StmtRef point = let(sum_, load(done, {sum(scaled(i, width_), column)}), seq(stores));
     ExprRef width = smaller(index(width_), difference(dim_value(x_.extent), n));
     StmtRef row = vector_range(x_.var, n, width, lanes_, point);
@@ -430,6 +432,7 @@ StmtRef schedule_contraction(Work w, const Ref<const Var>& sum, std::vector<Work
     a.out = w.out;
     a.body = cast(w.out->dtype, sum);
     a.offset = w.offset;
+    a.inside = w.inside;
     after.push_back(std::move(a));
   }
   return ContractionSchedule(std::move(w), sum, std::move(after), options).run();

@@ -542,6 +542,43 @@ TEST(Schedule, TilesShareTheRowsEvenly) {
   }
 }
 
+// 37 columns in panels of 16, the last of which has 11 more.
+TEST(Schedule, ColumnsBeyondTheLastAreNotStored) {
+  Agreement a;
+  const Dim columns(37), width(16);
+  for (const Dim& rows : {Dim(1), Dim(2), Dim(7), n}) {
+    for (const Reduction reduction : {Reduction::kSum, Reduction::kMax}) {
+      auto x = buffer("x", f32, {rows, k}), w = buffer("w", f32, {Dim(3), k, width}),
+           bias = buffer("bias", f32, {columns}), p = buffer("p", f32, {rows, columns}),
+           y = buffer("y", f32, {rows, columns});
+      auto c =
+          compute_of({x, w, bias},
+                     {reduce_stage(p, reduction, {k},
+                                   [&](const Indices& i, const Indices& q) {
+                                     ExprRef by = dim_value(width);
+                                     ExprRef panel = binary(BinaryOp::kFloorDiv, i[1], by),
+                                             column = binary(BinaryOp::kMod, i[1], by);
+                                     return at(x, {i[0], q[0]}) * at(w, {panel, q[0], column});
+                                   }),
+                      map_stage(y, [&](const Indices& i) { return at(p, i) + at(bias, {i[1]}); })},
+                     {y, p});
+      for (int64_t depth : {1, 5}) {
+        for (int64_t given : {1, 3, 20}) {
+          a.check(c,
+                  {a.random({rows.as_const().value_or(given), depth}), a.random({3, depth, 16}),
+                   a.random({37})},
+                  1e-4);
+        }
+      }
+      ScheduleOptions options;
+      options.target = {32, 16};
+      const std::string text = to_text(*lower(*c, "k", options));
+      EXPECT_EQ(text.find("b_pack"), std::string::npos);
+      EXPECT_THAT(text, testing::HasSubstr("< 37"));
+    }
+  }
+}
+
 TEST(Schedule, BatchedProductsOfHeads) {
   // x[n, k, 3 * 4] in heads, times itself: q[n, 3, k, 4] . q[n, 3, k, 4] -> [n, 3, k, k]
   Agreement a;
