@@ -35,12 +35,50 @@ std::vector<Ref<const Var>> Work::vars() const {
 
 namespace {
 
-// An axis of the list, and a size by which its variable is divided somewhere in `body`.
+// Whether `v` occurs anywhere except in the index of a load.
+bool used_outside_loads(const ExprRef& root, const Ref<const Var>& v) {
+  std::vector<ExprRef> stack{root};
+  Seen seen;
+  while (!stack.empty()) {
+    ExprRef e = std::move(stack.back());
+    stack.pop_back();
+    if (!seen.insert(e.get()).second) continue;
+    if (e.get() == v.get()) return true;
+    if (e->kind == ExprKind::kLoad) continue;
+    for (const ExprRef& o : operands(*e)) stack.push_back(o);
+  }
+  return false;
+}
+
+// Whether the axis only selects a panel of `by` elements and a place in it, and the last panel is
+// whole, so that the body may be computed for all of its places.
+bool reads_whole_panels(const ExprRef& body, const Axis& axis, const Dim& by) {
+  if (used_outside_loads(body, axis.var)) return false;
+  for (const Load* l : loads_in(body)) {
+    for (size_t i = 0; i < l->indices.size(); ++i) {
+      const ExprRef& e = l->indices[i];
+      if (!depends_on(e, axis.var)) continue;
+      if (e->kind != ExprKind::kBinary) return false;
+      const auto& b = static_cast<const Binary&>(*e);
+      const auto divisor = as_dim(b.b);
+      if (b.a.get() != axis.var.get() || !divisor || !(*divisor == by)) return false;
+      const Dim& extent = l->buffer->shape[i];
+      const bool whole = b.op == BinaryOp::kFloorDiv ? extent == ceildiv(axis.extent, by)
+                                                     : b.op == BinaryOp::kMod && extent == by;
+      if (!whole) return false;
+    }
+  }
+  return true;
+}
+
+// An axis of the list, and a size by which its variable is divided somewhere in `body`: a divisor
+// of the axis, or the width of panels.
 struct Split {
   size_t axis;
   Dim by;
+  bool divides;
 };
-std::optional<Split> find_split(const ExprRef& body, const std::vector<Axis>& axes) {
+std::optional<Split> find_split(const ExprRef& body, const std::vector<Axis>& axes, bool panels) {
   std::optional<Split> found;
   post_order(body, [&](const ExprRef& e) {
     if (found || e->kind != ExprKind::kBinary) return;
@@ -50,9 +88,11 @@ std::optional<Split> find_split(const ExprRef& body, const std::vector<Axis>& ax
     if (!by || by->is_const(0) || by->is_const(1)) return;
     for (size_t i = 0; i < axes.size(); ++i) {
       const Axis& v = axes[i];
-      bool whole = b.a.get() == v.var.get() && !(*by == v.extent) &&
-                   floordiv(v.extent, *by) * *by == v.extent;
-      if (whole) found = Split{i, *by};
+      if (b.a.get() != v.var.get() || *by == v.extent) continue;
+      const bool divides = floordiv(v.extent, *by) * *by == v.extent;
+      const bool in_panels = panels && !divides && i + 1 == axes.size() && by->is_const() &&
+                             v.extent.is_const() && reads_whole_panels(body, v, *by);
+      if (divides || in_panels) found = Split{i, *by, divides};
     }
   });
   return found;
@@ -93,10 +133,11 @@ Work work_of(const Stage& s, const std::vector<Ref<const Var>>& leading,
   };
   ExprRef body = simplified(rewrite(substitute(s.body, lead)));
   for (int round = 0; round < 8; ++round) {
-    auto split = find_split(body, w.axes);
+    auto split = find_split(body, w.axes, s.kind == StageKind::kReduce && !w.inside);
     if (!split) break;
     Axis v = w.axes[split->axis];
-    Axis outer{var(cat(v.var->name, "_outer"), i64), floordiv(v.extent, split->by)};
+    Axis outer{var(cat(v.var->name, "_outer"), i64),
+               split->divides ? floordiv(v.extent, split->by) : ceildiv(v.extent, split->by)};
     Axis inner{var(cat(v.var->name, "_inner"), i64), split->by};
     w.axes[split->axis] = inner;
     w.axes.insert(w.axes.begin() + static_cast<std::ptrdiff_t>(split->axis), outer);
@@ -104,6 +145,8 @@ Work work_of(const Stage& s, const std::vector<Ref<const Var>>& leading,
     VarMap values{{v.var.get(), whole}};
     for (auto& [old, value] : w.split) value = substitute(value, values);
     w.split[v.var.get()] = whole;
+    if (w.inside) w.inside = substitute(w.inside, values);
+    if (!split->divides) w.inside = less(whole, dim_value(v.extent));
     body = simplified(substitute(body, values));
     at = at.map([&](const ExprRef& e) { return substitute(e, values); });
   }
@@ -114,25 +157,14 @@ Work work_of(const Stage& s, const std::vector<Ref<const Var>>& leading,
 
 StmtRef store_result(const Work& w, const ExprRef& value) {
   ExprRef v = cast(w.out->dtype, value);
-  return w.offset ? store(w.out, {w.offset}, v) : store(w.out, {}, v);
+  return if_inside(w, w.offset ? store(w.out, {w.offset}, v) : store(w.out, {}, v));
+}
+
+StmtRef if_inside(const Work& w, const StmtRef& store) {
+  return w.inside ? if_then(w.inside, store) : store;
 }
 
 namespace {
-
-// Whether `v` occurs anywhere except in the index of a load.
-bool used_outside_loads(const ExprRef& root, const Ref<const Var>& v) {
-  std::vector<ExprRef> stack{root};
-  Seen seen;
-  while (!stack.empty()) {
-    ExprRef e = std::move(stack.back());
-    stack.pop_back();
-    if (!seen.insert(e.get()).second) continue;
-    if (e.get() == v.get()) return true;
-    if (e->kind == ExprKind::kLoad) continue;
-    for (const ExprRef& o : operands(*e)) stack.push_back(o);
-  }
-  return false;
-}
 
 bool can_join(const Work& w, const Axis& outer, const Axis& inner) {
   if (used_outside_loads(w.body, outer.var) || used_outside_loads(w.body, inner.var)) return false;
@@ -149,6 +181,7 @@ bool can_join(const Work& w, const Axis& outer, const Axis& inner) {
 void replace_vars(Work* w, const VarMap& values) {
   std::vector<Ref<const Var>> vars = w->vars();
   w->body = flatten_loads(substitute(w->body, values), vars);
+  if (w->inside) w->inside = substitute(w->inside, values);
   if (w->offset) {
     w->offset = flat_offset(w->out->shape, {substitute(w->offset, values)}, vars);
   }

@@ -24,6 +24,9 @@ struct Work {
   Ref<const Buffer> out;
   ExprRef offset;  // flat; null for a result of rank 0
   VarMap split;    // split axes of the stage, in terms of the new axes
+  // Whether the point is one of the result's: false for the last columns of a split that doesn't
+  // divide the axis, which are computed but not stored. Null if all are.
+  ExprRef inside;
 
   std::vector<Ref<const Var>> vars() const;
 };
@@ -33,7 +36,10 @@ struct Work {
 Work work_of(const Stage& stage, const std::vector<Ref<const Var>>& leading,
              const Ref<const Buffer>& out, const std::function<ExprRef(const ExprRef&)>& rewrite);
 
+// Stores the result at the point if that is inside.
 StmtRef store_result(const Work& w, const ExprRef& value);
+// `store` if the point is inside.
+StmtRef if_inside(const Work& w, const StmtRef& store);
 
 // Drops axes of extent 1 and joins adjacent axes that every access treats as one. The works share
 // their axes, and only the first may reduce.

@@ -8,7 +8,8 @@
 // contiguous (as in a convolution: this is im2col, one block of rows at a time). The pointwise
 // stages that follow run on each tile while it is in the first-level cache.
 //
-// Padding is multiplied as zeros.
+// Padding is multiplied as zeros. Columns of the last panel that the result lacks are computed, but
+// not stored.
 #include <algorithm>
 #include <unordered_set>
 
@@ -90,10 +91,11 @@ class ContractionSchedule {
     row.axes = {x_};
     row.out = buffer("row", w_.accumulate, {x_.extent});
     row.offset = x_.var;
+    row.inside = nullptr;
     row.padding_is_skippable = false;  // as in the tiles
     StmtRef sums = schedule_reduction(row, options_, false);
     std::vector<StmtRef> stores;
-    for (const Work& a : after_) stores.push_back(store(a.out, {a.offset}, a.body));
+    for (const Work& a : after_) stores.push_back(if_inside(a, store(a.out, {a.offset}, a.body)));
     StmtRef point = let(sum_, load(row.out, {x_.var}), seq(stores));
     StmtRef rest = vector_range(x_.var, index(0), dim_value(x_.extent), lanes_, point);
     std::vector<Axis> outer(w_.axes.begin(), w_.axes.end() - 1);
@@ -122,7 +124,9 @@ class ContractionSchedule {
     return !few(rows_, 2) && !few(x_.extent, 4) && !few(depth_, 3);
   }
 
-  // The tiling chosen for this shape, reduced to its size.
+  // The tiling chosen for this shape, reduced to its size: of the same number of tiles, those that
+  // leave the fewest rows of the last one empty, since a row that a tile lacks costs as much as one
+  // that it has.
   void cut_tiles() {
     const bool runs = runs_through(a_);
     tiling_ =
@@ -131,13 +135,14 @@ class ContractionSchedule {
                         options_.target);
     lanes_ = std::clamp<int64_t>(options_.target.vector_bytes / w_.accumulate.bytes(), 2, 64);
     tile_rows_ = tiling_.rows;
-    if (auto m = rows_.as_const()) tile_rows_ = std::min(tile_rows_, *m);
+    if (auto m = rows_.as_const()) tile_rows_ = pieces(*m, pieces(*m, tile_rows_));
     width_ = lanes_ * tiling_.vectors;
     block_rows_ = tile_rows_ * tiling_.row_tiles;
     block_columns_ = width_ * tiling_.column_tiles;
     cut_block(rows_, tile_rows_, &block_rows_);
     cut_block(x_.extent, width_, &block_columns_);
   }
+  static int64_t pieces(int64_t of, int64_t size) { return of / size + (of % size > 0); }
   // To as many tiles as a constant extent fills, the last one perhaps in part.
   static void cut_block(const Dim& extent, int64_t tile, int64_t* block) {
     const auto n = extent.as_const();
@@ -357,20 +362,19 @@ class ContractionSchedule {
       ExprRef at = sum(index(place), lane);
       return store(done, {at}, load(acc, {at}));
     });
+    // Row by row: an element of `a` is in a register only for its own row. Column by column, those
+    // of all rows would be, next to the partial sums.
     std::vector<StmtRef> steps;
-    for (int64_t u = 0; u < tiling_.vectors; ++u) {
-      ExprRef column = sum(index(u * lanes_), lane);
-      ExprRef b =
-          b_direct_ ? b_at(k, sum(n, column)) : load(b_pack_, {sum(scaled(k, width_), column)});
-      auto value = var("b", w_.accumulate);
-      std::vector<StmtRef> adds;
-      for (int64_t i = 0; i < tile_rows_; ++i) {
+    for (int64_t i = 0; i < tile_rows_; ++i) {
+      for (int64_t u = 0; u < tiling_.vectors; ++u) {
+        ExprRef column = sum(index(u * lanes_), lane);
+        ExprRef b =
+            b_direct_ ? b_at(k, sum(n, column)) : load(b_pack_, {sum(scaled(k, width_), column)});
         ExprRef at = sum(index((i * tiling_.vectors + u) * lanes_), lane);
-        ExprRef product = binary(BinaryOp::kMul, a[static_cast<size_t>(i)], value);
-        adds.push_back(store(acc, {at}, sum(load(acc, {at}), product)));
+        ExprRef product = binary(BinaryOp::kMul, a[static_cast<size_t>(i)], b);
+        steps.push_back(for_loop(lane, index(0), index(lanes_), ForKind::kVector,
+                                 store(acc, {at}, sum(load(acc, {at}), product))));
       }
-      steps.push_back(
-          for_loop(lane, index(0), index(lanes_), ForKind::kVector, let(value, b, seq(adds))));
     }
     StmtRef loop = for_loop(k, index(0), dim_value(depth_), ForKind::kSerial, seq(steps));
     StmtRef compute = with_lets(lets, alloc(acc, seq({clear, loop, keep})));
@@ -389,7 +393,7 @@ class ContractionSchedule {
     auto i = var("tile_row", i64);
     ExprRef column = difference(x_.var, n);
     std::vector<StmtRef> stores;
-    for (const Work& a : after_) stores.push_back(store(a.out, {a.offset}, a.body));
+    for (const Work& a : after_) stores.push_back(if_inside(a, store(a.out, {a.offset}, a.body)));
     StmtRef point = let(sum_, load(done, {sum(scaled(i, width_), column)}), seq(stores));
     ExprRef width = smaller(index(width_), difference(dim_value(x_.extent), n));
     StmtRef row = vector_range(x_.var, n, width, lanes_, point);
@@ -428,6 +432,7 @@ StmtRef schedule_contraction(Work w, const Ref<const Var>& sum, std::vector<Work
     a.out = w.out;
     a.body = cast(w.out->dtype, sum);
     a.offset = w.offset;
+    a.inside = w.inside;
     after.push_back(std::move(a));
   }
   return ContractionSchedule(std::move(w), sum, std::move(after), options).run();

@@ -263,6 +263,7 @@ class ReductionSchedule {
     StmtRef finish = each_vector([&](const Vector& v) {
       auto result = var("result", w_.accumulate);
       StmtRef write = store(w_.out, {at(w_.offset, v)}, cast(w_.out->dtype, result));
+      if (w_.inside) write = if_then(at(w_.inside, v), write);
       return let(result, load(acc, {v.acc}), block.end ? if_then(inside(v), write) : write);
     });
     StmtRef begin = each_vector([&](const Vector& v) { return store(acc, {v.acc}, start()); });

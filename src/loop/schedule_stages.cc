@@ -151,6 +151,7 @@ class StageSchedule {
       }
       Work a;
       a.axes = w.axes;
+      a.inside = w.inside;
       a.out = out;
       std::vector<VarRange> ranges = w.axes;
       a.body = flatten_loads(simplify_indices(substitute(body, w.split), ranges), w.vars());

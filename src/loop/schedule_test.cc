@@ -498,6 +498,87 @@ TEST(Schedule, MatrixProducts) {
   }
 }
 
+ComputeRef product(const Dim& rows, const Dim& depth, const Dim& columns) {
+  auto x = buffer("x", f32, {rows, depth}), w = buffer("w", f32, {depth, columns}),
+       y = buffer("y", f32, {rows, columns});
+  return compute_of({x, w},
+                    {reduce_stage(y, Reduction::kSum, {depth},
+                                  [&](const Indices& i, const Indices& q) {
+                                    return at(x, {i[0], q[0]}) * at(w, {q[0], i[1]});
+                                  })},
+                    {y});
+}
+
+// The registers hold the sums of a tile, the vectors of `w` at one step, and one element of `x`,
+// which is done with before the next one is read.
+TEST(Schedule, AProductGoesThroughATileRowByRow) {
+  ScheduleOptions options;
+  options.target = {16, 16};
+  options.tiling = [](const auto&, const auto&) { return Tiling{.rows = 2, .vectors = 2}; };
+  const std::string text = to_text(*lower(*product(2, 5, 8), "k", options));
+  std::vector<std::string> elements;  // of x, in the order of their uses
+  for (size_t from = text.find("for k"), at; (at = text.find("x[", from)) != std::string::npos;
+       from = at + 1) {
+    elements.push_back(text.substr(at, text.find(']', at) - at));
+  }
+  ASSERT_EQ(elements.size(), 4u) << text;
+  EXPECT_EQ(elements[0], elements[1]);
+  EXPECT_NE(elements[1], elements[2]);
+  EXPECT_EQ(elements[2], elements[3]);
+}
+
+// Tiles of six rows: 8 and 13 are two of four and three of five.
+TEST(Schedule, TilesShareTheRowsEvenly) {
+  ScheduleOptions options;
+  options.target = {16, 16};
+  options.tiling = [](const auto&, const auto&) { return Tiling{.rows = 6, .vectors = 1}; };
+  auto sums = [&](int64_t rows) { return to_text(*lower(*product(rows, 5, 8), "k", options)); };
+  EXPECT_THAT(sums(8), testing::HasSubstr("scratch acc: tensor[16; f32]"));
+  EXPECT_THAT(sums(13), testing::HasSubstr("scratch acc: tensor[20; f32]"));
+  EXPECT_THAT(sums(18), testing::HasSubstr("scratch acc: tensor[24; f32]"));
+  Agreement a;
+  for (int64_t rows : {2, 7, 8, 13}) {
+    a.check(product(rows, 5, 40), {a.random({rows, 5}), a.random({5, 40})}, 1e-4);
+  }
+}
+
+// 37 columns in panels of 16, the last of which has 11 more.
+TEST(Schedule, ColumnsBeyondTheLastAreNotStored) {
+  Agreement a;
+  const Dim columns(37), width(16);
+  for (const Dim& rows : {Dim(1), Dim(2), Dim(7), n}) {
+    for (const Reduction reduction : {Reduction::kSum, Reduction::kMax}) {
+      auto x = buffer("x", f32, {rows, k}), w = buffer("w", f32, {Dim(3), k, width}),
+           bias = buffer("bias", f32, {columns}), p = buffer("p", f32, {rows, columns}),
+           y = buffer("y", f32, {rows, columns});
+      auto c =
+          compute_of({x, w, bias},
+                     {reduce_stage(p, reduction, {k},
+                                   [&](const Indices& i, const Indices& q) {
+                                     ExprRef by = dim_value(width);
+                                     ExprRef panel = binary(BinaryOp::kFloorDiv, i[1], by),
+                                             column = binary(BinaryOp::kMod, i[1], by);
+                                     return at(x, {i[0], q[0]}) * at(w, {panel, q[0], column});
+                                   }),
+                      map_stage(y, [&](const Indices& i) { return at(p, i) + at(bias, {i[1]}); })},
+                     {y, p});
+      for (int64_t depth : {1, 5}) {
+        for (int64_t given : {1, 3, 20}) {
+          a.check(c,
+                  {a.random({rows.as_const().value_or(given), depth}), a.random({3, depth, 16}),
+                   a.random({37})},
+                  1e-4);
+        }
+      }
+      ScheduleOptions options;
+      options.target = {32, 16};
+      const std::string text = to_text(*lower(*c, "k", options));
+      EXPECT_EQ(text.find("b_pack"), std::string::npos);
+      EXPECT_THAT(text, testing::HasSubstr("< 37"));
+    }
+  }
+}
+
 TEST(Schedule, BatchedProductsOfHeads) {
   // x[n, k, 3 * 4] in heads, times itself: q[n, 3, k, 4] . q[n, 3, k, 4] -> [n, 3, k, k]
   Agreement a;

@@ -76,15 +76,25 @@ class Matcher {
     if (!is_op(call, op::matmul)) return false;
     auto *a = known_f32(call.args[0]), *b = known_f32(call.args[1]);
     if (!a || !b || a->rank < 2 || b->rank < 2 || a->rank > 6 || b->rank > 6) return false;
-    // For a few rows times a matrix that fits the caches, our own kernels are faster: they take 0.2
-    // to 9 us for 1 to 8 rows and 64 x 64 to 256 x 256, oneDNN 1.2 to 11 (Zen 4).
-    constexpr int64_t kFewRows = 8, kSmallMatrix = 1 << 16;
-    auto rows = a->dims[a->dims.size() - 2].as_const(), inner = a->dims.back().as_const(),
-         columns = b->dims.back().as_const();
+    auto inner = a->dims.back().as_const();
     if (inner && *inner == 0) return false;
-    const bool small_matrix =
-        inner && columns && *inner <= kSmallMatrix / std::max<int64_t>(*columns, 1);
-    return !(a->rank == 2 && rows && *rows <= kFewRows && small_matrix);
+    return b->rank > 2 || !is_faster_here(*a, call.args[1]);
+  }
+
+  // Whether Tenon's own kernels are faster for the product with the matrix `right`: for a few rows,
+  // which do little more than stream the matrix. A constant one lies in panels (pack_constants)
+  // unless it is as narrow as a panel, and is read once and in order: own kernels take 0.4 to 1.0
+  // of oneDNN's time for 1 to 8 rows and 300 x 256 to 4096 x 4096 (Zen 3). Another one is read in
+  // long steps, so it must fit the caches: own kernels take 0.2 to 9 us for 1 to 8 rows and 64 x 64
+  // to 256 x 256, oneDNN 1.2 to 11 (Zen 4).
+  static bool is_faster_here(const TensorType& left, const Operand& right) {
+    constexpr int64_t kFewRows = 8, kSmallMatrix = 1 << 16, kWidestPanel = 32;
+    const auto rows = product({left.dims.begin(), left.dims.end() - 1}).as_const();
+    const TensorType* matrix = known_f32(right);
+    const auto depth = matrix->dims[0].as_const(), columns = matrix->dims[1].as_const();
+    if (!rows || !depth || !columns || *rows > kFewRows) return false;
+    return (right.is<Constant>() && *columns >= kWidestPanel) ||
+           *depth <= kSmallMatrix / std::max<int64_t>(*columns, 1);
   }
 
   // Follows single uses from the base: a bias, a residual and an activation, each at most once.

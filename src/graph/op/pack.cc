@@ -1,9 +1,9 @@
 // Packs the right operand of sums of products, so that a panel of columns is contiguous in memory:
 //
-//   x[k..., n]  ->  y[n / width, k..., width]      y[p, k..., c] = x[k..., p*width + c]
+//   x[k..., n]  ->  y[ceil(n / width), k..., width]      y[p, k..., c] = x[k..., p*width + c]
 //
-// For a constant x, `pack` runs at compile time. `unpack` is the inverse and costs only index
-// arithmetic inside the kernel that reads it.
+// The columns that the last panel lacks are zeros. For a constant x, `pack` runs at compile time.
+// `unpack` is the inverse and costs only index arithmetic inside the kernel that reads it.
 #include "graph/op/families.h"
 #include "graph/op/index.h"
 #include "graph/op/rule.h"
@@ -22,9 +22,7 @@ TypeRef infer_pack(InferContext& cx) {
   const int64_t width = width_of(cx);
   if (x.rank == 0) cx.fail("operand 0 ('x') has rank 0, expected at least 1");
   std::vector<Dim> dims = dims_of(x);
-  const Dim panels = floordiv(dims.back(), Dim(width));
-  cx.require_equal(panels * Dim(width), dims.back(),
-                   "a multiple of 'width' and the last axis of 'x'");
+  const Dim panels = ceildiv(dims.back(), Dim(width));
   dims.pop_back();
   dims.insert(dims.begin(), panels);
   dims.push_back(Dim(width));
@@ -36,24 +34,26 @@ loop::ComputeRef lower_pack(const LowerContext& cx) {
   return cx.compute({map_stage(y, [&](const Indices& i) {
     const Scalar column = i.front() * size(y->shape.back()) + i.back();
     Indices at(i.begin() + 1, i.end() - 1);
-    at.push_back(within(column, y->shape.front() * y->shape.back(), x->shape.back()));
-    return load(x, at);
+    const Scalar columns = size(x->shape.back());
+    at.push_back(min_of(column, columns - index(1)));
+    return select(lt(column, columns), load(x, at), number(x->dtype, 0));
   })});
 }
 
 Sample sample_pack(const Operator&, uint64_t seed) {
   Random random(seed);
   std::vector<int64_t> shape = random.shape(1, 4);
-  const int64_t width = random.between(1, 3);
-  shape.back() *= width;
-  return {{sample_tensor(random.dtype(kAll), shape)}, attrs({{"width", Any(width)}})};
+  return {{sample_tensor(random.dtype(kAll), shape)},
+          attrs({{"width", Any(random.between(1, 3))}})};
 }
 
 TypeRef infer_unpack(InferContext& cx) {
   const TensorType& x = cx.tensor(0);
   if (x.rank < 2) cx.fail(cat("operand 0 ('x') has rank ", x.rank, ", expected at least 2"));
   std::vector<Dim> dims = dims_of(x);
-  const Dim columns = dims.front() * dims.back();
+  const Dim columns = cx.attr_dim("columns");
+  cx.require_less_equal(0, columns, "the number of columns is not negative");
+  cx.require_less_equal(columns, dims.front() * dims.back(), "'columns' and those of all panels");
   dims.erase(dims.begin());
   dims.back() = columns;
   return tensor_type(x.dtype, dims);
@@ -63,16 +63,19 @@ loop::ComputeRef lower_unpack(const LowerContext& cx) {
   const BufferRef &x = cx.input(0), &y = cx.output();
   return cx.compute({map_stage(y, [&](const Indices& i) {
     const Scalar width = size(x->shape.back());
+    const Scalar column = within(i.back(), y->shape.back(), x->shape.front() * x->shape.back());
     Indices at(i.begin(), i.end() - 1);
-    at.insert(at.begin(), floor_div(i.back(), width));
-    at.push_back(modulo(i.back(), width));
+    at.insert(at.begin(), floor_div(column, width));
+    at.push_back(modulo(column, width));
     return load(x, at);
   })});
 }
 
 Sample sample_unpack(const Operator&, uint64_t seed) {
   Random random(seed);
-  return {{sample_tensor(random.dtype(kAll), random.shape(2, 5))}, {}};
+  const std::vector<int64_t> shape = random.shape(2, 5);
+  const Dim columns(random.between(0, shape.front() * shape.back()));
+  return {{sample_tensor(random.dtype(kAll), shape)}, attrs({{"columns", Any(columns.ref())}})};
 }
 
 }  // namespace
@@ -82,15 +85,16 @@ void register_pack(OperatorTable& table) {
              .kind = OpKind::kMovement,
              .operands = {{"x", kAll}},
              .attrs = {{"width", AttrKind::kInt, nullptr, "columns of a panel"}},
-             .summary = "the last axis in panels: [k..., n] to [n/width, k..., width]",
+             .summary = "the last axis in panels, the last one filled with zeros: [k..., n] to "
+                        "[ceil(n/width), k..., width]",
              .infer = infer_pack,
              .lower = lower_pack,
              .sample = sample_pack});
   table.add({.name = "unpack",
              .kind = OpKind::kMovement,
              .operands = {{"x", kAll}},
-             .attrs = {},
-             .summary = "undoes pack: [n/width, k..., width] to [k..., n]",
+             .attrs = {{"columns", AttrKind::kDim, nullptr, "the size of the result's last axis"}},
+             .summary = "undoes pack: [ceil(n/width), k..., width] to [k..., n]",
              .infer = infer_unpack,
              .lower = lower_unpack,
              .sample = sample_unpack,

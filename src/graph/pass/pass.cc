@@ -17,6 +17,7 @@
 #include "graph/pass/remove_dead_code.h"
 #include "graph/pass/scalarise.h"
 #include "graph/pass/simplify.h"
+#include "graph/pass/slice_splits.h"
 #include "graph/pass/specialise_functions.h"
 
 namespace tenon::graph {
