@@ -10,6 +10,7 @@
 #include "graph/ir/rewrite.h"
 #include "graph/ir/text.h"
 #include "loop/scalar.h"
+#include "loop/scalar_tensor.h"
 #include "loop/work.h"
 #include "object/registry.h"
 
@@ -24,12 +25,7 @@ std::vector<TypeRef> fields_of(const TypeRef& type) {
 // Converts a scalar to the tensor of rank 0 that a kernel takes.
 Any as_tensor(const Any& found, const TypeRef& type) {
   auto* scalar = type.as<ScalarType>();
-  if (!scalar) return found;
-  Tensor tensor = allocate_tensor({}, scalar->dtype);
-  loop::scalar_store(
-      scalar->dtype, tensor.data(),
-      scalar->dtype.is_float() ? loop::float_bits(found.as<double>()) : found.as<int64_t>());
-  return tensor;
+  return scalar ? Any(loop::scalar_tensor(scalar->dtype, found)) : found;
 }
 
 // The values of a kernel's symbols in a call. Its arguments are its tensors, then its integers.

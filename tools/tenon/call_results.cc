@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <numeric>
 
+#include "loop/scalar_tensor.h"
 #include "support/error.h"
 #include "tools/tenon/command.h"
 #include "tools/tenon/file_argument.h"
@@ -227,7 +228,7 @@ void check_array_file(const std::string& path) {
 // A result as a tensor; null for one that is neither a tensor nor a number.
 Tensor as_tensor(const Any& value, const vm::SignatureType& type) {
   if (const Tensor tensor = tensor_in(value)) return tensor;
-  if (type.kind == vm::SignatureType::Kind::Scalar) return rank_0(type.dtype, value);
+  if (type.kind == vm::SignatureType::Kind::Scalar) return loop::scalar_tensor(type.dtype, value);
   return Tensor();
 }
 

@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "graph/ir/text.h"
+#include "loop/scalar_tensor.h"
 #include "object/array.h"
 #include "object/shape.h"
 #include "support/error.h"
@@ -159,7 +160,8 @@ class DataParser {
     const std::string_view text = token();
     if (text.starts_with("@")) return read_tensor(std::string(text.substr(1)));
     if (text.starts_with("tensor")) return graph::parse_constant(text);
-    if (auto number = scalar_value(type.dtype, text)) return rank_0(type.dtype, *number);
+    if (auto number = scalar_value(type.dtype, text))
+      return loop::scalar_tensor(type.dtype, *number);
     at_ = begin;
     fail(cat("a tensor such as tensor[2; f32]{1, 2}, ",
              type.rank == 0 ? "@FILE.npy or a number" : "or @FILE.npy"),

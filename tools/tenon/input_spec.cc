@@ -8,6 +8,7 @@
 
 #include "device/device.h"
 #include "loop/scalar.h"
+#include "loop/scalar_tensor.h"
 #include "support/error.h"
 #include "tools/tenon/available_memory.h"
 #include "tools/tenon/data_types.h"
@@ -140,7 +141,8 @@ Any given_value(const vm::Param& param, const std::string& text, const DataTypes
                                              : cat("a number of ", numbers_of(param.type.dtype)));
   }
   if (param.type.kind == Kind::Tensor && param.type.rank == 0) {
-    if (auto value = scalar_value(param.type.dtype, text)) return rank_0(param.type.dtype, *value);
+    if (auto value = scalar_value(param.type.dtype, text))
+      return loop::scalar_tensor(param.type.dtype, *value);
   }
   if (is_string(param.type) && !text.starts_with('"')) return Any(String(text));
   if (!is_data(param.type) || is_value_file(text, param.type)) return read_value(text, param.type);
@@ -168,20 +170,6 @@ std::map<std::string, std::string> read_specs(const std::vector<std::string>& in
   }
   return specs;
 }
-
-}  // namespace
-
-Tensor rank_0(DataType dtype, const Any& number) {
-  Tensor tensor = allocate_tensor({}, dtype);
-  if (dtype.is_float()) {
-    loop::scalar_store(dtype, tensor.data(), loop::float_bits(number.as<double>()));
-  } else {
-    std::memcpy(tensor.data(), &number.v.i, static_cast<size_t>(dtype.bytes()));
-  }
-  return tensor;
-}
-
-namespace {
 
 // Refuses unknown names first, since a misspelt name also leaves an input missing.
 void check_names(const FunctionSignature& signature,

@@ -31,7 +31,4 @@ struct Inputs {
 // seeded random values; otherwise such a parameter is a Usage error.
 Inputs make_inputs(const FunctionSignature& signature, const InputFlags& flags, bool random_rest);
 
-// A number as a tensor of rank 0.
-Tensor rank_0(DataType dtype, const Any& number);
-
 }  // namespace tenon::tool

@@ -11,6 +11,7 @@
 #include "device/parallel.h"
 #include "driver/code_choice.h"
 #include "evaluate/reference_evaluator.h"
+#include "loop/scalar_tensor.h"
 #include "support/error.h"
 #include "tools/tenon/call_flags.h"
 #include "tools/tenon/call_results.h"
@@ -252,7 +253,7 @@ struct RunCommand : CallFlags {
       } else if (found && *found) {
         all.push_back({results.names[i], compare(*found, *tensor, tolerance)});
       } else if (type.kind == vm::SignatureType::Kind::Scalar) {
-        const Tensor number = rank_0(type.dtype, results.values[i]);
+        const Tensor number = loop::scalar_tensor(type.dtype, results.values[i]);
         all.push_back({results.names[i], compare(number, *tensor, tolerance)});
       } else if (!tensor) {
         all.push_back({results.names[i], compare_values(results.values[i], *stored, tolerance)});

@@ -6,7 +6,7 @@
 #include "graph/ir/check.h"
 #include "graph/ir/intrinsic.h"
 #include "graph/ir/packed_call.h"
-#include "loop/scalar.h"
+#include "loop/scalar_tensor.h"
 #include "object/shape.h"
 #include "object/tensor.h"
 
@@ -79,10 +79,7 @@ void FunctionLowering::lower_call(const Binding& binding, const Call& call, bool
 // Kernels take only tensors.
 Arg FunctionLowering::as_tensor(const Operand& operand, DataType dtype) {
   if (auto* constant = operand.as<Constant>()) {
-    Tensor tensor = Tensor::empty({}, dtype);
-    loop::scalar_store(dtype, tensor.data(),
-                       dtype.is_float() ? loop::float_bits(constant->value.as<double>())
-                                        : constant->value.as<int64_t>());
+    const Tensor tensor = loop::scalar_tensor(dtype, constant->value);
     return Arg::constant(constants_.of_value(tensor.as_read_only()));
   }
   const Arg tensor = code_.make(/*owns=*/true), element = value(operand);

@@ -4,7 +4,7 @@
 
 #include "graph/ir/condition.h"
 #include "graph/ir/intrinsic.h"
-#include "loop/scalar.h"
+#include "loop/scalar_tensor.h"
 #include "support/poll.h"
 
 namespace tenon::graph {
@@ -184,11 +184,7 @@ Operand Builder::tensor_of(const Operand& scalar) {
   const auto* type = type_of(scalar).as<ScalarType>();
   TENON_ASSERT(type, "an operand that isn't a scalar");
   if (const auto* known = scalar.as<Constant>()) {
-    Tensor tensor = Tensor::empty({}, type->dtype);
-    loop::scalar_store(type->dtype, tensor.data(),
-                       type->dtype.is_float() ? loop::float_bits(known->value.as<double>())
-                                              : known->value.as<int64_t>());
-    return constant(tensor.as_read_only());
+    return constant(loop::scalar_tensor(type->dtype, known->value).as_read_only());
   }
   const auto rank_0 = tensor_type(type->dtype, {});
   if (!type->value_known) {
