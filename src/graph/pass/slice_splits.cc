@@ -80,7 +80,8 @@ class Slicer : public Rewriter {
     }
     if (auto* field = value.as<Field>(); field && splits_.contains(field->tuple.get())) {
       const ExprRef slice = slice_of(*field);
-      Operand part = builder().bind_typed(slice, var->type, var->name);
+      // Checks that a symbolic part ends within the tensor; copies of the slice rely on it.
+      Operand part = builder().bind_as(slice, var->type, var->name);
       if (uses_->only_pointwise(var.get())) slices_.emplace(part.get(), slice);
       return part;
     }
@@ -94,7 +95,6 @@ class Slicer : public Rewriter {
   }
 
  private:
-  // The split has made the checks that a slice would make.
   ExprRef slice_of(const Field& field) {
     const ExprRef definition = builder().definition_of(field.tuple);
     const Call& split = *definition.as<Call>();
