@@ -152,10 +152,15 @@ def row_cells(rounds: list[dict], row: Row, source: str, peers: list[str]) -> li
     return cells
 
 
+def depth_cell(figures: dict) -> str:
+    depth = f"{figures['depth']:,}"
+    return depth if figures["end"] == "reached" else f"{depth}, then {figures['end']}"
+
+
 def table(rounds: list[dict], depths: dict[str, dict]) -> str:
     first = rounds[0]
     peers = [p for p in PEERS if p in first]
-    names = [f"{PEERS[p]} {first[p]['version'].removeprefix(PEERS[p]).strip()}" for p in peers]
+    names = [f"{PEERS[p]} {first[p]['version'].removeprefix(PEERS[p]).strip()}".strip() for p in peers]
     head = ["row, in ns", "from", "Tenon", "to assembly", *names, "budget", ""]
     lines = [head, ["---"] * len(head)]
     for row in ROWS:
@@ -165,7 +170,7 @@ def table(rounds: list[dict], depths: dict[str, dict]) -> str:
     depth = f"{own['depth']:,} in {own['megabytes']} MB"
     lines.append(
         ["recursion depth", ".tn", depth, ""]
-        + ["none" if p == "c" else f"{depths[p]['depth']:,}, then {depths[p]['end']}" for p in peers]
+        + ["none" if p == "c" else depth_cell(depths[p]) for p in peers]
         + ["1,000,000 in 256 MB", "met" if met else "missed"]
     )
     return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
