@@ -59,7 +59,7 @@ class CompareVmTest(unittest.TestCase):
     def test_engines_that_are_missing_are_left_out(self):
         done = self.compare("--rounds", "1")
         self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertIn("without Lua: there is no program lua5.4: install the Debian package lua5.4", done.stderr)
+        self.assertIn("without Lua: there is no program lua5.4: install the", done.stderr)
         self.assertIn("without OCaml: there is no program ocamlopt: install", done.stderr)
         self.assertIn("without OCaml bytecode: there is no program ocamlc", done.stderr)
         self.assertIn("without Chez Scheme: there is no program chezscheme", done.stderr)
