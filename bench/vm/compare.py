@@ -120,7 +120,7 @@ def time(rounds: list[dict], key: str, engine: str, source: str = "rows") -> flo
 def verdict(rounds: list[dict], row: Row, source: str, measured: dict[str, float | None]) -> str:
     """Whether the budgets with a measurement are met, and of what."""
     budgets = row.budgets_of(source)
-    known = {of: measured[of] for of in budgets if measured.get(of) is not None}
+    known = {of: figure for of in budgets if (figure := measured.get(of)) is not None}
     if not known:
         return ""
     figures = ", ".join(f"{figure:.{1 if of == 'ns' else 2}f}" for of, figure in known.items())
