@@ -195,6 +195,10 @@ struct Value {
     any.type_index = TENON_INT;
     any.v.i = n;
   }
+  Value(double x) {
+    any.type_index = TENON_FLOAT;
+    any.v.f = x;
+  }
   Value(Value&& other) noexcept : any(other.any) { other.any = TENON_NONE_VALUE; }
   ~Value() { tenon_any_release(&any); }
 };
@@ -220,10 +224,11 @@ class Machine {
     require(tenon_machine_create(&program.any, &machine_.any));
   }
   template <class... Args>
-  void call(const char* function, const Args&... given) {
-    const tenon_any args[] = {given.any...};
+  Value call(const char* function, const Args&... given) {
+    const tenon_any args[] = {given.any..., TENON_NONE_VALUE};
     Value result;
     require(tenon_machine_call(&machine_.any, function, args, sizeof...(given), &result.any));
+    return result;
   }
 
  private:
@@ -257,11 +262,20 @@ double nanoseconds(Machine& machine, int64_t count, const char* function, const 
   return times[kRepeat / 2] / static_cast<double>(count);
 }
 
+// The other engines check the same results.
+void expect(const Value& result, int64_t expected) {
+  if (result.any.type_index == TENON_INT && result.any.v.i == expected) return;
+  std::fprintf(stderr, "a row's result isn't %lld\n", static_cast<long long>(expected));
+  std::exit(1);
+}
+
 int64_t fib_calls(int64_t n) {
   return n < 2 ? 1 : 1 + fib_calls(n - 1) + fib_calls(n - 2);
 }
 
 constexpr int64_t kN = 400'000, kFib = 27;
+// Elements of the list and operations of the program of match8, which stay in the cache.
+constexpr int64_t kCells = 1001, kWalks = kN / kCells, kAdded = 3;
 
 void print_assembled(Machine& m) {
   // Without elements, a kernel only checks its arguments.
@@ -287,7 +301,21 @@ void print_of_language(Machine& m) {
   std::printf("\"shape\": %.3f, ", nanoseconds(m, kN, "shape", n, x) - packed);
   std::printf("\"loop\": %.3f, ", nanoseconds(m, kN, "loop", n));
   std::printf("\"sum\": %.3f, ", nanoseconds(m, kN, "sum", n));
-  std::printf("\"fib\": %.3f", nanoseconds(m, fib_calls(kFib), "fib", Value(kFib)));
+  std::printf("\"fib\": %.3f, ", nanoseconds(m, fib_calls(kFib), "fib", Value(kFib)));
+
+  // What these rows call and read comes from here, so that nothing knows it while compiling.
+  const Value plus = m.call("plus"), numbers = m.call("numbers", Value(kCells));
+  const Value adder = m.call("adder", Value(kAdded)), code = m.call("code", Value(kCells));
+  const Value walks(kWalks), re(-0.5), im(0.25);
+  expect(m.call("list_fold", walks, plus, numbers), kWalks * kCells * (kCells + 1) / 2);
+  expect(m.call("closure", n, adder), kAdded * kN);
+  expect(m.call("match8", walks, code), 18);
+  expect(m.call("f64_loop", n, re, im), kN);
+  const int64_t steps = kWalks * kCells;
+  std::printf("\"list_fold\": %.3f, ", nanoseconds(m, steps, "list_fold", walks, plus, numbers));
+  std::printf("\"closure\": %.3f, ", nanoseconds(m, kN, "closure", n, adder));
+  std::printf("\"match8\": %.3f, ", nanoseconds(m, steps, "match8", walks, code));
+  std::printf("\"f64_loop\": %.3f", nanoseconds(m, kN, "f64_loop", n, re, im));
 }
 
 void print_rows() {
@@ -315,7 +343,7 @@ double resident_megabytes() {
 void print_depth() {
   Machine machine = of_language("compiled");
   constexpr int64_t kDepth = 1'000'000;
-  machine.call("down", Value(1));
+  machine.call("down", Value(int64_t{1}));
   double before = resident_megabytes();
   machine.call("down", Value(kDepth));
   std::printf("{\"depth\": %lld, \"end\": \"reached\", \"megabytes\": %.0f}\n",
