@@ -7,8 +7,8 @@
 namespace tenon {
 namespace {
 
-// Adding a power of 2 whose last bit counts as much as the last one that the type has rounds to that
-// bit, ties to even; subtracting it is exact.
+// Adding a power of 2 whose last bit counts as much as the last one that the type has rounds to
+// that bit, ties to even; subtracting it is exact.
 double round_narrow(double x, int fraction_bits, int least_exponent, double greatest) {
   constexpr int kBits = 52, kBias = 1023;  // of a double
   const double magnitude = std::fabs(x);

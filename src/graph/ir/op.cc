@@ -68,9 +68,10 @@ const TensorType& InferContext::tensor(size_t i) const {
              same_type(t, string_type()) ? " (string_equal and string_concat take strings)" : ""));
   }
   if (tensor->rank == kUnknownRank) {
-    fail(cat(operand_text(i), " is ", to_text(t),
-             ", whose rank isn't known: pass it to a function with a parameter of this type, or bind "
-             "its dimensions with match_shape"));
+    fail(cat(
+        operand_text(i), " is ", to_text(t),
+        ", whose rank isn't known: pass it to a function with a parameter of this type, or bind "
+        "its dimensions with match_shape"));
   }
   if (!tensor->dims_known) {
     fail(cat(operand_text(i), " is ", to_text(t),

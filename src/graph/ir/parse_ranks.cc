@@ -1,6 +1,6 @@
-// Functions with parameters of unknown rank, `tensor[*; f32]`, whose body needs the ranks: the body is
-// parsed once for each rank, which gives functions of these ranks, and the function itself becomes
-// the choice between them.
+// Functions with parameters of unknown rank, `tensor[*; f32]`, whose body needs the ranks: the body
+// is parsed once for each rank, which gives functions of these ranks, and the function itself
+// becomes the choice between them.
 
 #include <set>
 
@@ -52,8 +52,8 @@ class RankChoice {
       if (std::equal(known.begin(), known.end(), clone.begin())) ranks.insert(clone[known.size()]);
     }
     auto match = make<Match>();
-    match->value = b_.bind(
-        make_call(CalleeKind::kPacked, kMemoryRank, {param}, {}, scalar_type(i64)), "rank");
+    match->value =
+        b_.bind(make_call(CalleeKind::kPacked, kMemoryRank, {param}, {}, scalar_type(i64)), "rank");
     for (const int64_t rank : ranks) {
       // Other ranks meet the last one's match_shape, which fails.
       const bool is_last = rank == *ranks.rbegin();

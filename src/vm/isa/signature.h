@@ -77,8 +77,8 @@ struct AdtSignature {
   bool operator==(const AdtSignature&) const = default;
 };
 
-// The types of the constructor's fields in cells of `type`, which has arguments for the definition's
-// type parameters.
+// The types of the constructor's fields in cells of `type`, which has arguments for the
+// definition's type parameters.
 std::vector<SignatureType> field_types(const AdtSignature& definition,
                                        const AdtSignature::Constructor& constructor,
                                        const SignatureType& type);
