@@ -60,8 +60,9 @@ Operand Parser::operand(const TypeRef& expected, bool nested) {
     return v;
   }
   if (accept("(")) {
-    expect(")", "after '(': an operand is a variable, a constant or ()");
-    return nullptr;
+    if (accept(")")) return nullptr;
+    fail_at(t, "a tuple can't be nested in another expression",
+            "a variable, a constant or (): bind the tuple to a variable first");
   }
   if (starts_constant()) {
     Operand c = constant_(expected);

@@ -42,10 +42,12 @@ ExprRef Parser::construct(const TypeRef& expected) {
   return c;
 }
 
+// match %x { Some(%y) => { %y } None => { 0 } }  match (%x, %y) { ... }
 ExprRef Parser::match(const TypeRef& expected) {
   take();
   auto e = make<Match>();
-  e->value = operand();
+  const bool of_tuple = peek().is("(") && !peek(1).is(")");
+  e->value = of_tuple ? builder_.bind(tuple(nullptr)) : operand();
   bool whole = true;
   expect("{", "before the arms of match");
   while (!accept("}")) {
