@@ -344,6 +344,7 @@ void add_run_command(CLI::App* app, int* exit_code) {
       "A value of a data type, list, array or tuple is written as results are printed:\n"
       "'Node(Leaf, 1, Leaf)', '[1, 2]', '(1, true)'; a tensor in it is @F.npy or "
       "'tensor[2; f32]{1, 2}'.\n"
+      "@F.txt as the whole value reads this text from a file.\n"
       "--expect compares with stored outputs; --compare compares with the graph walked operator "
       "by\n"
       "operator and names the first operator that differs.\n"
