@@ -153,7 +153,7 @@ class Run {
       throw Error(ErrorKind::Runtime, "the call ran out of stack")
           .stopped_by(StopCause::Stack)
           .expected(cat("at most ", state_.max_stack_bytes, " bytes"))
-          .help("look for infinite recursion");
+          .help("raise the call's stack limit, or look for infinite recursion");
     }
     activations_.emplace_back(slots);
     enclosing_.push_back(&enclosing);

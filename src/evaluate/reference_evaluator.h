@@ -30,7 +30,8 @@ struct EvaluatorState {
   // of activations and active blocks of one run. A run throws Runtime when one is exceeded.
   static constexpr int64_t kMaxDepth = 1 << 20;
   size_t max_depth = kMaxDepth;
-  size_t max_stack_bytes = size_t{1} << 30;
+  static constexpr size_t kMaxStackBytes = size_t{1} << 30;
+  size_t max_stack_bytes = kMaxStackBytes;
   // The work that kernels may still do, over all runs, by an estimate that is the same on every
   // machine (loop/work.h). A run throws Runtime instead of running a kernel that exceeds it.
   double work_left = std::numeric_limits<double>::infinity();

@@ -1,10 +1,13 @@
 // Every program in docs/language.md is valid and reads back equal.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <fstream>
+#include <regex>
 #include <sstream>
 
 #include "graph/ir/check.h"
+#include "graph/ir/imports.h"
 #include "graph/ir/text.h"
 #include "graph/op/register.h"
 #include "object/reflect.h"
@@ -53,6 +56,38 @@ TEST(LanguagePage, ItsProgramsAreValidAndReadBackEqual) {
       ADD_FAILURE() << "docs/language.md:" << e.line << ": " << error.render() << "\n" << e.text;
     }
   }
+}
+
+// The heads of a file's functions as the page has them, without names: "map[T](list[T]) -> T".
+std::vector<std::string> heads(const std::string& text) {
+  static const std::regex head(R"(fn @([^{]*) \{)"), parameter(R"(%[a-z_]+: )");
+  std::vector<std::string> out;
+  for (std::sregex_iterator at(text.begin(), text.end(), head), end; at != end; ++at) {
+    const std::string found = (*at)[1];
+    if (found.find('%') != std::string::npos) {
+      out.push_back(std::regex_replace(found, parameter, ""));
+    }
+  }
+  return out;
+}
+
+TEST(LanguagePage, ItsTablesHaveFunctionsOfTheStandardLibrary) {
+  std::ifstream in("docs/language.md");
+  std::vector<std::string> known;
+  for (const std::string& name : std_names()) {
+    const std::vector<std::string> more = heads(std::string(*find_std_file(name)));
+    known.insert(known.end(), more.begin(), more.end());
+  }
+  static const std::regex row(R"(\| `([a-z_]+\[[^`]*\]\([^`]*\) -> [^`]*)` \|.*)");
+  std::string line;
+  size_t rows = 0;
+  while (std::getline(in, line)) {
+    std::smatch match;
+    if (!std::regex_match(line, match, row)) continue;
+    ++rows;
+    EXPECT_NE(std::ranges::find(known, match[1].str()), known.end()) << line;
+  }
+  EXPECT_EQ(rows, 14u);
 }
 
 }  // namespace

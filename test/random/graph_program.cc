@@ -104,7 +104,8 @@ std::vector<Any> random_inputs(const graph::FunctionExpr& function, uint64_t see
       if (scalar->dtype.is_float())
         inputs.emplace_back(static_cast<double>(random.between(-12, 12)) / 4);
       if (scalar->dtype.is_bool()) inputs.emplace_back(random.coin());
-      if (scalar->dtype.is_int()) inputs.emplace_back(random.between(-3, 3));
+      if (scalar->dtype.is_int())
+        inputs.emplace_back(wrap_to(scalar->dtype, random.between(-3, 3)));
       continue;
     }
     const auto* type = type_as<TensorType>(param->type);

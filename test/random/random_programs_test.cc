@@ -7,6 +7,7 @@
 #include "graph/ir/text.h"
 #include "graph/ir/walk.h"
 #include "graph_program.h"
+#include "value_program.h"
 
 namespace tenon::random_programs {
 namespace {
@@ -60,6 +61,33 @@ TEST(GraphProgram, MakesEveryConstruct) {
   EXPECT_GT(calls, 20);
   EXPECT_GT(matches, 5);
   EXPECT_LT(small, 5);
+}
+
+// Programs of values mean the same printed and read again, after each pass, as bytecode and
+// compiled; `value_programs` checks more.
+TEST(ValueProgram, MeansTheSameInEveryWay) {
+  driver::initialise();
+  for (uint64_t seed = 0; seed < 8; ++seed) {
+    SCOPED_TRACE(cat("seed ", seed));
+    const std::string text = value_program(seed);
+    const graph::Module module = graph::parse_module(text, "value.tn");
+    const auto inputs = random_inputs(**module->functions.find("main"), seed, seed % 3 == 0);
+    const std::string found =
+        find_difference(module, inputs, {.levels = {0, 2}, .libraries = false, .may_fail = false});
+    ASSERT_EQ(found, "") << "in\n" << text;
+  }
+}
+
+TEST(ValueProgram, MakesEveryConstruct) {
+  std::string all;
+  for (uint64_t seed = 0; seed < 40; ++seed) all += value_program(seed);
+  for (const char* construct :
+       {"[T, U] {",  " = match (", " = loop (",   " = if ",        "= fn(",
+        "= @f",      "closure @f", "array_push(", "array_concat(", "string_concat(",
+        "@compose(", "(_, ",       "true =>",     "(Some(%",    "cast(",
+        "= Nil\n",   "= Nil[",     "u64(",        "f16(",          "floor_div("}) {
+    EXPECT_NE(all.find(construct), std::string::npos) << construct;
+  }
 }
 
 // The check finds a wrong result.

@@ -1,7 +1,10 @@
 #include "tools/tenon/call_flags.h"
 
 #include "device/parallel.h"
+#include "evaluate/reference_evaluator.h"
+#include "support/text.h"
 #include "tools/tenon/file_argument.h"
+#include "tools/tenon/quantity.h"
 
 namespace tenon::tool {
 
@@ -16,6 +19,16 @@ void CallFlags::add_to(CLI::App* command) {
   command->add_option("--weights", weights, kWeightsHelp);
   command->add_option("--threads", threads, "threads for kernels; 0: all")
       ->check(between(0, kMostThreads))
+      ->group("Limits");
+  add_size(command, "--stack", stack, kMegabytes, Zero::Refused,
+           cat("registers of nested calls, such as 1GB; in megabytes without a unit.\nBy default ",
+               vm::Limits().stack_bytes >> 20, " MB, and with --mode interpret ",
+               graph::EvaluatorState::kMaxStackBytes >> 20, " MB"))
+      ->group("Limits");
+  command
+      ->add_option("--depth", depth,
+                   cat("calls that may nest; ", vm::Limits().depth, " by default"))
+      ->check(between(1, 1 << 30))
       ->group("Limits");
   flags.add_to(command);
   untrusted_option =
@@ -58,6 +71,8 @@ vm::Limits CallFlags::call_limits() const {
   limits.deadline = work.deadline;
   limits.memory = work.memory;
   limits.threads = threads;
+  if (depth) limits.depth = *depth;
+  if (stack > 0) limits.stack_bytes = static_cast<size_t>(stack);
   return limits;
 }
 

@@ -2,6 +2,7 @@
 // limits.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -19,6 +20,8 @@ struct CallFlags {
   CompileFlags flags;
   LimitFlags limit_flags;
   int threads = 0;
+  int64_t stack = 0;  // bytes; 0: the default
+  std::optional<uint32_t> depth;
   bool untrusted = false;
   // Its option. Not asked of CLI11 by name, which ends the process when memory is exhausted.
   const CLI::Option* untrusted_option = nullptr;

@@ -273,7 +273,7 @@ struct CheckCommand {
       try {
         result = run_case(cases[index]);
       } catch (const Error& error) {
-        result = {Outcome::Failed, with_memory_help(error).render()};
+        result = {Outcome::Failed, with_limit_help(error).render()};
       } catch (const std::exception& error) {
         result = {Outcome::Failed, cat("error: ", error.what())};
       }

@@ -71,24 +71,44 @@ class DataParser {
  public:
   DataParser(std::string_view text, const DataTypes& types) : text_(text), types_(types) {}
 
+  // Values are nested to any depth.
   Any whole(const SignatureType& type) {
-    Any out = value(type);
+    const SignatureType* next = &type;
+    std::vector<Open> open;  // the values around the next one
+    Any out;
+    Ticker ticker;
+    while (next) {
+      std::optional<Any> done = begin(*next, &open);
+      next = nullptr;
+      for (; done && !open.empty() && !next; ticker.tick()) {
+        open.back().items.push_back(std::move(*done));
+        done.reset();
+        next = next_in(open.back());
+        if (next) continue;
+        done = made_of(std::move(open.back()));
+        open.pop_back();
+      }
+      if (done) {
+        out = std::move(*done);
+      } else if (!next) {
+        next = first_in(open.back());
+      }
+    }
     skip();
     if (at_ != text_.size()) fail("the end of the value", type);
     return out;
   }
 
  private:
-  static constexpr int kDeepest = 1000;  // constructors, tuples and lists in each other
-
   [[noreturn]] void fail(const std::string& expected, const SignatureType& type) const {
     const std::string_view rest = text_.substr(std::min(at_, text_.size()));
     throw Error(ErrorKind::Usage, cat("not a value of type ", vm::to_text(type)))
         .found(rest.empty() ? "the end" : quoted(rest.substr(0, 40)), cat("column ", at_ + 1))
         .expected(expected);
   }
+  static bool is_space(char c) { return c == ' ' || c == '\n' || c == '\t' || c == '\r'; }
   void skip() {
-    while (at_ < text_.size() && text_[at_] == ' ') ++at_;
+    while (at_ < text_.size() && is_space(text_[at_])) ++at_;
   }
   bool take(char c) {
     skip();
@@ -109,19 +129,21 @@ class DataParser {
       open += opens ? 1 : closes ? -1 : 0;
     }
     std::string_view out = text_.substr(begin, at_ - begin);
-    while (out.ends_with(' ')) out.remove_suffix(1);
+    while (!out.empty() && is_space(out.back())) out.remove_suffix(1);
     return out;
   }
 
-  Any value(const SignatureType& type) {
-    if (depth_ == kDeepest) fail(cat("at most ", kDeepest, " values in each other"), type);
-    ++depth_;
-    Any out = of_kind(type);
-    --depth_;
-    return out;
-  }
+  // A value whose parts are being read.
+  struct Open {
+    const SignatureType* type;
+    const std::vector<SignatureType>* parts;  // types of the fields; null for elements
+    const SignatureType* element = nullptr;
+    int64_t tag = -1;  // of a cell; -1 for lists, arrays and tuples
+    std::vector<Any> items = {};
+  };
 
-  Any of_kind(const SignatureType& type) {
+  // The value, or nullopt after a bracket, where it is opened.
+  std::optional<Any> begin(const SignatureType& type, std::vector<Open>* open) {
     switch (type.kind) {
       case Kind::Scalar:
         return scalar(type);
@@ -130,11 +152,12 @@ class DataParser {
       case Kind::Shape:
         return shape(type);
       case Kind::Tuple:
-        return tuple(type);
+        if (!take('(')) fail("a tuple in parentheses", type);
+        return opened({&type, &type.parts}, open);
       case Kind::Array:
-        return Array<Any>(list(type, type.parts[0]));
+        return elements(type, open);
       case Kind::Adt:
-        return cell(type);
+        return cell(type, open);
       case Kind::Opaque:
         if (is_string(type)) return string(type);
         [[fallthrough]];
@@ -143,6 +166,59 @@ class DataParser {
                                          : "a value of a type that can be written as text",
              type);
     }
+  }
+
+  // The value if it has no parts.
+  std::optional<Any> opened(Open value, std::vector<Open>* open) {
+    const bool empty = value.parts ? value.parts->empty() : take(']');
+    if (empty && value.parts) expect_end(value);
+    if (empty) return made_of(std::move(value));
+    open->push_back(std::move(value));
+    return std::nullopt;
+  }
+
+  std::optional<Any> elements(const SignatureType& type, std::vector<Open>* open) {
+    if (!take('[')) fail("values in brackets, such as [1, 2]", type);
+    return opened({&type, nullptr, &type.parts[0]}, open);
+  }
+
+  static const SignatureType* first_in(const Open& value) {
+    return value.parts ? &value.parts->front() : value.element;
+  }
+
+  // The type of the part after those that were read; null at the closing bracket, which it takes.
+  const SignatureType* next_in(const Open& value) {
+    if (!value.parts) {
+      if (take(']')) return nullptr;
+      if (!take(',')) fail("',' or ']'", *value.type);
+      return value.element;
+    }
+    const size_t count = value.items.size();
+    if (count == value.parts->size()) {
+      if (count == 1) take(',');  // (x,)
+      expect_end(value);
+      return nullptr;
+    }
+    const SignatureType& next = (*value.parts)[count];
+    if (!take(',')) fail(cat("',' and ", vm::to_text(next)), *value.type);
+    return &next;
+  }
+
+  void expect_end(const Open& value) {
+    if (!take(')')) fail(cat("')' after ", counted(value.parts->size(), "field")), *value.type);
+  }
+
+  static Any made_of(Open value) {
+    if (value.tag >= 0) return CellObj::of(value.tag, value.items);
+    if (value.type->kind != Kind::Adt) {
+      if (value.parts && value.items.empty()) return {};  // the unit value
+      return Array<Any>(value.items);
+    }
+    Any out = CellObj::of(kNil, size_t{0});
+    for (size_t i = value.items.size(); i-- > 0;) {
+      out = CellObj::of(kCons, std::vector{std::move(value.items[i]), std::move(out)});
+    }
+    return out;
   }
 
   Any scalar(const SignatureType& type) {
@@ -187,7 +263,11 @@ class DataParser {
     if (text_.substr(at_).starts_with("shape")) at_ += 5;
     std::vector<int64_t> dims;
     const SignatureType size = SignatureType::scalar(i64);
-    for (const Any& item : list(type, size)) dims.push_back(item.as<int64_t>());
+    if (!take('[')) fail("sizes in brackets, such as [1, 2]", type);
+    while (!take(']')) {
+      if (!dims.empty() && !take(',')) fail("',' or ']'", type);
+      dims.push_back(scalar(size).as<int64_t>());
+    }
     if (dims.size() <= kMaxRank && std::ranges::all_of(dims, [](int64_t d) { return d >= 0; })) {
       return Shape(dims);
     }
@@ -195,48 +275,11 @@ class DataParser {
     fail(cat("at most ", kMaxRank, " sizes, none of them negative"), type);
   }
 
-  Any tuple(const SignatureType& type) {
-    if (!take('(')) fail("a tuple in parentheses", type);
-    std::vector<Any> fields = parts(type, type.parts);
-    if (fields.empty()) return {};  // the unit value
-    return Array<Any>(fields);
-  }
-
-  // As many values as `types`, up to the closing parenthesis.
-  std::vector<Any> parts(const SignatureType& type, const std::vector<SignatureType>& types) {
-    std::vector<Any> out;
-    for (const SignatureType& part : types) {
-      if (!out.empty() && !take(',')) fail(cat("',' and ", vm::to_text(part)), type);
-      out.push_back(value(part));
-    }
-    if (out.size() == 1) take(',');  // (x,)
-    if (!take(')')) fail(cat("')' after ", counted(types.size(), "field")), type);
-    return out;
-  }
-
-  // [a, b, c]
-  std::vector<Any> list(const SignatureType& type, const SignatureType& element) {
-    if (!take('[')) fail("values in brackets, such as [1, 2]", type);
-    std::vector<Any> out;
-    Ticker ticker;
-    while (!take(']')) {
-      ticker.tick();
-      if (!out.empty() && !take(',')) fail("',' or ']'", type);
-      out.push_back(value(element));
-    }
-    return out;
-  }
-
-  Any cell(const SignatureType& type) {
+  std::optional<Any> cell(const SignatureType& type, std::vector<Open>* open) {
     const DataTypes::Instance* instance = types_.find(type);
     if (!instance) fail("a value of a data type that the program describes", type);
     skip();
-    if (instance->is_list && at_ < text_.size() && text_[at_] == '[') {
-      const std::vector<Any> items = list(type, type.parts[0]);
-      Any out = CellObj::of(kNil, size_t{0});
-      for (size_t i = items.size(); i-- > 0;) out = CellObj::of(kCons, std::vector{items[i], out});
-      return out;
-    }
+    if (instance->is_list && at_ < text_.size() && text_[at_] == '[') return elements(type, open);
     const size_t begin = at_;
     while (at_ < text_.size() &&
            (std::isalnum(static_cast<unsigned char>(text_[at_])) != 0 || text_[at_] == '_')) {
@@ -250,15 +293,16 @@ class DataParser {
       fail(cat(instance->is_list ? "[...], " : "", vm::to_text(*instance->definition)), type);
     }
     const auto tag = static_cast<size_t>(found - constructors.begin());
+    if (!found->fields.empty() && !take('(')) {
+      fail(cat("'(' and ", counted(found->fields.size(), "field")), type);
+    }
     if (found->fields.empty()) return CellObj::of(static_cast<int64_t>(tag), size_t{0});
-    if (!take('(')) fail(cat("'(' and ", counted(found->fields.size(), "field")), type);
-    return CellObj::of(static_cast<int64_t>(tag), parts(type, instance->fields[tag]));
+    return opened({&type, &instance->fields[tag], nullptr, static_cast<int64_t>(tag)}, open);
   }
 
   std::string_view text_;
   const DataTypes& types_;
   size_t at_ = 0;
-  int depth_ = 0;
 };
 
 }  // namespace

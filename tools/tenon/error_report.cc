@@ -42,7 +42,7 @@ int report_handled() {
 }  // namespace
 
 int report_error(const Error& thrown) {
-  const Error error = with_memory_help(thrown);
+  const Error error = with_limit_help(thrown);
   if (json_output()) {
     JsonWriter out = json_document();
     out.begin_object().key("error");

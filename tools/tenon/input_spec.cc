@@ -12,6 +12,7 @@
 #include "support/error.h"
 #include "tools/tenon/available_memory.h"
 #include "tools/tenon/data_types.h"
+#include "tools/tenon/file_argument.h"
 #include "tools/tenon/number_text.h"
 #include "tools/tenon/tensor_store.h"
 #include "tools/tenon/tensor_text.h"
@@ -147,7 +148,7 @@ Any given_value(const vm::Param& param, const std::string& text, const DataTypes
   if (is_string(param.type) && !text.starts_with('"')) return Any(String(text));
   if (!is_data(param.type) || is_value_file(text, param.type)) return read_value(text, param.type);
   try {
-    return parse_data(text, param.type, types);
+    return parse_data(text.starts_with('@') ? read_input(text.substr(1)) : text, param.type, types);
   } catch (Error& error) {
     throw error.where(cat("--input ", param.name));
   }

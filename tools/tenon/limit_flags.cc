@@ -45,7 +45,13 @@ WorkLimits LimitFlags::work() const {
   return limits;
 }
 
-Error with_memory_help(Error error) {
+Error with_limit_help(Error error) {
+  const std::string_view stopped = error.stopped_by();
+  if (stopped == to_text(StopCause::Stack) || stopped == to_text(StopCause::Depth)) {
+    const bool stack = stopped == to_text(StopCause::Stack);
+    error.help(cat("raise it with ", stack ? "--stack SIZE" : "--depth N",
+                   ", or look for infinite recursion"));
+  }
   if (error.stopped_by() == to_text(StopCause::Memory) && !default_limit.empty()) {
     error.help(cat("that is the memory that the system has left: use less, or state a limit with ",
                    default_limit, " SIZE"));

@@ -28,7 +28,7 @@ class LimitFlags {
   const char* memory_flag_ = "--memory";
 };
 
-// An error about the limit on memory, with what to do if that limit is the default.
-Error with_memory_help(Error error);
+// An error about a limit, with the flag that raises it.
+Error with_limit_help(Error error);
 
 }  // namespace tenon::tool

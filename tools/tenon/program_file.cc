@@ -103,6 +103,24 @@ void load_into(ProgramFile* file, const vm::ProgramOptions& options, const Load&
           "--untrusted if you trust the sender as for any program");
 }
 
+// The module with `name` as the only function that can be called from outside; all that it has if
+// there is no such function.
+graph::Module with_only_export(const graph::Module& module, const std::string& name) {
+  const graph::FunctionRef* only = module->functions.find(name);
+  if (!only || !(*only)->is_exported()) return module;
+  Map<String, graph::FunctionRef> functions;
+  for (const auto& [other, function] : module->functions) {
+    if (other == name || !function->is_exported()) {
+      functions.set(other, function);
+      continue;
+    }
+    auto hidden = make<graph::FunctionExpr>(*function);
+    hidden->attrs.set(graph::kExportAttr, Any(false));
+    functions.set(other, hidden);
+  }
+  return graph::make_module(functions, module->kernels, module->adts);
+}
+
 }  // namespace
 
 ProgramFile open_program(driver::Source source, const CompileFlags& flags,
@@ -140,7 +158,7 @@ ProgramFile open_program(driver::Source source, const CompileFlags& flags,
     WorkBudget budget(options.limits, "compiling", file.source.name);
     const WorkBudget::Scope scope(&budget);
     file.module = read_module(file.source, flags);
-    unit = driver::compile(file.module, flags.options);
+    unit = driver::compile(with_only_export(file.module, options.function), flags.options);
     file.compile_seconds = seconds_since(start);
   } else {
     const auto start = std::chrono::steady_clock::now();

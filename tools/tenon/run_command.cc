@@ -40,7 +40,6 @@ struct RunCommand : CallFlags {
   vm::Limits limits;
   vm::MachineOptions machine_options;
   std::optional<int64_t> fuel;
-  std::optional<uint32_t> depth;
   std::vector<CLI::Option*> tolerances;
   std::vector<const CLI::Option*> of_machine;  // without effect on interpretation
   int* exit_code = nullptr;
@@ -124,12 +123,13 @@ struct RunCommand : CallFlags {
   void set_limits() {
     limits = call_limits();
     if (fuel) limits.fuel = *fuel;
-    if (depth) limits.depth = *depth;
   }
 
   ProgramFile open(driver::Source source) const {
     if (mode == Mode::Interpret) return open_graph(std::move(source), flags, limit_flags.work());
-    return open_program(std::move(source), flags, open_options());
+    OpenOptions options = open_options();
+    options.function = function;
+    return open_program(std::move(source), flags, options);
   }
 
   void run() {
@@ -220,6 +220,7 @@ struct RunCommand : CallFlags {
       };
     }
     if (depth) evaluator.state().max_depth = *depth;
+    if (stack > 0) evaluator.state().max_stack_bytes = static_cast<size_t>(stack);
     std::vector<Any> results =
         evaluator.run(program.module, program.module->functions.at(function), values);
     if (saved) saved->finish();
@@ -343,6 +344,7 @@ void add_run_command(CLI::App* app, int* exit_code) {
       "A value of a data type, list, array or tuple is written as results are printed:\n"
       "'Node(Leaf, 1, Leaf)', '[1, 2]', '(1, true)'; a tensor in it is @F.npy or "
       "'tensor[2; f32]{1, 2}'.\n"
+      "@F.txt as the whole value reads this text from a file.\n"
       "--expect compares with stored outputs; --compare compares with the graph walked operator "
       "by\n"
       "operator and names the first operator that differs.\n"
@@ -386,9 +388,6 @@ void add_run_command(CLI::App* app, int* exit_code) {
       command->add_option("--fuel", state->fuel, "calls and backward jumps that it may make")
           ->check(between(0))
           ->group("Limits"));
-  command->add_option("--depth", state->depth, "calls that may nest")
-      ->check(between(1, 1 << 30))
-      ->group("Limits");
   state->of_machine.push_back(
       command->add_flag("--poison", state->machine_options.poison, kPoisonHelp));
   add_json(command);

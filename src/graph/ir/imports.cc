@@ -94,7 +94,11 @@ void Imports::find(const File& from, const std::string& name, File* file) const 
       }
     }
     Error said = error;
-    if (!paths_.empty()) said.where(cat("nor below an import path: ", tenon::join(paths_, ", ")));
+    if (paths_.empty()) {
+      said.help("put the file beside the program, or allow its folder with --import-path DIR");
+    } else {
+      said.where(cat("nor below an import path: ", tenon::join(paths_, ", ")));
+    }
     throw said;
   }
 }

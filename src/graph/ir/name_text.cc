@@ -31,6 +31,11 @@ bool is_reserved(std::string_view word) {
          find_dim_function(word) || parse_dtype(word).has_value();
 }
 
+bool may_name_type(std::string_view word) {
+  if (word == "rank" || word == "device") return true;  // special only where no type can stand
+  return word != "string" && word != "any" && !is_reserved(word);
+}
+
 namespace {
 
 std::string symbol_text(std::string_view name) {

@@ -19,6 +19,9 @@ std::string name_text(std::string_view name);
 std::string dim_text(const Dim& d);
 // Whether the word can't be the unquoted name of a type, symbol or constructor.
 bool is_reserved(std::string_view word);
+// Whether a data type may have this name: not a word of the language, nor one that only signatures
+// have (vm/isa/signature.h).
+bool may_name_type(std::string_view word);
 
 // Sets the help "did you mean X?" if a candidate is close to the unknown `name`. X is the candidate
 // as it is written after `sign`.

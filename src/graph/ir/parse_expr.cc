@@ -48,6 +48,12 @@ bool Parser::is_field() const {
   return peek(1).is(".") && (number == TokenKind::kInt || number == TokenKind::kFloat);
 }
 
+// Whether %x follows, neither called nor the tuple of a field.
+bool Parser::is_variable() const {
+  return peek().kind == TokenKind::kVar && !peek(1).is(".") &&
+         (!peek(1).is("(") || begins_line(at_ + 1));
+}
+
 // %x, a constant, or () for an absent operand. Other values without operands of their own are bound
 // to a variable: %t.0, @f, size(n), Nil.
 Operand Parser::operand(const TypeRef& expected, bool nested) {
@@ -60,8 +66,9 @@ Operand Parser::operand(const TypeRef& expected, bool nested) {
     return v;
   }
   if (accept("(")) {
-    expect(")", "after '(': an operand is a variable, a constant or ()");
-    return nullptr;
+    if (accept(")")) return nullptr;
+    fail_at(t, "a tuple can't be nested in another expression",
+            "a variable, a constant or (): bind the tuple to a variable first");
   }
   if (starts_constant()) {
     Operand c = constant_(expected);
@@ -142,8 +149,7 @@ Operand Parser::block_result(const TypeRef& expected) {
   if (first.is("(") && peek(1).is(")")) {
     take();
     take();
-  } else if (starts_constant() ||
-             (first.kind == TokenKind::kVar && !peek(1).is("(") && !peek(1).is("."))) {
+  } else if (starts_constant() || is_variable()) {
     result = operand(expected, /*nested=*/false);
   } else {
     ExprRef value = rhs(expected).value;
@@ -187,17 +193,15 @@ bool Parser::binding() {
   } else {
     builder_.at(source_.span(first.begin));
   }
-  if (!r.value) {
-    if (targets.size() > 1) fail_at(first, "a constant has one name", "%name = constant");
-    if (stated && !is_subtype(type_of(r.constant), stated)) {
-      throw error_at(first, "the constant doesn't have the stated type")
-          .found(to_text(type_of(r.constant)))
-          .expected(to_text(stated));
-    }
-    declare(first, r.constant);
-    return true;
+  if (r.alias && stated && !is_subtype(type_of(r.alias), stated)) {
+    throw error_at(first, cat("the ", r.alias.is<Var>() ? "variable" : "constant",
+                              " doesn't have the stated type"))
+        .found(to_text(type_of(r.alias)))
+        .expected(to_text(stated));
   }
-  Operand value = stated ? builder_.bind_as(r.value, stated, hint) : builder_.bind(r.value, hint);
+  const Operand value = r.alias  ? r.alias
+                        : stated ? builder_.bind_as(r.value, stated, hint)
+                                 : builder_.bind(r.value, hint);
   if (targets.size() == 1) {
     declare(first, value);
     return true;
@@ -262,13 +266,19 @@ std::optional<Span> Parser::stated_span() {
 // ---- right-hand sides ----
 
 namespace {
-constexpr char kRightHandSides[] = "a call, constant, tuple, if, loop, match or fn";
+constexpr char kRightHandSides[] = "a call, name, constant, tuple, if, loop, match or fn";
 }  // namespace
 
 Parser::Rhs Parser::rhs(const TypeRef& expected) {
-  if (!starts_constant()) return {expression(expected), nullptr};
   const size_t start = at_;
-  Operand c = constant_(expected);
+  Operand c;
+  if (starts_constant()) {
+    c = constant_(expected);
+  } else if (is_variable()) {
+    c = variable(take());
+  } else {
+    return {expression(expected), nullptr};
+  }
   if (!peek().is("-")) refuse_infix(start, /*nested=*/false);  // the result may follow: -1
   return {nullptr, c};
 }
@@ -321,12 +331,14 @@ std::vector<int64_t> Parser::field_numbers() {
   return out;
 }
 
+// A `(` on a new line begins the next statement: `%f = @g` may stand before the result `(%f, 1)`.
+bool Parser::opens_call() const {
+  return peek().is("(") && !begins_line(at_);
+}
+
 // %t.0  %t.1.0  %f(%x)  %t.0(%x)
 ExprRef Parser::of_variable() {
-  const Token t = peek();
-  const size_t start = at_;
-  Operand v = variable(t);
-  take();
+  Operand v = variable(take());
   Ref<Field> field;
   while (accept(".")) {
     for (const int64_t index : field_numbers()) {
@@ -336,17 +348,13 @@ ExprRef Parser::of_variable() {
       field->index = index;
     }
   }
-  if (field && !peek().is("(")) return field;
+  if (!opens_call()) return field;
   if (field) v = builder_.bind(field);
-  if (accept("(")) {
-    const auto* type = type_as<FunctionType>(type_of(v));
-    if (!type) return call(CalleeKind::kClosure, "", v);
-    ExpectedTypes expected({}, type->params, type->result, nullptr);
-    return call(CalleeKind::kClosure, "", v, &expected);
-  }
-  refuse_infix(start, /*nested=*/false);
-  fail_at(t, "a variable alone is not a right-hand side",
-          "a call, as in %f(...), or a field, as in %t.0");
+  take();
+  const auto* type = type_as<FunctionType>(type_of(v));
+  if (!type) return call(CalleeKind::kClosure, "", v);
+  ExpectedTypes expected({}, type->params, type->result, nullptr);
+  return call(CalleeKind::kClosure, "", v, &expected);
 }
 
 // @f(%x)  @f[i64](%x)  @f  @f[i64]
@@ -357,13 +365,14 @@ ExprRef Parser::of_global(const TypeRef& expected) {
   Array<TypeRef> type_args;
   const bool stated = accept("[");
   if (stated) list("]", "after type arguments", [&] { type_args.push_back(type()); });
-  if (!accept("(")) {
+  if (!opens_call()) {
     if (lost_items_.contains({"fn", name})) throw Lost{};
     auto value = make<Closure>();
     value->function = name;
     value->type_args = stated || !function ? type_args : type_args_for(*function, expected);
     return value;
   }
+  take();
   if (!function) return call(CalleeKind::kGlobal, name, nullptr);
   ExpectedTypes types(function->type_params, function->params, function->result, expected);
   types.state(type_args);

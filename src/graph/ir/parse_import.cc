@@ -60,13 +60,20 @@ void Parser::add_imported_types() {
   }
 }
 
+std::string Parser::place_of_other(const Span& span) {
+  return cat("the other is at ", span.file, ":", span.line);
+}
+
 void Parser::taken(const Token& name, const std::string& message) const {
   Error e = error_at(name, message, "another name");
-  if (imports_) {
-    if (const auto other = imports_->places.find(name.text); other != imports_->places.end()) {
-      e.where(cat("the other is at ", other->second.file, ":", other->second.line));
-    }
-  }
+  const Span here = source_.span(name.begin);
+  const auto look_in = [&](const auto& places) {
+    const auto other = places.find(name.text);
+    if (other == places.end() || other->second == here) return false;
+    e.where(place_of_other(other->second));
+    return true;
+  };
+  if (!look_in(constructors_) && imports_) look_in(imports_->places);
   throw e;
 }
 

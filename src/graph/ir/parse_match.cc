@@ -24,7 +24,8 @@ ExprRef Parser::construct(const TypeRef& expected) {
   const TypeRef result = adt_type(ref.adt->name, variables);
   ExpectedTypes types(params, ref.constructor->fields, result, expected);
   types.state(c->type_args);
-  if (accept("(")) {
+  if (opens_call()) {
+    take();
     std::vector<Postponed> postponed;
     list(")", "after fields",
          [&] { c->fields.push_back(argument(&types, c->fields.size(), &postponed)); });
@@ -42,10 +43,12 @@ ExprRef Parser::construct(const TypeRef& expected) {
   return c;
 }
 
+// match %x { Some(%y) => { %y } None => { 0 } }  match (%x, %y) { ... }
 ExprRef Parser::match(const TypeRef& expected) {
   take();
   auto e = make<Match>();
-  e->value = operand();
+  const bool of_tuple = peek().is("(") && !peek(1).is(")");
+  e->value = of_tuple ? builder_.bind(tuple(nullptr)) : operand();
   bool whole = true;
   expect("{", "before the arms of match");
   while (!accept("}")) {
@@ -72,13 +75,16 @@ PatternRef Parser::pattern(const TypeRef& type) {
   const auto fields = [&] {
     list(")", "after a pattern's fields", [&] {
       if (p->fields.size() == parts.size()) {
-        fail(cat("the pattern has more than ", counted(parts.size(), "field")));
+        fail_at(first, cat("the pattern has more than ", counted(parts.size(), "field")),
+                cat("fields of ", to_text(type)));
       }
       p->fields.push_back(pattern(parts[p->fields.size()]));
     });
     if (p->fields.size() == parts.size()) return;
+    std::string shape = p->constructor.empty() ? "" : p->constructor.str();
+    shape += cat("(", tenon::join(std::vector<std::string>(parts.size(), "_"), ", "), ")");
     fail_at(first, cat("the pattern has ", counted(p->fields.size(), "field")),
-            cat(counted(parts.size(), "field"), ", as in ", to_text(type)));
+            cat(counted(parts.size(), "field"), ", as in ", shape));
   };
   if (accept_word("_")) return p;
   if (first.kind == TokenKind::kVar) {

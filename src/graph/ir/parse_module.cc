@@ -78,7 +78,7 @@ std::string_view Parser::name_space(const Item& item) {
 std::vector<Parser::Item> Parser::items(bool kernels_only) {
   static constexpr std::string_view kItems[] = {"fn", "kernel", "compute", "type"};
   std::vector<Item> out;
-  std::set<std::pair<std::string_view, std::string_view>> seen;
+  std::map<std::pair<std::string_view, std::string_view>, Span> seen;
   if (peek().word("weights") && !kernels_only) {
     take();
     weights_path_ = expect_kind(TokenKind::kString, "the name of a weight file in quotes");
@@ -94,7 +94,7 @@ std::vector<Parser::Item> Parser::items(bool kernels_only) {
       if (accept_word("type")) {
         Token name = peek();
         item.name = expect_word("the name of a type");
-        if (is_reserved(name.text)) fail_at(name, "this word has another meaning", "another name");
+        if (!may_name_type(name.text)) fail_at(name, "this word has another meaning", "another name");
       } else if (accept_word("fn") || accept_word("kernel") || accept_word("compute")) {
         item.name = expect_kind(TokenKind::kGlobal, "a name such as @main");
       } else {
@@ -102,9 +102,13 @@ std::vector<Parser::Item> Parser::items(bool kernels_only) {
         suggest(&e, peek().text, {std::begin(kItems), std::end(kItems)});
         throw e;
       }
-      if (!seen.emplace(name_space(item), item.name).second) {
-        fail_at(tokens_[item.at + 1], cat(item.kind, " ", item.name, " is already defined"),
-                "another name");
+      const Token& name = tokens_[item.at + 1];
+      const auto [other, is_new] = seen.emplace(std::pair(name_space(item), item.name),
+                                                source_.span(name.begin));
+      if (!is_new) {
+        Error e =
+            error_at(name, cat(item.kind, " ", item.name, " is already defined"), "another name");
+        throw e.where(place_of_other(other->second));
       }
       // The body starts at the first `{` outside brackets; signatures have no elements of tensors.
       while (!peek().is("{")) {
@@ -152,17 +156,18 @@ void Parser::adt_constructors(const Item& item) {
   type_vars_.clear();
   d->type_params = type_params();
   expect("{", "before constructors");
-  std::unordered_set<std::string_view> own;
   list("}", "after constructors", [&] {
     Token name = peek();
     auto c = make<Constructor>();
     c->name = expect_word("a constructor");
     bool upper = name.text[0] >= 'A' && name.text[0] <= 'Z';
     if (!upper) fail_at(name, "a constructor starts with a capital", "a name such as Some");
-    const bool is_taken =
-        signatures_.find_constructor(name.text).adt || !own.insert(name.text).second;
-    if (is_taken) taken(name, cat("there is a constructor ", name.text, " already"));
-    if (imports_) imports_->places.emplace(name.text, source_.span(name.begin));
+    const Span place = source_.span(name.begin);
+    const bool is_new = constructors_.emplace(name.text, place).second;
+    if (!is_new || signatures_.find_constructor(name.text).adt) {
+      taken(name, cat("there is a constructor ", name.text, " already"));
+    }
+    if (imports_) imports_->places.emplace(name.text, place);
     if (accept("(")) list(")", "after fields", [&] { c->fields.push_back(type()); });
     d->constructors.push_back(c);
   });

@@ -134,6 +134,7 @@ class Parser {
   void add_imported_types();
   // Throws for a data type or constructor that has another's name.
   [[noreturn]] void taken(const Token& name, const std::string& message) const;
+  static std::string place_of_other(const Span& span);
   std::string full_name(std::string_view name) const;  // of this text's function
   std::string global_name(const char* what);           // of a function that the text names
 
@@ -189,15 +190,17 @@ class Parser {
   bool binding();
   Ref<const Check> check();
   struct Rhs {
-    ExprRef value;     // null: an alias
-    Operand constant;  // of an alias
+    ExprRef value;  // null: an alias
+    Operand alias;  // a variable or constant that gets another name
   };
   Rhs rhs(const TypeRef& expected);
-  ExprRef expression(const TypeRef& expected);  // a right-hand side that isn't a constant
+  ExprRef expression(const TypeRef& expected);  // a right-hand side that isn't an alias
   // `expected` has the types of the arguments; null if nothing is known of them.
   Ref<Call> call(CalleeKind kind, std::string_view callee, Operand closure,
                  ExpectedTypes* expected = nullptr);
   bool is_field() const;
+  bool is_variable() const;
+  bool opens_call() const;
   std::vector<int64_t> field_numbers();
   // ---- parse_ranks.cc: functions that take tensors of unknown rank ----
   void add_function(const Item& item, const Signature& s, Map<String, FunctionRef>* out);
@@ -260,6 +263,7 @@ class Parser {
   size_t dim_atoms_ = 0;
   std::set<std::string_view> type_vars_;
   std::map<std::string_view, size_t> adt_arity_;
+  std::map<std::string_view, Span> constructors_;  // of this text
   std::set<std::pair<std::string_view, std::string_view>> lost_items_;  // kind and name
   std::optional<WeightFile> weights_;
   bool weights_lost_ = false;

@@ -366,7 +366,10 @@ void require_constant(const Pattern& pattern, const TypeRef& type) {
   const auto* constant = pattern.constant.as<Constant>();
   const auto* stated = constant ? constant->type.as<ScalarType>() : nullptr;
   if (!stated || stated->dtype.is_float()) {
-    throw Error(ErrorKind::Usage, "a pattern's constant is an integer, true or false");
+    Error e(ErrorKind::Usage, "a pattern's constant is an integer, true or false");
+    e.found(to_text(constant ? constant->type : type));
+    throw e.help(cat("compare the value with ", stated ? "equal" : "string_equal",
+                     " before the match, or in the arm of a variable"));
   }
   const auto* scalar = type.as<ScalarType>();
   if (scalar && scalar->dtype == stated->dtype) return;

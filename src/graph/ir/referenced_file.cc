@@ -35,7 +35,9 @@ std::string referenced_file(const std::string& folder, const std::string& name,
         .help(cat("put the file beside the ", from));
   }
   const fs::path inside = real.lexically_relative(real_base);
-  if (inside.empty() || *inside.begin() == "..") throw refuse("a link that leaves the folder");
+  if (inside.empty() || *inside.begin() == "..") {
+    throw refuse(within ? "outside the folder" : "a link that leaves the folder");
+  }
   if (!fs::is_regular_file(real, ec)) throw refuse("not a regular file");
   return real.string();
 }

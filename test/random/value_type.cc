@@ -1,0 +1,72 @@
+#include "value_type.h"
+
+#include "support/text.h"
+
+namespace tenon::random_programs {
+namespace {
+
+std::string list_of(const std::vector<Type>& types) {
+  std::vector<std::string> out;
+  for (const Type& type : types) out.push_back(text_of(type));
+  return join(out, ", ");
+}
+
+Type with(const Type& type, const std::vector<Type>& args) {
+  if (type.kind == Type::Kind::Parameter) return args[type.name == "T" ? 0 : 1];
+  Type out = type;
+  for (Type& part : out.parts) part = with(part, args);
+  return out;
+}
+
+}  // namespace
+
+Type Definition::of_own_parameters() const {
+  std::vector<Type> own;
+  for (size_t i = 0; i < parameters; ++i) own.push_back(parameter(i));
+  return Type::data(name, own);
+}
+
+std::vector<Constructor> Definition::instance(const std::vector<Type>& args) const {
+  std::vector<Constructor> out = constructors;
+  for (Constructor& c : out) {
+    for (Type& field : c.fields) field = with(field, args);
+  }
+  return out;
+}
+
+std::string text_of(const Type& type) {
+  using Kind = Type::Kind;
+  switch (type.kind) {
+    case Kind::Scalar:
+      return to_text(type.dtype);
+    case Kind::String:
+      return "string";
+    case Kind::Tuple:
+      return cat("(", list_of(type.parts), type.parts.size() == 1 ? ",)" : ")");
+    case Kind::Option:
+      return cat("option[", list_of(type.parts), "]");
+    case Kind::List:
+      return cat("list[", list_of(type.parts), "]");
+    case Kind::Array:
+      return cat("array[", list_of(type.parts), "]");
+    case Kind::Function: {
+      const std::vector<Type> params(type.parts.begin(), type.parts.end() - 1);
+      return cat("fn(", list_of(params), ") -> ", text_of(type.parts.back()));
+    }
+    case Kind::Data:
+      return type.parts.empty() ? type.name : cat(type.name, "[", list_of(type.parts), "]");
+    case Kind::Parameter:
+      return type.name;
+  }
+  return "";
+}
+
+std::string text_of(const Definition& type) {
+  std::vector<std::string> constructors;
+  for (const Constructor& c : type.constructors) {
+    constructors.push_back(c.name + (c.fields.empty() ? "" : cat("(", list_of(c.fields), ")")));
+  }
+  return cat("type ", text_of(type.of_own_parameters()), " { ", join(constructors, ", "), " }\n");
+}
+
+}  // namespace tenon::random_programs

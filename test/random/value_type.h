@@ -1,0 +1,45 @@
+// The types of the values that value_program.cc makes, and their text.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "object/dtype.h"
+
+namespace tenon::random_programs {
+
+struct Type {
+  enum class Kind { Scalar, String, Tuple, Option, List, Array, Data, Function, Parameter };
+  Kind kind = Kind::Scalar;
+  DataType dtype = {};           // of a scalar
+  std::string name = {};         // of a data type or a type parameter
+  std::vector<Type> parts = {};  // a function's parameters, then its result
+
+  static Type scalar(DataType dtype) { return {Kind::Scalar, dtype}; }
+  static Type of(Kind kind, std::vector<Type> parts) { return {kind, {}, "", std::move(parts)}; }
+  static Type data(std::string name, std::vector<Type> args) {
+    return {Kind::Data, {}, std::move(name), std::move(args)};
+  }
+  bool operator==(const Type& other) const = default;
+};
+
+struct Constructor {
+  std::string name;
+  std::vector<Type> fields;
+};
+
+struct Definition {
+  std::string name;
+  size_t parameters = 0;  // of type
+  std::vector<Constructor> constructors;
+
+  static Type parameter(size_t i) { return {Type::Kind::Parameter, {}, i == 0 ? "T" : "U"}; }
+  Type of_own_parameters() const;
+  // The constructors with type arguments in place of the parameters.
+  std::vector<Constructor> instance(const std::vector<Type>& args) const;
+};
+
+std::string text_of(const Type& type);
+std::string text_of(const Definition& type);
+
+}  // namespace tenon::random_programs
