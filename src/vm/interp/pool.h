@@ -38,11 +38,12 @@ struct PoolBlock : StorageObj {
 
 // What a pool has done. Sizes are in bytes.
 struct PoolStats {
-  size_t allocated = 0;           // memory from the device: blocks in use and pooled ones
-  size_t peak = 0;                // the most that was ever allocated
-  size_t pooled = 0;              // blocks that are free for reuse
-  size_t call_peak = 0;           // the most that the last call used at once, with headers
-  size_t allocations = 0;         // blocks handed out
+  size_t allocated = 0;    // memory from the device: blocks in use and pooled ones
+  size_t peak = 0;         // the most that was ever allocated
+  size_t pooled = 0;       // blocks that are free for reuse
+  size_t call_peak = 0;    // the most that the last call used at once, with headers
+  size_t call_bytes = 0;   // the most bytes that the last call's blocks were asked for at once
+  size_t allocations = 0;  // blocks handed out
   size_t system_allocations = 0;  // of these, blocks that were new from the device
 };
 
@@ -150,7 +151,12 @@ class Pool {
     return capacity + gap + sizeof(PoolBlock);
   }
   static size_t weight_of(const PoolBlock* b) { return weight_of(b->capacity, b->gap); }
-  PoolCount used_, peak_, high_, cached_, allocations_, system_allocations_, allocated_peak_;
+  void discount(const PoolBlock* block) {
+    used_ -= weight_of(block);
+    asked_ -= block->size;
+  }
+  PoolCount used_, peak_, asked_, asked_peak_, high_, cached_, allocations_, system_allocations_,
+      allocated_peak_;
   std::atomic<size_t> allocated_{0};  // after the machine's end, any thread frees blocks
   size_t cap_ = 0;
   std::atomic<uint64_t> maker_{0};
