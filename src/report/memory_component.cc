@@ -159,13 +159,14 @@ void Component::enter(size_t function, const State& arguments) {
 }
 
 void Component::enter_by_tail_call(size_t function, const State& arguments,
-                                   const StorageTable& storages, size_t caller, uint32_t offset) {
+                                   const StorageTable& storages, size_t shared, size_t caller,
+                                   uint32_t offset) {
   if (!members_.contains(function)) changed_ = true;
   Member& callee = member(function);
   State moved = arguments;
   for (ValueRef& argument : moved) {
     argument = with_storages(argument, [&](StorageId storage) {
-      if (storage == kHeld) return Storages{kHeld};
+      if (storage == kHeld || storage < shared) return Storages{storage};
       const auto [known, is_new] = passed_.try_emplace({{caller, offset}, storage}, StorageId());
       if (is_new) known->second = callee.storages.add({});
       callee.storages[known->second].bytes = storages[storage].bytes;

@@ -269,17 +269,17 @@ class Joiner {
       }
     }
     constexpr int kMostGrowth = 8;
-    if (++entry.grown > 3 * kMostGrowth) throw Unanalysed();
-    if (entry.grown > kMostGrowth) {
-      entry.base = context_.unknowns->symbol(
+    if (entry.grown > kMostGrowth) return;  // the symbol stands for any number
+    if (++entry.grown > kMostGrowth) {
+      entry.bytes = context_.unknowns->symbol(
           cat("kept(", context_.where, ".", reg, ")"),
           cat("the bytes of the storages that a variable keeps at ", context_.where));
-      entry.each = 0;
+    } else if (entry.each) {
+      entry.bytes =
+          *entry.base + context_.unknowns->symbol(context_.counts, context_.counted) * *entry.each;
+    } else {
+      entry.bytes = max(size, max(before, more));
     }
-    entry.bytes = entry.each
-                      ? *entry.base + context_.unknowns->symbol(context_.counts, context_.counted) *
-                                          *entry.each
-                      : max(size, max(before, more));
     changed_ = true;
   }
 

@@ -105,7 +105,8 @@ Walk::Walk(Analysis* analysis, Component* component, size_t function, State argu
       component_(component),
       function_(function),
       code_(analysis->unit().functions[function]),
-      storages_(std::move(storages)) {
+      storages_(std::move(storages)),
+      entered_with_(storages_.size()) {
   Instruction in;
   for (uint32_t at = 0; vm::decode(code_.code, at, &in); at += in.words()) {
     for (const vm::Word word : in.operands) {
@@ -506,25 +507,32 @@ void Walk::call_packed(const Instruction& in, uint32_t at, State* state) {
   if (!callee.kernel) {
     // A function of the host may keep its arguments in its result, and allocate.
     const library::Signature* signature = library::find_signature(callee.name);
+    Storages kept;
     if (!signature || signature->keeps_arguments) {
       for (const vm::Word word : in.list()) {
-        memory::add(&result.own, keeps(value(Arg(word), *state)));
+        memory::add(&kept, keeps(value(Arg(word), *state)));
       }
     }
     std::vector<ValueRef> results;
     const auto allocate = [&] {
       const auto index = static_cast<uint32_t>(results.size());
-      const Dim bytes =
-          unknown("bytes", at, index, cat("the bytes of what ", callee.name, " returns"));
+      Dim bytes = unknown("bytes", at, index, cat("the bytes of what ", callee.name, " returns"));
+      if (signature) {  // it has one storage, which may be an argument's
+        for (const StorageId storage : kept) bytes = max(bytes, storages_[storage].bytes);
+      }
       results.push_back(made_storage(storages_.at(at, index, bytes)));
     };
     if (!signature) {
       if (!in.arg(0).is_none()) allocate();
     } else if (!signature->writes_results) {
       for (const library::Parameter& parameter : signature->results) {
-        parameter.kind == library::ValueKind::Tensor ? allocate() : results.push_back(nullptr);
+        Value part;
+        part.own = kept;
+        parameter.kind == library::ValueKind::Tensor ? allocate()
+                                                     : results.push_back(made(std::move(part)));
       }
     }
+    if (!signature) result.own = kept;
     Storages all = live(*state);
     for (const ValueRef& one : results) memory::add(&all, keeps(one));
     record(storages_.total(all));
@@ -622,7 +630,8 @@ bool Walk::call_member(const Instruction& in, uint32_t at, size_t callee, const 
   for (const ValueRef& argument : arguments) memory::add(&passed, keeps(argument));
   const bool tail = in.info->ends();
   if (tail) {
-    component_->enter_by_tail_call(callee, arguments, storages_, function_, at);
+    const size_t shared = callee == function_ ? entered_with_ : 0;
+    component_->enter_by_tail_call(callee, arguments, storages_, shared, function_, at);
   } else {
     if (collects_) waiting_.add(storages_.total(before));
     State held = arguments;

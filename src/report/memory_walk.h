@@ -88,8 +88,9 @@ class Component {
   bool contains(size_t function) const;
   void enter(size_t function, const State& arguments);
   // Enters it in the caller's frame: its arguments' storages, in `storages`, become the callee's.
+  // The first `shared` of them are those of the callee's own table.
   void enter_by_tail_call(size_t function, const State& arguments, const StorageTable& storages,
-                          size_t caller, uint32_t offset);
+                          size_t shared, size_t caller, uint32_t offset);
   // Null while no call is known to return. Its storages: kHeld and kMade, of `made_bytes`.
   const ValueRef* result(size_t function) const;
   Dim made_bytes() const { return made_bytes_; }
@@ -162,6 +163,7 @@ class Walk {
   size_t function_;
   const vm::FunctionUnit& code_;
   StorageTable storages_;
+  size_t entered_with_;  // so many of these
   std::set<uint32_t> labels_;
   std::map<uint32_t, State> states_;  // at labels
   std::set<uint32_t> pending_;

@@ -214,9 +214,9 @@ PoolStats Pool::stats() const {
           .peak = allocated_peak_.get(),
           .pooled = cached_.get() + returned_bytes_.load(std::memory_order_relaxed),
           .call_peak = peak_.get(),
-          .call_bytes = asked_peak_.get(),
           .allocations = allocations_.get(),
-          .system_allocations = system_allocations_.get()};
+          .system_allocations = system_allocations_.get(),
+          .call_bytes = asked_peak_.get()};
 }
 
 void Pool::trim() {

@@ -36,15 +36,15 @@ struct PoolBlock : StorageObj {
   uint64_t maker = 0;  // the Program that it was allocated for
 };
 
-// What a pool has done. Sizes are in bytes.
+// What a pool has done. Sizes are in bytes. tenon_memory_stats has the same, in this order.
 struct PoolStats {
-  size_t allocated = 0;    // memory from the device: blocks in use and pooled ones
-  size_t peak = 0;         // the most that was ever allocated
-  size_t pooled = 0;       // blocks that are free for reuse
-  size_t call_peak = 0;    // the most that the last call used at once, with headers
-  size_t call_bytes = 0;   // the most bytes that the last call's blocks were asked for at once
-  size_t allocations = 0;  // blocks handed out
+  size_t allocated = 0;           // memory from the device: blocks in use and pooled ones
+  size_t peak = 0;                // the most that was ever allocated
+  size_t pooled = 0;              // blocks that are free for reuse
+  size_t call_peak = 0;           // the most that the last call used at once, with headers
+  size_t allocations = 0;         // blocks handed out
   size_t system_allocations = 0;  // of these, blocks that were new from the device
+  size_t call_bytes = 0;          // as call_peak, but what the blocks were asked for
 };
 
 // A count that one thread at a time changes and any thread may read.
