@@ -514,6 +514,7 @@ typedef struct tenon_memory_stats {
   int64_t call_peak;          /* the most bytes in use at once in the last call, with headers */
   int64_t allocations;        /* blocks handed out */
   int64_t system_allocations; /* of these, blocks that were new from the system */
+  int64_t call_bytes;         /* the most bytes that the last call's code asked for at once */
 } tenon_memory_stats;
 
 /* May be called from any thread. */

@@ -69,6 +69,7 @@ nb::object memory_stats(Machines& machines) {
   out["peak"] = stats.peak;
   out["pooled"] = stats.pooled;
   out["call_peak"] = stats.call_peak;
+  out["call_bytes"] = stats.call_bytes;
   out["allocations"] = stats.allocations;
   out["system_allocations"] = stats.system_allocations;
   return out;
@@ -164,6 +165,7 @@ tenon_memory_stats Machines::memory(size_t* count) {
     sum.peak += one.peak;
     sum.pooled += one.pooled;
     sum.call_peak = std::max(sum.call_peak, one.call_peak);
+    sum.call_bytes = std::max(sum.call_bytes, one.call_bytes);
     sum.allocations += one.allocations;
     sum.system_allocations += one.system_allocations;
   };

@@ -439,6 +439,7 @@ class VirtualMachine:
         - ``allocated``: bytes from the system: in use, also by results, or pooled; ``peak``: the most there ever were
         - ``pooled``: of these, the bytes that are free for later tensors
         - ``call_peak``: the most bytes in use at once during a machine's last call
+        - ``call_bytes``: the most bytes that this call's code asked for at once, without what blocks are rounded up by
         - ``allocations``: blocks handed out; ``system_allocations``: of these, blocks that were new from the system
 
         >>> vm = tenon.VirtualMachine(exe)

@@ -340,15 +340,17 @@ int tenon_machine_create_with(const tenon_any* program, const tenon_machine_opti
 int tenon_machine_memory(const tenon_any* machine, tenon_memory_stats* out) {
   return guard([&] {
     need(out != nullptr, "out must not be NULL");
-    const size_t size = c_api::known_size(*out, sizeof *out, "tenon_memory_stats");
+    const size_t size =
+        c_api::known_size(*out, offsetof(tenon_memory_stats, call_bytes), "tenon_memory_stats");
     MachineHandle& m = machine_of(machine);
-    // A new statistic doesn't compile here until it is named, and used below.
-    const auto [allocated, peak, pooled, call_peak, allocations, system_allocations] =
-        m.machine.memory();
-    *out = {static_cast<uint32_t>(size),       m.naive ? TENON_MEMORY_NAIVE : TENON_MEMORY_POOLED,
-            static_cast<int64_t>(allocated),   static_cast<int64_t>(peak),
-            static_cast<int64_t>(pooled),      static_cast<int64_t>(call_peak),
-            static_cast<int64_t>(allocations), static_cast<int64_t>(system_allocations)};
+    static_assert(
+        sizeof(vm::PoolStats) == sizeof *out - offsetof(tenon_memory_stats, allocated) &&
+            offsetof(vm::PoolStats, call_bytes) + offsetof(tenon_memory_stats, allocated) ==
+                offsetof(tenon_memory_stats, call_bytes),
+        "the statistics are the same, in the same order");
+    const vm::PoolStats stats = m.machine.memory();
+    out->memory = m.naive ? TENON_MEMORY_NAIVE : TENON_MEMORY_POOLED;
+    std::memcpy(&out->allocated, &stats, size - offsetof(tenon_memory_stats, allocated));
   });
 }
 

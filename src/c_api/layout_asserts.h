@@ -46,7 +46,7 @@ static_assert(sizeof(tenon_machine_options) == 8 + sizeof(void*), "machine optio
 static_assert(offsetof(tenon_machine_options, memory) == 4, "machine options");
 static_assert(offsetof(tenon_machine_options, limits) == 8, "machine options");
 
-static_assert(sizeof(tenon_memory_stats) == 56, "memory statistics");
+static_assert(sizeof(tenon_memory_stats) == 64, "memory statistics");
 static_assert(offsetof(tenon_memory_stats, memory) == 4, "memory statistics");
 static_assert(offsetof(tenon_memory_stats, allocated) == 8, "memory statistics");
 static_assert(offsetof(tenon_memory_stats, peak) == 16, "memory statistics");
@@ -54,6 +54,7 @@ static_assert(offsetof(tenon_memory_stats, pooled) == 24, "memory statistics");
 static_assert(offsetof(tenon_memory_stats, call_peak) == 32, "memory statistics");
 static_assert(offsetof(tenon_memory_stats, allocations) == 40, "memory statistics");
 static_assert(offsetof(tenon_memory_stats, system_allocations) == 48, "memory statistics");
+static_assert(offsetof(tenon_memory_stats, call_bytes) == 56, "memory statistics");
 
 static_assert(sizeof(tenon_call_event) == 16 + 7 * sizeof(void*), "call event");
 static_assert(offsetof(tenon_call_event, kind) == 4, "call event");

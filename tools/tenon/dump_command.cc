@@ -15,21 +15,13 @@
 #include "tools/tenon/file_argument.h"
 #include "tools/tenon/json_output.h"
 #include "tools/tenon/limit_flags.h"
+#include "tools/tenon/memory_text.h"
 #include "tools/tenon/program_file.h"
 #include "vm/asm/disassemble.h"
 #include "vm/executable/late_constants.h"
-#include "vm/isa/allocation.h"
 
 namespace tenon::tool {
 namespace {
-
-uint64_t constant_bytes(const vm::Unit& unit) {
-  int64_t bytes = 0;
-  for (const vm::Constant& constant : unit.constants) {
-    if (auto tensor = constant.value.try_as<Tensor>(); tensor && *tensor) bytes += tensor->bytes();
-  }
-  return static_cast<uint64_t>(bytes);
-}
 
 // The values of --graph.
 constexpr char kSvg[] = "svg", kDot[] = "dot", kCode[] = "code";
@@ -226,55 +218,12 @@ void write_verified(const Verified& verified, const std::string& name, bool untr
   print_json(std::move(out.end_object()));
 }
 
-// What a function allocates.
-struct FunctionMemory {
-  uint64_t registers = 0, storages = 0;
-  uint64_t known_bytes = 0;
-  uint64_t unknown_sizes = 0;  // storages whose size is known when it runs
-};
-
-FunctionMemory memory_of(const vm::Unit& unit, const vm::FunctionUnit& function) {
-  FunctionMemory out;
-  out.registers = function.register_count;
-  report::for_each_step(unit, function, [&](const report::CodeStep& step) {
-    const auto block = vm::block_of(step.instruction);
-    if (!block) return;
-    ++out.storages;
-    out.known_bytes += static_cast<uint64_t>(block->bytes.value_or(0));
-    if (!block->bytes) ++out.unknown_sizes;
-  });
-  return out;
-}
-
-void print_memory(const vm::Unit& unit) {
-  for (const vm::FunctionUnit& function : unit.functions) {
-    const FunctionMemory memory = memory_of(unit, function);
-    std::printf("%s: frame of %s, %s, %s known, %llu of sizes known when run\n",
-                printable(function.name).c_str(), counted(memory.registers, "register").c_str(),
-                counted(memory.storages, "storage").c_str(), bytes_text(memory.known_bytes).c_str(),
-                static_cast<unsigned long long>(memory.unknown_sizes));
-  }
-  std::printf("constants: %s\n", bytes_text(constant_bytes(unit)).c_str());
-}
-
-void write_memory(JsonWriter& out, const vm::Unit& unit) {
-  out.key("functions").begin_array();
-  for (const vm::FunctionUnit& function : unit.functions) {
-    const FunctionMemory memory = memory_of(unit, function);
-    out.begin_object().key("name").value(function.name);
-    out.key("registers").value(memory.registers).key("storages").value(memory.storages);
-    out.key("known_bytes").value(memory.known_bytes);
-    out.key("unknown_sizes").value(memory.unknown_sizes).end_object();
-  }
-  out.end_array().key("constant_bytes").value(constant_bytes(unit));
-}
-
 }  // namespace
 
 void add_dump_commands(CLI::App* app) {
   auto* dump = app->add_subcommand("dump", "show what a .tnx file holds");
   dump->footer(
-      "  tenon dump model.tnx --memory\n"
+      "  tenon dump model.tnx --memory --dim batch=8\n"
       "  tenon dump model.tnx --text | less\n"
       "  tenon dump model.onnx --graph > model.svg\n"
       "  tenon dump model.tnx --graph=dot | dot -Tpdf > model.pdf");
@@ -300,7 +249,12 @@ void add_dump_commands(CLI::App* app) {
                  "for Graphviz. A .tnx shows the model as it was before it was compiled if\n"
                  "`tenon compile --keep-graph` stored that, and otherwise its kernels")
       ->check(CLI::IsMember({kSvg, kDot, kCode}));
-  dump->add_flag("--memory", *memory, "what each function allocates");
+  dump->add_flag("--memory", *memory,
+                 "the most bytes of tensor memory that each function has at once, as a formula of\n"
+                 "sizes, and its storages and registers");
+  auto sizes = std::make_shared<CompileFlags>();
+  add_repeated(dump, "--dim", sizes->dims,
+               "with --memory: the value of a symbol of the formulas, such as batch=8");
   dump->add_flag("--native", *native, "the native code as assembly, for each of its CPUs");
   auto dump_limits = std::make_shared<LimitFlags>();
   dump_limits->add_to(dump, "reading the file and describing it may", "--memory-limit");
@@ -317,6 +271,11 @@ void add_dump_commands(CLI::App* app) {
     }
     if (*full && !*text) {
       throw Error(ErrorKind::Usage, "--full needs --text").help("the other forms hold no elements");
+    }
+    const Sizes given = sizes->import_options().dims;
+    if (!given.empty() && !*memory) {
+      throw Error(ErrorKind::Usage, "--dim needs --memory")
+          .help("the other forms have no formulas of sizes");
     }
     WorkBudget budget(dump_limits->work(), "reading", input_name(*file));
     const WorkBudget::Scope scope(&budget);
@@ -336,7 +295,7 @@ void add_dump_commands(CLI::App* app) {
       if (*text || *native) {
         out.key("text").value(lines);
       } else if (*memory) {
-        write_memory(out, loaded.unit);
+        write_memory(out, loaded.unit, given);
       } else {
         write_stats(out, loaded, source.content().size());
       }
@@ -345,7 +304,7 @@ void add_dump_commands(CLI::App* app) {
     std::printf("%s", lines.c_str());
     if (draws) print_graph(picture_of(loaded.unit, source.name), *graph);
     if (*graph == kCode) print_code_graph(loaded.unit);
-    if (*memory) print_memory(loaded.unit);
+    if (*memory) print_memory(loaded.unit, given);
     if (*stats || !(*text || !graph->empty() || *memory || *native))
       print_stats(loaded, source.name);
   });

@@ -57,6 +57,7 @@ struct MemoryStats {
   int64_t call_peak;           ///< the most bytes in use at once in the last call
   int64_t allocations;         ///< blocks handed out
   int64_t system_allocations;  ///< of these, blocks that were new from the system
+  int64_t call_bytes;          ///< the most bytes that the last call's code asked for at once
 };
 
 class Machine;
@@ -175,7 +176,8 @@ class Machine {
             stats.pooled,
             stats.call_peak,
             stats.allocations,
-            stats.system_allocations};
+            stats.system_allocations,
+            stats.call_bytes};
   }
   /// Returns the pooled memory to the system.
   void trim() { detail::check(tenon_machine_trim(raw())); }

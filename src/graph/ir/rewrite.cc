@@ -133,7 +133,10 @@ std::vector<Operand> Rewriter::mapped(const Array<Operand>& old) const {
 Operand Rewriter::inline_block(const BlockRef& block) {
   open_block();
   for (const auto& binding : block->bindings) {
-    if (!drops(*binding)) map_[binding->var.get()] = walk(binding);
+    if (drops(*binding)) continue;
+    builder_->at(binding->span);
+    before(*binding);
+    map_[binding->var.get()] = walk(binding);
   }
   close_block();
   return mapped(block->result);

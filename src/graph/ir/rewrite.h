@@ -35,6 +35,8 @@ class Rewriter {
   virtual bool drops(const Binding& binding) const;
   // Called before a function's bindings are walked.
   virtual void enter(const FunctionRef& function);
+  // Called before a binding, and the blocks in it, are rewritten.
+  virtual void before(const Binding&) {}
   // Called around each block, including that of the function.
   virtual void open_block() {}
   virtual void close_block() {}

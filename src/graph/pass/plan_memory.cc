@@ -2,16 +2,15 @@
 
 #include <algorithm>
 #include <functional>
-#include <map>
+#include <memory>
 #include <queue>
 #include <set>
 #include <unordered_map>
-#include <unordered_set>
 
 #include "graph/ir/intrinsic.h"
-#include "graph/ir/packed_call.h"
 #include "graph/ir/rewrite.h"
 #include "graph/pass/arena.h"
+#include "graph/pass/lifetimes.h"
 #include "graph/pass/verify_memory_plan.h"
 
 namespace tenon::graph {
@@ -25,125 +24,7 @@ Dim align_up(const Dim& bytes) {
   return ceildiv(bytes, Dim(kTensorAlignment)) * Dim(kTensorAlignment);
 }
 
-// A tensor created in a block, with the range of bindings in which its storage is in use.
-struct Value {
-  const Var* storage = nullptr;
-  const Var* tensor = nullptr;
-  int64_t device = 0;
-  Dim bytes;
-  int64_t begin = 0, end = 0;  // indices of bindings
-  bool escapes = false;
-};
-
-// The tensors of one block and their lifetimes. Uses inside a nested block count as uses by the
-// binding that contains the block.
-class Lifetimes {
- public:
-  explicit Lifetimes(const BlockRef& block) {
-    for (size_t i = 0; i < block->bindings.size(); ++i) {
-      visit(*block->bindings[i], static_cast<int64_t>(i));
-    }
-    escape(block->result);
-  }
-
-  std::vector<Value>& values() { return values_; }
-
- private:
-  void visit(const Binding& binding, int64_t at) {
-    const ExprRef& value = binding.value;
-    const auto intrinsic = memory_intrinsic(value);
-    if (intrinsic == MemoryIntrinsic::kStorage) {
-      Value v;
-      v.storage = binding.var.get();
-      v.device = device_of_storage(*value.as<Call>());
-      v.bytes = bytes_of_storage(*value.as<Call>());
-      v.begin = v.end = at;
-      owner_[v.storage] = static_cast<int64_t>(values_.size());
-      values_.push_back(v);
-      return;
-    }
-    if (intrinsic == MemoryIntrinsic::kTensor) {
-      const int64_t index = owner_of(value.as<Call>()->args[0]);
-      if (index >= 0) {
-        values_[index].tensor = binding.var.get();
-        owner_[binding.var.get()] = index;
-        use(index, at);
-      }
-      return;
-    }
-    if (intrinsic == MemoryIntrinsic::kReshape) {
-      const int64_t index = owner_of(value.as<Call>()->args[0]);
-      if (index >= 0) {
-        owner_[binding.var.get()] = index;  // a view lives in its source's storage
-        use(index, at);
-      }
-      return;
-    }
-    if (value.is<MatchShape>()) {
-      const int64_t index = owner_of(value.as<MatchShape>()->value);
-      if (index >= 0) {
-        owner_[binding.var.get()] = index;
-        use(index, at);
-      }
-      return;
-    }
-    auto* call = value.as<Call>();
-    const bool keeps_nothing = call && (call->kind == CalleeKind::kKernel ||
-                                        (call->kind == CalleeKind::kPacked &&
-                                         !memory_intrinsic(*call) && !keeps_arguments(*call)));
-    for_each_operand(value, [&](const Operand& operand) {
-      const int64_t index = owner_of(operand);
-      if (index < 0) return;
-      use(index, at);
-      if (!keeps_nothing && !value.is<If>()) values_[index].escapes = true;
-    });
-    const bool captures = value.is<FunctionExpr>();
-    for_each_block(value, [&](const BlockRef& inner) { visit_nested(inner, at, captures); });
-  }
-
-  // Conservative: a value that a nested block uses lives until the block's binding, and escapes
-  // unless all its uses there are kernel calls and views. Values that a closure captures escape.
-  void visit_nested(const BlockRef& block, int64_t at, bool captures) {
-    for (const auto& binding : block->bindings) {
-      auto* call = binding->value.as<Call>();
-      const bool view = memory_intrinsic(binding->value) == MemoryIntrinsic::kReshape ||
-                        binding->value.is<MatchShape>();
-      for_each_operand(binding->value, [&](const Operand& operand) {
-        const int64_t index = owner_of(operand);
-        if (index < 0) return;
-        use(index, at);
-        if (view) owner_[binding->var.get()] = index;
-        if (captures) values_[index].escapes = true;
-        if (!view && !(call && call->kind == CalleeKind::kKernel)) {
-          values_[index].escapes = true;
-        }
-      });
-      for_each_block(binding->value, [&](const BlockRef& inner) {
-        visit_nested(inner, at, captures || binding->value.is<FunctionExpr>());
-      });
-    }
-    const int64_t index = owner_of(block->result);
-    if (index >= 0) values_[index].escapes = true;
-  }
-
-  void escape(const Operand& operand) {
-    const int64_t index = owner_of(operand);
-    if (index >= 0) values_[index].escapes = true;
-  }
-
-  int64_t owner_of(const Operand& operand) const {
-    auto* var = operand.as<Var>();
-    if (!var) return -1;
-    auto it = owner_.find(var);
-    return it == owner_.end() ? -1 : it->second;
-  }
-  void use(int64_t index, int64_t at) { values_[index].end = std::max(values_[index].end, at); }
-
-  std::vector<Value> values_;
-  std::unordered_map<const Var*, int64_t> owner_;
-};
-
-// The places of a block's values on one device.
+// The places of a function's values on one device.
 struct Plan {
   struct Place {
     int64_t offset = 0;           // in the arena
@@ -151,6 +32,8 @@ struct Plan {
   };
   std::unordered_map<const Var*, Place> places;  // keyed by the storage variable
   int64_t arena_bytes = 0;
+  int64_t arena_scope = 0;  // where it is allocated
+  const Binding* arena_before = nullptr;
   int64_t device = 0;
 };
 
@@ -158,52 +41,100 @@ struct Plan {
 // fails.
 constexpr int64_t kMaxArenaBytes = int64_t{1} << 40;
 
+// Where a storage is allocated that values in several blocks use: in the innermost block around
+// them, but outside of loops, before the first of them.
+class Home {
+ public:
+  explicit Home(const Lifetimes& lifetimes) : lifetimes_(lifetimes) {}
+
+  void add(const PlannedValue& value) {
+    const int64_t outside = lifetimes_.outside_loops(value.scope, value.bytes);
+    scope_ = scope_ < 0 ? outside : lifetimes_.common(scope_, outside);
+    if (!first_ || value.life.first < first_->life.first) first_ = &value;
+  }
+  int64_t scope() const { return scope_; }
+  const Binding* before() const {
+    const Binding* entry = lifetimes_.entry(scope_, first_->scope);
+    return entry ? entry : first_->binding;
+  }
+
+ private:
+  const Lifetimes& lifetimes_;
+  int64_t scope_ = -1;
+  const PlannedValue* first_ = nullptr;
+};
+
 // First fit, largest first: the classic heuristic for placing intervals. It comes close to the
 // lower bound on networks, which have few long-lived values.
-void place_constant_sizes(const std::vector<Value>& values, Plan* plan) {
+void place_constant_sizes(const Lifetimes& lifetimes, Plan* plan) {
   struct Sized {
-    const Value* value;
+    const PlannedValue* leader;
+    Lifetime life;
     int64_t bytes;
   };
+  const std::vector<PlannedValue>& values = lifetimes.values();
   std::vector<Sized> order;
-  int64_t last = 0;
-  for (const Value& v : values) {
-    if (v.escapes || !v.bytes.is_const() || *v.bytes.as_const() > kMaxArenaBytes) continue;
-    order.push_back({&v, align_up(std::max<int64_t>(*v.bytes.as_const(), 1))});
-    last = std::max(last, v.end);
+  bool loops = false;
+  for (const PlannedValue& v : values) {
+    if (v.device != plan->device || v.group.empty()) continue;
+    Sized sized{&v, values[v.group[0]].life, 1};
+    for (const size_t i : v.group) {
+      const auto bytes = values[i].bytes.as_const();
+      sized.bytes = bytes && sized.bytes >= 0 && *bytes <= kMaxArenaBytes
+                        ? std::max(sized.bytes, *bytes)
+                        : -1;
+      sized.life.first = std::min(sized.life.first, values[i].life.first);
+      sized.life.last = std::max(sized.life.last, values[i].life.last);
+      loops |= lifetimes.outside_loops(values[i].scope, values[i].bytes) != values[i].scope;
+    }
+    if (sized.bytes < 0) continue;
+    sized.bytes = align_up(sized.bytes);
+    order.push_back(sized);
   }
-  if (order.size() < 2) return;
+  // One value in its own storage, in no loop, gains nothing.
+  if (order.empty() || (order.size() == 1 && order[0].leader->group.size() == 1 && !loops)) return;
   std::ranges::stable_sort(order, std::greater(), &Sized::bytes);
-  Arena arena(last + 1);
-  for (const auto& [value, bytes] : order) {
-    const Lifetime life{value->begin, value->end};
-    const int64_t offset = arena.find(life, bytes);
-    if (bytes > kMaxArenaBytes - offset) continue;
-    arena.take(life, offset, bytes);
-    plan->places[value->storage] = {offset, nullptr};
+  Arena arena(lifetimes.last() + 1);
+  Home home(lifetimes);
+  for (const Sized& sized : order) {
+    const int64_t offset = arena.find(sized.life, sized.bytes);
+    if (sized.bytes > kMaxArenaBytes - offset) continue;
+    arena.take(sized.life, offset, sized.bytes);
+    for (const size_t i : sized.leader->group) {
+      plan->places[values[i].storage] = {offset, nullptr};
+      home.add(values[i]);
+    }
   }
   plan->arena_bytes = arena.bytes();
+  plan->arena_scope = home.scope();
+  plan->arena_before = home.before();
 }
 
+// A storage of symbolic size, for values that take turns.
+struct Shared {
+  const Var* storage;
+  Dim bytes;
+  int64_t scope;          // of its allocation
+  const Binding* before;  // null where the first of the values is made
+};
+
 // Lets a value of symbolic size reuse the storage of a dead value that is provably as large.
-void share_symbolic_sizes(const std::vector<Value>& values, Plan* plan) {
+// Storages are allocated outside of loops.
+std::vector<Shared> share_symbolic_sizes(const Lifetimes& lifetimes, Plan* plan) {
   constexpr int kMaxTried = 256;
-  struct Block {
-    const Var* storage;
-    Dim bytes;
-  };
-  std::vector<Block> blocks;
+  std::vector<Shared> blocks;
   using Until = std::pair<int64_t, size_t>;  // binding, block
   std::priority_queue<Until, std::vector<Until>, std::greater<>> used;
   std::set<size_t> unused;
-  for (const Value& v : values) {
-    if (v.escapes || v.bytes.is_const()) continue;
-    for (; !used.empty() && used.top().first < v.begin; used.pop()) {
+  for (const PlannedValue& v : lifetimes.values()) {
+    if (v.device != plan->device || v.escapes || v.bytes.is_const()) continue;
+    for (; !used.empty() && used.top().first < v.life.first; used.pop()) {
       unused.insert(used.top().second);
     }
-    const auto fits = [&](size_t block) {
-      const Dim& bytes = blocks[block].bytes;
-      return proves_equal(bytes, v.bytes) || proves_less_equal(v.bytes, bytes);
+    const auto fits = [&](size_t at) {
+      const Shared& block = blocks[at];
+      return lifetimes.encloses(block.scope, v.scope) &&
+             (proves_equal(block.bytes, v.bytes) || proves_less_equal(v.bytes, block.bytes));
     };
     int tried = 0;
     auto it = unused.begin();
@@ -212,22 +143,46 @@ void share_symbolic_sizes(const std::vector<Value>& values, Plan* plan) {
     }
     size_t block = blocks.size();
     if (it == unused.end()) {
-      blocks.push_back({v.storage, v.bytes});
+      Home home(lifetimes);
+      home.add(v);
+      blocks.push_back(
+          {v.storage, v.bytes, home.scope(), home.scope() == v.scope ? nullptr : home.before()});
+      if (blocks[block].before) plan->places[v.storage] = {0, v.storage};
     } else {
       block = *it;
       unused.erase(it);
       plan->places[v.storage] = {0, blocks[block].storage};
     }
-    used.emplace(v.end, block);
+    used.emplace(v.life.last, block);
   }
+  std::erase_if(blocks, [](const Shared& block) { return !block.before; });
+  return blocks;
 }
 
 class Planner : public Rewriter {
  protected:
   void enter(const FunctionRef& function) override {
-    arenas_.clear();  // keyed by the addresses of plans, which may be reused
+    // All are keyed by addresses, which may be reused.
     plans_.clear();
-    plan(function->body);
+    places_.clear();
+    arenas_.clear();
+    storages_.clear();
+    offsets_.clear();
+    source_of_.clear();
+    allocated_before_.clear();
+    const Lifetimes lifetimes(function);
+    std::set<int64_t> devices;
+    for (const PlannedValue& value : lifetimes.values()) devices.insert(value.device);
+    for (const int64_t device : devices) plan(lifetimes, device);
+  }
+
+  void before(const Binding& binding) override {
+    if (memory_intrinsic(binding.value) == MemoryIntrinsic::kTensor) {
+      source_of_[binding.var.get()] = binding.value.as<Call>()->args[0].as<Var>();
+    }
+    const auto found = allocated_before_.find(&binding);
+    if (found == allocated_before_.end()) return;
+    for (const auto& allocate : found->second) allocate();
   }
 
   Operand rewrite(const VarRef& var, const ExprRef& value) override {
@@ -237,14 +192,14 @@ class Planner : public Rewriter {
       if (it == places_.end()) return storages_[var.get()] = keep(var, value);
       const auto& [plan, place] = it->second;
       if (place.shared) return storages_[var.get()] = storages_.at(place.shared);
-      Operand& arena = arenas_[plan];
-      if (!arena) arena = allocate(*plan, var->type);
       offsets_[var.get()] = place.offset;
-      return arena;
+      return arenas_.at(plan);
     }
     if (intrinsic == MemoryIntrinsic::kTensor) {
       auto* call = value.as<Call>();
-      auto offset = offsets_.find(source_of_.at(var.get()));
+      auto source = source_of_.find(var.get());
+      if (source == source_of_.end()) return keep(var, value);
+      auto offset = offsets_.find(source->second);
       if (offset == offsets_.end()) return keep(var, value);
       const Attrs attributes = tensor_attrs(Dim(offset->second), stated_shape(*call));
       return keep(var,
@@ -254,30 +209,29 @@ class Planner : public Rewriter {
   }
 
  private:
-  void plan(const BlockRef& block) {
-    Lifetimes lifetimes(block);
-    std::map<int64_t, std::vector<Value>> by_device;
-    for (const Value& value : lifetimes.values()) by_device[value.device].push_back(value);
-    for (const auto& [device, values] : by_device) {
-      Plan& plan = *plans_.emplace_back(std::make_unique<Plan>());
-      plan.device = device;
-      place_constant_sizes(values, &plan);
-      share_symbolic_sizes(values, &plan);
-      for (const auto& [storage, place] : plan.places) places_[storage] = {&plan, place};
+  void plan(const Lifetimes& lifetimes, int64_t device) {
+    Plan& plan = *plans_.emplace_back(std::make_unique<Plan>());
+    plan.device = device;
+    place_constant_sizes(lifetimes, &plan);
+    const std::vector<Shared> hoisted = share_symbolic_sizes(lifetimes, &plan);
+    for (const auto& [storage, place] : plan.places) places_[storage] = {&plan, place};
+    if (plan.arena_before) {
+      allocated_before_[plan.arena_before].push_back([this, &plan] {
+        arenas_[&plan] = allocate(align_up(Dim(plan.arena_bytes)), plan.device, "arena");
+      });
     }
-    for (const auto& binding : block->bindings) {
-      if (memory_intrinsic(binding->value) == MemoryIntrinsic::kTensor) {
-        source_of_[binding->var.get()] = binding->value.as<Call>()->args[0].as<Var>();
-      }
-      for_each_block(binding->value, [this](const BlockRef& inner) { plan(inner); });
+    for (const Shared& shared : hoisted) {
+      allocated_before_[shared.before].push_back([this, shared, device] {
+        storages_[shared.storage] = allocate(shared.bytes, device, shared.storage->name);
+      });
     }
   }
 
-  Operand allocate(const Plan& plan, const TypeRef& type) {
-    const Dim bytes = align_up(Dim(plan.arena_bytes));
+  Operand allocate(const Dim& bytes, int64_t device, std::string_view name) {
+    static const TypeRef type = make<OpaqueType>(String(kStorageType));
     return builder().bind_typed(
-        make_call(CalleeKind::kPacked, kMemoryStorage, {}, storage_attrs(bytes, plan.device), type),
-        type, "arena");
+        make_call(CalleeKind::kPacked, kMemoryStorage, {}, storage_attrs(bytes, device), type),
+        type, name);
   }
 
   std::vector<std::unique_ptr<Plan>> plans_;
@@ -286,6 +240,7 @@ class Planner : public Rewriter {
   std::unordered_map<const Var*, Operand> storages_;
   std::unordered_map<const Var*, int64_t> offsets_;
   std::unordered_map<const Var*, const Var*> source_of_;
+  std::unordered_map<const Binding*, std::vector<std::function<void()>>> allocated_before_;
 };
 
 }  // namespace

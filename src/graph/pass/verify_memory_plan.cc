@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <queue>
 #include <set>
 #include <unordered_map>
+#include <vector>
 
 #include "graph/ir/intrinsic.h"
 #include "graph/ir/packed_call.h"
@@ -13,17 +15,44 @@
 namespace tenon::graph {
 namespace {
 
+// An arm of an if or match, or a block of a loop.
+struct Within {
+  const Expr* of;
+  size_t block;
+  bool loops;
+};
+using Path = std::vector<Within>;
+
 struct Placed {
   const Var* tensor;
   const Var* storage;
   Dim begin, end;               // bytes
-  int64_t first = 0, last = 0;  // bindings of the block
+  int64_t first = 0, last = 0;  // bindings of the function, in the order in which they stand
+  Path path;                    // the blocks that it is made in, outermost first
+  size_t storage_depth = 0;     // how many of these its storage is made in
   int64_t overwritten = -1;     // the last binding that overwrote it
-  // Set if no other tensor of the block is in its storage: the last binding in which a kernel
-  // writes it. Values that share its memory after that aren't tracked, as nothing changes it any
-  // more.
+  // Set if no other tensor is in its storage, and a loop doesn't write it again: the last binding
+  // in which a kernel writes it. Values that share its memory after that aren't tracked, as nothing
+  // changes it any more.
   std::optional<int64_t> last_write = std::nullopt;
+  bool leaves_arm = false;  // is alive after an arm that it is made in
+
+  // Whether a loop makes it again in a storage from outside of the loop.
+  bool repeats() const {
+    return std::any_of(path.begin() + static_cast<std::ptrdiff_t>(storage_depth), path.end(),
+                       [](const Within& block) { return block.loops; });
+  }
 };
+
+// Whether the tensors are made in different arms of an if or match, so that a turn of the loops
+// around them has only one.
+bool exclude_each_other(const Placed& a, const Placed& b) {
+  for (size_t i = 0; i < std::min(a.path.size(), b.path.size()); ++i) {
+    if (a.path[i].of != b.path[i].of) return false;
+    if (a.path[i].block != b.path[i].block) return !a.path[i].loops;
+  }
+  return false;
+}
 
 // The plans that the compiler makes stay far below these limits.
 // Tensors that one value may share memory with.
@@ -42,69 +71,80 @@ class Verifier {
 
   void verify(const FunctionRef& function) {
     name_ = std::string(function->name);
+    find_writes(function->body);
+    at_ = -1;
     block(function->body);
+    ++at_;
+    use(function->body->result);
+    compare(placed_);
   }
 
  private:
   using Places = std::set<size_t>;  // indices of the tensors that a value may share memory with
   using Values = std::unordered_map<const Var*, Places>;
 
-  // Finds how many tensors of the block are in each storage, and where kernels last write each.
+  // Finds how many tensors are in each storage, and where kernels last write each.
   void find_writes(const BlockRef& block) {
-    tensors_in_ = {};
-    last_write_ = {};
-    for (size_t i = 0; i < block->bindings.size(); ++i) {
-      const ExprRef& value = block->bindings[i]->value;
+    for (const auto& binding : block->bindings) {
+      ++at_;
+      const ExprRef& value = binding->value;
+      auto* call = value.as<Call>();
       if (memory_intrinsic(value) == MemoryIntrinsic::kTensor) {
-        ++tensors_in_[value.as<Call>()->args[0].as<Var>()];
+        ++tensors_in_[call->args[0].as<Var>()];
       }
-      find_writes(value, static_cast<int64_t>(i));
+      if (call && call->kind == CalleeKind::kKernel) {
+        for (size_t i = module_->kernels.at(call->callee)->inputs.size(); i < call->args.size();
+             ++i) {
+          last_write_[call->args[i].as<Var>()] = at_;
+        }
+      }
+      for_each_block(value, [&](const BlockRef& inner) {
+        if (value.is<FunctionExpr>()) return find_captured(inner);
+        find_writes(inner);
+        ++at_;
+      });
     }
   }
-  void find_writes(const ExprRef& value, int64_t at) {
-    auto* call = value.as<Call>();
-    if (call && call->kind == CalleeKind::kKernel) {
-      for (size_t i = module_->kernels.at(call->callee)->inputs.size(); i < call->args.size();
-           ++i) {
-        last_write_[call->args[i].as<Var>()] = at;
-      }
+  // A function literal may write at any time.
+  void find_captured(const BlockRef& block) {
+    for (const auto& binding : block->bindings) {
+      for_each_operand(binding->value,
+                       [this](const Operand& o) { last_write_[o.as<Var>()] = INT64_MAX; });
+      for_each_block(binding->value, [this](const BlockRef& inner) { find_captured(inner); });
     }
-    for_each_block(value, [&](const BlockRef& inner) {
-      for (const auto& binding : inner->bindings) find_writes(binding->value, at);
-    });
   }
 
   void block(const BlockRef& block) {
-    std::vector<Placed> outer_placed = std::move(placed_);
-    placed_.clear();
-    may_be_ = Values();  // clear() would take time for all that the outer block has put there
-    find_writes(block);
-    for (size_t i = 0; i < block->bindings.size(); ++i) {
-      const auto& binding = *block->bindings[i];
-      at_ = static_cast<int64_t>(i);
-      made_[binding.var.get()] = at_;
-      may_be_[binding.var.get()] = visit(binding.value);
-      auto* call = binding.value.as<Call>();
-      if (memory_intrinsic(binding.value) == MemoryIntrinsic::kTensor) {
-        auto* type = binding.var->type.as<TensorType>();
-        const Dim offset = offset_of_tensor(*call);
-        const Dim bytes = product(type->dims.to_vector()) * Dim(type->dtype.bytes());
-        may_be_[binding.var.get()] = {placed_.size()};
-        const Var* storage = call->args[0].as<Var>();
-        placed_.push_back({binding.var.get(), storage, offset, offset + bytes, at_, at_});
-        if (tensors_in_.at(storage) == 1) {
-          const auto write = last_write_.find(binding.var.get());
-          placed_.back().last_write = write == last_write_.end() ? -1 : write->second;
-        }
-      }
-    }
-    at_ = static_cast<int64_t>(block->bindings.size());
-    use(block->result);
-    compare(placed_);
     for (const auto& binding : block->bindings) {
-      for_each_block(binding->value, [this](const BlockRef& inner) { this->block(inner); });
+      ++at_;
+      const Var* var = binding->var.get();
+      const int64_t at = at_;
+      Places places = visit(binding->value);
+      made_[var] = at;
+      may_be_[var] = std::move(places);
+      if (memory_intrinsic(binding->value) == MemoryIntrinsic::kStorage) {
+        storage_depth_[var] = path_.size();
+      }
+      if (memory_intrinsic(binding->value) == MemoryIntrinsic::kTensor) place(*binding);
     }
-    placed_ = std::move(outer_placed);
+  }
+
+  void place(const Binding& binding) {
+    const Var* var = binding.var.get();
+    auto* call = binding.value.as<Call>();
+    auto* type = var->type.as<TensorType>();
+    const Dim offset = offset_of_tensor(*call);
+    const Dim bytes = product(type->dims.to_vector()) * Dim(type->dtype.bytes());
+    const Var* storage = call->args[0].as<Var>();
+    may_be_[var] = {placed_.size()};
+    Placed placed{var, storage, offset, offset + bytes, at_, at_, path_};
+    const auto depth = storage_depth_.find(storage);
+    placed.storage_depth = depth == storage_depth_.end() ? 0 : depth->second;
+    if (tensors_in_.at(storage) == 1 && !placed.repeats()) {
+      const auto write = last_write_.find(var);
+      placed.last_write = write == last_write_.end() ? -1 : write->second;
+    }
+    placed_.push_back(std::move(placed));
   }
 
   // Marks all tensors that the operand may share memory with as alive now.
@@ -123,20 +163,68 @@ class Verifier {
     return it->second;
   }
 
+  // The places of a block's result, at its end.
+  Places inner_block(const BlockRef& inner, const Within& within) {
+    path_.push_back(within);
+    block(inner);
+    ++at_;
+    Places result = use(inner->result);
+    path_.pop_back();
+    return result;
+  }
+
+  // What a loop uses of the values that were made before it is alive until its end. What it hands
+  // to its next turn must not be made again in the same place.
+  void visit_loop(const Loop& loop, Places* results) {
+    const int64_t begin = at_;
+    Places carried = *results;
+    const auto vary = [&] {
+      for (const VarRef& var : loop.vars) may_be_[var.get()] = carried;
+    };
+    vary();
+    inner_block(loop.condition, {&loop, 0, true});
+    carried.merge(inner_block(loop.body, {&loop, 1, true}));
+    for (const size_t place : carried) {
+      const Placed& p = placed_[place];
+      const auto write = last_write_.find(p.tensor);
+      const bool changes = p.first < begin ? write != last_write_.end() && write->second > begin
+                                           : p.storage_depth <= path_.size();
+      TENON_ASSERT(!changes, "memory plan of '", name_, "': %", p.tensor->name,
+                   " is handed to the next turn of a loop that writes it again in %",
+                   p.storage->name);
+    }
+    for (size_t i = 0; i < placed_.size(); ++i) {
+      Placed& p = placed_[i];
+      if (p.first < begin && p.last >= begin) p.last = std::max(p.last, at_);
+    }
+    vary();
+    *results = std::move(carried);
+  }
+
   // Marks everything that the value uses as alive now; returns the value's places.
   Places visit(const ExprRef& value) {
     Places operands, results;
     for_each_operand(value, [&](const Operand& operand) { operands.merge(use(operand)); });
     if (auto* loop = value.as<Loop>()) {
-      for (const VarRef& var : loop->vars) may_be_[var.get()] = operands;
-    }
-    for_each_block(value, [&](const BlockRef& inner) {
-      for (const auto& binding : inner->bindings) {
-        may_be_[binding->var.get()] = visit(binding->value);
-        if (value.is<FunctionExpr>()) results.merge(Places(may_be_[binding->var.get()]));
+      results = operands;
+      visit_loop(*loop, &results);
+    } else {
+      if (value.is<Match>()) {
+        for (const VarRef& var : block_variables(value)) may_be_[var.get()] = operands;
       }
-      results.merge(use(inner->result));
-    });
+      const bool literal = value.is<FunctionExpr>();
+      size_t index = 0;
+      const size_t made_before = placed_.size();
+      for_each_block(value, [&](const BlockRef& inner) {
+        if (literal) {
+          results.merge(captured(inner));
+        } else {
+          results.merge(inner_block(inner, {value.get(), index++, false}));
+        }
+      });
+      // It may be alive while another arm is evaluated in a later turn, or not at all.
+      for (const size_t place : results) placed_[place].leaves_arm |= place >= made_before;
+    }
     auto* call = value.as<Call>();
     if (call && call->kind == CalleeKind::kKernel) overwrite(*call);
     const auto intrinsic = memory_intrinsic(value);
@@ -176,6 +264,29 @@ class Verifier {
     }
   }
 
+  // What a function literal refers to: it lives as long as the function does. What it makes itself
+  // is compared apart.
+  Places captured(const BlockRef& inner) {
+    Verifier literal(module_);
+    literal.name_ = name_;
+    Places all;
+    const auto collect = [&](const BlockRef& block, const auto& self) -> void {
+      for (const auto& binding : block->bindings) {
+        for_each_operand(binding->value, [&](const Operand& o) { all.merge(use(o)); });
+        for_each_block(binding->value, [&](const BlockRef& deeper) { self(deeper, self); });
+      }
+      all.merge(use(block->result));
+    };
+    collect(inner, collect);
+    literal.find_writes(inner);
+    literal.at_ = -1;
+    literal.block(inner);
+    ++literal.at_;
+    literal.use(inner->result);
+    literal.compare(literal.placed_);
+    return all;
+  }
+
   // Requires that tensors which are alive together in a storage lie apart.
   void compare(const std::vector<Placed>& placed) const {
     std::unordered_map<const Var*, std::vector<const Placed*>> by_storage;
@@ -190,20 +301,23 @@ class Verifier {
         ends_later);
     // Those alive: at constant places in order of these, in which neighbours decide, and others.
     std::map<std::pair<int64_t, int64_t>, const Placed*> constant;
-    std::set<const Placed*> symbolic;
+    std::set<const Placed*> others;
+    size_t symbolic = 0;
     auto range = [](const Placed& p) {
       return std::pair(p.begin.as_const().value(), p.end.as_const().value());
     };
-    auto is_constant = [](const Placed& p) { return p.begin.is_const() && p.end.is_const(); };
+    auto is_symbolic = [](const Placed& p) { return !p.begin.is_const() || !p.end.is_const(); };
+    auto is_constant = [&](const Placed& p) { return !is_symbolic(p) && !p.leaves_arm; };
     for (const Placed* p : tensors) {
       for (; !alive.empty() && alive.top()->last < p->first; alive.pop()) {
         if (is_constant(*alive.top())) {
           constant.erase(range(*alive.top()));
         } else {
-          symbolic.erase(alive.top());
+          symbolic -= is_symbolic(*alive.top());
+          others.erase(alive.top());
         }
       }
-      for (const Placed* other : symbolic) require_apart(*other, *p);
+      for (const Placed* other : others) require_apart(*other, *p);
       if (is_constant(*p)) {
         const auto next = constant.lower_bound(range(*p));
         if (next != constant.end()) require_apart(*next->second, *p);
@@ -211,9 +325,10 @@ class Verifier {
         constant.emplace(range(*p), p);
       } else {
         for (const auto& [_, other] : constant) require_apart(*other, *p);
-        symbolic.insert(p);
+        symbolic += is_symbolic(*p);
+        others.insert(p);
       }
-      TENON_ASSERT(symbolic.empty() || symbolic.size() + constant.size() <= kMaxSymbolicPlaces,
+      TENON_ASSERT(symbolic == 0 || others.size() + constant.size() <= kMaxSymbolicPlaces,
                    "memory plan of '", name_, "': more than ", kMaxSymbolicPlaces,
                    " tensors are alive together in %", p->storage->name,
                    ", some at places that depend on symbols");
@@ -222,17 +337,19 @@ class Verifier {
   }
 
   void require_apart(const Placed& a, const Placed& b) const {
-    TENON_ASSERT(apart(a, b), "memory plan of '", name_, "': %", a.tensor->name, " and %",
-                 b.tensor->name, " are alive together in one place");
+    TENON_ASSERT(exclude_each_other(a, b) || apart(a, b), "memory plan of '", name_, "': %",
+                 a.tensor->name, " and %", b.tensor->name, " are alive together in one place");
   }
 
   const Module& module_;
   std::string name_;
   std::unordered_map<const Var*, int64_t> made_;  // the binding that makes each variable
-  std::vector<Placed> placed_;                    // the tensors of the block
+  std::vector<Placed> placed_;                    // the tensors, in the order they are made
   Values may_be_;
   std::unordered_map<const Var*, int64_t> tensors_in_, last_write_;  // see find_writes
-  int64_t at_ = 0;
+  std::unordered_map<const Var*, size_t> storage_depth_;
+  Path path_;
+  int64_t at_ = -1;
 };
 
 }  // namespace

@@ -94,6 +94,66 @@ TEST(VerifyMemoryPlan, LetsAKernelOverwriteWhatItSays) {
               HasSubstr("%view is read after %a was overwritten"));
 }
 
+// Verifies a module whose main runs `body`, in which %s is a storage of 128 bytes.
+std::string verified_in_blocks(const std::string& body) {
+  return verdict(cat(R"(
+    kernel @copy(%x: tensor[4; f32]) -> (%y: tensor[4; f32]) {
+      for %i from 0 count 4 {
+        %y[%i] = %x[%i]
+      }
+    }
+    fn @main(%k: bool, %x: tensor[4; f32]) -> tensor[4; f32] {
+      %s = packed "memory.storage"(size=dim(128)) -> opaque["storage"]
+      )",
+                     body, R"(
+    })"));
+}
+
+// A tensor at that offset of the storage, and its first value.
+std::string made(const std::string& name, int offset, const std::string& of,
+                 const std::string& storage = "%s") {
+  return cat(name, R"( = packed "memory.tensor"()", storage, ", offset=dim(", offset,
+             "), shape=[dim(4)]) -> tensor[4; f32]\n  %w", name.substr(1), " = kernel @copy(", of,
+             ", ", name, ") -> ()\n");
+}
+std::string read(const std::string& name, const std::string& of) {
+  return cat(name, R"( = packed "test.read"()", of, ", no_retain=true) -> tensor[4; f32]\n");
+}
+
+TEST(VerifyMemoryPlan, KnowsThatOnlyOneArmOfABranchRuns) {
+  const auto verified = [](int then_place, int else_place, int after_place) {
+    return verified_in_blocks(cat("%r = if %k {\n", made("%a", then_place, "%x"), "%a } else {\n",
+                                  made("%b", else_place, "%x"), "%b }\n",
+                                  made("%c", after_place, "%x"), read("%d", "%r"), read("%e", "%c"),
+                                  "%d"));
+  };
+  EXPECT_EQ(verified(0, 0, 64), "");
+  EXPECT_EQ(verified(0, 64, 16), "");
+  EXPECT_THAT(verified(0, 64, 0), HasSubstr("are alive together in one place"));
+  EXPECT_THAT(verified(0, 64, 64), HasSubstr("are alive together in one place"));
+}
+
+TEST(VerifyMemoryPlan, KeepsWhatALoopReadsUntilItsEnd) {
+  const auto verified = [](int place) {
+    return verified_in_blocks(
+        cat(made("%a", 0, "%x"), "%r = loop (%i: i64 = 0) while { less(%i, 3) } {\n",
+            read("%d", "%a"), made("%b", place, "%x"), read("%e", "%b"), "add(%i, 1) }\n%x"));
+  };
+  EXPECT_EQ(verified(64), "");
+  EXPECT_THAT(verified(0), HasSubstr("%a and %b are alive together in one place"));
+}
+
+TEST(VerifyMemoryPlan, LetsALoopHandOnOnlyWhatItDoesNotWriteAgain) {
+  const auto verified = [](const std::string& storage) {
+    return verified_in_blocks(
+        cat("%r = loop (%i: i64 = 0, %y: tensor[4; f32] = %x) while { less(%i, 3) } {\n",
+            R"(%own = packed "memory.storage"(size=dim(16)) -> opaque["storage"])", "\n",
+            made("%b", 0, "%y", storage), "%j = add(%i, 1)\n(%j, %b) }\n%r.1"));
+  };
+  EXPECT_EQ(verified("%own"), "");
+  EXPECT_THAT(verified("%s"), HasSubstr("%b is handed to the next turn of a loop that writes it"));
+}
+
 // A program with `count` tensors in one storage, at places that `offset` gives, all alive at the
 // end.
 template <class Offset>

@@ -57,6 +57,8 @@ void Pool::begin_call(size_t cap, size_t outside) {
   used_.set(0);
   outside_.store(outside, std::memory_order_relaxed);
   peak_.set(0);
+  asked_.set(0);
+  asked_peak_.set(0);
   cap_ = cap;
 }
 
@@ -122,6 +124,8 @@ PoolBlock* Pool::allocate(size_t bytes, size_t alignment) {
     peak_.set(used());
     high_.raise_to(used());
   }
+  asked_ += bytes;
+  asked_peak_.raise_to(asked_.get());
   allocations_ += 1;
   block->counts = Object::kCountsOfNew;
   block->size = bytes;
@@ -211,7 +215,8 @@ PoolStats Pool::stats() const {
           .pooled = cached_.get() + returned_bytes_.load(std::memory_order_relaxed),
           .call_peak = peak_.get(),
           .allocations = allocations_.get(),
-          .system_allocations = system_allocations_.get()};
+          .system_allocations = system_allocations_.get(),
+          .call_bytes = asked_peak_.get()};
 }
 
 void Pool::trim() {
@@ -243,7 +248,7 @@ void Pool::collect() {
   while (list) {
     PoolBlock* next = list->next;
     returned_bytes_.fetch_sub(list->capacity, std::memory_order_relaxed);
-    if (list->call == call_) used_ -= weight_of(list);
+    if (list->call == call_) discount(list);
     take_back(list);
     list = next;
   }
@@ -260,7 +265,7 @@ void Pool::delete_block(void* self, int flags) {
   }
   const void* const owner = pool->owner_.load(std::memory_order_acquire);
   if (owner == &thread_mark) {
-    if (block->call == pool->call_) pool->used_ -= weight_of(block);
+    if (block->call == pool->call_) pool->discount(block);
     pool->take_back(block);
   } else if (pool->closed_.load(std::memory_order_acquire) ||
              (!owner && block->size_class == kClasses)) {

@@ -36,7 +36,7 @@ struct PoolBlock : StorageObj {
   uint64_t maker = 0;  // the Program that it was allocated for
 };
 
-// What a pool has done. Sizes are in bytes.
+// What a pool has done. Sizes are in bytes. tenon_memory_stats has the same, in this order.
 struct PoolStats {
   size_t allocated = 0;           // memory from the device: blocks in use and pooled ones
   size_t peak = 0;                // the most that was ever allocated
@@ -44,6 +44,7 @@ struct PoolStats {
   size_t call_peak = 0;           // the most that the last call used at once, with headers
   size_t allocations = 0;         // blocks handed out
   size_t system_allocations = 0;  // of these, blocks that were new from the device
+  size_t call_bytes = 0;          // as call_peak, but what the blocks were asked for
 };
 
 // A count that one thread at a time changes and any thread may read.
@@ -150,7 +151,12 @@ class Pool {
     return capacity + gap + sizeof(PoolBlock);
   }
   static size_t weight_of(const PoolBlock* b) { return weight_of(b->capacity, b->gap); }
-  PoolCount used_, peak_, high_, cached_, allocations_, system_allocations_, allocated_peak_;
+  void discount(const PoolBlock* block) {
+    used_ -= weight_of(block);
+    asked_ -= block->size;
+  }
+  PoolCount used_, peak_, asked_, asked_peak_, high_, cached_, allocations_, system_allocations_,
+      allocated_peak_;
   std::atomic<size_t> allocated_{0};  // after the machine's end, any thread frees blocks
   size_t cap_ = 0;
   std::atomic<uint64_t> maker_{0};

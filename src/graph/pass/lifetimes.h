@@ -1,0 +1,93 @@
+// The tensors that a function allocates, and when the storage of each is in use, for plan_memory.
+//
+// All bindings of a function, those in nested blocks included, are numbered in one order: a binding
+// with blocks before what they hold, and its end after. So the arms of a branch follow one another,
+// and the values of one aren't alive during the next. Loops run their blocks again: what they use
+// and what was made outside is in use until the loop's end.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "graph/ir/module.h"
+#include "graph/pass/arena.h"
+
+namespace tenon::graph {
+
+// A block of the function.
+struct PlannedScope {
+  int64_t parent = -1;               // the scope around it; -1 for the function's
+  const Binding* binding = nullptr;  // in the parent, which has the block
+  int64_t begin = 0, end = 0;        // of that binding
+  bool loops = false;                // a loop's condition or body
+};
+
+// A storage whose tensor is written here.
+struct PlannedValue {
+  const Var* storage = nullptr;
+  const Binding* binding = nullptr;  // of the storage
+  int64_t device = 0;
+  Dim bytes;
+  Lifetime life;
+  int64_t scope = 0;
+  // Whether something may refer to it that isn't followed here: it needs a storage of its own.
+  bool escapes = false;
+  // The values of the group that this leads, itself included: values of different arms of a branch,
+  // of which there is only one at a time. Empty if another value leads.
+  std::vector<size_t> group;
+};
+
+class Lifetimes {
+ public:
+  explicit Lifetimes(const FunctionRef& function);
+
+  const std::vector<PlannedValue>& values() const { return values_; }
+  const PlannedScope& scope(int64_t at) const { return scopes_[static_cast<size_t>(at)]; }
+  // The number of the last binding.
+  int64_t last() const { return next_ - 1; }
+  // Whether `outer` is `inner` or around it.
+  bool encloses(int64_t outer, int64_t inner) const;
+  int64_t common(int64_t a, int64_t b) const;
+  // The scope outside of all loops around `scope` in which the size's symbols are known before the
+  // loop; `scope` itself if there is none.
+  int64_t outside_loops(int64_t scope, const Dim& bytes) const;
+  // The binding of `outer` that has `inner` in a block of its own; null if they are the same.
+  const Binding* entry(int64_t outer, int64_t inner) const;
+
+ private:
+  using Owners = std::vector<size_t>;  // indices of values, ascending
+
+  int64_t add_scope(int64_t parent, const Binding* binding, bool loops);
+  void block(const BlockRef& block, int64_t scope);
+  void visit(const Binding& binding, int64_t scope);
+  void visit_branch(const Binding& binding, const std::vector<BlockRef>& arms, int64_t scope);
+  void visit_loop(const Binding& binding, const Loop& loop, int64_t scope);
+  void tie(const std::vector<Owners>& results, const std::vector<int64_t>& arms);
+
+  Owners owners(const Operand& operand) const;
+  void use(const Operand& operand, int64_t at, int64_t scope);
+  void escape(const Operand& operand);
+  void escape_all(const BlockRef& block);
+  void know_symbols(const TypeRef& type, int64_t at, int64_t scope);
+  void finish();
+
+  std::vector<PlannedScope> scopes_;
+  std::vector<PlannedValue> values_;
+  std::unordered_map<const Var*, Owners> owners_;
+  struct Known {
+    int64_t at, scope;
+  };
+  std::unordered_map<std::string, Known> symbols_;  // where each was bound first
+  std::vector<size_t> leader_;
+  struct Use {
+    size_t value;
+    int64_t at, scope;
+  };
+  std::vector<Use> uses_;
+  int64_t next_ = 0;
+};
+
+}  // namespace tenon::graph
