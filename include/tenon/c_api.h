@@ -359,10 +359,10 @@ typedef struct tenon_load_options {
 #define TENON_LOAD_DEFAULTS \
   { sizeof(tenon_load_options), 0, -1, -1, NULL, 0, NULL, NULL }
 
-/* Maps a .tnx file, verifies it, and links it; the functions that it calls must be registered
- * before. The program is immutable and may be shared by threads. The file may be replaced or
- * removed afterwards, but not truncated; an untrusted file is copied, so that later changes don't
- * matter. */
+/* Maps a .tnx file, or a shared object that holds one (`tenon compile --shared`), verifies it, and
+ * links it; the functions that it calls must be registered before. The program is immutable and may
+ * be shared by threads. The file may be replaced or removed afterwards, but not truncated; an
+ * untrusted file is copied, so that later changes don't matter. */
 TENON_API int tenon_program_load(const char* path, tenon_any* out);
 /* `options` may be NULL for the defaults. */
 TENON_API int tenon_program_load_with(const char* path, const tenon_load_options* options,

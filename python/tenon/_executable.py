@@ -228,7 +228,7 @@ class Executable:
     def save(
         self, path: str | os.PathLike[str], *, external_weights: str | os.PathLike[str] | None = None
     ) -> None:
-        """Writes the ``.tnx`` file, whole or not at all.
+        """Writes the file, whole or not at all: a ``.tnx`` file, or the shared object of ``compile(shared=True)``.
 
         With ``external_weights``, large constants go to that file (safetensors) instead, which several programs can
         share: ``tenon.load(path, weights=external_weights)``.
@@ -241,7 +241,7 @@ class Executable:
         _files.write_whole(path, file)
 
     def to_bytes(self) -> bytes:
-        """The bytes of the ``.tnx`` file."""
+        """The bytes of the file that ``save`` writes."""
         return bytes(self._program.file())
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -324,7 +324,8 @@ def load(
     deadline: float | None = None,
     memory: float | None = None,
 ) -> Executable:
-    """Loads a ``.tnx`` file, from its path or its bytes: maps or copies it, verifies it and links it.
+    """Loads a ``.tnx`` file or a shared object that holds one, from its path or its bytes: maps or copies it, verifies
+    it and links it.
 
     With ``untrusted``, nothing of the file runs natively: its kernels are compiled anew from the computes in it
     (``keep_computes``), and only functions that are meant for files may be called. ``weights`` maps names to the

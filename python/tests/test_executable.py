@@ -10,6 +10,7 @@ import pytest
 
 import tenon
 
+ADD = "fn @main(%x: tensor[n; f32], %y: tensor[n; f32]) -> tensor[n; f32] { add(%x, %y) }"
 TWO = "fn @main(%x: tensor[n; f32], %k: i64) -> (tensor[n; f32], i64) { %y = neg(%x) %l = add(%k, 1) (%y, %l) }"
 
 
@@ -284,6 +285,23 @@ def test_lists_of_a_lower_kind_are_converted():
     exe = tenon.compile(tenon.ir.parse("fn @main(%x: tensor[n; i64], %y: tensor[m; f32]) -> (tensor[n; i64], tensor[m; f32]) { (%x, %y) }"))
     x, y = exe([True, 2], [])
     assert x.tolist() == [1, 2] and y.shape == (0,)
+
+
+def test_a_shared_object_is_loaded_like_a_file(x, tmp_path):
+    path = tmp_path / "libadd.so"
+    exe = tenon.compile(tenon.ir.parse(ADD), shared=True)
+    exe.save(path)
+    assert path.read_bytes()[:4] == b"\x7fELF"
+    for loaded in (exe, tenon.load(path), tenon.load(path.read_bytes()), pickle.loads(pickle.dumps(exe))):
+        assert loaded["main"](x, x).tolist() == [0, 2, 4, 6]
+    assert [f["name"] for f in tenon.load(path).stats()["functions"]] == ["main"]
+    with pytest.raises(tenon.UsageError, match="can't be taken out of it"):
+        exe.save(path, external_weights=tmp_path / "weights")
+    with pytest.raises(tenon.UnsupportedError, match="untrusted"):
+        tenon.load(path, untrusted=True)
+    path.write_bytes(path.read_bytes()[:-1])
+    with pytest.raises(tenon.DamagedError, match="a segment outside of its bytes"):
+        tenon.load(path)
 
 
 def test_files_are_loaded_from_memory(add, x):

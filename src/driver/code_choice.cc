@@ -26,6 +26,22 @@ void require_apart(const codegen::Target& a, const codegen::Target& b) {
   }
 }
 
+void require_shareable(const CompileOptions& options, const std::vector<codegen::Target>& targets) {
+  if (targets.size() > 1) {
+    std::vector<std::string> names;
+    for (const codegen::Target& target : targets) names.push_back(target.cpu);
+    throw Error(ErrorKind::Usage, "a shared object has code for one CPU")
+        .found(join(names, ", "))
+        .help(
+            "give the lowest of them, compile an object for each, or write a .tnx file, which "
+            "may have code for several");
+  }
+  if (options.keep_computes) {
+    throw Error(ErrorKind::Usage, "keep-computes has no effect on a shared object")
+        .help("leave it out: only .tnx files are loaded without their native code");
+  }
+}
+
 }  // namespace
 
 CodeChoice choose_code(const CompileOptions& options) {
@@ -52,6 +68,7 @@ CodeChoice choose_code(const CompileOptions& options) {
     throw Error(ErrorKind::Usage, "libraries onednn can't be used with keep-computes")
         .help("leave out one: a library call has no compute to keep");
   }
+  if (options.shared) require_shareable(options, code.targets);
   std::ranges::sort(code.targets, codegen::is_lower);
   code.libraries = options.libraries != "none" && !foreign && !options.keep_computes;
   return code;

@@ -61,8 +61,7 @@ Map<String, Any> describe(const vm::Constant& constant) {
           {"late", constant.late.has_value()}};
 }
 
-Map<String, Any> describe(const vm::KernelTarget& target) {
-  size_t bytes = 0;
+Map<String, Any> describe(const vm::KernelTarget& target, size_t bytes) {
   for (const vm::KernelImage& image : target.images) bytes += image.bytes.size();
   return {{"triple", String(target.triple)},
           {"cpu", String(target.cpu)},
@@ -80,7 +79,7 @@ Array<Any> describe_all(const std::vector<T>& items) {
 }  // namespace
 
 Map<String, Any> code_stats(const vm::Unit& unit, size_t file_bytes) {
-  Array<Any> packed, kernels;
+  Array<Any> packed, kernels, targets;
   for (const vm::PackedName& p : unit.packed) {
     if (p.kernel) {
       kernels.push_back(String(p.name));
@@ -89,6 +88,7 @@ Map<String, Any> code_stats(const vm::Unit& unit, size_t file_bytes) {
           Map<String, Any>{{"name", String(p.name)}, {"effect", String(to_text(p.effect))}});
     }
   }
+  for (const vm::KernelTarget& t : unit.kernels) targets.push_back(describe(t, unit.shared_code));
   return {{"producer", String(unit.producer)},
           {"provenance", provenance_data(unit.provenance)},
           {"file_bytes", static_cast<int64_t>(file_bytes)},
@@ -97,7 +97,7 @@ Map<String, Any> code_stats(const vm::Unit& unit, size_t file_bytes) {
           {"constants", describe_all(unit.constants)},
           {"packed", packed},
           {"kernels", kernels},
-          {"targets", describe_all(unit.kernels)},
+          {"targets", targets},
           {"computes_bytes", static_cast<int64_t>(unit.computes.size())}};
 }
 

@@ -132,6 +132,7 @@ vm::KernelTarget compile_for(const codegen::Target& target, const graph::Module&
       options.level == 0 ? codegen::Optimisation::kLoops : codegen::Optimisation::kAll;
   emit.threads = options.threads > 0 ? options.threads : available_threads();
   if (compiles_bytecode(unit, target, options)) emit.bytecode = &unit;
+  emit.shared = options.shared;
   return target_with(target, codegen::compile_kernels(kernels, target, emit));
 }
 
@@ -345,7 +346,7 @@ vm::Unit generate_code(const graph::Module& lowered, const CompileOptions& optio
   if (has_kernels && options.keep_computes) unit.computes = kernels_text(lowered);
   // The loader takes the first one that its machine can run, so the highest comes first.
   for (const codegen::Target& target : choose_code(options).targets | std::views::reverse) {
-    if (!has_kernels && !compiles_bytecode(unit, target, options)) continue;
+    if (!has_kernels && !options.shared && !compiles_bytecode(unit, target, options)) continue;
     unit.kernels.push_back(compile_for(target, lowered, unit, options));
   }
   return unit;

@@ -223,7 +223,8 @@ Bytes compile_function(const graph::Module& module, const Any& options) {
   HostOptions given(options);
   const CompileOptions compile_options = take_compile_options(given);
   given.require_all_taken();
-  return Bytes(vm::write_to_bytes(compile(checked(module), compile_options)));
+  const vm::Unit unit = compile(checked(module), compile_options);
+  return Bytes(compile_options.shared ? vm::write_shared_to_bytes(unit) : vm::write_to_bytes(unit));
 }
 
 Bytes compile_kernels_function(const Bytes& computes, const String& file) {
@@ -247,7 +248,9 @@ String disassemble_function(const Bytes& file, bool full, const Any& options) {
   const Limited limited(given, "reading", "executable");
   vm::DisassembleOptions text = {.kernel_objects = full};
   if (!full) text.max_constant_elements = vm::kShownConstantElements;
-  return String(vm::disassemble(unit_of(file), text));
+  const vm::Unit unit = unit_of(file);
+  if (full) refuse_shared(unit, "executable");
+  return String(vm::disassemble(unit, text));
 }
 
 Bytes assemble_function(const String& text, const Any& options) {
@@ -266,6 +269,7 @@ Bytes leave_out_weights_function(const Bytes& file, const String& weights, const
   HostOptions given(options);
   const Limited limited(given, "writing", weights.str());
   vm::Unit unit = unit_of(file);
+  refuse_shared(unit, "executable");
   graph::write_weights(weights.str(), leave_out_weights(unit));
   return Bytes(vm::write_to_bytes(unit));
 }

@@ -59,8 +59,8 @@ Error unreadable(const std::string& name, const std::optional<ForeignFile>& fore
 }
 
 Source recognise(Source source) {
-  refuse_foreign(source.content(), source.name);
   std::optional<SourceKind> kind = kind_of(source.content());
+  if (kind != SourceKind::Executable) refuse_foreign(source.content(), source.name);
   if (!kind) kind = kind_by_name(source.name);
   if (!kind) {
     const bool empty = source.content().empty();
@@ -169,6 +169,15 @@ vm::Unit read_code(const Source& source) {
   vm::ReadOptions options;
   options.name = source.name;
   return vm::read_unit(source.bytes, options).unit;
+}
+
+void refuse_shared(const vm::Unit& unit, const std::string& name) {
+  if (!unit.shared_code) return;
+  throw Error(ErrorKind::Usage,
+              cat("the native code of ", printable(name), " can't be taken out of it"))
+      .found("a shared object")
+      .expected("a .tnx file")
+      .help("compile the program to a .tnx file; `tenon dump --text` prints all but native code");
 }
 
 }  // namespace tenon::driver

@@ -18,7 +18,7 @@ enum class SourceKind : uint8_t {
   Model,       // ONNX
   Program,     // text in Tenon's language
   Assembly,    // bytecode as text
-  Executable,  // a .tnx file
+  Executable,  // a .tnx file, or a shared object that holds one
 };
 // "an ONNX model".
 std::string_view to_text(SourceKind kind);
@@ -72,5 +72,8 @@ graph::Module read_module(const Source& source, const onnx::ImportOptions& optio
 // The code of an executable or of assembly. Throws Usage for a graph. An executable is read and
 // verified, but not linked, and its kernels aren't opened; assembly is not verified.
 vm::Unit read_code(const Source& source);
+
+// Throws Usage for the unit of a shared object, whose native code can't be taken out of it.
+void refuse_shared(const vm::Unit& unit, const std::string& name);
 
 }  // namespace tenon::driver

@@ -7,6 +7,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <utility>
 
 #include "support/error.h"
 #include "support/text.h"
@@ -38,7 +39,11 @@ InputFile::InputFile(const std::string& path) : path_(path), fd_(open_for_readin
 }
 
 InputFile::~InputFile() {
-  close(fd_);
+  if (fd_ >= 0) close(fd_);
+}
+
+int InputFile::release() {
+  return std::exchange(fd_, -1);
 }
 
 const void* InputFile::map() const {

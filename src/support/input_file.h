@@ -18,6 +18,8 @@ class InputFile {
   // Maps the whole file for reading; null if it is empty. The caller unmaps it with munmap.
   // Truncating the file while the bytes are in use ends the process (SIGBUS).
   const void* map() const;
+  // Passes the descriptor to the caller, who closes it; nothing can be read or mapped afterwards.
+  int release();
   // Reads the next bytes; returns 0 at the end of the file, which may have been truncated.
   size_t read(char* out, size_t most);
 

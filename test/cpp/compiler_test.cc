@@ -30,6 +30,19 @@ TEST(CppCompiler, CompilesAProgram) {
   EXPECT_EQ(module.interpret("main", {Tensor::copy({3.0f}, {1})}).as<Tensor>().at<float>({0}), 6);
 }
 
+TEST(CppCompiler, MakesASharedObject) {
+  const std::string path = TENON_TEST_FOLDER "/libtwice.so";
+  compile(ir::Module::parse(kTwice), {{"shared", true}}).save(path);
+  const Module twice = Program::load(path).module();
+  EXPECT_THAT(twice.functions(), ElementsAre("main"));
+  const auto y = twice["main"](Tensor::copy({1.0f, 2.0f}, {2})).as<Tensor>();
+  EXPECT_THAT(y.to_vector<float>(), ElementsAre(2, 4));
+  LoadOptions untrusted;
+  untrusted.untrusted = true;
+  EXPECT_THAT(caught<UnsupportedError>([&] { Program::load(path, untrusted); }),
+              HasSubstr("a shared object, which is native code"));
+}
+
 TEST(CppCompiler, SaysWhatIsWrong) {
   try {
     ir::Module::parse("fn @main(%x: tensor[n; f32]) -> tensor[n; f32] { relo(%x) }", "a.tn");

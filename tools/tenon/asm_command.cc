@@ -105,7 +105,9 @@ void add_asm_commands(CLI::App* app) {
       check_json_alone(*text_file);
       check_writable(*text_file);
     }
-    const std::string text = vm::disassemble(load_unit(open_executable(*file)).unit);
+    const vm::LoadedUnit loaded = load_unit(open_executable(*file));
+    driver::refuse_shared(loaded.unit, input_name(*file));
+    const std::string text = vm::disassemble(loaded.unit);
     if (!text_file->empty()) {
       write_file(*text_file, text);
       if (json_output()) return write_file_written(input_name(*file), *text_file, text.size());

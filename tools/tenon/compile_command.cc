@@ -124,7 +124,7 @@ struct CompileCommand {
     require_pass(stop_after);
     require_pass(dump_after);
     if (output.empty() && stop_after.empty()) {
-      output = default_output(input, ".tnx");
+      output = default_output(input, flags.options.shared ? ".so" : ".tnx");
       // Opening it says what it is, if it is compiled already.
       if (output == input && input != "-") read_module(open_input(input), flags);
     }
@@ -200,7 +200,8 @@ struct CompileCommand {
     if (outputs->weights) {
       graph::write_weights(*outputs->weights, driver::leave_out_weights(unit));
     }
-    const size_t bytes = vm::write(unit, *outputs->program, output);
+    const size_t bytes = options.shared ? vm::write_shared(unit, *outputs->program, output)
+                                        : vm::write(unit, *outputs->program, output);
     report_growth(source, unit);
     if (json_output()) return write(source, bytes, *lowered, targets, seconds(), times);
     progress(cat(output == "-" ? "<stdout>" : output, ": ", bytes / 1024, " KB, ",

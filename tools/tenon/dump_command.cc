@@ -80,6 +80,13 @@ void print_stats(const vm::LoadedUnit& loaded, const std::string& path) {
                   bytes_text(image.bytes.size()).c_str());
     }
   }
+  if (unit.shared_code) {
+    for (const vm::KernelTarget& target : unit.kernels) {
+      std::printf("  native code for %s, %s, in this shared object: %s\n",
+                  printable(target.triple).c_str(), printable(target.cpu).c_str(),
+                  bytes_text(unit.shared_code).c_str());
+    }
+  }
   for (const std::string& library : unit.libraries)
     std::printf("  needs library %s\n", printable(library).c_str());
   for (const auto& [mnemonic, count] : instruction_counts(unit)) {
@@ -102,13 +109,13 @@ void write_stats(JsonWriter& out, const vm::LoadedUnit& loaded, size_t file_byte
   }
 }
 
-std::string native_text(const vm::Unit& unit) {
+std::string native_text(const vm::Unit& unit, std::string_view file) {
   std::string text;
   for (const vm::KernelTarget& target : unit.kernels) {
     const vm::KernelImage* object = target.host_object();
-    if (!object) continue;
+    if (!object && !unit.shared_code) continue;
     text += cat("; ", printable(target.triple), ", ", printable(target.cpu), "\n",
-                codegen::disassemble(object->bytes));
+                codegen::disassemble(unit.shared_code ? file : object->bytes));
   }
   return text;
 }
@@ -191,7 +198,7 @@ Verified verify(const driver::Source& source, const vm::WeightSource& weights,
     detail(cat("  ", vm::section_name(section), ": ", bytes_text(section.size), " at ",
                hex(section.offset)));
   }
-  const bool data_hashed = vm::check_data_hashes(source.content(), loaded.table, source.name);
+  const bool data_hashed = vm::check_data_hashes(loaded.file, loaded.table, source.name);
   return {loaded.unit.functions.size(), data_hashed || constant_bytes(loaded.unit) == 0,
           !loaded.unit.kernels.empty(), !loaded.unit.computes.empty()};
 }
@@ -287,7 +294,7 @@ void add_dump_commands(CLI::App* app) {
     }
     const vm::LoadedUnit loaded = load_unit(source);
     const std::string lines = *text     ? code_text(loaded.unit, *full)
-                              : *native ? native_text(loaded.unit)
+                              : *native ? native_text(loaded.unit, source.content())
                                         : "";
     if (json_output()) {
       JsonWriter out = json_document();

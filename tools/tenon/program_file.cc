@@ -147,9 +147,7 @@ ProgramFile open_program(driver::Source source, const CompileFlags& flags,
     load.cpu_features = codegen::parse_target(flags.options.cpu[0]).features;
   }
   if (file.source.kind == driver::SourceKind::Executable) {
-    load_into(&file, load, [&] {
-      return vm::Program::load_bytes(file.source.content(), load, file.source.bytes);
-    });
+    load_into(&file, load, [&] { return vm::Program::load_file(file.source.bytes, load); });
     return file;
   }
   vm::Unit unit;

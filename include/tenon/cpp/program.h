@@ -93,8 +93,8 @@ class Program : public Value {
   static Program unchecked(Value v) noexcept { return {detail::Unchecked{}, std::move(v)}; }
 
   Program() = default;
-  /// Maps a .tnx file. The functions that it calls must be registered before. The file may be
-  /// replaced or removed afterwards, but not truncated.
+  /// Maps a .tnx file, or a shared object that holds one. The functions that it calls must be
+  /// registered before. The file may be replaced or removed afterwards, but not truncated.
   static Program load(const std::filesystem::path& path, const LoadOptions& options = {}) {
     Program out;
     with_raw(options, [&](const tenon_load_options& o) {

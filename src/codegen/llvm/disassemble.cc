@@ -14,6 +14,7 @@
 #include "support/error.h"
 #include "support/text.h"
 #include "vm/executable/kernel_abi.h"
+#include "vm/executable/model_abi.h"
 
 namespace tenon::codegen {
 namespace {
@@ -101,8 +102,16 @@ class KernelNames {
     const auto names = value_of(file.getStringTableForSymtab(section));
     if (!symbols || !names) return;
     for (const Elf::Elf_Sym& symbol : *symbols) {
-      if (value_of(symbol.getName(*names)) == vm::kKernelTableSymbol) read_table(symbol.st_value);
+      const auto name = value_of(symbol.getName(*names));
+      if (name == vm::kKernelTableSymbol) read_table(symbol.st_value);
+      if (name == vm::kModelTableSymbol) read_model(symbol.st_value);
     }
+  }
+
+  void read_model(uint64_t table) {
+    const llvm::StringRef kernels = bytes_at(table + offsetof(vm::ModelTable, kernels));
+    if (kernels.size() < sizeof(int64_t)) return;
+    read_table(table + llvm::support::endian::read64le(kernels.data()));
   }
 
   void read_table(uint64_t table) {

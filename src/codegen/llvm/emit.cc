@@ -15,6 +15,7 @@
 #include "codegen/llvm/lower.h"
 #include "codegen/llvm/passes.h"
 #include "codegen/llvm/stack_use.h"
+#include "llvm/IR/GlobalAlias.h"
 #include "llvm/IR/Verifier.h"
 #include "llvm/MC/TargetRegistry.h"
 #include "llvm/Support/TargetSelect.h"
@@ -25,7 +26,10 @@
 #include "support/phase.h"
 #include "support/poll.h"
 #include "support/trace.h"
+#include "vm/executable/code_abi.h"
 #include "vm/executable/cpu_features.h"
+#include "vm/executable/kernel_abi.h"
+#include "vm/executable/model_abi.h"
 
 // GCC mistakes LLVM's `new` with room for operands for an ordinary one.
 #pragma GCC diagnostic ignored "-Wmismatched-new-delete"
@@ -183,6 +187,34 @@ void write_table(ModuleWriter& m, const std::vector<loop::KernelRef>& kernels) {
                            table, vm::kKernelTableSymbol);
 }
 
+// The exported table of a shared object for a program. Where the program's file will lie is
+// unknown: a note section makes the linker reserve the headers that vm::write_shared then fills in.
+void write_model_table(ModuleWriter& m, bool has_code) {
+  const auto hidden = [&](const char* name, llvm::Type* type, llvm::Constant* value) {
+    auto* made = new llvm::GlobalVariable(m.module, type, true, llvm::GlobalValue::ExternalLinkage,
+                                          value, name);
+    made->setVisibility(llvm::GlobalValue::HiddenVisibility);
+    return made;
+  };
+  hidden("tenon_model_note", m.i64, llvm::ConstantInt::get(m.i64, 0))
+      ->setSection(vm::kModelSection);
+  // Not exported any more, so that its distance is known when the object is linked.
+  llvm::GlobalVariable* kernels = m.module.getNamedGlobal(vm::kKernelTableSymbol);
+  kernels->setVisibility(llvm::GlobalValue::HiddenVisibility);
+  auto* type = llvm::StructType::get(m.context, {m.i32, m.i32, m.i64, m.i64, m.i64, m.i64});
+  llvm::GlobalVariable* table = hidden("model_table", type, nullptr);
+  const auto distance = [&](llvm::Constant* from_table) {
+    return llvm::ConstantExpr::getSub(llvm::ConstantExpr::getPtrToInt(from_table, m.i64),
+                                      llvm::ConstantExpr::getPtrToInt(table, m.i64));
+  };
+  llvm::Constant* zero = llvm::ConstantInt::get(m.i64, 0);
+  table->setInitializer(llvm::ConstantStruct::get(
+      type, {llvm::ConstantInt::get(m.i32, vm::kModelAbiVersion),
+             llvm::ConstantInt::get(m.i32, sizeof(vm::ModelTable)), zero, zero, distance(kernels),
+             has_code ? distance(hidden(vm::kCodeTableSymbol, m.i8, nullptr)) : zero}));
+  llvm::GlobalAlias::create(vm::kModelTableSymbol, table);
+}
+
 // The code shared by all kernel objects for a target, compiled once per process.
 std::string shared_code(const Target& target) {
   static std::mutex mutex;
@@ -232,6 +264,7 @@ std::vector<uint8_t> compile(const Array<loop::KernelRef>& kernels, const Target
             names[write_kernel(m, *sorted[k], k)] = sorted[k]->name.str();
           }
           if (i == 0) write_table(m, sorted);
+          if (i == 0 && options.shared) write_model_table(m, options.bytecode != nullptr);
           return names;
         });
       } catch (...) {
@@ -280,6 +313,7 @@ std::vector<uint8_t> compile(const Array<loop::KernelRef>& kernels, const Target
   Phase linking("link");
   std::vector<std::string> exported = {vm::kKernelTableSymbol};
   if (options.bytecode) exported.emplace_back(vm::kCodeTableSymbol);
+  if (options.shared) exported = {vm::kModelTableSymbol};
   return link_closed(objects, target.architecture->emulation, exported);
 }
 

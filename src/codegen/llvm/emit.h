@@ -34,6 +34,9 @@ struct EmitOptions {
   bool clear_scratch = false;
   // Bytecode that calls the kernels, if it is to be compiled, too (vm/executable/code_abi.h).
   const vm::Unit* bytecode = nullptr;
+  // Makes what vm::write_shared puts the program into: an object that exports a ModelTable
+  // (vm/executable/model_abi.h) instead of the tables of kernels and of compiled bytecode.
+  bool shared = false;
   // The number of threads for compiling many kernels. Doesn't change the bytes.
   int threads = 1;
 };

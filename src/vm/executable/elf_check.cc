@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 #include <vector>
 
 #include "support/text.h"
+#include "vm/executable/file_format.h"
 
 namespace tenon::vm {
 namespace {
@@ -41,12 +43,23 @@ class ElfCheck {
  public:
   explicit ElfCheck(std::string_view bytes) : bytes_(bytes) {}
 
-  std::optional<std::string> run() {
-    if (auto why = header()) return why;
-    if (auto why = segments()) return why;
-    if (auto why = dynamic_section()) return why;
-    if (auto why = symbols()) return why;
+  const char* run() {
+    if (const char* why = header()) return why;
+    if (const char* why = segments()) return why;
+    if (const char* why = dynamic_section()) return why;
+    if (const char* why = symbols()) return why;
     return relocations();
+  }
+
+  // Of an object that is closed.
+  void find_model(ElfModel* out) const {
+    const auto found = table(model_, sizeof out->table);
+    if (!model_ || !found) return;
+    out->place = found->data();
+    std::memcpy(&out->table, out->place, sizeof out->table);
+    const uint64_t file = model_ + static_cast<uint64_t>(out->table.file);
+    if (file % kFileAlignment) return;
+    out->file = table(file, out->table.file_bytes).value_or(std::string_view());
   }
 
  private:
@@ -56,6 +69,11 @@ class ElfCheck {
     bool writable = false;
   };
 
+  const char* made(std::string text) {
+    text_ = std::move(text);
+    return text_.c_str();
+  }
+
   template <class T>
   bool read(uint64_t offset, T* out) const {
     if (offset > bytes_.size() || bytes_.size() - offset < sizeof(T)) return false;
@@ -63,7 +81,7 @@ class ElfCheck {
     return true;
   }
 
-  std::optional<std::string> header() {
+  const char* header() {
     if (!read(0, &header_) || std::memcmp(header_.e_ident, ELFMAG, SELFMAG) != 0) {
       return "not an ELF file";
     }
@@ -72,86 +90,78 @@ class ElfCheck {
       return "not a 64-bit little-endian ELF shared object";
     }
     const auto* machine = std::ranges::find(kMachines, header_.e_machine, &Machine::number);
-    if (machine == std::end(kMachines)) return cat("code for machine ", header_.e_machine);
+    if (machine == std::end(kMachines)) return made(cat("code for machine ", header_.e_machine));
     machine_ = *machine;
-    return std::nullopt;
+    return nullptr;
   }
 
-  std::optional<std::string> segments() {
-    std::vector<Elf64_Phdr> dynamic, relro, headers;
-    for (uint64_t i = 0; i < header_.e_phnum; ++i) {
-      Elf64_Phdr p;
-      if (header_.e_phoff > bytes_.size() || !read(header_.e_phoff + i * sizeof p, &p)) {
-        return "program headers outside of its bytes";
-      }
-      if (p.p_offset > bytes_.size() || p.p_filesz > bytes_.size() - p.p_offset ||
-          p.p_vaddr > UINT64_MAX - p.p_memsz) {
-        return "a segment outside of its bytes";
-      }
-      std::optional<std::string> why;
-      switch (p.p_type) {
-        case PT_LOAD:
-          why = load(p);
-          break;
-        case PT_DYNAMIC:
-          dynamic.push_back(p);
-          break;
-        case PT_GNU_RELRO:
-          relro.push_back(p);
-          break;
-        case PT_PHDR:
-          headers.push_back(p);
-          break;
-        case PT_GNU_STACK:
-          if (p.p_flags & PF_X) why = "an executable stack";
-          break;
-        case PT_NULL:
-        case PT_NOTE:
-        case PT_GNU_EH_FRAME:
-          break;
-        case PT_INTERP:
-          why = "an interpreter";
-          break;
-        case PT_TLS:
-          why = "thread-local storage";
-          break;
-        default:
-          if (p.p_type != machine_.attributes) {
-            why = cat("a program header of type ", hex(p.p_type));
-          }
-      }
-      if (why) return why;
-    }
-    if (loads_.empty() || dynamic.empty()) return "no loadable segment or no dynamic section";
-    if (dynamic.size() > 1) return "two dynamic sections";
-    dynamic_ = {dynamic[0].p_vaddr, dynamic[0].p_filesz};
-    // The loader reads it at its memory address.
-    const Load* lies_in = file_bytes(dynamic_);
-    if (!lies_in || offset_of(*lies_in, dynamic_) != dynamic[0].p_offset) {
-      return "a dynamic section at a different place in memory";
-    }
-    for (const Elf64_Phdr& p : relro) {
-      const Load* in = memory(p.p_vaddr, 1);
-      // Up to the end of the page, which nothing else uses.
-      const uint64_t end = in ? (in->memory.end() + kPage - 1) / kPage * kPage : 0;
-      if (!in || !in->writable || p.p_memsz > end - p.p_vaddr) {
-        return "a range to be made read-only outside of its data";
+  // What the others refer to, PT_LOAD, comes first.
+  const char* segments() {
+    for (const bool loads : {true, false}) {
+      for (uint64_t i = 0; i < header_.e_phnum; ++i) {
+        Elf64_Phdr p;
+        if (header_.e_phoff > bytes_.size() || !read(header_.e_phoff + i * sizeof p, &p)) {
+          return "program headers outside of its bytes";
+        }
+        if (p.p_offset > bytes_.size() || p.p_filesz > bytes_.size() - p.p_offset ||
+            p.p_vaddr > UINT64_MAX - p.p_memsz) {
+          return "a segment outside of its bytes";
+        }
+        if ((p.p_type == PT_LOAD) != loads) continue;
+        if (const char* why = loads ? load(p) : segment(p)) return why;
       }
     }
-    for (const Elf64_Phdr& p : headers) {
-      const Range range{p.p_vaddr, uint64_t{header_.e_phnum} * sizeof p};
-      const Load* in = read_only(range);
-      if (!in || offset_of(*in, range) != header_.e_phoff) {
-        return "program headers at a different place in memory";
-      }
-    }
-    return std::nullopt;
+    return dynamic_.size == 0 ? "no loadable segment or no dynamic section" : nullptr;
   }
 
-  std::optional<std::string> load(const Elf64_Phdr& p) {
-    constexpr uint64_t kMaxMemory = uint64_t{1} << 32;
+  // One that isn't loaded by itself.
+  const char* segment(const Elf64_Phdr& p) {
+    const Load* in = nullptr;
+    Range range{p.p_vaddr, p.p_filesz};
+    switch (p.p_type) {
+      case PT_DYNAMIC:
+        if (dynamic_.size) return "two dynamic sections";
+        dynamic_ = range;
+        // The loader reads it at its memory address.
+        in = file_bytes(range);
+        if (!in || offset_of(*in, range) != p.p_offset) {
+          return "a dynamic section at a different place in memory";
+        }
+        return nullptr;
+      case PT_GNU_RELRO:
+        in = memory(p.p_vaddr, 1);
+        // Up to the end of the page, which nothing else uses.
+        if (!in || !in->writable ||
+            p.p_memsz > (in->memory.end() + kPage - 1) / kPage * kPage - p.p_vaddr) {
+          return "a range to be made read-only outside of its data";
+        }
+        return nullptr;
+      case PT_PHDR:
+        range.size = uint64_t{header_.e_phnum} * sizeof p;
+        in = read_only(range);
+        if (!in || offset_of(*in, range) != header_.e_phoff) {
+          return "program headers at a different place in memory";
+        }
+        return nullptr;
+      case PT_GNU_STACK:
+        return p.p_flags & PF_X ? "an executable stack" : nullptr;
+      case PT_NULL:
+      case PT_NOTE:
+      case PT_GNU_EH_FRAME:
+        return nullptr;
+      case PT_INTERP:
+        return "an interpreter";
+      case PT_TLS:
+        return "thread-local storage";
+      default:
+        if (p.p_type == machine_.attributes) return nullptr;
+        return made(cat("a program header of type ", hex(p.p_type)));
+    }
+  }
+
+  const char* load(const Elf64_Phdr& p) {
     if (p.p_filesz > p.p_memsz) return "a segment outside of its bytes";
-    if (p.p_vaddr + p.p_memsz > kMaxMemory) return "a segment beyond 4 GiB";
+    if (p.p_vaddr + p.p_memsz > kMostElfMemory) return "a segment beyond 4 GiB";
     if (!(p.p_flags & PF_R)) return "a segment that can't be read";
     if ((p.p_flags & PF_W) && (p.p_flags & PF_X)) {
       return "a segment that is writable and executable";
@@ -164,7 +174,7 @@ class ElfCheck {
     if (p.p_vaddr % kPage != p.p_offset % kPage) return "a segment that can't be mapped";
     loads_.push_back(
         {{p.p_vaddr, p.p_memsz}, {p.p_vaddr, p.p_filesz}, p.p_offset, (p.p_flags & PF_W) != 0});
-    return std::nullopt;
+    return nullptr;
   }
 
   // The segment that contains a range of memory; null if there is none.
@@ -196,18 +206,18 @@ class ElfCheck {
   }
 
   // If a tag is repeated, the loader uses the last entry, and so does this.
-  std::optional<std::string> dynamic_section() {
+  const char* dynamic_section() {
     const uint64_t begin = offset_of(*file_bytes(dynamic_), dynamic_);
     for (uint64_t at = 0; at + sizeof(Elf64_Dyn) <= dynamic_.size; at += sizeof(Elf64_Dyn)) {
       Elf64_Dyn d;
       if (!read(begin + at, &d)) return "a dynamic section outside of its bytes";
-      if (d.d_tag == DT_NULL) return std::nullopt;
-      if (auto why = entry(d)) return why;
+      if (d.d_tag == DT_NULL) return nullptr;
+      if (const char* why = entry(d)) return why;
     }
     return "a dynamic section without an end";
   }
 
-  std::optional<std::string> entry(const Elf64_Dyn& d) {
+  const char* entry(const Elf64_Dyn& d) {
     const uint64_t value = d.d_un.d_val;
     switch (d.d_tag) {
       case DT_NEEDED:
@@ -227,7 +237,7 @@ class ElfCheck {
         if (value & DF_STATIC_TLS) return "thread-local storage";
         break;
       case DT_FLAGS_1:
-        if (value & ~uint64_t{DF_1_NOW}) return cat("flags ", hex(value), " for the loader");
+        if (value & ~uint64_t{DF_1_NOW}) return made(cat("flags ", hex(value), " for the loader"));
         break;
       case DT_SYMTAB:
         symtab_ = value;
@@ -257,10 +267,10 @@ class ElfCheck {
         relative_ = value;
         break;
       default:
-        return cat("an entry of type ", hex(static_cast<uint64_t>(d.d_tag)),
-                   " in its dynamic section");
+        return made(cat("an entry of type ", hex(static_cast<uint64_t>(d.d_tag)),
+                        " in its dynamic section"));
     }
-    return std::nullopt;
+    return nullptr;
   }
 
   // The number of dynamic symbols, from the hash table that the loader searches.
@@ -297,7 +307,7 @@ class ElfCheck {
     }
   }
 
-  std::optional<std::string> symbols() {
+  const char* symbols() {
     auto count = symbol_count();
     if (!count) return "no valid GNU hash table of its symbols in read-only memory";
     auto bytes = table(symtab_, *count <= bytes_.size() ? *count * sizeof(Elf64_Sym) : UINT64_MAX);
@@ -314,16 +324,17 @@ class ElfCheck {
       if (ELF64_ST_TYPE(s.st_info) == STT_TLS) return "thread-local storage";
       if (s.st_name >= names->size()) return "a symbol without a name";
       if (!memory(s.st_value, s.st_size)) return "a symbol outside of its memory";
+      if (names->data() + s.st_name == std::string_view(kModelTableSymbol)) model_ = s.st_value;
     }
-    return std::nullopt;
+    return nullptr;
   }
 
   // Allows only relocations that add the object's load address: no symbol is looked up, in this
   // object or any other.
-  std::optional<std::string> relocations() {
+  const char* relocations() {
     // The loader trusts the count of relative relocations, wherever the table ends.
     if (relative_ > rela_size_ / sizeof(Elf64_Rela)) return "fewer relocations than its count";
-    if (rela_ == 0 && rela_size_ == 0) return std::nullopt;
+    if (rela_ == 0 && rela_size_ == 0) return nullptr;
     auto bytes = table(rela_, rela_size_);
     if (!bytes || rela_size_ % sizeof(Elf64_Rela)) {
       return "relocations outside of its read-only memory";
@@ -332,17 +343,18 @@ class ElfCheck {
       Elf64_Rela r;
       std::memcpy(&r, bytes->data() + at, sizeof r);
       const auto type = static_cast<uint32_t>(ELF64_R_TYPE(r.r_info));
-      if (type != machine_.relative) return cat("a relocation of type ", type);
+      if (type != machine_.relative) return made(cat("a relocation of type ", type));
       const Load* in = memory(r.r_offset, 8);
       if (!in || !in->writable) return "a relocation outside of its writable segments";
       if (r.r_offset < dynamic_.end() && dynamic_.begin < r.r_offset + 8) {
         return "a relocation of its dynamic section";
       }
     }
-    return std::nullopt;
+    return nullptr;
   }
 
   std::string_view bytes_;
+  std::string text_;  // of what is wrong, if it has numbers
   Elf64_Ehdr header_{};
   Machine machine_{};
   std::vector<Load> loads_;
@@ -350,12 +362,16 @@ class ElfCheck {
   Range dynamic_;
   uint64_t symtab_ = 0, strtab_ = 0, strtab_size_ = 0, gnu_hash_ = 0, rela_ = 0, rela_size_ = 0,
            relative_ = 0;
+  uint64_t model_ = 0;  // the address of its ModelTable
 };
 
 }  // namespace
 
-std::optional<std::string> why_not_closed(std::string_view bytes) {
-  return ElfCheck(bytes).run();
+std::optional<std::string> why_not_closed(std::string_view bytes, ElfModel* model) {
+  ElfCheck check(bytes);
+  if (const char* why = check.run()) return why;
+  if (model) check.find_model(model);
+  return std::nullopt;
 }
 
 }  // namespace tenon::vm

@@ -25,13 +25,22 @@
 #include <cstdint>
 #include <string_view>
 
+#include "vm/executable/model_abi.h"
+
 namespace tenon::vm {
 
 inline constexpr unsigned char kMagic[8] = {0x89, 'T', 'N', 'X', '\r', '\n', 0x1a, '\n'};
 
-// Whether the bytes are meant to be an executable. Checks only the name in the magic, so that it
-// also recognises files whose line ends were changed by a transfer as text.
+constexpr bool begins_like_elf(std::string_view bytes) {
+  return bytes.starts_with("\177ELF");
+}
+
+// Whether the bytes are meant to be an executable. Of a .tnx file, checks only the name in the
+// magic, so that it also recognises files whose line ends were changed by a transfer as text; of a
+// shared object, the name of its symbol, which stands near the beginning.
 constexpr bool begins_like_executable(std::string_view bytes) {
+  constexpr size_t kHead = 4096;
+  if (begins_like_elf(bytes)) return bytes.substr(0, kHead).find(kModelTableSymbol) < kHead;
   return bytes.size() >= 4 && bytes.substr(1, 3) == "TNX";
 }
 

@@ -23,7 +23,7 @@ const KernelTarget* choose_kernels(const Unit& unit,
       reason = cat("code for ", printable(k.triple));
     } else if (!missing.empty()) {
       reason = cat("code that needs ", printable(join(missing, ", ")));
-    } else if (!k.host_object()) {
+    } else if (!unit.shared_code && !k.host_object()) {
       reason = cat("no code for the host of ", printable(k.triple));
     } else {
       return &k;

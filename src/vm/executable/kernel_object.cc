@@ -12,6 +12,8 @@
 #include "vm/executable/elf_check.h"
 #include "vm/executable/file_format.h"
 #include "vm/executable/kernel_choice.h"
+#include "vm/executable/kernel_error.h"
+#include "vm/executable/model_abi.h"
 #include "vm/executable/verify.h"
 
 namespace tenon::vm {
@@ -69,26 +71,32 @@ const CodeTable* KernelObject::code_of(const Unit& unit, const std::string& name
   return code;
 }
 
-Ref<KernelObject> KernelObject::open(std::string_view elf, const std::string& name) {
+Ref<KernelObject> KernelObject::open(std::string_view elf, const std::string& name,
+                                     int descriptor) {
   if (auto why = why_not_closed(elf)) {
     throw verification_error(name, Rule::KernelClosed, "kernel object", *why,
                              "a shared object that imports nothing and runs nothing when opened");
   }
   auto object = make<KernelObject>();
-  const MemoryFile file("tenon-kernels", elf);
-  object->handle = dlopen(unique_path(file.descriptor()).c_str(), RTLD_NOW | RTLD_LOCAL);
+  std::optional<MemoryFile> copy;
+  if (descriptor < 0) descriptor = copy.emplace("tenon-kernels", elf).descriptor();
+  object->handle = dlopen(unique_path(descriptor).c_str(), RTLD_NOW | RTLD_LOCAL);
   const char* reason = object->handle ? nullptr : dlerror();
   if (!object->handle)
     throw damaged_code(name, reason ? reason : "no reason", "a loadable shared object");
-  object->table = static_cast<const KernelTable*>(dlsym(object->handle, kKernelTableSymbol));
-  object->code = static_cast<const CodeTable*>(dlsym(object->handle, kCodeTableSymbol));
+  if (const auto* model = static_cast<const char*>(dlsym(object->handle, kModelTableSymbol))) {
+    const auto& at = *reinterpret_cast<const ModelTable*>(model);
+    object->table = reinterpret_cast<const KernelTable*>(model + at.kernels);
+    if (at.code) object->code = reinterpret_cast<const CodeTable*>(model + at.code);
+  } else {
+    object->table = static_cast<const KernelTable*>(dlsym(object->handle, kKernelTableSymbol));
+    object->code = static_cast<const CodeTable*>(dlsym(object->handle, kCodeTableSymbol));
+  }
   const KernelTable* table = object->table;
   if (!table) throw damaged_code(name, "no kernel table", cat("the symbol ", kKernelTableSymbol));
   if (table->abi_version != kKernelAbiVersion) {
-    throw Error(ErrorKind::Unsupported, cat(name, " has native code for another kernel ABI"))
-        .found(cat("version ", table->abi_version))
-        .expected(cat("version ", kKernelAbiVersion))
-        .help("compile it again with this version");
+    throw abi_error(name, "native code for another kernel ABI", table->abi_version,
+                    kKernelAbiVersion);
   }
   CpuFeatureSet needed;
   std::memcpy(needed.data(), table->cpu_features, sizeof table->cpu_features);
@@ -109,13 +117,14 @@ Ref<KernelObject> KernelObject::open(std::string_view elf, const std::string& na
   return object;
 }
 
-Ref<KernelObject> KernelObject::open_best(
-    const Unit& unit, const std::string& name,
-    const std::optional<std::vector<std::string>>& available) {
+Ref<KernelObject> KernelObject::open_best(const Unit& unit, const std::string& name,
+                                          const std::optional<std::vector<std::string>>& available,
+                                          const FileBytes* file) {
   if (unit.kernels.empty()) return {};
   std::vector<std::string> reasons;
   if (const KernelTarget* best = choose_kernels(unit, available, &reasons)) {
-    return open(best->host_object()->bytes, name);
+    return unit.shared_code ? open(file->view(), name, file->descriptor)
+                            : open(best->host_object()->bytes, name);
   }
   throw Error(ErrorKind::Unsupported, cat(name, " has no native code that this machine can run"))
       .found(join(reasons, "; "))

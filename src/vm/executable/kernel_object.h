@@ -9,6 +9,7 @@
 #include "object/object.h"
 #include "vm/executable/code_abi.h"
 #include "vm/executable/kernel_abi.h"
+#include "vm/executable/mapped_file.h"
 #include "vm/isa/unit.h"
 
 namespace tenon::vm {
@@ -37,13 +38,15 @@ struct KernelObject : Object {
   // Opens a closed ELF shared object from a copy in an anonymous file, binding all symbols at once
   // and keeping its names private. Errors: Damaged if it isn't closed or exports no valid table;
   // Unsupported for another ABI version and, by name, for CPU features that this machine lacks.
-  // `name` is the file's, for errors.
-  static Ref<KernelObject> open(std::string_view elf, const std::string& name);
+  // `name` is the file's, for errors. With a descriptor of the same bytes, that file is opened
+  // instead of a copy.
+  static Ref<KernelObject> open(std::string_view elf, const std::string& name, int descriptor = -1);
   // The unit's first object that this machine can run, or could run if it had only the CPU features
   // `available`. Null if the unit has no objects. If none fits, an Unsupported error lists the
-  // reasons.
+  // reasons. `file` is what the unit was read from; only that of a shared object is used.
   static Ref<KernelObject> open_best(const Unit& unit, const std::string& name,
-                                     const std::optional<std::vector<std::string>>& available = {});
+                                     const std::optional<std::vector<std::string>>& available = {},
+                                     const FileBytes* file = nullptr);
 };
 
 }  // namespace tenon::vm

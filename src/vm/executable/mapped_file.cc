@@ -1,6 +1,7 @@
 #include "vm/executable/mapped_file.h"
 
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -15,8 +16,12 @@
 namespace tenon::vm {
 
 FileBytes::~FileBytes() {
-  if (memory == Memory::Mapped && size) munmap(const_cast<char*>(data), size);
-  if (memory == Memory::Allocated) std::free(const_cast<char*>(data));
+  if (memory == Memory::Allocated) {
+    std::free(const_cast<char*>(data));
+  } else if (size) {
+    munmap(const_cast<char*>(data), size);
+  }
+  if (descriptor >= 0) close(descriptor);
 }
 
 namespace {
@@ -31,11 +36,12 @@ char* allocate(size_t size) {
 }  // namespace
 
 Ref<FileBytes> map_file(const std::string& path) {
-  const InputFile in(path);
+  InputFile in(path);
   auto file = make<FileBytes>();
   file->data = static_cast<const char*>(in.map());
   file->size = in.size();
   file->memory = FileBytes::Memory::Mapped;
+  if (begins_like_elf(file->view())) file->descriptor = in.release();
   return file;
 }
 
@@ -45,7 +51,6 @@ Ref<FileBytes> read_whole_file(const std::string& path) {
   auto file = make<FileBytes>();
   char* memory = allocate(in.size());
   file->data = memory;
-  file->memory = FileBytes::Memory::Allocated;
   while (file->size < in.size()) {
     const size_t n = in.read(memory + file->size, std::min(kPollBytes, in.size() - file->size));
     if (n == 0) break;  // the file was truncated: the reader will report it as damaged
@@ -61,16 +66,6 @@ Ref<FileBytes> copy_bytes(std::string_view bytes) {
   if (!bytes.empty()) std::memcpy(memory, bytes.data(), bytes.size());
   file->data = memory;
   file->size = bytes.size();
-  file->memory = FileBytes::Memory::Allocated;
-  return file;
-}
-
-Ref<FileBytes> borrow_bytes(std::string_view bytes, Ref<Object> owner) {
-  if (reinterpret_cast<uintptr_t>(bytes.data()) % kFileAlignment) return copy_bytes(bytes);
-  auto file = make<FileBytes>();
-  file->data = bytes.data();
-  file->size = bytes.size();
-  file->owner = std::move(owner);
   return file;
 }
 

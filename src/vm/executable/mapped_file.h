@@ -16,8 +16,8 @@ struct FileBytes : Object {
 
   const char* data = nullptr;
   size_t size = 0;
-  enum class Memory : uint8_t { Mapped, Allocated, Borrowed } memory = Memory::Borrowed;
-  Ref<Object> owner;  // of borrowed bytes
+  enum class Memory : uint8_t { Mapped, Allocated } memory = Memory::Allocated;
+  int descriptor = -1;  // of a mapped ELF file, for the dynamic loader
 
   FileBytes() = default;
   FileBytes(const FileBytes&) = delete;
@@ -33,7 +33,5 @@ Ref<FileBytes> map_file(const std::string& path);
 Ref<FileBytes> read_whole_file(const std::string& path);
 // A copy.
 Ref<FileBytes> copy_bytes(std::string_view bytes);
-// Borrows the bytes, which `owner` keeps alive; copies them if they aren't aligned to 64.
-Ref<FileBytes> borrow_bytes(std::string_view bytes, Ref<Object> owner);
 
 }  // namespace tenon::vm

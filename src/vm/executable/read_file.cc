@@ -8,7 +8,9 @@
 #include "object/string.h"
 #include "object/tensor.h"
 #include "support/text.h"
+#include "vm/executable/elf_check.h"
 #include "vm/executable/generated_schema.h"
+#include "vm/executable/kernel_error.h"
 #include "vm/executable/verify.h"
 #include "vm/isa/limits.h"
 
@@ -23,8 +25,9 @@ struct StringLists {
 
 class Reader {
  public:
-  Reader(const Ref<FileBytes>& file, const ReadOptions& options)
-      : file_(file), bytes_(file->view()), options_(options) {}
+  // `bytes` are those of the .tnx file in `file`.
+  Reader(const Ref<FileBytes>& file, std::string_view bytes, const ReadOptions& options)
+      : file_(file), bytes_(bytes), options_(options) {}
 
   LoadedUnit run() {
     out_.table = read_section_table(bytes_, options_.name, options_.check_hashes);
@@ -427,10 +430,29 @@ class Reader {
   std::vector<std::pair<uint64_t, uint32_t>> code_ranges_;
 };
 
+// The file in a shared object.
+std::string_view file_in(std::string_view object, const std::string& name) {
+  ElfModel model;
+  auto why = why_not_closed(object, &model);
+  if (!why && model.place && model.table.abi_version != kModelAbiVersion) {
+    throw abi_error(name, "a program for another runtime", model.table.abi_version,
+                    kModelAbiVersion);
+  }
+  if (!why && model.file.empty()) why = "no .tnx file in its read-only memory";
+  if (!why) return model.file;
+  throw verification_error(name, Rule::KernelClosed, "shared object", *why,
+                           "what `tenon compile --shared` writes");
+}
+
 }  // namespace
 
 LoadedUnit read_unit(const Ref<FileBytes>& file, const ReadOptions& options) {
-  return Reader(file, options).run();
+  std::string_view bytes = file->view();
+  if (begins_like_elf(bytes)) bytes = file_in(bytes, options.name);
+  LoadedUnit loaded = Reader(file, bytes, options).run();
+  loaded.file = bytes;
+  loaded.unit.shared_code = file->size - bytes.size();
+  return loaded;
 }
 
 }  // namespace tenon::vm

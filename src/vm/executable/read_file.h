@@ -20,10 +20,12 @@ struct ReadOptions {
 struct LoadedUnit {
   Unit unit;  // tensor constants borrow the file's bytes, read-only, and keep them alive
   SectionTable table;
+  std::string_view file;  // the .tnx file: all bytes, or those in a shared object
 };
 
-// Reads and verifies (verify.h), under the thread's current limits (device/call_context.h). Errors:
-// Damaged; Unsupported for a later format and for an unknown section that is required.
+// Reads and verifies (verify.h), under the thread's current limits (device/call_context.h), a .tnx
+// file or a shared object that holds one, whose native code isn't opened. Errors: Damaged;
+// Unsupported for a later format and for an unknown section that is required.
 LoadedUnit read_unit(const Ref<FileBytes>& file, const ReadOptions& options = {});
 
 }  // namespace tenon::vm

@@ -14,6 +14,7 @@
 #include "vm/executable/file_format.h"
 #include "vm/executable/generated_schema.h"
 #include "vm/executable/hash.h"
+#include "vm/executable/place_model.h"
 #include "vm/executable/section_table.h"
 #include "vm/executable/verify.h"
 #include "vm/isa/limits.h"
@@ -266,6 +267,23 @@ struct WholeFile {
   std::vector<SectionEntry> table;
   std::vector<SectionBytes> sections;
 
+  explicit WholeFile(const Unit& unit) {
+    add(SectionId::Globals, SectionBytes(globals_section(unit)));
+    if (!unit.constants.empty()) add(SectionId::Constants, constants_section(unit));
+    if (!unit.packed.empty()) add(SectionId::Packed, SectionBytes(packed_section(unit)));
+    add(SectionId::Code, SectionBytes(code_section(unit)));
+    if (!unit.kernels.empty()) add(SectionId::Kernels, kernels_section(unit));
+    if (has_debug(unit)) add(SectionId::Debug, SectionBytes(debug_section(unit)));
+    for (const auto& [id, text] : {std::pair(SectionId::Computes, &unit.computes),
+                                   std::pair(SectionId::Graph, &unit.graph)}) {
+      SectionBytes bytes;
+      if (!text->empty()) bytes.add(*text);
+      add(id, std::move(bytes));
+    }
+    finish();
+  }
+  size_t size() const { return header.file_size; }
+
   void add(SectionId id, SectionBytes section) {
     if (section.size() == 0) return;
     const SectionInfo& info = section_info(id);
@@ -318,43 +336,76 @@ struct WholeFile {
   }
 };
 
-WholeFile whole_file(const Unit& unit) {
+const KernelImage& code_for_shared(const Unit& unit) {
+  const KernelImage* code = unit.kernels.size() == 1 ? unit.kernels[0].host_object() : nullptr;
+  TENON_ASSERT(code != nullptr, "a shared object needs the code of one target");
+  return *code;
+}
+
+Unit without_code(Unit unit) {
+  for (KernelTarget& target : unit.kernels) target.images.clear();
+  return unit;
+}
+
+// The program's file without its native code, behind the shared object that is this code.
+struct SharedFile {
+  Unit unit;
   WholeFile file;
-  file.add(SectionId::Globals, SectionBytes(globals_section(unit)));
-  if (!unit.constants.empty()) file.add(SectionId::Constants, constants_section(unit));
-  if (!unit.packed.empty()) file.add(SectionId::Packed, SectionBytes(packed_section(unit)));
-  file.add(SectionId::Code, SectionBytes(code_section(unit)));
-  if (!unit.kernels.empty()) file.add(SectionId::Kernels, kernels_section(unit));
-  if (has_debug(unit)) file.add(SectionId::Debug, SectionBytes(debug_section(unit)));
-  for (const auto& [id, text] :
-       {std::pair(SectionId::Computes, &unit.computes), std::pair(SectionId::Graph, &unit.graph)}) {
-    SectionBytes bytes;
-    if (!text->empty()) bytes.add(*text);
-    file.add(id, std::move(bytes));
+  std::string object;
+
+  explicit SharedFile(const Unit& program)
+      : unit(without_code(program)),
+        file(unit),
+        object(place_model(code_for_shared(program).bytes, file.size())) {}
+  size_t size() const { return object.size() + file.size(); }
+  template <class F>
+  void for_each(const F& f) const {
+    f(std::string_view(object));
+    file.for_each(f);
   }
-  file.finish();
-  return file;
+};
+
+template <class Form>
+std::string bytes_of(const Form& form) {
+  std::string out;
+  out.reserve(form.size());
+  form.for_each([&](std::string_view bytes) { out += bytes; });
+  return out;
 }
 
 }  // namespace
 
 std::string write_to_bytes(const Unit& unit) {
-  const WholeFile file = whole_file(unit);
-  std::string out;
-  out.reserve(file.header.file_size);
-  file.for_each([&](std::string_view bytes) { out += bytes; });
-  return out;
+  return bytes_of(WholeFile(unit));
 }
 
-size_t write(const Unit& unit, OutputFile& out, const std::string& name) {
+std::string write_shared_to_bytes(const Unit& unit) {
+  return bytes_of(SharedFile(unit));
+}
+
+namespace {
+
+// Verifies the unit, then writes its Form.
+template <class Form>
+size_t write_as(const Unit& unit, OutputFile& out, const std::string& name) {
   {
     Phase verifying("verify");
     verify(unit, {.name = name});
   }
   Phase writing("write");
-  const WholeFile file = whole_file(unit);
-  file.for_each([&](std::string_view bytes) { out.write(bytes); });
-  return file.header.file_size;
+  const Form form(unit);
+  form.for_each([&](std::string_view bytes) { out.write(bytes); });
+  return form.size();
+}
+
+}  // namespace
+
+size_t write(const Unit& unit, OutputFile& out, const std::string& name) {
+  return write_as<WholeFile>(unit, out, name);
+}
+
+size_t write_shared(const Unit& unit, OutputFile& out, const std::string& name) {
+  return write_as<SharedFile>(unit, out, name);
 }
 
 size_t save(const Unit& unit, const std::string& path) {

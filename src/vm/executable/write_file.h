@@ -16,6 +16,11 @@ std::string write_to_bytes(const Unit& unit);
 // file's, for errors. Returns the bytes written.
 size_t write(const Unit& unit, OutputFile& out, const std::string& name);
 
+// The same as a shared object (model_abi.h). The unit has one target, whose object was made for it.
+// A Usage error if the program is too large.
+size_t write_shared(const Unit& unit, OutputFile& out, const std::string& name);
+std::string write_shared_to_bytes(const Unit& unit);
+
 // Verifies the unit, then writes the file whole or not at all (support/output_file.h;
 // `-` is standard output; devices and pipes are written in place). Returns the number of bytes.
 size_t save(const Unit& unit, const std::string& path);

@@ -20,10 +20,10 @@ constexpr char kCompileKernels[] = "tenon.compile_kernels";
 
 // The file's native code; null if this machine can run none of it, and the file's computes can be
 // compiled instead.
-Ref<KernelObject> open_native(const Unit& unit, const std::string& name,
+Ref<KernelObject> open_native(const Unit& unit, const FileBytes* file, const std::string& name,
                               const ProgramOptions& options) {
   try {
-    return KernelObject::open_best(unit, name, options.cpu_features);
+    return KernelObject::open_best(unit, name, options.cpu_features, file);
   } catch (const Error& error) {
     // Code that is compiled here would use more features than the options allow.
     const bool can_compile =
@@ -75,11 +75,15 @@ Ref<Program> Program::load(const std::string& path, ProgramOptions options) {
   return read(options.trusted ? map_file(path) : read_whole_file(path), options);
 }
 
-Ref<Program> Program::load_bytes(std::string_view bytes, ProgramOptions options,
-                                 Ref<Object> owner) {
+Ref<Program> Program::load_file(const Ref<FileBytes>& file, const ProgramOptions& options) {
   WorkBudget budget(options.limits, "loading", options.read.name);
   const WorkBudget::Scope scope(&budget);
-  if (owner) return read(borrow_bytes(bytes, std::move(owner)), options);
+  return read(file, options);
+}
+
+Ref<Program> Program::load_bytes(std::string_view bytes, const ProgramOptions& options) {
+  WorkBudget budget(options.limits, "loading", options.read.name);
+  const WorkBudget::Scope scope(&budget);
   charge(bytes.size());
   return read(copy_bytes(bytes), options);
 }
@@ -111,17 +115,20 @@ Ref<Program> Program::from_unit(Unit unit, ProgramOptions options) {
 }
 
 // Refuses what an untrusted file must not have: libraries, and native kernels without their
-// computes.
+// computes; and shared objects.
 void Program::refuse_native() const {
-  if (unit_.libraries.empty() && (!calls_kernels(unit_) || !unit_.computes.empty())) return;
+  const bool has_computes = !calls_kernels(unit_) || !unit_.computes.empty();
+  if (unit_.libraries.empty() && has_computes && !unit_.shared_code) return;
   throw Error(ErrorKind::Unsupported, cat(name_, " can't be loaded as an untrusted file"))
-      .found(unit_.libraries.empty() ? "native code without its computes"
-                                     : cat("the required library ", printable(unit_.libraries[0])))
+      .found(unit_.shared_code ? "a shared object, which is native code"
+             : unit_.libraries.empty()
+                 ? "native code without its computes"
+                 : cat("the required library ", printable(unit_.libraries[0])))
       .expected("bytecode that calls functions registered for files, and kernels as computes")
       .help(
-          "compile it with --keep-computes (keep_computes=True in Python), or load it as trusted "
-          "if "
-          "you trust its sender like that of a program");
+          "compile it to a .tnx file with --keep-computes (keep_computes=True in Python), or load "
+          "it "
+          "as trusted if you trust its sender like that of a program");
 }
 
 // Compiles the file's computes for this machine; the file's own native code is ignored.
@@ -180,7 +187,7 @@ void Program::open_kernels(const ProgramOptions& options) {
   if (!is_needed && (!runs_native || options.bytecode_only)) return;
   const Phase opening("open_kernels");
   try {
-    if (options.trusted) kernels_ = open_native(unit_, name_, options);
+    if (options.trusted) kernels_ = open_native(unit_, file(), name_, options);
     if (!kernels_) kernels_ = compile_computes();
     if (kernels_ && !options.bytecode_only) compiled_ = kernels_->code_of(unit_, name_);
   } catch (const Error& error) {

@@ -55,9 +55,10 @@ class Program : public Object {
   // file that can't be read; Damaged for its content; Unsupported for missing libraries, functions
   // and CPU features, by name; Runtime for a limit.
   static Ref<Program> load(const std::string& path, ProgramOptions options = {});
-  // The same for bytes, which are copied unless `owner` keeps them alive.
-  static Ref<Program> load_bytes(std::string_view bytes, ProgramOptions options = {},
-                                 Ref<Object> owner = {});
+  // The same for a file that was mapped or read before.
+  static Ref<Program> load_file(const Ref<FileBytes>& file, const ProgramOptions& options = {});
+  // The same for bytes, which are copied.
+  static Ref<Program> load_bytes(std::string_view bytes, const ProgramOptions& options = {});
   // Verifies and links a unit made in memory.
   static Ref<Program> from_unit(Unit unit, ProgramOptions options = {});
 

@@ -105,6 +105,9 @@ struct Unit {
   std::vector<Constant> constants;
   std::vector<PackedName> packed;
   std::vector<KernelTarget> kernels;
+  // The bytes of the host code, if that is the shared object that holds the file, instead of an
+  // image (vm/executable/model_abi.h); otherwise 0.
+  uint64_t shared_code = 0;
   std::vector<Span> spans;
   std::vector<std::string> libraries;  // needed, by name: "onednn"
   // The kernels' computes, from which they can be compiled again, in the encoding of the compiler
