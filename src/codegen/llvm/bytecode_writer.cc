@@ -34,6 +34,8 @@ llvm::Function* BytecodeWriter::piece(const std::string& name) {
   llvm::Function* f = m.function(piece_type_, name);
   f->setCallingConv(kConvention);
   f->setUnnamedAddr(llvm::GlobalValue::UnnamedAddr::None);
+  // Values are copied word by word: a vector's load would stall on the stores of its halves.
+  f->addFnAttr(llvm::Attribute::NoImplicitFloat);
   return f;
 }
 

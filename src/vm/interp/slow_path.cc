@@ -114,6 +114,12 @@ Any taken(const ValueRef& ref, AnyView* base) {
   return Any::adopt(std::exchange(base[ref.reg], AnyView()));
 }
 
+RegisterWords moved(AnyView& from) {
+  const RegisterWords words = read_words(from);
+  write_words(from, {0, 0});
+  return words;
+}
+
 // The value as a cell that only this reference holds.
 CellObj* sole(const AnyView& value) {
   auto* cell = value.as_object<CellObj>();
@@ -149,22 +155,34 @@ void op_reuse_adt(Machine&, const Op& op, AnyView* base) {
 void op_take_fields(Machine& m, const Op& op, AnyView* base) {
   const Values<Opcode::TakeFields> in(op);
   const std::vector<int32_t>& to = op.as<Opcode::TakeFields>().registers;
-  const AnyView& object = value_of(in["object"], base);
-  auto* cell = object.as_object<CellObj>();
-  if (!cell || static_cast<size_t>(cell->size) != to.size()) {
+  const ValueRef& ref = in["object"];
+  const AnyView object = value_of(ref, base);
+  if (object.type_index != TypeIndex::Cell ||
+      static_cast<size_t>(static_cast<CellObj*>(object.v.object)->size) != to.size()) [[unlikely]] {
+    const auto* cell = object.as_object<CellObj>();
     throw Error(ErrorKind::Runtime, "take_fields needs a cell of as many fields")
         .found(cell ? cat("a cell of ", cell->size) : type_name(object.type_index))
         .expected(cat(to.size()));
   }
+  auto* cell = static_cast<CellObj*>(object.v.object);
   const bool moves = cell->unique();
-  const Any held(object);  // a field may be written to its register
-  release_last_uses(*op.operands, base);
-  for (size_t i = 0; i < to.size(); ++i) {
-    Any field = moves ? std::move(cell->begin()[i]) : Any();
-    if (to[i] < 0) continue;
-    if (!moves) field = cell->begin()[i];
-    m.protect(&field);
-    put(base[to[i]], field.leak());
+  // A field may be written to the cell's register.
+  const Any held = ref.last ? taken(ref, base) : moves ? Any(object) : Any();
+  AnyView* field = cell->begin();
+  for (const int32_t reg : to) {
+    if (reg >= 0) {
+      const RegisterWords words = moves ? moved(*field) : shared(*field);
+      if (static_cast<int32_t>(words.head) == TypeIndex::Tensor) [[unlikely]] {
+        Any tensor = Any::adopt(AnyView::of_object(object_of(words)));
+        m.protect(&tensor);
+        put(base[reg], tensor.leak());
+      } else {
+        put_words(base[reg], words);
+      }
+    } else if (moves) {
+      put_words(*field, {0, 0});
+    }
+    ++field;
   }
 }
 
