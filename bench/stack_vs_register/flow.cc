@@ -2,6 +2,7 @@
 
 #include "support/error.h"
 #include "support/text.h"
+#include "vm/isa/code_builder.h"
 #include "vm/isa/operand_index.h"
 
 namespace tenon::bench {
@@ -70,13 +71,63 @@ void find_live(std::vector<Step>& steps, size_t registers) {
 
 }  // namespace
 
+namespace {
+
+void add_step(std::vector<Step>& steps, Opcode opcode, std::initializer_list<Arg> operands,
+              std::span<const Arg> list = {}) {
+  vm::CodeBuilder builder;
+  builder.emit(opcode, operands, list);
+  std::vector<vm::CodeSpan> spans;
+  Step step{builder.finish(&spans), {}, {}, -1, -1, false, {}};
+  vm::decode(step.code, 0, &step.instruction);
+  steps.push_back(std::move(step));
+}
+
+void release_last_use(std::vector<Step>& steps, Arg object) {
+  const Arg killed[] = {Arg::reg(object.index())};
+  if (object.is(ArgKind::LastUse)) add_step(steps, Opcode::Kill, {}, killed);
+}
+
+// The field that goes to the object's own register is read last.
+void add_reads(std::vector<Step>& steps, const vm::Instruction& in) {
+  const Arg object = in.arg(vm::operand(Opcode::TakeFields, "object"));
+  const std::span<const vm::Word> fields = in.list();
+  std::vector<int64_t> order;
+  for (size_t i = 0; i < fields.size(); ++i) {
+    if (Arg(fields[i]).is_none()) continue;
+    const bool is_last = Arg(fields[i]).index() == object.index();
+    order.insert(is_last ? order.end() : order.begin(), static_cast<int64_t>(i));
+  }
+  for (const int64_t& i : order) {
+    const Arg source = &i == &order.back() ? object : Arg::reg(object.index());
+    add_step(steps, Opcode::GetField, {Arg(fields[static_cast<size_t>(i)]), source, Arg::imm(i)});
+  }
+  if (order.empty()) release_last_use(steps, object);
+}
+
+}  // namespace
+
 std::vector<Step> read_steps(const vm::FunctionUnit& function) {
   std::vector<Step> steps;
   std::vector<int32_t> step_at(function.code.size(), -1);
-  for (uint32_t at = 0; at < function.code.size(); at += steps.back().instruction.words()) {
+  vm::Instruction in;
+  for (uint32_t at = 0; at < function.code.size(); at += in.words()) {
     step_at[at] = static_cast<int32_t>(steps.size());
-    if (!vm::decode(function.code, at, &steps.emplace_back().instruction)) {
+    if (!vm::decode(function.code, at, &in)) {
       throw Error(ErrorKind::Damaged, cat("the code of ", function.name, " is damaged"));
+    }
+    if (in.opcode() == Opcode::TakeFields) {
+      add_reads(steps, in);
+    } else if (in.opcode() == Opcode::ReuseAdt) {
+      release_last_use(steps, in.arg(vm::operand(Opcode::ReuseAdt, "object")));
+      std::vector<Arg> fields;
+      for (const vm::Word word : in.list()) fields.emplace_back(word);
+      add_step(steps, Opcode::AllocAdt,
+               {in.arg(vm::operand(Opcode::ReuseAdt, "dst")),
+                in.arg(vm::operand(Opcode::ReuseAdt, "tag"))},
+               fields);
+    } else {
+      steps.emplace_back().instruction = in;
     }
   }
   for (size_t i = 0; i < steps.size(); ++i) {

@@ -9,8 +9,10 @@
 
 namespace tenon::bench {
 
-// An instruction.
+// An instruction. A take_fields is several steps, a get_field each, and a reuse_adt an alloc_adt:
+// neither machine reuses cells.
 struct Step {
+  std::vector<vm::Word> code;  // of an instruction that isn't the function's own
   vm::Instruction instruction;
   // The values that it reads. If several are one register, only the last can be its last use.
   std::vector<vm::Arg> reads;

@@ -81,7 +81,7 @@ ProgramOptions options_for_files() {
     });
     register_typed("test.call", [](const Function& f, const Any& x) { return f(x); });
     register_typed("test.none", [] {});
-    register_typed("test.address", [](const Array<Any>& a) {
+    register_typed("test.address", [](const AnyView& a) {
       return static_cast<int64_t>(reinterpret_cast<intptr_t>(a.object()));
     });
     register_typed("test.address_of_elements", [](const Tensor& t) {

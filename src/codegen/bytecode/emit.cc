@@ -6,6 +6,7 @@
 #include "codegen/bytecode/arrange_counters.h"
 #include "codegen/bytecode/data_types.h"
 #include "codegen/bytecode/lower_function.h"
+#include "codegen/bytecode/reuse_cells.h"
 #include "codegen/bytecode/write_code.h"
 #include "graph/ir/infer.h"
 #include "vm/isa/limits.h"
@@ -113,7 +114,8 @@ vm::Unit emit_unit(const graph::Module& module) {
     VirtualCode code =
         FunctionLowering(&unit, &constants, &packed, indices, signatures, *function, index).run();
     arrange_counters(&code);
-    const Liveness liveness = analyse_liveness(&code);
+    Liveness liveness = analyse_liveness(&code);
+    if (reuse_cells(&code)) liveness = analyse_liveness(&code);
     write_code(code, liveness, assign_registers(code, liveness), index, &out);
     if (out.register_count > vm::kMaxRegisters) {
       refuse(*function, cat("it keeps ", out.register_count, " values and sizes at once"),

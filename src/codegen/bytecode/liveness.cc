@@ -173,7 +173,8 @@ class Analysis {
       for (const auto& [at, role] : registers_) written += role == OperandRole::Writes;
       const vm::OperandSpec& last = vm::info_of(instruction.opcode).specs().back();
       const bool writes_list =
-          last.list && (last.kind == vm::OperandKind::Def || last.kind == vm::OperandKind::Dim);
+          last.list && (last.kind == vm::OperandKind::Def || last.kind == vm::OperandKind::Dim) &&
+          instruction.opcode != vm::Opcode::TakeFields;  // which holds the cell meanwhile
       if (writes_list && written) read_until = position + 2;
       for (const auto& [at, role] : registers_) {
         if (role != OperandRole::Writes || define(operands[at].index(), position + 1)) continue;

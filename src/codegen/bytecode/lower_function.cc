@@ -80,15 +80,16 @@ std::vector<Arg> FunctionLowering::fields(const Operand& tuple) {
   const TypeRef type = type_of(tuple);
   std::vector<Arg> fields;
   for (const TypeRef& field : type.as<TupleType>()->fields) {
-    fields.push_back(field_of(whole, fields.size(), field));
+    fields.push_back(field_of(whole, static_cast<uint32_t>(fields.size()), field));
   }
   return fields;
 }
 
-Arg FunctionLowering::field_of(Arg object, size_t index, const TypeRef& type) {
+Arg FunctionLowering::field_of(Arg object, uint32_t index, const TypeRef& type,
+                               uint32_t cell_size) {
   if (is_unit(type)) return Arg::none();
   const Arg field = code_.make(owns(type));
-  code_.emit(Opcode::GetField, {field, object, Arg::imm(static_cast<int64_t>(index))});
+  code_.get_field(field, object, index, cell_size);
   return field;
 }
 

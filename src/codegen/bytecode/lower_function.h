@@ -62,8 +62,8 @@ class FunctionLowering {
   void lower_if(const graph::Binding& binding, const graph::If& branch, bool tail);
   void lower_match(const graph::Binding& binding, const graph::Match& match, bool tail);
   class MatchLowering;  // lower_match.cc
-  // The field of a cell or a tuple.
-  Arg field_of(Arg object, size_t index, const graph::TypeRef& type);
+  // The field of a cell, which has `cell_size` fields, or of a tuple.
+  Arg field_of(Arg object, uint32_t index, const graph::TypeRef& type, uint32_t cell_size = 0);
   void lower_construct(const graph::Construct& made, Arg dst);
   void lower_closure(const graph::Closure& closure, Arg dst);
   void lower_loop(const graph::Binding& binding, const graph::Loop& loop);

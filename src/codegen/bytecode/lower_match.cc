@@ -48,7 +48,9 @@ class FunctionLowering::MatchLowering {
   Arg part(uint32_t index, Parts* parts) {
     if (const auto known = parts->find(index); known != parts->end()) return known->second;
     const MatchedPart& p = tree_.parts[index];
-    return (*parts)[index] = function_.field_of(part(p.parent, parts), p.field, p.type);
+    const Arg whole = part(p.parent, parts);
+    const bool is_cell = tree_.parts[p.parent].type.is<AdtType>();
+    return (*parts)[index] = function_.field_of(whole, p.field, p.type, is_cell ? p.siblings : 0);
   }
 
   // Writes the decision into the current block.

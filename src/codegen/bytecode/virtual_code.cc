@@ -35,9 +35,14 @@ void VirtualCode::start(BlockId block) {
 void VirtualCode::emit(Opcode opcode, std::initializer_list<Arg> operands,
                        std::span<const Arg> list) {
   TENON_ASSERT(!ended_, "an instruction outside of any block");
-  VirtualInstruction instruction{opcode, span_, operands};
+  VirtualInstruction instruction{opcode, span_, operands, 0};
   instruction.operands.insert(instruction.operands.end(), list.begin(), list.end());
   blocks_[current_].instructions.push_back(std::move(instruction));
+}
+
+void VirtualCode::get_field(Arg dst, Arg object, uint32_t index, uint32_t cell_size) {
+  emit(Opcode::GetField, {dst, object, Arg::imm(int64_t{index})});
+  blocks_[current_].instructions.back().cell_size = cell_size;
 }
 
 void VirtualCode::match_shape(Arg value, std::span<const DimPattern> dims) {

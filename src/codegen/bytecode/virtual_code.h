@@ -36,6 +36,7 @@ struct VirtualInstruction {
   vm::Opcode opcode{};
   uint32_t span = 0;  // index in the unit
   std::vector<vm::Arg> operands;
+  uint32_t cell_size = 0;  // of a get_field: how many fields the cell has; 0 if it isn't known
 };
 
 // How control leaves a block.
@@ -90,6 +91,8 @@ class VirtualCode {
 
   void emit(vm::Opcode opcode, std::initializer_list<vm::Arg> operands,
             std::span<const vm::Arg> list = {});
+  // `cell_size`: how many fields the object has; 0 if it isn't known to be a cell.
+  void get_field(vm::Arg dst, vm::Arg object, uint32_t index, uint32_t cell_size = 0);
   void match_shape(vm::Arg value, std::span<const vm::DimPattern> dims);
   void match_tensor(vm::Arg value, DataType dtype, std::span<const vm::DimPattern> dims);
   void match_prim_value(vm::Arg value, const vm::DimPattern& expected);

@@ -1,5 +1,8 @@
 // Calls of bytecode, and instructions that the machine runs.
+#include <algorithm>
+
 #include "codegen/llvm/bytecode_function.h"
+#include "object/type_index.h"
 #include "vm/isa/operand_index.h"
 
 // GCC mistakes LLVM's `new` with room for operands for an ordinary one.
@@ -20,6 +23,13 @@ namespace {
 // The destination is the first operand of both calls.
 static_assert(vm::operand(Opcode::Call, "dst") == 0 &&
               vm::operand(Opcode::CallClosure, "dst") == 0);
+
+// The closure that an instruction of either kind calls.
+Arg closure_operand(const Instruction& in) {
+  return in.arg(in.opcode() == Opcode::CallClosure
+                    ? vm::operand(Opcode::CallClosure, "callee")
+                    : vm::operand(Opcode::TailCallClosure, "callee"));
+}
 
 }  // namespace
 
@@ -230,8 +240,161 @@ FunctionTranslator::ClosureOutcomes FunctionTranslator::closure_outcomes(llvm::V
   return to;
 }
 
+// Whether code for a direct call is to be written.
+bool FunctionTranslator::is_direct_call(const Instruction& in) const {
+  return writing() && in.list().size() <= vm::kCodeArguments &&
+         kind_of_operand(closure_operand(in)) == Kind::Any;
+}
+
+// A closure that the code can call itself: one of this program, under the limits in force, whose
+// function takes few arguments, none of the captures being a tensor, which may have to be made
+// read-only. Otherwise, and where something speaks against a call at once, control goes to
+// `machine`. `is_tail`: whether the call reuses the frame.
+FunctionTranslator::DirectClosure FunctionTranslator::direct_closure(const Instruction& in,
+                                                                     bool is_tail,
+                                                                     llvm::BasicBlock* machine) {
+  const Arg callee = closure_operand(in);
+  const size_t arguments_count = in.list().size();
+  auto require = [&](llvm::Value* condition, const char* name) {
+    llvm::BasicBlock* const next = new_block(name);
+    b_.CreateCondBr(condition, next, machine);
+    b_.SetInsertPoint(next);
+  };
+  const PieceArguments before = arguments();
+  DirectClosure made;
+  made.words = w_.load_words(b_, home(callee.index()));
+  require(b_.CreateICmpEQ(b_.CreateTrunc(made.words.head, m_.i32),
+                          b_.getInt32(static_cast<uint32_t>(TypeIndex::Function))),
+          "function");
+  llvm::Value* closure = b_.CreateIntToPtr(made.words.payload, m_.pointer);
+  require(b_.CreateICmpEQ(m_.field(b_, m_.pointer, closure, CodeLayout::kFunctionCall),
+                          w_.closure_call(b_, before)),
+          "closure");
+  llvm::Value* code = m_.field(b_, m_.pointer, closure, CodeLayout::kClosureCode);
+  llvm::Value* size = m_.field(b_, m_.i64, closure, CodeLayout::kClosureSize);
+  llvm::Value* params = b_.CreateZExt(m_.field(b_, m_.i32, code, CodeLayout::kCodeParams), m_.i64);
+  llvm::Value* registers =
+      b_.CreateZExt(m_.field(b_, m_.i32, code, CodeLayout::kCodeRegisters), m_.i64);
+  const int64_t own = is_tail ? 0 : int64_t{function_.register_count} * CodeLayout::kRegisterBytes;
+  llvm::Value* top =
+      b_.CreateInBoundsGEP(m_.i8, w_.address(b_, before.base, own),
+                           b_.CreateMul(registers, b_.getInt64(CodeLayout::kRegisterBytes)));
+  made.fuel = b_.CreateSub(before.fuel, b_.getInt64(1));
+  made.frame = w_.address(b_, before.frame, is_tail ? 0 : -CodeLayout::kFrameBytes);
+  auto is_state = [&](int64_t of_closure, int64_t of_state) {
+    return b_.CreateICmpEQ(m_.field(b_, m_.pointer, closure, of_closure),
+                           w_.load_state(b_, m_.pointer, before, of_state));
+  };
+  llvm::Value* fits = is_state(CodeLayout::kClosureProgram, CodeLayout::kRunning);
+  for (llvm::Value* condition :
+       {is_state(CodeLayout::kClosureAccount, CodeLayout::kAccount),
+        b_.CreateICmpEQ(b_.CreateAdd(size, b_.getInt64(arguments_count)), params),
+        b_.CreateICmpSGE(made.fuel, b_.getInt64(0)), b_.CreateNot(is_asked()),
+        b_.CreateICmpULE(top, w_.load_state(b_, m_.pointer, before, CodeLayout::kRegisterLimit)),
+        b_.CreateICmpUGE(made.frame,
+                         w_.load_state(b_, m_.pointer, before, CodeLayout::kFrameLimit))}) {
+    fits = b_.CreateAnd(fits, condition);
+  }
+  require(fits, "fits");
+  made.piece = w_.function(b_, m_.field(b_, m_.i32, code, CodeLayout::kCodeIndex));
+
+  // By the number of captures, which all go into the callee's first words.
+  const size_t most = vm::kCodeArguments - arguments_count;
+  llvm::BasicBlock* const ready = new_block("captured");
+  llvm::SwitchInst* sizes = b_.CreateSwitch(size, machine, static_cast<unsigned>(most + 1));
+  std::vector<llvm::BasicBlock*> ways;
+  std::vector<Words> captures;
+  for (size_t n = 0; n <= most; ++n) {
+    llvm::BasicBlock* const way = new_block("captures");
+    sizes->addCase(b_.getInt64(n), way);
+    b_.SetInsertPoint(way);
+    if (n > 0) {
+      // The first n - 1 are loaded again, which LLVM sees.
+      llvm::Value* plain = b_.getTrue();
+      for (size_t i = 0; i < n; ++i) {
+        const Words words =
+            w_.load_words(b_, w_.address(b_, closure,
+                                         CodeLayout::kClosureCaptures +
+                                             static_cast<int64_t>(i) * CodeLayout::kRegisterBytes));
+        llvm::Value* is_plain =
+            b_.CreateICmpNE(b_.CreateTrunc(words.head, m_.i32),
+                            b_.getInt32(static_cast<uint32_t>(TypeIndex::Tensor)));
+        plain = b_.CreateAnd(plain, is_plain);
+        captures.push_back(words);
+      }
+      b_.CreateCondBr(plain, ready, machine);
+    } else {
+      b_.CreateBr(ready);
+    }
+    ways.push_back(b_.GetInsertBlock());
+  }
+  b_.SetInsertPoint(ready);
+  made.size = b_.CreatePHI(m_.i64, static_cast<unsigned>(ways.size()));
+  for (size_t n = 0; n < ways.size(); ++n) made.size->addIncoming(b_.getInt64(n), ways[n]);
+  for (size_t i = 0; i < most; ++i) {
+    llvm::PHINode* head = b_.CreatePHI(m_.i64, static_cast<unsigned>(ways.size()));
+    llvm::PHINode* payload = b_.CreatePHI(m_.i64, static_cast<unsigned>(ways.size()));
+    for (size_t n = 0; n < ways.size(); ++n) {
+      const Words words = i < n ? captures[n * (n - 1) / 2 + i] : w_.none();
+      head->addIncoming(words.head, ways[n]);
+      payload->addIncoming(words.payload, ways[n]);
+    }
+    made.captures.push_back({head, payload});
+  }
+  return made;
+}
+
+// Takes the arguments and goes to the closure's code. What is returned, `resume` receives; null
+// for a tail call.
+void FunctionTranslator::enter_closure(const Instruction& in, const DirectClosure& closure,
+                                       llvm::Function* resume) {
+  set_fuel(closure.fuel);
+  for (const Words& words : closure.captures) w_.retain(b_, words);
+  const std::vector<Words> given = take_arguments(in);
+  const Arg callee = closure_operand(in);
+  const bool is_taken = std::ranges::any_of(
+      in.list(), [&](vm::Word word) { return Arg(word) == Arg::last(callee.index()); });
+  if (callee.is(ArgKind::LastUse) && !is_taken) {
+    clear(callee.index());
+    release(closure.words);
+  }
+  if (!resume) clear_frame();
+  PieceArguments values = arguments();
+  // Word i is capture i, or the argument after the captures.
+  for (size_t i = 0; i < vm::kCodeArguments; ++i) {
+    Words& to = values.words[i];
+    to = i < closure.captures.size() ? closure.captures[i] : Words();
+    for (size_t k = 0; k < given.size() && k <= i; ++k) {
+      llvm::Value* is_it = b_.CreateICmpEQ(closure.size, b_.getInt64(i - k));
+      to.head = to.head ? b_.CreateSelect(is_it, given[k].head, to.head) : given[k].head;
+      to.payload =
+          to.payload ? b_.CreateSelect(is_it, given[k].payload, to.payload) : given[k].payload;
+    }
+  }
+  if (resume) {
+    llvm::Value* const caller = values.base;
+    values.base =
+        w_.address(b_, caller, int64_t{function_.register_count} * CodeLayout::kRegisterBytes);
+    values.frame = closure.frame;
+    b_.CreateStore(resume, w_.address(b_, values.frame, CodeLayout::kFrameResume));
+    b_.CreateStore(caller, w_.address(b_, values.frame, CodeLayout::kFrameBase));
+  }
+  w_.jump(b_, closure.piece, values);
+}
+
+// Calls a closure without the machine where that is possible.
 void FunctionTranslator::call_closure(const Instruction& in) {
   const uint32_t after = at_ + 1 < flow_.instructions.size() ? flow_.block_beginning(at_ + 1) : 0;
+  llvm::BasicBlock* machine = nullptr;
+  std::optional<DirectClosure> direct;
+  llvm::BasicBlock* entering = nullptr;
+  if (is_direct_call(in)) {
+    machine = new_block("by_machine");
+    direct = direct_closure(in, false, machine);
+    entering = b_.GetInsertBlock();
+    b_.SetInsertPoint(machine);
+  }
+  const State before = now_;
   used_by_machine(in);
   keep_across(after, in.arg(0));
   llvm::Value* exit = nullptr;
@@ -262,12 +425,27 @@ void FunctionTranslator::call_closure(const Instruction& in) {
   b_.CreateStore(resume, w_.address(b_, values.frame, CodeLayout::kFrameResume));
   b_.CreateStore(caller, w_.address(b_, values.frame, CodeLayout::kFrameBase));
   w_.jump(b_, w_.load_state(b_, m_.pointer, values, CodeLayout::kEntry), values);
+  if (direct) {
+    now_ = before;
+    b_.SetInsertPoint(entering);
+    keep_across(after, in.arg(0));
+    enter_closure(in, *direct, resume);
+  }
   ended_ = true;
 }
 
 void FunctionTranslator::tail_call_closure(const Instruction& in) {
-  used_by_machine(in);
   ended_ = true;
+  llvm::BasicBlock* machine = nullptr;
+  if (is_direct_call(in)) {
+    machine = new_block("by_machine");
+    const DirectClosure direct = direct_closure(in, true, machine);
+    const State before = now_;
+    enter_closure(in, direct, nullptr);
+    now_ = before;
+    b_.SetInsertPoint(machine);
+  }
+  used_by_machine(in);
   if (!writing()) return;
   llvm::Value* exit =
       w_.call_runtime(b_, arguments(), &vm::CodeRuntime::tail_call_closure, op(), b_.getInt64(0));

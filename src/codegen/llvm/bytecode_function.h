@@ -124,6 +124,16 @@ class FunctionTranslator {
   void tail_call(const vm::Instruction& in);
   void call_closure(const vm::Instruction& in);
   void tail_call_closure(const vm::Instruction& in);
+  struct DirectClosure {
+    Words words;                  // of the function value
+    std::vector<Words> captures;  // None after the last
+    llvm::PHINode* size = nullptr;
+    llvm::Value *piece = nullptr, *fuel = nullptr, *frame = nullptr;
+  };
+  bool is_direct_call(const vm::Instruction& in) const;
+  DirectClosure direct_closure(const vm::Instruction& in, bool is_tail, llvm::BasicBlock* machine);
+  void enter_closure(const vm::Instruction& in, const DirectClosure& closure,
+                     llvm::Function* resume);
   // An instruction that the machine runs.
   void run_in_machine(const vm::Instruction& in);
   void used_by_machine(const vm::Instruction& in);
@@ -152,6 +162,12 @@ class FunctionTranslator {
   bool plain(const vm::Instruction& in);
   bool get_field(const vm::Instruction& in);
   bool get_tag(const vm::Instruction& in);
+  bool take_fields(const vm::Instruction& in);
+  bool reuse_adt(const vm::Instruction& in);
+  // Goes to `otherwise` unless the words are a cell with that many fields; returns the cell.
+  llvm::Value* cell_of(Words words, size_t size, llvm::BasicBlock* otherwise);
+  // Whether nothing else refers to the object.
+  llvm::Value* is_sole(llvm::Value* object);
 
   BytecodeWriter& w_;
   ModuleWriter& m_;

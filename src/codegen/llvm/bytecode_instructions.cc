@@ -1,4 +1,5 @@
 // The instructions that compiled code runs itself.
+#include <algorithm>
 #include <set>
 
 #include "codegen/llvm/bytecode_function.h"
@@ -21,6 +22,8 @@ using vm::Opcode;
 namespace {
 
 // The operands of binary operations and comparisons.
+// Cells of more fields are left to the machine.
+constexpr size_t kMostFields = 8;
 constexpr uint32_t kDestination = vm::operand(Opcode::Add, "dst"),
                    kLeft = vm::operand(Opcode::Add, "a"), kRight = vm::operand(Opcode::Add, "b");
 
@@ -60,6 +63,9 @@ void FunctionTranslator::instruction(const Instruction& in) {
       return run_in_machine(in);
     case OpClass::Plain:
       if (!plain(in) && !ended_) run_in_machine(in);
+      return;
+    case OpClass::Unpack:
+      if (in.opcode() != Opcode::TakeFields || !take_fields(in)) run_in_machine(in);
       return;
     default:
       return run_in_machine(in);
@@ -402,6 +408,8 @@ bool FunctionTranslator::plain(const Instruction& in) {
       return get_field(in);
     case Opcode::GetTag:
       return get_tag(in);
+    case Opcode::ReuseAdt:
+      return reuse_adt(in);
     case Opcode::Not: {
       const Kind kind = kind_of_operand(in.arg(1));
       if (kind != Kind::Int && kind != Kind::Bool) return false;
@@ -569,6 +577,126 @@ bool FunctionTranslator::get_tag(const Instruction& in) {
     clear(object.index());
   }
   define(destination.index(), Kind::Int, tag);
+  return true;
+}
+
+llvm::Value* FunctionTranslator::cell_of(Words words, size_t size, llvm::BasicBlock* otherwise) {
+  llvm::BasicBlock *const cell = new_block("cell"), *const sized = new_block("sized");
+  llvm::Value* type = b_.CreateTrunc(words.head, m_.i32);
+  b_.CreateCondBr(b_.CreateICmpEQ(type, b_.getInt32(TypeIndex::Cell)), cell, otherwise);
+  b_.SetInsertPoint(cell);
+  llvm::Value* pointer = b_.CreateIntToPtr(words.payload, m_.pointer);
+  llvm::Value* found = m_.field(b_, m_.i64, pointer, CodeLayout::kCellSize);
+  b_.CreateCondBr(b_.CreateICmpEQ(found, b_.getInt64(size)), sized, otherwise);
+  b_.SetInsertPoint(sized);
+  return pointer;
+}
+
+llvm::Value* FunctionTranslator::is_sole(llvm::Value* object) {
+  llvm::LoadInst* strong = b_.CreateLoad(m_.i32, object);
+  strong->setAtomic(llvm::AtomicOrdering::Acquire);
+  strong->setAlignment(llvm::Align(8));
+  return b_.CreateICmpEQ(strong, b_.getInt32(1));
+}
+
+// The machine takes fields that are tensors, which may have to be made read-only.
+bool FunctionTranslator::take_fields(const Instruction& in) {
+  const Arg object = in.arg(0);
+  const std::span<const vm::Word> list = in.list();
+  if (!object.is_register() || kind_of_operand(object) != Kind::Any || list.size() > kMostFields) {
+    return false;
+  }
+  if (!writing()) {
+    run_in_machine(in);
+    return true;
+  }
+  llvm::BasicBlock *const other = new_block("other"), *const plain = new_block("plain"),
+                          *const moved = new_block("moved"), *const shared = new_block("shared"),
+                          *const taken = new_block("taken"), *const done = new_block("done");
+  llvm::Value* cell = cell_of(w_.load_words(b_, home(object.index())), list.size(), other);
+  std::vector<Words> fields;
+  std::vector<llvm::Value*> places;
+  llvm::Value* has_tensor = b_.getFalse();
+  for (size_t i = 0; i < list.size(); ++i) {
+    places.push_back(w_.address(
+        b_, cell, CodeLayout::kCellFields + static_cast<int64_t>(i) * CodeLayout::kRegisterBytes));
+    fields.push_back(w_.load_words(b_, places[i]));
+    llvm::Value* is_tensor =
+        b_.CreateICmpEQ(b_.CreateTrunc(fields[i].head, m_.i32), b_.getInt32(TypeIndex::Tensor));
+    has_tensor = b_.CreateOr(has_tensor, is_tensor);
+  }
+  b_.CreateCondBr(has_tensor, other, plain);
+  b_.SetInsertPoint(plain);
+  b_.CreateCondBr(is_sole(cell), moved, shared);
+  b_.SetInsertPoint(moved);
+  for (size_t i = 0; i < list.size(); ++i) w_.store_words(b_, places[i], w_.none());
+  for (size_t i = 0; i < list.size(); ++i) {
+    if (Arg(list[i]).is_none()) release(fields[i]);
+  }
+  b_.CreateBr(taken);
+  b_.SetInsertPoint(shared);
+  for (size_t i = 0; i < list.size(); ++i) {
+    if (!Arg(list[i]).is_none()) w_.retain(b_, fields[i]);
+  }
+  b_.CreateBr(taken);
+  b_.SetInsertPoint(taken);
+  const State before = now_;
+  if (object.is(ArgKind::LastUse)) drop_old(object.index());
+  for (size_t i = 0; i < list.size(); ++i) {
+    if (!Arg(list[i]).is_none()) define(Arg(list[i]).index(), fields[i]);
+  }
+  b_.CreateBr(done);
+  now_ = before;
+  b_.SetInsertPoint(other);
+  run_in_machine(in);
+  b_.CreateBr(done);
+  b_.SetInsertPoint(done);
+  return true;
+}
+
+bool FunctionTranslator::reuse_adt(const Instruction& in) {
+  const Arg destination = in.arg(vm::operand(Opcode::ReuseAdt, "dst")),
+            object = in.arg(vm::operand(Opcode::ReuseAdt, "object")),
+            tag = in.arg(vm::operand(Opcode::ReuseAdt, "tag"));
+  const std::span<const vm::Word> list = in.list();
+  const auto is_object = [&](vm::Word word) {
+    return Arg(word).is_register() && Arg(word).index() == object.index();
+  };
+  if (!object.is(ArgKind::LastUse) || kind_of_operand(object) != Kind::Any ||
+      destination.is_none() || list.size() > kMostFields || std::ranges::any_of(list, is_object)) {
+    return false;
+  }
+  if (!writing()) {
+    run_in_machine(in);
+    return true;
+  }
+  llvm::BasicBlock *const other = new_block("other"), *const empty = new_block("empty"),
+                          *const done = new_block("done");
+  const Words words = w_.load_words(b_, home(object.index()));
+  llvm::Value* cell = cell_of(words, list.size(), other);
+  std::vector<llvm::Value*> places;
+  llvm::Value* heads = b_.getInt64(0);
+  for (size_t i = 0; i < list.size(); ++i) {
+    places.push_back(w_.address(
+        b_, cell, CodeLayout::kCellFields + static_cast<int64_t>(i) * CodeLayout::kRegisterBytes));
+    heads = b_.CreateOr(heads, b_.CreateLoad(m_.i64, places[i]));
+  }
+  b_.CreateCondBr(b_.CreateAnd(is_sole(cell), b_.CreateICmpEQ(heads, b_.getInt64(0))), empty,
+                  other);
+  b_.SetInsertPoint(empty);
+  const State before = now_;
+  clear(object.index());
+  const std::vector<Words> values = take_arguments(in);
+  b_.CreateStore(b_.getInt64(static_cast<uint64_t>(tag.value())),
+                 w_.address(b_, cell, CodeLayout::kCellTag));
+  for (size_t i = 0; i < list.size(); ++i) w_.store_words(b_, places[i], values[i]);
+  define(destination.index(), words);
+  b_.CreateBr(done);
+  now_ = before;
+  b_.SetInsertPoint(other);
+  run_in_machine(in);
+  b_.CreateBr(done);
+  b_.SetInsertPoint(done);
   return true;
 }
 

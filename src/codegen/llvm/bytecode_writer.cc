@@ -16,7 +16,8 @@ constexpr llvm::CallingConv::ID kConvention = llvm::CallingConv::PreserveNone;
 constexpr uint64_t kFirstObject = 64;
 
 // The offset of a member of CodeRuntime, all of which are pointers.
-int64_t member_offset(vm::CodeFunction vm::CodeRuntime::*member) {
+template <class Member>
+int64_t member_offset(Member vm::CodeRuntime::*member) {
   static constexpr vm::CodeRuntime layout{};
   return reinterpret_cast<const char*>(&(layout.*member)) - reinterpret_cast<const char*>(&layout);
 }
@@ -33,6 +34,8 @@ llvm::Function* BytecodeWriter::piece(const std::string& name) {
   llvm::Function* f = m.function(piece_type_, name);
   f->setCallingConv(kConvention);
   f->setUnnamedAddr(llvm::GlobalValue::UnnamedAddr::None);
+  // Values are copied word by word: a vector's load would stall on the stores of its halves.
+  f->addFnAttr(llvm::Attribute::NoImplicitFloat);
   return f;
 }
 
@@ -75,6 +78,17 @@ llvm::Value* BytecodeWriter::call_runtime(Builder& b, const PieceArguments& argu
   return b.CreateCall(
       type, address,
       {arguments.state, arguments.base, arguments.frame, arguments.fuel, b.getInt64(op), extra});
+}
+
+llvm::Value* BytecodeWriter::closure_call(Builder& b, const PieceArguments& arguments) const {
+  llvm::Value* runtime = load_state(b, m.pointer, arguments, CodeLayout::kRuntime);
+  return m.field(b, m.pointer, runtime, member_offset(&vm::CodeRuntime::closure_call));
+}
+
+llvm::Value* BytecodeWriter::function(Builder& b, llvm::Value* index) const {
+  llvm::Value* place =
+      b.CreateInBoundsGEP(pieces_type_, pieces_, {b.getInt32(0), b.CreateZExt(index, m.i64)});
+  return b.CreateLoad(m.pointer, place);
 }
 
 llvm::Value* BytecodeWriter::address(Builder& b, llvm::Value* base, int64_t offset) const {
@@ -129,6 +143,9 @@ void BytecodeWriter::write() {
       at += in.words();
     }
   }
+  pieces_type_ = llvm::ArrayType::get(m.pointer, functions_.size());
+  const std::vector<llvm::Constant*> pieces(functions_.begin(), functions_.end());
+  pieces_ = m.constant(llvm::ConstantArray::get(pieces_type_, pieces), "pieces");
   write_exit();
   write_trampoline();
   std::vector<llvm::Function*> entries;

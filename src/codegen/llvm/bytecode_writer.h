@@ -58,6 +58,10 @@ class BytecodeWriter {
 
   // The piece of a function that takes its first arguments as words, the others in registers.
   llvm::Function* function(uint32_t index) const { return functions_[index]; }
+  // The address of that piece of the function with the index `index`, an i32.
+  llvm::Value* function(Builder& b, llvm::Value* index) const;
+  // The address in CodeRuntime that tells closures of programs from other functions.
+  llvm::Value* closure_call(Builder& b, const PieceArguments& arguments) const;
   // The index of a function's first Op.
   uint32_t first_op(uint32_t index) const { return first_ops_[index]; }
 
@@ -70,6 +74,8 @@ class BytecodeWriter {
 
   llvm::FunctionType* piece_type_;
   std::vector<llvm::Function*> functions_;
+  llvm::ArrayType* pieces_type_ = nullptr;
+  llvm::GlobalVariable* pieces_ = nullptr;  // the addresses of functions_
   std::vector<uint32_t> first_ops_;
   llvm::Function *trampoline_ = nullptr, *exit_ = nullptr;
 };

@@ -67,7 +67,7 @@ class Deciding {
       : match_(match), signatures_(signatures), reached_(match.arms.size()) {}
 
   DecisionTree run() {
-    tree_.parts.push_back({0, 0, type_of(match_.value)});
+    tree_.parts.push_back({0, 0, 0, type_of(match_.value)});
     std::vector<Row> rows;
     for (size_t i = 0; i < match_.patterns.size(); ++i) {
       arm_ = i;
@@ -105,10 +105,10 @@ class Deciding {
     uint32_t field;
     auto operator<=>(const FieldOf&) const = default;
   };
-  uint32_t part_of(const FieldOf& of, const TypeRef& type) {
+  uint32_t part_of(const FieldOf& of, uint32_t siblings, const TypeRef& type) {
     const auto [parent, constructor, field] = of;
     const auto [at, fresh] = numbers_.try_emplace(of, tree_.parts.size());
-    if (fresh) tree_.parts.push_back({parent, field, type});
+    if (fresh) tree_.parts.push_back({parent, field, siblings, type});
     return at->second;
   }
 
@@ -148,7 +148,8 @@ class Deciding {
     for (uint32_t i = 0; i < types.size(); ++i) {
       const PatternRef& field = pattern.fields[i];
       if (!field) fail("a pattern is missing");
-      add(*field, part_of({part, constructor, i}, types[i]), row);
+      add(*field, part_of({part, constructor, i}, static_cast<uint32_t>(types.size()), types[i]),
+          row);
     }
     measure_.leave();
   }

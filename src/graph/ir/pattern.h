@@ -23,6 +23,7 @@ void require_constant(const Pattern& pattern, const TypeRef& type);
 // A part of the matched value: the value itself, or a field of another part.
 struct MatchedPart {
   uint32_t parent = 0, field = 0;  // both 0 for the value itself, which is part 0
+  uint32_t siblings = 0;           // the number of its parent's fields
   TypeRef type;
 };
 

@@ -31,9 +31,11 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "object/function.h"
+
 namespace tenon::vm {
 
-inline constexpr uint32_t kCodeAbiVersion = 1;
+inline constexpr uint32_t kCodeAbiVersion = 2;
 inline constexpr char kCodeTableSymbol[] = "tenon_code_table";
 
 // How compiled code comes back.
@@ -58,6 +60,8 @@ struct CodeLayout {
   static constexpr int64_t kAttention = 40;      // uint32_t, atomic
   static constexpr int64_t kValue = 48;          // CodeValue
   static constexpr int64_t kEntry = 64;          // the piece that `call_closure` prepared
+  static constexpr int64_t kRunning = 72;        // the program that runs
+  static constexpr int64_t kAccount = 80;        // whose limits are in force
   // A frame record: the piece to go on with, and its base.
   static constexpr int64_t kFrameResume = 0, kFrameBase = 8, kFrameBytes = 16;
   static constexpr int64_t kRegisterBytes = 16;
@@ -67,6 +71,13 @@ struct CodeLayout {
   static constexpr int64_t kCounts = 0;  // of an object
   static constexpr int64_t kCellTag = 24, kCellSize = 32, kCellFields = 40;
   static constexpr int64_t kArraySize = 24, kArrayFields = 40;
+  // Of a function value, and of the closures of programs among them: those whose call is
+  // CodeRuntime::closure_call.
+  static constexpr int64_t kFunctionCall = 24;
+  static constexpr int64_t kClosureProgram = 56, kClosureAccount = 64, kClosureCode = 72,
+                           kClosureSize = 80, kClosureCaptures = 88;
+  // Of the function that a closure's code is.
+  static constexpr int64_t kCodeIndex = 8, kCodeParams = 20, kCodeRegisters = 24;
 };
 inline constexpr uint32_t kCodeArguments = 3;
 inline constexpr uint32_t kCodePrefixBytes = 16;
@@ -98,6 +109,8 @@ struct CodeRuntime {
   CodeFunction clear;
   // Saves the place at which bytecode is to go on; returns Left.
   CodeFunction leave;
+  // The packed call of a closure of a program.
+  PackedCall closure_call;
 };
 
 // A piece, called with the convention above. Only compiled code can call one.

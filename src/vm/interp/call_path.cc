@@ -273,7 +273,7 @@ const FunctionCode* Dispatch::closure_code(Machine& m, const Op& op, const AnyVi
   const ClosureObj* closure = ClosureObj::of_program(callee, m.running_);
   if (!closure) return nullptr;
   const size_t arguments = op.operands->args.size() - kClosureArguments;
-  m.running_->check_arity(*closure->code, closure->captures.size(), arguments, ErrorKind::Runtime);
+  m.running_->check_arity(*closure->code, closure->size, arguments, ErrorKind::Runtime);
   const Account& in_force = *m.in_force_.account;
   if (closure->account.get() != &in_force && !in_force.includes(*closure->account)) return nullptr;
   return closure->code;
@@ -293,7 +293,7 @@ void Dispatch::place_closure(Machine& m, const Op& op, AnyView* base, const Func
   if (--m.fuel_ < 0 || top > m.register_limit_ || m.frame_ - 1 < m.frame_limit_) [[unlikely]]
     grow_stack(m, top, m.frame_ - 1);
   const auto* closure = static_cast<const ClosureObj*>(static_cast<FunctionObj*>(value.v.object));
-  for (const Any& capture : closure->captures) {
+  for (const Any& capture : closure->captures()) {
     const bool may_need_protection = capture.type_index == TypeIndex::Tensor;
     write_words(*slot,
                 may_need_protection ? words_of(captured(m, capture, slot)) : shared(capture));
@@ -316,7 +316,7 @@ void Dispatch::tail_arguments(Machine& m, const Op& op, const FunctionCode& code
   AnyView* to = gathered;
   if (closure) {
     for (const Any& capture :
-         static_cast<ClosureObj*>(static_cast<FunctionObj*>(closure->v.object))->captures) {
+         static_cast<ClosureObj*>(static_cast<FunctionObj*>(closure->v.object))->captures()) {
       *to = captured(m, capture, to);
       ++to;
     }

@@ -26,10 +26,21 @@ static_assert(sizeof(void*) != 8 ||
                offsetof(MachineState, attention_) == Layout::kAttention &&
                offsetof(MachineState, value_) == Layout::kValue &&
                offsetof(MachineState, entry_) == Layout::kEntry &&
+               offsetof(MachineState, running_) == Layout::kRunning &&
+               offsetof(MachineState, in_force_.account) == Layout::kAccount &&
                offsetof(MachineState::Frame, pc) == Layout::kFrameResume &&
                offsetof(MachineState::Frame, base) == Layout::kFrameBase &&
                sizeof(MachineState::Frame) == Layout::kFrameBytes &&
-               offsetof(Op, constant) == Layout::kOpConstant));
+               offsetof(Op, constant) == Layout::kOpConstant &&
+               offsetof(FunctionObj, call) == Layout::kFunctionCall &&
+               offsetof(ClosureObj, program) == Layout::kClosureProgram &&
+               offsetof(ClosureObj, account) == Layout::kClosureAccount &&
+               offsetof(ClosureObj, code) == Layout::kClosureCode &&
+               offsetof(ClosureObj, size) == Layout::kClosureSize &&
+               sizeof(ClosureObj) == Layout::kClosureCaptures &&
+               offsetof(FunctionCode, index) == Layout::kCodeIndex &&
+               offsetof(FunctionCode, params) == Layout::kCodeParams &&
+               offsetof(FunctionCode, registers) == Layout::kCodeRegisters));
 static_assert(sizeof(AnyView) == Layout::kRegisterBytes && sizeof(Op) == Layout::kOpBytes);
 static_assert(offsetof(Object, counts) == Layout::kCounts &&
               Object::kSaturated == Layout::kSaturated &&
@@ -187,7 +198,7 @@ void CompiledCode::to_bytecode(Machine& m, const Machine::Frame* entry) {
 void CompiledCode::run(Machine& m, const CodeTable& table, const FunctionCode& function) {
   static constexpr CodeRuntime kRuntime = {
       guarded<run_instruction>,   released, guarded<attend>, guarded<grow>, guarded<call_closure>,
-      guarded<tail_call_closure>, constant, clear,           leave,
+      guarded<tail_call_closure>, constant, clear,           leave,         ClosureObj::call_packed,
   };
   Machine::Frame* const entry = m.frame_;
   const Op* const outer_ops = std::exchange(m.ops_, m.running_->decoded().ops.data());

@@ -337,6 +337,13 @@ void Decoder::read_operands(Operands& o, const Instruction& in) {
 
 Handler Decoder::plain(Op& op, const Instruction& in) {
   read_operands(operands<OpClass::Plain>(op), in);
+  if (in.opcode() == Opcode::GetTag && op.a >= 0) {
+    const Arg object = in.arg(operand(Opcode::GetTag, "object"));
+    if (object.is(ArgKind::Register)) {
+      op.b = offset(object);
+      return Handler::GetTagRegister;
+    }
+  }
   return general(in.opcode());
 }
 
@@ -464,6 +471,9 @@ Handler Decoder::switch_on(Op& op, const Instruction& in, uint32_t index) {
   const auto cases = in.list();
   for (size_t i = 0; i < cases.size(); i += 2) {
     o.cases.push_back({Arg(cases[i]).value(), distance(Arg(cases[i + 1]), index)});
+  }
+  while (o.dense < o.cases.size() && o.cases[o.dense].value == static_cast<int64_t>(o.dense)) {
+    ++o.dense;
   }
   return Handler::Switch;
 }

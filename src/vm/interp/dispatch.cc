@@ -1,7 +1,9 @@
 #include "vm/interp/dispatch.h"
 
+#include <bit>
 #include <cstring>
 
+#include "object/cell.h"
 #include "support/text.h"
 #include "vm/interp/arithmetic.h"
 #include "vm/interp/slow_path.h"
@@ -144,6 +146,17 @@ namespace tenon::vm {
     PUT_BOOL(at(base, pc->a), (condition)); \
     NEXT();                                 \
   }
+#define FLOAT_BINARY(identifier, expression)                                               \
+  handle_##identifier : {                                                                  \
+    const BinaryOperands& o = *pc->binary;                                                 \
+    const AnyView &x = value_of(o.a, base), &y = value_of(o.b, base);                      \
+    if (x.type_index != TypeIndex::Float || y.type_index != TypeIndex::Float || pc->a < 0) \
+        [[unlikely]]                                                                       \
+      goto run_binary;                                                                     \
+    const double a = x.v.f, b = y.v.f;                                                     \
+    PUT(at(base, pc->a), of_float(expression));                                            \
+    NEXT();                                                                                \
+  }
 // The end of a comparison fused with a branch `fused` instructions later.
 #define BRANCH_ON(reg, condition, fused, otherwise) \
   const bool holds = (condition);                   \
@@ -217,6 +230,12 @@ namespace {
 
 inline RegisterWords scalar(int32_t type, int64_t v) {
   return {static_cast<uint64_t>(type), static_cast<uint64_t>(v)};
+}
+inline RegisterWords of_float(double v) {
+  return {static_cast<uint64_t>(TypeIndex::Float), std::bit_cast<uint64_t>(v)};
+}
+inline RegisterWords of_float(bool v) {
+  return scalar(TypeIndex::Bool, v);
 }
 inline int64_t stepped(const AnyView& counter, int32_t by) {
   int64_t sum;
@@ -327,10 +346,15 @@ handle_Switch : {
   if (!is_integer(value)) [[unlikely]]
     goto not_integer;
   int64_t distance = o.otherwise;
-  for (const SwitchOperands::Case& c : o.cases) {
-    if (c.value != value.v.i) continue;
-    distance = c.jump;
-    break;
+  const auto place = static_cast<uint64_t>(value.v.i);
+  if (place < o.dense) {
+    distance = o.cases[place].jump;
+  } else {
+    for (const SwitchOperands::Case& c : o.cases) {
+      if (c.value != value.v.i) continue;
+      distance = c.jump;
+      break;
+    }
   }
   JUMP(distance * static_cast<int64_t>(sizeof(Op)));
 }
@@ -435,6 +459,14 @@ handle_Kill:
   NEXT();
 
   // ---- the slow path's instructions ----
+handle_GetTagRegister : {
+  const AnyView& value = at(base, pc->b);
+  slow = slow_path::op_get_tag;
+  if (value.type_index != TypeIndex::Cell) [[unlikely]]
+    goto run_slow;
+  PUT_INT(at(base, pc->a), static_cast<const CellObj*>(value.v.object)->tag);
+  NEXT();
+}
 #define TENON_OPCODE(identifier, mnemonic, number, op_class, ...) \
   HANDLER_OF_##op_class(identifier, mnemonic)
 #include "vm/isa/opcodes.def"
@@ -453,13 +485,21 @@ run_slow:
   STEP(identifier, condition)
 #include "vm/isa/opcodes.def"
 
-  // Their general form: two immediates, dropped results, rarer operations.
+  // ---- floats ----
+#define TENON_OPCODE(...)
+#define TENON_FAST_FLOAT_BINARY(identifier, mnemonic, number, expression, ...) \
+  FLOAT_BINARY(identifier, expression)
+#include "vm/isa/opcodes.def"
+
+  // The general form of both: two immediates, dropped results, other types, rarer operations.
 #define TENON_OPCODE(...)
 #define TENON_BINARY(identifier, ...) handle_##identifier:
 #define TENON_FLOAT_BINARY TENON_BINARY
 #define TENON_FLOAT_UNARY TENON_BINARY
+#define TENON_FAST_FLOAT_BINARY(...)
 #define TENON_COMPARISON(identifier, ...) handle_##identifier:
 #include "vm/isa/opcodes.def"
+run_binary:
   SAVE();
   slow_path::binary(m, *pc, base);
   NEXT();

@@ -34,9 +34,8 @@ Machine::Machine(Ref<Program> program, Limits limits, MachineOptions options)
 }
 
 Machine::Machine(Unowned, const Program* program)
-    : MachineState(kIdle),
+    : MachineState(kIdle, program),
       home_(program),
-      running_(program),
       calls_(make<RunningCalls>()),
       pool_(new Pool(kCpu)) {}
 

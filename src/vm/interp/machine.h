@@ -56,9 +56,22 @@ struct MachineState {
   std::atomic<uint32_t> attention_;
   CodeValue value_;
   CodePiece entry_ = nullptr;
+  const Program* running_;  // the Program whose code runs
+  // What bounds the running call besides fuel and memory; while nothing runs, only the reserved
+  // stack.
+  struct InForce {
+    const Account* account = nullptr;
+    // Of each limit the one that leaves the least: the call's own, or that of a call around it.
+    const Limits* limits = nullptr;
+    Deadline::Clock::time_point end = Deadline::Clock::time_point::max();
+    // The furthest that the stack may reach.
+    AnyView* registers_end = nullptr;
+    Frame* frames_begin = nullptr;
+  } in_force_;
   std::exception_ptr failure_;  // of a function of the runtime that compiled code called
 
-  explicit MachineState(uint32_t attention) : attention_(attention) {}
+  MachineState(uint32_t attention, const Program* running)
+      : attention_(attention), running_(running) {}
 };
 
 // Settings of a machine other than limits.
@@ -207,18 +220,6 @@ class Machine final : private CallContext, private MachineState {
   bool demand(Attention bit);
   using Clock = Deadline::Clock;
 
-  // What bounds the running call besides fuel and memory; while nothing runs, only the reserved
-  // stack.
-  struct InForce {
-    const Account* account = nullptr;
-    // Of each limit the one that leaves the least: the call's own, or that of a call around it.
-    const Limits* limits = nullptr;
-    Clock::time_point end = Clock::time_point::max();
-    // The furthest that the stack may reach.
-    AnyView* registers_end = nullptr;
-    Frame* frames_begin = nullptr;
-  };
-
   // CallContext of the running call.
   bool count_memory(size_t bytes) override { return pool_->count_outside(bytes); }
   void discount_memory(size_t bytes) override { pool_->discount_outside(bytes); }
@@ -260,7 +261,6 @@ class Machine final : private CallContext, private MachineState {
 
   Ref<Program> held_program_;   // null for the Program's own idle machines
   const Program* home_;         // the Program whose functions are called by name
-  const Program* running_;      // the Program whose code runs
   Ref<const Account> account_;  // of calls by name
   const Ref<RunningCalls> calls_;
   Instrument instrument_;
@@ -276,9 +276,8 @@ class Machine final : private CallContext, private MachineState {
   Frame* frame_ = nullptr;                         // the last one pushed; frames grow down
   std::atomic<const Error*> host_error_{nullptr};  // owned; the first one
   std::atomic<const void*> thread_{nullptr};       // runs the call; from Pool::this_thread
-  InForce in_force_;
-  Bounds* nested_ = nullptr;    // of the innermost nested call
-  Outputs* outputs_ = nullptr;  // of the innermost entry; null for none
+  Bounds* nested_ = nullptr;                       // of the innermost nested call
+  Outputs* outputs_ = nullptr;                     // of the innermost entry; null for none
 };
 
 }  // namespace tenon::vm

@@ -85,7 +85,7 @@ Any Machine::call(uint32_t function_index, std::span<const AnyView> args) {
   }
   const auto& owner = static_cast<const Program&>(*closure->program);
   const Ref<const Account> account = Account::combined(*account_, *closure->account);
-  return call_code(owner, *closure->code, closure->captures, args, *account);
+  return call_code(owner, *closure->code, closure->captures(), args, *account);
 }
 
 // Makes a machine this thread's current one.

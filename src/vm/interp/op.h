@@ -88,6 +88,7 @@ struct SwitchOperands : OpData {
   ValueRef value;
   int32_t otherwise = 0;
   std::vector<Case> cases;
+  uint64_t dense = 0;  // so many cases come first that case i is the value i
 };
 
 // The type of the operands that the pre-decoder makes for a class. Other classes have only an Op.

@@ -106,12 +106,84 @@ Array<Any> gather(std::span<const ValueRef> refs, const AnyView* base) {
 
 }  // namespace
 
+namespace {
+
+// A value that an instruction reads, moved at its last use.
+Any taken(const ValueRef& ref, AnyView* base) {
+  if (!ref.last) return Any(value_of(ref, base));
+  return Any::adopt(std::exchange(base[ref.reg], AnyView()));
+}
+
+RegisterWords moved(AnyView& from) {
+  const RegisterWords words = read_words(from);
+  write_words(from, {0, 0});
+  return words;
+}
+
+// The value as a cell that only this reference holds.
+CellObj* sole(const AnyView& value) {
+  auto* cell = value.as_object<CellObj>();
+  return cell && cell->unique() ? cell : nullptr;
+}
+
+void make_cell(const Op& op, AnyView* base, Ref<CellObj> cell, int64_t tag,
+               std::span<const ValueRef> fields) {
+  if (!cell || static_cast<size_t>(cell->size) != fields.size()) {
+    cell = CellObj::of(tag, fields.size());
+  }
+  cell->tag = tag;
+  for (size_t i = 0; i < fields.size(); ++i) cell->begin()[i] = taken(fields[i], base);
+  put_result(base, op.a, Any(std::move(cell)));
+}
+
+}  // namespace
+
 void op_alloc_adt(Machine&, const Op& op, AnyView* base) {
   const Values<Opcode::AllocAdt> in(op);
-  const std::span<const ValueRef> fields = in.list("fields");
-  auto cell = CellObj::of(literal(in["tag"]), fields.size());
-  for (size_t i = 0; i < fields.size(); ++i) cell->begin()[i] = Any(value_of(fields[i], base));
-  finish(op, base, Any(std::move(cell)));
+  make_cell(op, base, {}, literal(in["tag"]), in.list("fields"));
+}
+
+void op_reuse_adt(Machine&, const Op& op, AnyView* base) {
+  const Values<Opcode::ReuseAdt> in(op);
+  const ValueRef& ref = in["object"];
+  // The last use of a register that is several operands is the last of them, so that a cell which
+  // is made here is no field of its own.
+  const Any old = ref.last ? taken(ref, base) : Any();
+  make_cell(op, base, Ref<CellObj>(sole(old)), literal(in["tag"]), in.list("fields"));
+}
+
+void op_take_fields(Machine& m, const Op& op, AnyView* base) {
+  const Values<Opcode::TakeFields> in(op);
+  const std::vector<int32_t>& to = op.as<Opcode::TakeFields>().registers;
+  const ValueRef& ref = in["object"];
+  const AnyView object = value_of(ref, base);
+  if (object.type_index != TypeIndex::Cell ||
+      static_cast<size_t>(static_cast<CellObj*>(object.v.object)->size) != to.size()) [[unlikely]] {
+    const auto* cell = object.as_object<CellObj>();
+    throw Error(ErrorKind::Runtime, "take_fields needs a cell of as many fields")
+        .found(cell ? cat("a cell of ", cell->size) : type_name(object.type_index))
+        .expected(cat(to.size()));
+  }
+  auto* cell = static_cast<CellObj*>(object.v.object);
+  const bool moves = cell->unique();
+  // A field may be written to the cell's register.
+  const Any held = ref.last ? taken(ref, base) : moves ? Any(object) : Any();
+  AnyView* field = cell->begin();
+  for (const int32_t reg : to) {
+    if (reg >= 0) {
+      const RegisterWords words = moves ? moved(*field) : shared(*field);
+      if (static_cast<int32_t>(words.head) == TypeIndex::Tensor) [[unlikely]] {
+        Any tensor = Any::adopt(AnyView::of_object(object_of(words)));
+        m.protect(&tensor);
+        put(base[reg], tensor.leak());
+      } else {
+        put_words(base[reg], words);
+      }
+    } else if (moves) {
+      put_words(*field, {0, 0});
+    }
+    ++field;
+  }
 }
 
 void op_alloc_tuple(Machine&, const Op& op, AnyView* base) {
@@ -159,7 +231,7 @@ void op_alloc_closure(Machine& m, const Op& op, AnyView* base) {
   const std::span captures = Values<Opcode::AllocClosure>(op).list("captures");
   Ref<ClosureObj> closure = m.new_closure(*op.as<Opcode::AllocClosure>().callee, captures.size());
   for (size_t i = 0; i < captures.size(); ++i) {
-    closure->captures[i] = Any(value_of(captures[i], base));
+    closure->captures()[i] = Any(value_of(captures[i], base));
   }
   finish(op, base, Any(Function::adopt(std::move(closure))));
 }

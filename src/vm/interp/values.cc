@@ -11,8 +11,31 @@
 namespace tenon::vm {
 namespace {
 
-// Runs a closure that is called from outside of the dispatch loop.
-int call_closure_object(void* self, const AnyView* args, int32_t n, Any* result) {
+std::string_view name_of_closure(const FunctionObj& self) {
+  const auto& closure = static_cast<const ClosureObj&>(self);
+  return static_cast<const Program&>(*closure.program).function_unit(*closure.code).name;
+}
+
+}  // namespace
+
+ClosureObj::~ClosureObj() {
+  for (Any& capture : captures()) capture.~Any();
+}
+
+Ref<ClosureObj> ClosureObj::of(const Program& program, const FunctionCode& code, size_t captures,
+                               Ref<const Account> account) {
+  auto closure = make_with_tail<ClosureObj>(captures * sizeof(Any));
+  closure->size = captures;
+  for (Any& capture : closure->captures()) new (&capture) Any();
+  closure->call = &call_packed;
+  closure->name = &name_of_closure;
+  closure->program = Ref<Object>(const_cast<Program*>(&program));
+  closure->account = std::move(account);
+  closure->code = &code;
+  return closure;
+}
+
+int ClosureObj::call_packed(void* self, const AnyView* args, int32_t n, Any* result) {
   try {
     auto* closure = static_cast<ClosureObj*>(static_cast<FunctionObj*>(self));
     *result = closure->call_from_host(std::span(args, static_cast<size_t>(n)));
@@ -22,35 +45,10 @@ int call_closure_object(void* self, const AnyView* args, int32_t n, Any* result)
   }
 }
 
-std::string_view name_of_closure(const FunctionObj& self) {
-  const auto& closure = static_cast<const ClosureObj&>(self);
-  return static_cast<const Program&>(*closure.program).function_unit(*closure.code).name;
-}
-
-}  // namespace
-
-ClosureObj::~ClosureObj() {
-  for (Any& capture : captures) capture.~Any();
-}
-
-Ref<ClosureObj> ClosureObj::of(const Program& program, const FunctionCode& code, size_t captures,
-                               Ref<const Account> account) {
-  auto closure = make_with_tail<ClosureObj>(captures * sizeof(Any));
-  Any* first = reinterpret_cast<Any*>(closure.get() + 1);
-  for (size_t i = 0; i < captures; ++i) new (first + i) Any();
-  closure->captures = {first, captures};
-  closure->call = &call_closure_object;
-  closure->name = &name_of_closure;
-  closure->program = Ref<Object>(const_cast<Program*>(&program));
-  closure->account = std::move(account);
-  closure->code = &code;
-  return closure;
-}
-
 ClosureObj* ClosureObj::of_program(const AnyView& value, const Program* program) {
   if (value.type_index != TypeIndex::Function) return nullptr;
   auto* function = static_cast<FunctionObj*>(value.v.object);
-  if (function->call != &call_closure_object) return nullptr;
+  if (function->call != &call_packed) return nullptr;
   auto* closure = static_cast<ClosureObj*>(function);
   return !program || closure->program.get() == program ? closure : nullptr;
 }
@@ -65,20 +63,21 @@ void ClosureObj::request_check() const {
 
 Function ClosureObj::bound(std::span<const AnyView> args) const {
   const auto& owner = static_cast<const Program&>(*program);
-  const auto open = static_cast<size_t>(code->params) - captures.size();
+  const auto open = static_cast<size_t>(code->params) - size;
   if (args.size() > open) {
     throw Error(ErrorKind::Usage, "more arguments are bound than the function has parameters")
         .found(cat(args.size()))
         .expected(cat("at most ", open));
   }
-  auto made = of(owner, *code, captures.size() + args.size(), account);
-  auto to = std::copy(captures.begin(), captures.end(), made->captures.begin());
+  auto made = of(owner, *code, size + args.size(), account);
+  auto to = std::ranges::copy(captures(), made->captures().begin()).out;
   for (const AnyView& arg : args) *to++ = admit(arg);
   return Function::adopt(std::move(made));
 }
 
 Any ClosureObj::call_into(std::span<const AnyView> args, std::span<const AnyView> outputs) {
-  std::vector<AnyView> inputs(captures.begin(), captures.end());
+  const std::span<Any> held = captures();
+  std::vector<AnyView> inputs(held.begin(), held.end());
   inputs.insert(inputs.end(), args.begin(), args.end());
   Outputs given(static_cast<const Program&>(*program).function_unit(*code), outputs, inputs);
   return given.filled(call_from_host(args, &given));
@@ -88,9 +87,9 @@ Any ClosureObj::call_from_host(std::span<const AnyView> args, Outputs* outputs) 
   const auto& owner = static_cast<const Program&>(*program);
   Ref<Object> keep(this);
   if (Machine* current = Machine::current()) {
-    return current->call_code(owner, *code, captures, args, *account, outputs);
+    return current->call_code(owner, *code, captures(), args, *account, outputs);
   }
-  return owner.call_on_idle(*code, captures, args, account, outputs);
+  return owner.call_on_idle(*code, captures(), args, account, outputs);
 }
 
 bool is_aligned(const Tensor& t) {

@@ -23,10 +23,13 @@ struct ClosureObj : FunctionObj {
   Ref<Object> program;  // the Program
   Ref<const Account> account;
   const FunctionCode* code = nullptr;
-  std::span<Any> captures;  // stored behind the object
+  size_t size = 0;  // of the captures, which are stored behind the object
+
+  std::span<Any> captures() { return {reinterpret_cast<Any*>(this + 1), size}; }
+  std::span<const Any> captures() const { return {reinterpret_cast<const Any*>(this + 1), size}; }
 
   ~ClosureObj();
-  size_t tail_bytes() const { return captures.size_bytes(); }
+  size_t tail_bytes() const { return size * sizeof(Any); }
 
   // Captures are None until they are set; Function::adopt makes it a value.
   static Ref<ClosureObj> of(const Program& program, const FunctionCode& code, size_t captures,
@@ -42,6 +45,8 @@ struct ClosureObj : FunctionObj {
   bool cancel() const;
   // Has the same calls ask the host (device/host_check.h) soon.
   void request_check() const;
+  // The `call` of every closure, and of no other function.
+  static int call_packed(void* self, const AnyView* args, int32_t n, Any* result);
   // The object as a closure of `program` (of any program if null), or null.
   static ClosureObj* of_program(const AnyView& value, const Program* program);
 };
