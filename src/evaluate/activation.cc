@@ -65,7 +65,7 @@ void Activation::bind_params(const FunctionExpr& function, std::span<const Any> 
   for (bool compound : {false, true}) {
     for (size_t i = 0; i < function.params.size(); ++i) {
       bind_type(function.params[i]->type, args[i],
-                {cat("input '", function.params[i]->name, "' does not fit"), ErrorKind::Usage},
+                {"input '", function.params[i]->name.view(), "' does not fit", ErrorKind::Usage},
                 compound);
     }
   }
@@ -73,7 +73,7 @@ void Activation::bind_params(const FunctionExpr& function, std::span<const Any> 
 
 void Activation::bind_field(const VarRef& var, Any value) {
   bind_type(var->type, value,
-            {cat("the field '", var->name, "' doesn't fit its type"), ErrorKind::Runtime},
+            {"the field '", var->name.view(), "' doesn't fit its type", ErrorKind::Runtime},
             /*compound=*/true);
   set(var, std::move(value));
 }
@@ -89,7 +89,7 @@ void Activation::set_size(const std::string& symbol, int64_t value) {
 
 void Activation::check_returned(std::string_view function, const TypeRef& type, const Any& found) {
   bind_type(type, found,
-            {cat("function '", function, "' returned a value that doesn't fit its declared type"),
+            {"function '", function, "' returned a value that doesn't fit its declared type",
              ErrorKind::Runtime},
             /*compound=*/true);
 }
@@ -103,7 +103,7 @@ void Activation::bind_elements(const Array<Dim>& dims, const Any& found, const S
     }
   }
   const bool is_scalar = found.type_index == TypeIndex::Int || found.type_index == TypeIndex::Bool;
-  bind_dims(dims, numbers, {subject.message, subject.kind, {}, is_scalar}, compound);
+  bind_dims(dims, numbers, {subject.before, subject.name, subject.after, subject.kind, {}, is_scalar}, compound);
 }
 
 void Activation::bind_type(const TypeRef& type, const Any& found, const Subject& subject,
@@ -111,7 +111,7 @@ void Activation::bind_type(const TypeRef& type, const Any& found, const Subject&
   if (auto* scalar = type.as<ScalarType>()) {
     constexpr size_t kLongest = 200;  // characters of a value in a message
     if (!is_scalar_of(scalar->dtype, found)) {
-      throw Error(subject.kind, subject.message)
+      throw Error(subject.kind, subject.message())
           .expected(to_text(type))
           .found(repr(found, kLongest));
     }
@@ -126,7 +126,7 @@ void Activation::bind_type(const TypeRef& type, const Any& found, const Subject&
   if (auto* tuple = type.as<TupleType>()) {
     const auto fields = found.try_as<Array<Any>>().value_or(Array<Any>());
     if (fields.size() != tuple->fields.size()) {
-      throw Error(subject.kind, subject.message)
+      throw Error(subject.kind, subject.message())
           .expected(to_text(type))
           .found(type_name(found.type_index));
     }
@@ -139,14 +139,14 @@ void Activation::bind_type(const TypeRef& type, const Any& found, const Subject&
   if (!tensor_type) return;
   auto tensor = found.try_as<Tensor>();
   if (!tensor || !*tensor || tensor->dtype() != tensor_type->dtype) {
-    throw Error(subject.kind, subject.message)
+    throw Error(subject.kind, subject.message())
         .expected(cat("a tensor of ", to_text(tensor_type->dtype)))
         .found(tensor && *tensor ? tensor_type_text(tensor->dtype(), tensor->shape())
                                  : type_name(found.type_index));
   }
   if (tensor_type->dims_known) {
     bind_dims(tensor_type->dims, tensor->shape(),
-              {subject.message, subject.kind, tensor_type->dtype}, compound);
+              {subject.before, subject.name, subject.after, subject.kind, tensor_type->dtype}, compound);
   }
   if (tensor_type->value_known) bind_elements(tensor_type->values, found, subject, compound);
 }
@@ -181,7 +181,7 @@ void Activation::fail(const Array<Dim>& dims, std::span<const int64_t> found,
     if (!subject.dtype.is_void()) return tensor_type_text(list, subject.dtype);
     return subject.is_scalar ? list : cat("elements [", list, "]");
   };
-  throw Error(subject.kind, subject.message)
+  throw Error(subject.kind, subject.message())
       .expected(text(expected))
       .found(text(numbers), axis < 0 || subject.is_scalar ? "" : cat("axis ", axis));
 }
@@ -193,7 +193,8 @@ void Activation::forget_sizes_from(size_t count) {
 Any Activation::match_shape(const MatchShape& match) {
   Any found = value(match.value);
   auto tensor = found.try_as<Tensor>();
-  Subject subject{"a value does not match what the program expects here", ErrorKind::Runtime};
+  Subject subject{"a value does not match what the program expects here", "", "",
+                  ErrorKind::Runtime};
   for (bool compound : {false, true}) {
     if (!match.elements && tensor && *tensor) {
       subject.dtype = tensor->dtype();

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "evaluate/plan.h"
+#include "support/text.h"
 
 namespace tenon::graph {
 
@@ -51,12 +52,14 @@ class Activation {
   void forget_sizes_from(size_t count);
 
  private:
-  // What is matched, for errors.
+  // What is matched, for errors, which most values don't meet: the message is in three parts.
   struct Subject {
-    std::string message;
+    std::string_view before, name, after;
     ErrorKind kind;
     DataType dtype = {};     // of the tensor whose dimensions are matched; void for elements
     bool is_scalar = false;  // the only element is a scalar's value
+
+    std::string message() const { return cat(before, name, after); }
   };
 
   // Binds dimensions that are a symbol without a value, and compares constants and bound symbols.

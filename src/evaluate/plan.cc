@@ -140,6 +140,12 @@ void Plan::prepare(const Block& block) {
       [&](const Binding* binding, const PreparedKernelRef& kernel) { kernels_[binding] = kernel; });
 }
 
+const FunctionExpr& Plan::callee_of(const Call& call) {
+  const auto [at, fresh] = callees_.try_emplace(&call);
+  if (fresh) at->second = module_->functions.at(call.callee).get();
+  return *at->second;
+}
+
 const PreparedKernel* Plan::kernel_of(const Binding& binding) const {
   auto it = kernels_.find(&binding);
   return it == kernels_.end() ? nullptr : it->second.get();

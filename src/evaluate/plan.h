@@ -36,6 +36,8 @@ class Plan {
   // The expansion of a composite operator as a function of its operands, or null. It runs in the
   // caller's activation, which has slots for its variables and knows the sizes in its types.
   const FunctionExpr* expansion_of(const Binding& binding) const;
+  // The function of the module that the call names.
+  const FunctionExpr& callee_of(const Call& call);
   // What a closure of the literal captures; its activations have slots for the variables.
   const FreeNames& captures_of(const FunctionExpr& literal);
 
@@ -49,6 +51,7 @@ class Plan {
   std::unordered_map<const FunctionExpr*, Slots> slots_;
   std::unordered_map<const FunctionExpr*, FreeNames> captures_;
   std::unordered_set<const Block*> prepared_;
+  std::unordered_map<const Call*, const FunctionExpr*> callees_;
   std::unordered_map<const Binding*, PreparedKernelRef> kernels_;
   std::unordered_map<const Binding*, FunctionRef> expansions_;
 };

@@ -184,7 +184,7 @@ class Run {
     if (called.kind == CalleeKind::kGlobal) {
       const std::vector<Any> args = values(called.args);
       leave_in_tail_position();
-      call(*plan_.module()->functions.at(called.callee), args);
+      call(plan_.callee_of(called), args);
     } else if (called.kind == CalleeKind::kClosure) {
       start_closure(binding, called);
     } else if (const FunctionExpr* expansion = plan_.expansion_of(binding)) {
