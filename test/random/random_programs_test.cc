@@ -84,7 +84,7 @@ TEST(ValueProgram, MakesEveryConstruct) {
   for (const char* construct :
        {"[T, U] {",  " = match (", " = loop (",   " = if ",        "= fn(",
         "= @f",      "closure @f", "array_push(", "array_concat(", "string_concat(",
-        "@compose(", "(_, ",       "true =>",     "(Some(%",    "cast(",
+        "@compose(", "(_, ",       "true =>",     "(Some(%",       "cast(",
         "= Nil\n",   "= Nil[",     "u64(",        "f16(",          "floor_div("}) {
     EXPECT_NE(all.find(construct), std::string::npos) << construct;
   }

@@ -11,8 +11,9 @@ namespace tenon::tool {
 void CallFlags::add_to(CLI::App* command) {
   command->add_option("FILE", file, kAnyFileHelp)->required();
   command->add_option("--function,-f", function, "function to call")->capture_default_str();
-  add_repeated(command, "--input,-i", inputs.inputs,
-               "NAME=F.npy, F.npz:ARRAY, F.pb, random[:LO..HI], a number or data; once for each input");
+  add_repeated(
+      command, "--input,-i", inputs.inputs,
+      "NAME=F.npy, F.npz:ARRAY, F.pb, random[:LO..HI], a number or data; once for each input");
   command->add_option("--inputs", inputs.store,
                       "folder with input_0.pb, ... or NAME.npy, or a .npz file");
   command->add_option("--seed", inputs.seed, "of random inputs")->capture_default_str();

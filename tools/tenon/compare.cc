@@ -146,10 +146,8 @@ Difference compare_values(const Any& found, const Any& expected, const Tolerance
     const size_t at = open.back();
     const auto [f, e, parent, field] = parts[at];
     open.pop_back();
-    const bool has_parts =
-        e->type_index == TypeIndex::Cell || e->type_index == TypeIndex::Array;
-    const Difference leaf =
-        has_parts ? Difference() : difference_of_leaves(*f, *e, tolerance);
+    const bool has_parts = e->type_index == TypeIndex::Cell || e->type_index == TypeIndex::Array;
+    const Difference leaf = has_parts ? Difference() : difference_of_leaves(*f, *e, tolerance);
     const std::string kind = has_parts ? difference_in_kind(*f, *e) : leaf.kind;
     if (!kind.empty()) {
       const std::string place = place_of(parts, at);

@@ -48,8 +48,8 @@ struct OpenOptions {
   bool trusted = true;            // the loader's policy for bytecode (ProgramOptions)
   WorkLimits limits = {};         // apply to compiling a file, and to loading one
   vm::WeightSource weights = {};  // for the constants that an executable leaves out
-  // The only function of a model or program that will be called, so that others needn't be compiled;
-  // empty for all of them.
+  // The only function of a model or program that will be called, so that others needn't be
+  // compiled; empty for all of them.
   std::string function = {};
 };
 

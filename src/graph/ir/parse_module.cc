@@ -94,7 +94,8 @@ std::vector<Parser::Item> Parser::items(bool kernels_only) {
       if (accept_word("type")) {
         Token name = peek();
         item.name = expect_word("the name of a type");
-        if (!may_name_type(name.text)) fail_at(name, "this word has another meaning", "another name");
+        if (!may_name_type(name.text))
+          fail_at(name, "this word has another meaning", "another name");
       } else if (accept_word("fn") || accept_word("kernel") || accept_word("compute")) {
         item.name = expect_kind(TokenKind::kGlobal, "a name such as @main");
       } else {
@@ -103,8 +104,8 @@ std::vector<Parser::Item> Parser::items(bool kernels_only) {
         throw e;
       }
       const Token& name = tokens_[item.at + 1];
-      const auto [other, is_new] = seen.emplace(std::pair(name_space(item), item.name),
-                                                source_.span(name.begin));
+      const auto [other, is_new] =
+          seen.emplace(std::pair(name_space(item), item.name), source_.span(name.begin));
       if (!is_new) {
         Error e =
             error_at(name, cat(item.kind, " ", item.name, " is already defined"), "another name");

@@ -263,7 +263,7 @@ class Parser {
   size_t dim_atoms_ = 0;
   std::set<std::string_view> type_vars_;
   std::map<std::string_view, size_t> adt_arity_;
-  std::map<std::string_view, Span> constructors_;  // of this text
+  std::map<std::string_view, Span> constructors_;                       // of this text
   std::set<std::pair<std::string_view, std::string_view>> lost_items_;  // kind and name
   std::optional<WeightFile> weights_;
   bool weights_lost_ = false;
