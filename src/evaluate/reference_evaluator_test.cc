@@ -152,7 +152,7 @@ TEST_F(ReferenceEvaluatorTest, LimitsWhatItsStackTakes) {
   EXPECT_EQ(error_of(recursion(1).c_str(), {Any(int64_t{1 << 16})}, "deeper"),
             "error: test.tn:7:7: the call ran out of stack\n"
             "  expected  at most 1048576 bytes\n"
-            "  help: look for infinite recursion");
+            "  help: raise the call's stack limit, or look for infinite recursion");
   // Blocks that have ended don't count.
   const char* text = R"(
     fn @same(%n: i64) -> i64 { %n }
