@@ -184,7 +184,7 @@ TEST_F(CMachine, FillsInOnlyTheStatisticsThatItsCallerKnows) {
   ASSERT_EQ(call("main", 1000), 0);
   EXPECT_GE(memory().call_bytes, 4000);
   tenon_memory_stats stats{};
-  stats.size = offsetof(tenon_memory_stats, call_bytes);  // what 0.1.0 had at first
+  stats.size = offsetof(tenon_memory_stats, call_bytes);  // as in an older header
   stats.call_bytes = -1;
   ASSERT_EQ(tenon_machine_memory(machine, &stats), 0);
   EXPECT_EQ(stats.call_peak, memory().call_peak);

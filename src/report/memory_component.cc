@@ -70,9 +70,11 @@ Dim largest(const Amounts& amounts) {
 
 Analysis::Analysis(const vm::Unit& unit) : unit_(unit), components_(components_of(unit)) {}
 
-void Analysis::count_step() {
-  if (++steps_ > kMaxSteps) throw Unanalysed();
-  if (steps_ % 1024 == 0) poll();
+void Analysis::count_steps(size_t steps) {
+  const size_t before = steps_;
+  steps_ += steps;
+  if (steps_ > kMaxSteps) throw Unanalysed();
+  if (before / 1024 != steps_ / 1024) poll();
 }
 
 Dim Analysis::defined(const Dim& d) const {

@@ -10,8 +10,7 @@ namespace tenon::report::memory {
 namespace {
 
 // A value with more than this is known by the storages that it keeps only.
-constexpr size_t kMaxFields = 64;
-constexpr uint32_t kMaxDepth = 6;
+constexpr uint32_t kMaxSize = 256;
 
 }  // namespace
 
@@ -28,17 +27,19 @@ const Storages& keeps(const ValueRef& value) {
 
 ValueRef made(Value value) {
   value.keeps = value.own;
-  value.depth = 1;
+  value.size = 1;
   if (value.fields) {
+    size_t size = 1;
     for (const ValueRef& field : *value.fields) {
       add(&value.keeps, keeps(field));
-      if (field) value.depth = std::max(value.depth, field->depth + 1);
+      size += field ? field->size : 1;
     }
-    if (value.depth > kMaxDepth || value.fields->size() > kMaxFields) {
+    if (size <= kMaxSize) {
+      value.size = static_cast<uint32_t>(size);
+    } else {
       value.fields.reset();
       value.function.reset();
       value.own = value.keeps;
-      value.depth = 1;
     }
   }
   if (!value.number && !value.dims && !value.fields && !value.dtype && value.own.empty()) {

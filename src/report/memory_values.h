@@ -37,8 +37,8 @@ struct Value {
   Storages own;                                         // what it keeps beside its fields
 
   // Derived by `made`.
-  Storages keeps;  // with those of the fields
-  uint32_t depth = 1;
+  Storages keeps;     // with those of the fields
+  uint32_t size = 1;  // values in it, itself included
 };
 
 // The value; deep or wide ones lose their fields, so that values stay small.

@@ -19,6 +19,7 @@ using vm::Opcode;
 
 constexpr uint32_t kReturn = UINT32_MAX;  // the offset of the join of results
 constexpr size_t kMaxAmounts = 32;
+constexpr size_t kMaxRegisters = size_t{1} << 22;  // of the states that are kept
 
 using Dims = std::vector<std::optional<Dim>>;
 
@@ -146,7 +147,7 @@ void Walk::follow(uint32_t at, State state) {
   Instruction in;
   for (const uint32_t start = at; vm::decode(code_.code, at, &in); at += in.words()) {
     if (at != start && labels_.contains(at)) return flow(at, state);
-    analysis_.count_step();
+    analysis_.count_steps(1);
     if (!step(in, at, &state)) return;
     for (uint32_t word = 0; word < in.operands.size(); ++word) {
       if (in.arg(word).is(ArgKind::Label)) flow(in.arg(word).index(), state);
@@ -156,6 +157,8 @@ void Walk::follow(uint32_t at, State state) {
 }
 
 void Walk::flow(uint32_t to, const State& state) {
+  analysis_.count_steps(1 + state.size() / 16);
+  if (states_.size() * state.size() > kMaxRegisters) throw Unanalysed();
   const auto [known, is_new] = states_.try_emplace(to, state);
   if (!is_new) {
     const JoinContext context{&storages_,
@@ -255,6 +258,7 @@ ValueRef Walk::allocated(uint32_t at, uint32_t index, const Dim& bytes, const St
       cat("the bytes of the storage that is allocated at ", source(at)));
   const StorageId storage = storages_.at(at, index, bounded);
   if (collects_) {
+    analysis_.count_steps(state.size() / 16);
     Storages all = live(state);
     add(&all, {storage});
     record(storages_.total(all));
@@ -550,6 +554,7 @@ bool Walk::call(const Instruction& in, uint32_t at, State* state) {
   const bool tail = in.info->ends();
   const bool of_closure = in.info->has_operand(vm::OperandKind::Use);
   const Arg target = in.arg(tail ? 0 : 1);
+  analysis_.count_steps(state->size() / 16);
   const Storages before = live(*state);
   State arguments;
   std::optional<size_t> callee;

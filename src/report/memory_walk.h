@@ -55,7 +55,8 @@ class Analysis {
   const Components& components() const { return components_; }
   // Whether a call of the function is being analysed.
   bool is_active(size_t function) const { return active_.contains(function); }
-  void count_step();
+  // Of the time that the analysis may take: instructions, and registers that are looked through.
+  void count_steps(size_t steps);
   // That the symbol, of `unknowns`, is known after all.
   void define(const Dim& symbol, const Dim& value) {
     definitions_.emplace(std::string(symbol.node().name.view()), value);

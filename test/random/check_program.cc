@@ -12,6 +12,7 @@
 #include "loop/scalar.h"
 #include "object/cell.h"
 #include "object/reflect.h"
+#include "report/memory_formula.h"
 #include "vm/builtin/register.h"
 #include "vm/interp/machine.h"
 
@@ -164,6 +165,7 @@ class Checker {
     if (libraries && structural_equal(Any(lowered), Any(own_))) return;
     own_ = lowered;
     const vm::Unit unit = driver::generate_code(lowered, options);
+    bound_ = bound_of(unit);
     vm::ProgramOptions load;
     const auto program = vm::Program::from_unit(unit, load);
     load.bytecode_only = true;
@@ -182,9 +184,46 @@ class Checker {
     }
   }
 
+  // What main's formula says that a call takes with these inputs.
+  struct Bound {
+    std::string formula;
+    std::optional<int64_t> bytes;  // nullopt if that depends on what only a run knows
+    bool exact = true;
+  };
+  Bound bound_of(const vm::Unit& unit) const {
+    const auto main = static_cast<size_t>(unit.find_exported("main"));
+    const report::MemoryFormula formula = report::memory_formulas(unit)[main];
+    Bound out{to_text(formula.bytes), std::nullopt};
+    const std::vector<vm::Param>& params = unit.functions[main].params;
+    out.bytes = tenon::evaluate(formula.bytes, [&](std::string_view symbol) {
+      for (size_t i = 0; i < params.size(); ++i) {
+        for (size_t axis = 0; axis < params[i].type.dims.size(); ++axis) {
+          const auto tensor = inputs_[i].try_as<Tensor>();
+          if (!tensor || params[i].type.dims[axis].text != symbol) continue;
+          return std::optional(tensor->dim(static_cast<int64_t>(axis)));
+        }
+      }
+      return std::optional<int64_t>();
+    });
+    // Only one path through code without jumps.
+    vm::Instruction in;
+    for (const vm::FunctionUnit& function : unit.functions) {
+      for (uint32_t at = 0; vm::decode(function.code, at, &in); at += in.words()) {
+        if (in.info->jumps()) out.exact = false;
+      }
+    }
+    return out;
+  }
+
+  void hold_to_bound(int64_t taken) {
+    if (!bound_.bytes || taken == *bound_.bytes || (!bound_.exact && taken < *bound_.bytes)) return;
+    failure_ = cat(where_, ": main takes ", taken, " bytes, not ", bound_.exact ? "" : "at most ",
+                   *bound_.bytes, ": ", bound_.formula, "\n", to_text(own_));
+    throw Found();
+  }
+
   // `done` becomes all that compiled code and bytecode must agree in.
-  std::vector<Any> run_machine(const Ref<vm::Program>& program, bool poison,
-                               std::string* done) const {
+  std::vector<Any> run_machine(const Ref<vm::Program>& program, bool poison, std::string* done) {
     vm::MachineOptions options;
     options.poison = poison;
     vm::Limits limits;
@@ -192,6 +231,7 @@ class Checker {
     vm::Machine machine(program, limits, options);
     const std::vector<AnyView> views(inputs_.begin(), inputs_.end());
     Any result = machine.call("main", views);
+    hold_to_bound(static_cast<int64_t>(machine.memory().call_bytes));
     *done = cat(without_nan_signs(repr(result, 4000)), ", fuel ", kFuel - machine.fuel_left());
     const auto* tuple = (*module_->functions.find("main"))->result_type.as<TupleType>();
     if (!tuple) return {result};
@@ -205,6 +245,7 @@ class Checker {
   ReferenceEvaluator evaluator_{codegen::baseline_target(), KernelMode::kWalked};
   std::vector<Any> expected_;
   graph::Module own_;  // lowered without libraries
+  Bound bound_;
   std::string where_, failure_;
 };
 

@@ -84,9 +84,9 @@ void Lifetimes::visit(const Binding& binding, int64_t scope) {
     made.bytes = bytes_of_storage(*value.as<Call>());
     made.life = {at, at};
     made.scope = scope;
+    made.leader = values_.size();
     owners_[var] = {values_.size()};
     values_.push_back(std::move(made));
-    leader_.push_back(leader_.size());
     return;
   }
   Owners all;
@@ -153,8 +153,8 @@ void Lifetimes::tie(const std::vector<Owners>& results, const std::vector<int64_
     std::optional<size_t> leader;
     for (const size_t value : results[i]) {
       if (!encloses(arms[i], values_[value].scope)) return;
-      if (leader && leader_[value] != *leader) return;
-      leader = leader_[value];
+      if (leader && values_[value].leader != *leader) return;
+      leader = values_[value].leader;
     }
     if (!leader) continue;
     if (!first) {
@@ -162,8 +162,8 @@ void Lifetimes::tie(const std::vector<Owners>& results, const std::vector<int64_
       continue;
     }
     if (values_[*first].device != values_[*leader].device) return;
-    for (size_t& member : leader_) {
-      if (member == *leader) member = *first;
+    for (PlannedValue& member : values_) {
+      if (member.leader == *leader) member.leader = *first;
     }
   }
 }
@@ -209,7 +209,7 @@ void Lifetimes::finish() {
     value.life.last = std::max(value.life.last, until);
   }
   for (size_t i = 0; i < values_.size(); ++i) {
-    if (!values_[i].escapes) values_[leader_[i]].group.push_back(i);
+    if (!values_[i].escapes) values_[values_[i].leader].group.push_back(i);
   }
 }
 

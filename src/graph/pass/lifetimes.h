@@ -35,8 +35,9 @@ struct PlannedValue {
   int64_t scope = 0;
   // Whether something may refer to it that isn't followed here: it needs a storage of its own.
   bool escapes = false;
-  // The values of the group that this leads, itself included: values of different arms of a branch,
-  // of which there is only one at a time. Empty if another value leads.
+  // Values of different arms of a branch, of which there is only one at a time, are a group. The
+  // one that leads it lists them, itself included unless it escapes; the others' lists are empty.
+  size_t leader = 0;
   std::vector<size_t> group;
 };
 
@@ -81,7 +82,6 @@ class Lifetimes {
     int64_t at, scope;
   };
   std::unordered_map<std::string, Known> symbols_;  // where each was bound first
-  std::vector<size_t> leader_;
   struct Use {
     size_t value;
     int64_t at, scope;

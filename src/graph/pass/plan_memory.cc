@@ -126,7 +126,9 @@ std::vector<Shared> share_symbolic_sizes(const Lifetimes& lifetimes, Plan* plan)
   using Until = std::pair<int64_t, size_t>;  // binding, block
   std::priority_queue<Until, std::vector<Until>, std::greater<>> used;
   std::set<size_t> unused;
-  for (const PlannedValue& v : lifetimes.values()) {
+  std::unordered_map<size_t, size_t> of_group;  // the storage of a group's values, by the leader
+  const std::vector<PlannedValue>& values = lifetimes.values();
+  for (const PlannedValue& v : values) {
     if (v.device != plan->device || v.escapes || v.bytes.is_const()) continue;
     for (; !used.empty() && used.top().first < v.life.first; used.pop()) {
       unused.insert(used.top().second);
@@ -136,6 +138,11 @@ std::vector<Shared> share_symbolic_sizes(const Lifetimes& lifetimes, Plan* plan)
       return lifetimes.encloses(block.scope, v.scope) &&
              (proves_equal(block.bytes, v.bytes) || proves_less_equal(v.bytes, block.bytes));
     };
+    const auto grouped = of_group.find(v.leader);
+    if (grouped != of_group.end() && fits(grouped->second)) {
+      plan->places[v.storage] = {0, blocks[grouped->second].storage};
+      continue;  // it is in use until the end of all of the group
+    }
     int tried = 0;
     auto it = unused.begin();
     while (it != unused.end() && !fits(*it)) {
@@ -153,7 +160,10 @@ std::vector<Shared> share_symbolic_sizes(const Lifetimes& lifetimes, Plan* plan)
       unused.erase(it);
       plan->places[v.storage] = {0, blocks[block].storage};
     }
-    used.emplace(v.life.last, block);
+    int64_t until = v.life.last;
+    for (const size_t i : values[v.leader].group) until = std::max(until, values[i].life.last);
+    used.emplace(until, block);
+    of_group.emplace(v.leader, block);
   }
   std::erase_if(blocks, [](const Shared& block) { return !block.before; });
   return blocks;

@@ -118,9 +118,8 @@ class Verifier {
     for (const auto& binding : block->bindings) {
       ++at_;
       const Var* var = binding->var.get();
-      const int64_t at = at_;
       Places places = visit(binding->value);
-      made_[var] = at;
+      made_[var] = at_;  // with blocks, at their end: what they overwrite is part of the value
       may_be_[var] = std::move(places);
       if (memory_intrinsic(binding->value) == MemoryIntrinsic::kStorage) {
         storage_depth_[var] = path_.size();

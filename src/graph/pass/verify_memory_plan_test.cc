@@ -94,6 +94,28 @@ TEST(VerifyMemoryPlan, LetsAKernelOverwriteWhatItSays) {
               HasSubstr("%view is read after %a was overwritten"));
 }
 
+TEST(VerifyMemoryPlan, LetsAnArmOverwriteItsResultBeforeItEnds) {
+  EXPECT_EQ(verdict(R"(
+    kernel @twice(%x: tensor[4; f32]) -> (%y: tensor[4; f32]) in_place(0 = 0) {
+      for %i from 0 count 4 {
+        %y[%i] = %x[%i] + %x[%i]
+      }
+    }
+    fn @main(%k: bool, %x: tensor[4; f32]) -> tensor[4; f32] {
+      %r = if %k {
+        %s = packed "memory.storage"(size=dim(64)) -> opaque["storage"]
+        %a = packed "memory.tensor"(%s, offset=dim(0), shape=[dim(4)]) -> tensor[4; f32]
+        %0 = kernel @twice(%x, %a) -> ()
+        %1 = kernel @twice(%a, %a) -> ()
+        %a
+      } else {
+        %x
+      }
+      %r
+    })"),
+            "");
+}
+
 // Verifies a module whose main runs `body`, in which %s is a storage of 128 bytes.
 std::string verified_in_blocks(const std::string& body) {
   return verdict(cat(R"(

@@ -1,0 +1,102 @@
+// What calls of static functions take from the pool, counted: code of known sizes without
+// recursion.
+#include <gtest/gtest.h>
+
+#include "device/device.h"
+#include "driver/compile.h"
+#include "graph/ir/text.h"
+#include "vm/interp/machine.h"
+
+namespace tenon::driver {
+namespace {
+
+struct Taken {
+  size_t blocks = 0, from_system = 0;
+};
+
+// The blocks that a call of main takes once others have been before it.
+Taken in_steady_state(const std::string& text, bool with_output) {
+  initialise();
+  CompileOptions options;
+  options.libraries = "none";
+  vm::Machine machine(
+      vm::Program::from_unit(compile(graph::parse_module(text, "test.tn"), options)));
+  const int64_t shape[] = {64};
+  const Tensor x = allocate_tensor(shape, f32, kCpu), y = allocate_tensor(shape, f32, kCpu);
+  std::fill_n(x.data_as<float>(), 64, 1.0f);
+  const Any argument(x), output(y);
+  const AnyView arguments[] = {argument}, outputs[] = {output};
+  const auto call = [&] {
+    with_output ? machine.call_into("main", arguments, outputs) : machine.call("main", arguments);
+  };
+  for (int i = 0; i < 3; ++i) call();
+  const vm::PoolStats before = machine.memory();
+  call();
+  const vm::PoolStats after = machine.memory();
+  return {after.allocations - before.allocations,
+          after.system_allocations - before.system_allocations};
+}
+
+// A function has one storage for all that it computes, beside its result, which the caller may
+// give.
+void expect_one_storage(const std::string& text) {
+  for (const bool with_output : {false, true}) {
+    SCOPED_TRACE(with_output);
+    const Taken taken = in_steady_state(text, with_output);
+    EXPECT_LE(taken.blocks, with_output ? 1u : 2u);
+    EXPECT_EQ(taken.from_system, 0u);
+  }
+}
+
+TEST(StaticFunction, HasOneStorage) {
+  expect_one_storage(R"(
+fn @main(%x: tensor[64; f32]) -> tensor[64; f32] {
+  %a = cumsum(%x, axis=0)
+  %b = cumsum(%a, axis=0)
+  %c = add(%a, %b)
+  %d = cumsum(%c, axis=0)
+  cumsum(%d, axis=0)
+})");
+}
+
+TEST(StaticFunction, HasOneStorageForTheArmsOfItsBranches) {
+  expect_one_storage(R"(
+fn @main(%x: tensor[64; f32]) -> tensor[64; f32] {
+  %s = reduce_sum(%x, axes=[0])
+  %big = greater(%s, tensor[f32]{1})
+  %a = if %big {
+    %b = cumsum(%x, axis=0)
+    cumsum(%b, axis=0)
+  } else {
+    cumsum(%x, axis=0)
+  }
+  %c = cumsum(%a, axis=0)
+  cumsum(%c, axis=0)
+})");
+}
+
+// A turn of a loop takes a storage for the tensor that it hands to the next, and no other.
+TEST(StaticFunction, HasAStorageForEachTurnOfALoop) {
+  constexpr size_t kTurns = 10;
+  const Taken taken = in_steady_state(R"(
+fn @main(%x: tensor[64; f32]) -> tensor[64; f32] {
+  %first = cumsum(%x, axis=0)
+  %second = cumsum(%first, axis=0)
+  %r = loop (%i: i64 = 0, %y: tensor[64; f32] = %x) while { less(%i, 10) } {
+    %a = add(%second, %y)
+    %b = cumsum(%a, axis=0)
+    %c = cumsum(%b, axis=0)
+    %d = sigmoid(%c)
+    %e = cumsum(%d, axis=0)
+    %j = add(%i, 1)
+    (%j, %e)
+  }
+  %r.1
+})",
+                                      false);
+  EXPECT_LE(taken.blocks, 1 + kTurns);
+  EXPECT_EQ(taken.from_system, 0u);
+}
+
+}  // namespace
+}  // namespace tenon::driver
