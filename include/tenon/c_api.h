@@ -334,8 +334,8 @@ TENON_API int tenon_error_create(int32_t kind, const char* message, const tenon_
 
 enum {
   /* The file's sender isn't trusted. Its native code is ignored: the compiler's library compiles
-   * the kernels from the computes in the file. A file that has libraries, kernels without computes,
-   * or functions not registered with TENON_FOR_FILES is refused. */
+   * the kernels from the computes in the file. A shared object is refused, and a file that has
+   * libraries, kernels without computes, or functions not registered with TENON_FOR_FILES. */
   TENON_UNTRUSTED = 1
 };
 
