@@ -39,6 +39,7 @@ fn @main(%x: tensor[4; f32], %times: i64) -> tensor[4; f32] {
 )";
 
 vm::Unit unit_for_shared() {
+  initialise();
   CompileOptions options;
   options.shared = true;
   const graph::Module module = graph::parse_module(kText, "test.tn");

@@ -478,6 +478,7 @@ bool Walk::step_value(const Instruction& in, uint32_t at, State* state) {
     case Opcode::IsNone:
       break;
     case Opcode::AllocAdt:
+    case Opcode::ReuseAdt:
     case Opcode::AllocTuple:
     case Opcode::AllocClosure: {
       auto& fields = result.fields.emplace();
@@ -495,6 +496,16 @@ bool Walk::step_value(const Instruction& in, uint32_t at, State* state) {
           known ? (*whole->fields)[static_cast<size_t>(index.value())] : part_of(whole);
       release(in, state);
       put(in.arg(0), std::move(field), state);
+      return true;
+    }
+    case Opcode::TakeFields: {
+      const ValueRef whole = value(in.arg(0), *state);
+      const auto list = in.list();
+      const bool known = whole && whole->fields && whole->fields->size() == list.size();
+      release(in, state);
+      for (size_t i = 0; i < list.size(); ++i) {
+        put(Arg(list[i]), known ? (*whole->fields)[i] : part_of(whole), state);
+      }
       return true;
     }
     default:

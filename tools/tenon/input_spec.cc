@@ -147,8 +147,10 @@ Any given_value(const vm::Param& param, const std::string& text, const DataTypes
   }
   if (is_string(param.type) && !text.starts_with('"')) return Any(String(text));
   if (!is_data(param.type) || is_value_file(text, param.type)) return read_value(text, param.type);
+  // The text of a function is no value, wherever it stands.
+  const bool is_in_file = text.starts_with('@') && param.type.kind != Kind::Function;
   try {
-    return parse_data(text.starts_with('@') ? read_input(text.substr(1)) : text, param.type, types);
+    return parse_data(is_in_file ? read_input(text.substr(1)) : text, param.type, types);
   } catch (Error& error) {
     throw error.where(cat("--input ", param.name));
   }

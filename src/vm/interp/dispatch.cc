@@ -44,8 +44,21 @@ namespace tenon::vm {
       write_words(destination, words);          \
     }                                           \
   } while (0)
-#define PUT_INT(reg, value) PUT(reg, scalar(TypeIndex::Int, (value)))
 #define PUT_BOOL(reg, value) PUT(reg, scalar(TypeIndex::Bool, (value)))
+// The same for the end of an instruction: the release stands once.
+#define PUT_NEXT(reg, owned)                    \
+  do {                                          \
+    AnyView& destination = (reg);               \
+    const RegisterWords words = (owned);        \
+    if (destination.is_object()) [[unlikely]] { \
+      full = &destination;                      \
+      result = words;                           \
+      goto put_and_release;                     \
+    }                                           \
+    write_words(destination, words);            \
+    NEXT();                                     \
+  } while (0)
+#define PUT_INT_NEXT(reg, value) PUT_NEXT(reg, scalar(TypeIndex::Int, (value)))
 
 // A taken backward jump costs a unit of fuel and checks the interrupt word. The jump was fused into
 // this instruction from `fused` instructions later; the distance is relative to this one.
@@ -138,14 +151,10 @@ namespace tenon::vm {
     int64_t r;                            \
     if (!function(a, b, &r)) [[unlikely]] \
       goto overflow;                      \
-    PUT_INT(at(base, pc->a), r);          \
-    NEXT();                               \
+    PUT_INT_NEXT(at(base, pc->a), r);     \
   }
-#define BOOLEAN_RESULT(condition)           \
-  {                                         \
-    PUT_BOOL(at(base, pc->a), (condition)); \
-    NEXT();                                 \
-  }
+#define BOOLEAN_RESULT(condition) \
+  { PUT_NEXT(at(base, pc->a), scalar(TypeIndex::Bool, (condition))); }
 #define FLOAT_BINARY(identifier, expression)                                               \
   handle_##identifier : {                                                                  \
     const BinaryOperands& o = *pc->binary;                                                 \
@@ -154,8 +163,7 @@ namespace tenon::vm {
         [[unlikely]]                                                                       \
       goto run_binary;                                                                     \
     const double a = x.v.f, b = y.v.f;                                                     \
-    PUT(at(base, pc->a), of_float(expression));                                            \
-    NEXT();                                                                                \
+    PUT_NEXT(at(base, pc->a), of_float(expression));                                       \
   }
 // The end of a comparison fused with a branch `fused` instructions later.
 #define BRANCH_ON(reg, condition, fused, otherwise) \
@@ -293,6 +301,8 @@ const void* Dispatch::loop(Machine* machine, Handler asked) {
   Machine::Frame* record = m.frame_;                      // the caller's record
   const Op* target = nullptr;                             // of a jump that stops to be asked
   void (*slow)(Machine&, const Op&, AnyView*) = nullptr;  // of an instruction of the slow path
+  AnyView* full = nullptr;                                // a register to write and to release
+  RegisterWords result{};
   goto * pc->handler;
 
   // ---- control ----
@@ -436,23 +446,15 @@ return_register_0 : {
 }
 
   // ---- registers ----
-handle_MoveRegister : {
-  PUT(at(base, pc->a), shared(at(base, pc->b)));
-  NEXT();
-}
+handle_MoveRegister : { PUT_NEXT(at(base, pc->a), shared(at(base, pc->b))); }
 handle_MoveLast : {
   const RegisterWords value = taken(at(base, pc->b));
-  PUT(at(base, pc->a), value);
-  NEXT();
+  PUT_NEXT(at(base, pc->a), value);
 }
 handle_Move:
-handle_LoadConst : {
-  PUT(at(base, pc->a), shared(*pc->constant));
-  NEXT();
-}
+handle_LoadConst : { PUT_NEXT(at(base, pc->a), shared(*pc->constant)); }
 handle_LoadInt:
-  PUT_INT(at(base, pc->a), pc->imm);
-  NEXT();
+  PUT_INT_NEXT(at(base, pc->a), pc->imm);
 handle_Kill:
   SAVE();
   for (int32_t reg : pc->as<Opcode::Kill>().registers) put(base[reg], AnyView());
@@ -464,8 +466,7 @@ handle_GetTagRegister : {
   slow = slow_path::op_get_tag;
   if (value.type_index != TypeIndex::Cell) [[unlikely]]
     goto run_slow;
-  PUT_INT(at(base, pc->a), static_cast<const CellObj*>(value.v.object)->tag);
-  NEXT();
+  PUT_INT_NEXT(at(base, pc->a), static_cast<const CellObj*>(value.v.object)->tag);
 }
 #define TENON_OPCODE(identifier, mnemonic, number, op_class, ...) \
   HANDLER_OF_##op_class(identifier, mnemonic)
@@ -502,6 +503,11 @@ run_slow:
 run_binary:
   SAVE();
   slow_path::binary(m, *pc, base);
+  NEXT();
+
+put_and_release:
+  SAVE();
+  put_words(*full, result);
   NEXT();
 
 not_integer:
