@@ -108,6 +108,10 @@ Array<Any> gather(std::span<const ValueRef> refs, const AnyView* base) {
 
 namespace {
 
+[[noreturn]] void fail_no_cell(const char* message, const AnyView& found) {
+  throw Error(ErrorKind::Runtime, message).found(type_name(found.type_index));
+}
+
 // A value that an instruction reads, moved at its last use.
 Any taken(const ValueRef& ref, AnyView* base) {
   if (!ref.last) return Any(value_of(ref, base));
@@ -159,10 +163,7 @@ void op_take_fields(Machine& m, const Op& op, AnyView* base) {
   const AnyView object = value_of(ref, base);
   if (object.type_index != TypeIndex::Cell ||
       static_cast<size_t>(static_cast<CellObj*>(object.v.object)->size) != to.size()) [[unlikely]] {
-    const auto* cell = object.as_object<CellObj>();
-    throw Error(ErrorKind::Runtime, "take_fields needs a cell of as many fields")
-        .found(cell ? cat("a cell of ", cell->size) : type_name(object.type_index))
-        .expected(cat(to.size()));
+    fail_no_cell("take_fields needs a cell of as many fields", object);
   }
   auto* cell = static_cast<CellObj*>(object.v.object);
   const bool moves = cell->unique();
@@ -204,8 +205,7 @@ void op_get_field(Machine& m, const Op& op, AnyView* base) {
     begin = array->begin();
     size = array->size;
   } else {
-    throw Error(ErrorKind::Runtime, "get_field needs a cell or a tuple")
-        .found(type_name(object.type_index));
+    fail_no_cell("get_field needs a cell or a tuple", object);
   }
   if (index < 0 || index >= size) {
     throw Error(ErrorKind::Runtime, "a field's index is out of range")
@@ -222,7 +222,7 @@ void op_get_tag(Machine&, const Op& op, AnyView* base) {
   const AnyView& object = value_of(in["object"], base);
   const auto* cell = object.as_object<CellObj>();
   if (!cell) {
-    throw Error(ErrorKind::Runtime, "get_tag needs a cell").found(type_name(object.type_index));
+    fail_no_cell("get_tag needs a cell", object);
   }
   finish(op, base, Any(cell->tag));
 }
