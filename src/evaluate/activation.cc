@@ -103,7 +103,8 @@ void Activation::bind_elements(const Array<Dim>& dims, const Any& found, const S
     }
   }
   const bool is_scalar = found.type_index == TypeIndex::Int || found.type_index == TypeIndex::Bool;
-  bind_dims(dims, numbers, {subject.before, subject.name, subject.after, subject.kind, {}, is_scalar}, compound);
+  bind_dims(dims, numbers,
+            {subject.before, subject.name, subject.after, subject.kind, {}, is_scalar}, compound);
 }
 
 void Activation::bind_type(const TypeRef& type, const Any& found, const Subject& subject,
@@ -146,7 +147,8 @@ void Activation::bind_type(const TypeRef& type, const Any& found, const Subject&
   }
   if (tensor_type->dims_known) {
     bind_dims(tensor_type->dims, tensor->shape(),
-              {subject.before, subject.name, subject.after, subject.kind, tensor_type->dtype}, compound);
+              {subject.before, subject.name, subject.after, subject.kind, tensor_type->dtype},
+              compound);
   }
   if (tensor_type->value_known) bind_elements(tensor_type->values, found, subject, compound);
 }
