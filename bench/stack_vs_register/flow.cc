@@ -69,10 +69,6 @@ void find_live(std::vector<Step>& steps, size_t registers) {
   }
 }
 
-}  // namespace
-
-namespace {
-
 void add_step(std::vector<Step>& steps, Opcode opcode, std::initializer_list<Arg> operands,
               std::span<const Arg> list = {}) {
   vm::CodeBuilder builder;

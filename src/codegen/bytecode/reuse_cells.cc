@@ -97,7 +97,7 @@ class Reuse {
                          (id == block ? static_cast<std::ptrdiff_t>(from) : std::ptrdiff_t{0});
       const auto made = std::find_if(begin, b.instructions.end(), [&](const auto& in) {
         ticker_.tick();
-        return in.opcode == Opcode::AllocAdt && cells_made(in) == size;
+        return in.opcode == Opcode::AllocAdt && field_count(in) == size;
       });
       if (made != b.instructions.end()) {
         made->opcode = Opcode::ReuseAdt;
@@ -111,7 +111,7 @@ class Reuse {
     }
   }
 
-  static size_t cells_made(const VirtualInstruction& in) {
+  static size_t field_count(const VirtualInstruction& in) {
     return in.operands.size() - vm::operand(Opcode::AllocAdt, "fields");
   }
 

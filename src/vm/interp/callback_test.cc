@@ -609,14 +609,14 @@ TEST(Kernels, BytesOfAFileAreReadOnce) {
 struct Headers {
   std::string elf = with_kernels(kKernels).kernels[0].host_object()->bytes;
   std::vector<Elf64_Phdr*> loads;
-  Elf64_Phdr *dynamic = nullptr, *other = nullptr;
+  Elf64_Phdr *dynamic = nullptr, *stack = nullptr;
   Headers() {
     auto* header = reinterpret_cast<Elf64_Ehdr*>(elf.data());
     auto* p = reinterpret_cast<Elf64_Phdr*>(elf.data() + header->e_phoff);
     for (int i = 0; i < header->e_phnum; ++i) {
       if (p[i].p_type == PT_LOAD) loads.push_back(p + i);
       if (p[i].p_type == PT_DYNAMIC) dynamic = p + i;
-      if (p[i].p_type == PT_GNU_STACK) other = p + i;
+      if (p[i].p_type == PT_GNU_STACK) stack = p + i;
     }
   }
   std::string refusal() const { return why_not_closed(elf).value_or("none"); }
@@ -632,8 +632,8 @@ TEST(Kernels, AreCheckedWhereTheLoaderReads) {
   EXPECT_EQ(outside.refusal(), "a dynamic section at a different place in memory");
   Headers twice;
   ASSERT_GE(twice.loads.size(), 2u);
-  ASSERT_NE(twice.other, nullptr);
-  *twice.other = *twice.dynamic;
+  ASSERT_NE(twice.stack, nullptr);
+  *twice.stack = *twice.dynamic;
   EXPECT_EQ(twice.refusal(), "two dynamic sections");
   Headers overlap;
   overlap.loads[1]->p_vaddr = overlap.loads[0]->p_vaddr;
