@@ -166,6 +166,7 @@ class FunctionTranslator {
   bool reuse_adt(const vm::Instruction& in);
   // Goes to `otherwise` unless the words are a cell with that many fields; returns the cell.
   llvm::Value* cell_of(Words words, size_t size, llvm::BasicBlock* otherwise);
+  llvm::Value* field_place(llvm::Value* cell, size_t index);
   // Whether nothing else refers to the object.
   llvm::Value* is_sole(llvm::Value* object);
 

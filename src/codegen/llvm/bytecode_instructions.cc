@@ -592,6 +592,11 @@ llvm::Value* FunctionTranslator::cell_of(Words words, size_t size, llvm::BasicBl
   return pointer;
 }
 
+llvm::Value* FunctionTranslator::field_place(llvm::Value* cell, size_t index) {
+  return w_.address(
+      b_, cell, CodeLayout::kCellFields + static_cast<int64_t>(index) * CodeLayout::kRegisterBytes);
+}
+
 llvm::Value* FunctionTranslator::is_sole(llvm::Value* object) {
   llvm::LoadInst* strong = b_.CreateLoad(m_.i32, object);
   strong->setAtomic(llvm::AtomicOrdering::Acquire);
@@ -618,8 +623,7 @@ bool FunctionTranslator::take_fields(const Instruction& in) {
   std::vector<llvm::Value*> places;
   llvm::Value* has_tensor = b_.getFalse();
   for (size_t i = 0; i < list.size(); ++i) {
-    places.push_back(w_.address(
-        b_, cell, CodeLayout::kCellFields + static_cast<int64_t>(i) * CodeLayout::kRegisterBytes));
+    places.push_back(field_place(cell, i));
     fields.push_back(w_.load_words(b_, places[i]));
     llvm::Value* is_tensor =
         b_.CreateICmpEQ(b_.CreateTrunc(fields[i].head, m_.i32), b_.getInt32(TypeIndex::Tensor));
@@ -677,8 +681,7 @@ bool FunctionTranslator::reuse_adt(const Instruction& in) {
   std::vector<llvm::Value*> places;
   llvm::Value* heads = b_.getInt64(0);
   for (size_t i = 0; i < list.size(); ++i) {
-    places.push_back(w_.address(
-        b_, cell, CodeLayout::kCellFields + static_cast<int64_t>(i) * CodeLayout::kRegisterBytes));
+    places.push_back(field_place(cell, i));
     heads = b_.CreateOr(heads, b_.CreateLoad(m_.i64, places[i]));
   }
   b_.CreateCondBr(b_.CreateAnd(is_sole(cell), b_.CreateICmpEQ(heads, b_.getInt64(0))), empty,
