@@ -11,11 +11,11 @@
 # optimises the runtime's shared library as a whole when it links it, which makes it a twelfth smaller.
 # bench/vm and scripts/runtime-size measure the result.
 set(TENON_FAST_SOURCES
-  src/object/any.cc src/object/function.cc src/object/object.cc src/object/shape.cc src/object/tensor.cc
+  src/object/any.cc src/object/cell.cc src/object/function.cc src/object/object.cc src/object/shape.cc src/object/tensor.cc
   src/support/keyed_hash.cc src/vm/executable/hash.cc
   src/vm/interp/call_path.cc src/vm/interp/dispatch.cc src/vm/interp/machine.cc
-  src/vm/interp/machine_call.cc src/vm/interp/pool.cc src/vm/interp/slow_path_shapes.cc
-  src/vm/interp/slow_path_tensors.cc)
+  src/vm/interp/machine_call.cc src/vm/interp/pool.cc src/vm/interp/slow_path_cells.cc
+  src/vm/interp/slow_path_shapes.cc src/vm/interp/slow_path_tensors.cc)
 set(TENON_SIZE_OPTIONS -Os)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_GREATER_EQUAL 12)
   # Together these save a tenth more than -Os: GCC 12 calls even the constructor of a view of a literal

@@ -40,6 +40,8 @@ class Handle {
   Object* object() const { return ref_.get(); }
   const Ref<Object>& ref() const { return ref_; }
   bool same_as(const Handle& o) const { return ref_ == o.ref_; }
+  // Hands the reference to the caller.
+  Object* leak() { return ref_.leak(); }
 
  protected:
   Ref<Object> ref_;
@@ -326,6 +328,15 @@ struct AnyTraits<T> {
       a = AnyView::of_object(h.object());
     }
   }
+  static void take(AnyView& a, T&& h) {
+    if (h) {
+      a = AnyView::of_object(h.leak());
+    } else {
+      put(a, h);
+      if (a.is_object()) retain(a.v.object);
+    }
+  }
+  static void take(AnyView& a, const T& h) { take(a, T(h)); }
   static bool is(const AnyView& a) { return T::accepts(a); }
   static T get(const AnyView& a) { return reinterpret_cast<const T&>(a.v.p); }
   static std::string name() { return T::type_text(); }

@@ -1,4 +1,5 @@
-// How tensor objects are made, for the sources of Tensor's functions and the C interface.
+// How tensor objects are made, for the sources of Tensor's functions, the C interface and the
+// machine.
 #pragma once
 
 #include <cstdint>
@@ -7,6 +8,27 @@
 #include "object/tensor.h"
 
 namespace tenon {
+
+// What a compact tensor is made of besides its place, worked out once where its dimensions are
+// known.
+class CompactForm {
+ public:
+  // Writes the dimensions and the strides to `room`, which must have 2 * shape.size() items and
+  // outlive the form. A Runtime error if there can be no such tensor.
+  CompactForm(DataType dtype, std::span<const int64_t> shape, int64_t* room);
+
+  // The tensor that starts at byte `offset` of `storage`, whose read-only and pooled flags it
+  // inherits. A Runtime error if it doesn't fit.
+  Tensor at(Ref<StorageObj> storage, uint64_t offset) const;
+
+ private:
+  std::span<const int64_t> shape() const { return {room_, rank_}; }
+
+  DataType dtype_;
+  size_t rank_;
+  size_t bytes_;
+  const int64_t* room_;
+};
 
 // A tensor over memory that `owner` keeps alive. `strides` are in elements and may be null for a
 // compact tensor; `flags` are bits of LayoutWord.

@@ -19,6 +19,7 @@
 #include <utility>
 
 #include "object/object_budget.h"
+#include "object/object_cache.h"
 #include "object/type_index.h"
 
 namespace tenon {
@@ -75,7 +76,8 @@ constexpr bool type_is(int32_t index) {
 namespace detail {
 // Moves a saturated count back to the middle of the saturated range.
 void stay_saturated(Object* o);
-// Handles the release of the last reference or of a saturated count.
+// Handles the release of the last reference, whose count need not have been taken down, or of a
+// saturated count.
 void release_rare(Object* o, uint64_t counts_before);
 // Runs `o`'s deleter body now, or later if this thread is destroying another value.
 void destroy_in_turn(Object* o, int flags, void (*body)(Object*, int));
@@ -91,11 +93,14 @@ inline void retain(const Object* o) {
 
 inline void release(const Object* o) {
   auto* m = const_cast<Object*>(o);
-  uint64_t before = __atomic_fetch_sub(&m->counts, Object::kOneStrong, __ATOMIC_RELEASE);
-  // One comparison covers a count of 1 and the saturated ones: 1 - 2 wraps to above them.
-  if (static_cast<uint32_t>(before) - 2 >= Object::kSaturated - 2) [[unlikely]] {
-    detail::release_rare(m, before);
+  // The only reference there is needs no atomic subtraction: nobody else can change the count.
+  uint64_t before = __atomic_load_n(&m->counts, __ATOMIC_ACQUIRE);
+  if (before != Object::kCountsOfNew) {
+    before = __atomic_fetch_sub(&m->counts, Object::kOneStrong, __ATOMIC_RELEASE);
+    // One comparison covers a count of 1 and the saturated ones: 1 - 2 wraps to above them.
+    if (static_cast<uint32_t>(before) - 2 < Object::kSaturated - 2) return;
   }
+  detail::release_rare(m, before);
 }
 
 namespace detail {
@@ -118,12 +123,12 @@ inline ObjectMemory object_memory(size_t bytes) {
   if (bytes > PTRDIFF_MAX) throw std::bad_alloc();
   if (ObjectBudget* budget = object_budget) [[unlikely]]
     return {counted_memory(bytes), budget->number()};
-  return {::operator new(bytes), 0};
+  return {new_memory(bytes), 0};
 }
 // Frees the memory of an object whose construction failed.
 inline void drop_object_memory(ObjectMemory memory, size_t bytes) {
   if (memory.budget) ObjectBudget::give_back(memory.budget, bytes);
-  ::operator delete(memory.at);
+  delete_memory(memory.at, bytes);
 }
 }  // namespace detail
 
@@ -133,12 +138,12 @@ template <class T>
 void delete_object(void* self, int flags) {
   auto body = [](Object* o, int f) {
     T* t = static_cast<T*>(o);
-    if (f & Object::kDestroy) {
-      if (t->budget) [[unlikely]]
-        ObjectBudget::give_back(t->budget, detail::bytes_of(*t));
-      t->~T();
-    }
-    if (f & Object::kFree) ::operator delete(static_cast<void*>(t));
+    if (!(f & Object::kDestroy)) return ::operator delete(static_cast<void*>(t));
+    const size_t bytes = detail::bytes_of(*t);
+    if (t->budget) [[unlikely]]
+      ObjectBudget::give_back(t->budget, bytes);
+    t->~T();
+    if (f & Object::kFree) delete_memory(t, bytes);
   };
   if constexpr (requires { requires T::kLeaf; }) {
     body(static_cast<Object*>(self), flags);

@@ -3,6 +3,7 @@
 #include <atomic>
 #include <new>
 
+#include "object/object_cache.h"
 #include "support/error.h"
 
 namespace tenon {
@@ -116,7 +117,7 @@ void ObjectBudget::give_back(uint32_t number, size_t bytes) noexcept {
 void* detail::counted_memory(size_t bytes) {
   object_budget->take(bytes);
   try {
-    return ::operator new(bytes);
+    return new_memory(bytes);
   } catch (...) {
     ObjectBudget::give_back(object_budget->number(), bytes);
     throw;

@@ -6,12 +6,18 @@
 
 namespace tenon {
 
+Ref<ShapeObj> ShapeObj::of_size(size_t size, int64_t** room) {
+  if (size > PTRDIFF_MAX / sizeof(int64_t)) throw std::bad_alloc();
+  auto made = make_with_tail<ShapeObj>(size * sizeof(int64_t), nullptr, size);
+  *room = reinterpret_cast<int64_t*>(made.get() + 1);
+  made->data = *room;
+  return made;
+}
+
 Ref<ShapeObj> ShapeObj::of(std::span<const int64_t> dims) {
-  if (dims.size() > PTRDIFF_MAX / sizeof(int64_t)) throw std::bad_alloc();
-  auto made = make_with_tail<ShapeObj>(dims.size_bytes(), nullptr, dims.size());
-  auto* data = reinterpret_cast<int64_t*>(made.get() + 1);
-  std::copy(dims.begin(), dims.end(), data);
-  made->data = data;
+  int64_t* room;
+  auto made = of_size(dims.size(), &room);
+  std::copy(dims.begin(), dims.end(), room);
   return made;
 }
 

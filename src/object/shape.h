@@ -16,11 +16,13 @@ struct ShapeObj : Object {
   static constexpr bool kLeaf = true;
   static constexpr int32_t kTypeIndex = TypeIndex::Shape;
   static constexpr int32_t kTypeLast = kTypeIndex;
-  const int64_t* data;
+  const int64_t* data;  // behind the object; only its maker writes there
   size_t size;
 
   size_t tail_bytes() const { return size * sizeof(int64_t); }
   static Ref<ShapeObj> of(std::span<const int64_t> dims);
+  // The same with the dimensions still to be written, to what `room` is set to.
+  static Ref<ShapeObj> of_size(size_t size, int64_t** room);
 };
 
 class Shape : public Handle {

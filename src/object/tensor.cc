@@ -37,41 +37,56 @@ bool is_compact(const DLTensor& t) {
   return true;
 }
 
+// An object with room for the dimensions and strides, and only its header filled in.
+TensorObj* tensor_memory(size_t rank) {
+  const detail::ObjectMemory memory =
+      detail::object_memory(sizeof(TensorObj) + 2 * rank * sizeof(int64_t));
+  auto* t = new (memory.at) TensorObj;
+  init_header(t, memory.budget);
+  return t;
+}
+
+// Fills in the rest, after the dimensions.
+inline void place(TensorObj* t, void* data, uint64_t byte_offset, DLDevice device, DataType dtype,
+                  size_t rank, Ref<Object> owner, uint64_t flags) {
+  int64_t* const dims = t->dims();
+  t->dl = DLTensor{data, device, static_cast<int32_t>(rank), dtype, dims, dims + rank, byte_offset};
+  t->owner = std::move(owner);
+  t->layout = LayoutWord::of(dtype, t->dl.ndim, device.device_type) | flags;
+  if ((reinterpret_cast<uintptr_t>(data) + byte_offset) % kDataAlignment == 0) {
+    t->layout |= LayoutWord::kAligned;
+  }
+}
+
 }  // namespace
 
 Ref<TensorObj> new_tensor(void* data, uint64_t byte_offset, DLDevice device, DataType dtype,
                           std::span<const int64_t> shape, const int64_t* strides, Ref<Object> owner,
                           uint64_t flags) {
-  size_t rank = shape.size();
-  detail::ObjectMemory memory =
-      detail::object_memory(sizeof(TensorObj) + 2 * rank * sizeof(int64_t));
-  auto* t = new (memory.at) TensorObj;
-  init_header(t, memory.budget);
-  int64_t* dims = t->dims();
+  const size_t rank = shape.size();
+  TensorObj* t = tensor_memory(rank);
+  int64_t* const dims = t->dims();
   std::copy(shape.begin(), shape.end(), dims);
   if (strides) {
     std::copy(strides, strides + rank, dims + rank);
   } else {
     fill_strides(shape, dims + rank);
   }
-  t->dl = DLTensor{data, device, static_cast<int32_t>(rank), dtype, dims, dims + rank, byte_offset};
-  t->owner = std::move(owner);
-  t->layout = LayoutWord::of(dtype, t->dl.ndim, device.device_type) | flags;
+  place(t, data, byte_offset, device, dtype, rank, std::move(owner), flags);
   if (!strides || is_compact(t->dl)) t->layout |= LayoutWord::kCompact;
-  if ((reinterpret_cast<uintptr_t>(data) + byte_offset) % kDataAlignment == 0) {
-    t->layout |= LayoutWord::kAligned;
-  }
   return Ref<TensorObj>::adopt(t);
 }
 
 namespace {
 
+[[noreturn, gnu::cold]] void fail_size(std::span<const int64_t> shape, DataType dtype) {
+  throw Error(ErrorKind::Runtime, cat(tensor_type_text(dtype, shape), " can't exist"))
+      .expected(cat("at most ", kMaxRank, " dimensions, none negative, and a size below 2^63"));
+}
+
 size_t checked_bytes(std::span<const int64_t> shape, DataType dtype) {
   auto bytes = byte_count(shape, dtype);
-  if (!bytes || shape.size() > kMaxRank) {
-    throw Error(ErrorKind::Runtime, cat(tensor_type_text(dtype, shape), " can't exist"))
-        .expected(cat("at most ", kMaxRank, " dimensions, none negative, and a size below 2^63"));
-  }
+  if (!bytes || shape.size() > kMaxRank) fail_size(shape, dtype);
   return static_cast<size_t>(*bytes);
 }
 
@@ -99,24 +114,38 @@ bool is_tensor_dtype(DataType t) {
   }
 }
 
-Tensor Tensor::over(Ref<StorageObj> storage, uint64_t offset, DataType dtype,
-                    std::span<const int64_t> shape) {
-  size_t bytes = checked_bytes(shape, dtype);
-  if (offset > storage->size || bytes > storage->size - offset) {
+CompactForm::CompactForm(DataType dtype, std::span<const int64_t> shape, int64_t* room)
+    : dtype_(dtype), rank_(shape.size()), bytes_(checked_bytes(shape, dtype)), room_(room) {
+  std::copy(shape.begin(), shape.end(), room);
+  fill_strides(shape, room + rank_);
+}
+
+Tensor CompactForm::at(Ref<StorageObj> storage, uint64_t offset) const {
+  if (offset > storage->size || bytes_ > storage->size - offset) [[unlikely]] {
     throw Error(ErrorKind::Runtime, "a tensor doesn't fit its storage")
-        .expected(cat(bytes, " bytes at ", offset), tensor_type_text(dtype, shape))
+        .expected(cat(bytes_, " bytes at ", offset), tensor_type_text(dtype_, shape()))
         .found(cat(storage->size, " bytes"));
   }
-  uint64_t flags = 0;
+  uint64_t flags = LayoutWord::kCompact;
   if (storage->flags & StorageObj::kIsPooled) flags |= LayoutWord::kPooled;
   if (storage->flags & StorageObj::kIsReadOnly) flags |= LayoutWord::kReadOnly;
-  DLDevice device = storage->device;
+  const DLDevice device = storage->device;
   void* data = storage->data;
   if (device.device_type == kDLCPU) {  // on other devices, `data` may not be an address
     data = static_cast<char*>(data) + offset;
     offset = 0;
   }
-  return Tensor(new_tensor(data, offset, device, dtype, shape, nullptr, std::move(storage), flags));
+  TensorObj* t = tensor_memory(rank_);
+  std::copy(room_, room_ + 2 * rank_, t->dims());
+  place(t, data, offset, device, dtype_, rank_, std::move(storage), flags);
+  return Tensor(Ref<TensorObj>::adopt(t));
+}
+
+Tensor Tensor::over(Ref<StorageObj> storage, uint64_t offset, DataType dtype,
+                    std::span<const int64_t> shape) {
+  int64_t room[2 * kMaxRank];
+  if (shape.size() > kMaxRank) fail_size(shape, dtype);
+  return CompactForm(dtype, shape, room).at(std::move(storage), offset);
 }
 
 Ref<StorageObj> heap_storage(size_t bytes) {

@@ -33,9 +33,30 @@ Arg closure_operand(const Instruction& in) {
 
 }  // namespace
 
-void FunctionTranslator::attend() {
+// Before a call, takes its unit of fuel and makes sure that the registers from the base on have
+// room for `needed` bytes, and the frames for another one unless the call reuses this frame.
+// Whatever speaks against it is found by one test, so that the rare code, which saves processor
+// registers, stands in one place.
+void FunctionTranslator::charge_call(int64_t needed, bool is_tail) {
   if (!writing()) return;
-  rarely(is_asked(), [this] { run(&vm::CodeRuntime::attend, b_.getInt64(0)); });
+  const PieceArguments before = arguments();
+  llvm::Value* fuel = b_.CreateSub(before.fuel, b_.getInt64(1));
+  set_fuel(fuel);
+  llvm::Value* stops = b_.CreateOr(is_asked(), b_.CreateICmpSLT(fuel, b_.getInt64(0)));
+  if (needed > 0) {
+    llvm::Value* limit = w_.load_state(b_, m_.pointer, before, CodeLayout::kRegisterLimit);
+    stops = b_.CreateOr(stops, b_.CreateICmpUGT(w_.address(b_, before.base, needed), limit));
+  }
+  if (!is_tail) {
+    llvm::Value* frame = w_.address(b_, before.frame, -CodeLayout::kFrameBytes);
+    llvm::Value* frame_limit = w_.load_state(b_, m_.pointer, before, CodeLayout::kFrameLimit);
+    stops = b_.CreateOr(stops, b_.CreateICmpULT(frame, frame_limit));
+  }
+  rarely(stops, [&] {
+    set_fuel(before.fuel);
+    run(&vm::CodeRuntime::charge_call,
+        b_.getInt64(static_cast<uint64_t>(is_tail ? -needed : needed)));
+  });
 }
 
 // The arguments' words, owned. A register that several arguments read is moved by the last of them.
@@ -110,20 +131,7 @@ void FunctionTranslator::call(const Instruction& in) {
   const int64_t own = int64_t{function_.register_count} * CodeLayout::kRegisterBytes;
   const int64_t needed =
       own + int64_t{w_.unit.functions[callee].register_count} * CodeLayout::kRegisterBytes;
-  attend();
-  if (writing()) {
-    const PieceArguments before = arguments();
-    llvm::Value* fuel = b_.CreateSub(before.fuel, b_.getInt64(1));
-    set_fuel(fuel);
-    llvm::Value* top = w_.address(b_, before.base, needed);
-    llvm::Value* frame = w_.address(b_, before.frame, -CodeLayout::kFrameBytes);
-    llvm::Value* register_limit = w_.load_state(b_, m_.pointer, before, CodeLayout::kRegisterLimit);
-    llvm::Value* frame_limit = w_.load_state(b_, m_.pointer, before, CodeLayout::kFrameLimit);
-    llvm::Value* is_full =
-        b_.CreateOr(b_.CreateICmpUGT(top, register_limit), b_.CreateICmpULT(frame, frame_limit));
-    rarely(b_.CreateOr(b_.CreateICmpSLT(fuel, b_.getInt64(0)), is_full),
-           [&] { run(&vm::CodeRuntime::grow, b_.getInt64(static_cast<uint64_t>(needed))); });
-  }
+  charge_call(needed, false);
   const std::vector<Words> words = take_arguments(in);
   keep_across(after, in.arg(0));
   if (writing()) {
@@ -156,26 +164,11 @@ void FunctionTranslator::tail_call(const Instruction& in) {
   for (size_t i = 0; i < list.size(); ++i) {
     in_place = in_place && Arg(list[i]).is_register() && Arg(list[i]).index() == i;
   }
-  attend();
-  if (writing()) {
-    const PieceArguments before = arguments();
-    llvm::Value* fuel = b_.CreateSub(before.fuel, b_.getInt64(1));
-    set_fuel(fuel);
-    llvm::Value* stops = b_.CreateICmpSLT(fuel, b_.getInt64(0));
-    if (in_place) {
-      rarely(stops, [&] { run(&vm::CodeRuntime::attend, b_.getInt64(0)); });
-    } else {
-      // The machine gathers the arguments above both frames.
-      const vm::FunctionUnit& f = w_.unit.functions[callee];
-      const int64_t needed = (int64_t{std::max(function_.register_count, f.register_count)} +
-                              static_cast<int64_t>(f.params.size())) *
-                             CodeLayout::kRegisterBytes;
-      llvm::Value* limit = w_.load_state(b_, m_.pointer, before, CodeLayout::kRegisterLimit);
-      llvm::Value* is_full = b_.CreateICmpUGT(w_.address(b_, before.base, needed), limit);
-      rarely(b_.CreateOr(stops, is_full),
-             [&] { run(&vm::CodeRuntime::grow, b_.getInt64(static_cast<uint64_t>(-needed))); });
-    }
-  }
+  // Unless the arguments are in place, the machine gathers them above both frames.
+  const vm::FunctionUnit& f = w_.unit.functions[callee];
+  const size_t registers =
+      in_place ? 0 : std::max(function_.register_count, f.register_count) + f.params.size();
+  charge_call(static_cast<int64_t>(registers) * CodeLayout::kRegisterBytes, true);
   const std::vector<Words> words = take_arguments(in);
   clear_frame();
   ended_ = true;

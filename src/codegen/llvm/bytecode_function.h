@@ -143,7 +143,7 @@ class FunctionTranslator {
   };
   ClosureOutcomes closure_outcomes(llvm::Value* exit);
   std::vector<Words> take_arguments(const vm::Instruction& in);
-  void attend();
+  void charge_call(int64_t needed, bool is_tail);
   void keep_across(uint32_t block, vm::Arg destination);
   llvm::Function* landing(uint32_t block);
   void receive(vm::Arg destination, Kind expected);

@@ -104,19 +104,29 @@ void FunctionTranslator::release(Words words) {
   llvm::Value* is_object =
       b_.CreateICmpSGE(type, b_.getInt32(static_cast<uint32_t>(TypeIndex::ObjectBegin)));
   llvm::BasicBlock* const object = new_block("release");
+  llvm::BasicBlock* const shared = new_block("shared");
+  llvm::BasicBlock* const last = new_block("last");
   llvm::BasicBlock* const next = new_block("released");
   b_.CreateCondBr(is_object, object, next);
+  // The same steps as in object/object.h. The only reference there is needs no atomic subtraction.
   b_.SetInsertPoint(object);
-  llvm::Value* before =
-      b_.CreateAtomicRMW(llvm::AtomicRMWInst::Sub, b_.CreateIntToPtr(words.payload, m_.pointer),
-                         b_.getInt64(1), llvm::Align(8), llvm::AtomicOrdering::Release);
-  // One comparison covers a count of 1 and the saturated ones, as in object/object.h.
+  llvm::Value* counts = b_.CreateIntToPtr(words.payload, m_.pointer);
+  llvm::LoadInst* now = b_.CreateAlignedLoad(m_.i64, counts, llvm::Align(8));
+  now->setAtomic(llvm::AtomicOrdering::Acquire);
+  b_.CreateCondBr(b_.CreateICmpEQ(now, b_.getInt64(CodeLayout::kCountsOfNew)), last, shared);
+  b_.SetInsertPoint(shared);
+  llvm::Value* before = b_.CreateAtomicRMW(llvm::AtomicRMWInst::Sub, counts, b_.getInt64(1),
+                                           llvm::Align(8), llvm::AtomicOrdering::Release);
+  // One comparison covers a count of 1 and the saturated ones.
   llvm::Value* strong = b_.CreateSub(b_.CreateTrunc(before, m_.i32), b_.getInt32(2));
-  rarely(b_.CreateICmpUGE(strong, b_.getInt32(CodeLayout::kSaturated - 2)), [&] {
-    b_.CreateStore(before, w_.address(b_, piece_->arguments.state, CodeLayout::kValue));
-    w_.call_runtime(b_, arguments(), &vm::CodeRuntime::released, op(), words.payload);
-    reload_fuel();
-  });
+  b_.CreateCondBr(b_.CreateICmpUGE(strong, b_.getInt32(CodeLayout::kSaturated - 2)), last, next);
+  b_.SetInsertPoint(last);
+  llvm::PHINode* held = b_.CreatePHI(m_.i64, 2);
+  held->addIncoming(now, object);
+  held->addIncoming(before, shared);
+  b_.CreateStore(held, w_.address(b_, piece_->arguments.state, CodeLayout::kValue));
+  w_.call_runtime(b_, arguments(), &vm::CodeRuntime::released, op(), words.payload);
+  reload_fuel();
   b_.CreateBr(next);
   b_.SetInsertPoint(next);
 }

@@ -35,7 +35,7 @@
 
 namespace tenon::vm {
 
-inline constexpr uint32_t kCodeAbiVersion = 2;
+inline constexpr uint32_t kCodeAbiVersion = 3;
 inline constexpr char kCodeTableSymbol[] = "tenon_code_table";
 
 // How compiled code comes back.
@@ -68,7 +68,8 @@ struct CodeLayout {
   static constexpr int64_t kOpBytes = 32, kOpConstant = 24;  // where a `move` has its constant
   // A strong count from this on stays as it is.
   static constexpr uint32_t kSaturated = uint32_t{1} << 31;
-  static constexpr int64_t kCounts = 0;  // of an object
+  static constexpr uint64_t kCountsOfNew = (uint64_t{1} << 32) + 1;  // of one strong reference
+  static constexpr int64_t kCounts = 0;                              // of an object
   static constexpr int64_t kCellTag = 24, kCellSize = 32, kCellFields = 40;
   static constexpr int64_t kArraySize = 24, kArrayFields = 40;
   // Of a function value, and of the closures of programs among them: those whose call is
@@ -91,14 +92,16 @@ using CodeFunction = CodeExit (*)(void* state, void* base, void* frame, int64_t 
 struct CodeRuntime {
   // Runs an instruction that is no jump and no call of bytecode; `extra` is its opcode.
   CodeFunction run;
-  // Ends the release of the object at `extra`, whose counts were those in CodeState::value's head
-  // and are one less, if that was the last reference or the count is saturated.
+  // Ends the release of the object at `extra`, whose counts were those in CodeState::value's head,
+  // if that was the last reference or the count is saturated. Unless it was the only one, the
+  // counts are one less already.
   CodeFunction released;
   // Stops the call if it is out of fuel or was asked to.
   CodeFunction attend;
-  // Makes room for registers up to `extra` bytes from the base and for another frame; for a tail
+  // Before a call: stops it if it was asked to or there is no fuel, of which it takes a unit, and
+  // makes room for registers up to `extra` bytes from the base and for another frame; for a tail
   // call `extra` is negated, and no frame is added.
-  CodeFunction grow;
+  CodeFunction charge_call;
   // Prepares a (tail) call of a closure. Left: its frame is ready and CodeState::entry is to be
   // entered. Returned: the call is done and its result in CodeState::value.
   CodeFunction call_closure;

@@ -42,13 +42,11 @@ static_assert(sizeof(void*) != 8 ||
                offsetof(FunctionCode, params) == Layout::kCodeParams &&
                offsetof(FunctionCode, registers) == Layout::kCodeRegisters));
 static_assert(sizeof(AnyView) == Layout::kRegisterBytes && sizeof(Op) == Layout::kOpBytes);
-static_assert(offsetof(Object, counts) == Layout::kCounts &&
-              Object::kSaturated == Layout::kSaturated &&
-              offsetof(CellObj, tag) == Layout::kCellTag &&
-              offsetof(CellObj, size) == Layout::kCellSize &&
-              sizeof(CellObj) == Layout::kCellFields &&
-              offsetof(ArrayObj, size) == Layout::kArraySize &&
-              sizeof(ArrayObj) == Layout::kArrayFields);
+static_assert(
+    offsetof(Object, counts) == Layout::kCounts && Object::kSaturated == Layout::kSaturated &&
+    Object::kCountsOfNew == Layout::kCountsOfNew && offsetof(CellObj, tag) == Layout::kCellTag &&
+    offsetof(CellObj, size) == Layout::kCellSize && sizeof(CellObj) == Layout::kCellFields &&
+    offsetof(ArrayObj, size) == Layout::kArraySize && sizeof(ArrayObj) == Layout::kArrayFields);
 
 CodeValue taken(Any&& value) {
   const RegisterWords words = words_of(value.leak());
@@ -117,7 +115,9 @@ CodeExit CompiledCode::attend(Machine& m, const Op&, AnyView*, uint64_t) {
   return CodeExit::Returned;
 }
 
-CodeExit CompiledCode::grow(Machine& m, const Op&, AnyView* base, uint64_t bytes) {
+CodeExit CompiledCode::charge_call(Machine& m, const Op&, AnyView* base, uint64_t bytes) {
+  Dispatch::stop_if_asked(m);
+  --m.fuel_;
   const auto by = static_cast<int64_t>(bytes);
   const AnyView* const top = base + (by < 0 ? -by : by) / kRegisterBytes;
   Dispatch::grow_stack(m, top, by < 0 ? m.frame_ : m.frame_ - 1);
@@ -197,8 +197,16 @@ void CompiledCode::to_bytecode(Machine& m, const Machine::Frame* entry) {
 
 void CompiledCode::run(Machine& m, const CodeTable& table, const FunctionCode& function) {
   static constexpr CodeRuntime kRuntime = {
-      guarded<run_instruction>,   released, guarded<attend>, guarded<grow>, guarded<call_closure>,
-      guarded<tail_call_closure>, constant, clear,           leave,         ClosureObj::call_packed,
+      guarded<run_instruction>,
+      released,
+      guarded<attend>,
+      guarded<charge_call>,
+      guarded<call_closure>,
+      guarded<tail_call_closure>,
+      constant,
+      clear,
+      leave,
+      ClosureObj::call_packed,
   };
   Machine::Frame* const entry = m.frame_;
   const Op* const outer_ops = std::exchange(m.ops_, m.running_->decoded().ops.data());

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <type_traits>
 
 #include "device/call_context.h"
@@ -335,8 +336,41 @@ void Decoder::read_operands(Operands& o, const Instruction& in) {
   if (o.releases) keep_last_use_of_each(o.args, last_reader_);
 }
 
+namespace {
+
+// The integers that the operands are, or nullopt if some are read from registers.
+std::optional<std::vector<int64_t>> known_integers(std::span<const ValueRef> refs) {
+  std::vector<int64_t> known;
+  for (const ValueRef& ref : refs) {
+    if (!ref.constant || ref.constant->type_index != TypeIndex::Int) return std::nullopt;
+    known.push_back(ref.constant->v.i);
+  }
+  return known;
+}
+
+// Null for a tensor that depends on registers, or can't exist: running the instruction says so.
+std::unique_ptr<const FixedTensor> fixed_tensor(const Operands& o) {
+  constexpr size_t kOffset = value_operand(Opcode::AllocTensor, "offset"),
+                   kDims = value_operand(Opcode::AllocTensor, "dims");
+  const auto offset = known_integers(std::span(o.args).subspan(kOffset, 1));
+  const auto dims = known_integers(std::span(o.args).subspan(kDims));
+  if (!offset || offset->front() < 0 || !dims) return nullptr;
+  if (dims->size() > static_cast<size_t>(kMaxRank) || !byte_count(*dims, o.dtype)) return nullptr;
+  std::vector<int64_t> room(2 * dims->size());
+  const CompactForm form(o.dtype, *dims, room.data());
+  return std::unique_ptr<const FixedTensor>(
+      new FixedTensor{std::move(room), form, static_cast<uint64_t>(offset->front())});
+}
+
+}  // namespace
+
 Handler Decoder::plain(Op& op, const Instruction& in) {
-  read_operands(operands<OpClass::Plain>(op), in);
+  Operands& o = operands<OpClass::Plain>(op);
+  read_operands(o, in);
+  if (in.opcode() == Opcode::AllocTensor) {
+    o.fixed = fixed_tensor(o);
+    if (o.fixed) o.releases = false;  // the instruction itself moves its storage
+  }
   if (in.opcode() == Opcode::GetTag && op.a >= 0) {
     const Arg object = in.arg(operand(Opcode::GetTag, "object"));
     if (object.is(ArgKind::Register)) {
@@ -404,6 +438,9 @@ Handler Decoder::match(Op& op, const Instruction& in) {
     const Arg operand = in.arg(++i);
     if (operand.is_register()) check.reg = static_cast<int32_t>(operand.index());
     if (operand.is(ArgKind::Immediate)) check.value = operand.value();
+    const ValueRef& value = o.args.front();
+    o.overwrites = o.overwrites ||
+                   (check.match == DimMatch::Store && !value.constant && check.reg == value.reg);
     o.dims.push_back(check);
   }
   return general(in.opcode());

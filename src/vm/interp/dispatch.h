@@ -121,6 +121,11 @@ inline RegisterWords words_of(AnyView v) {
   return {static_cast<uint32_t>(v.type_index) | static_cast<uint64_t>(v.small_length) << 32,
           v.v.bits};
 }
+template <class T>
+RegisterWords words_of(Ref<T> made) {
+  const auto type = static_cast<uint64_t>(made->type_index);
+  return {type, reinterpret_cast<uintptr_t>(made.leak())};
+}
 inline void put(AnyView& reg, AnyView owned) {
   put_words(reg, words_of(owned));
 }

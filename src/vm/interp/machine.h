@@ -182,6 +182,12 @@ class Machine final : private CallContext, private MachineState {
   void protect(Any* value) {
     if (value->type_index == TypeIndex::Tensor) protect_tensor(value);
   }
+  // Whether a register may hold the tensor as it is because this call allocated its memory, in
+  // which it is compact and aligned. If not, `protect` decides.
+  bool may_hold(const Tensor& t) const {
+    constexpr uint64_t kPlaced = LayoutWord::kCompact | LayoutWord::kAligned;
+    return (t.layout() & kPlaced) == kPlaced && may_write(t);
+  }
   // Whether the host gave outputs for the innermost entry; and one of them, for alloc_result in the
   // running frame (Outputs::take).
   bool has_outputs() const { return outputs_ != nullptr; }
@@ -264,6 +270,7 @@ class Machine final : private CallContext, private MachineState {
   Ref<const Account> account_;  // of calls by name
   const Ref<RunningCalls> calls_;
   Instrument instrument_;
+  ObjectCache objects_;
   Pool* pool_;
 
   Reservation registers_, frames_;

@@ -11,7 +11,7 @@
 
 #include "object/any.h"
 #include "object/function.h"
-#include "object/tensor.h"
+#include "object/new_tensor.h"
 #include "vm/interp/arithmetic.h"
 #include "vm/isa/unit.h"
 
@@ -39,9 +39,17 @@ struct OpData {
   virtual ~OpData() = default;
 };
 
+// The operands of alloc_tensor without its storage, if all are written in the code.
+struct FixedTensor {
+  std::vector<int64_t> room;  // of `form`
+  CompactForm form;
+  uint64_t offset;
+};
+
 // Plain: the value operands in order, and the dtype and device, if any.
 struct Operands : OpData {
   std::vector<ValueRef> args;
+  std::unique_ptr<const FixedTensor> fixed;
   DataType dtype;
   DLDevice device = kCpu;
   bool releases = false;  // whether some argument is a last use
@@ -71,6 +79,7 @@ struct DimCheck {
 // Match.
 struct MatchOperands : Operands {
   std::vector<DimCheck> dims;
+  bool overwrites = false;  // whether a Store writes the register that holds the matched value
 };
 
 // The general form of Binary and Comparison.

@@ -57,13 +57,26 @@ inline void finish(const Op& op, AnyView* base, Any result) {
   release_last_uses(*op.operands, base);
   put_result(base, op.a, std::move(result));
 }
+inline void finish(const Op& op, AnyView* base, RegisterWords owned) {
+  release_last_uses(*op.operands, base);
+  if (op.a >= 0) {
+    put_words(at(base, op.a), owned);
+  } else if (is_object(owned)) {
+    release(object_of(owned));
+  }
+}
+template <class T>
+void finish(const Op& op, AnyView* base, Ref<T> result) {
+  finish(op, base, words_of(std::move(result)));
+}
+
+// The error of a value that isn't what an instruction needs, such as "an integer".
+[[noreturn]] void fail_type(const char* wanted, const char* what, const AnyView& found);
 
 inline int64_t integer(const ValueRef& ref, const AnyView* base, const char* what) {
   const AnyView& v = value_of(ref, base);
-  if (!is_integer(v)) [[unlikely]] {
-    throw Error(ErrorKind::Runtime, cat("an integer is required for ", what))
-        .found(type_name(v.type_index));
-  }
+  if (!is_integer(v)) [[unlikely]]
+    fail_type("an integer", what, v);
   return v.v.i;
 }
 
@@ -74,36 +87,37 @@ inline int64_t literal(const ValueRef& ref) {
 
 inline const Tensor& tensor(const ValueRef& ref, const AnyView* base, const char* what) {
   const AnyView& v = value_of(ref, base);
-  if (v.type_index != TypeIndex::Tensor) [[unlikely]] {
-    throw Error(ErrorKind::Runtime, cat("a tensor is required for ", what))
-        .found(type_name(v.type_index));
-  }
+  if (v.type_index != TypeIndex::Tensor) [[unlikely]]
+    fail_type("a tensor", what, v);
   return payload_as<Tensor>(v);
 }
 
 inline std::span<const int64_t> shape_value(const AnyView& v, const char* what) {
-  if (v.type_index != TypeIndex::Shape) {
-    throw Error(ErrorKind::Runtime, cat("a shape is required for ", what))
-        .found(type_name(v.type_index));
-  }
+  if (v.type_index != TypeIndex::Shape) [[unlikely]]
+    fail_type("a shape", what, v);
   return payload_as<Shape>(v).dims();
 }
 
-// Integers as the dimensions of a tensor or shape.
+[[noreturn]] void fail_negative(const char* what, size_t axis, int64_t found);
+
+// Writes integers as the dimensions of a tensor or shape.
+inline void read_dims(std::span<const ValueRef> refs, const AnyView* base, const char* what,
+                      int64_t* to) {
+  for (size_t i = 0; i < refs.size(); ++i) {
+    const int64_t dim = integer(refs[i], base, what);
+    if (dim < 0) [[unlikely]]
+      fail_negative(what, i, dim);
+    to[i] = dim;
+  }
+}
+
 class Dims {
  public:
   Dims(std::span<const ValueRef> refs, const AnyView* base, const char* what)
       : count_(refs.size()) {
     // The table bounds these lists and the verifier enforces that; this check is for memory safety.
     TENON_ASSERT(count_ <= std::size(dims_), count_, " dimensions of ", what);
-    for (size_t i = 0; i < count_; ++i) {
-      dims_[i] = integer(refs[i], base, what);
-      if (dims_[i] < 0) [[unlikely]] {
-        throw Error(ErrorKind::Runtime, cat("a dimension of ", what, " is negative"))
-            .found(cat(dims_[i], " for axis ", i))
-            .expected("an integer that is not negative");
-      }
-    }
+    read_dims(refs, base, what, dims_);
   }
   std::span<const int64_t> span() const { return {dims_, count_}; }
 

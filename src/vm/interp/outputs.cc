@@ -56,7 +56,9 @@ const char* fault_of(const Tensor& t) {
 
 Outputs::Outputs(const FunctionUnit& function, std::span<const AnyView> given,
                  std::span<const AnyView> args)
-    : function_(function), outputs_(given.size()) {
+    : function_(function) {
+  if (given.size() > few_.size()) many_.resize(given.size());
+  outputs_ = many_.empty() ? std::span(few_).first(given.size()) : std::span(many_);
   if (given.size() != function.result.results().size()) {
     throw Error(ErrorKind::Usage, "a call needs one output, or None, for each result")
         .found(counted(given.size(), "output"))
@@ -94,39 +96,45 @@ Tensor Outputs::take(const void* frame, int64_t index, DataType dtype,
   const Tensor& t = outputs_[i].tensor;
   if (!t || t.dtype() != dtype || byte_count(dims, dtype) != t.bytes()) return {};
   outputs_[i].available = false;
-  return t.reshaped(dims);
+  return std::ranges::equal(t.shape(), dims) ? t : t.reshaped(dims);
 }
 
-Any Outputs::filled(const Any& result) {
-  const bool is_tuple = function_.result.kind == SignatureType::Kind::Tuple;
-  const auto is_output = [&](const Tensor& t) {
-    return std::ranges::any_of(outputs_,
-                               [&](const Output& o) { return o.tensor && overlap(o.tensor, t); });
-  };
-  Array<Any> all = is_tuple ? result.as<Array<Any>>() : Array<Any>{result};
-  for (size_t i = 0; i < outputs_.size(); ++i) {
-    const Tensor& to = outputs_[i].tensor;
-    if (!to && all[i].type_index != TypeIndex::Tensor) continue;
-    const auto from = all[i].as<Tensor>();
-    if (!to) {
-      // A result that the host didn't give memory for doesn't share that of another.
-      if (is_output(from)) all.set(i, Any(copy_of(from)));
-      continue;
-    }
-    if (from.dtype() != to.dtype() || !std::ranges::equal(from.shape(), to.shape())) {
-      throw Error(ErrorKind::Usage, cat("output ", i, " doesn't have the type of the result"))
-          .found(to_text(to))
-          .expected(to_text(from));
-    }
-    all.set(i, Any(to));
-    if (from.data() == to.data()) continue;
-    // It may be in the memory of an output that is still to be written.
-    outputs_[i].source = is_output(from) ? copy_of(from) : from;
+bool Outputs::is_output(const Tensor& t) const {
+  return std::ranges::any_of(outputs_,
+                             [&](const Output& o) { return o.tensor && overlap(o.tensor, t); });
+}
+
+Any Outputs::placed(size_t i, const Any& result) {
+  const Tensor& to = outputs_[i].tensor;
+  if (!to && result.type_index != TypeIndex::Tensor) return result;
+  const auto from = result.as<Tensor>();
+  if (!to) {
+    // A result that the host didn't give memory for doesn't share that of another.
+    return is_output(from) ? Any(copy_of(from)) : result;
+  }
+  if (from.dtype() != to.dtype() || !std::ranges::equal(from.shape(), to.shape())) {
+    throw Error(ErrorKind::Usage, cat("output ", i, " doesn't have the type of the result"))
+        .found(to_text(to))
+        .expected(to_text(from));
+  }
+  // It may be in the memory of an output that is still to be written.
+  if (from.data() != to.data()) outputs_[i].source = is_output(from) ? copy_of(from) : from;
+  return Any(to);
+}
+
+Any Outputs::filled(Any result) {
+  if (function_.result.kind == SignatureType::Kind::Tuple) {
+    Array<Any> all = result.as<Array<Any>>();
+    result.reset();  // so that the array is changed in place
+    for (size_t i = 0; i < outputs_.size(); ++i) all.set(i, placed(i, all[i]));
+    result = Any(std::move(all));
+  } else {
+    result = placed(0, result);
   }
   for (const Output& o : outputs_) {
     if (o.source) o.source.copy_elements(o.tensor.data());
   }
-  return is_tuple ? Any(all) : all[0];
+  return result;
 }
 
 }  // namespace tenon::vm

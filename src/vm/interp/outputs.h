@@ -7,6 +7,7 @@
 // output.
 #pragma once
 
+#include <array>
 #include <span>
 #include <vector>
 
@@ -30,7 +31,7 @@ class Outputs {
   Tensor take(const void* frame, int64_t index, DataType dtype, std::span<const int64_t> dims);
   // The call's result with the outputs in place of the results, after copying those that are not
   // there yet. A Usage error if an output doesn't have the type of its result.
-  Any filled(const Any& result);
+  Any filled(Any result);
 
  private:
   struct Output {
@@ -39,8 +40,15 @@ class Outputs {
     Tensor source;           // of the final copy; null for none
   };
 
+  // Of result i: copies what the final copy is to read, and returns the value in place of `result`.
+  Any placed(size_t i, const Any& result);
+  bool is_output(const Tensor& t) const;
+
   const FunctionUnit& function_;
-  std::vector<Output> outputs_;  // by result
+  // By result. A call with few of them takes no memory for this.
+  std::array<Output, 4> few_;
+  std::vector<Output> many_;
+  std::span<Output> outputs_;
   const void* frame_ = nullptr;
 };
 

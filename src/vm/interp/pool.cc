@@ -90,16 +90,17 @@ bool Pool::count_outside(size_t bytes) {
 }
 
 PoolBlock* Pool::find_free(uint32_t size_class) {
-  uint32_t last = std::min(size_class + 3, kClasses - 1);  // less than twice the size
-  for (uint32_t c = size_class; c <= last; ++c) {
-    if (!(occupied_[c / 64] >> (c % 64) & 1)) continue;
-    PoolBlock* block = free_[c];
-    free_[c] = block->next;
-    if (!free_[c]) occupied_[c / 64] &= ~(uint64_t{1} << (c % 64));
-    cached_ -= block->capacity;
-    return block;
+  if (!free_[size_class]) {
+    const uint32_t last = std::min(size_class + 3, kClasses - 1);  // less than twice the size
+    do {
+      if (size_class == last) return nullptr;
+      ++size_class;
+    } while (!free_[size_class]);
   }
-  return nullptr;
+  PoolBlock* block = free_[size_class];
+  free_[size_class] = block->next;
+  cached_ -= block->capacity;
+  return block;
 }
 
 PoolBlock* Pool::allocate(size_t bytes, size_t alignment) {
@@ -114,7 +115,7 @@ PoolBlock* Pool::allocate(size_t bytes, size_t alignment) {
     const size_t weight = block ? weight_of(block)
                                 : weight_of(new_capacity(size_class, alignment), gap_of(alignment));
     if (weight > *left()) [[unlikely]] {
-      if (block) take_back(block);
+      if (block) keep(block);
       fail_cap(bytes);
     }
   }
@@ -131,13 +132,13 @@ PoolBlock* Pool::allocate(size_t bytes, size_t alignment) {
   block->size = bytes;
   block->call = call_;
   block->maker = maker();
-  holders_.fetch_add(1, std::memory_order_relaxed);
+  ++blocks_out_;
   return block;
 }
 
-void Pool::put_in_slot(const Tensor& tensor) {
+void Pool::make_slot(const Tensor& tensor) {
   auto* whole = tensor->owner.as<StorageObj>();
-  if (!poisons() || !whole || !is_of_call(*whole)) return;
+  if (!whole || !is_of_call(*whole)) return;
   PoolBlock* slot = new_header(tensor.data(), static_cast<size_t>(tensor.bytes()));
   if (!slot) return;  // not poisoned then, which no program depends on
   slot->counts = Object::kCountsOfNew;
@@ -197,7 +198,6 @@ void Pool::make_room(size_t bytes) {
     while (!free_[c]) --c;
     PoolBlock* block = free_[c];
     free_[c] = block->next;
-    if (!free_[c]) occupied_[c / 64] &= ~(uint64_t{1} << (c % 64));
     cached_ -= block->capacity;
     free_block(block);
   }
@@ -227,19 +227,17 @@ void Pool::trim() {
       free_block(block);
     }
   }
-  for (uint64_t& word : occupied_) word = 0;
   cached_.set(0);
 }
 
-// By the owner: puts the block into its class's free list.
-void Pool::take_back(PoolBlock* block) {
+// By the owner: puts the block into its class's free list, if it may stay.
+void Pool::keep(PoolBlock* block) {
   if (block->size_class == kClasses) {
     free_block(block);
     return;
   }
   block->next = free_[block->size_class];
   free_[block->size_class] = block;
-  occupied_[block->size_class / 64] |= uint64_t{1} << (block->size_class % 64);
   cached_ += block->capacity;
 }
 
@@ -249,7 +247,7 @@ void Pool::collect() {
     PoolBlock* next = list->next;
     returned_bytes_.fetch_sub(list->capacity, std::memory_order_relaxed);
     if (list->call == call_) discount(list);
-    take_back(list);
+    keep(list);
     list = next;
   }
 }
@@ -266,9 +264,11 @@ void Pool::delete_block(void* self, int flags) {
   const void* const owner = pool->owner_.load(std::memory_order_acquire);
   if (owner == &thread_mark) {
     if (block->call == pool->call_) pool->discount(block);
-    pool->take_back(block);
-  } else if (pool->closed_.load(std::memory_order_acquire) ||
-             (!owner && block->size_class == kClasses)) {
+    pool->keep(block);
+    --pool->blocks_out_;
+    return;
+  }
+  if (pool->closed_.load(std::memory_order_acquire) || (!owner && block->size_class == kClasses)) {
     pool->free_block(block);  // no later call counts it as its own
   } else {
     pool->returned_bytes_.fetch_add(block->capacity, std::memory_order_relaxed);
@@ -277,18 +277,18 @@ void Pool::delete_block(void* self, int flags) {
     while (!pool->returned_.compare_exchange_weak(head, block, std::memory_order_acq_rel,
                                                   std::memory_order_relaxed));
   }
-  pool->drop();
+  pool->drop(1);
 }
 
 void Pool::close() {
   owner_.store(nullptr, std::memory_order_release);
   closed_.store(true, std::memory_order_release);
   trim();
-  drop();
+  drop(kOfMachine - blocks_out_);
 }
 
-void Pool::drop() {
-  if (holders_.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+void Pool::drop(int64_t references) {
+  if (holders_.fetch_sub(references, std::memory_order_acq_rel) != references) return;
   // This is the last reference, so no block can be returned any more.
   PoolBlock* list = returned_.exchange(nullptr, std::memory_order_acquire);
   while (list) {

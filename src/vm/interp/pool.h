@@ -116,7 +116,10 @@ class Pool {
   // Gives an unshared tensor a storage of its own within its storage, if that belongs to the
   // current call: its bytes are poisoned now, and again when the last tensor over them dies. This
   // detects errors in a block that several values of a memory plan share.
-  void put_in_slot(const Tensor& tensor);
+  void put_in_slot(const Tensor& tensor) {
+    if (poisons()) [[unlikely]]
+      make_slot(tensor);
+  }
 
  private:
   static constexpr uint32_t kClasses = 4 * 48;
@@ -125,25 +128,30 @@ class Pool {
   static size_t class_size(uint32_t size_class);
   static size_t new_capacity(uint32_t size_class, size_t alignment);
 
-  void take_back(PoolBlock* block);
+  void keep(PoolBlock* block);
   void collect();
   void free_block(PoolBlock* block);
   void make_room(size_t bytes);
   PoolBlock* find_free(uint32_t size_class);
   PoolBlock* new_block(uint32_t size_class, size_t bytes, size_t alignment);
   PoolBlock* new_header(void* data, size_t capacity);  // null if out of memory
-  void drop();
+  void drop(int64_t references);
+  void make_slot(const Tensor& tensor);
   ~Pool() = default;
 
   DLDevice device_;
   std::atomic<const void*> owner_{nullptr};
   std::atomic<PoolBlock*> returned_{nullptr};
   std::atomic<size_t> returned_bytes_{0};
-  std::atomic<uint64_t> holders_{1};
+  // The machine's reference and those of the blocks in use. While the machine lives, the blocks
+  // that its thread handed out and took back are counted apart, without atomic operations.
+  static constexpr int64_t kOfMachine = int64_t{1} << 62;
+  std::atomic<int64_t> holders_{kOfMachine};
   std::atomic<bool> closed_{false}, poison_{false};
   bool naive_ = false;
 
   // Used by the owner only.
+  int64_t blocks_out_ = 0;
   uint32_t call_ = 1;
   // What a block counts as: headers of many small blocks take more than their data, and so do the
   // gaps between highly aligned ones.
@@ -160,8 +168,7 @@ class Pool {
   std::atomic<size_t> allocated_{0};  // after the machine's end, any thread frees blocks
   size_t cap_ = 0;
   std::atomic<uint64_t> maker_{0};
-  std::atomic<size_t> outside_{0};         // written by all threads
-  uint64_t occupied_[kClasses / 64] = {};  // classes whose list isn't empty
+  std::atomic<size_t> outside_{0};  // written by all threads
   PoolBlock* free_[kClasses] = {};
 };
 

@@ -243,25 +243,14 @@ void match_dims(Machine& m, const Op& op, AnyView* base, const AnyView& value,
   }
 }
 
-// Whether a Store writes the register that holds the value itself.
-bool overwrites(const Op& op) {
-  const ValueRef& value = matched(op);
-  if (value.constant) return false;
-  for (const DimCheck& check : op.as<OpClass::Match>().dims) {
-    if (check.match == DimMatch::Store && check.reg == value.reg) return true;
-  }
-  return false;
-}
-
 }  // namespace
 
 void op_match_tensor(Machine& m, const Op& op, AnyView* base) {
   const MatchOperands& o = op.as<Opcode::MatchTensor>();
   Any keep;
-  const bool over = overwrites(op);
-  if (over) [[unlikely]]
+  if (o.overwrites) [[unlikely]]
     keep = Any(value_of(matched(op), base));
-  const AnyView value = value_of(matched(op), base);
+  const AnyView& value = o.overwrites ? keep : value_of(matched(op), base);
   std::span<const int64_t> dims;
   if (value.type_index == TypeIndex::Tensor) [[likely]] {
     const Tensor& t = payload_as<Tensor>(value);
@@ -274,7 +263,7 @@ void op_match_tensor(Machine& m, const Op& op, AnyView* base) {
     shape_mismatch(m, op, base, value);
   }
   match_dims(m, op, base, value, dims);
-  if (!over) release_last_uses(o, base);
+  if (!o.overwrites) release_last_uses(o, base);
 }
 
 // Has no dtype, so that the operands' is void.
@@ -307,8 +296,11 @@ void op_match_prim_value(Machine& m, const Op& op, AnyView* base) {
 }
 
 void op_make_shape(Machine&, const Op& op, AnyView* base) {
-  const Dims dims(Values<Opcode::MakeShape>(op).list("dims"), base, "a shape");
-  finish(op, base, Any(Shape(dims.span())));
+  const std::span<const ValueRef> dims = Values<Opcode::MakeShape>(op).list("dims");
+  int64_t* room;
+  Ref<ShapeObj> made = ShapeObj::of_size(dims.size(), &room);
+  read_dims(dims, base, "a shape", room);
+  finish(op, base, std::move(made));
 }
 
 namespace {

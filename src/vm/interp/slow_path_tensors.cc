@@ -12,15 +12,28 @@
 #include "vm/interp/slow_path.h"
 #include "vm/isa/limits.h"
 
+namespace tenon::vm {
+
+[[gnu::cold]] void fail_type(const char* wanted, const char* what, const AnyView& found) {
+  throw Error(ErrorKind::Runtime, cat(wanted, " is required for ", what))
+      .found(type_name(found.type_index));
+}
+
+[[gnu::cold]] void fail_negative(const char* what, size_t axis, int64_t found) {
+  throw Error(ErrorKind::Runtime, cat("a dimension of ", what, " is negative"))
+      .found(cat(found, " for axis ", axis))
+      .expected("an integer that is not negative");
+}
+
+}  // namespace tenon::vm
+
 namespace tenon::vm::slow_path {
 namespace {
 
 StorageObj* storage(const AnyView& v) {
   auto* s = v.as_object<StorageObj>();
-  if (!s) {
-    throw Error(ErrorKind::Runtime, "a storage is required for a tensor")
-        .found(type_name(v.type_index));
-  }
+  if (!s) [[unlikely]]
+    fail_type("a storage", "a tensor", v);
   return s;
 }
 
@@ -35,34 +48,48 @@ void op_alloc_storage(Machine& m, const Op& op, AnyView* base) {
         .expected(cat("0 to ", kMaxStorageBytes));
   }
   const auto alignment = static_cast<size_t>(literal(in["alignment"]));
-  finish(op, base,
-         Any(m.allocate_storage(static_cast<size_t>(size), alignment, op.operands->device)));
+  finish(op, base, m.allocate_storage(static_cast<size_t>(size), alignment, op.operands->device));
 }
 
 namespace {
 
-// For both instructions that make a tensor in a storage, whose first operands are the same.
-void tensor_in_storage(Machine& m, const Op& op, AnyView* base, std::span<const int64_t> dims) {
+// For both instructions that make a tensor in a storage, which is their first operand.
+void put_tensor(Machine& m, const Op& op, AnyView* base, const CompactForm& form, uint64_t offset) {
+  const ValueRef& source = op.operands->args.front();
+  Ref<StorageObj> held = source.last ? Ref<StorageObj>::adopt(storage(base[source.reg]))
+                                     : Ref<StorageObj>(storage(value_of(source, base)));
+  if (source.last) write_words(base[source.reg], {0, 0});
+  Tensor made = form.at(std::move(held), offset);
+  m.put_in_slot(made);
+  if (!m.may_hold(made)) [[unlikely]] {  // the storage may be from an earlier call
+    Any value(std::move(made));
+    m.protect(&value);
+    made = value.as<Tensor>();
+  }
+  finish(op, base, Ref<Object>::adopt(made.leak()));
+}
+static_assert(value_operand(Opcode::AllocTensor, "storage") == 0 &&
+              value_operand(Opcode::AllocTensorReg, "storage") == 0);
+
+void put_tensor(Machine& m, const Op& op, AnyView* base, std::span<const int64_t> dims) {
   const Values<Opcode::AllocTensor> in(op);
   const int64_t offset = integer(in["offset"], base, "a tensor's offset");
   if (offset < 0) {
     throw Error(ErrorKind::Runtime, "a tensor's offset is negative").found(cat(offset));
   }
-  Ref<StorageObj> held(storage(value_of(in["storage"], base)));
-  release_last_uses(*op.operands, base);
-  Tensor made =
-      Tensor::over(std::move(held), static_cast<uint64_t>(offset), op.operands->dtype, dims);
-  m.put_in_slot(made);
-  Any value(std::move(made));
-  m.protect(&value);  // the storage may be from an earlier call
-  put_result(base, op.a, std::move(value));
+  int64_t room[2 * tenon::kMaxRank];
+  put_tensor(m, op, base, CompactForm(op.operands->dtype, dims, room),
+             static_cast<uint64_t>(offset));
 }
 
 }  // namespace
 
 void op_alloc_tensor(Machine& m, const Op& op, AnyView* base) {
+  if (const FixedTensor* fixed = op.operands->fixed.get()) {
+    return put_tensor(m, op, base, fixed->form, fixed->offset);
+  }
   const Values<Opcode::AllocTensor> in(op);
-  tensor_in_storage(m, op, base, Dims(in.list("dims"), base, "a tensor").span());
+  put_tensor(m, op, base, Dims(in.list("dims"), base, "a tensor").span());
 }
 
 void op_alloc_tensor_reg(Machine& m, const Op& op, AnyView* base) {
@@ -70,7 +97,7 @@ void op_alloc_tensor_reg(Machine& m, const Op& op, AnyView* base) {
   const AnyView& shape = value_of(in["shape"], base);
   shape_value(shape, "a tensor");
   Any held(shape);  // this may be its last use
-  tensor_in_storage(m, op, base, payload_as<Shape>(held).dims());
+  put_tensor(m, op, base, payload_as<Shape>(held).dims());
 }
 
 namespace {

@@ -93,6 +93,7 @@ Any ClosureObj::call_from_host(std::span<const AnyView> args, Outputs* outputs) 
 }
 
 bool is_aligned(const Tensor& t) {
+  if (t.layout() & LayoutWord::kAligned) return true;
   const auto unit = static_cast<uintptr_t>(std::max<int64_t>(t.dtype().bytes(), 1));
   return reinterpret_cast<uintptr_t>(t.data()) % unit == 0;
 }

@@ -1,0 +1,146 @@
+// The slow path's instructions on cells, tuples and closures. Values are moved as words.
+#include "object/array.h"
+#include "object/cell.h"
+#include "support/text.h"
+#include "vm/interp/dispatch.h"
+#include "vm/interp/operand_values.h"
+#include "vm/interp/slow_path.h"
+
+namespace tenon::vm::slow_path {
+namespace {
+
+[[noreturn, gnu::cold]] void fail_no_cell(const char* message, const AnyView& found) {
+  throw Error(ErrorKind::Runtime, message).found(type_name(found.type_index));
+}
+
+[[noreturn, gnu::cold]] void fail_index(int64_t index, int64_t size) {
+  throw Error(ErrorKind::Runtime, "a field's index is out of range")
+      .found(cat(index))
+      .expected(cat("0 to ", size - 1));
+}
+
+RegisterWords moved(AnyView& from) {
+  const RegisterWords words = read_words(from);
+  write_words(from, {0, 0});
+  return words;
+}
+
+// A value that an instruction reads, owned: moved at its last use.
+RegisterWords taken(const ValueRef& ref, AnyView* base) {
+  if (ref.constant) return shared(*ref.constant);
+  return ref.last ? moved(base[ref.reg]) : shared(base[ref.reg]);
+}
+
+// A field for a register: a tensor may come from a container of the caller's.
+RegisterWords admitted(Machine& m, RegisterWords field) {
+  if (static_cast<int32_t>(field.head) != TypeIndex::Tensor) [[likely]]
+    return field;
+  Any tensor = Any::adopt(AnyView::of_object(object_of(field)));
+  m.protect(&tensor);
+  return words_of(tensor.leak());
+}
+
+void make_cell(const Op& op, AnyView* base, Ref<CellObj> cell, int64_t tag,
+               std::span<const ValueRef> fields) {
+  if (!cell || static_cast<size_t>(cell->size) != fields.size()) {
+    cell = CellObj::of(tag, fields.size());
+  }
+  cell->tag = tag;
+  for (size_t i = 0; i < fields.size(); ++i) put_words(cell->begin()[i], taken(fields[i], base));
+  if (op.a >= 0) put_words(at(base, op.a), words_of(std::move(cell)));
+}
+
+}  // namespace
+
+void op_alloc_adt(Machine&, const Op& op, AnyView* base) {
+  const Values<Opcode::AllocAdt> in(op);
+  make_cell(op, base, {}, literal(in["tag"]), in.list("fields"));
+}
+
+void op_reuse_adt(Machine&, const Op& op, AnyView* base) {
+  const Values<Opcode::ReuseAdt> in(op);
+  const ValueRef& ref = in["object"];
+  // The last use of a register that is several operands is the last of them, so that a cell which
+  // is made here is no field of its own.
+  const Any old = ref.last ? Any::adopt(std::exchange(base[ref.reg], AnyView())) : Any();
+  auto* cell = old.as_object<CellObj>();
+  make_cell(op, base, Ref<CellObj>(cell && cell->unique() ? cell : nullptr), literal(in["tag"]),
+            in.list("fields"));
+}
+
+void op_take_fields(Machine& m, const Op& op, AnyView* base) {
+  const Values<Opcode::TakeFields> in(op);
+  const std::vector<int32_t>& to = op.as<Opcode::TakeFields>().registers;
+  const ValueRef& ref = in["object"];
+  const AnyView& object = value_of(ref, base);
+  if (object.type_index != TypeIndex::Cell ||
+      static_cast<size_t>(static_cast<CellObj*>(object.v.object)->size) != to.size()) [[unlikely]] {
+    fail_no_cell("take_fields needs a cell of as many fields", object);
+  }
+  auto* cell = static_cast<CellObj*>(object.v.object);
+  const bool moves = cell->unique();
+  // A field may be written to the cell's register.
+  Ref<CellObj> held;
+  if (ref.last) {
+    moved(base[ref.reg]);
+    held = Ref<CellObj>::adopt(cell);
+  } else if (moves) {
+    held = Ref<CellObj>(cell);
+  }
+  AnyView* field = cell->begin();
+  for (const int32_t reg : to) {
+    if (reg >= 0) {
+      put_words(base[reg], admitted(m, moves ? moved(*field) : shared(*field)));
+    } else if (moves) {
+      put_words(*field, {0, 0});
+    }
+    ++field;
+  }
+}
+
+void op_alloc_tuple(Machine&, const Op& op, AnyView* base) {
+  const std::span<const ValueRef> values = Values<Opcode::AllocTuple>(op).list("fields");
+  Array<Any> fields;
+  fields.reserve(values.size());
+  for (const ValueRef& ref : values) fields.push_back(Any(value_of(ref, base)));
+  finish(op, base, Any(std::move(fields)));
+}
+
+void op_get_field(Machine& m, const Op& op, AnyView* base) {
+  const Values<Opcode::GetField> in(op);
+  const AnyView& object = value_of(in["object"], base);
+  const int64_t index = integer(in["index"], base, in.mnemonic);
+  const Any* begin = nullptr;
+  int64_t size = 0;
+  if (const auto* cell = object.as_object<CellObj>()) {
+    begin = cell->begin();
+    size = cell->size;
+  } else if (const auto* array = object.as_object<ArrayObj>()) {
+    begin = array->begin();
+    size = array->size;
+  } else {
+    fail_no_cell("get_field needs a cell or a tuple", object);
+  }
+  if (index < 0 || index >= size) [[unlikely]]
+    fail_index(index, size);
+  finish(op, base, admitted(m, shared(begin[index])));
+}
+
+void op_get_tag(Machine&, const Op& op, AnyView* base) {
+  const Values<Opcode::GetTag> in(op);
+  const AnyView& object = value_of(in["object"], base);
+  const auto* cell = object.as_object<CellObj>();
+  if (!cell) fail_no_cell("get_tag needs a cell", object);
+  finish(op, base, Any(cell->tag));
+}
+
+void op_alloc_closure(Machine& m, const Op& op, AnyView* base) {
+  const std::span captures = Values<Opcode::AllocClosure>(op).list("captures");
+  Ref<ClosureObj> closure = m.new_closure(*op.as<Opcode::AllocClosure>().callee, captures.size());
+  for (size_t i = 0; i < captures.size(); ++i) {
+    put_words(closure->captures()[i], shared(value_of(captures[i], base)));
+  }
+  finish(op, base, Any(Function::adopt(std::move(closure))));
+}
+
+}  // namespace tenon::vm::slow_path
