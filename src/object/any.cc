@@ -5,7 +5,7 @@
 
 namespace tenon {
 
-[[gnu::cold]] std::string type_name(int32_t index) {
+[[gnu::cold]] [[gnu::cold]] std::string type_name(int32_t index) {
   switch (index) {
     case TypeIndex::None:
       return "None";
@@ -76,7 +76,7 @@ bool AnyView::same_slow(const AnyView& o) const {
   return false;
 }
 
-void Any::own_foreign() {
+[[gnu::cold]] void Any::own_foreign() {
   AnyView view = *this;
   type_index = TypeIndex::None;
   v.bits = 0;

@@ -329,12 +329,10 @@ struct AnyTraits<T> {
     }
   }
   static void take(AnyView& a, T&& h) {
-    if (h) {
-      a = AnyView::of_object(h.leak());
-    } else {
-      put(a, h);
-      if (a.is_object()) retain(a.v.object);
+    if constexpr (requires { T::empty_value(); }) {
+      if (!h) h = T(Ref<Object>(T::empty_value()));
     }
+    a = AnyView::of_object(h.leak());
   }
   static void take(AnyView& a, const T& h) { take(a, T(h)); }
   static bool is(const AnyView& a) { return T::accepts(a); }

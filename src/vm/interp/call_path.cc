@@ -61,7 +61,8 @@ void Dispatch::stop_if_asked(Machine& m) {
   }
 }
 
-void Dispatch::grow_stack(Machine& m, const AnyView* top, const Machine::Frame* frame) {
+[[gnu::cold]] void Dispatch::grow_stack(Machine& m, const AnyView* top,
+                                        const Machine::Frame* frame) {
   if (m.fuel_ < 0) fail_fuel(m);
   const Machine::InForce& bounds = m.in_force_;
   if (top > bounds.registers_end) {

@@ -39,7 +39,7 @@ Machine::Machine(Unowned, const Program* program)
       calls_(make<RunningCalls>()),
       pool_(new Pool(kCpu)) {}
 
-Machine::~Machine() {
+[[gnu::cold]] Machine::~Machine() {
   pool_->close();
 }
 
@@ -94,7 +94,7 @@ Limits Machine::checked(Limits limits) {
   return limits;
 }
 
-void Machine::set_limits(const Limits& limits) {
+[[gnu::cold]] void Machine::set_limits(const Limits& limits) {
   if (is_running()) throw Error(ErrorKind::Usage, "a machine's limits can't change while it runs");
   work_for(Account::of(checked(limits), calls_));
 }

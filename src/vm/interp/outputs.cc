@@ -56,9 +56,7 @@ const char* fault_of(const Tensor& t) {
 
 Outputs::Outputs(const FunctionUnit& function, std::span<const AnyView> given,
                  std::span<const AnyView> args)
-    : function_(function) {
-  if (given.size() > few_.size()) many_.resize(given.size());
-  outputs_ = many_.empty() ? std::span(few_).first(given.size()) : std::span(many_);
+    : function_(function), given_(given) {
   if (given.size() != function.result.results().size()) {
     throw Error(ErrorKind::Usage, "a call needs one output, or None, for each result")
         .found(counted(given.size(), "output"))
@@ -77,63 +75,67 @@ Outputs::Outputs(const FunctionUnit& function, std::span<const AnyView> given,
       if (overlap(t, payload_as<Tensor>(input))) fault = " overlaps an input";
     }
     for (size_t j = 0; j < i; ++j) {
-      if (outputs_[j].tensor && overlap(t, outputs_[j].tensor)) fault = " overlaps another output";
+      const Tensor other = output(j);
+      if (other && overlap(t, other)) fault = " overlaps another output";
     }
     if (fault) {
       throw Error(ErrorKind::Usage, cat("output ", i, fault))
           .found(to_text(t))
           .expected("a writable, compact tensor on the CPU with memory of its own");
     }
-    outputs_[i].tensor = t;
-    outputs_[i].available = available;
+    if (available && i < 64) available_ |= uint64_t{1} << i;
   }
+}
+
+Tensor Outputs::output(size_t i) const {
+  return given_[i].is_none() ? Tensor() : admit(given_[i]).as<Tensor>();
 }
 
 Tensor Outputs::take(const void* frame, int64_t index, DataType dtype,
                      std::span<const int64_t> dims) {
   const auto i = static_cast<size_t>(index);
-  if (frame != frame_ || i >= outputs_.size() || !outputs_[i].available) return {};
-  const Tensor& t = outputs_[i].tensor;
-  if (!t || t.dtype() != dtype || byte_count(dims, dtype) != t.bytes()) return {};
-  outputs_[i].available = false;
+  if (frame != frame_ || i >= 64 || !(available_ >> i & 1)) return {};
+  const Tensor t = output(i);
+  if (t.dtype() != dtype || byte_count(dims, dtype) != t.bytes()) return {};
+  available_ &= ~(uint64_t{1} << i);
   return std::ranges::equal(t.shape(), dims) ? t : t.reshaped(dims);
 }
 
 bool Outputs::is_output(const Tensor& t) const {
-  return std::ranges::any_of(outputs_,
-                             [&](const Output& o) { return o.tensor && overlap(o.tensor, t); });
-}
-
-Any Outputs::placed(size_t i, const Any& result) {
-  const Tensor& to = outputs_[i].tensor;
-  if (!to && result.type_index != TypeIndex::Tensor) return result;
-  const auto from = result.as<Tensor>();
-  if (!to) {
-    // A result that the host didn't give memory for doesn't share that of another.
-    return is_output(from) ? Any(copy_of(from)) : result;
+  for (size_t i = 0; i < given_.size(); ++i) {
+    const Tensor to = output(i);
+    if (to && overlap(to, t)) return true;
   }
-  if (from.dtype() != to.dtype() || !std::ranges::equal(from.shape(), to.shape())) {
-    throw Error(ErrorKind::Usage, cat("output ", i, " doesn't have the type of the result"))
-        .found(to_text(to))
-        .expected(to_text(from));
-  }
-  // It may be in the memory of an output that is still to be written.
-  if (from.data() != to.data()) outputs_[i].source = is_output(from) ? copy_of(from) : from;
-  return Any(to);
+  return false;
 }
 
 Any Outputs::filled(Any result) {
+  std::vector<std::pair<Tensor, Tensor>> copies;  // from, to
+  const auto placed = [&](size_t i, Any value) {
+    const Tensor to = output(i);
+    if (!to && value.type_index != TypeIndex::Tensor) return value;
+    const auto from = value.as<Tensor>();
+    // A result that the host didn't give memory for doesn't share that of another, and what is
+    // copied may be in the memory of an output that is still to be written.
+    const auto apart = [&] { return is_output(from) ? copy_of(from) : from; };
+    if (!to) return Any(apart());
+    if (from.dtype() != to.dtype() || !std::ranges::equal(from.shape(), to.shape())) {
+      throw Error(ErrorKind::Usage, cat("output ", i, " doesn't have the type of the result"))
+          .found(to_text(to))
+          .expected(to_text(from));
+    }
+    if (from.data() != to.data()) copies.emplace_back(apart(), to);
+    return Any(to);
+  };
   if (function_.result.kind == SignatureType::Kind::Tuple) {
     Array<Any> all = result.as<Array<Any>>();
     result.reset();  // so that the array is changed in place
-    for (size_t i = 0; i < outputs_.size(); ++i) all.set(i, placed(i, all[i]));
+    for (size_t i = 0; i < given_.size(); ++i) all.set(i, placed(i, all[i]));
     result = Any(std::move(all));
   } else {
-    result = placed(0, result);
+    result = placed(0, std::move(result));
   }
-  for (const Output& o : outputs_) {
-    if (o.source) o.source.copy_elements(o.tensor.data());
-  }
+  for (const auto& [from, to] : copies) from.copy_elements(to.data());
   return result;
 }
 

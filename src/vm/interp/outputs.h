@@ -7,9 +7,8 @@
 // output.
 #pragma once
 
-#include <array>
+#include <cstdint>
 #include <span>
-#include <vector>
 
 #include "object/tensor.h"
 #include "vm/isa/unit.h"
@@ -18,9 +17,10 @@ namespace tenon::vm {
 
 class Outputs {
  public:
-  // An output per result of the function; None for a result that is to be allocated. A Usage error
-  // if their number is wrong, if one is not a writable, compact tensor on the CPU that fits the
-  // result's type, or if one overlaps an argument or another output.
+  // An output per result of the function; None for a result that is to be allocated. They are
+  // borrowed as long as this lives. A Usage error if their number is wrong, if one is not a
+  // writable, compact tensor on the CPU that fits the result's type, or if one overlaps an argument
+  // or another output.
   Outputs(const FunctionUnit& function, std::span<const AnyView> given,
           std::span<const AnyView> args);
 
@@ -34,21 +34,12 @@ class Outputs {
   Any filled(Any result);
 
  private:
-  struct Output {
-    Tensor tensor;           // null for none
-    bool available = false;  // to `take`
-    Tensor source;           // of the final copy; null for none
-  };
-
-  // Of result i: copies what the final copy is to read, and returns the value in place of `result`.
-  Any placed(size_t i, const Any& result);
+  Tensor output(size_t i) const;  // null for none
   bool is_output(const Tensor& t) const;
 
   const FunctionUnit& function_;
-  // By result. A call with few of them takes no memory for this.
-  std::array<Output, 4> few_;
-  std::vector<Output> many_;
-  std::span<Output> outputs_;
+  std::span<const AnyView> given_;  // by result
+  uint64_t available_ = 0;          // of the first 64, a bit for each that is still to be taken
   const void* frame_ = nullptr;
 };
 

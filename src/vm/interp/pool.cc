@@ -162,7 +162,7 @@ PoolBlock* Pool::new_header(void* data, size_t capacity) {
   return block;
 }
 
-PoolBlock* Pool::new_block(uint32_t size_class, size_t bytes, size_t alignment) {
+[[gnu::cold]] PoolBlock* Pool::new_block(uint32_t size_class, size_t bytes, size_t alignment) {
   bool cacheable = alignment <= kDataAlignment && !naive_;
   size_t capacity = new_capacity(size_class, alignment);
   make_room(capacity);
@@ -219,7 +219,7 @@ PoolStats Pool::stats() const {
           .call_bytes = asked_peak_.get()};
 }
 
-void Pool::trim() {
+[[gnu::cold]] void Pool::trim() {
   collect();
   for (uint32_t c = 0; c < kClasses; ++c) {
     while (PoolBlock* block = free_[c]) {
@@ -241,7 +241,7 @@ void Pool::keep(PoolBlock* block) {
   cached_ += block->capacity;
 }
 
-void Pool::collect() {
+[[gnu::cold]] void Pool::collect() {
   PoolBlock* list = returned_.exchange(nullptr, std::memory_order_acquire);
   while (list) {
     PoolBlock* next = list->next;

@@ -205,9 +205,27 @@ std::string pattern_text(const DimCheck& check, const AnyView* base) {
 }
 
 [[noreturn, gnu::cold]] void shape_mismatch(Machine& m, const Op& op, const AnyView* base,
-                                            const AnyView& value, std::string_view note = {},
-                                            size_t axis = kNoAxis) {
-  mismatch(m, op, value, note, expected_shape(m, op, base), axis);
+                                            const AnyView& value) {
+  mismatch(m, op, value, "", expected_shape(m, op, base));
+}
+[[noreturn, gnu::cold]] void rank_mismatch(Machine& m, const Op& op, const AnyView* base,
+                                           const AnyView& value, size_t rank) {
+  mismatch(m, op, value, cat("rank ", rank), expected_shape(m, op, base));
+}
+[[noreturn, gnu::cold]] void axis_mismatch(Machine& m, const Op& op, const AnyView* base,
+                                           const AnyView& value, size_t axis) {
+  mismatch(m, op, value, cat("axis ", axis), expected_shape(m, op, base), axis);
+}
+[[noreturn, gnu::cold]] void number_mismatch(Machine& m, const Op& op, const AnyView* base,
+                                             const AnyView& value) {
+  const DimCheck& check = op.as<OpClass::Match>().dims.front();
+  const bool is_known =
+      check.match == DimMatch::EqualsImmediate || check.match == DimMatch::EqualsRegister;
+  mismatch(m, op, value, "",
+           is_known ? cat("the integer ", pattern_text(check, base)) : "an integer");
+}
+[[noreturn, gnu::cold]] void dtype_mismatch(Machine& m, const Op& op, const AnyView& value) {
+  mismatch(m, op, value, "", cat("a tensor of ", op.operands->dtype));
 }
 
 // Whether `dim` passes the check. A Store always does; the caller performs it.
@@ -234,11 +252,11 @@ void match_dims(Machine& m, const Op& op, AnyView* base, const AnyView& value,
                 std::span<const int64_t> dims) {
   const std::vector<DimCheck>& checks = op.as<OpClass::Match>().dims;
   if (dims.size() != checks.size()) [[unlikely]] {
-    shape_mismatch(m, op, base, value, cat("rank ", dims.size()));
+    rank_mismatch(m, op, base, value, dims.size());
   }
   for (size_t i = 0; i < dims.size(); ++i) {
     if (!satisfies(checks[i], dims[i], base)) [[unlikely]]
-      shape_mismatch(m, op, base, value, cat("axis ", i), i);
+      axis_mismatch(m, op, base, value, i);
     if (checks[i].match == DimMatch::Store) store(base, checks[i].reg, dims[i]);
   }
 }
@@ -275,7 +293,7 @@ void op_match_dtype(Machine& m, const Op& op, AnyView* base) {
   const Operands& o = *op.operands;
   const AnyView value = value_of(matched(op), base);
   if (value.type_index != TypeIndex::Tensor || payload_as<Tensor>(value).dtype() != o.dtype) {
-    mismatch(m, op, value, "", cat("a tensor of ", o.dtype));
+    dtype_mismatch(m, op, value);
   }
   release_last_uses(o, base);
 }
@@ -285,10 +303,7 @@ void op_match_prim_value(Machine& m, const Op& op, AnyView* base) {
   const DimCheck& check = o.dims[0];
   const AnyView value = value_of(matched(op), base);
   if (!is_integer(value) || !satisfies(check, value.v.i, base)) {
-    const bool is_known =
-        check.match == DimMatch::EqualsImmediate || check.match == DimMatch::EqualsRegister;
-    mismatch(m, op, value, "",
-             is_known ? cat("the integer ", pattern_text(check, base)) : "an integer");
+    number_mismatch(m, op, base, value);
   }
   const int64_t number = value.v.i;
   release_last_uses(o, base);

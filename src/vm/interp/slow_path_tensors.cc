@@ -139,7 +139,7 @@ void op_shape_of(Machine&, const Op& op, AnyView* base) {
   finish(op, base, Any(Shape(tensor(in["tensor"], base, in.mnemonic).shape())));
 }
 
-void op_device_copy(Machine& m, const Op& op, AnyView* base) {
+[[gnu::cold]] void op_device_copy(Machine& m, const Op& op, AnyView* base) {
   const Values<Opcode::DeviceCopy> in(op);
   const Tensor& from = tensor(in["tensor"], base, in.mnemonic);
   Tensor to = m.allocate_tensor(from.shape(), from.dtype(), op.operands->device);
