@@ -102,8 +102,8 @@ const PyType_Slot kSlots[] = {
 
 }  // namespace
 
-Machines::Machines(Program program, int32_t memory, const tenon_limits& limits)
-    : program_(std::move(program)), memory_(memory), limits_(limits) {
+Machines::Machines(Program program, int32_t memory, const tenon_limits& limits, int32_t inter_op)
+    : program_(std::move(program)), memory_(memory), limits_(limits), inter_op_(inter_op) {
   auto machine = make();
   if (!machine) raise_waiting();
   idle_.push_back(std::move(machine));
@@ -111,7 +111,7 @@ Machines::Machines(Program program, int32_t memory, const tenon_limits& limits)
 
 std::unique_ptr<Value> Machines::make() const {
   auto machine = std::make_unique<Value>();
-  const tenon_machine_options options{sizeof options, memory_, &limits_};
+  const tenon_machine_options options{sizeof options, memory_, &limits_, inter_op_};
   if (tenon_machine_create_with(program_.value.get(), &options, machine->out()) != 0)
     return nullptr;
   if (!instrument_.is_none() && watch(*machine, instrument_) != 0) return nullptr;
@@ -212,12 +212,15 @@ void define_machines(nb::module_& m) {
                          "What tenon.VirtualMachine runs calls on.");
   c.def(
       "__init__",
-      [](Machines* self, const Program& program, bool naive, const nb::dict& limits) {
+      [](Machines* self, const Program& program, bool naive, const nb::dict& limits,
+         int32_t inter_op) {
         new (self) Machines(Program{Value::copy_of(program.value.any()), program.types},
-                            naive ? TENON_MEMORY_NAIVE : TENON_MEMORY_POOLED, limits_of(limits));
+                            naive ? TENON_MEMORY_NAIVE : TENON_MEMORY_POOLED, limits_of(limits),
+                            inter_op);
       },
-      nb::arg("program"), nb::arg("naive"), nb::arg("limits"),
-      nb::sig("def __init__(self, program: Program, naive: bool, limits: dict[str, int]) -> None"));
+      nb::arg("program"), nb::arg("naive"), nb::arg("limits"), nb::arg("inter_op"),
+      nb::sig("def __init__(self, program: Program, naive: bool, limits: dict[str, int], "
+              "inter_op: int) -> None"));
   c.def(
       "function",
       [](const std::shared_ptr<Machines>& machines, const nb::str& name) {

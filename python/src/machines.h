@@ -21,7 +21,7 @@ struct Program {
 // share it.
 class Machines {
  public:
-  Machines(Program program, int32_t memory, const tenon_limits& limits);
+  Machines(Program program, int32_t memory, const tenon_limits& limits, int32_t inter_op);
 
   const Program& program() const { return program_; }
   const tenon_limits& limits() const { return limits_; }
@@ -57,6 +57,7 @@ class Machines {
   const Program program_;
   const int32_t memory_;
   const tenon_limits limits_;
+  const int32_t inter_op_;
   // Guards the following in a free-threaded interpreter; else the GIL does. Under it, no code in
   // Python may run, not even to raise an exception: that could wait for a thread that waits here.
   nb::ft_mutex mutex_;

@@ -390,11 +390,14 @@ class VirtualMachine:
         memory: Literal["pooled", "naive"] = "pooled",
         limits: Limits | None = None,
         threads: int = 0,
+        inter_op: int = 1,
     ) -> None:
         """
         - ``memory``: ``"pooled"`` keeps freed memory for later tensors; ``"naive"`` returns it to the system at once.
         - ``limits`` of each call, ``limits.memory`` among them.
         - ``threads`` run the loops of a call's kernels; 0 stands for all that the process may use.
+        - ``inter_op`` threads, but at most ``threads``, run calls that don't depend on each other, each on one. Such calls
+          are found by ``tenon.compile(inter_op=2)``. With 1, and under an instrument, they run one after another.
         """
         if memory not in ("pooled", "naive"):
             raise ValueError(f"memory is {memory!r}; expected 'pooled' or 'naive'")
@@ -404,11 +407,15 @@ class VirtualMachine:
             raise TypeError(f"limits is a tenon.Limits, such as tenon.Limits(fuel=1000), not {limits!r}")
         if not 0 <= _count("threads", threads, 0) <= _tenon.MOST_THREADS:
             raise ValueError(f"threads is {threads}; expected 0 to {_tenon.MOST_THREADS}")
+        if not 1 <= _count("inter_op", inter_op, 1) <= _tenon.MOST_THREADS:
+            raise ValueError(f"inter_op is {inter_op}; expected 1 to {_tenon.MOST_THREADS}")
         self.executable = executable
         self.memory = memory
         self.limits = limits if limits is not None else Limits()
         self.threads = threads
-        self._machines = _tenon.Machines(executable._program, memory == "naive", self.limits._arguments(threads))
+        self.inter_op = inter_op
+        arguments = self.limits._arguments(threads)
+        self._machines = _tenon.Machines(executable._program, memory == "naive", arguments, inter_op)
         self._functions = _Functions(self._machines.function)
         self._lock = threading.RLock()
         self._inputs: dict[str, tuple[Any, ...]] = {}

@@ -326,11 +326,14 @@ int tenon_machine_create_with(const tenon_any* program, const tenon_machine_opti
     need(out != nullptr, "out must not be NULL");
     tenon_machine_options given = TENON_MACHINE_DEFAULTS;
     if (options) {
-      given = c_api::with_defaults(*options, given, sizeof given, "tenon_machine_options");
+      given = c_api::with_defaults(*options, given, offsetof(tenon_machine_options, inter_op),
+                                   "tenon_machine_options");
     }
     need(given.memory == TENON_MEMORY_POOLED || given.memory == TENON_MEMORY_NAIVE,
          "the memory of a machine must be TENON_MEMORY_POOLED or TENON_MEMORY_NAIVE");
-    const vm::MachineOptions machine_options{.naive = given.memory == TENON_MEMORY_NAIVE};
+    need(given.inter_op >= 0, "the number of threads for groups of calls is negative");
+    const vm::MachineOptions machine_options{.naive = given.memory == TENON_MEMORY_NAIVE,
+                                             .inter_op = given.inter_op};
     const vm::Limits limits = given.limits ? limits_of(*given.limits) : vm::Limits();
     give(out, Any(Ref<Object>(
                   make<MachineHandle>(program_of(program).program, limits, machine_options))));

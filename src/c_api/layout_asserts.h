@@ -42,9 +42,10 @@ static_assert(offsetof(tenon_limits, memory) == 24, "limits");
 static_assert(offsetof(tenon_limits, depth) == 32, "limits");
 static_assert(offsetof(tenon_limits, stack_bytes) == 40, "limits");
 
-static_assert(sizeof(tenon_machine_options) == 8 + sizeof(void*), "machine options");
+static_assert(sizeof(tenon_machine_options) == 8 + 2 * sizeof(void*), "machine options");
 static_assert(offsetof(tenon_machine_options, memory) == 4, "machine options");
 static_assert(offsetof(tenon_machine_options, limits) == 8, "machine options");
+static_assert(offsetof(tenon_machine_options, inter_op) == 8 + sizeof(void*), "machine options");
 
 static_assert(sizeof(tenon_memory_stats) == 64, "memory statistics");
 static_assert(offsetof(tenon_memory_stats, memory) == 4, "memory statistics");

@@ -135,6 +135,7 @@ Any call_intrinsic(MemoryIntrinsic intrinsic, const Binding& binding, const Call
       return Any(int64_t{activation.value(call.args[0]).as<Tensor>().rank()});
     case MemoryIntrinsic::kStorage:
     case MemoryIntrinsic::kTensor:
+    case MemoryIntrinsic::kConcurrent:
       break;  // the evaluator runs modules before memory is made explicit
   }
   throw Error(ErrorKind::Unsupported, binding.span,

@@ -266,7 +266,7 @@ struct BenchCommand : CallFlags {
     measured.concurrency = concurrency;
     measured.compile = program.compile_seconds * 1000;
     measured.load = program.load_seconds * 1000;
-    vm::Machine machine(program.program, call_limits());
+    vm::Machine machine(program.program, call_limits(), {.inter_op = flags.options.inter_op});
     const auto start = Clock::now();
     machine.call(function, views);
     measured.first_call = milliseconds(Clock::now() - start);

@@ -273,7 +273,10 @@ void CompileFlags::add_to(CLI::App* command, bool writes_file) {
 
 void CompileFlags::check_unused(const std::string& executable) const {
   for (const CLI::Option* option : compilation_) {
-    if (option->count() == 0 || option->get_name() == "--cpu") continue;
+    if (option->count() == 0 || option->get_name() == "--cpu" ||
+        option->get_name() == "--inter-op") {
+      continue;
+    }
     throw Error(ErrorKind::Usage, cat(option->get_name(), " has no effect on ", executable,
                                       ", which is already compiled"))
         .help(cat("give ", option->get_name(), " to `tenon compile`, or leave it out"));

@@ -24,7 +24,7 @@ struct ReportCommand : CallFlags {
     flags.options.keep_graph = true;  // in memory, for the page
     const auto [program, given] = open_with_inputs(std::move(source));
     const std::vector<AnyView> views(given.values.begin(), given.values.end());
-    vm::Machine machine(program.program, call_limits());
+    vm::Machine machine(program.program, call_limits(), {.inter_op = flags.options.inter_op});
     page.run(machine, function, views, iterations);
     page.write(program.program->unit(), program.source.name, threads);
     if (!json_output()) return;

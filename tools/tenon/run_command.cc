@@ -190,6 +190,7 @@ struct RunCommand : CallFlags {
 
   std::vector<Any> execute(const ProgramFile& program, const FunctionSignature& signature,
                            const std::vector<Any>& values) {
+    machine_options.inter_op = flags.options.inter_op;
     vm::Machine machine(program.program, limits, machine_options);
     std::vector<AnyView> views(values.begin(), values.end());
     return results_of(machine.call(function, views), signature.result);

@@ -35,7 +35,7 @@ struct TraceCommand : CallFlags {
     flags.options.keep_graph = true;  // in memory: it has the kernels' operations
     const auto [program, given] = open_with_inputs(std::move(source));
     const std::vector<AnyView> views(given.values.begin(), given.values.end());
-    vm::Machine machine(program.program, call_limits());
+    vm::Machine machine(program.program, call_limits(), {.inter_op = flags.options.inter_op});
     for (int i = 0; i < iterations; ++i) machine.call(function, views);
 
     const report::Timeline timeline = report::read_timeline(record.end());

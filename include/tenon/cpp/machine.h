@@ -86,12 +86,16 @@ class MachineFunction {
 ///   Tensor y = machine["main"](x).as<Tensor>();
 class Machine {
  public:
-  explicit Machine(Program program, const Limits& limits = {}, Memory memory = Memory::pooled)
+  /// `inter_op` threads, but at most those of the limits, run the calls of a group, each on one:
+  /// programs that are compiled with `--inter-op` have groups.
+  explicit Machine(Program program, const Limits& limits = {}, Memory memory = Memory::pooled,
+                   int inter_op = 1)
       : program_(std::move(program)) {
     const tenon_limits l = limits.raw();
     tenon_machine_options options = TENON_MACHINE_DEFAULTS;
     options.memory = static_cast<int32_t>(memory);
     options.limits = &l;
+    options.inter_op = inter_op;
     detail::check(tenon_machine_create_with(program_.raw(), &options, machine_.out()));
   }
   Machine(Machine&&) noexcept = default;

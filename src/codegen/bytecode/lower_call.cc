@@ -209,6 +209,8 @@ void FunctionLowering::lower_intrinsic(MemoryIntrinsic intrinsic, const Call& ca
     case MemoryIntrinsic::kRank:
       code_.emit(Opcode::RankOf, {dst, value(call.args[0])});
       break;
+    case MemoryIntrinsic::kConcurrent:
+      break;  // lower_block
   }
 }
 

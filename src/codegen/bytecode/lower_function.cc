@@ -119,16 +119,25 @@ VirtualCode FunctionLowering::run() {
 }
 
 void FunctionLowering::lower_block(const BlockRef& block, bool tail) {
+  size_t group_begin = 0, group_end = 0;  // the first instruction, and the last binding
+  int64_t group_count = 0;
   for (size_t i = 0; i < block->bindings.size(); ++i) {
     poll();
     const auto& binding = block->bindings[i];
     span_ = binding->span;
+    if (memory_intrinsic(binding->value) == MemoryIntrinsic::kConcurrent) {
+      group_begin = code_.instruction_count();
+      group_count = stated_count(*binding->value.as<Call>());
+      group_end = i + static_cast<size_t>(group_count);
+      continue;
+    }
     const auto* match =
         i + 1 < block->bindings.size() ? block->bindings[i + 1]->value.as<MatchShape>() : nullptr;
     matched_next_ = match && !match->elements ? match->value.as<Var>() : nullptr;
     const bool is_result = binding == block->bindings.back() &&
                            block->result.get() == static_cast<const Object*>(binding->var.get());
     lower_binding(*binding, tail && is_result);
+    if (i != 0 && i == group_end) code_.group_calls(group_begin, group_count);
   }
 }
 

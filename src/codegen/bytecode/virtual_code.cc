@@ -1,5 +1,7 @@
 #include "codegen/bytecode/virtual_code.h"
 
+#include <algorithm>
+
 #include "support/text.h"
 
 namespace tenon::codegen {
@@ -43,6 +45,15 @@ void VirtualCode::emit(Opcode opcode, std::initializer_list<Arg> operands,
 void VirtualCode::get_field(Arg dst, Arg object, uint32_t index, uint32_t cell_size) {
   emit(Opcode::GetField, {dst, object, Arg::imm(int64_t{index})});
   blocks_[current_].instructions.back().cell_size = cell_size;
+}
+
+void VirtualCode::group_calls(size_t first, int64_t count) {
+  std::vector<VirtualInstruction>& all = blocks_[current_].instructions;
+  const auto begin = all.begin() + static_cast<ptrdiff_t>(first);
+  const auto calls = std::stable_partition(
+      begin, all.end(), [](const VirtualInstruction& i) { return i.opcode != Opcode::CallPacked; });
+  TENON_ASSERT(all.end() - calls == count, "a group of other instructions than packed calls");
+  all.insert(calls, {Opcode::Concurrent, calls->span, {Arg::imm(count)}});
 }
 
 void VirtualCode::match_shape(Arg value, std::span<const DimPattern> dims) {

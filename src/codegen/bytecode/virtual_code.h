@@ -93,6 +93,10 @@ class VirtualCode {
             std::span<const vm::Arg> list = {});
   // `cell_size`: how many fields the object has; 0 if it isn't known to be a cell.
   void get_field(vm::Arg dst, vm::Arg object, uint32_t index, uint32_t cell_size = 0);
+  // The instructions of the current block from `first` on are those of `count` packed calls, whose
+  // operands are computed before all of them: makes the calls a group (`concurrent`).
+  void group_calls(size_t first, int64_t count);
+  size_t instruction_count() const { return blocks_[current_].instructions.size(); }
   void match_shape(vm::Arg value, std::span<const vm::DimPattern> dims);
   void match_tensor(vm::Arg value, DataType dtype, std::span<const vm::DimPattern> dims);
   void match_prim_value(vm::Arg value, const vm::DimPattern& expected);

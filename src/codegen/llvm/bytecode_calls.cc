@@ -221,6 +221,17 @@ void FunctionTranslator::run_in_machine(const Instruction& in) {
   }
 }
 
+// The machine runs the calls of the group. If a jump leads into it, compiled code runs them in order.
+void FunctionTranslator::concurrent(const Instruction& in) {
+  const auto count = static_cast<uint32_t>(in.arg(0).value());
+  if (flow_.block_beginning(at_ + 1) != flow_.block_beginning(at_ + count + 1)) return;
+  const auto calls = std::span(flow_.instructions).subspan(at_ + 1, count);
+  for (const Instruction& call : calls) used_by_machine(call);
+  run_in_machine(in);
+  for (const Instruction& call : calls) cleared_by_machine(call);
+  at_ += count;
+}
+
 // Where the code goes on once the machine has prepared the call of a closure.
 FunctionTranslator::ClosureOutcomes FunctionTranslator::closure_outcomes(llvm::Value* exit) {
   llvm::BasicBlock* const failed = new_block("failed");

@@ -53,7 +53,7 @@ struct BytecodeFlow {
 
   // The block that begins at the instruction of a label.
   uint32_t block_at(vm::Arg label) const { return block_of_word_[label.index()]; }
-  // The block that begins with that instruction.
+  // The first block that begins with that instruction or behind it.
   uint32_t block_beginning(uint32_t instruction) const {
     return block_of_instruction_[instruction];
   }

@@ -138,6 +138,7 @@ class FunctionTranslator {
   void run_in_machine(const vm::Instruction& in);
   void used_by_machine(const vm::Instruction& in);
   void cleared_by_machine(const vm::Instruction& in);
+  void concurrent(const vm::Instruction& in);
   struct ClosureOutcomes {
     llvm::BasicBlock *entered, *done;
   };

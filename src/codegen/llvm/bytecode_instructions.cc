@@ -45,6 +45,8 @@ void FunctionTranslator::instruction(const Instruction& in) {
       return move(in);
     case OpClass::LoadInt:
       return define(in.arg(0), Kind::Int, b_.getInt64(static_cast<uint64_t>(in.arg(1).value())));
+    case OpClass::Concurrent:
+      return concurrent(in);
     case OpClass::Kill:
       for (const vm::Word word : in.list()) {
         drop_old(Arg(word).index());

@@ -11,6 +11,7 @@ namespace {
 
 constexpr char kSizeAttr[] = "size", kDeviceAttr[] = "device";
 constexpr char kOffsetAttr[] = "offset", kShapeAttr[] = "shape", kValuesAttr[] = "values";
+constexpr char kCountAttr[] = "count";
 
 struct Form {
   MemoryIntrinsic intrinsic;
@@ -51,6 +52,11 @@ const std::vector<Form>& forms() {
        1,
        {}},
       {MemoryIntrinsic::kRank, kMemoryRank, "(x) -> an i64", 1, {}},
+      {MemoryIntrinsic::kConcurrent,
+       kMemoryConcurrent,
+       "(count=N) -> ()",
+       0,
+       {{kCountAttr, AttrKind::kInt}}},
   };
   return table;
 }
@@ -130,6 +136,8 @@ bool result_fits(const Call& call, MemoryIntrinsic intrinsic) {
     }
     case MemoryIntrinsic::kRank:
       return type_of(call.args[0]).is<TensorType>() && same_type(type, scalar_type(i64));
+    case MemoryIntrinsic::kConcurrent:
+      return same_type(type, unit_type()) && stated_count(call) >= 2;
   }
   return false;
 }
@@ -183,6 +191,14 @@ Attrs values_attrs(const Array<Dim>& all) {
 
 Array<Dim> stated_values(const Call& call) {
   return call.attrs.at(kValuesAttr).as<Array<Dim>>();
+}
+
+Attrs concurrent_attrs(int64_t count) {
+  return attrs({{kCountAttr, Any(count)}});
+}
+
+int64_t stated_count(const Call& call) {
+  return call.attrs.at(kCountAttr).as<int64_t>();
 }
 
 bool check_intrinsic(const Call& call) {

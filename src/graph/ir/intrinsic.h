@@ -10,6 +10,9 @@
 //   memory.element(x)                                    -> a scalar: the only element of x
 //   memory.of_element(scalar)                            -> a new tensor of rank 0
 //   memory.rank(x)                                       -> a tensor's rank as an i64
+//   memory.concurrent(){count: int}                      -> (); the next count bindings, calls that
+//                                                           write destinations, may run at the same
+//                                                           time
 #pragma once
 
 #include <cstdint>
@@ -27,6 +30,7 @@ enum class MemoryIntrinsic : uint8_t {
   kElement,
   kOfElement,
   kRank,
+  kConcurrent,
 };
 
 inline constexpr char kMemoryStorage[] = "memory.storage";
@@ -36,6 +40,7 @@ inline constexpr char kMemoryValues[] = "memory.values";
 inline constexpr char kMemoryElement[] = "memory.element";
 inline constexpr char kMemoryOfElement[] = "memory.of_element";
 inline constexpr char kMemoryRank[] = "memory.rank";
+inline constexpr char kMemoryConcurrent[] = "memory.concurrent";
 
 inline constexpr char kStorageType[] = "storage";
 
@@ -49,6 +54,8 @@ Attrs reshape_attrs(const Array<Dim>& shape);
 Array<Dim> stated_shape(const Call& call);  // of a tensor or reshape
 Attrs values_attrs(const Array<Dim>& all);
 Array<Dim> stated_values(const Call& call);
+Attrs concurrent_attrs(int64_t count);
+int64_t stated_count(const Call& call);
 
 // The intrinsic that a call calls, if any.
 std::optional<MemoryIntrinsic> memory_intrinsic(const Call& call);

@@ -65,6 +65,15 @@ void for_each_item(const Part& part, const F& f) {
   }
 }
 
+template <class Part, class F>
+void map_item(Part& part, const F& f) {
+  if constexpr (std::is_same_v<Part, Operand> || std::is_same_v<Part, BlockRef>) {
+    part = f(part);
+  } else {
+    part = part.map(f);
+  }
+}
+
 }  // namespace detail
 
 // Whether the node is of a kind that can be bound to a variable: not a variable or constant. Walks
@@ -106,14 +115,20 @@ ExprRef map_operands(const ExprRef& value, const F& f) {
   ExprRef mapped;
   detail::with_parts(value, [&](const auto& node, const auto& parts) {
     auto copy = make<std::remove_cvref_t<decltype(node)>>(node);
-    auto map_part = [&](auto& part) {
-      if constexpr (std::is_same_v<std::remove_cvref_t<decltype(part)>, Operand>) {
-        part = f(part);
-      } else {
-        part = part.map(f);
-      }
-    };
-    std::apply([&](auto... member) { (map_part((*copy).*member), ...); }, parts.operands);
+    std::apply([&](auto... member) { (detail::map_item((*copy).*member, f), ...); },
+               parts.operands);
+    mapped = copy;
+  });
+  return mapped;
+}
+
+// The right-hand side with `f(block)` in place of each direct block.
+template <class F>
+ExprRef map_blocks(const ExprRef& value, const F& f) {
+  ExprRef mapped;
+  detail::with_parts(value, [&](const auto& node, const auto& parts) {
+    auto copy = make<std::remove_cvref_t<decltype(node)>>(node);
+    std::apply([&](auto... member) { (detail::map_item((*copy).*member, f), ...); }, parts.blocks);
     mapped = copy;
   });
   return mapped;

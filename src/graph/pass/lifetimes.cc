@@ -55,17 +55,20 @@ void Lifetimes::know_symbols(const TypeRef& type, int64_t at, int64_t scope) {
 }
 
 void Lifetimes::block(const BlockRef& block, int64_t scope) {
+  int64_t group_end = -1;
   for (const auto& binding : block->bindings) {
-    ++next_;
-    visit(*binding, scope);
+    const int64_t at = next_++;
+    if (memory_intrinsic(binding->value) == MemoryIntrinsic::kConcurrent) {
+      group_end = at + stated_count(*binding->value.as<Call>());
+    }
+    visit(*binding, scope, std::max(at, group_end));
     know_symbols(binding->var->type, next_ - 1, scope);
   }
 }
 
-void Lifetimes::visit(const Binding& binding, int64_t scope) {
+void Lifetimes::visit(const Binding& binding, int64_t scope, int64_t at) {
   const ExprRef& value = binding.value;
   const Var* var = binding.var.get();
-  const int64_t at = next_ - 1;
   if (auto* loop = value.as<Loop>()) return visit_loop(binding, *loop, scope);
   if (auto* branch = value.as<If>()) {
     use(branch->condition, at, scope);

@@ -3,7 +3,8 @@
 // All bindings of a function, those in nested blocks included, are numbered in one order: a binding
 // with blocks before what they hold, and its end after. So the arms of a branch follow one another,
 // and the values of one aren't alive during the next. Loops run their blocks again: what they use
-// and what was made outside is in use until the loop's end.
+// and what was made outside is in use until the loop's end. The calls of a group (memory.concurrent)
+// all happen when the last one does.
 #pragma once
 
 #include <optional>
@@ -63,7 +64,7 @@ class Lifetimes {
 
   int64_t add_scope(int64_t parent, const Binding* binding, bool loops);
   void block(const BlockRef& block, int64_t scope);
-  void visit(const Binding& binding, int64_t scope);
+  void visit(const Binding& binding, int64_t scope, int64_t at);
   void visit_branch(const Binding& binding, const std::vector<BlockRef>& arms, int64_t scope);
   void visit_loop(const Binding& binding, const Loop& loop, int64_t scope);
   void tie(const std::vector<Owners>& results, const std::vector<int64_t>& arms);

@@ -6,6 +6,7 @@
 #include <queue>
 #include <set>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "graph/ir/intrinsic.h"
@@ -32,7 +33,7 @@ struct Placed {
   size_t storage_depth = 0;     // how many of these its storage is made in
   int64_t overwritten = -1;     // the last binding that overwrote it
   // Set if no other tensor is in its storage, and a loop doesn't write it again: the last binding
-  // in which a kernel writes it. Values that share its memory after that aren't tracked, as nothing
+  // in which a call writes it. Values that share its memory after that aren't tracked, as nothing
   // changes it any more.
   std::optional<int64_t> last_write = std::nullopt;
   bool leaves_arm = false;  // is alive after an arm that it is made in
@@ -83,19 +84,30 @@ class Verifier {
   using Places = std::set<size_t>;  // indices of the tensors that a value may share memory with
   using Values = std::unordered_map<const Var*, Places>;
 
-  // Finds how many tensors are in each storage, and where kernels last write each.
+  // How many operands the call only reads, if it is one that writes the others.
+  size_t inputs_of(const Call& call) const {
+    if (call.kind == CalleeKind::kKernel) return module_->kernels.at(call.callee)->inputs.size();
+    const bool is_packed = call.kind == CalleeKind::kPacked && !memory_intrinsic(call);
+    const library::Signature* signature = is_packed ? signature_of(call) : nullptr;
+    return call.args.size() - (signature && signature->writes_results && !call.args.empty());
+  }
+
+  // Finds how many tensors are in each storage, and where calls last write each.
   void find_writes(const BlockRef& block) {
+    int64_t group_end = -1;
     for (const auto& binding : block->bindings) {
       ++at_;
       const ExprRef& value = binding->value;
       auto* call = value.as<Call>();
+      if (memory_intrinsic(value) == MemoryIntrinsic::kConcurrent) {
+        group_end = at_ + stated_count(*call);
+      }
       if (memory_intrinsic(value) == MemoryIntrinsic::kTensor) {
         ++tensors_in_[call->args[0].as<Var>()];
       }
-      if (call && call->kind == CalleeKind::kKernel) {
-        for (size_t i = module_->kernels.at(call->callee)->inputs.size(); i < call->args.size();
-             ++i) {
-          last_write_[call->args[i].as<Var>()] = at_;
+      if (call) {
+        for (size_t i = inputs_of(*call); i < call->args.size(); ++i) {
+          last_write_[call->args[i].as<Var>()] = std::max(at_, group_end);
         }
       }
       for_each_block(value, [&](const BlockRef& inner) {
@@ -115,9 +127,22 @@ class Verifier {
   }
 
   void block(const BlockRef& block) {
-    for (const auto& binding : block->bindings) {
+    const Array<Ref<const Binding>>& bindings = block->bindings;
+    size_t group_end = 0;
+    for (size_t i = 0; i < bindings.size(); ++i) {
       ++at_;
+      const Ref<const Binding>& binding = bindings[i];
       const Var* var = binding->var.get();
+      if (memory_intrinsic(binding->value) == MemoryIntrinsic::kConcurrent) {
+        group_end = i + static_cast<size_t>(stated_count(*binding->value.as<Call>()));
+        require_independent(*block, i + 1, group_end);
+      } else if (i < group_end) {
+        // All calls of a group happen when its last one does.
+        const int64_t at = std::exchange(at_, at_ + static_cast<int64_t>(group_end - i));
+        visit(binding->value);
+        at_ = at;
+        continue;
+      }
       Places places = visit(binding->value);
       made_[var] = at_;  // with blocks, at their end: what they overwrite is part of the value
       may_be_[var] = std::move(places);
@@ -239,6 +264,37 @@ class Verifier {
     TENON_ASSERT(results.size() <= kMaxPlaces, "memory plan of '", name_,
                  "': a value may share memory with more than ", kMaxPlaces, " tensors");
     return results;
+  }
+
+  // Requires that bindings first to last are calls with destinations, of which none reads or writes
+  // what another writes.
+  void require_independent(const Block& block, size_t first, size_t last) {
+    TENON_ASSERT(last < block.bindings.size(), "memory plan of '", name_,
+                 "': a group goes beyond its block");
+    std::unordered_map<size_t, size_t> writers, readers;  // by place: the call, or many
+    constexpr size_t kMany = SIZE_MAX;
+    for (size_t i = first; i <= last; ++i) {
+      const auto* call = block.bindings[i]->value.as<Call>();
+      const size_t inputs = call ? inputs_of(*call) : 0;
+      TENON_ASSERT(call && is_unit(block.bindings[i]->var->type) && inputs < call->args.size(),
+                   "memory plan of '", name_, "': a group has a binding that is no call with ",
+                   "destinations");
+      for (size_t k = 0; k < call->args.size(); ++k) {
+        const auto places = may_be_.find(call->args[k].as<Var>());
+        if (places == may_be_.end()) continue;
+        for (const size_t place : places->second) {
+          auto& calls = k < inputs ? readers : writers;
+          const auto [at, is_new] = calls.try_emplace(place, i);
+          if (!is_new && at->second != i) at->second = kMany;
+        }
+      }
+    }
+    for (const auto& [place, writer] : writers) {
+      const auto reader = readers.find(place);
+      TENON_ASSERT(writer != kMany && (reader == readers.end() || reader->second == writer),
+                   "memory plan of '", name_, "': calls of a group share %",
+                   placed_[place].tensor->name, ", which one of them writes");
+    }
   }
 
   // A kernel may write a tensor that it also reads only if it declares the pair in place.

@@ -141,6 +141,7 @@ class PythonPrinter {
         return kill(in);
       case OpClass::Call:
         return call(in);
+      case OpClass::Concurrent:
       case OpClass::Plain:
       case OpClass::Function:
       case OpClass::Unpack:

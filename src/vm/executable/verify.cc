@@ -222,12 +222,14 @@ class Verifier {
                violation->expected);
       }
       instruction(in, broken);
+      concurrent(in, broken);
       ends = in.info->ends();
       at += in.words();
       ++index;
     }
     if (!ends) {
       --index;
+      if (calls_left_) fail_concurrent(broken, "the end of the code");
       std::vector<std::string> endings;
       for (const OpcodeInfo& info : all_opcodes()) {
         if (info.ends()) endings.emplace_back(info.mnemonic);
@@ -279,6 +281,36 @@ class Verifier {
     }
   }
 
+  template <class Broken>
+  static void fail_concurrent(const Broken& broken, std::string_view found) {
+    broken(Rule::ConcurrentCalls, found,
+           "another call_packed of the group, without a result, and of registers that are in use");
+  }
+
+  // Follows a group through the instructions.
+  template <class Broken>
+  void concurrent(const Instruction& in, const Broken& broken) {
+    if (calls_left_) {
+      --calls_left_;
+      if (in.opcode() != Opcode::CallPacked || !in.arg(0).is_none()) {
+        fail_concurrent(broken, in.info->mnemonic);
+      }
+      for (const Word word : in.list()) {
+        const Arg arg(word);
+        if (arg.is_register() && released_in_[arg.index()] == groups_) {
+          fail_concurrent(broken, to_text(arg));
+        }
+      }
+      for (const Word word : in.list()) {
+        if (Arg(word).is(ArgKind::LastUse)) released_in_[Arg(word).index()] = groups_;
+      }
+    } else if (in.opcode() == Opcode::Concurrent) {
+      calls_left_ = in.arg(0).value();
+      ++groups_;
+      released_in_.resize(kMaxRegisters);
+    }
+  }
+
   void spans(const FunctionUnit& f) {
     int64_t before = -1;
     for (const CodeSpan& s : f.spans) {
@@ -297,6 +329,9 @@ class Verifier {
   uint32_t version_;
   Ticker ticker_;
   std::vector<bool> starts_;
+  int64_t calls_left_ = 0;             // of the group that the code is in
+  uint32_t groups_ = 0;                // so far
+  std::vector<uint32_t> released_in_;  // the last group that has a register's last use
 };
 
 }  // namespace

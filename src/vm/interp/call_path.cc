@@ -1,8 +1,10 @@
 // The long or rare parts of the dispatch loop's calls.
 #include <algorithm>
 #include <iterator>
+#include <mutex>
 
 #include "device/host_check.h"
+#include "device/parallel.h"
 #include "object/tensor.h"
 #include "support/text.h"
 #include "support/trace.h"
@@ -236,6 +238,67 @@ void Dispatch::packed_call(Machine& m, const Op& op, AnyView* base) {
   }
   release_last_uses(e, base);
   put_result(base, op.a, std::move(result));
+}
+
+namespace {
+
+// The calls behind `concurrent`.
+struct Group {
+  const Op* calls;
+  AnyView* base;
+  std::mutex mutex;
+  int64_t failed;       // the first call that did, or their number
+  Ref<ErrorObj> error;  // null if its function isn't linked
+};
+
+// A call that fails doesn't stop those before it, whose errors win.
+[[gnu::cold]] int run_member(void* context, int64_t at, int64_t) {
+  Group& in = *static_cast<Group*>(context);
+  const CallOperands& e = in.calls[at].as<OpClass::Call>();
+  const PackedTarget* target = e.slot->target.load(std::memory_order_acquire);
+  const ThreadsScope one(1);  // libraries have threads of their own
+  const Borrowed args(e, 0, in.base);
+  Any result;
+  if (target && target->call(target->self, args.data(), args.count(), &result) == 0) return 0;
+  const std::lock_guard lock(in.mutex);
+  if (at < in.failed) {
+    in.failed = at;
+    in.error = target ? take_error_object() : Ref<ErrorObj>();
+  }
+  return 0;
+}
+
+}  // namespace
+
+// Cold, so that it is compiled for size: what it calls takes longer.
+[[gnu::cold]] void Dispatch::concurrent_calls(Machine& m, const Op& head, AnyView* base) {
+  Group group{&head + 1, base, {}, head.imm, {}};
+  ParallelLoop loop;
+  loop.n = head.imm;
+  loop.each_chunk = true;
+  loop.threads = std::min(m.inter_op_, threads_in_scope());
+  loop.body = run_member;
+  loop.context = &group;
+  if (loop.threads <= 1 || m.attention_.load(std::memory_order_relaxed)) {
+    for (const Op* call = group.calls; call != group.calls + loop.n; ++call) {
+      m.pc_ = call;
+      packed_call(m, *call, base);
+    }
+    return;
+  }
+  const int stopped = try_parallel(loop);
+  if (group.failed != loop.n) {
+    m.pc_ = &group.calls[group.failed];
+    const PackedSlot& slot = *m.pc_->as<OpClass::Call>().slot;
+    if (!group.error) fail_unlinked(slot);
+    set_error_object(std::move(group.error));
+    fail_packed(slot);
+  }
+  if (stopped != 0) throw take_error();
+  for (int64_t i = 0; i != loop.n; ++i) {
+    release_last_uses(group.calls[i].as<OpClass::Call>(), base);
+  }
+  if (m.attention_.load(std::memory_order_relaxed)) stop_if_asked(m);
 }
 
 AnyView* Dispatch::last_use(Machine& m, const Object* function, int32_t i) {

@@ -97,6 +97,7 @@ CodeExit CompiledCode::run_instruction(Machine& m, const Op& op, AnyView* base, 
 #define RUN_Move RUN_Comparison
 #define RUN_LoadInt RUN_Comparison
 #define RUN_Kill RUN_Comparison
+#define RUN_Concurrent(mnemonic) Dispatch::concurrent_calls(m, op, base)
   switch (static_cast<Opcode>(opcode)) {
 #define TENON_OPCODE(identifier, mnemonic, number, op_class, ...) \
   case Opcode::identifier:                                        \

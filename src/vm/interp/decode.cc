@@ -576,6 +576,9 @@ Handler Decoder::instruction(Op& op, const Instruction& in, uint32_t index) {
       return move(op, in);
     case OpClass::LoadInt:
       return load_int(op, in);
+    case OpClass::Concurrent:
+      op.imm = in.arg(operand(Opcode::Concurrent, "count")).value();
+      return Handler::Concurrent;
   }
   TENON_ASSERT(false, "an opcode without a class");
 }

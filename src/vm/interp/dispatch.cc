@@ -233,6 +233,7 @@ namespace tenon::vm {
 #define HANDLER_OF_Move BELOW
 #define HANDLER_OF_LoadInt BELOW
 #define HANDLER_OF_Kill BELOW
+#define HANDLER_OF_Concurrent BELOW
 
 namespace {
 
@@ -401,6 +402,11 @@ handle_TailCallInPlace : {
 handle_CallPacked:
   SAVE();
   packed_call(m, *pc, base);
+  NEXT();
+handle_Concurrent:
+  SAVE();
+  concurrent_calls(m, *pc, base);
+  pc += pc->imm;
   NEXT();
 handle_CallClosure : {
   SAVE();

@@ -31,6 +31,7 @@ Machine::Machine(Ref<Program> program, Limits limits, MachineOptions options)
   set_limits(limits);
   pool_->set_poison(options.poison);
   pool_->set_naive(options.naive);
+  if (home_->trusted()) inter_op_ = options.inter_op;
 }
 
 Machine::Machine(Unowned, const Program* program)

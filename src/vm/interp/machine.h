@@ -82,6 +82,10 @@ struct MachineOptions {
   // Takes each block of memory from the system and returns it when it is freed, instead of keeping
   // it for later allocations.
   bool naive = false;
+  // Threads for calls that may run at the same time, each on one thread (the instruction
+  // `concurrent`), but at most Limits::threads; 1 runs them in order, as does a machine of a program
+  // that isn't trusted.
+  int32_t inter_op = 1;
 };
 
 // A call as an instrument sees it.
@@ -272,6 +276,7 @@ class Machine final : private CallContext, private MachineState {
   Instrument instrument_;
   ObjectCache objects_;
   Pool* pool_;
+  int32_t inter_op_ = 1;  // MachineOptions
 
   Reservation registers_, frames_;
   uint32_t depth_ = 0;      // reserved frames

@@ -36,6 +36,7 @@ inline constexpr uint32_t kMaxTypeDepth = 64;
 // Of a storage block or a constant, so that byte counts and offsets never overflow.
 inline constexpr uint64_t kMaxStorageBytes = uint64_t{1} << 48;
 inline constexpr uint64_t kMaxStorageAlignment = 4096;
+inline constexpr int64_t kMaxConcurrent = 256;  // calls of a group
 inline constexpr int64_t kMaxTag = (int64_t{1} << 31) - 1;
 
 }  // namespace tenon::vm

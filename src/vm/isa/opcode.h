@@ -43,6 +43,7 @@ enum class OpClass : uint8_t {
   Move,  // copies or moves any value
   LoadInt,
   Kill,
+  Concurrent,  // runs the calls behind it
 };
 
 // The kinds of operand: the rows of operand_kinds.def.
@@ -55,10 +56,10 @@ std::string_view form_of(OperandKind kind);  // "a register such as %1"
 
 // What an instruction does with an operand, or with one word of it.
 enum class OperandRole : uint8_t {
-  Writes,        // writes the register; `_` drops the result
-  ReadsValue,    // reads a value: of a register, possibly at its last use, or written in the code
+  Writes,       // writes the register; `_` drops the result
+  ReadsValue,   // reads a value: of a register, possibly at its last use, or written in the code
   ReadsNumber,  // reads an integer or float: of a register, which keeps it, or written in the code
-  Literal,       // a value that is always written in the code
+  Literal,      // a value that is always written in the code
   Dtype,
   Device,
   Callee,  // a function that it calls or makes a value of

@@ -1,0 +1,171 @@
+#include "graph/pass/group_calls.h"
+
+#include <algorithm>
+#include <limits>
+#include <map>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "graph/ir/intrinsic.h"
+#include "graph/ir/packed_call.h"
+#include "graph/ir/rewrite.h"
+
+namespace tenon::graph {
+namespace {
+
+constexpr size_t kMostCalls = 256;  // of a group: vm::kMaxConcurrent
+
+using BindingRef = Ref<const Binding>;
+
+class Grouping {
+ public:
+  explicit Grouping(const Module& module) : module_(module) {}
+
+  BlockRef block(const BlockRef& block) {
+    std::vector<BindingRef> segment, out;
+    for (const BindingRef& binding : block->bindings) {
+      if (is_call(*binding) || is_movable(*binding)) {
+        segment.push_back(binding);
+        continue;
+      }
+      flush(&segment, &out);
+      out.push_back(with_grouped_blocks(binding));
+    }
+    flush(&segment, &out);
+    auto grouped = make<Block>(*block);
+    grouped->bindings = Array<BindingRef>(out);
+    return grouped;
+  }
+
+ private:
+  BindingRef with_grouped_blocks(const BindingRef& binding) {
+    bool has_blocks = false;
+    for_each_block(binding->value, [&](const BlockRef&) { has_blocks = true; });
+    if (!has_blocks) return binding;
+    auto grouped = make<Binding>(*binding);
+    grouped->value = map_blocks(binding->value, [&](const BlockRef& b) { return block(b); });
+    return grouped;
+  }
+
+  // Of an operand's memory: the storage, or the variable itself where that isn't made here.
+  const Object* memory_of(const Operand& operand) const {
+    const auto known = memory_.find(operand.get());
+    return known == memory_.end() ? operand.get() : known->second;
+  }
+
+  static bool is_movable(const Binding& binding) {
+    const auto intrinsic = memory_intrinsic(binding.value);
+    return intrinsic == MemoryIntrinsic::kStorage || intrinsic == MemoryIntrinsic::kTensor ||
+           intrinsic == MemoryIntrinsic::kReshape;
+  }
+
+  // The first operand that the call writes; 0 if it is no call for a group.
+  size_t first_written(const Call& call) const {
+    if (call.kind == CalleeKind::kKernel) {
+      const size_t inputs = module_->kernels.at(call.callee)->inputs.size();
+      return call.args.size() > inputs ? inputs : 0;
+    }
+    if (call.kind != CalleeKind::kPacked || memory_intrinsic(call)) return 0;
+    const library::Signature* signature = signature_of(call);
+    return signature && signature->writes_results && call.args.size() > 1 ? call.args.size() - 1
+                                                                          : 0;
+  }
+  bool is_call(const Binding& binding) const {
+    const auto* call = binding.value.as<Call>();
+    return call && is_unit(binding.var->type) && first_written(*call) > 0;
+  }
+
+  // Each call's level, from 1.
+  std::vector<int64_t> levels(const std::vector<BindingRef>& segment) {
+    std::unordered_map<const Object*, int64_t> written, read;  // the last level that did
+    std::vector<int64_t> out;
+    for (const BindingRef& binding : segment) {
+      const Call& call = *binding->value.as<Call>();
+      int64_t level = 0;
+      if (is_movable(*binding)) {
+        if (!call.args.empty()) memory_[binding->var.get()] = memory_of(call.args[0]);
+        out.push_back(0);
+        continue;
+      }
+      const size_t first = first_written(call);
+      for (size_t i = 0; i < call.args.size(); ++i) {
+        const Object* memory = memory_of(call.args[i]);
+        level = std::max(level, written[memory]);
+        if (i >= first) level = std::max(level, read[memory]);
+      }
+      ++level;
+      for (size_t i = 0; i < call.args.size(); ++i) {
+        int64_t& last = (i >= first ? written : read)[memory_of(call.args[i])];
+        last = std::max(last, level);
+      }
+      out.push_back(level);
+    }
+    return out;
+  }
+
+  // Moves the segment to `out`, grouped.
+  void flush(std::vector<BindingRef>* segment, std::vector<BindingRef>* out) {
+    constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
+    const std::vector<BindingRef> bindings = std::exchange(*segment, {});
+    std::vector<int64_t> level = levels(bindings);
+    // What is movable gets the level of the first call that needs it.
+    std::unordered_map<const Object*, int64_t> needed;
+    for (size_t i = bindings.size(); i-- > 0;) {
+      if (is_movable(*bindings[i])) {
+        const auto by = needed.find(bindings[i]->var.get());
+        level[i] = by == needed.end() ? kNever : by->second;
+      }
+      for (const Operand& operand : bindings[i]->value.as<Call>()->args) {
+        const auto [at, is_new] = needed.try_emplace(operand.get(), level[i]);
+        if (!is_new) at->second = std::min(at->second, level[i]);
+      }
+    }
+    struct Level {
+      std::vector<BindingRef> movable, calls;
+    };
+    std::map<int64_t, Level> by_level;
+    for (size_t i = 0; i < bindings.size(); ++i) {
+      Level& at = by_level[level[i]];
+      (is_movable(*bindings[i]) ? at.movable : at.calls).push_back(bindings[i]);
+    }
+    for (const auto& [_, at] : by_level) {
+      out->insert(out->end(), at.movable.begin(), at.movable.end());
+      for (size_t i = 0; i < at.calls.size(); i += kMostCalls) {
+        const size_t count = std::min(kMostCalls, at.calls.size() - i);
+        if (count > 1) out->push_back(head(static_cast<int64_t>(count), at.calls[i]->span));
+        out->insert(out->end(), at.calls.begin() + static_cast<ptrdiff_t>(i),
+                    at.calls.begin() + static_cast<ptrdiff_t>(i + count));
+      }
+    }
+  }
+
+  static BindingRef head(int64_t count, const Span& span) {
+    auto var = make<Var>();
+    var->type = unit_type();
+    auto binding = make<Binding>();
+    binding->var = var;
+    binding->value =
+        make_call(CalleeKind::kPacked, kMemoryConcurrent, {}, concurrent_attrs(count), unit_type());
+    binding->span = span;
+    return binding;
+  }
+
+  const Module& module_;
+  std::unordered_map<const Object*, const Object*> memory_;  // of views, by their variables
+};
+
+}  // namespace
+
+Module group_calls(const Module& module, PassContext& cx) {
+  if (cx.inter_op <= 1) return module;
+  Map<String, FunctionRef> functions;
+  for (const auto& [name, function] : module->functions) {
+    auto grouped = make<FunctionExpr>(*function);
+    grouped->body = Grouping(module).block(function->body);
+    functions.set(name, grouped);
+  }
+  return with_functions(module, functions);
+}
+
+}  // namespace tenon::graph

@@ -1,0 +1,17 @@
+// group_calls: heads calls that don't depend on each other with memory.concurrent, so that they may
+// run at the same time, each on one thread. It moves calls of kernels and of Tenon's own functions
+// with destinations to the first level that their operands allow: a level's calls are a group.
+// Storages and views go before the first call that needs them; everything else stays where it is,
+// and no call passes it. Only the bindings of a function's own block are grouped. Does nothing
+// unless PassContext::inter_op is greater than 1.
+//
+// A group makes memory live longer, and kernels of its calls use one thread each.
+#pragma once
+
+#include "graph/pass/pass.h"
+
+namespace tenon::graph {
+
+Module group_calls(const Module& module, PassContext& cx);
+
+}  // namespace tenon::graph
