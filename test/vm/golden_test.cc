@@ -4,7 +4,8 @@
 //   ; call NAME(VALUE, ...) fails: TEXT  the error contains the text
 //   ; refused RULE: TEXT                 the file violates that rule of the verifier
 //
-// Every file must also survive: text -> unit -> text -> unit, and unit -> .tnx -> unit.
+// Every file must also survive: text -> unit -> text -> unit, and unit -> .tnx -> unit. What was read
+// back runs groups of calls on two threads.
 // TENON_BLESS=1 rewrites the results of calls.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -162,7 +163,7 @@ TEST_P(GoldenFile, DoesWhatItSays) {
   std::string bytes = write_to_bytes(unit);
   Ref<Program> loaded = Program::load_bytes(bytes, options);
   EXPECT_EQ(write_to_bytes(loaded->unit()), bytes);
-  Machine from_file(loaded);
+  Machine from_file(loaded, {.threads = 2}, {.inter_op = 2});
 
   bool bless = std::getenv("TENON_BLESS") != nullptr;
   std::string blessed;

@@ -222,14 +222,16 @@ class Verifier {
                violation->expected);
       }
       instruction(in, broken);
-      concurrent(in, broken);
+      if (calls_left_ != 0 || in.opcode() == Opcode::Concurrent) {
+        const std::string_view found = concurrent(in);
+        if (!found.empty()) broken(Rule::ConcurrentCalls, found, "another call of the group");
+      }
       ends = in.info->ends();
       at += in.words();
       ++index;
     }
     if (!ends) {
       --index;
-      if (calls_left_) fail_concurrent(broken, "the end of the code");
       std::vector<std::string> endings;
       for (const OpcodeInfo& info : all_opcodes()) {
         if (info.ends()) endings.emplace_back(info.mnemonic);
@@ -281,34 +283,23 @@ class Verifier {
     }
   }
 
-  template <class Broken>
-  static void fail_concurrent(const Broken& broken, std::string_view found) {
-    broken(Rule::ConcurrentCalls, found,
-           "another call_packed of the group, without a result, and of registers that are in use");
-  }
-
-  // Follows a group through the instructions.
-  template <class Broken>
-  void concurrent(const Instruction& in, const Broken& broken) {
-    if (calls_left_) {
-      --calls_left_;
-      if (in.opcode() != Opcode::CallPacked || !in.arg(0).is_none()) {
-        fail_concurrent(broken, in.info->mnemonic);
-      }
-      for (const Word word : in.list()) {
-        const Arg arg(word);
-        if (arg.is_register() && released_in_[arg.index()] == groups_) {
-          fail_concurrent(broken, to_text(arg));
-        }
-      }
-      for (const Word word : in.list()) {
-        if (Arg(word).is(ArgKind::LastUse)) released_in_[Arg(word).index()] = groups_;
-      }
-    } else if (in.opcode() == Opcode::Concurrent) {
+  // Follows a group through the instructions; returns what breaks its rule, if anything.
+  [[gnu::cold, gnu::noinline]] std::string_view concurrent(const Instruction& in) {
+    if (calls_left_ == 0) {
       calls_left_ = in.arg(0).value();
-      ++groups_;
-      released_in_.resize(kMaxRegisters);
+      released_ = std::vector<bool>(kMaxRegisters);
+      return {};
     }
+    --calls_left_;
+    if (in.opcode() != Opcode::CallPacked || !in.arg(0).is_none()) return in.info->mnemonic;
+    for (const Word word : in.list()) {
+      const Arg arg(word);
+      if (arg.is_register() && released_[arg.index()]) return "a register after its last use";
+    }
+    for (const Word word : in.list()) {
+      if (Arg(word).is(ArgKind::LastUse)) released_[Arg(word).index()] = true;
+    }
+    return {};
   }
 
   void spans(const FunctionUnit& f) {
@@ -329,9 +320,8 @@ class Verifier {
   uint32_t version_;
   Ticker ticker_;
   std::vector<bool> starts_;
-  int64_t calls_left_ = 0;             // of the group that the code is in
-  uint32_t groups_ = 0;                // so far
-  std::vector<uint32_t> released_in_;  // the last group that has a register's last use
+  int64_t calls_left_ = 0;      // of the group that the code is in
+  std::vector<bool> released_;  // registers, by last uses in that group
 };
 
 }  // namespace
