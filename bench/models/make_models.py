@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""Builds benchmark models that aren't in any data set, with random weights: MobileNetV2, BERT-base, loops.
+"""Builds benchmark models that aren't in any data set, with random weights: MobileNetV2, Inception v3, BERT-base,
+loops, and a wide graph.
 
-Usage: make_models.py OUT_FOLDER [mobilenetv2|bert|lstm|loop]... [--layers N --hidden N --heads N]
-                      [--fused-layer-norm]
+Usage: make_models.py OUT_FOLDER [mobilenetv2|inceptionv3|bert|lstm|loop|wide]... [--layers N --hidden N --heads N]
+                      [--fused-layer-norm] [--branches N --products N --width N]
 
 The graphs have the form that PyTorch's exporter writes: batch normalisation folded into the
 convolutions, sizes computed by Shape, Gather and Concat, GELU as Erf, layer normalisation as nine
@@ -10,10 +11,12 @@ nodes (or one LayerNormalization of opset 17 with --fused-layer-norm). The same 
 same bytes. The weights of BERT are in a separate file beside the model (438 MB).
 
   mobilenetv2.onnx  image: float[1, 3, 224, 224] -> logits: float[1, 1000]
+  inceptionv3.onnx  image: float[1, 3, 299, 299] -> logits: float[1, 1000]
   bert.onnx         input_ids, attention_mask, token_type_ids: tensor[batch, sequence; i64]
                     -> last_hidden_state: float[batch, sequence, 768], pooler_output: float[batch, 768]
   lstm.onnx         x: float[steps, 1, 32] -> y: float[steps, 1, 1, 64], last_h, last_c
   loop.onnx         x: float[64] -> last: float[64], rows: float[1000, 64], a Loop of 1,000 iterations
+  wide.onnx         x: float[64, 64] -> y: float[64, 64], the sum of 12 branches of 4 products each
 """
 
 import argparse
@@ -109,6 +112,114 @@ def mobilenetv2() -> onnx.ModelProto:
     return g.model(
         "mobilenetv2",
         [helper.make_tensor_value_info("image", TensorProto.FLOAT, [1, 3, 224, 224])],
+        [helper.make_tensor_value_info("logits", TensorProto.FLOAT, [1, 1000])],
+        opset=13,
+    )
+
+
+def inceptionv3() -> onnx.ModelProto:
+    """C. Szegedy et al., "Rethinking the Inception Architecture for Computer Vision" (2015), as in torchvision, without
+    the auxiliary classifier."""
+    g = Graph(seed=4)
+    channels = {"image": 3}
+
+    def conv(x, after, height, width, name, stride=1, padded=True):
+        before = channels[x]
+        weight = g.weight(f"{name}.weight", (after, before, height, width), (2.0 / (before * height * width)) ** 0.5)
+        pads = [height // 2, width // 2] * 2 if padded else [0] * 4
+        out = g.add(
+            "Conv",
+            [x, weight, g.weight(f"{name}.bias", (after,), 0.05)],
+            f"/{name}/Conv",
+            kernel_shape=[height, width],
+            strides=[stride] * 2,
+            pads=pads,
+        )
+        out = g.add("Relu", [out], f"/{name}/Relu")
+        channels[out] = after
+        return out
+
+    def pool(x, operator, stride, name):
+        pads = [1] * 4 if stride == 1 else [0] * 4
+        out = g.add(operator, [x], f"/{name}/{operator}", kernel_shape=[3, 3], strides=[stride] * 2, pads=pads)
+        channels[out] = channels[x]
+        return out
+
+    def concat(parts, name):
+        out = g.add("Concat", parts, f"/{name}/Concat", axis=1)
+        channels[out] = sum(channels[part] for part in parts)
+        return out
+
+    def chain(x, name, *layers):
+        """Convolutions of (channels, height, width), one after another."""
+        for i, (after, height, width) in enumerate(layers):
+            x = conv(x, after, height, width, f"{name}.{i}")
+        return x
+
+    x = conv("image", 32, 3, 3, "stem.0", stride=2, padded=False)
+    x = conv(x, 32, 3, 3, "stem.1", padded=False)
+    x = pool(conv(x, 64, 3, 3, "stem.2"), "MaxPool", 2, "stem.3")
+    x = conv(conv(x, 80, 1, 1, "stem.4"), 192, 3, 3, "stem.5", padded=False)
+    x = pool(x, "MaxPool", 2, "stem.6")
+    for i, pooled in enumerate((32, 64, 64)):
+        a = f"a.{i}"
+        x = concat(
+            [
+                chain(x, f"{a}.1x1", (64, 1, 1)),
+                chain(x, f"{a}.5x5", (48, 1, 1), (64, 5, 5)),
+                chain(x, f"{a}.3x3", (64, 1, 1), (96, 3, 3), (96, 3, 3)),
+                chain(pool(x, "AveragePool", 1, f"{a}.pool"), f"{a}.pool", (pooled, 1, 1)),
+            ],
+            a,
+        )
+    x = concat(
+        [
+            conv(x, 384, 3, 3, "b.3x3", stride=2, padded=False),
+            conv(chain(x, "b.twice", (64, 1, 1), (96, 3, 3)), 96, 3, 3, "b.twice.2", stride=2, padded=False),
+            pool(x, "MaxPool", 2, "b.pool"),
+        ],
+        "b",
+    )
+    for i, inner in enumerate((128, 160, 160, 192)):
+        c = f"c.{i}"
+        sevens = [(inner, 7, 1), (inner, 1, 7)]
+        x = concat(
+            [
+                chain(x, f"{c}.1x1", (192, 1, 1)),
+                chain(x, f"{c}.7x7", (inner, 1, 1), (inner, 1, 7), (192, 7, 1)),
+                chain(x, f"{c}.twice", (inner, 1, 1), *sevens, (inner, 7, 1), (192, 1, 7)),
+                chain(pool(x, "AveragePool", 1, f"{c}.pool"), f"{c}.pool", (192, 1, 1)),
+            ],
+            c,
+        )
+    sevens = chain(x, "d.7x7", (192, 1, 1), (192, 1, 7), (192, 7, 1))
+    x = concat(
+        [
+            conv(chain(x, "d.3x3", (192, 1, 1)), 320, 3, 3, "d.3x3.1", stride=2, padded=False),
+            conv(sevens, 192, 3, 3, "d.7x7.3", stride=2, padded=False),
+            pool(x, "MaxPool", 2, "d.pool"),
+        ],
+        "d",
+    )
+    for i in range(2):
+        e = f"e.{i}"
+        once = chain(x, f"{e}.3x3", (384, 1, 1))
+        twice = chain(x, f"{e}.twice", (448, 1, 1), (384, 3, 3))
+        x = concat(
+            [
+                chain(x, f"{e}.1x1", (320, 1, 1)),
+                *(conv(once, 384, *size, f"{e}.3x3.{size[0]}x{size[1]}") for size in ((1, 3), (3, 1))),
+                *(conv(twice, 384, *size, f"{e}.twice.{size[0]}x{size[1]}") for size in ((1, 3), (3, 1))),
+                chain(pool(x, "AveragePool", 1, f"{e}.pool"), f"{e}.pool", (192, 1, 1)),
+            ],
+            e,
+        )
+    x = g.add("Flatten", [g.add("GlobalAveragePool", [x], "/GlobalAveragePool")], "/Flatten", axis=1)
+    weight, bias = g.weight("classifier.weight", (1000, 2048), 0.03), g.weight("classifier.bias", (1000,), 0.05)
+    g.nodes.append(helper.make_node("Gemm", [x, weight, bias], ["logits"], "/classifier/Gemm", transB=1))
+    return g.model(
+        "inceptionv3",
+        [helper.make_tensor_value_info("image", TensorProto.FLOAT, [1, 3, 299, 299])],
         [helper.make_tensor_value_info("logits", TensorProto.FLOAT, [1, 1000])],
         opset=13,
     )
@@ -269,6 +380,25 @@ def loop(turns: int = 1000, width: int = 64) -> onnx.ModelProto:
     return g.model("loop", [float_row("x")], [float_row("last"), rows], opset=17)
 
 
+def wide(branches: int, products: int, width: int) -> onnx.ModelProto:
+    """Branches that don't depend on each other: chains of products with square matrices, which are then added."""
+    g = Graph(seed=5)
+    ends = []
+    for i in range(branches):
+        x = "x"
+        for k in range(products):
+            x = g.add("MatMul", [x, g.weight(f"weight_{i}_{k}", (width, width), width**-0.5)], f"/{i}/{k}/MatMul")
+            x = g.add("Relu", [x], f"/{i}/{k}/Relu")
+        ends.append(x)
+    g.nodes.append(helper.make_node("Sum", ends, ["y"], "/Sum"))
+    return g.model(
+        "wide",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, [width, width])],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, [width, width])],
+        opset=13,
+    )
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("out", type=Path)
@@ -277,12 +407,19 @@ def main() -> None:
     parser.add_argument("--hidden", type=int, default=768)
     parser.add_argument("--heads", type=int, default=12)
     parser.add_argument("--fused-layer-norm", action="store_true")
+    parser.add_argument("--branches", type=int, default=12)
+    parser.add_argument("--products", type=int, default=4)
+    parser.add_argument("--width", type=int, default=64)
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
     for name in options.models:
         path = options.out / f"{name}.onnx"
         if name == "mobilenetv2":
             onnx.save(mobilenetv2(), path)
+        elif name == "inceptionv3":
+            onnx.save(inceptionv3(), path)
+        elif name == "wide":
+            onnx.save(wide(options.branches, options.products, options.width), path)
         elif name == "bert":
             model = bert(options.layers, options.hidden, options.heads, options.fused_layer_norm)
             weights = options.out / f"{name}.data"
@@ -291,7 +428,7 @@ def main() -> None:
         elif name in ("lstm", "loop"):
             onnx.save(lstm() if name == "lstm" else loop(), path)
         else:
-            parser.error(f"unknown model {name}; there are mobilenetv2, bert, lstm and loop")
+            parser.error(f"unknown model {name}; there are mobilenetv2, inceptionv3, bert, lstm, loop and wide")
         onnx.checker.check_model(str(path), full_check=True)
         print(path)
 

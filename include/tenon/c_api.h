@@ -480,9 +480,9 @@ typedef struct tenon_machine_options {
   uint32_t size;              /* sizeof(tenon_machine_options) */
   int32_t memory;             /* TENON_MEMORY_POOLED or TENON_MEMORY_NAIVE */
   const tenon_limits* limits; /* of each call; NULL for none */
-  int32_t inter_op;           /* threads for a group of calls (docs/isa.md, concurrent), at most those
-                               * of the limits; each call runs on one. 0 or 1: in order, as in
-                               * programs that aren't trusted, and under an instrument */
+  int32_t inter_op; /* threads for a group of calls (docs/isa.md, concurrent), at most those
+                     * of the limits; each call runs on one. 0 or 1: in order, as in
+                     * programs that aren't trusted, and under an instrument */
 } tenon_machine_options;
 #define TENON_MACHINE_DEFAULTS \
   { sizeof(tenon_machine_options), TENON_MEMORY_POOLED, NULL, 1 }

@@ -214,9 +214,9 @@ void define_machines(nb::module_& m) {
       "__init__",
       [](Machines* self, const Program& program, bool naive, const nb::dict& limits,
          int32_t inter_op) {
-        new (self) Machines(Program{Value::copy_of(program.value.any()), program.types},
-                            naive ? TENON_MEMORY_NAIVE : TENON_MEMORY_POOLED, limits_of(limits),
-                            inter_op);
+        new (self)
+            Machines(Program{Value::copy_of(program.value.any()), program.types},
+                     naive ? TENON_MEMORY_NAIVE : TENON_MEMORY_POOLED, limits_of(limits), inter_op);
       },
       nb::arg("program"), nb::arg("naive"), nb::arg("limits"), nb::arg("inter_op"),
       nb::sig("def __init__(self, program: Program, naive: bool, limits: dict[str, int], "

@@ -4,9 +4,8 @@
 //   ; call NAME(VALUE, ...) fails: TEXT  the error contains the text
 //   ; refused RULE: TEXT                 the file violates that rule of the verifier
 //
-// Every file must also survive: text -> unit -> text -> unit, and unit -> .tnx -> unit. What was read
-// back runs groups of calls on two threads.
-// TENON_BLESS=1 rewrites the results of calls.
+// Every file must also survive: text -> unit -> text -> unit, and unit -> .tnx -> unit. What was
+// read back runs groups of calls on two threads. TENON_BLESS=1 rewrites the results of calls.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

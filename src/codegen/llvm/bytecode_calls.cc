@@ -221,7 +221,8 @@ void FunctionTranslator::run_in_machine(const Instruction& in) {
   }
 }
 
-// The machine runs the calls of the group. If a jump leads into it, compiled code runs them in order.
+// The machine runs the calls of the group. If a jump leads into it, compiled code runs them in
+// order.
 void FunctionTranslator::concurrent(const Instruction& in) {
   const auto count = static_cast<uint32_t>(in.arg(0).value());
   if (flow_.block_beginning(at_ + 1) != flow_.block_beginning(at_ + count + 1)) return;

@@ -3,8 +3,8 @@
 // All bindings of a function, those in nested blocks included, are numbered in one order: a binding
 // with blocks before what they hold, and its end after. So the arms of a branch follow one another,
 // and the values of one aren't alive during the next. Loops run their blocks again: what they use
-// and what was made outside is in use until the loop's end. The calls of a group (memory.concurrent)
-// all happen when the last one does.
+// and what was made outside is in use until the loop's end. The calls of a group
+// (memory.concurrent) all happen when the last one does.
 #pragma once
 
 #include <optional>

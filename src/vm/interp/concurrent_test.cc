@@ -149,10 +149,12 @@ TEST_F(InOrder, UnderAnInstrument) {
 
 TEST_F(InOrder, IfTheProgramIsNotTrusted) {
   for (const int which : {1, 2}) {
-    register_typed(cat("test.member_", which), [=, this](const Any&) {
-      EXPECT_EQ(std::this_thread::get_id(), here);
-      seen.push_back(which);
-    }, {.for_files = true});
+    register_typed(cat("test.member_", which),
+                   [=, this](const Any&) {
+                     EXPECT_EQ(std::this_thread::get_id(), here);
+                     seen.push_back(which);
+                   },
+                   {.for_files = true});
   }
   options.trusted = false;
   Machine m(program_of(assemble(R"(
@@ -174,7 +176,8 @@ func @both(x: any) {
 
 TEST_F(InOrder, WithinAParallelLoop) {
   Machine m(program(), kLimits, kTwo);
-  parallel_for(1, 1, [&](int64_t, int64_t) { m.call("both", 1); }, /*each_chunk=*/true);
+  parallel_for(
+      1, 1, [&](int64_t, int64_t) { m.call("both", 1); }, /*each_chunk=*/true);
 }
 
 TEST(Concurrent, TheLowestCallsErrorWins) {
@@ -372,9 +375,8 @@ TEST(Concurrent, KernelsComputeTheSame) {
   const auto found = m.call("main", x, 10).as<Array<Tensor>>();
   ASSERT_EQ(found.size(), 4u);
   for (size_t i = 0; i < found.size(); ++i) {
-    EXPECT_EQ(std::memcmp(found[i].data(), expected[i].data(),
-                          static_cast<size_t>(found[i].bytes())),
-              0)
+    EXPECT_EQ(
+        std::memcmp(found[i].data(), expected[i].data(), static_cast<size_t>(found[i].bytes())), 0)
         << i;
   }
 }

@@ -83,8 +83,8 @@ struct MachineOptions {
   // it for later allocations.
   bool naive = false;
   // Threads for calls that may run at the same time, each on one thread (the instruction
-  // `concurrent`), but at most Limits::threads; 1 runs them in order, as does a machine of a program
-  // that isn't trusted.
+  // `concurrent`), but at most Limits::threads; 1 runs them in order, as does a machine of a
+  // program that isn't trusted.
   int32_t inter_op = 1;
 };
 
