@@ -245,7 +245,41 @@ def test_a_machine_says_what_it_takes(add):
         tenon.VirtualMachine(add, limits={"fuel": 3})
     with pytest.raises(ValueError, match="threads is 1099511627776; expected 0 to 1024"):
         tenon.VirtualMachine(add, threads=2**40)
+    with pytest.raises(ValueError, match="inter_op is 2000; expected 1 to 1024"):
+        tenon.VirtualMachine(add, inter_op=2000)
+    with pytest.raises(ValueError, match="inter_op is 0; expected at least 1"):
+        tenon.VirtualMachine(add, inter_op=0)
     assert tenon.Limits(memory=1e9)._arguments()["memory"] == 10**9
+
+
+WIDE = """
+fn @main(%x: tensor[64, 64; f32]) -> tensor[64, 64; f32] {
+  %a = matmul(%x, %x)
+  %b = cumsum(%x, axis=0)
+  %c = softmax(%x, axis=1)
+  %d = matmul(%a, %x)
+  %e = matmul(%x, %b)
+  %f = cumsum(%c, axis=1)
+  %g = add(%d, %e)
+  add(%g, %f)
+}
+"""
+
+
+@pytest.mark.parametrize("libraries", ["onednn", "none"])
+def test_calls_that_do_not_depend_on_each_other_run_at_the_same_time(libraries):
+    x = np.random.default_rng(1).standard_normal((64, 64), np.float32)
+    exe = tenon.compile(tenon.ir.parse(WIDE), inter_op=2, libraries=libraries)
+    assert "concurrent" in exe.as_text()
+    expected = tenon.VirtualMachine(exe)["main"](x)
+    vm = tenon.VirtualMachine(exe, threads=2, inter_op=2)
+    for _ in range(50):
+        np.testing.assert_array_equal(vm["main"](x), expected)
+    # An instrument sees the calls one after another.
+    seen = []
+    vm.set_instrument(lambda function, name, before, result, *args: seen.append(before))
+    np.testing.assert_array_equal(vm["main"](x), expected)
+    assert seen == [True, False] * (len(seen) // 2)
 
 
 def test_memory_has_a_limit(add):

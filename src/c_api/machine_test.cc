@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <chrono>
+#include <cstddef>
 #include <cstring>
 #include <functional>
 #include <thread>
@@ -21,6 +23,7 @@ using testing::HasSubstr;
 
 constexpr char kProgram[] = R"(
 packed $test.twice
+packed $test.meet
 func @main(n: i64) -> tensor[n; f32] {
   %0 = alloc_result 0, cpu:0, f32, %0
   ret %0!
@@ -57,6 +60,12 @@ func @through(n: i64) -> i64 {
 func @constant() -> tensor[2; f32] {
   ret #0
 }
+func @meeting(n: i64) -> i64 {
+  concurrent 2
+  _ = call_packed $test.meet
+  _ = call_packed $test.meet
+  ret %0
+}
 const = tensor[2; f32] hex "0000803f00000040"
 )";
 
@@ -90,14 +99,30 @@ struct CMachine : testing::Test {
 
   void SetUp() override {
     const std::string bytes = vm::write_to_bytes(vm::assemble(kProgram));
-    Out twice, name, functions, module;
+    Out twice, meet, names[2], functions, module;
     const auto call = [](void*, const tenon_any* args, int32_t, tenon_any* out) {
       *out = integer(2 * args[0].v.i);
       return 0;
     };
     ASSERT_EQ(tenon_function_create(call, nullptr, nullptr, twice), 0);
-    ASSERT_EQ(tenon_string_create("test.twice", 10, name), 0);
-    ASSERT_EQ(tenon_map_create(name, twice, 1, functions), 0);
+    static std::atomic<int> guests;
+    guests = 0;
+    // Returns once there is another call.
+    const auto wait = [](void*, const tenon_any*, int32_t, tenon_any*) {
+      const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+      for (++guests; guests < 2;) {
+        if (std::chrono::steady_clock::now() < end) continue;
+        tenon_error_set(TENON_ERROR_RUNTIME, "nobody came");
+        return -1;
+      }
+      return 0;
+    };
+    ASSERT_EQ(tenon_function_create(wait, nullptr, nullptr, meet), 0);
+    ASSERT_EQ(tenon_string_create("test.twice", 10, names[0]), 0);
+    ASSERT_EQ(tenon_string_create("test.meet", 9, names[1]), 0);
+    const tenon_any keys[] = {names[0].value, names[1].value};
+    const tenon_any values[] = {twice.value, meet.value};
+    ASSERT_EQ(tenon_map_create(keys, values, 2, functions), 0);
     ASSERT_EQ(tenon_module_create("test", functions, module), 0);
     tenon_load_options options = TENON_LOAD_DEFAULTS;
     options.modules = module;
@@ -167,8 +192,26 @@ TEST_F(CMachine, MayBeMadeWithLimits) {
   EXPECT_THAT(failed(call("main", 1000)), HasSubstr("the call would exceed its memory limit"));
 }
 
+TEST_F(CMachine, RunsGroupsOfCallsOnAsManyThreadsAsItIsTold) {
+  tenon_limits limits = TENON_NO_LIMITS;
+  limits.threads = 2;
+  tenon_machine_options options = TENON_MACHINE_DEFAULTS;
+  options.limits = &limits;
+  options.inter_op = 2;
+  ASSERT_EQ(tenon_machine_create_with(program, &options, machine), 0);
+  ASSERT_EQ(call("meeting", 5), 0);
+  EXPECT_EQ(result.integer(), 5);
+  // A caller that knows only the first version's fields.
+  options.size = offsetof(tenon_machine_options, inter_op);
+  EXPECT_EQ(tenon_machine_create_with(program, &options, machine), 0);
+}
+
 TEST_F(CMachine, RefusesOptionsThatItDoesNotKnow) {
   tenon_machine_options options = TENON_MACHINE_DEFAULTS;
+  options.inter_op = -1;
+  EXPECT_THAT(failed(tenon_machine_create_with(program, &options, machine)),
+              HasSubstr("threads for groups of calls is negative"));
+  options.inter_op = 1;
   options.memory = 2;
   EXPECT_THAT(failed(tenon_machine_create_with(program, &options, machine)),
               HasSubstr("must be TENON_MEMORY_POOLED or TENON_MEMORY_NAIVE"));

@@ -144,8 +144,10 @@ class Checker {
     options.libraries = libraries ? "onednn" : "none";
     options.threads = 1;
     options.check_after_each = true;
+    options.inter_op = level % 2 == 0 ? 1 : 2;
     graph::Module before = module_;
-    const std::string way = cat("-O", level, libraries ? " with libraries" : "");
+    const std::string way = cat("-O", level, libraries ? " with libraries" : "",
+                                options.inter_op > 1 ? " --inter-op 2" : "");
     where_ = way;
     bool explicit_memory = false;
     if (checks_.passes) {
@@ -226,7 +228,9 @@ class Checker {
   std::vector<Any> run_machine(const Ref<vm::Program>& program, bool poison, std::string* done) {
     vm::MachineOptions options;
     options.poison = poison;
+    options.inter_op = 2;
     vm::Limits limits;
+    limits.threads = 2;
     limits.fuel = kFuel;
     vm::Machine machine(program, limits, options);
     const std::vector<AnyView> views(inputs_.begin(), inputs_.end());

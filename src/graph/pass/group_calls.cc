@@ -16,6 +16,23 @@ namespace {
 
 constexpr size_t kMostCalls = 256;  // of a group: vm::kMaxConcurrent
 
+// In multiplications and additions. A call of more work keeps all threads as busy by itself: one
+// thread takes tens of microseconds for it, and waking the others a few.
+constexpr double kMostWork = 1 << 22;
+// Of a group. One thread has done less before another has begun.
+constexpr double kLeastWork = 1 << 16;
+// Of a group's work, the most that one call may have: the other threads would wait for it.
+constexpr double kMostShare = 0.75;
+// Of a symbolic size, for these estimates.
+constexpr int64_t kSymbolicSize = 64;
+
+double elements(const Array<Dim>& dims) {
+  double product = 1;
+  for (const Dim& dim : dims)
+    product *= static_cast<double>(dim.as_const().value_or(kSymbolicSize));
+  return product;
+}
+
 using BindingRef = Ref<const Binding>;
 
 class Grouping {
@@ -76,6 +93,47 @@ class Grouping {
     return call && is_unit(binding.var->type) && first_written(*call) > 0;
   }
 
+  // An estimate.
+  double work_of(const Call& call) const {
+    if (call.kind == CalleeKind::kKernel) {
+      double work = 0;
+      if (const auto* compute = module_->kernels.at(call.callee).as<loop::Compute>()) {
+        for (const auto& stage : compute->stages) {
+          work += elements(stage->out->shape) * elements(stage->reduce_extents);
+        }
+      }
+      return work;
+    }
+    // A product or a convolution: each element of the result takes a column of the second operand.
+    const auto* result = type_of(call.args.back()).as<TensorType>();
+    const auto* factor = type_of(call.args[call.args.size() > 2 ? 1 : 0]).as<TensorType>();
+    if (!result || !factor || result->dims.empty()) return 0;
+    const double columns = elements({result->dims.back()});
+    return elements(result->dims) * elements(factor->dims) / std::max(columns, 1.0);
+  }
+
+  // Moves the calls that gain from running at the same time to the end; returns how many they are.
+  size_t choose(std::vector<BindingRef>* calls) const {
+    std::vector<std::pair<double, BindingRef>> weighed;
+    double total = 0;
+    for (const BindingRef& binding : *calls) {
+      weighed.emplace_back(work_of(*binding->value.as<Call>()), binding);
+      total += weighed.back().first;
+    }
+    const auto heavier = [](const auto& a, const auto& b) { return a.first > b.first; };
+    std::ranges::stable_sort(weighed, heavier);
+    size_t alone = 0;
+    for (; alone < weighed.size(); ++alone) {
+      const double work = weighed[alone].first;
+      if (work <= kMostWork && work <= kMostShare * total) break;
+      total -= work;
+    }
+    const size_t together = weighed.size() - alone;
+    if (together < 2 || total < kLeastWork) return 0;
+    for (size_t i = 0; i < weighed.size(); ++i) (*calls)[i] = weighed[i].second;
+    return together;
+  }
+
   // Each call's level, from 1.
   std::vector<int64_t> levels(const std::vector<BindingRef>& segment) {
     std::unordered_map<const Object*, int64_t> written, read;  // the last level that did
@@ -129,9 +187,11 @@ class Grouping {
       Level& at = by_level[level[i]];
       (is_movable(*bindings[i]) ? at.movable : at.calls).push_back(bindings[i]);
     }
-    for (const auto& [_, at] : by_level) {
+    for (auto& [_, at] : by_level) {
       out->insert(out->end(), at.movable.begin(), at.movable.end());
-      for (size_t i = 0; i < at.calls.size(); i += kMostCalls) {
+      const size_t alone = at.calls.size() - choose(&at.calls);
+      out->insert(out->end(), at.calls.begin(), at.calls.begin() + static_cast<ptrdiff_t>(alone));
+      for (size_t i = alone; i < at.calls.size(); i += kMostCalls) {
         const size_t count = std::min(kMostCalls, at.calls.size() - i);
         if (count > 1) out->push_back(head(static_cast<int64_t>(count), at.calls[i]->span));
         out->insert(out->end(), at.calls.begin() + static_cast<ptrdiff_t>(i),
