@@ -144,7 +144,7 @@ class Checker {
     options.libraries = libraries ? "onednn" : "none";
     options.threads = 1;
     options.check_after_each = true;
-    options.inter_op = level % 2 == 0 ? 1 : 2;
+    options.inter_op = level == 1 ? 2 : 1;
     graph::Module before = module_;
     const std::string way = cat("-O", level, libraries ? " with libraries" : "",
                                 options.inter_op > 1 ? " --inter-op 2" : "");

@@ -37,7 +37,7 @@ using BindingRef = Ref<const Binding>;
 
 class Grouping {
  public:
-  explicit Grouping(const Module& module) : module_(module) {}
+  Grouping(const Module& module, bool all) : module_(module), all_(all) {}
 
   BlockRef block(const BlockRef& block) {
     std::vector<BindingRef> segment, out;
@@ -114,6 +114,7 @@ class Grouping {
 
   // Moves the calls that gain from running at the same time to the end; returns how many they are.
   size_t choose(std::vector<BindingRef>* calls) const {
+    if (all_) return calls->size();
     std::vector<std::pair<double, BindingRef>> weighed;
     double total = 0;
     for (const BindingRef& binding : *calls) {
@@ -212,6 +213,7 @@ class Grouping {
   }
 
   const Module& module_;
+  const bool all_;
   std::unordered_map<const Object*, const Object*> memory_;  // of views, by their variables
 };
 
@@ -222,7 +224,7 @@ Module group_calls(const Module& module, PassContext& cx) {
   Map<String, FunctionRef> functions;
   for (const auto& [name, function] : module->functions) {
     auto grouped = make<FunctionExpr>(*function);
-    grouped->body = Grouping(module).block(function->body);
+    grouped->body = Grouping(module, cx.level < 2).block(function->body);
     functions.set(name, grouped);
   }
   return with_functions(module, functions);
