@@ -7,8 +7,8 @@
 //
 // A group makes memory live longer, and each of its calls uses one thread. So calls of much work,
 // which keep several threads busy, stay out of groups, as do calls of so little work that waking a
-// thread takes longer, and one call that has most of a group's work. Below -O2, every call that may be
-// in a group is.
+// thread takes longer, and one call that has most of a group's work. Below -O2, every call that may
+// be in a group is.
 #pragma once
 
 #include "graph/pass/pass.h"
