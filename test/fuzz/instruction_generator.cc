@@ -83,6 +83,8 @@ class LineMaker {
       case OperandKind::Rank:
         rank_ = static_cast<int64_t>(choices_.below(2));
         return push(Arg::imm(*rank_));
+      case OperandKind::Group:
+        return push(Arg::imm(2 + static_cast<int64_t>(choices_.below(2))));
       case OperandKind::Const:
         if (unit_.constants.empty()) return false;
         return push(Arg::constant(index(choices_, unit_.constants.size())));
@@ -269,12 +271,17 @@ class Grower {
     scope_.lines = static_cast<uint32_t>(lines_.size());
     std::optional<Line> line = make_line(choices_, info, scope_, made_.unit);
     if (!line) return false;
+    const size_t before = lines_.size();
     lines_.push_back(*line);
+    if (info.opcode == vm::Opcode::Concurrent && !add_group(line->operands[0].value())) {
+      lines_.resize(before);
+      return false;
+    }
     set_code();
     Any result;
     if (!runs(&result)) {
-      failing_ = std::move(lines_.back());
-      lines_.pop_back();
+      if (lines_.size() == before + 1) failing_ = std::move(lines_.back());
+      lines_.resize(before);
       return false;
     }
     ended_ = info.ends() && !info.jumps();
@@ -283,6 +290,21 @@ class Grower {
     scope_.full.clear();
     for (uint32_t r = 0; r < scope_.registers; ++r) {
       if (!registers->begin()[r].is_none()) scope_.full.push_back(r);
+    }
+    return true;
+  }
+
+  // Appends the calls of a group.
+  bool add_group(int64_t count) {
+    for (; count > 0; --count) {
+      std::optional<Line> call =
+          make_line(choices_, vm::info_of(vm::Opcode::CallPacked), scope_, made_.unit);
+      if (!call) return false;
+      call->operands[0] = Arg::none();
+      for (Arg& a : call->operands) {
+        if (a.is(ArgKind::LastUse)) a = Arg::reg(a.index());
+      }
+      lines_.push_back(*std::move(call));
     }
     return true;
   }

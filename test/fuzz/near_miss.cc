@@ -270,6 +270,11 @@ bool Breaker::break_rule(Rule rule) {
       return true;
     case Rule::Arity:
       return break_arity();
+    case Rule::ConcurrentCalls:
+      // Before the last instruction, a return.
+      function.code.insert(function.code.end() - 2,
+                           {vm::encode_header(vm::Opcode::Concurrent, 1), Arg::imm(2).word});
+      return true;
     case Rule::ImmediateRange:
       return break_immediate();
     case Rule::DtypeKnown: {
