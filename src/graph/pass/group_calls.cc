@@ -19,8 +19,9 @@ constexpr size_t kMostCalls = 256;  // of a group: vm::kMaxConcurrent
 // In multiplications and additions. A call of more work keeps all threads as busy by itself: one
 // thread takes tens of microseconds for it, and waking the others a few.
 constexpr double kMostWork = 1 << 22;
-// Of a group. One thread has done less before another has begun.
-constexpr double kLeastWork = 1 << 16;
+// Of a group. One thread has done less before another has begun, or, on a busy machine, long
+// before.
+constexpr double kLeastWork = 1 << 19;
 // Of a group's work, the most that one call may have: the other threads would wait for it.
 constexpr double kMostShare = 0.75;
 // Of a symbolic size, for these estimates.
