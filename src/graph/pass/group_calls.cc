@@ -189,17 +189,22 @@ class Grouping {
       Level& at = by_level[level[i]];
       (is_movable(*bindings[i]) ? at.movable : at.calls).push_back(bindings[i]);
     }
+    std::vector<BindingRef> moved;
     for (auto& [_, at] : by_level) {
-      out->insert(out->end(), at.movable.begin(), at.movable.end());
+      moved.insert(moved.end(), at.movable.begin(), at.movable.end());
       const size_t alone = at.calls.size() - choose(&at.calls);
-      out->insert(out->end(), at.calls.begin(), at.calls.begin() + static_cast<ptrdiff_t>(alone));
-      for (size_t i = alone; i < at.calls.size(); i += kMostCalls) {
-        const size_t count = std::min(kMostCalls, at.calls.size() - i);
-        if (count > 1) out->push_back(head(static_cast<int64_t>(count), at.calls[i]->span));
-        out->insert(out->end(), at.calls.begin() + static_cast<ptrdiff_t>(i),
-                    at.calls.begin() + static_cast<ptrdiff_t>(i + count));
+      for (size_t i = 0; i < at.calls.size(); ++i) {
+        if (i >= alone && (i - alone) % kMostCalls == 0) {
+          const size_t count = std::min(kMostCalls, at.calls.size() - i);
+          if (count > 1) moved.push_back(head(static_cast<int64_t>(count), at.calls[i]->span));
+        }
+        moved.push_back(at.calls[i]);
       }
     }
+    // Without a head, all keep their order.
+    const bool is_grouped = moved.size() > bindings.size();
+    out->insert(out->end(), is_grouped ? moved.begin() : bindings.begin(),
+                is_grouped ? moved.end() : bindings.end());
   }
 
   static BindingRef head(int64_t count, const Span& span) {
