@@ -21,6 +21,8 @@ class CompactForm {
   // inherits. A Runtime error if it doesn't fit.
   Tensor at(Ref<StorageObj> storage, uint64_t offset) const;
 
+  size_t bytes() const { return bytes_; }
+
  private:
   std::span<const int64_t> shape() const { return {room_, rank_}; }
 

@@ -348,18 +348,17 @@ std::optional<std::vector<int64_t>> known_integers(std::span<const ValueRef> ref
   return known;
 }
 
-// Null for a tensor that depends on registers, or can't exist: running the instruction says so.
-std::unique_ptr<const FixedTensor> fixed_tensor(const Operands& o) {
-  constexpr size_t kOffset = value_operand(Opcode::AllocTensor, "offset"),
-                   kDims = value_operand(Opcode::AllocTensor, "dims");
-  const auto offset = known_integers(std::span(o.args).subspan(kOffset, 1));
-  const auto dims = known_integers(std::span(o.args).subspan(kDims));
-  if (!offset || offset->front() < 0 || !dims) return nullptr;
+// Of an instruction whose dimensions begin with operand `first_dim`. Null for a tensor that depends
+// on registers, or can't exist: running the instruction says so.
+std::unique_ptr<const FixedTensor> fixed_tensor(const Operands& o, size_t first_dim,
+                                                int64_t offset = 0) {
+  const auto dims = known_integers(std::span(o.args).subspan(first_dim));
+  if (offset < 0 || !dims) return nullptr;
   if (dims->size() > static_cast<size_t>(kMaxRank) || !byte_count(*dims, o.dtype)) return nullptr;
   std::vector<int64_t> room(2 * dims->size());
   const CompactForm form(o.dtype, *dims, room.data());
   return std::unique_ptr<const FixedTensor>(
-      new FixedTensor{std::move(room), form, static_cast<uint64_t>(offset->front())});
+      new FixedTensor{std::move(room), form, static_cast<uint64_t>(offset)});
 }
 
 }  // namespace
@@ -368,8 +367,16 @@ Handler Decoder::plain(Op& op, const Instruction& in) {
   Operands& o = operands<OpClass::Plain>(op);
   read_operands(o, in);
   if (in.opcode() == Opcode::AllocTensor) {
-    o.fixed = fixed_tensor(o);
+    constexpr size_t kOffset = value_operand(Opcode::AllocTensor, "offset");
+    const auto offset = known_integers(std::span(o.args).subspan(kOffset, 1));
+    if (offset) {
+      o.fixed = fixed_tensor(o, value_operand(Opcode::AllocTensor, "dims"), offset->front());
+    }
     if (o.fixed) o.releases = false;  // the instruction itself moves its storage
+  } else if (in.opcode() == Opcode::NewTensor) {
+    o.fixed = fixed_tensor(o, value_operand(Opcode::NewTensor, "dims"));
+  } else if (in.opcode() == Opcode::AllocResult) {
+    o.fixed = fixed_tensor(o, value_operand(Opcode::AllocResult, "dims"));
   }
   if (in.opcode() == Opcode::GetTag && op.a >= 0) {
     const Arg object = in.arg(operand(Opcode::GetTag, "object"));

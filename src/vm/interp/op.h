@@ -39,7 +39,8 @@ struct OpData {
   virtual ~OpData() = default;
 };
 
-// The operands of alloc_tensor without its storage, if all are written in the code.
+// The tensor that an instruction makes, if its size and its place in the storage are written in the
+// code.
 struct FixedTensor {
   std::vector<int64_t> room;  // of `form`
   CompactForm form;

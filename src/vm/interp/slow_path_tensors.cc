@@ -102,24 +102,32 @@ void op_alloc_tensor_reg(Machine& m, const Op& op, AnyView* base) {
 
 namespace {
 
-[[gnu::noinline]] void new_tensor(Machine& m, const Op& op, AnyView* base, const Dims& dims) {
-  finish(op, base, Any(m.allocate_tensor(dims.span(), op.operands->dtype, op.operands->device)));
+// In a block of its own.
+[[gnu::noinline]] void put_new_tensor(Machine& m, const Op& op, AnyView* base,
+                                      std::span<const ValueRef> dims) {
+  const Operands& o = *op.operands;
+  if (const FixedTensor* fixed = o.fixed.get()) {
+    Ref<StorageObj> block = m.allocate_storage(fixed->form.bytes(), kDataAlignment, o.device);
+    return finish(op, base, Ref<Object>::adopt(fixed->form.at(std::move(block), 0).leak()));
+  }
+  const Dims read(dims, base, "a tensor");
+  finish(op, base, Any(m.allocate_tensor(read.span(), o.dtype, o.device)));
 }
 
 }  // namespace
 
 void op_new_tensor(Machine& m, const Op& op, AnyView* base) {
-  new_tensor(m, op, base, Dims(Values<Opcode::NewTensor>(op).list("dims"), base, "a tensor"));
+  put_new_tensor(m, op, base, Values<Opcode::NewTensor>(op).list("dims"));
 }
 
 void op_alloc_result(Machine& m, const Op& op, AnyView* base) {
   const Values<Opcode::AllocResult> in(op);
-  const Dims dims(in.list("dims"), base, "a tensor");
   if (m.has_outputs()) [[unlikely]] {
+    const Dims dims(in.list("dims"), base, "a tensor");
     Tensor given = m.take_output(literal(in["index"]), op.operands->dtype, dims.span());
     if (given) return finish(op, base, Any(std::move(given)));
   }
-  new_tensor(m, op, base, dims);
+  put_new_tensor(m, op, base, in.list("dims"));
 }
 
 void op_reshape_tensor(Machine&, const Op& op, AnyView* base) {
