@@ -83,7 +83,7 @@ Outputs::Outputs(const FunctionUnit& function, std::span<const AnyView> given,
           .found(to_text(t))
           .expected("a writable, compact tensor on the CPU with memory of its own");
     }
-    if (available && i < 64) available_ |= uint64_t{1} << i;
+    if (available && i < kMostTaken) available_ |= uint64_t{1} << i;
   }
 }
 
@@ -94,7 +94,7 @@ Tensor Outputs::output(size_t i) const {
 Tensor Outputs::take(const void* frame, int64_t index, DataType dtype,
                      std::span<const int64_t> dims) {
   const auto i = static_cast<size_t>(index);
-  if (frame != frame_ || i >= 64 || !(available_ >> i & 1)) return {};
+  if (frame != frame_ || i >= kMostTaken || !(available_ >> i & 1)) return {};
   const Tensor t = output(i);
   if (t.dtype() != dtype || byte_count(dims, dtype) != t.bytes()) return {};
   available_ &= ~(uint64_t{1} << i);

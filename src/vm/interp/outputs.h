@@ -39,7 +39,8 @@ class Outputs {
 
   const FunctionUnit& function_;
   std::span<const AnyView> given_;  // by result
-  uint64_t available_ = 0;          // of the first 64, a bit for each that is still to be taken
+  static constexpr size_t kMostTaken = 64;
+  uint64_t available_ = 0;  // of the first kMostTaken, a bit for each that is still to be taken
   const void* frame_ = nullptr;
 };
 
