@@ -125,9 +125,9 @@ void FunctionLowering::lower_block(const BlockRef& block, bool tail) {
     poll();
     const auto& binding = block->bindings[i];
     span_ = binding->span;
-    if (memory_intrinsic(binding->value) == MemoryIntrinsic::kConcurrent) {
+    if (const int64_t grouped = grouped_after(binding->value)) {
       group_begin = code_.instruction_count();
-      group_count = stated_count(*binding->value.as<Call>());
+      group_count = grouped;
       group_end = i + static_cast<size_t>(group_count);
       continue;
     }

@@ -137,7 +137,7 @@ bool result_fits(const Call& call, MemoryIntrinsic intrinsic) {
     case MemoryIntrinsic::kRank:
       return type_of(call.args[0]).is<TensorType>() && same_type(type, scalar_type(i64));
     case MemoryIntrinsic::kConcurrent:
-      return same_type(type, unit_type()) && stated_count(call) >= 2;
+      return same_type(type, unit_type()) && call.attrs.at(kCountAttr).as<int64_t>() >= 2;
   }
   return false;
 }
@@ -197,8 +197,9 @@ Attrs concurrent_attrs(int64_t count) {
   return attrs({{kCountAttr, Any(count)}});
 }
 
-int64_t stated_count(const Call& call) {
-  return call.attrs.at(kCountAttr).as<int64_t>();
+int64_t grouped_after(const ExprRef& value) {
+  if (memory_intrinsic(value) != MemoryIntrinsic::kConcurrent) return 0;
+  return value.as<Call>()->attrs.at(kCountAttr).as<int64_t>();
 }
 
 bool check_intrinsic(const Call& call) {

@@ -55,7 +55,8 @@ Array<Dim> stated_shape(const Call& call);  // of a tensor or reshape
 Attrs values_attrs(const Array<Dim>& all);
 Array<Dim> stated_values(const Call& call);
 Attrs concurrent_attrs(int64_t count);
-int64_t stated_count(const Call& call);
+// How many of the bindings after this one belong to the group that it heads (memory.concurrent).
+int64_t grouped_after(const ExprRef& value);
 
 // The intrinsic that a call calls, if any.
 std::optional<MemoryIntrinsic> memory_intrinsic(const Call& call);

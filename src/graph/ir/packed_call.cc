@@ -156,6 +156,13 @@ const Signature* signature_of(const Call& call) {
   return call.kind == CalleeKind::kPacked ? library::find_signature(call.callee.view()) : nullptr;
 }
 
+size_t inputs_of(const ModuleNode& module, const Call& call) {
+  size_t inputs = call.args.size();
+  if (call.kind == CalleeKind::kKernel) inputs = module.kernels.at(call.callee)->inputs.size();
+  if (const Signature* signature = signature_of(call)) inputs = signature->operands.size();
+  return std::min(inputs, call.args.size());
+}
+
 Effect effect_of_packed(const Call& call) {
   return is_unit(call.result_type) ? Effect::Ordered : effect_of_function(call);
 }

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "graph/ir/module.h"
 #include "graph/ir/op.h"
 #include "library/signatures/signature.h"
 
@@ -21,6 +22,9 @@ inline constexpr char kNoRetainAttr[] = "no_retain";
 // The signature of the library function that a packed call names; null for functions of the host
 // and for other calls.
 const library::Signature* signature_of(const Call& call);
+
+// How many operands any call only reads. It writes the others, which are its destinations.
+size_t inputs_of(const ModuleNode& module, const Call& call);
 
 // The functions below take packed calls that are not memory intrinsics.
 

@@ -78,20 +78,10 @@ class Grouping {
            intrinsic == MemoryIntrinsic::kReshape;
   }
 
-  // The first operand that the call writes; 0 if it is no call for a group.
-  size_t first_written(const Call& call) const {
-    if (call.kind == CalleeKind::kKernel) {
-      const size_t inputs = module_->kernels.at(call.callee)->inputs.size();
-      return call.args.size() > inputs ? inputs : 0;
-    }
-    if (call.kind != CalleeKind::kPacked || memory_intrinsic(call)) return 0;
-    const library::Signature* signature = signature_of(call);
-    return signature && signature->writes_results && call.args.size() > 1 ? call.args.size() - 1
-                                                                          : 0;
-  }
   bool is_call(const Binding& binding) const {
     const auto* call = binding.value.as<Call>();
-    return call && is_unit(binding.var->type) && first_written(*call) > 0;
+    return call && is_unit(binding.var->type) &&
+           inputs_of(*module_, *call) < call->args.size();
   }
 
   // An estimate.
@@ -148,7 +138,7 @@ class Grouping {
         out.push_back(0);
         continue;
       }
-      const size_t first = first_written(call);
+      const size_t first = inputs_of(*module_, call);
       for (size_t i = 0; i < call.args.size(); ++i) {
         const Object* memory = memory_of(call.args[i]);
         level = std::max(level, written[memory]);

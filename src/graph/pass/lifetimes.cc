@@ -58,10 +58,8 @@ void Lifetimes::block(const BlockRef& block, int64_t scope) {
   int64_t group_end = -1;
   for (const auto& binding : block->bindings) {
     const int64_t at = next_++;
-    if (memory_intrinsic(binding->value) == MemoryIntrinsic::kConcurrent) {
-      group_end = at + stated_count(*binding->value.as<Call>());
-    }
-    visit(*binding, scope, std::max(at, group_end));
+    group_end = std::max(group_end, at + grouped_after(binding->value));
+    visit(*binding, scope, group_end);
     know_symbols(binding->var->type, next_ - 1, scope);
   }
 }

@@ -84,14 +84,6 @@ class Verifier {
   using Places = std::set<size_t>;  // indices of the tensors that a value may share memory with
   using Values = std::unordered_map<const Var*, Places>;
 
-  // How many operands the call only reads, if it is one that writes the others.
-  size_t inputs_of(const Call& call) const {
-    if (call.kind == CalleeKind::kKernel) return module_->kernels.at(call.callee)->inputs.size();
-    const bool is_packed = call.kind == CalleeKind::kPacked && !memory_intrinsic(call);
-    const library::Signature* signature = is_packed ? signature_of(call) : nullptr;
-    return call.args.size() - (signature && signature->writes_results && !call.args.empty());
-  }
-
   // Finds how many tensors are in each storage, and where calls last write each.
   void find_writes(const BlockRef& block) {
     int64_t group_end = -1;
@@ -99,15 +91,13 @@ class Verifier {
       ++at_;
       const ExprRef& value = binding->value;
       auto* call = value.as<Call>();
-      if (memory_intrinsic(value) == MemoryIntrinsic::kConcurrent) {
-        group_end = at_ + stated_count(*call);
-      }
+      group_end = std::max(group_end, at_ + grouped_after(value));
       if (memory_intrinsic(value) == MemoryIntrinsic::kTensor) {
         ++tensors_in_[call->args[0].as<Var>()];
       }
       if (call) {
-        for (size_t i = inputs_of(*call); i < call->args.size(); ++i) {
-          last_write_[call->args[i].as<Var>()] = std::max(at_, group_end);
+        for (size_t i = inputs_of(*module_, *call); i < call->args.size(); ++i) {
+          last_write_[call->args[i].as<Var>()] = group_end;
         }
       }
       for_each_block(value, [&](const BlockRef& inner) {
@@ -133,8 +123,8 @@ class Verifier {
       ++at_;
       const Ref<const Binding>& binding = bindings[i];
       const Var* var = binding->var.get();
-      if (memory_intrinsic(binding->value) == MemoryIntrinsic::kConcurrent) {
-        group_end = i + static_cast<size_t>(stated_count(*binding->value.as<Call>()));
+      if (const int64_t grouped = grouped_after(binding->value)) {
+        group_end = i + static_cast<size_t>(grouped);
         require_independent(*block, i + 1, group_end);
       } else if (i < group_end) {
         // All calls of a group happen when its last one does.
@@ -275,7 +265,7 @@ class Verifier {
     constexpr size_t kMany = SIZE_MAX;
     for (size_t i = first; i <= last; ++i) {
       const auto* call = block.bindings[i]->value.as<Call>();
-      const size_t inputs = call ? inputs_of(*call) : 0;
+      const size_t inputs = call ? inputs_of(*module_, *call) : 0;
       TENON_ASSERT(call && is_unit(block.bindings[i]->var->type) && inputs < call->args.size(),
                    "memory plan of '", name_, "': a group has a binding that is no call with ",
                    "destinations");
