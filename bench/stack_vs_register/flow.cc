@@ -1,5 +1,7 @@
 #include "flow.h"
 
+#include <algorithm>
+
 #include "support/error.h"
 #include "support/text.h"
 #include "vm/isa/code_builder.h"
@@ -69,6 +71,18 @@ void find_live(std::vector<Step>& steps, size_t registers) {
   }
 }
 
+// These machines count what the product borrows; they move it where nothing reads it again.
+void count_borrowed(Step& step) {
+  for (size_t i = step.reads.size(); i-- > 0;) {
+    Arg& a = step.reads[i];
+    if (!a.is(ArgKind::Borrowed)) continue;
+    const bool is_last =
+        !step.live[a.index()] && std::none_of(step.reads.begin(), step.reads.end(),
+                                              [&](Arg b) { return b == Arg::last(a.index()); });
+    a = is_last ? Arg::last(a.index()) : Arg::reg(a.index());
+  }
+}
+
 void add_step(std::vector<Step>& steps, Opcode opcode, std::initializer_list<Arg> operands,
               std::span<const Arg> list = {}) {
   vm::CodeBuilder builder;
@@ -122,6 +136,10 @@ std::vector<Step> read_steps(const vm::FunctionUnit& function) {
                {in.arg(vm::operand(Opcode::ReuseAdt, "dst")),
                 in.arg(vm::operand(Opcode::ReuseAdt, "tag"))},
                fields);
+    } else if (in.opcode() == Opcode::BorrowField) {
+      add_step(steps, Opcode::GetField, {in.arg(0), in.arg(1), in.arg(2)});
+    } else if (in.opcode() == Opcode::Move && in.arg(0).is_none()) {
+      release_last_use(steps, in.arg(1));
     } else {
       steps.emplace_back().instruction = in;
     }
@@ -133,6 +151,7 @@ std::vector<Step> read_steps(const vm::FunctionUnit& function) {
   }
   if (!steps.empty()) steps[0].leads = true;
   find_live(steps, function.register_count);
+  for (Step& step : steps) count_borrowed(step);
   return steps;
 }
 

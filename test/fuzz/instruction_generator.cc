@@ -41,9 +41,19 @@ class LineMaker {
       : choices_(choices), info_(info), scope_(scope), unit_(unit), line_{info.opcode, {}} {}
 
   std::optional<Line> make() {
+    if (info_.opcode == vm::Opcode::BorrowField && scope_.borrowing.empty()) return std::nullopt;
+    moves_borrowed_ =
+        info_.opcode == vm::Opcode::Move && !scope_.borrowing.empty() && choices_.one_in(3);
     for (const vm::OperandSpec& spec : info_.specs()) {
       for (uint64_t n = spec.list ? items() : 1; n > 0; --n) {
         if (!operand(spec.kind)) return std::nullopt;
+      }
+    }
+    // A register that is lent isn't used for the last time.
+    for (const Arg lent : line_.operands) {
+      if (!lent.is(ArgKind::Borrowed)) continue;
+      for (Arg& a : line_.operands) {
+        if (a == Arg::last(lent.index())) a = Arg::reg(a.index());
       }
     }
     return std::move(line_);
@@ -61,6 +71,7 @@ class LineMaker {
   bool operand(OperandKind kind) {
     switch (kind) {
       case OperandKind::Def:
+        if (writes_borrowed()) return push(Arg::reg(choices_.of(scope_.borrowing)));
         return push(choices_.one_in(12) ? Arg::none() : Arg::reg(any_register()));
       case OperandKind::Reg:
         return push(Arg::reg(any_register()));
@@ -68,6 +79,8 @@ class LineMaker {
         return push(used());
       case OperandKind::Value:
         return push(value());
+      case OperandKind::Lent:
+        return lent();
       case OperandKind::Float:
         return push(unit_.constants.empty() || choices_.one_in(2)
                         ? used()
@@ -112,6 +125,27 @@ class LineMaker {
     return false;
   }
 
+  bool writes_borrowed() const {
+    return moves_borrowed_ || info_.opcode == vm::Opcode::BorrowField;
+  }
+
+  bool lent() {
+    bool borrows = writes_borrowed(), may_lend = false;
+    if (info_.calls()) {
+      const auto& params = unit_.functions[*function_].params;
+      borrows = params[line_.operands.size() - info_.fixed_words].borrowed;
+      may_lend = info_.opcode == vm::Opcode::Call;
+    } else if (!borrows && info_.opcode != vm::Opcode::Move && !scope_.borrowing.empty()) {
+      borrows = choices_.one_in(2);
+    }
+    if (!borrows) return push(value());
+    if (may_lend && (scope_.borrowing.empty() || choices_.one_in(2))) {
+      return push(Arg::borrowed(used().index()));
+    }
+    if (scope_.borrowing.empty()) return false;
+    return push(Arg::borrowed(choices_.of(scope_.borrowing)));
+  }
+
   bool dim() {
     const auto match = static_cast<vm::DimMatch>(choices_.below(4));
     push(Arg::imm(static_cast<int64_t>(match)));
@@ -130,7 +164,12 @@ class LineMaker {
     return true;
   }
 
-  uint32_t any_register() { return index(choices_, scope_.registers); }
+  uint32_t any_register() {
+    while (true) {
+      const uint32_t reg = index(choices_, scope_.registers);
+      if (!scope_.borrows(reg)) return reg;
+    }
+  }
   Arg used() {
     const bool full = !scope_.full.empty() && !choices_.one_in(8);
     const uint32_t reg = full ? choices_.of(scope_.full) : any_register();
@@ -165,6 +204,7 @@ class LineMaker {
   Line line_;
   std::optional<uint32_t> function_;
   std::optional<int64_t> rank_;
+  bool moves_borrowed_ = false;
 };
 
 // Adds the tables that the functions of every unit may use.
@@ -215,14 +255,23 @@ class Grower {
     vm::FunctionUnit f;
     f.name = cat("f", unit.functions.size());
     for (uint64_t n = choices_.below(4); n > 0; --n) {
-      f.params.push_back({.name = cat("p", n), .type = {}});
+      f.params.push_back({.name = cat("p", n), .type = {}, .borrowed = choices_.one_in(3)});
       args_.push_back(argument(choices_, unit));
     }
-    scope_.registers = static_cast<uint32_t>(f.params.size() + 2 + choices_.below(8));
+    for (uint32_t i = 0; i < f.params.size(); ++i) {
+      (f.params[i].borrowed ? scope_.borrowing : scope_.full).push_back(i);
+    }
+    scope_.registers = static_cast<uint32_t>(f.params.size());
+    for (uint64_t n = scope_.borrowing.empty() ? 0 : choices_.below(3); n > 0; --n) {
+      // Only what is written as borrowed borrows.
+      lines_.push_back({vm::Opcode::Move,
+                        {Arg::reg(scope_.registers), Arg::borrowed(scope_.borrowing.front())}});
+      scope_.borrowing.push_back(scope_.registers++);
+    }
+    scope_.registers += static_cast<uint32_t>(2 + choices_.below(8));
     scope_.text = text_constants(unit);
     f.register_count = scope_.registers;
     unit.functions.push_back(std::move(f));
-    for (uint32_t i = 0; i < args_.size(); ++i) scope_.full.push_back(i);
   }
 
   void grow() {
@@ -243,13 +292,17 @@ class Grower {
  private:
   vm::FunctionUnit& function() { return made_.unit.functions.back(); }
 
-  // Sets the function's code including its end, which returns a tuple of all registers.
+  // Sets the function's code including its end, which returns a tuple of all registers, with None
+  // for those that borrow.
   void set_code() {
     std::vector<Line> whole = lines_;
-    std::vector<Arg> all = {Arg::reg(0)};
-    for (uint32_t r = 0; r < scope_.registers; ++r) all.push_back(Arg::reg(r));
+    const Arg tuple = Arg::reg(scope_.registers - 1);
+    std::vector<Arg> all = {tuple};
+    for (uint32_t r = 0; r < scope_.registers; ++r) {
+      all.push_back(scope_.borrows(r) ? Arg::none() : Arg::reg(r));
+    }
     whole.push_back({vm::Opcode::AllocTuple, std::move(all)});
-    whole.push_back({vm::Opcode::Ret, {Arg::reg(0)}});
+    whole.push_back({vm::Opcode::Ret, {tuple}});
     // Labels after the last line refer to that end.
     for (Line& line : whole) {
       for (Arg& a : line.operands) {
@@ -289,7 +342,7 @@ class Grower {
     if (!registers || registers->size != static_cast<int64_t>(scope_.registers)) return true;
     scope_.full.clear();
     for (uint32_t r = 0; r < scope_.registers; ++r) {
-      if (!registers->begin()[r].is_none()) scope_.full.push_back(r);
+      if (!registers->begin()[r].is_none() && !scope_.borrows(r)) scope_.full.push_back(r);
     }
     return true;
   }

@@ -7,6 +7,7 @@
 // registers. A few failing instructions are kept too, as the last ones of functions.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <iterator>
 #include <map>
@@ -52,6 +53,10 @@ struct Scope {
   std::vector<uint32_t> text;  // constants that are strings
   // Registers whose value is not None; others are chosen rarely.
   std::vector<uint32_t> full;
+  std::vector<uint32_t> borrowing;  // registers that borrow; at least one register doesn't
+  bool borrows(uint32_t reg) const {
+    return std::find(borrowing.begin(), borrowing.end(), reg) != borrowing.end();
+  }
 };
 
 // An instruction that the verifier accepts within `scope` of `unit`; nullopt if its operands name

@@ -103,7 +103,7 @@ TEST(NearMiss, IsFoundInEveryOperandOfEveryInstruction) {
     SCOPED_TRACE(std::string_view(info.mnemonic));
     Choices choices(static_cast<uint64_t>(info.opcode));
     for (int round = 0; round < 20; ++round) {
-      const Scope scope{.registers = 4, .lines = 0, .text = {4}, .full = {0}};
+      const Scope scope{.registers = 4, .lines = 0, .text = {4}, .full = {0}, .borrowing = {3}};
       tables.functions[0].register_count = 4;
       const std::optional<Line> line = make_line(choices, info, scope, tables);
       ASSERT_TRUE(line);

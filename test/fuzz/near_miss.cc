@@ -275,6 +275,13 @@ bool Breaker::break_rule(Rule rule) {
       function.code.insert(function.code.end() - 2,
                            {vm::encode_header(vm::Opcode::Concurrent, 1), Arg::imm(2).word});
       return true;
+    case Rule::Borrowed: {
+      // Its code reads every other parameter without borrowing it.
+      const auto owned = std::ranges::find(function.params, false, &vm::Param::borrowed);
+      if (owned == function.params.end()) return false;
+      owned->borrowed = true;
+      return true;
+    }
     case Rule::ImmediateRange:
       return break_immediate();
     case Rule::DtypeKnown: {

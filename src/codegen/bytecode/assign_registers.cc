@@ -75,7 +75,7 @@ void coalesce(const VirtualCode& code, Groups* groups) {
   Ticker ticker;
   for (const Copy& copy : copies) {
     ticker.tick();
-    groups->join(copy.from, copy.to);
+    if (code.borrows(copy.from) == code.borrows(copy.to)) groups->join(copy.from, copy.to);
   }
 }
 
@@ -85,6 +85,7 @@ Assignment assign_registers(const VirtualCode& code, const Liveness& liveness) {
   Groups groups(liveness);
   coalesce(code, &groups);
 
+  // Whether a register borrows, it does so throughout the function: these share none with others.
   struct Interval {
     LiveRange hull;
     Register root;
@@ -106,23 +107,30 @@ Assignment assign_registers(const VirtualCode& code, const Liveness& liveness) {
   }
   using Until = std::pair<uint32_t, uint32_t>;  // position, register
   std::priority_queue<Until, std::vector<Until>, std::greater<>> taken;
-  std::priority_queue<uint32_t, std::vector<uint32_t>, std::greater<>> free;
+  std::priority_queue<uint32_t, std::vector<uint32_t>, std::greater<>> free[2];  // [borrows]
+  std::vector<bool> borrows;  // each place, as far as it is known
+  const auto set_borrows = [&](uint32_t place, bool does) {
+    borrows.resize(std::max<size_t>(borrows.size(), place + 1));
+    borrows[place] = does;
+  };
   Ticker ticker;
   for (const auto& [hull, root] : intervals) {
     ticker.tick();
     while (!taken.empty() && taken.top().first <= hull.from) {
-      free.push(taken.top().second);
+      free[borrows[taken.top().second]].push(taken.top().second);
       taken.pop();
     }
     uint32_t& place = of_root[root];
+    auto& unused = free[code.borrows(root)];
     if (place == kNone) {
-      if (free.empty()) {
+      if (unused.empty()) {
         place = out.count++;
       } else {
-        place = free.top();
-        free.pop();
+        place = unused.top();
+        unused.pop();
       }
     }
+    set_borrows(place, code.borrows(root));
     taken.emplace(hull.to, place);
   }
   out.registers.resize(code.register_count(), kNone);

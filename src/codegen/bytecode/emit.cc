@@ -103,18 +103,24 @@ vm::Unit emit_unit(const graph::Module& module) {
   ConstantPool constants(&unit);
   PackedTable packed(&unit);
   DataTypes types(signatures);
+  const Borrowing borrowing(module);
   uint32_t index = 0;
   for (const auto& [name, function] : module->functions) {
     vm::FunctionUnit& out = unit.functions[index];
     emit_signature(*function, &out);
+    for (size_t i = 0; i < out.params.size(); ++i) {
+      out.params[i].borrowed = borrowing.is_borrowed(function->params[i].get());
+    }
     if (out.exported) {
       for (const vm::Param& param : out.params) types.add(param.type);
       types.add(out.result);
     }
-    VirtualCode code =
-        FunctionLowering(&unit, &constants, &packed, indices, signatures, *function, index).run();
+    VirtualCode code = FunctionLowering(&unit, &constants, &packed, indices, module, borrowing,
+                                        signatures, *function, index)
+                           .run();
     arrange_counters(&code);
     Liveness liveness = analyse_liveness(&code);
+    remove_unneeded_releases(&code);
     if (reuse_cells(&code)) liveness = analyse_liveness(&code);
     write_code(code, liveness, assign_registers(code, liveness), index, &out);
     if (out.register_count > vm::kMaxRegisters) {

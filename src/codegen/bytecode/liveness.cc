@@ -4,6 +4,7 @@
 
 #include "codegen/bytecode/live_set.h"
 #include "support/poll.h"
+#include "vm/isa/operand_index.h"
 
 namespace tenon::codegen {
 
@@ -142,6 +143,7 @@ class Analysis {
     VirtualBlock& block = code_.block(id);
     auto use = [&](Arg& arg, uint32_t to, bool movable) {
       const Register r = arg.index();
+      movable = movable && !arg.is(vm::ArgKind::Borrowed);
       if (open_[r]) return;
       open_[r] = to;
       if (movable && code_.owns(r)) arg = Arg::last(r);
@@ -230,6 +232,17 @@ class Analysis {
 
 Liveness analyse_liveness(VirtualCode* code) {
   return Analysis(code).run();
+}
+
+void remove_unneeded_releases(VirtualCode* code) {
+  constexpr uint32_t kDst = vm::operand(vm::Opcode::Move, "dst"),
+                     kSrc = vm::operand(vm::Opcode::Move, "src");
+  for (const BlockId id : code->order()) {
+    std::erase_if(code->block(id).instructions, [](const VirtualInstruction& in) {
+      return in.opcode == vm::Opcode::Move && in.operands[kDst].is_none() &&
+             !in.operands[kSrc].is(vm::ArgKind::LastUse);
+    });
+  }
 }
 
 }  // namespace tenon::codegen

@@ -29,4 +29,7 @@ struct Liveness {
 // linear time: a register that lives across many blocks costs nothing in them.
 Liveness analyse_liveness(VirtualCode* code);
 
+// Removes moves to nowhere that aren't the last use of what they move, and so don't release it.
+void remove_unneeded_releases(VirtualCode* code);
+
 }  // namespace tenon::codegen

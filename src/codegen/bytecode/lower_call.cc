@@ -47,21 +47,8 @@ void FunctionLowering::lower_call(const Binding& binding, const Call& call, bool
       return;
     case CalleeKind::kOperator:
       return lower_scalar_op(call, type, define(binding.var));
-    case CalleeKind::kGlobal: {
-      const auto callee = functions_.find(call.callee.view());
-      TENON_ASSERT(callee != functions_.end(), "no function @", call.callee);
-      std::vector<Arg> args = values(call.args);
-      const Arg target = Arg::func(callee->second);
-      if (!tail) {
-        code_.emit(Opcode::Call, {define(binding.var), target}, args);
-      } else if (callee->second == self_) {
-        code_.self_call(std::move(args));
-      } else {
-        code_.emit(Opcode::TailCall, {target}, args);
-        code_.left();
-      }
-      return;
-    }
+    case CalleeKind::kGlobal:
+      return call_global(binding, call, tail);
     case CalleeKind::kClosure: {
       const Arg closure = in_register(call.closure);
       const std::vector<Arg> args = values(call.args);
@@ -73,6 +60,29 @@ void FunctionLowering::lower_call(const Binding& binding, const Call& call, bool
       }
       return;
     }
+  }
+}
+
+void FunctionLowering::call_global(const Binding& binding, const Call& call, bool tail) {
+  const auto callee = functions_.find(call.callee.view());
+  TENON_ASSERT(callee != functions_.end(), "no function @", call.callee);
+  const Array<VarRef>& params = module_->functions.at(call.callee)->params;
+  std::vector<Arg> args = values(call.args), lent;
+  for (size_t i = 0; i < args.size(); ++i) {
+    if (!borrowing_.is_borrowed(params[i].get()) || args[i].is(vm::ArgKind::Borrowed)) continue;
+    lent.push_back(args[i].is_register() ? args[i] : load(args[i]));
+    args[i] = Arg::borrowed(lent.back().index());
+  }
+  const Arg target = Arg::func(callee->second);
+  if (!tail || !lent.empty()) {
+    code_.emit(Opcode::Call, {define(binding.var), target}, args);
+    // What isn't used any more is released; liveness finds which (remove_unneeded_releases).
+    for (const Arg& mine : lent) code_.emit(Opcode::Move, {Arg::none(), mine});
+  } else if (callee->second == self_) {
+    code_.self_call(std::move(args));
+  } else {
+    code_.emit(Opcode::TailCall, {target}, args);
+    code_.left();
   }
 }
 

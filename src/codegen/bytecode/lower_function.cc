@@ -80,14 +80,19 @@ std::vector<Arg> FunctionLowering::fields(const Operand& tuple) {
   const TypeRef type = type_of(tuple);
   std::vector<Arg> fields;
   for (const TypeRef& field : type.as<TupleType>()->fields) {
-    fields.push_back(field_of(whole, static_cast<uint32_t>(fields.size()), field));
+    fields.push_back(field_of(whole, static_cast<uint32_t>(fields.size()), field, false));
   }
   return fields;
 }
 
-Arg FunctionLowering::field_of(Arg object, uint32_t index, const TypeRef& type,
+Arg FunctionLowering::field_of(Arg object, uint32_t index, const TypeRef& type, bool borrow,
                                uint32_t cell_size) {
   if (is_unit(type)) return Arg::none();
+  if (borrow && object.is(vm::ArgKind::Borrowed)) {
+    const Arg field = code_.make_borrowing();
+    code_.emit(Opcode::BorrowField, {Arg::reg(field.index()), object, Arg::imm(int64_t{index})});
+    return field;
+  }
   const Arg field = code_.make(owns(type));
   code_.get_field(field, object, index, cell_size);
   return field;
@@ -107,7 +112,9 @@ VirtualCode FunctionLowering::run() {
   const BlockId entry = code_.make_block();
   std::vector<Arg> params;
   for (const VarRef& param : function_.params) {
-    params.push_back(code_.add_param(entry, owns(param->type)));
+    params.push_back(borrowing_.is_borrowed(param.get())
+                         ? code_.add_borrowing_param(entry)
+                         : code_.add_param(entry, owns(param->type)));
     values_[param.get()] = params.back();
   }
   code_.start(entry);
@@ -171,10 +178,9 @@ void FunctionLowering::lower_binding(const Binding& binding, bool tail) {
     const std::vector<Arg> all = values(tuple->fields);
     if (const Arg dst = define(var); !dst.is_none()) code_.emit(Opcode::AllocTuple, {dst}, all);
   } else if (auto* field = expr.as<Field>()) {
-    const Arg tuple = value(field->tuple);
-    if (const Arg dst = define(var); !dst.is_none()) {
-      code_.emit(Opcode::GetField, {dst, tuple, Arg::imm(field->index)});
-    }
+    if (!uses_.used.contains(var.get())) return;
+    values_[var.get()] = field_of(value(field->tuple), static_cast<uint32_t>(field->index),
+                                  var->type, borrowing_.is_borrowed(var.get()));
   } else if (auto* match = expr.as<MatchShape>()) {
     values_[var.get()] = value(match->value);
     sizes_.match_shape(*match, value(match->value));

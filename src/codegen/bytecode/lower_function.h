@@ -6,6 +6,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "codegen/bytecode/borrowing.h"
 #include "codegen/bytecode/constant_pool.h"
 #include "codegen/bytecode/lower_sizes.h"
 #include "codegen/bytecode/packed_table.h"
@@ -32,12 +33,15 @@ class FunctionLowering {
   // `function` is functions[self]. Constants, packed names and spans are added to `unit`;
   // `constants` and `packed` are the unit's tables.
   FunctionLowering(vm::Unit* unit, ConstantPool* constants, PackedTable* packed,
-                   const FunctionIndices& functions, const graph::Signatures& signatures,
+                   const FunctionIndices& functions, const graph::Module& module,
+                   const Borrowing& borrowing, const graph::Signatures& signatures,
                    const graph::FunctionExpr& function, uint32_t self)
       : unit_(*unit),
         constants_(*constants),
         packed_(*packed),
         functions_(functions),
+        module_(module),
+        borrowing_(borrowing),
         signatures_(signatures),
         function_(function),
         self_(self) {}
@@ -62,8 +66,10 @@ class FunctionLowering {
   void lower_if(const graph::Binding& binding, const graph::If& branch, bool tail);
   void lower_match(const graph::Binding& binding, const graph::Match& match, bool tail);
   class MatchLowering;  // lower_match.cc
-  // The field of a cell, which has `cell_size` fields, or of a tuple.
-  Arg field_of(Arg object, uint32_t index, const graph::TypeRef& type, uint32_t cell_size = 0);
+  // The field of a cell, which has `cell_size` fields, or of a tuple; borrowed if the object is and
+  // `borrow` asks for it.
+  Arg field_of(Arg object, uint32_t index, const graph::TypeRef& type, bool borrow,
+               uint32_t cell_size = 0);
   void lower_construct(const graph::Construct& made, Arg dst);
   void lower_closure(const graph::Closure& closure, Arg dst);
   void lower_loop(const graph::Binding& binding, const graph::Loop& loop);
@@ -72,6 +78,7 @@ class FunctionLowering {
 
   // ---- calls (lower_call.cc) ----
   void lower_call(const graph::Binding& binding, const graph::Call& call, bool tail);
+  void call_global(const graph::Binding& binding, const graph::Call& call, bool tail);
   void lower_intrinsic(graph::MemoryIntrinsic intrinsic, const graph::Call& call,
                        const graph::VarRef& var);
   // `matched`: the next binding matches the result.
@@ -106,6 +113,8 @@ class FunctionLowering {
   ConstantPool& constants_;
   PackedTable& packed_;
   const FunctionIndices& functions_;
+  const graph::Module& module_;
+  const Borrowing& borrowing_;
   const graph::Signatures& signatures_;  // of the module
   const graph::FunctionExpr& function_;
   uint32_t self_;

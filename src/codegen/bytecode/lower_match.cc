@@ -1,6 +1,8 @@
 // Match: its decision tree as tests and jumps; each arm's code stands once.
 #include <algorithm>
+#include <map>
 #include <unordered_map>
+#include <utility>
 
 #include "codegen/bytecode/join.h"
 #include "graph/ir/pattern.h"
@@ -25,18 +27,19 @@ class FunctionLowering::MatchLowering {
   void run() {
     count_ways(tree_.root);
     whole_ = function_.value(match_.value);
-    Parts parts{{0, whole_}};
+    Parts parts = whole();
     decide_here(tree_.root, parts);
     // Code to which several decisions lead, when all of them have been written.
     for (size_t next = 0; next < shared_.size(); ++next) {
       code_.start(shared_[next].block);
-      Parts none{{0, whole_}};
-      decide_here(shared_[next].decision, none);
+      Parts parts = whole();
+      decide_here(shared_[next].decision, parts);
     }
   }
 
  private:
-  using Parts = std::unordered_map<uint32_t, Arg>;  // in registers, on the way to here
+  // The parts that are in registers on the way to here: owned, and borrowed.
+  using Parts = std::map<std::pair<uint32_t, bool>, Arg>;
 
   void count_ways(uint32_t id) {
     if (ways_[id]++) return;
@@ -45,12 +48,20 @@ class FunctionLowering::MatchLowering {
     if (decision.otherwise != Decision::kNone) count_ways(decision.otherwise);
   }
 
-  Arg part(uint32_t index, Parts* parts) {
-    if (const auto known = parts->find(index); known != parts->end()) return known->second;
+  Parts whole() const { return {{{0, whole_.is(vm::ArgKind::Borrowed)}, whole_}}; }
+
+  // `borrow`: whether it may be borrowed.
+  Arg part(uint32_t index, bool borrow, Parts* parts) {
+    for (const bool borrowed : {false, true}) {
+      const auto known = parts->find({index, borrowed});
+      if (known != parts->end() && borrowed <= borrow) return known->second;
+    }
     const MatchedPart& p = tree_.parts[index];
-    const Arg whole = part(p.parent, parts);
+    const Arg whole = part(p.parent, true, parts);
     const bool is_cell = tree_.parts[p.parent].type.is<AdtType>();
-    return (*parts)[index] = function_.field_of(whole, p.field, p.type, is_cell ? p.siblings : 0);
+    const Arg made = function_.field_of(whole, p.field, p.type, borrow && owns(p.type),
+                                        is_cell ? p.siblings : 0);
+    return (*parts)[{index, made.is(vm::ArgKind::Borrowed)}] = made;
   }
 
   // Writes the decision into the current block.
@@ -58,7 +69,7 @@ class FunctionLowering::MatchLowering {
     poll();
     const Decision& decision = tree_.decisions[id];
     if (decision.kind == Decision::Kind::kArm) return arm(decision.arm, parts);
-    Arg value = part(decision.part, &parts);
+    Arg value = part(decision.part, true, &parts);
     if (decision.kind == Decision::Kind::kConstructor) {
       const Arg tag = code_.make(/*owns=*/false);
       code_.emit(Opcode::GetTag, {tag, value});
@@ -125,7 +136,8 @@ class FunctionLowering::MatchLowering {
     for (size_t i = 0; i < variables.size(); ++i) {
       const VarRef& var = variables[i];
       if (!function_.uses_.used.contains(var.get())) continue;
-      const Arg value = part(tree_.bound[index][i], &parts);
+      const Arg value =
+          part(tree_.bound[index][i], function_.borrowing_.is_borrowed(var.get()), &parts);
       function_.values_[var.get()] = value;
       // A cell holds values of any size and type; the arm's code relies on those of the pattern.
       const bool is_checked = var->type.is<ScalarType>() || value.is_none();

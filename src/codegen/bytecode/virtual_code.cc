@@ -12,7 +12,14 @@ using vm::Opcode;
 
 Register VirtualCode::make_register(bool owns) {
   owns_.push_back(owns);
+  borrows_.push_back(false);
   return register_count() - 1;
+}
+
+Arg VirtualCode::make_borrowing() {
+  const Register r = make_register(/*owns=*/false);
+  borrows_[r] = true;
+  return Arg::borrowed(r);
 }
 
 BlockId VirtualCode::make_block() {
@@ -22,6 +29,12 @@ BlockId VirtualCode::make_block() {
 
 Arg VirtualCode::add_param(BlockId block, bool owns) {
   const Arg param = make(owns);
+  blocks_[block].params.push_back(param.index());
+  return param;
+}
+
+Arg VirtualCode::add_borrowing_param(BlockId block) {
+  const Arg param = make_borrowing();
   blocks_[block].params.push_back(param.index());
   return param;
 }
@@ -143,7 +156,8 @@ namespace {
 
 std::string text_of(Arg arg) {
   if (!arg.is_register()) return vm::to_text(arg);
-  return cat("r", arg.index(), arg.is(vm::ArgKind::LastUse) ? "!" : "");
+  const char* how = arg.is(vm::ArgKind::LastUse) ? "!" : arg.is(vm::ArgKind::Borrowed) ? "&" : "";
+  return cat("r", arg.index(), how);
 }
 
 std::string text_of(const std::vector<Arg>& args) {

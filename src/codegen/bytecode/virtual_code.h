@@ -83,8 +83,12 @@ class VirtualCode {
   // nothing.
   Register make_register(bool owns);
   vm::Arg make(bool owns) { return vm::Arg::reg(make_register(owns)); }
+  // A register that borrows (vm/isa/opcodes.def): it owns nothing, and every operand but the one
+  // that writes it names it as borrowed.
+  vm::Arg make_borrowing();
   BlockId make_block();
   vm::Arg add_param(BlockId block, bool owns);
+  vm::Arg add_borrowing_param(BlockId block);
   // Starts `block`, next in the order: following instructions are added to it.
   void start(BlockId block);
   void set_span(uint32_t span) { span_ = span; }
@@ -127,6 +131,7 @@ class VirtualCode {
   uint32_t loop_depth(BlockId id) const;
   uint32_t register_count() const { return static_cast<uint32_t>(owns_.size()); }
   bool owns(Register r) const { return owns_[r]; }
+  bool borrows(Register r) const { return borrows_[r]; }
 
  private:
   VirtualBlock& end(Exit exit);
@@ -134,7 +139,7 @@ class VirtualCode {
   std::vector<VirtualBlock> blocks_;
   std::vector<BlockId> order_;
   std::vector<VirtualLoop> loops_;
-  std::vector<bool> owns_;
+  std::vector<bool> owns_, borrows_;
   BlockId current_ = 0;
   uint32_t span_ = 0;
   uint32_t loop_ = kNoLoop;

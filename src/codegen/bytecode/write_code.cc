@@ -1,8 +1,10 @@
 #include "codegen/bytecode/write_code.h"
 
+#include <algorithm>
 #include <map>
 #include <optional>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "codegen/bytecode/comparison.h"
 #include "support/poll.h"
@@ -24,7 +26,7 @@ constexpr BlockId kNoBlock = UINT32_MAX;
 // that nothing is overwritten before it is read.
 class ParallelMoves {
  public:
-  // `scratch` is an otherwise unused register.
+  // `scratch` and the register after it are otherwise unused; the latter may borrow.
   ParallelMoves(vm::CodeBuilder* out, uint32_t scratch) : out_(*out), scratch_(scratch) {}
 
   // `source` may be a register of the frame, marked as a last use if it dies on the edge.
@@ -36,11 +38,12 @@ class ParallelMoves {
     const uint32_t from = source.index();
     ++readers_[from];
     if (source.is(ArgKind::LastUse)) dying_[from] = true;
+    if (source.is(ArgKind::Borrowed)) borrowed_.insert(from);
     if (from != to) moves_[to] = from;
   }
 
-  // Returns whether the scratch register was needed.
-  bool write() {
+  // Returns how many scratch registers were needed.
+  uint32_t write() {
     std::vector<uint32_t> ready;  // nothing still reads the value that they overwrite
     for (const auto& [to, from] : moves_) {
       if (!readers_[to]) ready.push_back(to);
@@ -53,12 +56,16 @@ class ParallelMoves {
       move(to, from);
       if (!readers_[from] && moves_.contains(from)) ready.push_back(from);
     }
-    const bool has_cycles = !moves_.empty();
+    uint32_t needed = 0;
     while (!moves_.empty()) {
       const uint32_t first = moves_.begin()->first;
-      readers_[scratch_] = 1;
-      dying_[scratch_] = dying_[first];
-      move(scratch_, first);
+      const bool is_borrowed = borrowed_.contains(first);
+      const uint32_t scratch = scratch_ + is_borrowed;
+      needed = std::max(needed, uint32_t{1} + is_borrowed);
+      readers_[scratch] = 1;
+      dying_[scratch] = dying_[first];
+      if (is_borrowed) borrowed_.insert(scratch);
+      move(scratch, first);
       uint32_t to = first, from = moves_.at(to);
       while (from != first) {
         moves_.erase(to);
@@ -67,7 +74,7 @@ class ParallelMoves {
         from = moves_.at(to);
       }
       moves_.erase(to);
-      move(to, scratch_);
+      move(to, scratch);
     }
     for (const auto& [to, source] : loads_) {
       if (source.is(ArgKind::Immediate)) {
@@ -78,13 +85,15 @@ class ParallelMoves {
         out_.emit(Opcode::Move, {Arg::reg(to), source});
       }
     }
-    return has_cycles;
+    return needed;
   }
 
  private:
   void move(uint32_t to, uint32_t from) {
     const bool last = --readers_[from] == 0 && dying_[from];
-    out_.emit(Opcode::Move, {Arg::reg(to), last ? Arg::last(from) : Arg::reg(from)});
+    out_.emit(Opcode::Move, {Arg::reg(to), last                       ? Arg::last(from)
+                                           : borrowed_.contains(from) ? Arg::borrowed(from)
+                                                                      : Arg::reg(from)});
   }
 
   vm::CodeBuilder& out_;
@@ -92,6 +101,7 @@ class ParallelMoves {
   std::map<uint32_t, uint32_t> moves_;              // destination, source
   std::unordered_map<uint32_t, uint32_t> readers_;  // by register: the number of pending reads
   std::unordered_map<uint32_t, bool> dying_;
+  std::unordered_set<uint32_t> borrowed_;
   std::vector<std::pair<uint32_t, Arg>> loads_;  // of values that aren't in registers
 };
 
@@ -234,8 +244,9 @@ class Writer {
         write_moves(block);
         std::vector<Arg> args;
         for (Register param : code_.block(block.target).params) {
-          args.push_back(code_.owns(param) ? Arg::last(registers_[param])
-                                           : Arg::reg(registers_[param]));
+          args.push_back(code_.owns(param)      ? Arg::last(registers_[param])
+                         : code_.borrows(param) ? Arg::borrowed(registers_[param])
+                                                : Arg::reg(registers_[param]));
         }
         out_.emit(Opcode::TailCall, {Arg::func(self_)}, args);
         return;
@@ -250,7 +261,7 @@ class Writer {
     const std::vector<Register>& params = code_.block(block.target).params;
     for (size_t i = 0; i < params.size(); ++i)
       moves.add(registers_[params[i]], place(block.args[i]));
-    if (moves.write()) used_scratch_ = true;
+    used_scratch_ = std::max(used_scratch_, moves.write());
   }
 
   // `if` jumps if its operand is 0, which suits a branch whose target comes next. To jump if it
@@ -298,7 +309,7 @@ class Writer {
   const std::vector<uint32_t>& registers_;
   uint32_t count_;
   uint32_t self_;
-  bool used_scratch_ = false;
+  uint32_t used_scratch_ = 0;  // registers
   vm::CodeBuilder out_;
   std::vector<BlockId> layout_, destinations_;
   std::vector<vm::Label> labels_;

@@ -277,7 +277,8 @@ FunctionTranslator::DirectClosure FunctionTranslator::direct_closure(const Instr
           "closure");
   llvm::Value* code = m_.field(b_, m_.pointer, closure, CodeLayout::kClosureCode);
   llvm::Value* size = m_.field(b_, m_.i64, closure, CodeLayout::kClosureSize);
-  llvm::Value* params = b_.CreateZExt(m_.field(b_, m_.i32, code, CodeLayout::kCodeParams), m_.i64);
+  llvm::Value* params =
+      b_.CreateZExt(m_.field(b_, m_.i32, code, CodeLayout::kCodeClosureParams), m_.i64);
   llvm::Value* registers =
       b_.CreateZExt(m_.field(b_, m_.i32, code, CodeLayout::kCodeRegisters), m_.i64);
   const int64_t own = is_tail ? 0 : int64_t{function_.register_count} * CodeLayout::kRegisterBytes;

@@ -19,6 +19,24 @@ RegisterKind kind_of(const vm::SignatureType& type) {
   return type.dtype.is_float() ? RegisterKind::Float : RegisterKind::Any;
 }
 
+namespace {
+
+RegisterSet borrowers(const vm::FunctionUnit& function, const BytecodeFlow& flow) {
+  RegisterSet out(function.register_count);
+  for (uint32_t i = 0; i < function.params.size(); ++i) {
+    if (function.params[i].borrowed) out.add(i);
+  }
+  for (const Instruction& in : flow.instructions) {
+    const bool borrows = in.opcode() == vm::Opcode::BorrowField ||
+                         (in.opcode() == vm::Opcode::Move &&
+                          in.arg(vm::operand(vm::Opcode::Move, "src")).is(vm::ArgKind::Borrowed));
+    if (borrows) for_each_write(in, [&](uint32_t r) { out.add(r); });
+  }
+  return out;
+}
+
+}  // namespace
+
 FunctionTranslator::FunctionTranslator(BytecodeWriter& writer, uint32_t index)
     : w_(writer),
       m_(writer.m),
@@ -26,6 +44,7 @@ FunctionTranslator::FunctionTranslator(BytecodeWriter& writer, uint32_t index)
       index_(index),
       first_op_(writer.first_op(index)),
       flow_(function_),
+      borrowers_(borrowers(function_, flow_)),
       entry_(flow_.blocks.size()),
       now_{std::vector<Kind>(function_.register_count, Kind::None),
            RegisterSet(function_.register_count)},

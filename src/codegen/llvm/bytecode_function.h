@@ -109,7 +109,7 @@ class FunctionTranslator {
   void define(uint32_t r, Kind kind, llvm::Value* payload);
   void define(uint32_t r, Words owned);
   void define(vm::Arg destination, Kind kind, llvm::Value* payload);
-  // The value of an operand, owned: moved at a last use.
+  // The value of an operand, owned, and moved at a last use; or borrowed.
   Words take(vm::Arg operand, bool is_last);
   std::optional<std::pair<Kind, int64_t>> constant_number(vm::Arg operand) const;
   // The payload of an integer or boolean. `exact` is for instructions whose operand is no boolean
@@ -163,6 +163,7 @@ class FunctionTranslator {
   bool plain(const vm::Instruction& in);
   bool get_field(const vm::Instruction& in);
   bool get_tag(const vm::Instruction& in);
+  llvm::ConstantInt* type_in(vm::Arg object, int32_t type);
   bool take_fields(const vm::Instruction& in);
   bool reuse_adt(const vm::Instruction& in);
   // Goes to `otherwise` unless the words are a cell with that many fields; returns the cell.
@@ -176,6 +177,7 @@ class FunctionTranslator {
   const vm::FunctionUnit& function_;
   const uint32_t index_, first_op_;
   const BytecodeFlow flow_;
+  const RegisterSet borrowers_;              // the registers that borrow (vm/isa/opcodes.def)
   std::vector<std::optional<State>> entry_;  // of each block, once it is reached
   std::vector<uint32_t> changed_;
   std::map<uint32_t, llvm::Function*> pieces_;  // of blocks that begin one

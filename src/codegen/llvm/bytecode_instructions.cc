@@ -407,6 +407,7 @@ bool FunctionTranslator::plain(const Instruction& in) {
   };
   switch (opcode) {
     case Opcode::GetField:
+    case Opcode::BorrowField:
       return get_field(in);
     case Opcode::GetTag:
       return get_tag(in);
@@ -496,7 +497,13 @@ bool FunctionTranslator::plain(const Instruction& in) {
   }
 }
 
-// The machine takes a field that is a tensor, which may have to be made read-only.
+// Of a cell or an array, whose register may borrow it.
+llvm::ConstantInt* FunctionTranslator::type_in(Arg object, int32_t type) {
+  return b_.getInt32(static_cast<uint32_t>(object.is(ArgKind::Borrowed) ? -type : type));
+}
+
+// Also borrow_field, whose operands are the same. The machine takes a field that is a tensor, which
+// may have to be made read-only.
 bool FunctionTranslator::get_field(const Instruction& in) {
   const Arg destination = in.arg(0), object = in.arg(1), index = in.arg(2);
   if (!object.is_register() || kind_of_operand(object) != Kind::Any ||
@@ -505,6 +512,7 @@ bool FunctionTranslator::get_field(const Instruction& in) {
     return false;
   }
   const bool is_last = object.is(ArgKind::LastUse);
+  const bool borrows = in.opcode() == Opcode::BorrowField;
   if (writing()) {
     const Words words = w_.load_words(b_, home(object.index()));
     llvm::BasicBlock *cell = new_block("cell"), *inside = new_block("inside"),
@@ -513,9 +521,9 @@ bool FunctionTranslator::get_field(const Instruction& in) {
     llvm::Value* type = b_.CreateTrunc(words.head, m_.i32);
     static_assert(CodeLayout::kArrayFields == CodeLayout::kCellFields);
     llvm::SwitchInst* kinds = b_.CreateSwitch(type, other, 2);
-    kinds->addCase(b_.getInt32(TypeIndex::Cell), cell);
+    kinds->addCase(type_in(object, TypeIndex::Cell), cell);
     llvm::BasicBlock* const array = new_block("array");
-    kinds->addCase(b_.getInt32(TypeIndex::Array), array);
+    kinds->addCase(type_in(object, TypeIndex::Array), array);
     llvm::Value* pointer = nullptr;
     b_.SetInsertPoint(array);
     llvm::Value* of_array = b_.CreateIntToPtr(words.payload, m_.pointer);
@@ -533,15 +541,19 @@ bool FunctionTranslator::get_field(const Instruction& in) {
     llvm::Value* number = b_.getInt64(static_cast<uint64_t>(index.value()));
     b_.CreateCondBr(b_.CreateICmpULT(number, size), field, other);
     b_.SetInsertPoint(field);
-    const Words value = w_.load_words(
+    Words value = w_.load_words(
         b_, w_.address(b_, pointer,
                        CodeLayout::kCellFields + index.value() * CodeLayout::kRegisterBytes));
-    llvm::BasicBlock* const plain = new_block("plain");
-    b_.CreateCondBr(
-        b_.CreateICmpEQ(b_.CreateTrunc(value.head, m_.i32), b_.getInt32(TypeIndex::Tensor)), other,
-        plain);
-    b_.SetInsertPoint(plain);
-    w_.retain(b_, value);
+    if (borrows) {
+      value.head = w_.borrowed(b_, value.head);
+    } else {
+      llvm::BasicBlock* const plain = new_block("plain");
+      b_.CreateCondBr(
+          b_.CreateICmpEQ(b_.CreateTrunc(value.head, m_.i32), b_.getInt32(TypeIndex::Tensor)),
+          other, plain);
+      b_.SetInsertPoint(plain);
+      w_.retain(b_, value);
+    }
     const State before = now_;
     if (is_last) {
       drop_old(object.index());
@@ -570,7 +582,7 @@ bool FunctionTranslator::get_tag(const Instruction& in) {
   if (writing()) {
     const Words words = w_.load_words(b_, home(object.index()));
     llvm::Value* type = b_.CreateTrunc(words.head, m_.i32);
-    leave_unless(b_.CreateICmpEQ(type, b_.getInt32(TypeIndex::Cell)));
+    leave_unless(b_.CreateICmpEQ(type, type_in(object, TypeIndex::Cell)));
     llvm::Value* pointer = b_.CreateIntToPtr(words.payload, m_.pointer);
     tag = m_.field(b_, m_.i64, pointer, CodeLayout::kCellTag);
   }

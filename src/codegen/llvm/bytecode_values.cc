@@ -153,6 +153,7 @@ void FunctionTranslator::clear(uint32_t r) {
 
 void FunctionTranslator::drop_old(uint32_t r) {
   if (now_.kinds[r] != Kind::Any) return;
+  if (borrowers_.has(r)) return clear(r);
   Words old;
   if (writing()) old = w_.load_words(b_, home(r));
   clear(r);
@@ -212,7 +213,11 @@ Words FunctionTranslator::take(Arg operand, bool is_last) {
     words = w_.number(type_index_of(kind), payload(r));
   } else if (kind == Kind::Any && writing()) {
     words = w_.load_words(b_, home(r));
-    if (!is_last) w_.retain(b_, words);
+    if (operand.is(ArgKind::Borrowed)) {
+      if (!borrowers_.has(r)) words.head = w_.borrowed(b_, words.head);
+    } else if (!is_last) {
+      w_.retain(b_, words);
+    }
   }
   if (is_last) clear(r);
   return words;
@@ -280,7 +285,9 @@ llvm::Value* FunctionTranslator::floating(Arg operand) {
 // Before the frame is left: releases what it holds.
 void FunctionTranslator::clear_frame() {
   size_t values = 0;
-  for (const Kind kind : now_.kinds) values += kind == Kind::Any;
+  for (uint32_t r = 0; r < now_.kinds.size(); ++r) {
+    values += now_.kinds[r] == Kind::Any && !borrowers_.has(r);
+  }
   if (values > kClearedInCode) {
     if (writing()) {
       w_.call_runtime(b_, arguments(), &vm::CodeRuntime::clear, op(), b_.getInt64(0));

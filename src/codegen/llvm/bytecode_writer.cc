@@ -131,6 +131,12 @@ void BytecodeWriter::retain(Builder& b, Words words) const {
   b.SetInsertPoint(done);
 }
 
+llvm::Value* BytecodeWriter::borrowed(Builder& b, llvm::Value* head) const {
+  llvm::Value* type = b.CreateTrunc(head, m.i32);
+  llvm::Value* negated = b.CreateZExt(b.CreateNeg(type), m.i64);
+  return b.CreateSelect(b.CreateICmpSGE(type, b.getInt32(kFirstObject)), negated, head);
+}
+
 void BytecodeWriter::write() {
   uint32_t op = vm::kEntryOps;
   for (size_t i = 0; i < unit.functions.size(); ++i) {

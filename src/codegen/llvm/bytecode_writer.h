@@ -53,6 +53,8 @@ class BytecodeWriter {
   void store_words(Builder& b, llvm::Value* to, Words words) const;
   // Counts another reference if the words are an object's.
   void retain(Builder& b, Words words) const;
+  // The head of a value for a register that borrows.
+  llvm::Value* borrowed(Builder& b, llvm::Value* head) const;
   Words number(int32_t type, llvm::Value* payload) const;
   Words none() const { return number(0, m.i64 ? llvm::ConstantInt::get(m.i64, 0) : nullptr); }
 

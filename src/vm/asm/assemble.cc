@@ -235,6 +235,7 @@ class Assembler {
         Param p;
         p.name = in.name_or_string();
         in.need(':');
+        p.borrowed = in.take('&');
         p.type = type(in, ",)");
         f.unit.params.push_back(std::move(p));
       } while (in.take(','));
@@ -360,7 +361,7 @@ class Assembler {
     }
   }
 
-  Arg register_operand(LineCursor& in, bool may_be_last) {
+  Arg register_operand(LineCursor& in, bool is_read) {
     in.need('%');
     size_t at = in.position();
     uint64_t n = in.unsigned_integer();
@@ -368,7 +369,8 @@ class Assembler {
       in.fail("the register's number is too large", cat("below ", kMaxRegisters), at);
     auto index = static_cast<uint32_t>(n);
     open_->highest_register = std::max(open_->highest_register, index + 1);
-    return may_be_last && in.take('!') ? Arg::last(index) : Arg::reg(index);
+    if (is_read && in.take('!')) return Arg::last(index);
+    return is_read && in.take('&') ? Arg::borrowed(index) : Arg::reg(index);
   }
 
   Arg immediate(LineCursor& in) {

@@ -120,7 +120,7 @@ class Printer {
     std::string out = cat(f.exported ? "" : "local ", "func @", name_text(f.name), "(");
     for (size_t i = 0; i < f.params.size(); ++i) {
       const Param& p = f.params[i];
-      out += cat(i ? ", " : "", name_text(p.name), ": ", p.type);
+      out += cat(i ? ", " : "", name_text(p.name), p.borrowed ? ": &" : ": ", p.type);
     }
     out += cat(") -> ", f.result, " {\n  registers ", f.register_count, "\n");
     if (!f.result_names.empty()) {

@@ -222,6 +222,7 @@ class PythonPrinter {
     switch (a.kind()) {
       case ArgKind::Register:
       case ArgKind::LastUse:
+      case ArgKind::Borrowed:
         return cat("r", a.index());
       case ArgKind::Immediate:
         return cat(a.value());

@@ -35,7 +35,7 @@
 
 namespace tenon::vm {
 
-inline constexpr uint32_t kCodeAbiVersion = 3;
+inline constexpr uint32_t kCodeAbiVersion = 4;
 inline constexpr char kCodeTableSymbol[] = "tenon_code_table";
 
 // How compiled code comes back.
@@ -78,7 +78,7 @@ struct CodeLayout {
   static constexpr int64_t kClosureProgram = 56, kClosureAccount = 64, kClosureCode = 72,
                            kClosureSize = 80, kClosureCaptures = 88;
   // Of the function that a closure's code is.
-  static constexpr int64_t kCodeIndex = 8, kCodeParams = 20, kCodeRegisters = 24;
+  static constexpr int64_t kCodeIndex = 8, kCodeRegisters = 24, kCodeClosureParams = 28;
 };
 inline constexpr uint32_t kCodeArguments = 3;
 inline constexpr uint32_t kCodePrefixBytes = 16;

@@ -203,7 +203,7 @@ class Reader {
         limit(SectionId::Globals, params->size(), kMaxParams, "parameters");
         for (const tnx::Param* p : *params) {
           charge(sizeof(Param));
-          out.params.push_back({text(p->name()), type(p->type(), out.name)});
+          out.params.push_back({text(p->name()), type(p->type(), out.name), p->borrows()});
         }
       }
       out.result = type(f->result(), out.name);

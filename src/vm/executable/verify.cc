@@ -17,6 +17,11 @@
 namespace tenon::vm {
 namespace {
 
+constexpr std::string_view kBorrowing =
+    "borrowed registers just where the rule has them";
+
+using Flags = std::string;  // whose code, unlike that of a vector, isn't in the runtime
+
 class Verifier {
  public:
   Verifier(const Unit& unit, const VerifyContext& context)
@@ -189,7 +194,9 @@ class Verifier {
     Bounds bounds{f.register_count, static_cast<uint32_t>(unit_.constants.size()),
                   static_cast<uint32_t>(unit_.functions.size()),
                   static_cast<uint32_t>(unit_.packed.size()), static_cast<uint32_t>(f.code.size())};
-    starts_ = std::vector<bool>(f.code.size());
+    starts_.assign(f.code.size(), false);
+    borrows_.assign(f.register_count, false);
+    for (size_t i = 0; i < f.params.size(); ++i) borrows_[i] = f.params[i].borrowed;
     uint32_t index = 0, at = 0;
     auto broken = [&](Rule rule, std::string_view found, std::string_view expected) {
       uint64_t byte = (code_begin + at) * sizeof(Word);
@@ -226,6 +233,7 @@ class Verifier {
         const std::string_view found = concurrent(in);
         if (!found.empty()) broken(Rule::ConcurrentCalls, found, "another call of the group");
       }
+      if (writes_borrowed(in) && in.arg(0).is_register()) borrows_[in.arg(0).index()] = true;
       ends = in.info->ends();
       at += in.words();
       ++index;
@@ -239,7 +247,8 @@ class Verifier {
       broken(Rule::FallsOffEnd, "code that continues past its end",
              cat("one of ", join(endings, ", "), " as the last instruction"));
     }
-    // Check jumps, now that the instructions are known.
+    // Check jumps and borrowing, now that all instructions are known.
+    clear_released();
     for (at = 0, index = 0; at < f.code.size(); ++index) {
       Instruction in;
       decode(f.code, at, &in);
@@ -253,6 +262,7 @@ class Verifier {
         }
       }
       at += in.words();
+      if (!borrows_rightly(in)) broken(Rule::Borrowed, in.info->mnemonic, kBorrowing);
     }
     spans(f);
   }
@@ -283,11 +293,46 @@ class Verifier {
     }
   }
 
+  static bool writes_borrowed(const Instruction& in) {
+    return in.opcode() == Opcode::BorrowField ||
+           (in.opcode() == Opcode::Move && in.arg(1).is(ArgKind::Borrowed));
+  }
+
+  // Whether an instruction follows the rule `borrowed`.
+  [[gnu::noinline]] bool borrows_rightly(const Instruction& in) {
+    for (const Word w : in.operands) {
+      if (Arg(w).is(ArgKind::LastUse)) released_[Arg(w).index()] = true;
+    }
+    const auto* callee =
+        in.info->calls() && in.info->specs()[in.info->fixed_words - 1].kind == OperandKind::Func
+            ? &unit_.functions[in.arg(in.info->fixed_words - 1).index()].params
+            : nullptr;
+    bool right = true;
+    for (uint32_t i = 0; i < in.operands.size(); ++i) {
+      const Arg a = in.arg(i);
+      const bool is_borrowed = a.is(ArgKind::Borrowed);
+      if (callee && i >= in.info->fixed_words) {
+        right = right && is_borrowed == (*callee)[i - in.info->fixed_words].borrowed;
+      }
+      if (!a.is_register()) continue;
+      const bool borrows = borrows_[a.index()];
+      const bool lends = is_borrowed && in.opcode() == Opcode::Call && !released_[a.index()];
+      const bool wanted = role_of(in, i) == OperandRole::Writes ? writes_borrowed(in) : is_borrowed;
+      right = right && (borrows == wanted || lends);
+    }
+    for (const Word w : in.operands) {
+      if (Arg(w).is(ArgKind::LastUse)) released_[Arg(w).index()] = false;
+    }
+    return right;
+  }
+
+  void clear_released() { released_.assign(borrows_.size(), false); }
+
   // Follows a group through the instructions; returns what breaks its rule, if anything.
   [[gnu::cold, gnu::noinline]] std::string_view concurrent(const Instruction& in) {
     if (calls_left_ == 0) {
       calls_left_ = in.arg(0).value();
-      released_ = std::vector<bool>(kMaxRegisters);
+      clear_released();
       return {};
     }
     --calls_left_;
@@ -319,9 +364,10 @@ class Verifier {
   const VerifyContext& context_;
   uint32_t version_;
   Ticker ticker_;
-  std::vector<bool> starts_;
-  int64_t calls_left_ = 0;      // of the group that the code is in
-  std::vector<bool> released_;  // registers, by last uses in that group
+  Flags starts_;
+  int64_t calls_left_ = 0;  // of the group that the code is in
+  Flags released_;          // registers, by last uses in that group
+  Flags borrows_;           // of the function's registers
 };
 
 }  // namespace

@@ -44,7 +44,7 @@ std::string globals_section(const Unit& unit) {
     for (const Param& p : f.params) {
       auto name = b.CreateString(p.name);
       auto type = b.CreateString(to_text(p.type));
-      params.push_back(tnx::CreateParam(b, name, type));
+      params.push_back(tnx::CreateParam(b, name, type, p.borrowed));
     }
     auto name = b.CreateString(f.name);
     auto params_vector = b.CreateVector(params);

@@ -185,6 +185,13 @@ class Borrowed {
   const AnyView* data() const { return args_; }
   int32_t count() const { return static_cast<int32_t>(count_); }
   std::span<const AnyView> span() const { return {args_, count_}; }
+  // The same for a host. Arguments in borrowing registers have been copied here.
+  std::span<const AnyView> for_host() {
+    for (const AnyView& arg : span()) {
+      if (arg.type_index < 0) const_cast<AnyView&>(arg) = unborrowed(arg);
+    }
+    return span();
+  }
 
  private:
   const AnyView* args_;
@@ -311,7 +318,7 @@ AnyView* Dispatch::last_use(Machine& m, const Object* function, int32_t i) {
   return ref.last ? &m.base_[ref.reg] : nullptr;
 }
 
-void Dispatch::call_value(Machine& m, const Op& op, AnyView* base, AnyView callee,
+[[gnu::cold]] void Dispatch::call_value(Machine& m, const Op& op, AnyView* base, AnyView callee,
                           AnyView* result_to) {
   const CallOperands& e = op.as<OpClass::Call>();
   Borrowed args(e, kClosureArguments, base);
@@ -340,6 +347,7 @@ const FunctionCode* Dispatch::closure_code(Machine& m, const Op& op, const AnyVi
   m.running_->check_arity(*closure->code, closure->size, arguments, ErrorKind::Runtime);
   const Account& in_force = *m.in_force_.account;
   if (closure->account.get() != &in_force && !in_force.includes(*closure->account)) return nullptr;
+  if (closure->code->borrows()) return nullptr;  // nothing here would own the arguments
   return closure->code;
 }
 
@@ -517,7 +525,7 @@ trace::Kind trace_kind(CallEvent::Kind kind) {
   {
     const auto& o = op.as<OpClass::Call>();
     Borrowed args(o, o.callee ? 0 : kClosureArguments, base);
-    if (!instrument(m, op, true, m.frame_, args.span(), &result)) return false;
+    if (!instrument(m, op, true, m.frame_, args.for_host(), &result)) return false;
   }
   release_last_uses(*op.operands, base);
   if (result_to) put(*result_to, result.leak());

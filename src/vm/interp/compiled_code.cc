@@ -39,7 +39,7 @@ static_assert(sizeof(void*) != 8 ||
                offsetof(ClosureObj, size) == Layout::kClosureSize &&
                sizeof(ClosureObj) == Layout::kClosureCaptures &&
                offsetof(FunctionCode, index) == Layout::kCodeIndex &&
-               offsetof(FunctionCode, params) == Layout::kCodeParams &&
+               offsetof(FunctionCode, closure_params) == Layout::kCodeClosureParams &&
                offsetof(FunctionCode, registers) == Layout::kCodeRegisters));
 static_assert(sizeof(AnyView) == Layout::kRegisterBytes && sizeof(Op) == Layout::kOpBytes);
 static_assert(

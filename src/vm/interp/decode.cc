@@ -163,11 +163,12 @@ const AnyView* Decoder::pooled(Any value) {
 ValueRef Decoder::value(Arg arg, bool is_int) {
   ValueRef ref;
   switch (arg.kind()) {
-    case ArgKind::LastUse:
-      ref.last = !is_int;
-      [[fallthrough]];
     case ArgKind::Register:
+    case ArgKind::LastUse:
+    case ArgKind::Borrowed:
       ref.reg = static_cast<int32_t>(arg.index());
+      ref.last = arg.is(ArgKind::LastUse) && !is_int;
+      ref.borrowed = arg.is(ArgKind::Borrowed);
       break;
     case ArgKind::Constant:
       ref.constant = &unit_.constants[arg.index()].value;
@@ -213,6 +214,8 @@ DecodedCode Decoder::run() {
     code.index = i;
     code.params = static_cast<int32_t>(functions[i].params.size());
     code.registers = static_cast<int32_t>(functions[i].register_count);
+    const bool borrows = std::ranges::any_of(functions[i].params, &Param::borrowed);
+    code.closure_params = borrows ? -1 : code.params;
   }
   for (uint32_t i = 0; i < functions.size(); ++i) function(out_.functions[i], functions[i]);
   for (size_t i : one_argument_calls_) link(out_.ops[i]);
@@ -378,14 +381,18 @@ Handler Decoder::plain(Op& op, const Instruction& in) {
   } else if (in.opcode() == Opcode::AllocResult) {
     o.fixed = fixed_tensor(o, value_operand(Opcode::AllocResult, "dims"));
   }
-  if (in.opcode() == Opcode::GetTag && op.a >= 0) {
-    const Arg object = in.arg(operand(Opcode::GetTag, "object"));
-    if (object.is(ArgKind::Register)) {
-      op.b = offset(object);
-      return Handler::GetTagRegister;
-    }
-  }
-  return general(in.opcode());
+  const bool is_tag = in.opcode() == Opcode::GetTag, borrows = in.opcode() == Opcode::BorrowField;
+  if (!is_tag && !borrows && in.opcode() != Opcode::GetField) return general(in.opcode());
+  // All three read an object, then an index.
+  const ValueRef& object = o.args.front();
+  op.b = object.reg * kRegisterBytes;
+  op.c = !is_tag ? -int32_t{borrows} : object.borrowed ? -TypeIndex::Cell : TypeIndex::Cell;
+  if (op.a < 0 || o.releases || object.constant) return general(in.opcode());
+  if (is_tag) return Handler::GetTagRegister;
+  const auto index = static_cast<uint64_t>(in.arg(operand(Opcode::GetField, "index")).value());
+  if (!o.args.back().constant || index > INT32_MAX) return general(in.opcode());
+  op.c ^= static_cast<int32_t>(index);
+  return Handler::FieldOfRegister;
 }
 
 void Decoder::read_function(CallOperands& o, const Instruction& in) {
@@ -410,7 +417,7 @@ Handler Decoder::call(Op& op, const Instruction& in) {
   const auto arguments = std::span(o.args).last(in.list().size());
   o.contiguous = true;
   for (size_t i = 0; i < arguments.size(); ++i) {
-    o.contiguous = o.contiguous && !arguments[i].constant &&
+    o.contiguous = o.contiguous && !arguments[i].constant && !arguments[i].borrowed &&
                    arguments[i].reg == arguments[0].reg + static_cast<int32_t>(i);
   }
   if (in.opcode() == Opcode::TailCall && is_in_place(o, function_)) {

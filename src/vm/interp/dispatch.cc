@@ -1,6 +1,7 @@
 #include "vm/interp/dispatch.h"
 
 #include <bit>
+#include <cstdlib>
 #include <cstring>
 
 #include "object/cell.h"
@@ -268,6 +269,8 @@ inline void place(const std::vector<ValueRef>& args, AnyView* base, AnyView* fra
       write_words(*frame, shared(*ref.constant));
     } else if (ref.last) {
       write_words(*frame, taken(base[ref.reg]));
+    } else if (ref.borrowed) {
+      write_words(*frame, borrowed(base[ref.reg]));
     } else {
       write_words(*frame, shared(base[ref.reg]));
     }
@@ -470,9 +473,22 @@ handle_Kill:
 handle_GetTagRegister : {
   const AnyView& value = at(base, pc->b);
   slow = slow_path::op_get_tag;
-  if (value.type_index != TypeIndex::Cell) [[unlikely]]
+  if (value.type_index != pc->c) [[unlikely]]  // that of a cell, which may be borrowed
     goto run_slow;
   PUT_INT_NEXT(at(base, pc->a), static_cast<const CellObj*>(value.v.object)->tag);
+}
+handle_FieldOfRegister : {
+  const AnyView& object = at(base, pc->b);
+  const int32_t borrows = pc->c >> 31;  // then all bits of the index are inverted
+  const int64_t index = pc->c ^ borrows;
+  slow = slow_path::op_get_field;
+  if (std::abs(object.type_index) != TypeIndex::Cell) [[unlikely]]
+    goto run_slow;
+  const auto* cell = static_cast<CellObj*>(object.v.object);
+  if (index >= cell->size || cell->begin()[index].type_index == TypeIndex::Tensor) [[unlikely]]
+    goto run_slow;
+  const Any& field = cell->begin()[index];
+  PUT_NEXT(at(base, pc->a), borrows ? borrowed(field) : shared(field));
 }
 #define TENON_OPCODE(identifier, mnemonic, number, op_class, ...) \
   HANDLER_OF_##op_class(identifier, mnemonic)

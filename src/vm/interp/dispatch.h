@@ -111,6 +111,20 @@ inline RegisterWords shared(const AnyView& v) {
   return w;
 }
 
+// The value for a register that borrows: an object's type index is negated, so that it isn't
+// released.
+inline RegisterWords borrowed(const AnyView& v) {
+  const RegisterWords w = read_words(v);
+  return is_object(w)
+             ? RegisterWords{static_cast<uint32_t>(-static_cast<int32_t>(w.head)), w.payload}
+             : w;
+}
+// What a register holds, whether or not it borrows.
+inline AnyView unborrowed(AnyView v) {
+  if (v.type_index < 0) v.type_index = -v.type_index;
+  return v;
+}
+
 // Writes a register and releases its old value.
 inline void put_words(AnyView& reg, RegisterWords owned) {
   RegisterWords old = read_words(reg);

@@ -25,7 +25,7 @@ constexpr size_t kKeptStack = size_t{1} << 20;
 
 }  // namespace
 
-Machine::Machine(Ref<Program> program, Limits limits, MachineOptions options)
+[[gnu::cold]] Machine::Machine(Ref<Program> program, Limits limits, MachineOptions options)
     : Machine(Unowned(), program.get()) {
   held_program_ = std::move(program);
   set_limits(limits);
@@ -34,7 +34,7 @@ Machine::Machine(Ref<Program> program, Limits limits, MachineOptions options)
   if (home_->trusted()) inter_op_ = options.inter_op;
 }
 
-Machine::Machine(Unowned, const Program* program)
+[[gnu::cold]] Machine::Machine(Unowned, const Program* program)
     : MachineState(kIdle, program),
       home_(program),
       calls_(make<RunningCalls>()),
@@ -44,7 +44,7 @@ Machine::Machine(Unowned, const Program* program)
   pool_->close();
 }
 
-void Machine::poll() {
+[[gnu::cold]] void Machine::poll() {
   Dispatch::stop_if_asked(*this);
 }
 
@@ -65,12 +65,12 @@ void Machine::protect_tensor(Any* value) {
   *value = Any(std::move(copy));
 }
 
-std::optional<int> Machine::fill_byte() const {
+[[gnu::cold]] std::optional<int> Machine::fill_byte() const {
   if (pool_->poisons()) return kPoison;
   return running_->trusted() ? std::nullopt : std::optional(0);
 }
 
-Any Machine::take(const Object* function, const AnyView* args, int32_t i) {
+[[gnu::cold]] Any Machine::take(const Object* function, const AnyView* args, int32_t i) {
   AnyView* reg = current() == this ? Dispatch::last_use(*this, function, i) : nullptr;
   if (!reg || reg->type_index != args[i].type_index || reg->v.bits != args[i].v.bits) {
     return Any(args[i]);
@@ -88,7 +88,7 @@ Ref<StorageObj> Machine::allocate(size_t bytes, size_t alignment) {
   return current() == this ? allocate_storage(bytes, alignment) : Ref<StorageObj>();
 }
 
-Limits Machine::checked(Limits limits) {
+[[gnu::cold]] Limits Machine::checked(Limits limits) {
   limits.depth = std::max(limits.depth, 1u);
   limits.stack_bytes = std::max(limits.stack_bytes, kFirstRegisterBytes);
   limits.fuel = std::max<int64_t>(limits.fuel, 0);
@@ -100,13 +100,13 @@ Limits Machine::checked(Limits limits) {
   work_for(Account::of(checked(limits), calls_));
 }
 
-void Machine::work_for(Ref<const Account> account) {
+[[gnu::cold]] void Machine::work_for(Ref<const Account> account) {
   const Limits& limits = account->limits;
   if (limits.depth != depth_ || limits.stack_bytes != stack_bytes_) reserve(limits);
   account_ = std::move(account);
 }
 
-void Machine::reserve(const Limits& limits) {
+[[gnu::cold]] void Machine::reserve(const Limits& limits) {
   if (limits.stack_bytes > kAddressSpace) {  // and what is added to it can't overflow
     throw Error(ErrorKind::Runtime,
                 cat("no address space for a stack of ", limits.stack_bytes, " bytes"));
@@ -134,24 +134,24 @@ size_t Machine::stack_committed() const {
          static_cast<size_t>(frames_.end() - reinterpret_cast<char*>(frame_limit_));
 }
 
-void Machine::set_instrument(Instrument instrument) {
+[[gnu::cold]] void Machine::set_instrument(Instrument instrument) {
   if (is_running())
     throw Error(ErrorKind::Usage, "a machine's instrument can't change while it runs");
   instrument_ = std::move(instrument);
 }
 
-void Machine::stop_with(const Error& error) {
+[[gnu::cold]] void Machine::stop_with(const Error& error) {
   const Error* none = nullptr;
   auto* const copy = new Error(error);
   if (!host_error_.compare_exchange_strong(none, copy, std::memory_order_acq_rel)) delete copy;
   attention_.fetch_or(kStoppedByHost, std::memory_order_release);
 }
 
-void Machine::forget_host_error() {
+[[gnu::cold]] void Machine::forget_host_error() {
   delete host_error_.exchange(nullptr, std::memory_order_relaxed);
 }
 
-bool Machine::demand(Attention bit) {
+[[gnu::cold]] bool Machine::demand(Attention bit) {
   // In one step with the question whether a call runs, so that it hits none that begins later.
   uint32_t now = attention_.load(std::memory_order_relaxed);
   bool runs = false;
@@ -161,13 +161,13 @@ bool Machine::demand(Attention bit) {
   return runs;
 }
 
-bool Machine::cancel() {
+[[gnu::cold]] bool Machine::cancel() {
   const bool runs = demand(kCancelled);
   // Must follow: a call within that one which registers later reads the word itself (Bounds).
   return calls_->interrupt() || runs;
 }
 
-void Machine::request_check() {
+[[gnu::cold]] void Machine::request_check() {
   demand(kAsked);
   calls_->request_check();
 }

@@ -332,6 +332,19 @@ Any Machine::call_code(const Program& program, const FunctionCode& code,
          (compiled && frame_->pc == reinterpret_cast<const Op*>(compiled->exit));
 }
 
+// Moves what borrowing parameters were given to the registers below theirs.
+[[gnu::cold, gnu::noinline]] static void lend(const std::vector<Param>& params, AnyView* to,
+                                              AnyView* given) {
+  for (const Param& param : params) {
+    if (param.borrowed) {
+      *to = *given;
+      write_words(*given, borrowed(*to));
+    }
+    ++to;
+    ++given;
+  }
+}
+
 Any Machine::enter(const Program& program, const FunctionCode& code, std::span<const Any> captures,
                    std::span<const AnyView> args, Outputs* outputs) {
   // Restores the state of the call around this one. After an error, first clears the registers that
@@ -360,7 +373,8 @@ Any Machine::enter(const Program& program, const FunctionCode& code, std::span<c
   running_ = &program;
   pool_->set_maker(program.number());
   AnyView* const start = top_;
-  AnyView* const base = start + 1;  // the entry's frame holds the result
+  // The entry's frame holds the result, and what borrowing parameters borrow.
+  AnyView* const base = start + 1 + (code.borrows() ? code.params : 0);
   Frame* const record = frame_ - 1;
   outputs_ = outputs;
   if (outputs) outputs->enter(record);
@@ -387,6 +401,7 @@ Any Machine::enter(const Program& program, const FunctionCode& code, std::span<c
       }
       top_ = ++to;
     }
+    if (base != start + 1) lend(program.function_unit(code).params, start + 1, base);
     record->pc = program.decoded().ops.data();
     record->base = start;
     frame_ = record;
@@ -411,6 +426,8 @@ Any Machine::enter(const Program& program, const FunctionCode& code, std::span<c
     throw error;
   }
   entered.returned = true;
+  top_ = base;  // releasing may run code of the host's
+  for (AnyView* lent = base; lent != start + 1;) put(*--lent, AnyView());
   Any result = Any::adopt(*start);
   *start = AnyView();
   return result;

@@ -29,6 +29,7 @@ struct ValueRef {
   const AnyView* constant = nullptr;  // if not null, this value, borrowed
   int32_t reg = 0;
   bool last = false;
+  bool borrowed = false;  // without a reference of its own
 };
 
 struct FunctionCode;
@@ -170,6 +171,9 @@ struct FunctionCode {
   uint32_t first_op = 0, op_count = 0;
   int32_t params = 0;
   int32_t registers = 0;
+  // The number of parameters; -1 if some borrow: then only the machine enters closures of it.
+  int32_t closure_params = 0;
+  bool borrows() const { return closure_params < 0; }
 };
 
 // The target of packed calls. Immutable, so that a slot changes atomically.

@@ -1,4 +1,6 @@
 // The slow path's instructions on cells, tuples and closures. Values are moved as words.
+#include <cstdlib>
+
 #include "object/array.h"
 #include "object/cell.h"
 #include "support/text.h"
@@ -10,7 +12,7 @@ namespace tenon::vm::slow_path {
 namespace {
 
 [[noreturn, gnu::cold]] void fail_no_cell(const char* message, const AnyView& found) {
-  throw Error(ErrorKind::Runtime, message).found(type_name(found.type_index));
+  throw Error(ErrorKind::Runtime, message).found(type_name(unborrowed(found).type_index));
 }
 
 [[noreturn, gnu::cold]] void fail_index(int64_t index, int64_t size) {
@@ -106,16 +108,20 @@ void op_alloc_tuple(Machine&, const Op& op, AnyView* base) {
   finish(op, base, Any(std::move(fields)));
 }
 
+// Also borrow_field, whose operands are the same.
 void op_get_field(Machine& m, const Op& op, AnyView* base) {
   const Values<Opcode::GetField> in(op);
   const AnyView& object = value_of(in["object"], base);
+  const int32_t type = std::abs(object.type_index);  // a borrowed object's is negative
   const int64_t index = integer(in["index"], base, in.mnemonic);
   const Any* begin = nullptr;
   int64_t size = 0;
-  if (const auto* cell = object.as_object<CellObj>()) {
+  if (type == TypeIndex::Cell) {
+    const auto* cell = static_cast<const CellObj*>(object.v.object);
     begin = cell->begin();
     size = cell->size;
-  } else if (const auto* array = object.as_object<ArrayObj>()) {
+  } else if (type == TypeIndex::Array) {
+    const auto* array = static_cast<const ArrayObj*>(object.v.object);
     begin = array->begin();
     size = array->size;
   } else {
@@ -123,15 +129,18 @@ void op_get_field(Machine& m, const Op& op, AnyView* base) {
   }
   if (index < 0 || index >= size) [[unlikely]]
     fail_index(index, size);
-  finish(op, base, admitted(m, shared(begin[index])));
+  finish(op, base, op.c < 0 ? borrowed(begin[index]) : admitted(m, shared(begin[index])));
+}
+
+void op_borrow_field(Machine& m, const Op& op, AnyView* base) {
+  op_get_field(m, op, base);
 }
 
 void op_get_tag(Machine&, const Op& op, AnyView* base) {
   const Values<Opcode::GetTag> in(op);
   const AnyView& object = value_of(in["object"], base);
-  const auto* cell = object.as_object<CellObj>();
-  if (!cell) fail_no_cell("get_tag needs a cell", object);
-  finish(op, base, Any(cell->tag));
+  if (std::abs(object.type_index) != TypeIndex::Cell) fail_no_cell("get_tag needs a cell", object);
+  finish(op, base, Any(static_cast<const CellObj*>(object.v.object)->tag));
 }
 
 void op_alloc_closure(Machine& m, const Op& op, AnyView* base) {

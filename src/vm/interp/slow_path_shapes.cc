@@ -289,7 +289,7 @@ void op_match_shape(Machine& m, const Op& op, AnyView* base) {
   op_match_tensor(m, op, base);
 }
 
-void op_match_dtype(Machine& m, const Op& op, AnyView* base) {
+[[gnu::cold]] void op_match_dtype(Machine& m, const Op& op, AnyView* base) {
   const Operands& o = *op.operands;
   const AnyView value = value_of(matched(op), base);
   if (value.type_index != TypeIndex::Tensor || payload_as<Tensor>(value).dtype() != o.dtype) {

@@ -56,6 +56,8 @@ std::string to_text(Arg arg) {
       return cat("%", arg.bits());
     case ArgKind::LastUse:
       return cat("%", arg.bits(), "!");
+    case ArgKind::Borrowed:
+      return cat("%", arg.bits(), "&");
     case ArgKind::Immediate:
       return cat(arg.value());
     case ArgKind::Constant:

@@ -50,6 +50,7 @@ struct Arg {
 
   static constexpr Arg reg(uint32_t index) { return {ArgKind::Register, index}; }
   static constexpr Arg last(uint32_t index) { return {ArgKind::LastUse, index}; }
+  static constexpr Arg borrowed(uint32_t index) { return {ArgKind::Borrowed, index}; }
   static Arg imm(int64_t value);  // an Internal error if it doesn't fit 56 bits
   static constexpr Arg constant(uint32_t index) { return {ArgKind::Constant, index}; }
   static constexpr Arg func(uint32_t index) { return {ArgKind::Function, index}; }
@@ -74,7 +75,9 @@ struct Arg {
             static_cast<int32_t>((word >> 32) & 0xffffff)};
   }
   constexpr bool is(ArgKind k) const { return kind() == k; }
-  constexpr bool is_register() const { return is(ArgKind::Register) || is(ArgKind::LastUse); }
+  constexpr bool is_register() const {
+    return is(ArgKind::Register) || is(ArgKind::LastUse) || is(ArgKind::Borrowed);
+  }
   constexpr bool is_none() const { return is(ArgKind::None); }
   constexpr bool operator==(const Arg&) const = default;
 
@@ -110,7 +113,7 @@ OperandRole role_of(OperandKind kind, uint32_t part, Arg first);
 // The same for operand word `word` of an instruction.
 OperandRole role_of(const Instruction& instruction, uint32_t word);
 
-// An operand word as text: "%3", "%3!", "-7", "#2", "@1", "$1", "L40", "f32", "cpu:0", "_".
+// An operand word as text: "%3", "%3!", "%3&", "-7", "#2", "@1", "$1", "L40", "f32", "cpu:0", "_".
 // Functions, packed functions and labels are shown by number; the disassembler inserts names.
 std::string to_text(Arg arg);
 // A dim operand: "*", "=3", "=%2", "->%2".

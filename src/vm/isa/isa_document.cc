@@ -55,6 +55,12 @@ Parameters arrive in registers 0, 1, ...; all other registers start as None. `R[
 that operand `x` names, and `V(x)` the operand's value, whatever its kind. Operands are read before
 registers are written.
 
+A register may borrow: it holds an object without owning a reference to it. A parameter borrows if its
+function says so (`x: &list[i64]` in assembly), and so does what `borrow_field`, or `move` of a borrowed
+register, writes. Something else keeps the object alive: the caller's register, which only `call` lends, or
+the object whose field it is. So a borrowing register can be matched, read from and passed on, but not
+returned, stored or kept; the rule `borrowed` below says which instructions may name it.
+
 ## Instructions
 
 )";

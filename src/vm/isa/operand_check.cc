@@ -22,6 +22,7 @@ constexpr uint16_t kLabel = bit(ArgKind::Label);
 constexpr uint16_t kDtype = bit(ArgKind::Dtype);
 constexpr uint16_t kDevice = bit(ArgKind::Device);
 constexpr uint16_t kNone = bit(ArgKind::None);
+constexpr uint16_t kBorrowed = bit(ArgKind::Borrowed);
 
 // The ArgKinds that an operand kind's first word accepts.
 constexpr uint16_t kAccepts[] = {
@@ -186,6 +187,7 @@ std::optional<Violation> check_operand_ranges(const Instruction& in, const Bound
     switch (a.kind()) {
       case ArgKind::Register:
       case ArgKind::LastUse:
+      case ArgKind::Borrowed:
         v = below(Rule::RegisterRange, bounds.registers, "a register");
         break;
       case ArgKind::Constant:

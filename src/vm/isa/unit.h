@@ -25,6 +25,7 @@ std::optional<std::string> name_fault(std::string_view text);
 struct Param {
   std::string name;
   SignatureType type;
+  bool borrowed = false;  // its register borrows (opcodes.def)
 };
 
 // From code word `offset` up to the next CodeSpan, instructions come from spans[span] of the unit.
